@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#include "bench/stage.h"
+
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <thread>
+#include <vector>
+
+#include "bench/library.h"
+
+namespace bench {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t kLastBall = 0x8000'0000;
+constexpr double kSharedNs = 1'500;                   // slower than this, the two share a core ...
+constexpr std::chrono::milliseconds kSeparation(12);  // ... which the scheduler mends within some ticks, when it can
+
+}  // namespace
+
+Stage::Stage() {
+  pthread_barrierattr_t attributes;
+  pthread_barrierattr_init(&attributes);
+  pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  pthread_barrier_init(&barrier_, &attributes, 2);
+  pthread_barrierattr_destroy(&attributes);
+}
+
+void Stage::meet_awake() {
+  const std::uint32_t mine = arrived_.fetch_add(1) + 1;
+  const std::uint32_t both = (mine + 1) / 2 * 2;
+  yield_until([&] { return static_cast<std::int32_t>(arrived_.load() - both) >= 0; });
+}
+
+// The leader makes the ball odd, the follower makes it even again; the last ball has its top bit set.
+double Stage::ping_pong(Side side, int chunks, std::uint32_t rounds) {
+  if (side == Side::follower) {
+    return_balls();
+    return 0;
+  }
+  ball_.store(0);
+  meet_awake();
+  std::uint32_t ball = 0;
+  const auto play = [&] {
+    const auto start = Clock::now();
+    for (std::uint32_t round = 0; round < rounds; ++round, ball += 2) {
+      ball_.store(ball + 1, std::memory_order_release);
+      yield_until([&] { return ball_.load(std::memory_order_acquire) == ball + 2; });
+    }
+    return std::chrono::duration<double, std::nano>(Clock::now() - start).count() / rounds;
+  };
+  const auto give_up = Clock::now() + kSeparation;
+  while (play() > kSharedNs && Clock::now() < give_up) {
+  }
+  std::vector<double> times(static_cast<std::size_t>(chunks));
+  std::generate(times.begin(), times.end(), play);
+  ball_.store(kLastBall, std::memory_order_release);
+  std::nth_element(times.begin(), times.begin() + chunks / 2, times.end());
+  return times[static_cast<std::size_t>(chunks / 2)];
+}
+
+void Stage::return_balls() {
+  meet_awake();
+  for (std::uint32_t expected = 1;; expected += 2) {
+    std::uint32_t ball = 0;
+    yield_until([&] { return (ball = ball_.load(std::memory_order_acquire)) == expected || ball == kLastBall; });
+    if (ball == kLastBall) {
+      return;
+    }
+    ball_.store(ball + 1, std::memory_order_release);
+  }
+}
+
+void* shared_memory(std::size_t size) {
+  void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) {
+    fail("no shared memory");
+  }
+  return memory;
+}
+
+void run_both(bool processes, const std::function<void()>& leader, const std::function<void()>& follower) {
+  if (!processes) {
+    std::thread other(follower);
+    leader();
+    other.join();
+    return;
+  }
+  // The leader may be asleep at the barrier when the other process dies: the signal's handler ends the program.
+  std::signal(SIGCHLD, [](int) {
+    int status = 0;
+    if (waitpid(-1, &status, WNOHANG) > 0 && status != 0) {
+      _exit(1);
+    }
+  });
+  const pid_t parent = getpid();
+  const pid_t child = fork();
+  if (child < 0) {
+    fail("no second process");
+  }
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() == parent) {
+      follower();
+      _exit(0);
+    }
+    _exit(1);
+  }
+  leader();
+  while (waitpid(child, nullptr, 0) == -1 && errno == EINTR) {
+  }
+}
+
+}  // namespace bench

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include <cerrno>
+#include <cstring>
+
+#include "capi/handles.h"
+
+namespace weft::capi {
+
+namespace {
+
+struct ErrorRow {
+  Errc code;
+  int number;
+};
+
+// One row per code, in the order of Errc.
+constexpr ErrorRow kErrors[] = {
+    {Errc::ok, 0},
+    {Errc::would_block, EAGAIN},
+    {Errc::timed_out, EAGAIN},
+    {Errc::interrupted, EINTR},
+    {Errc::terminated, ETERM},
+    {Errc::closed, ENOTSOCK},
+    {Errc::invalid_argument, EINVAL},
+    {Errc::invalid_state, EFSM},
+    {Errc::not_supported, ENOTSUP},
+    {Errc::unknown_option, EINVAL},
+    {Errc::malformed_endpoint, EINVAL},
+    {Errc::unknown_transport, EPROTONOSUPPORT},
+    {Errc::address_in_use, EADDRINUSE},
+    {Errc::address_unavailable, ENODEV},
+    {Errc::name_unresolved, ENODEV},
+    {Errc::no_such_endpoint, ENOENT},
+    {Errc::unreachable, EHOSTUNREACH},
+    {Errc::too_many_sockets, EMFILE},
+    {Errc::resource_exhausted, ENOMEM},
+    {Errc::message_too_large, EMSGSIZE},
+    {Errc::buffer_too_small, EINVAL},
+    {Errc::connection_closed, ECONNRESET},
+    {Errc::connection_failed, ECONNREFUSED},
+    {Errc::protocol_error, EPROTO},
+    {Errc::incompatible_peer, ENOCOMPATPROTO},
+    {Errc::handshake_refused, EPROTO},
+    {Errc::system, EIO},
+};
+
+constexpr bool rows_in_order() {
+  for (std::size_t i = 0; i < std::size(kErrors); ++i) {
+    if (static_cast<std::size_t>(kErrors[i].code) != i) {
+      return false;
+    }
+  }
+  return std::size(kErrors) == static_cast<std::size_t>(Errc::system) + 1;
+}
+static_assert(rows_in_order(), "a new Errc needs a row here");
+
+}  // namespace
+
+int errno_of(const Error& error) noexcept {
+  if (error.os_errno() != 0 && (error == Errc::system || error == Errc::resource_exhausted)) {
+    return error.os_errno();
+  }
+  return kErrors[static_cast<std::size_t>(error.code())].number;
+}
+
+int fail(int code) noexcept {
+  errno = code;
+  return -1;
+}
+int fail(const Error& error) noexcept { return fail(errno_of(error)); }
+
+}  // namespace weft::capi
+
+extern "C" {
+
+int zmq_errno(void) { return errno; }
+
+const char* zmq_strerror(int errnum) {
+  switch (errnum) {
+    case EFSM: return "The socket is not in a state for this call";
+    case ENOCOMPATPROTO: return "The socket type does not go with this transport or peer";
+    case ETERM: return "The context was terminated";
+    case EMTHREAD: return "No I/O thread is available";
+    default: return std::strerror(errnum);
+  }
+}
+}

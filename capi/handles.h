@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "capi/zmq.h"
+#include "weft/base/result.h"
+#include "weft/msg/context_core.h"
+#include "weft/msg/message.h"
+#include "weft/msg/socket.h"
+#include "weft/msg/socket_core.h"
+
+namespace weft::capi {
+
+// What the opaque pointers of the C interface point to. A tag tells a live handle from anything else; a closed handle's
+// memory is kept for the next one, so that using a closed handle answers an errno and never reads freed memory.
+struct ContextHandle {
+  static constexpr std::uint32_t kTag = 0x57454654;
+  std::atomic<std::uint32_t> tag{0};
+  std::shared_ptr<msg::ContextCore> core;
+  int sockets_max = ZMQ_MAX_SOCKETS_DFLT;
+  int io_threads = ZMQ_IO_THREADS_DFLT;
+  int max_msgsz = INT32_MAX;
+  bool ipv6 = false;
+  bool blocky = true;
+  ContextHandle* next_free = nullptr;
+};
+struct SocketHandle {
+  static constexpr std::uint32_t kTag = 0x57534f43;
+  std::atomic<std::uint32_t> tag{0};
+  std::shared_ptr<msg::SocketCore> core;
+  Socket socket;  // the same, for poll()
+  std::string last_endpoint;
+  bool more = false;  // the last received part was not the last of its message
+  SocketHandle* next_free = nullptr;
+};
+
+ContextHandle* make_context_handle();
+SocketHandle* make_socket_handle();
+void retire(ContextHandle* handle) noexcept;
+void retire(SocketHandle* handle) noexcept;
+
+// Null, and errno set (EFAULT; ENOTSOCK), for what is not a live handle.
+ContextHandle* context_of(void* pointer) noexcept;
+SocketHandle* socket_of(void* pointer) noexcept;
+
+// The message inside a zmq_msg_t; null and EFAULT when it was not initialised.
+Message* message_of(zmq_msg_t* msg) noexcept;
+const Message* message_of(const zmq_msg_t* msg) noexcept;
+Message* init_message(zmq_msg_t* msg) noexcept;
+
+// Sets errno and returns -1.
+int fail(int code) noexcept;
+int fail(const Error& error) noexcept;
+[[nodiscard]] int errno_of(const Error& error) noexcept;
+
+}  // namespace weft::capi

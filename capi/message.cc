@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "capi/handles.h"
+
+namespace weft::capi {
+
+namespace {
+
+// How a Message lies in a zmq_msg_t. The tag tells an initialised one from garbage.
+struct MessageLayout {
+  static constexpr std::uint32_t kTag = 0x574d5347;
+  alignas(Message) unsigned char message[sizeof(Message)];
+  std::uint32_t tag;
+};
+static_assert(sizeof(MessageLayout) <= sizeof(zmq_msg_t) && alignof(MessageLayout) <= alignof(zmq_msg_t));
+
+MessageLayout* layout_of(zmq_msg_t* msg) noexcept { return reinterpret_cast<MessageLayout*>(msg); }
+
+}  // namespace
+
+Message* message_of(zmq_msg_t* msg) noexcept {
+  if (msg == nullptr || layout_of(msg)->tag != MessageLayout::kTag) {
+    errno = EFAULT;
+    return nullptr;
+  }
+  return std::launder(reinterpret_cast<Message*>(layout_of(msg)->message));
+}
+const Message* message_of(const zmq_msg_t* msg) noexcept { return message_of(const_cast<zmq_msg_t*>(msg)); }
+
+Message* init_message(zmq_msg_t* msg) noexcept {
+  layout_of(msg)->tag = MessageLayout::kTag;
+  return ::new (layout_of(msg)->message) Message;
+}
+
+static void end_message(zmq_msg_t* msg) noexcept {
+  message_of(msg)->~Message();
+  layout_of(msg)->tag = 0;
+}
+
+}  // namespace weft::capi
+
+using namespace weft;        // NOLINT(google-build-using-namespace)
+using namespace weft::capi;  // NOLINT(google-build-using-namespace)
+
+extern "C" {
+
+int zmq_msg_init(zmq_msg_t* msg) {
+  init_message(msg);
+  return 0;
+}
+
+int zmq_msg_init_size(zmq_msg_t* msg, size_t size) {
+  auto made = Message::with_size(size);
+  if (!made) {
+    return fail(ENOMEM);
+  }
+  *init_message(msg) = std::move(*made);
+  return 0;
+}
+
+int zmq_msg_init_data(zmq_msg_t* msg, void* data, size_t size, zmq_free_fn* ffn, void* hint) {
+  // Without a function to call the bytes are the caller's for ever; a function that does nothing says the same.
+  constexpr auto keep = [](void*, void*) {};
+  const MutableBytes bytes(static_cast<std::uint8_t*>(data), size);
+  mem::Buffer* buffer = mem::Buffer::make_external(bytes, ffn != nullptr ? ffn : +keep, hint);
+  if (buffer == nullptr) {
+    return fail(ENOMEM);
+  }
+  init_message(msg)->assign(buffer, bytes);
+  return 0;
+}
+
+int zmq_msg_close(zmq_msg_t* msg) {
+  if (message_of(msg) == nullptr) {
+    return -1;
+  }
+  end_message(msg);
+  return 0;
+}
+
+int zmq_msg_move(zmq_msg_t* dest, zmq_msg_t* src) {
+  Message* to = message_of(dest);
+  Message* from = message_of(src);
+  if (to == nullptr || from == nullptr) {
+    return -1;
+  }
+  if (to != from) {
+    *to = std::move(*from);
+    from->set_more(false);
+  }
+  return 0;
+}
+
+int zmq_msg_copy(zmq_msg_t* dest, zmq_msg_t* src) {
+  Message* to = message_of(dest);
+  const Message* from = message_of(src);
+  if (to == nullptr || from == nullptr) {
+    return -1;
+  }
+  if (to != from) {
+    *to = from->share();
+  }
+  return 0;
+}
+
+void* zmq_msg_data(zmq_msg_t* msg) {
+  const Message* message = message_of(msg);
+  return message == nullptr ? nullptr : const_cast<std::uint8_t*>(message->bytes().data());
+}
+size_t zmq_msg_size(const zmq_msg_t* msg) {
+  const Message* message = message_of(msg);
+  return message == nullptr ? 0 : message->size();
+}
+int zmq_msg_more(const zmq_msg_t* msg) { return zmq_msg_get(msg, ZMQ_MORE); }
+
+int zmq_msg_get(const zmq_msg_t* msg, int property) {
+  const Message* message = message_of(msg);
+  if (message == nullptr) {
+    return -1;
+  }
+  switch (property) {
+    case ZMQ_MORE: return message->more() ? 1 : 0;
+    case ZMQ_SHARED: return message->shared() ? 1 : 0;
+    default: return fail(EINVAL);
+  }
+}
+
+int zmq_msg_set(zmq_msg_t* /*msg*/, int /*property*/, int /*optval*/) {
+  return fail(EINVAL);  // libzmq 4.3.5 has no property that can be set
+}
+
+int zmq_msg_send(zmq_msg_t* msg, void* socket, int flags) {
+  SocketHandle* handle = socket_of(socket);
+  Message* message = message_of(msg);
+  if (handle == nullptr || message == nullptr) {
+    return -1;
+  }
+  const std::size_t size = message->size();
+  msg::Outbound part{message->bytes(), message, (flags & ZMQ_SNDMORE) != 0};
+  const Instant deadline = (flags & ZMQ_DONTWAIT) != 0 ? msg::SocketCore::kNoWait : handle->core->send_deadline();
+  if (auto sent = handle->core->send(part, deadline); !sent) {
+    return fail(sent.error());
+  }
+  *message = Message();
+  return static_cast<int>(std::min<std::size_t>(size, INT32_MAX));
+}
+
+int zmq_msg_recv(zmq_msg_t* msg, void* socket, int flags) {
+  SocketHandle* handle = socket_of(socket);
+  Message* message = message_of(msg);
+  if (handle == nullptr || message == nullptr) {
+    return -1;
+  }
+  msg::Inbound part{message, {}};
+  const Instant deadline = (flags & ZMQ_DONTWAIT) != 0 ? msg::SocketCore::kNoWait : handle->core->receive_deadline();
+  if (auto received = handle->core->receive(part, deadline); !received) {
+    return fail(received.error());
+  }
+  handle->more = part.more;
+  return static_cast<int>(std::min<std::size_t>(part.size, INT32_MAX));
+}
+
+int zmq_sendmsg(void* socket, zmq_msg_t* msg, int flags) { return zmq_msg_send(msg, socket, flags); }
+int zmq_recvmsg(void* socket, zmq_msg_t* msg, int flags) { return zmq_msg_recv(msg, socket, flags); }
+}

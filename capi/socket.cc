@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cerrno>
+
+#include "capi/handles.h"
+
+using namespace weft;        // NOLINT(google-build-using-namespace)
+using namespace weft::capi;  // NOLINT(google-build-using-namespace)
+
+namespace {
+
+// What libzmq promises where the C++ interface has other defaults.
+void set_compatible_defaults(Options& options, const ContextHandle& context) {
+  options.linger = context.blocky ? Duration(-1) : Duration::zero();
+  options.reconnect_interval_max = Duration::zero();
+  options.handshake_timeout = std::chrono::seconds(30);
+  options.heartbeat_interval = Duration::zero();
+  options.ipv6 = context.ipv6;
+}
+
+int send_bytes(void* socket, const void* buf, size_t len, int flags) {
+  SocketHandle* handle = socket_of(socket);
+  if (handle == nullptr) {
+    return -1;
+  }
+  if (buf == nullptr && len != 0) {
+    return fail(EFAULT);
+  }
+  msg::Outbound part{Bytes(static_cast<const std::uint8_t*>(buf), len), nullptr, (flags & ZMQ_SNDMORE) != 0};
+  const Instant deadline = (flags & ZMQ_DONTWAIT) != 0 ? msg::SocketCore::kNoWait : handle->core->send_deadline();
+  if (auto sent = handle->core->send(part, deadline); !sent) {
+    return fail(sent.error());
+  }
+  return static_cast<int>(std::min<size_t>(len, INT32_MAX));
+}
+
+}  // namespace
+
+extern "C" {
+
+void* zmq_socket(void* context, int type) {
+  ContextHandle* owner = context_of(context);
+  if (owner == nullptr) {
+    return nullptr;
+  }
+  if (type < 0 || type >= zmtp::kSocketTypeCount) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  auto core = owner->core->make_socket(static_cast<SocketType>(type));
+  if (!core) {
+    errno = core.error() == Errc::not_supported ? EINVAL : errno_of(core.error());
+    return nullptr;
+  }
+  SocketHandle* handle = make_socket_handle();
+  if (handle == nullptr) {
+    (*core)->close();
+    errno = ENOMEM;
+    return nullptr;
+  }
+  (void)(*core)->set_options([&](Options& options) {
+    set_compatible_defaults(options, *owner);
+    return Result<void>();
+  });
+  handle->core = std::move(*core);
+  handle->socket = Socket(handle->core);
+  handle->last_endpoint.clear();
+  handle->more = false;
+  handle->tag.store(SocketHandle::kTag, std::memory_order_release);
+  return handle;
+}
+
+int zmq_close(void* socket) {
+  SocketHandle* handle = socket_of(socket);
+  if (handle == nullptr) {
+    return -1;
+  }
+  handle->core->close();
+  retire(handle);
+  return 0;
+}
+
+int zmq_bind(void* socket, const char* endpoint) {
+  SocketHandle* handle = socket_of(socket);
+  if (handle == nullptr) {
+    return -1;
+  }
+  if (endpoint == nullptr) {
+    return fail(EINVAL);
+  }
+  auto bound = handle->core->bind(endpoint);
+  if (!bound) {
+    return fail(bound.error());
+  }
+  handle->last_endpoint = std::move(*bound);
+  return 0;
+}
+
+int zmq_connect(void* socket, const char* endpoint) {
+  SocketHandle* handle = socket_of(socket);
+  if (handle == nullptr) {
+    return -1;
+  }
+  if (endpoint == nullptr) {
+    return fail(EINVAL);
+  }
+  if (auto connected = handle->core->connect(endpoint); !connected) {
+    return fail(connected.error());
+  }
+  handle->last_endpoint = endpoint;
+  return 0;
+}
+
+int zmq_unbind(void* socket, const char* endpoint) {
+  SocketHandle* handle = socket_of(socket);
+  if (handle == nullptr) {
+    return -1;
+  }
+  const auto done = endpoint == nullptr ? Result<void>(Errc::invalid_argument) : handle->core->unbind(endpoint);
+  return done ? 0 : fail(done.error());
+}
+
+int zmq_disconnect(void* socket, const char* endpoint) {
+  SocketHandle* handle = socket_of(socket);
+  if (handle == nullptr) {
+    return -1;
+  }
+  const auto done = endpoint == nullptr ? Result<void>(Errc::invalid_argument) : handle->core->disconnect(endpoint);
+  return done ? 0 : fail(done.error());
+}
+
+int zmq_send(void* socket, const void* buf, size_t len, int flags) { return send_bytes(socket, buf, len, flags); }
+int zmq_send_const(void* socket, const void* buf, size_t len, int flags) { return send_bytes(socket, buf, len, flags); }
+
+int zmq_recv(void* socket, void* buf, size_t len, int flags) {
+  SocketHandle* handle = socket_of(socket);
+  if (handle == nullptr) {
+    return -1;
+  }
+  msg::Inbound part{nullptr, MutableBytes(static_cast<std::uint8_t*>(buf), buf == nullptr ? 0 : len)};
+  const Instant deadline = (flags & ZMQ_DONTWAIT) != 0 ? msg::SocketCore::kNoWait : handle->core->receive_deadline();
+  if (auto received = handle->core->receive(part, deadline); !received) {
+    return fail(received.error());
+  }
+  handle->more = part.more;
+  return static_cast<int>(std::min<std::size_t>(part.size, INT32_MAX));
+}
+}

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+# `cmake --install`: both libraries, the public headers, weftConfig.cmake and weft.pc. The tree may be moved afterwards.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+install(TARGETS weft weft_shared EXPORT weftTargets)
+install(DIRECTORY weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+  FILES_MATCHING PATTERN "*.h" PATTERN "internal" EXCLUDE REGEX "/test_[a-z_]+\\.h$" EXCLUDE)
+
+set(weft_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
+configure_package_config_file(cmake/weftConfig.cmake.in cmake/weftConfig.cmake INSTALL_DESTINATION ${weft_cmake_dir})
+write_basic_package_version_file(cmake/weftConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(EXPORT weftTargets NAMESPACE weft:: DESTINATION ${weft_cmake_dir})
+install(FILES ${PROJECT_BINARY_DIR}/cmake/weftConfig.cmake ${PROJECT_BINARY_DIR}/cmake/weftConfigVersion.cmake
+  DESTINATION ${weft_cmake_dir})
+
+# weft.pc finds its prefix from its own place.
+file(RELATIVE_PATH weft_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" weft_pc_to_prefix "${weft_pc_to_prefix}")
+configure_file(cmake/weft.pc.in weft.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

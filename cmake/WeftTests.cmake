@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT
+# One test program per folder, the header check and the fuzzers.
+find_package(GTest REQUIRED)
+include(GoogleTest)
+
+# weft_discover_tests(TARGET LABEL): every TEST of the program becomes a ctest test. A suite whose name starts with
+# `Quiet` measures or counts: it runs while no other test does.
+function(weft_discover_tests target label)
+  gtest_discover_tests(${target} TEST_FILTER "-Quiet*" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${label} TIMEOUT 120)
+  gtest_discover_tests(${target} TEST_FILTER "Quiet*" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    PROPERTIES LABELS ${label} TIMEOUT 120 RUN_SERIAL TRUE)
+endfunction()
+
+add_custom_target(unit_tests)  # what the sanitizer presets build
+function(weft_add_unit_test target)
+  add_executable(${target} ${ARGN})
+  target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_link_libraries(${target} PRIVATE GTest::gtest_main)
+  weft_discover_tests(${target} unit)
+  add_dependencies(unit_tests ${target})
+endfunction()
+
+file(GLOB test_support CONFIGURE_DEPENDS tests/support/*.cc)
+foreach(folder IN LISTS weft_folders)
+  file(GLOB_RECURSE tests CONFIGURE_DEPENDS weft/${folder}/*_test.cc weft/${folder}/test_*.cc)
+  set(model_tests ${tests})
+  list(FILTER tests EXCLUDE REGEX "_model_test\\.cc$")
+  list(FILTER model_tests INCLUDE REGEX "_model_test\\.cc$")
+  if(tests)
+    weft_add_unit_test(${folder}_test ${tests})
+    target_link_libraries(${folder}_test PRIVATE weft)
+  endif()
+  # In a program of their own: the same templates, compiled with the model checker's atomics instead of the machine's.
+  # Not for ThreadSanitizer: it is one thread, and the checker looks for races itself.
+  if(model_tests AND NOT WEFT_SANITIZE MATCHES "thread")
+    weft_add_unit_test(${folder}_model_test ${model_tests} ${test_support})
+    target_compile_definitions(${folder}_model_test PRIVATE WEFT_MODEL_CHECK)
+    target_link_libraries(${folder}_model_test PRIVATE weft)
+  endif()
+endforeach()
+
+# Each header of the library compiles alone: one source per header that includes nothing else.
+if(NOT WEFT_SANITIZE)
+  file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS weft/*.h)
+  set(header_sources)
+  foreach(header IN LISTS headers)
+    set(source ${PROJECT_BINARY_DIR}/headers/${header}.cc)
+    file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${header}\"\n")
+    list(APPEND header_sources ${source})
+  endforeach()
+  add_library(headers OBJECT ${header_sources})
+  target_include_directories(headers PRIVATE ${PROJECT_SOURCE_DIR})
+  target_compile_options(headers PRIVATE -O0 -g0)
+endif()
+
+# Fuzzers need clang: a build of their own inside this one, made by the first test and used by one test per x_fuzz.cc.
+find_program(WEFT_FUZZ_CXX NAMES clang++-19)
+file(GLOB_RECURSE fuzzers CONFIGURE_DEPENDS weft/*_fuzz.cc)
+if(WEFT_FUZZ_CXX AND fuzzers AND NOT WEFT_SANITIZE)
+  set(fuzz_dir ${PROJECT_BINARY_DIR}/fuzz)
+  add_test(NAME fuzz.build COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DBINARY=${fuzz_dir}
+    -DCXX=${WEFT_FUZZ_CXX} -DGENERATOR=${CMAKE_GENERATOR} -P ${PROJECT_SOURCE_DIR}/cmake/build_fuzzers.cmake)
+  set_tests_properties(fuzz.build PROPERTIES LABELS fuzz FIXTURES_SETUP fuzzers TIMEOUT 900 PROCESSORS 2)
+  foreach(source IN LISTS fuzzers)
+    get_filename_component(name ${source} NAME_WE)
+    add_test(NAME fuzz.${name} COMMAND ${CMAKE_COMMAND} -DPROGRAM=${fuzz_dir}/${name} -DSOURCE=${source}
+      -DWORK=${fuzz_dir}/runs/${name} -P ${PROJECT_SOURCE_DIR}/cmake/run_fuzzer.cmake)
+    set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz FIXTURES_REQUIRED fuzzers TIMEOUT 0)
+  endforeach()
+endif()

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Weft at work: it verifies every pattern over every transport, with itself and with libzmq, and then measures both."""
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "bench"))
+import report  # noqa: E402
+import sockets  # noqa: E402
+
+BAD_LINE = re.compile(r"\b(fail(ed|ure)?|error|mismatch|timed out)\b", re.IGNORECASE)
+PROGRESS_S = 10  # how often a line says that the work goes on, where there is no terminal
+SHOWN_LINES = 40  # at most, of the output of a program that failed
+
+
+class Progress:
+    """One line that is written again and again on a terminal, and now and then elsewhere."""
+
+    def __init__(self):
+        self.terminal = sys.stdout.isatty()
+        self.last = time.monotonic()
+
+    def show(self, text):
+        if self.terminal:
+            columns = os.get_terminal_size().columns
+            print("\r" + text[: columns - 1].ljust(columns - 1), end="", flush=True)
+        elif time.monotonic() - self.last >= PROGRESS_S:
+            self.last = time.monotonic()
+            print(text, flush=True)
+
+    def clear(self):
+        if self.terminal:
+            self.show("")
+            print("\r", end="", flush=True)
+
+
+def run_matrix(title, command):
+    """Runs a verification program that prints one line per cell. True when it succeeded."""
+    start = time.monotonic()
+    progress = Progress()
+    lines = []
+    try:
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+    except OSError as error:
+        print(f"  {title}: FAILED, cannot run {command[0]}: {error.strerror}")
+        return False
+    with process:
+        for line in process.stdout:
+            if line.strip():
+                lines.append(line.rstrip())
+                progress.show(f"  {title}: {len(lines)} lines, {time.monotonic() - start:.0f} s: {lines[-1].strip()}")
+    progress.clear()
+    seconds = time.monotonic() - start
+    if process.returncode != 0:
+        bad = [line for line in lines if BAD_LINE.search(line)] or lines
+        print("\n".join("    " + line for line in bad[-SHOWN_LINES:]))
+        print(f"  {title}: FAILED with exit status {process.returncode} after {seconds:.0f} s")
+        return False
+    last = lines[-1].strip() if lines else "no output"
+    print(f"  {title}: succeeded, {len(lines)} lines, {seconds:.0f} s; the last one: {last}")
+    return True
+
+
+def verify(build):
+    """The number of matrices that failed."""
+    print("1. Weft with Weft: every pattern over every transport; count, order and content are verified", flush=True)
+    native = run_matrix("native matrix", [str(build / "tests/interop/native_matrix")])
+    print("\n2. Weft with libzmq (inside pyzmq), in both directions", flush=True)
+    script = str(ROOT / "tests/interop/pyzmq_matrix.py")
+    mixed = run_matrix("pyzmq matrix", [sys.executable, "-B", script, str(build)])
+    return [native, mixed].count(False)
+
+
+def measure(build):
+    """Prints the table; the number of cells that could not be measured."""
+    against = sockets.libzmq_of_pyzmq()
+    program = build / "bench/bench_sockets"
+    if against is None or not program.exists():
+        print(f"  FAILED: there is no {program if against else 'pyzmq with a libzmq inside'}")
+        return 1
+    progress = Progress()
+    records = sockets.measure(
+        program, against, sockets.QUICK_CELLS, quick=True, say=lambda line: progress.show("  " + line))
+    progress.clear()
+    print(report.format_report(records))
+    return len(sockets.failures(records))
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(prog="./dev demo", description=__doc__)
+    parser.add_argument("build", metavar="BUILD_DIR", type=pathlib.Path, help="where the release was built")
+    parser.add_argument("--skip-matrix", action="store_true", help="only measure")
+    arguments = parser.parse_args()
+    if not arguments.build.is_dir():
+        parser.error(f"{arguments.build} is no folder: run ./dev build release")
+    arguments.build = arguments.build.resolve()
+    return arguments
+
+
+def main():
+    arguments = parse_arguments()
+    first = "" if arguments.skip_matrix else "verify Weft with itself and with libzmq, then "
+    print(f"This will {first}measure Weft beside libzmq; the measurement takes one to two minutes.\n", flush=True)
+    failed = 0
+    if not arguments.skip_matrix:
+        failed += verify(arguments.build)
+        print()
+    print("3. Weft beside libzmq, measured now on this machine, in turns", flush=True)
+    failed += measure(arguments.build)
+    success = "measured" if arguments.skip_matrix else "everything verified and measured"
+    print(f"\ndemo: {f'{failed} FAILED, see above' if failed else success}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Installs what apt.txt and pip.txt name and this machine lacks. Exits 3 when that needs rights it does not have.
+# A stamp named after these files makes the next run return at once, without the network.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+say() { printf 'set-up: %s\n' "$*"; }
+packages() { sed -e 's/#.*//' -e 's/[[:space:]]*$//' -e '/^$/d' "$1"; }
+retry() {
+  local attempt
+  for attempt in 1 2 3; do
+    "$@" && return 0
+    say "attempt $attempt failed: $*" >&2
+    sleep $((attempt * 5))
+  done
+  return 1
+}
+
+stamp=build/set-up-$(cat deps/apt.txt deps/pip.txt deps/setup.sh | sha256sum | cut -c1-16)
+if [[ -e $stamp && -x .venv/bin/python ]]; then
+  exit 0
+fi
+
+install_apt() {
+  local missing=() package
+  for package in $(packages deps/apt.txt); do
+    if [[ $(dpkg-query -W -f='${db:Status-Abbrev}' "$package" 2>/dev/null) != ii* ]]; then
+      missing+=("$package")
+    fi
+  done
+  if ((${#missing[@]} == 0)); then
+    say "all packages of deps/apt.txt are installed"
+    return
+  fi
+  local as_root=()
+  if ((EUID != 0)); then
+    if ! sudo -n true 2>/dev/null && { [[ ! -t 0 ]] || ! command -v sudo >/dev/null; }; then
+      say "missing packages, and neither root nor sudo to install them. Run as root:" >&2
+      say "  apt-get update && apt-get install -y --no-install-recommends ${missing[*]}" >&2
+      exit 3
+    fi
+    as_root=(sudo)
+  fi
+  say "apt-get install ${missing[*]}"
+  local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=120)
+  retry "${apt[@]}" update
+  retry "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+if command -v dpkg-query >/dev/null; then
+  install_apt
+else
+  say "this is not a Debian system: deps/apt.txt lists what must be there"
+fi
+
+if ! .venv/bin/python -m pip --version >/dev/null 2>&1; then
+  say "python3 -m venv .venv"
+  system_python=/usr/bin/python3
+  [[ -x $system_python ]] || system_python=python3
+  "$system_python" -m venv --clear .venv
+fi
+say "pip install $(packages deps/pip.txt | tr '\n' ' ')"
+retry .venv/bin/python -m pip install --quiet --disable-pip-version-check --requirement deps/pip.txt
+
+mkdir -p build
+rm -f build/set-up-*
+touch "$stamp"
+say "done"

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "weft/sys/clock.h"
+#include "weft/sys/path.h"
+#include "weft/weft.h"
+#include <gtest/gtest.h>
+
+namespace weft::conformance {
+
+using namespace std::chrono_literals;
+
+struct Transport {
+  const char* name;
+  const char* endpoint;  // "DIR": a fresh directory, "N": a fresh number
+  bool streams;          // connections with a handshake, buffers of the kernel between, and reconnecting
+};
+
+// A new transport is one line here.
+inline constexpr Transport kTransports[] = {
+    {"inproc", "inproc://place-N", false},
+    {"tcp", "tcp://127.0.0.1:*", true},
+    {"ipc", "ipc://DIR/place-N", true},
+};
+
+inline void PrintTo(const Transport& transport, std::ostream* out) { *out << transport.name; }
+
+// A new suite is one line with this.
+#define WEFT_EVERY_TRANSPORT(suite)                                                                    \
+  INSTANTIATE_TEST_SUITE_P(EveryTransport, suite, testing::ValuesIn(::weft::conformance::kTransports), \
+                           [](const auto& row) { return std::string(row.param.name); })
+
+using Texts = std::vector<std::string>;
+
+// Conformance: one context and a directory. Every wait of its sockets ends after kLong, so that what is broken fails
+// instead of hanging.
+class Conformance : public testing::TestWithParam<Transport> {
+ protected:
+  static constexpr Duration kLong = 20s;
+
+  Conformance() : directory_(std::move(sys::make_private_directory()).value()), context_(std::make_unique<Context>()) {}
+  ~Conformance() override {
+    context_.reset();
+    EXPECT_TRUE(sys::remove_directory(directory_)) << "a socket file is left in " << directory_;
+  }
+
+  [[nodiscard]] Socket make(SocketType type) { return make_in(*context_, type); }
+  [[nodiscard]] static Socket make_in(Context& context, SocketType type) {
+    auto socket = context.socket(type);
+    EXPECT_TRUE(socket) << socket.error().message();
+    EXPECT_TRUE((*socket).set(option::receive_timeout, kLong));
+    EXPECT_TRUE((*socket).set(option::send_timeout, kLong));
+    EXPECT_TRUE((*socket).set(option::reconnect_interval, 2ms));
+    EXPECT_TRUE((*socket).set(option::reconnect_interval_max, 20ms));
+    return std::move(socket).value();
+  }
+
+  // An endpoint that bind() takes; for tcp with a port of the system's choice.
+  [[nodiscard]] std::string new_endpoint() {
+    std::string text = GetParam().endpoint;
+    if (const std::size_t at = text.find("DIR"); at != std::string::npos) {
+      text.replace(at, 3, directory_);
+    }
+    if (const std::size_t at = text.rfind("-N"); at != std::string::npos) {
+      text.replace(at + 1, 1, std::to_string(++places_));
+    }
+    return text;
+  }
+  [[nodiscard]] std::string bind(Socket& socket) {
+    auto exact = socket.bind(new_endpoint());
+    EXPECT_TRUE(exact) << exact.error().message();
+    return exact ? *exact : std::string();
+  }
+  // An endpoint where nobody listens yet.
+  [[nodiscard]] std::string free_endpoint() {
+    Socket socket = make(SocketType::pair);
+    const std::string exact = bind(socket);
+    EXPECT_TRUE(socket.unbind(exact));
+    return exact;
+  }
+  static void connect(Socket& socket, const std::string& endpoint) {
+    const auto connected = socket.connect(endpoint);
+    EXPECT_TRUE(connected) << connected.error().message();
+  }
+  // Waits until `count` more peers are connected. The socket watches events since before they could be.
+  static void wait_for_peers(Socket& socket, int count = 1) {
+    while (GetParam().streams && count > 0) {
+      const auto event = socket.next_event(kLong);
+      ASSERT_TRUE(event) << event.error().message();
+      count -= event->kind == EventKind::handshake_succeeded ? 1 : 0;
+    }
+  }
+  static void wait_for_event(Socket& socket, EventKind kind) {
+    for (;;) {
+      const auto event = socket.next_event(kLong);
+      ASSERT_TRUE(event) << "waiting for " << event_name(kind) << ": " << event.error().message();
+      if (event->kind == kind) {
+        return;
+      }
+    }
+  }
+
+  static void send(Socket& socket, std::initializer_list<std::string_view> parts) {
+    std::size_t left = parts.size();
+    for (const std::string_view part : parts) {
+      const auto sent = socket.send(part, --left > 0 ? More::yes : More::no);
+      EXPECT_TRUE(sent) << "send " << part.substr(0, 40) << ": " << sent.error().message();
+    }
+  }
+  static void send(Socket& socket, std::string_view text) { send(socket, {text}); }
+
+  // One whole message. A failure shows as a test failure and as one part with the reason.
+  [[nodiscard]] static Texts recv(Socket& socket) {
+    auto parts = socket.recv_all();
+    EXPECT_TRUE(parts) << "recv: " << parts.error().message();
+    if (!parts) {
+      return {parts.error().message()};
+    }
+    Texts texts;
+    for (const Message& part : *parts) {
+      texts.emplace_back(part.text());
+    }
+    return texts;
+  }
+  [[nodiscard]] static std::string recv_text(Socket& socket) {
+    const Texts texts = recv(socket);
+    EXPECT_EQ(texts.size(), 1u);
+    return texts.front();
+  }
+  // Receives `count` single-part messages.
+  [[nodiscard]] static Texts recv_many(Socket& socket, std::size_t count) {
+    Texts texts;
+    while (texts.size() < count && !HasFailure()) {
+      texts.push_back(recv_text(socket));
+    }
+    return texts;
+  }
+
+  // Returns once `subscriber` gets what `publisher` sends: what it asked for before is known there, too. Both are left
+  // without anything on its way. The publisher may have other subscribers, which must not take topics that begin with
+  // ~.
+  void synchronize(Socket& publisher, Socket& subscriber) {
+    const std::string topic = "~" + std::to_string(++synchronizations_);
+    ASSERT_TRUE(subscriber.subscribe(topic));
+    const Instant end = sys::now() + kLong;
+    for (;;) {
+      ASSERT_LT(sys::now(), end) << "the subscription does not arrive";
+      send(publisher, topic);
+      const auto got = subscriber.recv_until(sys::now() + 1ms);
+      if (got && got->text() == topic) {
+        break;
+      }
+      ASSERT_TRUE(got || got.error() == Errc::timed_out);
+    }
+    send(publisher, topic + "end");
+    while (recv_text(subscriber) != topic + "end" && !HasFailure()) {
+    }
+    ASSERT_TRUE(subscriber.unsubscribe(topic));
+  }
+
+  std::string directory_;
+  std::unique_ptr<Context> context_;
+
+ private:
+  int places_ = 0;
+  int synchronizations_ = 0;
+};
+
+[[nodiscard]] inline Texts numbered(std::string_view prefix, int from, int count) {
+  Texts texts;
+  for (int i = from; i < from + count; ++i) {
+    texts.push_back(std::string(prefix) + std::to_string(i));
+  }
+  return texts;
+}
+
+}  // namespace weft::conformance

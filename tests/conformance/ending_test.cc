@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// Sockets and contexts end while others use them.
+#include <atomic>
+
+#include "tests/conformance/conformance.h"
+
+namespace weft::conformance {
+namespace {
+
+// What a call that waits answers when something ends it.
+class Ending : public Conformance {
+ protected:
+  enum class Call { recv, send, poll_input, poll_output, next_event };
+  static constexpr Call kCalls[] = {Call::recv, Call::send, Call::poll_input, Call::poll_output, Call::next_event};
+
+  // Repeats the call until it fails with something final; soon there is nothing left to receive, and no room to send.
+  static Error call(Call what, Socket& socket) {
+    static const std::string payload(1'000'000, 'x');
+    PollItem item{.socket = &socket, .want_input = what == Call::poll_input, .want_output = what == Call::poll_output};
+    for (;;) {
+      Error error;
+      switch (what) {
+        case Call::recv: error = socket.recv().error(); break;
+        case Call::send: error = socket.send(payload).error(); break;
+        case Call::next_event: error = socket.next_event(kLong).error(); break;
+        case Call::poll_input:
+        case Call::poll_output:
+          if (const auto ready = poll({&item, 1}, kLong); !ready || *ready != 1) {
+            return ready ? Error(Errc::timed_out) : ready.error();
+          }
+          error = what == Call::poll_input ? socket.try_recv().error() : socket.try_send(as_bytes(payload)).error();
+      }
+      if (error != Errc::ok && error != Errc::would_block) {
+        return error;
+      }
+    }
+  }
+  // Each call blocks in `threads` threads on a socket that has a peer and nothing to do; then `end` comes.
+  void expect_every_call_ends(Errc expected, int threads, void (*end)(Context&, Socket&)) {
+    for (const Call what : kCalls) {
+      Context context;
+      Socket socket = make_in(context, SocketType::pair);
+      Socket peer = make_in(context, SocketType::pair);
+      ASSERT_TRUE(socket.set(option::linger, 0ms));
+      ASSERT_TRUE(socket.set(option::send_high_water_mark, 1));
+      ASSERT_TRUE(peer.set(option::receive_high_water_mark, 1));
+      connect(peer, bind(socket));
+      send(peer, "hello");
+      EXPECT_EQ(recv_text(socket), "hello");
+      std::atomic<int> entered{0};
+      std::vector<std::thread> blocked;
+      for (int i = 0; i < threads; ++i) {
+        blocked.emplace_back([&] {
+          entered.fetch_add(1);
+          EXPECT_EQ(call(what, socket), expected) << static_cast<int>(what);
+        });
+      }
+      while (entered.load() < threads) {
+        std::this_thread::yield();
+      }
+      for (int i = 0; i < 200; ++i) {  // most likely asleep by now; the answer is the same if not
+        std::this_thread::yield();
+      }
+      end(context, socket);
+      for (std::thread& thread : blocked) {
+        thread.join();
+      }
+    }
+  }
+};
+WEFT_EVERY_TRANSPORT(Ending);
+
+TEST_P(Ending, ClosingASocketEndsEveryCallThatWaitsOnIt) {
+  expect_every_call_ends(Errc::closed, 1, [](Context&, Socket& socket) { socket.close(); });
+  expect_every_call_ends(Errc::closed, 3, [](Context&, Socket& socket) { socket.close(); });
+}
+
+TEST_P(Ending, ShuttingTheContextDownEndsEveryCallThatWaits) {
+  expect_every_call_ends(Errc::terminated, 1, [](Context& context, Socket&) { context.shut_down(); });
+  expect_every_call_ends(Errc::terminated, 3, [](Context& context, Socket&) { context.shut_down(); });
+}
+
+TEST_P(Ending, AfterShutDownEveryCallIsRefusedAndSocketsCanBeClosed) {
+  Socket socket = make(SocketType::dealer);
+  (void)bind(socket);
+  context_->shut_down();
+  EXPECT_EQ(socket.send("x").error(), Errc::terminated);
+  EXPECT_EQ(socket.try_recv().error(), Errc::terminated);
+  EXPECT_EQ(socket.bind(new_endpoint()).error(), Errc::terminated);
+  EXPECT_EQ(socket.connect(new_endpoint()).error(), Errc::terminated);
+  EXPECT_EQ(context_->socket(SocketType::pair).error(), Errc::terminated);
+  socket.close();
+  EXPECT_EQ(socket.try_recv().error(), Errc::closed);
+}
+
+TEST_P(Ending, TheContextClosesWhatIsOpen) {
+  Context context;
+  Socket pull = make_in(context, SocketType::pull);
+  Socket push = make_in(context, SocketType::push);
+  ASSERT_TRUE(push.set(option::linger, 0ms));
+  connect(push, bind(pull));
+  send(push, "never received");
+  context.close();
+  context.close();
+  EXPECT_EQ(pull.try_recv().error(), Errc::closed);
+  EXPECT_EQ(push.try_send(as_bytes("x")).error(), Errc::closed);
+}
+
+TEST_P(Ending, TheNumberOfSocketsIsBounded) {
+  Context context({.sockets_max = 3});
+  std::vector<Socket> sockets;
+  for (int i = 0; i < 3; ++i) {
+    sockets.push_back(make_in(context, SocketType::pair));
+  }
+  EXPECT_EQ(context.socket(SocketType::pair).error(), Errc::too_many_sockets);
+  sockets.back().close();
+  EXPECT_TRUE(context.socket(SocketType::pair));
+}
+
+}  // namespace
+}  // namespace weft::conformance

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+// High-water marks, time-outs, and calls that do not wait.
+#include <atomic>
+
+#include "tests/conformance/conformance.h"
+
+namespace weft::conformance {
+namespace {
+
+class Flow : public Conformance {
+ protected:
+  struct Line {
+    Socket push;
+    Socket pull;
+  };
+  Line make_line(int send_mark, int receive_mark) {
+    Line line{make(SocketType::push), make(SocketType::pull)};
+    EXPECT_TRUE(line.push.set(option::send_high_water_mark, send_mark));
+    EXPECT_TRUE(line.pull.set(option::receive_high_water_mark, receive_mark));
+    EXPECT_TRUE(line.push.set(option::send_buffer, 4096));
+    EXPECT_TRUE(line.pull.set(option::receive_buffer, 4096));
+    connect(line.push, bind(line.pull));
+    return line;
+  }
+  // Sends numbers from `next` until there is no room, and returns how many.
+  static int fill(Socket& socket, int& next, std::string_view payload = "") {
+    int sent = 0;
+    for (; sent < 1'000'000; ++sent, ++next) {
+      const std::string text = std::to_string(next) + ' ' + std::string(payload);
+      if (const auto result = socket.try_send(as_bytes(text)); !result) {
+        EXPECT_EQ(result.error(), Errc::would_block);
+        return sent;
+      }
+    }
+    ADD_FAILURE() << "there is no bound";
+    return sent;
+  }
+  static int number(Socket& socket) { return std::stoi(recv_text(socket)); }
+};
+WEFT_EVERY_TRANSPORT(Flow);
+
+TEST_P(Flow, AFullQueueRefusesAndTakesAgainWhenHalfWasRead) {
+  for (const auto& [send_mark, receive_mark] : {std::pair{3, 4}, {1, 1}, {10, 1}, {1, 2}, {50, 51}}) {
+    Line line = make_line(send_mark, receive_mark);
+    int next = 0;
+    const int room = fill(line.push, next, std::string(GetParam().streams ? 50'000 : 0, 'x'));
+    if (!GetParam().streams) {
+      EXPECT_EQ(room, send_mark + receive_mark);
+      const int half = (room + 1) / 2;
+      for (int i = 0; i < half; ++i) {
+        EXPECT_EQ(line.push.try_send(as_bytes("early")).error(), Errc::would_block) << i << " of " << half;
+        EXPECT_EQ(number(line.pull), i);
+      }
+      EXPECT_EQ(fill(line.push, next), half) << send_mark << '+' << receive_mark;
+    } else {
+      EXPECT_GE(room, send_mark);  // and what the other side has room for, once it is connected
+    }
+    for (int i = GetParam().streams ? 0 : (room + 1) / 2; i < next; ++i) {
+      ASSERT_EQ(number(line.pull), i);
+    }
+    EXPECT_EQ(line.pull.try_recv().error(), Errc::would_block);
+    send(line.push, "0 again");
+    EXPECT_EQ(recv_text(line.pull), "0 again");
+  }
+}
+
+TEST_P(Flow, AMultipartMessageCountsAsOne) {
+  if (GetParam().streams) {
+    GTEST_SKIP() << "buffers of the kernel make the count inexact";
+  }
+  Line line = make_line(2, 2);
+  for (int i = 0; i < 4; ++i) {
+    send(line.push, {"a", "b", "c"});
+  }
+  EXPECT_EQ(line.push.try_send(as_bytes("a"), More::yes).error(), Errc::would_block);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(recv(line.pull), (Texts{"a", "b", "c"}));
+  }
+  send(line.push, {"a", "b"});
+  send(line.push, {"a", "b"});
+  EXPECT_EQ(line.push.try_send(as_bytes("a"), More::yes).error(), Errc::would_block);
+}
+
+TEST_P(Flow, OnceAMessageIsBegunItsOtherPartsAreNotRefused) {
+  Line line = make_line(1, 1);
+  ASSERT_TRUE(line.push.try_send(as_bytes("first"), More::yes));
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(line.push.try_send(as_bytes("middle"), More::yes)) << i;
+  }
+  ASSERT_TRUE(line.push.try_send(as_bytes("last")));
+  EXPECT_EQ(recv(line.pull).size(), 102u);
+}
+
+TEST_P(Flow, AMarkOfZeroMeansNone) {
+  Line line = make_line(0, 0);
+  for (int i = 0; i < 20'000; ++i) {
+    ASSERT_TRUE(line.push.try_send(as_bytes(std::to_string(i)))) << i;
+  }
+  for (int i = 0; i < 20'000; ++i) {
+    ASSERT_EQ(number(line.pull), i);
+  }
+}
+
+TEST_P(Flow, ABlockedSenderGoesOnWhenThereIsRoom) {
+  Line line = make_line(2, 2);
+  const std::string payload(20'000, 'p');
+  constexpr int kCount = 500;
+  std::thread sender([&] {
+    for (int i = 0; i < kCount; ++i) {
+      send(line.push, std::to_string(i) + ' ' + payload);
+    }
+  });
+  for (int i = 0; i < kCount; ++i) {
+    EXPECT_EQ(number(line.pull), i);
+  }
+  sender.join();
+}
+
+TEST_P(Flow, RaisingAMarkLetsABlockedSenderGoOn) {
+  if (GetParam().streams) {
+    GTEST_SKIP() << "buffers of the kernel make the count inexact";
+  }
+  Line line = make_line(1, 1);
+  int next = 0;
+  EXPECT_EQ(fill(line.push, next), 2);
+  std::thread sender([&] { send(line.push, "2 blocked"); });
+  ASSERT_TRUE(line.push.set(option::send_high_water_mark, 2));
+  sender.join();
+  EXPECT_EQ(line.push.try_send(as_bytes("x")).error(), Errc::would_block);
+  std::thread another([&] { send(line.push, "3 blocked"); });
+  ASSERT_TRUE(line.pull.set(option::receive_high_water_mark, 2));
+  another.join();
+  EXPECT_EQ(line.push.try_send(as_bytes("x")).error(), Errc::would_block);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(number(line.pull), i);
+  }
+}
+
+TEST_P(Flow, AFullPeerIsPassedOverAndTheOthersGetMore) {
+  Socket push = make(SocketType::push);
+  ASSERT_TRUE(push.set(option::send_high_water_mark, 1));
+  Socket full = make(SocketType::pull);
+  Socket reading = make(SocketType::pull);
+  ASSERT_TRUE(full.set(option::receive_high_water_mark, 1));
+  for (Socket* pull : {&full, &reading}) {
+    ASSERT_TRUE(push.set(option::send_buffer, 4096));
+    ASSERT_TRUE(pull->set(option::receive_buffer, 4096));
+    connect(push, bind(*pull));
+  }
+  const std::string payload(200'000, 'p');
+  constexpr int kCount = 200;
+  std::atomic<int> taken{0};
+  std::atomic<bool> stop{false};
+  std::thread reader([&] {
+    while (!stop.load()) {
+      taken += reading.recv_until(sys::now() + 1ms) ? 1 : 0;
+    }
+  });
+  for (int i = 0; i < kCount; ++i) {
+    send(push, payload);
+  }
+  int left = 0;
+  while (left + taken.load() < kCount && !HasFailure()) {
+    left += full.recv_until(sys::now() + 1ms) ? 1 : 0;
+  }
+  stop = true;
+  reader.join();
+  EXPECT_LT(left, kCount / 2);
+}
+
+TEST_P(Flow, ReceivingWithNothingThereWouldBlockOrTimesOut) {
+  Line line = make_line(10, 10);
+  EXPECT_EQ(line.pull.try_recv().error(), Errc::would_block);
+  std::uint8_t target[8];
+  EXPECT_EQ(line.pull.try_recv_into(target).error(), Errc::would_block);
+  EXPECT_EQ(line.pull.recv_until(sys::now() - 1s).error(), Errc::timed_out);
+  ASSERT_TRUE(line.pull.set(option::receive_timeout, 20ms));
+  const Instant before = sys::now();
+  EXPECT_EQ(line.pull.recv().error(), Errc::timed_out);
+  EXPECT_GE(sys::now() - before, 20ms);
+  EXPECT_EQ(line.pull.recv_into(target).error(), Errc::timed_out);
+  ASSERT_TRUE(line.pull.set(option::receive_timeout, 0ms));
+  EXPECT_EQ(line.pull.recv().error(), Errc::timed_out);
+  ASSERT_TRUE(line.pull.set(option::receive_timeout, kLong));
+  send(line.push, "works still");
+  EXPECT_EQ(recv_text(line.pull), "works still");
+}
+
+TEST_P(Flow, SendingWithoutRoomTimesOutAndLeavesTheMessageToTheCaller) {
+  Socket push = make(SocketType::push);
+  EXPECT_EQ(push.try_send(as_bytes("nobody")).error(), Errc::would_block);
+  ASSERT_TRUE(push.set(option::send_timeout, 20ms));
+  const Instant before = sys::now();
+  EXPECT_EQ(push.send("nobody").error(), Errc::timed_out);
+  EXPECT_GE(sys::now() - before, 20ms);
+  for (const std::size_t size : {10u, 100u, 1000u, 100'000u}) {
+    Message message = std::move(Message::copy_of(std::string(size, 'm'))).value();
+    EXPECT_EQ(push.send(std::move(message)).error(), Errc::timed_out);
+    EXPECT_EQ(message.size(), size);  // NOLINT(bugprone-use-after-move): that it is not moved is the point
+    EXPECT_EQ(push.try_send(std::move(message)).error(), Errc::would_block);
+    EXPECT_TRUE(message.text() == std::string(size, 'm'));  // NOLINT(bugprone-use-after-move)
+  }
+  Socket pull = make(SocketType::pull);
+  connect(push, bind(pull));
+  ASSERT_TRUE(push.set(option::send_timeout, kLong));
+  send(push, "somebody");
+  EXPECT_EQ(recv_text(pull), "somebody");
+}
+
+TEST_P(Flow, AMessageRefusedByAFullQueueIsTheCallersStill) {
+  Line line = make_line(1, 1);
+  int next = 0;
+  const std::string payload(100'000, 'x');
+  (void)fill(line.push, next, payload);
+  Message message = std::move(Message::copy_of(payload)).value();
+  EXPECT_EQ(line.push.try_send(std::move(message)).error(), Errc::would_block);
+  EXPECT_TRUE(message.text() == payload);  // NOLINT(bugprone-use-after-move): that it is not moved is the point
+  for (int i = 0; i < next; ++i) {
+    ASSERT_EQ(number(line.pull), i);
+  }
+  EXPECT_TRUE(line.push.send(std::move(message)));
+  EXPECT_TRUE(recv_text(line.pull) == payload);
+}
+
+TEST_P(Flow, AnOptionOutsideItsRangeIsRefusedAndChangesNothing) {
+  Socket push = make(SocketType::push);
+  EXPECT_EQ(push.set(option::send_high_water_mark, -1).error(), Errc::invalid_argument);
+  EXPECT_EQ(push.set("send_high_water_mark", "-1").error(), Errc::invalid_argument);
+  EXPECT_EQ(push.set("no_such_option", "1").error(), Errc::unknown_option);
+  EXPECT_EQ(*push.get(option::send_high_water_mark), 1000);
+  EXPECT_TRUE(push.set("send_high_water_mark", "7"));
+  EXPECT_EQ(*push.get(option::send_high_water_mark), 7);
+}
+
+TEST_P(Flow, APartAboveTheMaximumEndsTheConnectionAndNothingOfItArrives) {
+  if (!GetParam().streams) {
+    GTEST_SKIP() << "inside the process there is no connection to end";
+  }
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::max_message_size, 1000));
+  ASSERT_TRUE(pull.watch_events());
+  Socket push = make(SocketType::push);
+  connect(push, bind(pull));
+  send(push, std::string(1000, 'a'));
+  EXPECT_EQ(recv_text(pull).size(), 1000u);
+  send(push, std::string(1001, 'b'));
+  for (;;) {
+    const auto event = pull.next_event(kLong);
+    ASSERT_TRUE(event);
+    if (event->kind == EventKind::disconnected) {
+      EXPECT_EQ(event->reason, Errc::message_too_large);
+      break;
+    }
+  }
+  wait_for_peers(pull);  // it comes again
+  send(push, "small");
+  EXPECT_EQ(recv_text(pull), "small");
+}
+
+}  // namespace
+}  // namespace weft::conformance

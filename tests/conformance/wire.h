@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "weft/net/dialer.h"
+#include "weft/net/listener.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/poll.h"
+#include "weft/zmtp/peer.h"
+#include <gtest/gtest.h>
+
+namespace weft::conformance {
+
+// WirePeer: a peer of a socket that speaks the protocol by hand, so that it can stop in the middle of anything.
+class WirePeer {
+ public:
+  // Connects to a bound socket and shakes hands as a socket of `type`.
+  static WirePeer dial(const std::string& endpoint, zmtp::SocketType type) {
+    net::Dialer dialer(*net::parse_endpoint(endpoint, false), {});
+    auto progress = dialer.begin();
+    while (progress && *progress == net::Progress::pending) {
+      wait(dialer.fd(), sys::Interest::writable);
+      progress = dialer.finish();
+    }
+    EXPECT_TRUE(progress) << progress.error().message();
+    return WirePeer(dialer.take_stream(), type);
+  }
+  // Takes the next connection to `listener` and shakes hands.
+  static WirePeer accept(net::Listener& listener, zmtp::SocketType type) {
+    wait(listener.fd(), sys::Interest::readable);
+    auto stream = listener.try_accept();
+    EXPECT_TRUE(stream) << stream.error().message();
+    return WirePeer(std::move(stream).value(), type);
+  }
+
+  void write(std::string_view bytes) {
+    while (!bytes.empty()) {
+      const Bytes from = as_bytes(bytes);
+      const sys::IoResult result = stream_->write({&from, 1});
+      if (result.status == sys::IoResult::Status::would_block) {
+        wait(stream_->fd(), sys::Interest::writable);
+        continue;
+      }
+      ASSERT_EQ(result.status, sys::IoResult::Status::done);
+      bytes.remove_prefix(result.bytes);
+    }
+  }
+
+  // The next frame. At the end of the stream flags are 0xff.
+  struct Frame {
+    std::uint8_t flags = 0xff;
+    std::string body;
+  };
+  Frame read_frame() {
+    for (;;) {
+      zmtp::FrameHeader header;
+      if (zmtp::parse_frame_header(as_bytes(input_), header) == zmtp::ParseStatus::complete &&
+          header.body_size <= input_.size() - header.header_size) {
+        Frame frame{header.flags, input_.substr(header.header_size, header.body_size)};
+        input_.erase(0, header.header_size + header.body_size);
+        return frame;
+      }
+      if (!read_more()) {
+        return {};
+      }
+    }
+  }
+  // Reads until `size` bytes are here or the stream ended.
+  void read_bytes(std::size_t size) {
+    while (input_.size() < size && read_more()) {
+    }
+  }
+
+ private:
+  WirePeer(std::unique_ptr<net::Stream> stream, zmtp::SocketType type) : stream_(std::move(stream)) {
+    zmtp::PeerConfig config;
+    config.socket_type = type;
+    zmtp::Peer peer(config);
+    peer.start(sys::now());
+    for (;;) {
+      write(as_text(peer.pending_output()));
+      peer.consume_output(peer.pending_output().size());
+      input_.erase(0, peer.handle_input(as_bytes(input_), sys::now()));
+      if (peer.pending_output().empty() && (peer.ready() || peer.fault() || !read_more())) {
+        break;
+      }
+    }
+    EXPECT_TRUE(peer.ready()) << "the handshake failed";
+  }
+
+  bool read_more() {
+    for (;;) {
+      std::uint8_t bytes[4096];
+      MutableBytes into(bytes);
+      const sys::IoResult result = stream_->read({&into, 1});
+      if (result.status == sys::IoResult::Status::would_block) {
+        wait(stream_->fd(), sys::Interest::readable);
+        continue;
+      }
+      input_.append(as_text(Bytes(bytes).first(result.bytes)));
+      return result.status == sys::IoResult::Status::done;
+    }
+  }
+  static void wait(int fd, sys::Interest interest) {
+    sys::PollFd polled{.fd = fd, .want = interest};
+    ASSERT_EQ(sys::poll_fds({&polled, 1}, std::chrono::seconds(20)).value_or(std::size_t{0}), 1u);
+  }
+
+  std::unique_ptr<net::Stream> stream_;
+  std::string input_;
+};
+
+[[nodiscard]] inline std::string wire_frame(std::uint8_t flags, std::string_view body) {
+  std::uint8_t header[zmtp::kFrameHeaderSizeMax];
+  const std::size_t size = zmtp::write_frame_header(header, flags, body.size());
+  return std::string(as_text(Bytes(header, size))).append(body);
+}
+
+}  // namespace weft::conformance

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: MIT
+// Against a peer that speaks the protocol by hand: messages cut in the middle, commands between parts, silence.
+#include "tests/conformance/wire.h"
+
+#include "tests/conformance/conformance.h"
+
+namespace weft::conformance {
+namespace {
+
+using zmtp::kMore;
+
+class Wire : public Conformance {
+ protected:
+  void SetUp() override {
+    if (!GetParam().streams) {
+      GTEST_SKIP() << "inproc has no wire";
+    }
+  }
+};
+WEFT_EVERY_TRANSPORT(Wire);
+
+TEST_P(Wire, OfAPeerThatDiesInTheMiddleOfAMessageOnlyWholeMessagesArrive) {
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.watch_events());
+  const std::string endpoint = bind(pull);
+  const std::string whole = wire_frame(kMore, "whole 1") + wire_frame(0, "whole 2");
+  const std::string cut =
+      wire_frame(kMore, "cut 1") + wire_frame(kMore, std::string(5000, 'c')) + wire_frame(0, "cut 3");
+  for (const std::size_t sent : {std::size_t{1}, std::size_t{7}, std::size_t{8}, std::size_t{100}, cut.size() - 1}) {
+    {
+      WirePeer peer = WirePeer::dial(endpoint, SocketType::push);
+      peer.write(whole + cut.substr(0, sent));
+    }
+    EXPECT_EQ(recv(pull), (Texts{"whole 1", "whole 2"}));
+    wait_for_event(pull, EventKind::disconnected);
+    EXPECT_EQ(pull.try_recv().error(), Errc::would_block) << "after " << sent << " bytes";
+  }
+  WirePeer peer = WirePeer::dial(endpoint, SocketType::push);
+  peer.write(wire_frame(0, "next"));
+  EXPECT_EQ(recv_text(pull), "next");
+}
+
+TEST_P(Wire, WhatComesTogetherWithTheEndOfTheStreamArrives) {
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::receive_high_water_mark, 1));
+  const std::string endpoint = bind(pull);
+  for (int round = 0; round < 20; ++round) {
+    {
+      WirePeer peer = WirePeer::dial(endpoint, SocketType::push);
+      std::string bytes;
+      for (int i = 0; i < 50; ++i) {
+        bytes += wire_frame(0, std::to_string(i));
+      }
+      peer.write(bytes);
+    }
+    EXPECT_EQ(recv_many(pull, 50), numbered("", 0, 50));
+  }
+}
+
+TEST_P(Wire, CommandsMayStandBetweenThePartsOfAMessage) {
+  Socket pull = make(SocketType::pull);
+  WirePeer peer = WirePeer::dial(bind(pull), SocketType::push);
+  std::uint8_t ping[zmtp::kPingFrameMax];
+  const std::string command(as_text(Bytes(ping, zmtp::write_ping(ping, 0, as_bytes("context")))));
+  peer.write(wire_frame(kMore, "a") + command + wire_frame(kMore, "b") + command + wire_frame(0, "c"));
+  EXPECT_EQ(recv(pull), (Texts{"a", "b", "c"}));
+  for (int i = 0; i < 2; ++i) {
+    const WirePeer::Frame pong = peer.read_frame();
+    EXPECT_EQ(pong.flags, zmtp::kCommand);
+    EXPECT_EQ(pong.body, std::string("\4PONG") + "context");
+  }
+}
+
+TEST_P(Wire, ASilentPeerIsPingedAndThenLeft) {
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.watch_events());
+  ASSERT_TRUE(pull.set(option::heartbeat_interval, 10ms));
+  ASSERT_TRUE(pull.set(option::heartbeat_timeout, 30ms));
+  WirePeer peer = WirePeer::dial(bind(pull), SocketType::push);
+  const WirePeer::Frame ping = peer.read_frame();
+  EXPECT_EQ(ping.flags, zmtp::kCommand);
+  EXPECT_EQ(ping.body.substr(0, 5), "\4PING");
+  for (;;) {
+    const auto event = pull.next_event(kLong);
+    ASSERT_TRUE(event);
+    if (event->kind == EventKind::disconnected) {
+      EXPECT_EQ(event->reason, Errc::timed_out);
+      break;
+    }
+  }
+}
+
+TEST_P(Wire, APeerThatAnswersIsKept) {
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.watch_events());
+  ASSERT_TRUE(pull.set(option::heartbeat_interval, 5ms));
+  ASSERT_TRUE(pull.set(option::heartbeat_timeout, kLong));
+  WirePeer peer = WirePeer::dial(bind(pull), SocketType::push);
+  wait_for_peers(pull);
+  for (int i = 0; i < 5; ++i) {
+    const WirePeer::Frame ping = peer.read_frame();
+    ASSERT_EQ(ping.body.substr(0, 5), "\4PING");
+    peer.write(wire_frame(zmtp::kCommand, "\4PONG"));
+  }
+  EXPECT_EQ(pull.next_event(0ms).error(), Errc::timed_out);
+  peer.write(wire_frame(0, "alive"));
+  EXPECT_EQ(recv_text(pull), "alive");
+}
+
+TEST_P(Wire, WhoDoesNotReceiveDropsWhatAPeerSendsItAndStillAnswersPings) {
+  Socket push = make(SocketType::push);
+  ASSERT_TRUE(push.set(option::receive_high_water_mark, 10));
+  WirePeer peer = WirePeer::dial(bind(push), SocketType::pull);
+  std::string flood;
+  for (int i = 0; i < 5000; ++i) {
+    flood += wire_frame(i % 2 == 0 ? kMore : 0, std::string(100, 'f'));
+  }
+  std::uint8_t ping[zmtp::kPingFrameMax];
+  peer.write(flood + std::string(as_text(Bytes(ping, zmtp::write_ping(ping, 0, {})))));
+  EXPECT_EQ(peer.read_frame().body, "\4PONG");
+  send(push, "still works");
+  EXPECT_EQ(peer.read_frame().body, "still works");
+}
+
+}  // namespace
+}  // namespace weft::conformance

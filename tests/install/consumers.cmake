@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+# Installs the build, moves the tree, then uses it as a stranger would: examples/ with find_package(weft) (static)
+# and with pkg-config (shared), every installed header in one program. WORK is emptied first.
+cmake_minimum_required(VERSION 3.25)
+function(run)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "failed (${result}): ${ARGV}\n${output}")
+  endif()
+endfunction()
+
+set(prefix ${WORK}/moved)
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first)
+file(RENAME ${WORK}/first ${prefix})
+
+file(GLOB_RECURSE headers RELATIVE ${prefix}/include ${prefix}/include/*.h)
+if(NOT "weft/base/result.h" IN_LIST headers)
+  message(FATAL_ERROR "no headers were installed")
+endif()
+if("${headers}" MATCHES "/internal/")
+  message(FATAL_ERROR "internal headers were installed: ${headers}")
+endif()
+
+message(STATUS "find_package(weft)")
+run(${CMAKE_COMMAND} -S ${SOURCE}/examples -B ${WORK}/cmake -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
+  -DCMAKE_PREFIX_PATH=${prefix})
+run(${CMAKE_COMMAND} --build ${WORK}/cmake --parallel 2)
+run(${WORK}/cmake/hello)
+
+message(STATUS "pkg-config weft")
+set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
+set(ENV{LD_LIBRARY_PATH} ${prefix}/${LIBDIR})
+execute_process(COMMAND ${PKG_CONFIG} --cflags --libs weft OUTPUT_VARIABLE flags COMMAND_ERROR_IS_FATAL ANY
+  OUTPUT_STRIP_TRAILING_WHITESPACE)
+separate_arguments(flags UNIX_COMMAND "${flags}")
+file(MAKE_DIRECTORY ${WORK}/pkg-config)
+file(GLOB examples ${SOURCE}/examples/*.cc)
+foreach(example IN LISTS examples)
+  get_filename_component(name ${example} NAME_WE)
+  run(${CXX} -std=c++20 ${example} ${flags} -o ${WORK}/pkg-config/${name})
+endforeach()
+run(${WORK}/pkg-config/hello)
+
+message(STATUS "every installed header")
+set(all ${WORK}/all_headers.cc)
+file(WRITE ${all} "")
+foreach(header IN LISTS headers)
+  file(APPEND ${all} "#include <${header}>\n")
+endforeach()
+file(APPEND ${all} "int main() {}\n")
+run(${CXX} -std=c++20 ${all} ${flags} -o ${WORK}/all_headers)

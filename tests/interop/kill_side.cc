@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// A process that keeps talking until it is told to stop, or killed. Every message says which generation of process sent
+// it; whoever receives says on the standard output when it hears from another one. kill_test.py starts and kills these.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <thread>
+#include <vector>
+
+#include "tests/interop/link.h"
+#include "weft/base/endian.h"
+#include "weft/weft.h"
+
+namespace weft::interop {
+namespace {
+
+constexpr std::chrono::milliseconds kLook{20};  // how long a call may wait before the loop looks whether to stop
+constexpr std::uint64_t kInFlightMax = 64;      // requests of a DEALER without a reply
+
+struct Options {
+  std::string role;
+  bool bind = false;
+  std::string endpoint;
+  std::uint64_t generation = 0;
+};
+
+[[noreturn]] void fail(const std::string& what) {
+  std::printf("failed %s\n", what.c_str());
+  std::fflush(stdout);
+  std::_Exit(1);
+}
+
+void need(const Result<void>& result, const char* what) {
+  if (!result) {
+    fail(what + (": " + result.error().message()));
+  }
+}
+
+// [generation][sequence][filler]: mostly small, sometimes so large that a kill cuts it.
+std::vector<std::uint8_t> make_note(std::uint64_t generation, std::uint64_t sequence) {
+  std::vector<std::uint8_t> note(sequence % 50 == 49 ? 200'000 : 64, static_cast<std::uint8_t>(sequence));
+  store_big_endian<std::uint64_t>(note.data(), generation);
+  store_big_endian<std::uint64_t>(note.data() + 8, sequence);
+  return note;
+}
+
+// Looks at what one sender sends: whole, in order, and without a gap unless messages may have gone to its last partner.
+class Listener {
+ public:
+  explicit Listener(bool gaps_allowed) : gaps_allowed_(gaps_allowed) {}
+
+  void hear(Bytes note) {
+    if (note.size() < 16) {
+      fail("a note of " + std::to_string(note.size()) + " bytes");
+    }
+    const auto generation = load_big_endian<std::uint64_t>(note.data());
+    const auto sequence = load_big_endian<std::uint64_t>(note.data() + 8);
+    const std::vector<std::uint8_t> right = make_note(generation, sequence);
+    if (!std::equal(note.begin(), note.end(), right.begin(), right.end())) {
+      fail("note " + std::to_string(sequence) + " is damaged");
+    }
+    // What a killed partner sent may still come between the first notes of its successor.
+    const auto [sender, is_new] = next_.try_emplace(generation, sequence);
+    if (is_new) {
+      std::printf("from %llu\n", static_cast<unsigned long long>(generation));
+      std::fflush(stdout);
+    } else if (sequence < sender->second || (sequence > sender->second && !gaps_allowed_)) {
+      fail("note " + std::to_string(sequence) + " instead of " + std::to_string(sender->second));
+    }
+    sender->second = sequence + 1;
+  }
+
+ private:
+  const bool gaps_allowed_;
+  std::map<std::uint64_t, std::uint64_t> next_;  // generation -> sequence
+};
+
+bool nothing_yet(const Error& error) { return error == Errc::timed_out || error == Errc::would_block; }
+
+void run_push(Socket& socket, const Options& options, const std::atomic<bool>& stop) {
+  for (std::uint64_t sequence = 0; !stop;) {
+    const auto sent = socket.send(Bytes(make_note(options.generation, sequence)));
+    if (sent) {
+      ++sequence;
+    } else if (!nothing_yet(sent.error())) {
+      need(sent, "send");
+    }
+  }
+}
+
+void run_pull(Socket& socket, const Options& options, const std::atomic<bool>& stop) {
+  Listener listener(options.generation > 0);
+  while (!stop) {
+    const auto note = socket.recv();
+    if (note) {
+      listener.hear(note->bytes());
+    } else if (!nothing_yet(note.error())) {
+      fail("recv: " + note.error().message());
+    }
+  }
+}
+
+void run_dealer(Socket& socket, const Options& options, const std::atomic<bool>& stop) {
+  Listener listener(true);
+  std::uint64_t sequence = 0;
+  std::uint64_t in_flight = 0;
+  while (!stop) {
+    while (in_flight < kInFlightMax && socket.try_send(Bytes(make_note(options.generation, sequence)))) {
+      ++sequence;
+      ++in_flight;
+    }
+    const auto note = socket.recv();
+    if (note) {
+      listener.hear(note->bytes());
+      in_flight -= in_flight > 0 ? 1 : 0;
+    } else if (nothing_yet(note.error())) {
+      in_flight = 0;  // the partner is gone with them
+    } else {
+      fail("recv: " + note.error().message());
+    }
+  }
+}
+
+void run_router(Socket& socket, const Options& options, const std::atomic<bool>& stop) {
+  Listener listener(options.generation > 0);
+  std::map<std::string, std::uint64_t> sequences;  // of the replies to each dealer
+  while (!stop) {
+    const auto parts = socket.recv_all();
+    if (!parts) {
+      if (!nothing_yet(parts.error())) {
+        fail("recv: " + parts.error().message());
+      }
+      continue;
+    }
+    if (parts->size() != 2) {
+      fail("a message of " + std::to_string(parts->size()) + " parts");
+    }
+    const std::string id((*parts)[0].text());
+    listener.hear((*parts)[1].bytes());
+    need(socket.send(id, More::yes), "send id");
+    need(socket.send(Bytes(make_note(options.generation, sequences[id]++))), "send");
+  }
+}
+
+int usage(std::FILE* to, int status) {
+  std::fputs(
+      "usage: kill_side push|pull|dealer|router --bind|--connect ENDPOINT --generation N\n"
+      "  Says \"at ENDPOINT\", then \"from GENERATION\" whenever it hears from another partner; ends at the line "
+      "\"stop\".\n"
+      "  Generation 0 survives; its partners come one after the other.\n"
+      "exit status: 0 stopped, 1 something wrong was received, 2 wrong usage\n",
+      to);
+  return status;
+}
+
+int play(const Options& options) {
+  const SocketType type = options.role == "push"     ? SocketType::push
+                          : options.role == "pull"   ? SocketType::pull
+                          : options.role == "dealer" ? SocketType::dealer
+                                                     : SocketType::router;
+  Context context;
+  auto opened = context.socket(type);
+  if (!opened) {
+    fail(opened.error().message());
+  }
+  Socket socket = std::move(*opened);
+  need(socket.set(option::send_timeout, kLook), "send_timeout");
+  need(socket.set(option::receive_timeout, kLook), "receive_timeout");
+  std::string exact = options.endpoint;
+  if (options.bind) {
+    const auto bound = socket.bind(options.endpoint);
+    need(bound ? Result<void>() : bound.error(), "bind");
+    exact = *bound;
+  } else {
+    need(socket.connect(options.endpoint), "connect");
+  }
+  std::printf("at %s\n", exact.c_str());
+  std::fflush(stdout);
+
+  std::atomic<bool> stop{false};
+  std::thread listener([&] {
+    Link link(STDIN_FILENO, STDOUT_FILENO, false);
+    (void)link.wait_line("stop", std::chrono::hours(1));
+    stop = true;
+  });
+  (type == SocketType::push     ? run_push
+   : type == SocketType::pull   ? run_pull
+   : type == SocketType::dealer ? run_dealer
+                                : run_router)(socket, options, stop);
+  listener.join();
+  return 0;
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  if (argc == 2 && std::string(argv[1]) == "--help") {
+    return usage(stdout, 0);
+  }
+  if (argc != 6) {
+    return usage(stderr, 2);
+  }
+  options.role = argv[1];
+  options.bind = std::string(argv[2]) == "--bind";
+  options.endpoint = argv[3];
+  options.generation = std::strtoull(argv[5], nullptr, 10);
+  if (options.role != "push" && options.role != "pull" && options.role != "dealer" && options.role != "router") {
+    return usage(stderr, 2);
+  }
+  ::signal(SIGPIPE, SIG_IGN);
+  return play(options);
+}
+
+}  // namespace
+}  // namespace weft::interop
+
+int main(int argc, char** argv) { return weft::interop::run(argc, argv); }

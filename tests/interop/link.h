@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <string>
+
+namespace weft::interop {
+
+// Link: the line beside the sockets under test, over which the two sides of a cell agree: lines of text over a pair of
+// descriptors, which a thread, a process or a Python program may be at the other end of.
+// Owner: a side. Affinity: send from any thread, wait_line from one at a time.
+class Link {
+ public:
+  // Closes the descriptors in the end when it owns them.
+  Link(int input, int output, bool owns) noexcept : input_(input), output_(output), owns_(owns) {}
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+  ~Link();
+
+  void send(const std::string& line);
+  // The next line that begins with `word`, without the word and the blank behind it. False after `timeout`, when the
+  // other side is gone, or when it said something else.
+  bool wait_line(const std::string& word, std::chrono::milliseconds timeout, std::string* rest = nullptr);
+  // Why wait_line was last false.
+  [[nodiscard]] const std::string& reason() const noexcept { return reason_; }
+
+ private:
+  bool fill(std::chrono::steady_clock::time_point deadline);
+
+  const int input_;
+  const int output_;
+  const bool owns_;
+  std::mutex send_mutex_;
+  std::string received_;
+  std::string reason_;
+};
+
+}  // namespace weft::interop

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tests/interop/link.h"
+#include "tests/interop/payload.h"
+#include "weft/weft.h"
+
+namespace weft::interop {
+
+// What one side of a cell does. A role's other side is its partner: push-pull, pub-sub, xpub-xsub, dealer-router,
+// req-rep, pair-echo (two PAIR sockets). pyzmq_roles.py plays the same roles with the same lines on the link.
+struct Job {
+  std::string role;
+  bool bind = false;  // and say where in the line "at ENDPOINT..."; else wait for that line and connect
+  std::vector<std::string> endpoints;  // to bind: one a socket, or one of which the others' are made
+  Shape shape;
+  int count = 0;                       // messages in each direction and round
+  int rounds = 1;                      // before each but the first the partner goes (line "lost") and comes again
+  int first_round = 0;                 // of a partner that has come again
+  bool plain = false;                  // only send and recv, not every way to do it in turn
+  std::vector<std::string> options{};  // "name=value"
+};
+
+struct Outcome {
+  std::string error{};  // empty: everything arrived, in order, and nothing else did
+  long sent = 0;        // messages
+  long received = 0;
+};
+
+[[nodiscard]] bool is_role(const std::string& name);
+[[nodiscard]] std::string partner_of(const std::string& role);
+
+// Plays the role to its end, or to the first mistake. Every wait ends after kPatience.
+inline constexpr std::chrono::seconds kPatience{20};
+[[nodiscard]] Outcome run_role(Context& context, const Job& job, Link& link);
+
+}  // namespace weft::interop

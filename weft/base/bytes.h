@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+namespace weft {
+
+using Bytes = std::span<const std::uint8_t>;   // bytes to look at
+using MutableBytes = std::span<std::uint8_t>;  // bytes to fill
+
+[[nodiscard]] inline Bytes as_bytes(std::string_view text) noexcept {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+[[nodiscard]] inline std::string_view as_text(Bytes bytes) noexcept {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// memcpy that allows a null source or target when there is nothing to copy.
+inline void copy_bytes(std::uint8_t* target, Bytes source) noexcept {
+  if (!source.empty()) {
+    std::memcpy(target, source.data(), source.size());
+  }
+}
+
+}  // namespace weft

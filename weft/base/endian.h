@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+namespace weft {
+
+// Network byte order loads and stores at any alignment.
+template <typename T>
+[[nodiscard]] inline T load_big_endian(const std::uint8_t* from) noexcept {
+  T value;
+  std::memcpy(&value, from, sizeof value);
+  if constexpr (std::endian::native == std::endian::little) {
+    if constexpr (sizeof(T) == 2) {
+      value = static_cast<T>(__builtin_bswap16(value));
+    } else if constexpr (sizeof(T) == 4) {
+      value = static_cast<T>(__builtin_bswap32(value));
+    } else if constexpr (sizeof(T) == 8) {
+      value = static_cast<T>(__builtin_bswap64(value));
+    }
+  }
+  return value;
+}
+
+template <typename T>
+inline void store_big_endian(std::uint8_t* to, T value) noexcept {
+  T swapped = load_big_endian<T>(reinterpret_cast<const std::uint8_t*>(&value));
+  std::memcpy(to, &swapped, sizeof swapped);
+}
+
+}  // namespace weft

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/base/bytes.h"
+
+namespace weft::mem {
+
+class Pool;
+
+// Buffer: a block of bytes with a reference count, from the pool of the thread that made it.
+// Owner: whoever holds a reference. Affinity: the count is atomic; the bytes belong to whoever the program says.
+// Cost: make and release on one thread are a list operation; a release on another thread collects blocks and gives
+// them back to their owner in batches, one compare-exchange a batch. Beyond kPooledMax: malloc and free.
+class Buffer {
+ public:
+  static constexpr std::size_t kPooledMax = 256 * 1024;
+
+  // At least `size` bytes (see capacity()), one reference. Null when memory ran out.
+  [[nodiscard]] static Buffer* make(std::size_t size) noexcept;
+
+  // Somebody else's bytes: when the last reference goes, on whatever thread, `free_bytes(bytes.data(), hint)` is
+  // called.
+  using FreeFunction = void(void* data, void* hint);
+  [[nodiscard]] static Buffer* make_external(MutableBytes bytes, FreeFunction* free_bytes, void* hint) noexcept;
+
+  // Not for external buffers.
+  [[nodiscard]] std::uint8_t* data() noexcept { return reinterpret_cast<std::uint8_t*>(this + 1); }
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+
+  void add_reference() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }  // the caller holds one
+  void release() noexcept {
+    // A sole owner needs no read-modify-write. Acquire pairs with the release of other holders' last use.
+    if (references_.load(std::memory_order_acquire) == 1 || references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      recycle();
+    }
+  }
+  [[nodiscard]] bool sole_owner() const noexcept { return references_.load(std::memory_order_acquire) == 1; }
+
+ private:
+  friend class Pool;
+  Buffer(Pool* owner, std::uint32_t size_class, std::size_t capacity) noexcept
+      : size_class_(size_class), owner_(owner), capacity_(capacity) {}
+  void recycle() noexcept;
+
+  std::atomic<std::uint32_t> references_{1};
+  std::uint32_t size_class_;
+  Pool* owner_;  // null: malloc
+  Buffer* next_ = nullptr;
+  std::size_t capacity_;
+  struct External {
+    void* data = nullptr;
+    FreeFunction* free_bytes = nullptr;  // null: not external
+    void* hint = nullptr;
+  } external_;
+  std::uint64_t padding_ = 0;
+};
+static_assert(sizeof(Buffer) == 64);
+
+}  // namespace weft::mem

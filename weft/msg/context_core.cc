@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/context_core.h"
+
+#include "weft/base/assert.h"
+
+namespace weft::msg {
+
+ContextCore::~ContextCore() = default;
+
+Result<std::shared_ptr<SocketCore>> ContextCore::make_socket(SocketType type) {
+  const PatternRow* row = find_pattern(type);
+  if (row == nullptr) {
+    return Error(Errc::not_supported, "this socket type is not implemented");
+  }
+  const std::lock_guard lock(mutex_);
+  if (shut_down_) {
+    return Error(Errc::terminated, "the context was shut down");
+  }
+  if (open_.size() >= options_.sockets_max) {
+    return Error(Errc::too_many_sockets, "the context's limit of open sockets is reached");
+  }
+  auto core = std::make_shared<SocketCore>(*this, *row);
+  open_.insert(core.get());
+  return core;
+}
+
+Result<void> ContextCore::start_io() {
+  const std::lock_guard lock(mutex_);
+  if (shut_down_) {
+    return Error(Errc::terminated, "the context was shut down");
+  }
+  if (io_ == nullptr) {
+    io_ = WEFT_TRY(IoService::make());
+  }
+  ++sessions_;
+  return {};
+}
+
+void ContextCore::shut_down() {
+  const std::lock_guard lock(mutex_);
+  shut_down_ = true;
+  for (SocketCore* core : open_) {
+    core->terminate();
+  }
+}
+
+void ContextCore::close() {
+  shut_down();
+  std::vector<std::shared_ptr<SocketCore>> open;
+  {
+    const std::lock_guard lock(mutex_);
+    for (SocketCore* core : open_) {
+      open.push_back(core->shared_from_this());
+    }
+  }
+  for (const auto& core : open) {
+    core->close();
+  }
+  open.clear();
+  wait_until_quiet();
+}
+
+void ContextCore::set_sockets_max(std::size_t count) {
+  const std::lock_guard lock(mutex_);
+  options_.sockets_max = count;
+}
+
+void ContextCore::wait_until_quiet() {
+  std::unique_lock lock(mutex_);
+  quiet_.wait(lock, [this] { return open_.empty() && sessions_ == 0; });
+  lock.unlock();
+  io_.reset();
+  const std::lock_guard inproc_lock(inproc_mutex_);
+  pending_.clear();
+}
+
+void ContextCore::session_started() noexcept {
+  const std::lock_guard lock(mutex_);
+  ++sessions_;
+}
+
+void ContextCore::session_ended() noexcept {
+  const std::lock_guard lock(mutex_);
+  WEFT_ASSERT(sessions_ > 0);
+  --sessions_;
+  quiet_.notify_all();
+}
+
+void ContextCore::forget(SocketCore& core) noexcept {
+  const std::lock_guard lock(mutex_);
+  open_.erase(&core);
+  quiet_.notify_all();
+}
+
+}  // namespace weft::msg

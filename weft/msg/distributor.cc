@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/distributor.h"
+
+namespace weft::msg {
+
+void Distributor::forget_staged() noexcept {
+  for (Cell& cell : staged_) {
+    cell.release();
+  }
+  staged_.clear();
+}
+
+void Distributor::send_single(Outbound& part, const Message* shared) noexcept {
+  const bool wide = chosen_.size() > kWide;
+  for (Pipe* pipe : chosen_) {
+    Message share;
+    Outbound copy{part.bytes, nullptr, false};
+    if (shared != nullptr) {
+      share = shared->share();
+      copy = {share.bytes(), &share, false};
+    }
+    if (!pipe->try_send(copy, wide)) {
+      ++pipe->dropped;
+    }
+  }
+}
+
+Result<void> Distributor::send(Outbound& part) {
+  if (!in_message_ && !part.more) [[likely]] {
+    if (part.bytes.size() <= Cell::kInlineMax || chosen_.empty()) {
+      send_single(part, nullptr);
+      return {};
+    }
+    Message owned;
+    if (part.message != nullptr) {
+      owned = std::move(*part.message);
+    } else if (!owned.assign_copy(part.bytes)) {
+      return Error(Errc::resource_exhausted, "no memory for a message");
+    }
+    part.bytes = owned.bytes();
+    send_single(part, &owned);
+    return {};
+  }
+  Cell cell;
+  if (!make_cell(cell, part)) {
+    return Error(Errc::resource_exhausted, "no memory for a message part");
+  }
+  staged_.push_back(cell);
+  in_message_ = part.more;
+  if (part.more) {
+    return {};
+  }
+  for (Pipe* pipe : chosen_) {
+    if (!pipe->writable()) {
+      ++pipe->dropped;
+      continue;
+    }
+    copies_ = staged_;
+    for (Cell& copy : copies_) {
+      if (copy.is_large()) {
+        copy.body.large.buffer->add_reference();
+      }
+    }
+    pipe->send_parts(copies_, chosen_.size() > kWide);
+  }
+  forget_staged();
+  return {};
+}
+
+}  // namespace weft::msg

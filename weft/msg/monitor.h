@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+
+namespace weft {
+
+enum class EventKind : std::uint8_t {
+  listening,
+  bind_failed,
+  accepted,
+  accept_failed,
+  connected,        // the stream stands; the handshake begins
+  connect_delayed,  // under way
+  connect_failed,   // with the reason
+  connect_retried,  // after `delay`
+  handshake_succeeded,
+  handshake_failed,  // with the reason
+  disconnected,      // with the reason
+  closed,            // a listener
+};
+[[nodiscard]] std::string_view event_name(EventKind kind) noexcept;
+
+struct MonitorEvent {
+  EventKind kind;
+  std::string endpoint;
+  Error reason{};
+  Duration delay{0};
+};
+
+// Monitor: what happens to a socket's connections, in order.
+// Owner: the socket. Affinity: any thread. Cost: nothing while nobody watches; else a lock and a copy per event, never
+// on the path of a message. Bounded: beyond kEventsMax waiting events the newest are dropped and counted.
+class Monitor {
+ public:
+  static constexpr std::size_t kEventsMax = 4096;
+
+  void enable() noexcept { enabled_.store(true, std::memory_order_relaxed); }
+  void emit(MonitorEvent event);
+  void end(Errc reason);  // wakes whoever waits: `reason` is the answer once all events were taken
+
+  // The oldest event. A negative timeout waits for ever. timed_out; closed or terminated.
+  [[nodiscard]] Result<MonitorEvent> receive(Duration timeout);
+  [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<bool> enabled_{false};
+  std::atomic<std::uint64_t> dropped_{0};
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<MonitorEvent> events_;  // guarded by mutex_
+  Errc ended_ = Errc::ok;            // guarded by mutex_
+};
+
+}  // namespace weft

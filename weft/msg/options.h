@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+
+namespace weft {
+
+// Options of one socket. Durations are rounded to what the operating system can do; a negative one means "no limit".
+// The defaults are the C++ API's: peers that die are noticed, closing is bounded, reconnecting backs off.
+struct Options {
+  int send_high_water_mark = 1000;  // messages queued per peer; 0: as many as fit into 1 GiB
+  int receive_high_water_mark = 1000;
+  Duration send_timeout{-1};
+  Duration receive_timeout{-1};
+  Duration linger = std::chrono::seconds(10);  // how long closing goes on delivering what was queued
+  Duration reconnect_interval = std::chrono::milliseconds(100);
+  Duration reconnect_interval_max = std::chrono::seconds(5);  // 0: constant
+  Duration handshake_timeout = std::chrono::seconds(5);
+  Duration heartbeat_interval = std::chrono::seconds(15);  // 0: no heartbeats
+  Duration heartbeat_timeout{0};                           // 0: the interval
+  Duration heartbeat_ttl{0};                               // 0: not announced
+  std::int64_t max_message_size = -1;                      // bytes in one part; -1: no limit
+  std::string routing_id;                                  // up to 255 bytes; empty: the peer makes one up
+  bool immediate = false;                                  // queue only for peers that are connected
+  bool router_mandatory = false;  // sending to an unknown routing id is an error instead of a counted drop
+  bool router_handover = false;   // a new peer takes over a routing id that is in use
+  bool xpub_verbose = false;      // pass on subscriptions that are already known
+  bool ipv6 = false;
+  int backlog = 100;
+  int send_buffer = -1;     // bytes; -1: the system's
+  int receive_buffer = -1;  // bytes
+  int tcp_keepalive = -1;   // -1: the system's, 0 off, 1 on
+  int tcp_keepalive_count = -1;
+  int tcp_keepalive_idle = -1;
+  int tcp_keepalive_interval = -1;
+  int type_of_service = 0;
+};
+
+// Option<T>: one row: the option's name, where it lives, and which values it takes (durations: in milliseconds;
+// strings: their size). Rows are the values in weft::option and the table behind find_option().
+template <typename T>
+struct Option {
+  std::string_view name;
+  T Options::* member;
+  std::int64_t min;
+  std::int64_t max;
+};
+
+namespace option {
+inline constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
+inline constexpr std::int64_t kDayMs = 86'400'000;
+
+inline constexpr Option<int> send_high_water_mark{"send_high_water_mark", &Options::send_high_water_mark, 0, kIntMax};
+inline constexpr Option<int> receive_high_water_mark{"receive_high_water_mark", &Options::receive_high_water_mark, 0,
+                                                     kIntMax};
+inline constexpr Option<Duration> send_timeout{"send_timeout", &Options::send_timeout, -1, kIntMax};
+inline constexpr Option<Duration> receive_timeout{"receive_timeout", &Options::receive_timeout, -1, kIntMax};
+inline constexpr Option<Duration> linger{"linger", &Options::linger, -1, kIntMax};
+inline constexpr Option<Duration> reconnect_interval{"reconnect_interval", &Options::reconnect_interval, -1, kIntMax};
+inline constexpr Option<Duration> reconnect_interval_max{"reconnect_interval_max", &Options::reconnect_interval_max, 0,
+                                                         kIntMax};
+inline constexpr Option<Duration> handshake_timeout{"handshake_timeout", &Options::handshake_timeout, 0, kIntMax};
+inline constexpr Option<Duration> heartbeat_interval{"heartbeat_interval", &Options::heartbeat_interval, 0, kDayMs};
+inline constexpr Option<Duration> heartbeat_timeout{"heartbeat_timeout", &Options::heartbeat_timeout, 0, kDayMs};
+inline constexpr Option<Duration> heartbeat_ttl{"heartbeat_ttl", &Options::heartbeat_ttl, 0,
+                                                6'553'500};  // 16 bits of 100 ms
+inline constexpr Option<std::int64_t> max_message_size{"max_message_size", &Options::max_message_size, -1,
+                                                       std::numeric_limits<std::int64_t>::max()};
+inline constexpr Option<std::string> routing_id{"routing_id", &Options::routing_id, 0, 255};
+inline constexpr Option<bool> immediate{"immediate", &Options::immediate, 0, 1};
+inline constexpr Option<bool> router_mandatory{"router_mandatory", &Options::router_mandatory, 0, 1};
+inline constexpr Option<bool> router_handover{"router_handover", &Options::router_handover, 0, 1};
+inline constexpr Option<bool> xpub_verbose{"xpub_verbose", &Options::xpub_verbose, 0, 1};
+inline constexpr Option<bool> ipv6{"ipv6", &Options::ipv6, 0, 1};
+inline constexpr Option<int> backlog{"backlog", &Options::backlog, 1, kIntMax};
+inline constexpr Option<int> send_buffer{"send_buffer", &Options::send_buffer, -1, kIntMax};
+inline constexpr Option<int> receive_buffer{"receive_buffer", &Options::receive_buffer, -1, kIntMax};
+inline constexpr Option<int> tcp_keepalive{"tcp_keepalive", &Options::tcp_keepalive, -1, 1};
+inline constexpr Option<int> tcp_keepalive_count{"tcp_keepalive_count", &Options::tcp_keepalive_count, -1, kIntMax};
+inline constexpr Option<int> tcp_keepalive_idle{"tcp_keepalive_idle", &Options::tcp_keepalive_idle, -1, kIntMax};
+inline constexpr Option<int> tcp_keepalive_interval{"tcp_keepalive_interval", &Options::tcp_keepalive_interval, -1,
+                                                    kIntMax};
+inline constexpr Option<int> type_of_service{"type_of_service", &Options::type_of_service, 0, 255};
+}  // namespace option
+
+using AnyOption = std::variant<const Option<int>*, const Option<std::int64_t>*, const Option<bool>*,
+                               const Option<Duration>*, const Option<std::string>*>;
+
+[[nodiscard]] std::span<const AnyOption> option_table() noexcept;
+// By name, for configuration files and tools. unknown_option when there is no such row.
+[[nodiscard]] Result<AnyOption> find_option(std::string_view name) noexcept;
+
+// invalid_argument, and nothing changed, when `value` is outside the row's range.
+template <typename T>
+[[nodiscard]] Result<void> set_option(Options& options, const Option<T>& row, T value) {
+  std::int64_t measure = 0;
+  if constexpr (std::is_same_v<T, std::string>) {
+    measure = static_cast<std::int64_t>(value.size());
+  } else if constexpr (std::is_same_v<T, Duration>) {
+    measure = value < Duration::zero() ? -1 : std::chrono::duration_cast<std::chrono::milliseconds>(value).count();
+  } else {
+    measure = static_cast<std::int64_t>(value);
+  }
+  if (measure < row.min || measure > row.max) {
+    return Error(Errc::invalid_argument, row.name.data());
+  }
+  options.*row.member = std::move(value);
+  return {};
+}
+
+// Parses `value` by the row's type: a number, true/false, milliseconds, or the text itself.
+[[nodiscard]] Result<void> set_option(Options& options, std::string_view name, std::string_view value);
+
+}  // namespace weft

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/pattern.h"
+
+#include "weft/msg/pattern/table.h"
+
+namespace weft::msg {
+
+bool Pattern::ready(Pipe& /*pipe*/, Bytes /*identity*/) { return true; }
+void Pattern::lost(Pipe& /*pipe*/) {}
+void Pattern::activate(Pipe& /*pipe*/) {}
+void Pattern::deactivate(Pipe& /*pipe*/) {}
+
+Result<void> Pattern::send(Outbound& /*part*/) { return Error(Errc::not_supported, "this socket type does not send"); }
+Result<void> Pattern::receive(Inbound& /*part*/) {
+  return Error(Errc::not_supported, "this socket type does not receive");
+}
+bool Pattern::can_send() { return false; }
+bool Pattern::can_receive() { return false; }
+
+Result<void> Pattern::subscribe(Bytes /*topic*/) {
+  return Error(Errc::not_supported, "this socket type does not subscribe");
+}
+Result<void> Pattern::unsubscribe(Bytes /*topic*/) {
+  return Error(Errc::not_supported, "this socket type does not subscribe");
+}
+bool Pattern::handle_subscription(Pipe& /*pipe*/, bool /*subscribe*/, Bytes /*topic*/) { return true; }
+
+namespace {
+
+constexpr PatternRow kTable[] = {
+    {{SocketType::pair}, make_pair},
+    {{.type = SocketType::pub, .receives = false, .takes_subscriptions = true}, make_publisher},
+    {{.type = SocketType::sub, .sends = false}, make_subscriber},
+    {{.type = SocketType::req, .one_lock = true}, make_req},
+    {{.type = SocketType::rep, .one_lock = true}, make_rep},
+    {{SocketType::dealer}, make_dealer},
+    {{SocketType::router}, make_router},
+    {{.type = SocketType::pull, .sends = false}, make_pull},
+    {{.type = SocketType::push, .receives = false}, make_push},
+    {{.type = SocketType::xpub, .takes_subscriptions = true}, make_publisher},
+    {{SocketType::xsub}, make_subscriber},
+};
+
+}  // namespace
+
+const PatternRow* find_pattern(SocketType type) noexcept {
+  for (const PatternRow& row : kTable) {
+    if (row.traits.type == type) {
+      return &row;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace weft::msg

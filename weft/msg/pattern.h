@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+
+#include "weft/base/result.h"
+#include "weft/msg/options.h"
+#include "weft/msg/part.h"
+#include "weft/msg/pipe.h"
+#include "weft/zmtp/socket_type.h"
+
+namespace weft {
+using zmtp::SocketType;
+}  // namespace weft
+
+namespace weft::msg {
+
+// What a pattern is, apart from what it does. One row of pattern_table().
+struct PatternTraits {
+  SocketType type;
+  bool sends = true;
+  bool receives = true;
+  bool takes_subscriptions = false;  // peers' SUBSCRIBE goes to handle_subscription(), not to the application
+  bool one_lock = false;             // sending and receiving share state: send() runs with the receive lock too
+};
+
+// Pattern: what a socket type does with its pipes. One of the four dynamic seams; a new pattern is a file in pattern/
+// and a row in pattern_table(). Life of a pipe: attach -> any number of ready / lost -> detach -> deactivate. Between
+// attach and ready the peer is unknown: messages may be queued for it. After detach nothing is sent there; what the
+// pipe holds can be received until deactivate. All but ready are idempotent; attach may follow detach. Locks: attach,
+// ready, lost, detach and option changes: both. send, can_send, (un)subscribe, handle_subscription: the send lock.
+// receive, can_receive: the receive lock. No call waits; would_block says that nothing changed.
+class Pattern {
+ public:
+  Pattern(const PatternTraits& traits, const Options& options) noexcept : traits_(traits), options_(options) {}
+  Pattern(const Pattern&) = delete;
+  Pattern& operator=(const Pattern&) = delete;
+  virtual ~Pattern() = default;
+
+  [[nodiscard]] const PatternTraits& traits() const noexcept { return traits_; }
+
+  virtual void attach(Pipe& pipe) = 0;
+  // The peer's identity is known (empty: none). False refuses the peer.
+  [[nodiscard]] virtual bool ready(Pipe& pipe, Bytes identity);
+  virtual void lost(Pipe& pipe);
+  virtual void detach(Pipe& pipe) = 0;
+
+  [[nodiscard]] virtual Result<void> send(Outbound& part);
+  [[nodiscard]] virtual Result<void> receive(Inbound& part);
+  [[nodiscard]] virtual bool can_send();
+  [[nodiscard]] virtual bool can_receive();
+  virtual void activate(Pipe& pipe);    // receive lock: the pipe may have input
+  virtual void deactivate(Pipe& pipe);  // receive lock: it never will again
+  [[nodiscard]] virtual std::uint64_t dropped() const noexcept { return dropped_; }  // send lock
+  // Receive lock. False: input cannot matter now, so readable descriptors are not to be waited for.
+  [[nodiscard]] virtual bool expects_input() const noexcept { return traits_.receives; }
+
+  [[nodiscard]] virtual Result<void> subscribe(Bytes topic);
+  [[nodiscard]] virtual Result<void> unsubscribe(Bytes topic);
+  // False: the peer asks for more than its bound.
+  [[nodiscard]] virtual bool handle_subscription(Pipe& pipe, bool subscribe, Bytes topic);
+
+ protected:
+  const PatternTraits& traits_;
+  const Options& options_;
+  std::uint64_t dropped_ = 0;  // send lock: messages that no pipe took
+};
+
+struct PatternRow {
+  PatternTraits traits;
+  std::unique_ptr<Pattern> (*make)(const PatternTraits& traits, const Options& options);
+};
+// Null for a type without an implementation.
+[[nodiscard]] const PatternRow* find_pattern(SocketType type) noexcept;
+
+}  // namespace weft::msg

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// DEALER: sends to its peers in turn, receives from them in turn.
+#include "weft/msg/fair_queue.h"
+#include "weft/msg/load_balancer.h"
+#include "weft/msg/pattern/table.h"
+
+namespace weft::msg {
+
+namespace {
+
+class Dealer final : public Pattern {
+ public:
+  using Pattern::Pattern;
+
+  void attach(Pipe& pipe) override {
+    queue_.attach(pipe);
+    balancer_.attach(pipe);
+  }
+  void detach(Pipe& pipe) override { balancer_.detach(pipe); }
+  void activate(Pipe& pipe) override { queue_.activate(pipe); }
+  void deactivate(Pipe& pipe) override { queue_.detach(pipe); }
+
+  Result<void> send(Outbound& part) override { return balancer_.send(part); }
+  Result<void> receive(Inbound& part) override { return queue_.receive(part); }
+  bool can_send() override { return balancer_.writable(); }
+  bool can_receive() override { return queue_.has_input(); }
+  std::uint64_t dropped() const noexcept override { return balancer_.dropped(); }
+
+ private:
+  FairQueue queue_;
+  LoadBalancer balancer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Pattern> make_dealer(const PatternTraits& traits, const Options& options) {
+  return std::make_unique<Dealer>(traits, options);
+}
+
+}  // namespace weft::msg

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// PUSH: sends to its peers in turn.
+#include "weft/msg/load_balancer.h"
+#include "weft/msg/pattern/table.h"
+
+namespace weft::msg {
+
+namespace {
+
+class Push final : public Pattern {
+ public:
+  using Pattern::Pattern;
+
+  void attach(Pipe& pipe) override { balancer_.attach(pipe); }
+  void detach(Pipe& pipe) override { balancer_.detach(pipe); }
+  Result<void> send(Outbound& part) override { return balancer_.send(part); }
+  bool can_send() override { return balancer_.writable(); }
+  std::uint64_t dropped() const noexcept override { return balancer_.dropped(); }
+
+ private:
+  LoadBalancer balancer_;
+};
+
+}  // namespace
+
+std::unique_ptr<Pattern> make_push(const PatternTraits& traits, const Options& options) {
+  return std::make_unique<Push>(traits, options);
+}
+
+}  // namespace weft::msg

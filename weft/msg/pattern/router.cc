@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// ROUTER: the first part of a message says which peer it goes to, or came from.
+#include <array>
+#include <random>
+#include <string>
+#include <unordered_map>
+
+#include "weft/base/endian.h"
+#include "weft/msg/fair_queue.h"
+#include "weft/msg/pattern/table.h"
+
+namespace weft::msg {
+
+namespace {
+
+class Router final : public Pattern {
+ public:
+  Router(const PatternTraits& traits, const Options& options)
+      : Pattern(traits, options), next_id_(std::random_device{}()) {}
+  ~Router() override { forget_staged(); }
+
+  void attach(Pipe& pipe) override { queue_.attach(pipe); }
+
+  bool ready(Pipe& pipe, Bytes identity) override {
+    std::string& id = pipe.notes.routing_id;
+    if (!identity.empty()) {
+      const auto found = peers_.find(as_text(identity));
+      if (found != peers_.end() && found->second != &pipe) {
+        if (!options_.router_handover) {
+          return false;
+        }
+        // The old connection stays readable under a name of its own.
+        Pipe& old = *found->second;
+        peers_.erase(found);
+        name(old, make_id());
+      }
+      forget_name(pipe);
+      name(pipe, std::string(as_text(identity)));
+    } else if (const auto found = peers_.find(id); id.empty() || (found != peers_.end() && found->second != &pipe)) {
+      name(pipe, make_id());
+    } else {
+      name(pipe, id);  // again, after lost() and detach()
+    }
+    return true;
+  }
+
+  void detach(Pipe& pipe) override {
+    forget_name(pipe);
+    target_ = target_ == &pipe ? nullptr : target_;
+  }
+  void activate(Pipe& pipe) override { queue_.activate(pipe); }
+  void deactivate(Pipe& pipe) override { in_received_ = !queue_.detach(pipe) && in_received_; }
+
+  Result<void> receive(Inbound& part) override {
+    if (has_body_) {
+      return receive_body(part);
+    }
+    FrameView view;
+    Pipe* pipe = queue_.peek(view);
+    if (pipe == nullptr) {
+      return Errc::would_block;
+    }
+    // The part behind the id is taken with it: who got the id finds the rest without waiting.
+    Inbound body{&body_, {}};
+    FrameView id{as_bytes(pipe->notes.routing_id), true, nullptr, nullptr};
+    if (in_received_ ? !part.take(view) : !part.take(id) || !body.take(view)) {
+      queue_.unpeek();
+      return Error(Errc::resource_exhausted, "no memory for a received message");
+    }
+    has_body_ = !in_received_;
+    in_received_ = in_received_ ? part.more : body.more;
+    queue_.pop();
+    return {};
+  }
+
+  Result<void> send(Outbound& part) override {
+    if (!in_sent_) {
+      return begin(part);
+    }
+    in_sent_ = part.more;
+    if (target_ == nullptr) {
+      forget_staged();
+      dropped_ += part.more ? 0 : 1;
+      return {};
+    }
+    if (!part.more && staged_.empty() && target_->try_send(part, false)) {
+      return {};
+    }
+    Cell cell;
+    if (!make_cell(cell, part)) {
+      in_sent_ = true;
+      return Error(Errc::resource_exhausted, "no memory for a message part");
+    }
+    staged_.push_back(cell);
+    if (!part.more) {
+      target_->send_parts(staged_, false);
+      staged_.clear();
+    }
+    return {};
+  }
+
+  // Some peer might take a message; which one is not known before its first part.
+  bool can_send() override { return true; }
+  bool can_receive() override { return has_body_ || queue_.has_input(); }
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
+  };
+
+  Result<void> receive_body(Inbound& part) {
+    FrameView view{body_.bytes(), body_.more(), nullptr, nullptr};
+    if (part.message != nullptr) {
+      part.size = view.bytes.size();
+      part.more = view.more;
+      *part.message = std::move(body_);
+    } else {
+      (void)part.take(view);  // a copy into the caller's bytes cannot fail
+      body_ = Message();
+    }
+    has_body_ = false;
+    return {};
+  }
+
+  Result<void> begin(const Outbound& part) {
+    const auto found = peers_.find(as_text(part.bytes));
+    target_ = found == peers_.end() ? nullptr : found->second;
+    if (target_ == nullptr && options_.router_mandatory) {
+      return Error(Errc::unreachable, "no connected peer has this routing id");
+    }
+    if (target_ != nullptr && !target_->writable()) {
+      if (options_.router_mandatory) {
+        return Errc::would_block;
+      }
+      target_ = nullptr;
+    }
+    in_sent_ = part.more;
+    return {};
+  }
+
+  void name(Pipe& pipe, std::string id) {
+    peers_[id] = &pipe;
+    pipe.notes.routing_id = std::move(id);
+  }
+  void forget_name(const Pipe& pipe) {
+    if (const auto found = peers_.find(pipe.notes.routing_id); found != peers_.end() && found->second == &pipe) {
+      peers_.erase(found);
+    }
+  }
+  // RFC 23: identities that begin with a zero byte are ours to give.
+  std::string make_id() {
+    std::array<std::uint8_t, 5> id{};
+    store_big_endian<std::uint32_t>(id.data() + 1, next_id_++);
+    return std::string(as_text(id));
+  }
+  void forget_staged() noexcept {
+    for (Cell& cell : staged_) {
+      cell.release();
+    }
+    staged_.clear();
+  }
+
+  FairQueue queue_;
+  std::unordered_map<std::string, Pipe*, Hash, std::equal_to<>> peers_;  // send lock to read, both to change
+  std::uint32_t next_id_;
+  Message body_;  // receive lock, as the next two: the part behind the id that was given
+  bool has_body_ = false;
+  bool in_received_ = false;  // the next part in the queue belongs to the message whose id was given
+  bool in_sent_ = false;      // send lock, as what follows: the id of the message was taken
+  Pipe* target_ = nullptr;    // null: the message goes nowhere
+  std::vector<Cell> staged_;
+};
+
+}  // namespace
+
+std::unique_ptr<Pattern> make_router(const PatternTraits& traits, const Options& options) {
+  return std::make_unique<Router>(traits, options);
+}
+
+}  // namespace weft::msg

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+
+#include "weft/msg/pattern.h"
+
+namespace weft::msg {
+
+// One maker per file of this folder; the rows are in pattern.cc.
+std::unique_ptr<Pattern> make_pair(const PatternTraits& traits, const Options& options);
+std::unique_ptr<Pattern> make_publisher(const PatternTraits& traits, const Options& options);   // PUB, XPUB
+std::unique_ptr<Pattern> make_subscriber(const PatternTraits& traits, const Options& options);  // SUB, XSUB
+std::unique_ptr<Pattern> make_req(const PatternTraits& traits, const Options& options);
+std::unique_ptr<Pattern> make_rep(const PatternTraits& traits, const Options& options);
+std::unique_ptr<Pattern> make_dealer(const PatternTraits& traits, const Options& options);
+std::unique_ptr<Pattern> make_router(const PatternTraits& traits, const Options& options);
+std::unique_ptr<Pattern> make_pull(const PatternTraits& traits, const Options& options);
+std::unique_ptr<Pattern> make_push(const PatternTraits& traits, const Options& options);
+
+}  // namespace weft::msg

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/poll.h"
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "weft/msg/socket_core.h"
+#include "weft/sync/spin.h"
+#include "weft/sync/wake_list.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/event_fd.h"
+#include "weft/sys/poll.h"
+
+namespace weft {
+
+namespace {
+
+msg::SocketCore* core_of(const PollItem& item) { return item.socket == nullptr ? nullptr : item.socket->core().get(); }
+
+// Looks at the sockets. Descriptors are answered by collect().
+std::size_t look(std::span<PollItem> items, bool asleep) {
+  std::size_t ready = 0;
+  for (PollItem& item : items) {
+    item.input = item.output = item.failed = false;
+    if (item.socket == nullptr) {
+      continue;
+    }
+    if (msg::SocketCore* core = core_of(item); core != nullptr) {
+      const msg::Readiness answer = core->readiness({item.want_input, item.want_output}, asleep);
+      item.input = answer.input;
+      item.output = answer.output;
+    } else {
+      item.input = item.want_input;
+      item.output = item.want_output;
+    }
+    ready += item.input || item.output ? 1 : 0;
+  }
+  return ready;
+}
+
+// Waiter: one call's sleep: each socket rings the calling thread's event, connections have descriptors of their own.
+class Waiter {
+ public:
+  Waiter(std::span<PollItem> items, sys::EventFd& event)
+      : items_(items), event_(event), fds_(items.size() + 1), sleepers_(items.size(), {&event}) {
+    fds_[items.size()] = {event.fd(), sys::Interest::readable, sys::Interest::none, false};
+  }
+  Waiter(const Waiter&) = delete;
+  Waiter& operator=(const Waiter&) = delete;
+  ~Waiter() {
+    bool rung = false;
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      if (msg::SocketCore* core = core_of(items_[i]); core != nullptr) {
+        core->forget({items_[i].want_input, items_[i].want_output}, sleepers_[i]);
+        rung |= sleepers_[i].rung;
+      }
+    }
+    if (rung) {
+      event_.drain();
+    }
+  }
+
+  [[nodiscard]] Result<void> announce() {
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      const PollItem& item = items_[i];
+      sys::PollFd& fd = fds_[i];
+      if (msg::SocketCore* core = core_of(item); core != nullptr) {
+        fd.fd = WEFT_TRY(core->announce({item.want_input, item.want_output}, sleepers_[i]));
+        fd.want = sys::Interest::readable;
+      } else if (item.socket == nullptr) {
+        fd.fd = item.fd;
+        fd.want = (item.want_input ? sys::Interest::readable : sys::Interest::none) |
+                  (item.want_output ? sys::Interest::writable : sys::Interest::none);
+      }
+    }
+    return {};
+  }
+
+  // Sleeps, and takes the answers for the caller's descriptors. Zero timeout: only looks.
+  [[nodiscard]] Result<std::size_t> sleep(Duration timeout) {
+    (void)WEFT_TRY(sys::poll_fds(fds_, timeout));
+    if (has(fds_.back().got, sys::Interest::readable)) {
+      event_.drain();
+    }
+    std::size_t ready = 0;
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      PollItem& item = items_[i];
+      if (item.socket == nullptr) {
+        item.input = has(fds_[i].got, sys::Interest::readable);
+        item.output = has(fds_[i].got, sys::Interest::writable);
+        item.failed = fds_[i].failed;
+        ready += item.input || item.output || item.failed ? 1 : 0;
+      }
+    }
+    return ready;
+  }
+
+ private:
+  std::span<PollItem> items_;
+  sys::EventFd& event_;
+  std::vector<sys::PollFd> fds_;  // of every item, in order, and of the event
+  std::vector<sync::WakeList::Sleeper> sleepers_;
+};
+
+Result<sys::EventFd*> thread_event() {
+  static thread_local std::optional<sys::EventFd> event;
+  if (!event) {
+    event.emplace(WEFT_TRY(sys::EventFd::make()));
+  }
+  return &*event;
+}
+
+}  // namespace
+
+Result<std::size_t> poll(std::span<PollItem> items, Duration timeout) {
+  bool has_fds = false;
+  bool has_sockets = false;
+  sync::WaitMode mode = sync::WaitMode::adaptive;
+  for (const PollItem& item : items) {
+    has_fds |= item.socket == nullptr;
+    if (msg::SocketCore* core = core_of(item); core != nullptr) {
+      mode = core->wait_mode();
+      has_sockets = true;
+    }
+  }
+  const Instant deadline = deadline_after(sys::now(), timeout);
+  std::size_t ready = look(items, false);
+  static thread_local sync::SpinBudget spin;
+  if (ready == 0 && has_sockets && !has_fds && timeout != Duration::zero()) {
+    const std::uint32_t budget = spin.budget_us(mode);
+    if (budget != 0) {
+      spin.record(sync::spin_until(budget, [&] { return (ready = look(items, false)) != 0; }));
+    }
+  }
+  if (ready != 0 && !has_fds) {
+    return ready;
+  }
+  Waiter waiter(items, *WEFT_TRY(thread_event()));
+  for (bool first = true;; first = false) {
+    WEFT_TRY(waiter.announce());
+    ready = look(items, true);
+    const Duration left = ready != 0 || timeout == Duration::zero() ? Duration::zero()
+                          : deadline == kNever                      ? Duration(-1)
+                                                                    : std::max(Duration::zero(), deadline - sys::now());
+    if (ready != 0 && !has_fds) {
+      return ready;
+    }
+    const std::size_t fds_ready = WEFT_TRY(waiter.sleep(left));
+    if (ready + fds_ready != 0) {
+      return ready + fds_ready;
+    }
+    if (left == Duration::zero() && !first) {
+      return std::size_t{0};
+    }
+    if (left == Duration::zero() && timeout == Duration::zero()) {
+      return std::size_t{0};
+    }
+  }
+}
+
+}  // namespace weft

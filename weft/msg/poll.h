@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/msg/socket.h"
+
+namespace weft {
+
+// What to wait for: on a socket, or on a file descriptor when `socket` is null.
+struct PollItem {
+  Socket* socket = nullptr;
+  int fd = -1;
+  bool want_input = false;
+  bool want_output = false;
+
+  bool input = false;   // answer
+  bool output = false;  // answer
+  bool failed = false;  // answer, descriptors only: an error or a hang-up
+};
+
+// Waits until at least one item is ready and returns how many are; 0 after `timeout`. Negative: for ever; zero: never
+// waits. A closed socket counts as ready: its next call says why. Errors: interrupted, resource_exhausted.
+Result<std::size_t> poll(std::span<PollItem> items, Duration timeout);
+
+}  // namespace weft

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/reader.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace weft::msg {
+
+void Reader::drop_block() noexcept {
+  if (block_ != nullptr) {
+    block_->release();
+    block_ = nullptr;
+  }
+  begin_ = end_ = 0;
+}
+
+void Reader::reset() noexcept {
+  drop_block();
+  if (big_ != nullptr) {
+    big_->release();
+    big_ = nullptr;
+  }
+}
+
+Bytes Reader::unparsed() const noexcept {
+  return block_ == nullptr ? Bytes() : Bytes(block_->data() + begin_, end_ - begin_);
+}
+
+Reader::Step Reader::look(Frame& frame) noexcept {
+  if (big_ != nullptr) {
+    frame.header = big_header_;
+    if (big_filled_ < big_header_.body_size) {
+      return Step::header_only;
+    }
+    frame.body = Bytes(big_->data(), big_filled_);
+    frame.block = big_;
+    return Step::frame;
+  }
+  if (begin_ == end_) {
+    return Step::need_more;
+  }
+  const Bytes input(block_->data() + begin_, end_ - begin_);
+  switch (zmtp::parse_frame_header(input, frame.header)) {
+    case zmtp::ParseStatus::need_more: return Step::need_more;
+    case zmtp::ParseStatus::malformed: return Step::malformed;
+    case zmtp::ParseStatus::complete: break;
+  }
+  if (frame.header.body_size > input.size() - frame.header.header_size) {
+    return Step::header_only;
+  }
+  frame.body = input.subspan(frame.header.header_size, static_cast<std::size_t>(frame.header.body_size));
+  frame.block = block_;
+  frame_size_ = frame.header.header_size + frame.body.size();
+  return Step::frame;
+}
+
+void Reader::consume() noexcept {
+  if (big_ != nullptr) {
+    big_->release();
+    big_ = nullptr;
+    return;
+  }
+  begin_ += frame_size_;
+}
+
+bool Reader::begin_big(const zmtp::FrameHeader& header) noexcept {
+  const std::size_t have = end_ - begin_ - header.header_size;
+  big_ = mem::Buffer::make(static_cast<std::size_t>(std::min<std::uint64_t>(header.body_size, kBigFirst)));
+  if (big_ == nullptr) {
+    return false;
+  }
+  big_header_ = header;
+  copy_bytes(big_->data(), Bytes(block_->data() + begin_ + header.header_size, have));
+  big_filled_ = have;
+  begin_ = end_;
+  return true;
+}
+
+bool Reader::grow_big() noexcept {
+  if (big_filled_ < big_->capacity()) {
+    return true;
+  }
+  mem::Buffer* larger =
+      mem::Buffer::make(static_cast<std::size_t>(std::min<std::uint64_t>(big_header_.body_size, big_filled_ * 2)));
+  if (larger == nullptr) {
+    return false;
+  }
+  copy_bytes(larger->data(), Bytes(big_->data(), big_filled_));
+  big_->release();
+  big_ = larger;
+  return true;
+}
+
+// Makes room for at least one more frame of up to kBigFrame behind what is there.
+bool Reader::prepare_block() noexcept {
+  if (block_ != nullptr && begin_ == end_ && block_->capacity() >= kBlockSize && block_->sole_owner()) {
+    begin_ = end_ = 0;
+    return true;
+  }
+  // A frame in progress is below kBigFrame, so half a block behind `begin_` always suffices.
+  if (block_ != nullptr && block_->capacity() >= kBlockSize && begin_ <= kBlockSize / 2 && end_ < block_->capacity()) {
+    return true;
+  }
+  mem::Buffer* fresh = mem::Buffer::make(kBlockSize);
+  if (fresh == nullptr) {
+    return false;
+  }
+  const std::size_t have = end_ - begin_;
+  if (have > 0) {
+    copy_bytes(fresh->data(), Bytes(block_->data() + begin_, have));
+  }
+  drop_block();
+  block_ = fresh;
+  end_ = have;
+  return true;
+}
+
+sys::IoResult Reader::fill(net::Stream& stream, const zmtp::FrameHeader* header, bool& drained) noexcept {
+  const sys::IoResult no_memory{sys::IoResult::Status::failed, 0, ENOMEM};
+  if (big_ == nullptr && header != nullptr && header->body_size >= kBigFrame && !begin_big(*header)) {
+    return no_memory;
+  }
+  if ((big_ != nullptr && !grow_big()) || !prepare_block()) {
+    return no_memory;
+  }
+  MutableBytes into[2];
+  std::size_t count = 0;
+  std::size_t big_room = 0;
+  if (big_ != nullptr) {
+    const std::size_t limit =
+        static_cast<std::size_t>(std::min<std::uint64_t>(big_->capacity(), big_header_.body_size));
+    big_room = limit - big_filled_;
+    into[count++] = {big_->data() + big_filled_, big_room};
+  }
+  std::size_t room = big_room;
+  // Behind a big frame that is not whole yet, the block must stay empty.
+  if (big_ == nullptr || big_filled_ + big_room == big_header_.body_size) {
+    into[count++] = {block_->data() + end_, block_->capacity() - end_};
+    room += block_->capacity() - end_;
+  }
+  const sys::IoResult result = stream.read({into, count});
+  if (result.status == sys::IoResult::Status::done) {
+    const std::size_t to_big = std::min(result.bytes, big_room);
+    big_filled_ += big_ != nullptr ? to_big : 0;
+    end_ += result.bytes - to_big;
+    drained = result.bytes < room;
+  } else {
+    drained = true;
+  }
+  return result;
+}
+
+void Reader::settle() noexcept {
+  const std::size_t have = end_ - begin_;
+  if (have == 0) {
+    drop_block();
+  } else if (block_->capacity() >= kBlockSize && have <= kBlockSize / 16) {
+    if (mem::Buffer* small = mem::Buffer::make(have); small != nullptr) {
+      copy_bytes(small->data(), Bytes(block_->data() + begin_, have));
+      drop_block();
+      block_ = small;
+      end_ = have;
+    }
+  }
+}
+
+}  // namespace weft::msg

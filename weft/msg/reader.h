@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/base/bytes.h"
+#include "weft/mem/buffer.h"
+#include "weft/net/stream.h"
+#include "weft/zmtp/frame.h"
+
+namespace weft::msg {
+
+// Reader: the bytes of a connection that were read but not taken yet, and the frames in them.
+// Owner: the session. Affinity: the holder of the read baton.
+// Cost: one system call reads up to kBlockSize; frames are looked at in place. A frame of kBigFrame and more is read
+// straight into a buffer of its own. An idle reader holds no block, one with part of a small frame a small block.
+// Invariants:
+//   (1) A size that the peer claims never sizes an allocation by itself: a big frame's buffer grows as its bytes
+//   arrive. (2) Bytes that a view shows stay in place until consume() or a fill(), and longer for who holds the block.
+class Reader {
+ public:
+  static constexpr std::size_t kBlockSize = 256 * 1024;
+  static constexpr std::size_t kBigFrame = 128 * 1024;
+  static constexpr std::size_t kBigFirst = 1024 * 1024;
+
+  Reader() = default;
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+  ~Reader() { reset(); }
+  void reset() noexcept;
+
+  struct Frame {
+    zmtp::FrameHeader header;
+    Bytes body;
+    mem::Buffer* block = nullptr;  // what `body` lies in
+  };
+  enum class Step : std::uint8_t { frame, header_only, need_more, malformed };
+  // The first frame. header_only: the header is known but the body is not complete.
+  [[nodiscard]] Step look(Frame& frame) noexcept;
+  void consume() noexcept;  // after look() gave a frame
+
+  // What the handshake sees: everything that was read and not taken.
+  [[nodiscard]] Bytes unparsed() const noexcept;
+  void consume_bytes(std::size_t size) noexcept { begin_ += size; }
+
+  // One read. `header` is that of an incomplete first frame, or null. resource_exhausted shows as status failed,
+  // ENOMEM. `drained` afterwards: the read took less than there was room for, so nothing is left for now.
+  [[nodiscard]] sys::IoResult fill(net::Stream& stream, const zmtp::FrameHeader* header, bool& drained) noexcept;
+  void settle() noexcept;  // nothing to read for now: hold no more memory than what is there needs
+  [[nodiscard]] bool empty() const noexcept { return begin_ == end_ && big_ == nullptr; }
+
+ private:
+  [[nodiscard]] bool prepare_block() noexcept;
+  [[nodiscard]] bool begin_big(const zmtp::FrameHeader& header) noexcept;
+  [[nodiscard]] bool grow_big() noexcept;
+  void drop_block() noexcept;
+
+  mem::Buffer* block_ = nullptr;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::size_t frame_size_ = 0;  // of the frame that look() gave, in the block
+
+  mem::Buffer* big_ = nullptr;  // body of the first frame, when it is big
+  zmtp::FrameHeader big_header_;
+  std::size_t big_filled_ = 0;
+};
+
+}  // namespace weft::msg

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "weft/msg/channel.h"
+#include "weft/msg/connector.h"
+#include "weft/msg/options.h"
+#include "weft/msg/pipe.h"
+#include "weft/msg/reader.h"
+#include "weft/msg/writer.h"
+#include "weft/net/stream.h"
+#include "weft/rt/loop.h"
+#include "weft/sync/baton.h"
+#include "weft/zmtp/peer.h"
+
+namespace weft::msg {
+
+class IoService;
+class SocketCore;
+
+// Session: one connection of a socket: a net::Stream and a zmtp::Peer, and the two ends of a pipe's channels.
+// Owner: the socket's table of sessions, until the session is finished and its input was taken.
+// Affinity: whoever holds the write baton runs the sending side, whoever holds the read baton the receiving side. The
+// I/O thread holds both while there is no connection; it alone connects, shakes hands, keeps time and takes connections
+// down. Cost: see Pipe. An idle connection holds no block. Invariants:
+//   (1) Messages leave in the order in which they were sent: a part is encoded directly only while the channel is
+//   empty. (2) Messages arrive in order: a frame is decoded directly only while the channel is empty, by its consumer.
+//   (3) Bytes that were not flushed are known to the I/O thread (armed), which flushes them after kFlushDeadline.
+//   (4) Nobody waits for a baton.
+//   (5) Multipart messages enter a channel, or the wire, only when they are whole.
+class Session final : public rt::Watcher, public std::enable_shared_from_this<Session> {
+ public:
+  static constexpr Duration kFlushDeadline = std::chrono::microseconds(50);
+  static constexpr std::size_t kPartsMax = 65'536;                         // of one multipart message
+  static constexpr std::size_t kMultipartBytesMax = std::size_t{1} << 31;  // of one multipart message, together
+
+  // Connecting: `endpoint` is dialled again whenever the connection is lost. Accepted: lives as long as `stream`.
+  Session(SocketCore& core, IoService& io, const net::Endpoint& endpoint);
+  Session(SocketCore& core, IoService& io, std::unique_ptr<net::Stream> stream, std::string local_endpoint);
+  ~Session();
+
+  [[nodiscard]] Pipe& pipe() noexcept { return pipe_; }
+  [[nodiscard]] bool connecting() const noexcept { return connector_ != nullptr; }
+  [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }
+
+  // --- under the socket's send lock (session_send.cc) ---
+  [[nodiscard]] bool try_send(Outbound& part, bool wide) noexcept;
+  void send_parts(std::span<Cell> parts, bool wide) noexcept;
+  void send_subscription(bool subscribe, Bytes topic) noexcept;
+  void flush_now() noexcept;  // what was batched goes out; also frees a blocked writer if the kernel lets it
+  bool dirty = false;         // in the socket's list of sessions to flush before it waits
+
+  // --- under the socket's receive lock (session_receive.cc) ---
+  enum class Peek : std::uint8_t { nothing, stream, channel };
+  [[nodiscard]] Peek peek(FrameView& view) noexcept;  // the channel was found empty
+  void pop() noexcept;
+  void unpeek() noexcept;
+  void apply_marks(const Options& options) noexcept;  // any thread
+  void set_readable() noexcept { maybe_readable_.store(true, std::memory_order_relaxed); }
+  void handle_receive_credit() noexcept;
+  std::uint64_t poll_token = 0;  // receive lock: place in the socket's set of descriptors; 0: none
+
+  // --- on the I/O thread (session_link.cc) ---
+  void start();
+  void close(Instant deadline);  // delivers what was queued until then, then ends
+  void handle_event(const sys::PollEvent& event) override;
+  enum class FlushTurn : std::uint8_t { drop, keep, busy };
+  [[nodiscard]] FlushTurn flush_turn(Instant now) noexcept;
+  [[nodiscard]] bool watch_turn() noexcept;  // true: the application reads for itself; ask again
+  void handle_dial(const Result<net::Progress>& progress);
+  void take_down();
+  void resume_reading() noexcept;
+  [[nodiscard]] net::Stream& stream() noexcept { return *stream_; }  // while there is a connection
+  std::atomic<Session*> next_armed{nullptr};
+
+ private:
+  enum class Phase : std::uint8_t { idle, dialling, handshake, traffic, draining, finished };
+  enum class Decoded : std::uint8_t { view, queued, consumed, need_more, stopped };
+
+  // session_send.cc; all with the write baton
+  [[nodiscard]] bool send_directly(Outbound& part, bool wide) noexcept;
+  [[nodiscard]] bool queue_part(Outbound& part) noexcept;  // the producer, with or without the baton
+  bool encode_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) noexcept;
+  bool encode_cell(Cell& cell) noexcept;
+  void append_control() noexcept;
+  void encode_channel() noexcept;
+  void run_writer() noexcept;
+  void run_writer_if_free() noexcept;
+  void give_write_baton() noexcept;
+  [[nodiscard]] bool send_big_copy(std::uint8_t flags, Bytes bytes) noexcept;
+  [[nodiscard]] bool idle_now(bool wide) const noexcept;
+  void batch_or_write(bool wide, bool now) noexcept;
+  void arm() noexcept;
+  void note_dirty() noexcept;
+  void send_control(Bytes frame) noexcept;  // any thread; bounded
+
+  // session_receive.cc; all with the read baton
+  [[nodiscard]] Decoded decode(FrameView* view) noexcept;
+  [[nodiscard]] Decoded decode_message(const Reader::Frame& frame, FrameView* view) noexcept;
+  [[nodiscard]] bool assemble(const Reader::Frame& frame) noexcept;
+  [[nodiscard]] bool make_input_cell(Cell& cell, const Reader::Frame& frame) noexcept;
+  [[nodiscard]] bool handle_command(Bytes body) noexcept;
+  [[nodiscard]] bool subscribe(const zmtp::Event& event) noexcept;
+  [[nodiscard]] bool fill() noexcept;
+  void end_input(Error reason) noexcept;
+  void end_input_with_fault() noexcept;
+  void run_reader() noexcept;
+  bool run_reader_once() noexcept;
+  void give_read_baton() noexcept;
+
+  // session_link.cc; all on the I/O thread
+  void dial();
+  void retry_later();
+  void begin_handshake(std::unique_ptr<net::Stream> stream);
+  void handle_handshake();
+  [[nodiscard]] bool write_handshake();
+  void fail_handshake(Error reason);
+  void enter_traffic();
+  void handle_traffic(const sys::PollEvent& event);
+  void finish_take_down();
+  void drop_stream() noexcept;
+  void drop_begun_message() noexcept;
+  void linger();
+  void drain();
+  void finish();
+  void set_interest(sys::Interest interest);
+  using Task = void (Session::*)();
+  template <Task kTask>
+  void schedule(rt::TimerId& timer, Instant deadline);
+  void handle_peer_time();
+  void schedule_peer_time();
+  void handle_close_time();
+  [[nodiscard]] bool take_both_batons() noexcept;
+  [[nodiscard]] bool app_has_read() noexcept;
+
+  SocketCore& core_;
+  std::shared_ptr<SocketCore> keep_core_;  // until finished
+  IoService& io_;
+  const std::string endpoint_;
+  Pipe pipe_;
+  Channel outgoing_;
+  Channel incoming_;
+
+  // Write baton.
+  sync::Baton write_baton_;
+  Writer writer_;
+  std::uint64_t batch_began_ = 0;  // ticks
+  std::uint64_t last_write_ = 0;   // ticks
+  std::uint64_t writes_seen_ = 0;  // writer_.writes() at the last flush turn
+  std::uint32_t sends_since_look_ = 0;
+  std::uint32_t quiet_turns_ = 0;
+  int peer_minor_ = 1;
+  bool room_wanted_ = false;  // the I/O thread watches for room
+  std::atomic<bool> armed_{false};
+  std::mutex control_mutex_;
+  std::vector<std::uint8_t> control_;  // guarded by control_mutex_: frames to go between messages
+  std::atomic<bool> has_control_{false};
+
+  // Read baton.
+  sync::Baton read_baton_;
+  Reader reader_;
+  std::vector<Cell> assembly_;  // parts of a message that is not whole yet
+  bool skipping_ = false;       // in the middle of a message that this socket type does not take
+  std::size_t assembly_bytes_ = 0;
+  zmtp::FrameHeader partial_;  // header of the first, incomplete frame
+  bool has_partial_ = false;
+  bool input_ended_ = false;
+  std::atomic<bool> stalled_hint_{false};  // decoding stopped at the receive high-water mark
+  Error end_reason_;
+  std::atomic<bool> maybe_readable_{true};   // the kernel may have bytes for us; only a hint
+  std::atomic<std::int64_t> last_input_{0};  // Instant, nanoseconds
+  std::atomic<bool> resume_posted_{false};
+
+  // Both batons, or the I/O thread while it holds them.
+  std::unique_ptr<net::Stream> stream_;
+  zmtp::Peer peer_;
+
+  // I/O thread.
+  Phase phase_ = Phase::idle;
+  std::unique_ptr<Connector> connector_;
+  rt::Loop::WatchId watch_ = 0;
+  sys::Interest interest_ = sys::Interest::none;
+  bool app_reads_ = false;
+  bool holds_read_ = true;   // read_baton_ is this thread's, as there is no connection
+  bool holds_write_ = true;  // the same for write_baton_
+  bool closing_ = false;
+  Instant close_deadline_ = kNever;
+  rt::TimerId retry_timer_;
+  rt::TimerId peer_timer_;
+  rt::TimerId close_timer_;
+  rt::TimerId take_down_timer_;
+  std::uint64_t app_reads_seen_ = 0;
+  std::uint32_t app_idle_turns_ = 0;
+  std::size_t handshake_sent_ = 0;
+};
+
+}  // namespace weft::msg

@@ -1,0 +1,556 @@
+// SPDX-License-Identifier: MIT
+// Session, the connection itself: everything here runs on the I/O thread.
+#include <algorithm>
+#include <utility>
+
+#include "weft/msg/io_service.h"
+#include "weft/msg/session.h"
+#include "weft/msg/socket_core.h"
+#include "weft/sys/call.h"
+#include "weft/sys/clock.h"
+
+namespace weft::msg {
+
+namespace {
+constexpr Duration kBatonRetry = std::chrono::microseconds(200);  // an application thread holds one for a few us
+constexpr Duration kLingerLook = std::chrono::milliseconds(1);
+constexpr Duration kDrainLongest = std::chrono::seconds(1);  // for the peer to see our end and close too
+
+std::uint64_t backoff_seed(const void* where) {
+  return reinterpret_cast<std::uintptr_t>(where) ^ static_cast<std::uint64_t>(sys::now().time_since_epoch().count());
+}
+}  // namespace
+
+Session::Session(SocketCore& core, IoService& io, const net::Endpoint& endpoint)
+    : core_(core),
+      keep_core_(core.shared_from_this()),
+      io_(io),
+      endpoint_(endpoint.text()),
+      pipe_(core),
+      peer_(core.peer_config()) {
+  const Options options = core.options_copy();
+  connector_ = std::unique_ptr<Connector>(
+      new Connector{net::Dialer(endpoint, core.stream_options()),
+                    net::Backoff(options.reconnect_interval, options.reconnect_interval_max, backoff_seed(this))});
+  pipe_.attach_session(this, &outgoing_, &incoming_);
+  (void)write_baton_.try_take();
+  (void)read_baton_.try_take();
+}
+
+Session::Session(SocketCore& core, IoService& io, std::unique_ptr<net::Stream> stream, std::string local_endpoint)
+    : core_(core),
+      keep_core_(core.shared_from_this()),
+      io_(io),
+      endpoint_(std::move(local_endpoint)),
+      pipe_(core),
+      stream_(std::move(stream)),
+      peer_(core.peer_config()) {
+  pipe_.attach_session(this, &outgoing_, &incoming_);
+  (void)write_baton_.try_take();
+  (void)read_baton_.try_take();
+}
+
+Session::~Session() {
+  for (Cell& cell : assembly_) {
+    cell.release();
+  }
+}
+
+template <Session::Task kTask>
+void Session::schedule(rt::TimerId& timer, Instant deadline) {
+  rt::TimerWheel& timers = io_.loop().timers();
+  (void)timers.cancel(timer);  // false, and harmless, for one that fired: ids are never used again
+  timer = {};
+  if (deadline != kNever) {
+    timer = timers.schedule(deadline, {[](void* self) { (static_cast<Session*>(self)->*kTask)(); }, this});
+  }
+}
+
+void Session::apply_marks(const Options& options) noexcept {
+  outgoing_.set_mark(options.send_high_water_mark);
+  incoming_.set_mark(options.receive_high_water_mark);
+}
+
+void Session::start() {
+  if (connector_ == nullptr) {
+    begin_handshake(std::move(stream_));
+    return;
+  }
+  connector_->dialer.on_resolved([weak = weak_from_this(), &loop = io_.loop()] {
+    loop.post([weak] {
+      if (const auto self = weak.lock(); self != nullptr && self->phase_ == Phase::dialling) {
+        self->handle_dial(self->connector_->dialer.finish());
+      }
+    });
+  });
+  dial();
+}
+
+void Session::dial() {
+  phase_ = Phase::dialling;
+  handle_dial(connector_->dialer.begin());
+}
+
+void Session::handle_dial(const Result<net::Progress>& progress) {
+  if (!progress) {
+    connector_->dialer.cancel();
+    core_.monitor().emit({EventKind::connect_failed, endpoint_, progress.error()});
+    retry_later();
+    return;
+  }
+  switch (*progress) {
+    case net::Progress::connected: begin_handshake(connector_->dialer.take_stream()); return;
+    case net::Progress::resolving: return;
+    case net::Progress::pending: break;
+  }
+  auto watch = io_.loop().watch(connector_->dialer.fd(), sys::Interest::writable, true, this);
+  if (!watch) {
+    handle_dial(watch.error());
+    return;
+  }
+  watch_ = *watch;
+  core_.monitor().emit({EventKind::connect_delayed, endpoint_});
+}
+
+void Session::retry_later() {
+  phase_ = Phase::idle;
+  if (closing_ && outgoing_.empty() && writer_.empty()) {
+    finish();
+    return;
+  }
+  if (core_.options_copy().reconnect_interval < Duration::zero()) {
+    return;  // reconnecting is switched off
+  }
+  const Duration delay = connector_->backoff.next();
+  core_.monitor().emit({EventKind::connect_retried, endpoint_, Error(), delay});
+  schedule<&Session::dial>(retry_timer_, sys::now() + delay);
+}
+
+void Session::begin_handshake(std::unique_ptr<net::Stream> stream) {
+  stream_ = std::move(stream);
+  core_.monitor().emit({connecting() ? EventKind::connected : EventKind::accepted, endpoint_});
+  reader_.reset();
+  input_ended_ = false;
+  has_partial_ = false;
+  peer_.start(sys::now());
+  phase_ = Phase::handshake;
+  interest_ = sys::Interest::readable | sys::Interest::writable | sys::Interest::peer_closed;
+  auto watch = io_.loop().watch(stream_->fd(), interest_, true, this);
+  if (!watch) {
+    fail_handshake(watch.error());
+    return;
+  }
+  watch_ = *watch;
+  schedule_peer_time();
+  if (!write_handshake()) {
+    fail_handshake(Error(Errc::connection_failed, "lost during the handshake"));
+  }
+}
+
+bool Session::write_handshake() {
+  while (!peer_.pending_output().empty()) {
+    const Bytes output = peer_.pending_output();
+    const sys::IoResult result = stream_->write({&output, 1});
+    if (result.status == sys::IoResult::Status::would_block) {
+      return true;
+    }
+    if (result.status != sys::IoResult::Status::done) {
+      return false;
+    }
+    peer_.consume_output(result.bytes);
+  }
+  return true;
+}
+
+void Session::handle_handshake() {
+  bool alive = true;
+  while (alive && !peer_.ready() && !peer_.fault()) {
+    reader_.consume_bytes(peer_.handle_input(reader_.unparsed(), sys::now()));
+    alive = write_handshake();
+    if (peer_.ready() || peer_.fault()) {
+      break;
+    }
+    bool drained = false;
+    const sys::IoResult result = reader_.fill(*stream_, nullptr, drained);
+    if (result.status == sys::IoResult::Status::would_block) {
+      reader_.settle();
+      return;
+    }
+    alive = alive && result.status == sys::IoResult::Status::done;
+  }
+  if (peer_.fault()) {
+    (void)write_handshake();  // the ERROR command, if the peer still reads
+    fail_handshake(Error(peer_.fault()->code, peer_.fault()->text));
+  } else if (!alive || !write_handshake()) {
+    fail_handshake(Error(Errc::connection_closed, "closed during the handshake"));
+  } else if (peer_.pending_output().empty()) {
+    enter_traffic();
+  }
+}
+
+void Session::fail_handshake(Error reason) {
+  core_.monitor().emit({EventKind::handshake_failed, endpoint_, reason});
+  drop_stream();
+  if (connecting()) {
+    retry_later();
+  } else {
+    finish();
+  }
+}
+
+void Session::enter_traffic() {
+  peer_minor_ = peer_.minor_version();
+  last_input_.store(sys::now().time_since_epoch().count(), std::memory_order_relaxed);
+  writer_.open(stream_.get());
+  room_wanted_ = false;
+  phase_ = Phase::traffic;
+  if (!closing_ && !core_.pipe_ready(*this, peer_.peer_identity())) {
+    fail_handshake(Error(Errc::address_in_use, "another peer has this routing id"));
+    return;
+  }
+  if (connector_ != nullptr) {
+    connector_->backoff.reset();
+  }
+  core_.monitor().emit({EventKind::handshake_succeeded, endpoint_});
+  schedule_peer_time();
+  app_reads_ = false;
+  run_writer();
+  holds_write_ = false;
+  give_write_baton();
+  set_interest(sys::Interest::readable | sys::Interest::peer_closed);
+  // What came behind the peer's READY, and whatever the kernel holds already.
+  const bool queued = run_reader_once();
+  holds_read_ = false;
+  if (read_baton_.release()) {
+    run_reader();
+  }
+  if (queued) {
+    core_.signal_input(pipe_);
+  }
+  core_.output_parker().wake_with_fence();
+  if (closing_) {
+    linger();
+  }
+}
+
+void Session::handle_event(const sys::PollEvent& event) {
+  const auto keep = shared_from_this();
+  switch (phase_) {
+    case Phase::dialling:
+      io_.loop().unwatch(std::exchange(watch_, 0));  // finish() may close the descriptor
+      handle_dial(connector_->dialer.finish());
+      return;
+    case Phase::handshake: handle_handshake(); return;
+    case Phase::traffic: handle_traffic(event); return;
+    case Phase::draining: drain(); return;
+    case Phase::idle:
+    case Phase::finished: return;
+  }
+}
+
+void Session::handle_traffic(const sys::PollEvent& event) {
+  if (event.writable && write_baton_.try_take_or_nudge()) {
+    run_writer();
+    room_wanted_ = writer_.blocked() && !writer_.failed();
+    const bool still = room_wanted_;
+    give_write_baton();
+    if (!still) {
+      set_interest(sys::Interest::readable | sys::Interest::peer_closed);
+    }
+  }
+  if (event.readable && !event.failed && !event.peer_closed && app_has_read()) {
+    // The socket's own thread waits for this very descriptor: reading here would only race it.
+    if (!app_reads_) {
+      app_reads_ = true;
+      app_idle_turns_ = 0;
+      set_interest(interest_);
+      io_.watch_app(*this);
+    }
+    return;
+  }
+  if (event.readable || event.failed || event.peer_closed) {
+    run_reader();
+  }
+}
+
+// `interest` is what the session wants; while the application reads, readability is not the I/O thread's business.
+void Session::set_interest(sys::Interest interest) {
+  interest_ = interest;
+  sys::Interest asked = interest;
+  if (app_reads_) {
+    asked = has(interest, sys::Interest::writable) ? sys::Interest::writable | sys::Interest::peer_closed
+                                                   : sys::Interest::peer_closed;
+  }
+  if (watch_ != 0) {
+    (void)io_.loop().rewatch(watch_, asked, true);  // fails only for a dead descriptor, which the next read finds
+  }
+}
+
+// Whether an application thread waits for input, or read by itself since this was last asked.
+bool Session::app_has_read() noexcept {
+  const std::uint64_t reads = core_.app_read_count();
+  const bool read = reads != std::exchange(app_reads_seen_, reads);
+  return (read || core_.app_waits()) && poll_token != 0;
+}
+
+bool Session::watch_turn() noexcept {
+  if (phase_ != Phase::traffic || !app_reads_) {
+    app_reads_ = false;
+    return false;
+  }
+  constexpr std::uint32_t kIdleTurns = 10;
+  const bool read = core_.app_read_count() != app_reads_seen_;
+  if (app_has_read() && (read || ++app_idle_turns_ < kIdleTurns)) {
+    app_idle_turns_ = read ? 0 : app_idle_turns_;
+    return true;
+  }
+  app_reads_ = false;
+  set_interest(interest_);
+  return false;
+}
+
+void Session::resume_reading() noexcept {
+  if (phase_ == Phase::traffic) {
+    run_reader();
+  }
+}
+
+// --- time ---
+
+void Session::schedule_peer_time() {
+  schedule<&Session::handle_peer_time>(
+      peer_timer_, peer_.next_deadline(Instant(Duration(last_input_.load(std::memory_order_relaxed)))));
+}
+
+void Session::handle_peer_time() {
+  if (phase_ != Phase::handshake && phase_ != Phase::traffic) {
+    return;
+  }
+  if (!holds_read_) {
+    run_reader();  // what the kernel holds counts as life
+    if (!read_baton_.try_take()) {
+      schedule<&Session::handle_peer_time>(peer_timer_, sys::now() + kLingerLook);
+      return;
+    }
+  }
+  const Instant now = sys::now();
+  // While we do not read, silence is our own.
+  const Instant last = stalled_hint_.load(std::memory_order_relaxed)
+                           ? now
+                           : Instant(Duration(last_input_.load(std::memory_order_relaxed)));
+  const zmtp::TimeAction action = peer_.handle_time(now, last);
+  if (action == zmtp::TimeAction::expired) {
+    if (phase_ == Phase::handshake) {
+      fail_handshake(Error(Errc::timed_out, "handshake took too long"));
+      return;
+    }
+    end_input_with_fault();
+  }
+  const Instant next = peer_.next_deadline(last);
+  if (!holds_read_) {
+    give_read_baton();
+  }
+  if (action == zmtp::TimeAction::send_ping) {
+    std::uint8_t ping[zmtp::kPingFrameMax];
+    send_control(Bytes(ping, zmtp::write_ping(ping, peer_.ping_ttl_deciseconds(), {})));
+  }
+  if (action != zmtp::TimeAction::expired) {
+    schedule<&Session::handle_peer_time>(peer_timer_, next);
+  }
+}
+
+// --- the end of a connection ---
+
+bool Session::take_both_batons() noexcept {
+  holds_read_ = holds_read_ || read_baton_.try_take();
+  holds_write_ = holds_write_ || write_baton_.try_take();
+  return holds_read_ && holds_write_;
+}
+
+void Session::take_down() {
+  if (phase_ != Phase::traffic) {
+    return;
+  }
+  if (!take_both_batons()) {
+    schedule<&Session::take_down>(take_down_timer_, sys::now() + kBatonRetry);
+  } else if (input_ended_) {
+    finish_take_down();
+  } else {
+    // The request was about a connection that is already gone.
+    holds_read_ = holds_write_ = false;
+    give_write_baton();
+    give_read_baton();
+  }
+}
+
+void Session::finish_take_down() {
+  const auto keep = shared_from_this();
+  const Error reason = end_reason_;
+  input_ended_ = true;
+  // All that arrived is delivered, whatever the mark; before finish(), after which the socket may be gone.
+  if (run_reader_once()) {
+    core_.signal_input(pipe_);
+  }
+  drop_stream();
+  // Whoever sees the event can count on it that nothing more is sent to this connection.
+  const auto core = keep_core_;
+  const MonitorEvent event{EventKind::disconnected, endpoint_, reason};
+  if (!connecting() || (closing_ && outgoing_.empty() && writer_.empty())) {
+    finish();
+    core->monitor().emit(event);
+    return;
+  }
+  if (!closing_) {
+    core_.pipe_lost(pipe_);
+  }
+  core->monitor().emit(event);
+  retry_later();
+}
+
+void Session::drop_stream() noexcept {
+  core_.forget_descriptor(*this);
+  io_.loop().unwatch(std::exchange(watch_, 0));
+  schedule<&Session::handle_peer_time>(peer_timer_, kNever);
+  drop_begun_message();
+  writer_.close(connecting());
+  skipping_ = false;
+  reader_.reset();
+  for (Cell& cell : assembly_) {
+    cell.release();
+  }
+  assembly_.clear();
+  assembly_bytes_ = 0;
+  {
+    const std::lock_guard lock(control_mutex_);
+    control_.clear();
+    has_control_.store(false, std::memory_order_relaxed);
+  }
+  app_reads_ = false;
+  stream_.reset();
+}
+
+// Parts of a message that the lost connection got, or would have got, the beginning of mean nothing to the next one.
+void Session::drop_begun_message() noexcept {
+  bool credit = false;
+  bool inside = writer_.inside_message();
+  while (inside && !outgoing_.empty()) {
+    Cell& cell = *outgoing_.front();
+    inside = cell.more;
+    const std::size_t bytes = Channel::footprint(cell);
+    cell.release();
+    credit |= outgoing_.pop(!inside, bytes);
+  }
+  if (credit) {
+    core_.output_parker().wake_with_fence();
+  }
+}
+
+void Session::close(Instant deadline) {
+  const auto keep = shared_from_this();
+  if (phase_ == Phase::finished) {
+    return;
+  }
+  closing_ = true;
+  close_deadline_ = deadline;
+  if (deadline <= sys::now()) {
+    handle_close_time();
+    return;
+  }
+  schedule<&Session::handle_close_time>(close_timer_, deadline);
+  const bool nothing_queued = holds_write_ && outgoing_.empty() && writer_.empty();
+  switch (phase_) {
+    case Phase::traffic: linger(); return;
+    case Phase::finished:
+    case Phase::draining: return;
+    case Phase::idle:
+    case Phase::dialling:
+    case Phase::handshake:
+      if (nothing_queued || !connecting()) {
+        finish();
+      }
+      return;
+  }
+}
+
+// Waits until everything is written, then ends our direction and waits for the peer to end its own.
+void Session::linger() {
+  if (phase_ != Phase::traffic) {
+    return;
+  }
+  if (!holds_write_ && write_baton_.try_take_or_nudge()) {
+    run_writer();
+    if (outgoing_.empty() && writer_.empty()) {
+      holds_write_ = true;
+    } else {
+      give_write_baton();
+    }
+  }
+  holds_read_ = holds_read_ || (holds_write_ && read_baton_.try_take());
+  if (!holds_write_ || !holds_read_) {
+    schedule<&Session::linger>(take_down_timer_, sys::now() + kLingerLook);
+    return;
+  }
+  phase_ = Phase::draining;
+  core_.forget_descriptor(*this);
+  app_reads_ = false;
+  stream_->shutdown_write();
+  schedule<&Session::handle_close_time>(close_timer_, std::min(close_deadline_, sys::now() + kDrainLongest));
+  set_interest(sys::Interest::readable | sys::Interest::peer_closed);
+  drain();
+}
+
+// Reads and forgets: closing with unread bytes would reset the connection under what we just sent.
+void Session::drain() {
+  const auto keep = shared_from_this();
+  for (;;) {
+    reader_.reset();
+    bool drained = false;
+    const sys::IoResult result = input_ended_ ? sys::IoResult{sys::IoResult::Status::end_of_stream, 0, 0}
+                                              : reader_.fill(*stream_, nullptr, drained);
+    if (result.status == sys::IoResult::Status::would_block) {
+      reader_.reset();
+      return;
+    }
+    if (result.status != sys::IoResult::Status::done) {
+      finish();
+      return;
+    }
+  }
+}
+
+void Session::handle_close_time() {
+  const auto keep = shared_from_this();
+  if (phase_ == Phase::finished) {
+    return;
+  }
+  // The batons may be an application's for a moment more; without them the stream must not go.
+  if (phase_ == Phase::traffic && !take_both_batons()) {
+    schedule<&Session::handle_close_time>(close_timer_, sys::now() + kBatonRetry);
+    return;
+  }
+  finish();
+}
+
+void Session::finish() {
+  const auto keep = shared_from_this();
+  if (phase_ == Phase::finished) {
+    return;
+  }
+  if (stream_ != nullptr) {
+    drop_stream();
+  }
+  io_.loop().unwatch(std::exchange(watch_, 0));
+  if (connector_ != nullptr) {
+    connector_->dialer.cancel();
+  }
+  phase_ = Phase::finished;
+  schedule<&Session::handle_close_time>(close_timer_, kNever);
+  schedule<&Session::dial>(retry_timer_, kNever);
+  schedule<&Session::take_down>(take_down_timer_, kNever);
+  schedule<&Session::handle_peer_time>(peer_timer_, kNever);
+  io_.forget(*this);
+  core_.session_finished(*this);
+  keep_core_.reset();
+}
+
+}  // namespace weft::msg

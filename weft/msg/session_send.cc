@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+// Session, sending side: everything here but try_send's entry runs with the write baton.
+#include "weft/msg/io_service.h"
+#include "weft/msg/session.h"
+#include "weft/msg/socket_core.h"
+#include "weft/sys/clock.h"
+
+namespace weft::msg {
+
+namespace {
+// A connection that wrote nothing for this long is idle: the next message is written at once.
+constexpr std::uint64_t kIdleUs = 20;
+constexpr std::uint64_t kFlushUs = 50;               // Session::kFlushDeadline in microseconds
+constexpr std::uint32_t kSendsPerLook = 16;          // the clock is read once in so many batched sends
+constexpr std::uint32_t kBlockedSendsPerTry = 64;    // a blocked writer is tried again once in so many sends
+constexpr std::uint32_t kQuietTurnsMax = 16;         // flush turns without work before the I/O thread looks away
+constexpr std::size_t kControlBytesMax = 16 * 1024;  // PONGs beyond this are dropped: the peer floods us
+}  // namespace
+
+bool Session::try_send(Outbound& part, bool wide) noexcept {
+  if (write_baton_.try_take()) {
+    bool sent = false;
+    bool queued = false;
+    bool blocked = false;
+    if (writer_.is_open()) {
+      if (writer_.blocked() && ++sends_since_look_ % kBlockedSendsPerTry == 0) {
+        run_writer();
+      }
+      if (!writer_.blocked() && !outgoing_.empty()) {
+        encode_channel();
+      }
+      sent = !writer_.blocked() && outgoing_.empty() && send_directly(part, wide);
+      blocked = !sent && writer_.blocked();
+      if (writer_.blocked() && !room_wanted_) {
+        arm();
+      }
+    }
+    // While nothing can be written, the message is queued before the baton goes: who finds room then finds the message.
+    if (blocked) {
+      queued = queue_part(part);
+    }
+    give_write_baton();
+    if (sent || blocked) {
+      return sent || queued;
+    }
+  }
+  if (!queue_part(part)) {
+    return false;
+  }
+  run_writer_if_free();
+  return true;
+}
+
+bool Session::queue_part(Outbound& part) noexcept {
+  if (!outgoing_.has_credit()) {
+    return false;
+  }
+  Cell* cell = outgoing_.claim();
+  if (cell == nullptr || !make_cell(*cell, part)) {
+    return false;
+  }
+  outgoing_.push_claimed(*cell);
+  return true;
+}
+
+void Session::send_parts(std::span<Cell> parts, bool wide) noexcept {
+  if (write_baton_.try_take()) {
+    bool sent = false;
+    if (writer_.is_open() && !writer_.blocked() && outgoing_.empty()) {
+      std::size_t size = 0;
+      for (const Cell& part : parts) {
+        size += part.bytes().size() + zmtp::kFrameHeaderSizeMax;
+      }
+      // All or nothing: what does not fit into the batch goes through the channel.
+      if (size < Writer::kBigPart && (append_control(), writer_.prepare(size))) {
+        const bool idle = idle_now(wide);
+        if (writer_.empty()) {
+          batch_began_ = sys::ticks();
+        }
+        for (Cell& part : parts) {
+          writer_.append(part.more ? zmtp::kMore : 0, part.bytes());
+          part.release();
+        }
+        batch_or_write(wide, idle);
+        sent = true;
+      }
+    }
+    give_write_baton();
+    if (sent) {
+      return;
+    }
+  }
+  if (!outgoing_.push(parts)) {
+    for (Cell& part : parts) {
+      part.release();
+    }
+    ++pipe_.dropped;
+    return;
+  }
+  run_writer_if_free();
+}
+
+void Session::send_subscription(bool subscribe, Bytes topic) noexcept {
+  Cell* cell = outgoing_.claim();
+  Outbound part{topic, nullptr, false};
+  if (cell == nullptr || !make_cell(*cell, part)) {
+    ++pipe_.dropped;
+    return;
+  }
+  cell->topic_is_large = cell->kind == Cell::Kind::large;
+  cell->kind = subscribe ? Cell::Kind::subscribe : Cell::Kind::cancel;
+  outgoing_.push_claimed(*cell);
+  run_writer_if_free();
+}
+
+void Session::send_control(Bytes frame) noexcept {
+  {
+    const std::lock_guard lock(control_mutex_);
+    if (control_.size() + frame.size() > kControlBytesMax) {
+      return;
+    }
+    control_.insert(control_.end(), frame.begin(), frame.end());
+    has_control_.store(true, std::memory_order_relaxed);  // ordered by the baton's nudge
+  }
+  run_writer_if_free();
+}
+
+void Session::append_control() noexcept {
+  if (!has_control_.load(std::memory_order_relaxed)) [[likely]] {
+    return;
+  }
+  const std::lock_guard lock(control_mutex_);
+  if (writer_.prepare(control_.size())) {
+    writer_.append_raw(control_);
+    control_.clear();
+    has_control_.store(false, std::memory_order_relaxed);
+  }
+}
+
+// False: no room, nothing changed. A big part's `buffer` reference is taken over, and copied bytes get one of their
+// own.
+bool Session::encode_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) noexcept {
+  if (body.size() < Writer::kBigPart) {
+    if (!writer_.prepare(body.size())) {
+      return false;
+    }
+    if (writer_.empty()) {
+      batch_began_ = sys::ticks();
+    }
+    writer_.append(flags, body);
+    if (buffer != nullptr) {
+      buffer->release();
+    }
+    return true;
+  }
+  if (!writer_.prepare(0)) {
+    return false;
+  }
+  if (buffer == nullptr) {
+    buffer = mem::Buffer::make(body.size());
+    if (buffer == nullptr) {
+      return false;
+    }
+    copy_bytes(buffer->data(), body);
+    body = Bytes(buffer->data(), body.size());
+  }
+  writer_.append_big(flags, buffer, body);
+  return true;
+}
+
+bool Session::encode_cell(Cell& cell) noexcept {
+  if (cell.is_message()) {
+    return encode_part(cell.more ? zmtp::kMore : 0, cell.bytes(),
+                       cell.kind == Cell::Kind::large ? cell.body.large.buffer : nullptr);
+  }
+  const bool subscribe = cell.kind == Cell::Kind::subscribe;
+  const Bytes topic = cell.bytes();
+  const std::size_t size = zmtp::subscribe_frame_size(subscribe, topic.size(), peer_minor_);
+  if (!writer_.prepare(size)) {
+    return false;
+  }
+  std::vector<std::uint8_t> frame(size);
+  (void)zmtp::write_subscribe(frame.data(), subscribe, topic, peer_minor_);
+  writer_.append_raw(frame);
+  cell.release();
+  return true;
+}
+
+// Moves cells into the batch, flushing as it fills, until the channel is empty or the kernel takes no more.
+void Session::encode_channel() noexcept {
+  bool credit = false;
+  while (Cell* cell = outgoing_.front()) {
+    const bool more = cell->more;
+    const std::size_t bytes = Channel::footprint(*cell);
+    if (!encode_cell(*cell)) {
+      if (writer_.empty()) {
+        break;  // out of memory: the flush turn tries again
+      }
+      writer_.grow_limit();
+      writer_.flush();
+      if (writer_.blocked()) {
+        break;
+      }
+      continue;
+    }
+    credit |= outgoing_.pop(!more, bytes);
+    if (writer_.full()) {
+      writer_.grow_limit();
+      writer_.flush();
+      if (writer_.blocked()) {
+        break;
+      }
+    }
+  }
+  if (credit) {
+    core_.output_parker().wake_with_fence();
+  }
+}
+
+bool Session::send_directly(Outbound& part, bool wide) noexcept {
+  append_control();
+  const std::uint8_t flags = part.more ? zmtp::kMore : 0;
+  const std::size_t size = part.bytes.size();
+  const bool idle = idle_now(wide);
+  if (idle && size < Writer::kBigPart) {
+    if (!writer_.prepare(size)) {
+      return false;
+    }
+    writer_.write_through(flags, part.bytes);
+    last_write_ = sys::ticks();
+    if (!writer_.empty()) {
+      arm();
+    } else if (!armed_.load(std::memory_order_relaxed)) {
+      writer_.rest();
+    }
+    return true;
+  }
+  mem::Buffer* buffer = nullptr;
+  if (size >= Writer::kBigPart) {
+    buffer = part.message != nullptr ? part.message->release_buffer() : nullptr;
+    if (buffer == nullptr) {
+      return send_big_copy(flags, part.bytes);
+    }
+  }
+  if (!encode_part(flags, part.bytes, buffer)) {
+    writer_.grow_limit();  // no room for one more: the batch is full
+    writer_.flush();
+    last_write_ = sys::ticks();
+    if (writer_.blocked() || !encode_part(flags, part.bytes, buffer)) {
+      if (buffer != nullptr) {
+        part.message->assign(buffer, part.bytes);
+      }
+      return false;
+    }
+  }
+  batch_or_write(wide, idle || size >= Writer::kBigPart);
+  return true;
+}
+
+// A big part whose bytes stay the caller's: most of them go from there to the kernel without a copy.
+bool Session::send_big_copy(std::uint8_t flags, Bytes bytes) noexcept {
+  if (!writer_.prepare(0)) {
+    writer_.flush();
+    if (writer_.blocked() || !writer_.prepare(0)) {
+      return false;
+    }
+  }
+  if (!writer_.write_big_through(flags, bytes)) {
+    return false;
+  }
+  last_write_ = sys::ticks();
+  if (!writer_.empty()) {
+    arm();
+  }
+  return true;
+}
+
+// Whether a message may be written at once: nothing waits, and the last write was a while ago. Fan-out never is.
+bool Session::idle_now(bool wide) const noexcept {
+  return !wide && writer_.empty() && sys::ticks() - last_write_ > kIdleUs * sys::ticks_per_us();
+}
+
+// After something was appended: writes it now, or a full or old batch, or leaves it to the flush turn.
+void Session::batch_or_write(bool wide, bool now) noexcept {
+  bool write = now;
+  if (!now && writer_.full()) {
+    write = true;
+    writer_.grow_limit();
+  } else if (!now && !wide && ++sends_since_look_ % kSendsPerLook == 0) {
+    write = sys::ticks() - batch_began_ > kFlushUs * sys::ticks_per_us();
+  }
+  if (write) {
+    writer_.flush();
+    last_write_ = sys::ticks();
+    if (writer_.empty() && now) {
+      if (!armed_.load(std::memory_order_relaxed)) {
+        writer_.rest();
+      }
+      return;
+    }
+  }
+  arm();  // also after a full batch: the I/O thread lets the writer rest when the stream has ended
+  if (!writer_.empty()) {
+    note_dirty();
+  }
+}
+
+void Session::note_dirty() noexcept {
+  if (!dirty) {
+    dirty = core_.note_dirty(*this);
+  }
+}
+
+void Session::arm() noexcept {
+  if (!armed_.load(std::memory_order_relaxed)) {  // changes only with the write baton
+    armed_.store(true, std::memory_order_relaxed);
+    quiet_turns_ = 0;
+    io_.arm(*this);
+  }
+}
+
+// Everything there is goes out, as far as the kernel takes it.
+void Session::run_writer() noexcept {
+  if (!writer_.is_open()) {
+    return;
+  }
+  writer_.flush();
+  if (!writer_.blocked()) {
+    append_control();
+    encode_channel();
+    if (!writer_.blocked()) {
+      writer_.flush();
+    }
+  }
+  last_write_ = sys::ticks();
+  if (!writer_.empty()) {
+    if (!(writer_.blocked() && room_wanted_)) {
+      arm();
+    }
+  } else if (!armed_.load(std::memory_order_relaxed)) {
+    writer_.rest();
+  }
+}
+
+void Session::run_writer_if_free() noexcept {
+  if (write_baton_.try_take_or_nudge()) {
+    run_writer();
+    give_write_baton();
+  }
+}
+
+void Session::give_write_baton() noexcept {
+  while (write_baton_.release() && write_baton_.try_take_or_nudge()) {
+    run_writer();
+  }
+}
+
+void Session::flush_now() noexcept { run_writer_if_free(); }
+
+Session::FlushTurn Session::flush_turn(Instant /*now*/) noexcept {
+  if (holds_write_) {  // no connection: the next one flushes what there is
+    armed_.store(false, std::memory_order_relaxed);
+    return FlushTurn::drop;
+  }
+  if (!write_baton_.try_take()) {
+    return FlushTurn::busy;  // somebody is writing this moment
+  }
+  FlushTurn turn = FlushTurn::keep;
+  const bool wrote_meanwhile = writer_.writes() != writes_seen_;
+  const bool blocked = writer_.blocked();
+  if (!writer_.is_open()) {
+    armed_.store(false, std::memory_order_relaxed);
+    turn = FlushTurn::drop;
+  } else if (blocked || !writer_.empty() || !outgoing_.empty()) {
+    if (!blocked && wrote_meanwhile && sys::ticks() - batch_began_ < kFlushUs * sys::ticks_per_us()) {
+      turn = FlushTurn::busy;  // a sender in full flow flushes by itself
+    } else {
+      run_writer();
+      if (writer_.blocked()) {
+        // From here on the poller says when there is room.
+        armed_.store(false, std::memory_order_relaxed);
+        room_wanted_ = true;
+        turn = FlushTurn::drop;
+      }
+    }
+    quiet_turns_ = 0;
+  } else if (++quiet_turns_ > kQuietTurnsMax) {
+    armed_.store(false, std::memory_order_relaxed);
+    writer_.rest();
+    turn = FlushTurn::drop;
+  } else if (wrote_meanwhile) {
+    quiet_turns_ = 0;
+    turn = FlushTurn::busy;
+  }
+  writes_seen_ = writer_.writes();
+  const bool wants_room = turn == FlushTurn::drop && room_wanted_;
+  give_write_baton();
+  if (wants_room && phase_ == Phase::traffic) {
+    set_interest(interest_ | sys::Interest::writable);
+  }
+  return turn;
+}
+
+}  // namespace weft::msg

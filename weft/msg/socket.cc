@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/socket.h"
+
+#include "weft/msg/socket_core.h"
+
+namespace weft {
+
+namespace {
+constexpr Error kClosed(Errc::closed, "the socket is closed or was moved from");
+}
+
+Socket::Socket(std::shared_ptr<msg::SocketCore> core) noexcept : core_(std::move(core)) {}
+
+Socket& Socket::operator=(Socket&& other) noexcept {
+  if (this != &other) {
+    close();
+    core_ = std::move(other.core_);
+  }
+  return *this;
+}
+
+Socket::~Socket() { close(); }
+
+void Socket::close() {
+  if (core_ != nullptr) {
+    core_->close();  // the handle keeps it: other threads may be inside a call
+  }
+}
+
+Result<std::string> Socket::bind(std::string_view endpoint) {
+  return core_ == nullptr ? Result<std::string>(kClosed) : core_->bind(endpoint);
+}
+Result<void> Socket::connect(std::string_view endpoint) {
+  return core_ == nullptr ? Result<void>(kClosed) : core_->connect(endpoint);
+}
+Result<void> Socket::unbind(std::string_view endpoint) {
+  return core_ == nullptr ? Result<void>(kClosed) : core_->unbind(endpoint);
+}
+Result<void> Socket::disconnect(std::string_view endpoint) {
+  return core_ == nullptr ? Result<void>(kClosed) : core_->disconnect(endpoint);
+}
+
+Result<void> Socket::send_part(Bytes bytes, Message* message, More more, bool wait) {
+  if (core_ == nullptr) {
+    return kClosed;
+  }
+  msg::Outbound part{bytes, message, more == More::yes};
+  return core_->send(part, wait ? core_->send_deadline() : msg::SocketCore::kNoWait);
+}
+
+Result<void> Socket::send(Bytes bytes, More more) { return send_part(bytes, nullptr, more, true); }
+Result<void> Socket::send(Message&& message, More more) { return send_part(message.bytes(), &message, more, true); }
+Result<void> Socket::try_send(Bytes bytes, More more) { return send_part(bytes, nullptr, more, false); }
+Result<void> Socket::try_send(Message&& message, More more) {
+  return send_part(message.bytes(), &message, more, false);
+}
+
+Result<void> Socket::send_all(std::span<Message> parts) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    WEFT_TRY(send(std::move(parts[i]), i + 1 < parts.size() ? More::yes : More::no));
+  }
+  return {};
+}
+
+Result<Message> Socket::recv_until(Instant deadline) {
+  if (core_ == nullptr) {
+    return kClosed;
+  }
+  Message message;
+  msg::Inbound part{&message, {}};
+  WEFT_TRY(core_->receive(part, deadline));
+  return message;
+}
+Result<Message> Socket::recv() {
+  return core_ == nullptr ? Result<Message>(kClosed) : recv_until(core_->receive_deadline());
+}
+Result<Message> Socket::try_recv() { return recv_until(msg::SocketCore::kNoWait); }
+
+namespace {
+Result<Received> receive_into(msg::SocketCore& core, MutableBytes target, Instant deadline) {
+  msg::Inbound part{nullptr, target};
+  WEFT_TRY(core.receive(part, deadline));
+  return Received{part.size, part.more, part.size > target.size()};
+}
+}  // namespace
+
+Result<Received> Socket::recv_into(MutableBytes target) {
+  return core_ == nullptr ? Result<Received>(kClosed) : receive_into(*core_, target, core_->receive_deadline());
+}
+Result<Received> Socket::try_recv_into(MutableBytes target) {
+  return core_ == nullptr ? Result<Received>(kClosed) : receive_into(*core_, target, msg::SocketCore::kNoWait);
+}
+
+Result<std::vector<Message>> Socket::recv_all() {
+  std::vector<Message> parts;
+  do {
+    parts.push_back(WEFT_TRY(recv()));
+  } while (parts.back().more());
+  return parts;
+}
+
+Result<void> Socket::subscribe(std::string_view prefix) {
+  return core_ == nullptr ? Result<void>(kClosed) : core_->subscribe(as_bytes(prefix), true);
+}
+Result<void> Socket::unsubscribe(std::string_view prefix) {
+  return core_ == nullptr ? Result<void>(kClosed) : core_->subscribe(as_bytes(prefix), false);
+}
+
+Result<void> Socket::change(const std::function<Result<void>(Options&)>& change) {
+  return core_ == nullptr ? Result<void>(kClosed) : core_->set_options(change);
+}
+Result<void> Socket::set(std::string_view name, std::string_view value) {
+  return change([&](Options& options) { return set_option(options, name, value); });
+}
+Result<Options> Socket::options() {
+  return core_ == nullptr ? Result<Options>(kClosed) : Result<Options>(core_->options_copy());
+}
+
+Result<MonitorEvent> Socket::next_event(Duration timeout) {
+  return core_ == nullptr ? Result<MonitorEvent>(kClosed) : core_->monitor().receive(timeout);
+}
+Result<void> Socket::watch_events() {
+  if (core_ == nullptr) {
+    return kClosed;
+  }
+  core_->monitor().enable();
+  return {};
+}
+Result<Statistics> Socket::statistics() {
+  return core_ == nullptr ? Result<Statistics>(kClosed) : Result<Statistics>(Statistics{core_->dropped()});
+}
+SocketType Socket::type() const noexcept { return core_ == nullptr ? SocketType::pair : core_->type(); }
+
+}  // namespace weft

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/msg/message.h"
+#include "weft/msg/monitor.h"
+#include "weft/msg/options.h"
+#include "weft/zmtp/socket_type.h"
+
+namespace weft {
+
+using zmtp::SocketType;
+
+namespace msg {
+class SocketCore;
+}
+
+enum class More : bool { no = false, yes = true };  // whether further parts of the same message follow
+
+struct Received {
+  std::size_t size = 0;  // of the part, in bytes, also when the target was smaller
+  bool more = false;
+  bool truncated = false;
+};
+
+struct Statistics {
+  std::uint64_t dropped = 0;  // messages that found no room or no peer, where the pattern does not wait
+};
+
+// Socket: a messaging socket. A moved-from or closed socket answers every call with Errc::closed.
+// Owner: move-only handle; destruction closes, and what was queued is still delivered within the option `linger`.
+// Affinity: any thread, also several at once.
+// Errors of every call: closed; terminated (the context was shut down). Waiting calls also: timed_out (option
+// send_timeout, receive_timeout), interrupted (a signal).
+class Socket {
+ public:
+  Socket() noexcept = default;  // closed
+  explicit Socket(std::shared_ptr<msg::SocketCore> core) noexcept;
+  Socket(Socket&&) noexcept = default;
+  Socket& operator=(Socket&& other) noexcept;
+  ~Socket();
+  void close();  // idempotent; does not wait
+
+  // tcp://host:port, ipc://path, ipc://@name, inproc://name; "*" or port 0 let the system choose. The exact endpoint.
+  // malformed_endpoint, unknown_transport, address_in_use, address_unavailable, name_unresolved, resource_exhausted.
+  Result<std::string> bind(std::string_view endpoint);
+  // Returns at once; the connection is made, and made again when lost, in the background.
+  Result<void> connect(std::string_view endpoint);
+  Result<void> unbind(std::string_view endpoint);      // as given to bind, or the exact one; no_such_endpoint
+  Result<void> disconnect(std::string_view endpoint);  // as given to connect; no_such_endpoint
+
+  // One part. invalid_state (REQ, REP out of turn), unreachable (ROUTER, option router_mandatory), not_supported.
+  // On an error the message is still the caller's.
+  Result<void> send(Bytes bytes, More more = More::no);
+  Result<void> send(std::string_view text, More more = More::no) { return send(as_bytes(text), more); }
+  Result<void> send(Message&& message, More more = More::no);
+  Result<void> try_send(Bytes bytes, More more = More::no);  // never waits: would_block
+  Result<void> try_send(Message&& message, More more = More::no);
+  Result<void> send_all(std::span<Message> parts);  // one message of several parts
+
+  // One part. invalid_state, not_supported.
+  Result<Message> recv();
+  Result<Message> try_recv();  // never waits: would_block
+  Result<Message> recv_until(Instant deadline);
+  Result<Received> recv_into(MutableBytes target);
+  Result<Received> try_recv_into(MutableBytes target);
+  Result<std::vector<Message>> recv_all();  // one whole message
+
+  // SUB and XSUB: messages whose first part begins with `prefix`.
+  Result<void> subscribe(std::string_view prefix);
+  Result<void> unsubscribe(std::string_view prefix);
+
+  // socket.set(weft::option::linger, 1s). Endpoints made earlier keep what they were made with, but for the high-water
+  // marks, the time-outs and linger. invalid_argument.
+  template <typename T>
+  Result<void> set(const Option<T>& row, std::type_identity_t<T> value) {
+    return change([&](Options& options) { return set_option(options, row, std::move(value)); });
+  }
+  Result<void> set(std::string_view name, std::string_view value);  // also unknown_option
+  template <typename T>
+  Result<T> get(const Option<T>& row) {
+    auto all = options();
+    return all ? Result<T>(std::move((*all).*row.member)) : Result<T>(all.error());
+  }
+  Result<Options> options();
+
+  // What happens to this socket's connections from the first call on. Waits up to `timeout`; negative: for ever.
+  Result<MonitorEvent> next_event(Duration timeout);
+  Result<void> watch_events();  // begins to collect without waiting
+  Result<Statistics> statistics();
+  [[nodiscard]] SocketType type() const noexcept;
+
+  [[nodiscard]] const std::shared_ptr<msg::SocketCore>& core() const noexcept { return core_; }
+
+ private:
+  Result<void> change(const std::function<Result<void>(Options&)>& change);
+  Result<void> send_part(Bytes bytes, Message* message, More more, bool wait);
+
+  std::shared_ptr<msg::SocketCore> core_;
+};
+
+}  // namespace weft

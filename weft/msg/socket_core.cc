@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/socket_core.h"
+
+#include <algorithm>
+
+#include "weft/msg/acceptor.h"
+#include "weft/msg/context_core.h"
+#include "weft/msg/io_service.h"
+#include "weft/sys/clock.h"
+
+namespace weft::msg {
+
+SocketCore::SocketCore(ContextCore& context, const PatternRow& row)
+    : context_(context),
+      keep_context_(context.shared_from_this()),
+      wait_mode_(context.wait_mode()),
+      send_timeout_(options_.send_timeout.count()),
+      receive_timeout_(options_.receive_timeout.count()),
+      pattern_(row.make(row.traits, options_)) {}
+
+SocketCore::~SocketCore() = default;
+
+Error SocketCore::refusal() const noexcept {
+  return closed_.load(std::memory_order_relaxed) ? Error(Errc::closed, "the socket is closed")
+                                                 : Error(Errc::terminated, "the context was shut down");
+}
+
+Instant SocketCore::send_deadline() const noexcept {
+  const Duration timeout(send_timeout_.load(std::memory_order_relaxed));
+  return timeout < Duration::zero() ? kNever : deadline_after(sys::now(), timeout);
+}
+Instant SocketCore::receive_deadline() const noexcept {
+  const Duration timeout(receive_timeout_.load(std::memory_order_relaxed));
+  return timeout < Duration::zero() ? kNever : deadline_after(sys::now(), timeout);
+}
+
+Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>& change) {
+  if (closed()) {
+    return refusal();
+  }
+  {
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    {
+      const std::lock_guard options(options_mutex_);
+      WEFT_TRY(change(options_));
+    }
+    send_timeout_.store(options_.send_timeout.count(), std::memory_order_relaxed);
+    receive_timeout_.store(options_.receive_timeout.count(), std::memory_order_relaxed);
+    apply_marks();
+  }
+  output_parker_.wake_with_fence();  // a mark may be higher now
+  return {};
+}
+
+Options SocketCore::options_copy() const {
+  const std::lock_guard lock(options_mutex_);
+  return options_;
+}
+
+void SocketCore::apply_marks() {
+  const std::lock_guard lock(table_mutex_);
+  for (const auto& [session, keep] : sessions_) {
+    session->apply_marks(options_);
+    session->handle_receive_credit();
+  }
+  for (const auto& pipe : inproc_pipes_) {
+    InprocLink& link = *pipe->link();
+    link.set_marks(pipe->link_end(), options_.send_high_water_mark, options_.receive_high_water_mark);
+    if (SocketCore* peer = link.core[1 - pipe->link_end()].load(std::memory_order_acquire); peer != nullptr) {
+      peer->output_parker_.wake_with_fence();
+    }
+  }
+}
+
+Result<void> SocketCore::subscribe(Bytes topic, bool on) {
+  const std::lock_guard lock(send_mutex_);
+  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  return on ? pattern_->subscribe(topic) : pattern_->unsubscribe(topic);
+}
+
+zmtp::PeerConfig SocketCore::peer_config() const {
+  const Options options = options_copy();
+  zmtp::PeerConfig config;
+  config.socket_type = pattern_->traits().type;
+  config.identity = options.routing_id;
+  if (options.max_message_size >= 0) {
+    config.limits.frame_bytes_max = static_cast<std::uint64_t>(options.max_message_size);
+  }
+  config.heartbeat_interval = options.heartbeat_interval;
+  config.heartbeat_timeout = options.heartbeat_timeout;
+  config.heartbeat_ttl = options.heartbeat_ttl;
+  config.handshake_timeout = options.handshake_timeout;
+  return config;
+}
+
+sys::SocketOptions SocketCore::stream_options() const {
+  const Options options = options_copy();
+  sys::SocketOptions stream;
+  stream.send_buffer = options.send_buffer;
+  stream.receive_buffer = options.receive_buffer;
+  stream.tos = options.type_of_service;
+  stream.backlog = options.backlog;
+  stream.keepalive = options.tcp_keepalive;
+  stream.keepalive_count = options.tcp_keepalive_count;
+  stream.keepalive_idle = options.tcp_keepalive_idle;
+  stream.keepalive_interval = options.tcp_keepalive_interval;
+  stream.ipv6 = options.ipv6;
+  return stream;
+}
+
+// --- sessions ---
+
+bool SocketCore::note_dirty(Session& session) {
+  dirty_.push_back(session.shared_from_this());
+  has_dirty_.store(true, std::memory_order_relaxed);  // read by the thread that waits: a hint that errs to one side
+  return true;
+}
+
+void SocketCore::signal_input(Pipe& pipe) noexcept {
+  // One place in the list each. acq_rel: what was pushed before is seen by collect_signals().
+  if (!pipe.signalled.exchange(true, std::memory_order_acq_rel)) {
+    Pipe* head = signals_.load(std::memory_order_relaxed);
+    do {
+      pipe.next_signal.store(head, std::memory_order_relaxed);
+    } while (!signals_.compare_exchange_weak(head, &pipe, std::memory_order_release, std::memory_order_relaxed));
+  }
+  input_parker_.wake_with_fence();
+}
+
+void SocketCore::collect_signals() noexcept {
+  if (signals_.load(std::memory_order_relaxed) == nullptr) [[likely]] {
+    return;
+  }
+  Pipe* pipe = signals_.exchange(nullptr, std::memory_order_acquire);
+  while (pipe != nullptr) {
+    Pipe* next = pipe->next_signal.load(std::memory_order_relaxed);
+    // Cleared before the pipe is looked at: what comes later signals again.
+    (void)pipe->signalled.exchange(false, std::memory_order_acq_rel);
+    if (pipe->notes.attached) {
+      pattern_->activate(*pipe);
+    }
+    pipe = next;
+  }
+}
+
+void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint) {
+  auto session = std::make_shared<Session>(*this, context_.io(), std::move(stream), endpoint);
+  {
+    const std::lock_guard lock(table_mutex_);
+    if (closed_.load(std::memory_order_relaxed)) {
+      return;
+    }
+    sessions_.emplace(session.get(), session);
+    session->apply_marks(options_copy());  // under the table lock: a change of the options comes before it or after it
+  }
+  context_.session_started();
+  context_.io().loop().post([session] { session->start(); });
+}
+
+bool SocketCore::pipe_ready(Session& session, Bytes identity) {
+  const std::scoped_lock lock(receive_mutex_, send_mutex_);
+  Pipe& pipe = session.pipe();
+  if (closed_.load(std::memory_order_relaxed)) {
+    return true;  // only lingering: the pattern is not interested
+  }
+  pattern_->attach(pipe);
+  pipe.notes.attached = true;
+  if (!pattern_->ready(pipe, identity)) {
+    pattern_->detach(pipe);
+    pattern_->deactivate(pipe);
+    pipe.notes.attached = false;
+    return false;
+  }
+  pipe.notes.ready = true;
+  if (pattern_->traits().receives && !add_descriptor(session)) {
+    session.poll_token = 0;  // no descriptor for it: the I/O thread reads, and signals
+  }
+  return true;
+}
+
+void SocketCore::pipe_lost(Pipe& pipe) {
+  const std::scoped_lock lock(receive_mutex_, send_mutex_);
+  pipe.notes.ready = false;
+  if (!pipe.notes.attached) {
+    return;
+  }
+  pattern_->lost(pipe);
+  if (options_.immediate) {
+    pattern_->detach(pipe);  // nothing may be queued for a peer that is not there
+  }
+}
+
+void SocketCore::session_finished(Session& session) {
+  std::shared_ptr<Session> keep;
+  {
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    collect_signals();
+    dropped_before_ += session.pipe().dropped;
+    session.pipe().dropped = 0;
+    session.pipe().notes.ready = false;
+    std::erase_if(dirty_, [&](const auto& entry) { return entry.get() == &session; });
+    end_pipe(session.pipe());
+    bury_drained();
+  }
+  {
+    const std::lock_guard lock(table_mutex_);
+    std::erase_if(connected_, [&](const auto& entry) { return entry.second.get() == &session; });
+  }
+  context_.session_ended();
+}
+
+// The other end is gone for good. What the pipe holds can still be received.
+void SocketCore::end_pipe(Pipe& pipe) {
+  pipe.notes.ended = true;
+  if (pipe.notes.attached) {
+    pattern_->detach(pipe);
+    pattern_->activate(pipe);
+  }
+  ended_.push_back(&pipe);
+}
+
+// Forgets pipes that have ended and of which everything was taken.
+void SocketCore::bury_drained() {
+  for (std::size_t i = 0; i < ended_.size();) {
+    Pipe* pipe = ended_[i];
+    if (pipe->notes.attached && pattern_->traits().receives && !pipe->drained()) {
+      ++i;
+      continue;
+    }
+    if (pipe->notes.attached) {
+      pattern_->deactivate(*pipe);
+      pipe->notes.attached = false;
+    }
+    collect_signals();
+    ended_[i] = ended_.back();
+    ended_.pop_back();
+    const std::lock_guard lock(table_mutex_);
+    if (pipe->session() != nullptr) {
+      sessions_.erase(pipe->session());
+    } else {
+      std::erase_if(inproc_pipes_, [&](const auto& owned) { return owned.get() == pipe; });
+      inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
+    }
+  }
+}
+
+bool SocketCore::handle_subscription(Pipe& pipe, bool subscribe, Bytes topic) {
+  const std::lock_guard lock(send_mutex_);
+  return closed_.load(std::memory_order_relaxed) || pattern_->handle_subscription(pipe, subscribe, topic);
+}
+
+std::uint64_t SocketCore::dropped() {
+  const std::lock_guard lock(send_mutex_);
+  const std::lock_guard table(table_mutex_);
+  std::uint64_t sum = dropped_before_ + pattern_->dropped();
+  for (const auto& [session, keep] : sessions_) {
+    sum += session->pipe().dropped;
+  }
+  for (const auto& pipe : inproc_pipes_) {
+    sum += pipe->dropped;
+  }
+  return sum;
+}
+
+// --- the end ---
+
+void SocketCore::terminate() {
+  terminated_.store(true, std::memory_order_release);
+  monitor_.end(Errc::terminated);
+  input_parker_.wake_with_fence();
+  output_parker_.wake_with_fence();
+}
+
+void SocketCore::close() {
+  if (closed_.exchange(true)) {
+    return;
+  }
+  const auto keep = shared_from_this();
+  flush_dirty();
+  unbind_all();
+  const Duration linger = options_copy().linger;
+  close_pipes(linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger));
+  input_parker_.wake_with_fence();
+  output_parker_.wake_with_fence();
+  monitor_.end(Errc::closed);
+  context_.forget(*this);
+}
+
+void SocketCore::close_pipes(Instant deadline) {
+  std::vector<std::shared_ptr<Session>> sessions;
+  std::vector<std::unique_ptr<Pipe>> inproc;
+  {
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    collect_signals();
+    const std::lock_guard table(table_mutex_);
+    for (const auto& [session, owned] : sessions_) {
+      sessions.push_back(owned);
+      if (session->pipe().notes.attached) {
+        pattern_->detach(session->pipe());
+        pattern_->deactivate(session->pipe());
+        session->pipe().notes.attached = false;
+      }
+    }
+    for (const auto& pipe : inproc_pipes_) {
+      if (pipe->notes.attached) {
+        pattern_->detach(*pipe);
+        pattern_->deactivate(*pipe);
+        pipe->notes.attached = false;
+      }
+    }
+    inproc.swap(inproc_pipes_);
+    ended_.clear();
+    connected_.clear();
+    connected_inproc_.clear();
+  }
+  for (const auto& pipe : inproc) {
+    close_inproc(*pipe, deadline);
+  }
+  for (const auto& session : sessions) {
+    context_.io().loop().post([session, deadline] { session->close(deadline); });
+  }
+}
+
+}  // namespace weft::msg

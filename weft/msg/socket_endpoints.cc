@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// SocketCore: bind, connect and their opposites.
+#include <future>
+
+#include "weft/msg/acceptor.h"
+#include "weft/msg/context_core.h"
+#include "weft/msg/io_service.h"
+#include "weft/msg/socket_core.h"
+#include "weft/sys/clock.h"
+
+namespace weft::msg {
+
+namespace {
+
+// Runs `task` on the I/O thread and waits for it, so that its effect is there when the caller goes on.
+void run_on_loop(rt::Loop& loop, const std::function<void()>& task) {
+  if (loop.on_loop_thread()) {
+    task();
+    return;
+  }
+  std::promise<void> done;
+  loop.post([&] {
+    task();
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+}  // namespace
+
+Result<std::string> SocketCore::bind(std::string_view text) {
+  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, true));
+  if (endpoint.transport == net::Transport::inproc) {
+    return bind_inproc(endpoint);
+  }
+  auto listener = net::Listener::open(endpoint, stream_options());
+  if (!listener) {
+    monitor_.emit({EventKind::bind_failed, std::string(text), listener.error()});
+    return listener.error();
+  }
+  WEFT_TRY(context_.start_io());
+  auto acceptor = std::make_shared<Acceptor>(*this, context_.io().loop(), std::move(*listener));
+  const std::string exact = acceptor->endpoint();
+  bool closed_meanwhile = false;
+  {
+    const std::lock_guard lock(table_mutex_);
+    closed_meanwhile = closed();
+    if (!closed_meanwhile) {
+      bound_[exact] = acceptor;
+      bound_aliases_[std::string(text)] = exact;
+      // Under the lock: whoever closes finds the acceptor, and its task comes after this one.
+      monitor_.emit({EventKind::listening, exact});
+      context_.io().loop().post([acceptor, keep = shared_from_this()] { acceptor->start(); });
+    }
+  }
+  context_.session_ended();
+  return closed_meanwhile ? Result<std::string>(refusal()) : Result<std::string>(exact);
+}
+
+Result<void> SocketCore::connect(std::string_view text) {
+  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, false));
+  if (endpoint.transport == net::Transport::inproc) {
+    return connect_inproc(endpoint);
+  }
+  WEFT_TRY(context_.start_io());
+  auto session = std::make_shared<Session>(*this, context_.io(), endpoint);
+  {
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    if (closed()) {
+      context_.session_ended();
+      return refusal();
+    }
+    session->apply_marks(options_);
+    if (!options_.immediate) {
+      pattern_->attach(session->pipe());
+      session->pipe().notes.attached = true;
+    }
+    const std::lock_guard table(table_mutex_);
+    sessions_.emplace(session.get(), session);
+    connected_.emplace(std::string(text), session);
+    // Posted under the locks: whoever closes finds the session, and its task comes after this one.
+    context_.io().loop().post([session, keep = shared_from_this()] { session->start(); });
+  }
+  output_parker_.wake_with_fence();  // there is somewhere to queue now
+  return {};
+}
+
+Result<void> SocketCore::unbind(std::string_view text) {
+  if (closed_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  std::shared_ptr<Acceptor> acceptor;
+  std::string name(text);
+  {
+    const std::lock_guard lock(table_mutex_);
+    if (const auto alias = bound_aliases_.find(name); alias != bound_aliases_.end()) {
+      name = alias->second;
+    }
+    if (const auto found = bound_.find(name); found != bound_.end()) {
+      acceptor = found->second;
+      bound_.erase(found);
+      std::erase_if(bound_aliases_, [&](const auto& entry) { return entry.second == name; });
+    }
+  }
+  if (acceptor != nullptr) {
+    run_on_loop(context_.io().loop(), [&] { acceptor->close(); });
+    return {};
+  }
+  WEFT_TRY(context_.unbind_inproc(name, *this));
+  monitor_.emit({EventKind::closed, name});
+  return {};
+}
+
+void SocketCore::unbind_all() {
+  std::map<std::string, std::shared_ptr<Acceptor>> bound;
+  {
+    const std::lock_guard lock(table_mutex_);
+    bound.swap(bound_);
+    bound_aliases_.clear();
+  }
+  if (!bound.empty()) {
+    run_on_loop(context_.io().loop(), [&] {
+      for (const auto& [name, acceptor] : bound) {
+        acceptor->close();
+      }
+    });
+  }
+  context_.unbind_all_inproc(*this);
+}
+
+Result<void> SocketCore::disconnect(std::string_view text) {
+  if (closed_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  const std::string name(text);
+  std::shared_ptr<Session> session;
+  std::shared_ptr<InprocLink> link;
+  {
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    const std::lock_guard table(table_mutex_);
+    if (const auto found = connected_.find(name); found != connected_.end()) {
+      session = found->second;
+      connected_.erase(found);
+    } else if (const auto inproc = connected_inproc_.find(name); inproc != connected_inproc_.end()) {
+      link = inproc->second;
+      connected_inproc_.erase(inproc);
+    } else {
+      return Error(Errc::no_such_endpoint, "not connected there");
+    }
+    if (session != nullptr && session->pipe().notes.attached) {
+      // What was received can still be taken; nothing more is sent there.
+      pattern_->detach(session->pipe());
+    }
+  }
+  if (session != nullptr) {
+    const Duration linger = options_copy().linger;
+    const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
+    context_.io().loop().post([session, deadline] { session->close(deadline); });
+    return {};
+  }
+  disconnect_inproc(*link);
+  return {};
+}
+
+}  // namespace weft::msg

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/writer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "weft/base/assert.h"
+#include "weft/zmtp/frame.h"
+
+namespace weft::msg {
+
+void Writer::drop_big() noexcept {
+  if (big_ != nullptr) {
+    big_->release();
+    big_ = nullptr;
+    big_rest_ = {};
+  }
+}
+
+void Writer::reset() noexcept {
+  drop_big();
+  if (block_ != nullptr) {
+    block_->release();
+    block_ = nullptr;
+  }
+  begin_ = end_ = 0;
+}
+
+void Writer::rest() noexcept {
+  limit_ = kBatchMin;
+  if (empty()) {
+    reset();
+  }
+}
+
+void Writer::close(bool keep) noexcept {
+  stream_ = nullptr;
+  blocked_ = failed_ = false;
+  inside_message_ = false;
+  drop_big();  // its message was begun, or would have to be told apart from one that was: it goes
+  if (!keep || begin_ == end_) {
+    reset();
+    return;
+  }
+  // Walk the frames of the block and keep the messages that are whole in it and begin at or behind `begin_`. Commands
+  // belong to the old connection, also those between the parts of a message.
+  std::uint8_t* const data = block_->data();
+  std::size_t kept = 0;     // whole messages so far
+  std::size_t written = 0;  // those, and parts of the message at hand
+  bool at_start = !begins_inside_;
+  bool unsent = false;  // the message at hand may be kept
+  zmtp::FrameHeader header;
+  for (std::size_t at = 0, size = 0; at < end_; at += size) {
+    const auto status = zmtp::parse_frame_header(Bytes(data + at, end_ - at), header);
+    if (status != zmtp::ParseStatus::complete || header.body_size > end_ - at - header.header_size) {
+      break;  // the frame of the big part
+    }
+    size = header.header_size + static_cast<std::size_t>(header.body_size);
+    if ((header.flags & zmtp::kCommand) != 0) {
+      continue;
+    }
+    unsent = at_start ? at >= begin_ : unsent;
+    at_start = (header.flags & zmtp::kMore) == 0;
+    if (unsent) {
+      std::memmove(data + written, data + at, size);
+      written += size;
+      kept = at_start ? written : kept;
+    }
+    written = at_start ? kept : written;
+  }
+  begin_ = 0;
+  end_ = kept;
+  begins_inside_ = false;
+  if (kept == 0) {
+    reset();
+  }
+}
+
+bool Writer::prepare(std::size_t size) noexcept {
+  if (big_ != nullptr) {
+    return false;
+  }
+  const std::size_t needed = size + zmtp::kFrameHeaderSizeMax;
+  // An empty block that is smaller than the limit is exchanged below: otherwise batches would never grow.
+  if (block_ != nullptr && block_->capacity() - end_ >= needed && (begin_ != end_ || block_->capacity() >= limit_))
+      [[likely]] {
+    return true;
+  }
+  if (begin_ != end_) {
+    return false;
+  }
+  begin_ = end_ = 0;
+  const std::size_t wanted = std::max(needed, limit_ + kBatchMin / 8);
+  if (block_ != nullptr && block_->capacity() >= wanted) {
+    return true;
+  }
+  reset();
+  block_ = mem::Buffer::make(std::min(std::max(wanted, needed), std::max(needed, mem::Buffer::kPooledMax)));
+  return block_ != nullptr;
+}
+
+void Writer::note_part(std::uint8_t flags) noexcept {
+  begins_inside_ = end_ == 0 ? inside_message_ : begins_inside_;
+  inside_message_ = (flags & zmtp::kMore) != 0;
+}
+
+void Writer::append(std::uint8_t flags, Bytes body) noexcept {
+  note_part(flags);
+  std::uint8_t* to = block_->data() + end_;
+  const std::size_t header = zmtp::write_frame_header(to, flags, body.size());
+  copy_bytes(to + header, body);
+  end_ += header + body.size();
+}
+
+void Writer::append_raw(Bytes frames) noexcept {
+  begins_inside_ = end_ == 0 ? inside_message_ : begins_inside_;
+  copy_bytes(block_->data() + end_, frames);
+  end_ += frames.size();
+}
+
+void Writer::append_big(std::uint8_t flags, mem::Buffer* buffer, Bytes body) noexcept {
+  note_part(flags);
+  end_ += zmtp::write_frame_header(block_->data() + end_, flags, body.size());
+  big_ = buffer;
+  big_rest_ = body;
+}
+
+bool Writer::write_big_through(std::uint8_t flags, Bytes body) noexcept {
+  // Reserved before the first byte leaves: half a frame could not be taken back.
+  mem::Buffer* rest = mem::Buffer::make(body.size());
+  if (rest == nullptr) {
+    return false;
+  }
+  append_big(flags, rest, body);
+  flush();
+  if (big_ == nullptr) {
+    return true;  // released with the last byte
+  }
+  copy_bytes(rest->data(), big_rest_);
+  big_rest_ = Bytes(rest->data(), big_rest_.size());
+  return true;
+}
+
+void Writer::advance(std::size_t bytes) noexcept {
+  const std::size_t from_block = std::min(bytes, end_ - begin_);
+  begin_ += from_block;
+  big_rest_ = big_rest_.subspan(bytes - from_block);
+  if (big_ != nullptr && big_rest_.empty()) {
+    drop_big();
+  }
+  if (begin_ == end_ && big_ == nullptr) {
+    begin_ = end_ = 0;
+  }
+}
+
+void Writer::handle(const sys::IoResult& result) noexcept {
+  switch (result.status) {
+    case sys::IoResult::Status::done:
+      ++writes_;
+      blocked_ = false;
+      advance(result.bytes);
+      return;
+    case sys::IoResult::Status::would_block: blocked_ = true; return;
+    case sys::IoResult::Status::end_of_stream:
+    case sys::IoResult::Status::failed: blocked_ = failed_ = true; return;
+  }
+}
+
+void Writer::flush() noexcept {
+  if (stream_ == nullptr || failed_) {
+    return;
+  }
+  blocked_ = false;
+  while (!empty() && !blocked_) {
+    const Bytes from[2] = {Bytes(block_->data() + begin_, end_ - begin_), big_rest_};
+    const bool has_block = begin_ != end_;
+    const std::size_t wanted = pending();
+    const std::uint64_t before = writes_;
+    handle(stream_->write(
+        {from + (has_block ? 0 : 1), static_cast<std::size_t>((has_block ? 1 : 0) + (big_ != nullptr ? 1 : 0))}));
+    // A short write means that the kernel's buffer is full: asking again at once would only confirm it.
+    if (writes_ != before && !empty() && pending() < wanted) {
+      blocked_ = true;
+    }
+  }
+}
+
+void Writer::write_through(std::uint8_t flags, Bytes body) noexcept {
+  std::uint8_t header[zmtp::kFrameHeaderSizeMax];
+  const std::size_t header_size = zmtp::write_frame_header(header, flags, body.size());
+  const Bytes from[2] = {Bytes(header, header_size), body};
+  WEFT_DCHECK(empty());
+  // The block must be able to take what the kernel does not.
+  if (!prepare(body.size())) {
+    return;
+  }
+  const sys::IoResult result = stream_->write({from, body.empty() ? std::size_t{1} : std::size_t{2}});
+  const std::size_t sent = result.status == sys::IoResult::Status::done ? result.bytes : 0;
+  if (sent == header_size + body.size()) {
+    ++writes_;
+    return;
+  }
+  append(flags, body);
+  if (result.status == sys::IoResult::Status::done) {
+    ++writes_;
+    begin_ += sent;
+    blocked_ = true;
+  } else {
+    handle(result);
+  }
+}
+
+}  // namespace weft::msg

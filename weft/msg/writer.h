@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/base/bytes.h"
+#include "weft/mem/buffer.h"
+#include "weft/msg/part.h"
+#include "weft/net/stream.h"
+
+namespace weft::msg {
+
+// Writer: the encoded bytes of a connection that the kernel has not taken yet.
+// Owner: the session. Affinity: the holder of the write baton.
+// Cost: a part is copied once behind its frame header; parts of kBigPart and more are written from where they lie.
+// Invariants:
+//   (1) The block is rewound only when it is empty; whether it then begins inside a message is remembered.
+//   (2) At most one big part is pending, behind everything in the block; nothing is encoded behind it.
+//   (3) The batch limit grows from kBatchMin to kBatchMax while batches fill up, and falls back when the writer rests.
+class Writer {
+ public:
+  static constexpr std::size_t kBatchMin = 8 * 1024;
+  static constexpr std::size_t kBatchMax = 256 * 1024;
+  static constexpr std::size_t kBigPart = 32 * 1024;
+
+  Writer() = default;
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+  ~Writer() { reset(); }
+
+  void open(net::Stream* stream) noexcept { stream_ = stream, blocked_ = failed_ = false; }
+  [[nodiscard]] bool is_open() const noexcept { return stream_ != nullptr; }
+  // The connection is gone. With `keep`, whole messages of which nothing was sent stay for the next connection.
+  void close(bool keep) noexcept;
+
+  [[nodiscard]] bool blocked() const noexcept { return blocked_; }  // the kernel took no more, or the stream failed
+  [[nodiscard]] bool failed() const noexcept { return failed_; }
+  [[nodiscard]] bool empty() const noexcept { return begin_ == end_ && big_ == nullptr; }
+  [[nodiscard]] std::size_t pending() const noexcept { return end_ - begin_ + big_rest_.size(); }
+  [[nodiscard]] bool full() const noexcept { return pending() >= limit_; }
+  // The last message that was begun lacks parts.
+  [[nodiscard]] bool inside_message() const noexcept { return inside_message_; }
+
+  // Whether a part of `size` bytes can be appended now; makes or enlarges an empty block if need be.
+  [[nodiscard]] bool prepare(std::size_t size) noexcept;
+  // Requires prepare(). `flags` as in zmtp::write_frame_header.
+  void append(std::uint8_t flags, Bytes body) noexcept;
+  void append_raw(Bytes frames) noexcept;  // frames already encoded; requires prepare(frames.size())
+  // A part of kBigPart and more; adopts one reference to `buffer`. Requires prepare(0). flush() next.
+  void append_big(std::uint8_t flags, mem::Buffer* buffer, Bytes body) noexcept;
+
+  // The same for bytes that belong to somebody else: written at once behind what is pending, and what the kernel does
+  // not take is copied. False when memory ran out, before anything was written. Requires prepare(0).
+  [[nodiscard]] bool write_big_through(std::uint8_t flags, Bytes body) noexcept;
+
+  // Writes until everything is out or the kernel takes no more.
+  void flush() noexcept;
+  // Requires empty(). Writes one small part without copying it, if the kernel takes it whole; else keeps the rest.
+  void write_through(std::uint8_t flags, Bytes body) noexcept;
+
+  void grow_limit() noexcept { limit_ = limit_ < kBatchMax ? limit_ * 2 : kBatchMax; }
+  void rest() noexcept;  // gives the block back, if empty, and starts small again
+  void reset() noexcept;
+
+  [[nodiscard]] std::uint64_t writes() const noexcept { return writes_; }  // system calls that took bytes
+
+ private:
+  void handle(const sys::IoResult& result) noexcept;
+  void advance(std::size_t bytes) noexcept;
+  void drop_big() noexcept;
+  void note_part(std::uint8_t flags) noexcept;
+
+  net::Stream* stream_ = nullptr;
+  mem::Buffer* block_ = nullptr;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::size_t limit_ = kBatchMin;
+  mem::Buffer* big_ = nullptr;
+  Bytes big_rest_;
+  std::uint64_t writes_ = 0;
+  bool inside_message_ = false;
+  bool begins_inside_ = false;  // the block begins with a later part of a message
+  bool blocked_ = false;
+  bool failed_ = false;
+};
+
+}  // namespace weft::msg

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+#include "weft/net/backoff.h"
+
+#include <algorithm>
+
+namespace weft::net {
+
+Backoff::Backoff(Duration base, Duration max, std::uint64_t seed) noexcept : random_(seed) {
+  base = std::clamp(base, Duration::zero(), Duration::max() / 4);  // twice the base, and twice that, must not overflow
+  max_ = max > base ? std::min(max, Duration::max() / 2) : 2 * base;
+  first_ceiling_ = std::min(2 * base, max_);
+  ceiling_ = first_ceiling_;
+}
+
+Duration Backoff::next() noexcept {
+  const Duration floor = ceiling_ / 2;
+  const auto width = static_cast<std::uint64_t>((ceiling_ - floor).count());
+  const Duration interval = floor + Duration(static_cast<Duration::rep>(random_.below(width)));
+  ceiling_ = std::min(2 * ceiling_, max_);
+  return interval;
+}
+
+}  // namespace weft::net

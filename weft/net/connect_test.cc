@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+// What belongs to one transport only: bound endpoints, stale socket files, host names.
+#include <filesystem>
+#include <fstream>
+#include <future>
+#include <string>
+#include <thread>
+
+#include "weft/net/dialer.h"
+#include "weft/net/listener.h"
+#include "weft/sys/path.h"
+#include "weft/sys/poll.h"
+#include <gtest/gtest.h>
+
+namespace weft::net {
+namespace {
+
+using sys::Interest;
+
+std::unique_ptr<Listener> listen_on(const std::string& text, const sys::SocketOptions& options = {}) {
+  auto listener = Listener::open(*parse_endpoint(text, true), options);
+  EXPECT_TRUE(listener) << listener.error().message();
+  return listener ? std::move(listener).value() : nullptr;
+}
+
+Error refused_listen(const std::string& text) { return Listener::open(*parse_endpoint(text, true), {}).error(); }
+
+std::string port_of(const Listener& listener) {
+  const std::string& text = listener.bound_endpoint();
+  return text.substr(text.rfind(':') + 1);
+}
+
+Result<Progress> drive(Dialer& dialer, Result<Progress> progress) {
+  while (progress && *progress == Progress::pending) {
+    sys::PollFd polled{.fd = dialer.fd(), .want = Interest::writable};
+    EXPECT_EQ(*sys::poll_fds({&polled, 1}, std::chrono::seconds(10)), 1u);
+    progress = dialer.finish();
+  }
+  return progress;
+}
+
+TEST(Listener, TellsItsExactEndpoint) {
+  EXPECT_TRUE(listen_on("tcp://127.0.0.1:*")->bound_endpoint().starts_with("tcp://127.0.0.1:"));
+  EXPECT_TRUE(listen_on("tcp://*:*")->bound_endpoint().starts_with("tcp://0.0.0.0:"));
+  EXPECT_TRUE(listen_on("tcp://lo:0")->bound_endpoint().starts_with("tcp://127.0.0.1:"));
+  EXPECT_NE(port_of(*listen_on("tcp://*:*")), "0");
+  EXPECT_EQ(listen_on("ipc://@weft-exact")->bound_endpoint(), "ipc://@weft-exact");
+  if (const auto ipv6 = Listener::open(*parse_endpoint("tcp://*:*", true), {.ipv6 = true})) {
+    EXPECT_TRUE((*ipv6)->bound_endpoint().starts_with("tcp://[::]:"));
+  }
+}
+
+TEST(Listener, RefusesWhatIsNotHere) {
+  EXPECT_EQ(refused_listen("tcp://192.0.2.1:*").code(), Errc::address_unavailable);
+  EXPECT_EQ(refused_listen("ipc:///no/such/directory/s").code(), Errc::address_unavailable);
+  EXPECT_EQ(refused_listen("inproc://x").code(), Errc::not_supported);
+}
+
+TEST(IpcListener, FreshPathHasADirectoryOfItsOwnThatGoes) {
+  auto first = listen_on("ipc://*");
+  auto second = listen_on("ipc://*");
+  EXPECT_NE(first->bound_endpoint(), second->bound_endpoint());
+  const std::filesystem::path path(first->bound_endpoint().substr(6));
+  EXPECT_TRUE(std::filesystem::is_socket(path));
+  first->close();
+  EXPECT_FALSE(std::filesystem::exists(path.parent_path()));
+}
+
+class IpcFile : public testing::Test {
+ protected:
+  void TearDown() override { EXPECT_TRUE(sys::remove_directory(directory_)); }
+
+  const std::string directory_ = std::move(sys::make_private_directory()).value();
+  const std::string path_ = directory_ + "/s";
+  const std::string endpoint_ = "ipc://" + path_;
+};
+
+TEST_F(IpcFile, ALeftoverIsReplaced) {
+  {
+    const auto leftover = sys::open_unix_listener(*sys::SocketAddress::from_path(path_), {});
+  }
+  ASSERT_TRUE(std::filesystem::is_socket(path_));
+  const auto listener = listen_on(endpoint_);
+  ASSERT_NE(listener, nullptr);
+  Dialer dialer(*parse_endpoint(endpoint_, false), {});
+  EXPECT_EQ(*dialer.begin(), Progress::connected);
+}
+
+TEST_F(IpcFile, AFileThatIsNoSocketIsLeftAlone) {
+  std::ofstream(path_) << "precious";
+  EXPECT_EQ(refused_listen(endpoint_).code(), Errc::address_in_use);
+  EXPECT_EQ(std::filesystem::file_size(path_), 8u);
+  EXPECT_TRUE(sys::remove_file(path_));
+}
+
+TEST_F(IpcFile, CloseLeavesAnotherListenersFileAlone) {
+  const auto first = listen_on(endpoint_);
+  ASSERT_TRUE(sys::remove_file(path_));  // somebody tidied up, and somebody else bound there
+  const auto second = listen_on(endpoint_);
+  first->close();
+  EXPECT_TRUE(std::filesystem::is_socket(path_));
+}
+
+TEST_F(IpcFile, OfManyBindersOfOneLeftoverExactlyOneWins) {
+  for (int round = 0; round < 20; ++round) {
+    {
+      const auto leftover = sys::open_unix_listener(*sys::SocketAddress::from_path(path_), {});
+    }
+    std::vector<std::future<Result<std::unique_ptr<Listener>>>> binders;
+    for (int i = 0; i < 4; ++i) {
+      binders.push_back(
+          std::async(std::launch::async, [this] { return Listener::open(*parse_endpoint(endpoint_, true), {}); }));
+    }
+    int winners = 0;
+    std::vector<std::unique_ptr<Listener>> listeners;
+    for (auto& binder : binders) {
+      auto listener = binder.get();
+      if (listener) {
+        ++winners;
+        listeners.push_back(std::move(listener).value());
+      } else {
+        EXPECT_EQ(listener.error().code(), Errc::address_in_use) << listener.error().message();
+      }
+    }
+    EXPECT_EQ(winners, 1);
+  }
+}
+
+TEST_F(IpcFile, ARelativePathIsRemovedAfterTheWorkingDirectoryChanged) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(directory_);
+  const auto listener = listen_on("ipc://s");
+  std::filesystem::current_path(before);
+  EXPECT_EQ(listener->bound_endpoint(), "ipc://s");
+  listener->close();
+  EXPECT_FALSE(std::filesystem::exists(path_));
+}
+
+TEST(Dialer, ConnectsFromItsSourceAddress) {
+  const auto listener = listen_on("tcp://127.0.0.1:*");
+  Dialer dialer(*parse_endpoint("tcp://127.0.0.3:0;127.0.0.1:" + port_of(*listener), false), {});
+  ASSERT_EQ(*drive(dialer, dialer.begin()), Progress::connected);
+  EXPECT_TRUE((*listener->try_accept())->peer_address().starts_with("127.0.0.3:"));
+}
+
+TEST(Dialer, InprocIsNotDialled) {
+  Dialer dialer(*parse_endpoint("inproc://x", false), {});
+  EXPECT_EQ(dialer.begin().error().code(), Errc::not_supported);
+}
+
+struct Signal {
+  std::promise<void> promise;
+  std::function<void()> function() {
+    return [this] { promise.set_value(); };
+  }
+  void wait() { promise.get_future().wait(); }
+};
+
+TEST(Dialer, ResolvesANameAndTriesEveryAddress) {
+  const auto dead = std::make_unique<std::string>(port_of(*listen_on("tcp://127.0.0.1:*")));  // closed again
+  const auto listener = listen_on("tcp://127.0.0.1:*");
+  int lookups = 0;
+  Resolver resolver([&](const std::string& host, std::uint16_t port, bool) -> Result<Resolver::Addresses> {
+    EXPECT_EQ(host, "service.example");
+    ++lookups;
+    return Resolver::Addresses{
+        *sys::SocketAddress::parse_numeric("127.0.0.1", static_cast<std::uint16_t>(std::stoi(*dead))),
+        *sys::SocketAddress::parse_numeric("127.0.0.1", port)};
+  });
+  Dialer dialer(*parse_endpoint("tcp://service.example:" + port_of(*listener), false), {}, &resolver);
+  for (int attempt = 1; attempt <= 2; ++attempt) {
+    Signal resolved;
+    dialer.on_resolved(resolved.function());
+    ASSERT_EQ(*dialer.begin(), Progress::resolving);
+    EXPECT_EQ(dialer.fd(), -1);
+    resolved.wait();
+    const auto progress = drive(dialer, dialer.finish());
+    ASSERT_TRUE(progress) << progress.error().message();
+    EXPECT_EQ(*progress, Progress::connected);
+    EXPECT_EQ(dialer.take_stream()->peer_address(), "127.0.0.1:" + port_of(*listener));
+    EXPECT_EQ(lookups, attempt);  // names are looked up for each attempt
+  }
+}
+
+TEST(Dialer, FailsWithTheLastReasonWhenEveryAddressFails) {
+  const std::string dead = port_of(*listen_on("tcp://127.0.0.1:*"));
+  Resolver resolver([](const std::string&, std::uint16_t port, bool) -> Result<Resolver::Addresses> {
+    return Resolver::Addresses(3, *sys::SocketAddress::parse_numeric("127.0.0.1", port));
+  });
+  Signal resolved;
+  Dialer dialer(*parse_endpoint("tcp://service.example:" + dead, false), {}, &resolver);
+  dialer.on_resolved(resolved.function());
+  ASSERT_TRUE(dialer.begin());
+  resolved.wait();
+  const Error error = drive(dialer, dialer.finish()).error();
+  EXPECT_EQ(error.code(), Errc::connection_failed);
+  EXPECT_EQ(error.os_errno(), ECONNREFUSED);
+}
+
+TEST(Dialer, ReportsAnUnresolvedName) {
+  Resolver resolver([](const std::string&, std::uint16_t, bool) -> Result<Resolver::Addresses> {
+    return Error(Errc::name_unresolved);
+  });
+  Signal resolved;
+  Dialer dialer(*parse_endpoint("tcp://nowhere.example:1", false), {}, &resolver);
+  dialer.on_resolved(resolved.function());
+  ASSERT_EQ(*dialer.begin(), Progress::resolving);
+  resolved.wait();
+  EXPECT_EQ(dialer.finish().error().code(), Errc::name_unresolved);
+  EXPECT_EQ(dialer.finish().error().code(), Errc::invalid_state);
+}
+
+TEST(Dialer, CancelDuringALookupSilencesIt) {
+  std::promise<void> gate;
+  std::shared_future<void> open(gate.get_future());
+  std::atomic<int> calls{0};
+  {
+    Resolver resolver([&](const std::string&, std::uint16_t, bool) -> Result<Resolver::Addresses> {
+      open.wait();
+      return Error(Errc::name_unresolved);
+    });
+    Dialer dialer(*parse_endpoint("tcp://slow.example:1", false), {}, &resolver);
+    dialer.on_resolved([&] { calls.fetch_add(1); });
+    ASSERT_EQ(*dialer.begin(), Progress::resolving);
+    EXPECT_EQ(*dialer.finish(), Progress::resolving);  // too early
+    dialer.cancel();
+    EXPECT_EQ(dialer.finish().error().code(), Errc::invalid_state);
+    gate.set_value();
+  }
+  EXPECT_EQ(calls.load(), 0);
+}
+
+TEST(Dialer, UsesTheSharedResolver) {
+  const auto listener = listen_on("tcp://127.0.0.1:*");
+  Signal resolved;
+  Dialer dialer(*parse_endpoint("tcp://localhost:" + port_of(*listener), false), {});
+  dialer.on_resolved(resolved.function());
+  ASSERT_EQ(*dialer.begin(), Progress::resolving);
+  resolved.wait();
+  EXPECT_EQ(*drive(dialer, dialer.finish()), Progress::connected);
+}
+
+}  // namespace
+}  // namespace weft::net

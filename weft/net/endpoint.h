@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "weft/base/result.h"
+
+namespace weft::net {
+
+enum class Transport : std::uint8_t { tcp, ipc, inproc };
+
+inline constexpr std::size_t kMaxInprocName = 255;  // bytes
+inline constexpr std::size_t kMaxIpcPath = 107;     // bytes; sun_path without its NUL
+
+// Endpoint: a parsed "transport://address".
+// Affinity: a value. Invariant: the fields that belong to another transport are empty.
+struct Endpoint {
+  Transport transport = Transport::inproc;
+
+  std::string host{};  // tcp: numeric address without brackets, host name or interface name; empty for the wildcard
+  std::uint16_t port = 0;
+  bool any_port = false;      // tcp bind: the system chooses
+  bool has_source = false;    // tcp connect: "tcp://source:port;host:port"
+  std::string source_host{};  // as `host`; empty for any
+  std::uint16_t source_port = 0;
+
+  std::string path{};     // ipc: file path, or the abstract name without its '@'
+  bool abstract = false;  // ipc
+  bool wildcard = false;  // tcp: every interface; ipc: a fresh path
+
+  std::string name{};  // inproc
+
+  [[nodiscard]] std::string text() const;  // parses back to an equal Endpoint
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+};
+
+// tcp://host:port, ipc://path, ipc://@name, inproc://name; for bind also tcp://*:port, tcp://host:* (or :0), ipc://*;
+// for connect also tcp://source:port;host:port. No name is looked up.
+// Errors: unknown_transport; malformed_endpoint with a text that says which rule was broken.
+[[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view text, bool for_bind);
+
+}  // namespace weft::net

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+#include "weft/net/endpoint.h"
+
+#include <set>
+
+#include "weft/net/transport.h"
+#include <gtest/gtest.h>
+
+namespace weft::net {
+namespace {
+
+enum class Use { bind, connect, both };
+
+bool for_bind(Use use) { return use == Use::bind; }
+
+std::vector<bool> directions(Use use) {
+  return use == Use::both ? std::vector{true, false} : std::vector{for_bind(use)};
+}
+
+TEST(Endpoint, ParsesAndFormats) {
+  const std::string longest_path = "/" + std::string(kMaxIpcPath - 1, 'p');
+  const std::string longest_name(kMaxInprocName, 'n');
+  const struct {
+    Use use;
+    std::string text;
+    Endpoint expected;
+    std::string canonical;  // empty: `text`
+  } cases[] = {
+      {Use::both, "tcp://127.0.0.1:5555", {.transport = Transport::tcp, .host = "127.0.0.1", .port = 5555}, ""},
+      {Use::both, "tcp://localhost:1", {.transport = Transport::tcp, .host = "localhost", .port = 1}, ""},
+      {Use::both,
+       "tcp://a-b.c_d.example:65535",
+       {.transport = Transport::tcp, .host = "a-b.c_d.example", .port = 65535},
+       ""},
+      {Use::both, "tcp://eth0:80", {.transport = Transport::tcp, .host = "eth0", .port = 80}, ""},
+      {Use::both, "tcp://eth0:1:80", {.transport = Transport::tcp, .host = "eth0:1", .port = 80}, "tcp://[eth0:1]:80"},
+      {Use::both, "tcp://[::1]:80", {.transport = Transport::tcp, .host = "::1", .port = 80}, ""},
+      {Use::both, "tcp://::1:80", {.transport = Transport::tcp, .host = "::1", .port = 80}, "tcp://[::1]:80"},
+      {Use::both, "tcp://[fe80::1%lo]:80", {.transport = Transport::tcp, .host = "fe80::1%lo", .port = 80}, ""},
+      {Use::both,
+       "tcp://[127.0.0.1]:080",
+       {.transport = Transport::tcp, .host = "127.0.0.1", .port = 80},
+       "tcp://127.0.0.1:80"},
+      {Use::bind, "tcp://*:5555", {.transport = Transport::tcp, .port = 5555, .wildcard = true}, ""},
+      {Use::bind, "tcp://*:*", {.transport = Transport::tcp, .any_port = true, .wildcard = true}, ""},
+      {Use::bind, "tcp://[::]:*", {.transport = Transport::tcp, .host = "::", .any_port = true}, ""},
+      {Use::bind,
+       "tcp://127.0.0.1:0",
+       {.transport = Transport::tcp, .host = "127.0.0.1", .any_port = true},
+       "tcp://127.0.0.1:*"},
+      {Use::connect,
+       "tcp://192.0.2.1:7;example.org:80",
+       {.transport = Transport::tcp,
+        .host = "example.org",
+        .port = 80,
+        .has_source = true,
+        .source_host = "192.0.2.1",
+        .source_port = 7},
+       ""},
+      {Use::connect,
+       "tcp://[::1]:0;[::2]:80",
+       {.transport = Transport::tcp, .host = "::2", .port = 80, .has_source = true, .source_host = "::1"},
+       ""},
+      {Use::connect,
+       "tcp://*:*;h:80",
+       {.transport = Transport::tcp, .host = "h", .port = 80, .has_source = true},
+       "tcp://*:0;h:80"},
+      {Use::both, "ipc:///tmp/x.sock", {.transport = Transport::ipc, .path = "/tmp/x.sock"}, ""},
+      {Use::both, "ipc://relative name", {.transport = Transport::ipc, .path = "relative name"}, ""},
+      {Use::both, "ipc://" + longest_path, {.transport = Transport::ipc, .path = longest_path}, ""},
+      {Use::both, "ipc://@name", {.transport = Transport::ipc, .path = "name", .abstract = true}, ""},
+      {Use::bind, "ipc://*", {.transport = Transport::ipc, .wildcard = true}, ""},
+      {Use::both, "inproc://a b://c", {.transport = Transport::inproc, .name = "a b://c"}, ""},
+      {Use::both, "inproc://*", {.transport = Transport::inproc, .name = "*"}, ""},
+      {Use::both, "inproc://" + longest_name, {.transport = Transport::inproc, .name = longest_name}, ""},
+  };
+  for (const auto& [use, text, expected, canonical] : cases) {
+    for (const bool bind : directions(use)) {
+      const auto parsed = parse_endpoint(text, bind);
+      ASSERT_TRUE(parsed) << text << ": " << parsed.error().message();
+      EXPECT_EQ(*parsed, expected) << text;
+      EXPECT_EQ(parsed->text(), canonical.empty() ? text : canonical);
+      EXPECT_EQ(*parse_endpoint(parsed->text(), bind), expected) << text;
+    }
+  }
+}
+
+TEST(Endpoint, RefusesWithTheRuleThatWasBroken) {
+  const struct {
+    Use use;
+    std::string text;
+    const char* rule;
+  } cases[] = {
+      {Use::both, "", "an endpoint is transport://address"},
+      {Use::both, "tcp", "an endpoint is transport://address"},
+      {Use::both, "tcp:/127.0.0.1:80", "an endpoint is transport://address"},
+      {Use::both, "tcp://", "a tcp address needs :port after its host"},
+      {Use::both, "tcp://localhost", "a tcp address needs :port after its host"},
+      {Use::both, "tcp://[::1]", "a tcp address needs :port after its host"},
+      {Use::both, "tcp://[::1]80", "a tcp address needs :port after its host"},
+      {Use::both, "tcp://[::1:80", "a [ in a tcp address is not closed"},
+      {Use::both, "tcp://:80", "a tcp host is missing"},
+      {Use::both, "tcp://[]:80", "a tcp host is missing"},
+      {Use::both, "tcp://" + std::string(254, 'h') + ":80", "a tcp host has at most 253 bytes"},
+      {Use::both, "tcp://a b:80", "a tcp host is an address, a host name or an interface name"},
+      {Use::both, "tcp://a/b:80", "a tcp host is an address, a host name or an interface name"},
+      {Use::both, "tcp://1:2:3:80", "a tcp host is an address, a host name or an interface name"},
+      {Use::both, "tcp://localhost:", "a tcp port is a number up to 65535"},
+      {Use::both, "tcp://localhost:65536", "a tcp port is a number up to 65535"},
+      {Use::both, "tcp://localhost:-1", "a tcp port is a number up to 65535"},
+      {Use::both, "tcp://localhost:+1", "a tcp port is a number up to 65535"},
+      {Use::both, "tcp://localhost:1x", "a tcp port is a number up to 65535"},
+      {Use::both, "tcp://localhost: 1", "a tcp port is a number up to 65535"},
+      {Use::both, "tcp://localhost:http", "a tcp port is a number up to 65535"},
+      {Use::bind, "tcp://a:1;b:2", "a source address is for connect only"},
+      {Use::connect, "tcp://*:80", "connect needs a host, not the wildcard"},
+      {Use::connect, "tcp://localhost:*", "connect needs a port, not the wildcard"},
+      {Use::connect, "tcp://localhost:0", "connect needs a port other than 0"},
+      {Use::connect, "tcp://a;b:80", "a tcp address needs :port after its host"},
+      {Use::connect, "tcp://a:1;", "a tcp address needs :port after its host"},
+      {Use::connect, "tcp://a:1;b:2;c:3", "a tcp host is an address, a host name or an interface name"},
+      {Use::both, "ipc://", "an ipc path is missing"},
+      {Use::both, "ipc://@", "an ipc path is missing"},
+      {Use::connect, "ipc://*", "connect needs a path, not the wildcard"},
+      {Use::both, "ipc://" + std::string(108, 'p'), "an ipc path has at most 107 bytes"},
+      {Use::both, "ipc://@" + std::string(108, 'p'), "an ipc path has at most 107 bytes"},
+      {Use::both, std::string("ipc://a\0b", 9), "an ipc path has no NUL byte"},
+      {Use::both, "inproc://", "an inproc name is missing"},
+      {Use::both, "inproc://" + std::string(256, 'n'), "an inproc name has at most 255 bytes"},
+  };
+  for (const auto& [use, text, rule] : cases) {
+    for (const bool bind : directions(use)) {
+      const Error error = parse_endpoint(text, bind).error();
+      EXPECT_EQ(error.code(), Errc::malformed_endpoint) << text;
+      EXPECT_STREQ(error.text(), rule) << text;
+    }
+  }
+}
+
+TEST(Endpoint, RefusesUnknownTransports) {
+  for (const char* text : {"udp://127.0.0.1:1", "TCP://127.0.0.1:1", "://x", " tcp://x:1", "tcp2://x:1"}) {
+    EXPECT_EQ(parse_endpoint(text, true).error().code(), Errc::unknown_transport) << text;
+  }
+}
+
+TEST(Endpoint, EveryTransportHasOneRow) {
+  std::set<std::string_view> names;
+  for (const TransportRow& row : transports()) {
+    EXPECT_TRUE(names.insert(row.name).second);
+    EXPECT_EQ(&transport_row(row.transport), &row);
+  }
+  EXPECT_EQ(names.size(), 3u);
+}
+
+}  // namespace
+}  // namespace weft::net

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+#include "weft/net/ipc.h"
+
+namespace weft::net {
+namespace {
+
+Result<void> parse(std::string_view address, bool for_bind, Endpoint& into) {
+  if (address == "*") {
+    if (!for_bind) {
+      return Error(Errc::malformed_endpoint, "connect needs a path, not the wildcard");
+    }
+    into.wildcard = true;
+    return {};
+  }
+  into.abstract = address.starts_with('@');
+  if (into.abstract) {
+    address.remove_prefix(1);
+  }
+  if (address.empty()) {
+    return Error(Errc::malformed_endpoint, "an ipc path is missing");
+  }
+  if (address.size() > kMaxIpcPath) {
+    return Error(Errc::malformed_endpoint, "an ipc path has at most 107 bytes");
+  }
+  if (address.find('\0') != std::string_view::npos) {
+    return Error(Errc::malformed_endpoint, "an ipc path has no NUL byte");
+  }
+  into.path = address;
+  return {};
+}
+
+std::string format(const Endpoint& endpoint) {
+  return endpoint.wildcard ? "*" : (endpoint.abstract ? "@" : "") + endpoint.path;
+}
+
+// Whether the socket file at `path` is left over from a listener that is gone.
+bool is_stale(const std::string& path, const sys::SocketAddress& address) {
+  const auto file = sys::identify_file(path);
+  if (!file || !file->is_socket) {
+    return false;  // connecting to a plain file is refused as well
+  }
+  const auto probe = sys::open_unix_connection(address, {});
+  return !probe && probe.error().os_errno() == ECONNREFUSED;
+}
+
+Result<sys::Fd> listen_at_path(const std::string& path, const sys::SocketOptions& options) {
+  const auto address = WEFT_TRY(sys::SocketAddress::from_path(path));
+  // Between another binder's bind and listen its file looks stale. The lock keeps binders apart.
+  const sys::Fd lock = sys::lock_parent_directory(path);
+  auto fd = sys::open_unix_listener(address, options);
+  if (fd || !(fd.error() == Errc::address_in_use) || !is_stale(path, address)) {
+    return fd;
+  }
+  WEFT_TRY(sys::remove_file(path));
+  return sys::open_unix_listener(address, options);
+}
+
+Result<BoundSocket> open_at_path(const std::string& path, const sys::SocketOptions& options) {
+  BoundSocket bound;
+  bound.fd = WEFT_TRY(listen_at_path(path, options));
+  bound.text = "ipc://" + path;
+  if (const auto identity = sys::identify_file(path)) {
+    bound.file = sys::absolute_path(path);  // the working directory may change before close
+    bound.identity = *identity;
+  }
+  return bound;
+}
+
+Result<BoundSocket> open_abstract(const std::string& name, const sys::SocketOptions& options) {
+  BoundSocket bound;
+  const auto address = WEFT_TRY(sys::SocketAddress::from_abstract(name));
+  bound.fd = WEFT_TRY(sys::open_unix_listener(address, options));
+  bound.text = "ipc://@" + name;
+  return bound;
+}
+
+Result<BoundSocket> open_fresh(const sys::SocketOptions& options) {
+  const std::string directory = WEFT_TRY(sys::make_private_directory());
+  auto bound = open_at_path(directory + "/socket", options);
+  if (bound) {
+    bound->directory = directory;
+  } else {
+    static_cast<void>(sys::remove_directory(directory));
+  }
+  return bound;
+}
+
+Result<BoundSocket> open_listener(const Endpoint& endpoint, const sys::SocketOptions& options) {
+  if (endpoint.wildcard) {
+    return open_fresh(options);
+  }
+  return endpoint.abstract ? open_abstract(endpoint.path, options) : open_at_path(endpoint.path, options);
+}
+
+Result<void> tune_accepted(int /*fd*/, const sys::SocketOptions& /*options*/) { return {}; }
+
+Result<std::vector<sys::SocketAddress>> known_addresses(const Endpoint& endpoint) {
+  return std::vector{endpoint.abstract ? WEFT_TRY(sys::SocketAddress::from_abstract(endpoint.path))
+                                       : WEFT_TRY(sys::SocketAddress::from_path(endpoint.path))};
+}
+
+Result<sys::Connecting> begin_connect(const sys::SocketAddress& to, const Endpoint& /*endpoint*/,
+                                      const sys::SocketOptions& options) {
+  return sys::open_unix_connection(to, options);
+}
+
+}  // namespace
+
+TransportRow ipc_transport() noexcept {
+  return {Transport::ipc, "ipc", &parse, &format, &open_listener, &tune_accepted, &known_addresses, &begin_connect};
+}
+
+}  // namespace weft::net

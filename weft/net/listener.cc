@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#include "weft/net/listener.h"
+
+#include <utility>
+
+namespace weft::net {
+
+Result<std::unique_ptr<Listener>> Listener::open(const Endpoint& endpoint, const sys::SocketOptions& options) {
+  const TransportRow& row = transport_row(endpoint.transport);
+  if (row.open_listener == nullptr) {
+    return Error(Errc::not_supported, "this transport has no listener");
+  }
+  BoundSocket bound = WEFT_TRY(row.open_listener(endpoint, options));
+  return std::unique_ptr<Listener>(new Listener(row, std::move(bound), options));
+}
+
+Result<std::unique_ptr<Stream>> Listener::try_accept() {
+  if (!bound_.fd.valid()) {
+    return Error(Errc::closed, "accept on a closed listener");
+  }
+  sys::Fd fd = WEFT_TRY(sys::accept_connection(bound_.fd.fd()));
+  WEFT_TRY(row_.tune_accepted(fd.fd(), options_));
+  return make_socket_stream(std::move(fd));
+}
+
+void Listener::close() noexcept {
+  if (!bound_.fd.valid()) {
+    return;
+  }
+  // The file first: while the socket is open its inode number cannot belong to another file.
+  if (!bound_.file.empty()) {
+    const auto identity = sys::identify_file(bound_.file);
+    if (identity && *identity == bound_.identity) {
+      static_cast<void>(sys::remove_file(bound_.file));
+    }
+  }
+  if (!bound_.directory.empty()) {
+    static_cast<void>(sys::remove_directory(bound_.directory));
+  }
+  bound_.fd.close();
+}
+
+}  // namespace weft::net

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "weft/base/result.h"
+#include "weft/net/endpoint.h"
+#include "weft/net/stream.h"
+#include "weft/net/transport.h"
+#include "weft/sys/socket.h"
+
+namespace weft::net {
+
+// Listener: a bound endpoint that accepts streams. Owner: the binding socket. Affinity: one thread at a time.
+// Invariant: after close() the endpoint is free, and the socket file and the directory that open() made are gone.
+class Listener {
+ public:
+  // address_in_use, address_unavailable, name_unresolved, not_supported (a transport without sockets). A host name
+  // is looked up here and may wait; numeric addresses and interface names do not.
+  [[nodiscard]] static Result<std::unique_ptr<Listener>> open(const Endpoint& endpoint,
+                                                              const sys::SocketOptions& options);
+  Listener(const Listener&) = delete;
+  Listener& operator=(const Listener&) = delete;
+  ~Listener() { close(); }
+
+  [[nodiscard]] int fd() const noexcept { return bound_.fd.fd(); }  // -1 after close
+  // tcp://127.0.0.1:5555, tcp://0.0.0.0:5555, tcp://[::]:5555, ipc:///path, ipc://@name
+  [[nodiscard]] const std::string& bound_endpoint() const noexcept { return bound_.text; }
+
+  // would_block: nobody waits. resource_exhausted: out of descriptors or memory; stop watching fd() for a while.
+  // Any other error concerns one connection only; the listener goes on.
+  [[nodiscard]] Result<std::unique_ptr<Stream>> try_accept();
+
+  void close() noexcept;  // idempotent
+
+ private:
+  Listener(const TransportRow& row, BoundSocket bound, const sys::SocketOptions& options)
+      : row_(row), bound_(std::move(bound)), options_(options) {}
+
+  const TransportRow& row_;
+  BoundSocket bound_;
+  sys::SocketOptions options_;
+};
+
+}  // namespace weft::net

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+#include "weft/net/transport.h"
+
+#include <array>
+
+#include "weft/net/inproc.h"
+#include "weft/net/ipc.h"
+#include "weft/net/tcp.h"
+
+namespace weft::net {
+
+std::span<const TransportRow> transports() noexcept {
+  static const std::array rows = {tcp_transport(), ipc_transport(), inproc_transport()};
+  return rows;
+}
+
+const TransportRow& transport_row(Transport transport) noexcept {
+  for (const TransportRow& row : transports()) {
+    if (row.transport == transport) {
+      return row;
+    }
+  }
+  WEFT_ASSERT(false && "every Transport has a row");
+  std::abort();
+}
+
+}  // namespace weft::net

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#include "weft/rt/loop.h"
+
+#include <algorithm>
+
+#include "weft/base/assert.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/cpu.h"
+#include "weft/sys/fence.h"
+#include "weft/sys/signals.h"
+
+namespace weft::rt {
+
+Result<std::unique_ptr<Loop>> Loop::make(const char* thread_name) {
+  auto poller = WEFT_TRY(sys::make_poller());
+  return std::unique_ptr<Loop>(new Loop(std::move(poller), thread_name));
+}
+
+Loop::Loop(std::unique_ptr<sys::Poller> poller, const char* thread_name)
+    : poller_(std::move(poller)), thread_name_(thread_name), timers_(sys::now()), now_(sys::now()) {}
+
+Loop::~Loop() { stop(); }
+
+void Loop::start(TurnHook* hook) {
+  hook_ = hook;
+  const sys::SignalsBlocked blocked;  // signals are for the application's threads
+  thread_ = std::thread([this] { run(); });
+}
+
+void Loop::stop() {
+  stopping_.store(true, std::memory_order_release);  // pairs with the acquire in run()
+  poller_->wake();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+}
+
+void Loop::post(std::function<void()> task) {
+  {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+    has_tasks_.store(true, std::memory_order_relaxed);  // ordered by the mutex for the reader that takes it
+  }
+  sys::full_fence();  // pairs with the fence in wait(): we see the sleep, or the loop sees the task
+  if (sleep_.load(std::memory_order_relaxed) != Sleep::awake) {
+    poller_->wake();
+  }
+}
+
+void Loop::nudge() noexcept {
+  sys::full_fence();  // pairs with the fence in wait()
+  Sleep expected = Sleep::deep;
+  // Relaxed: only one nudger has to make the call, and the poller orders what was written before it.
+  if (sleep_.load(std::memory_order_relaxed) == Sleep::deep &&
+      sleep_.compare_exchange_strong(expected, Sleep::awake, std::memory_order_relaxed)) {
+    poller_->wake();
+  }
+}
+
+Result<Loop::WatchId> Loop::watch(int fd, sys::Interest interest, bool edge_triggered, Watcher* watcher) {
+  std::uint32_t index;
+  if (free_slots_.empty()) {
+    index = static_cast<std::uint32_t>(slots_.size());
+    slots_.emplace_back();
+  } else {
+    index = free_slots_.back();
+    free_slots_.pop_back();
+  }
+  Slot& slot = slots_[index];
+  const WatchId id = (static_cast<WatchId>(slot.generation) << 32) | index;
+  if (auto added = poller_->add(fd, interest, edge_triggered, id); !added) {
+    free_slots_.push_back(index);
+    return added.error();
+  }
+  slot.watcher = watcher;
+  slot.fd = fd;
+  return id;
+}
+
+Loop::Slot* Loop::find(WatchId id) noexcept {
+  const auto index = static_cast<std::uint32_t>(id);
+  if (id == 0 || index >= slots_.size() || slots_[index].generation != static_cast<std::uint32_t>(id >> 32) ||
+      slots_[index].watcher == nullptr) {
+    return nullptr;
+  }
+  return &slots_[index];
+}
+
+Result<void> Loop::rewatch(WatchId id, sys::Interest interest, bool edge_triggered) {
+  Slot* slot = find(id);
+  WEFT_ASSERT(slot != nullptr);
+  return poller_->modify(slot->fd, interest, edge_triggered, id);
+}
+
+void Loop::unwatch(WatchId id) {
+  Slot* slot = find(id);
+  if (slot == nullptr) {
+    return;
+  }
+  (void)poller_->remove(slot->fd);  // fails only for a descriptor that is already gone, which is as good
+  slot->watcher = nullptr;
+  slot->generation = slot->generation == UINT32_MAX - 1 ? 1 : slot->generation + 1;
+  free_slots_.push_back(static_cast<std::uint32_t>(id));
+}
+
+void Loop::dispatch(const sys::PollEvent& event) {
+  if (Slot* slot = find(event.token); slot != nullptr) {
+    slot->watcher->handle_event(event);
+  }
+}
+
+bool Loop::run_tasks() {
+  if (!has_tasks_.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  std::vector<std::function<void()>> tasks;
+  {
+    const std::lock_guard lock(mutex_);
+    tasks.swap(tasks_);
+    has_tasks_.store(false, std::memory_order_relaxed);
+  }
+  for (auto& task : tasks) {
+    task();
+  }
+  return true;
+}
+
+void Loop::wait(Instant wanted) {
+  Duration timeout = wanted == kNever ? Duration(-1) : std::max(Duration::zero(), wanted - now_);
+  const bool nap = timeout >= Duration::zero() && timeout <= kNapMax;
+  sleep_.store(nap ? Sleep::nap : Sleep::deep, std::memory_order_relaxed);
+  sys::full_fence();  // pairs with the fences in post() and nudge()
+  if (has_tasks_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed) ||
+      (!nap && hook_ != nullptr && hook_->has_work())) {
+    timeout = Duration::zero();
+  }
+  const auto count = poller_->wait(events_, timeout);
+  sleep_.store(Sleep::awake, std::memory_order_relaxed);
+  now_ = sys::now();
+  for (std::size_t i = 0; count && i < *count; ++i) {
+    dispatch(events_[i]);
+  }
+}
+
+void Loop::run() {
+  constexpr std::size_t kTimersPerTurn = 256;
+  thread_id_.store(std::this_thread::get_id(), std::memory_order_release);
+  sys::name_thread(thread_name_);
+  // Acquire pairs with the release in stop(): what was posted before it is in the mailbox.
+  while (!stopping_.load(std::memory_order_acquire)) {
+    now_ = sys::now();
+    const bool ran_tasks = run_tasks();
+    const bool more = timers_.advance(now_, kTimersPerTurn) == kTimersPerTurn || ran_tasks;
+    const Instant hook_wants = hook_ != nullptr ? hook_->handle_turn(now_) : kNever;
+    wait(more ? now_ : std::min(hook_wants, timers_.next_deadline()));
+  }
+  run_tasks();
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/rt/timer_wheel.h"
+#include "weft/sys/poller.h"
+
+namespace weft::rt {
+
+// Watcher: what a Loop calls when a descriptor is ready. Called on the loop's thread only, never after unwatch().
+class Watcher {
+ public:
+  virtual void handle_event(const sys::PollEvent& event) = 0;
+
+ protected:
+  ~Watcher() = default;
+};
+
+// TurnHook: work that a Loop offers time to at the end of every turn.
+class TurnHook {
+ public:
+  // Does what is due and says when it wants the next turn; kNever: only when something happens.
+  virtual Instant handle_turn(Instant now) = 0;
+  // Whether work arrived from other threads since the last turn. Read after the loop announced that it will sleep.
+  [[nodiscard]] virtual bool has_work() const noexcept = 0;
+
+ protected:
+  ~TurnHook() = default;
+};
+
+// Loop: one thread with a poller, timers and a mailbox.
+// Owner: whoever made it; destruction stops the thread and drops what is in the mailbox.
+// Affinity: post(), nudge() and on_loop_thread() any thread; everything else the loop's own thread.
+// Cost: an idle loop makes no wake-ups. post() locks a mutex and may allocate; it is not for messages.
+// Invariants:
+//   (1) A task posted before stop() runs; tasks run in the order of posting.
+//   (2) After unwatch() returns, its Watcher is not called, not even for events already fetched.
+class Loop {
+ public:
+  static Result<std::unique_ptr<Loop>> make(const char* thread_name);
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+  ~Loop();
+
+  void start(TurnHook* hook);  // once; the hook outlives the loop's thread
+  void stop();                 // waits until the thread ended; idempotent
+  void post(std::function<void()> task);
+  // A turn soon: at once if the loop would sleep long, else when its nap of at most kNapMax ends.
+  void nudge() noexcept;
+  [[nodiscard]] bool on_loop_thread() const noexcept {
+    return thread_id_.load(std::memory_order_acquire) == std::this_thread::get_id();
+  }
+
+  using WatchId = std::uint64_t;  // 0 is none
+  [[nodiscard]] Result<WatchId> watch(int fd, sys::Interest interest, bool edge_triggered, Watcher* watcher);
+  [[nodiscard]] Result<void> rewatch(WatchId id, sys::Interest interest, bool edge_triggered);
+  void unwatch(WatchId id);  // before the descriptor is closed
+  [[nodiscard]] TimerWheel& timers() noexcept { return timers_; }
+  [[nodiscard]] Instant now() const noexcept { return now_; }  // of this turn
+
+  static constexpr Duration kNapMax = std::chrono::milliseconds(1);
+
+ private:
+  struct Slot {
+    Watcher* watcher = nullptr;
+    int fd = -1;
+    std::uint32_t generation = 1;
+  };
+  enum class Sleep : std::uint32_t { awake, nap, deep };
+
+  Loop(std::unique_ptr<sys::Poller> poller, const char* thread_name);
+  void run();
+  bool run_tasks();
+  void wait(Instant wanted);
+  void dispatch(const sys::PollEvent& event);
+  [[nodiscard]] Slot* find(WatchId id) noexcept;
+
+  std::unique_ptr<sys::Poller> poller_;
+  const char* thread_name_;
+  TurnHook* hook_ = nullptr;
+  TimerWheel timers_;
+  Instant now_;
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_slots_;
+  std::array<sys::PollEvent, 256> events_;
+
+  std::mutex mutex_;
+  std::vector<std::function<void()>> tasks_;  // guarded by mutex_
+  std::atomic<bool> has_tasks_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic<Sleep> sleep_{Sleep::awake};
+  std::atomic<std::thread::id> thread_id_{};
+  std::thread thread_;
+};
+
+}  // namespace weft::rt

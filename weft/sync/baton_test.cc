@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "weft/sync/baton.h"
+
+#include <array>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+namespace weft::sync {
+namespace {
+
+TEST(Baton, HasOneHolder) {
+  Baton baton;
+  EXPECT_FALSE(baton.held());
+  EXPECT_TRUE(baton.try_take());
+  EXPECT_TRUE(baton.held());
+  EXPECT_FALSE(baton.try_take());
+  EXPECT_FALSE(baton.release());
+  EXPECT_FALSE(baton.held());
+  EXPECT_TRUE(baton.try_take_or_nudge());
+  EXPECT_FALSE(baton.try_take());
+  EXPECT_FALSE(baton.release());
+}
+
+TEST(Baton, ReportsANudgeOnceAndTheTakersOwnNever) {
+  Baton baton;
+  ASSERT_TRUE(baton.try_take_or_nudge());
+  EXPECT_FALSE(baton.try_take_or_nudge());
+  EXPECT_FALSE(baton.try_take_or_nudge());
+  EXPECT_TRUE(baton.release());
+  ASSERT_TRUE(baton.try_take());
+  EXPECT_FALSE(baton.release());
+}
+
+TEST(Baton, AFailedTryTakeLeavesNoNudge) {
+  Baton baton;
+  ASSERT_TRUE(baton.try_take());
+  EXPECT_FALSE(baton.try_take());
+  EXPECT_FALSE(baton.release());
+}
+
+// Two threads leave work and do whatever there is: nothing is stranded, and `inside` is touched by one at a time.
+TEST(Baton, StrandsNoWorkUnderStress) {
+  constexpr std::uint64_t kWorks = 100'000;
+  struct Side {
+    Baton baton;
+    std::uint64_t inside = 0;
+    std::array<std::uint64_t, 2> done{};
+    std::array<std::atomic<std::uint64_t>, 2> published{};
+
+    void run() {
+      ++inside;
+      for (std::size_t i = 0; i < 2; ++i) {
+        done[i] = published[i].load(std::memory_order_relaxed);
+      }
+    }
+    void leave_work(std::size_t index) {
+      for (std::uint64_t work = 1; work <= kWorks; ++work) {
+        published[index].store(work, std::memory_order_relaxed);
+        if (!baton.try_take_or_nudge()) {
+          continue;
+        }
+        do {
+          run();
+        } while (baton.release() && baton.try_take_or_nudge());
+      }
+    }
+  } side;
+
+  std::thread other([&] { side.leave_work(1); });
+  side.leave_work(0);
+  other.join();
+  EXPECT_EQ(side.done[0], kWorks);
+  EXPECT_EQ(side.done[1], kWorks);
+  EXPECT_FALSE(side.baton.held());
+}
+
+}  // namespace
+}  // namespace weft::sync

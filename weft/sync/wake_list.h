@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <mutex>
+
+#include "weft/sync/atomic.h"
+#include "weft/sys/event_fd.h"
+
+namespace weft::sync {
+
+// WakeList: the event descriptors of those who sleep in poll or epoll until the same object changes. Each sleeper has
+// its own, so that none takes the wake-up of another.
+// Owner: the object. Affinity: any thread. Cost: a lock; signal() is a system call for each sleeper.
+// Invariant: a sleeper is rung by every signal() between add() and remove().
+// Users say WakeList; the parameters are a seam for the model test.
+template <typename Event, typename Mutex>
+class BasicWakeList {
+ public:
+  struct Sleeper {
+    Event* event = nullptr;
+    Sleeper* next = nullptr;
+    bool listed = false;
+    Plain<bool> rung = false;  // `event` was signalled; see take_rung()
+  };
+
+  BasicWakeList() noexcept = default;
+  BasicWakeList(const BasicWakeList&) = delete;
+  BasicWakeList& operator=(const BasicWakeList&) = delete;
+
+  void add(Sleeper& sleeper) noexcept {  // idempotent
+    const std::lock_guard lock(mutex_);
+    if (!sleeper.listed) {
+      sleeper.listed = true;
+      sleeper.next = first_;
+      first_ = &sleeper;
+    }
+  }
+  void remove(Sleeper& sleeper) noexcept {  // idempotent
+    const std::lock_guard lock(mutex_);
+    for (Sleeper** link = &first_; *link != nullptr; link = &(*link)->next) {
+      if (*link == &sleeper) {
+        *link = sleeper.next;
+        sleeper.listed = false;
+        return;
+      }
+    }
+  }
+
+  // Whether the sleeper was rung since this was last asked: its event is to be drained, then.
+  [[nodiscard]] bool take_rung(Sleeper& sleeper) noexcept {
+    const std::lock_guard lock(mutex_);
+    const bool rung = sleeper.rung;
+    sleeper.rung = false;
+    return rung;
+  }
+
+  void signal() noexcept {
+    const std::lock_guard lock(mutex_);
+    for (Sleeper* sleeper = first_; sleeper != nullptr; sleeper = sleeper->next) {
+      sleeper->rung = true;
+      sleeper->event->signal();
+    }
+  }
+
+ private:
+  Mutex mutex_;
+  Sleeper* first_ = nullptr;  // guarded by mutex_, as are the members of every sleeper in the list
+};
+
+using WakeList = BasicWakeList<sys::EventFd, std::mutex>;
+
+}  // namespace weft::sync

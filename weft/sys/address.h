@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+
+namespace weft::sys {
+
+// SocketAddress: where a socket is bound or connects to: IPv4, IPv6, a unix path or an abstract unix name.
+// Affinity: a value. Cost: 136 bytes, no allocation.
+// Invariant: raw() is a sockaddr of raw_size() bytes that the kernel accepts for family().
+class SocketAddress {
+ public:
+  enum class Family : std::uint8_t { none, ipv4, ipv6, unix_path, unix_abstract, unix_unnamed };
+
+  static constexpr std::size_t kCapacity = 128;     // sizeof(sockaddr_storage)
+  static constexpr std::size_t kMaxUnixName = 107;  // a path without its NUL; an abstract name without its leading NUL
+
+  SocketAddress() noexcept = default;
+
+  // "127.0.0.1", "::1", "fe80::1%eth0"; no brackets, no port inside. Anything else: malformed_endpoint.
+  [[nodiscard]] static Result<SocketAddress> parse_numeric(std::string_view host, std::uint16_t port) noexcept;
+  [[nodiscard]] static SocketAddress any(bool ipv6, std::uint16_t port) noexcept;  // 0.0.0.0 or [::]
+  [[nodiscard]] static Result<SocketAddress> from_path(std::string_view path) noexcept;
+  [[nodiscard]] static Result<SocketAddress> from_abstract(std::string_view name) noexcept;  // without the '@'
+  [[nodiscard]] static SocketAddress from_raw(const void* sockaddr, std::size_t size) noexcept;
+
+  [[nodiscard]] Family family() const noexcept { return family_; }
+  [[nodiscard]] bool is_ip() const noexcept { return family_ == Family::ipv4 || family_ == Family::ipv6; }
+  [[nodiscard]] std::uint16_t port() const noexcept;  // 0 for unix
+  [[nodiscard]] SocketAddress with_port(std::uint16_t port) const noexcept;
+
+  [[nodiscard]] std::string to_text() const;    // "127.0.0.1:5555", "[::1]:5555", "/path", "@name", ""
+  [[nodiscard]] std::string host_text() const;  // "127.0.0.1", "::1"; empty for unix
+
+  [[nodiscard]] const void* raw() const noexcept { return storage_.data(); }
+  [[nodiscard]] std::size_t raw_size() const noexcept { return size_; }
+  friend bool operator==(const SocketAddress& a, const SocketAddress& b) noexcept;
+
+ private:
+  alignas(8) std::array<std::byte, kCapacity> storage_{};
+  std::uint32_t size_ = 0;
+  Family family_ = Family::none;
+};
+
+// The address of a network interface ("lo", "eth0"); with `ipv6` an IPv6 address is preferred.
+// address_unavailable when there is no such interface or it has no address.
+[[nodiscard]] Result<SocketAddress> interface_address(std::string_view name, std::uint16_t port, bool ipv6);
+
+// Every address of a host name, in the order of preference of the system. Waits for the name service: never on an I/O
+// thread. IPv6 addresses are included only with `ipv6`. name_unresolved when there is none.
+[[nodiscard]] Result<std::vector<SocketAddress>> resolve(const std::string& host, std::uint16_t port, bool ipv6);
+
+}  // namespace weft::sys

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "weft/sys/address.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::sys {
+namespace {
+
+using Family = SocketAddress::Family;
+
+TEST(SocketAddress, ParsesNumericAddresses) {
+  const auto ipv4 = SocketAddress::parse_numeric("127.0.0.1", 5555);
+  ASSERT_TRUE(ipv4);
+  EXPECT_EQ(ipv4->family(), Family::ipv4);
+  EXPECT_EQ(ipv4->port(), 5555);
+  EXPECT_EQ(ipv4->to_text(), "127.0.0.1:5555");
+  EXPECT_EQ(ipv4->host_text(), "127.0.0.1");
+  EXPECT_TRUE(ipv4->is_ip());
+
+  const auto ipv6 = SocketAddress::parse_numeric("2001:0db8::0001", 80);
+  ASSERT_TRUE(ipv6);
+  EXPECT_EQ(ipv6->family(), Family::ipv6);
+  EXPECT_EQ(ipv6->to_text(), "[2001:db8::1]:80");
+
+  const auto scoped = SocketAddress::parse_numeric("fe80::1%lo", 80);
+  ASSERT_TRUE(scoped);
+  EXPECT_EQ(scoped->to_text(), "[fe80::1%lo]:80");
+}
+
+TEST(SocketAddress, RefusesWhatIsNotNumeric) {
+  for (const char* text : {"", "localhost", "127.0.0", "127.0.0.256", "[::1]", "::1::", "*", "127.0.0.1:80", "1",
+                           " ::1", "fe80::1%no-such-interface-here"}) {
+    EXPECT_EQ(SocketAddress::parse_numeric(text, 1).error().code(), Errc::malformed_endpoint) << text;
+  }
+  EXPECT_FALSE(SocketAddress::parse_numeric(std::string_view("127.0.0.1\0x", 11), 1));
+  EXPECT_FALSE(SocketAddress::parse_numeric(std::string(1000, '1'), 1));
+}
+
+TEST(SocketAddress, ChangesOnlyThePort) {
+  EXPECT_EQ(SocketAddress::any(false, 1).with_port(40000).to_text(), "0.0.0.0:40000");
+  EXPECT_EQ(SocketAddress::any(true, 1).with_port(40000).to_text(), "[::]:40000");
+  EXPECT_EQ(SocketAddress::from_path("/x")->with_port(9).to_text(), "/x");
+}
+
+TEST(SocketAddress, HoldsUnixNamesUpToTheirLimit) {
+  const std::string longest(SocketAddress::kMaxUnixName, 'p');
+  EXPECT_EQ(SocketAddress::from_path(longest)->to_text(), longest);
+  EXPECT_EQ(SocketAddress::from_path(longest)->family(), Family::unix_path);
+  EXPECT_EQ(SocketAddress::from_abstract(longest)->to_text(), "@" + longest);
+  EXPECT_EQ(SocketAddress::from_abstract("x")->family(), Family::unix_abstract);
+  for (const std::string& bad : {longest + "p", std::string(), std::string("a\0b", 3)}) {
+    EXPECT_EQ(SocketAddress::from_path(bad).error().code(), Errc::malformed_endpoint);
+  }
+  EXPECT_EQ(SocketAddress::from_abstract(longest + "p").error().code(), Errc::malformed_endpoint);
+  EXPECT_EQ(SocketAddress::from_abstract("").error().code(), Errc::malformed_endpoint);
+}
+
+TEST(SocketAddress, ComparesByWhatItNames) {
+  EXPECT_EQ(*SocketAddress::parse_numeric("::1", 5), *SocketAddress::parse_numeric("0:0::1", 5));
+  EXPECT_FALSE(*SocketAddress::parse_numeric("::1", 5) == *SocketAddress::parse_numeric("::1", 6));
+  EXPECT_FALSE(*SocketAddress::from_path("x") == *SocketAddress::from_abstract("x"));
+  EXPECT_EQ(SocketAddress(), SocketAddress());
+  EXPECT_EQ(SocketAddress().to_text(), "");
+}
+
+TEST(NameLookup, FindsTheLoopbackInterface) {
+  const auto loopback = interface_address("lo", 7, false);
+  ASSERT_TRUE(loopback) << loopback.error().message();
+  EXPECT_EQ(loopback->to_text(), "127.0.0.1:7");
+  EXPECT_TRUE(interface_address("lo", 7, true));
+  EXPECT_EQ(interface_address("no-such-nic", 7, false).error().code(), Errc::address_unavailable);
+}
+
+TEST(NameLookup, ResolvesLocalhostAndRefusesNonsense) {
+  const auto addresses = resolve("localhost", 5555, false);
+  ASSERT_TRUE(addresses) << addresses.error().message();
+  for (const SocketAddress& address : *addresses) {
+    EXPECT_EQ(address.to_text(), "127.0.0.1:5555");
+  }
+  EXPECT_TRUE(resolve("localhost", 5555, true));
+  EXPECT_EQ(resolve("not a host name", 1, false).error().code(), Errc::name_unresolved);
+}
+
+}  // namespace
+}  // namespace weft::sys

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cerrno>
+
+#include "weft/base/error.h"
+#include "weft/base/result.h"
+
+namespace weft::sys {
+
+// The Error for `os_errno`. `what` is static text naming the attempted step. Never Errc::ok.
+[[nodiscard]] Error make_error(int os_errno, const char* what) noexcept;
+
+// What a system call returned, with errno beside it. This is the only place in the library that reads errno.
+template <typename Value>
+struct CallResult {
+  Value value;
+  int os_errno;  // 0 on success
+
+  [[nodiscard]] bool failed() const noexcept { return os_errno != 0; }
+};
+
+// Calls once. EINTR is reported: for waits, whose callers decide, and for close(), which must not be repeated.
+template <typename Function>
+auto call_once(Function&& function) noexcept {
+  using Value = decltype(function());
+  const Value value = function();
+  return CallResult<Value>{value, value == static_cast<Value>(-1) ? errno : 0};
+}
+
+// Calls until something other than EINTR happens: for calls that do not wait.
+template <typename Function>
+auto call(Function&& function) noexcept {
+  for (;;) {
+    const auto result = call_once(function);
+    if (result.os_errno != EINTR) [[likely]] {
+      return result;
+    }
+  }
+}
+
+// `call` with the value or the Error as a Result.
+template <typename Function>
+auto checked_call(const char* what, Function&& function) noexcept -> Result<decltype(function())> {
+  const auto result = call(function);
+  if (result.failed()) [[unlikely]] {
+    return make_error(result.os_errno, what);
+  }
+  return result.value;
+}
+
+}  // namespace weft::sys

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "weft/sys/cpu.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/sys/call.h"
+
+namespace weft::sys {
+namespace {
+
+// Files of /proc and /sys, which are short.
+std::string read_small_file(const std::string& path) {
+  std::string text;
+  if (std::FILE* file = std::fopen(path.c_str(), "re")) {
+    char buffer[4096];
+    std::size_t count = 0;
+    while ((count = std::fread(buffer, 1, sizeof buffer, file)) > 0) {
+      text.append(buffer, count);
+    }
+    std::fclose(file);
+  }
+  return text;
+}
+
+// The number at the start of `text`, which then begins behind it and one separator.
+std::optional<long long> take_number(std::string_view& text) noexcept {
+  long long value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc()) {
+    return std::nullopt;
+  }
+  const auto used = static_cast<std::size_t>(parsed.ptr - text.data());
+  text.remove_prefix(std::min(text.size(), used + 1));
+  return value;
+}
+
+double quota_in(std::optional<long long> quota, std::optional<long long> period) noexcept {
+  if (!quota || !period || *quota <= 0 || *period <= 0) {
+    return 0;
+  }
+  return static_cast<double>(*quota) / static_cast<double>(*period);
+}
+
+double quota_of_v1_directory(const std::string& directory) {
+  const std::string quota_text = read_small_file(directory + "/cpu.cfs_quota_us");
+  const std::string period_text = read_small_file(directory + "/cpu.cfs_period_us");
+  std::string_view quota(quota_text);
+  std::string_view period(period_text);
+  return quota_in(take_number(quota), take_number(period));
+}
+
+double quota_of_v2_directory(const std::string& directory) {
+  return parse_cpu_max(read_small_file(directory + "/cpu.max"));
+}
+
+// The tightest quota on the way from the group at `path` to the root; 0 when there is none.
+double tightest_quota(const std::string& mount, std::string path, double (*quota_of)(const std::string&)) {
+  double tightest = 0;
+  for (;;) {
+    const double quota = quota_of(mount + path);
+    if (quota > 0 && (tightest == 0 || quota < tightest)) {
+      tightest = quota;
+    }
+    if (path.empty()) {
+      return tightest;
+    }
+    path.resize(path.find_last_of('/') == std::string::npos ? 0 : path.find_last_of('/'));
+  }
+}
+
+// Lines are "hierarchy:controllers:path"; version 2 is hierarchy 0 without controllers.
+double control_group_quota() {
+  const std::string groups = read_small_file("/proc/self/cgroup");
+  double tightest = 0;
+  std::string_view rest(groups);
+  while (!rest.empty()) {
+    const std::string_view line = rest.substr(0, rest.find('\n'));
+    rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+    const std::size_t first = line.find(':');
+    const std::size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
+    if (second == std::string_view::npos) {
+      continue;
+    }
+    const std::string controllers = "," + std::string(line.substr(first + 1, second - first - 1)) + ",";
+    const std::string path(line.substr(second + 1));
+    double quota = 0;
+    if (controllers == ",,") {
+      quota = tightest_quota("/sys/fs/cgroup", path, &quota_of_v2_directory);
+    } else if (controllers.find(",cpu,") != std::string::npos) {
+      quota = tightest_quota("/sys/fs/cgroup/cpu", path, &quota_of_v1_directory);
+    }
+    if (quota > 0 && (tightest == 0 || quota < tightest)) {
+      tightest = quota;
+    }
+  }
+  return tightest;
+}
+
+unsigned count_affinity() {
+  std::vector<unsigned long> mask(16);  // 1024 processors; the kernel answers EINVAL when it has more
+  for (; mask.size() <= 4096; mask.resize(mask.size() * 2)) {
+    const std::size_t bytes = mask.size() * sizeof(unsigned long);
+    auto* set = reinterpret_cast<cpu_set_t*>(mask.data());
+    const auto result = call([&] { return ::sched_getaffinity(0, bytes, set); });
+    if (!result.failed()) {
+      return static_cast<unsigned>(std::max(1, CPU_COUNT_S(bytes, set)));
+    }
+    if (result.os_errno != EINVAL) {
+      break;
+    }
+  }
+  return 1;
+}
+
+struct CpuBudget {
+  unsigned cpus;
+  bool quota_limited;
+};
+
+const CpuBudget& cpu_budget() {
+  static const CpuBudget budget = [] {
+    const unsigned affinity = count_affinity();
+    const double quota = control_group_quota();
+    if (quota <= 0 || quota >= affinity) {
+      return CpuBudget{affinity, false};
+    }
+    return CpuBudget{std::max(1u, static_cast<unsigned>(quota)), true};
+  }();
+  return budget;
+}
+
+}  // namespace
+
+double parse_cpu_max(std::string_view text) noexcept {
+  const auto quota = take_number(text);
+  const auto period = take_number(text);
+  return quota_in(quota, period);
+}
+
+void yield() noexcept { ::sched_yield(); }
+
+unsigned allowed_cpus() noexcept { return cpu_budget().cpus; }
+
+bool quota_limited() noexcept { return cpu_budget().quota_limited; }
+
+void name_thread(const char* name) noexcept {
+  char shortened[16] = {};
+  std::strncpy(shortened, name, sizeof shortened - 1);
+  ::pthread_setname_np(::pthread_self(), shortened);
+}
+
+}  // namespace weft::sys

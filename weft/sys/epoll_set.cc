@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "weft/sys/epoll_set.h"
+
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <climits>
+
+#include "weft/sys/call.h"
+#include "weft/sys/linux/timespec.h"
+
+namespace weft::sys {
+namespace {
+
+std::uint32_t epoll_bits(Interest interest, bool edge) noexcept {
+  std::uint32_t bits = edge ? static_cast<std::uint32_t>(EPOLLET) : 0u;
+  bits |= has(interest, Interest::readable) ? static_cast<std::uint32_t>(EPOLLIN) : 0u;
+  bits |= has(interest, Interest::writable) ? static_cast<std::uint32_t>(EPOLLOUT) : 0u;
+  bits |= has(interest, Interest::peer_closed) ? static_cast<std::uint32_t>(EPOLLRDHUP) : 0u;
+  bits |= has(interest, Interest::urgent) ? static_cast<std::uint32_t>(EPOLLPRI) : 0u;
+  return bits;
+}
+
+PollEvent to_poll_event(const epoll_event& event) noexcept {
+  PollEvent out;
+  out.token = event.data.u64;
+  out.readable = (event.events & EPOLLIN) != 0;
+  out.writable = (event.events & EPOLLOUT) != 0;
+  out.failed = (event.events & (EPOLLERR | EPOLLHUP)) != 0;
+  out.peer_closed = (event.events & EPOLLRDHUP) != 0;
+  out.urgent = (event.events & EPOLLPRI) != 0;
+  return out;
+}
+
+Result<void> control(int set, int operation, int fd, std::uint64_t token, std::uint32_t bits,
+                     const char* what) noexcept {
+  epoll_event event{};
+  event.events = bits;
+  event.data.u64 = token;
+  WEFT_TRY(checked_call(what, [&] { return ::epoll_ctl(set, operation, fd, &event); }));
+  return {};
+}
+
+int round_up_to_milliseconds(Duration timeout) noexcept {
+  const auto milliseconds = timeout.count() / 1'000'000 + (timeout.count() % 1'000'000 != 0 ? 1 : 0);
+  return static_cast<int>(std::min<Duration::rep>(milliseconds, INT_MAX));
+}
+
+#if defined(SYS_epoll_pwait2)
+// Old kernels, sandboxes and emulators lack the call; asked once per process, then remembered. Relaxed: any thread that
+// misses the note only asks again.
+std::atomic<bool> nanosecond_wait_missing{false};
+
+CallResult<int> wait_precisely(int set, epoll_event* events, int capacity, Duration timeout) noexcept {
+  if (!nanosecond_wait_missing.load(std::memory_order_relaxed)) {
+    const timespec spec = to_timespec(timeout);
+    const auto result = call_once([&] {
+      return static_cast<int>(::syscall(SYS_epoll_pwait2, set, events, capacity, &spec, nullptr, std::size_t{8}));
+    });
+    if (result.os_errno != ENOSYS && result.os_errno != EPERM) {
+      return result;
+    }
+    nanosecond_wait_missing.store(true, std::memory_order_relaxed);
+  }
+  return call_once([&] { return ::epoll_wait(set, events, capacity, round_up_to_milliseconds(timeout)); });
+}
+#else
+CallResult<int> wait_precisely(int set, epoll_event* events, int capacity, Duration timeout) noexcept {
+  return call_once([&] { return ::epoll_wait(set, events, capacity, round_up_to_milliseconds(timeout)); });
+}
+#endif
+
+}  // namespace
+
+Result<EpollSet> EpollSet::make() noexcept {
+  return EpollSet(Fd(WEFT_TRY(checked_call("epoll_create", [] { return ::epoll_create1(EPOLL_CLOEXEC); }))));
+}
+
+Result<void> EpollSet::add(int member, std::uint64_t token, Interest interest, bool edge) noexcept {
+  return control(fd(), EPOLL_CTL_ADD, member, token, epoll_bits(interest, edge), "add to poller");
+}
+
+Result<void> EpollSet::modify(int member, std::uint64_t token, Interest interest, bool edge) noexcept {
+  return control(fd(), EPOLL_CTL_MOD, member, token, epoll_bits(interest, edge), "modify in poller");
+}
+
+Result<void> EpollSet::remove(int member) noexcept {
+  return control(fd(), EPOLL_CTL_DEL, member, 0, 0, "remove from poller");
+}
+
+Result<std::size_t> EpollSet::wait(std::span<PollEvent> out, Duration timeout) noexcept {
+  epoll_event events[kMaxEvents];
+  const int capacity = static_cast<int>(std::min(out.size(), kMaxEvents));
+  CallResult<int> result{};
+  if (timeout > Duration::zero()) {
+    result = wait_precisely(fd(), events, capacity, timeout);
+  } else {
+    const int milliseconds = timeout < Duration::zero() ? -1 : 0;
+    result = call_once([&] { return ::epoll_wait(fd(), events, capacity, milliseconds); });
+  }
+  if (result.failed()) {
+    return make_error(result.os_errno, "epoll_wait");
+  }
+  const auto count = static_cast<std::size_t>(result.value);
+  std::transform(events, events + count, out.begin(), to_poll_event);
+  return count;
+}
+
+}  // namespace weft::sys

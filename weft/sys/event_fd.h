@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "weft/base/result.h"
+#include "weft/sys/fd.h"
+
+namespace weft::sys {
+
+// EventFd: a descriptor that one thread makes readable to wake another.
+// Affinity: any thread. Cost: one system call each; signals between two drains are one.
+class EventFd {
+ public:
+  [[nodiscard]] static Result<EventFd> make() noexcept;
+
+  void signal() noexcept;  // readable from now on
+  void drain() noexcept;   // not readable until the next signal
+  [[nodiscard]] int fd() const noexcept { return fd_.fd(); }
+
+ private:
+  explicit EventFd(Fd fd) noexcept : fd_(std::move(fd)) {}
+
+  Fd fd_;
+};
+
+}  // namespace weft::sys

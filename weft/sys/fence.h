@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace weft::sys {
+
+namespace detail {
+enum class FenceMode : std::uint8_t { unknown, symmetric, asymmetric };
+extern std::atomic<FenceMode> fence_mode;
+FenceMode decide_fence_mode() noexcept;  // registers with membarrier once; every caller sees the same answer
+}  // namespace detail
+
+// A store before it and a load after it stay in that order, for every thread, without a partner.
+inline void full_fence() noexcept {
+#if defined(__SANITIZE_THREAD__)
+  // ThreadSanitizer has no fences; a sequentially consistent read-modify-write is one on the machine.
+  static thread_local std::atomic<int> word{0};
+  word.fetch_add(0, std::memory_order_seq_cst);
+  asm volatile("" ::: "memory");
+#else
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#endif
+}
+
+// The asymmetric pair: a light_fence() on one side and a heavy_fence() on the other order as two full fences do
+// (Dekker's pattern). The light side is a compiler barrier where the kernel has membarrier(2) PRIVATE_EXPEDITED, else a
+// full fence; the heavy side is membarrier (about 1 us, interrupts the running threads of this process), else a full
+// fence. The environment's WEFT_NO_MEMBARRIER=1, read at the first fence, forces full fences on both sides.
+// Two light fences do not order each other.
+inline void light_fence() noexcept {
+  auto mode = detail::fence_mode.load(std::memory_order_relaxed);  // set once; either answer is right on its own
+  if (mode == detail::FenceMode::unknown) [[unlikely]] {
+    mode = detail::decide_fence_mode();
+  }
+  if (mode == detail::FenceMode::asymmetric) [[likely]] {
+    asm volatile("" ::: "memory");
+  } else {
+    full_fence();
+  }
+}
+void heavy_fence() noexcept;
+
+// Whether light_fence() is free.
+[[nodiscard]] bool asymmetric_fences() noexcept;
+
+}  // namespace weft::sys

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "weft/base/time.h"
+
+namespace weft::sys {
+
+enum class FutexResult : std::uint8_t {
+  woken,    // by futex_wake, or spuriously: look at the word again
+  changed,  // the word was not `expected`
+  timed_out,
+  interrupted,  // a signal
+};
+
+// Process-private futexes. Any thread; one system call each. Negative timeout: for ever.
+FutexResult futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, Duration timeout) noexcept;
+void futex_wake(std::atomic<std::uint32_t>& word, int count) noexcept;
+
+}  // namespace weft::sys

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "weft/sys/linux/epoll_poller.h"
+
+#include <utility>
+
+namespace weft::sys {
+
+Result<std::unique_ptr<Poller>> make_poller() { return EpollPoller::make(); }
+
+Result<std::unique_ptr<Poller>> EpollPoller::make() {
+  EpollSet set = WEFT_TRY(EpollSet::make());
+  EventFd event = WEFT_TRY(EventFd::make());
+  // Edge-triggered: every signal is reported once, so that the counter never has to be read.
+  WEFT_TRY(set.add(event.fd(), kReservedToken, Interest::readable, true));
+  return std::unique_ptr<Poller>(new EpollPoller(std::move(set), std::move(event)));
+}
+
+Result<void> EpollPoller::add(int member, Interest interest, bool edge_triggered, std::uint64_t token) {
+  if (token == kReservedToken) {
+    return Error(Errc::invalid_argument, "reserved poller token");
+  }
+  return set_.add(member, token, interest, edge_triggered);
+}
+
+Result<void> EpollPoller::modify(int member, Interest interest, bool edge_triggered, std::uint64_t token) {
+  if (token == kReservedToken) {
+    return Error(Errc::invalid_argument, "reserved poller token");
+  }
+  return set_.modify(member, token, interest, edge_triggered);
+}
+
+Result<void> EpollPoller::remove(int member) { return set_.remove(member); }
+
+Result<std::size_t> EpollPoller::wait(std::span<PollEvent> out, Duration timeout) {
+  const auto result = set_.wait(out, timeout);
+  if (!result) {
+    if (result.error() == Errc::interrupted) {
+      return std::size_t{0};
+    }
+    return result.error();
+  }
+  std::size_t count = *result;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (out[i].token == kReservedToken) {
+      // Acquires what every coalesced wake() released. A wake after this exchange signals anew.
+      wake_pending_.exchange(false, std::memory_order_acq_rel);
+      out[i] = out[--count];
+      break;
+    }
+  }
+  return count;
+}
+
+void EpollPoller::wake() noexcept {
+  // Releases the caller's writes to the exchange in wait(), also when an earlier wake is still on its way.
+  if (!wake_pending_.exchange(true, std::memory_order_acq_rel)) {
+    event_.signal();
+  }
+}
+
+}  // namespace weft::sys

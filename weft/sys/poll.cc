@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+#include "weft/sys/poll.h"
+
+#include <poll.h>
+
+#include <iterator>
+#include <vector>
+
+#include "weft/sys/call.h"
+#include "weft/sys/linux/timespec.h"
+
+namespace weft::sys {
+namespace {
+
+constexpr struct {
+  Interest interest;
+  short bit;
+} kBits[] = {
+    {Interest::readable, POLLIN},
+    {Interest::writable, POLLOUT},
+    {Interest::peer_closed, POLLRDHUP},
+    {Interest::urgent, POLLPRI},
+};
+
+pollfd to_pollfd(const PollFd& from) noexcept {
+  pollfd out{from.fd, 0, 0};
+  for (const auto& [interest, bit] : kBits) {
+    if (has(from.want, interest)) {
+      out.events = static_cast<short>(out.events | bit);
+    }
+  }
+  return out;
+}
+
+void take_answer(const pollfd& from, PollFd& into) noexcept {
+  into.got = Interest::none;
+  for (const auto& [interest, bit] : kBits) {
+    if ((from.revents & bit) != 0) {
+      into.got |= interest;
+    }
+  }
+  into.failed = (from.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
+}
+
+Result<std::size_t> wait(std::span<PollFd> fds, std::span<pollfd> polled, Duration timeout) noexcept {
+  for (std::size_t i = 0; i < fds.size(); ++i) {
+    polled[i] = to_pollfd(fds[i]);
+  }
+  const bool bounded = timeout >= Duration::zero();
+  const timespec spec = to_timespec(bounded ? timeout : Duration::zero());
+  const auto result =
+      call_once([&] { return ::ppoll(polled.data(), polled.size(), bounded ? &spec : nullptr, nullptr); });
+  if (result.failed()) {
+    return make_error(result.os_errno, "ppoll");
+  }
+  for (std::size_t i = 0; i < fds.size(); ++i) {
+    take_answer(polled[i], fds[i]);
+  }
+  return static_cast<std::size_t>(result.value);
+}
+
+}  // namespace
+
+Result<std::size_t> poll_fds(std::span<PollFd> fds, Duration timeout) {
+  pollfd few[64];
+  if (fds.size() <= std::size(few)) {
+    return wait(fds, std::span(few, fds.size()), timeout);
+  }
+  std::vector<pollfd> many(fds.size());
+  return wait(fds, many, timeout);
+}
+
+}  // namespace weft::sys

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/sys/poller.h"
+
+namespace weft::sys {
+
+struct PollFd {
+  int fd = -1;  // negative: skipped
+  Interest want = Interest::none;
+  Interest got = Interest::none;
+  bool failed = false;  // error, hang-up or not a descriptor
+};
+
+// Waits until one of `fds` is ready and returns how many are, 0 after the timeout. Negative timeout: for ever; zero:
+// never waits. A signal is Errc::interrupted. Level-triggered; any thread; allocates beyond 64 descriptors.
+[[nodiscard]] Result<std::size_t> poll_fds(std::span<PollFd> fds, Duration timeout);
+
+}  // namespace weft::sys

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+
+namespace weft::sys {
+
+// What to be told about a descriptor. Errors and hang-ups are always told.
+enum class Interest : std::uint32_t {
+  none = 0,
+  readable = 1,
+  writable = 2,
+  peer_closed = 4,  // the peer shut its writing side down (EPOLLRDHUP)
+  urgent = 8,       // exceptional condition (EPOLLPRI)
+};
+
+[[nodiscard]] constexpr Interest operator|(Interest a, Interest b) noexcept {
+  return static_cast<Interest>(static_cast<std::uint32_t>(a) | static_cast<std::uint32_t>(b));
+}
+[[nodiscard]] constexpr Interest operator&(Interest a, Interest b) noexcept {
+  return static_cast<Interest>(static_cast<std::uint32_t>(a) & static_cast<std::uint32_t>(b));
+}
+constexpr Interest& operator|=(Interest& a, Interest b) noexcept { return a = a | b; }
+[[nodiscard]] constexpr bool has(Interest set, Interest flag) noexcept { return (set & flag) != Interest::none; }
+
+struct PollEvent {
+  std::uint64_t token = 0;
+  bool readable = false;
+  bool writable = false;
+  bool failed = false;  // error or hang-up: a read or a write will say which
+  bool peer_closed = false;
+  bool urgent = false;
+};
+
+// Poller: the seam to the operating system's readiness interface. One Poller belongs to one thread at a time.
+// Affinity: wake() any thread; everything else the owning thread.
+// Life: add -> any number of modify -> remove, before the descriptor is closed. A descriptor is added once.
+// Invariants: 1. a wake() that returned before a wait() began, or during it, ends that wait or an earlier one that had
+//    not returned yet. 2. what was written before wake() is seen after the wait it ended. 3. a failed call changes
+//    nothing. 4. after remove() returns no later wait() reports that descriptor.
+class Poller {
+ public:
+  static constexpr std::uint64_t kReservedToken = ~std::uint64_t{0};  // not for callers
+
+  virtual ~Poller() = default;
+
+  [[nodiscard]] virtual Result<void> add(int fd, Interest interest, bool edge_triggered, std::uint64_t token) = 0;
+  [[nodiscard]] virtual Result<void> modify(int fd, Interest interest, bool edge_triggered, std::uint64_t token) = 0;
+  [[nodiscard]] virtual Result<void> remove(int fd) = 0;
+
+  // Fills `out` from its start and returns how many. Negative timeout: for ever; zero: never waits; otherwise it never
+  // returns before the time without a cause. 0 events: time-out, wake() or a signal.
+  [[nodiscard]] virtual Result<std::size_t> wait(std::span<PollEvent> out, Duration timeout) = 0;
+
+  virtual void wake() noexcept = 0;                   // wakes between two waits cost one system call together
+  [[nodiscard]] virtual int fd() const noexcept = 0;  // readable while events wait
+};
+
+[[nodiscard]] Result<std::unique_ptr<Poller>> make_poller();
+
+}  // namespace weft::sys

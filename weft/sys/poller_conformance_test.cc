@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+// The contract of sys::Poller. A new implementation adds one line at the end.
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/base/bytes.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/event_fd.h"
+#include "weft/sys/linux/epoll_poller.h"
+#include "weft/sys/poll.h"
+#include "weft/sys/poller.h"
+#include "weft/sys/socket.h"
+#include <gtest/gtest.h>
+
+namespace weft::sys {
+namespace {
+
+constexpr Duration kPatience = std::chrono::seconds(10);
+constexpr Duration kForever{-1};
+constexpr Duration kAtOnce{0};
+
+struct Implementation {
+  const char* name;
+  Result<std::unique_ptr<Poller>> (*make)();
+};
+
+struct SocketPair {
+  SocketPair() {
+    int fds[2] = {-1, -1};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
+    near = Fd(fds[0]);
+    far = Fd(fds[1]);
+  }
+  Fd near;
+  Fd far;
+};
+
+class PollerConformance : public testing::TestWithParam<Implementation> {
+ protected:
+  void SetUp() override { poller_ = std::move(GetParam().make()).value(); }
+
+  std::vector<PollEvent> wait(Duration timeout, std::size_t capacity = 16) {
+    std::vector<PollEvent> events(capacity);
+    const auto count = poller_->wait(events, timeout);
+    EXPECT_TRUE(count) << count.error().message();
+    events.resize(count ? *count : 0);
+    return events;
+  }
+  static void send(const Fd& fd) { EXPECT_EQ(write_some(fd.fd(), as_bytes("x")).bytes, 1u); }
+  static void receive(const Fd& fd) {
+    std::uint8_t byte = 0;
+    EXPECT_EQ(read_some(fd.fd(), {&byte, 1}).bytes, 1u);
+  }
+
+  std::unique_ptr<Poller> poller_;
+};
+
+TEST_P(PollerConformance, ReportsReadinessWithItsToken) {
+  const SocketPair pair;
+  ASSERT_TRUE(poller_->add(pair.near.fd(), Interest::readable, false, 42));
+  EXPECT_TRUE(wait(kAtOnce).empty());
+  send(pair.far);
+  const auto events = wait(kForever);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].token, 42u);
+  EXPECT_TRUE(events[0].readable);
+  EXPECT_FALSE(events[0].writable);
+  EXPECT_FALSE(events[0].failed);
+  EXPECT_FALSE(events[0].peer_closed);
+}
+
+TEST_P(PollerConformance, LevelTriggeredRepeatsUntilDrained) {
+  const SocketPair pair;
+  ASSERT_TRUE(poller_->add(pair.near.fd(), Interest::readable, false, 1));
+  send(pair.far);
+  EXPECT_EQ(wait(kForever).size(), 1u);
+  EXPECT_EQ(wait(kAtOnce).size(), 1u);
+  receive(pair.near);
+  EXPECT_TRUE(wait(kAtOnce).empty());
+}
+
+TEST_P(PollerConformance, EdgeTriggeredReportsEachArrivalOnce) {
+  const SocketPair pair;
+  ASSERT_TRUE(poller_->add(pair.near.fd(), Interest::readable, true, 1));
+  send(pair.far);
+  EXPECT_EQ(wait(kForever).size(), 1u);
+  EXPECT_TRUE(wait(kAtOnce).empty());
+  send(pair.far);  // undrained, but a new edge
+  EXPECT_EQ(wait(kForever).size(), 1u);
+  EXPECT_TRUE(wait(kAtOnce).empty());
+}
+
+TEST_P(PollerConformance, EdgeTriggeredReportsWhatWasReadyBeforeItWasAdded) {
+  const SocketPair pair;
+  send(pair.far);
+  ASSERT_TRUE(poller_->add(pair.near.fd(), Interest::readable | Interest::writable, true, 1));
+  const auto events = wait(kForever);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_TRUE(events[0].readable);
+  EXPECT_TRUE(events[0].writable);
+}
+
+TEST_P(PollerConformance, ModifyChangesInterestAndToken) {
+  const SocketPair pair;
+  ASSERT_TRUE(poller_->add(pair.near.fd(), Interest::none, false, 1));
+  send(pair.far);
+  EXPECT_TRUE(wait(kAtOnce).empty());
+  ASSERT_TRUE(poller_->modify(pair.near.fd(), Interest::writable, false, 2));
+  auto events = wait(kForever);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].token, 2u);
+  EXPECT_TRUE(events[0].writable);
+  EXPECT_FALSE(events[0].readable);
+  ASSERT_TRUE(poller_->modify(pair.near.fd(), Interest::none, false, 2));
+  EXPECT_TRUE(wait(kAtOnce).empty());
+}
+
+TEST_P(PollerConformance, RemovedIsNotReported) {
+  const SocketPair pair;
+  ASSERT_TRUE(poller_->add(pair.near.fd(), Interest::readable, false, 1));
+  send(pair.far);
+  ASSERT_TRUE(poller_->remove(pair.near.fd()));
+  EXPECT_TRUE(wait(kAtOnce).empty());
+  EXPECT_TRUE(poller_->add(pair.near.fd(), Interest::readable, false, 3));
+  EXPECT_EQ(wait(kForever).at(0).token, 3u);
+}
+
+TEST_P(PollerConformance, ReportsHalfCloseAndHangUp) {
+  SocketPair pair;
+  ASSERT_TRUE(poller_->add(pair.near.fd(), Interest::peer_closed, false, 1));
+  EXPECT_TRUE(wait(kAtOnce).empty());
+  shutdown_write(pair.far.fd());
+  auto events = wait(kForever);
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_TRUE(events[0].peer_closed);
+  EXPECT_FALSE(events[0].failed);
+  pair.far.close();
+  ASSERT_TRUE(poller_->modify(pair.near.fd(), Interest::none, false, 1));
+  events = wait(kForever);  // never asked for, always told
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_TRUE(events[0].failed);
+}
+
+TEST_P(PollerConformance, RefusedCallsChangeNothing) {
+  const SocketPair pair;
+  EXPECT_FALSE(poller_->add(-1, Interest::readable, false, 1));
+  EXPECT_FALSE(poller_->modify(pair.near.fd(), Interest::readable, false, 1));
+  EXPECT_FALSE(poller_->remove(pair.near.fd()));
+  EXPECT_EQ(poller_->add(pair.near.fd(), Interest::readable, false, Poller::kReservedToken).error().code(),
+            Errc::invalid_argument);
+  ASSERT_TRUE(poller_->add(pair.near.fd(), Interest::readable, false, 1));
+  EXPECT_EQ(poller_->add(pair.near.fd(), Interest::writable, false, 2).error().code(), Errc::invalid_state);
+  EXPECT_EQ(poller_->wait({}, kAtOnce).error().code(), Errc::invalid_argument);
+  send(pair.far);
+  EXPECT_EQ(wait(kForever).at(0).token, 1u);
+}
+
+TEST_P(PollerConformance, WakeEndsTheNextWaitOnce) {
+  poller_->wake();
+  EXPECT_TRUE(wait(kForever).empty());
+  PollFd outside{.fd = poller_->fd(), .want = Interest::readable};
+  EXPECT_EQ(*poll_fds({&outside, 1}, kAtOnce), 0u);
+  poller_->wake();
+  EXPECT_TRUE(wait(kForever).empty());
+}
+
+TEST_P(PollerConformance, ManyWakesAreOne) {
+  for (int i = 0; i < 1000; ++i) {
+    poller_->wake();
+  }
+  EXPECT_TRUE(wait(kForever).empty());
+  PollFd outside{.fd = poller_->fd(), .want = Interest::readable};
+  EXPECT_EQ(*poll_fds({&outside, 1}, kAtOnce), 0u);
+}
+
+TEST_P(PollerConformance, WakeComesBesideEvents) {
+  const SocketPair pair;
+  ASSERT_TRUE(poller_->add(pair.near.fd(), Interest::readable, false, 5));
+  send(pair.far);
+  poller_->wake();
+  std::vector<std::uint64_t> tokens;
+  for (int i = 0; i < 3; ++i) {
+    for (const auto& event : wait(kAtOnce, 1)) {  // one place only: the wake must not starve the event, nor leak
+      tokens.push_back(event.token);
+    }
+  }
+  EXPECT_GE(tokens.size(), 2u);
+  EXPECT_TRUE(std::all_of(tokens.begin(), tokens.end(), [](auto token) { return token == 5; }));
+}
+
+TEST_P(PollerConformance, NoWakeIsLostAcrossThreads) {
+  constexpr int kRounds = 2000;
+  std::atomic<int> requested{0};
+  std::atomic<int> answered{0};
+  std::thread waker([&] {
+    for (int round = 1; round <= kRounds; ++round) {
+      requested.store(round, std::memory_order_relaxed);  // wake() must publish it
+      poller_->wake();
+      while (answered.load(std::memory_order_acquire) < round) {
+        std::this_thread::yield();
+      }
+    }
+  });
+  bool lost = false;
+  for (int seen = 0; seen < kRounds;) {
+    const Instant start = now();
+    wait(kPatience);
+    lost = lost || now() - start >= kPatience;
+    seen = requested.load(std::memory_order_relaxed);
+    answered.store(lost ? kRounds : seen, std::memory_order_release);
+    if (lost) {
+      break;
+    }
+  }
+  waker.join();
+  EXPECT_FALSE(lost);
+}
+
+TEST_P(PollerConformance, TimeoutIsNeverEarly) {
+  for (const Duration timeout : {Duration(1), Duration(70'000), Duration(1'300'000)}) {
+    const Instant start = now();
+    EXPECT_TRUE(wait(timeout).empty());
+    EXPECT_GE(now() - start, timeout);
+  }
+}
+
+TEST_P(PollerConformance, EveryReadyDescriptorGetsItsTurn) {
+  constexpr std::size_t kPairs = 20;
+  std::array<SocketPair, kPairs> pairs;
+  std::vector<int> seen(kPairs, 0);
+  for (std::size_t i = 0; i < kPairs; ++i) {
+    ASSERT_TRUE(poller_->add(pairs[i].near.fd(), Interest::readable, false, i));
+    send(pairs[i].far);
+  }
+  for (std::size_t round = 0; round < 2 * kPairs / 3 + 1; ++round) {
+    for (const auto& event : wait(kAtOnce, 3)) {
+      ++seen[event.token];
+    }
+  }
+  EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](int count) { return count > 0; }));
+}
+
+TEST_P(PollerConformance, ASignalEndsTheWaitWithoutAnError) {
+  struct sigaction action{};
+  struct sigaction before{};
+  action.sa_handler = [](int) {};
+  ASSERT_EQ(::sigaction(SIGUSR1, &action, &before), 0);
+  std::atomic<bool> returned{false};
+  const pthread_t self = ::pthread_self();
+  std::thread signaller([&] {
+    while (!returned.load()) {
+      ::pthread_kill(self, SIGUSR1);
+      std::this_thread::yield();
+    }
+  });
+  EXPECT_TRUE(wait(kForever).empty());
+  returned.store(true);
+  signaller.join();
+  ::sigaction(SIGUSR1, &before, nullptr);
+}
+
+TEST_P(PollerConformance, ItsDescriptorIsReadableWhileEventsWait) {
+  const EventFd event = std::move(EventFd::make()).value();
+  ASSERT_TRUE(poller_->add(event.fd(), Interest::readable, false, 1));
+  PollFd outside{.fd = poller_->fd(), .want = Interest::readable};
+  EXPECT_EQ(*poll_fds({&outside, 1}, kAtOnce), 0u);
+  const_cast<EventFd&>(event).signal();
+  EXPECT_EQ(*poll_fds({&outside, 1}, kPatience), 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PollerConformance,
+                         testing::Values(Implementation{"Default", &make_poller},
+                                         Implementation{"Epoll", &EpollPoller::make}),
+                         [](const auto& test) { return test.param.name; });
+
+}  // namespace
+}  // namespace weft::sys

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+#include "weft/sys/socket.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include "weft/sys/call.h"
+
+namespace weft::sys {
+namespace {
+
+Result<void> set_option(int fd, int level, int name, int value, const char* what) noexcept {
+  WEFT_TRY(checked_call(what, [&] { return ::setsockopt(fd, level, name, &value, sizeof value); }));
+  return {};
+}
+
+void try_option(int fd, int level, int name, int value) noexcept {
+  call([&] { return ::setsockopt(fd, level, name, &value, sizeof value); });
+}
+
+Result<int> read_option(int fd, int name, const char* what) noexcept {
+  int value = 0;
+  socklen_t size = sizeof value;
+  WEFT_TRY(checked_call(what, [&] { return ::getsockopt(fd, SOL_SOCKET, name, &value, &size); }));
+  return value;
+}
+
+const sockaddr* raw(const SocketAddress& address) noexcept { return static_cast<const sockaddr*>(address.raw()); }
+
+socklen_t raw_size(const SocketAddress& address) noexcept { return static_cast<socklen_t>(address.raw_size()); }
+
+int domain_of(const SocketAddress& address) noexcept {
+  switch (address.family()) {
+    case SocketAddress::Family::none: return AF_UNSPEC;
+    case SocketAddress::Family::ipv4: return AF_INET;
+    case SocketAddress::Family::ipv6: return AF_INET6;
+    default: return AF_UNIX;
+  }
+}
+
+// Before bind and connect: the kernel derives the TCP window from the receive buffer at the handshake.
+Result<Fd> open_stream(int domain, const SocketOptions& options) noexcept {
+  constexpr int kType = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
+  Fd fd(WEFT_TRY(checked_call("socket", [&] { return ::socket(domain, kType, 0); })));
+  if (options.send_buffer >= 0) {
+    WEFT_TRY(set_option(fd.fd(), SOL_SOCKET, SO_SNDBUF, options.send_buffer, "set the send buffer"));
+  }
+  if (options.receive_buffer >= 0) {
+    WEFT_TRY(set_option(fd.fd(), SOL_SOCKET, SO_RCVBUF, options.receive_buffer, "set the receive buffer"));
+  }
+  return fd;
+}
+
+Result<void> set_type_of_service(int fd, int tos) noexcept {
+  if (WEFT_TRY(read_option(fd, SO_DOMAIN, "read the socket's domain")) != AF_INET6) {
+    return set_option(fd, IPPROTO_IP, IP_TOS, tos, "set the type of service");
+  }
+  try_option(fd, IPPROTO_IP, IP_TOS, tos);  // for IPv4 peers of an IPv6 socket, where the system supports it
+  return set_option(fd, IPPROTO_IPV6, IPV6_TCLASS, tos, "set the traffic class");
+}
+
+Result<void> bind_and_listen(int fd, const SocketAddress& at, int backlog) noexcept {
+  WEFT_TRY(checked_call("bind", [&] { return ::bind(fd, raw(at), raw_size(at)); }));
+  WEFT_TRY(checked_call("listen", [&] { return ::listen(fd, backlog); }));
+  return {};
+}
+
+Result<SocketAddress> query_address(int fd, int (*query)(int, sockaddr*, socklen_t*), const char* what) noexcept {
+  sockaddr_storage storage{};
+  socklen_t size = sizeof storage;
+  WEFT_TRY(checked_call(what, [&] { return query(fd, reinterpret_cast<sockaddr*>(&storage), &size); }));
+  return SocketAddress::from_raw(&storage, size);
+}
+
+int query_local(int fd, sockaddr* into, socklen_t* size) { return ::getsockname(fd, into, size); }
+
+int query_peer(int fd, sockaddr* into, socklen_t* size) { return ::getpeername(fd, into, size); }
+
+// Errors that accept() hands over from the connection it was about to return (accept(2)); the listener is sound.
+bool concerns_one_connection(int os_errno) noexcept {
+  switch (os_errno) {
+    case ECONNABORTED:
+    case EPROTO:
+    case EPERM:
+    case ENETDOWN:
+    case ENOPROTOOPT:
+    case EHOSTDOWN:
+    case ENONET:
+    case EHOSTUNREACH:
+    case ENETUNREACH:
+    case ETIMEDOUT: return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+Result<void> tune_tcp(int fd, const SocketOptions& options) noexcept {
+  WEFT_TRY(set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1, "set TCP_NODELAY"));
+  if (options.tos != 0) {
+    WEFT_TRY(set_type_of_service(fd, options.tos));
+  }
+  if (options.keepalive < 0) {
+    return {};
+  }
+  WEFT_TRY(set_option(fd, SOL_SOCKET, SO_KEEPALIVE, options.keepalive != 0 ? 1 : 0, "set keep-alive"));
+  if (options.keepalive == 0) {
+    return {};
+  }
+  if (options.keepalive_count > 0) {
+    WEFT_TRY(set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, options.keepalive_count, "set the keep-alive count"));
+  }
+  if (options.keepalive_idle > 0) {
+    WEFT_TRY(set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, options.keepalive_idle, "set the keep-alive idle time"));
+  }
+  if (options.keepalive_interval > 0) {
+    WEFT_TRY(set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, options.keepalive_interval, "set the keep-alive interval"));
+  }
+  return {};
+}
+
+Result<Fd> open_tcp_listener(const SocketAddress& at, const SocketOptions& options) noexcept {
+  Fd fd = WEFT_TRY(open_stream(domain_of(at), options));
+  WEFT_TRY(tune_tcp(fd.fd(), options));
+  WEFT_TRY(set_option(fd.fd(), SOL_SOCKET, SO_REUSEADDR, 1, "set SO_REUSEADDR"));
+  if (at.family() == SocketAddress::Family::ipv6) {
+    WEFT_TRY(set_option(fd.fd(), IPPROTO_IPV6, IPV6_V6ONLY, options.ipv6 ? 0 : 1, "set IPV6_V6ONLY"));
+  }
+  WEFT_TRY(bind_and_listen(fd.fd(), at, options.backlog));
+  return fd;
+}
+
+Result<Fd> open_unix_listener(const SocketAddress& at, const SocketOptions& options) noexcept {
+  Fd fd = WEFT_TRY(open_stream(domain_of(at), options));
+  WEFT_TRY(bind_and_listen(fd.fd(), at, options.backlog));
+  return fd;
+}
+
+Result<Connecting> open_tcp_connection(const SocketAddress& to, const SocketAddress* source,
+                                       const SocketOptions& options) noexcept {
+  Fd fd = WEFT_TRY(open_stream(domain_of(to), options));
+  WEFT_TRY(tune_tcp(fd.fd(), options));
+  if (source != nullptr) {
+    WEFT_TRY(set_option(fd.fd(), SOL_SOCKET, SO_REUSEADDR, 1, "set SO_REUSEADDR"));
+    if (source->port() == 0) {
+      try_option(fd.fd(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);  // the port is chosen by connect, per destination
+    }
+    WEFT_TRY(checked_call("bind the source", [&] { return ::bind(fd.fd(), raw(*source), raw_size(*source)); }));
+  }
+  const auto result = call_once([&] { return ::connect(fd.fd(), raw(to), raw_size(to)); });
+  if (!result.failed()) {
+    return Connecting{std::move(fd), true};
+  }
+  if (result.os_errno == EINPROGRESS || result.os_errno == EINTR) {  // interrupted, the connect still goes on
+    return Connecting{std::move(fd), false};
+  }
+  return make_error(result.os_errno, "connect");
+}
+
+Result<Connecting> open_unix_connection(const SocketAddress& to, const SocketOptions& options) noexcept {
+  Fd fd = WEFT_TRY(open_stream(domain_of(to), options));
+  const auto result = call([&] { return ::connect(fd.fd(), raw(to), raw_size(to)); });
+  if (!result.failed()) {
+    return Connecting{std::move(fd), true};
+  }
+  if (result.os_errno == ENOENT) {
+    return Error(Errc::connection_failed, "connect", ENOENT);
+  }
+  return make_error(result.os_errno, "connect");
+}
+
+Result<Fd> accept_connection(int listen_fd) noexcept {
+  constexpr int kMaxDead = 64;  // skipped in one call, so that a stream of them cannot hold the caller
+  for (int dead = 0; dead < kMaxDead; ++dead) {
+    const auto result = call([&] { return ::accept4(listen_fd, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC); });
+    if (!result.failed()) {
+      return Fd(result.value);
+    }
+    if (!concerns_one_connection(result.os_errno)) {
+      return make_error(result.os_errno, "accept");
+    }
+  }
+  return Error(Errc::would_block, "accept");
+}
+
+Result<void> finish_connect(int fd) noexcept {
+  const int os_errno = WEFT_TRY(read_option(fd, SO_ERROR, "read the socket's error"));
+  if (os_errno != 0) {
+    return make_error(os_errno, "connect");
+  }
+  const auto peer = peer_address(fd);
+  if (!peer) {
+    if (peer.error().os_errno() == ENOTCONN) {
+      return Error(Errc::would_block, "connect");
+    }
+    return peer.error();
+  }
+  if (peer->is_ip() && WEFT_TRY(local_address(fd)) == *peer) {
+    return Error(Errc::connection_failed, "connected to itself: nobody listens there", ECONNREFUSED);
+  }
+  return {};
+}
+
+Result<SocketAddress> local_address(int fd) noexcept { return query_address(fd, &query_local, "getsockname"); }
+
+Result<SocketAddress> peer_address(int fd) noexcept { return query_address(fd, &query_peer, "getpeername"); }
+
+void shutdown_write(int fd) noexcept {
+  call([&] { return ::shutdown(fd, SHUT_WR); });  // refused only when the stream is gone already
+}
+
+}  // namespace weft::sys

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+#include "weft/sys/address.h"
+#include "weft/sys/fd.h"
+
+namespace weft::sys {
+
+// What one non-blocking read or write did. `bytes` may be less than asked for; it is 0 unless `done`.
+struct IoResult {
+  enum class Status : std::uint8_t { done, would_block, end_of_stream, failed };
+
+  Status status = Status::would_block;
+  std::size_t bytes = 0;
+  int os_errno = 0;  // the reason when `failed`; make_error() turns it into an Error
+};
+
+inline constexpr std::size_t kMaxReadVector = 4;
+inline constexpr std::size_t kMaxWriteVector = 64;
+
+// One system call each; they never wait and never raise SIGPIPE. Elements beyond the maximum are left for the next
+// call. A read into nothing and a write of nothing are `done` with 0 bytes.
+[[nodiscard]] IoResult read_some(int fd, MutableBytes into) noexcept;
+[[nodiscard]] IoResult read_vector(int fd, std::span<MutableBytes> into) noexcept;
+[[nodiscard]] IoResult write_some(int fd, Bytes from) noexcept;
+[[nodiscard]] IoResult write_vector(int fd, std::span<const Bytes> from) noexcept;
+
+// Options of a stream socket; -1 leaves the system's default.
+struct SocketOptions {
+  int send_buffer = -1;     // bytes
+  int receive_buffer = -1;  // bytes
+  int tos = 0;              // IP_TOS and IPV6_TCLASS; 0 leaves the default
+  int backlog = 100;
+  int keepalive = -1;           // -1 default, 0 off, 1 on
+  int keepalive_count = -1;     // probes
+  int keepalive_idle = -1;      // seconds
+  int keepalive_interval = -1;  // seconds
+  bool ipv6 = false;            // names and wildcards may mean IPv6; IPv6 listeners then take IPv4 too
+};
+
+// A socket whose connect was started. Not `connected`: wait until it is writable, then finish_connect().
+struct Connecting {
+  Fd fd;
+  bool connected = false;
+};
+
+// Every socket made here is non-blocking and close-on-exec; every TCP one has TCP_NODELAY.
+// On an error nothing is left open.
+[[nodiscard]] Result<Fd> open_tcp_listener(const SocketAddress& at, const SocketOptions& options) noexcept;
+[[nodiscard]] Result<Fd> open_unix_listener(const SocketAddress& at, const SocketOptions& options) noexcept;
+// `source` is where to connect from, or null.
+[[nodiscard]] Result<Connecting> open_tcp_connection(const SocketAddress& to, const SocketAddress* source,
+                                                     const SocketOptions& options) noexcept;
+// would_block: the listener's backlog is full; try again later.
+[[nodiscard]] Result<Connecting> open_unix_connection(const SocketAddress& to, const SocketOptions& options) noexcept;
+
+// would_block: nobody waits. resource_exhausted: out of descriptors or memory, the connection still waits; pause
+// accepting, or a level-triggered poller will spin. Connections that died while they waited are skipped.
+[[nodiscard]] Result<Fd> accept_connection(int listen_fd) noexcept;
+
+// The outcome of a started connect: would_block while it is under way. A TCP socket that connected to itself, which
+// loopback allows when nobody listens on an ephemeral port, is connection_failed.
+[[nodiscard]] Result<void> finish_connect(int fd) noexcept;
+
+// TCP_NODELAY, keep-alive and type of service on an accepted TCP socket.
+[[nodiscard]] Result<void> tune_tcp(int fd, const SocketOptions& options) noexcept;
+
+[[nodiscard]] Result<SocketAddress> local_address(int fd) noexcept;
+[[nodiscard]] Result<SocketAddress> peer_address(int fd) noexcept;
+void shutdown_write(int fd) noexcept;
+
+}  // namespace weft::sys

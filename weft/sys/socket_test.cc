@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+#include "weft/sys/socket.h"
+
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "weft/sys/call.h"
+#include "weft/sys/poll.h"
+#include <gtest/gtest.h>
+
+namespace weft::sys {
+namespace {
+
+using Status = IoResult::Status;
+constexpr Duration kPatience = std::chrono::seconds(10);
+
+bool wait_for(int fd, Interest interest) {
+  PollFd polled{.fd = fd, .want = interest};
+  return poll_fds({&polled, 1}, kPatience).value_or(std::size_t{0}) == 1;
+}
+
+SocketAddress loopback(std::uint16_t port) { return *SocketAddress::parse_numeric("127.0.0.1", port); }
+
+struct Pair {
+  Fd listener;
+  Fd client;
+  Fd server;
+};
+
+Pair connect_pair(const SocketOptions& options = {}) {
+  Pair pair;
+  pair.listener = std::move(open_tcp_listener(loopback(0), options)).value();
+  const auto address = local_address(pair.listener.fd()).value();
+  pair.client = std::move(open_tcp_connection(address, nullptr, options)).value().fd;
+  EXPECT_TRUE(wait_for(pair.client.fd(), Interest::writable));
+  EXPECT_TRUE(finish_connect(pair.client.fd()));
+  EXPECT_TRUE(wait_for(pair.listener.fd(), Interest::readable));
+  pair.server = std::move(accept_connection(pair.listener.fd())).value();
+  return pair;
+}
+
+int option_of(const Fd& fd, int level, int name) {
+  int value = -1;
+  socklen_t size = sizeof value;
+  EXPECT_EQ(::getsockopt(fd.fd(), level, name, &value, &size), 0);
+  return value;
+}
+
+TEST(Socket, CarriesBytesBothWaysAndEnds) {
+  const Pair pair = connect_pair();
+  std::uint8_t buffer[16];
+  EXPECT_EQ(read_some(pair.server.fd(), buffer).status, Status::would_block);
+
+  const IoResult written = write_some(pair.client.fd(), as_bytes("hello"));
+  EXPECT_EQ(written.status, Status::done);
+  EXPECT_EQ(written.bytes, 5u);
+  ASSERT_TRUE(wait_for(pair.server.fd(), Interest::readable));
+  const IoResult received = read_some(pair.server.fd(), buffer);
+  EXPECT_EQ(received.status, Status::done);
+  EXPECT_EQ(as_text({buffer, received.bytes}), "hello");
+
+  shutdown_write(pair.server.fd());
+  ASSERT_TRUE(wait_for(pair.client.fd(), Interest::readable));
+  EXPECT_EQ(read_some(pair.client.fd(), buffer).status, Status::end_of_stream);
+}
+
+TEST(Socket, GathersAndScatters) {
+  const Pair pair = connect_pair();
+  const std::vector<Bytes> parts = {as_bytes("ab"), {}, as_bytes("cde")};
+  EXPECT_EQ(write_vector(pair.client.fd(), parts).bytes, 5u);
+  ASSERT_TRUE(wait_for(pair.server.fd(), Interest::readable));
+  std::uint8_t first[1];
+  std::uint8_t second[10];
+  std::vector<MutableBytes> into = {first, second};
+  EXPECT_EQ(read_vector(pair.server.fd(), into).bytes, 5u);
+  EXPECT_EQ(first[0], 'a');
+  EXPECT_EQ(as_text({second, 4}), "bcde");
+  EXPECT_EQ(read_vector(pair.server.fd(), into).status, Status::would_block);
+}
+
+TEST(Socket, UsesTheFirst64WriteAnd4ReadElements) {
+  const Pair pair = connect_pair();
+  const std::vector<Bytes> parts(100, as_bytes("x"));
+  EXPECT_EQ(write_vector(pair.client.fd(), parts).bytes, kMaxWriteVector);
+  ASSERT_TRUE(wait_for(pair.server.fd(), Interest::readable));
+  std::uint8_t bytes[6];
+  std::vector<MutableBytes> into;
+  for (auto& byte : bytes) {
+    into.emplace_back(&byte, 1);
+  }
+  EXPECT_EQ(read_vector(pair.server.fd(), into).bytes, kMaxReadVector);
+}
+
+TEST(Socket, NothingToMoveIsDoneAndNotTheEnd) {
+  const Pair pair = connect_pair();
+  EXPECT_EQ(read_some(pair.client.fd(), {}).status, Status::done);
+  EXPECT_EQ(read_vector(pair.client.fd(), {}).status, Status::done);
+  EXPECT_EQ(write_some(pair.client.fd(), {}).status, Status::done);
+  EXPECT_EQ(write_vector(pair.client.fd(), {}).status, Status::done);
+}
+
+TEST(Socket, WriteWouldBlockWhenThePeerDoesNotReadAndFailsWithoutSignalWhenItIsGone) {
+  Pair pair = connect_pair({.send_buffer = 4096, .receive_buffer = 4096});
+  const std::string block(65536, 'x');
+  IoResult written;
+  do {
+    written = write_some(pair.client.fd(), as_bytes(block));
+  } while (written.status == Status::done);
+  EXPECT_EQ(written.status, Status::would_block);
+
+  pair.server.close();  // unread bytes: the peer answers with a reset
+  ASSERT_TRUE(wait_for(pair.client.fd(), Interest::readable));
+  do {
+    written = write_some(pair.client.fd(), as_bytes(block));
+  } while (written.status != Status::failed);
+  EXPECT_EQ(make_error(written.os_errno, "").code(), Errc::connection_failed);
+}
+
+TEST(Socket, AppliesItsOptions) {
+  const SocketOptions options{.send_buffer = 20000,
+                              .receive_buffer = 30000,
+                              .tos = 0x10,
+                              .keepalive = 1,
+                              .keepalive_count = 3,
+                              .keepalive_idle = 40,
+                              .keepalive_interval = 5};
+  const Pair pair = connect_pair(options);
+  ASSERT_TRUE(tune_tcp(pair.server.fd(), options));
+  for (const Fd* fd : {&pair.client, &pair.server}) {
+    EXPECT_EQ(option_of(*fd, IPPROTO_TCP, TCP_NODELAY), 1);
+    EXPECT_EQ(option_of(*fd, SOL_SOCKET, SO_SNDBUF), 40000);  // Linux doubles it for its bookkeeping
+    EXPECT_EQ(option_of(*fd, SOL_SOCKET, SO_RCVBUF), 60000);
+    EXPECT_EQ(option_of(*fd, IPPROTO_IP, IP_TOS), 0x10);
+    EXPECT_EQ(option_of(*fd, SOL_SOCKET, SO_KEEPALIVE), 1);
+    EXPECT_EQ(option_of(*fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
+    EXPECT_EQ(option_of(*fd, IPPROTO_TCP, TCP_KEEPIDLE), 40);
+    EXPECT_EQ(option_of(*fd, IPPROTO_TCP, TCP_KEEPINTVL), 5);
+  }
+  EXPECT_EQ(option_of(connect_pair().client, SOL_SOCKET, SO_KEEPALIVE), 0);
+}
+
+TEST(Socket, KnowsBothEnds) {
+  const Pair pair = connect_pair();
+  EXPECT_EQ(*local_address(pair.client.fd()), *peer_address(pair.server.fd()));
+  EXPECT_EQ(*peer_address(pair.client.fd()), *local_address(pair.listener.fd()));
+  EXPECT_EQ(peer_address(pair.listener.fd()).error().code(), Errc::connection_failed);
+}
+
+TEST(Socket, ConnectsFromTheChosenSource) {
+  const Fd listener = std::move(open_tcp_listener(loopback(0), {})).value();
+  const auto to = local_address(listener.fd()).value();
+  const auto source = *SocketAddress::parse_numeric("127.0.0.2", 0);
+  const Connecting connecting = std::move(open_tcp_connection(to, &source, {})).value();
+  ASSERT_TRUE(wait_for(listener.fd(), Interest::readable));
+  const Fd server = std::move(accept_connection(listener.fd())).value();
+  EXPECT_EQ(peer_address(server.fd())->host_text(), "127.0.0.2");
+
+  const auto foreign = *SocketAddress::parse_numeric("192.0.2.1", 0);
+  EXPECT_EQ(open_tcp_connection(to, &foreign, {}).error().code(), Errc::address_unavailable);
+}
+
+TEST(Socket, SecondListenerIsAddressInUse) {
+  const Fd listener = std::move(open_tcp_listener(loopback(0), {})).value();
+  EXPECT_EQ(open_tcp_listener(*local_address(listener.fd()), {}).error().code(), Errc::address_in_use);
+  EXPECT_EQ(open_tcp_listener(*SocketAddress::parse_numeric("192.0.2.1", 0), {}).error().code(),
+            Errc::address_unavailable);
+}
+
+TEST(Socket, ConnectWhereNobodyListensFails) {
+  std::uint16_t port = 0;
+  {
+    const Fd listener = std::move(open_tcp_listener(loopback(0), {})).value();
+    port = local_address(listener.fd())->port();
+  }
+  const auto connecting = open_tcp_connection(loopback(port), nullptr, {});
+  if (connecting) {  // in progress, and refused later
+    ASSERT_TRUE(wait_for(connecting->fd.fd(), Interest::writable));
+    EXPECT_EQ(finish_connect(connecting->fd.fd()).error().code(), Errc::connection_failed);
+  } else {
+    EXPECT_EQ(connecting.error().code(), Errc::connection_failed);
+  }
+}
+
+TEST(Socket, ConnectionToItselfIsAFailure) {
+  std::uint16_t port = 0;
+  {
+    const Fd listener = std::move(open_tcp_listener(loopback(0), {})).value();
+    port = local_address(listener.fd())->port();
+  }
+  const SocketAddress self = loopback(port);
+  const Connecting connecting = std::move(open_tcp_connection(self, &self, {})).value();
+  ASSERT_TRUE(wait_for(connecting.fd.fd(), Interest::writable));
+  EXPECT_EQ(finish_connect(connecting.fd.fd()).error().code(), Errc::connection_failed);
+}
+
+TEST(Socket, FinishBeforeTheConnectIsOverWouldBlock) {
+  const Fd unconnected(::socket(AF_INET, SOCK_STREAM, 0));
+  EXPECT_EQ(finish_connect(unconnected.fd()).error().code(), Errc::would_block);
+}
+
+TEST(Socket, AcceptTellsEmptyFromExhausted) {
+  const Fd listener = std::move(open_tcp_listener(loopback(0), {})).value();
+  EXPECT_EQ(accept_connection(listener.fd()).error().code(), Errc::would_block);
+
+  const auto to = local_address(listener.fd()).value();
+  const Connecting connecting = std::move(open_tcp_connection(to, nullptr, {})).value();
+  ASSERT_TRUE(wait_for(listener.fd(), Interest::readable));
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  const auto exhausted = accept_connection(listener.fd());
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(exhausted.error().code(), Errc::resource_exhausted);
+  EXPECT_TRUE(accept_connection(listener.fd()));  // the connection waited
+}
+
+TEST(Socket, UnixConnectionsNeedAListenerWithRoom) {
+  const auto name = SocketAddress::from_abstract("weft-socket-test-" + std::to_string(::getpid())).value();
+  EXPECT_EQ(open_unix_connection(name, {}).error().code(), Errc::connection_failed);
+  EXPECT_EQ(open_unix_connection(*SocketAddress::from_path("/no/such/path"), {}).error().code(),
+            Errc::connection_failed);
+
+  const Fd listener = std::move(open_unix_listener(name, {.backlog = 0})).value();
+  std::vector<Connecting> waiting;
+  for (;;) {
+    auto connecting = open_unix_connection(name, {});
+    if (!connecting) {
+      EXPECT_EQ(connecting.error().code(), Errc::would_block);
+      break;
+    }
+    EXPECT_TRUE(connecting->connected);
+    EXPECT_TRUE(finish_connect(connecting->fd.fd()));
+    waiting.push_back(std::move(connecting).value());
+  }
+  EXPECT_FALSE(waiting.empty());
+  EXPECT_TRUE(accept_connection(listener.fd()));
+}
+
+TEST(Socket, Ipv6ListenerTakesIpv4OnlyWhenAsked) {
+  for (const bool ipv6 : {false, true}) {
+    const auto listener = open_tcp_listener(SocketAddress::any(true, 0), {.ipv6 = ipv6});
+    if (!listener) {
+      GTEST_SKIP() << "no IPv6 here";
+    }
+    EXPECT_EQ(option_of(*listener, IPPROTO_IPV6, IPV6_V6ONLY), ipv6 ? 0 : 1);
+  }
+}
+
+}  // namespace
+}  // namespace weft::sys

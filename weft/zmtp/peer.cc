@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: MIT
+#include "weft/zmtp/peer.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "weft/base/assert.h"
+#include "weft/zmtp/greeting.h"
+#include "weft/zmtp/null.h"
+
+namespace weft::zmtp {
+namespace {
+
+constexpr Duration kDecisecond = std::chrono::milliseconds(100);
+constexpr std::uint64_t kSubscribeNameSize = 1 + std::string_view("SUBSCRIBE").size();
+
+std::vector<std::uint8_t> encode_metadata(const PeerConfig& config) {
+  std::vector<std::uint8_t> out;
+  append_property(out, "Socket-Type", as_bytes(socket_type_name(config.socket_type)));
+  if (sends_identity(config.socket_type)) {
+    append_property(out, "Identity", as_bytes(config.identity));
+  }
+  for (const auto& [name, value] : config.metadata) {
+    append_property(out, name, as_bytes(value));
+  }
+  return out;
+}
+
+const char* describe_mismatch(std::string_view theirs) {
+  if (theirs == "NULL") {
+    return "peer's security mechanism is NULL, not ours";
+  }
+  if (theirs == "PLAIN") {
+    return "peer's security mechanism is PLAIN, not ours";
+  }
+  if (theirs == "CURVE") {
+    return "peer's security mechanism is CURVE, not ours";
+  }
+  return "peer's security mechanism is not ours";
+}
+
+}  // namespace
+
+Peer::Peer(PeerConfig config) : Peer(std::move(config), std::make_unique<NullMechanism>()) {}
+
+Peer::Peer(PeerConfig config, std::unique_ptr<Mechanism> mechanism)
+    : config_(std::move(config)), mechanism_(std::move(mechanism)), our_metadata_(encode_metadata(config_)) {
+  WEFT_ASSERT(mechanism_ != nullptr && config_.identity.size() <= kIdentityMax);
+  const Limits& limits = config_.limits;
+  command_body_max_ =
+      std::max<std::uint64_t>(limits.command_bytes_max, kSubscribeNameSize + limits.subscription_bytes_max);
+}
+
+void Peer::start(Instant now) {
+  fault_.reset();
+  refusal_.clear();
+  handshake_bytes_ = 0;
+  minor_version_ = 0;
+  peer_type_ = SocketType::pair;
+  peer_identity_.clear();
+  peer_metadata_.clear();
+  started_ = last_ping_ = ping_window_ = now;
+  unanswered_ = kNever;
+  peer_ttl_ = Duration::zero();
+  pings_received_ = 0;
+
+  Greeting greeting;
+  greeting.set_mechanism(mechanism_->name());
+  greeting.as_server = config_.as_server && mechanism_->name() != "NULL";  // RFC 23: NULL has no roles, the byte is 0
+  output_.resize(kGreetingSize);
+  output_sent_ = 0;
+  write_greeting(output_.data(), greeting);
+  phase_ = Phase::greeting;
+}
+
+void Peer::fail(Errc code, const char* text) noexcept {
+  if (!fault_) {
+    fault_ = Fault{code, text};
+  }
+}
+
+void Peer::consume_output(std::size_t size) noexcept {
+  WEFT_ASSERT(size <= output_.size() - output_sent_);
+  output_sent_ += size;
+  if (output_sent_ == output_.size()) {
+    output_.clear();
+    output_sent_ = 0;
+  }
+}
+
+std::size_t Peer::handle_input(Bytes input, Instant now) {
+  WEFT_ASSERT(phase_ != Phase::idle);
+  std::size_t taken = 0;
+  while (!fault_ && phase_ != Phase::traffic) {
+    const Bytes rest = input.subspan(taken);
+    const std::size_t step = phase_ == Phase::greeting ? handle_greeting(rest) : handle_handshake_frame(rest, now);
+    if (step == 0) {
+      break;
+    }
+    taken += step;
+  }
+  return taken;
+}
+
+std::size_t Peer::handle_greeting(Bytes input) {
+  const GreetingResult result = parse_greeting(input);
+  if (result.status == ParseStatus::malformed) {
+    fail(Errc::protocol_error, result.problem);
+  }
+  if (result.status != ParseStatus::complete) {
+    return 0;
+  }
+  Greeting wanted;
+  wanted.set_mechanism(mechanism_->name());
+  if (result.greeting.mechanism_field != wanted.mechanism_field) {
+    fail(Errc::protocol_error, describe_mismatch(result.greeting.mechanism()));
+    return kGreetingSize;
+  }
+  minor_version_ = result.greeting.major == 3 && result.greeting.minor == 0 ? 0 : 1;
+  phase_ = Phase::handshake;
+  mechanism_->start(our_metadata_);
+  poll_mechanism();
+  return kGreetingSize;
+}
+
+// Takes one whole frame or nothing. Whatever the header alone can condemn is condemned before the body is waited for.
+std::size_t Peer::handle_handshake_frame(Bytes input, Instant now) {
+  FrameHeader header;
+  const ParseStatus status = parse_frame_header(input, header);
+  if (status == ParseStatus::malformed) {
+    fail(Errc::protocol_error, "malformed frame header in the handshake");
+  }
+  if (status != ParseStatus::complete) {
+    return 0;
+  }
+  if ((header.flags & kCommand) == 0) {
+    fail(Errc::protocol_error, "peer sent a message before the handshake was over");
+    return 0;
+  }
+  if (header.body_size > config_.limits.handshake_bytes_max - handshake_bytes_) {
+    fail(Errc::message_too_large, "handshake exceeds its limit");
+    return 0;
+  }
+  if (header.body_size > input.size() - header.header_size) {
+    return 0;
+  }
+  handshake_bytes_ += static_cast<std::uint32_t>(header.body_size);
+  handle_handshake_command(input.subspan(header.header_size, header.body_size), now);
+  return header.header_size + header.body_size;
+}
+
+void Peer::handle_handshake_command(Bytes body, Instant now) {
+  Command command;
+  if (parse_command(body, command) != ParseStatus::complete) {
+    return fail(Errc::protocol_error, "malformed handshake command");
+  }
+  if (command.name == "ERROR") {
+    std::string_view reason;
+    if (parse_error(command.data, reason) != ParseStatus::complete) {
+      return fail(Errc::protocol_error, "malformed ERROR command");
+    }
+    refusal_ = reason;
+    return fail(Errc::handshake_refused, "peer answered the handshake with ERROR");
+  }
+  const Mechanism::Step step = mechanism_->handle_command(command);
+  if (step.kind == Mechanism::Step::Kind::failed) {
+    return fail(step.fault.code, step.fault.text);
+  }
+  const bool done = step.kind == Mechanism::Step::Kind::ready;
+  if (done && !accept_metadata(step.metadata)) {
+    return;
+  }
+  poll_mechanism();
+  if (done) {
+    phase_ = Phase::traffic;
+    started_ = last_ping_ = ping_window_ = now;
+  }
+}
+
+void Peer::poll_mechanism() {
+  std::vector<std::uint8_t> body;
+  while (mechanism_->poll_command(body)) {
+    append_command_frame(output_, body);
+    body.clear();
+  }
+}
+
+bool Peer::accept_metadata(Bytes metadata) {
+  bool has_type = false;
+  bool has_identity = false;
+  std::string_view type;
+  while (!metadata.empty()) {
+    Property property;
+    if (take_property(metadata, property) != ParseStatus::complete) {
+      return fail(Errc::protocol_error, "malformed metadata"), false;
+    }
+    if (peer_metadata_.size() >= config_.limits.metadata_properties_max) {
+      return fail(Errc::message_too_large, "more metadata properties than the limit"), false;
+    }
+    if (same_name(property.name, "Socket-Type")) {
+      if (std::exchange(has_type, true)) {
+        return fail(Errc::protocol_error, "peer sent Socket-Type twice"), false;
+      }
+      type = as_text(property.value);
+    } else if (same_name(property.name, "Identity")) {
+      if (std::exchange(has_identity, true)) {
+        return fail(Errc::protocol_error, "peer sent Identity twice"), false;
+      }
+      if (property.value.size() > kIdentityMax) {
+        return fail(Errc::protocol_error, "peer's identity is longer than 255 bytes"), false;
+      }
+      peer_identity_ = as_text(property.value);
+    }
+    peer_metadata_.emplace_back(property.name, as_text(property.value));
+  }
+  if (!has_type) {
+    return fail(Errc::protocol_error, "peer sent no Socket-Type"), false;
+  }
+  return accept_socket_type(type);
+}
+
+bool Peer::accept_socket_type(std::string_view value) {
+  const std::optional<SocketType> type = parse_socket_type(value);
+  if (type && compatible(config_.socket_type, *type)) {
+    peer_type_ = *type;
+    return true;
+  }
+  append_error_frame(output_, "Socket-Type cannot talk to this socket");
+  fail(Errc::incompatible_peer, type ? "peer's socket type cannot talk to ours" : "peer's socket type is unknown");
+  return false;
+}
+
+Event Peer::handle_command(Bytes body, Instant now) noexcept {
+  WEFT_ASSERT(phase_ == Phase::traffic);
+  Command command;
+  if (fault_) {
+    return {};
+  }
+  if (parse_command(body, command) != ParseStatus::complete) {
+    return fail(Errc::protocol_error, "malformed command"), Event{};
+  }
+  if (command.name == "SUBSCRIBE") {
+    return subscription(Event::Kind::subscribe, command.data);
+  }
+  if (command.name == "CANCEL") {
+    return subscription(Event::Kind::cancel, command.data);
+  }
+  if (body.size() > config_.limits.command_bytes_max) {
+    return fail(Errc::message_too_large, "command exceeds its limit"), Event{};
+  }
+  if (command.name == "PING") {
+    return ping(command.data, now);
+  }
+  Event event;
+  if (command.name == "PONG") {
+    if (parse_pong(command.data, event.topic_or_context) != ParseStatus::complete) {
+      return fail(Errc::protocol_error, "malformed PONG command"), Event{};
+    }
+    event.kind = Event::Kind::pong;
+  } else if (command.name == "ERROR") {
+    std::string_view reason;
+    if (parse_error(command.data, reason) != ParseStatus::complete) {
+      return fail(Errc::protocol_error, "malformed ERROR command"), Event{};
+    }
+    event.kind = Event::Kind::error;
+    event.topic_or_context = as_bytes(reason);
+  } else if (command.name == "READY") {
+    fail(Errc::protocol_error, "peer sent READY twice");
+  }
+  return event;
+}
+
+Event Peer::parse_legacy_subscription(Bytes message_body) noexcept {
+  if (fault_ || message_body.empty() || message_body[0] > 1) {
+    return {};
+  }
+  return subscription(message_body[0] == 1 ? Event::Kind::subscribe : Event::Kind::cancel, message_body.subspan(1));
+}
+
+Event Peer::subscription(Event::Kind kind, Bytes topic) noexcept {
+  if (topic.size() > config_.limits.subscription_bytes_max) {
+    return fail(Errc::message_too_large, "subscription exceeds its limit"), Event{};
+  }
+  return {kind, 0, topic};
+}
+
+Event Peer::ping(Bytes data, Instant now) noexcept {
+  Ping ping;
+  if (parse_ping(data, ping) != ParseStatus::complete) {
+    return fail(Errc::protocol_error, "malformed PING command"), Event{};
+  }
+  if (now - ping_window_ >= std::chrono::seconds(1)) {
+    ping_window_ = now;
+    pings_received_ = 0;
+  }
+  if (++pings_received_ > config_.limits.pings_per_second_max) {
+    return fail(Errc::protocol_error, "more PING commands than the limit"), Event{};
+  }
+  peer_ttl_ = ping.ttl_deciseconds * kDecisecond;
+  return {Event::Kind::ping, ping.ttl_deciseconds, ping.context};
+}
+
+// When silence since `last_input` ends the connection. Input at the very instant of a PING counts as its answer: clocks
+// are read once per turn, and a wrong "alive" costs one interval where a wrong "dead" costs the connection.
+Instant Peer::expiry(Instant last_input) const noexcept {
+  if (phase_ != Phase::traffic) {
+    const Duration wait = config_.handshake_timeout;
+    return wait > Duration::zero() ? deadline_after(started_, wait) : kNever;
+  }
+  Instant at = kNever;
+  if (peer_ttl_ > Duration::zero()) {
+    at = deadline_after(std::max(last_input, started_), peer_ttl_);
+  }
+  if (unanswered_ != kNever && last_input < unanswered_) {
+    const bool given = config_.heartbeat_timeout > Duration::zero();
+    at = std::min(at, deadline_after(unanswered_, given ? config_.heartbeat_timeout : config_.heartbeat_interval));
+  }
+  return at;
+}
+
+Instant Peer::ping_due() const noexcept {
+  const bool pinging = phase_ == Phase::traffic && config_.heartbeat_interval > Duration::zero();
+  return pinging ? deadline_after(last_ping_, config_.heartbeat_interval) : kNever;
+}
+
+Instant Peer::next_deadline(Instant last_input) const noexcept {
+  if (fault_ || phase_ == Phase::idle) {
+    return kNever;
+  }
+  return std::min(expiry(last_input), ping_due());
+}
+
+TimeAction Peer::handle_time(Instant now, Instant last_input) noexcept {
+  if (fault_ || phase_ == Phase::idle) {
+    return TimeAction::none;
+  }
+  if (now >= expiry(last_input)) {
+    fail(Errc::timed_out, phase_ == Phase::traffic ? "peer is silent" : "handshake took too long");
+    return TimeAction::expired;
+  }
+  if (now < ping_due()) {
+    return TimeAction::none;
+  }
+  if (unanswered_ == kNever || last_input >= unanswered_) {
+    unanswered_ = now;
+  }
+  last_ping_ = now;
+  return TimeAction::send_ping;
+}
+
+std::uint16_t Peer::ping_ttl_deciseconds() const noexcept {
+  if (config_.heartbeat_ttl <= Duration::zero()) {
+    return 0;
+  }
+  const Duration ttl = std::min<Duration>(config_.heartbeat_ttl, UINT16_MAX * kDecisecond);
+  return static_cast<std::uint16_t>((ttl + kDecisecond - Duration(1)) / kDecisecond);
+}
+
+}  // namespace weft::zmtp

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/base/assert.h"
+#include "weft/zmtp/frame.h"
+#include "weft/zmtp/test_support.h"
+
+// The first bytes choose our socket type, the limits, whether a valid handshake goes first, and the cuts; the rest is
+// what the peer sends. Checked besides the sanitizers: nothing takes more than it was shown, events point into their
+// body, and the outcome is the same whole and in pieces.
+namespace {
+
+using namespace weft::zmtp;
+using test::Buffer;
+using test::operator+;
+
+PeerConfig make_config(std::uint8_t type, std::uint8_t options) {
+  PeerConfig config = test::config_of(static_cast<SocketType>(type % kSocketTypeCount));
+  config.identity = "fuzz";
+  if ((options & 1) != 0) {
+    config.limits = {64, 3, 24, 16, 2, 300};
+  }
+  return config;
+}
+
+const char* partner(SocketType type) {
+  for (int i = 0; i < kSocketTypeCount; ++i) {
+    if (compatible(type, static_cast<SocketType>(i))) {
+      return socket_type_name(static_cast<SocketType>(i)).data();
+    }
+  }
+  return "PAIR";
+}
+
+void check_header_round_trip(weft::Bytes input) {
+  FrameHeader header;
+  if (parse_frame_header(input, header) != ParseStatus::complete) {
+    return;
+  }
+  WEFT_ASSERT(header.header_size <= input.size() && header.body_size <= kFrameBodySizeMax);
+  std::uint8_t again[kFrameHeaderSizeMax];
+  FrameHeader second;
+  const std::size_t size = write_frame_header(again, header.flags & (kMore | kCommand), header.body_size);
+  WEFT_ASSERT(size == frame_header_size(header.body_size) && size <= header.header_size);
+  WEFT_ASSERT(parse_frame_header({again, size}, second) == ParseStatus::complete);
+  WEFT_ASSERT(second.body_size == header.body_size && ((second.flags ^ header.flags) & (kMore | kCommand)) == 0);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size < 4) {
+    return 0;
+  }
+  const PeerConfig config = make_config(data[0], data[1]);
+  std::uint32_t random = data[2] * 256U + data[3];
+  const weft::Bytes rest(data + 4, size - 4);
+  check_header_round_trip(rest);
+
+  Buffer stream;
+  if ((data[1] & 2) != 0) {
+    stream = test::greeting_bytes(3, (data[1] & 4) != 0 ? 0 : 1);
+  }
+  if ((data[1] & 8) != 0) {
+    stream = stream + test::ready_frame(partner(config.socket_type));
+  }
+  stream.insert(stream.end(), rest.begin(), rest.end());
+
+  Peer peer = test::started(config);
+  const test::Outcome whole = test::run_whole(peer, stream);
+  peer.start(test::kStart);
+  const test::Outcome pieces = test::run(peer, stream, [&random] {
+    random = random * 1664525U + 1013904223U;
+    return std::size_t{1} + (random >> 24) % 40;
+  });
+  WEFT_ASSERT(whole == pieces);
+  WEFT_ASSERT(peer.next_deadline(test::kStart) > test::kStart);
+  return 0;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace weft::zmtp {
+
+// The numbers are those of the C API and never change.
+enum class SocketType : std::uint8_t {
+  pair = 0,
+  pub = 1,
+  sub = 2,
+  req = 3,
+  rep = 4,
+  dealer = 5,
+  router = 6,
+  pull = 7,
+  push = 8,
+  xpub = 9,
+  xsub = 10,
+  stream = 11,
+  server = 12,
+  client = 13,
+  radio = 14,
+  dish = 15,
+  gather = 16,
+  scatter = 17,
+  dgram = 18,
+  peer = 19,
+  channel = 20,
+};
+inline constexpr int kSocketTypeCount = 21;
+
+// The value of the Socket-Type property: "PAIR", "PUB", ... Upper case, compared exactly.
+[[nodiscard]] std::string_view socket_type_name(SocketType type) noexcept;
+[[nodiscard]] std::optional<SocketType> parse_socket_type(std::string_view name) noexcept;
+
+// Whether a connection between the two types makes sense (RFC 28 to 31 and the RFCs of the later types). Symmetric.
+// STREAM and DGRAM do not speak ZMTP and have no partner.
+[[nodiscard]] bool compatible(SocketType ours, SocketType theirs) noexcept;
+
+// Whether READY carries the Identity property, even when it is empty: REQ, DEALER and ROUTER.
+[[nodiscard]] bool sends_identity(SocketType type) noexcept;
+
+}  // namespace weft::zmtp
