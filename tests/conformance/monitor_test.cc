@@ -23,8 +23,7 @@ class Monitoring : public Conformance {
 };
 WEFT_EVERY_TRANSPORT(Monitoring);
 
-// Off: it fails over ipc in a ThreadSanitizer build, for a reason not known yet.
-TEST_P(Monitoring, DISABLED_TellsOfTheEndpointFromBindToUnbind) {
+TEST_P(Monitoring, TellsOfTheEndpointFromBindToUnbind) {
   Socket socket = make(SocketType::rep);
   ASSERT_TRUE(socket.watch_events());
   const std::string endpoint = bind(socket);

@@ -57,6 +57,31 @@ TEST_P(Wire, WhatComesTogetherWithTheEndOfTheStreamArrives) {
   }
 }
 
+TEST_P(Wire, TheNextConnectionGetsNoPartsOfAMessageThatTheLastOneGotTheBeginningOf) {
+  auto listener = net::Listener::open(*net::parse_endpoint(new_endpoint(), true), {});
+  ASSERT_TRUE(listener) << listener.error().message();
+  Socket push = make(SocketType::push);
+  ASSERT_TRUE(push.set(option::send_buffer, 16'384));
+  ASSERT_TRUE(push.set(option::linger, 0ms));
+  connect(push, (*listener)->bound_endpoint());
+  constexpr int kParts = 100;
+  const std::string small(100, '.');
+  const std::string large(50'000, '.');  // a message is more than the kernel's buffers hold
+  for (const std::size_t taken : {1u, 10u, 50'000u, 60'000u, 1'000'000u}) {
+    for (int message = 0; message < 3; ++message) {
+      for (int part = 0; part < kParts; ++part) {
+        ASSERT_TRUE(push.send(std::to_string(part) + (part % 2 == 0 ? small : large),
+                              part + 1 < kParts ? More::yes : More::no));
+      }
+    }
+    WirePeer peer = WirePeer::accept(**listener, SocketType::pull);
+    const WirePeer::Frame first = peer.read_frame();
+    EXPECT_EQ(first.body, "0" + small) << "before " << taken << " bytes were taken";
+    EXPECT_EQ(first.flags, kMore);
+    peer.read_bytes(taken);
+  }
+}
+
 TEST_P(Wire, CommandsMayStandBetweenThePartsOfAMessage) {
   Socket pull = make(SocketType::pull);
   WirePeer peer = WirePeer::dial(bind(pull), SocketType::push);

@@ -39,6 +39,9 @@ bool is_stale(const std::string& path, const sys::SocketAddress& address) {
   if (!file || !file->is_socket) {
     return false;  // connecting to a plain file is refused as well
   }
+  if (sys::is_unix_stream_bound(address)) {
+    return false;
+  }
   const auto probe = sys::open_unix_connection(address, {});
   return !probe && probe.error().os_errno() == ECONNREFUSED;
 }

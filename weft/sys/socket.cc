@@ -158,6 +158,16 @@ Result<Connecting> open_tcp_connection(const SocketAddress& to, const SocketAddr
   return make_error(result.os_errno, "connect");
 }
 
+bool is_unix_stream_bound(const SocketAddress& at) noexcept {
+  // The kernel looks the path up before it compares the types: EPROTOTYPE (connect(2)) tells that somebody is there.
+  const auto other_type = checked_call("socket", [&] { return ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0); });
+  if (!other_type) {
+    return false;
+  }
+  const Fd probe(*other_type);
+  return ::connect(probe.fd(), raw(at), raw_size(at)) != 0 && errno == EPROTOTYPE;
+}
+
 Result<Connecting> open_unix_connection(const SocketAddress& to, const SocketOptions& options) noexcept {
   Fd fd = WEFT_TRY(open_stream(domain_of(to), options));
   const auto result = call([&] { return ::connect(fd.fd(), raw(to), raw_size(to)); });

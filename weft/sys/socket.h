@@ -58,6 +58,8 @@ struct Connecting {
 [[nodiscard]] Result<Connecting> open_tcp_connection(const SocketAddress& to, const SocketAddress* source,
                                                      const SocketOptions& options) noexcept;
 // would_block: the listener's backlog is full; try again later.
+// Whether a stream socket is bound to the path; nobody is connected to for that, and no listener notices.
+[[nodiscard]] bool is_unix_stream_bound(const SocketAddress& at) noexcept;
 [[nodiscard]] Result<Connecting> open_unix_connection(const SocketAddress& to, const SocketOptions& options) noexcept;
 
 // would_block: nobody waits. resource_exhausted: out of descriptors or memory, the connection still waits; pause
