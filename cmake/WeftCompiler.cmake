@@ -2,7 +2,7 @@
 # Warnings, sanitizers and ccache, for the whole tree.
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 add_compile_options(-Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion)
-add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)  # an assertion names weft/x.cc, not a machine's path
+add_compile_options(-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=)  # an assertion names weft/x.cc, not a machine's path
 if(WEFT_WERROR)
   add_compile_options(-Werror)
 endif()

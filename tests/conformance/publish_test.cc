@@ -317,7 +317,7 @@ TEST_P(XPublish, LongAndBinaryTopicsAreTopicsToo) {
   Socket xpub = make(SocketType::xpub);
   Socket xsub = make(SocketType::xsub);
   connect(xsub, bind(xpub));
-  const std::string topic = std::string("\0\1\xff", 3) + std::string(1000, 'l');
+  const std::string topic = std::string("\0\1\xff", 3).append(1000, 'l');
   send(xsub, note(true, topic));
   EXPECT_EQ(recv_text(xpub), note(true, topic));
   send(xpub, topic + "x");
