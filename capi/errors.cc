@@ -57,8 +57,8 @@ static_assert(rows_in_order(), "a new Errc needs a row here");
 }  // namespace
 
 int errno_of(const Error& error) noexcept {
-  if (error.os_errno() != 0 && (error == Errc::system || error == Errc::resource_exhausted)) {
-    return error.os_errno();
+  if (error.os_errno() != 0) {
+    return error.os_errno();  // what the system said is what libzmq passes on
   }
   return kErrors[static_cast<std::size_t>(error.code())].number;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "weft/net/ipc.h"
 
+#include <cerrno>
+
 namespace weft::net {
 namespace {
 
@@ -20,7 +22,7 @@ Result<void> parse(std::string_view address, bool for_bind, Endpoint& into) {
     return Error(Errc::malformed_endpoint, "an ipc path is missing");
   }
   if (address.size() > kMaxIpcPath) {
-    return Error(Errc::malformed_endpoint, "an ipc path has at most 107 bytes");
+    return Error(Errc::malformed_endpoint, "an ipc path has at most 107 bytes", ENAMETOOLONG);
   }
   if (address.find('\0') != std::string_view::npos) {
     return Error(Errc::malformed_endpoint, "an ipc path has no NUL byte");
