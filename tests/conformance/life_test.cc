@@ -309,6 +309,37 @@ TEST_P(Life, ClosingTheContextWaitsUntilWhatWasSentIsDelivered) {
   elsewhere.join();
 }
 
+// libzmq loses the end over ipc (libzmq#4660).
+TEST_P(Life, ASenderThatEndsWhileItsReceiverIsFullLosesNothing) {
+  if (!GetParam().streams) {
+    GTEST_SKIP() << "the two contexts need connections";
+  }
+  constexpr int kMessages = 5000;
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::receive_high_water_mark, 10));
+  const std::string endpoint = bind(pull);
+  for (int round = 0; round < 50 && !HasFailure(); ++round) {
+    std::atomic<int> sent{0};
+    std::thread sender([&] {
+      Context context;
+      Socket push = make_in(context, SocketType::push);
+      EXPECT_TRUE(push.set(option::linger, Duration(-1)));
+      connect(push, endpoint);
+      for (int i = 0; i < kMessages; ++i) {
+        send(push, std::to_string(i) + std::string(60, '.'));
+        sent.fetch_add(1, std::memory_order_relaxed);
+      }
+    });
+    while (sent.load(std::memory_order_relaxed) < 1000) {  // nobody receives yet
+      std::this_thread::yield();
+    }
+    for (int i = 0; i < kMessages && !HasFailure(); ++i) {
+      EXPECT_EQ(recv_text(pull).substr(0, 5), (std::to_string(i) + std::string(60, '.')).substr(0, 5));
+    }
+    sender.join();
+  }
+}
+
 TEST_P(Life, WhatWasSentBeforeAnybodyListensLingers) {
   const std::string endpoint = free_endpoint();
   Socket push = make(SocketType::push);
@@ -320,6 +351,25 @@ TEST_P(Life, WhatWasSentBeforeAnybodyListensLingers) {
   ASSERT_TRUE(pull.bind(endpoint));
   EXPECT_EQ(recv_text(pull), "1");
   EXPECT_EQ(recv(pull), (Texts{"2", "3"}));
+}
+
+TEST_P(Life, WithoutReconnectingALostConnectionDoesNotKeepTheContextOpen) {
+  if (!GetParam().streams) {
+    GTEST_SKIP() << "inproc does not reconnect";
+  }
+  const std::string endpoint = free_endpoint();
+  for (const bool close_at_once : {true, false}) {
+    Context context;
+    Socket push = make_in(context, SocketType::push);
+    ASSERT_TRUE(push.set(option::linger, Duration(-1)));
+    ASSERT_TRUE(push.set(option::reconnect_interval, Duration(-1)));
+    ASSERT_TRUE(push.watch_events());
+    connect(push, endpoint);
+    send(push, "for nobody");
+    if (!close_at_once) {
+      wait_for_event(push, EventKind::connect_failed);
+    }
+  }  // closing the context waits for what lingers
 }
 
 TEST_P(Life, WithoutLingerClosingDropsWhatNobodyTook) {

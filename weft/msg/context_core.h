@@ -39,6 +39,7 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   [[nodiscard]] IoService& io() noexcept { return *io_; }
   [[nodiscard]] sync::WaitMode wait_mode() const noexcept { return options_.wait_mode; }
 
+  // Counts one more: called while a session or an open socket is there already.
   void session_started() noexcept;
   void session_ended() noexcept;
   void forget(SocketCore& core) noexcept;

@@ -190,6 +190,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   bool holds_read_ = true;   // read_baton_ is this thread's, as there is no connection
   bool holds_write_ = true;  // the same for write_baton_
   bool closing_ = false;
+  bool gave_up_ = false;  // reconnecting is switched off and the connection is lost
   Instant close_deadline_ = kNever;
   rt::TimerId retry_timer_;
   rt::TimerId peer_timer_;

@@ -118,8 +118,12 @@ void Session::retry_later() {
     finish();
     return;
   }
-  if (core_.options_copy().reconnect_interval < Duration::zero()) {
-    return;  // reconnecting is switched off
+  gave_up_ = core_.options_copy().reconnect_interval < Duration::zero();
+  if (gave_up_) {
+    if (closing_) {
+      finish();  // what is queued has nowhere to go any more
+    }
+    return;
   }
   const Duration delay = connector_->backoff.next();
   core_.monitor().emit({EventKind::connect_retried, endpoint_, Error(), delay});
@@ -465,7 +469,7 @@ void Session::close(Instant deadline) {
     case Phase::idle:
     case Phase::dialling:
     case Phase::handshake:
-      if (nothing_queued || !connecting()) {
+      if (nothing_queued || gave_up_ || !connecting()) {
         finish();
       }
       return;

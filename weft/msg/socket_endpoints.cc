@@ -104,12 +104,14 @@ Result<void> SocketCore::unbind(std::string_view text) {
     }
     if (const auto found = bound_.find(name); found != bound_.end()) {
       acceptor = found->second;
+      context_.session_started();  // under the lock, as close() has not passed yet: the I/O thread stays
       bound_.erase(found);
       std::erase_if(bound_aliases_, [&](const auto& entry) { return entry.second == name; });
     }
   }
   if (acceptor != nullptr) {
     run_on_loop(context_.io().loop(), [&] { acceptor->close(); });
+    context_.session_ended();
     return {};
   }
   WEFT_TRY(context_.unbind_inproc(name, *this));
@@ -146,6 +148,7 @@ Result<void> SocketCore::disconnect(std::string_view text) {
     const std::lock_guard table(table_mutex_);
     if (const auto found = connected_.find(name); found != connected_.end()) {
       session = found->second;
+      context_.session_started();  // as in unbind()
       connected_.erase(found);
     } else if (const auto inproc = connected_inproc_.find(name); inproc != connected_inproc_.end()) {
       link = inproc->second;
@@ -162,6 +165,7 @@ Result<void> SocketCore::disconnect(std::string_view text) {
     const Duration linger = options_copy().linger;
     const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
     context_.io().loop().post([session, deadline] { session->close(deadline); });
+    context_.session_ended();
     return {};
   }
   disconnect_inproc(*link);
