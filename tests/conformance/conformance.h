@@ -51,6 +51,7 @@ class Conformance : public testing::TestWithParam<Transport> {
     EXPECT_TRUE(sys::remove_directory(directory_)) << "a socket file is left in " << directory_;
   }
 
+  [[nodiscard]] Context& context() noexcept { return *context_; }
   [[nodiscard]] Socket make(SocketType type) { return make_in(*context_, type); }
   [[nodiscard]] static Socket make_in(Context& context, SocketType type) {
     auto socket = context.socket(type);

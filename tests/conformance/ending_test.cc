@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Sockets and contexts end while others use them.
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 
 #include "tests/conformance/conformance.h"
@@ -104,6 +107,28 @@ TEST_P(Ending, TheContextClosesWhatIsOpen) {
   context.close();
   EXPECT_EQ(pull.try_recv().error(), Errc::closed);
   EXPECT_EQ(push.try_send(as_bytes("x")).error(), Errc::closed);
+}
+
+TEST_P(Ending, AForkedChildMayCloseWhatItInheritedAndItsParentGoesOn) {
+  Socket pull = make(SocketType::pull);
+  Socket push = make(SocketType::push);
+  connect(push, bind(pull));
+  send(push, "before");
+  EXPECT_EQ(recv_text(pull), "before");
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(20);  // a close that waits would wait for ever
+    push.close();
+    pull.close();
+    context().close();
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  send(push, "after");
+  EXPECT_EQ(recv_text(pull), "after");
 }
 
 TEST_P(Ending, TheNumberOfSocketsIsBounded) {

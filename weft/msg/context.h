@@ -26,7 +26,7 @@ struct ContextOptions {
 
 // Context: sockets that can reach each other over inproc, and the one thread that keeps their connections going.
 // Owner: a move-only handle. Destruction closes every socket that is still open and waits until what they queued was
-// delivered or their linger ended. Affinity: any thread.
+// delivered or their linger ended. Affinity: any thread. A forked child may close what it inherited, and nothing else.
 class Context {
  public:
   explicit Context(const ContextOptions& options = {});

@@ -5,7 +5,11 @@
 
 namespace weft::msg {
 
-ContextCore::~ContextCore() = default;
+ContextCore::~ContextCore() {
+  if (inherited()) {
+    (void)io_.release();  // there is no thread to stop
+  }
+}
 
 Result<std::shared_ptr<SocketCore>> ContextCore::make_socket(SocketType type) {
   const PatternRow* row = find_pattern(type);
@@ -37,6 +41,9 @@ Result<void> ContextCore::start_io() {
 }
 
 void ContextCore::shut_down() {
+  if (inherited()) {
+    return;
+  }
   const std::lock_guard lock(mutex_);
   shut_down_ = true;
   for (SocketCore* core : open_) {
@@ -45,6 +52,9 @@ void ContextCore::shut_down() {
 }
 
 void ContextCore::close() {
+  if (inherited()) {
+    return;
+  }
   shut_down();
   std::vector<std::shared_ptr<SocketCore>> open;
   {
@@ -66,6 +76,9 @@ void ContextCore::set_sockets_max(std::size_t count) {
 }
 
 void ContextCore::wait_until_quiet() {
+  if (inherited()) {
+    return;
+  }
   std::unique_lock lock(mutex_);
   quiet_.wait(lock, [this] { return open_.empty() && sessions_ == 0; });
   lock.unlock();

@@ -15,6 +15,7 @@
 #include "weft/msg/io_service.h"
 #include "weft/msg/socket_core.h"
 #include "weft/sync/spin.h"
+#include "weft/sys/fork.h"
 
 namespace weft::msg {
 
@@ -37,6 +38,8 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   // Starts the I/O thread if need be and counts as a session, so that the thread stays until session_ended().
   [[nodiscard]] Result<void> start_io();
   [[nodiscard]] IoService& io() noexcept { return *io_; }
+  // In a forked child: nothing here works any more, and closing must neither wait nor lock.
+  [[nodiscard]] bool inherited() const noexcept { return born_in_ != sys::fork_generation(); }
   [[nodiscard]] sync::WaitMode wait_mode() const noexcept { return options_.wait_mode; }
 
   // Counts one more: called while a session or an open socket is there already.
@@ -57,6 +60,7 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
  private:
   void drop_expired() noexcept;  // inproc lock
 
+  const std::uint32_t born_in_ = sys::fork_generation();
   ContextOptions options_;  // sockets_max: guarded by mutex_
   std::mutex mutex_;
   std::condition_variable quiet_;

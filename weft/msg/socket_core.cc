@@ -274,7 +274,7 @@ void SocketCore::terminate() {
 }
 
 void SocketCore::close() {
-  if (closed_.exchange(true)) {
+  if (closed_.exchange(true) || context_.inherited()) {
     return;
   }
   const auto keep = shared_from_this();
