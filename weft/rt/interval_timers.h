@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+
+namespace weft::rt {
+
+// IntervalTimers: callbacks that repeat until they are cancelled, for a program that has a loop of its own: it sleeps
+// for until_next() and calls run(). Owner: its user. Affinity: one thread. Cost: O(log n) a call, O(log n) a timer that
+// runs; adding allocates. Invariants:
+//   (1) Timers run in the order in which they are due, and those due at the same instant in the order of arming.
+//   (2) One run() calls a timer at most once, however late it is; it is then due an interval after that run's `now`.
+//   (3) A callback may do anything to the timers, its own too. What it adds or re-arms waits for the next run().
+class IntervalTimers {
+ public:
+  using Callback = void (*)(int id, void* argument);
+
+  [[nodiscard]] int add(Instant now, Duration interval, Callback callback, void* argument);  // the id: 1, 2, 3 ...
+  // invalid_argument: no such timer.
+  [[nodiscard]] Result<void> cancel(int id) noexcept;
+  [[nodiscard]] Result<void> set_interval(Instant now, int id, Duration interval) noexcept;  // and starts it anew
+  [[nodiscard]] Result<void> reset(Instant now, int id) noexcept;
+
+  // Zero when one is overdue, nothing when there is none.
+  [[nodiscard]] std::optional<Duration> until_next(Instant now) const noexcept;
+  void run(Instant now);  // does nothing when called by a callback
+  [[nodiscard]] bool running() const noexcept { return running_; }
+
+ private:
+  using Turn = std::tuple<Instant, std::uint64_t, int>;  // when due, in which order armed, whose id
+  struct Timer {
+    Instant due;
+    std::uint64_t order = 0;
+    Duration interval{};
+    Callback callback = nullptr;
+    void* argument = nullptr;
+  };
+
+  void arm(int id, Timer& timer, Instant now) noexcept;
+
+  std::map<int, Timer> timers_;
+  std::set<Turn> turns_;  // one for each timer
+  std::uint64_t next_order_ = 0;
+  int last_id_ = 0;
+  bool running_ = false;
+};
+
+}  // namespace weft::rt
