@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The C interface of libzmq 4.3.5, as far as Weft provides it: names, numbers and layouts are libzmq's. */
+/* The C interface of libzmq 4.3.5: names, numbers and layouts are libzmq's, the words are ours. What a call does, and
+   which errno it answers, is in libzmq's reference; where Weft differs, the comment here says so. */
 #pragma once
 
 #include <errno.h>
@@ -7,14 +8,18 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#define ZMQ_DEFINED_STDINT 1
+
 #define ZMQ_VERSION_MAJOR 4
 #define ZMQ_VERSION_MINOR 3
 #define ZMQ_VERSION_PATCH 5
 #define ZMQ_MAKE_VERSION(major, minor, patch) ((major) * 10000 + (minor) * 100 + (patch))
 #define ZMQ_VERSION ZMQ_MAKE_VERSION(ZMQ_VERSION_MAJOR, ZMQ_VERSION_MINOR, ZMQ_VERSION_PATCH)
 
-#ifndef ZMQ_EXPORT
+#if defined(__GNUC__)
 #define ZMQ_EXPORT __attribute__((visibility("default")))
+#else
+#define ZMQ_EXPORT
 #endif
 
 #ifdef __cplusplus
@@ -31,13 +36,15 @@ extern "C" {
 ZMQ_EXPORT int zmq_errno(void);
 ZMQ_EXPORT const char* zmq_strerror(int errnum);
 ZMQ_EXPORT void zmq_version(int* major, int* minor, int* patch);
+
+#define ZMQ_HAS_CAPABILITIES 1
 ZMQ_EXPORT int zmq_has(const char* capability);
 
 /* --- contexts --- */
 #define ZMQ_IO_THREADS 1
 #define ZMQ_MAX_SOCKETS 2
-#define ZMQ_SOCKET_LIMIT 3
-#define ZMQ_THREAD_PRIORITY 3
+#define ZMQ_SOCKET_LIMIT 3    /* to read */
+#define ZMQ_THREAD_PRIORITY 3 /* to write */
 #define ZMQ_THREAD_SCHED_POLICY 4
 #define ZMQ_MAX_MSGSZ 5
 #define ZMQ_MSG_T_SIZE 6
@@ -45,6 +52,8 @@ ZMQ_EXPORT int zmq_has(const char* capability);
 #define ZMQ_THREAD_AFFINITY_CPU_REMOVE 8
 #define ZMQ_THREAD_NAME_PREFIX 9
 #define ZMQ_BLOCKY 70
+/* also ZMQ_IPV6 */
+
 #define ZMQ_IO_THREADS_DFLT 1
 #define ZMQ_MAX_SOCKETS_DFLT 1023
 #define ZMQ_THREAD_PRIORITY_DFLT (-1)
@@ -55,6 +64,7 @@ ZMQ_EXPORT int zmq_ctx_term(void* context);
 ZMQ_EXPORT int zmq_ctx_shutdown(void* context);
 ZMQ_EXPORT int zmq_ctx_set(void* context, int option, int optval);
 ZMQ_EXPORT int zmq_ctx_get(void* context, int option);
+/* older names */
 ZMQ_EXPORT void* zmq_init(int io_threads);
 ZMQ_EXPORT int zmq_term(void* context);
 ZMQ_EXPORT int zmq_ctx_destroy(void* context);
@@ -70,7 +80,13 @@ typedef struct zmq_msg_t {
 typedef void(zmq_free_fn)(void* data_, void* hint_);
 
 #define ZMQ_MORE 1
+#define ZMQ_SRCFD 2 /* deprecated */
 #define ZMQ_SHARED 3
+
+#define ZMQ_MSG_PROPERTY_ROUTING_ID "Routing-Id"
+#define ZMQ_MSG_PROPERTY_SOCKET_TYPE "Socket-Type"
+#define ZMQ_MSG_PROPERTY_USER_ID "User-Id"
+#define ZMQ_MSG_PROPERTY_PEER_ADDRESS "Peer-Address"
 
 ZMQ_EXPORT int zmq_msg_init(zmq_msg_t* msg);
 ZMQ_EXPORT int zmq_msg_init_size(zmq_msg_t* msg, size_t size);
@@ -85,6 +101,7 @@ ZMQ_EXPORT size_t zmq_msg_size(const zmq_msg_t* msg);
 ZMQ_EXPORT int zmq_msg_more(const zmq_msg_t* msg);
 ZMQ_EXPORT int zmq_msg_get(const zmq_msg_t* msg, int property);
 ZMQ_EXPORT int zmq_msg_set(zmq_msg_t* msg, int property, int optval);
+ZMQ_EXPORT const char* zmq_msg_gets(const zmq_msg_t* msg, const char* property);
 
 /* --- sockets --- */
 #define ZMQ_PAIR 0
@@ -99,11 +116,15 @@ ZMQ_EXPORT int zmq_msg_set(zmq_msg_t* msg, int property, int optval);
 #define ZMQ_XPUB 9
 #define ZMQ_XSUB 10
 #define ZMQ_STREAM 11
+#define ZMQ_XREQ ZMQ_DEALER
+#define ZMQ_XREP ZMQ_ROUTER
 
+#define ZMQ_AFFINITY 4
 #define ZMQ_ROUTING_ID 5
-#define ZMQ_IDENTITY ZMQ_ROUTING_ID
 #define ZMQ_SUBSCRIBE 6
 #define ZMQ_UNSUBSCRIBE 7
+#define ZMQ_RATE 8
+#define ZMQ_RECOVERY_IVL 9
 #define ZMQ_SNDBUF 11
 #define ZMQ_RCVBUF 12
 #define ZMQ_RCVMORE 13
@@ -117,29 +138,89 @@ ZMQ_EXPORT int zmq_msg_set(zmq_msg_t* msg, int property, int optval);
 #define ZMQ_MAXMSGSIZE 22
 #define ZMQ_SNDHWM 23
 #define ZMQ_RCVHWM 24
+#define ZMQ_MULTICAST_HOPS 25
 #define ZMQ_RCVTIMEO 27
 #define ZMQ_SNDTIMEO 28
+#define ZMQ_IPV4ONLY 31 /* deprecated */
 #define ZMQ_LAST_ENDPOINT 32
 #define ZMQ_ROUTER_MANDATORY 33
 #define ZMQ_TCP_KEEPALIVE 34
 #define ZMQ_TCP_KEEPALIVE_CNT 35
 #define ZMQ_TCP_KEEPALIVE_IDLE 36
 #define ZMQ_TCP_KEEPALIVE_INTVL 37
+#define ZMQ_TCP_ACCEPT_FILTER 38 /* deprecated */
 #define ZMQ_IMMEDIATE 39
 #define ZMQ_XPUB_VERBOSE 40
+#define ZMQ_ROUTER_RAW 41
 #define ZMQ_IPV6 42
 #define ZMQ_MECHANISM 43
+#define ZMQ_PLAIN_SERVER 44
+#define ZMQ_PLAIN_USERNAME 45
+#define ZMQ_PLAIN_PASSWORD 46
+#define ZMQ_CURVE_SERVER 47
+#define ZMQ_CURVE_PUBLICKEY 48
+#define ZMQ_CURVE_SECRETKEY 49
+#define ZMQ_CURVE_SERVERKEY 50
+#define ZMQ_PROBE_ROUTER 51
+#define ZMQ_REQ_CORRELATE 52
+#define ZMQ_REQ_RELAXED 53
+#define ZMQ_CONFLATE 54
+#define ZMQ_ZAP_DOMAIN 55
 #define ZMQ_ROUTER_HANDOVER 56
 #define ZMQ_TOS 57
+#define ZMQ_IPC_FILTER_PID 58 /* deprecated */
+#define ZMQ_IPC_FILTER_UID 59 /* deprecated */
+#define ZMQ_IPC_FILTER_GID 60 /* deprecated */
+#define ZMQ_CONNECT_ROUTING_ID 61
+#define ZMQ_GSSAPI_SERVER 62
+#define ZMQ_GSSAPI_PRINCIPAL 63
+#define ZMQ_GSSAPI_SERVICE_PRINCIPAL 64
+#define ZMQ_GSSAPI_PLAINTEXT 65
 #define ZMQ_HANDSHAKE_IVL 66
+#define ZMQ_SOCKS_PROXY 68
+#define ZMQ_XPUB_NODROP 69
+#define ZMQ_XPUB_MANUAL 71
+#define ZMQ_XPUB_WELCOME_MSG 72
+#define ZMQ_STREAM_NOTIFY 73
+#define ZMQ_INVERT_MATCHING 74
 #define ZMQ_HEARTBEAT_IVL 75
 #define ZMQ_HEARTBEAT_TTL 76
 #define ZMQ_HEARTBEAT_TIMEOUT 77
+#define ZMQ_XPUB_VERBOSER 78
+#define ZMQ_CONNECT_TIMEOUT 79
+#define ZMQ_TCP_MAXRT 80
 #define ZMQ_THREAD_SAFE 81
+#define ZMQ_MULTICAST_MAXTPDU 84
+#define ZMQ_VMCI_BUFFER_SIZE 85
+#define ZMQ_VMCI_BUFFER_MIN_SIZE 86
+#define ZMQ_VMCI_BUFFER_MAX_SIZE 87
+#define ZMQ_VMCI_CONNECT_TIMEOUT 88
+#define ZMQ_USE_FD 89
+#define ZMQ_GSSAPI_PRINCIPAL_NAMETYPE 90
+#define ZMQ_GSSAPI_SERVICE_PRINCIPAL_NAMETYPE 91
+#define ZMQ_BINDTODEVICE 92
+/* older names */
+#define ZMQ_IDENTITY ZMQ_ROUTING_ID
+#define ZMQ_CONNECT_RID ZMQ_CONNECT_ROUTING_ID
+#define ZMQ_DELAY_ATTACH_ON_CONNECT ZMQ_IMMEDIATE
+#define ZMQ_FAIL_UNROUTABLE ZMQ_ROUTER_MANDATORY
+#define ZMQ_ROUTER_BEHAVIOR ZMQ_ROUTER_MANDATORY
 
+/* ZMQ_MECHANISM */
 #define ZMQ_NULL 0
+#define ZMQ_PLAIN 1
+#define ZMQ_CURVE 2
+#define ZMQ_GSSAPI 3
+/* ZMQ_GSSAPI_*_NAMETYPE */
+#define ZMQ_GSSAPI_NT_HOSTBASED 0
+#define ZMQ_GSSAPI_NT_USER_NAME 1
+#define ZMQ_GSSAPI_NT_KRB5_PRINCIPAL 2
+/* flags of sending and receiving */
 #define ZMQ_DONTWAIT 1
 #define ZMQ_SNDMORE 2
+#define ZMQ_NOBLOCK ZMQ_DONTWAIT
+
+#define ZMQ_GROUP_MAX_LENGTH 255
 
 ZMQ_EXPORT void* zmq_socket(void* context, int type);
 ZMQ_EXPORT int zmq_close(void* socket);
@@ -152,14 +233,65 @@ ZMQ_EXPORT int zmq_disconnect(void* socket, const char* endpoint);
 ZMQ_EXPORT int zmq_send(void* socket, const void* buf, size_t len, int flags);
 ZMQ_EXPORT int zmq_send_const(void* socket, const void* buf, size_t len, int flags);
 ZMQ_EXPORT int zmq_recv(void* socket, void* buf, size_t len, int flags);
+/* older forms */
 ZMQ_EXPORT int zmq_sendmsg(void* socket, zmq_msg_t* msg, int flags);
 ZMQ_EXPORT int zmq_recvmsg(void* socket, zmq_msg_t* msg, int flags);
+struct iovec;
+/* With ZMQ_SNDMORE one message of `count` parts, without it as many messages. Returns the size of the last. */
+ZMQ_EXPORT int zmq_sendiov(void* socket, struct iovec* iov, size_t count, int flags);
+/* At most *count parts of one message, each in memory that the caller gives to free(). *count becomes the number of
+   parts taken, also after a failure. */
+ZMQ_EXPORT int zmq_recviov(void* socket, struct iovec* iov, size_t* count, int flags);
+
+/* --- monitors --- */
+#define ZMQ_EVENT_CONNECTED 0x0001
+#define ZMQ_EVENT_CONNECT_DELAYED 0x0002
+#define ZMQ_EVENT_CONNECT_RETRIED 0x0004
+#define ZMQ_EVENT_LISTENING 0x0008
+#define ZMQ_EVENT_BIND_FAILED 0x0010
+#define ZMQ_EVENT_ACCEPTED 0x0020
+#define ZMQ_EVENT_ACCEPT_FAILED 0x0040
+#define ZMQ_EVENT_CLOSED 0x0080
+#define ZMQ_EVENT_CLOSE_FAILED 0x0100
+#define ZMQ_EVENT_DISCONNECTED 0x0200
+#define ZMQ_EVENT_MONITOR_STOPPED 0x0400
+#define ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL 0x0800 /* value: an errno */
+#define ZMQ_EVENT_HANDSHAKE_SUCCEEDED 0x1000
+#define ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL 0x2000 /* value: a ZMQ_PROTOCOL_ERROR_* */
+#define ZMQ_EVENT_HANDSHAKE_FAILED_AUTH 0x4000     /* value: a ZAP status: 300, 400, 500 */
+#define ZMQ_EVENT_ALL 0xFFFF
+
+#define ZMQ_PROTOCOL_ERROR_ZMTP_UNSPECIFIED 0x10000000
+#define ZMQ_PROTOCOL_ERROR_ZMTP_UNEXPECTED_COMMAND 0x10000001
+#define ZMQ_PROTOCOL_ERROR_ZMTP_INVALID_SEQUENCE 0x10000002
+#define ZMQ_PROTOCOL_ERROR_ZMTP_KEY_EXCHANGE 0x10000003
+#define ZMQ_PROTOCOL_ERROR_ZMTP_MALFORMED_COMMAND_UNSPECIFIED 0x10000011
+#define ZMQ_PROTOCOL_ERROR_ZMTP_MALFORMED_COMMAND_MESSAGE 0x10000012
+#define ZMQ_PROTOCOL_ERROR_ZMTP_MALFORMED_COMMAND_HELLO 0x10000013
+#define ZMQ_PROTOCOL_ERROR_ZMTP_MALFORMED_COMMAND_INITIATE 0x10000014
+#define ZMQ_PROTOCOL_ERROR_ZMTP_MALFORMED_COMMAND_ERROR 0x10000015
+#define ZMQ_PROTOCOL_ERROR_ZMTP_MALFORMED_COMMAND_READY 0x10000016
+#define ZMQ_PROTOCOL_ERROR_ZMTP_MALFORMED_COMMAND_WELCOME 0x10000017
+#define ZMQ_PROTOCOL_ERROR_ZMTP_INVALID_METADATA 0x10000018
+#define ZMQ_PROTOCOL_ERROR_ZMTP_CRYPTOGRAPHIC 0x11000001
+#define ZMQ_PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH 0x11000002
+#define ZMQ_PROTOCOL_ERROR_ZAP_UNSPECIFIED 0x20000000
+#define ZMQ_PROTOCOL_ERROR_ZAP_MALFORMED_REPLY 0x20000001
+#define ZMQ_PROTOCOL_ERROR_ZAP_BAD_REQUEST_ID 0x20000002
+#define ZMQ_PROTOCOL_ERROR_ZAP_BAD_VERSION 0x20000003
+#define ZMQ_PROTOCOL_ERROR_ZAP_INVALID_STATUS_CODE 0x20000004
+#define ZMQ_PROTOCOL_ERROR_ZAP_INVALID_METADATA 0x20000005
+#define ZMQ_PROTOCOL_ERROR_WS_UNSPECIFIED 0x30000000
+
+ZMQ_EXPORT int zmq_socket_monitor(void* socket, const char* endpoint, int events);
 
 /* --- polling --- */
 #define ZMQ_POLLIN 1
 #define ZMQ_POLLOUT 2
 #define ZMQ_POLLERR 4
 #define ZMQ_POLLPRI 8
+#define ZMQ_POLLITEMS_DFLT 16
+
 typedef int zmq_fd_t;
 typedef struct zmq_pollitem_t {
   void* socket;
@@ -169,9 +301,105 @@ typedef struct zmq_pollitem_t {
 } zmq_pollitem_t;
 ZMQ_EXPORT int zmq_poll(zmq_pollitem_t* items, int nitems, long timeout);
 
+/* --- proxies --- */
+ZMQ_EXPORT int zmq_proxy(void* frontend, void* backend, void* capture);
+ZMQ_EXPORT int zmq_proxy_steerable(void* frontend, void* backend, void* capture, void* control);
+/* deprecated: a proxy; the type is not looked at */
+#define ZMQ_STREAMER 1
+#define ZMQ_FORWARDER 2
+#define ZMQ_QUEUE 3
+ZMQ_EXPORT int zmq_device(int type, void* frontend, void* backend);
+
+/* --- keys --- */
+/* Null and EINVAL when the size is not a multiple of 4 (of 5 when decoding) or the text is not Z85. */
+ZMQ_EXPORT char* zmq_z85_encode(char* dest, const uint8_t* data, size_t size);
+ZMQ_EXPORT uint8_t* zmq_z85_decode(uint8_t* dest, const char* string);
+/* Keys are Z85 texts of 40 characters and a zero. */
+ZMQ_EXPORT int zmq_curve_keypair(char* z85_public_key, char* z85_secret_key);
+ZMQ_EXPORT int zmq_curve_public(char* z85_public_key, const char* z85_secret_key);
+
+/* --- atomic counters --- */
+ZMQ_EXPORT void* zmq_atomic_counter_new(void);
+ZMQ_EXPORT void zmq_atomic_counter_set(void* counter, int value);
+ZMQ_EXPORT int zmq_atomic_counter_inc(void* counter); /* the value before */
+ZMQ_EXPORT int zmq_atomic_counter_dec(void* counter); /* 1, or 0 when it came to zero */
+ZMQ_EXPORT int zmq_atomic_counter_value(void* counter);
+ZMQ_EXPORT void zmq_atomic_counter_destroy(void** counter_p);
+
+/* --- timers, in milliseconds; they repeat until they are cancelled --- */
+#define ZMQ_HAVE_TIMERS
+typedef void(zmq_timer_fn)(int timer_id, void* arg);
+ZMQ_EXPORT void* zmq_timers_new(void);
+ZMQ_EXPORT int zmq_timers_destroy(void** timers_p);
+ZMQ_EXPORT int zmq_timers_add(void* timers, size_t interval, zmq_timer_fn handler, void* arg);
+ZMQ_EXPORT int zmq_timers_cancel(void* timers, int timer_id);
+ZMQ_EXPORT int zmq_timers_set_interval(void* timers, int timer_id, size_t interval);
+ZMQ_EXPORT int zmq_timers_reset(void* timers, int timer_id);
+ZMQ_EXPORT long zmq_timers_timeout(void* timers);
+ZMQ_EXPORT int zmq_timers_execute(void* timers);
+
+/* --- what programs that measure use --- */
+ZMQ_EXPORT void* zmq_stopwatch_start(void);
+ZMQ_EXPORT unsigned long zmq_stopwatch_intermediate(void* watch); /* microseconds */
+ZMQ_EXPORT unsigned long zmq_stopwatch_stop(void* watch);
+ZMQ_EXPORT void zmq_sleep(int seconds);
+typedef void(zmq_thread_fn)(void*);
+ZMQ_EXPORT void* zmq_threadstart(zmq_thread_fn* func, void* arg);
+ZMQ_EXPORT void zmq_threadclose(void* thread);
+
+/* --- drafts: what libzmq may still change; a library built without them exports these functions all the same --- */
+#ifdef ZMQ_BUILD_DRAFT_API
+#include <signal.h>
+
+/* Numbers only: zmq_socket() answers EINVAL for them. */
+#define ZMQ_SERVER 12
+#define ZMQ_CLIENT 13
+#define ZMQ_RADIO 14
+#define ZMQ_DISH 15
+#define ZMQ_GATHER 16
+#define ZMQ_SCATTER 17
+#define ZMQ_DGRAM 18
+#define ZMQ_PEER 19
+#define ZMQ_CHANNEL 20
+
+#define ZMQ_ZAP_ENFORCE_DOMAIN 93
+#define ZMQ_LOOPBACK_FASTPATH 94
+#define ZMQ_METADATA 95
+#define ZMQ_MULTICAST_LOOP 96
+#define ZMQ_ROUTER_NOTIFY 97
+#define ZMQ_XPUB_MANUAL_LAST_VALUE 98
+#define ZMQ_SOCKS_USERNAME 99
+#define ZMQ_SOCKS_PASSWORD 100
+#define ZMQ_IN_BATCH_SIZE 101
+#define ZMQ_OUT_BATCH_SIZE 102
+#define ZMQ_ONLY_FIRST_SUBSCRIBE 108
+#define ZMQ_RECONNECT_STOP 109
+#define ZMQ_HELLO_MSG 110
+#define ZMQ_DISCONNECT_MSG 111
+#define ZMQ_PRIORITY 112
+#define ZMQ_BUSY_POLL 113
+#define ZMQ_HICCUP_MSG 114
+#define ZMQ_XSUB_VERBOSE_UNSUBSCRIBE 115
+#define ZMQ_TOPICS_COUNT 116
+/* ZMQ_RECONNECT_STOP */
+#define ZMQ_RECONNECT_STOP_CONN_REFUSED 0x1
+#define ZMQ_RECONNECT_STOP_HANDSHAKE_FAILED 0x2
+#define ZMQ_RECONNECT_STOP_AFTER_DISCONNECT 0x4
+/* ZMQ_ROUTER_NOTIFY */
+#define ZMQ_NOTIFY_CONNECT 1
+#define ZMQ_NOTIFY_DISCONNECT 2
+
+#define ZMQ_ZERO_COPY_RECV 10 /* kept, and changes nothing: Weft decides by the size of a message */
+ZMQ_EXPORT int zmq_ctx_set_ext(void* context, int option, const void* optval, size_t optvallen);
+ZMQ_EXPORT int zmq_ctx_get_ext(void* context, int option, void* optval, size_t* optvallen);
+ZMQ_EXPORT int zmq_msg_init_buffer(zmq_msg_t* msg, const void* buf, size_t size);
+#endif
+
 /* --- Weft's own --- */
 ZMQ_EXPORT void weft_version(int* major, int* minor, int* patch);
 
 #ifdef __cplusplus
 }
 #endif
+
+#undef ZMQ_EXPORT
