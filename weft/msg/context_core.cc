@@ -34,7 +34,7 @@ Result<void> ContextCore::start_io() {
     return Error(Errc::terminated, "the context was shut down");
   }
   if (io_ == nullptr) {
-    io_ = WEFT_TRY(IoService::make());
+    io_ = WEFT_TRY(IoService::make(options_.io_thread));
   }
   ++sessions_;
   return {};
@@ -73,6 +73,11 @@ void ContextCore::close() {
 void ContextCore::set_sockets_max(std::size_t count) {
   const std::lock_guard lock(mutex_);
   options_.sockets_max = count;
+}
+
+void ContextCore::set_io_thread(const ThreadOptions& options) {
+  const std::lock_guard lock(mutex_);
+  options_.io_thread = options;
 }
 
 void ContextCore::wait_until_quiet() {

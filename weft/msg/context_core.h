@@ -33,6 +33,7 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   void shut_down();         // every blocked and later call fails with `terminated`; sockets must still be closed
   void wait_until_quiet();  // until every socket is closed and every session has lingered; ends the I/O thread
   void set_sockets_max(std::size_t count);
+  void set_io_thread(const ThreadOptions& options);  // counts until the I/O thread starts
   void close();  // closes what is open and waits until every session has lingered; idempotent
 
   // Starts the I/O thread if need be and counts as a session, so that the thread stays until session_ended().
@@ -61,7 +62,7 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   void drop_expired() noexcept;  // inproc lock
 
   const std::uint32_t born_in_ = sys::fork_generation();
-  ContextOptions options_;  // sockets_max: guarded by mutex_
+  ContextOptions options_;  // sockets_max, io_thread: guarded by mutex_
   std::mutex mutex_;
   std::condition_variable quiet_;
   std::unique_ptr<IoService> io_;  // set once, under mutex_

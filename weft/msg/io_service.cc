@@ -7,8 +7,8 @@
 
 namespace weft::msg {
 
-Result<std::unique_ptr<IoService>> IoService::make() {
-  auto service = std::unique_ptr<IoService>(new IoService(WEFT_TRY(rt::Loop::make("weft-io"))));
+Result<std::unique_ptr<IoService>> IoService::make(const sys::ThreadOptions& thread_options) {
+  auto service = std::unique_ptr<IoService>(new IoService(WEFT_TRY(rt::Loop::make("weft-io", thread_options))));
   service->loop_->start(service.get());
   return service;
 }

@@ -18,7 +18,7 @@ class Session;
 //   (2) With no session armed or watched, and no timer, the thread sleeps without a time-out.
 class IoService final : private rt::TurnHook {
  public:
-  static Result<std::unique_ptr<IoService>> make();
+  static Result<std::unique_ptr<IoService>> make(const sys::ThreadOptions& thread_options);
   ~IoService();
 
   [[nodiscard]] rt::Loop& loop() noexcept { return *loop_; }

@@ -11,13 +11,17 @@
 
 namespace weft::rt {
 
-Result<std::unique_ptr<Loop>> Loop::make(const char* thread_name) {
+Result<std::unique_ptr<Loop>> Loop::make(const char* thread_name, const sys::ThreadOptions& thread_options) {
   auto poller = WEFT_TRY(sys::make_poller());
-  return std::unique_ptr<Loop>(new Loop(std::move(poller), thread_name));
+  return std::unique_ptr<Loop>(new Loop(std::move(poller), thread_name, thread_options));
 }
 
-Loop::Loop(std::unique_ptr<sys::Poller> poller, const char* thread_name)
-    : poller_(std::move(poller)), thread_name_(thread_name), timers_(sys::now()), now_(sys::now()) {}
+Loop::Loop(std::unique_ptr<sys::Poller> poller, const char* thread_name, const sys::ThreadOptions& thread_options)
+    : poller_(std::move(poller)),
+      thread_name_(thread_name),
+      thread_options_(thread_options),
+      timers_(sys::now()),
+      now_(sys::now()) {}
 
 Loop::~Loop() { stop(); }
 
@@ -145,7 +149,7 @@ void Loop::wait(Instant wanted) {
 void Loop::run() {
   constexpr std::size_t kTimersPerTurn = 256;
   thread_id_.store(std::this_thread::get_id(), std::memory_order_release);
-  sys::name_thread(thread_name_);
+  sys::set_up_thread(thread_name_, thread_options_);
   // Acquire pairs with the release in stop(): what was posted before it is in the mailbox.
   while (!stopping_.load(std::memory_order_acquire)) {
     now_ = sys::now();

@@ -14,6 +14,7 @@
 #include "weft/base/time.h"
 #include "weft/rt/timer_wheel.h"
 #include "weft/sys/poller.h"
+#include "weft/sys/thread.h"
 
 namespace weft::rt {
 
@@ -47,7 +48,7 @@ class TurnHook {
 //   (2) After unwatch() returns, its Watcher is not called, not even for events already fetched.
 class Loop {
  public:
-  static Result<std::unique_ptr<Loop>> make(const char* thread_name);
+  static Result<std::unique_ptr<Loop>> make(const char* thread_name, const sys::ThreadOptions& thread_options = {});
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
   ~Loop();
@@ -78,7 +79,7 @@ class Loop {
   };
   enum class Sleep : std::uint32_t { awake, nap, deep };
 
-  Loop(std::unique_ptr<sys::Poller> poller, const char* thread_name);
+  Loop(std::unique_ptr<sys::Poller> poller, const char* thread_name, const sys::ThreadOptions& thread_options);
   void run();
   bool run_tasks();
   void wait(Instant wanted);
@@ -87,6 +88,7 @@ class Loop {
 
   std::unique_ptr<sys::Poller> poller_;
   const char* thread_name_;
+  sys::ThreadOptions thread_options_;
   TurnHook* hook_ = nullptr;
   TimerWheel timers_;
   Instant now_;
