@@ -1,51 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <cerrno>
 #include <cstring>
-#include <mutex>
-#include <new>
 
+#include "capi/handle_store.h"
 #include "capi/handles.h"
 
 namespace weft::capi {
-
-namespace {
-
-// Handles are recycled, never freed: see handles.h.
-template <typename Handle>
-struct HandleStore {
-  std::mutex mutex;
-  Handle* free = nullptr;
-
-  static HandleStore& instance() {
-    static auto* store = new HandleStore;  // outlives every static destructor
-    return *store;
-  }
-  Handle* take() {
-    const std::lock_guard lock(mutex);
-    if (Handle* handle = free; handle != nullptr) {
-      free = handle->next_free;
-      return handle;
-    }
-    return new (std::nothrow) Handle;
-  }
-  void put(Handle* handle) noexcept {
-    const std::lock_guard lock(mutex);
-    handle->next_free = free;
-    free = handle;
-  }
-};
-
-template <typename Handle>
-Handle* check(void* pointer, int code) noexcept {
-  auto* handle = static_cast<Handle*>(pointer);
-  if (handle == nullptr || handle->tag.load(std::memory_order_acquire) != Handle::kTag) {
-    errno = code;
-    return nullptr;
-  }
-  return handle;
-}
-
-}  // namespace
 
 ContextHandle* make_context_handle() { return HandleStore<ContextHandle>::instance().take(); }
 SocketHandle* make_socket_handle() { return HandleStore<SocketHandle>::instance().take(); }
@@ -60,8 +20,8 @@ void retire(SocketHandle* handle) noexcept {
   handle->socket = Socket();
   HandleStore<SocketHandle>::instance().put(handle);
 }
-ContextHandle* context_of(void* pointer) noexcept { return check<ContextHandle>(pointer, EFAULT); }
-SocketHandle* socket_of(void* pointer) noexcept { return check<SocketHandle>(pointer, ENOTSOCK); }
+ContextHandle* context_of(void* pointer) noexcept { return live_handle<ContextHandle>(pointer, EFAULT); }
+SocketHandle* socket_of(void* pointer) noexcept { return live_handle<SocketHandle>(pointer, ENOTSOCK); }
 
 }  // namespace weft::capi
 
