@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <string>
+#include <string_view>
 
 #include "capi/handle_store.h"
 #include "capi/handles.h"
@@ -34,8 +39,8 @@ struct ContextOption {
   int id;
   int min;
   int max;
-  int (*read)(const ContextHandle&);
-  void (*write)(ContextHandle&, int);  // null: read-only
+  int (*read)(const ContextHandle&);         // null: write-only
+  bool (*write)(ContextHandle&, int value);  // null: read-only; false: EINVAL
 };
 
 void make_core(ContextHandle& handle) {
@@ -44,20 +49,57 @@ void make_core(ContextHandle& handle) {
   handle.core = std::make_shared<msg::ContextCore>(options);
 }
 
+template <typename Change>
+bool change_io_thread(ContextHandle& handle, Change&& change) {
+  change(handle.io_thread);
+  handle.core->set_io_thread(handle.io_thread);
+  return true;
+}
+
+template <bool kOn>
+bool write_cpu(ContextHandle& handle, int cpu) {
+  const auto index = static_cast<std::size_t>(cpu);
+  if (!kOn && !handle.io_thread.cpus[index]) {
+    return false;
+  }
+  return change_io_thread(handle, [&](ThreadOptions& thread) { thread.cpus.set(index, kOn); });
+}
+
+bool write_name_prefix(ContextHandle& handle, std::string_view prefix) {
+  return change_io_thread(handle, [&](ThreadOptions& thread) {
+    std::memset(thread.name_prefix, 0, sizeof thread.name_prefix);
+    std::memcpy(thread.name_prefix, prefix.data(), std::min(prefix.size(), ThreadOptions::kNamePrefixMax));
+  });
+}
+
 constexpr int kIntMax = INT32_MAX;
+constexpr int kCpuMax = static_cast<int>(ThreadOptions::kCpusMax) - 1;
 constexpr ContextOption kOptions[] = {
     {ZMQ_IO_THREADS, 0, kIntMax, [](const ContextHandle& c) { return c.io_threads; },
-     [](ContextHandle& c, int v) { c.io_threads = v; }},
+     [](ContextHandle& c, int v) { return c.io_threads = v, true; }},
     {ZMQ_MAX_SOCKETS, 1, kIntMax, [](const ContextHandle& c) { return c.sockets_max; },
-     [](ContextHandle& c, int v) { c.core->set_sockets_max(static_cast<std::size_t>(c.sockets_max = v)); }},
-    {ZMQ_SOCKET_LIMIT, 0, 0, [](const ContextHandle&) { return 65535; }, nullptr},
+     [](ContextHandle& c, int v) {
+       c.core->set_sockets_max(static_cast<std::size_t>(c.sockets_max = v));
+       return true;
+     }},
+    // One number, two options: the limit of sockets to read, the priority to write.
+    {ZMQ_THREAD_PRIORITY, 0, kIntMax, [](const ContextHandle&) { return 65535; },
+     [](ContextHandle& c, int v) { return change_io_thread(c, [v](ThreadOptions& t) { t.priority = v; }); }},
+    {ZMQ_THREAD_SCHED_POLICY, 0, kIntMax, [](const ContextHandle& c) { return c.io_thread.policy; },
+     [](ContextHandle& c, int v) { return change_io_thread(c, [v](ThreadOptions& t) { t.policy = v; }); }},
     {ZMQ_MAX_MSGSZ, 0, kIntMax, [](const ContextHandle& c) { return c.max_msgsz; },
-     [](ContextHandle& c, int v) { c.max_msgsz = v; }},
+     [](ContextHandle& c, int v) { return c.max_msgsz = v, true; }},
     {ZMQ_MSG_T_SIZE, 0, 0, [](const ContextHandle&) { return int{sizeof(zmq_msg_t)}; }, nullptr},
+    {ZMQ_THREAD_AFFINITY_CPU_ADD, 0, kCpuMax, nullptr, write_cpu<true>},
+    {ZMQ_THREAD_AFFINITY_CPU_REMOVE, 0, kCpuMax, nullptr, write_cpu<false>},
+    {ZMQ_THREAD_NAME_PREFIX, 0, kIntMax, [](const ContextHandle& c) { return std::atoi(c.io_thread.name_prefix); },
+     [](ContextHandle& c, int v) { return write_name_prefix(c, std::to_string(v)); }},
+    {ZMQ_ZERO_COPY_RECV, 0, 1, [](const ContextHandle& c) { return int{c.zero_copy_receive}; },
+     [](ContextHandle& c, int v) { return c.zero_copy_receive = v != 0, true; }},
     {ZMQ_IPV6, 0, 1, [](const ContextHandle& c) { return int{c.ipv6}; },
-     [](ContextHandle& c, int v) { c.ipv6 = v != 0; }},
+     [](ContextHandle& c, int v) { return c.ipv6 = v != 0, true; }},
     {ZMQ_BLOCKY, 0, 1, [](const ContextHandle& c) { return int{c.blocky}; },
-     [](ContextHandle& c, int v) { c.blocky = v != 0; }},
+     [](ContextHandle& c, int v) { return c.blocky = v != 0, true; }},
 };
 
 const ContextOption* find(int id) {
@@ -67,6 +109,23 @@ const ContextOption* find(int id) {
     }
   }
   return nullptr;
+}
+
+// What zmq_has() is asked about and this build has. libzmq's names: the transports and mechanisms that are optional.
+constexpr std::string_view kCapabilities[] = {
+    "ipc",
+#ifdef WEFT_HAVE_SODIUM
+    "curve",
+#endif
+};
+
+void put_version(int* major, int* minor, int* patch, const std::array<int, 3>& version) noexcept {
+  int* const targets[] = {major, minor, patch};
+  for (std::size_t i = 0; i < version.size(); ++i) {
+    if (targets[i] != nullptr) {
+      *targets[i] = version[i];
+    }
+  }
 }
 
 }  // namespace
@@ -84,6 +143,8 @@ void* zmq_ctx_new(void) {
   handle->max_msgsz = kIntMax;
   handle->ipv6 = false;
   handle->blocky = true;
+  handle->zero_copy_receive = true;
+  handle->io_thread = ThreadOptions();
   make_core(*handle);
   handle->tag.store(ContextHandle::kTag, std::memory_order_release);
   return handle;
@@ -116,11 +177,8 @@ int zmq_ctx_set(void* context, int option, int optval) {
     return -1;
   }
   const ContextOption* row = find(option);
-  if (row == nullptr || row->write == nullptr || optval < row->min || optval > row->max) {
-    return fail(EINVAL);
-  }
-  row->write(*handle, optval);
-  return 0;
+  const bool valid = row != nullptr && row->write != nullptr && optval >= row->min && optval <= row->max;
+  return valid && row->write(*handle, optval) ? 0 : fail(EINVAL);
 }
 
 int zmq_ctx_get(void* context, int option) {
@@ -129,7 +187,53 @@ int zmq_ctx_get(void* context, int option) {
     return -1;
   }
   const ContextOption* row = find(option);
-  return row == nullptr ? fail(EINVAL) : row->read(*handle);
+  return row == nullptr || row->read == nullptr ? fail(EINVAL) : row->read(*handle);
+}
+
+// As libzmq: a value of the size of an int is an int, a prefix of four letters too.
+int zmq_ctx_set_ext(void* context, int option, const void* optval, size_t optvallen) {
+  ContextHandle* handle = context_of(context);
+  if (handle == nullptr) {
+    return -1;
+  }
+  if (optval == nullptr) {
+    return fail(EINVAL);
+  }
+  if (optvallen == sizeof(int)) {
+    int number = 0;
+    std::memcpy(&number, optval, sizeof number);
+    return zmq_ctx_set(context, option, number);
+  }
+  if (option != ZMQ_THREAD_NAME_PREFIX || optvallen == 0 || optvallen > ThreadOptions::kNamePrefixMax) {
+    return fail(EINVAL);
+  }
+  return write_name_prefix(*handle, {static_cast<const char*>(optval), optvallen}) ? 0 : fail(EINVAL);
+}
+
+int zmq_ctx_get_ext(void* context, int option, void* optval, size_t* optvallen) {
+  const ContextHandle* handle = context_of(context);
+  if (handle == nullptr) {
+    return -1;
+  }
+  if (optval == nullptr || optvallen == nullptr) {
+    return fail(EINVAL);
+  }
+  if (*optvallen == sizeof(int)) {
+    const ContextOption* row = find(option);
+    if (row == nullptr || row->read == nullptr) {
+      return fail(EINVAL);
+    }
+    const int number = row->read(*handle);
+    std::memcpy(optval, &number, sizeof number);
+    return 0;
+  }
+  const std::string_view prefix(handle->io_thread.name_prefix);
+  if (option != ZMQ_THREAD_NAME_PREFIX || *optvallen < prefix.size()) {
+    return fail(EINVAL);
+  }
+  std::memcpy(optval, prefix.data(), prefix.size());
+  *optvallen = prefix.size();
+  return 0;
 }
 
 void* zmq_init(int io_threads) {
@@ -147,15 +251,19 @@ int zmq_term(void* context) { return zmq_ctx_term(context); }
 int zmq_ctx_destroy(void* context) { return zmq_ctx_term(context); }
 
 void zmq_version(int* major, int* minor, int* patch) {
-  *major = ZMQ_VERSION_MAJOR;
-  *minor = ZMQ_VERSION_MINOR;
-  *patch = ZMQ_VERSION_PATCH;
+  put_version(major, minor, patch, {ZMQ_VERSION_MAJOR, ZMQ_VERSION_MINOR, ZMQ_VERSION_PATCH});
 }
-void weft_version(int* major, int* minor, int* patch) {
-  *major = 0;
-  *minor = 1;
-  *patch = 0;
-}
+void weft_version(int* major, int* minor, int* patch) { put_version(major, minor, patch, {0, 1, 0}); }
 
-int zmq_has(const char* capability) { return capability != nullptr && std::strcmp(capability, "ipc") == 0 ? 1 : 0; }
+int zmq_has(const char* capability) {
+  if (capability == nullptr) {
+    return 0;
+  }
+  for (const std::string_view name : kCapabilities) {
+    if (name == capability) {
+      return 1;
+    }
+  }
+  return 0;
+}
 }

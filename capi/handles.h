@@ -8,6 +8,7 @@
 
 #include "capi/zmq.h"
 #include "weft/base/result.h"
+#include "weft/msg/context.h"
 #include "weft/msg/context_core.h"
 #include "weft/msg/message.h"
 #include "weft/msg/socket.h"
@@ -26,6 +27,8 @@ struct ContextHandle {
   int max_msgsz = INT32_MAX;
   bool ipv6 = false;
   bool blocky = true;
+  bool zero_copy_receive = true;  // to be read again; see zmq.h
+  ThreadOptions io_thread;
   ContextHandle* next_free = nullptr;
 };
 struct SocketHandle {

@@ -48,11 +48,17 @@ using namespace weft::capi;  // NOLINT(google-build-using-namespace)
 extern "C" {
 
 int zmq_msg_init(zmq_msg_t* msg) {
+  if (msg == nullptr) {
+    return fail(EFAULT);
+  }
   init_message(msg);
   return 0;
 }
 
 int zmq_msg_init_size(zmq_msg_t* msg, size_t size) {
+  if (msg == nullptr) {
+    return fail(EFAULT);
+  }
   auto made = Message::with_size(size);
   if (!made) {
     return fail(ENOMEM);
@@ -61,7 +67,22 @@ int zmq_msg_init_size(zmq_msg_t* msg, size_t size) {
   return 0;
 }
 
+int zmq_msg_init_buffer(zmq_msg_t* msg, const void* buf, size_t size) {
+  if (msg == nullptr || (buf == nullptr && size != 0)) {
+    return fail(EFAULT);
+  }
+  auto made = Message::copy_of(Bytes(static_cast<const std::uint8_t*>(buf), size));
+  if (!made) {
+    return fail(ENOMEM);
+  }
+  *init_message(msg) = std::move(*made);
+  return 0;
+}
+
 int zmq_msg_init_data(zmq_msg_t* msg, void* data, size_t size, zmq_free_fn* ffn, void* hint) {
+  if (msg == nullptr || (data == nullptr && size != 0)) {
+    return fail(EFAULT);
+  }
   // Without a function to call the bytes are the caller's for ever; a function that does nothing says the same.
   constexpr auto keep = [](void*, void*) {};
   const MutableBytes bytes(static_cast<std::uint8_t*>(data), size);
