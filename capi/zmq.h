@@ -349,8 +349,6 @@ ZMQ_EXPORT void zmq_threadclose(void* thread);
 
 /* --- drafts: what libzmq may still change; a library built without them exports these functions all the same --- */
 #ifdef ZMQ_BUILD_DRAFT_API
-#include <signal.h>
-
 /* Numbers only: zmq_socket() answers EINVAL for them. */
 #define ZMQ_SERVER 12
 #define ZMQ_CLIENT 13
@@ -393,6 +391,26 @@ ZMQ_EXPORT void zmq_threadclose(void* thread);
 ZMQ_EXPORT int zmq_ctx_set_ext(void* context, int option, const void* optval, size_t optvallen);
 ZMQ_EXPORT int zmq_ctx_get_ext(void* context, int option, void* optval, size_t* optvallen);
 ZMQ_EXPORT int zmq_msg_init_buffer(zmq_msg_t* msg, const void* buf, size_t size);
+
+#define ZMQ_HAVE_POLLER
+typedef struct zmq_poller_event_t {
+  void* socket;
+  zmq_fd_t fd;
+  void* user_data;
+  short events;
+} zmq_poller_event_t;
+ZMQ_EXPORT void* zmq_poller_new(void);
+ZMQ_EXPORT int zmq_poller_destroy(void** poller_p);
+ZMQ_EXPORT int zmq_poller_size(void* poller);
+ZMQ_EXPORT int zmq_poller_add(void* poller, void* socket, void* user_data, short events);
+ZMQ_EXPORT int zmq_poller_modify(void* poller, void* socket, short events);
+ZMQ_EXPORT int zmq_poller_remove(void* poller, void* socket);
+ZMQ_EXPORT int zmq_poller_wait(void* poller, zmq_poller_event_t* event, long timeout);
+ZMQ_EXPORT int zmq_poller_wait_all(void* poller, zmq_poller_event_t* events, int n_events, long timeout);
+ZMQ_EXPORT int zmq_poller_fd(void* poller, zmq_fd_t* fd);
+ZMQ_EXPORT int zmq_poller_add_fd(void* poller, zmq_fd_t fd, void* user_data, short events);
+ZMQ_EXPORT int zmq_poller_modify_fd(void* poller, zmq_fd_t fd, short events);
+ZMQ_EXPORT int zmq_poller_remove_fd(void* poller, zmq_fd_t fd);
 #endif
 
 /* --- Weft's own --- */

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+#include <unistd.h>
+
+#include <thread>
+#include <vector>
+
+#include "tests/capi/capi_test.h"
+
+namespace weft::capi {
+namespace {
+
+class CapiPollerTest : public CapiTest {
+ protected:
+  CapiPollerTest() {
+    EXPECT_EQ(pipe(pipe_), 0);
+    EXPECT_EQ(zmq_bind(pull_, "inproc://polled"), 0);
+    EXPECT_EQ(zmq_connect(push_, "inproc://polled"), 0);
+  }
+  ~CapiPollerTest() override {
+    if (poller_ != nullptr) {
+      EXPECT_EQ(zmq_poller_destroy(&poller_), 0);
+    }
+    zmq_close(push_);
+    zmq_close(pull_);
+    close(pipe_[0]);
+    close(pipe_[1]);
+  }
+  void send() { EXPECT_EQ(zmq_send(push_, "x", 1, 0), 1); }
+  void write_pipe() { EXPECT_EQ(write(pipe_[1], "x", 1), 1); }
+
+  void* const push_ = zmq_socket(context_, ZMQ_PUSH);
+  void* const pull_ = zmq_socket(context_, ZMQ_PULL);
+  int pipe_[2] = {-1, -1};
+  void* poller_ = zmq_poller_new();
+  zmq_poller_event_t event_{};
+};
+
+TEST_F(CapiPollerTest, TellsWhichSocketIsReadyAndWhoseItIs) {
+  int mine = 0;
+  ASSERT_EQ(zmq_poller_add(poller_, pull_, &mine, ZMQ_POLLIN), 0);
+  EXPECT_ERRNO(EAGAIN, zmq_poller_wait(poller_, &event_, 0));
+  EXPECT_EQ(event_.socket, nullptr);
+  EXPECT_EQ(event_.fd, -1);
+  send();
+  ASSERT_EQ(zmq_poller_wait(poller_, &event_, -1), 0);
+  EXPECT_EQ(event_.socket, pull_);
+  EXPECT_EQ(event_.fd, -1);
+  EXPECT_EQ(event_.user_data, &mine);
+  EXPECT_EQ(event_.events, ZMQ_POLLIN);
+}
+
+TEST_F(CapiPollerTest, WaitsForDescriptorsBesideSockets) {
+  ASSERT_EQ(zmq_poller_add(poller_, pull_, nullptr, ZMQ_POLLIN), 0);
+  ASSERT_EQ(zmq_poller_add_fd(poller_, pipe_[0], &event_, ZMQ_POLLIN), 0);
+  EXPECT_EQ(zmq_poller_size(poller_), 2);
+  write_pipe();
+  ASSERT_EQ(zmq_poller_wait(poller_, &event_, -1), 0);
+  EXPECT_EQ(event_.socket, nullptr);
+  EXPECT_EQ(event_.fd, pipe_[0]);
+  EXPECT_EQ(event_.user_data, &event_);
+  send();
+  zmq_poller_event_t events[4];
+  ASSERT_EQ(zmq_poller_wait_all(poller_, events, 4, -1), 2);
+  EXPECT_EQ(events[0].socket, pull_);
+  EXPECT_EQ(events[1].fd, pipe_[0]);
+}
+
+TEST_F(CapiPollerTest, AWaitEndsWhenAnotherThreadSends) {
+  ASSERT_EQ(zmq_poller_add(poller_, pull_, nullptr, ZMQ_POLLIN), 0);
+  std::thread sender([this] { send(); });
+  EXPECT_EQ(zmq_poller_wait(poller_, &event_, -1), 0);
+  sender.join();
+}
+
+TEST_F(CapiPollerTest, NoneIsLeftOutWhenThereIsRoomForOne) {
+  ASSERT_EQ(zmq_poller_add(poller_, pull_, nullptr, ZMQ_POLLIN), 0);
+  ASSERT_EQ(zmq_poller_add(poller_, push_, nullptr, ZMQ_POLLOUT), 0);
+  ASSERT_EQ(zmq_poller_add_fd(poller_, pipe_[1], nullptr, ZMQ_POLLOUT), 0);
+  send();
+  std::vector<void*> seen;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(zmq_poller_wait(poller_, &event_, 0), 0);
+    seen.push_back(event_.socket);
+  }
+  EXPECT_EQ(seen, (std::vector<void*>{pull_, push_, nullptr}));
+}
+
+TEST_F(CapiPollerTest, EventsAreChangedAndSwitchedOff) {
+  ASSERT_EQ(zmq_poller_add(poller_, push_, nullptr, ZMQ_POLLOUT), 0);
+  ASSERT_EQ(zmq_poller_add_fd(poller_, pipe_[0], nullptr, 0), 0);
+  EXPECT_EQ(zmq_poller_wait(poller_, &event_, 0), 0);
+  ASSERT_EQ(zmq_poller_modify(poller_, push_, 0), 0);
+  write_pipe();
+  EXPECT_ERRNO(EAGAIN, zmq_poller_wait(poller_, &event_, 0));
+  EXPECT_ERRNO(EFAULT, zmq_poller_wait(poller_, &event_, -1));  // would never end
+  ASSERT_EQ(zmq_poller_modify_fd(poller_, pipe_[0], ZMQ_POLLIN), 0);
+  EXPECT_EQ(zmq_poller_wait(poller_, &event_, 0), 0);
+  ASSERT_EQ(zmq_poller_remove_fd(poller_, pipe_[0]), 0);
+  ASSERT_EQ(zmq_poller_remove(poller_, push_), 0);
+  EXPECT_EQ(zmq_poller_size(poller_), 0);
+  EXPECT_ERRNO(EAGAIN, zmq_poller_wait(poller_, &event_, 1));
+  EXPECT_ERRNO(EFAULT, zmq_poller_wait(poller_, &event_, -1));
+}
+
+TEST_F(CapiPollerTest, RefusesWhatIsRegisteredTwiceOrNotAtAll) {
+  ASSERT_EQ(zmq_poller_add(poller_, pull_, nullptr, ZMQ_POLLIN), 0);
+  ASSERT_EQ(zmq_poller_add_fd(poller_, pipe_[0], nullptr, ZMQ_POLLIN), 0);
+  EXPECT_ERRNO(EINVAL, zmq_poller_add(poller_, pull_, nullptr, ZMQ_POLLIN));
+  EXPECT_ERRNO(EINVAL, zmq_poller_add_fd(poller_, pipe_[0], nullptr, ZMQ_POLLIN));
+  EXPECT_ERRNO(EINVAL, zmq_poller_add(poller_, push_, nullptr, 64));
+  EXPECT_ERRNO(EINVAL, zmq_poller_modify(poller_, pull_, 64));
+  EXPECT_ERRNO(EINVAL, zmq_poller_modify(poller_, push_, ZMQ_POLLOUT));
+  EXPECT_ERRNO(EINVAL, zmq_poller_remove(poller_, push_));
+  EXPECT_ERRNO(EINVAL, zmq_poller_modify_fd(poller_, pipe_[1], ZMQ_POLLOUT));
+  EXPECT_ERRNO(EINVAL, zmq_poller_remove_fd(poller_, pipe_[1]));
+  EXPECT_EQ(zmq_poller_size(poller_), 2);
+}
+
+TEST_F(CapiPollerTest, RefusesWhatIsNeitherSocketNorDescriptor) {
+  EXPECT_ERRNO(ENOTSOCK, zmq_poller_add(poller_, nullptr, nullptr, ZMQ_POLLIN));
+  EXPECT_ERRNO(ENOTSOCK, zmq_poller_modify(poller_, nullptr, ZMQ_POLLIN));
+  EXPECT_ERRNO(ENOTSOCK, zmq_poller_remove(poller_, nullptr));
+  EXPECT_ERRNO(EBADF, zmq_poller_add_fd(poller_, -1, nullptr, ZMQ_POLLIN));
+  EXPECT_ERRNO(EBADF, zmq_poller_modify_fd(poller_, -1, ZMQ_POLLIN));
+  EXPECT_ERRNO(EBADF, zmq_poller_remove_fd(poller_, -1));
+  EXPECT_ERRNO(EFAULT, zmq_poller_wait(poller_, nullptr, 0));
+  EXPECT_ERRNO(EINVAL, zmq_poller_wait_all(poller_, &event_, -1, 0));
+  zmq_fd_t fd = -1;
+  EXPECT_ERRNO(EFAULT, zmq_poller_fd(poller_, nullptr));
+  EXPECT_ERRNO(EINVAL, zmq_poller_fd(poller_, &fd));
+}
+
+TEST_F(CapiPollerTest, WhatIsNotAPollerAnswersEfault) {
+  int not_a_poller[64] = {};
+  for (void* wrong : {static_cast<void*>(nullptr), static_cast<void*>(not_a_poller)}) {
+    void* pointer = wrong;
+    EXPECT_ERRNO(EFAULT, zmq_poller_destroy(&pointer));
+    EXPECT_ERRNO(EFAULT, zmq_poller_size(wrong));
+    EXPECT_ERRNO(EFAULT, zmq_poller_add(wrong, pull_, nullptr, ZMQ_POLLIN));
+    EXPECT_ERRNO(EFAULT, zmq_poller_modify(wrong, pull_, ZMQ_POLLIN));
+    EXPECT_ERRNO(EFAULT, zmq_poller_remove(wrong, pull_));
+    EXPECT_ERRNO(EFAULT, zmq_poller_add_fd(wrong, pipe_[0], nullptr, ZMQ_POLLIN));
+    EXPECT_ERRNO(EFAULT, zmq_poller_modify_fd(wrong, pipe_[0], ZMQ_POLLIN));
+    EXPECT_ERRNO(EFAULT, zmq_poller_remove_fd(wrong, pipe_[0]));
+    EXPECT_ERRNO(EFAULT, zmq_poller_wait(wrong, &event_, 0));
+    EXPECT_ERRNO(EFAULT, zmq_poller_wait_all(wrong, &event_, 1, 0));
+  }
+  EXPECT_ERRNO(EFAULT, zmq_poller_destroy(nullptr));
+}
+
+TEST_F(CapiPollerTest, AClosedSocketAnswersEnotsockUntilItIsRemoved) {
+  void* socket = zmq_socket(context_, ZMQ_PULL);
+  ASSERT_EQ(zmq_poller_add(poller_, socket, nullptr, ZMQ_POLLIN), 0);
+  ASSERT_EQ(zmq_close(socket), 0);
+  EXPECT_ERRNO(ENOTSOCK, zmq_poller_wait(poller_, &event_, 0));
+  EXPECT_EQ(zmq_poller_remove(poller_, socket), 0);
+  EXPECT_ERRNO(EAGAIN, zmq_poller_wait(poller_, &event_, 0));
+}
+
+TEST_F(CapiPollerTest, AContextThatShutsDownEndsTheWait) {
+  void* context = zmq_ctx_new();
+  void* socket = zmq_socket(context, ZMQ_PULL);
+  ASSERT_EQ(zmq_poller_add(poller_, socket, nullptr, ZMQ_POLLIN), 0);
+  std::thread ender([context] { zmq_ctx_shutdown(context); });
+  EXPECT_ERRNO(ETERM, zmq_poller_wait(poller_, &event_, -1));
+  ender.join();
+  EXPECT_ERRNO(ETERM, zmq_poller_wait(poller_, &event_, 0));
+  EXPECT_EQ(zmq_poller_remove(poller_, socket), 0);
+  zmq_close(socket);
+  EXPECT_EQ(zmq_ctx_term(context), 0);
+}
+
+}  // namespace
+}  // namespace weft::capi
