@@ -8,6 +8,7 @@
 
 #include "capi/zmq.h"
 #include "weft/base/result.h"
+#include "weft/base/time.h"
 #include "weft/msg/context.h"
 #include "weft/msg/context_core.h"
 #include "weft/msg/message.h"
@@ -54,6 +55,9 @@ SocketHandle* socket_of(void* pointer) noexcept;
 Message* message_of(zmq_msg_t* msg) noexcept;
 const Message* message_of(const zmq_msg_t* msg) noexcept;
 Message* init_message(zmq_msg_t* msg) noexcept;
+
+// How long a call waits: the interface has milliseconds, negative for ever.
+[[nodiscard]] Duration wait_of(long milliseconds) noexcept;
 
 // Sets errno and returns -1.
 int fail(int code) noexcept;

@@ -2,7 +2,6 @@
 // zmq_poller_*: a set of sockets and descriptors to wait for, kept between the waits.
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <vector>
 
 #include "capi/handle_store.h"
@@ -107,6 +106,7 @@ bool fill_items(Poller& poller) {
     item.fd = known.events == 0 ? kNoDescriptor : known.fd;  // poll(2) passes over it: a hang-up does not count
     item.want_input = (known.events & ZMQ_POLLIN) != 0;
     item.want_output = (known.events & ZMQ_POLLOUT) != 0;
+    item.want_urgent = (known.events & ZMQ_POLLPRI) != 0;
     wants |= known.events != 0;
   }
   return wants;
@@ -119,7 +119,8 @@ int take_events(Poller& poller, zmq_poller_event_t* events, std::size_t room) no
   for (std::size_t i = 0; i < size && taken < room; ++i) {
     const std::size_t at = (start + i) % size;
     const PollItem& item = poller.items[at];
-    const int ready = (item.input ? ZMQ_POLLIN : 0) | (item.output ? ZMQ_POLLOUT : 0) | (item.failed ? ZMQ_POLLERR : 0);
+    const int ready = (item.input ? ZMQ_POLLIN : 0) | (item.output ? ZMQ_POLLOUT : 0) |
+                      (item.urgent ? ZMQ_POLLPRI : 0) | (item.failed ? ZMQ_POLLERR : 0);
     if (ready != 0) {
       const Registration& known = poller.registrations[at];
       events[taken++] = {known.socket, known.fd, known.user_data, static_cast<short>(ready)};
@@ -202,7 +203,7 @@ int zmq_poller_wait_all(void* poller, zmq_poller_event_t* events, int n_events, 
   if (!fill_items(set) && timeout < 0) {
     return fail(EFAULT);  // nothing would ever end the wait
   }
-  const auto ready = poll(set.items, timeout < 0 ? Duration(-1) : Duration(std::chrono::milliseconds(timeout)));
+  const auto ready = poll(set.items, wait_of(timeout));
   if (!ready) {
     return fail(ready.error());
   }

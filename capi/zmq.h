@@ -391,6 +391,8 @@ ZMQ_EXPORT void zmq_threadclose(void* thread);
 ZMQ_EXPORT int zmq_ctx_set_ext(void* context, int option, const void* optval, size_t optvallen);
 ZMQ_EXPORT int zmq_ctx_get_ext(void* context, int option, void* optval, size_t* optvallen);
 ZMQ_EXPORT int zmq_msg_init_buffer(zmq_msg_t* msg, const void* buf, size_t size);
+/* `sigmask` points to a sigset_t: the signals that are blocked while it waits; null: those that are blocked now. */
+ZMQ_EXPORT int zmq_ppoll(zmq_pollitem_t* items, int nitems, long timeout, const void* sigmask);
 
 #define ZMQ_HAVE_POLLER
 typedef struct zmq_poller_event_t {

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
+#include <netinet/in.h>
+#include <signal.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
+#include <climits>
 #include <thread>
 #include <vector>
 
@@ -67,9 +71,12 @@ TEST_F(CapiPollerTest, WaitsForDescriptorsBesideSockets) {
 
 TEST_F(CapiPollerTest, AWaitEndsWhenAnotherThreadSends) {
   ASSERT_EQ(zmq_poller_add(poller_, pull_, nullptr, ZMQ_POLLIN), 0);
-  std::thread sender([this] { send(); });
-  EXPECT_EQ(zmq_poller_wait(poller_, &event_, -1), 0);
-  sender.join();
+  for (const long timeout : {-1L, LONG_MAX}) {
+    std::thread sender([this] { send(); });
+    EXPECT_EQ(zmq_poller_wait(poller_, &event_, timeout), 0);
+    sender.join();
+    EXPECT_EQ(zmq_recv(pull_, nullptr, 0, 0), 1);
+  }
 }
 
 TEST_F(CapiPollerTest, NoneIsLeftOutWhenThereIsRoomForOne) {
@@ -168,6 +175,79 @@ TEST_F(CapiPollerTest, AContextThatShutsDownEndsTheWait) {
   EXPECT_EQ(zmq_poller_remove(poller_, socket), 0);
   zmq_close(socket);
   EXPECT_EQ(zmq_ctx_term(context), 0);
+}
+
+// Blocks SIGUSR1, whose handler counts; sends it to this thread.
+class CapiSignalTest : public CapiPollerTest {
+ protected:
+  CapiSignalTest() {
+    handled_ = 0;
+    struct sigaction action = {};
+    action.sa_handler = [](int) { handled_ = handled_ + 1; };
+    sigaction(SIGUSR1, &action, &old_action_);
+    sigset_t usr1;
+    sigemptyset(&usr1);
+    sigaddset(&usr1, SIGUSR1);
+    pthread_sigmask(SIG_BLOCK, &usr1, &old_mask_);
+    open_ = old_mask_;
+    sigdelset(&open_, SIGUSR1);
+    pthread_kill(pthread_self(), SIGUSR1);  // pending from here
+  }
+  ~CapiSignalTest() override {
+    pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
+    sigaction(SIGUSR1, &old_action_, nullptr);
+  }
+
+  static volatile sig_atomic_t handled_;
+  struct sigaction old_action_ = {};
+  sigset_t old_mask_;
+  sigset_t open_;
+  zmq_pollitem_t item_ = {pull_, 0, ZMQ_POLLIN, 0};
+};
+volatile sig_atomic_t CapiSignalTest::handled_ = 0;
+
+TEST_F(CapiSignalTest, ABlockedSignalEndsAWaitThatLetsItIn) {
+  EXPECT_EQ(zmq_ppoll(&item_, 1, 0, nullptr), 0);
+  EXPECT_EQ(handled_, 0);
+  EXPECT_ERRNO(EINTR, zmq_ppoll(&item_, 1, -1, &open_));
+  EXPECT_EQ(handled_, 1);
+}
+
+TEST_F(CapiSignalTest, AReadySocketComesBeforeASignal) {
+  send();
+  EXPECT_EQ(zmq_ppoll(&item_, 1, -1, &open_), 1);
+  EXPECT_EQ(item_.revents, ZMQ_POLLIN);
+}
+
+TEST_F(CapiSignalTest, RefusesWhatZmqPollRefuses) {
+  EXPECT_ERRNO(EFAULT, zmq_ppoll(nullptr, 1, 0, nullptr));
+  EXPECT_ERRNO(EINVAL, zmq_ppoll(&item_, -1, 0, nullptr));
+}
+
+TEST_F(CapiPollerTest, UrgentDataAreTold) {
+  int listener = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(listener, generic, size), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  ASSERT_EQ(getsockname(listener, generic, &size), 0);
+  const int sender = socket(AF_INET, SOCK_STREAM, 0);
+  ASSERT_EQ(connect(sender, generic, size), 0);
+  const int receiver = accept(listener, nullptr, nullptr);
+  ASSERT_EQ(zmq_poller_add_fd(poller_, receiver, nullptr, ZMQ_POLLPRI), 0);
+  EXPECT_ERRNO(EAGAIN, zmq_poller_wait(poller_, &event_, 0));
+  ASSERT_EQ(::send(sender, "!", 1, MSG_OOB), 1);
+  ASSERT_EQ(zmq_poller_wait(poller_, &event_, -1), 0);
+  EXPECT_EQ(event_.events, ZMQ_POLLPRI);
+  zmq_pollitem_t item = {nullptr, receiver, ZMQ_POLLPRI, 0};
+  EXPECT_EQ(zmq_poll(&item, 1, -1), 1);
+  EXPECT_EQ(item.revents, ZMQ_POLLPRI);
+  for (const int fd : {listener, sender, receiver}) {
+    close(fd);
+  }
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ msg::SocketCore* core_of(const PollItem& item) { return item.socket == nullptr ?
 std::size_t look(std::span<PollItem> items, bool asleep) {
   std::size_t ready = 0;
   for (PollItem& item : items) {
-    item.input = item.output = item.failed = false;
+    item.input = item.output = item.urgent = item.failed = false;
     if (item.socket == nullptr) {
       continue;
     }
@@ -71,15 +71,16 @@ class Waiter {
       } else if (item.socket == nullptr) {
         fd.fd = item.fd;
         fd.want = (item.want_input ? sys::Interest::readable : sys::Interest::none) |
-                  (item.want_output ? sys::Interest::writable : sys::Interest::none);
+                  (item.want_output ? sys::Interest::writable : sys::Interest::none) |
+                  (item.want_urgent ? sys::Interest::urgent : sys::Interest::none);
       }
     }
     return {};
   }
 
   // Sleeps, and takes the answers for the caller's descriptors. Zero timeout: only looks.
-  [[nodiscard]] Result<std::size_t> sleep(Duration timeout) {
-    (void)WEFT_TRY(sys::poll_fds(fds_, timeout));
+  [[nodiscard]] Result<std::size_t> sleep(Duration timeout, const sys::SignalMask* mask) {
+    (void)WEFT_TRY(sys::poll_fds(fds_, timeout, mask));
     if (has(fds_.back().got, sys::Interest::readable)) {
       event_.drain();
     }
@@ -89,8 +90,9 @@ class Waiter {
       if (item.socket == nullptr) {
         item.input = has(fds_[i].got, sys::Interest::readable);
         item.output = has(fds_[i].got, sys::Interest::writable);
+        item.urgent = has(fds_[i].got, sys::Interest::urgent);
         item.failed = fds_[i].failed;
-        ready += item.input || item.output || item.failed ? 1 : 0;
+        ready += item.input || item.output || item.urgent || item.failed ? 1 : 0;
       }
     }
     return ready;
@@ -113,7 +115,7 @@ Result<sys::EventFd*> thread_event() {
 
 }  // namespace
 
-Result<std::size_t> poll(std::span<PollItem> items, Duration timeout) {
+Result<std::size_t> poll(std::span<PollItem> items, Duration timeout, const sys::SignalMask* mask) {
   bool has_fds = false;
   bool has_sockets = false;
   sync::WaitMode mode = sync::WaitMode::adaptive;
@@ -146,7 +148,7 @@ Result<std::size_t> poll(std::span<PollItem> items, Duration timeout) {
     if (ready != 0 && !has_fds) {
       return ready;
     }
-    const std::size_t fds_ready = WEFT_TRY(waiter.sleep(left));
+    const std::size_t fds_ready = WEFT_TRY(waiter.sleep(left, mask));
     if (ready + fds_ready != 0) {
       return ready + fds_ready;
     }

@@ -7,6 +7,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/msg/socket.h"
+#include "weft/sys/signals.h"
 
 namespace weft {
 
@@ -16,14 +17,17 @@ struct PollItem {
   int fd = -1;
   bool want_input = false;
   bool want_output = false;
+  bool want_urgent = false;  // descriptors only: the exceptional condition of poll(2), POLLPRI
 
   bool input = false;   // answer
   bool output = false;  // answer
+  bool urgent = false;  // answer, descriptors only
   bool failed = false;  // answer, descriptors only: an error or a hang-up
 };
 
 // Waits until at least one item is ready and returns how many are; 0 after `timeout`. Negative: for ever; zero: never
-// waits. A closed socket counts as ready: its next call says why. Errors: interrupted, resource_exhausted.
-Result<std::size_t> poll(std::span<PollItem> items, Duration timeout);
+// waits. A closed socket counts as ready: its next call says why. While it sleeps, and only then, the thread's signal
+// mask is `mask` if there is one. Errors: interrupted, resource_exhausted.
+Result<std::size_t> poll(std::span<PollItem> items, Duration timeout, const sys::SignalMask* mask = nullptr);
 
 }  // namespace weft

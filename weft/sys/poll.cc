@@ -2,7 +2,9 @@
 #include "weft/sys/poll.h"
 
 #include <poll.h>
+#include <signal.h>
 
+#include <cstring>
 #include <iterator>
 #include <vector>
 
@@ -42,14 +44,21 @@ void take_answer(const pollfd& from, PollFd& into) noexcept {
   into.failed = (from.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
 }
 
-Result<std::size_t> wait(std::span<PollFd> fds, std::span<pollfd> polled, Duration timeout) noexcept {
+Result<std::size_t> wait(std::span<PollFd> fds, std::span<pollfd> polled, Duration timeout,
+                         const SignalMask* mask) noexcept {
   for (std::size_t i = 0; i < fds.size(); ++i) {
     polled[i] = to_pollfd(fds[i]);
   }
   const bool bounded = timeout >= Duration::zero();
   const timespec spec = to_timespec(bounded ? timeout : Duration::zero());
-  const auto result =
-      call_once([&] { return ::ppoll(polled.data(), polled.size(), bounded ? &spec : nullptr, nullptr); });
+  sigset_t signals;
+  if (mask != nullptr) {
+    static_assert(sizeof signals <= sizeof mask->bytes);
+    std::memcpy(&signals, mask->bytes.data(), sizeof signals);
+  }
+  const auto result = call_once([&] {
+    return ::ppoll(polled.data(), polled.size(), bounded ? &spec : nullptr, mask != nullptr ? &signals : nullptr);
+  });
   if (result.failed()) {
     return make_error(result.os_errno, "ppoll");
   }
@@ -61,13 +70,13 @@ Result<std::size_t> wait(std::span<PollFd> fds, std::span<pollfd> polled, Durati
 
 }  // namespace
 
-Result<std::size_t> poll_fds(std::span<PollFd> fds, Duration timeout) {
+Result<std::size_t> poll_fds(std::span<PollFd> fds, Duration timeout, const SignalMask* mask) {
   pollfd few[64];
   if (fds.size() <= std::size(few)) {
-    return wait(fds, std::span(few, fds.size()), timeout);
+    return wait(fds, std::span(few, fds.size()), timeout, mask);
   }
   std::vector<pollfd> many(fds.size());
-  return wait(fds, many, timeout);
+  return wait(fds, many, timeout, mask);
 }
 
 }  // namespace weft::sys

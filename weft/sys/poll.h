@@ -7,6 +7,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/sys/poller.h"
+#include "weft/sys/signals.h"
 
 namespace weft::sys {
 
@@ -18,7 +19,8 @@ struct PollFd {
 };
 
 // Waits until one of `fds` is ready and returns how many are, 0 after the timeout. Negative timeout: for ever; zero:
-// never waits. A signal is Errc::interrupted. Level-triggered; any thread; allocates beyond 64 descriptors.
-[[nodiscard]] Result<std::size_t> poll_fds(std::span<PollFd> fds, Duration timeout);
+// never waits. A signal is Errc::interrupted; `mask`, when there is one, is the thread's mask of signals during the
+// wait and at no other time. Level-triggered; any thread; allocates beyond 64 descriptors.
+[[nodiscard]] Result<std::size_t> poll_fds(std::span<PollFd> fds, Duration timeout, const SignalMask* mask = nullptr);
 
 }  // namespace weft::sys

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <thread>
 #include <vector>
@@ -54,6 +55,34 @@ class SignalStorm {
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };
+
+TEST(PollFds, TheMaskCountsDuringTheWaitOnly) {
+  sigset_t usr1;
+  sigset_t before;
+  sigemptyset(&usr1);
+  sigaddset(&usr1, SIGUSR1);
+  ASSERT_EQ(::pthread_sigmask(SIG_BLOCK, &usr1, &before), 0);
+  {
+    const SignalStorm storm;
+    sigset_t pending;
+    do {
+      sigpending(&pending);
+    } while (sigismember(&pending, SIGUSR1) == 0);
+    EXPECT_EQ(poll_fds({}, kAtOnce).error(), Errc::ok);
+    sigset_t open = before;
+    sigdelset(&open, SIGUSR1);
+    SignalMask mask;
+    std::memcpy(mask.bytes.data(), &open, sizeof open);
+    EXPECT_EQ(poll_fds({}, kForever, &mask).error(), Errc::interrupted);
+    sigset_t after;
+    ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, nullptr, &after), 0);
+    EXPECT_EQ(sigismember(&after, SIGUSR1), 1);
+  }
+  timespec none{};
+  while (::sigtimedwait(&usr1, nullptr, &none) == SIGUSR1) {  // what is still pending must not reach the next test
+  }
+  ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
+}
 
 TEST(EventFd, IsReadableFromSignalToDrain) {
   EventFd event = std::move(EventFd::make()).value();
