@@ -59,8 +59,9 @@ void Acceptor::close() {
   }
   (void)loop_.timers().cancel(resume_timer_);
   loop_.unwatch(std::exchange(watch_, 0));
+  const int fd = listener_->fd();
   listener_->close();
-  core_.monitor().emit({EventKind::closed, endpoint_});
+  core_.monitor().emit({EventKind::closed, endpoint_, Error(), {}, fd});
 }
 
 }  // namespace weft::msg

@@ -135,6 +135,9 @@ bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore
   binder.input_parker_.wake_with_fence();
   binder.output_parker_.wake_with_fence();
   connector.output_parker_.wake_with_fence();
+  if (binder.on_inproc_peer_) {
+    binder.on_inproc_peer_();
+  }
   return true;
 }
 

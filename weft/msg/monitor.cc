@@ -19,11 +19,27 @@ std::string_view event_name(EventKind kind) noexcept {
     case EventKind::handshake_failed: return "handshake failed";
     case EventKind::disconnected: return "disconnected";
     case EventKind::closed: return "closed";
+    case EventKind::stopped: return "stopped";
   }
   return "unknown event";
 }
 
+void Monitor::set_sink(Sink sink) {
+  const std::lock_guard lock(sink_mutex_);
+  if (sink_) {
+    (void)sink_({EventKind::stopped, {}});
+  }
+  sink_ = std::move(sink);
+  has_sink_.store(sink_ != nullptr, std::memory_order_relaxed);  // a hint: sink_ itself is looked at under the lock
+}
+
 void Monitor::emit(MonitorEvent event) {
+  if (has_sink_.load(std::memory_order_relaxed)) {
+    const std::lock_guard lock(sink_mutex_);
+    if (sink_ && !sink_(event)) {
+      dropped_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
   if (!enabled_.load(std::memory_order_relaxed)) {
     return;
   }

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -27,6 +28,7 @@ enum class EventKind : std::uint8_t {
   handshake_failed,  // with the reason
   disconnected,      // with the reason
   closed,            // a listener
+  stopped,           // the last thing a sink gets
 };
 [[nodiscard]] std::string_view event_name(EventKind kind) noexcept;
 
@@ -35,14 +37,22 @@ struct MonitorEvent {
   std::string endpoint;
   Error reason{};
   Duration delay{0};
+  int fd = -1;               // of the connection or the listener; -1: there is none, or none any more
+  std::uint32_t detail = 0;  // handshake_failed: zmtp::Fault::detail
 };
 
 // Monitor: what happens to a socket's connections, in order.
 // Owner: the socket. Affinity: any thread. Cost: nothing while nobody watches; else a lock and a copy per event, never
 // on the path of a message. Bounded: beyond kEventsMax waiting events the newest are dropped and counted.
+// Lock order: emitters may hold any lock of their socket; a sink runs under the monitor's own.
 class Monitor {
  public:
   static constexpr std::size_t kEventsMax = 4096;
+
+  // Is given each event on the thread where it happens, one at a time: it never waits and calls nothing of the socket
+  // it watches. False: there was no room for the event.
+  using Sink = std::function<bool(const MonitorEvent&)>;
+  void set_sink(Sink sink);  // the sink before gets `stopped` and is gone when this returns; an empty one ends
 
   void enable() noexcept { enabled_.store(true, std::memory_order_relaxed); }
   void emit(MonitorEvent event);
@@ -55,6 +65,9 @@ class Monitor {
  private:
   std::atomic<bool> enabled_{false};
   std::atomic<std::uint64_t> dropped_{0};
+  std::atomic<bool> has_sink_{false};
+  std::mutex sink_mutex_;
+  Sink sink_;  // guarded by sink_mutex_
   std::mutex mutex_;
   std::condition_variable arrived_;
   std::deque<MonitorEvent> events_;  // guarded by mutex_

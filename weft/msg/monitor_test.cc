@@ -3,6 +3,7 @@
 
 #include <set>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -71,14 +72,37 @@ TEST(Monitor, WhatHappenedBeforeTheEndIsGivenBeforeIt) {
   EXPECT_EQ(monitor.receive(-1ms).error(), Errc::closed);
 }
 
+TEST(Monitor, ASinkGetsEachEventAndAtItsEndStopped) {
+  Monitor monitor;
+  std::vector<EventKind> kinds;
+  monitor.set_sink([&](const MonitorEvent& event) {
+    kinds.push_back(event.kind);
+    return true;
+  });
+  monitor.emit({EventKind::listening, "a"});
+  monitor.emit({EventKind::closed, "a"});
+  EXPECT_EQ(monitor.receive(0ms).error(), Errc::timed_out);  // the queue is another matter
+  monitor.set_sink(nullptr);
+  monitor.emit({EventKind::listening, "b"});
+  EXPECT_EQ(kinds, (std::vector{EventKind::listening, EventKind::closed, EventKind::stopped}));
+}
+
+TEST(Monitor, WhatASinkHasNoRoomForIsCounted) {
+  Monitor monitor;
+  monitor.set_sink([](const MonitorEvent& event) { return event.kind != EventKind::accepted; });
+  monitor.emit({EventKind::listening, "a"});
+  monitor.emit({EventKind::accepted, "a"});
+  EXPECT_EQ(monitor.dropped(), 1u);
+}
+
 TEST(Monitor, EveryKindHasANameOfItsOwn) {
   std::set<std::string_view> names;
-  for (int i = 0; i <= static_cast<int>(EventKind::closed); ++i) {
+  for (int i = 0; i <= static_cast<int>(EventKind::stopped); ++i) {
     const std::string_view name = event_name(static_cast<EventKind>(i));
     EXPECT_NE(name, "unknown event");
     EXPECT_TRUE(names.insert(name).second) << name;
   }
-  EXPECT_EQ(event_name(static_cast<EventKind>(static_cast<int>(EventKind::closed) + 1)), "unknown event");
+  EXPECT_EQ(event_name(static_cast<EventKind>(static_cast<int>(EventKind::stopped) + 1)), "unknown event");
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void begin_handshake(std::unique_ptr<net::Stream> stream);
   void handle_handshake();
   [[nodiscard]] bool write_handshake();
-  void fail_handshake(Error reason);
+  void fail_handshake(Error reason, std::uint32_t detail = 0);
   void enter_traffic();
   void handle_traffic(const sys::PollEvent& event);
   void finish_take_down();
@@ -199,6 +199,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   std::uint64_t app_reads_seen_ = 0;
   std::uint32_t app_idle_turns_ = 0;
   std::size_t handshake_sent_ = 0;
+  int dialled_fd_ = -1;  // of the attempt under way or just failed; for events only
 };
 
 }  // namespace weft::msg

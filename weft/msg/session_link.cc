@@ -88,13 +88,14 @@ void Session::start() {
 
 void Session::dial() {
   phase_ = Phase::dialling;
+  dialled_fd_ = -1;
   handle_dial(connector_->dialer.begin());
 }
 
 void Session::handle_dial(const Result<net::Progress>& progress) {
   if (!progress) {
     connector_->dialer.cancel();
-    core_.monitor().emit({EventKind::connect_failed, endpoint_, progress.error()});
+    core_.monitor().emit({EventKind::connect_failed, endpoint_, progress.error(), {}, dialled_fd_});
     retry_later();
     return;
   }
@@ -103,7 +104,8 @@ void Session::handle_dial(const Result<net::Progress>& progress) {
     case net::Progress::resolving: return;
     case net::Progress::pending: break;
   }
-  auto watch = io_.loop().watch(connector_->dialer.fd(), sys::Interest::writable, true, this);
+  dialled_fd_ = connector_->dialer.fd();
+  auto watch = io_.loop().watch(dialled_fd_, sys::Interest::writable, true, this);
   if (!watch) {
     handle_dial(watch.error());
     return;
@@ -132,7 +134,8 @@ void Session::retry_later() {
 
 void Session::begin_handshake(std::unique_ptr<net::Stream> stream) {
   stream_ = std::move(stream);
-  core_.monitor().emit({connecting() ? EventKind::connected : EventKind::accepted, endpoint_});
+  core_.monitor().emit(
+      {connecting() ? EventKind::connected : EventKind::accepted, endpoint_, Error(), {}, stream_->fd()});
   reader_.reset();
   input_ended_ = false;
   has_partial_ = false;
@@ -168,6 +171,7 @@ bool Session::write_handshake() {
 
 void Session::handle_handshake() {
   bool alive = true;
+  int os_errno = 0;
   while (alive && !peer_.ready() && !peer_.fault()) {
     reader_.consume_bytes(peer_.handle_input(reader_.unparsed(), sys::now()));
     alive = write_handshake();
@@ -181,19 +185,21 @@ void Session::handle_handshake() {
       return;
     }
     alive = alive && result.status == sys::IoResult::Status::done;
+    os_errno = result.os_errno;
   }
   if (peer_.fault()) {
     (void)write_handshake();  // the ERROR command, if the peer still reads
-    fail_handshake(Error(peer_.fault()->code, peer_.fault()->text));
+    fail_handshake(Error(peer_.fault()->code, peer_.fault()->text), peer_.fault()->detail);
   } else if (!alive || !write_handshake()) {
-    fail_handshake(Error(Errc::connection_closed, "closed during the handshake"));
+    fail_handshake(Error(Errc::connection_closed, "closed during the handshake", os_errno));
   } else if (peer_.pending_output().empty()) {
     enter_traffic();
   }
 }
 
-void Session::fail_handshake(Error reason) {
-  core_.monitor().emit({EventKind::handshake_failed, endpoint_, reason});
+void Session::fail_handshake(Error reason, std::uint32_t detail) {
+  const int fd = stream_ != nullptr ? stream_->fd() : -1;
+  core_.monitor().emit({EventKind::handshake_failed, endpoint_, reason, {}, fd, detail});
   drop_stream();
   if (connecting()) {
     retry_later();
@@ -215,7 +221,7 @@ void Session::enter_traffic() {
   if (connector_ != nullptr) {
     connector_->backoff.reset();
   }
-  core_.monitor().emit({EventKind::handshake_succeeded, endpoint_});
+  core_.monitor().emit({EventKind::handshake_succeeded, endpoint_, Error(), {}, stream_->fd()});
   schedule_peer_time();
   app_reads_ = false;
   run_writer();
@@ -395,10 +401,11 @@ void Session::finish_take_down() {
   if (run_reader_once()) {
     core_.signal_input(pipe_);
   }
+  const int fd = stream_->fd();
   drop_stream();
   // Whoever sees the event can count on it that nothing more is sent to this connection.
   const auto core = keep_core_;
-  const MonitorEvent event{EventKind::disconnected, endpoint_, reason};
+  const MonitorEvent event{EventKind::disconnected, endpoint_, reason, {}, fd};
   if (!connecting() || (closing_ && outgoing_.empty() && writer_.empty())) {
     finish();
     core->monitor().emit(event);

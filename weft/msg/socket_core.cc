@@ -208,6 +208,7 @@ void SocketCore::session_finished(Session& session) {
     const std::lock_guard lock(table_mutex_);
     std::erase_if(connected_, [&](const auto& entry) { return entry.second.get() == &session; });
   }
+  end_feed_if_quiet();
   context_.session_ended();
 }
 
@@ -285,6 +286,7 @@ void SocketCore::close() {
   input_parker_.wake_with_fence();
   output_parker_.wake_with_fence();
   monitor_.end(Errc::closed);
+  end_feed_if_quiet();
   context_.forget(*this);
 }
 
@@ -314,6 +316,7 @@ void SocketCore::close_pipes(Instant deadline) {
     ended_.clear();
     connected_.clear();
     connected_inproc_.clear();
+    pipes_closed_ = true;
   }
   for (const auto& pipe : inproc) {
     close_inproc(*pipe, deadline);

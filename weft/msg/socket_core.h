@@ -13,6 +13,7 @@
 
 #include "weft/base/result.h"
 #include "weft/msg/monitor.h"
+#include "weft/msg/monitor_feed.h"
 #include "weft/msg/options.h"
 #include "weft/msg/pattern.h"
 #include "weft/msg/session.h"
@@ -66,6 +67,13 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] Result<void> connect(std::string_view endpoint);
   [[nodiscard]] Result<void> unbind(std::string_view endpoint);
   [[nodiscard]] Result<void> disconnect(std::string_view endpoint);
+
+  // --- events as messages (socket_monitor.cc) ---
+  // Replaces the feed there is. Also malformed_endpoint; unknown_transport for anything but inproc.
+  [[nodiscard]] Result<void> start_feed(std::string_view endpoint, SocketType type, MonitorFeed::Encode encode);
+  [[nodiscard]] Result<void> stop_feed();
+  // Called, with no lock held, whenever another inproc socket has connected here. Set before bind.
+  void on_inproc_peer(std::function<void()> callback) { on_inproc_peer_ = std::move(callback); }
 
   // --- polling (socket_poll.cc) ---
   // `asleep`: between announce() and forget().
@@ -129,6 +137,8 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   void end_pipe(Pipe& pipe);                                                   // both locks
   void bury_drained();                                                         // receive lock
   void apply_marks();
+  void end_feed();  // feed lock
+  void end_feed_if_quiet();
   void unbind_all();
   [[nodiscard]] bool adopt_inproc(const std::shared_ptr<InprocLink>& link, int end, const std::string& connected_to);
   static void close_inproc(Pipe& pipe, Instant deadline);
@@ -147,6 +157,9 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   std::atomic<Duration::rep> receive_timeout_;
   std::unique_ptr<Pattern> pattern_;
   Monitor monitor_;
+  std::mutex feed_mutex_;              // before every other lock
+  std::shared_ptr<MonitorFeed> feed_;  // guarded by feed_mutex_
+  std::function<void()> on_inproc_peer_;
 
   std::mutex receive_mutex_;
   std::mutex send_mutex_;
@@ -195,6 +208,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   std::multimap<std::string, std::shared_ptr<InprocLink>> connected_inproc_;
   std::vector<std::unique_ptr<Pipe>> inproc_pipes_;
   std::atomic<std::size_t> inproc_count_{0};
+  bool pipes_closed_ = false;         // no event but those of sessions_ is to come
   std::vector<Pipe*> ended_;          // receive lock: drained later
   std::uint64_t dropped_before_ = 0;  // send lock: of pipes that are gone
 };

@@ -42,6 +42,7 @@ Result<std::string> SocketCore::bind(std::string_view text) {
     return listener.error();
   }
   WEFT_TRY(context_.start_io());
+  const int fd = (*listener)->fd();
   auto acceptor = std::make_shared<Acceptor>(*this, context_.io().loop(), std::move(*listener));
   const std::string exact = acceptor->endpoint();
   bool closed_meanwhile = false;
@@ -52,7 +53,7 @@ Result<std::string> SocketCore::bind(std::string_view text) {
       bound_[exact] = acceptor;
       bound_aliases_[std::string(text)] = exact;
       // Under the lock: whoever closes finds the acceptor, and its task comes after this one.
-      monitor_.emit({EventKind::listening, exact});
+      monitor_.emit({EventKind::listening, exact, Error(), {}, fd});
       context_.io().loop().post([acceptor, keep = shared_from_this()] { acceptor->start(); });
     }
   }

@@ -25,7 +25,8 @@ Mechanism::Step NullMechanism::handle_command(const Command& command) {
     step.metadata = command.data;
   } else {
     step.kind = Step::Kind::failed;
-    step.fault = {Errc::protocol_error, "peer sent another command than READY in a NULL handshake"};
+    step.fault = {Errc::protocol_error, "peer sent another command than READY in a NULL handshake",
+                  static_cast<std::uint32_t>(Breach::unexpected_command)};
   }
   return step;
 }

@@ -26,6 +26,12 @@ std::vector<std::uint8_t> encode_metadata(const PeerConfig& config) {
   return out;
 }
 
+// The reasons "300", "400" and "500" are the statuses of a refused login; any other is text for people.
+std::uint32_t login_status(std::string_view reason) {
+  const bool status = reason == "300" || reason == "400" || reason == "500";
+  return status ? static_cast<std::uint32_t>(reason[0] - '0') * 100 : 0;
+}
+
 const char* describe_mismatch(std::string_view theirs) {
   if (theirs == "NULL") {
     return "peer's security mechanism is NULL, not ours";
@@ -73,9 +79,9 @@ void Peer::start(Instant now) {
   phase_ = Phase::greeting;
 }
 
-void Peer::fail(Errc code, const char* text) noexcept {
+void Peer::fail(Errc code, const char* text, Breach breach) noexcept {
   if (!fault_) {
-    fault_ = Fault{code, text};
+    fault_ = Fault{code, text, static_cast<std::uint32_t>(breach)};
   }
 }
 
@@ -113,7 +119,7 @@ std::size_t Peer::handle_greeting(Bytes input) {
   Greeting wanted;
   wanted.set_mechanism(mechanism_->name());
   if (result.greeting.mechanism_field != wanted.mechanism_field) {
-    fail(Errc::protocol_error, describe_mismatch(result.greeting.mechanism()));
+    fail(Errc::protocol_error, describe_mismatch(result.greeting.mechanism()), Breach::mechanism_mismatch);
     return kGreetingSize;
   }
   minor_version_ = result.greeting.major == 3 && result.greeting.minor == 0 ? 0 : 1;
@@ -134,7 +140,7 @@ std::size_t Peer::handle_handshake_frame(Bytes input, Instant now) {
     return 0;
   }
   if ((header.flags & kCommand) == 0) {
-    fail(Errc::protocol_error, "peer sent a message before the handshake was over");
+    fail(Errc::protocol_error, "peer sent a message before the handshake was over", Breach::unexpected_command);
     return 0;
   }
   if (header.body_size > config_.limits.handshake_bytes_max - handshake_bytes_) {
@@ -152,22 +158,27 @@ std::size_t Peer::handle_handshake_frame(Bytes input, Instant now) {
 void Peer::handle_handshake_command(Bytes body, Instant now) {
   Command command;
   if (parse_command(body, command) != ParseStatus::complete) {
-    return fail(Errc::protocol_error, "malformed handshake command");
+    return fail(Errc::protocol_error, "malformed handshake command", Breach::malformed_command);
   }
   if (command.name == "ERROR") {
     std::string_view reason;
     if (parse_error(command.data, reason) != ParseStatus::complete) {
-      return fail(Errc::protocol_error, "malformed ERROR command");
+      return fail(Errc::protocol_error, "malformed ERROR command", Breach::malformed_error);
     }
     refusal_ = reason;
-    return fail(Errc::handshake_refused, "peer answered the handshake with ERROR");
+    if (!fault_) {
+      fault_ = Fault{Errc::handshake_refused, "peer answered the handshake with ERROR", login_status(reason)};
+    }
+    return;
   }
   const Mechanism::Step step = mechanism_->handle_command(command);
   if (step.kind == Mechanism::Step::Kind::failed) {
-    return fail(step.fault.code, step.fault.text);
+    fault_ = fault_ ? fault_ : step.fault;
+    return;
   }
   const bool done = step.kind == Mechanism::Step::Kind::ready;
   if (done && !accept_metadata(step.metadata)) {
+    fault_->detail = static_cast<std::uint32_t>(Breach::invalid_metadata);
     return;
   }
   poll_mechanism();

@@ -114,7 +114,7 @@ class Peer {
  private:
   enum class Phase : std::uint8_t { idle, greeting, handshake, traffic };
 
-  void fail(Errc code, const char* text) noexcept;
+  void fail(Errc code, const char* text, Breach breach = Breach::none) noexcept;
   [[nodiscard]] std::size_t handle_greeting(Bytes input);
   [[nodiscard]] std::size_t handle_handshake_frame(Bytes input, Instant now);
   void handle_handshake_command(Bytes body, Instant now);

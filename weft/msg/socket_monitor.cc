@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// SocketCore: its events as messages.
+#include <utility>
+
+#include "weft/msg/context_core.h"
+#include "weft/msg/socket_core.h"
+
+namespace weft::msg {
+
+Result<void> SocketCore::start_feed(std::string_view text, SocketType type, MonitorFeed::Encode encode) {
+  const std::lock_guard lock(feed_mutex_);
+  if (closed() || terminated()) {
+    return refusal();
+  }
+  const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, true));
+  if (endpoint.transport != net::Transport::inproc) {
+    return Error(Errc::unknown_transport, "events go out over inproc only");
+  }
+  end_feed();
+  feed_ = WEFT_TRY(MonitorFeed::open(context_, text, type, std::move(encode)));
+  monitor_.set_sink([feed = feed_](const MonitorEvent& event) { return feed->take(event); });
+  return {};
+}
+
+Result<void> SocketCore::stop_feed() {
+  const std::lock_guard lock(feed_mutex_);
+  if (closed()) {
+    return refusal();
+  }
+  end_feed();
+  return {};
+}
+
+void SocketCore::end_feed() {
+  monitor_.set_sink(nullptr);
+  if (feed_ != nullptr) {
+    feed_->close();
+    feed_.reset();
+  }
+}
+
+// A closed socket's connections still have things to tell; the last of them ends the feed.
+void SocketCore::end_feed_if_quiet() {
+  {
+    const std::lock_guard lock(table_mutex_);
+    if (!pipes_closed_ || !sessions_.empty()) {
+      return;
+    }
+  }
+  const std::lock_guard lock(feed_mutex_);
+  end_feed();
+}
+
+}  // namespace weft::msg
