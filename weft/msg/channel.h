@@ -3,8 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 
+#include "weft/msg/newest.h"
 #include "weft/msg/part.h"
 #include "weft/sync/spsc_queue.h"
 
@@ -19,6 +21,7 @@ namespace weft::msg {
 //       soon as that many were read.
 //   (2) Only whole messages are visible to the consumer.
 //   (3) Without a mark the same holds in bytes: written - credited <= kUnmarkedBytesMax + one message.
+//   (4) A channel that conflates has room for one message, of one part, and always takes the next in its place.
 class Channel {
  public:
   Channel() = default;
@@ -40,6 +43,12 @@ class Channel {
     return mark == 0 ? kUnmarkedReport : (mark + 1) / 2;
   }
 
+  // Before anything is sent.
+  void conflate() { newest_ = std::make_unique<Newest>(); }
+  [[nodiscard]] bool conflates() const noexcept { return newest_ != nullptr; }
+  // Consumer. The front becomes the newest message if that is not in front already.
+  void refresh() noexcept { newest_->refresh(); }
+
   // Any thread. 0: no mark.
   void set_mark(std::int64_t mark) noexcept { mark_.store(mark, std::memory_order_relaxed); }
 
@@ -52,11 +61,16 @@ class Channel {
     // Acquire pairs with the release in pop(); the counts alone matter.
     credited_seen_ = credited_.load(std::memory_order_acquire);
     credited_bytes_seen_ = credited_bytes_.load(std::memory_order_relaxed);
-    return within(mark);
+    return within(mark) || conflates();
   }
   // Producer. The next cell to fill, or null when memory ran out; then push_claimed(it).
-  [[nodiscard]] Cell* claim() noexcept { return queue_.claim(); }
+  [[nodiscard]] Cell* claim() noexcept { return conflates() ? newest_->claim() : queue_.claim(); }
   void push_claimed(const Cell& cell) noexcept {
+    if (conflates()) [[unlikely]] {
+      newest_->put(cell);
+      ++written_;
+      return;
+    }
     written_bytes_ += footprint(cell);
     queue_.stage();
     queue_.publish();
@@ -65,6 +79,13 @@ class Channel {
   // Producer. A whole message; takes over the references. False, with nothing taken, when memory ran out midway: what
   // was already staged stays invisible until the next message, so the caller must treat the pipe as failed.
   [[nodiscard]] bool push(std::span<const Cell> parts) noexcept {
+    if (conflates()) [[unlikely]] {
+      for (const Cell& part : parts) {
+        newest_->put(part);
+      }
+      ++written_;
+      return true;
+    }
     for (const Cell& part : parts) {
       Cell* cell = queue_.claim();
       if (cell == nullptr) {
@@ -84,11 +105,16 @@ class Channel {
   [[nodiscard]] std::uint64_t read() const noexcept { return static_cast<std::uint64_t>(read_); }
 
   // Consumer.
-  [[nodiscard]] Cell* front() noexcept { return queue_.front(); }
-  [[nodiscard]] bool empty() noexcept { return queue_.empty(); }
+  [[nodiscard]] Cell* front() noexcept { return conflates() ? newest_->front() : queue_.front(); }
+  [[nodiscard]] bool empty() noexcept { return conflates() ? newest_->empty() : queue_.empty(); }
   // Consumer. Releases nothing: the cell's reference is the caller's business. True when credit was reported, so that a
   // producer that waits for it must be woken.
   [[nodiscard]] bool pop(bool ends_message, std::size_t bytes) noexcept {
+    if (conflates()) [[unlikely]] {
+      newest_->pop();
+      ++read_;
+      return false;
+    }
     queue_.pop();
     read_bytes_ += bytes;
     if (!ends_message) {
@@ -113,6 +139,7 @@ class Channel {
     return mark != 0 ? written_ - credited_seen_ < mark : written_bytes_ - credited_bytes_seen_ < kUnmarkedBytesMax;
   }
 
+  std::unique_ptr<Newest> newest_;  // instead of the queue, if it conflates
   sync::SpscQueue<Cell> queue_;
   alignas(sync::kLineSize) std::uint64_t written_ = 0;
   std::uint64_t credited_seen_ = 0;

@@ -95,6 +95,10 @@ Result<void> SocketCore::connect_inproc(const net::Endpoint& endpoint) {
   auto link = std::make_shared<InprocLink>();
   link->keep[0] = shared_from_this();
   link->core[0].store(this, std::memory_order_release);
+  if (conflates()) {
+    link->channel[0].conflate();
+    link->channel[1].conflate();
+  }
   if (!adopt_inproc(link, 0, endpoint.text())) {
     return refusal();
   }
@@ -148,6 +152,9 @@ bool SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>& link, int end, 
   const std::scoped_lock lock(receive_mutex_, send_mutex_);
   if (closed()) {
     return false;
+  }
+  if (end == 0) {
+    name_peer(*pipe);
   }
   link->set_marks(end, options_.send_high_water_mark, options_.receive_high_water_mark);
   pattern_->attach(*pipe);

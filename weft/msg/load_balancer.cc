@@ -51,8 +51,8 @@ Pipe* LoadBalancer::next_writable() noexcept {
 
 bool LoadBalancer::writable() noexcept { return in_message_ || next_writable() != nullptr; }
 
-Result<void> LoadBalancer::send(Outbound& part, bool delimited) {
-  if (!in_message_ && !part.more && !delimited) [[likely]] {
+Result<void> LoadBalancer::send(Outbound& part, std::span<const Cell> prefix) {
+  if (!in_message_ && !part.more && prefix.empty()) [[likely]] {
     for (std::size_t i = 0; i < pipes_.size(); ++i) {
       Pipe* pipe = pipes_[current_];
       const bool sent = pipe->try_send(part, false);
@@ -70,11 +70,7 @@ Result<void> LoadBalancer::send(Outbound& part, bool delimited) {
       return Errc::would_block;
     }
     pinned_ = pipe;
-    if (delimited) {
-      Cell delimiter{};
-      delimiter.more = true;
-      staged_.push_back(delimiter);
-    }
+    staged_.assign(prefix.begin(), prefix.end());
   }
   Cell cell;
   if (!make_cell(cell, part)) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "weft/base/result.h"
@@ -20,8 +21,8 @@ class LoadBalancer {
   void attach(Pipe& pipe);           // idempotent
   void detach(Pipe& pipe) noexcept;  // idempotent
 
-  // `delimited`: an empty part goes before the first one (REQ).
-  [[nodiscard]] Result<void> send(Outbound& part, bool delimited = false);
+  // `prefix`: parts without buffers that go before the first one (REQ).
+  [[nodiscard]] Result<void> send(Outbound& part, std::span<const Cell> prefix = {});
   [[nodiscard]] bool writable() noexcept;
   [[nodiscard]] Pipe* last() const noexcept { return last_; }  // where the last message went; null if it went away
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }

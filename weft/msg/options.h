@@ -30,9 +30,19 @@ struct Options {
   std::int64_t max_message_size = -1;                      // bytes in one part; -1: no limit
   std::string routing_id;                                  // up to 255 bytes; empty: the peer makes one up
   bool immediate = false;                                  // queue only for peers that are connected
-  bool router_mandatory = false;  // sending to an unknown routing id is an error instead of a counted drop
-  bool router_handover = false;   // a new peer takes over a routing id that is in use
-  bool xpub_verbose = false;      // pass on subscriptions that are already known
+  bool router_mandatory = false;     // sending to an unknown routing id is an error instead of a counted drop
+  bool router_handover = false;      // a new peer takes over a routing id that is in use
+  bool xpub_verbose = false;         // pass on subscriptions that are already known
+  bool xpub_verboser = false;        // the same, and unsubscriptions that others still have
+  bool xpub_no_drop = false;         // PUB, XPUB: wait for who is full instead of dropping what is for him
+  bool xpub_manual = false;          // XPUB: what peers ask for is only told; the application subscribes for them
+  std::string xpub_welcome_message;  // PUB, XPUB: the first message to every new peer; empty: none
+  bool invert_matching = false;      // PUB, XPUB, SUB: what matches no subscription goes out, or comes in
+  bool conflate = false;             // queue only the newest message, of one part; not for XPUB, XSUB and request-reply
+  bool probe_router = false;         // DEALER, REQ, ROUTER: the first message to every new peer is empty
+  bool req_correlate = false;        // REQ: number requests, take only the reply with that number
+  bool req_relaxed = false;          // REQ: a new request may be sent before the reply to the last one
+  std::string connect_routing_id;    // ROUTER: what the peer of the next connect is called, once
   bool ipv6 = false;
   int backlog = 100;
   int send_buffer = -1;     // bytes; -1: the system's
@@ -56,7 +66,6 @@ struct Option {
 
 namespace option {
 inline constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
-inline constexpr std::int64_t kDayMs = 86'400'000;
 
 inline constexpr Option<int> send_high_water_mark{"send_high_water_mark", &Options::send_high_water_mark, 0, kIntMax};
 inline constexpr Option<int> receive_high_water_mark{"receive_high_water_mark", &Options::receive_high_water_mark, 0,
@@ -68,10 +77,10 @@ inline constexpr Option<Duration> reconnect_interval{"reconnect_interval", &Opti
 inline constexpr Option<Duration> reconnect_interval_max{"reconnect_interval_max", &Options::reconnect_interval_max, 0,
                                                          kIntMax};
 inline constexpr Option<Duration> handshake_timeout{"handshake_timeout", &Options::handshake_timeout, 0, kIntMax};
-inline constexpr Option<Duration> heartbeat_interval{"heartbeat_interval", &Options::heartbeat_interval, 0, kDayMs};
-inline constexpr Option<Duration> heartbeat_timeout{"heartbeat_timeout", &Options::heartbeat_timeout, 0, kDayMs};
+inline constexpr Option<Duration> heartbeat_interval{"heartbeat_interval", &Options::heartbeat_interval, 0, kIntMax};
+inline constexpr Option<Duration> heartbeat_timeout{"heartbeat_timeout", &Options::heartbeat_timeout, 0, kIntMax};
 inline constexpr Option<Duration> heartbeat_ttl{"heartbeat_ttl", &Options::heartbeat_ttl, 0,
-                                                6'553'500};  // 16 bits of 100 ms
+                                                6'553'599};  // 16 bits of 100 ms
 inline constexpr Option<std::int64_t> max_message_size{"max_message_size", &Options::max_message_size, -1,
                                                        std::numeric_limits<std::int64_t>::max()};
 inline constexpr Option<std::string> routing_id{"routing_id", &Options::routing_id, 0, 255};
@@ -79,8 +88,19 @@ inline constexpr Option<bool> immediate{"immediate", &Options::immediate, 0, 1};
 inline constexpr Option<bool> router_mandatory{"router_mandatory", &Options::router_mandatory, 0, 1};
 inline constexpr Option<bool> router_handover{"router_handover", &Options::router_handover, 0, 1};
 inline constexpr Option<bool> xpub_verbose{"xpub_verbose", &Options::xpub_verbose, 0, 1};
+inline constexpr Option<bool> xpub_verboser{"xpub_verboser", &Options::xpub_verboser, 0, 1};
+inline constexpr Option<bool> xpub_no_drop{"xpub_no_drop", &Options::xpub_no_drop, 0, 1};
+inline constexpr Option<bool> xpub_manual{"xpub_manual", &Options::xpub_manual, 0, 1};
+inline constexpr Option<std::string> xpub_welcome_message{"xpub_welcome_message", &Options::xpub_welcome_message, 0,
+                                                          1 << 20};
+inline constexpr Option<bool> invert_matching{"invert_matching", &Options::invert_matching, 0, 1};
+inline constexpr Option<bool> conflate{"conflate", &Options::conflate, 0, 1};
+inline constexpr Option<bool> probe_router{"probe_router", &Options::probe_router, 0, 1};
+inline constexpr Option<bool> req_correlate{"req_correlate", &Options::req_correlate, 0, 1};
+inline constexpr Option<bool> req_relaxed{"req_relaxed", &Options::req_relaxed, 0, 1};
+inline constexpr Option<std::string> connect_routing_id{"connect_routing_id", &Options::connect_routing_id, 0, 255};
 inline constexpr Option<bool> ipv6{"ipv6", &Options::ipv6, 0, 1};
-inline constexpr Option<int> backlog{"backlog", &Options::backlog, 1, kIntMax};
+inline constexpr Option<int> backlog{"backlog", &Options::backlog, 0, kIntMax};
 inline constexpr Option<int> send_buffer{"send_buffer", &Options::send_buffer, -1, kIntMax};
 inline constexpr Option<int> receive_buffer{"receive_buffer", &Options::receive_buffer, -1, kIntMax};
 inline constexpr Option<int> tcp_keepalive{"tcp_keepalive", &Options::tcp_keepalive, -1, 1};
@@ -88,7 +108,7 @@ inline constexpr Option<int> tcp_keepalive_count{"tcp_keepalive_count", &Options
 inline constexpr Option<int> tcp_keepalive_idle{"tcp_keepalive_idle", &Options::tcp_keepalive_idle, -1, kIntMax};
 inline constexpr Option<int> tcp_keepalive_interval{"tcp_keepalive_interval", &Options::tcp_keepalive_interval, -1,
                                                     kIntMax};
-inline constexpr Option<int> type_of_service{"type_of_service", &Options::type_of_service, 0, 255};
+inline constexpr Option<int> type_of_service{"type_of_service", &Options::type_of_service, 0, kIntMax};
 }  // namespace option
 
 using AnyOption = std::variant<const Option<int>*, const Option<std::int64_t>*, const Option<bool>*,

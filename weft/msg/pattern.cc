@@ -25,6 +25,13 @@ Result<void> Pattern::unsubscribe(Bytes /*topic*/) {
 }
 bool Pattern::handle_subscription(Pipe& /*pipe*/, bool /*subscribe*/, Bytes /*topic*/) { return true; }
 
+void Pattern::probe(Pipe& pipe) {
+  if (options_.probe_router && !pipe.notes.probed) {
+    Outbound empty;
+    pipe.notes.probed = pipe.try_send(empty, false);
+  }
+}
+
 namespace {
 
 constexpr PatternRow kTable[] = {

@@ -61,6 +61,9 @@ class Pattern {
   [[nodiscard]] virtual bool handle_subscription(Pipe& pipe, bool subscribe, Bytes topic);
 
  protected:
+  // Option probe_router: an empty message, once per connection. Both locks.
+  void probe(Pipe& pipe);
+
   const PatternTraits& traits_;
   const Options& options_;
   std::uint64_t dropped_ = 0;  // send lock: messages that no pipe took

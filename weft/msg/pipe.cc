@@ -81,9 +81,15 @@ void Pipe::send_subscription(bool subscribe, Bytes topic) noexcept {
 }
 
 bool Pipe::peek(FrameView& view) noexcept {
+  if (rx_->conflates()) [[unlikely]] {
+    if (session_ != nullptr) {
+      session_->collect();
+    }
+    rx_->refresh();
+  }
   Cell* cell = rx_->front();
   if (cell == nullptr) {
-    if (session_ == nullptr) {
+    if (session_ == nullptr || rx_->conflates()) {
       return false;
     }
     const Session::Peek result = session_->peek(view);

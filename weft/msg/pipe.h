@@ -83,6 +83,8 @@ class Pipe {
     std::size_t queue_index = 0;    // receive lock: place in the fair queue
     std::size_t balance_index = 0;  // send lock: place in the load balancer
     std::string routing_id;         // both locks to write, either to read
+    bool names_peer = false;        // both locks: routing_id was chosen here, whatever the peer calls itself
+    bool probed = false;            // both locks: this connection got its probe
   };
   Notes notes;
   std::atomic<Pipe*> next_signal{nullptr};  // in the socket's list of pipes with news

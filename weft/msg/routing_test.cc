@@ -201,7 +201,9 @@ class LoadBalancerTest : public RoutingTest {
  protected:
   Result<void> send(std::string_view text, bool more = false, bool delimited = false) {
     Outbound part{as_bytes(text), nullptr, more};
-    return balancer_.send(part, delimited);
+    Cell delimiter{};
+    delimiter.more = true;
+    return balancer_.send(part, delimited ? std::span<const Cell>(&delimiter, 1) : std::span<const Cell>());
   }
   LoadBalancer balancer_;
 };

@@ -61,6 +61,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   [[nodiscard]] Peek peek(FrameView& view) noexcept;  // the channel was found empty
   void pop() noexcept;
   void unpeek() noexcept;
+  void collect() noexcept;  // reads into the channel what the kernel holds; for one that conflates
   void apply_marks(const Options& options) noexcept;  // any thread
   void set_readable() noexcept { maybe_readable_.store(true, std::memory_order_relaxed); }
   void handle_receive_credit() noexcept;
@@ -114,7 +115,8 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   bool run_reader_once() noexcept;
   void give_read_baton() noexcept;
 
-  // session_link.cc; all on the I/O thread
+  // session_link.cc; all on the I/O thread, but for the first
+  void attach_pipe();
   void dial();
   void retry_later();
   void begin_handshake(std::unique_ptr<net::Stream> stream);

@@ -32,9 +32,7 @@ Session::Session(SocketCore& core, IoService& io, const net::Endpoint& endpoint)
   connector_ = std::unique_ptr<Connector>(
       new Connector{net::Dialer(endpoint, core.stream_options()),
                     net::Backoff(options.reconnect_interval, options.reconnect_interval_max, backoff_seed(this))});
-  pipe_.attach_session(this, &outgoing_, &incoming_);
-  (void)write_baton_.try_take();
-  (void)read_baton_.try_take();
+  attach_pipe();
 }
 
 Session::Session(SocketCore& core, IoService& io, std::unique_ptr<net::Stream> stream, std::string local_endpoint)
@@ -45,7 +43,17 @@ Session::Session(SocketCore& core, IoService& io, std::unique_ptr<net::Stream> s
       pipe_(core),
       stream_(std::move(stream)),
       peer_(core.peer_config()) {
+  attach_pipe();
+}
+
+void Session::attach_pipe() {
   pipe_.attach_session(this, &outgoing_, &incoming_);
+  if (core_.conflates()) {
+    if (core_.type() != SocketType::sub) {  // whose subscriptions must all arrive
+      outgoing_.conflate();
+    }
+    incoming_.conflate();
+  }
   (void)write_baton_.try_take();
   (void)read_baton_.try_take();
 }

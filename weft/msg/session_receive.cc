@@ -8,6 +8,10 @@
 
 namespace weft::msg {
 
+namespace {
+constexpr int kConflatedFills = 16;  // reads in one turn, of a connection that conflates
+}
+
 Session::Peek Session::peek(FrameView& view) noexcept {
   if (!read_baton_.try_take()) {
     return Peek::nothing;  // the I/O thread is reading; it says so when it found something
@@ -40,6 +44,15 @@ Session::Peek Session::peek(FrameView& view) noexcept {
       }
     }
   }
+}
+
+void Session::collect() noexcept {
+  if (!maybe_readable_.load(std::memory_order_relaxed) || !read_baton_.try_take()) {
+    return;
+  }
+  core_.note_app_read();
+  (void)run_reader_once();
+  give_read_baton();
 }
 
 void Session::pop() noexcept {
@@ -261,6 +274,7 @@ void Session::run_reader() noexcept {
 
 bool Session::run_reader_once() noexcept {
   bool queued = false;
+  int fills = 0;
   stalled_hint_.store(false, std::memory_order_relaxed);
   resume_posted_.store(false, std::memory_order_relaxed);
   while (!input_ended_ || !reader_.empty()) {
@@ -271,6 +285,9 @@ bool Session::run_reader_once() noexcept {
     const Decoded decoded = decode(nullptr);
     if (decoded == Decoded::queued) {
       queued = true;
+    } else if (incoming_.conflates() && ++fills > kConflatedFills) {
+      io_.resume_reading(shared_from_this());  // there is no mark to stop at
+      break;
     } else if (decoded != Decoded::need_more || input_ended_ || !fill()) {
       break;
     }

@@ -2,6 +2,7 @@
 #include "weft/msg/socket_core.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "weft/msg/acceptor.h"
 #include "weft/msg/context_core.h"
@@ -108,6 +109,21 @@ sys::SocketOptions SocketCore::stream_options() const {
   stream.keepalive_interval = options.tcp_keepalive_interval;
   stream.ipv6 = options.ipv6;
   return stream;
+}
+
+bool SocketCore::conflates() const {
+  const SocketType self = type();
+  return options_copy().conflate && (self == SocketType::push || self == SocketType::pull || self == SocketType::pub ||
+                                     self == SocketType::sub || self == SocketType::dealer);
+}
+
+// Option connect_routing_id: for the pipe of the connect that comes next.
+void SocketCore::name_peer(Pipe& pipe) {
+  const std::lock_guard lock(options_mutex_);
+  pipe.notes.names_peer = !options_.connect_routing_id.empty();
+  if (pipe.notes.names_peer) {
+    pipe.notes.routing_id = std::exchange(options_.connect_routing_id, {});
+  }
 }
 
 // --- sessions ---

@@ -89,6 +89,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   // --- for sessions ---
   [[nodiscard]] zmtp::PeerConfig peer_config() const;
   [[nodiscard]] sys::SocketOptions stream_options() const;
+  [[nodiscard]] bool conflates() const;  // what is connected from now on
   [[nodiscard]] Monitor& monitor() noexcept { return monitor_; }
   [[nodiscard]] sync::Parker& input_parker() noexcept { return input_parker_; }
   [[nodiscard]] sync::Parker& output_parker() noexcept { return output_parker_; }
@@ -147,6 +148,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] Result<void> connect_inproc(const net::Endpoint& endpoint);
   void close_pipes(Instant deadline);
   [[nodiscard]] Pipe* find_inproc(const InprocLink& link) noexcept;
+  void name_peer(Pipe& pipe);  // both locks
 
   ContextCore& context_;
   const std::shared_ptr<ContextCore> keep_context_;  // a call may be under way while another thread closes the context

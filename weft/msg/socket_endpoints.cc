@@ -78,6 +78,7 @@ Result<void> SocketCore::connect(std::string_view text) {
       return refusal();
     }
     session->apply_marks(options_);
+    name_peer(session->pipe());
     if (!options_.immediate) {
       pattern_->attach(session->pipe());
       session->pipe().notes.attached = true;

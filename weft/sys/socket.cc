@@ -52,7 +52,8 @@ Result<Fd> open_stream(int domain, const SocketOptions& options) noexcept {
   return fd;
 }
 
-Result<void> set_type_of_service(int fd, int tos) noexcept {
+Result<void> set_type_of_service(int fd, int value) noexcept {
+  const int tos = value & 0xFF;  // a byte in the header; IPv6 refuses more, IPv4 cuts it off
   if (WEFT_TRY(read_option(fd, SO_DOMAIN, "read the socket's domain")) != AF_INET6) {
     return set_option(fd, IPPROTO_IP, IP_TOS, tos, "set the type of service");
   }

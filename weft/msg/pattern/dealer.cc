@@ -15,7 +15,13 @@ class Dealer final : public Pattern {
   void attach(Pipe& pipe) override {
     queue_.attach(pipe);
     balancer_.attach(pipe);
+    probe(pipe);  // before what the application sends
   }
+  bool ready(Pipe& pipe, Bytes /*identity*/) override {
+    probe(pipe);
+    return true;
+  }
+  void lost(Pipe& pipe) override { pipe.notes.probed = false; }
   void detach(Pipe& pipe) override { balancer_.detach(pipe); }
   void activate(Pipe& pipe) override { queue_.activate(pipe); }
   void deactivate(Pipe& pipe) override { queue_.detach(pipe); }

@@ -27,18 +27,28 @@ class Publisher final : public Pattern {
       queue_.attach(pipe);
     }
   }
-  void detach(Pipe& pipe) override {
-    distributor_.detach(pipe);
-    if (counts_.erase(&pipe) == 0) {
-      return;
+  bool ready(Pipe& pipe, Bytes /*identity*/) override {
+    if (std::find(peers_.begin(), peers_.end(), &pipe) == peers_.end()) {
+      peers_.push_back(&pipe);
     }
-    subscriptions_.erase_if([&](std::string_view topic, std::vector<Pipe*>& pipes) {
-      if (std::erase(pipes, &pipe) == 0 || !pipes.empty()) {
-        return false;
-      }
-      notify(pipe, false, as_bytes(topic));
-      return true;
-    });
+    if (!options_.xpub_welcome_message.empty()) {
+      Outbound welcome{as_bytes(options_.xpub_welcome_message), nullptr, false};
+      pipe.dropped += pipe.try_send(welcome, false) ? 0 : 1;
+    }
+    return true;
+  }
+  void detach(Pipe& pipe) override {
+    std::erase(peers_, &pipe);
+    distributor_.detach(pipe);
+    if (counts_.erase(&pipe) != 0) {
+      remove_all(wanted_, pipe, true);
+      remove_all(subscriptions_, pipe, !options_.xpub_manual);
+    }
+    const std::lock_guard lock(notices_mutex_);
+    last_asker_ = last_asker_ == &pipe ? nullptr : last_asker_;
+    for (Notice& notice : notices_) {
+      notice.from_gone |= notice.pipe == &pipe;
+    }
   }
   void lost(Pipe& pipe) override { detach(pipe); }
   void activate(Pipe& pipe) override {
@@ -70,9 +80,20 @@ class Publisher final : public Pattern {
         }
         return true;
       });
+      if (options_.invert_matching) {
+        choose_others(chosen);
+      }
+      if (options_.xpub_no_drop &&
+          !std::all_of(chosen.begin(), chosen.end(), [](Pipe* pipe) { return pipe->writable(); })) {
+        return Errc::would_block;
+      }
     }
     return distributor_.send(part);
   }
+
+  // The application's subscriptions in the name of the peer whose wish it received last.
+  Result<void> subscribe(Bytes topic) override { return subscribe_last_asker(true, topic); }
+  Result<void> unsubscribe(Bytes topic) override { return subscribe_last_asker(false, topic); }
 
   Result<void> receive(Inbound& part) override {
     if (!notifies_) {
@@ -85,6 +106,7 @@ class Publisher final : public Pattern {
         if (!part.take(view)) {
           return Error(Errc::resource_exhausted, "no memory for a received message");
         }
+        last_asker_ = notices_.front().from_gone ? nullptr : notices_.front().pipe;
         notices_.pop_front();
         return {};
       }
@@ -114,34 +136,86 @@ class Publisher final : public Pattern {
   static constexpr std::size_t kSubscriptionsMax = 262'144;  // of one peer
   static constexpr std::size_t kNoticesMax = 1'000'000;      // not yet received; the newest are dropped and counted
 
+  using Subscriptions = PrefixTable<std::vector<Pipe*>>;
+
+  // What peers ask for goes into this table.
+  [[nodiscard]] Subscriptions& asked() noexcept { return options_.xpub_manual ? wanted_ : subscriptions_; }
+
   bool add(Pipe& pipe, Bytes topic) {
     std::size_t& count = counts_[&pipe];
     if (count >= kSubscriptionsMax) {
       return false;
     }
     bool is_new = false;
-    std::vector<Pipe*>& pipes = subscriptions_.insert(topic, is_new);
-    if (std::find(pipes.begin(), pipes.end(), &pipe) == pipes.end()) {
-      pipes.push_back(&pipe);
-      ++count;
-    }
-    if (is_new || options_.xpub_verbose) {
+    count += insert(asked(), pipe, topic, is_new) ? 1 : 0;
+    if (is_new || options_.xpub_verbose || options_.xpub_verboser || options_.xpub_manual) {
       notify(pipe, true, topic);
     }
     return true;
   }
 
   bool remove(Pipe& pipe, Bytes topic) {
-    std::vector<Pipe*>* pipes = subscriptions_.find(topic);
-    if (pipes == nullptr || std::erase(*pipes, &pipe) == 0) {
-      return true;
-    }
-    --counts_[&pipe];
-    if (pipes->empty()) {
+    std::vector<Pipe*>* pipes = asked().find(topic);
+    const bool had = pipes != nullptr && std::erase(*pipes, &pipe) != 0;
+    const bool last = had && pipes->empty();
+    counts_[&pipe] -= had ? 1 : 0;
+    if (last || options_.xpub_verboser || options_.xpub_manual) {
       notify(pipe, false, topic);
-      subscriptions_.erase(topic);
+    }
+    if (last) {
+      asked().erase(topic);
     }
     return true;
+  }
+
+  // True: the pipe did not have it. `is_new`: nobody had it.
+  static bool insert(Subscriptions& table, Pipe& pipe, Bytes topic, bool& is_new) {
+    std::vector<Pipe*>& pipes = table.insert(topic, is_new);
+    if (std::find(pipes.begin(), pipes.end(), &pipe) != pipes.end()) {
+      return false;
+    }
+    pipes.push_back(&pipe);
+    return true;
+  }
+
+  void remove_all(Subscriptions& table, Pipe& pipe, bool tell) {
+    table.erase_if([&](std::string_view topic, std::vector<Pipe*>& pipes) {
+      if (std::erase(pipes, &pipe) == 0) {
+        return false;
+      }
+      if (tell && (pipes.empty() || options_.xpub_verboser || options_.xpub_manual)) {
+        notify(pipe, false, as_bytes(topic));
+      }
+      return pipes.empty();
+    });
+  }
+
+  // `chosen` marks whom the message matches; afterwards it holds everyone else.
+  void choose_others(std::vector<Pipe*>& chosen) {
+    chosen.clear();
+    std::copy_if(peers_.begin(), peers_.end(), std::back_inserter(chosen),
+                 [&](const Pipe* pipe) { return pipe->notes.sent_mark != publication_; });
+  }
+
+  Result<void> subscribe_last_asker(bool subscribe, Bytes topic) {
+    if (!notifies_ || !options_.xpub_manual) {
+      return Error(Errc::not_supported, "only an XPUB with the option xpub_manual subscribes for its peers");
+    }
+    const std::lock_guard lock(notices_mutex_);
+    if (last_asker_ == nullptr) {
+      return {};  // it went meanwhile
+    }
+    if (subscribe) {
+      bool is_new = false;
+      insert(subscriptions_, *last_asker_, topic, is_new);
+      (void)counts_[last_asker_];
+    } else if (std::vector<Pipe*>* pipes = subscriptions_.find(topic); pipes != nullptr) {
+      std::erase(*pipes, last_asker_);
+      if (pipes->empty()) {
+        subscriptions_.erase(topic);
+      }
+    }
+    return {};
   }
 
   // What a peer sent before it subscribed or went is to be received before the notice of that.
@@ -149,6 +223,7 @@ class Publisher final : public Pattern {
     std::string text;
     Pipe* pipe;            // null: gone, and drained
     std::uint64_t behind;  // messages of `pipe`
+    bool from_gone;        // the peer is not to be subscribed for any more
   };
   [[nodiscard]] bool notice_is_due() const noexcept {
     return !notices_.empty() &&
@@ -166,19 +241,22 @@ class Publisher final : public Pattern {
         ++dropped_;
         return;
       }
-      notices_.push_back({(subscribe ? '\1' : '\0') + std::string(as_text(topic)), &pipe, pipe.arrived_count()});
+      notices_.push_back({(subscribe ? '\1' : '\0') + std::string(as_text(topic)), &pipe, pipe.arrived_count(), false});
     }
     pipe.owner().input_parker().wake_with_fence();
   }
 
   const bool notifies_;
-  PrefixTable<std::vector<Pipe*>> subscriptions_;  // send lock, as what follows
+  Subscriptions subscriptions_;                    // send lock, as what follows
+  Subscriptions wanted_;                           // with xpub_manual: what peers asked for
+  std::vector<Pipe*> peers_;                       // that are ready
   std::unordered_map<Pipe*, std::size_t> counts_;  // subscriptions of each peer
   std::uint64_t publication_ = 0;
   Distributor distributor_;
   FairQueue queue_;  // receive lock: what XSUB peers send besides subscriptions
   std::mutex notices_mutex_;
-  std::deque<Notice> notices_;  // guarded by notices_mutex_
+  std::deque<Notice> notices_;  // guarded by notices_mutex_, as the next
+  Pipe* last_asker_ = nullptr;  // whose notice was received last
 };
 
 }  // namespace

@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: MIT
-// REQ: one request, then its reply, in turn. An empty part goes before the request and comes before the reply (RFC 28).
+// REQ: one request, then its reply, in turn. An empty part goes before the request and comes before the reply (RFC 28),
+// with the option req_correlate after a number of the request.
+#include <array>
+#include <cstring>
+#include <random>
+
 #include "weft/msg/fair_queue.h"
 #include "weft/msg/load_balancer.h"
 #include "weft/msg/pattern/table.h"
@@ -15,7 +20,13 @@ class Req final : public Pattern {
   void attach(Pipe& pipe) override {
     queue_.attach(pipe);
     balancer_.attach(pipe);
+    probe(pipe);
   }
+  bool ready(Pipe& pipe, Bytes /*identity*/) override {
+    probe(pipe);
+    return true;
+  }
+  void lost(Pipe& pipe) override { pipe.notes.probed = false; }
   void detach(Pipe& pipe) override {
     balancer_.detach(pipe);
     asked_ = asked_ == &pipe ? nullptr : asked_;
@@ -23,21 +34,19 @@ class Req final : public Pattern {
   void activate(Pipe& pipe) override { queue_.activate(pipe); }
   void deactivate(Pipe& pipe) override {
     if (queue_.detach(pipe)) {
-      in_reply_ = skipping_ = false;
+      in_reply_ = in_envelope_ = skipping_ = false;
     }
   }
 
   Result<void> send(Outbound& part) override {
-    if (awaiting_) {
+    if (awaiting_ && !options_.req_relaxed) {
       return Error(Errc::invalid_state, "the reply to the last request was not received yet");
     }
-    WEFT_TRY(balancer_.send(part, !in_request_));
-    in_request_ = part.more;
-    if (!part.more) {
-      awaiting_ = true;
-      in_reply_ = false;
-      asked_ = balancer_.last();
+    if (!in_request_) {
+      return begin(part);
     }
+    WEFT_TRY(balancer_.send(part));
+    sent(part.more);
     return {};
   }
 
@@ -59,7 +68,7 @@ class Req final : public Pattern {
     return {};
   }
 
-  bool can_send() override { return !awaiting_ && balancer_.writable(); }
+  bool can_send() override { return (!awaiting_ || options_.req_relaxed) && balancer_.writable(); }
   bool can_receive() override {
     FrameView view;
     if (!awaiting_ || !find_reply(view)) {
@@ -72,6 +81,52 @@ class Req final : public Pattern {
   std::uint64_t dropped() const noexcept override { return balancer_.dropped(); }
 
  private:
+  Result<void> begin(Outbound& part) {
+    std::array<Cell, 2> envelope{};  // the number, the delimiter
+    const std::uint32_t number = number_ + 1;
+    envelope[0].more = envelope[1].more = true;
+    envelope[0].size = sizeof number;
+    std::memcpy(envelope[0].body.small, &number, sizeof number);  // only we read it: any order of the bytes will do
+    const bool numbered = options_.req_correlate;
+    if (awaiting_) {
+      if (!balancer_.writable()) {
+        return Errc::would_block;
+      }
+      give_up_reply();
+    }
+    WEFT_TRY(balancer_.send(part, std::span<const Cell>(envelope).subspan(numbered ? 0 : 1)));
+    number_ = number;
+    numbered_ = numbered;
+    sent(part.more);
+    return {};
+  }
+
+  void sent(bool more) noexcept {
+    in_request_ = more;
+    awaiting_ = !more;
+    if (!more) {
+      in_reply_ = in_envelope_ = false;
+      asked_ = balancer_.last();
+    }
+  }
+
+  // A new request takes the place of one whose reply may be here, or half taken: that is no reply to the new one.
+  void give_up_reply() {
+    skipping_ |= in_reply_ || in_envelope_;
+    in_reply_ = in_envelope_ = false;
+    FrameView view;
+    while (queue_.peek(view) != nullptr) {
+      skipping_ = view.more;
+      queue_.pop();
+    }
+  }
+
+  // Whether the part before the delimiter numbers the reply to the request that is out.
+  [[nodiscard]] bool is_number(const FrameView& view) const noexcept {
+    return view.more && view.bytes.size() == sizeof number_ &&
+           std::memcmp(view.bytes.data(), &number_, sizeof number_) == 0;
+  }
+
   // Peeks at the next part of the reply proper; what is not from the peer that was asked, or has no delimiter, goes.
   bool find_reply(FrameView& view) {
     for (;;) {
@@ -82,10 +137,15 @@ class Req final : public Pattern {
       if (in_reply_) {
         return true;
       }
-      if (skipping_ || (asked_ != nullptr && pipe != asked_) || !view.bytes.empty() || !view.more) {
+      if (!skipping_ && numbered_ && !in_envelope_ && (asked_ == nullptr || pipe == asked_) && is_number(view)) {
+        in_envelope_ = true;
+      } else if (skipping_ || (asked_ != nullptr && pipe != asked_) || numbered_ != in_envelope_ ||
+                 !view.bytes.empty() || !view.more) {
         skipping_ = view.more;
+        in_envelope_ = false;
       } else {
         in_reply_ = true;  // that was the delimiter
+        in_envelope_ = false;
       }
       queue_.pop();
     }
@@ -93,11 +153,14 @@ class Req final : public Pattern {
 
   FairQueue queue_;
   LoadBalancer balancer_;
-  Pipe* asked_ = nullptr;    // null: whoever answers
-  bool in_request_ = false;  // some parts were sent
-  bool awaiting_ = false;    // a request is out, its reply not yet received whole
-  bool in_reply_ = false;    // the delimiter was taken
-  bool skipping_ = false;    // in the middle of a message that is not the reply
+  Pipe* asked_ = nullptr;     // null: whoever answers
+  bool in_request_ = false;   // some parts were sent
+  bool awaiting_ = false;     // a request is out, its reply not yet received whole
+  bool in_reply_ = false;     // the delimiter was taken
+  bool in_envelope_ = false;  // the number was taken, the delimiter not yet
+  bool numbered_ = false;     // the last request carried a number
+  std::uint32_t number_ = std::random_device{}();
+  bool skipping_ = false;  // in the middle of a message that is not the reply
 };
 
 }  // namespace

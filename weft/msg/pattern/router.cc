@@ -19,30 +19,22 @@ class Router final : public Pattern {
       : Pattern(traits, options), next_id_(std::random_device{}()) {}
   ~Router() override { forget_staged(); }
 
-  void attach(Pipe& pipe) override { queue_.attach(pipe); }
+  void attach(Pipe& pipe) override {
+    queue_.attach(pipe);
+    if (pipe.notes.names_peer && !peers_.contains(pipe.notes.routing_id)) {
+      name(pipe, pipe.notes.routing_id);  // messages may be queued for it before it is there
+      probe(pipe);
+    }
+  }
 
   bool ready(Pipe& pipe, Bytes identity) override {
-    std::string& id = pipe.notes.routing_id;
-    if (!identity.empty()) {
-      const auto found = peers_.find(as_text(identity));
-      if (found != peers_.end() && found->second != &pipe) {
-        if (!options_.router_handover) {
-          return false;
-        }
-        // The old connection stays readable under a name of its own.
-        Pipe& old = *found->second;
-        peers_.erase(found);
-        name(old, make_id());
-      }
-      forget_name(pipe);
-      name(pipe, std::string(as_text(identity)));
-    } else if (const auto found = peers_.find(id); id.empty() || (found != peers_.end() && found->second != &pipe)) {
-      name(pipe, make_id());
-    } else {
-      name(pipe, id);  // again, after lost() and detach()
+    const bool known = find_name(pipe, identity);
+    if (known) {
+      probe(pipe);
     }
-    return true;
+    return known;
   }
+  void lost(Pipe& pipe) override { pipe.notes.probed = false; }
 
   void detach(Pipe& pipe) override {
     forget_name(pipe);
@@ -104,6 +96,32 @@ class Router final : public Pattern {
   bool can_receive() override { return has_body_ || queue_.has_input(); }
 
  private:
+  bool find_name(Pipe& pipe, Bytes identity) {
+    std::string& id = pipe.notes.routing_id;
+    if (pipe.notes.names_peer) {
+      identity = as_bytes(id);
+    }
+    if (!identity.empty()) {
+      const auto found = peers_.find(as_text(identity));
+      if (found != peers_.end() && found->second != &pipe) {
+        if (!options_.router_handover) {
+          return false;
+        }
+        // The old connection stays readable under a name of its own.
+        Pipe& old = *found->second;
+        peers_.erase(found);
+        name(old, make_id());
+      }
+      forget_name(pipe);
+      name(pipe, std::string(as_text(identity)));
+    } else if (const auto found = peers_.find(id); id.empty() || (found != peers_.end() && found->second != &pipe)) {
+      name(pipe, make_id());
+    } else {
+      name(pipe, id);  // again, after lost() and detach()
+    }
+    return true;
+  }
+
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }

@@ -118,7 +118,7 @@ class Subscriber final : public Pattern {
 
   bool matches(Bytes topic) {
     const std::lock_guard lock(filter_mutex_);
-    return filter_.matches(topic);
+    return filter_.matches(topic) != options_.invert_matching;
   }
 
   void tell_publishers(bool subscribe, Bytes topic) {
