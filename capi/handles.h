@@ -39,11 +39,14 @@ struct SocketHandle {
   Socket socket;  // the same, for poll()
   std::string last_endpoint;
   bool more = false;  // the last received part was not the last of its message
+  static constexpr std::size_t kStoredCount = 8;
+  std::int64_t stored[kStoredCount] = {};  // options without effect (options.cc)
   SocketHandle* next_free = nullptr;
 };
 
 ContextHandle* make_context_handle();
 SocketHandle* make_socket_handle();
+void reset_stored_options(SocketHandle& handle) noexcept;
 void retire(ContextHandle* handle) noexcept;
 void retire(SocketHandle* handle) noexcept;
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Socket options: one row each: number, type, and how to read and write it. Writing checks the size here and the range
 // in the option's own row (weft/msg/options.h).
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <concepts>
 #include <cstring>
 #include <type_traits>
 
@@ -18,22 +20,38 @@ using Read = int (*)(SocketHandle&, void*, size_t*);
 
 struct OptionRow {
   int id;
-  Read read;    // null: write-only
-  Write write;  // null: read-only
+  Read read;                  // null: write-only
+  Write write;                // null: read-only
+  std::uint32_t types = ~0U;  // the socket types that take it, one bit each
 };
+
+constexpr std::uint32_t types(std::same_as<int> auto... type) { return ((1U << type) | ...); }
+constexpr std::uint32_t kPublishers = types(ZMQ_PUB, ZMQ_XPUB);
 
 int answer(const Result<void>& result) noexcept { return result ? 0 : fail(result.error()); }
 
 // --- raw values ---
 
-template <typename T>
-int put(void* value, size_t* size, T what) noexcept {
-  if (*size < sizeof(T)) {
+// What fits into the caller's bytes; the rest of them becomes zero, so that a wider integer reads well.
+int put_bytes(void* value, size_t* size, const void* what, size_t length) noexcept {
+  if (*size < length) {
     return fail(EINVAL);
   }
-  std::memcpy(value, &what, sizeof(T));
-  *size = sizeof(T);
+  if (length != 0) {
+    std::memcpy(value, what, length);
+  }
+  std::memset(static_cast<char*>(value) + length, 0, *size - length);
+  *size = length;
   return 0;
+}
+template <typename T>
+int put(void* value, size_t* size, T what) noexcept {
+  return put_bytes(value, size, &what, sizeof(T));
+}
+// Options that are set have one exact size.
+template <typename T>
+int put_exactly(void* value, size_t* size, T what) noexcept {
+  return *size == sizeof(T) ? put(value, size, what) : fail(EINVAL);
 }
 template <typename T>
 bool take(const void* value, size_t size, T& what) noexcept {
@@ -64,16 +82,11 @@ int read_row(SocketHandle& handle, void* value, size_t* size) {
   const Options options = handle.core->options_copy();
   if constexpr (std::is_same_v<T, std::string>) {
     const std::string& text = options.*kRow.member;
-    if (*size < text.size()) {
-      return fail(EINVAL);
-    }
-    std::memcpy(value, text.data(), text.size());
-    *size = text.size();
-    return 0;
+    return put_bytes(value, size, text.data(), text.size());
   } else if constexpr (std::is_same_v<T, std::int64_t>) {
-    return put(value, size, options.*kRow.member);
+    return put_exactly(value, size, options.*kRow.member);
   } else {
-    return put(value, size, to_int(options.*kRow.member));
+    return put_exactly(value, size, to_int(options.*kRow.member));
   }
 }
 
@@ -113,23 +126,137 @@ int write_row(SocketHandle& handle, const void* value, size_t size) {
       handle.core->set_options([&](Options& options) { return set_option(options, kRow, std::move(wanted)); }));
 }
 
-// --- the others ---
+template <typename Change>
+int change(SocketHandle& handle, Change change) {
+  return answer(handle.core->set_options([&](Options& options) {
+    change(options);
+    return Result<void>();
+  }));
+}
 
-int read_last_endpoint(SocketHandle& handle, void* value, size_t* size) {
-  if (*size < handle.last_endpoint.size() + 1) {
+// Flags of one pattern: any number from 0 on, where others insist on 0 or 1.
+template <const auto&... kRows>
+int write_flag(SocketHandle& handle, const void* value, size_t size) {
+  int number = 0;
+  if (!take(value, size, number)) {
+    return -1;
+  }
+  return number < 0 ? fail(EINVAL)
+                    : change(handle, [&](Options& options) { ((options.*kRows.member = number != 0), ...); });
+}
+
+int write_xpub_verbose(SocketHandle& handle, const void* value, size_t size) {
+  const int result = write_flag<option::xpub_verbose>(handle, value, size);
+  return result != 0 ? result : change(handle, [](Options& options) { options.xpub_verboser = false; });
+}
+
+int write_welcome_message(SocketHandle& handle, const void* value, size_t size) {
+  return size == 0 ? change(handle, [](Options& options) { options.xpub_welcome_message.clear(); })
+                   : write_row<option::xpub_welcome_message>(handle, value, size);
+}
+
+// Sent in tenths of a second.
+int write_heartbeat_ttl(SocketHandle& handle, const void* value, size_t size) {
+  int number = 0;
+  if (!take(value, size, number)) {
+    return -1;
+  }
+  number = number < 0 ? number : number / 100 * 100;
+  return write_row<option::heartbeat_ttl>(handle, &number, sizeof number);
+}
+
+// The default, -1, cannot be set.
+int write_heartbeat_timeout(SocketHandle& handle, const void* value, size_t size) {
+  int number = 0;
+  if (!take(value, size, number)) {
+    return -1;
+  }
+  return number < 0 ? fail(EINVAL) : write_row<option::heartbeat_timeout>(handle, value, size);
+}
+
+int write_max_message_size(SocketHandle& handle, const void* value, size_t size) {
+  std::int64_t number = 0;
+  if (!take(value, size, number)) {
+    return -1;
+  }
+  number = std::max<std::int64_t>(number, -1);
+  return write_row<option::max_message_size>(handle, &number, sizeof number);
+}
+
+int read_ipv4_only(SocketHandle& handle, void* value, size_t* size) {
+  return put_exactly(value, size, handle.core->options_copy().ipv6 ? 0 : 1);
+}
+int write_ipv4_only(SocketHandle& handle, const void* value, size_t size) {
+  int number = 0;
+  if (!take(value, size, number)) {
+    return -1;
+  }
+  return number != 0 && number != 1 ? fail(EINVAL)
+                                    : change(handle, [&](Options& options) { options.ipv6 = number == 0; });
+}
+
+// --- values that are kept and read back, and have no effect: of transports that Weft does not have, and hints ---
+
+struct StoredRow {
+  int id;
+  bool wide;  // 64 bits
+  std::int64_t initial;
+  std::int64_t min;
+  std::int64_t max;
+};
+constexpr StoredRow kStored[] = {
+    {ZMQ_AFFINITY, true, 0, INT64_MIN, INT64_MAX},      {ZMQ_RATE, false, 100, 1, INT32_MAX},
+    {ZMQ_RECOVERY_IVL, false, 10'000, 0, INT32_MAX},    {ZMQ_MULTICAST_HOPS, false, 1, 1, INT32_MAX},
+    {ZMQ_MULTICAST_MAXTPDU, false, 1500, 1, INT32_MAX}, {ZMQ_MULTICAST_LOOP, false, 1, 0, 1},
+    {ZMQ_ROUTER_RAW, false, 0, 0, INT32_MAX},           {ZMQ_STREAM_NOTIFY, false, 1, 0, 1},
+};
+static_assert(std::size(kStored) == SocketHandle::kStoredCount);
+
+template <std::size_t kIndex>
+int read_stored(SocketHandle& handle, void* value, size_t* size) {
+  const std::int64_t number = handle.stored[kIndex];
+  return kStored[kIndex].wide ? put_exactly(value, size, number) : put_exactly(value, size, static_cast<int>(number));
+}
+template <std::size_t kIndex>
+int write_stored(SocketHandle& handle, const void* value, size_t size) {
+  constexpr const StoredRow& row = kStored[kIndex];
+  std::int64_t number = 0;
+  int narrow = 0;
+  if (row.wide ? !take(value, size, number) : !take(value, size, narrow)) {
+    return -1;
+  }
+  number = row.wide ? number : narrow;
+  if (number < row.min || number > row.max) {
     return fail(EINVAL);
   }
-  std::memcpy(value, handle.last_endpoint.c_str(), handle.last_endpoint.size() + 1);
-  *size = handle.last_endpoint.size() + 1;
+  handle.stored[kIndex] = number;
   return 0;
 }
 
+// There is no SOCKS client: better refused than passed by.
+int read_socks_proxy(SocketHandle& /*handle*/, void* value, size_t* size) { return put_bytes(value, size, "", 1); }
+int write_socks_proxy(SocketHandle& /*handle*/, const void* /*value*/, size_t size) {
+  return size == 0 ? 0 : fail(EINVAL);
+}
+
+// --- the others ---
+
+int read_last_endpoint(SocketHandle& handle, void* value, size_t* size) {
+  return put_bytes(value, size, handle.last_endpoint.c_str(), handle.last_endpoint.size() + 1);
+}
+
 int read_events(SocketHandle& handle, void* value, size_t* size) {
+  if (handle.core->terminated()) {
+    return fail(ETERM);
+  }
   const msg::Readiness ready = handle.core->readiness({true, true});
   return put(value, size, (ready.input ? ZMQ_POLLIN : 0) | (ready.output ? ZMQ_POLLOUT : 0));
 }
 
 int read_fd(SocketHandle& handle, void* value, size_t* size) {
+  if (handle.core->terminated()) {
+    return fail(ETERM);
+  }
   const auto fd = handle.core->descriptor();
   return fd ? put(value, size, *fd) : fail(fd.error());
 }
@@ -139,62 +266,97 @@ int write_subscription(SocketHandle& handle, const void* value, size_t size) {
   if (value == nullptr && size != 0) {
     return fail(EINVAL);
   }
-  return answer(handle.core->subscribe(Bytes(static_cast<const std::uint8_t*>(value), size), kOn));
+  const auto done = handle.core->subscribe(Bytes(static_cast<const std::uint8_t*>(value), size), kOn);
+  if (!done && done.error() == Errc::not_supported) {
+    return fail(EINVAL);  // an XPUB that is not manual
+  }
+  // Unsubscribing from what was not subscribed to is nothing to complain about.
+  return !kOn && !done && done.error() == Errc::invalid_argument ? 0 : answer(done);
 }
 
 #define WEFT_ROW(id, row) {id, read_row<option::row>, write_row<option::row>}
+#define WEFT_FLAG(id, row, types) {id, nullptr, write_flag<option::row>, types}
+#define WEFT_STORED(index) {kStored[index].id, read_stored<index>, write_stored<index>}
 
 constexpr OptionRow kOptions[] = {
     WEFT_ROW(ZMQ_ROUTING_ID, routing_id),
-    {ZMQ_SUBSCRIBE, nullptr, write_subscription<true>},
-    {ZMQ_UNSUBSCRIBE, nullptr, write_subscription<false>},
+    {ZMQ_SUBSCRIBE, nullptr, write_subscription<true>, types(ZMQ_SUB, ZMQ_XPUB)},
+    {ZMQ_UNSUBSCRIBE, nullptr, write_subscription<false>, types(ZMQ_SUB, ZMQ_XPUB)},
     WEFT_ROW(ZMQ_SNDBUF, send_buffer),
     WEFT_ROW(ZMQ_RCVBUF, receive_buffer),
     {ZMQ_RCVMORE, [](SocketHandle& s, void* v, size_t* n) { return put(v, n, int{s.more}); }, nullptr},
     {ZMQ_FD, read_fd, nullptr},
     {ZMQ_EVENTS, read_events, nullptr},
-    {ZMQ_TYPE, [](SocketHandle& s, void* v, size_t* n) { return put(v, n, static_cast<int>(s.core->type())); },
+    {ZMQ_TYPE, [](SocketHandle& s, void* v, size_t* n) { return put_exactly(v, n, static_cast<int>(s.core->type())); },
      nullptr},
     WEFT_ROW(ZMQ_LINGER, linger),
     WEFT_ROW(ZMQ_RECONNECT_IVL, reconnect_interval),
     WEFT_ROW(ZMQ_BACKLOG, backlog),
     WEFT_ROW(ZMQ_RECONNECT_IVL_MAX, reconnect_interval_max),
-    WEFT_ROW(ZMQ_MAXMSGSIZE, max_message_size),
+    {ZMQ_MAXMSGSIZE, read_row<option::max_message_size>, write_max_message_size},
     WEFT_ROW(ZMQ_SNDHWM, send_high_water_mark),
     WEFT_ROW(ZMQ_RCVHWM, receive_high_water_mark),
     WEFT_ROW(ZMQ_RCVTIMEO, receive_timeout),
     WEFT_ROW(ZMQ_SNDTIMEO, send_timeout),
     {ZMQ_LAST_ENDPOINT, read_last_endpoint, nullptr},
-    WEFT_ROW(ZMQ_ROUTER_MANDATORY, router_mandatory),
+    WEFT_FLAG(ZMQ_ROUTER_MANDATORY, router_mandatory, types(ZMQ_ROUTER)),
     WEFT_ROW(ZMQ_TCP_KEEPALIVE, tcp_keepalive),
     WEFT_ROW(ZMQ_TCP_KEEPALIVE_CNT, tcp_keepalive_count),
     WEFT_ROW(ZMQ_TCP_KEEPALIVE_IDLE, tcp_keepalive_idle),
     WEFT_ROW(ZMQ_TCP_KEEPALIVE_INTVL, tcp_keepalive_interval),
     WEFT_ROW(ZMQ_IMMEDIATE, immediate),
-    WEFT_ROW(ZMQ_XPUB_VERBOSE, xpub_verbose),
+    {ZMQ_XPUB_VERBOSE, nullptr, write_xpub_verbose, kPublishers},
+    {ZMQ_XPUB_VERBOSER, nullptr, write_flag<option::xpub_verbose, option::xpub_verboser>, kPublishers},
+    WEFT_FLAG(ZMQ_XPUB_NODROP, xpub_no_drop, kPublishers),
+    WEFT_FLAG(ZMQ_XPUB_MANUAL, xpub_manual, kPublishers),
+    {ZMQ_XPUB_WELCOME_MSG, nullptr, write_welcome_message, kPublishers},
+    WEFT_ROW(ZMQ_INVERT_MATCHING, invert_matching),
+    WEFT_ROW(ZMQ_CONFLATE, conflate),
+    WEFT_FLAG(ZMQ_PROBE_ROUTER, probe_router, types(ZMQ_DEALER, ZMQ_REQ, ZMQ_ROUTER)),
+    WEFT_FLAG(ZMQ_REQ_CORRELATE, req_correlate, types(ZMQ_REQ)),
+    WEFT_FLAG(ZMQ_REQ_RELAXED, req_relaxed, types(ZMQ_REQ)),
+    {ZMQ_CONNECT_ROUTING_ID, nullptr, write_row<option::connect_routing_id>, types(ZMQ_ROUTER, ZMQ_STREAM)},
+    {ZMQ_IPV4ONLY, read_ipv4_only, write_ipv4_only},
     WEFT_ROW(ZMQ_IPV6, ipv6),
     {ZMQ_MECHANISM, [](SocketHandle&, void* v, size_t* n) { return put(v, n, int{ZMQ_NULL}); }, nullptr},
-    WEFT_ROW(ZMQ_ROUTER_HANDOVER, router_handover),
+    WEFT_FLAG(ZMQ_ROUTER_HANDOVER, router_handover, types(ZMQ_ROUTER)),
     WEFT_ROW(ZMQ_TOS, type_of_service),
     WEFT_ROW(ZMQ_HANDSHAKE_IVL, handshake_timeout),
     WEFT_ROW(ZMQ_HEARTBEAT_IVL, heartbeat_interval),
-    WEFT_ROW(ZMQ_HEARTBEAT_TTL, heartbeat_ttl),
-    WEFT_ROW(ZMQ_HEARTBEAT_TIMEOUT, heartbeat_timeout),
+    {ZMQ_HEARTBEAT_TTL, read_row<option::heartbeat_ttl>, write_heartbeat_ttl},
+    {ZMQ_HEARTBEAT_TIMEOUT, read_row<option::heartbeat_timeout>, write_heartbeat_timeout},
     {ZMQ_THREAD_SAFE, [](SocketHandle&, void* v, size_t* n) { return put(v, n, 0); }, nullptr},
+    WEFT_STORED(0),
+    WEFT_STORED(1),
+    WEFT_STORED(2),
+    WEFT_STORED(3),
+    WEFT_STORED(4),
+    WEFT_STORED(5),
+    {ZMQ_ROUTER_RAW, nullptr, write_stored<6>, types(ZMQ_ROUTER)},
+    {ZMQ_STREAM_NOTIFY, nullptr, write_stored<7>, types(ZMQ_STREAM)},
+    {ZMQ_SOCKS_PROXY, read_socks_proxy, write_socks_proxy},
 };
 
 #undef WEFT_ROW
+#undef WEFT_FLAG
+#undef WEFT_STORED
 
-const OptionRow* find(int id) {
+const OptionRow* find(int id, SocketType type) {
   for (const OptionRow& row : kOptions) {
     if (row.id == id) {
-      return &row;
+      return (row.types >> static_cast<unsigned>(type) & 1U) != 0 ? &row : nullptr;
     }
   }
   return nullptr;
 }
 
 }  // namespace
+
+void weft::capi::reset_stored_options(SocketHandle& handle) noexcept {
+  for (std::size_t i = 0; i < std::size(kStored); ++i) {
+    handle.stored[i] = kStored[i].initial;
+  }
+}
 
 extern "C" {
 
@@ -203,7 +365,7 @@ int zmq_setsockopt(void* socket, int option, const void* optval, size_t optvalle
   if (handle == nullptr) {
     return -1;
   }
-  const OptionRow* row = find(option);
+  const OptionRow* row = find(option, handle->core->type());
   return row == nullptr || row->write == nullptr ? fail(EINVAL) : row->write(*handle, optval, optvallen);
 }
 
@@ -212,7 +374,7 @@ int zmq_getsockopt(void* socket, int option, void* optval, size_t* optvallen) {
   if (handle == nullptr) {
     return -1;
   }
-  const OptionRow* row = find(option);
+  const OptionRow* row = find(option, handle->core->type());
   if (row == nullptr || row->read == nullptr || optval == nullptr || optvallen == nullptr) {
     return fail(EINVAL);
   }

@@ -15,6 +15,7 @@ void set_compatible_defaults(Options& options, const ContextHandle& context) {
   options.reconnect_interval_max = Duration::zero();
   options.handshake_timeout = std::chrono::seconds(30);
   options.heartbeat_interval = Duration::zero();
+  options.heartbeat_timeout = Duration(-1);
   options.ipv6 = context.ipv6;
 }
 
@@ -66,6 +67,7 @@ void* zmq_socket(void* context, int type) {
   handle->socket = Socket(handle->core);
   handle->last_endpoint.clear();
   handle->more = false;
+  reset_stored_options(*handle);
   handle->tag.store(SocketHandle::kTag, std::memory_order_release);
   return handle;
 }

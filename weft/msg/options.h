@@ -25,7 +25,7 @@ struct Options {
   Duration reconnect_interval_max = std::chrono::seconds(5);  // 0: constant
   Duration handshake_timeout = std::chrono::seconds(5);
   Duration heartbeat_interval = std::chrono::seconds(15);  // 0: no heartbeats
-  Duration heartbeat_timeout{0};                           // 0: the interval
+  Duration heartbeat_timeout{0};                           // 0 and less: the interval
   Duration heartbeat_ttl{0};                               // 0: not announced
   std::int64_t max_message_size = -1;                      // bytes in one part; -1: no limit
   std::string routing_id;                                  // up to 255 bytes; empty: the peer makes one up
@@ -78,7 +78,7 @@ inline constexpr Option<Duration> reconnect_interval_max{"reconnect_interval_max
                                                          kIntMax};
 inline constexpr Option<Duration> handshake_timeout{"handshake_timeout", &Options::handshake_timeout, 0, kIntMax};
 inline constexpr Option<Duration> heartbeat_interval{"heartbeat_interval", &Options::heartbeat_interval, 0, kIntMax};
-inline constexpr Option<Duration> heartbeat_timeout{"heartbeat_timeout", &Options::heartbeat_timeout, 0, kIntMax};
+inline constexpr Option<Duration> heartbeat_timeout{"heartbeat_timeout", &Options::heartbeat_timeout, -1, kIntMax};
 inline constexpr Option<Duration> heartbeat_ttl{"heartbeat_ttl", &Options::heartbeat_ttl, 0,
                                                 6'553'599};  // 16 bits of 100 ms
 inline constexpr Option<std::int64_t> max_message_size{"max_message_size", &Options::max_message_size, -1,
