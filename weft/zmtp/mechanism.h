@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -11,14 +13,33 @@
 
 namespace weft::zmtp {
 
-// Mechanism: one side of a security handshake, without I/O. Implemented by NullMechanism; another one is another file.
-// Owner: the Peer. Affinity: that of the Peer. Cost: virtual calls and allocations during the handshake only.
+// What a server asks its owner before it lets a client in: the credentials, in the order of ZAP (RFC 27). PLAIN: name
+// and password. CURVE: the client's public key. NULL: none.
+struct Question {
+  std::vector<std::string> credentials;
+};
+
+// The statuses of ZAP: what the owner answers.
+inline constexpr int kAdmitted = 200;
+inline constexpr int kRefusedForNow = 300;  // the client is not told, and may try again
+inline constexpr int kRefused = 400;
+inline constexpr int kCannotTell = 500;
+
+// A sealed frame's body is this much longer than what it holds, and opened in place its body begins there.
+inline constexpr std::size_t kSealOverhead = 33;
+
+// Mechanism: one side of a security handshake, without I/O, and what it does to the traffic behind it. Implemented by
+// NullMechanism, PlainClient, PlainServer, CurveClient and CurveServer; another one is another file.
+// Owner: the Peer. Affinity: that of the Peer; seal() and open() share no state, so that two threads may be at them.
+// Cost: virtual calls and allocations during the handshake; seal() and open() allocate nothing.
 // Life cycle: start, then poll_command and handle_command until `ready` or `failed`; start begins again from nothing.
 //   1. Nothing is called before the peer's greeting named the same mechanism.
 //   2. After start and after each handle_command that did not fail, the Peer takes commands until poll_command says no.
 //   3. `ready` comes once, with the peer's metadata. The Peer may still refuse it, and then polls no more: a server
 //      whose last command grants entry therefore leaves that command to the poll that follows `ready`.
 //   4. ERROR is the same in every mechanism; the Peer handles it, and a Mechanism never sees it.
+//   5. While question() is not null nothing is called but admit(), which answers it with yes; a no ends the handshake.
+//   6. seal() and open() come after `ready`, until the next start, if encrypts().
 class Mechanism {
  public:
   struct Step {
@@ -34,6 +55,16 @@ class Mechanism {
   virtual void start(Bytes our_metadata) = 0;                        // encoded properties, valid until the next start
   [[nodiscard]] virtual bool poll_command(std::vector<std::uint8_t>& body) = 0;  // true: appended one command body
   [[nodiscard]] virtual Step handle_command(const Command& command) = 0;
+
+  // Looked at after start and after each handle_command that wants more. Not null: the handshake waits.
+  [[nodiscard]] virtual const Question* question() const noexcept { return nullptr; }
+  [[nodiscard]] virtual Step admit() { return {}; }
+
+  [[nodiscard]] virtual bool encrypts() const noexcept { return false; }
+  // `to` has room for body.size() + kSealOverhead; `flags` are kMore, kCommand or 0.
+  virtual void seal(std::uint8_t* /*to*/, std::uint8_t /*flags*/, Bytes /*body*/) noexcept {}
+  // Decrypts in place: the body then begins at kSealOverhead. False: forged, repeated or malformed.
+  [[nodiscard]] virtual bool open(MutableBytes /*sealed*/, std::uint8_t& /*flags*/) noexcept { return false; }
 };
 
 }  // namespace weft::zmtp

@@ -6,10 +6,16 @@ namespace weft::zmtp {
 void NullMechanism::start(Bytes our_metadata) {
   our_metadata_ = our_metadata;
   sent_ = false;
+  asking_ = asks_;
+}
+
+Mechanism::Step NullMechanism::admit() {
+  asking_ = false;
+  return {};
 }
 
 bool NullMechanism::poll_command(std::vector<std::uint8_t>& body) {
-  if (sent_) {
+  if (sent_ || asking_) {
     return false;
   }
   append_command_name(body, "READY");

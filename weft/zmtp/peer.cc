@@ -26,12 +26,6 @@ std::vector<std::uint8_t> encode_metadata(const PeerConfig& config) {
   return out;
 }
 
-// The reasons "300", "400" and "500" are the statuses of a refused login; any other is text for people.
-std::uint32_t login_status(std::string_view reason) {
-  const bool status = reason == "300" || reason == "400" || reason == "500";
-  return status ? static_cast<std::uint32_t>(reason[0] - '0') * 100 : 0;
-}
-
 const char* describe_mismatch(std::string_view theirs) {
   if (theirs == "NULL") {
     return "peer's security mechanism is NULL, not ours";
@@ -43,6 +37,14 @@ const char* describe_mismatch(std::string_view theirs) {
     return "peer's security mechanism is CURVE, not ours";
   }
   return "peer's security mechanism is not ours";
+}
+
+// The reasons "300", "400" and "500" are the statuses of a refused login; any other is text for people.
+int parse_status(std::string_view reason) {
+  if (reason.size() != 3 || reason[0] < '3' || reason[0] > '5' || reason.substr(1) != "00") {
+    return 0;
+  }
+  return (reason[0] - '0') * 100;
 }
 
 }  // namespace
@@ -60,6 +62,8 @@ Peer::Peer(PeerConfig config, std::unique_ptr<Mechanism> mechanism)
 void Peer::start(Instant now) {
   fault_.reset();
   refusal_.clear();
+  refusal_status_ = 0;
+  asking_ = false;
   handshake_bytes_ = 0;
   minor_version_ = 0;
   peer_type_ = SocketType::pair;
@@ -85,6 +89,13 @@ void Peer::fail(Errc code, const char* text, Breach breach) noexcept {
   }
 }
 
+// With the status of the refused login, if there is one.
+void Peer::refuse(const char* text) noexcept {
+  if (!fault_) {
+    fault_ = Fault{Errc::handshake_refused, text, static_cast<std::uint32_t>(refusal_status_)};
+  }
+}
+
 void Peer::consume_output(std::size_t size) noexcept {
   WEFT_ASSERT(size <= output_.size() - output_sent_);
   output_sent_ += size;
@@ -97,7 +108,7 @@ void Peer::consume_output(std::size_t size) noexcept {
 std::size_t Peer::handle_input(Bytes input, Instant now) {
   WEFT_ASSERT(phase_ != Phase::idle);
   std::size_t taken = 0;
-  while (!fault_ && phase_ != Phase::traffic) {
+  while (!fault_ && phase_ != Phase::traffic && !asking_) {
     const Bytes rest = input.subspan(taken);
     const std::size_t step = phase_ == Phase::greeting ? handle_greeting(rest) : handle_handshake_frame(rest, now);
     if (step == 0) {
@@ -126,6 +137,7 @@ std::size_t Peer::handle_greeting(Bytes input) {
   phase_ = Phase::handshake;
   mechanism_->start(our_metadata_);
   poll_mechanism();
+  asking_ = mechanism_->question() != nullptr;
   return kGreetingSize;
 }
 
@@ -166,12 +178,13 @@ void Peer::handle_handshake_command(Bytes body, Instant now) {
       return fail(Errc::protocol_error, "malformed ERROR command", Breach::malformed_error);
     }
     refusal_ = reason;
-    if (!fault_) {
-      fault_ = Fault{Errc::handshake_refused, "peer answered the handshake with ERROR", login_status(reason)};
-    }
-    return;
+    refusal_status_ = parse_status(reason);
+    return refuse("peer answered the handshake with ERROR");
   }
-  const Mechanism::Step step = mechanism_->handle_command(command);
+  handle_step(mechanism_->handle_command(command), now);
+}
+
+void Peer::handle_step(const Mechanism::Step& step, Instant now) {
   if (step.kind == Mechanism::Step::Kind::failed) {
     fault_ = fault_ ? fault_ : step.fault;
     return;
@@ -186,6 +199,21 @@ void Peer::handle_handshake_command(Bytes body, Instant now) {
     phase_ = Phase::traffic;
     started_ = last_ping_ = ping_window_ = now;
   }
+  asking_ = !done && mechanism_->question() != nullptr;
+}
+
+void Peer::answer(int status, Instant now) {
+  if (!std::exchange(asking_, false) || fault_) {
+    return;
+  }
+  if (status == kAdmitted) {
+    return handle_step(mechanism_->admit(), now);
+  }
+  refusal_status_ = status;
+  if (status != kRefusedForNow) {
+    append_error_frame(output_, status == kRefused ? "400" : "500");
+  }
+  refuse("the peer was not authenticated");
 }
 
 void Peer::poll_mechanism() {

@@ -84,6 +84,13 @@ class Peer {
   [[nodiscard]] bool ready() const noexcept { return phase_ == Phase::traffic; }  // a later fault does not undo it
   [[nodiscard]] const std::optional<Fault>& fault() const noexcept { return fault_; }
 
+  // Not null: the handshake takes no more input until the owner has answered, with a status of ZAP. Everything but
+  // kAdmitted is a fault, of which the peer is told unless it is kRefusedForNow. Then call handle_input again.
+  [[nodiscard]] const Question* question() const noexcept { return asking_ ? mechanism_->question() : nullptr; }
+  void answer(int status, Instant now);
+  // After the fault handshake_refused: the status with which we refused the peer or it refused us; 0 for other reasons.
+  [[nodiscard]] int refusal_status() const noexcept { return refusal_status_; }
+
   // Traffic. The caller parses headers, asks admit() before it makes room for a body, and hands over the bodies of
   // commands. A command may stand between the parts of a message.
   [[nodiscard]] bool admit(const FrameHeader& header) noexcept {
@@ -97,6 +104,10 @@ class Peer {
   [[nodiscard]] Event handle_command(Bytes body, Instant now) noexcept;
   // The form that 3.0 peers use and 3.1 peers may: a message that begins with 01 or 00. Anything else is Kind::none.
   [[nodiscard]] Event parse_legacy_subscription(Bytes message_body) noexcept;
+
+  // Null: traffic is in the clear. Else every frame of it is sealed, and what the calls above take is what was opened.
+  [[nodiscard]] Mechanism* cipher() const noexcept { return mechanism_->encrypts() ? mechanism_.get() : nullptr; }
+  [[nodiscard]] std::string_view mechanism_name() const noexcept { return mechanism_->name(); }
 
   // Time: handshake deadline, our heartbeats, the TTL that the peer's last PING announced. `last_input` is when bytes
   // last came; read what is there before asking, and pass the present while reading is suspended: then silence is ours.
@@ -115,9 +126,11 @@ class Peer {
   enum class Phase : std::uint8_t { idle, greeting, handshake, traffic };
 
   void fail(Errc code, const char* text, Breach breach = Breach::none) noexcept;
+  void refuse(const char* text) noexcept;
   [[nodiscard]] std::size_t handle_greeting(Bytes input);
   [[nodiscard]] std::size_t handle_handshake_frame(Bytes input, Instant now);
   void handle_handshake_command(Bytes body, Instant now);
+  void handle_step(const Mechanism::Step& step, Instant now);
   [[nodiscard]] bool accept_metadata(Bytes metadata);
   [[nodiscard]] bool accept_socket_type(std::string_view value);
   void poll_mechanism();
@@ -137,6 +150,8 @@ class Peer {
   std::uint32_t handshake_bytes_ = 0;
   std::optional<Fault> fault_;
   std::string refusal_;
+  int refusal_status_ = 0;
+  bool asking_ = false;
 
   int minor_version_ = 0;
   SocketType peer_type_ = SocketType::pair;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+#include "weft/zmtp/mechanism.h"
+
+namespace weft::zmtp {
+
+// CURVE (RFC 25, 26): both sides know each other's long-term keys or prove theirs, and everything behind the handshake
+// is encrypted with keys that live as long as the connection.
+//   client: HELLO            INITIATE (cookie, vouch, metadata)
+//   server:       WELCOME (cookie)                             READY (metadata), or ERROR; then MESSAGE both ways
+// The cryptography is libsodium's. A build without it has none of this, and says so.
+
+inline constexpr std::size_t kCurveKeySize = 32;
+using CurveKey = std::array<std::uint8_t, kCurveKeySize>;
+
+struct CurveKeyPair {
+  CurveKey public_key{};
+  CurveKey secret_key{};
+};
+
+[[nodiscard]] bool curve_available() noexcept;
+// not_supported without libsodium.
+[[nodiscard]] Result<CurveKeyPair> make_curve_key_pair() noexcept;
+[[nodiscard]] Result<CurveKey> curve_public_key(const CurveKey& secret_key) noexcept;
+
+// Null without libsodium.
+[[nodiscard]] std::unique_ptr<Mechanism> make_curve_client(const CurveKeyPair& ours, const CurveKey& server);
+[[nodiscard]] std::unique_ptr<Mechanism> make_curve_server(const CurveKey& secret_key);
+
+}  // namespace weft::zmtp
