@@ -6,9 +6,12 @@
 #include <chrono>
 #include <concepts>
 #include <cstring>
+#include <span>
 #include <type_traits>
 
 #include "capi/handles.h"
+#include "weft/base/z85.h"
+#include "weft/zmtp/curve.h"
 
 using namespace weft;        // NOLINT(google-build-using-namespace)
 using namespace weft::capi;  // NOLINT(google-build-using-namespace)
@@ -261,6 +264,85 @@ int read_fd(SocketHandle& handle, void* value, size_t* size) {
   return fd ? put(value, size, *fd) : fail(fd.error());
 }
 
+// --- security ---
+
+int read_mechanism(SocketHandle& handle, void* value, size_t* size) {
+  return put(value, size, static_cast<int>(handle.core->options_copy().security));
+}
+
+template <const auto& kRow, Security kMechanism>
+int read_server(SocketHandle& handle, void* value, size_t* size) {
+  const Options options = handle.core->options_copy();
+  return put(value, size, options.*kRow.member && options.security == kMechanism ? 1 : 0);
+}
+
+// Text with a zero behind it.
+template <const auto& kRow>
+int read_text(SocketHandle& handle, void* value, size_t* size) {
+  const std::string text = handle.core->options_copy().*kRow.member;
+  if (*size < text.size() + 1) {
+    return fail(EINVAL);
+  }
+  std::memcpy(value, text.c_str(), text.size() + 1);
+  *size = text.size() + 1;
+  return 0;
+}
+
+template <const auto& kRow>
+int write_text(SocketHandle& handle, const void* value, size_t size) {
+  if (value == nullptr && size == 0) {
+    return answer(handle.core->set_options([](Options& options) -> Result<void> {
+      WEFT_TRY(set_option(options, kRow, std::string()));
+      if (kRow.then != nullptr) {
+        options.security = Security::null;  // no name, no password: no PLAIN
+      }
+      return {};
+    }));
+  }
+  return write_row<kRow>(handle, value, size);
+}
+
+constexpr size_t kKeySize = 32;
+constexpr size_t kKeyTextSize = 40;
+
+template <const auto& kRow>
+int read_key(SocketHandle& handle, void* value, size_t* size) {
+  std::string key = handle.core->options_copy().*kRow.member;
+  key.resize(kKeySize);  // one that was never set is all zeros
+  if (*size == kKeySize) {
+    std::memcpy(value, key.data(), kKeySize);
+    return 0;
+  }
+  char text[kKeyTextSize + 1] = {};
+  if (*size != sizeof(text) || !z85_encode(as_bytes(key), std::span(text, kKeyTextSize))) {
+    return fail(EINVAL);
+  }
+  std::memcpy(value, text, sizeof(text));
+  return 0;
+}
+
+template <const auto& kRow>
+int write_key(SocketHandle& handle, const void* value, size_t size) {
+  const auto* text = static_cast<const char*>(value);
+  const bool is_text = size == kKeyTextSize || (size == kKeyTextSize + 1 && text != nullptr && text[size - 1] == '\0');
+  if (text == nullptr || !(is_text || size == kKeySize)) {
+    return fail(EINVAL);
+  }
+  std::string key(text, kKeySize);
+  if (is_text && !z85_decode(std::string_view(text, kKeyTextSize),
+                             MutableBytes(reinterpret_cast<std::uint8_t*>(key.data()), key.size()))) {
+    return fail(EINVAL);
+  }
+  if (!zmtp::curve_available()) {
+    return fail(ENOTSUP);
+  }
+  return answer(handle.core->set_options([&](Options& options) { return set_option(options, kRow, std::move(key)); }));
+}
+
+int write_curve_server(SocketHandle& handle, const void* value, size_t size) {
+  return zmtp::curve_available() ? write_row<option::curve_server>(handle, value, size) : fail(ENOTSUP);
+}
+
 template <bool kOn>
 int write_subscription(SocketHandle& handle, const void* value, size_t size) {
   if (value == nullptr && size != 0) {
@@ -318,7 +400,15 @@ constexpr OptionRow kOptions[] = {
     {ZMQ_CONNECT_ROUTING_ID, nullptr, write_row<option::connect_routing_id>, types(ZMQ_ROUTER, ZMQ_STREAM)},
     {ZMQ_IPV4ONLY, read_ipv4_only, write_ipv4_only},
     WEFT_ROW(ZMQ_IPV6, ipv6),
-    {ZMQ_MECHANISM, [](SocketHandle&, void* v, size_t* n) { return put(v, n, int{ZMQ_NULL}); }, nullptr},
+    {ZMQ_MECHANISM, read_mechanism, nullptr},
+    {ZMQ_PLAIN_SERVER, read_server<option::plain_server, Security::plain>, write_row<option::plain_server>},
+    {ZMQ_PLAIN_USERNAME, read_text<option::plain_username>, write_text<option::plain_username>},
+    {ZMQ_PLAIN_PASSWORD, read_text<option::plain_password>, write_text<option::plain_password>},
+    {ZMQ_CURVE_SERVER, read_server<option::curve_server, Security::curve>, write_curve_server},
+    {ZMQ_CURVE_PUBLICKEY, read_key<option::curve_public_key>, write_key<option::curve_public_key>},
+    {ZMQ_CURVE_SECRETKEY, read_key<option::curve_secret_key>, write_key<option::curve_secret_key>},
+    {ZMQ_CURVE_SERVERKEY, read_key<option::curve_server_key>, write_key<option::curve_server_key>},
+    {ZMQ_ZAP_DOMAIN, read_text<option::zap_domain>, write_text<option::zap_domain>},
     WEFT_FLAG(ZMQ_ROUTER_HANDOVER, router_handover, types(ZMQ_ROUTER)),
     WEFT_ROW(ZMQ_TOS, type_of_service),
     WEFT_ROW(ZMQ_HANDSHAKE_IVL, handshake_timeout),

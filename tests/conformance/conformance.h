@@ -11,6 +11,7 @@
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
 #include "weft/weft.h"
+#include "weft/zmtp/curve.h"
 #include <gtest/gtest.h>
 
 namespace weft::conformance {
@@ -19,8 +20,9 @@ using namespace std::chrono_literals;
 
 struct Transport {
   const char* name;
-  const char* endpoint;  // "DIR": a fresh directory, "N": a fresh number
-  bool streams;          // connections with a handshake, buffers of the kernel between, and reconnecting
+  const char* endpoint;    // "DIR": a fresh directory, "N": a fresh number
+  bool streams;            // connections with a handshake, buffers of the kernel between, and reconnecting
+  bool encrypted = false;  // CURVE: who binds is the server
 };
 
 // A new transport is one line here.
@@ -28,6 +30,9 @@ inline constexpr Transport kTransports[] = {
     {"inproc", "inproc://place-N", false},
     {"tcp", "tcp://127.0.0.1:*", true},
     {"ipc", "ipc://DIR/place-N", true},
+#ifdef WEFT_HAVE_SODIUM
+    {"curve", "tcp://127.0.0.1:*", true, true},
+#endif
 };
 
 inline void PrintTo(const Transport& transport, std::ostream* out) { *out << transport.name; }
@@ -75,9 +80,26 @@ class Conformance : public testing::TestWithParam<Transport> {
     return text;
   }
   [[nodiscard]] std::string bind(Socket& socket) {
+    secure_server(socket);
     auto exact = socket.bind(new_endpoint());
     EXPECT_TRUE(exact) << exact.error().message();
     return exact ? *exact : std::string();
+  }
+  // For tests that bind and connect by themselves. Nothing where the transport is in the clear.
+  static void secure_server(Socket& socket) {
+    if (GetParam().encrypted) {
+      EXPECT_TRUE(socket.set(option::curve_secret_key, text_of(server_keys().secret_key)));
+      EXPECT_TRUE(socket.set(option::curve_server, true));
+    }
+  }
+  static void secure_client(Socket& socket) {
+    if (GetParam().encrypted) {
+      const auto ours = zmtp::make_curve_key_pair();
+      ASSERT_TRUE(ours);
+      EXPECT_TRUE(socket.set(option::curve_public_key, text_of(ours->public_key)));
+      EXPECT_TRUE(socket.set(option::curve_secret_key, text_of(ours->secret_key)));
+      EXPECT_TRUE(socket.set(option::curve_server_key, text_of(server_keys().public_key)));
+    }
   }
   // An endpoint where nobody listens yet.
   [[nodiscard]] std::string free_endpoint() {
@@ -87,6 +109,7 @@ class Conformance : public testing::TestWithParam<Transport> {
     return exact;
   }
   static void connect(Socket& socket, const std::string& endpoint) {
+    secure_client(socket);
     const auto connected = socket.connect(endpoint);
     EXPECT_TRUE(connected) << connected.error().message();
   }
@@ -170,6 +193,12 @@ class Conformance : public testing::TestWithParam<Transport> {
   std::unique_ptr<Context> context_;
 
  private:
+  [[nodiscard]] static std::string text_of(const zmtp::CurveKey& key) { return std::string(as_text(key)); }
+  [[nodiscard]] static const zmtp::CurveKeyPair& server_keys() {
+    static const zmtp::CurveKeyPair keys = zmtp::make_curve_key_pair().value();
+    return keys;
+  }
+
   int places_ = 0;
   int synchronizations_ = 0;
 };

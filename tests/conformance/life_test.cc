@@ -17,6 +17,7 @@ TEST_P(Life, ConnectMayComeBeforeBind) {
   send(push, "early");
   send(push, {"two", "parts"});
   Socket pull = make(SocketType::pull);
+  secure_server(pull);
   ASSERT_TRUE(pull.bind(endpoint));
   EXPECT_EQ(recv_text(pull), "early");
   EXPECT_EQ(recv(pull), (Texts{"two", "parts"}));
@@ -30,6 +31,7 @@ TEST_P(Life, EveryPatternWorksWithConnectBeforeBind) {
   connect(req, endpoint);
   send(req, "question");
   Socket rep = make(SocketType::rep);
+  secure_server(rep);
   ASSERT_TRUE(rep.bind(endpoint));
   EXPECT_EQ(recv_text(rep), "question");
   send(rep, "answer");
@@ -40,6 +42,7 @@ TEST_P(Life, EveryPatternWorksWithConnectBeforeBind) {
   ASSERT_TRUE(sub.subscribe("t"));
   connect(sub, another);
   Socket pub = make(SocketType::xpub);
+  secure_server(pub);
   ASSERT_TRUE(pub.bind(another));
   EXPECT_EQ(recv_text(pub), "\1t");
   send(pub, "t");
@@ -55,6 +58,7 @@ TEST_P(Life, SeveralMayConnectBeforeTheBind) {
     send(pushes.back(), "x");
   }
   Socket pull = make(SocketType::pull);
+  secure_server(pull);
   ASSERT_TRUE(pull.bind(endpoint));
   EXPECT_EQ(recv_many(pull, 5).size(), 5u);
 }
@@ -87,8 +91,10 @@ TEST_P(Life, UnbindFreesTheEndpointAtOnce) {
   for (int i = 0; i < 20; ++i) {
     Socket two = make(SocketType::pull);
     ASSERT_TRUE(one.unbind(endpoint));
+    secure_server(two);
     ASSERT_TRUE(two.bind(endpoint)) << i;
     ASSERT_TRUE(two.unbind(endpoint));
+    secure_server(one);
     ASSERT_TRUE(one.bind(endpoint)) << i;
   }
   EXPECT_EQ(one.unbind(endpoint + "0").error(), Errc::no_such_endpoint);
@@ -109,6 +115,7 @@ TEST_P(Life, ClosingFreesTheEndpointAtOnce) {
   std::string endpoint = free_endpoint();
   for (int i = 0; i < 20; ++i) {
     Socket pull = make(SocketType::pull);
+    secure_server(pull);
     ASSERT_TRUE(pull.bind(endpoint)) << i;
   }
 }
@@ -173,6 +180,7 @@ TEST_P(Life, WhenTheBinderReturnsTheConnectorComesBack) {
   connect(push, endpoint);
   for (int i = 0; i < 5; ++i) {
     Socket pull = make(SocketType::pull);
+    secure_server(pull);
     ASSERT_TRUE(pull.bind(endpoint));
     wait_for_event(push, EventKind::handshake_succeeded);
     send(push, std::to_string(i));
@@ -193,6 +201,7 @@ TEST_P(Life, WhenThePublisherReturnsItIsSubscribedToAgain) {
   ASSERT_TRUE(sub.subscribe("gone"));
   for (int i = 0; i < 5; ++i) {
     Socket xpub = make(SocketType::xpub);
+    secure_server(xpub);
     ASSERT_TRUE(xpub.bind(endpoint));
     if (i == 0) {
       Texts notes = recv_many(xpub, 2);
@@ -219,6 +228,7 @@ TEST_P(Life, WhatIsQueuedForAnAbsentPeerWaitsForItsReturn) {
   connect(push, endpoint);
   {
     Socket pull = make(SocketType::pull);
+    secure_server(pull);
     ASSERT_TRUE(pull.bind(endpoint));
     send(push, "to the first");
     EXPECT_EQ(recv_text(pull), "to the first");
@@ -228,6 +238,7 @@ TEST_P(Life, WhatIsQueuedForAnAbsentPeerWaitsForItsReturn) {
     send(push, {std::to_string(i), "end"});
   }
   Socket pull = make(SocketType::pull);
+  secure_server(pull);
   ASSERT_TRUE(pull.bind(endpoint));
   for (int i = 0; i < 100; ++i) {
     EXPECT_EQ(recv(pull), (Texts{std::to_string(i), "end"}));
@@ -246,6 +257,7 @@ TEST_P(Life, ImmediateQueuesOnlyForPeersThatAreThere) {
   EXPECT_EQ(push.try_send(as_bytes("nobody")).error(), Errc::would_block);
   for (int i = 0; i < 3; ++i) {
     Socket pull = make(SocketType::pull);
+    secure_server(pull);
     ASSERT_TRUE(pull.bind(endpoint));
     send(push, std::to_string(i));
     EXPECT_EQ(recv_text(pull), std::to_string(i));
@@ -266,6 +278,7 @@ TEST_P(Life, ARouterThatConnectsWithImmediateFindsItsPeerAgain) {
   connect(router, endpoint);
   for (int i = 0; i < 3; ++i) {
     Socket dealer = make(SocketType::dealer);
+    secure_server(dealer);
     ASSERT_TRUE(dealer.bind(endpoint));
     send(dealer, "hello");
     const Texts got = recv(router);
@@ -348,6 +361,7 @@ TEST_P(Life, WhatWasSentBeforeAnybodyListensLingers) {
   send(push, {"2", "3"});
   push.close();
   Socket pull = make(SocketType::pull);
+  secure_server(pull);
   ASSERT_TRUE(pull.bind(endpoint));
   EXPECT_EQ(recv_text(pull), "1");
   EXPECT_EQ(recv(pull), (Texts{"2", "3"}));
@@ -382,6 +396,7 @@ TEST_P(Life, WithoutLingerClosingDropsWhatNobodyTook) {
   }
   push.close();
   Socket pull = make(SocketType::pull);
+  secure_server(pull);
   ASSERT_TRUE(pull.bind(endpoint));
   Socket another = make(SocketType::push);
   connect(another, endpoint);

@@ -250,6 +250,8 @@ TEST_P(Threads, BindConnectAndCloseMayRace) {
     Socket pull = make_in(context, SocketType::pull);
     Socket push = make_in(context, SocketType::push);
     ASSERT_TRUE(push.set(option::linger, 0ms));
+    secure_server(pull);
+    secure_client(push);
     std::thread binder([&] { (void)pull.bind(endpoint); });
     std::thread connector([&] {
       (void)push.connect(endpoint);

@@ -44,6 +44,14 @@ constexpr AnyOption kTable[] = {
     &option::tcp_keepalive_idle,
     &option::tcp_keepalive_interval,
     &option::type_of_service,
+    &option::plain_server,
+    &option::plain_username,
+    &option::plain_password,
+    &option::curve_server,
+    &option::curve_public_key,
+    &option::curve_secret_key,
+    &option::curve_server_key,
+    &option::zap_domain,
 };
 
 Result<std::int64_t> parse_number(std::string_view text) {

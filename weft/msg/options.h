@@ -13,6 +13,9 @@
 
 namespace weft {
 
+// What proves who a peer is, and what hides the traffic. The numbers are the C interface's.
+enum class Security : std::uint8_t { null = 0, plain = 1, curve = 2 };
+
 // Options of one socket. Durations are rounded to what the operating system can do; a negative one means "no limit".
 // The defaults are the C++ API's: peers that die are noticed, closing is bounded, reconnecting backs off.
 struct Options {
@@ -52,6 +55,15 @@ struct Options {
   int tcp_keepalive_idle = -1;
   int tcp_keepalive_interval = -1;
   int type_of_service = 0;
+  bool plain_server = false;     // clients must show a name and a password, and somebody must answer for them (ZAP)
+  std::string plain_username;    // as a client
+  std::string plain_password;    // as a client
+  bool curve_server = false;     // clients must know our public key; curve_secret_key is ours
+  std::string curve_public_key;  // keys: 32 bytes, or empty
+  std::string curve_secret_key;
+  std::string curve_server_key;  // as a client: the server's public key
+  std::string zap_domain;        // what is told to the authenticator; not empty: it is asked without a mechanism, too
+  Security security = Security::null;  // not a row: follows those above, as the last of them that was set has it
 };
 
 // Option<T>: one row: the option's name, where it lives, and which values it takes (durations: in milliseconds;
@@ -62,6 +74,7 @@ struct Option {
   T Options::* member;
   std::int64_t min;
   std::int64_t max;
+  void (*then)(Options&) = nullptr;  // what else setting it means
 };
 
 namespace option {
@@ -109,6 +122,29 @@ inline constexpr Option<int> tcp_keepalive_idle{"tcp_keepalive_idle", &Options::
 inline constexpr Option<int> tcp_keepalive_interval{"tcp_keepalive_interval", &Options::tcp_keepalive_interval, -1,
                                                     kIntMax};
 inline constexpr Option<int> type_of_service{"type_of_service", &Options::type_of_service, 0, kIntMax};
+
+// The last one set decides which mechanism it is, and which side of it.
+inline constexpr Option<bool> plain_server{"plain_server", &Options::plain_server, 0, 1, [](Options& o) {
+                                             o.security = o.plain_server ? Security::plain : Security::null;
+                                           }};
+inline constexpr auto kPlainClient = [](Options& o) {
+  o.security = Security::plain;
+  o.plain_server = false;
+};
+inline constexpr Option<std::string> plain_username{"plain_username", &Options::plain_username, 0, 255, kPlainClient};
+inline constexpr Option<std::string> plain_password{"plain_password", &Options::plain_password, 0, 255, kPlainClient};
+inline constexpr Option<bool> curve_server{"curve_server", &Options::curve_server, 0, 1, [](Options& o) {
+                                             o.security = o.curve_server ? Security::curve : Security::null;
+                                           }};
+inline constexpr auto kCurve = [](Options& o) { o.security = Security::curve; };
+inline constexpr Option<std::string> curve_public_key{"curve_public_key", &Options::curve_public_key, 0, 32, kCurve};
+inline constexpr Option<std::string> curve_secret_key{"curve_secret_key", &Options::curve_secret_key, 0, 32, kCurve};
+inline constexpr Option<std::string> curve_server_key{"curve_server_key", &Options::curve_server_key, 0, 32,
+                                                      [](Options& o) {
+                                                        o.security = Security::curve;
+                                                        o.curve_server = false;
+                                                      }};
+inline constexpr Option<std::string> zap_domain{"zap_domain", &Options::zap_domain, 0, 255};
 }  // namespace option
 
 using AnyOption = std::variant<const Option<int>*, const Option<std::int64_t>*, const Option<bool>*,
@@ -133,6 +169,9 @@ template <typename T>
     return Error(Errc::invalid_argument, row.name.data());
   }
   options.*row.member = std::move(value);
+  if (row.then != nullptr) {
+    row.then(options);
+  }
   return {};
 }
 

@@ -191,6 +191,26 @@ TEST(Options, DurationsAreMillisecondsAndMinusOneIsNoLimit) {
   EXPECT_EQ(set_option(options, option::heartbeat_interval, Duration(-1)).error(), Errc::invalid_argument);
 }
 
+TEST(Options, TheLastSecurityOptionThatWasSetDecidesTheMechanism) {
+  Options options;
+  EXPECT_EQ(options.security, Security::null);
+  EXPECT_TRUE(set_option(options, option::plain_server, true));
+  EXPECT_EQ(options.security, Security::plain);
+  EXPECT_TRUE(set_option(options, option::curve_public_key, std::string(32, 'k')));
+  EXPECT_EQ(options.security, Security::curve);
+  EXPECT_TRUE(set_option(options, option::plain_username, std::string("admin")));
+  EXPECT_EQ(options.security, Security::plain);
+  EXPECT_FALSE(options.plain_server) << "who has a name is a client";
+  EXPECT_TRUE(set_option(options, option::curve_server, true));
+  EXPECT_EQ(options.security, Security::curve);
+  EXPECT_TRUE(set_option(options, option::curve_server_key, std::string(32, 's')));
+  EXPECT_FALSE(options.curve_server) << "who has a server's key is a client";
+  EXPECT_TRUE(set_option(options, option::curve_server, false));
+  EXPECT_EQ(options.security, Security::null);
+  EXPECT_TRUE(set_option(options, option::zap_domain, std::string("global")));
+  EXPECT_EQ(options.security, Security::null);
+}
+
 TEST(Options, ARefusalNamesTheOption) {
   Options options;
   EXPECT_STREQ(set_option(options, option::backlog, -1).error().text(), "backlog");

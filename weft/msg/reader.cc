@@ -15,6 +15,7 @@ void Reader::drop_block() noexcept {
 }
 
 void Reader::reset() noexcept {
+  opened_ = false;
   drop_block();
   if (big_ != nullptr) {
     big_->release();
@@ -34,7 +35,7 @@ Reader::Step Reader::look(Frame& frame) noexcept {
     }
     frame.body = Bytes(big_->data(), big_filled_);
     frame.block = big_;
-    return Step::frame;
+    return cipher_ == nullptr ? Step::frame : open(frame, big_->data());
   }
   if (begin_ == end_) {
     return Step::need_more;
@@ -51,10 +52,35 @@ Reader::Step Reader::look(Frame& frame) noexcept {
   frame.body = input.subspan(frame.header.header_size, static_cast<std::size_t>(frame.header.body_size));
   frame.block = block_;
   frame_size_ = frame.header.header_size + frame.body.size();
+  if (cipher_ != nullptr) [[unlikely]] {
+    return open(frame, block_->data() + begin_ + frame.header.header_size);
+  }
   return Step::frame;
 }
 
+// The block is the reader's to write where nobody was shown anything yet.
+Reader::Step Reader::open(Frame& frame, std::uint8_t* body) noexcept {
+  if (!opened_ && !cipher_->open(MutableBytes(body, frame.body.size()), opened_flags_)) {
+    return Step::forged;
+  }
+  opened_ = true;
+  frame.body = frame.body.subspan(zmtp::kSealOverhead);
+  frame.header.flags = opened_flags_;
+  frame.header.body_size = frame.body.size();
+  return Step::frame;
+}
+
+zmtp::FrameHeader Reader::inner_header(const zmtp::FrameHeader& header) const noexcept {
+  zmtp::FrameHeader inner = header;
+  if (cipher_ != nullptr) {
+    inner.flags = 0;
+    inner.body_size -= std::min<std::uint64_t>(inner.body_size, zmtp::kSealOverhead);
+  }
+  return inner;
+}
+
 void Reader::consume() noexcept {
+  opened_ = false;
   if (big_ != nullptr) {
     big_->release();
     big_ = nullptr;

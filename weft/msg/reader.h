@@ -8,6 +8,7 @@
 #include "weft/mem/buffer.h"
 #include "weft/net/stream.h"
 #include "weft/zmtp/frame.h"
+#include "weft/zmtp/mechanism.h"
 
 namespace weft::msg {
 
@@ -35,10 +36,14 @@ class Reader {
     Bytes body;
     mem::Buffer* block = nullptr;  // what `body` lies in
   };
-  enum class Step : std::uint8_t { frame, header_only, need_more, malformed };
-  // The first frame. header_only: the header is known but the body is not complete.
+  enum class Step : std::uint8_t { frame, header_only, need_more, malformed, forged };
+  // The first frame. header_only: the header is known but the body is not complete. With a cipher a frame is opened
+  // where it lies and shown as what was in it; forged: it cannot be opened.
   [[nodiscard]] Step look(Frame& frame) noexcept;
   void consume() noexcept;  // after look() gave a frame
+  void set_cipher(zmtp::Mechanism* cipher) noexcept { cipher_ = cipher, opened_ = false; }
+  // Of a header_only frame: the header as far as it is known of what is inside.
+  [[nodiscard]] zmtp::FrameHeader inner_header(const zmtp::FrameHeader& header) const noexcept;
 
   // What the handshake sees: everything that was read and not taken.
   [[nodiscard]] Bytes unparsed() const noexcept;
@@ -51,11 +56,15 @@ class Reader {
   [[nodiscard]] bool empty() const noexcept { return begin_ == end_ && big_ == nullptr; }
 
  private:
+  [[nodiscard]] Step open(Frame& frame, std::uint8_t* body) noexcept;
   [[nodiscard]] bool prepare_block() noexcept;
   [[nodiscard]] bool begin_big(const zmtp::FrameHeader& header) noexcept;
   [[nodiscard]] bool grow_big() noexcept;
   void drop_block() noexcept;
 
+  zmtp::Mechanism* cipher_ = nullptr;
+  bool opened_ = false;  // the first frame was opened already
+  std::uint8_t opened_flags_ = 0;
   mem::Buffer* block_ = nullptr;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

@@ -123,6 +123,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void handle_handshake();
   [[nodiscard]] bool write_handshake();
   void fail_handshake(Error reason, std::uint32_t detail = 0);
+  void answer_question();
   void enter_traffic();
   void handle_traffic(const sys::PollEvent& event);
   void finish_take_down();

@@ -27,7 +27,7 @@ Session::Session(SocketCore& core, IoService& io, const net::Endpoint& endpoint)
       io_(io),
       endpoint_(endpoint.text()),
       pipe_(core),
-      peer_(core.peer_config()) {
+      peer_(core.make_peer()) {
   const Options options = core.options_copy();
   connector_ = std::unique_ptr<Connector>(
       new Connector{net::Dialer(endpoint, core.stream_options()),
@@ -42,7 +42,7 @@ Session::Session(SocketCore& core, IoService& io, std::unique_ptr<net::Stream> s
       endpoint_(std::move(local_endpoint)),
       pipe_(core),
       stream_(std::move(stream)),
-      peer_(core.peer_config()) {
+      peer_(core.make_peer()) {
   attach_pipe();
 }
 
@@ -183,6 +183,10 @@ void Session::handle_handshake() {
   while (alive && !peer_.ready() && !peer_.fault()) {
     reader_.consume_bytes(peer_.handle_input(reader_.unparsed(), sys::now()));
     alive = write_handshake();
+    if (peer_.question() != nullptr) {
+      answer_question();
+      continue;
+    }
     if (peer_.ready() || peer_.fault()) {
       break;
     }
@@ -205,6 +209,9 @@ void Session::handle_handshake() {
   }
 }
 
+// Nobody to ask: CURVE has proved that the client knows our key, PLAIN has proved nothing.
+void Session::answer_question() { peer_.answer(peer_.mechanism_name() == "PLAIN" ? 0 : zmtp::kAdmitted, sys::now()); }
+
 void Session::fail_handshake(Error reason, std::uint32_t detail) {
   const int fd = stream_ != nullptr ? stream_->fd() : -1;
   core_.monitor().emit({EventKind::handshake_failed, endpoint_, reason, {}, fd, detail});
@@ -219,7 +226,8 @@ void Session::fail_handshake(Error reason, std::uint32_t detail) {
 void Session::enter_traffic() {
   peer_minor_ = peer_.minor_version();
   last_input_.store(sys::now().time_since_epoch().count(), std::memory_order_relaxed);
-  writer_.open(stream_.get());
+  writer_.open(stream_.get(), peer_.cipher());
+  reader_.set_cipher(peer_.cipher());
   room_wanted_ = false;
   phase_ = Phase::traffic;
   if (!closing_ && !core_.pipe_ready(*this, peer_.peer_identity())) {

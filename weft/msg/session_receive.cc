@@ -104,9 +104,12 @@ Session::Decoded Session::decode(FrameView* view) noexcept {
     switch (step) {
       case Reader::Step::need_more: return Decoded::need_more;
       case Reader::Step::malformed: end_input(Error(Errc::protocol_error, "malformed frame")); return Decoded::stopped;
+      case Reader::Step::forged:
+        end_input(Error(Errc::protocol_error, "a message that cannot be decrypted"));
+        return Decoded::stopped;
       case Reader::Step::header_only:
         partial_ = frame.header;
-        if (!peer_.admit(frame.header)) {
+        if (!peer_.admit(reader_.inner_header(frame.header))) {
           end_input_with_fault();
           return Decoded::stopped;
         }

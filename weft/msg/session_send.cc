@@ -69,7 +69,7 @@ void Session::send_parts(std::span<Cell> parts, bool wide) noexcept {
     if (writer_.is_open() && !writer_.blocked() && outgoing_.empty()) {
       std::size_t size = 0;
       for (const Cell& part : parts) {
-        size += part.bytes().size() + zmtp::kFrameHeaderSizeMax;
+        size += part.bytes().size() + writer_.frame_overhead();
       }
       // All or nothing: what does not fit into the batch goes through the channel.
       if (size < Writer::kBigPart && (append_control(), writer_.prepare(size))) {
@@ -130,7 +130,7 @@ void Session::append_control() noexcept {
     return;
   }
   const std::lock_guard lock(control_mutex_);
-  if (writer_.prepare(control_.size())) {
+  if (writer_.prepare(writer_.raw_size(control_))) {
     writer_.append_raw(control_);
     control_.clear();
     has_control_.store(false, std::memory_order_relaxed);
@@ -155,6 +155,15 @@ bool Session::encode_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) n
   }
   if (!writer_.prepare(0)) {
     return false;
+  }
+  if (writer_.seals()) [[unlikely]] {
+    if (!writer_.seal_big(flags, body)) {
+      return false;
+    }
+    if (buffer != nullptr) {
+      buffer->release();
+    }
+    return true;
   }
   if (buffer == nullptr) {
     buffer = mem::Buffer::make(body.size());

@@ -7,6 +7,7 @@
 #include "weft/msg/acceptor.h"
 #include "weft/msg/context_core.h"
 #include "weft/msg/io_service.h"
+#include "weft/msg/security.h"
 #include "weft/sys/clock.h"
 
 namespace weft::msg {
@@ -41,9 +42,12 @@ Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>
   }
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    Options changed = options_;
+    WEFT_TRY(change(changed));
+    WEFT_TRY(check_security(changed));
     {
       const std::lock_guard options(options_mutex_);
-      WEFT_TRY(change(options_));
+      options_ = std::move(changed);
     }
     send_timeout_.store(options_.send_timeout.count(), std::memory_order_relaxed);
     receive_timeout_.store(options_.receive_timeout.count(), std::memory_order_relaxed);
@@ -81,7 +85,7 @@ Result<void> SocketCore::subscribe(Bytes topic, bool on) {
   return on ? pattern_->subscribe(topic) : pattern_->unsubscribe(topic);
 }
 
-zmtp::PeerConfig SocketCore::peer_config() const {
+zmtp::Peer SocketCore::make_peer() const {
   const Options options = options_copy();
   zmtp::PeerConfig config;
   config.socket_type = pattern_->traits().type;
@@ -93,7 +97,8 @@ zmtp::PeerConfig SocketCore::peer_config() const {
   config.heartbeat_timeout = options.heartbeat_timeout;
   config.heartbeat_ttl = options.heartbeat_ttl;
   config.handshake_timeout = options.handshake_timeout;
-  return config;
+  config.as_server = is_security_server(options);
+  return {std::move(config), make_mechanism(options)};
 }
 
 sys::SocketOptions SocketCore::stream_options() const {

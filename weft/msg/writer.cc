@@ -9,6 +9,13 @@
 
 namespace weft::msg {
 
+void Writer::open(net::Stream* stream, zmtp::Mechanism* cipher) noexcept {
+  stream_ = stream;
+  cipher_ = cipher;
+  overhead_ = zmtp::kFrameHeaderSizeMax + (cipher != nullptr ? zmtp::kSealOverhead : 0);
+  blocked_ = failed_ = false;
+}
+
 void Writer::drop_big() noexcept {
   if (big_ != nullptr) {
     big_->release();
@@ -34,11 +41,12 @@ void Writer::rest() noexcept {
 }
 
 void Writer::close(bool keep) noexcept {
-  stream_ = nullptr;
+  const bool sealed = cipher_ != nullptr;
+  open(nullptr);
   blocked_ = failed_ = false;
   inside_message_ = false;
   drop_big();  // its message was begun, or would have to be told apart from one that was: it goes
-  if (!keep || begin_ == end_) {
+  if (!keep || sealed || begin_ == end_) {
     reset();
     return;
   }
@@ -80,7 +88,7 @@ bool Writer::prepare(std::size_t size) noexcept {
   if (big_ != nullptr) {
     return false;
   }
-  const std::size_t needed = size + zmtp::kFrameHeaderSizeMax;
+  const std::size_t needed = size + overhead_;
   // An empty block that is smaller than the limit is exchanged below: otherwise batches would never grow.
   if (block_ != nullptr && block_->capacity() - end_ >= needed && (begin_ != end_ || block_->capacity() >= limit_))
       [[likely]] {
@@ -104,16 +112,55 @@ void Writer::note_part(std::uint8_t flags) noexcept {
   inside_message_ = (flags & zmtp::kMore) != 0;
 }
 
+void Writer::append_sealed(std::uint8_t flags, Bytes body) noexcept {
+  // As libzmq has it, and every peer takes it: the outer frame is a message.
+  const std::size_t size = body.size() + zmtp::kSealOverhead;
+  std::uint8_t* to = block_->data() + end_;
+  const std::size_t header = zmtp::write_frame_header(to, 0, size);
+  cipher_->seal(to + header, flags, body);
+  end_ += header + size;
+}
+
 void Writer::append(std::uint8_t flags, Bytes body) noexcept {
   note_part(flags);
+  if (cipher_ != nullptr) [[unlikely]] {
+    append_sealed(flags, body);
+    return;
+  }
   std::uint8_t* to = block_->data() + end_;
   const std::size_t header = zmtp::write_frame_header(to, flags, body.size());
   copy_bytes(to + header, body);
   end_ += header + body.size();
 }
 
+namespace {
+// Takes the frame at the front of whole frames that we wrote ourselves.
+Bytes take_frame(Bytes& frames, std::uint8_t& flags) noexcept {
+  zmtp::FrameHeader header;
+  const auto status = zmtp::parse_frame_header(frames, header);
+  WEFT_ASSERT(status == zmtp::ParseStatus::complete && header.body_size <= frames.size() - header.header_size);
+  const Bytes body = frames.subspan(header.header_size, static_cast<std::size_t>(header.body_size));
+  flags = header.flags & (zmtp::kMore | zmtp::kCommand);
+  frames = frames.subspan(header.header_size + body.size());
+  return body;
+}
+}  // namespace
+
+std::size_t Writer::raw_size(Bytes frames) const noexcept {
+  std::size_t size = frames.size();
+  for (std::uint8_t flags = 0; cipher_ != nullptr && !frames.empty();) {
+    (void)take_frame(frames, flags);
+    size += overhead_;
+  }
+  return size;
+}
+
 void Writer::append_raw(Bytes frames) noexcept {
   begins_inside_ = end_ == 0 ? inside_message_ : begins_inside_;
+  for (std::uint8_t flags = 0; cipher_ != nullptr && !frames.empty();) {
+    const Bytes body = take_frame(frames, flags);
+    append_sealed(flags, body);
+  }
   copy_bytes(block_->data() + end_, frames);
   end_ += frames.size();
 }
@@ -125,7 +172,28 @@ void Writer::append_big(std::uint8_t flags, mem::Buffer* buffer, Bytes body) noe
   big_rest_ = body;
 }
 
+bool Writer::seal_big(std::uint8_t flags, Bytes body) noexcept {
+  const std::size_t size = body.size() + zmtp::kSealOverhead;
+  mem::Buffer* sealed = mem::Buffer::make(size);
+  if (sealed == nullptr) {
+    return false;
+  }
+  note_part(flags);
+  cipher_->seal(sealed->data(), flags, body);
+  end_ += zmtp::write_frame_header(block_->data() + end_, 0, size);
+  big_ = sealed;
+  big_rest_ = Bytes(sealed->data(), size);
+  return true;
+}
+
 bool Writer::write_big_through(std::uint8_t flags, Bytes body) noexcept {
+  if (cipher_ != nullptr) [[unlikely]] {
+    if (!seal_big(flags, body)) {
+      return false;
+    }
+    flush();
+    return true;
+  }
   // Reserved before the first byte leaves: half a frame could not be taken back.
   mem::Buffer* rest = mem::Buffer::make(body.size());
   if (rest == nullptr) {
@@ -192,6 +260,11 @@ void Writer::write_through(std::uint8_t flags, Bytes body) noexcept {
   WEFT_DCHECK(empty());
   // The block must be able to take what the kernel does not.
   if (!prepare(body.size())) {
+    return;
+  }
+  if (cipher_ != nullptr) [[unlikely]] {
+    append(flags, body);
+    flush();
     return;
   }
   const sys::IoResult result = stream_->write({from, body.empty() ? std::size_t{1} : std::size_t{2}});

@@ -8,6 +8,8 @@
 #include "weft/mem/buffer.h"
 #include "weft/msg/part.h"
 #include "weft/net/stream.h"
+#include "weft/zmtp/frame.h"
+#include "weft/zmtp/mechanism.h"
 
 namespace weft::msg {
 
@@ -17,7 +19,8 @@ namespace weft::msg {
 // Invariants:
 //   (1) The block is rewound only when it is empty; whether it then begins inside a message is remembered.
 //   (2) At most one big part is pending, behind everything in the block; nothing is encoded behind it.
-//   (3) The batch limit grows from kBatchMin to kBatchMax while batches fill up, and falls back when the writer rests.
+//   (3) With a cipher everything in the block and the big part is sealed, in the order in which it goes out.
+//   (4) The batch limit grows from kBatchMin to kBatchMax while batches fill up, and falls back when the writer rests.
 class Writer {
  public:
   static constexpr std::size_t kBatchMin = 8 * 1024;
@@ -29,9 +32,11 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
   ~Writer() { reset(); }
 
-  void open(net::Stream* stream) noexcept { stream_ = stream, blocked_ = failed_ = false; }
+  // `cipher`: null, or what seals each frame.
+  void open(net::Stream* stream, zmtp::Mechanism* cipher = nullptr) noexcept;
   [[nodiscard]] bool is_open() const noexcept { return stream_ != nullptr; }
-  // The connection is gone. With `keep`, whole messages of which nothing was sent stay for the next connection.
+  // The connection is gone. With `keep`, whole messages of which nothing was sent stay for the next connection, unless
+  // they were sealed for this one.
   void close(bool keep) noexcept;
 
   [[nodiscard]] bool blocked() const noexcept { return blocked_; }  // the kernel took no more, or the stream failed
@@ -42,13 +47,21 @@ class Writer {
   // The last message that was begun lacks parts.
   [[nodiscard]] bool inside_message() const noexcept { return inside_message_; }
 
+  [[nodiscard]] bool seals() const noexcept { return cipher_ != nullptr; }
+  // What a frame takes besides its body, at most.
+  [[nodiscard]] std::size_t frame_overhead() const noexcept { return overhead_; }
+
   // Whether a part of `size` bytes can be appended now; makes or enlarges an empty block if need be.
   [[nodiscard]] bool prepare(std::size_t size) noexcept;
   // Requires prepare(). `flags` as in zmtp::write_frame_header.
   void append(std::uint8_t flags, Bytes body) noexcept;
-  void append_raw(Bytes frames) noexcept;  // frames already encoded; requires prepare(frames.size())
+  // Frames already encoded, in the clear; requires prepare(raw_size(frames)).
+  [[nodiscard]] std::size_t raw_size(Bytes frames) const noexcept;
+  void append_raw(Bytes frames) noexcept;
   // A part of kBigPart and more; adopts one reference to `buffer`. Requires prepare(0). flush() next.
   void append_big(std::uint8_t flags, mem::Buffer* buffer, Bytes body) noexcept;
+  // The same when seals(), from bytes that stay whose they are. False when memory ran out.
+  [[nodiscard]] bool seal_big(std::uint8_t flags, Bytes body) noexcept;
 
   // The same for bytes that belong to somebody else: written at once behind what is pending, and what the kernel does
   // not take is copied. False when memory ran out, before anything was written. Requires prepare(0).
@@ -70,8 +83,11 @@ class Writer {
   void advance(std::size_t bytes) noexcept;
   void drop_big() noexcept;
   void note_part(std::uint8_t flags) noexcept;
+  void append_sealed(std::uint8_t flags, Bytes body) noexcept;
 
   net::Stream* stream_ = nullptr;
+  zmtp::Mechanism* cipher_ = nullptr;
+  std::size_t overhead_ = zmtp::kFrameHeaderSizeMax;
   mem::Buffer* block_ = nullptr;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

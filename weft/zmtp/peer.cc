@@ -210,7 +210,7 @@ void Peer::answer(int status, Instant now) {
     return handle_step(mechanism_->admit(), now);
   }
   refusal_status_ = status;
-  if (status != kRefusedForNow) {
+  if (status == kRefused || status == kCannotTell) {
     append_error_frame(output_, status == kRefused ? "400" : "500");
   }
   refuse("the peer was not authenticated");

@@ -84,8 +84,9 @@ class Peer {
   [[nodiscard]] bool ready() const noexcept { return phase_ == Phase::traffic; }  // a later fault does not undo it
   [[nodiscard]] const std::optional<Fault>& fault() const noexcept { return fault_; }
 
-  // Not null: the handshake takes no more input until the owner has answered, with a status of ZAP. Everything but
-  // kAdmitted is a fault, of which the peer is told unless it is kRefusedForNow. Then call handle_input again.
+  // Not null: the handshake takes no more input until the owner has answered: with a status of ZAP, or 0 when
+  // there was nobody to ask. Everything but kAdmitted is a fault, of which the peer is told when it is kRefused or
+  // kCannotTell. Then call handle_input again.
   [[nodiscard]] const Question* question() const noexcept { return asking_ ? mechanism_->question() : nullptr; }
   void answer(int status, Instant now);
   // After the fault handshake_refused: the status with which we refused the peer or it refused us; 0 for other reasons.
