@@ -92,13 +92,15 @@ constexpr ContextOption kOptions[] = {
     {ZMQ_MSG_T_SIZE, 0, 0, [](const ContextHandle&) { return int{sizeof(zmq_msg_t)}; }, nullptr},
     {ZMQ_THREAD_AFFINITY_CPU_ADD, 0, kCpuMax, nullptr, write_cpu<true>},
     {ZMQ_THREAD_AFFINITY_CPU_REMOVE, 0, kCpuMax, nullptr, write_cpu<false>},
-    {ZMQ_THREAD_NAME_PREFIX, 0, kIntMax, [](const ContextHandle& c) { return std::atoi(c.io_thread.name_prefix); },
+    {ZMQ_THREAD_NAME_PREFIX, INT32_MIN, kIntMax,
+     [](const ContextHandle& c) { return std::atoi(c.io_thread.name_prefix); },
      [](ContextHandle& c, int v) { return write_name_prefix(c, std::to_string(v)); }},
-    {ZMQ_ZERO_COPY_RECV, 0, 1, [](const ContextHandle& c) { return int{c.zero_copy_receive}; },
+    // What libzmq takes for true is any positive number.
+    {ZMQ_ZERO_COPY_RECV, 0, kIntMax, [](const ContextHandle& c) { return int{c.zero_copy_receive}; },
      [](ContextHandle& c, int v) { return c.zero_copy_receive = v != 0, true; }},
-    {ZMQ_IPV6, 0, 1, [](const ContextHandle& c) { return int{c.ipv6}; },
+    {ZMQ_IPV6, 0, kIntMax, [](const ContextHandle& c) { return int{c.ipv6}; },
      [](ContextHandle& c, int v) { return c.ipv6 = v != 0, true; }},
-    {ZMQ_BLOCKY, 0, 1, [](const ContextHandle& c) { return int{c.blocky}; },
+    {ZMQ_BLOCKY, 0, kIntMax, [](const ContextHandle& c) { return int{c.blocky}; },
      [](ContextHandle& c, int v) { return c.blocky = v != 0, true; }},
 };
 

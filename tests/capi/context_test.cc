@@ -56,6 +56,13 @@ TEST_F(CapiContextTest, WhatIsSetIsRead) {
   }
 }
 
+TEST_F(CapiContextTest, AnyPositiveNumberIsTrue) {
+  for (const int option : {ZMQ_IPV6, ZMQ_BLOCKY, ZMQ_ZERO_COPY_RECV}) {
+    EXPECT_EQ(zmq_ctx_set(context_, option, 2), 0);
+    EXPECT_EQ(zmq_ctx_get(context_, option), 1);
+  }
+}
+
 TEST_F(CapiContextTest, OptionsRefuseWhatIsOutOfRange) {
   struct {
     int option;
@@ -68,7 +75,8 @@ TEST_F(CapiContextTest, OptionsRefuseWhatIsOutOfRange) {
                     {ZMQ_THREAD_AFFINITY_CPU_ADD, -1},
                     {ZMQ_THREAD_AFFINITY_CPU_ADD, 1 << 20},
                     {ZMQ_THREAD_AFFINITY_CPU_REMOVE, 0},  // was not added
-                    {ZMQ_THREAD_NAME_PREFIX, -1},
+                    {ZMQ_IPV6, -1},
+                    {ZMQ_BLOCKY, -1},
                     {4711, 1}};
   for (const auto& row : rows) {
     EXPECT_ERRNO(EINVAL, zmq_ctx_set(context_, row.option, row.value));
