@@ -11,4 +11,5 @@
 #include "weft/msg/monitor.h"
 #include "weft/msg/options.h"
 #include "weft/msg/poll.h"
+#include "weft/msg/proxy.h"
 #include "weft/msg/socket.h"
