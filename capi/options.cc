@@ -11,6 +11,7 @@
 
 #include "capi/handles.h"
 #include "weft/base/z85.h"
+#include "weft/net/accept_filter.h"
 #include "weft/zmtp/curve.h"
 
 using namespace weft;        // NOLINT(google-build-using-namespace)
@@ -236,6 +237,52 @@ int write_stored(SocketHandle& handle, const void* value, size_t size) {
   return 0;
 }
 
+// --- who may connect ---
+
+int write_tcp_accept_filter(SocketHandle& handle, const void* value, size_t size) {
+  if (value == nullptr && size == 0) {
+    return change(handle, [](Options& options) { options.tcp_accept_filter.clear(); });
+  }
+  const std::string_view text(static_cast<const char*>(value), value == nullptr ? 0 : size);
+  if (text.empty() || text.size() > 255 || text.find(',') != std::string_view::npos ||
+      !net::AcceptFilter::parse(text, {})) {
+    return fail(EINVAL);
+  }
+  return answer(handle.core->set_options([&](Options& options) {
+    std::string list = options.tcp_accept_filter;
+    return set_option(options, option::tcp_accept_filter, list.append(list.empty() ? "" : ",").append(text));
+  }));
+}
+
+// `kind`: "pid:", "uid:", "gid:".
+int write_ipc_filter(SocketHandle& handle, std::string_view kind, const void* value, size_t size) {
+  std::uint32_t number = 0;
+  const bool clears = value == nullptr && size == 0;
+  if (!clears && !take(value, size, number)) {
+    return -1;
+  }
+  return answer(handle.core->set_options([&](Options& options) {
+    std::string list = options.ipc_filter;
+    for (std::size_t at = 0; clears && (at = list.find(kind)) != std::string::npos;) {
+      const std::size_t end = list.find(',', at);
+      list.erase(at, end == std::string::npos ? end : end - at + 1);
+    }
+    if (!clears) {
+      list.append(kind).append(std::to_string(number)).append(",");
+    }
+    return set_option(options, option::ipc_filter, std::move(list));
+  }));
+}
+
+int read_device(SocketHandle& handle, void* value, size_t* size) {
+  const Options options = handle.core->options_copy();
+  return put_bytes(value, size, options.bind_to_device.c_str(), options.bind_to_device.size() + 1);
+}
+int write_device(SocketHandle& handle, const void* value, size_t size) {
+  return value == nullptr && size == 0 ? change(handle, [](Options& options) { options.bind_to_device.clear(); })
+                                       : write_row<option::bind_to_device>(handle, value, size);
+}
+
 // There is no SOCKS client: better refused than passed by.
 int read_socks_proxy(SocketHandle& /*handle*/, void* value, size_t* size) { return put_bytes(value, size, "", 1); }
 int write_socks_proxy(SocketHandle& /*handle*/, const void* /*value*/, size_t size) {
@@ -416,6 +463,18 @@ constexpr OptionRow kOptions[] = {
     {ZMQ_HEARTBEAT_TTL, read_row<option::heartbeat_ttl>, write_heartbeat_ttl},
     {ZMQ_HEARTBEAT_TIMEOUT, read_row<option::heartbeat_timeout>, write_heartbeat_timeout},
     {ZMQ_THREAD_SAFE, [](SocketHandle&, void* v, size_t* n) { return put(v, n, 0); }, nullptr},
+    WEFT_ROW(ZMQ_CONNECT_TIMEOUT, connect_timeout),
+    WEFT_ROW(ZMQ_TCP_MAXRT, tcp_max_retransmission),
+    WEFT_ROW(ZMQ_RECONNECT_STOP, reconnect_stop),
+    WEFT_ROW(ZMQ_USE_FD, use_fd),
+    {ZMQ_BINDTODEVICE, read_device, write_device},
+    {ZMQ_TCP_ACCEPT_FILTER, nullptr, write_tcp_accept_filter},
+    {ZMQ_IPC_FILTER_PID, nullptr,
+     [](SocketHandle& s, const void* v, size_t n) { return write_ipc_filter(s, "pid:", v, n); }},
+    {ZMQ_IPC_FILTER_UID, nullptr,
+     [](SocketHandle& s, const void* v, size_t n) { return write_ipc_filter(s, "uid:", v, n); }},
+    {ZMQ_IPC_FILTER_GID, nullptr,
+     [](SocketHandle& s, const void* v, size_t n) { return write_ipc_filter(s, "gid:", v, n); }},
     WEFT_STORED(0),
     WEFT_STORED(1),
     WEFT_STORED(2),

@@ -70,6 +70,11 @@ const std::vector<IntOption> kInts = {
     {WEFT_OPTION(ZMQ_HEARTBEAT_IVL), kEvery, 0, {0, kMax}, {-1}},
     {WEFT_OPTION(ZMQ_HEARTBEAT_TTL), kEvery, 0, {0, 100, 6'553'500}, {-1, 6'553'600}},
     {WEFT_OPTION(ZMQ_HEARTBEAT_TIMEOUT), kEvery, -1, {0, kMax}, {-1}},
+    {WEFT_OPTION(ZMQ_CONNECT_TIMEOUT), kEvery, 0, {0, 1, kMax}, {-1}},
+    {WEFT_OPTION(ZMQ_TCP_MAXRT), kEvery, 0, {0, 1, kMax}, {-1}},
+    {WEFT_OPTION(ZMQ_USE_FD), kEvery, -1, {-1, 0, 7, kMax}, {-2}},
+    {WEFT_OPTION(ZMQ_RECONNECT_STOP), kEvery, 0, {0, 1, 2, 3, 7}, {-1, 8}},
+    {WEFT_OPTION(ZMQ_MULTICAST_LOOP), kEvery, 1, {0, 1}, {2, -1}},
     {WEFT_OPTION(ZMQ_MULTICAST_MAXTPDU), kEvery, 1500, {1, kMax}, {0, -1}},
     {WEFT_OPTION(ZMQ_TYPE), kEvery, ZMQ_DEALER, {}, {0}, true},
     {WEFT_OPTION(ZMQ_RCVMORE), kEvery, 0, {}, {0}, true},
@@ -294,6 +299,45 @@ TEST_F(Options, WhatThisBuildDoesNotHaveIsRefused) {
   EXPECT_TRUE(refused(set(socket, ZMQ_SOCKS_PROXY, "127.0.0.1:1080")));
   EXPECT_EQ(zmq_setsockopt(socket, ZMQ_SOCKS_PROXY, nullptr, 0), 0);
   EXPECT_EQ(get_text(socket, ZMQ_SOCKS_PROXY), std::string(1, '\0'));
+}
+
+TEST_F(Options, TheDeviceIsANameOfUpTo16Bytes) {
+  void* socket = open(ZMQ_DEALER);
+  EXPECT_EQ(get_text(socket, ZMQ_BINDTODEVICE), std::string(1, '\0'));
+  EXPECT_EQ(set(socket, ZMQ_BINDTODEVICE, "lo"), 0);
+  EXPECT_EQ(get_text(socket, ZMQ_BINDTODEVICE), std::string("lo\0", 3));
+  EXPECT_TRUE(refused(set(socket, ZMQ_BINDTODEVICE, std::string(17, 'x'))));
+  EXPECT_TRUE(refused(set(socket, ZMQ_BINDTODEVICE, "")));
+  EXPECT_EQ(zmq_setsockopt(socket, ZMQ_BINDTODEVICE, nullptr, 0), 0);
+  EXPECT_EQ(get_text(socket, ZMQ_BINDTODEVICE), std::string(1, '\0'));
+}
+
+TEST_F(Options, AcceptFiltersAddUpUntilTheyAreCleared) {
+  void* pull = open(ZMQ_PULL);
+  EXPECT_EQ(set(pull, ZMQ_TCP_ACCEPT_FILTER, "::1"), 0);
+  EXPECT_EQ(set(pull, ZMQ_TCP_ACCEPT_FILTER, "127.0.0.0/8"), 0);
+  for (const char* wrong : {"", "localhost", "127.0.0.1/33", "127.0.0.1,::1"}) {
+    EXPECT_TRUE(refused(set(pull, ZMQ_TCP_ACCEPT_FILTER, wrong))) << wrong;
+  }
+  EXPECT_TRUE(refused(zmq_setsockopt(pull, ZMQ_TCP_ACCEPT_FILTER, nullptr, 1)));
+  for (const int id : {ZMQ_IPC_FILTER_PID, ZMQ_IPC_FILTER_UID, ZMQ_IPC_FILTER_GID}) {
+    EXPECT_EQ(set(pull, id, 4'000'000), 0);
+    EXPECT_EQ(set(pull, id, 4'000'001), 0);
+    EXPECT_TRUE(refused(zmq_setsockopt(pull, id, "12345678", 8)));
+    EXPECT_EQ(get(pull, id), std::nullopt);
+  }
+  for (const int id : {ZMQ_IPC_FILTER_PID, ZMQ_IPC_FILTER_UID, ZMQ_IPC_FILTER_GID}) {
+    EXPECT_EQ(zmq_setsockopt(pull, id, nullptr, 0), 0);
+  }
+  for (const char* endpoint : {"tcp://127.0.0.1:*", "ipc://*"}) {
+    ASSERT_EQ(zmq_bind(pull, endpoint), 0);
+    void* push = open(ZMQ_PUSH);
+    ASSERT_EQ(zmq_connect(push, get_text(pull, ZMQ_LAST_ENDPOINT)->c_str()), 0);
+    ASSERT_EQ(zmq_send(push, "x", 1, 0), 1);
+    char byte;
+    EXPECT_EQ(zmq_recv(pull, &byte, 1, 0), 1);
+  }
+  EXPECT_EQ(zmq_setsockopt(pull, ZMQ_TCP_ACCEPT_FILTER, nullptr, 0), 0);
 }
 
 TEST_F(Options, Ipv4OnlyIsTheOppositeOfIpv6) {

@@ -47,6 +47,13 @@ struct Options {
   bool req_relaxed = false;          // REQ: a new request may be sent before the reply to the last one
   std::string connect_routing_id;    // ROUTER: what the peer of the next connect is called, once
   bool ipv6 = false;
+  Duration connect_timeout{0};         // of one attempt, over all addresses of the host; 0: the system's
+  Duration tcp_max_retransmission{0};  // unacknowledged data ends a connection after it; 0: the system's
+  int reconnect_stop = 0;         // 1: not again when refused, 2: nor after a failed handshake, 4: nor once closing
+  std::string bind_to_device;     // tcp: the network interface to use; empty: any
+  std::string tcp_accept_filter;  // networks to accept from, "10.0.0.0/8,::1"; empty: any
+  std::string ipc_filter;         // processes to accept from, "uid:1000,gid:100,pid:1"; empty: any
+  int use_fd = -1;                // the next tcp or ipc bind takes this listening descriptor over; -1: opens one
   int backlog = 100;
   int send_buffer = -1;     // bytes; -1: the system's
   int receive_buffer = -1;  // bytes
@@ -113,6 +120,14 @@ inline constexpr Option<bool> req_correlate{"req_correlate", &Options::req_corre
 inline constexpr Option<bool> req_relaxed{"req_relaxed", &Options::req_relaxed, 0, 1};
 inline constexpr Option<std::string> connect_routing_id{"connect_routing_id", &Options::connect_routing_id, 0, 255};
 inline constexpr Option<bool> ipv6{"ipv6", &Options::ipv6, 0, 1};
+inline constexpr Option<Duration> connect_timeout{"connect_timeout", &Options::connect_timeout, 0, kIntMax};
+inline constexpr Option<Duration> tcp_max_retransmission{"tcp_max_retransmission", &Options::tcp_max_retransmission, 0,
+                                                         kIntMax};
+inline constexpr Option<int> reconnect_stop{"reconnect_stop", &Options::reconnect_stop, 0, 7};
+inline constexpr Option<std::string> bind_to_device{"bind_to_device", &Options::bind_to_device, 0, 16};
+inline constexpr Option<std::string> tcp_accept_filter{"tcp_accept_filter", &Options::tcp_accept_filter, 0, 65'536};
+inline constexpr Option<std::string> ipc_filter{"ipc_filter", &Options::ipc_filter, 0, 65'536};
+inline constexpr Option<int> use_fd{"use_fd", &Options::use_fd, -1, kIntMax};
 inline constexpr Option<int> backlog{"backlog", &Options::backlog, 0, kIntMax};
 inline constexpr Option<int> send_buffer{"send_buffer", &Options::send_buffer, -1, kIntMax};
 inline constexpr Option<int> receive_buffer{"receive_buffer", &Options::receive_buffer, -1, kIntMax};

@@ -118,7 +118,10 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   // session_link.cc; all on the I/O thread, but for the first
   void attach_pipe();
   void dial();
-  void retry_later();
+  // Why there is no connection: a bit of the option reconnect_stop, or 0.
+  enum Cause : std::uint8_t { lost = 0, refused = 1, handshake_failed = 2, closing = 4 };
+  void retry_later(Cause cause);
+  void handle_connect_time();
   void begin_handshake(std::unique_ptr<net::Stream> stream);
   void handle_handshake();
   [[nodiscard]] bool write_handshake();
@@ -193,9 +196,10 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   bool holds_read_ = true;   // read_baton_ is this thread's, as there is no connection
   bool holds_write_ = true;  // the same for write_baton_
   bool closing_ = false;
-  bool gave_up_ = false;  // reconnecting is switched off and the connection is lost
   Instant close_deadline_ = kNever;
+  bool gave_up_ = false;  // never connects again
   rt::TimerId retry_timer_;
+  rt::TimerId connect_timer_;
   rt::TimerId peer_timer_;
   rt::TimerId close_timer_;
   rt::TimerId take_down_timer_;

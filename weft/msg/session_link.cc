@@ -97,6 +97,9 @@ void Session::start() {
 void Session::dial() {
   phase_ = Phase::dialling;
   dialled_fd_ = -1;
+  if (const Duration timeout = core_.options_copy().connect_timeout; timeout > Duration::zero()) {
+    schedule<&Session::handle_connect_time>(connect_timer_, deadline_after(sys::now(), timeout));
+  }
   handle_dial(connector_->dialer.begin());
 }
 
@@ -104,7 +107,8 @@ void Session::handle_dial(const Result<net::Progress>& progress) {
   if (!progress) {
     connector_->dialer.cancel();
     core_.monitor().emit({EventKind::connect_failed, endpoint_, progress.error(), {}, dialled_fd_});
-    retry_later();
+    const int os_errno = progress.error().os_errno();
+    retry_later(os_errno == ECONNREFUSED || os_errno == ENOENT ? Cause::refused : Cause::lost);
     return;
   }
   switch (*progress) {
@@ -122,17 +126,24 @@ void Session::handle_dial(const Result<net::Progress>& progress) {
   core_.monitor().emit({EventKind::connect_delayed, endpoint_});
 }
 
-void Session::retry_later() {
+void Session::handle_connect_time() {
+  if (phase_ == Phase::dialling) {
+    io_.loop().unwatch(std::exchange(watch_, 0));
+    handle_dial(Error(Errc::timed_out, "connecting took too long"));
+  }
+}
+
+void Session::retry_later(Cause cause) {
   phase_ = Phase::idle;
-  if (closing_ && outgoing_.empty() && writer_.empty()) {
-    finish();
+  schedule<&Session::handle_connect_time>(connect_timer_, kNever);
+  const Options options = core_.options_copy();
+  gave_up_ = options.reconnect_interval < Duration::zero() ||
+             ((cause | (closing_ ? Cause::closing : 0)) & options.reconnect_stop) != 0;
+  if (closing_ && (gave_up_ || (outgoing_.empty() && writer_.empty()))) {
+    finish();  // what is still queued has nowhere to go any more
     return;
   }
-  gave_up_ = core_.options_copy().reconnect_interval < Duration::zero();
   if (gave_up_) {
-    if (closing_) {
-      finish();  // what is queued has nowhere to go any more
-    }
     return;
   }
   const Duration delay = connector_->backoff.next();
@@ -141,6 +152,7 @@ void Session::retry_later() {
 }
 
 void Session::begin_handshake(std::unique_ptr<net::Stream> stream) {
+  schedule<&Session::handle_connect_time>(connect_timer_, kNever);
   stream_ = std::move(stream);
   core_.monitor().emit(
       {connecting() ? EventKind::connected : EventKind::accepted, endpoint_, Error(), {}, stream_->fd()});
@@ -217,7 +229,7 @@ void Session::fail_handshake(Error reason, std::uint32_t detail) {
   core_.monitor().emit({EventKind::handshake_failed, endpoint_, reason, {}, fd, detail});
   drop_stream();
   if (connecting()) {
-    retry_later();
+    retry_later(Cause::handshake_failed);
   } else {
     finish();
   }
@@ -431,7 +443,7 @@ void Session::finish_take_down() {
     core_.pipe_lost(pipe_);
   }
   core->monitor().emit(event);
-  retry_later();
+  retry_later(Cause::lost);
 }
 
 void Session::drop_stream() noexcept {
@@ -492,7 +504,7 @@ void Session::close(Instant deadline) {
     case Phase::idle:
     case Phase::dialling:
     case Phase::handshake:
-      if (nothing_queued || gave_up_ || !connecting()) {
+      if (nothing_queued || !connecting() || gave_up_ || (core_.options_copy().reconnect_stop & Cause::closing) != 0) {
         finish();
       }
       return;
@@ -573,6 +585,7 @@ void Session::finish() {
   phase_ = Phase::finished;
   schedule<&Session::handle_close_time>(close_timer_, kNever);
   schedule<&Session::dial>(retry_timer_, kNever);
+  schedule<&Session::handle_connect_time>(connect_timer_, kNever);
   schedule<&Session::take_down>(take_down_timer_, kNever);
   schedule<&Session::handle_peer_time>(peer_timer_, kNever);
   io_.forget(*this);

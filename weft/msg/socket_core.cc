@@ -113,6 +113,9 @@ sys::SocketOptions SocketCore::stream_options() const {
   stream.keepalive_idle = options.tcp_keepalive_idle;
   stream.keepalive_interval = options.tcp_keepalive_interval;
   stream.ipv6 = options.ipv6;
+  stream.user_timeout =
+      static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(options.tcp_max_retransmission).count());
+  stream.device = options.bind_to_device;
   return stream;
 }
 

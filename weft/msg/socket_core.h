@@ -18,6 +18,7 @@
 #include "weft/msg/pattern.h"
 #include "weft/msg/session.h"
 #include "weft/net/endpoint.h"
+#include "weft/net/listener.h"
 #include "weft/sync/parker.h"
 #include "weft/sync/spin.h"
 #include "weft/sync/wake_list.h"
@@ -144,6 +145,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] bool adopt_inproc(const std::shared_ptr<InprocLink>& link, int end, const std::string& connected_to);
   static void close_inproc(Pipe& pipe, Instant deadline);
   void disconnect_inproc(const InprocLink& link);
+  [[nodiscard]] Result<std::unique_ptr<net::Listener>> open_listener(const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::string> bind_inproc(const net::Endpoint& endpoint);
   [[nodiscard]] Result<void> connect_inproc(const net::Endpoint& endpoint);
   void close_pipes(Instant deadline);

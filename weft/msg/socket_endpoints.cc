@@ -36,7 +36,7 @@ Result<std::string> SocketCore::bind(std::string_view text) {
   if (endpoint.transport == net::Transport::inproc) {
     return bind_inproc(endpoint);
   }
-  auto listener = net::Listener::open(endpoint, stream_options());
+  auto listener = open_listener(endpoint);
   if (!listener) {
     monitor_.emit({EventKind::bind_failed, std::string(text), listener.error()});
     return listener.error();
@@ -59,6 +59,20 @@ Result<std::string> SocketCore::bind(std::string_view text) {
   }
   context_.session_ended();
   return closed_meanwhile ? Result<std::string>(refusal()) : Result<std::string>(exact);
+}
+
+Result<std::unique_ptr<net::Listener>> SocketCore::open_listener(const net::Endpoint& endpoint) {
+  const Options options = options_copy();
+  auto filter = WEFT_TRY(net::AcceptFilter::parse(options.tcp_accept_filter, options.ipc_filter));
+  sys::SocketOptions stream = stream_options();
+  stream.adopt_fd = options.use_fd;
+  auto listener = WEFT_TRY(net::Listener::open(endpoint, stream));
+  listener->set_filter(std::move(filter));
+  if (options.use_fd >= 0) {
+    const std::lock_guard lock(options_mutex_);
+    options_.use_fd = -1;  // it is ours now; the next bind opens its own
+  }
+  return listener;
 }
 
 Result<void> SocketCore::connect(std::string_view text) {

@@ -91,6 +91,12 @@ Result<BoundSocket> open_fresh(const sys::SocketOptions& options) {
 }
 
 Result<BoundSocket> open_listener(const Endpoint& endpoint, const sys::SocketOptions& options) {
+  if (options.adopt_fd >= 0) {
+    BoundSocket bound;  // the file belongs to whoever made it
+    bound.fd = WEFT_TRY(sys::adopt_listener(options.adopt_fd, false));
+    bound.text = "ipc://" + WEFT_TRY(sys::local_address(bound.fd.fd())).to_text();
+    return bound;
+  }
   if (endpoint.wildcard) {
     return open_fresh(options);
   }

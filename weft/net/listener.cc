@@ -19,6 +19,9 @@ Result<std::unique_ptr<Stream>> Listener::try_accept() {
     return Error(Errc::closed, "accept on a closed listener");
   }
   sys::Fd fd = WEFT_TRY(sys::accept_connection(bound_.fd.fd()));
+  if (!filter_.admits(fd.fd())) {
+    return Error(Errc::connection_failed, "the accept filter refuses this peer");
+  }
   WEFT_TRY(row_.tune_accepted(fd.fd(), options_));
   return make_socket_stream(std::move(fd));
 }

@@ -3,8 +3,10 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "weft/base/result.h"
+#include "weft/net/accept_filter.h"
 #include "weft/net/endpoint.h"
 #include "weft/net/stream.h"
 #include "weft/net/transport.h"
@@ -28,6 +30,8 @@ class Listener {
   // tcp://127.0.0.1:5555, tcp://0.0.0.0:5555, tcp://[::]:5555, ipc:///path, ipc://@name
   [[nodiscard]] const std::string& bound_endpoint() const noexcept { return bound_.text; }
 
+  void set_filter(AcceptFilter filter) noexcept { filter_ = std::move(filter); }
+
   // would_block: nobody waits. resource_exhausted: out of descriptors or memory; stop watching fd() for a while.
   // Any other error concerns one connection only; the listener goes on.
   [[nodiscard]] Result<std::unique_ptr<Stream>> try_accept();
@@ -41,6 +45,7 @@ class Listener {
   const TransportRow& row_;
   BoundSocket bound_;
   sys::SocketOptions options_;
+  AcceptFilter filter_;
 };
 
 }  // namespace weft::net

@@ -169,7 +169,8 @@ Result<sys::Fd> listen_at(const Endpoint& endpoint, const sys::SocketOptions& op
 
 Result<BoundSocket> open_listener(const Endpoint& endpoint, const sys::SocketOptions& options) {
   BoundSocket bound;
-  bound.fd = WEFT_TRY(listen_at(endpoint, options));
+  bound.fd = options.adopt_fd >= 0 ? WEFT_TRY(sys::adopt_listener(options.adopt_fd, true))
+                                   : WEFT_TRY(listen_at(endpoint, options));
   bound.text = "tcp://" + WEFT_TRY(sys::local_address(bound.fd.fd())).to_text();
   return bound;
 }

@@ -142,6 +142,19 @@ std::uint16_t SocketAddress::port() const noexcept {
   }
 }
 
+Bytes SocketAddress::ip_bytes() const noexcept {
+  const auto* raw_bytes = reinterpret_cast<const std::uint8_t*>(storage_.data());
+  if (family_ == Family::ipv4) {
+    return {raw_bytes + offsetof(sockaddr_in, sin_addr), 4};
+  }
+  if (family_ != Family::ipv6) {
+    return {};
+  }
+  const Bytes bytes(raw_bytes + offsetof(sockaddr_in6, sin6_addr), 16);
+  constexpr std::uint8_t kMapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF};
+  return std::equal(std::begin(kMapped), std::end(kMapped), bytes.begin()) ? bytes.last(4) : bytes;
+}
+
 SocketAddress SocketAddress::with_port(std::uint16_t port) const noexcept {
   static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
   SocketAddress out = *this;

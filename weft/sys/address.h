@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/base/bytes.h"
 #include "weft/base/result.h"
 
 namespace weft::sys {
@@ -34,6 +35,7 @@ class SocketAddress {
   [[nodiscard]] Family family() const noexcept { return family_; }
   [[nodiscard]] bool is_ip() const noexcept { return family_ == Family::ipv4 || family_ == Family::ipv6; }
   [[nodiscard]] std::uint16_t port() const noexcept;  // 0 for unix
+  [[nodiscard]] Bytes ip_bytes() const noexcept;  // 4, 16, or none for unix; an IPv4 address in IPv6 form gives its 4
   [[nodiscard]] SocketAddress with_port(std::uint16_t port) const noexcept;
 
   [[nodiscard]] std::string to_text() const;    // "127.0.0.1:5555", "[::1]:5555", "/path", "@name", ""

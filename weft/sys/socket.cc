@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/sys/socket.h"
 
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
@@ -48,6 +49,12 @@ Result<Fd> open_stream(int domain, const SocketOptions& options) noexcept {
   }
   if (options.receive_buffer >= 0) {
     WEFT_TRY(set_option(fd.fd(), SOL_SOCKET, SO_RCVBUF, options.receive_buffer, "set the receive buffer"));
+  }
+  if (domain != AF_UNIX && !options.device.empty()) {
+    WEFT_TRY(checked_call("bind to the device", [&] {
+      return ::setsockopt(fd.fd(), SOL_SOCKET, SO_BINDTODEVICE, options.device.data(),
+                          static_cast<socklen_t>(options.device.size()));
+    }));
   }
   return fd;
 }
@@ -102,6 +109,9 @@ Result<void> tune_tcp(int fd, const SocketOptions& options) noexcept {
   if (options.tos != 0) {
     WEFT_TRY(set_type_of_service(fd, options.tos));
   }
+  if (options.user_timeout > 0) {
+    WEFT_TRY(set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, options.user_timeout, "set the user timeout"));
+  }
   if (options.keepalive < 0) {
     return {};
   }
@@ -136,6 +146,18 @@ Result<Fd> open_unix_listener(const SocketAddress& at, const SocketOptions& opti
   Fd fd = WEFT_TRY(open_stream(domain_of(at), options));
   WEFT_TRY(bind_and_listen(fd.fd(), at, options.backlog));
   return fd;
+}
+
+Result<Fd> adopt_listener(int fd, bool ip) noexcept {
+  const auto listens = read_option(fd, SO_ACCEPTCONN, "read whether the descriptor listens");
+  const auto local = local_address(fd);
+  if (!listens || *listens == 0 || !local || local->is_ip() != ip) {
+    return Error(Errc::invalid_argument, "this descriptor does not listen at such an endpoint");
+  }
+  const int flags = WEFT_TRY(checked_call("fcntl", [&] { return ::fcntl(fd, F_GETFL); }));
+  WEFT_TRY(checked_call("fcntl", [&] { return ::fcntl(fd, F_SETFL, flags | O_NONBLOCK); }));
+  WEFT_TRY(checked_call("fcntl", [&] { return ::fcntl(fd, F_SETFD, FD_CLOEXEC); }));
+  return Fd(fd);
 }
 
 Result<Connecting> open_tcp_connection(const SocketAddress& to, const SocketAddress* source,
@@ -216,6 +238,14 @@ Result<void> finish_connect(int fd) noexcept {
 Result<SocketAddress> local_address(int fd) noexcept { return query_address(fd, &query_local, "getsockname"); }
 
 Result<SocketAddress> peer_address(int fd) noexcept { return query_address(fd, &query_peer, "getpeername"); }
+
+Result<PeerCredentials> peer_credentials(int fd) noexcept {
+  ucred peer{};
+  socklen_t size = sizeof peer;
+  WEFT_TRY(checked_call("read the peer's credentials",
+                        [&] { return ::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size); }));
+  return PeerCredentials{peer.pid, peer.uid, peer.gid};
+}
 
 void shutdown_write(int fd) noexcept {
   call([&] { return ::shutdown(fd, SHUT_WR); });  // refused only when the stream is gone already

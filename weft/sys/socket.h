@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "weft/base/bytes.h"
 #include "weft/base/result.h"
@@ -41,6 +42,9 @@ struct SocketOptions {
   int keepalive_count = -1;     // probes
   int keepalive_idle = -1;      // seconds
   int keepalive_interval = -1;  // seconds
+  int user_timeout = 0;         // TCP_USER_TIMEOUT, milliseconds; 0 leaves the default
+  int adopt_fd = -1;            // a listener takes this one over instead of opening its own
+  std::string device{};         // SO_BINDTODEVICE; empty: any
   bool ipv6 = false;            // names and wildcards may mean IPv6; IPv6 listeners then take IPv4 too
 };
 
@@ -54,6 +58,9 @@ struct Connecting {
 // On an error nothing is left open.
 [[nodiscard]] Result<Fd> open_tcp_listener(const SocketAddress& at, const SocketOptions& options) noexcept;
 [[nodiscard]] Result<Fd> open_unix_listener(const SocketAddress& at, const SocketOptions& options) noexcept;
+// Takes over a stream socket that listens already, bound to an IP address or to a path. invalid_argument, and the
+// descriptor is still the caller's, when it is none.
+[[nodiscard]] Result<Fd> adopt_listener(int fd, bool ip) noexcept;
 // `source` is where to connect from, or null.
 [[nodiscard]] Result<Connecting> open_tcp_connection(const SocketAddress& to, const SocketAddress* source,
                                                      const SocketOptions& options) noexcept;
@@ -76,5 +83,13 @@ struct Connecting {
 [[nodiscard]] Result<SocketAddress> local_address(int fd) noexcept;
 [[nodiscard]] Result<SocketAddress> peer_address(int fd) noexcept;
 void shutdown_write(int fd) noexcept;
+
+// Who made the other end of a unix connection.
+struct PeerCredentials {
+  std::int64_t pid = -1;
+  std::int64_t uid = -1;
+  std::int64_t gid = -1;
+};
+[[nodiscard]] Result<PeerCredentials> peer_credentials(int fd) noexcept;
 
 }  // namespace weft::sys

@@ -129,7 +129,8 @@ TEST(Socket, AppliesItsOptions) {
                               .keepalive = 1,
                               .keepalive_count = 3,
                               .keepalive_idle = 40,
-                              .keepalive_interval = 5};
+                              .keepalive_interval = 5,
+                              .user_timeout = 1234};
   const Pair pair = connect_pair(options);
   ASSERT_TRUE(tune_tcp(pair.server.fd(), options));
   for (const Fd* fd : {&pair.client, &pair.server}) {
@@ -141,6 +142,7 @@ TEST(Socket, AppliesItsOptions) {
     EXPECT_EQ(option_of(*fd, IPPROTO_TCP, TCP_KEEPCNT), 3);
     EXPECT_EQ(option_of(*fd, IPPROTO_TCP, TCP_KEEPIDLE), 40);
     EXPECT_EQ(option_of(*fd, IPPROTO_TCP, TCP_KEEPINTVL), 5);
+    EXPECT_EQ(option_of(*fd, IPPROTO_TCP, TCP_USER_TIMEOUT), 1234);
   }
   EXPECT_EQ(option_of(connect_pair().client, SOL_SOCKET, SO_KEEPALIVE), 0);
 }

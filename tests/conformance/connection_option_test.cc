@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+// Options that change whom a socket connects to, for how long, and from whom it accepts.
+#include "tests/conformance/conformance.h"
+#include "weft/net/listener.h"
+#include "weft/sys/socket.h"
+
+namespace weft::conformance {
+namespace {
+
+class ConnectionOption : public Conformance {
+ protected:
+  void SetUp() override {
+    if (!GetParam().streams) {
+      GTEST_SKIP() << "inproc has no connections";
+    }
+  }
+  [[nodiscard]] static bool is_tcp() { return std::string_view(GetParam().name) == "tcp"; }
+
+  // The next event of this kind.
+  static MonitorEvent event(Socket& socket, EventKind kind) {
+    for (;;) {
+      auto next = socket.next_event(kLong);
+      EXPECT_TRUE(next) << "waiting for " << event_name(kind) << ": " << next.error().message();
+      if (!next || next->kind == kind) {
+        return next ? *next : MonitorEvent{kind, {}, next.error()};
+      }
+    }
+  }
+  [[nodiscard]] std::string own_uid() const {
+    const std::string path = directory_ + "/self";
+    const auto at = *sys::SocketAddress::from_path(path);
+    const auto listener = sys::open_unix_listener(at, {});
+    const auto connection = sys::open_unix_connection(at, {});
+    EXPECT_TRUE(sys::remove_file(path));
+    return std::to_string(sys::peer_credentials(connection->fd.fd())->uid);
+  }
+  [[nodiscard]] Socket make_watched(SocketType type) {
+    Socket socket = make(type);
+    EXPECT_TRUE(socket.watch_events());
+    return socket;
+  }
+};
+WEFT_EVERY_TRANSPORT(ConnectionOption);
+
+TEST_P(ConnectionOption, AnAttemptThatNobodyAnswersEndsInTimeAndIsMadeAgain) {
+  if (!is_tcp()) {
+    GTEST_SKIP() << "only tcp connects slowly";
+  }
+  // A listener that takes nobody, and whose queue is full: the kernel lets further attempts hang.
+  sys::SocketOptions narrow;
+  narrow.backlog = 0;
+  const auto listener = sys::open_tcp_listener(*sys::SocketAddress::parse_numeric("127.0.0.1", 0), narrow);
+  ASSERT_TRUE(listener);
+  const auto address = sys::local_address(listener->fd());
+  std::vector<sys::Connecting> fillers;
+  for (int i = 0; i < 4; ++i) {
+    fillers.push_back(std::move(sys::open_tcp_connection(*address, nullptr, {})).value());
+  }
+  Socket socket = make_watched(SocketType::push);
+  ASSERT_TRUE(socket.set(option::connect_timeout, 20ms));
+  connect(socket, "tcp://" + address->to_text());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(event(socket, EventKind::connect_failed).reason, Errc::timed_out);
+  }
+}
+
+TEST_P(ConnectionOption, AConnectTimeoutDoesNotEndWhatIsConnected) {
+  Socket pull = make(SocketType::pull);
+  Socket push = make_watched(SocketType::push);
+  ASSERT_TRUE(push.set(option::connect_timeout, 1ms));
+  connect(push, bind(pull));
+  send(push, "a");
+  EXPECT_EQ(recv_text(pull), "a");
+  while (const auto next = push.next_event(20ms)) {
+    EXPECT_NE(next->kind, EventKind::disconnected);
+  }
+}
+
+TEST_P(ConnectionOption, WhoIsRefusedStopsIfToldTo) {
+  Socket push = make_watched(SocketType::push);
+  ASSERT_TRUE(push.set(option::reconnect_stop, 1));
+  ASSERT_TRUE(push.set(option::linger, Duration(-1)));
+  connect(push, free_endpoint());
+  (void)event(push, EventKind::connect_failed);
+  EXPECT_EQ(push.next_event(30ms).error(), Errc::timed_out);  // nothing follows: it was 2 ms to the next attempt
+  send(push, "for nobody");
+  push.close();  // the context would wait for ever if what is given up lingered
+}
+
+TEST_P(ConnectionOption, WhoseHandshakeFailsStopsIfToldTo) {
+  Socket pub = make(SocketType::pub);
+  Socket push = make_watched(SocketType::push);
+  ASSERT_TRUE(push.set(option::reconnect_stop, 2));
+  connect(push, bind(pub));
+  (void)event(push, EventKind::handshake_failed);
+  EXPECT_EQ(push.next_event(30ms).error(), Errc::timed_out);
+}
+
+TEST_P(ConnectionOption, OnlyPeersThatTheFilterAdmitsAreAccepted) {
+  Socket pull = make_watched(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::tcp_accept_filter, "10.255.255.0/24,::2"));
+  ASSERT_TRUE(pull.set(option::ipc_filter, "uid:4294967000,pid:1"));
+  Socket push = make(SocketType::push);
+  connect(push, bind(pull));
+  EXPECT_EQ(event(pull, EventKind::accept_failed).reason, Errc::connection_failed);
+
+  Socket open_pull = make(SocketType::pull);
+  ASSERT_TRUE(open_pull.set(option::tcp_accept_filter, "10.255.255.0/24,127.0.0.0/9"));
+  ASSERT_TRUE(open_pull.set(option::ipc_filter, "pid:4294967000,uid:" + own_uid()));
+  Socket open_push = make(SocketType::push);
+  connect(open_push, bind(open_pull));
+  send(open_push, "welcome");
+  EXPECT_EQ(recv_text(open_pull), "welcome");
+}
+
+TEST_P(ConnectionOption, AFilterThatDoesNotParseIsSaidByBind) {
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::tcp_accept_filter, "everybody"));
+  EXPECT_EQ(pull.bind(new_endpoint()).error(), Errc::invalid_argument);
+}
+
+TEST_P(ConnectionOption, ABoundDescriptorIsAdopted) {
+  const net::Endpoint endpoint = *net::parse_endpoint(new_endpoint(), true);
+  const sys::SocketAddress at =
+      is_tcp() ? *sys::SocketAddress::parse_numeric("127.0.0.1", 0) : *sys::SocketAddress::from_path(endpoint.path);
+  auto listener = is_tcp() ? sys::open_tcp_listener(at, {}) : sys::open_unix_listener(at, {});
+  ASSERT_TRUE(listener);
+  const std::string exact = std::string(is_tcp() ? "tcp://" : "ipc://") + sys::local_address(listener->fd())->to_text();
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::use_fd, listener->release()));
+  const auto bound = pull.bind(is_tcp() ? exact : endpoint.text());
+  ASSERT_TRUE(bound) << bound.error().message();
+  EXPECT_EQ(*bound, exact);
+  EXPECT_EQ(*pull.get(option::use_fd), -1);  // the next bind opens its own
+  Socket push = make(SocketType::push);
+  connect(push, exact);
+  send(push, "through it");
+  EXPECT_EQ(recv_text(pull), "through it");
+  ASSERT_TRUE(pull.unbind(exact));
+  if (!is_tcp()) {
+    EXPECT_TRUE(sys::remove_file(endpoint.path));  // whose maker's it still is
+  }
+}
+
+TEST_P(ConnectionOption, ADescriptorThatDoesNotListenIsNotAdopted) {
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::use_fd, 0));
+  EXPECT_EQ(pull.bind(new_endpoint()).error(), Errc::invalid_argument);
+  ASSERT_TRUE(pull.set(option::use_fd, 123'456));
+  EXPECT_EQ(pull.bind(new_endpoint()).error(), Errc::invalid_argument);
+}
+
+TEST_P(ConnectionOption, AnInterfaceThatIsNotThereIsSaidByBind) {
+  if (!is_tcp()) {
+    GTEST_SKIP() << "only tcp has interfaces";
+  }
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::bind_to_device, "no-such-device"));
+  EXPECT_FALSE(pull.bind(new_endpoint()));
+  ASSERT_TRUE(pull.set(option::bind_to_device, "lo"));
+  const auto bound = pull.bind(new_endpoint());
+  if (!bound) {
+    GTEST_SKIP() << "this system lets only the superuser choose: " << bound.error().message();
+  }
+  Socket push = make(SocketType::push);
+  connect(push, *bound);
+  send(push, "over it");
+  EXPECT_EQ(recv_text(pull), "over it");
+}
+
+}  // namespace
+}  // namespace weft::conformance

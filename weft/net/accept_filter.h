@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+
+namespace weft::net {
+
+// AcceptFilter: from whom a listener takes connections. Immutable; without entries of a kind everyone of that kind is
+// welcome. Cost: one or two system calls for each connection accepted, none without entries.
+class AcceptFilter {
+ public:
+  AcceptFilter() = default;
+  // `networks`: "10.0.0.0/8,192.168.1.7,::1"; `processes`: "uid:1000,gid:100,pid:1". Empty: everyone.
+  // invalid_argument.
+  [[nodiscard]] static Result<AcceptFilter> parse(std::string_view networks, std::string_view processes);
+
+  [[nodiscard]] bool admits(int fd) const noexcept;
+
+ private:
+  struct Network {
+    std::vector<std::uint8_t> address;  // 4 or 16 bytes
+    std::size_t bits;
+  };
+  struct Process {
+    char kind;  // p, u, g
+    std::int64_t number;
+  };
+
+  [[nodiscard]] static Result<Network> parse_network(std::string_view text);
+  [[nodiscard]] static Result<Process> parse_process(std::string_view text);
+
+  std::vector<Network> networks_;
+  std::vector<Process> processes_;
+};
+
+}  // namespace weft::net
