@@ -185,6 +185,41 @@ TEST(Channel, AClaimedCellIsInvisibleUntilItIsPushed) {
   EXPECT_EQ(pop(channel), "nothing");
 }
 
+TEST(Channel, OneThatConflatesKeepsTheNewestAndReleasesTheOthers) {
+  mem::Buffer* buffer = mem::Buffer::make(1000);
+  Cell large{};
+  large.kind = Cell::Kind::large;
+  large.body.large = {buffer, buffer->data(), 1000};
+  {
+    Channel channel;
+    channel.conflate();
+    channel.set_mark(1);
+    EXPECT_TRUE(channel.empty());
+    EXPECT_EQ(pop(channel), "nothing");
+    for (const char* text : {"a", "b", "c"}) {
+      ASSERT_TRUE(push(channel, text));
+    }
+    EXPECT_FALSE(channel.empty());
+    EXPECT_EQ(as_text(channel.front()->bytes()), "c");
+    ASSERT_TRUE(push(channel, "d"));
+    EXPECT_EQ(as_text(channel.front()->bytes()), "c") << "the front stays while somebody looks at it";
+    channel.refresh();
+    EXPECT_EQ(pop(channel), "d");
+    EXPECT_EQ(pop(channel), "nothing");
+    const std::vector<Cell> parts = {small_cell("first", true), small_cell("last")};
+    ASSERT_TRUE(channel.push(parts));
+    EXPECT_EQ(pop(channel), "last");
+    for (int i = 0; i < 3; ++i) {
+      buffer->add_reference();
+      ASSERT_TRUE(channel.push({&large, 1}));
+      (void)channel.front();  // one in front, the next behind it
+    }
+    EXPECT_EQ(channel.written(), 8u);
+  }
+  EXPECT_TRUE(buffer->sole_owner());
+  buffer->release();
+}
+
 TEST(Channel, PassesEverythingFromOneThreadToAnotherWithinItsMark) {
   Channel channel;
   channel.set_mark(7);
