@@ -31,6 +31,7 @@ struct OptionRow {
 
 constexpr std::uint32_t types(std::same_as<int> auto... type) { return ((1U << type) | ...); }
 constexpr std::uint32_t kPublishers = types(ZMQ_PUB, ZMQ_XPUB);
+constexpr std::uint32_t kRouters = types(ZMQ_ROUTER, ZMQ_REP);  // REP takes a router's options, and has no use for them
 
 int answer(const Result<void>& result) noexcept { return result ? 0 : fail(result.error()); }
 
@@ -149,6 +150,13 @@ int write_flag(SocketHandle& handle, const void* value, size_t size) {
                     : change(handle, [&](Options& options) { ((options.*kRows.member = number != 0), ...); });
 }
 
+// Here even negative numbers count as yes.
+int write_invert_matching(SocketHandle& handle, const void* value, size_t size) {
+  int number = 0;
+  return !take(value, size, number) ? -1
+                                    : change(handle, [&](Options& options) { options.invert_matching = number != 0; });
+}
+
 int write_xpub_verbose(SocketHandle& handle, const void* value, size_t size) {
   const int result = write_flag<option::xpub_verbose>(handle, value, size);
   return result != 0 ? result : change(handle, [](Options& options) { options.xpub_verboser = false; });
@@ -165,7 +173,7 @@ int write_heartbeat_ttl(SocketHandle& handle, const void* value, size_t size) {
   if (!take(value, size, number)) {
     return -1;
   }
-  number = number < 0 ? number : number / 100 * 100;
+  number = number / 100 * 100;
   return write_row<option::heartbeat_ttl>(handle, &number, sizeof number);
 }
 
@@ -281,6 +289,12 @@ int read_device(SocketHandle& handle, void* value, size_t* size) {
 int write_device(SocketHandle& handle, const void* value, size_t size) {
   return value == nullptr && size == 0 ? change(handle, [](Options& options) { options.bind_to_device.clear(); })
                                        : write_row<option::bind_to_device>(handle, value, size);
+}
+
+// Bits that nobody knows are kept.
+int write_reconnect_stop(SocketHandle& handle, const void* value, size_t size) {
+  int number = 0;
+  return !take(value, size, number) ? -1 : change(handle, [&](Options& options) { options.reconnect_stop = number; });
 }
 
 // There is no SOCKS client: better refused than passed by.
@@ -428,7 +442,7 @@ constexpr OptionRow kOptions[] = {
     WEFT_ROW(ZMQ_RCVTIMEO, receive_timeout),
     WEFT_ROW(ZMQ_SNDTIMEO, send_timeout),
     {ZMQ_LAST_ENDPOINT, read_last_endpoint, nullptr},
-    WEFT_FLAG(ZMQ_ROUTER_MANDATORY, router_mandatory, types(ZMQ_ROUTER)),
+    WEFT_FLAG(ZMQ_ROUTER_MANDATORY, router_mandatory, kRouters),
     WEFT_ROW(ZMQ_TCP_KEEPALIVE, tcp_keepalive),
     WEFT_ROW(ZMQ_TCP_KEEPALIVE_CNT, tcp_keepalive_count),
     WEFT_ROW(ZMQ_TCP_KEEPALIVE_IDLE, tcp_keepalive_idle),
@@ -439,12 +453,12 @@ constexpr OptionRow kOptions[] = {
     WEFT_FLAG(ZMQ_XPUB_NODROP, xpub_no_drop, kPublishers),
     WEFT_FLAG(ZMQ_XPUB_MANUAL, xpub_manual, kPublishers),
     {ZMQ_XPUB_WELCOME_MSG, nullptr, write_welcome_message, kPublishers},
-    WEFT_ROW(ZMQ_INVERT_MATCHING, invert_matching),
+    {ZMQ_INVERT_MATCHING, read_row<option::invert_matching>, write_invert_matching},
     WEFT_ROW(ZMQ_CONFLATE, conflate),
-    WEFT_FLAG(ZMQ_PROBE_ROUTER, probe_router, types(ZMQ_DEALER, ZMQ_REQ, ZMQ_ROUTER)),
+    WEFT_FLAG(ZMQ_PROBE_ROUTER, probe_router, kRouters | types(ZMQ_DEALER, ZMQ_REQ)),
     WEFT_FLAG(ZMQ_REQ_CORRELATE, req_correlate, types(ZMQ_REQ)),
     WEFT_FLAG(ZMQ_REQ_RELAXED, req_relaxed, types(ZMQ_REQ)),
-    {ZMQ_CONNECT_ROUTING_ID, nullptr, write_row<option::connect_routing_id>, types(ZMQ_ROUTER, ZMQ_STREAM)},
+    {ZMQ_CONNECT_ROUTING_ID, nullptr, write_row<option::connect_routing_id>, kRouters | types(ZMQ_STREAM)},
     {ZMQ_IPV4ONLY, read_ipv4_only, write_ipv4_only},
     WEFT_ROW(ZMQ_IPV6, ipv6),
     {ZMQ_MECHANISM, read_mechanism, nullptr},
@@ -456,7 +470,7 @@ constexpr OptionRow kOptions[] = {
     {ZMQ_CURVE_SECRETKEY, read_key<option::curve_secret_key>, write_key<option::curve_secret_key>},
     {ZMQ_CURVE_SERVERKEY, read_key<option::curve_server_key>, write_key<option::curve_server_key>},
     {ZMQ_ZAP_DOMAIN, read_text<option::zap_domain>, write_text<option::zap_domain>},
-    WEFT_FLAG(ZMQ_ROUTER_HANDOVER, router_handover, types(ZMQ_ROUTER)),
+    WEFT_FLAG(ZMQ_ROUTER_HANDOVER, router_handover, kRouters),
     WEFT_ROW(ZMQ_TOS, type_of_service),
     WEFT_ROW(ZMQ_HANDSHAKE_IVL, handshake_timeout),
     WEFT_ROW(ZMQ_HEARTBEAT_IVL, heartbeat_interval),
@@ -465,7 +479,7 @@ constexpr OptionRow kOptions[] = {
     {ZMQ_THREAD_SAFE, [](SocketHandle&, void* v, size_t* n) { return put(v, n, 0); }, nullptr},
     WEFT_ROW(ZMQ_CONNECT_TIMEOUT, connect_timeout),
     WEFT_ROW(ZMQ_TCP_MAXRT, tcp_max_retransmission),
-    WEFT_ROW(ZMQ_RECONNECT_STOP, reconnect_stop),
+    {ZMQ_RECONNECT_STOP, read_row<option::reconnect_stop>, write_reconnect_stop},
     WEFT_ROW(ZMQ_USE_FD, use_fd),
     {ZMQ_BINDTODEVICE, read_device, write_device},
     {ZMQ_TCP_ACCEPT_FILTER, nullptr, write_tcp_accept_filter},
@@ -481,7 +495,7 @@ constexpr OptionRow kOptions[] = {
     WEFT_STORED(3),
     WEFT_STORED(4),
     WEFT_STORED(5),
-    {ZMQ_ROUTER_RAW, nullptr, write_stored<6>, types(ZMQ_ROUTER)},
+    {ZMQ_ROUTER_RAW, nullptr, write_stored<6>, kRouters},
     {ZMQ_STREAM_NOTIFY, nullptr, write_stored<7>, types(ZMQ_STREAM)},
     {ZMQ_SOCKS_PROXY, read_socks_proxy, write_socks_proxy},
 };

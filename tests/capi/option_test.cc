@@ -45,8 +45,8 @@ const std::vector<IntOption> kInts = {
     {WEFT_OPTION(ZMQ_RCVTIMEO), kEvery, -1, {-1, 0, kMax}, {-2}},
     {WEFT_OPTION(ZMQ_SNDTIMEO), kEvery, -1, {-1, 0, kMax}, {-2}},
     {WEFT_OPTION(ZMQ_IPV4ONLY), kEvery, 1, {0, 1}, {2, -1}},
-    {WEFT_OPTION(ZMQ_ROUTER_MANDATORY), {ZMQ_ROUTER}, {}, {0, 1, 2}, {-1}},
-    {WEFT_OPTION(ZMQ_FAIL_UNROUTABLE), {ZMQ_ROUTER}, {}, {0, 1}, {-1}},
+    {WEFT_OPTION(ZMQ_ROUTER_MANDATORY), {ZMQ_ROUTER, ZMQ_REP}, {}, {0, 1, 2}, {-1}},
+    {WEFT_OPTION(ZMQ_FAIL_UNROUTABLE), {ZMQ_ROUTER, ZMQ_REP}, {}, {0, 1}, {-1}},
     {WEFT_OPTION(ZMQ_TCP_KEEPALIVE), kEvery, -1, {-1, 0, 1}, {2, -2}},
     {WEFT_OPTION(ZMQ_TCP_KEEPALIVE_CNT), kEvery, -1, {-1, 0, kMax}, {-2}},
     {WEFT_OPTION(ZMQ_TCP_KEEPALIVE_IDLE), kEvery, -1, {-1, 0, kMax}, {-2}},
@@ -57,24 +57,24 @@ const std::vector<IntOption> kInts = {
     {WEFT_OPTION(ZMQ_XPUB_VERBOSER), kPublishers, {}, {0, 1, 2}, {-1}},
     {WEFT_OPTION(ZMQ_XPUB_NODROP), kPublishers, {}, {0, 1, 2}, {-1}},
     {WEFT_OPTION(ZMQ_XPUB_MANUAL), kPublishers, {}, {0, 1, 2}, {-1}},
-    {WEFT_OPTION(ZMQ_ROUTER_RAW), {ZMQ_ROUTER}, {}, {0, 1, 2}, {-1}},
+    {WEFT_OPTION(ZMQ_ROUTER_RAW), {ZMQ_ROUTER, ZMQ_REP}, {}, {0, 1, 2}, {-1}},
     {WEFT_OPTION(ZMQ_IPV6), kEvery, 0, {0, 1}, {2, -1}},
-    {WEFT_OPTION(ZMQ_PROBE_ROUTER), {ZMQ_DEALER, ZMQ_REQ, ZMQ_ROUTER}, {}, {0, 1, 2}, {-1}},
+    {WEFT_OPTION(ZMQ_PROBE_ROUTER), {ZMQ_DEALER, ZMQ_REQ, ZMQ_ROUTER, ZMQ_REP}, {}, {0, 1, 2}, {-1}},
     {WEFT_OPTION(ZMQ_REQ_CORRELATE), {ZMQ_REQ}, {}, {0, 1, 2}, {-1}},
     {WEFT_OPTION(ZMQ_REQ_RELAXED), {ZMQ_REQ}, {}, {0, 1, 2}, {-1}},
     {WEFT_OPTION(ZMQ_CONFLATE), kEvery, 0, {0, 1}, {2, -1}},
-    {WEFT_OPTION(ZMQ_ROUTER_HANDOVER), {ZMQ_ROUTER}, {}, {0, 1, 2}, {-1}},
+    {WEFT_OPTION(ZMQ_ROUTER_HANDOVER), {ZMQ_ROUTER, ZMQ_REP}, {}, {0, 1, 2}, {-1}},
     {WEFT_OPTION(ZMQ_TOS), kEvery, 0, {0, 1, 255, kMax}, {-1}},
     {WEFT_OPTION(ZMQ_HANDSHAKE_IVL), kEvery, 30'000, {0, kMax}, {-1}},
-    {WEFT_OPTION(ZMQ_INVERT_MATCHING), kEvery, 0, {0, 1}, {2, -1}},
+    {WEFT_OPTION(ZMQ_INVERT_MATCHING), kEvery, 0, {0, 1}, {}},
     {WEFT_OPTION(ZMQ_HEARTBEAT_IVL), kEvery, 0, {0, kMax}, {-1}},
-    {WEFT_OPTION(ZMQ_HEARTBEAT_TTL), kEvery, 0, {0, 100, 6'553'500}, {-1, 6'553'600}},
+    {WEFT_OPTION(ZMQ_HEARTBEAT_TTL), kEvery, 0, {0, 100, 6'553'500}, {-100, 6'553'600}},
     {WEFT_OPTION(ZMQ_HEARTBEAT_TIMEOUT), kEvery, -1, {0, kMax}, {-1}},
     {WEFT_OPTION(ZMQ_CONNECT_TIMEOUT), kEvery, 0, {0, 1, kMax}, {-1}},
     {WEFT_OPTION(ZMQ_TCP_MAXRT), kEvery, 0, {0, 1, kMax}, {-1}},
     {WEFT_OPTION(ZMQ_USE_FD), kEvery, -1, {-1, 0, 7, kMax}, {-2}},
-    {WEFT_OPTION(ZMQ_RECONNECT_STOP), kEvery, 0, {0, 1, 2, 3, 7}, {-1, 8}},
-    {WEFT_OPTION(ZMQ_MULTICAST_LOOP), kEvery, 1, {0, 1}, {2, -1}},
+    {WEFT_OPTION(ZMQ_RECONNECT_STOP), kEvery, 0, {0, 1, 2, 3, 7, 8, -1}, {}},
+    {WEFT_OPTION(ZMQ_MULTICAST_LOOP), kEvery, 1, {0, 1}, {}},
     {WEFT_OPTION(ZMQ_MULTICAST_MAXTPDU), kEvery, 1500, {1, kMax}, {0, -1}},
     {WEFT_OPTION(ZMQ_TYPE), kEvery, ZMQ_DEALER, {}, {0}, true},
     {WEFT_OPTION(ZMQ_RCVMORE), kEvery, 0, {}, {0}, true},
@@ -354,6 +354,14 @@ TEST_F(Options, TheTimeToLiveIsInTenthsOfASecond) {
   EXPECT_EQ(get(socket, ZMQ_HEARTBEAT_TTL), 6'553'500);
   EXPECT_EQ(set(socket, ZMQ_HEARTBEAT_TTL, 99), 0);
   EXPECT_EQ(get(socket, ZMQ_HEARTBEAT_TTL), 0);
+}
+
+TEST_F(Options, InvertedMatchingIsOnForEveryNumberButZero) {
+  void* socket = open(ZMQ_PUB);
+  for (const int value : {2, -1}) {
+    EXPECT_EQ(set(socket, ZMQ_INVERT_MATCHING, value), 0);
+    EXPECT_EQ(get(socket, ZMQ_INVERT_MATCHING), 1);
+  }
 }
 
 TEST_F(Options, ASocketDoesNotInheritTheValuesOfAClosedOne) {
