@@ -28,6 +28,12 @@ Result<std::shared_ptr<SocketCore>> ContextCore::make_socket(SocketType type) {
   return core;
 }
 
+std::shared_ptr<SocketCore> ContextCore::make_own_socket(SocketType type) {
+  const PatternRow* row = find_pattern(type);
+  WEFT_ASSERT(row != nullptr);
+  return std::make_shared<SocketCore>(*this, *row);
+}
+
 Result<void> ContextCore::start_io() {
   const std::lock_guard lock(mutex_);
   if (shut_down_) {

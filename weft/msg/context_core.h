@@ -30,6 +30,8 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   ~ContextCore();
 
   [[nodiscard]] Result<std::shared_ptr<SocketCore>> make_socket(SocketType type);
+  // A socket of the library itself: the limit does not count it and nothing waits for it. DEALER, for example.
+  [[nodiscard]] std::shared_ptr<SocketCore> make_own_socket(SocketType type);
   void shut_down();         // every blocked and later call fails with `terminated`; sockets must still be closed
   void wait_until_quiet();  // until every socket is closed and every session has lingered; ends the I/O thread
   void set_sockets_max(std::size_t count);
@@ -55,6 +57,7 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   // The socket bound there; or null, and `link` waits for one.
   [[nodiscard]] std::shared_ptr<SocketCore> find_inproc(const std::string& name,
                                                         const std::shared_ptr<InprocLink>& link);
+  [[nodiscard]] bool is_inproc_bound(const std::string& name);
   // The connector is closed. Until `deadline` somebody may still bind and take what it sent.
   void expire_pending(InprocLink& link, Instant deadline) noexcept;
 

@@ -14,6 +14,7 @@
 #include "weft/msg/pipe.h"
 #include "weft/msg/reader.h"
 #include "weft/msg/writer.h"
+#include "weft/msg/zap.h"
 #include "weft/net/stream.h"
 #include "weft/rt/loop.h"
 #include "weft/sync/baton.h"
@@ -127,6 +128,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   [[nodiscard]] bool write_handshake();
   void fail_handshake(Error reason, std::uint32_t detail = 0);
   void answer_question();
+  void handle_zap_reply(const ZapReply& reply);
   void enter_traffic();
   void handle_traffic(const sys::PollEvent& event);
   void finish_take_down();
@@ -207,6 +209,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   std::uint32_t app_idle_turns_ = 0;
   std::size_t handshake_sent_ = 0;
   int dialled_fd_ = -1;  // of the attempt under way or just failed; for events only
+  std::unique_ptr<ZapRequest> zap_;  // the question that the handshake waits for
 };
 
 }  // namespace weft::msg

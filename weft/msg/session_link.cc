@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "weft/msg/context_core.h"
 #include "weft/msg/io_service.h"
 #include "weft/msg/session.h"
 #include "weft/msg/socket_core.h"
@@ -15,6 +16,15 @@ namespace {
 constexpr Duration kBatonRetry = std::chrono::microseconds(200);  // an application thread holds one for a few us
 constexpr Duration kLingerLook = std::chrono::milliseconds(1);
 constexpr Duration kDrainLongest = std::chrono::seconds(1);  // for the peer to see our end and close too
+
+// "127.0.0.1:5555" -> "127.0.0.1", "[::1]:5555" -> "::1"; of a unix socket what libzmq calls every one of them.
+std::string host_of(const std::string& address) {
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos || address[0] == '/' || address[0] == '@') {
+    return "localhost";
+  }
+  return address[0] == '[' && colon > 2 ? address.substr(1, colon - 2) : address.substr(0, colon);
+}
 
 std::uint64_t backoff_seed(const void* where) {
   return reinterpret_cast<std::uintptr_t>(where) ^ static_cast<std::uint64_t>(sys::now().time_since_epoch().count());
@@ -195,8 +205,11 @@ void Session::handle_handshake() {
   while (alive && !peer_.ready() && !peer_.fault()) {
     reader_.consume_bytes(peer_.handle_input(reader_.unparsed(), sys::now()));
     alive = write_handshake();
-    if (peer_.question() != nullptr) {
+    if (alive && peer_.question() != nullptr) {
       answer_question();
+      if (peer_.question() != nullptr) {
+        return;  // reading goes on with the answer
+      }
       continue;
     }
     if (peer_.ready() || peer_.fault()) {
@@ -221,8 +234,32 @@ void Session::handle_handshake() {
   }
 }
 
-// Nobody to ask: CURVE has proved that the client knows our key, PLAIN has proved nothing.
-void Session::answer_question() { peer_.answer(peer_.mechanism_name() == "PLAIN" ? 0 : zmtp::kAdmitted, sys::now()); }
+void Session::answer_question() {
+  if (zap_ != nullptr) {
+    return;  // asked already
+  }
+  const Options options = core_.options_copy();
+  const std::string address = host_of(stream_->peer_address());
+  auto asked = ZapRequest::ask(
+      core_.context(), io_.loop(),
+      {options.zap_domain, address, options.routing_id, peer_.mechanism_name(), peer_.question()->credentials},
+      [this](const ZapReply& reply) { handle_zap_reply(reply); });
+  if (!asked) {
+    peer_.answer(0, sys::now());
+  } else if (*asked == nullptr) {
+    // Nobody to ask: CURVE has proved that the client knows our key, PLAIN has proved nothing. libzmq has it so, too.
+    peer_.answer(peer_.mechanism_name() == "PLAIN" ? 0 : zmtp::kAdmitted, sys::now());
+  } else {
+    zap_ = std::move(*asked);
+  }
+}
+
+void Session::handle_zap_reply(const ZapReply& reply) {
+  const auto keep = shared_from_this();
+  const auto request = std::move(zap_);  // until the end of its own callback
+  peer_.answer(reply.status, sys::now());
+  handle_handshake();
+}
 
 void Session::fail_handshake(Error reason, std::uint32_t detail) {
   const int fd = stream_ != nullptr ? stream_->fd() : -1;
@@ -447,6 +484,7 @@ void Session::finish_take_down() {
 }
 
 void Session::drop_stream() noexcept {
+  zap_.reset();
   core_.forget_descriptor(*this);
   io_.loop().unwatch(std::exchange(watch_, 0));
   schedule<&Session::handle_peer_time>(peer_timer_, kNever);

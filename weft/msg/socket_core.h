@@ -88,6 +88,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] Result<int> descriptor();
 
   // --- for sessions ---
+  [[nodiscard]] ContextCore& context() noexcept { return context_; }
   [[nodiscard]] zmtp::Peer make_peer() const;
   [[nodiscard]] sys::SocketOptions stream_options() const;
   [[nodiscard]] bool conflates() const;  // what is connected from now on
