@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#define ZMQ_BUILD_DRAFT_API
 #include "capi/zmq.h"
 #include <gtest/gtest.h>
 

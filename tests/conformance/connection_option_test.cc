@@ -14,7 +14,7 @@ class ConnectionOption : public Conformance {
       GTEST_SKIP() << "inproc has no connections";
     }
   }
-  [[nodiscard]] static bool is_tcp() { return std::string_view(GetParam().name) == "tcp"; }
+  [[nodiscard]] static bool is_tcp() { return std::string_view(GetParam().endpoint).starts_with("tcp:"); }
 
   // The next event of this kind.
   static MonitorEvent event(Socket& socket, EventKind kind) {
@@ -128,6 +128,7 @@ TEST_P(ConnectionOption, ABoundDescriptorIsAdopted) {
   const std::string exact = std::string(is_tcp() ? "tcp://" : "ipc://") + sys::local_address(listener->fd())->to_text();
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.set(option::use_fd, listener->release()));
+  secure_server(pull);
   const auto bound = pull.bind(is_tcp() ? exact : endpoint.text());
   ASSERT_TRUE(bound) << bound.error().message();
   EXPECT_EQ(*bound, exact);
@@ -158,6 +159,7 @@ TEST_P(ConnectionOption, AnInterfaceThatIsNotThereIsSaidByBind) {
   ASSERT_TRUE(pull.set(option::bind_to_device, "no-such-device"));
   EXPECT_FALSE(pull.bind(new_endpoint()));
   ASSERT_TRUE(pull.set(option::bind_to_device, "lo"));
+  secure_server(pull);
   const auto bound = pull.bind(new_endpoint());
   if (!bound) {
     GTEST_SKIP() << "this system lets only the superuser choose: " << bound.error().message();

@@ -37,9 +37,11 @@ TEST_P(Conflate, AReceiverThatIsSlowGetsTheNewestMessageAndSkipsTheOthers) {
   ASSERT_TRUE(pull.set(option::receive_high_water_mark, 1));
   const std::string endpoint = free_endpoint();
   if (GetParam().streams) {
+    secure_server(pull);
     ASSERT_TRUE(pull.bind(endpoint));
     connect(push, endpoint);
   } else {
+    secure_server(push);
     ASSERT_TRUE(push.bind(endpoint));  // over inproc the connecting side's option counts
     connect(pull, endpoint);
   }
@@ -72,6 +74,7 @@ TEST_P(Conflate, ASenderWithoutAConnectionKeepsTheNewest) {
   for (int i = 0; i < 5000; ++i) {
     ASSERT_TRUE(push.try_send(as_bytes(std::to_string(i))));
   }
+  secure_server(pull);
   ASSERT_TRUE(pull.bind(endpoint));
   EXPECT_EQ(recv_text(pull), "4999");
   EXPECT_EQ(pull.try_recv().error(), Errc::would_block);
@@ -82,6 +85,7 @@ TEST_P(Conflate, LookingDoesNotHoldAnOldMessage) {
   Socket push = make(SocketType::push);
   ASSERT_TRUE(pull.set(option::conflate, true));
   const std::string endpoint = free_endpoint();
+  secure_server(push);
   ASSERT_TRUE(push.bind(endpoint));
   connect(pull, endpoint);
   send(push, "old");

@@ -160,16 +160,16 @@ TEST_F(Authentication, ARefusalIsAnEventWithItsStatusAtBothEnds) {
   connect_plain();
   const MonitorEvent refused = wait_for(server_, EventKind::handshake_failed);
   EXPECT_EQ(refused.reason, Errc::handshake_refused);
-  EXPECT_EQ(refused.status, 400);
-  EXPECT_EQ(wait_for(client_, EventKind::handshake_failed).status, 400);
+  EXPECT_EQ(refused.detail, 400u);
+  EXPECT_EQ(wait_for(client_, EventKind::handshake_failed).detail, 400u);
 }
 
 TEST_F(Authentication, ARefusalForNowIsAnEventAtTheServerOnly) {
   answer(1,
          [](const auto& request) -> std::vector<std::string> { return {"1.0", request[1], "300", "later", "", ""}; });
   connect_plain();
-  EXPECT_EQ(wait_for(server_, EventKind::handshake_failed).status, 300);
-  EXPECT_EQ(wait_for(client_, EventKind::handshake_failed).status, 0);
+  EXPECT_EQ(wait_for(server_, EventKind::handshake_failed).detail, 300u);
+  EXPECT_EQ(wait_for(client_, EventKind::handshake_failed).detail, 0u);
 }
 
 TEST_F(Authentication, ANonsenseReplyLetsNobodyIn) {
@@ -177,13 +177,13 @@ TEST_F(Authentication, ANonsenseReplyLetsNobodyIn) {
   connect_plain();
   const MonitorEvent refused = wait_for(server_, EventKind::handshake_failed);
   EXPECT_EQ(refused.reason, Errc::handshake_refused);
-  EXPECT_EQ(refused.status, 0);
+  EXPECT_EQ(refused.detail, 0u);
 }
 
 TEST_F(Authentication, PlainWithoutAnAuthenticatorLetsNobodyIn) {
   connect_plain();
-  EXPECT_EQ(wait_for(server_, EventKind::handshake_failed).status, 0);
-  EXPECT_EQ(wait_for(client_, EventKind::handshake_failed).status, 0);
+  EXPECT_EQ(wait_for(server_, EventKind::handshake_failed).detail, 0u);
+  EXPECT_EQ(wait_for(client_, EventKind::handshake_failed).detail, 0u);
 }
 
 TEST_F(Authentication, AnAuthenticatorThatNeverAnswersEndsWithTheHandshakeTimeout) {
