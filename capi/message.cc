@@ -9,35 +9,32 @@ namespace weft::capi {
 
 namespace {
 
-// How a Message lies in a zmq_msg_t. The tag tells an initialised one from garbage.
-struct MessageLayout {
-  static constexpr std::uint32_t kTag = 0x574d5347;
-  alignas(Message) unsigned char message[sizeof(Message)];
-  std::uint32_t tag;
-};
-static_assert(sizeof(MessageLayout) <= sizeof(zmq_msg_t) && alignof(MessageLayout) <= alignof(zmq_msg_t));
+// A Message lies in the zmq_msg_t; its mark tells an initialised one from garbage.
+constexpr std::uint32_t kMark = 0x574d5347;
+static_assert(sizeof(Message) <= sizeof(zmq_msg_t) && alignof(Message) <= alignof(zmq_msg_t));
 
-MessageLayout* layout_of(zmq_msg_t* msg) noexcept { return reinterpret_cast<MessageLayout*>(msg); }
+Message* inside(zmq_msg_t* msg) noexcept { return std::launder(reinterpret_cast<Message*>(msg)); }
 
 }  // namespace
 
 Message* message_of(zmq_msg_t* msg) noexcept {
-  if (msg == nullptr || layout_of(msg)->tag != MessageLayout::kTag) {
+  if (msg == nullptr || inside(msg)->mark() != kMark) {
     errno = EFAULT;
     return nullptr;
   }
-  return std::launder(reinterpret_cast<Message*>(layout_of(msg)->message));
+  return inside(msg);
 }
 const Message* message_of(const zmq_msg_t* msg) noexcept { return message_of(const_cast<zmq_msg_t*>(msg)); }
 
 Message* init_message(zmq_msg_t* msg) noexcept {
-  layout_of(msg)->tag = MessageLayout::kTag;
-  return ::new (layout_of(msg)->message) Message;
+  auto* message = ::new (static_cast<void*>(msg)) Message;
+  message->set_mark(kMark);
+  return message;
 }
 
 static void end_message(zmq_msg_t* msg) noexcept {
   message_of(msg)->~Message();
-  layout_of(msg)->tag = 0;
+  std::memset(static_cast<void*>(msg), 0, sizeof *msg);  // the mark with it
 }
 
 }  // namespace weft::capi
@@ -147,6 +144,18 @@ int zmq_msg_get(const zmq_msg_t* msg, int property) {
     case ZMQ_SHARED: return message->shared() ? 1 : 0;
     default: return fail(EINVAL);
   }
+}
+
+const char* zmq_msg_gets(const zmq_msg_t* msg, const char* property) {
+  const Message* message = message_of(msg);
+  if (message == nullptr) {
+    return nullptr;
+  }
+  const char* value = property == nullptr ? nullptr : message->peer_property(property);
+  if (value == nullptr) {
+    errno = EINVAL;
+  }
+  return value;
 }
 
 int zmq_msg_set(zmq_msg_t* /*msg*/, int /*property*/, int /*optval*/) {

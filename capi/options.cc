@@ -217,10 +217,15 @@ struct StoredRow {
   std::int64_t max;
 };
 constexpr StoredRow kStored[] = {
-    {ZMQ_AFFINITY, true, 0, INT64_MIN, INT64_MAX},      {ZMQ_RATE, false, 100, 1, INT32_MAX},
-    {ZMQ_RECOVERY_IVL, false, 10'000, 0, INT32_MAX},    {ZMQ_MULTICAST_HOPS, false, 1, 1, INT32_MAX},
-    {ZMQ_MULTICAST_MAXTPDU, false, 1500, 1, INT32_MAX}, {ZMQ_MULTICAST_LOOP, false, 1, 0, 1},
-    {ZMQ_ROUTER_RAW, false, 0, 0, INT32_MAX},           {ZMQ_STREAM_NOTIFY, false, 1, 0, 1},
+    {ZMQ_AFFINITY, true, 0, INT64_MIN, INT64_MAX},
+    {ZMQ_RATE, false, 100, 1, INT32_MAX},
+    {ZMQ_RECOVERY_IVL, false, 10'000, 0, INT32_MAX},
+    {ZMQ_MULTICAST_HOPS, false, 1, 1, INT32_MAX},
+    {ZMQ_MULTICAST_MAXTPDU, false, 1500, 1, INT32_MAX},
+    {ZMQ_MULTICAST_LOOP, false, 1, 0, 1},
+    {ZMQ_ROUTER_RAW, false, 0, 0, INT32_MAX},
+    {ZMQ_STREAM_NOTIFY, false, 1, 0, 1},
+    {ZMQ_LOOPBACK_FASTPATH, false, 0, 0, 1},
 };
 static_assert(std::size(kStored) == SocketHandle::kStoredCount);
 
@@ -469,6 +474,7 @@ constexpr OptionRow kOptions[] = {
     {ZMQ_CURVE_PUBLICKEY, read_key<option::curve_public_key>, write_key<option::curve_public_key>},
     {ZMQ_CURVE_SECRETKEY, read_key<option::curve_secret_key>, write_key<option::curve_secret_key>},
     {ZMQ_CURVE_SERVERKEY, read_key<option::curve_server_key>, write_key<option::curve_server_key>},
+    WEFT_ROW(ZMQ_ZAP_ENFORCE_DOMAIN, zap_enforce_domain),
     {ZMQ_ZAP_DOMAIN, read_text<option::zap_domain>, write_text<option::zap_domain>},
     WEFT_FLAG(ZMQ_ROUTER_HANDOVER, router_handover, kRouters),
     WEFT_ROW(ZMQ_TOS, type_of_service),
@@ -497,6 +503,7 @@ constexpr OptionRow kOptions[] = {
     WEFT_STORED(5),
     {ZMQ_ROUTER_RAW, nullptr, write_stored<6>, kRouters},
     {ZMQ_STREAM_NOTIFY, nullptr, write_stored<7>, types(ZMQ_STREAM)},
+    WEFT_STORED(8),
     {ZMQ_SOCKS_PROXY, read_socks_proxy, write_socks_proxy},
 };
 

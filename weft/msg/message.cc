@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/message.h"
 
+#include "weft/msg/peer_properties.h"
+
 namespace weft {
 
 bool Message::assign_copy(Bytes bytes) noexcept {
@@ -58,11 +60,14 @@ Message Message::share() const noexcept {
   copy.size_ = size_;
   copy.more_ = more_;
   copy.storage_ = storage_;
+  copy.peer_ = peer_;
   if (kind_ == Kind::large) {
     storage_.large.buffer->add_reference();
   }
   return copy;
 }
+
+const char* Message::peer_property(std::string_view name) const noexcept { return msg::peer_property(peer_, name); }
 
 void Message::assign(mem::Buffer* buffer, Bytes bytes) noexcept {
   reset();

@@ -54,6 +54,18 @@ class Message {
   [[nodiscard]] bool more() const noexcept { return more_; }
   void set_more(bool more) noexcept { more_ = more; }
 
+  // What is known of the peer that sent a received message: "Socket-Type", "Identity" (or "Routing-Id"),
+  // "Peer-Address", "User-Id", and whatever else the peer or an authenticator said. Zero-terminated; null: nothing by
+  // that name, or the message did not come over a connection. Valid as long as the connection, and a while longer
+  // (peer_properties.h).
+  [[nodiscard]] const char* peer_property(std::string_view name) const noexcept;
+
+  // For whoever keeps messages in foreign memory: a number that stays with the object, whatever moves in or out of it.
+  [[nodiscard]] std::uint32_t mark() const noexcept { return mark_; }
+  void set_mark(std::uint32_t mark) noexcept { mark_ = mark; }
+
+  void set_peer(std::uint64_t peer) noexcept { peer_ = peer; }
+
   // For the layers below the API: the buffer reference moves in or out.
   void assign(mem::Buffer* buffer, Bytes bytes) noexcept;  // adopts one reference
   [[nodiscard]] mem::Buffer* release_buffer() noexcept;    // null when small; the message is empty afterwards
@@ -79,6 +91,7 @@ class Message {
     size_ = other.size_;
     more_ = other.more_;
     storage_ = other.storage_;
+    peer_ = other.peer_;
     other.kind_ = Kind::small;
     other.size_ = 0;
   }
@@ -86,10 +99,12 @@ class Message {
   Kind kind_;
   std::uint8_t size_;
   bool more_;
+  std::uint32_t mark_ = 0;
   union {
     std::uint8_t small[kInlineMax];
     Large large;
   } storage_;
+  std::uint64_t peer_ = 0;  // msg::PeerId
 };
 static_assert(sizeof(Message) <= 64);
 

@@ -59,6 +59,7 @@ constexpr AnyOption kTable[] = {
     &option::curve_secret_key,
     &option::curve_server_key,
     &option::zap_domain,
+    &option::zap_enforce_domain,
 };
 
 Result<std::int64_t> parse_number(std::string_view text) {

@@ -70,6 +70,7 @@ struct Options {
   std::string curve_secret_key;
   std::string curve_server_key;  // as a client: the server's public key
   std::string zap_domain;        // what is told to the authenticator; not empty: it is asked without a mechanism, too
+  bool zap_enforce_domain = false;     // with a domain and nobody to ask, nobody is let in
   Security security = Security::null;  // not a row: follows those above, as the last of them that was set has it
 };
 
@@ -159,6 +160,7 @@ inline constexpr Option<std::string> curve_server_key{"curve_server_key", &Optio
                                                         o.security = Security::curve;
                                                         o.curve_server = false;
                                                       }};
+inline constexpr Option<bool> zap_enforce_domain{"zap_enforce_domain", &Options::zap_enforce_domain, 0, 1};
 inline constexpr Option<std::string> zap_domain{"zap_domain", &Options::zap_domain, 0, 255};
 }  // namespace option
 

@@ -94,6 +94,7 @@ bool Pipe::peek(FrameView& view) noexcept {
     }
     const Session::Peek result = session_->peek(view);
     if (result == Session::Peek::stream) {
+      view.peer = notes.peer;
       peeked_ = Peeked::stream;
       return true;
     }
@@ -102,7 +103,7 @@ bool Pipe::peek(FrameView& view) noexcept {
     }
     cell = rx_->front();
   }
-  view = {cell->bytes(), cell->more, nullptr, cell};
+  view = {cell->bytes(), cell->more, nullptr, cell, notes.peer};
   peeked_ = Peeked::cell;
   peeked_more_ = cell->more;
   peeked_bytes_ = Channel::footprint(*cell);

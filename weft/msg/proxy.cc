@@ -162,7 +162,9 @@ class Proxy {
     direction.full = nullptr;
     const bool from_ended = direction.from->core->closed() || direction.from->core->terminated();
     for (Side* side : {direction.to, &capture_}) {
-      if (!from_ended && side->core != nullptr && !side->core->readiness({.output = true}).output) {
+      // A socket that is its own other end, such as a REP, may have room only once it received.
+      if (!from_ended && side != direction.from && side->core != nullptr &&
+          !side->core->readiness({.output = true}).output) {
         direction.full = side;
         return false;
       }

@@ -11,6 +11,7 @@
 #include "weft/msg/channel.h"
 #include "weft/msg/connector.h"
 #include "weft/msg/options.h"
+#include "weft/msg/peer_properties.h"
 #include "weft/msg/pipe.h"
 #include "weft/msg/reader.h"
 #include "weft/msg/writer.h"
@@ -47,6 +48,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   ~Session();
 
   [[nodiscard]] Pipe& pipe() noexcept { return pipe_; }
+  [[nodiscard]] PeerId peer_id() const noexcept { return peer_id_; }  // I/O thread
   [[nodiscard]] bool connecting() const noexcept { return connector_ != nullptr; }
   [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }
 
@@ -130,6 +132,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void answer_question();
   void handle_zap_reply(const ZapReply& reply);
   void enter_traffic();
+  void remember_peer();
   void handle_traffic(const sys::PollEvent& event);
   void finish_take_down();
   void drop_stream() noexcept;
@@ -208,7 +211,9 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   std::uint64_t app_reads_seen_ = 0;
   std::uint32_t app_idle_turns_ = 0;
   std::size_t handshake_sent_ = 0;
-  int dialled_fd_ = -1;  // of the attempt under way or just failed; for events only
+  int dialled_fd_ = -1;              // of the attempt under way or just failed; for events only
+  PeerId peer_id_ = 0;               // while there is a connection past its handshake
+  zmtp::Metadata authenticated_;     // what the authenticator said of the peer
   std::unique_ptr<ZapRequest> zap_;  // the question that the handshake waits for
 };
 

@@ -248,7 +248,9 @@ void Session::answer_question() {
     peer_.answer(0, sys::now());
   } else if (*asked == nullptr) {
     // Nobody to ask: CURVE has proved that the client knows our key, PLAIN has proved nothing. libzmq has it so, too.
-    peer_.answer(peer_.mechanism_name() == "PLAIN" ? 0 : zmtp::kAdmitted, sys::now());
+    const bool refused =
+        peer_.mechanism_name() == "PLAIN" || (options.zap_enforce_domain && !options.zap_domain.empty());
+    peer_.answer(refused ? 0 : zmtp::kAdmitted, sys::now());
   } else {
     zap_ = std::move(*asked);
   }
@@ -257,6 +259,8 @@ void Session::answer_question() {
 void Session::handle_zap_reply(const ZapReply& reply) {
   const auto keep = shared_from_this();
   const auto request = std::move(zap_);  // until the end of its own callback
+  authenticated_ = reply.metadata;
+  authenticated_.emplace_back("User-Id", reply.user_id);
   peer_.answer(reply.status, sys::now());
   handle_handshake();
 }
@@ -272,6 +276,14 @@ void Session::fail_handshake(Error reason, std::uint32_t detail) {
   }
 }
 
+// What a received message can be asked about its sender.
+void Session::remember_peer() {
+  zmtp::Metadata properties = peer_.peer_metadata();
+  properties.emplace_back("Peer-Address", host_of(stream_->peer_address()));
+  properties.insert(properties.end(), authenticated_.begin(), authenticated_.end());
+  peer_id_ = msg::remember_peer(std::move(properties));
+}
+
 void Session::enter_traffic() {
   peer_minor_ = peer_.minor_version();
   last_input_.store(sys::now().time_since_epoch().count(), std::memory_order_relaxed);
@@ -279,6 +291,7 @@ void Session::enter_traffic() {
   reader_.set_cipher(peer_.cipher());
   room_wanted_ = false;
   phase_ = Phase::traffic;
+  remember_peer();
   if (!closing_ && !core_.pipe_ready(*this, peer_.peer_identity())) {
     fail_handshake(Error(Errc::address_in_use, "another peer has this routing id"));
     return;
@@ -485,6 +498,8 @@ void Session::finish_take_down() {
 
 void Session::drop_stream() noexcept {
   zap_.reset();
+  authenticated_.clear();
+  peer_gone(std::exchange(peer_id_, 0));
   core_.forget_descriptor(*this);
   io_.loop().unwatch(std::exchange(watch_, 0));
   schedule<&Session::handle_peer_time>(peer_timer_, kNever);

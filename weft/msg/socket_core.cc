@@ -189,6 +189,7 @@ bool SocketCore::pipe_ready(Session& session, Bytes identity) {
   if (closed_.load(std::memory_order_relaxed)) {
     return true;  // only lingering: the pattern is not interested
   }
+  pipe.notes.peer = session.peer_id();
   pattern_->attach(pipe);
   pipe.notes.attached = true;
   if (!pattern_->ready(pipe, identity)) {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// What a received message says of its sender.
+#include <cstring>
+#include <string>
+
+#include "tests/capi/capi_test.h"
+
+namespace weft::capi {
+namespace {
+
+// One message from a PUSH to a PULL.
+class MessageProperties : public testing::Test {
+ protected:
+  void exchange(const char* endpoint) {
+    ASSERT_EQ(zmq_setsockopt(push_, ZMQ_ROUTING_ID, "me", 2), 0);
+    ASSERT_EQ(zmq_bind(pull_, endpoint), 0);
+    char exact[256];
+    size_t size = sizeof exact;
+    ASSERT_EQ(zmq_getsockopt(pull_, ZMQ_LAST_ENDPOINT, exact, &size), 0);
+    ASSERT_EQ(zmq_connect(push_, exact), 0);
+    ASSERT_EQ(zmq_send(push_, "x", 1, 0), 1);
+    ASSERT_EQ(zmq_msg_recv(&message_, pull_, 0), 1);
+  }
+  void SetUp() override { zmq_msg_init(&message_); }
+  void TearDown() override {
+    zmq_msg_close(&message_);
+    zmq_close(push_);
+    zmq_close(pull_);
+    zmq_ctx_term(context_);
+  }
+  std::string text(const char* property) {
+    const char* value = zmq_msg_gets(&message_, property);
+    return value == nullptr ? "(null)" : value;
+  }
+
+  void* context_ = zmq_ctx_new();
+  void* push_ = zmq_socket(context_, ZMQ_PUSH);
+  void* pull_ = zmq_socket(context_, ZMQ_PULL);
+  zmq_msg_t message_;
+};
+
+TEST_F(MessageProperties, NameThePeerOfAConnection) {
+  exchange("tcp://127.0.0.1:*");
+  EXPECT_EQ(text("Socket-Type"), "PUSH");
+  EXPECT_EQ(text("Peer-Address"), "127.0.0.1");
+  EXPECT_ERRNO(EINVAL, zmq_msg_gets(&message_, "User-Id"));
+  EXPECT_ERRNO(EINVAL, zmq_msg_gets(&message_, nullptr));
+}
+
+TEST_F(MessageProperties, OutliveTheConnectionAndGoWithCopies) {
+  exchange("tcp://127.0.0.1:*");
+  ASSERT_EQ(zmq_close(push_), 0);
+  push_ = zmq_socket(context_, ZMQ_PUSH);
+  zmq_msg_t copy;
+  zmq_msg_init(&copy);
+  ASSERT_EQ(zmq_msg_copy(&copy, &message_), 0);
+  EXPECT_STREQ(zmq_msg_gets(&copy, "Socket-Type"), "PUSH");
+  zmq_msg_close(&copy);
+  EXPECT_ERRNO(EFAULT, zmq_msg_gets(&copy, "Socket-Type"));
+}
+
+TEST_F(MessageProperties, AreNoneInsideTheProcessAndOfOwnMessages) {
+  exchange("inproc://place");
+  EXPECT_ERRNO(EINVAL, zmq_msg_gets(&message_, "Socket-Type"));
+  zmq_msg_close(&message_);
+  zmq_msg_init(&message_);
+  EXPECT_ERRNO(EINVAL, zmq_msg_gets(&message_, "Socket-Type"));
+}
+
+}  // namespace
+}  // namespace weft::capi
