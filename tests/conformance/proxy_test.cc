@@ -106,6 +106,17 @@ TEST_P(Proxying, CarriesRequestsToWorkersAndRepliesBack) {
   }
 }
 
+TEST_P(Proxying, ASocketThatIsItsOwnOtherEndAnswersWhatItGets) {
+  Socket rep = make(SocketType::rep);
+  Socket req = make(SocketType::req);
+  connect(req, bind(rep));
+  const Running running = start(rep, rep);
+  for (int i = 0; i < 3; ++i) {
+    send(req, {"echo", std::to_string(i)});
+    EXPECT_EQ(recv(req), (Texts{"echo", std::to_string(i)}));
+  }
+}
+
 TEST_P(Proxying, LosesNothingWhenTheReaderIsSlow) {
   Socket frontend = make(SocketType::pull);
   Socket backend = make(SocketType::push);

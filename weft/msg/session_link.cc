@@ -248,9 +248,9 @@ void Session::answer_question() {
     peer_.answer(0, sys::now());
   } else if (*asked == nullptr) {
     // Nobody to ask: CURVE has proved that the client knows our key, PLAIN has proved nothing. libzmq has it so, too.
-    const bool refused =
+    const bool unproven =
         peer_.mechanism_name() == "PLAIN" || (options.zap_enforce_domain && !options.zap_domain.empty());
-    peer_.answer(refused ? 0 : zmtp::kAdmitted, sys::now());
+    peer_.answer(unproven ? 0 : zmtp::kAdmitted, sys::now());
   } else {
     zap_ = std::move(*asked);
   }
