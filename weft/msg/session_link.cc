@@ -278,9 +278,11 @@ void Session::fail_handshake(Error reason, std::uint32_t detail) {
 
 // What a received message can be asked about its sender.
 void Session::remember_peer() {
-  zmtp::Metadata properties = peer_.peer_metadata();
+  // The first of a name counts: what we and the authenticator know stands before what the peer says of itself.
+  zmtp::Metadata properties = authenticated_;
   properties.emplace_back("Peer-Address", host_of(stream_->peer_address()));
-  properties.insert(properties.end(), authenticated_.begin(), authenticated_.end());
+  const zmtp::Metadata& said = peer_.peer_metadata();
+  properties.insert(properties.end(), said.begin(), said.end());
   peer_id_ = msg::remember_peer(std::move(properties));
 }
 
