@@ -70,7 +70,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void handle_receive_credit() noexcept;
   std::uint64_t poll_token = 0;  // receive lock: place in the socket's set of descriptors; 0: none
 
-  // --- on the I/O thread (session_link.cc) ---
+  // --- on the I/O thread (session_link.cc, session_end.cc) ---
   void start();
   void close(Instant deadline);  // delivers what was queued until then, then ends
   void handle_event(const sys::PollEvent& event) override;
@@ -134,21 +134,27 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void enter_traffic();
   void remember_peer();
   void handle_traffic(const sys::PollEvent& event);
+  void set_interest(sys::Interest interest);
+  using Task = void (Session::*)();
+  template <Task kTask>
+  void schedule(rt::TimerId& timer, Instant deadline) {
+    schedule(timer, deadline, [](void* self) { (static_cast<Session*>(self)->*kTask)(); });
+  }
+  void schedule(rt::TimerId& timer, Instant deadline, void (*fire)(void*));
+  void handle_peer_time();
+  void schedule_peer_time();
+  [[nodiscard]] bool app_has_read() noexcept;
+
+  // session_end.cc; all on the I/O thread
+  [[nodiscard]] bool take_both_batons() noexcept;
+  void return_read_baton() noexcept;
   void finish_take_down();
   void drop_stream() noexcept;
   void drop_begun_message() noexcept;
   void linger();
   void drain();
-  void finish();
-  void set_interest(sys::Interest interest);
-  using Task = void (Session::*)();
-  template <Task kTask>
-  void schedule(rt::TimerId& timer, Instant deadline);
-  void handle_peer_time();
-  void schedule_peer_time();
   void handle_close_time();
-  [[nodiscard]] bool take_both_batons() noexcept;
-  [[nodiscard]] bool app_has_read() noexcept;
+  void finish();
 
   SocketCore& core_;
   std::shared_ptr<SocketCore> keep_core_;  // until finished

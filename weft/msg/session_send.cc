@@ -203,7 +203,8 @@ void Session::encode_channel() noexcept {
     const std::size_t bytes = Channel::footprint(*cell);
     if (!encode_cell(*cell)) {
       if (writer_.empty()) {
-        break;  // out of memory: the flush turn tries again
+        arm();  // out of memory: the flush turn tries again
+        break;
       }
       writer_.grow_limit();
       writer_.flush();
