@@ -9,6 +9,7 @@
 
 #include "capi/handle_store.h"
 #include "capi/handles.h"
+#include "weft/zmtp/curve.h"
 
 namespace weft::capi {
 
@@ -114,11 +115,13 @@ const ContextOption* find(int id) {
 }
 
 // What zmq_has() is asked about and this build has. libzmq's names: the transports and mechanisms that are optional.
-constexpr std::string_view kCapabilities[] = {
-    "ipc",
-#ifdef WEFT_HAVE_SODIUM
-    "curve",
-#endif
+struct Capability {
+  std::string_view name;
+  bool (*available)() noexcept;
+};
+constexpr Capability kCapabilities[] = {
+    {"ipc", []() noexcept { return true; }},
+    {"curve", zmtp::curve_available},
 };
 
 void put_version(int* major, int* minor, int* patch, const std::array<int, 3>& version) noexcept {
@@ -261,11 +264,8 @@ int zmq_has(const char* capability) {
   if (capability == nullptr) {
     return 0;
   }
-  for (const std::string_view name : kCapabilities) {
-    if (name == capability) {
-      return 1;
-    }
-  }
-  return 0;
+  const auto row = std::find_if(std::begin(kCapabilities), std::end(kCapabilities),
+                                [&](const Capability& known) { return known.name == capability; });
+  return row != std::end(kCapabilities) && row->available() ? 1 : 0;
 }
 }

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Z85 and CURVE keys. Without libsodium (WEFT_HAVE_SODIUM) keys answer ENOTSUP.
-#include <array>
+// Z85 and CURVE keys. Without libsodium keys answer ENOTSUP.
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
 
 #include "capi/handles.h"
 #include "weft/base/z85.h"
-
-#ifdef WEFT_HAVE_SODIUM
-#include <sodium.h>
-#endif
+#include "weft/zmtp/curve.h"
 
 using namespace weft;        // NOLINT(google-build-using-namespace)
 using namespace weft::capi;  // NOLINT(google-build-using-namespace)
@@ -45,15 +41,11 @@ uint8_t* zmq_z85_decode(uint8_t* dest, const char* string) {
 }
 }
 
-#ifdef WEFT_HAVE_SODIUM
-
 namespace {
 
-using Key = std::array<std::uint8_t, crypto_box_PUBLICKEYBYTES>;
-static_assert(crypto_box_PUBLICKEYBYTES == crypto_box_SECRETKEYBYTES && crypto_box_SECRETKEYBYTES == 32);
-constexpr std::size_t kKeyCharacters = z85_encoded_size(sizeof(Key));
+constexpr std::size_t kKeyCharacters = z85_encoded_size(zmtp::kCurveKeySize);
 
-void write_key(char* text, const Key& key) noexcept { (void)zmq_z85_encode(text, key.data(), key.size()); }
+void write_key(char* text, const zmtp::CurveKey& key) noexcept { (void)zmq_z85_encode(text, key.data(), key.size()); }
 
 }  // namespace
 
@@ -63,14 +55,13 @@ int zmq_curve_keypair(char* z85_public_key, char* z85_secret_key) {
   if (z85_public_key == nullptr || z85_secret_key == nullptr) {
     return fail(EFAULT);
   }
-  Key public_key;
-  Key secret_key;
-  if (sodium_init() < 0 || crypto_box_keypair(public_key.data(), secret_key.data()) != 0) {
-    return fail(ENOTSUP);
+  auto keys = zmtp::make_curve_key_pair();
+  if (!keys) {
+    return fail(keys.error());
   }
-  write_key(z85_public_key, public_key);
-  write_key(z85_secret_key, secret_key);
-  sodium_memzero(secret_key.data(), secret_key.size());
+  write_key(z85_public_key, keys->public_key);
+  write_key(z85_secret_key, keys->secret_key);
+  explicit_bzero(keys->secret_key.data(), keys->secret_key.size());
   return 0;
 }
 
@@ -78,26 +69,16 @@ int zmq_curve_public(char* z85_public_key, const char* z85_secret_key) {
   if (z85_public_key == nullptr || z85_secret_key == nullptr) {
     return fail(EFAULT);
   }
-  Key secret_key;
+  zmtp::CurveKey secret_key;
   if (std::strlen(z85_secret_key) != kKeyCharacters || !z85_decode({z85_secret_key, kKeyCharacters}, secret_key)) {
     return fail(EINVAL);
   }
-  Key public_key;
-  const bool derived = sodium_init() >= 0 && crypto_scalarmult_base(public_key.data(), secret_key.data()) == 0;
-  sodium_memzero(secret_key.data(), secret_key.size());
-  if (!derived) {
-    return fail(ENOTSUP);
+  const auto public_key = zmtp::curve_public_key(secret_key);
+  explicit_bzero(secret_key.data(), secret_key.size());
+  if (!public_key) {
+    return fail(public_key.error());
   }
-  write_key(z85_public_key, public_key);
+  write_key(z85_public_key, *public_key);
   return 0;
 }
 }
-
-#else
-
-extern "C" {
-int zmq_curve_keypair(char* /*z85_public_key*/, char* /*z85_secret_key*/) { return fail(ENOTSUP); }
-int zmq_curve_public(char* /*z85_public_key*/, const char* /*z85_secret_key*/) { return fail(ENOTSUP); }
-}
-
-#endif

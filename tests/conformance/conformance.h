@@ -92,6 +92,10 @@ class Conformance : public testing::TestWithParam<Transport> {
       EXPECT_TRUE(socket.set(option::curve_server, true));
     }
   }
+  [[nodiscard]] static const zmtp::CurveKeyPair& server_keys() {
+    static const zmtp::CurveKeyPair keys = zmtp::make_curve_key_pair().value();
+    return keys;
+  }
   static void secure_client(Socket& socket) {
     if (GetParam().encrypted) {
       const auto ours = zmtp::make_curve_key_pair();
@@ -121,12 +125,12 @@ class Conformance : public testing::TestWithParam<Transport> {
       count -= event->kind == EventKind::handshake_succeeded ? 1 : 0;
     }
   }
-  static void wait_for_event(Socket& socket, EventKind kind) {
+  static MonitorEvent wait_for_event(Socket& socket, EventKind kind) {
     for (;;) {
-      const auto event = socket.next_event(kLong);
-      ASSERT_TRUE(event) << "waiting for " << event_name(kind) << ": " << event.error().message();
-      if (event->kind == kind) {
-        return;
+      auto event = socket.next_event(kLong);
+      EXPECT_TRUE(event) << "waiting for " << event_name(kind) << ": " << event.error().message();
+      if (!event || event->kind == kind) {
+        return event ? std::move(*event) : MonitorEvent{kind, "", event.error()};
       }
     }
   }
@@ -194,10 +198,6 @@ class Conformance : public testing::TestWithParam<Transport> {
 
  private:
   [[nodiscard]] static std::string text_of(const zmtp::CurveKey& key) { return std::string(as_text(key)); }
-  [[nodiscard]] static const zmtp::CurveKeyPair& server_keys() {
-    static const zmtp::CurveKeyPair keys = zmtp::make_curve_key_pair().value();
-    return keys;
-  }
 
   int places_ = 0;
   int synchronizations_ = 0;

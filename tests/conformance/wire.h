@@ -9,16 +9,24 @@
 #include "weft/net/listener.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
+#include "weft/zmtp/null.h"
 #include "weft/zmtp/peer.h"
 #include <gtest/gtest.h>
 
 namespace weft::conformance {
 
+[[nodiscard]] inline std::string wire_frame(std::uint8_t flags, std::string_view body) {
+  std::uint8_t header[zmtp::kFrameHeaderSizeMax];
+  const std::size_t size = zmtp::write_frame_header(header, flags, body.size());
+  return std::string(as_text(Bytes(header, size))).append(body);
+}
+
 // WirePeer: a peer of a socket that speaks the protocol by hand, so that it can stop in the middle of anything.
 class WirePeer {
  public:
   // Connects to a bound socket and shakes hands as a socket of `type`.
-  static WirePeer dial(const std::string& endpoint, zmtp::SocketType type) {
+  static WirePeer dial(const std::string& endpoint, zmtp::SocketType type,
+                       std::unique_ptr<zmtp::Mechanism> mechanism = std::make_unique<zmtp::NullMechanism>()) {
     net::Dialer dialer(*net::parse_endpoint(endpoint, false), {});
     auto progress = dialer.begin();
     while (progress && *progress == net::Progress::pending) {
@@ -26,14 +34,14 @@ class WirePeer {
       progress = dialer.finish();
     }
     EXPECT_TRUE(progress) << progress.error().message();
-    return WirePeer(dialer.take_stream(), type);
+    return WirePeer(dialer.take_stream(), type, std::move(mechanism));
   }
   // Takes the next connection to `listener` and shakes hands.
   static WirePeer accept(net::Listener& listener, zmtp::SocketType type) {
     wait(listener.fd(), sys::Interest::readable);
     auto stream = listener.try_accept();
     EXPECT_TRUE(stream) << stream.error().message();
-    return WirePeer(std::move(stream).value(), type);
+    return WirePeer(std::move(stream).value(), type, std::make_unique<zmtp::NullMechanism>());
   }
 
   void write(std::string_view bytes) {
@@ -47,6 +55,13 @@ class WirePeer {
       ASSERT_EQ(result.status, sys::IoResult::Status::done);
       bytes.remove_prefix(result.bytes);
     }
+  }
+
+  // As the mechanism seals it.
+  [[nodiscard]] std::string sealed_frame(std::uint8_t flags, std::string_view body) {
+    std::string sealed(body.size() + zmtp::kSealOverhead, '\0');
+    peer_.cipher()->seal(reinterpret_cast<std::uint8_t*>(sealed.data()), flags, as_bytes(body));
+    return wire_frame(0, sealed);
   }
 
   // The next frame. At the end of the stream flags are 0xff.
@@ -75,22 +90,25 @@ class WirePeer {
   }
 
  private:
-  WirePeer(std::unique_ptr<net::Stream> stream, zmtp::SocketType type) : stream_(std::move(stream)) {
-    zmtp::PeerConfig config;
-    config.socket_type = type;
-    zmtp::Peer peer(config);
-    peer.start(sys::now());
+  WirePeer(std::unique_ptr<net::Stream> stream, zmtp::SocketType type, std::unique_ptr<zmtp::Mechanism> mechanism)
+      : stream_(std::move(stream)), peer_(config_of(type), std::move(mechanism)) {
+    peer_.start(sys::now());
     for (;;) {
-      write(as_text(peer.pending_output()));
-      peer.consume_output(peer.pending_output().size());
-      input_.erase(0, peer.handle_input(as_bytes(input_), sys::now()));
-      if (peer.pending_output().empty() && (peer.ready() || peer.fault() || !read_more())) {
+      write(as_text(peer_.pending_output()));
+      peer_.consume_output(peer_.pending_output().size());
+      input_.erase(0, peer_.handle_input(as_bytes(input_), sys::now()));
+      if (peer_.pending_output().empty() && (peer_.ready() || peer_.fault() || !read_more())) {
         break;
       }
     }
-    EXPECT_TRUE(peer.ready()) << "the handshake failed";
+    EXPECT_TRUE(peer_.ready()) << "the handshake failed";
   }
 
+  static zmtp::PeerConfig config_of(zmtp::SocketType type) {
+    zmtp::PeerConfig config;
+    config.socket_type = type;
+    return config;
+  }
   bool read_more() {
     for (;;) {
       std::uint8_t bytes[4096];
@@ -110,13 +128,8 @@ class WirePeer {
   }
 
   std::unique_ptr<net::Stream> stream_;
+  zmtp::Peer peer_;
   std::string input_;
 };
-
-[[nodiscard]] inline std::string wire_frame(std::uint8_t flags, std::string_view body) {
-  std::uint8_t header[zmtp::kFrameHeaderSizeMax];
-  const std::size_t size = zmtp::write_frame_header(header, flags, body.size());
-  return std::string(as_text(Bytes(header, size))).append(body);
-}
 
 }  // namespace weft::conformance

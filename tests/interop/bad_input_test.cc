@@ -176,6 +176,24 @@ TEST_F(BadPeer, IsOfATypeThatCannotTalkToOurs) {
   expect_refused(greeting() + ready("SUB"), EventKind::handshake_failed, Errc::incompatible_peer);
 }
 
+TEST_F(BadPeer, IsNotBelievedWhoItIsAndWhereItComesFrom) {
+  RawPeer peer(endpoint_);
+  ASSERT_TRUE(peer.send(greeting() +
+                        command("READY",
+                                "\xbSocket-Type\0\0\0\4PUSH"
+                                "\7User-Id\0\0\0\4root"
+                                "\xcPeer-Address\0\0\0\7"
+                                "6.6.6.6"
+                                "\6X-Mine\0\0\0\3yes"s) +
+                        frame("trust me")));
+  const auto message = pull_.recv();
+  ASSERT_TRUE(message);
+  EXPECT_EQ(message->text(), "trust me");
+  EXPECT_EQ(message->peer_property("User-Id"), nullptr);
+  EXPECT_STREQ(message->peer_property("Peer-Address"), "127.0.0.1");
+  EXPECT_STREQ(message->peer_property("X-Mine"), "yes");
+}
+
 TEST_F(BadPeer, GoesInTheMiddleOfTheGreeting) {
   {
     RawPeer peer(endpoint_);

@@ -28,7 +28,7 @@ struct Options {
   Duration reconnect_interval_max = std::chrono::seconds(5);  // 0: constant
   Duration handshake_timeout = std::chrono::seconds(5);
   Duration heartbeat_interval = std::chrono::seconds(15);  // 0: no heartbeats
-  Duration heartbeat_timeout{0};                           // 0 and less: the interval
+  Duration heartbeat_timeout{-1};                          // 0: none; less: the interval
   Duration heartbeat_ttl{0};                               // 0: not announced
   std::int64_t max_message_size = -1;                      // bytes in one part; -1: no limit
   std::string routing_id;                                  // up to 255 bytes; empty: the peer makes one up

@@ -13,7 +13,7 @@ namespace weft::msg {
 
 namespace {
 constexpr Duration kBatonRetry = std::chrono::microseconds(200);  // an application thread holds one for a few us
-constexpr Duration kDrainLongest = std::chrono::seconds(1);  // for the peer to see our end and close too
+constexpr Duration kDrainLongest = std::chrono::seconds(1);       // for the peer to see our end and close too
 constexpr Duration kLingerLook = std::chrono::milliseconds(1);
 }  // namespace
 

@@ -15,11 +15,15 @@ namespace weft::msg {
 namespace {
 constexpr Duration kBatonRetry = std::chrono::microseconds(200);  // an application thread holds one for a few us
 
-// "127.0.0.1:5555" -> "127.0.0.1", "[::1]:5555" -> "::1"; of a unix socket what libzmq calls every one of them.
-std::string host_of(const std::string& address) {
+// "127.0.0.1:5555" -> "127.0.0.1", "[::1]:5555" -> "::1"; of a unix socket, as libzmq has it, "localhost:uid:gid:pid".
+std::string host_of(const net::Stream& stream) {
+  const std::string address = stream.peer_address();
   const std::size_t colon = address.rfind(':');
   if (colon == std::string::npos || address[0] == '/' || address[0] == '@') {
-    return "localhost";
+    const auto peer = sys::peer_credentials(stream.fd());
+    return !peer ? "localhost"
+                 : "localhost:" + std::to_string(peer->uid) + ':' + std::to_string(peer->gid) + ':' +
+                       std::to_string(peer->pid);
   }
   return address[0] == '[' && colon > 2 ? address.substr(1, colon - 2) : address.substr(0, colon);
 }
@@ -236,7 +240,7 @@ void Session::answer_question() {
     return;  // asked already
   }
   const Options options = core_.options_copy();
-  const std::string address = host_of(stream_->peer_address());
+  const std::string address = host_of(*stream_);
   auto asked = ZapRequest::ask(
       core_.context(), io_.loop(),
       {options.zap_domain, address, options.routing_id, peer_.mechanism_name(), peer_.question()->credentials},
@@ -277,9 +281,12 @@ void Session::fail_handshake(Error reason, std::uint32_t detail) {
 void Session::remember_peer() {
   // The first of a name counts: what we and the authenticator know stands before what the peer says of itself.
   zmtp::Metadata properties = authenticated_;
-  properties.emplace_back("Peer-Address", host_of(stream_->peer_address()));
-  const zmtp::Metadata& said = peer_.peer_metadata();
-  properties.insert(properties.end(), said.begin(), said.end());
+  properties.emplace_back("Peer-Address", host_of(*stream_));
+  for (const auto& property : peer_.peer_metadata()) {
+    if (property.first != "User-Id") {  // the authenticator's to say, even where there is none
+      properties.push_back(property);
+    }
+  }
   peer_id_ = msg::remember_peer(std::move(properties));
 }
 

@@ -351,8 +351,9 @@ Instant Peer::expiry(Instant last_input) const noexcept {
     at = deadline_after(std::max(last_input, started_), peer_ttl_);
   }
   if (unanswered_ != kNever && last_input < unanswered_) {
-    const bool given = config_.heartbeat_timeout > Duration::zero();
-    at = std::min(at, deadline_after(unanswered_, given ? config_.heartbeat_timeout : config_.heartbeat_interval));
+    const bool given = config_.heartbeat_timeout >= Duration::zero();
+    const Duration wait = given ? config_.heartbeat_timeout : config_.heartbeat_interval;
+    at = wait > Duration::zero() ? std::min(at, deadline_after(unanswered_, wait)) : at;
   }
   return at;
 }

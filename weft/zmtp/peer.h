@@ -43,7 +43,7 @@ struct PeerConfig {
   Metadata metadata;                                     // further READY properties, "X-..."
   Duration heartbeat_interval{0};                        // between our PINGs; 0 = none
   Duration heartbeat_ttl{0};                             // what our PINGs ask of the peer; 0 = nothing
-  Duration heartbeat_timeout{0};                         // from an unanswered PING to expiry; 0 = the interval
+  Duration heartbeat_timeout{-1};                        // from an unanswered PING to expiry; 0: none, less: interval
   Duration handshake_timeout{std::chrono::seconds(30)};  // from start to ready; 0 = none
 };
 

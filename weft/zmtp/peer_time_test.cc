@@ -13,7 +13,7 @@ using enum SocketType;
 
 constexpr Duration kTick{1};
 
-PeerConfig heartbeats(Duration interval, Duration timeout = Duration::zero()) {
+PeerConfig heartbeats(Duration interval, Duration timeout = Duration(-1)) {
   PeerConfig config = config_of(rep);
   config.heartbeat_interval = interval;
   config.heartbeat_timeout = timeout;
@@ -73,6 +73,13 @@ TEST(PeerTime, AnUnansweredPingExpiresAfterTheInterval) {
   Peer peer = ready_peer(heartbeats(10s), "REQ");
   EXPECT_EQ(peer.handle_time(kStart + 10s, kStart), TimeAction::send_ping);
   expect_expired(peer, kStart + 20s, kStart, "peer is silent");
+}
+
+TEST(PeerTime, WithATimeoutOfZeroSilenceIsForever) {
+  Peer peer = ready_peer(heartbeats(10s, 0s), "REQ");
+  EXPECT_EQ(peer.handle_time(kStart + 10s, kStart), TimeAction::send_ping);
+  EXPECT_EQ(peer.handle_time(kStart + 1h, kStart), TimeAction::send_ping);
+  EXPECT_FALSE(peer.fault());
 }
 
 TEST(PeerTime, AShortTimeoutExpiresBeforeTheNextPing) {
