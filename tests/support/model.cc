@@ -50,6 +50,7 @@ void require(bool condition, const char* what) {
 int choose(int count) { return explorer().choose(count); }
 void let_allocations_fail(int times) { explorer().heap().failures_left = times; }
 bool exploring() noexcept { return Explorer::current() != nullptr; }
+int this_thread() noexcept { return explorer().thread(); }
 
 void note_read(const void* address) {
   Explorer& run = explorer();

@@ -53,6 +53,8 @@ void require(bool condition, const char* what);
 void let_allocations_fail(int times);
 // Whether the running code is inside explore().
 [[nodiscard]] bool exploring() noexcept;
+// 0: the scenario itself; 1, 2, ...: the bodies of run_threads().
+[[nodiscard]] int this_thread() noexcept;
 
 // Reads and writes of plain memory, for types that must stay trivial.
 void note_read(const void* address);

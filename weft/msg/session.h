@@ -101,6 +101,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   [[nodiscard]] bool idle_now(bool wide) const noexcept;
   void batch_or_write(bool wide, bool now) noexcept;
   void arm() noexcept;
+  [[nodiscard]] std::uint64_t batch_age() const noexcept;
   void note_dirty() noexcept;
   void send_control(Bytes frame) noexcept;  // any thread; bounded
 
@@ -167,10 +168,11 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   // Write baton.
   sync::Baton write_baton_;
   Writer writer_;
-  std::uint64_t batch_began_ = 0;  // ticks
-  std::uint64_t last_write_ = 0;   // ticks
-  std::uint64_t writes_seen_ = 0;  // writer_.writes() at the last flush turn
-  std::uint32_t sends_since_look_ = 0;
+  std::atomic<std::uint64_t> batch_began_{0};  // ticks; the I/O thread peeks, as at the next
+  std::atomic<std::uint32_t> batched_{0};      // sends, so far
+  std::uint64_t last_write_ = 0;               // ticks
+  std::uint32_t batched_seen_ = 0;             // at the last flush turn
+  std::uint32_t blocked_sends_ = 0;
   std::uint32_t quiet_turns_ = 0;
   int peer_minor_ = 1;
   bool room_wanted_ = false;  // the I/O thread watches for room

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Session, sending side: everything here but try_send's entry runs with the write baton.
+#include <utility>
+
 #include "weft/msg/io_service.h"
 #include "weft/msg/session.h"
 #include "weft/msg/socket_core.h"
@@ -13,6 +15,7 @@ constexpr std::uint64_t kIdleUs = 20;
 constexpr std::uint64_t kFlushUs = 50;               // Session::kFlushDeadline in microseconds
 constexpr std::uint32_t kSendsPerLook = 16;          // the clock is read once in so many batched sends
 constexpr std::uint32_t kBlockedSendsPerTry = 64;    // a blocked writer is tried again once in so many sends
+constexpr std::uint64_t kOverdueUs = 100;            // a batch this old is not left to its sender
 constexpr std::uint32_t kQuietTurnsMax = 16;         // flush turns without work before the I/O thread looks away
 constexpr std::size_t kControlBytesMax = 16 * 1024;  // PONGs beyond this are dropped: the peer floods us
 }  // namespace
@@ -23,7 +26,7 @@ bool Session::try_send(Outbound& part, bool wide) noexcept {
     bool queued = false;
     bool blocked = false;
     if (writer_.is_open()) {
-      if (writer_.blocked() && ++sends_since_look_ % kBlockedSendsPerTry == 0) {
+      if (writer_.blocked() && ++blocked_sends_ % kBlockedSendsPerTry == 0) {
         run_writer();
       }
       if (!writer_.blocked() && !outgoing_.empty()) {
@@ -75,7 +78,7 @@ void Session::send_parts(std::span<Cell> parts, bool wide) noexcept {
       if (size < Writer::kBigPart && (append_control(), writer_.prepare(size))) {
         const bool idle = idle_now(wide);
         if (writer_.empty()) {
-          batch_began_ = sys::ticks();
+          batch_began_.store(sys::ticks(), std::memory_order_relaxed);
         }
         for (Cell& part : parts) {
           writer_.append(part.more ? zmtp::kMore : 0, part.bytes());
@@ -145,7 +148,7 @@ bool Session::encode_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) n
       return false;
     }
     if (writer_.empty()) {
-      batch_began_ = sys::ticks();
+      batch_began_.store(sys::ticks(), std::memory_order_relaxed);
     }
     writer_.append(flags, body);
     if (buffer != nullptr) {
@@ -292,12 +295,14 @@ bool Session::idle_now(bool wide) const noexcept {
 
 // After something was appended: writes it now, or a full or old batch, or leaves it to the flush turn.
 void Session::batch_or_write(bool wide, bool now) noexcept {
+  const std::uint32_t batched = batched_.load(std::memory_order_relaxed) + 1;
+  batched_.store(batched, std::memory_order_relaxed);
   bool write = now;
   if (!now && writer_.full()) {
     write = true;
     writer_.grow_limit();
-  } else if (!now && !wide && ++sends_since_look_ % kSendsPerLook == 0) {
-    write = sys::ticks() - batch_began_ > kFlushUs * sys::ticks_per_us();
+  } else if (!now && !wide && batched % kSendsPerLook == 0) {
+    write = batch_age() > kFlushUs * sys::ticks_per_us();
   }
   if (write) {
     writer_.flush();
@@ -367,42 +372,42 @@ void Session::give_write_baton() noexcept {
 
 void Session::flush_now() noexcept { run_writer_if_free(); }
 
+// In ticks. Anybody may ask; without the baton it is a hint.
+std::uint64_t Session::batch_age() const noexcept {
+  return sys::ticks() - batch_began_.load(std::memory_order_relaxed);
+}
+
 Session::FlushTurn Session::flush_turn(Instant /*now*/) noexcept {
   if (holds_write_) {  // no connection: the next one flushes what there is
     armed_.store(false, std::memory_order_relaxed);
     return FlushTurn::drop;
   }
+  // A sender in full flow flushes by itself. To take the baton from it would cost it the baton's bias.
+  const std::uint32_t batched = batched_.load(std::memory_order_relaxed);
+  if (std::exchange(batched_seen_, batched) != batched && batch_age() < kOverdueUs * sys::ticks_per_us()) {
+    return FlushTurn::busy;
+  }
   if (!write_baton_.try_take()) {
     return FlushTurn::busy;  // somebody is writing this moment
   }
   FlushTurn turn = FlushTurn::keep;
-  const bool wrote_meanwhile = writer_.writes() != writes_seen_;
-  const bool blocked = writer_.blocked();
   if (!writer_.is_open()) {
     armed_.store(false, std::memory_order_relaxed);
     turn = FlushTurn::drop;
-  } else if (blocked || !writer_.empty() || !outgoing_.empty()) {
-    if (!blocked && wrote_meanwhile && sys::ticks() - batch_began_ < kFlushUs * sys::ticks_per_us()) {
-      turn = FlushTurn::busy;  // a sender in full flow flushes by itself
-    } else {
-      run_writer();
-      if (writer_.blocked()) {
-        // From here on the poller says when there is room.
-        armed_.store(false, std::memory_order_relaxed);
-        room_wanted_ = true;
-        turn = FlushTurn::drop;
-      }
+  } else if (writer_.blocked() || !writer_.empty() || !outgoing_.empty()) {
+    run_writer();
+    if (writer_.blocked()) {
+      // From here on the poller says when there is room.
+      armed_.store(false, std::memory_order_relaxed);
+      room_wanted_ = true;
+      turn = FlushTurn::drop;
     }
     quiet_turns_ = 0;
   } else if (++quiet_turns_ > kQuietTurnsMax) {
     armed_.store(false, std::memory_order_relaxed);
     writer_.rest();
     turn = FlushTurn::drop;
-  } else if (wrote_meanwhile) {
-    quiet_turns_ = 0;
-    turn = FlushTurn::busy;
   }
-  writes_seen_ = writer_.writes();
   const bool wants_room = turn == FlushTurn::drop && room_wanted_;
   give_write_baton();
   if (wants_room && phase_ == Phase::traffic) {

@@ -19,6 +19,7 @@
 #include "weft/msg/session.h"
 #include "weft/net/endpoint.h"
 #include "weft/net/listener.h"
+#include "weft/sync/mutex.h"
 #include "weft/sync/parker.h"
 #include "weft/sync/spin.h"
 #include "weft/sync/wake_list.h"
@@ -166,8 +167,8 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   std::shared_ptr<MonitorFeed> feed_;  // guarded by feed_mutex_
   std::function<void()> on_inproc_peer_;
 
-  std::mutex receive_mutex_;
-  std::mutex send_mutex_;
+  sync::Mutex receive_mutex_;
+  sync::Mutex send_mutex_;
   std::atomic<bool> closed_{false};
   std::atomic<bool> terminated_{false};
 

@@ -29,7 +29,7 @@ Readiness SocketCore::readiness(Readiness wanted, bool asleep) {
     }
   }
   if (wanted.output) {
-    std::unique_lock<std::mutex> receive;
+    std::unique_lock<sync::Mutex> receive;
     if (pattern_->traits().one_lock) {
       receive = std::unique_lock(receive_mutex_);
     }

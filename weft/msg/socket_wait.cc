@@ -17,7 +17,7 @@ bool would_block(const Result<void>& result) noexcept { return !result && result
 }  // namespace
 
 Result<void> SocketCore::try_send(Outbound& part) {
-  std::unique_lock<std::mutex> receive;
+  std::unique_lock<sync::Mutex> receive;
   if (pattern_->traits().one_lock) {
     receive = std::unique_lock(receive_mutex_);
   }

@@ -75,5 +75,47 @@ TEST(Baton, StrandsNoWorkUnderStress) {
   EXPECT_FALSE(side.baton.held());
 }
 
+// The thread that takes it nearly always has the bias, and loses it whenever the other comes.
+TEST(Baton, StrandsNoWorkWhileTheBiasComesAndGoes) {
+  constexpr int kTakes = 2'000'000;
+  Baton baton;
+  std::uint64_t inside = 0;
+  std::uint64_t done = 0;  // of the other's work
+  std::atomic<std::uint64_t> published{0};
+  std::atomic<bool> ended{false};
+  const auto run_while_nudged = [&] {
+    do {
+      ++inside;
+      done = published.load(std::memory_order_relaxed);
+    } while (baton.release() && baton.try_take_or_nudge());
+  };
+  std::uint64_t works = 0;
+  std::thread other([&] {
+    while (!ended.load() || works < 100) {
+      published.store(++works, std::memory_order_relaxed);
+      if (baton.try_take_or_nudge()) {
+        run_while_nudged();
+      }
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+  });
+  std::uint64_t taken = 0;
+  for (int i = 0; i < kTakes; ++i) {
+    if (!baton.try_take()) {
+      continue;
+    }
+    ++taken;
+    ++inside;
+    if (baton.release() && baton.try_take_or_nudge()) {
+      run_while_nudged();
+    }
+  }
+  ended.store(true);
+  other.join();
+  EXPECT_EQ(done, works);
+  EXPECT_FALSE(baton.held());
+  EXPECT_GT(taken, 0u);
+}
+
 }  // namespace
 }  // namespace weft::sync

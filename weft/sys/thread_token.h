@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+namespace weft::sys {
+
+// A number that no other living thread has; never 0. Costs one load. A thread that ended may leave it to a later one.
+[[nodiscard]] inline std::uintptr_t thread_token() noexcept {
+#if defined(__GNUC__) && !defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
+  return reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+#else
+  static thread_local char own = 0;
+  return reinterpret_cast<std::uintptr_t>(&own);
+#endif
+}
+
+}  // namespace weft::sys
