@@ -40,7 +40,22 @@ class Reader {
   // The first frame. header_only: the header is known but the body is not complete. With a cipher a frame is opened
   // where it lies and shown as what was in it; forged: it cannot be opened.
   [[nodiscard]] Step look(Frame& frame) noexcept;
-  void consume() noexcept;  // after look() gave a frame
+  // The common case, in few steps: a whole short frame in the clear, of a message of one part. False: see look().
+  [[nodiscard]] bool look_short(Bytes& body, mem::Buffer*& block) noexcept {
+    const std::size_t have = end_ - begin_;
+    if (have < 2 || big_ != nullptr || cipher_ != nullptr) {
+      return false;
+    }
+    const std::uint8_t* frame = block_->data() + begin_;
+    if (frame[0] != 0 || have < std::size_t{2} + frame[1]) {
+      return false;
+    }
+    frame_size_ = std::size_t{2} + frame[1];
+    body = Bytes(frame + 2, frame[1]);
+    block = block_;
+    return true;
+  }
+  void consume() noexcept;  // after look() or look_short() gave a frame
   void set_cipher(zmtp::Mechanism* cipher) noexcept { cipher_ = cipher, opened_ = false; }
   // Of a header_only frame: the header as far as it is known of what is inside.
   [[nodiscard]] zmtp::FrameHeader inner_header(const zmtp::FrameHeader& header) const noexcept;

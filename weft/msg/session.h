@@ -100,6 +100,8 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   [[nodiscard]] bool send_big_copy(std::uint8_t flags, Bytes bytes) noexcept;
   [[nodiscard]] bool idle_now(bool wide) const noexcept;
   void batch_or_write(bool wide, bool now) noexcept;
+  std::uint32_t count_batched() noexcept;
+  void flush_if_due(std::uint32_t batched) noexcept;
   void arm() noexcept;
   [[nodiscard]] std::uint64_t batch_age() const noexcept;
   void note_dirty() noexcept;
@@ -186,6 +188,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   Reader reader_;
   std::vector<Cell> assembly_;  // parts of a message that is not whole yet
   bool skipping_ = false;       // in the middle of a message that this socket type does not take
+  bool plain_input_ = false;    // what is not a command is a message for the application, and small ones are admitted
   std::size_t assembly_bytes_ = 0;
   zmtp::FrameHeader partial_;  // header of the first, incomplete frame
   bool has_partial_ = false;

@@ -296,6 +296,7 @@ void Session::enter_traffic() {
   writer_.open(stream_.get(), peer_.cipher());
   reader_.set_cipher(peer_.cipher());
   room_wanted_ = false;
+  plain_input_ = core_.receives() && !core_.takes_subscriptions() && peer_.admits(zmtp::kShortBodyMax);
   phase_ = Phase::traffic;
   remember_peer();
   if (!closing_ && !core_.pipe_ready(*this, peer_.peer_identity())) {

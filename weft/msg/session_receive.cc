@@ -16,6 +16,10 @@ Session::Peek Session::peek(FrameView& view) noexcept {
   if (!read_baton_.try_take()) {
     return Peek::nothing;  // the I/O thread is reading; it says so when it found something
   }
+  if (plain_input_ && assembly_.empty() && incoming_.empty() && reader_.look_short(view.bytes, view.slice_of))
+      [[likely]] {
+    return Peek::stream;
+  }
   for (;;) {
     // The I/O thread may have queued something between the caller's look and our taking the baton.
     if (!incoming_.empty()) {

@@ -22,6 +22,15 @@ constexpr std::size_t kControlBytesMax = 16 * 1024;  // PONGs beyond this are dr
 
 bool Session::try_send(Outbound& part, bool wide) noexcept {
   if (write_baton_.try_take()) {
+    if (!wide && !part.more && outgoing_.empty() && writer_.append_in_flow(part.bytes)) [[likely]] {
+      // Armed and noted as dirty when the batch began.
+      const std::uint32_t batched = count_batched();
+      if (batched % kSendsPerLook == 0 || writer_.full()) [[unlikely]] {
+        flush_if_due(batched);
+      }
+      give_write_baton();
+      return true;
+    }
     bool sent = false;
     bool queued = false;
     bool blocked = false;
@@ -293,26 +302,38 @@ bool Session::idle_now(bool wide) const noexcept {
   return !wide && writer_.empty() && sys::ticks() - last_write_ > kIdleUs * sys::ticks_per_us();
 }
 
-// After something was appended: writes it now, or a full or old batch, or leaves it to the flush turn.
-void Session::batch_or_write(bool wide, bool now) noexcept {
-  const std::uint32_t batched = batched_.load(std::memory_order_relaxed) + 1;
+std::uint32_t Session::count_batched() noexcept {
+  const std::uint32_t batched = batched_.load(std::memory_order_relaxed) + 1;  // written with the baton only
   batched_.store(batched, std::memory_order_relaxed);
-  bool write = now;
-  if (!now && writer_.full()) {
-    write = true;
-    writer_.grow_limit();
-  } else if (!now && !wide && batched % kSendsPerLook == 0) {
-    write = batch_age() > kFlushUs * sys::ticks_per_us();
-  }
-  if (write) {
+  return batched;
+}
+
+// Writes a batch that is full, or old: `batched` says whether it is time to look, 0 that it is not.
+void Session::flush_if_due(std::uint32_t batched) noexcept {
+  const bool full = writer_.full();
+  if (full || (batched % kSendsPerLook == 0 && batched != 0 && batch_age() > kFlushUs * sys::ticks_per_us())) {
+    if (full) {
+      writer_.grow_limit();
+    }
     writer_.flush();
     last_write_ = sys::ticks();
-    if (writer_.empty() && now) {
+  }
+}
+
+// After something was appended: writes it now, or a full or old batch, or leaves it to the flush turn.
+void Session::batch_or_write(bool wide, bool now) noexcept {
+  const std::uint32_t batched = count_batched();
+  if (now) {
+    writer_.flush();
+    last_write_ = sys::ticks();
+    if (writer_.empty()) {
       if (!armed_.load(std::memory_order_relaxed)) {
         writer_.rest();
       }
       return;
     }
+  } else {
+    flush_if_due(wide ? 0 : batched);
   }
   arm();  // also after a full batch: the I/O thread lets the writer rest when the stream has ended
   if (!writer_.empty()) {

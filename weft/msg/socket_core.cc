@@ -16,6 +16,7 @@ SocketCore::SocketCore(ContextCore& context, const PatternRow& row)
     : context_(context),
       keep_context_(context.shared_from_this()),
       wait_mode_(context.wait_mode()),
+      one_lock_(row.traits.one_lock),
       send_timeout_(options_.send_timeout.count()),
       receive_timeout_(options_.receive_timeout.count()),
       pattern_(row.make(row.traits, options_)) {}

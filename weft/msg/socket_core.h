@@ -157,6 +157,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   ContextCore& context_;
   const std::shared_ptr<ContextCore> keep_context_;  // a call may be under way while another thread closes the context
   const sync::WaitMode wait_mode_;
+  const bool one_lock_;  // the pattern's trait
   mutable std::mutex options_mutex_;
   Options options_;  // written with the receive, send and options lock, read with any of them
   std::atomic<Duration::rep> send_timeout_;

@@ -30,7 +30,7 @@ Readiness SocketCore::readiness(Readiness wanted, bool asleep) {
   }
   if (wanted.output) {
     std::unique_lock<sync::Mutex> receive;
-    if (pattern_->traits().one_lock) {
+    if (one_lock_) {
       receive = std::unique_lock(receive_mutex_);
     }
     const std::lock_guard lock(send_mutex_);

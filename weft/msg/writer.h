@@ -53,6 +53,15 @@ class Writer {
 
   // Whether a part of `size` bytes can be appended now; makes or enlarges an empty block if need be.
   [[nodiscard]] bool prepare(std::size_t size) noexcept;
+  // The common case, in few steps: a small single-part message behind others in a batch. False: see prepare().
+  [[nodiscard]] bool append_in_flow(Bytes body) noexcept {
+    if (begin_ == end_ || blocked_ || inside_message_ || big_ != nullptr || cipher_ != nullptr ||
+        body.size() > zmtp::kShortBodyMax || block_->capacity() - end_ < body.size() + zmtp::kFrameHeaderSizeMin) {
+      return false;
+    }
+    end_ += zmtp::write_short_frame(block_->data() + end_, body);
+    return true;
+  }
   // Requires prepare(). `flags` as in zmtp::write_frame_header.
   void append(std::uint8_t flags, Bytes body) noexcept;
   // Frames already encoded, in the clear; requires prepare(raw_size(frames)).

@@ -15,6 +15,7 @@ inline constexpr std::uint8_t kMore = 0x01;     // another part of the same mess
 inline constexpr std::uint8_t kLong = 0x02;     // the size takes 8 bytes
 inline constexpr std::uint8_t kCommand = 0x04;  // the body is a command
 inline constexpr std::size_t kFrameHeaderSizeMin = 2;
+inline constexpr std::size_t kShortBodyMax = 255;  // longer ones have a header of kFrameHeaderSizeMax
 inline constexpr std::size_t kFrameHeaderSizeMax = 9;
 inline constexpr std::uint64_t kFrameBodySizeMax = INT64_MAX;  // the wire size has 63 bits
 
@@ -57,14 +58,14 @@ enum class ParseStatus : std::uint8_t { complete, need_more, malformed };
 }
 
 [[nodiscard]] inline std::size_t frame_header_size(std::uint64_t body_size) noexcept {
-  return body_size <= 255 ? kFrameHeaderSizeMin : kFrameHeaderSizeMax;
+  return body_size <= kShortBodyMax ? kFrameHeaderSizeMin : kFrameHeaderSizeMax;
 }
 
 // Writes the shortest header for `body_size` and returns its size; `to` has room for kFrameHeaderSizeMax or for
 // frame_header_size(body_size). `flags` is 0, kMore or kCommand: kLong is set here.
 inline std::size_t write_frame_header(std::uint8_t* to, std::uint8_t flags, std::uint64_t body_size) noexcept {
   WEFT_DCHECK((flags == 0 || flags == kMore || flags == kCommand) && body_size <= kFrameBodySizeMax);
-  if (body_size <= 255) [[likely]] {
+  if (body_size <= kShortBodyMax) [[likely]] {
     to[0] = flags;
     to[1] = static_cast<std::uint8_t>(body_size);
     return kFrameHeaderSizeMin;
@@ -72,6 +73,15 @@ inline std::size_t write_frame_header(std::uint8_t* to, std::uint8_t flags, std:
   to[0] = static_cast<std::uint8_t>(flags | kLong);
   store_big_endian<std::uint64_t>(to + 1, body_size);
   return kFrameHeaderSizeMax;
+}
+
+// A whole frame of a short body, of a message of one part; returns its size, kFrameHeaderSizeMin more than the body's.
+inline std::size_t write_short_frame(std::uint8_t* to, Bytes body) noexcept {
+  WEFT_DCHECK(body.size() <= kShortBodyMax);
+  to[0] = 0;
+  to[1] = static_cast<std::uint8_t>(body.size());
+  copy_bytes(to + kFrameHeaderSizeMin, body);
+  return kFrameHeaderSizeMin + body.size();
 }
 
 }  // namespace weft::zmtp

@@ -101,6 +101,8 @@ class Peer {
     }
     return fail(Errc::message_too_large, command ? "command exceeds its limit" : "message exceeds its limit"), false;
   }
+  // Whether every message part of so many bytes is admitted.
+  [[nodiscard]] bool admits(std::uint64_t size) const noexcept { return size <= config_.limits.frame_bytes_max; }
   // Unknown commands are ignored, for the peers to come. A PING is owed write_pong(context) by the caller.
   [[nodiscard]] Event handle_command(Bytes body, Instant now) noexcept;
   // The form that 3.0 peers use and 3.1 peers may: a message that begins with 01 or 00. Anything else is Kind::none.
