@@ -279,5 +279,42 @@ TEST_P(Polling, TheSocketsDescriptorTellsAnEventLoop) {
   }
 }
 
+TEST_P(Polling, WhatCameBeforeTheDescriptorIsAskedForMakesItReady) {
+  Socket pull = make(SocketType::pull);
+  Socket push = make(SocketType::push);
+  connect(push, bind(pull));
+  for (const char* text : {"1", "2"}) {
+    send(push, text);
+  }
+  EXPECT_EQ(recv_text(pull), "1");  // "2" may be in this process already, where no descriptor tells of it
+  PollItem item{.fd = *pull.core()->descriptor(), .want_input = true};
+  EXPECT_EQ(ready({&item, 1}), 1);
+}
+
+// A program that never asks for ZMQ_EVENTS, but receives until there is nothing.
+TEST_P(Polling, WhoOnlyReceivesSleepsOnTheDescriptorAndIsWoken) {
+  Socket pull = make(SocketType::pull);
+  Socket push = make(SocketType::push);
+  connect(push, bind(pull));
+  PollItem item{.fd = *pull.core()->descriptor(), .want_input = true};
+  for (int i = 0; i < 20; ++i) {
+    send(push, "x");
+    int taken = 0;
+    while (taken == 0) {
+      ASSERT_EQ(ready({&item, 1}), 1);
+      while (pull.try_recv()) {
+        ++taken;
+      }
+    }
+    EXPECT_EQ(taken, 1);
+    // Late news of the connection may make it ready again, but not for ever.
+    int looks = 0;
+    while (ready({&item, 1}, 0ms) != 0) {
+      ASSERT_LT(++looks, 1000) << "it does not sleep";
+      EXPECT_FALSE(pull.try_recv());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weft::conformance

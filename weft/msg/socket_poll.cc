@@ -79,7 +79,8 @@ Result<int> SocketCore::descriptor() {
     watch_->sleeper.event = &watch_->event;
     watch_->sleeper.rung = true;
     wake_list_.add(watch_->sleeper);
-    announce_watch();
+    // Ready from the start: what came before there was a descriptor is found by who waits for it without asking first.
+    watch_->event.signal();
   }
   return watch_->set.fd();
 }

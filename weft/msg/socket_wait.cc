@@ -38,6 +38,14 @@ Result<void> SocketCore::try_receive(Inbound& part, bool look, bool asleep) {
   if (would_block(result) && look && pattern_->expects_input() && look_at_descriptors()) {
     result = pattern_->receive(part);
   }
+  if (watch_ && would_block(result) && !asleep) [[unlikely]] {
+    // Who waits for the descriptor and only receives, until there is nothing, must sleep then: its signal is taken
+    // back, and what came meanwhile is looked for.
+    announce_watch();
+    collect_signals();
+    (void)(pattern_->expects_input() && look_at_descriptors());
+    result = pattern_->receive(part);
+  }
   if (!ended_.empty()) [[unlikely]] {
     bury_drained();
   }
