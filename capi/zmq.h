@@ -2,6 +2,7 @@
 /* The C interface of libzmq 4.3.5: names, numbers and layouts are libzmq's, the words are ours. What a call does, and
    which errno it answers, is in libzmq's reference; where Weft differs, the comment here says so. */
 #pragma once
+#define __ZMQ_H_INCLUDED__ /* libzmq's own header, when it comes later, adds nothing */
 
 #include <errno.h>
 #include <stddef.h>
