@@ -10,7 +10,8 @@
 namespace weft::capi {
 
 // HandleStore: where the opaque pointers of the C interface come from. A handle has `tag`, kTag while it is live, and
-// `next_free`. Handles are recycled, never freed: using a closed one answers an errno and never reads freed memory.
+// `next_free`. Handles are recycled, never freed: using a closed one answers an errno and never reads freed memory. All
+// stay reachable from here, so that one that its program lost is not a leak of ours to a leak checker.
 // Affinity: any thread.
 template <typename Handle>
 class HandleStore {
@@ -26,7 +27,13 @@ class HandleStore {
       free_ = handle->next_free;
       return handle;
     }
-    return new (std::nothrow) Handle;
+    Made* const made = new (std::nothrow) Made;
+    if (made == nullptr) {
+      return nullptr;
+    }
+    made->next = made_;
+    made_ = made;
+    return &made->handle;
   }
   void put(Handle* handle) noexcept {
     const std::lock_guard lock(mutex_);
@@ -35,8 +42,14 @@ class HandleStore {
   }
 
  private:
+  struct Made {
+    Handle handle;
+    Made* next = nullptr;
+  };
+
   std::mutex mutex_;
   Handle* free_ = nullptr;  // guarded by mutex_
+  Made* made_ = nullptr;    // guarded by mutex_
 };
 
 // Null, and errno set to `code`, for what is not a live handle.
