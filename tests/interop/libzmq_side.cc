@@ -22,7 +22,8 @@ namespace {
 using Message = std::vector<std::string>;  // its parts
 
 constexpr int kMessages = 12;
-constexpr int kPatience = 10'000;  // milliseconds for anything that must happen
+constexpr int kMessagesWithHeartbeats = 60;  // so that there are some between them
+constexpr int kPatience = 10'000;            // milliseconds for anything that must happen
 
 [[noreturn]] void give_up(const std::string& what) {
   throw std::runtime_error(what + ": " + zmq_strerror(zmq_errno()));
@@ -152,7 +153,8 @@ class Side {
   }
 
   void beat() {
-    set(ZMQ_HEARTBEAT_IVL, 2);
+    messages_ = kMessagesWithHeartbeats;
+    set(ZMQ_HEARTBEAT_IVL, 1);
     set(ZMQ_HEARTBEAT_TTL, 5000);
     set(ZMQ_HEARTBEAT_TIMEOUT, 5000);
   }
@@ -260,12 +262,12 @@ class Side {
   }
 
   void send_all(const Message& envelope) {
-    for (int i = 0; i < kMessages; ++i) {
+    for (int i = 0; i < messages_; ++i) {
       send_one(envelope, message_of(i));
     }
   }
   void receive_all(std::size_t envelope) {
-    for (int i = 0; i < kMessages; ++i) {
+    for (int i = 0; i < messages_; ++i) {
       receive_one(envelope);
     }
   }
@@ -274,14 +276,14 @@ class Side {
     receive_all(envelope.size());
   }
   void request() {
-    for (int i = 0; i < kMessages; ++i) {
+    for (int i = 0; i < messages_; ++i) {
       send_one({}, message_of(i));
       receive_one(0);
     }
   }
   void echo(std::size_t envelope) {
     Message body;
-    for (int i = 0; i < kMessages; ++i) {
+    for (int i = 0; i < messages_; ++i) {
       receive_one(envelope, &body);
     }
   }
@@ -292,7 +294,7 @@ class Side {
       send({"sync"});
     }
     (void)input_.line();
-    for (int i = 0; i < kMessages; ++i) {
+    for (int i = 0; i < messages_; ++i) {
       send({"noise", "nobody wants it"});
       send_one({"data"}, message_of(i));
     }
@@ -302,7 +304,7 @@ class Side {
       throw std::runtime_error("not what is published first");
     }
     std::puts("synced");
-    while (received_.count < kMessages) {
+    while (received_.count < messages_) {
       Message message = receive();
       const std::string topic = message.front();
       message.erase(message.begin());
@@ -318,6 +320,7 @@ class Side {
   Input& input_;
   const int type_;
   const int peer_;
+  int messages_ = kMessages;
   Tally sent_;
   Tally received_;
 };
