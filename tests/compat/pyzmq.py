@@ -45,7 +45,8 @@ def set_up(work):
         pip("install", "--requirement", str(ROOT / "deps/pip-compat.txt"))
         pip("download", "--no-binary", "pyzmq", "--no-deps", f"pyzmq=={version}", "--dest", str(work))
         with tarfile.open(work / f"pyzmq-{version}.tar.gz") as archive:
-            archive.extractall(work / "unpacking", filter="data")
+            safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Debian 12's Python has it not
+            archive.extractall(work / "unpacking", **safely)
         (work / "unpacking" / source.name).rename(source)
     # Without the sources of the package beside them, the tests import the installed wheel.
     tests = work / f"tests-{version}"
