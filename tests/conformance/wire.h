@@ -27,6 +27,18 @@ class WirePeer {
   // Connects to a bound socket and shakes hands as a socket of `type`.
   static WirePeer dial(const std::string& endpoint, zmtp::SocketType type,
                        std::unique_ptr<zmtp::Mechanism> mechanism = std::make_unique<zmtp::NullMechanism>()) {
+    WirePeer peer = dial(endpoint);
+    peer.shake_hands(type, std::move(mechanism));
+    return peer;
+  }
+  // Takes the next connection to `listener` and shakes hands.
+  static WirePeer accept(net::Listener& listener, zmtp::SocketType type) {
+    WirePeer peer = accept(listener);
+    peer.shake_hands(type, std::make_unique<zmtp::NullMechanism>());
+    return peer;
+  }
+  // The same without a handshake.
+  static WirePeer dial(const std::string& endpoint) {
     net::Dialer dialer(*net::parse_endpoint(endpoint, false), {});
     auto progress = dialer.begin();
     while (progress && *progress == net::Progress::pending) {
@@ -34,14 +46,13 @@ class WirePeer {
       progress = dialer.finish();
     }
     EXPECT_TRUE(progress) << progress.error().message();
-    return WirePeer(dialer.take_stream(), type, std::move(mechanism));
+    return WirePeer(dialer.take_stream());
   }
-  // Takes the next connection to `listener` and shakes hands.
-  static WirePeer accept(net::Listener& listener, zmtp::SocketType type) {
+  static WirePeer accept(net::Listener& listener) {
     wait(listener.fd(), sys::Interest::readable);
     auto stream = listener.try_accept();
     EXPECT_TRUE(stream) << stream.error().message();
-    return WirePeer(std::move(stream).value(), type, std::make_unique<zmtp::NullMechanism>());
+    return WirePeer(std::move(stream).value());
   }
 
   void write(std::string_view bytes) {
@@ -60,7 +71,7 @@ class WirePeer {
   // As the mechanism seals it.
   [[nodiscard]] std::string sealed_frame(std::uint8_t flags, std::string_view body) {
     std::string sealed(body.size() + zmtp::kSealOverhead, '\0');
-    peer_.cipher()->seal(reinterpret_cast<std::uint8_t*>(sealed.data()), flags, as_bytes(body));
+    peer_->cipher()->seal(reinterpret_cast<std::uint8_t*>(sealed.data()), flags, as_bytes(body));
     return wire_frame(0, sealed);
   }
 
@@ -88,27 +99,33 @@ class WirePeer {
     while (input_.size() < size && read_more()) {
     }
   }
+  // The next `size` bytes, or less at the end of the stream.
+  std::string take_bytes(std::size_t size) {
+    read_bytes(size);
+    const std::string taken = input_.substr(0, size);
+    input_.erase(0, size);
+    return taken;
+  }
 
  private:
-  WirePeer(std::unique_ptr<net::Stream> stream, zmtp::SocketType type, std::unique_ptr<zmtp::Mechanism> mechanism)
-      : stream_(std::move(stream)), peer_(config_of(type), std::move(mechanism)) {
-    peer_.start(sys::now());
+  explicit WirePeer(std::unique_ptr<net::Stream> stream) : stream_(std::move(stream)) {}
+
+  void shake_hands(zmtp::SocketType type, std::unique_ptr<zmtp::Mechanism> mechanism) {
+    zmtp::PeerConfig config;
+    config.socket_type = type;
+    peer_ = std::make_unique<zmtp::Peer>(config, std::move(mechanism));
+    peer_->start(sys::now());
     for (;;) {
-      write(as_text(peer_.pending_output()));
-      peer_.consume_output(peer_.pending_output().size());
-      input_.erase(0, peer_.handle_input(as_bytes(input_), sys::now()));
-      if (peer_.pending_output().empty() && (peer_.ready() || peer_.fault() || !read_more())) {
+      write(as_text(peer_->pending_output()));
+      peer_->consume_output(peer_->pending_output().size());
+      input_.erase(0, peer_->handle_input(as_bytes(input_), sys::now()));
+      if (peer_->pending_output().empty() && (peer_->ready() || peer_->fault() || !read_more())) {
         break;
       }
     }
-    EXPECT_TRUE(peer_.ready()) << "the handshake failed";
+    EXPECT_TRUE(peer_->ready()) << "the handshake failed";
   }
 
-  static zmtp::PeerConfig config_of(zmtp::SocketType type) {
-    zmtp::PeerConfig config;
-    config.socket_type = type;
-    return config;
-  }
   bool read_more() {
     for (;;) {
       std::uint8_t bytes[4096];
@@ -128,7 +145,7 @@ class WirePeer {
   }
 
   std::unique_ptr<net::Stream> stream_;
-  zmtp::Peer peer_;
+  std::unique_ptr<zmtp::Peer> peer_;  // null without a handshake
   std::string input_;
 };
 

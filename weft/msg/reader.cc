@@ -23,8 +23,31 @@ void Reader::reset() noexcept {
   }
 }
 
+void Reader::set_cipher(zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept {
+  cipher_ = cipher;
+  framing_ = framing;
+  recodes_ = cipher != nullptr || framing != zmtp::Framing::v3;
+  opened_ = false;
+}
+
 Bytes Reader::unparsed() const noexcept {
   return block_ == nullptr ? Bytes() : Bytes(block_->data() + begin_, end_ - begin_);
+}
+
+// `status` is that of frame.header.
+inline Reader::Step Reader::look_at_body(Frame& frame, Bytes input, zmtp::ParseStatus status) noexcept {
+  switch (status) {
+    case zmtp::ParseStatus::need_more: return Step::need_more;
+    case zmtp::ParseStatus::malformed: return Step::malformed;
+    case zmtp::ParseStatus::complete: break;
+  }
+  if (frame.header.body_size > input.size() - frame.header.header_size) {
+    return Step::header_only;
+  }
+  frame.body = input.subspan(frame.header.header_size, static_cast<std::size_t>(frame.header.body_size));
+  frame.block = block_;
+  frame_size_ = frame.header.header_size + frame.body.size();
+  return Step::frame;
 }
 
 Reader::Step Reader::look(Frame& frame) noexcept {
@@ -41,21 +64,20 @@ Reader::Step Reader::look(Frame& frame) noexcept {
     return Step::need_more;
   }
   const Bytes input(block_->data() + begin_, end_ - begin_);
-  switch (zmtp::parse_frame_header(input, frame.header)) {
-    case zmtp::ParseStatus::need_more: return Step::need_more;
-    case zmtp::ParseStatus::malformed: return Step::malformed;
-    case zmtp::ParseStatus::complete: break;
+  if (recodes_) [[unlikely]] {
+    return look_recoded(frame, input);
   }
-  if (frame.header.body_size > input.size() - frame.header.header_size) {
-    return Step::header_only;
+  return look_at_body(frame, input, zmtp::parse_frame_header(input, frame.header));
+}
+
+Reader::Step Reader::look_recoded(Frame& frame, Bytes input) noexcept {
+  const zmtp::ParseStatus status = framing_ == zmtp::Framing::v1 ? zmtp::parse_frame_header_v1(input, frame.header)
+                                                                 : zmtp::parse_frame_header(input, frame.header);
+  const Step step = look_at_body(frame, input, status);
+  if (step != Step::frame || cipher_ == nullptr) {
+    return step;
   }
-  frame.body = input.subspan(frame.header.header_size, static_cast<std::size_t>(frame.header.body_size));
-  frame.block = block_;
-  frame_size_ = frame.header.header_size + frame.body.size();
-  if (cipher_ != nullptr) [[unlikely]] {
-    return open(frame, block_->data() + begin_ + frame.header.header_size);
-  }
-  return Step::frame;
+  return open(frame, block_->data() + begin_ + frame.header.header_size);
 }
 
 // The block is the reader's to write where nobody was shown anything yet.

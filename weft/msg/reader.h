@@ -8,6 +8,7 @@
 #include "weft/mem/buffer.h"
 #include "weft/net/stream.h"
 #include "weft/zmtp/frame.h"
+#include "weft/zmtp/frame_v1.h"
 #include "weft/zmtp/mechanism.h"
 
 namespace weft::msg {
@@ -40,10 +41,11 @@ class Reader {
   // The first frame. header_only: the header is known but the body is not complete. With a cipher a frame is opened
   // where it lies and shown as what was in it; forged: it cannot be opened.
   [[nodiscard]] Step look(Frame& frame) noexcept;
-  // The common case, in few steps: a whole short frame in the clear, of a message of one part. False: see look().
+  // The common case, in few steps: a whole short frame in the clear and of ZMTP 3, of a message of one part. False: see
+  // look().
   [[nodiscard]] bool look_short(Bytes& body, mem::Buffer*& block) noexcept {
     const std::size_t have = end_ - begin_;
-    if (have < 2 || big_ != nullptr || cipher_ != nullptr) {
+    if (have < 2 || big_ != nullptr || recodes_) {
       return false;
     }
     const std::uint8_t* frame = block_->data() + begin_;
@@ -56,7 +58,8 @@ class Reader {
     return true;
   }
   void consume() noexcept;  // after look() or look_short() gave a frame
-  void set_cipher(zmtp::Mechanism* cipher) noexcept { cipher_ = cipher, opened_ = false; }
+  // For the connection at hand.
+  void set_cipher(zmtp::Mechanism* cipher, zmtp::Framing framing = zmtp::Framing::v3) noexcept;
   // Of a header_only frame: the header as far as it is known of what is inside.
   [[nodiscard]] zmtp::FrameHeader inner_header(const zmtp::FrameHeader& header) const noexcept;
 
@@ -71,6 +74,8 @@ class Reader {
   [[nodiscard]] bool empty() const noexcept { return begin_ == end_ && big_ == nullptr; }
 
  private:
+  [[nodiscard]] Step look_at_body(Frame& frame, Bytes input, zmtp::ParseStatus status) noexcept;
+  [[nodiscard]] Step look_recoded(Frame& frame, Bytes input) noexcept;
   [[nodiscard]] Step open(Frame& frame, std::uint8_t* body) noexcept;
   [[nodiscard]] bool prepare_block() noexcept;
   [[nodiscard]] bool begin_big(const zmtp::FrameHeader& header) noexcept;
@@ -78,7 +83,9 @@ class Reader {
   void drop_block() noexcept;
 
   zmtp::Mechanism* cipher_ = nullptr;
-  bool opened_ = false;  // the first frame was opened already
+  zmtp::Framing framing_ = zmtp::Framing::v3;
+  bool recodes_ = false;  // as in the Writer
+  bool opened_ = false;   // the first frame was opened already
   std::uint8_t opened_flags_ = 0;
   mem::Buffer* block_ = nullptr;
   std::size_t begin_ = 0;

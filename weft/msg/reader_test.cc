@@ -13,6 +13,7 @@ namespace {
 
 using test::FakeStream;
 using test::frame;
+using test::frame_v1;
 using test::pattern;
 using Status = sys::IoResult::Status;
 
@@ -69,6 +70,28 @@ class Decoder {
  private:
   Reader::Frame last_;
 };
+
+TEST(Reader, TakesFramesOfZmtp1HoweverTheyAreCut) {
+  const std::string bodies[] = {"", "a", pattern(253), pattern(254), pattern(3000, 1), pattern(Reader::kBigFrame), ""};
+  std::string input;
+  std::vector<Taken> expected;
+  for (const std::string& body : bodies) {
+    const std::uint8_t flags = body.size() % 2 == 0 ? zmtp::kMore : 0;
+    input += frame_v1(flags, body);
+    expected.push_back({flags, body});
+  }
+  for (const std::size_t read_max : {std::size_t{1}, std::size_t{7}, std::size_t{4096}, FakeStream::kAll}) {
+    FakeStream stream;
+    stream.input = input;
+    stream.read_max = read_max;
+    Reader reader;
+    reader.set_cipher(nullptr, zmtp::Framing::v1);
+    Decoder decoder;
+    EXPECT_EQ(decoder.run(reader, stream), Status::would_block);
+    EXPECT_EQ(decoder.frames, expected) << read_max;
+    EXPECT_TRUE(reader.empty());
+  }
+}
 
 TEST(Reader, TakesFramesHoweverTheyAreCut) {
   const std::string bodies[] = {"", "a", pattern(255), pattern(256), pattern(3000, 1), ""};

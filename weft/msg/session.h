@@ -125,13 +125,14 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void attach_pipe();
   void dial();
   // Why there is no connection: a bit of the option reconnect_stop, or 0.
-  enum Cause : std::uint8_t { lost = 0, refused = 1, handshake_failed = 2, closing = 4 };
+  enum Cause : std::uint8_t { lost = 0, refused = 1, handshake_failed = 2, closing = 4, misgreeted = 8 };
   void retry_later(Cause cause);
   void handle_connect_time();
   void begin_handshake(std::unique_ptr<net::Stream> stream);
   void handle_handshake();
   [[nodiscard]] bool write_handshake();
   void fail_handshake(Error reason, std::uint32_t detail = 0);
+  void choose_opening() noexcept;
   void answer_question();
   void handle_zap_reply(const ZapReply& reply);
   void enter_traffic();
@@ -221,6 +222,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   rt::TimerId take_down_timer_;
   std::uint64_t app_reads_seen_ = 0;
   std::uint32_t app_idle_turns_ = 0;
+  zmtp::Opening opening_ = zmtp::Opening::whole;  // of the next handshake
   std::size_t handshake_sent_ = 0;
   int dialled_fd_ = -1;              // of the attempt under way or just failed; for events only
   PeerId peer_id_ = 0;               // while there is a connection past its handshake

@@ -148,7 +148,7 @@ void Session::retry_later(Cause cause) {
   phase_ = Phase::idle;
   schedule<&Session::handle_connect_time>(connect_timer_, kNever);
   const Options options = core_.options_copy();
-  gave_up_ = options.reconnect_interval < Duration::zero() ||
+  gave_up_ = (options.reconnect_interval < Duration::zero() && cause != Cause::misgreeted) ||
              ((cause | (closing_ ? Cause::closing : 0)) & options.reconnect_stop) != 0;
   if (closing_ && (gave_up_ || (outgoing_.empty() && writer_.empty()))) {
     finish();  // what is still queued has nowhere to go any more
@@ -157,7 +157,7 @@ void Session::retry_later(Cause cause) {
   if (gave_up_) {
     return;
   }
-  const Duration delay = connector_->backoff.next();
+  const Duration delay = cause == Cause::misgreeted ? Duration::zero() : connector_->backoff.next();
   core_.monitor().emit({EventKind::connect_retried, endpoint_, Error(), delay});
   schedule<&Session::dial>(retry_timer_, sys::now() + delay);
 }
@@ -170,7 +170,8 @@ void Session::begin_handshake(std::unique_ptr<net::Stream> stream) {
   reader_.reset();
   input_ended_ = false;
   has_partial_ = false;
-  peer_.start(sys::now());
+  // Who connects can do so again; who is connected to has but one try, and the other side's bytes are mostly there.
+  peer_.start(sys::now(), connecting() ? opening_ : zmtp::Opening::signature);
   phase_ = Phase::handshake;
   interest_ = sys::Interest::readable | sys::Interest::writable | sys::Interest::peer_closed;
   auto watch = io_.loop().watch(stream_->fd(), interest_, true, this);
@@ -266,12 +267,22 @@ void Session::handle_zap_reply(const ZapReply& reply) {
   handle_handshake();
 }
 
+// ZMTP 3 peers are greeted at once, older ones in steps; one that left without a word may have been an older one.
+void Session::choose_opening() noexcept {
+  const bool silent = peer_.version() == zmtp::Version::unknown;
+  const bool steps = zmtp::is_old(peer_.version()) || (silent && opening_ == zmtp::Opening::whole);
+  opening_ = steps ? zmtp::Opening::signature : zmtp::Opening::whole;
+}
+
 void Session::fail_handshake(Error reason, std::uint32_t detail) {
   const int fd = stream_ != nullptr ? stream_->fd() : -1;
-  core_.monitor().emit({EventKind::handshake_failed, endpoint_, reason, {}, fd, detail});
+  const bool again = connecting() && peer_.greeted_too_much();
+  const EventKind kind = again ? EventKind::disconnected : EventKind::handshake_failed;
+  core_.monitor().emit({kind, endpoint_, reason, {}, fd, detail});
   drop_stream();
+  choose_opening();
   if (connecting()) {
-    retry_later(Cause::handshake_failed);
+    retry_later(again ? Cause::misgreeted : Cause::handshake_failed);
   } else {
     finish();
   }
@@ -293,8 +304,9 @@ void Session::remember_peer() {
 void Session::enter_traffic() {
   peer_minor_ = peer_.minor_version();
   last_input_.store(sys::now().time_since_epoch().count(), std::memory_order_relaxed);
-  writer_.open(stream_.get(), peer_.cipher());
-  reader_.set_cipher(peer_.cipher());
+  writer_.open(stream_.get(), peer_.cipher(), peer_.framing());
+  reader_.set_cipher(peer_.cipher(), peer_.framing());
+  choose_opening();
   room_wanted_ = false;
   plain_input_ = core_.receives() && !core_.takes_subscriptions() && peer_.admits(zmtp::kShortBodyMax);
   phase_ = Phase::traffic;
@@ -302,6 +314,9 @@ void Session::enter_traffic() {
   if (!closing_ && !core_.pipe_ready(*this, peer_.peer_identity())) {
     fail_handshake(Error(Errc::address_in_use, "another peer has this routing id"));
     return;
+  }
+  if (core_.takes_subscriptions() && !peer_.subscribes_by_itself()) {
+    (void)core_.handle_subscription(pipe_, true, {});
   }
   if (connector_ != nullptr) {
     connector_->backoff.reset();

@@ -99,6 +99,7 @@ zmtp::Peer SocketCore::make_peer() const {
   config.heartbeat_ttl = options.heartbeat_ttl;
   config.handshake_timeout = options.handshake_timeout;
   config.as_server = is_security_server(options);
+  config.takes_old_peers = options.security == Security::null && options.zap_domain.empty();
   return {std::move(config), make_mechanism(options)};
 }
 

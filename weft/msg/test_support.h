@@ -14,6 +14,7 @@
 #include "weft/msg/pipe.h"
 #include "weft/net/stream.h"
 #include "weft/zmtp/frame.h"
+#include "weft/zmtp/frame_v1.h"
 
 namespace weft::msg::test {
 
@@ -76,6 +77,12 @@ class FakeStream final : public net::Stream {
 [[nodiscard]] inline std::string frame(std::uint8_t flags, std::string_view body) {
   std::uint8_t header[zmtp::kFrameHeaderSizeMax];
   const std::size_t size = zmtp::write_frame_header(header, flags, body.size());
+  return std::string(as_text(Bytes(header, size))).append(body);
+}
+
+[[nodiscard]] inline std::string frame_v1(std::uint8_t flags, std::string_view body) {
+  std::uint8_t header[zmtp::kFrameHeaderSizeMaxV1];
+  const std::size_t size = zmtp::write_frame_header_v1(header, flags, body.size());
   return std::string(as_text(Bytes(header, size))).append(body);
 }
 

@@ -9,11 +9,50 @@
 
 namespace weft::msg {
 
-void Writer::open(net::Stream* stream, zmtp::Mechanism* cipher) noexcept {
+namespace {
+constexpr std::size_t kHeaderSizeMax = zmtp::kFrameHeaderSizeMaxV1;
+static_assert(kHeaderSizeMax >= zmtp::kFrameHeaderSizeMax);
+
+std::size_t write_header(zmtp::Framing framing, std::uint8_t* to, std::uint8_t flags, std::size_t size) noexcept {
+  return framing == zmtp::Framing::v1 ? zmtp::write_frame_header_v1(to, flags, size)
+                                      : zmtp::write_frame_header(to, flags, size);
+}
+
+// Takes the frame at the front of whole frames that we wrote ourselves, as ZMTP 3 has them.
+Bytes take_frame(Bytes& frames, std::uint8_t& flags) noexcept {
+  zmtp::FrameHeader header;
+  const auto status = zmtp::parse_frame_header(frames, header);
+  WEFT_ASSERT(status == zmtp::ParseStatus::complete && header.body_size <= frames.size() - header.header_size);
+  const Bytes body = frames.subspan(header.header_size, static_cast<std::size_t>(header.body_size));
+  flags = header.flags & (zmtp::kMore | zmtp::kCommand);
+  frames = frames.subspan(header.header_size + body.size());
+  return body;
+}
+}  // namespace
+
+void Writer::open(net::Stream* stream, zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept {
   stream_ = stream;
   cipher_ = cipher;
-  overhead_ = zmtp::kFrameHeaderSizeMax + (cipher != nullptr ? zmtp::kSealOverhead : 0);
+  framing_ = framing;
+  recodes_ = cipher != nullptr || framing != zmtp::Framing::v3;
+  overhead_ = kHeaderSizeMax + (cipher != nullptr ? zmtp::kSealOverhead : 0);
   blocked_ = failed_ = false;
+  if (recodes_ && begin_ != end_) {
+    recode_kept();
+  }
+}
+
+// The next connection does not cut messages into frames as the one did that they were kept from.
+void Writer::recode_kept() noexcept {
+  mem::Buffer* const kept = block_;
+  Bytes frames(kept->data() + begin_, end_ - begin_);
+  begin_ = end_ = 0;
+  block_ = mem::Buffer::make(raw_size(frames));
+  for (std::uint8_t flags = 0; block_ != nullptr && !frames.empty();) {  // without memory they are lost
+    const Bytes body = take_frame(frames, flags);
+    append(flags, body);
+  }
+  kept->release();
 }
 
 void Writer::drop_big() noexcept {
@@ -41,12 +80,12 @@ void Writer::rest() noexcept {
 }
 
 void Writer::close(bool keep) noexcept {
-  const bool sealed = cipher_ != nullptr;
+  const bool recoded = recodes_;
   open(nullptr);
   blocked_ = failed_ = false;
   inside_message_ = false;
   drop_big();  // its message was begun, or would have to be told apart from one that was: it goes
-  if (!keep || sealed || begin_ == end_) {
+  if (!keep || recoded || begin_ == end_) {
     reset();
     return;
   }
@@ -112,10 +151,16 @@ void Writer::note_part(std::uint8_t flags) noexcept {
   inside_message_ = (flags & zmtp::kMore) != 0;
 }
 
-void Writer::append_sealed(std::uint8_t flags, Bytes body) noexcept {
+void Writer::append_recoded(std::uint8_t flags, Bytes body) noexcept {
+  std::uint8_t* to = block_->data() + end_;
+  if (cipher_ == nullptr) {
+    const std::size_t header = write_header(framing_, to, flags, body.size());
+    copy_bytes(to + header, body);
+    end_ += header + body.size();
+    return;
+  }
   // As libzmq has it, and every peer takes it: the outer frame is a message.
   const std::size_t size = body.size() + zmtp::kSealOverhead;
-  std::uint8_t* to = block_->data() + end_;
   const std::size_t header = zmtp::write_frame_header(to, 0, size);
   cipher_->seal(to + header, flags, body);
   end_ += header + size;
@@ -123,8 +168,8 @@ void Writer::append_sealed(std::uint8_t flags, Bytes body) noexcept {
 
 void Writer::append(std::uint8_t flags, Bytes body) noexcept {
   note_part(flags);
-  if (cipher_ != nullptr) [[unlikely]] {
-    append_sealed(flags, body);
+  if (recodes_) [[unlikely]] {
+    append_recoded(flags, body);
     return;
   }
   std::uint8_t* to = block_->data() + end_;
@@ -133,22 +178,9 @@ void Writer::append(std::uint8_t flags, Bytes body) noexcept {
   end_ += header + body.size();
 }
 
-namespace {
-// Takes the frame at the front of whole frames that we wrote ourselves.
-Bytes take_frame(Bytes& frames, std::uint8_t& flags) noexcept {
-  zmtp::FrameHeader header;
-  const auto status = zmtp::parse_frame_header(frames, header);
-  WEFT_ASSERT(status == zmtp::ParseStatus::complete && header.body_size <= frames.size() - header.header_size);
-  const Bytes body = frames.subspan(header.header_size, static_cast<std::size_t>(header.body_size));
-  flags = header.flags & (zmtp::kMore | zmtp::kCommand);
-  frames = frames.subspan(header.header_size + body.size());
-  return body;
-}
-}  // namespace
-
 std::size_t Writer::raw_size(Bytes frames) const noexcept {
   std::size_t size = frames.size();
-  for (std::uint8_t flags = 0; cipher_ != nullptr && !frames.empty();) {
+  for (std::uint8_t flags = 0; recodes_ && !frames.empty();) {
     (void)take_frame(frames, flags);
     size += overhead_;
   }
@@ -157,9 +189,9 @@ std::size_t Writer::raw_size(Bytes frames) const noexcept {
 
 void Writer::append_raw(Bytes frames) noexcept {
   begins_inside_ = end_ == 0 ? inside_message_ : begins_inside_;
-  for (std::uint8_t flags = 0; cipher_ != nullptr && !frames.empty();) {
+  for (std::uint8_t flags = 0; recodes_ && !frames.empty();) {
     const Bytes body = take_frame(frames, flags);
-    append_sealed(flags, body);
+    append_recoded(flags, body);
   }
   copy_bytes(block_->data() + end_, frames);
   end_ += frames.size();
@@ -167,7 +199,7 @@ void Writer::append_raw(Bytes frames) noexcept {
 
 void Writer::append_big(std::uint8_t flags, mem::Buffer* buffer, Bytes body) noexcept {
   note_part(flags);
-  end_ += zmtp::write_frame_header(block_->data() + end_, flags, body.size());
+  end_ += write_header(framing_, block_->data() + end_, flags, body.size());
   big_ = buffer;
   big_rest_ = body;
 }
@@ -262,7 +294,7 @@ void Writer::write_through(std::uint8_t flags, Bytes body) noexcept {
   if (!prepare(body.size())) {
     return;
   }
-  if (cipher_ != nullptr) [[unlikely]] {
+  if (recodes_) [[unlikely]] {
     append(flags, body);
     flush();
     return;

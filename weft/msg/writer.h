@@ -9,6 +9,7 @@
 #include "weft/msg/part.h"
 #include "weft/net/stream.h"
 #include "weft/zmtp/frame.h"
+#include "weft/zmtp/frame_v1.h"
 #include "weft/zmtp/mechanism.h"
 
 namespace weft::msg {
@@ -32,11 +33,11 @@ class Writer {
   Writer& operator=(const Writer&) = delete;
   ~Writer() { reset(); }
 
-  // `cipher`: null, or what seals each frame.
-  void open(net::Stream* stream, zmtp::Mechanism* cipher = nullptr) noexcept;
+  // `cipher`: null, or what seals each frame. What was kept for this connection is cut into frames as it has it.
+  void open(net::Stream* stream, zmtp::Mechanism* cipher = nullptr, zmtp::Framing framing = zmtp::Framing::v3) noexcept;
   [[nodiscard]] bool is_open() const noexcept { return stream_ != nullptr; }
   // The connection is gone. With `keep`, whole messages of which nothing was sent stay for the next connection, unless
-  // they were sealed for this one.
+  // they were sealed or cut into frames for this one alone.
   void close(bool keep) noexcept;
 
   [[nodiscard]] bool blocked() const noexcept { return blocked_; }  // the kernel took no more, or the stream failed
@@ -55,7 +56,7 @@ class Writer {
   [[nodiscard]] bool prepare(std::size_t size) noexcept;
   // The common case, in few steps: a small single-part message behind others in a batch. False: see prepare().
   [[nodiscard]] bool append_in_flow(Bytes body) noexcept {
-    if (begin_ == end_ || blocked_ || inside_message_ || big_ != nullptr || cipher_ != nullptr ||
+    if (begin_ == end_ || blocked_ || inside_message_ || big_ != nullptr || recodes_ ||
         body.size() > zmtp::kShortBodyMax || block_->capacity() - end_ < body.size() + zmtp::kFrameHeaderSizeMin) {
       return false;
     }
@@ -92,10 +93,13 @@ class Writer {
   void advance(std::size_t bytes) noexcept;
   void drop_big() noexcept;
   void note_part(std::uint8_t flags) noexcept;
-  void append_sealed(std::uint8_t flags, Bytes body) noexcept;
+  void append_recoded(std::uint8_t flags, Bytes body) noexcept;
+  void recode_kept() noexcept;
 
   net::Stream* stream_ = nullptr;
   zmtp::Mechanism* cipher_ = nullptr;
+  zmtp::Framing framing_ = zmtp::Framing::v3;
+  bool recodes_ = false;  // a cipher, or another framing than that of ZMTP 3: whatever is not the common case
   std::size_t overhead_ = zmtp::kFrameHeaderSizeMax;
   mem::Buffer* block_ = nullptr;
   std::size_t begin_ = 0;

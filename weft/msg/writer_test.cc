@@ -12,6 +12,7 @@ namespace {
 
 using test::FakeStream;
 using test::frame;
+using test::frame_v1;
 using test::pattern;
 
 class WriterTest : public testing::Test {
@@ -298,6 +299,56 @@ TEST_F(WriterTest, ACommandSentByHalfDoesNotHoldBackTheMessagesBehindIt) {
   stream_.room = 3;
   writer_.flush();
   EXPECT_EQ(kept(), frame(0, "message"));
+}
+
+// --- the framing of ZMTP 1.0 ---
+
+class OldWriterTest : public WriterTest {
+ protected:
+  void open(FakeStream& stream) { writer_.open(&stream, nullptr, zmtp::Framing::v1); }
+};
+
+TEST_F(OldWriterTest, WritesAllKindsOfPartsInItsFraming) {
+  open(stream_);
+  std::string expected;
+  for (const std::size_t size : {0u, 1u, 253u, 254u, 255u, 256u, 3000u}) {
+    append(size % 2 == 0 ? zmtp::kMore : 0, pattern(size));
+    expected += frame_v1(size % 2 == 0 ? zmtp::kMore : 0, pattern(size));
+  }
+  const std::string subscriptions = frame(0, "\1a") + frame(0, "\1" + pattern(300));
+  ASSERT_TRUE(writer_.prepare(writer_.raw_size(as_bytes(subscriptions))));
+  writer_.append_raw(as_bytes(subscriptions));
+  expected += frame_v1(0, "\1a") + frame_v1(0, "\1" + pattern(300));
+  writer_.flush();
+  mem::Buffer* big = append_big(zmtp::kMore, pattern(Writer::kBigPart));
+  writer_.flush();
+  big->release();
+  writer_.write_through(zmtp::kMore, as_bytes(pattern(254)));
+  ASSERT_TRUE(writer_.prepare(0));
+  ASSERT_TRUE(writer_.write_big_through(0, as_bytes(pattern(Writer::kBigPart + 1))));
+  expected += frame_v1(zmtp::kMore, pattern(Writer::kBigPart)) + frame_v1(zmtp::kMore, pattern(254)) +
+              frame_v1(0, pattern(Writer::kBigPart + 1));
+  EXPECT_EQ(stream_.output, expected);
+}
+
+TEST_F(OldWriterTest, WhatWasKeptFromAnotherConnectionIsCutAnew) {
+  std::string expected;
+  for (int i = 0; i < 60; ++i) {
+    append(i % 2 == 0 ? zmtp::kMore : 0, i % 3 == 0 ? pattern(254) : "");
+    expected += frame_v1(i % 2 == 0 ? zmtp::kMore : 0, i % 3 == 0 ? pattern(254) : "");
+  }
+  writer_.close(true);
+  open(stream_);
+  append(0, "behind");
+  writer_.flush();
+  EXPECT_EQ(stream_.output, expected + frame_v1(0, "behind"));
+  EXPECT_FALSE(writer_.inside_message());
+}
+
+TEST_F(OldWriterTest, NothingInItsFramingIsKept) {
+  open(stream_);
+  append(0, "unsent");
+  EXPECT_EQ(kept(), "");
 }
 
 }  // namespace

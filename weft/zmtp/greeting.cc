@@ -4,12 +4,13 @@
 #include <algorithm>
 
 #include "weft/base/assert.h"
+#include "weft/base/endian.h"
 
 namespace weft::zmtp {
 namespace {
 
 constexpr std::size_t kSignatureEnd = 9;  // its last byte, 7F; bit 0 tells it from the flags of a ZMTP 1.0 frame
-constexpr std::size_t kMajor = 10;
+constexpr std::size_t kMajor = kSignatureSize;
 constexpr std::size_t kMinor = 11;
 constexpr std::size_t kMechanism = 12;
 constexpr std::size_t kAsServer = 32;
@@ -18,12 +19,35 @@ constexpr const char* kOldPeer = "peer speaks ZMTP 2.0 or older";
 
 // Names the protocols that knock at the wrong door, from the first byte alone so that cutting cannot change the answer.
 const char* describe_first_byte(std::uint8_t first) {
-  switch (first) {
-    case 0x01: return kOldPeer;  // ZMTP 1.0: the frame of an empty identity
-    case 0x16: return "not ZMTP: peer sent a TLS record";
-    default: break;
+  if (first == 0x16) {
+    return "not ZMTP: peer sent a TLS record";
   }
   return first >= 0x20 && first < 0x7F ? "not ZMTP: peer sent text, as HTTP or SSH do" : "not ZMTP: bad signature";
+}
+
+// RFC 13 has nobody look at the flags of an identity, but without that HTTP would pass for ZMTP 1.0. What is sent is 0,
+// and 7E by libzmq 2.1 and 2.2.
+bool is_identity_flags(std::uint8_t flags) { return flags == 0x00 || flags == 0x7E; }
+
+Recognition foreign(const char* problem) { return {Version::foreign, false, problem}; }
+
+// After a first byte of FF.
+Recognition recognize_signature(Bytes input) {
+  if (input.size() <= kSignatureEnd) {
+    return {};
+  }
+  const std::uint8_t last = input[kSignatureEnd];
+  if ((last & 0x01) == 0) {
+    const auto length = load_big_endian<std::uint64_t>(&input[1]);  // of flags and identity
+    const bool identity = is_identity_flags(last) && length >= 1 && length <= kIdentityMax + 1;
+    return identity ? Recognition{Version::v1, false, ""} : foreign("not ZMTP: bad signature");
+  }
+  Recognition seen{Version::unknown, true, ""};
+  if (input.size() > kMajor) {
+    const std::uint8_t major = input[kMajor];
+    seen.version = major >= 3 ? Version::v3 : major == 0 ? Version::v1_signed : Version::v2;
+  }
+  return seen;
 }
 
 }  // namespace
@@ -39,21 +63,30 @@ void Greeting::set_mechanism(std::string_view name) noexcept {
   std::copy(name.begin(), name.end(), mechanism_field.begin());
 }
 
+Recognition recognize_version(Bytes input) noexcept {
+  if (input.empty()) {
+    return {};
+  }
+  const std::uint8_t first = input[0];
+  if (first == 0xFF) {
+    return recognize_signature(input);
+  }
+  if (first == 0) {
+    return foreign(describe_first_byte(first));
+  }
+  if (input.size() < kFrameHeaderSizeMin) {
+    return {};
+  }
+  return is_identity_flags(input[1]) ? Recognition{Version::v1, false, ""} : foreign(describe_first_byte(first));
+}
+
 GreetingResult parse_greeting(Bytes input) noexcept {
   GreetingResult result;
-  const auto refuse = [&result](const char* problem) {
+  const Recognition seen = recognize_version(input);
+  if (seen.version == Version::foreign || is_old(seen.version)) {
     result.status = ParseStatus::malformed;
-    result.problem = problem;
+    result.problem = seen.version == Version::foreign ? seen.problem : kOldPeer;
     return result;
-  };
-  if (!input.empty() && input[0] != 0xFF) {
-    return refuse(describe_first_byte(input[0]));
-  }
-  if (input.size() > kSignatureEnd && (input[kSignatureEnd] & 0x01) == 0) {
-    return refuse(kOldPeer);
-  }
-  if (input.size() > kMajor && input[kMajor] < 3) {
-    return refuse(kOldPeer);
   }
   if (input.size() < kGreetingSize) {
     return result;
@@ -67,10 +100,10 @@ GreetingResult parse_greeting(Bytes input) noexcept {
   return result;
 }
 
-void write_greeting(std::uint8_t* to, const Greeting& greeting) noexcept {
+void write_greeting(std::uint8_t* to, const Greeting& greeting, std::size_t identity_size) noexcept {
   std::fill_n(to, kGreetingSize, std::uint8_t{0});
   to[0] = 0xFF;
-  to[kSignatureEnd - 1] = 1;  // a ZMTP 1.0 peer then reads the signature as a long frame of one byte: an empty identity
+  store_big_endian<std::uint64_t>(to + 1, identity_size + 1);
   to[kSignatureEnd] = 0x7F;
   to[kMajor] = greeting.major;
   to[kMinor] = greeting.minor;

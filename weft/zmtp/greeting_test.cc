@@ -63,25 +63,34 @@ TEST(Greeting, IgnoresPaddingFillerAndAsServer) {
   EXPECT_EQ(feed_by_byte(bytes).result.status, ParseStatus::complete);
 }
 
-TEST(Greeting, RefusesOtherProtocolsFromTheFirstByte) {
-  const std::pair<std::string_view, std::string_view> cases[] = {
-      {"'GET / HTTP/1.1'", "not ZMTP: peer sent text, as HTTP or SSH do"},
-      {"'SSH-2.0-x'", "not ZMTP: peer sent text, as HTTP or SSH do"},
-      {"16 03 01 02 00", "not ZMTP: peer sent a TLS record"},
-      {"00 00 00 00", "not ZMTP: bad signature"},
-      {"FE 00 00 00", "not ZMTP: bad signature"},
-      {"01 00", "peer speaks ZMTP 2.0 or older"},
+TEST(Greeting, RefusesOtherProtocolsFromTheFirstByteThatShowsThem) {
+  struct Case {
+    std::string_view bytes;
+    std::size_t shown;
+    std::string_view problem;
   };
-  for (const auto& [bytes, problem] : cases) {
+  const Case cases[] = {
+      {"'GET / HTTP/1.1'", 2, "not ZMTP: peer sent text, as HTTP or SSH do"},
+      {"'SSH-2.0-x'", 2, "not ZMTP: peer sent text, as HTTP or SSH do"},
+      {"16 03 01 02 00", 2, "not ZMTP: peer sent a TLS record"},
+      {"00 00 00 00", 1, "not ZMTP: bad signature"},
+      {"FE 01 00 00", 2, "not ZMTP: bad signature"},
+      {"FF 00000000 00000001 02 03", 10, "not ZMTP: bad signature"},  // flags that nobody sends
+      {"FF 00000000 00000000 00 03", 10, "not ZMTP: bad signature"},  // no room for flags
+      {"FF 00000000 00000101 00 03", 10, "not ZMTP: bad signature"},  // an identity of 256 bytes
+      {"FF 01000000 00000001 00 03", 10, "not ZMTP: bad signature"},
+      {"01 00", 2, "peer speaks ZMTP 2.0 or older"},
+  };
+  for (const auto& [bytes, shown, problem] : cases) {
     const Verdict verdict = feed_by_byte(wire(bytes));
-    EXPECT_EQ(verdict.shown, 1U) << bytes;
+    EXPECT_EQ(verdict.shown, shown) << bytes;
     EXPECT_EQ(verdict.result.status, ParseStatus::malformed) << bytes;
     EXPECT_EQ(verdict.result.problem, problem) << bytes;
   }
 }
 
 TEST(Greeting, RefusesOlderVersionsFromTheFirstByteThatShowsThem) {
-  // ZMTP 1.0 with a long identity: the tenth byte is a flags byte of 0. Then the revisions below 3.
+  // ZMTP 1.0 with a long identity: the tenth byte is a flags byte without bit 0. Then the revisions below 3.
   Buffer long_identity = greeting_bytes(3, 1);
   long_identity[9] = 0x7E;
   EXPECT_EQ(feed_by_byte(long_identity).shown, 10U);
@@ -92,6 +101,37 @@ TEST(Greeting, RefusesOlderVersionsFromTheFirstByteThatShowsThem) {
     EXPECT_EQ(verdict.result.status, ParseStatus::malformed);
     EXPECT_STREQ(verdict.result.problem, "peer speaks ZMTP 2.0 or older");
   }
+}
+
+TEST(Greeting, TellsVersionsApart) {
+  const std::pair<std::string_view, Version> cases[] = {
+      {"", Version::unknown},
+      {"01", Version::unknown},
+      {"01 00", Version::v1},
+      {"01 7E", Version::v1},
+      {"FE 00", Version::v1},
+      {"01 7F", Version::foreign},
+      {"FF 00000000 000000", Version::unknown},
+      {"FF 00000000 00000100 00", Version::v1},
+      {"FF 00000000 00000001 7E", Version::v1},
+      {"FF 00000000 00000001 7F", Version::unknown},
+      {"FF 00000000 00000001 7F 00", Version::v1_signed},
+      {"FF 00000000 00000000 7F 01", Version::v2},
+      {"FF 01234567 89ABCDEF 01 02", Version::v2},
+      {"FF 00000000 00000001 7F 03", Version::v3},
+      {"FF 00000000 00000001 7F FF", Version::v3},
+  };
+  for (const auto& [bytes, version] : cases) {
+    const Recognition seen = recognize_version(wire(bytes));
+    EXPECT_EQ(seen.version, version) << bytes;
+    EXPECT_EQ(seen.has_signature, wire(bytes).size() >= kSignatureSize && version != Version::v1) << bytes;
+  }
+}
+
+TEST(Greeting, SignatureHoldsTheSizeOfOurIdentityForPeersThatReadItAsAFrame) {
+  Buffer bytes(kGreetingSize);
+  write_greeting(bytes.data(), {}, 255);
+  EXPECT_EQ(Buffer(bytes.begin(), bytes.begin() + kSignatureSize), wire("FF 00000000 00000100 7F"));
 }
 
 TEST(Greeting, TakesLaterMajorVersions) {

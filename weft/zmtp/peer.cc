@@ -5,7 +5,6 @@
 #include <chrono>
 
 #include "weft/base/assert.h"
-#include "weft/zmtp/greeting.h"
 #include "weft/zmtp/null.h"
 
 namespace weft::zmtp {
@@ -59,12 +58,14 @@ Peer::Peer(PeerConfig config, std::unique_ptr<Mechanism> mechanism)
       std::max<std::uint64_t>(limits.command_bytes_max, kSubscribeNameSize + limits.subscription_bytes_max);
 }
 
-void Peer::start(Instant now) {
+void Peer::start(Instant now, Opening opening) {
   fault_.reset();
   refusal_.clear();
   refusal_status_ = 0;
   asking_ = false;
   handshake_bytes_ = 0;
+  greeted_too_much_ = false;
+  version_ = Version::unknown;
   minor_version_ = 0;
   peer_type_ = SocketType::pair;
   peer_identity_.clear();
@@ -74,13 +75,24 @@ void Peer::start(Instant now) {
   peer_ttl_ = Duration::zero();
   pings_received_ = 0;
 
+  output_.clear();
+  output_sent_ = greeting_offered_ = 0;
+  offer_greeting(opening == Opening::whole || !config_.takes_old_peers ? kGreetingSize : kSignatureSize);
+  phase_ = Phase::greeting;
+}
+
+// Our greeting goes out up to `end`, as far as it did not yet.
+void Peer::offer_greeting(std::size_t end) {
+  if (greeting_offered_ >= end) {
+    return;
+  }
   Greeting greeting;
   greeting.set_mechanism(mechanism_->name());
   greeting.as_server = config_.as_server && mechanism_->name() != "NULL";  // RFC 23: NULL has no roles, the byte is 0
-  output_.resize(kGreetingSize);
-  output_sent_ = 0;
-  write_greeting(output_.data(), greeting);
-  phase_ = Phase::greeting;
+  std::uint8_t bytes[kGreetingSize];
+  write_greeting(bytes, greeting, config_.identity.size());
+  output_.insert(output_.end(), bytes + greeting_offered_, bytes + end);
+  greeting_offered_ = end;
 }
 
 void Peer::fail(Errc code, const char* text, Breach breach) noexcept {
@@ -110,7 +122,8 @@ std::size_t Peer::handle_input(Bytes input, Instant now) {
   std::size_t taken = 0;
   while (!fault_ && phase_ != Phase::traffic && !asking_) {
     const Bytes rest = input.subspan(taken);
-    const std::size_t step = phase_ == Phase::greeting ? handle_greeting(rest) : handle_handshake_frame(rest, now);
+    const std::size_t step =
+        phase_ == Phase::handshake ? handle_handshake_frame(rest, now) : handle_greeting(rest, now);
     if (step == 0) {
       break;
     }
@@ -119,7 +132,26 @@ std::size_t Peer::handle_input(Bytes input, Instant now) {
   return taken;
 }
 
-std::size_t Peer::handle_greeting(Bytes input) {
+std::size_t Peer::handle_greeting(Bytes input, Instant now) {
+  if (phase_ == Phase::old_greeting) {
+    return handle_old_greeting(input, now);
+  }
+  const Recognition seen = recognize_version(input);
+  version_ = seen.version;
+  if (seen.version == Version::foreign) {
+    fail(Errc::protocol_error, seen.problem);
+    return 0;
+  }
+  if (is_old(seen.version)) {
+    return begin_old_greeting() ? handle_old_greeting(input, now) : 0;
+  }
+  if (seen.has_signature) {
+    offer_greeting(seen.version == Version::v3 ? kGreetingSize : kMajorEnd);
+  }
+  return seen.version == Version::v3 ? handle_whole_greeting(input) : 0;
+}
+
+std::size_t Peer::handle_whole_greeting(Bytes input) {
   const GreetingResult result = parse_greeting(input);
   if (result.status == ParseStatus::malformed) {
     fail(Errc::protocol_error, result.problem);
@@ -275,6 +307,9 @@ Event Peer::handle_command(Bytes body, Instant now) noexcept {
   if (fault_) {
     return {};
   }
+  if (is_old(version_)) {
+    return fail(Errc::protocol_error, "a command from a peer whose version has none"), Event{};
+  }
   if (parse_command(body, command) != ParseStatus::complete) {
     return fail(Errc::protocol_error, "malformed command"), Event{};
   }
@@ -359,7 +394,7 @@ Instant Peer::expiry(Instant last_input) const noexcept {
 }
 
 Instant Peer::ping_due() const noexcept {
-  const bool pinging = phase_ == Phase::traffic && config_.heartbeat_interval > Duration::zero();
+  const bool pinging = phase_ == Phase::traffic && config_.heartbeat_interval > Duration::zero() && !is_old(version_);
   return pinging ? deadline_after(last_ping_, config_.heartbeat_interval) : kNever;
 }
 

@@ -15,6 +15,8 @@
 #include "weft/zmtp/command.h"
 #include "weft/zmtp/fault.h"
 #include "weft/zmtp/frame.h"
+#include "weft/zmtp/frame_v1.h"
+#include "weft/zmtp/greeting.h"
 #include "weft/zmtp/mechanism.h"
 #include "weft/zmtp/socket_type.h"
 
@@ -32,13 +34,12 @@ struct Limits {
 
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
-inline constexpr std::size_t kIdentityMax = 255;
-
 // The owner validates: identity <= kIdentityMax, metadata names 1..255 bytes.
 struct PeerConfig {
   SocketType socket_type = SocketType::pair;
   std::string identity;
-  bool as_server = false;  // goes into the greeting of a mechanism that has roles; NULL sends 0
+  bool as_server = false;       // goes into the greeting of a mechanism that has roles; NULL sends 0
+  bool takes_old_peers = true;  // ZMTP 1.0 and 2.0; with NULL only: they know no security
   Limits limits;
   Metadata metadata;                                     // further READY properties, "X-..."
   Duration heartbeat_interval{0};                        // between our PINGs; 0 = none
@@ -57,7 +58,14 @@ struct Event {
 
 enum class TimeAction : std::uint8_t { none, send_ping, expired };
 
-// Peer: our end of one ZMTP 3.x connection, as a pure function of bytes and time.
+// How much of our greeting goes out before the peer has shown its version.
+enum class Opening : std::uint8_t {
+  whole,      // all of it, which saves a ZMTP 3 peer a round trip. An older one is lost: see greeted_too_much()
+  signature,  // what every version understands; the rest as the peer shows that it can take it
+};
+
+// Peer: our end of one ZMTP connection, as a pure function of bytes and time. It speaks 3.x, and 2.0 and 1.0 to a peer
+// that knows no more (peer_old.cc): those have an identity for a handshake, and neither commands nor heartbeats.
 // Owner: the session; one Peer serves its connections one after the other.
 // Affinity: one thread at a time. From ready() on, handle_command and parse_legacy_subscription leave pending_output
 // alone, so that a reader and the writer that still drains it need no common lock.
@@ -72,8 +80,8 @@ class Peer {
   explicit Peer(PeerConfig config);  // NULL
   Peer(PeerConfig config, std::unique_ptr<Mechanism> mechanism);
 
-  // Begins a connection: forgets the one before and offers our whole greeting.
-  void start(Instant now);
+  // Begins a connection: forgets the one before and offers our greeting.
+  void start(Instant now, Opening opening = Opening::whole);
 
   // Handshake. Takes greeting and handshake commands off the front of `input`, returns how many bytes it took, and
   // stops at ready() (what remains is traffic) or at a fault. What it did not take must be shown again with more behind
@@ -83,6 +91,9 @@ class Peer {
   void consume_output(std::size_t size) noexcept;
   [[nodiscard]] bool ready() const noexcept { return phase_ == Phase::traffic; }  // a later fault does not undo it
   [[nodiscard]] const std::optional<Fault>& fault() const noexcept { return fault_; }
+
+  // The fault is only that Opening::whole was too much for this peer: connect again with Opening::signature.
+  [[nodiscard]] bool greeted_too_much() const noexcept { return greeted_too_much_; }
 
   // Not null: the handshake takes no more input until the owner has answered: with a status of ZAP, or 0 when
   // there was nobody to ask. Everything but kAdmitted is a fault, of which the peer is told when it is kRefused or
@@ -118,19 +129,30 @@ class Peer {
   [[nodiscard]] TimeAction handle_time(Instant now, Instant last_input) noexcept;  // expired: fault timed_out
   [[nodiscard]] std::uint16_t ping_ttl_deciseconds() const noexcept;               // for write_ping; rounded up
 
-  // What the peer said. Valid from ready() until start().
-  [[nodiscard]] int minor_version() const noexcept { return minor_version_; }  // 0 or 1
+  // What the peer said. Valid from ready() until start(); the version as soon as it is known.
+  [[nodiscard]] Version version() const noexcept { return version_; }
+  [[nodiscard]] Framing framing() const noexcept {
+    return version_ == Version::v1 || version_ == Version::v1_signed ? Framing::v1 : Framing::v3;
+  }
+  // ZMTP 1.0 knows no subscriptions: a subscriber gets everything, and chooses for itself.
+  [[nodiscard]] bool subscribes_by_itself() const noexcept { return version_ != Version::v1; }
+  [[nodiscard]] int minor_version() const noexcept { return minor_version_; }  // of ZMTP 3: 0 or 1; before it: 0
   [[nodiscard]] SocketType peer_type() const noexcept { return peer_type_; }
   [[nodiscard]] Bytes peer_identity() const noexcept { return as_bytes(peer_identity_); }
   [[nodiscard]] const Metadata& peer_metadata() const noexcept { return peer_metadata_; }  // all of it, as sent
   [[nodiscard]] std::string_view refusal() const noexcept { return refusal_; }             // the reason in ERROR
 
  private:
-  enum class Phase : std::uint8_t { idle, greeting, handshake, traffic };
+  enum class Phase : std::uint8_t { idle, greeting, old_greeting, handshake, traffic };
 
   void fail(Errc code, const char* text, Breach breach = Breach::none) noexcept;
   void refuse(const char* text) noexcept;
-  [[nodiscard]] std::size_t handle_greeting(Bytes input);
+  [[nodiscard]] std::size_t handle_greeting(Bytes input, Instant now);
+  [[nodiscard]] std::size_t handle_whole_greeting(Bytes input);
+  void offer_greeting(std::size_t end);
+  [[nodiscard]] bool begin_old_greeting();
+  [[nodiscard]] std::size_t handle_old_greeting(Bytes input, Instant now);
+  [[nodiscard]] bool accept_old_type(std::uint8_t number);
   [[nodiscard]] std::size_t handle_handshake_frame(Bytes input, Instant now);
   void handle_handshake_command(Bytes body, Instant now);
   void handle_step(const Mechanism::Step& step, Instant now);
@@ -147,6 +169,7 @@ class Peer {
   std::vector<std::uint8_t> our_metadata_;
   std::uint64_t command_body_max_ = 0;
 
+  std::size_t greeting_offered_ = 0;  // bytes of our greeting
   std::vector<std::uint8_t> output_;
   std::size_t output_sent_ = 0;
   Phase phase_ = Phase::idle;
@@ -155,7 +178,9 @@ class Peer {
   std::string refusal_;
   int refusal_status_ = 0;
   bool asking_ = false;
+  bool greeted_too_much_ = false;
 
+  Version version_ = Version::unknown;
   int minor_version_ = 0;
   SocketType peer_type_ = SocketType::pair;
   std::string peer_identity_;

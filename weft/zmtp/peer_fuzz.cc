@@ -7,9 +7,9 @@
 #include "weft/zmtp/frame.h"
 #include "weft/zmtp/test_support.h"
 
-// The first bytes choose our socket type, the limits, whether a valid handshake goes first, and the cuts; the rest is
-// what the peer sends. Checked besides the sanitizers: nothing takes more than it was shown, events point into their
-// body, and the outcome is the same whole and in pieces.
+// The first bytes choose our socket type, the limits, whether a valid handshake goes first and of which version, how we
+// greet, and the cuts; the rest is what the peer sends. Checked besides the sanitizers: nothing takes more than it was
+// shown, events point into their body, and the outcome is the same whole and in pieces.
 namespace {
 
 using namespace weft::zmtp;
@@ -48,6 +48,29 @@ void check_header_round_trip(weft::Bytes input) {
   WEFT_ASSERT(second.body_size == header.body_size && ((second.flags ^ header.flags) & (kMore | kCommand)) == 0);
 }
 
+void check_header_round_trip_v1(weft::Bytes input) {
+  FrameHeader header;
+  if (parse_frame_header_v1(input, header) != ParseStatus::complete) {
+    return;
+  }
+  WEFT_ASSERT(header.header_size <= input.size() && header.body_size <= kFrameBodySizeMax && header.flags <= kMore);
+  std::uint8_t again[kFrameHeaderSizeMaxV1];
+  FrameHeader second;
+  const std::size_t size = write_frame_header_v1(again, header.flags, header.body_size);
+  WEFT_ASSERT(size <= header.header_size && parse_frame_header_v1({again, size}, second) == ParseStatus::complete);
+  WEFT_ASSERT(second.body_size == header.body_size && second.flags == header.flags);
+}
+
+// What a peer of ZMTP 1.0 or 2.0 sends before its first message.
+Buffer old_handshake(bool first_version, SocketType ours) {
+  if (first_version) {
+    return test::wire("03 00 'id'");
+  }
+  const auto theirs = parse_socket_type(partner(ours)).value_or(SocketType::pair);
+  return test::wire("FF 00000000 00000001 7F 01") + Buffer{static_cast<std::uint8_t>(theirs)} +
+         test::wire("00 02 'id'");
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -58,6 +81,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::uint32_t random = data[2] * 256U + data[3];
   const weft::Bytes rest(data + 4, size - 4);
   check_header_round_trip(rest);
+  check_header_round_trip_v1(rest);
+  const Opening opening = (data[1] & 16) != 0 ? Opening::signature : Opening::whole;
 
   Buffer stream;
   if ((data[1] & 2) != 0) {
@@ -66,11 +91,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if ((data[1] & 8) != 0) {
     stream = stream + test::ready_frame(partner(config.socket_type));
   }
+  if ((data[1] & 32) != 0) {
+    stream = old_handshake((data[1] & 64) != 0, config.socket_type);
+  }
   stream.insert(stream.end(), rest.begin(), rest.end());
 
-  Peer peer = test::started(config);
+  Peer peer = test::started(config, test::kStart, opening);
   const test::Outcome whole = test::run_whole(peer, stream);
-  peer.start(test::kStart);
+  peer.start(test::kStart, opening);
   const test::Outcome pieces = test::run(peer, stream, [&random] {
     random = random * 1664525U + 1013904223U;
     return std::size_t{1} + (random >> 24) % 40;

@@ -98,7 +98,8 @@ inline void conclude(Outcome& outcome, const Peer& peer) {
 // One frame of traffic off the front of `input`, as a session would take it. Returns its size, 0 when it cannot go on.
 inline std::size_t take_frame(Peer& peer, Bytes input, std::string& log) {
   FrameHeader header;
-  const ParseStatus status = parse_frame_header(input, header);
+  const ParseStatus status =
+      peer.framing() == Framing::v1 ? parse_frame_header_v1(input, header) : parse_frame_header(input, header);
   if (status == ParseStatus::malformed) {
     log += "bad frame\n";
   }
@@ -157,9 +158,9 @@ inline PeerConfig config_of(SocketType type) {
   return config;
 }
 
-inline Peer started(PeerConfig config, Instant now = kStart) {
+inline Peer started(PeerConfig config, Instant now = kStart, Opening opening = Opening::whole) {
   Peer peer(std::move(config));
-  peer.start(now);
+  peer.start(now, opening);
   return peer;
 }
 

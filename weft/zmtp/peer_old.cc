@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// Peer, the handshake with peers that speak ZMTP 2.0 (RFC 15) or 1.0 (RFC 13).
+#include "weft/zmtp/peer.h"
+
+namespace weft::zmtp {
+namespace {
+
+// On the wire of ZMTP 2.0 an XPUB is a PUB and an XSUB a SUB.
+SocketType old_type(SocketType type) {
+  switch (type) {
+    case SocketType::xpub: return SocketType::pub;
+    case SocketType::xsub: return SocketType::sub;
+    default: return type;
+  }
+}
+
+}  // namespace
+
+// The peer has shown that it is old. Our side of the handshake goes out; nothing of it waits for more.
+bool Peer::begin_old_greeting() {
+  if (!config_.takes_old_peers || mechanism_->name() != "NULL") {
+    return fail(Errc::protocol_error, "peer speaks ZMTP 2.0 or older, which knows no security"), false;
+  }
+  const bool bare = version_ == Version::v1;
+  if (greeting_offered_ > (bare ? kSignatureSize : kMajorEnd)) {
+    greeted_too_much_ = true;
+    return fail(Errc::protocol_error, "peer speaks ZMTP 2.0 or older"), false;
+  }
+  const auto size = static_cast<std::uint8_t>(config_.identity.size());
+  if (!bare) {  // to whom the signature was the header of this frame
+    offer_greeting(kMajorEnd);
+    output_.push_back(static_cast<std::uint8_t>(old_type(config_.socket_type)));
+    std::uint8_t header[kFrameHeaderSizeMaxV1];
+    const std::size_t header_size =
+        framing() == Framing::v1 ? write_frame_header_v1(header, 0, size) : write_frame_header(header, 0, size);
+    output_.insert(output_.end(), header, header + header_size);
+  }
+  output_.insert(output_.end(), config_.identity.begin(), config_.identity.end());
+  phase_ = Phase::old_greeting;
+  return true;
+}
+
+// Takes greeting and identity together, or nothing.
+std::size_t Peer::handle_old_greeting(Bytes input, Instant now) {
+  std::size_t taken = 0;
+  if (version_ != Version::v1) {
+    taken = kOldGreetingSize;
+    if (input.size() < taken || !accept_old_type(input[taken - 1])) {
+      return 0;
+    }
+  }
+  const Bytes rest = input.subspan(taken);
+  FrameHeader header;
+  const ParseStatus status =
+      framing() == Framing::v1 ? parse_frame_header_v1(rest, header) : parse_frame_header(rest, header);
+  if (status == ParseStatus::need_more) {
+    return 0;
+  }
+  if (status == ParseStatus::malformed || (header.flags & (kMore | kCommand)) != 0 || header.body_size > kIdentityMax) {
+    fail(Errc::protocol_error, "malformed identity of a peer that speaks ZMTP 2.0 or older");
+    return 0;
+  }
+  if (header.body_size > rest.size() - header.header_size) {
+    return 0;
+  }
+  const auto size = static_cast<std::size_t>(header.body_size);
+  peer_identity_ = as_text(rest.subspan(header.header_size, size));
+  if (version_ != Version::v1) {
+    peer_metadata_.emplace_back("Socket-Type", socket_type_name(peer_type_));
+  }
+  if (size > 0) {
+    peer_metadata_.emplace_back("Identity", peer_identity_);
+  }
+  phase_ = Phase::traffic;
+  started_ = last_ping_ = ping_window_ = now;
+  return taken + header.header_size + size;
+}
+
+bool Peer::accept_old_type(std::uint8_t number) {
+  const auto type = static_cast<SocketType>(number);
+  if (number >= kSocketTypeCount || !compatible(config_.socket_type, type)) {
+    return fail(Errc::incompatible_peer,
+                number < kSocketTypeCount ? "peer's socket type cannot talk to ours" : "peer's socket type is unknown"),
+           false;
+  }
+  peer_type_ = type;
+  return true;
+}
+
+}  // namespace weft::zmtp
