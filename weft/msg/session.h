@@ -222,7 +222,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   rt::TimerId take_down_timer_;
   std::uint64_t app_reads_seen_ = 0;
   std::uint32_t app_idle_turns_ = 0;
-  zmtp::Opening opening_ = zmtp::Opening::whole;  // of the next handshake
+  zmtp::Opening opening_ = zmtp::Opening::signature;  // of the next handshake
   std::size_t handshake_sent_ = 0;
   int dialled_fd_ = -1;              // of the attempt under way or just failed; for events only
   PeerId peer_id_ = 0;               // while there is a connection past its handshake

@@ -170,8 +170,7 @@ void Session::begin_handshake(std::unique_ptr<net::Stream> stream) {
   reader_.reset();
   input_ended_ = false;
   has_partial_ = false;
-  // Who connects can do so again; who is connected to has but one try, and the other side's bytes are mostly there.
-  peer_.start(sys::now(), connecting() ? opening_ : zmtp::Opening::signature);
+  peer_.start(sys::now(), opening_);
   phase_ = Phase::handshake;
   interest_ = sys::Interest::readable | sys::Interest::writable | sys::Interest::peer_closed;
   auto watch = io_.loop().watch(stream_->fd(), interest_, true, this);
@@ -267,11 +266,11 @@ void Session::handle_zap_reply(const ZapReply& reply) {
   handle_handshake();
 }
 
-// ZMTP 3 peers are greeted at once, older ones in steps; one that left without a word may have been an older one.
+// Where a ZMTP 3 peer was, one is greeted as such when we come again. A peer not known yet is not: an old one would
+// lose what it queued for a connection that has to be made twice, and a PAIR of libzmq 2.x would abort.
 void Session::choose_opening() noexcept {
-  const bool silent = peer_.version() == zmtp::Version::unknown;
-  const bool steps = zmtp::is_old(peer_.version()) || (silent && opening_ == zmtp::Opening::whole);
-  opening_ = steps ? zmtp::Opening::signature : zmtp::Opening::whole;
+  const bool modern = connecting() && peer_.version() == zmtp::Version::v3;
+  opening_ = modern ? zmtp::Opening::whole : zmtp::Opening::signature;
 }
 
 void Session::fail_handshake(Error reason, std::uint32_t detail) {

@@ -33,7 +33,7 @@ inline constexpr std::size_t kSealOverhead = 33;
 // Owner: the Peer. Affinity: that of the Peer; seal() and open() share no state, so that two threads may be at them.
 // Cost: virtual calls and allocations during the handshake; seal() and open() allocate nothing.
 // Life cycle: start, then poll_command and handle_command until `ready` or `failed`; start begins again from nothing.
-//   1. Nothing is called before the peer's greeting named the same mechanism.
+//   1. Nothing is called before the peer's greeting named the same mechanism; NULL is started without knowing that.
 //   2. After start and after each handle_command that did not fail, the Peer takes commands until poll_command says no.
 //   3. `ready` comes once, with the peer's metadata. The Peer may still refuse it, and then polls no more: a server
 //      whose last command grants entry therefore leaves that command to the poll that follows `ready`.

@@ -64,7 +64,7 @@ void Peer::start(Instant now, Opening opening) {
   refusal_status_ = 0;
   asking_ = false;
   handshake_bytes_ = 0;
-  greeted_too_much_ = false;
+  greeted_too_much_ = mechanism_begun_ = false;
   version_ = Version::unknown;
   minor_version_ = 0;
   peer_type_ = SocketType::pair;
@@ -77,7 +77,7 @@ void Peer::start(Instant now, Opening opening) {
 
   output_.clear();
   output_sent_ = greeting_offered_ = 0;
-  offer_greeting(opening == Opening::whole || !config_.takes_old_peers ? kGreetingSize : kSignatureSize);
+  offer_greeting(opening == Opening::whole || !takes_old_peers() ? kGreetingSize : kSignatureSize);
   phase_ = Phase::greeting;
 }
 
@@ -145,10 +145,17 @@ std::size_t Peer::handle_greeting(Bytes input, Instant now) {
   if (is_old(seen.version)) {
     return begin_old_greeting() ? handle_old_greeting(input, now) : 0;
   }
-  if (seen.has_signature) {
-    offer_greeting(seen.version == Version::v3 ? kGreetingSize : kMajorEnd);
+  if (seen.version == Version::v3) {
+    if (greeting_offered_ < kGreetingSize) {
+      offer_greeting(kGreetingSize);
+      begin_mechanism();  // NULL: READY need not wait for the other half of the peer's greeting, which waited for us
+    }
+    return handle_whole_greeting(input);
   }
-  return seen.version == Version::v3 ? handle_whole_greeting(input) : 0;
+  if (seen.has_signature) {
+    offer_greeting(kMajorEnd);
+  }
+  return 0;
 }
 
 std::size_t Peer::handle_whole_greeting(Bytes input) {
@@ -167,10 +174,16 @@ std::size_t Peer::handle_whole_greeting(Bytes input) {
   }
   minor_version_ = result.greeting.major == 3 && result.greeting.minor == 0 ? 0 : 1;
   phase_ = Phase::handshake;
-  mechanism_->start(our_metadata_);
-  poll_mechanism();
+  begin_mechanism();
   asking_ = mechanism_->question() != nullptr;
   return kGreetingSize;
+}
+
+void Peer::begin_mechanism() {
+  if (!std::exchange(mechanism_begun_, true)) {
+    mechanism_->start(our_metadata_);
+    poll_mechanism();
+  }
 }
 
 // Takes one whole frame or nothing. Whatever the header alone can condemn is condemned before the body is waited for.

@@ -39,7 +39,7 @@ struct PeerConfig {
   SocketType socket_type = SocketType::pair;
   std::string identity;
   bool as_server = false;       // goes into the greeting of a mechanism that has roles; NULL sends 0
-  bool takes_old_peers = true;  // ZMTP 1.0 and 2.0; with NULL only: they know no security
+  bool takes_old_peers = true;  // ZMTP 1.0 and 2.0, with NULL; they know no security, so not where NULL must ask
   Limits limits;
   Metadata metadata;                                     // further READY properties, "X-..."
   Duration heartbeat_interval{0};                        // between our PINGs; 0 = none
@@ -60,7 +60,7 @@ enum class TimeAction : std::uint8_t { none, send_ping, expired };
 
 // How much of our greeting goes out before the peer has shown its version.
 enum class Opening : std::uint8_t {
-  whole,      // all of it, which saves a ZMTP 3 peer a round trip. An older one is lost: see greeted_too_much()
+  whole,      // all of it, which saves a round trip with a ZMTP 3 peer. An older one is lost: see greeted_too_much()
   signature,  // what every version understands; the rest as the peer shows that it can take it
 };
 
@@ -150,6 +150,8 @@ class Peer {
   [[nodiscard]] std::size_t handle_greeting(Bytes input, Instant now);
   [[nodiscard]] std::size_t handle_whole_greeting(Bytes input);
   void offer_greeting(std::size_t end);
+  void begin_mechanism();
+  [[nodiscard]] bool takes_old_peers() const noexcept;
   [[nodiscard]] bool begin_old_greeting();
   [[nodiscard]] std::size_t handle_old_greeting(Bytes input, Instant now);
   [[nodiscard]] bool accept_old_type(std::uint8_t number);
@@ -179,6 +181,7 @@ class Peer {
   int refusal_status_ = 0;
   bool asking_ = false;
   bool greeted_too_much_ = false;
+  bool mechanism_begun_ = false;
 
   Version version_ = Version::unknown;
   int minor_version_ = 0;

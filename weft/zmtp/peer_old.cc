@@ -16,9 +16,11 @@ SocketType old_type(SocketType type) {
 
 }  // namespace
 
+bool Peer::takes_old_peers() const noexcept { return config_.takes_old_peers && mechanism_->name() == "NULL"; }
+
 // The peer has shown that it is old. Our side of the handshake goes out; nothing of it waits for more.
 bool Peer::begin_old_greeting() {
-  if (!config_.takes_old_peers || mechanism_->name() != "NULL") {
+  if (!takes_old_peers()) {
     return fail(Errc::protocol_error, "peer speaks ZMTP 2.0 or older, which knows no security"), false;
   }
   const bool bare = version_ == Version::v1;
