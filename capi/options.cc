@@ -302,10 +302,11 @@ int write_reconnect_stop(SocketHandle& handle, const void* value, size_t size) {
   return !take(value, size, number) ? -1 : change(handle, [&](Options& options) { options.reconnect_stop = number; });
 }
 
-// There is no SOCKS client: better refused than passed by.
-int read_socks_proxy(SocketHandle& /*handle*/, void* value, size_t* size) { return put_bytes(value, size, "", 1); }
-int write_socks_proxy(SocketHandle& /*handle*/, const void* /*value*/, size_t size) {
-  return size == 0 ? 0 : fail(EINVAL);
+// What is no proxy is found out by the next connect.
+template <const auto& kRow>
+int write_socks(SocketHandle& handle, const void* value, size_t size) {
+  return value == nullptr || size == 0 ? change(handle, [](Options& options) { (options.*kRow.member).clear(); })
+                                       : write_row<kRow>(handle, value, size);
 }
 
 // --- the others ---
@@ -504,7 +505,9 @@ constexpr OptionRow kOptions[] = {
     {ZMQ_ROUTER_RAW, nullptr, write_stored<6>, kRouters},
     {ZMQ_STREAM_NOTIFY, nullptr, write_stored<7>, types(ZMQ_STREAM)},
     WEFT_STORED(8),
-    {ZMQ_SOCKS_PROXY, read_socks_proxy, write_socks_proxy},
+    {ZMQ_SOCKS_PROXY, read_text<option::socks_proxy>, write_socks<option::socks_proxy>},
+    {ZMQ_SOCKS_USERNAME, read_text<option::socks_username>, write_socks<option::socks_username>},
+    {ZMQ_SOCKS_PASSWORD, read_text<option::socks_password>, write_socks<option::socks_password>},
 };
 
 #undef WEFT_ROW

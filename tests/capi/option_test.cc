@@ -297,9 +297,23 @@ TEST_F(Options, WhatThisBuildDoesNotHaveIsRefused) {
     EXPECT_TRUE(refused(set(socket, id, 1))) << id;
     EXPECT_EQ(get(socket, id), std::nullopt) << id;
   }
-  EXPECT_TRUE(refused(set(socket, ZMQ_SOCKS_PROXY, "127.0.0.1:1080")));
-  EXPECT_EQ(zmq_setsockopt(socket, ZMQ_SOCKS_PROXY, nullptr, 0), 0);
-  EXPECT_EQ(get_text(socket, ZMQ_SOCKS_PROXY), std::string(1, '\0'));
+}
+
+TEST_F(Options, OfAProxyAddressNameAndPasswordAreReadBackAndForgotten) {
+  void* socket = open(ZMQ_DEALER);
+  for (const int id : {ZMQ_SOCKS_PROXY, ZMQ_SOCKS_USERNAME, ZMQ_SOCKS_PASSWORD}) {
+    EXPECT_EQ(get_text(socket, id), std::string(1, '\0'));
+    EXPECT_EQ(set(socket, id, "127.0.0.1:1080"), 0);
+    EXPECT_EQ(get_text(socket, id), std::string("127.0.0.1:1080\0", 15));
+    EXPECT_EQ(zmq_setsockopt(socket, id, nullptr, 0), 0);
+    EXPECT_EQ(get_text(socket, id), std::string(1, '\0'));
+    EXPECT_EQ(set(socket, id, "again"), 0);
+    EXPECT_EQ(set(socket, id, ""), 0);
+    EXPECT_EQ(get_text(socket, id), std::string(1, '\0'));
+  }
+  EXPECT_TRUE(refused(set(socket, ZMQ_SOCKS_USERNAME, std::string(256, 'x'))));
+  EXPECT_EQ(set(socket, ZMQ_SOCKS_PROXY, "no port"), 0);
+  EXPECT_TRUE(refused(zmq_connect(socket, "tcp://127.0.0.1:5555")));
 }
 
 TEST_F(Options, TheDeviceIsANameOfUpTo16Bytes) {

@@ -107,10 +107,8 @@ class WirePeer {
     return taken;
   }
 
- private:
-  explicit WirePeer(std::unique_ptr<net::Stream> stream) : stream_(std::move(stream)) {}
-
-  void shake_hands(zmtp::SocketType type, std::unique_ptr<zmtp::Mechanism> mechanism) {
+  void shake_hands(zmtp::SocketType type,
+                   std::unique_ptr<zmtp::Mechanism> mechanism = std::make_unique<zmtp::NullMechanism>()) {
     zmtp::PeerConfig config;
     config.socket_type = type;
     peer_ = std::make_unique<zmtp::Peer>(config, std::move(mechanism));
@@ -125,6 +123,10 @@ class WirePeer {
     }
     EXPECT_TRUE(peer_->ready()) << "the handshake failed";
   }
+  [[nodiscard]] net::Stream& stream() noexcept { return *stream_; }
+
+ private:
+  explicit WirePeer(std::unique_ptr<net::Stream> stream) : stream_(std::move(stream)) {}
 
   bool read_more() {
     for (;;) {

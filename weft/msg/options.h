@@ -49,6 +49,9 @@ struct Options {
   bool ipv6 = false;
   Duration connect_timeout{0};         // of one attempt, over all addresses of the host; 0: the system's
   Duration tcp_max_retransmission{0};  // unacknowledged data ends a connection after it; 0: the system's
+  std::string socks_proxy;             // tcp connections go through this SOCKS5 proxy, "host:port"; empty: straight
+  std::string socks_username;          // what the proxy is told; empty: nothing
+  std::string socks_password;
   int reconnect_stop = 0;         // 1: not again when refused, 2: nor after a failed handshake, 4: nor once closing
   std::string bind_to_device;     // tcp: the network interface to use; empty: any
   std::string tcp_accept_filter;  // networks to accept from, "10.0.0.0/8,::1"; empty: any
@@ -124,6 +127,9 @@ inline constexpr Option<bool> ipv6{"ipv6", &Options::ipv6, 0, 1};
 inline constexpr Option<Duration> connect_timeout{"connect_timeout", &Options::connect_timeout, 0, kIntMax};
 inline constexpr Option<Duration> tcp_max_retransmission{"tcp_max_retransmission", &Options::tcp_max_retransmission, 0,
                                                          kIntMax};
+inline constexpr Option<std::string> socks_proxy{"socks_proxy", &Options::socks_proxy, 0, 512};
+inline constexpr Option<std::string> socks_username{"socks_username", &Options::socks_username, 0, 255};
+inline constexpr Option<std::string> socks_password{"socks_password", &Options::socks_password, 0, 255};
 inline constexpr Option<int> reconnect_stop{"reconnect_stop", &Options::reconnect_stop, 0, 7};
 inline constexpr Option<std::string> bind_to_device{"bind_to_device", &Options::bind_to_device, 0, 16};
 inline constexpr Option<std::string> tcp_accept_filter{"tcp_accept_filter", &Options::tcp_accept_filter, 0, 65'536};

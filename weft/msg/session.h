@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,9 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   static constexpr std::size_t kPartsMax = 65'536;                         // of one multipart message
   static constexpr std::size_t kMultipartBytesMax = std::size_t{1} << 31;  // of one multipart message, together
 
-  // Connecting: `endpoint` is dialled again whenever the connection is lost. Accepted: lives as long as `stream`.
-  Session(SocketCore& core, IoService& io, const net::Endpoint& endpoint);
+  // Connecting: `endpoint` is dialled, if need be through a proxy, again whenever the connection is lost. Accepted:
+  // lives as long as `stream`.
+  Session(SocketCore& core, IoService& io, const net::Endpoint& endpoint, std::optional<net::Socks5Proxy> proxy);
   Session(SocketCore& core, IoService& io, std::unique_ptr<net::Stream> stream, std::string local_endpoint);
   ~Session();
 
@@ -224,6 +226,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   std::uint32_t app_idle_turns_ = 0;
   zmtp::Opening opening_ = zmtp::Opening::signature;  // of the next handshake
   std::size_t handshake_sent_ = 0;
+  bool proxied_ = false;
   int dialled_fd_ = -1;              // of the attempt under way or just failed; for events only
   PeerId peer_id_ = 0;               // while there is a connection past its handshake
   zmtp::Metadata authenticated_;     // what the authenticator said of the peer

@@ -14,6 +14,8 @@ namespace weft::msg {
 
 namespace {
 constexpr Duration kBatonRetry = std::chrono::microseconds(200);  // an application thread holds one for a few us
+// The system gives up on a peer that does not answer a connect. Nobody else does it for a proxy that says nothing.
+constexpr Duration kProxyPatience = std::chrono::seconds(30);
 
 // "127.0.0.1:5555" -> "127.0.0.1", "[::1]:5555" -> "::1"; of a unix socket, as libzmq has it, "localhost:uid:gid:pid".
 std::string host_of(const net::Stream& stream) {
@@ -33,7 +35,7 @@ std::uint64_t backoff_seed(const void* where) {
 }
 }  // namespace
 
-Session::Session(SocketCore& core, IoService& io, const net::Endpoint& endpoint)
+Session::Session(SocketCore& core, IoService& io, const net::Endpoint& endpoint, std::optional<net::Socks5Proxy> proxy)
     : core_(core),
       keep_core_(core.shared_from_this()),
       io_(io),
@@ -44,6 +46,10 @@ Session::Session(SocketCore& core, IoService& io, const net::Endpoint& endpoint)
   connector_ = std::unique_ptr<Connector>(
       new Connector{net::Dialer(endpoint, core.stream_options()),
                     net::Backoff(options.reconnect_interval, options.reconnect_interval_max, backoff_seed(this))});
+  if (proxy) {
+    proxied_ = true;
+    connector_->dialer.set_proxy(std::move(*proxy));
+  }
   attach_pipe();
 }
 
@@ -108,7 +114,11 @@ void Session::start() {
 void Session::dial() {
   phase_ = Phase::dialling;
   dialled_fd_ = -1;
-  if (const Duration timeout = core_.options_copy().connect_timeout; timeout > Duration::zero()) {
+  Duration timeout = core_.options_copy().connect_timeout;
+  if (timeout <= Duration::zero() && proxied_) {
+    timeout = kProxyPatience;
+  }
+  if (timeout > Duration::zero()) {
     schedule<&Session::handle_connect_time>(connect_timer_, deadline_after(sys::now(), timeout));
   }
   handle_dial(connector_->dialer.begin());
@@ -128,13 +138,16 @@ void Session::handle_dial(const Result<net::Progress>& progress) {
     case net::Progress::pending: break;
   }
   dialled_fd_ = connector_->dialer.fd();
-  auto watch = io_.loop().watch(dialled_fd_, sys::Interest::writable, true, this);
+  const sys::Interest interest = connector_->dialer.interest();
+  auto watch = io_.loop().watch(dialled_fd_, interest, true, this);
   if (!watch) {
     handle_dial(watch.error());
     return;
   }
   watch_ = *watch;
-  core_.monitor().emit({EventKind::connect_delayed, endpoint_});
+  if (interest == sys::Interest::writable) {  // else it is the proxy's answer that is waited for
+    core_.monitor().emit({EventKind::connect_delayed, endpoint_});
+  }
 }
 
 void Session::handle_connect_time() {

@@ -149,6 +149,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   void disconnect_inproc(const InprocLink& link);
   [[nodiscard]] Result<std::unique_ptr<net::Listener>> open_listener(const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::string> bind_inproc(const net::Endpoint& endpoint);
+  [[nodiscard]] Result<std::optional<net::Socks5Proxy>> proxy_for(const net::Endpoint& endpoint) const;
   [[nodiscard]] Result<void> connect_inproc(const net::Endpoint& endpoint);
   void close_pipes(Instant deadline);
   [[nodiscard]] Pipe* find_inproc(const InprocLink& link) noexcept;

@@ -75,6 +75,15 @@ Result<std::unique_ptr<net::Listener>> SocketCore::open_listener(const net::Endp
   return listener;
 }
 
+Result<std::optional<net::Socks5Proxy>> SocketCore::proxy_for(const net::Endpoint& endpoint) const {
+  const Options options = options_copy();
+  if (options.socks_proxy.empty() || endpoint.transport != net::Transport::tcp) {
+    return std::optional<net::Socks5Proxy>();
+  }
+  return std::optional(
+      WEFT_TRY(net::parse_socks5_proxy(options.socks_proxy, options.socks_username, options.socks_password)));
+}
+
 Result<void> SocketCore::connect(std::string_view text) {
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
@@ -83,8 +92,9 @@ Result<void> SocketCore::connect(std::string_view text) {
   if (endpoint.transport == net::Transport::inproc) {
     return connect_inproc(endpoint);
   }
+  auto proxy = WEFT_TRY(proxy_for(endpoint));
   WEFT_TRY(context_.start_io());
-  auto session = std::make_shared<Session>(*this, context_.io(), endpoint);
+  auto session = std::make_shared<Session>(*this, context_.io(), endpoint, std::move(proxy));
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     if (closed()) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "weft/net/dialer.h"
 
+#include <algorithm>
 #include <mutex>
-#include <optional>
-#include <utility>
+
+#include "weft/sys/call.h"
 
 namespace weft::net {
 
@@ -24,7 +25,7 @@ Result<Progress> Dialer::begin() {
   if (row_.begin_connect == nullptr) {
     return Error(Errc::not_supported, "this transport has no dialer");
   }
-  addresses_ = WEFT_TRY(row_.known_addresses(endpoint_));
+  addresses_ = WEFT_TRY(row_.known_addresses(hop()));
   return addresses_.empty() ? begin_lookup() : try_next_address();
 }
 
@@ -33,25 +34,27 @@ Result<Progress> Dialer::finish() {
     case State::idle: return Error(Errc::invalid_state, "finish without begin");
     case State::resolving: return finish_lookup();
     case State::connected: return Progress::connected;
-    case State::connecting: break;
+    case State::connecting:
+    case State::asking_proxy: break;
   }
-  const auto outcome = sys::finish_connect(fd());
-  if (outcome) {
-    state_ = State::connected;
-    return Progress::connected;
+  const auto progress = state_ == State::connecting ? finish_connect() : ask_proxy();
+  if (progress) {
+    return progress;
   }
-  if (outcome.error() == Errc::would_block) {
-    return Progress::pending;
-  }
-  last_error_ = outcome.error();
+  last_error_ = progress.error();
   return try_next_address();
+}
+
+sys::Interest Dialer::interest() const noexcept {
+  const bool reads = state_ == State::asking_proxy && socks_.pending_output().empty();
+  return reads ? sys::Interest::readable : sys::Interest::writable;
 }
 
 std::unique_ptr<Stream> Dialer::take_stream() {
   if (state_ != State::connected) {
     return nullptr;
   }
-  auto stream = make_socket_stream(std::move(connecting_.fd));
+  auto stream = std::move(stream_);
   cancel();
   return stream;
 }
@@ -63,6 +66,7 @@ void Dialer::cancel() {
   }
   lookup_.reset();
   connecting_ = {};
+  stream_.reset();
   addresses_.clear();
   next_address_ = 0;
   last_error_ = Error(Errc::connection_failed);
@@ -83,7 +87,7 @@ Result<Progress> Dialer::begin_lookup() {
       notify();
     }
   };
-  auto request = resolver_->submit(endpoint_.host, endpoint_.port, options_.ipv6, std::move(deliver));
+  auto request = resolver_->submit(hop().host, hop().port, options_.ipv6, std::move(deliver));
   if (!request) {
     return fail(request.error());
   }
@@ -112,25 +116,71 @@ Result<Progress> Dialer::finish_lookup() {
 
 Result<Progress> Dialer::try_next_address() {
   while (next_address_ < addresses_.size()) {
-    connecting_ = {};
-    auto started = row_.begin_connect(addresses_[next_address_++], endpoint_, options_);
-    if (!started) {
-      last_error_ = started.error();
-      continue;
+    const auto progress = try_address(addresses_[next_address_++]);
+    if (progress) {
+      return progress;
     }
-    connecting_ = std::move(started).value();
-    if (!connecting_.connected) {
-      state_ = State::connecting;
-      return Progress::pending;
-    }
-    const auto outcome = sys::finish_connect(fd());
-    if (outcome) {
-      state_ = State::connected;
-      return Progress::connected;
-    }
-    last_error_ = outcome.error();
+    last_error_ = progress.error();
   }
   return fail(last_error_);
+}
+
+Result<Progress> Dialer::try_address(const sys::SocketAddress& address) {
+  stream_.reset();
+  connecting_ = {};
+  connecting_ = WEFT_TRY(row_.begin_connect(address, endpoint_, options_));
+  state_ = State::connecting;
+  return connecting_.connected ? finish_connect() : Progress::pending;
+}
+
+Result<Progress> Dialer::finish_connect() {
+  if (const auto outcome = sys::finish_connect(fd()); !outcome) {
+    return outcome.error() == Errc::would_block ? Result<Progress>(Progress::pending) : outcome.error();
+  }
+  stream_ = make_socket_stream(std::move(connecting_.fd));
+  if (!proxy_) {
+    state_ = State::connected;
+    return Progress::connected;
+  }
+  state_ = State::asking_proxy;
+  socks_.start(*proxy_, endpoint_.host, endpoint_.port);
+  return ask_proxy();
+}
+
+Result<Progress> Dialer::ask_proxy() {
+  const auto check = [](const sys::IoResult& result) -> Result<void> {
+    if (result.status == sys::IoResult::Status::end_of_stream) {
+      return Error(Errc::connection_closed, "SOCKS proxy: it closed the connection");
+    }
+    return result.status == sys::IoResult::Status::failed
+               ? sys::make_error(result.os_errno, "SOCKS proxy: the connection to it broke")
+               : Result<void>();
+  };
+  while (!socks_.done()) {
+    const Bytes output = socks_.pending_output();
+    if (!output.empty()) {
+      const sys::IoResult written = stream_->write({&output, 1});
+      WEFT_TRY(check(written));
+      if (written.status == sys::IoResult::Status::would_block) {
+        return Progress::pending;
+      }
+      socks_.consume_output(written.bytes);
+      continue;
+    }
+    std::uint8_t bytes[64];
+    MutableBytes into(bytes, std::min(sizeof bytes, socks_.wanted()));
+    const sys::IoResult read = stream_->read({&into, 1});
+    WEFT_TRY(check(read));
+    if (read.status == sys::IoResult::Status::would_block) {
+      return Progress::pending;
+    }
+    socks_.handle_input(Bytes(bytes, read.bytes));
+    if (socks_.fault()) {
+      return *socks_.fault();
+    }
+  }
+  state_ = State::connected;
+  return Progress::connected;
 }
 
 Error Dialer::fail(Error error) {

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+#include "weft/net/endpoint.h"
+
+namespace weft::net {
+
+// A SOCKS5 proxy, and what it is told about who asks. A value.
+struct Socks5Proxy {
+  Endpoint endpoint;     // tcp
+  std::string username;  // up to 255 bytes; empty: nothing is told
+  std::string password;  // up to 255 bytes
+};
+// `address`: "host:port", "[::1]:port". malformed_endpoint with a text that says which rule was broken.
+[[nodiscard]] Result<Socks5Proxy> parse_socks5_proxy(std::string_view address, std::string username,
+                                                     std::string password);
+
+// Socks5: a client's side of asking a proxy for a connection (RFC 1928, RFC 1929), without I/O: bytes in, bytes out.
+// Owner: the Dialer. Affinity: one thread at a time. Cost: some hundred bytes. Invariants:
+//   1. It never wants a byte beyond the proxy's last reply: those are from whom we are connected to.
+//   2. The outcome depends on the bytes, never on how they were cut; what condemns the proxy does so at once.
+//   3. The first fault stays until start().
+class Socks5 {
+ public:
+  // `host`: an address, or a name for the proxy to look up; up to 253 bytes.
+  void start(const Socks5Proxy& proxy, std::string_view host, std::uint16_t port);
+
+  [[nodiscard]] Bytes pending_output() const noexcept { return Bytes(output_).subspan(output_sent_); }
+  void consume_output(std::size_t size) noexcept;
+  [[nodiscard]] std::size_t wanted() const noexcept;  // bytes of the reply at hand that are missing; 0 at the end
+  void handle_input(Bytes input);                     // at most wanted()
+
+  [[nodiscard]] bool done() const noexcept { return step_ == Step::done; }  // the connection is ours to use
+  [[nodiscard]] const std::optional<Error>& fault() const noexcept { return fault_; }
+
+ private:
+  enum class Step : std::uint8_t { method, login, reply, done };
+
+  void handle_reply();
+  void choose_method(std::uint8_t method);
+  void ask();
+
+  std::string username_;
+  std::string password_;
+  std::vector<std::uint8_t> request_;
+  std::vector<std::uint8_t> output_;
+  std::size_t output_sent_ = 0;
+  std::vector<std::uint8_t> input_;  // of the reply at hand
+  Step step_ = Step::done;
+  std::optional<Error> fault_;
+};
+
+}  // namespace weft::net
