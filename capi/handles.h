@@ -39,7 +39,7 @@ struct SocketHandle {
   Socket socket;  // the same, for poll()
   std::string last_endpoint;
   bool more = false;  // the last received part was not the last of its message
-  static constexpr std::size_t kStoredCount = 9;
+  static constexpr std::size_t kStoredCount = 7;
   std::int64_t stored[kStoredCount] = {};  // options without effect (options.cc)
   SocketHandle* next_free = nullptr;
 };

@@ -223,8 +223,6 @@ constexpr StoredRow kStored[] = {
     {ZMQ_MULTICAST_HOPS, false, 1, 1, INT32_MAX},
     {ZMQ_MULTICAST_MAXTPDU, false, 1500, 1, INT32_MAX},
     {ZMQ_MULTICAST_LOOP, false, 1, 0, 1},
-    {ZMQ_ROUTER_RAW, false, 0, 0, INT32_MAX},
-    {ZMQ_STREAM_NOTIFY, false, 1, 0, 1},
     {ZMQ_LOOPBACK_FASTPATH, false, 0, 0, 1},
 };
 static_assert(std::size(kStored) == SocketHandle::kStoredCount);
@@ -478,6 +476,8 @@ constexpr OptionRow kOptions[] = {
     WEFT_ROW(ZMQ_ZAP_ENFORCE_DOMAIN, zap_enforce_domain),
     {ZMQ_ZAP_DOMAIN, read_text<option::zap_domain>, write_text<option::zap_domain>},
     WEFT_FLAG(ZMQ_ROUTER_HANDOVER, router_handover, kRouters),
+    WEFT_FLAG(ZMQ_ROUTER_RAW, router_raw, kRouters),
+    {ZMQ_STREAM_NOTIFY, nullptr, write_row<option::stream_notify>, types(ZMQ_STREAM)},
     WEFT_ROW(ZMQ_TOS, type_of_service),
     WEFT_ROW(ZMQ_HANDSHAKE_IVL, handshake_timeout),
     WEFT_ROW(ZMQ_HEARTBEAT_IVL, heartbeat_interval),
@@ -502,9 +502,7 @@ constexpr OptionRow kOptions[] = {
     WEFT_STORED(3),
     WEFT_STORED(4),
     WEFT_STORED(5),
-    {ZMQ_ROUTER_RAW, nullptr, write_stored<6>, kRouters},
-    {ZMQ_STREAM_NOTIFY, nullptr, write_stored<7>, types(ZMQ_STREAM)},
-    WEFT_STORED(8),
+    WEFT_STORED(6),
     {ZMQ_SOCKS_PROXY, read_text<option::socks_proxy>, write_socks<option::socks_proxy>},
     {ZMQ_SOCKS_USERNAME, read_text<option::socks_username>, write_socks<option::socks_username>},
     {ZMQ_SOCKS_PASSWORD, read_text<option::socks_password>, write_socks<option::socks_password>},

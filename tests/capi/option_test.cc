@@ -59,6 +59,7 @@ const std::vector<IntOption> kInts = {
     {WEFT_OPTION(ZMQ_XPUB_NODROP), kPublishers, {}, {0, 1, 2}, {-1}},
     {WEFT_OPTION(ZMQ_XPUB_MANUAL), kPublishers, {}, {0, 1, 2}, {-1}},
     {WEFT_OPTION(ZMQ_ROUTER_RAW), {ZMQ_ROUTER, ZMQ_REP}, {}, {0, 1, 2}, {-1}},
+    {WEFT_OPTION(ZMQ_STREAM_NOTIFY), {ZMQ_STREAM}, {}, {0, 1}, {2, -1}},
     {WEFT_OPTION(ZMQ_IPV6), kEvery, 0, {0, 1}, {2, -1}},
     {WEFT_OPTION(ZMQ_PROBE_ROUTER), {ZMQ_DEALER, ZMQ_REQ, ZMQ_ROUTER, ZMQ_REP}, {}, {0, 1, 2}, {-1}},
     {WEFT_OPTION(ZMQ_REQ_CORRELATE), {ZMQ_REQ}, {}, {0, 1, 2}, {-1}},

@@ -24,13 +24,13 @@ class OldPeer {
   void greet(SocketType type, std::string_view identity, SocketType theirs, std::string_view their_identity) {
     if (version_ == 1) {
       peer_.write(frame(false, identity));
-      EXPECT_EQ(peer_.take_bytes(10 + their_identity.size()), signature(their_identity).append(their_identity));
+      EXPECT_EQ(peer_.read(10 + their_identity.size()), signature(their_identity).append(their_identity));
       return;
     }
     peer_.write(signature(identity));
-    EXPECT_EQ(peer_.take_bytes(11), signature(their_identity) + '\3') << "or more than every version understands";
+    EXPECT_EQ(peer_.read(11), signature(their_identity) + '\3') << "or more than every version understands";
     peer_.write(std::string{'\1', static_cast<char>(type)} + frame(false, identity));
-    EXPECT_EQ(peer_.take_bytes(1), std::string(1, static_cast<char>(theirs)));
+    EXPECT_EQ(peer_.read(1), std::string(1, static_cast<char>(theirs)));
     expect({std::string(their_identity)});
   }
 
@@ -46,10 +46,10 @@ class OldPeer {
     std::size_t left = parts.size();
     for (const std::string& part : parts) {
       const std::string whole = frame(--left > 0, part);
-      EXPECT_EQ(peer_.take_bytes(whole.size()), whole);
+      EXPECT_EQ(peer_.read(whole.size()), whole);
     }
   }
-  void expect_end() { EXPECT_EQ(peer_.take_bytes(1'000'000).size(), 0u); }
+  void expect_end() { EXPECT_EQ(peer_.read(1'000'000).size(), 0u); }
   [[nodiscard]] WirePeer& wire() noexcept { return peer_; }
 
  private:
@@ -157,10 +157,10 @@ TEST_P(Old, MayReplaceANewOne) {
       (void)WirePeer::accept(*listener_, SocketType::push);
       {
         WirePeer first = WirePeer::accept(*listener_);
-        EXPECT_EQ(first.take_bytes(64).size(), 64u);
+        EXPECT_EQ(first.read(64).size(), 64u);
         if (!silent) {
           first.write(version == 1 ? std::string("\1\0", 2) : signature("") + std::string("\1\10", 2));
-          EXPECT_EQ(first.take_bytes(1), "");
+          EXPECT_EQ(first.read(1), "");
         }
       }
       OldPeer push(WirePeer::accept(*listener_), version);
@@ -296,7 +296,7 @@ TEST_P(Old, IsRefusedWhereThereIsSecurity) {
     for (Socket* socket : {&domain, &plain}) {
       ASSERT_TRUE(socket->watch_events());
       OldPeer push(WirePeer::dial(bind(*socket)), version);
-      EXPECT_EQ(push.wire().take_bytes(64).size(), 64u);
+      EXPECT_EQ(push.wire().read(64).size(), 64u);
       push.wire().write(version == 1 ? std::string("\1\0", 2) : signature("") + std::string("\1\10\0\0", 4));
       push.expect_end();
       wait_for_event(*socket, EventKind::handshake_failed);

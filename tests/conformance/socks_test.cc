@@ -30,9 +30,9 @@ class Socks : public Conformance {
   // The next client of the proxy, after it was asked for a login of its own choice and has named its destination.
   [[nodiscard]] WirePeer take_client(const std::string& wanted) {
     WirePeer client = WirePeer::accept(*proxy_);
-    EXPECT_EQ(client.take_bytes(3), "\5\1\0"s);
+    EXPECT_EQ(client.read(3), "\5\1\0"s);
     client.write("\5\0"s);
-    EXPECT_EQ(client.take_bytes(wanted.size()), wanted);
+    EXPECT_EQ(client.read(wanted.size()), wanted);
     return client;
   }
   static void wait_for_failure(Socket& socket, std::string_view text) {
@@ -115,13 +115,13 @@ TEST_P(Socks, NameAndPasswordAreToldAgainAtEveryConnection) {
   connect(pull, "tcp://host.example:5555");
   for (int i = 0; i < 2; ++i) {
     WirePeer client = WirePeer::accept(*proxy_);
-    EXPECT_EQ(client.take_bytes(4), "\5\2\0\2"s);
+    EXPECT_EQ(client.read(4), "\5\2\0\2"s);
     client.write("\5\2"s);
-    EXPECT_EQ(client.take_bytes(11), "\1\2me\6secret"s);
+    EXPECT_EQ(client.read(11), "\1\2me\6secret"s);
     client.write("\1\0"s);
-    EXPECT_EQ(client.take_bytes(19), "\5\1\0\3\x0Chost.example\x15\xB3"s);
+    EXPECT_EQ(client.read(19), "\5\1\0\3\x0Chost.example\x15\xB3"s);
     client.write(kGranted);
-    EXPECT_EQ(client.take_bytes(1), "\xFF") << "the greeting goes through";
+    EXPECT_EQ(client.read(1), "\xFF") << "the greeting goes through";
   }
 }
 

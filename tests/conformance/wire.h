@@ -21,51 +21,129 @@ namespace weft::conformance {
   return std::string(as_text(Bytes(header, size))).append(body);
 }
 
+// BytePeer: the other end of a connection, which knows no protocol.
+class BytePeer {
+ public:
+  static BytePeer dial(const std::string& endpoint) {
+    net::Dialer dialer(*net::parse_endpoint(endpoint, false), {});
+    auto progress = dialer.begin();
+    while (progress && *progress == net::Progress::pending) {
+      EXPECT_TRUE(wait(dialer.fd(), sys::Interest::writable));
+      progress = dialer.finish();
+    }
+    EXPECT_TRUE(progress) << progress.error().message();
+    return BytePeer(dialer.take_stream());
+  }
+  // Takes the next connection to `listener`.
+  static BytePeer accept(net::Listener& listener) {
+    EXPECT_TRUE(wait(listener.fd(), sys::Interest::readable));
+    auto stream = listener.try_accept();
+    EXPECT_TRUE(stream) << stream.error().message();
+    return BytePeer(std::move(stream).value());
+  }
+
+  void write(std::string_view bytes) { ASSERT_EQ(write_until_full(bytes, kLong), bytes.size()); }
+  // Stops when the kernel takes nothing for `patience`; gives how much it took.
+  std::size_t write_until_full(std::string_view bytes, Duration patience) {
+    const std::size_t size = bytes.size();
+    while (!bytes.empty()) {
+      const Bytes from = as_bytes(bytes);
+      const sys::IoResult result = stream_->write({&from, 1});
+      if (result.status == sys::IoResult::Status::done) {
+        bytes.remove_prefix(result.bytes);
+      } else if (result.status != sys::IoResult::Status::would_block ||
+                 !wait(stream_->fd(), sys::Interest::writable, patience)) {
+        break;
+      }
+    }
+    return size - bytes.size();
+  }
+  void end_writing() { stream_->shutdown_write(); }
+  [[nodiscard]] net::Stream& stream() noexcept { return *stream_; }
+
+  // Exactly so many bytes, fewer if the stream ends.
+  std::string read(std::size_t size) {
+    read_bytes(size);
+    std::string bytes = input_.substr(0, size);
+    input_.erase(0, bytes.size());
+    return bytes;
+  }
+  std::string read_to_end() {
+    while (read_more()) {
+    }
+    return std::move(input_);
+  }
+  // Reads until `size` bytes are here or the stream ended.
+  void read_bytes(std::size_t size) {
+    while (input_.size() < size && read_more()) {
+    }
+  }
+
+ protected:
+  static constexpr Duration kLong = std::chrono::seconds(20);
+
+  explicit BytePeer(std::unique_ptr<net::Stream> stream) : stream_(std::move(stream)) {}
+
+  bool read_more() {
+    for (;;) {
+      std::uint8_t bytes[4096];
+      MutableBytes into(bytes);
+      const sys::IoResult result = stream_->read({&into, 1});
+      if (result.status == sys::IoResult::Status::would_block) {
+        if (!wait(stream_->fd(), sys::Interest::readable)) {
+          ADD_FAILURE() << "nothing to read";
+          return false;
+        }
+        continue;
+      }
+      input_.append(as_text(Bytes(bytes).first(result.bytes)));
+      return result.status == sys::IoResult::Status::done;
+    }
+  }
+  static bool wait(int fd, sys::Interest interest, Duration timeout = kLong) {
+    sys::PollFd polled{.fd = fd, .want = interest};
+    return sys::poll_fds({&polled, 1}, timeout).value_or(std::size_t{0}) == 1;
+  }
+
+  std::unique_ptr<net::Stream> stream_;
+  std::string input_;
+};
+
 // WirePeer: a peer of a socket that speaks the protocol by hand, so that it can stop in the middle of anything.
-class WirePeer {
+class WirePeer : public BytePeer {
  public:
   // Connects to a bound socket and shakes hands as a socket of `type`.
   static WirePeer dial(const std::string& endpoint, zmtp::SocketType type,
                        std::unique_ptr<zmtp::Mechanism> mechanism = std::make_unique<zmtp::NullMechanism>()) {
-    WirePeer peer = dial(endpoint);
+    WirePeer peer(BytePeer::dial(endpoint));
     peer.shake_hands(type, std::move(mechanism));
     return peer;
   }
   // Takes the next connection to `listener` and shakes hands.
   static WirePeer accept(net::Listener& listener, zmtp::SocketType type) {
-    WirePeer peer = accept(listener);
-    peer.shake_hands(type, std::make_unique<zmtp::NullMechanism>());
+    WirePeer peer(BytePeer::accept(listener));
+    peer.shake_hands(type);
     return peer;
   }
   // The same without a handshake.
-  static WirePeer dial(const std::string& endpoint) {
-    net::Dialer dialer(*net::parse_endpoint(endpoint, false), {});
-    auto progress = dialer.begin();
-    while (progress && *progress == net::Progress::pending) {
-      wait(dialer.fd(), sys::Interest::writable);
-      progress = dialer.finish();
-    }
-    EXPECT_TRUE(progress) << progress.error().message();
-    return WirePeer(dialer.take_stream());
-  }
-  static WirePeer accept(net::Listener& listener) {
-    wait(listener.fd(), sys::Interest::readable);
-    auto stream = listener.try_accept();
-    EXPECT_TRUE(stream) << stream.error().message();
-    return WirePeer(std::move(stream).value());
-  }
+  static WirePeer dial(const std::string& endpoint) { return WirePeer(BytePeer::dial(endpoint)); }
+  static WirePeer accept(net::Listener& listener) { return WirePeer(BytePeer::accept(listener)); }
 
-  void write(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const Bytes from = as_bytes(bytes);
-      const sys::IoResult result = stream_->write({&from, 1});
-      if (result.status == sys::IoResult::Status::would_block) {
-        wait(stream_->fd(), sys::Interest::writable);
-        continue;
+  void shake_hands(zmtp::SocketType type,
+                   std::unique_ptr<zmtp::Mechanism> mechanism = std::make_unique<zmtp::NullMechanism>()) {
+    zmtp::PeerConfig config;
+    config.socket_type = type;
+    peer_ = std::make_unique<zmtp::Peer>(config, std::move(mechanism));
+    peer_->start(sys::now());
+    for (;;) {
+      write(as_text(peer_->pending_output()));
+      peer_->consume_output(peer_->pending_output().size());
+      input_.erase(0, peer_->handle_input(as_bytes(input_), sys::now()));
+      if (peer_->pending_output().empty() && (peer_->ready() || peer_->fault() || !read_more())) {
+        break;
       }
-      ASSERT_EQ(result.status, sys::IoResult::Status::done);
-      bytes.remove_prefix(result.bytes);
     }
+    EXPECT_TRUE(peer_->ready()) << "the handshake failed";
   }
 
   // As the mechanism seals it.
@@ -94,61 +172,11 @@ class WirePeer {
       }
     }
   }
-  // Reads until `size` bytes are here or the stream ended.
-  void read_bytes(std::size_t size) {
-    while (input_.size() < size && read_more()) {
-    }
-  }
-  // The next `size` bytes, or less at the end of the stream.
-  std::string take_bytes(std::size_t size) {
-    read_bytes(size);
-    const std::string taken = input_.substr(0, size);
-    input_.erase(0, size);
-    return taken;
-  }
-
-  void shake_hands(zmtp::SocketType type,
-                   std::unique_ptr<zmtp::Mechanism> mechanism = std::make_unique<zmtp::NullMechanism>()) {
-    zmtp::PeerConfig config;
-    config.socket_type = type;
-    peer_ = std::make_unique<zmtp::Peer>(config, std::move(mechanism));
-    peer_->start(sys::now());
-    for (;;) {
-      write(as_text(peer_->pending_output()));
-      peer_->consume_output(peer_->pending_output().size());
-      input_.erase(0, peer_->handle_input(as_bytes(input_), sys::now()));
-      if (peer_->pending_output().empty() && (peer_->ready() || peer_->fault() || !read_more())) {
-        break;
-      }
-    }
-    EXPECT_TRUE(peer_->ready()) << "the handshake failed";
-  }
-  [[nodiscard]] net::Stream& stream() noexcept { return *stream_; }
 
  private:
-  explicit WirePeer(std::unique_ptr<net::Stream> stream) : stream_(std::move(stream)) {}
+  explicit WirePeer(BytePeer connected) : BytePeer(std::move(connected)) {}
 
-  bool read_more() {
-    for (;;) {
-      std::uint8_t bytes[4096];
-      MutableBytes into(bytes);
-      const sys::IoResult result = stream_->read({&into, 1});
-      if (result.status == sys::IoResult::Status::would_block) {
-        wait(stream_->fd(), sys::Interest::readable);
-        continue;
-      }
-      input_.append(as_text(Bytes(bytes).first(result.bytes)));
-      return result.status == sys::IoResult::Status::done;
-    }
-  }
-  static void wait(int fd, sys::Interest interest) {
-    sys::PollFd polled{.fd = fd, .want = interest};
-    ASSERT_EQ(sys::poll_fds({&polled, 1}, std::chrono::seconds(20)).value_or(std::size_t{0}), 1u);
-  }
-
-  std::unique_ptr<net::Stream> stream_;
   std::unique_ptr<zmtp::Peer> peer_;  // null without a handshake
-  std::string input_;
 };
 
 }  // namespace weft::conformance

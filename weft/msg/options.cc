@@ -24,6 +24,8 @@ constexpr AnyOption kTable[] = {
     &option::immediate,
     &option::router_mandatory,
     &option::router_handover,
+    &option::router_raw,
+    &option::stream_notify,
     &option::xpub_verbose,
     &option::xpub_verboser,
     &option::xpub_no_drop,

@@ -35,6 +35,8 @@ struct Options {
   bool immediate = false;                                  // queue only for peers that are connected
   bool router_mandatory = false;     // sending to an unknown routing id is an error instead of a counted drop
   bool router_handover = false;      // a new peer takes over a routing id that is in use
+  bool router_raw = false;           // ROUTER: peers are plain byte streams, as of STREAM; before bind and connect
+  bool stream_notify = true;         // STREAM, raw ROUTER: an empty message when a peer comes and when it goes
   bool xpub_verbose = false;         // pass on subscriptions that are already known
   bool xpub_verboser = false;        // the same, and unsubscriptions that others still have
   bool xpub_no_drop = false;         // PUB, XPUB: wait for who is full instead of dropping what is for him
@@ -45,7 +47,7 @@ struct Options {
   bool probe_router = false;         // DEALER, REQ, ROUTER: the first message to every new peer is empty
   bool req_correlate = false;        // REQ: number requests, take only the reply with that number
   bool req_relaxed = false;          // REQ: a new request may be sent before the reply to the last one
-  std::string connect_routing_id;    // ROUTER: what the peer of the next connect is called, once
+  std::string connect_routing_id;    // ROUTER, STREAM: what the peer of the next connect is called, once
   bool ipv6 = false;
   Duration connect_timeout{0};         // of one attempt, over all addresses of the host; 0: the system's
   Duration tcp_max_retransmission{0};  // unacknowledged data ends a connection after it; 0: the system's
@@ -111,6 +113,8 @@ inline constexpr Option<std::string> routing_id{"routing_id", &Options::routing_
 inline constexpr Option<bool> immediate{"immediate", &Options::immediate, 0, 1};
 inline constexpr Option<bool> router_mandatory{"router_mandatory", &Options::router_mandatory, 0, 1};
 inline constexpr Option<bool> router_handover{"router_handover", &Options::router_handover, 0, 1};
+inline constexpr Option<bool> router_raw{"router_raw", &Options::router_raw, 0, 1};
+inline constexpr Option<bool> stream_notify{"stream_notify", &Options::stream_notify, 0, 1};
 inline constexpr Option<bool> xpub_verbose{"xpub_verbose", &Options::xpub_verbose, 0, 1};
 inline constexpr Option<bool> xpub_verboser{"xpub_verboser", &Options::xpub_verboser, 0, 1};
 inline constexpr Option<bool> xpub_no_drop{"xpub_no_drop", &Options::xpub_no_drop, 0, 1};

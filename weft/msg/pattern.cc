@@ -46,6 +46,7 @@ constexpr PatternRow kTable[] = {
     {{.type = SocketType::push, .receives = false}, make_push},
     {{.type = SocketType::xpub, .takes_subscriptions = true}, make_publisher},
     {{SocketType::xsub}, make_subscriber},
+    {{SocketType::stream}, make_stream},  // also of a raw ROUTER, with the traits of a ROUTER
 };
 
 }  // namespace

@@ -80,6 +80,13 @@ void Pipe::send_subscription(bool subscribe, Bytes topic) noexcept {
   }
 }
 
+bool Pipe::connects() const noexcept { return session_ != nullptr && session_->connecting(); }
+
+void Pipe::end() {
+  ending_.store(true, std::memory_order_relaxed);
+  session_->close_when_sent();
+}
+
 bool Pipe::peek(FrameView& view) noexcept {
   if (rx_->conflates()) [[unlikely]] {
     if (session_ != nullptr) {

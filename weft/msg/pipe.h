@@ -54,6 +54,9 @@ class Pipe {
   // A whole message, whatever the mark; takes over the references. Empty messages count as sent.
   void send_parts(std::span<Cell> parts, bool wide) noexcept;
   void send_subscription(bool subscribe, Bytes topic) noexcept;  // in order with messages, outside the mark
+  // Ends the connection once all that was sent is out. Nothing that it brings is for the application any more.
+  void end();
+  [[nodiscard]] bool ending() const noexcept { return ending_.load(std::memory_order_relaxed); }  // any thread
 
   // --- receive side ---
   // The next part. The view is valid until pop() or unpeek(), one of which must follow.
@@ -68,6 +71,7 @@ class Pipe {
 
   [[nodiscard]] SocketCore& owner() const noexcept { return owner_; }
   [[nodiscard]] Session* session() const noexcept { return session_; }
+  [[nodiscard]] bool connects() const noexcept;  // a connection that is made again when it is lost
   [[nodiscard]] const std::shared_ptr<InprocLink>& link() const noexcept { return link_; }
   [[nodiscard]] int link_end() const noexcept { return link_end_; }
 
@@ -104,6 +108,7 @@ class Pipe {
   Session* session_ = nullptr;
   std::shared_ptr<InprocLink> link_;
   int link_end_ = 0;
+  std::atomic<bool> ending_{false};  // nothing is published with it
   Peeked peeked_ = Peeked::nothing;
   bool peeked_more_ = false;
   std::size_t peeked_bytes_ = 0;

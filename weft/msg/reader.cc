@@ -71,6 +71,13 @@ Reader::Step Reader::look(Frame& frame) noexcept {
 }
 
 Reader::Step Reader::look_recoded(Frame& frame, Bytes input) noexcept {
+  if (framing_ == zmtp::Framing::none) {
+    frame.header = {};
+    frame.body = input.first(std::min(input.size(), kRawMax));
+    frame.block = nullptr;
+    frame_size_ = frame.body.size();
+    return Step::frame;
+  }
   const zmtp::ParseStatus status = framing_ == zmtp::Framing::v1 ? zmtp::parse_frame_header_v1(input, frame.header)
                                                                  : zmtp::parse_frame_header(input, frame.header);
   const Step step = look_at_body(frame, input, status);

@@ -25,6 +25,7 @@ class Reader {
   static constexpr std::size_t kBlockSize = 256 * 1024;
   static constexpr std::size_t kBigFrame = 128 * 1024;
   static constexpr std::size_t kBigFirst = 1024 * 1024;
+  static constexpr std::size_t kRawMax = 8192;  // of one raw message; libzmq's, on which programs size their buffers
 
   Reader() = default;
   Reader(const Reader&) = delete;
@@ -58,7 +59,7 @@ class Reader {
     return true;
   }
   void consume() noexcept;  // after look() or look_short() gave a frame
-  // For the connection at hand.
+  // For the connection at hand. Without framing, what was read is shown in pieces, each without a block to share.
   void set_cipher(zmtp::Mechanism* cipher, zmtp::Framing framing = zmtp::Framing::v3) noexcept;
   // Of a header_only frame: the header as far as it is known of what is inside.
   [[nodiscard]] zmtp::FrameHeader inner_header(const zmtp::FrameHeader& header) const noexcept;

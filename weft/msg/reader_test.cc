@@ -293,5 +293,40 @@ TEST(Reader, SettlingKeepsWhatIsThereAndAnEmptyReaderHoldsNothing) {
   block->release();
 }
 
+TEST(Reader, ShowsRawBytesAsTheyCameInPiecesWithoutABlock) {
+  Reader reader;
+  FakeStream stream;
+  reader.set_cipher(nullptr, zmtp::Framing::none);
+  const std::string input = "\xff" + pattern(300'000);
+  stream.input = input;
+  std::string got;
+  Reader::Frame piece;
+  for (;;) {
+    bool drained = false;
+    const Reader::Step step = reader.look(piece);
+    if (step == Reader::Step::need_more) {
+      if (reader.fill(stream, nullptr, drained).status != Status::done) {
+        break;
+      }
+      continue;
+    }
+    ASSERT_EQ(step, Reader::Step::frame);
+    EXPECT_LE(piece.body.size(), Reader::kRawMax);
+    EXPECT_EQ(piece.block, nullptr);
+    EXPECT_EQ(piece.header.flags, 0);
+    EXPECT_EQ(piece.header.body_size, 0u);
+    got += as_text(piece.body);
+    reader.consume();
+  }
+  EXPECT_TRUE(got == input);
+  EXPECT_TRUE(reader.empty());
+  reader.reset();
+  stream.input = "after a reset";
+  bool drained = false;
+  ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
+  ASSERT_EQ(reader.look(piece), Reader::Step::frame);
+  EXPECT_EQ(as_text(piece.body), "after a reset");
+}
+
 }  // namespace
 }  // namespace weft::msg

@@ -75,6 +75,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   // --- on the I/O thread (session_link.cc, session_end.cc) ---
   void start();
   void close(Instant deadline);  // delivers what was queued until then, then ends
+  void close_when_sent();        // any thread: the same for as long as the peer takes some of it
   void handle_event(const sys::PollEvent& event) override;
   enum class FlushTurn : std::uint8_t { drop, keep, busy };
   [[nodiscard]] FlushTurn flush_turn(Instant now) noexcept;
@@ -121,6 +122,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void end_input_with_fault() noexcept;
   void run_reader() noexcept;
   bool run_reader_once() noexcept;
+  bool push_notice() noexcept;
   void give_read_baton() noexcept;
 
   // session_link.cc; all on the I/O thread, but for the first
@@ -157,6 +159,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void finish_take_down();
   void drop_stream() noexcept;
   void drop_begun_message() noexcept;
+  void begin_close(Instant deadline);
   void linger();
   void drain();
   void handle_close_time();
@@ -214,7 +217,10 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   bool app_reads_ = false;
   bool holds_read_ = true;   // read_baton_ is this thread's, as there is no connection
   bool holds_write_ = true;  // the same for write_baton_
+  bool raw_ = false;         // this connection is bytes, not frames
   bool closing_ = false;
+  bool patient_ = false;              // close_deadline_ moves while the peer takes bytes
+  std::uint64_t writes_at_look_ = 0;  // writer_.writes() when it last moved
   Instant close_deadline_ = kNever;
   bool gave_up_ = false;  // never connects again
   rt::TimerId retry_timer_;

@@ -15,6 +15,7 @@ namespace {
 constexpr Duration kBatonRetry = std::chrono::microseconds(200);  // an application thread holds one for a few us
 constexpr Duration kDrainLongest = std::chrono::seconds(1);       // for the peer to see our end and close too
 constexpr Duration kLingerLook = std::chrono::milliseconds(1);
+constexpr Duration kStalledLongest = std::chrono::seconds(30);  // a peer that takes nothing of what is left for it
 }  // namespace
 
 bool Session::take_both_batons() noexcept {
@@ -50,7 +51,12 @@ void Session::finish_take_down() {
   const Error reason = end_reason_;
   input_ended_ = true;
   // All that arrived is delivered, whatever the mark; before finish(), after which the socket may be gone.
-  if (run_reader_once()) {
+  bool queued = run_reader_once();
+  if (raw_ && !closing_) {
+    core_.pipe_lost(pipe_);  // whoever reads the notice can count on it that the id is unknown
+    queued |= push_notice();
+  }
+  if (queued) {
     core_.signal_input(pipe_);
   }
   const int fd = stream_->fd();
@@ -112,6 +118,20 @@ void Session::drop_begun_message() noexcept {
 }
 
 void Session::close(Instant deadline) {
+  patient_ = false;
+  begin_close(deadline);
+}
+
+void Session::close_when_sent() {
+  io_.loop().post([self = shared_from_this()] {
+    self->patient_ = !self->closing_;  // the socket's own closing has a deadline
+    if (self->patient_) {
+      self->begin_close(sys::now() + kStalledLongest);
+    }
+  });
+}
+
+void Session::begin_close(Instant deadline) {
   const auto keep = shared_from_this();
   if (phase_ == Phase::finished) {
     return;
@@ -145,6 +165,10 @@ void Session::linger() {
   }
   if (!holds_write_ && write_baton_.try_take_or_nudge()) {
     run_writer();
+    if (patient_ && writer_.writes() != std::exchange(writes_at_look_, writer_.writes())) {
+      close_deadline_ = sys::now() + kStalledLongest;
+      schedule<&Session::handle_close_time>(close_timer_, close_deadline_);
+    }
     if (outgoing_.empty() && writer_.empty()) {
       holds_write_ = true;
     } else {

@@ -183,7 +183,10 @@ void Session::begin_handshake(std::unique_ptr<net::Stream> stream) {
   reader_.reset();
   input_ended_ = false;
   has_partial_ = false;
-  peer_.start(sys::now(), opening_);
+  raw_ = core_.raw();
+  if (!raw_) {
+    peer_.start(sys::now(), opening_);
+  }
   phase_ = Phase::handshake;
   interest_ = sys::Interest::readable | sys::Interest::writable | sys::Interest::peer_closed;
   auto watch = io_.loop().watch(stream_->fd(), interest_, true, this);
@@ -192,6 +195,10 @@ void Session::begin_handshake(std::unique_ptr<net::Stream> stream) {
     return;
   }
   watch_ = *watch;
+  if (raw_) {
+    enter_traffic();
+    return;
+  }
   schedule_peer_time();
   if (!write_handshake()) {
     fail_handshake(Error(Errc::connection_failed, "lost during the handshake"));
@@ -314,10 +321,12 @@ void Session::remember_peer() {
 }
 
 void Session::enter_traffic() {
+  zmtp::Mechanism* const cipher = raw_ ? nullptr : peer_.cipher();
   peer_minor_ = peer_.minor_version();
   last_input_.store(sys::now().time_since_epoch().count(), std::memory_order_relaxed);
-  writer_.open(stream_.get(), peer_.cipher(), peer_.framing());
-  reader_.set_cipher(peer_.cipher(), peer_.framing());
+  const zmtp::Framing framing = raw_ ? zmtp::Framing::none : peer_.framing();
+  writer_.open(stream_.get(), cipher, framing);
+  reader_.set_cipher(cipher, framing);
   choose_opening();
   room_wanted_ = false;
   plain_input_ = core_.receives() && !core_.takes_subscriptions() && peer_.admits(zmtp::kShortBodyMax);
@@ -333,15 +342,18 @@ void Session::enter_traffic() {
   if (connector_ != nullptr) {
     connector_->backoff.reset();
   }
-  core_.monitor().emit({EventKind::handshake_succeeded, endpoint_, Error(), {}, stream_->fd()});
-  schedule_peer_time();
+  if (!raw_) {
+    core_.monitor().emit({EventKind::handshake_succeeded, endpoint_, Error(), {}, stream_->fd()});
+    schedule_peer_time();
+  }
   app_reads_ = false;
   run_writer();
   holds_write_ = false;
   give_write_baton();
   set_interest(sys::Interest::readable | sys::Interest::peer_closed);
+  const bool noticed = raw_ && !closing_ && push_notice();
   // What came behind the peer's READY, and whatever the kernel holds already.
-  const bool queued = run_reader_once();
+  const bool queued = run_reader_once() || noticed;
   holds_read_ = false;
   if (read_baton_.release()) {
     run_reader();

@@ -192,7 +192,7 @@ Session::Decoded Session::decode_message(const Reader::Frame& frame, FrameView* 
 
 bool Session::make_input_cell(Cell& cell, const Reader::Frame& frame) noexcept {
   constexpr std::size_t kSliceMin = 4096;  // smaller ones are copied, so that they never pin a large block
-  if (frame.body.size() >= kSliceMin) {
+  if (frame.body.size() >= kSliceMin && frame.block != nullptr) {
     frame.block->add_reference();
     cell.kind = Cell::Kind::large;
     cell.topic_is_large = false;
@@ -263,6 +263,18 @@ void Session::end_input(Error reason) noexcept {
   }
   maybe_readable_.store(false, std::memory_order_relaxed);
   io_.request_take_down(shared_from_this());
+}
+
+// Of a raw connection: the empty message that says that it is there, or that it is gone. Whatever the mark: a
+// connection with a full channel is not read, so its end, and with it the next notice, waits for the application.
+bool Session::push_notice() noexcept {
+  Outbound empty;
+  Cell* cell = core_.options_copy().stream_notify ? incoming_.claim() : nullptr;
+  if (cell == nullptr || !make_cell(*cell, empty)) {
+    return false;
+  }
+  incoming_.push_claimed(*cell);
+  return true;
 }
 
 // The I/O thread reads: into the channel, up to its mark.

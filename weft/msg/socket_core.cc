@@ -14,9 +14,9 @@ namespace weft::msg {
 
 SocketCore::SocketCore(ContextCore& context, const PatternRow& row)
     : context_(context),
+      traits_(row.traits),
       keep_context_(context.shared_from_this()),
       wait_mode_(context.wait_mode()),
-      one_lock_(row.traits.one_lock),
       send_timeout_(options_.send_timeout.count()),
       receive_timeout_(options_.receive_timeout.count()),
       pattern_(row.make(row.traits, options_)) {}
@@ -46,6 +46,9 @@ Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>
     Options changed = options_;
     WEFT_TRY(change(changed));
     WEFT_TRY(check_security(changed));
+    if (changed.router_raw != options_.router_raw && type() == SocketType::router) {
+      WEFT_TRY(make_raw(changed.router_raw));
+    }
     {
       const std::lock_guard options(options_mutex_);
       options_ = std::move(changed);
@@ -61,6 +64,21 @@ Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>
 Options SocketCore::options_copy() const {
   const std::lock_guard lock(options_mutex_);
   return options_;
+}
+
+// A raw ROUTER is a ROUTER by name only.
+Result<void> SocketCore::make_raw(bool raw) {
+  const std::lock_guard lock(table_mutex_);
+  if (!sessions_.empty() || !inproc_pipes_.empty()) {
+    return Error(Errc::invalid_argument, "router_raw has to be set before anything is connected");
+  }
+  dropped_before_ += pattern_->dropped();
+  pattern_ = find_pattern(raw ? SocketType::stream : SocketType::router)->make(traits_, options_);
+  return {};
+}
+
+bool SocketCore::raw() const {
+  return type() == SocketType::stream || (type() == SocketType::router && options_copy().router_raw);
 }
 
 void SocketCore::apply_marks() {
@@ -89,7 +107,7 @@ Result<void> SocketCore::subscribe(Bytes topic, bool on) {
 zmtp::Peer SocketCore::make_peer() const {
   const Options options = options_copy();
   zmtp::PeerConfig config;
-  config.socket_type = pattern_->traits().type;
+  config.socket_type = traits_.type;
   config.identity = options.routing_id;
   if (options.max_message_size >= 0) {
     config.limits.frame_bytes_max = static_cast<std::uint64_t>(options.max_message_size);
@@ -201,7 +219,7 @@ bool SocketCore::pipe_ready(Session& session, Bytes identity) {
     return false;
   }
   pipe.notes.ready = true;
-  if (pattern_->traits().receives && !add_descriptor(session)) {
+  if (traits_.receives && !add_descriptor(session)) {
     session.poll_token = 0;  // no descriptor for it: the I/O thread reads, and signals
   }
   return true;
@@ -235,6 +253,7 @@ void SocketCore::session_finished(Session& session) {
     const std::lock_guard lock(table_mutex_);
     std::erase_if(connected_, [&](const auto& entry) { return entry.second.get() == &session; });
   }
+  output_parker_.wake_with_fence();  // who waits for room at this very peer waits in vain
   end_feed_if_quiet();
   context_.session_ended();
 }
@@ -253,7 +272,7 @@ void SocketCore::end_pipe(Pipe& pipe) {
 void SocketCore::bury_drained() {
   for (std::size_t i = 0; i < ended_.size();) {
     Pipe* pipe = ended_[i];
-    if (pipe->notes.attached && pattern_->traits().receives && !pipe->drained()) {
+    if (pipe->notes.attached && traits_.receives && !pipe->ending() && !pipe->drained()) {
       ++i;
       continue;
     }

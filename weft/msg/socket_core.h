@@ -93,11 +93,12 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] zmtp::Peer make_peer() const;
   [[nodiscard]] sys::SocketOptions stream_options() const;
   [[nodiscard]] bool conflates() const;  // what is connected from now on
+  [[nodiscard]] bool raw() const;        // connections are plain bytes: STREAM, and ROUTER if it was asked for
   [[nodiscard]] Monitor& monitor() noexcept { return monitor_; }
   [[nodiscard]] sync::Parker& input_parker() noexcept { return input_parker_; }
   [[nodiscard]] sync::Parker& output_parker() noexcept { return output_parker_; }
-  [[nodiscard]] bool takes_subscriptions() const noexcept { return pattern_->traits().takes_subscriptions; }
-  [[nodiscard]] bool receives() const noexcept { return pattern_->traits().receives; }
+  [[nodiscard]] bool takes_subscriptions() const noexcept { return traits_.takes_subscriptions; }
+  [[nodiscard]] bool receives() const noexcept { return traits_.receives; }
   [[nodiscard]] bool app_waits() const noexcept { return waiting_.load(std::memory_order_relaxed) > 0; }
   [[nodiscard]] std::uint64_t app_read_count() const noexcept { return app_reads_.load(std::memory_order_relaxed); }
   void note_app_read() noexcept { app_reads_.store(app_read_count() + 1, std::memory_order_relaxed); }
@@ -115,7 +116,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   void inproc_ready(const InprocLink& link, Bytes identity);
   void inproc_peer_closed(const InprocLink& link);
   void handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic);
-  [[nodiscard]] SocketType type() const noexcept { return pattern_->traits().type; }
+  [[nodiscard]] SocketType type() const noexcept { return traits_.type; }
   [[nodiscard]] sync::WaitMode wait_mode() const noexcept { return wait_mode_; }
   [[nodiscard]] std::uint64_t dropped();
 
@@ -141,7 +142,8 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   void end_pipe(Pipe& pipe);                                                   // both locks
   void bury_drained();                                                         // receive lock
   void apply_marks();
-  void end_feed();  // feed lock
+  [[nodiscard]] Result<void> make_raw(bool raw);  // both locks, before anything is connected
+  void end_feed();                                // feed lock
   void end_feed_if_quiet();
   void unbind_all();
   [[nodiscard]] bool adopt_inproc(const std::shared_ptr<InprocLink>& link, int end, const std::string& connected_to);
@@ -153,12 +155,14 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] Result<void> connect_inproc(const net::Endpoint& endpoint);
   void close_pipes(Instant deadline);
   [[nodiscard]] Pipe* find_inproc(const InprocLink& link) noexcept;
-  void name_peer(Pipe& pipe);  // both locks
+  void name_peer(Pipe& pipe);      // both locks
+  void tell_id(const Pipe& pipe);  // both locks
+  [[nodiscard]] Result<void> refuse_raw() const;
 
   ContextCore& context_;
+  const PatternTraits& traits_;
   const std::shared_ptr<ContextCore> keep_context_;  // a call may be under way while another thread closes the context
   const sync::WaitMode wait_mode_;
-  const bool one_lock_;  // the pattern's trait
   mutable std::mutex options_mutex_;
   Options options_;  // written with the receive, send and options lock, read with any of them
   std::atomic<Duration::rep> send_timeout_;

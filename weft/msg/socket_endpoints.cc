@@ -34,6 +34,7 @@ Result<std::string> SocketCore::bind(std::string_view text) {
   }
   const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, true));
   if (endpoint.transport == net::Transport::inproc) {
+    WEFT_TRY(refuse_raw());
     return bind_inproc(endpoint);
   }
   auto listener = open_listener(endpoint);
@@ -90,6 +91,7 @@ Result<void> SocketCore::connect(std::string_view text) {
   }
   const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, false));
   if (endpoint.transport == net::Transport::inproc) {
+    WEFT_TRY(refuse_raw());
     return connect_inproc(endpoint);
   }
   auto proxy = WEFT_TRY(proxy_for(endpoint));
@@ -106,6 +108,7 @@ Result<void> SocketCore::connect(std::string_view text) {
     if (!options_.immediate) {
       pattern_->attach(session->pipe());
       session->pipe().notes.attached = true;
+      tell_id(session->pipe());
     }
     const std::lock_guard table(table_mutex_);
     sessions_.emplace(session.get(), session);
@@ -115,6 +118,19 @@ Result<void> SocketCore::connect(std::string_view text) {
   }
   output_parker_.wake_with_fence();  // there is somewhere to queue now
   return {};
+}
+
+// Within a process there are no bytes.
+Result<void> SocketCore::refuse_raw() const {
+  return raw() ? Result<void>(Error(Errc::incompatible_peer, "raw sockets have no inproc")) : Result<void>();
+}
+
+// STREAM: who connects learns from the option routing_id what the peer is called, unless it chose the name itself.
+void SocketCore::tell_id(const Pipe& pipe) {
+  if (type() == SocketType::stream && !pipe.notes.names_peer) {
+    const std::lock_guard lock(options_mutex_);
+    options_.routing_id = pipe.notes.routing_id;
+  }
 }
 
 Result<void> SocketCore::unbind(std::string_view text) {

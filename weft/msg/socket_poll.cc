@@ -30,7 +30,7 @@ Readiness SocketCore::readiness(Readiness wanted, bool asleep) {
   }
   if (wanted.output) {
     std::unique_lock<sync::Mutex> receive;
-    if (one_lock_) {
+    if (traits_.one_lock) {
       receive = std::unique_lock(receive_mutex_);
     }
     const std::lock_guard lock(send_mutex_);

@@ -18,7 +18,7 @@ bool would_block(const Result<void>& result) noexcept { return !result && result
 
 Result<void> SocketCore::try_send(Outbound& part) {
   std::unique_lock<sync::Mutex> receive;
-  if (one_lock_) {
+  if (traits_.one_lock) {
     receive = std::unique_lock(receive_mutex_);
   }
   const std::lock_guard lock(send_mutex_);

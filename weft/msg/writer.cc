@@ -14,8 +14,12 @@ constexpr std::size_t kHeaderSizeMax = zmtp::kFrameHeaderSizeMaxV1;
 static_assert(kHeaderSizeMax >= zmtp::kFrameHeaderSizeMax);
 
 std::size_t write_header(zmtp::Framing framing, std::uint8_t* to, std::uint8_t flags, std::size_t size) noexcept {
-  return framing == zmtp::Framing::v1 ? zmtp::write_frame_header_v1(to, flags, size)
-                                      : zmtp::write_frame_header(to, flags, size);
+  switch (framing) {
+    case zmtp::Framing::v1: return zmtp::write_frame_header_v1(to, flags, size);
+    case zmtp::Framing::v3: return zmtp::write_frame_header(to, flags, size);
+    case zmtp::Framing::none: break;
+  }
+  return 0;
 }
 
 // Takes the frame at the front of whole frames that we wrote ourselves, as ZMTP 3 has them.

@@ -301,6 +301,28 @@ TEST_F(WriterTest, ACommandSentByHalfDoesNotHoldBackTheMessagesBehindIt) {
   EXPECT_EQ(kept(), frame(0, "message"));
 }
 
+TEST_F(WriterTest, RawBytesGoOutAsTheyAreAndAreNotKeptForAnotherConnection) {
+  writer_.open(&stream_, nullptr, zmtp::Framing::none);
+  writer_.write_through(0, as_bytes("at once "));
+  append(0, "small ");
+  mem::Buffer* buffer = append_big(0, pattern(Writer::kBigPart));
+  writer_.flush();
+  EXPECT_EQ(stream_.output, "at once small " + pattern(Writer::kBigPart));
+  EXPECT_TRUE(buffer->sole_owner());
+  buffer->release();
+  stream_.output.clear();
+  ASSERT_TRUE(writer_.prepare(0));
+  const std::string big = pattern(100'000);
+  stream_.room = 40'000;
+  ASSERT_TRUE(writer_.write_big_through(0, as_bytes(big)));
+  EXPECT_TRUE(writer_.blocked());
+  stream_.room = FakeStream::kAll;
+  writer_.flush();
+  EXPECT_TRUE(stream_.output == big);
+  append(0, "no message, as nobody knows where it began");
+  EXPECT_EQ(kept(), "");
+}
+
 // --- the framing of ZMTP 1.0 ---
 
 class OldWriterTest : public WriterTest {

@@ -11,8 +11,9 @@
 
 namespace weft::zmtp {
 
-// How a connection cuts messages into frames. ZMTP 2.0 does it as 3.x does, without commands.
-enum class Framing : std::uint8_t { v3, v1 };
+// How a connection cuts messages into frames. ZMTP 2.0 does it as 3.x does, without commands; none: not at
+// all, as the peer is no ZMTP peer and its bytes are passed on as they come.
+enum class Framing : std::uint8_t { v3, v1, none };
 
 // ZMTP 1.0 framing (RFC 13): a length of one byte, or FF and a length of 8 bytes (big endian); a flags byte, which the
 // length counts; the body. Of the flags only bit 0 (more) means something: libzmq 2.x sets others.

@@ -17,5 +17,6 @@ std::unique_ptr<Pattern> make_dealer(const PatternTraits& traits, const Options&
 std::unique_ptr<Pattern> make_router(const PatternTraits& traits, const Options& options);
 std::unique_ptr<Pattern> make_pull(const PatternTraits& traits, const Options& options);
 std::unique_ptr<Pattern> make_push(const PatternTraits& traits, const Options& options);
+std::unique_ptr<Pattern> make_stream(const PatternTraits& traits, const Options& options);  // and raw ROUTER
 
 }  // namespace weft::msg

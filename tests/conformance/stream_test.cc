@@ -1,0 +1,486 @@
+// SPDX-License-Identifier: MIT
+// STREAM and raw ROUTER, against peers that know no protocol and against each other.
+#include <map>
+#include <set>
+
+#include "tests/conformance/conformance.h"
+#include "tests/conformance/wire.h"
+
+namespace weft::conformance {
+namespace {
+
+class Stream : public Conformance {
+ protected:
+  void SetUp() override {
+    if (!GetParam().streams || GetParam().encrypted) {
+      GTEST_SKIP() << "raw connections are in the clear, and between processes";
+    }
+  }
+
+  [[nodiscard]] std::unique_ptr<net::Listener> listen() {
+    auto listener = net::Listener::open(*net::parse_endpoint(new_endpoint(), true), {});
+    EXPECT_TRUE(listener) << listener.error().message();
+    return std::move(listener).value();
+  }
+  // The id of the peer that comes or goes next.
+  [[nodiscard]] static std::string noticed(Socket& socket) {
+    const Texts got = recv(socket);
+    EXPECT_EQ(got.size(), 2u);
+    EXPECT_EQ(got.back(), "");
+    return got.front();
+  }
+  // So many bytes of one connection, whatever messages they come in.
+  [[nodiscard]] static std::string collect(Socket& socket, const std::string& id, std::size_t size) {
+    std::string bytes;
+    while (bytes.size() < size && !HasFailure()) {
+      const Texts got = recv(socket);
+      EXPECT_EQ(got.front(), id);
+      EXPECT_FALSE(got.back().empty()) << "the end, after " << bytes.size();
+      bytes += got.back();
+    }
+    return bytes;
+  }
+  // Bytes of which no two stretches are alike.
+  [[nodiscard]] static std::string numbers(std::size_t size) {
+    std::string bytes(size, '\0');
+    for (std::size_t i = 0; i < size; ++i) {
+      bytes[i] = static_cast<char>(i * i * 2'654'435'761U >> 24);
+    }
+    return bytes;
+  }
+};
+WEFT_EVERY_TRANSPORT(Stream);
+
+TEST_P(Stream, TellsOfPeersThatComeAndGoByEmptyMessages) {
+  Socket stream = make(SocketType::stream);
+  const std::string endpoint = bind(stream);
+  std::set<std::string> ids;
+  for (int i = 0; i < 20; ++i) {
+    std::string id;
+    {
+      BytePeer peer = BytePeer::dial(endpoint);
+      id = noticed(stream);
+      EXPECT_EQ(id.size(), 5u);
+      EXPECT_EQ(id[0], '\0');
+      peer.write("bye");
+    }
+    EXPECT_EQ(collect(stream, id, 3), "bye");
+    EXPECT_EQ(noticed(stream), id);
+    EXPECT_EQ(stream.try_send(as_bytes(id), More::yes).error(), Errc::unreachable);
+    ids.insert(id);
+  }
+  EXPECT_EQ(ids.size(), 20u);
+}
+
+TEST_P(Stream, BytesGoBothWaysAsTheyAre) {
+  Socket stream = make(SocketType::stream);
+  BytePeer peer = BytePeer::dial(bind(stream));
+  const std::string id = noticed(stream);
+  // Bytes that would be malformed as frames, and sizes around the bounds of what is copied, batched and sent at once.
+  for (const std::size_t size :
+       {std::size_t{1}, std::size_t{2}, std::size_t{255}, std::size_t{256}, std::size_t{8192}, std::size_t{8193},
+        std::size_t{40'000}, std::size_t{300'000}, std::size_t{3'000'000}}) {
+    const std::string bytes = "\xff\x7f" + numbers(size);
+    std::thread writer([&] { peer.write(bytes); });
+    EXPECT_TRUE(collect(stream, id, bytes.size()) == bytes) << size;
+    writer.join();
+    std::thread sender([&] { send(stream, {id, bytes}); });
+    EXPECT_TRUE(peer.read(bytes.size()) == bytes) << size;
+    sender.join();
+  }
+}
+
+TEST_P(Stream, ManySmallMessagesLeaveInOrder) {
+  Socket stream = make(SocketType::stream);
+  BytePeer peer = BytePeer::dial(bind(stream));
+  const std::string id = noticed(stream);
+  std::string expected;
+  for (int i = 0; i < 20'000; ++i) {
+    expected += std::to_string(i) + ",";
+  }
+  std::thread sender([&] {
+    for (int i = 0; i < 20'000; ++i) {
+      send(stream, {id, std::to_string(i) + ","});
+    }
+  });
+  EXPECT_TRUE(peer.read(expected.size()) == expected);
+  sender.join();
+}
+
+TEST_P(Stream, NoMessageIsLongerThanProgramsExpect) {
+  Socket stream = make(SocketType::stream);
+  BytePeer peer = BytePeer::dial(bind(stream));
+  const std::string id = noticed(stream);
+  std::thread writer([&] { peer.write(numbers(1'000'000)); });
+  for (std::size_t got = 0; got < 1'000'000 && !HasFailure();) {
+    const std::string bytes = recv(stream).back();
+    EXPECT_LE(bytes.size(), 8192u);
+    got += bytes.size();
+  }
+  writer.join();
+}
+
+TEST_P(Stream, TheSizeLimitOfMessagesIsNotForBytes) {
+  Socket stream = make(SocketType::stream);
+  ASSERT_TRUE(stream.set(option::max_message_size, 10));
+  BytePeer peer = BytePeer::dial(bind(stream));
+  const std::string id = noticed(stream);
+  peer.write(numbers(5000));
+  EXPECT_TRUE(collect(stream, id, 5000) == numbers(5000));
+}
+
+TEST_P(Stream, SendingToAnUnknownIdIsUnreachableAndTakesNothing) {
+  Socket stream = make(SocketType::stream);
+  BytePeer peer = BytePeer::dial(bind(stream));
+  const std::string id = noticed(stream);
+  EXPECT_EQ(stream.send("who", More::yes).error(), Errc::unreachable);
+  EXPECT_EQ(stream.send("", More::yes).error(), Errc::unreachable);
+  send(stream, {id, "here"});
+  EXPECT_EQ(peer.read(4), "here");
+}
+
+TEST_P(Stream, PartsComeInPairsWhateverTheirFlags) {
+  Socket stream = make(SocketType::stream);
+  BytePeer peer = BytePeer::dial(bind(stream));
+  const std::string id = noticed(stream);
+  ASSERT_TRUE(stream.send(id, More::yes));
+  ASSERT_TRUE(stream.send("more ", More::yes));
+  send(stream, id);  // an id alone says nothing
+  send(stream, {id, "follows"});
+  EXPECT_EQ(peer.read(12), "more follows");
+  EXPECT_EQ(stream.statistics()->dropped, 1u);
+}
+
+TEST_P(Stream, AnEmptyPartEndsTheConnectionOnceAllIsSent) {
+  Socket stream = make(SocketType::stream);
+  const std::string endpoint = bind(stream);
+  ASSERT_TRUE(stream.set(option::linger, Duration::zero()));
+  for (const std::size_t size : {std::size_t{0}, std::size_t{10}, std::size_t{5'000'000}}) {
+    BytePeer peer = BytePeer::dial(endpoint);
+    const std::string id = noticed(stream);
+    if (size != 0) {
+      send(stream, {id, numbers(size)});
+    }
+    send(stream, {id, ""});
+    EXPECT_EQ(stream.try_send(as_bytes(id), More::yes).error(), Errc::unreachable);
+    EXPECT_TRUE(peer.read_to_end() == numbers(size)) << size;
+  }
+  EXPECT_EQ(stream.try_recv().error(), Errc::would_block) << "who ended a connection is not told of its end";
+}
+
+TEST_P(Stream, NothingOfAConnectionThatWasEndedIsReceived) {
+  Socket stream = make(SocketType::stream);
+  const std::string endpoint = bind(stream);
+  BytePeer talker = BytePeer::dial(endpoint);
+  const std::string id = noticed(stream);
+  talker.write("first");
+  EXPECT_EQ(collect(stream, id, 5), "first");
+  talker.write("second");
+  send(stream, {id, ""});
+  EXPECT_EQ(talker.read_to_end(), "");
+  BytePeer other = BytePeer::dial(endpoint);
+  const std::string other_id = noticed(stream);
+  EXPECT_NE(other_id, id);
+  other.write("hello");
+  EXPECT_EQ(collect(stream, other_id, 5), "hello");
+}
+
+TEST_P(Stream, APeerThatEndsItsDirectionIsGone) {
+  Socket stream = make(SocketType::stream);
+  BytePeer peer = BytePeer::dial(bind(stream));
+  const std::string id = noticed(stream);
+  peer.write("all");
+  peer.end_writing();
+  EXPECT_EQ(collect(stream, id, 3), "all");
+  EXPECT_EQ(noticed(stream), id);
+  EXPECT_EQ(peer.read_to_end(), "");
+}
+
+TEST_P(Stream, WithoutNoticesOnlyBytesArrive) {
+  Socket stream = make(SocketType::stream);
+  ASSERT_TRUE(stream.set(option::stream_notify, false));
+  const std::string endpoint = bind(stream);
+  for (int i = 0; i < 10; ++i) {
+    BytePeer peer = BytePeer::dial(endpoint);
+    peer.write(std::to_string(i));
+    EXPECT_EQ(recv(stream).back(), std::to_string(i));
+  }
+  EXPECT_EQ(stream.try_recv().error(), Errc::would_block);
+}
+
+TEST_P(Stream, WhoConnectsKnowsThePeersIdAtOnce) {
+  Socket stream = make(SocketType::stream);
+  const auto listener = listen();
+  EXPECT_EQ(*stream.get(option::routing_id), "");
+  connect(stream, listener->bound_endpoint());
+  const std::string id = *stream.get(option::routing_id);
+  EXPECT_EQ(id.size(), 5u);
+  send(stream, {id, "early"});
+  BytePeer peer = BytePeer::accept(*listener);
+  EXPECT_EQ(peer.read(5), "early");
+  EXPECT_EQ(noticed(stream), id);
+  peer.write("late");
+  EXPECT_EQ(collect(stream, id, 4), "late");
+  connect(stream, listener->bound_endpoint());
+  EXPECT_NE(*stream.get(option::routing_id), id);
+}
+
+TEST_P(Stream, AConnectionThatIsMadeAgainKeepsItsId) {
+  Socket stream = make(SocketType::stream);
+  const auto listener = listen();
+  connect(stream, listener->bound_endpoint());
+  const std::string id = *stream.get(option::routing_id);
+  for (int i = 0; i < 10; ++i) {
+    {
+      BytePeer peer = BytePeer::accept(*listener);
+      EXPECT_EQ(noticed(stream), id);
+      send(stream, {id, "hello"});
+      EXPECT_EQ(peer.read(5), "hello");
+      peer.write("bye");
+    }
+    EXPECT_EQ(collect(stream, id, 3), "bye");
+    EXPECT_EQ(noticed(stream), id);
+  }
+}
+
+TEST_P(Stream, WhatWasConnectedAndEndedIsNotConnectedAgain) {
+  Socket stream = make(SocketType::stream);
+  ASSERT_TRUE(stream.watch_events());
+  const auto listener = listen();
+  connect(stream, listener->bound_endpoint());
+  const std::string id = noticed(stream);
+  BytePeer peer = BytePeer::accept(*listener);
+  send(stream, {id, ""});
+  EXPECT_EQ(peer.read_to_end(), "");
+  connect(stream, listener->bound_endpoint());
+  BytePeer next = BytePeer::accept(*listener);
+  EXPECT_NE(noticed(stream), id);
+  EXPECT_EQ(stream.try_recv().error(), Errc::would_block);
+  EXPECT_EQ(listener->try_accept().error(), Errc::would_block);
+}
+
+TEST_P(Stream, ThePeerOfAConnectMayBeNamed) {
+  Socket stream = make(SocketType::stream);
+  const auto listener = listen();
+  ASSERT_TRUE(stream.set(option::connect_routing_id, "server"));
+  connect(stream, listener->bound_endpoint());
+  EXPECT_EQ(*stream.get(option::routing_id), "");
+  send(stream, {"server", "hello"});
+  BytePeer peer = BytePeer::accept(*listener);
+  EXPECT_EQ(peer.read(5), "hello");
+  EXPECT_EQ(noticed(stream), "server");
+  // A name that is taken: libzmq aborts here.
+  ASSERT_TRUE(stream.set(option::connect_routing_id, "server"));
+  connect(stream, listener->bound_endpoint());
+  BytePeer second = BytePeer::accept(*listener);
+  const std::string made_up = noticed(stream);
+  EXPECT_EQ(made_up.size(), 5u);
+  EXPECT_EQ(*stream.get(option::routing_id), made_up);
+  send(stream, {made_up, "two"});
+  EXPECT_EQ(second.read(3), "two");
+  send(stream, {"server", "one"});
+  EXPECT_EQ(peer.read(3), "one");
+}
+
+TEST_P(Stream, StreamsTalkToEachOther) {
+  Socket server = make(SocketType::stream);
+  Socket client = make(SocketType::stream);
+  connect(client, bind(server));
+  const std::string to_client = noticed(server);
+  const std::string to_server = noticed(client);
+  const std::string bytes = numbers(10'000'000);
+  const auto send_all = [&](Socket& socket, const std::string& id) {
+    for (std::size_t at = 0; at < bytes.size(); at += 50'000) {
+      send(socket, {id, std::string_view(bytes).substr(at, 50'000)});
+    }
+  };
+  std::thread there([&] { send_all(client, to_server); });
+  std::thread back([&] { send_all(server, to_client); });
+  std::thread reader([&] { EXPECT_TRUE(collect(client, to_server, bytes.size()) == bytes); });
+  EXPECT_TRUE(collect(server, to_client, bytes.size()) == bytes);
+  there.join();
+  back.join();
+  reader.join();
+  client.close();
+  EXPECT_EQ(noticed(server), to_client);
+}
+
+TEST_P(Stream, ManyConnectionsDoNotMix) {
+  constexpr std::size_t kPeers = 200;
+  Socket stream = make(SocketType::stream);
+  ASSERT_TRUE(stream.set(option::backlog, int{kPeers}));
+  const std::string endpoint = bind(stream);
+  std::vector<BytePeer> peers;
+  for (std::size_t i = 0; i < kPeers; ++i) {
+    peers.push_back(BytePeer::dial(endpoint));
+    peers.back().write("peer " + std::to_string(1000 + i));
+  }
+  std::map<std::string, std::string> said;
+  std::size_t whole = 0;
+  while (whole < kPeers && !HasFailure()) {
+    const Texts got = recv(stream);
+    std::string& text = said[got.front()];
+    text += got.back();
+    if (text.size() == 9 && !got.back().empty()) {
+      ++whole;
+      send(stream, {got.front(), "you are " + text});
+      send(stream, {got.front(), ""});
+    }
+  }
+  EXPECT_EQ(said.size(), kPeers);
+  for (std::size_t i = 0; i < kPeers; ++i) {
+    EXPECT_EQ(peers[i].read_to_end(), "you are peer " + std::to_string(1000 + i));
+  }
+}
+
+TEST_P(Stream, APeerThatIsNotReceivedFromIsHeldBack) {
+  Socket stream = make(SocketType::stream);
+  ASSERT_TRUE(stream.set(option::receive_high_water_mark, 4));
+  ASSERT_TRUE(stream.set(option::receive_buffer, 65'536));
+  BytePeer peer = BytePeer::dial(bind(stream));
+  const std::string bytes = numbers(64 << 20);
+  const std::size_t taken = peer.write_until_full(bytes, 300ms);
+  EXPECT_LT(taken, std::size_t{16} << 20);
+  const std::string id = noticed(stream);
+  EXPECT_TRUE(collect(stream, id, taken) == bytes.substr(0, taken));
+  peer.write("on");
+  EXPECT_EQ(collect(stream, id, 2), "on");
+}
+
+TEST_P(Stream, WhoSendsToAPeerThatDoesNotReadIsHeldBack) {
+  Socket stream = make(SocketType::stream);
+  ASSERT_TRUE(stream.set(option::send_high_water_mark, 4));
+  BytePeer peer = BytePeer::dial(bind(stream));
+  const std::string id = noticed(stream);
+  const std::string bytes = numbers(100'000);
+  std::string expected;
+  while (stream.try_send(as_bytes(id), More::yes) && expected.size() < (std::size_t{64} << 20)) {
+    ASSERT_TRUE(stream.try_send(as_bytes(bytes)));
+    expected += bytes;
+  }
+  EXPECT_EQ(stream.try_send(as_bytes(id), More::yes).error(), Errc::would_block);
+  EXPECT_LT(expected.size(), std::size_t{16} << 20);
+  std::thread sender([&] { send(stream, {id, "end"}); });
+  EXPECT_TRUE(peer.read(expected.size() + 3) == expected + "end");
+  sender.join();
+}
+
+TEST_P(Stream, WhoWaitsForRoomAtAPeerThatGoesIsToldThatItIsUnreachable) {
+  Socket stream = make(SocketType::stream);
+  ASSERT_TRUE(stream.set(option::send_high_water_mark, 1));
+  auto peer = std::make_unique<BytePeer>(BytePeer::dial(bind(stream)));
+  const std::string id = noticed(stream);
+  const std::string bytes = numbers(1'000'000);
+  while (stream.try_send(as_bytes(id), More::yes)) {
+    ASSERT_TRUE(stream.try_send(as_bytes(bytes)));
+  }
+  std::thread goer([&] { peer.reset(); });
+  Result<void> sent = stream.send(id, More::yes);
+  while (sent) {  // there was room after all
+    ASSERT_TRUE(stream.send(bytes));
+    sent = stream.send(id, More::yes);
+  }
+  EXPECT_EQ(sent.error(), Errc::unreachable);
+  goer.join();
+}
+
+TEST_P(Stream, WhatWasSentBeforeClosingArrives) {
+  Socket stream = make(SocketType::stream);
+  BytePeer peer = BytePeer::dial(bind(stream));
+  const std::string id = noticed(stream);
+  send(stream, {id, numbers(3'000'000)});
+  stream.close();
+  EXPECT_TRUE(peer.read_to_end() == numbers(3'000'000));
+}
+
+TEST_P(Stream, ClosingDoesNotWaitForAConnectionThatWasEndedAndIsNotRead) {
+  Socket stream = make(SocketType::stream);
+  ASSERT_TRUE(stream.set(option::linger, Duration::zero()));
+  BytePeer peer = BytePeer::dial(bind(stream));
+  const std::string id = noticed(stream);
+  send(stream, {id, numbers(20'000'000)});
+  send(stream, {id, ""});
+  stream.close();
+  context_.reset();
+  EXPECT_LT(peer.read_to_end().size(), 20'000'000u);
+}
+
+TEST_P(Stream, TheMonitorTellsOfConnectionsButNotOfHandshakes) {
+  Socket stream = make(SocketType::stream);
+  ASSERT_TRUE(stream.watch_events());
+  const std::string endpoint = bind(stream);
+  {
+    BytePeer peer = BytePeer::dial(endpoint);
+  }
+  for (const EventKind kind : {EventKind::listening, EventKind::accepted, EventKind::disconnected}) {
+    const auto event = stream.next_event(kLong);
+    ASSERT_TRUE(event);
+    EXPECT_EQ(event->kind, kind) << event_name(event->kind);
+  }
+}
+
+TEST_P(Stream, MessagesKnowThePeersAddress) {
+  Socket stream = make(SocketType::stream);
+  BytePeer peer = BytePeer::dial(bind(stream));
+  peer.write("hello");
+  for (int i = 0; i < 4; ++i) {  // the notice and the bytes
+    const auto part = stream.recv();
+    ASSERT_TRUE(part);
+    EXPECT_STREQ((*part).peer_property("Peer-Address"),
+                 GetParam().name == std::string_view("tcp") ? "127.0.0.1" : "localhost");
+  }
+}
+
+TEST_P(Stream, ARawRouterIsAStreamThatDropsWhatItCannotDeliver) {
+  Socket router = make(SocketType::router);
+  ASSERT_TRUE(router.set(option::router_raw, true));
+  const std::string endpoint = bind(router);
+  EXPECT_EQ(router.type(), SocketType::router);
+  BytePeer peer = BytePeer::dial(endpoint);
+  const std::string id = noticed(router);
+  peer.write("hello");
+  EXPECT_EQ(collect(router, id, 5), "hello");
+  send(router, {"who", "nobody"});
+  EXPECT_EQ(router.statistics()->dropped, 1u);
+  send(router, {id, "answer"});
+  send(router, {id, ""});
+  EXPECT_EQ(peer.read_to_end(), "answer");
+  ASSERT_TRUE(router.set(option::router_mandatory, true));
+  EXPECT_EQ(router.send("who", More::yes).error(), Errc::unreachable);
+  // With a connection it is too late to choose.
+  BytePeer next = BytePeer::dial(endpoint);
+  (void)noticed(router);
+  EXPECT_EQ(router.set(option::router_raw, false).error(), Errc::invalid_argument);
+}
+
+TEST_P(Stream, ARouterThatWasRawForAWhileIsARouter) {
+  Socket router = make(SocketType::router);
+  ASSERT_TRUE(router.set(option::router_raw, true));
+  ASSERT_TRUE(router.set(option::router_raw, false));
+  Socket dealer = make(SocketType::dealer);
+  connect(dealer, bind(router));
+  send(dealer, {"a", "b"});
+  EXPECT_EQ(recv(router).size(), 3u);
+}
+
+// Not of the suite, which skips inproc.
+class StreamInproc : public Conformance {};
+INSTANTIATE_TEST_SUITE_P(Inproc, StreamInproc, testing::Values(kTransports[0]));
+
+TEST_P(StreamInproc, ThereAreNoBytesWithinAProcess) {
+  Socket stream = make(SocketType::stream);
+  EXPECT_EQ(stream.bind(new_endpoint()).error(), Errc::incompatible_peer);
+  EXPECT_EQ(stream.connect(new_endpoint()).error(), Errc::incompatible_peer);
+  // A name may have been bound before the ROUTER was told.
+  Socket router = make(SocketType::router);
+  const std::string endpoint = bind(router);
+  ASSERT_TRUE(router.set(option::router_raw, true));
+  Socket dealer = make(SocketType::dealer);
+  connect(dealer, endpoint);
+  (void)dealer.try_send(as_bytes("x"), More::yes);
+  (void)dealer.try_send(as_bytes("y"));
+  EXPECT_EQ(router.try_recv().error(), Errc::would_block);
+}
+
+}  // namespace
+}  // namespace weft::conformance

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// STREAM and raw ROUTER: peers are plain byte streams. A message is two parts: which connection, and bytes.
+#include <array>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "weft/base/endian.h"
+#include "weft/msg/fair_queue.h"
+#include "weft/msg/pattern/table.h"
+
+namespace weft::msg {
+
+namespace {
+
+class Stream final : public Pattern {
+ public:
+  Stream(const PatternTraits& traits, const Options& options)
+      : Pattern(traits, options), next_id_(std::random_device{}()) {}
+
+  void attach(Pipe& pipe) override {
+    if (!pipe.ending()) {
+      queue_.attach(pipe);
+      name(pipe);  // a connecting pipe can be written to before it is connected
+    }
+  }
+  // A ROUTER may have bound an inproc name before it was told to be raw.
+  bool ready(Pipe& pipe, Bytes /*identity*/) override { return pipe.session() != nullptr && !pipe.ending(); }
+  void lost(Pipe& pipe) override {
+    if (!pipe.connects()) {
+      detach(pipe);
+    }
+  }
+  void detach(Pipe& pipe) override {
+    forget_name(pipe);
+    target_ = target_ == &pipe ? nullptr : target_;
+  }
+  void activate(Pipe& pipe) override { queue_.activate(pipe); }
+  void deactivate(Pipe& pipe) override { (void)queue_.detach(pipe); }
+
+  Result<void> receive(Inbound& part) override {
+    if (has_body_) {
+      return receive_body(part);
+    }
+    FrameView view;
+    Pipe* pipe = next(view);
+    if (pipe == nullptr) {
+      return Errc::would_block;
+    }
+    // The bytes are taken with the id: who got the id finds them without waiting.
+    Inbound body{&body_, {}};
+    FrameView id{as_bytes(pipe->notes.routing_id), true, nullptr, nullptr, view.peer};
+    if (!part.take(id) || !body.take(view)) {
+      queue_.unpeek();
+      return Error(Errc::resource_exhausted, "no memory for a received message");
+    }
+    has_body_ = true;
+    queue_.pop();
+    return {};
+  }
+
+  // Parts come in pairs, whatever the second one says of more to come. An empty second part ends the connection.
+  Result<void> send(Outbound& part) override {
+    if (!in_sent_) {
+      return begin(part);
+    }
+    if (target_ == nullptr) {
+      ++dropped_;
+    } else if (part.bytes.empty()) {
+      forget_name(*target_);
+      target_->end();
+    } else {
+      Outbound bytes{part.bytes, part.message, false};
+      if (!target_->try_send(bytes, false)) {
+        return Error(Errc::resource_exhausted, "no memory for a message part");
+      }
+    }
+    target_ = nullptr;
+    in_sent_ = false;
+    return {};
+  }
+
+  // Some peer might take a message; which one is not known before its first part.
+  bool can_send() override { return true; }
+  bool can_receive() override {
+    FrameView view;
+    if (has_body_) {
+      return true;
+    }
+    if (next(view) == nullptr) {
+      return false;
+    }
+    queue_.unpeek();
+    return true;
+  }
+
+ private:
+  // Passes over connections that the application has ended; what they still hold goes with them.
+  Pipe* next(FrameView& view) {
+    Pipe* pipe = queue_.peek(view);
+    while (pipe != nullptr && pipe->ending()) {
+      queue_.unpeek();
+      (void)queue_.detach(*pipe);
+      pipe = queue_.peek(view);
+    }
+    return pipe;
+  }
+
+  Result<void> receive_body(Inbound& part) {
+    if (part.message != nullptr) {
+      part.size = body_.bytes().size();
+      part.more = false;
+      *part.message = std::move(body_);
+    } else {
+      FrameView view{body_.bytes(), false, nullptr, nullptr};
+      (void)part.take(view);  // a copy into the caller's bytes cannot fail
+      body_ = Message();
+    }
+    has_body_ = false;
+    return {};
+  }
+
+  Result<void> begin(const Outbound& part) {
+    if (!part.more) {
+      ++dropped_;  // an id and nothing for it; libzmq swallows the part behind it, too
+      return {};
+    }
+    const bool strict = traits_.type == SocketType::stream || options_.router_mandatory;
+    const auto found = peers_.find(as_text(part.bytes));
+    if (found == peers_.end() && strict) {
+      return Error(Errc::unreachable, "no connection has this routing id");
+    }
+    Pipe* const target = found == peers_.end() ? nullptr : found->second;
+    const bool full = target != nullptr && !target->writable();
+    if (full && strict) {
+      return Errc::would_block;
+    }
+    target_ = full ? nullptr : target;
+    in_sent_ = true;
+    return {};
+  }
+
+  // Keeps the name that was chosen for the pipe, or that it had before, if nobody else has it.
+  void name(Pipe& pipe) {
+    std::string& id = pipe.notes.routing_id;
+    const auto found = peers_.find(id);
+    if (found != peers_.end() && found->second == &pipe) {
+      return;
+    }
+    if (id.empty() || found != peers_.end()) {
+      pipe.notes.names_peer = false;
+      do {
+        id = make_id();
+      } while (peers_.contains(id));
+    }
+    peers_.emplace(id, &pipe);
+  }
+  void forget_name(const Pipe& pipe) {
+    if (const auto found = peers_.find(pipe.notes.routing_id); found != peers_.end() && found->second == &pipe) {
+      peers_.erase(found);
+    }
+  }
+  std::string make_id() {
+    std::array<std::uint8_t, 5> id{};
+    store_big_endian<std::uint32_t>(id.data() + 1, next_id_++);
+    return std::string(as_text(id));
+  }
+
+  FairQueue queue_;
+  std::map<std::string, Pipe*, std::less<>> peers_;  // send lock
+  std::uint32_t next_id_;
+  Message body_;  // receive lock, as the next: the bytes behind the id that was given
+  bool has_body_ = false;
+  bool in_sent_ = false;    // send lock, as the next: the id of the message was taken
+  Pipe* target_ = nullptr;  // null: the message goes nowhere
+};
+
+}  // namespace
+
+std::unique_ptr<Pattern> make_stream(const PatternTraits& traits, const Options& options) {
+  return std::make_unique<Stream>(traits, options);
+}
+
+}  // namespace weft::msg
