@@ -66,6 +66,7 @@ class Pipe {
   // Whole messages that came through the channel so far: as its producer knows, and taken.
   [[nodiscard]] std::uint64_t arrived_count() const noexcept { return rx_->written(); }
   [[nodiscard]] std::uint64_t taken_count() const noexcept { return rx_->read(); }
+  [[nodiscard]] bool has_queued() noexcept { return !rx_->empty(); }  // in the channel
   // No more will come: the other end is gone and everything it sent was taken.
   [[nodiscard]] bool drained() noexcept;
 
@@ -89,6 +90,7 @@ class Pipe {
     std::uint64_t peer = 0;         // both locks to write, either to read: PeerId of the connection
     std::string routing_id;         // both locks to write, either to read
     bool names_peer = false;        // both locks: routing_id was chosen here, whatever the peer calls itself
+    bool gone = false;              // both locks to write, either to read: STREAM: its connection ended by itself
     bool probed = false;            // both locks: this connection got its probe
   };
   Notes notes;

@@ -88,6 +88,8 @@ class Reader {
   bool recodes_ = false;  // as in the Writer
   bool opened_ = false;   // the first frame was opened already
   std::uint8_t opened_flags_ = 0;
+  bool raw_ = false;
+  bool unusual_ = false;  // raw_, or there is a big frame
   mem::Buffer* block_ = nullptr;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;

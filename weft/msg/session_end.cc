@@ -53,7 +53,7 @@ void Session::finish_take_down() {
   // All that arrived is delivered, whatever the mark; before finish(), after which the socket may be gone.
   bool queued = run_reader_once();
   if (raw_ && !closing_) {
-    core_.pipe_lost(pipe_);  // whoever reads the notice can count on it that the id is unknown
+    core_.pipe_lost(pipe_);  // whoever reads the notice can count on it that the id is unknown afterwards
     queued |= push_notice();
   }
   if (queued) {

@@ -58,7 +58,8 @@ class Socket {
   Result<void> unbind(std::string_view endpoint);      // as given to bind, or the exact one; no_such_endpoint
   Result<void> disconnect(std::string_view endpoint);  // as given to connect; no_such_endpoint
 
-  // One part. invalid_state (REQ, REP out of turn), unreachable (ROUTER, option router_mandatory), not_supported.
+  // One part. invalid_state (REQ, REP out of turn), unreachable (STREAM; ROUTER, option router_mandatory),
+  // not_supported.
   // On an error the message is still the caller's.
   Result<void> send(Bytes bytes, More more = More::no);
   Result<void> send(std::string_view text, More more = More::no) { return send(as_bytes(text), more); }

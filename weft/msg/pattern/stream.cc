@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // STREAM and raw ROUTER: peers are plain byte streams. A message is two parts: which connection, and bytes.
 #include <array>
+#include <atomic>
 #include <map>
+#include <mutex>
 #include <random>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "weft/base/endian.h"
 #include "weft/msg/fair_queue.h"
@@ -20,16 +23,21 @@ class Stream final : public Pattern {
       : Pattern(traits, options), next_id_(std::random_device{}()) {}
 
   void attach(Pipe& pipe) override {
-    if (!pipe.ending()) {
+    forget_told();
+    if (is_ours(pipe)) {
       queue_.attach(pipe);
       name(pipe);  // a connecting pipe can be written to before it is connected
     }
   }
-  // A ROUTER may have bound an inproc name before it was told to be raw.
-  bool ready(Pipe& pipe, Bytes /*identity*/) override { return pipe.session() != nullptr && !pipe.ending(); }
+  bool ready(Pipe& pipe, Bytes /*identity*/) override { return is_ours(pipe); }
+  // Until the application was told that a connection is gone, its id stays known and what is sent there is dropped:
+  // a server that answers and hangs up must not fail over a client that was faster.
   void lost(Pipe& pipe) override {
-    if (!pipe.connects()) {
-      detach(pipe);
+    const auto found = peers_.find(pipe.notes.routing_id);
+    if (!pipe.connects() && found != peers_.end() && found->second == &pipe) {
+      found->second = nullptr;
+      pipe.notes.gone = true;
+      target_ = target_ == &pipe ? nullptr : target_;
     }
   }
   void detach(Pipe& pipe) override {
@@ -37,7 +45,10 @@ class Stream final : public Pattern {
     target_ = target_ == &pipe ? nullptr : target_;
   }
   void activate(Pipe& pipe) override { queue_.activate(pipe); }
-  void deactivate(Pipe& pipe) override { (void)queue_.detach(pipe); }
+  void deactivate(Pipe& pipe) override {
+    (void)queue_.detach(pipe);
+    note_told(pipe);
+  }
 
   Result<void> receive(Inbound& part) override {
     if (has_body_) {
@@ -57,6 +68,9 @@ class Stream final : public Pattern {
     }
     has_body_ = true;
     queue_.pop();
+    if (!pipe->has_queued()) {
+      note_told(*pipe);
+    }
     return {};
   }
 
@@ -66,7 +80,7 @@ class Stream final : public Pattern {
       return begin(part);
     }
     if (target_ == nullptr) {
-      ++dropped_;
+      dropped_ += part.bytes.empty() ? 0 : 1;
     } else if (part.bytes.empty()) {
       forget_name(*target_);
       target_->end();
@@ -96,6 +110,9 @@ class Stream final : public Pattern {
   }
 
  private:
+  // Not one that was ended meanwhile, nor one of inproc: a ROUTER may have bound a name before it was told to be raw.
+  static bool is_ours(const Pipe& pipe) noexcept { return pipe.session() != nullptr && !pipe.ending(); }
+
   // Passes over connections that the application has ended; what they still hold goes with them.
   Pipe* next(FrameView& view) {
     Pipe* pipe = queue_.peek(view);
@@ -126,6 +143,7 @@ class Stream final : public Pattern {
       ++dropped_;  // an id and nothing for it; libzmq swallows the part behind it, too
       return {};
     }
+    forget_told();
     const bool strict = traits_.type == SocketType::stream || options_.router_mandatory;
     const auto found = peers_.find(as_text(part.bytes));
     if (found == peers_.end() && strict) {
@@ -161,6 +179,27 @@ class Stream final : public Pattern {
       peers_.erase(found);
     }
   }
+  // What the receiving side learns the sending side takes when it looks.
+  void note_told(const Pipe& pipe) {
+    if (pipe.notes.gone) {
+      const std::lock_guard lock(told_mutex_);
+      told_.push_back(pipe.notes.routing_id);
+      has_told_.store(true, std::memory_order_relaxed);  // whoever was told is the one who must see it
+    }
+  }
+  void forget_told() {
+    if (!has_told_.load(std::memory_order_relaxed)) {
+      return;
+    }
+    const std::lock_guard lock(told_mutex_);
+    for (const std::string& id : told_) {
+      if (const auto found = peers_.find(id); found != peers_.end() && found->second == nullptr) {
+        peers_.erase(found);
+      }
+    }
+    told_.clear();
+    has_told_.store(false, std::memory_order_relaxed);
+  }
   std::string make_id() {
     std::array<std::uint8_t, 5> id{};
     store_big_endian<std::uint32_t>(id.data() + 1, next_id_++);
@@ -168,12 +207,15 @@ class Stream final : public Pattern {
   }
 
   FairQueue queue_;
-  std::map<std::string, Pipe*, std::less<>> peers_;  // send lock
+  std::map<std::string, Pipe*, std::less<>> peers_;  // send lock; null: gone, and the application does not know yet
   std::uint32_t next_id_;
   Message body_;  // receive lock, as the next: the bytes behind the id that was given
   bool has_body_ = false;
   bool in_sent_ = false;    // send lock, as the next: the id of the message was taken
   Pipe* target_ = nullptr;  // null: the message goes nowhere
+  std::mutex told_mutex_;   // behind every other lock
+  std::vector<std::string> told_;
+  std::atomic<bool> has_told_{false};
 };
 
 }  // namespace
