@@ -69,7 +69,7 @@ class Stream final : public Pattern {
     has_body_ = true;
     queue_.pop();
     if (!pipe->has_queued()) {
-      note_told(*pipe);
+      note_told(*pipe);  // the end of the session may take a moment more, which whoever was told shall not see
     }
     return {};
   }
