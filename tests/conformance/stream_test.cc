@@ -361,6 +361,52 @@ TEST_P(Stream, ManyConnectionsDoNotMix) {
   }
 }
 
+TEST_P(Stream, OneThreadReceivesWhileAnotherAnswersAndEnds) {
+  constexpr int kClients = 3;
+  constexpr int kRounds = 60;
+  Socket stream = make(SocketType::stream);
+  const std::string endpoint = bind(stream);
+  std::vector<std::thread> clients;
+  for (int i = 0; i < kClients; ++i) {
+    clients.emplace_back([&, i] {
+      for (int round = 0; round < kRounds; ++round) {
+        BytePeer peer = BytePeer::dial(endpoint);
+        peer.write("?");
+        if (round % 3 != i) {  // some do not wait for the answer
+          EXPECT_EQ(peer.read_to_end(), "answer");
+        }
+      }
+    });
+  }
+  Socket asked = make(SocketType::push);
+  Socket answering = make(SocketType::pull);
+  connect(answering, bind(asked));
+  std::thread answerer([&] {
+    for (int i = 0; i < kClients * kRounds && !HasFailure(); ++i) {
+      const std::string id = recv_text(answering);
+      // The receiver may have been told meanwhile that this one is gone.
+      for (const std::string_view text : {"answer", ""}) {
+        if (const auto begun = stream.send(id, More::yes); begun) {
+          EXPECT_TRUE(stream.send(text));
+        } else {
+          EXPECT_EQ(begun.error(), Errc::unreachable);
+        }
+      }
+    }
+  });
+  for (int i = 0; i < kClients * kRounds && !HasFailure();) {
+    const Texts got = recv(stream);
+    if (got.back() == "?") {
+      send(asked, got.front());
+      ++i;
+    }
+  }
+  answerer.join();
+  for (std::thread& client : clients) {
+    client.join();
+  }
+}
+
 TEST_P(Stream, APeerThatIsNotReceivedFromIsHeldBack) {
   Socket stream = make(SocketType::stream);
   ASSERT_TRUE(stream.set(option::receive_high_water_mark, 4));
