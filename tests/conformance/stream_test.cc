@@ -407,6 +407,35 @@ TEST_P(Stream, OneThreadReceivesWhileAnotherAnswersAndEnds) {
   }
 }
 
+TEST_P(Stream, ConnectionsThatNobodyHearsOfAreBounded) {
+  if (GetParam().name != std::string_view("ipc")) {
+    GTEST_SKIP() << "thousands of connections, once";
+  }
+  Socket stream = make(SocketType::stream);
+  ASSERT_TRUE(stream.watch_events());
+  const std::string endpoint = bind(stream);
+  // The kind of the last event of a connection that comes and goes.
+  const auto pass = [&] {
+    auto peer = std::make_unique<BytePeer>(BytePeer::dial(endpoint));
+    wait_for_event(stream, EventKind::accepted);
+    peer.reset();
+    const auto event = stream.next_event(kLong);
+    EXPECT_TRUE(event);
+    return event->kind;
+  };
+  std::size_t passed = 0;
+  while (pass() == EventKind::disconnected && passed < 100'000) {
+    ++passed;
+  }
+  EXPECT_LT(passed, 10'000u);
+  EXPECT_GT(passed, 1'000u);
+  for (std::size_t i = 0; i < 2 * passed && !HasFailure(); ++i) {
+    (void)noticed(stream);
+  }
+  EXPECT_EQ(stream.try_recv().error(), Errc::would_block);
+  EXPECT_EQ(pass(), EventKind::disconnected);
+}
+
 TEST_P(Stream, APeerThatIsNotReceivedFromIsHeldBack) {
   Socket stream = make(SocketType::stream);
   ASSERT_TRUE(stream.set(option::receive_high_water_mark, 4));

@@ -90,7 +90,7 @@ class Pipe {
     std::uint64_t peer = 0;         // both locks to write, either to read: PeerId of the connection
     std::string routing_id;         // both locks to write, either to read
     bool names_peer = false;        // both locks: routing_id was chosen here, whatever the peer calls itself
-    bool gone = false;              // both locks to write, either to read: STREAM: its connection ended by itself
+    bool gone = false;              // receive lock, both to set: STREAM: its connection ended by itself
     bool probed = false;            // both locks: this connection got its probe
   };
   Notes notes;

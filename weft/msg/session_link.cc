@@ -333,7 +333,8 @@ void Session::enter_traffic() {
   phase_ = Phase::traffic;
   remember_peer();
   if (!closing_ && !core_.pipe_ready(*this, peer_.peer_identity())) {
-    fail_handshake(Error(Errc::address_in_use, "another peer has this routing id"));
+    fail_handshake(raw_ ? Error(Errc::resource_exhausted, "too many connections have ended and were not received from")
+                        : Error(Errc::address_in_use, "another peer has this routing id"));
     return;
   }
   if (core_.takes_subscriptions() && !peer_.subscribes_by_itself()) {

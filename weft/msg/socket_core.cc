@@ -265,15 +265,19 @@ void SocketCore::end_pipe(Pipe& pipe) {
     pattern_->detach(pipe);
     pattern_->activate(pipe);
   }
+  bury_next_ = ended_.size();
   ended_.push_back(&pipe);
 }
 
-// Forgets pipes that have ended and of which everything was taken.
+// Forgets pipes that have ended and of which everything was taken. Looks at some of them in turn, the newest first.
 void SocketCore::bury_drained() {
-  for (std::size_t i = 0; i < ended_.size();) {
+  constexpr std::size_t kLooks = 64;
+  for (std::size_t looks = std::min(ended_.size(), kLooks); looks > 0 && !ended_.empty(); --looks) {
+    const std::size_t i = bury_next_ < ended_.size() ? bury_next_ : 0;
     Pipe* pipe = ended_[i];
+    bury_next_ = i;
     if (pipe->notes.attached && traits_.receives && !pipe->ending() && !pipe->drained()) {
-      ++i;
+      bury_next_ = i + 1;
       continue;
     }
     if (pipe->notes.attached) {

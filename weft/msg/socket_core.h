@@ -222,6 +222,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   std::atomic<std::size_t> inproc_count_{0};
   bool pipes_closed_ = false;         // no event but those of sessions_ is to come
   std::vector<Pipe*> ended_;          // receive lock: drained later
+  std::size_t bury_next_ = 0;         // receive lock: place in ended_ to look at next
   std::uint64_t dropped_before_ = 0;  // send lock: of pipes that are gone
 };
 

@@ -17,6 +17,9 @@ namespace weft::msg {
 
 namespace {
 
+// Connections that ended and still hold messages, a notice at least; about 6 KB each. Beyond, new ones are refused.
+constexpr std::size_t kGoneMax = 8192;
+
 class Stream final : public Pattern {
  public:
   Stream(const PatternTraits& traits, const Options& options)
@@ -29,7 +32,7 @@ class Stream final : public Pattern {
       name(pipe);  // a connecting pipe can be written to before it is connected
     }
   }
-  bool ready(Pipe& pipe, Bytes /*identity*/) override { return is_ours(pipe); }
+  bool ready(Pipe& pipe, Bytes /*identity*/) override { return is_ours(pipe) && gone_ < kGoneMax; }
   // Until the application was told that a connection is gone, its id stays known and what is sent there is dropped:
   // a server that answers and hangs up must not fail over a client that was faster.
   void lost(Pipe& pipe) override {
@@ -37,6 +40,7 @@ class Stream final : public Pattern {
     if (!pipe.connects() && found != peers_.end() && found->second == &pipe) {
       found->second = nullptr;
       pipe.notes.gone = true;
+      ++gone_;
       target_ = target_ == &pipe ? nullptr : target_;
     }
   }
@@ -48,6 +52,7 @@ class Stream final : public Pattern {
   void deactivate(Pipe& pipe) override {
     (void)queue_.detach(pipe);
     note_told(pipe);
+    gone_ -= std::exchange(pipe.notes.gone, false) ? 1 : 0;
   }
 
   Result<void> receive(Inbound& part) override {
@@ -207,6 +212,7 @@ class Stream final : public Pattern {
   }
 
   FairQueue queue_;
+  std::size_t gone_ = 0;                             // receive lock
   std::map<std::string, Pipe*, std::less<>> peers_;  // send lock; null: gone, and the application does not know yet
   std::uint32_t next_id_;
   Message body_;  // receive lock, as the next: the bytes behind the id that was given
