@@ -483,7 +483,9 @@ constexpr OptionRow kOptions[] = {
     WEFT_ROW(ZMQ_HEARTBEAT_IVL, heartbeat_interval),
     {ZMQ_HEARTBEAT_TTL, read_row<option::heartbeat_ttl>, write_heartbeat_ttl},
     {ZMQ_HEARTBEAT_TIMEOUT, read_row<option::heartbeat_timeout>, write_heartbeat_timeout},
-    {ZMQ_THREAD_SAFE, [](SocketHandle&, void* v, size_t* n) { return put(v, n, 0); }, nullptr},
+    // Every socket is; the types that libzmq says it of are asked for.
+    {ZMQ_THREAD_SAFE, [](SocketHandle& s, void* v, size_t* n) { return put(v, n, int{s.core->single_part()}); },
+     nullptr},
     WEFT_ROW(ZMQ_CONNECT_TIMEOUT, connect_timeout),
     WEFT_ROW(ZMQ_TCP_MAXRT, tcp_max_retransmission),
     {ZMQ_RECONNECT_STOP, read_row<option::reconnect_stop>, write_reconnect_stop},

@@ -32,6 +32,10 @@ void Pattern::probe(Pipe& pipe) {
   }
 }
 
+Error Pattern::refuse_more() noexcept {
+  return {Errc::invalid_argument, "messages of this socket type are of one part"};
+}
+
 namespace {
 
 constexpr PatternRow kTable[] = {
@@ -47,6 +51,8 @@ constexpr PatternRow kTable[] = {
     {{.type = SocketType::xpub, .takes_subscriptions = true}, make_publisher},
     {{SocketType::xsub}, make_subscriber},
     {{SocketType::stream}, make_stream},  // also of a raw ROUTER, with the traits of a ROUTER
+    {{.type = SocketType::gather, .sends = false, .single_part = true}, make_pull},
+    {{.type = SocketType::scatter, .receives = false, .single_part = true}, make_push},
 };
 
 }  // namespace

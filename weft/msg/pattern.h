@@ -22,6 +22,7 @@ struct PatternTraits {
   bool receives = true;
   bool takes_subscriptions = false;  // peers' SUBSCRIBE goes to handle_subscription(), not to the application
   bool one_lock = false;             // sending and receiving share state: send() runs with the receive lock too
+  bool single_part = false;          // messages are of one part, so that any thread may send and receive them
 };
 
 // Pattern: what a socket type does with its pipes. One of the four dynamic seams; a new pattern is a file in pattern/
@@ -59,6 +60,9 @@ class Pattern {
   [[nodiscard]] virtual Result<void> unsubscribe(Bytes topic);
   // False: the peer asks for more than its bound.
   [[nodiscard]] virtual bool handle_subscription(Pipe& pipe, bool subscribe, Bytes topic);
+
+  // The answer to More::yes of patterns that are single_part.
+  [[nodiscard]] static Error refuse_more() noexcept;
 
  protected:
   // Option probe_router: an empty message, once per connection. Both locks.

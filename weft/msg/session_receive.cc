@@ -209,7 +209,12 @@ bool Session::make_input_cell(Cell& cell, const Reader::Frame& frame) noexcept {
 
 bool Session::assemble(const Reader::Frame& frame) noexcept {
   assembly_bytes_ += frame.body.size();
-  if (assembly_.size() >= kPartsMax || assembly_bytes_ > kMultipartBytesMax) {
+  const std::size_t announced = assembly_.size() + ((frame.header.flags & zmtp::kMore) != 0 ? 2 : 1);
+  if (core_.single_part() && announced > 1) {
+    end_input(Error(Errc::protocol_error, "a message of several parts for a socket that takes single ones"));
+    return false;
+  }
+  if (announced > kPartsMax || assembly_bytes_ > kMultipartBytesMax) {
     end_input(Error(Errc::message_too_large, "multipart message exceeds its limit"));
     return false;
   }

@@ -99,6 +99,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] sync::Parker& output_parker() noexcept { return output_parker_; }
   [[nodiscard]] bool takes_subscriptions() const noexcept { return traits_.takes_subscriptions; }
   [[nodiscard]] bool receives() const noexcept { return traits_.receives; }
+  [[nodiscard]] bool single_part() const noexcept { return traits_.single_part; }
   [[nodiscard]] bool app_waits() const noexcept { return waiting_.load(std::memory_order_relaxed) > 0; }
   [[nodiscard]] std::uint64_t app_read_count() const noexcept { return app_reads_.load(std::memory_order_relaxed); }
   void note_app_read() noexcept { app_reads_.store(app_read_count() + 1, std::memory_order_relaxed); }

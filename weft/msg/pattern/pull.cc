@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// PULL: receives from its peers in turn.
+// PULL and GATHER (RFC 49): receives from its peers in turn.
 #include "weft/msg/fair_queue.h"
 #include "weft/msg/pattern/table.h"
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// PUSH: sends to its peers in turn.
+// PUSH and SCATTER (RFC 49): sends to its peers in turn.
 #include "weft/msg/load_balancer.h"
+#include "weft/msg/pattern/single_part.h"
 #include "weft/msg/pattern/table.h"
 
 namespace weft::msg {
 
 namespace {
 
-class Push final : public Pattern {
+class Push : public Pattern {
  public:
   using Pattern::Pattern;
 
@@ -24,7 +25,7 @@ class Push final : public Pattern {
 }  // namespace
 
 std::unique_ptr<Pattern> make_push(const PatternTraits& traits, const Options& options) {
-  return std::make_unique<Push>(traits, options);
+  return make_whole_or_single<Push>(traits, options);
 }
 
 }  // namespace weft::msg

@@ -15,8 +15,8 @@ std::unique_ptr<Pattern> make_req(const PatternTraits& traits, const Options& op
 std::unique_ptr<Pattern> make_rep(const PatternTraits& traits, const Options& options);
 std::unique_ptr<Pattern> make_dealer(const PatternTraits& traits, const Options& options);
 std::unique_ptr<Pattern> make_router(const PatternTraits& traits, const Options& options);
-std::unique_ptr<Pattern> make_pull(const PatternTraits& traits, const Options& options);
-std::unique_ptr<Pattern> make_push(const PatternTraits& traits, const Options& options);
 std::unique_ptr<Pattern> make_stream(const PatternTraits& traits, const Options& options);  // and raw ROUTER
+std::unique_ptr<Pattern> make_pull(const PatternTraits& traits, const Options& options);  // PULL, GATHER
+std::unique_ptr<Pattern> make_push(const PatternTraits& traits, const Options& options);  // PUSH, SCATTER
 
 }  // namespace weft::msg

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+// The types whose messages are of one part: SCATTER, GATHER (RFC 49).
+#include <algorithm>
+#include <atomic>
+
+#include "tests/conformance/conformance.h"
+#include "tests/conformance/wire.h"
+
+namespace weft::conformance {
+namespace {
+
+using zmtp::kMore;
+
+class SinglePart : public Conformance {
+ protected:
+  // `cut`, from a peer of type `theirs` that speaks the protocol by hand, ends its connection and only that.
+  void expect_cut_off(SocketType ours, SocketType theirs, std::string_view cut) {
+    if (!GetParam().streams || GetParam().encrypted) {
+      GTEST_SKIP() << "the peer of this test speaks in the clear";
+    }
+    Socket socket = make(ours);
+    ASSERT_TRUE(socket.watch_events());
+    const std::string endpoint = bind(socket);
+    {
+      WirePeer peer = WirePeer::dial(endpoint, theirs);
+      peer.write(cut);
+      EXPECT_EQ(peer.read_frame().flags, 0xff) << "the end of the stream";
+    }
+    for (;;) {
+      const auto event = socket.next_event(kLong);
+      ASSERT_TRUE(event) << event.error().message();
+      if (event->kind == EventKind::disconnected) {
+        EXPECT_EQ(event->reason, Errc::protocol_error);
+        break;
+      }
+    }
+    EXPECT_EQ(socket.try_recv().error(), Errc::would_block);
+  }
+};
+WEFT_EVERY_TRANSPORT(SinglePart);
+
+TEST_P(SinglePart, ScatterGivesToItsGathersInTurn) {
+  Socket scatter = make(SocketType::scatter);
+  Socket first = make(SocketType::gather);
+  Socket second = make(SocketType::gather);
+  connect(scatter, bind(first));
+  connect(scatter, bind(second));
+  for (int i = 0; i < 10; ++i) {
+    send(scatter, std::to_string(i));
+  }
+  EXPECT_EQ(recv_many(first, 5), (Texts{"0", "2", "4", "6", "8"}));
+  EXPECT_EQ(recv_many(second, 5), (Texts{"1", "3", "5", "7", "9"}));
+}
+
+TEST_P(SinglePart, GatherTakesFromItsScattersInTurn) {
+  Socket gather = make(SocketType::gather);
+  const std::string endpoint = bind(gather);
+  std::vector<Socket> scatters;
+  Texts sent;
+  for (int i = 0; i < 3; ++i) {
+    scatters.push_back(make(SocketType::scatter));
+    connect(scatters.back(), endpoint);
+    send(scatters.back(), std::to_string(i));
+    sent.push_back(std::to_string(i));
+  }
+  Texts got = recv_many(gather, 3);
+  std::sort(got.begin(), got.end());
+  EXPECT_EQ(got, sent);
+}
+
+TEST_P(SinglePart, ScatterWaitsForRoomAndLosesNothing) {
+  Socket gather = make(SocketType::gather);
+  Socket scatter = make(SocketType::scatter);
+  ASSERT_TRUE(gather.set(option::receive_high_water_mark, 2));
+  ASSERT_TRUE(scatter.set(option::send_high_water_mark, 2));
+  connect(scatter, bind(gather));
+  const Texts sent = numbered("m", 0, 500);
+  std::thread sender([&] {
+    for (const std::string& text : sent) {
+      send(scatter, text);
+    }
+  });
+  EXPECT_EQ(recv_many(gather, sent.size()), sent);
+  sender.join();
+}
+
+TEST_P(SinglePart, ScatterRefusesSeveralPartsAndStaysAsItWas) {
+  Socket gather = make(SocketType::gather);
+  Socket scatter = make(SocketType::scatter);
+  connect(scatter, bind(gather));
+  EXPECT_EQ(scatter.send("first", More::yes).error(), Errc::invalid_argument);
+  EXPECT_EQ(scatter.try_recv().error(), Errc::not_supported);
+  EXPECT_EQ(gather.send("back").error(), Errc::not_supported);
+  send(scatter, "whole");
+  EXPECT_EQ(recv_text(gather), "whole");
+}
+
+TEST_P(SinglePart, GatherCutsOffWhoSendsSeveralParts) {
+  expect_cut_off(SocketType::gather, SocketType::scatter, wire_frame(kMore, "1") + wire_frame(0, "2"));
+}
+
+TEST_P(SinglePart, SeveralThreadsMaySendAndReceiveAtOnce) {
+  Socket gather = make(SocketType::gather);
+  Socket scatter = make(SocketType::scatter);
+  connect(scatter, bind(gather));
+  constexpr int kEach = 300;
+  std::vector<std::thread> threads;
+  std::atomic<int> sum{0};
+  for (int i = 0; i < 2; ++i) {
+    threads.emplace_back([&] {
+      for (int n = 1; n <= kEach; ++n) {
+        EXPECT_TRUE(scatter.send(std::to_string(n)));
+      }
+    });
+    threads.emplace_back([&] {
+      for (int n = 0; n < kEach; ++n) {
+        const auto got = gather.recv();
+        ASSERT_TRUE(got) << got.error().message();
+        sum += std::stoi(std::string(got->text()));
+      }
+    });
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(sum, kEach * (kEach + 1));
+}
+
+}  // namespace
+}  // namespace weft::conformance
