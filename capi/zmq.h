@@ -350,8 +350,8 @@ ZMQ_EXPORT void zmq_threadclose(void* thread);
 
 /* --- drafts: what libzmq may still change; a library built without them exports these functions all the same --- */
 #ifdef ZMQ_BUILD_DRAFT_API
-/* Messages of these types are of one part: ZMQ_SNDMORE is refused with EINVAL. Any thread may use them, several at once.
-   ZMQ_DGRAM is a number only: zmq_socket() answers EINVAL. */
+/* Messages of these types are of one part: ZMQ_SNDMORE is refused with EINVAL. Any thread may use them, several at
+   once. ZMQ_DGRAM is a number only: zmq_socket() answers EINVAL. */
 #define ZMQ_SERVER 12
 #define ZMQ_CLIENT 13
 #define ZMQ_RADIO 14

@@ -39,7 +39,7 @@ class Drafts : public CapiTest {
 };
 
 TEST_F(Drafts, TheTypesOfOnePartSayThatTheyAreThreadSafeAndRefuseMore) {
-  for (const int type : {ZMQ_GATHER, ZMQ_SCATTER}) {
+  for (const int type : {ZMQ_GATHER, ZMQ_SCATTER, ZMQ_CHANNEL}) {
     void* socket = open(type);
     int value = -1;
     std::size_t size = sizeof value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The types whose messages are of one part: SCATTER, GATHER (RFC 49).
+// The types whose messages are of one part: SCATTER and GATHER (RFC 49), CHANNEL (RFC 52).
 #include <algorithm>
 #include <atomic>
 
@@ -97,6 +97,48 @@ TEST_P(SinglePart, ScatterRefusesSeveralPartsAndStaysAsItWas) {
 
 TEST_P(SinglePart, GatherCutsOffWhoSendsSeveralParts) {
   expect_cut_off(SocketType::gather, SocketType::scatter, wire_frame(kMore, "1") + wire_frame(0, "2"));
+}
+
+TEST_P(SinglePart, ChannelsTalkBothWays) {
+  Socket one = make(SocketType::channel);
+  Socket two = make(SocketType::channel);
+  connect(two, bind(one));
+  send(two, "ping");
+  EXPECT_EQ(recv_text(one), "ping");
+  send(one, "pong");
+  EXPECT_EQ(recv_text(two), "pong");
+  EXPECT_EQ(one.send("first", More::yes).error(), Errc::invalid_argument);
+  send(one, "whole");
+  EXPECT_EQ(recv_text(two), "whole");
+}
+
+TEST_P(SinglePart, AChannelWithoutAPeerDoesNotSend) {
+  Socket channel = make(SocketType::channel);
+  EXPECT_EQ(channel.try_send(as_bytes("nobody")).error(), Errc::would_block);
+  EXPECT_EQ(channel.try_recv().error(), Errc::would_block);
+}
+
+TEST_P(SinglePart, AChannelHasOnePeerAndRefusesTheNext) {
+  Socket channel = make(SocketType::channel);
+  ASSERT_TRUE(channel.watch_events());
+  const std::string endpoint = bind(channel);
+  Socket first = make(SocketType::channel);
+  connect(first, endpoint);
+  send(first, "first");
+  EXPECT_EQ(recv_text(channel), "first");
+  Socket second = make(SocketType::channel);
+  ASSERT_TRUE(second.set(option::linger, 0ms));
+  connect(second, endpoint);
+  if (GetParam().streams) {
+    wait_for_event(channel, EventKind::handshake_failed);
+  }
+  send(channel, "to the first");
+  EXPECT_EQ(recv_text(first), "to the first");
+  EXPECT_EQ(second.try_recv().error(), Errc::would_block);
+}
+
+TEST_P(SinglePart, AChannelCutsOffWhoSendsSeveralParts) {
+  expect_cut_off(SocketType::channel, SocketType::channel, wire_frame(kMore, "1") + wire_frame(0, "2"));
 }
 
 TEST_P(SinglePart, SeveralThreadsMaySendAndReceiveAtOnce) {

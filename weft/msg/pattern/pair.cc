@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// PAIR: exactly one peer at a time; the next one is refused.
+// PAIR and CHANNEL (RFC 52): exactly one peer at a time; the next one is refused.
 #include "weft/msg/fair_queue.h"
 #include "weft/msg/load_balancer.h"
+#include "weft/msg/pattern/single_part.h"
 #include "weft/msg/pattern/table.h"
 
 namespace weft::msg {
 
 namespace {
 
-class Pair final : public Pattern {
+class Pair : public Pattern {
  public:
   using Pattern::Pattern;
 
@@ -42,7 +43,7 @@ class Pair final : public Pattern {
 }  // namespace
 
 std::unique_ptr<Pattern> make_pair(const PatternTraits& traits, const Options& options) {
-  return std::make_unique<Pair>(traits, options);
+  return make_whole_or_single<Pair>(traits, options);
 }
 
 }  // namespace weft::msg

@@ -8,7 +8,7 @@
 namespace weft::msg {
 
 // One maker per file of this folder; the rows are in pattern.cc.
-std::unique_ptr<Pattern> make_pair(const PatternTraits& traits, const Options& options);
+std::unique_ptr<Pattern> make_pair(const PatternTraits& traits, const Options& options);        // PAIR, CHANNEL
 std::unique_ptr<Pattern> make_publisher(const PatternTraits& traits, const Options& options);   // PUB, XPUB
 std::unique_ptr<Pattern> make_subscriber(const PatternTraits& traits, const Options& options);  // SUB, XSUB
 std::unique_ptr<Pattern> make_req(const PatternTraits& traits, const Options& options);
