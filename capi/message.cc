@@ -162,6 +162,20 @@ int zmq_msg_set(zmq_msg_t* /*msg*/, int /*property*/, int /*optval*/) {
   return fail(EINVAL);  // libzmq 4.3.5 has no property that can be set
 }
 
+int zmq_msg_set_routing_id(zmq_msg_t* msg, uint32_t routing_id) {
+  Message* message = message_of(msg);
+  if (message == nullptr) {
+    return -1;
+  }
+  const auto set = message->set_routing_id(routing_id);
+  return set ? 0 : fail(set.error());
+}
+
+uint32_t zmq_msg_routing_id(zmq_msg_t* msg) {
+  const Message* message = message_of(msg);
+  return message == nullptr ? 0 : message->routing_id();
+}
+
 int zmq_msg_send(zmq_msg_t* msg, void* socket, int flags) {
   SocketHandle* handle = socket_of(socket);
   Message* message = message_of(msg);

@@ -392,6 +392,9 @@ ZMQ_EXPORT void zmq_threadclose(void* thread);
 #define ZMQ_ZERO_COPY_RECV 10 /* kept, and changes nothing: Weft decides by the size of a message */
 ZMQ_EXPORT int zmq_ctx_set_ext(void* context, int option, const void* optval, size_t optvallen);
 ZMQ_EXPORT int zmq_ctx_get_ext(void* context, int option, void* optval, size_t* optvallen);
+/* SERVER and PEER: the peer that a message came from, or is to go to. 0: none; to set it is EINVAL. */
+ZMQ_EXPORT int zmq_msg_set_routing_id(zmq_msg_t* msg, uint32_t routing_id);
+ZMQ_EXPORT uint32_t zmq_msg_routing_id(zmq_msg_t* msg);
 ZMQ_EXPORT int zmq_msg_init_buffer(zmq_msg_t* msg, const void* buf, size_t size);
 /* `sigmask` points to a sigset_t: the signals that are blocked while it waits; null: those that are blocked now. */
 ZMQ_EXPORT int zmq_ppoll(zmq_pollitem_t* items, int nitems, long timeout, const void* sigmask);

@@ -39,7 +39,7 @@ class Drafts : public CapiTest {
 };
 
 TEST_F(Drafts, TheTypesOfOnePartSayThatTheyAreThreadSafeAndRefuseMore) {
-  for (const int type : {ZMQ_GATHER, ZMQ_SCATTER, ZMQ_CHANNEL}) {
+  for (const int type : {ZMQ_GATHER, ZMQ_SCATTER, ZMQ_CHANNEL, ZMQ_CLIENT, ZMQ_SERVER}) {
     void* socket = open(type);
     int value = -1;
     std::size_t size = sizeof value;
@@ -62,6 +62,48 @@ TEST_F(Drafts, ScatterSendsToGather) {
   char byte = 0;
   EXPECT_ERRNO(ENOTSUP, zmq_recv(scatter, &byte, 1, 0));
   close({gather, scatter});
+}
+
+TEST_F(Drafts, AServerAnswersAClientByItsRoutingId) {
+  void* server = open(ZMQ_SERVER);
+  void* client = open(ZMQ_CLIENT);
+  ASSERT_EQ(zmq_bind(server, "inproc://server"), 0);
+  ASSERT_EQ(zmq_connect(client, "inproc://server"), 0);
+  send(client, "question");
+  zmq_msg_t msg;
+  ASSERT_EQ(zmq_msg_init(&msg), 0);
+  EXPECT_EQ(zmq_msg_routing_id(&msg), 0U);
+  ASSERT_EQ(zmq_msg_recv(&msg, server, 0), 8);
+  const std::uint32_t id = zmq_msg_routing_id(&msg);
+  EXPECT_NE(id, 0U);
+  ASSERT_EQ(zmq_msg_close(&msg), 0);
+
+  ASSERT_EQ(zmq_msg_init_buffer(&msg, "answer", 6), 0);
+  EXPECT_ERRNO(EHOSTUNREACH, zmq_msg_send(&msg, server, 0));
+  EXPECT_ERRNO(EINVAL, zmq_msg_set_routing_id(&msg, 0));
+  ASSERT_EQ(zmq_msg_set_routing_id(&msg, id + 1), 0);
+  EXPECT_ERRNO(EHOSTUNREACH, zmq_msg_send(&msg, server, 0));
+  ASSERT_EQ(zmq_msg_set_routing_id(&msg, id), 0);
+  zmq_msg_t copy;
+  ASSERT_EQ(zmq_msg_init(&copy), 0);
+  ASSERT_EQ(zmq_msg_copy(&copy, &msg), 0);
+  EXPECT_EQ(zmq_msg_routing_id(&copy), id);
+  ASSERT_EQ(zmq_msg_close(&copy), 0);
+  EXPECT_ERRNO(EINVAL, zmq_msg_send(&msg, server, ZMQ_SNDMORE));
+  EXPECT_EQ(zmq_msg_send(&msg, server, 0), 6);
+  EXPECT_EQ(zmq_msg_close(&msg), 0);
+  EXPECT_EQ(receive(client), "answer");
+  EXPECT_ERRNO(EHOSTUNREACH, zmq_send(server, "a", 1, 0));
+  close({server, client});
+}
+
+TEST_F(Drafts, AMessageThatIsNoneHasNoRoutingId) {
+  zmq_msg_t garbage;
+  std::memset(&garbage, 0, sizeof garbage);
+  EXPECT_ERRNO(EFAULT, zmq_msg_set_routing_id(&garbage, 1));
+  EXPECT_ERRNO(EFAULT, zmq_msg_set_routing_id(nullptr, 1));
+  EXPECT_EQ(zmq_msg_routing_id(&garbage), 0U);
+  EXPECT_EQ(zmq_msg_routing_id(nullptr), 0U);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The types whose messages are of one part: SCATTER and GATHER (RFC 49), CHANNEL (RFC 52).
+// The types whose messages are of one part: SCATTER and GATHER (RFC 49), CHANNEL (RFC 52), CLIENT and
+// SERVER (RFC 41).
 #include <algorithm>
 #include <atomic>
 
@@ -35,6 +36,16 @@ class SinglePart : public Conformance {
       }
     }
     EXPECT_EQ(socket.try_recv().error(), Errc::would_block);
+  }
+  static Message receive(Socket& socket) {
+    auto message = socket.recv();
+    EXPECT_TRUE(message) << message.error().message();
+    return message ? std::move(message).value() : Message();
+  }
+  static Result<void> send_to(Socket& socket, std::uint32_t routing_id, std::string_view text) {
+    Message message = std::move(Message::copy_of(text)).value();
+    WEFT_TRY(message.set_routing_id(routing_id));
+    return socket.send(std::move(message));
   }
 };
 WEFT_EVERY_TRANSPORT(SinglePart);
@@ -139,6 +150,120 @@ TEST_P(SinglePart, AChannelHasOnePeerAndRefusesTheNext) {
 
 TEST_P(SinglePart, AChannelCutsOffWhoSendsSeveralParts) {
   expect_cut_off(SocketType::channel, SocketType::channel, wire_frame(kMore, "1") + wire_frame(0, "2"));
+}
+
+TEST_P(SinglePart, AServerAnswersEachClientByItsRoutingId) {
+  Socket server = make(SocketType::server);
+  const std::string endpoint = bind(server);
+  std::vector<Socket> clients;
+  std::vector<std::uint32_t> ids;
+  const std::string large(5000, 'l');
+  for (int i = 0; i < 3; ++i) {
+    clients.push_back(make(SocketType::client));
+    connect(clients.back(), endpoint);
+    send(clients.back(), std::to_string(i) + large);
+    const Message got = receive(server);
+    EXPECT_EQ(got.text(), std::to_string(i) + large);
+    EXPECT_NE(got.routing_id(), 0u);
+    EXPECT_EQ(std::count(ids.begin(), ids.end(), got.routing_id()), 0);
+    ids.push_back(got.routing_id());
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(send_to(server, ids[i], "to " + std::to_string(i)));
+    ASSERT_TRUE(send_to(server, ids[i], large));
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    const Message got = receive(clients[i]);
+    EXPECT_EQ(got.text(), "to " + std::to_string(i));
+    EXPECT_EQ(got.routing_id(), 0u);
+    EXPECT_EQ(recv_text(clients[i]), large);
+  }
+}
+
+TEST_P(SinglePart, AReceivedMessageCanBeSentBackAsItIs) {
+  Socket server = make(SocketType::server);
+  Socket client = make(SocketType::client);
+  connect(client, bind(server));
+  for (const std::size_t size : {0u, 1u, 48u, 49u, 112u, 113u, 5000u, 100'000u}) {
+    send(client, std::string(size, 'x'));
+    EXPECT_TRUE(server.send(receive(server)));
+    EXPECT_EQ(recv_text(client), std::string(size, 'x'));
+  }
+}
+
+TEST_P(SinglePart, AServerCannotSendToNobodyAndKeepsTheMessage) {
+  Socket server = make(SocketType::server);
+  Socket client = make(SocketType::client);
+  ASSERT_TRUE(server.watch_events());
+  connect(client, bind(server));
+  EXPECT_EQ(server.send("without a routing id").error(), Errc::unreachable);
+  send(client, "hello");
+  Message message = receive(server);
+  const std::uint32_t id = message.routing_id();
+  EXPECT_EQ(send_to(server, id + 1, "to nobody").error(), Errc::unreachable);
+  EXPECT_EQ(server.send(std::move(message), More::yes).error(), Errc::invalid_argument);
+  EXPECT_EQ(message.text(), "hello");  // NOLINT(bugprone-use-after-move): a refused message stays the caller's
+  EXPECT_EQ(message.routing_id(), id);
+  EXPECT_EQ(client.send("first", More::yes).error(), Errc::invalid_argument);
+  client.close();
+  if (GetParam().streams) {
+    wait_for_event(server, EventKind::disconnected);
+  }
+  EXPECT_EQ(server.send(std::move(message)).error(), Errc::unreachable);
+}
+
+TEST_P(SinglePart, AServerWaitsForRoomAndLosesNothing) {
+  Socket server = make(SocketType::server);
+  Socket client = make(SocketType::client);
+  ASSERT_TRUE(client.set(option::receive_high_water_mark, 2));
+  ASSERT_TRUE(server.set(option::send_high_water_mark, 2));
+  connect(client, bind(server));
+  send(client, "hello");
+  const std::uint32_t id = receive(server).routing_id();
+  const Texts sent = numbered("m", 0, 500);
+  std::thread sender([&] {
+    for (const std::string& text : sent) {
+      EXPECT_TRUE(send_to(server, id, text));
+    }
+  });
+  EXPECT_EQ(recv_many(client, sent.size()), sent);
+  sender.join();
+}
+
+TEST_P(SinglePart, WhoWaitsForRoomAtAPeerLearnsThatItWent) {
+  Socket server = make(SocketType::server);
+  Socket client = make(SocketType::client);
+  ASSERT_TRUE(server.set(option::send_high_water_mark, 1));
+  ASSERT_TRUE(client.set(option::receive_high_water_mark, 1));
+  ASSERT_TRUE(client.set(option::linger, 0ms));
+  connect(client, bind(server));
+  send(client, "hello");
+  const std::uint32_t id = receive(server).routing_id();
+  std::atomic<bool> full{false};
+  std::thread sender([&] {
+    const std::string payload(1'000'000, 'x');
+    Message message = std::move(Message::copy_of(payload)).value();
+    EXPECT_TRUE(message.set_routing_id(id));
+    Result<void> sent;
+    while (sent) {
+      Message copy = message.share();
+      sent = server.try_send(std::move(copy));
+    }
+    EXPECT_EQ(sent.error(), Errc::would_block);
+    full = true;
+    while ((sent = send_to(server, id, payload))) {
+    }
+    EXPECT_EQ(sent.error(), Errc::unreachable);
+  });
+  while (!full) {
+    std::this_thread::yield();
+  }
+  client.close();
+  sender.join();
+}
+
+TEST_P(SinglePart, AServerCutsOffWhoSendsSeveralParts) {
+  expect_cut_off(SocketType::server, SocketType::client, wire_frame(kMore, "1") + wire_frame(0, "2"));
 }
 
 TEST_P(SinglePart, SeveralThreadsMaySendAndReceiveAtOnce) {

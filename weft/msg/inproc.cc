@@ -229,6 +229,7 @@ void SocketCore::inproc_peer_closed(const InprocLink& link) {
     }
   }
   input_parker_.wake_with_fence();
+  output_parker_.wake_with_fence();
 }
 
 void SocketCore::disconnect_inproc(const InprocLink& link) {

@@ -14,10 +14,12 @@ namespace weft {
 // Message: one part of a message: its bytes, and whether more parts follow.
 // Owner: a move-only value. Affinity: one thread at a time; it may move between threads.
 // Cost: up to kInlineMax bytes live inside; larger ones hold a reference to a pooled buffer, or to a slice of the block
-// they were read into. Moving copies 64 bytes.
+// they were read into. Moving copies 64 bytes. A group takes a buffer of
+// its own.
 class Message {
  public:
   static constexpr std::size_t kInlineMax = 48;
+  static constexpr std::size_t kGroupMax = 255;
 
   Message() noexcept : kind_(Kind::small), size_(0), more_(false), storage_{} {}
   // Copies. resource_exhausted when memory ran out.
@@ -37,10 +39,10 @@ class Message {
   ~Message() { reset(); }
 
   [[nodiscard]] Bytes bytes() const noexcept {
-    return kind_ == Kind::small ? Bytes(storage_.small, size_) : Bytes(storage_.large.data, storage_.large.size);
+    return is_large() ? Bytes(storage_.large.data, storage_.large.size) : Bytes(storage_.small, size_);
   }
   [[nodiscard]] std::string_view text() const noexcept { return as_text(bytes()); }
-  [[nodiscard]] std::size_t size() const noexcept { return kind_ == Kind::small ? size_ : storage_.large.size; }
+  [[nodiscard]] std::size_t size() const noexcept { return is_large() ? storage_.large.size : size_; }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
   // Writable only while nobody else can see the bytes; null otherwise (a slice of a shared block).
@@ -49,7 +51,7 @@ class Message {
   // Another handle on the same bytes: small ones are copied, large ones shared.
   [[nodiscard]] Message share() const noexcept;
 
-  [[nodiscard]] bool shared() const noexcept { return kind_ == Kind::large && !storage_.large.buffer->sole_owner(); }
+  [[nodiscard]] bool shared() const noexcept { return is_large() && !storage_.large.buffer->sole_owner(); }
 
   [[nodiscard]] bool more() const noexcept { return more_; }
   void set_more(bool more) noexcept { more_ = more; }
@@ -60,28 +62,60 @@ class Message {
   // (peer_properties.h).
   [[nodiscard]] const char* peer_property(std::string_view name) const noexcept;
 
+  // SERVER and PEER: which peer a message came from, or is to go to; as long as that peer is connected. 0: none.
+  [[nodiscard]] std::uint32_t routing_id() const noexcept { return origin().routing_id; }
+  Result<void> set_routing_id(std::uint32_t id) noexcept;  // invalid_argument: 0; resource_exhausted
+
+  // RADIO and DISH: what a message is about, up to kGroupMax bytes none of which is zero; zero-terminated.
+  [[nodiscard]] std::string_view group() const noexcept {
+    return in_group() ? tagged_group() : std::string_view("", 0);
+  }
+  Result<void> set_group(std::string_view group) noexcept;  // invalid_argument; resource_exhausted
+
   // For whoever keeps messages in foreign memory: a number that stays with the object, whatever moves in or out of it.
   [[nodiscard]] std::uint32_t mark() const noexcept { return mark_; }
   void set_mark(std::uint32_t mark) noexcept { mark_ = mark; }
 
-  void set_peer(std::uint64_t peer) noexcept { peer_ = peer; }
+  // Who sent it.
+  struct Origin {
+    std::uint32_t peer = 0;  // msg::PeerId
+    std::uint32_t routing_id = 0;
+  };
+  [[nodiscard]] Origin origin() const noexcept { return in_group() ? tagged_origin() : sender_.origin; }
 
   // For the layers below the API: the buffer reference moves in or out.
   void assign(mem::Buffer* buffer, Bytes bytes) noexcept;  // adopts one reference
   [[nodiscard]] mem::Buffer* release_buffer() noexcept;    // null when small; the message is empty afterwards
   bool assign_copy(Bytes bytes) noexcept;                  // false when memory ran out; then empty
+  // The three above leave no group. After one of them:
+  void set_origin(Origin origin) noexcept { sender_.origin = origin; }
+  void adopt_group(mem::Buffer* group) noexcept;  // takes over a reference
+  // What several messages of one group and origin can share; null when memory ran out.
+  [[nodiscard]] static mem::Buffer* make_group(std::string_view group, Origin origin) noexcept;
 
  private:
-  enum class Kind : std::uint8_t { small, large };
+  // The first bit: the bytes are in a buffer. The second: there is a group.
+  enum class Kind : std::uint8_t { small, large, small_in_group, large_in_group };
   struct Large {
     const std::uint8_t* data;
     std::size_t size;
     mem::Buffer* buffer;
   };
 
+  [[nodiscard]] bool is_large() const noexcept { return (static_cast<unsigned>(kind_) & 1U) != 0; }
+  [[nodiscard]] bool in_group() const noexcept { return (static_cast<unsigned>(kind_) & 2U) != 0; }
+  [[nodiscard]] std::string_view tagged_group() const noexcept;
+  [[nodiscard]] Origin tagged_origin() const noexcept;
+  void drop_group() noexcept;  // in_group()
+
   void reset() noexcept {
-    if (kind_ == Kind::large) {
-      storage_.large.buffer->release();
+    if (kind_ != Kind::small) {
+      if (in_group()) [[unlikely]] {
+        drop_group();
+      }
+      if (is_large()) {
+        storage_.large.buffer->release();
+      }
     }
     kind_ = Kind::small;
     size_ = 0;
@@ -91,9 +125,10 @@ class Message {
     size_ = other.size_;
     more_ = other.more_;
     storage_ = other.storage_;
-    peer_ = other.peer_;
+    sender_ = other.sender_;
     other.kind_ = Kind::small;
     other.size_ = 0;
+    other.sender_.origin = {};
   }
 
   Kind kind_;
@@ -104,7 +139,10 @@ class Message {
     std::uint8_t small[kInlineMax];
     Large large;
   } storage_;
-  std::uint64_t peer_ = 0;  // msg::PeerId
+  union Sender {
+    Origin origin;
+    mem::Buffer* group;  // in_group(): the origin and the group
+  } sender_{};
 };
 static_assert(sizeof(Message) <= 64);
 

@@ -138,5 +138,98 @@ TEST(Message, AssigningACopyReplacesWhatWasThere) {
   EXPECT_EQ(message.text(), kLarge);
 }
 
+TEST(Message, ARoutingIdIsNotZeroAndGoesWithTheMessage) {
+  Message message = copy_of(kSmall);
+  EXPECT_EQ(message.routing_id(), 0u);
+  EXPECT_EQ(message.set_routing_id(0).error(), Errc::invalid_argument);
+  ASSERT_TRUE(message.set_routing_id(0xfedcba98));
+  EXPECT_EQ(message.share().routing_id(), 0xfedcba98);
+  const Message moved = std::move(message);
+  EXPECT_EQ(moved.routing_id(), 0xfedcba98);
+  EXPECT_EQ(message.routing_id(), 0u);  // NOLINT(bugprone-use-after-move): it is the question
+}
+
+TEST(Message, AGroupOfEveryLengthGoesWithTheMessageAndLeavesItsBytesWhereTheyAre) {
+  for (const std::size_t size : {0u, 1u, 14u, 15u, 16u, 254u, 255u}) {
+    const std::string group(size, 'g');
+    for (const std::string& text : {kSmall, kLarge}) {
+      Message message = copy_of(text);
+      const auto* bytes = message.bytes().data();
+      ASSERT_TRUE(message.set_group(group));
+      EXPECT_EQ(message.bytes().data(), bytes);
+      EXPECT_EQ(message.group(), group);
+      EXPECT_EQ(message.group().data()[size], '\0');
+      EXPECT_EQ(message.share().group(), group);
+      EXPECT_EQ(message.share().text(), text);
+      const Message moved = std::move(message);
+      EXPECT_EQ(moved.group(), group);
+      EXPECT_EQ(moved.text(), text);
+      EXPECT_EQ(message.group(), "");  // NOLINT(bugprone-use-after-move): it is the question
+    }
+  }
+}
+
+TEST(Message, AGroupThatIsTooLongOrHoldsAZeroIsRefusedAndTheOldOneStays) {
+  Message message = copy_of(kSmall);
+  ASSERT_TRUE(message.set_group("old"));
+  EXPECT_EQ(message.set_group(std::string(256, 'g')).error(), Errc::invalid_argument);
+  EXPECT_EQ(message.set_group({"a\0b", 3}).error(), Errc::invalid_argument);
+  EXPECT_EQ(message.group(), "old");
+  ASSERT_TRUE(message.set_group("another"));
+  EXPECT_EQ(message.group(), "another");
+  ASSERT_TRUE(message.set_group(""));
+  EXPECT_EQ(message.group(), "");
+  EXPECT_EQ(message.text(), kSmall);
+}
+
+TEST(Message, AGroupAndARoutingIdStandBesideEachOther) {
+  Message message = copy_of(kLarge);
+  ASSERT_TRUE(message.set_routing_id(7));
+  ASSERT_TRUE(message.set_group("group"));
+  EXPECT_EQ(message.routing_id(), 7u);
+  const Message other = message.share();
+  ASSERT_TRUE(message.set_routing_id(8));
+  EXPECT_EQ(message.routing_id(), 8u);
+  EXPECT_EQ(message.group(), "group");
+  EXPECT_EQ(other.routing_id(), 7u);
+  ASSERT_TRUE(message.set_group(""));
+  EXPECT_EQ(message.routing_id(), 8u);
+}
+
+TEST(Message, WhatReplacesAMessageHasNoGroup) {
+  for (const std::string& text : {kSmall, kLarge}) {
+    Message message = copy_of(text);
+    ASSERT_TRUE(message.set_group("group"));
+    EXPECT_TRUE(message.assign_copy(as_bytes(text)));
+    EXPECT_EQ(message.group(), "");
+    ASSERT_TRUE(message.set_group("group"));
+    message = copy_of(text);
+    EXPECT_EQ(message.group(), "");
+    ASSERT_TRUE(message.set_group("group"));
+    mem::Buffer* buffer = message.release_buffer();
+    EXPECT_EQ(buffer == nullptr, text == kSmall);
+    if (buffer != nullptr) {
+      EXPECT_EQ(message.group(), "");
+      buffer->release();
+    }
+  }
+}
+
+TEST(Message, OfOneGroupAndOriginManyCanShareTheBuffer) {
+  mem::Buffer* group = Message::make_group("group", {3, 4});
+  ASSERT_NE(group, nullptr);
+  Message one = copy_of(kSmall);
+  Message two = copy_of(kLarge);
+  group->add_reference();
+  one.adopt_group(group);
+  two.adopt_group(group);
+  EXPECT_EQ(one.group(), "group");
+  EXPECT_EQ(two.origin().peer, 3u);
+  EXPECT_EQ(two.routing_id(), 4u);
+  ASSERT_TRUE(one.set_group("other"));
+  EXPECT_EQ(one.origin().peer, 3u);
+  EXPECT_EQ(two.group(), "group");
+}
+
 }  // namespace
 }  // namespace weft

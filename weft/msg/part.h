@@ -94,7 +94,7 @@ struct FrameView {
   bool more = false;
   mem::Buffer* slice_of = nullptr;  // shareable: taking adds a reference
   Cell* cell = nullptr;             // a cell whose buffer may be taken over
-  std::uint64_t peer = 0;           // PeerId of who sent it
+  Message::Origin origin{};         // who sent it
 };
 
 // Inbound: where a received part goes: into a Message, or as much as fits into the caller's bytes.
@@ -113,8 +113,11 @@ struct Inbound {
       copy_bytes(target.data(), view.bytes.first(size < target.size() ? size : target.size()));
       return true;
     }
-    message->set_peer(view.peer);
-    return take_into_message(view);
+    if (!take_into_message(view)) {
+      return false;
+    }
+    message->set_origin(view.origin);
+    return true;
   }
 
  private:

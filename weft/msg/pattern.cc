@@ -52,6 +52,8 @@ constexpr PatternRow kTable[] = {
     {{SocketType::xsub}, make_subscriber},
     {{SocketType::stream}, make_stream},  // also of a raw ROUTER, with the traits of a ROUTER
     {{.type = SocketType::gather, .sends = false, .single_part = true}, make_pull},
+    {{.type = SocketType::client, .single_part = true}, make_dealer},
+    {{.type = SocketType::server, .single_part = true}, make_server},
     {{.type = SocketType::channel, .single_part = true}, make_pair},
     {{.type = SocketType::scatter, .receives = false, .single_part = true}, make_push},
 };

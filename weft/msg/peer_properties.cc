@@ -27,7 +27,10 @@ Known& known() {
 PeerId remember_peer(zmtp::Metadata properties) {
   Known& all = known();
   const std::lock_guard lock(all.mutex);
-  all.peers.emplace(++all.last, std::move(properties));
+  do {
+    ++all.last;
+  } while (all.last == 0 || all.peers.contains(all.last));
+  all.peers.emplace(all.last, std::move(properties));
   return all.last;
 }
 

@@ -9,10 +9,10 @@
 
 namespace weft::msg {
 
-// What is known of the peer of each connection, by number: so a message carries eight bytes of it and no reference.
+// What is known of the peer of each connection, by number: so a message carries four bytes of it and no reference.
 // Owner: the process. Affinity: any thread. Cost: a lock and an allocation per connection, a lock per question; nothing
 // per message. Bounded: of connections that are gone, the last kGoneMax are remembered.
-using PeerId = std::uint64_t;  // 0: nobody is known; never used again
+using PeerId = std::uint32_t;  // 0: nobody is known; not used again for four thousand million connections
 inline constexpr std::size_t kGonePeersMax = 16'384;
 
 [[nodiscard]] PeerId remember_peer(zmtp::Metadata properties);

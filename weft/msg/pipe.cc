@@ -101,7 +101,7 @@ bool Pipe::peek(FrameView& view) noexcept {
     }
     const Session::Peek result = session_->peek(view);
     if (result == Session::Peek::stream) {
-      view.peer = notes.peer;
+      view.origin = notes.origin;
       peeked_ = Peeked::stream;
       return true;
     }
@@ -110,7 +110,7 @@ bool Pipe::peek(FrameView& view) noexcept {
     }
     cell = rx_->front();
   }
-  view = {cell->bytes(), cell->more, nullptr, cell, notes.peer};
+  view = {cell->bytes(), cell->more, nullptr, cell, notes.origin};
   peeked_ = Peeked::cell;
   peeked_more_ = cell->more;
   peeked_bytes_ = Channel::footprint(*cell);

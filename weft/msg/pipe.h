@@ -87,7 +87,7 @@ class Pipe {
     std::uint64_t sent_mark = 0;    // send lock: last publication that went here
     std::size_t queue_index = 0;    // receive lock: place in the fair queue
     std::size_t balance_index = 0;  // send lock: place in the load balancer
-    std::uint64_t peer = 0;         // both locks to write, either to read: PeerId of the connection
+    Message::Origin origin;         // both locks to write, either to read
     std::string routing_id;         // both locks to write, either to read
     bool names_peer = false;        // both locks: routing_id was chosen here, whatever the peer calls itself
     bool gone = false;              // receive lock, both to set: STREAM: its connection ended by itself

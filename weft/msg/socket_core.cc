@@ -209,7 +209,7 @@ bool SocketCore::pipe_ready(Session& session, Bytes identity) {
   if (closed_.load(std::memory_order_relaxed)) {
     return true;  // only lingering: the pattern is not interested
   }
-  pipe.notes.peer = session.peer_id();
+  pipe.notes.origin.peer = session.peer_id();
   pattern_->attach(pipe);
   pipe.notes.attached = true;
   if (!pattern_->ready(pipe, identity)) {
@@ -234,6 +234,7 @@ void SocketCore::pipe_lost(Pipe& pipe) {
   pattern_->lost(pipe);
   if (options_.immediate) {
     pattern_->detach(pipe);  // nothing may be queued for a peer that is not there
+    output_parker_.wake_with_fence();
   }
 }
 
@@ -249,6 +250,7 @@ void SocketCore::session_finished(Session& session) {
     end_pipe(session.pipe());
     bury_drained();
   }
+  output_parker_.wake_with_fence();  // who waits to send to this very peer waits in vain
   {
     const std::lock_guard lock(table_mutex_);
     std::erase_if(connected_, [&](const auto& entry) { return entry.second.get() == &session; });

@@ -203,6 +203,7 @@ Result<void> SocketCore::disconnect(std::string_view text) {
       pattern_->detach(session->pipe());
     }
   }
+  output_parker_.wake_with_fence();  // who waits to send to this very peer waits in vain
   if (session != nullptr) {
     const Duration linger = options_copy().linger;
     const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);

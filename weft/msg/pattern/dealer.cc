@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
-// DEALER: sends to its peers in turn, receives from them in turn.
+// DEALER and CLIENT (RFC 41): sends to its peers in turn, receives from them in turn.
 #include "weft/msg/fair_queue.h"
 #include "weft/msg/load_balancer.h"
+#include "weft/msg/pattern/single_part.h"
 #include "weft/msg/pattern/table.h"
 
 namespace weft::msg {
 
 namespace {
 
-class Dealer final : public Pattern {
+class Dealer : public Pattern {
  public:
   using Pattern::Pattern;
 
@@ -40,7 +41,7 @@ class Dealer final : public Pattern {
 }  // namespace
 
 std::unique_ptr<Pattern> make_dealer(const PatternTraits& traits, const Options& options) {
-  return std::make_unique<Dealer>(traits, options);
+  return make_whole_or_single<Dealer>(traits, options);
 }
 
 }  // namespace weft::msg
