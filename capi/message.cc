@@ -176,6 +176,20 @@ uint32_t zmq_msg_routing_id(zmq_msg_t* msg) {
   return message == nullptr ? 0 : message->routing_id();
 }
 
+int zmq_msg_set_group(zmq_msg_t* msg, const char* group) {
+  Message* message = message_of(msg);
+  if (message == nullptr) {
+    return -1;
+  }
+  const auto set = group == nullptr ? Result<void>(Errc::invalid_argument) : message->set_group(group);
+  return set ? 0 : fail(set.error());
+}
+
+const char* zmq_msg_group(zmq_msg_t* msg) {
+  const Message* message = message_of(msg);
+  return message == nullptr ? nullptr : message->group().data();
+}
+
 int zmq_msg_send(zmq_msg_t* msg, void* socket, int flags) {
   SocketHandle* handle = socket_of(socket);
   Message* message = message_of(msg);

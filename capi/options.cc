@@ -454,7 +454,7 @@ constexpr OptionRow kOptions[] = {
     WEFT_ROW(ZMQ_IMMEDIATE, immediate),
     {ZMQ_XPUB_VERBOSE, nullptr, write_xpub_verbose, kPublishers},
     {ZMQ_XPUB_VERBOSER, nullptr, write_flag<option::xpub_verbose, option::xpub_verboser>, kPublishers},
-    WEFT_FLAG(ZMQ_XPUB_NODROP, xpub_no_drop, kPublishers),
+    WEFT_FLAG(ZMQ_XPUB_NODROP, xpub_no_drop, kPublishers | types(ZMQ_RADIO)),
     WEFT_FLAG(ZMQ_XPUB_MANUAL, xpub_manual, kPublishers),
     {ZMQ_XPUB_WELCOME_MSG, nullptr, write_welcome_message, kPublishers},
     {ZMQ_INVERT_MATCHING, read_row<option::invert_matching>, write_invert_matching},

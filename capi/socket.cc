@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 
 #include "capi/handles.h"
 
@@ -111,6 +112,54 @@ int zmq_connect(void* socket, const char* endpoint) {
   }
   handle->last_endpoint = endpoint;
   return 0;
+}
+
+uint32_t zmq_connect_peer(void* socket, const char* endpoint) {
+  SocketHandle* handle = socket_of(socket);
+  if (handle == nullptr) {
+    return 0;
+  }
+  const auto peer =
+      endpoint == nullptr ? Result<std::uint32_t>(Errc::invalid_argument) : handle->core->connect_peer(endpoint);
+  if (!peer) {
+    errno = peer.error() == Errc::invalid_state ? EFAULT : errno_of(peer.error());
+    return 0;
+  }
+  handle->last_endpoint = endpoint;
+  return *peer;
+}
+
+int zmq_join(void* socket, const char* group) {
+  SocketHandle* handle = socket_of(socket);
+  if (handle == nullptr) {
+    return -1;
+  }
+  const auto done = group == nullptr ? Result<void>(Errc::invalid_argument)
+                                     : handle->core->join(as_bytes(std::string_view(group)), true);
+  return done ? 0 : fail(done.error());
+}
+
+int zmq_leave(void* socket, const char* group) {
+  SocketHandle* handle = socket_of(socket);
+  if (handle == nullptr) {
+    return -1;
+  }
+  const auto done = group == nullptr ? Result<void>(Errc::invalid_argument)
+                                     : handle->core->join(as_bytes(std::string_view(group)), false);
+  return done ? 0 : fail(done.error());
+}
+
+int zmq_socket_get_peer_state(void* socket, const void* routing_id, size_t routing_id_size) {
+  SocketHandle* handle = socket_of(socket);
+  if (handle == nullptr) {
+    return -1;
+  }
+  if (routing_id == nullptr && routing_id_size != 0) {
+    return fail(EFAULT);
+  }
+  const auto writable =
+      handle->core->peer_writable(Bytes(static_cast<const std::uint8_t*>(routing_id), routing_id_size));
+  return writable ? (*writable ? ZMQ_POLLOUT : 0) : fail(writable.error());
 }
 
 int zmq_unbind(void* socket, const char* endpoint) {

@@ -395,6 +395,18 @@ ZMQ_EXPORT int zmq_ctx_get_ext(void* context, int option, void* optval, size_t* 
 /* SERVER and PEER: the peer that a message came from, or is to go to. 0: none; to set it is EINVAL. */
 ZMQ_EXPORT int zmq_msg_set_routing_id(zmq_msg_t* msg, uint32_t routing_id);
 ZMQ_EXPORT uint32_t zmq_msg_routing_id(zmq_msg_t* msg);
+/* RADIO and DISH: what a message is about, at most ZMQ_GROUP_MAX_LENGTH bytes, or else EINVAL. "" at first. */
+ZMQ_EXPORT int zmq_msg_set_group(zmq_msg_t* msg, const char* group);
+ZMQ_EXPORT const char* zmq_msg_group(zmq_msg_t* msg);
+/* DISH. ENOTSUP for others; EINVAL: too long, joined already, or not joined. */
+ZMQ_EXPORT int zmq_join(void* socket, const char* group);
+ZMQ_EXPORT int zmq_leave(void* socket, const char* group);
+/* PEER: connects, and returns the routing id of who will be there; 0 is a failure: as those of zmq_connect, and ENOTSUP
+   for other types, EFAULT with ZMQ_IMMEDIATE. */
+ZMQ_EXPORT uint32_t zmq_connect_peer(void* socket, const char* endpoint);
+/* ROUTER: ZMQ_POLLOUT if a message to that peer would find room, else 0. EHOSTUNREACH: nobody has this routing id;
+   ENOTSUP for other types. */
+ZMQ_EXPORT int zmq_socket_get_peer_state(void* socket, const void* routing_id, size_t routing_id_size);
 ZMQ_EXPORT int zmq_msg_init_buffer(zmq_msg_t* msg, const void* buf, size_t size);
 /* `sigmask` points to a sigset_t: the signals that are blocked while it waits; null: those that are blocked now. */
 ZMQ_EXPORT int zmq_ppoll(zmq_pollitem_t* items, int nitems, long timeout, const void* sigmask);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The types whose messages are of one part: SCATTER and GATHER (RFC 49), CHANNEL (RFC 52), CLIENT and
-// SERVER (RFC 41).
+// SERVER (RFC 41), PEER (RFC 51).
 #include <algorithm>
 #include <atomic>
 
@@ -14,28 +14,20 @@ using zmtp::kMore;
 
 class SinglePart : public Conformance {
  protected:
-  // `cut`, from a peer of type `theirs` that speaks the protocol by hand, ends its connection and only that.
-  void expect_cut_off(SocketType ours, SocketType theirs, std::string_view cut) {
+  // Of what a peer of type `theirs` sends that speaks the protocol by hand, messages of several parts go, and are
+  // counted.
+  void expect_single_parts_only(SocketType ours, SocketType theirs) {
     if (!GetParam().streams || GetParam().encrypted) {
       GTEST_SKIP() << "the peer of this test speaks in the clear";
     }
     Socket socket = make(ours);
-    ASSERT_TRUE(socket.watch_events());
-    const std::string endpoint = bind(socket);
-    {
-      WirePeer peer = WirePeer::dial(endpoint, theirs);
-      peer.write(cut);
-      EXPECT_EQ(peer.read_frame().flags, 0xff) << "the end of the stream";
-    }
-    for (;;) {
-      const auto event = socket.next_event(kLong);
-      ASSERT_TRUE(event) << event.error().message();
-      if (event->kind == EventKind::disconnected) {
-        EXPECT_EQ(event->reason, Errc::protocol_error);
-        break;
-      }
-    }
-    EXPECT_EQ(socket.try_recv().error(), Errc::would_block);
+    WirePeer peer = WirePeer::dial(bind(socket), theirs);
+    const std::string large(5000, 'l');
+    peer.write(wire_frame(0, "1") + wire_frame(kMore, "a") + wire_frame(0, "b") + wire_frame(0, "2") +
+               wire_frame(kMore, large) + wire_frame(kMore, "") + wire_frame(0, large) + wire_frame(0, large));
+    EXPECT_EQ(recv_many(socket, 3), (Texts{"1", "2", large}));
+    EXPECT_EQ(socket.statistics()->dropped, 2u);
+    peer.write(wire_frame(kMore, "cut"));
   }
   static Message receive(Socket& socket) {
     auto message = socket.recv();
@@ -106,8 +98,8 @@ TEST_P(SinglePart, ScatterRefusesSeveralPartsAndStaysAsItWas) {
   EXPECT_EQ(recv_text(gather), "whole");
 }
 
-TEST_P(SinglePart, GatherCutsOffWhoSendsSeveralParts) {
-  expect_cut_off(SocketType::gather, SocketType::scatter, wire_frame(kMore, "1") + wire_frame(0, "2"));
+TEST_P(SinglePart, GatherDiscardsWhatIsOfSeveralParts) {
+  expect_single_parts_only(SocketType::gather, SocketType::scatter);
 }
 
 TEST_P(SinglePart, ChannelsTalkBothWays) {
@@ -148,8 +140,8 @@ TEST_P(SinglePart, AChannelHasOnePeerAndRefusesTheNext) {
   EXPECT_EQ(second.try_recv().error(), Errc::would_block);
 }
 
-TEST_P(SinglePart, AChannelCutsOffWhoSendsSeveralParts) {
-  expect_cut_off(SocketType::channel, SocketType::channel, wire_frame(kMore, "1") + wire_frame(0, "2"));
+TEST_P(SinglePart, AChannelDiscardsWhatIsOfSeveralParts) {
+  expect_single_parts_only(SocketType::channel, SocketType::channel);
 }
 
 TEST_P(SinglePart, AServerAnswersEachClientByItsRoutingId) {
@@ -262,8 +254,55 @@ TEST_P(SinglePart, WhoWaitsForRoomAtAPeerLearnsThatItWent) {
   sender.join();
 }
 
-TEST_P(SinglePart, AServerCutsOffWhoSendsSeveralParts) {
-  expect_cut_off(SocketType::server, SocketType::client, wire_frame(kMore, "1") + wire_frame(0, "2"));
+TEST_P(SinglePart, ClientsServersAndPeersDiscardWhatIsOfSeveralParts) {
+  expect_single_parts_only(SocketType::server, SocketType::client);
+  expect_single_parts_only(SocketType::client, SocketType::server);
+  expect_single_parts_only(SocketType::peer, SocketType::peer);
+}
+
+TEST_P(SinglePart, PeersNameEachOtherAndWhoConnectsMaySpeakFirst) {
+  Socket one = make(SocketType::peer);
+  Socket two = make(SocketType::peer);
+  const std::string endpoint = bind(one);
+  secure_client(two);
+  const auto id = two.connect_peer(endpoint);
+  ASSERT_TRUE(id) << id.error().message();
+  EXPECT_NE(*id, 0u);
+  ASSERT_TRUE(send_to(two, *id, "first"));
+  const Message first = receive(one);
+  EXPECT_EQ(first.text(), "first");
+  ASSERT_TRUE(send_to(one, first.routing_id(), "second"));
+  const Message second = receive(two);
+  EXPECT_EQ(second.text(), "second");
+  EXPECT_EQ(second.routing_id(), *id);
+}
+
+TEST_P(SinglePart, APeerKnowsApartWhomItConnectedTo) {
+  Socket peer = make(SocketType::peer);
+  std::vector<Socket> others;
+  std::vector<std::uint32_t> ids;
+  secure_client(peer);
+  for (int i = 0; i < 3; ++i) {
+    others.push_back(make(SocketType::peer));
+    ids.push_back(peer.connect_peer(bind(others.back())).value());
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    ASSERT_TRUE(send_to(peer, ids[i], std::to_string(i)));
+  }
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(recv_text(others[i]), std::to_string(i));
+  }
+}
+
+TEST_P(SinglePart, WhatConnectPeerRefuses) {
+  Socket peer = make(SocketType::peer);
+  Socket client = make(SocketType::client);
+  const std::string endpoint = bind(peer);
+  EXPECT_EQ(client.connect_peer(endpoint).error(), Errc::not_supported);
+  Socket other = make(SocketType::peer);
+  EXPECT_EQ(other.connect_peer("nonsense").error(), Errc::malformed_endpoint);
+  ASSERT_TRUE(other.set(option::immediate, true));
+  EXPECT_EQ(other.connect_peer(endpoint).error(), Errc::invalid_state);
 }
 
 TEST_P(SinglePart, SeveralThreadsMaySendAndReceiveAtOnce) {

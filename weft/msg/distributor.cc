@@ -50,21 +50,28 @@ Result<void> Distributor::send(Outbound& part) {
   if (part.more) {
     return {};
   }
-  for (Pipe* pipe : chosen_) {
+  send_parts(staged_, chosen_);
+  staged_.clear();
+  return {};
+}
+
+void Distributor::send_parts(std::span<Cell> parts, std::span<Pipe* const> to) {
+  for (Pipe* pipe : to) {
     if (!pipe->writable()) {
       ++pipe->dropped;
       continue;
     }
-    copies_ = staged_;
+    copies_.assign(parts.begin(), parts.end());
     for (Cell& copy : copies_) {
       if (copy.is_large()) {
         copy.body.large.buffer->add_reference();
       }
     }
-    pipe->send_parts(copies_, chosen_.size() > kWide);
+    pipe->send_parts(copies_, to.size() > kWide);
   }
-  forget_staged();
-  return {};
+  for (Cell& part : parts) {
+    part.release();
+  }
 }
 
 }  // namespace weft::msg

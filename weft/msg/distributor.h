@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "weft/base/result.h"
@@ -22,6 +23,8 @@ class Distributor {
   void detach(Pipe& pipe) noexcept { std::erase(chosen_, &pipe); }
 
   [[nodiscard]] Result<void> send(Outbound& part);
+  // A whole message of several parts to others than chosen(); takes over the references.
+  void send_parts(std::span<Cell> parts, std::span<Pipe* const> to);
 
  private:
   void send_single(Outbound& part, const Message* shared) noexcept;

@@ -97,7 +97,7 @@ Result<std::string> SocketCore::bind_inproc(const net::Endpoint& endpoint) {
   return text;
 }
 
-Result<void> SocketCore::connect_inproc(const net::Endpoint& endpoint) {
+Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) {
   auto link = std::make_shared<InprocLink>();
   link->keep[0] = shared_from_this();
   link->core[0].store(this, std::memory_order_release);
@@ -105,9 +105,7 @@ Result<void> SocketCore::connect_inproc(const net::Endpoint& endpoint) {
     link->channel[0].conflate();
     link->channel[1].conflate();
   }
-  if (!adopt_inproc(link, 0, endpoint.text())) {
-    return refusal();
-  }
+  const std::uint32_t routing_id = WEFT_TRY(adopt_inproc(link, 0, endpoint.text()));
   while (const auto binder = context_.find_inproc(endpoint.name, link)) {
     if (!zmtp::compatible(type(), binder->type())) {
       disconnect_inproc(*link);
@@ -118,7 +116,7 @@ Result<void> SocketCore::connect_inproc(const net::Endpoint& endpoint) {
     }
   }
   output_parker_.wake_with_fence();
-  return {};
+  return routing_id;
 }
 
 // The connecting end is there already; the binder gets its own, and both learn of each other. False: the binder was
@@ -151,13 +149,14 @@ bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore
   return true;
 }
 
-// False: this socket is closed. `connected_to`: what disconnect() knows the link by; empty at the binder's end.
-bool SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>& link, int end, const std::string& connected_to) {
+// An error: this socket is closed. `connected_to`: what disconnect() knows the link by; empty at the binder's end.
+Result<std::uint32_t> SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>& link, int end,
+                                               const std::string& connected_to) {
   auto pipe = std::make_unique<Pipe>(*this);
   pipe->attach_link(link, end);
   const std::scoped_lock lock(receive_mutex_, send_mutex_);
   if (closed()) {
-    return false;
+    return refusal();
   }
   if (end == 0) {
     name_peer(*pipe);
@@ -165,13 +164,14 @@ bool SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>& link, int end, 
   link->set_marks(end, options_.send_high_water_mark, options_.receive_high_water_mark);
   pattern_->attach(*pipe);
   pipe->notes.attached = true;
+  const std::uint32_t routing_id = pipe->notes.origin.routing_id;
   const std::lock_guard table(table_mutex_);
   inproc_pipes_.push_back(std::move(pipe));
   inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
   if (!connected_to.empty()) {
     connected_inproc_.emplace(connected_to, link);
   }
-  return true;
+  return routing_id;
 }
 
 void SocketCore::inproc_ready(const InprocLink& link, Bytes identity) {
@@ -202,7 +202,7 @@ Pipe* SocketCore::find_inproc(const InprocLink& link) noexcept {
 
 void SocketCore::handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic) {
   const std::lock_guard lock(send_mutex_);
-  if (Pipe* pipe = find_inproc(link); pipe != nullptr && takes_subscriptions()) {
+  if (Pipe* pipe = find_inproc(link); pipe != nullptr && (takes_subscriptions() || groups())) {
     (void)pattern_->handle_subscription(*pipe, subscribe, topic);  // a neighbour in this process needs no bound
   }
 }

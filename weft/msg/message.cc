@@ -18,6 +18,17 @@ struct Tag {
 const Tag& tag_of(mem::Buffer* buffer) noexcept { return *std::launder(reinterpret_cast<const Tag*>(buffer->data())); }
 char* text_of(mem::Buffer* buffer) noexcept { return reinterpret_cast<char*>(buffer->data() + sizeof(Tag)); }
 
+// Null when memory ran out.
+mem::Buffer* make_group(std::string_view group, Message::Origin origin) noexcept {
+  mem::Buffer* buffer = mem::Buffer::make(sizeof(Tag) + group.size() + 1);
+  if (buffer != nullptr) {
+    ::new (static_cast<void*>(buffer->data())) Tag{origin, group.size()};
+    copy_bytes(buffer->data() + sizeof(Tag), as_bytes(group));
+    text_of(buffer)[group.size()] = '\0';
+  }
+  return buffer;
+}
+
 }  // namespace
 
 bool Message::assign_copy(Bytes bytes) noexcept {
@@ -123,14 +134,16 @@ Result<void> Message::set_group(std::string_view group) noexcept {
   return {};
 }
 
-mem::Buffer* Message::make_group(std::string_view group, Origin origin) noexcept {
-  mem::Buffer* buffer = mem::Buffer::make(sizeof(Tag) + group.size() + 1);
-  if (buffer != nullptr) {
-    ::new (static_cast<void*>(buffer->data())) Tag{origin, group.size()};
-    copy_bytes(buffer->data() + sizeof(Tag), as_bytes(group));
-    text_of(buffer)[group.size()] = '\0';
+void Message::share_sender(const Message& other) noexcept {
+  if (other.in_group()) {
+    other.sender_.group->add_reference();
+    adopt_group(other.sender_.group);
+    return;
   }
-  return buffer;
+  if (in_group()) {
+    drop_group();
+  }
+  sender_.origin = other.sender_.origin;
 }
 
 void Message::adopt_group(mem::Buffer* group) noexcept {

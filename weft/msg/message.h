@@ -89,9 +89,7 @@ class Message {
   bool assign_copy(Bytes bytes) noexcept;                  // false when memory ran out; then empty
   // The three above leave no group. After one of them:
   void set_origin(Origin origin) noexcept { sender_.origin = origin; }
-  void adopt_group(mem::Buffer* group) noexcept;  // takes over a reference
-  // What several messages of one group and origin can share; null when memory ran out.
-  [[nodiscard]] static mem::Buffer* make_group(std::string_view group, Origin origin) noexcept;
+  void share_sender(const Message& other) noexcept;  // the origin and the group of `other`
 
  private:
   // The first bit: the bytes are in a buffer. The second: there is a group.
@@ -106,7 +104,8 @@ class Message {
   [[nodiscard]] bool in_group() const noexcept { return (static_cast<unsigned>(kind_) & 2U) != 0; }
   [[nodiscard]] std::string_view tagged_group() const noexcept;
   [[nodiscard]] Origin tagged_origin() const noexcept;
-  void drop_group() noexcept;  // in_group()
+  void drop_group() noexcept;                     // in_group()
+  void adopt_group(mem::Buffer* group) noexcept;  // takes over a reference
 
   void reset() noexcept {
     if (kind_ != Kind::small) {

@@ -215,20 +215,23 @@ TEST(Message, WhatReplacesAMessageHasNoGroup) {
   }
 }
 
-TEST(Message, OfOneGroupAndOriginManyCanShareTheBuffer) {
-  mem::Buffer* group = Message::make_group("group", {3, 4});
-  ASSERT_NE(group, nullptr);
-  Message one = copy_of(kSmall);
-  Message two = copy_of(kLarge);
-  group->add_reference();
-  one.adopt_group(group);
-  two.adopt_group(group);
-  EXPECT_EQ(one.group(), "group");
-  EXPECT_EQ(two.origin().peer, 3u);
-  EXPECT_EQ(two.routing_id(), 4u);
-  ASSERT_TRUE(one.set_group("other"));
-  EXPECT_EQ(one.origin().peer, 3u);
-  EXPECT_EQ(two.group(), "group");
+TEST(Message, MayShareTheGroupAndTheOriginOfAnother) {
+  Message head;
+  head.set_origin({3, 4});
+  for (const std::string_view group : {"", "group"}) {
+    ASSERT_TRUE(head.set_group(group));
+    for (const std::string_view before : {"", "other"}) {
+      Message message = copy_of(kLarge);
+      ASSERT_TRUE(message.set_group(before));
+      message.share_sender(head);
+      EXPECT_EQ(message.group(), group);
+      EXPECT_EQ(message.origin().peer, 3u);
+      EXPECT_EQ(message.routing_id(), 4u);
+      EXPECT_EQ(message.text(), kLarge);
+      ASSERT_TRUE(message.set_group("changed"));
+      EXPECT_EQ(head.group(), group);
+    }
+  }
 }
 
 }  // namespace

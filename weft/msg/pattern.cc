@@ -23,6 +23,9 @@ Result<void> Pattern::subscribe(Bytes /*topic*/) {
 Result<void> Pattern::unsubscribe(Bytes /*topic*/) {
   return Error(Errc::not_supported, "this socket type does not subscribe");
 }
+Result<bool> Pattern::peer_writable(Bytes /*routing_id*/) {
+  return Error(Errc::not_supported, "this socket type does not know its peers by name");
+}
 bool Pattern::handle_subscription(Pipe& /*pipe*/, bool /*subscribe*/, Bytes /*topic*/) { return true; }
 
 void Pattern::probe(Pipe& pipe) {
@@ -54,6 +57,9 @@ constexpr PatternRow kTable[] = {
     {{.type = SocketType::gather, .sends = false, .single_part = true}, make_pull},
     {{.type = SocketType::client, .single_part = true}, make_dealer},
     {{.type = SocketType::server, .single_part = true}, make_server},
+    {{.type = SocketType::peer, .single_part = true}, make_server},
+    {{.type = SocketType::radio, .receives = false, .single_part = true, .groups = true}, make_radio},
+    {{.type = SocketType::dish, .sends = false, .single_part = true, .groups = true}, make_dish},
     {{.type = SocketType::channel, .single_part = true}, make_pair},
     {{.type = SocketType::scatter, .receives = false, .single_part = true}, make_push},
 };

@@ -23,6 +23,7 @@ struct PatternTraits {
   bool takes_subscriptions = false;  // peers' SUBSCRIBE goes to handle_subscription(), not to the application
   bool one_lock = false;             // sending and receiving share state: send() runs with the receive lock too
   bool single_part = false;          // messages are of one part, so that any thread may send and receive them
+  bool groups = false;               // RADIO, DISH: and of a group, which peers JOIN and LEAVE
 };
 
 // Pattern: what a socket type does with its pipes. One of the four dynamic seams; a new pattern is a file in pattern/
@@ -58,7 +59,9 @@ class Pattern {
 
   [[nodiscard]] virtual Result<void> subscribe(Bytes topic);
   [[nodiscard]] virtual Result<void> unsubscribe(Bytes topic);
-  // False: the peer asks for more than its bound.
+  // Send lock. Whether the peer of that name takes a message now. unreachable; not_supported.
+  [[nodiscard]] virtual Result<bool> peer_writable(Bytes routing_id);
+  // False: the peer asks for more than its bound. Also for groups, as are the two above.
   [[nodiscard]] virtual bool handle_subscription(Pipe& pipe, bool subscribe, Bytes topic);
 
   // The answer to More::yes of patterns that are single_part.

@@ -96,7 +96,8 @@ class Pipe {
   Notes notes;
   std::atomic<Pipe*> next_signal{nullptr};  // in the socket's list of pipes with news
   std::atomic<bool> signalled{false};
-  std::uint64_t dropped = 0;  // send lock: messages that found the mark reached and were not for waiting
+  std::uint64_t dropped = 0;                // send lock: messages that found the mark reached and were not for waiting
+  std::atomic<std::uint64_t> discarded{0};  // by who receives: messages of more parts than the type takes
 
  private:
   void wake_inproc_reader() noexcept;

@@ -113,6 +113,8 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   // session_receive.cc; all with the read baton
   [[nodiscard]] Decoded decode(FrameView* view) noexcept;
   [[nodiscard]] Decoded decode_message(const Reader::Frame& frame, FrameView* view) noexcept;
+  [[nodiscard]] bool discard(bool more) noexcept;
+  void drop_assembly() noexcept;
   [[nodiscard]] bool assemble(const Reader::Frame& frame) noexcept;
   [[nodiscard]] bool make_input_cell(Cell& cell, const Reader::Frame& frame) noexcept;
   [[nodiscard]] bool handle_command(Bytes body) noexcept;

@@ -87,11 +87,7 @@ void Session::drop_stream() noexcept {
   writer_.close(connecting());
   skipping_ = false;
   reader_.reset();
-  for (Cell& cell : assembly_) {
-    cell.release();
-  }
-  assembly_.clear();
-  assembly_bytes_ = 0;
+  drop_assembly();
   {
     const std::lock_guard lock(control_mutex_);
     control_.clear();

@@ -160,6 +160,10 @@ Session::Decoded Session::decode_message(const Reader::Frame& frame, FrameView* 
     return Decoded::consumed;
   }
   if (more || !assembly_.empty()) {
+    if (core_.single_part() && discard(more)) {
+      reader_.consume();
+      return Decoded::consumed;
+    }
     if (!assemble(frame)) {
       return Decoded::stopped;
     }
@@ -207,14 +211,34 @@ bool Session::make_input_cell(Cell& cell, const Reader::Frame& frame) noexcept {
   return true;
 }
 
-bool Session::assemble(const Reader::Frame& frame) noexcept {
-  assembly_bytes_ += frame.body.size();
-  const std::size_t announced = assembly_.size() + ((frame.header.flags & zmtp::kMore) != 0 ? 2 : 1);
-  if (core_.single_part() && announced > 1) {
-    end_input(Error(Errc::protocol_error, "a message of several parts for a socket that takes single ones"));
+// RFC 37: a socket whose messages are of one part discards what is of more; with groups, of more than a group and a
+// part. While that lasts, an empty part in the assembly says so.
+bool Session::discard(bool more) noexcept {
+  const std::size_t wanted = core_.groups() ? 2 : 1;
+  if (!skipping_ && assembly_.size() + (more ? 2 : 1) <= wanted) {
     return false;
   }
-  if (announced > kPartsMax || assembly_bytes_ > kMultipartBytesMax) {
+  drop_assembly();
+  skipping_ = more;
+  if (more) {
+    assembly_.push_back(Cell{});
+  } else {
+    pipe_.discarded.store(pipe_.discarded.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  return true;
+}
+
+void Session::drop_assembly() noexcept {
+  for (Cell& cell : assembly_) {
+    cell.release();
+  }
+  assembly_.clear();
+  assembly_bytes_ = 0;
+}
+
+bool Session::assemble(const Reader::Frame& frame) noexcept {
+  assembly_bytes_ += frame.body.size();
+  if (assembly_.size() >= kPartsMax || assembly_bytes_ > kMultipartBytesMax) {
     end_input(Error(Errc::message_too_large, "multipart message exceeds its limit"));
     return false;
   }
@@ -228,7 +252,8 @@ bool Session::assemble(const Reader::Frame& frame) noexcept {
 }
 
 bool Session::subscribe(const zmtp::Event& event) noexcept {
-  if (core_.handle_subscription(pipe_, event.kind == zmtp::Event::Kind::subscribe, event.topic_or_context)) {
+  const bool on = event.kind == zmtp::Event::Kind::subscribe || event.kind == zmtp::Event::Kind::join;
+  if (core_.handle_subscription(pipe_, on, event.topic_or_context)) {
     return true;
   }
   end_input(Error(Errc::protocol_error, "too many subscriptions"));
@@ -251,6 +276,8 @@ bool Session::handle_command(Bytes body) noexcept {
     }
     case zmtp::Event::Kind::subscribe:
     case zmtp::Event::Kind::cancel: return !core_.takes_subscriptions() || subscribe(event);
+    case zmtp::Event::Kind::join:
+    case zmtp::Event::Kind::leave: return subscribe(event);
     case zmtp::Event::Kind::error:
       end_input(Error(Errc::connection_closed, "the peer reported an error"));
       return false;

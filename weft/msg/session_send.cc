@@ -196,12 +196,18 @@ bool Session::encode_cell(Cell& cell) noexcept {
   }
   const bool subscribe = cell.kind == Cell::Kind::subscribe;
   const Bytes topic = cell.bytes();
-  const std::size_t size = zmtp::subscribe_frame_size(subscribe, topic.size(), peer_minor_);
+  const bool group = core_.groups();
+  const std::size_t size = group ? zmtp::join_frame_size(subscribe, topic.size())
+                                 : zmtp::subscribe_frame_size(subscribe, topic.size(), peer_minor_);
   if (!writer_.prepare(size)) {
     return false;
   }
   std::vector<std::uint8_t> frame(size);
-  (void)zmtp::write_subscribe(frame.data(), subscribe, topic, peer_minor_);
+  if (group) {
+    (void)zmtp::write_join(frame.data(), subscribe, topic);
+  } else {
+    (void)zmtp::write_subscribe(frame.data(), subscribe, topic, peer_minor_);
+  }
   writer_.append_raw(frame);
   cell.release();
   return true;

@@ -33,6 +33,9 @@ Result<std::string> Socket::bind(std::string_view endpoint) {
 Result<void> Socket::connect(std::string_view endpoint) {
   return core_ == nullptr ? Result<void>(kClosed) : core_->connect(endpoint);
 }
+Result<std::uint32_t> Socket::connect_peer(std::string_view endpoint) {
+  return core_ == nullptr ? Result<std::uint32_t>(kClosed) : core_->connect_peer(endpoint);
+}
 Result<void> Socket::unbind(std::string_view endpoint) {
   return core_ == nullptr ? Result<void>(kClosed) : core_->unbind(endpoint);
 }
@@ -106,6 +109,13 @@ Result<void> Socket::unsubscribe(std::string_view prefix) {
   return core_ == nullptr ? Result<void>(kClosed) : core_->subscribe(as_bytes(prefix), false);
 }
 
+Result<void> Socket::join(std::string_view group) {
+  return core_ == nullptr ? Result<void>(kClosed) : core_->join(as_bytes(group), true);
+}
+Result<void> Socket::leave(std::string_view group) {
+  return core_ == nullptr ? Result<void>(kClosed) : core_->join(as_bytes(group), false);
+}
+
 Result<void> Socket::change(const std::function<Result<void>(Options&)>& change) {
   return core_ == nullptr ? Result<void>(kClosed) : core_->set_options(change);
 }
@@ -128,6 +138,9 @@ Result<void> Socket::watch_events() {
 }
 Result<Statistics> Socket::statistics() {
   return core_ == nullptr ? Result<Statistics>(kClosed) : Result<Statistics>(Statistics{core_->dropped()});
+}
+Result<bool> Socket::peer_writable(std::string_view routing_id) {
+  return core_ == nullptr ? Result<bool>(kClosed) : core_->peer_writable(as_bytes(routing_id));
 }
 SocketType Socket::type() const noexcept { return core_ == nullptr ? SocketType::pair : core_->type(); }
 

@@ -33,7 +33,8 @@ struct Received {
 };
 
 struct Statistics {
-  std::uint64_t dropped = 0;  // messages that found no room or no peer, where the pattern does not wait
+  std::uint64_t dropped = 0;  // messages that found no room or no peer, where the pattern does not wait, or that no
+                              // peer should have sent
 };
 
 // Socket: a messaging socket. A moved-from or closed socket answers every call with Errc::closed.
@@ -55,11 +56,14 @@ class Socket {
   Result<std::string> bind(std::string_view endpoint);
   // Returns at once; the connection is made, and made again when lost, in the background.
   Result<void> connect(std::string_view endpoint);
+  // PEER: and who it is that will be there, for Message::set_routing_id. not_supported; invalid_state (option
+  // immediate).
+  Result<std::uint32_t> connect_peer(std::string_view endpoint);
   Result<void> unbind(std::string_view endpoint);      // as given to bind, or the exact one; no_such_endpoint
   Result<void> disconnect(std::string_view endpoint);  // as given to connect; no_such_endpoint
 
-  // One part. invalid_state (REQ, REP out of turn), unreachable (STREAM; ROUTER, option router_mandatory),
-  // not_supported.
+  // One part. invalid_state (REQ, REP out of turn), unreachable (SERVER, PEER, STREAM; ROUTER with the
+  // option router_mandatory), invalid_argument (More::yes where messages are of one part), not_supported.
   // On an error the message is still the caller's.
   Result<void> send(Bytes bytes, More more = More::no);
   Result<void> send(std::string_view text, More more = More::no) { return send(as_bytes(text), more); }
@@ -79,6 +83,10 @@ class Socket {
   // SUB and XSUB: messages whose first part begins with `prefix`.
   Result<void> subscribe(std::string_view prefix);
   Result<void> unsubscribe(std::string_view prefix);
+  // DISH: messages of this group, up to 255 bytes none of which is zero. invalid_argument: also to join twice, or to
+  // leave what was not joined.
+  Result<void> join(std::string_view group);
+  Result<void> leave(std::string_view group);
 
   // socket.set(weft::option::linger, 1s). Endpoints made earlier keep what they were made with, but for the high-water
   // marks, the time-outs and linger. invalid_argument.
@@ -98,6 +106,8 @@ class Socket {
   Result<MonitorEvent> next_event(Duration timeout);
   Result<void> watch_events();  // begins to collect without waiting
   Result<Statistics> statistics();
+  // ROUTER: whether the peer of that name takes a message now. unreachable; not_supported.
+  Result<bool> peer_writable(std::string_view routing_id);
   [[nodiscard]] SocketType type() const noexcept;
 
   [[nodiscard]] const std::shared_ptr<msg::SocketCore>& core() const noexcept { return core_; }

@@ -101,7 +101,29 @@ Result<void> SocketCore::subscribe(Bytes topic, bool on) {
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
   }
+  if (groups()) {
+    return Error(Errc::not_supported, "this socket type joins groups");
+  }
   return on ? pattern_->subscribe(topic) : pattern_->unsubscribe(topic);
+}
+
+Result<void> SocketCore::join(Bytes group, bool on) {
+  const std::lock_guard lock(send_mutex_);
+  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  if (!groups()) {
+    return Error(Errc::not_supported, "this socket type joins no groups");
+  }
+  return on ? pattern_->subscribe(group) : pattern_->unsubscribe(group);
+}
+
+Result<bool> SocketCore::peer_writable(Bytes routing_id) {
+  const std::lock_guard lock(send_mutex_);
+  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  return pattern_->peer_writable(routing_id);
 }
 
 zmtp::Peer SocketCore::make_peer() const {
@@ -243,7 +265,7 @@ void SocketCore::session_finished(Session& session) {
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     collect_signals();
-    dropped_before_ += session.pipe().dropped;
+    dropped_before_ += session.pipe().dropped + session.pipe().discarded.exchange(0, std::memory_order_relaxed);
     session.pipe().dropped = 0;
     session.pipe().notes.ready = false;
     std::erase_if(dirty_, [&](const auto& entry) { return entry.get() == &session; });
@@ -309,7 +331,7 @@ std::uint64_t SocketCore::dropped() {
   const std::lock_guard table(table_mutex_);
   std::uint64_t sum = dropped_before_ + pattern_->dropped();
   for (const auto& [session, keep] : sessions_) {
-    sum += session->pipe().dropped;
+    sum += session->pipe().dropped + session->pipe().discarded.load(std::memory_order_relaxed);
   }
   for (const auto& pipe : inproc_pipes_) {
     sum += pipe->dropped;

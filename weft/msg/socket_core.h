@@ -59,6 +59,8 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] Result<void> set_options(const std::function<Result<void>(Options&)>& change);
   [[nodiscard]] Options options_copy() const;
   [[nodiscard]] Result<void> subscribe(Bytes topic, bool on);
+  [[nodiscard]] Result<void> join(Bytes group, bool on);
+  [[nodiscard]] Result<bool> peer_writable(Bytes routing_id);
   void close();  // idempotent
   [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
   void terminate();  // every call fails with `terminated` from now on
@@ -67,6 +69,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   // --- endpoints (socket_endpoints.cc) ---
   [[nodiscard]] Result<std::string> bind(std::string_view endpoint);
   [[nodiscard]] Result<void> connect(std::string_view endpoint);
+  [[nodiscard]] Result<std::uint32_t> connect_peer(std::string_view endpoint);
   [[nodiscard]] Result<void> unbind(std::string_view endpoint);
   [[nodiscard]] Result<void> disconnect(std::string_view endpoint);
 
@@ -99,6 +102,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] sync::Parker& output_parker() noexcept { return output_parker_; }
   [[nodiscard]] bool takes_subscriptions() const noexcept { return traits_.takes_subscriptions; }
   [[nodiscard]] bool receives() const noexcept { return traits_.receives; }
+  [[nodiscard]] bool groups() const noexcept { return traits_.groups; }
   [[nodiscard]] bool single_part() const noexcept { return traits_.single_part; }
   [[nodiscard]] bool app_waits() const noexcept { return waiting_.load(std::memory_order_relaxed) > 0; }
   [[nodiscard]] std::uint64_t app_read_count() const noexcept { return app_reads_.load(std::memory_order_relaxed); }
@@ -147,13 +151,16 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   void end_feed();                                // feed lock
   void end_feed_if_quiet();
   void unbind_all();
-  [[nodiscard]] bool adopt_inproc(const std::shared_ptr<InprocLink>& link, int end, const std::string& connected_to);
+  [[nodiscard]] Result<std::uint32_t> adopt_inproc(const std::shared_ptr<InprocLink>& link, int end,
+                                                   const std::string& connected_to);
   static void close_inproc(Pipe& pipe, Instant deadline);
   void disconnect_inproc(const InprocLink& link);
   [[nodiscard]] Result<std::unique_ptr<net::Listener>> open_listener(const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::string> bind_inproc(const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::optional<net::Socks5Proxy>> proxy_for(const net::Endpoint& endpoint) const;
-  [[nodiscard]] Result<void> connect_inproc(const net::Endpoint& endpoint);
+  // Give the routing id of the peer to be, if the pattern has such.
+  [[nodiscard]] Result<std::uint32_t> connect_pipe(std::string_view endpoint);
+  [[nodiscard]] Result<std::uint32_t> connect_inproc(const net::Endpoint& endpoint);
   void close_pipes(Instant deadline);
   [[nodiscard]] Pipe* find_inproc(const InprocLink& link) noexcept;
   void name_peer(Pipe& pipe);      // both locks

@@ -86,6 +86,21 @@ Result<std::optional<net::Socks5Proxy>> SocketCore::proxy_for(const net::Endpoin
 }
 
 Result<void> SocketCore::connect(std::string_view text) {
+  WEFT_TRY(connect_pipe(text));
+  return {};
+}
+
+Result<std::uint32_t> SocketCore::connect_peer(std::string_view text) {
+  if (type() != SocketType::peer) {
+    return Error(Errc::not_supported, "only a PEER names whom it connects to");
+  }
+  if (options_copy().immediate) {
+    return Error(Errc::invalid_state, "with the option immediate nobody is named before being there");
+  }
+  return connect_pipe(text);
+}
+
+Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
   }
@@ -97,6 +112,7 @@ Result<void> SocketCore::connect(std::string_view text) {
   auto proxy = WEFT_TRY(proxy_for(endpoint));
   WEFT_TRY(context_.start_io());
   auto session = std::make_shared<Session>(*this, context_.io(), endpoint, std::move(proxy));
+  std::uint32_t routing_id = 0;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     if (closed()) {
@@ -109,6 +125,7 @@ Result<void> SocketCore::connect(std::string_view text) {
       pattern_->attach(session->pipe());
       session->pipe().notes.attached = true;
       tell_id(session->pipe());
+      routing_id = session->pipe().notes.origin.routing_id;
     }
     const std::lock_guard table(table_mutex_);
     sessions_.emplace(session.get(), session);
@@ -117,7 +134,7 @@ Result<void> SocketCore::connect(std::string_view text) {
     context_.io().loop().post([session, keep = shared_from_this()] { session->start(); });
   }
   output_parker_.wake_with_fence();  // there is somewhere to queue now
-  return {};
+  return routing_id;
 }
 
 // Within a process there are no bytes.

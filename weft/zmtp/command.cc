@@ -19,6 +19,7 @@ std::size_t write_command_name(std::uint8_t* to, std::string_view name) noexcept
 
 void append(std::vector<std::uint8_t>& to, Bytes bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
+constexpr std::string_view join_name(bool join) { return join ? "JOIN" : "LEAVE"; }
 constexpr std::string_view subscription_name(bool subscribe) { return subscribe ? "SUBSCRIBE" : "CANCEL"; }
 
 std::size_t subscription_body_size(bool subscribe, std::size_t topic_size, int peer_minor) noexcept {
@@ -99,6 +100,18 @@ std::size_t write_subscribe(std::uint8_t* to, bool subscribe, Bytes topic, int p
   }
   copy_bytes(to + size, topic);
   return size + topic.size();
+}
+
+std::size_t join_frame_size(bool join, std::size_t group_size) noexcept {
+  const std::size_t body_size = 1 + join_name(join).size() + group_size;
+  return frame_header_size(body_size) + body_size;
+}
+
+std::size_t write_join(std::uint8_t* to, bool join, Bytes group) noexcept {
+  std::size_t size = write_frame_header(to, kCommand, 1 + join_name(join).size() + group.size());
+  size += write_command_name(to + size, join_name(join));
+  copy_bytes(to + size, group);
+  return size + group.size();
 }
 
 std::size_t write_ping(std::uint8_t* to, std::uint16_t ttl_deciseconds, Bytes context) noexcept {

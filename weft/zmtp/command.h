@@ -43,6 +43,10 @@ struct Ping {
 // subscription is a SUBSCRIBE or CANCEL command, to a 3.0 peer a message of 01 or 00 and the topic.
 [[nodiscard]] std::size_t subscribe_frame_size(bool subscribe, std::size_t topic_size, int peer_minor) noexcept;
 std::size_t write_subscribe(std::uint8_t* to, bool subscribe, Bytes topic, int peer_minor) noexcept;
+// JOIN and LEAVE are commands to every peer (RFC 37).
+inline constexpr std::size_t kGroupMax = 255;
+[[nodiscard]] std::size_t join_frame_size(bool join, std::size_t group_size) noexcept;
+std::size_t write_join(std::uint8_t* to, bool join, Bytes group) noexcept;
 
 inline constexpr std::size_t kPingFrameMax = kFrameHeaderSizeMin + 1 + 4 + 2 + kPingContextMax;
 inline constexpr std::size_t kPongFrameMax = kPingFrameMax - 2;

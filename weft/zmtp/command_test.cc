@@ -110,6 +110,19 @@ TEST(Command, SubscriptionFramesGrowTheirHeaderAtTheBoundary) {
   }
 }
 
+TEST(Command, JoinAndLeaveAreLaidOutAsTheRfcSays) {
+  std::uint8_t bytes[32];
+  EXPECT_EQ(Buffer(bytes, bytes + write_join(bytes, true, as_bytes("abc"))), wire("04 08 04 'JOIN' 'abc'"));
+  EXPECT_EQ(Buffer(bytes, bytes + write_join(bytes, false, as_bytes("abc"))), wire("04 09 05 'LEAVE' 'abc'"));
+  EXPECT_EQ(Buffer(bytes, bytes + write_join(bytes, true, {})), wire("04 05 04 'JOIN'"));
+  for (const bool join : {true, false}) {
+    for (std::size_t size = 0; size <= kGroupMax; ++size) {
+      Buffer frame(join_frame_size(join, size));
+      EXPECT_EQ(write_join(frame.data(), join, Buffer(size, 'g')), frame.size());
+    }
+  }
+}
+
 TEST(Command, PingAndPongAreLaidOutAsTheRfcSays) {
   std::uint8_t bytes[kPingFrameMax];
   EXPECT_EQ(Buffer(bytes, bytes + write_ping(bytes, 0x0102, as_bytes("ctx"))), wire("04 0A 04 'PING' 01 02 'ctx'"));

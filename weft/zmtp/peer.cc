@@ -338,6 +338,12 @@ Event Peer::handle_command(Bytes body, Instant now) noexcept {
   if (command.name == "PING") {
     return ping(command.data, now);
   }
+  if (config_.socket_type == SocketType::radio && (command.name == "JOIN" || command.name == "LEAVE")) {
+    if (command.data.size() > kGroupMax) {
+      return fail(Errc::protocol_error, "a group is longer than 255 bytes"), Event{};
+    }
+    return {command.name == "JOIN" ? Event::Kind::join : Event::Kind::leave, 0, command.data};
+  }
   Event event;
   if (command.name == "PONG") {
     if (parse_pong(command.data, event.topic_or_context) != ParseStatus::complete) {

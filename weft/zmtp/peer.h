@@ -50,10 +50,10 @@ struct PeerConfig {
 
 // What a command means to the socket. The view points into the bytes that were handed in.
 struct Event {
-  enum class Kind : std::uint8_t { none, subscribe, cancel, ping, pong, error };
+  enum class Kind : std::uint8_t { none, subscribe, cancel, ping, pong, error, join, leave };
   Kind kind = Kind::none;
   std::uint16_t ttl_deciseconds = 0;  // ping
-  Bytes topic_or_context;             // subscribe, cancel: topic; ping, pong: context; error: reason
+  Bytes topic_or_context;  // subscribe, cancel: topic; join, leave: group; ping, pong: context; error: reason
 };
 
 enum class TimeAction : std::uint8_t { none, send_ping, expired };
@@ -114,7 +114,8 @@ class Peer {
   }
   // Whether every message part of so many bytes is admitted.
   [[nodiscard]] bool admits(std::uint64_t size) const noexcept { return size <= config_.limits.frame_bytes_max; }
-  // Unknown commands are ignored, for the peers to come. A PING is owed write_pong(context) by the caller.
+  // Unknown commands are ignored, for the peers to come; JOIN and LEAVE are known to a RADIO only. A PING is owed
+  // write_pong(context) by the caller.
   [[nodiscard]] Event handle_command(Bytes body, Instant now) noexcept;
   // The form that 3.0 peers use and 3.1 peers may: a message that begins with 01 or 00. Anything else is Kind::none.
   [[nodiscard]] Event parse_legacy_subscription(Bytes message_body) noexcept;

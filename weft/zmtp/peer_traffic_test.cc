@@ -147,6 +147,32 @@ TEST(PeerTraffic, AFloodOfPingsIsAFault) {
   EXPECT_STREQ(peer.fault()->text, "more PING commands than the limit");
 }
 
+TEST(PeerTraffic, OnlyARadioIsJoined) {
+  const Buffer join = wire("04 'JOIN' 'group'");
+  const Buffer leave = wire("05 'LEAVE'");
+  Peer peer = ready_peer(config_of(radio), "DISH");
+  Event event = peer.handle_command(join, kStart);
+  EXPECT_EQ(event.kind, Event::Kind::join);
+  EXPECT_EQ(as_text(event.topic_or_context), "group");
+  event = peer.handle_command(leave, kStart);
+  EXPECT_EQ(event.kind, Event::Kind::leave);
+  EXPECT_TRUE(event.topic_or_context.empty());
+  Peer publisher = ready_peer(config_of(pub), "SUB");
+  EXPECT_EQ(publisher.handle_command(join, kStart).kind, Event::Kind::none);
+  EXPECT_FALSE(publisher.fault());
+}
+
+TEST(PeerTraffic, BoundsGroups) {
+  Peer peer = ready_peer(config_of(radio), "DISH");
+  Buffer join = wire("04 'JOIN'");
+  join.insert(join.end(), 255, 'g');
+  EXPECT_EQ(peer.handle_command(join, kStart).kind, Event::Kind::join);
+  join.push_back('g');
+  EXPECT_EQ(peer.handle_command(join, kStart).kind, Event::Kind::none);
+  ASSERT_TRUE(peer.fault());
+  EXPECT_EQ(peer.fault()->code, Errc::protocol_error);
+}
+
 TEST(PeerTraffic, AnErrorAfterTheHandshakeIsReportedNotObeyed) {
   Peer peer = ready_peer(config_of(rep), "REQ");
   const Buffer body = wire("05 'ERROR' 04 'busy'");

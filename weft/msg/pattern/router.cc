@@ -91,6 +91,14 @@ class Router final : public Pattern {
     return {};
   }
 
+  Result<bool> peer_writable(Bytes routing_id) override {
+    const auto found = peers_.find(as_text(routing_id));
+    if (found == peers_.end()) {
+      return Error(Errc::unreachable, "no connected peer has this routing id");
+    }
+    return found->second->writable();
+  }
+
   // Some peer might take a message; which one is not known before its first part.
   bool can_send() override { return true; }
   bool can_receive() override { return has_body_ || queue_.has_input(); }

@@ -19,5 +19,7 @@ std::unique_ptr<Pattern> make_pull(const PatternTraits& traits, const Options& o
 std::unique_ptr<Pattern> make_push(const PatternTraits& traits, const Options& options);    // PUSH, SCATTER
 std::unique_ptr<Pattern> make_server(const PatternTraits& traits, const Options& options);  // SERVER, PEER
 std::unique_ptr<Pattern> make_stream(const PatternTraits& traits, const Options& options);  // and raw ROUTER
+std::unique_ptr<Pattern> make_radio(const PatternTraits& traits, const Options& options);
+std::unique_ptr<Pattern> make_dish(const PatternTraits& traits, const Options& options);
 
 }  // namespace weft::msg

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+// DISH (RFC 48): receives the messages of the groups it joined. Joins go to every radio, and again to each that
+// connects anew. What comes is filtered too: a message may have been on its way when its group was left.
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "weft/msg/fair_queue.h"
+#include "weft/msg/pattern/table.h"
+
+namespace weft::msg {
+
+namespace {
+
+class Dish final : public Pattern {
+ public:
+  using Pattern::Pattern;
+
+  void attach(Pipe& pipe) override {
+    queue_.attach(pipe);
+    if (std::find(pipes_.begin(), pipes_.end(), &pipe) == pipes_.end()) {
+      pipes_.push_back(&pipe);
+    }
+  }
+  bool ready(Pipe& pipe, Bytes /*identity*/) override {
+    for (const std::string& group : groups_) {
+      pipe.send_subscription(true, as_bytes(group));
+    }
+    return true;
+  }
+  void detach(Pipe& pipe) override { std::erase(pipes_, &pipe); }
+  void activate(Pipe& pipe) override { queue_.activate(pipe); }
+  void deactivate(Pipe& pipe) override {
+    if (queue_.detach(pipe)) {
+      in_body_ = skipping_ = false;
+    }
+  }
+
+  Result<void> subscribe(Bytes group) override {
+    if (group.size() > Message::kGroupMax || as_text(group).find('\0') != std::string_view::npos) {
+      return Error(Errc::invalid_argument, "a group is at most 255 bytes other than zero");
+    }
+    {
+      const std::lock_guard lock(groups_mutex_);
+      if (!groups_.emplace(as_text(group)).second) {
+        return Error(Errc::invalid_argument, "joined this group already");
+      }
+    }
+    tell_radios(true, group);
+    return {};
+  }
+  Result<void> unsubscribe(Bytes group) override {
+    {
+      const std::lock_guard lock(groups_mutex_);
+      const auto found = groups_.find(as_text(group));
+      if (found == groups_.end()) {
+        return Error(Errc::invalid_argument, "did not join this group");
+      }
+      groups_.erase(found);
+    }
+    tell_radios(false, group);
+    return {};
+  }
+
+  Result<void> receive(Inbound& part) override {
+    FrameView view;
+    WEFT_TRY(find_body(view));
+    if (!part.take(view)) {
+      queue_.unpeek();
+      return Error(Errc::resource_exhausted, "no memory for a received message");
+    }
+    if (part.message != nullptr) {
+      part.message->share_sender(head_);
+    }
+    queue_.pop();
+    in_body_ = false;
+    return {};
+  }
+
+  bool can_receive() override {
+    FrameView view;
+    const Result<void> found = find_body(view);
+    if (found) {
+      queue_.unpeek();
+    }
+    return found || found.error() != Errc::would_block;  // without memory, receive() says so
+  }
+
+ private:
+  // Peeks at the body of the next message of a group that was joined, having taken the group; others go.
+  Result<void> find_body(FrameView& view) {
+    while (queue_.peek(view) != nullptr) {
+      if (in_body_) {
+        return {};
+      }
+      if (skipping_ || !view.more || !joined(view.bytes)) {
+        skipping_ = view.more;
+      } else {
+        if (auto noted = note_head(view); !noted) {
+          queue_.unpeek();
+          return noted;
+        }
+        in_body_ = true;
+      }
+      queue_.pop();
+    }
+    return Errc::would_block;
+  }
+
+  // Messages of one group and radio, one after the other, share what says so.
+  Result<void> note_head(const FrameView& view) {
+    const Message::Origin known = head_.origin();
+    if (head_.group() == as_text(view.bytes) && known.peer == view.origin.peer) {
+      return {};
+    }
+    Message head;
+    head.set_origin(view.origin);
+    WEFT_TRY(head.set_group(as_text(view.bytes)));
+    head_ = std::move(head);
+    return {};
+  }
+
+  bool joined(Bytes group) {
+    const std::lock_guard lock(groups_mutex_);
+    return groups_.contains(as_text(group));
+  }
+
+  void tell_radios(bool join, Bytes group) {
+    for (Pipe* pipe : pipes_) {
+      if (pipe->notes.ready) {
+        pipe->send_subscription(join, group);
+      }
+    }
+  }
+
+  FairQueue queue_;                            // receive lock, as the next three
+  Message head_;                               // group and origin of the last message
+  bool in_body_ = false;                       // the group was taken
+  bool skipping_ = false;                      // in the middle of a message that goes
+  std::vector<Pipe*> pipes_;                   // send lock
+  std::mutex groups_mutex_;                    // for those who have the receive lock only
+  std::set<std::string, std::less<>> groups_;  // send lock to read, and groups_mutex_ to change
+};
+
+}  // namespace
+
+std::unique_ptr<Pattern> make_dish(const PatternTraits& traits, const Options& options) {
+  return std::make_unique<Dish>(traits, options);
+}
+
+}  // namespace weft::msg
