@@ -38,7 +38,8 @@ struct SocketHandle {
   std::shared_ptr<msg::SocketCore> core;
   Socket socket;  // the same, for poll()
   std::string last_endpoint;
-  bool more = false;  // the last received part was not the last of its message
+  bool more = false;                        // the last received part was not the last of its message
+  std::atomic<bool> monitors_pipes{false};  // the monitor that was asked for last tells of pipe statistics
   static constexpr std::size_t kStoredCount = 7;
   std::int64_t stored[kStoredCount] = {};  // options without effect (options.cc)
   SocketHandle* next_free = nullptr;

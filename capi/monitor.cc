@@ -4,7 +4,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <string_view>
+#include <span>
+#include <vector>
 
 #include "capi/handles.h"
 #include "weft/msg/monitor_feed.h"
@@ -45,42 +46,84 @@ constexpr EventRow kEvents[] = {
     {EventKind::stopped, ZMQ_EVENT_MONITOR_STOPPED, value_none},
 };
 
-// Event version 1: number and value in six bytes, then the endpoint.
-void send_event(msg::MonitorFeed& feed, int mask, std::uint16_t number, int value, std::string_view endpoint) {
-  if ((mask & number) == 0) {
-    return;
+// One event on its way to the monitor's reader.
+class Report {
+ public:
+  Report(msg::MonitorFeed& feed, std::uint64_t mask, int version, const MonitorEvent& event) noexcept
+      : feed_(feed), mask_(mask), version_(version), event_(event) {}
+
+  void send(std::uint64_t number, int value) {
+    const std::uint64_t values[] = {static_cast<std::uint64_t>(value)};
+    send(number, values);
   }
-  std::array<std::uint8_t, 6> head;
-  std::memcpy(head.data(), &number, sizeof number);
-  std::memcpy(head.data() + sizeof number, &value, sizeof value);
-  const Bytes parts[] = {head, as_bytes(endpoint)};
-  feed.send(parts);
-}
+  void send(std::uint64_t number, std::span<const std::uint64_t> values) {
+    if ((mask_ & number) == 0) {
+      return;
+    }
+    version_ == 1 ? send_first(number, values[0]) : send_second(number, values);
+  }
+
+ private:
+  // Number and value in six bytes, then the endpoint.
+  void send_first(std::uint64_t number, std::uint64_t value) {
+    const auto short_number = static_cast<std::uint16_t>(number);
+    const auto short_value = static_cast<std::uint32_t>(value);
+    std::array<std::uint8_t, 6> head;
+    std::memcpy(head.data(), &short_number, sizeof short_number);
+    std::memcpy(head.data() + sizeof short_number, &short_value, sizeof short_value);
+    const Bytes parts[] = {head, as_bytes(event_.endpoint)};
+    feed_.send(parts);
+  }
+  // A part each: the number, how many values, the values, the near endpoint, the far one.
+  void send_second(std::uint64_t number, std::span<const std::uint64_t> values) {
+    const std::uint64_t count = values.size();
+    std::vector<Bytes> parts = {bytes_of(number), bytes_of(count)};
+    for (const std::uint64_t& value : values) {
+      parts.push_back(bytes_of(value));
+    }
+    parts.push_back(as_bytes(event_.outgoing ? event_.other : event_.endpoint));
+    parts.push_back(as_bytes(event_.outgoing ? event_.endpoint : event_.other));
+    feed_.send(parts);
+  }
+  static Bytes bytes_of(const std::uint64_t& number) noexcept {
+    return {reinterpret_cast<const std::uint8_t*>(&number), sizeof number};
+  }
+
+  msg::MonitorFeed& feed_;
+  const std::uint64_t mask_;
+  const int version_;
+  const MonitorEvent& event_;
+};
 
 // libzmq tells a failed handshake in one of three events and the end of the connection in another.
-void send_handshake_failed(msg::MonitorFeed& feed, int mask, const MonitorEvent& event) {
+void report_handshake_failed(Report& report, const MonitorEvent& event) {
   if (event.detail >= static_cast<std::uint32_t>(zmtp::Breach::unspecified)) {
-    send_event(feed, mask, ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL, static_cast<int>(event.detail), event.endpoint);
+    report.send(ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL, static_cast<int>(event.detail));
   } else if (event.detail != 0) {
-    send_event(feed, mask, ZMQ_EVENT_HANDSHAKE_FAILED_AUTH, static_cast<int>(event.detail), event.endpoint);
+    report.send(ZMQ_EVENT_HANDSHAKE_FAILED_AUTH, static_cast<int>(event.detail));
   } else if (event.reason == Errc::protocol_error || event.reason == Errc::message_too_large) {
-    send_event(feed, mask, ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL, ZMQ_PROTOCOL_ERROR_ZMTP_UNSPECIFIED, event.endpoint);
+    report.send(ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL, ZMQ_PROTOCOL_ERROR_ZMTP_UNSPECIFIED);
   } else {
     const bool silent = event.reason.os_errno() == 0;
     const int value = silent && event.reason == Errc::connection_closed ? EPIPE
                       : silent && event.reason == Errc::timed_out       ? ETIMEDOUT
                                                                         : value_errno(event);
-    send_event(feed, mask, ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL, value, event.endpoint);
+    report.send(ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL, value);
   }
-  send_event(feed, mask, ZMQ_EVENT_DISCONNECTED, event.fd, event.endpoint);
+  report.send(ZMQ_EVENT_DISCONNECTED, event.fd);
 }
 
-void encode(msg::MonitorFeed& feed, int mask, const MonitorEvent& event) {
+void encode(Report report, const MonitorEvent& event) {
+  if (event.kind == EventKind::pipe_statistics) {
+    const std::uint64_t values[] = {event.queued_out, event.queued_in};
+    report.send(ZMQ_EVENT_PIPES_STATS, values);
+    return;
+  }
   if (event.endpoint.starts_with("inproc")) {
     return;  // libzmq tells of transports with connections only
   }
   if (event.kind == EventKind::handshake_failed) {
-    send_handshake_failed(feed, mask, event);
+    report_handshake_failed(report, event);
     return;
   }
   if (event.kind == EventKind::connect_failed && event.reason == Errc::name_unresolved) {
@@ -88,7 +131,7 @@ void encode(msg::MonitorFeed& feed, int mask, const MonitorEvent& event) {
   }
   for (const EventRow& row : kEvents) {
     if (row.kind == event.kind) {
-      send_event(feed, mask, row.number, row.value(event), event.endpoint);
+      report.send(row.number, row.value(event));
       return;
     }
   }
@@ -96,19 +139,47 @@ void encode(msg::MonitorFeed& feed, int mask, const MonitorEvent& event) {
 
 }  // namespace
 
-extern "C" int zmq_socket_monitor(void* socket, const char* endpoint, int events) {
+extern "C" {
+
+int zmq_socket_monitor(void* socket, const char* endpoint, int events) {
+  return zmq_socket_monitor_versioned(socket, endpoint, static_cast<std::uint64_t>(events), 1, ZMQ_PAIR);
+}
+
+int zmq_socket_monitor_versioned(void* socket, const char* endpoint, uint64_t events, int event_version, int type) {
   SocketHandle* handle = socket_of(socket);
   if (handle == nullptr) {
     return -1;
   }
-  if (events < 0 || events > ZMQ_EVENT_ALL) {
+  const bool valid_type = type == ZMQ_PAIR || type == ZMQ_PUB || type == ZMQ_PUSH;
+  if (!valid_type || event_version < 1 || event_version > 2 || (event_version == 1 && events > ZMQ_EVENT_ALL_V1)) {
     return fail(EINVAL);
   }
-  const auto done = endpoint == nullptr
-                        ? handle->core->stop_feed()
-                        : handle->core->start_feed(endpoint, SocketType::pair,
-                                                   [events](const MonitorEvent& event, msg::MonitorFeed& feed) {
-                                                     encode(feed, events, event);
-                                                   });
-  return done ? 0 : fail(done.error());
+  if (endpoint == nullptr) {
+    handle->monitors_pipes.store(false, std::memory_order_relaxed);
+    const auto stopped = handle->core->stop_feed();
+    return stopped ? 0 : fail(stopped.error());
+  }
+  const auto started =
+      handle->core->start_feed(endpoint, static_cast<SocketType>(type),
+                               [events, event_version](const MonitorEvent& event, msg::MonitorFeed& feed) {
+                                 encode(Report(feed, events, event_version, event), event);
+                               });
+  if (!started) {
+    return fail(started.error());
+  }
+  handle->monitors_pipes.store((events & ZMQ_EVENT_PIPES_STATS) != 0, std::memory_order_relaxed);
+  return 0;
+}
+
+int zmq_socket_monitor_pipes_stats(void* socket) {
+  SocketHandle* handle = socket_of(socket);
+  if (handle == nullptr) {
+    return -1;
+  }
+  if (!handle->monitors_pipes.load(std::memory_order_relaxed)) {
+    return fail(EINVAL);
+  }
+  const auto reported = handle->core->report_pipes();
+  return reported ? 0 : fail(reported.error());
+}
 }

@@ -68,6 +68,7 @@ void* zmq_socket(void* context, int type) {
   handle->socket = Socket(handle->core);
   handle->last_endpoint.clear();
   handle->more = false;
+  handle->monitors_pipes.store(false, std::memory_order_relaxed);
   reset_stored_options(*handle);
   handle->tag.store(SocketHandle::kTag, std::memory_order_release);
   return handle;

@@ -411,6 +411,18 @@ ZMQ_EXPORT int zmq_msg_init_buffer(zmq_msg_t* msg, const void* buf, size_t size)
 /* `sigmask` points to a sigset_t: the signals that are blocked while it waits; null: those that are blocked now. */
 ZMQ_EXPORT int zmq_ppoll(zmq_pollitem_t* items, int nitems, long timeout, const void* sigmask);
 
+#define ZMQ_EVENT_PIPES_STATS 0x10000 /* values: messages that wait to go out, and to be received */
+#define ZMQ_CURRENT_EVENT_VERSION 1
+#define ZMQ_CURRENT_EVENT_VERSION_DRAFT 2
+#define ZMQ_EVENT_ALL_V1 ZMQ_EVENT_ALL
+#define ZMQ_EVENT_ALL_V2 (ZMQ_EVENT_ALL_V1 | ZMQ_EVENT_PIPES_STATS)
+/* Version 1 is what zmq_socket_monitor() does. Version 2 is a message of the event's number, how many values follow,
+   the values, each of 64 bits, then the local and the remote endpoint. `type`: ZMQ_PAIR, ZMQ_PUB or ZMQ_PUSH. */
+ZMQ_EXPORT int zmq_socket_monitor_versioned(void* socket, const char* endpoint, uint64_t events, int event_version,
+                                            int type);
+/* An event ZMQ_EVENT_PIPES_STATS for each peer. EINVAL: no monitor asked for them; EAGAIN: no peer. */
+ZMQ_EXPORT int zmq_socket_monitor_pipes_stats(void* socket);
+
 #define ZMQ_HAVE_POLLER
 typedef struct zmq_poller_event_t {
   void* socket;

@@ -68,13 +68,13 @@ class Channel {
   void push_claimed(const Cell& cell) noexcept {
     if (conflates()) [[unlikely]] {
       newest_->put(cell);
-      ++written_;
+      count(written_);
       return;
     }
     written_bytes_ += footprint(cell);
     queue_.stage();
     queue_.publish();
-    ++written_;
+    count(written_);
   }
   // Producer. A whole message; takes over the references. False, with nothing taken, when memory ran out midway: what
   // was already staged stays invisible until the next message, so the caller must treat the pipe as failed.
@@ -83,7 +83,7 @@ class Channel {
       for (const Cell& part : parts) {
         newest_->put(part);
       }
-      ++written_;
+      count(written_);
       return true;
     }
     for (const Cell& part : parts) {
@@ -96,13 +96,19 @@ class Channel {
       queue_.stage();
     }
     queue_.publish();
-    ++written_;
+    count(written_);
     return true;
   }
 
   // Whole messages so far: put in (producer), taken out (consumer).
-  [[nodiscard]] std::uint64_t written() const noexcept { return written_; }
-  [[nodiscard]] std::uint64_t read() const noexcept { return static_cast<std::uint64_t>(read_); }
+  [[nodiscard]] std::uint64_t written() const noexcept { return written_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t read() const noexcept { return read_.load(std::memory_order_relaxed); }
+  // Any thread: whole messages that were in it a moment ago.
+  [[nodiscard]] std::uint64_t queued() const noexcept {
+    const std::uint64_t taken = read();
+    const std::uint64_t put = written();
+    return put > taken ? put - taken : 0;
+  }
 
   // Consumer.
   [[nodiscard]] Cell* front() noexcept { return conflates() ? newest_->front() : queue_.front(); }
@@ -112,7 +118,7 @@ class Channel {
   [[nodiscard]] bool pop(bool ends_message, std::size_t bytes) noexcept {
     if (conflates()) [[unlikely]] {
       newest_->pop();
-      ++read_;
+      count(read_);
       return false;
     }
     queue_.pop();
@@ -120,13 +126,13 @@ class Channel {
     if (!ends_message) {
       return false;
     }
-    ++read_;
-    if (read_ - credited_own_ >= low_water(mark_.load(std::memory_order_relaxed)) ||
+    count(read_);
+    if (static_cast<std::int64_t>(read() - credited_own_) >= low_water(mark_.load(std::memory_order_relaxed)) ||
         read_bytes_ - credited_bytes_own_ >= kUnmarkedBytesMax / 2) [[unlikely]] {
-      credited_own_ = read_;
+      credited_own_ = read();
       credited_bytes_own_ = read_bytes_;
-      credited_bytes_.store(read_bytes_, std::memory_order_relaxed);                  // ordered by the release below
-      credited_.store(static_cast<std::uint64_t>(read_), std::memory_order_release);  // pairs with has_credit()
+      credited_bytes_.store(read_bytes_, std::memory_order_relaxed);  // ordered by the release below
+      credited_.store(read(), std::memory_order_release);             // pairs with has_credit()
       return true;
     }
     return false;
@@ -135,18 +141,22 @@ class Channel {
  private:
   static constexpr std::int64_t kUnmarkedReport = 1024;
 
+  // One side counts; relaxed, as the counts order nothing: others only look at them (queued()).
+  static void count(std::atomic<std::uint64_t>& messages) noexcept {
+    messages.store(messages.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   [[nodiscard]] bool within(std::uint64_t mark) const noexcept {
-    return mark != 0 ? written_ - credited_seen_ < mark : written_bytes_ - credited_bytes_seen_ < kUnmarkedBytesMax;
+    return mark != 0 ? written() - credited_seen_ < mark : written_bytes_ - credited_bytes_seen_ < kUnmarkedBytesMax;
   }
 
   std::unique_ptr<Newest> newest_;  // instead of the queue, if it conflates
   sync::SpscQueue<Cell> queue_;
-  alignas(sync::kLineSize) std::uint64_t written_ = 0;
+  alignas(sync::kLineSize) std::atomic<std::uint64_t> written_{0};
   std::uint64_t credited_seen_ = 0;
   std::uint64_t written_bytes_ = 0;
   std::uint64_t credited_bytes_seen_ = 0;
-  alignas(sync::kLineSize) std::int64_t read_ = 0;
-  std::int64_t credited_own_ = 0;
+  alignas(sync::kLineSize) std::atomic<std::uint64_t> read_{0};
+  std::uint64_t credited_own_ = 0;
   std::uint64_t read_bytes_ = 0;
   std::uint64_t credited_bytes_own_ = 0;
   alignas(sync::kLineSize) std::atomic<std::uint64_t> credited_{0};

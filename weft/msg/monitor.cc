@@ -19,6 +19,7 @@ std::string_view event_name(EventKind kind) noexcept {
     case EventKind::handshake_failed: return "handshake failed";
     case EventKind::disconnected: return "disconnected";
     case EventKind::closed: return "closed";
+    case EventKind::pipe_statistics: return "pipe statistics";
     case EventKind::stopped: return "stopped";
   }
   return "unknown event";

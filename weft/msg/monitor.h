@@ -28,6 +28,7 @@ enum class EventKind : std::uint8_t {
   handshake_failed,  // with the reason
   disconnected,      // with the reason
   closed,            // a listener
+  pipe_statistics,   // of one peer, because report_pipes() was called
   stopped,           // the last thing a sink gets
 };
 [[nodiscard]] std::string_view event_name(EventKind kind) noexcept;
@@ -37,8 +38,12 @@ struct MonitorEvent {
   std::string endpoint;
   Error reason{};
   Duration delay{0};
-  int fd = -1;               // of the connection or the listener; -1: there is none, or none any more
-  std::uint32_t detail = 0;  // handshake_failed: zmtp::Fault::detail
+  int fd = -1;                   // of the connection or the listener; -1: there is none, or none any more
+  std::uint32_t detail = 0;      // handshake_failed: zmtp::Fault::detail
+  std::string other{};           // the other end of the connection, if there is one that has an address
+  bool outgoing = false;         // `endpoint` is the far end, `other` the near one; else the other way round
+  std::uint64_t queued_out = 0;  // pipe_statistics: messages that wait to go out
+  std::uint64_t queued_in = 0;   // pipe_statistics: messages that wait to be received
 };
 
 // Monitor: what happens to a socket's connections, in order.
@@ -55,6 +60,9 @@ class Monitor {
   void set_sink(Sink sink);  // the sink before gets `stopped` and is gone when this returns; an empty one ends
 
   void enable() noexcept { enabled_.store(true, std::memory_order_relaxed); }
+  [[nodiscard]] bool watched() const noexcept {
+    return enabled_.load(std::memory_order_relaxed) || has_sink_.load(std::memory_order_relaxed);
+  }
   void emit(MonitorEvent event);
   void end(Errc reason);  // wakes whoever waits: `reason` is the answer once all events were taken
 

@@ -67,6 +67,9 @@ class Pipe {
   [[nodiscard]] std::uint64_t arrived_count() const noexcept { return rx_->written(); }
   [[nodiscard]] std::uint64_t taken_count() const noexcept { return rx_->read(); }
   [[nodiscard]] bool has_queued() noexcept { return !rx_->empty(); }  // in the channel
+  // Any thread: messages that wait to go out, and to be taken.
+  [[nodiscard]] std::uint64_t queued_out() const noexcept { return tx_->queued(); }
+  [[nodiscard]] std::uint64_t queued_in() const noexcept { return rx_->queued(); }
   // No more will come: the other end is gone and everything it sent was taken.
   [[nodiscard]] bool drained() noexcept;
 
@@ -91,6 +94,7 @@ class Pipe {
     std::string routing_id;         // both locks to write, either to read
     bool names_peer = false;        // both locks: routing_id was chosen here, whatever the peer calls itself
     bool gone = false;              // receive lock, both to set: STREAM: its connection ended by itself
+    std::string other_end;          // both locks: endpoint at the other end of the connection, if it was asked for
     bool probed = false;            // both locks: this connection got its probe
   };
   Notes notes;

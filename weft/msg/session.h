@@ -11,6 +11,7 @@
 
 #include "weft/msg/channel.h"
 #include "weft/msg/connector.h"
+#include "weft/msg/monitor.h"
 #include "weft/msg/options.h"
 #include "weft/msg/peer_properties.h"
 #include "weft/msg/pipe.h"
@@ -53,6 +54,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   [[nodiscard]] PeerId peer_id() const noexcept { return peer_id_; }  // I/O thread
   [[nodiscard]] bool connecting() const noexcept { return connector_ != nullptr; }
   [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }
+  [[nodiscard]] const std::string& other_end() const noexcept { return other_end_; }  // I/O thread
 
   // --- under the socket's send lock (session_send.cc) ---
   [[nodiscard]] bool try_send(Outbound& part, bool wide) noexcept;
@@ -143,6 +145,8 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void handle_zap_reply(const ZapReply& reply);
   void enter_traffic();
   void remember_peer();
+  [[nodiscard]] std::string find_other_end() const;
+  [[nodiscard]] MonitorEvent describe(EventKind kind, Error reason = {}, int fd = -1) const;
   void handle_traffic(const sys::PollEvent& event);
   void set_interest(sys::Interest interest);
   using Task = void (Session::*)();
@@ -236,6 +240,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   std::size_t handshake_sent_ = 0;
   bool proxied_ = false;
   int dialled_fd_ = -1;              // of the attempt under way or just failed; for events only
+  std::string other_end_;            // MonitorEvent::other; empty when nobody watched as the connection began
   PeerId peer_id_ = 0;               // while there is a connection past its handshake
   zmtp::Metadata authenticated_;     // what the authenticator said of the peer
   std::unique_ptr<ZapRequest> zap_;  // the question that the handshake waits for

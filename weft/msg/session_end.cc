@@ -63,7 +63,7 @@ void Session::finish_take_down() {
   drop_stream();
   // Whoever sees the event can count on it that nothing more is sent to this connection.
   const auto core = keep_core_;
-  const MonitorEvent event{EventKind::disconnected, endpoint_, reason, {}, fd};
+  const MonitorEvent event = describe(EventKind::disconnected, reason, fd);
   if (!connecting() || (closing_ && outgoing_.empty() && writer_.empty())) {
     finish();
     core->monitor().emit(event);

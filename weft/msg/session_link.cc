@@ -127,7 +127,7 @@ void Session::dial() {
 void Session::handle_dial(const Result<net::Progress>& progress) {
   if (!progress) {
     connector_->dialer.cancel();
-    core_.monitor().emit({EventKind::connect_failed, endpoint_, progress.error(), {}, dialled_fd_});
+    core_.monitor().emit(describe(EventKind::connect_failed, progress.error(), dialled_fd_));
     const int os_errno = progress.error().os_errno();
     retry_later(os_errno == ECONNREFUSED || os_errno == ENOENT ? Cause::refused : Cause::lost);
     return;
@@ -146,7 +146,7 @@ void Session::handle_dial(const Result<net::Progress>& progress) {
   }
   watch_ = *watch;
   if (interest == sys::Interest::writable) {  // else it is the proxy's answer that is waited for
-    core_.monitor().emit({EventKind::connect_delayed, endpoint_});
+    core_.monitor().emit(describe(EventKind::connect_delayed));
   }
 }
 
@@ -159,6 +159,7 @@ void Session::handle_connect_time() {
 
 void Session::retry_later(Cause cause) {
   phase_ = Phase::idle;
+  other_end_.clear();
   schedule<&Session::handle_connect_time>(connect_timer_, kNever);
   const Options options = core_.options_copy();
   gave_up_ = (options.reconnect_interval < Duration::zero() && cause != Cause::misgreeted) ||
@@ -171,15 +172,17 @@ void Session::retry_later(Cause cause) {
     return;
   }
   const Duration delay = cause == Cause::misgreeted ? Duration::zero() : connector_->backoff.next();
-  core_.monitor().emit({EventKind::connect_retried, endpoint_, Error(), delay});
+  MonitorEvent event = describe(EventKind::connect_retried);
+  event.delay = delay;
+  core_.monitor().emit(std::move(event));
   schedule<&Session::dial>(retry_timer_, sys::now() + delay);
 }
 
 void Session::begin_handshake(std::unique_ptr<net::Stream> stream) {
   schedule<&Session::handle_connect_time>(connect_timer_, kNever);
   stream_ = std::move(stream);
-  core_.monitor().emit(
-      {connecting() ? EventKind::connected : EventKind::accepted, endpoint_, Error(), {}, stream_->fd()});
+  other_end_ = core_.monitor().watched() ? find_other_end() : std::string();
+  core_.monitor().emit(describe(connecting() ? EventKind::connected : EventKind::accepted, Error(), stream_->fd()));
   reader_.reset();
   input_ended_ = false;
   has_partial_ = false;
@@ -296,8 +299,9 @@ void Session::choose_opening() noexcept {
 void Session::fail_handshake(Error reason, std::uint32_t detail) {
   const int fd = stream_ != nullptr ? stream_->fd() : -1;
   const bool again = connecting() && peer_.greeted_too_much();
-  const EventKind kind = again ? EventKind::disconnected : EventKind::handshake_failed;
-  core_.monitor().emit({kind, endpoint_, reason, {}, fd, detail});
+  MonitorEvent event = describe(again ? EventKind::disconnected : EventKind::handshake_failed, reason, fd);
+  event.detail = detail;
+  core_.monitor().emit(std::move(event));
   drop_stream();
   choose_opening();
   if (connecting()) {
@@ -318,6 +322,24 @@ void Session::remember_peer() {
     }
   }
   peer_id_ = msg::remember_peer(std::move(properties));
+}
+
+// An unnamed unix socket has no address.
+std::string Session::find_other_end() const {
+  std::string address;
+  if (!connecting()) {
+    address = stream_->peer_address();
+  } else if (const auto local = sys::local_address(stream_->fd()); local) {
+    address = local->to_text();
+  }
+  return address.empty() ? address : endpoint_.substr(0, endpoint_.find("://") + 3) + address;
+}
+
+MonitorEvent Session::describe(EventKind kind, Error reason, int fd) const {
+  MonitorEvent event{kind, endpoint_, reason, {}, fd};
+  event.other = other_end_;
+  event.outgoing = connecting();
+  return event;
 }
 
 void Session::enter_traffic() {
@@ -344,7 +366,7 @@ void Session::enter_traffic() {
     connector_->backoff.reset();
   }
   if (!raw_) {
-    core_.monitor().emit({EventKind::handshake_succeeded, endpoint_, Error(), {}, stream_->fd()});
+    core_.monitor().emit(describe(EventKind::handshake_succeeded, Error(), stream_->fd()));
     schedule_peer_time();
   }
   app_reads_ = false;

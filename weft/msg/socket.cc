@@ -136,6 +136,7 @@ Result<void> Socket::watch_events() {
   core_->monitor().enable();
   return {};
 }
+Result<void> Socket::report_pipes() { return core_ == nullptr ? Result<void>(kClosed) : core_->report_pipes(); }
 Result<Statistics> Socket::statistics() {
   return core_ == nullptr ? Result<Statistics>(kClosed) : Result<Statistics>(Statistics{core_->dropped()});
 }

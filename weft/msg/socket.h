@@ -105,6 +105,7 @@ class Socket {
   // What happens to this socket's connections from the first call on. Waits up to `timeout`; negative: for ever.
   Result<MonitorEvent> next_event(Duration timeout);
   Result<void> watch_events();  // begins to collect without waiting
+  Result<void> report_pipes();  // an event pipe_statistics for each peer; would_block: there is none
   Result<Statistics> statistics();
   // ROUTER: whether the peer of that name takes a message now. unreachable; not_supported.
   Result<bool> peer_writable(std::string_view routing_id);

@@ -232,6 +232,7 @@ bool SocketCore::pipe_ready(Session& session, Bytes identity) {
     return true;  // only lingering: the pattern is not interested
   }
   pipe.notes.origin.peer = session.peer_id();
+  pipe.notes.other_end = session.other_end();
   pattern_->attach(pipe);
   pipe.notes.attached = true;
   if (!pattern_->ready(pipe, identity)) {

@@ -77,6 +77,8 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   // Replaces the feed there is. Also malformed_endpoint; unknown_transport for anything but inproc.
   [[nodiscard]] Result<void> start_feed(std::string_view endpoint, SocketType type, MonitorFeed::Encode encode);
   [[nodiscard]] Result<void> stop_feed();
+  // An event pipe_statistics for each peer. would_block: there is none.
+  [[nodiscard]] Result<void> report_pipes();
   // Called, with no lock held, whenever another inproc socket has connected here. Set before bind.
   void on_inproc_peer(std::function<void()> callback) { on_inproc_peer_ = std::move(callback); }
 

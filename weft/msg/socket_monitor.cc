@@ -31,6 +31,34 @@ Result<void> SocketCore::stop_feed() {
   return {};
 }
 
+Result<void> SocketCore::report_pipes() {
+  const std::scoped_lock lock(receive_mutex_, send_mutex_);
+  if (closed() || terminated()) {
+    return refusal();
+  }
+  bool any = false;
+  const auto report = [&](const Pipe& pipe, const std::string& endpoint, bool outgoing) {
+    if (!pipe.notes.attached) {
+      return;
+    }
+    any = true;
+    MonitorEvent event{EventKind::pipe_statistics, endpoint};
+    event.other = pipe.notes.other_end;
+    event.outgoing = outgoing;
+    event.queued_out = pipe.queued_out();
+    event.queued_in = pipe.queued_in();
+    monitor_.emit(std::move(event));
+  };
+  const std::lock_guard table(table_mutex_);
+  for (const auto& [session, keep] : sessions_) {
+    report(session->pipe(), session->endpoint(), session->connecting());
+  }
+  for (const auto& pipe : inproc_pipes_) {
+    report(*pipe, "inproc", pipe->link_end() == 0);
+  }
+  return any ? Result<void>() : Errc::would_block;
+}
+
 void SocketCore::end_feed() {
   monitor_.set_sink(nullptr);
   if (feed_ != nullptr) {
