@@ -162,9 +162,11 @@ int write_xpub_verbose(SocketHandle& handle, const void* value, size_t size) {
   return result != 0 ? result : change(handle, [](Options& options) { options.xpub_verboser = false; });
 }
 
-int write_welcome_message(SocketHandle& handle, const void* value, size_t size) {
-  return size == 0 ? change(handle, [](Options& options) { options.xpub_welcome_message.clear(); })
-                   : write_row<option::xpub_welcome_message>(handle, value, size);
+// Nothing is a value too: no message.
+template <const auto& kRow>
+int write_message(SocketHandle& handle, const void* value, size_t size) {
+  return size == 0 ? change(handle, [](Options& options) { (options.*kRow.member).clear(); })
+                   : write_row<kRow>(handle, value, size);
 }
 
 // Sent in tenths of a second.
@@ -456,7 +458,10 @@ constexpr OptionRow kOptions[] = {
     {ZMQ_XPUB_VERBOSER, nullptr, write_flag<option::xpub_verbose, option::xpub_verboser>, kPublishers},
     WEFT_FLAG(ZMQ_XPUB_NODROP, xpub_no_drop, kPublishers | types(ZMQ_RADIO)),
     WEFT_FLAG(ZMQ_XPUB_MANUAL, xpub_manual, kPublishers),
-    {ZMQ_XPUB_WELCOME_MSG, nullptr, write_welcome_message, kPublishers},
+    {ZMQ_XPUB_WELCOME_MSG, nullptr, write_message<option::xpub_welcome_message>, kPublishers},
+    {ZMQ_HELLO_MSG, nullptr, write_message<option::hello_message>},
+    {ZMQ_DISCONNECT_MSG, nullptr, write_message<option::disconnect_message>},
+    {ZMQ_HICCUP_MSG, nullptr, write_message<option::hiccup_message>},
     {ZMQ_INVERT_MATCHING, read_row<option::invert_matching>, write_invert_matching},
     WEFT_ROW(ZMQ_CONFLATE, conflate),
     WEFT_FLAG(ZMQ_PROBE_ROUTER, probe_router, kRouters | types(ZMQ_DEALER, ZMQ_REQ)),

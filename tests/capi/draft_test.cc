@@ -254,5 +254,22 @@ TEST_F(Drafts, ARouterTellsWhetherAPeerHasRoom) {
   close({router, dealer});
 }
 
+TEST_F(Drafts, MessagesComeWithAConnectionAndWithItsEnd) {
+  void* server = open(ZMQ_SERVER);
+  void* client = open(ZMQ_CLIENT);
+  ASSERT_EQ(zmq_setsockopt(server, ZMQ_HELLO_MSG, "welcome", 7), 0);
+  ASSERT_EQ(zmq_setsockopt(server, ZMQ_DISCONNECT_MSG, "gone", 4), 0);
+  ASSERT_EQ(zmq_setsockopt(client, ZMQ_HELLO_MSG, "unsaid", 6), 0);
+  ASSERT_EQ(zmq_setsockopt(client, ZMQ_HELLO_MSG, nullptr, 0), 0);
+  ASSERT_EQ(zmq_setsockopt(client, ZMQ_HICCUP_MSG, "", 0), 0);
+  EXPECT_ERRNO(EINVAL, zmq_setsockopt(client, ZMQ_HICCUP_MSG, nullptr, 1));
+  ASSERT_EQ(zmq_bind(server, "inproc://server"), 0);
+  ASSERT_EQ(zmq_connect(client, "inproc://server"), 0);
+  EXPECT_EQ(receive(client), "welcome");
+  close({client});
+  EXPECT_EQ(receive(server), "gone");
+  close({server});
+}
+
 }  // namespace
 }  // namespace weft::capi

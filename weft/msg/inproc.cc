@@ -211,6 +211,14 @@ void SocketCore::handle_inproc_subscription(const InprocLink& link, bool subscri
 void SocketCore::close_inproc(Pipe& pipe, Instant deadline) {
   InprocLink& link = *pipe.link();
   const int end = pipe.link_end();
+  if (SocketCore* peer = link.core[1 - end].load(); peer != nullptr && end == 0) {
+    const std::string text = peer->farewell(false);
+    Outbound part{as_bytes(text), nullptr, false};
+    Cell cell;
+    if (!text.empty() && make_cell(cell, part) && !link.channel[end].push({&cell, 1})) {
+      cell.release();
+    }
+  }
   link.closed[end].store(true);
   link.core[end].store(nullptr);
   const bool nothing_sent = link.channel[end].written() == 0;

@@ -45,6 +45,9 @@ struct Options {
   bool invert_matching = false;      // PUB, XPUB, SUB: what matches no subscription goes out, or comes in
   bool conflate = false;             // queue only the newest message, of one part; not for XPUB, XSUB and request-reply
   bool probe_router = false;         // DEALER, REQ, ROUTER: the first message to every new peer is empty
+  std::string hello_message;         // DEALER, ROUTER, CLIENT, SERVER, PEER: the first message to every new peer
+  std::string disconnect_message;    // ROUTER, SERVER, PEER: is received as if from a peer that connected and went
+  std::string hiccup_message;        // DEALER, CLIENT, PEER: the same of a peer that was connected to
   bool req_correlate = false;        // REQ: number requests, take only the reply with that number
   bool req_relaxed = false;          // REQ: a new request may be sent before the reply to the last one
   std::string connect_routing_id;    // ROUTER, STREAM: what the peer of the next connect is called, once
@@ -124,6 +127,9 @@ inline constexpr Option<std::string> xpub_welcome_message{"xpub_welcome_message"
 inline constexpr Option<bool> invert_matching{"invert_matching", &Options::invert_matching, 0, 1};
 inline constexpr Option<bool> conflate{"conflate", &Options::conflate, 0, 1};
 inline constexpr Option<bool> probe_router{"probe_router", &Options::probe_router, 0, 1};
+inline constexpr Option<std::string> hello_message{"hello_message", &Options::hello_message, 0, 1 << 20};
+inline constexpr Option<std::string> disconnect_message{"disconnect_message", &Options::disconnect_message, 0, 1 << 20};
+inline constexpr Option<std::string> hiccup_message{"hiccup_message", &Options::hiccup_message, 0, 1 << 20};
 inline constexpr Option<bool> req_correlate{"req_correlate", &Options::req_correlate, 0, 1};
 inline constexpr Option<bool> req_relaxed{"req_relaxed", &Options::req_relaxed, 0, 1};
 inline constexpr Option<std::string> connect_routing_id{"connect_routing_id", &Options::connect_routing_id, 0, 255};

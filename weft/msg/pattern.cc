@@ -35,6 +35,14 @@ void Pattern::probe(Pipe& pipe) {
   }
 }
 
+void Pattern::greet(Pipe& pipe) {
+  if (!options_.hello_message.empty() && !pipe.notes.greeted) {
+    Outbound hello{as_bytes(options_.hello_message), nullptr, false};
+    pipe.notes.greeted = pipe.try_send(hello, false);
+  }
+  probe(pipe);
+}
+
 Error Pattern::refuse_more() noexcept {
   return {Errc::invalid_argument, "messages of this socket type are of one part"};
 }

@@ -70,6 +70,8 @@ class Pattern {
  protected:
   // Option probe_router: an empty message, once per connection. Both locks.
   void probe(Pipe& pipe);
+  // Option hello_message, once per connection, before the probe. Both locks.
+  void greet(Pipe& pipe);
 
   const PatternTraits& traits_;
   const Options& options_;

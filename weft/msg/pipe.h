@@ -95,6 +95,7 @@ class Pipe {
     bool names_peer = false;        // both locks: routing_id was chosen here, whatever the peer calls itself
     bool gone = false;              // receive lock, both to set: STREAM: its connection ended by itself
     std::string other_end;          // both locks: endpoint at the other end of the connection, if it was asked for
+    bool greeted = false;           // both locks: this connection got its hello
     bool probed = false;            // both locks: this connection got its probe
   };
   Notes notes;

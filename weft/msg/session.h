@@ -163,6 +163,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   [[nodiscard]] bool take_both_batons() noexcept;
   void return_read_baton() noexcept;
   void finish_take_down();
+  [[nodiscard]] bool queue_farewell();
   void drop_stream() noexcept;
   void drop_begun_message() noexcept;
   void begin_close(Instant deadline);

@@ -56,6 +56,7 @@ void Session::finish_take_down() {
     core_.pipe_lost(pipe_);  // whoever reads the notice can count on it that the id is unknown afterwards
     queued |= push_notice();
   }
+  queued |= queue_farewell();
   if (queued) {
     core_.signal_input(pipe_);
   }
@@ -74,6 +75,20 @@ void Session::finish_take_down() {
   }
   core->monitor().emit(event);
   retry_later(Cause::lost);
+}
+
+bool Session::queue_farewell() {
+  const std::string text = closing_ ? std::string() : core_.farewell(connecting());
+  Cell cell;
+  Outbound part{as_bytes(text), nullptr, false};
+  if (text.empty() || !make_cell(cell, part)) {
+    return false;
+  }
+  if (!incoming_.push({&cell, 1})) {
+    cell.release();
+    return false;
+  }
+  return true;
 }
 
 void Session::drop_stream() noexcept {

@@ -167,6 +167,17 @@ bool SocketCore::conflates() const {
                                      self == SocketType::sub || self == SocketType::dealer);
 }
 
+// Options disconnect_message and hiccup_message.
+std::string SocketCore::farewell(bool outgoing) const {
+  const SocketType self = type();
+  if (outgoing) {
+    const bool takes = self == SocketType::dealer || self == SocketType::client || self == SocketType::peer;
+    return takes ? options_copy().hiccup_message : std::string();
+  }
+  const bool takes = self == SocketType::router || self == SocketType::server || self == SocketType::peer;
+  return takes ? options_copy().disconnect_message : std::string();
+}
+
 // Option connect_routing_id: for the pipe of the connect that comes next.
 void SocketCore::name_peer(Pipe& pipe) {
   const std::lock_guard lock(options_mutex_);

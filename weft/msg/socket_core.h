@@ -99,6 +99,9 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] sys::SocketOptions stream_options() const;
   [[nodiscard]] bool conflates() const;  // what is connected from now on
   [[nodiscard]] bool raw() const;        // connections are plain bytes: STREAM, and ROUTER if it was asked for
+  // What is to be received as the last message of a connection that we made, or of one that was made to us; empty:
+  // none.
+  [[nodiscard]] std::string farewell(bool outgoing) const;
   [[nodiscard]] Monitor& monitor() noexcept { return monitor_; }
   [[nodiscard]] sync::Parker& input_parker() noexcept { return input_parker_; }
   [[nodiscard]] sync::Parker& output_parker() noexcept { return output_parker_; }

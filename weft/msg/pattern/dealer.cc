@@ -16,13 +16,13 @@ class Dealer : public Pattern {
   void attach(Pipe& pipe) override {
     queue_.attach(pipe);
     balancer_.attach(pipe);
-    probe(pipe);  // before what the application sends
+    greet(pipe);  // before what the application sends
   }
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
-    probe(pipe);
+    greet(pipe);
     return true;
   }
-  void lost(Pipe& pipe) override { pipe.notes.probed = false; }
+  void lost(Pipe& pipe) override { pipe.notes.greeted = pipe.notes.probed = false; }
   void detach(Pipe& pipe) override { balancer_.detach(pipe); }
   void activate(Pipe& pipe) override { queue_.activate(pipe); }
   void deactivate(Pipe& pipe) override { queue_.detach(pipe); }

@@ -23,18 +23,18 @@ class Router final : public Pattern {
     queue_.attach(pipe);
     if (pipe.notes.names_peer && !peers_.contains(pipe.notes.routing_id)) {
       name(pipe, pipe.notes.routing_id);  // messages may be queued for it before it is there
-      probe(pipe);
+      greet(pipe);
     }
   }
 
   bool ready(Pipe& pipe, Bytes identity) override {
     const bool known = find_name(pipe, identity);
     if (known) {
-      probe(pipe);
+      greet(pipe);
     }
     return known;
   }
-  void lost(Pipe& pipe) override { pipe.notes.probed = false; }
+  void lost(Pipe& pipe) override { pipe.notes.greeted = pipe.notes.probed = false; }
 
   void detach(Pipe& pipe) override {
     forget_name(pipe);
