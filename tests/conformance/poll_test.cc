@@ -291,6 +291,25 @@ TEST_P(Polling, WhatCameBeforeTheDescriptorIsAskedForMakesItReady) {
   EXPECT_EQ(ready({&item, 1}), 1);
 }
 
+// As libzmq's zmq_poll does, and CZMQ's test of zpoller asks for.
+TEST_P(Polling, ADescriptorIsReportedBesideItsOwnSocket) {
+  Socket pull = make(SocketType::pull);
+  Socket push = make(SocketType::push);
+  connect(push, bind(pull));
+  std::array<PollItem, 2> items{PollItem{.socket = &pull, .want_input = true},
+                                PollItem{.fd = *pull.core()->descriptor(), .want_input = true}};
+  EXPECT_EQ(ready(items), 1u);
+  EXPECT_FALSE(items[0].input);
+  EXPECT_TRUE(items[1].input) << "it is ready at first";
+  while (ready(items, 0ms) != 0) {
+  }
+  send(push, "x");
+  while (!items[0].input && !HasFailure()) {
+    EXPECT_GE(ready(items), 1u);
+  }
+  EXPECT_EQ(recv_text(pull), "x");
+}
+
 // A program that never asks for ZMQ_EVENTS, but receives until there is nothing.
 TEST_P(Polling, WhoOnlyReceivesSleepsOnTheDescriptorAndIsWoken) {
   Socket pull = make(SocketType::pull);

@@ -18,14 +18,14 @@ namespace {
 
 msg::SocketCore* core_of(const PollItem& item) { return item.socket == nullptr ? nullptr : item.socket->core().get(); }
 
-// Looks at the sockets. Descriptors are answered by collect().
+// Looks at the sockets. Descriptors are answered by Waiter::sleep().
 std::size_t look(std::span<PollItem> items, bool asleep) {
   std::size_t ready = 0;
   for (PollItem& item : items) {
-    item.input = item.output = item.urgent = item.failed = false;
     if (item.socket == nullptr) {
       continue;
     }
+    item.input = item.output = item.urgent = item.failed = false;
     if (msg::SocketCore* core = core_of(item); core != nullptr) {
       const msg::Readiness answer = core->readiness({item.want_input, item.want_output}, asleep);
       item.input = answer.input;
@@ -44,6 +44,15 @@ class Waiter {
  public:
   Waiter(std::span<PollItem> items, sys::EventFd& event)
       : items_(items), event_(event), fds_(items.size() + 1), sleepers_(items.size(), {&event}) {
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const PollItem& item = items[i];
+      if (item.socket == nullptr) {
+        fds_[i].fd = item.fd;
+        fds_[i].want = (item.want_input ? sys::Interest::readable : sys::Interest::none) |
+                       (item.want_output ? sys::Interest::writable : sys::Interest::none) |
+                       (item.want_urgent ? sys::Interest::urgent : sys::Interest::none);
+      }
+    }
     fds_[items.size()] = {event.fd(), sys::Interest::readable, sys::Interest::none, false};
   }
   Waiter(const Waiter&) = delete;
@@ -64,15 +73,9 @@ class Waiter {
   [[nodiscard]] Result<void> announce() {
     for (std::size_t i = 0; i < items_.size(); ++i) {
       const PollItem& item = items_[i];
-      sys::PollFd& fd = fds_[i];
       if (msg::SocketCore* core = core_of(item); core != nullptr) {
-        fd.fd = WEFT_TRY(core->announce({item.want_input, item.want_output}, sleepers_[i]));
-        fd.want = sys::Interest::readable;
-      } else if (item.socket == nullptr) {
-        fd.fd = item.fd;
-        fd.want = (item.want_input ? sys::Interest::readable : sys::Interest::none) |
-                  (item.want_output ? sys::Interest::writable : sys::Interest::none) |
-                  (item.want_urgent ? sys::Interest::urgent : sys::Interest::none);
+        fds_[i].fd = WEFT_TRY(core->announce({item.want_input, item.want_output}, sleepers_[i]));
+        fds_[i].want = sys::Interest::readable;
       }
     }
     return {};
@@ -127,7 +130,7 @@ Result<std::size_t> poll(std::span<PollItem> items, Duration timeout, const sys:
     }
   }
   const Instant deadline = deadline_after(sys::now(), timeout);
-  std::size_t ready = look(items, false);
+  std::size_t ready = has_fds ? 0 : look(items, false);
   static thread_local sync::SpinBudget spin;
   if (ready == 0 && has_sockets && !has_fds && timeout != Duration::zero()) {
     const std::uint32_t budget = spin.budget_us(mode);
@@ -135,10 +138,16 @@ Result<std::size_t> poll(std::span<PollItem> items, Duration timeout, const sys:
       spin.record(sync::spin_until(budget, [&] { return (ready = look(items, false)) != 0; }));
     }
   }
-  if (ready != 0 && !has_fds) {
+  if (ready != 0) {
     return ready;
   }
   Waiter waiter(items, *WEFT_TRY(thread_event()));
+  if (has_fds && has_sockets) {
+    // Descriptors first: one may be that of a socket (ZMQ_FD), and looking at the socket takes back its signal.
+    if (const std::size_t fds_ready = WEFT_TRY(waiter.sleep(Duration::zero(), mask)); fds_ready != 0) {
+      return fds_ready + look(items, false);
+    }
+  }
   for (bool first = true;; first = false) {
     WEFT_TRY(waiter.announce());
     ready = look(items, true);
