@@ -154,6 +154,13 @@ void Message::adopt_group(mem::Buffer* group) noexcept {
   kind_ = is_large() ? Kind::large_in_group : Kind::small_in_group;
 }
 
+void Message::release_with_group() noexcept {
+  drop_group();
+  if (is_large()) {
+    storage_.large.buffer->release();
+  }
+}
+
 void Message::drop_group() noexcept {
   mem::Buffer* group = sender_.group;
   sender_.origin = tag_of(group).origin;
@@ -165,6 +172,15 @@ std::string_view Message::tagged_group() const noexcept { return {text_of(sender
 Message::Origin Message::tagged_origin() const noexcept { return tag_of(sender_.group).origin; }
 
 void Message::assign(mem::Buffer* buffer, Bytes bytes) noexcept {
+  if (kind_ != Kind::small) {
+    replace(buffer, bytes);
+    return;
+  }
+  kind_ = Kind::large;
+  storage_.large = {bytes.data(), bytes.size(), buffer};
+}
+
+void Message::replace(mem::Buffer* buffer, Bytes bytes) noexcept {
   reset();
   kind_ = Kind::large;
   storage_.large = {bytes.data(), bytes.size(), buffer};

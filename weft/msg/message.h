@@ -104,16 +104,17 @@ class Message {
   [[nodiscard]] bool in_group() const noexcept { return (static_cast<unsigned>(kind_) & 2U) != 0; }
   [[nodiscard]] std::string_view tagged_group() const noexcept;
   [[nodiscard]] Origin tagged_origin() const noexcept;
+  [[gnu::noinline]] void replace(mem::Buffer* buffer, Bytes bytes) noexcept;  // so that assign() saves no registers
+  [[gnu::cold]] void release_with_group() noexcept;
   void drop_group() noexcept;                     // in_group()
   void adopt_group(mem::Buffer* group) noexcept;  // takes over a reference
 
   void reset() noexcept {
     if (kind_ != Kind::small) {
-      if (in_group()) [[unlikely]] {
-        drop_group();
-      }
-      if (is_large()) {
+      if (kind_ == Kind::large) [[likely]] {
         storage_.large.buffer->release();
+      } else {
+        release_with_group();
       }
     }
     kind_ = Kind::small;
