@@ -359,7 +359,7 @@ void Session::enter_traffic() {
                         : Error(Errc::address_in_use, "another peer has this routing id"));
     return;
   }
-  if (core_.takes_subscriptions() && !peer_.subscribes_by_itself()) {
+  if (!closing_ && core_.takes_subscriptions() && !peer_.subscribes_by_itself()) {
     (void)core_.handle_subscription(pipe_, true, {});
   }
   if (connector_ != nullptr) {

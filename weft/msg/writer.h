@@ -98,8 +98,6 @@ class Writer {
 
   net::Stream* stream_ = nullptr;
   zmtp::Mechanism* cipher_ = nullptr;
-  zmtp::Framing framing_ = zmtp::Framing::v3;
-  bool recodes_ = false;  // a cipher, or another framing than that of ZMTP 3: whatever is not the common case
   std::size_t overhead_ = zmtp::kFrameHeaderSizeMax;
   mem::Buffer* block_ = nullptr;
   std::size_t begin_ = 0;
@@ -112,6 +110,8 @@ class Writer {
   bool begins_inside_ = false;  // the block begins with a later part of a message
   bool blocked_ = false;
   bool failed_ = false;
+  zmtp::Framing framing_ = zmtp::Framing::v3;
+  bool recodes_ = false;  // a cipher, or another framing than that of ZMTP 3: whatever is not the common case
 };
 
 }  // namespace weft::msg
