@@ -66,7 +66,7 @@ class Stream final : public Pattern {
     }
     // The bytes are taken with the id: who got the id finds them without waiting.
     Inbound body{&body_, {}};
-    FrameView id{as_bytes(pipe->notes.routing_id), true, nullptr, nullptr, view.peer};
+    FrameView id{as_bytes(pipe->notes.routing_id), true, nullptr, nullptr, view.origin};
     if (!part.take(id) || !body.take(view)) {
       queue_.unpeek();
       return Error(Errc::resource_exhausted, "no memory for a received message");
