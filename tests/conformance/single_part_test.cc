@@ -250,8 +250,11 @@ TEST_P(SinglePart, WhoWaitsForRoomAtAPeerLearnsThatItWent) {
   while (!full) {
     std::this_thread::yield();
   }
+  EXPECT_EQ(server.recv_until(sys::now() + 20ms).error(), Errc::timed_out);  // the sender waits by now, or soon
+  const Instant end = sys::now() + kLong / 2;
   client.close();
   sender.join();
+  EXPECT_LT(sys::now(), end) << "found out when its time was over";
 }
 
 TEST_P(SinglePart, ClientsServersAndPeersDiscardWhatIsOfSeveralParts) {
