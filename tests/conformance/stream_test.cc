@@ -537,8 +537,9 @@ TEST_P(Stream, MessagesKnowThePeersAddress) {
   for (int i = 0; i < 4; ++i) {  // the notice and the bytes
     const auto part = stream.recv();
     ASSERT_TRUE(part);
-    EXPECT_STREQ((*part).peer_property("Peer-Address"),
-                 GetParam().name == std::string_view("tcp") ? "127.0.0.1" : "localhost");
+    const std::string_view address = (*part).peer_property("Peer-Address");
+    EXPECT_TRUE(GetParam().name == std::string_view("tcp") ? address == "127.0.0.1" : address.starts_with("localhost:"))
+        << address;
   }
 }
 
