@@ -2,6 +2,8 @@
 // Against a peer that speaks the protocol by hand: messages cut in the middle, commands between parts, silence.
 #include "tests/conformance/wire.h"
 
+#include <array>
+
 #include "tests/conformance/conformance.h"
 
 namespace weft::conformance {
@@ -41,6 +43,20 @@ TEST_P(Wire, OfAPeerThatDiesInTheMiddleOfAMessageOnlyWholeMessagesArrive) {
   WirePeer peer = WirePeer::dial(endpoint, SocketType::push);
   peer.write(wire_frame(0, "next"));
   EXPECT_EQ(recv_text(pull), "next");
+}
+
+// The time to live of a PING counts, also for a socket that sends no heartbeats.
+TEST_P(Wire, APeerThatIsSilentForLongerThanItSaidIsCutOff) {
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::heartbeat_interval, 0ms));
+  ASSERT_TRUE(pull.watch_events());
+  const std::string endpoint = bind(pull);
+  WirePeer peer = WirePeer::dial(endpoint, SocketType::push);
+  std::array<std::uint8_t, zmtp::kPingFrameMax> ping;
+  const Instant before = sys::now();
+  peer.write(as_text(Bytes(ping.data(), zmtp::write_ping(ping.data(), 1, {}))));
+  wait_for_event(pull, EventKind::disconnected);
+  EXPECT_GE(sys::now() - before, 100ms);
 }
 
 TEST_P(Wire, WhatComesTogetherWithTheEndOfTheStreamArrives) {

@@ -123,6 +123,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   [[nodiscard]] bool subscribe(const zmtp::Event& event) noexcept;
   [[nodiscard]] bool fill() noexcept;
   void end_input(Error reason) noexcept;
+  void watch_time_to_live(std::uint16_t deciseconds) noexcept;
   void end_input_with_fault() noexcept;
   void run_reader() noexcept;
   bool run_reader_once() noexcept;
@@ -203,7 +204,8 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   bool skipping_ = false;       // in the middle of a message that this socket type does not take
   bool plain_input_ = false;    // what is not a command is a message for the application, and small ones are admitted
   std::size_t assembly_bytes_ = 0;
-  zmtp::FrameHeader partial_;  // header of the first, incomplete frame
+  std::uint16_t time_to_live_ = 0;  // of the peer's last PING, in tenths of a second
+  zmtp::FrameHeader partial_;       // header of the first, incomplete frame
   bool has_partial_ = false;
   bool input_ended_ = false;
   std::atomic<bool> stalled_hint_{false};  // decoding stopped at the receive high-water mark

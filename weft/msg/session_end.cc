@@ -101,6 +101,7 @@ void Session::drop_stream() noexcept {
   drop_begun_message();
   writer_.close(connecting());
   skipping_ = false;
+  time_to_live_ = 0;
   reader_.reset();
   drop_assembly();
   {

@@ -272,6 +272,7 @@ bool Session::handle_command(Bytes body) noexcept {
     case zmtp::Event::Kind::ping: {
       std::uint8_t pong[zmtp::kPongFrameMax];
       send_control(Bytes(pong, zmtp::write_pong(pong, event.topic_or_context)));
+      watch_time_to_live(event.ttl_deciseconds);
       return true;
     }
     case zmtp::Event::Kind::subscribe:
@@ -283,6 +284,18 @@ bool Session::handle_command(Bytes body) noexcept {
       return false;
   }
   return true;
+}
+
+// The peer says how long its silence may last; only the I/O thread has timers.
+void Session::watch_time_to_live(std::uint16_t deciseconds) noexcept {
+  if (std::exchange(time_to_live_, deciseconds) == deciseconds) {
+    return;
+  }
+  io_.loop().post([weak = weak_from_this()] {
+    if (const auto self = weak.lock(); self != nullptr) {
+      self->handle_peer_time();
+    }
+  });
 }
 
 void Session::end_input_with_fault() noexcept { end_input(Error(peer_.fault()->code, peer_.fault()->text)); }
