@@ -252,6 +252,22 @@ TEST_P(XPublish, IsToldOfTheFirstSubscriptionAndTheLastUnsubscription) {
   EXPECT_EQ(recv_text(xpub), note(false, "t"));
 }
 
+TEST_P(XPublish, WhenVerboseIsToldOfASubscriptionThatIsSaidAgain) {
+  Socket xpub = make(SocketType::xpub);
+  ASSERT_TRUE(xpub.set(option::xpub_verbose, true));
+  Socket sub = make(SocketType::sub);
+  connect(sub, bind(xpub));
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_TRUE(sub.subscribe("a"));
+    EXPECT_EQ(recv_text(xpub), "\1a");
+  }
+  ASSERT_TRUE(sub.unsubscribe("a"));
+  send(xpub, "a");  // still subscribed to once
+  EXPECT_EQ(recv_text(sub), "a");
+  ASSERT_TRUE(sub.unsubscribe("a"));
+  EXPECT_EQ(recv_text(xpub), std::string("\0a", 2));
+}
+
 TEST_P(XPublish, WhenVerboseIsToldOfEverySubscriber) {
   Socket xpub = make(SocketType::xpub);
   ASSERT_TRUE(xpub.set(option::xpub_verbose, true));

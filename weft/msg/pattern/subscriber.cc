@@ -42,9 +42,7 @@ class Subscriber final : public Pattern {
   Result<void> subscribe(Bytes topic) override {
     bool is_new = false;
     ++subscriptions_.insert(topic, is_new);
-    if (is_new) {
-      tell_publishers(true, topic);
-    }
+    tell_publishers(true, topic);  // also when it is not new: an XPUB may want to see each (xpub_verbose)
     return {};
   }
   Result<void> unsubscribe(Bytes topic) override {
