@@ -14,7 +14,8 @@ using namespace weft::capi;  // NOLINT(google-build-using-namespace)
 extern "C" {
 
 char* zmq_z85_encode(char* dest, const uint8_t* data, size_t size) {
-  if (dest == nullptr || (data == nullptr && size != 0)) {
+  if (size % 4 == 0 &&
+      (dest == nullptr || (data == nullptr && size != 0))) {  // a bad size is told first, as libzmq does
     errno = EFAULT;
     return nullptr;
   }

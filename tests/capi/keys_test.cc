@@ -31,6 +31,7 @@ TEST(CapiKeysTest, Z85RefusesWhatIsNotZ85) {
   for (const char* bad : {"", "0123", "012345", "0123\"", "#####", "0123\xff"}) {
     EXPECT_ERRNO(EINVAL, zmq_z85_decode(bytes, bad)) << bad;
   }
+  EXPECT_ERRNO(EINVAL, zmq_z85_encode(nullptr, nullptr, 7));
   EXPECT_ERRNO(EFAULT, zmq_z85_encode(nullptr, kHello, 4));
   EXPECT_ERRNO(EFAULT, zmq_z85_encode(text, nullptr, 4));
   EXPECT_ERRNO(EFAULT, zmq_z85_decode(nullptr, "01234"));
