@@ -291,5 +291,26 @@ class Security(Case):
         self.assertEqual(self.refused(server), (zmq.EVENT_HANDSHAKE_FAILED_AUTH, 400))
 
 
+class Authenticators(Case):
+    def test_a_reply_that_is_no_zap_is_told(self):
+        """Each with the number that libzmq has for it."""
+        good = [b"1.0", None, b"200", b"OK", b"user", b""]
+        wrong = {0: b"2.0", 1: b"another", 2: b"999", 5: b"no metadata"}
+        expected = [0x20000003, 0x20000002, 0x20000004, 0x20000005, 0x20000001]
+        replies = [[*good[:i], part, *good[i + 1 :]] for i, part in wrong.items()] + [[*good, b"too many"]]
+        authenticator = self.socket(zmq.REP)
+        authenticator.bind("inproc://zeromq.zap.01")
+        for reply, value in zip(replies, expected):
+            server, endpoint = self.bound(zmq.PULL, zap_domain=b"global")
+            monitor = server.get_monitor_socket(zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
+            monitor.set(zmq.RCVTIMEO, PATIENCE)
+            client = self.connected(zmq.PUSH, endpoint, reconnect_ivl=-1)
+            request = authenticator.recv_multipart()
+            authenticator.send_multipart([request[1] if part is None else part for part in reply])
+            self.assertEqual(recv_monitor_message(monitor)["value"], value)
+            client.close()
+            server.close()
+
+
 if __name__ == "__main__":
     unittest.main(warnings="ignore")

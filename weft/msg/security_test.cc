@@ -177,7 +177,7 @@ TEST_F(Authentication, ANonsenseReplyLetsNobodyIn) {
   connect_plain();
   const MonitorEvent refused = wait_for(server_, EventKind::handshake_failed);
   EXPECT_EQ(refused.reason, Errc::handshake_refused);
-  EXPECT_EQ(refused.detail, 0u);
+  EXPECT_EQ(refused.detail, static_cast<std::uint32_t>(ZapBreach::malformed_reply));
 }
 
 TEST_F(Authentication, PlainWithoutAnAuthenticatorLetsNobodyIn) {

@@ -283,6 +283,11 @@ void Session::answer_question() {
 void Session::handle_zap_reply(const ZapReply& reply) {
   const auto keep = shared_from_this();
   const auto request = std::move(zap_);  // until the end of its own callback
+  if (reply.breach != ZapBreach::none) {
+    fail_handshake(Error(Errc::handshake_refused, "the authenticator's reply is no ZAP"),
+                   static_cast<std::uint32_t>(reply.breach));
+    return;
+  }
   authenticated_ = reply.metadata;
   authenticated_.emplace_back("User-Id", reply.user_id);
   peer_.answer(reply.status, sys::now());

@@ -30,28 +30,34 @@ int parse_status(std::string_view text) {
 
 const char* parse_zap_reply(const std::vector<Message>& parts, std::string_view request_id, ZapReply& reply) {
   if (parts.size() != kReplyParts || !parts[0].empty()) {
+    reply.breach = ZapBreach::malformed_reply;
     return "a reply of ZAP has another number of parts";
   }
   if (parts[1].text() != kVersion) {
+    reply.breach = ZapBreach::bad_version;
     return "a reply of ZAP has another version";
   }
   if (parts[2].text() != request_id) {
+    reply.breach = ZapBreach::bad_request_id;
     return "a reply of ZAP has another request id";
   }
   ZapReply parsed;
   parsed.status = parse_status(parts[3].text());
   if (parsed.status == 0) {
+    reply.breach = ZapBreach::invalid_status;
     return "a reply of ZAP has no status";
   }
   parsed.text = parts[4].text();
   parsed.user_id = parts[5].text();
   Bytes metadata = parts[6].bytes();
   if (metadata.size() > kMetadataMax) {
+    reply.breach = ZapBreach::invalid_metadata;
     return "a reply of ZAP has too much metadata";
   }
   while (!metadata.empty()) {
     zmtp::Property property;
     if (zmtp::take_property(metadata, property) != zmtp::ParseStatus::complete) {
+      reply.breach = ZapBreach::invalid_metadata;
       return "a reply of ZAP has malformed metadata";
     }
     parsed.metadata.emplace_back(property.name, as_text(property.value));

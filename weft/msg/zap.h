@@ -26,8 +26,19 @@ struct ZapQuestion {
   const std::vector<std::string>& credentials;
 };
 
+// What is wrong with a reply, in libzmq's numbers of monitor events.
+enum class ZapBreach : std::uint32_t {
+  none = 0,
+  malformed_reply = 0x20000001,
+  bad_request_id = 0x20000002,
+  bad_version = 0x20000003,
+  invalid_status = 0x20000004,
+  invalid_metadata = 0x20000005,
+};
+
 struct ZapReply {
   int status = 0;  // 200, 300, 400 or 500; 0: the reply was no ZAP
+  ZapBreach breach = ZapBreach::none;
   std::string text;
   std::string user_id;
   zmtp::Metadata metadata;
