@@ -12,21 +12,10 @@
 #include <tuple>
 #include <utility>
 #include <vector>
-
-// clang-format off: drafts that zmq.hpp names in inline functions, which nothing here calls, come between
-#include <gtest/gtest.h>
-#include <zmq.h>
-extern "C" {
-uint32_t zmq_msg_routing_id(zmq_msg_t* msg);
-int zmq_msg_set_routing_id(zmq_msg_t* msg, uint32_t routing_id);
-const char* zmq_msg_group(zmq_msg_t* msg);
-int zmq_msg_set_group(zmq_msg_t* msg, const char* group);
-int zmq_join(void* socket, const char* group);
-int zmq_leave(void* socket, const char* group);
-}
-#include <zmq.hpp>
 #include <zmq_addon.hpp>
-// clang-format on
+
+#include <gtest/gtest.h>
+#include <zmq.hpp>
 
 namespace {
 
