@@ -136,7 +136,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50, help="of a Weft process, for each survivor")
     parser.add_argument("--pyzmq-kills", type=int, default=3)
     parser.add_argument("--filter", default="", help="only survivors whose name contains each of the words")
-    parser.add_argument("--jobs", type=int, default=2, help="survivors at the same time")
+    parser.add_argument("--jobs", type=int, default=4, help="survivors at the same time")
     arguments = parser.parse_args()
     survivors = [Survivor(*row) for row in itertools.product(PARTNERS, (True, False), ("tcp", "ipc"))]
     survivors = [one for one in survivors if all(word in f" {one.name} " for word in arguments.filter.split())]

@@ -232,7 +232,7 @@ constexpr model::Scenario kScenarios[] = {
      a_sender_a_helper_and_a_thread_with_work<1>,
      {.preemptions = 2}},
     {"a_mutex of three", a_mutex<0, 3>, {.preemptions = 2}},
-    {"a_mutex of three biased", a_mutex<1, 3>, {.preemptions = 2}},
+    {"a_mutex of three biased", a_mutex<1, 3>, {.preemptions = 1}},
 };
 
 TEST(BatonModel, HasOneHolderAndStrandsNoWork) {
