@@ -59,6 +59,26 @@ TEST_P(Wire, APeerThatIsSilentForLongerThanItSaidIsCutOff) {
   EXPECT_GE(sys::now() - before, 100ms);
 }
 
+// So that a program that waits for a message of its last subscription knows that the publisher has them all.
+TEST_P(Wire, ANewConnectionHearsTheSubscriptionsInTheOrderInWhichTheyWereMade) {
+  auto listener = net::Listener::open(*net::parse_endpoint(new_endpoint(), true), {});
+  ASSERT_TRUE(listener) << listener.error().message();
+  Socket sub = make(SocketType::sub);
+  std::vector<std::string> topics;
+  for (int i = 0; i < 50; ++i) {
+    topics.push_back(std::to_string(i * 7919 % 50));
+    ASSERT_TRUE(sub.subscribe(topics.back()));
+  }
+  ASSERT_TRUE(sub.unsubscribe(topics[3]));
+  ASSERT_TRUE(sub.subscribe(topics[3]));  // is the last one now
+  std::rotate(topics.begin() + 3, topics.begin() + 4, topics.end());
+  connect(sub, (*listener)->bound_endpoint());
+  WirePeer peer = WirePeer::accept(**listener, SocketType::pub);
+  for (const std::string& topic : topics) {
+    EXPECT_EQ(peer.read_frame().body, "\x9SUBSCRIBE" + topic);
+  }
+}
+
 TEST_P(Wire, WhatComesTogetherWithTheEndOfTheStreamArrives) {
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.set(option::receive_high_water_mark, 1));

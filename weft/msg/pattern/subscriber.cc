@@ -3,6 +3,9 @@
 // because a publisher may send more than was asked for. XSUB subscribes by sending 01 (00: unsubscribes) and the topic.
 #include <algorithm>
 #include <mutex>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "weft/msg/distributor.h"
 #include "weft/msg/fair_queue.h"
@@ -23,9 +26,15 @@ class Subscriber final : public Pattern {
       pipes_.push_back(&pipe);
     }
   }
+  // In the order in which they were made: who gets a message for the last one has them all.
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
-    subscriptions_.for_each(
-        [&](std::string_view topic, std::uint32_t&) { pipe.send_subscription(true, as_bytes(topic)); });
+    std::vector<std::pair<std::uint64_t, std::string_view>> wishes;
+    wishes.reserve(subscriptions_.size());
+    subscriptions_.for_each([&](std::string_view topic, Wish& wish) { wishes.emplace_back(wish.made, topic); });
+    std::sort(wishes.begin(), wishes.end());
+    for (const auto& [made, topic] : wishes) {
+      pipe.send_subscription(true, as_bytes(topic));
+    }
     return true;
   }
   void detach(Pipe& pipe) override {
@@ -41,16 +50,18 @@ class Subscriber final : public Pattern {
 
   Result<void> subscribe(Bytes topic) override {
     bool is_new = false;
-    ++subscriptions_.insert(topic, is_new);
+    Wish& wish = subscriptions_.insert(topic, is_new);
+    ++wish.count;
+    wish.made = is_new ? ++made_ : wish.made;
     tell_publishers(true, topic);  // also when it is not new: an XPUB may want to see each (xpub_verbose)
     return {};
   }
   Result<void> unsubscribe(Bytes topic) override {
-    std::uint32_t* count = subscriptions_.find(topic);
-    if (count == nullptr) {
+    Wish* wish = subscriptions_.find(topic);
+    if (wish == nullptr) {
       return Error(Errc::invalid_argument, "not subscribed to this topic");
     }
-    if (--*count == 0) {
+    if (--wish->count == 0) {
       subscriptions_.erase(topic);
       tell_publishers(false, topic);
     }
@@ -102,6 +113,11 @@ class Subscriber final : public Pattern {
   }
 
  private:
+  struct Wish {
+    std::uint32_t count = 0;  // how often it was asked for
+    std::uint64_t made = 0;   // when, in the order of all
+  };
+
   // Peeks at the next part of a message that was subscribed to; others go.
   bool find_match(FrameView& view) {
     while (queue_.peek(view) != nullptr) {
@@ -137,10 +153,11 @@ class Subscriber final : public Pattern {
   }
 
   const bool filters_;
-  FairQueue queue_;                           // receive lock, as the next two
-  bool in_received_ = false;                  // in the middle of a message that matches
-  bool skipping_ = false;                     // in the middle of one that does not
-  PrefixTable<std::uint32_t> subscriptions_;  // send lock, as what follows: topic -> how often
+  FairQueue queue_;                  // receive lock, as the next two
+  bool in_received_ = false;         // in the middle of a message that matches
+  bool skipping_ = false;            // in the middle of one that does not
+  PrefixTable<Wish> subscriptions_;  // send lock, as what follows
+  std::uint64_t made_ = 0;           // subscriptions so far
   std::vector<Pipe*> pipes_;
   Distributor distributor_;
   std::mutex filter_mutex_;  // the receiving side's copy
