@@ -356,8 +356,8 @@ void Session::enter_traffic() {
   reader_.set_cipher(cipher, framing);
   choose_opening();
   room_wanted_ = false;
-  plain_input_ = core_.receives() && !core_.takes_subscriptions() && !core_.groups() &&
-                 peer_.admits(zmtp::kShortBodyMax);
+  plain_input_ =
+      core_.receives() && !core_.takes_subscriptions() && !core_.groups() && peer_.admits(zmtp::kShortBodyMax);
   phase_ = Phase::traffic;
   remember_peer();
   if (!closing_ && !core_.pipe_ready(*this, peer_.peer_identity())) {
