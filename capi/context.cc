@@ -125,11 +125,12 @@ constexpr Capability kCapabilities[] = {
 };
 
 void put_version(int* major, int* minor, int* patch, const std::array<int, 3>& version) noexcept {
-  int* const targets[] = {major, minor, patch};
-  for (std::size_t i = 0; i < version.size(); ++i) {
-    if (targets[i] != nullptr) {
-      *targets[i] = version[i];
+  std::size_t part = 0;
+  for (int* const target : {major, minor, patch}) {
+    if (target != nullptr) {
+      *target = version[part];
     }
+    ++part;
   }
 }
 

@@ -67,9 +67,7 @@ class Message {
   Result<void> set_routing_id(std::uint32_t id) noexcept;  // invalid_argument: 0; resource_exhausted
 
   // RADIO and DISH: what a message is about, up to kGroupMax bytes none of which is zero; zero-terminated.
-  [[nodiscard]] std::string_view group() const noexcept {
-    return in_group() ? tagged_group() : std::string_view("", 0);
-  }
+  [[nodiscard]] std::string_view group() const noexcept { return in_group() ? tagged_group() : std::string_view(""); }
   Result<void> set_group(std::string_view group) noexcept;  // invalid_argument; resource_exhausted
 
   // For whoever keeps messages in foreign memory: a number that stays with the object, whatever moves in or out of it.

@@ -161,7 +161,7 @@ bool Reader::prepare_block() noexcept {
     return false;
   }
   const std::size_t have = end_ - begin_;
-  if (have > 0) {
+  if (block_ != nullptr && have > 0) {
     copy_bytes(fresh->data(), Bytes(block_->data() + begin_, have));
   }
   drop_block();

@@ -37,6 +37,7 @@ TEST(Mutex, KeepsCountsExactWhileTheBiasComesAndGoes) {
   std::uint64_t count = 0;
   std::atomic<bool> done{false};
   std::vector<std::thread> others;
+  others.reserve(2);
   std::atomic<std::uint64_t> added{0};
   for (int i = 0; i < 2; ++i) {
     others.emplace_back([&] {
