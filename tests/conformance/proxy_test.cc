@@ -71,9 +71,9 @@ TEST_P(Proxying, CarriesRequestsToWorkersAndRepliesBack) {
   const std::string back = bind(backend);
   std::vector<std::thread> workers;
   for (int i = 0; i < 2; ++i) {
-    workers.emplace_back([&] {
-      Socket worker = make(SocketType::rep);
-      connect(worker, back);
+    Socket worker = make(SocketType::rep);
+    connect(worker, back);
+    workers.emplace_back([worker = std::move(worker)]() mutable {  // which may start when all is over
       for (;;) {
         auto request = worker.recv_all();
         if (!request) {
