@@ -20,6 +20,16 @@ void set_compatible_defaults(Options& options, const ContextHandle& context) {
   options.ipv6 = context.ipv6;
 }
 
+int change_group(void* socket, const char* group, bool join) {
+  SocketHandle* handle = socket_of(socket);
+  if (handle == nullptr) {
+    return -1;
+  }
+  const auto done = group == nullptr ? Result<void>(Errc::invalid_argument)
+                                     : handle->core->join(as_bytes(std::string_view(group)), join);
+  return done ? 0 : fail(done.error());
+}
+
 int send_bytes(void* socket, const void* buf, size_t len, int flags) {
   SocketHandle* handle = socket_of(socket);
   if (handle == nullptr) {
@@ -130,25 +140,8 @@ uint32_t zmq_connect_peer(void* socket, const char* endpoint) {
   return *peer;
 }
 
-int zmq_join(void* socket, const char* group) {
-  SocketHandle* handle = socket_of(socket);
-  if (handle == nullptr) {
-    return -1;
-  }
-  const auto done = group == nullptr ? Result<void>(Errc::invalid_argument)
-                                     : handle->core->join(as_bytes(std::string_view(group)), true);
-  return done ? 0 : fail(done.error());
-}
-
-int zmq_leave(void* socket, const char* group) {
-  SocketHandle* handle = socket_of(socket);
-  if (handle == nullptr) {
-    return -1;
-  }
-  const auto done = group == nullptr ? Result<void>(Errc::invalid_argument)
-                                     : handle->core->join(as_bytes(std::string_view(group)), false);
-  return done ? 0 : fail(done.error());
-}
+int zmq_join(void* socket, const char* group) { return change_group(socket, group, true); }
+int zmq_leave(void* socket, const char* group) { return change_group(socket, group, false); }
 
 int zmq_socket_get_peer_state(void* socket, const void* routing_id, size_t routing_id_size) {
   SocketHandle* handle = socket_of(socket);

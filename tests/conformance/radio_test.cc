@@ -195,9 +195,14 @@ TEST_P(RadioDish, WhoDoesNotReadMissesMessagesAndTheyAreCounted) {
   }
   EXPECT_GT(radio.statistics()->dropped, 0u);
   ASSERT_TRUE(radio.set(option::xpub_no_drop, true));
-  Message message = std::move(Message::copy_of("kept")).value();
-  ASSERT_TRUE(message.set_group("g"));
-  EXPECT_EQ(radio.try_send(std::move(message)).error(), Errc::would_block);
+  Result<void> sent;
+  Message message;
+  for (int i = 0; i < 200 && sent; ++i) {  // the system may still take some of what was queued
+    message = std::move(Message::copy_of(large)).value();
+    ASSERT_TRUE(message.set_group("g"));
+    sent = radio.try_send(std::move(message));
+  }
+  EXPECT_EQ(sent.error(), Errc::would_block);
   EXPECT_EQ(message.group(), "g");  // NOLINT(bugprone-use-after-move): a refused message stays the caller's
 }
 

@@ -100,6 +100,16 @@ class Channel {
     return true;
   }
 
+  // Producer. A message of one part; takes over its buffer. False, with nothing changed, when memory ran out.
+  [[nodiscard]] bool push(Outbound& part) noexcept {
+    Cell* cell = claim();
+    if (cell == nullptr || !make_cell(*cell, part)) {
+      return false;
+    }
+    push_claimed(*cell);
+    return true;
+  }
+
   // Whole messages so far: put in (producer), taken out (consumer).
   [[nodiscard]] std::uint64_t written() const noexcept { return written_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t read() const noexcept { return read_.load(std::memory_order_relaxed); }

@@ -116,10 +116,15 @@ Result<void> Message::set_routing_id(std::uint32_t id) noexcept {
   return {};
 }
 
-Result<void> Message::set_group(std::string_view group) noexcept {
+Result<void> Message::check_group(std::string_view group) noexcept {
   if (group.size() > kGroupMax || group.find('\0') != std::string_view::npos) {
     return Error(Errc::invalid_argument, "a group is at most 255 bytes other than zero");
   }
+  return {};
+}
+
+Result<void> Message::set_group(std::string_view group) noexcept {
+  WEFT_TRY(check_group(group));
   if (group.empty()) {
     if (in_group()) {
       drop_group();

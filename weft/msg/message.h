@@ -68,6 +68,7 @@ class Message {
 
   // RADIO and DISH: what a message is about, up to kGroupMax bytes none of which is zero; zero-terminated.
   [[nodiscard]] std::string_view group() const noexcept { return in_group() ? tagged_group() : std::string_view(""); }
+  [[nodiscard]] static Result<void> check_group(std::string_view group) noexcept;  // invalid_argument: cannot be one
   Result<void> set_group(std::string_view group) noexcept;  // invalid_argument; resource_exhausted
 
   // For whoever keeps messages in foreign memory: a number that stays with the object, whatever moves in or out of it.

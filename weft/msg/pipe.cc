@@ -45,14 +45,9 @@ bool Pipe::try_send(Outbound& part, bool wide) noexcept {
   if (session_ != nullptr) {
     return session_->try_send(part, wide);
   }
-  if (!tx_->has_credit()) {
-    return false;
-  }
-  Cell* cell = tx_->claim();
-  if (cell == nullptr || !make_cell(*cell, part)) {
+  if (!tx_->has_credit() || !tx_->push(part)) {
     return false;  // out of memory counts as a full pipe: the caller waits or is told so
   }
-  tx_->push_claimed(*cell);
   wake_inproc_reader();
   return true;
 }

@@ -45,16 +45,16 @@ class Reader {
   // The common case, in few steps: a whole short frame in the clear and of ZMTP 3, of a message of one part. False: see
   // look().
   [[nodiscard]] bool look_short(Bytes& body, mem::Buffer*& block) noexcept {
-    const std::size_t have = end_ - begin_;
-    if (have < 2 || big_ != nullptr || recodes_) {
+    if (begin_ == end_ || big_ != nullptr || recodes_) {
       return false;
     }
-    const std::uint8_t* frame = block_->data() + begin_;
-    if (frame[0] != 0 || have < std::size_t{2} + frame[1]) {
+    const Bytes input(block_->data() + begin_, end_ - begin_);
+    const std::size_t size = zmtp::short_frame_size(input);
+    if (size == 0) {
       return false;
     }
-    frame_size_ = std::size_t{2} + frame[1];
-    body = Bytes(frame + 2, frame[1]);
+    frame_size_ = size;
+    body = input.subspan(zmtp::kFrameHeaderSizeMin, size - zmtp::kFrameHeaderSizeMin);
     block = block_;
     return true;
   }

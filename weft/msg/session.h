@@ -105,6 +105,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   [[nodiscard]] bool send_big_copy(std::uint8_t flags, Bytes bytes) noexcept;
   [[nodiscard]] bool idle_now(bool wide) const noexcept;
   void batch_or_write(bool wide, bool now) noexcept;
+  void note_batch_begin() noexcept;
   std::uint32_t count_batched() noexcept;
   void flush_if_due(std::uint32_t batched) noexcept;
   void arm() noexcept;
@@ -129,6 +130,9 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   bool run_reader_once() noexcept;
   bool push_notice() noexcept;
   void give_read_baton() noexcept;
+
+  // An application's thread holds a baton for a few microseconds; who must have it asks again after this.
+  static constexpr Duration kBatonRetry = std::chrono::microseconds(200);
 
   // session_link.cc; all on the I/O thread, but for the first
   void attach_pipe();
@@ -240,7 +244,6 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   std::uint64_t app_reads_seen_ = 0;
   std::uint32_t app_idle_turns_ = 0;
   zmtp::Opening opening_ = zmtp::Opening::signature;  // of the next handshake
-  std::size_t handshake_sent_ = 0;
   bool proxied_ = false;
   int dialled_fd_ = -1;              // of the attempt under way or just failed; for events only
   std::string other_end_;            // MonitorEvent::other; empty when nobody watched as the connection began

@@ -12,8 +12,7 @@
 namespace weft::msg {
 
 namespace {
-constexpr Duration kBatonRetry = std::chrono::microseconds(200);  // an application thread holds one for a few us
-constexpr Duration kDrainLongest = std::chrono::seconds(1);       // for the peer to see our end and close too
+constexpr Duration kDrainLongest = std::chrono::seconds(1);  // for the peer to see our end and close too
 constexpr Duration kLingerLook = std::chrono::milliseconds(1);
 constexpr Duration kStalledLongest = std::chrono::seconds(30);  // a peer that takes nothing of what is left for it
 }  // namespace
@@ -79,16 +78,8 @@ void Session::finish_take_down() {
 
 bool Session::queue_farewell() {
   const std::string text = closing_ ? std::string() : core_.farewell(connecting());
-  Cell cell;
   Outbound part{as_bytes(text), nullptr, false};
-  if (text.empty() || !make_cell(cell, part)) {
-    return false;
-  }
-  if (!incoming_.push({&cell, 1})) {
-    cell.release();
-    return false;
-  }
-  return true;
+  return !text.empty() && incoming_.push(part);
 }
 
 void Session::drop_stream() noexcept {

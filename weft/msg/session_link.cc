@@ -13,7 +13,6 @@
 namespace weft::msg {
 
 namespace {
-constexpr Duration kBatonRetry = std::chrono::microseconds(200);  // an application thread holds one for a few us
 // The system gives up on a peer that does not answer a connect. Nobody else does it for a proxy that says nothing.
 constexpr Duration kProxyPatience = std::chrono::seconds(30);
 
@@ -76,11 +75,7 @@ void Session::attach_pipe() {
   (void)read_baton_.try_take();
 }
 
-Session::~Session() {
-  for (Cell& cell : assembly_) {
-    cell.release();
-  }
-}
+Session::~Session() { drop_assembly(); }
 
 void Session::schedule(rt::TimerId& timer, Instant deadline, void (*fire)(void*)) {
   rt::TimerWheel& timers = io_.loop().timers();

@@ -314,12 +314,7 @@ void Session::end_input(Error reason) noexcept {
 // connection with a full channel is not read, so its end, and with it the next notice, waits for the application.
 bool Session::push_notice() noexcept {
   Outbound empty;
-  Cell* cell = core_.options_copy().stream_notify ? incoming_.claim() : nullptr;
-  if (cell == nullptr || !make_cell(*cell, empty)) {
-    return false;
-  }
-  incoming_.push_claimed(*cell);
-  return true;
+  return core_.options_copy().stream_notify && incoming_.push(empty);
 }
 
 // The I/O thread reads: into the channel, up to its mark.

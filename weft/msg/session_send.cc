@@ -63,17 +63,7 @@ bool Session::try_send(Outbound& part, bool wide) noexcept {
   return true;
 }
 
-bool Session::queue_part(Outbound& part) noexcept {
-  if (!outgoing_.has_credit()) {
-    return false;
-  }
-  Cell* cell = outgoing_.claim();
-  if (cell == nullptr || !make_cell(*cell, part)) {
-    return false;
-  }
-  outgoing_.push_claimed(*cell);
-  return true;
-}
+bool Session::queue_part(Outbound& part) noexcept { return outgoing_.has_credit() && outgoing_.push(part); }
 
 void Session::send_parts(std::span<Cell> parts, bool wide) noexcept {
   if (write_baton_.try_take()) {
@@ -86,9 +76,7 @@ void Session::send_parts(std::span<Cell> parts, bool wide) noexcept {
       // All or nothing: what does not fit into the batch goes through the channel.
       if (size < Writer::kBigPart && (append_control(), writer_.prepare(size))) {
         const bool idle = idle_now(wide);
-        if (writer_.empty()) {
-          batch_began_.store(sys::ticks(), std::memory_order_relaxed);
-        }
+        note_batch_begin();
         for (Cell& part : parts) {
           writer_.append(part.more ? zmtp::kMore : 0, part.bytes());
           part.release();
@@ -156,9 +144,7 @@ bool Session::encode_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) n
     if (!writer_.prepare(body.size())) {
       return false;
     }
-    if (writer_.empty()) {
-      batch_began_.store(sys::ticks(), std::memory_order_relaxed);
-    }
+    note_batch_begin();
     writer_.append(flags, body);
     if (buffer != nullptr) {
       buffer->release();
@@ -306,6 +292,13 @@ bool Session::send_big_copy(std::uint8_t flags, Bytes bytes) noexcept {
 // Whether a message may be written at once: nothing waits, and the last write was a while ago. Fan-out never is.
 bool Session::idle_now(bool wide) const noexcept {
   return !wide && writer_.empty() && sys::ticks() - last_write_ > kIdleUs * sys::ticks_per_us();
+}
+
+// Before something is appended.
+void Session::note_batch_begin() noexcept {
+  if (writer_.empty()) {
+    batch_began_.store(sys::ticks(), std::memory_order_relaxed);
+  }
 }
 
 std::uint32_t Session::count_batched() noexcept {

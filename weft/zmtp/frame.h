@@ -75,7 +75,15 @@ inline std::size_t write_frame_header(std::uint8_t* to, std::uint8_t flags, std:
   return kFrameHeaderSizeMax;
 }
 
-// A whole frame of a short body, of a message of one part; returns its size, kFrameHeaderSizeMin more than the body's.
+// The size of a whole frame of a short body, of a message of one part, at the front of `input`; 0: it is none.
+[[nodiscard]] inline std::size_t short_frame_size(Bytes input) noexcept {
+  if (input.size() < kFrameHeaderSizeMin || input[0] != 0) {
+    return 0;
+  }
+  const std::size_t size = kFrameHeaderSizeMin + input[1];
+  return size <= input.size() ? size : 0;
+}
+// Writes such a frame; returns its size, kFrameHeaderSizeMin more than the body's.
 inline std::size_t write_short_frame(std::uint8_t* to, Bytes body) noexcept {
   WEFT_DCHECK(body.size() <= kShortBodyMax);
   to[0] = 0;

@@ -38,9 +38,7 @@ class Dish final : public Pattern {
   }
 
   Result<void> subscribe(Bytes group) override {
-    if (group.size() > Message::kGroupMax || as_text(group).find('\0') != std::string_view::npos) {
-      return Error(Errc::invalid_argument, "a group is at most 255 bytes other than zero");
-    }
+    WEFT_TRY(Message::check_group(as_text(group)));
     {
       const std::lock_guard lock(groups_mutex_);
       if (!groups_.emplace(as_text(group)).second) {
