@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Instructions per iteration of every one-thread row of bench_micro, counted by callgrind.
+
+`check` compares them with instructions.json and fails at more than 2 % and 1 instruction above; it is skipped (exit
+status 77) for another compiler than the one that the file names. `update` writes the file anew.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+STORED = pathlib.Path(__file__).with_name("instructions.json")
+TOLERANCE = 0.02
+SLACK = 1.0  # instructions: a count below 50 has no 2 %
+SKIPPED = 77
+# The C library picks its memcpy by the processor; these picks are those of any x86-64.
+TUNABLES = "glibc.cpu.hwcaps=-AVX2,-AVX2_Usable,-AVX512F,-AVX512VL,-ERMS,-FSRM,-AVX_Fast_Unaligned_Load"
+
+
+def counts_of_dumps(texts):
+    """{benchmark name: instructions} from the texts of callgrind's dump files.
+
+    >>> counts_of_dumps(["desc: Trigger: Client Request: a:weft/iterations:10\\nsummary: 120\\n", "summary: 7\\n"])
+    {'a:weft/iterations:10': 120}
+    """
+    counts = {}
+    for text in texts:
+        name = re.search(r"^desc: Trigger: Client Request: (.*)$", text, re.M)
+        total = re.search(r"^(?:summary|totals): (\d+)", text, re.M)
+        if name and total:
+            counts[name.group(1)] = int(total.group(1))
+    return counts
+
+
+def per_iteration(counts):
+    """{row: instructions per iteration}: the difference of the run with N and the one with 2 N iterations, over N.
+
+    >>> per_iteration({"a:weft/iterations:10": 120, "a:weft/iterations:20": 170})
+    {'a': 5.0}
+    """
+    runs = {}
+    for name, total in counts.items():
+        row, iterations = re.fullmatch(r"(.*):[^:]*/iterations:(\d+)", name).groups()
+        runs.setdefault(row, []).append((int(iterations), total))
+    result = {}
+    for row, pair in runs.items():
+        (few, low), (many, high) = sorted(pair)
+        result[row] = round((high - low) / (many - few), 2)
+    return result
+
+
+def measure(program, rows):
+    with tempfile.TemporaryDirectory() as folder:
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={folder}/out", "--dump-line=no",
+                   program, "--count", *rows]
+        done = subprocess.run(command, capture_output=True, text=True, check=False,
+                              env=dict(os.environ, GLIBC_TUNABLES=TUNABLES))
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(command)} failed:\n{done.stderr}{done.stdout}")
+        return per_iteration(counts_of_dumps(path.read_text() for path in pathlib.Path(folder).iterdir()))
+
+
+def compare(stored, now):
+    """The complaints, one a line.
+
+    >>> compare({"a": 100.0, "b": 10.0, "gone": 1.0}, {"a": 103.0, "b": 10.9, "new": 5.0})
+    ['a: 103.0 instructions per iteration, 100.0 before (+3.0 %)', 'gone: not measured any more', 'new: not in instructions.json']
+    """
+    complaints = []
+    for row in sorted(stored.keys() | now.keys()):
+        if row not in now:
+            complaints.append(f"{row}: not measured any more")
+        elif row not in stored:
+            complaints.append(f"{row}: not in instructions.json")
+        elif now[row] > stored[row] * (1 + TOLERANCE) and now[row] > stored[row] + SLACK:
+            growth = f"+{now[row] / stored[row] - 1:.1%}".replace("%", " %") if stored[row] > 0 else "from nothing"
+            complaints.append(f"{row}: {now[row]} instructions per iteration, {stored[row]} before ({growth})")
+    return complaints
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("action", choices=("check", "update"))
+    parser.add_argument("--program", required=True)
+    parser.add_argument("--compiler", required=True)
+    parser.add_argument("--build", required=True, help="what CMAKE_BUILD_TYPE was")
+    arguments = parser.parse_args()
+    built = f"{arguments.compiler}, {arguments.build}"
+    if arguments.action == "update":
+        rows = dict(sorted(measure(arguments.program, []).items()))
+        STORED.write_text(json.dumps({"built": built, "rows": rows}, indent=1) + "\n", encoding="utf-8")
+        print(f"{len(rows)} rows written to {STORED}")
+        return 0
+    stored = json.loads(STORED.read_text(encoding="utf-8"))
+    if stored["built"] != built:
+        print(f"the counts are those of {stored['built']}; this is {built}")
+        return SKIPPED
+    complaints = compare(stored["rows"], measure(arguments.program, []))
+    print("\n".join(complaints) or f"{len(stored['rows'])} rows as before")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

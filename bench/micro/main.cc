@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// bench_micro --list              one JSON object per row
+// bench_micro --count [ROW...]    under callgrind: our contender of each one-thread row (or of those named), with N and
+//                                 then with 2 N iterations; one dump of the counts after each
+// bench_micro --benchmark_...     Google Benchmark's options; names are ROW:CONTENDER
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#else
+#define CALLGRIND_ZERO_STATS
+#define CALLGRIND_DUMP_STATS_AT(name) static_cast<void>(name)
+#endif
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <span>
+
+#include "bench/micro/micro.h"
+
+namespace {
+
+using bench::Row;
+
+constexpr std::int64_t kCounted = 5'000;
+
+std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+
+void list() {
+  for (const Row& row : bench::rows()) {
+    std::string contenders;
+    for (const auto& contender : row.contenders) {
+      contenders += (contenders.empty() ? "" : ", ") + quoted(contender.name);
+    }
+    std::string bars;
+    for (const auto& bar : row.bars) {
+      bars += (bars.empty() ? "" : ", ") + ("{\"rival\": " + quoted(bar.rival)) +
+              ", \"ratio\": " + std::to_string(bar.ratio) + ", \"placement\": " + quoted(bar.placement) + "}";
+    }
+    std::printf("{\"row\": \"%s\", \"threads\": %d, \"contenders\": [%s], \"bars\": [%s]}\n", row.name.c_str(),
+                row.threads, contenders.c_str(), bars.c_str());
+  }
+}
+
+benchmark::internal::Benchmark* enlist(const Row& row, const bench::Contender& contender) {
+  benchmark::internal::Benchmark* entry =
+      benchmark::RegisterBenchmark((row.name + ":" + contender.name).c_str(), contender.body);
+  if (row.threads > 1) {
+    entry->Threads(row.threads)->UseRealTime();
+  }
+  return entry;
+}
+
+// Dumps what was executed since the last dump under the name of the benchmark that has just run.
+class Dumper final : public benchmark::BenchmarkReporter {
+ public:
+  bool ReportContext(const Context&) override {
+    CALLGRIND_ZERO_STATS;
+    return true;
+  }
+  void ReportRuns(const std::vector<Run>& runs) override {
+    const std::string name = runs.front().benchmark_name();
+    CALLGRIND_DUMP_STATS_AT(name.c_str());
+    CALLGRIND_ZERO_STATS;
+  }
+};
+
+int count(std::span<char*> names) {
+  for (const Row& row : bench::rows()) {
+    const bool named =
+        names.empty() || std::any_of(names.begin(), names.end(), [&](const char* name) { return row.name == name; });
+    if (named && row.threads == 1) {
+      enlist(row, row.contenders.front())->Iterations(kCounted);
+      enlist(row, row.contenders.front())->Iterations(2 * kCounted);
+    }
+  }
+  Dumper dumper;
+  return benchmark::RunSpecifiedBenchmarks(&dumper) == 0 ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::strcmp(argv[1], "--list") == 0) {
+    list();
+    return 0;
+  }
+  if (argc > 1 && std::strcmp(argv[1], "--count") == 0) {
+    const std::span<char*> names(argv + 2, static_cast<std::size_t>(argc - 2));
+    return count(names);
+  }
+  for (const Row& row : bench::rows()) {
+    for (const auto& contender : row.contenders) {
+      enlist(row, contender);
+    }
+  }
+  benchmark::Initialize(&argc, argv);
+  if (benchmark::ReportUnrecognizedArguments(argc, argv)) {
+    return 2;
+  }
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include <benchmark/benchmark.h>
+
+// What an x_bench.cc registers, at namespace scope:
+//
+//   const auto kPush = bench::row("SpscQueue_Throughput/1024")
+//                          .run("weft", [](benchmark::State& state) { for (auto _ : state) {...} })
+//                          .run("boost", ...)
+//                          .bar("boost", 1.8);
+//
+// A row does the same work with each of its contenders; the first one is ours. Time is per item where the body calls
+// state.SetItemsProcessed(), else per iteration.
+namespace bench {
+
+using Body = std::function<void(benchmark::State&)>;
+
+struct Contender {
+  std::string name;
+  Body body;
+};
+
+// At least `ratio` times as fast as `rival`, in the placement "near" or "far"; "" is any.
+struct Bar {
+  std::string rival;
+  double ratio = 0;
+  std::string placement;
+};
+
+struct Row {
+  std::string name;
+  int threads = 1;
+  std::vector<Contender> contenders;
+  std::vector<Bar> bars;
+};
+
+// Builder of one row. Affinity: the main thread, before main().
+class RowBuilder {
+ public:
+  explicit RowBuilder(std::size_t index) : index_(index) {}
+  // One thread.
+  RowBuilder run(std::string_view contender, Body body);
+  // Two threads, which run the same number of iterations, on cores of their own where the machine has them.
+  RowBuilder run_two(std::string_view contender, Body leader, Body follower);
+  // As many threads as the body can tell apart by state.thread_index().
+  RowBuilder run_threads(std::string_view contender, int threads, Body body);
+  RowBuilder bar(std::string_view rival, double ratio, std::string_view placement = "");
+
+ private:
+  [[nodiscard]] Row& row() const;
+
+  std::size_t index_;
+};
+
+// A row by its name, new or begun elsewhere. A name that ends in " (honest)" is the twin of a published row that
+// measures something else than its name says.
+RowBuilder row(std::string_view name);
+
+[[nodiscard]] std::vector<Row>& rows();
+
+}  // namespace bench
