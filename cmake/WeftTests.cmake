@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 # One test program per folder, the header check and the fuzzers.
 find_package(GTest REQUIRED)
+find_library(WEFT_RAPIDCHECK rapidcheck)  # x_property_test.cc: a part beside a simple model of it
 include(GoogleTest)
 
 # weft_discover_tests(TARGET LABEL): every TEST of the program becomes a ctest test. A suite whose name starts with
@@ -25,6 +26,9 @@ add_custom_target(unit_tests)  # what the sanitizer presets build
 function(weft_add_test_program target)
   add_executable(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE weft GTest::gtest_main)
+  if(WEFT_RAPIDCHECK)
+    target_link_libraries(${target} PRIVATE ${WEFT_RAPIDCHECK})
+  endif()
   weft_discover_tests(${target} unit)
   add_dependencies(unit_tests ${target})
 endfunction()
@@ -37,6 +41,9 @@ endfunction()
 file(GLOB test_support CONFIGURE_DEPENDS tests/support/*.cc)
 foreach(folder IN LISTS weft_folders)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS weft/${folder}/*_test.cc weft/${folder}/test_*.cc)
+  if(NOT WEFT_RAPIDCHECK)
+    list(FILTER tests EXCLUDE REGEX "_property_test\\.cc$")
+  endif()
   set(model_tests ${tests})
   list(FILTER tests EXCLUDE REGEX "_model_test\\.cc$")
   list(FILTER model_tests INCLUDE REGEX "_model_test\\.cc$")
