@@ -71,13 +71,12 @@ TEST_P(Polling, OutputIsReportedWhileThereIsRoomAndAgainWhenThereIs) {
   connect(push, bind(pull));
   EXPECT_TRUE(output_ready(push, kLong));
   const std::string payload(500'000, 'x');
-  ASSERT_TRUE(push.set(option::send_timeout, 10ms));
   int sent = 0;
-  while (push.send(payload)) {
-    ++sent;
-  }
-  EXPECT_FALSE(output_ready(push, 0ms));
-  EXPECT_FALSE(output_ready(push, 10ms));
+  do {  // until nothing moves any more; on a loaded machine the system may take its time over what it was given
+    while (push.try_send(as_bytes(payload))) {
+      ASSERT_LT(++sent, 1'000);
+    }
+  } while (output_ready(push, 10ms));
   std::thread reader([&] {
     for (int i = 0; i < sent; ++i) {
       EXPECT_EQ(recv_text(pull).size(), payload.size());
