@@ -8,9 +8,9 @@ include(GoogleTest)
 # `Quiet` measures or counts: it runs while no other test does.
 function(weft_discover_tests target label)
   gtest_discover_tests(${target} TEST_FILTER "-Quiet*" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${label} TIMEOUT 120)
+    PROPERTIES LABELS ${label} TIMEOUT 300)
   gtest_discover_tests(${target} TEST_FILTER "Quiet*" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${label} TIMEOUT 120 RUN_SERIAL TRUE)
+    PROPERTIES LABELS ${label} TIMEOUT 300 RUN_SERIAL TRUE)
 endfunction()
 
 # What every test includes and takes longest to read, compiled once.
