@@ -42,6 +42,7 @@ constexpr ErrorRow kErrors[] = {
     {Errc::incompatible_peer, ENOCOMPATPROTO},
     {Errc::handshake_refused, EPROTO},
     {Errc::system, EIO},
+    {Errc::other, EIO},
 };
 
 constexpr bool rows_in_order() {
@@ -50,7 +51,7 @@ constexpr bool rows_in_order() {
       return false;
     }
   }
-  return std::size(kErrors) == static_cast<std::size_t>(Errc::system) + 1;
+  return std::size(kErrors) == static_cast<std::size_t>(Errc::other) + 1;
 }
 static_assert(rows_in_order(), "a new Errc needs a row here");
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "weft/base/error.h"
 
+#include <algorithm>
+#include <array>
+#include <charconv>
 #include <cstring>
 
 namespace weft {
@@ -34,19 +37,117 @@ std::string_view describe(Errc code) noexcept {
     case Errc::incompatible_peer: return "incompatible peer";
     case Errc::handshake_refused: return "handshake refused";
     case Errc::system: return "system error";
+    case Errc::other: return "error of another domain";
   }
   return "unknown error";
 }
 
+Errc errc_of(int os_errno) noexcept {
+  switch (os_errno) {
+    case EAGAIN:
+    case EINPROGRESS:
+    case EALREADY: return Errc::would_block;
+    case EINTR: return Errc::interrupted;
+    case EINVAL:
+    case EDOM: return Errc::invalid_argument;
+    case EADDRINUSE: return Errc::address_in_use;
+    case EADDRNOTAVAIL:
+    case ENODEV:
+    case ENOENT: return Errc::address_unavailable;
+    case ENAMETOOLONG: return Errc::malformed_endpoint;
+    case ECONNREFUSED:
+    case ECONNRESET:
+    case ECONNABORTED:
+    case ENOTCONN:
+    case EPIPE:
+    case ETIMEDOUT:
+    case EHOSTUNREACH:
+    case EHOSTDOWN:
+    case ENETUNREACH:
+    case ENETDOWN:
+    case ENETRESET: return Errc::connection_failed;
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+    case ENOBUFS:
+    case ENOSPC: return Errc::resource_exhausted;
+    case EMSGSIZE: return Errc::message_too_large;
+    case EEXIST: return Errc::invalid_state;
+    case ENOSYS:
+    case EAFNOSUPPORT:
+    case EPROTONOSUPPORT:
+    case EPROTOTYPE:
+    case ENOPROTOOPT:
+    case EOPNOTSUPP: return Errc::not_supported;
+    default: return Errc::system;
+  }
+}
+
+namespace {
+
+// Appends to a caller's buffer and counts what did not fit.
+class Writer {
+ public:
+  explicit Writer(std::span<char> buffer) noexcept : buffer_(buffer) {}
+
+  Writer& operator<<(std::string_view text) noexcept {
+    if (size_ < buffer_.size()) {
+      std::memcpy(buffer_.data() + size_, text.data(), std::min(text.size(), buffer_.size() - size_));
+    }
+    size_ += text.size();
+    return *this;
+  }
+  Writer& operator<<(int number) noexcept {
+    std::array<char, 12> digits;
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    return *this << std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data()));
+  }
+
+  [[nodiscard]] std::size_t wanted() const noexcept { return size_; }
+  [[nodiscard]] std::string_view written() const noexcept { return {buffer_.data(), std::min(size_, buffer_.size())}; }
+
+ private:
+  std::span<char> buffer_;
+  std::size_t size_ = 0;
+};
+
+// strerror_r is one of two functions: glibc's returns the text, POSIX's fills the buffer and returns a status.
+[[maybe_unused]] std::string_view text_of(const char* text, const char* /*buffer*/) noexcept { return text; }
+[[maybe_unused]] std::string_view text_of(int status, const char* buffer) noexcept {
+  return status == 0 ? buffer : "unknown";
+}
+
+void write(Writer& out, const Error& error) noexcept {
+  out << describe(error.code());
+  if (error.domain() != ErrorDomain()) {
+    out << " (" << int{error.value()} << ")";
+  }
+  if (*error.text() != '\0') {
+    out << ": " << error.text();
+  }
+  if (error.os_errno() != 0) {
+    std::array<char, 128> buffer;
+    const int saved = errno;
+    out << " (errno " << error.os_errno() << ": "
+        << text_of(strerror_r(error.os_errno(), buffer.data(), buffer.size()), buffer.data()) << ")";
+    errno = saved;
+  }
+}
+
+}  // namespace
+
+std::string_view Error::write_message(std::span<char> buffer) const noexcept {
+  Writer out(buffer);
+  write(out, *this);
+  return out.written();
+}
+
 std::string Error::message() const {
-  std::string out(describe(code_));
-  if (text_ != nullptr && *text_ != '\0') {
-    out.append(": ").append(text_);
-  }
-  if (os_errno_ != 0) {
-    out.append(" (errno ").append(std::to_string(os_errno_)).append(": ").append(std::strerror(os_errno_)).append(")");
-  }
-  return out;
+  Writer counted({});
+  write(counted, *this);
+  std::string text(counted.wanted(), '\0');
+  (void)write_message(text);
+  return text;
 }
 
 }  // namespace weft

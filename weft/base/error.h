@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -38,35 +39,97 @@ enum class Errc : std::uint16_t {
   incompatible_peer,    // the peer's socket type cannot talk to ours
   handshake_refused,    // the peer answered the handshake with ERROR
   system,               // any other operating-system error; see os_errno
+  other,                // an error of another domain; see domain and value
+};
+
+// ErrorDomain: who numbered an error. Weft's own domain is the default; another library names its own, with a word that
+// it keeps: `constexpr weft::ErrorDomain kGame("game");`. The number is a hash of the name (15 bits), so that nobody
+// has to hand out numbers; two names that are used in one program meet with a probability of 1 in 32768.
+class ErrorDomain {
+ public:
+  constexpr ErrorDomain() noexcept = default;
+  explicit constexpr ErrorDomain(std::string_view name) noexcept : number_(hash(name)) {}
+  explicit constexpr ErrorDomain(std::uint16_t number) noexcept : number_(number) {}
+
+  [[nodiscard]] constexpr std::uint16_t number() const noexcept { return number_; }
+  friend constexpr bool operator==(ErrorDomain a, ErrorDomain b) noexcept = default;
+
+ private:
+  // FNV-1a of 32 bits, folded; the highest bit keeps it apart from Weft's 0.
+  static constexpr std::uint16_t hash(std::string_view name) noexcept {
+    std::uint32_t state = 2166136261U;
+    for (const char c : name) {
+      state = (state ^ static_cast<unsigned char>(c)) * 16777619U;
+    }
+    return static_cast<std::uint16_t>(((state >> 16U) ^ state) | 0x8000U);
+  }
+
+  std::uint16_t number_ = 0;
 };
 
 // Error: a refusal by the world, as a value.
-// Affinity: immutable value. Cost: 16 trivially copyable bytes, no allocation ever.
-// `text` is static storage or null; it adds the particulars that the code alone does not say.
+// Affinity: immutable value. Cost: 16 trivially copyable bytes, no allocation ever but in message().
+// Invariants: 1. `text` is static storage or null; it adds the particulars that the code alone does not say.
+// 2. Two errors are equal when domain, value and errno are; the text is for people.
 class [[nodiscard]] Error {
  public:
+  // The same 16 bytes by name, for Result, which keeps them where its value would be.
+  struct Parts {
+    const char* text;
+    std::uint64_t number;  // errno * 2^32 + domain * 65536 + value: one word, as it moves in one register; 0 is ok
+  };
+
   constexpr Error() noexcept = default;
   constexpr Error(Errc code, const char* text = nullptr,
                   int os_errno = 0) noexcept  // NOLINT(google-explicit-constructor)
-      : text_(text), os_errno_(os_errno), code_(code) {}
+      : parts_{text, number_of(0, static_cast<std::uint16_t>(code), os_errno)} {}
+  // An error that another library numbered. In Weft's own domain it is that of Errc.
+  constexpr Error(ErrorDomain domain, std::uint16_t value, const char* text = nullptr, int os_errno = 0) noexcept
+      : parts_{text, number_of(domain.number(), value, os_errno)} {}
+  explicit constexpr Error(const Parts& parts) noexcept : parts_(parts) {}
 
-  [[nodiscard]] constexpr Errc code() const noexcept { return code_; }
-  [[nodiscard]] constexpr int os_errno() const noexcept { return os_errno_; }
-  [[nodiscard]] constexpr const char* text() const noexcept { return text_ != nullptr ? text_ : ""; }
+  // Errc::other for an error of another domain.
+  [[nodiscard]] constexpr Errc code() const noexcept {
+    return domain_and_value() <= 0xFFFFU ? static_cast<Errc>(parts_.number) : Errc::other;
+  }
+  [[nodiscard]] constexpr ErrorDomain domain() const noexcept {
+    return ErrorDomain(static_cast<std::uint16_t>(parts_.number >> 16U));
+  }
+  [[nodiscard]] constexpr std::uint16_t value() const noexcept { return static_cast<std::uint16_t>(parts_.number); }
+  [[nodiscard]] constexpr int os_errno() const noexcept { return static_cast<std::int32_t>(parts_.number >> 32U); }
+  [[nodiscard]] constexpr const char* text() const noexcept { return parts_.text != nullptr ? parts_.text : ""; }
+  [[nodiscard]] constexpr Parts parts() const noexcept { return parts_; }
+  // domain * 65536 + value; 0 is ok.
+  [[nodiscard]] constexpr std::uint32_t domain_and_value() const noexcept {
+    return static_cast<std::uint32_t>(parts_.number);
+  }
+
   [[nodiscard]] std::string message() const;  // "address in use: <text> (errno 98: Address already in use)"
+  // The same text in the caller's buffer, cut where the buffer ends; no terminating null. 256 bytes hold every message
+  // of Weft's. Keeps errno.
+  std::string_view write_message(std::span<char> buffer) const noexcept;
 
   friend constexpr bool operator==(const Error& a, const Error& b) noexcept {
-    return a.code_ == b.code_ && a.os_errno_ == b.os_errno_;
+    return a.parts_.number == b.parts_.number;
   }
-  friend constexpr bool operator==(const Error& a, Errc code) noexcept { return a.code_ == code; }
+  // True for Errc::other and any error of another domain.
+  friend constexpr bool operator==(const Error& a, Errc code) noexcept {
+    return code == Errc::other ? a.code() == code : a.domain_and_value() == static_cast<std::uint32_t>(code);
+  }
 
  private:
-  const char* text_ = nullptr;
-  std::int32_t os_errno_ = 0;
-  Errc code_ = Errc::ok;
+  static constexpr std::uint64_t number_of(std::uint16_t domain, std::uint16_t value, int os_errno) noexcept {
+    return std::uint64_t{static_cast<std::uint32_t>(os_errno)} << 32U | std::uint64_t{domain} << 16U | value;
+  }
+
+  Parts parts_{};
 };
 static_assert(sizeof(Error) == 16 && std::is_trivially_copyable_v<Error>);
 
+// The text of a code: what the enumeration's comments say, in a few words.
 [[nodiscard]] std::string_view describe(Errc code) noexcept;
+
+// The code that fits an errno of the operating system; Errc::system when none does, also for 0.
+[[nodiscard]] Errc errc_of(int os_errno) noexcept;
 
 }  // namespace weft

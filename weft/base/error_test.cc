@@ -3,14 +3,16 @@
 
 #include <cerrno>
 #include <set>
+#include <span>
 #include <string>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
 namespace weft {
 namespace {
 
-constexpr Errc kLast = Errc::system;
+constexpr Errc kLast = Errc::other;
 
 TEST(Error, EveryCodeHasADescriptionOfItsOwn) {
   std::set<std::string_view> seen;
@@ -49,6 +51,45 @@ TEST(Error, EqualityIsOfCodeAndErrnoAndNotOfText) {
   EXPECT_FALSE(Error(Errc::system, nullptr, 1) == Error(Errc::system, nullptr, 2));
   EXPECT_TRUE(Error(Errc::system, nullptr, 1) == Errc::system);
   EXPECT_FALSE(Error(Errc::system) == Errc::ok);
+}
+
+TEST(Error, OfAnotherDomainKeepsItsNumberAndIsOtherToThoseWhoDoNotKnowIt) {
+  constexpr ErrorDomain kGame("game");
+  constexpr Error error(kGame, 7, "out of mana", 5);
+  static_assert(error.domain() == kGame && error.value() == 7 && error.code() == Errc::other);
+  static_assert(ErrorDomain("game") != ErrorDomain("chat") && kGame != ErrorDomain());
+  EXPECT_EQ(error, Errc::other);
+  EXPECT_FALSE(error == static_cast<Errc>(7));
+  EXPECT_FALSE(error == Error(static_cast<Errc>(7), "", 5));
+  EXPECT_FALSE(error == Error(ErrorDomain("chat"), 7, "", 5));
+  EXPECT_EQ(error, Error(kGame, 7, "any text", 5));
+  EXPECT_FALSE(Error(kGame, 0) == Errc::ok);
+  EXPECT_EQ(Error(kGame, 7, "out of mana").message(), "error of another domain (7): out of mana");
+}
+
+TEST(Error, ItsMessageIsWrittenIntoAnyBufferAndCutWhereThatEnds) {
+  const Error error(Errc::address_in_use, "bind", EADDRINUSE);
+  const std::string whole = error.message();
+  errno = 77;
+  for (std::size_t size = 0; size <= whole.size() + 1; ++size) {
+    std::string buffer(whole.size() + 2, '#');
+    const std::string_view written = error.write_message(std::span(buffer).first(size));
+    EXPECT_EQ(written, std::string_view(whole).substr(0, size));
+    EXPECT_EQ(written.data(), buffer.data());
+    EXPECT_EQ(buffer.find_first_not_of('#', size), std::string::npos) << "written behind the buffer";
+  }
+  EXPECT_EQ(errno, 77);
+}
+
+TEST(Error, AnErrnoNobodyKnowsStillHasAMessage) {
+  EXPECT_EQ(Error(Errc::system, nullptr, -5).message().rfind("system error (errno -5: ", 0), 0u);
+}
+
+TEST(Error, AnErrnoIsClassified) {
+  EXPECT_EQ(errc_of(EADDRINUSE), Errc::address_in_use);
+  EXPECT_EQ(errc_of(EAGAIN), Errc::would_block);
+  EXPECT_EQ(errc_of(0), Errc::system);
+  EXPECT_EQ(errc_of(-1), Errc::system);
 }
 
 }  // namespace
