@@ -16,8 +16,8 @@ struct Counted {
   explicit Counted(int* live) : live_(live) { ++*live_; }
   Counted(const Counted& other) : live_(other.live_) { ++*live_; }
   Counted(Counted&& other) noexcept : live_(other.live_) { ++*live_; }
-  Counted& operator=(const Counted&) = delete;
-  Counted& operator=(Counted&&) = delete;
+  Counted& operator=(const Counted&) = default;
+  Counted& operator=(Counted&&) = default;
   ~Counted() { --*live_; }
   int* live_;
 };
@@ -122,9 +122,66 @@ TEST(Result, TryMovesAMoveOnlyValue) {
   EXPECT_EQ(passed_on(Errc::closed).error(), Errc::closed);
 }
 
-TEST(ResultDeathTest, TheValueOfAnErrorIsABugAndAborts) {
-  EXPECT_DEATH((void)*Result<int>(Errc::closed), "internal error");
-  EXPECT_DEATH(Result<void>(Errc::closed).value(), "internal error");
+Result<int&> find(int& place, bool there) {
+  if (!there) {
+    return Error(Errc::no_such_endpoint, "no such place");
+  }
+  return place;
+}
+Result<int&> incremented(int& place, bool there) {
+  int& found = WEFT_TRY(find(place, there));
+  ++found;
+  const auto again = WEFT_TRY(find(found, true));
+  ++again.get();
+  return WEFT_TRY(find(found, true));
+}
+
+TEST(Result, TryYieldsAReferenceToTheThingItself) {
+  int place = 1;
+  EXPECT_EQ(&*incremented(place, true), &place);
+  EXPECT_EQ(place, 3);
+  EXPECT_EQ(incremented(place, false), Errc::no_such_endpoint);
+}
+
+Error assigned(int& to) {
+  to = WEFT_TRY(half(to));
+  to = half(WEFT_TRY(half(to))).value_or(0);
+  return {};
+}
+
+TEST(Result, TryIsAnExpressionLikeAnyOtherAlsoWhereAnErrorIsReturned) {
+  int number = 16;
+  EXPECT_EQ(assigned(number), Errc::ok);
+  EXPECT_EQ(number, 2);
+  EXPECT_EQ(assigned(number), Errc::invalid_argument);
+  EXPECT_EQ(number, 1);
+}
+
+Result<std::string> copied(const Result<std::string>& from) { return WEFT_TRY(from) + "!"; }
+
+TEST(Result, TryOfANamedResultLeavesItAsItIs) {
+  const Result<std::string> from = "a string that no small buffer holds";
+  EXPECT_EQ(copied(from).value().size(), from->size() + 1);
+}
+
+TEST(Result, OfAnErrorThatIsOkIsAnErrorAllTheSame) {
+  const Result<int> result = Error();
+  EXPECT_FALSE(result);
+  EXPECT_EQ(result.error(), Errc::invalid_state);
+  EXPECT_FALSE(Result<int&>(Errc::ok));
+  EXPECT_FALSE(Result<void>(unexpect));
+  EXPECT_TRUE(Result<void>(Error()));
+  EXPECT_EQ(Result<int>(1).and_then([](int) { return Result<long>(Error()); }), Errc::invalid_state);
+}
+
+TEST(ResultDeathTest, TheValueOfAnErrorIsABugThatIsNamedWithTheError) {
+  const Error error(Errc::closed, "the thing");
+  const char* const message = "internal error: the value of a Result that holds an error.*closed: the thing";
+  EXPECT_DEATH((void)*Result<int>(error), message);
+  EXPECT_DEATH((void)Result<int>(error).value(), message);
+  EXPECT_DEATH((void)Result<std::string>(error)->size(), message);
+  EXPECT_DEATH((void)*Result<int&>(error), message);
+  EXPECT_DEATH(Result<void>(error).value(), message);
 }
 
 }  // namespace

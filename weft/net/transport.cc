@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "weft/base/assert.h"
 #include "weft/net/inproc.h"
 #include "weft/net/ipc.h"
 #include "weft/net/tcp.h"

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/error.h"
+#include "weft/base/result_chain.h"
+
+namespace weft {
+
+// Ref<T>: what WEFT_TRY yields of a Result<T&>; it converts to the reference: `T& x = WEFT_TRY(find(id));`.
+template <typename T>
+class Ref {
+ public:
+  constexpr Ref(T& to) noexcept : to_(std::addressof(to)) {}  // NOLINT(google-explicit-constructor)
+
+  constexpr operator T&() const noexcept { return *to_; }  // NOLINT(google-explicit-constructor)
+  [[nodiscard]] constexpr T& get() const noexcept { return *to_; }
+  constexpr T* operator->() const noexcept { return to_; }
+
+ private:
+  T* to_;
+};
+
+namespace detail {
+// Makes a T& without a temporary, which would be gone at once.
+template <typename U, typename T>
+concept BindsTo = IsPlain<U> && std::is_lvalue_reference_v<U> && std::convertible_to<std::remove_reference_t<U>*, T*>;
+}  // namespace detail
+
+// Result<T&>: a reference to a T that somebody else owns, or the Error that says why there is none. Assignment binds
+// anew, it does not assign to the T; const is that of the Result, not of the T.
+// Affinity: a value. Cost: 16 trivially copyable bytes. Included by result.h, whose invariants hold here too.
+template <typename T>
+class [[nodiscard]] Result<T&> : public detail::ResultChain<Result<T&>> {
+ public:
+  using value_type = T&;
+  using error_type = Error;
+  using unexpected_type = Error;
+  template <typename U>
+  using rebind = Result<U>;
+
+  constexpr Result(Error error) noexcept
+      : Result(detail::FromError(), detail::refusal(error)) {}   // NOLINT(google-explicit-constructor)
+  constexpr Result(Errc code) noexcept : Result(Error(code)) {}  // NOLINT(google-explicit-constructor)
+  template <typename U>
+    requires detail::BindsTo<U&&, T>
+  constexpr Result(U&& to) noexcept : value_(std::addressof(to)) {}  // NOLINT(google-explicit-constructor)
+  template <typename U>
+    requires std::convertible_to<U*, T*>
+  constexpr Result(Ref<U> to) noexcept : value_(std::addressof(to.get())) {}  // NOLINT(google-explicit-constructor)
+  template <typename U>
+    requires(!std::same_as<U, T> && std::convertible_to<U*, T*>)
+  constexpr Result(const Result<U&>& other) noexcept  // NOLINT(google-explicit-constructor)
+      : Result(other.has_value() ? Result(*other) : Result(other.error())) {}
+  template <typename U>
+    requires detail::BindsTo<U&&, T>
+  constexpr explicit Result(std::in_place_t, U&& to) noexcept : value_(std::addressof(to)) {}
+  template <typename... Args>
+    requires std::is_constructible_v<Error, Args...>
+  constexpr explicit Result(unexpect_t, Args&&... args) noexcept : Result(Error(std::forward<Args>(args)...)) {}
+  template <typename F, typename... Args>
+  constexpr Result(detail::FromCall, F&& f, Args&&... args)
+      : Result(detail::call(std::forward<F>(f), std::forward<Args>(args)...)) {}
+
+  [[nodiscard]] constexpr bool has_value() const noexcept { return static_cast<std::uint32_t>(number_) == 0; }
+  constexpr explicit operator bool() const noexcept { return has_value(); }
+  [[nodiscard]] constexpr T& value() const noexcept { return **this; }
+  constexpr T& operator*() const noexcept { return *operator->(); }
+  constexpr T* operator->() const noexcept {
+    if (!has_value()) [[unlikely]] {
+      detail::die_of_no_value(error());
+    }
+    return value_;
+  }
+  // ok when there is a value.
+  [[nodiscard]] constexpr Error error() const noexcept {
+    return Error(Error::Parts{has_value() ? nullptr : text_, number_});
+  }
+  template <typename U>
+  [[nodiscard]] constexpr std::remove_cv_t<T> value_or(U&& fallback) const {
+    if (has_value()) {
+      return **this;
+    }
+    return static_cast<std::remove_cv_t<T>>(std::forward<U>(fallback));
+  }
+  template <typename G = Error>
+  [[nodiscard]] constexpr Error error_or(G&& fallback) const {
+    return has_value() ? static_cast<Error>(std::forward<G>(fallback)) : error();
+  }
+
+  template <typename U>
+    requires detail::BindsTo<U&&, T>
+  constexpr T& emplace(U&& to) noexcept {
+    *this = Result(to);
+    return to;
+  }
+  constexpr void swap(Result& other) noexcept {
+    const Result mine = *this;
+    *this = other;
+    other = mine;
+  }
+  friend constexpr void swap(Result& a, Result& b) noexcept { a.swap(b); }
+
+  template <typename U>
+    requires detail::ComparesTo<T, std::remove_reference_t<U>>
+  friend constexpr bool operator==(const Result& a, const Result<U>& b) {
+    return a.has_value() && b.has_value() ? static_cast<bool>(*a == *b) : a.error() == b.error();
+  }
+  template <typename U>
+    requires(!detail::kIsResult<U> && !detail::IsError<U> && detail::ComparesTo<T, U>)
+  friend constexpr bool operator==(const Result& a, const U& value) {
+    return a.has_value() && static_cast<bool>(*a == value);
+  }
+  template <detail::IsError E>
+  friend constexpr bool operator==(const Result& a, const E& error) noexcept {
+    return a.error() == error;
+  }
+
+ private:
+  constexpr Result(detail::FromError, const Error::Parts& error) noexcept : text_(error.text), number_(error.number) {}
+
+  union {
+    T* value_;
+    const char* text_;
+  };
+  std::uint64_t number_ = 0;  // of the error, whose low half is not 0; 0 when there is a value
+};
+
+}  // namespace weft
