@@ -246,9 +246,9 @@ class [[nodiscard]] Result : public detail::ResultChain<Result<T>> {
   friend constexpr bool operator==(const Result& a, const Result<U>& b) {
     return a.has_value() && b.has_value() ? static_cast<bool>(*a == *b) : a.error() == b.error();
   }
-  template <typename U>
+  template <std::same_as<Result> R, typename U>  // R: whatever else converts to a Result does not come here
     requires(!detail::kIsResult<U> && !detail::IsError<U> && detail::ComparesTo<T, U>)
-  friend constexpr bool operator==(const Result& a, const U& value) {
+  friend constexpr bool operator==(const R& a, const U& value) {
     return a.has_value() && static_cast<bool>(*a == value);
   }
   template <detail::IsError E>
