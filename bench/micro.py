@@ -14,6 +14,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import report  # noqa: E402
+from harness import summary  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FULL = {"rounds": 9, "seconds": 0.05}
@@ -48,7 +49,7 @@ def run_once(program, row, contender, seconds):
     entry = json.loads(done.stdout)["benchmarks"][0]
     if entry.get("error_occurred"):
         return {"failure": entry["error_message"]}
-    probes = {report.placement(entry[key]) for key in ("before_ns", "after_ns") if key in entry}
+    probes = {summary.placement(entry[key]) for key in ("before_ns", "after_ns") if key in entry}
     counters = {name: value for name, value in entry.items()
                 if isinstance(value, float) and name not in ("real_time", "cpu_time", "items_per_second", "before_ns", "after_ns")}
     return {"ns": time_of(entry, row["threads"]), "placement": probes.pop() if len(probes) == 1 else "mixed",
@@ -90,15 +91,16 @@ def summarise(row, rounds):
         seen = {run["placement"] for run in each.values()}
         placed.append((seen.pop() if len(seen) == 1 else "mixed", each))
     results = []
-    groups = report.split_by_placement(placed, True) if placed else []
+    groups = summary.split_by_placement(placed, True) if placed else []
     for placement, group in groups:
         ours = row["contenders"][0]
         ns = {name: statistics.median(each[name]["ns"] for each in group) for name in row["contenders"]}
         rivals = {}
         for name in row["contenders"][1:]:
-            ratio = list(report.median_interval([each[name]["ns"] / max(each[ours]["ns"], 1e-9) for each in group]))
+            ratio = list(summary.bootstrap(
+                [each[name]["ns"] / max(each[ours]["ns"], 1e-9) for each in group], statistics.median))
             bar = bar_of(row, name, placement)
-            rivals[name] = {"ratio": ratio, "verdict": report.verdict(*ratio[1:]), "bar": bar,
+            rivals[name] = {"ratio": ratio, "verdict": report.verdict(ratio), "bar": bar,
                             "met": None if bar is None else ratio[0] >= bar}
         results.append({"row": row["row"], "threads": row["threads"], "placement": placement, "rounds": len(group),
                         "ns": ns, "rivals": rivals})

@@ -1,156 +1,109 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Turns the records of bench_sockets into a table. `report.py FILE` prints the one that `sockets.py --json FILE` saved.
-
-Every ratio is a median over rounds of one measured value over another of the same round; its interval is a 95 %
-bootstrap interval. A ratio above 1 means that Weft is better, whatever the column.
-"""
+"""Turns the records of sockets.py into tables. `report.py FILE` prints what `sockets.py --json FILE` saved."""
 
 import json
-import random
-import statistics
+import pathlib
 import sys
 
-PLACEMENT_ROUNDS_MIN = 5  # fewer rounds than this of one placement make no row of their own
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from harness.summary import summarise  # noqa: E402
 
-
-def placement(probe_ns):
-    """How the two sides stood to each other: the limits are those of bench_sockets.
-
-    >>> [placement(ns) for ns in (60, 250, 480, 4000)]
-    ['near', 'between', 'far', 'shared']
-    """
-    return "near" if probe_ns < 200 else "between" if probe_ns <= 350 else "far" if probe_ns < 1500 else "shared"
-
-
-def median_interval(values, samples=2000):
-    """The median and a 95 % bootstrap interval around it; the same values always give the same interval.
-
-    >>> median_interval([2.0] * 9)
-    (2.0, 2.0, 2.0)
-    >>> low_high = median_interval([1.0, 1.1, 0.9, 1.0, 1.2, 0.8, 1.0, 1.1, 0.9])[1:]
-    >>> low_high[0] < 1 < low_high[1]
-    True
-    """
-    source = random.Random(1)
-    medians = sorted(statistics.median(source.choices(values, k=len(values))) for _ in range(samples))
-    return statistics.median(values), medians[int(samples * 0.025)], medians[int(samples * 0.975) - 1]
-
-
-def verdict(low, high):
-    """A win or a loss is claimed only when the interval excludes 1.
-
-    >>> verdict(1.2, 1.4), verdict(0.9, 1.1), verdict(0.5, 0.7)
-    ('faster', 'same', 'SLOWER')
-    """
-    return "faster" if low > 1 else "SLOWER" if high < 1 else "same"
-
-
-def rounds_of(runs):
-    """The runs of one cell as one dictionary {library: run} per round, in order, each with the round's placement."""
-    rounds = {}
-    for run in runs:
-        rounds.setdefault(run["round"], {})[run["library"]] = run
-    result = []
-    for _, pair in sorted(rounds.items()):
-        seen = {placement(run[when]) for run in pair.values() for when in ("before_ns", "after_ns")}
-        result.append((seen.pop() if len(seen) == 1 else "mixed", pair))
-    return result
-
-
-def split_by_placement(rounds, all_placements):
-    """[(placement, rounds)]: near and far apart; everything as `mixed` when neither was seen often enough."""
-    apart = [(name, [pair for where, pair in rounds if where == name]) for name in ("near", "far")]
-    apart = [(name, pairs) for name, pairs in apart if len(pairs) >= PLACEMENT_ROUNDS_MIN]
-    if not apart:
-        return [("mixed", [pair for _, pair in rounds])]
-    return apart if all_placements else [max(apart, key=lambda entry: len(entry[1]))]
-
-
-def cost(run, pattern):
-    """Seconds per message (throughput) or per median round trip: less is better."""
-    return run["median_ns"] / 1e9 if pattern == "round_trip" else run["seconds"] / (run["messages"] - 1)
-
-
-def row_of(cell, name, pairs):
-    """One row of the table from the rounds of one placement.
-
-    >>> def run(seconds, cpu): return {"seconds": seconds, "messages": 1001, "cpu_seconds": cpu}
-    >>> rounds = [{"weft": run(0.001, 0.001), "libzmq": run(0.004, 0.006)}] * 5
-    >>> row = row_of({"cell": "push_pull/tcp/64", "pattern": "push_pull"}, "near", rounds)
-    >>> round(row["weft"]), round(row["libzmq"]), row["ratio"], row["verdict"], row["cpu_ratio"]
-    (1000000, 250000, [4.0, 4.0, 4.0], 'faster', 6.0)
-    """
-    pattern = cell["pattern"]
-    ours = next(library for library in pairs[0] if library != "libzmq")
-    costs = {library: [cost(pair[library], pattern) for pair in pairs] for library in pairs[0]}
-    cpu = {library: [pair[library]["cpu_seconds"] / pair[library]["messages"] for pair in pairs] for library in costs}
-    row = {"cell": cell["cell"], "pattern": pattern, "placement": name, "rounds": len(pairs)}
-    for title, library in (("weft", ours), ("libzmq", "libzmq")):
-        if library in costs:
-            middle = statistics.median(costs[library])
-            row[title] = middle if pattern == "round_trip" else 1 / middle
-            row[title + "_cpu_us"] = statistics.median(cpu[library]) * 1e6
-            if pattern == "round_trip":
-                row[title + "_p99"] = statistics.median(pair[library]["p99_ns"] for pair in pairs) / 1e9
-    if "libzmq" in costs:
-        row["ratio"] = list(median_interval([theirs / mine for theirs, mine in zip(costs["libzmq"], costs[ours])]))
-        row["verdict"] = verdict(row["ratio"][1], row["ratio"][2])
-        shares = [theirs / mine for theirs, mine in zip(cpu["libzmq"], cpu[ours]) if mine > 0]
-        row["cpu_ratio"] = statistics.median(shares) if shares else None
-    return row
-
-
-def summarise(records, all_placements=False):
-    """One row per cell and, with `all_placements`, per placement that was seen often; a failure is a row too."""
-    rows = []
-    for record in records:
-        if record["kind"] == "failure":
-            rows.append({"cell": record["cell"], "failure": record["why"]})
-        elif record["kind"] == "cell":
-            runs = [run for run in records if run["kind"] == "run" and run["cell"] == record["cell"]]
-            for name, pairs in split_by_placement(rounds_of(runs), all_placements):
-                row = row_of(record, name, pairs)
-                foreign = record["busy_seconds"] - record["own_seconds"]
-                row["foreign"] = max(foreign, 0) / max(record["busy_seconds"], 1e-9)
-                rows.append(row)
-    return rows
+LATENCIES = ("round_trip", "connect_storm")
 
 
 def quantity(value, pattern):
     """
-    >>> quantity(3_456_789, "push_pull"), quantity(45_600, "push_pull"), quantity(0.0000123, "round_trip")
+    >>> quantity(1 / 3_456_789, "push_pull"), quantity(1 / 45_600, "push_pull"), quantity(0.0000123, "round_trip")
     ('3.46 M/s', '45.6 k/s', '12.3 us')
+    >>> quantity(4321.4, "idle_memory"), quantity(None, "pair")
+    ('4321 B', '-')
     """
     if value is None:
         return "-"
-    if pattern == "round_trip":
+    if pattern == "idle_memory":
+        return f"{value:.0f} B"
+    if pattern in LATENCIES:
         return f"{value * 1e6:.2f} us" if value < 10e-6 else f"{value * 1e6:.1f} us"
-    return f"{value / 1e6:.2f} M/s" if value >= 1e6 else f"{value / 1e3:.1f} k/s"
+    rate = 1 / value
+    return f"{rate / 1e6:.2f} M/s" if rate >= 1e6 else f"{rate / 1e3:.1f} k/s"
 
 
-def line_of(row):
-    pattern = row["pattern"]
-    cells = [row["cell"], quantity(row.get("weft"), pattern), quantity(row.get("libzmq"), pattern)]
-    if "ratio" in row:
-        middle, low, high = row["ratio"]
-        cells += [f"{middle:.2f} [{low:.2f}, {high:.2f}]", row["verdict"]]
-        cells.append(f"{row['cpu_ratio']:.2f}" if row["cpu_ratio"] else "-")
-    else:
-        cells += ["-", "-", "-"]
-    if pattern == "round_trip":
-        cells.append(" / ".join(quantity(row.get(name), pattern) for name in ("weft_p99", "libzmq_p99")))
-    else:
-        cells.append("")
+def with_interval(ratio):
+    """
+    >>> with_interval((4.0, 3.5, 12.123)), with_interval(None)
+    ('4.00 [3.50, 12.12]', '-')
+    """
+    return "-" if ratio is None else f"{ratio[0]:.2f} [{ratio[1]:.2f}, {ratio[2]:.2f}]"
+
+
+def verdict(ratio):
+    """A win or a loss is claimed only when the interval excludes 1.
+
+    >>> verdict((1.3, 1.2, 1.4)), verdict((1, 0.9, 1.1)), verdict((0.6, 0.5, 0.7)), verdict(None)
+    ('faster', 'same', 'SLOWER', '')
+    """
+    return "" if ratio is None else "faster" if ratio[1] > 1 else "SLOWER" if ratio[2] < 1 else "same"
+
+
+def amount(value):
+    """
+    >>> amount(0.00123), amount(12.345), amount(None), amount(0)
+    ('0.0012', '12.3', '-', '0')
+    """
+    return "-" if value is None else "0" if value == 0 else f"{value:.1f}" if value >= 10 else f"{value:.2g}"
+
+
+def of_columns(row, key, show):
+    """The values of our column and of libzmq's, with a stroke between them."""
+    return " / ".join(show(row["columns"].get(column, {}).get(key)) for column in (row["ours"], "libzmq"))
+
+
+def line_of(row, details=True):
+    pattern, columns = row["pattern"], row["columns"]
+    line = [row["cell"]] + [quantity(columns[name]["cost"], pattern) for name in (row["ours"], "libzmq")]
+    line += [with_interval(row["speed"]), verdict(row["speed"])]
+    line.append(f"{row['cpu'][0]:.2f}" if row.get("cpu") else "-")
+    limit = row.get("limit")
+    raw = next((columns[name]["cost"] for name in ("raw_spinning", "raw") if name in columns), None)
+    line.append(f"{quantity(raw, pattern)}, {limit[0]:.2f}x" if limit else "")
+    line.append(quantity(columns["nng"]["cost"], pattern) if "nng" in columns else "")
+    bars = row["bars"]
+    line.append("" if not bars or not details else f"{sum(met for *_, met in bars)} of {len(bars)}")
     others = f", others {row['foreign']:.0%}" if row["foreign"] > 0.05 else ""
-    return cells + [f"{row['rounds']} {row['placement']}{others}"]
+    return line + [f"{row['rounds']} {row['placement']}{others}"]
 
 
-HEADER = ["cell", "Weft", "libzmq", "ratio [95 %]", "Weft is", "CPU ratio", "p99 Weft / libzmq", "rounds"]
-LEFT_COLUMNS = (0, 4, 7)
+def tail_line_of(row):
+    def show(value):
+        return quantity(value, "round_trip")
+    rate = f"{row['rate']:.0f}/s" if "rate" in row else "closed loop"
+    line = [row["cell"], rate] + [of_columns(row, key, show) for key in ("cost", "p99", "p999", "max")]
+    return line + [with_interval(row["p99"]), with_interval(row["p999"])]
 
 
-def format_lines(lines):
+def use_line_of(row):
+    by = row["columns"][row["ours"]].get("syscalls_by") or ""
+    line = [row["cell"], of_columns(row, "cpu", lambda value: amount(value and value * 1e6))]
+    return line + [of_columns(row, key, amount) for key in ("switches", "syscalls", "allocations")] + [by]
+
+
+def bar_lines_of(row):
+    lines = []
+    for measure, bar, value, met in row["bars"]:
+        measured = f"{value[0]:.0f}" if measure == "bytes" else with_interval(value)
+        lines.append([row["cell"], row["placement"], measure, bar, measured, "met" if met else "MISSED"])
+    return lines
+
+
+HEADER = ["cell", "Weft", "libzmq", "ratio [95 %]", "Weft is", "CPU ratio", "raw limit, Weft takes", "nng", "bars met",
+          "rounds"]
+TAIL_HEADER = ["cell", "requests", "p50 Weft / libzmq", "p99", "p99.9", "max", "p99 ratio", "p99.9 ratio"]
+USE_HEADER = ["cell", "CPU us Weft / libzmq", "context switches", "system calls", "allocations", "calls counted by"]
+BAR_HEADER = ["cell", "placement", "measure", "bar", "measured", ""]
+
+
+def format_lines(lines, left=(0,)):
     """Aligned text; a column that is empty in every line but the first is left out.
 
     >>> print(format_lines([["cell", "Weft", "x"], ["a/b", "12", ""]]))
@@ -161,7 +114,7 @@ def format_lines(lines):
     widths = {i: max(len(line[i]) for line in lines) for i in keep}
     texts = []
     for line in lines:
-        parts = [line[i].ljust(widths[i]) if i in LEFT_COLUMNS else line[i].rjust(widths[i]) for i in keep]
+        parts = [line[i].ljust(widths[i]) if i in left else line[i].rjust(widths[i]) for i in keep]
         texts.append("  ".join(parts).rstrip())
     return "\n".join(texts)
 
@@ -180,22 +133,46 @@ def format_controls(records):
     return "controls: " + ", ".join(parts) if controls else ""
 
 
-TITLES = {"push_pull": "Throughput, PUSH to PULL, one way", "round_trip": "Round trip, REQ to REP"}
+TITLES = {"push_pull": "Throughput, PUSH to PULL, one way", "pub_sub": "Throughput, PUB to SUB: deliveries",
+          "router_router": "Throughput, ROUTER to ROUTER, one way",
+          "dealer_router": "Throughput, DEALER to ROUTER, one way", "pair": "Throughput, PAIR to PAIR, one way",
+          "round_trip": "Round trip, REQ to REP, median", "connect_storm": "Time per peer: all connect at once",
+          "idle_memory": "Memory of the server per idle connection"}
 LEGEND = """\
 A ratio above 1 means that Weft is better: more messages per second, a shorter median round trip, less CPU time per
 message. `faster` and `SLOWER` are said only where the 95 % interval excludes 1. near and far: the two cores are close
 or distant at that time; mixed: neither for long enough. others: the share of the busy CPU time that belonged to other
-programs; a row that shows it was disturbed. eco: Weft sleeps at once instead of spinning first; libzmq is the same."""
+programs; a row that shows it was disturbed. eco: Weft sleeps at once instead of spinning first; libzmq is the same.
+raw limit: the same messages without a library, and how many times longer Weft takes."""
 
 
-def format_report(records, all_placements=False):
+def format_details(rows):
+    """Tails, what a message takes beside time, and the bars."""
+    texts = []
+    tails = [tail_line_of(row) for row in rows if row["pattern"] == "round_trip"]
+    if tails:
+        texts.append("\nRound trips, from when a request was due\n" + format_lines([TAIL_HEADER] + tails, (0, 1)))
+    uses = [use_line_of(row) for row in rows if row["pattern"] != "idle_memory" and "rate" not in row]
+    if uses:
+        texts.append("\nBeside the time, per message, both sides together\n" + format_lines([USE_HEADER] + uses, (0, 5)))
+    bars = [line for row in rows for line in bar_lines_of(row)]
+    if bars:
+        met = sum(line[-1] == "met" for line in bars)
+        texts.append(f"\nBars: {met} of {len(bars)} met\n" + format_lines([BAR_HEADER] + bars, (0, 1, 2, 3, 5)))
+    return texts
+
+
+def format_report(records, all_placements=False, details=True):
     rows = summarise(records, all_placements)
     versions = {record["name"]: record["version"] for record in records if record["kind"] == "library"}
+    versions = {name: version for name, version in versions.items() if name in ("weft", "libzmq", "nng")}
     texts = [", ".join(f"{name} {version}" for name, version in versions.items()), format_controls(records)]
     for pattern, title in TITLES.items():
-        lines = [line_of(row) for row in rows if row.get("pattern") == pattern]
+        lines = [line_of(row, details) for row in rows if row.get("pattern") == pattern]
         if lines:
-            texts.append(f"\n{title}\n" + format_lines([HEADER] + lines))
+            texts.append(f"\n{title}\n" + format_lines([HEADER] + lines, (0, 4, 9)))
+    if details:
+        texts += format_details([row for row in rows if "failure" not in row])
     failures = [row for row in rows if "failure" in row]
     if failures:
         texts.append("\nNot measured\n" + "\n".join(f"{row['cell']}: {row['failure']}" for row in failures))
@@ -207,8 +184,12 @@ def main():
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
         print("usage: report.py FILE, where FILE was written by `./dev bench sockets --json FILE`", file=sys.stderr)
         return 0 if sys.argv[1:] == ["--help"] else 2
-    with open(sys.argv[1], encoding="utf-8") as file:
-        print(format_report([json.loads(line) for line in file], all_placements=True))
+    try:
+        with open(sys.argv[1], encoding="utf-8") as file:
+            print(format_report([json.loads(line) for line in file], all_placements=True))
+    except (OSError, ValueError, KeyError) as error:
+        print(f"report.py: {sys.argv[1]} cannot be read: {error!r}", file=sys.stderr)
+        return 2
     return 0
 
 

@@ -1,29 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Throughput and round trips of Weft and libzmq: same patterns, same calls, same options, in turns."""
+"""Any libzmq.so.5 beside Weft's: same program, same calls, same options, in turns; and beside what the system can do."""
 
 import argparse
-import fnmatch
+import dataclasses
 import importlib.util
 import json
+import os
 import pathlib
-import subprocess
+import signal
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import report  # noqa: E402
+from harness import cells, rounds  # noqa: E402
+from harness.child import Child, ChildError, Libraries  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-TRANSPORTS = ("tcp", "ipc", "inproc")
-THROUGHPUT = [f"push_pull/{transport}/{size}" for transport in TRANSPORTS for size in (64, 1024, 8192, 65536)]
-THROUGHPUT_ECO = [f"push_pull/{transport}/64/eco" for transport in TRANSPORTS]
-ROUND_TRIPS = [f"round_trip/{transport}/64{mode}" for transport in TRANSPORTS for mode in ("", "/eco")]
-QUICK_CELLS = THROUGHPUT + ROUND_TRIPS
-ALL_CELLS = THROUGHPUT + THROUGHPUT_ECO + ROUND_TRIPS
-A_A = " A/A"  # a cell with this ending is libzmq against itself
-A_A_CELLS = ["push_pull/tcp/64" + A_A, "round_trip/tcp/64" + A_A]
-CELL_TIMEOUT_S = 150
+QUICK_CELLS = cells.QUICK
 
 
 def libzmq_of_pyzmq():
@@ -35,48 +30,39 @@ def libzmq_of_pyzmq():
     return next(iter(sorted(libraries.glob("libzmq*.so*"))), None)
 
 
-def choose_cells(patterns, known):
-    """The known cells that match any of the patterns; a name without wildcards may also be of another size."""
-    chosen = [cell for cell in known if any(fnmatch.fnmatchcase(cell, pattern) for pattern in patterns)]
-    for pattern in patterns:
-        if pattern not in chosen and not any(letter in pattern for letter in "*?[") and pattern.count("/") >= 2:
-            chosen.append(pattern)
-    return chosen
+def to_stderr(line):
+    print(line, file=sys.stderr, flush=True)
 
 
-def run_program(program, arguments):
-    """The records that one run of bench_sockets printed; the last one is a failure, if it failed."""
+def measure_controls(program):
     try:
-        command = [program, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=CELL_TIMEOUT_S, check=False)
-        output, why = done.stdout, done.stderr.strip() or f"exit status {done.returncode}"
-        failed = done.returncode != 0
-    except subprocess.TimeoutExpired:
-        output, why, failed = "", f"not finished after {CELL_TIMEOUT_S} s", True
-    if failed:
-        return [{"kind": "failure", "why": why}]
-    return [json.loads(line) for line in output.splitlines()]
+        with Child(program, ["--controls"]) as child:
+            return [child.answer()]
+    except ChildError as error:
+        return [{"kind": "failure", "cell": "controls", "why": str(error)}]
 
 
-def measure(program, against, cells, quick=False, processes=False, say=print):
-    """Measures the cells one after the other, each in a process of its own, and returns all records. `say` is given
-    one line per cell with the time that is left. A failed cell is a record too; it does not stop the others."""
-    options = (["--quick"] if quick else []) + (["--processes"] if processes else [])
-    records = run_program(program, ["--controls"])
-    start = time.monotonic()
-    for number, cell in enumerate(cells, 1):
-        name = cell.removesuffix(A_A)
-        arguments = options + ["--cell", name, "--zmq", str(against)] + (["--a-a"] if name != cell else [])
-        new = run_program(program, arguments)
-        for record in new:
-            if "cell" in record or record["kind"] == "failure":
-                record["cell"] = cell
-        records += new
-        passed = time.monotonic() - start
-        left = passed / number * (len(cells) - number)
-        outcome = "FAILED" if new[-1]["kind"] == "failure" else "done"
-        say(f"[{number:2}/{len(cells)}] {cell:28} {outcome}, {left:3.0f} s left")
-    return records + run_program(program, ["--controls"])
+def measure(build, against, names, effort=rounds.Effort(), processes=False, nng=False, ours=None, say=to_stderr,
+            records=None):
+    """Measures the cells one after the other; returns all records, and adds them to `records` as they come. `say` is
+    given one line per cell with the time that is left. A failed cell is a record too; it does not stop the others."""
+    records = [] if records is None else records
+    program = build / "bench/bench_sockets"
+    with Libraries(ours or build / "capi/libzmq.so.5", against) as libraries:
+        setup = rounds.Setup(program, libraries, effort, processes, nng)
+        records.append({"kind": "setup", "processes": processes, "cpus": len(os.sched_getaffinity(0)),
+                        "effort": dataclasses.asdict(effort)})
+        records += measure_controls(program)
+        start = time.monotonic()
+        for number, name in enumerate(names, 1):
+            new = rounds.measure_cell(setup, name)
+            records += new
+            passed = time.monotonic() - start
+            left = passed / number * (len(names) - number)
+            outcome = f"FAILED: {new[-1]['why']}" if new[-1]["kind"] == "failure" else "done"
+            say(f"[{number:2}/{len(names)}] {name:32} {outcome}, {left:3.0f} s left")
+        records += measure_controls(program)
+    return records
 
 
 def failures(records):
@@ -84,42 +70,73 @@ def failures(records):
 
 
 def parse_arguments():
-    parser = argparse.ArgumentParser(prog="./dev bench sockets", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="./dev bench sockets", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="Groups of cells: " + ", ".join(f"{name} ({len(group)})" for name, group in cells.GROUPS.items()) +
+        ". A name is PATTERN/TRANSPORT/SIZE and then any of\nhwm0, moved, curve, eco, pinned, x8, load50; "
+        "bench/README.md says what they mean. --list prints what --cells chooses.")
     parser.add_argument("--against", metavar="PATH", type=pathlib.Path,
-                        help="a shared library with libzmq's interface (default: the one inside pyzmq)")
+                        help="a libzmq.so.5, whatever its name (default: the one inside pyzmq)")
+    parser.add_argument("--ours", metavar="PATH", type=pathlib.Path,
+                        help="the libzmq.so.5 in the column of Weft (default: the one that was built)")
     parser.add_argument("--build", metavar="DIR", type=pathlib.Path, default=ROOT / "build/release")
-    parser.add_argument("--cells", metavar="GLOB,...", default="*",
-                        help="for example 'push_pull/tcp/*,round_trip/*/64'; also other sizes: push_pull/ipc/256")
+    parser.add_argument("--cells", metavar="CELLS", default=None,
+                        help="groups, patterns and names, separated by commas: 'bars', 'push_pull/*/64', "
+                             "'pub_sub/ipc/100/x3' (default: bars; with --quick: quick)")
+    parser.add_argument("--list", action="store_true", help="print the names of the cells and end")
     parser.add_argument("--processes", action="store_true", help="two processes instead of two threads; without inproc")
-    parser.add_argument("--quick", action="store_true", help="about 1 minute instead of 3, fewer cells, no A/A")
+    parser.add_argument("--nng", action="store_true", help="also nng, where it has the pattern (libnng.so.1)")
+    effort = parser.add_mutually_exclusive_group()
+    effort.add_argument("--quick", action="store_true", help="a third of the time for each cell, and fewer cells")
+    effort.add_argument("--tiny", action="store_true", help="hardly anything: only to see that it works")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="save all records, for bench/report.py")
     arguments = parser.parse_args()
-    arguments.against = arguments.against or libzmq_of_pyzmq()
-    arguments.program = arguments.build / "bench/bench_sockets"
-    if arguments.against is None or not arguments.against.exists():
-        parser.error(f"no libzmq at {arguments.against or 'pyzmq.libs'}: run through ./dev, or give --against PATH")
-    if not arguments.program.exists():
-        parser.error(f"no {arguments.program}: run ./dev build release, or give --build DIR")
-    known = QUICK_CELLS if arguments.quick else ALL_CELLS + A_A_CELLS
-    arguments.chosen = choose_cells(arguments.cells.split(","), known)
+    arguments.chosen, unknown = cells.choose(arguments.cells or ("quick" if arguments.quick else "bars"))
+    if unknown:
+        parser.error(f"no cell matches {' or '.join(unknown)}; --list prints all with --cells all")
     if arguments.processes:
-        arguments.chosen = [cell for cell in arguments.chosen if "/inproc/" not in cell]
-    if not arguments.chosen:
-        parser.error(f"no cell matches {arguments.cells}; there are {' '.join(known)}")
+        arguments.chosen = [name for name in arguments.chosen if cells.runs_in_processes(name)]
+        if not arguments.chosen:
+            parser.error("inproc does not leave its process: no cell is left with --processes")
+    if not arguments.list:
+        check_files(parser, arguments)
     return arguments
+
+
+def check_files(parser, arguments):
+    arguments.against = arguments.against or libzmq_of_pyzmq()
+    arguments.ours = arguments.ours or arguments.build / "capi/libzmq.so.5"
+    program = arguments.build / "bench/bench_sockets"
+    if arguments.against is None or not arguments.against.is_file():
+        parser.error(f"no libzmq at {arguments.against or 'pyzmq.libs'}: run through ./dev, or give --against PATH")
+    for file in (program, arguments.ours):
+        if not file.is_file():
+            parser.error(f"no {file}: run ./dev build release, or give --build DIR")
+    if arguments.json is not None and not arguments.json.parent.is_dir():
+        parser.error(f"no folder {arguments.json.parent} for --json")
 
 
 def main():
     arguments = parse_arguments()
+    if arguments.list:
+        print("\n".join(arguments.chosen))
+        return 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the children, like Ctrl-C
+    effort = rounds.QUICK if arguments.quick else rounds.TINY if arguments.tiny else rounds.Effort()
     sides = "two processes" if arguments.processes else "two threads of one process"
-    print(f"Measuring {len(arguments.chosen)} cells, {sides}, against {arguments.against}", flush=True)
-    records = measure(arguments.program, arguments.against, arguments.chosen, arguments.quick, arguments.processes,
-                      say=lambda line: print(line, flush=True))
+    to_stderr(f"Measuring {len(arguments.chosen)} cells, {sides}, against {arguments.against}")
+    records = []
+    interrupted = False
+    try:
+        measure(arguments.build.resolve(), arguments.against, arguments.chosen, effort, arguments.processes,
+                arguments.nng, arguments.ours, records=records)
+    except KeyboardInterrupt:
+        to_stderr("interrupted: what follows is what was measured before")
+        interrupted = True
     if arguments.json is not None:
         arguments.json.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    print()
     print(report.format_report(records, all_placements=not arguments.quick))
-    return 1 if failures(records) else 0
+    return 130 if interrupted else 1 if failures(records) else 0
 
 
 if __name__ == "__main__":

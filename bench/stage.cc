@@ -12,8 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "bench/library.h"
-
 namespace bench {
 namespace {
 
@@ -25,19 +23,21 @@ constexpr std::chrono::milliseconds kSeparation(12);  // ... which the scheduler
 
 }  // namespace
 
-Stage::Stage() {
+Stage::Stage(int parties) : parties_(static_cast<std::uint32_t>(parties)) {
   pthread_barrierattr_t attributes;
   pthread_barrierattr_init(&attributes);
   pthread_barrierattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
-  pthread_barrier_init(&barrier_, &attributes, 2);
+  pthread_barrier_init(&barrier_, &attributes, parties_);
   pthread_barrierattr_destroy(&attributes);
 }
 
-void Stage::meet_awake() {
-  const std::uint32_t mine = arrived_.fetch_add(1) + 1;
-  const std::uint32_t both = (mine + 1) / 2 * 2;
-  yield_until([&] { return static_cast<std::int32_t>(arrived_.load() - both) >= 0; });
+void Stage::arrive(std::atomic<std::uint32_t>& arrived, std::uint32_t parties) {
+  const std::uint32_t mine = arrived.fetch_add(1) + 1;
+  const std::uint32_t all = (mine + parties - 1) / parties * parties;
+  yield_until([&] { return static_cast<std::int32_t>(arrived.load() - all) >= 0; });
 }
+
+void Stage::meet_awake() { arrive(arrived_, parties_); }
 
 // The leader makes the ball odd, the follower makes it even again; the last ball has its top bit set.
 double Stage::ping_pong(Side side, int chunks, std::uint32_t rounds) {
@@ -46,7 +46,7 @@ double Stage::ping_pong(Side side, int chunks, std::uint32_t rounds) {
     return 0;
   }
   ball_.store(0);
-  meet_awake();
+  arrive(players_, 2);
   std::uint32_t ball = 0;
   const auto play = [&] {
     const auto start = Clock::now();
@@ -67,7 +67,7 @@ double Stage::ping_pong(Side side, int chunks, std::uint32_t rounds) {
 }
 
 void Stage::return_balls() {
-  meet_awake();
+  arrive(players_, 2);
   for (std::uint32_t expected = 1;; expected += 2) {
     std::uint32_t ball = 0;
     yield_until([&] { return (ball = ball_.load(std::memory_order_acquire)) == expected || ball == kLastBall; });

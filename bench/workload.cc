@@ -1,129 +1,201 @@
 // SPDX-License-Identifier: MIT
 #include "bench/workload.h"
 
-#include <algorithm>
+#include <time.h>
+
 #include <chrono>
 #include <cstring>
-#include <sstream>
+#include <thread>
+
+#include "bench/stage.h"
 
 namespace bench {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;  // the last word of message n is n times this
+constexpr std::uint64_t kSleepNs = 300'000;            // what is due later than this is slept for, and then spun for
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  std::istringstream stream(text);
-  for (std::string part; std::getline(stream, part, '/');) {
-    parts.push_back(part);
+// What lies between the two words.
+void fill_body(std::vector<unsigned char>& message) {
+  for (std::size_t i = 0; i < message.size(); ++i) {
+    message[i] = static_cast<unsigned char>(i * 131 + (i >> 8U));
   }
-  return parts;
+}
+
+void write_words(unsigned char* message, std::size_t size, std::uint64_t run, std::uint64_t number) {
+  const std::uint64_t first = run << 40U | number;
+  const std::uint64_t last = number * kFactor;
+  std::memcpy(message, &first, sizeof first);
+  std::memcpy(message + size - sizeof last, &last, sizeof last);
+}
+
+std::uint64_t first_word(const unsigned char* message) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, message, sizeof word);
+  return word;
+}
+
+// Returns at about `due`, awake; yields, so that who shares the processor may run.
+void wait_until_due(std::uint64_t due) {
+  const std::uint64_t now = now_ns();
+  if (now + kSleepNs < due) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(due - now - kSleepNs));
+  }
+  yield_until([&] { return now_ns() >= due; });
 }
 
 }  // namespace
 
-Cell parse_cell(const std::string& name) {
-  const std::vector<std::string> parts = split(name);
-  const auto is = [&](std::size_t i, const char* text) { return parts[i] == text; };
-  Cell cell;
-  cell.name = name;
-  bool known = parts.size() == 3 || (parts.size() == 4 && is(3, "eco"));
-  known = known && (is(0, "push_pull") || is(0, "round_trip")) && (is(1, "tcp") || is(1, "ipc") || is(1, "inproc"));
-  if (known) {
-    cell.pattern = is(0, "push_pull") ? Pattern::push_pull : Pattern::round_trip;
-    cell.transport = parts[1];
-    cell.size = std::strtoul(parts[2].c_str(), nullptr, 10);
-    cell.mode = parts.size() == 4 ? WaitMode::eco : WaitMode::normal;
-  }
-  if (!known || cell.size < 16 || cell.size > (std::size_t{64} << 20U)) {
-    fail("no cell '" + name + "': push_pull or round_trip, tcp, ipc or inproc, 16 bytes or more, and perhaps eco");
-  }
-  return cell;
+std::uint64_t now_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
 }
 
-Workload::Workload(const Cell& cell, Socket& socket, std::uint64_t run, std::uint64_t count)
-    : cell_(cell), socket_(socket), run_(run), count_(count), buffer_(cell.size, 'w') {}
+void Workload::greet(Side side, std::atomic<int>& greeted) {
+  task_ = {};
+  fill_body(buffer_);
+  fill_body(expected_);
+  if (side == Side::leader) {
+    read_message(0);
+    ++greeted;
+    if (cell_.pattern == Pattern::round_trip) {
+      end_.send(buffer_.data(), buffer_.size());
+      end_.flush();
+    }
+    return;
+  }
+  // What is published before somebody subscribed goes nowhere: until all have one. Those too many are skipped later.
+  const int wanted = cell_.pattern == Pattern::pub_sub ? cell_.lanes(Side::leader) : 0;
+  do {
+    write_message(0);
+    end_.flush();
+    if (wanted > 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+  } while (greeted.load() < wanted);
+  if (cell_.pattern == Pattern::round_trip) {
+    read_message(0);
+  }
+}
 
-void Workload::perform(Side side, Measurement& result) {
+void Workload::perform(Side side, const Task& task, LaneResult& result) {
+  task_ = task;
+  sum_ = 0;
+  mistakes_ = 0;
+  if (task.verify_all) {
+    fill_body(buffer_);
+  }
   const bool leads = side == Side::leader;
-  if (cell_.pattern == Pattern::push_pull) {
-    leads ? pull(result) : push();
-  } else {
+  if (cell_.pattern == Pattern::round_trip) {
     leads ? reply() : request(result);
+  } else {
+    leads ? pull(result) : push();
   }
 }
 
 // The first word is the repetition and the number, the last word depends on the number: both ends are written by the
 // sender and read by the receiver, whatever the library did with what lies between.
 void Workload::write_message(std::uint64_t number) {
-  const std::uint64_t first = run_ << 40U | number;
-  const std::uint64_t last = number * kFactor;
-  std::memcpy(buffer_.data(), &first, sizeof first);
-  std::memcpy(buffer_.data() + buffer_.size() - sizeof last, &last, sizeof last);
+  if (!cell_.moved) {
+    write_words(buffer_.data(), buffer_.size(), task_.run, number);
+    end_.send(buffer_.data(), buffer_.size());
+    return;
+  }
+  unsigned char* const place = end_.loan(cell_.size);
+  if (task_.verify_all) {
+    std::memcpy(place, buffer_.data(), cell_.size);
+  }
+  write_words(place, cell_.size, task_.run, number);
+  end_.send_loan();
 }
 
 void Workload::read_message(std::uint64_t number) {
-  const std::size_t size = socket_.receive(buffer_.data(), buffer_.size());
-  std::uint64_t first = 0;
-  std::uint64_t last = 0;
-  std::memcpy(&first, buffer_.data(), sizeof first);
-  std::memcpy(&last, buffer_.data() + buffer_.size() - sizeof last, sizeof last);
-  mistakes_ |= (size ^ buffer_.size()) | (first ^ (run_ << 40U | number));
-  sum_ += last;
+  for (bool wanted = false; !wanted;) {
+    if (cell_.moved) {
+      std::size_t size = 0;
+      const unsigned char* const place = end_.receive_loan(size);
+      wanted = verify(place, size, number);
+      end_.give_back();
+    } else {
+      const std::size_t size = end_.receive(buffer_.data(), buffer_.size());
+      wanted = verify(buffer_.data(), size, number);
+    }
+  }
+}
+
+// False when it is a greeting that came too late, to be skipped.
+bool Workload::verify(const unsigned char* data, std::size_t size, std::uint64_t number) {
+  if (size != cell_.size) [[unlikely]] {
+    fail(cell_.name + ": a message of " + std::to_string(size) + " bytes");
+  }
+  const std::uint64_t wrong = first_word(data) ^ (task_.run << 40U | number);
+  if (wrong != 0 && first_word(data) == 0 && cell_.pattern == Pattern::pub_sub) [[unlikely]] {
+    return false;
+  }
+  mistakes_ |= wrong;
+  sum_ += first_word(data + size - sizeof(std::uint64_t));
+  if (task_.verify_all) {
+    write_words(expected_.data(), size, task_.run, number);
+    mistakes_ |= std::memcmp(expected_.data(), data, size) != 0 ? 1 : 0;
+  }
+  return true;
 }
 
 void Workload::verify_sum() const {
-  const std::uint64_t pairs = count_ % 2 == 0 ? count_ / 2 * (count_ - 1) : (count_ - 1) / 2 * count_;
+  const std::uint64_t count = task_.count;
+  const std::uint64_t pairs = count % 2 == 0 ? count / 2 * (count - 1) : (count - 1) / 2 * count;
   if (mistakes_ != 0 || sum_ != pairs * kFactor) {
     fail(cell_.name + ": a message was lost, doubled, out of order or damaged");
   }
 }
 
 void Workload::push() {
-  for (std::uint64_t i = 0; i < count_; ++i) {
+  for (std::uint64_t i = 0; i < task_.count; ++i) {
     write_message(i);
-    socket_.send(buffer_.data(), buffer_.size());
   }
+  end_.flush();
 }
 
-void Workload::pull(Measurement& result) {
+void Workload::pull(LaneResult& result) {
   read_message(0);
-  const auto start = Clock::now();
-  for (std::uint64_t i = 1; i < count_; ++i) {
+  result.first_ns = now_ns();
+  for (std::uint64_t i = 1; i < task_.count; ++i) {
     read_message(i);
   }
-  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  result.last_ns = now_ns();
   verify_sum();
 }
 
-void Workload::request(Measurement& result) {
-  std::vector<double> trips(count_);
-  const auto start = Clock::now();
-  auto before = start;
-  for (std::uint64_t i = 0; i < count_; ++i) {
+// With an interval, a request that is due while the one before is still out is sent late, and that counts: the clock
+// starts when it was due.
+void Workload::request(LaneResult& result) {
+  result.trips.clear();
+  result.first_ns = now_ns();
+  std::uint64_t start = result.first_ns;
+  for (std::uint64_t i = 0; i < task_.count; ++i) {
+    if (task_.interval_ns != 0) {
+      start = result.first_ns + i * task_.interval_ns;
+      wait_until_due(start);
+    }
     write_message(i);
-    socket_.send(buffer_.data(), buffer_.size());
     read_message(i);
-    const auto now = Clock::now();
-    trips[i] = std::chrono::duration<double, std::nano>(now - before).count();
-    before = now;
+    const std::uint64_t now = now_ns();
+    result.trips.add(now - start);
+    start = now;
   }
-  result.seconds = std::chrono::duration<double>(before - start).count();
+  result.last_ns = start;
   verify_sum();
-  const auto at = [&](std::uint64_t rank) {
-    std::nth_element(trips.begin(), trips.begin() + static_cast<std::ptrdiff_t>(rank), trips.end());
-    return trips[rank];
-  };
-  result.median_ns = at(count_ / 2);
-  result.p99_ns = at(count_ * 99 / 100);
 }
 
 void Workload::reply() {
-  for (std::uint64_t i = 0; i < count_; ++i) {
+  for (std::uint64_t i = 0; i < task_.count; ++i) {
     read_message(i);
-    socket_.send(buffer_.data(), buffer_.size());
+    if (cell_.moved) {
+      write_message(i);
+    } else {
+      end_.send(buffer_.data(), buffer_.size());
+    }
   }
   verify_sum();
 }

@@ -1,60 +1,60 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include "bench/library.h"
-#include "bench/stage.h"
+#include "bench/cell.h"
+#include "bench/engine/end.h"
+#include "bench/histogram.h"
 
 namespace bench {
 
-enum class Pattern { push_pull, round_trip };
+std::uint64_t now_ns();  // of a clock that all processes share
 
-// One row of the table. Its name is "push_pull/tcp/64" or, with a wait mode, "round_trip/ipc/64/eco".
-struct Cell {
-  std::string name;
-  Pattern pattern = Pattern::push_pull;
-  std::string transport;  // tcp, ipc, inproc
-  std::size_t size = 0;   // of a message, in bytes
-  WaitMode mode = WaitMode::normal;
+// What one lane saw in one repetition; in shared memory.
+struct LaneResult {
+  std::uint64_t first_ns = 0;  // the first message had been received (round trips: the first request begins)
+  std::uint64_t last_ns = 0;   // the last message had been received
+  Histogram trips;             // round trips only
 };
 
-Cell parse_cell(const std::string& name);  // fails on a name that is no cell
-
-// What one repetition gave.
-struct Measurement {
-  double seconds = 0;          // from the first to the last message received (round trips: the requester's clock)
-  double median_ns = 0;        // round trips only
-  double p99_ns = 0;           // round trips only
-  double cpu_seconds = 0;      // user and system time of every thread, on both sides
-  std::uint64_t switches = 0;  // voluntary context switches, on both sides: how often something slept
+// What a repetition is.
+struct Task {
+  std::uint64_t run = 0;          // numbers the repetition: a message left over from another one is noticed
+  std::uint64_t count = 0;        // messages, or round trips
+  std::uint64_t interval_ns = 0;  // not 0: a request is due every so often, and its time counts from when it was due
+  bool verify_all = false;        // every byte of every message, instead of the first and last eight
 };
 
-// One repetition of a cell, from one side. `run` numbers the repetition: a message left over from another one is
-// noticed. Count, order and content of the messages are verified; a mistake ends the program.
+// One lane of one side of a cell. Count, order and content of the messages are verified; a mistake ends the program.
+// Affinity: one thread.
 class Workload {
  public:
-  Workload(const Cell& cell, Socket& socket, std::uint64_t run, std::uint64_t count);
-  // Measures everything but the CPU time. The leader pulls or replies, the follower pushes or requests.
-  void perform(Side side, Measurement& result);
+  Workload(const Cell& cell, End& end) : cell_(cell), end_(end), buffer_(cell.size), expected_(cell.size) {}
+
+  // Before the first repetition: returns when a message has arrived. `greeted` counts the receivers that have one.
+  void greet(Side side, std::atomic<int>& greeted);
+  // A leader receives or replies, a follower sends or requests.
+  void perform(Side side, const Task& task, LaneResult& result);
 
  private:
   void push();
-  void pull(Measurement& result);
-  void request(Measurement& result);
+  void pull(LaneResult& result);
+  void request(LaneResult& result);
   void reply();
   void write_message(std::uint64_t number);
   void read_message(std::uint64_t number);
+  bool verify(const unsigned char* data, std::size_t size, std::uint64_t number);
   void verify_sum() const;
 
   const Cell& cell_;
-  Socket& socket_;
-  std::uint64_t run_;
-  std::uint64_t count_;
+  End& end_;
   std::vector<unsigned char> buffer_;
+  std::vector<unsigned char> expected_;  // the whole message, when every byte is verified
+  Task task_;
   std::uint64_t mistakes_ = 0;  // not zero after a message that was not the expected one
   std::uint64_t sum_ = 0;       // of the last eight bytes of every message read
 };

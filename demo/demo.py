@@ -88,9 +88,9 @@ def measure(build):
         return 1
     progress = Progress()
     records = sockets.measure(
-        program, against, sockets.QUICK_CELLS, quick=True, say=lambda line: progress.show("  " + line))
+        build, against, sockets.QUICK_CELLS, sockets.rounds.QUICK, say=lambda line: progress.show("  " + line))
     progress.clear()
-    print(report.format_report(records))
+    print(report.format_report(records, details=False))
     return len(sockets.failures(records))
 
 

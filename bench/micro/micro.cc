@@ -2,11 +2,8 @@
 #include "bench/micro/micro.h"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 
-#include "bench/library.h"
 #include "bench/stage.h"
 
 namespace bench {
@@ -44,11 +41,6 @@ Body probed(Body leader, Body follower) {
 }
 
 }  // namespace
-
-void fail(const std::string& what) {
-  std::fprintf(stderr, "bench_micro: %s\n", what.c_str());
-  std::exit(1);
-}
 
 std::vector<Row>& rows() {
   static std::vector<Row> all;

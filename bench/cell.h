@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace bench {
+
+[[noreturn]] void fail(const std::string& what);  // a benchmark has nothing to add to an error: it ends the program
+
+constexpr int kLanesMax = 64;
+constexpr int kPeersMax = 10'000;
+
+enum class Pattern { push_pull, pub_sub, router_router, dealer_router, pair, round_trip, connect_storm, idle_memory };
+enum class Side { leader, follower };  // the leader receives or replies; the follower sends or requests
+
+// One row of the table. Its name is "push_pull/tcp/64" and then any of hwm0, moved, curve, eco, pinned, x8, load50.
+// Affinity: immutable.
+struct Cell {
+  std::string name;
+  Pattern pattern = Pattern::push_pull;
+  std::string transport;   // tcp, ipc, inproc
+  std::size_t size = 0;    // of a message, in bytes
+  int times = 1;           // x8: subscribers, pairs of sockets, or connecting peers
+  bool unlimited = false;  // hwm0: high-water marks of 0 instead of 1000
+  bool moved = false;      // zmq_msg_send and zmq_msg_recv instead of copies out of a buffer and into one
+  bool curve = false;
+  bool eco = false;     // WEFT_WAIT_MODE=eco: sleep at once where the library would spin; others do not know it
+  bool pinned = false;  // each side's threads on one processor
+  int load = 0;         // per cent of the closed-loop rate; bench/sockets.py makes a pause of it
+
+  [[nodiscard]] bool storms() const noexcept {
+    return pattern == Pattern::connect_storm || pattern == Pattern::idle_memory;
+  }
+  // Threads of a side, each with a socket of its own.
+  [[nodiscard]] int lanes(Side side) const noexcept {
+    return storms() || (pattern == Pattern::pub_sub && side == Side::follower) ? 1 : times;
+  }
+  // The side that binds; it is also CURVE's server.
+  [[nodiscard]] Side binder() const noexcept { return pattern == Pattern::pub_sub ? Side::follower : Side::leader; }
+};
+
+Cell parse_cell(const std::string& name);  // fails on a name that is no cell
+
+}  // namespace bench

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+#include "bench/cell_run.h"
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+#include <sstream>
+#include <thread>
+
+namespace bench {
+namespace {
+
+constexpr unsigned kPatienceS = 120;           // for one command
+constexpr std::chrono::seconds kUntilIdle(1);  // after which a connection has given back what it does not need
+constexpr std::size_t kFold = Histogram::kBuckets / (33 * 32);  // printed buckets are 1/32 of a power of two
+
+// Each side's threads on a processor of its own, the leader's on the first that this program may use.
+void pin(Side side) {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  int wanted = side == Side::leader ? 0 : 1 % CPU_COUNT(&allowed);
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &allowed) && wanted-- == 0) {
+      cpu_set_t one;
+      CPU_ZERO(&one);
+      CPU_SET(cpu, &one);
+      sched_setaffinity(0, sizeof one, &one);
+    }
+  }
+}
+
+void print_trips(const Histogram& trips) {
+  std::printf(", \"p50_ns\": %.1f, \"p99_ns\": %.1f, \"p999_ns\": %.1f, \"max_ns\": %llu, \"trips\": [",
+              trips.quantile(0.5), trips.quantile(0.99), trips.quantile(0.999),
+              static_cast<unsigned long long>(trips.max()));
+  const char* comma = "";
+  for (std::size_t i = 0; i < Histogram::kBuckets; i += kFold) {
+    unsigned long long count = 0;
+    for (std::size_t k = i; k < i + kFold; ++k) {
+      count += trips.count(k);
+    }
+    if (count > 0) {
+      std::printf("%s[%llu, %llu]", comma, static_cast<unsigned long long>(Histogram::lowest_of(i)), count);
+      comma = ", ";
+    }
+  }
+  std::printf("]");
+}
+
+void print_count(const char* name, std::optional<std::uint64_t> count) {
+  if (count) {
+    std::printf(", \"%s\": %llu", name, static_cast<unsigned long long>(*count));
+  } else {
+    std::printf(", \"%s\": null", name);
+  }
+}
+
+}  // namespace
+
+void SideRun::open() {
+  const bool binds = side_ == cell_.binder();
+  if (cell_.storms()) {
+    if (binds) {
+      storm_.bind(plan_.addresses);
+    }
+    plan_.stage.meet();
+    return;
+  }
+  if (binds) {
+    ends_ = engine_.bind(cell_, plan_.addresses);
+  }
+  plan_.stage.meet();
+  if (!binds) {
+    ends_ = engine_.connect(cell_, plan_.addresses);
+  }
+  for (const auto& end : ends_) {
+    workloads_.push_back(std::make_unique<Workload>(cell_, *end));
+  }
+}
+
+void SideRun::run() {
+  std::vector<std::thread> others;
+  const auto lanes = static_cast<std::size_t>(cell_.lanes(side_));
+  for (std::size_t lane = 1; lane < lanes; ++lane) {
+    others.emplace_back([this, lane] {
+      plan_.stage.meet();  // what binds has bound
+      plan_.stage.meet();  // what connects has begun to
+      follow(lane);
+    });
+  }
+  open();
+  plan_.stage.meet();
+  side_ == Side::leader ? obey() : follow(0);
+  for (std::thread& other : others) {
+    other.join();
+  }
+}
+
+void SideRun::follow(std::size_t lane) {
+  if (cell_.pinned) {
+    pin(side_);
+  }
+  for (;;) {
+    plan_.stage.meet();  // the plan is made
+    if (plan_.step == Plan::Step::stop) {
+      return;
+    }
+    take_step(lane);
+    plan_.stage.meet();  // the results are there
+    if (side_ == Side::follower && cell_.storms()) {
+      storm_.close();
+    }
+  }
+}
+
+// The leader's first lane: one step on all lanes at the same time.
+void SideRun::order(Plan::Step step) {
+  plan_.step = step;
+  plan_.stage.meet();
+  if (step != Plan::Step::stop) {
+    take_step(0);
+    plan_.stage.meet();
+  }
+}
+
+void SideRun::obey() {
+  if (cell_.pinned) {
+    pin(side_);
+  }
+  alarm(kPatienceS);
+  if (!cell_.storms()) {
+    order(Plan::Step::greet);
+  }
+  for (std::string line; alarm(0), std::getline(std::cin, line);) {
+    std::istringstream words(line);
+    std::string command;
+    std::uint64_t count = 0;
+    words >> command >> count >> plan_.task.interval_ns >> plan_.task.verify_all;
+    if ((command != "run" && command != "count") || count == 0) {
+      fail("no command '" + line + "'");
+    }
+    const bool counted = command == "count";
+    plan_.task.count = cell_.storms() ? static_cast<std::uint64_t>(cell_.times) : count;
+    ++plan_.task.run;
+    alarm(kPatienceS);
+    const double before = counted ? 0 : probe();
+    order(Plan::Step::repetition);
+    print(before, counted ? 0 : probe(), counted);
+  }
+  alarm(kPatienceS);
+  order(Plan::Step::stop);
+}
+
+double SideRun::probe() {
+  order(Plan::Step::probe);
+  return plan_.probe_ns;
+}
+
+void SideRun::take_step(std::size_t lane) {
+  if (plan_.step == Plan::Step::repetition) {
+    repeat(lane);
+  } else if (plan_.step == Plan::Step::greet) {
+    workloads_[lane]->greet(side_, plan_.greeted);
+  } else if (lane == 0) {
+    const double ns = plan_.stage.ping_pong(side_, 20, plan_.ping_pongs);
+    if (side_ == Side::leader) {
+      plan_.probe_ns = ns;
+    }
+  }
+}
+
+void SideRun::repeat(std::size_t lane) {
+  const bool leads = side_ == Side::leader;
+  const bool counts = lane == 0 && (leads || processes_);
+  const std::uint64_t memory = leads && lane == 0 ? private_memory() : 0;
+  if (cell_.storms() && !leads) {
+    storm_.open(plan_.addresses);
+  }
+  plan_.stage.meet_awake();
+  if (leads && lane == 0) {
+    counter_.start();
+  }
+  const Usage before = counts ? usage_now() : Usage();
+  plan_.stage.meet_awake();  // nobody begins before who counts has looked
+  perform(lane);
+  plan_.stage.meet();
+  const Usage used = counts ? usage_now() - before : Usage();
+  if (lane == 0) {
+    plan_.usage[leads ? 0 : 1] = used;
+  }
+  if (leads && lane == 0) {
+    counter_.stop();
+    if (cell_.pattern == Pattern::idle_memory) {
+      std::this_thread::sleep_for(kUntilIdle);
+    }
+    const std::uint64_t later = private_memory();
+    plan_.memory_bytes = later > memory ? later - memory : 0;
+  }
+}
+
+void SideRun::perform(std::size_t lane) {
+  if (!cell_.storms()) {
+    workloads_[lane]->perform(side_, plan_.task, plan_.lanes[lane]);
+  } else if (side_ == Side::leader) {
+    storm_.receive(plan_.task, plan_.lanes[0]);
+  } else {
+    storm_.connect(plan_.addresses, plan_.task, plan_.lanes[0]);
+  }
+}
+
+void SideRun::print(double before, double after, bool counted) const {
+  const auto receivers = static_cast<std::size_t>(cell_.lanes(Side::leader));
+  std::uint64_t first = plan_.lanes[0].first_ns;
+  std::uint64_t last = plan_.lanes[0].last_ns;
+  for (std::size_t i = 1; i < receivers; ++i) {
+    first = std::min(first, plan_.lanes[i].first_ns);
+    last = std::max(last, plan_.lanes[i].last_ns);
+  }
+  const std::uint64_t messages = plan_.task.count * receivers;
+  const auto sum = [&](auto member) { return plan_.usage[0].*member + plan_.usage[1].*member; };
+  std::printf("{\"messages\": %llu, \"receivers\": %zu, \"seconds\": %.9f, \"cpu_seconds\": %.6f",
+              static_cast<unsigned long long>(messages), receivers, static_cast<double>(last - first) / 1e9,
+              sum(&Usage::cpu_seconds));
+  print_count("switches", sum(&Usage::switches));
+  if (counted) {
+    print_count("syscalls", counter_.count());
+    print_count("allocations", counts_allocations() ? std::optional(sum(&Usage::allocations)) : std::nullopt);
+  } else {
+    std::printf(", \"before_ns\": %.1f, \"after_ns\": %.1f", before, after);
+  }
+  if (cell_.storms()) {
+    print_count("memory_bytes", plan_.memory_bytes);
+  }
+  if (cell_.pattern == Pattern::round_trip) {
+    auto trips = std::make_unique<Histogram>(plan_.lanes[0].trips);
+    for (std::size_t i = 1; i < receivers; ++i) {
+      trips->add(plan_.lanes[i].trips);
+    }
+    print_trips(*trips);
+  }
+  std::printf("}\n");
+  std::fflush(stdout);
+}
+
+}  // namespace bench

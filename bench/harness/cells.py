@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""Names of cells: what there is, what a name means, and which columns of a table a cell has."""
+
+import fnmatch
+import re
+
+TRANSPORTS = ("tcp", "ipc", "inproc")
+SIZES = (64, 256, 1024, 8192, 65536, 1048576)
+ONE_WAY = ("push_pull", "pub_sub", "router_router", "dealer_router", "pair")
+FAN_OUTS = (1, 2, 4, 8, 32)
+A_A = " A/A"  # a cell with this ending is libzmq against itself
+
+NAME = re.compile(
+    r"(?P<pattern>push_pull|pub_sub|router_router|dealer_router|pair|round_trip|connect_storm|idle_memory)"
+    r"/(?P<transport>tcp|ipc|inproc)/(?P<size>[1-9][0-9]{1,7})"
+    r"(?P<words>(/(hwm0|moved|curve|eco|pinned|x[1-9][0-9]*|load[1-9][0-9]?))*)$")
+
+
+def cross(*parts):
+    """
+    >>> cross(["a"], ["b", "c"])
+    ['a/b', 'a/c']
+    """
+    names = [""]
+    for choices in parts:
+        names = [f"{name}/{choice}" if name else str(choice) for name in names for choice in choices]
+    return names
+
+
+THROUGHPUT = cross(["push_pull"], TRANSPORTS, (64, 1024, 8192, 65536))
+ROUND_TRIPS = [f"round_trip/{transport}/64{mode}" for transport in TRANSPORTS for mode in ("", "/eco")]
+QUICK = THROUGHPUT + ROUND_TRIPS
+BARS = QUICK + cross(["push_pull"], TRANSPORTS, ["64/eco"])
+BARS += cross(["push_pull/inproc"], (8192, 65536, 1048576), ["moved"])
+BARS += cross(["router_router"], TRANSPORTS, (64, 1024))
+BARS += cross(["pub_sub"], ("tcp", "inproc"), ["64"], [f"x{times}" for times in FAN_OUTS])
+BARS += cross(["push_pull/tcp"], (64, 1024, 65536), ["curve"])
+BARS += ["connect_storm/tcp/64/x1000", "idle_memory/tcp/64/x1000"]
+BARS += cross(["round_trip"], TRANSPORTS, ["64"], ["load10", "load50", "load80"])
+BARS += cross(["push_pull"], ("tcp", "inproc"), ["64"], ["x2", "x4", "x8", "pinned"])
+BARS += ["push_pull/tcp/64" + A_A, "round_trip/tcp/64" + A_A]
+MATRIX = cross(ONE_WAY + ("round_trip",), TRANSPORTS, SIZES)
+MATRIX += [name + "/hwm0" for name in MATRIX]
+MATRIX += cross(["push_pull/ipc/64"], ["x2", "x4", "x8"]) + cross(["round_trip"], TRANSPORTS, ["64"], ["x2", "x4", "x8"])
+MATRIX += cross(["pub_sub/ipc/64"], [f"x{times}" for times in FAN_OUTS])
+GROUPS = {"quick": QUICK, "bars": BARS, "matrix": MATRIX, "all": list(dict.fromkeys(BARS + MATRIX))}
+
+
+def parse(name):
+    """The parts of a name, or None.
+
+    >>> parse("push_pull/tcp/64/x4/curve")["words"], parse("round_trip/inproc/64 A/A")["transport"]
+    (['x4', 'curve'], 'inproc')
+    >>> parse("push_pull/tcp"), parse("push_pull/udp/64"), parse("pair/tcp/64/x2"), parse("push_pull/tcp/64/load50")
+    (None, None, None, None)
+    """
+    found = NAME.match(name.removesuffix(A_A))
+    if found is None or int(found["size"]) < 16:
+        return None
+    words = [word for word in found["words"].split("/") if word]
+    times = next((int(word[1:]) for word in words if word[0] == "x"), 1)
+    load = next((int(word[4:]) for word in words if word.startswith("load")), 0)
+    storms = found["pattern"] in ("connect_storm", "idle_memory")
+    impossible = found["transport"] == "inproc" and ("curve" in words or storms)
+    impossible |= found["pattern"] == "pair" and times > 1 or load and found["pattern"] != "round_trip"
+    impossible |= times > (10_000 if storms else 64)
+    if impossible:
+        return None
+    return {"pattern": found["pattern"], "transport": found["transport"], "size": int(found["size"]), "words": words,
+            "times": times, "load": load}
+
+
+def choose(text):
+    """The cells that a comma-separated list of groups, patterns and names means, each once; and what means nothing.
+
+    >>> choose("round_trip/tcp/*/eco,push_pull/ipc/100,nonsense")
+    (['round_trip/tcp/64/eco', 'push_pull/ipc/100'], ['nonsense'])
+    """
+    chosen, unknown = [], []
+    for item in text.split(","):
+        found = GROUPS.get(item) or [name for name in GROUPS["all"] if matches(item, name)]
+        if not found and parse(item) is not None:
+            found = [item]
+        chosen += found
+        unknown += [] if found else [item]
+    return list(dict.fromkeys(chosen)), unknown
+
+
+def matches(pattern, name):
+    """Whether a pattern means the cell: part by part; `*` alone means all of them.
+
+    >>> matches("push_pull/*/64", "push_pull/tcp/64"), matches("push_pull/*", "push_pull/tcp/64"), matches("*", "a/b")
+    (True, False, True)
+    """
+    parts, names = pattern.split("/"), name.split("/")
+    return pattern == "*" or (
+        len(parts) == len(names) and all(fnmatch.fnmatchcase(part, to) for to, part in zip(parts, names)))
+
+
+def runs_in_processes(name):
+    return parse(name)["transport"] != "inproc"
+
+
+def columns_of(name, nng=False):
+    """[(column, engine, library, name of the cell that it runs)]: what is measured in turns for a cell.
+
+    >>> [column for column, *_ in columns_of("round_trip/tcp/64")]
+    ['weft', 'libzmq', 'raw', 'raw_spinning']
+    >>> columns_of("router_router/ipc/64")[2]
+    ('weft push_pull', 'zmq', 'weft', 'push_pull/ipc/64')
+    >>> [column for column, *_ in columns_of("push_pull/tcp/64 A/A")]
+    ['libzmq again', 'libzmq']
+    """
+    if name.endswith(A_A):
+        plain = name.removesuffix(A_A)
+        return [("libzmq again", "zmq", "libzmq", plain), ("libzmq", "zmq", "libzmq", plain)]
+    columns = [("weft", "zmq", "weft", name), ("libzmq", "zmq", "libzmq", name)]
+    cell = parse(name)
+    pattern, words = cell["pattern"], cell["words"]
+    if pattern == "router_router":
+        columns.append(("weft push_pull", "zmq", "weft", name.replace("router_router", "push_pull")))
+    if pattern not in ("connect_storm", "idle_memory") and cell["times"] == 1 and not {"curve", "moved"} & set(words):
+        if pattern == "round_trip" and not cell["load"]:
+            columns += [("raw", "raw", "weft", name), ("raw_spinning", "raw_spinning", "weft", name)]
+        elif pattern != "round_trip":
+            columns.append(("raw", "raw", "weft", name))
+    exists = pattern in ("push_pull", "pair", "round_trip")  # its PUB loses what a subscriber has no room for
+    if nng and exists and not {"curve", "moved", "hwm0"} & set(words) and not cell["load"]:
+        columns.append(("nng", "nng", "weft", name))
+    return columns

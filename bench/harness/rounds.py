@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: MIT
+"""Measures one cell: every column in turns, each in a process of its own that lives as long as the cell."""
+
+import contextlib
+import dataclasses
+import os
+import pathlib
+import resource
+import statistics
+import time
+
+from harness import cells
+from harness.child import Child, ChildError, Libraries, count_by_strace
+
+COUNT_MIN, COUNT_MAX, TRIPS_MAX = 100, 100_000_000, 100_000
+STRACE_COUNT, STRACE_TRIPS = 10_000, 500  # every call costs tens of microseconds there
+ROUNDS_MIN = 5  # of a cell that takes longer than it should
+
+
+@dataclasses.dataclass
+class Effort:
+    """How long things take."""
+
+    warm_up_s: float = 0.5  # per column, while the number of messages is found
+    repetition_s: float = 0.06  # one timed repetition
+    rounds: int = 20  # until so many rounds stood between equal probes ...
+    rounds_max: int = 40  # ... or so many were run
+    rounds_of_storms: int = 7  # connect_storm and idle_memory take as long as they take
+    ping_pongs: int = 1000  # 20 times this many per probe
+    cell_s: float = 60  # no new round after so long
+    strace: bool = True  # where the kernel does not count system calls
+
+
+QUICK = Effort(0.15, 0.05, 10, 16, 3, 250, 20, False)
+TINY = Effort(0.002, 0.001, 2, 2, 1, 20, 5, False)
+
+
+@dataclasses.dataclass
+class Setup:
+    program: pathlib.Path  # bench_sockets
+    libraries: Libraries
+    effort: Effort
+    processes: bool = False
+    nng: bool = False
+
+    def child(self, column, extra=(), env=None):
+        _, engine, library, name = column
+        arguments = ["--cell", name, "--engine", engine, "--ping-pongs", str(self.effort.ping_pongs), *extra]
+        arguments += ["--processes"] if self.processes else []
+        return arguments, self.libraries.environment(library) | (env or {})
+
+
+class Column:
+    """One column of a cell while it is measured."""
+
+    def __init__(self, setup, column):
+        self.setup = setup
+        self.name, self.engine, self.library, cell = column
+        self.column = column
+        self.cell = cells.parse(cell)
+        self.child = None
+        self.count = COUNT_MIN
+        self.interval_ns = 0
+        self.version = ""
+
+    def start(self, stack):
+        arguments, env = self.setup.child(self.column)
+        self.child = stack.enter_context(Child(self.setup.program, arguments, env))
+        ready = self.child.answer()
+        self.version = ready["version"]
+        if self.engine == "zmq":
+            self.setup.libraries.check(self.library, ready)
+
+    def warm_up(self):
+        """Verifies every byte once; then grows the count until a repetition takes as long as it should."""
+        self.child.run(COUNT_MIN if self.cell["size"] < 65536 else 10, verify_all=True)
+        largest = TRIPS_MAX if self.cell["pattern"] == "round_trip" else COUNT_MAX
+        spent = 0
+        while True:
+            seconds = max(self.child.run(self.count)["seconds"], 1e-9)
+            spent += seconds
+            if spent >= self.setup.effort.warm_up_s:
+                break
+            wanted = min(self.setup.effort.repetition_s / seconds, 4) * self.count
+            self.count = int(min(max(wanted, COUNT_MIN), largest))
+        wanted = self.setup.effort.repetition_s / seconds * self.count
+        self.count = int(min(max(min(wanted, 4 * self.count), COUNT_MIN), largest))
+
+    def rate(self):
+        """Round trips per second in a closed loop."""
+        rates = [self.count / self.child.run(self.count)["seconds"] for _ in range(3)]
+        return statistics.median(rates)
+
+    def repeat(self):
+        return self.child.run(self.count, self.interval_ns)
+
+    def record_of_counts(self, cell):
+        """System calls and allocations of one repetition, from a child that is not timed."""
+        preload = self.setup.program.parent / "libbench_allocations.so"
+        env = {"LD_PRELOAD": str(preload)} if preload.exists() else {}
+        arguments, env = self.setup.child(self.column, ["--counting"], env)
+        with Child(self.setup.program, arguments, env) as child:
+            child.answer()
+            if self.cell["pattern"] != "connect_storm":
+                child.count(self.count)  # what is allocated once is there
+            counts = child.count(self.count)
+            child.finish()
+        by = "perf" if counts["syscalls"] is not None else None
+        per_message = {"syscalls": counts["syscalls"], "allocations": counts["allocations"]}
+        per_message = {key: value and value / counts["messages"] for key, value in per_message.items()}
+        if by is None and self.setup.effort.strace:
+            most = STRACE_TRIPS if self.cell["pattern"] == "round_trip" else STRACE_COUNT
+            count = self.cell["times"] if self.cell["pattern"] == "connect_storm" else min(self.count, most)
+            arguments, env = self.setup.child(self.column)
+            calls = count_by_strace(self.setup.program, arguments, env, count)
+            if calls is not None:
+                by = "strace"
+                receivers = 1 if self.cell["pattern"] == "connect_storm" else self.cell["times"]
+                per_message["syscalls"] = calls / count / receivers
+        return {"kind": "count", "cell": cell, "column": self.name, "syscalls_by": by, **per_message}
+
+
+def same_placement(runs):
+    """Whether all probes of a round saw the cores at the same distance. harness/summary.py knows these limits too."""
+    probes = [run[when] for run in runs for when in ("before_ns", "after_ns")]
+    return all(ns < 280 for ns in probes) or all(350 < ns < 1500 for ns in probes)
+
+
+def in_turns(columns, number):
+    """Every other round goes backwards."""
+    return columns if number % 2 == 0 else columns[::-1]
+
+
+def measure_rounds(setup, name, records):
+    with contextlib.ExitStack() as stack:
+        columns = [Column(setup, column) for column in cells.columns_of(name, setup.nng)]
+        for column in columns:
+            column.start(stack)
+        storms = columns[0].cell["pattern"] == "connect_storm"
+        load = columns[0].cell["load"]
+        if not storms:
+            for column in columns:
+                column.warm_up()
+        if load:  # the same for all: a share of what the slowest can do
+            rate = min(column.rate() for column in columns) * load / 100
+            for column in columns:
+                column.interval_ns = round(1e9 / rate)
+                column.count = max(int(setup.effort.repetition_s * rate), COUNT_MIN)
+        agreed = number = 0
+        wanted, most = setup.effort.rounds, setup.effort.rounds_max
+        if storms:
+            wanted = most = setup.effort.rounds_of_storms
+        start = time.monotonic()
+        while agreed < wanted and number < most:
+            runs = [(column, column.repeat()) for column in in_turns(columns, number)]
+            for column, run in runs:
+                extra = {"interval_ns": column.interval_ns} if load else {}
+                records.append({"kind": "run", "cell": name, "round": number, "column": column.name, **run, **extra})
+            agreed += same_placement([run for _, run in runs])
+            number += 1
+            if time.monotonic() - start > setup.effort.cell_s and number >= ROUNDS_MIN:
+                break
+        for column in columns:
+            column.child.finish()
+    if not load:
+        records += [column.record_of_counts(name) for column in columns if column.engine == "zmq"]
+    return columns, number, agreed
+
+
+def measure_memory(setup, name, records):
+    """A new process for each repetition: what was allocated before is not given back."""
+    columns = [Column(setup, column) for column in cells.columns_of(name)]
+    rounds = setup.effort.rounds_of_storms
+    for number in range(rounds):
+        for column in in_turns(columns, number):
+            with contextlib.ExitStack() as stack:
+                column.start(stack)
+                records.append({"kind": "run", "cell": name, "round": number, "column": column.name,
+                                **column.child.run(1)})
+                column.child.finish()
+    return columns, rounds, rounds
+
+
+def busy_and_stolen():
+    """CPU seconds of the whole machine since it started, but idle ones; see proc(5)."""
+    with open("/proc/stat", encoding="ascii") as file:
+        ticks = [int(word) for word in file.readline().split()[1:9]]
+    per_second = os.sysconf("SC_CLK_TCK")
+    return (sum(ticks[:3]) + sum(ticks[5:8])) / per_second, ticks[7] / per_second
+
+
+def own_seconds():
+    usages = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def measure_cell(setup, name):
+    """All records of one cell; a failure is a record too."""
+    records = []
+    before, own = busy_and_stolen(), own_seconds()
+    cell = cells.parse(name)
+    try:
+        how = measure_memory if cell["pattern"] == "idle_memory" else measure_rounds
+        columns, rounds, agreed = how(setup, name, records)
+    except (ChildError, OSError, ValueError) as error:
+        return [{"kind": "failure", "cell": name, "why": str(error)}]
+    after = busy_and_stolen()
+    records += [{"kind": "library", "name": column.name, "version": column.version,
+                 "path": str(setup.libraries.files[column.library]) if column.engine == "zmq" else ""}
+                for column in columns]
+    records.append({
+        "kind": "cell", "cell": name, "pattern": cell["pattern"], "size": cell["size"], "rounds": rounds,
+        "agreed": agreed, "busy_seconds": after[0] - before[0], "own_seconds": own_seconds() - own,
+        "stolen_seconds": after[1] - before[1]})
+    return records

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <optional>
+
+namespace bench {
+
+// What this process has used since it started, all threads together.
+struct Usage {
+  double cpu_seconds = 0;         // user and system
+  std::uint64_t switches = 0;     // context switches, voluntary or not
+  std::uint64_t allocations = 0;  // only with bench/allocations.cc in LD_PRELOAD
+
+  Usage operator-(const Usage& before) const {
+    return {cpu_seconds - before.cpu_seconds, switches - before.switches, allocations - before.allocations};
+  }
+};
+
+Usage usage_now();
+bool counts_allocations();
+std::uint64_t private_memory();  // bytes of anonymous memory that this process has touched; 0 where it is not known
+
+// Counts the system calls of this thread, of every thread and process that it starts later, and of theirs. Owner: main,
+// before it starts any. Where the kernel does not allow it (no tracefs, no rights) or it is not wanted, it counts
+// nothing.
+class SyscallCounter {
+ public:
+  explicit SyscallCounter(bool wanted);
+  ~SyscallCounter();
+  SyscallCounter(const SyscallCounter&) = delete;
+  SyscallCounter& operator=(const SyscallCounter&) = delete;
+
+  void start();
+  void stop();
+  [[nodiscard]] std::optional<std::uint64_t> count() const;  // between start and stop
+
+ private:
+  std::uint64_t read_total() const;
+
+  int fd_ = -1;
+  std::uint64_t before_ = 0;
+};
+
+}  // namespace bench
