@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -29,6 +30,7 @@ class Buffer {
 
   // Not for external buffers.
   [[nodiscard]] std::uint8_t* data() noexcept { return reinterpret_cast<std::uint8_t*>(this + 1); }
+  [[nodiscard]] static Buffer* of(void* data) noexcept { return static_cast<Buffer*>(data) - 1; }  // data() of it
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
   void add_reference() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }  // the caller holds one
@@ -49,14 +51,13 @@ class Buffer {
   std::atomic<std::uint32_t> references_{1};
   std::uint32_t size_class_;
   Pool* owner_;  // null: malloc
-  Buffer* next_ = nullptr;
   std::size_t capacity_;
   struct External {
     void* data = nullptr;
     FreeFunction* free_bytes = nullptr;  // null: not external
     void* hint = nullptr;
   } external_;
-  std::uint64_t padding_ = 0;
+  std::array<std::uint64_t, 2> padding_{};
 };
 static_assert(sizeof(Buffer) == 64);
 

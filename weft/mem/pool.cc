@@ -6,6 +6,8 @@
 #include <mutex>
 #include <new>
 
+#include "weft/mem/poison.h"
+
 namespace weft::mem {
 
 namespace {
@@ -67,28 +69,42 @@ Pool* Pool::mine() noexcept {
 Buffer* Pool::take(std::size_t size) noexcept {
   const std::uint32_t index = class_of(size);
   FreeList& list = free_[index];
-  if (list.first == nullptr) {
+  if (list.count == 0) {
     collect_returned();
   }
-  if (Buffer* buffer = list.first; buffer != nullptr) {
-    list.first = buffer->next_;
-    --list.count;
-    buffer->references_.store(1, std::memory_order_relaxed);
+  if (list.count != 0) [[likely]] {
+    Buffer* const buffer = list.buffers[--list.count];
+    unpoison(buffer->data(), buffer->capacity_);
     return buffer;
   }
-  void* memory = std::malloc(sizeof(Buffer) + class_size(index));
+  // Lines of their own: the count of one buffer is not between the bytes of another.
+  void* memory = std::aligned_alloc(sizeof(Buffer), sizeof(Buffer) + class_size(index));
   return memory == nullptr ? nullptr : ::new (memory) Buffer(this, index, class_size(index));
+}
+
+bool Pool::make_room(FreeList& list, std::size_t size) noexcept {
+  const std::size_t most = std::max(kKeptMin, kKeptBytes / size);
+  if (list.room >= most) {
+    return false;
+  }
+  const std::size_t room = std::min(most, std::max<std::size_t>(16, 2 * list.room));
+  auto* const buffers = static_cast<Buffer**>(std::realloc(list.buffers, room * sizeof(Buffer*)));
+  if (buffers == nullptr) {
+    return false;
+  }
+  list.buffers = buffers;
+  list.room = room;
+  return true;
 }
 
 void Pool::put(Buffer* buffer) noexcept {
   FreeList& list = free_[buffer->size_class_];
-  if (list.count >= std::max(kKeptMin, kKeptBytes / buffer->capacity_)) {
+  if (list.count == list.room && !make_room(list, buffer->capacity_)) [[unlikely]] {
     std::free(buffer);
     return;
   }
-  buffer->next_ = list.first;
-  list.first = buffer;
-  ++list.count;
+  poison(buffer->data(), buffer->capacity_);
+  list.buffers[list.count++] = buffer;
 }
 
 void Pool::send(Buffer* buffer) noexcept {
@@ -96,42 +112,40 @@ void Pool::send(Buffer* buffer) noexcept {
     flush();
     outgoing_owner_ = buffer->owner_;
   }
-  buffer->next_ = outgoing_first_;
-  outgoing_first_ = buffer;
-  if (outgoing_last_ == nullptr) {
-    outgoing_last_ = buffer;
-  }
-  ++outgoing_count_;
+  poison(buffer->data(), buffer->capacity_);
+  outgoing_[outgoing_count_++] = buffer;
   outgoing_bytes_ += buffer->capacity_;
-  if (outgoing_count_ >= kOutgoingCount || outgoing_bytes_ >= kOutgoingBytes) {
+  if (outgoing_count_ == kParcelMax || outgoing_bytes_ >= kOutgoingBytes) {
     flush();
   }
 }
 
 void Pool::flush() noexcept {
-  if (outgoing_first_ != nullptr) {
-    outgoing_owner_->give_back(outgoing_first_, outgoing_last_);
-    outgoing_first_ = outgoing_last_ = nullptr;
+  if (outgoing_count_ != 0) {
+    outgoing_owner_->give_back(outgoing_.data(), outgoing_count_);
     outgoing_count_ = outgoing_bytes_ = 0;
   }
 }
 
-void Pool::give_back(Buffer* first, Buffer* last) noexcept {
-  last->next_ = returned_.load(std::memory_order_relaxed);
-  // Release pairs with the acquire in collect_returned(): the freer's last use of the bytes comes first.
-  while (!returned_.compare_exchange_weak(last->next_, first, std::memory_order_release, std::memory_order_relaxed)) {
-  }
+void Pool::give_back(Buffer* const* buffers, std::size_t count) noexcept {
+  // The one that was freed last is the one that is warm here.
+  std::uint8_t* const place = buffers[count - 1]->data();
+  unpoison(place, sizeof(Parcel));
+  auto* const parcel = ::new (place) Parcel;
+  parcel->count = count - 1;
+  std::copy_n(buffers, count - 1, parcel->others.begin());
+  returned_.push(parcel, parcel);
 }
 
 void Pool::collect_returned() noexcept {
-  if (returned_.load(std::memory_order_relaxed) == nullptr) {
-    return;
-  }
-  Buffer* buffer = returned_.exchange(nullptr, std::memory_order_acquire);
-  while (buffer != nullptr) {
-    Buffer* next = buffer->next_;
-    put(buffer);
-    buffer = next;
+  Parcel* parcel = returned_.take_all();
+  while (parcel != nullptr) {
+    Parcel* const next = parcel->next;
+    for (std::size_t i = 0; i < parcel->count; ++i) {
+      put(parcel->others[i]);
+    }
+    put(Buffer::of(parcel));
+    parcel = next;
   }
 }
 
@@ -166,13 +180,18 @@ void Buffer::recycle() noexcept {
     std::free(this);
     return;
   }
+  // Relaxed: nobody else looks. Most buffers were never shared, and their count is not written at all.
+  if (references_.load(std::memory_order_relaxed) != 1) {
+    references_.store(1, std::memory_order_relaxed);
+  }
   Pool* pool = Pool::mine();
   if (pool == owner_) {
     pool->put(this);
   } else if (pool != nullptr) {
     pool->send(this);
   } else {
-    owner_->give_back(this, this);
+    Buffer* const self = this;
+    owner_->give_back(&self, 1);
   }
 }
 

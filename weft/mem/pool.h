@@ -2,59 +2,88 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 
 #include "weft/mem/buffer.h"
+#include "weft/mem/return_stack.h"
 
 namespace weft::mem {
+
+// Memory from the calling thread's pool, to be freed by any thread. Aligned for anything; of 0 bytes it is an address
+// of its own. Null when memory ran out. Cost: as Buffer, which it is inside: sizes are rounded up to 128 B, 256 B ...
+// 256 KB, and each block has 64 bytes before it; beyond, it is malloc and free.
+[[nodiscard]] inline void* pool_allocate(std::size_t size) noexcept {
+  Buffer* const buffer = Buffer::make(size);
+  return buffer == nullptr ? nullptr : buffer->data();
+}
+// Null is accepted.
+inline void pool_deallocate(void* block) noexcept {
+  if (block != nullptr) {
+    Buffer::of(block)->release();
+  }
+}
 
 // Pool: one thread's free buffers by size class (powers of two, 128 B to 256 KB).
 // Owner: the thread that uses it; when the thread ends the pool waits, with what it holds, for the next new thread.
 // Affinity: owning thread, but for give_back(), which any thread may call.
+// Cost: taking and freeing touch no memory of the buffer. Buffers freed elsewhere come home in parcels; a parcel is
+// written into one of the buffers that are in it, so that neither side follows a list through cold memory.
 // Invariants:
-//   (1) A buffer rests in its owner's lists, in its owner's returned stack, or in one freer's outgoing chain.
-//   (2) Each class keeps at most kKeptBytes (at least kKeptMin buffers); what is above goes back to malloc.
+//   (1) A buffer rests in its owner's lists, in a parcel on its owner's returned stack, or in one freer's outgoing
+//   list. (2) Each class keeps at most kKeptBytes (at least kKeptMin buffers); what is above goes back to malloc. (3)
+//   The reference count of a buffer that rests is 1.
 class Pool {
  public:
   static Pool* mine() noexcept;  // the calling thread's; null only when memory ran out or the thread is ending
 
   Buffer* take(std::size_t size) noexcept;
-  void put(Buffer* buffer) noexcept;                     // buffer of this pool, called by its thread
-  void send(Buffer* buffer) noexcept;                    // buffer of another pool: joins the outgoing chain
-  void flush() noexcept;                                 // sends the outgoing chain now
-  void give_back(Buffer* first, Buffer* last) noexcept;  // any thread: a chain of this pool's buffers
+  void put(Buffer* buffer) noexcept;   // buffer of this pool, called by its thread
+  void send(Buffer* buffer) noexcept;  // buffer of another pool: joins the outgoing list
+  void flush() noexcept;               // sends the outgoing list now
+
+  // Any thread: these are all of this pool; at least one and at most kParcelMax.
+  void give_back(Buffer* const* buffers, std::size_t count) noexcept;
 
  private:
   static constexpr std::size_t kSmallest = 128;
   static constexpr std::size_t kClasses = 12;
   static constexpr std::size_t kKeptBytes = 1024 * 1024;
   static constexpr std::size_t kKeptMin = 4;
-  static constexpr std::size_t kOutgoingCount = 32;
+  static constexpr std::size_t kParcelMax = 15;
   static constexpr std::size_t kOutgoingBytes = 64 * 1024;
   static_assert(kSmallest << (kClasses - 1) == Buffer::kPooledMax);
   friend struct PoolHolder;
+
+  struct Parcel {
+    Parcel* next;
+    std::size_t count;
+    std::array<Buffer*, kParcelMax - 1> others;  // beside the one that this is written into
+  };
+  static_assert(sizeof(Parcel) <= kSmallest);
+
+  // A stack that grows: the one that was freed last is the next one out.
+  struct FreeList {
+    Buffer** buffers = nullptr;
+    std::size_t count = 0;
+    std::size_t room = 0;
+  };
 
   static std::uint32_t class_of(std::size_t size) noexcept {
     return size <= kSmallest ? 0 : static_cast<std::uint32_t>(std::bit_width(size - 1)) - 7;
   }
   static std::size_t class_size(std::uint32_t index) noexcept { return kSmallest << index; }
+  [[nodiscard]] static bool make_room(FreeList& list, std::size_t size) noexcept;
   void collect_returned() noexcept;
 
-  struct FreeList {
-    Buffer* first = nullptr;
-    std::size_t count = 0;
-  };
   std::array<FreeList, kClasses> free_{};
   Pool* outgoing_owner_ = nullptr;
-  Buffer* outgoing_first_ = nullptr;
-  Buffer* outgoing_last_ = nullptr;
   std::size_t outgoing_count_ = 0;
   std::size_t outgoing_bytes_ = 0;
+  std::array<Buffer*, kParcelMax> outgoing_{};
   Pool* next_orphan_ = nullptr;
-  alignas(128) std::atomic<Buffer*> returned_{nullptr};
+  ReturnStack<Parcel> returned_;
 };
 
 }  // namespace weft::mem

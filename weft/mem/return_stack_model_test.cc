@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "tests/support/model_sites.h"
+#include "weft/mem/return_stack.h"
+#include <gtest/gtest.h>
+
+namespace weft::mem {
+namespace {
+
+struct Node {
+  sync::Plain<Node*> next = nullptr;
+  sync::Plain<int> bytes = 0;  // what the freer did with the block last
+  int taken = 0;               // by the owner
+};
+
+struct Stack {
+  ReturnStack<Node> stack;
+  Node nodes[4];
+
+  void use(int first, int last) {
+    for (int i = first; i <= last; ++i) {
+      nodes[i].bytes = i + 1;
+    }
+  }
+  void give_back(int index) {
+    use(index, index);
+    stack.push(&nodes[index], &nodes[index]);
+  }
+  void give_back_both(int first) {
+    use(first, first + 1);
+    nodes[first].next = &nodes[first + 1];
+    stack.push(&nodes[first], &nodes[first + 1]);
+  }
+  // Returns how many came.
+  int take() {
+    int count = 0;
+    for (Node* node = stack.take_all(); node != nullptr;) {
+      Node* const next = node->next;
+      model::require(node->bytes == static_cast<int>(node - nodes) + 1, "a block comes home before its last use");
+      ++node->taken;
+      ++count;
+      node->bytes = 0;  // the owner's again
+      node = next;
+    }
+    return count;
+  }
+  void check(int count) {
+    take();
+    for (int i = 0; i < count; ++i) {
+      model::require(nodes[i].taken == 1, "a block is lost or comes twice");
+    }
+  }
+};
+
+void two_freers_and_the_owner() {
+  Stack stack;
+  model::run_threads([&] { stack.give_back(0); }, [&] { stack.give_back(1); }, [&] { (void)stack.take(); });
+  stack.check(2);
+}
+
+void a_chain_comes_whole() {
+  Stack stack;
+  model::run_threads([&] { stack.give_back_both(0); }, [&] { stack.give_back_both(2); },
+                     [&] { model::require(stack.take() % 2 == 0, "a chain is torn"); });
+  stack.check(4);
+}
+
+// A block that came home is used and freed again: its address is on top a second time.
+void a_block_goes_round() {
+  Stack stack;
+  model::run_threads([&] { stack.give_back(0); }, [&] { stack.give_back(1); },
+                     [&] {
+                       if (stack.take() > 0 && stack.nodes[1].taken == 1 && stack.nodes[0].taken == 0) {
+                         stack.nodes[1].taken = 0;
+                         stack.give_back(1);
+                       }
+                     });
+  stack.check(2);
+}
+
+constexpr model::Scenario kScenarios[] = {
+    {"two_freers_and_the_owner", two_freers_and_the_owner},
+    {"a_chain_comes_whole", a_chain_comes_whole},
+    {"a_block_goes_round", a_block_goes_round},
+};
+
+TEST(ReturnStackModel, LosesNothingAndGivesNothingTwice) {
+  for (const model::Scenario& scenario : kScenarios) {
+    const model::Outcome outcome = model::explore(scenario.run, scenario.options);
+    EXPECT_TRUE(outcome.complete) << scenario.name << ": " << outcome.failure;
+  }
+}
+
+TEST(ReturnStackModel, NeedsEveryMemoryOrderItHas) {
+  const model::Audit audit = model::weaken_every_order("mem/return_stack.h", kScenarios, {});
+  EXPECT_EQ(audit.sites, 4u);
+  for (const std::string& complaint : audit.complaints) {
+    ADD_FAILURE() << complaint;
+  }
+}
+
+}  // namespace
+}  // namespace weft::mem
