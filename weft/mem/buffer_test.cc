@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "weft/mem/poison.h"
 #include "weft/mem/pool.h"
 #include <gtest/gtest.h>
 
@@ -331,6 +332,65 @@ TEST(Pool, BuffersWorkInDestructorsThatRunAfterTheThreadsPoolIsGone) {
   });
   EXPECT_TRUE(LateUser::made_one);
 }
+
+TEST(Pool, PlainMemoryIsFreedByAnyThreadAndUsedAgain) {
+  std::set<void*> first;
+  for (int i = 0; i < 100; ++i) {
+    void* const block = pool_allocate(30'000);
+    ASSERT_NE(block, nullptr);
+    std::memset(block, i, 30'000);
+    first.insert(block);
+  }
+  on_another_thread([&] {
+    for (void* block : first) {
+      pool_deallocate(block);
+    }
+    pool_deallocate(nullptr);
+  });
+  // kKeptBytes of them were kept.
+  std::set<void*> second;
+  std::size_t known = 0;
+  for (int i = 0; i < 32; ++i) {
+    void* const block = pool_allocate(30'000);
+    known += first.count(block);
+    EXPECT_TRUE(second.insert(block).second);
+  }
+  EXPECT_EQ(known, 32u);
+  for (void* block : second) {
+    pool_deallocate(block);
+  }
+}
+
+TEST(Pool, PlainMemoryOfAnySizeIsAlignedAndAnImpossibleSizeIsRefused) {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{64}, Buffer::kPooledMax + 1}) {
+    void* const block = pool_allocate(size);
+    ASSERT_NE(block, nullptr);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % alignof(std::max_align_t), 0u);
+    std::memset(block, 1, size);
+    pool_deallocate(block);
+  }
+  EXPECT_EQ(pool_allocate(std::numeric_limits<std::size_t>::max()), nullptr);
+}
+
+TEST(Pool, ABufferThatWasSharedHasOneReferenceWhenItIsUsedAgain) {
+  Buffer* const buffer = Buffer::make(10'000);
+  buffer->add_reference();
+  on_another_thread([&] { buffer->release(); });
+  buffer->release();
+  Buffer* const again = Buffer::make(10'000);
+  EXPECT_EQ(again, buffer);
+  EXPECT_TRUE(again->sole_owner());
+  again->release();
+}
+
+#ifdef WEFT_HAVE_POISON
+TEST(Pool, WhatIsFreeIsPoisonedForTheAddressSanitizer) {
+  Buffer* const buffer = Buffer::make(10'000);
+  EXPECT_EQ(__asan_region_is_poisoned(buffer->data(), buffer->capacity()), nullptr);
+  buffer->release();
+  EXPECT_NE(__asan_region_is_poisoned(buffer->data(), buffer->capacity()), nullptr);
+}
+#endif
 
 }  // namespace
 }  // namespace weft::mem

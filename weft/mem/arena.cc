@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#include "weft/mem/arena.h"
+
+#include <bit>
+#include <cstdlib>
+
+namespace weft::mem {
+
+void Arena::List::push(Block* block) noexcept {
+  block->next = first;
+  first = block;
+  last = last == nullptr ? block : last;
+}
+
+Arena::Block* Arena::List::pop() noexcept {
+  Block* const block = first;
+  if (block != nullptr) {
+    first = block->next;
+    last = first == nullptr ? nullptr : last;
+  }
+  return block;
+}
+
+void Arena::List::splice(List& other) noexcept {
+  if (other.first == nullptr) {
+    return;
+  }
+  other.last->next = first;
+  last = first == nullptr ? other.last : last;
+  first = other.first;
+  other = List();
+}
+
+Arena::~Arena() {
+  for (List* list : {&used_, &used_large_, &spare_, &spare_large_}) {
+    while (list->first != nullptr) {
+      drop(list->pop());
+    }
+  }
+}
+
+void Arena::swap(Arena& other) noexcept {
+  std::swap(next_, other.next_);
+  std::swap(end_, other.end_);
+  std::swap(used_, other.used_);
+  std::swap(used_large_, other.used_large_);
+  std::swap(spare_, other.spare_);
+  std::swap(spare_large_, other.spare_large_);
+  std::swap(used_before_, other.used_before_);
+  std::swap(held_, other.held_);
+  std::swap(options_, other.options_);
+}
+
+void* Arena::allocate_elsewhere(std::size_t size, std::size_t alignment) noexcept {
+  if (!std::has_single_bit(alignment) || size > options_.bytes_max || alignment > options_.bytes_max) {
+    return nullptr;
+  }
+  const std::size_t room = options_.block_size - sizeof(Block);
+  if (size > room || alignment - 1 > room - size) {
+    return allocate_large(size, alignment);
+  }
+  Block* block = spare_.pop();
+  if (block == nullptr) {
+    block = make_block(options_.block_size);
+    if (block == nullptr) {
+      return nullptr;
+    }
+  }
+  used_before_ = used() + static_cast<std::size_t>(end_ - next_);
+  used_.push(block);
+  next_ = block->bytes();
+  end_ = next_ + room;
+  return detail::carve(next_, end_, size, alignment);
+}
+
+// Beside the current block, which keeps what room it has.
+void* Arena::allocate_large(std::size_t size, std::size_t alignment) noexcept {
+  const std::size_t bytes = size + (alignment <= alignof(Block) ? 0 : alignment - 1) + sizeof(Block);
+  if (bytes < size) {
+    return nullptr;
+  }
+  Block* block = nullptr;
+  Block* before = nullptr;
+  for (Block* spare = spare_large_.first; spare != nullptr; before = spare, spare = spare->next) {
+    // Not one that is much larger: a larger request may want it.
+    if (spare->size >= bytes && spare->size / 2 <= bytes) {
+      block = spare;
+      break;
+    }
+  }
+  if (block == nullptr) {
+    block = make_block(bytes);
+    if (block == nullptr) {
+      return nullptr;
+    }
+  } else if (before == nullptr) {
+    (void)spare_large_.pop();
+  } else {
+    before->next = block->next;
+    spare_large_.last = spare_large_.last == block ? before : spare_large_.last;
+  }
+  used_large_.push(block);
+  used_before_ += block->size - sizeof(Block);
+  std::byte* next = block->bytes();
+  return detail::carve(next, next + (block->size - sizeof(Block)), size, alignment);
+}
+
+Arena::Block* Arena::make_block(std::size_t bytes) noexcept {
+  if (bytes > options_.bytes_max) {
+    return nullptr;
+  }
+  drop_spares(options_.bytes_max - bytes);
+  if (held_ > options_.bytes_max - bytes) {
+    return nullptr;
+  }
+  void* const memory = std::malloc(bytes);
+  if (memory == nullptr) {
+    return nullptr;
+  }
+  auto* const block = ::new (memory) Block{nullptr, bytes};
+  held_ += bytes;
+  poison(block->bytes(), bytes - sizeof(Block));
+  return block;
+}
+
+void Arena::drop(Block* block) noexcept {
+  held_ -= block->size;
+  unpoison(block, block->size);
+  std::free(block);
+}
+
+// Until no more than this is held, large ones first.
+void Arena::drop_spares(std::size_t held) noexcept {
+  while (held_ > held && spare_large_.first != nullptr) {
+    drop(spare_large_.pop());
+  }
+  while (held_ > held && spare_.first != nullptr) {
+    drop(spare_.pop());
+  }
+}
+
+void Arena::reset_chain() noexcept {
+  for (List* list : {&used_, &used_large_}) {
+#ifdef WEFT_HAVE_POISON
+    for (Block* block = list->first; block != nullptr; block = block->next) {
+      poison(block->bytes(), block->size - sizeof(Block));
+    }
+#endif
+    (list == &used_ ? spare_ : spare_large_).splice(*list);
+  }
+  drop_spares(options_.kept_max);
+  used_before_ = 0;
+  next_ = end_ = nullptr;
+  if (Block* const block = spare_.pop(); block != nullptr) {
+    used_.push(block);
+    next_ = block->bytes();
+    end_ = next_ + (block->size - sizeof(Block));
+  }
+}
+
+bool Arena::owns(const void* address) const noexcept {
+  const auto lies_in = [&](std::byte* begin, const std::byte* end) {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    return at >= reinterpret_cast<std::uintptr_t>(begin) && at < reinterpret_cast<std::uintptr_t>(end);
+  };
+  for (const List* list : {&used_, &used_large_}) {
+    for (Block* block = list->first; block != nullptr; block = block->next) {
+      const std::byte* const end = block == used_.first ? next_ : block->bytes() + (block->size - sizeof(Block));
+      if (lies_in(block->bytes(), end)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+}  // namespace weft::mem
