@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/result.h"
+#include "weft/base/slot_pool.h"
+
+namespace weft {
+
+// SlotMap: values behind 64-bit ids that it hands out, for tables of sessions, subscriptions, watches.
+// Owner: its user. Affinity: one thread. Cost: emplace, erase and find O(1); find hashes nothing: it compares the id
+// with the one beside the value. Values never move; memory only grows, and doubles when it does. Going through all is
+// O(live + peak / 64). An id costs 8 bytes beside its value. `kGenerationBits`: as SlotPool's.
+// Invariants: 1. an id names one value, for ever: it is not found after its value was erased, whatever came since.
+// 2. live_ has a bit for each slot with a value and no other.
+template <typename T, unsigned kGenerationBits = 32>
+class SlotMap {
+ public:
+  static constexpr std::uint32_t kCapacityMax = SlotPool<T>::kCapacityMax;
+
+  // Holds at most `capacity` values at a time.
+  explicit SlotMap(std::uint32_t capacity = kCapacityMax) noexcept : slots_(capacity) {}
+  SlotMap(const SlotMap&) = delete;
+  SlotMap& operator=(const SlotMap&) = delete;
+  ~SlotMap() {
+    if constexpr (!std::is_trivially_destructible_v<T>) {
+      clear();
+    }
+  }
+
+  // resource_exhausted: it is full, or memory ran out. Nothing changes when T's constructor throws.
+  template <typename... Arguments>
+  [[nodiscard]] Result<SlotId> emplace(Arguments&&... arguments) {
+    constexpr Error kFull(Errc::resource_exhausted, "the slot map is full");
+    Claim claim{slots_, slots_.claim()};
+    if (claim.slot == nullptr) [[unlikely]] {
+      return kFull;
+    }
+    const SlotId id = claim.slot->id();
+    if (id.slot() / 64 >= live_.size()) [[unlikely]] {
+      if (!live_.grow()) {
+        return kFull;
+      }
+      live_[id.slot() / 64] = 0;
+    }
+    std::construct_at(claim.slot->value(), std::forward<Arguments>(arguments)...);
+    claim.slot = nullptr;
+    live_[id.slot() / 64] |= std::uint64_t{1} << (id.slot() % 64);
+    return id;
+  }
+
+  [[nodiscard]] T* find(SlotId id) noexcept {
+    auto* slot = slots_.find(id);
+    return slot != nullptr ? slot->value() : nullptr;
+  }
+  [[nodiscard]] const T* find(SlotId id) const noexcept { return const_cast<SlotMap*>(this)->find(id); }
+
+  bool erase(SlotId id) noexcept {  // false: it is not there
+    auto* slot = slots_.find(id);
+    if (slot == nullptr) {
+      return false;
+    }
+    live_[id.slot() / 64] &= ~(std::uint64_t{1} << (id.slot() % 64));
+    std::destroy_at(slot->value());
+    slots_.release(slot);
+    return true;
+  }
+  void clear() noexcept {
+    for_each([this](SlotId id, T&) { erase(id); });
+  }
+
+  // Calls function(SlotId, T&) for each value, in no particular order. It may erase what it likes; what is put in
+  // meanwhile is visited or not.
+  template <typename Function>
+  void for_each(Function&& function) {
+    for (std::uint32_t word = 0; word < live_.size(); ++word) {
+      const std::uint32_t first = word * 64;
+      auto* const run = slots_.at(first);
+      for (std::uint64_t left = live_[word]; left != 0; left &= left - 1) {
+        const auto offset = static_cast<std::uint32_t>(std::countr_zero(left));
+        if (run[offset].claimed_as(first + offset)) {  // `function` has not erased it
+          function(run[offset].id(), *run[offset].value());
+        }
+      }
+    }
+  }
+
+  [[nodiscard]] std::uint32_t size() const noexcept { return slots_.size(); }
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return slots_.capacity(); }
+  [[nodiscard]] bool empty() const noexcept { return size() == 0; }
+
+ private:
+  using Slots = SlotPool<T, kGenerationBits>;
+  struct Claim {  // gives the slot back when it comes to nothing
+    Slots& slots;
+    typename Slots::Slot* slot;
+
+    ~Claim() {
+      if (slot != nullptr) {
+        slots.release(slot);
+      }
+    }
+  };
+
+  Slots slots_;
+  StableArray<std::uint64_t> live_;
+};
+
+}  // namespace weft

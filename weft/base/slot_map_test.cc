@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+#include "weft/base/slot_map.h"
+
+#include <memory>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+TEST(SlotMap, FindsWhatWasPutInAndNothingElse) {
+  SlotMap<std::string> map;
+  EXPECT_TRUE(map.empty());
+  EXPECT_EQ(map.find({}), nullptr);
+  const auto id = map.emplace("one");
+  ASSERT_TRUE(id);
+  EXPECT_TRUE(*id);
+  EXPECT_EQ(*map.find(*id), "one");
+  EXPECT_EQ(*std::as_const(map).find(*id), "one");
+  for (const std::uint64_t forged :
+       {std::uint64_t{0}, id->value + 1, id->value - 1, id->value + (std::uint64_t{1} << 32), id->value | 0xFFFF'FFFFu,
+        ~std::uint64_t{0}}) {
+    EXPECT_EQ(map.find({forged}), nullptr);
+    EXPECT_FALSE(map.erase({forged}));
+  }
+  EXPECT_TRUE(map.erase(*id));
+  EXPECT_FALSE(map.erase(*id));
+  EXPECT_TRUE(map.empty());
+}
+
+// The published tables use ids again: what was meant for one session reaches its successor.
+TEST(SlotMap, AnOldIdNeverFindsTheSuccessor) {
+  SlotMap<int> map;
+  std::vector<SlotId> old;
+  for (int i = 0; i < 1000; ++i) {
+    const SlotId id = *map.emplace(i);
+    EXPECT_EQ(id.slot(), 0u);  // the same place
+    for (const SlotId stale : old) {
+      ASSERT_EQ(map.find(stale), nullptr);
+      ASSERT_FALSE(map.erase(stale));
+    }
+    map.erase(id);
+    old.push_back(id);
+  }
+}
+
+TEST(SlotMap, ASlotIsNotUsedAgainAfterItsLastGeneration) {
+  SlotMap<int, 2> map(1);
+  std::set<std::uint64_t> seen;
+  for (int i = 0; i < 1000; ++i) {
+    const auto id = map.emplace(i);
+    ASSERT_TRUE(id);
+    EXPECT_TRUE(seen.insert(id->value).second);
+    EXPECT_EQ(id->value >> 34, 0u);  // the highest bits are the user's
+    EXPECT_EQ(id->slot(), static_cast<std::uint32_t>(i) / 3);
+    EXPECT_TRUE(map.erase(*id));
+    for (const std::uint64_t stale : seen) {
+      ASSERT_EQ(map.find({stale}), nullptr);
+    }
+  }
+}
+
+TEST(SlotMap, RefusesMoreThanItsCapacity) {
+  SlotMap<int> none(0);
+  EXPECT_EQ(none.emplace(1).error(), Errc::resource_exhausted);
+  SlotMap<int> map(100);
+  std::vector<SlotId> ids;
+  for (int i = 0; i < 100; ++i) {
+    ids.push_back(*map.emplace(i));
+  }
+  EXPECT_EQ(map.emplace(100).error(), Errc::resource_exhausted);
+  EXPECT_EQ(map.size(), map.capacity());
+  map.erase(ids[50]);
+  EXPECT_TRUE(map.emplace(100));
+  EXPECT_FALSE(map.emplace(101));
+}
+
+TEST(SlotMap, ValuesDoNotMove) {
+  SlotMap<std::uint64_t> map;
+  const SlotId first = *map.emplace(7u);
+  const std::uint64_t* where = map.find(first);
+  std::vector<SlotId> ids;
+  for (std::uint64_t i = 0; i < 10'000; ++i) {
+    ids.push_back(*map.emplace(i));
+  }
+  EXPECT_EQ(map.find(first), where);
+  EXPECT_EQ(*where, 7u);
+  for (std::uint64_t i = 0; i < 10'000; ++i) {
+    ASSERT_EQ(*map.find(ids[i]), i);
+  }
+}
+
+TEST(SlotMap, IsWalkedOnceAndMayBeChangedMeanwhile) {
+  SlotMap<int> map;
+  std::vector<SlotId> ids;
+  for (int i = 0; i < 1000; ++i) {
+    ids.push_back(*map.emplace(i));
+  }
+  for (int i = 0; i < 1000; i += 3) {
+    map.erase(ids[static_cast<std::size_t>(i)]);
+  }
+  std::set<int> seen;
+  map.for_each([&](SlotId id, int& value) {
+    EXPECT_EQ(map.find(id), &value);
+    EXPECT_TRUE(seen.insert(value).second);
+    EXPECT_NE(value % 3, 0);
+    if (value % 3 == 1) {  // itself, and the next one unseen
+      map.erase(ids[static_cast<std::size_t>(value + 1)]);
+      map.erase(id);
+    }
+  });
+  EXPECT_EQ(seen.size(), 333u);
+  EXPECT_TRUE(map.empty());
+  map.for_each([](SlotId, int&) { FAIL(); });
+}
+
+TEST(SlotMap, EndsItsValues) {
+  const auto counted = std::make_shared<int>(1);
+  {
+    SlotMap<std::shared_ptr<int>> map;
+    std::vector<SlotId> ids;
+    for (int i = 0; i < 200; ++i) {
+      ids.push_back(*map.emplace(counted));
+    }
+    map.erase(ids[7]);
+    EXPECT_EQ(counted.use_count(), 200);
+    map.clear();
+    EXPECT_EQ(counted.use_count(), 1);
+    (void)map.emplace(counted);
+  }
+  EXPECT_EQ(counted.use_count(), 1);
+}
+
+TEST(SlotMap, AConstructorThatThrowsChangesNothing) {
+  struct Thrower {
+    explicit Thrower(bool fail) {
+      if (fail) {
+        throw std::runtime_error("no");
+      }
+    }
+  };
+  SlotMap<Thrower> map(1);
+  EXPECT_THROW((void)map.emplace(true), std::runtime_error);
+  EXPECT_TRUE(map.empty());
+  EXPECT_TRUE(map.emplace(false));
+}
+
+TEST(SlotMap, ValuesAreAligned) {
+  struct alignas(128) Wide {
+    int value = 0;
+  };
+  SlotMap<Wide> map;
+  for (int i = 0; i < 70; ++i) {
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(map.find(*map.emplace())) % 128, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/base/stable_array.h"
+
+namespace weft {
+
+// Names one use of a slot: never another use, also after it ended. 0 names none.
+struct SlotId {
+  std::uint64_t value = 0;  // generation << 32 | slot
+
+  [[nodiscard]] constexpr std::uint32_t slot() const noexcept { return static_cast<std::uint32_t>(value); }
+  [[nodiscard]] constexpr std::uint32_t generation() const noexcept { return static_cast<std::uint32_t>(value >> 32); }
+  constexpr explicit operator bool() const noexcept { return value != 0; }
+  friend constexpr bool operator==(SlotId, SlotId) = default;
+};
+
+// SlotPool: room for T behind ids that it hands out. It neither constructs nor destroys; SlotMap does.
+// Owner: its user. Affinity: one thread. Cost: claim, release and find O(1); slots never move, memory only grows.
+// `kGenerationBits`: fewer than 32 leave an id's highest bits to the user, and wear slots out sooner.
+// Invariants: 1. a claimed slot holds its own id; a free one what no id is equal to, so that any number may be looked
+// up. 2. each use of a slot has a generation of its own: 1, 2, 3 ...; after the last one the slot is not used again.
+template <typename T, unsigned kGenerationBits = 32>
+class SlotPool {
+  static_assert(kGenerationBits >= 1 && kGenerationBits <= 32);
+
+ public:
+  static constexpr std::uint32_t kCapacityMax = StableArray<int>::kSizeMax;
+
+  class Slot {
+   public:
+    [[nodiscard]] SlotId id() const noexcept { return {word_}; }  // requires that it is claimed
+    [[nodiscard]] bool claimed_as(std::uint32_t slot) const noexcept {
+      return static_cast<std::uint32_t>(word_) == slot;
+    }
+    [[nodiscard]] T* value() noexcept { return reinterpret_cast<T*>(storage_); }
+
+   private:
+    friend class SlotPool;
+    std::uint64_t word_;  // claimed: its id; free: generation of its next use << 32 | next free slot; worn out: kNone
+    alignas(T) std::byte storage_[sizeof(T)];
+  };
+
+  // At most `capacity` slots are claimed at a time.
+  explicit SlotPool(std::uint32_t capacity = kCapacityMax) noexcept : capacity_(capacity) {}
+
+  [[nodiscard]] Slot* claim() noexcept {  // null: full, or memory ran out
+    if (size_ >= capacity_ || (free_ == kNone && !add_slot())) [[unlikely]] {
+      return nullptr;
+    }
+    Slot& slot = slots_[free_];
+    const std::uint64_t generation = slot.word_ & ~std::uint64_t{kNone};
+    const std::uint64_t word = generation | free_;
+    free_ = static_cast<std::uint32_t>(slot.word_);
+    slot.word_ = word;
+    ++size_;
+    return &slot;
+  }
+
+  void release(Slot* slot) noexcept {  // of this pool, and claimed
+    const SlotId id = slot->id();
+    --size_;
+    if (id.generation() == kLastGeneration) [[unlikely]] {
+      slot->word_ = kNone;
+      return;
+    }
+    slot->word_ = (std::uint64_t{id.generation() + 1} << 32) | free_;
+    free_ = id.slot();
+  }
+
+  [[nodiscard]] Slot* find(SlotId id) noexcept {  // null: that use ended, or never was
+    if (id.slot() >= slots_.size()) {
+      return nullptr;
+    }
+    Slot& slot = slots_[id.slot()];
+    return slot.word_ == id.value ? &slot : nullptr;
+  }
+
+  // Any slot that was ever claimed; those of one multiple of 64 to the next lie side by side.
+  [[nodiscard]] Slot* at(std::uint32_t slot) noexcept { return &slots_[slot]; }
+  [[nodiscard]] std::uint32_t slots() const noexcept { return slots_.size(); }  // ever claimed
+  [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
+  [[nodiscard]] std::uint32_t capacity() const noexcept { return capacity_; }
+
+ private:
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  static constexpr std::uint32_t kLastGeneration = ~std::uint32_t{0} >> (32 - kGenerationBits);
+
+  [[gnu::noinline]] bool add_slot() noexcept {
+    if (!slots_.grow()) {
+      return false;
+    }
+    free_ = slots_.size() - 1;
+    slots_[free_].word_ = (std::uint64_t{1} << 32) | kNone;
+    return true;
+  }
+
+  StableArray<Slot> slots_;
+  std::uint32_t free_ = kNone;  // the free slot that was released last
+  std::uint32_t size_ = 0;
+  std::uint32_t capacity_;
+};
+
+}  // namespace weft
