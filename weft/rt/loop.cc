@@ -154,9 +154,9 @@ void Loop::run() {
   while (!stopping_.load(std::memory_order_acquire)) {
     now_ = sys::now();
     const bool ran_tasks = run_tasks();
-    const bool more = timers_.advance(now_, kTimersPerTurn) == kTimersPerTurn || ran_tasks;
+    timers_.advance(now_, kTimersPerTurn);  // what it leaves is due at once
     const Instant hook_wants = hook_ != nullptr ? hook_->handle_turn(now_) : kNever;
-    wait(more ? now_ : std::min(hook_wants, timers_.next_deadline()));
+    wait(ran_tasks ? now_ : std::min(hook_wants, timers_.next_deadline()));
   }
   run_tasks();
 }

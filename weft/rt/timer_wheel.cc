@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "weft/rt/timer_wheel.h"
 
+#include <algorithm>
 #include <bit>
+#include <limits>
 
 #include "weft/base/assert.h"
 
@@ -20,56 +22,68 @@ std::uint64_t nanoseconds_between(Instant start, Instant end) noexcept {
 }  // namespace
 
 TimerWheel::TimerWheel(Instant origin, Duration tick)
-    : origin_(origin), tick_ns_(static_cast<std::uint64_t>(tick.count())) {
+    : origin_(origin),
+      tick_bits_(static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(tick.count()))) - 1),
+      timers_(kTimersMax) {
   WEFT_ASSERT(tick > Duration::zero());
-  heads_.fill(kNil);
 }
 
 TimerId TimerWheel::schedule(Instant deadline, TimerCallback callback) {
-  const std::uint32_t index = take_node();
-  Node& node = nodes_[index];
-  node.tick = deadline_tick(deadline);
-  node.callback = callback;
-  ++size_;
-  if (node.tick <= elapsed_) {
-    link(index, kOverdue);
-  } else {
-    place(index);
+  Timers::Slot* timer = timers_.claim();
+  if (timer == nullptr) {
+    return {};
   }
-  return {(std::uint64_t{node.generation} << 32) | index};
+  timer->value()->callback = callback;
+  const std::uint64_t tick = deadline_tick(deadline);
+  if (!push(tick <= elapsed_ ? fresh_ : list_of(tick), {tick, timer})) {
+    timers_.release(timer);
+    return {};
+  }
+  return {timer->id().value};
 }
 
 bool TimerWheel::cancel(TimerId id) {
-  const auto index = static_cast<std::uint32_t>(id.value);
-  const auto generation = static_cast<std::uint32_t>(id.value >> 32);
-  if (index >= nodes_.size() || nodes_[index].generation != generation || nodes_[index].list == kNil) {
+  Timers::Slot* timer = timers_.find({id.value});
+  if (timer == nullptr) {
     return false;
   }
-  unlink(index);
-  release_node(index);
+  remove(timer->value()->entry);
+  timers_.release(timer);
+  return true;
+}
+
+bool TimerWheel::reschedule(TimerId id, Instant deadline) {
+  Timers::Slot* timer = timers_.find({id.value});
+  if (timer == nullptr) {
+    return false;
+  }
+  const std::uint64_t tick = deadline_tick(deadline);
+  Cell* const before = timer->value()->entry;
+  if (!push(tick <= elapsed_ ? fresh_ : list_of(tick), {tick, timer})) {
+    return false;
+  }
+  remove(before);
   return true;
 }
 
 Instant TimerWheel::next_deadline() const {
-  constexpr int kScanned = 16;
-  if (size_ == 0) {
+  if (timers_.size() == 0) {
     return kNever;
   }
-  if (heads_[kFiring] != kNil || heads_[kOverdue] != kNil) {
+  if (draining_ != kNone || lists_[kOverdue].front != nullptr || lists_[kOverdue + 1].front != nullptr) {
     return tick_time(elapsed_);
   }
   const Slot slot = next_slot();
+  const auto [front, back] = lists_[slot.list];
+  if (&links_of(front) != &links_of(back)) {
+    return tick_time(slot.start);
+  }
   // The earliest timer of a short list saves the wake-ups that would only move it down a level.
   std::uint64_t earliest = kEndOfTime;
-  std::uint32_t index = heads_[slot.list];
-  for (int seen = 0; seen < kScanned; ++seen) {
-    earliest = nodes_[index].tick < earliest ? nodes_[index].tick : earliest;
-    index = nodes_[index].next;
-    if (index == heads_[slot.list]) {
-      return tick_time(earliest);
-    }
+  for (const Cell* cell = front; cell <= back; ++cell) {
+    earliest = std::min(earliest, cell->entry.tick);
   }
-  return tick_time(slot.start);
+  return tick_time(earliest);
 }
 
 std::size_t TimerWheel::advance(Instant now, std::size_t limit) {
@@ -77,26 +91,26 @@ std::size_t TimerWheel::advance(Instant now, std::size_t limit) {
     return 0;
   }
   advancing_ = true;
-  const std::uint64_t target = nanoseconds_between(origin_, now) / tick_ns_;
-  splice_overdue();
-  std::size_t fired = 0;
-  while (fired < limit) {
-    const std::uint32_t index = heads_[kFiring];
-    if (index != kNil) {
-      const TimerCallback callback = nodes_[index].callback;
-      unlink(index);
-      release_node(index);
-      ++fired;
-      callback.function(callback.context);
-      continue;
-    }
-    if (levels_ == 0 || next_slot().start > target) {
-      elapsed_ = target > elapsed_ ? target : elapsed_;
+  constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+  std::size_t moves = limit > kMost / kMovesPerFire ? kMost : limit * kMovesPerFire;
+  const std::uint64_t target = std::max(elapsed_, nanoseconds_between(origin_, now) >> tick_bits_);
+  std::size_t fired = fire_list(other_overdue(fresh_), limit);  // what an earlier call has left
+  if (fired < limit) {
+    fresh_ = other_overdue(fresh_);
+    fired += fire_list(other_overdue(fresh_), limit - fired);
+  }
+  while (fired < limit && drain(moves)) {
+    const Slot slot = words_ != 0 ? next_slot() : Slot{kNone, kEndOfTime};
+    if (slot.list == kNone || slot.start > target) {
+      elapsed_ = target;
       break;
     }
-    const Slot slot = next_slot();
     elapsed_ = slot.start;
-    empty_slot(slot.list);
+    if (slot.list >= kSlots) {
+      draining_ = slot.list;
+      continue;
+    }
+    fired += fire_list(slot.list, limit - fired);
   }
   advancing_ = false;
   return fired;
@@ -105,111 +119,167 @@ std::size_t TimerWheel::advance(Instant now, std::size_t limit) {
 // Rounded up, so that the tick is reached at the deadline or after it.
 std::uint64_t TimerWheel::deadline_tick(Instant deadline) const {
   const std::uint64_t distance = nanoseconds_between(origin_, deadline);
-  return distance / tick_ns_ + (distance % tick_ns_ != 0 ? 1 : 0);
+  const std::uint64_t tick = distance >> tick_bits_;
+  return tick + (tick << tick_bits_ != distance ? 1 : 0);
 }
 
 Instant TimerWheel::tick_time(std::uint64_t tick) const {
   const std::uint64_t room = nanoseconds_between(origin_, kNever);
-  if (tick > room / tick_ns_) {
+  if (tick > room >> tick_bits_) {
     return kNever;
   }
-  const std::uint64_t nanoseconds = static_cast<std::uint64_t>(origin_.time_since_epoch().count()) + tick * tick_ns_;
+  const std::uint64_t nanoseconds =
+      static_cast<std::uint64_t>(origin_.time_since_epoch().count()) + (tick << tick_bits_);
   return Instant(Duration(static_cast<Duration::rep>(nanoseconds)));
+}
+
+unsigned TimerWheel::list_of(std::uint64_t tick) const {
+  const std::uint64_t difference = (tick ^ elapsed_) | 1;  // elapsed_ itself is at level 0
+  const auto level = static_cast<unsigned>(std::bit_width(difference) - 1) / kGroupBits;
+  return level * kSlots + static_cast<unsigned>(tick >> (level * kGroupBits)) % kSlots;
 }
 
 // By invariant 3 the lowest level with a timer is the next to be due, and in it the lowest slot.
 TimerWheel::Slot TimerWheel::next_slot() const {
-  const auto level = static_cast<unsigned>(std::countr_zero(levels_));
-  const auto slot = static_cast<unsigned>(std::countr_zero(occupied_[level]));
-  const unsigned shift = level * kGroupBits;
-  const unsigned above = shift + kGroupBits;
-  const std::uint64_t higher_groups = above >= 64 ? 0 : (elapsed_ >> above) << above;
-  return {level * kSlots + slot, higher_groups | (std::uint64_t{slot} << shift)};
+  const auto word = static_cast<unsigned>(std::countr_zero(words_));
+  const unsigned list = word * 64 + static_cast<unsigned>(std::countr_zero(occupied_[word]));
+  const unsigned shift = list / kSlots * kGroupBits;
+  const std::uint64_t higher_groups = elapsed_ & (kEndOfTime << shift << (kGroupBits - 1) << 1);
+  return {list, higher_groups | (std::uint64_t{list % kSlots} << shift)};
 }
 
-std::uint32_t TimerWheel::take_node() {
-  if (free_ == kNil) {
-    nodes_.emplace_back();
-    return static_cast<std::uint32_t>(nodes_.size() - 1);
-  }
-  const std::uint32_t index = free_;
-  free_ = nodes_[index].next;
-  return index;
+TimerWheel::Links& TimerWheel::links_of(const Cell* cell) {
+  constexpr std::uintptr_t kMask = kBlock * sizeof(Cell) - 1;
+  return reinterpret_cast<Cell*>(reinterpret_cast<std::uintptr_t>(cell) & ~kMask)->links;
 }
 
-void TimerWheel::release_node(std::uint32_t index) {
-  Node& node = nodes_[index];
-  node.callback = {};
-  node.generation += node.generation == kNil ? 2 : 1;  // never 0, so that no id is 0
-  node.next = free_;
-  free_ = index;
-  --size_;
-}
-
-void TimerWheel::link(std::uint32_t index, unsigned list) {
-  Node& node = nodes_[index];
-  const std::uint32_t head = heads_[list];
-  node.list = list;
-  if (head == kNil) {
-    node.next = node.previous = index;
-    heads_[list] = index;
-    if (list < kFiring) {
-      levels_ |= 1u << (list / kSlots);
-      occupied_[list / kSlots] |= std::uint64_t{1} << (list % kSlots);
+inline bool TimerWheel::push(unsigned list, Entry entry) {
+  Cell*& back = lists_[list].back;
+  Cell* cell = back + 1;
+  if (back == nullptr || &links_of(cell) != &links_of(back)) {
+    cell = append_block(list);
+    if (cell == nullptr) {
+      return false;
     }
-    return;
   }
-  node.next = head;
-  node.previous = nodes_[head].previous;
-  nodes_[node.previous].next = index;
-  nodes_[head].previous = index;
+  back = cell;
+  cell->entry = entry;
+  entry.timer->value()->entry = cell;
+  return true;
 }
 
-void TimerWheel::unlink(std::uint32_t index) {
-  Node& node = nodes_[index];
-  const std::uint32_t list = node.list;
-  node.list = kNil;
-  if (node.next != index) {
-    nodes_[node.next].previous = node.previous;
-    nodes_[node.previous].next = node.next;
-    if (heads_[list] == index) {
-      heads_[list] = node.next;
+TimerWheel::Cell* TimerWheel::append_block(unsigned list) {
+  if (free_blocks_ == kNil) {
+    if (!cells_.grow(kBlock)) {
+      return nullptr;
     }
+    free_blocks_ = cells_.size() - kBlock;
+    cells_[free_blocks_].links = {free_blocks_, kNil, kNil, kNone};
+  }
+  Cell* const first = &cells_[free_blocks_];
+  free_blocks_ = first->links.next;
+  first->links.list = list;
+  List& into = lists_[list];
+  if (into.back != nullptr) {
+    Links& last = links_of(into.back);
+    last.next = first->links.self;
+    first->links.previous = last.self;
+    return first + 1;
+  }
+  into.front = first + 1;
+  if (list < kOverdue) {
+    words_ |= 1u << (list / 64);
+    occupied_[list / 64] |= std::uint64_t{1} << (list % 64);
+  }
+  return first + 1;
+}
+
+// The last entry takes the place of the one that goes.
+inline void TimerWheel::remove(Cell* entry) {
+  const unsigned list = links_of(entry).list;
+  if (Cell* back = lists_[list].back; entry != back) {
+    *entry = *back;
+    entry->entry.timer->value()->entry = entry;
+  }
+  pop_back(list);
+}
+
+inline void TimerWheel::pop_front(unsigned list) {
+  List& from = lists_[list];
+  if (from.front == from.back) {
+    set_empty(list);
     return;
   }
-  heads_[list] = kNil;
-  if (list < kFiring) {
-    const unsigned level = list / kSlots;
-    occupied_[level] &= ~(std::uint64_t{1} << (list % kSlots));
-    levels_ &= occupied_[level] == 0 ? ~(1u << level) : ~0u;
+  Links& links = links_of(from.front++);
+  if (&links_of(from.front) != &links) {
+    from.front = &cells_[links.next] + 1;
+    release_block(links);
   }
 }
 
-void TimerWheel::place(std::uint32_t index) {
-  const std::uint64_t tick = nodes_[index].tick;
-  if (tick <= elapsed_) {
-    link(index, kFiring);
+inline void TimerWheel::pop_back(unsigned list) {
+  List& from = lists_[list];
+  if (from.front == from.back) {
+    set_empty(list);
     return;
   }
-  const auto level = static_cast<unsigned>(std::bit_width(tick ^ elapsed_) - 1) / kGroupBits;
-  const auto slot = static_cast<unsigned>(tick >> (level * kGroupBits)) % kSlots;
-  link(index, level * kSlots + slot);
-}
-
-void TimerWheel::empty_slot(unsigned list) {
-  while (heads_[list] != kNil) {
-    const std::uint32_t index = heads_[list];
-    unlink(index);
-    place(index);
+  Links& links = links_of(from.back--);
+  if (&from.back->links == &links) {
+    from.back = &cells_[links.previous] + (kBlock - 1);
+    release_block(links);
   }
 }
 
-void TimerWheel::splice_overdue() {
-  while (heads_[kOverdue] != kNil) {
-    const std::uint32_t index = heads_[kOverdue];
-    unlink(index);
-    link(index, kFiring);
+void TimerWheel::set_empty(unsigned list) {
+  release_block(links_of(lists_[list].back));
+  lists_[list] = {};
+  if (list < kOverdue) {
+    std::uint64_t& occupied = occupied_[list / 64];
+    occupied &= ~(std::uint64_t{1} << (list % 64));
+    words_ &= ~(std::uint32_t{occupied == 0} << (list / 64));
   }
+}
+
+void TimerWheel::release_block(Links& links) {
+  links.next = free_blocks_;
+  free_blocks_ = links.self;
+}
+
+// Timers lie where they were scheduled, entries in the order of firing: the next ones are asked for ahead of time.
+inline void TimerWheel::prefetch(const Cell* entry) {
+  constexpr std::ptrdiff_t kAhead = 4;
+  if (&links_of(entry + kAhead) == &links_of(entry)) {
+    __builtin_prefetch(entry[kAhead].entry.timer, 1);
+  }
+}
+
+std::size_t TimerWheel::fire_list(unsigned list, std::size_t limit) {
+  std::size_t fired = 0;
+  for (; fired < limit && lists_[list].front != nullptr; ++fired) {
+    prefetch(lists_[list].front);
+    Timers::Slot* timer = lists_[list].front->entry.timer;
+    const TimerCallback callback = timer->value()->callback;
+    pop_front(list);
+    timers_.release(timer);
+    callback.function(callback.context);
+  }
+  return fired;
+}
+
+bool TimerWheel::drain(std::size_t& moves) {
+  if (draining_ == kNone) {
+    return true;
+  }
+  for (; lists_[draining_].front != nullptr; --moves) {
+    prefetch(lists_[draining_].front);
+    const Entry entry = lists_[draining_].front->entry;
+    if (moves == 0 || !push(list_of(entry.tick), entry)) {
+      return false;
+    }
+    pop_front(draining_);
+  }
+  draining_ = kNone;
+  return true;
 }
 
 }  // namespace weft::rt

@@ -4,8 +4,9 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "weft/base/slot_pool.h"
+#include "weft/base/stable_array.h"
 #include "weft/base/time.h"
 
 namespace weft::rt {
@@ -24,76 +25,114 @@ struct TimerId {
   friend bool operator==(TimerId, TimerId) = default;
 };
 
-// TimerWheel: many deadlines, cheaply. It has no clock: time comes in through advance().
-// Owner: a core. Affinity: one thread. Cost: schedule and cancel O(1); advance O(fired + moved), a timer moves down at
-// most 10 levels; empty stretches of time cost nothing. Nodes are pooled: no allocation once the peak was reached.
+// TimerWheel: many deadlines, cheaply. It has no clock: time comes in through advance(), and deadlines are absolute, so
+// that late calls add up to nothing. Owner: a core. Affinity: one thread. Cost: schedule, cancel and reschedule O(1);
+// advance O(fired + moved), a timer moves down at most 7 levels; empty stretches of time cost nothing. 48 bytes a
+// timer, from memory that only grows: no allocation once the peak was reached, and nothing is ever copied to grow.
 // Invariants: 1. a timer never fires before its deadline, and fires in the first advance() whose `now` is at least one
-// tick after it, `limit` permitting. 2. each fires once. 3. a timer at level L differs from elapsed_ first (from the
-// top) in 6-bit group L, so a slot is never behind elapsed_ and lower levels are due before higher ones. 4. occupied_
-// and levels_ have a bit for each non-empty list of the wheel and no other.
+// tick after it, as far as that call's bounds permit. 2. each fires once: first those that were scheduled for the past,
+// then in the order of ticks; the order within a tick is not defined. 3. a timer at level L differs from elapsed_ first
+// (from the top) in 8-bit group L, so a slot is never behind elapsed_ and lower levels are due before higher ones;
+// those of elapsed_ itself are at level 0, those of draining_ are on their way there. 4. occupied_ and words_ have a
+// bit for each non-empty list of the wheel and no other.
 class TimerWheel {
  public:
-  static constexpr Duration kDefaultTick = std::chrono::microseconds(100);
+  static constexpr Duration kDefaultTick = Duration(1 << 16);  // 65.5 us
+  static constexpr std::uint32_t kTimersMax = std::uint32_t{1} << 26;
+  static constexpr std::size_t kMovesPerFire = 16;
 
-  explicit TimerWheel(Instant origin, Duration tick = kDefaultTick);  // tick: at least 1 ns
+  // The tick is rounded down to a power of two nanoseconds; at least 1 ns.
+  explicit TimerWheel(Instant origin, Duration tick = kDefaultTick);
+  [[nodiscard]] Duration tick() const noexcept { return Duration(Duration::rep{1} << tick_bits_); }
 
   // A deadline in the past fires in the next advance(), also when scheduled inside a callback. kNever is allowed.
+  // No timer: there are kTimersMax, or memory ran out.
   [[nodiscard]] TimerId schedule(Instant deadline, TimerCallback callback);
   bool cancel(TimerId id);  // false: it fired, was cancelled or never was
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  // Another deadline for a timer that keeps its id. False, and nothing changes: as cancel(), or memory ran out.
+  bool reschedule(TimerId id, Instant deadline);
+  [[nodiscard]] std::size_t size() const noexcept { return timers_.size(); }
 
   // When advance() should be called next: never more than a tick after the earliest deadline, perhaps before it. kNever
-  // when there is no timer.
+  // when there is no timer. O(1): it looks at no more than a block of timers.
   [[nodiscard]] Instant next_deadline() const;
 
-  // Fires what is due at `now`, at most `limit`, and returns how many; the rest stays due. Callbacks must not throw;
-  // they may schedule and cancel anything, and a timer they schedule between the time being processed and `now` fires
-  // in this call. A `now` before an earlier one does not turn time back. Called inside a callback it does nothing.
+  // Fires what is due at `now`, at most `limit`, and returns how many. It moves at most kMovesPerFire * limit timers
+  // between levels. What it had to leave is due still, in its order, and next_deadline() is not after `now`. Callbacks
+  // must not throw; they may schedule and cancel anything, and a timer they schedule between the time being processed
+  // and `now` fires in this call. A `now` before an earlier one does not turn time back. Inside a callback it does
+  // nothing.
   std::size_t advance(Instant now, std::size_t limit);
 
  private:
-  static constexpr unsigned kGroupBits = 6;
+  static constexpr unsigned kGroupBits = 8;
   static constexpr unsigned kSlots = 1u << kGroupBits;
-  static constexpr unsigned kLevels = 11;                // 11 * 6 bits cover any 64-bit tick
-  static constexpr unsigned kFiring = kLevels * kSlots;  // list of timers whose tick was reached
-  static constexpr unsigned kOverdue = kFiring + 1;      // list of timers scheduled for the past
-  static constexpr unsigned kLists = kOverdue + 1;
+  static constexpr unsigned kLevels = 64 / kGroupBits;
+  static constexpr unsigned kOverdue = kLevels * kSlots;  // two lists of timers scheduled for the past: see fresh_
+  static constexpr unsigned kLists = kOverdue + 2;
+  static constexpr unsigned kNone = kLists;
+  static constexpr std::uint32_t kBlock = 16;  // cells; the first one is the block's links
   static constexpr std::uint32_t kNil = ~std::uint32_t{0};
 
-  struct Node {
-    std::uint64_t tick = 0;
+  // A list is a chain of blocks of entries side by side: a walk through it is a walk through memory.
+  union Cell;
+  struct Timer {
     TimerCallback callback;
-    std::uint32_t next = kNil;  // circular within a list; the free list ends in kNil
-    std::uint32_t previous = kNil;
-    std::uint32_t generation = 1;  // upper half of the id; grows at every release
-    std::uint32_t list = kNil;     // kNil while free
+    Cell* entry;
+  };
+  using Timers = SlotPool<Timer>;
+  struct Entry {
+    std::uint64_t tick;
+    Timers::Slot* timer;
+  };
+  struct Links {
+    std::uint32_t self;  // numbers of first cells
+    std::uint32_t next;
+    std::uint32_t previous;
+    std::uint32_t list;
+  };
+  union alignas(16) Cell {
+    Entry entry;
+    Links links;
+  };
+  struct List {
+    Cell* front = nullptr;  // the first and the last entry
+    Cell* back = nullptr;
   };
   struct Slot {
     unsigned list;
     std::uint64_t start;  // tick
   };
 
+  static unsigned other_overdue(unsigned list) { return list ^ kOverdue ^ (kOverdue + 1); }
+  static Links& links_of(const Cell* cell);
+  static void prefetch(const Cell* entry);
   [[nodiscard]] std::uint64_t deadline_tick(Instant deadline) const;
   [[nodiscard]] Instant tick_time(std::uint64_t tick) const;
-  [[nodiscard]] Slot next_slot() const;  // requires levels_ != 0
-  std::uint32_t take_node();
-  void release_node(std::uint32_t index);
-  void link(std::uint32_t index, unsigned list);
-  void unlink(std::uint32_t index);
-  void place(std::uint32_t index);  // into the wheel, by its tick
-  void empty_slot(unsigned list);   // moves its timers to where they belong now
-  void splice_overdue();
+  [[nodiscard]] unsigned list_of(std::uint64_t tick) const;  // requires tick >= elapsed_
+  [[nodiscard]] Slot next_slot() const;                      // requires words_ != 0
+  bool push(unsigned list, Entry entry);                     // false: memory ran out
+  Cell* append_block(unsigned list);                         // its first entry; null: memory ran out
+  void remove(Cell* entry);
+  void pop_front(unsigned list);
+  void pop_back(unsigned list);
+  void set_empty(unsigned list);
+  void release_block(Links& links);
+  std::size_t fire_list(unsigned list, std::size_t limit);  // how many
+  bool drain(std::size_t& moves);                           // false: not all, because of `moves` or memory
 
   Instant origin_;
-  std::uint64_t tick_ns_;
+  unsigned tick_bits_;
   std::uint64_t elapsed_ = 0;  // ticks processed
-  std::size_t size_ = 0;
+  unsigned draining_ = kNone;  // a slot above level 0 that starts at elapsed_ and is being emptied
+  unsigned fresh_ = kOverdue;  // takes what is scheduled for the past; the other one is fired
   bool advancing_ = false;
-  std::uint32_t free_ = kNil;
-  std::uint32_t levels_ = 0;                       // bit per level with a timer
-  std::array<std::uint64_t, kLevels> occupied_{};  // bit per slot with a timer
-  std::array<std::uint32_t, kLists> heads_;
-  std::vector<Node> nodes_;
+  std::uint32_t free_blocks_ = kNil;
+  std::uint32_t words_ = 0;                              // bit per word of occupied_ that is not 0
+  std::array<std::uint64_t, kOverdue / 64> occupied_{};  // bit per slot with a timer
+  std::array<List, kLists> lists_{};
+  StableArray<Cell> cells_;
+  Timers timers_;
 };
 
 }  // namespace weft::rt
