@@ -40,7 +40,7 @@ class SlotPool {
 
    private:
     friend class SlotPool;
-    std::uint64_t word_;  // claimed: its id; free: generation of its next use << 32 | next free slot; worn out: kNone
+    std::uint64_t word_;  // claimed: its id; free: generation of its next use << 32 | kNone; worn out: kNone
     alignas(T) std::byte storage_[sizeof(T)];
   };
 
@@ -48,14 +48,12 @@ class SlotPool {
   explicit SlotPool(std::uint32_t capacity = kCapacityMax) noexcept : capacity_(capacity) {}
 
   [[nodiscard]] Slot* claim() noexcept {  // null: full, or memory ran out
-    if (size_ >= capacity_ || (free_ == kNone && !add_slot())) [[unlikely]] {
+    if (size_ >= capacity_ || (free_count_ == 0 && !add_slot())) [[unlikely]] {
       return nullptr;
     }
-    Slot& slot = slots_[free_];
-    const std::uint64_t generation = slot.word_ & ~std::uint64_t{kNone};
-    const std::uint64_t word = generation | free_;
-    free_ = static_cast<std::uint32_t>(slot.word_);
-    slot.word_ = word;
+    const std::uint32_t index = free_[--free_count_];
+    Slot& slot = slots_[index];
+    slot.word_ = (slot.word_ & ~std::uint64_t{kNone}) | index;
     ++size_;
     return &slot;
   }
@@ -67,8 +65,8 @@ class SlotPool {
       slot->word_ = kNone;
       return;
     }
-    slot->word_ = (std::uint64_t{id.generation() + 1} << 32) | free_;
-    free_ = id.slot();
+    slot->word_ = (std::uint64_t{id.generation() + 1} << 32) | kNone;
+    free_[free_count_++] = id.slot();
   }
 
   [[nodiscard]] Slot* find(SlotId id) noexcept {  // null: that use ended, or never was
@@ -90,16 +88,18 @@ class SlotPool {
   static constexpr std::uint32_t kLastGeneration = ~std::uint32_t{0} >> (32 - kGenerationBits);
 
   [[gnu::noinline]] bool add_slot() noexcept {
-    if (!slots_.grow()) {
+    if ((free_.size() == slots_.size() && !free_.grow()) || !slots_.grow()) {
       return false;
     }
-    free_ = slots_.size() - 1;
-    slots_[free_].word_ = (std::uint64_t{1} << 32) | kNone;
+    const std::uint32_t index = slots_.size() - 1;
+    slots_[index].word_ = (std::uint64_t{1} << 32) | kNone;
+    free_[free_count_++] = index;
     return true;
   }
 
   StableArray<Slot> slots_;
-  std::uint32_t free_ = kNone;  // the free slot that was released last
+  StableArray<std::uint32_t> free_;  // a stack beside the slots: a list through them would wait for each one's memory
+  std::uint32_t free_count_ = 0;
   std::uint32_t size_ = 0;
   std::uint32_t capacity_;
 };
