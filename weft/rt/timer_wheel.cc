@@ -149,8 +149,9 @@ TimerWheel::Slot TimerWheel::next_slot() const {
 }
 
 TimerWheel::Links& TimerWheel::links_of(const Cell* cell) {
-  constexpr std::uintptr_t kMask = kBlock * sizeof(Cell) - 1;
-  return reinterpret_cast<Cell*>(reinterpret_cast<std::uintptr_t>(cell) & ~kMask)->links;
+  static_assert(decltype(cells_)::kAlignment % (kBlock * sizeof(Cell)) == 0);
+  const std::uintptr_t place = reinterpret_cast<std::uintptr_t>(cell) / sizeof(Cell) % kBlock;
+  return const_cast<Cell*>(cell - place)->links;
 }
 
 inline bool TimerWheel::push(unsigned list, Entry entry) {
