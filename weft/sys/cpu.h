@@ -16,6 +16,16 @@ inline void pause() noexcept {
 #endif
 }
 
+// Fetches the line at `address` for a store that follows. Stores leave a core in order, each when its line has come;
+// lines that were asked for before come side by side.
+inline void prefetch_for_write(const void* address) noexcept {
+#if defined(__x86_64__)
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));  // a no-op where it is unknown
+#else
+  __builtin_prefetch(address, 1);
+#endif
+}
+
 void yield() noexcept;  // sched_yield
 
 // Processors that this process may use at once: its affinity mask, bounded by the CPU quota of its control group (v1 or

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <mutex>
+
+namespace weft::sync {
+
+// AwaitList: the coroutines that wait for the same change. All of them are told, in the order in which they came; who
+// finds nothing left comes back.
+// Owner: the object that changes. Affinity: any thread. Cost: a lock; no allocation, a waiter lies in its coroutine.
+// Invariant: a waiter is told once for each time that it was added, unless it was removed in between.
+// Users say AwaitList; the parameter is a seam for the model test.
+template <typename Mutex>
+class BasicAwaitList {
+ public:
+  class Waiter {
+   public:
+    using Tell = void(Waiter& waiter) noexcept;
+    explicit Waiter(Tell* tell) noexcept : tell_(tell) {}
+    Waiter(const Waiter&) = delete;
+    Waiter& operator=(const Waiter&) = delete;
+
+   private:
+    friend class BasicAwaitList;
+    Tell* tell_;
+    Waiter* next_ = nullptr;
+  };
+
+  BasicAwaitList() noexcept = default;
+  BasicAwaitList(const BasicAwaitList&) = delete;
+  BasicAwaitList& operator=(const BasicAwaitList&) = delete;
+
+  void add(Waiter& waiter) noexcept {
+    const std::lock_guard lock(mutex_);
+    waiter.next_ = nullptr;
+    *end_ = &waiter;
+    end_ = &waiter.next_;
+  }
+  // False: it is not there, because it was or is being told.
+  [[nodiscard]] bool remove(Waiter& waiter) noexcept {
+    const std::lock_guard lock(mutex_);
+    for (Waiter** link = &first_; *link != nullptr; link = &(*link)->next_) {
+      if (*link == &waiter) {
+        *link = waiter.next_;
+        if (end_ == &waiter.next_) {
+          end_ = link;
+        }
+        return true;
+      }
+    }
+    return false;
+  }
+  void signal() noexcept {
+    Waiter* waiter = take_all();
+    while (waiter != nullptr) {
+      Waiter* next = waiter->next_;  // before it is told: it may be gone then
+      waiter->tell_(*waiter);
+      waiter = next;
+    }
+  }
+
+ private:
+  Waiter* take_all() noexcept {
+    const std::lock_guard lock(mutex_);
+    Waiter* all = first_;
+    first_ = nullptr;
+    end_ = &first_;
+    return all;
+  }
+
+  Mutex mutex_;
+  Waiter* first_ = nullptr;  // guarded by mutex_, as are end_ and the links
+  Waiter** end_ = &first_;
+};
+
+using AwaitList = BasicAwaitList<std::mutex>;
+
+}  // namespace weft::sync

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <coroutine>
+#include <utility>
+
+#include "weft/base/time.h"
+#include "weft/sync/await_list.h"
+#include "weft/sync/parker.h"
+#include "weft/sync/spin.h"
+#include "weft/sys/clock.h"
+
+namespace weft::sync {
+
+// What a gate waits with: the machine here, the model checker's in a model test.
+struct GateWait : SystemWait {
+  using Event = AwaitList;
+  using Budget = SpinBudget;
+
+  static Instant now() noexcept { return sys::now(); }
+  template <typename Look>
+  static void spin(Budget& budget, Look look) noexcept {
+    if (const std::uint32_t us = budget.budget_us(WaitMode::adaptive); us != 0) {
+      budget.record(spin_until(us, look));
+    }
+  }
+};
+
+// Resumption: what goes on with a coroutine that waited. A small value; the executor that is given it calls it once.
+class Resumption {
+ public:
+  using Run = void(void* waiter);
+  Resumption(Run* run, void* waiter) noexcept : run_(run), waiter_(waiter) {}
+  void operator()() const { run_(waiter_); }
+
+ private:
+  Run* run_;
+  void* waiter_;
+};
+
+// Gate: where threads and coroutines wait until something becomes possible, which they then try themselves.
+// Owner: the object that changes. Affinity: any thread.
+// Cost: wake() with nobody waiting is one load. Each wait that slept costs whoever changes the object one wake-up.
+// Invariant: who changes the object and then calls wake() is seen by the look of a waiter that is about to sleep, or
+// wakes it (invariant 1 of Parker; a coroutine sleeps as somebody in poll does, and its event is the list). Users say
+// Gate; the parameter is a seam for the model test.
+template <typename System>
+class BasicGate {
+  using List = typename System::Event;
+
+ public:
+  void wake() noexcept { parker_.wake(); }
+
+  // Returns true once attempt() did, false at the deadline. look() says whether an attempt might succeed now, and
+  // changes nothing. The first attempt is made whatever the time is.
+  template <typename Attempt, typename Look>
+  [[nodiscard]] bool settle_until(Instant deadline, Attempt attempt, Look look) noexcept {
+    if (attempt()) {
+      return true;
+    }
+    if (deadline > System::now()) {
+      System::spin(budget_, look);
+    }
+    while (!attempt()) {
+      const Duration left = deadline == kNever ? Duration(-1) : deadline - System::now();
+      if (deadline != kNever && left <= Duration::zero()) {
+        return false;
+      }
+      const auto ticket = parker_.announce_futex(true);
+      if (!look()) {
+        parker_.sleep(ticket, left);
+      }
+    }
+    return true;
+  }
+
+  // Wait: the same for a coroutine; the base of an awaiter, which has bool attempt() and bool look().
+  // `post(Resumption)` is called by whoever wakes, inside its call. It hands the resumption to the thread, or the
+  // strand, that awaits; it does not run it, and does not throw. A coroutine that is suspended here is not destroyed.
+  template <typename Awaiter, typename Post>
+  class Wait : private List::Waiter {
+   public:
+    Wait(const Wait&) = delete;
+    Wait& operator=(const Wait&) = delete;
+
+    [[nodiscard]] bool await_ready() noexcept { return self().attempt(); }
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<> coroutine) noexcept {
+      coroutine_ = coroutine;
+      return !settle();
+    }
+
+   protected:
+    Wait(BasicGate& gate, Post post) noexcept : List::Waiter(tell), gate_(gate), post_(std::move(post)) {}
+
+   private:
+    Awaiter& self() noexcept { return static_cast<Awaiter&>(*this); }
+    // False: it will be told.
+    bool settle() noexcept {
+      for (;;) {
+        gate_.list_.add(*this);
+        gate_.parker_.announce_poll(&gate_.list_, true);
+        if (!self().look() || !gate_.list_.remove(*this)) {
+          return false;
+        }
+        if (self().attempt()) {
+          return true;
+        }
+      }
+    }
+    static void tell(typename List::Waiter& waiter) noexcept {
+      auto& wait = static_cast<Wait&>(waiter);
+      wait.post_(Resumption(go_on, &wait));
+    }
+    static void go_on(void* waiter) {
+      auto& wait = *static_cast<Wait*>(waiter);
+      if (wait.self().attempt() || wait.settle()) {
+        wait.coroutine_.resume();
+      }
+    }
+
+    BasicGate& gate_;
+    Post post_;
+    std::coroutine_handle<> coroutine_;
+  };
+
+ private:
+  BasicParker<System> parker_;
+  List list_;
+  [[no_unique_address]] typename System::Budget budget_;
+};
+
+using Gate = BasicGate<GateWait>;
+
+}  // namespace weft::sync

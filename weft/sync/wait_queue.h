@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <new>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/sync/atomic.h"
+#include "weft/sync/gate.h"
+#include "weft/sync/mpsc_queue.h"
+
+namespace weft::sync {
+
+// WaitQueue: an MpscQueue whose ends can wait, threads and coroutines alike, and that can be closed. With one producer
+// it is the waiting form of an SpscRing. Owner: the unique_ptr of make(); it outlives its producers and all who wait.
+// What is left inside is destroyed with it. Affinity: as MpscQueue; close() any thread. Several coroutines may wait at
+// one end if they run on one thread or strand; they are told in the order in which they came, but who asks just then
+// may come first. Cost: a push or pop is MpscQueue's and one load more while nobody sleeps; sleeping costs the sleeper
+// a membarrier and whoever wakes it a system call. Invariants:
+//   (1) Nobody sleeps while what it waits for is possible; nobody is woken who does not wait.
+//   (2) Every value whose push returned before close() began is popped before a pop says closed. A push that overlaps
+//       close() is refused, or accepted and popped by whoever still pops, or destroyed with the queue.
+//   (3) An operation that fails leaves its value where it was.
+// Users say WaitQueue<T>; `System` is a seam for the tests.
+template <typename T, typename System = GateWait>
+class WaitQueue {
+  using Gate = BasicGate<System>;
+  struct alignas(kLineSize) Place {
+    Gate gate;
+  };
+
+ public:
+  class Producer;
+
+  // As MpscQueue::make().
+  [[nodiscard]] static Result<std::unique_ptr<WaitQueue>> make(std::size_t producers, std::size_t capacity) noexcept {
+    MpscQueue<T> queue = WEFT_TRY(MpscQueue<T>::make(producers, capacity));
+    std::unique_ptr<Place[]> rooms(new (std::nothrow) Place[producers]);
+    if (rooms == nullptr) {
+      return Error(Errc::resource_exhausted, "memory for the gates of a queue");
+    }
+    std::unique_ptr<WaitQueue> made(new (std::nothrow) WaitQueue(std::move(queue), std::move(rooms)));
+    if (made == nullptr) {
+      return Error(Errc::resource_exhausted, "memory for a queue");
+    }
+    return made;
+  }
+  WaitQueue(const WaitQueue&) = delete;
+  WaitQueue& operator=(const WaitQueue&) = delete;
+
+  // Any thread. resource_exhausted: every lane is taken.
+  [[nodiscard]] Result<Producer> producer() noexcept {
+    auto lane = WEFT_TRY(queue_.producer());
+    return Producer(*this, std::move(lane));
+  }
+  // Any thread; idempotent. Ends every wait: producers get closed, the consumer gets what is left and then closed.
+  void close() noexcept {
+    closed_.store(true, std::memory_order_release);  // pairs with the acquire in take()
+    items_.gate.wake();
+    for (std::size_t i = 0; i < queue_.lanes(); ++i) {
+      rooms_[i].gate.wake();
+    }
+  }
+
+  // --- consumer ---
+
+  // would_block: empty; closed: closed, and empty for good.
+  [[nodiscard]] Result<T> try_pop() noexcept {
+    std::optional<T> value;
+    const Errc outcome = take(value);
+    return to_result(outcome, value);
+  }
+  // timed_out; closed.
+  [[nodiscard]] Result<T> pop_until(Instant deadline) noexcept {
+    std::optional<T> value;
+    Errc outcome = Errc::would_block;
+    const auto attempt = [&] { return (outcome = take(value)) != Errc::would_block; };
+    if (!items_.gate.settle_until(deadline, attempt, [&] { return poppable(); })) {
+      outcome = Errc::timed_out;
+    }
+    return to_result(outcome, value);
+  }
+  // Waits for one value at least, then moves as many as there are and `values` holds; says how many. timed_out; closed.
+  [[nodiscard]] Result<std::size_t> pop_batch_until(std::span<T> values, Instant deadline) noexcept {
+    std::size_t count = 0;
+    bool drained = false;
+    const auto attempt = [&] {
+      count = take_batch(values);
+      if (count == 0 && closed_.load(std::memory_order_acquire)) {  // pairs with the release in close()
+        count = take_batch(values);
+        drained = count == 0;
+      }
+      return count != 0 || drained || values.empty();
+    };
+    if (!items_.gate.settle_until(deadline, attempt, [&] { return poppable(); })) {
+      return Errc::timed_out;
+    }
+    if (drained) {
+      return Errc::closed;
+    }
+    return count;
+  }
+  // co_await queue.pop(post): a Result<T>; closed. See BasicGate::Wait for what `post` is.
+  template <typename Post>
+  [[nodiscard]] auto pop(Post post) noexcept {
+    return Pop<Post>(*this, std::move(post));
+  }
+
+  // Producer: one lane's producing side. Owner: a move-only value; destruction gives the lane up.
+  class Producer {
+   public:
+    Producer(WaitQueue& queue, typename MpscQueue<T>::Producer lane) noexcept
+        : queue_(&queue), lane_(std::move(lane)) {}
+
+    // would_block: full; closed. `value` is moved from only on success.
+    template <typename U>
+    [[nodiscard]] Result<void> try_push(U&& value) noexcept {
+      return offer(std::forward<U>(value));
+    }
+    // timed_out; closed.
+    template <typename U>
+    [[nodiscard]] Result<void> push_until(U&& value, Instant deadline) noexcept {
+      Errc outcome = Errc::would_block;
+      const auto attempt = [&] { return (outcome = offer(std::forward<U>(value))) != Errc::would_block; };
+      return room().settle_until(deadline, attempt, [&] { return pushable(); }) ? outcome : Errc::timed_out;
+    }
+    // Moves as many values as there is room for, the first ones, and wakes once; none when closed.
+    [[nodiscard]] std::size_t try_push_batch(std::span<T> values) noexcept {
+      const std::size_t count = queue_->is_closed() ? 0 : lane_.try_push_batch(values);
+      if (count != 0) {
+        queue_->items_.gate.wake();
+      }
+      return count;
+    }
+    // co_await producer.push(value, post): a Result<void>; closed, and the value is gone with the awaiter.
+    template <typename Post>
+    [[nodiscard]] auto push(T value, Post post) noexcept {
+      return Push<Post>(*this, std::move(value), std::move(post));
+    }
+
+   private:
+    template <typename Post>
+    class Push : public Gate::template Wait<Push<Post>, Post> {
+     public:
+      Push(Producer& producer, T value, Post post) noexcept
+          : Gate::template Wait<Push<Post>, Post>(producer.room(), std::move(post)),
+            producer_(producer),
+            value_(std::move(value)) {}
+      [[nodiscard]] bool attempt() noexcept {
+        return (outcome_ = producer_.offer(std::move(value_))) != Errc::would_block;
+      }
+      [[nodiscard]] bool look() noexcept { return producer_.pushable(); }
+      [[nodiscard]] Result<void> await_resume() noexcept { return outcome_; }
+
+     private:
+      Producer& producer_;
+      T value_;
+      Errc outcome_ = Errc::would_block;
+    };
+
+    template <typename U>
+    Errc offer(U&& value) noexcept {
+      if (queue_->is_closed()) {
+        return Errc::closed;
+      }
+      if (!lane_.try_push(std::forward<U>(value))) {
+        return Errc::would_block;
+      }
+      queue_->items_.gate.wake();
+      return Errc::ok;
+    }
+    bool pushable() noexcept { return lane_.has_room() || queue_->is_closed(); }
+    Gate& room() noexcept { return queue_->rooms_[lane_.lane()].gate; }
+
+    WaitQueue* queue_;
+    typename MpscQueue<T>::Producer lane_;
+  };
+
+ private:
+  template <typename Post>
+  class Pop : public Gate::template Wait<Pop<Post>, Post> {
+   public:
+    Pop(WaitQueue& queue, Post post) noexcept
+        : Gate::template Wait<Pop<Post>, Post>(queue.items_.gate, std::move(post)), queue_(queue) {}
+    [[nodiscard]] bool attempt() noexcept { return (outcome_ = queue_.take(value_)) != Errc::would_block; }
+    [[nodiscard]] bool look() noexcept { return queue_.poppable(); }
+    [[nodiscard]] Result<T> await_resume() noexcept { return to_result(outcome_, value_); }
+
+   private:
+    WaitQueue& queue_;
+    std::optional<T> value_;
+    Errc outcome_ = Errc::would_block;
+  };
+
+  WaitQueue(MpscQueue<T> queue, std::unique_ptr<Place[]> rooms) noexcept
+      : queue_(std::move(queue)), rooms_(std::move(rooms)) {}
+
+  // Relaxed: a producer that is about to sleep sees it by its gate's fence, and for the others a moment's delay is
+  // invariant (2).
+  [[nodiscard]] bool is_closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool poppable() noexcept { return !queue_.empty() || is_closed(); }
+
+  Errc take(std::optional<T>& value) noexcept {
+    T* next = queue_.front();
+    if (next == nullptr) {
+      // Acquire pairs with the release in close(): what was pushed before it is seen by another look.
+      if (!closed_.load(std::memory_order_acquire)) {
+        return Errc::would_block;
+      }
+      next = queue_.front();
+      if (next == nullptr) {
+        return Errc::closed;
+      }
+    }
+    value.emplace(std::move(*next));
+    queue_.pop();
+    rooms_[queue_.lane()].gate.wake();
+    return Errc::ok;
+  }
+  std::size_t take_batch(std::span<T> values) noexcept {
+    std::size_t done = 0;
+    while (done < values.size()) {
+      const std::size_t count = queue_.try_pop_run(values.subspan(done));
+      if (count == 0) {
+        break;
+      }
+      done += count;
+      rooms_[queue_.lane()].gate.wake();
+    }
+    return done;
+  }
+  static Result<T> to_result(Errc outcome, std::optional<T>& value) noexcept {
+    if (outcome != Errc::ok) {
+      return outcome;
+    }
+    return *std::move(value);
+  }
+
+  MpscQueue<T> queue_;
+  std::unique_ptr<Place[]> rooms_;  // by lane
+  alignas(kLineSize) Atomic<bool> closed_{false};
+  Place items_;
+};
+
+}  // namespace weft::sync
