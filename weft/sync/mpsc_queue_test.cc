@@ -146,7 +146,7 @@ TEST(MpscQueue, LosesNothingAndKeepsEachProducersOrder) {
   }
   std::array<std::uint32_t, kProducers> seen{};
   std::array<Tagged, 8> values;
-  for (std::uint32_t total = 0; total < kProducers * kEach;) {
+  for (std::size_t total = 0; total < std::size_t{kProducers} * kEach;) {
     std::size_t count = 0;
     if (total % 2 == 0) {
       count = queue.try_pop_batch(values);

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+#include "weft/sys/mirror.h"
+
+namespace weft::mem {
+
+// RingBuffer: a queue of bytes whose contents, and whose room, are always one piece of memory.
+// Owner: a move-only value; one that was moved from is empty and has no room. Affinity: one thread at a time.
+// Cost: nothing is copied but by write() and by growing, which moves the contents once: the memory is mapped twice,
+// back to back, so that the end runs on into the beginning (4 KB and two mappings at least). Where the system refuses
+// that, or make_copying() was asked for, the contents are moved to the front of a plain block now and then: at most
+// once per byte on average, but for a buffer that cannot grow and is kept nearly full. Invariants:
+//   (1) size() <= capacity() <= capacity_max(); capacity() only grows.
+//   (2) What is read is what was committed, in that order.
+//   (3) A call that fails changes nothing.
+//   (4) A view is valid until the next call that is not const.
+class RingBuffer {
+ public:
+  static constexpr std::size_t kCapacityMax = std::size_t{1} << 40;
+
+  // Holds `capacity` bytes at least, and grows up to `capacity_max` bytes exactly. invalid_argument: zero, out of
+  // order, or above kCapacityMax; resource_exhausted: no memory.
+  [[nodiscard]] static Result<RingBuffer> make(std::size_t capacity, std::size_t capacity_max) noexcept {
+    return make_either(capacity, capacity_max, true);
+  }
+  // The same without mappings, for small buffers and short lives.
+  [[nodiscard]] static Result<RingBuffer> make_copying(std::size_t capacity, std::size_t capacity_max) noexcept {
+    return make_either(capacity, capacity_max, false);
+  }
+
+  RingBuffer(RingBuffer&& other) noexcept { *this = std::move(other); }
+  RingBuffer& operator=(RingBuffer&& other) noexcept;
+  RingBuffer(const RingBuffer&) = delete;
+  RingBuffer& operator=(const RingBuffer&) = delete;
+  ~RingBuffer() = default;
+
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] std::size_t capacity_max() const noexcept { return capacity_max_; }
+  [[nodiscard]] bool mirrored() const noexcept { return mirror_.data() != nullptr; }  // and thus copies nothing
+
+  // Room for `least` bytes or more behind the contents. resource_exhausted: that is beyond capacity_max(), or no
+  // memory.
+  [[nodiscard]] Result<MutableBytes> write_view(std::size_t least) noexcept {
+    if (room() < least) [[unlikely]] {
+      WEFT_TRY(make_room(least));
+    }
+    return MutableBytes(data_ + offset_ + size_, room());
+  }
+  // The first `count` bytes of that room are contents now. invalid_argument: there are not so many.
+  Result<void> commit(std::size_t count) noexcept {
+    if (count > room()) [[unlikely]] {
+      return Error(Errc::invalid_argument, "committed more than there is room for");
+    }
+    size_ += count;
+    return {};
+  }
+  // All of the bytes or none. resource_exhausted.
+  Result<void> write(Bytes bytes) noexcept {
+    const MutableBytes view = WEFT_TRY(write_view(bytes.size()));
+    copy_bytes(view.data(), bytes);
+    size_ += bytes.size();
+    return {};
+  }
+
+  [[nodiscard]] Bytes read_view() const noexcept { return {data_ + offset_, size_}; }
+  // Forgets the first `count` bytes. invalid_argument: there are not so many.
+  Result<void> consume(std::size_t count) noexcept {
+    if (count > size_) [[unlikely]] {
+      return Error(Errc::invalid_argument, "consumed more than there is");
+    }
+    size_ -= count;
+    offset_ += count;
+    if (size_ == 0) {
+      offset_ = 0;  // the same lines again, while they are in the cache
+    } else if (offset_ >= wrap_) {
+      offset_ -= wrap_;
+    }
+    return {};
+  }
+
+ private:
+  RingBuffer() noexcept = default;
+  static Result<RingBuffer> make_either(std::size_t capacity, std::size_t capacity_max, bool mirrored) noexcept;
+
+  [[nodiscard]] std::size_t room() const noexcept { return capacity_ - size_ - (mirrored() ? 0 : offset_); }
+  Result<void> make_room(std::size_t least) noexcept;
+  Result<void> allocate(std::size_t capacity, bool mirrored) noexcept;
+
+  static constexpr std::size_t kNoWrap = ~std::size_t{0};
+
+  std::uint8_t* data_ = nullptr;
+  std::size_t offset_ = 0;  // of the contents
+  std::size_t size_ = 0;
+  std::size_t capacity_ = 0;
+  std::size_t wrap_ = kNoWrap;  // where the mirror's first half ends
+  std::size_t capacity_max_ = 0;
+  sys::Mirror mirror_;                     // either this
+  std::unique_ptr<std::uint8_t[]> block_;  // or this
+};
+
+}  // namespace weft::mem
