@@ -75,14 +75,14 @@ class SpscRing {
   template <typename U>
   [[nodiscard]] bool try_push(U&& value) noexcept {
     static_assert(std::is_nothrow_constructible_v<T, U&&>);
-    if (!has_room()) {
+    const std::uint64_t tail = shared_->producer.tail;
+    if (!has_room(tail)) {
       return false;
     }
-    Producer& mine = shared_->producer;
-    T* target = cell(mine.tail);
+    T* target = cell(tail);
     prefetch(target);
     std::construct_at(target, std::forward<U>(value));
-    publish(mine.tail + 1);
+    publish(tail + 1);
     return true;
   }
   // Moves as many values as there is room for, the first ones; says how many. They appear together.
@@ -120,26 +120,21 @@ class SpscRing {
   }
   void commit(std::size_t count) noexcept { publish(shared_->producer.tail + count); }
 
-  [[nodiscard]] bool has_room() noexcept {
-    Producer& mine = shared_->producer;
-    if (mine.tail - mine.head < capacity_) [[likely]] {
-      return true;
-    }
-    mine.head = shared_->head.load(std::memory_order_acquire);  // pairs with the release in release_to()
-    return mine.tail - mine.head < capacity_;
-  }
+  [[nodiscard]] bool has_room() noexcept { return has_room(shared_->producer.tail); }
 
   // --- consumer ---
 
   // False: empty.
   [[nodiscard]] bool try_pop(T& value) noexcept {
     static_assert(std::is_nothrow_move_assignable_v<T>);
-    T* oldest = front();
-    if (oldest == nullptr) {
+    const std::uint64_t head = shared_->consumer.head;
+    if (!has_value(head)) {
       return false;
     }
+    T* oldest = cell(head);
     value = std::move(*oldest);
-    pop();
+    std::destroy_at(oldest);
+    release_to(head + 1);
     return true;
   }
   // Moves as many values as there are and `values` holds; says how many.
@@ -160,7 +155,10 @@ class SpscRing {
   }
 
   // In place: the oldest value, or null. Valid until pop(), which needs one.
-  [[nodiscard]] T* front() noexcept { return readable(1) == 0 ? nullptr : cell(shared_->consumer.head); }
+  [[nodiscard]] T* front() noexcept {
+    const std::uint64_t head = shared_->consumer.head;
+    return has_value(head) ? cell(head) : nullptr;
+  }
   void pop() noexcept {
     const std::uint64_t head = shared_->consumer.head;
     std::destroy_at(cell(head));
@@ -181,11 +179,11 @@ class SpscRing {
   [[nodiscard]] std::size_t readable(std::size_t wanted) noexcept {
     Consumer& mine = shared_->consumer;
     if (mine.published - mine.head < wanted) {
-      mine.published = shared_->published.load(std::memory_order_acquire);  // pairs with the release in publish()
+      look();
     }
     return mine.published - mine.head;
   }
-  [[nodiscard]] bool empty() noexcept { return readable(1) == 0; }
+  [[nodiscard]] bool empty() noexcept { return !has_value(shared_->consumer.head); }
 
  private:
   struct Producer {
@@ -215,12 +213,29 @@ class SpscRing {
   }
   [[nodiscard]] std::size_t cells_to_the_end(std::uint64_t index) const noexcept { return mask_ + 1 - (index & mask_); }
 
+  [[nodiscard]] bool has_room(std::uint64_t tail) noexcept {
+    Producer& mine = shared_->producer;
+    if (tail - mine.head < capacity_) [[likely]] {
+      return true;
+    }
+    mine.head = shared_->head.load(std::memory_order_acquire);  // pairs with the release in release_to()
+    return tail - mine.head < capacity_;
+  }
   [[nodiscard]] std::size_t room(std::size_t wanted) noexcept {
     Producer& mine = shared_->producer;
     if (capacity_ - (mine.tail - mine.head) < wanted) {
       mine.head = shared_->head.load(std::memory_order_acquire);  // pairs with the release in release_to()
     }
     return capacity_ - (mine.tail - mine.head);
+  }
+  [[nodiscard]] bool has_value(std::uint64_t head) noexcept {
+    if (shared_->consumer.published == head) {
+      look();
+    }
+    return shared_->consumer.published != head;
+  }
+  void look() noexcept {
+    shared_->consumer.published = shared_->published.load(std::memory_order_acquire);  // the release in publish()
   }
 
   // The consumer has read these lines: without this each store would wait for one of them in turn. It is worth a factor
@@ -244,7 +259,7 @@ class SpscRing {
 
   void publish(std::uint64_t tail) noexcept {
     shared_->producer.tail = tail;
-    shared_->published.store(tail, std::memory_order_release);  // pairs with the acquire in readable()
+    shared_->published.store(tail, std::memory_order_release);  // pairs with the acquire in look()
   }
   void release_to(std::uint64_t head) noexcept {
     shared_->consumer.head = head;

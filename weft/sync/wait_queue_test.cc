@@ -67,7 +67,7 @@ TEST(WaitQueue, DrainsAndThenSaysClosed) {
 
 TEST(WaitQueue, BlockedEndsPassEverythingOn) {
   constexpr int kProducers = 3;
-  constexpr int kEach = 3'000;
+  constexpr int kByEach = 3'000;
   for (const std::size_t capacity : {1u, 16u}) {
     auto queue = queue_of<std::pair<int, int>>(kProducers, capacity);
     std::vector<std::thread> threads;
@@ -75,7 +75,7 @@ TEST(WaitQueue, BlockedEndsPassEverythingOn) {
     for (int id = 0; id < kProducers; ++id) {
       threads.emplace_back([&, id] {
         auto producer = queue->producer().value();
-        for (int i = 0; i < kEach; ++i) {
+        for (int i = 0; i < kByEach; ++i) {
           ASSERT_TRUE(producer.push_until(std::pair(id, i), kNever));
         }
         if (left.fetch_sub(1) == 1) {
@@ -98,7 +98,7 @@ TEST(WaitQueue, BlockedEndsPassEverythingOn) {
     for (std::thread& thread : threads) {
       thread.join();
     }
-    EXPECT_EQ(seen, (std::array<int, kProducers>{kEach, kEach, kEach}));
+    EXPECT_EQ(seen, (std::array<int, kProducers>{kByEach, kByEach, kByEach}));
   }
 }
 
@@ -225,18 +225,24 @@ class Strand {
 
 using Queue = WaitQueue<int>;
 
+Detached push_then_pop(Queue& queue, Queue::Producer& producer, Strand& strand, int& popped) {
+  EXPECT_TRUE(co_await producer.push(5, strand.poster()));
+  popped = (co_await queue.pop(strand.poster())).value();
+}
+
 TEST(WaitQueue, ACoroutineGoesOnAtOnceWhenThereIsSomething) {
   auto queue = queue_of<int>(1, 2);
   auto producer = queue->producer().value();
   Strand strand;
   int popped = 0;
-  const auto run = [](Queue& queue, Queue::Producer& producer, Strand& strand, int& popped) -> Detached {
-    EXPECT_TRUE(co_await producer.push(5, strand.poster()));
-    popped = (co_await queue.pop(strand.poster())).value();
-  };
-  run(*queue, producer, strand, popped);
+  push_then_pop(*queue, producer, strand, popped);
   EXPECT_EQ(popped, 5);
   EXPECT_EQ(strand.run_ready(), 0u);
+}
+
+Detached push_and_note(Queue::Producer& producer, Strand& strand, std::vector<int>& done, int value) {
+  EXPECT_TRUE(co_await producer.push(value, strand.poster()));
+  done.push_back(value);
 }
 
 // In the published design the second coroutine that waits for room replaces the first, which never goes on and whose
@@ -248,12 +254,8 @@ TEST(WaitQueue, EveryCoroutineThatWaitsForRoomGoesOn) {
   Strand strand;
   EXPECT_TRUE(producer.try_push(100));
   std::vector<int> done;
-  const auto push = [](Queue::Producer& producer, Strand& strand, std::vector<int>& done, int value) -> Detached {
-    EXPECT_TRUE(co_await producer.push(value, strand.poster()));
-    done.push_back(value);
-  };
   for (int i = 0; i < kWaiters; ++i) {
-    push(producer, strand, done, i);
+    push_and_note(producer, strand, done, i);
   }
   EXPECT_TRUE(done.empty());
   EXPECT_EQ(queue->try_pop().value(), 100);
@@ -264,6 +266,11 @@ TEST(WaitQueue, EveryCoroutineThatWaitsForRoomGoesOn) {
   EXPECT_EQ(done, (std::vector<int>{0, 1, 2, 3, 4}));
 }
 
+Detached push_and_tell(Queue::Producer& producer, Strand& strand, bool& done) {
+  EXPECT_TRUE(co_await producer.push(3, strand.poster()));
+  done = true;
+}
+
 // Nor does a waiter whose place somebody else took in between lose its value, or say that it was pushed.
 TEST(WaitQueue, ACoroutineWhoseRoomWasTakenWaitsOn) {
   auto queue = queue_of<int>(1, 1);
@@ -271,11 +278,7 @@ TEST(WaitQueue, ACoroutineWhoseRoomWasTakenWaitsOn) {
   Strand strand;
   EXPECT_TRUE(producer.try_push(1));
   bool done = false;
-  const auto push = [](Queue::Producer& producer, Strand& strand, bool& done) -> Detached {
-    EXPECT_TRUE(co_await producer.push(3, strand.poster()));
-    done = true;
-  };
-  push(producer, strand, done);
+  push_and_tell(producer, strand, done);
   EXPECT_EQ(queue->try_pop().value(), 1);
   EXPECT_TRUE(producer.try_push(2));
   EXPECT_EQ(strand.run_ready(), 1u);
@@ -286,50 +289,67 @@ TEST(WaitQueue, ACoroutineWhoseRoomWasTakenWaitsOn) {
   EXPECT_EQ(queue->try_pop().value(), 3);
 }
 
+template <typename P>
+Detached push_and_keep_outcome(P& producer, Strand& strand, std::vector<Errc>& outcomes) {
+  const Result<void> result = co_await producer.push(std::make_unique<int>(1), strand.poster());
+  outcomes.push_back(result.error().code());
+}
+
+Detached pop_and_keep_outcome(Queue& queue, Strand& strand, Errc& outcome) {
+  const Result<int> result = co_await queue.pop(strand.poster());
+  outcome = result.error().code();
+}
+
 TEST(WaitQueue, CloseResumesEveryCoroutine) {
   auto queue = queue_of<std::unique_ptr<int>>(1, 1);
   auto producer = queue->producer().value();
   Strand strand;
   EXPECT_TRUE(producer.try_push(nullptr));
   std::vector<Errc> outcomes;
-  const auto push = [](auto& producer, Strand& strand, std::vector<Errc>& outcomes) -> Detached {
-    const Result<void> result = co_await producer.push(std::make_unique<int>(1), strand.poster());
-    outcomes.push_back(result.error().code());
-  };
-  push(producer, strand, outcomes);
-  push(producer, strand, outcomes);
+  push_and_keep_outcome(producer, strand, outcomes);
+  push_and_keep_outcome(producer, strand, outcomes);
   queue->close();
   EXPECT_EQ(strand.run_ready(), 2u);
   EXPECT_EQ(outcomes, (std::vector<Errc>{Errc::closed, Errc::closed}));
 
   auto empty = queue_of<int>(1, 1);
   Errc outcome = Errc::ok;
-  const auto pop = [](Queue& queue, Strand& strand, Errc& outcome) -> Detached {
-    const Result<int> result = co_await queue.pop(strand.poster());
-    outcome = result.error().code();
-  };
-  pop(*empty, strand, outcome);
+  pop_and_keep_outcome(*empty, strand, outcome);
   empty->close();
   EXPECT_EQ(strand.run_ready(), 1u);
   EXPECT_EQ(outcome, Errc::closed);
 }
 
+constexpr int kEach = 2'000;  // by each coroutine
+
+Detached produce_many(Queue::Producer& producer, Strand& strand, int& finished) {
+  for (int i = 0; i < kEach; ++i) {
+    EXPECT_TRUE(co_await producer.push(i, strand.poster()));
+  }
+  ++finished;
+}
+
+Detached consume_all(Queue& queue, Strand& strand, int& popped, int& finished) {
+  for (;;) {
+    const Result<int> value = co_await queue.pop(strand.poster());
+    if (!value) {
+      EXPECT_EQ(value.error(), Errc::closed);
+      break;
+    }
+    ++popped;
+  }
+  ++finished;
+}
+
 TEST(WaitQueue, CoroutinesOnTwoThreadsPassEverythingOn) {
   constexpr int kCoroutines = 3;
-  constexpr int kEach = 2'000;
   auto queue = queue_of<int>(1, 2);
   std::thread thread([&queue = *queue] {
     Strand strand;
     auto producer = queue.producer().value();
     int finished = 0;
-    const auto produce = [](Queue::Producer& producer, Strand& strand, int& finished) -> Detached {
-      for (int i = 0; i < kEach; ++i) {
-        EXPECT_TRUE(co_await producer.push(i, strand.poster()));
-      }
-      ++finished;
-    };
     for (int i = 0; i < kCoroutines; ++i) {
-      produce(producer, strand, finished);
+      produce_many(producer, strand, finished);
     }
     strand.run_until([&] { return finished == kCoroutines; });
     queue.close();
@@ -338,19 +358,8 @@ TEST(WaitQueue, CoroutinesOnTwoThreadsPassEverythingOn) {
   Strand strand;
   int popped = 0;
   int finished = 0;
-  const auto consume = [](Queue& queue, Strand& strand, int& popped, int& finished) -> Detached {
-    for (;;) {
-      const Result<int> value = co_await queue.pop(strand.poster());
-      if (!value) {
-        EXPECT_EQ(value.error(), Errc::closed);
-        break;
-      }
-      ++popped;
-    }
-    ++finished;
-  };
-  consume(*queue, strand, popped, finished);
-  consume(*queue, strand, popped, finished);
+  consume_all(*queue, strand, popped, finished);
+  consume_all(*queue, strand, popped, finished);
   strand.run_until([&] { return finished == 2; });
   thread.join();
   EXPECT_EQ(popped, kCoroutines * kEach);
