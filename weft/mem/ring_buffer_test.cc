@@ -24,7 +24,7 @@ class RingBufferTest : public testing::TestWithParam<Make> {
   static std::string text_of(const RingBuffer& buffer) { return std::string(as_text(buffer.read_view())); }
 };
 INSTANTIATE_TEST_SUITE_P(Storage, RingBufferTest, testing::Values(&RingBuffer::make, &RingBuffer::make_copying),
-                         [](const auto& info) { return info.index == 0 ? "Mirrored" : "Copying"; });
+                         [](const auto& each) { return each.index == 0 ? "Mirrored" : "Copying"; });
 
 TEST_P(RingBufferTest, RefusesCapacitiesThatMakeNoSense) {
   EXPECT_EQ(GetParam()(0, 10).error(), Errc::invalid_argument);

@@ -131,8 +131,8 @@ struct Tagged {
 
 TEST(MpscQueue, LosesNothingAndKeepsEachProducersOrder) {
   constexpr std::uint32_t kProducers = 4;
-  constexpr std::uint32_t kEach = 20'000;
-  auto queue = queue_of<Tagged>(kProducers, 13);
+  constexpr std::uint32_t kEach = 10'000;
+  auto queue = queue_of<Tagged>(kProducers, 200);
   std::vector<std::thread> threads;
   for (std::uint32_t id = 0; id < kProducers; ++id) {
     threads.emplace_back([&queue, id] {
@@ -145,7 +145,7 @@ TEST(MpscQueue, LosesNothingAndKeepsEachProducersOrder) {
     });
   }
   std::array<std::uint32_t, kProducers> seen{};
-  std::array<Tagged, 8> values;
+  std::array<Tagged, 50> values;
   for (std::size_t total = 0; total < std::size_t{kProducers} * kEach;) {
     std::size_t count = 0;
     if (total % 2 == 0) {
@@ -154,7 +154,7 @@ TEST(MpscQueue, LosesNothingAndKeepsEachProducersOrder) {
         ASSERT_EQ(values[i].number, seen[values[i].producer]++);
       }
     } else {
-      count = queue.drain([&](const Tagged& value) { ASSERT_EQ(value.number, seen[value.producer]++); }, 5);
+      count = queue.drain([&](const Tagged& value) { ASSERT_EQ(value.number, seen[value.producer]++); }, 50);
     }
     total += count;
     if (count == 0) {
