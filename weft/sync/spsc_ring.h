@@ -251,7 +251,9 @@ class SpscRing {
   template <typename Visit>
   void for_each_run(std::uint64_t index, std::size_t count, Visit visit) noexcept {
     const std::size_t first = std::min(count, cells_to_the_end(index));
-    visit(cell(index), first, 0);
+    if (first != 0) {
+      visit(cell(index), first, 0);
+    }
     if (count != first) {
       visit(cell(0), count - first, first);
     }
