@@ -12,7 +12,8 @@
 namespace weft::mem {
 namespace {
 
-[[maybe_unused]] const int kSeeded = setenv("RC_PARAMS", "seed=20261121 max_success=40", 0);  // the same cases in every run
+// The same cases in every run.
+[[maybe_unused]] const int kSeeded = setenv("RC_PARAMS", "seed=20261121 max_success=40", 0);
 
 // A ring buffer and a string take the same steps. Views keep their promise after each.
 void behaves_as_a_string(bool mirrored) {

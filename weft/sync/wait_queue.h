@@ -120,14 +120,14 @@ class WaitQueue {
     // would_block: full; closed. `value` is moved from only on success.
     template <typename U>
     [[nodiscard]] Result<void> try_push(U&& value) noexcept {
-      return offer(std::forward<U>(value));
+      return to_result(offer(std::forward<U>(value)));
     }
     // timed_out; closed.
     template <typename U>
     [[nodiscard]] Result<void> push_until(U&& value, Instant deadline) noexcept {
       Errc outcome = Errc::would_block;
       const auto attempt = [&] { return (outcome = offer(std::forward<U>(value))) != Errc::would_block; };
-      return room().settle_until(deadline, attempt, [&] { return pushable(); }) ? outcome : Errc::timed_out;
+      return to_result(room().settle_until(deadline, attempt, [&] { return pushable(); }) ? outcome : Errc::timed_out);
     }
     // Moves as many values as there is room for, the first ones, and wakes once; none when closed.
     [[nodiscard]] std::size_t try_push_batch(std::span<T> values) noexcept {
@@ -155,7 +155,7 @@ class WaitQueue {
         return (outcome_ = producer_.offer(std::move(value_))) != Errc::would_block;
       }
       [[nodiscard]] bool look() noexcept { return producer_.pushable(); }
-      [[nodiscard]] Result<void> await_resume() noexcept { return outcome_; }
+      [[nodiscard]] Result<void> await_resume() noexcept { return to_result(outcome_); }
 
      private:
       Producer& producer_;
@@ -233,6 +233,12 @@ class WaitQueue {
       rooms_[queue_.lane()].gate.wake();
     }
     return done;
+  }
+  static Result<void> to_result(Errc outcome) noexcept {
+    if (outcome != Errc::ok) {
+      return outcome;
+    }
+    return {};
   }
   static Result<T> to_result(Errc outcome, std::optional<T>& value) noexcept {
     if (outcome != Errc::ok) {
