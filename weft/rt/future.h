@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/mem/buffer.h"
+#include "weft/rt/completion.h"
+#include "weft/sync/spin.h"
+#include "weft/sys/clock.h"
+
+namespace weft::rt {
+
+namespace detail {
+
+// Calls `function`, with the token if it takes one.
+template <typename F>
+decltype(auto) call_task(F& function, const std::stop_token& token) {
+  if constexpr (std::invocable<F&, std::stop_token>) {
+    return function(token);
+  } else {
+    return function();
+  }
+}
+template <typename F>
+using TaskResult = decltype(call_task(std::declval<std::decay_t<F>&>(), std::declval<const std::stop_token&>()));
+
+// What a task and its Future share: a pooled block. See Completion for who frees it.
+template <typename T>
+struct FutureState {
+  using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+  Completion completion;
+  bool has_value = false;
+  Error error;
+  std::exception_ptr exception;
+  std::coroutine_handle<> continuation;
+  void (*destroy)(FutureState*) noexcept = nullptr;
+  union {
+    Value value;
+  };
+
+  FutureState() noexcept {}
+  FutureState(const FutureState&) = delete;
+  FutureState& operator=(const FutureState&) = delete;
+  ~FutureState() {
+    if (has_value) {
+      value.~Value();
+    }
+  }
+  // Task side, last call.
+  void finish() noexcept {
+    switch (completion.complete()) {
+      case Completion::Next::free: destroy(this); break;
+      case Completion::Next::resume: continuation.resume(); break;
+      case Completion::Next::nothing: break;
+    }
+  }
+};
+
+template <typename T, typename F, typename Token>
+struct Job final : FutureState<T> {
+  using State = FutureState<T>;
+
+  mem::Buffer* buffer;
+  Token token;  // std::stop_token, or std::monostate for none
+  union {
+    F function;  // until it was called or dropped
+  };
+
+  template <typename G>
+  Job(mem::Buffer* block, Token stop, G&& source) : buffer(block), token(std::move(stop)) {
+    ::new (&function) F(std::forward<G>(source));
+    State::destroy = [](State* state) noexcept {
+      auto* job = static_cast<Job*>(state);
+      mem::Buffer* const memory = job->buffer;
+      job->~Job();
+      memory->release();
+    };
+  }
+  ~Job() {}  // NOLINT(modernize-use-equals-default): the union's member is gone already
+
+  // Null: no memory.
+  template <typename G>
+  static Job* make(Token stop, G&& source) {
+    constexpr std::size_t kExtra = alignof(Job) > alignof(std::max_align_t) ? alignof(Job) : 0;
+    mem::Buffer* memory = mem::Buffer::make(sizeof(Job) + kExtra);
+    if (memory == nullptr) {
+      return nullptr;
+    }
+    void* place = memory->data();
+    std::size_t space = sizeof(Job) + kExtra;
+    place = std::align(alignof(Job), sizeof(Job), place, space);
+    if constexpr (std::is_nothrow_constructible_v<F, G>) {
+      return ::new (place) Job(memory, std::move(stop), std::forward<G>(source));
+    } else {
+      try {
+        return ::new (place) Job(memory, std::move(stop), std::forward<G>(source));
+      } catch (...) {
+        memory->release();
+        throw;
+      }
+    }
+  }
+
+  void drop(Error why) noexcept {
+    function.~F();
+    State::error = why;
+    State::finish();
+  }
+  void run() noexcept {
+    if constexpr (std::same_as<Token, std::stop_token>) {
+      if (token.stop_requested()) {
+        return drop(Error(Errc::terminated, "the task was cancelled"));
+      }
+    }
+    try {
+      if constexpr (std::is_void_v<T>) {
+        call();
+        ::new (&this->value) std::monostate();
+      } else {
+        ::new (static_cast<void*>(std::addressof(this->value))) T(call());
+      }
+      State::has_value = true;
+    } catch (...) {
+      State::exception = std::current_exception();
+      State::error = Error(Errc::system, "the task threw");
+    }
+    function.~F();
+    State::finish();
+  }
+
+ private:
+  decltype(auto) call() {
+    if constexpr (std::same_as<Token, std::stop_token>) {
+      return call_task(function, token);
+    } else {
+      return function();
+    }
+  }
+};
+
+// The task side's hold on a Job. What is dropped without having run tells its future.
+template <typename JobType>
+class JobHandle {
+ public:
+  using MovesAsBytes = void;
+
+  explicit JobHandle(JobType* job) noexcept : job_(job) {}
+  JobHandle(JobHandle&& other) noexcept : job_(std::exchange(other.job_, nullptr)) {}
+  JobHandle& operator=(JobHandle&&) = delete;
+  ~JobHandle() {
+    if (job_ != nullptr) {
+      job_->drop(Error(Errc::terminated, "the task was dropped before it ran"));
+    }
+  }
+  void operator()() noexcept { std::exchange(job_, nullptr)->run(); }
+  // Nobody learns of it but who is told by the caller.
+  void refuse(Error why) noexcept { std::exchange(job_, nullptr)->drop(why); }
+
+ private:
+  JobType* job_;
+};
+
+}  // namespace detail
+
+// Future: the result of a task that was submitted, once it is there: the value, or why there is none.
+// Owner: a move-only value; dropping it leaves the task alone. Affinity: one thread at a time.
+// Cost: no allocation of its own; get() on a result that is there is one load.
+// Errors of a result: those of Executor::submit(); terminated: dropped by stop(), or cancelled before it began;
+// system: the task threw, see exception().
+template <typename T>
+class [[nodiscard]] Future {
+  static_assert(!std::is_reference_v<T>, "return a pointer, or std::ref");
+  using State = detail::FutureState<T>;
+
+ public:
+  Future() noexcept : error_(Errc::invalid_state, "this future is of no task") {}
+  explicit Future(Error error) noexcept : error_(error) {}
+  explicit Future(State* state) noexcept : state_(state) {}
+  Future(Future&& other) noexcept
+      : state_(std::exchange(other.state_, nullptr)),
+        error_(std::exchange(other.error_, Error(Errc::invalid_state, "this future was moved from"))) {}
+  Future& operator=(Future&& other) noexcept {
+    if (this != &other) {
+      leave();
+      state_ = std::exchange(other.state_, nullptr);
+      error_ = std::exchange(other.error_, Error(Errc::invalid_state, "this future was moved from"));
+    }
+    return *this;
+  }
+  ~Future() { leave(); }
+
+  // Whether get() returns at once. A future that was refused is ready.
+  [[nodiscard]] bool ready() const noexcept { return state_ == nullptr || state_->completion.ready(); }
+  // False: not ready by then. Waiting inside a task for one that only this thread could run takes until the deadline.
+  bool wait_until(Instant deadline) const noexcept;
+  // The value is moved out: invalid_state from then on.
+  Result<T> get() noexcept {
+    wait_until(kNever);
+    return take();
+  }
+  // timed_out: not there yet; ask again.
+  Result<T> get_until(Instant deadline) noexcept {
+    if (!wait_until(deadline)) {
+      return Errc::timed_out;
+    }
+    return take();
+  }
+  // What the task threw, once ready; else null.
+  [[nodiscard]] std::exception_ptr exception() const noexcept {
+    return state_ != nullptr && ready() ? state_->exception : nullptr;
+  }
+
+  // co_await yields what get() does. The coroutine goes on in the thread that ran the task, inside the task's turn.
+  struct Awaiter {
+    Future* future;
+    [[nodiscard]] bool await_ready() const noexcept { return future->ready(); }
+    bool await_suspend(std::coroutine_handle<> coroutine) noexcept {
+      State* const state = future->state_;
+      state->continuation = coroutine;
+      return state->completion.try_continue();  // from here on *this may be gone
+    }
+    Result<T> await_resume() noexcept { return future->take(); }
+  };
+  Awaiter operator co_await() noexcept { return {this}; }
+
+ private:
+  Result<T> take() noexcept {
+    if (state_ == nullptr) {
+      return error_;
+    }
+    if (!state_->has_value) {
+      return state_->error;
+    }
+    if (std::exchange(taken_, true)) {
+      return Error(Errc::invalid_state, "the value was taken already");
+    }
+    if constexpr (std::is_void_v<T>) {
+      return {};
+    } else {
+      return std::move(state_->value);
+    }
+  }
+  void leave() noexcept {
+    taken_ = false;
+    if (State* const state = std::exchange(state_, nullptr); state != nullptr && state->completion.leave()) {
+      state->destroy(state);
+    }
+  }
+
+  State* state_ = nullptr;
+  Error error_;
+  bool taken_ = false;
+};
+
+template <typename T>
+bool Future<T>::wait_until(Instant deadline) const noexcept {
+  static thread_local sync::SpinBudget budget;
+  if (ready()) {
+    return true;
+  }
+  const bool bounded = deadline != kNever;
+  if (bounded && deadline <= sys::now()) {
+    return false;
+  }
+  const bool spun =
+      sync::spin_until(budget.budget_us(sync::WaitMode::adaptive), [this] { return state_->completion.ready(); });
+  budget.record(spun);
+  while (!ready()) {
+    const Duration left = bounded ? deadline - sys::now() : Duration(-1);
+    if (bounded && left <= Duration::zero()) {
+      return false;
+    }
+    (void)state_->completion.sleep(left);
+  }
+  return true;
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstring>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/assert.h"
+#include "weft/mem/buffer.h"
+
+namespace weft::rt {
+
+// TaskFunction: something to call once, without arguments and result. Move-only.
+// Owner: a value. Affinity: one thread at a time.
+// Cost: 56 bytes. A closure of up to kInlineMax bytes that moves without throwing lies inside, and making, moving and
+// calling it allocates nothing; a larger one lies in a mem::Buffer, so that a closure that is made by one thread and
+// ends in another costs no malloc either; one that is over-aligned, or larger than Buffer::kPooledMax, is on the heap.
+// Invariants: 1. the closure is destroyed once, whether it was called or not. 2. moving it never throws. 3. a closure
+// that found no memory is an empty TaskFunction: look before it is given away.
+class TaskFunction {
+ public:
+  static constexpr std::size_t kInlineMax = 48;
+
+  TaskFunction() noexcept = default;
+  template <typename F>
+    requires(!std::same_as<std::decay_t<F>, TaskFunction> && std::invocable<std::decay_t<F>&>)
+  TaskFunction(F&& function) noexcept(  // NOLINT(google-explicit-constructor)
+      std::is_nothrow_constructible_v<std::decay_t<F>, F>) {
+    using Closure = std::decay_t<F>;
+    if constexpr (kFits<Closure>) {
+      ::new (static_cast<void*>(storage_)) Closure(std::forward<F>(function));
+      kind_ = &kInline<Closure>;
+    } else {
+      make_outside<Closure>(std::forward<F>(function));
+    }
+  }
+  TaskFunction(TaskFunction&& other) noexcept { take(other); }
+  TaskFunction& operator=(TaskFunction&& other) noexcept {
+    if (this != &other) {
+      reset();
+      take(other);
+    }
+    return *this;
+  }
+  ~TaskFunction() { reset(); }
+
+  explicit operator bool() const noexcept { return kind_ != nullptr; }
+  // Requires a closure. What it throws comes through; it is destroyed with the TaskFunction, not by the call.
+  void operator()() { kind_->run(storage_); }
+  void reset() noexcept {
+    if (kind_ != nullptr && kind_->destroy != nullptr) {
+      kind_->destroy(storage_);
+    }
+    kind_ = nullptr;
+  }
+
+ private:
+  struct Kind {
+    void (*run)(void* storage);
+    void (*move)(void* to, void* from) noexcept;  // null: copy the bytes
+    void (*destroy)(void* storage) noexcept;      // null: nothing to do
+  };
+
+  template <typename Closure>
+  static constexpr bool kFits = sizeof(Closure) <= kInlineMax && alignof(Closure) <= alignof(void*) &&
+                                std::is_nothrow_move_constructible_v<Closure>;
+  template <typename Closure>
+  static constexpr bool kPooled =
+      sizeof(Closure) <= mem::Buffer::kPooledMax && alignof(Closure) <= alignof(std::max_align_t);
+
+  // A closure type may say that moving it and forgetting the old one is copying its bytes.
+  template <typename Closure>
+  static constexpr bool kMovesAsBytes =
+      std::is_trivially_copyable_v<Closure> || requires { typename Closure::MovesAsBytes; };
+
+  template <typename Closure>
+  static Closure* at(void* storage) noexcept {
+    return std::launder(static_cast<Closure*>(storage));
+  }
+
+  template <typename Closure>
+  static constexpr Kind kInline = {
+      [](void* storage) { static_cast<void>((*at<Closure>(storage))()); },
+      kMovesAsBytes<Closure> ? nullptr
+                                            : +[](void* to, void* from) noexcept {
+                                                ::new (to) Closure(std::move(*at<Closure>(from)));
+                                                at<Closure>(from)->~Closure();
+                                              },
+      std::is_trivially_destructible_v<Closure> ? nullptr
+                                                : +[](void* storage) noexcept { at<Closure>(storage)->~Closure(); },
+  };
+
+  // The storage holds where the closure is: a Buffer or a Closure.
+  template <typename Closure>
+  static Closure* outside(void* storage) noexcept {
+    if constexpr (kPooled<Closure>) {
+      return at<Closure>((*static_cast<mem::Buffer**>(storage))->data());
+    } else {
+      return *static_cast<Closure**>(storage);
+    }
+  }
+  template <typename Closure>
+  static constexpr Kind kOutside = {
+      [](void* storage) { static_cast<void>((*outside<Closure>(storage))()); },
+      nullptr,
+      [](void* storage) noexcept {
+        if constexpr (kPooled<Closure>) {
+          outside<Closure>(storage)->~Closure();
+          (*static_cast<mem::Buffer**>(storage))->release();
+        } else {
+          delete outside<Closure>(storage);
+        }
+      },
+  };
+
+  template <typename Closure, typename F>
+  void make_outside(F&& function) {
+    if constexpr (kPooled<Closure>) {
+      mem::Buffer* buffer = mem::Buffer::make(sizeof(Closure));
+      if (buffer == nullptr) {
+        return;
+      }
+      const Returner returner{buffer};
+      ::new (static_cast<void*>(buffer->data())) Closure(std::forward<F>(function));
+      ::new (static_cast<void*>(storage_)) mem::Buffer*(std::exchange(returner.buffer, nullptr));
+    } else {
+      auto* closure = new (std::nothrow) Closure(std::forward<F>(function));
+      if (closure == nullptr) {
+        return;
+      }
+      ::new (static_cast<void*>(storage_)) Closure*(closure);
+    }
+    kind_ = &kOutside<Closure>;
+  }
+  struct Returner {  // of the buffer, when the closure's constructor throws
+    mutable mem::Buffer* buffer;
+    ~Returner() {
+      if (buffer != nullptr) {
+        buffer->release();
+      }
+    }
+  };
+
+  void take(TaskFunction& other) noexcept {
+    kind_ = std::exchange(other.kind_, nullptr);
+    if (kind_ == nullptr || kind_->move == nullptr) [[likely]] {
+      std::memcpy(storage_, other.storage_, kInlineMax);
+    } else {
+      kind_->move(storage_, other.storage_);
+    }
+  }
+
+  const Kind* kind_ = nullptr;
+  alignas(void*) std::byte storage_[kInlineMax];
+};
+static_assert(sizeof(TaskFunction) == 56);
+
+}  // namespace weft::rt

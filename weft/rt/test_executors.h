@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <coroutine>
+#include <memory>
+#include <semaphore>
+#include <utility>
+
+#include "weft/base/time.h"
+#include "weft/rt/inline_executor.h"
+#include "weft/rt/strand.h"
+#include "weft/rt/thread_pool.h"
+#include "weft/sys/clock.h"
+
+namespace weft::rt::test {
+
+// What never passes unless something is broken.
+inline Instant in_a_long_time() { return deadline_after(sys::now(), std::chrono::seconds(60)); }
+
+// Something that one thread gives and another takes.
+class Signal {
+ public:
+  void give(int count = 1) { semaphore_.release(count); }
+  [[nodiscard]] bool take() { return semaphore_.try_acquire_for(std::chrono::seconds(60)); }
+
+ private:
+  std::counting_semaphore<1 << 20> semaphore_{0};
+};
+
+// A coroutine that nobody waits for.
+struct Detached {
+  struct promise_type {
+    Detached get_return_object() noexcept { return {}; }
+    std::suspend_never initial_suspend() noexcept { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() noexcept {}
+    void unhandled_exception() noexcept { std::terminate(); }
+  };
+};
+
+// An executor and what it stands on.
+struct Made {
+  std::unique_ptr<Executor> below;
+  std::unique_ptr<Executor> executor;
+};
+
+struct Kind {
+  const char* name;
+  Made (*make)(ExceptionHandler handler);
+  bool has_threads;  // tasks run in other threads than the caller's
+};
+
+inline PoolOptions with(ExceptionHandler handler) {
+  PoolOptions options;
+  options.on_exception = std::move(handler);
+  return options;
+}
+
+inline const Kind kKinds[] = {
+    {"inline",
+     [](ExceptionHandler handler) { return Made{nullptr, std::make_unique<InlineExecutor>(std::move(handler))}; },
+     false},
+    {"single_thread",
+     [](ExceptionHandler handler) {
+       return Made{nullptr, std::move(ThreadPool::make_single(with(std::move(handler)))).value()};
+     },
+     true},
+    {"fixed_pool",
+     [](ExceptionHandler handler) {
+       return Made{nullptr, std::move(ThreadPool::make_fixed(3, with(std::move(handler)))).value()};
+     },
+     true},
+    {"dynamic_pool",
+     [](ExceptionHandler handler) {
+       return Made{nullptr, std::move(ThreadPool::make_dynamic(1, 3, with(std::move(handler)))).value()};
+     },
+     true},
+    {"strand_of_a_pool",
+     [](ExceptionHandler handler) {
+       Made made{std::move(ThreadPool::make_fixed(2)).value(), nullptr};
+       made.executor = std::make_unique<Strand>(*made.below, Strand::kQueueDefault, std::move(handler));
+       return made;
+     },
+     true},
+    {"strand_of_an_inline_executor",
+     [](ExceptionHandler handler) {
+       Made made{std::make_unique<InlineExecutor>(), nullptr};
+       made.executor = std::make_unique<Strand>(*made.below, Strand::kQueueDefault, std::move(handler));
+       return made;
+     },
+     false},
+};
+
+}  // namespace weft::rt::test
