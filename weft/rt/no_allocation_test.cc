@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// Counts every allocation of the test program, to prove that steady work makes none. Sanitizers have a malloc of their
+// own.
+#include <atomic>
+#include <cstdlib>
+#include <thread>
+#include <vector>
+
+#include "weft/rt/event_bus.h"
+#include "weft/rt/test_executors.h"
+#include <gtest/gtest.h>
+
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+
+namespace {
+std::atomic<std::size_t> allocations{0};
+}  // namespace
+
+extern "C" {
+void* __libc_malloc(std::size_t size);  // NOLINT(bugprone-reserved-identifier): glibc's name
+void* malloc(std::size_t size) noexcept {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  return __libc_malloc(size);
+}
+}
+
+namespace weft::rt {
+namespace {
+
+using test::in_a_long_time;
+using test::Signal;
+
+constexpr int kTasks = 200;
+
+// Rounds of `work` until one allocates nothing: the first ones fill pools. A leak per task would never end.
+template <typename Work>
+::testing::AssertionResult settles(Work work) {
+  constexpr int kRounds = 200;
+  std::size_t last = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::size_t before = allocations.load();
+    work();
+    last = allocations.load() - before;
+    if (last == 0) {
+      return ::testing::AssertionSuccess();
+    }
+  }
+  return ::testing::AssertionFailure() << last << " allocations in the last round";
+}
+
+TEST(QuietAllocations, TheCounterCounts) {
+  const std::size_t before = allocations.load();
+  const auto made = std::make_unique<std::vector<int>>(10);
+  EXPECT_EQ(allocations.load() - before, 2u);
+}
+
+TEST(QuietAllocations, SmallAndLargeTasksAreExecutedWithoutAny) {
+  auto pool = std::move(ThreadPool::make_fixed(2)).value();
+  std::atomic<int> left{0};
+  const std::array<char, 200> large{};
+  EXPECT_TRUE(settles([&] {
+    left.store(2 * kTasks);
+    for (int i = 0; i < kTasks; ++i) {
+      EXPECT_TRUE(pool->execute([&left] { left.fetch_sub(1); }));
+      EXPECT_TRUE(pool->execute([&left, large] { left.fetch_sub(1 + large[0]); }));
+    }
+    while (left.load() != 0) {
+      std::this_thread::yield();
+    }
+  }));
+}
+
+TEST(QuietAllocations, TasksAreSubmittedAndAwaitedWithoutAny) {
+  auto pool = std::move(ThreadPool::make_fixed(2)).value();
+  std::vector<Future<int>> futures(kTasks);
+  EXPECT_TRUE(settles([&] {
+    for (int i = 0; i < kTasks; ++i) {
+      futures[static_cast<std::size_t>(i)] = pool->submit([i] { return i; });
+    }
+    for (int i = 0; i < kTasks; ++i) {
+      EXPECT_EQ(futures[static_cast<std::size_t>(i)].get().value(), i);
+    }
+  }));
+}
+
+TEST(QuietAllocations, EventsArePublishedWithoutAny) {
+  EventBus bus;
+  int sum = 0;
+  const auto subscription = bus.subscribe<int>([&sum](const int& event) { sum += event; });
+  bus.publish(1);  // makes this thread's slot
+  const std::size_t before = allocations.load();
+  for (int i = 0; i < kTasks; ++i) {
+    bus.publish(i);
+    bus.publish(1.5);
+  }
+  EXPECT_EQ(allocations.load(), before);
+}
+
+}  // namespace
+}  // namespace weft::rt
+
+#endif
