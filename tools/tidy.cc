@@ -151,6 +151,8 @@ void check_includes(const File& file, const Layers& layers, Report& report) {
       check_weft_include(file, include, layers, report);
     } else if (include.target.starts_with("tests/support/") && may_use_test_support(file.path)) {
       continue;
+    } else if (include.target.starts_with("bench/micro/") && file.path.ends_with("_bench.cc")) {
+      continue;
     } else if (in_library && include.quoted) {
       report.error(file.path, include.line, "include-path", "`" + include.target + "` is not a path from the root",
                    "write #include \"weft/<folder>/<file>.h\", or <angle brackets> for other people's headers");

@@ -131,6 +131,13 @@ TEST_F(TidyTest, AllowsTestSupportInTestsOnly) {
   expect_refused("weft/low/c.cc:2: [include-path]");
 }
 
+TEST_F(TidyTest, AllowsTheHarnessInBenchesOnly) {
+  write("weft/low/c_bench.cc", kLicence + "#include \"bench/micro/micro.h\"\n");
+  EXPECT_TRUE(run().starts_with("passed\n"));
+  write("weft/low/c.cc", kLicence + "#include \"bench/micro/micro.h\"\n");
+  expect_refused("weft/low/c.cc:2: [include-path]");
+}
+
 TEST_F(TidyTest, RefusesACycleOfHeaders) {
   write("weft/low/c.h", kHeader + "#include \"weft/low/d.h\"\n");
   write("weft/low/d.h", kHeader + "#include \"weft/low/c.h\"\n");
