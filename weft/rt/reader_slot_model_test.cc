@@ -125,12 +125,12 @@ void a_change_waits_for_a_reader() {
 }
 
 constexpr model::Scenario kScenarios[] = {
-    {"a_reader_and_a_change", a_reader_and_a_change},
-    {"a_reader_and_two_changes", a_reader_and_two_changes},
-    {"a_nested_reader_and_a_change", a_nested_reader_and_a_change},
-    {"two_readers_and_a_change", two_readers_and_a_change, {.preemptions = 3}},
-    {"a_reader_and_the_end", a_reader_and_the_end},
-    {"a_change_waits_for_a_reader", a_change_waits_for_a_reader},
+    {"a_reader_and_a_change", a_reader_and_a_change, {.preemptions = 3}},
+    {"a_reader_and_two_changes", a_reader_and_two_changes, {.preemptions = 3}},
+    {"a_nested_reader_and_a_change", a_nested_reader_and_a_change, {.preemptions = 3}},
+    {"two_readers_and_a_change", two_readers_and_a_change, {.preemptions = 2}},
+    {"a_reader_and_the_end", a_reader_and_the_end, {.preemptions = 3}},
+    {"a_change_waits_for_a_reader", a_change_waits_for_a_reader, {.preemptions = 3}},
 };
 
 TEST(ReaderSlotModel, NothingEndsWhileItIsRead) {

@@ -205,8 +205,13 @@ TEST(WorkerGateModel, StrandsNoWork) {
   }
 }
 
+constexpr model::Harmless kHarmless[] = {
+    {"leave_asleep compare_exchange release -> relaxed",
+     "behind announce()'s fence a relaxed store publishes as much; the sanitizer does not follow fences"},
+};
+
 TEST(WorkerGateModel, NeedsEveryFenceAndMemoryOrderItHas) {
-  const model::Audit audit = model::weaken_every_order("rt/worker_gate.h", kScenarios, {});
+  const model::Audit audit = model::weaken_every_order("rt/worker_gate.h", kScenarios, kHarmless);
   EXPECT_EQ(audit.sites, 23u);
   for (const std::string& complaint : audit.complaints) {
     ADD_FAILURE() << complaint;
