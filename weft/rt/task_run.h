@@ -19,7 +19,7 @@ class RunScope {
 
   [[nodiscard]] static bool inside(const void* executor) noexcept { return find(executor) != nullptr; }
   // What the task that runs still needs when the executor has gone; nothing happens outside of its tasks.
-  static void keep(const void* executor, std::shared_ptr<void> what) noexcept {
+  static void keep(const void* executor, const std::shared_ptr<void>& what) noexcept {
     for (RunScope* scope = find(executor); scope != nullptr; scope = find(executor, scope->outer_)) {
       scope->kept_ = what;
     }
