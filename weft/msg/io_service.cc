@@ -9,7 +9,7 @@ namespace weft::msg {
 
 Result<std::unique_ptr<IoService>> IoService::make(const sys::ThreadOptions& thread_options) {
   auto service = std::unique_ptr<IoService>(new IoService(WEFT_TRY(rt::Loop::make("weft-io", thread_options))));
-  service->loop_->start(service.get());
+  WEFT_TRY(service->loop_->start(service.get()));
   return service;
 }
 

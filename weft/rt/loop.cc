@@ -25,18 +25,17 @@ Loop::Loop(std::unique_ptr<sys::Poller> poller, const char* thread_name, const s
 
 Loop::~Loop() { stop(); }
 
-void Loop::start(TurnHook* hook) {
+Result<void> Loop::start(TurnHook* hook) noexcept {
   hook_ = hook;
   const sys::SignalsBlocked blocked;  // signals are for the application's threads
-  thread_ = std::thread([this] { run(); });
+  thread_ = WEFT_TRY(sys::Thread::start([](void* self) { static_cast<Loop*>(self)->run(); }, this));
+  return {};
 }
 
 void Loop::stop() {
   stopping_.store(true, std::memory_order_release);  // pairs with the acquire in run()
   poller_->wake();
-  if (thread_.joinable()) {
-    thread_.join();
-  }
+  thread_.join();
 }
 
 void Loop::post(std::function<void()> task) {

@@ -53,8 +53,9 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
   ~Loop();
 
-  void start(TurnHook* hook);  // once; the hook outlives the loop's thread
-  void stop();                 // waits until the thread ended; idempotent
+  // Once; the hook outlives the loop's thread. resource_exhausted when there can be no more threads.
+  [[nodiscard]] Result<void> start(TurnHook* hook) noexcept;
+  void stop();  // waits until the thread ended; idempotent
   void post(std::function<void()> task);
   // A turn soon: at once if the loop would sleep long, else when its nap of at most kNapMax ends.
   void nudge() noexcept;
@@ -102,7 +103,7 @@ class Loop {
   std::atomic<bool> stopping_{false};
   std::atomic<Sleep> sleep_{Sleep::awake};
   std::atomic<std::thread::id> thread_id_{};
-  std::thread thread_;
+  sys::Thread thread_;
 };
 
 }  // namespace weft::rt

@@ -60,7 +60,7 @@ class LoopTest : public testing::Test {
     auto made = Loop::make("loop-test");
     ASSERT_TRUE(made) << made.error().message();
     loop_ = std::move(made).value();
-    loop_->start(&turns_);
+    ASSERT_TRUE(loop_->start(&turns_));
   }
 
   // Runs on the loop's thread, and waits for it.
