@@ -87,6 +87,14 @@ void ContextCore::drop_expired() noexcept {
 
 // --- links ---
 
+namespace {
+// Where there is no handshake nobody compares types, and programs of libzmq make use of it: a PAIR may talk to a
+// DEALER. Raw peers and those of the draft types have messages of another kind.
+bool may_join(SocketType a, SocketType b) noexcept {
+  return (a <= SocketType::xsub && b <= SocketType::xsub) || zmtp::compatible(a, b);
+}
+}  // namespace
+
 Result<std::string> SocketCore::bind_inproc(const net::Endpoint& endpoint) {
   const std::string text = endpoint.text();
   if (auto bound = context_.bind_inproc(endpoint.name, *this); !bound) {
@@ -107,7 +115,7 @@ Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) 
   }
   const std::uint32_t routing_id = WEFT_TRY(adopt_inproc(link, 0, endpoint.text()));
   while (const auto binder = context_.find_inproc(endpoint.name, link)) {
-    if (!zmtp::compatible(type(), binder->type())) {
+    if (!may_join(type(), binder->type())) {
       disconnect_inproc(*link);
       return Error(Errc::incompatible_peer, "the bound socket's type cannot talk to this one");
     }
@@ -123,7 +131,7 @@ Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) 
 // closed meanwhile.
 bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore& binder) {
   SocketCore& connector = *link->keep[0];
-  if (!zmtp::compatible(connector.type(), binder.type())) {
+  if (!may_join(connector.type(), binder.type())) {
     connector.monitor_.emit({EventKind::handshake_failed, "inproc", Error(Errc::incompatible_peer)});
     return true;
   }
