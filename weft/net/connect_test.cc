@@ -93,6 +93,15 @@ TEST_F(IpcFile, AFileThatIsNoSocketIsLeftAlone) {
   EXPECT_TRUE(sys::remove_file(path_));
 }
 
+TEST_F(IpcFile, AnEmptyFileThatKeepsTheNameIsReplaced) {
+  {
+    const std::ofstream file(path_);
+  }
+  const auto listener = listen_on(endpoint_);
+  ASSERT_NE(listener, nullptr);
+  EXPECT_TRUE(std::filesystem::is_socket(path_));
+}
+
 TEST_F(IpcFile, CloseLeavesAnotherListenersFileAlone) {
   const auto first = listen_on(endpoint_);
   ASSERT_TRUE(sys::remove_file(path_));  // somebody tidied up, and somebody else bound there

@@ -35,11 +35,12 @@ std::string format(const Endpoint& endpoint) {
   return endpoint.wildcard ? "*" : (endpoint.abstract ? "@" : "") + endpoint.path;
 }
 
-// Whether the socket file at `path` is left over from a listener that is gone.
-bool is_stale(const std::string& path, const sys::SocketAddress& address) {
+// Whether the file at `path` is the socket of a listener that is gone, or an empty one that keeps the name for us, as
+// mkstemp(3) makes it. libzmq removes whatever else is there, too.
+bool may_replace(const std::string& path, const sys::SocketAddress& address) {
   const auto file = sys::identify_file(path);
   if (!file || !file->is_socket) {
-    return false;  // connecting to a plain file is refused as well
+    return file && file->is_empty;  // connecting to a plain file is refused as well
   }
   if (sys::is_unix_stream_bound(address)) {
     return false;
@@ -53,7 +54,7 @@ Result<sys::Fd> listen_at_path(const std::string& path, const sys::SocketOptions
   // Between another binder's bind and listen its file looks stale. The lock keeps binders apart.
   const sys::Fd lock = sys::lock_parent_directory(path);
   auto fd = sys::open_unix_listener(address, options);
-  if (fd || !(fd.error() == Errc::address_in_use) || !is_stale(path, address)) {
+  if (fd || !(fd.error() == Errc::address_in_use) || !may_replace(path, address)) {
     return fd;
   }
   WEFT_TRY(sys::remove_file(path));

@@ -17,7 +17,8 @@ namespace weft::sys {
 Result<FileIdentity> identify_file(const std::string& path) noexcept {
   struct stat status{};
   WEFT_TRY(checked_call("stat", [&] { return ::lstat(path.c_str(), &status); }));
-  return FileIdentity{status.st_dev, status.st_ino, S_ISSOCK(status.st_mode)};
+  return FileIdentity{status.st_dev, status.st_ino, S_ISSOCK(status.st_mode),
+                      S_ISREG(status.st_mode) && status.st_size == 0};
 }
 
 Result<void> remove_file(const std::string& path) noexcept {

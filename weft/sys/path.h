@@ -14,6 +14,7 @@ struct FileIdentity {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   bool is_socket = false;
+  bool is_empty = false;  // a plain file without a byte
 
   friend bool operator==(const FileIdentity&, const FileIdentity&) = default;
 };
