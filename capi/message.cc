@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
@@ -80,10 +81,8 @@ int zmq_msg_init_data(zmq_msg_t* msg, void* data, size_t size, zmq_free_fn* ffn,
   if (msg == nullptr || (data == nullptr && size != 0)) {
     return fail(EFAULT);
   }
-  // Without a function to call the bytes are the caller's for ever; a function that does nothing says the same.
-  constexpr auto keep = [](void*, void*) {};
   const MutableBytes bytes(static_cast<std::uint8_t*>(data), size);
-  mem::Buffer* buffer = mem::Buffer::make_external(bytes, ffn != nullptr ? ffn : +keep, hint);
+  mem::Buffer* buffer = mem::Buffer::make_external(bytes, ffn != nullptr ? ffn : &mem::Buffer::keep_bytes, hint);
   if (buffer == nullptr) {
     return fail(ENOMEM);
   }
@@ -141,6 +140,10 @@ int zmq_msg_get(const zmq_msg_t* msg, int property) {
   }
   switch (property) {
     case ZMQ_MORE: return message->more() ? 1 : 0;
+    case ZMQ_SRCFD: {
+      const char* fd = message->peer_property("__fd");
+      return fd == nullptr ? fail(EINVAL) : std::atoi(fd);
+    }
     case ZMQ_SHARED: return message->shared() ? 1 : 0;
     default: return fail(EINVAL);
   }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a received message says of its sender.
+#include <sys/socket.h>
+
 #include <cstring>
 #include <string>
 
@@ -57,6 +59,34 @@ TEST_F(MessageProperties, OutliveTheConnectionAndGoWithCopies) {
   EXPECT_STREQ(zmq_msg_gets(&copy, "Socket-Type"), "PUSH");
   zmq_msg_close(&copy);
   EXPECT_ERRNO(EFAULT, zmq_msg_gets(&copy, "Socket-Type"));
+}
+
+TEST_F(MessageProperties, NameTheDescriptorOfTheConnectionWhichMayBeGone) {
+  exchange("tcp://127.0.0.1:*");
+  const int fd = zmq_msg_get(&message_, ZMQ_SRCFD);
+  sockaddr_storage address;
+  socklen_t size = sizeof address;
+  EXPECT_EQ(::getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size), 0);
+  EXPECT_EQ(text("__fd"), std::to_string(fd));
+  zmq_msg_t own;
+  zmq_msg_init(&own);
+  EXPECT_ERRNO(EINVAL, zmq_msg_get(&own, ZMQ_SRCFD));
+  zmq_msg_close(&own);
+}
+
+TEST_F(MessageProperties, SayWhetherOthersMaySeeTheBytes) {
+  static char bytes[100];
+  zmq_msg_t copy;
+  zmq_msg_init_data(&message_, bytes, sizeof bytes, nullptr, nullptr);
+  EXPECT_EQ(zmq_msg_get(&message_, ZMQ_SHARED), 1) << "constant";
+  zmq_msg_close(&message_);
+  zmq_msg_init_data(&message_, bytes, sizeof bytes, [](void*, void*) {}, nullptr);
+  EXPECT_EQ(zmq_msg_get(&message_, ZMQ_SHARED), 0) << "to be freed";
+  zmq_msg_init(&copy);
+  ASSERT_EQ(zmq_msg_copy(&copy, &message_), 0);
+  EXPECT_EQ(zmq_msg_get(&message_, ZMQ_SHARED), 1);
+  EXPECT_EQ(zmq_msg_get(&copy, ZMQ_SHARED), 1);
+  zmq_msg_close(&copy);
 }
 
 TEST_F(MessageProperties, AreNoneInsideTheProcessAndOfOwnMessages) {

@@ -27,6 +27,7 @@ class Buffer {
   // called.
   using FreeFunction = void(void* data, void* hint);
   [[nodiscard]] static Buffer* make_external(MutableBytes bytes, FreeFunction* free_bytes, void* hint) noexcept;
+  static void keep_bytes(void* /*data*/, void* /*hint*/) noexcept {}  // the bytes are there for ever
 
   // Not for external buffers.
   [[nodiscard]] std::uint8_t* data() noexcept { return reinterpret_cast<std::uint8_t*>(this + 1); }
@@ -40,6 +41,7 @@ class Buffer {
       recycle();
     }
   }
+  [[nodiscard]] bool constant() const noexcept { return external_.free_bytes == &keep_bytes; }
   [[nodiscard]] bool sole_owner() const noexcept { return references_.load(std::memory_order_acquire) == 1; }
 
  private:

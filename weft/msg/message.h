@@ -51,7 +51,10 @@ class Message {
   // Another handle on the same bytes: small ones are copied, large ones shared.
   [[nodiscard]] Message share() const noexcept;
 
-  [[nodiscard]] bool shared() const noexcept { return is_large() && !storage_.large.buffer->sole_owner(); }
+  // Somebody else may look at the same bytes, also when they are constant.
+  [[nodiscard]] bool shared() const noexcept {
+    return is_large() && (!storage_.large.buffer->sole_owner() || storage_.large.buffer->constant());
+  }
 
   [[nodiscard]] bool more() const noexcept { return more_; }
   void set_more(bool more) noexcept { more_ = more; }
