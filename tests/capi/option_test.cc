@@ -411,6 +411,34 @@ TEST_F(Options, RcvmoreIsAboutThePartThatWasReceivedLast) {
   EXPECT_EQ(get(one, ZMQ_RCVMORE), 0);
 }
 
+TEST_F(Options, AMandatoryRouterIsWritableWhileSomePeerHasRoom) {
+  void* router = open(ZMQ_ROUTER);
+  EXPECT_EQ(get(router, ZMQ_EVENTS), ZMQ_POLLOUT) << "what nobody gets is dropped";
+  ASSERT_EQ(set(router, ZMQ_ROUTER_MANDATORY, 1), 0);
+  EXPECT_EQ(get(router, ZMQ_EVENTS), 0);
+  void* dealer = open(ZMQ_DEALER);
+  ASSERT_EQ(set(router, ZMQ_SNDHWM, 1), 0);
+  ASSERT_EQ(set(dealer, ZMQ_RCVHWM, 1), 0);
+  ASSERT_EQ(zmq_setsockopt(dealer, ZMQ_ROUTING_ID, "d", 1), 0);
+  ASSERT_EQ(zmq_bind(router, "inproc://mandatory"), 0);
+  ASSERT_EQ(zmq_connect(dealer, "inproc://mandatory"), 0);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(get(router, ZMQ_EVENTS), ZMQ_POLLOUT);
+    ASSERT_EQ(zmq_send(router, "d", 1, ZMQ_SNDMORE), 1);
+    EXPECT_EQ(get(router, ZMQ_EVENTS), ZMQ_POLLOUT) << "the rest of a message finds room when its beginning did";
+    ASSERT_EQ(zmq_send(router, "x", 1, 0), 1);
+  }
+  EXPECT_EQ(get(router, ZMQ_EVENTS), 0);
+  EXPECT_EQ(zmq_send(router, "d", 1, ZMQ_SNDMORE | ZMQ_DONTWAIT), -1);
+  EXPECT_EQ(zmq_errno(), EAGAIN);
+  EXPECT_EQ(zmq_send(router, "e", 1, ZMQ_SNDMORE | ZMQ_DONTWAIT), -1);
+  EXPECT_EQ(zmq_errno(), EHOSTUNREACH);
+  char byte;
+  ASSERT_EQ(zmq_recv(dealer, &byte, 1, 0), 1);
+  ASSERT_EQ(zmq_recv(dealer, &byte, 1, 0), 1);
+  EXPECT_EQ(get(router, ZMQ_EVENTS), ZMQ_POLLOUT);
+}
+
 TEST_F(Options, ANewHighWaterMarkActsOnConnectionsThatAreThere) {
   void* push = open(ZMQ_PUSH);
   void* pull = open(ZMQ_PULL);

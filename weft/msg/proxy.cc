@@ -20,9 +20,9 @@ constexpr Error kClosed(Errc::closed, "a proxy's socket is closed");
 struct Side {
   msg::SocketCore* core = nullptr;  // null: there is none
   PollItem* item = nullptr;
-  std::uint64_t messages_in = 0;
+  std::uint64_t parts_in = 0;
   std::uint64_t bytes_in = 0;
-  std::uint64_t messages_out = 0;
+  std::uint64_t parts_out = 0;
   std::uint64_t bytes_out = 0;
 };
 
@@ -127,6 +127,7 @@ class Proxy {
     }
     msg::Outbound first{direction.held.bytes(), &direction.held, direction.held.more()};
     bool more = direction.held.more();
+    std::uint64_t parts = 1;
     std::uint64_t bytes = direction.held.size();
     auto sent = direction.to->core->send(first, msg::SocketCore::kNoWait);
     direction.holds = !sent && sent.error() == Errc::would_block;
@@ -139,6 +140,7 @@ class Proxy {
       msg::Inbound in{&part, {}};
       WEFT_TRY(direction.from->core->receive(in, msg::SocketCore::kNoWait));
       more = part.more();
+      ++parts;
       bytes += part.size();
       capture(part);
       if (sent) {
@@ -147,10 +149,10 @@ class Proxy {
       }
     }
     direction.held = Message();
-    ++direction.from->messages_in;
+    direction.from->parts_in += parts;
     direction.from->bytes_in += bytes;
     if (sent) {
-      ++direction.to->messages_out;
+      direction.to->parts_out += parts;
       direction.to->bytes_out += bytes;
     } else if (ends_proxy(sent.error())) {
       return sent.error();
@@ -219,9 +221,9 @@ class Proxy {
 
   void send_statistics() {
     const Side& back = direction_count_ == 1 ? frontend_ : backend_;
-    const std::array<std::uint64_t, 8> numbers = {frontend_.messages_in, frontend_.bytes_in, frontend_.messages_out,
-                                                  frontend_.bytes_out,   back.messages_in,   back.bytes_in,
-                                                  back.messages_out,     back.bytes_out};
+    const std::array<std::uint64_t, 8> numbers = {frontend_.parts_in,  frontend_.bytes_in, frontend_.parts_out,
+                                                  frontend_.bytes_out, back.parts_in,      back.bytes_in,
+                                                  back.parts_out,      back.bytes_out};
     for (std::size_t i = 0; i < numbers.size(); ++i) {
       std::array<std::uint8_t, sizeof(std::uint64_t)> bytes;
       std::memcpy(bytes.data(), &numbers[i], bytes.size());

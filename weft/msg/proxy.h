@@ -15,7 +15,7 @@ Result<void> proxy(Socket& frontend, Socket& backend, Socket* capture = nullptr)
 
 // The same under orders that come in on `control`, each a message of one part: PAUSE, RESUME, TERMINATE (returns with
 // success), and STATISTICS, which is answered with eight parts of 64 bits in the machine's order: of the frontend, then
-// of the backend, messages in, their bytes, messages out, their bytes. If `control` is a REP, every other order is
+// of the backend, message parts in, their bytes, parts out, their bytes. If `control` is a REP, every other order is
 // answered with an empty message. An unknown order changes nothing.
 Result<void> proxy(Socket& frontend, Socket& backend, Socket* capture, Socket& control);
 

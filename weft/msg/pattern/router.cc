@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ROUTER: the first part of a message says which peer it goes to, or came from.
+#include <algorithm>
 #include <array>
 #include <random>
 #include <string>
@@ -99,8 +100,11 @@ class Router final : public Pattern {
     return found->second->writable();
   }
 
-  // Some peer might take a message; which one is not known before its first part.
-  bool can_send() override { return true; }
+  // Which peer is meant is not known before the first part. Where nothing may be dropped some peer has to have room.
+  bool can_send() override {
+    return in_sent_ || !options_.router_mandatory ||
+           std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) { return peer.second->writable(); });
+  }
   bool can_receive() override { return has_body_ || queue_.has_input(); }
 
  private:
