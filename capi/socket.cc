@@ -14,6 +14,7 @@ namespace {
 void set_compatible_defaults(Options& options, const ContextHandle& context) {
   options.linger = context.blocky ? Duration(-1) : Duration::zero();
   options.reconnect_interval_max = Duration::zero();
+  options.reconnect_after_fault = false;
   options.handshake_timeout = std::chrono::seconds(30);
   options.heartbeat_interval = Duration::zero();
   options.heartbeat_timeout = Duration(-1);
@@ -44,6 +45,19 @@ int send_bytes(void* socket, const void* buf, size_t len, int flags) {
     return fail(sent.error());
   }
   return static_cast<int>(std::min<size_t>(len, INT32_MAX));
+}
+
+// In libzmq either call ends both kinds of endpoint.
+using EndEndpoint = Result<void> (msg::SocketCore::*)(std::string_view);
+int end_endpoint(SocketHandle& handle, const char* endpoint, EndEndpoint first, EndEndpoint second) {
+  if (endpoint == nullptr) {
+    return fail(EINVAL);
+  }
+  auto done = (*handle.core.*first)(endpoint);
+  if (!done && done.error() == Errc::no_such_endpoint) {
+    done = (*handle.core.*second)(endpoint);
+  }
+  return done ? 0 : fail(done.error());
 }
 
 }  // namespace
@@ -161,8 +175,7 @@ int zmq_unbind(void* socket, const char* endpoint) {
   if (handle == nullptr) {
     return -1;
   }
-  const auto done = endpoint == nullptr ? Result<void>(Errc::invalid_argument) : handle->core->unbind(endpoint);
-  return done ? 0 : fail(done.error());
+  return end_endpoint(*handle, endpoint, &msg::SocketCore::unbind, &msg::SocketCore::disconnect);
 }
 
 int zmq_disconnect(void* socket, const char* endpoint) {
@@ -170,8 +183,7 @@ int zmq_disconnect(void* socket, const char* endpoint) {
   if (handle == nullptr) {
     return -1;
   }
-  const auto done = endpoint == nullptr ? Result<void>(Errc::invalid_argument) : handle->core->disconnect(endpoint);
-  return done ? 0 : fail(done.error());
+  return end_endpoint(*handle, endpoint, &msg::SocketCore::disconnect, &msg::SocketCore::unbind);
 }
 
 int zmq_send(void* socket, const void* buf, size_t len, int flags) { return send_bytes(socket, buf, len, flags); }

@@ -120,14 +120,27 @@ TEST_P(Life, ClosingFreesTheEndpointAtOnce) {
   }
 }
 
-TEST_P(Life, ConnectionsOutliveTheUnbindAndNewOnesAreNotTaken) {
+TEST_P(Life, UnbindEndsTheConnectionsMadeThereAndNewOnesAreNotTaken) {
   Socket pull = make(SocketType::pull);
   const std::string endpoint = bind(pull);
+  const std::string other = bind(pull);
   Socket push = make(SocketType::push);
-  connect(push, endpoint);
+  connect(push, other);
   send(push, "1");
   EXPECT_EQ(recv_text(pull), "1");
+  Socket first = make(SocketType::push);
+  ASSERT_TRUE(first.watch_events());
+  ASSERT_TRUE(first.set(option::linger, 0ms));
+  connect(first, endpoint);
+  send(first, "before");
+  EXPECT_EQ(recv_text(pull), "before");
   ASSERT_TRUE(pull.unbind(endpoint));
+  if (GetParam().streams) {
+    wait_for_event(first, EventKind::disconnected);
+  } else {
+    send(first, "a connection without a handshake stays");
+    EXPECT_EQ(recv_text(pull), "a connection without a handshake stays");
+  }
   Socket late = make(SocketType::push);
   ASSERT_TRUE(late.set(option::linger, 0ms));
   connect(late, endpoint);

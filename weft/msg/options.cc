@@ -47,6 +47,7 @@ constexpr AnyOption kTable[] = {
     &option::socks_username,
     &option::socks_password,
     &option::reconnect_stop,
+    &option::reconnect_after_fault,
     &option::bind_to_device,
     &option::tcp_accept_filter,
     &option::ipc_filter,

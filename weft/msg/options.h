@@ -57,11 +57,12 @@ struct Options {
   std::string socks_proxy;             // tcp connections go through this SOCKS5 proxy, "host:port"; empty: straight
   std::string socks_username;          // what the proxy is told; empty: nothing
   std::string socks_password;
-  int reconnect_stop = 0;         // 1: not again when refused, 2: nor after a failed handshake, 4: nor once closing
-  std::string bind_to_device;     // tcp: the network interface to use; empty: any
-  std::string tcp_accept_filter;  // networks to accept from, "10.0.0.0/8,::1"; empty: any
-  std::string ipc_filter;         // processes to accept from, "uid:1000,gid:100,pid:1"; empty: any
-  int use_fd = -1;                // the next tcp or ipc bind takes this listening descriptor over; -1: opens one
+  bool reconnect_after_fault = true;  // also to a peer that has refused us, or with which the protocol was broken
+  int reconnect_stop = 0;             // 1: not again when refused, 2: nor after a failed handshake, 4: nor once closing
+  std::string bind_to_device;         // tcp: the network interface to use; empty: any
+  std::string tcp_accept_filter;      // networks to accept from, "10.0.0.0/8,::1"; empty: any
+  std::string ipc_filter;             // processes to accept from, "uid:1000,gid:100,pid:1"; empty: any
+  int use_fd = -1;                    // the next tcp or ipc bind takes this listening descriptor over; -1: opens one
   int backlog = 100;
   int send_buffer = -1;     // bytes; -1: the system's
   int receive_buffer = -1;  // bytes
@@ -141,6 +142,7 @@ inline constexpr Option<std::string> socks_proxy{"socks_proxy", &Options::socks_
 inline constexpr Option<std::string> socks_username{"socks_username", &Options::socks_username, 0, 255};
 inline constexpr Option<std::string> socks_password{"socks_password", &Options::socks_password, 0, 255};
 inline constexpr Option<int> reconnect_stop{"reconnect_stop", &Options::reconnect_stop, 0, 7};
+inline constexpr Option<bool> reconnect_after_fault{"reconnect_after_fault", &Options::reconnect_after_fault, 0, 1};
 inline constexpr Option<std::string> bind_to_device{"bind_to_device", &Options::bind_to_device, 0, 16};
 inline constexpr Option<std::string> tcp_accept_filter{"tcp_accept_filter", &Options::tcp_accept_filter, 0, 65'536};
 inline constexpr Option<std::string> ipc_filter{"ipc_filter", &Options::ipc_filter, 0, 65'536};

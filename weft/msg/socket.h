@@ -59,8 +59,9 @@ class Socket {
   // PEER: and who it is that will be there, for Message::set_routing_id. not_supported; invalid_state (option
   // immediate).
   Result<std::uint32_t> connect_peer(std::string_view endpoint);
-  Result<void> unbind(std::string_view endpoint);      // as given to bind, or the exact one; no_such_endpoint
-  Result<void> disconnect(std::string_view endpoint);  // as given to connect; no_such_endpoint
+  // As given to bind, or the exact one; the connections that were made to it end. no_such_endpoint
+  Result<void> unbind(std::string_view endpoint);
+  Result<void> disconnect(std::string_view endpoint);  // as given to connect, however often; no_such_endpoint
 
   // One part. invalid_state (REQ, REP out of turn), unreachable (SERVER, PEER, STREAM; ROUTER with the
   // option router_mandatory), invalid_argument (More::yes where messages are of one part), not_supported.

@@ -287,7 +287,11 @@ void SocketCore::session_finished(Session& session) {
   output_parker_.wake_with_fence();  // who waits to send to this very peer waits in vain
   {
     const std::lock_guard lock(table_mutex_);
-    std::erase_if(connected_, [&](const auto& entry) { return entry.second.get() == &session; });
+    for (auto& [name, connected] : connected_) {
+      if (connected.get() == &session) {
+        connected = nullptr;
+      }
+    }
   }
   output_parker_.wake_with_fence();  // who waits for room at this very peer waits in vain
   end_feed_if_quiet();
@@ -399,6 +403,9 @@ void SocketCore::close_pipes(Instant deadline) {
       }
     }
     inproc.swap(inproc_pipes_);
+    for (const Pipe* pipe : ended_) {
+      sessions_.erase(pipe->session());  // has finished already: only what it brought was waited for
+    }
     ended_.clear();
     connected_.clear();
     connected_inproc_.clear();

@@ -156,6 +156,14 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   void end_feed();                                // feed lock
   void end_feed_if_quiet();
   void unbind_all();
+  [[nodiscard]] std::shared_ptr<Acceptor> take_bound(std::string name);
+  void close_accepted(const std::string& endpoint);
+  void stop_sending_to(Pipe& pipe);
+  struct Connections {
+    std::vector<std::shared_ptr<Session>> sessions;
+    std::vector<std::shared_ptr<InprocLink>> links;
+  };
+  [[nodiscard]] bool take_connected(const std::string& name, Connections& into);
   [[nodiscard]] Result<std::uint32_t> adopt_inproc(const std::shared_ptr<InprocLink>& link, int end,
                                                    const std::string& connected_to);
   static void close_inproc(Pipe& pipe, Instant deadline);
@@ -227,7 +235,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   // Table lock: who there is.
   std::mutex table_mutex_;
   std::unordered_map<Session*, std::shared_ptr<Session>> sessions_;
-  std::multimap<std::string, std::shared_ptr<Session>> connected_;
+  std::multimap<std::string, std::shared_ptr<Session>> connected_;  // null: gave up, until disconnect() is called
   std::map<std::string, std::shared_ptr<Acceptor>> bound_;
   std::map<std::string, std::string> bound_aliases_;  // the endpoint as it was asked for -> the exact one
   std::multimap<std::string, std::shared_ptr<InprocLink>> connected_inproc_;

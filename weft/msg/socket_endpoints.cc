@@ -6,6 +6,7 @@
 #include "weft/msg/context_core.h"
 #include "weft/msg/io_service.h"
 #include "weft/msg/socket_core.h"
+#include "weft/sys/address.h"
 #include "weft/sys/clock.h"
 
 namespace weft::msg {
@@ -24,6 +25,28 @@ void run_on_loop(rt::Loop& loop, const std::function<void()>& task) {
     done.set_value();
   });
   done.get_future().wait();
+}
+
+// "tcp://localhost:5555" -> "tcp://127.0.0.1:5555"; what has no such form stays as it is. May ask the name service.
+std::string numeric_form(std::string_view text, bool ipv6) {
+  const auto endpoint = net::parse_endpoint(text, false);
+  if (!endpoint || endpoint->transport != net::Transport::tcp || endpoint->has_source) {
+    return std::string(text);
+  }
+  const auto addresses = sys::resolve(endpoint->host, endpoint->port, ipv6);
+  return addresses ? "tcp://" + addresses->front().to_text() : std::string(text);
+}
+
+// Of an endpoint that nothing is known of.
+Error describe_unknown(std::string_view text) {
+  const std::size_t colon = text.find("://");
+  if (colon == std::string_view::npos || colon + 3 == text.size()) {
+    return {Errc::malformed_endpoint, "an endpoint is transport://address"};
+  }
+  const auto endpoint = net::parse_endpoint(text, true);
+  return !endpoint && endpoint.error() == Errc::unknown_transport
+             ? endpoint.error()
+             : Error(Errc::no_such_endpoint, "not bound or connected there");
 }
 
 }  // namespace
@@ -154,28 +177,68 @@ Result<void> SocketCore::unbind(std::string_view text) {
   if (closed_.load(std::memory_order_relaxed)) {
     return refusal();
   }
-  std::shared_ptr<Acceptor> acceptor;
-  std::string name(text);
-  {
-    const std::lock_guard lock(table_mutex_);
-    if (const auto alias = bound_aliases_.find(name); alias != bound_aliases_.end()) {
-      name = alias->second;
+  std::shared_ptr<Acceptor> acceptor = take_bound(std::string(text));
+  if (acceptor == nullptr) {
+    if (context_.unbind_inproc(std::string(text), *this)) {
+      monitor_.emit({EventKind::closed, std::string(text)});
+      return {};
     }
-    if (const auto found = bound_.find(name); found != bound_.end()) {
-      acceptor = found->second;
-      context_.session_started();  // under the lock, as close() has not passed yet: the I/O thread stays
-      bound_.erase(found);
-      std::erase_if(bound_aliases_, [&](const auto& entry) { return entry.second == name; });
-    }
+    acceptor = take_bound(numeric_form(text, options_copy().ipv6));
   }
-  if (acceptor != nullptr) {
-    run_on_loop(context_.io().loop(), [&] { acceptor->close(); });
-    context_.session_ended();
-    return {};
+  if (acceptor == nullptr) {
+    return describe_unknown(text);
   }
-  WEFT_TRY(context_.unbind_inproc(name, *this));
-  monitor_.emit({EventKind::closed, name});
+  run_on_loop(context_.io().loop(), [&] {
+    acceptor->close();
+    close_accepted(acceptor->endpoint());
+  });
+  context_.session_ended();
   return {};
+}
+
+// Null, or the acceptor, no longer bound as far as the table knows; then the context's session_ended() is owed.
+std::shared_ptr<Acceptor> SocketCore::take_bound(std::string name) {
+  const std::lock_guard lock(table_mutex_);
+  if (const auto alias = bound_aliases_.find(name); alias != bound_aliases_.end()) {
+    name = alias->second;
+  }
+  const auto found = bound_.find(name);
+  if (found == bound_.end()) {
+    return nullptr;
+  }
+  std::shared_ptr<Acceptor> acceptor = found->second;
+  context_.session_started();  // under the lock, as close() has not passed yet: the I/O thread stays
+  bound_.erase(found);
+  std::erase_if(bound_aliases_, [&](const auto& entry) { return entry.second == name; });
+  return acceptor;
+}
+
+// I/O thread. The connections that were made to `endpoint` end with it. What was received can still be taken.
+void SocketCore::close_accepted(const std::string& endpoint) {
+  std::vector<std::shared_ptr<Session>> sessions;
+  {
+    const std::lock_guard table(table_mutex_);
+    for (const auto& [session, owned] : sessions_) {
+      if (!session->connecting() && session->endpoint() == endpoint) {
+        sessions.push_back(owned);
+      }
+    }
+  }
+  const Duration linger = options_copy().linger;
+  const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
+  for (const auto& session : sessions) {
+    session->resume_reading();  // what the kernel holds was received, too
+    stop_sending_to(session->pipe());
+    session->close(deadline);
+  }
+  output_parker_.wake_with_fence();  // who waits to send to one of them waits in vain
+}
+
+void SocketCore::stop_sending_to(Pipe& pipe) {
+  const std::scoped_lock lock(receive_mutex_, send_mutex_);
+  if (pipe.notes.attached && !pipe.notes.ended) {
+    pattern_->detach(pipe);
+  }
 }
 
 void SocketCore::unbind_all() {
@@ -199,37 +262,46 @@ Result<void> SocketCore::disconnect(std::string_view text) {
   if (closed_.load(std::memory_order_relaxed)) {
     return refusal();
   }
-  const std::string name(text);
-  std::shared_ptr<Session> session;
-  std::shared_ptr<InprocLink> link;
-  {
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
-    const std::lock_guard table(table_mutex_);
-    if (const auto found = connected_.find(name); found != connected_.end()) {
-      session = found->second;
-      context_.session_started();  // as in unbind()
-      connected_.erase(found);
-    } else if (const auto inproc = connected_inproc_.find(name); inproc != connected_inproc_.end()) {
-      link = inproc->second;
-      connected_inproc_.erase(inproc);
-    } else {
-      return Error(Errc::no_such_endpoint, "not connected there");
-    }
-    if (session != nullptr && session->pipe().notes.attached) {
-      // What was received can still be taken; nothing more is sent there.
-      pattern_->detach(session->pipe());
-    }
+  Connections ended;
+  if (!take_connected(std::string(text), ended) && !take_connected(numeric_form(text, options_copy().ipv6), ended)) {
+    return describe_unknown(text);
+  }
+  const Duration linger = options_copy().linger;
+  const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
+  for (const auto& session : ended.sessions) {
+    stop_sending_to(session->pipe());
+    context_.io().loop().post([session, deadline] { session->close(deadline); });
   }
   output_parker_.wake_with_fence();  // who waits to send to this very peer waits in vain
-  if (session != nullptr) {
-    const Duration linger = options_copy().linger;
-    const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
-    context_.io().loop().post([session, deadline] { session->close(deadline); });
-    context_.session_ended();
-    return {};
+  for (const auto& link : ended.links) {
+    disconnect_inproc(*link);
   }
-  disconnect_inproc(*link);
+  if (!ended.sessions.empty()) {
+    context_.session_ended();
+  }
   return {};
+}
+
+// Every connection of this name; false: there is none. With a session among them the context's session_ended() is owed.
+bool SocketCore::take_connected(const std::string& name, Connections& into) {
+  const std::lock_guard table(table_mutex_);
+  const auto [first, last] = connected_.equal_range(name);
+  const auto [first_link, last_link] = connected_inproc_.equal_range(name);
+  const bool any = first != last || first_link != last_link;
+  for (auto it = first; it != last; ++it) {
+    if (it->second != nullptr) {  // else it gave up
+      into.sessions.push_back(it->second);
+    }
+  }
+  for (auto it = first_link; it != last_link; ++it) {
+    into.links.push_back(it->second);
+  }
+  if (!into.sessions.empty()) {
+    context_.session_started();  // as in take_bound()
+  }
+  connected_.erase(first, last);
+  connected_inproc_.erase(first_link, last_link);
+  return any;
 }
 
 }  // namespace weft::msg
