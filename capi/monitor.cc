@@ -41,7 +41,6 @@ constexpr EventRow kEvents[] = {
     {EventKind::connect_failed, ZMQ_EVENT_CLOSED, value_fd},
     {EventKind::connect_retried, ZMQ_EVENT_CONNECT_RETRIED, value_delay},
     {EventKind::handshake_succeeded, ZMQ_EVENT_HANDSHAKE_SUCCEEDED, value_none},
-    {EventKind::disconnected, ZMQ_EVENT_DISCONNECTED, value_fd},
     {EventKind::closed, ZMQ_EVENT_CLOSED, value_fd},
     {EventKind::stopped, ZMQ_EVENT_MONITOR_STOPPED, value_none},
 };
@@ -95,22 +94,27 @@ class Report {
   const MonitorEvent& event_;
 };
 
-// libzmq tells a failed handshake in one of three events and the end of the connection in another.
-void report_handshake_failed(Report& report, const MonitorEvent& event) {
+// libzmq tells a failed handshake in one of three events, or in none, and the end of the connection in another. A
+// broken seal looks the same later on.
+void report_end(Report& report, const MonitorEvent& event) {
+  const bool unanswered = event.reason == Errc::no_such_endpoint;  // of an authenticator
+  const bool untold = event.reason == Errc::protocol_error || event.reason == Errc::message_too_large ||
+                      event.reason == Errc::incompatible_peer || event.reason == Errc::handshake_refused;
   if (event.detail >= static_cast<std::uint32_t>(zmtp::Breach::unspecified)) {
     report.send(ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL, static_cast<int>(event.detail));
   } else if (event.detail != 0) {
     report.send(ZMQ_EVENT_HANDSHAKE_FAILED_AUTH, static_cast<int>(event.detail));
-  } else if (event.reason == Errc::protocol_error || event.reason == Errc::message_too_large) {
-    report.send(ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL, ZMQ_PROTOCOL_ERROR_ZMTP_UNSPECIFIED);
-  } else {
+  } else if (event.kind == EventKind::handshake_failed && !untold) {
     const bool silent = event.reason.os_errno() == 0;
-    const int value = silent && event.reason == Errc::connection_closed ? EPIPE
-                      : silent && event.reason == Errc::timed_out       ? ETIMEDOUT
-                                                                        : value_errno(event);
+    const int value = unanswered                                          ? EFAULT
+                      : silent && event.reason == Errc::connection_closed ? EPIPE
+                      : silent && event.reason == Errc::timed_out         ? ETIMEDOUT
+                                                                          : value_errno(event);
     report.send(ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL, value);
   }
-  report.send(ZMQ_EVENT_DISCONNECTED, event.fd);
+  if (event.fd >= 0) {
+    report.send(ZMQ_EVENT_DISCONNECTED, event.fd);
+  }
 }
 
 void encode(Report report, const MonitorEvent& event) {
@@ -122,8 +126,8 @@ void encode(Report report, const MonitorEvent& event) {
   if (event.endpoint.starts_with("inproc")) {
     return;  // libzmq tells of transports with connections only
   }
-  if (event.kind == EventKind::handshake_failed) {
-    report_handshake_failed(report, event);
+  if (event.kind == EventKind::handshake_failed || event.kind == EventKind::disconnected) {
+    report_end(report, event);
     return;
   }
   if (event.kind == EventKind::connect_failed && event.reason == Errc::name_unresolved) {

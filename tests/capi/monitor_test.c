@@ -227,10 +227,6 @@ int main(void) {
   handshake_fails(context, "NULL", "\0\1x", 3, ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL,
                   ZMQ_PROTOCOL_ERROR_ZMTP_UNEXPECTED_COMMAND);
   handshake_fails(context, "NULL",
-                  "\x04\x0a\x05READY\x09"
-                  "abc",
-                  12, ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL, ZMQ_PROTOCOL_ERROR_ZMTP_INVALID_METADATA);
-  handshake_fails(context, "NULL",
                   "\x04\x0a\x05"
                   "ERROR\x03"
                   "400",

@@ -39,7 +39,7 @@ struct MonitorEvent {
   Error reason{};
   Duration delay{0};
   int fd = -1;                   // of the connection or the listener; -1: there is none, or none any more
-  std::uint32_t detail = 0;      // handshake_failed: zmtp::Fault::detail
+  std::uint32_t detail = 0;      // handshake_failed, disconnected: zmtp::Fault::detail
   std::string other{};           // the other end of the connection, if there is one that has an address
   bool outgoing = false;         // `endpoint` is the far end, `other` the near one; else the other way round
   std::uint64_t queued_out = 0;  // pipe_statistics: messages that wait to go out

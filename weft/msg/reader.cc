@@ -89,10 +89,13 @@ Reader::Step Reader::look_recoded(Frame& frame, Bytes input) noexcept {
 
 // The block is the reader's to write where nobody was shown anything yet.
 Reader::Step Reader::open(Frame& frame, std::uint8_t* body) noexcept {
-  if (!opened_ && !cipher_->open(MutableBytes(body, frame.body.size()), opened_flags_)) {
-    return Step::forged;
+  if (!opened_) {
+    breach_ = cipher_->open(MutableBytes(body, frame.body.size()), opened_flags_);
+    if (breach_ != zmtp::Breach::none) {
+      return Step::forged;
+    }
+    opened_ = true;
   }
-  opened_ = true;
   frame.body = frame.body.subspan(zmtp::kSealOverhead);
   frame.header.flags = opened_flags_;
   frame.header.body_size = frame.body.size();

@@ -42,6 +42,7 @@ class Reader {
   // The first frame. header_only: the header is known but the body is not complete. With a cipher a frame is opened
   // where it lies and shown as what was in it; forged: it cannot be opened.
   [[nodiscard]] Step look(Frame& frame) noexcept;
+  [[nodiscard]] zmtp::Breach breach() const noexcept { return breach_; }  // after forged: why
   // The common case, in few steps: a whole short frame in the clear and of ZMTP 3, of a message of one part. False: see
   // look().
   [[nodiscard]] bool look_short(Bytes& body, mem::Buffer*& block) noexcept {
@@ -88,6 +89,7 @@ class Reader {
   bool recodes_ = false;  // as in the Writer
   bool opened_ = false;   // the first frame was opened already
   std::uint8_t opened_flags_ = 0;
+  zmtp::Breach breach_ = zmtp::Breach::none;
   bool raw_ = false;
   bool unusual_ = false;  // raw_, or there is a big frame
   mem::Buffer* block_ = nullptr;

@@ -123,7 +123,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   [[nodiscard]] bool handle_command(Bytes body) noexcept;
   [[nodiscard]] bool subscribe(const zmtp::Event& event) noexcept;
   [[nodiscard]] bool fill() noexcept;
-  void end_input(Error reason) noexcept;
+  void end_input(Error reason, zmtp::Breach breach = zmtp::Breach::none) noexcept;
   void watch_time_to_live(std::uint16_t deciseconds) noexcept;
   void end_input_with_fault() noexcept;
   void run_reader() noexcept;
@@ -143,8 +143,10 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void handle_connect_time();
   void begin_handshake(std::unique_ptr<net::Stream> stream);
   void handle_handshake();
-  [[nodiscard]] bool write_handshake();
+  [[nodiscard]] bool write_handshake(int& os_errno);
+  void await_leaving();
   void fail_handshake(Error reason, std::uint32_t detail = 0);
+  [[nodiscard]] bool ends_for_good(const Error& reason) const;
   void choose_opening() noexcept;
   void answer_question();
   void handle_zap_reply(const ZapReply& reply);
@@ -214,6 +216,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   bool input_ended_ = false;
   std::atomic<bool> stalled_hint_{false};  // decoding stopped at the receive high-water mark
   Error end_reason_;
+  zmtp::Breach end_breach_ = zmtp::Breach::none;
   std::atomic<bool> maybe_readable_{true};   // the kernel may have bytes for us; only a hint
   std::atomic<std::int64_t> last_input_{0};  // Instant, nanoseconds
   std::atomic<bool> resume_posted_{false};
@@ -232,6 +235,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   bool holds_write_ = true;  // the same for write_baton_
   bool raw_ = false;         // this connection is bytes, not frames
   bool closing_ = false;
+  bool refused_for_now_ = false;      // the handshake does not go on
   bool patient_ = false;              // close_deadline_ moves while the peer takes bytes
   std::uint64_t writes_at_look_ = 0;  // writer_.writes() when it last moved
   Instant close_deadline_ = kNever;

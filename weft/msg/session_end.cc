@@ -63,8 +63,9 @@ void Session::finish_take_down() {
   drop_stream();
   // Whoever sees the event can count on it that nothing more is sent to this connection.
   const auto core = keep_core_;
-  const MonitorEvent event = describe(EventKind::disconnected, reason, fd);
-  if (!connecting() || (closing_ && outgoing_.empty() && writer_.empty())) {
+  MonitorEvent event = describe(EventKind::disconnected, reason, fd);
+  event.detail = static_cast<std::uint32_t>(std::exchange(end_breach_, zmtp::Breach::none));
+  if (ends_for_good(reason) || (closing_ && outgoing_.empty() && writer_.empty())) {
     finish();
     core->monitor().emit(event);
     return;

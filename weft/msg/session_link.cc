@@ -198,12 +198,13 @@ void Session::begin_handshake(std::unique_ptr<net::Stream> stream) {
     return;
   }
   schedule_peer_time();
-  if (!write_handshake()) {
-    fail_handshake(Error(Errc::connection_failed, "lost during the handshake"));
+  int os_errno = 0;
+  if (!write_handshake(os_errno)) {
+    fail_handshake(Error(Errc::connection_closed, "lost during the handshake", os_errno));
   }
 }
 
-bool Session::write_handshake() {
+bool Session::write_handshake(int& os_errno) {
   while (!peer_.pending_output().empty()) {
     const Bytes output = peer_.pending_output();
     const sys::IoResult result = stream_->write({&output, 1});
@@ -211,6 +212,7 @@ bool Session::write_handshake() {
       return true;
     }
     if (result.status != sys::IoResult::Status::done) {
+      os_errno = result.os_errno;
       return false;
     }
     peer_.consume_output(result.bytes);
@@ -219,11 +221,15 @@ bool Session::write_handshake() {
 }
 
 void Session::handle_handshake() {
+  if (refused_for_now_) {
+    await_leaving();
+    return;
+  }
   bool alive = true;
   int os_errno = 0;
   while (alive && !peer_.ready() && !peer_.fault()) {
     reader_.consume_bytes(peer_.handle_input(reader_.unparsed(), sys::now()));
-    alive = write_handshake();
+    alive = write_handshake(os_errno);
     if (alive && peer_.question() != nullptr) {
       answer_question();
       if (peer_.question() != nullptr) {
@@ -244,9 +250,9 @@ void Session::handle_handshake() {
     os_errno = result.os_errno;
   }
   if (peer_.fault()) {
-    (void)write_handshake();  // the ERROR command, if the peer still reads
+    (void)write_handshake(os_errno);  // the ERROR command, if the peer still reads
     fail_handshake(Error(peer_.fault()->code, peer_.fault()->text), peer_.fault()->detail);
-  } else if (!alive || !write_handshake()) {
+  } else if (!alive || !write_handshake(os_errno)) {
     fail_handshake(Error(Errc::connection_closed, "closed during the handshake", os_errno));
   } else if (peer_.pending_output().empty()) {
     enter_traffic();
@@ -263,13 +269,14 @@ void Session::answer_question() {
       core_.context(), io_.loop(),
       {options.zap_domain, address, options.routing_id, peer_.mechanism_name(), peer_.question()->credentials},
       [this](const ZapReply& reply) { handle_zap_reply(reply); });
+  const auto refuse = [this](const char* why) { fail_handshake(Error(Errc::no_such_endpoint, why)); };
   if (!asked) {
-    peer_.answer(0, sys::now());
+    refuse("the authenticator cannot be asked");
   } else if (*asked == nullptr) {
     // Nobody to ask: CURVE has proved that the client knows our key, PLAIN has proved nothing. libzmq has it so, too.
     const bool unproven =
         peer_.mechanism_name() == "PLAIN" || (options.zap_enforce_domain && !options.zap_domain.empty());
-    peer_.answer(unproven ? 0 : zmtp::kAdmitted, sys::now());
+    unproven ? refuse("there is no authenticator") : peer_.answer(zmtp::kAdmitted, sys::now());
   } else {
     zap_ = std::move(*asked);
   }
@@ -283,10 +290,35 @@ void Session::handle_zap_reply(const ZapReply& reply) {
                    static_cast<std::uint32_t>(reply.breach));
     return;
   }
+  if (reply.status == zmtp::kRefusedForNow) {
+    refused_for_now_ = true;
+    MonitorEvent event = describe(EventKind::handshake_failed, Error(Errc::handshake_refused, "refused for now"));
+    event.detail = zmtp::kRefusedForNow;
+    core_.monitor().emit(std::move(event));
+    await_leaving();
+    return;
+  }
   authenticated_ = reply.metadata;
   authenticated_.emplace_back("User-Id", reply.user_id);
   peer_.answer(reply.status, sys::now());
   handle_handshake();
+}
+
+// The client is not told and may come again: when it gives up, or when the time for the handshake is over.
+void Session::await_leaving() {
+  for (;;) {
+    reader_.reset();
+    bool drained = false;
+    const sys::IoResult result = reader_.fill(*stream_, nullptr, drained);
+    if (result.status == sys::IoResult::Status::would_block) {
+      reader_.reset();
+      return;
+    }
+    if (result.status != sys::IoResult::Status::done) {
+      fail_handshake(Error(Errc::connection_closed, "closed during the handshake", result.os_errno));
+      return;
+    }
+  }
 }
 
 // Where a ZMTP 3 peer was, one is greeted as such when we come again. A peer not known yet is not: an old one would
@@ -299,16 +331,27 @@ void Session::choose_opening() noexcept {
 void Session::fail_handshake(Error reason, std::uint32_t detail) {
   const int fd = stream_ != nullptr ? stream_->fd() : -1;
   const bool again = connecting() && peer_.greeted_too_much();
-  MonitorEvent event = describe(again ? EventKind::disconnected : EventKind::handshake_failed, reason, fd);
+  const bool told = again || std::exchange(refused_for_now_, false);
+  MonitorEvent event = describe(told ? EventKind::disconnected : EventKind::handshake_failed, reason, fd);
   event.detail = detail;
   core_.monitor().emit(std::move(event));
   drop_stream();
   choose_opening();
-  if (connecting()) {
-    retry_later(again ? Cause::misgreeted : Cause::handshake_failed);
-  } else {
+  if (again) {
+    retry_later(Cause::misgreeted);
+  } else if (ends_for_good(reason)) {
     finish();
+  } else {
+    retry_later(Cause::handshake_failed);
   }
+}
+
+// Next time would be no different: the peer has refused us, or one of us broke the protocol.
+bool Session::ends_for_good(const Error& reason) const {
+  const Errc code = reason.code();
+  const bool fault = code == Errc::protocol_error || code == Errc::incompatible_peer ||
+                     code == Errc::handshake_refused || code == Errc::message_too_large;
+  return !connecting() || (fault && !core_.options_copy().reconnect_after_fault);
 }
 
 // What a received message can be asked about its sender.
@@ -316,6 +359,7 @@ void Session::remember_peer() {
   // The first of a name counts: what we and the authenticator know stands before what the peer says of itself.
   zmtp::Metadata properties = authenticated_;
   properties.emplace_back("Peer-Address", host_of(*stream_));
+  properties.emplace_back("__fd", std::to_string(stream_->fd()));  // libzmq's name
   for (const auto& property : peer_.peer_metadata()) {
     if (property.first != "User-Id") {  // the authenticator's to say, even where there is none
       properties.push_back(property);

@@ -109,7 +109,7 @@ Session::Decoded Session::decode(FrameView* view) noexcept {
       case Reader::Step::need_more: return Decoded::need_more;
       case Reader::Step::malformed: end_input(Error(Errc::protocol_error, "malformed frame")); return Decoded::stopped;
       case Reader::Step::forged:
-        end_input(Error(Errc::protocol_error, "a message that cannot be decrypted"));
+        end_input(Error(Errc::protocol_error, "a message that cannot be decrypted"), reader_.breach());
         return Decoded::stopped;
       case Reader::Step::header_only:
         partial_ = frame.header;
@@ -300,9 +300,10 @@ void Session::watch_time_to_live(std::uint16_t deciseconds) noexcept {
 
 void Session::end_input_with_fault() noexcept { end_input(Error(peer_.fault()->code, peer_.fault()->text)); }
 
-void Session::end_input(Error reason) noexcept {
+void Session::end_input(Error reason, zmtp::Breach breach) noexcept {
   input_ended_ = true;
   end_reason_ = reason;
+  end_breach_ = breach;
   if (reason.code() != Errc::connection_closed && reason.code() != Errc::connection_failed) {
     reader_.reset();  // nothing behind a fault is worth anything
   }

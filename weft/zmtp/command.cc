@@ -60,11 +60,12 @@ bool same_name(std::string_view a, std::string_view b) noexcept {
 }
 
 ParseStatus parse_ping(Bytes data, Ping& out) noexcept {
-  if (data.size() < 2 || data.size() > 2 + kPingContextMax) {
+  if (data.size() < 2) {
     return ParseStatus::malformed;
   }
   out.ttl_deciseconds = load_big_endian<std::uint16_t>(data.data());
-  out.context = data.subspan(2);
+  // Of a longer context than RFC 37 allows libzmq, too, sends the first bytes back.
+  out.context = data.subspan(2, std::min(data.size() - 2, kPingContextMax));
   return ParseStatus::complete;
 }
 

@@ -5,6 +5,7 @@
 
 #include <sodium.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -42,7 +43,9 @@ bool sodium_ready() noexcept {
   return ready;
 }
 
-Mechanism::Step failed(const char* text) { return {Mechanism::Step::Kind::failed, {}, {Errc::protocol_error, text}}; }
+Mechanism::Step failed(const char* text, Breach breach) {
+  return {Mechanism::Step::Kind::failed, {}, {Errc::protocol_error, text, static_cast<std::uint32_t>(breach)}};
+}
 
 void append(Buffer& to, Bytes bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
@@ -107,27 +110,33 @@ class CurveMechanism : public Mechanism {
     (void)crypto_box_detached_afternm(plain, mac, plain, 1 + body.size(), nonce.bytes, shared_.data());  // never fails
   }
 
-  bool open(MutableBytes sealed, std::uint8_t& flags) noexcept override {
-    if (sealed.size() < kSealOverhead || as_text(sealed.first(kMessageName.size())) != kMessageName) {
-      return false;
+  Breach open(MutableBytes sealed, std::uint8_t& flags) noexcept override {
+    if (sealed.size() < 2 || sealed.size() <= sealed[0]) {
+      return Breach::malformed_command;
+    }
+    if (as_text(sealed.first(std::min(sealed.size(), kMessageName.size()))) != kMessageName) {
+      return Breach::unexpected_command;
+    }
+    if (sealed.size() < kSealOverhead) {
+      return Breach::malformed_message;
     }
     std::uint8_t* const tail = sealed.data() + kMessageName.size();
     const auto number = load_big_endian<std::uint64_t>(tail);
     if (number <= received_) {
-      return false;  // a repetition
+      return Breach::invalid_sequence;  // a repetition
     }
     std::uint8_t* const mac = tail + kShortTail;
     std::uint8_t* const plain = mac + kMac;
     const Nonce nonce(receives_, number);
     const std::size_t size = sealed.size() - kSealOverhead + 1;
     if (crypto_box_open_detached_afternm(plain, plain, mac, size, nonce.bytes, shared_.data()) != 0) {
-      return false;
+      return Breach::cryptographic;
     }
     received_ = number;
     const std::uint8_t inside = plain[0];
     flags = static_cast<std::uint8_t>(((inside & kBoxMore) != 0 ? kMore : 0) |
                                       ((inside & kBoxCommand) != 0 ? kCommand : 0));
-    return inside != (kBoxMore | kBoxCommand) && inside < (kBoxMore | kBoxCommand);
+    return inside < (kBoxMore | kBoxCommand) ? Breach::none : Breach::malformed_message;
   }
 
  protected:
@@ -200,15 +209,15 @@ class CurveClient final : public CurveMechanism {
     }
     if (state_ == State::awaits_ready && command.name == "READY") {
       if (command.data.size() < kReadyDataMin) {
-        return failed("malformed READY command");
+        return failed("malformed READY command", Breach::malformed_ready);
       }
       if (!open_session_box("CurveZMQREADY---", command.data)) {
-        return failed("READY cannot be decrypted");
+        return failed("READY cannot be decrypted", Breach::cryptographic);
       }
       state_ = State::done;
       return {Step::Kind::ready, plain_, {}};
     }
-    return failed("unexpected command in a CURVE handshake");
+    return failed("unexpected command in a CURVE handshake", Breach::unexpected_command);
   }
 
  private:
@@ -228,11 +237,11 @@ class CurveClient final : public CurveMechanism {
 
   Step handle_welcome(Bytes data) {
     if (data.size() != kWelcomeData) {
-      return failed("malformed WELCOME command");
+      return failed("malformed WELCOME command", Breach::cryptographic);  // what libzmq makes of it
     }
     const Nonce nonce("WELCOME-", data.first(kLongTail));
     if (!open_box(plain_, data.subspan(kLongTail), nonce, server_, session_.secret_key)) {
-      return failed("WELCOME cannot be decrypted");
+      return failed("WELCOME cannot be decrypted", Breach::cryptographic);
     }
     copy_bytes(peer_session_.data(), Bytes(plain_).first(kCurveKeySize));
     copy_bytes(cookie_.data(), Bytes(plain_).subspan(kCurveKeySize));
@@ -243,7 +252,7 @@ class CurveClient final : public CurveMechanism {
     append(keys, server_);
     vouch_.clear();
     if (!agree() || !append_box(vouch_, keys, Nonce("VOUCH---", vouch_tail_), peer_session_, ours_.secret_key)) {
-      return failed("the server's key is none");
+      return failed("the server's key is none", Breach::cryptographic);
     }
     state_ = State::owes_initiate;
     return {};
@@ -305,7 +314,7 @@ class CurveServer final : public CurveMechanism {
     if (state_ == State::awaits_initiate && command.name == "INITIATE") {
       return handle_initiate(command.data);
     }
-    return failed("unexpected command in a CURVE handshake");
+    return failed("unexpected command in a CURVE handshake", Breach::unexpected_command);
   }
 
   const Question* question() const noexcept override { return state_ == State::asks ? &question_ : nullptr; }
@@ -320,14 +329,14 @@ class CurveServer final : public CurveMechanism {
 
   Step handle_hello(Bytes data) {
     if (data.size() != kHelloData || data[0] != 1 || data[1] != 0) {
-      return failed("malformed HELLO command");
+      return failed("malformed HELLO command", Breach::malformed_hello);
     }
     const Bytes key = data.subspan(2 + 72, kCurveKeySize);
     const Bytes tail = data.subspan(2 + 72 + kCurveKeySize, kShortTail);
     copy_bytes(peer_session_.data(), key);
     if (!open_box(plain_, data.subspan(2 + 72 + kCurveKeySize + kShortTail), Nonce("CurveZMQHELLO---", tail),
                   peer_session_, secret_)) {
-      return failed("HELLO cannot be decrypted: the client has another server key");
+      return failed("HELLO cannot be decrypted: the client has another server key", Breach::cryptographic);
     }
     // RFC 26 lets a server forget the client here and recover it from the cookie. This one remembers: for the client a
     // cookie is any 96 bytes, so random ones do.
@@ -339,7 +348,7 @@ class CurveServer final : public CurveMechanism {
     welcome_.clear();
     append(welcome_, random);
     if (!agree() || !append_box(welcome_, plain, Nonce("WELCOME-", random), peer_session_, secret_)) {
-      return failed("the client's key is none");
+      return failed("the client's key is none", Breach::cryptographic);
     }
     state_ = State::owes_welcome;
     return {};
@@ -347,23 +356,25 @@ class CurveServer final : public CurveMechanism {
 
   Step handle_initiate(Bytes data) {
     if (data.size() < kInitiateDataMin) {
-      return failed("malformed INITIATE command");
+      return failed("malformed INITIATE command", Breach::malformed_initiate);
     }
     if (sodium_memcmp(data.data(), cookie_.data(), kCookie) != 0) {
-      return failed("INITIATE has another cookie");
+      return failed("INITIATE has another cookie", Breach::cryptographic);
     }
     if (!open_session_box("CurveZMQINITIATE", data.subspan(kCookie))) {
-      return failed("INITIATE cannot be decrypted");
+      return failed("INITIATE cannot be decrypted", Breach::cryptographic);
     }
     const Bytes plain(plain_);
     CurveKey client;
     copy_bytes(client.data(), plain.first(kCurveKeySize));
     const Nonce nonce("VOUCH---", plain.subspan(kCurveKeySize, kLongTail));
     Buffer vouch;
-    if (!open_box(vouch, plain.subspan(kCurveKeySize + kLongTail, kVouchBox), nonce, client, session_.secret_key) ||
-        sodium_memcmp(vouch.data(), peer_session_.data(), kCurveKeySize) != 0 ||
+    if (!open_box(vouch, plain.subspan(kCurveKeySize + kLongTail, kVouchBox), nonce, client, session_.secret_key)) {
+      return failed("the client's vouch cannot be decrypted", Breach::cryptographic);
+    }
+    if (sodium_memcmp(vouch.data(), peer_session_.data(), kCurveKeySize) != 0 ||
         sodium_memcmp(vouch.data() + kCurveKeySize, public_.data(), kCurveKeySize) != 0) {
-      return failed("the client's vouch does not hold");
+      return failed("the client's vouch is for other keys", Breach::key_exchange);
     }
     question_.credentials = {std::string(as_text(client))};
     state_ = State::asks;

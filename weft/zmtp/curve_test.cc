@@ -87,7 +87,7 @@ TEST_F(Curve, TrafficComesOutAsItWentIn) {
         Buffer box = sealed(*cipher, flags, body);
         EXPECT_EQ(copy_of(Bytes(box).first(8)), wire("07 'MESSAGE'"));
         std::uint8_t found = 0xFF;
-        ASSERT_TRUE(other->open(box, found));
+        ASSERT_EQ(other->open(box, found), Breach::none);
         EXPECT_EQ(found, flags);
         EXPECT_EQ(as_text(Bytes(box).subspan(kSealOverhead)), body);
       }
@@ -103,13 +103,14 @@ TEST_F(Curve, ARepeatedMessageIsRefused) {
   const Buffer second = sealed(*ours.cipher(), 0, "pay 2");
   std::uint8_t flags = 0;
   for (Buffer again : {first, second}) {
-    EXPECT_TRUE(theirs.cipher()->open(again, flags));
+    EXPECT_EQ(theirs.cipher()->open(again, flags), Breach::none);
   }
   for (Buffer again : {first, second}) {
-    EXPECT_FALSE(theirs.cipher()->open(again, flags));
+    EXPECT_EQ(theirs.cipher()->open(again, flags), Breach::invalid_sequence);
   }
   Buffer mirrored = sealed(*ours.cipher(), 0, "to whom");
-  EXPECT_FALSE(ours.cipher()->open(mirrored, flags)) << "the two directions have keys or nonces of their own";
+  EXPECT_EQ(ours.cipher()->open(mirrored, flags), Breach::cryptographic)
+      << "the two directions have keys or nonces of their own";
 }
 
 TEST_F(Curve, AChangedOrCutMessageIsRefused) {
@@ -121,12 +122,12 @@ TEST_F(Curve, AChangedOrCutMessageIsRefused) {
   for (std::size_t i = 0; i < box.size(); ++i) {
     Buffer changed = box;
     changed[i] ^= 0x40;
-    EXPECT_FALSE(theirs.cipher()->open(changed, flags)) << i;
+    EXPECT_NE(theirs.cipher()->open(changed, flags), Breach::none) << i;
     Buffer cut(box.begin(), box.begin() + static_cast<std::ptrdiff_t>(i));
-    EXPECT_FALSE(theirs.cipher()->open(cut, flags)) << i;
+    EXPECT_NE(theirs.cipher()->open(cut, flags), Breach::none) << i;
   }
   Buffer whole = box;
-  EXPECT_TRUE(theirs.cipher()->open(whole, flags)) << "what was refused changed nothing";
+  EXPECT_EQ(theirs.cipher()->open(whole, flags), Breach::none) << "what was refused changed nothing";
 }
 
 TEST_F(Curve, AClientWithAnotherServerKeyGetsNowhere) {
@@ -145,7 +146,7 @@ TEST_F(Curve, AClientWhoseKeysAreNoPairGetsNowhere) {
   Peer theirs = server();
   shake(ours, theirs, 4096, kAdmitted);
   ASSERT_TRUE(theirs.fault());
-  EXPECT_STREQ(theirs.fault()->text, "the client's vouch does not hold");
+  EXPECT_STREQ(theirs.fault()->text, "the client's vouch cannot be decrypted");
 }
 
 TEST_F(Curve, AKeyThatIsNoneIsNoCrash) {
@@ -233,7 +234,7 @@ TEST_F(Curve, APeerServesOneConnectionAfterTheOther) {
     ASSERT_TRUE(theirs.ready());
     Buffer box = sealed(*theirs.cipher(), 0, "hello");
     std::uint8_t flags = 0;
-    EXPECT_TRUE(ours.cipher()->open(box, flags));
+    EXPECT_EQ(ours.cipher()->open(box, flags), Breach::none);
   }
 }
 

@@ -63,8 +63,10 @@ class Mechanism {
   [[nodiscard]] virtual bool encrypts() const noexcept { return false; }
   // `to` has room for body.size() + kSealOverhead; `flags` are kMore, kCommand or 0.
   virtual void seal(std::uint8_t* /*to*/, std::uint8_t /*flags*/, Bytes /*body*/) noexcept {}
-  // Decrypts in place: the body then begins at kSealOverhead. False: forged, repeated or malformed.
-  [[nodiscard]] virtual bool open(MutableBytes /*sealed*/, std::uint8_t& /*flags*/) noexcept { return false; }
+  // Decrypts in place: the body then begins at kSealOverhead. Else what is wrong with it, and nothing has changed.
+  [[nodiscard]] virtual Breach open(MutableBytes /*sealed*/, std::uint8_t& /*flags*/) noexcept {
+    return Breach::unspecified;
+  }
 };
 
 }  // namespace weft::zmtp

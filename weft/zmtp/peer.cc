@@ -88,7 +88,7 @@ void Peer::offer_greeting(std::size_t end) {
   }
   Greeting greeting;
   greeting.set_mechanism(mechanism_->name());
-  greeting.as_server = config_.as_server && mechanism_->name() != "NULL";  // RFC 23: NULL has no roles, the byte is 0
+  greeting.as_server = serves();  // RFC 23: NULL has no roles, the byte is 0
   std::uint8_t bytes[kGreetingSize];
   write_greeting(bytes, greeting, config_.identity.size());
   output_.insert(output_.end(), bytes + greeting_offered_, bytes + end);
@@ -100,6 +100,8 @@ void Peer::fail(Errc code, const char* text, Breach breach) noexcept {
     fault_ = Fault{code, text, static_cast<std::uint32_t>(breach)};
   }
 }
+
+bool Peer::serves() const noexcept { return config_.as_server && mechanism_->name() != "NULL"; }
 
 // With the status of the refused login, if there is one.
 void Peer::refuse(const char* text) noexcept {
@@ -139,7 +141,7 @@ std::size_t Peer::handle_greeting(Bytes input, Instant now) {
   const Recognition seen = recognize_version(input);
   version_ = seen.version;
   if (seen.version == Version::foreign) {
-    fail(Errc::protocol_error, seen.problem);
+    fail(Errc::protocol_error, seen.problem, Breach::unspecified);
     return 0;
   }
   if (is_old(seen.version)) {
@@ -161,7 +163,7 @@ std::size_t Peer::handle_greeting(Bytes input, Instant now) {
 std::size_t Peer::handle_whole_greeting(Bytes input) {
   const GreetingResult result = parse_greeting(input);
   if (result.status == ParseStatus::malformed) {
-    fail(Errc::protocol_error, result.problem);
+    fail(Errc::protocol_error, result.problem, Breach::unspecified);
   }
   if (result.status != ParseStatus::complete) {
     return 0;
@@ -215,9 +217,10 @@ std::size_t Peer::handle_handshake_frame(Bytes input, Instant now) {
 void Peer::handle_handshake_command(Bytes body, Instant now) {
   Command command;
   if (parse_command(body, command) != ParseStatus::complete) {
-    return fail(Errc::protocol_error, "malformed handshake command", Breach::malformed_command);
+    return fail(Errc::protocol_error, "malformed handshake command",
+                serves() ? Breach::malformed_command : Breach::unexpected_command);
   }
-  if (command.name == "ERROR") {
+  if (command.name == "ERROR" && !serves()) {
     std::string_view reason;
     if (parse_error(command.data, reason) != ParseStatus::complete) {
       return fail(Errc::protocol_error, "malformed ERROR command", Breach::malformed_error);
@@ -236,7 +239,9 @@ void Peer::handle_step(const Mechanism::Step& step, Instant now) {
   }
   const bool done = step.kind == Mechanism::Step::Kind::ready;
   if (done && !accept_metadata(step.metadata)) {
-    fault_->detail = static_cast<std::uint32_t>(Breach::invalid_metadata);
+    // libzmq raises it at the client of a mechanism only.
+    const bool told = !serves() && mechanism_->name() != "NULL";
+    fault_->detail = static_cast<std::uint32_t>(told ? Breach::invalid_metadata : Breach::none);
     return;
   }
   poll_mechanism();

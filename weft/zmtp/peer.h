@@ -147,6 +147,7 @@ class Peer {
   enum class Phase : std::uint8_t { idle, greeting, old_greeting, handshake, traffic };
 
   void fail(Errc code, const char* text, Breach breach = Breach::none) noexcept;
+  [[nodiscard]] bool serves() const noexcept;  // our side of a mechanism whose sides differ
   void refuse(const char* text) noexcept;
   [[nodiscard]] std::size_t handle_greeting(Bytes input, Instant now);
   [[nodiscard]] std::size_t handle_whole_greeting(Bytes input);

@@ -8,7 +8,9 @@
 namespace weft::zmtp {
 namespace {
 
-Mechanism::Step failed(const char* text) { return {Mechanism::Step::Kind::failed, {}, {Errc::protocol_error, text}}; }
+Mechanism::Step failed(const char* text, Breach breach) {
+  return {Mechanism::Step::Kind::failed, {}, {Errc::protocol_error, text, static_cast<std::uint32_t>(breach)}};
+}
 
 void append(std::vector<std::uint8_t>& to, Bytes bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
@@ -59,7 +61,7 @@ bool PlainClient::poll_command(std::vector<std::uint8_t>& body) {
 Mechanism::Step PlainClient::handle_command(const Command& command) {
   if (state_ == State::awaits_welcome && command.name == "WELCOME") {
     if (!command.data.empty()) {
-      return failed("malformed WELCOME command");
+      return failed("malformed WELCOME command", Breach::malformed_welcome);
     }
     state_ = State::owes_initiate;
     return {};
@@ -68,7 +70,7 @@ Mechanism::Step PlainClient::handle_command(const Command& command) {
     state_ = State::done;
     return {Step::Kind::ready, command.data, {}};
   }
-  return failed("unexpected command in a PLAIN handshake");
+  return failed("unexpected command in a PLAIN handshake", Breach::unexpected_command);
 }
 
 void PlainServer::start(Bytes our_metadata) {
@@ -105,7 +107,7 @@ bool PlainServer::take_hello(Bytes data) {
 Mechanism::Step PlainServer::handle_command(const Command& command) {
   if (state_ == State::awaits_hello && command.name == "HELLO") {
     if (!take_hello(command.data)) {
-      return failed("malformed HELLO command");
+      return failed("malformed HELLO command", Breach::malformed_hello);
     }
     state_ = State::asks;
     return {};
@@ -114,7 +116,7 @@ Mechanism::Step PlainServer::handle_command(const Command& command) {
     state_ = State::owes_ready;
     return {Step::Kind::ready, command.data, {}};
   }
-  return failed("unexpected command in a PLAIN handshake");
+  return failed("unexpected command in a PLAIN handshake", Breach::unexpected_command);
 }
 
 const Question* PlainServer::question() const noexcept { return state_ == State::asks ? &question_ : nullptr; }
