@@ -50,6 +50,9 @@ int send_bytes(void* socket, const void* buf, size_t len, int flags) {
 // In libzmq either call ends both kinds of endpoint.
 using EndEndpoint = Result<void> (msg::SocketCore::*)(std::string_view);
 int end_endpoint(SocketHandle& handle, const char* endpoint, EndEndpoint first, EndEndpoint second) {
+  if (handle.core->terminated()) {
+    return fail(ETERM);
+  }
   if (endpoint == nullptr) {
     return fail(EINVAL);
   }

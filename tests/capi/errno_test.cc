@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+// For every function the errnos that its manual page names, where a program can bring them about. Elsewhere: EINTR of
+// the blocking calls below, what pollers answer in poller_test.cc, what names of endpoints do in endpoint_test.cc.
+// Nothing raises EMTHREAD: there is always an I/O thread, or the system's own errno for want of one.
+#include <pthread.h>
+
+#include <atomic>
+#include <csignal>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/capi/capi_test.h"
+
+namespace weft::capi {
+namespace {
+
+class CapiErrnoTest : public testing::Test {
+ protected:
+  ~CapiErrnoTest() override {
+    zmq_msg_close(&message_);
+    for (void* const socket : sockets_) {
+      zmq_close(socket);
+    }
+    EXPECT_EQ(zmq_ctx_destroy(context_), 0);
+  }
+  void* open(int type) {
+    void* const socket = zmq_socket(context_, type);
+    const int zero = 0;
+    EXPECT_EQ(zmq_setsockopt(socket, ZMQ_LINGER, &zero, sizeof zero), 0);
+    sockets_.push_back(socket);
+    return socket;
+  }
+  static zmq_msg_t make_message() {
+    zmq_msg_t message;
+    zmq_msg_init_size(&message, 1);
+    return message;
+  }
+
+  void* const context_ = zmq_init(1);
+  std::vector<void*> sockets_;
+  zmq_msg_t message_ = make_message();
+  zmq_msg_t none_{};  // never initialised
+  char byte_ = 0;
+  int number_ = 0;
+  std::size_t size_ = sizeof number_;
+};
+
+TEST_F(CapiErrnoTest, OfContexts) {
+  int nothing = 0;
+  for (void* const no_context : {static_cast<void*>(nullptr), static_cast<void*>(&nothing)}) {
+    EXPECT_ERRNO(EFAULT, zmq_ctx_term(no_context));
+    EXPECT_ERRNO(EFAULT, zmq_ctx_destroy(no_context));
+    EXPECT_ERRNO(EFAULT, zmq_term(no_context));
+    EXPECT_ERRNO(EFAULT, zmq_ctx_shutdown(no_context));
+    EXPECT_ERRNO(EFAULT, zmq_ctx_get(no_context, ZMQ_IO_THREADS));
+    EXPECT_ERRNO(EFAULT, zmq_ctx_set(no_context, ZMQ_IO_THREADS, 1));
+    EXPECT_ERRNO(EFAULT, zmq_socket(no_context, ZMQ_PAIR));
+  }
+  EXPECT_ERRNO(EINVAL, zmq_ctx_get(context_, 1000));
+  EXPECT_ERRNO(EINVAL, zmq_ctx_set(context_, 1000, 1));
+  EXPECT_ERRNO(EINVAL, zmq_ctx_set(context_, ZMQ_MAX_SOCKETS, 0));
+  EXPECT_ERRNO(EINVAL, zmq_init(-1));
+  EXPECT_ERRNO(EINVAL, zmq_socket(context_, 1000));
+  EXPECT_EQ(zmq_ctx_set(context_, ZMQ_MAX_SOCKETS, 1), 0);
+  open(ZMQ_PAIR);
+  EXPECT_ERRNO(EMFILE, zmq_socket(context_, ZMQ_PAIR));
+}
+
+TEST_F(CapiErrnoTest, OfWhatIsNoSocketOrNoneAnyMore) {
+  void* const closed = zmq_socket(context_, ZMQ_PAIR);
+  ASSERT_EQ(zmq_close(closed), 0);
+  int nothing = 0;
+  for (void* const socket : {static_cast<void*>(nullptr), static_cast<void*>(&nothing), closed}) {
+    EXPECT_ERRNO(ENOTSOCK, zmq_close(socket));
+    EXPECT_ERRNO(ENOTSOCK, zmq_setsockopt(socket, ZMQ_LINGER, &number_, sizeof number_));
+    EXPECT_ERRNO(ENOTSOCK, zmq_getsockopt(socket, ZMQ_LINGER, &number_, &size_));
+    EXPECT_ERRNO(ENOTSOCK, zmq_bind(socket, "inproc://a"));
+    EXPECT_ERRNO(ENOTSOCK, zmq_connect(socket, "inproc://a"));
+    EXPECT_ERRNO(ENOTSOCK, zmq_unbind(socket, "inproc://a"));
+    EXPECT_ERRNO(ENOTSOCK, zmq_disconnect(socket, "inproc://a"));
+    EXPECT_ERRNO(ENOTSOCK, zmq_send(socket, "x", 1, 0));
+    EXPECT_ERRNO(ENOTSOCK, zmq_send_const(socket, "x", 1, 0));
+    EXPECT_ERRNO(ENOTSOCK, zmq_recv(socket, &byte_, 1, 0));
+    EXPECT_ERRNO(ENOTSOCK, zmq_msg_send(&message_, socket, 0));
+    EXPECT_ERRNO(ENOTSOCK, zmq_msg_recv(&message_, socket, 0));
+    EXPECT_ERRNO(ENOTSOCK, zmq_sendmsg(socket, &message_, 0));
+    EXPECT_ERRNO(ENOTSOCK, zmq_recvmsg(socket, &message_, 0));
+    EXPECT_ERRNO(ENOTSOCK, zmq_socket_monitor(socket, "inproc://m", ZMQ_EVENT_ALL));
+  }
+  zmq_pollitem_t item = {closed, 0, ZMQ_POLLIN, 0};
+  EXPECT_ERRNO(ENOTSOCK, zmq_poll(&item, 1, 0));
+  EXPECT_ERRNO(EFAULT, zmq_poll(nullptr, 1, 0));
+}
+
+TEST_F(CapiErrnoTest, OfSendingAndReceiving) {
+  void* const pull = open(ZMQ_PULL);
+  void* const push = open(ZMQ_PUSH);
+  void* const req = open(ZMQ_REQ);
+  void* const rep = open(ZMQ_REP);
+  void* const router = open(ZMQ_ROUTER);
+  number_ = 1;
+  ASSERT_EQ(zmq_setsockopt(router, ZMQ_ROUTER_MANDATORY, &number_, sizeof number_), 0);
+  EXPECT_ERRNO(ENOTSUP, zmq_send(pull, "x", 1, 0));
+  EXPECT_ERRNO(ENOTSUP, zmq_send_const(pull, "x", 1, 0));
+  EXPECT_ERRNO(ENOTSUP, zmq_msg_send(&message_, pull, 0));
+  EXPECT_ERRNO(ENOTSUP, zmq_sendmsg(pull, &message_, 0));
+  EXPECT_ERRNO(ENOTSUP, zmq_recv(push, &byte_, 1, 0));
+  EXPECT_ERRNO(ENOTSUP, zmq_msg_recv(&message_, push, 0));
+  EXPECT_ERRNO(ENOTSUP, zmq_recvmsg(push, &message_, 0));
+  EXPECT_ERRNO(EAGAIN, zmq_send(push, "x", 1, ZMQ_DONTWAIT));
+  EXPECT_ERRNO(EAGAIN, zmq_send_const(push, "x", 1, ZMQ_DONTWAIT));
+  EXPECT_ERRNO(EAGAIN, zmq_msg_send(&message_, push, ZMQ_DONTWAIT));
+  EXPECT_ERRNO(EAGAIN, zmq_sendmsg(push, &message_, ZMQ_DONTWAIT));
+  EXPECT_ERRNO(EAGAIN, zmq_recv(pull, &byte_, 1, ZMQ_DONTWAIT));
+  EXPECT_ERRNO(EAGAIN, zmq_msg_recv(&message_, pull, ZMQ_DONTWAIT));
+  EXPECT_ERRNO(EAGAIN, zmq_recvmsg(pull, &message_, ZMQ_DONTWAIT));
+  EXPECT_ERRNO(EFSM, zmq_send(rep, "x", 1, 0));
+  EXPECT_ERRNO(EFSM, zmq_send_const(rep, "x", 1, 0));
+  EXPECT_ERRNO(EFSM, zmq_msg_send(&message_, rep, 0));
+  EXPECT_ERRNO(EFSM, zmq_recv(req, &byte_, 1, 0));
+  EXPECT_ERRNO(EFSM, zmq_msg_recv(&message_, req, 0));
+  EXPECT_ERRNO(EHOSTUNREACH, zmq_send(router, "x", 1, ZMQ_SNDMORE));
+  EXPECT_ERRNO(EHOSTUNREACH, zmq_send_const(router, "x", 1, ZMQ_SNDMORE));
+  EXPECT_ERRNO(EHOSTUNREACH, zmq_msg_send(&message_, router, ZMQ_SNDMORE));
+  EXPECT_ERRNO(EFAULT, zmq_msg_send(&none_, push, 0));
+  EXPECT_ERRNO(EFAULT, zmq_sendmsg(push, &none_, 0));
+  EXPECT_ERRNO(EFAULT, zmq_msg_recv(&none_, pull, 0));
+  EXPECT_ERRNO(EFAULT, zmq_recvmsg(pull, &none_, 0));
+}
+
+TEST_F(CapiErrnoTest, OfMessages) {
+  zmq_msg_t fresh;
+  EXPECT_ERRNO(ENOMEM, zmq_msg_init_size(&fresh, SIZE_MAX));
+  EXPECT_ERRNO(EFAULT, zmq_msg_close(&none_));
+  EXPECT_ERRNO(EFAULT, zmq_msg_close(nullptr));
+  EXPECT_ERRNO(EFAULT, zmq_msg_copy(&none_, &message_));
+  EXPECT_ERRNO(EFAULT, zmq_msg_copy(&message_, &none_));
+  EXPECT_ERRNO(EFAULT, zmq_msg_move(&none_, &message_));
+  EXPECT_ERRNO(EFAULT, zmq_msg_move(&message_, &none_));
+  EXPECT_ERRNO(EINVAL, zmq_msg_get(&message_, 1000));
+  EXPECT_ERRNO(EINVAL, zmq_msg_gets(&message_, "Nothing"));
+  EXPECT_ERRNO(EINVAL, zmq_msg_set(&message_, ZMQ_MORE, 1));
+  EXPECT_ERRNO(EINVAL, zmq_msg_set_routing_id(&message_, 0));
+}
+
+TEST_F(CapiErrnoTest, OfEndpointsAndMonitors) {
+  void* const socket = open(ZMQ_PAIR);
+  void* const other = open(ZMQ_PAIR);
+  void* const stream = open(ZMQ_STREAM);
+  ASSERT_EQ(zmq_bind(other, "inproc://taken"), 0);
+  EXPECT_ERRNO(EINVAL, zmq_bind(socket, "nonsense"));
+  EXPECT_ERRNO(EINVAL, zmq_connect(socket, "nonsense"));
+  EXPECT_ERRNO(EPROTONOSUPPORT, zmq_bind(socket, "pigeon://coop"));
+  EXPECT_ERRNO(EPROTONOSUPPORT, zmq_connect(socket, "pigeon://coop"));
+  EXPECT_ERRNO(ENOCOMPATPROTO, zmq_bind(stream, "inproc://bytes"));
+  EXPECT_ERRNO(ENOCOMPATPROTO, zmq_connect(stream, "inproc://bytes"));
+  EXPECT_ERRNO(EADDRINUSE, zmq_bind(socket, "inproc://taken"));
+  EXPECT_ERRNO(EADDRNOTAVAIL, zmq_bind(socket, "tcp://192.0.2.1:5555"));
+  EXPECT_ERRNO(ENODEV, zmq_bind(socket, "tcp://no-such-interface:5555"));
+  EXPECT_ERRNO(ENOENT, zmq_unbind(socket, "inproc://unbound"));
+  EXPECT_ERRNO(ENOENT, zmq_disconnect(socket, "inproc://unconnected"));
+  EXPECT_ERRNO(EINVAL, zmq_socket_monitor(socket, "nonsense", ZMQ_EVENT_ALL));
+  EXPECT_ERRNO(EPROTONOSUPPORT, zmq_socket_monitor(socket, "tcp://127.0.0.1:*", ZMQ_EVENT_ALL));
+  EXPECT_ERRNO(EINVAL, zmq_setsockopt(socket, 10'000, &number_, sizeof number_));
+  EXPECT_ERRNO(EINVAL, zmq_getsockopt(socket, 10'000, &number_, &size_));
+  EXPECT_ERRNO(EINVAL, zmq_setsockopt(socket, ZMQ_TYPE, &number_, sizeof number_));
+}
+
+TEST_F(CapiErrnoTest, OfEveryCallOnceTheContextHasEnded) {
+  void* const socket = open(ZMQ_PAIR);
+  ASSERT_EQ(zmq_ctx_shutdown(context_), 0);
+  EXPECT_ERRNO(ETERM, zmq_socket(context_, ZMQ_PAIR));
+  EXPECT_ERRNO(ETERM, zmq_bind(socket, "inproc://a"));
+  EXPECT_ERRNO(ETERM, zmq_connect(socket, "inproc://a"));
+  EXPECT_ERRNO(ETERM, zmq_unbind(socket, "inproc://a"));
+  EXPECT_ERRNO(ETERM, zmq_disconnect(socket, "inproc://a"));
+  EXPECT_ERRNO(ETERM, zmq_getsockopt(socket, ZMQ_EVENTS, &number_, &size_));
+  EXPECT_ERRNO(ETERM, zmq_getsockopt(socket, ZMQ_FD, &number_, &size_));
+  EXPECT_ERRNO(ETERM, zmq_send(socket, "x", 1, 0));
+  EXPECT_ERRNO(ETERM, zmq_send_const(socket, "x", 1, 0));
+  EXPECT_ERRNO(ETERM, zmq_recv(socket, &byte_, 1, 0));
+  EXPECT_ERRNO(ETERM, zmq_msg_send(&message_, socket, 0));
+  EXPECT_ERRNO(ETERM, zmq_msg_recv(&message_, socket, 0));
+  EXPECT_ERRNO(ETERM, zmq_sendmsg(socket, &message_, 0));
+  EXPECT_ERRNO(ETERM, zmq_recvmsg(socket, &message_, 0));
+  EXPECT_ERRNO(ETERM, zmq_socket_monitor(socket, "inproc://m", ZMQ_EVENT_ALL));
+  zmq_pollitem_t item = {socket, 0, ZMQ_POLLIN, 0};
+  EXPECT_ERRNO(ETERM, zmq_poll(&item, 1, -1));
+}
+
+TEST_F(CapiErrnoTest, OfASignalThatComesWhileACallWaits) {
+  struct sigaction action{};
+  struct sigaction before{};
+  action.sa_handler = [](int) {};
+  ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
+  void* const pull = open(ZMQ_PULL);
+  void* const push = open(ZMQ_PUSH);
+  zmq_pollitem_t item = {pull, 0, ZMQ_POLLIN, 0};
+  const std::vector<std::function<int()>> calls = {
+      [&] { return zmq_recv(pull, &byte_, 1, 0); },     [&] { return zmq_msg_recv(&message_, pull, 0); },
+      [&] { return zmq_recvmsg(pull, &message_, 0); },  [&] { return zmq_send(push, "x", 1, 0); },
+      [&] { return zmq_msg_send(&message_, push, 0); }, [&] { return zmq_send_const(push, "x", 1, 0); },
+      [&] { return zmq_sendmsg(push, &message_, 0); },  [&] { return zmq_poll(&item, 1, -1); },
+  };
+  for (const auto& call : calls) {
+    std::atomic<bool> back{false};
+    std::thread waiter([&] {
+      EXPECT_ERRNO(EINTR, call());
+      back.store(true);
+    });
+    while (!back.load()) {  // the first signals may come before the call
+      ASSERT_EQ(pthread_kill(waiter.native_handle(), SIGUSR1), 0);
+      std::this_thread::yield();
+    }
+    waiter.join();
+  }
+  ASSERT_EQ(sigaction(SIGUSR1, &before, nullptr), 0);
+}
+
+}  // namespace
+}  // namespace weft::capi
