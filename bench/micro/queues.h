@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "bench/library.h"
+#include "bench/cell.h"
 #include "bench/micro/micro.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/cpu.h"
