@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/cell.h"
 #include <benchmark/benchmark.h>
 
 // What an x_bench.cc registers, at namespace scope:

@@ -127,10 +127,8 @@ void write(Writer& out, const Error& error) noexcept {
   }
   if (error.os_errno() != 0) {
     std::array<char, 128> buffer;
-    const int saved = errno;
     out << " (errno " << error.os_errno() << ": "
         << text_of(strerror_r(error.os_errno(), buffer.data(), buffer.size()), buffer.data()) << ")";
-    errno = saved;
   }
 }
 

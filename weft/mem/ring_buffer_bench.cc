@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "bench/cell.h"
 #include "bench/micro/micro.h"
 #include "weft/base/random.h"
 #include "weft/mem/ring_buffer.h"

@@ -92,6 +92,9 @@ void Session::apply_marks(const Options& options) noexcept {
 }
 
 void Session::start() {
+  if (phase_ == Phase::finished) {
+    return;  // closed by an application's thread that was quicker
+  }
   if (connector_ == nullptr) {
     begin_handshake(std::move(stream_));
     return;

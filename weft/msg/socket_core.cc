@@ -229,10 +229,10 @@ void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::st
     if (closed_.load(std::memory_order_relaxed)) {
       return;
     }
+    context_.session_started();  // before anybody can close it
     sessions_.emplace(session.get(), session);
     session->apply_marks(options_copy());  // under the table lock: a change of the options comes before it or after it
   }
-  context_.session_started();
   context_.io().loop().post([session] { session->start(); });
 }
 
