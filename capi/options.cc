@@ -151,10 +151,12 @@ int write_flag(SocketHandle& handle, const void* value, size_t size) {
 }
 
 // Here even negative numbers count as yes.
-int write_invert_matching(SocketHandle& handle, const void* value, size_t size) {
+// On for every number but zero.
+template <const auto& kRow>
+int write_any(SocketHandle& handle, const void* value, size_t size) {
   int number = 0;
   return !take(value, size, number) ? -1
-                                    : change(handle, [&](Options& options) { options.invert_matching = number != 0; });
+                                    : change(handle, [&](Options& options) { options.*kRow.member = number != 0; });
 }
 
 int write_xpub_verbose(SocketHandle& handle, const void* value, size_t size) {
@@ -216,16 +218,14 @@ struct StoredRow {
   bool wide;  // 64 bits
   std::int64_t initial;
   std::int64_t min;
-  std::int64_t max;
+  std::int64_t max;  // kAny: on for every number but zero
 };
+constexpr std::int64_t kAny = 1;
 constexpr StoredRow kStored[] = {
-    {ZMQ_AFFINITY, true, 0, INT64_MIN, INT64_MAX},
-    {ZMQ_RATE, false, 100, 1, INT32_MAX},
-    {ZMQ_RECOVERY_IVL, false, 10'000, 0, INT32_MAX},
-    {ZMQ_MULTICAST_HOPS, false, 1, 1, INT32_MAX},
-    {ZMQ_MULTICAST_MAXTPDU, false, 1500, 1, INT32_MAX},
-    {ZMQ_MULTICAST_LOOP, false, 1, 0, 1},
-    {ZMQ_LOOPBACK_FASTPATH, false, 0, 0, 1},
+    {ZMQ_AFFINITY, true, 0, INT64_MIN, INT64_MAX},      {ZMQ_RATE, false, 100, 1, INT32_MAX},
+    {ZMQ_RECOVERY_IVL, false, 10'000, 0, INT32_MAX},    {ZMQ_MULTICAST_HOPS, false, 1, 1, INT32_MAX},
+    {ZMQ_MULTICAST_MAXTPDU, false, 1500, 1, INT32_MAX}, {ZMQ_MULTICAST_LOOP, false, 1, 0, kAny},
+    {ZMQ_LOOPBACK_FASTPATH, false, 0, 0, kAny},
 };
 static_assert(std::size(kStored) == SocketHandle::kStoredCount);
 
@@ -242,7 +242,7 @@ int write_stored(SocketHandle& handle, const void* value, size_t size) {
   if (row.wide ? !take(value, size, number) : !take(value, size, narrow)) {
     return -1;
   }
-  number = row.wide ? number : narrow;
+  number = row.wide ? number : row.max == kAny ? static_cast<std::int64_t>(narrow != 0) : narrow;
   if (number < row.min || number > row.max) {
     return fail(EINVAL);
   }
@@ -462,7 +462,7 @@ constexpr OptionRow kOptions[] = {
     {ZMQ_HELLO_MSG, nullptr, write_message<option::hello_message>},
     {ZMQ_DISCONNECT_MSG, nullptr, write_message<option::disconnect_message>},
     {ZMQ_HICCUP_MSG, nullptr, write_message<option::hiccup_message>},
-    {ZMQ_INVERT_MATCHING, read_row<option::invert_matching>, write_invert_matching},
+    {ZMQ_INVERT_MATCHING, read_row<option::invert_matching>, write_any<option::invert_matching>},
     WEFT_ROW(ZMQ_CONFLATE, conflate),
     WEFT_FLAG(ZMQ_PROBE_ROUTER, probe_router, kRouters | types(ZMQ_DEALER, ZMQ_REQ)),
     WEFT_FLAG(ZMQ_REQ_CORRELATE, req_correlate, types(ZMQ_REQ)),
@@ -478,7 +478,7 @@ constexpr OptionRow kOptions[] = {
     {ZMQ_CURVE_PUBLICKEY, read_key<option::curve_public_key>, write_key<option::curve_public_key>},
     {ZMQ_CURVE_SECRETKEY, read_key<option::curve_secret_key>, write_key<option::curve_secret_key>},
     {ZMQ_CURVE_SERVERKEY, read_key<option::curve_server_key>, write_key<option::curve_server_key>},
-    WEFT_ROW(ZMQ_ZAP_ENFORCE_DOMAIN, zap_enforce_domain),
+    {ZMQ_ZAP_ENFORCE_DOMAIN, read_row<option::zap_enforce_domain>, write_any<option::zap_enforce_domain>},
     {ZMQ_ZAP_DOMAIN, read_text<option::zap_domain>, write_text<option::zap_domain>},
     WEFT_FLAG(ZMQ_ROUTER_HANDOVER, router_handover, kRouters),
     WEFT_FLAG(ZMQ_ROUTER_RAW, router_raw, kRouters),

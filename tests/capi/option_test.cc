@@ -78,6 +78,8 @@ const std::vector<IntOption> kInts = {
     {WEFT_OPTION(ZMQ_RECONNECT_STOP), kEvery, 0, {0, 1, 2, 3, 7, 8, -1}, {}},
     {WEFT_OPTION(ZMQ_MULTICAST_LOOP), kEvery, 1, {0, 1}, {}},
     {WEFT_OPTION(ZMQ_MULTICAST_MAXTPDU), kEvery, 1500, {1, kMax}, {0, -1}},
+    {WEFT_OPTION(ZMQ_ZAP_ENFORCE_DOMAIN), kEvery, 0, {0, 1}, {}},
+    {WEFT_OPTION(ZMQ_LOOPBACK_FASTPATH), kEvery, 0, {0, 1}, {}},
     {WEFT_OPTION(ZMQ_TYPE), kEvery, ZMQ_DEALER, {}, {0}, true},
     {WEFT_OPTION(ZMQ_RCVMORE), kEvery, 0, {}, {0}, true},
     {WEFT_OPTION(ZMQ_MECHANISM), kEvery, ZMQ_NULL, {}, {0}, true},
@@ -372,11 +374,13 @@ TEST_F(Options, TheTimeToLiveIsInTenthsOfASecond) {
   EXPECT_EQ(get(socket, ZMQ_HEARTBEAT_TTL), 0);
 }
 
-TEST_F(Options, InvertedMatchingIsOnForEveryNumberButZero) {
+TEST_F(Options, SomeAreOnForEveryNumberButZero) {
   void* socket = open(ZMQ_PUB);
-  for (const int value : {2, -1}) {
-    EXPECT_EQ(set(socket, ZMQ_INVERT_MATCHING, value), 0);
-    EXPECT_EQ(get(socket, ZMQ_INVERT_MATCHING), 1);
+  for (const int id : {ZMQ_INVERT_MATCHING, ZMQ_ZAP_ENFORCE_DOMAIN, ZMQ_LOOPBACK_FASTPATH, ZMQ_MULTICAST_LOOP}) {
+    for (const int value : {2, 0, -1}) {
+      EXPECT_EQ(set(socket, id, value), 0) << id;
+      EXPECT_EQ(get(socket, id), value != 0 ? 1 : 0) << id;
+    }
   }
 }
 

@@ -190,6 +190,17 @@ TEST_F(Authentication, PlainWithoutAnAuthenticatorLetsNobodyIn) {
   EXPECT_EQ(wait_for(client_, EventKind::handshake_failed).detail, 0u);
 }
 
+TEST_F(Authentication, WithAnEnforcedDomainWhoProvesNothingNeedsAnAuthenticator) {
+  for (const bool enforced : {false, true}) {
+    server_ = make(SocketType::pull);
+    client_ = make(SocketType::push);
+    ASSERT_TRUE(server_.set(option::zap_domain, "here"));
+    ASSERT_TRUE(server_.set(option::zap_enforce_domain, enforced));
+    connect();
+    wait_for(server_, enforced ? EventKind::handshake_failed : EventKind::handshake_succeeded);
+  }
+}
+
 TEST_F(Authentication, AnAuthenticatorThatNeverAnswersEndsWithTheHandshakeTimeout) {
   handler_ = make(SocketType::rep);
   ASSERT_TRUE(handler_.bind("inproc://zeromq.zap.01"));
