@@ -4,10 +4,10 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
-#include <semaphore>
 #include <thread>
 #include <vector>
 
+#include "weft/rt/test_signal.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/event_fd.h"
 #include <gtest/gtest.h>
@@ -16,18 +16,9 @@ namespace weft::rt {
 namespace {
 
 using namespace std::chrono_literals;
+using test::Signal;
 
 constexpr auto kLong = 30s;  // what never passes unless something is broken
-
-// Something that another thread is waited for.
-class Signal {
- public:
-  void give() { semaphore_.release(); }
-  [[nodiscard]] bool take() { return semaphore_.try_acquire_for(kLong); }
-
- private:
-  std::counting_semaphore<1024> semaphore_{0};
-};
 
 class Turns final : public TurnHook {
  public:

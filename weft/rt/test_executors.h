@@ -4,12 +4,12 @@
 #include <chrono>
 #include <coroutine>
 #include <memory>
-#include <semaphore>
 #include <utility>
 
 #include "weft/base/time.h"
 #include "weft/rt/inline_executor.h"
 #include "weft/rt/strand.h"
+#include "weft/rt/test_signal.h"
 #include "weft/rt/thread_pool.h"
 #include "weft/sys/clock.h"
 
@@ -17,16 +17,6 @@ namespace weft::rt::test {
 
 // What never passes unless something is broken.
 inline Instant in_a_long_time() { return deadline_after(sys::now(), std::chrono::seconds(60)); }
-
-// Something that one thread gives and another takes.
-class Signal {
- public:
-  void give(int count = 1) { semaphore_.release(count); }
-  [[nodiscard]] bool take() { return semaphore_.try_acquire_for(std::chrono::seconds(60)); }
-
- private:
-  std::counting_semaphore<1 << 20> semaphore_{0};
-};
 
 // A coroutine that nobody waits for.
 struct Detached {

@@ -116,7 +116,9 @@ class BasicWorkerGate {
         if (leave_asleep(workers_min)) {
           return Slept::left;
         }
-        limit = Duration(-1);  // not needed here, or needed at once
+        // Of the minimum, or a permit is on its way. Should that go to another that has just come to sleep, this one
+        // stays until the next work: then its time begins anew.
+        limit = Duration(-1);
       }
     }
     return Slept::woken;
