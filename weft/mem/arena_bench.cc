@@ -156,7 +156,7 @@ void add_row(const std::string& name, std::size_t bytes, Ours ours, bool chained
   auto row = bench::row(name);
   row.run("weft", [=](benchmark::State& state) { run(state, ours()); });
   if (chained) {
-    row.run("seed_model", [=](benchmark::State& state) { run(state, SeedArena(bytes)); });
+    row.run("published_model", [=](benchmark::State& state) { run(state, SeedArena(bytes)); });
   }
   row.run("pmr_monotonic", [=](benchmark::State& state) { run(state, PmrRegion(bytes)); });
   for (const bench::Heap& heap : bench::heaps()) {

@@ -31,8 +31,8 @@ struct OursCopying : Ours {
 };
 
 // The published design: a ring of a power of two; what wraps is copied into a second buffer before it is read.
-struct SeedModel {
-  explicit SeedModel(std::size_t capacity) : ring(capacity), mask(capacity - 1) {}
+struct PublishedModel {
+  explicit PublishedModel(std::size_t capacity) : ring(capacity), mask(capacity - 1) {}
   bool write(Bytes bytes) {
     if (ring.size() - (tail - head) < bytes.size()) {
       return false;
@@ -156,11 +156,11 @@ bench::Body frames(std::size_t mean) {
     const std::string size = std::string("/").append(std::to_string(payload));
     bench::row("RingBuffer_WriteRead" + size)
         .run("weft", write_and_read<Ours>(4 * payload, payload, 0))
-        .run("seed_model", write_and_read<SeedModel>(4 * payload, payload, 0))
+        .run("published_model", write_and_read<PublishedModel>(4 * payload, payload, 0))
         .run("compacting", write_and_read<Compacting>(4 * payload, payload, 0));
     bench::row("RingBuffer_Linearize" + size)
         .run("weft", write_and_read<Ours>(2 * payload, payload, payload / 2))
-        .run("seed_model", write_and_read<SeedModel>(2 * payload, payload, payload / 2))
+        .run("published_model", write_and_read<PublishedModel>(2 * payload, payload, payload / 2))
         .run("compacting", write_and_read<Compacting>(2 * payload, payload, payload / 2));
     bench::row("NaiveBuffer_CopyWrite" + size)
         .run("weft", write_and_read<Ours>(4 * payload, payload, 0))
@@ -168,7 +168,7 @@ bench::Body frames(std::size_t mean) {
     bench::row("RingBuffer_WriteRead" + size + " (honest)")
         .run("weft", frames<Ours>(payload))
         .run("weft_copying", frames<OursCopying>(payload))
-        .run("seed_model", frames<SeedModel>(payload))
+        .run("published_model", frames<PublishedModel>(payload))
         .run("compacting", frames<Compacting>(payload));
   }
   return true;

@@ -121,7 +121,7 @@ void add_slab_rows(std::size_t size) {
     Slab slab = make_slab(size, 1024);
     pairs(state, [&] { return slab.allocate(); }, [&](void* block) { slab.deallocate(block); });
   });
-  row.run("seed_model", [size](benchmark::State& state) {
+  row.run("published_model", [size](benchmark::State& state) {
     SeedSlab slab(size, 1024);
     pairs(state, [&] { return slab.allocate(); }, [&](void* block) { slab.deallocate(block); });
   });
@@ -150,7 +150,7 @@ void add_slab_rows(std::size_t size) {
         state, always, [&](std::size_t) { return slab.allocate(); },
         [&](void* block, std::size_t) { slab.deallocate(block); });
   });
-  twin.run("seed_model", [=](benchmark::State& state) {
+  twin.run("published_model", [=](benchmark::State& state) {
     SeedSlab slab(size, kLive);
     churn(
         state, always, [&](std::size_t) { return slab.allocate(); },

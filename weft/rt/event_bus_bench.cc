@@ -90,9 +90,9 @@ struct Sigc {
 #endif
 
 // The design behind the published figures: a mutex around a multimap by type, matching functions copied, then called.
-struct SeedModel {
-  static constexpr const char* kName = "seed_model";
-  explicit SeedModel(int handlers) { subscribe(handlers); }
+struct PublishedModel {
+  static constexpr const char* kName = "published_model";
+  explicit PublishedModel(int handlers) { subscribe(handlers); }
   void publish(const Event& event) {
     std::vector<std::function<void(const void*)>> matching;
     {
@@ -231,7 +231,7 @@ bench::RowBuilder with_rivals(bench::RowBuilder row, Make make) {
 #ifdef WEFT_RIVAL_sigc___2_0
   make.template operator()<Sigc>(row);
 #endif
-  make.template operator()<SeedModel>(row);
+  make.template operator()<PublishedModel>(row);
   return row;
 }
 
@@ -261,7 +261,7 @@ const auto kTwo = bench::row("EventBus_publish/two_publishers")
 #ifdef WEFT_RIVAL_SIGNALS2
                       .run_threads("signals2", 2, publishers<Signals2>(2))
 #endif
-                      .run_threads("seed_model", 2, publishers<SeedModel>(2))
+                      .run_threads("published_model", 2, publishers<PublishedModel>(2))
                       .bar("weft_one_publisher", 1.0);
 
 }  // namespace

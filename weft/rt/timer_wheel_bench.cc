@@ -54,13 +54,13 @@ class Weft {
 
 // The published design: one level of slots, a node from the heap for each timer, ids used again as they are, one
 // callback for all, which is told the id. A delay of n ticks ends with the n + 1st tick.
-class SeedModel {
+class PublishedModel {
  public:
   using Id = std::uint64_t;
-  explicit SeedModel(std::size_t slots = 1024) : slots_(slots) {}
-  SeedModel(const SeedModel&) = delete;
-  SeedModel& operator=(const SeedModel&) = delete;
-  ~SeedModel() {
+  explicit PublishedModel(std::size_t slots = 1024) : slots_(slots) {}
+  PublishedModel(const PublishedModel&) = delete;
+  PublishedModel& operator=(const PublishedModel&) = delete;
+  ~PublishedModel() {
     for (Node* node : nodes_) {
       delete node;
     }
@@ -326,7 +326,7 @@ template <typename Measure>
 bench::RowBuilder compare(std::string_view name, Measure measure) {
   return bench::row(name)
       .run("weft", [=](benchmark::State& state) { measure.template operator()<Weft>(state); })
-      .run("seed_model", [=](benchmark::State& state) { measure.template operator()<SeedModel>(state); })
+      .run("published_model", [=](benchmark::State& state) { measure.template operator()<PublishedModel>(state); })
 #ifdef WEFT_RIVAL_BOOST_HEAP
       .run("boost_d_ary_heap", [=](benchmark::State& state) { measure.template operator()<DaryHeap>(state); })
       .run("boost_pairing_heap", [=](benchmark::State& state) { measure.template operator()<PairingHeap>(state); })
@@ -346,11 +346,11 @@ bench::RowBuilder compare(std::string_view name, Measure measure) {
     const std::string among = "/" + std::to_string(count);
     compare("TimerWheel_ScheduleCancel" + among,
             [=]<typename Timers>(benchmark::State& state) { schedule_cancel_among<Timers>(state, count); })
-        .bar("seed_model", 5)
+        .bar("published_model", 5)
         .bar("std_multimap", 20);
     compare("TimerWheel_Expire" + among,
             [=]<typename Timers>(benchmark::State& state) { expire<Timers>(state, count); })
-        .bar("seed_model", 5)
+        .bar("published_model", 5)
         .bar("std_multimap", 20);
   }
   compare("TimerWheel_WorstCall/1000000",

@@ -99,13 +99,13 @@ struct Vyukov {
 
 // The published design: a flag in each slot, the slots not padded, the consumer's counter read by each push.
 template <typename T>
-struct SeedModel {
-  using Producer = SharedProducer<SeedModel>;
+struct PublishedModel {
+  using Producer = SharedProducer<PublishedModel>;
   struct Slot {
     std::atomic<bool> ready{false};
     T item;
   };
-  explicit SeedModel(std::size_t capacity) : slots(capacity), mask(capacity - 1) {}
+  explicit PublishedModel(std::size_t capacity) : slots(capacity), mask(capacity - 1) {}
   bool push(const T& item) {
     std::uint64_t place = tail.load(std::memory_order_relaxed);
     do {
@@ -162,7 +162,7 @@ void each(Run run) {
 #ifdef WEFT_RIVAL_moodycamel_mpsc
   run("moodycamel", std::type_identity<Moodycamel<T>>());
 #endif
-  run("seed_model", std::type_identity<SeedModel<T>>());
+  run("published_model", std::type_identity<PublishedModel<T>>());
 }
 
 // A queue with one producer in the same thread.

@@ -36,8 +36,8 @@ struct Ours {
 // The published design: no copies of the other side's counter, so that each operation reads the other core's line;
 // values come out in an optional.
 template <typename T>
-struct SeedModel {
-  explicit SeedModel(std::size_t capacity) : slots(capacity), mask(capacity - 1) {}
+struct PublishedModel {
+  explicit PublishedModel(std::size_t capacity) : slots(capacity), mask(capacity - 1) {}
   bool push(const T& item) {
     if (tail - consumed.load(std::memory_order_acquire) > mask) {
       return false;
@@ -105,9 +105,9 @@ void each(Run run) {
 #endif
 }
 template <typename T, typename Run>
-void each_and_seed(Run run) {
+void each_and_published(Run run) {
   each<T>(run);
-  run("seed_model", std::type_identity<SeedModel<T>>());
+  run("published_model", std::type_identity<PublishedModel<T>>());
 }
 
 // Two threads, 64 items an iteration, in batches where a queue has them.
@@ -187,16 +187,16 @@ void round_trips(bench::RowBuilder row, const char* name) {
 [[maybe_unused]] const bool kRegistered = [] {
   for (const std::size_t capacity : {1024u, 4096u, 32768u, 65536u}) {
     const std::string name = std::string("SpscQueue_Throughput/").append(std::to_string(capacity));
-    each_and_seed<Small>([&](const char* who, auto queue) {
+    each_and_published<Small>([&](const char* who, auto queue) {
       bench::row(name).run(who, bench::pairs<typename decltype(queue)::type, Small>(capacity));
     });
-    each_and_seed<Wide>([&](const char* who, auto queue) {
+    each_and_published<Wide>([&](const char* who, auto queue) {
       bench::stream<typename decltype(queue)::type, Wide>(bench::row(name + " (honest)"), who, capacity);
     });
     bench::row(name + " (honest)").bar("boost", 1.8, "near").bar("boost", 3, "far");
     bench::row(name + " (honest)").bar("moodycamel", 2.5, "near").bar("moodycamel", 3, "far");
   }
-  each_and_seed<Small>([](const char* who, auto queue) {
+  each_and_published<Small>([](const char* who, auto queue) {
     using Queue = typename decltype(queue)::type;
     bench::row("SpscQueue_Latency").run(who, bench::pairs<Queue, Small>(1024));
     round_trips<Queue>(bench::row("SpscQueue_Latency (honest)"), who);
@@ -211,7 +211,7 @@ void round_trips(bench::RowBuilder row, const char* name) {
     stream_batches<Queue, Wide>(bench::row("SpscQueue_Batches/64 B (honest)"), who, 1024);
   });
   bench::row("SpscQueue_Batches/8 B (honest)").bar("moodycamel", 4);
-  each_and_seed<Small>([](const char* who, auto queue) {
+  each_and_published<Small>([](const char* who, auto queue) {
     bench::row("SpscQueue_Backpressure").run(who, bench::refused<typename decltype(queue)::type, Small>(64));
   });
   return true;
