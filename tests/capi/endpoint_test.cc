@@ -43,6 +43,8 @@ TEST_F(CapiEndpointTest, WhatIsNotKnownIsRefusedByWhatIsWrongWithIt) {
     int number;
   };
   constexpr Row kRows[] = {{"", EINVAL},
+                           {"://", EINVAL},
+                           {"://coop", EINVAL},
                            {"tcp", EINVAL},
                            {"tcp://", EINVAL},
                            {"inproc://", EINVAL},

@@ -40,7 +40,7 @@ std::string numeric_form(std::string_view text, bool ipv6) {
 // Of an endpoint that nothing is known of.
 Error describe_unknown(std::string_view text) {
   const std::size_t colon = text.find("://");
-  if (colon == std::string_view::npos || colon + 3 == text.size()) {
+  if (colon == std::string_view::npos || colon == 0 || colon + 3 == text.size()) {
     return {Errc::malformed_endpoint, "an endpoint is transport://address"};
   }
   const auto endpoint = net::parse_endpoint(text, true);

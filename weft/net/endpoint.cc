@@ -12,7 +12,7 @@ std::string Endpoint::text() const {
 
 Result<Endpoint> parse_endpoint(std::string_view text, bool for_bind) {
   const std::size_t separator = text.find("://");
-  if (separator == std::string_view::npos) {
+  if (separator == std::string_view::npos || separator == 0) {
     return Error(Errc::malformed_endpoint, "an endpoint is transport://address");
   }
   const std::string_view name = text.substr(0, separator);
