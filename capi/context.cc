@@ -146,6 +146,7 @@ void* zmq_ctx_new(void) {
   }
   handle->sockets_max = ZMQ_MAX_SOCKETS_DFLT;
   handle->io_threads = ZMQ_IO_THREADS_DFLT;
+  handle->io_threads_started.store(-1, std::memory_order_relaxed);
   handle->max_msgsz = kIntMax;
   handle->ipv6 = false;
   handle->blocky = true;

@@ -25,6 +25,7 @@ struct ContextHandle {
   std::shared_ptr<msg::ContextCore> core;
   int sockets_max = ZMQ_MAX_SOCKETS_DFLT;
   int io_threads = ZMQ_IO_THREADS_DFLT;
+  std::atomic<int> io_threads_started{-1};  // how many, as of the first socket; -1: there was none
   int max_msgsz = INT32_MAX;
   bool ipv6 = false;
   bool blocky = true;
@@ -38,6 +39,7 @@ struct SocketHandle {
   std::shared_ptr<msg::SocketCore> core;
   Socket socket;  // the same, for poll()
   std::string last_endpoint;
+  int io_threads = 0;  // of the context
   bool more = false;                        // the last received part was not the last of its message
   std::atomic<bool> monitors_pipes{false};  // the monitor that was asked for last tells of pipe statistics
   static constexpr std::size_t kStoredCount = 7;
@@ -48,6 +50,8 @@ struct SocketHandle {
 ContextHandle* make_context_handle();
 SocketHandle* make_socket_handle();
 void reset_stored_options(SocketHandle& handle) noexcept;
+// Whether the socket's affinity leaves it one of the context's I/O threads.
+[[nodiscard]] bool has_io_thread(const SocketHandle& handle) noexcept;
 void retire(ContextHandle* handle) noexcept;
 void retire(SocketHandle* handle) noexcept;
 

@@ -211,7 +211,8 @@ int write_ipv4_only(SocketHandle& handle, const void* value, size_t size) {
                                     : change(handle, [&](Options& options) { options.ipv6 = number == 0; });
 }
 
-// --- values that are kept and read back, and have no effect: of transports that Weft does not have, and hints ---
+// --- values that are kept and read back: the affinity, which may leave no I/O thread, and without any effect what is of
+// transports that Weft does not have, and hints ---
 
 struct StoredRow {
   int id;
@@ -529,6 +530,14 @@ const OptionRow* find(int id, SocketType type) {
 }
 
 }  // namespace
+
+bool weft::capi::has_io_thread(const SocketHandle& handle) noexcept {
+  static_assert(kStored[0].id == ZMQ_AFFINITY);
+  constexpr int kMaskBits = 64;
+  const auto mask = static_cast<std::uint64_t>(handle.stored[0]);
+  const bool any = mask == 0 || handle.io_threads >= kMaskBits;
+  return handle.io_threads > 0 && (any || (mask & ((std::uint64_t{1} << handle.io_threads) - 1)) != 0);
+}
 
 void weft::capi::reset_stored_options(SocketHandle& handle) noexcept {
   for (std::size_t i = 0; i < std::size(kStored); ++i) {

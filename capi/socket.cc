@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "capi/handles.h"
+#include "weft/net/endpoint.h"
 
 using namespace weft;        // NOLINT(google-build-using-namespace)
 using namespace weft::capi;  // NOLINT(google-build-using-namespace)
@@ -19,6 +20,23 @@ void set_compatible_defaults(Options& options, const ContextHandle& context) {
   options.heartbeat_interval = Duration::zero();
   options.heartbeat_timeout = Duration(-1);
   options.ipv6 = context.ipv6;
+}
+
+// Weft has one I/O thread whatever was asked for. But what libzmq refuses for want of one is refused.
+bool lacks_io_thread(const SocketHandle& handle, const char* endpoint, bool binds) {
+  if (has_io_thread(handle)) [[likely]] {
+    return false;
+  }
+  const auto parsed = net::parse_endpoint(endpoint, binds);
+  return parsed && parsed->transport != net::Transport::inproc;
+}
+
+// The number of I/O threads that counts is that of the context's first socket.
+int count_io_threads(ContextHandle& context) noexcept {
+  int count = -1;
+  return context.io_threads_started.compare_exchange_strong(count, context.io_threads, std::memory_order_relaxed)
+             ? context.io_threads
+             : count;
 }
 
 int change_group(void* socket, const char* group, bool join) {
@@ -94,6 +112,7 @@ void* zmq_socket(void* context, int type) {
   handle->core = std::move(*core);
   handle->socket = Socket(handle->core);
   handle->last_endpoint.clear();
+  handle->io_threads = count_io_threads(*owner);
   handle->more = false;
   handle->monitors_pipes.store(false, std::memory_order_relaxed);
   reset_stored_options(*handle);
@@ -119,6 +138,9 @@ int zmq_bind(void* socket, const char* endpoint) {
   if (endpoint == nullptr) {
     return fail(EINVAL);
   }
+  if (lacks_io_thread(*handle, endpoint, true)) {
+    return fail(EMTHREAD);
+  }
   auto bound = handle->core->bind(endpoint);
   if (!bound) {
     return fail(bound.error());
@@ -135,6 +157,9 @@ int zmq_connect(void* socket, const char* endpoint) {
   if (endpoint == nullptr) {
     return fail(EINVAL);
   }
+  if (lacks_io_thread(*handle, endpoint, false)) {
+    return fail(EMTHREAD);
+  }
   if (auto connected = handle->core->connect(endpoint); !connected) {
     return fail(connected.error());
   }
@@ -145,6 +170,10 @@ int zmq_connect(void* socket, const char* endpoint) {
 uint32_t zmq_connect_peer(void* socket, const char* endpoint) {
   SocketHandle* handle = socket_of(socket);
   if (handle == nullptr) {
+    return 0;
+  }
+  if (endpoint != nullptr && lacks_io_thread(*handle, endpoint, false)) {
+    errno = EMTHREAD;
     return 0;
   }
   const auto peer =

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // For every function the errnos that its manual page names, where a program can bring them about. Elsewhere: EINTR of
 // the blocking calls below, what pollers answer in poller_test.cc, what names of endpoints do in endpoint_test.cc.
-// Nothing raises EMTHREAD: there is always an I/O thread, or the system's own errno for want of one.
 #include <pthread.h>
 
 #include <atomic>
@@ -166,6 +165,45 @@ TEST_F(CapiErrnoTest, OfEndpointsAndMonitors) {
   EXPECT_ERRNO(EINVAL, zmq_setsockopt(socket, 10'000, &number_, sizeof number_));
   EXPECT_ERRNO(EINVAL, zmq_getsockopt(socket, 10'000, &number_, &size_));
   EXPECT_ERRNO(EINVAL, zmq_setsockopt(socket, ZMQ_TYPE, &number_, sizeof number_));
+}
+
+TEST_F(CapiErrnoTest, OfAContextWithoutIoThreads) {
+  ASSERT_EQ(zmq_ctx_set(context_, ZMQ_IO_THREADS, 0), 0);
+  void* const peer = open(ZMQ_PEER);
+  ASSERT_EQ(zmq_ctx_set(context_, ZMQ_IO_THREADS, 1), 0);  // too late
+  for (void* const socket : {open(ZMQ_PAIR), open(ZMQ_PAIR), peer}) {
+    for (const char* endpoint : {"tcp://127.0.0.1:5555", "ipc://@weft-no-thread"}) {
+      EXPECT_ERRNO(EMTHREAD, zmq_bind(socket, endpoint));
+      EXPECT_ERRNO(EMTHREAD, zmq_connect(socket, endpoint));
+    }
+    EXPECT_ERRNO(EPROTONOSUPPORT, zmq_bind(socket, "pigeon://coop"));
+    EXPECT_ERRNO(EINVAL, zmq_connect(socket, "nonsense"));
+  }
+  errno = 0;
+  EXPECT_EQ(zmq_connect_peer(peer, "tcp://127.0.0.1:5555"), 0u);
+  EXPECT_EQ(zmq_errno(), EMTHREAD);
+  void* const bound = open(ZMQ_PAIR);
+  void* const connected = open(ZMQ_PAIR);
+  ASSERT_EQ(zmq_bind(bound, "inproc://needs-none"), 0);
+  ASSERT_EQ(zmq_connect(connected, "inproc://needs-none"), 0);
+  ASSERT_EQ(zmq_send(connected, "x", 1, 0), 1);
+  EXPECT_EQ(zmq_recv(bound, &byte_, 1, 0), 1);
+}
+
+TEST_F(CapiErrnoTest, OfAnAffinityThatLeavesNoIoThread) {
+  ASSERT_EQ(zmq_ctx_set(context_, ZMQ_IO_THREADS, 2), 0);
+  struct Row {
+    std::uint64_t mask;
+    bool works;
+  };
+  void* const socket = open(ZMQ_PAIR);
+  ASSERT_EQ(zmq_ctx_set(context_, ZMQ_IO_THREADS, 64), 0);  // too late
+  for (const Row& row : {Row{1, true}, Row{2, true}, Row{4, false}, Row{5, true}, Row{1ULL << 63, false}, Row{0, true}}) {
+    ASSERT_EQ(zmq_setsockopt(socket, ZMQ_AFFINITY, &row.mask, sizeof row.mask), 0);
+    EXPECT_EQ(zmq_bind(socket, "tcp://127.0.0.1:*"), row.works ? 0 : -1) << row.mask;
+    EXPECT_TRUE(row.works || zmq_errno() == EMTHREAD) << zmq_errno();
+    EXPECT_EQ(zmq_connect(socket, "tcp://127.0.0.1:1"), row.works ? 0 : -1) << row.mask;
+  }
 }
 
 TEST_F(CapiErrnoTest, OfEveryCallOnceTheContextHasEnded) {
