@@ -43,7 +43,7 @@ struct SocketHandle {
   bool more = false;                        // the last received part was not the last of its message
   std::atomic<bool> monitors_pipes{false};  // the monitor that was asked for last tells of pipe statistics
   static constexpr std::size_t kStoredCount = 7;
-  std::int64_t stored[kStoredCount] = {};  // options without effect (options.cc)
+  std::int64_t stored[kStoredCount] = {};  // options that only the interface has (options.cc)
   SocketHandle* next_free = nullptr;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Socket options: one row each: number, type, and how to read and write it. Writing checks the size here and the range
 // in the option's own row (weft/msg/options.h).
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <concepts>
@@ -150,7 +149,6 @@ int write_flag(SocketHandle& handle, const void* value, size_t size) {
                     : change(handle, [&](Options& options) { ((options.*kRows.member = number != 0), ...); });
 }
 
-// Here even negative numbers count as yes.
 // On for every number but zero.
 template <const auto& kRow>
 int write_any(SocketHandle& handle, const void* value, size_t size) {
@@ -190,13 +188,11 @@ int write_heartbeat_timeout(SocketHandle& handle, const void* value, size_t size
   return number < 0 ? fail(EINVAL) : write_row<option::heartbeat_timeout>(handle, value, size);
 }
 
+// Every negative number is no limit, and is read back as it is.
 int write_max_message_size(SocketHandle& handle, const void* value, size_t size) {
   std::int64_t number = 0;
-  if (!take(value, size, number)) {
-    return -1;
-  }
-  number = std::max<std::int64_t>(number, -1);
-  return write_row<option::max_message_size>(handle, &number, sizeof number);
+  return !take(value, size, number) ? -1
+                                    : change(handle, [&](Options& options) { options.max_message_size = number; });
 }
 
 int read_ipv4_only(SocketHandle& handle, void* value, size_t* size) {
@@ -288,10 +284,6 @@ int write_ipc_filter(SocketHandle& handle, std::string_view kind, const void* va
   }));
 }
 
-int read_device(SocketHandle& handle, void* value, size_t* size) {
-  const Options options = handle.core->options_copy();
-  return put_bytes(value, size, options.bind_to_device.c_str(), options.bind_to_device.size() + 1);
-}
 int write_device(SocketHandle& handle, const void* value, size_t size) {
   return value == nullptr && size == 0 ? change(handle, [](Options& options) { options.bind_to_device.clear(); })
                                        : write_row<option::bind_to_device>(handle, value, size);
@@ -335,25 +327,20 @@ int read_fd(SocketHandle& handle, void* value, size_t* size) {
 // --- security ---
 
 int read_mechanism(SocketHandle& handle, void* value, size_t* size) {
-  return put(value, size, static_cast<int>(handle.core->options_copy().security));
+  return put_exactly(value, size, static_cast<int>(handle.core->options_copy().security));
 }
 
 template <const auto& kRow, Security kMechanism>
 int read_server(SocketHandle& handle, void* value, size_t* size) {
   const Options options = handle.core->options_copy();
-  return put(value, size, options.*kRow.member && options.security == kMechanism ? 1 : 0);
+  return put_exactly(value, size, options.*kRow.member && options.security == kMechanism ? 1 : 0);
 }
 
 // Text with a zero behind it.
 template <const auto& kRow>
 int read_text(SocketHandle& handle, void* value, size_t* size) {
   const std::string text = handle.core->options_copy().*kRow.member;
-  if (*size < text.size() + 1) {
-    return fail(EINVAL);
-  }
-  std::memcpy(value, text.c_str(), text.size() + 1);
-  *size = text.size() + 1;
-  return 0;
+  return put_bytes(value, size, text.c_str(), text.size() + 1);
 }
 
 template <const auto& kRow>
@@ -496,7 +483,7 @@ constexpr OptionRow kOptions[] = {
     WEFT_ROW(ZMQ_TCP_MAXRT, tcp_max_retransmission),
     {ZMQ_RECONNECT_STOP, read_row<option::reconnect_stop>, write_reconnect_stop},
     WEFT_ROW(ZMQ_USE_FD, use_fd),
-    {ZMQ_BINDTODEVICE, read_device, write_device},
+    {ZMQ_BINDTODEVICE, read_text<option::bind_to_device>, write_device},
     {ZMQ_TCP_ACCEPT_FILTER, nullptr, write_tcp_accept_filter},
     {ZMQ_IPC_FILTER_PID, nullptr,
      [](SocketHandle& s, const void* v, size_t n) { return write_ipc_filter(s, "pid:", v, n); }},

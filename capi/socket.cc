@@ -12,8 +12,9 @@ using namespace weft::capi;  // NOLINT(google-build-using-namespace)
 namespace {
 
 // What libzmq promises where the C++ interface has other defaults.
-void set_compatible_defaults(Options& options, const ContextHandle& context) {
-  options.linger = context.blocky ? Duration(-1) : Duration::zero();
+void set_compatible_defaults(Options& options, const ContextHandle& context, int type) {
+  const bool subscribes = type == ZMQ_SUB || type == ZMQ_XSUB;  // nothing but subscriptions to deliver
+  options.linger = context.blocky && !subscribes ? Duration(-1) : Duration::zero();
   options.reconnect_interval_max = Duration::zero();
   options.reconnect_after_fault = false;
   options.handshake_timeout = std::chrono::seconds(30);
@@ -106,7 +107,7 @@ void* zmq_socket(void* context, int type) {
     return nullptr;
   }
   (void)(*core)->set_options([&](Options& options) {
-    set_compatible_defaults(options, *owner);
+    set_compatible_defaults(options, *owner, type);
     return Result<void>();
   });
   handle->core = std::move(*core);

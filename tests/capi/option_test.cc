@@ -163,6 +163,19 @@ TEST_F(Options, EveryNumberRefusesEveryOtherSize) {
   }
 }
 
+// Those of the state of the socket are read into wider integers, too; see below.
+TEST_F(Options, WhatIsSetIsReadWithItsSizeOnly) {
+  for (const IntOption& row : kInts) {
+    if (!row.initial || row.id == ZMQ_RCVMORE || row.id == ZMQ_THREAD_SAFE) {
+      continue;
+    }
+    char answer[16] = {};
+    for (std::size_t size : {5, 8, 16}) {
+      EXPECT_TRUE(refused(zmq_getsockopt(open(ZMQ_DEALER), row.id, answer, &size))) << row.name << ' ' << size;
+    }
+  }
+}
+
 TEST_F(Options, WhatBelongsToSomeSocketTypesIsRefusedByTheOthers) {
   for (const IntOption& row : kInts) {
     for (int type = ZMQ_PAIR; type <= ZMQ_XSUB && !row.types.empty(); ++type) {
@@ -192,6 +205,11 @@ TEST_F(Options, WideNumbers) {
     EXPECT_EQ(get(socket, id), std::nullopt);
     EXPECT_TRUE(refused(zmq_setsockopt(socket, id, nullptr, 8)));
   }
+  bytes = -7;  // no limit either
+  EXPECT_EQ(zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &bytes, sizeof bytes), 0);
+  bytes = 0;
+  EXPECT_EQ(zmq_getsockopt(socket, ZMQ_MAXMSGSIZE, &bytes, &size), 0);
+  EXPECT_EQ(bytes, -7);
   bytes = 1'000'000'000'000;
   EXPECT_EQ(zmq_setsockopt(socket, ZMQ_MAXMSGSIZE, &bytes, sizeof bytes), 0);
   bytes = 0;
@@ -289,6 +307,25 @@ TEST_F(Options, NothingIsWrittenBeyondWhatTheCallerGave) {
     EXPECT_EQ(std::string(bytes + 4, 4), "####") << id;
   }
   EXPECT_TRUE(refused(zmq_getsockopt(socket, ZMQ_LINGER, nullptr, nullptr)));
+}
+
+TEST_F(Options, WhatATextLeavesOfTheCallersBytesIsZero) {
+  void* socket = open(ZMQ_DEALER);
+  for (const int id : {ZMQ_ROUTING_ID, ZMQ_LAST_ENDPOINT, ZMQ_SOCKS_PROXY, ZMQ_SOCKS_USERNAME, ZMQ_SOCKS_PASSWORD,
+                       ZMQ_BINDTODEVICE, ZMQ_ZAP_DOMAIN, ZMQ_PLAIN_USERNAME, ZMQ_PLAIN_PASSWORD}) {
+    char bytes[] = "####";
+    std::size_t size = 4;
+    EXPECT_EQ(zmq_getsockopt(socket, id, bytes, &size), 0) << id;
+    EXPECT_EQ(std::string(bytes, 4), std::string(4, '\0')) << id;
+  }
+}
+
+TEST_F(Options, ASubscriberDoesNotLinger) {
+  for (const int type : {ZMQ_SUB, ZMQ_XSUB}) {
+    EXPECT_EQ(get(open(type), ZMQ_LINGER), 0);
+  }
+  ASSERT_EQ(zmq_ctx_set(context_, ZMQ_BLOCKY, 0), 0);
+  EXPECT_EQ(get(open(ZMQ_DEALER), ZMQ_LINGER), 0) << "in a context that does not block nobody does";
 }
 
 TEST_F(Options, WhatThisBuildDoesNotHaveIsRefused) {
