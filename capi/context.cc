@@ -173,7 +173,9 @@ int zmq_ctx_term(void* context) {
   }
   const auto core = handle->core;
   core->shut_down();
-  core->wait_until_quiet();
+  if (const auto quiet = core->wait_until_quiet(); !quiet) {
+    return fail(quiet.error());
+  }
   retire(handle);
   return 0;
 }

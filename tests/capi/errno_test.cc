@@ -120,9 +120,17 @@ TEST_F(CapiErrnoTest, OfSendingAndReceiving) {
   EXPECT_ERRNO(EFSM, zmq_msg_send(&message_, rep, 0));
   EXPECT_ERRNO(EFSM, zmq_recv(req, &byte_, 1, 0));
   EXPECT_ERRNO(EFSM, zmq_msg_recv(&message_, req, 0));
+  EXPECT_ERRNO(EFSM, zmq_sendmsg(rep, &message_, 0));
+  EXPECT_ERRNO(EFSM, zmq_recvmsg(req, &message_, 0));
   EXPECT_ERRNO(EHOSTUNREACH, zmq_send(router, "x", 1, ZMQ_SNDMORE));
   EXPECT_ERRNO(EHOSTUNREACH, zmq_send_const(router, "x", 1, ZMQ_SNDMORE));
   EXPECT_ERRNO(EHOSTUNREACH, zmq_msg_send(&message_, router, ZMQ_SNDMORE));
+  EXPECT_ERRNO(EHOSTUNREACH, zmq_sendmsg(router, &message_, ZMQ_SNDMORE));
+  void* const client = open(ZMQ_CLIENT);
+  EXPECT_ERRNO(EINVAL, zmq_send(client, "x", 1, ZMQ_SNDMORE));
+  EXPECT_ERRNO(EINVAL, zmq_send_const(client, "x", 1, ZMQ_SNDMORE));
+  EXPECT_ERRNO(EINVAL, zmq_msg_send(&message_, client, ZMQ_SNDMORE));
+  EXPECT_ERRNO(EINVAL, zmq_sendmsg(client, &message_, ZMQ_SNDMORE));
   EXPECT_ERRNO(EFAULT, zmq_msg_send(&none_, push, 0));
   EXPECT_ERRNO(EFAULT, zmq_sendmsg(push, &none_, 0));
   EXPECT_ERRNO(EFAULT, zmq_msg_recv(&none_, pull, 0));
@@ -208,6 +216,7 @@ TEST_F(CapiErrnoTest, OfAnAffinityThatLeavesNoIoThread) {
 
 TEST_F(CapiErrnoTest, OfEveryCallOnceTheContextHasEnded) {
   void* const socket = open(ZMQ_PAIR);
+  void* const sub = open(ZMQ_SUB);
   ASSERT_EQ(zmq_ctx_shutdown(context_), 0);
   EXPECT_ERRNO(ETERM, zmq_socket(context_, ZMQ_PAIR));
   EXPECT_ERRNO(ETERM, zmq_bind(socket, "inproc://a"));
@@ -216,6 +225,8 @@ TEST_F(CapiErrnoTest, OfEveryCallOnceTheContextHasEnded) {
   EXPECT_ERRNO(ETERM, zmq_disconnect(socket, "inproc://a"));
   EXPECT_ERRNO(ETERM, zmq_getsockopt(socket, ZMQ_EVENTS, &number_, &size_));
   EXPECT_ERRNO(ETERM, zmq_getsockopt(socket, ZMQ_FD, &number_, &size_));
+  EXPECT_ERRNO(ETERM, zmq_setsockopt(sub, ZMQ_SUBSCRIBE, "a", 1));
+  EXPECT_ERRNO(ETERM, zmq_proxy(socket, sub, nullptr));
   EXPECT_ERRNO(ETERM, zmq_send(socket, "x", 1, 0));
   EXPECT_ERRNO(ETERM, zmq_send_const(socket, "x", 1, 0));
   EXPECT_ERRNO(ETERM, zmq_recv(socket, &byte_, 1, 0));
@@ -235,12 +246,26 @@ TEST_F(CapiErrnoTest, OfASignalThatComesWhileACallWaits) {
   ASSERT_EQ(sigaction(SIGUSR1, &action, &before), 0);
   void* const pull = open(ZMQ_PULL);
   void* const push = open(ZMQ_PUSH);
+  void* const pair = open(ZMQ_PAIR);
+  void* const waits = zmq_ctx_new();
+  void* const kept = zmq_socket(waits, ZMQ_PAIR);
+  void* poller = zmq_poller_new();
+  ASSERT_EQ(zmq_poller_add(poller, pull, nullptr, ZMQ_POLLIN), 0);
+  zmq_poller_event_t event{};
   zmq_pollitem_t item = {pull, 0, ZMQ_POLLIN, 0};
   const std::vector<std::function<int()>> calls = {
       [&] { return zmq_recv(pull, &byte_, 1, 0); },     [&] { return zmq_msg_recv(&message_, pull, 0); },
       [&] { return zmq_recvmsg(pull, &message_, 0); },  [&] { return zmq_send(push, "x", 1, 0); },
       [&] { return zmq_msg_send(&message_, push, 0); }, [&] { return zmq_send_const(push, "x", 1, 0); },
       [&] { return zmq_sendmsg(push, &message_, 0); },  [&] { return zmq_poll(&item, 1, -1); },
+      [&] { return zmq_poller_wait(poller, &event, -1); },
+      [&] { return zmq_poller_wait_all(poller, &event, 1, -1); },
+      [&] { return zmq_proxy(pull, push, nullptr); },
+      [&] { return zmq_proxy_steerable(pull, push, nullptr, pair); },
+      [&] { return zmq_device(ZMQ_STREAMER, pull, push); },
+      [&] { return zmq_ctx_term(waits); },
+      [&] { return zmq_ctx_destroy(waits); },
+      [&] { return zmq_term(waits); },
   };
   for (const auto& call : calls) {
     std::atomic<bool> back{false};
@@ -255,6 +280,10 @@ TEST_F(CapiErrnoTest, OfASignalThatComesWhileACallWaits) {
     waiter.join();
   }
   ASSERT_EQ(sigaction(SIGUSR1, &before, nullptr), 0);
+  ASSERT_EQ(zmq_poller_destroy(&poller), 0);
+  // What was interrupted goes on when it is called again.
+  ASSERT_EQ(zmq_close(kept), 0);
+  EXPECT_EQ(zmq_ctx_term(waits), 0);
 }
 
 }  // namespace

@@ -73,7 +73,8 @@ void ContextCore::close() {
     core->close();
   }
   open.clear();
-  wait_until_quiet();
+  while (!wait_until_quiet()) {  // a signal does not end this
+  }
 }
 
 void ContextCore::set_sockets_max(std::size_t count) {
@@ -86,16 +87,26 @@ void ContextCore::set_io_thread(const ThreadOptions& options) {
   options_.io_thread = options;
 }
 
-void ContextCore::wait_until_quiet() {
+Result<void> ContextCore::wait_until_quiet() {
   if (inherited()) {
-    return;
+    return {};
   }
-  std::unique_lock lock(mutex_);
-  quiet_.wait(lock, [this] { return open_.empty() && sessions_ == 0; });
-  lock.unlock();
+  for (;;) {
+    const auto ticket = quiet_.announce_futex(false);
+    {
+      const std::lock_guard lock(mutex_);
+      if (open_.empty() && sessions_ == 0) {
+        break;
+      }
+    }
+    if (quiet_.sleep(ticket, Duration(-1)) == sys::FutexResult::interrupted) {
+      return Error(Errc::interrupted, "a signal came while the context waited for its sockets");
+    }
+  }
   io_.reset();
   const std::lock_guard inproc_lock(inproc_mutex_);
   pending_.clear();
+  return {};
 }
 
 void ContextCore::session_started() noexcept {
@@ -107,13 +118,13 @@ void ContextCore::session_ended() noexcept {
   const std::lock_guard lock(mutex_);
   WEFT_ASSERT(sessions_ > 0);
   --sessions_;
-  quiet_.notify_all();
+  quiet_.wake_with_fence();
 }
 
 void ContextCore::forget(SocketCore& core) noexcept {
   const std::lock_guard lock(mutex_);
   open_.erase(&core);
-  quiet_.notify_all();
+  quiet_.wake_with_fence();
 }
 
 }  // namespace weft::msg
