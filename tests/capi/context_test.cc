@@ -1,28 +1,73 @@
 // SPDX-License-Identifier: MIT
 #include <dirent.h>
+#include <sched.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "tests/capi/capi_test.h"
 
 namespace weft::capi {
 namespace {
 
-bool has_thread_named(const std::string& wanted) {
-  bool found = false;
+// The thread of this process that has this name; 0: none.
+pid_t thread_named(const std::string& wanted) {
+  pid_t found = 0;
   DIR* tasks = opendir("/proc/self/task");
   while (const dirent* task = tasks == nullptr ? nullptr : readdir(tasks)) {
     std::ifstream file("/proc/self/task/" + std::string(task->d_name) + "/comm");
     std::string name;
-    found |= std::getline(file, name) && name == wanted;
+    if (std::getline(file, name) && name == wanted) {
+      found = std::atoi(task->d_name);
+    }
   }
   if (tasks != nullptr) {
     closedir(tasks);
   }
   return found;
 }
+
+// A context whose I/O thread has set itself up with what `prepare` asked for.
+class IoThread {
+ public:
+  template <typename Prepare>
+  explicit IoThread(Prepare&& prepare, const char* name = "effect/weft-io") {
+    EXPECT_EQ(zmq_ctx_set_ext(context_, ZMQ_THREAD_NAME_PREFIX, "effect", 6), 0);
+    prepare(context_);
+    pull_ = zmq_socket(context_, ZMQ_PULL);
+    push_ = zmq_socket(context_, ZMQ_PUSH);
+    char endpoint[64];
+    char byte = 0;
+    std::size_t size = sizeof endpoint;
+    EXPECT_EQ(zmq_bind(pull_, "tcp://127.0.0.1:*"), 0);
+    EXPECT_EQ(zmq_getsockopt(pull_, ZMQ_LAST_ENDPOINT, endpoint, &size), 0);
+    EXPECT_EQ(zmq_connect(push_, endpoint), 0);
+    EXPECT_EQ(zmq_send(push_, "x", 1, 0), 1);
+    EXPECT_EQ(zmq_recv(pull_, &byte, 1, 0), 1);  // so it runs
+    id_ = thread_named(name);
+    EXPECT_NE(id_, 0);
+  }
+  IoThread(const IoThread&) = delete;
+  IoThread& operator=(const IoThread&) = delete;
+  ~IoThread() {
+    zmq_close(push_);
+    zmq_close(pull_);
+    zmq_ctx_term(context_);
+  }
+  [[nodiscard]] pid_t id() const { return id_; }
+
+ private:
+  void* const context_ = zmq_ctx_new();
+  void* pull_ = nullptr;
+  void* push_ = nullptr;
+  pid_t id_ = 0;
+};
 
 using CapiContextTest = CapiTest;
 
@@ -103,16 +148,63 @@ TEST_F(CapiContextTest, ThePrefixIsInTheNameOfTheThread) {
   EXPECT_EQ(zmq_ctx_get_ext(context_, ZMQ_THREAD_NAME_PREFIX, prefix, &size), 0);
   EXPECT_EQ(size, std::strlen(kPrefix));
   EXPECT_STREQ(prefix, kPrefix);
+  const IoThread thread([](void* context) { EXPECT_EQ(zmq_ctx_set(context, ZMQ_THREAD_NAME_PREFIX, 4711), 0); },
+                        "4711/weft-io");
+}
 
-  void* socket = zmq_socket(context_, ZMQ_PULL);
-  EXPECT_EQ(zmq_bind(socket, "tcp://127.0.0.1:*"), 0);
-  void* watch = zmq_stopwatch_start();
-  bool named = false;
-  while (!(named = has_thread_named("capites/weft-io")) && zmq_stopwatch_intermediate(watch) < 10'000'000) {
+TEST_F(CapiContextTest, TheSchedulingPolicyIsThatOfTheThread) {
+  ASSERT_NE(sched_getscheduler(0), SCHED_BATCH);
+  const IoThread thread([](void* context) { EXPECT_EQ(zmq_ctx_set(context, ZMQ_THREAD_SCHED_POLICY, SCHED_BATCH), 0); });
+  EXPECT_EQ(sched_getscheduler(thread.id()), SCHED_BATCH);
+}
+
+TEST_F(CapiContextTest, ThePriorityOfAnUsualThreadIsTheHighestNiceValue) {
+  bool allowed = false;
+  std::thread([&] { allowed = setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), -20) == 0; }).join();
+  const IoThread thread([](void* context) { EXPECT_EQ(zmq_ctx_set(context, ZMQ_THREAD_PRIORITY, 1), 0); });
+  EXPECT_EQ(getpriority(PRIO_PROCESS, static_cast<id_t>(thread.id())), allowed ? -20 : getpriority(PRIO_PROCESS, 0));
+}
+
+TEST_F(CapiContextTest, TheThreadStaysOnTheCpusThatAreLeft) {
+  cpu_set_t usable;
+  ASSERT_EQ(sched_getaffinity(0, sizeof usable, &usable), 0);
+  std::vector<int> cpus;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+    if (CPU_ISSET(cpu, &usable)) {
+      cpus.push_back(cpu);
+    }
   }
-  EXPECT_TRUE(named);
-  zmq_stopwatch_stop(watch);
-  zmq_close(socket);
+  if (cpus.size() < 2) {
+    GTEST_SKIP() << "there is no choice on this machine";
+  }
+  const IoThread thread([&](void* context) {
+    EXPECT_EQ(zmq_ctx_set(context, ZMQ_THREAD_AFFINITY_CPU_ADD, cpus[0]), 0);
+    EXPECT_EQ(zmq_ctx_set(context, ZMQ_THREAD_AFFINITY_CPU_ADD, cpus[1]), 0);
+    EXPECT_EQ(zmq_ctx_set(context, ZMQ_THREAD_AFFINITY_CPU_REMOVE, cpus[0]), 0);
+  });
+  cpu_set_t used;
+  ASSERT_EQ(sched_getaffinity(thread.id(), sizeof used, &used), 0);
+  EXPECT_EQ(CPU_COUNT(&used), 1);
+  EXPECT_TRUE(CPU_ISSET(cpus[1], &used));
+}
+
+TEST_F(CapiContextTest, SocketsBeginWithWhatTheContextSays) {
+  struct Row {
+    int of_context;
+    int value;
+    int of_socket;
+    int expected;
+  };
+  for (const Row& row : {Row{ZMQ_BLOCKY, 1, ZMQ_LINGER, -1}, Row{ZMQ_BLOCKY, 0, ZMQ_LINGER, 0},
+                         Row{ZMQ_IPV6, 0, ZMQ_IPV6, 0}, Row{ZMQ_IPV6, 1, ZMQ_IPV6, 1}}) {
+    ASSERT_EQ(zmq_ctx_set(context_, row.of_context, row.value), 0);
+    void* const socket = zmq_socket(context_, ZMQ_DEALER);
+    int value = -7;
+    std::size_t size = sizeof value;
+    EXPECT_EQ(zmq_getsockopt(socket, row.of_socket, &value, &size), 0);
+    EXPECT_EQ(value, row.expected);
+    zmq_close(socket);
+  }
 }
 
 TEST_F(CapiContextTest, ExtendedOptionsRefuseNullAndOddSizes) {

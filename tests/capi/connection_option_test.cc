@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: MIT
+// Options of connections: what a peer without ZeroMQ sees of them, and what the monitor tells.
+#include <memory>
+
+#include "tests/capi/plain_peer.h"
+
+namespace weft::capi {
+namespace {
+
+class ConnectionOptions : public CapiTest {
+ protected:
+  // Where nobody listens.
+  static int free_port() { return Plain().listen(); }
+  static std::string to(int port) { return "127.0.0.1:" + std::to_string(port); }
+  static std::string ready(const char* type) {
+    return greeting("NULL") + command("READY", property("Socket-Type", type));
+  }
+  static int receive(void* socket) {
+    char bytes[1024];
+    return zmq_recv(socket, bytes, sizeof bytes, 0);
+  }
+};
+
+TEST_F(ConnectionOptions, ReconnectIvlIsTheLeastPauseBetweenAttempts) {
+  const Watched push(context_, ZMQ_PUSH);
+  push.set(ZMQ_RECONNECT_IVL, 40);
+  push.connect(free_port());
+  for (int i = 0; i < 3; ++i) {
+    push.expect(ZMQ_EVENT_CLOSED);
+    const Event event = push.next();
+    EXPECT_EQ(event.number, ZMQ_EVENT_CONNECT_RETRIED);
+    EXPECT_TRUE(event.value >= 40 && event.value <= 80) << event.value;
+  }
+}
+
+TEST_F(ConnectionOptions, WithAReconnectIvlOfMinusOneThereIsOneAttempt) {
+  const Watched push(context_, ZMQ_PUSH);
+  push.set(ZMQ_RECONNECT_IVL, -1);
+  push.connect(free_port());
+  push.expect(ZMQ_EVENT_CLOSED);
+  push.expect_silence();
+}
+
+TEST_F(ConnectionOptions, UpToReconnectIvlMaxThePausesGrow) {
+  int longest[2] = {};
+  for (const int maximum : {0, 16}) {
+    const Watched push(context_, ZMQ_PUSH);
+    push.set(ZMQ_RECONNECT_IVL_MAX, maximum);
+    push.connect(free_port());
+    for (int i = 0; i < 10; ++i) {
+      push.expect(ZMQ_EVENT_CLOSED);
+      const Event event = push.next();
+      EXPECT_EQ(event.number, ZMQ_EVENT_CONNECT_RETRIED);
+      int& most = longest[maximum != 0];
+      most = std::max(most, event.value);
+    }
+  }
+  EXPECT_LE(longest[0], 2);
+  EXPECT_GE(longest[1], 8);
+  EXPECT_LE(longest[1], 32);
+}
+
+TEST_F(ConnectionOptions, ReconnectStopEndsTheAttemptsOfWhoIsRefused) {
+  const Watched push(context_, ZMQ_PUSH);
+  push.set(ZMQ_RECONNECT_STOP, 1);
+  push.connect(free_port());
+  push.expect(ZMQ_EVENT_CLOSED);
+  push.expect_silence();
+}
+
+TEST_F(ConnectionOptions, ConnectTimeoutEndsAnAttemptThatNobodyAnswers) {
+  Plain listener;  // takes nobody; once its queue is full the system lets further attempts hang
+  const int port = listener.listen(0);
+  const Plain fillers[] = {Plain(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)),
+                           Plain(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)),
+                           Plain(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0))};
+  for (const Plain& filler : fillers) {
+    filler.begin_connect(port);
+  }
+  const Watched push(context_, ZMQ_PUSH);
+  push.set(ZMQ_CONNECT_TIMEOUT, 20);
+  push.connect(port);
+  push.expect(ZMQ_EVENT_CLOSED);
+  push.expect(ZMQ_EVENT_CONNECT_RETRIED);
+}
+
+TEST_F(ConnectionOptions, HandshakeIvlEndsAConnectionThatSaysNothing) {
+  const Watched pull(context_, ZMQ_PULL);
+  pull.set(ZMQ_HANDSHAKE_IVL, 20);
+  Plain silent;
+  ASSERT_EQ(silent.connect(pull.bind()), 0);
+  pull.expect(ZMQ_EVENT_ACCEPTED);
+  pull.expect(ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL, ETIMEDOUT);
+  pull.expect(ZMQ_EVENT_DISCONNECTED);
+}
+
+TEST_F(ConnectionOptions, HeartbeatsGoOutAndAnnounceTheirTtl) {
+  const Watched pull(context_, ZMQ_PULL);
+  pull.set(ZMQ_HEARTBEAT_IVL, 5);
+  pull.set(ZMQ_HEARTBEAT_TTL, 70'000);
+  pull.set(ZMQ_HEARTBEAT_TIMEOUT, kLong * 10);
+  Plain push;
+  ASSERT_EQ(push.connect(pull.bind()), 0);
+  push.send(ready("PUSH"));
+  // Unanswered, and yet more follow: the time-out is long.
+  const std::string ping = command("PING", "\x02\xBC"s);  // 700 tenths of a second
+  (void)push.receive_until(ping);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(push.receive().substr(0, ping.size()), ping);
+  }
+}
+
+TEST_F(ConnectionOptions, WithoutAHeartbeatTimeoutASilentPeerIsLeftAfterAnInterval) {
+  const Watched pull(context_, ZMQ_PULL);
+  pull.set(ZMQ_HEARTBEAT_IVL, 5);
+  Plain push;
+  ASSERT_EQ(push.connect(pull.bind()), 0);
+  push.send(ready("PUSH"));
+  pull.expect(ZMQ_EVENT_ACCEPTED);
+  pull.expect(ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+  pull.expect(ZMQ_EVENT_DISCONNECTED);
+}
+
+TEST_F(ConnectionOptions, AMessageBeyondMaxmsgsizeEndsTheConnection) {
+  const Watched pull(context_, ZMQ_PULL);
+  const std::int64_t most = 100;
+  ASSERT_EQ(zmq_setsockopt(pull.get(), ZMQ_MAXMSGSIZE, &most, sizeof most), 0);
+  const int port = pull.bind();
+  for (const int size : {100, 101}) {
+    auto push = std::make_unique<Plain>();
+    ASSERT_EQ(push->connect(port), 0);
+    push->send(ready("PUSH") + frame(0, std::string(static_cast<std::size_t>(size), 'x')));
+    pull.expect(ZMQ_EVENT_ACCEPTED);
+    pull.expect(ZMQ_EVENT_HANDSHAKE_SUCCEEDED);
+    if (size <= most) {
+      EXPECT_EQ(receive(pull.get()), size);
+      push.reset();
+    }
+    pull.expect(ZMQ_EVENT_DISCONNECTED);
+  }
+  EXPECT_ERRNO(EAGAIN, zmq_recv(pull.get(), nullptr, 0, ZMQ_DONTWAIT));
+}
+
+TEST_F(ConnectionOptions, WithImmediateOnlyConnectedPeersAreSentTo) {
+  const Watched push(context_, ZMQ_PUSH);
+  const int port = free_port();
+  push.connect(port);
+  EXPECT_EQ(zmq_send(push.get(), "x", 1, ZMQ_DONTWAIT), 1) << "who connects may be sent to before he is there";
+  const Watched patient(context_, ZMQ_PUSH);
+  patient.set(ZMQ_IMMEDIATE, 1);
+  patient.connect(port);
+  EXPECT_ERRNO(EAGAIN, zmq_send(patient.get(), "x", 1, ZMQ_DONTWAIT));
+}
+
+TEST_F(ConnectionOptions, WithLingerATerminationWaitsForSoLongAndNoLonger) {
+  for (const int linger : {0, 5}) {  // the default is for ever
+    void* const own = zmq_ctx_new();
+    void* const push = zmq_socket(own, ZMQ_PUSH);
+    ASSERT_EQ(zmq_setsockopt(push, ZMQ_LINGER, &linger, sizeof linger), 0);
+    ASSERT_EQ(zmq_connect(push, ("tcp://" + to(free_port())).c_str()), 0);
+    ASSERT_EQ(zmq_send(push, "for nobody", 10, 0), 10);
+    ASSERT_EQ(zmq_close(push), 0);
+    EXPECT_EQ(zmq_ctx_term(own), 0);
+  }
+}
+
+TEST_F(ConnectionOptions, TheRoutingIdIsToldInTheHandshake) {
+  Plain listener;
+  const Watched dealer(context_, ZMQ_DEALER);
+  dealer.set(ZMQ_ROUTING_ID, "called so"s);
+  dealer.connect(listener.listen());
+  const Plain router(listener.accept());
+  router.send(ready("ROUTER"));
+  (void)router.receive_until(property("Identity", "called so"));
+}
+
+TEST_F(ConnectionOptions, TheTcpAcceptFilterIsForWhoConnects) {
+  for (const char* filter : {"10.255.255.0/24", "127.0.0.0/8"}) {
+    const Watched pull(context_, ZMQ_PULL);
+    pull.set(ZMQ_TCP_ACCEPT_FILTER, std::string(filter));
+    Plain push;
+    ASSERT_EQ(push.connect(pull.bind()), 0);
+    pull.expect(filter[1] == '0' ? ZMQ_EVENT_ACCEPT_FAILED : ZMQ_EVENT_ACCEPTED);
+  }
+}
+
+TEST_F(ConnectionOptions, TheIpcFiltersAreForWhoConnects) {
+  struct Row {
+    int option;
+    std::uint32_t own;
+  };
+  for (const Row& row : {Row{ZMQ_IPC_FILTER_PID, static_cast<std::uint32_t>(::getpid())},
+                         Row{ZMQ_IPC_FILTER_UID, ::getuid()}, Row{ZMQ_IPC_FILTER_GID, ::getgid()}}) {
+    for (const bool welcome : {false, true}) {
+      const Watched pull(context_, ZMQ_PULL);
+      const std::uint32_t number = welcome ? row.own : row.own + 1;
+      ASSERT_EQ(zmq_setsockopt(pull.get(), row.option, &number, sizeof number), 0);
+      ASSERT_EQ(zmq_bind(pull.get(), "ipc://*"), 0);
+      char endpoint[256];
+      std::size_t size = sizeof endpoint;
+      ASSERT_EQ(zmq_getsockopt(pull.get(), ZMQ_LAST_ENDPOINT, endpoint, &size), 0);
+      const Watched push(context_, ZMQ_PUSH);
+      ASSERT_EQ(zmq_connect(push.get(), endpoint), 0);
+      pull.expect(welcome ? ZMQ_EVENT_ACCEPTED : ZMQ_EVENT_ACCEPT_FAILED);
+    }
+  }
+}
+
+TEST_F(ConnectionOptions, TheSocksProxyIsConnectedToAndToldNameAndPassword) {
+  for (const bool with_name : {false, true}) {
+    Plain proxy;
+    const Watched push(context_, ZMQ_PUSH);
+    push.set(ZMQ_SOCKS_PROXY, to(proxy.listen()));
+    if (with_name) {
+      push.set(ZMQ_SOCKS_USERNAME, "somebody"s);
+      push.set(ZMQ_SOCKS_PASSWORD, "secret"s);
+    }
+    ASSERT_EQ(zmq_connect(push.get(), "tcp://192.0.2.1:5555"), 0);
+    const Plain client(proxy.accept());
+    const std::string methods = client.receive();
+    EXPECT_EQ(methods.find('\2', 2) != std::string::npos, with_name) << "RFC 1928: 2 is name and password";
+    client.send(with_name ? "\5\2"s : "\5\0"s);
+    if (with_name) {
+      EXPECT_EQ(client.receive_until("secret"), "\1\10somebody\6secret");
+      client.send("\1\0"s);
+    }
+    (void)client.receive_until("\5\1\0\1\xC0\0\2\1\x15\xB3"s);  // connect to 192.0.2.1, port 5555
+  }
+}
+
+}  // namespace
+}  // namespace weft::capi
