@@ -174,6 +174,19 @@ TEST_F(ConnectionOptions, TheRoutingIdIsToldInTheHandshake) {
   (void)router.receive_until(property("Identity", "called so"));
 }
 
+TEST_F(ConnectionOptions, TheHiccupMsgComesWhenAConnectionIsLost) {
+  Plain listener;
+  const Watched dealer(context_, ZMQ_DEALER);
+  dealer.set(ZMQ_HICCUP_MSG, "lost"s);
+  dealer.connect(listener.listen());
+  {
+    const Plain router(listener.accept());
+    router.send(ready("ROUTER"));
+    (void)router.receive_until("READY");
+  }
+  EXPECT_EQ(receive(dealer.get()), 4);
+}
+
 TEST_F(ConnectionOptions, TheTcpAcceptFilterIsForWhoConnects) {
   for (const char* filter : {"10.255.255.0/24", "127.0.0.0/8"}) {
     const Watched pull(context_, ZMQ_PULL);

@@ -81,6 +81,7 @@ TEST_F(CapiContextTest, DefaultsAreThoseOfLibzmq) {
   EXPECT_EQ(zmq_ctx_get(context_, ZMQ_IPV6), 0);
   EXPECT_EQ(zmq_ctx_get(context_, ZMQ_BLOCKY), 1);
   EXPECT_EQ(zmq_ctx_get(context_, ZMQ_ZERO_COPY_RECV), 1);
+  EXPECT_EQ(zmq_ctx_get(context_, ZMQ_THREAD_NAME_PREFIX), 0);
 }
 
 TEST_F(CapiContextTest, WhatIsSetIsRead) {
@@ -116,6 +117,8 @@ TEST_F(CapiContextTest, OptionsRefuseWhatIsOutOfRange) {
                     {ZMQ_MAX_SOCKETS, 0},
                     {ZMQ_THREAD_PRIORITY, -1},
                     {ZMQ_THREAD_SCHED_POLICY, -1},
+                    {ZMQ_MAX_MSGSZ, -1},
+                    {ZMQ_ZERO_COPY_RECV, -1},
                     {ZMQ_MSG_T_SIZE, 64},
                     {ZMQ_THREAD_AFFINITY_CPU_ADD, -1},
                     {ZMQ_THREAD_AFFINITY_CPU_ADD, 1 << 20},

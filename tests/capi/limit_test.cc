@@ -32,6 +32,46 @@ class NoDescriptors {
   rlimit usual_{};
 };
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose shadows need all addresses
+// 0: every call answered ENOMEM in the end, and what was made before that can be used and given back.
+int use_up_memory(std::vector<zmq_msg_t>& messages) {
+  long pages = 0;
+  std::FILE* const file = std::fopen("/proc/self/statm", "r");
+  if (file == nullptr || std::fscanf(file, "%ld", &pages) != 1) {
+    return 10;
+  }
+  std::fclose(file);
+  const auto most = static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE)) + (rlim_t{8} << 20);
+  const rlimit limit{most, most};
+  if (::setrlimit(RLIMIT_AS, &limit) != 0) {
+    return 11;
+  }
+  static char bytes[200];  // more than what a message holds by itself
+  std::size_t made = 0;
+  using Make = int (*)(zmq_msg_t*);
+  const Make makes[] = {
+      [](zmq_msg_t* m) { return zmq_msg_init_size(m, 100'000); },
+      [](zmq_msg_t* m) { return zmq_msg_init_buffer(m, bytes, sizeof bytes); },
+      [](zmq_msg_t* m) { return zmq_msg_init_data(m, bytes, sizeof bytes, [](void*, void*) {}, nullptr); },
+  };
+  for (const Make make : makes) {
+    errno = 0;
+    while (made < messages.size() && make(&messages[made]) == 0) {
+      ++made;
+    }
+    if (made == messages.size() || errno != ENOMEM) {
+      return 12;
+    }
+  }
+  while (made > 0) {
+    if (zmq_msg_close(&messages[--made]) != 0) {
+      return 13;
+    }
+  }
+  return zmq_msg_init_size(&messages[0], 100'000) == 0 && zmq_msg_close(&messages[0]) == 0 ? 0 : 14;
+}
+#endif
+
 // libzmq needs descriptors for contexts and sockets and says EMFILE of zmq_ctx_new() and zmq_socket(). Ours need none.
 TEST(CapiLimits, WithoutDescriptorsConnectionsAreRefusedAndLaterMade) {
   void* context = nullptr;
@@ -71,45 +111,7 @@ TEST(CapiLimits, WithoutDescriptorsConnectionsAreRefusedAndLaterMade) {
   EXPECT_EQ(zmq_ctx_term(context), 0);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose shadows need all addresses
-// 0: every call answered ENOMEM in the end, and what was made before that can be used and given back.
-int use_up_memory(std::vector<zmq_msg_t>& messages) {
-  long pages = 0;
-  std::FILE* const file = std::fopen("/proc/self/statm", "r");
-  if (file == nullptr || std::fscanf(file, "%ld", &pages) != 1) {
-    return 10;
-  }
-  std::fclose(file);
-  const auto most = static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE)) + (rlim_t{8} << 20);
-  const rlimit limit{most, most};
-  if (::setrlimit(RLIMIT_AS, &limit) != 0) {
-    return 11;
-  }
-  static char bytes[200];  // more than what a message holds by itself
-  std::size_t made = 0;
-  using Make = int (*)(zmq_msg_t*);
-  const Make makes[] = {
-      [](zmq_msg_t* m) { return zmq_msg_init_size(m, 100'000); },
-      [](zmq_msg_t* m) { return zmq_msg_init_buffer(m, bytes, sizeof bytes); },
-      [](zmq_msg_t* m) { return zmq_msg_init_data(m, bytes, sizeof bytes, [](void*, void*) {}, nullptr); },
-  };
-  for (const Make make : makes) {
-    errno = 0;
-    while (made < messages.size() && make(&messages[made]) == 0) {
-      ++made;
-    }
-    if (made == messages.size() || errno != ENOMEM) {
-      return 12;
-    }
-  }
-  while (made > 0) {
-    if (zmq_msg_close(&messages[--made]) != 0) {
-      return 13;
-    }
-  }
-  return zmq_msg_init_size(&messages[0], 100'000) == 0 && zmq_msg_close(&messages[0]) == 0 ? 0 : 14;
-}
-
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(CapiLimits, WithoutMemoryThereAreNoMessages) {
   std::vector<zmq_msg_t> messages(1 << 18);
   const pid_t child = ::fork();

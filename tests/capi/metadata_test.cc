@@ -89,6 +89,20 @@ TEST_F(MessageProperties, SayWhetherOthersMaySeeTheBytes) {
   zmq_msg_close(&copy);
 }
 
+TEST_F(MessageProperties, SayWhetherThereIsMore) {
+  EXPECT_EQ(zmq_msg_get(&message_, ZMQ_MORE), 0);
+  EXPECT_EQ(zmq_msg_more(&message_), 0);
+  ASSERT_EQ(zmq_bind(pull_, "inproc://parts"), 0);
+  ASSERT_EQ(zmq_connect(push_, "inproc://parts"), 0);
+  ASSERT_EQ(zmq_send(push_, "a", 1, ZMQ_SNDMORE), 1);
+  ASSERT_EQ(zmq_send(push_, "b", 1, 0), 1);
+  for (const int more : {1, 0}) {
+    ASSERT_EQ(zmq_msg_recv(&message_, pull_, 0), 1);
+    EXPECT_EQ(zmq_msg_get(&message_, ZMQ_MORE), more);
+    EXPECT_EQ(zmq_msg_more(&message_), more);
+  }
+}
+
 TEST_F(MessageProperties, AreNoneInsideTheProcessAndOfOwnMessages) {
   exchange("inproc://place");
   EXPECT_ERRNO(EINVAL, zmq_msg_gets(&message_, "Socket-Type"));

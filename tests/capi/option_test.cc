@@ -239,6 +239,30 @@ TEST_F(Options, TheRoutingIdOfTheNextConnectIsForRouters) {
   EXPECT_TRUE(refused(set(open(ZMQ_DEALER), ZMQ_CONNECT_ROUTING_ID, "x")));
 }
 
+TEST_F(Options, WhatTheSocketTellsCannotBeSet) {
+  void* socket = open(ZMQ_DEALER);
+  for (const int id : {ZMQ_FD, ZMQ_EVENTS, ZMQ_LAST_ENDPOINT, ZMQ_RCVMORE, ZMQ_TYPE, ZMQ_MECHANISM, ZMQ_THREAD_SAFE}) {
+    EXPECT_TRUE(refused(set(socket, id, 0))) << id;
+    EXPECT_TRUE(refused(set(socket, id, "x"))) << id;
+    EXPECT_TRUE(refused(zmq_setsockopt(socket, id, nullptr, 0))) << id;
+    char answer[4];
+    std::size_t size = 0;
+    EXPECT_TRUE(refused(zmq_getsockopt(socket, id, answer, &size))) << id;
+    size = 3;
+    EXPECT_TRUE(id == ZMQ_LAST_ENDPOINT || refused(zmq_getsockopt(socket, id, answer, &size))) << id;
+  }
+}
+
+TEST_F(Options, AMessageForNewOrLostPeersIsAnyBytesAndCannotBeRead) {
+  void* socket = open(ZMQ_ROUTER);
+  for (const int id : {ZMQ_HELLO_MSG, ZMQ_DISCONNECT_MSG, ZMQ_HICCUP_MSG}) {
+    EXPECT_EQ(set(socket, id, "hello"), 0) << id;
+    EXPECT_EQ(zmq_setsockopt(socket, id, nullptr, 0), 0) << id;
+    EXPECT_TRUE(refused(zmq_setsockopt(socket, id, nullptr, 1))) << id;
+    EXPECT_FALSE(get_text(socket, id)) << id;
+  }
+}
+
 TEST_F(Options, TheWelcomeMessageIsAnyBytesOfAPublisher) {
   void* xpub = open(ZMQ_XPUB);
   EXPECT_EQ(set(xpub, ZMQ_XPUB_WELCOME_MSG, "W"), 0);

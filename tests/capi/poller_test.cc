@@ -162,6 +162,7 @@ TEST_F(CapiPollerTest, AClosedSocketAnswersEnotsockUntilItIsRemoved) {
   EXPECT_ERRNO(ENOTSOCK, zmq_poller_wait(poller_, &event_, 0));
   EXPECT_EQ(zmq_poller_remove(poller_, socket), 0);
   EXPECT_ERRNO(EAGAIN, zmq_poller_wait(poller_, &event_, 0));
+  EXPECT_ERRNO(EAGAIN, zmq_poller_wait_all(poller_, &event_, 1, 0));
 }
 
 TEST_F(CapiPollerTest, AContextThatShutsDownEndsTheWait) {
@@ -172,6 +173,7 @@ TEST_F(CapiPollerTest, AContextThatShutsDownEndsTheWait) {
   EXPECT_ERRNO(ETERM, zmq_poller_wait(poller_, &event_, -1));
   ender.join();
   EXPECT_ERRNO(ETERM, zmq_poller_wait(poller_, &event_, 0));
+  EXPECT_ERRNO(ETERM, zmq_poller_wait_all(poller_, &event_, 1, 0));
   EXPECT_EQ(zmq_poller_remove(poller_, socket), 0);
   zmq_close(socket);
   EXPECT_EQ(zmq_ctx_term(context), 0);
