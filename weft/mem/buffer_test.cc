@@ -304,8 +304,8 @@ TEST(Pool, KeepsNoMoreThanItsBoundOfBigBuffers) {
   };
   on_another_thread([&] {
     const std::size_t before = in_use();
-    release_all(make_many(64, Buffer::kPooledMax));  // 16 MiB
-    EXPECT_LE(in_use() - before, std::size_t{2} * 1024 * 1024);
+    release_all(make_many(64, Buffer::kPooledMax));              // 16 MiB
+    EXPECT_LE(in_use() - before, std::size_t{5} * 1024 * 1024);  // 4 MiB, and what malloc needs beside them
   });
 #endif
 }

@@ -32,8 +32,9 @@ inline void pool_deallocate(void* block) noexcept {
 // written into one of the buffers that are in it, so that neither side follows a list through cold memory.
 // Invariants:
 //   (1) A buffer rests in its owner's lists, in a parcel on its owner's returned stack, or in one freer's outgoing
-//   list. (2) Each class keeps at most kKeptBytes (at least kKeptMin buffers); what is above goes back to malloc. (3)
-//   The reference count of a buffer that rests is 1.
+//   list. (2) Each class keeps at most kKeptBytes (at least kKeptMin buffers: 2 and 4 MiB in the two largest); what is
+//   above goes back to malloc, so that a queue that holds more than that costs one allocation for each block that is
+//   read. (3) The reference count of a buffer that rests is 1.
 class Pool {
  public:
   static Pool* mine() noexcept;  // the calling thread's; null only when memory ran out or the thread is ending
@@ -50,7 +51,7 @@ class Pool {
   static constexpr std::size_t kSmallest = 128;
   static constexpr std::size_t kClasses = 12;
   static constexpr std::size_t kKeptBytes = 1024 * 1024;
-  static constexpr std::size_t kKeptMin = 4;
+  static constexpr std::size_t kKeptMin = 16;
   static constexpr std::size_t kParcelMax = 15;
   static constexpr std::size_t kOutgoingBytes = 64 * 1024;
   static_assert(kSmallest << (kClasses - 1) == Buffer::kPooledMax);
