@@ -39,7 +39,7 @@ struct SocketHandle {
   std::shared_ptr<msg::SocketCore> core;
   Socket socket;  // the same, for poll()
   std::string last_endpoint;
-  int io_threads = 0;  // of the context
+  int io_threads = 0;                       // of the context
   bool more = false;                        // the last received part was not the last of its message
   std::atomic<bool> monitors_pipes{false};  // the monitor that was asked for last tells of pipe statistics
   static constexpr std::size_t kStoredCount = 7;

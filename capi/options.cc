@@ -191,8 +191,7 @@ int write_heartbeat_timeout(SocketHandle& handle, const void* value, size_t size
 // Every negative number is no limit, and is read back as it is.
 int write_max_message_size(SocketHandle& handle, const void* value, size_t size) {
   std::int64_t number = 0;
-  return !take(value, size, number) ? -1
-                                    : change(handle, [&](Options& options) { options.max_message_size = number; });
+  return !take(value, size, number) ? -1 : change(handle, [&](Options& options) { options.max_message_size = number; });
 }
 
 int read_ipv4_only(SocketHandle& handle, void* value, size_t* size) {
@@ -207,8 +206,8 @@ int write_ipv4_only(SocketHandle& handle, const void* value, size_t size) {
                                     : change(handle, [&](Options& options) { options.ipv6 = number == 0; });
 }
 
-// --- values that are kept and read back: the affinity, which may leave no I/O thread, and without any effect what is of
-// transports that Weft does not have, and hints ---
+// --- values that are kept and read back: the affinity, which may leave no I/O thread, and without any effect what is
+// of transports that Weft does not have, and hints ---
 
 struct StoredRow {
   int id;

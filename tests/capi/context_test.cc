@@ -157,7 +157,8 @@ TEST_F(CapiContextTest, ThePrefixIsInTheNameOfTheThread) {
 
 TEST_F(CapiContextTest, TheSchedulingPolicyIsThatOfTheThread) {
   ASSERT_NE(sched_getscheduler(0), SCHED_BATCH);
-  const IoThread thread([](void* context) { EXPECT_EQ(zmq_ctx_set(context, ZMQ_THREAD_SCHED_POLICY, SCHED_BATCH), 0); });
+  const IoThread thread(
+      [](void* context) { EXPECT_EQ(zmq_ctx_set(context, ZMQ_THREAD_SCHED_POLICY, SCHED_BATCH), 0); });
   EXPECT_EQ(sched_getscheduler(thread.id()), SCHED_BATCH);
 }
 

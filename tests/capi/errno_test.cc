@@ -206,7 +206,8 @@ TEST_F(CapiErrnoTest, OfAnAffinityThatLeavesNoIoThread) {
   };
   void* const socket = open(ZMQ_PAIR);
   ASSERT_EQ(zmq_ctx_set(context_, ZMQ_IO_THREADS, 64), 0);  // too late
-  for (const Row& row : {Row{1, true}, Row{2, true}, Row{4, false}, Row{5, true}, Row{1ULL << 63, false}, Row{0, true}}) {
+  for (const Row& row :
+       {Row{1, true}, Row{2, true}, Row{4, false}, Row{5, true}, Row{1ULL << 63, false}, Row{0, true}}) {
     ASSERT_EQ(zmq_setsockopt(socket, ZMQ_AFFINITY, &row.mask, sizeof row.mask), 0);
     EXPECT_EQ(zmq_bind(socket, "tcp://127.0.0.1:*"), row.works ? 0 : -1) << row.mask;
     EXPECT_TRUE(row.works || zmq_errno() == EMTHREAD) << zmq_errno();
@@ -254,10 +255,14 @@ TEST_F(CapiErrnoTest, OfASignalThatComesWhileACallWaits) {
   zmq_poller_event_t event{};
   zmq_pollitem_t item = {pull, 0, ZMQ_POLLIN, 0};
   const std::vector<std::function<int()>> calls = {
-      [&] { return zmq_recv(pull, &byte_, 1, 0); },     [&] { return zmq_msg_recv(&message_, pull, 0); },
-      [&] { return zmq_recvmsg(pull, &message_, 0); },  [&] { return zmq_send(push, "x", 1, 0); },
-      [&] { return zmq_msg_send(&message_, push, 0); }, [&] { return zmq_send_const(push, "x", 1, 0); },
-      [&] { return zmq_sendmsg(push, &message_, 0); },  [&] { return zmq_poll(&item, 1, -1); },
+      [&] { return zmq_recv(pull, &byte_, 1, 0); },
+      [&] { return zmq_msg_recv(&message_, pull, 0); },
+      [&] { return zmq_recvmsg(pull, &message_, 0); },
+      [&] { return zmq_send(push, "x", 1, 0); },
+      [&] { return zmq_msg_send(&message_, push, 0); },
+      [&] { return zmq_send_const(push, "x", 1, 0); },
+      [&] { return zmq_sendmsg(push, &message_, 0); },
+      [&] { return zmq_poll(&item, 1, -1); },
       [&] { return zmq_poller_wait(poller, &event, -1); },
       [&] { return zmq_poller_wait_all(poller, &event, 1, -1); },
       [&] { return zmq_proxy(pull, push, nullptr); },

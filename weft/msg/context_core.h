@@ -32,9 +32,9 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   [[nodiscard]] Result<std::shared_ptr<SocketCore>> make_socket(SocketType type);
   // A socket of the library itself: the limit does not count it and nothing waits for it. DEALER, for example.
   [[nodiscard]] std::shared_ptr<SocketCore> make_own_socket(SocketType type);
-  void shut_down();         // every blocked and later call fails with `terminated`; sockets must still be closed
-  // Until every socket is closed and every session has lingered; then ends the I/O thread. interrupted: by a signal, and
-  // it can be called again.
+  void shut_down();  // every blocked and later call fails with `terminated`; sockets must still be closed
+  // Until every socket is closed and every session has lingered; then ends the I/O thread. interrupted: by a signal,
+  // and it can be called again.
   [[nodiscard]] Result<void> wait_until_quiet();
   void set_sockets_max(std::size_t count);
   void set_io_thread(const ThreadOptions& options);  // counts until the I/O thread starts
@@ -69,7 +69,7 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   const std::uint32_t born_in_ = sys::fork_generation();
   ContextOptions options_;  // sockets_max, io_thread: guarded by mutex_
   std::mutex mutex_;
-  sync::Parker quiet_;  // whoever counts down wakes, under mutex_
+  sync::Parker quiet_;             // whoever counts down wakes, under mutex_
   std::unique_ptr<IoService> io_;  // set once, under mutex_
   std::set<SocketCore*> open_;     // guarded by mutex_
   std::size_t sessions_ = 0;       // guarded by mutex_
