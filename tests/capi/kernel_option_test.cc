@@ -184,17 +184,15 @@ TEST_F(KernelOptions, ADescriptorThatListensAlreadyIsUsed) {
   Plain listener;
   const int port = listener.listen();
   const int given = ::dup(listener.fd());
-  void* const pull = zmq_socket(context_, ZMQ_PULL);
-  set(pull, ZMQ_RCVTIMEO, kLong);
-  set(pull, ZMQ_USE_FD, given);
+  const Watched pull(context_, ZMQ_PULL);
+  pull.set(ZMQ_USE_FD, given);
   const std::string endpoint = "tcp://127.0.0.1:" + std::to_string(port);
-  ASSERT_EQ(zmq_bind(pull, endpoint.c_str()), 0) << "somebody listens there, and it is us";
+  ASSERT_EQ(zmq_bind(pull.get(), endpoint.c_str()), 0) << "somebody listens there, and it is us";
   Plain push;
   ASSERT_EQ(push.connect(port), 0);
   push.send(greeting("NULL") + command("READY", property("Socket-Type", "PUSH")) + frame(0, "x"));
   char byte = 0;
-  EXPECT_EQ(zmq_recv(pull, &byte, 1, 0), 1);
-  ASSERT_EQ(zmq_close(pull), 0);
+  EXPECT_EQ(zmq_recv(pull.get(), &byte, 1, 0), 1);
 }
 
 // Ipv6 listeners take Ipv4, too.

@@ -59,33 +59,37 @@ class Plain {
                       ::getsockname(fd_, reinterpret_cast<sockaddr*>(&at), &size) == 0;
     return done ? ntohs(at.sin_port) : -1;
   }
-  [[nodiscard]] int accept() const { return ::accept(fd_, nullptr, nullptr); }
+  [[nodiscard]] int accept() const { return comes() ? ::accept(fd_, nullptr, nullptr) : -1; }
   void send(const std::string& bytes) const {
     EXPECT_EQ(::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
   }
   [[nodiscard]] std::string receive() const {  // empty: the end, or nothing came for long, which fails the test
     char bytes[4096];
-    pollfd ready{fd_, POLLIN, 0};
-    EXPECT_EQ(::poll(&ready, 1, kLong), 1) << "nothing comes";
-    const ssize_t count = ::recv(fd_, bytes, sizeof bytes, 0);
+    const ssize_t count = comes() ? ::recv(fd_, bytes, sizeof bytes, 0) : 0;
     return {bytes, static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
   }
   // All that came up to and with `what`, or to the end, which fails the test.
   [[nodiscard]] std::string receive_until(const std::string& what) const {
+    constexpr std::size_t kMuch = 10'000;
     std::string all;
-    while (all.find(what) == std::string::npos) {
-      const std::string more = receive();
-      if (more.empty()) {
-        ADD_FAILURE() << "the end came after " << testing::PrintToString(all);
+    for (std::string more; all.find(what) == std::string::npos; all += more) {
+      more = receive();
+      if (more.empty() || all.size() > kMuch) {
+        ADD_FAILURE() << "it did not come, but " << testing::PrintToString(all);
         break;
       }
-      all += more;
     }
     return all;
   }
   [[nodiscard]] int fd() const { return fd_; }
 
  private:
+  [[nodiscard]] bool comes() const {
+    pollfd ready{fd_, POLLIN, 0};
+    const bool came = ::poll(&ready, 1, kLong) == 1;
+    EXPECT_TRUE(came) << "nothing comes";
+    return came;
+  }
   static sockaddr_in loopback(int port) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
