@@ -64,7 +64,7 @@ TEST_F(CapiErrnoTest, OfContexts) {
   EXPECT_ERRNO(EINVAL, zmq_socket(context_, 1000));
   EXPECT_EQ(zmq_ctx_set(context_, ZMQ_MAX_SOCKETS, 1), 0);
   open(ZMQ_PAIR);
-  EXPECT_ERRNO(EMFILE, zmq_socket(context_, ZMQ_PAIR));
+  EXPECT_ERRNO(EMFILE, sockets_.emplace_back(zmq_socket(context_, ZMQ_PAIR)));
 }
 
 TEST_F(CapiErrnoTest, OfWhatIsNoSocketOrNoneAnyMore) {

@@ -129,7 +129,6 @@ TEST(CapiLimits, AMessageLargerThanMemoryIsRefused) {
   zmq_msg_t message;
   char byte = 0;
   EXPECT_ERRNO(ENOMEM, zmq_msg_init_size(&message, SIZE_MAX));
-  EXPECT_ERRNO(ENOMEM, zmq_msg_init_size(&message, SIZE_MAX / 2));
   EXPECT_ERRNO(ENOMEM, zmq_msg_init_buffer(&message, &byte, SIZE_MAX));
 }
 

@@ -163,8 +163,8 @@ TEST_F(SecurityOptions, TheAuthenticatorIsToldTheDomainAndTheKeyThatTheClientPro
   if (zmq_has("curve") == 0) {
     GTEST_SKIP() << "built without libsodium";
   }
-  void* const handler = zmq_socket(context_, ZMQ_REP);
-  ASSERT_EQ(zmq_setsockopt(handler, ZMQ_RCVTIMEO, &kLong, sizeof kLong), 0);
+  const Watched authenticator(context_, ZMQ_REP);
+  void* const handler = authenticator.get();
   ASSERT_EQ(zmq_bind(handler, "inproc://zeromq.zap.01"), 0);
   char server_key[41];
   char server_secret[41];
@@ -172,31 +172,28 @@ TEST_F(SecurityOptions, TheAuthenticatorIsToldTheDomainAndTheKeyThatTheClientPro
   char client_secret[41];
   ASSERT_EQ(zmq_curve_keypair(server_key, server_secret), 0);
   ASSERT_EQ(zmq_curve_keypair(client_key, client_secret), 0);
-  {
-    const Watched server(context_, ZMQ_PULL);
-    server.set(ZMQ_CURVE_SERVER, 1);
-    server.set(ZMQ_CURVE_SECRETKEY, std::string(server_secret));
-    server.set(ZMQ_ZAP_DOMAIN, "here"s);
-    const Watched client(context_, ZMQ_PUSH);
-    client.set(ZMQ_CURVE_SERVERKEY, std::string(server_key));
-    client.set(ZMQ_CURVE_PUBLICKEY, std::string(client_key));
-    client.set(ZMQ_CURVE_SECRETKEY, std::string(client_secret));
-    client.connect(server.bind());
-    const Parts request = receive_request(handler);
-    std::uint8_t key[32];
-    ASSERT_NE(zmq_z85_decode(key, client_key), nullptr);
-    EXPECT_EQ(request[2], "here");
-    EXPECT_EQ(request[5], "CURVE");
-    EXPECT_EQ(request[6], std::string(reinterpret_cast<const char*>(key), sizeof key));
-    for (const std::string& part : {"1.0"s, request[1], "200"s, "OK"s, "somebody"s}) {
-      ASSERT_GE(zmq_send(handler, part.data(), part.size(), ZMQ_SNDMORE), 0);
-    }
-    ASSERT_EQ(zmq_send(handler, "", 0, 0), 0);
-    ASSERT_EQ(zmq_send(client.get(), "sealed", 6, 0), 6);
-    char bytes[8];
-    EXPECT_EQ(zmq_recv(server.get(), bytes, sizeof bytes, 0), 6);
+  const Watched server(context_, ZMQ_PULL);
+  server.set(ZMQ_CURVE_SERVER, 1);
+  server.set(ZMQ_CURVE_SECRETKEY, std::string(server_secret));
+  server.set(ZMQ_ZAP_DOMAIN, "here"s);
+  const Watched client(context_, ZMQ_PUSH);
+  client.set(ZMQ_CURVE_SERVERKEY, std::string(server_key));
+  client.set(ZMQ_CURVE_PUBLICKEY, std::string(client_key));
+  client.set(ZMQ_CURVE_SECRETKEY, std::string(client_secret));
+  client.connect(server.bind());
+  const Parts request = receive_request(handler);
+  std::uint8_t key[32];
+  ASSERT_NE(zmq_z85_decode(key, client_key), nullptr);
+  EXPECT_EQ(request[2], "here");
+  EXPECT_EQ(request[5], "CURVE");
+  EXPECT_EQ(request[6], std::string(reinterpret_cast<const char*>(key), sizeof key));
+  for (const std::string& part : {"1.0"s, request[1], "200"s, "OK"s, "somebody"s}) {
+    ASSERT_GE(zmq_send(handler, part.data(), part.size(), ZMQ_SNDMORE), 0);
   }
-  zmq_close(handler);
+  ASSERT_EQ(zmq_send(handler, "", 0, 0), 0);
+  ASSERT_EQ(zmq_send(client.get(), "sealed", 6, 0), 6);
+  char bytes[8];
+  EXPECT_EQ(zmq_recv(server.get(), bytes, sizeof bytes, 0), 6);
 }
 
 }  // namespace
