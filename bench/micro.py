@@ -13,7 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import report  # noqa: E402
+import tables  # noqa: E402
 from harness import summary  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -100,7 +100,7 @@ def summarise(row, rounds):
             ratio = list(summary.bootstrap(
                 [each[name]["ns"] / max(each[ours]["ns"], 1e-9) for each in group], statistics.median))
             bar = bar_of(row, name, placement)
-            rivals[name] = {"ratio": ratio, "verdict": report.verdict(ratio), "bar": bar,
+            rivals[name] = {"ratio": ratio, "verdict": tables.verdict(ratio), "bar": bar,
                             "met": None if bar is None else ratio[0] >= bar}
         results.append({"row": row["row"], "threads": row["threads"], "placement": placement, "rounds": len(group),
                         "ns": ns, "rivals": rivals})

@@ -1,196 +1,221 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Turns the records of sockets.py into tables. `report.py FILE` prints what `sockets.py --json FILE` saved."""
+"""Every suite on this machine, and one page of all of it beside what was published: a folder with report.html and the raw
+records. A run that was ended goes on with --resume, or is shown as it is with --render."""
 
+import argparse
+import contextlib
+import datetime
 import json
 import pathlib
+import signal
+import subprocess
 import sys
+import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from harness.summary import summarise  # noqa: E402
+import micro  # noqa: E402
+import sockets  # noqa: E402
+from harness import cells, rounds  # noqa: E402
+from harness.child import Libraries  # noqa: E402
+from pages import machine, page, published, results  # noqa: E402
 
-LATENCIES = ("round_trip", "connect_storm")
-
-
-def quantity(value, pattern):
-    """
-    >>> quantity(1 / 3_456_789, "push_pull"), quantity(1 / 45_600, "push_pull"), quantity(0.0000123, "round_trip")
-    ('3.46 M/s', '45.6 k/s', '12.3 us')
-    >>> quantity(4321.4, "idle_memory"), quantity(None, "pair")
-    ('4321 B', '-')
-    """
-    if value is None:
-        return "-"
-    if pattern == "idle_memory":
-        return f"{value:.0f} B"
-    if pattern in LATENCIES:
-        return f"{value * 1e6:.2f} us" if value < 10e-6 else f"{value * 1e6:.1f} us"
-    rate = 1 / value
-    return f"{rate / 1e6:.2f} M/s" if rate >= 1e6 else f"{rate / 1e3:.1f} k/s"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+USAGE, FAILURE, INTERRUPTED = 2, 1, 130
+RUN, RESULTS, PAGE = "run.json", "results.json", "report.html"
 
 
-def with_interval(ratio):
-    """
-    >>> with_interval((4.0, 3.5, 12.123)), with_interval(None)
-    ('4.00 [3.50, 12.12]', '-')
-    """
-    return "-" if ratio is None else f"{ratio[0]:.2f} [{ratio[1]:.2f}, {ratio[2]:.2f}]"
+class UsageError(Exception):
+    """What was asked for cannot be done; nothing was written."""
 
 
-def verdict(ratio):
-    """A win or a loss is claimed only when the interval excludes 1.
+class Suite:
+    """A suite of rows that are measured one by one, each adding its records to one file."""
 
-    >>> verdict((1.3, 1.2, 1.4)), verdict((1, 0.9, 1.1)), verdict((0.6, 0.5, 0.7)), verdict(None)
-    ('faster', 'same', 'SLOWER', '')
-    """
-    return "" if ratio is None else "faster" if ratio[1] > 1 else "SLOWER" if ratio[2] < 1 else "same"
+    def __init__(self, name, rows, measure):
+        self.name, self.rows, self.measure = name, rows, measure
 
-
-def amount(value):
-    """
-    >>> amount(0.00123), amount(12.345), amount(None), amount(0)
-    ('0.0012', '12.3', '-', '0')
-    """
-    return "-" if value is None else "0" if value == 0 else f"{value:.1f}" if value >= 10 else f"{value:.2g}"
+    def done(self, records):
+        """The rows that a file of this suite holds already."""
+        if self.name == "micro":
+            return {record["row"]["row"] for record in records}
+        return {record["cell"] for record in records if record["kind"] in ("cell", "failure")}
 
 
-def of_columns(row, key, show):
-    """The values of our column and of libzmq's, with a stroke between them."""
-    return " / ".join(show(row["columns"].get(column, {}).get(key)) for column in (row["ours"], "libzmq"))
+def micro_suite(build, quick):
+    program = build / "bench/micro/bench_micro"
+    text = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout
+    rows = {row["row"]: row for row in map(json.loads, text.splitlines())}
+    setting = micro.QUICK if quick else micro.FULL
+
+    def measure(name):
+        taken = micro.measure_row(program, rows[name], **setting)
+        return [{"row": rows[name], "rounds": taken, "results": micro.summarise(rows[name], taken)}]
+    return Suite("micro", list(rows), measure)
 
 
-def line_of(row, details=True):
-    pattern, columns = row["pattern"], row["columns"]
-    line = [row["cell"]] + [quantity(columns[name]["cost"], pattern) for name in (row["ours"], "libzmq")]
-    line += [with_interval(row["speed"]), verdict(row["speed"])]
-    line.append(f"{row['cpu'][0]:.2f}" if row.get("cpu") else "-")
-    limit = row.get("limit")
-    raw = next((columns[name]["cost"] for name in ("raw_spinning", "raw") if name in columns), None)
-    line.append(f"{quantity(raw, pattern)}, {limit[0]:.2f}x" if limit else "")
-    line.append(quantity(columns["nng"]["cost"], pattern) if "nng" in columns else "")
-    bars = row["bars"]
-    line.append("" if not bars or not details else f"{sum(met for *_, met in bars)} of {len(bars)}")
-    others = f", others {row['foreign']:.0%}" if row["foreign"] > 0.05 else ""
-    return line + [f"{row['rounds']} {row['placement']}{others}"]
+def socket_cells(quick):
+    """The cells that a published row or a bar names; all bars take half an hour, so --quick has fewer."""
+    named = [name for row in published.load()["rows"] if row["suite"] == "sockets" for name in published.measured_rows(row)]
+    more = cells.QUICK + [f"round_trip/{transport}/64/load{load}" for transport in ("tcp", "inproc") for load in (10, 50, 80)]
+    return list(dict.fromkeys(named + (more if quick else cells.BARS)))
 
 
-def tail_line_of(row):
-    def show(value):
-        return quantity(value, "round_trip")
-    rate = f"{row['rate']:.0f}/s" if "rate" in row else "closed loop"
-    line = [row["cell"], rate] + [of_columns(row, key, show) for key in ("cost", "p99", "p999", "max")]
-    return line + [with_interval(row["p99"]), with_interval(row["p999"])]
+def socket_suite(build, quick, stack):
+    against = sockets.libzmq_of_pyzmq()
+    if against is None:
+        raise UsageError("pyzmq is not installed, and with it the libzmq to compare with: run this through ./dev")
+    libraries = stack.enter_context(Libraries(build / "capi/libzmq.so.5", against))
+    setup = rounds.Setup(build / "bench/bench_sockets", libraries, rounds.QUICK if quick else rounds.Effort())
+    return Suite("sockets", socket_cells(quick), lambda name: rounds.measure_cell(setup, name))
 
 
-def use_line_of(row):
-    by = row["columns"][row["ours"]].get("syscalls_by") or ""
-    line = [row["cell"], of_columns(row, "cpu", lambda value: amount(value and value * 1e6))]
-    return line + [of_columns(row, key, amount) for key in ("switches", "syscalls", "allocations")] + [by]
+def add_controls(build, folder, run):
+    """Measures the control rows and saves run.json."""
+    record = sockets.measure_controls(build / "bench/bench_sockets")[0]
+    if record["kind"] == "controls":
+        row = {key: record[key] for key in record if key.endswith(("_ns", "_us"))}
+        run["machine"].setdefault("controls", []).append(row)
+    (folder / RUN).write_text(json.dumps(run, indent=1) + "\n", encoding="utf-8")
 
 
-def bar_lines_of(row):
-    lines = []
-    for measure, bar, value, met in row["bars"]:
-        measured = f"{value[0]:.0f}" if measure == "bytes" else with_interval(value)
-        lines.append([row["cell"], row["placement"], measure, bar, measured, "met" if met else "MISSED"])
-    return lines
+def append(path, records):
+    with path.open("a", encoding="utf-8") as file:
+        file.write("".join(json.dumps(record) + "\n" for record in records))
 
 
-HEADER = ["cell", "Weft", "libzmq", "ratio [95 %]", "Weft is", "CPU ratio", "raw limit, Weft takes", "nng", "bars met",
-          "rounds"]
-TAIL_HEADER = ["cell", "requests", "p50 Weft / libzmq", "p99", "p99.9", "max", "p99 ratio", "p99.9 ratio"]
-USE_HEADER = ["cell", "CPU us Weft / libzmq", "context switches", "system calls", "allocations", "calls counted by"]
-BAR_HEADER = ["cell", "placement", "measure", "bar", "measured", ""]
+def drop_torn_end(path):
+    """Takes a last line that is not whole away, as a killed run leaves it."""
+    text = path.read_bytes()
+    whole = text[:text.rfind(b"\n") + 1]
+    if whole != text:
+        path.write_bytes(whole)
 
 
-def format_lines(lines, left=(0,)):
-    """Aligned text; a column that is empty in every line but the first is left out.
-
-    >>> print(format_lines([["cell", "Weft", "x"], ["a/b", "12", ""]]))
-    cell  Weft
-    a/b     12
-    """
-    keep = [i for i in range(len(lines[0])) if any(line[i] for line in lines[1:])]
-    widths = {i: max(len(line[i]) for line in lines) for i in keep}
-    texts = []
-    for line in lines:
-        parts = [line[i].ljust(widths[i]) if i in left else line[i].rjust(widths[i]) for i in keep]
-        texts.append("  ".join(parts).rstrip())
-    return "\n".join(texts)
-
-
-CONTROLS = [("memcpy_64_ns", "memcpy 64 B", "ns"), ("getppid_ns", "getppid", "ns"),
-            ("ping_pong_ns", "cache line ping-pong", "ns"), ("futex_us", "futex round trip", "us")]
+def measure_suites(suites, folder, say):
+    """Measures what is missing in each suite's file."""
+    todo = []
+    for suite in suites:
+        path = folder / f"{suite.name}.jsonl"
+        path.touch()
+        drop_torn_end(path)
+        done = suite.done(results.read_records(path))
+        todo += [(suite, path, name) for name in suite.rows if name not in done]
+    start = time.monotonic()
+    for number, (suite, path, name) in enumerate(todo, 1):
+        append(path, suite.measure(name))
+        left = (time.monotonic() - start) / number * (len(todo) - number)
+        say(f"[{number}/{len(todo)}] {suite.name} {name}, {left / 60:.1f} min left")
 
 
-def format_controls(records):
-    """What the machine did before and after, without a library."""
-    controls = [record for record in records if record["kind"] == "controls"]
-    parts = []
-    for key, title, unit in CONTROLS:
-        values = [f"{record[key]:.3g}" for record in controls]
-        parts.append(f"{title} {' -> '.join(values)} {unit}")
-    return "controls: " + ", ".join(parts) if controls else ""
-
-
-TITLES = {"push_pull": "Throughput, PUSH to PULL, one way", "pub_sub": "Throughput, PUB to SUB: deliveries",
-          "router_router": "Throughput, ROUTER to ROUTER, one way",
-          "dealer_router": "Throughput, DEALER to ROUTER, one way", "pair": "Throughput, PAIR to PAIR, one way",
-          "round_trip": "Round trip, REQ to REP, median", "connect_storm": "Time per peer: all connect at once",
-          "idle_memory": "Memory of the server per idle connection"}
-LEGEND = """\
-A ratio above 1 means that Weft is better: more messages per second, a shorter median round trip, less CPU time per
-message. `faster` and `SLOWER` are said only where the 95 % interval excludes 1. near and far: the two cores are close
-or distant at that time; mixed: neither for long enough. others: the share of the busy CPU time that belonged to other
-programs; a row that shows it was disturbed. eco: Weft sleeps at once instead of spinning first; libzmq is the same.
-raw limit: the same messages without a library, and how many times longer Weft takes."""
-
-
-def format_details(rows):
-    """Tails, what a message takes beside time, and the bars."""
-    texts = []
-    tails = [tail_line_of(row) for row in rows if row["pattern"] == "round_trip"]
-    if tails:
-        texts.append("\nRound trips, from when a request was due\n" + format_lines([TAIL_HEADER] + tails, (0, 1)))
-    uses = [use_line_of(row) for row in rows if row["pattern"] != "idle_memory" and "rate" not in row]
-    if uses:
-        texts.append("\nBeside the time, per message, both sides together\n" + format_lines([USE_HEADER] + uses, (0, 5)))
-    bars = [line for row in rows for line in bar_lines_of(row)]
-    if bars:
-        met = sum(line[-1] == "met" for line in bars)
-        texts.append(f"\nBars: {met} of {len(bars)} met\n" + format_lines([BAR_HEADER] + bars, (0, 1, 2, 3, 5)))
-    return texts
-
-
-def format_report(records, all_placements=False, details=True):
-    rows = summarise(records, all_placements)
-    versions = {record["name"]: record["version"] for record in records if record["kind"] == "library"}
-    versions = {name: version for name, version in versions.items() if name in ("weft", "libzmq", "nng")}
-    texts = [", ".join(f"{name} {version}" for name, version in versions.items()), format_controls(records)]
-    for pattern, title in TITLES.items():
-        lines = [line_of(row, details) for row in rows if row.get("pattern") == pattern]
-        if lines:
-            texts.append(f"\n{title}\n" + format_lines([HEADER] + lines, (0, 4, 9)))
-    if details:
-        texts += format_details([row for row in rows if "failure" not in row])
-    failures = [row for row in rows if "failure" in row]
-    if failures:
-        texts.append("\nNot measured\n" + "\n".join(f"{row['cell']}: {row['failure']}" for row in failures))
-    texts.append("\n" + LEGEND)
-    return "\n".join(text for text in texts if text)
-
-
-def main():
-    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
-        print("usage: report.py FILE, where FILE was written by `./dev bench sockets --json FILE`", file=sys.stderr)
-        return 0 if sys.argv[1:] == ["--help"] else 2
+def load_results(folder):
+    """The results of another report."""
     try:
-        with open(sys.argv[1], encoding="utf-8") as file:
-            print(format_report([json.loads(line) for line in file], all_placements=True))
-    except (OSError, ValueError, KeyError) as error:
-        print(f"report.py: {sys.argv[1]} cannot be read: {error!r}", file=sys.stderr)
-        return 2
-    return 0
+        data = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{folder} holds no report: {error}") from error
+    if not isinstance(data, dict) or data.get("schema") != results.SCHEMA:
+        raise UsageError(f"{folder} was made by another version of this tool (schema {results.SCHEMA} is wanted)")
+    return data
+
+
+def refuse_other_machine(one, other, what):
+    found = machine.differences(one, other)
+    if found:
+        raise UsageError(f"{what} is of another machine: {'; '.join(found)}")
+
+
+def render(folder, run, complete, baseline):
+    files = {name: folder / f"{name}.jsonl" for name in results.READERS if (folder / f"{name}.jsonl").exists()}
+    found, failed = results.collect(files)
+    data = {"schema": results.SCHEMA, "machine": run["machine"], "effort": run["effort"], "started": run["started"],
+            "partial": not complete, "results": found, "failures": failed}
+    (folder / RESULTS).write_text(json.dumps(data) + "\n", encoding="utf-8")
+    shown = {**data, "published": published.load()} | ({"baseline": baseline} if baseline else {})
+    (folder / PAGE).write_text(page.page(shown), encoding="utf-8")
+    return data
+
+
+def parse_arguments(arguments):
+    parser = argparse.ArgumentParser(prog="./dev bench report", description=__doc__, epilog="Exit status: 0 all measured, "
+                                     "1 a row failed, 2 usage or a comparison that cannot be made, 130 interrupted.")
+    effort = parser.add_mutually_exclusive_group()
+    effort.add_argument("--quick", action="store_true", help="about ten minutes on two cores")
+    effort.add_argument("--full", action="store_true", help="every bar of every suite (the default)")
+    parser.add_argument("--out", metavar="DIR", type=pathlib.Path, help="the folder to make (default: build/report/TIME)")
+    parser.add_argument("--suites", metavar="NAME,...", default=",".join(results.READERS), help="default: %(default)s")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--resume", metavar="DIR", type=pathlib.Path, help="go on with a run that was ended")
+    how.add_argument("--render", metavar="DIR", type=pathlib.Path, help="measure nothing: the page of what is there")
+    parser.add_argument("--baseline", metavar="DIR", type=pathlib.Path, help="an earlier report of this machine, to compare")
+    parser.add_argument("--build", metavar="DIR", type=pathlib.Path, default=ROOT / "build/release")
+    chosen = parser.parse_args(arguments)
+    chosen.suites = chosen.suites.split(",")
+    unknown = [name for name in chosen.suites if name not in results.READERS]
+    if unknown:
+        parser.error(f"no suite {' or '.join(unknown)}; there are: {', '.join(results.READERS)}")
+    return chosen
+
+
+def open_run(arguments):
+    """The folder and what run.json says of it; a new one is made, an old one is never overwritten."""
+    folder = arguments.resume or arguments.render
+    if folder is not None:
+        try:
+            run = json.loads((folder / RUN).read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{folder} is no folder of a report: {error}") from error
+        if arguments.resume:
+            refuse_other_machine(run["machine"], machine.card(arguments.build), str(folder))
+        return folder, run
+    now = datetime.datetime.now().isoformat(timespec="seconds")
+    folder = arguments.out or ROOT / "build/report" / now.replace(":", "")
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"{folder} is not empty; --resume {folder} goes on there")
+    folder.mkdir(parents=True, exist_ok=True)
+    run = {"machine": machine.card(arguments.build), "effort": "quick" if arguments.quick else "full", "started": now,
+           "suites": arguments.suites}
+    return folder, run
+
+
+def measure(arguments, folder, run, say):
+    """True: to the end; False: interrupted."""
+    quick = run["effort"] == "quick"
+    with contextlib.ExitStack() as stack:
+        makers = {"micro": lambda: micro_suite(arguments.build, quick),
+                  "sockets": lambda: socket_suite(arguments.build, quick, stack)}
+        try:
+            suites = [makers[name]() for name in run["suites"]]
+            add_controls(arguments.build, folder, run)
+            measure_suites(suites, folder, say)
+            run["complete"] = True
+            add_controls(arguments.build, folder, run)
+        except KeyboardInterrupt:
+            say(f"interrupted; --resume {folder} goes on")
+            return False
+    return True
+
+
+def main(arguments=None):
+    arguments = parse_arguments(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def say(text):
+        print(text, file=sys.stderr, flush=True)
+    try:
+        baseline = load_results(arguments.baseline) if arguments.baseline else None
+        folder, run = open_run(arguments)
+        if baseline:
+            refuse_other_machine(baseline["machine"], run["machine"], str(arguments.baseline))
+        interrupted = not arguments.render and not measure(arguments, folder, run, say)
+        data = render(folder, run, run.get("complete", False), baseline)
+    except UsageError as error:
+        print(f"report: {error}", file=sys.stderr)
+        return USAGE
+    for failure in data["failures"]:
+        say(f"not measured: {failure['row']} ({failure['suite']}): {failure['why']}")
+    print(folder / PAGE)
+    return INTERRUPTED if interrupted else FAILURE if data["failures"] else 0
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import report  # noqa: E402
+import tables  # noqa: E402
 from harness import cells, rounds  # noqa: E402
 from harness.child import Child, ChildError, Libraries  # noqa: E402
 
@@ -89,7 +89,7 @@ def parse_arguments():
     effort = parser.add_mutually_exclusive_group()
     effort.add_argument("--quick", action="store_true", help="a third of the time for each cell, and fewer cells")
     effort.add_argument("--tiny", action="store_true", help="hardly anything: only to see that it works")
-    parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="save all records, for bench/report.py")
+    parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="save all records, for bench/tables.py")
     arguments = parser.parse_args()
     arguments.chosen, unknown = cells.choose(arguments.cells or ("quick" if arguments.quick else "bars"))
     if unknown:
@@ -135,7 +135,7 @@ def main():
         interrupted = True
     if arguments.json is not None:
         arguments.json.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    print(report.format_report(records, all_placements=not arguments.quick))
+    print(tables.format_report(records, all_placements=not arguments.quick))
     return 130 if interrupted else 1 if failures(records) else 0
 
 

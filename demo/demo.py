@@ -12,7 +12,7 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "bench"))
-import report  # noqa: E402
+import tables  # noqa: E402
 import sockets  # noqa: E402
 
 BAD_LINE = re.compile(r"\b(fail(ed|ure)?|error|mismatch|timed out)\b", re.IGNORECASE)
@@ -90,7 +90,7 @@ def measure(build):
     records = sockets.measure(
         build, against, sockets.QUICK_CELLS, sockets.rounds.QUICK, say=lambda line: progress.show("  " + line))
     progress.clear()
-    print(report.format_report(records, details=False))
+    print(tables.format_report(records, details=False))
     return len(sockets.failures(records))
 
 

@@ -1,0 +1,221 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""report_test.py BUILD: what the report says follows the data, what is bad is refused, what was ended goes on."""
+
+import contextlib
+import copy
+import io
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent))
+import report  # noqa: E402
+from harness import cells  # noqa: E402
+from pages import machine, page, published, results, sentences  # noqa: E402
+
+BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else None
+SCHEMA = HERE.parent.parent / "docs/report.schema.json"
+
+
+def result(row, ratio, **more):
+    return {"suite": "micro", "row": row, "placement": "", "rounds": 5, "unit": "ns", "ours": "weft",
+            "columns": {"weft": 2.0, "rival": 2.0 * ratio[0]}, "ratios": {"rival": ratio}, "bars": [], **more}
+
+
+def micro_record(row, weft=2.0, rival=6.0):
+    ratio = rival / weft
+    return {"row": {"row": row, "contenders": ["weft", "rival"]}, "rounds": [], "results": [
+        {"row": row, "threads": 1, "placement": "mixed", "rounds": 5, "ns": {"weft": weft, "rival": rival},
+         "rivals": {"rival": {"ratio": [ratio, ratio * 0.9, ratio * 1.1], "verdict": "", "bar": 2.0, "met": ratio >= 2}}}]}
+
+
+def round_trip_records(cell="round_trip/tcp/64", p50_ns=20000):
+    runs = []
+    for number in range(5):
+        for column, times in (("weft", 1), ("libzmq", 3)):
+            runs.append({"kind": "run", "cell": cell, "round": number, "column": column, "messages": 100, "receivers": 1,
+                         "seconds": 0.1, "cpu_seconds": 0.01, "switches": 5, "before_ns": 100, "after_ns": 100,
+                         "p50_ns": p50_ns * times, "p99_ns": 2 * p50_ns * times, "p999_ns": 3 * p50_ns * times,
+                         "max_ns": 4 * p50_ns * times, "trips": [[p50_ns * times, 95], [2 * p50_ns * times, 5]]})
+    return runs + [{"kind": "cell", "cell": cell, "pattern": "round_trip", "size": 64, "rounds": 5, "agreed": 5,
+                    "busy_seconds": 1.0, "own_seconds": 0.9, "stolen_seconds": 0.0}]
+
+
+CARD = {"processor": "Some CPU", "cpus": "2 of 2", "kernel": "6.1", "quota": "none", "compiler": "c++", "flags": "-O3",
+        "commit": "abc", "tree": "clean", "controls": [{"getppid_ns": 100.0}, {"getppid_ns": 103.0}]}
+
+
+def make_folder(parent, complete=True, card=None):
+    """A folder as a run leaves it."""
+    folder = pathlib.Path(parent, "report")
+    folder.mkdir()
+    run = {"machine": card or copy.deepcopy(CARD), "effort": "quick", "started": "2026-01-01T00:00:00",
+           "suites": ["micro", "sockets"], "complete": complete}
+    (folder / report.RUN).write_text(json.dumps(run), encoding="utf-8")
+    report.append(folder / "micro.jsonl", [micro_record("SpscQueue_Throughput/1024")])
+    report.append(folder / "sockets.jsonl", round_trip_records())
+    return folder
+
+
+def run_report(*arguments):
+    """(exit status, standard output, standard error)."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            status = report.main([str(argument) for argument in arguments])
+        except SystemExit as end:
+            status = end.code
+    return status, out.getvalue(), err.getvalue()
+
+
+class Sentences(unittest.TestCase):
+    def test_a_sentence_and_a_highlight_change_with_the_data(self):
+        data = {"published": published.load(), "results": [result("SpscQueue_Throughput/1024", [3.0, 2.5, 3.5])],
+                "failures": [], "machine": CARD, "effort": "quick", "partial": False}
+        before = page.page(data)
+        self.assertIn("faster than its closest one in 1, not distinguishable in 0, slower in 0", before)
+        self.assertIn('<span class="faster">3.00x [2.50, 3.50]</span>', before)
+        data["results"][0] = result("SpscQueue_Throughput/1024", [0.8, 0.7, 0.9])
+        after = page.page(data)
+        self.assertIn("faster than its closest one in 0, not distinguishable in 0, slower in 1", after)
+        self.assertIn('<span class="slower">0.80x [0.70, 0.90]</span>', after)
+        self.assertNotIn("3.00x", after)
+
+    def test_an_interval_that_holds_one_is_not_highlighted(self):
+        self.assertEqual(results.verdict([1.2, 0.99, 1.4]), "same")
+        self.assertIn("not distinguishable in 1", sentences.standing([result("x", [1.2, 0.99, 1.4])]))
+
+    def test_every_sentence_of_the_summary_follows_the_data(self):
+        one = {"published": published.load(), "results": [result("SpscQueue_Latency", [3.0, 2.5, 3.5], foreign=0.01)],
+               "failures": [], "machine": CARD, "effort": "quick", "partial": False}
+        other = copy.deepcopy(one)
+        other["results"] = [result("SpscQueue_Latency", [1.0, 0.5, 1.5], foreign=0.2, placement="far",
+                                   bars=[{"text": "", "met": False}]),
+                            result("SpscQueue_Backpressure", [1.0, 0.5, 1.5])]
+        other["machine"] = {**CARD, "controls": [{"getppid_ns": 100.0}, {"getppid_ns": 150.0}]}
+        said = [page.summary(data).split("<li>")[1:] for data in (one, other)]
+        self.assertEqual(len(said[0]), len(said[1]))
+        for first, second in zip(*said):
+            self.assertNotEqual(first, second)
+
+
+class Published(unittest.TestCase):
+    def test_every_row_says_its_report_its_machine_and_its_figure(self):
+        data = published.load()
+        for row in data["rows"]:
+            self.assertIn(row["section"], published.SECTIONS)
+            self.assertTrue(data["reports"][row["report"]]["machine"])
+            self.assertRegex(published.figure(row), r"\d")
+        names = [(row["report"], row["row"]) for row in data["rows"]]
+        self.assertEqual(len(names), len(set(names)))
+
+    def test_every_row_is_on_the_page(self):
+        text = page.page({"published": published.load(), "results": [], "failures": [], "machine": CARD, "effort": "quick",
+                          "partial": True})
+        for row in published.load()["rows"]:
+            self.assertIn(f"<td>{page.escape(row['row'])}", text)
+
+    @unittest.skipIf(BUILD is None, "needs the folder of a build")
+    def test_each_row_has_one_of_ours_that_is_measured(self):
+        text = subprocess.run([BUILD / "bench/micro/bench_micro", "--list"], capture_output=True, text=True, check=True).stdout
+        known = {"micro": [json.loads(line)["row"] for line in text.splitlines()]}
+        rows = published.load()
+        self.assertEqual(published.missing(rows, known), [])
+        for row in rows["rows"]:
+            if row["suite"] == "sockets":
+                self.assertIsNotNone(cells.parse(row["measured"]), row)
+
+
+class Records(unittest.TestCase):
+    def setUp(self):
+        self.parent = tempfile.TemporaryDirectory()
+        self.addCleanup(self.parent.cleanup)
+
+    def test_a_report_is_valid_by_its_schema_and_shows_what_was_measured(self):
+        folder = make_folder(self.parent.name)
+        status, out, _ = run_report("--render", folder)
+        self.assertEqual((status, out.strip()), (0, str(folder / report.PAGE)))
+        data = json.loads((folder / report.RESULTS).read_text(encoding="utf-8"))
+        self.assertEqual({entry["row"] for entry in data["results"]}, {"SpscQueue_Throughput/1024", "round_trip/tcp/64"})
+        self.assertFalse(data["partial"])
+        try:
+            import jsonschema
+        except ImportError:
+            self.skipTest("jsonschema is not installed")
+        jsonschema.validate(data, json.loads(SCHEMA.read_text(encoding="utf-8")))
+
+    def test_a_killed_run_is_reported_as_partial_and_its_torn_line_named(self):
+        folder = make_folder(self.parent.name, complete=False)
+        with (folder / "micro.jsonl").open("a", encoding="utf-8") as file:
+            file.write('{"row": {"row": "Half')
+        status, _, err = run_report("--render", folder)
+        self.assertEqual(status, 1)
+        self.assertIn("micro.jsonl, line 2 is not whole", err)
+        text = (folder / report.PAGE).read_text(encoding="utf-8")
+        self.assertIn("This report is partial", text)
+        self.assertIn("round_trip/tcp/64", text)  # the other suite is still shown
+
+    def test_a_run_that_was_ended_goes_on_with_what_is_missing(self):
+        folder = make_folder(self.parent.name, complete=False)
+        with (folder / "micro.jsonl").open("a", encoding="utf-8") as file:
+            file.write('{"row": {"row": "Half')
+        measured = []
+
+        def measure(name):
+            measured.append(name)
+            return [micro_record(name)]
+        suite = report.Suite("micro", ["SpscQueue_Throughput/1024", "Half", "Another"], measure)
+        report.measure_suites([suite], folder, lambda _: None)
+        self.assertEqual(measured, ["Half", "Another"])
+        self.assertEqual(len(results.read_records(folder / "micro.jsonl")), 3)
+
+    def test_a_folder_that_is_not_empty_is_not_overwritten(self):
+        folder = make_folder(self.parent.name)
+        before = {file.name: file.read_bytes() for file in folder.iterdir()}
+        status, _, err = run_report("--quick", "--out", folder, "--build", BUILD or ".")
+        self.assertEqual(status, 2)
+        self.assertIn("is not empty", err)
+        self.assertEqual(before, {file.name: file.read_bytes() for file in folder.iterdir()})
+
+    def test_a_baseline_of_another_machine_or_version_or_none_is_refused(self):
+        folder = make_folder(self.parent.name)
+        self.assertEqual(run_report("--render", folder)[0], 0)
+        page_before = (folder / report.PAGE).read_bytes()
+        other = pathlib.Path(self.parent.name, "other")
+        other.mkdir()
+        mine = json.loads((folder / report.RESULTS).read_text(encoding="utf-8"))
+        for change, said in (({"machine": {**CARD, "processor": "Another CPU"}}, "another machine"),
+                             ({"schema": 0}, "another version"), (None, "holds no report")):
+            text = "foreign" if change is None else json.dumps({**mine, **change})
+            (other / report.RESULTS).write_text(text, encoding="utf-8")
+            status, _, err = run_report("--render", folder, "--baseline", other)
+            self.assertEqual((status, said in err), (2, True), err)
+            self.assertEqual((folder / report.PAGE).read_bytes(), page_before)
+
+    def test_a_baseline_of_this_machine_is_compared_row_by_row(self):
+        folder = make_folder(self.parent.name)
+        run_report("--render", folder)
+        baseline = pathlib.Path(self.parent.name, "before")
+        baseline.mkdir()
+        data = json.loads((folder / report.RESULTS).read_text(encoding="utf-8"))
+        data["results"][0]["columns"]["weft"] *= 2
+        (baseline / report.RESULTS).write_text(json.dumps(data), encoding="utf-8")
+        self.assertEqual(run_report("--render", folder, "--baseline", baseline)[0], 0)
+        self.assertIn('<td class="n">2.00x</td>', (folder / report.PAGE).read_text(encoding="utf-8"))
+
+    def test_usage_errors_are_status_2(self):
+        for arguments in (["--suites", "nonsense"], ["--quick", "--full"], ["--resume", self.parent.name]):
+            self.assertEqual(run_report(*arguments)[0], 2, arguments)
+
+    def test_a_machine_differs_by_what_decides_a_figure(self):
+        self.assertEqual(machine.differences(CARD, {**CARD, "commit": "def", "load before": "9"}), [])
+        self.assertEqual(len(machine.differences(CARD, {**CARD, "cpus": "4 of 4"})), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

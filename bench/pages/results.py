@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""The records of every suite as one list of results of one shape; docs/report.schema.json says which.
+
+A result: suite, row, placement, rounds, unit (of its columns: less is better), ours (the name of our column), columns
+{name: value}, ratios {rival: [middle, low, high]}, limit [..] or absent, tails {column: {p99, p999, max}} in seconds or
+absent, trips {column: [[ns, count], ...]} or absent, bars [{text, met}], foreign (share of the machine's time that others
+took) or absent."""
+
+import json
+
+from harness import summary
+
+SCHEMA = 1
+
+
+class RecordError(Exception):
+    """A file that is not what a suite writes, or not whole."""
+
+
+def read_records(path):
+    """The records of a file of one JSON object per line.
+
+    A file that ends inside a line, as that of a killed run does, or that holds anything else, is a RecordError that
+    names the line."""
+    records = []
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        raise RecordError(f"{path} cannot be read: {error}") from error
+    for number, line in enumerate(lines, 1):
+        try:
+            record = json.loads(line)
+        except ValueError as error:
+            raise RecordError(f"{path}, line {number} is not whole: {error}") from error
+        if not isinstance(record, dict):
+            raise RecordError(f"{path}, line {number} is no record")
+        records.append(record)
+    return records
+
+
+def from_micro(records):
+    """
+    >>> record = {"row": {"row": "r", "contenders": ["weft", "x"]}, "results": [
+    ...     {"row": "r", "threads": 1, "placement": "mixed", "rounds": 5, "ns": {"weft": 2.0, "x": 6.0}, "rivals":
+    ...      {"x": {"ratio": [3.0, 2.9, 3.1], "bar": 2.0, "met": True, "verdict": "faster"}}}]}
+    >>> result = from_micro([record])[0][0]
+    >>> result["ratios"], result["bars"]
+    ({'x': [3.0, 2.9, 3.1]}, [{'text': '>= 2x x', 'met': True}])
+    """
+    results, failures = [], []
+    for record in records:
+        for entry in record["results"]:
+            if "failure" in entry:
+                failures.append({"suite": "micro", "row": entry["row"], "why": str(entry["failure"])})
+                continue
+            rivals = entry["rivals"]
+            results.append({
+                "suite": "micro", "row": entry["row"], "placement": entry["placement"] if entry["threads"] > 1 else "",
+                "rounds": entry["rounds"], "unit": "ns", "ours": next(iter(entry["ns"])), "columns": entry["ns"],
+                "ratios": {name: rival["ratio"] for name, rival in rivals.items()},
+                "bars": [{"text": f">= {rival['bar']:g}x {name}", "met": rival["met"]}
+                         for name, rival in rivals.items() if rival["bar"] is not None]})
+    return results, failures
+
+
+def trips_of(records, cell):
+    """The histograms of a cell's round trips, all rounds together: {column: [[ns, count], ...]}."""
+    merged = {}
+    for record in records:
+        if record["kind"] == "run" and record["cell"] == cell and "trips" in record:
+            counts = merged.setdefault(record["column"], {})
+            for low, count in record["trips"]:
+                counts[low] = counts.get(low, 0) + count
+    return {column: sorted([low, count] for low, count in counts.items()) for column, counts in merged.items()}
+
+
+def from_sockets(records):
+    results, failures = [], []
+    for row in summary.summarise(records, all_placements=True):
+        if "failure" in row:
+            failures.append({"suite": "sockets", "row": row["cell"], "why": row["failure"]})
+            continue
+        unit = "B" if row["pattern"] == "idle_memory" else "s"
+        result = {"suite": "sockets", "row": row["cell"], "placement": row["placement"], "rounds": row["rounds"],
+                  "unit": unit, "ours": row["ours"], "foreign": row["foreign"],
+                  "columns": {name: column["cost"] for name, column in row["columns"].items()},
+                  "ratios": {"libzmq": list(row["speed"])} if row["speed"] else {},
+                  "bars": [{"text": f"{measure} {bar}", "met": met} for measure, bar, _, met in row["bars"]]}
+        if row.get("limit"):
+            result["limit"] = list(row["limit"])
+        if row["pattern"] == "round_trip":
+            result["tails"] = {name: {key: column[key] for key in ("p99", "p999", "max")}
+                               for name, column in row["columns"].items()}
+            result["trips"] = trips_of(records, row["cell"])
+        results.append(result)
+    return results, failures
+
+
+READERS = {"micro": from_micro, "sockets": from_sockets}
+
+
+def collect(files):
+    """(results, failures) of {suite: file}. A suite that cannot be read is one failure; the others count."""
+    results, failures = [], []
+    for suite, path in files.items():
+        try:
+            got, failed = READERS[suite](read_records(path))
+        except (RecordError, KeyError, TypeError, ValueError) as error:
+            got, failed = [], [{"suite": suite, "row": "*", "why": f"{path.name}: {error}"}]
+        results += got
+        failures += failed
+    return results, failures
+
+
+def best(results, suite, name):
+    """The result of a row that counts: of several placements, that with the most rounds. None: it was not measured."""
+    found = [result for result in results if result["suite"] == suite and result["row"] == name]
+    return max(found, key=lambda result: result["rounds"], default=None)
+
+
+def rival_of(result):
+    """The rival that came closest, or None.
+
+    >>> rival_of({"ratios": {"a": [4, 3, 5], "b": [2, 1, 3]}}), rival_of({"ratios": {}})
+    ('b', None)
+    """
+    return min(result["ratios"], key=lambda name: result["ratios"][name][0], default=None)
+
+
+def verdict(ratio):
+    """
+    >>> verdict([2, 1.5, 3]), verdict([1, 0.9, 1.1]), verdict([0.5, 0.4, 0.6])
+    ('faster', 'same', 'slower')
+    """
+    return "faster" if ratio[1] > 1 else "slower" if ratio[2] < 1 else "same"
