@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""This tree beside another revision of it: instructions and allocations first, then time, in turns. Exit status 3: slower."""
+
+import argparse
+import contextlib
+import fnmatch
+import json
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE / "micro")]
+import instructions  # noqa: E402
+import micro  # noqa: E402
+from harness import cells, compare, rounds, summary  # noqa: E402
+from harness.child import ChildError, Libraries  # noqa: E402
+
+ROOT = HERE.parent
+FAILURE, USAGE, REGRESSION = 1, 2, 3
+INSTRUCTIONS_LEAST = 0.01
+ALLOCATIONS_LEAST = 0.001  # per message: less than one in a thousand is the start, not the message
+CELLS = "push_pull/tcp/64,push_pull/ipc/1024,push_pull/inproc/64,round_trip/tcp/64,round_trip/inproc/64,router_router/tcp/64,pub_sub/inproc/64/x4"
+ROW_SECONDS = 0.02  # of one repetition of a row
+TARGETS = ("bench_micro", "bench_sockets", "bench_allocations", "weft_zmq")
+
+
+class GateError(Exception):
+    """No comparison can be made."""
+
+
+def run(*command, cwd=ROOT):
+    """Standard output; a GateError with the last lines of what it said when it fails."""
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-8:])
+        raise GateError(f"{' '.join(map(str, command))} failed:\n{said}")
+    return done.stdout
+
+
+def build_baseline(revision, say):
+    """The release build of a revision, in a work tree of its own below build/gate that is kept for the next time."""
+    commit = run("git", "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").strip()
+    tree = ROOT / "build/gate" / commit[:12]
+    if not tree.exists():
+        run("git", "worktree", "prune")
+        run("git", "worktree", "add", "--detach", tree, commit)
+    say(f"build {commit[:12]}")
+    run("cmake", "--preset", "release", cwd=tree)
+    run("cmake", "--build", "--preset", "release", "--parallel", "--target", *TARGETS, cwd=tree)
+    return tree / "build/release"
+
+
+def rows_of(build):
+    text = run(build / "bench/micro/bench_micro", "--list")
+    return {row["row"]: row for row in map(json.loads, text.splitlines())}
+
+
+def common_rows(new, old, globs):
+    """Our one-thread rows that both builds have."""
+    rows, before = rows_of(new), rows_of(old)
+    return {name: row for name, row in rows.items() if name in before and row["threads"] == 1 and row["contenders"][0] == "weft"
+            and "weft" in before[name]["contenders"] and any(fnmatch.fnmatchcase(name, glob) for glob in globs)}
+
+
+def grown(old, new, least, slack):
+    """Rows whose count grew by more than that share and by more than the slack.
+
+    >>> grown({"a": 100.0, "b": 0.0, "c": 1.0}, {"a": 102.0, "b": 0.0, "c": 1.5}, 0.01, 1.0)
+    [('a', 100.0, 102.0)]
+    >>> grown({"a": 0.0}, {"a": 0.5}, 0.0, 0.001)
+    [('a', 0.0, 0.5)]
+    """
+    return [(name, old[name], new[name]) for name in sorted(old)
+            if name in new and new[name] > old[name] * (1 + least) and new[name] - old[name] > slack]
+
+
+def check_instructions(new, old, rows, say):
+    say(f"instructions of {len(rows)} rows, by callgrind")
+    counted = sorted(instructions.choose_rows(new / "bench/micro/bench_micro"))
+    counted = [name for name in counted if name in rows]
+    counts = [instructions.measure(build / "bench/micro/bench_micro", counted) if counted else {} for build in (old, new)]
+    return [f"{name}: {after} instructions, {before} before"
+            for name, before, after in grown(*counts, INSTRUCTIONS_LEAST, instructions.SLACK)]
+
+
+def check_rows(new, old, rows, say):
+    programs = {"new": new, "old": old, "old again": old}
+    found = []
+    for number, row in enumerate(rows.values(), 1):
+        def once(which, row=row):
+            taken = micro.run_once(programs[which] / "bench/micro/bench_micro", row, "weft", ROW_SECONDS)
+            if "failure" in taken:
+                raise GateError(f"{row['row']} ({which}): {taken['failure']}")
+            return taken["ns"]
+        result = compare.compare(once, compare.THROUGHPUT_LEAST)
+        say(line_of(f"[{number}/{len(rows)}] {row['row']}", result))
+        found += [line_of(row["row"], result)] if result["alarm"] else []
+    return found
+
+
+def line_of(name, result):
+    middle, low, high = result["slowdown"]
+    floor = max(abs(bound - 1) for bound in result["floor"])
+    return f"{name}: takes {middle:.3f} [{low:.3f}, {high:.3f}] of the time before, noise {floor:.1%}" + (
+        ", SLOWER" if result["alarm"] else "")
+
+
+def check_cell(setup, name):
+    """(result, allocations per message before, and now) of one cell of sockets."""
+    with contextlib.ExitStack() as stack:
+        columns = {which: rounds.Column(setup, (which, "zmq", library, name))
+                   for which, library in (("old", "libzmq"), ("new", "weft"), ("old again", "libzmq"))}
+        for column in columns.values():
+            column.start(stack)
+            column.warm_up()
+        pattern = cells.parse(name)["pattern"]
+        least = compare.LATENCY_LEAST if pattern == "round_trip" else compare.THROUGHPUT_LEAST
+        result = compare.compare(lambda which: summary.cost(columns[which].repeat(), pattern), least)
+        for column in columns.values():
+            column.child.finish()
+    counts = [columns[which].record_of_counts(name)["allocations"] or 0.0 for which in ("old", "new")]
+    return result, *counts
+
+
+def check_cells(new, old, names, say):
+    found = []
+    with Libraries(new / "capi/libzmq.so.5", old / "capi/libzmq.so.5") as libraries:
+        setup = rounds.Setup(new / "bench/bench_sockets", libraries, rounds.QUICK)
+        for number, name in enumerate(names, 1):
+            try:
+                result, before, after = check_cell(setup, name)
+            except (ChildError, OSError, ValueError) as error:
+                raise GateError(f"{name}: {error}") from error
+            say(line_of(f"[{number}/{len(names)}] {name}", result))
+            found += [line_of(name, result)] if result["alarm"] else []
+            found += [f"{name}: {now:.4f} allocations a message, {was:.4f} before"
+                      for _, was, now in grown({name: before}, {name: after}, 0.0, ALLOCATIONS_LEAST)]
+    return found
+
+
+def parse_arguments(arguments):
+    parser = argparse.ArgumentParser(
+        prog="./dev bench gate", description=__doc__, epilog="Exit status: 0 nothing is slower, 1 it could not be measured, 2 "
+        "usage, 3 slower. A row is slower when the whole 95 % interval of its slowdown is above 1, its middle is at least 5 % "
+        "(10 % for round trips) and more than the old revision differs from itself, in two runs, one after the other.")
+    parser.add_argument("--baseline", metavar="REV", required=True, help="a revision of this repository, as git names it")
+    parser.add_argument("--rows", metavar="GLOB,...", default="*", help="rows of bench/micro (default: all of one thread)")
+    parser.add_argument("--cells", metavar="CELLS", default=CELLS, help="cells of bench/sockets.py (default: %(default)s)")
+    parser.add_argument("--counts-only", action="store_true", help="instructions only, no time")
+    parser.add_argument("--build", metavar="DIR", type=pathlib.Path, default=ROOT / "build/release")
+    chosen = parser.parse_args(arguments)
+    chosen.cells, unknown = cells.choose(chosen.cells) if chosen.cells else ([], [])
+    if unknown:
+        parser.error(f"no cell matches {' or '.join(unknown)}")
+    return chosen
+
+
+def main(arguments=None):
+    chosen = parse_arguments(arguments)
+
+    def say(text):
+        print(text, file=sys.stderr, flush=True)
+    try:
+        old = build_baseline(chosen.baseline, say)
+    except GateError as error:
+        print(f"gate: {error}", file=sys.stderr)
+        return USAGE
+    try:
+        rows = common_rows(chosen.build, old, chosen.rows.split(","))
+        found = check_instructions(chosen.build, old, rows, say)
+        if not chosen.counts_only:
+            found += check_rows(chosen.build, old, rows, say) + check_cells(chosen.build, old, chosen.cells, say)
+    except GateError as error:
+        print(f"gate: {error}", file=sys.stderr)
+        return FAILURE
+    print("\n".join(found) or "nothing is slower")
+    return REGRESSION if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
