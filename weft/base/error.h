@@ -16,7 +16,7 @@ enum class Errc : std::uint16_t {
   would_block,          // nothing can be done without waiting, and waiting was not allowed
   timed_out,            // the deadline passed first
   interrupted,          // a signal ended a wait
-  terminated,           // the context was shut down
+  terminated,           // the context or the executor was shut down
   closed,               // the object was closed, or was moved from
   invalid_argument,     // an argument is outside its documented range
   invalid_state,        // the call is not allowed now (a second REQ send before its reply, for example)
@@ -40,6 +40,8 @@ enum class Errc : std::uint16_t {
   handshake_refused,    // the peer answered the handshake with ERROR
   system,               // any other operating-system error; see os_errno
   other,                // an error of another domain; see domain and value
+  cancelled,            // a task's stop token was set before the task began
+  task_threw,           // a task ended by an exception; Future::exception() has it
 };
 
 // ErrorDomain: who numbered an error. Weft's own domain is the default; another library names its own, with a word that

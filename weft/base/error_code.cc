@@ -21,7 +21,8 @@ class Category final : public std::error_category {
       case Errc::would_block: return std::errc::resource_unavailable_try_again;
       case Errc::timed_out: return std::errc::timed_out;
       case Errc::interrupted: return std::errc::interrupted;
-      case Errc::terminated: return std::errc::operation_canceled;
+      case Errc::terminated:
+      case Errc::cancelled: return std::errc::operation_canceled;
       case Errc::closed: return std::errc::bad_file_descriptor;
       case Errc::invalid_argument:
       case Errc::malformed_endpoint: return std::errc::invalid_argument;

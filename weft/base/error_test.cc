@@ -7,12 +7,13 @@
 #include <string>
 #include <string_view>
 
+#include "weft/base/result.h"
 #include <gtest/gtest.h>
 
 namespace weft {
 namespace {
 
-constexpr Errc kLast = Errc::other;
+constexpr Errc kLast = Errc::task_threw;
 
 TEST(Error, EveryCodeHasADescriptionOfItsOwn) {
   std::set<std::string_view> seen;

@@ -105,7 +105,7 @@ TEST_P(ExecutorTest, ACoroutineAwaitsAFuture) {
 
 TEST_P(ExecutorTest, WhatATaskThrowsIsInTheFuture) {
   auto future = executor().submit([]() -> int { throw std::runtime_error("thrown"); });
-  EXPECT_EQ(future.get().error(), Errc::system);
+  EXPECT_EQ(future.get().error(), Errc::task_threw);
   ASSERT_NE(future.exception(), nullptr);
   EXPECT_THROW(std::rethrow_exception(future.exception()), std::runtime_error);
   EXPECT_EQ(executor().submit([] { return 1; }).get().value(), 1);
@@ -180,10 +180,11 @@ TEST_P(ExecutorTest, ATaskWhoseTokenIsSetDoesNotBegin) {
   source.request_stop();
   std::atomic<int> runs{0};
   auto future = executor().submit(source.get_token(), [&] { runs.fetch_add(1); });
-  EXPECT_EQ(future.get().error(), Errc::terminated);
+  EXPECT_EQ(future.get().error(), Errc::cancelled);
+  EXPECT_EQ(future.exception(), nullptr);
   ASSERT_TRUE(executor().execute(source.get_token(), [&] { runs.fetch_add(1); }));
   auto later = executor().submit_after(1ms, source.get_token(), [&] { runs.fetch_add(1); });
-  EXPECT_EQ(later.get().error(), Errc::terminated);
+  EXPECT_EQ(later.get().error(), Errc::cancelled);
   EXPECT_EQ(runs.load(), 0);
 }
 

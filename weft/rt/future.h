@@ -123,7 +123,7 @@ struct Job final : FutureState<T> {
   void run() noexcept {
     if constexpr (std::same_as<Token, std::stop_token>) {
       if (token.stop_requested()) {
-        return drop(Error(Errc::terminated, "the task was cancelled"));
+        return drop(Error(Errc::cancelled, "its stop token was set"));
       }
     }
     try {
@@ -136,7 +136,7 @@ struct Job final : FutureState<T> {
       State::has_value = true;
     } catch (...) {
       State::exception = std::current_exception();
-      State::error = Error(Errc::system, "the task threw");
+      State::error = Errc::task_threw;
     }
     function.~F();
     State::finish();
@@ -179,8 +179,9 @@ class JobHandle {
 // Future: the result of a task that was submitted, once it is there: the value, or why there is none.
 // Owner: a move-only value; dropping it leaves the task alone. Affinity: one thread at a time.
 // Cost: no allocation of its own; get() on a result that is there is one load.
-// Errors of a result: those of Executor::submit(); terminated: dropped by stop(), or cancelled before it began;
-// system: the task threw, see exception().
+// Errors of a result: those of Executor::submit(), as the task was not taken; cancelled: its stop token was set before
+// it began; terminated: stop() dropped it before it began; task_threw: see exception(). After the first three it did
+// not run at all. A task that began and saw its token set ends as it likes: by a value, or by an exception.
 template <typename T>
 class [[nodiscard]] Future {
   static_assert(!std::is_reference_v<T>, "return a pointer, or std::ref");
