@@ -72,13 +72,14 @@ class ErrorDomain {
 // Error: a refusal by the world, as a value.
 // Affinity: immutable value. Cost: 16 trivially copyable bytes, no allocation ever but in message().
 // Invariants: 1. `text` is static storage or null; it adds the particulars that the code alone does not say.
-// 2. Two errors are equal when domain, value and errno are; the text is for people.
+// 2. Two errors are equal when domain, value and errno are; the text is for people. 3. Of domain, value and errno an
+// error that is ok has none: it is told by one comparison.
 class [[nodiscard]] Error {
  public:
   // The same 16 bytes by name, for Result, which keeps them where its value would be.
   struct Parts {
     const char* text;
-    std::uint64_t number;  // errno * 2^32 + domain * 65536 + value: one word, as it moves in one register; 0 is ok
+    std::uint64_t number;  // errno * 2^32 + domain * 65536 + value: one word, as it moves in one register; or 0, ok
   };
 
   constexpr Error() noexcept = default;
@@ -121,7 +122,8 @@ class [[nodiscard]] Error {
 
  private:
   static constexpr std::uint64_t number_of(std::uint16_t domain, std::uint16_t value, int os_errno) noexcept {
-    return std::uint64_t{static_cast<std::uint32_t>(os_errno)} << 32U | std::uint64_t{domain} << 16U | value;
+    const std::uint64_t number = std::uint64_t{domain} << 16U | value;
+    return number == 0 ? 0 : std::uint64_t{static_cast<std::uint32_t>(os_errno)} << 32U | number;
   }
 
   Parts parts_{};

@@ -37,6 +37,15 @@ TEST(Error, ADefaultErrorIsOkAndSaysNothing) {
   EXPECT_EQ(error.message(), "ok");
 }
 
+TEST(Error, ThatIsOkHasNoErrnoAndMakesNoValueOfAResult) {
+  constexpr Error error(Errc::ok, "text", EIO);
+  EXPECT_EQ(error, Error());
+  EXPECT_EQ(error.os_errno(), 0);
+  EXPECT_EQ(Error(ErrorDomain(), 0, "text", EIO), Error());
+  EXPECT_EQ(Result<int>(error).error(), Errc::invalid_state);
+  EXPECT_TRUE(Result<void>(error).has_value());
+}
+
 TEST(Error, TheMessageHasTheDescriptionThenTheTextThenTheErrno) {
   EXPECT_EQ(Error(Errc::address_in_use).message(), "address in use");
   EXPECT_EQ(Error(Errc::address_in_use, "").message(), "address in use");

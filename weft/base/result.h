@@ -92,6 +92,7 @@ class [[nodiscard]] Result : public detail::ResultChain<Result<T>> {
   template <typename F, typename... Args>
   constexpr Result(detail::FromCall, F&& f, Args&&... args)
       : value_(detail::call(std::forward<F>(f), std::forward<Args>(args)...)) {}
+  constexpr Result(detail::FromError, const Error::Parts& error) noexcept : text_(error.text), number_(error.number) {}
 
   // From the Result of another type.
   template <typename U>
@@ -202,7 +203,7 @@ class [[nodiscard]] Result : public detail::ResultChain<Result<T>> {
     a.swap(b);
   }
 
-  [[nodiscard]] constexpr bool has_value() const noexcept { return static_cast<std::uint32_t>(number_) == 0; }
+  [[nodiscard]] constexpr bool has_value() const noexcept { return number_ == 0; }
   constexpr explicit operator bool() const noexcept { return has_value(); }
 
   [[nodiscard]] constexpr T& value() & noexcept { return **this; }
@@ -268,8 +269,6 @@ class [[nodiscard]] Result : public detail::ResultChain<Result<T>> {
     const char* text;
   };
 
-  constexpr Result(detail::FromError, const Error::Parts& error) noexcept : text_(error.text), number_(error.number) {}
-
   constexpr void check() const noexcept {
     if (!has_value()) [[unlikely]] {
       detail::die_of_no_value(error());
@@ -332,7 +331,7 @@ class [[nodiscard]] Result : public detail::ResultChain<Result<T>> {
     T value_;
     const char* text_;  // of the error
   };
-  std::uint64_t number_ = 0;  // of the error, whose low half is not 0; 0 when there is a value
+  std::uint64_t number_ = 0;  // of the error, never 0; 0 when there is a value
 };
 
 namespace detail {

@@ -44,7 +44,7 @@ concept ComparesTo = requires(const A& a, const B& b) {
 
 // What the error state holds. An Error that is ok says nothing; it is not taken for a value that does not exist.
 constexpr Error::Parts refusal(Error error) noexcept {
-  if (error.domain_and_value() == 0) [[unlikely]] {
+  if (error.parts().number == 0) [[unlikely]] {
     return Error(Errc::invalid_state, "a Result was made of an Error that is ok").parts();
   }
   return error.parts();
@@ -83,7 +83,7 @@ struct CallOf<F, Self> {
 };
 
 struct FromCall {};   // selects the constructor that makes the value of a call, in place
-struct FromError {};  // selects the constructor that takes an error's parts
+struct FromError {};  // selects the constructor that takes the parts of another Result's error, unchecked
 
 // Whether the value, if any, can be passed on in a new Result.
 template <typename Self>
@@ -106,7 +106,7 @@ constexpr auto and_then(Self&& self, F&& f) {
   using Next = std::remove_cvref_t<typename CallOf<F, Self>::Type>;
   static_assert(kIsResult<Next>, "and_then takes a function that returns a Result; transform takes others");
   if (!self.has_value()) {
-    return Next(unexpect, self.error());
+    return Next(FromError(), self.error().parts());
   }
   if constexpr (std::is_void_v<typename std::remove_cvref_t<Self>::value_type>) {
     return Next(call(std::forward<F>(f)));
@@ -120,7 +120,7 @@ constexpr auto transform(Self&& self, F&& f) {
   using Value = std::remove_cv_t<typename CallOf<F, Self>::Type>;
   constexpr bool kNoArgument = std::is_void_v<typename std::remove_cvref_t<Self>::value_type>;
   if (!self.has_value()) {
-    return Result<Value>(unexpect, self.error());
+    return Result<Value>(FromError(), self.error().parts());
   }
   if constexpr (!std::is_void_v<Value>) {
     if constexpr (kNoArgument) {
@@ -143,7 +143,7 @@ constexpr auto or_else(Self&& self, F&& f) {
   using Same = std::remove_cvref_t<Self>;
   static_assert(std::same_as<std::remove_cvref_t<std::invoke_result_t<F, Error>>, Same>,
                 "or_else takes a function of an Error that returns the same Result");
-  if (self.has_value()) {
+  if (self.has_value()) [[likely]] {
     return pass_on(std::forward<Self>(self));
   }
   return Same(call(std::forward<F>(f), self.error()));
@@ -153,7 +153,7 @@ template <typename Self, typename F>
 constexpr auto transform_error(Self&& self, F&& f) {
   static_assert(std::is_convertible_v<std::invoke_result_t<F, Error>, Error>,
                 "transform_error takes a function of an Error that returns an Error");
-  if (self.has_value()) {
+  if (self.has_value()) [[likely]] {
     return pass_on(std::forward<Self>(self));
   }
   return std::remove_cvref_t<Self>(unexpect, Error(call(std::forward<F>(f), self.error())));

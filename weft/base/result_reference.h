@@ -66,8 +66,9 @@ class [[nodiscard]] Result<T&> : public detail::ResultChain<Result<T&>> {
   template <typename F, typename... Args>
   constexpr Result(detail::FromCall, F&& f, Args&&... args)
       : Result(detail::call(std::forward<F>(f), std::forward<Args>(args)...)) {}
+  constexpr Result(detail::FromError, const Error::Parts& error) noexcept : text_(error.text), number_(error.number) {}
 
-  [[nodiscard]] constexpr bool has_value() const noexcept { return static_cast<std::uint32_t>(number_) == 0; }
+  [[nodiscard]] constexpr bool has_value() const noexcept { return number_ == 0; }
   constexpr explicit operator bool() const noexcept { return has_value(); }
   [[nodiscard]] constexpr T& value() const noexcept { return **this; }
   constexpr T& operator*() const noexcept { return *operator->(); }
@@ -122,13 +123,11 @@ class [[nodiscard]] Result<T&> : public detail::ResultChain<Result<T&>> {
   }
 
  private:
-  constexpr Result(detail::FromError, const Error::Parts& error) noexcept : text_(error.text), number_(error.number) {}
-
   union {
     T* value_;
     const char* text_;
   };
-  std::uint64_t number_ = 0;  // of the error, whose low half is not 0; 0 when there is a value
+  std::uint64_t number_ = 0;  // of the error, never 0; 0 when there is a value
 };
 
 }  // namespace weft

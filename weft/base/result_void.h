@@ -28,8 +28,9 @@ class [[nodiscard]] Result<void> : public detail::ResultChain<Result<void>> {
     requires std::is_constructible_v<Error, Args...>
   constexpr explicit Result(unexpect_t, Args&&... args) noexcept
       : error_(detail::refusal(Error(std::forward<Args>(args)...))) {}
+  constexpr Result(detail::FromError, const Error::Parts& error) noexcept : error_(error) {}
 
-  [[nodiscard]] constexpr bool has_value() const noexcept { return error_.domain_and_value() == 0; }
+  [[nodiscard]] constexpr bool has_value() const noexcept { return error_.parts().number == 0; }
   constexpr explicit operator bool() const noexcept { return has_value(); }
   constexpr void value() const noexcept { return **this; }
   constexpr void operator*() const noexcept {
