@@ -94,12 +94,15 @@ std::size_t TimerWheel::advance(Instant now, std::size_t limit) {
   constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
   std::size_t moves = limit > kMost / kMovesPerFire ? kMost : limit * kMovesPerFire;
   const std::uint64_t target = std::max(elapsed_, nanoseconds_between(origin_, now) >> tick_bits_);
-  std::size_t fired = fire_list(other_overdue(fresh_), limit);  // what an earlier call has left
-  if (fired < limit) {
-    fresh_ = other_overdue(fresh_);
-    fired += fire_list(other_overdue(fresh_), limit - fired);
+  std::size_t fired = 0;
+  if (lists_[kOverdue].front != nullptr || lists_[kOverdue + 1].front != nullptr) {
+    fired = fire_list(other_overdue(fresh_), limit);  // what an earlier call has left
+    if (fired < limit) {
+      fresh_ = other_overdue(fresh_);
+      fired += fire_list(other_overdue(fresh_), limit - fired);
+    }
   }
-  while (fired < limit && drain(moves)) {
+  while (fired < limit && (draining_ == kNone || drain(moves))) {
     const Slot slot = words_ != 0 ? next_slot() : Slot{kNone, kEndOfTime};
     if (slot.list == kNone || slot.start > target) {
       elapsed_ = target;
@@ -246,37 +249,70 @@ void TimerWheel::release_block(Links& links) {
   free_blocks_ = links.self;
 }
 
-// Timers lie where they were scheduled, entries in the order of firing: the next ones are asked for ahead of time.
-inline void TimerWheel::prefetch(const Cell* entry) {
-  constexpr std::ptrdiff_t kAhead = 4;
-  if (&links_of(entry + kAhead) == &links_of(entry)) {
-    __builtin_prefetch(entry[kAhead].entry.timer, 1);
+// Timers lie where they were scheduled, entries in the order of firing: the timers of the next entries are asked for
+// ahead of time, and so is the next block.
+class TimerWheel::Block {
+ public:
+  // The block of the entry `first`, up to `back` if the list ends in it.
+  Block(const TimerWheel& wheel, Cell* first, Cell* back) : links_(&links_of(first)), next_(nullptr) {
+    if (&links_of(back) == links_) {
+      last_ = back;
+    } else {
+      last_ = reinterpret_cast<Cell*>(links_) + (kBlock - 1);
+      next_ = &wheel.cells_[links_->next];
+      constexpr std::size_t kLine = 64 / sizeof(Cell);
+      for (std::size_t cell = 0; cell < kBlock; cell += kLine) {
+        __builtin_prefetch(next_ + cell);
+      }
+    }
   }
-}
+
+  [[nodiscard]] bool has(const Cell* entry) const { return &links_of(entry) == links_; }
+  [[nodiscard]] Cell* last() const { return last_; }
+  void prefetch_after(const Cell* entry) const {
+    constexpr std::ptrdiff_t kAhead = 8;
+    if (last_ - entry >= kAhead) {
+      __builtin_prefetch(entry[kAhead].entry.timer, 1);
+    } else if (next_ != nullptr) {
+      __builtin_prefetch(next_[kAhead - (last_ - entry)].entry.timer, 1);
+    }
+  }
+
+ private:
+  Links* links_;
+  Cell* last_;
+  const Cell* next_;  // where the next block begins; null: there is none
+};
 
 std::size_t TimerWheel::fire_list(unsigned list, std::size_t limit) {
+  const List& from = lists_[list];
   std::size_t fired = 0;
-  for (; fired < limit && lists_[list].front != nullptr; ++fired) {
-    prefetch(lists_[list].front);
-    Timers::Slot* timer = lists_[list].front->entry.timer;
-    const TimerCallback callback = timer->value()->callback;
-    pop_front(list);
-    timers_.release(timer);
-    callback.function(callback.context);
+  while (fired < limit && from.front != nullptr) {
+    const Block block(*this, from.front, from.back);
+    do {  // callbacks may change the list, and what the block knows of it is then a little wrong: it only prefetches
+      block.prefetch_after(from.front);
+      Timers::Slot* timer = from.front->entry.timer;
+      const TimerCallback callback = timer->value()->callback;
+      pop_front(list);
+      timers_.release(timer);
+      callback.function(callback.context);
+    } while (++fired < limit && from.front != nullptr && block.has(from.front));
   }
   return fired;
 }
 
 bool TimerWheel::drain(std::size_t& moves) {
-  if (draining_ == kNone) {
-    return true;
-  }
-  for (; lists_[draining_].front != nullptr; --moves) {
-    prefetch(lists_[draining_].front);
-    const Entry entry = lists_[draining_].front->entry;
-    if (moves == 0 || !push(list_of(entry.tick), entry)) {
-      return false;
+  List& from = lists_[draining_];
+  while (from.front != nullptr) {
+    const Block block(*this, from.front, from.back);
+    for (Cell* cell = from.front; cell <= block.last(); ++cell, --moves) {
+      block.prefetch_after(cell);
+      if (moves == 0 || !push(list_of(cell->entry.tick), cell->entry)) {
+        from.front = cell;
+        return false;
+      }
     }
+    from.front = block.last();
     pop_front(draining_);
   }
   draining_ = kNone;

@@ -76,6 +76,7 @@ class TimerWheel {
 
   // A list is a chain of blocks of entries side by side: a walk through it is a walk through memory.
   union Cell;
+  class Block;  // of entries, for who walks through it
   struct Timer {
     TimerCallback callback;
     Cell* entry;
@@ -106,7 +107,6 @@ class TimerWheel {
 
   static unsigned other_overdue(unsigned list) { return list ^ kOverdue ^ (kOverdue + 1); }
   static Links& links_of(const Cell* cell);
-  static void prefetch(const Cell* entry);
   [[nodiscard]] std::uint64_t deadline_tick(Instant deadline) const;
   [[nodiscard]] Instant tick_time(std::uint64_t tick) const;
   [[nodiscard]] unsigned list_of(std::uint64_t tick) const;  // requires tick >= elapsed_
@@ -119,7 +119,7 @@ class TimerWheel {
   void set_empty(unsigned list);
   void release_block(Links& links);
   std::size_t fire_list(unsigned list, std::size_t limit);  // how many
-  bool drain(std::size_t& moves);                           // false: not all, because of `moves` or memory
+  bool drain(std::size_t& moves);  // requires draining_; false: not all, because of `moves` or memory
 
   Instant origin_;
   unsigned tick_bits_;
