@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <type_traits>
 
 #include "weft/mem/poison.h"
 
@@ -12,15 +13,14 @@ namespace weft::mem {
 
 namespace {
 
-// Pools without a thread. Leaked on purpose: buffers may outlive every static destructor.
+// Pools without a thread. There before everything else and never destroyed: buffers may outlive every static
+// destructor.
 struct Orphans {
   std::mutex mutex;
   Pool* first = nullptr;
 };
-Orphans& orphans() {
-  static auto* instance = new Orphans;
-  return *instance;
-}
+static_assert(std::is_trivially_destructible_v<Orphans>);
+constinit Orphans orphans;
 
 thread_local Pool* tls_pool = nullptr;
 thread_local bool tls_ended = false;
@@ -31,9 +31,9 @@ struct PoolHolder {
   ~PoolHolder() {
     if (Pool* pool = tls_pool; pool != nullptr) {
       pool->flush();
-      const std::lock_guard lock(orphans().mutex);
-      pool->next_orphan_ = orphans().first;
-      orphans().first = pool;
+      const std::lock_guard lock(orphans.mutex);
+      pool->next_orphan_ = orphans.first;
+      orphans.first = pool;
     }
     tls_pool = nullptr;
     tls_ended = true;
@@ -55,9 +55,9 @@ Pool* Pool::mine() noexcept {
   }
   tls_holder.armed = true;
   {
-    const std::lock_guard lock(orphans().mutex);
-    if (Pool* pool = orphans().first; pool != nullptr) {
-      orphans().first = pool->next_orphan_;
+    const std::lock_guard lock(orphans.mutex);
+    if (Pool* pool = orphans.first; pool != nullptr) {
+      orphans.first = pool->next_orphan_;
       tls_pool = pool;
       return pool;
     }
