@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "weft/rt/timekeeper.h"
 
-#include <algorithm>
-#include <deque>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "weft/mem/slab.h"
 #include "weft/rt/timer_wheel.h"
 #include "weft/sync/parker.h"
 #include "weft/sys/clock.h"
@@ -28,26 +28,29 @@ struct Timekeeper::Core {
     TaskFunction task;
   };
 
-  explicit Core(Sink given) : sink(std::move(given)), wheel(sys::now()) {}
+  explicit Core(Sink given) : sink(std::move(given)), wheel(sys::now()) {
+    due.reserve(kFiredPerTurn);
+    ready.reserve(kFiredPerTurn);
+  }
 
   Result<void> schedule(Duration delay, TaskFunction& task);
   void run();
-  Instant turn();  // when it wants the next one
+  void turn();
   static void fire(void* context);
 
   const Sink sink;
   std::mutex mutex;
   // Guarded by mutex:
   TimerWheel wheel;
-  std::deque<Waiting> slots;  // a Waiting stays where it is
-  std::vector<Waiting*> free;
-  std::vector<TaskFunction> due;  // beyond the mutex: the thread's, but only while it is in turn()
-  Instant wanted = kNever;        // when the thread wakes by itself
+  std::optional<mem::SlabOf<Waiting>> waiting{std::in_place, kTasksMax};  // until close()
+  std::vector<TaskFunction> due;                                          // never more than kFiredPerTurn
+  Instant wanted = kNever;                                                // when the thread wakes by itself
   bool stopping = false;
   bool started = false;
   sys::Thread thread;
 
-  sync::Parker parker;  // woken when `wanted` is too late, and to stop
+  std::vector<TaskFunction> ready;  // the thread's: what was due, while it is handed on
+  sync::Parker parker;              // woken when `wanted` is too late, and to stop
 };
 
 Timekeeper::Timekeeper(Sink sink) : core_(std::make_shared<Core>(std::move(sink))) {}
@@ -93,28 +96,20 @@ Result<void> Timekeeper::schedule(Duration delay, TaskFunction& task) {
 }
 
 Result<void> Timekeeper::Core::schedule(Duration delay, TaskFunction& task) {
-  try {
-    if (free.empty()) {
-      if (slots.size() >= kTasksMax) {
-        return Error(Errc::resource_exhausted, "too many delayed tasks");
-      }
-      free.reserve(slots.size() + 1);
-      slots.emplace_back().core = this;
-      free.push_back(&slots.back());
-    }
-    Waiting* const waiting = free.back();
-    (void)wheel.schedule(deadline_after(sys::now(), delay), {&Core::fire, waiting});
-    free.pop_back();
-    waiting->task = std::move(task);
-  } catch (const std::bad_alloc&) {
+  if (waiting->live_count() >= kTasksMax) {
+    return Error(Errc::resource_exhausted, "too many delayed tasks");
+  }
+  Waiting* const made = waiting->make();
+  if (made == nullptr || !wheel.schedule(deadline_after(sys::now(), delay), {&Core::fire, made})) {
+    (void)waiting->destroy(made);
     return Error(Errc::resource_exhausted, "no memory for a delayed task");
   }
+  made->core = this;
+  made->task = std::move(task);
   return {};
 }
 
 std::size_t Timekeeper::close() {
-  std::deque<Core::Waiting> dropped;  // destroyed outside the mutex: that may run anything
-  std::vector<TaskFunction> dropped_due;
   std::size_t count = 0;
   {
     const std::lock_guard lock(core_->mutex);
@@ -122,10 +117,11 @@ std::size_t Timekeeper::close() {
       return 0;
     }
     count = core_->wheel.size() + core_->due.size();
-    dropped.swap(core_->slots);
-    dropped_due.swap(core_->due);
   }
   core_->parker.wake_with_fence();
+  // Outside the mutex, as that may run anything; nobody else touches them any more.
+  core_->waiting.reset();
+  core_->due.clear();
   return count;
 }
 
@@ -140,46 +136,51 @@ void Timekeeper::stop() {
 }
 
 void Timekeeper::Core::fire(void* context) {
-  auto* waiting = static_cast<Waiting*>(context);
-  waiting->core->due.push_back(std::move(waiting->task));
-  waiting->core->free.push_back(waiting);
+  auto* const fired = static_cast<Waiting*>(context);
+  Core& core = *fired->core;
+  core.due.push_back(std::move(fired->task));  // there is room: see turn()
+  (void)core.waiting->destroy(fired);
 }
 
-Instant Timekeeper::Core::turn() {
-  std::vector<TaskFunction> ready;
-  Instant next = kNever;
+// Allocates nothing: there is nobody who could be told.
+void Timekeeper::Core::turn() {
   {
     const std::lock_guard lock(mutex);
     if (stopping) {
-      return kNever;
+      return;
     }
-    due.reserve(due.size() + kFiredPerTurn);
-    wheel.advance(sys::now(), kFiredPerTurn);
+    wheel.advance(sys::now(), kFiredPerTurn - due.size());
     ready.swap(due);
-    next = wanted = wheel.next_deadline();
+    wanted = wheel.next_deadline();
   }
-  std::vector<TaskFunction> refused;
+  std::size_t refused = 0;  // for now: these come to the front
   for (TaskFunction& task : ready) {
     const Result<void> taken = sink(task);
     if (!taken && taken.error() == Errc::resource_exhausted) {
-      refused.push_back(std::move(task));
+      TaskFunction& place = ready[refused++];
+      if (&place != &task) {
+        place = std::move(task);
+      }
     }
   }
-  if (refused.empty()) {
-    return next;
+  while (ready.size() > refused) {
+    ready.pop_back();
   }
-  const std::lock_guard lock(mutex);
-  if (!stopping) {
-    due = std::move(refused);
-    wanted = std::min(wanted, sys::now() + kRetryAfter);
+  if (refused != 0) {
+    const std::lock_guard lock(mutex);
+    if (!stopping) {
+      due.swap(ready);
+      wanted = sys::now() + kRetryAfter;  // others that are due would be refused, too
+      return;
+    }
   }
-  return wanted;
+  ready.clear();
 }
 
 void Timekeeper::Core::run() {
   sys::set_up_thread("weft-delays", {});
   for (;;) {
-    (void)turn();
+    turn();
     const auto ticket = parker.announce_futex(false);
     Instant next = kNever;
     {
