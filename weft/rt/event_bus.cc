@@ -19,7 +19,7 @@ struct ReaderHolder {
   ~ReaderHolder() {
     if (EventReader* const reader = event_reader; reader != nullptr) {
       event_reader = nullptr;
-      reader->kept.clear();
+      EventCore::end_kept(*reader);
       reader->used.store(false, std::memory_order_release);  // pairs with the acquire in make_event_reader()
     }
     thread_ending = true;
@@ -94,6 +94,18 @@ EventCore::~EventCore() {
   Garbage garbage;  // nobody is here any more
   garbage.lists = retired_;
   garbage.handlers = removed_;
+}
+
+void EventCore::keep(EventReader& reader, std::shared_ptr<EventCore> core) noexcept {
+  core->next_kept_ = std::move(reader.kept);
+  reader.kept = std::move(core);
+}
+
+void EventCore::end_kept(EventReader& reader) noexcept {
+  while (reader.kept != nullptr) {
+    const std::shared_ptr<EventCore> ended = std::move(reader.kept);
+    reader.kept = std::move(ended->next_kept_);
+  }
 }
 
 EventHandlers* EventCore::current(std::size_t type) const noexcept {
@@ -286,7 +298,7 @@ EventBus::EventBus(ExceptionHandler on_exception)
 EventBus::~EventBus() {
   core_->close();
   if (detail::EventReader* const reader = detail::event_reader; reader != nullptr && reader->slot.depth() > 0) {
-    reader->kept.push_back(core_);  // a handler destroys the bus, whose publish goes on
+    detail::EventCore::keep(*reader, core_);  // a handler destroys the bus, whose publish goes on
   }
 }
 

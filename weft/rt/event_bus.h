@@ -13,7 +13,6 @@
 #include <new>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "weft/base/result.h"
 #include "weft/rt/reader_slot.h"
@@ -54,18 +53,18 @@ template <typename Event>
   return number;
 }
 
+class EventCore;
+
 // A thread's slot, and what else others or it must know of it.
 struct EventReader {
   ReaderSlot slot;
   sync::Atomic<bool> waits{false};  // inside an unsubscribe() that a handler calls
   sync::Atomic<bool> used{true};
-  std::vector<std::shared_ptr<void>> kept;  // its own: buses that were destroyed by their handlers
+  std::shared_ptr<EventCore> kept;  // its own: a chain of buses that were destroyed by their handlers
   EventReader* next = nullptr;
 };
 extern thread_local EventReader* event_reader;            // null: none yet
 [[nodiscard]] EventReader* make_event_reader() noexcept;  // null: no memory, or the thread is ending
-
-class EventCore;
 
 }  // namespace detail
 
@@ -168,6 +167,9 @@ class EventCore {
   Result<void> add(std::size_t type, EventHandler* handler);  // not taken over when refused
   void remove(std::size_t type, EventHandler* handler) noexcept;
   void close() noexcept;
+  // Whoever shares it dropped it inside a handler: it lives until that thread's publishes have ended.
+  static void keep(EventReader& reader, std::shared_ptr<EventCore> core) noexcept;
+  static void end_kept(EventReader& reader) noexcept;
   [[nodiscard]] EventBusCounts counts() const noexcept;
 
   std::size_t publish(std::size_t type, const void* event) noexcept {
@@ -203,8 +205,8 @@ class EventCore {
     }
     reader->slot.leave();
     quiet_.wake();
-    if (!reader->kept.empty() && reader->slot.depth() == 0) [[unlikely]] {
-      reader->kept.clear();  // last: it may be this
+    if (reader->kept != nullptr && reader->slot.depth() == 0) [[unlikely]] {
+      end_kept(*reader);  // last: it may be this
     }
     return called;
   }
@@ -222,7 +224,8 @@ class EventCore {
 
   const EventBus::ExceptionHandler on_exception_;
   std::array<sync::Atomic<EventHandlers*>, EventBus::kTypesMax> lists_{};
-  sync::Parker quiet_;  // woken by publishes that end
+  std::shared_ptr<EventCore> next_kept_;  // of the thread that keeps it
+  sync::Parker quiet_;                    // woken by publishes that end
   std::atomic<std::uint64_t> threw_{0};
   std::atomic<std::uint64_t> refused_{0};
 

@@ -28,6 +28,7 @@ struct Strand::Core : std::enable_shared_from_this<Strand::Core> {
   void run_some(std::unique_lock<std::mutex>& lock) noexcept;
   void lose_turn() noexcept;
   void drop_all(std::unique_lock<std::mutex>& lock) noexcept;
+  void drop_tasks(std::unique_lock<std::mutex>& lock) noexcept;
   bool wait_until_quiet(Instant deadline) noexcept;
 
   Executor& underlying;
@@ -155,15 +156,24 @@ void Strand::Core::lose_turn() noexcept {
 }
 
 void Strand::Core::drop_all(std::unique_lock<std::mutex>& lock) noexcept {
-  std::deque<TaskFunction> dropped;
   closed = true;
   state = State::idle;
-  dropped.swap(tasks);
-  counts.abandoned += dropped.size();
+  drop_tasks(lock);
   lock.unlock();
   quiet.wake_with_fence();
-  dropped.clear();  // outside the mutex: that may run anything
   lock.lock();
+}
+
+// One by one, and each outside the mutex: its end may run anything. A deque to swap with would be an allocation.
+void Strand::Core::drop_tasks(std::unique_lock<std::mutex>& lock) noexcept {
+  while (!tasks.empty()) {
+    TaskFunction task = std::move(tasks.front());
+    tasks.pop_front();
+    ++counts.abandoned;
+    lock.unlock();
+    task.reset();
+    lock.lock();
+  }
 }
 
 void Strand::Core::run_some(std::unique_lock<std::mutex>& lock) noexcept {
@@ -240,24 +250,21 @@ Result<void> Strand::run_after(Duration delay, TaskFunction& task) {
 Result<void> Strand::stop(StopMode mode, Instant deadline) {
   const auto abandon = [this] {
     request_stop();
-    std::deque<TaskFunction> dropped;
-    const std::lock_guard lock(core_->mutex);
-    dropped.swap(core_->tasks);
-    core_->counts.abandoned += dropped.size();
-    return dropped;  // destroyed outside the mutex
+    std::unique_lock lock(core_->mutex);
+    core_->drop_tasks(lock);
   };
   {
     const std::lock_guard lock(core_->mutex);
     core_->closed = true;
   }
   if (mode == StopMode::abandon) {
-    (void)abandon();
+    abandon();
   }
   if (detail::RunScope::inside(core_.get())) {
     return Error(Errc::invalid_state, "a task cannot wait for the end of itself");
   }
   if (!core_->wait_until_quiet(deadline)) {
-    (void)abandon();
+    abandon();
     return Error(Errc::timed_out, "tasks still run");
   }
   return {};

@@ -289,7 +289,7 @@ void ThreadPool::Core::join() noexcept {
 
 // --- ThreadPool ---
 
-ThreadPool::ThreadPool(std::shared_ptr<Core> core) noexcept : core_(std::move(core)) {}
+ThreadPool::ThreadPool(std::shared_ptr<Core> core) : core_(std::move(core)) {}
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::make_fixed(unsigned workers, const PoolOptions& options) {
   return make_dynamic(workers, workers, options);
@@ -306,14 +306,20 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::make_dynamic(unsigned workers_mi
   if (options.queue_capacity == 0 || options.queue_capacity > kQueueMax) {
     return Error(Errc::invalid_argument, "a queue has room for 1 to kQueueMax tasks");
   }
-  auto core = std::make_shared<Core>(workers_min, workers_max, options);
-  const std::size_t each = (options.queue_capacity + workers_max - 1) / workers_max;
-  for (unsigned i = 0; i < workers_max; ++i) {
-    if (!core->workers[i].queue.make(each)) {
-      return Error(Errc::resource_exhausted, "no memory for a queue");
+  constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a pool");
+  std::unique_ptr<ThreadPool> pool;
+  try {
+    auto core = std::make_shared<Core>(workers_min, workers_max, options);
+    const std::size_t each = (options.queue_capacity + workers_max - 1) / workers_max;
+    for (unsigned i = 0; i < workers_max; ++i) {
+      if (!core->workers[i].queue.make(each)) {
+        return kNoMemory;
+      }
     }
+    pool.reset(new ThreadPool(std::move(core)));
+  } catch (const std::bad_alloc&) {
+    return kNoMemory;
   }
-  std::unique_ptr<ThreadPool> pool(new ThreadPool(std::move(core)));
   for (unsigned i = 0; i < workers_min; ++i) {
     pool->core_->gate.add_worker();
     if (const auto started = pool->core_->start_worker(); !started) {

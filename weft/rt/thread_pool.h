@@ -50,7 +50,7 @@ class ThreadPool final : public Executor {
 
  private:
   struct Core;
-  explicit ThreadPool(std::shared_ptr<Core> core) noexcept;
+  explicit ThreadPool(std::shared_ptr<Core> core);
 
   std::shared_ptr<Core> core_;  // its threads' too
 };
