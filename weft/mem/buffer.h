@@ -2,21 +2,26 @@
 #pragma once
 
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
 #include "weft/base/bytes.h"
+#include "weft/sync/atomic_counted.h"
 
 namespace weft::mem {
 
 class Pool;
+class Buffer;
+
+struct BufferDisposer {
+  static void dispose(Buffer* buffer) noexcept;
+};
 
 // Buffer: a block of bytes with a reference count, from the pool of the thread that made it.
 // Owner: whoever holds a reference. Affinity: the count is atomic; the bytes belong to whoever the program says.
 // Cost: make and release on one thread are a list operation; a release on another thread collects blocks and gives
 // them back to their owner in batches, one compare-exchange a batch. Beyond kPooledMax: malloc and free.
-class Buffer {
+class Buffer : public sync::AtomicCounted<Buffer, BufferDisposer> {
  public:
   static constexpr std::size_t kPooledMax = 256 * 1024;
 
@@ -34,25 +39,17 @@ class Buffer {
   [[nodiscard]] static Buffer* of(void* data) noexcept { return static_cast<Buffer*>(data) - 1; }  // data() of it
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
-  void add_reference() noexcept { references_.fetch_add(1, std::memory_order_relaxed); }  // the caller holds one
-  void release() noexcept {
-    // A sole owner needs no read-modify-write. Acquire pairs with the release of other holders' last use.
-    if (references_.load(std::memory_order_acquire) == 1 || references_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      recycle();
-    }
-  }
   [[nodiscard]] bool constant() const noexcept { return external_.free_bytes == &keep_bytes; }
-  [[nodiscard]] bool sole_owner() const noexcept { return references_.load(std::memory_order_acquire) == 1; }
 
  private:
   friend class Pool;
+  friend struct BufferDisposer;
   Buffer(Pool* owner, std::uint32_t size_class, std::size_t capacity) noexcept
       : size_class_(size_class), owner_(owner), capacity_(capacity) {}
   void recycle() noexcept;
 
-  std::atomic<std::uint32_t> references_{1};
-  std::uint32_t size_class_;
-  Pool* owner_;  // null: malloc
+  std::uint32_t size_class_;  // beside the count
+  Pool* owner_;               // null: malloc
   std::size_t capacity_;
   struct External {
     void* data = nullptr;
@@ -62,5 +59,7 @@ class Buffer {
   std::array<std::uint64_t, 2> padding_{};
 };
 static_assert(sizeof(Buffer) == 64);
+
+inline void BufferDisposer::dispose(Buffer* buffer) noexcept { buffer->recycle(); }
 
 }  // namespace weft::mem

@@ -180,10 +180,7 @@ void Buffer::recycle() noexcept {
     std::free(this);
     return;
   }
-  // Relaxed: nobody else looks. Most buffers were never shared, and their count is not written at all.
-  if (references_.load(std::memory_order_relaxed) != 1) {
-    references_.store(1, std::memory_order_relaxed);
-  }
+  revive();
   Pool* pool = Pool::mine();
   if (pool == owner_) {
     pool->put(this);

@@ -32,6 +32,14 @@ class AtomicCounted {
   AtomicCounted& operator=(const AtomicCounted& /*other*/) noexcept { return *this; }
   ~AtomicCounted() = default;
 
+  // For a disposer that keeps the object: one reference again. Relaxed: nobody else looks, and whoever is given the
+  // object gets this with the pointer. Most were never shared, and their count is not written at all.
+  void revive() const noexcept {
+    if (references_.load(std::memory_order_relaxed) != 1) {
+      references_.store(1, std::memory_order_relaxed);
+    }
+  }
+
  private:
   mutable Atomic<std::uint32_t> references_{1};
 };

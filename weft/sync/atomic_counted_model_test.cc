@@ -13,13 +13,19 @@ struct Disposal {
 
 // Lives on the scenario's stack; "disposed of" is a write to what the holders wrote.
 struct Object : AtomicCounted<Object, Disposal> {
+  using AtomicCounted::revive;
+
   Plain<int> value = 0;
   Plain<int> disposals = 0;
+  bool kept = false;  // as a pool does it
 };
 
 void Disposal::dispose(Object* object) noexcept {
   object->value = -1;
   object->disposals = object->disposals + 1;
+  if (object->kept) {
+    object->revive();
+  }
 }
 
 using Ptr = IntrusivePtr<Object>;
@@ -71,10 +77,26 @@ void a_sole_owner_may_write() {
   check(object);
 }
 
+// Its next user finds one reference.
+void a_kept_object_is_used_again() {
+  Object object;
+  object.kept = true;
+  Ptr first = Ptr::adopt(&object);
+  Ptr second = first;
+  model::run_threads([&] { first.reset(); }, [&] { second.reset(); });
+  check(object);
+  first = Ptr::adopt(&object);
+  model::require(first->sole_owner(), "it has another number of references than one");
+  second = first;
+  model::run_threads([&] { first.reset(); }, [&] { second.reset(); });
+  model::require(object.disposals == 2, "not disposed of once more");
+}
+
 constexpr model::Scenario kScenarios[] = {
     {"each_drops_its_own", each_drops_its_own, {}},
     {"copies_are_made_and_dropped", copies_are_made_and_dropped, {}},
     {"a_sole_owner_may_write", a_sole_owner_may_write, {}},
+    {"a_kept_object_is_used_again", a_kept_object_is_used_again, {}},
 };
 
 TEST(AtomicCountedModel, DisposesOnceAndLast) {
@@ -86,7 +108,7 @@ TEST(AtomicCountedModel, DisposesOnceAndLast) {
 
 TEST(AtomicCountedModel, NeedsEveryMemoryOrderItHas) {
   const model::Audit audit = model::weaken_every_order("sync/atomic_counted.h", kScenarios, {});
-  EXPECT_EQ(audit.sites, 4u);
+  EXPECT_EQ(audit.sites, 6u);
   for (const std::string& complaint : audit.complaints) {
     ADD_FAILURE() << complaint;
   }
