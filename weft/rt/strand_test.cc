@@ -13,8 +13,8 @@ namespace weft::rt {
 namespace {
 
 using namespace std::chrono_literals;
+using test::Blocker;
 using test::in_a_long_time;
-using test::Signal;
 
 TEST(Strand, RunsOneTaskAtATimeInOrderAndEachSeesTheOneBefore) {
   constexpr int kTasks = 5000;
@@ -56,16 +56,14 @@ TEST(Strand, PassesOnThatTheUnderlyingQueueIsFull) {
   PoolOptions options;
   options.queue_capacity = 2;
   auto pool = std::move(ThreadPool::make_single(options)).value();
-  Signal begun;
-  Signal go_on;
-  ASSERT_TRUE(pool->execute([&] { begun.give(), (void)go_on.take(); }));
-  ASSERT_TRUE(begun.take());
+  Blocker blocker;
+  ASSERT_TRUE(blocker.block(*pool));
   while (pool->execute([] {})) {
   }
   Strand strand(*pool);
   bool ran = false;
   EXPECT_EQ(strand.execute([&] { ran = true; }).error(), Errc::resource_exhausted);
-  go_on.give();
+  blocker.let_go();
   while (!strand.execute([] {})) {
     std::this_thread::yield();
   }
@@ -77,15 +75,13 @@ TEST(Strand, PassesOnThatTheUnderlyingQueueIsFull) {
 TEST(Strand, ItsOwnFullQueueIsReported) {
   auto pool = std::move(ThreadPool::make_single()).value();
   Strand strand(*pool, 2);
-  Signal begun;
-  Signal go_on;
-  ASSERT_TRUE(strand.execute([&] { begun.give(), (void)go_on.take(); }));
-  ASSERT_TRUE(begun.take());
+  Blocker blocker;
+  ASSERT_TRUE(blocker.block(strand));
   EXPECT_TRUE(strand.execute([] {}));
   auto late = strand.submit_after(1ms, [] { return 1; });
   EXPECT_TRUE(strand.execute([] {}));
   EXPECT_EQ(strand.execute([] {}).error(), Errc::resource_exhausted);
-  go_on.give();
+  blocker.let_go();
   EXPECT_EQ(late.get_until(in_a_long_time()).value(), 1);
   EXPECT_TRUE(strand.stop(StopMode::drain, in_a_long_time()));
   EXPECT_EQ(strand.counts().executed, 4u);
@@ -93,10 +89,8 @@ TEST(Strand, ItsOwnFullQueueIsReported) {
 
 TEST(Strand, ItsTasksAreDroppedAndToldWhenTheUnderlyingExecutorAbandonsIt) {
   auto pool = std::move(ThreadPool::make_single()).value();
-  Signal begun;
-  Signal go_on;
-  ASSERT_TRUE(pool->execute([&] { begun.give(), (void)go_on.take(); }));
-  ASSERT_TRUE(begun.take());
+  Blocker blocker;
+  ASSERT_TRUE(blocker.block(*pool));
   Strand strand(*pool);
   auto first = strand.submit([] { return 1; });
   auto second = strand.submit([] { return 2; });
@@ -104,7 +98,7 @@ TEST(Strand, ItsTasksAreDroppedAndToldWhenTheUnderlyingExecutorAbandonsIt) {
   EXPECT_EQ(first.get_until(in_a_long_time()).error(), Errc::terminated);
   EXPECT_EQ(second.get_until(in_a_long_time()).error(), Errc::terminated);
   EXPECT_EQ(strand.execute([] {}).error(), Errc::closed);
-  go_on.give();
+  blocker.let_go();
   EXPECT_TRUE(strand.stop(StopMode::drain, in_a_long_time()));
 }
 

@@ -35,6 +35,33 @@ struct Made {
   std::unique_ptr<Executor> executor;
 };
 
+// Keeps threads of an executor busy until it is told to let them go; its tasks end before it does.
+class Blocker {
+ public:
+  // As many tasks, of which `at_once` are inside when it returns true.
+  [[nodiscard]] bool block(Executor& executor, int tasks = 1) { return block(executor, tasks, tasks); }
+  [[nodiscard]] bool block(Executor& executor, int tasks, int at_once) {
+    for (int i = 0; i < tasks; ++i) {
+      if (!executor.execute([this] { begun_.give(), (void)go_on_.take(); })) {
+        return false;
+      }
+      ++blocked_;
+    }
+    for (int i = 0; i < at_once; ++i) {
+      if (!begun_.take()) {
+        return false;
+      }
+    }
+    return true;
+  }
+  void let_go() { go_on_.give(std::exchange(blocked_, 0)); }
+
+ private:
+  Signal begun_;
+  Signal go_on_;
+  int blocked_ = 0;
+};
+
 struct Kind {
   const char* name;
   Made (*make)(ExceptionHandler handler);

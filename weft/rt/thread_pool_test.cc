@@ -13,8 +13,8 @@ namespace weft::rt {
 namespace {
 
 using namespace std::chrono_literals;
+using test::Blocker;
 using test::in_a_long_time;
-using test::Signal;
 
 std::unique_ptr<ThreadPool> fixed(unsigned workers, const PoolOptions& options = {}) {
   return std::move(ThreadPool::make_fixed(workers, options)).value();
@@ -36,10 +36,8 @@ TEST(ThreadPool, AFullQueueIsReportedAndWhatWasTakenRuns) {
   PoolOptions options;
   options.queue_capacity = 4;
   auto pool = std::move(ThreadPool::make_single(options)).value();
-  Signal begun;
-  Signal go_on;
-  ASSERT_TRUE(pool->execute([&] { begun.give(), (void)go_on.take(); }));
-  ASSERT_TRUE(begun.take());
+  Blocker blocker;
+  ASSERT_TRUE(blocker.block(*pool));
   std::atomic<int> ran{0};
   for (int i = 0; i < 4; ++i) {
     EXPECT_TRUE(pool->execute([&] { ran.fetch_add(1); }));
@@ -47,7 +45,7 @@ TEST(ThreadPool, AFullQueueIsReportedAndWhatWasTakenRuns) {
   EXPECT_EQ(pool->execute([&] { ran.fetch_add(100); }).error(), Errc::resource_exhausted);
   EXPECT_EQ(pool->submit([&] { return ran.fetch_add(100); }).get().error(), Errc::resource_exhausted);
   EXPECT_EQ(pool->counts().refused, 2u);
-  go_on.give();
+  blocker.let_go();
   EXPECT_TRUE(pool->stop(StopMode::drain, in_a_long_time()));
   EXPECT_EQ(ran.load(), 4);
 }
@@ -68,10 +66,8 @@ TEST(ThreadPool, ADelayedTaskThatFindsTheQueueFullIsLateAndNotLost) {
   PoolOptions options;
   options.queue_capacity = 2;
   auto pool = std::move(ThreadPool::make_single(options)).value();
-  Signal begun;
-  Signal go_on;
-  ASSERT_TRUE(pool->execute([&] { begun.give(), (void)go_on.take(); }));
-  ASSERT_TRUE(begun.take());
+  Blocker blocker;
+  ASSERT_TRUE(blocker.block(*pool));
   while (pool->execute([] {})) {
   }
   const auto refused = pool->counts().refused;
@@ -80,7 +76,7 @@ TEST(ThreadPool, ADelayedTaskThatFindsTheQueueFullIsLateAndNotLost) {
     std::this_thread::yield();
   }
   EXPECT_FALSE(late.ready());
-  go_on.give();
+  blocker.let_go();
   EXPECT_EQ(late.get_until(in_a_long_time()).value(), 1);
 }
 
@@ -157,20 +153,14 @@ TEST(ThreadPool, ABurstCostsAtMostOneWakePerWorker) {
   PoolOptions options;
   options.queue_capacity = 1 << 14;
   auto pool = fixed(kWorkers, options);
-  Signal begun;
-  Signal go_on;
-  for (unsigned i = 0; i < kWorkers; ++i) {
-    ASSERT_TRUE(pool->execute([&] { begun.give(), (void)go_on.take(); }));
-  }
-  for (unsigned i = 0; i < kWorkers; ++i) {
-    ASSERT_TRUE(begun.take());
-  }
+  Blocker blocker;
+  ASSERT_TRUE(blocker.block(*pool, kWorkers));
   const auto before = pool->counts().wakes;
   for (int i = 0; i < 10'000; ++i) {
     ASSERT_TRUE(pool->execute([] {}));
   }
   EXPECT_EQ(pool->counts().wakes, before);  // nobody sleeps
-  go_on.give(kWorkers);
+  blocker.let_go();
   EXPECT_TRUE(pool->stop(StopMode::drain, in_a_long_time()));
   EXPECT_LE(pool->counts().wakes, before + kWorkers);
 }
@@ -179,16 +169,10 @@ TEST(ThreadPool, ADynamicPoolGrowsToItsMaximumAndNotBeyond) {
   constexpr int kMost = 4;
   auto pool = std::move(ThreadPool::make_dynamic(1, kMost)).value();
   EXPECT_EQ(pool->counts().workers, 1u);
-  Signal begun;
-  Signal go_on;
-  for (int i = 0; i < 2 * kMost; ++i) {
-    ASSERT_TRUE(pool->execute([&] { begun.give(), (void)go_on.take(); }));
-  }
-  for (int i = 0; i < kMost; ++i) {
-    ASSERT_TRUE(begun.take());  // as many at the same time
-  }
+  Blocker blocker;
+  ASSERT_TRUE(blocker.block(*pool, 2 * kMost, kMost));
   EXPECT_EQ(pool->counts().workers, static_cast<unsigned>(kMost));
-  go_on.give(2 * kMost);
+  blocker.let_go();
   EXPECT_TRUE(pool->stop(StopMode::drain, in_a_long_time()));
   EXPECT_EQ(pool->counts().executed, 2u * kMost);
 }
@@ -198,15 +182,9 @@ TEST(ThreadPool, ADynamicPoolShrinksToItsMinimumAndGrowsAgain) {
   options.idle_limit = 1ms;
   auto pool = std::move(ThreadPool::make_dynamic(1, 3, options)).value();
   for (int round = 0; round < 3; ++round) {
-    Signal begun;
-    Signal go_on;
-    for (int i = 0; i < 3; ++i) {
-      ASSERT_TRUE(pool->execute([&] { begun.give(), (void)go_on.take(); }));
-    }
-    for (int i = 0; i < 3; ++i) {
-      ASSERT_TRUE(begun.take());
-    }
-    go_on.give(3);
+    Blocker blocker;
+    ASSERT_TRUE(blocker.block(*pool, 3));
+    blocker.let_go();
     Instant patience = sys::now() + 100ms;
     while (pool->counts().workers > 1) {
       if (sys::now() > patience) {  // one that was passed over when its time ended sleeps until the next task
