@@ -25,7 +25,7 @@ target_precompile_headers(test_headers PRIVATE
 add_custom_target(unit_tests)  # what the sanitizer presets build
 function(weft_add_test_program target)
   add_executable(${target} ${ARGN})
-  target_link_libraries(${target} PRIVATE weft GTest::gtest_main)
+  target_link_libraries(${target} PRIVATE weft weft_schemas GTest::gtest_main)
   if(WEFT_RAPIDCHECK)
     target_link_libraries(${target} PRIVATE ${WEFT_RAPIDCHECK})
   endif()
