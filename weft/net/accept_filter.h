@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/net/ip_prefix.h"
 
 namespace weft::net {
 
@@ -22,19 +22,14 @@ class AcceptFilter {
   [[nodiscard]] bool admits(int fd) const noexcept;
 
  private:
-  struct Network {
-    std::vector<std::uint8_t> address;  // 4 or 16 bytes
-    std::size_t bits;
-  };
   struct Process {
     char kind;  // p, u, g
     std::int64_t number;
   };
 
-  [[nodiscard]] static Result<Network> parse_network(std::string_view text);
   [[nodiscard]] static Result<Process> parse_process(std::string_view text);
 
-  std::vector<Network> networks_;
+  std::vector<IpPrefix> networks_;
   std::vector<Process> processes_;
 };
 

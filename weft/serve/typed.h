@@ -77,7 +77,9 @@ Task run_with_message([[maybe_unused]] AlignedBody body, const T& message, Handl
 // example) and within the limits; what fails is answered with invalid_body and reaches no handler. The message lives as
 // long as the call, or until the task has ended when the handler is a coroutine: then the body is copied first.
 // invalid_argument: an identifier has 4 characters; and what Dispatcher::on() says.
-// Cost: the verification; a copy of a body that does not lie at a multiple of 8 bytes, in pooled memory.
+// Cost: the verification; a copy of a body that does not lie at a multiple of 8 bytes, in pooled memory. What
+// FlatBuffers does not verify: a hostile peer may have put the elements of a vector of 8-byte structs at a multiple
+// of 4.
 template <typename T, typename Caller, typename Handler>
   requires std::invocable<Handler&, Caller&, const T&>
 Result<void> route(Dispatcher<Caller>& dispatcher, std::uint32_t id, std::string_view file_identifier, Handler handler,

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+
+namespace weft::net {
+
+// IpPrefix: the IPv4 or IPv6 addresses that begin with the same bits: "10.0.0.0/8", "2001:db8::/32", or one address.
+// A value of 18 bytes. Invariant: the bits behind the prefix are 0, so that equal prefixes are equal.
+// An IPv4 address in IPv6 form ("::ffff:10.0.0.1") is the IPv4 address, and bits are counted from its first one.
+class IpPrefix {
+ public:
+  // An address, or one and behind a slash the number of bits that count; the others may be anything.
+  // invalid_argument.
+  [[nodiscard]] static Result<IpPrefix> parse(std::string_view text);
+  // The first `bits` of an address of 4 or 16 bytes, all of them when `bits` is more. Any other number of bytes: the
+  // prefix of no address.
+  [[nodiscard]] static IpPrefix of(Bytes address, unsigned bits) noexcept;
+
+  [[nodiscard]] bool contains(Bytes address) const noexcept;  // of 4 or 16 bytes
+  [[nodiscard]] std::string to_text() const;                  // as parse() takes it
+
+  [[nodiscard]] unsigned bits() const noexcept { return bits_; }
+  [[nodiscard]] bool ipv6() const noexcept { return size_ == 16; }
+  [[nodiscard]] bool single() const noexcept { return bits_ == size_ * 8; }  // one address
+  [[nodiscard]] Bytes bytes() const noexcept { return {bytes_.data(), size_}; }
+  [[nodiscard]] std::uint64_t hash(std::uint64_t seed) const noexcept;
+  friend bool operator==(const IpPrefix&, const IpPrefix&) noexcept = default;
+
+ private:
+  std::array<std::uint8_t, 16> bytes_{};
+  std::uint8_t size_ = 0;
+  std::uint8_t bits_ = 0;
+};
+
+// "10.0.0.0/8,192.168.1.7,::1"; one comma may stand at the end. invalid_argument.
+[[nodiscard]] Result<std::vector<IpPrefix>> parse_ip_prefixes(std::string_view list);
+
+}  // namespace weft::net

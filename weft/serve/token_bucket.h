@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "weft/base/time.h"
+
+namespace weft::serve {
+
+// So many a second, and so many at once after a rest.
+struct RateLimit {
+  std::uint32_t per_second = 0;  // 0: no limit
+  std::uint32_t burst = 1;       // 0 counts as 1
+
+  [[nodiscard]] constexpr bool limits() const noexcept { return per_second != 0; }
+};
+
+// TokenBucket: whether something may happen now under a RateLimit. It starts full. A value of 16 bytes; the limit is
+// the caller's and stays the same. Affinity: one thread at a time. Cost: one multiplication.
+// Invariant: exact. The level is an integer, in parts of a token that grow by per_second in each nanosecond, so that
+// from any instant on at most burst + floor(per_second * elapsed) are taken, and exactly so many by who leaves it never
+// full: what is lost is only what a full bucket cannot hold. Time that goes back stands still.
+class TokenBucket {
+ public:
+  [[nodiscard]] constexpr bool try_take(const RateLimit& limit, Instant now, std::uint32_t tokens = 1) noexcept {
+    if (!limit.limits()) {
+      return true;
+    }
+    refill(limit, now);
+    const std::uint64_t cost = tokens * kToken;
+    if (level_ < cost) {
+      return false;
+    }
+    level_ -= cost;
+    return true;
+  }
+
+  // How long until that many can be taken when nobody takes any before; negative: never, it is more than the burst.
+  [[nodiscard]] constexpr Duration wait(const RateLimit& limit, Instant now, std::uint32_t tokens = 1) noexcept {
+    if (!limit.limits()) {
+      return Duration::zero();
+    }
+    refill(limit, now);
+    const std::uint64_t cost = tokens * kToken;
+    if (cost > capacity(limit)) {
+      return Duration(-1);
+    }
+    const std::uint64_t missing = cost - std::min(cost, level_);
+    return Duration((missing + limit.per_second - 1) / limit.per_second);
+  }
+
+  // Forgetting it would change nothing.
+  [[nodiscard]] constexpr bool full(const RateLimit& limit, Instant now) noexcept {
+    if (limit.limits()) {
+      refill(limit, now);
+    }
+    return !limit.limits() || level_ == capacity(limit);
+  }
+
+ private:
+  static constexpr std::uint64_t kToken = 1'000'000'000;
+  static constexpr Instant kUnused = Instant::min();
+
+  [[nodiscard]] static constexpr std::uint64_t capacity(const RateLimit& limit) noexcept {
+    return std::max(limit.burst, std::uint32_t{1}) * kToken;
+  }
+  constexpr void refill(const RateLimit& limit, Instant now) noexcept {
+    const std::uint64_t most = capacity(limit);
+    if (now <= last_ && last_ != kUnused) {
+      return;
+    }
+    const std::uint64_t elapsed = static_cast<std::uint64_t>(now.time_since_epoch().count()) -
+                                  static_cast<std::uint64_t>(last_.time_since_epoch().count());
+    const auto gained = static_cast<unsigned __int128>(elapsed) * limit.per_second;
+    level_ = last_ == kUnused || gained > most - level_ ? most : level_ + static_cast<std::uint64_t>(gained);
+    last_ = now;
+  }
+
+  std::uint64_t level_ = 0;
+  Instant last_ = kUnused;
+};
+
+}  // namespace weft::serve
