@@ -33,6 +33,21 @@ struct DispatchCounts {
 template <typename C>
 concept FrameCaller = requires(C& caller, const FrameHeader& header, Bytes body) { caller.send(header, body); };
 
+namespace detail {
+
+// What caller.spawn() says, when it says something.
+template <typename Caller, typename Task>
+Error spawn(Caller& caller, Task&& task) {
+  if constexpr (std::is_void_v<decltype(caller.spawn(std::forward<Task>(task)))>) {
+    caller.spawn(std::forward<Task>(task));
+    return {};
+  } else {
+    return caller.spawn(std::forward<Task>(task)).error();
+  }
+}
+
+}  // namespace detail
+
 // Dispatcher: frames to handlers, by id. One for each core, filled before the first frame or by handlers.
 // Owner: a service. Affinity: one thread, but for counts(). Cost: a look-up (id_table.h), an indirect call, a counter;
 // nothing is allocated but by adding handlers. Invariants:
@@ -43,8 +58,9 @@ concept FrameCaller = requires(C& caller, const FrameHeader& header, Bytes body)
 // A handler is anything that can be called with (Caller&, const Frame&) and returns
 //   void;
 //   Result<...>: its error is the answer to the peer;
-//   something else, a coroutine's task: it is handed to caller.spawn(). The frame's body ends with the call: what the
-//   task needs of it after its first co_await it must copy, or take as a typed message (typed.h), which is kept.
+//   something else, a coroutine's task: it is handed to caller.spawn(), which returns void, or a Result whose error is
+//   the answer to the peer. The frame's body ends with the call: what the task needs of it after its first co_await it
+//   must copy, or take as a typed message (typed.h), which is kept.
 template <typename C>
 class Dispatcher {
  public:
@@ -110,8 +126,7 @@ class Dispatcher {
     } else if constexpr (requires(const Outcome& outcome) { outcome.error() == Error(); }) {
       return function(caller, frame).error();
     } else {
-      caller.spawn(function(caller, frame));
-      return {};
+      return detail::spawn(caller, function(caller, frame));
     }
   }
   template <typename Handler>

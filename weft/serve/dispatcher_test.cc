@@ -173,5 +173,18 @@ TEST(Dispatcher, WhatIsNeitherVoidNorAResultIsSpawned) {
   EXPECT_EQ(dispatcher.counts().handled.value(), 1u);
 }
 
+struct FullSpawner : Caller {
+  Result<void> spawn(const std::unique_ptr<int>& /*task*/) { return Error(Errc::resource_exhausted, "tasks"); }
+};
+
+TEST(Dispatcher, ATaskThatCannotBeStartedIsAnswered) {
+  Dispatcher<FullSpawner> dispatcher;
+  ASSERT_TRUE(dispatcher.on(1, [](FullSpawner&, const Frame&) { return std::make_unique<int>(1); }));
+  FullSpawner caller;
+  dispatcher.dispatch(caller, frame_of(1));
+  EXPECT_EQ(caller.only_error().code, ErrorCode::refused);
+  EXPECT_EQ(caller.only_error().text, "tasks");
+}
+
 }  // namespace
 }  // namespace weft::serve

@@ -70,6 +70,43 @@ Task run_with_message([[maybe_unused]] AlignedBody body, const T& message, Handl
   co_return co_await handler(caller, message);
 }
 
+inline constexpr Error kNotTheMessage = frame_error(ErrorCode::invalid_body, "the body is not the message of this id");
+
+// What route() gives to the dispatcher.
+template <typename T, typename Caller, typename Handler>
+struct TypedHandler {
+  using Outcome = std::invoke_result_t<Handler&, Caller&, const T&>;
+  static constexpr bool kPlain =
+      std::is_void_v<Outcome> || requires(const Outcome& outcome) { outcome.error() == Error(); };
+  static constexpr std::size_t kSmallest = sizeof(flatbuffers::uoffset_t) + sizeof(FileIdentifier);
+
+  Result<void> operator()(Caller& caller, const HeaderCodec::Frame& frame) {
+    if (frame.body.size() < kSmallest) {
+      return kNotTheMessage;
+    }
+    AlignedBody body(frame.body, !kPlain);
+    if (body.bytes().empty()) {
+      return Error(Errc::resource_exhausted, "memory");
+    }
+    const T* const message = verified<T>(body.bytes(), identifier, limits);
+    if (message == nullptr) {
+      return kNotTheMessage;
+    }
+    if constexpr (std::is_void_v<Outcome>) {
+      handler(caller, *message);
+      return {};
+    } else if constexpr (kPlain) {
+      return handler(caller, *message).error();
+    } else {
+      return spawn(caller, run_with_message<Outcome>(std::move(body), *message, handler, caller));
+    }
+  }
+
+  FileIdentifier identifier;
+  TypedLimits limits;
+  Handler handler;
+};
+
 }  // namespace detail
 
 // Routes frames of an id to handler(Caller&, const T&), whose outcome is what that of any handler may be
@@ -84,38 +121,12 @@ template <typename T, typename Caller, typename Handler>
   requires std::invocable<Handler&, Caller&, const T&>
 Result<void> route(Dispatcher<Caller>& dispatcher, std::uint32_t id, std::string_view file_identifier, Handler handler,
                    const TypedLimits& limits = {}) {
-  using Outcome = std::invoke_result_t<Handler&, Caller&, const T&>;
-  constexpr bool kPlain = std::is_void_v<Outcome> || requires(const Outcome& outcome) { outcome.error() == Error(); };
   FileIdentifier identifier;
   if (file_identifier.size() != identifier.size()) {
     return Error(Errc::invalid_argument, "a file identifier has 4 characters");
   }
   std::copy(file_identifier.begin(), file_identifier.end(), identifier.begin());
-  return dispatcher.on(id,
-                       [identifier, limits, kept = std::move(handler)](
-                           Caller& caller, const HeaderCodec::Frame& frame) mutable -> Result<void> {
-                         constexpr std::size_t kSmallest =
-                             2 * sizeof(flatbuffers::uoffset_t);  // an offset and the identifier
-                         if (frame.body.size() < kSmallest) {
-                           return frame_error(ErrorCode::invalid_body, "the body is not the message of this id");
-                         }
-                         detail::AlignedBody body(frame.body, !kPlain);
-                         if (body.bytes().empty()) {
-                           return Error(Errc::resource_exhausted, "memory");
-                         }
-                         const T* const message = detail::verified<T>(body.bytes(), identifier, limits);
-                         if (message == nullptr) {
-                           return frame_error(ErrorCode::invalid_body, "the body is not the message of this id");
-                         }
-                         if constexpr (std::is_void_v<Outcome>) {
-                           kept(caller, *message);
-                         } else if constexpr (kPlain) {
-                           return Result<void>(kept(caller, *message).error());
-                         } else {
-                           caller.spawn(detail::run_with_message<Outcome>(std::move(body), *message, kept, caller));
-                         }
-                         return {};
-                       });
+  return dispatcher.on(id, detail::TypedHandler<T, Caller, Handler>{identifier, limits, std::move(handler)});
 }
 
 }  // namespace weft::serve
