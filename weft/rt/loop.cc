@@ -11,6 +11,12 @@
 
 namespace weft::rt {
 
+namespace {
+constinit thread_local Loop* this_threads_loop = nullptr;
+}  // namespace
+
+Loop* Loop::current() noexcept { return this_threads_loop; }
+
 Result<std::unique_ptr<Loop>> Loop::make(const char* thread_name, const sys::ThreadOptions& thread_options) {
   auto poller = WEFT_TRY(sys::make_poller());
   return std::unique_ptr<Loop>(new Loop(std::move(poller), thread_name, thread_options));
@@ -28,8 +34,15 @@ Loop::~Loop() { stop(); }
 Result<void> Loop::start(TurnHook* hook) noexcept {
   hook_ = hook;
   const sys::SignalsBlocked blocked;  // signals are for the application's threads
-  thread_ = WEFT_TRY(sys::Thread::start([](void* self) { static_cast<Loop*>(self)->run(); }, this));
+  thread_ = WEFT_TRY(sys::Thread::start([](void* self) { static_cast<Loop*>(self)->run_turns(); }, this));
   return {};
+}
+
+void Loop::run(TurnHook* hook, sync::WaitMode mode) {
+  hook_ = hook;
+  wait_mode_ = mode;
+  poll_every_ = kPollEvery;
+  run_turns();
 }
 
 void Loop::stop() {
@@ -128,27 +141,79 @@ bool Loop::run_tasks() {
   return true;
 }
 
-void Loop::wait(Instant wanted) {
-  Duration timeout = wanted == kNever ? Duration(-1) : std::max(Duration::zero(), wanted - now_);
+// True: asleep, as far as others can see.
+bool Loop::announce_sleep(Duration timeout) noexcept {
   const bool nap = timeout >= Duration::zero() && timeout <= kNapMax;
   sleep_.store(nap ? Sleep::nap : Sleep::deep, std::memory_order_relaxed);
   sys::full_fence();  // pairs with the fences in post() and nudge()
-  if (has_tasks_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed) ||
-      (!nap && hook_ != nullptr && hook_->has_work())) {
-    timeout = Duration::zero();
+  if (has_tasks_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed)) {
+    return false;
   }
-  const auto count = poller_->wait(events_, timeout);
-  sleep_.store(Sleep::awake, std::memory_order_relaxed);
+  return hook_ == nullptr || ((nap || !hook_->has_work()) && hook_->may_sleep());
+}
+
+// Looks at the mailboxes often, at the descriptors now and then, and lets others run in between.
+bool Loop::look_for_work(Duration timeout, std::size_t& event_count) {
+  constexpr int kLooksPerPoll = 16;
+  std::uint64_t budget_us = spin_budget_.budget_us(wait_mode_);
+  if (timeout > Duration::zero()) {
+    budget_us = std::min(budget_us, static_cast<std::uint64_t>(timeout / std::chrono::microseconds(1)));
+  }
+  if (budget_us == 0) {
+    return false;
+  }
+  const auto mailed = [this] {
+    return (hook_ != nullptr && hook_->has_work()) || has_tasks_.load(std::memory_order_relaxed) ||
+           stopping_.load(std::memory_order_relaxed);
+  };
+  const std::uint64_t end = sys::ticks() + budget_us * sys::ticks_per_us();
+  bool found = false;
+  do {
+    for (int i = 0; i < kLooksPerPoll && !found; ++i) {
+      sys::pause();
+      found = mailed();
+    }
+    if (!found) {
+      event_count = poll(Duration::zero());
+      found = event_count != 0;
+    }
+    if (!found) {
+      sys::yield();
+    }
+  } while (!found && sys::ticks() < end);
+  spin_budget_.record(found);
+  return found;
+}
+
+std::size_t Loop::poll(Duration timeout) { return poller_->wait(events_, timeout).value_or(std::size_t{0}); }
+
+void Loop::wait(Instant wanted) {
+  const Duration timeout = wanted == kNever ? Duration(-1) : std::max(Duration::zero(), wanted - now_);
+  std::size_t count = 0;
+  const bool found = timeout != Duration::zero() && look_for_work(timeout, count);
+  if (!found && timeout != Duration::zero()) {
+    count = poll(announce_sleep(timeout) ? timeout : Duration::zero());
+    sleep_.store(Sleep::awake, std::memory_order_relaxed);
+  } else if (count == 0) {
+    if ((found ? sys::now() : now_) - polled_at_ < poll_every_) {
+      return;
+    }
+    count = poll(Duration::zero());
+  }
   now_ = sys::now();
-  for (std::size_t i = 0; count && i < *count; ++i) {
+  polled_at_ = now_;
+  for (std::size_t i = 0; i < count; ++i) {
     dispatch(events_[i]);
   }
 }
 
-void Loop::run() {
+void Loop::run_turns() {
   constexpr std::size_t kTimersPerTurn = 256;
+  this_threads_loop = this;
   thread_id_.store(std::this_thread::get_id(), std::memory_order_release);
-  sys::set_up_thread(thread_name_, thread_options_);
+  if (thread_name_ != nullptr) {
+    sys::set_up_thread(thread_name_, thread_options_);
+  }
   // Acquire pairs with the release in stop(): what was posted before it is in the mailbox.
   while (!stopping_.load(std::memory_order_acquire)) {
     now_ = sys::now();
@@ -158,6 +223,7 @@ void Loop::run() {
     wait(ran_tasks ? now_ : std::min(hook_wants, timers_.next_deadline()));
   }
   run_tasks();
+  this_threads_loop = nullptr;
 }
 
 }  // namespace weft::rt

@@ -13,6 +13,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/rt/timer_wheel.h"
+#include "weft/sync/spin.h"
 #include "weft/sys/poller.h"
 #include "weft/sys/thread.h"
 
@@ -32,8 +33,11 @@ class TurnHook {
  public:
   // Does what is due and says when it wants the next turn; kNever: only when something happens.
   virtual Instant handle_turn(Instant now) = 0;
-  // Whether work arrived from other threads since the last turn. Read after the loop announced that it will sleep.
+  // Whether work arrived from other threads since the last turn. Read after the loop announced that it will sleep, and
+  // while it looks for work before.
   [[nodiscard]] virtual bool has_work() const noexcept = 0;
+  // The last question before every sleep, naps too. After `true`, who brings work ends the sleep with Loop::wake().
+  [[nodiscard]] virtual bool may_sleep() noexcept { return true; }
 
  protected:
   ~TurnHook() = default;
@@ -41,7 +45,7 @@ class TurnHook {
 
 // Loop: one thread with a poller, timers and a mailbox.
 // Owner: whoever made it; destruction stops the thread and drops what is in the mailbox.
-// Affinity: post(), nudge() and on_loop_thread() any thread; everything else the loop's own thread.
+// Affinity: post(), nudge(), wake(), stop() and on_loop_thread() any thread; everything else the loop's own thread.
 // Cost: an idle loop makes no wake-ups. post() locks a mutex and may allocate; it is not for messages.
 // Invariants:
 //   (1) A task posted before stop() runs; tasks run in the order of posting.
@@ -53,12 +57,19 @@ class Loop {
   Loop& operator=(const Loop&) = delete;
   ~Loop();
 
+  // The loop that runs in this thread; null when there is none.
+  static Loop* current() noexcept;
+
   // Once; the hook outlives the loop's thread. resource_exhausted when there can be no more threads.
   [[nodiscard]] Result<void> start(TurnHook* hook) noexcept;
-  void stop();  // waits until the thread ended; idempotent
+  // Instead of start(): runs in the calling thread until stop(). Before it sleeps it looks for work as long as `mode`
+  // permits, and while it has work it asks for events at least every kPollEvery, not in every turn.
+  void run(TurnHook* hook, sync::WaitMode mode);
+  void stop();  // waits until the thread that start() made ended; idempotent
   void post(std::function<void()> task);
   // A turn soon: at once if the loop would sleep long, else when its nap of at most kNapMax ends.
   void nudge() noexcept;
+  void wake() noexcept { poller_->wake(); }  // ends the sleep that goes on, or else the next one
   [[nodiscard]] bool on_loop_thread() const noexcept {
     return thread_id_.load(std::memory_order_acquire) == std::this_thread::get_id();
   }
@@ -71,6 +82,7 @@ class Loop {
   [[nodiscard]] Instant now() const noexcept { return now_; }  // of this turn
 
   static constexpr Duration kNapMax = std::chrono::milliseconds(1);
+  static constexpr Duration kPollEvery = std::chrono::microseconds(20);
 
  private:
   struct Slot {
@@ -81,9 +93,12 @@ class Loop {
   enum class Sleep : std::uint32_t { awake, nap, deep };
 
   Loop(std::unique_ptr<sys::Poller> poller, const char* thread_name, const sys::ThreadOptions& thread_options);
-  void run();
+  void run_turns();
   bool run_tasks();
   void wait(Instant wanted);
+  [[nodiscard]] bool announce_sleep(Duration timeout) noexcept;
+  [[nodiscard]] bool look_for_work(Duration timeout, std::size_t& event_count);
+  [[nodiscard]] std::size_t poll(Duration timeout);
   void dispatch(const sys::PollEvent& event);
   [[nodiscard]] Slot* find(WatchId id) noexcept;
 
@@ -91,6 +106,10 @@ class Loop {
   const char* thread_name_;
   sys::ThreadOptions thread_options_;
   TurnHook* hook_ = nullptr;
+  sync::WaitMode wait_mode_ = sync::WaitMode::eco;
+  sync::SpinBudget spin_budget_;
+  Duration poll_every_ = Duration::zero();
+  Instant polled_at_;
   TimerWheel timers_;
   Instant now_;
   std::vector<Slot> slots_;
