@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "weft/base/error.h"
+#include "weft/base/list.h"
+#include "weft/rt/task_function.h"
+
+namespace weft::rt {
+
+// Waiting: a message that waits for room in a lane, with who is told. Owner: whoever waits; destruction takes it back,
+// and the message is destroyed with it. Affinity: the sender's thread.
+class Waiting : public ListLink {
+ public:
+  // Ok: the message is in the lane; else it is still here, and never will be. The Waiting is on no list then; it may
+  // go.
+  using Told = void(Waiting& waiting, Error outcome) noexcept;
+  explicit Waiting(Told* told) noexcept : told_(told) {}
+
+  void tell(Error outcome) noexcept { told_(*this, outcome); }
+
+  TaskFunction message;
+
+ private:
+  Told* told_;
+};
+
+using Backlog = List<Waiting>;  // first come, first served
+
+}  // namespace weft::rt

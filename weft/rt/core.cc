@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+#include "weft/rt/core.h"
+
+#include <algorithm>
+#include <bit>
+#include <mutex>
+#include <utility>
+
+#include "weft/rt/runtime.h"
+#include "weft/rt/task_run.h"
+
+namespace weft::rt {
+
+namespace {
+
+// A counter that one thread writes. Release where stop() counts on it: see Runtime::quiescent().
+void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {
+  counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_release);
+}
+
+}  // namespace
+
+Core::Core(Runtime& runtime, unsigned index, std::unique_ptr<Loop> loop) noexcept
+    : runtime_(runtime), index_(index), loop_(std::move(loop)) {}
+
+Core::~Core() = default;
+
+Result<std::unique_ptr<Core>> Core::make(Runtime& runtime, unsigned index, unsigned cores, unsigned foreign_lanes,
+                                         std::size_t lane_capacity) {
+  auto core = std::unique_ptr<Core>(new Core(runtime, index, WEFT_TRY(Loop::make(nullptr))));
+  core->cores_ = cores;
+  core->lane_count_ = cores + foreign_lanes;
+  core->lane_capacity_ = lane_capacity;
+  core->lanes_ = std::make_unique<Lane<TaskFunction>[]>(core->lane_count_);
+  core->foreign_ = std::make_unique<ForeignLane[]>(foreign_lanes);
+  core->outgoing_ = std::make_unique<Outgoing[]>(cores);
+  core->posted_to_.reserve(cores);
+  return core;
+}
+
+void Core::run(std::span<const std::unique_ptr<Core>> cores, sync::WaitMode mode) {
+  for (unsigned i = 0; i < cores_; ++i) {
+    outgoing_[i].target = cores[i].get();
+  }
+  current_ = this;
+  loop_->run(this, mode);
+  end();
+  current_ = nullptr;
+}
+
+// --- receiving ---
+
+Instant Core::handle_turn(Instant now) {
+  run_messages();
+  run_turn_tasks();
+  ring_all();
+  runtime_.note_turn();
+  return ready_ != 0 || !turn_tasks_.empty() ? now : kNever;
+}
+
+bool Core::has_work() const noexcept { return ready_ != 0 || doorbell_.rung() || (hot_ != nullptr && !hot_->empty()); }
+
+void Core::run_turn_tasks() noexcept {
+  List<TurnTask> now;  // what is listed meanwhile is for the next turn
+  now.splice_back(turn_tasks_);
+  while (!now.empty()) {
+    TurnTask& task = now.front();
+    task.unlink();
+    task.run();
+  }
+}
+
+void Core::run_messages() {
+  std::uint64_t ready = std::exchange(ready_, 0) | doorbell_.take();
+  if (hot_ != nullptr && !hot_->empty()) {
+    ready |= hot_bit_;
+  }
+  if ((ready & kRoom) != 0) {
+    serve_backlogs();
+  }
+  std::size_t budget = kMessagesPerTurn;
+  std::uint64_t left = ready & kLanes;
+  while (left != 0 && budget != 0) {
+    // From where the last turn stopped, so that busy lanes do not keep the others waiting.
+    const std::uint64_t later = left & (~std::uint64_t{0} << next_bit_);
+    const auto bit = static_cast<unsigned>(std::countr_zero(later != 0 ? later : left));
+    left &= ~(std::uint64_t{1} << bit);
+    next_bit_ = bit + 1;
+    if (visit(bit, budget)) {
+      ready_ |= std::uint64_t{1} << bit;
+    }
+  }
+  ready_ |= left;
+}
+
+bool Core::visit(unsigned bit, std::size_t& budget) {
+  bool more = false;
+  for (unsigned lane = bit; lane < lane_count_; lane += kLaneBits) {
+    Ring* const ring = lanes_[lane].incoming();
+    if (ring == nullptr) {
+      continue;
+    }
+    budget -= run_lane(lane, *ring, std::min(budget, kMessagesPerVisit));
+    more = more || !ring->empty();
+  }
+  return more;
+}
+
+std::size_t Core::run_lane(unsigned lane, Ring& ring, std::size_t most) {
+  constexpr std::size_t kRunMax = 64;  // then their room is given back
+  std::size_t done = 0;
+  while (done < most) {
+    const std::span<TaskFunction> run = ring.peek(std::min(most - done, kRunMax));
+    if (run.empty()) {
+      break;
+    }
+    for (TaskFunction& task : run) {
+      if (!detail::run_task(task, runtime_.options_.on_exception)) {
+        count(threw_);
+      }
+    }
+    ring.consume(run.size());
+    done += run.size();
+    count(executed_, run.size());
+  }
+  if (done != 0 && lane < cores_) {
+    if (lane != index_) {
+      hot_ = &ring;
+      hot_bit_ = bit_of(lane);
+    }
+    if (lanes_[lane].room_was_wanted()) {
+      outgoing_[lane].target->ring(kRoom);
+    }
+  }
+  return done;
+}
+
+// --- sending ---
+
+Result<void> Core::send(unsigned target, TaskFunction& task) noexcept {
+  Outgoing& out = outgoing_[target];
+  if (ended_) {
+    return Error(Errc::closed, "the runtime was stopped");
+  }
+  if (!out.backlog.empty() || !has_room(out)) {
+    count(refused_);
+    return Error(Errc::resource_exhausted, "the lane to that core is full");
+  }
+  count(posted_);
+  push(out, task);
+  return {};
+}
+
+bool Core::has_room(Outgoing& out) noexcept {
+  if (out.ring == nullptr) {
+    auto& lane = out.target->lanes_[index_];
+    if (!lane.open(lane_capacity_)) {
+      return false;
+    }
+    out.ring = lane.outgoing();
+  }
+  return out.ring->has_room();
+}
+
+// Requires room.
+void Core::push(Outgoing& out, TaskFunction& task) noexcept {
+  (void)out.ring->try_push(std::move(task));
+  if (out.target == this) {
+    ready_ |= bit_of(index_);
+    return;
+  }
+  if (!out.posted) {
+    out.posted = true;
+    posted_to_.push_back(&out);
+  }
+  // The bell is rung for the first message of a turn and then for every kPostsPerRing-th, for each when its owner
+  // sleeps, and not when it shows our bit. What these looks miss, ring_all() makes good.
+  const Doorbell& bell = out.target->doorbell_;
+  out.unrung = true;
+  if (bell.sleeper() || (out.posts++ % kPostsPerRing == 0 && !bell.shows(bit_of(index_)))) {
+    ring_for(out);
+  }
+}
+
+void Core::ring_for(Outgoing& out) noexcept {
+  out.unrung = false;
+  if (out.target->ring(bit_of(index_))) {
+    count(wakes_);
+  }
+}
+
+void Core::ring_all() noexcept {
+  for (Outgoing* const out : posted_to_) {
+    if (out->unrung) {
+      ring_for(*out);
+    }
+    out->posted = false;
+    out->posts = 0;
+  }
+  posted_to_.clear();
+}
+
+bool Core::ring(std::uint64_t bits) noexcept {
+  const bool asleep = doorbell_.ring(bits);
+  if (asleep) {
+    loop_->wake();
+  }
+  return asleep;
+}
+
+void Core::serve_backlogs() noexcept {
+  for (unsigned i = 0; i < cores_; ++i) {
+    serve(outgoing_[i]);
+  }
+}
+
+void Core::serve(Outgoing& out) noexcept {
+  while (!out.backlog.empty()) {
+    if (!has_room(out)) {
+      out.target->lanes_[index_].want_room();
+      if (!has_room(out)) {
+        return;
+      }
+    }
+    Waiting& waiting = out.backlog.front();
+    waiting.unlink();
+    push(out, waiting.message);
+    waiting.tell(Error());
+  }
+}
+
+Result<void> Core::take_foreign(unsigned slot, TaskFunction& task) noexcept {
+  ForeignLane& foreign = foreign_[slot];
+  {
+    const std::lock_guard lock(foreign.mutex);
+    if (foreign.closed) {
+      return Error(Errc::closed, "the runtime was stopped");
+    }
+    auto& lane = lanes_[cores_ + slot];
+    if ((lane.outgoing() == nullptr && !lane.open(lane_capacity_)) || !lane.outgoing()->has_room()) {
+      count(foreign.refused);
+      return Error(Errc::resource_exhausted, "the lane to that core is full");
+    }
+    count(foreign.posted);
+    (void)lane.outgoing()->try_push(std::move(task));
+  }
+  ring(bit_of(cores_ + slot));
+  return {};
+}
+
+void Core::close_foreign() noexcept {
+  for (unsigned slot = 0; slot < lane_count_ - cores_; ++slot) {
+    const std::lock_guard lock(foreign_[slot].mutex);
+    foreign_[slot].closed = true;
+  }
+}
+
+// The thread ends: nobody waits for what does not come.
+void Core::end() noexcept {
+  ended_ = true;
+  run_turn_tasks();
+  for (unsigned i = 0; i < cores_; ++i) {
+    while (!outgoing_[i].backlog.empty()) {
+      Waiting& waiting = outgoing_[i].backlog.front();
+      waiting.unlink();
+      waiting.tell(Error(Errc::closed, "the runtime was stopped"));
+    }
+  }
+  ring_all();
+}
+
+void Core::drop_messages() noexcept {
+  for (unsigned lane = 0; lane < lane_count_; ++lane) {
+    if (Ring* const ring = lanes_[lane].incoming(); ring != nullptr) {
+      while (ring->front() != nullptr) {
+        ring->pop();
+      }
+    }
+  }
+}
+
+CoreCounts Core::counts() const noexcept {
+  CoreCounts counts;
+  counts.posted = posted_.load(std::memory_order_relaxed);
+  counts.refused = refused_.load(std::memory_order_relaxed);
+  counts.executed = executed_.load(std::memory_order_relaxed);
+  counts.threw = threw_.load(std::memory_order_relaxed);
+  counts.wakes = wakes_.load(std::memory_order_relaxed);
+  for (unsigned slot = 0; slot < lane_count_ - cores_; ++slot) {
+    counts.foreign_posted += foreign_[slot].posted.load(std::memory_order_relaxed);
+    counts.foreign_refused += foreign_[slot].refused.load(std::memory_order_relaxed);
+  }
+  return counts;
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+#include "weft/rt/runtime.h"
+
+#include <chrono>
+
+#include "weft/sys/clock.h"
+#include "weft/sys/cpu.h"
+#include "weft/sys/signals.h"
+
+namespace weft::rt {
+
+namespace {
+
+// Which of the foreign lanes the calling thread uses: always the same one, so that its messages keep their order.
+unsigned foreign_ordinal() noexcept {
+  static std::atomic<unsigned> next{0};
+  static thread_local const unsigned mine = next.fetch_add(1, std::memory_order_relaxed);
+  return mine;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Runtime>> Runtime::start(const RuntimeOptions& options) {
+  if (options.cores > kCoresMax || options.foreign_lanes == 0 || options.foreign_lanes > kForeignLanesMax ||
+      options.lane_capacity == 0 || options.lane_capacity > kLaneCapacityMax) {
+    return Error(Errc::invalid_argument, "the bounds of a runtime");
+  }
+  auto runtime = std::unique_ptr<Runtime>(new Runtime(options));
+  WEFT_TRY(runtime->start_threads(options.cores != 0 ? options.cores : sys::allowed_cpus()));
+  return runtime;
+}
+
+Runtime::~Runtime() {
+  (void)stop(Instant());
+  threads_.clear();  // waits
+  // While every core is still there: what a message destroys may post, and be refused.
+  for (const auto& core : cores_) {
+    if (core != nullptr) {
+      core->drop_messages();
+    }
+  }
+}
+
+Result<void> Runtime::start_threads(unsigned count) {
+  cores_.resize(count);
+  threads_.reserve(count);
+  seeds_.resize(count);
+  const sys::SignalsBlocked blocked;  // signals are for the application's threads
+  for (unsigned i = 0; i < count; ++i) {
+    seeds_[i] = {this, i};
+    auto thread = sys::Thread::start(
+        [](void* argument) {
+          const auto& seed = *static_cast<Seed*>(argument);
+          seed.runtime->run_core(seed.index);
+        },
+        &seeds_[i]);
+    if (!thread) {
+      const std::lock_guard lock(mutex_);
+      start_error_ = thread.error();
+      break;
+    }
+    threads_.push_back(std::move(*thread));
+  }
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return waiting_ == threads_.size(); });
+  phase_.store(start_error_ == Errc::ok ? Phase::running : Phase::ended, std::memory_order_release);
+  changed_.notify_all();
+  return start_error_ == Errc::ok ? Result<void>() : start_error_;
+}
+
+// Everything that a core touches is made by its own thread, where that thread runs.
+void Runtime::run_core(unsigned index) {
+  sys::set_up_thread("core", options_.thread);
+  auto made = Core::make(*this, index, size(), options_.foreign_lanes, options_.lane_capacity);
+  {
+    std::unique_lock lock(mutex_);
+    if (made) {
+      cores_[index] = std::move(*made);
+    } else {
+      start_error_ = made.error();
+    }
+    ++waiting_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return phase_.load(std::memory_order_relaxed) != Phase::starting; });
+    if (phase_.load(std::memory_order_relaxed) == Phase::ended) {
+      return;
+    }
+  }
+  cores_[index]->run(cores_, options_.wait_mode);
+  const std::lock_guard lock(mutex_);
+  ++ended_;
+  changed_.notify_all();
+}
+
+Result<void> Runtime::take(unsigned core, TaskFunction& task) noexcept {
+  if (core >= cores_.size()) {
+    return Error(Errc::invalid_argument, "there is no such core");
+  }
+  if (!task) {
+    return Error(Errc::resource_exhausted, "no memory for the message");
+  }
+  Core* const self = Core::current();
+  if (self != nullptr && &self->runtime() == this) {
+    return self->send(core, task);
+  }
+  return cores_[core]->take_foreign(foreign_ordinal() % options_.foreign_lanes, task);
+}
+
+void Runtime::note_turn() noexcept {
+  if (phase_.load(std::memory_order_relaxed) == Phase::draining) [[unlikely]] {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  }
+}
+
+// Whether no message is in a lane or runs. (Mattern's double count: what was executed by now, and later, what was sent
+// by then. The counts only grow, so if they are equal, they were so in between. Who sends counts first, with release,
+// and so does who executes when it is done: a count that is seen brings those it follows from.)
+bool Runtime::quiescent() const noexcept {
+  std::uint64_t executed = 0;
+  for (const auto& core : cores_) {
+    executed += core->executed_.load(std::memory_order_acquire);
+  }
+  std::uint64_t sent = 0;
+  for (const auto& core : cores_) {
+    const CoreCounts counts = core->counts();
+    sent += counts.posted + counts.foreign_posted;
+  }
+  return executed == sent;
+}
+
+template <typename Condition>
+bool Runtime::wait_until(Instant deadline, Condition condition) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (condition()) {
+      return true;
+    }
+    if (deadline == kNever) {
+      changed_.wait(lock);
+      continue;
+    }
+    const Duration left = deadline - sys::now();
+    if (left <= Duration::zero()) {
+      return false;
+    }
+    changed_.wait_for(lock, left);
+  }
+}
+
+Result<void> Runtime::stop(Instant deadline) {
+  if (Core::current() != nullptr && &Core::current()->runtime() == this) {
+    return Error(Errc::invalid_state, "a core cannot wait for its own end");
+  }
+  const std::lock_guard one(stop_mutex_);
+  bool drained = true;
+  if (phase_.load(std::memory_order_relaxed) == Phase::running) {
+    for (const auto& core : cores_) {
+      core->close_foreign();
+    }
+    phase_.store(Phase::draining, std::memory_order_relaxed);
+    for (const auto& core : cores_) {
+      core->ring(Core::kTurn);
+    }
+    drained = wait_until(deadline, [this] { return quiescent(); });
+    phase_.store(Phase::ended, std::memory_order_relaxed);
+    for (const auto& core : cores_) {
+      core->stop();
+    }
+  }
+  if (!wait_until(deadline, [this] { return ended_ == threads_.size(); })) {
+    return Error(Errc::timed_out, "a task still runs");
+  }
+  threads_.clear();
+  ended_ = 0;
+  return drained ? Result<void>() : Error(Errc::timed_out, "messages were left");
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/rt/core.h"
+#include "weft/rt/executor.h"
+#include "weft/rt/task_function.h"
+#include "weft/sync/spin.h"
+#include "weft/sys/thread.h"
+
+namespace weft::rt {
+
+// Whether each core's thread stays on a processor of its own.
+enum class Pinning : std::uint8_t {
+  // When the runtime has exactly as many cores as the process may use physical ones, and no quota limits them. With
+  // fewer, the system places the threads: another process may have asked for as few, and both would sit on the same
+  // ones.
+  automatic,
+  never,
+  always,  // as far as there are allowed processors; the rest is placed by the system
+};
+
+struct RuntimeOptions {
+  unsigned cores = 0;  // 0: one for each physical core that the process may use, bounded by its control group's quota
+  Pinning pinning = Pinning::automatic;
+  std::size_t lane_capacity = 1024;  // messages from one sender to one core
+  unsigned foreign_lanes = 8;        // of each core, for threads that are no cores; more threads than this share them
+  sync::WaitMode wait_mode = sync::WaitMode::adaptive;
+  sys::ThreadOptions thread;      // its set of CPUs, if any, bounds where cores may be
+  ExceptionHandler on_exception;  // of messages; called in the core's thread
+};
+
+// Runtime: threads that share nothing, one per core, and the messages between them.
+// Owner: whoever made it, on a thread that is none of its cores. Destruction ends the threads as stop() with a deadline
+// in the past does, but waits for tasks that run; then it destroys the messages that are left.
+// Affinity: start() and destruction one foreign thread; post(), broadcast(), core(i).counts() any thread.
+// Cost: a post from a core is a move into a ring and a load, and one read-modify-write for the first of a turn and for
+// every 32nd; from another thread it is a lock that one thread takes for free, and a read-modify-write. Posting does
+// not allocate, but for the first message from a sender to a core, and closures that TaskFunction puts outside. Errors:
+// resource_exhausted: the lane from this sender to that core is full, or no memory; the message was not taken, and is
+// destroyed. closed: stopped. invalid_argument: there is no such core. Invariants:
+//   (1) A message that was taken runs once on its core, or is destroyed by the runtime's end; never both, never
+//   neither. (2) The messages of one sender to one core run in the order of posting. A sender is a core, or any other
+//   thread. (3) What was taken before stop() was called, and what that led to, runs, unless the deadline passes first.
+//   (4) An exception of a message ends nothing: the handler has it, and it is counted.
+class Runtime {
+ public:
+  static constexpr unsigned kCoresMax = 512;
+  static constexpr unsigned kForeignLanesMax = 256;
+  static constexpr std::size_t kLaneCapacityMax = std::size_t{1} << 20;
+
+  // invalid_argument: beyond those bounds, or no foreign lane; resource_exhausted: threads, descriptors or memory.
+  static Result<std::unique_ptr<Runtime>> start(const RuntimeOptions& options = {});
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+  ~Runtime();
+
+  [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(cores_.size()); }
+  [[nodiscard]] Core& core(unsigned index) noexcept { return *cores_[index]; }
+
+  template <typename F>
+  Result<void> post(unsigned core, F&& function) {
+    TaskFunction task(std::forward<F>(function));
+    return take(core, task);
+  }
+  // A copy for every core, this one included. To how many it went.
+  template <typename F>
+  unsigned broadcast(const F& function) {
+    unsigned taken = 0;
+    for (unsigned i = 0; i < size(); ++i) {
+      taken += post(i, function) ? 1 : 0;
+    }
+    return taken;
+  }
+
+  // Refuses messages of foreign threads from now on, lets the cores work until no message is left, and ends the
+  // threads. timed_out: messages were left at the deadline, and will be destroyed, or a task still runs: call it again
+  // to wait for that. invalid_state: called by one of its own cores; nothing happens. Idempotent.
+  Result<void> stop(Instant deadline);
+
+ private:
+  friend class Core;
+  enum class Phase : std::uint8_t { starting, running, draining, ended };
+
+  struct Seed {  // of a core's thread
+    Runtime* runtime;
+    unsigned index;
+  };
+
+  explicit Runtime(const RuntimeOptions& options) : options_(options) {}
+  Result<void> start_threads(unsigned count);
+  void run_core(unsigned index);
+  [[nodiscard]] Result<void> take(unsigned core, TaskFunction& task) noexcept;
+  void note_turn() noexcept;
+  [[nodiscard]] bool quiescent() const noexcept;
+  template <typename Condition>
+  [[nodiscard]] bool wait_until(Instant deadline, Condition condition);
+
+  const RuntimeOptions options_;
+  std::vector<std::unique_ptr<Core>> cores_;
+  std::atomic<Phase> phase_{Phase::starting};
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  unsigned waiting_ = 0;   // guarded by mutex_: threads that made their core, or could not
+  unsigned ended_ = 0;     // guarded by mutex_
+  Error start_error_;      // guarded by mutex_
+  std::mutex stop_mutex_;  // one stop() at a time
+  std::vector<Seed> seeds_;
+  std::vector<sys::Thread> threads_;
+};
+
+}  // namespace weft::rt
