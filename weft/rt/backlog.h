@@ -14,9 +14,10 @@ class Waiting : public ListLink {
   // Ok: the message is in the lane; else it is still here, and never will be. The Waiting is on no list then; it may
   // go.
   using Told = void(Waiting& waiting, Error outcome) noexcept;
-  explicit Waiting(Told* told) noexcept : told_(told) {}
+  // Null: nobody is told, and the Waiting may be gone as soon as its message is in the lane.
+  explicit Waiting(Told* who_is_told) noexcept : told_(who_is_told) {}
 
-  void tell(Error outcome) noexcept { told_(*this, outcome); }
+  [[nodiscard]] Told* told() const noexcept { return told_; }
 
   TaskFunction message;
 

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "weft/rt/call.h"
 #include "weft/rt/runtime.h"
 #include "weft/rt/task_run.h"
 
@@ -23,7 +24,13 @@ void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {
 Core::Core(Runtime& runtime, unsigned index, std::unique_ptr<Loop> loop) noexcept
     : runtime_(runtime), index_(index), loop_(std::move(loop)) {}
 
-Core::~Core() = default;
+Core::~Core() {
+  while (!calls_.empty()) {
+    detail::CallState& call = calls_.front();
+    call.unlink();
+    call.destroy();
+  }
+}
 
 Result<std::unique_ptr<Core>> Core::make(Runtime& runtime, unsigned index, unsigned cores, unsigned foreign_lanes,
                                          std::size_t lane_capacity) {
@@ -151,6 +158,27 @@ Result<void> Core::send(unsigned target, TaskFunction& task) noexcept {
   return {};
 }
 
+bool Core::send_when_room(unsigned target, Waiting& waiting) noexcept {
+  Outgoing& out = outgoing_[target];
+  count(posted_);
+  if (out.backlog.empty() && has_room(out)) {
+    TaskFunction message = std::move(waiting.message);
+    push(out, message);
+    return true;
+  }
+  const bool first = out.backlog.empty();
+  out.backlog.push_back(waiting);
+  if (first && wait_for_room(out)) {
+    ready_ |= kRoom;  // served in the next turn; the caller is about to be suspended
+  }
+  return false;
+}
+
+void Core::forget(Waiting& waiting) noexcept {
+  waiting.unlink();
+  count(dropped_);
+}
+
 bool Core::has_room(Outgoing& out) noexcept {
   if (out.ring == nullptr) {
     auto& lane = out.target->lanes_[index_];
@@ -214,18 +242,29 @@ void Core::serve_backlogs() noexcept {
   }
 }
 
+// True: there is room now. Otherwise kRoom will be rung.
+bool Core::wait_for_room(Outgoing& out) noexcept {
+  if (out.ring == nullptr) {
+    ready_ |= kRoom;  // no memory for the lane: nobody would tell, so try again in the next turn
+    return false;
+  }
+  out.target->lanes_[index_].want_room();
+  return out.ring->has_room();
+}
+
 void Core::serve(Outgoing& out) noexcept {
   while (!out.backlog.empty()) {
-    if (!has_room(out)) {
-      out.target->lanes_[index_].want_room();
-      if (!has_room(out)) {
-        return;
-      }
+    if (!has_room(out) && !wait_for_room(out)) {
+      return;
     }
     Waiting& waiting = out.backlog.front();
+    Waiting::Told* const told = waiting.told();
     waiting.unlink();
-    push(out, waiting.message);
-    waiting.tell(Error());
+    TaskFunction message = std::move(waiting.message);
+    push(out, message);
+    if (told != nullptr) {
+      told(waiting, Error());
+    }
   }
 }
 
@@ -262,9 +301,19 @@ void Core::end() noexcept {
   for (unsigned i = 0; i < cores_; ++i) {
     while (!outgoing_[i].backlog.empty()) {
       Waiting& waiting = outgoing_[i].backlog.front();
-      waiting.unlink();
-      waiting.tell(Error(Errc::closed, "the runtime was stopped"));
+      forget(waiting);
+      if (waiting.told() != nullptr) {
+        waiting.told()(waiting, Error(Errc::closed, "the runtime was stopped"));
+      }
     }
+  }
+  List<detail::CallState> calls;
+  calls.splice_back(calls_);
+  while (!calls.empty()) {
+    detail::CallState& call = calls.front();
+    call.unlink();
+    calls_.push_back(call);  // freed with the core: its reply may come yet
+    call.handle_end();
   }
   ring_all();
 }

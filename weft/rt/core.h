@@ -21,6 +21,9 @@
 namespace weft::rt {
 
 class Runtime;
+namespace detail {
+class CallState;
+}
 
 // What a core counted since it was made.
 struct CoreCounts {
@@ -63,6 +66,15 @@ class Core final : private TurnHook {
   }
   [[nodiscard]] CoreCounts counts() const noexcept;
 
+  // --- what awaitables are made of ---
+  // Errors: as Runtime::post().
+  [[nodiscard]] Result<void> send(unsigned target, TaskFunction& task) noexcept;
+  // True: sent. False: it will be told, unless forget() takes it back.
+  bool send_when_room(unsigned target, Waiting& waiting) noexcept;
+  void forget(Waiting& waiting) noexcept;
+  [[nodiscard]] bool ended() const noexcept { return ended_; }
+  [[nodiscard]] List<detail::CallState>& calls() noexcept { return calls_; }  // that this core made
+
  private:
   friend class Runtime;
   using Ring = sync::SpscRing<TaskFunction>;
@@ -103,13 +115,13 @@ class Core final : private TurnHook {
   void end() noexcept;
 
   // --- sending ---
-  [[nodiscard]] Result<void> send(unsigned target, TaskFunction& task) noexcept;
   [[nodiscard]] bool has_room(Outgoing& out) noexcept;
   void push(Outgoing& out, TaskFunction& task) noexcept;
   void ring_for(Outgoing& out) noexcept;
   void ring_all() noexcept;
   void serve_backlogs() noexcept;
   void serve(Outgoing& out) noexcept;
+  [[nodiscard]] bool wait_for_room(Outgoing& out) noexcept;
 
   // --- any thread ---
   bool ring(std::uint64_t bits) noexcept;  // whether it had to be woken
@@ -145,6 +157,7 @@ class Core final : private TurnHook {
   // Sending.
   std::unique_ptr<Outgoing[]> outgoing_;
   std::vector<Outgoing*> posted_to_;  // in this turn; reserved
+  List<detail::CallState> calls_;
   bool ended_ = false;
 
   // Written by this thread, read by any.
@@ -152,6 +165,7 @@ class Core final : private TurnHook {
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<std::uint64_t> executed_{0};
   std::atomic<std::uint64_t> threw_{0};
+  std::atomic<std::uint64_t> dropped_{0};  // that waited for room, and were taken back
   std::atomic<std::uint64_t> wakes_{0};
 };
 

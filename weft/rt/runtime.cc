@@ -99,8 +99,7 @@ Result<void> Runtime::take(unsigned core, TaskFunction& task) noexcept {
   if (!task) {
     return Error(Errc::resource_exhausted, "no memory for the message");
   }
-  Core* const self = Core::current();
-  if (self != nullptr && &self->runtime() == this) {
+  if (Core* const self = own_core(); self != nullptr) {
     return self->send(core, task);
   }
   return cores_[core]->take_foreign(foreign_ordinal() % options_.foreign_lanes, task);
@@ -119,7 +118,7 @@ void Runtime::note_turn() noexcept {
 bool Runtime::quiescent() const noexcept {
   std::uint64_t executed = 0;
   for (const auto& core : cores_) {
-    executed += core->executed_.load(std::memory_order_acquire);
+    executed += core->dropped_.load(std::memory_order_acquire) + core->executed_.load(std::memory_order_acquire);
   }
   std::uint64_t sent = 0;
   for (const auto& core : cores_) {
@@ -149,7 +148,7 @@ bool Runtime::wait_until(Instant deadline, Condition condition) {
 }
 
 Result<void> Runtime::stop(Instant deadline) {
-  if (Core::current() != nullptr && &Core::current()->runtime() == this) {
+  if (own_core() != nullptr) {
     return Error(Errc::invalid_state, "a core cannot wait for its own end");
   }
   const std::lock_guard one(stop_mutex_);

@@ -11,6 +11,7 @@
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
+#include "weft/rt/call.h"
 #include "weft/rt/core.h"
 #include "weft/rt/executor.h"
 #include "weft/rt/task_function.h"
@@ -82,6 +83,25 @@ class Runtime {
     return taken;
   }
 
+  // The same, awaited by a coroutine on a core, until there is room: Result<void>. Who waits for the same core is
+  // served in order, and meanwhile post() to that core is refused, so that nothing overtakes. Dropping the coroutine
+  // takes the message back.
+  template <typename F>
+  [[nodiscard]] Posting post_wait(unsigned core, F&& function) {
+    return Posting(own_core(), core, TaskFunction(std::forward<F>(function)));
+  }
+  // Calls the function on that core, which may be this one, and awaits what it returns: Result<R>; a Result as it is.
+  // The coroutine goes on on its own core. A full lane is waited for, as by post_wait(). timed_out: not back at the
+  // deadline; system: it threw; closed: stopped; invalid_state: the caller is no core of this runtime;
+  // invalid_argument, and resource_exhausted for want of memory, as post(). A call that is given up, by the deadline or
+  // because the coroutine is dropped, does not begin if it has not yet; if it has, its result is dropped.
+  // With GCC before 13, a closure that owns something must not be made inside the co_await expression, which would
+  // destroy it twice: give it a name, or `auto calling = runtime.call(...); co_await calling`.
+  template <typename F>
+  [[nodiscard]] Calling<std::decay_t<F>> call(unsigned core, F&& function, Instant deadline = kNever) {
+    return Calling<std::decay_t<F>>(own_core(), core, deadline, std::forward<F>(function));
+  }
+
   // Refuses messages of foreign threads from now on, lets the cores work until no message is left, and ends the
   // threads. timed_out: messages were left at the deadline, and will be destroyed, or a task still runs: call it again
   // to wait for that. invalid_state: called by one of its own cores; nothing happens. Idempotent.
@@ -99,6 +119,11 @@ class Runtime {
   explicit Runtime(const RuntimeOptions& options) : options_(options) {}
   Result<void> start_threads(unsigned count);
   void run_core(unsigned index);
+  // The calling core, if it is one of these.
+  [[nodiscard]] Core* own_core() const noexcept {
+    Core* const core = Core::current();
+    return core != nullptr && &core->runtime() == this ? core : nullptr;
+  }
   [[nodiscard]] Result<void> take(unsigned core, TaskFunction& task) noexcept;
   void note_turn() noexcept;
   [[nodiscard]] bool quiescent() const noexcept;
