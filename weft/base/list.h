@@ -55,6 +55,16 @@ class List {
     end_.previous_->next_ = &link;
     end_.previous_ = &link;
   }
+  // Null: there is none.
+  [[nodiscard]] T* pop_front() noexcept {
+    T* const first = at(end_.next_);
+    if (first != nullptr) {
+      static_cast<ListLink*>(first)->unlink();
+    }
+    return first;
+  }
+  [[nodiscard]] T* first() const noexcept { return at(end_.next_); }
+  [[nodiscard]] T* next(const T& item) const noexcept { return at(static_cast<const ListLink&>(item).next_); }
   // Everything of `other`, behind what is here.
   void splice_back(List& other) noexcept {
     if (!other.empty()) {
@@ -67,6 +77,7 @@ class List {
   }
 
  private:
+  [[nodiscard]] T* at(ListLink* link) const noexcept { return link == &end_ ? nullptr : static_cast<T*>(link); }
   void reset() noexcept { end_.next_ = end_.previous_ = &end_; }
 
   ListLink end_;  // before the first and behind the last

@@ -66,6 +66,22 @@ TEST(List, SplicesAnotherBehindItself) {
   EXPECT_EQ(drain(list), (std::vector{1, 2, 3}));
 }
 
+TEST(List, IsWalkedAndTakenFromTheFront) {
+  List<Item> list;
+  Item one(1);
+  Item two(2);
+  EXPECT_EQ(list.first(), nullptr);
+  EXPECT_EQ(list.pop_front(), nullptr);
+  list.push_back(one);
+  list.push_back(two);
+  EXPECT_EQ(list.first(), &one);
+  EXPECT_EQ(list.next(one), &two);
+  EXPECT_EQ(list.next(two), nullptr);
+  EXPECT_EQ(list.pop_front(), &one);
+  EXPECT_FALSE(one.linked());
+  EXPECT_EQ(drain(list), (std::vector{2}));
+}
+
 TEST(List, LeavesItsItemsWhenItEnds) {
   Item one(1);
   {
