@@ -25,7 +25,7 @@ struct SystemCompletion {
 // Invariants:
 //   (1) What the task wrote before complete() is seen by who finds it ready, and by who is told to free.
 //   (2) Exactly one side frees: the future's, or the task's when the future left first.
-//   (3) A continuation that was accepted is handed to complete(), once.
+//   (3) A continuation that was accepted is handed to complete(), once, or withdrawn, never both.
 template <typename System>
 class BasicCompletion {
  public:
@@ -70,6 +70,12 @@ class BasicCompletion {
   [[nodiscard]] bool try_continue() noexcept {
     // Release hands the continuation over; acquire pairs with complete().
     return (word_.fetch_or(kContinued, std::memory_order_acq_rel) & kReady) == 0;
+  }
+  // Takes back a continuation that was accepted. False: it is being resumed, or was.
+  [[nodiscard]] bool try_withdraw() noexcept {
+    // Relaxed: what the caller does next with the block goes through the word again, and of the result it looks at
+    // nothing unless it is ready().
+    return (word_.fetch_and(~kContinued, std::memory_order_relaxed) & kReady) == 0;
   }
   // Last call. True: the caller frees the block.
   [[nodiscard]] bool leave() noexcept {

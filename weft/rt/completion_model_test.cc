@@ -112,11 +112,32 @@ void a_thread_gives_up_and_a_coroutine_continues() {
   model::require(shared.resumed.load(std::memory_order_relaxed) == (suspended ? 1 : 0), "stranded, or resumed twice");
 }
 
+void a_coroutine_gives_up() {
+  Shared shared;
+  bool withdrawn = false;
+  model::run_threads([&] { shared.complete(); },
+                     [&] {
+                       shared.continuation = 1;
+                       if (shared.word.try_continue()) {
+                         withdrawn = shared.word.try_withdraw();
+                         if (withdrawn) {
+                           shared.continuation = 2;  // somebody else's, if anybody's
+                           shared.leave();
+                         }
+                       }
+                     });
+  if (withdrawn) {
+    model::require(shared.resumed.load(std::memory_order_relaxed) == 0, "resumed though withdrawn");
+    model::require(shared.freed == 1, "not freed, or twice");
+  }
+}
+
 constexpr model::Scenario kScenarios[] = {
     {"a_thread_waits", a_thread_waits},
     {"the_future_leaves", the_future_leaves},
     {"the_future_leaves_what_it_wrote", the_future_leaves_what_it_wrote},
     {"a_coroutine_continues", a_coroutine_continues},
+    {"a_coroutine_gives_up", a_coroutine_gives_up},
     {"a_thread_gives_up_and_a_coroutine_continues", a_thread_gives_up_and_a_coroutine_continues},
 };
 

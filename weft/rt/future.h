@@ -18,6 +18,7 @@
 #include "weft/base/time.h"
 #include "weft/mem/buffer.h"
 #include "weft/rt/completion.h"
+#include "weft/rt/task_runner.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/clock.h"
 
@@ -46,7 +47,8 @@ struct FutureState {
   bool has_value = false;
   Error error;
   std::exception_ptr exception;
-  std::coroutine_handle<> continuation;
+  void (*continuation)(void* context) noexcept = nullptr;
+  void* context = nullptr;
   void (*destroy)(FutureState*) noexcept = nullptr;
   union {
     Value value;
@@ -64,7 +66,7 @@ struct FutureState {
   void finish() noexcept {
     switch (completion.complete()) {
       case Completion::Next::free: destroy(this); break;
-      case Completion::Next::resume: continuation.resume(); break;
+      case Completion::Next::resume: continuation(context); break;
       case Completion::Next::nothing: break;
     }
   }
@@ -176,6 +178,9 @@ class JobHandle {
 
 }  // namespace detail
 
+template <typename T>
+class FutureAwait;
+
 // Future: the result of a task that was submitted, once it is there: the value, or why there is none.
 // Owner: a move-only value; dropping it leaves the task alone. Affinity: one thread at a time.
 // Cost: no allocation of its own; get() on a result that is there is one load.
@@ -225,18 +230,23 @@ class [[nodiscard]] Future {
     return state_ != nullptr && ready() ? state_->exception : nullptr;
   }
 
-  // co_await yields what get() does. The coroutine goes on in the thread that ran the task, inside the task's turn.
-  struct Awaiter {
-    Future* future;
-    [[nodiscard]] bool await_ready() const noexcept { return future->ready(); }
-    bool await_suspend(std::coroutine_handle<> coroutine) noexcept {
-      State* const state = future->state_;
-      state->continuation = coroutine;
-      return state->completion.try_continue();  // from here on *this may be gone
+  // For who is told, in the thread that ran the task, inside the task's turn. False: it is ready, and nobody is told.
+  // Requires that nobody else is to be told, and that the future stays where it is until then.
+  [[nodiscard]] bool try_continue(void (*continuation)(void* context) noexcept, void* context) noexcept {
+    if (state_ == nullptr) {
+      return false;
     }
-    Result<T> await_resume() noexcept { return future->take(); }
-  };
-  Awaiter operator co_await() noexcept { return {this}; }
+    State* const state = state_;  // once it is accepted *this may be gone
+    state->continuation = continuation;
+    state->context = context;
+    return state->completion.try_continue();
+  }
+  // False: it is being told, or was.
+  [[nodiscard]] bool try_withdraw() noexcept { return state_->completion.try_withdraw(); }
+
+  // co_await yields what get() does. A Task (task.h) goes on where it lives, and can be cancelled: kCancelled, and the
+  // future is as it was. Any other coroutine goes on in the thread that ran the task, inside the task's turn.
+  FutureAwait<T> operator co_await() noexcept { return FutureAwait<T>(*this); }
 
  private:
   Result<T> take() noexcept {
@@ -265,6 +275,58 @@ class [[nodiscard]] Future {
   State* state_ = nullptr;
   Error error_;
   bool taken_ = false;
+};
+
+// What co_await of a Future is. No allocation.
+template <typename T>
+class [[nodiscard]] FutureAwait {
+ public:
+  explicit FutureAwait(Future<T>& future) noexcept : future_(future), wait_(this), arrival_(this) {}
+  FutureAwait(const FutureAwait&) = delete;
+  FutureAwait& operator=(const FutureAwait&) = delete;
+  ~FutureAwait() = default;
+
+  [[nodiscard]] bool await_ready() const noexcept { return future_.ready(); }
+  template <detail::TaskPromise Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    if (!wait_.begin(coroutine.promise().scope(), coroutine)) {
+      withdrawn_ = true;
+      return false;
+    }
+    if (!future_.try_continue([](void* self) noexcept { static_cast<FutureAwait*>(self)->post(); }, this)) {
+      wait_.finish();  // it is ready by now
+    }
+    return true;
+  }
+  bool await_suspend(std::coroutine_handle<> coroutine) noexcept {
+    return future_.try_continue(
+        [](void* frame) noexcept { std::coroutine_handle<>::from_address(frame).resume(); }, coroutine.address());
+  }
+  Result<T> await_resume() noexcept { return withdrawn_ ? Result<T>(kCancelled) : future_.get(); }
+
+ private:
+  struct FutureWait : Wait {
+    explicit FutureWait(FutureAwait* who) noexcept : Wait(give_up), await(who) {}
+    static void give_up(Wait& self) noexcept {
+      FutureAwait& await = *static_cast<FutureWait&>(self).await;
+      if (await.future_.try_withdraw()) {
+        await.withdrawn_ = true;
+        self.finish();
+      }  // else the arrival is on its way
+    }
+    FutureAwait* await;
+  };
+  struct Arrival : detail::Ready {
+    explicit Arrival(FutureAwait* who) noexcept : Ready(handle), await(who) {}
+    static void handle(Ready& self) noexcept { static_cast<Arrival&>(self).await->wait_.finish(); }
+    FutureAwait* await;
+  };
+  void post() noexcept { wait_.runner().post(arrival_); }  // in the thread that ran the task
+
+  Future<T>& future_;
+  FutureWait wait_;
+  Arrival arrival_;
+  bool withdrawn_ = false;
 };
 
 template <typename T>

@@ -2,6 +2,7 @@
 #include "weft/rt/loop.h"
 
 #include <algorithm>
+#include <new>
 
 #include "weft/base/assert.h"
 #include "weft/sys/clock.h"
@@ -51,13 +52,20 @@ void Loop::stop() {
   thread_.join();
 }
 
-void Loop::post(std::function<void()> task) {
+void Loop::post(TaskFunction task) {
+  if (!task) [[unlikely]] {
+    throw std::bad_alloc();
+  }
   {
     const std::lock_guard lock(mutex_);
-    tasks_.push_back(std::move(task));
-    has_tasks_.store(true, std::memory_order_relaxed);  // ordered by the mutex for the reader that takes it
+    mail_.push_back(std::move(task));
+    has_mail_.store(true, std::memory_order_relaxed);  // ordered by the mutex for the reader that takes it
   }
-  sys::full_fence();  // pairs with the fence in wait(): we see the sleep, or the loop sees the task
+  wake_sleeper();
+}
+
+void Loop::wake_sleeper() noexcept {
+  sys::full_fence();  // pairs with the fence in announce_sleep(): we see the sleep, or the loop sees what was posted
   if (sleep_.load(std::memory_order_relaxed) != Sleep::awake) {
     poller_->wake();
   }
@@ -126,19 +134,39 @@ void Loop::dispatch(const sys::PollEvent& event) {
 }
 
 bool Loop::run_tasks() {
-  if (!has_tasks_.load(std::memory_order_relaxed)) {
+  if (!has_mail_.load(std::memory_order_relaxed)) {
     return false;
   }
-  std::vector<std::function<void()>> tasks;
   {
     const std::lock_guard lock(mutex_);
-    tasks.swap(tasks_);
-    has_tasks_.store(false, std::memory_order_relaxed);
+    opened_.swap(mail_);
+    has_mail_.store(false, std::memory_order_relaxed);
   }
-  for (auto& task : tasks) {
+  for (TaskFunction& task : opened_) {
     task();
   }
+  opened_.clear();
   return true;
+}
+
+// What is looked at once more before the loop sleeps.
+bool Loop::has_mail() const noexcept {
+  return has_mail_.load(std::memory_order_relaxed) || tasks_.has_posted() ||
+         (stopping_.load(std::memory_order_relaxed) && !ending_);
+}
+
+// Whether stop() was called and nothing is left that it waits for.
+bool Loop::ended() {
+  // Acquire pairs with the release in stop(): what was posted before it is in the mailbox.
+  if (!ending_ && !stopping_.load(std::memory_order_acquire)) [[likely]] {
+    return false;
+  }
+  if (!ending_) {
+    ending_ = true;
+    run_tasks();
+    tasks_.cancel_all();
+  }
+  return tasks_.idle();
 }
 
 // True: asleep, as far as others can see.
@@ -146,7 +174,7 @@ bool Loop::announce_sleep(Duration timeout) noexcept {
   const bool nap = timeout >= Duration::zero() && timeout <= kNapMax;
   sleep_.store(nap ? Sleep::nap : Sleep::deep, std::memory_order_relaxed);
   sys::full_fence();  // pairs with the fences in post() and nudge()
-  if (has_tasks_.load(std::memory_order_relaxed) || stopping_.load(std::memory_order_relaxed)) {
+  if (has_mail()) {
     return false;
   }
   return hook_ == nullptr || ((nap || !hook_->has_work()) && hook_->may_sleep());
@@ -163,8 +191,7 @@ bool Loop::look_for_work(Duration timeout, std::size_t& event_count) {
     return false;
   }
   const auto mailed = [this] {
-    return (hook_ != nullptr && hook_->has_work()) || has_tasks_.load(std::memory_order_relaxed) ||
-           stopping_.load(std::memory_order_relaxed);
+    return (hook_ != nullptr && hook_->has_work()) || has_mail();
   };
   const std::uint64_t end = sys::ticks() + budget_us * sys::ticks_per_us();
   bool found = false;
@@ -207,22 +234,30 @@ void Loop::wait(Instant wanted) {
   }
 }
 
-void Loop::run_turns() {
+void Loop::turn() {
   constexpr std::size_t kTimersPerTurn = 256;
+  now_ = sys::now();
+  const bool ran_tasks = run_tasks();
+  timers_.advance(now_, kTimersPerTurn);  // what it leaves is due at once
+  tasks_.turn();
+  const Instant hook_wants = hook_ != nullptr ? hook_->handle_turn(now_) : kNever;
+  const bool go_on = ran_tasks || tasks_.has_ready() || (ending_ && tasks_.idle());
+  wait(go_on ? now_ : std::min(hook_wants, timers_.next_deadline()));
+}
+
+void Loop::run_turns() {
   this_threads_loop = this;
   thread_id_.store(std::this_thread::get_id(), std::memory_order_release);
   if (thread_name_ != nullptr) {
     sys::set_up_thread(thread_name_, thread_options_);
   }
-  // Acquire pairs with the release in stop(): what was posted before it is in the mailbox.
-  while (!stopping_.load(std::memory_order_acquire)) {
-    now_ = sys::now();
-    const bool ran_tasks = run_tasks();
-    timers_.advance(now_, kTimersPerTurn);  // what it leaves is due at once
-    const Instant hook_wants = hook_ != nullptr ? hook_->handle_turn(now_) : kNever;
-    wait(ran_tasks ? now_ : std::min(hook_wants, timers_.next_deadline()));
+  while (!ended()) {
+    turn();
   }
   run_tasks();
+  while (!tasks_.idle()) {
+    turn();
+  }
   this_threads_loop = nullptr;
 }
 

@@ -4,7 +4,6 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -12,6 +11,8 @@
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
+#include "weft/rt/task_function.h"
+#include "weft/rt/task_runner.h"
 #include "weft/rt/timer_wheel.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/poller.h"
@@ -45,11 +46,12 @@ class TurnHook {
 
 // Loop: one thread with a poller, timers and a mailbox.
 // Owner: whoever made it; destruction stops the thread and drops what is in the mailbox.
-// Affinity: post(), nudge(), wake(), stop() and on_loop_thread() any thread; everything else the loop's own thread.
-// Cost: an idle loop makes no wake-ups. post() locks a mutex and may allocate; it is not for messages.
+// Affinity: post(), nudge(), wake(), wake_sleeper(), stop() and on_loop_thread() any thread; everything else the loop's own thread.
+// Cost: an idle loop makes no wake-ups. post() locks a mutex; it is not for messages.
 // Invariants:
 //   (1) A task posted before stop() runs; tasks run in the order of posting.
 //   (2) After unwatch() returns, its Watcher is not called, not even for events already fetched.
+//   (3) stop() cancels the coroutines that live here (task.h), and the loop turns until they have ended.
 class Loop {
  public:
   static Result<std::unique_ptr<Loop>> make(const char* thread_name, const sys::ThreadOptions& thread_options = {});
@@ -66,10 +68,11 @@ class Loop {
   // permits, and while it has work it asks for events at least every kPollEvery, not in every turn.
   void run(TurnHook* hook, sync::WaitMode mode);
   void stop();  // waits until the thread that start() made ended; idempotent
-  void post(std::function<void()> task);
+  void post(TaskFunction task);  // throws std::bad_alloc
   // A turn soon: at once if the loop would sleep long, else when its nap of at most kNapMax ends.
   void nudge() noexcept;
   void wake() noexcept { poller_->wake(); }  // ends the sleep that goes on, or else the next one
+  void wake_sleeper() noexcept;  // ends the sleep that goes on, if one does; for what wait() looks for before it sleeps
   [[nodiscard]] bool on_loop_thread() const noexcept {
     return thread_id_.load(std::memory_order_acquire) == std::this_thread::get_id();
   }
@@ -79,6 +82,7 @@ class Loop {
   [[nodiscard]] Result<void> rewatch(WatchId id, sys::Interest interest, bool edge_triggered);
   void unwatch(WatchId id);  // before the descriptor is closed
   [[nodiscard]] TimerWheel& timers() noexcept { return timers_; }
+  [[nodiscard]] TaskRunner& tasks() noexcept { return tasks_; }
   [[nodiscard]] Instant now() const noexcept { return now_; }  // of this turn
 
   static constexpr Duration kNapMax = std::chrono::milliseconds(1);
@@ -94,7 +98,10 @@ class Loop {
 
   Loop(std::unique_ptr<sys::Poller> poller, const char* thread_name, const sys::ThreadOptions& thread_options);
   void run_turns();
+  void turn();
   bool run_tasks();
+  [[nodiscard]] bool ended();
+  [[nodiscard]] bool has_mail() const noexcept;
   void wait(Instant wanted);
   [[nodiscard]] bool announce_sleep(Duration timeout) noexcept;
   [[nodiscard]] bool look_for_work(Duration timeout, std::size_t& event_count);
@@ -112,13 +119,16 @@ class Loop {
   Instant polled_at_;
   TimerWheel timers_;
   Instant now_;
+  TaskRunner tasks_{timers_, now_, this};
+  bool ending_ = false;  // stop() was heard of
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_slots_;
   std::array<sys::PollEvent, 256> events_;
 
   std::mutex mutex_;
-  std::vector<std::function<void()>> tasks_;  // guarded by mutex_
-  std::atomic<bool> has_tasks_{false};
+  std::vector<TaskFunction> mail_;    // guarded by mutex_
+  std::vector<TaskFunction> opened_;  // what run_tasks() runs; here to keep its memory
+  std::atomic<bool> has_mail_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<Sleep> sleep_{Sleep::awake};
   std::atomic<std::thread::id> thread_id_{};
