@@ -6,8 +6,12 @@
 #include <thread>
 #include <vector>
 
+#include "weft/rt/async_event.h"
 #include "weft/rt/event_bus.h"
+#include "weft/rt/task_group.h"
+#include "weft/rt/task_work.h"
 #include "weft/rt/test_executors.h"
+#include "weft/rt/test_tasks.h"
 #include <gtest/gtest.h>
 
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -94,6 +98,66 @@ TEST(QuietAllocations, EventsArePublishedWithoutAny) {
     bus.publish(1.5);
   }
   EXPECT_EQ(allocations.load(), before);
+}
+
+Task<int> give(int value) { co_return value; }
+Task<Result<void>> nap(Duration wait) { co_return co_await sleep(wait); }
+Task<void> wait_for(AsyncEvent& event) { (void)co_await event.wait(); }
+Task<void> use_everything() {
+  int sum = 0;
+  for (int i = 0; i < kTasks; ++i) {
+    sum += co_await give(1);
+  }
+  EXPECT_EQ(sum, kTasks);
+  for (int i = 0; i < 10; ++i) {
+    auto [a, b, c] = co_await when_all(give(1), give(2), nap(std::chrono::milliseconds(1)));
+    auto first = co_await when_any(nap(std::chrono::hours(1)), nap(std::chrono::milliseconds(1)));
+    const Result<void> late = co_await with_timeout(nap(std::chrono::hours(1)), std::chrono::milliseconds(1));
+    EXPECT_EQ(a + b, 3);
+    EXPECT_TRUE(c);
+    EXPECT_EQ(first.index(), 1u);
+    EXPECT_EQ(late.error(), Errc::timed_out);
+  }
+}
+
+TEST(QuietAllocations, TasksAreCalledTimedGroupedSpawnedAndCancelledWithoutAny) {
+  test::HandTurned here;
+  AsyncEvent never;
+  EXPECT_TRUE(settles([&] {
+    here.start(use_everything());
+    here.pass(std::chrono::milliseconds(100));
+    EXPECT_EQ(here.scope().size(), 0u);
+    TaskScope scope(here.runner());
+    for (int i = 0; i < kTasks; ++i) {
+      EXPECT_TRUE(scope.spawn(wait_for(never)));
+    }
+    scope.cancel();
+    here.turn();
+    EXPECT_EQ(scope.size(), 0u);
+  }));
+}
+
+TEST(QuietAllocations, TasksGoToALoopAndItsWorkToAPoolAndBackWithoutAny) {
+  auto pool = std::move(ThreadPool::make_fixed(1)).value();
+  auto loop = std::move(Loop::make("quiet")).value();
+  ASSERT_TRUE(loop->start(nullptr));
+  struct Work {
+    static Task<int> go(Executor* executor) {
+      int sum = 0;
+      for (int i = 0; i < kTasks; ++i) {
+        const Result<int> one = co_await run_on(*executor, [] { return 1; });
+        const Result<int> two = co_await executor->submit([] { return 2; });
+        sum += *one + *two;
+      }
+      co_return sum;
+    }
+  };
+  EXPECT_TRUE(settles([&] {
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_EQ(spawn(*loop, Work::go(pool.get())).get().value(), 3 * kTasks);
+    }
+  }));
+  loop->stop();
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <coroutine>
 #include <cstddef>
 #include <exception>
@@ -21,11 +22,24 @@ namespace weft::rt {
 
 namespace detail {
 
+// What a Future of a Task<T> is of: a Future has a Result anyway.
+template <typename T>
+struct Unwrap {
+  using Type = T;
+};
+template <typename T>
+struct Unwrap<Result<T>> {
+  using Type = T;
+};
+template <typename T>
+using Unwrapped = typename Unwrap<T>::Type;
+
 // A task that nobody awaits in its thread, and the Future of it: a pooled block. Made by any thread, run by the loop's,
 // freed by who is last.
 template <typename T>
-class SpawnedTask final : public FutureState<T>, private Join, private Ready {
-  using State = FutureState<T>;
+class SpawnedTask final : public FutureState<Unwrapped<T>>, private Join, private Ready {
+  using Value = Unwrapped<T>;
+  using State = FutureState<Value>;
 
  public:
   SpawnedTask(Loop& loop, Task<T> task, std::stop_token token) noexcept
@@ -103,15 +117,25 @@ class SpawnedTask final : public FutureState<T>, private Join, private Ready {
     loop_.tasks().count_task(-1);
     State::finish();
   }
+  template <typename... Args>
+  void keep(Args&&... args) {
+    ::new (static_cast<void*>(std::addressof(this->value))) typename State::Value(std::forward<Args>(args)...);
+    State::has_value = true;
+  }
   void keep_result() noexcept {
     try {
       if constexpr (std::is_void_v<T>) {
         task_.handle().promise().take();
-        ::new (&this->value) std::monostate();
+        keep();
+      } else if constexpr (std::same_as<T, Value>) {
+        keep(task_.handle().promise().take());
+      } else if (T result = task_.handle().promise().take(); !result) {
+        State::error = result.error();
+      } else if constexpr (std::is_void_v<Value>) {
+        keep();
       } else {
-        ::new (static_cast<void*>(std::addressof(this->value))) T(task_.handle().promise().take());
+        keep(*std::move(result));
       }
-      State::has_value = true;
     } catch (...) {
       State::exception = std::current_exception();
       State::error = Error(Errc::system, "the task threw");
@@ -154,21 +178,22 @@ class SpawnedStart {
 // Starts the task on that loop; its result comes through the Future, which may be dropped. On the loop's own thread it
 // begins at once, from any other soon. The token cancels it. A loop that stops cancels it and waits until it has ended.
 // Cost: one pooled block besides the frame; from another thread Loop::post().
-// Errors, of the Future: what a Task<Result<X>> gives is a value; system: it threw, see exception(); terminated: the
-// loop ended before; resource_exhausted; invalid_argument: the task was moved from.
+// Errors, of the Future: of a Task<Result<X>>, which has a Future<X>, that of the Result; system: it threw, see
+// exception(); terminated: the loop ended before; resource_exhausted; invalid_argument: the task was moved from.
 template <typename T>
-Future<T> spawn(Loop& loop, Task<T> task, std::stop_token token = {}) {
+Future<detail::Unwrapped<T>> spawn(Loop& loop, Task<T> task, std::stop_token token = {}) {
   using Spawned = detail::SpawnedTask<T>;
+  using SpawnedFuture = Future<detail::Unwrapped<T>>;
   static_assert(alignof(Spawned) <= alignof(std::max_align_t));
   if (!task) {
-    return Future<T>(Error(Errc::invalid_argument, "the task was moved from"));
+    return SpawnedFuture(Error(Errc::invalid_argument, "the task was moved from"));
   }
   void* const block = mem::pool_allocate(sizeof(Spawned));
   if (block == nullptr) [[unlikely]] {
-    return Future<T>(Error(Errc::resource_exhausted, "no memory for the task"));
+    return SpawnedFuture(Error(Errc::resource_exhausted, "no memory for the task"));
   }
   auto* const spawned = ::new (block) Spawned(loop, std::move(task), std::move(token));
-  Future<T> future(spawned);
+  SpawnedFuture future(spawned);
   detail::SpawnedStart<T> start(spawned);
   if (Loop::current() == &loop) {
     start();
