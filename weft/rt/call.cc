@@ -92,24 +92,40 @@ bool CallState::Caller::suspend(std::coroutine_handle<> coroutine) noexcept {
   if (begun) {
     return true;
   }
+  drop_call(begun.error());
+  return false;
+}
+
+bool CallState::Caller::suspend(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept {
+  if (!begin(scope, coroutine)) {
+    drop_call(kCancelled);
+    return false;
+  }
+  if (!suspend(coroutine)) {
+    finish();
+  }
+  return true;
+}
+
+// It was not sent.
+void CallState::Caller::drop_call(Error why) noexcept {
   cancel_timer();
-  error_ = begun.error();
+  error_ = why;
   if (state_ != nullptr) {
     std::exchange(state_, nullptr)->destroy();
   }
-  return false;
 }
 
 void CallState::Caller::handle_reply() noexcept {
   cancel_timer();
-  coroutine_.resume();
+  go_on();
 }
 
 void CallState::Caller::give_up(Error why) noexcept {
   cancel_timer();
   error_ = why;
   std::exchange(state_, nullptr)->abandon();
-  coroutine_.resume();
+  go_on();
 }
 
 void CallState::Caller::cancel_timer() noexcept {
@@ -121,7 +137,7 @@ void CallState::Caller::cancel_timer() noexcept {
 }  // namespace detail
 
 Posting::~Posting() {
-  if (linked()) {
+  if (Waiting::linked()) {
     core_->forget(*this);
   }
 }
@@ -145,7 +161,27 @@ bool Posting::await_suspend(std::coroutine_handle<> coroutine) noexcept {
 void Posting::handle_told(Waiting& waiting, Error outcome) noexcept {
   auto& self = static_cast<Posting&>(waiting);
   self.error_ = outcome;
-  self.coroutine_.resume();
+  self.go_on();
+}
+
+bool Posting::suspend(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept {
+  if (!begin(scope, coroutine)) {
+    error_ = kCancelled;
+    return false;
+  }
+  if (!await_suspend(coroutine)) {
+    finish();
+  }
+  return true;
+}
+
+void Posting::handle_cancel(Wait& wait) noexcept {
+  auto& self = static_cast<Posting&>(wait);
+  if (self.Waiting::linked()) {
+    self.core_->forget(self);
+  }
+  self.error_ = kCancelled;
+  self.go_on();
 }
 
 }  // namespace weft::rt

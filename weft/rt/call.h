@@ -14,6 +14,7 @@
 #include "weft/rt/backlog.h"
 #include "weft/rt/core.h"
 #include "weft/rt/task_function.h"
+#include "weft/rt/task_runner.h"
 #include "weft/rt/timer_wheel.h"
 
 namespace weft::rt {
@@ -23,15 +24,24 @@ namespace detail {
 class CallState;
 
 // CoreWait: a coroutine of a core that waits for something from another one. The base of awaiters.
-// Owner: the coroutine's frame; destroying it while it waits gives up. Affinity: the core's thread.
-class CoreWait {
+// Owner: the coroutine's frame; destroying it while it waits gives up; so does the cancellation of a Task.
+// Affinity: the core's thread.
+class CoreWait : protected Wait {
  public:
-  explicit CoreWait(Core* core) noexcept : core_(core) {}
+  CoreWait(Core* core, Cancel cancel) noexcept : Wait(cancel), core_(core) {}
   CoreWait(const CoreWait&) = delete;
   CoreWait& operator=(const CoreWait&) = delete;
 
  protected:
   ~CoreWait() = default;
+  // A Task goes on in the next turn, any other coroutine inside of this call.
+  void go_on() noexcept {
+    if (waiting()) {
+      finish();
+    } else {
+      coroutine_.resume();
+    }
+  }
 
   Core* core_;  // null: the caller is no core of that runtime
   std::coroutine_handle<> coroutine_;
@@ -92,14 +102,17 @@ class CallState::Caller : protected CoreWait {
 
  protected:
   Caller(Core* core, unsigned target, Instant deadline) noexcept
-      : CoreWait(core), target_(target), deadline_(deadline) {}
+      : CoreWait(core, handle_cancel), target_(target), deadline_(deadline) {}
   ~Caller();
   [[nodiscard]] bool suspend(std::coroutine_handle<> coroutine) noexcept;
+  [[nodiscard]] bool suspend(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
 
   CallState* state_ = nullptr;
   Error error_;
 
  private:
+  static void handle_cancel(Wait& wait) noexcept { static_cast<Caller&>(wait).give_up(kCancelled); }
+  void drop_call(Error why) noexcept;
   void cancel_timer() noexcept;
 
   unsigned target_;
@@ -182,6 +195,10 @@ class [[nodiscard]] Calling final : private detail::CallState::Caller {
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   [[nodiscard]] bool await_suspend(std::coroutine_handle<> coroutine) noexcept { return suspend(coroutine); }
+  template <detail::TaskPromise Promise>
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    return suspend(coroutine.promise().scope(), coroutine);
+  }
   [[nodiscard]] typename Call::Outcome await_resume() noexcept {
     if (state_ == nullptr) {
       return error_;
@@ -194,19 +211,25 @@ class [[nodiscard]] Calling final : private detail::CallState::Caller {
 class [[nodiscard]] Posting final : private detail::CoreWait, private Waiting {
  public:
   Posting(Core* core, unsigned target, TaskFunction task) noexcept
-      : CoreWait(core), Waiting(handle_told), target_(target) {
+      : CoreWait(core, handle_cancel), Waiting(handle_told), target_(target) {
     message = std::move(task);
   }
   ~Posting();
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   [[nodiscard]] bool await_suspend(std::coroutine_handle<> coroutine) noexcept;
+  template <detail::TaskPromise Promise>
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    return suspend(coroutine.promise().scope(), coroutine);
+  }
   [[nodiscard]] Result<void> await_resume() const noexcept {
     return error_ == Errc::ok ? Result<void>() : Result<void>(error_);
   }
 
  private:
   static void handle_told(Waiting& waiting, Error outcome) noexcept;
+  static void handle_cancel(Wait& wait) noexcept;
+  [[nodiscard]] bool suspend(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
 
   unsigned target_;
   Error error_;
