@@ -51,6 +51,9 @@ TEST(AsyncEvent, WhileItIsSetNobodyWaitsAndAPulseKeepsItAsItWas) {
   here.turn();
   EXPECT_EQ(notes, (std::vector<std::string>{"a", "b"}));
   EXPECT_TRUE(event.awaited());
+  event.set();
+  here.turn();
+  EXPECT_FALSE(event.awaited());
 }
 
 // A published session leaves who waits for its writes suspended for ever when it is closed.

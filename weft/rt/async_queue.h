@@ -16,8 +16,8 @@ namespace weft::rt {
 // Owner: its user; every task that waits for it has ended before it goes: close(). Affinity: the loop's thread.
 // Cost: a frame for each push() and pop(); each push wakes all who wait for a value. Memory as std::deque.
 // Invariants: 1. a value that push() took is popped once, in the order of taking: a coroutine that waits for room has
-// given nothing yet, so that who comes between it and the room costs it a turn and nothing else. 2. after close() push()
-// takes nothing, pop() gives what is there and then `closed`; nobody waits.
+// given nothing yet, so that who comes between it and the room costs it a turn and nothing else. 2. after close()
+// push() takes nothing, pop() gives what is there and then `closed`; nobody waits.
 template <typename T>
 class AsyncQueue {
   static_assert(std::is_nothrow_move_constructible_v<T>);
@@ -58,6 +58,9 @@ class AsyncQueue {
   // Waits for room. Errors: closed; kCancelled. The value is lost then.
   Task<Result<void>> push(T value) {
     for (;;) {
+      if (co_await is_cancelled()) {
+        co_return kCancelled;
+      }
       const Result<void> pushed = try_push(std::move(value));
       if (pushed || pushed.error() != Errc::would_block) {
         co_return pushed;
@@ -71,6 +74,9 @@ class AsyncQueue {
   // Waits for a value. Errors: closed, once there is none left; kCancelled: nothing was taken.
   Task<Result<T>> pop() {
     for (;;) {
+      if (co_await is_cancelled()) {
+        co_return kCancelled;
+      }
       Result<T> popped = try_pop();
       if (popped || popped.error() != Errc::would_block) {
         co_return popped;

@@ -299,8 +299,8 @@ class [[nodiscard]] FutureAwait {
     return true;
   }
   bool await_suspend(std::coroutine_handle<> coroutine) noexcept {
-    return future_.try_continue(
-        [](void* frame) noexcept { std::coroutine_handle<>::from_address(frame).resume(); }, coroutine.address());
+    return future_.try_continue([](void* frame) noexcept { std::coroutine_handle<>::from_address(frame).resume(); },
+                                coroutine.address());
   }
   Result<T> await_resume() noexcept { return withdrawn_ ? Result<T>(kCancelled) : future_.get(); }
 

@@ -190,9 +190,7 @@ bool Loop::look_for_work(Duration timeout, std::size_t& event_count) {
   if (budget_us == 0) {
     return false;
   }
-  const auto mailed = [this] {
-    return (hook_ != nullptr && hook_->has_work()) || has_mail();
-  };
+  const auto mailed = [this] { return (hook_ != nullptr && hook_->has_work()) || has_mail(); };
   const std::uint64_t end = sys::ticks() + budget_us * sys::ticks_per_us();
   bool found = false;
   do {

@@ -46,9 +46,8 @@ class TurnHook {
 
 // Loop: one thread with a poller, timers and a mailbox.
 // Owner: whoever made it; destruction stops the thread and drops what is in the mailbox.
-// Affinity: post(), nudge(), wake(), wake_sleeper(), stop() and on_loop_thread() any thread; everything else the loop's own thread.
-// Cost: an idle loop makes no wake-ups. post() locks a mutex; it is not for messages.
-// Invariants:
+// Affinity: post(), nudge(), wake(), wake_sleeper(), stop() and on_loop_thread() any thread; everything else the loop's
+// own thread. Cost: an idle loop makes no wake-ups. post() locks a mutex; it is not for messages. Invariants:
 //   (1) A task posted before stop() runs; tasks run in the order of posting.
 //   (2) After unwatch() returns, its Watcher is not called, not even for events already fetched.
 //   (3) stop() cancels the coroutines that live here (task.h), and the loop turns until they have ended.
@@ -67,7 +66,7 @@ class Loop {
   // Instead of start(): runs in the calling thread until stop(). Before it sleeps it looks for work as long as `mode`
   // permits, and while it has work it asks for events at least every kPollEvery, not in every turn.
   void run(TurnHook* hook, sync::WaitMode mode);
-  void stop();  // waits until the thread that start() made ended; idempotent
+  void stop();                   // waits until the thread that start() made ended; idempotent
   void post(TaskFunction task);  // throws std::bad_alloc
   // A turn soon: at once if the loop would sleep long, else when its nap of at most kNapMax ends.
   void nudge() noexcept;

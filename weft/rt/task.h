@@ -70,7 +70,9 @@ class PromiseBase {
   }
   [[nodiscard]] CancelScope& scope() const noexcept { return *scope_; }
   [[nodiscard]] const std::exception_ptr& exception() const noexcept { return exception_; }
-  [[nodiscard]] std::coroutine_handle<> next() const noexcept { return join_ == nullptr ? continuation_ : join_->done(); }
+  [[nodiscard]] std::coroutine_handle<> next() const noexcept {
+    return join_ == nullptr ? continuation_ : join_->done();
+  }
 
  private:
   CancelScope* scope_ = nullptr;
@@ -127,14 +129,13 @@ class Promise<void> final : public PromiseBase {
 
 }  // namespace detail
 
-// Task<T>: a coroutine that begins when it is awaited, and whose result is awaited, in one thread: that of a Loop, or of
-// whoever turns a TaskRunner. `Task<int> f() { ... co_return 1; }`, `const int x = co_await f();`.
-// Owner: a move-only value; it owns the frame. One that is dropped before it was awaited does not run.
-// Affinity: may be made in any thread; then that of the loop it is started on (spawn(), TaskScope).
-// Cost: a frame from the thread's pool (mem/pool.h), no malloc in steady state. However many
-// awaits are nested or follow each other, the stack does not grow, also where the compiler makes no tail calls.
-// Errors: a T is given as it is, a Result too; what the coroutine throws is thrown by the co_await. Without memory for
-// a frame calling the coroutine function throws std::bad_alloc.
+// Task<T>: a coroutine that begins when it is awaited, and whose result is awaited, in one thread: that of a Loop, or
+// of whoever turns a TaskRunner. `Task<int> f() { ... co_return 1; }`, `const int x = co_await f();`. Owner: a
+// move-only value; it owns the frame. One that is dropped before it was awaited does not run. Affinity: may be made in
+// any thread; then that of the loop it is started on (spawn(), TaskScope). Cost: a frame from the thread's pool
+// (mem/pool.h), no malloc in steady state. However many awaits are nested or follow each other, the stack does not
+// grow, also where the compiler makes no tail calls. Errors: a T is given as it is, a Result too; what the coroutine
+// throws is thrown by the co_await. Without memory for a frame calling the coroutine function throws std::bad_alloc.
 // Cancellation (docs/design/0003): a task is in its awaiter's CancelScope. When that is cancelled, each await of this
 // library inside (sleep, a Future, an event, a socket) ends with kCancelled; so does each that comes later. The task is
 // never destroyed half-way: it looks at its Results and leaves. One that goes on all the same is waited for.
@@ -203,6 +204,23 @@ class [[nodiscard]] Task {
  private:
   Handle coroutine_;
 };
+
+// `if (co_await is_cancelled())`: whether this task is. Does not wait.
+class [[nodiscard]] IsCancelled {
+ public:
+  IsCancelled() noexcept {}  // NOLINT(modernize-use-equals-default): not an aggregate, see above
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  template <detail::TaskPromise Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    cancelled_ = coroutine.promise().scope().cancelled();
+    return false;
+  }
+  [[nodiscard]] bool await_resume() const noexcept { return cancelled_; }
+
+ private:
+  bool cancelled_ = false;
+};
+inline IsCancelled is_cancelled() noexcept { return {}; }
 
 namespace detail {
 template <typename T>

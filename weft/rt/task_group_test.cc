@@ -15,8 +15,8 @@ namespace weft::rt {
 namespace {
 
 using namespace std::chrono_literals;
-using test::Counted;
 using test::HandTurned;
+using test::Living;
 
 Task<int> give(int value) { co_return value; }
 Task<std::string> give_after(Duration wait, std::string text) {
@@ -29,7 +29,7 @@ Task<int> fail_after(Duration wait, const char* text) {
   throw std::runtime_error(text);
 }
 Task<void> note_how_it_ends(std::vector<std::string>& notes, int& living) {
-  const Counted held(living);
+  const Living held(living);
   const Result<void> slept = co_await sleep(1h);
   notes.push_back(slept.error() == kCancelled ? "cancelled" : "slept");
 }
@@ -60,10 +60,10 @@ TEST(WhenAll, RunsItsTasksBesideEachOther) {
 TEST(WhenAll, OfNothingIsThereAtOnce) {
   HandTurned here;
   EXPECT_EQ(here.run([]() -> Task<std::size_t> {
-              (void)co_await when_all();
-              const auto none = co_await when_all(std::vector<Task<int>>());
-              co_return none.size();
-            }()),
+    (void)co_await when_all();
+    const auto none = co_await when_all(std::vector<Task<int>>());
+    co_return none.size();
+  }()),
             0u);
 }
 
@@ -136,8 +136,8 @@ TEST(WhenAny, GivesTheFirstAndHasCancelledAndAwaitedTheOthers) {
   std::vector<std::string> notes;
   struct Top {
     static Task<void> go(std::vector<std::string>& order, int& count) {
-      auto first = co_await when_any(note_how_it_ends(order, count), give_after(10ms, "quick"),
-                                     note_how_it_ends(order, count));
+      auto first =
+          co_await when_any(note_how_it_ends(order, count), give_after(10ms, "quick"), note_how_it_ends(order, count));
       EXPECT_EQ(count, 0) << "a loser runs still";
       EXPECT_EQ(first.index(), 1u);
       order.push_back(std::get<1>(first));

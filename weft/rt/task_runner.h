@@ -95,7 +95,8 @@ class Wait : public detail::Ready {
 
   // False: the scope is cancelled already, and nothing was begun.
   [[nodiscard]] bool begin(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
-  // The same for what cannot be given up: it waits also in a scope that is cancelled, of which cancel() is not told then.
+  // The same for what cannot be given up: it waits also in a scope that is cancelled, of which cancel() is not told
+  // then.
   void begin_always(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
   void finish() noexcept;
   [[nodiscard]] bool waiting() const noexcept { return waiting_; }
@@ -113,10 +114,10 @@ class Wait : public detail::Ready {
   bool waiting_ = false;
 };
 
-// CancelScope: coroutines that are cancelled together, in a tree. A coroutine is in the scope of the one that awaits it.
-// Owner: whoever ends last of those in it. Affinity: the runner's thread. Cost: no allocation; cancel() is O(all below).
-// Invariants: 1. what is in a scope that was cancelled waits for nothing any more but for what cannot be given up; what
-// begins in it later neither. 2. cancel() resumes nobody: who waited goes on in the runner's next turn.
+// CancelScope: coroutines that are cancelled together, in a tree. A coroutine is in the scope of the one that awaits
+// it. Owner: whoever ends last of those in it. Affinity: the runner's thread. Cost: no allocation; cancel() is O(all
+// below). Invariants: 1. what is in a scope that was cancelled waits for nothing any more but for what cannot be given
+// up; what begins in it later neither. 2. cancel() resumes nobody: who waited goes on in the runner's next turn.
 class CancelScope : private ListLink {
  public:
   CancelScope() noexcept = default;  // of no runner until open()
@@ -145,10 +146,9 @@ class CancelScope : private ListLink {
 
 // TaskRunner: the coroutines of one thread: who goes on next, and who there is. It has no thread and no clock: a Loop
 // has one and turns it; a test may turn one by hand, with a time of its own.
-// Owner: the Loop. Affinity: that thread, but for post(). Cost: no allocation; post() is a lock, and a system call if the
-// loop sleeps.
-// Invariants: 1. coroutines go on in the order in which their waits finished. 2. one turn runs at most kTurnMax, and
-// none that became ready in it. 3. its loop does not end while there are tasks.
+// Owner: the Loop. Affinity: that thread, but for post(). Cost: no allocation; post() is a lock, and a system call if
+// the loop sleeps. Invariants: 1. coroutines go on in the order in which their waits finished. 2. one turn runs at most
+// kTurnMax, and none that became ready in it. 3. its loop does not end while there are tasks.
 class TaskRunner {
  public:
   static constexpr std::size_t kTurnMax = 256;

@@ -43,7 +43,12 @@ class SpawnedTask final : public FutureState<Unwrapped<T>>, private Join, privat
 
  public:
   SpawnedTask(Loop& loop, Task<T> task, std::stop_token token) noexcept
-      : Join(handle_done), Ready(handle_end), cancelling_(this), loop_(loop), task_(std::move(task)), token_(std::move(token)) {
+      : Join(handle_done),
+        Ready(handle_end),
+        cancelling_(this),
+        loop_(loop),
+        task_(std::move(task)),
+        token_(std::move(token)) {
     State::destroy = [](State* state) noexcept {
       auto* const self = static_cast<SpawnedTask*>(state);
       self->~SpawnedTask();

@@ -17,8 +17,8 @@ namespace weft::rt {
 namespace {
 
 using namespace std::chrono_literals;
-using test::Counted;
 using test::HandTurned;
+using test::Living;
 using test::Signal;
 
 Task<void> wait_for(AsyncEvent& event, int& ended) {
@@ -127,7 +127,7 @@ TEST(TaskScope, WhenItGoesItsTasksAreCancelledAndFreeThemselves) {
   HandTurned here;
   int living = 0;
   auto hold = [](int& count) -> Task<void> {
-    const Counted held(count);
+    const Living held(count);
     (void)co_await sleep(1h);
   };
   {
@@ -290,8 +290,8 @@ TEST_F(SpawnTest, RegressionALoopThatStopsEndsEveryTaskAndNoAwaiterHangs) {
 TEST_F(SpawnTest, ATaskThatComesTooLateIsToldSo) {
   loop_->stop();
   int living = 0;
-  auto hold = [](Counted /*held*/) -> Task<void> { co_return; };
-  Future<void> future = spawn(*loop_, hold(Counted(living)));
+  auto hold = [](Living /*held*/) -> Task<void> { co_return; };
+  Future<void> future = spawn(*loop_, hold(Living(living)));
   EXPECT_EQ(living, 1);
   loop_.reset();
   EXPECT_EQ(future.get().error(), Errc::terminated);

@@ -12,8 +12,8 @@ bool Sleeping::suspend(CancelScope& scope, std::coroutine_handle<> coroutine) {
   if (relative_) {
     deadline_ = deadline_after(runner.now(), duration_);
   }
-  timer_ = runner.timers().schedule(
-      deadline_, {[](void* self) { static_cast<Sleeping*>(self)->wait_.finish(); }, this});
+  timer_ =
+      runner.timers().schedule(deadline_, {[](void* self) { static_cast<Sleeping*>(self)->wait_.finish(); }, this});
   if (!timer_) [[unlikely]] {
     result_ = detail::kNoTimer;
     wait_.finish();

@@ -13,8 +13,8 @@ namespace weft::rt {
 namespace {
 
 using namespace std::chrono_literals;
-using test::Counted;
 using test::HandTurned;
+using test::Living;
 
 Task<void> sleep_then_note(Duration wait, int number, std::vector<int>& order) {
   const Result<void> slept = co_await sleep(wait);
@@ -145,7 +145,7 @@ TEST(TaskTime, WhatTakesTooLongIsCancelledAndHasEndedWhenTheAwaitReturns) {
   std::vector<std::string> order;
   struct Slow {
     static Task<Result<int>> go(int& count, std::vector<std::string>& notes) {
-      const Counted held(count);
+      const Living held(count);
       const Result<void> slept = co_await sleep(1h);
       notes.push_back(slept.error() == kCancelled ? "cancelled" : "slept");
       co_return slept.error();
@@ -200,9 +200,7 @@ TEST(TaskTime, TheInnerOfTwoTimeoutsEndsItsOwnTaskOnly) {
       co_return co_await give_if_slept(10ms, 2);
     }
   };
-  const auto result = here.run([]() -> Task<Result<int>> {
-    co_return co_await with_timeout(Inner::go(), 1min);
-  }());
+  const auto result = here.run([]() -> Task<Result<int>> { co_return co_await with_timeout(Inner::go(), 1min); }());
   ASSERT_TRUE(result.has_value());
   EXPECT_EQ(result->value(), 2);
 }

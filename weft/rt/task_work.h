@@ -142,12 +142,12 @@ class [[nodiscard]] RunOn {
   };
 };
 
-// `co_await run_on(pool, [&] { return read_file(path); })`: runs what would block on the executor; the coroutine goes on
-// on its own loop. Result<T>; what the function throws comes through. It may refer to the coroutine's variables: it is
-// over, or will not run, when the await ends. Cancelled: a function that has not begun does not run (kCancelled); one
-// that runs is asked by its std::stop_token if it takes one, waited for, and its result given.
-// Errors: resource_exhausted, closed: the executor refused; terminated: it dropped the function; kCancelled.
-// Cost: a closure of 8 bytes through Executor::execute(); no allocation unless the function takes a token.
+// `co_await run_on(pool, [&] { return read_file(path); })`: runs what would block on the executor; the coroutine goes
+// on on its own loop. Result<T>; what the function throws comes through. It may refer to the coroutine's variables: it
+// is over, or will not run, when the await ends. Cancelled: a function that has not begun does not run (kCancelled);
+// one that runs is asked by its std::stop_token if it takes one, waited for, and its result given. Errors:
+// resource_exhausted, closed: the executor refused; terminated: it dropped the function; kCancelled. Cost: a closure of
+// 8 bytes through Executor::execute(); no allocation unless the function takes a token.
 template <typename F>
 RunOn<std::decay_t<F>> run_on(Executor& executor, F&& function) {
   return RunOn<std::decay_t<F>>(executor, std::forward<F>(function));

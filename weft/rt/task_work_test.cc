@@ -183,9 +183,7 @@ TEST_F(TaskWorkTest, WhoIsCancelledGivesAFutureUpAndMayAskAgain) {
     return 5;
   });
   struct Top {
-    static Task<Result<int>> go(Future<int>* future) {
-      co_return co_await with_timeout(wait(future), 1ms);
-    }
+    static Task<Result<int>> go(Future<int>* future) { co_return co_await with_timeout(wait(future), 1ms); }
     static Task<Result<int>> wait(Future<int>* future) { co_return co_await *future; }
   };
   EXPECT_EQ(spawn(*loop_, Top::go(&slow)).get().error(), Errc::timed_out);

@@ -19,6 +19,11 @@ namespace weft::rt::test {
 // Coroutines in this thread and in a time that the test makes: nothing waits, whatever the clock says.
 class HandTurned {
  public:
+  HandTurned() = default;
+  HandTurned(const HandTurned&) = delete;
+  HandTurned& operator=(const HandTurned&) = delete;
+  ~HandTurned() { EXPECT_EQ(runner_.tasks(), 0u) << "a test leaves tasks behind"; }
+
   TaskRunner& runner() noexcept { return runner_; }
   TaskScope& scope() noexcept { return scope_; }
   TimerWheel& wheel() noexcept { return wheel_; }
@@ -70,12 +75,12 @@ class HandTurned {
 };
 
 // Counts those that live.
-class Counted {
+class Living {
  public:
-  explicit Counted(int& count) noexcept : count_(&count) { ++*count_; }
-  Counted(Counted&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
-  Counted& operator=(Counted&&) = delete;
-  ~Counted() {
+  explicit Living(int& count) noexcept : count_(&count) { ++*count_; }
+  Living(Living&& other) noexcept : count_(std::exchange(other.count_, nullptr)) {}
+  Living& operator=(Living&&) = delete;
+  ~Living() {
     if (count_ != nullptr) {
       --*count_;
     }
