@@ -209,10 +209,13 @@ Pipe* SocketCore::find_inproc(const InprocLink& link) noexcept {
 }
 
 void SocketCore::handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic) {
-  const std::lock_guard lock(send_mutex_);
-  if (Pipe* pipe = find_inproc(link); pipe != nullptr && (takes_subscriptions() || groups())) {
-    (void)pattern_->handle_subscription(*pipe, subscribe, topic);  // a neighbour in this process needs no bound
+  {
+    const std::lock_guard lock(send_mutex_);
+    if (Pipe* pipe = find_inproc(link); pipe != nullptr && (takes_subscriptions() || groups())) {
+      (void)pattern_->handle_subscription(*pipe, subscribe, topic);  // a neighbour in this process needs no bound
+    }
   }
+  output_parker_.wake_with_fence();  // who waits for subscribers
 }
 
 // This end will send no more; the other end may take what is on its way.

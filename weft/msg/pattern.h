@@ -64,6 +64,9 @@ class Pattern {
   // False: the peer asks for more than its bound. Also for groups, as are the two above.
   [[nodiscard]] virtual bool handle_subscription(Pipe& pipe, bool subscribe, Bytes topic);
 
+  // Send lock. Peers that asked for something, of a socket to which peers subscribe.
+  [[nodiscard]] virtual std::size_t subscribers() const noexcept { return 0; }
+
   // The answer to More::yes of patterns that are single_part.
   [[nodiscard]] static Error refuse_more() noexcept;
 

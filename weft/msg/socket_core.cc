@@ -338,8 +338,25 @@ void SocketCore::bury_drained() {
 }
 
 bool SocketCore::handle_subscription(Pipe& pipe, bool subscribe, Bytes topic) {
+  {
+    const std::lock_guard lock(send_mutex_);
+    if (!closed_.load(std::memory_order_relaxed) && !pattern_->handle_subscription(pipe, subscribe, topic)) {
+      return false;
+    }
+  }
+  output_parker_.wake_with_fence();  // who waits for subscribers
+  return true;
+}
+
+Result<std::size_t> SocketCore::subscribers() {
   const std::lock_guard lock(send_mutex_);
-  return closed_.load(std::memory_order_relaxed) || pattern_->handle_subscription(pipe, subscribe, topic);
+  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  if (!traits_.takes_subscriptions && !(traits_.groups && !traits_.receives)) {
+    return Error(Errc::not_supported, "no peer subscribes to a socket of this type");
+  }
+  return pattern_->subscribers();
 }
 
 std::uint64_t SocketCore::dropped() {

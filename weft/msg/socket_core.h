@@ -61,6 +61,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] Result<void> subscribe(Bytes topic, bool on);
   [[nodiscard]] Result<void> join(Bytes group, bool on);
   [[nodiscard]] Result<bool> peer_writable(Bytes routing_id);
+  [[nodiscard]] Result<std::size_t> subscribers();
   void close();  // idempotent
   [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
   void terminate();  // every call fails with `terminated` from now on
@@ -89,6 +90,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   // Look again before sleeping, and after sleeping drain the event before the next announce().
   [[nodiscard]] Result<int> announce(Readiness wanted, sync::WakeList::Sleeper& sleeper);
   void forget(Readiness wanted, sync::WakeList::Sleeper& sleeper) noexcept;
+  void flush_dirty() noexcept;  // what was batched goes out: before whoever sent it waits for something
   // A descriptor for event loops, the socket's as long as it is open: readable once readiness() may have changed, until
   // readiness() is asked.
   [[nodiscard]] Result<int> descriptor();
@@ -141,7 +143,6 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] Result<void> wait_for_input(Instant deadline, Attempt attempt);
   template <typename Attempt>
   [[nodiscard]] Result<void> wait_for_output(Instant deadline, Attempt attempt);
-  void flush_dirty() noexcept;
   class InputWait;
   void announce_watch() noexcept;                                              // receive lock
   bool look_at_descriptors() noexcept;                                         // receive lock

@@ -131,6 +131,10 @@ class Publisher final : public Pattern {
   bool handle_subscription(Pipe& pipe, bool subscribe, Bytes topic) override {
     return subscribe ? add(pipe, topic) : remove(pipe, topic);
   }
+  [[nodiscard]] std::size_t subscribers() const noexcept override {
+    return static_cast<std::size_t>(
+        std::count_if(counts_.begin(), counts_.end(), [](const auto& peer) { return peer.second != 0; }));
+  }
 
  private:
   static constexpr std::size_t kSubscriptionsMax = 262'144;  // of one peer

@@ -76,6 +76,10 @@ class Radio final : public Pattern {
     }
     return true;
   }
+  [[nodiscard]] std::size_t subscribers() const noexcept override {
+    return static_cast<std::size_t>(
+        std::count_if(counts_.begin(), counts_.end(), [](const auto& peer) { return peer.second != 0; }));
+  }
 
  private:
   static constexpr std::size_t kGroupsMax = 262'144;  // of one peer

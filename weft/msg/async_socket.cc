@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/async_socket.h"
+
+#include <utility>
+
+#include "weft/msg/socket_core.h"
+#include "weft/rt/async_event.h"
+#include "weft/rt/task_time.h"
+
+namespace weft {
+
+namespace {
+constexpr Error kMoved(Errc::closed, "the socket was moved from");
+}
+
+// What the handle and the calls under way share.
+class AsyncSocket::State final : private rt::Watcher {
+ public:
+  State(rt::Loop& loop, Socket own) noexcept : socket(std::move(own)), loop_(loop) {}
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() { close(); }
+
+  [[nodiscard]] Result<void> watch() {
+    if (socket.core() == nullptr) {
+      return kMoved;
+    }
+    const int fd = WEFT_TRY(socket.core()->descriptor());
+    watch_ = WEFT_TRY(loop_.watch(fd, sys::Interest::readable, false, this));
+    return {};
+  }
+  void close() {
+    loop_.unwatch(std::exchange(watch_, 0));
+    socket.close();
+    input.pulse();
+    change.pulse();
+  }
+  // What is missed by this look, the descriptor tells. It does I/O: input may be there afterwards.
+  void look() {
+    socket.core()->flush_dirty();
+    if (socket.core()->readiness({true, true}).input) {
+      input.pulse();
+    }
+  }
+  // Whether the others of the loop are to go first.
+  [[nodiscard]] bool burst_is_over() noexcept {
+    if (++burst_ <= kBurst) {
+      return false;
+    }
+    burst_ = 0;
+    return true;
+  }
+
+  Socket socket;
+  rt::AsyncEvent input;   // there may be a message
+  rt::AsyncEvent change;  // there may be room, or a subscriber
+
+ private:
+  void handle_event(const sys::PollEvent& /*event*/) override {
+    burst_ = 0;
+    look();
+    change.pulse();
+    if (socket.core()->closed() || socket.core()->terminated()) {
+      loop_.unwatch(std::exchange(watch_, 0));  // it would be readable for ever
+    }
+  }
+
+  rt::Loop& loop_;
+  rt::Loop::WatchId watch_ = 0;
+  unsigned burst_ = 0;
+};
+
+AsyncSocket::AsyncSocket(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
+
+Result<AsyncSocket> AsyncSocket::make(rt::Loop& loop, Socket socket) {
+  auto state = std::make_shared<State>(loop, std::move(socket));
+  WEFT_TRY(state->watch());
+  return AsyncSocket(std::move(state));
+}
+
+AsyncSocket& AsyncSocket::operator=(AsyncSocket&& other) noexcept {
+  if (this != &other) {
+    close();
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+AsyncSocket::~AsyncSocket() { close(); }
+
+Socket& AsyncSocket::socket() noexcept {
+  static Socket none;  // closed
+  return state_ == nullptr ? none : state_->socket;
+}
+void AsyncSocket::close() {
+  if (state_ != nullptr) {
+    state_->close();
+  }
+}
+
+rt::Task<Result<Message>> AsyncSocket::recv() { return recv_from(state_); }
+rt::Task<Result<std::vector<Message>>> AsyncSocket::recv_all() { return recv_all_from(state_); }
+rt::Task<Result<void>> AsyncSocket::send(Message message, More more) {
+  return send_to(state_, std::move(message), more);
+}
+rt::Task<Result<void>> AsyncSocket::send_all(std::vector<Message> parts) {
+  return send_all_to(state_, std::move(parts));
+}
+rt::Task<Result<void>> AsyncSocket::wait_subscribers(std::size_t count) { return await_subscribers(state_, count); }
+
+rt::Task<Result<Message>> AsyncSocket::recv_from(std::shared_ptr<State> state) {
+  if (state == nullptr) {
+    co_return kMoved;
+  }
+  for (;;) {
+    if (state->burst_is_over()) {
+      (void)co_await rt::yield();
+    }
+    if (co_await rt::is_cancelled()) {
+      co_return rt::kCancelled;
+    }
+    Result<Message> message = state->socket.try_recv();  // what comes after a would_block, the descriptor tells
+    if (message || message.error() != Errc::would_block) {
+      co_return message;
+    }
+    state->socket.core()->flush_dirty();  // who waits has sent what it had to send
+    const Result<void> waited = co_await state->input.wait();
+    if (!waited) {
+      co_return waited.error();
+    }
+  }
+}
+
+rt::Task<Result<std::vector<Message>>> AsyncSocket::recv_all_from(std::shared_ptr<State> state) {
+  std::vector<Message> parts;
+  Result<Message> first = co_await recv_from(state);
+  if (!first) {
+    co_return first.error();
+  }
+  parts.push_back(*std::move(first));
+  while (parts.back().more()) {
+    Result<Message> next = state->socket.try_recv();  // a message is there as a whole
+    if (!next) {
+      co_return next.error();
+    }
+    parts.push_back(*std::move(next));
+  }
+  co_return parts;
+}
+
+rt::Task<Result<void>> AsyncSocket::send_to(std::shared_ptr<State> state, Message message, More more) {
+  if (state == nullptr) {
+    co_return kMoved;
+  }
+  for (bool looked = false;;) {
+    if (state->burst_is_over()) {
+      (void)co_await rt::yield();
+    }
+    if (co_await rt::is_cancelled()) {
+      co_return rt::kCancelled;
+    }
+    const Result<void> sent = state->socket.try_send(std::move(message), more);
+    if (sent || sent.error() != Errc::would_block) {
+      co_return sent;
+    }
+    if (!std::exchange(looked, true)) {
+      state->look();
+      continue;
+    }
+    looked = false;
+    const Result<void> waited = co_await state->change.wait();
+    if (!waited) {
+      co_return waited;
+    }
+  }
+}
+
+rt::Task<Result<void>> AsyncSocket::send_all_to(std::shared_ptr<State> state, std::vector<Message> parts) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const More more = i + 1 < parts.size() ? More::yes : More::no;
+    const Result<void> sent = co_await send_to(state, std::move(parts[i]), more);
+    if (!sent) {
+      co_return sent;
+    }
+  }
+  co_return Result<void>();
+}
+
+rt::Task<Result<void>> AsyncSocket::await_subscribers(std::shared_ptr<State> state, std::size_t count) {
+  if (state == nullptr || state->socket.core() == nullptr) {
+    co_return kMoved;
+  }
+  for (bool looked = false;;) {
+    const Result<std::size_t> there = state->socket.core()->subscribers();
+    if (!there) {
+      co_return there.error();
+    }
+    if (*there >= count) {
+      co_return Result<void>();
+    }
+    if (!std::exchange(looked, true)) {
+      state->look();
+      continue;
+    }
+    looked = false;
+    const Result<void> waited = co_await state->change.wait();
+    if (!waited) {
+      co_return waited;
+    }
+  }
+}
+
+}  // namespace weft
