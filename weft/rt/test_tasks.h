@@ -54,6 +54,7 @@ class HandTurned {
       turn();
       now_ += std::chrono::seconds(1);
     }
+    turn();  // its end
     return std::move(*result);
   }
 
