@@ -6,30 +6,15 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdio>
 #include <cstring>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "weft/sys/call.h"
+#include "weft/sys/small_file.h"
+#include "weft/sys/topology.h"
 
 namespace weft::sys {
 namespace {
-
-// Files of /proc and /sys, which are short.
-std::string read_small_file(const std::string& path) {
-  std::string text;
-  if (std::FILE* file = std::fopen(path.c_str(), "re")) {
-    char buffer[4096];
-    std::size_t count = 0;
-    while ((count = std::fread(buffer, 1, sizeof buffer, file)) > 0) {
-      text.append(buffer, count);
-    }
-    std::fclose(file);
-  }
-  return text;
-}
 
 // The number at the start of `text`, which then begins behind it and one separator.
 std::optional<long long> take_number(std::string_view& text) noexcept {
@@ -105,22 +90,6 @@ double control_group_quota() {
   return tightest;
 }
 
-unsigned count_affinity() {
-  std::vector<unsigned long> mask(16);  // 1024 processors; the kernel answers EINVAL when it has more
-  for (; mask.size() <= 4096; mask.resize(mask.size() * 2)) {
-    const std::size_t bytes = mask.size() * sizeof(unsigned long);
-    auto* set = reinterpret_cast<cpu_set_t*>(mask.data());
-    const auto result = call([&] { return ::sched_getaffinity(0, bytes, set); });
-    if (!result.failed()) {
-      return static_cast<unsigned>(std::max(1, CPU_COUNT_S(bytes, set)));
-    }
-    if (result.os_errno != EINVAL) {
-      break;
-    }
-  }
-  return 1;
-}
-
 struct CpuBudget {
   unsigned cpus;
   bool quota_limited;
@@ -128,7 +97,7 @@ struct CpuBudget {
 
 const CpuBudget& cpu_budget() {
   static const CpuBudget budget = [] {
-    const unsigned affinity = count_affinity();
+    const auto affinity = static_cast<unsigned>(allowed_cpu_ids().size());
     const double quota = control_group_quota();
     if (quota <= 0 || quota >= affinity) {
       return CpuBudget{affinity, false};
