@@ -16,6 +16,7 @@
 #include "weft/rt/task_function.h"
 #include "weft/rt/task_runner.h"
 #include "weft/rt/timer_wheel.h"
+#include "weft/sync/atomic.h"
 
 namespace weft::rt {
 
@@ -91,7 +92,7 @@ class CallState : public ListLink {
   Waiting waiting_{nullptr};  // the request, and later the reply, while there is no room for it
 
  protected:
-  std::atomic<bool> abandoned_{false};
+  sync::Atomic<bool> abandoned_{false};
 };
 
 // The caller's side while it waits.

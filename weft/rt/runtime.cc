@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "weft/rt/runtime.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 
 #include "weft/sys/clock.h"
 #include "weft/sys/cpu.h"
 #include "weft/sys/signals.h"
+#include "weft/sys/topology.h"
 
 namespace weft::rt {
 
@@ -26,7 +29,8 @@ Result<std::unique_ptr<Runtime>> Runtime::start(const RuntimeOptions& options) {
     return Error(Errc::invalid_argument, "the bounds of a runtime");
   }
   auto runtime = std::unique_ptr<Runtime>(new Runtime(options));
-  WEFT_TRY(runtime->start_threads(options.cores != 0 ? options.cores : sys::allowed_cpus()));
+  runtime->choose_places();
+  WEFT_TRY(runtime->start_threads());
   return runtime;
 }
 
@@ -41,19 +45,38 @@ Runtime::~Runtime() {
   }
 }
 
-Result<void> Runtime::start_threads(unsigned count) {
+// How many cores, and where they are: see Pinning.
+void Runtime::choose_places() {
+  std::vector<unsigned> allowed = sys::allowed_cpu_ids();
+  const auto& wanted = options_.thread.cpus;
+  std::erase_if(allowed, [&](unsigned cpu) { return cpu >= wanted.size() || (wanted.any() && !wanted[cpu]); });
+  const auto places = sys::physical_cores(allowed);
+  const auto room = static_cast<unsigned>(places.size());
+  unsigned count = options_.cores;
+  if (count == 0) {
+    count = std::clamp(sys::quota_limited() ? std::min(room, sys::allowed_cpus()) : room, 1u, kCoresMax);
+  }
+  const bool pinned = options_.pinning == Pinning::always ||
+                      (options_.pinning == Pinning::automatic && count == room && !sys::quota_limited());
   cores_.resize(count);
-  threads_.reserve(count);
-  seeds_.resize(count);
-  const sys::SignalsBlocked blocked;  // signals are for the application's threads
   for (unsigned i = 0; i < count; ++i) {
-    seeds_[i] = {this, i};
+    seeds_.push_back({this, i, options_.thread});
+    if (pinned && i < room) {
+      seeds_[i].thread.cpus.reset().set(places[i].cpu);
+    }
+  }
+}
+
+Result<void> Runtime::start_threads() {
+  threads_.reserve(seeds_.size());
+  const sys::SignalsBlocked blocked;  // signals are for the application's threads
+  for (Seed& seed : seeds_) {
     auto thread = sys::Thread::start(
         [](void* argument) {
-          const auto& seed = *static_cast<Seed*>(argument);
-          seed.runtime->run_core(seed.index);
+          const auto& mine = *static_cast<Seed*>(argument);
+          mine.runtime->run_core(mine);
         },
-        &seeds_[i]);
+        &seed);
     if (!thread) {
       const std::lock_guard lock(mutex_);
       start_error_ = thread.error();
@@ -69,8 +92,11 @@ Result<void> Runtime::start_threads(unsigned count) {
 }
 
 // Everything that a core touches is made by its own thread, where that thread runs.
-void Runtime::run_core(unsigned index) {
-  sys::set_up_thread("core", options_.thread);
+void Runtime::run_core(const Seed& seed) {
+  const unsigned index = seed.index;
+  char name[16];
+  std::snprintf(name, sizeof name, "core-%u", index);
+  sys::set_up_thread(name, seed.thread);
   auto made = Core::make(*this, index, size(), options_.foreign_lanes, options_.lane_capacity);
   {
     std::unique_lock lock(mutex_);
@@ -82,7 +108,7 @@ void Runtime::run_core(unsigned index) {
     ++waiting_;
     changed_.notify_all();
     changed_.wait(lock, [this] { return phase_.load(std::memory_order_relaxed) != Phase::starting; });
-    if (phase_.load(std::memory_order_relaxed) == Phase::ended) {
+    if (start_error_ != Errc::ok) {
       return;
     }
   }

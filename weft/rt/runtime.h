@@ -114,11 +114,13 @@ class Runtime {
   struct Seed {  // of a core's thread
     Runtime* runtime;
     unsigned index;
+    sys::ThreadOptions thread;
   };
 
   explicit Runtime(const RuntimeOptions& options) : options_(options) {}
-  Result<void> start_threads(unsigned count);
-  void run_core(unsigned index);
+  void choose_places();
+  Result<void> start_threads();
+  void run_core(const Seed& seed);
   // The calling core, if it is one of these.
   [[nodiscard]] Core* own_core() const noexcept {
     Core* const core = Core::current();
