@@ -12,7 +12,9 @@ namespace detail {
 namespace {
 constexpr Error kNotACore(Errc::invalid_state, "only a core of the runtime can wait for another");
 constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for the call");
+constexpr Error kNoSuchCore(Errc::invalid_argument, "there is no such core");
 constexpr Error kStopped(Errc::closed, "the runtime was stopped");
+constexpr Error kTooLate(Errc::timed_out, "the deadline of the call passed");
 }  // namespace
 
 void CallState::begin(Core& caller, unsigned target, Caller& waiter) noexcept {
@@ -20,14 +22,20 @@ void CallState::begin(Core& caller, unsigned target, Caller& waiter) noexcept {
   waiter_ = &waiter;
   caller.calls().push_back(*this);
   waiting_.message = TaskFunction(Request{this});
-  (void)caller.send_when_room(target, waiting_);
+  if (!caller.try_send(target, waiting_)) {
+    caller.wait_to_send(target, waiting_);
+  }
 }
 
 void CallState::handle_request() noexcept {
   call_(*this);
   // From the moment the reply is in the lane the block is the caller's.
   waiting_.message = TaskFunction(Reply{this});
-  (void)Core::current()->send_when_room(caller_->index(), waiting_);
+  Core& core = *Core::current();
+  const unsigned to = caller_->index();
+  if (!core.try_send(to, waiting_)) {
+    core.wait_to_send(to, waiting_);
+  }
 }
 
 void CallState::handle_reply() noexcept {
@@ -47,73 +55,48 @@ void CallState::handle_end() noexcept {
 
 CallState::Caller::~Caller() {
   cancel_timer();
+  drop();
+}
+
+void CallState::Caller::drop() noexcept {
   if (state_ != nullptr) {
     if (state_->linked()) {
       state_->abandon();
     } else {
       state_->destroy();
     }
+    state_ = nullptr;
   }
 }
 
-bool CallState::Caller::suspend(std::coroutine_handle<> coroutine) noexcept {
-  coroutine_ = coroutine;
-  const auto begun = [this]() -> Result<void> {
-    if (core_ == nullptr) {
-      return kNotACore;
-    }
-    if (state_ == nullptr) {
+Error CallState::Caller::check() noexcept {
+  if (core_ == nullptr) {
+    return kNotACore;
+  }
+  if (state_ == nullptr) {
+    return kNoMemory;
+  }
+  if (target_ >= core_->runtime().size()) {
+    return kNoSuchCore;
+  }
+  if (core_->ended()) {
+    return kStopped;
+  }
+  if (deadline_ <= core_->loop().now()) {
+    return kTooLate;
+  }
+  if (deadline_ != kNever) {
+    timer_ = core_->loop().timers().schedule(deadline_, {[](void* self) {
+                                                           auto& caller = *static_cast<Caller*>(self);
+                                                           caller.timer_ = {};
+                                                           caller.give_up(kTooLate);
+                                                         },
+                                                         this});
+    if (!timer_) {
       return kNoMemory;
     }
-    if (target_ >= core_->runtime().size()) {
-      return Error(Errc::invalid_argument, "there is no such core");
-    }
-    if (core_->ended()) {
-      return kStopped;
-    }
-    if (deadline_ <= core_->loop().now()) {
-      return Error(Errc::timed_out, "the deadline of the call passed");
-    }
-    if (deadline_ != kNever) {
-      timer_ = core_->loop().timers().schedule(
-          deadline_, {[](void* self) {
-                        auto& caller = *static_cast<Caller*>(self);
-                        caller.timer_ = {};
-                        caller.give_up(Error(Errc::timed_out, "the deadline of the call passed"));
-                      },
-                      this});
-      if (!timer_) {
-        return kNoMemory;
-      }
-    }
-    state_->begin(*core_, target_, *this);
-    return {};
-  }();
-  if (begun) {
-    return true;
   }
-  drop_call(begun.error());
-  return false;
-}
-
-bool CallState::Caller::suspend(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept {
-  if (!begin(scope, coroutine)) {
-    drop_call(kCancelled);
-    return false;
-  }
-  if (!suspend(coroutine)) {
-    finish();
-  }
-  return true;
-}
-
-// It was not sent.
-void CallState::Caller::drop_call(Error why) noexcept {
-  cancel_timer();
-  error_ = why;
-  if (state_ != nullptr) {
-    std::exchange(state_, nullptr)->destroy();
-  }
+  return {};
 }
 
 void CallState::Caller::handle_reply() noexcept {
@@ -124,7 +107,7 @@ void CallState::Caller::handle_reply() noexcept {
 void CallState::Caller::give_up(Error why) noexcept {
   cancel_timer();
   error_ = why;
-  std::exchange(state_, nullptr)->abandon();
+  drop();
   go_on();
 }
 
@@ -136,51 +119,34 @@ void CallState::Caller::cancel_timer() noexcept {
 
 }  // namespace detail
 
-Posting::~Posting() {
-  if (Waiting::linked()) {
-    core_->forget(*this);
+Error Posting::check() const noexcept {
+  if (core_ == nullptr) {
+    return detail::kNotACore;
+  }
+  if (!entry_.message) {
+    return detail::kNoMemory;
+  }
+  if (target_ >= core_->runtime().size()) {
+    return detail::kNoSuchCore;
+  }
+  return core_->ended() ? detail::kStopped : Error();
+}
+
+void Posting::take_back() noexcept {
+  if (entry_.linked()) {
+    core_->forget(entry_);
   }
 }
 
-bool Posting::await_suspend(std::coroutine_handle<> coroutine) noexcept {
-  coroutine_ = coroutine;
-  if (core_ == nullptr) {
-    error_ = detail::kNotACore;
-  } else if (target_ >= core_->runtime().size()) {
-    error_ = Error(Errc::invalid_argument, "there is no such core");
-  } else if (!message) {
-    error_ = detail::kNoMemory;
-  } else if (core_->ended()) {
-    error_ = detail::kStopped;
-  } else {
-    return !core_->send_when_room(target_, *this);
-  }
-  return false;
+void Posting::cancel() noexcept {
+  take_back();
+  error_ = kCancelled;
+  go_on();
 }
 
 void Posting::handle_told(Waiting& waiting, Error outcome) noexcept {
-  auto& self = static_cast<Posting&>(waiting);
+  Posting& self = *static_cast<Entry&>(waiting).posting;
   self.error_ = outcome;
-  self.go_on();
-}
-
-bool Posting::suspend(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept {
-  if (!begin(scope, coroutine)) {
-    error_ = kCancelled;
-    return false;
-  }
-  if (!await_suspend(coroutine)) {
-    finish();
-  }
-  return true;
-}
-
-void Posting::handle_cancel(Wait& wait) noexcept {
-  auto& self = static_cast<Posting&>(wait);
-  if (self.Waiting::linked()) {
-    self.core_->forget(self);
-  }
-  self.error_ = kCancelled;
   self.go_on();
 }
 

@@ -24,28 +24,38 @@ namespace detail {
 
 class CallState;
 
-// CoreWait: a coroutine of a core that waits for something from another one. The base of awaiters.
-// Owner: the coroutine's frame; destroying it while it waits gives up; so does the cancellation of a Task.
-// Affinity: the core's thread.
+// CoreWait: a coroutine of a core that waits for something from another one. The base of awaiters. A Task goes on in
+// the core's next turn, and may be cancelled; any other coroutine goes on at once. Owner: the coroutine's frame;
+// destroying it while it waits gives up. Affinity: the core's thread.
 class CoreWait : protected Wait {
- public:
-  CoreWait(Core* core, Cancel cancel) noexcept : Wait(cancel), core_(core) {}
+ protected:
+  CoreWait(Core* core, Wait::Cancel cancel) noexcept : Wait(cancel), core_(core) {}
   CoreWait(const CoreWait&) = delete;
   CoreWait& operator=(const CoreWait&) = delete;
-
- protected:
   ~CoreWait() = default;
-  // A Task goes on in the next turn, any other coroutine inside of this call.
-  void go_on() noexcept {
-    if (waiting()) {
-      finish();
+
+  // False: the task was cancelled.
+  template <typename Promise>
+  [[nodiscard]] bool attach(std::coroutine_handle<Promise> coroutine) noexcept {
+    if constexpr (TaskPromise<Promise>) {
+      return Wait::begin(coroutine.promise().scope(), coroutine);
     } else {
-      coroutine_.resume();
+      coroutine_ = coroutine;
+      return true;
+    }
+  }
+  void go_on() noexcept {
+    if (coroutine_) {
+      std::exchange(coroutine_, nullptr).resume();
+    } else {
+      Wait::finish();
     }
   }
 
   Core* core_;  // null: the caller is no core of that runtime
-  std::coroutine_handle<> coroutine_;
+
+ private:
+  std::coroutine_handle<> coroutine_;  // of what is no task
 };
 
 // CallState: a call on its way to another core and back. A pooled block.
@@ -103,23 +113,38 @@ class CallState::Caller : protected CoreWait {
 
  protected:
   Caller(Core* core, unsigned target, Instant deadline) noexcept
-      : CoreWait(core, handle_cancel), target_(target), deadline_(deadline) {}
+      : CoreWait(core, [](Wait& self) noexcept { static_cast<Caller&>(self).give_up(kCancelled); }),
+        target_(target),
+        deadline_(deadline) {}
   ~Caller();
-  [[nodiscard]] bool suspend(std::coroutine_handle<> coroutine) noexcept;
-  [[nodiscard]] bool suspend(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
+
+  // False: it goes on at once, with error_.
+  template <typename Promise>
+  [[nodiscard]] bool suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    error_ = check();
+    if (error_ == Errc::ok && !attach(coroutine)) {
+      error_ = kCancelled;
+    }
+    if (error_ != Errc::ok) {
+      cancel_timer();
+      drop();
+      return false;
+    }
+    state_->begin(*core_, target_, *this);
+    return true;
+  }
 
   CallState* state_ = nullptr;
   Error error_;
 
  private:
-  static void handle_cancel(Wait& wait) noexcept { static_cast<Caller&>(wait).give_up(kCancelled); }
-  void drop_call(Error why) noexcept;
+  [[nodiscard]] Error check() noexcept;  // and sets the timer
+  void drop() noexcept;
   void cancel_timer() noexcept;
 
   unsigned target_;
   Instant deadline_;
   TimerId timer_;
-  bool begun_ = false;
 };
 
 template <typename T>
@@ -195,10 +220,9 @@ class [[nodiscard]] Calling final : private detail::CallState::Caller {
   }
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
-  [[nodiscard]] bool await_suspend(std::coroutine_handle<> coroutine) noexcept { return suspend(coroutine); }
-  template <detail::TaskPromise Promise>
+  template <typename Promise>
   [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    return suspend(coroutine.promise().scope(), coroutine);
+    return this->suspend(coroutine);
   }
   [[nodiscard]] typename Call::Outcome await_resume() noexcept {
     if (state_ == nullptr) {
@@ -209,29 +233,42 @@ class [[nodiscard]] Calling final : private detail::CallState::Caller {
 };
 
 // What Runtime::post_wait() gives; co_await it once, on the core that made it.
-class [[nodiscard]] Posting final : private detail::CoreWait, private Waiting {
+class [[nodiscard]] Posting final : private detail::CoreWait {
  public:
   Posting(Core* core, unsigned target, TaskFunction task) noexcept
-      : CoreWait(core, handle_cancel), Waiting(handle_told), target_(target) {
-    message = std::move(task);
-  }
-  ~Posting();
+      : CoreWait(core, [](Wait& self) noexcept { static_cast<Posting&>(self).cancel(); }),
+        entry_(this, std::move(task)),
+        target_(target) {}
+  ~Posting() { take_back(); }
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
-  [[nodiscard]] bool await_suspend(std::coroutine_handle<> coroutine) noexcept;
-  template <detail::TaskPromise Promise>
+  template <typename Promise>
   [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    return suspend(coroutine.promise().scope(), coroutine);
+    error_ = check();
+    if (error_ == Errc::ok && !core_->try_send(target_, entry_)) {
+      if (attach(coroutine)) {
+        core_->wait_to_send(target_, entry_);
+        return true;
+      }
+      error_ = kCancelled;
+    }
+    return false;
   }
   [[nodiscard]] Result<void> await_resume() const noexcept {
     return error_ == Errc::ok ? Result<void>() : Result<void>(error_);
   }
 
  private:
+  struct Entry : Waiting {
+    Entry(Posting* who, TaskFunction task) noexcept : Waiting(handle_told), posting(who) { message = std::move(task); }
+    Posting* posting;
+  };
   static void handle_told(Waiting& waiting, Error outcome) noexcept;
-  static void handle_cancel(Wait& wait) noexcept;
-  [[nodiscard]] bool suspend(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
+  [[nodiscard]] Error check() const noexcept;
+  void take_back() noexcept;
+  void cancel() noexcept;
 
+  Entry entry_;
   unsigned target_;
   Error error_;
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/rt/runtime.h"
+#include "weft/rt/task_scope.h"
 #include "weft/rt/test_runtime.h"
 #include <gtest/gtest.h>
 
@@ -270,6 +271,72 @@ TEST(PostWait, DroppingTheCoroutineTakesTheMessageBack) {
   });
   blocked.release();
   EXPECT_TRUE(runtime->stop(in_a_minute())) << "it is not waited for";
+}
+
+// --- tasks, which the core's loop turns and cancels ---
+
+Task<void> call_until_cancelled(Runtime& runtime, std::vector<Error>& errors) {
+  auto calling = runtime.call(1, [counted = Counted()] {}, in_a_minute());
+  const auto called = co_await calling;
+  errors.push_back(called ? Error() : called.error());
+  const auto again = co_await runtime.call(1, [] {});
+  errors.push_back(again ? Error() : again.error());
+}
+Task<void> post_until_cancelled(Runtime& runtime, std::vector<Error>& errors) {
+  auto posting = runtime.post_wait(1, [counted = Counted()] { FAIL(); });
+  const auto posted = co_await posting;
+  errors.push_back(posted ? Error() : posted.error());
+}
+
+TEST(CallOfTask, ReturnsToTheTask) {
+  const auto runtime = start_runtime(2);
+  const auto sum = [&]() -> Task<int> {
+    int total = 0;
+    for (int i = 0; i < 100; ++i) {
+      total += (co_await runtime->call(1, [i] { return i; })).value_or(-1000);
+      EXPECT_TRUE(co_await runtime->post_wait(1, [] {}));
+      EXPECT_EQ(Core::current()->index(), 0u);
+    }
+    co_return total;
+  };
+  auto future = spawn(runtime->core(0).loop(), sum());
+  EXPECT_EQ(future.get().value_or(0), 4950);
+}
+
+TEST(CallOfTask, IsCutShortWhenTheTaskIsCancelled) {
+  RuntimeOptions options;
+  options.lane_capacity = 1;
+  const auto runtime = start_runtime(2, options);
+  std::vector<Error> errors;
+  std::stop_source stop;
+  Blocked blocked(*runtime, 1);
+  auto first = spawn(runtime->core(0).loop(), call_until_cancelled(*runtime, errors), stop.get_token());
+  auto second = spawn(runtime->core(0).loop(), post_until_cancelled(*runtime, errors), stop.get_token());
+  on_core(*runtime, 0, [] {});
+  stop.request_stop();
+  (void)first.get();
+  (void)second.get();
+  blocked.release();
+  ASSERT_TRUE(runtime->stop(in_a_minute()));
+  ASSERT_EQ(errors.size(), 3u);
+  for (const Error& error : errors) {
+    EXPECT_EQ(error, Errc::terminated);
+  }
+  EXPECT_EQ(Counted::alive.load(), 0);
+}
+
+TEST(CallOfTask, AStopThatCannotWaitCancelsTasksToo) {
+  auto runtime = start_runtime(2);
+  std::vector<Error> errors;
+  auto blocked = std::make_unique<Blocked>(*runtime, 1);
+  auto future = spawn(runtime->core(0).loop(), call_until_cancelled(*runtime, errors));
+  on_core(*runtime, 0, [] {});
+  EXPECT_EQ(runtime->stop(sys::now()).error(), Errc::timed_out);
+  (void)future.get();
+  EXPECT_EQ(errors.size(), 2u);
+  blocked.reset();
+  runtime.reset();
+  EXPECT_EQ(Counted::alive.load(), 0);
 }
 
 // --- what the sheet on the design before ours lists as broken there ---

@@ -158,20 +158,25 @@ Result<void> Core::send(unsigned target, TaskFunction& task) noexcept {
   return {};
 }
 
-bool Core::send_when_room(unsigned target, Waiting& waiting) noexcept {
+bool Core::try_send(unsigned target, Waiting& waiting) noexcept {
+  Outgoing& out = outgoing_[target];
+  if (!out.backlog.empty() || !has_room(out)) {
+    return false;
+  }
+  count(posted_);
+  TaskFunction message = std::move(waiting.message);  // `waiting` may be gone as soon as it is in the lane
+  push(out, message);
+  return true;
+}
+
+void Core::wait_to_send(unsigned target, Waiting& waiting) noexcept {
   Outgoing& out = outgoing_[target];
   count(posted_);
-  if (out.backlog.empty() && has_room(out)) {
-    TaskFunction message = std::move(waiting.message);
-    push(out, message);
-    return true;
-  }
   const bool first = out.backlog.empty();
   out.backlog.push_back(waiting);
   if (first && wait_for_room(out)) {
     ready_ |= kRoom;  // served in the next turn; the caller is about to be suspended
   }
-  return false;
 }
 
 void Core::forget(Waiting& waiting) noexcept {

@@ -69,8 +69,10 @@ class Core final : private TurnHook {
   // --- what awaitables are made of ---
   // Errors: as Runtime::post().
   [[nodiscard]] Result<void> send(unsigned target, TaskFunction& task) noexcept;
-  // True: sent. False: it will be told, unless forget() takes it back.
-  bool send_when_room(unsigned target, Waiting& waiting) noexcept;
+  // False: no room, or others wait for it.
+  [[nodiscard]] bool try_send(unsigned target, Waiting& waiting) noexcept;
+  // Behind those: it will be told, unless forget() takes it back.
+  void wait_to_send(unsigned target, Waiting& waiting) noexcept;
   void forget(Waiting& waiting) noexcept;
   [[nodiscard]] bool ended() const noexcept { return ended_; }
   [[nodiscard]] List<detail::CallState>& calls() noexcept { return calls_; }  // that this core made

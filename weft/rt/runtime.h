@@ -92,9 +92,10 @@ class Runtime {
   }
   // Calls the function on that core, which may be this one, and awaits what it returns: Result<R>; a Result as it is.
   // The coroutine goes on on its own core. A full lane is waited for, as by post_wait(). timed_out: not back at the
-  // deadline; system: it threw; closed: stopped; invalid_state: the caller is no core of this runtime;
-  // invalid_argument, and resource_exhausted for want of memory, as post(). A call that is given up, by the deadline or
-  // because the coroutine is dropped, does not begin if it has not yet; if it has, its result is dropped.
+  // deadline; terminated: the task that awaits it was cancelled; system: it threw; closed: stopped; invalid_state: the
+  // caller is no core of this runtime; invalid_argument, and resource_exhausted for want of memory, as post(). A call
+  // that is given up, by one of these or because its coroutine is dropped, does not begin if it has not yet; if it has,
+  // its result is dropped.
   // With GCC before 13, a closure that owns something must not be made inside the co_await expression, which would
   // destroy it twice: give it a name, or `auto calling = runtime.call(...); co_await calling`.
   template <typename F>
@@ -104,7 +105,8 @@ class Runtime {
 
   // Refuses messages of foreign threads from now on, lets the cores work until no message is left, and ends the
   // threads. timed_out: messages were left at the deadline, and will be destroyed, or a task still runs: call it again
-  // to wait for that. invalid_state: called by one of its own cores; nothing happens. Idempotent.
+  // to wait for that. Tasks (coroutines) of the cores are cancelled last. invalid_state: called by one of its own
+  // cores; nothing happens. Idempotent.
   Result<void> stop(Instant deadline);
 
  private:
