@@ -11,6 +11,7 @@
 #include "weft/rt/task_group.h"
 #include "weft/rt/task_work.h"
 #include "weft/rt/test_executors.h"
+#include "weft/rt/test_runtime.h"
 #include "weft/rt/test_tasks.h"
 #include <gtest/gtest.h>
 
@@ -158,6 +159,41 @@ TEST(QuietAllocations, TasksGoToALoopAndItsWorkToAPoolAndBackWithoutAny) {
     }
   }));
   loop->stop();
+}
+
+TEST(QuietAllocations, MessagesAndCallsBetweenCoresMakeNone) {
+  const auto runtime = test::start_runtime(2);
+  Signal done;
+  int left = 0;
+  auto call = [&]() -> test::Detached {
+    for (int i = 0; i < kTasks; ++i) {
+      EXPECT_TRUE(co_await runtime->call(1, [] { return 1; }, sys::now() + std::chrono::minutes(1)));
+      EXPECT_TRUE(co_await runtime->post_wait(1, [] {}));
+    }
+    done.give();
+  };
+  EXPECT_TRUE(settles([&] {
+    left = kTasks;
+    for (int i = 0; i < kTasks; ++i) {
+      EXPECT_TRUE(runtime->post(0, [&] {
+        EXPECT_TRUE(runtime->post(1, [&] {
+          if (--left == 0) {
+            done.give();
+          }
+        }));
+      }));
+    }
+    EXPECT_TRUE(done.take());
+  }));
+  // The coroutine's own frame is one allocation; 400 awaits add none.
+  std::size_t made = 0;
+  for (int round = 0; round < 20 && made != 1; ++round) {
+    const std::size_t before = allocations.load();
+    EXPECT_TRUE(runtime->post(0, [&] { call(); }));
+    EXPECT_TRUE(done.take());
+    made = allocations.load() - before;
+  }
+  EXPECT_EQ(made, 1u);
 }
 
 }  // namespace
