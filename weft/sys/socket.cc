@@ -135,6 +135,9 @@ Result<Fd> open_tcp_listener(const SocketAddress& at, const SocketOptions& optio
   Fd fd = WEFT_TRY(open_stream(domain_of(at), options));
   WEFT_TRY(tune_tcp(fd.fd(), options));
   WEFT_TRY(set_option(fd.fd(), SOL_SOCKET, SO_REUSEADDR, 1, "set SO_REUSEADDR"));
+  if (options.reuse_port) {
+    WEFT_TRY(set_option(fd.fd(), SOL_SOCKET, SO_REUSEPORT, 1, "set SO_REUSEPORT"));
+  }
   if (at.family() == SocketAddress::Family::ipv6) {
     WEFT_TRY(set_option(fd.fd(), IPPROTO_IPV6, IPV6_V6ONLY, options.ipv6 ? 0 : 1, "set IPV6_V6ONLY"));
   }

@@ -43,6 +43,7 @@ struct SocketOptions {
   int keepalive_idle = -1;      // seconds
   int keepalive_interval = -1;  // seconds
   int user_timeout = 0;         // TCP_USER_TIMEOUT, milliseconds; 0 leaves the default
+  bool reuse_port = false;      // SO_REUSEPORT: several TCP listeners have one address, and the kernel shares out
   int adopt_fd = -1;            // a listener takes this one over instead of opening its own
   std::string device{};         // SO_BINDTODEVICE; empty: any
   bool ipv6 = false;            // names and wildcards may mean IPv6; IPv6 listeners then take IPv4 too
