@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "weft/sync/atomic.h"
+
+namespace weft::serve {
+
+// ByteBudget: how much memory all sessions of a server may hold together, on all cores.
+// Owner: the server; outlives its shares. Affinity: any thread. Cost: a share asks for kStep at a time, so that a core
+// touches the shared count once for many blocks.
+// Invariants: 1. what the shares were granted never exceeds the limit. 2. a share holds at most what it was granted,
+// and is granted at most its own limit; it keeps at most two steps that it does not hold.
+class ByteBudget {
+ public:
+  static constexpr std::size_t kStep = 256 * 1024;
+
+  explicit ByteBudget(std::size_t limit) noexcept : limit_(limit) {}
+  ByteBudget(const ByteBudget&) = delete;
+  ByteBudget& operator=(const ByteBudget&) = delete;
+
+  [[nodiscard]] std::size_t granted() const noexcept { return granted_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::size_t limit() const noexcept { return limit_; }
+
+  // Share: what one core holds of it, within a limit of its own. Affinity: that core.
+  class Share {
+   public:
+    Share(ByteBudget& budget, std::size_t limit) noexcept : budget_(budget), limit_(limit) {}
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+    ~Share() { budget_.give_back(granted_); }
+
+    // False, and nothing changes: it would exceed one of the limits.
+    [[nodiscard]] bool take(std::size_t bytes) noexcept {
+      if (bytes > granted_ - held_ && !grow(bytes)) [[unlikely]] {
+        return false;
+      }
+      held_ += bytes;
+      return true;
+    }
+    void give_back(std::size_t bytes) noexcept {
+      held_ -= bytes;
+      if (granted_ - held_ > 2 * kStep) [[unlikely]] {
+        const std::size_t surplus = granted_ - held_ - kStep;
+        granted_ -= surplus;
+        budget_.give_back(surplus);
+      }
+    }
+    [[nodiscard]] std::size_t held() const noexcept { return held_; }
+
+   private:
+    [[gnu::noinline]] bool grow(std::size_t bytes) noexcept {
+      if (bytes > limit_ || held_ > limit_ - bytes) {
+        return false;
+      }
+      const std::size_t lacking = bytes - (granted_ - held_);
+      for (const std::size_t more : {std::min(lacking + kStep, limit_ - granted_), lacking}) {
+        if (budget_.take(more)) {
+          granted_ += more;
+          return true;
+        }
+      }
+      return false;
+    }
+
+    ByteBudget& budget_;
+    std::size_t limit_;
+    std::size_t granted_ = 0;
+    std::size_t held_ = 0;
+  };
+
+ private:
+  // Relaxed throughout: the count guards no other memory.
+  bool take(std::size_t bytes) noexcept {
+    std::size_t granted = granted_.load(std::memory_order_relaxed);
+    do {
+      if (bytes > limit_ || granted > limit_ - bytes) {
+        return false;
+      }
+    } while (!granted_.compare_exchange_weak(granted, granted + bytes, std::memory_order_relaxed));
+    return true;
+  }
+  void give_back(std::size_t bytes) noexcept { granted_.fetch_sub(bytes, std::memory_order_relaxed); }
+
+  std::size_t limit_;
+  sync::Atomic<std::size_t> granted_{0};
+};
+
+}  // namespace weft::serve
