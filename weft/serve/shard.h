@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "weft/base/slot_map.h"
+#include "weft/rt/core.h"
+#include "weft/serve/byte_budget.h"
+#include "weft/serve/counters.h"
+#include "weft/serve/groups.h"
+#include "weft/serve/service.h"
+#include "weft/serve/session.h"
+#include "weft/serve/session_count.h"
+
+namespace weft::serve {
+
+// Shard: one core's part of a server: its sessions, its groups, the block that they read into.
+// Owner: the server; it outlives its sessions. Affinity: its core's thread, but for counters() and epoch().
+// Cost: a session is found by its id with three comparisons.
+// Invariants: 1. an id finds the session that it was given to, or none. 2. a session is destroyed at the end of a turn,
+// with none of its callbacks on the stack, and after its on_close().
+class Shard {
+ public:
+  Shard(rt::Core& core, std::uint16_t epoch, ByteBudget& budget, std::size_t core_budget, SessionCount& count,
+        CoreCounters& counters) noexcept
+      : core_(core),
+        epoch_(epoch),
+        budget_(budget, core_budget),
+        count_(count),
+        counters_(counters),
+        sessions_(SessionId::kSlots) {}
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+  ~Shard();
+
+  [[nodiscard]] rt::Core& core() noexcept { return core_; }
+  [[nodiscard]] rt::Loop& loop() noexcept { return core_.loop(); }
+  [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_; }
+  [[nodiscard]] CoreCounters& counters() noexcept { return counters_; }
+  [[nodiscard]] ByteBudget::Share& budget() noexcept { return budget_; }
+  [[nodiscard]] GroupTable& groups() noexcept { return groups_; }
+  [[nodiscard]] MutableBytes scratch() noexcept;  // empty: no memory
+
+  // Makes a session of a connection, or refuses it: counted, and closed.
+  void open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, Admission::Lease lease = {});
+  void refuse(Rejection why) noexcept { counters_.rejected[static_cast<std::size_t>(why)].add(); }
+  [[nodiscard]] Session* find(SessionId id) noexcept;  // null: it ended, or is another core's or server's
+  [[nodiscard]] std::size_t size() const noexcept { return sessions_.size(); }
+  template <typename Function>
+  void for_each(Function&& function) {
+    sessions_.for_each([&function](SlotId, Block& block) { function(*block.session); });
+  }
+  // Sends to the members of a group that are here. Returns to how many.
+  std::size_t publish(GroupId group, const SharedFrame& frame);
+
+  // Every session delivers what it owes, then closes. `when_empty` is called once, when there are none, perhaps now.
+  void drain(std::function<void()> when_empty);
+  void end_all();           // those that are left, at the end of this turn
+  void abandon() noexcept;  // those that are left, now: nobody's callback is on the stack
+
+ private:
+  friend class Session;
+  struct Block {
+    Session* session = nullptr;
+    alignas(std::max_align_t) std::byte place[kSessionSize];
+  };
+
+  void finish(Session& session) noexcept;  // the last of it
+  void report_empty();
+
+  rt::Core& core_;
+  const std::uint16_t epoch_;
+  ByteBudget::Share budget_;
+  SessionCount& count_;
+  CoreCounters& counters_;
+  SlotMap<Block, SessionId::kGenerationBits> sessions_;
+  GroupTable groups_;
+  mem::Buffer* scratch_ = nullptr;
+  std::function<void()> when_empty_;
+  bool draining_ = false;
+};
+
+}  // namespace weft::serve
