@@ -10,12 +10,11 @@ import os
 import pathlib
 import signal
 import sys
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import tables  # noqa: E402
 from harness import cells, rounds  # noqa: E402
-from harness.child import Child, ChildError, Libraries  # noqa: E402
+from harness.child import Libraries  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 QUICK_CELLS = cells.QUICK
@@ -34,14 +33,6 @@ def to_stderr(line):
     print(line, file=sys.stderr, flush=True)
 
 
-def measure_controls(program):
-    try:
-        with Child(program, ["--controls"]) as child:
-            return [child.answer()]
-    except ChildError as error:
-        return [{"kind": "failure", "cell": "controls", "why": str(error)}]
-
-
 def measure(build, against, names, effort=rounds.Effort(), processes=False, nng=False, ours=None, say=to_stderr,
             records=None):
     """Measures the cells one after the other; returns all records, and adds them to `records` as they come. `say` is
@@ -52,16 +43,7 @@ def measure(build, against, names, effort=rounds.Effort(), processes=False, nng=
         setup = rounds.Setup(program, libraries, effort, processes, nng)
         records.append({"kind": "setup", "processes": processes, "cpus": len(os.sched_getaffinity(0)),
                         "effort": dataclasses.asdict(effort)})
-        records += measure_controls(program)
-        start = time.monotonic()
-        for number, name in enumerate(names, 1):
-            new = rounds.measure_cell(setup, name)
-            records += new
-            passed = time.monotonic() - start
-            left = passed / number * (len(names) - number)
-            outcome = f"FAILED: {new[-1]['why']}" if new[-1]["kind"] == "failure" else "done"
-            say(f"[{number:2}/{len(names)}] {name:32} {outcome}, {left:3.0f} s left")
-        records += measure_controls(program)
+        rounds.measure_all(names, lambda name: rounds.measure_cell(setup, name), records, program, say)
     return records
 
 

@@ -47,7 +47,7 @@ std::uint64_t private_memory() {
   return 0;
 }
 
-SyscallCounter::SyscallCounter(bool wanted) {
+SyscallCounter::SyscallCounter(bool wanted, const std::vector<int>& threads) {
   if (!wanted) {
     return;
   }
@@ -67,36 +67,45 @@ SyscallCounter::SyscallCounter(bool wanted) {
   attributes.config = id;
   attributes.disabled = 1;
   attributes.inherit = 1;
-  fd_ = static_cast<int>(syscall(SYS_perf_event_open, &attributes, 0, -1, -1, PERF_FLAG_FD_CLOEXEC));
+  for (const int thread : threads) {
+    const auto fd = static_cast<int>(syscall(SYS_perf_event_open, &attributes, thread, -1, -1, PERF_FLAG_FD_CLOEXEC));
+    if (fd >= 0) {
+      fds_.push_back(fd);
+    }
+  }
 }
 
 SyscallCounter::~SyscallCounter() {
-  if (fd_ >= 0) {
-    close(fd_);
+  for (const int fd : fds_) {
+    close(fd);
   }
 }
 
 void SyscallCounter::start() {
-  if (fd_ >= 0) {
-    before_ = read_total();
-    ioctl(fd_, PERF_EVENT_IOC_ENABLE, 0);
+  before_ = read_total();
+  for (const int fd : fds_) {
+    ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
   }
 }
 
 void SyscallCounter::stop() {
-  if (fd_ >= 0) {
-    ioctl(fd_, PERF_EVENT_IOC_DISABLE, 0);
+  for (const int fd : fds_) {
+    ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
   }
 }
 
 std::optional<std::uint64_t> SyscallCounter::count() const {
-  return fd_ >= 0 ? std::optional(read_total() - before_) : std::nullopt;
+  return fds_.empty() ? std::nullopt : std::optional(read_total() - before_);
 }
 
 // With those of the threads and processes that inherited the counter.
 std::uint64_t SyscallCounter::read_total() const {
-  std::uint64_t value = 0;
-  return read(fd_, &value, sizeof value) == sizeof value ? value : 0;
+  std::uint64_t total = 0;
+  for (const int fd : fds_) {
+    std::uint64_t value = 0;
+    total += read(fd, &value, sizeof value) == sizeof value ? value : 0;
+  }
+  return total;
 }
 
 }  // namespace bench

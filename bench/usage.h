@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 namespace bench {
 
@@ -23,12 +24,12 @@ Usage usage_now();
 bool counts_allocations();
 std::uint64_t private_memory();  // bytes of anonymous memory that this process has touched; 0 where it is not known
 
-// Counts the system calls of this thread, of every thread and process that it starts later, and of theirs. Owner: main,
-// before it starts any. Where the kernel does not allow it (no tracefs, no rights) or it is not wanted, it counts
-// nothing.
+// Counts the system calls of threads (0: this one), of every thread and process that they start later, and of theirs.
+// Owner: main; to count its own, before it starts any. Where the kernel does not allow it (no tracefs, no rights) or it
+// is not wanted, it counts nothing.
 class SyscallCounter {
  public:
-  explicit SyscallCounter(bool wanted);
+  explicit SyscallCounter(bool wanted, const std::vector<int>& threads = {0});
   ~SyscallCounter();
   SyscallCounter(const SyscallCounter&) = delete;
   SyscallCounter& operator=(const SyscallCounter&) = delete;
@@ -40,7 +41,7 @@ class SyscallCounter {
  private:
   std::uint64_t read_total() const;
 
-  int fd_ = -1;
+  std::vector<int> fds_;
   std::uint64_t before_ = 0;
 };
 

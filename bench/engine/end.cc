@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bench/engine/end.h"
 
-#include <cstdio>
-#include <cstdlib>
-
 namespace bench {
-
-void fail(const std::string& what) {
-  std::fflush(stdout);
-  std::fprintf(stderr, "bench_sockets: %s\n", what.c_str());
-  std::_Exit(1);
-}
 
 unsigned char* End::loan(std::size_t) { fail("this engine moves no messages"); }
 void End::send_loan() { fail("this engine moves no messages"); }

@@ -9,7 +9,6 @@ import sys
 import tempfile
 import time
 
-SOCKETS = pathlib.Path(__file__).resolve().parent.parent / "sockets.py"
 PATIENCE_S = 60
 MARK = f"WEFT_BENCH_MARK={os.getpid()}"
 
@@ -35,16 +34,14 @@ def wait_until(condition, what):
 
 
 def main():
-    build, against = sys.argv[1:]
+    at_work, *program = sys.argv[1:]  # so many processes at least while it measures, itself included
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-B", str(SOCKETS), "--build", build, "--against", against, "--processes", "--cells",
-                   "push_pull/tcp/64"]
+        command = [sys.executable, "-B", *program]
         name, value = MARK.split("=")
         process = subprocess.Popen(
             command, env=os.environ | {name: value, "TMPDIR": folder}, stdout=subprocess.DEVNULL,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler))
-        # Itself, and two libraries and a raw engine of two processes each.
-        wait_until(lambda: len(marked()) >= 7 or process.poll() is not None, "the measurement does not start")
+        wait_until(lambda: len(marked()) >= int(at_work) or process.poll() is not None, "the measurement does not start")
         process.send_signal(signal.SIGINT)
         status = process.wait(PATIENCE_S)
         wait_until(lambda: not marked(), f"still there: {marked()}")

@@ -62,6 +62,7 @@ class Column:
         self.count = COUNT_MIN
         self.interval_ns = 0
         self.version = ""
+        self.path = str(setup.libraries.files[self.library]) if self.engine == "zmq" else ""
 
     def start(self, stack):
         arguments, env = self.setup.child(self.column)
@@ -74,7 +75,9 @@ class Column:
     def warm_up(self):
         """Verifies every byte once; then grows the count until a repetition takes as long as it should."""
         self.child.run(COUNT_MIN if self.cell["size"] < 65536 else 10, verify_all=True)
-        largest = TRIPS_MAX if self.cell["pattern"] == "round_trip" else COUNT_MAX
+        self.grow_count(COUNT_MIN, TRIPS_MAX if self.cell["pattern"] == "round_trip" else COUNT_MAX)
+
+    def grow_count(self, least, most):
         spent = 0
         while True:
             seconds = max(self.child.run(self.count)["seconds"], 1e-9)
@@ -82,9 +85,14 @@ class Column:
             if spent >= self.setup.effort.warm_up_s:
                 break
             wanted = min(self.setup.effort.repetition_s / seconds, 4) * self.count
-            self.count = int(min(max(wanted, COUNT_MIN), largest))
+            self.count = int(min(max(wanted, least), most))
         wanted = self.setup.effort.repetition_s / seconds * self.count
-        self.count = int(min(max(min(wanted, 4 * self.count), COUNT_MIN), largest))
+        self.count = int(min(max(min(wanted, 4 * self.count), least), most))
+
+    def load_at(self, rate):
+        """From now on a request is due at this rate."""
+        self.interval_ns = round(1e9 / rate)
+        self.count = max(int(self.setup.effort.repetition_s * rate), COUNT_MIN)
 
     def rate(self):
         """Round trips per second in a closed loop."""
@@ -131,6 +139,30 @@ def in_turns(columns, number):
     return columns if number % 2 == 0 else columns[::-1]
 
 
+def slow_down(columns, load):
+    """The same rate for all: `load` per cent of what the slowest can do."""
+    rate = min(column.rate() for column in columns) * load / 100
+    for column in columns:
+        column.load_at(rate)
+
+
+def run_in_turns(columns, name, effort, records, storms=False):
+    """Rounds until enough of them stood between equal probes; (rounds, how many those were)."""
+    agreed = number = 0
+    wanted, most = (effort.rounds_of_storms,) * 2 if storms else (effort.rounds, effort.rounds_max)
+    start = time.monotonic()
+    while agreed < wanted and number < most:
+        runs = [(column, column.repeat()) for column in in_turns(columns, number)]
+        for column, run in runs:
+            extra = {"interval_ns": column.interval_ns} if column.interval_ns else {}
+            records.append({"kind": "run", "cell": name, "round": number, "column": column.name, **run, **extra})
+        agreed += same_placement([run for _, run in runs])
+        number += 1
+        if time.monotonic() - start > effort.cell_s and number >= ROUNDS_MIN:
+            break
+    return number, agreed
+
+
 def measure_rounds(setup, name, records):
     with contextlib.ExitStack() as stack:
         columns = [Column(setup, column) for column in cells.columns_of(name, setup.nng)]
@@ -141,25 +173,9 @@ def measure_rounds(setup, name, records):
         if not storms:
             for column in columns:
                 column.warm_up()
-        if load:  # the same for all: a share of what the slowest can do
-            rate = min(column.rate() for column in columns) * load / 100
-            for column in columns:
-                column.interval_ns = round(1e9 / rate)
-                column.count = max(int(setup.effort.repetition_s * rate), COUNT_MIN)
-        agreed = number = 0
-        wanted, most = setup.effort.rounds, setup.effort.rounds_max
-        if storms:
-            wanted = most = setup.effort.rounds_of_storms
-        start = time.monotonic()
-        while agreed < wanted and number < most:
-            runs = [(column, column.repeat()) for column in in_turns(columns, number)]
-            for column, run in runs:
-                extra = {"interval_ns": column.interval_ns} if load else {}
-                records.append({"kind": "run", "cell": name, "round": number, "column": column.name, **run, **extra})
-            agreed += same_placement([run for _, run in runs])
-            number += 1
-            if time.monotonic() - start > setup.effort.cell_s and number >= ROUNDS_MIN:
-                break
+        if load:
+            slow_down(columns, load)
+        number, agreed = run_in_turns(columns, name, setup.effort, records, storms)
         for column in columns:
             column.child.finish()
     if not load:
@@ -196,20 +212,46 @@ def own_seconds():
 
 def measure_cell(setup, name):
     """All records of one cell; a failure is a record too."""
+    cell = cells.parse(name)
+    how = measure_memory if cell["pattern"] == "idle_memory" else measure_rounds
+    return record_cell(name, cell, lambda records: how(setup, name, records))
+
+
+def record_cell(name, cell, measure):
+    """What `measure` adds to its records and, from the columns, rounds and agreed rounds that it returns, the rest."""
     records = []
     before, own = busy_and_stolen(), own_seconds()
-    cell = cells.parse(name)
     try:
-        how = measure_memory if cell["pattern"] == "idle_memory" else measure_rounds
-        columns, rounds, agreed = how(setup, name, records)
+        columns, rounds, agreed = measure(records)
     except (ChildError, OSError, ValueError) as error:
         return [{"kind": "failure", "cell": name, "why": str(error)}]
     after = busy_and_stolen()
-    records += [{"kind": "library", "name": column.name, "version": column.version,
-                 "path": str(setup.libraries.files[column.library]) if column.engine == "zmq" else ""}
+    records += [{"kind": "library", "name": column.name, "version": column.version, "path": column.path}
                 for column in columns]
     records.append({
         "kind": "cell", "cell": name, "pattern": cell["pattern"], "size": cell["size"], "rounds": rounds,
         "agreed": agreed, "busy_seconds": after[0] - before[0], "own_seconds": own_seconds() - own,
         "stolen_seconds": after[1] - before[1]})
     return records
+
+
+def measure_controls(program):
+    try:
+        with Child(program, ["--controls"]) as child:
+            return [child.answer()]
+    except ChildError as error:
+        return [{"kind": "failure", "cell": "controls", "why": str(error)}]
+
+
+def measure_all(names, measure, records, controls, say):
+    """Adds the records of `measure(name)` of all cells, between two of what `controls` can do without any library."""
+    records += measure_controls(controls)
+    start = time.monotonic()
+    for number, name in enumerate(names, 1):
+        new = measure(name)
+        records += new
+        left = (time.monotonic() - start) / number * (len(names) - number)
+        outcome = {"failure": "FAILED", "skip": "skipped"}.get(new[-1]["kind"])
+        outcome = f"{outcome}: {new[-1]['why']}" if outcome else "done"
+        say(f"[{number:2}/{len(names)}] {name:32} {outcome}, {left:3.0f} s left")
+    records += measure_controls(controls)
