@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/histogram.h"
+#include "bench/server/wire.h"
+
+namespace bench {
+
+// What makes a measurement worthless: an answer that is lost, doubled, out of order or damaged, or a server that is
+// silent, refuses or closes.
+class LoadError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+struct LoadOptions {
+  std::uint16_t port = 0;
+  std::uint32_t connections = 1;
+  std::uint32_t size = 64;        // of a body, 16 bytes or more
+  std::uint32_t depth = 1;        // requests that a connection has under way, in a closed loop
+  unsigned patience_ms = 20'000;  // without any progress
+};
+
+struct LoadResult {
+  std::uint64_t messages = 0;
+  double seconds = 0;  // from before the first was sent until after the last was answered
+  Histogram trips;     // from when a request was due until its answer had been read
+};
+
+// Load: clients of one server, all in the calling thread and on one epoll. They poll while there is something to do and
+// sleep after a millisecond without. Owner: main. Affinity: one thread. Cost: no buffer and no allocation per message;
+// a connection keeps the start of a frame that has not arrived whole.
+//   1. Every answer is checked: header, size, connection, sequence number and checksum. The first bad one is a
+//   LoadError.
+//   2. A closed loop sends a request when an answer makes room for it. An open loop sends at its own rate whatever the
+//      server does, and counts from when a request was due: a server that stalls is charged for all it has delayed.
+class Load {
+ public:
+  explicit Load(const LoadOptions& options);
+  ~Load();  // resets the connections, so that their ports are free at once
+  Load(const Load&) = delete;
+  Load& operator=(const Load&) = delete;
+
+  // Connects all, some hundreds at a time; each asks one question. `trips` are from connect to the answer.
+  void open(LoadResult& result);
+  // `count` requests in all. interval_ns 0: a closed loop; else one is due so often, each on the next connection.
+  void echo(std::uint64_t count, std::uint64_t interval_ns, LoadResult& result);
+  // count / connections on each that are not answered; ends when every connection was told that all have arrived.
+  void one_way(std::uint64_t count, LoadResult& result);
+  // Ends all connections in order; whoever still answers is a LoadError.
+  void finish();
+
+  // Called now and then, between events, with the time in ns.
+  void on_turn(std::function<void(std::uint64_t)> turn) { turn_ = std::move(turn); }
+
+ private:
+  enum class Mode { opening, closed_loop, open_loop, one_way, finishing };
+  struct Link {
+    int fd = -1;
+    bool blocked = false;            // waits until the socket takes more
+    bool queued = false;             // in due_links_
+    std::uint64_t sent = 0;          // number of the frame that is sent next
+    std::size_t sent_bytes = 0;      // of that frame
+    std::uint64_t allowed = 0;       // frames below this number may be sent
+    std::uint64_t answered = 0;      // number of the answer that comes next
+    std::uint64_t base = 0;          // number of the first frame of this run
+    std::vector<std::uint8_t> part;  // the start of an answer
+    std::vector<std::uint8_t> tail;  // what is sent after all frames, whole
+  };
+
+  void begin(Mode mode, std::uint64_t goal, std::uint32_t id);
+  void run(LoadResult& result);
+  int wait();
+  void connect_next();
+  void allow(std::size_t number, std::uint64_t now);
+  void allow_due(std::uint64_t now);
+  void fill(std::size_t number);
+  void pump(std::size_t number);
+  void block(std::size_t number, bool blocked);
+  void read(std::size_t number);
+  void take(std::size_t number, const Header& header, Bytes body, std::uint64_t now);
+  void take_sync(const Link& link, std::size_t number, const Header& header, Bytes body) const;
+  [[noreturn]] void complain(std::size_t number, const std::string& what) const;
+
+  const LoadOptions options_;
+  const std::size_t frame_;  // bytes of a frame
+  int epoll_ = -1;
+  std::vector<Link> links_;
+  std::vector<std::uint64_t> due_;  // `depth` times per connection: when its requests under way were due
+  std::vector<std::uint8_t> request_;
+  std::uint64_t filling_ = 0;  // hash of what all bodies have in common
+  std::unique_ptr<std::uint8_t[]> input_, output_;
+  std::size_t output_link_ = ~std::size_t{0};  // whose frames are in output_, from and to which number
+  std::uint64_t output_first_ = 0, output_end_ = 0;
+  std::function<void(std::uint64_t)> turn_;
+
+  Mode mode_ = Mode::opening;
+  std::size_t connected_ = 0;
+  std::uint64_t goal_ = 0, done_ = 0, tickets_ = 0;
+  std::uint64_t start_ns_ = 0, interval_ns_ = 0, next_due_ = 0;
+  std::vector<std::size_t> due_links_;
+  std::uint64_t moved_ = 0, seen_moved_ = 0;  // bytes, in either direction
+  std::uint64_t seen_ns_ = 0, turned_ns_ = 0, busy_ns_ = 0;
+  LoadResult* result_ = nullptr;
+};
+
+std::uint64_t now_ns();
+
+}  // namespace bench

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#include "bench/server/load_cell.h"
+
+#include <charconv>
+#include <map>
+#include <sstream>
+#include <string_view>
+
+#include "bench/server/load.h"
+
+namespace bench {
+namespace {
+
+const std::map<std::string_view, LoadPattern> kPatterns{{"echo", LoadPattern::echo},
+                                                        {"one_way", LoadPattern::one_way},
+                                                        {"storm", LoadPattern::storm},
+                                                        {"idle", LoadPattern::idle},
+                                                        {"bad", LoadPattern::bad}};
+
+// The number behind a word, from 1 to `max`; 0 is none.
+std::uint32_t number_behind(std::string_view part, std::string_view word, std::uint32_t max) {
+  std::uint32_t value = 0;
+  if (part.starts_with(word)) {
+    part.remove_prefix(word.size());
+    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), value);
+    if (error != std::errc() || end != part.data() + part.size() || value > max) {
+      value = 0;
+    }
+  }
+  return value;
+}
+
+}  // namespace
+
+LoadCell parse_load_cell(const std::string& name) {
+  LoadCell cell;
+  std::istringstream stream(name);
+  std::string part;
+  std::getline(stream, part, '/');
+  const auto pattern = kPatterns.find(part);
+  if (pattern == kPatterns.end()) {
+    throw LoadError("no cell '" + name + "': it begins with echo, one_way, storm, idle or bad");
+  }
+  cell.pattern = pattern->second;
+  while (std::getline(stream, part, '/')) {
+    if (const auto size = number_behind(part, "", kBodyMax); size >= kBodyMin) {
+      cell.size = size;
+    } else if (const auto connections = number_behind(part, "x", 1U << 16U); connections > 0) {
+      cell.connections = connections;
+    } else if (const auto depth = number_behind(part, "depth", 1U << 10U); depth > 0) {
+      cell.depth = depth;
+    } else if (number_behind(part, "load", 99) == 0) {  // bench/server.py makes an interval of it
+      cell.abuse = parse_abuse(part);
+    }
+  }
+  if (cell.size == 0 || (cell.abuse == Abuse::none) == (cell.pattern == LoadPattern::bad)) {
+    throw LoadError("no cell '" + name + "': echo/64/x16/depth16, bad/64/x16/depth4/flood");
+  }
+  return cell;
+}
+
+}  // namespace bench
