@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// Weft's server: what a user writes.
+#include <chrono>
+#include <cstring>
+
+#include "bench/server/host.h"
+#include "weft/rt/runtime.h"
+#include "weft/serve/admission.h"
+#include "weft/serve/header_codec.h"
+#include "weft/serve/server.h"
+
+namespace bench {
+namespace {
+
+using weft::serve::HeaderCodec;
+using Session = weft::serve::SessionOf<HeaderCodec>;
+
+// One for each core.
+class Service {
+ public:
+  explicit Service(Tally& tally) : tally_(tally) {}
+
+  void on_open(Session& session) {
+    session.set_context(new StreamCheck);
+    tally_.add(Tally::accepted);
+  }
+
+  void on_frame(Session& session, const HeaderCodec::Frame& frame) {
+    tally_.add(Tally::messages);
+    switch (frame.header.id) {
+      case kCount: stream_of(session).take(frame.body); return;
+      case kSync:
+        answer_.resize(frame.body.size());
+        stream_of(session).answer(frame.body, answer_.data());
+        (void)session.send(frame.header, answer_);
+        return;
+      default: (void)session.send(frame.header, frame.body);
+    }
+  }
+
+  void on_close(Session& session, const weft::Error&) {
+    delete &stream_of(session);
+    tally_.add(Tally::closed);
+  }
+
+ private:
+  static StreamCheck& stream_of(Session& session) { return *static_cast<StreamCheck*>(session.context()); }
+
+  Tally& tally_;
+  std::vector<std::uint8_t> answer_;
+};
+
+template <typename Value>
+Value must(weft::Result<Value> result) {
+  if (!result) {
+    errno = result.error().os_errno();
+    give_up(std::string("weft: ") + result.error().message());
+  }
+  return std::move(*result);
+}
+
+std::string reasons_of(const weft::serve::CounterValues& counters) {
+  std::string text;
+  const auto add = [&](std::string_view name, std::uint64_t count) {
+    text += (text.empty() ? "\"" : ", \"") + std::string(name) + "\": " + std::to_string(count);
+  };
+  for (std::size_t i = 0; i < weft::serve::kCloseReasons; ++i) {
+    add(describe(static_cast<weft::serve::CloseReason>(i)), counters.closed[i]);
+  }
+  for (std::size_t i = 0; i < weft::serve::kRejections; ++i) {
+    add(describe(static_cast<weft::serve::Rejection>(i)), counters.rejected[i]);
+  }
+  add("accept paused", counters.accept_pauses);
+  return text;
+}
+
+HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
+  weft::rt::RuntimeOptions runtime_options;
+  runtime_options.cores = options.threads;
+  // Both live as long as the program.
+  auto* const runtime = must(weft::rt::Runtime::start(runtime_options)).release();
+  auto* const server = must(weft::serve::Server::make(*runtime)).release();
+  weft::serve::ListenerOptions listener;
+  listener.socket.backlog = 4096;
+  if (options.patience_ms > 0) {
+    listener.limits.handshake_timeout = std::chrono::milliseconds(options.patience_ms);
+  }
+  if (options.per_address > 0) {
+    weft::serve::AdmissionOptions admission;
+    admission.address_connections_max = options.per_address;
+    listener.admission = must(weft::serve::Admission::make(admission));
+  }
+  const std::string endpoint = must(server->listen<HeaderCodec>(
+      "tcp://127.0.0.1:0", listener, [&tallies](weft::rt::Core& core) { return Service(tallies[core.index()]); }));
+  const auto port = static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1)));
+  return {"Weft", port, [server] { return reasons_of(server->counters()); }};
+}
+
+}  // namespace
+}  // namespace bench
+
+int main(int argc, char** argv) { return bench::run_host(argc, argv, "none", bench::start); }
