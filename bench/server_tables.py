@@ -8,7 +8,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from harness.server_summary import summarise  # noqa: E402
-from report import amount, format_controls, format_lines, verdict, with_interval  # noqa: E402
+from tables import amount, format_controls, format_lines, verdict, with_interval  # noqa: E402
 
 TITLES = {"echo": "Echo: the same frame comes back", "one_way": "One way: received, counted and checked by the server",
           "storm": "Storm: from connect to the first answer, all at once",

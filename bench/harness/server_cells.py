@@ -10,7 +10,7 @@ CONNECTIONS = (1, 16, 128, 1000, 10000)
 STREAM_SIZES = (64, 256, 1024, 8192)
 BAD_PEERS = ("wrong_version", "oversized", "half_open", "slow_loris", "flood", "fd_exhaustion")
 
-# Published by the report whose figures issue 6 names, in messages per second on one connection. It counts what was put
+# Of network_system, as published: messages per second on one connection. It counts what was put
 # into a queue, not what arrived.
 PUBLISHED = {"one_way/64/x1": 769_230, "one_way/256/x1": 305_255, "one_way/1024/x1": 128_205, "one_way/8192/x1": 20_833}
 # Microseconds that another one prints for a round trip; nothing comes back there.
