@@ -158,6 +158,7 @@ rt::Task<Result<void>> AsyncSocket::send_to(std::shared_ptr<State> state, Messag
     if (co_await rt::is_cancelled()) {
       co_return rt::kCancelled;
     }
+    // What was refused is still here. NOLINTNEXTLINE(bugprone-use-after-move)
     const Result<void> sent = state->socket.try_send(std::move(message), more);
     if (sent || sent.error() != Errc::would_block) {
       co_return sent;

@@ -61,6 +61,7 @@ class AsyncQueue {
       if (co_await is_cancelled()) {
         co_return kCancelled;
       }
+      // What was refused is still here. NOLINTNEXTLINE(bugprone-use-after-move)
       const Result<void> pushed = try_push(std::move(value));
       if (pushed || pushed.error() != Errc::would_block) {
         co_return pushed;

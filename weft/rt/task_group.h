@@ -122,9 +122,9 @@ class [[nodiscard]] TupleGroup {
   }
 
  protected:
-  template <std::size_t... I>
-  void start(std::index_sequence<I...> /*indices*/) noexcept {
-    (group_.start(members_[I], std::get<I>(tasks_), I), ...);
+  template <std::size_t... kIndex>
+  void start(std::index_sequence<kIndex...> /*indices*/) noexcept {
+    (group_.start(members_[kIndex], std::get<kIndex>(tasks_), kIndex), ...);
   }
 
   TaskGroup::Until until_;
@@ -175,12 +175,12 @@ class [[nodiscard]] AllOf : public detail::TupleGroup<Ts...> {
   }
 
  private:
-  template <std::size_t... I>
-  std::tuple<detail::Kept<Ts>...> take(std::index_sequence<I...> /*indices*/) {
+  template <std::size_t... kIndex>
+  std::tuple<detail::Kept<Ts>...> take(std::index_sequence<kIndex...> /*indices*/) {
     if (const std::size_t failed = this->group_.first(); failed != detail::TaskGroup::kNone) {
-      (void)((I == failed && (static_cast<void>(detail::take_kept(std::get<I>(this->tasks_))), true)) || ...);
+      (void)((kIndex == failed && (static_cast<void>(detail::take_kept(std::get<kIndex>(this->tasks_))), true)) || ...);
     }
-    return {detail::take_kept(std::get<I>(this->tasks_))...};
+    return {detail::take_kept(std::get<kIndex>(this->tasks_))...};
   }
 };
 
@@ -195,14 +195,14 @@ class [[nodiscard]] AnyOf : public detail::TupleGroup<Ts...> {
   }
 
  private:
-  template <std::size_t I>
+  template <std::size_t kIndex>
   Value take() {
-    if constexpr (I + 1 < sizeof...(Ts)) {
-      if (this->group_.first() != I) {
-        return take<I + 1>();
+    if constexpr (kIndex + 1 < sizeof...(Ts)) {
+      if (this->group_.first() != kIndex) {
+        return take<kIndex + 1>();
       }
     }
-    return Value(std::in_place_index<I>, detail::take_kept(std::get<I>(this->tasks_)));
+    return Value(std::in_place_index<kIndex>, detail::take_kept(std::get<kIndex>(this->tasks_)));
   }
 };
 

@@ -71,6 +71,7 @@ TEST(WhenAll, OfAVectorGivesAVector) {
   HandTurned here;
   const auto values = here.run([]() -> Task<std::vector<int>> {
     std::vector<Task<int>> tasks;
+    tasks.reserve(100);
     for (int i = 0; i < 100; ++i) {
       tasks.push_back(give(i));
     }
@@ -186,6 +187,7 @@ TEST(WhenAny, OfAVectorSaysWhichAndOfNoneThatItCannot) {
     const auto none = co_await when_any(std::vector<Task<int>>());
     EXPECT_EQ(none.error(), Errc::invalid_argument);
     std::vector<Task<std::string>> tasks;
+    tasks.reserve(10);
     for (int i = 10; i > 0; --i) {
       tasks.push_back(give_after(std::chrono::milliseconds(i), std::to_string(i)));
     }
