@@ -71,6 +71,7 @@ TEST(TaskScope, JoinEndsWhenNoTaskIsLeftForEachWhoJoins) {
   EXPECT_EQ(joined, 2);
   here.start(join(scope, joined));  // nobody is there: at once
   EXPECT_EQ(joined, 3);
+  here.turn();
 }
 
 TEST(TaskScope, CancelEndsItsTasksAndNoneBeginsAfterwards) {
