@@ -18,7 +18,6 @@ std::string_view describe(CloseReason reason) noexcept {
     case CloseReason::service: return "service";
     case CloseReason::service_failed: return "service failed";
     case CloseReason::server_stopped: return "server stopped";
-    case CloseReason::kCount: break;
   }
   return "unknown";
 }
@@ -30,7 +29,6 @@ std::string_view describe(Rejection rejection) noexcept {
     case Rejection::no_memory: return "no memory";
     case Rejection::lane_full: return "lane full";
     case Rejection::failed: return "failed";
-    case Rejection::kCount: break;
   }
   return "unknown";
 }

@@ -24,9 +24,8 @@ enum class CloseReason : std::uint8_t {
   service,            // the service closed or aborted it
   service_failed,     // the service threw
   server_stopped,     // drained, or aborted when the deadline had passed
-  kCount,
 };
-inline constexpr std::size_t kCloseReasons = static_cast<std::size_t>(CloseReason::kCount);
+inline constexpr std::size_t kCloseReasons = static_cast<std::size_t>(CloseReason::server_stopped) + 1;
 [[nodiscard]] std::string_view describe(CloseReason reason) noexcept;  // "peer closed"
 
 // What became of connections that never were sessions.
@@ -36,9 +35,8 @@ enum class Rejection : std::uint8_t {
   no_memory,  // no slot, no watch
   lane_full,  // its core takes no more tasks at the moment
   failed,     // gone before it was accepted, or its stream could not be set up
-  kCount,
 };
-inline constexpr std::size_t kRejections = static_cast<std::size_t>(Rejection::kCount);
+inline constexpr std::size_t kRejections = static_cast<std::size_t>(Rejection::failed) + 1;
 [[nodiscard]] std::string_view describe(Rejection rejection) noexcept;
 
 // Of one core, since the server was made. Written by that core, in lines of its own.

@@ -119,11 +119,7 @@ class Session : private rt::Watcher, private rt::TurnTask {
   [[nodiscard]] Result<void> send_parts(const Parts& parts);
   // Where to write a frame of up to `size` bytes, for send_in_place(); null: send_parts() knows what to do.
   [[nodiscard]] std::uint8_t* place_for(std::size_t size) noexcept {
-    if (writes_.size() >= take_limit_ || size >= kThroughMin) [[unlikely]] {
-      return nullptr;
-    }
-    std::uint8_t* const place = writes_.room(size);
-    return place != nullptr ? place : new_place(size);
+    return writes_.size() < take_limit_ && size < kThroughMin ? writes_.room(size) : nullptr;
   }
   void commit(std::size_t size) noexcept {
     writes_.commit(size);
@@ -175,7 +171,6 @@ class Session : private rt::Watcher, private rt::TurnTask {
   }
 
   // --- writing (session_write.cc) ---
-  [[nodiscard]] std::uint8_t* new_place(std::size_t size) noexcept;
   [[nodiscard]] Result<void> make_room(std::size_t size);
   [[nodiscard]] Result<void> write_through(const Parts& parts, std::size_t size);
   void flush_soon() noexcept;

@@ -160,6 +160,25 @@ TEST_F(SessionTest, AbortInsideEveryCallbackEndsItOnce) {
   EXPECT_EQ(closed, 2);
 }
 
+TEST_F(SessionTest, AFrameThatTheCodecRefusesLeavesNothingBehind) {
+  make_server();
+  script_.on_frame = [](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    EXPECT_EQ(session.send(frame.header, as_bytes(std::string(101, 'l'))).error(), Errc::message_too_large);
+    EXPECT_EQ(session.send(frame.header, as_bytes(std::string(100'000, 'l'))).error(), Errc::message_too_large);
+    EXPECT_EQ(session.queued(), 0u);
+    echo(session, frame);
+  };
+  const auto endpoint = server_->listen<HeaderCodec>(
+      "tcp://127.0.0.1:0", {}, [this] { return test::ScriptService{&script_}; }, HeaderCodec(100));
+  ASSERT_TRUE(endpoint);
+  Client client(*endpoint);
+  client.send(1, "small");
+  EXPECT_EQ(client.receive(), "small");
+  client.close();
+  ASSERT_TRUE(server_->stop(sys::now() + test::kLong));
+  EXPECT_EQ(server_->counters().writes, 1u);
+}
+
 TEST_F(SessionTest, APeerThatEndsItsStreamGetsItsAnswers) {
   watch_close();
   script_.on_frame = echo;

@@ -15,8 +15,6 @@ constexpr Error kClosed(Errc::closed, "the session is closed");
 constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for what is sent");
 }  // namespace
 
-std::uint8_t* Session::new_place(std::size_t size) noexcept { return writes_.reserve(size, shard_.budget()); }
-
 Result<void> Session::send_parts(const Parts& parts) {
   const std::size_t size = parts[0].size() + parts[1].size() + parts[2].size();
   if (size == 0) {

@@ -197,7 +197,7 @@ class ServerTest : public testing::Test {
 
   Script script_;
   Signal closed_;
-  std::atomic<CloseReason> reason_{CloseReason::kCount};  // of the last one, on whatever core
+  std::atomic<CloseReason> reason_{CloseReason::service_failed};  // of the last one, on whatever core
   std::unique_ptr<rt::Runtime> runtime_;
   std::unique_ptr<Server> server_;
 };
