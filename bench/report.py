@@ -16,7 +16,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import micro  # noqa: E402
 import sockets  # noqa: E402
-from harness import cells, rounds  # noqa: E402
+from harness import cells, rounds, server_cells, server_rounds  # noqa: E402
 from harness.child import Libraries  # noqa: E402
 from pages import machine, page, published, results  # noqa: E402
 
@@ -39,7 +39,7 @@ class Suite:
         """The rows that a file of this suite holds already."""
         if self.name == "micro":
             return {record["row"]["row"] for record in records}
-        return {record["cell"] for record in records if record["kind"] in ("cell", "failure")}
+        return {record["cell"] for record in records if record["kind"] in ("cell", "failure", "skip")}
 
 
 def micro_suite(build, quick):
@@ -54,11 +54,15 @@ def micro_suite(build, quick):
     return Suite("micro", list(rows), measure)
 
 
+def named_rows(suite):
+    """The rows of a suite that stand beside a published one."""
+    return [name for row in published.load()["rows"] if row["suite"] == suite for name in published.measured_rows(row)]
+
+
 def socket_cells(quick):
     """The cells that a published row or a bar names; all bars take half an hour, so --quick has fewer."""
-    named = [name for row in published.load()["rows"] if row["suite"] == "sockets" for name in published.measured_rows(row)]
     more = cells.QUICK + [f"round_trip/{transport}/64/load{load}" for transport in ("tcp", "inproc") for load in (10, 50, 80)]
-    return list(dict.fromkeys(named + (more if quick else cells.BARS)))
+    return list(dict.fromkeys(named_rows("sockets") + (more if quick else cells.BARS)))
 
 
 def socket_suite(build, quick, stack):
@@ -70,9 +74,15 @@ def socket_suite(build, quick, stack):
     return Suite("sockets", socket_cells(quick), lambda name: rounds.measure_cell(setup, name))
 
 
+def server_suite(build, quick):
+    setup = server_rounds.Setup(build / "bench/server", server_rounds.QUICK if quick else server_rounds.FULL)
+    names = named_rows("server") + server_cells.GROUPS["quick" if quick else "all"]
+    return Suite("server", list(dict.fromkeys(names)), lambda name: server_rounds.measure_cell(setup, name))
+
+
 def add_controls(build, folder, run):
     """Measures the control rows and saves run.json."""
-    record = sockets.measure_controls(build / "bench/bench_sockets")[0]
+    record = rounds.measure_controls(build / "bench/bench_sockets")[0]
     if record["kind"] == "controls":
         row = {key: record[key] for key in record if key.endswith(("_ns", "_us"))}
         run["machine"].setdefault("controls", []).append(row)
@@ -183,7 +193,8 @@ def measure(arguments, folder, run, say):
     quick = run["effort"] == "quick"
     with contextlib.ExitStack() as stack:
         makers = {"micro": lambda: micro_suite(arguments.build, quick),
-                  "sockets": lambda: socket_suite(arguments.build, quick, stack)}
+                  "sockets": lambda: socket_suite(arguments.build, quick, stack),
+                  "server": lambda: server_suite(arguments.build, quick)}
         try:
             suites = [makers[name]() for name in run["suites"]]
             add_controls(arguments.build, folder, run)

@@ -30,6 +30,7 @@ svg text{fill:var(--ink)}.g{stroke:var(--line)}.one{stroke:var(--ink);stroke-das
 
 SIZES = (("64", "64 B"), ("1024", "1 KB"), ("8192", "8 KB"), ("65536", "64 KB"))
 TRANSPORTS = ("tcp", "ipc", "inproc")
+ONE_AT_A_TIME = ("/x1", "/x1/load50", "/x1/load80")  # the server's round trips
 
 
 def escape(value):
@@ -45,7 +46,8 @@ def shown(result, column):
         return published.quantity(value, "ns")
     if result["unit"] == "B":
         return f"{value:.0f} B"
-    latency = result["row"].startswith(("round_trip", "connect_storm", "storm", "echo"))
+    latency = result["row"].startswith(("round_trip", "connect_storm")) or (
+        result["row"].startswith("echo") and result["row"].endswith(ONE_AT_A_TIME))
     return published.quantity(value * 1e6, "us") if latency else published.quantity(1 / value, "/s")
 
 
@@ -171,12 +173,29 @@ def fan_out_charts(all_results):
 
 
 def thread_charts(all_results):
-    series = []
-    for name in ("PerCore", "Shared", "Shared_LockFree"):
-        found = [(str(threads), results.best(all_results, "micro", f"{name}_Stateful/{threads}")) for threads in (1, 2, 3, 4, 8, 16)]
-        series.append((name, [(label, 1e9 / result["columns"][result["ours"]]) for label, result in found if result]))
-    return [charts.lines("architectures", "Per core against shared", series, "threads", "items/s")] if any(
-        len(points) > 1 for _, points in series) else []
+    series = {}
+    for threads in (1, 2, 3, 4, 8, 16):
+        result = results.best(all_results, "micro", f"PerCore_Stateful/{threads}/cross_0 (honest)")
+        for column in result["columns"] if result else ():
+            series.setdefault(column, []).append((str(threads), 1e9 / result["columns"][column]))
+    lines = [(name, points) for name, points in series.items() if len(points) > 1]
+    return [charts.lines("architectures", "Threads that share nothing, and a shared queue", lines, "threads",
+                         "messages/s")] if lines else []
+
+
+def connection_charts(all_results):
+    pictures = []
+    for depth in ("", "/depth16"):
+        series = {}
+        for connections in (1, 16, 128, 1000, 10000):
+            result = results.best(all_results, "server", f"echo/64/x{connections}{depth}")
+            for column in result["columns"] if result else ():
+                series.setdefault(column, []).append((str(connections), 1 / result["columns"][column]))
+        lines = [(name, points) for name, points in series.items() if len(points) > 1]
+        if lines:
+            title = "Echo of 64 B, " + ("16 requests under way" if depth else "one request under way")
+            pictures.append(charts.lines(f"echo{depth.replace('/', '-')}", title, lines, "connections", "messages/s"))
+    return pictures
 
 
 PICTURES = {
@@ -184,7 +203,7 @@ PICTURES = {
     "pub_sub": lambda found: throughput_charts(found, "pub_sub", "PUB to SUB"),
     "libzmq": lambda found: throughput_charts(found, "push_pull", "PUSH to PULL"),
     "round_trip": lambda found: percentile_charts(found) + load_charts(found),
-    "fan_out": fan_out_charts, "pipeline": thread_charts,
+    "fan_out": fan_out_charts, "pipeline": thread_charts, "tcp_server": connection_charts,
 }
 
 

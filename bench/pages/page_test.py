@@ -29,8 +29,8 @@ def example():
     found = []
 
     def add(suite, row, columns, **more):
-        ratio = columns.get("libzmq", columns.get("boost", 1.0)) / columns["weft"]
-        rival = "libzmq" if suite == "sockets" else "boost"
+        ratio = columns.get("libzmq", columns.get("boost", columns.get("asio", 1.0))) / columns["weft"]
+        rival = {"sockets": "libzmq", "server": "asio"}.get(suite, "boost")
         found.append({"suite": suite, "row": row, "placement": "near", "rounds": 9, "unit": "s" if suite == "sockets" else "ns",
                       "ours": "weft", "columns": columns, "ratios": {rival: [ratio, ratio * 0.9, ratio * 1.1]}, "bars": [],
                       **more})
@@ -48,6 +48,8 @@ def example():
         add("sockets", f"round_trip/{transport}/64", {"weft": 1e-5, "libzmq": 5e-5}, trips=trips, tails=tails, limit=[1.2, 1.1, 1.3])
         for load in (10, 50, 80):
             add("sockets", f"round_trip/{transport}/64/load{load}", {"weft": 1e-5, "libzmq": 5e-5}, trips=trips, tails=tails)
+    for connections in (1, 16, 128):
+        add("server", f"echo/64/x{connections}", {"weft": 1e-6, "raw": 1e-6, "asio": 2e-6}, unit="s")
     for transport in ("tcp", "inproc"):
         for times in (1, 2, 4, 8, 32):
             add("sockets", f"pub_sub/{transport}/64/x{times}", {"weft": 1e-8, "libzmq": 1e-7})

@@ -2,13 +2,13 @@
 """The records of every suite as one list of results of one shape; docs/report.schema.json says which.
 
 A result: suite, row, placement, rounds, unit (of its columns: less is better), ours (the name of our column), columns
-{name: value}, ratios {rival: [middle, low, high]}, limit [..] or absent, tails {column: {p99, p999, max}} in seconds or
+{name: value}, ratios {rival: [middle, low, high]}, limit [..] or absent, tails {column: {p50, p99, p999, max}} in seconds or
 absent, trips {column: [[ns, count], ...]} or absent, bars [{text, met}], foreign (share of the machine's time that others
 took) or absent."""
 
 import json
 
-from harness import summary
+from harness import server_summary, summary
 
 SCHEMA = 1
 
@@ -89,14 +89,41 @@ def from_sockets(records):
         if row.get("limit"):
             result["limit"] = list(row["limit"])
         if row["pattern"] == "round_trip":
-            result["tails"] = {name: {key: column[key] for key in ("p99", "p999", "max")}
+            result["tails"] = {name: {"p50": column["cost"], **{key: column[key] for key in ("p99", "p999", "max")}}
                                for name, column in row["columns"].items()}
             result["trips"] = trips_of(records, row["cell"])
         results.append(result)
     return results, failures
 
 
-READERS = {"micro": from_micro, "sockets": from_sockets}
+def from_server(records):
+    results, failures = [], []
+    for row in server_summary.summarise(records, all_placements=True):
+        why = row.get("failure") or row.get("skip")
+        if why:
+            failures.append({"suite": "server", "row": row["cell"], "why": why})
+            continue
+        columns = row["columns"]
+        ours = next(name for name in ("weft", "raw again", "raw") if name in columns)
+        key = "p50" if row["load"] else "cost"
+        result = {"suite": "server", "row": row["cell"], "placement": row["placement"], "rounds": row["rounds"],
+                  "unit": "B" if row["pattern"] == "idle" else "s", "ours": ours, "foreign": row["foreign"],
+                  "columns": {name: column[key] for name, column in columns.items()}, "ratios": {},
+                  "bars": [{"text": f"{measure} {bar}", "met": met} for measure, bar, _, met in row["bars"]]}
+        if row.get("asio"):
+            result["ratios"]["asio"] = list(row["asio"])
+        if row.get("raw"):  # more is better there; here it is how many times longer ours takes
+            middle, low, high = row["raw"]
+            result["limit"] = [1 / middle, 1 / high, 1 / low]
+        tails = {name: {key: column[key] for key in ("p50", "p99", "p999", "max")} for name, column in columns.items()
+                 if "p99" in column}
+        if tails:
+            result["tails"] = tails
+        results.append(result)
+    return results, failures
+
+
+READERS = {"micro": from_micro, "sockets": from_sockets, "server": from_server}
 
 
 def collect(files):

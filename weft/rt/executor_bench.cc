@@ -248,18 +248,18 @@ double submit_burst(Pool& pool) {
 // From submit() to the result, one at a time; the given percentile of kBurst / 4 of them.
 template <typename Pool>
 bench::Body latency(double percentile) {
-  constexpr int kSamples = kBurst / 4;
-  return timed<Pool>(kWorkers, kSamples, [percentile](Pool& pool) {
+  const int count = std::max(kBurst / 4, static_cast<int>(2 / (1 - percentile)));  // a tail needs samples behind it
+  return timed<Pool>(kWorkers, count, [percentile, count](Pool& pool) {
     std::vector<double> samples;
-    samples.reserve(kSamples);
-    for (int i = 0; i < kSamples; ++i) {
+    samples.reserve(static_cast<std::size_t>(count));
+    for (int i = 0; i < count; ++i) {
       const auto start = weft::sys::now();
       auto future = pool.submit([] { return 1; });
       benchmark::DoNotOptimize(future.get());
       samples.push_back(seconds_since(start));
     }
     std::sort(samples.begin(), samples.end());
-    return samples[static_cast<std::size_t>(percentile * (kSamples - 1))] * kSamples;
+    return samples[static_cast<std::size_t>(percentile * (count - 1))] * count;
   });
 }
 
@@ -329,7 +329,11 @@ bench::RowBuilder latency_row(const char* name, double percentile) {
   });
 }
 const auto kP50 = latency_row("Executor_latency/p50", 0.5);
+const auto kP90 = latency_row("Executor_latency/p90", 0.9);
+const auto kP95 = latency_row("Executor_latency/p95", 0.95);
 const auto kP99 = latency_row("Executor_latency/p99", 0.99);
+const auto kP999 = latency_row("Executor_latency/p999", 0.999);
+const auto kP9999 = latency_row("Executor_latency/p9999", 0.9999);
 
 // Published as tasks per second by workers; per task here, until the last one has run.
 const auto kScale1 = execute_row<Weft<0>, true>("Executor_scalability/1", 1);

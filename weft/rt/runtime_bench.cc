@@ -491,9 +491,9 @@ bench::RowBuilder sessions_row(unsigned cores, std::uint64_t cross) {
   return row;
 }
 const auto kSessionRows = [] {
-  for (const unsigned cores : {1u, 2u, 4u}) {
+  for (const unsigned cores : {1u, 2u, 3u, 4u, 8u, 16u}) {
     for (const std::uint64_t cross : {0, 5, 20, 50}) {
-      if (cores > 1 || cross == 0) {
+      if (cores == 2 || cores == 4 || cross == 0) {
         (void)sessions_row(cores, cross);
       }
     }
