@@ -18,6 +18,7 @@ const std::map<std::string_view, Pattern> kPatterns{
     {"dealer_router", Pattern::dealer_router},
     {"pair", Pattern::pair},
     {"round_trip", Pattern::round_trip},
+    {"burst", Pattern::burst},
     {"connect_storm", Pattern::connect_storm},
     {"idle_memory", Pattern::idle_memory},
 };
@@ -44,7 +45,7 @@ bool take_word(Cell& cell, std::string_view word) {
     const std::size_t max = cell.storms() ? kPeersMax : kLanesMax;
     const auto times = number_in(word.substr(1), 1, max);
     cell.times = static_cast<int>(times.value_or(1));
-    return times.has_value() && cell.pattern != Pattern::pair;
+    return times.has_value() && cell.pattern != Pattern::pair && (cell.pattern != Pattern::burst || cell.times == 1);
   }
   if (word.starts_with("load") && cell.pattern == Pattern::round_trip) {
     const auto load = number_in(word.substr(4), 1, 100);
@@ -81,7 +82,7 @@ Cell parse_cell(const std::string& name) {
   for (std::size_t i = 3; i < parts.size(); ++i) {
     if (!take_word(cell, parts[i])) {
       refuse("'" + parts[i] +
-             "' is not one of hwm0, moved, curve, eco, pinned, x8 (not with pair), load50 (round_trip)");
+             "' is not one of hwm0, moved, curve, eco, pinned, x8 (not with pair, burst), load50 (round_trip)");
     }
   }
   if (cell.curve && cell.transport == "inproc") {

@@ -11,7 +11,17 @@ namespace bench {
 constexpr int kLanesMax = 64;
 constexpr int kPeersMax = 10'000;
 
-enum class Pattern { push_pull, pub_sub, router_router, dealer_router, pair, round_trip, connect_storm, idle_memory };
+enum class Pattern {
+  push_pull,
+  pub_sub,
+  router_router,
+  dealer_router,
+  pair,
+  round_trip,
+  burst,
+  connect_storm,
+  idle_memory
+};
 enum class Side { leader, follower };  // the leader receives or replies; the follower sends or requests
 
 // One row of the table. Its name is "push_pull/tcp/64" and then any of hwm0, moved, curve, eco, pinned, x8, load50.
@@ -29,6 +39,8 @@ struct Cell {
   bool pinned = false;  // each side's threads on one processor
   int load = 0;         // per cent of the closed-loop rate; bench/sockets.py makes a pause of it
 
+  // One whose repetitions are measured trip by trip: round trips and bursts.
+  [[nodiscard]] bool trips() const noexcept { return pattern == Pattern::round_trip || pattern == Pattern::burst; }
   [[nodiscard]] bool storms() const noexcept {
     return pattern == Pattern::connect_storm || pattern == Pattern::idle_memory;
   }

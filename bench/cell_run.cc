@@ -210,7 +210,7 @@ void SideRun::print(double before, double after, bool counted) const {
   if (cell_.storms()) {
     print_count("memory_bytes", plan_.memory_bytes);
   }
-  if (cell_.pattern == Pattern::round_trip) {
+  if (cell_.trips()) {
     auto trips = std::make_unique<Histogram>(plan_.lanes[0].trips);
     for (std::size_t i = 1; i < receivers; ++i) {
       trips->add(plan_.lanes[i].trips);

@@ -116,7 +116,7 @@ def check_cell(setup, name):
             column.start(stack)
             column.warm_up()
         pattern = cells.parse(name)["pattern"]
-        least = compare.LATENCY_LEAST if pattern == "round_trip" else compare.THROUGHPUT_LEAST
+        least = compare.LATENCY_LEAST if pattern in cells.TRIPS else compare.THROUGHPUT_LEAST
         result = compare.compare(lambda which: summary.cost(columns[which].repeat(), pattern), least)
         for column in columns.values():
             column.child.finish()

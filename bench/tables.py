@@ -7,9 +7,10 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+from harness import cells  # noqa: E402
 from harness.summary import summarise  # noqa: E402
 
-LATENCIES = ("round_trip", "connect_storm")
+LATENCIES = ("round_trip", "burst", "connect_storm")
 
 
 def quantity(value, pattern):
@@ -136,7 +137,9 @@ def format_controls(records):
 TITLES = {"push_pull": "Throughput, PUSH to PULL, one way", "pub_sub": "Throughput, PUB to SUB: deliveries",
           "router_router": "Throughput, ROUTER to ROUTER, one way",
           "dealer_router": "Throughput, DEALER to ROUTER, one way", "pair": "Throughput, PAIR to PAIR, one way",
-          "round_trip": "Round trip, REQ to REP, median", "connect_storm": "Time per peer: all connect at once",
+          "round_trip": "Round trip, REQ to REP, median",
+          "burst": "100 messages after a rest, PUSH to PULL, from the first sent to the last received, median",
+          "connect_storm": "Time per peer: all connect at once",
           "idle_memory": "Memory of the server per idle connection"}
 LEGEND = """\
 A ratio above 1 means that Weft is better: more messages per second, a shorter median round trip, less CPU time per
@@ -149,9 +152,9 @@ raw limit: the same messages without a library, and how many times longer Weft t
 def format_details(rows):
     """Tails, what a message takes beside time, and the bars."""
     texts = []
-    tails = [tail_line_of(row) for row in rows if row["pattern"] == "round_trip"]
+    tails = [tail_line_of(row) for row in rows if row["pattern"] in cells.TRIPS]
     if tails:
-        texts.append("\nRound trips, from when a request was due\n" + format_lines([TAIL_HEADER] + tails, (0, 1)))
+        texts.append("\nRound trips, from when a request was due; bursts\n" + format_lines([TAIL_HEADER] + tails, (0, 1)))
     uses = [use_line_of(row) for row in rows if row["pattern"] != "idle_memory" and "rate" not in row]
     if uses:
         texts.append("\nBeside the time, per message, both sides together\n" + format_lines([USE_HEADER] + uses, (0, 5)))

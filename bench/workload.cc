@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;  // the last word of message n is n times this
 constexpr std::uint64_t kSleepNs = 300'000;            // what is due later than this is slept for, and then spun for
+constexpr std::uint64_t kBurst = 100;                  // messages, after which a connection rests
+constexpr std::chrono::microseconds kRest(2'500);      // longer than libraries batch or spin
+constexpr std::chrono::microseconds kLookEvery(500);   // whether a burst has arrived
 
 // What lies between the two words.
 void fill_body(std::vector<unsigned char>& message) {
@@ -87,7 +90,9 @@ void Workload::perform(Side side, const Task& task, LaneResult& result) {
     fill_body(buffer_);
   }
   const bool leads = side == Side::leader;
-  if (cell_.pattern == Pattern::round_trip) {
+  if (cell_.pattern == Pattern::burst) {
+    leads ? pull_bursts(result) : push_bursts(result);
+  } else if (cell_.pattern == Pattern::round_trip) {
     leads ? reply() : request(result);
   } else {
     leads ? pull(result) : push();
@@ -142,8 +147,7 @@ bool Workload::verify(const unsigned char* data, std::size_t size, std::uint64_t
   return true;
 }
 
-void Workload::verify_sum() const {
-  const std::uint64_t count = task_.count;
+void Workload::verify_sum(std::uint64_t count) const {
   const std::uint64_t pairs = count % 2 == 0 ? count / 2 * (count - 1) : (count - 1) / 2 * count;
   if (mistakes_ != 0 || sum_ != pairs * kFactor) {
     fail(cell_.name + ": a message was lost, doubled, out of order or damaged");
@@ -164,7 +168,37 @@ void Workload::pull(LaneResult& result) {
     read_message(i);
   }
   result.last_ns = now_ns();
-  verify_sum();
+  verify_sum(task_.count);
+}
+
+// The next burst begins when the last one has arrived and the connection has rested.
+void Workload::push_bursts(LaneResult& result) {
+  result.bursts.store(0);
+  for (std::uint64_t burst = 0; burst < task_.count; ++burst) {
+    std::this_thread::sleep_for(kRest);
+    result.burst_ns.store(now_ns());
+    for (std::uint64_t i = 0; i < kBurst; ++i) {
+      write_message(burst * kBurst + i);
+    }
+    end_.flush();
+    while (result.bursts.load() == burst) {
+      std::this_thread::sleep_for(kLookEvery);
+    }
+  }
+}
+
+void Workload::pull_bursts(LaneResult& result) {
+  result.trips.clear();
+  result.first_ns = now_ns();
+  for (std::uint64_t burst = 0; burst < task_.count; ++burst) {
+    for (std::uint64_t i = 0; i < kBurst; ++i) {
+      read_message(burst * kBurst + i);
+    }
+    result.last_ns = now_ns();
+    result.trips.add(result.last_ns - result.burst_ns.load());
+    result.bursts.store(burst + 1);
+  }
+  verify_sum(task_.count * kBurst);
 }
 
 // With an interval, a request that is due while the one before is still out is sent late, and that counts: the clock
@@ -185,7 +219,7 @@ void Workload::request(LaneResult& result) {
     start = now;
   }
   result.last_ns = start;
-  verify_sum();
+  verify_sum(task_.count);
 }
 
 void Workload::reply() {
@@ -197,7 +231,7 @@ void Workload::reply() {
       end_.send(buffer_.data(), buffer_.size());
     }
   }
-  verify_sum();
+  verify_sum(task_.count);
 }
 
 }  // namespace bench

@@ -18,15 +18,17 @@ std::uint64_t now_ns();  // of a clock that all processes share
 
 // What one lane saw in one repetition; in shared memory.
 struct LaneResult {
-  std::uint64_t first_ns = 0;  // the first message had been received (round trips: the first request begins)
+  std::uint64_t first_ns = 0;  // the first message had been received (round trips, bursts: the first one begins)
   std::uint64_t last_ns = 0;   // the last message had been received
-  Histogram trips;             // round trips only
+  Histogram trips;             // round trips: of requests; bursts: from the first send to the last message received
+  std::atomic<std::uint64_t> burst_ns{0};  // bursts: when the one at hand began
+  std::atomic<std::uint64_t> bursts{0};    // bursts: received so far in this repetition
 };
 
 // What a repetition is.
 struct Task {
   std::uint64_t run = 0;          // numbers the repetition: a message left over from another one is noticed
-  std::uint64_t count = 0;        // messages, or round trips
+  std::uint64_t count = 0;        // messages, round trips or bursts
   std::uint64_t interval_ns = 0;  // not 0: a request is due every so often, and its time counts from when it was due
   bool verify_all = false;        // every byte of every message, instead of the first and last eight
 };
@@ -45,12 +47,14 @@ class Workload {
  private:
   void push();
   void pull(LaneResult& result);
+  void push_bursts(LaneResult& result);
+  void pull_bursts(LaneResult& result);
   void request(LaneResult& result);
   void reply();
   void write_message(std::uint64_t number);
   void read_message(std::uint64_t number);
   bool verify(const unsigned char* data, std::size_t size, std::uint64_t number);
-  void verify_sum() const;
+  void verify_sum(std::uint64_t count) const;
 
   const Cell& cell_;
   End& end_;

@@ -11,7 +11,7 @@ FAN_OUTS = (1, 2, 4, 8, 32)
 A_A = " A/A"  # a cell with this ending is libzmq against itself
 
 NAME = re.compile(
-    r"(?P<pattern>push_pull|pub_sub|router_router|dealer_router|pair|round_trip|connect_storm|idle_memory)"
+    r"(?P<pattern>push_pull|pub_sub|router_router|dealer_router|pair|round_trip|burst|connect_storm|idle_memory)"
     r"/(?P<transport>tcp|ipc|inproc)/(?P<size>[1-9][0-9]{1,7})"
     r"(?P<words>(/(hwm0|moved|curve|eco|pinned|x[1-9][0-9]*|load[1-9][0-9]?))*)$")
 
@@ -38,7 +38,9 @@ BARS += cross(["push_pull/tcp"], (64, 1024, 65536), ["curve"])
 BARS += ["connect_storm/tcp/64/x1000", "idle_memory/tcp/64/x1000"]
 BARS += cross(["round_trip"], TRANSPORTS, ["64"], ["load10", "load50", "load80"])
 BARS += cross(["push_pull"], ("tcp", "inproc"), ["64"], ["x2", "x4", "x8", "pinned"])
+BARS += cross(["burst"], TRANSPORTS, ["64"])
 BARS += ["push_pull/tcp/64" + A_A, "round_trip/tcp/64" + A_A]
+TRIPS = ("round_trip", "burst")  # measured trip by trip
 MATRIX = cross(ONE_WAY + ("round_trip",), TRANSPORTS, SIZES)
 MATRIX += [name + "/hwm0" for name in MATRIX]
 MATRIX += cross(["push_pull/ipc/64"], ["x2", "x4", "x8"]) + cross(["round_trip"], TRANSPORTS, ["64"], ["x2", "x4", "x8"])
@@ -62,7 +64,7 @@ def parse(name):
     load = next((int(word[4:]) for word in words if word.startswith("load")), 0)
     storms = found["pattern"] in ("connect_storm", "idle_memory")
     impossible = found["transport"] == "inproc" and ("curve" in words or storms)
-    impossible |= found["pattern"] == "pair" and times > 1 or load and found["pattern"] != "round_trip"
+    impossible |= found["pattern"] in ("pair", "burst") and times > 1 or load and found["pattern"] != "round_trip"
     impossible |= times > (10_000 if storms else 64)
     if impossible:
         return None
@@ -124,7 +126,7 @@ def columns_of(name, nng=False):
             columns += [("raw", "raw", "weft", name), ("raw_spinning", "raw_spinning", "weft", name)]
         elif pattern != "round_trip":
             columns.append(("raw", "raw", "weft", name))
-    exists = pattern in ("push_pull", "pair", "round_trip")  # its PUB loses what a subscriber has no room for
+    exists = pattern in ("push_pull", "pair", "round_trip", "burst")  # its PUB loses what a subscriber has no room for
     if nng and exists and not {"curve", "moved", "hwm0"} & set(words) and not cell["load"]:
         columns.append(("nng", "nng", "weft", name))
     return columns

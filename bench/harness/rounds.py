@@ -13,6 +13,7 @@ from harness import cells
 from harness.child import Child, ChildError, Libraries, count_by_strace
 
 COUNT_MIN, COUNT_MAX, TRIPS_MAX = 100, 100_000_000, 100_000
+BURSTS_MIN = 5  # a burst takes milliseconds
 STRACE_COUNT, STRACE_TRIPS = 10_000, 500  # every call costs tens of microseconds there
 ROUNDS_MIN = 5  # of a cell that takes longer than it should
 
@@ -59,7 +60,7 @@ class Column:
         self.column = column
         self.cell = cells.parse(cell)
         self.child = None
-        self.count = COUNT_MIN
+        self.count = self.count_min = BURSTS_MIN if self.cell["pattern"] == "burst" else COUNT_MIN
         self.interval_ns = 0
         self.version = ""
         self.path = str(setup.libraries.files[self.library]) if self.engine == "zmq" else ""
@@ -74,8 +75,8 @@ class Column:
 
     def warm_up(self):
         """Verifies every byte once; then grows the count until a repetition takes as long as it should."""
-        self.child.run(COUNT_MIN if self.cell["size"] < 65536 else 10, verify_all=True)
-        self.grow_count(COUNT_MIN, TRIPS_MAX if self.cell["pattern"] == "round_trip" else COUNT_MAX)
+        self.child.run(self.count_min if self.cell["size"] < 65536 else min(self.count_min, 10), verify_all=True)
+        self.grow_count(self.count_min, TRIPS_MAX if self.cell["pattern"] in cells.TRIPS else COUNT_MAX)
 
     def grow_count(self, least, most):
         spent = 0
@@ -117,7 +118,7 @@ class Column:
         per_message = {"syscalls": counts["syscalls"], "allocations": counts["allocations"]}
         per_message = {key: value and value / counts["messages"] for key, value in per_message.items()}
         if by is None and self.setup.effort.strace:
-            most = STRACE_TRIPS if self.cell["pattern"] == "round_trip" else STRACE_COUNT
+            most = STRACE_TRIPS if self.cell["pattern"] in cells.TRIPS else STRACE_COUNT
             count = self.cell["times"] if self.cell["pattern"] == "connect_storm" else min(self.count, most)
             arguments, env = self.setup.child(self.column)
             calls = count_by_strace(self.setup.program, arguments, env, count)

@@ -61,7 +61,7 @@ def split_by_placement(rounds, all_placements):
 
 def cost(run, pattern):
     """Seconds per message, per median round trip or per connection; bytes of an idle connection: less is better."""
-    if pattern == "round_trip":
+    if pattern in cells.TRIPS:
         return run["p50_ns"] / 1e9
     if pattern == "idle_memory":
         return max(run["memory_bytes"], 1) / run["messages"]
@@ -110,7 +110,7 @@ def add_ratios(row, pairs, ours, pattern):
     row["speed"] = ratio_of(pairs, speed, "libzmq", ours)
     if "rate" not in row:  # between two requests the requester spins, whatever the library does
         row["cpu"] = ratio_of(pairs, per_message, "libzmq", ours)
-    if pattern == "round_trip":
+    if pattern in cells.TRIPS:
         row["p99"] = ratio_of(pairs, lambda run: run["p99_ns"], "libzmq", ours)
         pools = [Pool(pairs, column) for column in ("libzmq", ours)]
 
@@ -142,7 +142,7 @@ def row_of(cell, name, pairs, counts=()):
         entry = {"cost": statistics.median(cost(run, pattern) for run in runs),
                  "cpu": statistics.median(per_message(run) for run in runs),
                  "switches": sum(run["switches"] for run in runs) / sum(run["messages"] for run in runs)}
-        if pattern == "round_trip":
+        if pattern in cells.TRIPS:
             entry |= {"p99": statistics.median(run["p99_ns"] for run in runs) / 1e9,
                       "p999": Pool(pairs, column).quantile(range(len(pairs)), 0.999) / 1e9,
                       "max": max(run["max_ns"] for run in runs) / 1e9}

@@ -46,7 +46,7 @@ def shown(result, column):
         return published.quantity(value, "ns")
     if result["unit"] == "B":
         return f"{value:.0f} B"
-    latency = result["row"].startswith(("round_trip", "connect_storm")) or (
+    latency = result["row"].startswith(("round_trip", "burst", "connect_storm")) or (
         result["row"].startswith("echo") and result["row"].endswith(ONE_AT_A_TIME))
     return published.quantity(value * 1e6, "us") if latency else published.quantity(1 / value, "/s")
 

@@ -8,7 +8,7 @@ took) or absent."""
 
 import json
 
-from harness import server_summary, summary
+from harness import cells, server_summary, summary
 
 SCHEMA = 1
 
@@ -88,7 +88,7 @@ def from_sockets(records):
                   "bars": [{"text": f"{measure} {bar}", "met": met} for measure, bar, _, met in row["bars"]]}
         if row.get("limit"):
             result["limit"] = list(row["limit"])
-        if row["pattern"] == "round_trip":
+        if row["pattern"] in cells.TRIPS:
             result["tails"] = {name: {"p50": column["cost"], **{key: column[key] for key in ("p99", "p999", "max")}}
                                for name, column in row["columns"].items()}
             result["trips"] = trips_of(records, row["cell"])
