@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "weft/msg/session.h"
+#include "weft/sync/spin.h"
+#include "weft/sys/clock.h"
 
 namespace weft::msg {
 
@@ -49,9 +51,13 @@ void IoService::forget(Session& session) noexcept {
   std::erase(watched_, &session);
 }
 
-void IoService::run_flushes(Instant now) {
+void IoService::run_flushes(Instant now, bool only_bursts) {
   bool all_busy = true;
   for (std::size_t i = 0; i < armed_.size();) {
+    if (only_bursts && !armed_[i]->begins_batch()) {
+      ++i;
+      continue;
+    }
     const Session::FlushTurn turn = armed_[i]->flush_turn(now);
     all_busy &= turn == Session::FlushTurn::busy;
     if (turn == Session::FlushTurn::drop) {
@@ -61,7 +67,18 @@ void IoService::run_flushes(Instant now) {
       ++i;
     }
   }
-  nap_ = all_busy ? std::min(nap_ * 2, kNapLongest) : kNap;
+  nap_ = all_busy && !only_bursts ? std::min(nap_ * 2, kNapLongest) : kNap;
+}
+
+// After a rest: this thread was woken for what was just sent, and often that was all of it. Who still sends is told from
+// who has stopped by two looks.
+void IoService::flush_bursts(Instant now) {
+  nap_ = kNap;
+  if (std::any_of(armed_.begin(), armed_.end(), [](const Session* session) { return session->begins_batch(); })) {
+    run_flushes(now, true);
+    (void)sync::spin_until(kLookUs, [] { return false; });
+    run_flushes(now, true);
+  }
 }
 
 void IoService::run_watches(Instant now) {
@@ -74,10 +91,10 @@ Instant IoService::handle_turn(Instant now) {
   if (armed_.empty()) {
     next_flush_ = kNever;
   } else if (next_flush_ == kNever) {
-    nap_ = kNap;
-    next_flush_ = now + nap_;
+    flush_bursts(now);
+    next_flush_ = armed_.empty() ? kNever : sys::now() + nap_;
   } else if (now >= next_flush_) {
-    run_flushes(now);
+    run_flushes(now, false);
     next_flush_ = armed_.empty() ? kNever : now + nap_;
   }
   if (watched_.empty()) {

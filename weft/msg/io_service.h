@@ -14,7 +14,7 @@ class Session;
 // IoService: the guarantee of progress. Its thread connects and shakes hands, keeps time, reads for sockets whose
 // threads are elsewhere, and flushes what senders left in a batch. Owner: the context. Affinity: arm(),
 // resume_reading() and request_take_down() any thread; the rest its own thread. Invariants:
-//   (1) An armed session is looked at within kNap of arming, or when its nap ends, until it has nothing left.
+//   (1) An armed session is looked at at once after a rest, else when the nap ends, until it has nothing left.
 //   (2) With no session armed or watched, and no timer, the thread sleeps without a time-out.
 class IoService final : private rt::TurnHook {
  public:
@@ -32,15 +32,17 @@ class IoService final : private rt::TurnHook {
   void forget(Session& session) noexcept;  // before the session dies
 
  private:
-  static constexpr Duration kNap = std::chrono::microseconds(50);
-  static constexpr Duration kNapLongest = std::chrono::microseconds(200);  // while senders flush by themselves
+  static constexpr Duration kNap = std::chrono::microseconds(100);
+  static constexpr Duration kNapLongest = std::chrono::microseconds(250);  // while senders flush by themselves
+  static constexpr std::uint32_t kLookUs = 3;                                  // twice while a sender sends
   static constexpr Duration kWatchEvery = std::chrono::milliseconds(10);
 
   explicit IoService(std::unique_ptr<rt::Loop> loop) noexcept : loop_(std::move(loop)) {}
   Instant handle_turn(Instant now) override;
   [[nodiscard]] bool has_work() const noexcept override { return incoming_.load(std::memory_order_relaxed) != nullptr; }
   void collect_armed() noexcept;
-  void run_flushes(Instant now);
+  void run_flushes(Instant now, bool only_bursts);
+  void flush_bursts(Instant now);
   void run_watches(Instant now);
 
   std::unique_ptr<rt::Loop> loop_;

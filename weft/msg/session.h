@@ -35,12 +35,11 @@ class SocketCore;
 // down. Cost: see Pipe. An idle connection holds no block. Invariants:
 //   (1) Messages leave in the order in which they were sent: a part is encoded directly only while the channel is
 //   empty. (2) Messages arrive in order: a frame is decoded directly only while the channel is empty, by its consumer.
-//   (3) Bytes that were not flushed are known to the I/O thread (armed), which flushes them after kFlushDeadline.
+//   (3) Bytes that were not flushed are known to the I/O thread (armed), which flushes them: see IoService.
 //   (4) Nobody waits for a baton.
 //   (5) Multipart messages enter a channel, or the wire, only when they are whole.
 class Session final : public rt::Watcher, public std::enable_shared_from_this<Session> {
  public:
-  static constexpr Duration kFlushDeadline = std::chrono::microseconds(50);
   static constexpr std::size_t kPartsMax = 65'536;                         // of one multipart message
   static constexpr std::size_t kMultipartBytesMax = std::size_t{1} << 31;  // of one multipart message, together
 
@@ -81,6 +80,8 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void handle_event(const sys::PollEvent& event) override;
   enum class FlushTurn : std::uint8_t { drop, keep, busy };
   [[nodiscard]] FlushTurn flush_turn(Instant now) noexcept;
+  // While armed: for a batch that just began and that nothing hinders, so that its sender may soon have sent it all.
+  [[nodiscard]] bool begins_batch() const noexcept { return begins_batch_; }
   [[nodiscard]] bool watch_turn() noexcept;  // true: the application reads for itself; ask again
   void handle_dial(const Result<net::Progress>& progress);
   void take_down();
@@ -108,7 +109,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void note_batch_begin() noexcept;
   std::uint32_t count_batched() noexcept;
   void flush_if_due(std::uint32_t batched) noexcept;
-  void arm() noexcept;
+  void arm(bool begins_batch = false) noexcept;
   [[nodiscard]] std::uint64_t batch_age() const noexcept;
   void note_dirty() noexcept;
   void send_control(Bytes frame) noexcept;  // any thread; bounded
@@ -197,7 +198,8 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   std::uint32_t blocked_sends_ = 0;
   std::uint32_t quiet_turns_ = 0;
   int peer_minor_ = 1;
-  bool room_wanted_ = false;  // the I/O thread watches for room
+  bool room_wanted_ = false;   // the I/O thread watches for room
+  bool begins_batch_ = false;  // written before it is armed, the I/O thread's while it is
   std::atomic<bool> armed_{false};
   std::mutex control_mutex_;
   std::vector<std::uint8_t> control_;  // guarded by control_mutex_: frames to go between messages

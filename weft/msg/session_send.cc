@@ -12,11 +12,11 @@ namespace weft::msg {
 namespace {
 // A connection that wrote nothing for this long is idle: the next message is written at once.
 constexpr std::uint64_t kIdleUs = 20;
-constexpr std::uint64_t kFlushUs = 50;               // Session::kFlushDeadline in microseconds
+constexpr std::uint64_t kFlushUs = 50;               // a sender that sends on writes a batch this old itself
 constexpr std::uint32_t kSendsPerLook = 16;          // the clock is read once in so many batched sends
 constexpr std::uint32_t kBlockedSendsPerTry = 64;    // a blocked writer is tried again once in so many sends
 constexpr std::uint64_t kOverdueUs = 100;            // a batch this old is not left to its sender
-constexpr std::uint32_t kQuietTurnsMax = 16;         // flush turns without work before the I/O thread looks away
+constexpr std::uint32_t kQuietTurnsMax = 4;          // flush turns without work before the I/O thread looks away
 constexpr std::size_t kControlBytesMax = 16 * 1024;  // PONGs beyond this are dropped: the peer floods us
 }  // namespace
 
@@ -334,7 +334,8 @@ void Session::batch_or_write(bool wide, bool now) noexcept {
   } else {
     flush_if_due(wide ? 0 : batched);
   }
-  arm();  // also after a full batch: the I/O thread lets the writer rest when the stream has ended
+  // Also after a full batch: the I/O thread lets the writer rest when the stream has ended.
+  arm(!writer_.empty() && !writer_.blocked());
   if (!writer_.empty()) {
     note_dirty();
   }
@@ -346,10 +347,11 @@ void Session::note_dirty() noexcept {
   }
 }
 
-void Session::arm() noexcept {
+void Session::arm(bool begins_batch) noexcept {
   if (!armed_.load(std::memory_order_relaxed)) {  // changes only with the write baton
     armed_.store(true, std::memory_order_relaxed);
     quiet_turns_ = 0;
+    begins_batch_ = begins_batch;
     io_.arm(*this);
   }
 }
