@@ -25,7 +25,10 @@ namespace weft::msg {
 class Channel {
  public:
   Channel() = default;
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
   ~Channel() {
+    const std::unique_ptr<Newest> newest(sending().newest);
     while (Cell* cell = queue_.front()) {
       cell->release();
       queue_.pop();
@@ -44,46 +47,52 @@ class Channel {
   }
 
   // Before anything is sent.
-  void conflate() { newest_ = std::make_unique<Newest>(); }
-  [[nodiscard]] bool conflates() const noexcept { return newest_ != nullptr; }
+  void conflate() { sending().newest = receiving().newest = new Newest; }
+  // Consumer, and who has not begun to send.
+  [[nodiscard]] bool conflates() const noexcept { return receiving().newest != nullptr; }
   // Consumer. The front becomes the newest message if that is not in front already.
-  void refresh() noexcept { newest_->refresh(); }
+  void refresh() noexcept { receiving().newest->refresh(); }
 
   // Any thread. 0: no mark.
-  void set_mark(std::int64_t mark) noexcept { mark_.store(mark, std::memory_order_relaxed); }
+  void set_mark(std::int64_t mark) noexcept {
+    sending().mark.store(mark, std::memory_order_relaxed);
+    receiving().mark.store(mark, std::memory_order_relaxed);
+  }
 
   // Producer.
   [[nodiscard]] bool has_credit() noexcept {
-    const auto mark = static_cast<std::uint64_t>(mark_.load(std::memory_order_relaxed));
+    const auto mark = static_cast<std::uint64_t>(sending().mark.load(std::memory_order_relaxed));
     if (within(mark)) [[likely]] {
       return true;
     }
     // Acquire pairs with the release in pop(); the counts alone matter.
-    credited_seen_ = credited_.load(std::memory_order_acquire);
-    credited_bytes_seen_ = credited_bytes_.load(std::memory_order_relaxed);
-    return within(mark) || conflates();
+    sending().credited_seen = queue_.beside_returned().messages.load(std::memory_order_acquire);
+    sending().credited_bytes_seen = queue_.beside_returned().bytes.load(std::memory_order_relaxed);
+    return within(mark) || sending().newest != nullptr;
   }
   // Producer. The next cell to fill, or null when memory ran out; then push_claimed(it).
-  [[nodiscard]] Cell* claim() noexcept { return conflates() ? newest_->claim() : queue_.claim(); }
+  [[nodiscard]] Cell* claim() noexcept {
+    return sending().newest != nullptr ? sending().newest->claim() : queue_.claim();
+  }
   void push_claimed(const Cell& cell) noexcept {
-    if (conflates()) [[unlikely]] {
-      newest_->put(cell);
-      count(written_);
+    if (Newest* newest = sending().newest; newest != nullptr) [[unlikely]] {
+      newest->put(cell);
+      count(sending().written);
       return;
     }
-    written_bytes_ += footprint(cell);
+    sending().written_bytes += footprint(cell);
     queue_.stage();
     queue_.publish();
-    count(written_);
+    count(sending().written);
   }
   // Producer. A whole message; takes over the references. False, with nothing taken, when memory ran out midway: what
   // was already staged stays invisible until the next message, so the caller must treat the pipe as failed.
   [[nodiscard]] bool push(std::span<const Cell> parts) noexcept {
-    if (conflates()) [[unlikely]] {
+    if (Newest* newest = sending().newest; newest != nullptr) [[unlikely]] {
       for (const Cell& part : parts) {
-        newest_->put(part);
+        newest->put(part);
       }
-      count(written_);
+      count(sending().written);
       return true;
     }
     for (const Cell& part : parts) {
@@ -92,11 +101,11 @@ class Channel {
         return false;
       }
       part.copy_to(*cell);
-      written_bytes_ += footprint(part);
+      sending().written_bytes += footprint(part);
       queue_.stage();
     }
     queue_.publish();
-    count(written_);
+    count(sending().written);
     return true;
   }
 
@@ -111,8 +120,8 @@ class Channel {
   }
 
   // Whole messages so far: put in (producer), taken out (consumer).
-  [[nodiscard]] std::uint64_t written() const noexcept { return written_.load(std::memory_order_relaxed); }
-  [[nodiscard]] std::uint64_t read() const noexcept { return read_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t written() const noexcept { return sending().written.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t read() const noexcept { return receiving().read.load(std::memory_order_relaxed); }
   // Any thread: whole messages that were in it a moment ago.
   [[nodiscard]] std::uint64_t queued() const noexcept {
     const std::uint64_t taken = read();
@@ -121,28 +130,29 @@ class Channel {
   }
 
   // Consumer.
-  [[nodiscard]] Cell* front() noexcept { return conflates() ? newest_->front() : queue_.front(); }
-  [[nodiscard]] bool empty() noexcept { return conflates() ? newest_->empty() : queue_.empty(); }
+  [[nodiscard]] Cell* front() noexcept { return conflates() ? receiving().newest->front() : queue_.front(); }
+  [[nodiscard]] bool empty() noexcept { return conflates() ? receiving().newest->empty() : queue_.empty(); }
   // Consumer. Releases nothing: the cell's reference is the caller's business. True when credit was reported, so that a
   // producer that waits for it must be woken.
   [[nodiscard]] bool pop(bool ends_message, std::size_t bytes) noexcept {
-    if (conflates()) [[unlikely]] {
-      newest_->pop();
-      count(read_);
+    Receiving& own = receiving();
+    if (own.newest != nullptr) [[unlikely]] {
+      own.newest->pop();
+      count(own.read);
       return false;
     }
     queue_.pop();
-    read_bytes_ += bytes;
+    own.read_bytes += bytes;
     if (!ends_message) {
       return false;
     }
-    count(read_);
-    if (static_cast<std::int64_t>(read() - credited_own_) >= low_water(mark_.load(std::memory_order_relaxed)) ||
-        read_bytes_ - credited_bytes_own_ >= kUnmarkedBytesMax / 2) [[unlikely]] {
-      credited_own_ = read();
-      credited_bytes_own_ = read_bytes_;
-      credited_bytes_.store(read_bytes_, std::memory_order_relaxed);  // ordered by the release below
-      credited_.store(read(), std::memory_order_release);             // pairs with has_credit()
+    count(own.read);
+    if (static_cast<std::int64_t>(read() - own.credited) >= low_water(own.mark.load(std::memory_order_relaxed)) ||
+        own.read_bytes - own.credited_bytes >= kUnmarkedBytesMax / 2) [[unlikely]] {
+      own.credited = read();
+      own.credited_bytes = own.read_bytes;
+      queue_.beside_returned().bytes.store(own.read_bytes, std::memory_order_relaxed);  // ordered by the release below
+      queue_.beside_returned().messages.store(read(), std::memory_order_release);       // pairs with has_credit()
       return true;
     }
     return false;
@@ -150,28 +160,51 @@ class Channel {
 
  private:
   static constexpr std::int64_t kUnmarkedReport = 1024;
+  static constexpr std::int64_t kMark = 1000;
 
   // One side counts; relaxed, as the counts order nothing: others only look at them (queued()).
   static void count(std::atomic<std::uint64_t>& messages) noexcept {
     messages.store(messages.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   [[nodiscard]] bool within(std::uint64_t mark) const noexcept {
-    return mark != 0 ? written() - credited_seen_ < mark : written_bytes_ - credited_bytes_seen_ < kUnmarkedBytesMax;
+    const Sending& own = sending();
+    return mark != 0 ? written() - own.credited_seen < mark
+                     : own.written_bytes - own.credited_bytes_seen < kUnmarkedBytesMax;
   }
 
-  std::unique_ptr<Newest> newest_;  // instead of the queue, if it conflates
-  sync::SpscQueue<Cell> queue_;
-  alignas(sync::kLineSize) std::atomic<std::uint64_t> written_{0};
-  std::uint64_t credited_seen_ = 0;
-  std::uint64_t written_bytes_ = 0;
-  std::uint64_t credited_bytes_seen_ = 0;
-  alignas(sync::kLineSize) std::atomic<std::uint64_t> read_{0};
-  std::uint64_t credited_own_ = 0;
-  std::uint64_t read_bytes_ = 0;
-  std::uint64_t credited_bytes_own_ = 0;
-  alignas(sync::kLineSize) std::atomic<std::uint64_t> credited_{0};
-  std::atomic<std::uint64_t> credited_bytes_{0};
-  std::atomic<std::int64_t> mark_{1000};
+  // Each side has what it looks at for every message in lines of its own, the mark too: those are 512 bytes of a session.
+  struct Sending {
+    std::atomic<std::uint64_t> written{0};
+    std::uint64_t credited_seen = 0;
+    std::uint64_t written_bytes = 0;
+    std::uint64_t credited_bytes_seen = 0;
+    std::atomic<std::int64_t> mark{kMark};
+    Newest* newest = nullptr;  // instead of the queue, if it conflates; owned
+  };
+  struct Receiving {
+    std::atomic<std::uint64_t> read{0};
+    std::uint64_t credited = 0;
+    std::uint64_t read_bytes = 0;
+    std::uint64_t credited_bytes = 0;
+    std::atomic<std::int64_t> mark{kMark};
+    Newest* newest = nullptr;
+  };
+  struct Credit {
+    std::atomic<std::uint64_t> messages{0};
+    std::atomic<std::uint64_t> bytes{0};
+  };
+  struct Beside {
+    using Producer = Sending;
+    using Consumer = Receiving;
+    using Returned = Credit;
+  };
+
+  [[nodiscard]] Sending& sending() noexcept { return queue_.beside_producer(); }
+  [[nodiscard]] const Sending& sending() const noexcept { return queue_.beside_producer(); }
+  [[nodiscard]] Receiving& receiving() noexcept { return queue_.beside_consumer(); }
+  [[nodiscard]] const Receiving& receiving() const noexcept { return queue_.beside_consumer(); }
+
+  sync::SpscQueue<Cell, 4, 256, Beside> queue_;
 };
 
 }  // namespace weft::msg

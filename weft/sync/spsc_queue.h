@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <new>
 #include <type_traits>
@@ -16,13 +17,22 @@ namespace weft::sync {
 // Affinity: one producer, one consumer; each may move between threads that hand over with acquire and release.
 // Cost: a push or pop is a copy of the cell and, amortised, one release store; the far index is read only when the near
 // copy says full or empty. The queue is a chain of small rings: while the consumer keeps up, one ring of kRing cells is
-// all that is touched (a small ring stays in both caches); a new ring is linked when it is full. The first ring is
-// small, so that a connection that carries little costs little. The bound is the caller's business (high-water marks).
+// all that is touched (a small ring stays in both caches); a new ring, four times as large up to kRing, is linked when
+// it is full. The first ring is small, so that a connection that carries little costs little. The bound is the caller's
+// business (high-water marks).
+// Beside: what the caller keeps for a side shares that side's lines, as it is used together with them: three types,
+// of the producer, of the consumer, and of what the consumer now and then tells the producer.
 // Invariants:
 //   (1) head <= published <= staged; all three only grow.
 //   (2) A cell is visible to the consumer only after publish(), and all cells of one publish() together.
 //   (3) A ring's `end` is set, before any later cell is published, to the index of the first cell that lies in `next`.
-template <typename T, std::size_t kFirstRing = 16, std::size_t kRing = 256>
+struct NothingBeside {
+  struct Producer {};
+  struct Consumer {};
+  struct Returned {};
+};
+
+template <typename T, std::size_t kFirstRing = 4, std::size_t kRing = 256, typename Beside = NothingBeside>
 class SpscQueue {
   static_assert(std::is_trivially_copyable_v<T>);
   static_assert((kRing & (kRing - 1)) == 0 && (kFirstRing & (kFirstRing - 1)) == 0);
@@ -87,13 +97,20 @@ class SpscQueue {
     }
   }
 
+  [[nodiscard]] typename Beside::Producer& beside_producer() noexcept { return producer_.beside; }
+  [[nodiscard]] const typename Beside::Producer& beside_producer() const noexcept { return producer_.beside; }
+  [[nodiscard]] typename Beside::Consumer& beside_consumer() noexcept { return consumer_.beside; }
+  [[nodiscard]] const typename Beside::Consumer& beside_consumer() const noexcept { return consumer_.beside; }
+  [[nodiscard]] typename Beside::Returned& beside_returned() noexcept { return returned_; }
+
   // Consumer. True when front() would find nothing; reads the producer's index.
   [[nodiscard]] bool empty() noexcept {
     return consumer_.head == consumer_.published && consumer_.head == published_.load(std::memory_order_acquire);
   }
 
  private:
-  static constexpr std::uint64_t kGiveBackEvery = kFirstRing < 16 ? kFirstRing : 16;
+  static constexpr std::uint64_t kGiveBackEvery = kRing < 16 ? kFirstRing : 16;
+  static constexpr std::size_t kGrowth = 4;
   static constexpr std::uint64_t kOpen = ~std::uint64_t{0};
 
   struct alignas(kLineSize) Ring {
@@ -108,6 +125,7 @@ class SpscQueue {
     Ring* ring = nullptr;
     std::uint64_t staged = 0;
     std::uint64_t head = 0;  // the consumer's index as last seen
+    [[no_unique_address]] typename Beside::Producer beside;
     [[nodiscard]] std::uint64_t oldest() const noexcept { return head > ring->start ? head : ring->start; }
   };
   struct Consumer {
@@ -115,6 +133,7 @@ class SpscQueue {
     std::uint64_t head = 0;
     std::uint64_t published = 0;   // the producer's index as last seen
     std::uint64_t given_back = 0;  // the value of head_
+    [[no_unique_address]] typename Beside::Consumer beside;
   };
 
   static Ring* make_ring(std::size_t cells) noexcept {
@@ -152,7 +171,7 @@ class SpscQueue {
     // Acquire pairs with the release in advance_ring(): the consumer has left that ring.
     Ring* fresh = spare_.exchange(nullptr, std::memory_order_acquire);
     if (fresh == nullptr) {
-      fresh = make_ring(kRing);
+      fresh = make_ring(std::min(kRing, (ring->mask + 1) * kGrowth));
       if (fresh == nullptr) {
         return nullptr;
       }
@@ -169,7 +188,7 @@ class SpscQueue {
   Ring* advance_ring(Ring* ring) noexcept {
     Ring* next = ring->next;
     consumer_.ring = next;
-    // The first, small ring is not worth keeping. Release pairs with the acquire in make_room(); nothing to acquire, as
+    // A small ring is not worth keeping. Release pairs with the acquire in make_room(); nothing to acquire, as
     // only this side ever puts a ring there.
     if (ring->mask + 1 != kRing) {
       destroy(ring);
@@ -192,6 +211,7 @@ class SpscQueue {
   alignas(kLineSize) Consumer consumer_;
   alignas(kLineSize) Atomic<std::uint64_t> head_{0};
   Atomic<Ring*> spare_{nullptr};
+  [[no_unique_address]] typename Beside::Returned returned_;
 };
 
 }  // namespace weft::sync

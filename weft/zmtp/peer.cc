@@ -115,6 +115,9 @@ void Peer::consume_output(std::size_t size) noexcept {
   output_sent_ += size;
   if (output_sent_ == output_.size()) {
     output_.clear();
+    if (phase_ == Phase::traffic) {
+      output_.shrink_to_fit();  // nothing comes after the handshake
+    }
     output_sent_ = 0;
   }
 }
