@@ -172,7 +172,8 @@ class Channel {
                      : own.written_bytes - own.credited_bytes_seen < kUnmarkedBytesMax;
   }
 
-  // Each side has what it looks at for every message in lines of its own, the mark too: those are 512 bytes of a session.
+  // Each side has what it looks at for every message in lines of its own, the mark too: those are 512 bytes of a
+  // session.
   struct Sending {
     std::atomic<std::uint64_t> written{0};
     std::uint64_t credited_seen = 0;

@@ -70,8 +70,8 @@ void IoService::run_flushes(Instant now, bool only_bursts) {
   nap_ = all_busy && !only_bursts ? std::min(nap_ * 2, kNapLongest) : kNap;
 }
 
-// After a rest: this thread was woken for what was just sent, and often that was all of it. Who still sends is told from
-// who has stopped by two looks.
+// After a rest: this thread was woken for what was just sent, and often that was all of it. Who still sends is told
+// from who has stopped by two looks.
 void IoService::flush_bursts(Instant now) {
   nap_ = kNap;
   if (std::any_of(armed_.begin(), armed_.end(), [](const Session* session) { return session->begins_batch(); })) {

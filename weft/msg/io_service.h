@@ -34,7 +34,7 @@ class IoService final : private rt::TurnHook {
  private:
   static constexpr Duration kNap = std::chrono::microseconds(100);
   static constexpr Duration kNapLongest = std::chrono::microseconds(250);  // while senders flush by themselves
-  static constexpr std::uint32_t kLookUs = 3;                                  // twice while a sender sends
+  static constexpr std::uint32_t kLookUs = 3;                              // twice while a sender sends
   static constexpr Duration kWatchEvery = std::chrono::milliseconds(10);
 
   explicit IoService(std::unique_ptr<rt::Loop> loop) noexcept : loop_(std::move(loop)) {}
