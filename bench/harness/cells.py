@@ -110,6 +110,8 @@ def columns_of(name, nng=False):
     ['weft', 'libzmq', 'raw', 'raw_spinning']
     >>> columns_of("router_router/ipc/64")[2]
     ('weft push_pull', 'zmq', 'weft', 'push_pull/ipc/64')
+    >>> [column for column, *_ in columns_of("push_pull/tcp/64/curve")]
+    ['weft', 'libzmq', 'raw']
     >>> [column for column, *_ in columns_of("push_pull/tcp/64 A/A")]
     ['libzmq again', 'libzmq']
     """
@@ -121,7 +123,8 @@ def columns_of(name, nng=False):
     pattern, words = cell["pattern"], cell["words"]
     if pattern == "router_router":
         columns.append(("weft push_pull", "zmq", "weft", name.replace("router_router", "push_pull")))
-    if pattern not in ("connect_storm", "idle_memory") and cell["times"] == 1 and not {"curve", "moved"} & set(words):
+    if pattern not in ("connect_storm", "idle_memory") and cell["times"] == 1 and "moved" not in words and not (
+            "curve" in words and pattern in TRIPS):
         if pattern == "round_trip" and not cell["load"]:
             columns += [("raw", "raw", "weft", name), ("raw_spinning", "raw_spinning", "weft", name)]
         elif pattern != "round_trip":
