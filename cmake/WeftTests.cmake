@@ -59,6 +59,14 @@ foreach(folder IN LISTS weft_folders)
   endif()
 endforeach()
 
+# Beside what libsodium itself makes of the same bytes.
+if(sodium_FOUND)
+  set_source_files_properties(weft/zmtp/curve_box_test.cc PROPERTIES COMPILE_DEFINITIONS WEFT_HAVE_SODIUM
+    SKIP_PRECOMPILE_HEADERS ON)
+  target_include_directories(zmtp_test SYSTEM PRIVATE ${sodium_INCLUDE_DIRS})
+  target_link_libraries(zmtp_test PRIVATE ${sodium_LINK_LIBRARIES})
+endif()
+
 # Each header of the library compiles alone: one source per header that includes nothing else.
 if(NOT WEFT_SANITIZE)
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS weft/*.h)

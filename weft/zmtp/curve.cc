@@ -13,6 +13,7 @@
 
 #include "weft/base/assert.h"
 #include "weft/base/endian.h"
+#include "weft/zmtp/curve_box.h"
 
 namespace weft::zmtp {
 namespace {
@@ -36,7 +37,8 @@ constexpr std::uint8_t kBoxMore = 0x01;
 constexpr std::uint8_t kBoxCommand = 0x02;
 
 using Buffer = std::vector<std::uint8_t>;
-using SharedKey = std::array<std::uint8_t, crypto_box_BEFORENMBYTES>;
+using SharedKey = BoxKey::Shared;
+static_assert(sizeof(SharedKey) == crypto_box_BEFORENMBYTES);
 
 bool sodium_ready() noexcept {
   static const bool ready = sodium_init() >= 0;
@@ -100,14 +102,13 @@ class CurveMechanism : public Mechanism {
 
   void seal(std::uint8_t* to, std::uint8_t flags, Bytes body) noexcept override {
     copy_bytes(to, as_bytes(kMessageName));
-    const Nonce nonce(sends_, ++sent_);
-    copy_bytes(to + kMessageName.size(), nonce.tail(kShortTail));
+    store_big_endian<std::uint64_t>(to + kMessageName.size(), ++sent_);
     std::uint8_t* const mac = to + kMessageName.size() + kShortTail;
     std::uint8_t* const plain = mac + kMac;
     plain[0] =
         static_cast<std::uint8_t>(((flags & kMore) != 0 ? kBoxMore : 0) | ((flags & kCommand) != 0 ? kBoxCommand : 0));
     copy_bytes(plain + 1, body);
-    (void)crypto_box_detached_afternm(plain, mac, plain, 1 + body.size(), nonce.bytes, shared_.data());  // never fails
+    sending_.seal(mac, MutableBytes(plain, 1 + body.size()), sent_);
   }
 
   Breach open(MutableBytes sealed, std::uint8_t& flags) noexcept override {
@@ -127,9 +128,7 @@ class CurveMechanism : public Mechanism {
     }
     std::uint8_t* const mac = tail + kShortTail;
     std::uint8_t* const plain = mac + kMac;
-    const Nonce nonce(receives_, number);
-    const std::size_t size = sealed.size() - kSealOverhead + 1;
-    if (crypto_box_open_detached_afternm(plain, plain, mac, size, nonce.bytes, shared_.data()) != 0) {
+    if (!receiving_.open(mac, MutableBytes(plain, sealed.size() - kSealOverhead + 1), number)) {
       return Breach::cryptographic;
     }
     received_ = number;
@@ -146,7 +145,12 @@ class CurveMechanism : public Mechanism {
     (void)crypto_box_keypair(session_.public_key.data(), session_.secret_key.data());
   }
   [[nodiscard]] bool agree() noexcept {
-    return crypto_box_beforenm(shared_.data(), peer_session_.data(), session_.secret_key.data()) == 0;
+    if (crypto_box_beforenm(shared_.data(), peer_session_.data(), session_.secret_key.data()) != 0) {
+      return false;
+    }
+    sending_.derive(shared_, sends_);
+    receiving_.derive(shared_, receives_);
+    return true;
   }
   // Appends the counter and a box with the keys of the connection.
   void append_session_box(Buffer& to, std::string_view prefix, Bytes plain) {
@@ -176,6 +180,8 @@ class CurveMechanism : public Mechanism {
  private:
   const std::string_view sends_;
   const std::string_view receives_;
+  BoxKey sending_;  // of the messages, as the next
+  BoxKey receiving_;
 };
 
 class CurveClient final : public CurveMechanism {
