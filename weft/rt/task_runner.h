@@ -19,7 +19,7 @@ class Loop;
 class TaskRunner;
 
 // What an await gives whose task was cancelled.
-inline constexpr Error kCancelled(Errc::terminated, "the task was cancelled");
+inline constexpr Error kCancelled(Errc::cancelled, "the task was cancelled");
 
 namespace detail {
 
