@@ -17,18 +17,18 @@ namespace weft::rt {
 namespace {
 
 using test::Blocked;
-using test::Counted;
-using test::Detached;
 using test::in_a_minute;
+using test::Live;
 using test::on_core;
 using test::Owned;
 using test::Signal;
 using test::start_runtime;
+using test::Started;
 
 TEST(Call, BringsTheResultBackToTheCallersCore) {
   const auto runtime = start_runtime(2);
   Signal done;
-  auto caller = [&]() -> Detached {
+  auto caller = [&]() -> Started {
     auto owned = std::make_unique<int>(20);  // a closure that only moves, and so does its result
     auto add_one = [owned = std::move(owned)]() mutable {
       EXPECT_EQ(Core::current()->index(), 1u);
@@ -53,7 +53,7 @@ TEST(Call, BringsTheResultBackToTheCallersCore) {
 TEST(Call, ClosuresOfAnySizeArePassed) {
   const auto runtime = start_runtime(2);
   Signal done;
-  auto caller = [&]() -> Detached {
+  auto caller = [&]() -> Started {
     std::array<int, 5000> numbers{};
     numbers[4999] = 7;
     const auto result = co_await runtime->call(1, [numbers] { return numbers[4999]; });
@@ -69,8 +69,8 @@ TEST(Call, ComesBackAtItsDeadlineAndTheLateResultIsDropped) {
   Signal done;
   auto blocked = std::make_unique<Blocked>(*runtime, 1);
   std::atomic<bool> began{false};
-  auto caller = [&]() -> Detached {
-    auto begin = [&, counted = Counted()] {
+  auto caller = [&]() -> Started {
+    auto begin = [&, counted = Live()] {
       began = true;
       return 1;
     };
@@ -85,13 +85,13 @@ TEST(Call, ComesBackAtItsDeadlineAndTheLateResultIsDropped) {
   blocked.reset();
   ASSERT_TRUE(runtime->stop(in_a_minute()));
   EXPECT_FALSE(began.load()) << "given up before it began";
-  EXPECT_EQ(Counted::alive.load(), 0);
+  EXPECT_EQ(Live::alive.load(), 0);
 }
 
 TEST(Call, ADeadlineThatIsKeptLeavesNoTimer) {
   const auto runtime = start_runtime(2);
   Signal done;
-  auto caller = [&]() -> Detached {
+  auto caller = [&]() -> Started {
     const auto result = co_await runtime->call(1, [] { return 1; }, in_a_minute());
     EXPECT_TRUE(result);
     EXPECT_EQ(Core::current()->loop().timers().size(), 0u);
@@ -106,38 +106,38 @@ TEST(Call, IsCancelledByDroppingTheCoroutine) {
   auto blocked = std::make_unique<Blocked>(*runtime, 1);
   std::atomic<bool> began{false};
   auto caller = [&]() -> Owned {
-    auto calling = runtime->call(1, [&began, counted = Counted()] { began = true; }, in_a_minute());
+    auto calling = runtime->call(1, [&began, counted = Live()] { began = true; }, in_a_minute());
     (void)co_await calling;
     ADD_FAILURE() << "nobody goes on with it";
   };
   on_core(*runtime, 0, [&] {
     const Owned owned = caller();
-    EXPECT_EQ(Counted::alive.load(), 1);
+    EXPECT_EQ(Live::alive.load(), 1);
     owned.handle.destroy();
     EXPECT_EQ(Core::current()->loop().timers().size(), 0u);
   });
   blocked.reset();
   ASSERT_TRUE(runtime->stop(in_a_minute()));
   EXPECT_FALSE(began.load());
-  EXPECT_EQ(Counted::alive.load(), 0);
+  EXPECT_EQ(Live::alive.load(), 0);
 }
 
 TEST(Call, OneThatIsNotAwaitedDoesNothing) {
   const auto runtime = start_runtime(1);
-  on_core(*runtime, 0, [&] { auto call = runtime->call(0, [counted = Counted()] { FAIL(); }); });
+  on_core(*runtime, 0, [&] { auto call = runtime->call(0, [counted = Live()] { FAIL(); }); });
   ASSERT_TRUE(runtime->stop(in_a_minute()));
-  EXPECT_EQ(Counted::alive.load(), 0);
+  EXPECT_EQ(Live::alive.load(), 0);
 }
 
 TEST(Call, WhatCannotBeCalledIsRefusedWithoutWaiting) {
   const auto runtime = start_runtime(1);
   std::optional<Error> foreign;
-  auto outside = [&]() -> Detached { foreign = (co_await runtime->call(0, [] {})).error(); };
+  auto outside = [&]() -> Started { foreign = (co_await runtime->call(0, [] {})).error(); };
   outside();
   EXPECT_EQ(*foreign, Errc::invalid_state) << "a foreign thread cannot be resumed";
   on_core(*runtime, 0, [&] {
     std::optional<Error> error;
-    auto caller = [&]() -> Detached { error = (co_await runtime->call(9, [] {})).error(); };
+    auto caller = [&]() -> Started { error = (co_await runtime->call(9, [] {})).error(); };
     caller();
     ASSERT_TRUE(error) << "it did not suspend";
     EXPECT_EQ(*error, Errc::invalid_argument);
@@ -149,8 +149,8 @@ TEST(Call, ADeadlineBoundsTheWaitForRoomToo) {
   options.lane_capacity = 1;
   const auto runtime = start_runtime(2, options);
   Signal done;
-  auto caller = [&]() -> Detached {
-    auto calling = runtime->call(1, [counted = Counted()] { FAIL(); }, sys::now() + std::chrono::milliseconds(1));
+  auto caller = [&]() -> Started {
+    auto calling = runtime->call(1, [counted = Live()] { FAIL(); }, sys::now() + std::chrono::milliseconds(1));
     EXPECT_EQ((co_await calling).error(), Errc::timed_out);
     done.give();
   };
@@ -162,7 +162,7 @@ TEST(Call, ADeadlineBoundsTheWaitForRoomToo) {
   ASSERT_TRUE(done.take());
   blocked.release();
   ASSERT_TRUE(runtime->stop(in_a_minute()));
-  EXPECT_EQ(Counted::alive.load(), 0);
+  EXPECT_EQ(Live::alive.load(), 0);
 }
 
 TEST(Call, ManyAtOnceComeBackThroughLanesThatAreFull) {
@@ -173,7 +173,7 @@ TEST(Call, ManyAtOnceComeBackThroughLanesThatAreFull) {
   Signal done;
   int back = 0;
   int sum = 0;
-  auto caller = [&](int number) -> Detached {
+  auto caller = [&](int number) -> Started {
     sum += (co_await runtime->call(1, [number] { return number; })).value_or(0);
     if (++back == kCalls) {
       done.give();
@@ -193,7 +193,7 @@ TEST(Call, KeepsItsPlaceAmongThePostsOfItsSenderBothWays) {
   std::vector<int> there;
   std::vector<int> here;
   Signal done;
-  auto caller = [&]() -> Detached {
+  auto caller = [&]() -> Started {
     EXPECT_TRUE(runtime->post(1, [&] { there.push_back(1); }));
     const auto result = co_await runtime->call(1, [&] {
       there.push_back(2);
@@ -216,7 +216,7 @@ TEST(PostWait, WaitsForRoomAndKeepsTheOrderOfSeveralWaiters) {
   const auto runtime = start_runtime(2, options);
   std::vector<int> seen;
   int resumed = 0;
-  auto waiter = [&](int number) -> Detached {
+  auto waiter = [&](int number) -> Started {
     EXPECT_TRUE(co_await runtime->post_wait(1, [&seen, number] { seen.push_back(number); }));
     EXPECT_EQ(Core::current()->index(), 0u);
     ++resumed;
@@ -243,7 +243,7 @@ TEST(PostWait, WaitsForRoomInItsOwnLaneToo) {
   options.lane_capacity = 2;
   const auto runtime = start_runtime(1, options);
   int ran = 0;
-  auto waiter = [&]() -> Detached {
+  auto waiter = [&]() -> Started {
     for (int i = 0; i < 50; ++i) {
       EXPECT_TRUE(co_await runtime->post_wait(0, [&ran] { ++ran; }));
     }
@@ -258,7 +258,7 @@ TEST(PostWait, DroppingTheCoroutineTakesTheMessageBack) {
   options.lane_capacity = 1;
   const auto runtime = start_runtime(2, options);
   auto waiter = [&]() -> Owned {
-    auto posting = runtime->post_wait(1, [counted = Counted()] { FAIL(); });
+    auto posting = runtime->post_wait(1, [counted = Live()] { FAIL(); });
     (void)co_await posting;
   };
   Blocked blocked(*runtime, 1);
@@ -267,7 +267,7 @@ TEST(PostWait, DroppingTheCoroutineTakesTheMessageBack) {
     const Owned owned = waiter();
     EXPECT_FALSE(runtime->post(1, [] {}));
     owned.handle.destroy();
-    EXPECT_EQ(Counted::alive.load(), 0);
+    EXPECT_EQ(Live::alive.load(), 0);
   });
   blocked.release();
   EXPECT_TRUE(runtime->stop(in_a_minute())) << "it is not waited for";
@@ -276,14 +276,14 @@ TEST(PostWait, DroppingTheCoroutineTakesTheMessageBack) {
 // --- tasks, which the core's loop turns and cancels ---
 
 Task<void> call_until_cancelled(Runtime& runtime, std::vector<Error>& errors) {
-  auto calling = runtime.call(1, [counted = Counted()] {}, in_a_minute());
+  auto calling = runtime.call(1, [counted = Live()] {}, in_a_minute());
   const auto called = co_await calling;
   errors.push_back(called ? Error() : called.error());
   const auto again = co_await runtime.call(1, [] {});
   errors.push_back(again ? Error() : again.error());
 }
 Task<void> post_until_cancelled(Runtime& runtime, std::vector<Error>& errors) {
-  auto posting = runtime.post_wait(1, [counted = Counted()] { FAIL(); });
+  auto posting = runtime.post_wait(1, [counted = Live()] { FAIL(); });
   const auto posted = co_await posting;
   errors.push_back(posted ? Error() : posted.error());
 }
@@ -322,7 +322,7 @@ TEST(CallOfTask, IsCutShortWhenTheTaskIsCancelled) {
   for (const Error& error : errors) {
     EXPECT_EQ(error, Errc::terminated);
   }
-  EXPECT_EQ(Counted::alive.load(), 0);
+  EXPECT_EQ(Live::alive.load(), 0);
 }
 
 TEST(CallOfTask, AStopThatCannotWaitCancelsTasksToo) {
@@ -336,7 +336,7 @@ TEST(CallOfTask, AStopThatCannotWaitCancelsTasksToo) {
   EXPECT_EQ(errors.size(), 2u);
   blocked.reset();
   runtime.reset();
-  EXPECT_EQ(Counted::alive.load(), 0);
+  EXPECT_EQ(Live::alive.load(), 0);
 }
 
 // --- what the sheet on the design before ours lists as broken there ---
@@ -344,7 +344,7 @@ TEST(CallOfTask, AStopThatCannotWaitCancelsTasksToo) {
 TEST(CallRegression, ACoreMayCallItself) {
   const auto runtime = start_runtime(1);
   Signal done;
-  auto caller = [&]() -> Detached {
+  auto caller = [&]() -> Started {
     const auto result = co_await runtime->call(0, [] { return Core::current()->index(); });
     EXPECT_EQ(result.value_or(9), 0u);
     done.give();
@@ -356,7 +356,7 @@ TEST(CallRegression, ACoreMayCallItself) {
 TEST(CallRegression, AnExceptionOfTheFunctionIsAnError) {
   const auto runtime = start_runtime(2);
   Signal done;
-  auto caller = [&]() -> Detached {
+  auto caller = [&]() -> Started {
     const auto result = co_await runtime->call(1, []() -> int { throw std::runtime_error("of the function"); });
     EXPECT_EQ(result.error(), Errc::system);
     done.give();
@@ -371,7 +371,7 @@ TEST(CallRegression, TheSecondWaiterIsNotLost) {
   const auto runtime = start_runtime(2, options);
   int resumed = 0;
   std::atomic<int> ran{0};
-  auto waiter = [&]() -> Detached {
+  auto waiter = [&]() -> Started {
     EXPECT_TRUE(co_await runtime->post_wait(1, [&ran] { ran.fetch_add(1); }));
     ++resumed;
   };
@@ -396,7 +396,7 @@ TEST(CallRegression, RoomThatOneWaitsForIsNotTakenByAnother) {
   const auto runtime = start_runtime(2, options);
   std::atomic<int> ran{0};
   std::atomic<int> posted{0};
-  auto waiter = [&]() -> Detached {
+  auto waiter = [&]() -> Started {
     for (int i = 0; i < kEach; ++i) {
       EXPECT_TRUE(co_await runtime->post_wait(1, [&ran] { ran.fetch_add(1); }));
       posted.fetch_add(1);
@@ -419,8 +419,8 @@ TEST(CallRegression, StopEndsEveryCallAndNobodyHangs) {
   std::atomic<int> ended{0};
   std::atomic<int> succeeded{0};
   constexpr int kCalls = 100;
-  auto caller = [&](unsigned target) -> Detached {
-    auto calling = runtime->call(target, [counted = Counted()] { return 1; });
+  auto caller = [&](unsigned target) -> Started {
+    auto calling = runtime->call(target, [counted = Live()] { return 1; });
     const auto result = co_await calling;
     succeeded.fetch_add(result ? 1 : 0);
     ended.fetch_add(1);
@@ -433,7 +433,7 @@ TEST(CallRegression, StopEndsEveryCallAndNobodyHangs) {
   ASSERT_TRUE(runtime->stop(in_a_minute()));
   EXPECT_EQ(ended.load(), kCalls);
   EXPECT_EQ(succeeded.load(), kCalls) << "what was called before the stop is answered";
-  EXPECT_EQ(Counted::alive.load(), 0);
+  EXPECT_EQ(Live::alive.load(), 0);
 }
 
 TEST(CallRegression, CallsAndWaitersThatAStopCutsOffAreToldAndLeakNothing) {
@@ -441,16 +441,16 @@ TEST(CallRegression, CallsAndWaitersThatAStopCutsOffAreToldAndLeakNothing) {
   options.lane_capacity = 64;
   auto runtime = start_runtime(2, options);
   std::vector<Error> errors;
-  auto caller = [&]() -> Detached {
-    auto calling = runtime->call(1, [counted = Counted()] {});
+  auto caller = [&]() -> Started {
+    auto calling = runtime->call(1, [counted = Live()] {});
     const auto result = co_await calling;
     errors.push_back(result ? Error() : result.error());
     // And what it tries afterwards is refused at once.
     errors.push_back((co_await runtime->call(1, [] {})).error());
     errors.push_back((co_await runtime->post_wait(1, [] {})).error());
   };
-  auto waiter = [&]() -> Detached {
-    auto posting = runtime->post_wait(1, [counted = Counted()] {});
+  auto waiter = [&]() -> Started {
+    auto posting = runtime->post_wait(1, [counted = Live()] {});
     const auto result = co_await posting;
     errors.push_back(result ? Error() : result.error());
   };
@@ -469,7 +469,7 @@ TEST(CallRegression, CallsAndWaitersThatAStopCutsOffAreToldAndLeakNothing) {
     EXPECT_EQ(error, Errc::closed);
   }
   runtime.reset();
-  EXPECT_EQ(Counted::alive.load(), 0);
+  EXPECT_EQ(Live::alive.load(), 0);
 }
 
 }  // namespace

@@ -165,7 +165,7 @@ TEST(QuietAllocations, MessagesAndCallsBetweenCoresMakeNone) {
   const auto runtime = test::start_runtime(2);
   Signal done;
   int left = 0;
-  auto call = [&]() -> test::Detached {
+  auto call = [&]() -> test::Started {
     for (int i = 0; i < kTasks; ++i) {
       EXPECT_TRUE(co_await runtime->call(1, [] { return 1; }, sys::now() + std::chrono::minutes(1)));
       EXPECT_TRUE(co_await runtime->post_wait(1, [] {}));

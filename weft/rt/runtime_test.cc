@@ -15,8 +15,8 @@ namespace weft::rt {
 namespace {
 
 using test::Blocked;
-using test::Counted;
 using test::in_a_minute;
+using test::Live;
 using test::on_core;
 using test::Signal;
 using test::start_runtime;
@@ -214,11 +214,11 @@ TEST(Runtime, AFullLaneRefusesAndCountsAndTheMessageIsDestroyed) {
   Blocked blocked(*runtime, 1);
   on_core(*runtime, 0, [&] {
     for (int i = 0; i < 4; ++i) {
-      EXPECT_TRUE(runtime->post(1, [counted = Counted()] {}));
+      EXPECT_TRUE(runtime->post(1, [counted = Live()] {}));
     }
-    const auto refused = runtime->post(1, [counted = Counted()] {});
+    const auto refused = runtime->post(1, [counted = Live()] {});
     EXPECT_EQ(refused.error(), Errc::resource_exhausted);
-    EXPECT_EQ(Counted::alive.load(), 4);
+    EXPECT_EQ(Live::alive.load(), 4);
   });
   EXPECT_EQ(runtime->core(0).counts().refused, 1u);
   EXPECT_EQ(runtime->core(0).counts().posted, 4u);
@@ -229,9 +229,9 @@ TEST(Runtime, AFullLaneRefusesAndCountsAndTheMessageIsDestroyed) {
   EXPECT_LE(taken, 4) << "foreign lanes are bounded too";
   EXPECT_EQ(runtime->core(1).counts().foreign_refused, 1u);
   blocked.release();
-  on_core(*runtime, 0, [&] { EXPECT_LE(Counted::alive.load(), 4); });
+  on_core(*runtime, 0, [&] { EXPECT_LE(Live::alive.load(), 4); });
   EXPECT_TRUE(runtime->stop(in_a_minute()));
-  EXPECT_EQ(Counted::alive.load(), 0);
+  EXPECT_EQ(Live::alive.load(), 0);
 }
 
 TEST(Runtime, RefusesACoreThatIsNotThere) {
@@ -329,13 +329,13 @@ TEST(Runtime, DestroysWhatIsLeftOnceAndWhatThatPostsIsRefused) {
   auto blocked = std::make_unique<Blocked>(*runtime, 1);
   on_core(*runtime, 0, [&] {
     for (int i = 0; i < 100; ++i) {
-      EXPECT_TRUE(runtime->post(1, [counted = Counted(), last = PostsAtItsEnd(runtime.get())] {}));
+      EXPECT_TRUE(runtime->post(1, [counted = Live(), last = PostsAtItsEnd(runtime.get())] {}));
     }
   });
   EXPECT_EQ(runtime->stop(sys::now()).error(), Errc::timed_out);
   blocked.reset();
   runtime.reset();
-  EXPECT_EQ(Counted::alive.load(), 0);
+  EXPECT_EQ(Live::alive.load(), 0);
 }
 
 TEST(Runtime, TwoRuntimesInOneProcessAreForeignToEachOther) {
@@ -463,7 +463,7 @@ TEST(RuntimeRegression, NoMessageIsStrandedWhenItsReceiverFallsAsleep) {
 TEST(RuntimeRegression, NoPayloadIsLeakedAtShutdown) {
   for (int round = 0; round < 20; ++round) {
     auto runtime = start_runtime(3);
-    const auto payload = std::make_shared<Counted>();
+    const auto payload = std::make_shared<Live>();
     on_core(*runtime, 0, [&] {
       for (int i = 0; i < 50; ++i) {
         EXPECT_EQ(runtime->broadcast([payload] {}), 3u);
@@ -472,7 +472,7 @@ TEST(RuntimeRegression, NoPayloadIsLeakedAtShutdown) {
     runtime.reset();  // without stop(): some run, some are destroyed
     EXPECT_EQ(payload.use_count(), 1);
   }
-  EXPECT_EQ(Counted::alive.load(), 0);
+  EXPECT_EQ(Live::alive.load(), 0);
 }
 
 // Posts from a core, to itself and from outside took three paths there, without an order between them.

@@ -24,9 +24,9 @@ inline std::unique_ptr<Runtime> start_runtime(unsigned cores, RuntimeOptions opt
 inline Instant in_a_minute() { return sys::now() + std::chrono::minutes(1); }
 
 // A coroutine that starts at once and that nobody awaits.
-struct Detached {
+struct Started {
   struct promise_type {  // NOLINT(readability-identifier-naming): the language's name
-    Detached get_return_object() noexcept { return {}; }
+    Started get_return_object() noexcept { return {}; }
     std::suspend_never initial_suspend() noexcept { return {}; }
     std::suspend_never final_suspend() noexcept { return {}; }
     void return_void() noexcept {}
@@ -87,14 +87,14 @@ class Blocked {
 };
 
 // How many of them live.
-struct Counted {
+struct Live {
   static inline std::atomic<int> alive{0};
-  Counted() { alive.fetch_add(1); }
-  Counted(const Counted&) { alive.fetch_add(1); }
-  Counted(Counted&&) noexcept { alive.fetch_add(1); }
-  Counted& operator=(const Counted&) = default;
-  Counted& operator=(Counted&&) = default;
-  ~Counted() { alive.fetch_sub(1); }
+  Live() { alive.fetch_add(1); }
+  Live(const Live&) { alive.fetch_add(1); }
+  Live(Live&&) noexcept { alive.fetch_add(1); }
+  Live& operator=(const Live&) = default;
+  Live& operator=(Live&&) = default;
+  ~Live() { alive.fetch_sub(1); }
 };
 
 }  // namespace weft::rt::test
