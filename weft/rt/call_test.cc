@@ -320,7 +320,7 @@ TEST(CallOfTask, IsCutShortWhenTheTaskIsCancelled) {
   ASSERT_TRUE(runtime->stop(in_a_minute()));
   ASSERT_EQ(errors.size(), 3u);
   for (const Error& error : errors) {
-    EXPECT_EQ(error, Errc::terminated);
+    EXPECT_EQ(error, Errc::cancelled);
   }
   EXPECT_EQ(Live::alive.load(), 0);
 }

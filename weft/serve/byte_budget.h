@@ -79,7 +79,8 @@ class ByteBudget {
       if (bytes > limit_ || granted > limit_ - bytes) {
         return false;
       }
-    } while (!granted_.compare_exchange_weak(granted, granted + bytes, std::memory_order_relaxed));
+    } while (!granted_.compare_exchange_weak(granted, granted + bytes, std::memory_order_relaxed,
+                                             std::memory_order_relaxed));
     return true;
   }
   void give_back(std::size_t bytes) noexcept { granted_.fetch_sub(bytes, std::memory_order_relaxed); }

@@ -20,7 +20,7 @@ class SessionCount {
       if (count >= limit_) {
         return false;
       }
-    } while (!count_.compare_exchange_weak(count, count + 1, std::memory_order_relaxed));
+    } while (!count_.compare_exchange_weak(count, count + 1, std::memory_order_relaxed, std::memory_order_relaxed));
     return true;
   }
   void give_back() noexcept { count_.fetch_sub(1, std::memory_order_relaxed); }
