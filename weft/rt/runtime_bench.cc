@@ -17,6 +17,8 @@
 #include "bench/micro/micro.h"
 #include "weft/rt/runtime.h"
 #include "weft/sys/clock.h"
+#include "weft/sys/thread.h"
+#include "weft/sys/topology.h"
 
 #if __has_include(<boost/asio/io_context.hpp>)
 #define WEFT_RIVAL_ASIO
@@ -56,6 +58,7 @@ struct Weft {
   explicit Weft(unsigned cores, Mode mode) {
     weft::rt::RuntimeOptions options;
     options.cores = cores;
+    options.pinning = weft::rt::Pinning::always;
     options.wait_mode = mode == Mode::adaptive  ? weft::sync::WaitMode::adaptive
                         : mode == Mode::polling ? weft::sync::WaitMode::latency
                                                 : weft::sync::WaitMode::eco;
@@ -69,6 +72,14 @@ struct Weft {
 };
 
 #ifdef WEFT_RIVAL_ASIO
+// As a runtime's cores are: "core to core" is not two threads that take turns on one processor.
+void pin_to_core(unsigned index) {
+  const auto places = weft::sys::physical_cores(weft::sys::allowed_cpu_ids());
+  weft::sys::ThreadOptions options;
+  options.cpus.set(places[index % places.size()].cpu);
+  weft::sys::set_up_thread("asio", options);
+}
+
 struct Asio {
   static constexpr const char* kName = "asio";
   explicit Asio(unsigned cores, Mode mode) {
@@ -78,6 +89,7 @@ struct Asio {
     }
     for (unsigned i = 0; i < cores; ++i) {
       threads.emplace_back([this, i, mode] {
+        pin_to_core(i);
         if (mode == Mode::polling) {
           while (!over.load(std::memory_order_relaxed)) {
             contexts[i]->poll();
@@ -238,7 +250,7 @@ class Traffic {
     }
   }
   double run() {
-    left_.store(static_cast<int>(receivers_.size()));
+    left_.store(static_cast<int>(receivers_.size() + senders_.size()));  // nobody touches this once all are done
     const auto start = weft::sys::now();
     for (std::size_t i = 0; i < senders_.size(); ++i) {
       cores_.post(senders_[i].core, [this, i] { send(i); });
@@ -275,6 +287,13 @@ class Traffic {
     }
     if (more) {
       cores_.post(sender.core, [this, s] { send(s); });
+    } else {
+      finish();
+    }
+  }
+  void finish() {
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      gate_.open();
     }
   }
   void receive(std::size_t s, std::size_t t, int number) {
@@ -282,9 +301,8 @@ class Traffic {
     if (receiver.next[s]++ != number) {
       wrong_.store(1, std::memory_order_relaxed);
     }
-    if (++receiver.received == each_ * static_cast<int>(senders_.size()) &&
-        left_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      gate_.open();
+    if (++receiver.received == each_ * static_cast<int>(senders_.size())) {
+      finish();
     }
   }
 
@@ -381,6 +399,7 @@ class Sessions {
         (void)shard.sessions[message.core * kSessions + message.session];  // tables are warm
       }
     }
+    left_ = cores;  // producers; nobody touches this once all are done
     for (const Shard& shard : shards_) {
       left_ += shard.expected != 0 ? 1 : 0;
     }
@@ -410,6 +429,13 @@ class Sessions {
     }
     if (i < kPerProducer) {
       contender_.post(p, [this, p] { bring(p); });
+    } else {
+      finish();
+    }
+  }
+  void finish() {
+    if (left_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      gate_.open();
     }
   }
   void handle(const Message& message) {
@@ -421,8 +447,8 @@ class Sessions {
     } else {
       last = shard.handle(message);
     }
-    if (last && left_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      gate_.open();
+    if (last) {
+      finish();
     }
   }
   void check() const {
@@ -456,7 +482,10 @@ class Sessions {
 struct AsioShared {
   explicit AsioShared(unsigned cores, Mode /*mode*/) : guard(boost::asio::make_work_guard(context)) {
     for (unsigned i = 0; i < cores; ++i) {
-      threads.emplace_back([this] { context.run(); });
+      threads.emplace_back([this, i] {
+        pin_to_core(i);
+        context.run();
+      });
     }
   }
   ~AsioShared() {
