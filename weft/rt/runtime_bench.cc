@@ -3,6 +3,7 @@
 // through. Rows have a second, idle thread, because their work is done by threads of the contender: the body keeps the
 // time itself. What is posted is counted where it arrives.
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <concepts>
 #include <cstdint>
@@ -214,6 +215,7 @@ const auto kParkedP99 = round_trip_row("CrossCore_Latency/parked/p99 (honest)", 
 // --- throughput ---
 
 constexpr int kMessages = 100'000;
+constexpr std::size_t kCoresMax = 4;
 
 // As published: a foreign thread posts; the time of posting. What has no room is tried again.
 const auto kPost = contend("CrossCore_PostThroughput", []<typename C>() {
@@ -243,10 +245,10 @@ class Traffic {
   Traffic(C& cores, std::vector<unsigned> from, std::vector<unsigned> to, int messages)
       : cores_(cores), to_(std::move(to)), each_(messages / static_cast<int>(from.size() * to_.size())) {
     for (const unsigned core : from) {
-      senders_.push_back({core, std::vector<int>(to_.size(), 0)});
+      senders_.push_back({core});
     }
     for (std::size_t i = 0; i < to_.size(); ++i) {
-      receivers_.push_back({std::vector<int>(senders_.size(), 0), 0});
+      receivers_.emplace_back();
     }
   }
   double run() {
@@ -266,11 +268,11 @@ class Traffic {
  private:
   struct alignas(128) Sender {
     unsigned core;
-    std::vector<int> sent;
+    std::array<int, kCoresMax> sent{};  // here, and not in a line that a receiver writes
   };
   struct alignas(128) Receiver {
-    std::vector<int> next;
-    int received;
+    std::array<int, kCoresMax> next{};
+    int received = 0;
   };
   void send(std::size_t s) {
     constexpr int kBurst = 128;  // of which a turn leaves nothing in the sender's own lane, so that send() finds room
