@@ -51,13 +51,15 @@ void Runtime::choose_places() {
   const auto& wanted = options_.thread.cpus;
   std::erase_if(allowed, [&](unsigned cpu) { return cpu >= wanted.size() || (wanted.any() && !wanted[cpu]); });
   const auto places = sys::physical_cores(allowed);
+  // Asked here first, as the answer is kept: a thread that is pinned already would count its own processor only.
+  const bool limited = sys::quota_limited();
   const auto room = static_cast<unsigned>(places.size());
   unsigned count = options_.cores;
   if (count == 0) {
-    count = std::clamp(sys::quota_limited() ? std::min(room, sys::allowed_cpus()) : room, 1u, kCoresMax);
+    count = std::clamp(limited ? std::min(room, sys::allowed_cpus()) : room, 1u, kCoresMax);
   }
   const bool pinned = options_.pinning == Pinning::always ||
-                      (options_.pinning == Pinning::automatic && count == room && !sys::quota_limited());
+                      (options_.pinning == Pinning::automatic && count == room && !limited);
   cores_.resize(count);
   for (unsigned i = 0; i < count; ++i) {
     seeds_.push_back({this, i, options_.thread});
