@@ -8,11 +8,9 @@
 
 #include "bench/cell.h"
 #include "bench/engine/end.h"
-#include "weft/base/histogram.h"
+#include "bench/histogram.h"
 
 namespace bench {
-
-using Histogram = weft::Histogram<8>;  // 0.4 % wide
 
 std::uint64_t now_ns();  // of a clock that all processes share
 
