@@ -58,8 +58,8 @@ void Runtime::choose_places() {
   if (count == 0) {
     count = std::clamp(limited ? std::min(room, sys::allowed_cpus()) : room, 1u, kCoresMax);
   }
-  const bool pinned = options_.pinning == Pinning::always ||
-                      (options_.pinning == Pinning::automatic && count == room && !limited);
+  const bool pinned =
+      options_.pinning == Pinning::always || (options_.pinning == Pinning::automatic && count == room && !limited);
   cores_.resize(count);
   for (unsigned i = 0; i < count; ++i) {
     seeds_.push_back({this, i, options_.thread});

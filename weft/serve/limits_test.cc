@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What bad peers and a machine at its limits get: each is limited with a counted reason, and the others go on.
+#include "weft/sys/limits.h"
+
 #include <algorithm>
 #include <deque>
 #include <string>
@@ -8,7 +10,6 @@
 
 #include "weft/serve/test_client.h"
 #include "weft/sys/event_fd.h"
-#include "weft/sys/limits.h"
 #include <gtest/gtest.h>
 
 namespace weft::serve {
