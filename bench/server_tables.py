@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Turns the records of server.py into tables. `server_tables.py FILE` prints what `server.py --json FILE` saved."""
 
-import json
 import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from harness.server_summary import summarise  # noqa: E402
-from tables import amount, format_controls, format_lines, verdict, with_interval  # noqa: E402
+from tables import amount, format_controls, format_lines, print_file, verdict, with_interval  # noqa: E402
 
 TITLES = {"echo": "Echo: the same frame comes back", "one_way": "One way: received, counted and checked by the server",
           "storm": "Storm: from connect to the first answer, all at once",
@@ -120,18 +119,5 @@ def format_report(records, all_placements=False):
     return "\n".join(text for text in texts if text)
 
 
-def main():
-    if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
-        print("usage: server_tables.py FILE, where FILE was written by `./dev bench server --json FILE`", file=sys.stderr)
-        return 0 if sys.argv[1:] == ["--help"] else 2
-    try:
-        with open(sys.argv[1], encoding="utf-8") as file:
-            print(format_report([json.loads(line) for line in file], all_placements=True))
-    except (OSError, ValueError, KeyError) as error:
-        print(f"server_tables.py: {sys.argv[1]} cannot be read: {error!r}", file=sys.stderr)
-        return 2
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(print_file("server_tables.py", "server", format_report))

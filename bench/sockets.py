@@ -5,16 +5,15 @@
 import argparse
 import dataclasses
 import importlib.util
-import json
 import os
 import pathlib
-import signal
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import tables  # noqa: E402
-from harness import cells, rounds  # noqa: E402
+from harness import cells, options, rounds  # noqa: E402
 from harness.child import Libraries  # noqa: E402
+from harness.options import failures, to_stderr  # noqa: E402, F401
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 QUICK_CELLS = cells.QUICK
@@ -27,10 +26,6 @@ def libzmq_of_pyzmq():
         return None
     libraries = pathlib.Path(found.origin).resolve().parent.parent / "pyzmq.libs"
     return next(iter(sorted(libraries.glob("libzmq*.so*"))), None)
-
-
-def to_stderr(line):
-    print(line, file=sys.stderr, flush=True)
 
 
 def measure(build, against, names, effort=rounds.Effort(), processes=False, nng=False, ours=None, say=to_stderr,
@@ -47,10 +42,6 @@ def measure(build, against, names, effort=rounds.Effort(), processes=False, nng=
     return records
 
 
-def failures(records):
-    return [record for record in records if record["kind"] == "failure"]
-
-
 def parse_arguments():
     parser = argparse.ArgumentParser(
         prog="./dev bench sockets", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -65,17 +56,11 @@ def parse_arguments():
     parser.add_argument("--cells", metavar="CELLS", default=None,
                         help="groups, patterns and names, separated by commas: 'bars', 'push_pull/*/64', "
                              "'pub_sub/ipc/100/x3' (default: bars; with --quick: quick)")
-    parser.add_argument("--list", action="store_true", help="print the names of the cells and end")
     parser.add_argument("--processes", action="store_true", help="two processes instead of two threads; without inproc")
     parser.add_argument("--nng", action="store_true", help="also nng, where it has the pattern (libnng.so.1)")
-    effort = parser.add_mutually_exclusive_group()
-    effort.add_argument("--quick", action="store_true", help="a third of the time for each cell, and fewer cells")
-    effort.add_argument("--tiny", action="store_true", help="hardly anything: only to see that it works")
-    parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="save all records, for bench/tables.py")
+    options.add(parser, "tables.py")
     arguments = parser.parse_args()
-    arguments.chosen, unknown = cells.choose(arguments.cells or ("quick" if arguments.quick else "bars"))
-    if unknown:
-        parser.error(f"no cell matches {' or '.join(unknown)}; --list prints all with --cells all")
+    arguments.chosen = options.choose(parser, arguments, cells.choose, "bars")
     if arguments.processes:
         arguments.chosen = [name for name in arguments.chosen if cells.runs_in_processes(name)]
         if not arguments.chosen:
@@ -91,11 +76,7 @@ def check_files(parser, arguments):
     program = arguments.build / "bench/bench_sockets"
     if arguments.against is None or not arguments.against.is_file():
         parser.error(f"no libzmq at {arguments.against or 'pyzmq.libs'}: run through ./dev, or give --against PATH")
-    for file in (program, arguments.ours):
-        if not file.is_file():
-            parser.error(f"no {file}: run ./dev build release, or give --build DIR")
-    if arguments.json is not None and not arguments.json.parent.is_dir():
-        parser.error(f"no folder {arguments.json.parent} for --json")
+    options.check(parser, arguments, (program, arguments.ours))
 
 
 def main():
@@ -103,22 +84,12 @@ def main():
     if arguments.list:
         print("\n".join(arguments.chosen))
         return 0
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the children, like Ctrl-C
     effort = rounds.QUICK if arguments.quick else rounds.TINY if arguments.tiny else rounds.Effort()
     sides = "two processes" if arguments.processes else "two threads of one process"
     to_stderr(f"Measuring {len(arguments.chosen)} cells, {sides}, against {arguments.against}")
-    records = []
-    interrupted = False
-    try:
-        measure(arguments.build.resolve(), arguments.against, arguments.chosen, effort, arguments.processes,
-                arguments.nng, arguments.ours, records=records)
-    except KeyboardInterrupt:
-        to_stderr("interrupted: what follows is what was measured before")
-        interrupted = True
-    if arguments.json is not None:
-        arguments.json.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    print(tables.format_report(records, all_placements=not arguments.quick))
-    return 130 if interrupted else 1 if failures(records) else 0
+    return options.run(lambda records: measure(arguments.build.resolve(), arguments.against, arguments.chosen, effort,
+                                               arguments.processes, arguments.nng, arguments.ours, records=records),
+                       arguments, tables.format_report)
 
 
 if __name__ == "__main__":

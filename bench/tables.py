@@ -183,18 +183,19 @@ def format_report(records, all_placements=False, details=True):
     return "\n".join(text for text in texts if text)
 
 
-def main():
+def print_file(name, suite, format_records):
+    """What `tables.py FILE` and `server_tables.py FILE` do; the exit status."""
     if len(sys.argv) != 2 or sys.argv[1].startswith("-"):
-        print("usage: tables.py FILE, where FILE was written by `./dev bench sockets --json FILE`", file=sys.stderr)
+        print(f"usage: {name} FILE, where FILE was written by `./dev bench {suite} --json FILE`", file=sys.stderr)
         return 0 if sys.argv[1:] == ["--help"] else 2
     try:
         with open(sys.argv[1], encoding="utf-8") as file:
-            print(format_report([json.loads(line) for line in file], all_placements=True))
-    except (OSError, ValueError, KeyError) as error:
-        print(f"tables.py: {sys.argv[1]} cannot be read: {error!r}", file=sys.stderr)
+            print(format_records([json.loads(line) for line in file], all_placements=True))
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        print(f"{name}: {sys.argv[1]} cannot be read: {error!r}", file=sys.stderr)
         return 2
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(print_file("tables.py", "sockets", format_report))

@@ -72,16 +72,17 @@ def parse(name):
             "times": times, "load": load}
 
 
-def choose(text):
+def choose(text, groups=None, parse_name=parse):
     """The cells that a comma-separated list of groups, patterns and names means, each once; and what means nothing.
 
     >>> choose("round_trip/tcp/*/eco,push_pull/ipc/100,nonsense")
     (['round_trip/tcp/64/eco', 'push_pull/ipc/100'], ['nonsense'])
     """
+    groups = groups or GROUPS
     chosen, unknown = [], []
     for item in text.split(","):
-        found = GROUPS.get(item) or [name for name in GROUPS["all"] if matches(item, name)]
-        if not found and parse(item) is not None:
+        found = groups.get(item) or [name for name in groups["all"] if matches(item, name)]
+        if not found and parse_name(item) is not None:
             found = [item]
         chosen += found
         unknown += [] if found else [item]

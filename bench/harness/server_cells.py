@@ -3,7 +3,8 @@
 
 import re
 
-from harness.cells import A_A, cross, matches
+from harness import cells
+from harness.cells import A_A, cross
 
 SIZES = (64, 512, 4096)
 CONNECTIONS = (1, 16, 128, 1000, 10000)
@@ -57,14 +58,7 @@ def choose(text):
     >>> choose("one_way/64/*,echo/100/x3,nonsense")
     (['one_way/64/x1', 'one_way/64/x50', 'echo/100/x3'], ['nonsense'])
     """
-    chosen, unknown = [], []
-    for item in text.split(","):
-        found = GROUPS.get(item) or [name for name in GROUPS["all"] if matches(item, name)]
-        if not found and parse(item) is not None:
-            found = [item]
-        chosen += found
-        unknown += [] if found else [item]
-    return list(dict.fromkeys(chosen)), unknown
+    return cells.choose(text, GROUPS, parse)
 
 
 # Column, program, variant. Weft comes first, where it is built.

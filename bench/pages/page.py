@@ -225,7 +225,7 @@ def versions(data):
     baseline = data.get("baseline")
     if baseline is None:
         return ""
-    lines, pictures = [], []
+    lines = []
     for result in data["results"]:
         before = results.best(baseline["results"], result["suite"], result["row"])
         if before is None or before["placement"] != result["placement"]:
@@ -233,7 +233,6 @@ def versions(data):
         change = before["columns"][before["ours"]] / result["columns"][result["ours"]]
         lines.append([cell(escape(result["row"])), cell(shown(before, before["ours"]), "n"),
                       cell(shown(result, result["ours"]), "n"), cell(f"{change:.2f}x", "n")])
-        pictures.append(change)
     said = (f"Compared row by row with {escape(baseline['machine']['commit'])}, on the same machine, at another time: what "
             "moves together with the control rows is the machine. ./dev bench gate compares two versions in turns.")
     return ('<section id="versions"><h2>Version against version</h2><p>' + said + "</p>"

@@ -4,18 +4,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "bench/micro/hash_maps.h"
 #include "bench/micro/micro.h"
 #include "weft/base/random.h"
 #include "weft/base/slot_map.h"
-
-#if __has_include(<boost/unordered/unordered_flat_map.hpp>)
-#include <boost/unordered/unordered_flat_map.hpp>
-#define WEFT_RIVAL_BOOST_FLAT_MAP
-#endif
-#if __has_include(<tsl/robin_map.h>)
-#include <tsl/robin_map.h>
-#define WEFT_RIVAL_ROBIN_MAP
-#endif
 
 namespace weft {
 namespace {
