@@ -18,7 +18,8 @@ from harness import summary  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FULL = {"rounds": 9, "seconds": 0.05}
-QUICK = {"rounds": 5, "seconds": 0.01}
+QUICK = {"rounds": 7, "seconds": 0.005}
+ROUNDS_MIN = 5  # of a row that takes longer than it should
 RUN_TIMEOUT_S = 60
 
 
@@ -56,10 +57,15 @@ def run_once(program, row, contender, seconds):
             "counters": counters}
 
 
-def measure_row(program, row, rounds, seconds):
-    """All rounds of one row; every other round goes backwards, so that a drift of the machine hits everybody."""
+def measure_row(program, row, rounds, seconds, allowance_s=float("inf")):
+    """All rounds of one row, or fewer where it takes longer than it may; every other round goes backwards, so that a
+    drift of the machine hits everybody."""
     result = []
+    start = time.monotonic()
     for number in range(rounds):
+        taken = time.monotonic() - start
+        if number >= ROUNDS_MIN and taken + taken / number > allowance_s:
+            break
         order = row["contenders"] if number % 2 == 0 else row["contenders"][::-1]
         result.append({contender: run_once(program, row, contender, seconds) for contender in order})
     return result
@@ -83,27 +89,30 @@ def summarise(row, rounds):
     >>> result = summarise(row, rounds)[0]
     >>> result["ns"], result["rivals"]["x"]["ratio"], result["rivals"]["x"]["met"]
     ({'weft': 2.0, 'x': 6.0}, [3.0, 3.0, 3.0], True)
+    >>> [result.get("ns") for result in summarise(row, [{"weft": rounds[0]["weft"], "x": {"failure": "gone"}}] * 5)]
+    [{'weft': 2.0}, None]
     """
     failures = {name: run["failure"] for each in rounds for name, run in each.items() if "failure" in run}
-    sound = [each for each in rounds if not any("failure" in run for run in each.values())]
+    ours = row["contenders"][0]
+    names = [name for name in row["contenders"] if name not in failures]  # the others are compared without it
     placed = []
-    for each in sound:
+    for each in [{name: each[name] for name in names} for each in rounds] if ours in names else []:
         seen = {run["placement"] for run in each.values()}
         placed.append((seen.pop() if len(seen) == 1 else "mixed", each))
     results = []
     groups = summary.split_by_placement(placed, True) if placed else []
     for placement, group in groups:
-        ours = row["contenders"][0]
-        ns = {name: statistics.median(each[name]["ns"] for each in group) for name in row["contenders"]}
+        samples = {name: [each[name]["ns"] for each in group] for name in names}
+        ns = {name: statistics.median(samples[name]) for name in names}
         rivals = {}
-        for name in row["contenders"][1:]:
+        for name in names[1:]:
             ratio = list(summary.bootstrap(
                 [each[name]["ns"] / max(each[ours]["ns"], 1e-9) for each in group], statistics.median))
             bar = bar_of(row, name, placement)
             rivals[name] = {"ratio": ratio, "verdict": tables.verdict(ratio), "bar": bar,
                             "met": None if bar is None else ratio[0] >= bar}
         results.append({"row": row["row"], "threads": row["threads"], "placement": placement, "rounds": len(group),
-                        "ns": ns, "rivals": rivals})
+                        "ns": ns, "samples": samples, "rivals": rivals})
     if failures:
         results.append({"row": row["row"], "failure": failures})
     return results

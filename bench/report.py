@@ -9,75 +9,21 @@ import datetime
 import json
 import pathlib
 import signal
-import subprocess
 import sys
 import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import micro  # noqa: E402
-import sockets  # noqa: E402
-from harness import cells, rounds, server_cells, server_rounds  # noqa: E402
-from harness.child import Libraries  # noqa: E402
-from pages import machine, page, published, results  # noqa: E402
+from harness import budget, rounds  # noqa: E402
+from pages import machine, page, published, results, sentences, suites, versions  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-USAGE, FAILURE, INTERRUPTED = 2, 1, 130
+FAILURE, USAGE, REGRESSION, INTERRUPTED = 1, 2, 3, 130
+QUICK_S, RENDER_S = 600, 15  # of --quick, without the build
 RUN, RESULTS, PAGE = "run.json", "results.json", "report.html"
 
 
 class UsageError(Exception):
     """What was asked for cannot be done; nothing was written."""
-
-
-class Suite:
-    """A suite of rows that are measured one by one, each adding its records to one file."""
-
-    def __init__(self, name, rows, measure):
-        self.name, self.rows, self.measure = name, rows, measure
-
-    def done(self, records):
-        """The rows that a file of this suite holds already."""
-        if self.name == "micro":
-            return {record["row"]["row"] for record in records}
-        return {record["cell"] for record in records if record["kind"] in ("cell", "failure", "skip")}
-
-
-def micro_suite(build, quick):
-    program = build / "bench/micro/bench_micro"
-    text = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout
-    rows = {row["row"]: row for row in map(json.loads, text.splitlines())}
-    setting = micro.QUICK if quick else micro.FULL
-
-    def measure(name):
-        taken = micro.measure_row(program, rows[name], **setting)
-        return [{"row": rows[name], "rounds": taken, "results": micro.summarise(rows[name], taken)}]
-    return Suite("micro", list(rows), measure)
-
-
-def named_rows(suite):
-    """The rows of a suite that stand beside a published one."""
-    return [name for row in published.load()["rows"] if row["suite"] == suite for name in published.measured_rows(row)]
-
-
-def socket_cells(quick):
-    """The cells that a published row or a bar names; all bars take half an hour, so --quick has fewer."""
-    more = cells.QUICK + [f"round_trip/{transport}/64/load{load}" for transport in ("tcp", "inproc") for load in (10, 50, 80)]
-    return list(dict.fromkeys(named_rows("sockets") + (more if quick else cells.BARS)))
-
-
-def socket_suite(build, quick, stack):
-    against = sockets.libzmq_of_pyzmq()
-    if against is None:
-        raise UsageError("pyzmq is not installed, and with it the libzmq to compare with: run this through ./dev")
-    libraries = stack.enter_context(Libraries(build / "capi/libzmq.so.5", against))
-    setup = rounds.Setup(build / "bench/bench_sockets", libraries, rounds.QUICK if quick else rounds.Effort())
-    return Suite("sockets", socket_cells(quick), lambda name: rounds.measure_cell(setup, name))
-
-
-def server_suite(build, quick):
-    setup = server_rounds.Setup(build / "bench/server", server_rounds.QUICK if quick else server_rounds.FULL)
-    names = named_rows("server") + server_cells.GROUPS["quick" if quick else "all"]
-    return Suite("server", list(dict.fromkeys(names)), lambda name: server_rounds.measure_cell(setup, name))
 
 
 def add_controls(build, folder, run):
@@ -102,20 +48,35 @@ def drop_torn_end(path):
         path.write_bytes(whole)
 
 
-def measure_suites(suites, folder, say):
-    """Measures what is missing in each suite's file."""
+def measure_suites(wanted, folder, say, seconds=None):
+    """Measures what is missing in each suite's file, what is needed first; the rows that there was no time for.
+
+    `seconds` is for all rows of the suites; those that are there already took their share."""
     todo = []
-    for suite in suites:
+    for suite in wanted:
         path = folder / f"{suite.name}.jsonl"
         path.touch()
         drop_torn_end(path)
-        done = suite.done(results.read_records(path))
-        todo += [(suite, path, name) for name in suite.rows if name not in done]
-    start = time.monotonic()
-    for number, (suite, path, name) in enumerate(todo, 1):
-        append(path, suite.measure(name))
-        left = (time.monotonic() - start) / number * (len(todo) - number)
-        say(f"[{number}/{len(todo)}] {suite.name} {name}, {left / 60:.1f} min left")
+        try:
+            done = suite.done(results.read_records(path))
+        except (results.RecordError, KeyError, TypeError) as error:
+            raise UsageError(f"cannot go on: {path}: {error!r}") from error
+        todo += [(suite, row) for row in suite.rows if row.name not in done]
+    todo.sort(key=lambda entry: not entry[1].needed)  # stable: the order of the suites otherwise
+    planned = sum(row.planned_s for suite in wanted for row in suite.rows)
+    share = sum(row.planned_s for _, row in todo) / planned if planned else 1
+    plan = budget.Budget([(suite.name, row) for suite, row in todo], None if seconds is None else seconds * share)
+    left_out = []
+    for number, (suite, row) in enumerate(todo, 1):
+        allowance = plan.begin()
+        if allowance is None:
+            left_out.append({"suite": suite.name, "row": row.name, "why": "no time was left for it"})
+        else:
+            append(folder / f"{suite.name}.jsonl", suite.measure(row.name, allowance))
+        plan.end(measured=allowance is not None)
+        what = "left out" if allowance is None else "measured"
+        say(f"[{number}/{len(todo)}] {suite.name} {row.name} {what}, {plan.left() / 60:.1f} min left")
+    return left_out
 
 
 def load_results(folder):
@@ -124,8 +85,9 @@ def load_results(folder):
         data = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{folder} holds no report: {error}") from error
-    if not isinstance(data, dict) or data.get("schema") != results.SCHEMA:
-        raise UsageError(f"{folder} was made by another version of this tool (schema {results.SCHEMA} is wanted)")
+    why = results.refusal(data)
+    if why:
+        raise UsageError(f"{folder} holds no report that this tool can read: {why}")
     return data
 
 
@@ -138,19 +100,24 @@ def refuse_other_machine(one, other, what):
 def render(folder, run, complete, baseline):
     files = {name: folder / f"{name}.jsonl" for name in results.READERS if (folder / f"{name}.jsonl").exists()}
     found, failed = results.collect(files)
+    failed = run.get("failures", []) + failed
     data = {"schema": results.SCHEMA, "machine": run["machine"], "effort": run["effort"], "started": run["started"],
-            "partial": not complete, "results": found, "failures": failed}
+            "partial": not complete, "results": found, "failures": failed, "left_out": run.get("left_out", [])}
     (folder / RESULTS).write_text(json.dumps(data) + "\n", encoding="utf-8")
-    shown = {**data, "published": published.load()} | ({"baseline": baseline} if baseline else {})
+    shown = {**data, "published": published.load()}
+    if baseline:
+        shown |= {"baseline": baseline, "versions": versions.compare_all(baseline, data)}
     (folder / PAGE).write_text(page.page(shown), encoding="utf-8")
-    return data
+    return shown
 
 
 def parse_arguments(arguments):
     parser = argparse.ArgumentParser(prog="./dev bench report", description=__doc__, epilog="Exit status: 0 all measured, "
-                                     "1 a row failed, 2 usage or a comparison that cannot be made, 130 interrupted.")
+                                     "1 a row failed, 2 usage or a comparison that cannot be made, 3 slower than the "
+                                     "baseline, 130 interrupted.")
     effort = parser.add_mutually_exclusive_group()
-    effort.add_argument("--quick", action="store_true", help="about ten minutes on two cores")
+    effort.add_argument("--quick", action="store_true", help="ten minutes: every published row, and of the others "
+                        "what there is time for")
     effort.add_argument("--full", action="store_true", help="every bar of every suite (the default)")
     parser.add_argument("--out", metavar="DIR", type=pathlib.Path, help="the folder to make (default: build/report/TIME)")
     parser.add_argument("--suites", metavar="NAME,...", default=",".join(results.READERS), help="default: %(default)s")
@@ -167,43 +134,69 @@ def parse_arguments(arguments):
     return chosen
 
 
+def load_run(folder):
+    """What run.json says of a run that was begun."""
+    try:
+        run = json.loads((folder / RUN).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{folder} is no folder of a report: {error}") from error
+    if not isinstance(run, dict) or not {"machine", "effort", "started", "suites"} <= set(run):
+        raise UsageError(f"{folder} is no folder of a report: {RUN} is another file's")
+    return run
+
+
 def open_run(arguments):
-    """The folder and what run.json says of it; a new one is made, an old one is never overwritten."""
+    """The folder and what run.json says of it; nothing is made yet, and an old one is never overwritten."""
     folder = arguments.resume or arguments.render
     if folder is not None:
-        try:
-            run = json.loads((folder / RUN).read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise UsageError(f"{folder} is no folder of a report: {error}") from error
+        run = load_run(folder)
+        card = machine.card(arguments.build)
         if arguments.resume:
-            refuse_other_machine(run["machine"], machine.card(arguments.build), str(folder))
+            refuse_other_machine(run["machine"], card, str(folder))
+            if run["machine"].get("commit") != card["commit"]:
+                raise UsageError(f"{folder} is of commit {run['machine'].get('commit')}, this is {card['commit']}")
         return folder, run
     now = datetime.datetime.now().isoformat(timespec="seconds")
     folder = arguments.out or ROOT / "build/report" / now.replace(":", "")
     if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{folder} is not empty; --resume {folder} goes on there")
-    folder.mkdir(parents=True, exist_ok=True)
     run = {"machine": machine.card(arguments.build), "effort": "quick" if arguments.quick else "full", "started": now,
            "suites": arguments.suites}
     return folder, run
 
 
-def measure(arguments, folder, run, say):
-    """True: to the end; False: interrupted."""
-    quick = run["effort"] == "quick"
-    with contextlib.ExitStack() as stack:
-        makers = {"micro": lambda: micro_suite(arguments.build, quick),
-                  "sockets": lambda: socket_suite(arguments.build, quick, stack),
-                  "server": lambda: server_suite(arguments.build, quick)}
+def make_suites(names, makers):
+    """(suites, failures): a suite that cannot be measured here is a failure, and stops none of the others."""
+    made, failed = [], []
+    for name in names:
         try:
-            suites = [makers[name]() for name in run["suites"]]
+            made.append(makers[name]())
+        except suites.SuiteError as error:
+            failed.append({"suite": name, "row": "*", "why": str(error)})
+    return made, failed
+
+
+def measure(arguments, folder, run, say):
+    """True: to the end; False: interrupted. What was left out and what could not be begun is in `run` then."""
+    quick = run["effort"] == "quick"
+    start = time.monotonic()
+    with contextlib.ExitStack() as stack:
+        makers = {"micro": lambda: suites.of_micro(arguments.build, quick),
+                  "sockets": lambda: suites.of_sockets(arguments.build, quick, stack),
+                  "server": lambda: suites.of_server(arguments.build, quick)}
+        try:
+            made, run["failures"] = make_suites(run["suites"], makers)
             add_controls(arguments.build, folder, run)
-            measure_suites(suites, folder, say)
+            seconds = QUICK_S - RENDER_S - (time.monotonic() - start) if quick else None
+            run["left_out"] = [{"suite": suite.name, "row": name, "why": "--full measures it"}
+                               for suite in made for name in suite.left_out]
+            run["left_out"] += measure_suites(made, folder, say, seconds)
             run["complete"] = True
             add_controls(arguments.build, folder, run)
         except KeyboardInterrupt:
             say(f"interrupted; --resume {folder} goes on")
             return False
+    say(f"measured for {(time.monotonic() - start) / 60:.1f} min")
     return True
 
 
@@ -218,6 +211,7 @@ def main(arguments=None):
         folder, run = open_run(arguments)
         if baseline:
             refuse_other_machine(baseline["machine"], run["machine"], str(arguments.baseline))
+        folder.mkdir(parents=True, exist_ok=True)
         interrupted = not arguments.render and not measure(arguments, folder, run, say)
         data = render(folder, run, run.get("complete", False), baseline)
     except UsageError as error:
@@ -225,8 +219,12 @@ def main(arguments=None):
         return USAGE
     for failure in data["failures"]:
         say(f"not measured: {failure['row']} ({failure['suite']}): {failure['why']}")
+    slower = [entry for entry in data.get("versions", []) if entry["verdict"] == "slower"]
+    for entry in slower:
+        say(f"slower than {arguments.baseline}: {entry['row']}: {sentences.interval(entry['change'])} as fast; rivals moved by "
+            f"{entry['noise']:.0%}")
     print(folder / PAGE)
-    return INTERRUPTED if interrupted else FAILURE if data["failures"] else 0
+    return INTERRUPTED if interrupted else FAILURE if data["failures"] else REGRESSION if slower else 0
 
 
 if __name__ == "__main__":

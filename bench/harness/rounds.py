@@ -240,7 +240,7 @@ def measure_controls(program):
     try:
         with Child(program, ["--controls"]) as child:
             return [child.answer()]
-    except ChildError as error:
+    except (ChildError, OSError) as error:
         return [{"kind": "failure", "cell": "controls", "why": str(error)}]
 
 

@@ -40,11 +40,12 @@ def of_runs(pairs, column, measure):
 def column_of(pairs, column, counts, reasons):
     """What is printed of one column."""
     runs = [pair[column] for pair in pairs]
-    entry = {"cost": statistics.median(map(cost, runs)), "cpu": statistics.median(map(summary.per_message, runs)),
+    entry = {"cost": statistics.median(map(cost, runs)), "costs": list(map(cost, runs)),
+             "cpu": statistics.median(map(summary.per_message, runs)),
              "busy": statistics.median(run["cpu_seconds"] / run["seconds"] for run in runs),
              "switches": sum(run["switches"] for run in runs) / sum(run["messages"] for run in runs)}
     if "trips" in runs[0]:
-        entry |= {"p50": statistics.median(map(latency, runs)),
+        entry |= {"p50": statistics.median(map(latency, runs)), "p50s": list(map(latency, runs)),
                   "p99": statistics.median(run["p99_ns"] for run in runs) / 1e9,
                   "p999": summary.Pool(pairs, column).quantile(range(len(pairs)), 0.999) / 1e9,
                   "max": max(run["max_ns"] for run in runs) / 1e9}

@@ -139,7 +139,8 @@ def row_of(cell, name, pairs, counts=()):
     row = {"cell": cell["cell"], "pattern": pattern, "placement": name, "rounds": len(pairs), "ours": ours, "columns": {}}
     for column in pairs[0]:
         runs = [pair[column] for pair in pairs]
-        entry = {"cost": statistics.median(cost(run, pattern) for run in runs),
+        costs = [cost(run, pattern) for run in runs]
+        entry = {"cost": statistics.median(costs), "costs": costs,
                  "cpu": statistics.median(per_message(run) for run in runs),
                  "switches": sum(run["switches"] for run in runs) / sum(run["messages"] for run in runs)}
         if pattern in cells.TRIPS:

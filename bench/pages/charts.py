@@ -145,7 +145,7 @@ def grid(axis):
     return body
 
 
-def intervals(identity, title, rows):
+def intervals(identity, title, rows, meaning="times better than the rival; the line marks no difference"):
     """rows: [(label, (middle, low, high))] as dots with their intervals over a logarithmic axis; 1 is `the same`."""
     height = TOP + LINE * len(rows) + 40
     left = 300
@@ -161,7 +161,7 @@ def intervals(identity, title, rows):
         body += f'<path class="l c{style}" d="M{axis(low):.1f} {y:.1f}H{axis(high):.1f}"/>'
         body += marker(MARKERS[style], axis(middle), y, style) + "</g>"
         body += text(WIDTH - 4, y + 4, f"{number(middle)}x", "end")
-    body += text((left + WIDTH) / 2, height - 4, "times better than the rival; the line marks no difference")
+    body += text((left + WIDTH) / 2, height - 4, meaning)
     description = "; ".join(f"{label} {ratio[0]:.2f}, from {ratio[1]:.2f} to {ratio[2]:.2f}" for label, ratio in rows)
     return figure(identity, title, description, body, height)
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The machine card: what a figure was measured on, and whether two sets of figures may be compared."""
 
+import hashlib
 import os
 import pathlib
 import platform
@@ -8,7 +9,9 @@ import re
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-SAME = ("processor", "cpus", "kernel", "quota")  # what must be equal for a comparison
+SAME = ("processor", "cpus", "kernel", "quota", "harness")  # what must be equal for a comparison
+HARNESS = ("*.cc", "*.h", "micro.py", "engine/*.cc", "engine/*.h", "harness/*.py", "micro/*.cc", "micro/*.h", "server/*.cc",
+           "server/*.h")  # in bench/: what decides how something is measured
 VULNERABILITIES = pathlib.Path("/sys/devices/system/cpu/vulnerabilities")
 
 
@@ -66,6 +69,14 @@ def build_flags(build):
     return " ".join(part for part in parts if part)
 
 
+def harness():
+    """A digest of what measures: figures of different ones are not compared."""
+    digest = hashlib.sha256()
+    for file in sorted(file for pattern in HARNESS for file in (ROOT / "bench").glob(pattern)):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
+
+
 def card(build):
     """What is known of this machine and this build; every value is a text."""
     processor = read("/proc/cpuinfo")
@@ -83,6 +94,7 @@ def card(build):
         "compiler": (output_of("c++", "--version").splitlines() or ["unknown"])[0],
         "flags": build_flags(build) or "unknown",
         "commit": output_of("git", "rev-parse", "--short=12", "HEAD") or "unknown",
+        "harness": harness(),
         "tree": "changed" if output_of("git", "status", "--porcelain") else "clean",
         "load before": read("/proc/loadavg").rsplit(" ", 2)[0],
     }

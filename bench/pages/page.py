@@ -2,6 +2,7 @@
 """The page: one file, no script, no network; light and dark, on paper too."""
 
 import html
+import math
 
 from pages import charts, published, results, sentences
 
@@ -30,6 +31,7 @@ svg text{fill:var(--ink)}.g{stroke:var(--line)}.one{stroke:var(--ink);stroke-das
 
 SIZES = (("64", "64 B"), ("1024", "1 KB"), ("8192", "8 KB"), ("65536", "64 KB"))
 TRANSPORTS = ("tcp", "ipc", "inproc")
+CHANGES_SHOWN = 40
 ONE_AT_A_TIME = ("/x1", "/x1/load50", "/x1/load80")  # the server's round trips
 
 
@@ -220,23 +222,24 @@ def section(key, data):
             + table(HEAD, section_rows(rows, data["published"]["reports"], found), published.SECTIONS[key]) + "</section>")
 
 
-def versions(data):
-    """A table of this report beside an earlier one of the same machine, where there is one."""
-    baseline = data.get("baseline")
-    if baseline is None:
+def versions_section(data):
+    """This report beside an earlier one of the same machine, where there is one."""
+    if data.get("baseline") is None:
         return ""
     lines = []
-    for result in data["results"]:
-        before = results.best(baseline["results"], result["suite"], result["row"])
-        if before is None or before["placement"] != result["placement"]:
-            continue
-        change = before["columns"][before["ours"]] / result["columns"][result["ours"]]
-        lines.append([cell(escape(result["row"])), cell(shown(before, before["ours"]), "n"),
-                      cell(shown(result, result["ours"]), "n"), cell(f"{change:.2f}x", "n")])
-    said = (f"Compared row by row with {escape(baseline['machine']['commit'])}, on the same machine, at another time: what "
-            "moves together with the control rows is the machine. ./dev bench gate compares two versions in turns.")
-    return ('<section id="versions"><h2>Version against version</h2><p>' + said + "</p>"
-            + table(("row", "before", "now", "times faster"), lines, "Version against version") + "</section>")
+    for entry in data["versions"]:
+        before, now = entry["before"], entry["now"]
+        lines.append([cell(escape(entry["row"])), cell(shown(before, before["ours"]), "n"), cell(shown(now, now["ours"]), "n"),
+                      cell(f'<span class="{entry["verdict"]}">{sentences.interval(entry["change"])}</span>', "n"),
+                      cell(f"{entry['noise']:.0%}", "n")])
+    moved = [entry for entry in data["versions"] if not entry["change"][1] <= 1 <= entry["change"][2]]
+    moved = sorted(moved, key=lambda entry: -abs(math.log(entry["change"][0])))[:CHANGES_SHOWN]
+    picture = charts.intervals("versions", "Version against version: what moved most",
+                               [(entry["row"], entry["change"]) for entry in moved],
+                               "times faster than before; the line marks no difference") if moved else ""
+    return (f'<section id="versions"><h2>Version against version</h2><p>{escape(sentences.versions(data))}</p>' + picture
+            + table(("row", "before", "now", "times faster", "rivals moved by"), lines, "Version against version")
+            + "</section>")
 
 
 def machine_card(data):
@@ -252,8 +255,16 @@ def summary(data):
     found = data["results"]
     said = [sentences.coverage(data["published"]["rows"], found), sentences.bars(found),
             sentences.standing(found), sentences.placements(found), sentences.disturbed(found),
-            sentences.controls(data["machine"])]
+            sentences.controls(data["machine"]), sentences.left_out(data)]
     return "".join(f"<li>{escape(text)}</li>" for text in said if text)
+
+
+def by_reason(data):
+    """{why: the rows that were left out}."""
+    found = {}
+    for entry in data.get("left_out", []):
+        found.setdefault(entry["why"], []).append(entry["row"])
+    return found
 
 
 READING = """<p>A ratio above 1 means that Weft is better. It is the median over rounds in which the contenders took turns,
@@ -264,17 +275,20 @@ that measures what it says.</p>"""
 
 
 def page(data):
-    """The whole page of a data set: {published, results, failures, machine, effort, partial, baseline or absent}."""
+    """The whole page of a data set: {published, results, failures, machine, effort, partial, left_out; baseline and
+    versions, or neither}."""
     names = {"system": "System information", **published.SECTIONS, **({"versions": "Versions"} if data.get("baseline") else {}),
              "not-measured": "Not measured"}
     links = "".join(f'<li><a href="#{key}">{escape(name)}</a></li>' for key, name in names.items())
     partial = '<p class="partial">This report is partial: the run was ended before all rows were measured.</p>' if data["partial"] else ""
     failures = "".join(f"<li>{escape(failure['row'])} ({escape(failure['suite'])}): {escape(failure['why'])}</li>"
                        for failure in data["failures"]) or "<li>Nothing failed.</li>"
+    left_out = "".join(f"<li>{escape(why)}: {escape(', '.join(names))}</li>" for why, names in by_reason(data).items())
+    left_out = f"<h3>Left out</h3><ul>{left_out}</ul>" if left_out else ""
     return (f'<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
             f"<title>Weft: measured</title><style>{STYLE}</style></head><body>"
             f'<a class="skip" href="#system">Skip to the results</a><header><h1>Weft: measured on this machine</h1>{partial}'
             f"<ul>{summary(data)}</ul>{READING}</header><nav aria-label=\"Sections\"><ul>{links}</ul></nav><main>"
             f'<section id="system"><h2>System information</h2>{machine_card(data)}</section>'
-            + "".join(section(key, data) for key in published.SECTIONS) + versions(data)
-            + f'<section id="not-measured"><h2>Not measured</h2><ul>{failures}</ul></section></main></body></html>')
+            + "".join(section(key, data) for key in published.SECTIONS) + versions_section(data)
+            + f'<section id="not-measured"><h2>Not measured</h2><ul>{failures}</ul>{left_out}</section></main></body></html>')

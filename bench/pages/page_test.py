@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """page_test.py FOLDER: the page in headless Chromium: it fits, says nothing on the console, asks the network for nothing,
-every picture has data. Screenshots go to FOLDER. Exit status 77: no Chromium or no Playwright."""
+every picture has data. Screenshots go to FOLDER, where they stay. Exit status 77: no Chromium or no Playwright."""
 
 import pathlib
 import shutil
@@ -9,7 +9,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
-from pages import page, published  # noqa: E402
+from pages import page, published, versions  # noqa: E402
 
 SKIP = 77
 WIDTHS = (1280, 400)
@@ -32,8 +32,9 @@ def example():
         ratio = columns.get("libzmq", columns.get("boost", columns.get("asio", 1.0))) / columns["weft"]
         rival = {"sockets": "libzmq", "server": "asio"}.get(suite, "boost")
         found.append({"suite": suite, "row": row, "placement": "near", "rounds": 9, "unit": "s" if suite == "sockets" else "ns",
-                      "ours": "weft", "columns": columns, "ratios": {rival: [ratio, ratio * 0.9, ratio * 1.1]}, "bars": [],
-                      **more})
+                      "ours": "weft", "columns": columns, "samples":
+                      {name: [value] * 5 for name, value in columns.items()}, "ratios": {rival: [ratio, ratio * 0.9, ratio * 1.1]},
+                      "bars": [], **more})
     trips = {"weft": [[8000, 9000], [20000, 990], [90000, 10]], "libzmq": [[50000, 9000], [99000, 990], [400000, 10]]}
     tails = {name: {"p99": 2e-5, "p999": 9e-5, "max": 1e-3} for name in ("weft", "libzmq")}
     for row in published.load()["rows"]:
@@ -55,19 +56,28 @@ def example():
             add("sockets", f"pub_sub/{transport}/64/x{times}", {"weft": 1e-8, "libzmq": 1e-7})
     card = {"processor": "Example", "cpus": "2 of 2", "kernel": "6", "quota": "none", "compiler": "c++", "flags": "-O3",
             "commit": "abc", "tree": "clean", "controls": [{"getppid_ns": 100.0}, {"getppid_ns": 101.0}]}
-    return {"published": published.load(), "results": found, "failures": [{"suite": "micro", "row": "x", "why": "<why> & so"}],
-            "machine": card, "effort": "quick", "partial": True, "baseline": {"results": found, "machine": card}}
+    def times(result, factor):
+        return {name: [value * factor for value in values] for name, values in result["samples"].items()}
+    before = {"machine": card, "results": [{**result, "samples": times(result, 0.5 + place % 3 / 2)}
+                                           for place, result in enumerate(found)]}
+    data = {"published": published.load(), "results": found, "failures": [{"suite": "micro", "row": "x", "why": "<why> & so"}],
+            "machine": card, "effort": "quick", "partial": True, "baseline": before,
+            "left_out": [{"suite": "micro", "row": "y", "why": "no time was left for it"}]}
+    return {**data, "versions": versions.compare_all(before, data)}
 
 
 def look(browser, url, width, scheme, folder):
     """What is wrong with the page at that width, as texts."""
     wrong, requests = [], []
     view = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    view.set_default_timeout(0)  # ctest has one; a machine may be busy
     view.on("console", lambda message: wrong.append(f"console: {message.text}"))
     view.on("pageerror", lambda error: wrong.append(f"error: {error}"))
     view.on("request", lambda request: requests.append(request.url))
     view.goto(url)
-    view.screenshot(path=folder / f"report-{width}-{scheme}.png", full_page=True)
+    picture = folder / f"report-{width}-{scheme}.png"
+    view.screenshot(path=picture, full_page=True)
+    print(f"screenshot: {picture.resolve()}")
     over = view.evaluate("document.documentElement.scrollWidth") - width
     if over > 0:
         wrong.append(f"{over} px wider than the window")

@@ -11,12 +11,15 @@ import subprocess
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
+import micro  # noqa: E402
 import report  # noqa: E402
 from harness import cells, server_cells  # noqa: E402
-from pages import machine, page, published, results, sentences  # noqa: E402
+from harness.budget import Row  # noqa: E402
+from pages import machine, page, published, results, sentences, suites, versions  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else None
 SCHEMA = HERE.parent.parent / "docs/report.schema.json"
@@ -24,13 +27,15 @@ SCHEMA = HERE.parent.parent / "docs/report.schema.json"
 
 def result(row, ratio, **more):
     return {"suite": "micro", "row": row, "placement": "", "rounds": 5, "unit": "ns", "ours": "weft",
-            "columns": {"weft": 2.0, "rival": 2.0 * ratio[0]}, "ratios": {"rival": ratio}, "bars": [], **more}
+            "columns": {"weft": 2.0, "rival": 2.0 * ratio[0]}, "samples": {"weft": [2.0], "rival": [2.0 * ratio[0]]},
+            "ratios": {"rival": ratio}, "bars": [], **more}
 
 
 def micro_record(row, weft=2.0, rival=6.0):
     ratio = rival / weft
     return {"row": {"row": row, "contenders": ["weft", "rival"]}, "rounds": [], "results": [
         {"row": row, "threads": 1, "placement": "mixed", "rounds": 5, "ns": {"weft": weft, "rival": rival},
+         "samples": {"weft": [weft] * 5, "rival": [rival] * 5},
          "rivals": {"rival": {"ratio": [ratio, ratio * 0.9, ratio * 1.1], "verdict": "", "bar": 2.0, "met": ratio >= 2}}}]}
 
 
@@ -47,7 +52,7 @@ def round_trip_records(cell="round_trip/tcp/64", p50_ns=20000):
 
 
 CARD = {"processor": "Some CPU", "cpus": "2 of 2", "kernel": "6.1", "quota": "none", "compiler": "c++", "flags": "-O3",
-        "commit": "abc", "tree": "clean", "controls": [{"getppid_ns": 100.0}, {"getppid_ns": 103.0}]}
+        "commit": "abc", "harness": "123", "tree": "clean", "controls": [{"getppid_ns": 100.0}, {"getppid_ns": 103.0}]}
 
 
 def make_folder(parent, complete=True, card=None):
@@ -132,6 +137,38 @@ class Published(unittest.TestCase):
                 self.assertIsNotNone(parse(row["measured"]), row)
 
 
+class Quick(unittest.TestCase):
+    def test_every_published_row_is_measured_and_is_needed(self):
+        self.assertEqual([name for name, needed in suites.quick_sockets() if needed], suites.named_rows("sockets"))
+        self.assertEqual([name for name, needed in suites.quick_server() if needed], suites.named_rows("server"))
+        if BUILD is None:
+            self.skipTest("needs the folder of a build")
+        suite = suites.of_micro(BUILD, True)
+        self.assertEqual([row.name for row in suite.rows if row.needed], suites.named_rows("micro"))
+        self.assertTrue(suite.left_out)
+        self.assertEqual(suites.of_micro(BUILD, False).left_out, [])
+
+    def test_who_is_behind_measures_what_is_needed_and_says_what_is_left_out(self):
+        with tempfile.TemporaryDirectory() as parent:
+            folder = make_folder(parent, complete=False)
+            allowances = {}
+
+            def measure(name, allowance):
+                allowances[name] = allowance
+                return [micro_record(name)]
+            rows = [Row("extra", 1e9, False), Row("a", 1.0), Row("b", 3.0)]
+            left_out = report.measure_suites([suites.Suite("micro", rows, measure)], folder, lambda _: None, 2.0)
+        self.assertEqual([entry["row"] for entry in left_out], ["extra"])
+        self.assertEqual(list(allowances), ["a", "b"])
+        self.assertLess(allowances["a"], 1.0)  # of 2 s in all
+
+    def test_a_row_has_no_fewer_rounds_than_an_interval_needs(self):
+        row = {"row": "r", "threads": 1, "contenders": ["weft"], "bars": []}
+        with unittest.mock.patch.object(micro, "run_once", lambda *_: {"ns": 1.0, "placement": "mixed"}):
+            self.assertEqual(len(micro.measure_row("", row, 9, 0.01, allowance_s=0.0)), micro.ROUNDS_MIN)
+            self.assertEqual(len(micro.measure_row("", row, 9, 0.01)), 9)
+
+
 class Records(unittest.TestCase):
     def setUp(self):
         self.parent = tempfile.TemporaryDirectory()
@@ -167,10 +204,11 @@ class Records(unittest.TestCase):
             file.write('{"row": {"row": "Half')
         measured = []
 
-        def measure(name):
+        def measure(name, allowance):
             measured.append(name)
+            self.assertEqual(allowance, float("inf"))
             return [micro_record(name)]
-        suite = report.Suite("micro", ["SpscQueue_Throughput/1024", "Half", "Another"], measure)
+        suite = suites.Suite("micro", [Row(name, 1.0) for name in ("SpscQueue_Throughput/1024", "Half", "Another")], measure)
         report.measure_suites([suite], folder, lambda _: None)
         self.assertEqual(measured, ["Half", "Another"])
         self.assertEqual(len(results.read_records(folder / "micro.jsonl")), 3)
@@ -191,7 +229,9 @@ class Records(unittest.TestCase):
         other.mkdir()
         mine = json.loads((folder / report.RESULTS).read_text(encoding="utf-8"))
         for change, said in (({"machine": {**CARD, "processor": "Another CPU"}}, "another machine"),
-                             ({"schema": 0}, "another version"), (None, "holds no report")):
+                             ({"machine": {**CARD, "harness": "456"}}, "harness: '456' and '123'"),
+                             ({"schema": 0}, "another version"), ({"results": [{}]}, "result 0 is not whole"),
+                             ({"machine": None}, "it has no machine"), (None, "holds no report")):
             text = "foreign" if change is None else json.dumps({**mine, **change})
             (other / report.RESULTS).write_text(text, encoding="utf-8")
             status, _, err = run_report("--render", folder, "--baseline", other)
@@ -204,10 +244,51 @@ class Records(unittest.TestCase):
         baseline = pathlib.Path(self.parent.name, "before")
         baseline.mkdir()
         data = json.loads((folder / report.RESULTS).read_text(encoding="utf-8"))
-        data["results"][0]["columns"]["weft"] *= 2
-        (baseline / report.RESULTS).write_text(json.dumps(data), encoding="utf-8")
-        self.assertEqual(run_report("--render", folder, "--baseline", baseline)[0], 0)
-        self.assertIn('<td class="n">2.00x</td>', (folder / report.PAGE).read_text(encoding="utf-8"))
+        for times, status, kind in ((2, 0, "faster"), (0.5, 3, "slower"), (0.97, 0, "same")):
+            before = copy.deepcopy(data)
+            ours = before["results"][0]
+            self.assertEqual(ours["row"], "SpscQueue_Throughput/1024")
+            ours["columns"]["weft"] *= times
+            ours["samples"]["weft"] = [value * times for value in ours["samples"]["weft"]]
+            (baseline / report.RESULTS).write_text(json.dumps(before), encoding="utf-8")
+            found, _, err = run_report("--render", folder, "--baseline", baseline)
+            self.assertEqual((found, "slower than" in err), (status, kind == "slower"), err)
+            text = (folder / report.PAGE).read_text(encoding="utf-8")
+            self.assertIn(f'<span class="{kind}">{times:.2f}x [{times:.2f}, {times:.2f}]</span>', text)
+
+    def test_a_row_whose_rival_moved_as_much_is_not_slower(self):
+        before, now = result("x", [3.0, 2.5, 3.5]), result("x", [3.0, 2.5, 3.5])
+        before["samples"] = {"weft": [1.0] * 5, "rival": [3.0] * 5}
+        now["samples"] = {"weft": [1.2] * 5, "rival": [3.0] * 5}
+        self.assertEqual(versions.compare_row(before, now)["verdict"], "slower")
+        now["samples"]["rival"] = [3.9] * 5
+        self.assertEqual(versions.compare_row(before, now)["verdict"], "same")
+
+    @unittest.skipIf(BUILD is None, "needs the folder of a build")
+    def test_a_folder_of_something_else_is_not_gone_on_with(self):
+        folder = make_folder(self.parent.name, complete=False, card=machine.card(pathlib.Path(".")))
+        for name, content, said in (("micro.jsonl", '{"kind": "cell"}\n', "cannot go on"),
+                                    ("micro.jsonl", "text\n", "is not whole"), (report.RUN, "[]", "another file's"),
+                                    (report.RUN, '{"mach', "no folder of a report")):
+            (folder / name).write_text(content, encoding="utf-8")
+            before = {file.name: file.read_bytes() for file in folder.glob("*.jsonl")}
+            status, _, err = run_report("--resume", folder, "--suites", "micro", "--build", BUILD or ".")
+            self.assertEqual((status, said in err), (2, True), err)
+            self.assertEqual(before, {file.name: file.read_bytes() for file in folder.glob("*.jsonl")})
+
+    def test_a_suite_without_its_rival_stops_no_other(self):
+        def refuse():
+            raise suites.SuiteError("no libzmq to compare with")
+        other = suites.Suite("micro", [], None)
+        made, failed = report.make_suites(["sockets", "micro"], {"sockets": refuse, "micro": lambda: other})
+        self.assertEqual((made, [failure["why"] for failure in failed]), ([other], ["no libzmq to compare with"]))
+        folder = make_folder(self.parent.name)
+        run = json.loads((folder / report.RUN).read_text(encoding="utf-8"))
+        (folder / report.RUN).write_text(json.dumps({**run, "failures": failed}), encoding="utf-8")
+        status, _, err = run_report("--render", folder)
+        self.assertEqual(status, 1)
+        self.assertIn("no libzmq to compare with", err)
+        self.assertIn("no libzmq to compare with", (folder / report.PAGE).read_text(encoding="utf-8"))
 
     def test_usage_errors_are_status_2(self):
         for arguments in (["--suites", "nonsense"], ["--quick", "--full"], ["--resume", self.parent.name]):

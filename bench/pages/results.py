@@ -2,19 +2,42 @@
 """The records of every suite as one list of results of one shape; docs/report.schema.json says which.
 
 A result: suite, row, placement, rounds, unit (of its columns: less is better), ours (the name of our column), columns
-{name: value}, ratios {rival: [middle, low, high]}, limit [..] or absent, tails {column: {p50, p99, p999, max}} in seconds or
-absent, trips {column: [[ns, count], ...]} or absent, bars [{text, met}], foreign (share of the machine's time that others
-took) or absent."""
+{name: value}, samples {name: [value of each round]}, ratios {rival: [middle, low, high]}, limit [..] or absent,
+tails {column: {p50, p99, p999, max}} in seconds or absent, trips {column: [[ns, count], ...]} or absent,
+bars [{text, met}], foreign (share of the machine's time that others took) or absent."""
 
 import json
 
 from harness import cells, server_summary, summary
 
-SCHEMA = 1
+SCHEMA = 2
+MEMBERS = {"suite", "row", "placement", "rounds", "unit", "ours", "columns", "samples", "ratios", "bars"}
 
 
 class RecordError(Exception):
     """A file that is not what a suite writes, or not whole."""
+
+
+def refusal(data):
+    """Why a value that was read is not what results.json holds in this version, or None.
+
+    >>> refusal([]), refusal({"schema": 0}), refusal({"schema": SCHEMA, "results": []})
+    ('it is no object', 'it was made by another version (its schema is 0, here it is 2)', 'it has no machine, failures')
+    >>> refusal({"schema": SCHEMA, "results": [{}], "machine": {}, "failures": []})
+    'result 0 is not whole'
+    """
+    if not isinstance(data, dict):
+        return "it is no object"
+    if data.get("schema") != SCHEMA:
+        return f"it was made by another version (its schema is {data.get('schema')!r}, here it is {SCHEMA})"
+    wanted = {"machine": dict, "results": list, "failures": list}
+    absent = [name for name, kind in wanted.items() if not isinstance(data.get(name), kind)]
+    if absent:
+        return f"it has no {', '.join(absent)}"
+    for number, result in enumerate(data["results"]):
+        if not isinstance(result, dict) or not MEMBERS <= set(result):
+            return f"result {number} is not whole"
+    return None
 
 
 def read_records(path):
@@ -41,7 +64,7 @@ def read_records(path):
 def from_micro(records):
     """
     >>> record = {"row": {"row": "r", "contenders": ["weft", "x"]}, "results": [
-    ...     {"row": "r", "threads": 1, "placement": "mixed", "rounds": 5, "ns": {"weft": 2.0, "x": 6.0}, "rivals":
+    ...     {"row": "r", "threads": 1, "placement": "mixed", "rounds": 5, "ns": {"weft": 2.0, "x": 6.0}, "samples": {}, "rivals":
     ...      {"x": {"ratio": [3.0, 2.9, 3.1], "bar": 2.0, "met": True, "verdict": "faster"}}}]}
     >>> result = from_micro([record])[0][0]
     >>> result["ratios"], result["bars"]
@@ -57,6 +80,7 @@ def from_micro(records):
             results.append({
                 "suite": "micro", "row": entry["row"], "placement": entry["placement"] if entry["threads"] > 1 else "",
                 "rounds": entry["rounds"], "unit": "ns", "ours": next(iter(entry["ns"])), "columns": entry["ns"],
+                "samples": entry["samples"],
                 "ratios": {name: rival["ratio"] for name, rival in rivals.items()},
                 "bars": [{"text": f">= {rival['bar']:g}x {name}", "met": rival["met"]}
                          for name, rival in rivals.items() if rival["bar"] is not None]})
@@ -84,6 +108,7 @@ def from_sockets(records):
         result = {"suite": "sockets", "row": row["cell"], "placement": row["placement"], "rounds": row["rounds"],
                   "unit": unit, "ours": row["ours"], "foreign": row["foreign"],
                   "columns": {name: column["cost"] for name, column in row["columns"].items()},
+                  "samples": {name: column["costs"] for name, column in row["columns"].items()},
                   "ratios": {"libzmq": list(row["speed"])} if row["speed"] else {},
                   "bars": [{"text": f"{measure} {bar}", "met": met} for measure, bar, _, met in row["bars"]]}
         if row.get("limit"):
@@ -108,7 +133,8 @@ def from_server(records):
         key = "p50" if row["load"] else "cost"
         result = {"suite": "server", "row": row["cell"], "placement": row["placement"], "rounds": row["rounds"],
                   "unit": "B" if row["pattern"] == "idle" else "s", "ours": ours, "foreign": row["foreign"],
-                  "columns": {name: column[key] for name, column in columns.items()}, "ratios": {},
+                  "columns": {name: column[key] for name, column in columns.items()},
+                  "samples": {name: column[f"{key}s"] for name, column in columns.items()}, "ratios": {},
                   "bars": [{"text": f"{measure} {bar}", "met": met} for measure, bar, _, met in row["bars"]]}
         if row.get("asio"):
             result["ratios"]["asio"] = list(row["asio"])

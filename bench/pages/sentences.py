@@ -94,3 +94,30 @@ def coverage(rows, all_results):
     """How many of the published rows have a result."""
     found = sum(all(results.best(all_results, row["suite"], name) for name in published.measured_rows(row)) for row in rows)
     return f"{found} of {count(len(rows), 'published row')} have a figure of this machine beside them."
+
+
+def left_out(data):
+    """
+    >>> left_out({"left_out": [{"row": "x"}], "effort": "quick"}), left_out({"effort": "full"})
+    ('This is a quick report: 1 row was left out, see the end.', '')
+    """
+    rows = data.get("left_out", [])
+    were = "was" if len(rows) == 1 else "were"
+    return f"This is a {data['effort']} report: {count(len(rows), 'row')} {were} left out, see the end." if rows else ""
+
+
+def versions(data):
+    """What became faster and slower since the baseline.
+
+    >>> versions({"baseline": {"machine": {"commit": "abc"}}, "machine": {"commit": "def"}, "versions": [
+    ...     {"row": "x", "verdict": "slower"}, {"row": "y", "verdict": "same"}]})[:86]
+    'Of 2 rows of abc and def, 0 are faster now, 1 slower (x), and 1 moved by no more than '
+    """
+    said = [entry["verdict"] for entry in data["versions"]]
+    slower = ", ".join(entry["row"] for entry in data["versions"] if entry["verdict"] == "slower")
+    slower = f" ({slower})" if slower else ""
+    return (f"Of {count(len(said), 'row')} of {data['baseline']['machine'].get('commit')} and {data['machine'].get('commit')}, "
+            f"{said.count('faster')} are faster now, {said.count('slower')} slower{slower}, and {said.count('same')} moved by "
+            "no more than is worth a word: the interval holds 1, or it is less than 5% (10% of a latency), or than one of the "
+            "row's rivals moved in the meantime. The two reports are of different times; ./dev bench gate compares two "
+            "versions in turns.")
