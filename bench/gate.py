@@ -7,6 +7,8 @@ import contextlib
 import fnmatch
 import json
 import pathlib
+import shutil
+import signal
 import subprocess
 import sys
 
@@ -18,11 +20,13 @@ from harness import cells, compare, rounds, summary  # noqa: E402
 from harness.child import ChildError, Libraries  # noqa: E402
 
 ROOT = HERE.parent
-FAILURE, USAGE, REGRESSION = 1, 2, 3
+FAILURE, USAGE, REGRESSION, INTERRUPTED = 1, 2, 3, 130
 INSTRUCTIONS_LEAST = 0.01
 ALLOCATIONS_LEAST = 0.001  # per message: less than one in a thousand is the start, not the message
-CELLS = "push_pull/tcp/64,push_pull/ipc/1024,push_pull/inproc/64,round_trip/tcp/64,round_trip/inproc/64,router_router/tcp/64,pub_sub/inproc/64/x4"
+CELLS = ("push_pull/tcp/64,push_pull/ipc/1024,push_pull/inproc/64,round_trip/tcp/64,round_trip/inproc/64,router_router/tcp/64,"
+         "pub_sub/inproc/64/x4")
 ROW_SECONDS = 0.02  # of one repetition of a row
+FILES = ("bench/micro/bench_micro", "bench/bench_sockets", "capi/libzmq.so.5")
 TARGETS = ("bench_micro", "bench_sockets", "bench_allocations", "weft_zmq")
 
 
@@ -30,26 +34,54 @@ class GateError(Exception):
     """No comparison can be made."""
 
 
+class UsageError(GateError):
+    """What was asked for is not there."""
+
+
 def run(*command, cwd=ROOT):
     """Standard output; a GateError with the last lines of what it said when it fails."""
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise GateError(f"{command[0]} cannot be run: {error}") from error
     if done.returncode != 0:
         said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-8:])
         raise GateError(f"{' '.join(map(str, command))} failed:\n{said}")
     return done.stdout
 
 
-def build_baseline(revision, say):
-    """The release build of a revision, in a work tree of its own below build/gate that is kept for the next time."""
-    commit = run("git", "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").strip()
+def commit_of(revision):
+    try:
+        return run("git", "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}").strip()
+    except GateError:
+        raise UsageError(f"{revision} is no revision of this repository") from None
+
+
+def is_whole(tree, commit):
+    """Whether a work tree is the whole commit and nothing else: not where making it was interrupted."""
+    try:
+        return run("git", "rev-parse", "HEAD", cwd=tree).strip() == commit and not run("git", "status", "--porcelain", cwd=tree)
+    except GateError:
+        return False
+
+
+def build_baseline(commit, say):
+    """The release build of a commit, in a work tree of its own below build/gate that is kept for the next time."""
     tree = ROOT / "build/gate" / commit[:12]
-    if not tree.exists():
+    if not is_whole(tree, commit):
+        shutil.rmtree(tree, ignore_errors=True)
         run("git", "worktree", "prune")
         run("git", "worktree", "add", "--detach", tree, commit)
     say(f"build {commit[:12]}")
     run("cmake", "--preset", "release", cwd=tree)
     run("cmake", "--build", "--preset", "release", "--parallel", "--target", *TARGETS, cwd=tree)
     return tree / "build/release"
+
+
+def check_build(build):
+    missing = [target for target in FILES if not (build / target).is_file()]
+    if missing:
+        raise UsageError(f"no {build / missing[0]}: run ./dev build release, or give --build DIR")
 
 
 def rows_of(build):
@@ -80,6 +112,8 @@ def check_instructions(new, old, rows, say):
     say(f"instructions of {len(rows)} rows, by callgrind")
     counted = sorted(instructions.choose_rows(new / "bench/micro/bench_micro"))
     counted = [name for name in counted if name in rows]
+    if shutil.which("valgrind") is None:
+        raise GateError("valgrind is not installed, and counts the instructions")
     counts = [instructions.measure(build / "bench/micro/bench_micro", counted) if counted else {} for build in (old, new)]
     return [f"{name}: {after} instructions, {before} before"
             for name, before, after in grown(*counts, INSTRUCTIONS_LEAST, instructions.SLACK)]
@@ -157,24 +191,34 @@ def parse_arguments(arguments):
     return chosen
 
 
+def compare_trees(chosen, say):
+    """What is slower, a line each."""
+    commit = commit_of(chosen.baseline)
+    check_build(chosen.build)
+    old = build_baseline(commit, say)
+    rows = common_rows(chosen.build, old, chosen.rows.split(","))
+    if not rows and (chosen.counts_only or not chosen.cells):
+        raise UsageError(f"no row of both revisions matches {chosen.rows}, so there is nothing to compare")
+    found = check_instructions(chosen.build, old, rows, say)
+    if not chosen.counts_only:
+        found += check_rows(chosen.build, old, rows, say) + check_cells(chosen.build, old, chosen.cells, say)
+    return found
+
+
 def main(arguments=None):
     chosen = parse_arguments(arguments)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the children, like Ctrl-C
 
     def say(text):
         print(text, file=sys.stderr, flush=True)
     try:
-        old = build_baseline(chosen.baseline, say)
+        found = compare_trees(chosen, say)
     except GateError as error:
-        print(f"gate: {error}", file=sys.stderr)
-        return USAGE
-    try:
-        rows = common_rows(chosen.build, old, chosen.rows.split(","))
-        found = check_instructions(chosen.build, old, rows, say)
-        if not chosen.counts_only:
-            found += check_rows(chosen.build, old, rows, say) + check_cells(chosen.build, old, chosen.cells, say)
-    except GateError as error:
-        print(f"gate: {error}", file=sys.stderr)
-        return FAILURE
+        say(f"gate: {error}")
+        return USAGE if isinstance(error, UsageError) else FAILURE
+    except KeyboardInterrupt:
+        say("gate: interrupted; nothing is known")
+        return INTERRUPTED
     print("\n".join(found) or "nothing is slower")
     return REGRESSION if found else 0
 
