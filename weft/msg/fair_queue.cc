@@ -55,7 +55,8 @@ bool FairQueue::detach(Pipe& pipe) noexcept {
   return cut;
 }
 
-Pipe* FairQueue::peek(FrameView& view) noexcept {
+// From the pipe in turn on, which was asked before: nothing is lost by asking again.
+Pipe* FairQueue::peek_others(FrameView& view) noexcept {
   std::size_t fruitless = 0;  // inproc pipes in a row without input
   while (active_ > 0 && fruitless < active_) {
     Pipe* pipe = pipes_[current_];
@@ -80,16 +81,6 @@ Pipe* FairQueue::peek(FrameView& view) noexcept {
   return nullptr;
 }
 
-void FairQueue::pop() noexcept {
-  pipes_[current_]->pop();
-  more_ = peeked_more_;
-  if (!more_) {
-    current_ = current_ + 1 < active_ ? current_ + 1 : 0;
-  }
-}
-
-void FairQueue::unpeek() noexcept { pipes_[current_]->unpeek(); }
-
 bool FairQueue::has_input() noexcept {
   FrameView view;
   if (peek(view) == nullptr) {
@@ -97,19 +88,6 @@ bool FairQueue::has_input() noexcept {
   }
   unpeek();
   return true;
-}
-
-Result<void> FairQueue::receive(Inbound& part) noexcept {
-  FrameView view;
-  if (peek(view) == nullptr) {
-    return Errc::would_block;
-  }
-  if (!part.take(view)) {
-    unpeek();
-    return Error(Errc::resource_exhausted, "no memory for a received message");
-  }
-  pop();
-  return {};
 }
 
 }  // namespace weft::msg

@@ -82,7 +82,7 @@ void Pipe::end() {
   session_->close_when_sent();
 }
 
-bool Pipe::peek(FrameView& view) noexcept {
+bool Pipe::peek_beyond_run(FrameView& view) noexcept {
   if (rx_->conflates()) [[unlikely]] {
     if (session_ != nullptr) {
       session_->collect();
@@ -94,7 +94,10 @@ bool Pipe::peek(FrameView& view) noexcept {
     if (session_ == nullptr || rx_->conflates()) {
       return false;
     }
-    const Session::Peek result = session_->peek(view);
+    const Session::Peek result = session_->peek(view, run_);
+    if (result == Session::Peek::run) {
+      return peek(view);
+    }
     if (result == Session::Peek::stream) {
       view.origin = notes.origin;
       peeked_ = Peeked::stream;
@@ -112,7 +115,7 @@ bool Pipe::peek(FrameView& view) noexcept {
   return true;
 }
 
-void Pipe::pop() noexcept {
+void Pipe::pop_beyond_run() noexcept {
   if (peeked_ == Peeked::stream) {
     session_->pop();
   } else {
@@ -139,6 +142,6 @@ void Pipe::credit_reported() noexcept {
   }
 }
 
-bool Pipe::drained() noexcept { return notes.ended && rx_->empty(); }
+bool Pipe::drained() noexcept { return notes.ended && run_.empty() && rx_->empty(); }
 
 }  // namespace weft::msg

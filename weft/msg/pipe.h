@@ -10,6 +10,7 @@
 
 #include "weft/base/time.h"
 #include "weft/msg/channel.h"
+#include "weft/msg/frame_run.h"
 #include "weft/msg/part.h"
 
 namespace weft::msg {
@@ -40,7 +41,8 @@ struct InprocLink {
 // Owner: the socket; a pipe of a connection also belongs to its session.
 // Affinity: send members under the socket's send lock, receive members under its receive lock.
 // Cost: sending a small single-part message to an idle or batching connection encodes it straight into the batch;
-// receiving one from an idle connection decodes it straight out of the read block. The channels carry the rest.
+// receiving one from an idle connection decodes it straight out of the read block, small ones a run at a time. The
+// channels carry the rest.
 class Pipe {
  public:
   explicit Pipe(SocketCore& owner) noexcept : owner_(owner) {}
@@ -60,9 +62,24 @@ class Pipe {
 
   // --- receive side ---
   // The next part. The view is valid until pop() or unpeek(), one of which must follow.
-  [[nodiscard]] bool peek(FrameView& view) noexcept;
-  void pop() noexcept;
+  [[nodiscard]] bool peek(FrameView& view) noexcept {
+    if (!run_.empty()) [[likely]] {
+      view = {run_.front(), false, nullptr, nullptr, notes.origin};
+      peeked_ = Peeked::run;
+      return true;
+    }
+    return peek_beyond_run(view);
+  }
+  void pop() noexcept {
+    if (peeked_ == Peeked::run) [[likely]] {
+      run_.pop();
+      return;
+    }
+    pop_beyond_run();
+  }
   void unpeek() noexcept;
+  // After peek(): the part stays in front, and its view valid, also after unpeek().
+  [[nodiscard]] bool peeked_in_place() const noexcept { return peeked_ != Peeked::stream; }
   // Whole messages that came through the channel so far: as its producer knows, and taken.
   [[nodiscard]] std::uint64_t arrived_count() const noexcept { return rx_->written(); }
   [[nodiscard]] std::uint64_t taken_count() const noexcept { return rx_->read(); }
@@ -107,8 +124,10 @@ class Pipe {
  private:
   void wake_inproc_reader() noexcept;
   void credit_reported() noexcept;
+  [[nodiscard]] bool peek_beyond_run(FrameView& view) noexcept;
+  void pop_beyond_run() noexcept;
 
-  enum class Peeked : std::uint8_t { nothing, cell, stream };
+  enum class Peeked : std::uint8_t { nothing, run, cell, stream };
 
   SocketCore& owner_;
   Channel* tx_ = nullptr;
@@ -117,6 +136,7 @@ class Pipe {
   std::shared_ptr<InprocLink> link_;
   int link_end_ = 0;
   std::atomic<bool> ending_{false};  // nothing is published with it
+  FrameRun run_;  // before what is in the channel
   Peeked peeked_ = Peeked::nothing;
   bool peeked_more_ = false;
   std::size_t peeked_bytes_ = 0;

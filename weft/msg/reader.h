@@ -6,6 +6,7 @@
 
 #include "weft/base/bytes.h"
 #include "weft/mem/buffer.h"
+#include "weft/msg/frame_run.h"
 #include "weft/net/stream.h"
 #include "weft/zmtp/frame.h"
 #include "weft/zmtp/frame_v1.h"
@@ -43,23 +44,22 @@ class Reader {
   // where it lies and shown as what was in it; forged: it cannot be opened.
   [[nodiscard]] Step look(Frame& frame) noexcept;
   [[nodiscard]] zmtp::Breach breach() const noexcept { return breach_; }  // after forged: why
-  // The common case, in few steps: a whole short frame in the clear and of ZMTP 3, of a message of one part. False: see
-  // look().
-  [[nodiscard]] bool look_short(Bytes& body, mem::Buffer*& block) noexcept {
+  void consume() noexcept;  // after look() gave a frame
+  // The common case, in few steps: whole short frames in the clear and of ZMTP 3, of messages of one part, go into
+  // `run`, which was empty. False: there is none at the front, see look().
+  [[nodiscard]] bool take_run(FrameRun& run) noexcept {
     if (begin_ == end_ || big_ != nullptr || recodes_) {
       return false;
     }
     const Bytes input(block_->data() + begin_, end_ - begin_);
-    const std::size_t size = zmtp::short_frame_size(input);
+    const std::size_t size = FrameRun::measure(input);
     if (size == 0) {
       return false;
     }
-    frame_size_ = size;
-    body = input.subspan(zmtp::kFrameHeaderSizeMin, size - zmtp::kFrameHeaderSizeMin);
-    block = block_;
+    run.assign(block_, input.first(size));
+    begin_ += size;
     return true;
   }
-  void consume() noexcept;  // after look() or look_short() gave a frame
   // For the connection at hand. Without framing, what was read is shown in pieces, each without a block to share.
   void set_cipher(zmtp::Mechanism* cipher, zmtp::Framing framing = zmtp::Framing::v3) noexcept;
   // Of a header_only frame: the header as far as it is known of what is inside.

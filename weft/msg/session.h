@@ -63,8 +63,9 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   bool dirty = false;         // in the socket's list of sessions to flush before it waits
 
   // --- under the socket's receive lock (session_receive.cc) ---
-  enum class Peek : std::uint8_t { nothing, stream, channel };
-  [[nodiscard]] Peek peek(FrameView& view) noexcept;  // the channel was found empty
+  enum class Peek : std::uint8_t { nothing, stream, run, channel };
+  // The channel and `run` were found empty. stream: one part, in place, until pop() or unpeek().
+  [[nodiscard]] Peek peek(FrameView& view, FrameRun& run) noexcept;
   void pop() noexcept;
   void unpeek() noexcept;
   void collect() noexcept;  // reads into the channel what the kernel holds; for one that conflates

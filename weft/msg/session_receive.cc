@@ -12,19 +12,22 @@ namespace {
 constexpr int kConflatedFills = 16;  // reads in one turn, of a connection that conflates
 }
 
-Session::Peek Session::peek(FrameView& view) noexcept {
+Session::Peek Session::peek(FrameView& view, FrameRun& run) noexcept {
   if (!read_baton_.try_take()) {
     return Peek::nothing;  // the I/O thread is reading; it says so when it found something
-  }
-  if (plain_input_ && assembly_.empty() && incoming_.empty() && reader_.look_short(view.bytes, view.slice_of))
-      [[likely]] {
-    return Peek::stream;
   }
   for (;;) {
     // The I/O thread may have queued something between the caller's look and our taking the baton.
     if (!incoming_.empty()) {
       give_read_baton();
       return Peek::channel;
+    }
+    if (plain_input_ && assembly_.empty() && reader_.take_run(run)) [[likely]] {
+      if (reader_.empty()) {
+        reader_.settle();
+      }
+      give_read_baton();
+      return Peek::run;
     }
     const Decoded decoded = input_ended_ && reader_.empty() ? Decoded::stopped : decode(&view);
     if (decoded == Decoded::view) {

@@ -31,14 +31,13 @@ inline void full_fence() noexcept {
 // Two light fences do not order each other.
 inline void light_fence() noexcept {
   auto mode = detail::fence_mode.load(std::memory_order_relaxed);  // set once; either answer is right on its own
-  if (mode == detail::FenceMode::unknown) [[unlikely]] {
-    mode = detail::decide_fence_mode();
+  if (mode != detail::FenceMode::asymmetric) [[unlikely]] {
+    mode = mode == detail::FenceMode::unknown ? detail::decide_fence_mode() : mode;
+    if (mode != detail::FenceMode::asymmetric) {
+      full_fence();
+    }
   }
-  if (mode == detail::FenceMode::asymmetric) [[likely]] {
-    asm volatile("" ::: "memory");
-  } else {
-    full_fence();
-  }
+  asm volatile("" ::: "memory");
 }
 void heavy_fence() noexcept;
 

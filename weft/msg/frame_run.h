@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/base/bytes.h"
+#include "weft/mem/buffer.h"
+#include "weft/zmtp/frame.h"
+
+namespace weft::msg {
+
+// FrameRun: whole messages of one short part each that lie one behind the other in a read block, as they came: what a
+// reader hands out at once, so that a session is asked for messages once a run.
+// Owner: a pipe. Affinity: the receive lock. Cost: a reference on the block, for as long as it is not empty; a few
+// instructions for each message. Invariant: the bytes stay in place, whatever the reader does meanwhile.
+class FrameRun {
+ public:
+  static constexpr std::size_t kMax = 32;  // messages; what is in a run is beyond the high-water mark
+
+  FrameRun() noexcept = default;
+  FrameRun(const FrameRun&) = delete;
+  FrameRun& operator=(const FrameRun&) = delete;
+  ~FrameRun() { drop_block(); }
+
+  [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
+  // The size of the whole short frames of messages of one part at the front of `input`, at most kMax of them.
+  [[nodiscard]] static std::size_t measure(Bytes input) noexcept {
+    std::size_t size = 0;
+    for (std::size_t count = 0; count < kMax; ++count) {
+      const std::size_t frame = zmtp::short_frame_size(input.subspan(size));
+      if (frame == 0) {
+        break;
+      }
+      size += frame;
+    }
+    return size;
+  }
+  // Requires empty(). `frames` as measure() found them in `block`.
+  void assign(mem::Buffer* block, Bytes frames) noexcept {
+    block->add_reference();
+    block_ = block;
+    begin_ = frames.data();
+    end_ = begin_ + frames.size();
+  }
+
+  // The first message; not when empty().
+  [[nodiscard]] Bytes front() const noexcept { return {begin_ + zmtp::kFrameHeaderSizeMin, begin_[1]}; }
+  void pop() noexcept {
+    begin_ += zmtp::kFrameHeaderSizeMin + begin_[1];
+    if (begin_ == end_) [[unlikely]] {
+      drop_block();
+    }
+  }
+
+ private:
+  void drop_block() noexcept {
+    if (block_ != nullptr) {
+      block_->release();
+      block_ = nullptr;
+    }
+  }
+
+  const std::uint8_t* begin_ = nullptr;
+  const std::uint8_t* end_ = nullptr;
+  mem::Buffer* block_ = nullptr;
+};
+
+}  // namespace weft::msg
