@@ -42,7 +42,14 @@ class Router final : public Pattern {
     target_ = target_ == &pipe ? nullptr : target_;
   }
   void activate(Pipe& pipe) override { queue_.activate(pipe); }
-  void deactivate(Pipe& pipe) override { in_received_ = !queue_.detach(pipe) && in_received_; }
+  void deactivate(Pipe& pipe) override {
+    FrameView view;
+    if (held_ == &pipe && queue_.peek(view) == &pipe) {
+      (void)keep_body(view);  // who got the id gets this part too
+    }
+    held_ = held_ == &pipe ? nullptr : held_;
+    in_received_ = !queue_.detach(pipe) && in_received_;
+  }
 
   Result<void> receive(Inbound& part) override {
     if (has_body_) {
@@ -53,15 +60,15 @@ class Router final : public Pattern {
     if (pipe == nullptr) {
       return Errc::would_block;
     }
-    // The part behind the id is taken with it: who got the id finds the rest without waiting.
-    Inbound body{&body_, {}};
-    FrameView id{as_bytes(pipe->notes.routing_id), true, nullptr, nullptr};
-    if (in_received_ ? !part.take(view) : !part.take(id) || !body.take(view)) {
-      queue_.unpeek();
-      return Error(Errc::resource_exhausted, "no memory for a received message");
+    if (!in_received_) {
+      return receive_id(part, *pipe, view);
     }
-    has_body_ = !in_received_;
-    in_received_ = in_received_ ? part.more : body.more;
+    if (!part.take(view)) {
+      queue_.unpeek();
+      return out_of_memory();
+    }
+    held_ = nullptr;
+    in_received_ = part.more;
     queue_.pop();
     return {};
   }
@@ -139,6 +146,38 @@ class Router final : public Pattern {
     std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
   };
 
+  static Error out_of_memory() noexcept {
+    return {Errc::resource_exhausted, "no memory for a received message"};
+  }
+
+  // The part behind the id stays in its place, or is taken with it: who got the id finds the rest without waiting.
+  Result<void> receive_id(Inbound& part, Pipe& from, FrameView& body) {
+    FrameView id{as_bytes(from.notes.routing_id), true, nullptr, nullptr};
+    if (!part.take(id)) {
+      queue_.unpeek();
+      return out_of_memory();
+    }
+    if (queue_.hold()) [[likely]] {
+      held_ = &from;
+      in_received_ = true;
+      return {};
+    }
+    return keep_body(body) ? Result<void>() : out_of_memory();
+  }
+
+  // Takes what was peeked at. False when memory ran out: it stays.
+  bool keep_body(FrameView& view) {
+    Inbound body{&body_, {}};
+    if (!body.take(view)) {
+      queue_.unpeek();
+      return false;
+    }
+    has_body_ = true;
+    in_received_ = body.more;
+    queue_.pop();
+    return true;
+  }
+
   Result<void> receive_body(Inbound& part) {
     FrameView view{body_.bytes(), body_.more(), nullptr, nullptr};
     if (part.message != nullptr) {
@@ -154,8 +193,7 @@ class Router final : public Pattern {
   }
 
   Result<void> begin(const Outbound& part) {
-    const auto found = peers_.find(as_text(part.bytes));
-    target_ = found == peers_.end() ? nullptr : found->second;
+    target_ = find(as_text(part.bytes));
     if (target_ == nullptr && options_.router_mandatory) {
       return Error(Errc::unreachable, "no connected peer has this routing id");
     }
@@ -169,11 +207,23 @@ class Router final : public Pattern {
     return {};
   }
 
+  // The peer of the last message is often that of the next one.
+  Pipe* find(std::string_view id) {
+    if (recent_ != nullptr && id == recent_->notes.routing_id) {
+      return recent_;
+    }
+    const auto found = peers_.find(id);
+    recent_ = found == peers_.end() ? nullptr : found->second;
+    return recent_;
+  }
+
   void name(Pipe& pipe, std::string id) {
+    recent_ = nullptr;
     peers_[id] = &pipe;
     pipe.notes.routing_id = std::move(id);
   }
   void forget_name(const Pipe& pipe) {
+    recent_ = nullptr;
     if (const auto found = peers_.find(pipe.notes.routing_id); found != peers_.end() && found->second == &pipe) {
       peers_.erase(found);
     }
@@ -194,11 +244,13 @@ class Router final : public Pattern {
   FairQueue queue_;
   std::unordered_map<std::string, Pipe*, Hash, std::equal_to<>> peers_;  // send lock to read, both to change
   std::uint32_t next_id_;
-  Message body_;  // receive lock, as the next two: the part behind the id that was given
+  Message body_;  // receive lock, as the next three: the part behind the id that was given
   bool has_body_ = false;
+  Pipe* held_ = nullptr;      // receive lock, as the next: whose id was given, and the part behind it not yet
   bool in_received_ = false;  // the next part in the queue belongs to the message whose id was given
   bool in_sent_ = false;      // send lock, as what follows: the id of the message was taken
   Pipe* target_ = nullptr;    // null: the message goes nowhere
+  Pipe* recent_ = nullptr;    // null, or in peers_ by the name that it has
   std::vector<Cell> staged_;
 };
 
