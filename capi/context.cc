@@ -27,7 +27,6 @@ void retire(SocketHandle* handle) noexcept {
   HandleStore<SocketHandle>::instance().put(handle);
 }
 ContextHandle* context_of(void* pointer) noexcept { return live_handle<ContextHandle>(pointer, EFAULT); }
-SocketHandle* socket_of(void* pointer) noexcept { return live_handle<SocketHandle>(pointer, ENOTSOCK); }
 
 }  // namespace weft::capi
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "capi/handle_store.h"
 #include "capi/zmq.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
@@ -57,7 +58,7 @@ void retire(SocketHandle* handle) noexcept;
 
 // Null, and errno set (EFAULT; ENOTSOCK), for what is not a live handle.
 ContextHandle* context_of(void* pointer) noexcept;
-SocketHandle* socket_of(void* pointer) noexcept;
+inline SocketHandle* socket_of(void* pointer) noexcept { return live_handle<SocketHandle>(pointer, ENOTSOCK); }
 
 // The message inside a zmq_msg_t; null and EFAULT when it was not initialised.
 Message* message_of(zmq_msg_t* msg) noexcept;

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "capi/handles.h"
+#include "capi/transfer.h"
 
 namespace weft::capi {
 
@@ -201,12 +202,11 @@ int zmq_msg_send(zmq_msg_t* msg, void* socket, int flags) {
   }
   const std::size_t size = message->size();
   msg::Outbound part{message->bytes(), message, (flags & ZMQ_SNDMORE) != 0};
-  const Instant deadline = (flags & ZMQ_DONTWAIT) != 0 ? msg::SocketCore::kNoWait : handle->core->send_deadline();
-  if (auto sent = handle->core->send(part, deadline); !sent) {
-    return fail(sent.error());
+  if (!send_part(*handle, part, flags)) {
+    return -1;
   }
   *message = Message();
-  return static_cast<int>(std::min<std::size_t>(size, INT32_MAX));
+  return clamped(size);
 }
 
 int zmq_msg_recv(zmq_msg_t* msg, void* socket, int flags) {
@@ -216,12 +216,7 @@ int zmq_msg_recv(zmq_msg_t* msg, void* socket, int flags) {
     return -1;
   }
   msg::Inbound part{message, {}};
-  const Instant deadline = (flags & ZMQ_DONTWAIT) != 0 ? msg::SocketCore::kNoWait : handle->core->receive_deadline();
-  if (auto received = handle->core->receive(part, deadline); !received) {
-    return fail(received.error());
-  }
-  handle->more = part.more;
-  return static_cast<int>(std::min<std::size_t>(part.size, INT32_MAX));
+  return receive_part(*handle, part, flags);
 }
 
 int zmq_sendmsg(void* socket, zmq_msg_t* msg, int flags) { return zmq_msg_send(msg, socket, flags); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include <algorithm>
 #include <cerrno>
 #include <string_view>
 
 #include "capi/handles.h"
+#include "capi/transfer.h"
 #include "weft/net/endpoint.h"
 
 using namespace weft;        // NOLINT(google-build-using-namespace)
@@ -59,11 +59,7 @@ int send_bytes(void* socket, const void* buf, size_t len, int flags) {
     return fail(EFAULT);
   }
   msg::Outbound part{Bytes(static_cast<const std::uint8_t*>(buf), len), nullptr, (flags & ZMQ_SNDMORE) != 0};
-  const Instant deadline = (flags & ZMQ_DONTWAIT) != 0 ? msg::SocketCore::kNoWait : handle->core->send_deadline();
-  if (auto sent = handle->core->send(part, deadline); !sent) {
-    return fail(sent.error());
-  }
-  return static_cast<int>(std::min<size_t>(len, INT32_MAX));
+  return send_part(*handle, part, flags) ? clamped(len) : -1;
 }
 
 // In libzmq either call ends both kinds of endpoint.
@@ -228,11 +224,6 @@ int zmq_recv(void* socket, void* buf, size_t len, int flags) {
     return -1;
   }
   msg::Inbound part{nullptr, MutableBytes(static_cast<std::uint8_t*>(buf), buf == nullptr ? 0 : len)};
-  const Instant deadline = (flags & ZMQ_DONTWAIT) != 0 ? msg::SocketCore::kNoWait : handle->core->receive_deadline();
-  if (auto received = handle->core->receive(part, deadline); !received) {
-    return fail(received.error());
-  }
-  handle->more = part.more;
-  return static_cast<int>(std::min<std::size_t>(part.size, INT32_MAX));
+  return receive_part(*handle, part, flags);
 }
 }

@@ -54,11 +54,7 @@ bool LoadBalancer::writable() noexcept { return in_message_ || next_writable() !
 Result<void> LoadBalancer::send(Outbound& part, std::span<const Cell> prefix) {
   if (!in_message_ && !part.more && prefix.empty()) [[likely]] {
     for (std::size_t i = 0; i < pipes_.size(); ++i) {
-      Pipe* pipe = pipes_[current_];
-      const bool sent = pipe->try_send(part, false);
-      advance();
-      if (sent) {
-        last_ = pipe;
+      if (try_next(part)) {
         return {};
       }
     }

@@ -21,14 +21,28 @@ class LoadBalancer {
   void attach(Pipe& pipe);           // idempotent
   void detach(Pipe& pipe) noexcept;  // idempotent
 
+  [[nodiscard]] Result<void> send(Outbound& part) {
+    if (!in_message_ && !part.more && !pipes_.empty() && try_next(part)) [[likely]] {
+      return {};
+    }
+    return send(part, {});
+  }
   // `prefix`: parts without buffers that go before the first one (REQ).
-  [[nodiscard]] Result<void> send(Outbound& part, std::span<const Cell> prefix = {});
+  [[nodiscard]] Result<void> send(Outbound& part, std::span<const Cell> prefix);
   [[nodiscard]] bool writable() noexcept;
   [[nodiscard]] Pipe* last() const noexcept { return last_; }  // where the last message went; null if it went away
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
  private:
   [[nodiscard]] Pipe* next_writable() noexcept;
+  // Offers a message of one part to the pipe whose turn it is.
+  [[nodiscard]] bool try_next(Outbound& part) noexcept {
+    Pipe* const pipe = pipes_[current_];
+    const bool sent = pipe->try_send(part, false);
+    advance();
+    last_ = sent ? pipe : last_;
+    return sent;
+  }
   void advance() noexcept { current_ = current_ + 1 < pipes_.size() ? current_ + 1 : 0; }
   void forget_staged() noexcept;
 

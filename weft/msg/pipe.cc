@@ -42,9 +42,10 @@ void Pipe::wake_inproc_reader() noexcept {
 }
 
 bool Pipe::try_send(Outbound& part, bool wide) noexcept {
-  if (session_ != nullptr) {
-    return session_->try_send(part, wide);
-  }
+  return session_ != nullptr ? session_->try_send(part, wide) : try_send_inproc(part);
+}
+
+bool Pipe::try_send_inproc(Outbound& part) noexcept {
   if (!tx_->has_credit() || !tx_->push(part)) {
     return false;  // out of memory counts as a full pipe: the caller waits or is told so
   }

@@ -122,6 +122,7 @@ class Pipe {
   std::atomic<std::uint64_t> discarded{0};  // by who receives: messages of more parts than the type takes
 
  private:
+  [[nodiscard]] bool try_send_inproc(Outbound& part) noexcept;
   void wake_inproc_reader() noexcept;
   void credit_reported() noexcept;
   [[nodiscard]] bool peek_beyond_run(FrameView& view) noexcept;

@@ -97,18 +97,29 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   // session_send.cc; all with the write baton
   [[nodiscard]] bool send_directly(Outbound& part, bool wide) noexcept;
   [[nodiscard]] bool queue_part(Outbound& part) noexcept;  // the producer, with or without the baton
+  [[nodiscard]] bool queue_for_holder(Outbound& part) noexcept;  // the producer without the baton
   bool encode_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) noexcept;
   bool encode_cell(Cell& cell) noexcept;
   void append_control() noexcept;
   void encode_channel() noexcept;
   void run_writer() noexcept;
   void run_writer_if_free() noexcept;
-  void give_write_baton() noexcept;
+  void give_write_baton() noexcept {
+    if (write_baton_.release()) [[unlikely]] {
+      answer_nudges();
+    }
+  }
+  void answer_nudges() noexcept;  // without the baton
+  [[nodiscard]] bool send_out_of_flow(Outbound& part, bool wide) noexcept;
   [[nodiscard]] bool send_big_copy(std::uint8_t flags, Bytes bytes) noexcept;
   [[nodiscard]] bool idle_now(bool wide) const noexcept;
   void batch_or_write(bool wide, bool now) noexcept;
   void note_batch_begin() noexcept;
-  std::uint32_t count_batched() noexcept;
+  std::uint32_t count_batched() noexcept {
+    const std::uint32_t batched = batched_.load(std::memory_order_relaxed) + 1;  // written with the baton only
+    batched_.store(batched, std::memory_order_relaxed);
+    return batched;
+  }
   void flush_if_due(std::uint32_t batched) noexcept;
   void arm(bool begins_batch = false) noexcept;
   [[nodiscard]] std::uint64_t batch_age() const noexcept;

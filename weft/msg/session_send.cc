@@ -21,41 +21,48 @@ constexpr std::size_t kControlBytesMax = 16 * 1024;  // PONGs beyond this are dr
 }  // namespace
 
 bool Session::try_send(Outbound& part, bool wide) noexcept {
-  if (write_baton_.try_take()) {
-    if (!wide && !part.more && outgoing_.empty() && writer_.append_in_flow(part.bytes)) [[likely]] {
-      // Armed and noted as dirty when the batch began.
-      const std::uint32_t batched = count_batched();
-      if (batched % kSendsPerLook == 0 || writer_.full()) [[unlikely]] {
-        flush_if_due(batched);
-      }
-      give_write_baton();
-      return true;
+  if (!write_baton_.try_take()) {
+    return queue_for_holder(part);
+  }
+  if (wide || part.more || !outgoing_.empty() || !writer_.append_in_flow(part.bytes)) [[unlikely]] {
+    return send_out_of_flow(part, wide);
+  }
+  // Armed and noted as dirty when the batch began.
+  const std::uint32_t batched = count_batched();
+  if (batched % kSendsPerLook == 0 || writer_.full()) [[unlikely]] {
+    flush_if_due(batched);
+  }
+  give_write_baton();
+  return true;
+}
+
+// With the write baton, which it gives back.
+bool Session::send_out_of_flow(Outbound& part, bool wide) noexcept {
+  bool sent = false;
+  bool queued = false;
+  bool blocked = false;
+  if (writer_.is_open()) {
+    if (writer_.blocked() && ++blocked_sends_ % kBlockedSendsPerTry == 0) {
+      run_writer();
     }
-    bool sent = false;
-    bool queued = false;
-    bool blocked = false;
-    if (writer_.is_open()) {
-      if (writer_.blocked() && ++blocked_sends_ % kBlockedSendsPerTry == 0) {
-        run_writer();
-      }
-      if (!writer_.blocked() && !outgoing_.empty()) {
-        encode_channel();
-      }
-      sent = !writer_.blocked() && outgoing_.empty() && send_directly(part, wide);
-      blocked = !sent && writer_.blocked();
-      if (writer_.blocked() && !room_wanted_) {
-        arm();
-      }
+    if (!writer_.blocked() && !outgoing_.empty()) {
+      encode_channel();
     }
-    // While nothing can be written, the message is queued before the baton goes: who finds room then finds the message.
-    if (blocked) {
-      queued = queue_part(part);
-    }
-    give_write_baton();
-    if (sent || blocked) {
-      return sent || queued;
+    sent = !writer_.blocked() && outgoing_.empty() && send_directly(part, wide);
+    blocked = !sent && writer_.blocked();
+    if (writer_.blocked() && !room_wanted_) {
+      arm();
     }
   }
+  // While nothing can be written, the message is queued before the baton goes: who finds room then finds the message.
+  if (blocked) {
+    queued = queue_part(part);
+  }
+  give_write_baton();
+  return sent || (blocked ? queued : queue_for_holder(part));
+}
+
+bool Session::queue_for_holder(Outbound& part) noexcept {
   if (!queue_part(part)) {
     return false;
   }
@@ -301,12 +308,6 @@ void Session::note_batch_begin() noexcept {
   }
 }
 
-std::uint32_t Session::count_batched() noexcept {
-  const std::uint32_t batched = batched_.load(std::memory_order_relaxed) + 1;  // written with the baton only
-  batched_.store(batched, std::memory_order_relaxed);
-  return batched;
-}
-
 // Writes a batch that is full, or old: `batched` says whether it is time to look, 0 that it is not.
 void Session::flush_if_due(std::uint32_t batched) noexcept {
   const bool full = writer_.full();
@@ -386,9 +387,12 @@ void Session::run_writer_if_free() noexcept {
   }
 }
 
-void Session::give_write_baton() noexcept {
-  while (write_baton_.release() && write_baton_.try_take_or_nudge()) {
+void Session::answer_nudges() noexcept {
+  while (write_baton_.try_take_or_nudge()) {
     run_writer();
+    if (!write_baton_.release()) {
+      return;
+    }
   }
 }
 

@@ -54,6 +54,21 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   static constexpr Instant kNoWait = Instant::min();
   [[nodiscard]] Result<void> send(Outbound& part, Instant deadline);
   [[nodiscard]] Result<void> receive(Inbound& part, Instant deadline);
+  // The common case of the two above, in few steps and without a clock. False: nothing changed, call those.
+  [[nodiscard]] bool send_now(Outbound& part) {
+    if (traits_.one_lock) [[unlikely]] {
+      return false;
+    }
+    const std::lock_guard lock(send_mutex_);
+    return !refuses() && pattern_->send(part);
+  }
+  [[nodiscard]] bool receive_now(Inbound& part) {
+    const std::lock_guard lock(receive_mutex_);
+    // What else a receiver has to do: look at the signals, forget pipes, wake others.
+    const bool other_duties =
+        signals_.load(std::memory_order_relaxed) != nullptr || !ended_.empty() || others_wait(false);
+    return !refuses() && !other_duties && pattern_->receive(part);
+  }
   [[nodiscard]] Instant send_deadline() const noexcept;
   [[nodiscard]] Instant receive_deadline() const noexcept;
   [[nodiscard]] Result<void> set_options(const std::function<Result<void>(Options&)>& change);
@@ -134,6 +149,9 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
 
  private:
   [[nodiscard]] Error refusal() const noexcept;
+  [[nodiscard]] bool refuses() const noexcept {
+    return closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed);
+  }
   [[nodiscard]] Result<void> try_send(Outbound& part);
   [[nodiscard]] Result<void> try_receive(Inbound& part, bool look_at_descriptors, bool asleep);
   [[nodiscard]] bool others_wait(bool asleep) const noexcept {

@@ -22,7 +22,7 @@ Result<void> SocketCore::try_send(Outbound& part) {
     receive = std::unique_lock(receive_mutex_);
   }
   const std::lock_guard lock(send_mutex_);
-  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) [[unlikely]] {
+  if (refuses()) [[unlikely]] {
     return refusal();
   }
   return pattern_->send(part);
@@ -30,7 +30,7 @@ Result<void> SocketCore::try_send(Outbound& part) {
 
 Result<void> SocketCore::try_receive(Inbound& part, bool look, bool asleep) {
   std::unique_lock lock(receive_mutex_);
-  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) [[unlikely]] {
+  if (refuses()) [[unlikely]] {
     return refusal();
   }
   collect_signals();
