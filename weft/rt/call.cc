@@ -20,6 +20,7 @@ constexpr Error kTooLate(Errc::timed_out, "the deadline of the call passed");
 void CallState::begin(Core& caller, unsigned target, Caller& waiter) noexcept {
   caller_ = &caller;
   waiter_ = &waiter;
+  target_ = target;
   caller.calls().push_back(*this);
   waiting_.message = TaskFunction(Request{this});
   if (!caller.try_send(target, waiting_)) {
@@ -28,7 +29,9 @@ void CallState::begin(Core& caller, unsigned target, Caller& waiter) noexcept {
 }
 
 void CallState::handle_request() noexcept {
-  call_(*this);
+  if (!call_(*this)) {
+    return;
+  }
   // From the moment the reply is in the lane the block is the caller's.
   waiting_.message = TaskFunction(Reply{this});
   Core& core = *Core::current();
@@ -106,9 +109,13 @@ void CallState::Caller::handle_reply() noexcept {
 
 void CallState::Caller::give_up(Error why) noexcept {
   cancel_timer();
-  error_ = why;
-  drop();
-  go_on();
+  if (error_ == Errc::ok) {
+    error_ = why;
+  }
+  if (state_->withdraw()) {
+    drop();
+    go_on();
+  }
 }
 
 void CallState::Caller::cancel_timer() noexcept {

@@ -65,6 +65,7 @@ class CoreWait : protected Wait {
 class CallState : public ListLink {
  public:
   using Step = void(CallState& self) noexcept;
+  using Ask = bool(CallState& self) noexcept;
   class Caller;
 
   CallState(const CallState&) = delete;
@@ -76,13 +77,19 @@ class CallState : public ListLink {
     waiter_ = nullptr;
     abandoned_.store(true, std::memory_order_relaxed);  // a hint: the reply comes all the same
   }
+  // True: whoever waits may go on at once. False: what it called uses its frame, and will reply soon.
+  [[nodiscard]] bool withdraw() noexcept { return withdraw_ == nullptr || withdraw_(*this); }
   void handle_reply() noexcept;
   void handle_end() noexcept;  // the core ends
   void destroy() noexcept { destroy_(*this); }
 
  protected:
-  CallState(Step* call, Step* end) noexcept : call_(call), destroy_(end) {}
+  CallState(Ask* call, Step* end, Ask* give_up = nullptr) noexcept : call_(call), destroy_(end), withdraw_(give_up) {}
   ~CallState() = default;
+
+  Core* caller_ = nullptr;
+  Caller* waiter_ = nullptr;
+  unsigned target_ = 0;
 
  private:
   struct Request {
@@ -95,10 +102,9 @@ class CallState : public ListLink {
   };
   void handle_request() noexcept;  // on the target
 
-  Step* call_;  // calls the function, unless abandoned, and destroys it
+  Ask* call_;  // calls the function, unless abandoned, and destroys it; whether that was all
   Step* destroy_;
-  Core* caller_ = nullptr;
-  Caller* waiter_ = nullptr;
+  Ask* withdraw_;
   Waiting waiting_{nullptr};  // the request, and later the reply, while there is no room for it
 
  protected:
@@ -173,7 +179,7 @@ class CallOf final : public CallState {
       function_.~F();
     }
   }
-  static void call(CallState& base) noexcept {
+  static bool call(CallState& base) noexcept {
     auto& self = static_cast<CallOf&>(base);
     if (!self.abandoned_.load(std::memory_order_relaxed)) {
       try {
@@ -189,6 +195,7 @@ class CallOf final : public CallState {
     }
     self.function_.~F();
     self.called_ = true;
+    return true;
   }
   static void end(CallState& base) noexcept {
     auto* const self = static_cast<CallOf*>(&base);

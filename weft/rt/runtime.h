@@ -14,6 +14,7 @@
 #include "weft/rt/call.h"
 #include "weft/rt/core.h"
 #include "weft/rt/executor.h"
+#include "weft/rt/task_call.h"
 #include "weft/rt/task_function.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/thread.h"
@@ -92,15 +93,24 @@ class Runtime {
   }
   // Calls the function on that core, which may be this one, and awaits what it returns: Result<R>; a Result as it is.
   // The coroutine goes on on its own core. A full lane is waited for, as by post_wait(). timed_out: not back at the
-  // deadline; terminated: the task that awaits it was cancelled; system: it threw; closed: stopped; invalid_state: the
+  // deadline; cancelled: the task that awaits it was; system: it threw; closed: stopped; invalid_state: the
   // caller is no core of this runtime; invalid_argument, and resource_exhausted for want of memory, as post(). A call
   // that is given up, by one of these or because its coroutine is dropped, does not begin if it has not yet; if it has,
   // its result is dropped.
-  // With GCC before 13, a closure that owns something must not be made inside the co_await expression, which would
-  // destroy it twice: give it a name, or `auto calling = runtime.call(...); co_await calling`.
+  // A function that returns a Task<R> is called there, its task runs there, and what that gives is the result. Only a
+  // Task may await it. The deadline, and the cancellation of who awaits, cancel that task too, and its end is waited
+  // for: while it runs it may refer to what the caller owns, and to the function's captures. If it gave a Result with a
+  // value all the same, that is the result. With GCC before 13, a closure that owns something must not be made inside
+  // the co_await expression, which would destroy it twice: give it a name, or `auto calling = runtime.call(...);
+  // co_await calling`.
   template <typename F>
   [[nodiscard]] Calling<std::decay_t<F>> call(unsigned core, F&& function, Instant deadline = kNever) {
     return Calling<std::decay_t<F>>(own_core(), core, deadline, std::forward<F>(function));
+  }
+  template <typename F>
+    requires detail::ReturnsTask<std::decay_t<F>>
+  [[nodiscard]] CallingTask<std::decay_t<F>> call(unsigned core, F&& function, Instant deadline = kNever) {
+    return CallingTask<std::decay_t<F>>(own_core(), core, deadline, std::forward<F>(function));
   }
 
   // Refuses messages of foreign threads from now on, lets the cores work until no message is left, and ends the
