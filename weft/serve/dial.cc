@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/dial.h"
+
+#include <exception>
+#include <utility>
+
+#include "weft/net/dialer.h"
+#include "weft/rt/async_event.h"
+
+namespace weft::serve {
+
+namespace {
+
+// A descriptor for which a coroutine waits. The loop calls it once: edge-triggered, and taken out at the end.
+class WatchedFd final : private rt::Watcher {
+ public:
+  explicit WatchedFd(rt::Loop& loop) noexcept : loop_(loop) {}
+  WatchedFd(const WatchedFd&) = delete;
+  WatchedFd& operator=(const WatchedFd&) = delete;
+  ~WatchedFd() { loop_.unwatch(watch_); }
+
+  [[nodiscard]] Result<void> watch(int fd, sys::Interest interest) {
+    watch_ = WEFT_TRY(loop_.watch(fd, interest, true, this));
+    return {};
+  }
+  rt::AsyncEvent& ready() noexcept { return ready_; }
+
+ private:
+  void handle_event(const sys::PollEvent& /*event*/) override { ready_.set(); }
+
+  rt::Loop& loop_;
+  rt::Loop::WatchId watch_ = 0;
+  rt::AsyncEvent ready_;
+};
+
+}  // namespace
+
+rt::Task<Result<std::unique_ptr<net::Stream>>> dial(rt::Loop& loop, net::Endpoint endpoint, sys::SocketOptions options,
+                                                    net::Resolver* resolver) {
+  if (co_await rt::is_cancelled()) {
+    co_return rt::kCancelled;
+  }
+  // The mailbox may have the news of a look-up that nobody waits for any more.
+  const auto resolved = std::make_shared<rt::AsyncEvent>();
+  net::Dialer dialer(std::move(endpoint), options, resolver);
+  dialer.on_resolved([&loop, resolved] {  // on a thread of the resolver; not after the dialer's end
+    try {
+      loop.post([resolved] { resolved->set(); });
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory; who dials has a deadline
+    }
+  });
+  auto progress = dialer.begin();
+  while (progress && *progress != net::Progress::connected) {
+    Result<void> waited;
+    if (*progress == net::Progress::resolving) {
+      waited = co_await resolved->wait();
+    } else {
+      WatchedFd watched(loop);
+      waited = watched.watch(dialer.fd(), dialer.interest());
+      if (waited) {
+        waited = co_await watched.ready().wait();
+      }
+    }
+    if (!waited) {
+      co_return waited.error();
+    }
+    progress = dialer.finish();
+  }
+  if (!progress) {
+    co_return progress.error();
+  }
+  co_return dialer.take_stream();
+}
+
+}  // namespace weft::serve

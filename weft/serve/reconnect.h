@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "weft/net/backoff.h"
+#include "weft/rt/task.h"
+#include "weft/rt/task_time.h"
+
+namespace weft::serve {
+
+// What came of one connection, or of the attempt to make it.
+enum class Attempt : bool {
+  failed,  // none was made, or it ended before the peer had said anything
+  proved,  // the peer spoke: the next wait is the first one again
+};
+
+// Runs attempt() again and again, with a wait between that grows while they fail, until its task is cancelled or
+// go_on() says no. A peer that takes connections and drops them is not connected to more often than one that refuses.
+template <typename MakeAttempt, typename GoOn>
+rt::Task<void> keep_connected(MakeAttempt attempt, GoOn go_on, net::Backoff backoff) {
+  while (go_on()) {
+    const Attempt outcome = co_await attempt();
+    if (!go_on()) {
+      co_return;
+    }
+    if (outcome == Attempt::proved) {
+      backoff.reset();
+    }
+    const Result<void> slept = co_await rt::sleep(backoff.next());
+    if (!slept) {
+      co_return;
+    }
+  }
+}
+
+}  // namespace weft::serve
