@@ -143,6 +143,22 @@ Result<void> Server::restart() {
   return {};
 }
 
+Result<void> Server::ready() const noexcept {
+  const auto run = this->run();
+  if (run == nullptr) {
+    return kStopped;
+  }
+  switch (run->phase()) {
+    case ServerRun::Phase::starting: return Error(Errc::invalid_state, "the server has no listener yet");
+    case ServerRun::Phase::draining: return Error(Errc::terminated, "the server is draining");
+    case ServerRun::Phase::serving: break;
+  }
+  if (run->sessions() >= options_.sessions_max) {
+    return Error(Errc::resource_exhausted, "the server is full");
+  }
+  return {};
+}
+
 CounterValues Server::counters() const noexcept {
   CounterValues values;
   for (unsigned core = 0; core < runtime_.size(); ++core) {

@@ -71,6 +71,9 @@ class Server {
   // listen() says; on an error the server is stopped.
   Result<void> restart();
 
+  // Whether it takes connections. invalid_state: there is no listener yet; terminated: it drains; closed: it is
+  // stopped; resource_exhausted: it has as many sessions as it may have. Any thread.
+  [[nodiscard]] Result<void> ready() const noexcept;
   [[nodiscard]] CounterValues counters() const noexcept;               // of all cores, since it was made
   [[nodiscard]] CounterValues counters(unsigned core) const noexcept;  // of one
   [[nodiscard]] std::size_t sessions() const noexcept;

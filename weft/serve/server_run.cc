@@ -133,7 +133,14 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
                                           std::move(where));
     acceptor->start();
   });
+  const std::lock_guard lock(mutex_);
+  listens_ = true;
   return bound;
+}
+
+ServerRun::Phase ServerRun::phase() noexcept {
+  const std::lock_guard lock(mutex_);
+  return begun_ ? Phase::draining : listens_ ? Phase::serving : Phase::starting;
 }
 
 // One to each core in turn. Always on the core that accepts.

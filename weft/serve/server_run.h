@@ -25,6 +25,8 @@ namespace weft::serve {
 // when the runtime has ended its threads, stop() does it.
 class ServerRun : public std::enable_shared_from_this<ServerRun> {
  public:
+  enum class Phase : std::uint8_t { starting, serving, draining };
+
   ServerRun(rt::Runtime& runtime, const ServerOptions& options, CoreCounters* counters);
   ServerRun(const ServerRun&) = delete;
   ServerRun& operator=(const ServerRun&) = delete;
@@ -35,6 +37,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   void begin_stop(Instant deadline);
   Result<void> stop(Instant deadline);  // begin_stop(), and waits
 
+  [[nodiscard]] Phase phase() noexcept;
   [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_; }
   [[nodiscard]] std::size_t sessions() const noexcept { return count_.value(); }
   [[nodiscard]] Session* find(SessionId id) noexcept;  // on id.core(); null, and counted: it is not there
@@ -81,6 +84,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   std::condition_variable changed_;
   unsigned down_ = 0;     // guarded by mutex_: cores that are torn down
   bool begun_ = false;    // guarded by mutex_
+  bool listens_ = false;  // guarded by mutex_: there was a listener
   bool aborted_ = false;  // guarded by mutex_: sessions were left at the deadline
 };
 
