@@ -6,6 +6,7 @@
 #include "weft/base/error.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
+#include "weft/msg/async_socket.h"
 #include "weft/msg/context.h"
 #include "weft/msg/message.h"
 #include "weft/msg/monitor.h"

@@ -5,7 +5,9 @@
 
 #include "weft/msg/socket_core.h"
 #include "weft/rt/async_event.h"
+#include "weft/rt/core.h"
 #include "weft/rt/task_time.h"
+#include "weft/rt/turn_task.h"
 
 namespace weft {
 
@@ -14,9 +16,12 @@ constexpr Error kMoved(Errc::closed, "the socket was moved from");
 }
 
 // What the handle and the calls under way share.
-class AsyncSocket::State final : private rt::Watcher {
+class AsyncSocket::State final : private rt::Watcher, private rt::TurnTask {
  public:
-  State(rt::Loop& loop, Socket own) noexcept : socket(std::move(own)), loop_(loop) {}
+  State(rt::Loop& loop, Socket own) noexcept
+      : rt::TurnTask([](rt::TurnTask& task) noexcept { static_cast<State&>(task).socket.core()->flush_dirty(); }),
+        socket(std::move(own)),
+        loop_(loop) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   ~State() { close(); }
@@ -30,6 +35,7 @@ class AsyncSocket::State final : private rt::Watcher {
     return {};
   }
   void close() {
+    unlink();
     loop_.unwatch(std::exchange(watch_, 0));
     socket.close();
     input.pulse();
@@ -41,6 +47,18 @@ class AsyncSocket::State final : private rt::Watcher {
     if (socket.core()->readiness({true, true}).input) {
       input.pulse();
     }
+  }
+  // On a core: together with what else is sent in this turn. Elsewhere the I/O thread sees to it, if nobody does before.
+  [[nodiscard]] Result<void> try_send(Message&& message, More more) {
+    Result<void> sent = socket.try_send(std::move(message), more);
+    if (!sent && sent.error() == Errc::would_block) {
+      look();
+      sent = socket.try_send(std::move(message), more);  // NOLINT(bugprone-use-after-move): what was refused is here
+    }
+    if (rt::Core* const core = rt::Core::current(); sent && core != nullptr) {
+      core->at_turn_end(*this);
+    }
+    return sent;
   }
   // Whether the others of the loop are to go first.
   [[nodiscard]] bool burst_is_over() noexcept {
@@ -97,15 +115,73 @@ void AsyncSocket::close() {
   }
 }
 
-rt::Task<Result<Message>> AsyncSocket::recv() { return recv_from(state_); }
+rt::Task<Result<Message>> AsyncSocket::recv() { return recv_part(state_); }
 rt::Task<Result<std::vector<Message>>> AsyncSocket::recv_all() { return recv_all_from(state_); }
 rt::Task<Result<void>> AsyncSocket::send(Message message, More more) {
-  return send_to(state_, std::move(message), more);
+  return send_part(state_, std::move(message), more);
+}
+Result<void> AsyncSocket::try_send(Message&& message, More more) {
+  if (state_ == nullptr) {
+    return kMoved;
+  }
+  return state_->try_send(std::move(message), more);
 }
 rt::Task<Result<void>> AsyncSocket::send_all(std::vector<Message> parts) {
   return send_all_to(state_, std::move(parts));
 }
 rt::Task<Result<void>> AsyncSocket::wait_subscribers(std::size_t count) { return await_subscribers(state_, count); }
+
+// Without a time-out, which is the default, a call is one coroutine.
+rt::Task<Result<Message>> AsyncSocket::recv_part(std::shared_ptr<State> state) {
+  if (state != nullptr) {
+    const Duration timeout = state->socket.core()->receive_timeout();
+    if (timeout >= Duration::zero()) {
+      return recv_within(std::move(state), timeout);
+    }
+  }
+  return recv_from(std::move(state));
+}
+
+// What is there is taken whatever the time-out is; only then it counts.
+rt::Task<Result<Message>> AsyncSocket::recv_within(std::shared_ptr<State> state, Duration timeout) {
+  if (state->burst_is_over()) {
+    (void)co_await rt::yield();
+  }
+  if (co_await rt::is_cancelled()) {
+    co_return rt::kCancelled;
+  }
+  Result<Message> message = state->socket.try_recv();
+  if (message || message.error() != Errc::would_block) {
+    co_return message;
+  }
+  co_return co_await rt::with_timeout(recv_from(std::move(state)), timeout);
+}
+
+rt::Task<Result<void>> AsyncSocket::send_part(std::shared_ptr<State> state, Message message, More more) {
+  if (state != nullptr) {
+    const Duration timeout = state->socket.core()->send_timeout();
+    if (timeout >= Duration::zero()) {
+      return send_within(std::move(state), std::move(message), more, timeout);
+    }
+  }
+  return send_to(std::move(state), std::move(message), more);
+}
+
+rt::Task<Result<void>> AsyncSocket::send_within(std::shared_ptr<State> state, Message message, More more,
+                                                Duration timeout) {
+  if (state->burst_is_over()) {
+    (void)co_await rt::yield();
+  }
+  if (co_await rt::is_cancelled()) {
+    co_return rt::kCancelled;
+  }
+  const Result<void> sent = state->try_send(std::move(message), more);
+  if (sent || sent.error() != Errc::would_block) {
+    co_return sent;
+  }
+  // What was refused is still here. NOLINTNEXTLINE(bugprone-use-after-move)
+  co_return co_await rt::with_timeout(send_to(std::move(state), std::move(message), more), timeout);
+}
 
 rt::Task<Result<Message>> AsyncSocket::recv_from(std::shared_ptr<State> state) {
   if (state == nullptr) {
@@ -132,7 +208,7 @@ rt::Task<Result<Message>> AsyncSocket::recv_from(std::shared_ptr<State> state) {
 
 rt::Task<Result<std::vector<Message>>> AsyncSocket::recv_all_from(std::shared_ptr<State> state) {
   std::vector<Message> parts;
-  Result<Message> first = co_await recv_from(state);
+  Result<Message> first = co_await recv_part(state);
   if (!first) {
     co_return first.error();
   }
@@ -151,7 +227,7 @@ rt::Task<Result<void>> AsyncSocket::send_to(std::shared_ptr<State> state, Messag
   if (state == nullptr) {
     co_return kMoved;
   }
-  for (bool looked = false;;) {
+  for (;;) {
     if (state->burst_is_over()) {
       (void)co_await rt::yield();
     }
@@ -159,15 +235,10 @@ rt::Task<Result<void>> AsyncSocket::send_to(std::shared_ptr<State> state, Messag
       co_return rt::kCancelled;
     }
     // What was refused is still here. NOLINTNEXTLINE(bugprone-use-after-move)
-    const Result<void> sent = state->socket.try_send(std::move(message), more);
+    const Result<void> sent = state->try_send(std::move(message), more);
     if (sent || sent.error() != Errc::would_block) {
       co_return sent;
     }
-    if (!std::exchange(looked, true)) {
-      state->look();
-      continue;
-    }
-    looked = false;
     const Result<void> waited = co_await state->change.wait();
     if (!waited) {
       co_return waited;
@@ -178,7 +249,7 @@ rt::Task<Result<void>> AsyncSocket::send_to(std::shared_ptr<State> state, Messag
 rt::Task<Result<void>> AsyncSocket::send_all_to(std::shared_ptr<State> state, std::vector<Message> parts) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const More more = i + 1 < parts.size() ? More::yes : More::no;
-    const Result<void> sent = co_await send_to(state, std::move(parts[i]), more);
+    const Result<void> sent = co_await send_part(state, std::move(parts[i]), more);
     if (!sent) {
       co_return sent;
     }

@@ -14,13 +14,15 @@
 namespace weft {
 
 // AsyncSocket: a socket that lives on a loop and is used by its coroutines: `const auto m = co_await socket.recv();`.
-// The loop's thread does the I/O itself, when the socket's descriptor says that there is some.
+// The loop's thread does the I/O itself, when the socket's descriptor says that there is some. The loop may be that of
+// an rt::Core, beside its sessions: then what was sent goes out at the end of the turn at the latest.
 // Owner: a move-only handle; destruction closes. Affinity: the loop's thread, and nobody uses the Socket otherwise but
 // for options and endpoints. Any number of coroutines may wait, for the same thing too.
 // Cost: a call is a coroutine's frame and what Socket's costs; a wait is a turn of the loop. After kBurst messages that
 // were there at once the others of the loop go first.
-// Time: `with_timeout(socket.recv(), 1s)`; the options send_timeout and receive_timeout are not looked at.
-// Errors: those of Socket; kCancelled; closed, also when close() is called while they wait.
+// Time: the options send_timeout and receive_timeout hold for each part, as the call finds them; for one call alone,
+// `with_timeout(socket.recv(), 1s)`.
+// Errors: those of Socket, with timed_out; kCancelled; closed, also when close() is called while they wait.
 // Invariants: 1. who is cancelled, or loses a when_any, has taken no message; one that was not sent is destroyed with
 // the call. 2. close() leaves nobody waiting.
 class AsyncSocket {
@@ -40,12 +42,19 @@ class AsyncSocket {
   [[nodiscard]] rt::Task<Result<std::vector<Message>>> recv_all();  // one whole message
   [[nodiscard]] rt::Task<Result<void>> send(Message message, More more = More::no);
   [[nodiscard]] rt::Task<Result<void>> send_all(std::vector<Message> parts);
+  // Without waiting, in callbacks too: would_block, and the message is still the caller's.
+  Result<void> try_send(Message&& message, More more = More::no);
   // PUB, XPUB, RADIO: until at least so many peers have subscribed to something. not_supported.
   [[nodiscard]] rt::Task<Result<void>> wait_subscribers(std::size_t count);
 
  private:
   class State;
   explicit AsyncSocket(std::shared_ptr<State> state) noexcept;
+  [[nodiscard]] static rt::Task<Result<Message>> recv_part(std::shared_ptr<State> state);
+  [[nodiscard]] static rt::Task<Result<Message>> recv_within(std::shared_ptr<State> state, Duration timeout);
+  [[nodiscard]] static rt::Task<Result<void>> send_part(std::shared_ptr<State> state, Message message, More more);
+  [[nodiscard]] static rt::Task<Result<void>> send_within(std::shared_ptr<State> state, Message message, More more,
+                                                          Duration timeout);
   [[nodiscard]] static rt::Task<Result<Message>> recv_from(std::shared_ptr<State> state);
   [[nodiscard]] static rt::Task<Result<std::vector<Message>>> recv_all_from(std::shared_ptr<State> state);
   [[nodiscard]] static rt::Task<Result<void>> send_to(std::shared_ptr<State> state, Message message, More more);

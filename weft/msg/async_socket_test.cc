@@ -350,6 +350,66 @@ TEST_P(AsyncSocketTest, AFloodOfMessagesLetsTheOthersOfTheLoopGoOn) {
   EXPECT_EQ(run(Busy::go(loop_.get(), std::move(pull))).value(), kCount);
 }
 
+TEST_P(AsyncSocketTest, TheOptionReceiveTimeoutEndsAWaitAndTakesNothing) {
+  struct Receiver {
+    static Task<Result<std::string>> go(rt::Loop* loop, Socket in, Socket* out) {
+      AsyncSocket socket = std::move(AsyncSocket::make(*loop, std::move(in))).value();
+      for (const Duration timeout : {Duration(1ms), Duration::zero()}) {
+        EXPECT_TRUE(socket.socket().set(option::receive_timeout, timeout));
+        const Result<Message> none = co_await socket.recv();
+        EXPECT_EQ(none.error(), Errc::timed_out);
+        const Result<std::vector<Message>> nothing = co_await socket.recv_all();
+        EXPECT_EQ(nothing.error(), Errc::timed_out);
+      }
+      EXPECT_TRUE(socket.socket().set(option::receive_timeout, Duration(-1)));
+      EXPECT_TRUE(out->send("one"));
+      const Result<Message> one = co_await socket.recv();
+      EXPECT_TRUE(one);
+      EXPECT_TRUE(out->send("two"));
+      // Zero: what is there is taken, also where it is the turn of others between.
+      EXPECT_TRUE(socket.socket().set(option::receive_timeout, Duration::zero()));
+      for (;;) {
+        const Result<Message> two = co_await socket.recv();
+        if (two) {
+          co_return std::string(two->text());
+        }
+        EXPECT_EQ(two.error(), Errc::timed_out);
+        (void)co_await rt::yield();
+      }
+    }
+  };
+  Socket pull = socket(SocketType::pull);
+  Socket push = socket(SocketType::push);
+  ASSERT_TRUE(push.connect(bound(pull)));
+  EXPECT_EQ(run(Receiver::go(loop_.get(), std::move(pull), &push)).value(), "two");
+}
+
+TEST_P(AsyncSocketTest, TheOptionSendTimeoutEndsAWaitForAPeer) {
+  struct Sender {
+    static Task<int> go(rt::Loop* loop, Socket out) {
+      AsyncSocket socket = std::move(AsyncSocket::make(*loop, std::move(out))).value();
+      int timed_out = 0;
+      for (const Duration timeout : {Duration(1ms), Duration::zero()}) {
+        EXPECT_TRUE(socket.socket().set(option::send_timeout, timeout));
+        const Result<void> sent = co_await socket.send(text("nobody is there"));
+        timed_out += sent.error() == Errc::timed_out ? 1 : 0;
+        std::vector<Message> parts;
+        parts.push_back(text("a"));
+        parts.push_back(text("b"));
+        const Result<void> all = co_await socket.send_all(std::move(parts));
+        timed_out += all.error() == Errc::timed_out ? 1 : 0;
+      }
+      Message kept = text("kept");
+      EXPECT_EQ(socket.try_send(std::move(kept)).error(), Errc::would_block);
+      EXPECT_EQ(kept.text(), "kept");  // NOLINT(bugprone-use-after-move): it says so
+      co_return timed_out;
+    }
+  };
+  Socket push = socket(SocketType::push);
+  (void)bound(push);
+  EXPECT_EQ(run(Sender::go(loop_.get(), std::move(push))).value(), 4);
+}
+
 INSTANTIATE_TEST_SUITE_P(EveryTransport, AsyncSocketTest,
                          testing::Values("tcp://127.0.0.1:*", "ipc://*", "inproc://async"),
                          [](const testing::TestParamInfo<const char*>& each) {

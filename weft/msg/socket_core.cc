@@ -28,12 +28,16 @@ Error SocketCore::refusal() const noexcept {
                                                  : Error(Errc::terminated, "the context was shut down");
 }
 
+Duration SocketCore::send_timeout() const noexcept { return Duration(send_timeout_.load(std::memory_order_relaxed)); }
+Duration SocketCore::receive_timeout() const noexcept {
+  return Duration(receive_timeout_.load(std::memory_order_relaxed));
+}
 Instant SocketCore::send_deadline() const noexcept {
-  const Duration timeout(send_timeout_.load(std::memory_order_relaxed));
+  const Duration timeout = send_timeout();
   return timeout < Duration::zero() ? kNever : deadline_after(sys::now(), timeout);
 }
 Instant SocketCore::receive_deadline() const noexcept {
-  const Duration timeout(receive_timeout_.load(std::memory_order_relaxed));
+  const Duration timeout = receive_timeout();
   return timeout < Duration::zero() ? kNever : deadline_after(sys::now(), timeout);
 }
 

@@ -71,6 +71,8 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   }
   [[nodiscard]] Instant send_deadline() const noexcept;
   [[nodiscard]] Instant receive_deadline() const noexcept;
+  [[nodiscard]] Duration send_timeout() const noexcept;  // negative: none
+  [[nodiscard]] Duration receive_timeout() const noexcept;
   [[nodiscard]] Result<void> set_options(const std::function<Result<void>(Options&)>& change);
   [[nodiscard]] Options options_copy() const;
   [[nodiscard]] Result<void> subscribe(Bytes topic, bool on);
