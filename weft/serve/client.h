@@ -69,18 +69,7 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
   ~Client() {
-    rt::Core& core = state_->host().core();
-    if (rt::Core::current() == &core) {
-      state_->shut_down();
-      return;
-    }
-    // The lane is full as long as that core works; closed: its tasks have ended.
-    while (true) {
-      const auto posted = core.runtime().post(core.index(), [state = state_] { state->shut_down(); });
-      if (posted || posted.error() == Errc::closed) {
-        return;
-      }
-    }
+    run_on(state_->host().core(), [state = state_] { state->shut_down(); });
   }
 
   // Asks, and gives the response. The body is read when the task begins. Errors, besides those of invariant 1:
@@ -102,12 +91,15 @@ class Client {
   // Takes no more requests, waits for the responses, delivers what is queued, ends. timed_out: at the deadline
   // something was left, and was given up. Idempotent.
   [[nodiscard]] rt::Task<Result<void>> close(Instant deadline) { return ClientLink::close(state_, deadline); }
+  // At once, as destruction does. Idempotent.
+  void abort() noexcept { state_->shut_down(); }
   // Ends this connection; the client connects again after a wait. What is in flight is answered with `why`.
   void drop_connection(const Error& why) noexcept { state_->drop_connection(why); }
 
   [[nodiscard]] bool is_connected() const noexcept { return state_->is_connected(); }
   [[nodiscard]] std::size_t in_flight() const noexcept { return state_->in_flight().waiting(); }
-  [[nodiscard]] bool has_room() const noexcept { return is_connected() && !state_->in_flight().full(); }
+  // Whether a request would be sent now, but for the write budget.
+  [[nodiscard]] bool has_room() noexcept { return state_->has_room(); }
   [[nodiscard]] const RequestCounts& requests() const noexcept { return state_->requests(); }
   [[nodiscard]] const ConnectCounts& connections() const noexcept { return state_->connections(); }
   [[nodiscard]] ClientHost& host() noexcept { return state_->host(); }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <thread>
 
 #include "weft/rt/core.h"
+#include "weft/rt/runtime.h"
 #include "weft/serve/byte_budget.h"
 #include "weft/serve/counters.h"
 #include "weft/serve/session_count.h"
@@ -42,5 +44,20 @@ class ClientHost {
   SessionCount count_;
   Shard shard_;
 };
+
+// On that core: now when this is its thread, else soon; not at all when its runtime has ended, and with it its tasks.
+template <typename Function>
+void run_on(rt::Core& core, Function function) {
+  if (rt::Core::current() == &core) {
+    return function();
+  }
+  for (;;) {
+    const auto posted = core.runtime().post(core.index(), function);
+    if (posted || posted.error() == Errc::closed) {
+      return;
+    }
+    std::this_thread::yield();  // the lane is full: that core works
+  }
+}
 
 }  // namespace weft::serve

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/client_link.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "weft/rt/task_time.h"
@@ -13,6 +12,7 @@ namespace weft::serve {
 namespace {
 constexpr Error kClosed(Errc::closed, "the client is closed");
 constexpr Error kNotConnected(Errc::connection_failed, "not connected");
+constexpr Error kOwed(Errc::timed_out, "the peer left out a response");
 constexpr Error kMute(Errc::timed_out, "the peer answered none of its requests in time");
 
 // Differs from client to client, also of processes that start together: where it lies, and when.
@@ -139,6 +139,7 @@ void ClientLink::note_open(Session& session) noexcept { session_ = &session; }
 void ClientLink::note_close(const Error& why) noexcept {
   session_ = nullptr;
   why_ = why;
+  (void)host_->core().loop().timers().cancel(std::exchange(owed_timer_, {}));
   in_flight_.fail_all(why);
   if (SessionEnd* const wait = std::exchange(end_wait_, nullptr)) {
     wait->finish();
@@ -154,11 +155,15 @@ Result<Session*> ClientLink::sender() noexcept {
 }
 
 Result<Session*> ClientLink::requester() noexcept {
+  (void)has_room();
+  return sender();
+}
+
+bool ClientLink::has_room() noexcept {
   if (is_connected() && in_flight_.full() && in_flight_.waiting() == 0) {
-    // Only places of requests that were given up: it will never answer again.
     drop_connection(kMute);
   }
-  return sender();
+  return is_connected() && !closing_ && !in_flight_.full();
 }
 
 void ClientLink::drop_connection(const Error& why) noexcept {
@@ -171,6 +176,26 @@ void ClientLink::note_told() noexcept {
   if (closing_ && in_flight_.waiting() == 0) {
     changed_.pulse();
   }
+  if (in_flight_.owed() != 0 && !owed_timer_) {
+    watch_owed();
+  }
+}
+
+void ClientLink::watch_owed() noexcept {
+  if (options_.late_max >= Duration::zero()) {
+    owed_timer_ = host_->core().loop().timers().schedule(
+        deadline_after(now(), options_.late_max),
+        {[](void* self) { static_cast<ClientLink*>(self)->check_owed(); }, this});
+  }
+}
+
+void ClientLink::check_owed() noexcept {
+  owed_timer_ = {};
+  if (in_flight_.owed_since(now() - options_.late_max)) {
+    drop_connection(kOwed);
+  } else if (in_flight_.owed() != 0) {
+    watch_owed();
+  }
 }
 
 void ClientLink::shut_down() noexcept {
@@ -179,10 +204,6 @@ void ClientLink::shut_down() noexcept {
 }
 
 // --- waiting ---
-
-Duration ClientLink::time_left(Instant deadline) noexcept {
-  return deadline == kNever ? Duration(-1) : std::max(deadline - now(), Duration::zero());
-}
 
 rt::Task<Result<void>> ClientLink::wait_quiet(ClientLink* self) {
   while (self->session_ != nullptr && self->in_flight_.waiting() != 0) {
@@ -206,13 +227,13 @@ rt::Task<Result<void>> ClientLink::wait_ended(ClientLink* self) {
 
 rt::Task<Result<void>> ClientLink::close(std::shared_ptr<ClientLink> self, Instant deadline) {
   self->closing_ = true;
-  const auto quiet = co_await rt::with_timeout(wait_quiet(self.get()), self->time_left(deadline));
+  const auto quiet = co_await rt::with_timeout(wait_quiet(self.get()), time_left(deadline, self->now()));
   if (self->session_ == nullptr || !quiet) {
     self->scope_.cancel();  // it dials or waits; or there is no time left
   } else {
     self->session_->close();
   }
-  auto ended = co_await rt::with_timeout(wait_ended(self.get()), self->time_left(deadline));
+  auto ended = co_await rt::with_timeout(wait_ended(self.get()), time_left(deadline, self->now()));
   if (!ended) {
     self->scope_.cancel();
   }
@@ -233,7 +254,7 @@ rt::Task<Result<void>> ClientLink::wait_connected(std::shared_ptr<ClientLink> se
 }
 
 rt::Task<Result<void>> ClientLink::connected(std::shared_ptr<ClientLink> self, Instant deadline) {
-  const Duration left = self->time_left(deadline);
+  const Duration left = time_left(deadline, self->now());
   co_return co_await rt::with_timeout(wait_connected(std::move(self)), left);
 }
 

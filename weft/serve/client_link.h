@@ -44,6 +44,9 @@ struct ClientOptions {
   Duration reconnect_first = std::chrono::milliseconds(100);  // the first wait is 0.5 to 1 times this, ...
   Duration reconnect_max = std::chrono::seconds(10);          // ... the next ones double up to this
   std::uint32_t in_flight_max = 1024;                         // requests that wait for a response
+  // How long a response may be owed after its request was given up, where places count (correlation.h): after that, and
+  // twice that at most, the connection is dropped, as its order is worth nothing. Negative: for ever.
+  Duration late_max = std::chrono::seconds(10);
   // The seam for TLS and the like, as ListenerOptions::wrap.
   std::function<Result<std::unique_ptr<net::Stream>>(std::unique_ptr<net::Stream>)> wrap{};
   // In a turn of its own, with nothing of the client on the stack: it may close or end the client.
@@ -58,6 +61,11 @@ struct ClientOptions {
     return limits;
   }
 };
+
+// For with_timeout(): negative when there is no deadline, zero when it has passed.
+[[nodiscard]] constexpr Duration time_left(Instant deadline, Instant now) noexcept {
+  return deadline == kNever ? Duration(-1) : deadline > now ? deadline - now : Duration::zero();
+}
 
 // What became of connections. The core counts, any thread reads.
 struct ConnectCounts {
@@ -88,7 +96,8 @@ class ClientLink {
   void drop_connection(const Error& why) noexcept;  // and connects again
 
   [[nodiscard]] bool is_connected() const noexcept { return session_ != nullptr && session_->is_open(); }
-  [[nodiscard]] bool is_closed() const noexcept { return closing_; }
+  // A connection whose whole window is requests that were given up answers no more: it is dropped.
+  [[nodiscard]] bool has_room() noexcept;
   [[nodiscard]] ClientHost& host() noexcept { return *host_; }
   [[nodiscard]] InFlight& in_flight() noexcept { return in_flight_; }
   [[nodiscard]] const InFlight& in_flight() const noexcept { return in_flight_; }
@@ -117,6 +126,8 @@ class ClientLink {
  private:
   class SessionEnd;
 
+  void watch_owed() noexcept;
+  void check_owed() noexcept;
   static rt::Task<void> run(std::shared_ptr<ClientLink> self);
   static rt::Task<Attempt> attempt(ClientLink* self);
   static rt::Task<Result<void>> wait_quiet(ClientLink* self);
@@ -124,7 +135,6 @@ class ClientLink {
   static rt::Task<Result<void>> wait_connected(std::shared_ptr<ClientLink> self);
   [[nodiscard]] Result<void> open(std::unique_ptr<net::Stream> stream);
   void tell(ClientEvent::Kind kind, const Error& why) noexcept;
-  [[nodiscard]] Duration time_left(Instant deadline) noexcept;
 
   const std::shared_ptr<ClientHost> host_;
   const net::Endpoint endpoint_;
@@ -137,6 +147,7 @@ class ClientLink {
   Session* session_ = nullptr;
   SessionEnd* end_wait_ = nullptr;
   Error why_;  // of the last session's end
+  rt::TimerId owed_timer_;
   bool heard_ = false;
   bool closing_ = false;
   bool ended_ = false;      // run() has

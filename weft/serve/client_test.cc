@@ -287,6 +287,29 @@ TEST_F(ClientTest, APeerThatNeverAnswersIsLeft) {
   run(ask_the_mute(listen()));
 }
 
+rt::Task<void> ask_the_forgetful(std::string endpoint) {
+  ClientOptions options;
+  options.late_max = std::chrono::milliseconds(1);
+  const auto client = open_client(endpoint, options);
+  EXPECT_TRUE(co_await client->connected());
+  const auto none = co_await ask(client.get(), kOne, "forget me", soon());
+  EXPECT_EQ(none.error(), Errc::timed_out);
+  while (client->connections().lost.value() == 0) {
+    (void)co_await rt::sleep(std::chrono::milliseconds(1));
+  }
+  EXPECT_TRUE(co_await client->connected());
+  const auto answer = co_await ask(client.get(), kOne, "remember me");
+  EXPECT_EQ(answer, "remember me");
+}
+TEST_F(ClientTest, APeerThatLeavesOutAResponseLosesTheConnectionWhoseOrderThatSpoils) {
+  script_.on_frame = [](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    if (as_text(frame.body) != "forget me") {
+      echo(session, frame);
+    }
+  };
+  run(ask_the_forgetful(listen()));
+}
+
 rt::Task<void> ask_too_many(std::string endpoint, Signal* asked) {
   ClientOptions options;
   options.in_flight_max = 2;

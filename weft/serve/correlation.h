@@ -11,7 +11,8 @@ namespace weft::serve {
 
 // How a response finds its request among those that a connection has in flight.
 enum class Matching : std::uint8_t {
-  in_order,         // the peer answers everything, in the order of asking
+  in_order,         // the peer answers everything, in the order of asking. One that leaves out a response is mistaken
+                    // until late_max has passed: by_token it could not be
   in_order_of_key,  // a response has a key of its request; those with equal keys are answered in the order of asking
   by_token,         // a response has the number that its request was given; any order
 };

@@ -176,6 +176,7 @@ InFlight::Waiter* InFlight::detach(std::uint32_t slot) noexcept {
 // By a number nobody is mistaken for another, so the place is free; in a lane it is kept.
 void InFlight::abandon(Waiter& waiter) noexcept {
   (void)detach(waiter.slot_);
+  places_[waiter.slot_].given_up = waiter.runner().now();
   if (matching_ == Matching::by_token) {
     free_place(waiter.slot_);
     --size_;
@@ -195,6 +196,12 @@ void InFlight::fail_all(const Error& why) noexcept {
     --size_;
   }
   forget_lanes();
+}
+
+bool InFlight::owed_since(Instant instant) const noexcept {
+  return std::any_of(places_.begin(), places_.end(), [instant](const Place& place) {
+    return place.used && place.waiter == nullptr && place.given_up <= instant;
+  });
 }
 
 void InFlight::forget_lanes() noexcept {

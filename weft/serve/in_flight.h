@@ -31,7 +31,7 @@ struct RequestCounts {
 };
 
 // InFlight: the requests of one connection that wait for their responses.
-// Owner: a client. Affinity: one thread. Cost: 20 bytes for each that is in flight, memory that grows to the peak; for
+// Owner: a client. Affinity: one thread. Cost: 40 bytes for each that is in flight, memory that grows to the peak; for
 // keys a hash look-up. Invariants:
 //   (1) Every Waiter is told once: response, deadline, cancellation, or fail_all().
 //   (2) A request that is given up keeps its place where places count, until its response came, so that the next one's
@@ -99,6 +99,9 @@ class InFlight {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }        // places
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_; }  // waiters
+  // Those that were given up and whose response may come yet, and whether one was given up before that instant.
+  [[nodiscard]] std::size_t owed() const noexcept { return size_ - waiting_; }
+  [[nodiscard]] bool owed_since(Instant instant) const noexcept;
   [[nodiscard]] bool full() const noexcept { return size_ >= max_; }
 
  private:
@@ -108,6 +111,7 @@ class InFlight {
     std::uint32_t key = 0;
     std::uint32_t next = kNone;  // behind it in its lane, or among the free ones
     std::uint32_t generation = 1;
+    Instant given_up{};  // without a waiter: when
     bool used = false;
   };
   struct Lane {  // first in, first out
