@@ -147,6 +147,8 @@ class Promise<void> final : public PromiseBase {
 // - A parameter by reference must outlive the task, not only the call.
 // - Temporaries of aggregate types with members that need destruction, made inside a co_await expression, may be
 //   destroyed twice: name them first (`const Key key{a, b}; co_await find(key);`), or give the type a constructor.
+// - `if (co_await f())` and `while (co_await f())` where that is a Result never go on: `const auto r = co_await f(); if
+//   (r)`. A bool is good: `if (co_await is_cancelled())`.
 // - `condition ? co_await a : co_await b`, and co_await inside of a statement expression: use an if. WEFT_TRY holds a
 //   return and is not for coroutines: `auto r = co_await f(); if (!r) { co_return r.error(); }`.
 // - co_await is not allowed in a catch block, by the language.

@@ -47,6 +47,8 @@ void CounterValues::add(const CoreCounters& counters) noexcept {
   }
   accept_pauses += counters.accept_pauses.value();
   rate_pauses += counters.rate_pauses.value();
+  handler_pauses += counters.handler_pauses.value();
+  tasks_refused += counters.tasks_refused.value();
   frames_in += counters.frames_in.value();
   bytes_in += counters.bytes_in.value();
   reads += counters.reads.value();

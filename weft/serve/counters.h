@@ -46,6 +46,8 @@ struct alignas(sync::kLineSize) CoreCounters {
   std::array<sync::Counter, kRejections> rejected;
   sync::Counter accept_pauses;                  // descriptors or memory ran out
   sync::Counter rate_pauses;                    // a session was not read for a while, because it sent too many frames
+  sync::Counter handler_pauses;                 // the same, because as many of its handlers ran as may
+  sync::Counter tasks_refused;                  // coroutines that were one too many for their session
   sync::Counter frames_in, bytes_in, reads;     // reads and writes are system calls that moved bytes
   sync::Counter frames_out, bytes_out, writes;  // frames that were taken for sending
   sync::Counter dropped_newest, dropped_oldest, conflated;  // frames, by the policy that dropped them
@@ -58,7 +60,7 @@ struct CounterValues {
   std::uint64_t opened = 0;
   std::array<std::uint64_t, kCloseReasons> closed{};
   std::array<std::uint64_t, kRejections> rejected{};
-  std::uint64_t accept_pauses = 0, rate_pauses = 0;
+  std::uint64_t accept_pauses = 0, rate_pauses = 0, handler_pauses = 0, tasks_refused = 0;
   std::uint64_t frames_in = 0, bytes_in = 0, reads = 0;
   std::uint64_t frames_out = 0, bytes_out = 0, writes = 0;
   std::uint64_t dropped_newest = 0, dropped_oldest = 0, conflated = 0, undelivered = 0, stale_ids = 0;

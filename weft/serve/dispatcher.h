@@ -13,40 +13,28 @@
 #include "weft/serve/error_frame.h"
 #include "weft/serve/header_codec.h"
 #include "weft/serve/id_table.h"
+#include "weft/serve/session_task.h"
 #include "weft/sync/counter.h"
 
 namespace weft::serve {
 
-// What became of frames. The dispatcher's thread counts, any thread reads; each frame is in exactly one of these.
+// What became of frames. The dispatcher's thread counts, any thread reads; each frame is in exactly one of these, when
+// its handler has ended.
 struct DispatchCounts {
-  sync::Counter handled;     // a handler took it; or began to, when it is a coroutine
+  sync::Counter handled;     // a handler took it
   sync::Counter unknown;     // nobody handles that id
   sync::Counter invalid;     // its body was not a message of the handler's type
   sync::Counter refused;     // the handler returned an error
   sync::Counter failed;      // an exception came out of the handler
   sync::Counter errors;      // it was itself an error frame
+  sync::Counter cancelled;   // the session was closed before the handler, a coroutine, was through
   sync::Counter heartbeats;  // a heartbeat that nobody handles: all that it had to say is that it came
 };
 
-// Caller: to whom a frame belongs and its answer goes, usually a Session. Handlers that return neither void nor a
-// Result (a coroutine's task) need caller.spawn(task) as well.
+// Caller: to whom a frame belongs and its answer goes, usually a Session. Handlers that are coroutines need
+// caller.start_handler(SessionTask::Ptr) as well.
 template <typename C>
 concept FrameCaller = requires(C& caller, const FrameHeader& header, Bytes body) { caller.send(header, body); };
-
-namespace detail {
-
-// What caller.spawn() says, when it says something.
-template <typename Caller, typename Task>
-Error spawn(Caller& caller, Task&& task) {
-  if constexpr (std::is_void_v<decltype(caller.spawn(std::forward<Task>(task)))>) {
-    caller.spawn(std::forward<Task>(task));
-    return {};
-  } else {
-    return caller.spawn(std::forward<Task>(task)).error();
-  }
-}
-
-}  // namespace detail
 
 // Dispatcher: frames to handlers, by id. One for each core, filled before the first frame or by handlers.
 // Owner: a service. Affinity: one thread, but for counts(). Cost: a look-up (id_table.h), an indirect call, a counter;
@@ -58,9 +46,11 @@ Error spawn(Caller& caller, Task&& task) {
 // A handler is anything that can be called with (Caller&, const Frame&) and returns
 //   void;
 //   Result<...>: its error is the answer to the peer;
-//   something else, a coroutine's task: it is handed to caller.spawn(), which returns void, or a Result whose error is
-//   the answer to the peer. The frame's body ends with the call: what the task needs of it after its first co_await it
-//   must copy, or take as a typed message (typed.h), which is kept.
+//   rt::Task<void> or rt::Task<Result<void>>, or a Result of one of these: a coroutine, which caller.start_handler()
+//   owns, bounds and cancels (session.h). Its Result's error is the answer to the peer. The frame that it is called
+//   with, header and body, is a copy that lives until it has ended; so do the caller and the handler itself, with the
+//   captures of a lambda: references to all of them are good. Cost besides the plain call: the copy with what belongs
+//   to the coroutine in one pooled block, and the coroutine's own frame.
 template <typename C>
 class Dispatcher {
  public:
@@ -116,6 +106,9 @@ class Dispatcher {
   };
   using Kept = std::unique_ptr<void, void (*)(void*)>;
 
+  static constexpr Error kFailed = frame_error(ErrorCode::handler_failed, "the handler failed");
+  static constexpr Error kStarted{kFrameDomain, 0xFFFF, ""};  // the coroutine will say how it ended
+
   template <typename Handler>
   static Error call(void* handler, Caller& caller, const Frame& frame) {
     using Outcome = std::invoke_result_t<Handler&, Caller&, const Frame&>;
@@ -123,16 +116,41 @@ class Dispatcher {
     if constexpr (std::is_void_v<Outcome>) {
       function(caller, frame);
       return {};
-    } else if constexpr (requires(const Outcome& outcome) { outcome.error() == Error(); }) {
-      return function(caller, frame).error();
     } else {
-      return detail::spawn(caller, function(caller, frame));
+      return function(caller, frame).error();
     }
   }
   template <typename Handler>
+  struct Coroutine {
+    Handler function;
+    Dispatcher* dispatcher;
+  };
+  struct Told {
+    Dispatcher* dispatcher;
+    Caller* caller;
+    void operator()(const Error& outcome, bool cancelled, const Frame& frame) const noexcept {
+      dispatcher->handle_end(outcome, cancelled, *caller, frame);
+    }
+  };
+  template <typename Handler>
+  static Error start(void* handler, Caller& caller, const Frame& frame) {
+    auto& coroutine = *static_cast<Coroutine<Handler>*>(handler);
+    const auto call_it = [&](const Frame& kept) { return coroutine.function(caller, kept); };
+    const auto started = start_with_frame(caller, frame, call_it, Told{coroutine.dispatcher, &caller});
+    return started ? kStarted : started.error();
+  }
+  template <typename Made>
+  void* keep_as(Made made) {
+    kept_.push_back(Kept(new Made(std::move(made)), [](void* old) { delete static_cast<Made*>(old); }));
+    return kept_.back().get();
+  }
+  template <typename Handler>
   Entry keep(Handler handler) {
-    kept_.push_back(Kept(new Handler(std::move(handler)), [](void* made) { delete static_cast<Handler*>(made); }));
-    return {&call<Handler>, kept_.back().get()};
+    if constexpr (HandlerTask<std::invoke_result_t<Handler&, Caller&, const Frame&>>::kIs) {
+      return {&start<Handler>, keep_as(Coroutine<Handler>{std::move(handler), this})};
+    } else {
+      return {&call<Handler>, keep_as(std::move(handler))};
+    }
   }
   template <typename Handler>
   Result<void> set(Entry& entry, Handler handler) {
@@ -163,7 +181,7 @@ class Dispatcher {
     try {
       error = entry.call(entry.handler, caller, frame);
     } catch (...) {
-      error = frame_error(ErrorCode::handler_failed, "the handler failed");
+      error = kFailed;
     }
     if (error == Errc::ok) [[likely]] {
       ((frame.header.flags & kFlagError) == 0 ? counts_.handled : counts_.errors).add();
@@ -171,7 +189,24 @@ class Dispatcher {
     }
     handle_error(error, caller, frame);
   }
+  void handle_end(const Error& outcome, bool cancelled, Caller& caller, const Frame& frame) noexcept {
+    if ((frame.header.flags & kFlagError) != 0) {
+      counts_.errors.add();
+    } else if (outcome == Errc::ok) {
+      counts_.handled.add();
+    } else if (cancelled) {
+      counts_.cancelled.add();
+    } else {
+      try {
+        handle_error(outcome == kTaskThrew ? kFailed : outcome, caller, frame);
+      } catch (...) {  // NOLINT(bugprone-empty-catch): it is counted; the caller could not send
+      }
+    }
+  }
   void handle_error(const Error& error, Caller& caller, const Frame& frame) {
+    if (error == kStarted) {
+      return;  // handle_end() comes, or came
+    }
     const ErrorResponse response = response_of(error);
     if ((frame.header.flags & kFlagError) != 0) {
       counts_.errors.add();

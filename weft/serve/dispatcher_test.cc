@@ -5,6 +5,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "weft/rt/async_event.h"
+#include "weft/rt/task_time.h"
 #include "weft/serve/test_caller.h"
 #include <gtest/gtest.h>
 
@@ -156,34 +158,117 @@ TEST(Dispatcher, AHandlerMayAddHandlersWhileItRuns) {
   EXPECT_EQ(caller.sent[0].body.size(), 100u);
 }
 
-// What a caller that runs coroutines sees: the task as the handler made it.
-struct Spawner : Caller {
-  std::vector<std::unique_ptr<int>> spawned;
-  void spawn(std::unique_ptr<int> task) { spawned.push_back(std::move(task)); }
-};
+// --- coroutines ---
 
-TEST(Dispatcher, WhatIsNeitherVoidNorAResultIsSpawned) {
-  Dispatcher<Spawner> dispatcher;
+using test::TaskCaller;
+
+TEST(DispatcherTask, AHandlerMayBeACoroutineWhoseFrameAndCapturesLiveUntilItHasEnded) {
+  rt::test::HandTurned here;
+  TaskCaller caller(here.runner());
+  rt::AsyncEvent go_on;
+  Dispatcher<TaskCaller> dispatcher;
   ASSERT_TRUE(dispatcher.on(
-      1, [](Spawner&, const Frame& frame) { return std::make_unique<int>(static_cast<int>(frame.body.size())); }));
-  Spawner caller;
-  dispatcher.dispatch(caller, frame_of(1, 0, as_bytes("abc")));
-  ASSERT_EQ(caller.spawned.size(), 1u);
-  EXPECT_EQ(*caller.spawned[0], 3);
+      1, [&go_on, name = std::string(100, 'n')](TaskCaller& to, const Frame& frame) -> rt::Task<Result<void>> {
+        (void)co_await go_on.wait();
+        (void)to.send(frame.header, frame.body);
+        (void)to.send({2, 0}, as_bytes(name));
+        co_return Result<void>();
+      }));
+  {
+    test::Buffer body = bytes("the frame's body");
+    dispatcher.dispatch(caller, frame_of(1, kFlagAuthCheck, body));
+    std::fill(body.begin(), body.end(), std::uint8_t{0});
+  }
+  EXPECT_EQ(caller.tasks.size(), 1u);
+  EXPECT_EQ(dispatcher.counts().handled.value(), 0u) << "not yet";
+  go_on.set();
+  here.turn();
+  ASSERT_EQ(caller.sent.size(), 2u);
+  EXPECT_EQ(caller.sent[0], (test::Got{{1, kFlagAuthCheck}, bytes("the frame's body")}));
+  EXPECT_EQ(caller.sent[1].body, bytes(std::string(100, 'n')));
+  EXPECT_EQ(caller.tasks.size(), 0u);
   EXPECT_EQ(dispatcher.counts().handled.value(), 1u);
 }
 
-struct FullSpawner : Caller {
-  Result<void> spawn(const std::unique_ptr<int>& /*task*/) { return Error(Errc::resource_exhausted, "tasks"); }
-};
+rt::Task<> echo_at_once(TaskCaller& caller, const Frame& frame) {
+  (void)caller.send(frame.header, frame.body);
+  co_return;
+}
 
-TEST(Dispatcher, ATaskThatCannotBeStartedIsAnswered) {
-  Dispatcher<FullSpawner> dispatcher;
-  ASSERT_TRUE(dispatcher.on(1, [](FullSpawner&, const Frame&) { return std::make_unique<int>(1); }));
-  FullSpawner caller;
+TEST(DispatcherTask, OneThatNeverWaitsIsOverWhenDispatchReturns) {
+  rt::test::HandTurned here;
+  TaskCaller caller(here.runner());
+  Dispatcher<TaskCaller> dispatcher;
+  ASSERT_TRUE(dispatcher.on(1, echo_at_once));
+  dispatcher.dispatch(caller, frame_of(1, 0, as_bytes("x")));
+  EXPECT_EQ(caller.sent.size(), 1u);
+  EXPECT_EQ(caller.tasks.size(), 0u);
+  EXPECT_EQ(dispatcher.counts().handled.value(), 1u);
+}
+
+TEST(DispatcherTask, WhatItReturnsOrThrowsIsAnsweredWhetherItWaitedOrNot) {
+  rt::test::HandTurned here;
+  Dispatcher<TaskCaller> dispatcher;
+  const auto fail = [](TaskCaller&, const Frame& frame) -> rt::Task<Result<void>> {
+    if ((frame.header.flags & kFlagAuthCheck) != 0) {
+      (void)co_await rt::yield();
+    }
+    if (frame.header.id == 1) {
+      throw std::runtime_error("the password is x");
+    }
+    co_return Errc::invalid_state;
+  };
+  ASSERT_TRUE(dispatcher.on(1, fail));
+  ASSERT_TRUE(dispatcher.on(2, fail));
+  for (const std::uint8_t flags : {std::uint8_t{0}, kFlagAuthCheck}) {
+    TaskCaller threw(here.runner());
+    dispatcher.dispatch(threw, frame_of(1, flags));
+    here.turn();
+    EXPECT_EQ(threw.only_error(), (ErrorResponse{ErrorCode::handler_failed, 0, "the handler failed"}));
+    TaskCaller refused(here.runner());
+    dispatcher.dispatch(refused, frame_of(2, flags));
+    here.turn();
+    EXPECT_EQ(refused.only_error().code, ErrorCode::refused);
+    EXPECT_EQ(refused.sent.at(0).header.id, 2u);
+  }
+  EXPECT_EQ(dispatcher.counts().failed.value(), 2u);
+  EXPECT_EQ(dispatcher.counts().refused.value(), 2u);
+  EXPECT_EQ(dispatcher.counts().handled.value(), 0u);
+}
+
+TEST(DispatcherTask, OneThatIsCancelledIsCountedAndNotAnswered) {
+  rt::test::HandTurned here;
+  TaskCaller caller(here.runner());
+  Dispatcher<TaskCaller> dispatcher;
+  ASSERT_TRUE(dispatcher.on(1, [](TaskCaller&, const Frame&) -> rt::Task<Result<void>> {
+    co_return co_await rt::sleep(std::chrono::hours(1));
+  }));
   dispatcher.dispatch(caller, frame_of(1));
+  caller.tasks.cancel();
+  here.turn();
+  EXPECT_EQ(caller.tasks.size(), 0u);
+  EXPECT_TRUE(caller.sent.empty());
+  EXPECT_EQ(dispatcher.counts().cancelled.value(), 1u);
+}
+
+TEST(DispatcherTask, OneThatCannotBeStartedIsAnswered) {
+  rt::test::HandTurned here;
+  TaskCaller caller(here.runner());
+  caller.refusal = Error(Errc::resource_exhausted, "tasks");
+  Dispatcher<TaskCaller> dispatcher;
+  bool began = false;
+  ASSERT_TRUE(dispatcher.on(1, [&began](TaskCaller&, const Frame&) -> rt::Task<> {
+    began = true;
+    co_return;
+  }));
+  ASSERT_TRUE(dispatcher.on(2, [](TaskCaller&, const Frame&) { return rt::Task<>(); }));
+  dispatcher.dispatch(caller, frame_of(1));
+  EXPECT_FALSE(began);
   EXPECT_EQ(caller.only_error().code, ErrorCode::refused);
   EXPECT_EQ(caller.only_error().text, "tasks");
+  caller.sent.clear();
+  dispatcher.dispatch(caller, frame_of(2));
+  EXPECT_EQ(caller.only_error().code, ErrorCode::refused);
 }
 
 }  // namespace

@@ -73,6 +73,8 @@ class SessionOf final : public Session {
 // A service is a type with any of these; what it does not have is nothing:
 //   void on_open(SessionOf<Codec>&)                  before its first frame
 //   void on_frame(SessionOf<Codec>&, const Codec::Frame&)   the frame is gone when it returns
+//   rt::Task<> on_frame(SessionOf<Codec>&, const Codec::Frame&)   a coroutine instead (session.h): the frame is a copy
+//                                     that lives until it has ended
 //   void on_end(SessionOf<Codec>&)    the peer will send no more. Without it the session is closed then; with it the
 //                                     service says when
 //   void on_close(SessionOf<Codec>&, const Error& why)      the last call; session.reason() says which count it is in
@@ -100,7 +102,11 @@ struct ServiceCalls {
     return decode_all(own.codec_, input, [&own](const Frame& frame) {
       own.note_frame();
       if constexpr (requires(Service target, Typed& typed_session) { target.on_frame(typed_session, frame); }) {
-        service(own).on_frame(own, frame);
+        if constexpr (HandlerTask<decltype(service(own).on_frame(own, frame))>::kIs) {
+          start(own, frame);
+        } else {
+          service(own).on_frame(own, frame);
+        }
       }
       return own.wants_frames();
     });
@@ -121,6 +127,21 @@ struct ServiceCalls {
   }
 
  private:
+  struct EndsSession {
+    Typed* session;
+    void operator()(const Error& outcome, bool /*cancelled*/, const Frame& /*frame*/) const noexcept {
+      if (!(outcome == Errc::ok)) {
+        session->abort(CloseReason::service_failed, outcome);
+      }
+    }
+  };
+  static void start(Typed& session, const Frame& frame) {
+    static_assert(std::is_same_v<decltype(service(session).on_frame(session, frame)), rt::Task<void>>);
+    const auto handle = [&session](const Frame& kept) { return service(session).on_frame(session, kept); };
+    if (const auto started = start_with_frame(session, frame, handle, EndsSession{&session}); !started) {
+      session.abort(CloseReason::out_of_memory, started.error());
+    }
+  }
   static Typed& typed(Session& session) noexcept { return static_cast<Typed&>(session); }
   static Service& service(Session& session) noexcept { return *static_cast<Service*>(session.slot_.service); }
 };

@@ -93,6 +93,7 @@ void Session::close_for(CloseReason reason, Error why) noexcept {
   take_limit_ = 0;
   reason_ = reason;
   why_ = why;
+  cancel_tasks();
   close_deadline_ = deadline_after(shard_.loop().now(), slot_.limits.close_timeout);
   arm_timer();
   list();
@@ -108,6 +109,7 @@ void Session::end(CloseReason reason, Error why) noexcept {
   }
   state_ = State::ended;
   take_limit_ = 0;
+  cancel_tasks();
   list();
 }
 
@@ -180,7 +182,9 @@ void Session::clean_up() noexcept {
   (void)shard_.loop().timers().cancel(timer_);
   (void)shard_.loop().timers().cancel(token_timer_);
   shard_.loop().unwatch(watch_);
+  watches_writable_ = false;
   drop_kept();
+  drop_tasks();
 }
 
 // --- time: one timer, which looks when it fires how late it really is ---

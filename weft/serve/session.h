@@ -21,6 +21,7 @@
 #include "weft/serve/frame_codec.h"
 #include "weft/serve/groups.h"
 #include "weft/serve/session_id.h"
+#include "weft/serve/session_task.h"
 #include "weft/serve/shared_frame.h"
 #include "weft/serve/token_bucket.h"
 #include "weft/serve/write_queue.h"
@@ -48,6 +49,8 @@ struct SessionLimits {
   Duration close_timeout = std::chrono::seconds(5);       // of what is queued when the session is closed
   RateLimit message_rate{};                               // frames of one session; what comes faster is read later
   std::size_t groups_max = 64;                            // that it is in at a time
+  std::uint32_t handlers_max = 1;                         // coroutines that handle its frames at a time; at least 1
+  std::size_t tasks_max = 8;                              // other coroutines, by spawn(); more are refused
 };
 
 // Session: one connection, on one core, from accept to on_close(). Services get SessionOf<Codec>, which adds send().
@@ -61,7 +64,19 @@ struct SessionLimits {
 //   (3) A read event does bounded work: one read of at most 2 * kReadMax bytes. What is left waits until the other
 //   sessions
 //       of the core had their turn.
-//   (4) What a peer can make it hold is bounded: its write budget and one frame, one frame that is half received.
+//   (4) What a peer can make it hold is bounded: its write budget and one frame, one frame that is half received, and
+//       a frame for each handler that runs.
+//   (5) Coroutines of a session end before it: it is there, with its id and its place, until they have, and on_close()
+//       comes after them.
+//
+// Coroutines. A handler of frames may be one (service.h, dispatcher.h). With handlers_max = 1, the default, those of a
+// session do not interleave: the next frame is not looked at before the handler of the last one has ended, so that
+// replies leave in the order of the requests. With more, so many run at a time and each answers when it is ready: then
+// the peer tells replies apart by what is in them. While handlers_max run, the session is not read (counted,
+// handler_pauses), and its peer is slowed down. A handler that runs counts as a reply that is owed, see begin_reply().
+// spawn() adds coroutines that accompany the session and owe nothing.
+// When the session is closed, by whatever reason, its coroutines are cancelled: what they await ends with `cancelled`,
+// is_open() is false and send() says `closed`. Who goes on all the same is waited for.
 class Session : private rt::Watcher, private rt::TurnTask {
  public:
   static constexpr std::size_t kReadMax = 64 * 1024;       // bytes for each read event
@@ -105,6 +120,14 @@ class Session : private rt::Watcher, private rt::TurnTask {
   // none left. Each begin has one end.
   void begin_reply() noexcept { ++replies_; }
   void end_reply() noexcept;
+
+  // Runs the coroutine until it first waits; then it is the session's. It may refer to the session and its service.
+  // What it throws ends the session. closed: the session is not open; resource_exhausted: there are tasks_max (counted,
+  // tasks_refused), or no memory; invalid_argument: the task was moved from. One that is refused does not run.
+  Result<void> spawn(rt::Task<void> task);
+  // For dispatchers: the coroutine of a frame, see start_with_frame(). Errors as spawn().
+  Result<void> start_handler(SessionTask::Ptr task);
+  [[nodiscard]] bool has_tasks() const noexcept;
 
   // resource_exhausted: groups_max; closed. Idempotent. It leaves every group when it ends.
   Result<void> join(GroupId group);
@@ -181,6 +204,13 @@ class Session : private rt::Watcher, private rt::TurnTask {
   [[nodiscard]] bool note_written(const sys::IoResult& result, std::size_t asked) noexcept;
   void resume_throttled() noexcept;
 
+  // --- coroutines (session_spawn.cc) ---
+  [[nodiscard]] Result<void> make_tasks() noexcept;
+  void handle_task_end(SessionTask::Kind kind) noexcept;
+  void cancel_tasks() noexcept;
+  void let_go() noexcept;
+  void drop_tasks() noexcept;
+
   // --- ending ---
   void close_for(CloseReason reason, Error why) noexcept;
   void end(CloseReason reason, Error why) noexcept;
@@ -217,6 +247,7 @@ class Session : private rt::Watcher, private rt::TurnTask {
   bool write_ended_ = false;
   bool draining_ = false;
   bool rated_;
+  bool handlers_pause_ = false;  // handlers_max run
 
   Shard& shard_;
   const ServiceSlot& slot_;
@@ -231,6 +262,8 @@ class Session : private rt::Watcher, private rt::TurnTask {
   std::size_t least_ = 0;  // bytes that must be there before it is worth decoding
   std::size_t discarded_ = 0;
   std::uint32_t replies_ = 0;
+  std::uint32_t handlers_ = 0;  // of its tasks
+  TaskSet* tasks_ = nullptr;
 
   Error why_;
   Instant accepted_{};

@@ -55,6 +55,9 @@ Session* Shard::find(SessionId id) noexcept {
 }
 
 void Shard::finish(Session& session) noexcept {
+  if (session.has_tasks()) [[unlikely]] {
+    return session.let_go();  // the last of them comes back to this
+  }
   const SlotId slot = session.id().slot();
   counters_.closed[static_cast<std::size_t>(session.reason_)].add();
   counters_.undelivered.add(session.writes_.clear(budget_));

@@ -21,7 +21,7 @@ namespace weft::serve {
 // Owner: the server; it outlives its sessions. Affinity: its core's thread, but for counters() and epoch().
 // Cost: a session is found by its id with three comparisons.
 // Invariants: 1. an id finds the session that it was given to, or none. 2. a session is destroyed at the end of a turn,
-// with none of its callbacks on the stack, and after its on_close().
+// with none of its callbacks on the stack, after its coroutines and its on_close().
 class Shard {
  public:
   Shard(rt::Core& core, std::uint16_t epoch, ByteBudget& budget, std::size_t core_budget, SessionCount& count,
@@ -68,7 +68,7 @@ class Shard {
     alignas(std::max_align_t) std::byte place[kSessionSize];
   };
 
-  void finish(Session& session) noexcept;  // the last of it
+  void finish(Session& session) noexcept;  // the last of it, once its coroutines have ended
   void report_empty();
 
   rt::Core& core_;

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/rt/test_tasks.h"
 #include "weft/serve/error_frame.h"
 #include "weft/serve/header_codec.h"
+#include "weft/serve/session_task.h"
 #include "weft/serve/test_codec.h"
 
 namespace weft::serve::test {
@@ -25,6 +28,22 @@ struct Caller {
     }
     return parse_error_body(sent[0].body).value();
   }
+};
+
+// And for one that runs coroutines.
+struct TaskCaller : Caller {
+  explicit TaskCaller(rt::TaskRunner& runner) : tasks(runner, [](void*, SessionTask::Kind) noexcept {}, nullptr) {}
+
+  Result<void> start_handler(SessionTask::Ptr task) {
+    if (!(refusal == Errc::ok)) {
+      return refusal;
+    }
+    tasks.start(std::move(task), SessionTask::Kind::handler);
+    return {};
+  }
+
+  TaskSet tasks;
+  Error refusal;
 };
 
 }  // namespace weft::serve::test

@@ -36,8 +36,8 @@ class AlignedBody {
  public:
   static constexpr std::size_t kAlignment = 8;
 
-  AlignedBody(Bytes body, bool copied) noexcept : bytes_(body) {
-    if (copied || reinterpret_cast<std::uintptr_t>(body.data()) % kAlignment != 0) {
+  explicit AlignedBody(Bytes body) noexcept : bytes_(body) {
+    if (reinterpret_cast<std::uintptr_t>(body.data()) % kAlignment != 0) {
       copy_.reset(mem::pool_allocate(body.size()));
       bytes_ = {static_cast<const std::uint8_t*>(copy_.get()), copy_ != nullptr ? body.size() : 0};
       if (copy_ != nullptr) {
@@ -64,27 +64,32 @@ const T* verified(Bytes body, const FileIdentifier& identifier, const TypedLimit
   return verifier.VerifyBuffer<T>(identifier.data()) ? flatbuffers::GetRoot<T>(body.data()) : nullptr;
 }
 
-// A coroutine that keeps its message.
-template <typename Task, typename T, typename Caller, typename Handler>
-Task run_with_message([[maybe_unused]] AlignedBody body, const T& message, Handler& handler, Caller& caller) {
-  co_return co_await handler(caller, message);
-}
-
 inline constexpr Error kNotTheMessage = frame_error(ErrorCode::invalid_body, "the body is not the message of this id");
+
+template <typename Outcome>
+struct TaskValueOr {
+  using Type = void;
+};
+template <typename Outcome>
+  requires(HandlerTask<Outcome>::kIs)
+struct TaskValueOr<Outcome> {
+  using Type = typename HandlerTask<Outcome>::Value;
+};
 
 // What route() gives to the dispatcher.
 template <typename T, typename Caller, typename Handler>
 struct TypedHandler {
   using Outcome = std::invoke_result_t<Handler&, Caller&, const T&>;
-  static constexpr bool kPlain =
-      std::is_void_v<Outcome> || requires(const Outcome& outcome) { outcome.error() == Error(); };
+  static constexpr bool kIsTask = HandlerTask<Outcome>::kIs;
+  using Answer = std::conditional_t<kIsTask, Result<rt::Task<typename TaskValueOr<Outcome>::Type>>, Result<void>>;
   static constexpr std::size_t kSmallest = sizeof(flatbuffers::uoffset_t) + sizeof(FileIdentifier);
 
-  Result<void> operator()(Caller& caller, const HeaderCodec::Frame& frame) {
+  Answer operator()(Caller& caller, const HeaderCodec::Frame& frame) {
     if (frame.body.size() < kSmallest) {
       return kNotTheMessage;
     }
-    AlignedBody body(frame.body, !kPlain);
+    // The body of a coroutine is a copy already, and lies right.
+    const AlignedBody body(frame.body);
     if (body.bytes().empty()) {
       return Error(Errc::resource_exhausted, "memory");
     }
@@ -92,13 +97,13 @@ struct TypedHandler {
     if (message == nullptr) {
       return kNotTheMessage;
     }
-    if constexpr (std::is_void_v<Outcome>) {
+    if constexpr (kIsTask) {
+      return handler(caller, *message);
+    } else if constexpr (std::is_void_v<Outcome>) {
       handler(caller, *message);
       return {};
-    } else if constexpr (kPlain) {
-      return handler(caller, *message).error();
     } else {
-      return spawn(caller, run_with_message<Outcome>(std::move(body), *message, handler, caller));
+      return handler(caller, *message).error();
     }
   }
 
@@ -112,7 +117,7 @@ struct TypedHandler {
 // Routes frames of an id to handler(Caller&, const T&), whose outcome is what that of any handler may be
 // (dispatcher.h). Every body is verified first, with the file identifier (EchoIdentifier() of the generated code, for
 // example) and within the limits; what fails is answered with invalid_body and reaches no handler. The message lives as
-// long as the call, or until the task has ended when the handler is a coroutine: then the body is copied first.
+// long as the call, or until the handler has ended when it is a coroutine: then the body is copied first.
 // invalid_argument: an identifier has 4 characters; and what Dispatcher::on() says.
 // Cost: the verification; a copy of a body that does not lie at a multiple of 8 bytes, in pooled memory. What
 // FlatBuffers does not verify: a hostile peer may have put the elements of a vector of 8-byte structs at a multiple

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/typed.h"
 
-#include <coroutine>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 
+#include "weft/rt/async_event.h"
 #include "weft/serve/test_caller.h"
 #include <gtest/gtest.h>
 
@@ -156,62 +156,33 @@ TEST(Typed, AnIdentifierThatCannotBeOneIsRefused) {
   EXPECT_EQ(route<schema::Echo>(dispatcher, 1, "", handler).error(), Errc::invalid_argument);
 }
 
-// The least that a coroutine needs: it starts when resumed, and destroys what it awaited.
-struct Step {
-  struct promise_type {
-    Step get_return_object() { return Step(std::coroutine_handle<promise_type>::from_promise(*this)); }
-    std::suspend_always initial_suspend() noexcept { return {}; }
-    std::suspend_always final_suspend() noexcept { return {}; }
-    void return_void() {}
-    void unhandled_exception() { std::terminate(); }
-  };
-  explicit Step(std::coroutine_handle<promise_type> made) : handle(made) {}
-  Step(Step&& other) noexcept : handle(std::exchange(other.handle, {})) {}
-  ~Step() {
-    if (handle) {
-      handle.destroy();
-    }
-  }
-  [[nodiscard]] bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> /*waiter*/) const noexcept { handle.resume(); }
-  void await_resume() const noexcept {}
-  std::coroutine_handle<promise_type> handle;
-};
-struct Spawner : Caller {
-  std::vector<Step> steps;
-  void spawn(Step step) {
-    step.handle.resume();
-    steps.push_back(std::move(step));
-  }
-};
-struct Gate {
-  std::coroutine_handle<>* waiting;
-  [[nodiscard]] bool await_ready() const noexcept { return false; }
-  void await_suspend(std::coroutine_handle<> handle) const noexcept { *waiting = handle; }
-  void await_resume() const noexcept {}
-};
-
 // The published adapter's message ends at the first co_await.
 TEST(Typed, ACoroutinesMessageLivesUntilTheCoroutineHasEnded) {
-  std::coroutine_handle<> waiting;
+  rt::test::HandTurned here;
+  rt::AsyncEvent go_on;
   std::vector<std::string> got;
-  Dispatcher<Spawner> dispatcher;
-  ASSERT_TRUE(route<schema::Echo>(dispatcher, 1, "ECHO", [&](Spawner&, const schema::Echo& echo) -> Step {
-    got.push_back("begun: " + text_of(echo));
-    co_await Gate{&waiting};
-    got.push_back("ended: " + text_of(echo));
-  }));
-  Spawner caller;
+  Dispatcher<test::TaskCaller> dispatcher;
+  ASSERT_TRUE(route<schema::Echo>(dispatcher, 1, "ECHO",
+                                  [&](test::TaskCaller&, const schema::Echo& echo) -> rt::Task<Result<void>> {
+                                    got.push_back("begun: " + text_of(echo));
+                                    (void)co_await go_on.wait();
+                                    got.push_back("ended: " + text_of(echo));
+                                    co_return frame_error(ErrorCode::refused, "not today");
+                                  }));
+  test::TaskCaller caller(here.runner());
   {
     const Buffer body = echo_body("hello");
     dispatcher.dispatch(caller, frame_of(1, body));
   }
   EXPECT_EQ(got, std::vector<std::string>{"begun: hello"});
-  waiting.resume();
+  go_on.set();
+  here.turn();
   EXPECT_EQ(got.back(), "ended: hello");
-  Spawner other;
+  EXPECT_EQ(caller.only_error().text, "not today");
+  test::TaskCaller other(here.runner());
   dispatcher.dispatch(other, frame_of(1, Buffer(40, 0xFF)));
   EXPECT_EQ(other.only_error().code, ErrorCode::invalid_body);
+  EXPECT_EQ(other.tasks.size(), 0u);
 }
 
 }  // namespace

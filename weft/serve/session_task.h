@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+#include "weft/mem/pool.h"
+#include "weft/rt/task.h"
+
+namespace weft::serve {
+
+class TaskSet;
+
+// What an exception of a coroutine becomes.
+inline constexpr Error kTaskThrew(Errc::task_threw, "the task threw");
+
+// SessionTask: a coroutine of a session, with what it works on: one pooled block besides its frame.
+// Owner: a Ptr, then the TaskSet that started it, until it has ended. Affinity: the session's core.
+// Invariant: what it works on ends after the coroutine's frame.
+class SessionTask : private rt::detail::Join, private rt::detail::Ready {
+ public:
+  enum class Kind : std::uint8_t {
+    handler,  // of a frame: it owes a reply
+    spawned,  // it accompanies the session
+  };
+  struct Free {
+    void operator()(SessionTask* task) const noexcept { task->free_(*task); }
+  };
+  using Ptr = std::unique_ptr<SessionTask, Free>;
+
+  SessionTask(const SessionTask&) = delete;
+  SessionTask& operator=(const SessionTask&) = delete;
+
+ protected:
+  // Ends the frame, then says how it went.
+  using End = void(SessionTask& self, bool cancelled) noexcept;
+  using Destroy = void(SessionTask& self) noexcept;
+
+  SessionTask(End* when_done, Destroy* destroy) noexcept
+      : Join(handle_done), Ready(handle_end), end_(when_done), free_(destroy) {}
+  ~SessionTask() = default;
+
+  void set_coroutine(rt::detail::PromiseBase& promise, std::coroutine_handle<> coroutine) noexcept {
+    promise_ = &promise;
+    coroutine_ = coroutine;
+  }
+
+ private:
+  friend class TaskSet;
+  static std::coroutine_handle<> handle_done(rt::detail::Join& join) noexcept;
+  static void handle_end(rt::detail::Ready& ready) noexcept;
+
+  End* end_;
+  Destroy* free_;
+  rt::detail::PromiseBase* promise_ = nullptr;
+  std::coroutine_handle<> coroutine_;
+  TaskSet* set_ = nullptr;
+  Kind kind_{};
+  bool starting_ = false;  // inside TaskSet::start()
+  bool done_ = false;
+};
+
+// A Task<void>, or a Task<Result<void>>. Kept: what is there until the frame has ended. Then, once,
+// kept.handle_end(Error outcome, bool cancelled) says how: with what it returned, or with kTaskThrew; `cancelled`:
+// whether the session was closed before it was through.
+template <typename T, typename Kept>
+class SessionTaskOf final : public SessionTask {
+  static_assert(std::is_void_v<T> || std::is_same_v<T, Result<void>>,
+                "a session's task is a Task<> or a Task<Result<>>");
+
+ public:
+  struct FreeThis {
+    void operator()(SessionTaskOf* task) const noexcept { destroy(*task); }
+  };
+  using ThisPtr = std::unique_ptr<SessionTaskOf, FreeThis>;
+
+  // With `room` bytes behind it. Null: no memory.
+  static ThisPtr make(Kept kept, std::size_t room = 0) noexcept {
+    void* const block = mem::pool_allocate(size() + room);
+    return ThisPtr(block == nullptr ? nullptr : ::new (block) SessionTaskOf(std::move(kept)));
+  }
+  [[nodiscard]] Kept& kept() noexcept { return kept_; }
+  // Aligned for anything.
+  [[nodiscard]] std::uint8_t* room() noexcept { return reinterpret_cast<std::uint8_t*>(this) + size(); }
+  // Requires a task of something.
+  static Ptr with_task(ThisPtr block, rt::Task<T> task) noexcept {
+    block->task_ = std::move(task);
+    block->set_coroutine(block->task_.handle().promise(), block->task_.handle());
+    return Ptr(block.release());
+  }
+
+ private:
+  explicit SessionTaskOf(Kept kept) noexcept : SessionTask(end, destroy), kept_(std::move(kept)) {}
+  ~SessionTaskOf() = default;
+  [[nodiscard]] static std::size_t size() noexcept {
+    constexpr std::size_t kAlign = alignof(std::max_align_t);
+    return (sizeof(SessionTaskOf) + kAlign - 1) / kAlign * kAlign;
+  }
+  static void end(SessionTask& base, bool cancelled) noexcept {
+    auto& self = static_cast<SessionTaskOf&>(base);
+    Error outcome = kTaskThrew;
+    if (!self.task_.handle().promise().exception()) {
+      if constexpr (std::is_void_v<T>) {
+        outcome = Error();
+      } else {
+        outcome = self.task_.handle().promise().take().error();
+      }
+    }
+    self.task_.reset();
+    self.kept_.handle_end(outcome, cancelled);
+  }
+  static void destroy(SessionTask& base) noexcept {
+    auto* const self = static_cast<SessionTaskOf*>(&base);
+    self->~SessionTaskOf();
+    mem::pool_deallocate(self);
+  }
+
+  Kept kept_;
+  rt::Task<T> task_;
+};
+
+// TaskSet: the coroutines of one session. Owner: the session, which ends after them. Affinity: its core.
+// Cost: no allocation of its own. A task that never waits is over when start() returns.
+// Invariants: 1. who ends is told of once, by `told`, when its block is gone. 2. after cancel() nobody waits for
+// anything but for what cannot be given up.
+class TaskSet {
+ public:
+  using Told = void(void* owner, SessionTask::Kind kind) noexcept;
+
+  TaskSet(rt::TaskRunner& runner, Told* told, void* owner) noexcept : told_(told), owner_(owner) {
+    scope_.open(runner.root());
+  }
+  TaskSet(const TaskSet&) = delete;
+  TaskSet& operator=(const TaskSet&) = delete;
+  ~TaskSet() = default;  // requires that it is empty
+
+  // Runs until it first waits.
+  void start(SessionTask::Ptr task, SessionTask::Kind kind) noexcept;
+  void cancel() noexcept { scope_.cancel(); }
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+ private:
+  friend class SessionTask;
+  void finish(SessionTask& task) noexcept;
+
+  rt::CancelScope scope_;
+  Told* told_;
+  void* owner_;
+  std::size_t size_ = 0;
+};
+
+// --- handlers of frames ---
+
+// What a handler may return that is a coroutine: a Task<void>, a Task<Result<void>>, or a Result of one.
+template <typename Outcome>
+struct HandlerTask {
+  static constexpr bool kIs = false;
+};
+template <typename T>
+struct HandlerTask<rt::Task<T>> {
+  static constexpr bool kIs = true;
+  using Value = T;
+};
+template <typename T>
+struct HandlerTask<Result<rt::Task<T>>> : HandlerTask<rt::Task<T>> {};
+
+// A frame for as long as its handler, and who is told: told(outcome, cancelled, frame).
+template <typename Frame, typename Told>
+struct KeptFrame {
+  Frame frame;
+  Told told;
+  void handle_end(const Error& outcome, bool cancelled) noexcept { told(outcome, cancelled, frame); }
+};
+
+template <typename Block, typename Caller, typename Task>
+Result<void> start_made(Caller& caller, typename Block::ThisPtr block, Task task) {
+  if (!task) {
+    return Error(Errc::invalid_argument, "the task was moved from");
+  }
+  return caller.start_handler(Block::with_task(std::move(block), std::move(task)));
+}
+
+// Copies the frame, calls handler(copy), which returns a coroutine, and hands that to
+// caller.start_handler(SessionTask::Ptr). The copy lives until the coroutine has ended: references to it are good. An
+// error: nothing was started, and nobody will be told.
+template <typename Caller, typename Frame, typename Handler, typename Told>
+Result<void> start_with_frame(Caller& caller, const Frame& frame, Handler&& handler, Told told) {
+  using Outcome = std::invoke_result_t<Handler&, const Frame&>;
+  using Block = SessionTaskOf<typename HandlerTask<Outcome>::Value, KeptFrame<Frame, Told>>;
+  auto block = Block::make({frame, std::move(told)}, frame.body.size());
+  if (block == nullptr) {
+    return Error(Errc::resource_exhausted, "no memory for the handler");
+  }
+  Frame& copy = block->kept().frame;
+  copy_bytes(block->room(), frame.body);
+  copy.body = Bytes(block->room(), frame.body.size());
+  Outcome outcome = handler(std::as_const(copy));
+  if constexpr (requires { outcome.error(); }) {
+    if (!outcome) {
+      return outcome.error();
+    }
+    return start_made<Block>(caller, std::move(block), *std::move(outcome));
+  } else {
+    return start_made<Block>(caller, std::move(block), std::move(outcome));
+  }
+}
+
+}  // namespace weft::serve
