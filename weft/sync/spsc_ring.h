@@ -26,8 +26,8 @@ namespace weft::sync {
 // The other side's index is read only when the copy of it says full or empty.
 // T: moving, destroying, and whatever a push or pop does with it, does not throw. Any alignment.
 // Invariants:
-//   (1) head <= published <= head + capacity; both only grow.
-//   (2) The cells in [head, published) hold objects, all others are raw storage.
+//   (1) head <= published <= tail <= head + capacity; all only grow.
+//   (2) The cells in [head, tail) hold objects, all others are raw storage.
 //   (3) A pop makes room at once: capacity is exact, though the cells are a power of two.
 template <typename T>
 class SpscRing {
@@ -120,6 +120,21 @@ class SpscRing {
   }
   void commit(std::size_t count) noexcept { publish(shared_->producer.tail + count); }
 
+  // The same for a stream of single values: a cell of raw storage, or null when full. Cells that come later are fetched
+  // already.
+  [[nodiscard]] T* claim_one() noexcept {
+    const std::uint64_t tail = shared_->producer.tail;
+    if (!has_room(tail)) {
+      return nullptr;
+    }
+    prefetch(cell(tail + kCellsAhead));
+    return cell(tail);
+  }
+  // The claimed cell is the next value, but the consumer does not see it before show_appended(), or until a later
+  // push or commit.
+  void append_one() noexcept { shared_->producer.tail = shared_->producer.tail + 1; }
+  void show_appended() noexcept { publish(shared_->producer.tail); }
+
   [[nodiscard]] bool has_room() noexcept { return has_room(shared_->producer.tail); }
 
   // --- consumer ---
@@ -200,6 +215,7 @@ class SpscRing {
     alignas(kLineSize) Consumer consumer;
     alignas(kLineSize) Atomic<std::uint64_t> head{0};
   };
+  static constexpr std::uint64_t kCellsAhead = 8;
   static constexpr std::size_t kAlignment = std::max(alignof(Shared), alignof(T));
   static constexpr std::size_t kCellsOffset = (sizeof(Shared) + alignof(T) - 1) / alignof(T) * alignof(T);
   static constexpr std::size_t kCapacityMax =

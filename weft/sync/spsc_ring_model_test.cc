@@ -56,6 +56,15 @@ struct Line {
     }
     ring.commit(cells.size());
   }
+  void append(int times) {
+    for (int i = 0; i < times; ++i) {
+      if (Value* const cell = ring.claim_one(); cell != nullptr) {
+        std::construct_at(cell, ++pushed);
+        ring.append_one();
+      }
+    }
+    ring.show_appended();
+  }
   void pop(int times) {
     for (int i = 0; i < times; ++i) {
       Value value(0);
@@ -108,6 +117,22 @@ void a_batch_appears_at_once() {
   line.check_drained();
 }
 
+void appended_ones_appear_at_once() {
+  Line line(3);
+  model::run_threads([&] { line.append(2); },
+                     [&] {
+                       const std::size_t seen = line.ring.readable(2);
+                       model::require(seen == 0 || seen == 2, "a value is visible that was not shown");
+                     });
+  line.check_drained();
+}
+
+void appended_and_popped() {
+  Line line(2);
+  model::run_threads([&] { line.append(2), line.append(2); }, [&] { line.pop(3); });
+  line.check_drained();
+}
+
 void in_place() {
   Line line(2);
   model::run_threads([&] { line.push_in_place(), line.push_in_place(); }, [&] { line.pop_in_place(), line.pop(1); });
@@ -142,6 +167,8 @@ constexpr model::Scenario kScenarios[] = {
     {"one_at_a_time 2", one_at_a_time<2>},
     {"in_batches", in_batches},
     {"a_batch_appears_at_once", a_batch_appears_at_once},
+    {"appended_ones_appear_at_once", appended_ones_appear_at_once},
+    {"appended_and_popped", appended_and_popped},
     {"in_place", in_place},
     {"a_pop_makes_room", a_pop_makes_room},
     {"what_is_left_inside_is_freed", what_is_left_inside_is_freed},
