@@ -21,7 +21,7 @@
 
 namespace weft::rt {
 
-struct ThreadPool::Core : std::enable_shared_from_this<ThreadPool::Core> {
+struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
   using Queue = TaskQueue<TaskFunction>;
 
   struct alignas(sync::kLineSize) Worker {
@@ -34,7 +34,7 @@ struct ThreadPool::Core : std::enable_shared_from_this<ThreadPool::Core> {
     sys::Thread thread;
   };
 
-  Core(unsigned min, unsigned max, const PoolOptions& given)
+  Shared(unsigned min, unsigned max, const PoolOptions& given)
       : workers_min(min),
         workers_max(max),
         options(given),
@@ -70,15 +70,15 @@ struct ThreadPool::Core : std::enable_shared_from_this<ThreadPool::Core> {
   Timekeeper timekeeper;
 
   static thread_local Worker* current;  // of whatever pool this thread works for
-  static thread_local const Core* current_pool;
+  static thread_local const Shared* current_pool;
 };
 
-thread_local ThreadPool::Core::Worker* ThreadPool::Core::current = nullptr;
-thread_local const ThreadPool::Core* ThreadPool::Core::current_pool = nullptr;
+thread_local ThreadPool::Shared::Worker* ThreadPool::Shared::current = nullptr;
+thread_local const ThreadPool::Shared* ThreadPool::Shared::current_pool = nullptr;
 
 // --- who brings tasks ---
 
-Result<void> ThreadPool::Core::push(TaskFunction& task) noexcept {
+Result<void> ThreadPool::Shared::push(TaskFunction& task) noexcept {
   std::size_t index;
   if (current_pool == this) {
     index = static_cast<std::size_t>(current - workers.get());
@@ -100,7 +100,7 @@ Result<void> ThreadPool::Core::push(TaskFunction& task) noexcept {
   return Error(Errc::resource_exhausted, "the queue is full");
 }
 
-void ThreadPool::Core::wake_somebody(unsigned max) noexcept {
+void ThreadPool::Shared::wake_somebody(unsigned max) noexcept {
   switch (gate.notify(max)) {
     case WorkerGate::Notified::nobody: break;
     case WorkerGate::Notified::woke: wakes.fetch_add(1, std::memory_order_relaxed); break;
@@ -113,9 +113,9 @@ void ThreadPool::Core::wake_somebody(unsigned max) noexcept {
   }
 }
 
-Result<void> ThreadPool::Core::start_worker() noexcept {
+Result<void> ThreadPool::Shared::start_worker() noexcept {
   struct Start {
-    std::shared_ptr<Core> core;
+    std::shared_ptr<Shared> shared;
     Worker* worker;
   };
   for (;;) {
@@ -133,7 +133,7 @@ Result<void> ThreadPool::Core::start_worker() noexcept {
         auto thread = sys::Thread::start(
             [](void* argument) {
               const std::unique_ptr<Start> given(static_cast<Start*>(argument));
-              given->core->run(*given->worker);
+              given->shared->run(*given->worker);
             },
             start);
         if (!thread) {
@@ -151,7 +151,7 @@ Result<void> ThreadPool::Core::start_worker() noexcept {
 
 // --- workers ---
 
-bool ThreadPool::Core::find(Worker& mine, TaskFunction& task) noexcept {
+bool ThreadPool::Shared::find(Worker& mine, TaskFunction& task) noexcept {
   constexpr unsigned kTurnsOfOneQueue = 64;  // then another's comes first, so that none starves
   auto index = static_cast<std::size_t>(&mine - workers.get());
   if (++mine.turns % kTurnsOfOneQueue == 0) {
@@ -166,15 +166,15 @@ bool ThreadPool::Core::find(Worker& mine, TaskFunction& task) noexcept {
   return false;
 }
 
-bool ThreadPool::Core::any_ready() const noexcept {
+bool ThreadPool::Shared::any_ready() const noexcept {
   return std::any_of(workers.get(), workers.get() + workers_max, [](const Worker& each) { return each.queue.ready(); });
 }
-bool ThreadPool::Core::drained() const noexcept {
+bool ThreadPool::Shared::drained() const noexcept {
   return std::all_of(workers.get(), workers.get() + workers_max,
                      [](const Worker& each) { return each.queue.drained(); });
 }
 
-void ThreadPool::Core::execute(Worker& mine, TaskFunction& task) noexcept {
+void ThreadPool::Shared::execute(Worker& mine, TaskFunction& task) noexcept {
   if (abandoning.load(std::memory_order_relaxed)) [[unlikely]] {
     task.reset();
     abandoned.fetch_add(1, std::memory_order_relaxed);
@@ -187,14 +187,14 @@ void ThreadPool::Core::execute(Worker& mine, TaskFunction& task) noexcept {
 }
 
 // A searcher's. True: there is something to find.
-bool ThreadPool::Core::look_around() noexcept {
+bool ThreadPool::Shared::look_around() noexcept {
   const bool found =
       sync::spin_until(budget.budget_us(sync::WaitMode::adaptive), [this] { return any_ready() || gate.closed(); });
   budget.record(found);
   return found;
 }
 
-void ThreadPool::Core::run(Worker& mine) noexcept {
+void ThreadPool::Shared::run(Worker& mine) noexcept {
   const detail::RunScope scope(this);
   current = &mine;
   current_pool = this;
@@ -242,7 +242,7 @@ void ThreadPool::Core::run(Worker& mine) noexcept {
 
 // --- the end ---
 
-void ThreadPool::Core::close() noexcept {
+void ThreadPool::Shared::close() noexcept {
   abandoned.fetch_add(timekeeper.close(), std::memory_order_relaxed);
   timekeeper.stop();  // first: what was due is in the queues
   for (unsigned i = 0; i < workers_max; ++i) {
@@ -251,7 +251,7 @@ void ThreadPool::Core::close() noexcept {
   gate.close();
 }
 
-void ThreadPool::Core::abandon() noexcept {
+void ThreadPool::Shared::abandon() noexcept {
   abandoning.store(true, std::memory_order_relaxed);
   TaskFunction task;
   for (unsigned i = 0; i < workers_max; ++i) {
@@ -262,7 +262,7 @@ void ThreadPool::Core::abandon() noexcept {
   }
 }
 
-bool ThreadPool::Core::wait_for_workers(Instant deadline) noexcept {
+bool ThreadPool::Shared::wait_for_workers(Instant deadline) noexcept {
   for (;;) {
     const auto ticket = ended.announce_futex(false);
     if (gate.workers() == 0) {
@@ -276,7 +276,7 @@ bool ThreadPool::Core::wait_for_workers(Instant deadline) noexcept {
   }
 }
 
-void ThreadPool::Core::join() noexcept {
+void ThreadPool::Shared::join() noexcept {
   for (unsigned i = 0; i < workers_max; ++i) {
     sys::Thread thread;
     {
@@ -289,7 +289,7 @@ void ThreadPool::Core::join() noexcept {
 
 // --- ThreadPool ---
 
-ThreadPool::ThreadPool(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+ThreadPool::ThreadPool(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::make_fixed(unsigned workers, const PoolOptions& options) {
   return make_dynamic(workers, workers, options);
@@ -309,21 +309,21 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::make_dynamic(unsigned workers_mi
   constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a pool");
   std::unique_ptr<ThreadPool> pool;
   try {
-    auto core = std::make_shared<Core>(workers_min, workers_max, options);
+    auto shared = std::make_shared<Shared>(workers_min, workers_max, options);
     const std::size_t each = (options.queue_capacity + workers_max - 1) / workers_max;
     for (unsigned i = 0; i < workers_max; ++i) {
-      if (!core->workers[i].queue.make(each)) {
+      if (!shared->workers[i].queue.make(each)) {
         return kNoMemory;
       }
     }
-    pool.reset(new ThreadPool(std::move(core)));
+    pool.reset(new ThreadPool(std::move(shared)));
   } catch (const std::bad_alloc&) {
     return kNoMemory;
   }
   for (unsigned i = 0; i < workers_min; ++i) {
-    pool->core_->gate.add_worker();
-    if (const auto started = pool->core_->start_worker(); !started) {
-      pool->core_->gate.undo_start();
+    pool->shared_->gate.add_worker();
+    if (const auto started = pool->shared_->start_worker(); !started) {
+      pool->shared_->gate.undo_start();
       return started.error();
     }
   }
@@ -332,44 +332,44 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::make_dynamic(unsigned workers_mi
 
 ThreadPool::~ThreadPool() { (void)stop(StopMode::abandon, kNever); }
 
-Result<void> ThreadPool::run_soon(TaskFunction& task) { return core_->push(task); }
+Result<void> ThreadPool::run_soon(TaskFunction& task) { return shared_->push(task); }
 Result<void> ThreadPool::run_after(Duration delay, TaskFunction& task) {
-  auto taken = core_->timekeeper.schedule(delay, task);
+  auto taken = shared_->timekeeper.schedule(delay, task);
   if (!taken) {
-    core_->refused.fetch_add(1, std::memory_order_relaxed);
+    shared_->refused.fetch_add(1, std::memory_order_relaxed);
   }
   return taken;
 }
 
 Result<void> ThreadPool::stop(StopMode mode, Instant deadline) {
-  core_->close();
+  shared_->close();
   if (mode == StopMode::abandon) {
     request_stop();
-    core_->abandon();
+    shared_->abandon();
   }
-  if (detail::RunScope::inside(core_.get())) {
+  if (detail::RunScope::inside(shared_.get())) {
     return Error(Errc::invalid_state, "a task cannot wait for the end of itself");
   }
-  if (!core_->wait_for_workers(deadline)) {
+  if (!shared_->wait_for_workers(deadline)) {
     request_stop();
-    core_->abandon();
+    shared_->abandon();
     return Error(Errc::timed_out, "tasks still run");
   }
-  core_->abandon();  // nothing is left but what was pushed while the last worker of an abandoned pool went
-  core_->join();
+  shared_->abandon();  // nothing is left but what was pushed while the last worker of an abandoned pool went
+  shared_->join();
   return {};
 }
 
 ExecutorCounts ThreadPool::counts() const noexcept {
   ExecutorCounts counts;
-  for (unsigned i = 0; i < core_->workers_max; ++i) {
-    counts.executed += core_->workers[i].executed.load(std::memory_order_relaxed);
-    counts.threw += core_->workers[i].threw.load(std::memory_order_relaxed);
+  for (unsigned i = 0; i < shared_->workers_max; ++i) {
+    counts.executed += shared_->workers[i].executed.load(std::memory_order_relaxed);
+    counts.threw += shared_->workers[i].threw.load(std::memory_order_relaxed);
   }
-  counts.refused = core_->refused.load(std::memory_order_relaxed);
-  counts.abandoned = core_->abandoned.load(std::memory_order_relaxed);
-  counts.wakes = core_->wakes.load(std::memory_order_relaxed);
-  counts.workers = core_->gate.workers();
+  counts.refused = shared_->refused.load(std::memory_order_relaxed);
+  counts.abandoned = shared_->abandoned.load(std::memory_order_relaxed);
+  counts.wakes = shared_->wakes.load(std::memory_order_relaxed);
+  counts.workers = shared_->gate.workers();
   return counts;
 }
 

@@ -49,10 +49,10 @@ class ThreadPool final : public Executor {
   Result<void> run_after(Duration delay, TaskFunction& task) override;
 
  private:
-  struct Core;
-  explicit ThreadPool(std::shared_ptr<Core> core);
+  struct Shared;
+  explicit ThreadPool(std::shared_ptr<Shared> shared);
 
-  std::shared_ptr<Core> core_;  // its threads' too
+  std::shared_ptr<Shared> shared_;  // its threads' too
 };
 
 }  // namespace weft::rt
