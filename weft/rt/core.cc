@@ -12,15 +12,6 @@
 
 namespace weft::rt {
 
-namespace {
-
-// A counter that one thread writes. Release where stop() counts on it: see Runtime::quiescent().
-void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {
-  counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_release);
-}
-
-}  // namespace
-
 Core::Core(Runtime& runtime, unsigned index, std::unique_ptr<Loop> loop) noexcept
     : runtime_(runtime), index_(index), loop_(std::move(loop)) {}
 
@@ -38,16 +29,17 @@ Result<std::unique_ptr<Core>> Core::make(Runtime& runtime, unsigned index, unsig
   core->cores_ = cores;
   core->lane_count_ = cores + foreign_lanes;
   core->lane_capacity_ = lane_capacity;
-  core->lanes_ = std::make_unique<Lane<TaskFunction>[]>(core->lane_count_);
+  core->lanes_ = std::make_unique<Lane<Message>[]>(core->lane_count_);
   core->foreign_ = std::make_unique<ForeignLane[]>(foreign_lanes);
   core->outgoing_ = std::make_unique<Outgoing[]>(cores);
   core->posted_to_.reserve(cores);
+  core->hiding_.reserve(cores);
   return core;
 }
 
 void Core::run(std::span<const std::unique_ptr<Core>> cores, sync::WaitMode mode) {
   for (unsigned i = 0; i < cores_; ++i) {
-    outgoing_[i].target = cores[i].get();
+    outgoing_[i].lane = Sender(*cores[i], cores[i]->lanes_[index_], bit_of(index_), lane_capacity_);
   }
   current_ = this;
   loop_->run(this, mode);
@@ -117,14 +109,16 @@ std::size_t Core::run_lane(unsigned lane, Ring& ring, std::size_t most) {
   constexpr std::size_t kRunMax = 64;  // then their room is given back
   std::size_t done = 0;
   while (done < most) {
-    const std::span<TaskFunction> run = ring.peek(std::min(most - done, kRunMax));
+    const std::span<Message> run = ring.peek(std::min(most - done, kRunMax));
     if (run.empty()) {
       break;
     }
-    for (TaskFunction& task : run) {
-      if (!detail::run_task(task, runtime_.options_.on_exception)) {
+    for (Message& message : run) {
+      begin_task();
+      if (!detail::run_task(message.task, runtime_.options_.on_exception)) {
         count(threw_);
       }
+      end_task();
     }
     ring.consume(run.size());
     done += run.size();
@@ -136,7 +130,7 @@ std::size_t Core::run_lane(unsigned lane, Ring& ring, std::size_t most) {
       hot_bit_ = bit_of(lane);
     }
     if (lanes_[lane].room_was_wanted()) {
-      outgoing_[lane].target->ring(kRoom);
+      outgoing_[lane].lane.target()->ring(kRoom);
     }
   }
   return done;
@@ -144,28 +138,23 @@ std::size_t Core::run_lane(unsigned lane, Ring& ring, std::size_t most) {
 
 // --- sending ---
 
-Result<void> Core::send(unsigned target, TaskFunction& task) noexcept {
-  Outgoing& out = outgoing_[target];
+Error Core::refuse() noexcept {
   if (ended_) {
     return Error(Errc::closed, "the runtime was stopped");
   }
-  if (!out.backlog.empty() || !has_room(out)) {
-    count(refused_);
-    return Error(Errc::resource_exhausted, "the lane to that core is full");
-  }
-  count(posted_);
-  push(out, task);
-  return {};
+  count(refused_);
+  return Error(Errc::resource_exhausted, "the lane to that core is full");
 }
 
 bool Core::try_send(unsigned target, Waiting& waiting) noexcept {
   Outgoing& out = outgoing_[target];
-  if (!out.backlog.empty() || !has_room(out)) {
+  Message* const cell = out.backlog.empty() ? out.lane.claim() : nullptr;
+  if (cell == nullptr) {
     return false;
   }
   count(posted_);
-  TaskFunction message = std::move(waiting.message);  // `waiting` may be gone as soon as it is in the lane
-  push(out, message);
+  ::new (static_cast<void*>(cell)) Message{std::move(waiting.message)};
+  commit(out);  // `waiting` may be gone as soon as it is in the lane
   return true;
 }
 
@@ -184,53 +173,22 @@ void Core::forget(Waiting& waiting) noexcept {
   count(dropped_);
 }
 
-bool Core::has_room(Outgoing& out) noexcept {
-  if (out.ring == nullptr) {
-    auto& lane = out.target->lanes_[index_];
-    if (!lane.open(lane_capacity_)) {
-      return false;
-    }
-    out.ring = lane.outgoing();
-  }
-  return out.ring->has_room();
-}
-
-// Requires room.
-void Core::push(Outgoing& out, TaskFunction& task) noexcept {
-  (void)out.ring->try_push(std::move(task));
-  if (out.target == this) {
-    ready_ |= bit_of(index_);
-    return;
-  }
-  if (!out.posted) {
-    out.posted = true;
-    posted_to_.push_back(&out);
-  }
-  // The bell is rung for the first message of a turn and then for every kPostsPerRing-th, for each when its owner
-  // sleeps, and not when it shows our bit. What these looks miss, ring_all() makes good.
-  const Doorbell& bell = out.target->doorbell_;
-  out.unrung = true;
-  if (bell.sleeper() || (out.posts++ % kPostsPerRing == 0 && !bell.shows(bit_of(index_)))) {
-    ring_for(out);
-  }
-}
-
-void Core::ring_for(Outgoing& out) noexcept {
-  out.unrung = false;
-  if (out.target->ring(bit_of(index_))) {
-    count(wakes_);
-  }
-}
-
 void Core::ring_all() noexcept {
   for (Outgoing* const out : posted_to_) {
-    if (out->unrung) {
-      ring_for(*out);
+    if (out->lane.end_turn()) {
+      count(wakes_);
     }
     out->posted = false;
-    out->posts = 0;
   }
   posted_to_.clear();
+}
+
+void Core::show_hidden() noexcept {
+  for (Outgoing* const out : hiding_) {
+    out->lane.show();
+    out->hiding = false;
+  }
+  hiding_.clear();
 }
 
 bool Core::ring(std::uint64_t bits) noexcept {
@@ -242,54 +200,54 @@ bool Core::ring(std::uint64_t bits) noexcept {
 }
 
 void Core::serve_backlogs() noexcept {
+  begin_task();
   for (unsigned i = 0; i < cores_; ++i) {
     serve(outgoing_[i]);
   }
+  end_task();
 }
 
 // True: there is room now. Otherwise kRoom will be rung.
 bool Core::wait_for_room(Outgoing& out) noexcept {
-  if (out.ring == nullptr) {
+  if (!out.lane.is_open()) {
     ready_ |= kRoom;  // no memory for the lane: nobody would tell, so try again in the next turn
     return false;
   }
-  out.target->lanes_[index_].want_room();
-  return out.ring->has_room();
+  return out.lane.wait_for_room();
 }
 
 void Core::serve(Outgoing& out) noexcept {
   while (!out.backlog.empty()) {
-    if (!has_room(out) && !wait_for_room(out)) {
-      return;
+    Message* const cell = out.lane.claim();
+    if (cell == nullptr) {
+      if (!wait_for_room(out)) {
+        return;
+      }
+      continue;
     }
     Waiting& waiting = out.backlog.front();
     Waiting::Told* const told = waiting.told();
     waiting.unlink();
-    TaskFunction message = std::move(waiting.message);
-    push(out, message);
+    ::new (static_cast<void*>(cell)) Message{std::move(waiting.message)};
+    commit(out);
     if (told != nullptr) {
       told(waiting, Error());
     }
   }
 }
 
-Result<void> Core::take_foreign(unsigned slot, TaskFunction& task) noexcept {
-  ForeignLane& foreign = foreign_[slot];
-  {
-    const std::lock_guard lock(foreign.mutex);
-    if (foreign.closed) {
-      return Error(Errc::closed, "the runtime was stopped");
-    }
-    auto& lane = lanes_[cores_ + slot];
-    if ((lane.outgoing() == nullptr && !lane.open(lane_capacity_)) || !lane.outgoing()->has_room()) {
-      count(foreign.refused);
-      return Error(Errc::resource_exhausted, "the lane to that core is full");
-    }
-    count(foreign.posted);
-    (void)lane.outgoing()->try_push(std::move(task));
+// Requires the lane's mutex. Null: closed, or refused.
+Core::Message* Core::claim_foreign(unsigned slot) noexcept {
+  auto& lane = lanes_[cores_ + slot];
+  if (foreign_[slot].closed) {
+    return nullptr;
   }
-  ring(bit_of(cores_ + slot));
-  return {};
+  Message* const cell =
+      lane.outgoing() != nullptr || lane.open(lane_capacity_) ? lane.outgoing()->claim_one() : nullptr;
+  if (cell == nullptr) {
+    count(foreign_[slot].refused);
+  }
+  return cell;
 }
 
 void Core::close_foreign() noexcept {

@@ -5,7 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
+#include <new>
 #include <span>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "weft/base/result.h"
@@ -42,9 +46,9 @@ struct CoreCounts {
 // Cost: see Runtime. A turn runs at most kMessagesPerTurn messages, and of one lane at most kMessagesPerVisit.
 // Invariants:
 //   (1) The messages of one sender run in the order of posting, whichever call posted them.
-//   (2) A message that lies in a lane is known to the receiver's doorbell at the end of the sender's turn at the
-//   latest;
-//       a receiver that sleeps is woken at once.
+//   (2) A message is known to the receiver's doorbell at the end of the sender's turn at the latest; a receiver that
+//       sleeps is woken at once. One that looks sees the first that a message posts to it at once, and the others when
+//       they are kBatch, when flush() is called, or when the message that posted them ends.
 //   (3) While something waits for room in a lane, whatever is sent by that lane waits behind it or is refused.
 class Core final : private TurnHook {
  public:
@@ -66,9 +70,13 @@ class Core final : private TurnHook {
   }
   [[nodiscard]] CoreCounts counts() const noexcept;
 
-  // --- what awaitables are made of ---
+  // Shows the receivers all that was posted until now, and rings for it; for a task that goes on for long.
+  void flush() noexcept { ring_all(); }
   // Errors: as Runtime::post().
-  [[nodiscard]] Result<void> send(unsigned target, TaskFunction& task) noexcept;
+  template <typename F>
+  Result<void> post(unsigned target, F&& function);
+
+  // --- what awaitables are made of ---
   // False: no room, or others wait for it.
   [[nodiscard]] bool try_send(unsigned target, Waiting& waiting) noexcept;
   // Behind those: it will be told, unless forget() takes it back.
@@ -79,7 +87,14 @@ class Core final : private TurnHook {
 
  private:
   friend class Runtime;
-  using Ring = sync::SpscRing<TaskFunction>;
+  // A line of its own: a message is fetched and given back alone.
+  struct alignas(64) Message {
+    TaskFunction task;
+  };
+  static_assert(sizeof(Message) == 64);
+  using Ring = sync::SpscRing<Message>;
+  using Sender = LaneSender<Core, Message>;
+  friend Sender;
   // The sending side of a lane that other threads share.
   struct ForeignLane {
     alignas(sync::kLineSize) sync::Mutex mutex;
@@ -89,12 +104,10 @@ class Core final : private TurnHook {
   };
   // This core's side of what it sends to one core.
   struct Outgoing {
-    Ring* ring = nullptr;
-    Core* target = nullptr;
-    std::uint32_t posts = 0;  // in this turn, each of which may ring
-    bool posted = false;      // in this turn: it is listed in posted_to_
-    bool unrung = false;      // since the bell was rung
-    Backlog backlog;          // what waits for room
+    Sender lane;
+    bool posted = false;  // in this turn: it is listed in posted_to_
+    bool hiding = false;  // it is listed in hiding_
+    Backlog backlog;      // what waits for room
   };
 
   Core(Runtime& runtime, unsigned index, std::unique_ptr<Loop> loop) noexcept;
@@ -117,9 +130,14 @@ class Core final : private TurnHook {
   void end() noexcept;
 
   // --- sending ---
-  [[nodiscard]] bool has_room(Outgoing& out) noexcept;
-  void push(Outgoing& out, TaskFunction& task) noexcept;
-  void ring_for(Outgoing& out) noexcept;
+  [[nodiscard]] Error refuse() noexcept;
+  void commit(Outgoing& out) noexcept;
+  void begin_task() noexcept {
+    ++task_;
+    in_task_ = true;
+  }
+  void end_task() noexcept;
+  void show_hidden() noexcept;
   void ring_all() noexcept;
   void serve_backlogs() noexcept;
   void serve(Outgoing& out) noexcept;
@@ -127,15 +145,22 @@ class Core final : private TurnHook {
 
   // --- any thread ---
   bool ring(std::uint64_t bits) noexcept;  // whether it had to be woken
-  [[nodiscard]] Result<void> take_foreign(unsigned slot, TaskFunction& task) noexcept;
+  [[nodiscard]] const Doorbell& doorbell() const noexcept { return doorbell_; }
+  template <typename F>
+  [[nodiscard]] Result<void> post_foreign(unsigned slot, F&& function);
+  [[nodiscard]] Message* claim_foreign(unsigned slot) noexcept;
   void close_foreign() noexcept;
 
-  static constexpr std::uint32_t kPostsPerRing = 32;
   static constexpr unsigned kLaneBits = 60;
   static constexpr std::uint64_t kRoom = std::uint64_t{1} << kLaneBits;        // somewhere: see Outgoing::backlog
   static constexpr std::uint64_t kTurn = std::uint64_t{1} << (kLaneBits + 1);  // only a turn
   static constexpr std::uint64_t kLanes = kRoom - 1;
   static constexpr std::uint64_t bit_of(unsigned lane) noexcept { return std::uint64_t{1} << (lane % kLaneBits); }
+
+  // A counter that one thread writes. Release where stop() counts on it: see Runtime::quiescent().
+  static void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {
+    counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_release);
+  }
 
   static constinit inline thread_local Core* current_ = nullptr;
 
@@ -147,7 +172,7 @@ class Core final : private TurnHook {
 
   // Receiving. Lanes 0 .. cores_ - 1 are those cores', the rest the foreign threads'.
   Doorbell doorbell_;
-  std::unique_ptr<Lane<TaskFunction>[]> lanes_;
+  std::unique_ptr<Lane<Message>[]> lanes_;
   std::unique_ptr<ForeignLane[]> foreign_;
   unsigned lane_count_ = 0;
   std::uint64_t ready_ = 0;  // bits of lanes that have something, as this thread knows by itself
@@ -159,6 +184,9 @@ class Core final : private TurnHook {
   // Sending.
   std::unique_ptr<Outgoing[]> outgoing_;
   std::vector<Outgoing*> posted_to_;  // in this turn; reserved
+  std::vector<Outgoing*> hiding_;     // what end_task() has to show; reserved
+  std::uint64_t task_ = 0;            // counts those that end in end_task(); see LaneSender::commit()
+  bool in_task_ = false;
   List<detail::CallState> calls_;
   bool ended_ = false;
 
@@ -170,5 +198,83 @@ class Core final : private TurnHook {
   std::atomic<std::uint64_t> dropped_{0};  // that waited for room, and were taken back
   std::atomic<std::uint64_t> wakes_{0};
 };
+
+// A message is made in the lane's cell: no copy, and what is stored in small pieces is not loaded again in large ones,
+// which would wait until those and all stores before them have left the processor. Not so where making it may run
+// what is not a move.
+template <typename F>
+constexpr bool kMadeInPlace = std::is_nothrow_constructible_v<TaskFunction, F> &&
+                              (!std::is_lvalue_reference_v<F> || std::is_trivially_copyable_v<std::remove_cvref_t<F>>);
+
+template <typename F>
+Result<void> Core::post(unsigned target, F&& function) {
+  if constexpr (!kMadeInPlace<F>) {
+    return post(target, TaskFunction(std::forward<F>(function)));
+  } else {
+    Outgoing& out = outgoing_[target];
+    Message* const cell = ended_ || !out.backlog.empty() ? nullptr : out.lane.claim();
+    if (cell == nullptr) [[unlikely]] {
+      return refuse();
+    }
+    ::new (static_cast<void*>(cell)) Message{TaskFunction(std::forward<F>(function))};
+    if (!cell->task) [[unlikely]] {
+      return Error(Errc::resource_exhausted, "no memory for the message");
+    }
+    count(posted_);
+    commit(out);
+    return {};
+  }
+}
+
+template <typename F>
+Result<void> Core::post_foreign(unsigned slot, F&& function) {
+  if constexpr (!kMadeInPlace<F>) {
+    return post_foreign(slot, TaskFunction(std::forward<F>(function)));
+  } else {
+    ForeignLane& foreign = foreign_[slot];
+    {
+      const std::lock_guard lock(foreign.mutex);
+      Message* const cell = claim_foreign(slot);
+      if (cell == nullptr) [[unlikely]] {
+        return foreign.closed ? Error(Errc::closed, "the runtime was stopped")
+                              : Error(Errc::resource_exhausted, "the lane to that core is full");
+      }
+      ::new (static_cast<void*>(cell)) Message{TaskFunction(std::forward<F>(function))};
+      if (!cell->task) [[unlikely]] {
+        return Error(Errc::resource_exhausted, "no memory for the message");
+      }
+      count(foreign.posted);
+      lanes_[cores_ + slot].outgoing()->commit(1);
+    }
+    ring(bit_of(cores_ + slot));
+    return {};
+  }
+}
+
+inline void Core::commit(Outgoing& out) noexcept {
+  if (out.lane.target() == this) {
+    out.lane.commit_to_self();
+    ready_ |= bit_of(index_);
+    return;
+  }
+  if (!out.posted) {
+    out.posted = true;
+    posted_to_.push_back(&out);
+  }
+  if (out.lane.commit(in_task_ ? task_ : 0)) {
+    count(wakes_);
+  }
+  if (out.lane.hides() && !out.hiding) {
+    out.hiding = true;
+    hiding_.push_back(&out);
+  }
+}
+
+inline void Core::end_task() noexcept {
+  in_task_ = false;
+  if (!hiding_.empty()) {
+    show_hidden();
+  }
+}
 
 }  // namespace weft::rt

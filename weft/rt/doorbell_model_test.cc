@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How messages are sent between cores: lanes, the doorbell, sleep, and waiting for room, as core.cc puts them together.
+// How messages are sent between cores: lanes and their senders, the doorbell, sleep, and waiting for room.
 #include "tests/support/model_sites.h"
 #include "weft/rt/doorbell.h"
 #include "weft/rt/lane.h"
@@ -32,52 +32,36 @@ using TestLane = Lane<Value, ModelLane>;
 constexpr std::uint64_t kRoom = 1u << 8;
 
 struct Core {
-  Doorbell doorbell;
+  Doorbell bell;
   model::Event event;
 
-  void ring(std::uint64_t bits) {
-    if (doorbell.ring(bits)) {
+  [[nodiscard]] const Doorbell& doorbell() const noexcept { return bell; }
+  bool ring(std::uint64_t bits) {
+    const bool asleep = bell.ring(bits);
+    if (asleep) {
       event.signal();
     }
+    return asleep;
   }
   void sleep() {
-    if (doorbell.try_sleep()) {
+    if (bell.try_sleep()) {
       event.wait();
     }
   }
 };
+using Sender = LaneSender<Core, Value, ModelLane>;
 
-// One core's sending side.
-struct Sender {
-  Core& target;
-  TestLane& lane;
-  std::uint64_t bit;
-  std::size_t capacity = 4;
-  bool unrung = false;
-
-  bool has_room() {
-    if (lane.outgoing() == nullptr) {
-      model::require(lane.open(capacity), "no memory");
-    }
-    return lane.outgoing()->has_room();
+bool try_post(Sender& sender, int number, std::uint64_t task) {
+  Value* const cell = sender.claim();
+  if (cell != nullptr) {
+    std::construct_at(cell, number);
+    (void)sender.commit(task);
   }
-  void push(int number, bool may_ring) {
-    model::require(lane.outgoing()->try_push(Value(number)), "a lane with room is full");
-    unrung = true;
-    if (target.doorbell.sleeper() || (may_ring && !target.doorbell.shows(bit))) {
-      ring();
-    }
-  }
-  void ring() {
-    unrung = false;
-    target.ring(bit);
-  }
-  void end_of_turn() {
-    if (unrung) {
-      ring();
-    }
-  }
-};
+  return cell != nullptr;
+}
+void post(Sender& sender, int number, std::uint64_t task) {
+  model::require(try_post(sender, number, task), "a lane with room is full");
+}
 
 // What is in the lane, at most `most`, in order from `seen` on.
 void receive(TestLane& lane, int& seen, std::size_t most = 8) {
@@ -94,22 +78,22 @@ void receive(TestLane& lane, int& seen, std::size_t most = 8) {
   ring->consume(run.size());
 }
 
-// The first message of a turn rings, the second waits for the turn's end, unless the receiver is seen asleep.
+// The first message of a turn rings and is shown, the second waits for the turn's end, unless the receiver is seen
+// asleep.
 void a_turn_of_two_and_a_sleeper() {
   Core core;
   TestLane lane;
   int seen = 0;
   model::run_threads(
       [&] {
-        Sender sender{core, lane, 1};
-        (void)sender.has_room();
-        sender.push(1, true);
-        sender.push(2, false);
-        sender.end_of_turn();
+        Sender sender(core, lane, 1, 4);
+        post(sender, 1, 1);
+        post(sender, 2, 1);
+        (void)sender.end_turn();
       },
       [&] {
         while (seen < 2) {
-          if ((core.doorbell.take() & 1) != 0) {
+          if ((core.bell.take() & 1) != 0) {
             receive(lane, seen);
           } else {
             core.sleep();
@@ -124,16 +108,15 @@ void two_turns_and_a_sleeper() {
   int seen = 0;
   model::run_threads(
       [&] {
-        Sender sender{core, lane, 1};
-        (void)sender.has_room();
-        sender.push(1, true);
-        sender.end_of_turn();
-        sender.push(2, true);
-        sender.end_of_turn();
+        Sender sender(core, lane, 1, 4);
+        post(sender, 1, 1);
+        (void)sender.end_turn();
+        post(sender, 2, 2);
+        (void)sender.end_turn();
       },
       [&] {
         while (seen < 2) {
-          if ((core.doorbell.take() & 1) != 0) {
+          if ((core.bell.take() & 1) != 0) {
             receive(lane, seen);
           } else {
             core.sleep();
@@ -148,15 +131,14 @@ void two_senders_of_one_bit_and_a_sleeper() {
   TestLane lanes[2];
   int seen[2] = {};
   const auto send = [&](int who) {
-    Sender sender{core, lanes[who], 1};
-    (void)sender.has_room();
-    sender.push(1, true);
-    sender.end_of_turn();
+    Sender sender(core, lanes[who], 1, 4);
+    post(sender, 1, 1);
+    (void)sender.end_turn();
   };
   model::run_threads([&] { send(0); }, [&] { send(1); },
                      [&] {
                        while (seen[0] + seen[1] < 2) {
-                         if ((core.doorbell.take() & 1) != 0) {
+                         if ((core.bell.take() & 1) != 0) {
                            receive(lanes[0], seen[0]);
                            receive(lanes[1], seen[1]);
                          } else {
@@ -164,6 +146,28 @@ void two_senders_of_one_bit_and_a_sleeper() {
                          }
                        }
                      });
+}
+
+// A receiver that does not wait for the bell sees nothing, the first, or both, and what it sees is whole.
+void a_task_of_two_and_a_look() {
+  Core core;
+  TestLane lane;
+  int seen = 0;
+  model::run_threads(
+      [&] {
+        Sender sender(core, lane, 1, 4);
+        post(sender, 1, 1);
+        post(sender, 2, 1);
+        model::require(sender.hides(), "the second message of a task is shown for itself");
+        sender.show();
+        model::require(!sender.hides(), "something is hidden behind show()");
+      },
+      [&] {
+        receive(lane, seen);
+        receive(lane, seen);
+      });
+  receive(lane, seen);
+  model::require(seen == 2, "a message is not shown");
 }
 
 // Two threads that sleep whenever there is nothing for them to do: one that has more than the lane holds, and one that
@@ -175,27 +179,25 @@ void a_sender_waits_for_room() {
   int seen = 0;
   model::run_threads(
       [&] {
-        Sender sender{to, lane, 1, 1};
+        Sender sender(to, lane, 1, 1);
         for (int number = 1; number <= 2; ++number) {
-          while (!sender.has_room()) {
-            lane.want_room();
-            if (!sender.has_room()) {
-              sender.end_of_turn();
-              while ((from.doorbell.take() & kRoom) == 0) {
+          while (!try_post(sender, number, 1)) {
+            if (!sender.wait_for_room()) {
+              (void)sender.end_turn();
+              while ((from.bell.take() & kRoom) == 0) {
                 from.sleep();
               }
             }
           }
-          sender.push(number, true);
         }
-        sender.end_of_turn();
+        (void)sender.end_turn();
       },
       [&] {
         while (seen < 2) {
-          if ((to.doorbell.take() & 1) != 0) {
+          if ((to.bell.take() & 1) != 0) {
             receive(lane, seen);
             if (lane.room_was_wanted()) {
-              from.ring(kRoom);
+              (void)from.ring(kRoom);
             }
           } else {
             to.sleep();
@@ -206,6 +208,7 @@ void a_sender_waits_for_room() {
 
 constexpr model::Scenario kScenarios[] = {
     {"a_turn_of_two_and_a_sleeper", a_turn_of_two_and_a_sleeper, {.preemptions = 2}},
+    {"a_task_of_two_and_a_look", a_task_of_two_and_a_look, {.preemptions = 2}},
     {"two_turns_and_a_sleeper", two_turns_and_a_sleeper, {.preemptions = 2}},
     {"two_senders_of_one_bit_and_a_sleeper", two_senders_of_one_bit_and_a_sleeper, {.preemptions = 1}},
     {"a_sender_waits_for_room", a_sender_waits_for_room, {.preemptions = 2}},

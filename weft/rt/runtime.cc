@@ -12,17 +12,6 @@
 
 namespace weft::rt {
 
-namespace {
-
-// Which of the foreign lanes the calling thread uses: always the same one, so that its messages keep their order.
-unsigned foreign_ordinal() noexcept {
-  static std::atomic<unsigned> next{0};
-  static thread_local const unsigned mine = next.fetch_add(1, std::memory_order_relaxed);
-  return mine;
-}
-
-}  // namespace
-
 Result<std::unique_ptr<Runtime>> Runtime::start(const RuntimeOptions& options) {
   if (options.cores > kCoresMax || options.foreign_lanes == 0 || options.foreign_lanes > kForeignLanesMax ||
       options.lane_capacity == 0 || options.lane_capacity > kLaneCapacityMax) {
@@ -120,17 +109,10 @@ void Runtime::run_core(const Seed& seed) {
   changed_.notify_all();
 }
 
-Result<void> Runtime::take(unsigned core, TaskFunction& task) noexcept {
-  if (core >= cores_.size()) {
-    return Error(Errc::invalid_argument, "there is no such core");
-  }
-  if (!task) {
-    return Error(Errc::resource_exhausted, "no memory for the message");
-  }
-  if (Core* const self = own_core(); self != nullptr) {
-    return self->send(core, task);
-  }
-  return cores_[core]->take_foreign(foreign_ordinal() % options_.foreign_lanes, task);
+unsigned Runtime::foreign_ordinal() noexcept {
+  static std::atomic<unsigned> next{0};
+  static thread_local const unsigned mine = next.fetch_add(1, std::memory_order_relaxed);
+  return mine;
 }
 
 void Runtime::note_turn() noexcept {

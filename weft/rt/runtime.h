@@ -37,19 +37,20 @@ struct RuntimeOptions {
   std::size_t lane_capacity = 1024;  // messages from one sender to one core
   unsigned foreign_lanes = 8;        // of each core, for threads that are no cores; more threads than this share them
   sync::WaitMode wait_mode = sync::WaitMode::adaptive;
-  sys::ThreadOptions thread;      // its set of CPUs, if any, bounds where cores may be
-  ExceptionHandler on_exception;  // of messages; called in the core's thread
+  sys::ThreadOptions thread;                            // its set of CPUs, if any, bounds where cores may be
+  ExceptionHandler on_exception;                        // of messages; called in the core's thread
 };
 
 // Runtime: threads that share nothing, one per core, and the messages between them.
 // Owner: whoever made it, on a thread that is none of its cores. Destruction ends the threads as stop() with a deadline
 // in the past does, but waits for tasks that run; then it destroys the messages that are left.
 // Affinity: start() and destruction one foreign thread; post(), broadcast(), core(i).counts() any thread.
-// Cost: a post from a core is a move into a ring and a load, and one read-modify-write for the first of a turn and for
-// every 32nd; from another thread it is a lock that one thread takes for free, and a read-modify-write. Posting does
-// not allocate, but for the first message from a sender to a core, and closures that TaskFunction puts outside. Errors:
-// resource_exhausted: the lane from this sender to that core is full, or no memory; the message was not taken, and is
-// destroyed. closed: stopped. invalid_argument: there is no such core. Invariants:
+// Cost: a post from a core makes the message in a ring's cell, with a load; a store shows the first that a message
+// posts to a core, and every 32nd, and one when that message ends; a read-modify-write rings for the first of a turn,
+// and for every 32nd. From another thread it is a lock that one thread takes for free, and a read-modify-write. Posting
+// does not allocate, but for the first message from a sender to a core, and closures that TaskFunction puts outside.
+// Errors: resource_exhausted: the lane from this sender to that core is full, or no memory; the message was not taken,
+// and is destroyed. closed: stopped. invalid_argument: there is no such core. Invariants:
 //   (1) A message that was taken runs once on its core, or is destroyed by the runtime's end; never both, never
 //   neither. (2) The messages of one sender to one core run in the order of posting. A sender is a core, or any other
 //   thread. (3) What was taken before stop() was called, and what that led to, runs, unless the deadline passes first.
@@ -71,8 +72,13 @@ class Runtime {
 
   template <typename F>
   Result<void> post(unsigned core, F&& function) {
-    TaskFunction task(std::forward<F>(function));
-    return take(core, task);
+    if (core >= size()) [[unlikely]] {
+      return Error(Errc::invalid_argument, "there is no such core");
+    }
+    if (Core* const self = own_core(); self != nullptr) {
+      return self->post(core, std::forward<F>(function));
+    }
+    return cores_[core]->post_foreign(foreign_ordinal() % options_.foreign_lanes, std::forward<F>(function));
   }
   // A copy for every core, this one included. To how many it went.
   template <typename F>
@@ -138,7 +144,8 @@ class Runtime {
     Core* const core = Core::current();
     return core != nullptr && &core->runtime() == this ? core : nullptr;
   }
-  [[nodiscard]] Result<void> take(unsigned core, TaskFunction& task) noexcept;
+  // Which of the foreign lanes the calling thread uses: always the same one, so that its messages keep their order.
+  [[nodiscard]] static unsigned foreign_ordinal() noexcept;
   void note_turn() noexcept;
   [[nodiscard]] bool quiescent() const noexcept;
   template <typename Condition>

@@ -234,6 +234,59 @@ TEST(Runtime, AFullLaneRefusesAndCountsAndTheMessageIsDestroyed) {
   EXPECT_EQ(Live::alive.load(), 0);
 }
 
+// The second message to a core is shown with those that follow, or when the message ends that posted it.
+TEST(Runtime, AMessageThatGoesOnShowsWhatItPostedByFlush) {
+  const auto runtime = start_runtime(2);
+  std::atomic<int> seen{0};
+  on_core(*runtime, 0, [&] {
+    for (int i = 1; i <= 4; ++i) {
+      EXPECT_TRUE(runtime->post(1, [&] { seen.fetch_add(1); }));
+      EXPECT_TRUE(runtime->post(1, [&] { seen.fetch_add(1); }));
+      Core::current()->flush();
+      while (seen.load() != 2 * i) {
+        std::this_thread::yield();
+      }
+    }
+  });
+}
+
+// Its copy posts, or throws, while it is posted.
+struct Restless {
+  Restless(Runtime& its_runtime, std::vector<int>& its_seen) : runtime(&its_runtime), seen(&its_seen) {}
+  Restless(const Restless& other) : runtime(other.runtime), seen(other.seen), copies(other.copies + 1) {
+    if (copies == 1) {
+      EXPECT_TRUE(runtime->post(1, [to = seen] { to->push_back(1); }));
+    } else if (copies == 3) {
+      throw std::runtime_error("no more copies");
+    }
+  }
+  Restless(Restless&&) noexcept = default;
+  void operator()() const { seen->push_back(2); }
+
+  Runtime* runtime;
+  std::vector<int>* seen;
+  int copies = 0;
+};
+
+TEST(Runtime, AClosureThatPostsOrThrowsWhileItIsCopiedSpoilsNoOther) {
+  const auto runtime = start_runtime(2);
+  std::vector<int> seen;
+  Signal done;
+  on_core(*runtime, 0, [&] {
+    Restless restless(*runtime, seen);
+    EXPECT_TRUE(runtime->post(1, restless));
+    restless.copies = 2;
+    EXPECT_THROW((void)runtime->post(1, restless), std::runtime_error);
+    EXPECT_TRUE(runtime->post(1, [&] {
+      seen.push_back(3);
+      done.give();
+    }));
+  });
+  EXPECT_TRUE(done.take());
+  EXPECT_EQ(seen, (std::vector<int>{1, 2, 3}));
+  EXPECT_TRUE(runtime->stop(in_a_minute()));
+}
+
 TEST(Runtime, RefusesACoreThatIsNotThere) {
   const auto runtime = start_runtime(1);
   EXPECT_EQ(runtime->post(1, [] {}).error(), Errc::invalid_argument);
