@@ -47,6 +47,9 @@ void Runtime::choose_places() {
   if (count == 0) {
     count = std::clamp(limited ? std::min(room, sys::allowed_cpus()) : room, 1u, kCoresMax);
   }
+  if (count > room && wait_mode_ == sync::WaitMode::adaptive) {
+    wait_mode_ = sync::WaitMode::eco;  // a core that looks for work keeps another one from doing it
+  }
   const bool pinned =
       options_.pinning == Pinning::always || (options_.pinning == Pinning::automatic && count == room && !limited);
   cores_.resize(count);
@@ -103,7 +106,7 @@ void Runtime::run_core(const Seed& seed) {
       return;
     }
   }
-  cores_[index]->run(cores_, options_.wait_mode);
+  cores_[index]->run(cores_, wait_mode_);
   const std::lock_guard lock(mutex_);
   ++ended_;
   changed_.notify_all();

@@ -36,7 +36,7 @@ struct RuntimeOptions {
   Pinning pinning = Pinning::automatic;
   std::size_t lane_capacity = 1024;  // messages from one sender to one core
   unsigned foreign_lanes = 8;        // of each core, for threads that are no cores; more threads than this share them
-  sync::WaitMode wait_mode = sync::WaitMode::adaptive;
+  sync::WaitMode wait_mode = sync::WaitMode::adaptive;  // which is eco when there are more cores than physical ones
   sys::ThreadOptions thread;                            // its set of CPUs, if any, bounds where cores may be
   ExceptionHandler on_exception;                        // of messages; called in the core's thread
 };
@@ -135,7 +135,7 @@ class Runtime {
     sys::ThreadOptions thread;
   };
 
-  explicit Runtime(const RuntimeOptions& options) : options_(options) {}
+  explicit Runtime(const RuntimeOptions& options) : options_(options), wait_mode_(options.wait_mode) {}
   void choose_places();
   Result<void> start_threads();
   void run_core(const Seed& seed);
@@ -152,6 +152,7 @@ class Runtime {
   [[nodiscard]] bool wait_until(Instant deadline, Condition condition);
 
   const RuntimeOptions options_;
+  sync::WaitMode wait_mode_;
   std::vector<std::unique_ptr<Core>> cores_;
   std::atomic<Phase> phase_{Phase::starting};
 
