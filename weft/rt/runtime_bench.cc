@@ -6,8 +6,10 @@
 #include <array>
 #include <atomic>
 #include <concepts>
+#include <coroutine>
 #include <cstdint>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -50,7 +52,19 @@ class Gate {
   std::atomic<int> open_{0};
 };
 
-// --- contenders: `cores` threads; post(core, f) -> taken; both from a core and from outside ---
+// A coroutine that nobody waits for.
+struct Detached {
+  struct promise_type {
+    [[nodiscard]] Detached get_return_object() const noexcept { return {}; }
+    [[nodiscard]] std::suspend_never initial_suspend() const noexcept { return {}; }
+    [[nodiscard]] std::suspend_never final_suspend() const noexcept { return {}; }
+    void return_void() const noexcept {}
+    [[noreturn]] void unhandled_exception() const noexcept { std::terminate(); }
+  };
+};
+
+// --- contenders: `cores` threads; post(core, f) -> taken, both from a core and from outside; what was not taken a core
+// posts by post_then(core, f, next), which calls next() when it was ---
 
 enum class Mode : std::uint8_t { adaptive, polling, parked };
 
@@ -68,6 +82,12 @@ struct Weft {
   template <typename F>
   bool post(unsigned core, F&& f) {
     return static_cast<bool>(runtime->post(core, std::forward<F>(f)));
+  }
+  template <typename F, typename Next>
+  Detached post_then(unsigned core, F f, Next next) {
+    auto posting = runtime->post_wait(core, f);
+    (void)co_await posting;
+    next();
   }
   std::unique_ptr<Runtime> runtime;
 };
@@ -116,6 +136,8 @@ struct Asio {
     boost::asio::post(*contexts[core], std::forward<F>(f));
     return true;
   }
+  template <typename F, typename Next>
+  void post_then(unsigned /*core*/, F /*f*/, Next /*next*/) {}  // it takes everything
   std::vector<std::unique_ptr<boost::asio::io_context>> contexts;
   std::vector<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> guards;
   std::vector<std::thread> threads;
@@ -238,7 +260,9 @@ const auto kPost = contend("CrossCore_PostThroughput", []<typename C>() {
   });
 });
 
-// What the name says: from core to core, until the last one was received, in order. Each sender posts a burst a turn.
+// What the name says: from core to core, until the last one was received, in order. Each sender posts a burst a turn,
+// and waits for room when it was refused: a sender that tries again and again would keep a receiver on its processor
+// from working.
 template <typename C>
 class Traffic {
  public:
@@ -280,17 +304,26 @@ class Traffic {
     bool more = false;
     for (std::size_t t = 0; t < to_.size(); ++t) {
       int& sent = sender.sent[t];
-      for (int i = 0; i < kBurst && sent < each_; ++i, ++sent) {
-        if (!cores_.post(to_[t], [this, s, t, number = sent] { receive(s, t, number); })) {
-          break;
+      for (int i = 0; i < kBurst && sent < each_; ++i) {
+        const auto message = [this, s, t, number = sent] { receive(s, t, number); };
+        ++sent;
+        if (!cores_.post(to_[t], message)) {
+          cores_.post_then(to_[t], message, [this, s] { go_on(s); });
+          return;
         }
       }
       more = more || sent < each_;
     }
     if (more) {
-      cores_.post(sender.core, [this, s] { send(s); });
+      go_on(s);
     } else {
       finish();
+    }
+  }
+  void go_on(std::size_t s) {
+    const auto again = [this, s] { send(s); };
+    if (!cores_.post(senders_[s].core, again)) {
+      cores_.post_then(senders_[s].core, again, [] {});
     }
   }
   void finish() {
@@ -423,16 +456,26 @@ class Sessions {
   };
   void bring(unsigned p) {
     std::uint64_t& i = sent_[p].messages;
-    for (std::uint64_t burst = 0; burst < kAtOnce && i < kPerProducer; ++burst, ++i) {
+    for (std::uint64_t burst = 0; burst < kAtOnce && i < kPerProducer; ++burst) {
       const Message message = message_of(p, i, cores_, cross_);
-      if (!contender_.post(static_cast<unsigned>(message.core), [this, message] { handle(message); })) {
-        break;
+      const auto to = static_cast<unsigned>(message.core);
+      const auto task = [this, message] { handle(message); };
+      ++i;
+      if (!contender_.post(to, task)) {
+        contender_.post_then(to, task, [this, p] { go_on(p); });
+        return;
       }
     }
-    if (i < kPerProducer) {
-      contender_.post(p, [this, p] { bring(p); });
-    } else {
+    go_on(p);
+  }
+  void go_on(unsigned p) {
+    if (sent_[p].messages == kPerProducer) {
       finish();
+      return;
+    }
+    const auto again = [this, p] { bring(p); };
+    if (!contender_.post(p, again)) {
+      contender_.post_then(p, again, [] {});
     }
   }
   void finish() {
@@ -501,6 +544,8 @@ struct AsioShared {
     boost::asio::post(context, std::forward<F>(f));
     return true;
   }
+  template <typename F, typename Next>
+  void post_then(unsigned /*core*/, F /*f*/, Next /*next*/) {}
   boost::asio::io_context context;
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> guard;
   std::vector<std::thread> threads;
