@@ -14,7 +14,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from harness import budget, rounds  # noqa: E402
-from pages import machine, page, published, results, sentences, suites, versions  # noqa: E402
+from pages import figures, machine, page, published, results, sentences, suites, versions  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FAILURE, USAGE, REGRESSION, INTERRUPTED = 1, 2, 3, 130
@@ -125,6 +125,7 @@ def parse_arguments(arguments):
     how.add_argument("--resume", metavar="DIR", type=pathlib.Path, help="go on with a run that was ended")
     how.add_argument("--render", metavar="DIR", type=pathlib.Path, help="measure nothing: the page of what is there")
     parser.add_argument("--baseline", metavar="DIR", type=pathlib.Path, help="an earlier report of this machine, to compare")
+    parser.add_argument("--figures", action="store_true", help="only what README.md and docs/ show, and put it there")
     parser.add_argument("--build", metavar="DIR", type=pathlib.Path, default=ROOT / "build/release")
     chosen = parser.parse_args(arguments)
     chosen.suites = chosen.suites.split(",")
@@ -186,6 +187,9 @@ def measure(arguments, folder, run, say):
                   "server": lambda: suites.of_server(arguments.build, quick)}
         try:
             made, run["failures"] = make_suites(run["suites"], makers)
+            if arguments.figures:
+                for suite in made:
+                    suite.rows = [row for row in suite.rows if row.name in figures.rows_of(suite.name)]
             add_controls(arguments.build, folder, run)
             seconds = QUICK_S - RENDER_S - (time.monotonic() - start) if quick else None
             run["left_out"] = [{"suite": suite.name, "row": name, "why": "--full measures it"}
@@ -214,7 +218,10 @@ def main(arguments=None):
         folder.mkdir(parents=True, exist_ok=True)
         interrupted = not arguments.render and not measure(arguments, folder, run, say)
         data = render(folder, run, run.get("complete", False), baseline)
-    except UsageError as error:
+        if arguments.figures and not interrupted:
+            for file in figures.write(data):
+                say(f"figures written to {file}")
+    except (UsageError, figures.FiguresError) as error:
         print(f"report: {error}", file=sys.stderr)
         return USAGE
     for failure in data["failures"]:

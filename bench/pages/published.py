@@ -29,6 +29,8 @@ def quantity(value, unit):
     ('4.67 M/s', '12.3 ns', '88.6 ms', '2.70x')
     >>> quantity(30.41, "us"), quantity(0.0, "ns")
     ('30.4 us', '0 ns')
+    >>> quantity(1120, "us")
+    '1.12 ms'
     """
     if unit == "ns":
         for limit, divisor, name in ((1e4, 1, "ns"), (1e7, 1e3, "us"), (float("inf"), 1e6, "ms")):
@@ -39,6 +41,8 @@ def quantity(value, unit):
             if value >= limit:
                 return f"{value / limit:.3g}{name}"
         return f"{value:.3g} /s"
+    if unit == "us" and value >= 1e3:
+        return f"{value / 1e3:.3g} ms"
     return f"{value:.2f}x" if unit == "x" else f"{value:.3g} {unit}"
 
 

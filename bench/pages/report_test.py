@@ -7,6 +7,7 @@ import copy
 import io
 import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,7 +20,7 @@ import micro  # noqa: E402
 import report  # noqa: E402
 from harness import cells, server_cells  # noqa: E402
 from harness.budget import Row  # noqa: E402
-from pages import machine, page, published, results, sentences, suites, versions  # noqa: E402
+from pages import figures, machine, page, published, results, sentences, suites, versions  # noqa: E402
 
 BUILD = pathlib.Path(sys.argv.pop(1)) if len(sys.argv) > 1 else None
 SCHEMA = HERE.parent.parent / "docs/report.schema.json"
@@ -135,6 +136,49 @@ class Published(unittest.TestCase):
             if row["suite"] != "micro":
                 parse = (cells if row["suite"] == "sockets" else server_cells).parse
                 self.assertIsNotNone(parse(row["measured"]), row)
+
+
+class Figures(unittest.TestCase):
+    """README.md and docs/*.md say what docs/figures.json says, and no other figure."""
+
+    def setUp(self):
+        self.parent = tempfile.TemporaryDirectory()
+        self.addCleanup(self.parent.cleanup)
+        self.root = pathlib.Path(self.parent.name)
+        (self.root / "docs").mkdir()
+        for file in [*figures.documents(), figures.FILE]:
+            shutil.copy(file, self.root / file.relative_to(figures.ROOT))
+
+    def test_the_documents_say_what_was_measured_and_nothing_else(self):
+        self.assertEqual(figures.wrong(), [])
+        names = [found["name"] for file in figures.documents() for found in figures.BLOCK.finditer(file.read_text("utf-8"))]
+        self.assertEqual(sorted(names), sorted(figures.TABLES))
+
+    def test_another_measurement_changes_the_text(self):
+        file = self.root / "docs/figures.json"
+        data = json.loads(file.read_text(encoding="utf-8"))
+        data["results"][0]["ratios"]["libzmq"] = [123.0, 122.0, 124.0]
+        file.write_text(json.dumps(data), encoding="utf-8")
+        self.assertEqual([text.split(":")[0] for text in figures.wrong(self.root)], ["README.md"])
+        report_data = {**data, "failures": [], "schema": results.SCHEMA}
+        self.assertEqual([file.name for file in figures.write(report_data, self.root)], ["README.md", "server.md"])
+        self.assertEqual(figures.wrong(self.root), [])
+        self.assertIn("123.00x [122.00, 124.00]", (self.root / "README.md").read_text(encoding="utf-8"))
+
+    def test_a_figure_that_is_typed_by_hand_is_found(self):
+        with (self.root / "README.md").open("a", encoding="utf-8") as file:
+            file.write("It takes 12.5 ns.\n")
+        self.assertIn("12.5 ns is typed by hand", " ".join(figures.wrong(self.root)))
+
+    def test_a_block_of_an_unknown_name_is_an_error(self):
+        with self.assertRaisesRegex(figures.FiguresError, "no figures are called nonsense"):
+            figures.fill("<!-- figures: nonsense -->\n<!-- end of figures -->", {})
+
+    def test_a_report_without_the_rows_writes_nothing(self):
+        before = {file: file.read_bytes() for file in figures.documents(self.root)}
+        with self.assertRaises(figures.FiguresError):
+            figures.write({"results": [], "effort": "quick", "started": "", "machine": CARD}, self.root)
+        self.assertEqual(before, {file: file.read_bytes() for file in figures.documents(self.root)})
 
 
 class Quick(unittest.TestCase):
