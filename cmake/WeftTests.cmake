@@ -67,6 +67,17 @@ if(sodium_FOUND)
   target_link_libraries(zmtp_test PRIVATE ${sodium_LINK_LIBRARIES})
 endif()
 
+# Their certificates are made by OpenSSL, and so is the old client.
+if(OPENSSL_FOUND)
+  foreach(folder net serve)
+    file(GLOB tls_tests CONFIGURE_DEPENDS weft/${folder}/tls*_test.cc)
+    set_source_files_properties(${tls_tests} PROPERTIES COMPILE_DEFINITIONS WEFT_HAVE_OPENSSL
+      SKIP_PRECOMPILE_HEADERS ON)
+    target_include_directories(${folder}_test SYSTEM PRIVATE ${OPENSSL_INCLUDE_DIR})
+    target_link_libraries(${folder}_test PRIVATE ${OPENSSL_SSL_LIBRARY} ${OPENSSL_CRYPTO_LIBRARY})
+  endforeach()
+endif()
+
 # Each header of the library compiles alone: one source per header that includes nothing else.
 if(NOT WEFT_SANITIZE)
   file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS weft/*.h)

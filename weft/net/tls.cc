@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "weft/net/tls.h"
+
+#ifdef WEFT_HAVE_OPENSSL
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include <utility>
+
+#include "weft/net/tls_stream.h"
+
+namespace weft::net {
+namespace {
+
+constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for TLS");
+constexpr unsigned char kTicketContext[] =
+    "weft";  // tickets of clients with certificates are for servers that say this
+
+// What OpenSSL says of a file.
+Error refuse(const std::string& file, const char* text, std::string* why) {
+  if (why != nullptr) {
+    char reason[256] = "";
+    ERR_error_string_n(ERR_peek_error(), reason, sizeof(reason));
+    const std::string_view all(reason);  // "error:0480006C:PEM routines::no start line"
+    *why = file + ": " + text + ": " + std::string(all.substr(all.rfind(':') + 1));
+  }
+  ERR_clear_error();
+  return Error(Errc::invalid_argument, text);
+}
+
+Result<std::string> wire_protocols(const std::vector<std::string>& protocols) {
+  std::string wire;
+  for (const std::string& protocol : protocols) {
+    if (protocol.empty() || protocol.size() > 255) {
+      return Error(Errc::invalid_argument, "an ALPN protocol has 1 to 255 bytes");
+    }
+    wire += static_cast<char>(protocol.size());
+    wire += protocol;
+  }
+  if (wire.size() > 0xFFFF) {
+    return Error(Errc::invalid_argument, "too many ALPN protocols");
+  }
+  return wire;
+}
+
+Result<std::shared_ptr<TlsContext>> make_context(const SSL_METHOD* method, const std::vector<std::string>& protocols) {
+  ERR_clear_error();
+  std::string wire = WEFT_TRY(wire_protocols(protocols));
+  SSL_CTX* const ssl_ctx = SSL_CTX_new(method);
+  if (ssl_ctx == nullptr) {
+    ERR_clear_error();
+    return kNoMemory;
+  }
+  auto context = std::make_shared<TlsContext>(ssl_ctx);
+  context->protocols = std::move(wire);
+  if (SSL_CTX_set_min_proto_version(ssl_ctx, TLS1_3_VERSION) != 1) {
+    ERR_clear_error();
+    return Error(Errc::not_supported, "this OpenSSL has no TLS 1.3");
+  }
+  SSL_CTX_set_mode(ssl_ctx, SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_read_ahead(ssl_ctx, 1);  // a system call for what has come, not two for each record
+  SSL_CTX_set_session_cache_mode(ssl_ctx, SSL_SESS_CACHE_OFF);
+  SSL_CTX_set_default_passwd_cb(ssl_ctx, [](char*, int, int, void*) { return -1; });  // nobody is asked at a terminal
+  return context;
+}
+
+Result<void> use_certificate(SSL_CTX* ssl_ctx, const std::string& certificate_file, const std::string& key_file,
+                             std::string* why) {
+  if (SSL_CTX_use_certificate_chain_file(ssl_ctx, certificate_file.c_str()) != 1) {
+    return refuse(certificate_file, "the certificate cannot be used", why);
+  }
+  if (SSL_CTX_use_PrivateKey_file(ssl_ctx, key_file.c_str(), SSL_FILETYPE_PEM) != 1) {
+    return refuse(key_file, "the key cannot be used", why);
+  }
+  if (SSL_CTX_check_private_key(ssl_ctx) != 1) {
+    return refuse(key_file, "the key is not the certificate's", why);
+  }
+  return {};
+}
+
+int choose_protocol(SSL* /*ssl*/, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
+                    unsigned offered_size, void* argument) {
+  const std::string& ours = static_cast<const TlsContext*>(argument)->protocols;
+  unsigned char* found = nullptr;
+  if (SSL_select_next_proto(&found, size, reinterpret_cast<const unsigned char*>(ours.data()),
+                            static_cast<unsigned>(ours.size()), offered, offered_size) != OPENSSL_NPN_NEGOTIATED) {
+    return SSL_TLSEXT_ERR_ALERT_FATAL;  // RFC 7301, 3.2
+  }
+  *chosen = found;
+  return SSL_TLSEXT_ERR_OK;
+}
+
+Result<std::shared_ptr<const TlsContext>> make_server_context(const TlsServerOptions& options, std::string* why) {
+  const auto context = WEFT_TRY(make_context(TLS_server_method(), options.protocols));
+  SSL_CTX* const ssl_ctx = context->ssl_ctx;
+  WEFT_TRY(use_certificate(ssl_ctx, options.certificate_file, options.key_file, why));
+  if (!options.client_ca_file.empty()) {
+    const char* const file = options.client_ca_file.c_str();
+    STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(file);
+    if (names == nullptr || SSL_CTX_load_verify_file(ssl_ctx, file) != 1) {
+      sk_X509_NAME_pop_free(names, X509_NAME_free);
+      return refuse(options.client_ca_file, "the authorities of clients cannot be used", why);
+    }
+    SSL_CTX_set_client_CA_list(ssl_ctx, names);
+    SSL_CTX_set_verify(ssl_ctx, SSL_VERIFY_PEER | (options.client_required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
+                       nullptr);
+  }
+  SSL_CTX_set_session_id_context(ssl_ctx, kTicketContext, sizeof(kTicketContext) - 1);
+  if (!context->protocols.empty()) {
+    SSL_CTX_set_alpn_select_cb(ssl_ctx, &choose_protocol, context.get());
+  }
+  return std::shared_ptr<const TlsContext>(context);
+}
+
+std::unique_ptr<SSL, void (*)(SSL*)> make_ssl(const TlsContext& context) {
+  ERR_clear_error();
+  return {SSL_new(context.ssl_ctx), &SSL_free};
+}
+
+}  // namespace
+
+bool tls_available() noexcept { return true; }
+
+// --- server ---
+
+Result<std::shared_ptr<TlsServer>> TlsServer::make(const TlsServerOptions& options, std::string* why) {
+  auto context = WEFT_TRY(make_server_context(options, why));
+  return std::shared_ptr<TlsServer>(new TlsServer(options, std::move(context)));
+}
+
+Result<void> TlsServer::reload(std::string* why) {
+  auto context = WEFT_TRY(make_server_context(options_, why));
+  const std::lock_guard lock(mutex_);
+  context_.swap(context);
+  return {};
+}
+
+Result<std::unique_ptr<Stream>> TlsServer::wrap(std::unique_ptr<Stream> stream) const {
+  std::shared_ptr<const TlsContext> context;
+  {
+    const std::lock_guard lock(mutex_);
+    context = context_;
+  }
+  auto ssl = make_ssl(*context);
+  if (ssl == nullptr) {
+    return kNoMemory;
+  }
+  SSL_set_accept_state(ssl.get());
+  return make_tls_stream(std::move(stream), std::move(context), std::move(ssl));
+}
+
+// --- client ---
+
+Result<std::shared_ptr<TlsClient>> TlsClient::make(const TlsClientOptions& options, std::string* why) {
+  auto context = WEFT_TRY(make_context(TLS_client_method(), options.protocols));
+  SSL_CTX* const ssl_ctx = context->ssl_ctx;
+  if (!options.certificate_file.empty()) {
+    WEFT_TRY(use_certificate(ssl_ctx, options.certificate_file, options.key_file, why));
+  }
+  if (options.verify && options.ca_file.empty()) {
+    SSL_CTX_set_default_verify_paths(ssl_ctx);
+  } else if (options.verify && SSL_CTX_load_verify_file(ssl_ctx, options.ca_file.c_str()) != 1) {
+    return refuse(options.ca_file, "the authorities of servers cannot be used", why);
+  }
+  SSL_CTX_set_verify(ssl_ctx, options.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
+  const std::string& protocols = context->protocols;
+  if (!protocols.empty() &&
+      SSL_CTX_set_alpn_protos(ssl_ctx, reinterpret_cast<const unsigned char*>(protocols.data()),
+                              static_cast<unsigned>(protocols.size())) != 0) {  // 0 is success here
+    ERR_clear_error();
+    return kNoMemory;
+  }
+  return std::shared_ptr<TlsClient>(new TlsClient(options.verify, std::move(context)));
+}
+
+Result<std::unique_ptr<Stream>> TlsClient::wrap(std::unique_ptr<Stream> stream, const std::string& server_name) const {
+  if (verify_ && server_name.empty()) {
+    return Error(Errc::invalid_argument, "a server that is to be verified has a name");
+  }
+  auto ssl = make_ssl(*context_);
+  if (ssl == nullptr) {
+    return kNoMemory;
+  }
+  SSL_set_connect_state(ssl.get());
+  X509_VERIFY_PARAM* const check = SSL_get0_param(ssl.get());
+  X509_VERIFY_PARAM_set_hostflags(check, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+  // An address is not sent as a name (RFC 6066, 3).
+  if (!server_name.empty() && X509_VERIFY_PARAM_set1_ip_asc(check, server_name.c_str()) != 1 &&
+      (SSL_set_tlsext_host_name(ssl.get(), server_name.c_str()) != 1 ||
+       (verify_ && SSL_set1_host(ssl.get(), server_name.c_str()) != 1))) {
+    ERR_clear_error();
+    return Error(Errc::invalid_argument, "this is no name of a server");
+  }
+  return make_tls_stream(std::move(stream), context_, std::move(ssl));
+}
+
+}  // namespace weft::net
+
+#else  // without OpenSSL
+
+namespace weft::net {
+
+namespace {
+constexpr Error kNoTls(Errc::not_supported, "this build has no TLS");
+}
+
+bool tls_available() noexcept { return false; }
+Result<std::shared_ptr<TlsServer>> TlsServer::make(const TlsServerOptions& /*options*/, std::string* /*why*/) {
+  return kNoTls;
+}
+Result<void> TlsServer::reload(std::string* /*why*/) { return kNoTls; }
+Result<std::unique_ptr<Stream>> TlsServer::wrap(std::unique_ptr<Stream> /*stream*/) const { return kNoTls; }
+Result<std::shared_ptr<TlsClient>> TlsClient::make(const TlsClientOptions& /*options*/, std::string* /*why*/) {
+  return kNoTls;
+}
+Result<std::unique_ptr<Stream>> TlsClient::wrap(std::unique_ptr<Stream> /*stream*/,
+                                                const std::string& /*server_name*/) const {
+  return kNoTls;
+}
+std::optional<TlsInfo> tls_info(const Stream& /*stream*/) { return std::nullopt; }
+
+}  // namespace weft::net
+
+#endif

@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: MIT
+#ifdef WEFT_HAVE_OPENSSL
+
+#include "weft/net/tls_stream.h"
+
+#include <openssl/bio.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "weft/mem/buffer.h"
+#include "weft/net/tls.h"
+
+namespace weft::net {
+namespace {
+
+constexpr std::size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;  // 16 KB
+constexpr std::size_t kHeldMax = 64 * 1024;
+constexpr std::size_t kPartsMax = sys::kMaxWriteVector;
+
+// The bytes of a write, as they become records: as few as possible, and copied only where a record has several parts.
+class RecordCutter {
+ public:
+  explicit RecordCutter(std::span<const Bytes> from) noexcept : from_(from.first(std::min(from.size(), kPartsMax))) {
+    skip_empty();
+  }
+  RecordCutter(const RecordCutter&) = delete;
+  RecordCutter& operator=(const RecordCutter&) = delete;
+  ~RecordCutter() {
+    if (copy_ != nullptr) {
+      copy_->release();
+    }
+  }
+
+  [[nodiscard]] bool empty() const noexcept { return from_.empty(); }
+  [[nodiscard]] Bytes next() noexcept {
+    if (from_.size() == 1 || from_.front().size() - skip_ >= kRecord || !has_copy()) {
+      const Bytes whole = from_.front().subspan(skip_);
+      return take(std::min(whole.size(), kRecord));
+    }
+    std::size_t size = 0;
+    while (size < kRecord && !from_.empty()) {
+      const Bytes part = take(std::min(from_.front().size() - skip_, kRecord - size));
+      copy_bytes(copy_->data() + size, part);
+      size += part.size();
+    }
+    return {copy_->data(), size};
+  }
+
+ private:
+  [[nodiscard]] bool has_copy() noexcept {
+    copy_ = copy_ != nullptr ? copy_ : mem::Buffer::make(kRecord);
+    return copy_ != nullptr;
+  }
+  Bytes take(std::size_t size) noexcept {
+    const Bytes taken = from_.front().subspan(skip_, size);
+    skip_ += size;
+    skip_empty();
+    return taken;
+  }
+  void skip_empty() noexcept {
+    while (!from_.empty() && skip_ == from_.front().size()) {
+      from_ = from_.subspan(1);
+      skip_ = 0;
+    }
+  }
+
+  std::span<const Bytes> from_;
+  std::size_t skip_ = 0;  // of the first
+  mem::Buffer* copy_ = nullptr;
+};
+
+// TlsStream: OpenSSL between a session and a stream below. OpenSSL reads through receive(), a record's worth or more at
+// a time, and writes through send_out(), which always takes everything: what the socket does not is held here. So a
+// write of OpenSSL's never has to be repeated with the same bytes, and the queue above may drop what it likes.
+class TlsStream final : public Stream {
+ public:
+  TlsStream(std::unique_ptr<Stream> below, std::shared_ptr<const TlsContext> context,
+            std::unique_ptr<SSL, void (*)(SSL*)> ssl) noexcept
+      : below_(std::move(below)), context_(std::move(context)), ssl_(std::move(ssl)) {}
+  TlsStream(const TlsStream&) = delete;
+  TlsStream& operator=(const TlsStream&) = delete;
+  ~TlsStream() override { release_held(); }
+
+  [[nodiscard]] bool attach();
+
+  [[nodiscard]] int fd() const override { return below_->fd(); }
+  [[nodiscard]] sys::IoResult read(std::span<MutableBytes> into) override;
+  [[nodiscard]] sys::IoResult write(std::span<const Bytes> from) override;
+  void shutdown_write() override;
+  [[nodiscard]] std::string peer_address() const override { return below_->peer_address(); }
+  [[nodiscard]] StreamState state() const noexcept override {
+    return {established_, ended_ || failed_, held_ != nullptr, failure_};
+  }
+
+  [[nodiscard]] bool established() const noexcept { return established_; }
+  [[nodiscard]] SSL* ssl() const noexcept { return ssl_.get(); }
+  bool shake_hands();
+
+ private:
+  static BIO_METHOD* make_method();
+  [[nodiscard]] sys::IoResult read_records(std::span<MutableBytes> into);
+  bool receive(MutableBytes into, std::size_t& got);
+  bool send_out(Bytes from);
+  [[nodiscard]] bool hold(Bytes bytes);
+  bool push_held();
+  void release_held() noexcept;
+  void fail();
+  [[nodiscard]] sys::IoResult failure() const noexcept {
+    return {sys::IoResult::Status::failed, 0, os_errno_ != 0 ? os_errno_ : EPROTO};
+  }
+
+  std::unique_ptr<Stream> below_;
+  std::shared_ptr<const TlsContext> context_;
+  std::unique_ptr<SSL, void (*)(SSL*)> ssl_;
+  mem::Buffer* held_ = nullptr;  // encrypted, and not taken by the socket
+  std::size_t held_begin_ = 0;
+  std::size_t held_end_ = 0;
+  Error failure_;
+  int os_errno_ = 0;  // of the socket
+  bool established_ = false;
+  bool drained_ = false;  // the socket gave less than it was asked for: it has no more, but perhaps an end
+  bool emptied_ = false;  // it said that it has nothing
+  bool below_ended_ = false;
+  bool ended_ = false;  // the peer's TLS said so
+  bool failed_ = false;
+  bool write_ended_ = false;
+};
+
+// --- what OpenSSL calls ---
+
+BIO_METHOD* TlsStream::make_method() {
+  BIO_METHOD* const method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "weft stream");
+  if (method == nullptr) {
+    return nullptr;
+  }
+  BIO_meth_set_read_ex(method, [](BIO* bio, char* into, std::size_t size, std::size_t* got) -> int {
+    BIO_clear_retry_flags(bio);
+    auto& stream = *static_cast<TlsStream*>(BIO_get_data(bio));
+    if (stream.receive(MutableBytes(reinterpret_cast<std::uint8_t*>(into), size), *got)) {
+      return 1;
+    }
+    if (!stream.below_ended_ && stream.os_errno_ == 0) {
+      BIO_set_retry_read(bio);
+    }
+    return 0;
+  });
+  BIO_meth_set_write_ex(method, [](BIO* bio, const char* from, std::size_t size, std::size_t* sent) -> int {
+    BIO_clear_retry_flags(bio);
+    auto& stream = *static_cast<TlsStream*>(BIO_get_data(bio));
+    const bool taken = stream.send_out(Bytes(reinterpret_cast<const std::uint8_t*>(from), size));
+    *sent = taken ? size : 0;
+    return taken ? 1 : 0;
+  });
+  BIO_meth_set_ctrl(method, [](BIO* /*bio*/, int command, long /*number*/, void* /*argument*/) -> long {
+    return command == BIO_CTRL_FLUSH ? 1 : 0;
+  });
+  return method;
+}
+
+bool TlsStream::attach() {
+  static BIO_METHOD* const method = make_method();
+  BIO* const bio = method == nullptr ? nullptr : BIO_new(method);
+  if (bio == nullptr) {
+    return false;
+  }
+  BIO_set_data(bio, this);
+  BIO_set_init(bio, 1);
+  SSL_set_bio(ssl(), bio, bio);
+  return true;
+}
+
+bool TlsStream::receive(MutableBytes into, std::size_t& got) {
+  if (drained_ || emptied_ || below_ended_ || os_errno_ != 0) {
+    return false;
+  }
+  const sys::IoResult result = below_->read({&into, 1});
+  drained_ = result.bytes < into.size();
+  emptied_ = result.status == sys::IoResult::Status::would_block;
+  below_ended_ = result.status == sys::IoResult::Status::end_of_stream;
+  if (result.status == sys::IoResult::Status::failed) {
+    os_errno_ = result.os_errno;
+  }
+  got = result.bytes;
+  return result.status == sys::IoResult::Status::done;
+}
+
+bool TlsStream::send_out(Bytes from) {
+  if (os_errno_ != 0) {
+    return false;
+  }
+  if (held_ == nullptr) {
+    const sys::IoResult result = below_->write({&from, 1});
+    if (result.status == sys::IoResult::Status::failed) {
+      os_errno_ = result.os_errno;
+      return false;
+    }
+    from = from.subspan(result.bytes);
+  }
+  return from.empty() || hold(from);
+}
+
+// --- what the socket did not take ---
+
+bool TlsStream::hold(Bytes bytes) {
+  const std::size_t size = held_end_ - held_begin_;
+  if (held_ == nullptr || held_->capacity() - held_end_ < bytes.size()) {
+    mem::Buffer* const block = size + bytes.size() > kHeldMax ? nullptr : mem::Buffer::make(size + bytes.size());
+    if (block == nullptr) {
+      failure_ = Error(Errc::resource_exhausted, "no memory for what TLS has to send");
+      return false;
+    }
+    if (held_ != nullptr) {
+      copy_bytes(block->data(), Bytes(held_->data() + held_begin_, size));
+      release_held();
+    }
+    held_ = block;
+    held_begin_ = 0;
+    held_end_ = size;
+  }
+  copy_bytes(held_->data() + held_end_, bytes);
+  held_end_ += bytes.size();
+  return true;
+}
+
+void TlsStream::release_held() noexcept {
+  if (held_ != nullptr) {
+    held_->release();
+    held_ = nullptr;
+  }
+}
+
+// True: the socket took some of it.
+bool TlsStream::push_held() {
+  const Bytes from(held_->data() + held_begin_, held_end_ - held_begin_);
+  const sys::IoResult result = below_->write({&from, 1});
+  if (result.status == sys::IoResult::Status::failed) {
+    os_errno_ = result.os_errno;
+    fail();
+    return false;
+  }
+  held_begin_ += result.bytes;
+  if (held_begin_ == held_end_) {
+    release_held();
+    if (write_ended_) {
+      below_->shutdown_write();
+    }
+  }
+  return result.bytes != 0;
+}
+
+// --- what sessions call ---
+
+// After a failed call of OpenSSL's.
+void TlsStream::fail() {
+  failed_ = true;
+  if (os_errno_ == 0 && failure_ == Errc::ok) {
+    const unsigned long number = ERR_peek_last_error();
+    const char* const reason = number == 0 ? nullptr : ERR_reason_error_string(number);
+    if (below_ended_) {
+      failure_ = Error(Errc::connection_closed, established_ ? "the stream ended without the end of its TLS"
+                                                             : "the stream ended inside its TLS handshake");
+    } else if (const long verdict = SSL_get_verify_result(ssl());
+               verdict != X509_V_OK && ERR_GET_REASON(number) == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+      failure_ = Error(Errc::protocol_error, X509_verify_cert_error_string(verdict));
+    } else {
+      failure_ = Error(Errc::protocol_error, reason != nullptr ? reason : "TLS failed");
+    }
+  }
+  ERR_clear_error();
+}
+
+// True: it is over.
+bool TlsStream::shake_hands() {
+  ERR_clear_error();
+  const int result = SSL_do_handshake(ssl());
+  established_ = result == 1;
+  if (!established_ && SSL_get_error(ssl(), result) != SSL_ERROR_WANT_READ) {
+    fail();
+  }
+  return established_;
+}
+
+sys::IoResult TlsStream::read(std::span<MutableBytes> into) {
+  sys::IoResult result;
+  emptied_ = false;
+  do {  // what was read may be a part of a record, and would_block has to be true
+    drained_ = false;
+    result = read_records(into);
+  } while (result.status == sys::IoResult::Status::would_block && !emptied_);
+  return result;
+}
+
+sys::IoResult TlsStream::read_records(std::span<MutableBytes> into) {
+  using Status = sys::IoResult::Status;
+  if (!established_ && !failed_ && !write_ended_ && !shake_hands() && !failed_) {
+    return {};
+  }
+  if (failed_) {
+    return failure();
+  }
+  ERR_clear_error();
+  std::size_t total = 0;
+  bool more = established_ && !ended_;
+  bool asked = false;
+  for (std::size_t i = 0; i < std::min(into.size(), sys::kMaxReadVector) && more; ++i) {
+    MutableBytes part = into[i];
+    while (!part.empty() && more) {
+      std::size_t got = 0;
+      asked = true;
+      if (SSL_read_ex(ssl(), part.data(), part.size(), &got) != 1) {
+        more = false;
+        const int why = SSL_get_error(ssl(), 0);
+        ended_ = why == SSL_ERROR_ZERO_RETURN;
+        if (!ended_ && why != SSL_ERROR_WANT_READ) {
+          fail();
+        }
+      }
+      total += got;
+      part = part.subspan(got);
+    }
+  }
+  if (total != 0 || (more && !asked)) {
+    return {Status::done, total, 0};
+  }
+  if (failed_) {
+    return failure();
+  }
+  return {ended_ || (write_ended_ && !established_) ? Status::end_of_stream : Status::would_block, 0, 0};
+}
+
+sys::IoResult TlsStream::write(std::span<const Bytes> from) {
+  using Status = sys::IoResult::Status;
+  bool moved = held_ != nullptr && !failed_ && push_held();
+  if (failed_) {
+    return failure();
+  }
+  ERR_clear_error();
+  std::size_t total = 0;
+  RecordCutter records(from);
+  moved = moved || records.empty();
+  while (established_ && !write_ended_ && held_ == nullptr && !records.empty()) {
+    const Bytes record = records.next();
+    std::size_t taken = 0;
+    if (SSL_write_ex(ssl(), record.data(), record.size(), &taken) != 1) {
+      fail();
+      break;
+    }
+    total += taken;
+  }
+  if (total == 0 && failed_) {
+    return failure();
+  }
+  return {total != 0 || moved ? Status::done : Status::would_block, total, 0};
+}
+
+void TlsStream::shutdown_write() {
+  if (std::exchange(write_ended_, true)) {
+    return;
+  }
+  if (established_ && !failed_) {
+    ERR_clear_error();
+    (void)SSL_shutdown(ssl());
+    ERR_clear_error();
+  }
+  if (held_ == nullptr) {
+    below_->shutdown_write();
+  }
+}
+
+std::string subject_of(const X509* certificate) {
+  BIO* const text = BIO_new(BIO_s_mem());
+  if (text == nullptr) {
+    return {};
+  }
+  std::string subject;
+  if (X509_NAME_print_ex(text, X509_get_subject_name(certificate), 0, XN_FLAG_RFC2253) > 0) {
+    char* data = nullptr;
+    const long size = BIO_get_mem_data(text, &data);
+    subject.assign(data, static_cast<std::size_t>(size));
+  }
+  BIO_free(text);
+  return subject;
+}
+
+}  // namespace
+
+TlsContext::~TlsContext() { SSL_CTX_free(ssl_ctx); }
+
+Result<std::unique_ptr<Stream>> make_tls_stream(std::unique_ptr<Stream> below,
+                                                std::shared_ptr<const TlsContext> context,
+                                                std::unique_ptr<SSL, void (*)(SSL*)> ssl) {
+  const bool begins = SSL_is_server(ssl.get()) == 0;
+  auto stream = std::make_unique<TlsStream>(std::move(below), std::move(context), std::move(ssl));
+  if (!stream->attach()) {
+    return Error(Errc::resource_exhausted, "no memory for a TLS connection");
+  }
+  if (begins) {
+    (void)stream->shake_hands();  // a failure is told by the first read
+  }
+  return std::unique_ptr<Stream>(std::move(stream));
+}
+
+std::optional<TlsInfo> tls_info(const Stream& stream) {
+  const auto* const tls = dynamic_cast<const TlsStream*>(&stream);
+  if (tls == nullptr || !tls->established()) {
+    return std::nullopt;
+  }
+  TlsInfo info;
+  const unsigned char* protocol = nullptr;
+  unsigned size = 0;
+  SSL_get0_alpn_selected(tls->ssl(), &protocol, &size);
+  info.protocol.assign(reinterpret_cast<const char*>(protocol), size);
+  if (const X509* const certificate = SSL_get0_peer_certificate(tls->ssl())) {
+    info.peer_subject = subject_of(certificate);
+  }
+  info.resumed = SSL_session_reused(tls->ssl()) == 1;
+  return info;
+}
+
+}  // namespace weft::net
+
+#endif

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "weft/base/result.h"
+#include "weft/net/stream.h"
+
+struct ssl_ctx_st;  // OpenSSL's
+struct ssl_st;
+
+namespace weft::net {
+
+// TlsContext: an SSL_CTX and what its callbacks look at. Owner: shared by a TlsServer or TlsClient and the streams made
+// with it. Affinity: immutable.
+struct TlsContext {
+  explicit TlsContext(ssl_ctx_st* made) noexcept : ssl_ctx(made) {}
+  TlsContext(const TlsContext&) = delete;
+  TlsContext& operator=(const TlsContext&) = delete;
+  ~TlsContext();
+
+  ssl_ctx_st* const ssl_ctx;
+  std::string protocols;  // ALPN, as on the wire: each behind its size
+};
+
+// Which side of the handshake it is, the SSL knows. resource_exhausted.
+[[nodiscard]] Result<std::unique_ptr<Stream>> make_tls_stream(std::unique_ptr<Stream> below,
+                                                              std::shared_ptr<const TlsContext> context,
+                                                              std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl);
+
+}  // namespace weft::net
