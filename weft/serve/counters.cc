@@ -10,6 +10,7 @@ std::string_view describe(CloseReason reason) noexcept {
     case CloseReason::peer_closed: return "peer closed";
     case CloseReason::peer_failed: return "peer failed";
     case CloseReason::refused_frame: return "refused frame";
+    case CloseReason::refused_tls: return "refused tls";
     case CloseReason::handshake_timeout: return "handshake timeout";
     case CloseReason::idle_timeout: return "idle timeout";
     case CloseReason::slow_consumer: return "slow consumer";

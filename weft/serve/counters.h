@@ -16,6 +16,7 @@ enum class CloseReason : std::uint8_t {
   peer_closed,        // the peer ended the stream, between two frames
   peer_failed,        // reset, or ended inside a frame
   refused_frame,      // the codec refuses the peer's bytes: version, size, syntax
+  refused_tls,        // the peer's TLS: its version, its certificate, records that are none, or it refused ours
   handshake_timeout,  // no whole frame since it was accepted
   idle_timeout,       // nothing came, and nothing could be sent
   slow_consumer,      // it does not read what is sent to it, and the policy says that it goes
@@ -32,7 +33,7 @@ inline constexpr std::size_t kCloseReasons = static_cast<std::size_t>(CloseReaso
 enum class Rejection : std::uint8_t {
   full,       // as many sessions as there may be
   admission,  // the listener's Admission said no; it counts why
-  no_memory,  // no slot, no watch
+  no_memory,  // no slot, no watch, no state of TLS
   lane_full,  // its core takes no more tasks at the moment
   failed,     // gone before it was accepted, or its stream could not be set up
 };

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "weft/net/accept_filter.h"
-#include "weft/net/stream.h"
+#include "weft/net/tls.h"
 #include "weft/rt/core.h"
 #include "weft/serve/service.h"
 #include "weft/sys/socket.h"
@@ -27,10 +27,13 @@ struct ListenerOptions {
   AcceptMode accept = AcceptMode::automatic;
   sys::SocketOptions socket = default_socket();
   net::AcceptFilter filter{};
-  // The seam for TLS and the like: makes the stream that the session reads out of the one that was accepted. Called on
-  // the session's core; an error refuses the connection. A read() of such a stream that gives fewer bytes than there
-  // was room for says that there are no more now.
+  // The seam for what is between a session and a socket: makes a stream out of the one that was accepted. Called on the
+  // session's core; an error refuses the connection. A read() of such a stream that gives fewer bytes than there was
+  // room for says that there are no more now; what else it has to say is in its state(). TLS is above it.
   std::function<Result<std::unique_ptr<net::Stream>>(std::unique_ptr<net::Stream>)> wrap{};
+  // Connections are TLS 1.3, and their sessions begin behind the handshake. Several listeners may share one; reload()
+  // changes the certificate while they run. Null: no TLS.
+  std::shared_ptr<net::TlsServer> tls{};
   // Who may come in, and how many of them. Several listeners may share one. Null: everyone.
   std::shared_ptr<Admission> admission{};
 

@@ -89,7 +89,8 @@ void ServerRun::add_port(unsigned core, const std::shared_ptr<const ListenerOpti
   port->codec = kind.codec;
   port->service = kind.make(runtime_.core(core));
   port->ops = kind.ops;
-  port->slot = {&port->ops, port->service.get(), port->codec.get(), options->limits, bool(options->wrap)};
+  port->slot = {&port->ops, port->service.get(), port->codec.get(), options->limits,
+                options->wrap || options->tls != nullptr};
   parts_[core].ports.push_back(std::move(port));
 }
 
@@ -174,10 +175,18 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
     }
     lease = std::move(*admitted);
   }
-  if (into.options->wrap) {
-    auto wrapped = into.options->wrap(std::move(stream));
+  const ListenerOptions& options = *into.options;
+  if (options.wrap) {
+    auto wrapped = options.wrap(std::move(stream));
     if (!wrapped) {
       return part.shard->refuse(Rejection::failed);
+    }
+    stream = std::move(*wrapped);
+  }
+  if (options.tls != nullptr) {
+    auto wrapped = options.tls->wrap(std::move(stream));
+    if (!wrapped) {
+      return part.shard->refuse(Rejection::no_memory);
     }
     stream = std::move(*wrapped);
   }

@@ -27,7 +27,7 @@ struct ServiceSlot {
   void* service = nullptr;      // of this core
   const void* codec = nullptr;  // what each session's codec is a copy of
   SessionLimits limits;
-  bool wrapped = false;  // the streams are not sockets: a write may wait for something to read
+  bool layered = false;  // the streams are more than sockets: they have a state()
 };
 
 inline constexpr std::size_t kSessionSize = 512;  // a session with its codec, at most
@@ -71,7 +71,7 @@ class SessionOf final : public Session {
 };
 
 // A service is a type with any of these; what it does not have is nothing:
-//   void on_open(SessionOf<Codec>&)                  before its first frame
+//   void on_open(SessionOf<Codec>&)                  before its first frame; with TLS behind the handshake
 //   void on_frame(SessionOf<Codec>&, const Codec::Frame&)   the frame is gone when it returns
 //   rt::Task<> on_frame(SessionOf<Codec>&, const Codec::Frame&)   a coroutine instead (session.h): the frame is a copy
 //                                     that lives until it has ended

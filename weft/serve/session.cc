@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/serve/shard.h"
+#include "weft/sys/call.h"
 
 namespace weft::serve {
 
@@ -24,13 +25,23 @@ Result<void> Session::start(std::unique_ptr<net::Stream> stream, SessionId id, A
   watch_ =
       WEFT_TRY(shard_.loop().watch(stream_->fd(), sys::Interest::readable | sys::Interest::peer_closed, true, this));
   shard_.counters().opened.add();
+  if (stream_->state().established) {
+    begin();
+  } else {
+    take_limit_ = 0;
+  }
+  arm_timer();
+  return {};
+}
+
+void Session::begin() noexcept {
+  begun_ = true;
+  take_limit_ = std::max<std::size_t>(slot_.limits.write_budget, 1);
   try {
     slot_.ops->opened(*this);
   } catch (...) {
     end(CloseReason::service_failed, Error(Errc::system, "the service threw"));
   }
-  arm_timer();
-  return {};
 }
 
 void Session::list() noexcept { shard_.core().at_turn_end(*this); }
@@ -51,9 +62,8 @@ void Session::handle_turn() noexcept {
 
 void Session::settle() noexcept {
   if (state_ == State::open) {
-    if (write_ending_ && !write_ended_ && writes_.empty()) {
-      stream_->shutdown_write();
-      write_ended_ = true;
+    if (write_ending_ && !write_ended_ && all_written()) {
+      finish_writing();
     }
     const bool last = draining_ || (end_handled_ && slot_.ops->ended == nullptr);
     if (!last || replies_ != 0 || (pauses_ != 0 && kept_ != nullptr) || go_on_) {
@@ -69,20 +79,36 @@ void Session::settle() noexcept {
     return;
   }
   drop_kept();
-  if (!writes_.empty()) {
-    return;  // go on when the kernel takes more, or when the time is over
-  }
   if (!write_ended_) {
-    stream_->shutdown_write();
-    write_ended_ = true;
+    if (!all_written()) {
+      return;  // go on when the kernel takes more, or when the time is over
+    }
+    finish_writing();
     close_deadline_ = std::min(close_deadline_, shard_.loop().now() + kLinger);
     arm_timer();
   }
   // A socket that is closed with bytes unread resets the connection, and what the peer has not read yet is lost there.
   discard_input();
-  if (peer_ended_) {
+  if (peer_ended_ && !unsent_) {
     end(reason_, why_);
   }
+}
+
+void Session::finish_writing() noexcept {
+  stream_->shutdown_write();
+  write_ended_ = true;
+  unsent_ = slot_.layered && stream_->state().unsent;
+  if (unsent_) {
+    blocked_ = true;
+    watch_writable(true);
+  }
+}
+
+void Session::fail(const sys::IoResult& result) noexcept {
+  if (const Error why = stream_->state().failure; !(why == Errc::ok)) {
+    return end(why == Errc::protocol_error ? CloseReason::refused_tls : CloseReason::peer_failed, why);
+  }
+  end(CloseReason::peer_failed, sys::make_error(result.os_errno, "the connection failed"));
 }
 
 void Session::close_for(CloseReason reason, Error why) noexcept {
@@ -103,7 +129,7 @@ void Session::end(CloseReason reason, Error why) noexcept {
   if (state_ == State::ended) {
     return;
   }
-  if (state_ == State::open || !writes_.empty()) {  // who closed it and got everything out had his reason
+  if (state_ == State::open || !(write_ended_ || all_written())) {  // who closed it and got all out had his reason
     reason_ = reason;
     why_ = why;
   }
@@ -190,11 +216,17 @@ void Session::clean_up() noexcept {
 // --- time: one timer, which looks when it fires how late it really is ---
 
 Instant Session::next_deadline() const noexcept {
-  if (state_ == State::closing) {
-    return close_deadline_;
+  return state_ == State::closing
+             ? close_deadline_
+             : std::min(handshake_deadline(), deadline_after(last_active_, slot_.limits.idle_timeout));
+}
+
+Instant Session::handshake_deadline() const noexcept {
+  if (heard_frame_) {
+    return kNever;
   }
-  const Instant idle = deadline_after(last_active_, slot_.limits.idle_timeout);
-  return heard_frame_ ? idle : std::min(idle, deadline_after(accepted_, slot_.limits.handshake_timeout));
+  const Duration limit = slot_.limits.handshake_timeout;
+  return deadline_after(accepted_, begun_ || limit >= Duration::zero() ? limit : kTlsHandshake);
 }
 
 void Session::arm_timer() noexcept {
@@ -222,8 +254,9 @@ void Session::check_time() noexcept {
   if (state_ == State::closing) {
     return end(CloseReason::close_timeout, Error(Errc::timed_out, "the peer did not take what was queued in time"));
   }
-  if (!heard_frame_ && deadline_after(accepted_, slot_.limits.handshake_timeout) <= now) {
-    return end(CloseReason::handshake_timeout, Error(Errc::timed_out, "no whole frame came in time"));
+  if (handshake_deadline() <= now) {
+    return end(CloseReason::handshake_timeout,
+               Error(Errc::timed_out, begun_ ? "no whole frame came in time" : "TLS took too long"));
   }
   end(CloseReason::idle_timeout, Error(Errc::timed_out, "the connection was idle for too long"));
 }

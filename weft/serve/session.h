@@ -43,8 +43,8 @@ enum class SlowConsumer : std::uint8_t {
 struct SessionLimits {
   std::size_t write_budget = 1024 * 1024;  // bytes; a frame is taken while fewer are queued, however large it is
   SlowConsumer slow_consumer = SlowConsumer::disconnect;
-  Duration handshake_timeout = std::chrono::seconds(10);  // until the first whole frame came. Without one, for clients
-                                                          // that only listen
+  Duration handshake_timeout = std::chrono::seconds(10);  // until the first whole frame came, TLS included. Without
+                                                          // one, for clients that only listen, TLS alone has 10 s
   Duration idle_timeout = std::chrono::minutes(5);        // neither did a byte come, nor could one be sent
   Duration close_timeout = std::chrono::seconds(5);       // of what is queued when the session is closed
   RateLimit message_rate{};                               // frames of one session; what comes faster is read later
@@ -68,6 +68,7 @@ struct SessionLimits {
 //       a frame for each handler that runs.
 //   (5) Coroutines of a session end before it: it is there, with its id and its place, until they have, and on_close()
 //       comes after them.
+//   (6) With TLS its service hears of it when the handshake is over, and never of one that came to nothing.
 //
 // Coroutines. A handler of frames may be one (service.h, dispatcher.h). With handlers_max = 1, the default, those of a
 // session do not interleave: the next frame is not looked at before the handler of the last one has ended, so that
@@ -90,6 +91,7 @@ class Session : private rt::Watcher, private rt::TurnTask {
   [[nodiscard]] bool is_open() const noexcept { return state_ == State::open; }  // neither closed nor ended
   [[nodiscard]] std::size_t queued() const noexcept { return writes_.size(); }   // bytes
   [[nodiscard]] std::string peer_address() const { return stream_->peer_address(); }
+  [[nodiscard]] const net::Stream& stream() const noexcept { return *stream_; }  // for net::tls_info()
   [[nodiscard]] Shard& shard() const noexcept { return shard_; }
   // Under which count its end is; the last word is in on_close().
   [[nodiscard]] CloseReason reason() const noexcept { return reason_; }
@@ -165,10 +167,12 @@ class Session : private rt::Watcher, private rt::TurnTask {
   void handle_turn() noexcept;  // what was put off until the end of the turn; may destroy it
   void drain() noexcept;        // reads once more, then closes when no reply is owed
   void clean_up() noexcept;     // after on_close()
+  void begin() noexcept;        // on_open()
 
   // --- reading (session_read.cc) ---
   void handle_event(const sys::PollEvent& event) override;
   void read_some();
+  [[nodiscard]] bool look_at_stream() noexcept;
   void go_on_reading();
   void handle_bytes(std::size_t into_kept, Bytes fresh);
   void decode(Bytes fresh);
@@ -203,6 +207,7 @@ class Session : private rt::Watcher, private rt::TurnTask {
   void watch_writable(bool on) noexcept;
   [[nodiscard]] bool note_written(const sys::IoResult& result, std::size_t asked) noexcept;
   void resume_throttled() noexcept;
+  [[nodiscard]] bool all_written() const noexcept { return writes_.empty() && !unsent_; }
 
   // --- coroutines (session_spawn.cc) ---
   [[nodiscard]] Result<void> make_tasks() noexcept;
@@ -214,13 +219,17 @@ class Session : private rt::Watcher, private rt::TurnTask {
   // --- ending ---
   void close_for(CloseReason reason, Error why) noexcept;
   void end(CloseReason reason, Error why) noexcept;
+  void fail(const sys::IoResult& result) noexcept;
   void settle() noexcept;  // ends what waits for the last reply or byte
-  void list() noexcept;    // for handle_turn()
+  void finish_writing() noexcept;
+  void list() noexcept;  // for handle_turn()
   void arm_timer() noexcept;
   void check_time() noexcept;
   [[nodiscard]] Instant next_deadline() const noexcept;
+  [[nodiscard]] Instant handshake_deadline() const noexcept;
 
   static constexpr Duration kLinger = std::chrono::seconds(1);  // for the peer's end, when all is delivered
+  static constexpr Duration kTlsHandshake = std::chrono::seconds(10);
   static constexpr std::size_t kUnlimited = ~std::size_t{0};
 
   // What every frame touches.
@@ -234,7 +243,9 @@ class Session : private rt::Watcher, private rt::TurnTask {
   bool flush_due_ = false;  // somebody will flush: the read event at hand, or the end of the turn
 
   CloseReason reason_ = CloseReason::service;
+  bool begun_ = false;    // on_open() was called
   bool blocked_ = false;  // the kernel took no more
+  bool unsent_ = false;   // the stream holds some of what it took
   bool watches_writable_ = false;
   bool readable_ = false;   // there may be more to read, and no event will say so
   bool throttled_ = false;  // reading stopped because of what is queued

@@ -5,7 +5,6 @@
 
 #include "weft/serve/session.h"
 #include "weft/serve/shard.h"
-#include "weft/sys/call.h"
 
 namespace weft::serve {
 
@@ -20,7 +19,7 @@ void Session::handle_event(const sys::PollEvent& event) {
     return;
   }
   flush_due_ = true;
-  blocked_ = blocked_ && !event.writable && !event.failed && !(event.readable && slot_.wrapped);
+  blocked_ = blocked_ && !event.writable && !event.failed;
   if (event.readable || event.peer_closed || event.failed) {
     readable_ = true;
     end_seen_ = end_seen_ || event.peer_closed || event.failed;
@@ -48,12 +47,14 @@ void Session::read_some() {
   }
   into[count++] = scratch;
   const sys::IoResult result = stream_->read({into, count});
+  if (slot_.layered && !look_at_stream()) {
+    return;
+  }
   switch (result.status) {
     case sys::IoResult::Status::done: break;
     case sys::IoResult::Status::would_block: readable_ = false; return;
     case sys::IoResult::Status::end_of_stream: peer_ended_ = true; return handle_end();
-    case sys::IoResult::Status::failed:
-      return end(CloseReason::peer_failed, sys::make_error(result.os_errno, "the connection failed"));
+    case sys::IoResult::Status::failed: return fail(result);
   }
   last_active_ = shard_.loop().now();
   shard_.counters().reads.add();
@@ -66,6 +67,18 @@ void Session::read_some() {
     go_on_ = true;
     list();
   }
+}
+
+// What a read did besides: perhaps the handshake is over now, or what it had to say is not out; the flush behind every
+// read tries that. False: the service ended the session.
+bool Session::look_at_stream() noexcept {
+  const net::StreamState now = stream_->state();
+  end_seen_ = end_seen_ || now.ended;
+  unsent_ = now.unsent;
+  if (now.established && !begun_) {
+    begin();
+  }
+  return state_ == State::open;
 }
 
 void Session::handle_bytes(std::size_t into_kept, Bytes fresh) {

@@ -3,7 +3,6 @@
 
 #include "weft/serve/session.h"
 #include "weft/serve/shard.h"
-#include "weft/sys/call.h"
 
 namespace weft::serve {
 
@@ -163,11 +162,10 @@ bool Session::note_written(const sys::IoResult& result, std::size_t asked) noexc
       break;
     case sys::IoResult::Status::would_block: break;
     case sys::IoResult::Status::end_of_stream:
-    case sys::IoResult::Status::failed:
-      end(CloseReason::peer_failed, sys::make_error(result.os_errno, "the connection failed"));
-      return false;
+    case sys::IoResult::Status::failed: fail(result); return false;
   }
-  if (result.bytes < asked) {
+  unsent_ = slot_.layered && stream_->state().unsent;
+  if (result.bytes < asked || unsent_) {
     blocked_ = true;
     watch_writable(true);
   }
@@ -198,14 +196,14 @@ void Session::flush() noexcept {
     shard_.counters().frames_out.add(frames_out_);
     frames_out_ = 0;
   }
-  for (int i = 0; i < kWritesMax && !writes_.empty() && !blocked_ && state_ != State::ended; ++i) {
+  for (int i = 0; i < kWritesMax && !all_written() && !blocked_ && state_ != State::ended; ++i) {
     const Bytes sole = writes_.sole();
     const bool ok = !sole.empty() ? write_out({&sole, 1}) : gather_and_write();
     if (!ok) {
       return;
     }
   }
-  if (writes_.empty()) {
+  if (all_written()) {
     watch_writable(false);
   } else if (!blocked_ && state_ != State::ended) {
     list();  // others first

@@ -63,7 +63,9 @@ void Shard::finish(Session& session) noexcept {
   counters_.undelivered.add(session.writes_.clear(budget_));
   const ServiceSlot& service = session.slot_;
   try {
-    service.ops->closed(session, session.why_);
+    if (session.begun_) {
+      service.ops->closed(session, session.why_);
+    }
   } catch (...) {  // NOLINT(bugprone-empty-catch): it ends as it is
   }
   session.clean_up();

@@ -12,6 +12,7 @@
 
 #include "weft/base/random.h"
 #include "weft/net/dialer.h"
+#include "weft/net/tls.h"
 #include "weft/rt/test_signal.h"
 #include "weft/serve/delimiter_codec.h"
 #include "weft/serve/header_codec.h"
@@ -49,11 +50,26 @@ class Client {
     stream_ = dialer.take_stream();
   }
 
+  // From now on it speaks TLS. False: the handshake came to nothing; failure() says why, when the peer did not.
+  bool start_tls(const net::TlsClient& tls, const std::string& name = "localhost") {
+    stream_ = *tls.wrap(std::move(stream_), name);
+    while (!stream_->state().established) {
+      const auto status = stream_->read({}).status;
+      reset_ = status == sys::IoResult::Status::failed;
+      if (reset_ || (status == sys::IoResult::Status::would_block && !stream_->state().established &&
+                     !wait(stream_->fd(), sys::Interest::readable))) {
+        return false;
+      }
+    }
+    return true;
+  }
+  [[nodiscard]] std::string failure() const { return stream_->state().failure.text(); }
+
   void write(std::string_view bytes) { EXPECT_EQ(write_some(bytes, kLong), bytes.size()); }
   // Until the kernel takes nothing for `patience` or the connection fails; how much it took.
   std::size_t write_some(std::string_view bytes, Duration patience) {
     const std::size_t size = bytes.size();
-    while (!bytes.empty()) {
+    while (!bytes.empty() || stream_->state().unsent) {
       const Bytes from = as_bytes(bytes);
       const sys::IoResult result = stream_->write({&from, 1});
       if (result.status == sys::IoResult::Status::done) {
