@@ -7,6 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "weft/serve/utf8.h"
+
 namespace weft::serve {
 namespace {
 
@@ -17,26 +19,6 @@ bool is_name(std::string_view name, std::string_view also) noexcept {
   const auto may_begin = [&](char c) { return is_letter(c) || also.find(c) != std::string_view::npos; };
   return !name.empty() && may_begin(name[0]) &&
          std::all_of(name.begin(), name.end(), [&](char c) { return may_begin(c) || is_digit(c); });
-}
-
-// How many bytes the character at the beginning takes; 0: it is no UTF-8.
-std::size_t utf8_size(std::string_view text) noexcept {
-  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
-  const unsigned first = byte(0);
-  const std::size_t size = first < 0x80   ? 1
-                           : first < 0xC2 ? 0
-                           : first < 0xE0 ? 2
-                           : first < 0xF0 ? 3
-                           : first < 0xF5 ? 4
-                                          : 0;
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xC0U) != 0x80) {
-      return 0;
-    }
-  }
-  const bool too_long = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
-  const bool no_character = (first == 0xED && byte(1) >= 0xA0) || (first == 0xF4 && byte(1) >= 0x90);
-  return too_long || no_character ? 0 : size;
 }
 
 // In a label's value a quote is escaped, in a help text it is not.
