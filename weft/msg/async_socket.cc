@@ -48,7 +48,8 @@ class AsyncSocket::State final : private rt::Watcher, private rt::TurnTask {
       input.pulse();
     }
   }
-  // On a core: together with what else is sent in this turn. Elsewhere the I/O thread sees to it, if nobody does before.
+  // On a core: together with what else is sent in this turn. Elsewhere the I/O thread sees to it, if nobody does
+  // before.
   [[nodiscard]] Result<void> try_send(Message&& message, More more) {
     Result<void> sent = socket.try_send(std::move(message), more);
     if (!sent && sent.error() == Errc::would_block) {

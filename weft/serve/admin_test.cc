@@ -182,7 +182,8 @@ TEST_F(AdminTest, AConnectionIsKeptAndPipelinedRequestsAreAnsweredInOrder) {
   make_admin();
   Client client(admin_->endpoint());
   for (int i = 0; i < 3; ++i) {
-    client.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nHEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\nGET /no HTTP/1.1\r\n");
+    client.write(
+        "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nHEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\nGET /no HTTP/1.1\r\n");
     client.write("Host: x\r\n\r\n");
     EXPECT_EQ(read_answer(client).body, "alive\n");
     EXPECT_EQ(read_answer(client, false).status, 200);  // the next head follows at once

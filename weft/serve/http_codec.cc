@@ -182,8 +182,8 @@ bool HttpCodec::parse_head(Bytes window) noexcept {
   Events::Call call{this, window};
   parser.data = &call;
   const Bytes fresh = window.subspan(looked_);
-  const std::size_t parsed = http_parser_execute(&parser, Events::settings(),
-                                                 reinterpret_cast<const char*>(fresh.data()), fresh.size());
+  const std::size_t parsed =
+      http_parser_execute(&parser, Events::settings(), reinterpret_cast<const char*>(fresh.data()), fresh.size());
   parser.data = nullptr;
   std::memcpy(parser_.data(), &parser, sizeof parser);
   switch (HTTP_PARSER_ERRNO(&parser)) {
@@ -246,8 +246,8 @@ Result<std::size_t> HttpCodec::encode_header(const HttpResponse& header, Bytes b
     return Error(Errc::invalid_argument, "the head of an answer");
   }
   Text text(out.data());
-  text << "HTTP/1.1 " << std::size_t{header.status} << " " << reason_of(header.status) << "\r\nContent-Type: "
-       << header.content_type << "\r\nContent-Length: "
+  text << "HTTP/1.1 " << std::size_t{header.status} << " " << reason_of(header.status)
+       << "\r\nContent-Type: " << header.content_type << "\r\nContent-Length: "
        << (header.content_length == HttpResponse::kOfBody ? body.size() : header.content_length);
   if (!header.allow.empty()) {
     text << "\r\nAllow: " << header.allow;

@@ -18,8 +18,8 @@ struct HttpResponse {
   std::uint16_t status = 200;
   bool keep_alive = true;  // false says "Connection: close"; closing is the service's
   std::string_view content_type = "text/plain; charset=utf-8";
-  std::string_view allow = {};            // 405: which methods there are
-  std::size_t content_length = kOfBody;   // HEAD: of the body that is not sent
+  std::string_view allow = {};           // 405: which methods there are
+  std::size_t content_length = kOfBody;  // HEAD: of the body that is not sent
 };
 
 // The head of a request; views into the input. What is no request that this codec takes is one all the same, so that a

@@ -51,10 +51,7 @@ const std::vector<CountFamily>& count_families() {
        "How often a session was not read for a while because it sent too many frames.",
        "",
        {{"", &CounterValues::rate_pauses}}},
-      {"weft_server_stale_ids_total",
-       "Messages for sessions that had ended.",
-       "",
-       {{"", &CounterValues::stale_ids}}},
+      {"weft_server_stale_ids_total", "Messages for sessions that had ended.", "", {{"", &CounterValues::stale_ids}}},
   };
   return kFamilies;
 }
