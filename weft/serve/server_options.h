@@ -11,6 +11,7 @@
 #include "weft/net/accept_filter.h"
 #include "weft/net/tls.h"
 #include "weft/rt/core.h"
+#include "weft/serve/log.h"
 #include "weft/serve/service.h"
 #include "weft/sys/socket.h"
 
@@ -48,6 +49,8 @@ struct ServerOptions {
   std::size_t sessions_max = 100'000;                  // on all cores; more are closed at once, and counted
   std::size_t memory_max = std::size_t{1} << 30;       // bytes queued and half received, of all sessions
   std::size_t core_memory_max = std::size_t{1} << 29;  // of those of one core
+  // Told how each connection ended, see log.h and log_writer.h. Empty: nobody.
+  LogSink log{};
 };
 
 // What a listener serves: a codec and how to make a service of it, without their types.

@@ -7,16 +7,21 @@
 
 namespace weft::serve {
 
+namespace {
+constexpr Error kStops(Errc::terminated, "the server stops");
+}
+
 ServerRun::ServerRun(rt::Runtime& runtime, const ServerOptions& options, CoreCounters* counters)
     : runtime_(runtime),
       epoch_(next_epoch()),
       budget_(options.memory_max),
       count_(options.sessions_max),
+      log_(options.log),
       counters_(counters),
       parts_(runtime.size()) {
   for (unsigned core = 0; core < runtime.size(); ++core) {
-    parts_[core].shard =
-        std::make_unique<Shard>(runtime.core(core), epoch_, budget_, options.core_memory_max, count_, counters[core]);
+    parts_[core].shard = std::make_unique<Shard>(runtime.core(core), epoch_, budget_, options.core_memory_max, count_,
+                                                 counters[core], log_);
   }
 }
 
@@ -151,19 +156,22 @@ void ServerRun::deal(std::size_t port, std::unique_ptr<net::Stream> stream) {
   if (core == here) {
     return place(core, port, std::move(stream));
   }
+  const std::string peer = parts_[here].shard->peer_of(*stream);
   const auto posted = runtime_.post(core, [run = shared_from_this(), core, port, owned = std::move(stream)]() mutable {
     run->place(core, port, std::move(owned));
   });
   if (!posted) {
-    parts_[here].shard->refuse(Rejection::lane_full);
+    parts_[here].shard->refuse(Rejection::lane_full, peer, posted.error());
   }
 }
 
 void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream) {
   Part& part = parts_[core];
   if (part.stopping) {
-    counters_[core].rejected[static_cast<std::size_t>(Rejection::failed)].add();
-    return;
+    if (part.shard == nullptr) {  // and nobody is left to tell
+      return counters_[core].rejected[static_cast<std::size_t>(Rejection::failed)].add();
+    }
+    return part.shard->refuse(Rejection::failed, part.shard->peer_of(*stream), kStops);
   }
   const Port& into = *part.ports[port];
   Admission::Lease lease;
@@ -171,22 +179,24 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
     const auto peer = sys::peer_address(stream->fd());
     auto admitted = into.options->admission->admit(peer ? *peer : sys::SocketAddress(), part.shard->loop().now());
     if (!admitted) {
-      return part.shard->refuse(Rejection::admission);
+      return part.shard->refuse(Rejection::admission, part.shard->peer_of(*stream), admitted.error());
     }
     lease = std::move(*admitted);
   }
   const ListenerOptions& options = *into.options;
+  const bool wraps = options.wrap || options.tls != nullptr;
+  const std::string peer_name = wraps ? part.shard->peer_of(*stream) : std::string();
   if (options.wrap) {
     auto wrapped = options.wrap(std::move(stream));
     if (!wrapped) {
-      return part.shard->refuse(Rejection::failed);
+      return part.shard->refuse(Rejection::failed, peer_name, wrapped.error());
     }
     stream = std::move(*wrapped);
   }
   if (options.tls != nullptr) {
     auto wrapped = options.tls->wrap(std::move(stream));
     if (!wrapped) {
-      return part.shard->refuse(Rejection::no_memory);
+      return part.shard->refuse(Rejection::no_memory, peer_name, wrapped.error());
     }
     stream = std::move(*wrapped);
   }

@@ -75,6 +75,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   const std::uint16_t epoch_;
   ByteBudget budget_;
   SessionCount count_;
+  const LogSink log_;
   CoreCounters* counters_;
   std::vector<Part> parts_;
   std::size_t ports_ = 0;   // of the thread that adds listeners

@@ -20,6 +20,7 @@
 #include "weft/serve/counters.h"
 #include "weft/serve/frame_codec.h"
 #include "weft/serve/groups.h"
+#include "weft/serve/log.h"
 #include "weft/serve/session_id.h"
 #include "weft/serve/session_task.h"
 #include "weft/serve/shared_frame.h"
@@ -92,6 +93,7 @@ class Session : private rt::Watcher, private rt::TurnTask {
   [[nodiscard]] std::size_t queued() const noexcept { return writes_.size(); }   // bytes
   [[nodiscard]] std::string peer_address() const { return stream_->peer_address(); }
   [[nodiscard]] const net::Stream& stream() const noexcept { return *stream_; }  // for net::tls_info()
+  [[nodiscard]] const SessionCounts& counts() const noexcept { return counts_; }  // up to the last read and write
   [[nodiscard]] Shard& shard() const noexcept { return shard_; }
   // Under which count its end is; the last word is in on_close().
   [[nodiscard]] CloseReason reason() const noexcept { return reason_; }
@@ -272,6 +274,7 @@ class Session : private rt::Watcher, private rt::TurnTask {
   std::size_t kept_end_ = 0;
   std::size_t least_ = 0;  // bytes that must be there before it is worth decoding
   std::size_t discarded_ = 0;
+  std::string peer_;  // for the log, which wants it when the socket knows no longer
   std::uint32_t replies_ = 0;
   std::uint32_t handlers_ = 0;  // of its tasks
   TaskSet* tasks_ = nullptr;
@@ -279,6 +282,7 @@ class Session : private rt::Watcher, private rt::TurnTask {
   Error why_;
   Instant accepted_{};
   Instant last_active_{};
+  SessionCounts counts_;  // beside last_active_: reads and writes touch both
   Instant close_deadline_ = kNever;
   rt::TimerId timer_;
   Instant timer_due_ = kNever;

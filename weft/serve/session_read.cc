@@ -59,6 +59,7 @@ void Session::read_some() {
   last_active_ = shard_.loop().now();
   shard_.counters().reads.add();
   shard_.counters().bytes_in.add(result.bytes);
+  counts_.bytes_in += result.bytes;
   // Less than there was room for: there is no more, and an event tells of the next bytes.
   readable_ = result.bytes == rest + scratch.size() || end_seen_;
   const std::size_t into_kept = std::min(rest, result.bytes);
@@ -87,6 +88,7 @@ void Session::handle_bytes(std::size_t into_kept, Bytes fresh) {
   if (frames_in_ != 0) {
     heard_frame_ = true;
     shard_.counters().frames_in.add(frames_in_);
+    counts_.frames_in += frames_in_;
     frames_in_ = 0;
   }
 }

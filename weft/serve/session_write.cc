@@ -159,6 +159,7 @@ bool Session::note_written(const sys::IoResult& result, std::size_t asked) noexc
       last_active_ = shard_.loop().now();
       shard_.counters().writes.add();
       shard_.counters().bytes_out.add(result.bytes);
+      counts_.bytes_out += result.bytes;
       break;
     case sys::IoResult::Status::would_block: break;
     case sys::IoResult::Status::end_of_stream:
@@ -194,6 +195,7 @@ bool Session::write_out(std::span<const Bytes> from) noexcept {
 void Session::flush() noexcept {
   if (frames_out_ != 0) {
     shard_.counters().frames_out.add(frames_out_);
+    counts_.frames_out += frames_out_;
     frames_out_ = 0;
   }
   for (int i = 0; i < kWritesMax && !all_written() && !blocked_ && state_ != State::ended; ++i) {

@@ -5,6 +5,15 @@
 
 namespace weft::serve {
 
+namespace {
+void tell(const LogSink& log, const LogRecord& record) noexcept {
+  try {
+    log(record);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): a log ends nothing
+  }
+}
+}  // namespace
+
 Shard::~Shard() {
   if (scratch_ != nullptr) {
     scratch_->release();
@@ -23,10 +32,10 @@ MutableBytes Shard::scratch() noexcept {
 
 void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, Admission::Lease lease) {
   if (draining_) {
-    return refuse(Rejection::failed);
+    return refuse(Rejection::failed, peer_of(*stream), Error(Errc::terminated, "the server stops"));
   }
   if (!count_.take()) {
-    return refuse(Rejection::full);
+    return refuse(Rejection::full, peer_of(*stream));
   }
   const auto place = sessions_.emplace();
   if (!place || place->slot() >= SessionId::kSlots) {
@@ -34,15 +43,19 @@ void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, A
       sessions_.erase(*place);
     }
     count_.give_back();
-    return refuse(Rejection::no_memory);
+    return refuse(Rejection::no_memory, peer_of(*stream));
   }
+  const std::string peer = peer_of(*stream);
   Block& block = *sessions_.find(*place);
   block.session = slot.ops->make(block.place, *this, slot);
-  if (!block.session->start(std::move(stream), SessionId::make(core_.index(), *place, epoch_), std::move(lease))) {
+  block.session->peer_ = peer;
+  if (const auto started =
+          block.session->start(std::move(stream), SessionId::make(core_.index(), *place, epoch_), std::move(lease));
+      !started) {
     slot.ops->destroy(*block.session);
     sessions_.erase(*place);
     count_.give_back();
-    return refuse(Rejection::no_memory);
+    return refuse(Rejection::no_memory, peer, started.error());
   }
 }
 
@@ -60,7 +73,9 @@ void Shard::finish(Session& session) noexcept {
   }
   const SlotId slot = session.id().slot();
   counters_.closed[static_cast<std::size_t>(session.reason_)].add();
-  counters_.undelivered.add(session.writes_.clear(budget_));
+  const std::uint64_t undelivered = session.writes_.clear(budget_);
+  counters_.undelivered.add(undelivered);
+  log_end(session, undelivered);
   const ServiceSlot& service = session.slot_;
   try {
     if (session.begun_) {
@@ -75,6 +90,41 @@ void Shard::finish(Session& session) noexcept {
   if (draining_ && sessions_.empty()) {
     report_empty();
   }
+}
+
+void Shard::refuse(Rejection why, std::string_view peer, const Error& error) noexcept {
+  counters_.rejected[static_cast<std::size_t>(why)].add();
+  if (!log_) {
+    return;
+  }
+  LogRecord record;
+  record.time = std::chrono::system_clock::now();
+  record.level = LogLevel::warning;
+  record.event = LogEvent::connection_rejected;
+  record.core = core_.index();
+  record.peer = peer;
+  record.reason = describe(why);
+  record.error = error;
+  tell(log_, record);
+}
+
+void Shard::log_end(const Session& session, std::uint64_t undelivered) const noexcept {
+  if (!log_) {
+    return;
+  }
+  LogRecord record;
+  record.time = std::chrono::system_clock::now();
+  record.level = level_of(session.reason_);
+  record.core = core_.index();
+  record.session = session.id_;
+  record.peer = session.peer_;
+  record.reason = describe(session.reason_);
+  record.error = session.why_;
+  record.age = core_.loop().now() - session.accepted_;
+  record.counts = session.counts_;
+  record.counts.frames_out += session.frames_out_;
+  record.undelivered = undelivered;
+  tell(log_, record);
 }
 
 std::size_t Shard::publish(GroupId group, const SharedFrame& frame) {

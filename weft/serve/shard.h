@@ -25,12 +25,13 @@ namespace weft::serve {
 class Shard {
  public:
   Shard(rt::Core& core, std::uint16_t epoch, ByteBudget& budget, std::size_t core_budget, SessionCount& count,
-        CoreCounters& counters) noexcept
+        CoreCounters& counters, const LogSink& log) noexcept
       : core_(core),
         epoch_(epoch),
         budget_(budget, core_budget),
         count_(count),
         counters_(counters),
+        log_(log),
         sessions_(SessionId::kSlots) {}
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
@@ -46,7 +47,12 @@ class Shard {
 
   // Makes a session of a connection, or refuses it: counted, and closed.
   void open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, Admission::Lease lease = {});
-  void refuse(Rejection why) noexcept { counters_.rejected[static_cast<std::size_t>(why)].add(); }
+  // Counts and logs a connection that becomes no session; `peer` as peer_of() gives it.
+  void refuse(Rejection why, std::string_view peer, const Error& error = {}) noexcept;
+  // The address of its other end, if that is going to be logged.
+  [[nodiscard]] std::string peer_of(const net::Stream& stream) const {
+    return log_ ? stream.peer_address() : std::string();
+  }
   [[nodiscard]] Session* find(SessionId id) noexcept;  // null: it ended, or is another core's or server's
   [[nodiscard]] std::size_t size() const noexcept { return sessions_.size(); }
   template <typename Function>
@@ -70,12 +76,14 @@ class Shard {
 
   void finish(Session& session) noexcept;  // the last of it, once its coroutines have ended
   void report_empty();
+  void log_end(const Session& session, std::uint64_t undelivered) const noexcept;
 
   rt::Core& core_;
   const std::uint16_t epoch_;
   ByteBudget::Share budget_;
   SessionCount& count_;
   CoreCounters& counters_;
+  const LogSink& log_;
   SlotMap<Block, SessionId::kGenerationBits> sessions_;
   GroupTable groups_;
   mem::Buffer* scratch_ = nullptr;
