@@ -23,6 +23,7 @@ class Response {
   Response(const Header& header, OwnedBytes body) noexcept : header_(header), body_(std::move(body)) {}
   [[nodiscard]] const Header& header() const noexcept { return header_; }
   [[nodiscard]] Bytes body() const noexcept { return body_.bytes(); }
+  [[nodiscard]] OwnedBytes take_body() noexcept { return std::move(body_); }
 
  private:
   Header header_;
@@ -31,11 +32,12 @@ class Response {
 
 // Client: a connection to one endpoint that is made, kept and made again, and requests over it. The connection is a
 // Session of the core, as a server's are: same reading, writing, batching, bounds and time-outs.
-// Owner: whoever opened it; destruction ends it at once: what is in flight is answered with `closed`. In another thread
-// than the core's it does so soon. The runtime outlives it. Affinity: its core's thread, but for requests(),
-// connections() and host()'s counters; the tasks are awaited there.
+// Owner: whoever opened it; destruction ends it at once: what is in flight is answered with `closed`, and on_event and
+// on_push are not called any more. In another thread than the core's all that happens soon. The runtime outlives it.
+// Affinity: its core's thread, where the tasks are awaited too; requests() and connections() any thread.
 // Cost: while nothing happens a session, no buffer. A request: a frame from the pool, a copy of its body into the
-// batch, a copy of the response's body. What coroutines ask during a turn goes out in one system call. Invariants:
+// batch, a copy of the response's body. What coroutines ask during a turn goes out in one system call.
+// Invariants:
 //   (1) Each request gets one answer, once: the response; timed_out at its deadline; kCancelled; the reason why the
 //       connection ended; closed. It is never sent twice, and not kept for a later connection.
 //   (2) A response that comes too late is dropped and counted, and is not taken for that of another request, as far as
@@ -81,7 +83,7 @@ class Client {
   // Sends a frame that nobody answers. Errors as request().
   Result<void> send(const Header& header, Bytes body) { return state_->send(header, body); }
   // What the peer sends by itself, in the turn in which it is read; the frame is gone when that returns. Without one it
-  // is counted and dropped. What it throws ends the connection.
+  // is counted and dropped. What it throws ends the connection. Not from inside of it.
   void on_push(Push function) { state_->push = std::move(function); }
 
   // Until there is a connection. timed_out; closed; kCancelled.

@@ -127,7 +127,7 @@ Result<void> ClientLink::open(std::unique_ptr<net::Stream> stream) {
 
 void ClientLink::tell(ClientEvent::Kind kind, const Error& why) noexcept {
   try {
-    if (options_.on_event) {
+    if (options_.on_event && !silent_) {
       options_.on_event(ClientEvent{kind, why});
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch): it was told
@@ -199,7 +199,7 @@ void ClientLink::check_owed() noexcept {
 }
 
 void ClientLink::shut_down() noexcept {
-  closing_ = true;
+  closing_ = silent_ = true;
   scope_.cancel();
 }
 

@@ -92,7 +92,7 @@ class ClientLink {
                                           const void* codec);
   [[nodiscard]] static rt::Task<Result<void>> close(std::shared_ptr<ClientLink> self, Instant deadline);
   [[nodiscard]] static rt::Task<Result<void>> connected(std::shared_ptr<ClientLink> self, Instant deadline);
-  void shut_down() noexcept;                        // at once; idempotent
+  void shut_down() noexcept;                        // at once, and tells no event any more; idempotent
   void drop_connection(const Error& why) noexcept;  // and connects again
 
   [[nodiscard]] bool is_connected() const noexcept { return session_ != nullptr && session_->is_open(); }
@@ -151,6 +151,7 @@ class ClientLink {
   bool heard_ = false;
   bool closing_ = false;
   bool ended_ = false;      // run() has
+  bool silent_ = false;     // what the events' function refers to may be gone
   rt::AsyncEvent changed_;  // connected, ended, or nobody waits for a response
   rt::TaskScope scope_;     // run()
 };
