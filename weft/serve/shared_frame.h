@@ -41,7 +41,9 @@ class SharedFrame {
     if (buffer == nullptr) {
       return Error(Errc::resource_exhausted, "no memory for a frame");
     }
-    copy_bytes(buffer->data(), Bytes(front).first(front_size));
+    if constexpr (Codec::kHeaderMax != 0) {  // GCC warns of an array without elements
+      copy_bytes(buffer->data(), Bytes(front).first(front_size));
+    }
     copy_bytes(buffer->data() + front_size, body);
     copy_bytes(buffer->data() + front_size + body.size(), back);
     return SharedFrame(buffer, size, codec_tag<Codec>());
