@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: MIT
-# cmake -DDOCUMENT= -DSOURCE= -P: every ```cpp block of the document stands in the source, word for word.
+# cmake -DDOCUMENT= "-DSOURCE=file;file" -P: every ```cpp block of the document stands in a source, word for word.
 cmake_minimum_required(VERSION 3.25)
 file(READ ${DOCUMENT} text)
-file(READ ${SOURCE} source)
+set(source "")
+foreach(file IN LISTS SOURCE)
+  file(READ ${file} more)
+  string(APPEND source "${more}")
+endforeach()
 set(count 0)
 string(FIND "${text}" "```cpp\n" at)
 while(NOT at EQUAL -1)
