@@ -95,9 +95,8 @@ static void measure(int curve) {
     const unsigned long made = counted() - before;
     printf("%s, %d bytes, %d at once: %lu allocations for %d messages\n", curve ? "CURVE" : "NULL", size, burst, made,
            kMessages);
-    /* A queue may once be longer than before, and whenever the I/O thread goes on reading for a thread that went away a
-       task is posted to it, which on a busy machine is some dozens of times; a message costs none. */
-    assert(made * 10 < kMessages);
+    /* A queue may once be longer than before; a message costs none. */
+    assert(made * 50 < kMessages);
   }
   assert(zmq_close(push) == 0 && zmq_close(pull) == 0);
   assert(zmq_ctx_term(context) == 0);

@@ -16,7 +16,10 @@ Result<std::unique_ptr<IoService>> IoService::make(const sys::ThreadOptions& thr
   return service;
 }
 
-IoService::~IoService() { loop_->stop(); }
+IoService::~IoService() {
+  loop_->stop();
+  resumed_.take_all([](const std::shared_ptr<Session>& /*session*/) {});
+}
 
 void IoService::arm(Session& session) noexcept {
   Session* head = incoming_.load(std::memory_order_relaxed);
@@ -27,8 +30,11 @@ void IoService::arm(Session& session) noexcept {
   loop_->nudge();
 }
 
-void IoService::resume_reading(std::shared_ptr<Session> session) {
-  loop_->post([session = std::move(session)] { session->resume_reading(); });
+void IoService::resume_reading(std::shared_ptr<Session> session) noexcept {
+  auto& entry = session->resume_entry;
+  if (resumed_.add(entry, std::move(session))) {
+    loop_->wake_sleeper();  // with a fence, which pairs with that before has_work() and may_sleep()
+  }
 }
 
 void IoService::request_take_down(std::shared_ptr<Session> session) {
@@ -87,6 +93,7 @@ void IoService::run_watches(Instant now) {
 }
 
 Instant IoService::handle_turn(Instant now) {
+  resumed_.take_all([](const std::shared_ptr<Session>& session) { session->resume_reading(); });
   collect_armed();
   if (armed_.empty()) {
     next_flush_ = kNever;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "weft/rt/loop.h"
+#include "weft/sync/call_list.h"
 
 namespace weft::msg {
 
@@ -24,7 +25,7 @@ class IoService final : private rt::TurnHook {
   [[nodiscard]] rt::Loop& loop() noexcept { return *loop_; }
 
   void arm(Session& session) noexcept;  // with the session's write baton; once until the session is dropped
-  void resume_reading(std::shared_ptr<Session> session);
+  void resume_reading(std::shared_ptr<Session> session) noexcept;
   void request_take_down(std::shared_ptr<Session> session);
 
   // Own thread.
@@ -39,7 +40,10 @@ class IoService final : private rt::TurnHook {
 
   explicit IoService(std::unique_ptr<rt::Loop> loop) noexcept : loop_(std::move(loop)) {}
   Instant handle_turn(Instant now) override;
-  [[nodiscard]] bool has_work() const noexcept override { return incoming_.load(std::memory_order_relaxed) != nullptr; }
+  [[nodiscard]] bool has_work() const noexcept override {
+    return incoming_.load(std::memory_order_relaxed) != nullptr || !resumed_.empty();
+  }
+  [[nodiscard]] bool may_sleep() noexcept override { return resumed_.empty(); }
   void collect_armed() noexcept;
   void run_flushes(Instant now, bool only_bursts);
   void flush_bursts(Instant now);
@@ -47,6 +51,7 @@ class IoService final : private rt::TurnHook {
 
   std::unique_ptr<rt::Loop> loop_;
   std::atomic<Session*> incoming_{nullptr};  // armed, newest first
+  sync::CallList<std::shared_ptr<Session>> resumed_;
   std::vector<Session*> armed_;
   std::vector<Session*> watched_;
   Duration nap_ = kNap;

@@ -21,6 +21,7 @@
 #include "weft/net/stream.h"
 #include "weft/rt/loop.h"
 #include "weft/sync/baton.h"
+#include "weft/sync/call_list.h"
 #include "weft/zmtp/peer.h"
 
 namespace weft::msg {
@@ -89,6 +90,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void resume_reading() noexcept;
   [[nodiscard]] net::Stream& stream() noexcept { return *stream_; }  // while there is a connection
   std::atomic<Session*> next_armed{nullptr};
+  sync::CallList<std::shared_ptr<Session>>::Entry resume_entry;  // the I/O service's
 
  private:
   enum class Phase : std::uint8_t { idle, dialling, handshake, traffic, draining, finished };
