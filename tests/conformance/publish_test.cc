@@ -70,6 +70,35 @@ TEST_P(PublishSubscribe, AMessageThatMatchesTwiceComesOnce) {
   EXPECT_EQ(recv_text(sub), "end");
 }
 
+TEST_P(PublishSubscribe, ATopicGoesToThoseWhoWantItNow) {
+  Socket pub = make(SocketType::xpub);
+  ASSERT_TRUE(pub.set(option::xpub_verboser, true));
+  const std::string endpoint = bind(pub);
+  Socket first = make(SocketType::sub);
+  Socket second = make(SocketType::sub);
+  connect(first, endpoint);
+  connect(second, endpoint);
+  const auto change = [&](Socket& sub, bool on, std::string_view topic) {
+    ASSERT_TRUE(on ? sub.subscribe(topic) : sub.unsubscribe(topic));
+    EXPECT_EQ(recv_text(pub), note(on, topic));
+  };
+  change(first, true, "t");
+  send(pub, "t1");
+  send(pub, "t1");
+  change(second, true, "t1");
+  send(pub, "t1");
+  send(pub, "t2");
+  EXPECT_EQ(recv_many(first, 4), (Texts{"t1", "t1", "t1", "t2"}));
+  change(first, false, "t");
+  send(pub, "t1");
+  change(first, true, "");
+  send(pub, "end");
+  change(second, true, "");
+  send(pub, "end");
+  EXPECT_EQ(recv_many(first, 2), (Texts{"end", "end"}));
+  EXPECT_EQ(recv_many(second, 3), (Texts{"t1", "t1", "end"}));
+}
+
 TEST_P(PublishSubscribe, TwoSubscribesNeedTwoUnsubscribes) {
   Socket pub = make(SocketType::pub);
   Socket sub = make(SocketType::sub);

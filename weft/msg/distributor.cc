@@ -13,14 +13,13 @@ void Distributor::forget_staged() noexcept {
 void Distributor::send_single(Outbound& part, const Message* shared) noexcept {
   const bool wide = chosen_.size() > kWide;
   for (Pipe* pipe : chosen_) {
-    Message share;
-    Outbound copy{part.bytes, nullptr, false};
-    if (shared != nullptr) {
-      share = shared->share();
-      copy = {share.bytes(), &share, false};
-    }
-    if (!pipe->try_send(copy, wide)) {
-      ++pipe->dropped;
+    if (shared == nullptr) [[likely]] {
+      Outbound copy{part.bytes, nullptr, false};
+      pipe->dropped += pipe->try_send(copy, wide) ? 0 : 1;
+    } else {
+      Message share = shared->share();
+      Outbound copy{share.bytes(), &share, false};
+      pipe->dropped += pipe->try_send(copy, wide) ? 0 : 1;
     }
   }
 }

@@ -75,6 +75,11 @@ class PrefixTable {
     }
   }
   [[nodiscard]] std::size_t size() const noexcept { return entries_.size(); }
+  // The bytes of `topic` that match() depends on.
+  [[nodiscard]] Bytes decisive(Bytes topic) const noexcept {
+    const std::size_t longest = lengths_.empty() ? 0 : lengths_.back().size;
+    return topic.size() <= longest ? topic : topic.first(longest);
+  }
 
  private:
   struct Hash {

@@ -28,6 +28,7 @@ class Publisher final : public Pattern {
     }
   }
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
+    choice_stands_ = false;
     if (std::find(peers_.begin(), peers_.end(), &pipe) == peers_.end()) {
       peers_.push_back(&pipe);
     }
@@ -38,6 +39,7 @@ class Publisher final : public Pattern {
     return true;
   }
   void detach(Pipe& pipe) override {
+    choice_stands_ = false;
     std::erase(peers_, &pipe);
     distributor_.detach(pipe);
     if (counts_.erase(&pipe) != 0) {
@@ -68,21 +70,8 @@ class Publisher final : public Pattern {
 
   Result<void> send(Outbound& part) override {
     if (!distributor_.in_message()) {
-      ++publication_;
-      std::vector<Pipe*>& chosen = distributor_.chosen();
-      chosen.clear();
-      subscriptions_.match(part.bytes, [&](std::vector<Pipe*>& pipes) {
-        for (Pipe* pipe : pipes) {
-          if (pipe->notes.sent_mark != publication_) {
-            pipe->notes.sent_mark = publication_;
-            chosen.push_back(pipe);
-          }
-        }
-        return true;
-      });
-      if (options_.invert_matching) {
-        choose_others(chosen);
-      }
+      choose(part.bytes);
+      const std::vector<Pipe*>& chosen = distributor_.chosen();
       if (options_.xpub_no_drop &&
           !std::all_of(chosen.begin(), chosen.end(), [](Pipe* pipe) { return pipe->writable(); })) {
         return Errc::would_block;
@@ -129,6 +118,7 @@ class Publisher final : public Pattern {
   }
 
   bool handle_subscription(Pipe& pipe, bool subscribe, Bytes topic) override {
+    choice_stands_ = false;
     return subscribe ? add(pipe, topic) : remove(pipe, topic);
   }
   [[nodiscard]] std::size_t subscribers() const noexcept override {
@@ -138,6 +128,7 @@ class Publisher final : public Pattern {
 
  private:
   static constexpr std::size_t kSubscriptionsMax = 262'144;  // of one peer
+  static constexpr std::size_t kChoiceTopicMax = 256;        // longer topics are looked up every time
   static constexpr std::size_t kNoticesMax = 1'000'000;      // not yet received; the newest are dropped and counted
 
   using Subscriptions = PrefixTable<std::vector<Pipe*>>;
@@ -194,6 +185,34 @@ class Publisher final : public Pattern {
     });
   }
 
+  // Whom the message goes to. Often they are the same as last time.
+  void choose(Bytes topic) {
+    const Bytes decisive = subscriptions_.decisive(topic);
+    if (choice_stands_ && choice_inverted_ == options_.invert_matching && as_text(decisive) == choice_topic_) [[likely]] {
+      return;
+    }
+    ++publication_;
+    std::vector<Pipe*>& chosen = distributor_.chosen();
+    chosen.clear();
+    subscriptions_.match(topic, [&](std::vector<Pipe*>& pipes) {
+      for (Pipe* pipe : pipes) {
+        if (pipe->notes.sent_mark != publication_) {
+          pipe->notes.sent_mark = publication_;
+          chosen.push_back(pipe);
+        }
+      }
+      return true;
+    });
+    if (options_.invert_matching) {
+      choose_others(chosen);
+    }
+    choice_stands_ = decisive.size() <= kChoiceTopicMax;
+    if (choice_stands_) {
+      choice_inverted_ = options_.invert_matching;
+      choice_topic_ = as_text(decisive);
+    }
+  }
+
   // `chosen` marks whom the message matches; afterwards it holds everyone else.
   void choose_others(std::vector<Pipe*>& chosen) {
     chosen.clear();
@@ -205,6 +224,7 @@ class Publisher final : public Pattern {
     if (!notifies_ || !options_.xpub_manual) {
       return Error(Errc::not_supported, "only an XPUB with the option xpub_manual subscribes for its peers");
     }
+    choice_stands_ = false;
     const std::lock_guard lock(notices_mutex_);
     if (last_asker_ == nullptr) {
       return {};  // it went meanwhile
@@ -256,6 +276,9 @@ class Publisher final : public Pattern {
   std::vector<Pipe*> peers_;                       // that are ready
   std::unordered_map<Pipe*, std::size_t> counts_;  // subscriptions of each peer
   std::uint64_t publication_ = 0;
+  bool choice_stands_ = false;  // send lock, as the next two: what distributor_ chose is also for topics that begin so
+  bool choice_inverted_ = false;
+  std::string choice_topic_;
   Distributor distributor_;
   FairQueue queue_;  // receive lock: what XSUB peers send besides subscriptions
   std::mutex notices_mutex_;
