@@ -87,6 +87,49 @@ TEST_P(Routing, PeersWithoutIdentityGetOneOfFiveBytesThatBeginsWithZero) {
   }
 }
 
+// Also when the one that sent it goes between the two calls.
+TEST_P(Routing, WhoeverGotTheIdGetsTheRest) {
+  for (const std::size_t size : {std::size_t{5}, std::size_t{100}, std::size_t{5'000}}) {
+    Socket dealer = make(SocketType::dealer);
+    const std::string endpoint = bind(dealer);
+    Socket router = make(SocketType::router);
+    connect(router, endpoint);
+    const std::string body(size, 'b');
+    send(dealer, "first");
+    send(dealer, body);
+    EXPECT_EQ(recv(router).back(), "first");
+    auto id = router.recv();
+    ASSERT_TRUE(id);
+    EXPECT_TRUE(id->more());
+    ASSERT_TRUE(router.disconnect(endpoint));
+    const auto got = router.recv();
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->text(), body);
+    EXPECT_FALSE(got->more());
+  }
+}
+
+TEST_P(Routing, TheIdOfTheLastPeerIsForgottenWithThePeer) {
+  Socket router = make(SocketType::router);
+  ASSERT_TRUE(router.set(option::router_mandatory, true));
+  const std::string endpoint = bind(router);
+  for (int i = 0; i < 2; ++i) {
+    Socket dealer = make(SocketType::dealer);
+    ASSERT_TRUE(dealer.set(option::routing_id, "the same"));
+    connect(dealer, endpoint);
+    EXPECT_EQ(introduce(dealer, router), "the same");
+    for (const std::string_view text : {"one", "two"}) {
+      send(router, {"the same", text});
+      EXPECT_EQ(recv_text(dealer), text);
+    }
+    dealer.close();
+    // Refused, or dropped, until its end is known.
+    while (router.send("the same", More::yes)) {
+      ASSERT_TRUE(router.send("lost"));
+    }
+  }
+}
+
 TEST_P(Routing, AMessageToAnUnknownIdentityIsACountedDrop) {
   Socket router = make(SocketType::router);
   Socket dealer = make(SocketType::dealer);

@@ -118,6 +118,52 @@ TEST(Reader, TakesFramesHoweverTheyAreCut) {
   }
 }
 
+TEST(Reader, GivesShortMessagesInARunThatEndsBeforeAnythingElse) {
+  const std::string others[] = {frame(zmtp::kMore, "part"), frame(zmtp::kCommand, "command"), frame(0, pattern(256)),
+                                frame(0, "cut").substr(0, 4), std::string(1, '\0'), std::string()};
+  for (const std::string& other : others) {
+    Reader reader;
+    FakeStream stream;
+    stream.input = frame(0, "a") + frame(0, "") + frame(0, pattern(255)) + other;
+    bool drained = false;
+    ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
+    FrameRun run;
+    ASSERT_TRUE(reader.take_run(run));
+    EXPECT_EQ(as_text(reader.unparsed()), other);
+    for (const std::string& body : {std::string("a"), std::string(), pattern(255)}) {
+      ASSERT_FALSE(run.empty());
+      EXPECT_EQ(as_text(run.front()), body);
+      run.pop();
+    }
+    EXPECT_TRUE(run.empty());
+    EXPECT_FALSE(reader.take_run(run));
+  }
+}
+
+TEST(Reader, ARunIsBoundedAndStaysWhateverTheReaderDoes) {
+  const std::size_t count = FrameRun::kMax + 1;
+  Reader reader;
+  FakeStream stream;
+  for (std::size_t i = 0; i < count; ++i) {
+    stream.input += frame(0, std::to_string(i));
+  }
+  bool drained = false;
+  ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
+  FrameRun run;
+  ASSERT_TRUE(reader.take_run(run));
+  EXPECT_EQ(as_text(reader.unparsed()), frame(0, std::to_string(count - 1)));
+  reader.settle();
+  stream.input = frame(0, pattern(200, 7));
+  ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
+  reader.reset();
+  for (std::size_t i = 0; i + 1 < count; ++i) {
+    ASSERT_FALSE(run.empty());
+    EXPECT_EQ(as_text(run.front()), std::to_string(i));
+    run.pop();
+  }
+  EXPECT_TRUE(run.empty());
+}
+
 TEST(Reader, TakesFramesThatComeByteByByteOrInAnyPieces) {
   const std::string input = frame(0, pattern(100)) + frame(zmtp::kMore, pattern(700)) + frame(0, "");
   for (const std::size_t piece : {1u, 2u, 3u, 7u, 64u, 500u}) {

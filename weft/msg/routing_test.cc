@@ -56,6 +56,27 @@ class FairQueueTest : public RoutingTest {
   FairQueue queue_;
 };
 
+TEST_F(FairQueueTest, WhatIsHeldIsTheNextPart) {
+  PipePair& a = pair();
+  PipePair& b = pair();
+  queue_.attach(a.far);
+  queue_.attach(b.far);
+  ASSERT_TRUE(a.send("a"));
+  ASSERT_TRUE(b.send("b"));
+  for (PipePair* turn : {&a, &b}) {
+    FrameView view;
+    ASSERT_EQ(queue_.peek(view), &turn->far);
+    ASSERT_TRUE(queue_.hold());
+    EXPECT_TRUE(queue_.in_message());
+    EXPECT_TRUE(queue_.has_input());
+    ASSERT_EQ(queue_.peek(view), &turn->far);
+    EXPECT_EQ(as_text(view.bytes), turn == &a ? "a" : "b");
+    queue_.pop();
+    EXPECT_FALSE(queue_.in_message());
+  }
+  EXPECT_FALSE(queue_.has_input());
+}
+
 TEST_F(FairQueueTest, TakesFromPipesInTurn) {
   PipePair& a = pair();
   PipePair& b = pair();
