@@ -137,7 +137,7 @@ class Pipe {
   std::shared_ptr<InprocLink> link_;
   int link_end_ = 0;
   std::atomic<bool> ending_{false};  // nothing is published with it
-  FrameRun run_;  // before what is in the channel
+  FrameRun run_;                     // before what is in the channel
   Peeked peeked_ = Peeked::nothing;
   bool peeked_more_ = false;
   std::size_t peeked_bytes_ = 0;

@@ -44,7 +44,7 @@ class Reader {
   // where it lies and shown as what was in it; forged: it cannot be opened.
   [[nodiscard]] Step look(Frame& frame) noexcept;
   [[nodiscard]] zmtp::Breach breach() const noexcept { return breach_; }  // after forged: why
-  void consume() noexcept;  // after look() gave a frame
+  void consume() noexcept;                                                // after look() gave a frame
   // The common case, in few steps: whole short frames in the clear and of ZMTP 3, of messages of one part, go into
   // `run`, which was empty. False: there is none at the front, see look().
   [[nodiscard]] bool take_run(FrameRun& run) noexcept {

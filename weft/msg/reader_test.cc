@@ -119,8 +119,9 @@ TEST(Reader, TakesFramesHoweverTheyAreCut) {
 }
 
 TEST(Reader, GivesShortMessagesInARunThatEndsBeforeAnythingElse) {
-  const std::string others[] = {frame(zmtp::kMore, "part"), frame(zmtp::kCommand, "command"), frame(0, pattern(256)),
-                                frame(0, "cut").substr(0, 4), std::string(1, '\0'), std::string()};
+  const std::string others[] = {frame(zmtp::kMore, "part"), frame(zmtp::kCommand, "command"),
+                                frame(0, pattern(256)),     frame(0, "cut").substr(0, 4),
+                                std::string(1, '\0'),       std::string()};
   for (const std::string& other : others) {
     Reader reader;
     FakeStream stream;

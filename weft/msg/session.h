@@ -98,7 +98,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
 
   // session_send.cc; all with the write baton
   [[nodiscard]] bool send_directly(Outbound& part, bool wide) noexcept;
-  [[nodiscard]] bool queue_part(Outbound& part) noexcept;  // the producer, with or without the baton
+  [[nodiscard]] bool queue_part(Outbound& part) noexcept;        // the producer, with or without the baton
   [[nodiscard]] bool queue_for_holder(Outbound& part) noexcept;  // the producer without the baton
   bool encode_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) noexcept;
   bool encode_cell(Cell& cell) noexcept;

@@ -188,7 +188,8 @@ class Publisher final : public Pattern {
   // Whom the message goes to. Often they are the same as last time.
   void choose(Bytes topic) {
     const Bytes decisive = subscriptions_.decisive(topic);
-    if (choice_stands_ && choice_inverted_ == options_.invert_matching && as_text(decisive) == choice_topic_) [[likely]] {
+    if (choice_stands_ && choice_inverted_ == options_.invert_matching && as_text(decisive) == choice_topic_)
+        [[likely]] {
       return;
     }
     ++publication_;

@@ -146,9 +146,7 @@ class Router final : public Pattern {
     std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
   };
 
-  static Error out_of_memory() noexcept {
-    return {Errc::resource_exhausted, "no memory for a received message"};
-  }
+  static Error out_of_memory() noexcept { return {Errc::resource_exhausted, "no memory for a received message"}; }
 
   // The part behind the id stays in its place, or is taken with it: who got the id finds the rest without waiting.
   Result<void> receive_id(Inbound& part, Pipe& from, FrameView& body) {
