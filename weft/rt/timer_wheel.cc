@@ -24,6 +24,7 @@ std::uint64_t nanoseconds_between(Instant start, Instant end) noexcept {
 TimerWheel::TimerWheel(Instant origin, Duration tick)
     : origin_(origin),
       tick_bits_(static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(tick.count()))) - 1),
+      now_(origin),
       timers_(kTimersMax) {
   WEFT_ASSERT(tick > Duration::zero());
 }
@@ -34,12 +35,18 @@ TimerId TimerWheel::schedule(Instant deadline, TimerCallback callback) {
     return {};
   }
   timer->value()->callback = callback;
-  const std::uint64_t tick = deadline_tick(deadline);
-  if (!push(tick <= elapsed_ ? fresh_ : list_of(tick), {tick, timer})) {
+  if (!push_new(deadline, timer)) {
     timers_.release(timer);
     return {};
   }
   return {timer->id().value};
+}
+
+inline bool TimerWheel::push_new(Instant deadline, Timers::Slot* timer) {
+  quiet_until_ = 0;
+  next_.reset();
+  const std::uint64_t tick = deadline_tick(deadline);
+  return push(tick <= elapsed_ || deadline <= now_ ? fresh_ : list_of(tick), {tick, timer});
 }
 
 bool TimerWheel::cancel(TimerId id) {
@@ -47,6 +54,7 @@ bool TimerWheel::cancel(TimerId id) {
   if (timer == nullptr) {
     return false;
   }
+  next_.reset();
   remove(timer->value()->entry);
   timers_.release(timer);
   return true;
@@ -57,9 +65,8 @@ bool TimerWheel::reschedule(TimerId id, Instant deadline) {
   if (timer == nullptr) {
     return false;
   }
-  const std::uint64_t tick = deadline_tick(deadline);
   Cell* const before = timer->value()->entry;
-  if (!push(tick <= elapsed_ ? fresh_ : list_of(tick), {tick, timer})) {
+  if (!push_new(deadline, timer)) {
     return false;
   }
   remove(before);
@@ -70,32 +77,42 @@ Instant TimerWheel::next_deadline() const {
   if (timers_.size() == 0) {
     return kNever;
   }
-  if (draining_ != kNone || lists_[kOverdue].front != nullptr || lists_[kOverdue + 1].front != nullptr) {
+  if (next_) {
+    return *next_;
+  }
+  if (draining_ != kNone || has_overdue()) {
     return tick_time(elapsed_);
   }
   const Slot slot = next_slot();
   const auto [front, back] = lists_[slot.list];
-  if (&links_of(front) != &links_of(back)) {
-    return tick_time(slot.start);
-  }
   // The earliest timer of a short list saves the wake-ups that would only move it down a level.
-  std::uint64_t earliest = kEndOfTime;
-  for (const Cell* cell = front; cell <= back; ++cell) {
-    earliest = std::min(earliest, cell->entry.tick);
+  std::uint64_t earliest = slot.start;
+  if (&links_of(front) == &links_of(back)) {
+    earliest = kEndOfTime;
+    for (const Cell* cell = front; cell <= back; ++cell) {
+      earliest = std::min(earliest, cell->entry.tick);
+    }
   }
-  return tick_time(earliest);
+  next_ = tick_time(earliest);
+  return *next_;
 }
 
 std::size_t TimerWheel::advance(Instant now, std::size_t limit) {
   if (advancing_) {
     return 0;
   }
+  const std::uint64_t target = std::max(elapsed_, nanoseconds_between(origin_, now) >> tick_bits_);
+  if (target < quiet_until_) {
+    elapsed_ = target;
+    now_ = now;
+    return 0;
+  }
   advancing_ = true;
+  next_.reset();
   constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
   std::size_t moves = limit > kMost / kMovesPerFire ? kMost : limit * kMovesPerFire;
-  const std::uint64_t target = std::max(elapsed_, nanoseconds_between(origin_, now) >> tick_bits_);
   std::size_t fired = 0;
-  if (lists_[kOverdue].front != nullptr || lists_[kOverdue + 1].front != nullptr) {
+  if (has_overdue()) {
     fired = fire_list(other_overdue(fresh_), limit);  // what an earlier call has left
     if (fired < limit) {
       fresh_ = other_overdue(fresh_);
@@ -106,6 +123,8 @@ std::size_t TimerWheel::advance(Instant now, std::size_t limit) {
     const Slot slot = words_ != 0 ? next_slot() : Slot{kNone, kEndOfTime};
     if (slot.list == kNone || slot.start > target) {
       elapsed_ = target;
+      now_ = now;
+      quiet_until_ = has_overdue() ? 0 : slot.start;
       break;
     }
     elapsed_ = slot.start;
@@ -115,6 +134,7 @@ std::size_t TimerWheel::advance(Instant now, std::size_t limit) {
     }
     fired += fire_list(slot.list, limit - fired);
   }
+  next_.reset();  // a callback may have asked
   advancing_ = false;
   return fired;
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "weft/base/slot_pool.h"
 #include "weft/base/stable_array.h"
@@ -45,7 +46,8 @@ class TimerWheel {
   explicit TimerWheel(Instant origin, Duration tick = kDefaultTick);
   [[nodiscard]] Duration tick() const noexcept { return Duration(Duration::rep{1} << tick_bits_); }
 
-  // A deadline in the past fires in the next advance(), also when scheduled inside a callback. kNever is allowed.
+  // A deadline that is not after the `now` of the last advance() fires in the next one, also when scheduled inside a
+  // callback. kNever is allowed.
   // No timer: there are kTimersMax, or memory ran out.
   [[nodiscard]] TimerId schedule(Instant deadline, TimerCallback callback);
   bool cancel(TimerId id);  // false: it fired, was cancelled or never was
@@ -110,9 +112,13 @@ class TimerWheel {
   [[nodiscard]] std::uint64_t deadline_tick(Instant deadline) const;
   [[nodiscard]] Instant tick_time(std::uint64_t tick) const;
   [[nodiscard]] unsigned list_of(std::uint64_t tick) const;  // requires tick >= elapsed_
-  [[nodiscard]] Slot next_slot() const;                      // requires words_ != 0
-  bool push(unsigned list, Entry entry);                     // false: memory ran out
-  Cell* append_block(unsigned list);                         // its first entry; null: memory ran out
+  bool push_new(Instant deadline, Timers::Slot* timer);      // as push()
+  [[nodiscard]] bool has_overdue() const {
+    return lists_[kOverdue].front != nullptr || lists_[kOverdue + 1].front != nullptr;
+  }
+  [[nodiscard]] Slot next_slot() const;   // requires words_ != 0
+  bool push(unsigned list, Entry entry);  // false: memory ran out
+  Cell* append_block(unsigned list);      // its first entry; null: memory ran out
   void remove(Cell* entry);
   void pop_front(unsigned list);
   void pop_back(unsigned list);
@@ -127,6 +133,9 @@ class TimerWheel {
   unsigned draining_ = kNone;  // a slot above level 0 that starts at elapsed_ and is being emptied
   unsigned fresh_ = kOverdue;  // takes what is scheduled for the past; the other one is fired
   bool advancing_ = false;
+  Instant now_;                          // of the last advance() that left nothing due
+  std::uint64_t quiet_until_ = 0;        // no timer is due before this tick; 0: not known
+  mutable std::optional<Instant> next_;  // what next_deadline() found, while it holds
   std::uint32_t free_blocks_ = kNil;
   std::uint32_t words_ = 0;                              // bit per word of occupied_ that is not 0
   std::array<std::uint64_t, kOverdue / 64> occupied_{};  // bit per slot with a timer

@@ -75,6 +75,32 @@ TEST(TimerWheel, ADeadlineInThePastFiresInTheNextAdvance) {
   EXPECT_EQ(wheel.advance(at(hours(2)), kAll), 2u);
 }
 
+TEST(TimerWheel, ADeadlineThatHasComeDoesNotWaitForItsTick) {
+  TimerWheel wheel(at(hours(1)));
+  const Instant now = at(hours(2)) + kTick / 2;
+  wheel.advance(now, kAll);
+  Counter counter;
+  ASSERT_TRUE(wheel.schedule(now, counter.callback()));
+  const TimerId moved = wheel.schedule(at(hours(3)), counter.callback());
+  ASSERT_TRUE(wheel.reschedule(moved, now));
+  ASSERT_TRUE(wheel.schedule(now + Duration(1), counter.callback()));
+  EXPECT_LE(wheel.next_deadline(), now);
+  EXPECT_EQ(wheel.advance(now, kAll), 2u);
+  EXPECT_EQ(wheel.advance(now, kAll), 0u);
+  EXPECT_EQ(wheel.advance(now + kTick, kAll), 1u);
+}
+
+TEST(TimerWheel, WhatACallbackIsToldOfTheNextDeadlineDoesNotStay) {
+  TimerWheel wheel(at(hours(1)));
+  Counter counter;
+  const auto ask = [](void* context) { (void)static_cast<TimerWheel*>(context)->next_deadline(); };
+  ASSERT_TRUE(wheel.schedule(at(hours(2)), {ask, &wheel}));
+  ASSERT_TRUE(wheel.schedule(at(hours(2)) + kTick, counter.callback()));
+  ASSERT_TRUE(wheel.schedule(at(hours(4)), counter.callback()));
+  EXPECT_EQ(wheel.advance(at(hours(3)), kAll), 2u);
+  EXPECT_GT(wheel.next_deadline(), at(hours(3)));
+}
+
 TEST(TimerWheel, TakesTheWholeRangeOfTime) {
   TimerWheel wheel(Instant::min(), Duration(1));
   Counter counter;
