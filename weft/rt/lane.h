@@ -138,7 +138,7 @@ class LaneSender {
   [[nodiscard]] bool is_open() const noexcept { return ring_ != nullptr; }
   [[nodiscard]] bool wait_for_room() noexcept {
     lane_->want_room();
-    return ring_->has_room();
+    return ring_ != nullptr && ring_->has_room();
   }
 
  private:
