@@ -32,7 +32,7 @@ class Effort:
     strace: bool = True  # where the kernel does not count system calls
 
 
-QUICK = Effort(0.15, 0.05, 10, 16, 3, 250, 20, False)
+QUICK = Effort(0.15, 0.05, 10, 16, 5, 250, 20, False)
 TINY = Effort(0.002, 0.001, 2, 2, 1, 20, 5, False)
 
 

@@ -15,7 +15,7 @@ COUNT_MAX = 20_000_000
 FILES_BESIDE = 64  # that are not connections
 
 FULL = Effort(0.3, 0.1, 12, 20, 5, 500, 25, False)
-QUICK = Effort(0.15, 0.06, 8, 12, 3, 250, 12, False)
+QUICK = Effort(0.15, 0.06, 8, 12, 5, 250, 12, False)
 TINY = Effort(0.002, 0.001, 2, 2, 1, 20, 5, False)
 BAD_REPETITION_S = 0.4  # so long that peers that come at some rate have come
 
