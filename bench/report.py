@@ -94,7 +94,7 @@ def load_results(folder):
 def refuse_other_machine(one, other, what):
     found = machine.differences(one, other)
     if found:
-        raise UsageError(f"{what} is of another machine: {'; '.join(found)}")
+        raise UsageError(f"{what} is of another machine or another harness: {'; '.join(found)}")
 
 
 def render(folder, run, complete, baseline):
