@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
-// An echo server on every core, and a client that asks it once. Without the client: `echo_server tcp://*:7000`.
+// An echo server on every core, and a client that asks it once. Without the client: `echo_server tcp://*:7000`, over
+// TLS `echo_server tcp://*:7000 --tls CERTIFICATE KEY`.
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "weft/net/dialer.h"
+#include "weft/net/tls.h"
 #include "weft/serve/header_codec.h"
 #include "weft/serve/server.h"
 #include "weft/sys/clock.h"
@@ -40,12 +43,25 @@ Result<std::string> ask(const std::string& endpoint, std::string_view text) {
   return std::string(as_text(Bytes(bytes, size).subspan(serve::HeaderCodec::kHeaderSize)));
 }
 
+// [tls]
+Result<void> use_tls(const char* certificate_file, const char* key_file, serve::ListenerOptions& options) {
+  std::string why;  // the file and OpenSSL's reason
+  auto tls = net::TlsServer::make({.certificate_file = certificate_file, .key_file = key_file}, &why);
+  if (!tls) {
+    std::fprintf(stderr, "echo_server: %s\n", why.c_str());
+    return tls.error();
+  }
+  options.tls = *tls;  // (*tls)->reload() later: new connections get what the files are then
+  return {};
+}
+// [tls]
+
 // [run]
-Result<void> run(const char* endpoint) {
+Result<void> run(const char* endpoint, const serve::ListenerOptions& options) {
   const auto runtime = WEFT_TRY(rt::Runtime::start());  // a thread for each core
   const auto server = WEFT_TRY(serve::Server::make(*runtime));
   const std::string bound = WEFT_TRY(server->listen<serve::HeaderCodec>(
-      endpoint != nullptr ? endpoint : "tcp://127.0.0.1:0", {}, [] { return Echo(); }));
+      endpoint != nullptr ? endpoint : "tcp://127.0.0.1:0", options, [] { return Echo(); }));
   std::printf("echoing at %s\n", bound.c_str());
   while (endpoint != nullptr) {
     std::this_thread::sleep_for(1h);
@@ -56,7 +72,12 @@ Result<void> run(const char* endpoint) {
 // [run]
 
 int main(int count, char** arguments) {
-  if (const auto result = run(count > 1 ? arguments[1] : nullptr); !result) {
+  serve::ListenerOptions options;
+  const bool tls = count == 5 && std::string_view(arguments[2]) == "--tls";
+  if (tls && !use_tls(arguments[3], arguments[4], options)) {
+    return 1;
+  }
+  if (const auto result = run(count > 1 ? arguments[1] : nullptr, options); !result) {
     std::fprintf(stderr, "echo_server: %s\n", result.error().message().c_str());
     return 1;
   }
