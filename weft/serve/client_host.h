@@ -8,6 +8,7 @@
 #include "weft/rt/runtime.h"
 #include "weft/serve/byte_budget.h"
 #include "weft/serve/counters.h"
+#include "weft/serve/log.h"
 #include "weft/serve/session_count.h"
 #include "weft/serve/session_id.h"
 #include "weft/serve/shard.h"
@@ -17,6 +18,7 @@ namespace weft::serve {
 struct ClientHostOptions {
   std::size_t connections_max = 10'000;
   std::size_t memory_max = std::size_t{1} << 28;  // bytes queued and half received, of all connections
+  LogSink log{};                                  // told once how each connection ended; null: nobody
 };
 
 // ClientHost: what the clients of one core have in common: their connections are sessions of this shard, which read
@@ -26,9 +28,10 @@ struct ClientHostOptions {
 class ClientHost {
  public:
   explicit ClientHost(rt::Core& core, const ClientHostOptions& options = {})
-      : budget_(options.memory_max),
+      : log_(options.log),
+        budget_(options.memory_max),
         count_(options.connections_max),
-        shard_(core, next_epoch(), budget_, options.memory_max, count_, counters_) {}
+        shard_(core, next_epoch(), budget_, options.memory_max, count_, counters_, log_) {}
   ClientHost(const ClientHost&) = delete;
   ClientHost& operator=(const ClientHost&) = delete;
   ~ClientHost() = default;
@@ -39,6 +42,7 @@ class ClientHost {
   [[nodiscard]] std::size_t connections() const noexcept { return count_.value(); }
 
  private:
+  const LogSink log_;
   CoreCounters counters_;
   ByteBudget budget_;
   SessionCount count_;

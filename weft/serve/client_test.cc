@@ -46,6 +46,21 @@ TEST_F(ClientTest, ARequestIsAnsweredOverAUnixSocket) {
   run(ask_once(listen({}, "ipc://*")));
 }
 
+rt::Task<void> ask_and_log(std::string endpoint, std::vector<std::string>* reasons) {
+  ClientHostOptions options;
+  options.log = [reasons](const LogRecord& record) { reasons->emplace_back(record.reason); };
+  const auto client = open_client(endpoint, {}, std::make_shared<ClientHost>(*rt::Core::current(), options));
+  EXPECT_TRUE(co_await client->connected());
+  EXPECT_EQ(co_await ask(client.get(), kOne, "hello"), "hello");
+  EXPECT_TRUE(co_await client->close(in_long()));
+}
+TEST_F(ClientTest, TheHostsLogIsToldOfTheEndOfAConnection) {
+  script_.on_frame = echo;
+  std::vector<std::string> reasons;
+  run(ask_and_log(listen(), &reasons));
+  EXPECT_EQ(reasons, std::vector<std::string>{std::string(describe(CloseReason::service))});
+}
+
 template <typename Codec>
 struct EchoService {
   void on_frame(SessionOf<Codec>& session, const typename Codec::Frame& frame) {
