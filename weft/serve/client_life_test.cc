@@ -258,6 +258,29 @@ TEST_F(ClientLifeTest, ACallbackMayCloseOrDestroyItsClient) {
   run(from_push(endpoint));
 }
 
+rt::Task<void> destroy_and_listen(std::string endpoint) {
+  int events = 0;
+  ClientOptions options;
+  options.on_event = [&events](const ClientEvent&) { ++events; };
+  const auto host = std::make_shared<ClientHost>(*rt::Core::current());
+  auto client = open_client(endpoint, options, host);
+  EXPECT_TRUE(co_await client->connected());
+  const auto answer = co_await ask(client.get(), kOne, "x");
+  EXPECT_EQ(answer, "x");
+  EXPECT_EQ(events, 1);
+  client.reset();
+  while (host->connections() != 0) {
+    EXPECT_TRUE(co_await rt::yield());
+  }
+  EXPECT_TRUE(co_await rt::yield());
+  EXPECT_TRUE(co_await rt::yield());
+  EXPECT_EQ(events, 1);  // what the function refers to may be gone
+}
+TEST_F(ClientLifeTest, AClientThatWasDestroyedTellsNothingAnyMore) {
+  script_.on_frame = echo;
+  run(destroy_and_listen(listen()));
+}
+
 TEST_F(ClientLifeTest, AClientMayBeDestroyedInAnotherThread) {
   std::unique_ptr<HeaderClient> client;
   script_.on_frame = echo;
