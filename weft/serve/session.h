@@ -75,10 +75,10 @@ struct SessionLimits {
 // session do not interleave: the next frame is not looked at before the handler of the last one has ended, so that
 // replies leave in the order of the requests. With more, so many run at a time and each answers when it is ready: then
 // the peer tells replies apart by what is in them. While handlers_max run, the session is not read (counted,
-// handler_pauses), and its peer is slowed down. A handler that runs counts as a reply that is owed, see begin_reply().
-// spawn() adds coroutines that accompany the session and owe nothing.
-// When the session is closed, by whatever reason, its coroutines are cancelled: what they await ends with `cancelled`,
-// is_open() is false and send() says `closed`. Who goes on all the same is waited for.
+// handler_pauses), and its peer is slowed down; the frames that handlers keep count as memory of the server. A handler
+// that runs counts as a reply that is owed, see begin_reply(). spawn() adds coroutines that accompany the session and
+// owe nothing. When the session is closed, by whatever reason, its coroutines are cancelled: what they await ends with
+// `cancelled`, is_open() is false and send() says `closed`. Who goes on all the same is waited for.
 class Session : private rt::Watcher, private rt::TurnTask {
  public:
   static constexpr std::size_t kReadMax = 64 * 1024;       // bytes for each read event
@@ -213,7 +213,7 @@ class Session : private rt::Watcher, private rt::TurnTask {
 
   // --- coroutines (session_spawn.cc) ---
   [[nodiscard]] Result<void> make_tasks() noexcept;
-  void handle_task_end(SessionTask::Kind kind) noexcept;
+  void handle_task_end(SessionTask::Kind kind, std::size_t room_size) noexcept;
   void cancel_tasks() noexcept;
   void let_go() noexcept;
   void drop_tasks() noexcept;

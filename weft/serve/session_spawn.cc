@@ -33,9 +33,10 @@ Result<void> Session::make_tasks() noexcept {
     if (block == nullptr) {
       return kNoMemory;
     }
-    tasks_ = ::new (block) TaskSet(
-        shard_.loop().tasks(),
-        [](void* self, SessionTask::Kind kind) noexcept { static_cast<Session*>(self)->handle_task_end(kind); }, this);
+    const auto told = [](void* self, SessionTask::Kind kind, std::size_t room_size) noexcept {
+      static_cast<Session*>(self)->handle_task_end(kind, room_size);
+    };
+    tasks_ = ::new (block) TaskSet(shard_.loop().tasks(), told, this);
   }
   return {};
 }
@@ -65,6 +66,9 @@ Result<void> Session::start_handler(SessionTask::Ptr task) {
     shard_.counters().tasks_refused.add();
     return Error(Errc::resource_exhausted, "as many handlers run as may");
   }
+  if (!shard_.budget().take(task->room_size())) {
+    return kNoMemory;
+  }
   ++handlers_;
   begin_reply();
   tasks_->start(std::move(task), SessionTask::Kind::handler);
@@ -76,7 +80,8 @@ Result<void> Session::start_handler(SessionTask::Ptr task) {
   return {};
 }
 
-void Session::handle_task_end(SessionTask::Kind kind) noexcept {
+void Session::handle_task_end(SessionTask::Kind kind, std::size_t room_size) noexcept {
+  shard_.budget().give_back(room_size);
   if (kind == SessionTask::Kind::handler) {
     --handlers_;
     if (handlers_pause_) {

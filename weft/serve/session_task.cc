@@ -34,11 +34,12 @@ void TaskSet::start(SessionTask::Ptr task, SessionTask::Kind kind) noexcept {
 
 void TaskSet::finish(SessionTask& task) noexcept {
   const SessionTask::Kind kind = task.kind_;
+  const std::size_t room_size = task.room_size_;
   task.end_(task, scope_.cancelled());
   task.free_(task);
   --size_;
   scope_.runner().count_task(-1);
-  told_(owner_, kind);
+  told_(owner_, kind, room_size);
 }
 
 }  // namespace weft::serve

@@ -38,13 +38,15 @@ class SessionTask : private rt::detail::Join, private rt::detail::Ready {
   SessionTask(const SessionTask&) = delete;
   SessionTask& operator=(const SessionTask&) = delete;
 
+  [[nodiscard]] std::size_t room_size() const noexcept { return room_size_; }  // bytes of a peer that it keeps
+
  protected:
   // Ends the frame, then says how it went.
   using End = void(SessionTask& self, bool cancelled) noexcept;
   using Destroy = void(SessionTask& self) noexcept;
 
-  SessionTask(End* when_done, Destroy* destroy) noexcept
-      : Join(handle_done), Ready(handle_end), end_(when_done), free_(destroy) {}
+  SessionTask(End* when_done, Destroy* destroy, std::size_t room) noexcept
+      : Join(handle_done), Ready(handle_end), end_(when_done), free_(destroy), room_size_(room) {}
   ~SessionTask() = default;
 
   void set_coroutine(rt::detail::PromiseBase& promise, std::coroutine_handle<> coroutine) noexcept {
@@ -61,6 +63,7 @@ class SessionTask : private rt::detail::Join, private rt::detail::Ready {
   Destroy* free_;
   rt::detail::PromiseBase* promise_ = nullptr;
   std::coroutine_handle<> coroutine_;
+  std::size_t room_size_;
   TaskSet* set_ = nullptr;
   Kind kind_{};
   bool starting_ = false;  // inside TaskSet::start()
@@ -84,7 +87,7 @@ class SessionTaskOf final : public SessionTask {
   // With `room` bytes behind it. Null: no memory.
   static ThisPtr make(Kept kept, std::size_t room = 0) noexcept {
     void* const block = mem::pool_allocate(size() + room);
-    return ThisPtr(block == nullptr ? nullptr : ::new (block) SessionTaskOf(std::move(kept)));
+    return ThisPtr(block == nullptr ? nullptr : ::new (block) SessionTaskOf(std::move(kept), room));
   }
   [[nodiscard]] Kept& kept() noexcept { return kept_; }
   // Aligned for anything.
@@ -97,7 +100,7 @@ class SessionTaskOf final : public SessionTask {
   }
 
  private:
-  explicit SessionTaskOf(Kept kept) noexcept : SessionTask(end, destroy), kept_(std::move(kept)) {}
+  SessionTaskOf(Kept kept, std::size_t room) noexcept : SessionTask(end, destroy, room), kept_(std::move(kept)) {}
   ~SessionTaskOf() = default;
   [[nodiscard]] static std::size_t size() noexcept {
     constexpr std::size_t kAlign = alignof(std::max_align_t);
@@ -132,7 +135,7 @@ class SessionTaskOf final : public SessionTask {
 // anything but for what cannot be given up.
 class TaskSet {
  public:
-  using Told = void(void* owner, SessionTask::Kind kind) noexcept;
+  using Told = void(void* owner, SessionTask::Kind kind, std::size_t room_size) noexcept;
 
   TaskSet(rt::TaskRunner& runner, Told* told, void* owner) noexcept : told_(told), owner_(owner) {
     scope_.open(runner.root());

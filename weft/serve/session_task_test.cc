@@ -151,6 +151,24 @@ TEST_F(SessionTasks, AsManyHandlersRunAtATimeAsMayAndTheNextFramesWait) {
   EXPECT_EQ(server_->counters().tasks_refused, 0u) << "the peer is slowed down, and nothing is refused";
 }
 
+TEST_F(SessionTasks, TheFramesOfHandlersThatRunCountAsMemoryOfTheServer) {
+  Shard* shard = nullptr;
+  ASSERT_TRUE(dispatcher_.on(1, [&](HeaderSession& session, const Frame&) -> rt::Task<> {
+    shard = &session.shard();
+    shared_.begun.give();
+    (void)co_await shared_.go_on.wait();
+  }));
+  ASSERT_TRUE(dispatcher_.on(2, test::echo));
+  Client client(listen_with_dispatcher());
+  client.send(1, std::string(500'000, 'x'));
+  ASSERT_TRUE(shared_.begun.take());
+  on_core([&] { EXPECT_GE(shard->budget().held(), 500'000u); });
+  on_core([this] { shared_.go_on.set(); });
+  client.send(2, "x");
+  EXPECT_EQ(client.receive(), "x");
+  on_core([&] { EXPECT_LT(shard->budget().held(), 100'000u); });
+}
+
 TEST_F(SessionTasks, OneThatWaitsDoesNotKeepOtherSessions) {
   ASSERT_TRUE(dispatcher_.on(1, [this](HeaderSession& session, const Frame& frame) -> rt::Task<> {
     return echo_when(shared_.go_on, session, frame);

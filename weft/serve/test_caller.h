@@ -32,7 +32,8 @@ struct Caller {
 
 // And for one that runs coroutines.
 struct TaskCaller : Caller {
-  explicit TaskCaller(rt::TaskRunner& runner) : tasks(runner, [](void*, SessionTask::Kind) noexcept {}, nullptr) {}
+  explicit TaskCaller(rt::TaskRunner& runner)
+      : tasks(runner, [](void*, SessionTask::Kind, std::size_t) noexcept {}, nullptr) {}
 
   Result<void> start_handler(SessionTask::Ptr task) {
     if (!(refusal == Errc::ok)) {
