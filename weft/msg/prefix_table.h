@@ -51,6 +51,9 @@ class PrefixTable {
     }
   }
   [[nodiscard]] bool matches(Bytes topic) {
+    if (!lengths_.empty() && lengths_.front().size == 0) {
+      return true;  // the empty prefix is one of every topic
+    }
     bool found = false;
     match(topic, [&](Value&) { return !(found = true); });
     return found;
