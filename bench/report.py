@@ -19,6 +19,7 @@ from pages import figures, machine, page, published, results, sentences, suites,
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FAILURE, USAGE, REGRESSION, INTERRUPTED = 1, 2, 3, 130
 QUICK_S, RENDER_S = 600, 15  # of --quick, without the build
+DISTURBED = 0.2
 RUN, RESULTS, PAGE = "run.json", "results.json", "report.html"
 
 
@@ -221,6 +222,9 @@ def main(arguments=None):
         if arguments.figures and not interrupted:
             for file in figures.write(data):
                 say(f"figures written to {file}")
+            taken = figures.disturbance(figures.extract(data)["results"])
+            if taken > DISTURBED:
+                say(f"other programs took up to {taken:.0%} of the busy time: make them again where nothing else runs")
     except (UsageError, figures.FiguresError) as error:
         print(f"report: {error}", file=sys.stderr)
         return USAGE

@@ -58,10 +58,19 @@ def extract(report):
     return {"effort": report["effort"], "started": report["started"], "machine": report["machine"], "results": found}
 
 
+def disturbance(found):
+    """The largest share of the busy time that other programs took while one of the rows was measured.
+
+    >>> disturbance([{"foreign": 0.5}, {"foreign": 0.75}, {}]), disturbance([])
+    (0.75, 0)
+    """
+    return max((result.get("foreign", 0) for result in found), default=0)
+
+
 def of_run(data, suite):
     """What the figures were measured on, in one sentence."""
     card = data["machine"]
-    taken = max((result.get("foreign", 0) for result in data["results"] if result["suite"] == suite), default=0)
+    taken = disturbance([result for result in data["results"] if result["suite"] == suite])
     return (f"{card['processor']}, {card['cpus']} processors, Linux {card['kernel']}, {card['compiler']}, {card['flags']}, "
             f"commit {card['commit']}, {data['started'][:10]}; other programs took up to {taken:.0%} of the busy time. "
             "The ratio is the median over rounds in turns, with its 95 % interval; above 1x Weft is better.")
