@@ -59,6 +59,15 @@ foreach(folder IN LISTS weft_folders)
   endif()
 endforeach()
 
+# Loops, cores and servers once more with the other poller; where the system forbids io_uring they run with epoll, and
+# io_uring.LoopPoller.* is skipped and says why.
+function(weft_discover_uring_tests target filter)
+  gtest_discover_tests(${target} TEST_FILTER ${filter} TEST_PREFIX io_uring. DISCOVERY_MODE PRE_TEST
+    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT WEFT_POLLER=io_uring)
+endfunction()
+weft_discover_uring_tests(rt_test "Loop*:Runtime*:Call*:PostWait*:TaskTime*:TaskWork*")
+weft_discover_uring_tests(serve_test "*ServerTest*:*SessionTest*:*LimitsTest*:*AcceptMode*:*Slow*")
+
 # Beside what libsodium itself makes of the same bytes.
 if(sodium_FOUND)
   set_source_files_properties(weft/zmtp/curve_box_test.cc PROPERTIES COMPILE_DEFINITIONS WEFT_HAVE_SODIUM

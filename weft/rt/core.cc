@@ -24,8 +24,9 @@ Core::~Core() {
 }
 
 Result<std::unique_ptr<Core>> Core::make(Runtime& runtime, unsigned index, unsigned cores, unsigned foreign_lanes,
-                                         std::size_t lane_capacity) {
-  auto core = std::unique_ptr<Core>(new Core(runtime, index, WEFT_TRY(Loop::make(nullptr))));
+                                         std::size_t lane_capacity, sys::PollerKind poller) {
+  auto loop = WEFT_TRY(Loop::make(nullptr, {}, poller));
+  auto core = std::unique_ptr<Core>(new Core(runtime, index, std::move(loop)));
   core->cores_ = cores;
   core->lane_count_ = cores + foreign_lanes;
   core->lane_capacity_ = lane_capacity;

@@ -112,7 +112,7 @@ class Core final : private TurnHook {
 
   Core(Runtime& runtime, unsigned index, std::unique_ptr<Loop> loop) noexcept;
   static Result<std::unique_ptr<Core>> make(Runtime& runtime, unsigned index, unsigned cores, unsigned foreign_lanes,
-                                            std::size_t lane_capacity);
+                                            std::size_t lane_capacity, sys::PollerKind poller);
   void run(std::span<const std::unique_ptr<Core>> cores, sync::WaitMode mode);  // until stop(), in the core's thread
   void stop() { loop_->stop(); }                                                // any thread
   void drop_messages() noexcept;                                                // once no core runs

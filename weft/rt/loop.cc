@@ -18,13 +18,15 @@ constinit thread_local Loop* this_threads_loop = nullptr;
 
 Loop* Loop::current() noexcept { return this_threads_loop; }
 
-Result<std::unique_ptr<Loop>> Loop::make(const char* thread_name, const sys::ThreadOptions& thread_options) {
-  auto poller = WEFT_TRY(sys::make_poller());
+Result<std::unique_ptr<Loop>> Loop::make(const char* thread_name, const sys::ThreadOptions& thread_options,
+                                         sys::PollerKind kind) {
+  auto poller = WEFT_TRY(sys::make_poller(kind));
   return std::unique_ptr<Loop>(new Loop(std::move(poller), thread_name, thread_options));
 }
 
-Loop::Loop(std::unique_ptr<sys::Poller> poller, const char* thread_name, const sys::ThreadOptions& thread_options)
-    : poller_(std::move(poller)),
+Loop::Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOptions& thread_options)
+    : poller_(std::move(poller.poller)),
+      poller_choice_(poller.choice),
       thread_name_(thread_name),
       thread_options_(thread_options),
       timers_(sys::now()),
@@ -256,7 +258,17 @@ void Loop::run_turns() {
   while (!tasks_.idle()) {
     turn();
   }
+  release_descriptors();
   this_threads_loop = nullptr;
+}
+
+// Who still watches may close the descriptor on another thread, when this one is gone: the poller lets go of it here.
+void Loop::release_descriptors() {
+  for (const Slot& slot : slots_) {
+    if (slot.watcher != nullptr) {
+      (void)poller_->remove(slot.fd);
+    }
+  }
 }
 
 }  // namespace weft::rt

@@ -53,7 +53,8 @@ class TurnHook {
 //   (3) stop() cancels the coroutines that live here (task.h), and the loop turns until they have ended.
 class Loop {
  public:
-  static Result<std::unique_ptr<Loop>> make(const char* thread_name, const sys::ThreadOptions& thread_options = {});
+  static Result<std::unique_ptr<Loop>> make(const char* thread_name, const sys::ThreadOptions& thread_options = {},
+                                            sys::PollerKind poller = sys::PollerKind::automatic);
   Loop(const Loop&) = delete;
   Loop& operator=(const Loop&) = delete;
   ~Loop();
@@ -82,7 +83,8 @@ class Loop {
   void unwatch(WatchId id);  // before the descriptor is closed
   [[nodiscard]] TimerWheel& timers() noexcept { return timers_; }
   [[nodiscard]] TaskRunner& tasks() noexcept { return tasks_; }
-  [[nodiscard]] Instant now() const noexcept { return now_; }  // of this turn
+  [[nodiscard]] Instant now() const noexcept { return now_; }                                // of this turn
+  [[nodiscard]] const sys::PollerChoice& poller() const noexcept { return poller_choice_; }  // any thread
 
   static constexpr Duration kNapMax = std::chrono::milliseconds(1);
   static constexpr Duration kPollEvery = std::chrono::microseconds(20);
@@ -95,8 +97,9 @@ class Loop {
   };
   enum class Sleep : std::uint32_t { awake, nap, deep };
 
-  Loop(std::unique_ptr<sys::Poller> poller, const char* thread_name, const sys::ThreadOptions& thread_options);
+  Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOptions& thread_options);
   void run_turns();
+  void release_descriptors();
   void turn();
   bool run_tasks();
   [[nodiscard]] bool ended();
@@ -109,6 +112,7 @@ class Loop {
   [[nodiscard]] Slot* find(WatchId id) noexcept;
 
   std::unique_ptr<sys::Poller> poller_;
+  const sys::PollerChoice poller_choice_;
   const char* thread_name_;
   sys::ThreadOptions thread_options_;
   TurnHook* hook_ = nullptr;

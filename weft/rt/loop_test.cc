@@ -3,13 +3,16 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
+#include <string_view>
 #include <thread>
 #include <vector>
 
 #include "weft/rt/test_signal.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/event_fd.h"
+#include "weft/sys/socket.h"
 #include <gtest/gtest.h>
 
 namespace weft::rt {
@@ -378,6 +381,40 @@ TEST(Loop, MayBeDestroyedWithoutHavingStarted) {
   auto loop = Loop::make("loop-test");
   ASSERT_TRUE(loop);
   (*loop)->post([] { FAIL() << "nobody runs this"; });
+}
+
+TEST(LoopPoller, IsTheOneThatTheEnvironmentNames) {
+  const char* const name = std::getenv("WEFT_POLLER");
+  const auto loop = std::move(Loop::make("loop-test")).value();
+  const sys::PollerChoice& choice = loop->poller();
+  if (choice.refusal != Errc::ok) {
+    EXPECT_EQ(choice.kind, sys::PollerKind::epoll);
+    GTEST_SKIP() << "these tests run with epoll here: " << choice.refusal.message();
+  }
+  const bool ring = name != nullptr && std::string_view(name) == "io_uring";
+  EXPECT_EQ(choice.kind, ring ? sys::PollerKind::io_uring : sys::PollerKind::epoll);
+}
+
+TEST(LoopPoller, LetsGoOfDescriptorsWhenItsThreadEnds) {
+  for (const auto kind : {sys::PollerKind::epoll, sys::PollerKind::io_uring}) {
+    const auto loop = std::move(Loop::make("loop-test", {}, kind)).value();
+    ASSERT_TRUE(loop->start(nullptr));
+    const auto anywhere = sys::SocketAddress::parse_numeric("127.0.0.1", 0).value();
+    sys::Fd listener = std::move(sys::open_tcp_listener(anywhere, {})).value();
+    const auto address = sys::local_address(listener.fd()).value();
+    Called nobody([](const sys::PollEvent&) {});
+    Loop::WatchId id = 0;
+    Signal watched;
+    loop->post([&] {
+      id = loop->watch(listener.fd(), sys::Interest::readable, true, &nobody).value();
+      loop->post([&] { watched.give(); });  // a turn later
+    });
+    ASSERT_TRUE(watched.take());
+    loop->stop();
+    loop->unwatch(id);  // on another thread, as destructors do
+    listener.close();
+    EXPECT_TRUE(sys::open_tcp_listener(address, {}));  // nobody listens there any more
+  }
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ void Runtime::run_core(const Seed& seed) {
   char name[16];
   std::snprintf(name, sizeof name, "core-%u", index);
   sys::set_up_thread(name, seed.thread);
-  auto made = Core::make(*this, index, size(), options_.foreign_lanes, options_.lane_capacity);
+  auto made = Core::make(*this, index, size(), options_.foreign_lanes, options_.lane_capacity, options_.poller);
   {
     std::unique_lock lock(mutex_);
     if (made) {

@@ -37,6 +37,7 @@ struct RuntimeOptions {
   std::size_t lane_capacity = 1024;  // messages from one sender to one core
   unsigned foreign_lanes = 8;        // of each core, for threads that are no cores; more threads than this share them
   sync::WaitMode wait_mode = sync::WaitMode::adaptive;  // which is eco when there are more cores than physical ones
+  sys::PollerKind poller = sys::PollerKind::automatic;
   sys::ThreadOptions thread;                            // its set of CPUs, if any, bounds where cores may be
   ExceptionHandler on_exception;                        // of messages; called in the core's thread
 };
@@ -69,6 +70,8 @@ class Runtime {
 
   [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(cores_.size()); }
   [[nodiscard]] Core& core(unsigned index) noexcept { return *cores_[index]; }
+  // How the cores wait for descriptors, and why not as they were asked to. Any thread.
+  [[nodiscard]] const sys::PollerChoice& poller() const noexcept { return cores_.front()->loop().poller(); }
 
   template <typename F>
   Result<void> post(unsigned core, F&& function) {

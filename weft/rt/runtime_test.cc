@@ -553,5 +553,16 @@ TEST(RuntimeRegression, PostsToItselfAndBroadcastsKeepTheOrder) {
   }
 }
 
+TEST(Runtime, SaysHowItsCoresWaitAndWhyNotOtherwise) {
+  RuntimeOptions options;
+  options.poller = sys::PollerKind::epoll;
+  EXPECT_EQ(start_runtime(1, options)->poller().kind, sys::PollerKind::epoll);
+  options.poller = sys::PollerKind::io_uring;
+  const auto runtime = start_runtime(2, options);
+  const sys::PollerChoice& choice = runtime->poller();
+  EXPECT_EQ(choice.kind == sys::PollerKind::io_uring, choice.refusal == Errc::ok);
+  on_core(*runtime, 1, [] {});
+}
+
 }  // namespace
 }  // namespace weft::rt

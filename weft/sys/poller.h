@@ -38,8 +38,8 @@ struct PollEvent {
   bool urgent = false;
 };
 
-// Poller: the seam to the operating system's readiness interface. One Poller belongs to one thread at a time.
-// Affinity: wake() any thread; everything else the owning thread.
+// Poller: the seam to the operating system's readiness interface. It belongs to one thread, the first that waits.
+// Affinity: wake() any thread; everything else the owning thread; when that has ended, remove() and destruction any.
 // Life: add -> any number of modify -> remove, before the descriptor is closed. A descriptor is added once.
 // Invariants: 1. a wake() that returned before a wait() began, or during it, ends that wait or an earlier one that had
 //    not returned yet. 2. what was written before wake() is seen after the wait it ended. 3. a failed call changes
@@ -58,10 +58,27 @@ class Poller {
   // returns before the time without a cause. 0 events: time-out, wake() or a signal.
   [[nodiscard]] virtual Result<std::size_t> wait(std::span<PollEvent> out, Duration timeout) = 0;
 
-  virtual void wake() noexcept = 0;                   // wakes between two waits cost one system call together
-  [[nodiscard]] virtual int fd() const noexcept = 0;  // readable while events wait
+  virtual void wake() noexcept = 0;  // wakes between two waits cost one system call together
 };
 
-[[nodiscard]] Result<std::unique_ptr<Poller>> make_poller();
+// The interface of the system that a poller uses.
+enum class PollerKind : std::uint8_t {
+  automatic,  // what WEFT_POLLER in the environment says, "epoll" or "io_uring"; else epoll
+  epoll,
+  io_uring,  // where the system permits it, else epoll
+};
+[[nodiscard]] const char* describe(PollerKind kind) noexcept;  // "io_uring"
+
+struct PollerChoice {
+  PollerKind kind = PollerKind::epoll;  // never automatic
+  Error refusal;                        // why it is not io_uring, which was wanted; else ok
+};
+
+struct MadePoller {
+  std::unique_ptr<Poller> poller;
+  PollerChoice choice;
+};
+
+[[nodiscard]] Result<MadePoller> make_poller(PollerKind kind = PollerKind::automatic);
 
 }  // namespace weft::sys

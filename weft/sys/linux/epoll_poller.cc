@@ -5,14 +5,11 @@
 
 namespace weft::sys {
 
-Result<std::unique_ptr<Poller>> make_poller() { return EpollPoller::make(); }
-
 Result<std::unique_ptr<Poller>> EpollPoller::make() {
   EpollSet set = WEFT_TRY(EpollSet::make());
-  EventFd event = WEFT_TRY(EventFd::make());
-  // Edge-triggered: every signal is reported once, so that the counter never has to be read.
-  WEFT_TRY(set.add(event.fd(), kReservedToken, Interest::readable, true));
-  return std::unique_ptr<Poller>(new EpollPoller(std::move(set), std::move(event)));
+  Waker waker = WEFT_TRY(Waker::make());
+  WEFT_TRY(set.add(waker.fd(), kReservedToken, Interest::readable, true));
+  return std::unique_ptr<Poller>(new EpollPoller(std::move(set), std::move(waker)));
 }
 
 Result<void> EpollPoller::add(int member, Interest interest, bool edge_triggered, std::uint64_t token) {
@@ -42,20 +39,12 @@ Result<std::size_t> EpollPoller::wait(std::span<PollEvent> out, Duration timeout
   std::size_t count = *result;
   for (std::size_t i = 0; i < count; ++i) {
     if (out[i].token == kReservedToken) {
-      // Acquires what every coalesced wake() released. A wake after this exchange signals anew.
-      wake_pending_.exchange(false, std::memory_order_acq_rel);
+      waker_.take();
       out[i] = out[--count];
       break;
     }
   }
   return count;
-}
-
-void EpollPoller::wake() noexcept {
-  // Releases the caller's writes to the exchange in wait(), also when an earlier wake is still on its way.
-  if (!wake_pending_.exchange(true, std::memory_order_acq_rel)) {
-    event_.signal();
-  }
 }
 
 }  // namespace weft::sys

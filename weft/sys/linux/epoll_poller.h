@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <atomic>
 #include <memory>
 
 #include "weft/sys/epoll_set.h"
-#include "weft/sys/event_fd.h"
+#include "weft/sys/linux/waker.h"
 #include "weft/sys/poller.h"
 
 namespace weft::sys {
@@ -20,15 +19,13 @@ class EpollPoller final : public Poller {
   [[nodiscard]] Result<void> modify(int fd, Interest interest, bool edge_triggered, std::uint64_t token) override;
   [[nodiscard]] Result<void> remove(int fd) override;
   [[nodiscard]] Result<std::size_t> wait(std::span<PollEvent> out, Duration timeout) override;
-  void wake() noexcept override;
-  [[nodiscard]] int fd() const noexcept override { return set_.fd(); }
+  void wake() noexcept override { waker_.wake(); }
 
  private:
-  EpollPoller(EpollSet set, EventFd event) noexcept : set_(std::move(set)), event_(std::move(event)) {}
+  EpollPoller(EpollSet set, Waker waker) noexcept : set_(std::move(set)), waker_(std::move(waker)) {}
 
   EpollSet set_;
-  EventFd event_;
-  alignas(64) std::atomic<bool> wake_pending_{false};
+  Waker waker_;
 };
 
 }  // namespace weft::sys
