@@ -62,24 +62,27 @@ def choose(text):
 
 
 # Column, program, variant. Weft comes first, where it is built.
-SERVERS = [("weft", "weft", ""), ("raw", "raw", ""), ("asio", "asio", ""), ("asio_tuned", "asio", "tuned"),
-           ("asio_awaitable", "asio", "awaitable")]
+SERVERS = [("weft", "weft", ""), ("weft_io_uring", "weft", "io_uring"), ("raw", "raw", ""), ("asio", "asio", ""),
+           ("asio_tuned", "asio", "tuned"), ("asio_awaitable", "asio", "awaitable")]
 
 
 def columns_of(name, built):
-    """[(column, program, variant)] of those whose program is built.
+    """[(column, program, variant)] of those whose program is built; "io_uring" is among them where the system permits it.
 
     >>> [column for column, *_ in columns_of("one_way/64/x1", {"raw", "asio"})]
     ['raw', 'asio', 'asio_tuned']
     >>> [column for column, *_ in columns_of("echo/64/x1 A/A", {"raw", "asio"})]
     ['raw again', 'raw']
+    >>> [[column for column, *_ in columns_of("echo/64/x1", built)] for built in ({"weft"}, {"weft", "io_uring"})]
+    [['weft'], ['weft', 'weft_io_uring']]
     """
     if name.endswith(A_A):
         return [("raw again", "raw", ""), ("raw", "raw", "")]
     pattern = parse(name)["pattern"]
-    left_out = {"bad": {"asio_tuned", "asio_awaitable"}, "storm": {"asio_tuned", "asio_awaitable"},
+    left_out = {"bad": {"weft_io_uring", "asio_tuned", "asio_awaitable"}, "storm": {"asio_tuned", "asio_awaitable"},
                 "idle": {"asio_awaitable"}, "one_way": {"asio_awaitable"}, "echo": set()}[pattern]
-    return [server for server in SERVERS if server[1] in built and server[0] not in left_out]
+    return [server for server in SERVERS if server[1] in built and server[0] not in left_out and
+            (server[2] != "io_uring" or "io_uring" in built)]
 
 
 def server_options(cell):

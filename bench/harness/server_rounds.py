@@ -3,9 +3,11 @@
 
 import contextlib
 import dataclasses
+import functools
 import os
 import pathlib
 import resource
+import subprocess
 
 from harness import rounds, server_cells
 from harness.child import Child, ChildError
@@ -30,7 +32,8 @@ class Setup:
         return self.build / name
 
     def built(self):
-        return {program for _, program, _ in server_cells.SERVERS if self.program(f"bench_server_{program}").is_file()}
+        built = {program for _, program, _ in server_cells.SERVERS if self.program(f"bench_server_{program}").is_file()}
+        return built | ({"io_uring"} if "weft" in built and io_uring_works(self.program("bench_server_weft")) else set())
 
     def placement(self):
         """(processor of the generator, those of a server): as far apart as they can be, the same when there is one.
@@ -40,6 +43,13 @@ class Setup:
         """
         allowed = sorted(os.sched_getaffinity(0))
         return allowed[0], allowed[1:][-self.threads:] or allowed
+
+
+@functools.cache
+def io_uring_works(program):
+    """Whether that server runs with io_uring here: many systems forbid it. It ends when its input does."""
+    return subprocess.run([program, "--variant", "io_uring"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
 class ServerColumn(rounds.Column):

@@ -102,6 +102,8 @@ def add_measures(row, pairs, measure):
     row["rate"] = of_runs(pairs, "weft", lambda run: 1 / max(cost(run), 1e-12))
     if "asio" in pairs[0]:
         row["asio"] = summary.ratio_of(pairs, measure, "asio", "weft")
+    if "weft_io_uring" in pairs[0]:
+        row["epoll"] = summary.ratio_of(pairs, measure, "weft", "weft_io_uring")
     if row["pattern"] == "storm":
         row["ready"] = summary.ratio_of(pairs, cost, "weft", "raw")
     if row["pattern"] == "idle":

@@ -77,8 +77,14 @@ std::string reasons_of(const weft::serve::CounterValues& counters) {
 HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
   weft::rt::RuntimeOptions runtime_options;
   runtime_options.cores = options.threads;
+  if (!options.variant.empty()) {
+    runtime_options.poller = weft::sys::PollerKind::io_uring;
+  }
   // Both live as long as the program.
   auto* const runtime = must(weft::rt::Runtime::start(runtime_options)).release();
+  if (options.variant.empty() != (runtime->poller().kind == weft::sys::PollerKind::epoll)) {
+    give_up(std::string("weft: ") + runtime->poller().refusal.message());
+  }
   auto* const server = must(weft::serve::Server::make(*runtime)).release();
   weft::serve::ListenerOptions listener;
   listener.socket.backlog = 4096;
@@ -93,10 +99,11 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
   const std::string endpoint = must(server->listen<HeaderCodec>(
       "tcp://127.0.0.1:0", listener, [&tallies](weft::rt::Core& core) { return Service(tallies[core.index()]); }));
   const auto port = static_cast<std::uint16_t>(std::stoi(endpoint.substr(endpoint.rfind(':') + 1)));
-  return {"Weft", port, [server] { return reasons_of(server->counters()); }};
+  return {options.variant.empty() ? "Weft" : "Weft with io_uring", port,
+          [server] { return reasons_of(server->counters()); }};
 }
 
 }  // namespace
 }  // namespace bench
 
-int main(int argc, char** argv) { return bench::run_host(argc, argv, "none", bench::start); }
+int main(int argc, char** argv) { return bench::run_host(argc, argv, "io_uring", bench::start); }
