@@ -31,7 +31,7 @@ void check_error_body(weft::Bytes body) {
     WEFT_ASSERT(again->text == parsed->text.substr(0, kErrorTextMax));
   }
 #ifdef WEFT_HAVE_SCHEMAS
-  const detail::AlignedBody aligned(body, true);
+  const detail::AlignedBody aligned(body);
   const FileIdentifier identifier{'A', 'E', 'R', 'R'};
   if (body.size() < 8) {
     return;

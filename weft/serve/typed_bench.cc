@@ -138,7 +138,7 @@ bench::Body read_all(std::size_t size, std::size_t offset, bool verify) {
     for (auto _ : state) {
       Bytes body = message.body;
       benchmark::DoNotOptimize(body);
-      const detail::AlignedBody aligned(body, false);
+      const detail::AlignedBody aligned(body);
       const auto* echo = verify ? detail::verified<schema::Echo>(aligned.bytes(), identifier, {})
                                 : schema::GetEcho(aligned.bytes().data());
       sum += sum_of({echo->data()->data(), echo->data()->size()});
