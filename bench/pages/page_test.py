@@ -76,7 +76,7 @@ def look(browser, url, width, scheme, folder):
     view.on("request", lambda request: requests.append(request.url))
     view.goto(url)
     picture = folder / f"report-{width}-{scheme}.png"
-    view.screenshot(path=picture, full_page=True)
+    view.screenshot(path=picture, full_page=scheme == "light")  # a long page takes long
     print(f"screenshot: {picture.resolve()}")
     over = view.evaluate("document.documentElement.scrollWidth") - width
     if over > 0:
