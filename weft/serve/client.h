@@ -71,7 +71,13 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
   ~Client() {
-    run_on(state_->host().core(), [state = state_] { state->shut_down(); });
+    // The last reference is dropped on the core.
+    State* const state = state_.get();
+    state->self = std::move(state_);
+    run_on(state->host().core(), [state] {
+      const auto last = std::move(state->self);
+      last->shut_down();
+    });
   }
 
   // Asks, and gives the response. The body is read when the task begins. Errors, besides those of invariant 1:
@@ -204,11 +210,12 @@ class Client {
 
     const Codec codec;
     Push push;
+    std::shared_ptr<State> self;  // of a client that was destroyed, until its core knows
   };
 
   explicit Client(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
 
-  const std::shared_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace weft::serve

@@ -49,7 +49,7 @@ class ClientHost {
   Shard shard_;
 };
 
-// On that core: now when this is its thread, else soon; not at all when its runtime has ended, and with it its tasks.
+// On that core: now when this is its thread, else soon; here when its runtime was stopped, and once it has ended.
 template <typename Function>
 void run_on(rt::Core& core, Function function) {
   if (rt::Core::current() == &core) {
@@ -57,7 +57,13 @@ void run_on(rt::Core& core, Function function) {
   }
   for (;;) {
     const auto posted = core.runtime().post(core.index(), function);
-    if (posted || posted.error() == Errc::closed) {
+    if (posted) {
+      return;
+    }
+    if (posted.error() == Errc::closed) {
+      if (core.runtime().stop(kNever)) {
+        function();
+      }
       return;
     }
     std::this_thread::yield();  // the lane is full: that core works

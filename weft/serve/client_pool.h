@@ -77,7 +77,13 @@ class ClientPool {
   ClientPool(const ClientPool&) = delete;
   ClientPool& operator=(const ClientPool&) = delete;
   ~ClientPool() {
-    run_on(state_->host->core(), [state = state_] { state->shut_down(); });
+    // The last reference is dropped on the core.
+    State* const state = state_.get();
+    state->self = std::move(state_);
+    run_on(state->host->core(), [state] {
+      const auto last = std::move(state->self);
+      last->shut_down();
+    });
   }
 
   // As Client::request(), over a connection that is well; while there is none with room it waits. `body` must live
@@ -307,12 +313,13 @@ class ClientPool {
     std::size_t waiting = 0;
     std::size_t next = 0;
     bool closed = false;
-    rt::TaskScope scope;  // watch()
+    rt::TaskScope scope;          // watch()
+    std::shared_ptr<State> self;  // of a pool that was destroyed, until its core knows
   };
 
   explicit ClientPool(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
 
-  const std::shared_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace weft::serve
