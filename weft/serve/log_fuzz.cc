@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   line.pop_back();
   const auto fields = test::read_log_line(line);
   WEFT_ASSERT(fields.has_value());
-  WEFT_ASSERT(fields->at("reason") == u"idle timeout" && fields->size() == 11);
+  WEFT_ASSERT(fields->at("reason") == u"idle timeout" && fields->size() == 12);
   std::u16string name;
   for (std::string_view rest = record.peer.substr(0, kLogTextMax); !rest.empty();) {
     const std::size_t taken = utf8_size(rest);
