@@ -30,6 +30,7 @@ class TlsServerTest : public test::ServerTest {
     const auto files = authority_.issue("server");
     use({.certificate_file = files.certificate, .key_file = files.key});
     connector_ = *net::TlsClient::make({.ca_file = authority_.file()});
+    options_.limits.handshake_timeout = options_.limits.close_timeout = kLong;  // of a machine that is busy
     script_.on_close = [this](HeaderSession& session, const Error&) {
       ++heard_;
       reason_ = session.reason();
