@@ -23,6 +23,31 @@ using test::Signal;
 
 constexpr GroupId kEverybody{1};
 
+// Sessions ask a worker behind a ROUTER, which answers by way of the same core.
+struct Router {
+  std::unique_ptr<AsyncSocket> socket;  // of the core's thread
+
+  static rt::Task<void> answers(Router* self, Socket own, Server* server, Signal* ready) {
+    self->socket = std::make_unique<AsyncSocket>(
+        std::move(AsyncSocket::make(rt::Core::current()->loop(), std::move(own))).value());
+    for (;;) {
+      const Result<std::vector<Message>> parts = co_await self->socket->recv_all();
+      if (!parts) {
+        break;
+      }
+      if ((*parts)[1].text() == "hello") {  // from now on the router knows it
+        ready->give();
+        continue;
+      }
+      EXPECT_EQ(parts->size(), 3u);
+      const SessionId id{std::stoull(std::string((*parts)[1].text()))};
+      const auto frame = SharedFrame::encode(HeaderCodec(), {4, 0}, (*parts)[2].bytes());
+      EXPECT_TRUE(frame && server->send_to(id, *frame));
+    }
+    self->socket.reset();
+  }
+};
+
 class CoreSocketTest : public test::ServerTest {
  protected:
   void SetUp() override { start_runtime(1); }
@@ -64,6 +89,7 @@ class CoreSocketTest : public test::ServerTest {
   }
 
   Context context_;
+  Router router_;  // its coroutine ends with the runtime, before this
 };
 
 TEST_F(CoreSocketTest, WhatASocketPullsReachesTheSessionsInOrder) {
@@ -105,33 +131,8 @@ TEST_F(CoreSocketTest, ASubscriberOnACoreGetsItsTopicsAndSessionsGoOn) {
   }
 }
 
-// Sessions ask a worker behind a ROUTER, which answers by way of the same core.
-struct Router {
-  std::unique_ptr<AsyncSocket> socket;  // of the core's thread
-
-  static rt::Task<void> answers(Router* self, Socket own, Server* server, Signal* ready) {
-    self->socket = std::make_unique<AsyncSocket>(
-        std::move(AsyncSocket::make(rt::Core::current()->loop(), std::move(own))).value());
-    for (;;) {
-      const Result<std::vector<Message>> parts = co_await self->socket->recv_all();
-      if (!parts) {
-        break;
-      }
-      if ((*parts)[1].text() == "hello") {  // from now on the router knows it
-        ready->give();
-        continue;
-      }
-      EXPECT_EQ(parts->size(), 3u);
-      const SessionId id{std::stoull(std::string((*parts)[1].text()))};
-      const auto frame = SharedFrame::encode(HeaderCodec(), {4, 0}, (*parts)[2].bytes());
-      EXPECT_TRUE(frame && server->send_to(id, *frame));
-    }
-    self->socket.reset();
-  }
-};
-
 TEST_F(CoreSocketTest, SessionsAskAWorkerBehindARouterFromTheirCallbacks) {
-  Router router;
+  Router& router = router_;
   script_.on_frame = [&router](HeaderSession& session, const HeaderCodec::Frame& frame) {
     const std::string id = std::to_string(session.id().value);
     EXPECT_TRUE(router.socket->try_send(Message::copy_of("worker").value(), More::yes));
