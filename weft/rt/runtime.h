@@ -38,8 +38,8 @@ struct RuntimeOptions {
   unsigned foreign_lanes = 8;        // of each core, for threads that are no cores; more threads than this share them
   sync::WaitMode wait_mode = sync::WaitMode::adaptive;  // which is eco when there are more cores than physical ones
   sys::PollerKind poller = sys::PollerKind::automatic;
-  sys::ThreadOptions thread;                            // its set of CPUs, if any, bounds where cores may be
-  ExceptionHandler on_exception;                        // of messages; called in the core's thread
+  sys::ThreadOptions thread;      // its set of CPUs, if any, bounds where cores may be
+  ExceptionHandler on_exception;  // of messages; called in the core's thread
 };
 
 // Runtime: threads that share nothing, one per core, and the messages between them.

@@ -92,7 +92,7 @@ class Session : private rt::Watcher, private rt::TurnTask {
   [[nodiscard]] bool is_open() const noexcept { return state_ == State::open; }  // neither closed nor ended
   [[nodiscard]] std::size_t queued() const noexcept { return writes_.size(); }   // bytes
   [[nodiscard]] std::string peer_address() const { return stream_->peer_address(); }
-  [[nodiscard]] const net::Stream& stream() const noexcept { return *stream_; }  // for net::tls_info()
+  [[nodiscard]] const net::Stream& stream() const noexcept { return *stream_; }   // for net::tls_info()
   [[nodiscard]] const SessionCounts& counts() const noexcept { return counts_; }  // up to the last read and write
   [[nodiscard]] Shard& shard() const noexcept { return shard_; }
   // Under which count its end is; the last word is in on_close().
