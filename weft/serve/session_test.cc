@@ -387,6 +387,8 @@ TEST_F(SessionTest, OneThatFloodsDoesNotKeepTheOthersFromTheirTurn) {
   other.send(2, "me too");
   EXPECT_EQ(other.receive(), "me too");
   writer.join();
+  flood.end_writing();
+  EXPECT_EQ(flood.read_to_end(), "");  // all of it was read: on_frame is called no more
   ASSERT_TRUE(other_heard.take());
   EXPECT_LT(before_other, kFlood);
 }
