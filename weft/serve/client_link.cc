@@ -66,7 +66,8 @@ ClientLink::ClientLink(std::shared_ptr<ClientHost> host, net::Endpoint endpoint,
 Result<void> ClientLink::start(const std::shared_ptr<ClientLink>& self, const SessionOps& ops, void* service,
                                const void* codec) {
   self->ops_ = ops;
-  self->slot_ = {&self->ops_, service, codec, self->options_.limits, bool(self->options_.wrap)};
+  self->slot_ = {&self->ops_, service, codec, self->options_.limits,
+                 self->options_.wrap || self->options_.tls != nullptr};
   return self->scope_.spawn(run(self));
 }
 
@@ -83,9 +84,7 @@ rt::Task<void> ClientLink::run(std::shared_ptr<ClientLink> self) {
 // A connection from the first packet to its end.
 rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
   self->connect_counts_.attempts.add();
-  auto stream = co_await rt::with_timeout(
-      dial(self->host_->core().loop(), self->endpoint_, self->options_.socket, self->options_.resolver),
-      self->options_.connect_timeout);
+  auto stream = co_await rt::with_timeout(connect(self), self->options_.connect_timeout);
   const bool cancelled = co_await rt::is_cancelled();
   if (cancelled || self->closing_) {
     co_return Attempt::failed;
@@ -113,10 +112,24 @@ rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
   co_return self->heard_ ? Attempt::proved : Attempt::failed;
 }
 
-Result<void> ClientLink::open(std::unique_ptr<net::Stream> stream) {
-  if (options_.wrap) {
-    stream = WEFT_TRY(options_.wrap(std::move(stream)));
+// To where a session can begin.
+rt::Task<Result<std::unique_ptr<net::Stream>>> ClientLink::connect(ClientLink* self) {
+  const ClientOptions& options = self->options_;
+  rt::Loop& loop = self->host_->core().loop();
+  auto stream = co_await dial(loop, self->endpoint_, options.socket, options.resolver);
+  if (stream && options.wrap) {
+    stream = options.wrap(std::move(*stream));
   }
+  if (stream && options.tls != nullptr) {
+    stream = options.tls->wrap(std::move(*stream), options.tls_name.empty() ? self->endpoint_.host : options.tls_name);
+    if (stream) {
+      stream = co_await shake_hands(loop, std::move(*stream));
+    }
+  }
+  co_return stream;
+}
+
+Result<void> ClientLink::open(std::unique_ptr<net::Stream> stream) {
   heard_ = false;
   host_->shard().open(slot_, std::move(stream));
   if (session_ == nullptr) {  // see note_open()

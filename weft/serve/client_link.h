@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/net/endpoint.h"
 #include "weft/net/resolver.h"
 #include "weft/net/stream.h"
+#include "weft/net/tls.h"
 #include "weft/rt/async_event.h"
 #include "weft/rt/task.h"
 #include "weft/rt/task_scope.h"
@@ -47,7 +49,11 @@ struct ClientOptions {
   // How long a response may be owed after its request was given up, where places count (correlation.h): after that, and
   // twice that at most, the connection is dropped, as its order is worth nothing. Negative: for ever.
   Duration late_max = std::chrono::seconds(10);
-  // The seam for TLS and the like, as ListenerOptions::wrap.
+  // The connection is TLS 1.3, to a server whose certificate is for `tls_name`; empty: for the endpoint's host. A
+  // connection is one when the handshake is over, connect_timeout included. Null: no TLS.
+  std::shared_ptr<net::TlsClient> tls{};
+  std::string tls_name{};
+  // The seam for what is between a session and a socket, as ListenerOptions::wrap. TLS is above it.
   std::function<Result<std::unique_ptr<net::Stream>>(std::unique_ptr<net::Stream>)> wrap{};
   // In a turn of its own, with nothing of the client on the stack: it may close or end the client.
   std::function<void(const ClientEvent&)> on_event{};
@@ -130,6 +136,7 @@ class ClientLink {
   void check_owed() noexcept;
   static rt::Task<void> run(std::shared_ptr<ClientLink> self);
   static rt::Task<Attempt> attempt(ClientLink* self);
+  static rt::Task<Result<std::unique_ptr<net::Stream>>> connect(ClientLink* self);
   static rt::Task<Result<void>> wait_quiet(ClientLink* self);
   static rt::Task<Result<void>> wait_ended(ClientLink* self);
   static rt::Task<Result<void>> wait_connected(std::shared_ptr<ClientLink> self);

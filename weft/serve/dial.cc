@@ -6,12 +6,13 @@
 
 #include "weft/net/dialer.h"
 #include "weft/rt/async_event.h"
+#include "weft/sys/call.h"
 
 namespace weft::serve {
 
 namespace {
 
-// A descriptor for which a coroutine waits. The loop calls it once: edge-triggered, and taken out at the end.
+// A descriptor for which a coroutine waits. Edge-triggered, and taken out at the end.
 class WatchedFd final : private rt::Watcher {
  public:
   explicit WatchedFd(rt::Loop& loop) noexcept : loop_(loop) {}
@@ -70,6 +71,30 @@ rt::Task<Result<std::unique_ptr<net::Stream>>> dial(rt::Loop& loop, net::Endpoin
     co_return progress.error();
   }
   co_return dialer.take_stream();
+}
+
+rt::Task<Result<std::unique_ptr<net::Stream>>> shake_hands(rt::Loop& loop, std::unique_ptr<net::Stream> stream) {
+  WatchedFd watched(loop);
+  Result<void> waited = watched.watch(stream->fd(), sys::Interest::readable | sys::Interest::writable);
+  while (waited) {
+    watched.ready().reset();
+    sys::IoResult result = stream->read({});
+    if (result.status != sys::IoResult::Status::failed && stream->state().unsent) {
+      result = stream->write({});
+    }
+    const net::StreamState state = stream->state();
+    if (result.status == sys::IoResult::Status::failed) {
+      co_return state.failure == Errc::ok ? sys::make_error(result.os_errno, "the connection failed") : state.failure;
+    }
+    if (result.status == sys::IoResult::Status::end_of_stream) {
+      co_return Error(Errc::connection_closed, "the peer closed in the middle of the handshake");
+    }
+    if (state.established && !state.unsent) {
+      co_return std::move(stream);
+    }
+    waited = co_await watched.ready().wait();
+  }
+  co_return waited.error();
 }
 
 }  // namespace weft::serve

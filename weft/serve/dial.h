@@ -19,5 +19,9 @@ namespace weft::serve {
 [[nodiscard]] rt::Task<Result<std::unique_ptr<net::Stream>>> dial(rt::Loop& loop, net::Endpoint endpoint,
                                                                   sys::SocketOptions options,
                                                                   net::Resolver* resolver = nullptr);
+// The handshake of a stream that has one, as TlsClient::wrap() makes it, until it is over and out. Bound it likewise.
+// Errors: why the stream failed; connection_closed: the peer left; kCancelled.
+[[nodiscard]] rt::Task<Result<std::unique_ptr<net::Stream>>> shake_hands(rt::Loop& loop,
+                                                                         std::unique_ptr<net::Stream> stream);
 
 }  // namespace weft::serve
