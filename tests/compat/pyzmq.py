@@ -45,9 +45,9 @@ def set_up(work):
     """Gives the folder of the unpacked source distribution; downloads what is missing, once."""
     version = pinned_version()
     source = work / f"pyzmq-{version}"
+    pip("install", "--requirement", str(ROOT / "deps/pip-compat.txt"))  # no network when they are there
     if not source.exists():
         say(f"download the tests of pyzmq {version}")
-        pip("install", "--requirement", str(ROOT / "deps/pip-compat.txt"))
         pip("download", "--no-binary", "pyzmq", "--no-deps", f"pyzmq=={version}", "--dest", str(work))
         with tarfile.open(work / f"pyzmq-{version}.tar.gz") as archive:
             safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Debian 12's Python has it not
