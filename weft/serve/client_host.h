@@ -2,13 +2,13 @@
 #pragma once
 
 #include <cstddef>
-#include <thread>
 
 #include "weft/rt/core.h"
 #include "weft/rt/runtime.h"
 #include "weft/serve/byte_budget.h"
 #include "weft/serve/counters.h"
 #include "weft/serve/log.h"
+#include "weft/serve/post_surely.h"
 #include "weft/serve/session_count.h"
 #include "weft/serve/session_id.h"
 #include "weft/serve/shard.h"
@@ -49,25 +49,13 @@ class ClientHost {
   Shard shard_;
 };
 
-// On that core: now when this is its thread, else soon; here when its runtime was stopped, and once it has ended.
+// As post_surely(), but now when this is that core's thread.
 template <typename Function>
-void run_on(rt::Core& core, Function function) {
+void run_on(rt::Core& core, const Function& function) {
   if (rt::Core::current() == &core) {
     return function();
   }
-  for (;;) {
-    const auto posted = core.runtime().post(core.index(), function);
-    if (posted) {
-      return;
-    }
-    if (posted.error() == Errc::closed) {
-      if (core.runtime().stop(kNever)) {
-        function();
-      }
-      return;
-    }
-    std::this_thread::yield();  // the lane is full: that core works
-  }
+  post_surely(core.runtime(), core.index(), function);
 }
 
 }  // namespace weft::serve

@@ -2,8 +2,9 @@
 #include "weft/serve/server_run.h"
 
 #include <algorithm>
-#include <thread>
 #include <utility>
+
+#include "weft/serve/post_surely.h"
 
 namespace weft::serve {
 
@@ -27,28 +28,12 @@ ServerRun::ServerRun(rt::Runtime& runtime, const ServerOptions& options, CoreCou
 
 // --- running things on cores ---
 
-void ServerRun::on_core(unsigned core, std::function<void()> function) {
-  for (;;) {
-    const auto posted = runtime_.post(core, function);
-    if (posted) {
-      return;
-    }
-    if (posted.error() == Errc::closed) {  // the runtime was stopped first: there is nobody left to disturb
-      if (runtime_.stop(kNever)) {
-        function();
-      }
-      return;
-    }
-    std::this_thread::yield();  // the lane is full: that core works
-  }
-}
-
 void ServerRun::on_each_core(const std::function<void(unsigned)>& function) {
   std::mutex mutex;
   std::condition_variable changed;
   unsigned left = runtime_.size();
   for (unsigned core = 0; core < runtime_.size(); ++core) {
-    on_core(core, [&, core] {
+    post_surely(runtime_, core, [&, core] {
       function(core);
       const std::lock_guard lock(mutex);
       --left;
@@ -184,8 +169,7 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
     lease = std::move(*admitted);
   }
   const ListenerOptions& options = *into.options;
-  const bool wraps = options.wrap || options.tls != nullptr;
-  const std::string peer_name = wraps ? part.shard->peer_of(*stream) : std::string();
+  const std::string peer_name = into.slot.layered ? part.shard->peer_of(*stream) : std::string();
   if (options.wrap) {
     auto wrapped = options.wrap(std::move(stream));
     if (!wrapped) {
@@ -222,7 +206,7 @@ void ServerRun::begin_stop(Instant deadline) {
     }
   }
   for (unsigned core = 0; core < runtime_.size(); ++core) {
-    on_core(core, [run = shared_from_this(), core, deadline] { run->begin_stop_here(core, deadline); });
+    post_surely(runtime_, core, [run = shared_from_this(), core, deadline] { run->begin_stop_here(core, deadline); });
   }
 }
 
@@ -256,7 +240,7 @@ void ServerRun::begin_stop_here(unsigned core, Instant deadline) {
   }
   part.shard->drain([run = shared_from_this(), core, at_deadline] {
     // Not now: the last session is still on the stack.
-    run->on_core(core, [run, core, at_deadline] { run->tear_down(core); });
+    post_surely(run->runtime_, core, [run, core, at_deadline] { run->tear_down(core); });
   });
 }
 

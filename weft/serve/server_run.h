@@ -64,7 +64,6 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   Result<Listeners> open_listeners(const net::Endpoint& endpoint, const ListenerOptions& options, std::string& bound);
   // Runs on each core, and waits for all. Not on a core.
   void on_each_core(const std::function<void(unsigned core)>& function);
-  void on_core(unsigned core, std::function<void()> function);
   void add_port(unsigned core, const std::shared_ptr<const ListenerOptions>& options, const ServiceKind& kind);
   void deal(std::size_t port, std::unique_ptr<net::Stream> stream);
   void place(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream);

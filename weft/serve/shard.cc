@@ -45,13 +45,13 @@ void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, A
     count_.give_back();
     return refuse(Rejection::no_memory, peer_of(*stream));
   }
-  const std::string peer = peer_of(*stream);
   Block& block = *sessions_.find(*place);
   block.session = slot.ops->make(block.place, *this, slot);
-  block.session->peer_ = peer;
+  block.session->peer_ = peer_of(*stream);
   if (const auto started =
           block.session->start(std::move(stream), SessionId::make(core_.index(), *place, epoch_), std::move(lease));
       !started) {
+    const std::string peer = std::move(block.session->peer_);
     slot.ops->destroy(*block.session);
     sessions_.erase(*place);
     count_.give_back();
