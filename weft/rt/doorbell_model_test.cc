@@ -78,6 +78,18 @@ void receive(TestLane& lane, int& seen, std::size_t most = 8) {
   ring->consume(run.size());
 }
 
+// A core that takes its messages when its bell was rung, and sleeps when it was not, until it has seen two.
+template <typename Receive, typename Seen>
+void wait_for_two(Core& core, Receive take, Seen seen) {
+  while (seen() < 2) {
+    if ((core.bell.take() & 1) != 0) {
+      take();
+    } else {
+      core.sleep();
+    }
+  }
+}
+
 // The first message of a turn rings and is shown, the second waits for the turn's end, unless the receiver is seen
 // asleep.
 void a_turn_of_two_and_a_sleeper() {
@@ -91,15 +103,7 @@ void a_turn_of_two_and_a_sleeper() {
         post(sender, 2, 1);
         (void)sender.end_turn();
       },
-      [&] {
-        while (seen < 2) {
-          if ((core.bell.take() & 1) != 0) {
-            receive(lane, seen);
-          } else {
-            core.sleep();
-          }
-        }
-      });
+      [&] { wait_for_two(core, [&] { receive(lane, seen); }, [&] { return seen; }); });
 }
 
 void two_turns_and_a_sleeper() {
@@ -114,15 +118,7 @@ void two_turns_and_a_sleeper() {
         post(sender, 2, 2);
         (void)sender.end_turn();
       },
-      [&] {
-        while (seen < 2) {
-          if ((core.bell.take() & 1) != 0) {
-            receive(lane, seen);
-          } else {
-            core.sleep();
-          }
-        }
-      });
+      [&] { wait_for_two(core, [&] { receive(lane, seen); }, [&] { return seen; }); });
 }
 
 // More lanes than bits: who finds a bit looks at every lane of it, also at one that is just being opened.
@@ -137,14 +133,13 @@ void two_senders_of_one_bit_and_a_sleeper() {
   };
   model::run_threads([&] { send(0); }, [&] { send(1); },
                      [&] {
-                       while (seen[0] + seen[1] < 2) {
-                         if ((core.bell.take() & 1) != 0) {
-                           receive(lanes[0], seen[0]);
-                           receive(lanes[1], seen[1]);
-                         } else {
-                           core.sleep();
-                         }
-                       }
+                       wait_for_two(
+                           core,
+                           [&] {
+                             receive(lanes[0], seen[0]);
+                             receive(lanes[1], seen[1]);
+                           },
+                           [&] { return seen[0] + seen[1]; });
                      });
 }
 
@@ -193,16 +188,15 @@ void a_sender_waits_for_room() {
         (void)sender.end_turn();
       },
       [&] {
-        while (seen < 2) {
-          if ((to.bell.take() & 1) != 0) {
-            receive(lane, seen);
-            if (lane.room_was_wanted()) {
-              (void)from.ring(kRoom);
-            }
-          } else {
-            to.sleep();
-          }
-        }
+        wait_for_two(
+            to,
+            [&] {
+              receive(lane, seen);
+              if (lane.room_was_wanted()) {
+                (void)from.ring(kRoom);
+              }
+            },
+            [&] { return seen; });
       });
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Counts every allocation of the test program, to prove that steady work makes none. Sanitizers have a malloc of their
-// own.
+// Counts every allocation of the test program, to prove that steady work makes none.
 #include <atomic>
-#include <cstdlib>
 #include <thread>
 #include <vector>
 
+#include "tests/support/count_allocations.h"
 #include "weft/rt/async_event.h"
 #include "weft/rt/event_bus.h"
 #include "weft/rt/task_group.h"
@@ -15,19 +14,7 @@
 #include "weft/rt/test_tasks.h"
 #include <gtest/gtest.h>
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
-namespace {
-std::atomic<std::size_t> allocations{0};
-}  // namespace
-
-extern "C" {
-void* __libc_malloc(std::size_t size);  // NOLINT(bugprone-reserved-identifier): glibc's name
-void* malloc(std::size_t size) noexcept {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return __libc_malloc(size);
-}
-}
+#ifdef WEFT_COUNTS_ALLOCATIONS
 
 namespace weft::rt {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "weft/serve/test_client.h"
+#include "weft/serve/test_slow_consumer.h"
 #include "weft/sys/event_fd.h"
 #include <gtest/gtest.h>
 
@@ -160,39 +160,14 @@ TEST_F(LimitsTest, APeerThatGoesOnSendingAfterCloseIsCutOff) {
 
 class SlowConsumers : public LimitsTest {
  protected:
-  static constexpr std::size_t kBudget = 256 * 1024;
-  static constexpr std::size_t kBody = 8000;
   static constexpr std::uint32_t kFrames = 4000;  // 32 MB: more than the kernel and the budget take
 
-  // Sends numbered frames, in one turn, to a client that reads when all are sent; gives the numbers that it got.
   std::vector<std::uint32_t> run(SlowConsumer policy) {
-    ListenerOptions options;
-    options.limits.slow_consumer = policy;
-    options.limits.write_budget = kBudget;
-    Signal sent;
-    script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame&) {
-      const std::string body(kBody, 'c');
-      for (std::uint32_t i = 0; i < kFrames; ++i) {
-        (void)session.send({i, 0}, as_bytes(body));
-        EXPECT_LE(session.queued(), kBudget + kBody + 12);
-      }
-      session.close();
-      sent.give();
-    };
-    Client client(listen(options));
-    client.send(1, "");
-    EXPECT_TRUE(sent.take());
-    std::vector<std::uint32_t> numbers;
-    const std::string bytes = client.read_to_end();
-    for (std::size_t at = 0; at + 12 + kBody <= bytes.size(); at += 12 + kBody) {
-      numbers.push_back(load_big_endian<std::uint32_t>(reinterpret_cast<const std::uint8_t*>(bytes.data()) + at + 2));
-      EXPECT_EQ(bytes[at + 12], 'c');
-    }
-    whole_ = bytes.size() % (12 + kBody) == 0;
-    client.close();
-    EXPECT_TRUE(closed_.take());
-    EXPECT_TRUE(std::is_sorted(numbers.begin(), numbers.end()));
-    return numbers;
+    auto run = test::run_slow_consumer(script_, closed_, {}, policy, kFrames, [this](const ListenerOptions& options) {
+      return std::make_unique<Client>(listen(options));
+    });
+    whole_ = run.whole;
+    return std::move(run.numbers);
   }
   bool whole_ = false;
 };

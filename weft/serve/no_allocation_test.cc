@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Counts every allocation of the test program, to prove that messages in a steady flow make none. Sanitizers have a
-// malloc of their own.
+// Counts every allocation of the test program, to prove that messages in a steady flow make none.
 #include <atomic>
-#include <cstdlib>
 #include <string>
 
+#include "tests/support/count_allocations.h"
 #include "weft/rt/task_time.h"
 #include "weft/serve/dispatcher.h"
 #include "weft/serve/test_client.h"
 #include <gtest/gtest.h>
 
-#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
-namespace {
-std::atomic<std::size_t> allocations{0};
-}  // namespace
-
-extern "C" {
-void* __libc_malloc(std::size_t size);  // NOLINT(bugprone-reserved-identifier): glibc's name
-void* malloc(std::size_t size) noexcept {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  return __libc_malloc(size);
-}
-}
+#ifdef WEFT_COUNTS_ALLOCATIONS
 
 namespace weft::serve {
 namespace {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "weft/net/test_certificates.h"
-#include "weft/serve/test_client.h"
+#include "weft/serve/test_slow_consumer.h"
 #include "weft/sys/limits.h"
 
 namespace weft::serve {
@@ -222,39 +222,15 @@ TEST_F(TlsServerTest, AStopDeliversAndRestartServesAgain) {
 
 class TlsSlowConsumers : public TlsServerTest {
  protected:
-  static constexpr std::size_t kBudget = 256 * 1024;
-  static constexpr std::size_t kBody = 8000;
   static constexpr std::uint32_t kFrames = 3000;
 
-  // As over sockets: numbered frames to a client that reads when all are sent; gives the numbers that it got.
+  // As over sockets.
   std::vector<std::uint32_t> run(SlowConsumer policy) {
-    options_.limits.slow_consumer = policy;
-    options_.limits.write_budget = kBudget;
-    Signal sent;
-    script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame&) {
-      const std::string body(kBody, 'c');
-      for (std::uint32_t i = 0; i < kFrames; ++i) {
-        (void)session.send({i, 0}, as_bytes(body));
-        EXPECT_LE(session.queued(), kBudget + kBody + 12);
-      }
-      session.close();
-      sent.give();
-    };
-    const auto client = connect(listen(options_));
-    client->send(1, "");
-    EXPECT_TRUE(sent.take());
-    std::vector<std::uint32_t> numbers;
-    const std::string bytes = client->read_to_end();
-    EXPECT_TRUE(policy == SlowConsumer::disconnect || bytes.size() % (12 + kBody) == 0);
-    for (std::size_t at = 0; at + 12 + kBody <= bytes.size(); at += 12 + kBody) {
-      numbers.push_back(load_big_endian<std::uint32_t>(reinterpret_cast<const std::uint8_t*>(bytes.data()) + at + 2));
-      EXPECT_EQ(bytes[at + 12], 'c');
-    }
-    client->close();
-    EXPECT_TRUE(closed_.take());
-    EXPECT_TRUE(std::is_sorted(numbers.begin(), numbers.end()));
-    EXPECT_LT(numbers.size(), kFrames);
-    return numbers;
+    auto run = test::run_slow_consumer(script_, closed_, options_, policy, kFrames,
+                                       [this](const ListenerOptions& options) { return connect(listen(options)); });
+    EXPECT_TRUE(policy == SlowConsumer::disconnect || run.whole);
+    EXPECT_LT(run.numbers.size(), kFrames);
+    return std::move(run.numbers);
   }
 };
 

@@ -19,6 +19,7 @@
 #include "weft/sys/poll.h"
 #include "weft/sys/poller.h"
 #include "weft/sys/socket.h"
+#include "weft/sys/test_socket_pair.h"
 #include <gtest/gtest.h>
 
 namespace weft::sys {
@@ -35,16 +36,7 @@ struct Implementation {
 
 Result<std::unique_ptr<Poller>> make_default() { return std::move(WEFT_TRY(make_poller()).poller); }
 
-struct SocketPair {
-  SocketPair() {
-    int fds[2] = {-1, -1};
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-    near = Fd(fds[0]);
-    far = Fd(fds[1]);
-  }
-  Fd near;
-  Fd far;
-};
+using test::SocketPair;
 
 class PollerConformance : public testing::TestWithParam<Implementation> {
  protected:

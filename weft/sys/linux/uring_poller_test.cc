@@ -3,8 +3,6 @@
 // it shares is in poller_conformance_test.cc.
 #include "weft/sys/linux/uring_poller.h"
 
-#include <sys/socket.h>
-
 #include <array>
 #include <cerrno>
 #include <cstddef>
@@ -17,6 +15,7 @@
 #include "weft/sys/linux/test_seccomp.h"
 #include "weft/sys/poll.h"
 #include "weft/sys/socket.h"
+#include "weft/sys/test_socket_pair.h"
 #include <gtest/gtest.h>
 
 namespace weft::sys {
@@ -97,16 +96,7 @@ TEST(MakePoller, FallsBackWhereASandboxForbidsTheRing) {
 
 #if defined(WEFT_HAVE_URING)
 
-struct SocketPair {
-  SocketPair() {
-    int fds[2] = {-1, -1};
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds), 0);
-    near = Fd(fds[0]);
-    far = Fd(fds[1]);
-  }
-  Fd near;
-  Fd far;
-};
+using test::SocketPair;
 
 // What the kernel is made to say, once or always.
 int refused_with = 0;
