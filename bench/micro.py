@@ -7,6 +7,7 @@ import fnmatch
 import json
 import pathlib
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -120,10 +121,10 @@ def summarise(row, rounds):
 
 def format_time(ns):
     """
-    >>> format_time(3.456), format_time(12345.0)
-    ('3.46 ns', '12.3 us')
+    >>> format_time(3.456), format_time(999.6), format_time(12345.0)
+    ('3.46 ns', '1 us', '12.3 us')
     """
-    return f"{ns:.3g} ns" if ns < 1e4 else f"{ns / 1e3:.3g} us" if ns < 1e7 else f"{ns / 1e6:.3g} ms"
+    return f"{ns:.3g} ns" if ns < 999.5 else f"{ns / 1e3:.3g} us" if ns < 999.5e3 else f"{ns / 1e6:.3g} ms"
 
 
 def lines_of(result):
@@ -161,30 +162,40 @@ def parse_arguments():
     return arguments
 
 
+def measure(arguments, records):
+    """All rows that were chosen, one after the other: printed, and added to `records`."""
+    setting = QUICK if arguments.quick else FULL
+    start = time.monotonic()
+    for number, row in enumerate(arguments.chosen, 1):
+        rounds = measure_row(arguments.program, row, **setting)
+        results = summarise(row, rounds)
+        records.append({"row": row, "rounds": rounds, "results": results})
+        print("\n".join(line for result in results for line in lines_of(result)), flush=True)
+        left = (time.monotonic() - start) / number * (len(arguments.chosen) - number)
+        print(f"[{number}/{len(arguments.chosen)}] {left:.0f} s left", file=sys.stderr, flush=True)
+
+
 def main():
     arguments = parse_arguments()
     if arguments.list:
         for row in arguments.chosen:
             print(f"{row['row']}: {', '.join(row['contenders'])}")
         return 0
-    setting = QUICK if arguments.quick else FULL
-    records, failed = [], False
-    start = time.monotonic()
-    for number, row in enumerate(arguments.chosen, 1):
-        rounds = measure_row(arguments.program, row, **setting)
-        results = summarise(row, rounds)
-        failed = failed or any("failure" in result for result in results)
-        records.append({"row": row, "rounds": rounds, "results": results})
-        print("\n".join(line for result in results for line in lines_of(result)), flush=True)
-        left = (time.monotonic() - start) / number * (len(arguments.chosen) - number)
-        print(f"[{number}/{len(arguments.chosen)}] {left:.0f} s left", file=sys.stderr, flush=True)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    records, interrupted = [], False
+    try:
+        measure(arguments, records)
+    except KeyboardInterrupt:
+        print("interrupted: what stands above was measured before", file=sys.stderr)
+        interrupted = True
     bars = [rival["met"] for record in records for result in record["results"] if "rivals" in result
             for rival in result["rivals"].values() if rival["met"] is not None]
     print(f"\n{sum(bars)} of {len(bars)} bars met. A ratio above 1 means that Weft is faster; `faster` and `SLOWER` are "
           "said only where the 95 % interval excludes 1.")
     if arguments.json is not None:
         arguments.json.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    return 1 if failed else 0
+    failed = any("failure" in result for record in records for result in record["results"])
+    return 130 if interrupted else 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(
         prog="./dev bench sockets", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="Groups of cells: " + ", ".join(f"{name} ({len(group)})" for name, group in cells.GROUPS.items()) +
-        ". A name is PATTERN/TRANSPORT/SIZE and then any of\nhwm0, moved, curve, eco, pinned, x8, load50; "
+        ". A name is PATTERN/TRANSPORT/SIZE and then any of\nhwm0, moved, curve, eco, pinned, pyzmq, asyncio, x8, load50; "
         "bench/README.md says what they mean. --list prints what --cells chooses.")
     parser.add_argument("--against", metavar="PATH", type=pathlib.Path,
                         help="a libzmq.so.5, whatever its name (default: the one inside pyzmq)")

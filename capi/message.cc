@@ -201,7 +201,7 @@ int zmq_msg_send(zmq_msg_t* msg, void* socket, int flags) {
     return -1;
   }
   const std::size_t size = message->size();
-  msg::Outbound part{message->bytes(), message, (flags & ZMQ_SNDMORE) != 0};
+  msg::Outbound part{message->bytes(), message, (flags & ZMQ_SNDMORE) != 0, (flags & ZMQ_DONTWAIT) == 0};
   if (!send_part(*handle, part, flags)) {
     return -1;
   }

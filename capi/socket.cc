@@ -58,7 +58,8 @@ int send_bytes(void* socket, const void* buf, size_t len, int flags) {
   if (buf == nullptr && len != 0) {
     return fail(EFAULT);
   }
-  msg::Outbound part{Bytes(static_cast<const std::uint8_t*>(buf), len), nullptr, (flags & ZMQ_SNDMORE) != 0};
+  msg::Outbound part{Bytes(static_cast<const std::uint8_t*>(buf), len), nullptr, (flags & ZMQ_SNDMORE) != 0,
+                     (flags & ZMQ_DONTWAIT) == 0};
   return send_part(*handle, part, flags) ? clamped(len) : -1;
 }
 

@@ -13,7 +13,8 @@ A_A = " A/A"  # a cell with this ending is libzmq against itself
 NAME = re.compile(
     r"(?P<pattern>push_pull|pub_sub|router_router|dealer_router|pair|round_trip|burst|connect_storm|idle_memory)"
     r"/(?P<transport>tcp|ipc|inproc)/(?P<size>[1-9][0-9]{1,7})"
-    r"(?P<words>(/(hwm0|moved|curve|eco|pinned|x[1-9][0-9]*|load[1-9][0-9]?))*)$")
+    r"(?P<words>(/(hwm0|moved|curve|eco|pinned|pyzmq|asyncio|x[1-9][0-9]*|load[1-9][0-9]?))*)$")
+PYTHON = ("pyzmq", "asyncio")  # through pyzmq: its Socket, its asyncio Socket
 
 
 def cross(*parts):
@@ -39,6 +40,7 @@ BARS += ["connect_storm/tcp/64/x1000", "idle_memory/tcp/64/x1000"]
 BARS += cross(["round_trip"], TRANSPORTS, ["64"], ["load10", "load50", "load80"])
 BARS += cross(["push_pull"], ("tcp", "inproc"), ["64"], ["x2", "x4", "x8", "pinned"])
 BARS += cross(["burst"], TRANSPORTS, ["64"])
+BARS += cross(["push_pull"], ("tcp", "ipc"), ["64"], PYTHON)
 BARS += ["push_pull/tcp/64" + A_A, "round_trip/tcp/64" + A_A]
 TRIPS = ("round_trip", "burst")  # measured trip by trip
 MATRIX = cross(ONE_WAY + ("round_trip",), TRANSPORTS, SIZES)
@@ -66,6 +68,8 @@ def parse(name):
     impossible = found["transport"] == "inproc" and ("curve" in words or storms)
     impossible |= found["pattern"] in ("pair", "burst") and times > 1 or load and found["pattern"] != "round_trip"
     impossible |= times > (10_000 if storms else 64)
+    if set(PYTHON) & set(words):
+        impossible |= len(words) > 1 or found["pattern"] != "push_pull" or found["transport"] == "inproc"
     if impossible:
         return None
     return {"pattern": found["pattern"], "transport": found["transport"], "size": int(found["size"]), "words": words,
@@ -113,15 +117,19 @@ def columns_of(name, nng=False):
     ('weft push_pull', 'zmq', 'weft', 'push_pull/ipc/64')
     >>> [column for column, *_ in columns_of("push_pull/tcp/64/curve")]
     ['weft', 'libzmq', 'raw']
+    >>> columns_of("push_pull/ipc/64/asyncio")[1]
+    ('libzmq', 'asyncio', 'libzmq', 'push_pull/ipc/64/asyncio')
     >>> [column for column, *_ in columns_of("push_pull/tcp/64 A/A")]
     ['libzmq again', 'libzmq']
     """
     if name.endswith(A_A):
         plain = name.removesuffix(A_A)
         return [("libzmq again", "zmq", "libzmq", plain), ("libzmq", "zmq", "libzmq", plain)]
-    columns = [("weft", "zmq", "weft", name), ("libzmq", "zmq", "libzmq", name)]
     cell = parse(name)
     pattern, words = cell["pattern"], cell["words"]
+    if words and words[0] in PYTHON:
+        return [("weft", words[0], "weft", name), ("libzmq", words[0], "libzmq", name)]
+    columns = [("weft", "zmq", "weft", name), ("libzmq", "zmq", "libzmq", name)]
     if pattern == "router_router":
         columns.append(("weft push_pull", "zmq", "weft", name.replace("router_router", "push_pull")))
     if pattern not in ("connect_storm", "idle_memory") and cell["times"] == 1 and "moved" not in words and not (

@@ -115,6 +115,10 @@ class Libraries:
     def environment(self, name):
         return {"LD_LIBRARY_PATH": self.paths[name]}
 
+    def preload(self, name):
+        """For a program that brings a libzmq of its own along: that of pyzmq, which is the one under "libzmq"."""
+        return {"LD_PRELOAD": str(self.files[name])} if name == "weft" else {}
+
     def check(self, name, ready):
         """`ready` is what a child said of itself: whether it runs on the library that was meant."""
         if pathlib.Path(ready["path"]).resolve() != self.files[name]:

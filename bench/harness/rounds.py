@@ -3,15 +3,18 @@
 
 import contextlib
 import dataclasses
+import math
 import os
 import pathlib
 import resource
 import statistics
+import sys
 import time
 
 from harness import cells
 from harness.child import Child, ChildError, Libraries, count_by_strace
 
+PYZMQ_CHILD = pathlib.Path(__file__).resolve().parent.parent / "pyzmq_child.py"
 COUNT_MIN, COUNT_MAX, TRIPS_MAX = 100, 100_000_000, 100_000
 BURSTS_MIN = 5  # a burst takes milliseconds
 STRACE_COUNT, STRACE_TRIPS = 10_000, 500  # every call costs tens of microseconds there
@@ -30,6 +33,7 @@ class Effort:
     ping_pongs: int = 1000  # 20 times this many per probe
     cell_s: float = 60  # no new round after so long
     strace: bool = True  # where the kernel does not count system calls
+    rounds_of_a_life: int = 5  # until every column is a new process: where its memory and threads lie is luck
 
 
 QUICK = Effort(0.15, 0.05, 10, 16, 5, 250, 20, False)
@@ -45,10 +49,16 @@ class Setup:
     nng: bool = False
 
     def child(self, column, extra=(), env=None):
+        """(program, arguments, environment) of a process that runs the cell of a column."""
         _, engine, library, name = column
+        if engine in cells.PYTHON:
+            cell = cells.parse(name)
+            arguments = ["-B", str(PYZMQ_CHILD), "--api", engine, "--transport", cell["transport"],
+                         "--size", str(cell["size"])]
+            return sys.executable, arguments, self.libraries.preload(library)
         arguments = ["--cell", name, "--engine", engine, "--ping-pongs", str(self.effort.ping_pongs), *extra]
         arguments += ["--processes"] if self.processes else []
-        return arguments, self.libraries.environment(library) | (env or {})
+        return self.program, arguments, self.libraries.environment(library) | (env or {})
 
 
 class Column:
@@ -63,14 +73,17 @@ class Column:
         self.count = self.count_min = BURSTS_MIN if self.cell["pattern"] == "burst" else COUNT_MIN
         self.interval_ns = 0
         self.version = ""
-        self.path = str(setup.libraries.files[self.library]) if self.engine == "zmq" else ""
+        self.path = str(setup.libraries.files[self.library]) if self.on_libzmq() else ""
+
+    def on_libzmq(self):
+        """Whether it runs on one of the two libraries that are compared."""
+        return self.engine == "zmq" or self.engine in cells.PYTHON
 
     def start(self, stack):
-        arguments, env = self.setup.child(self.column)
-        self.child = stack.enter_context(Child(self.setup.program, arguments, env))
+        self.child = stack.enter_context(Child(*self.setup.child(self.column)))
         ready = self.child.answer()
         self.version = ready["version"]
-        if self.engine == "zmq":
+        if self.on_libzmq():
             self.setup.libraries.check(self.library, ready)
 
     def warm_up(self):
@@ -107,8 +120,7 @@ class Column:
         """System calls and allocations of one repetition, from a child that is not timed."""
         preload = self.setup.program.parent / "libbench_allocations.so"
         env = {"LD_PRELOAD": str(preload)} if preload.exists() else {}
-        arguments, env = self.setup.child(self.column, ["--counting"], env)
-        with Child(self.setup.program, arguments, env) as child:
+        with Child(*self.setup.child(self.column, ["--counting"], env)) as child:
             child.answer()
             if self.cell["pattern"] != "connect_storm":
                 child.count(self.count)  # what is allocated once is there
@@ -120,8 +132,7 @@ class Column:
         if by is None and self.setup.effort.strace:
             most = STRACE_TRIPS if self.cell["pattern"] in cells.TRIPS else STRACE_COUNT
             count = self.cell["times"] if self.cell["pattern"] == "connect_storm" else min(self.count, most)
-            arguments, env = self.setup.child(self.column)
-            calls = count_by_strace(self.setup.program, arguments, env, count)
+            calls = count_by_strace(*self.setup.child(self.column), count)
             if calls is not None:
                 by = "strace"
                 receivers = 1 if self.cell["pattern"] == "connect_storm" else self.cell["times"]
@@ -131,7 +142,7 @@ class Column:
 
 def same_placement(runs):
     """Whether all probes of a round saw the cores at the same distance. harness/summary.py knows these limits too."""
-    probes = [run[when] for run in runs for when in ("before_ns", "after_ns")]
+    probes = [run[when] or math.inf for run in runs for when in ("before_ns", "after_ns")]
     return all(ns < 280 for ns in probes) or all(350 < ns < 1500 for ns in probes)
 
 
@@ -147,16 +158,21 @@ def slow_down(columns, load):
         column.load_at(rate)
 
 
-def run_in_turns(columns, name, effort, records, storms=False):
-    """Rounds until enough of them stood between equal probes; (rounds, how many those were)."""
+def run_in_turns(columns, name, effort, records, storms=False, renew=None):
+    """Rounds until enough of them stood between equal probes; (rounds, how many those were). `renew` is called when the
+    columns have lived for so many rounds."""
     agreed = number = 0
     wanted, most = (effort.rounds_of_storms,) * 2 if storms else (effort.rounds, effort.rounds_max)
     start = time.monotonic()
     while agreed < wanted and number < most:
+        life, age = divmod(number, effort.rounds_of_a_life)
+        if renew is not None and life > 0 and age == 0:
+            renew()
         runs = [(column, column.repeat()) for column in in_turns(columns, number)]
         for column, run in runs:
             extra = {"interval_ns": column.interval_ns} if column.interval_ns else {}
-            records.append({"kind": "run", "cell": name, "round": number, "column": column.name, **run, **extra})
+            records.append({"kind": "run", "cell": name, "round": number, "column": column.name, **run, **extra}
+                           | ({} if renew is None else {"life": life}))
         agreed += same_placement([run for _, run in runs])
         number += 1
         if time.monotonic() - start > effort.cell_s and number >= ROUNDS_MIN:
@@ -176,7 +192,13 @@ def measure_rounds(setup, name, records):
                 column.warm_up()
         if load:
             slow_down(columns, load)
-        number, agreed = run_in_turns(columns, name, setup.effort, records, storms)
+
+        def renew():
+            for column in columns:
+                column.child.finish()
+                column.start(stack)
+                column.repeat()
+        number, agreed = run_in_turns(columns, name, setup.effort, records, storms, None if storms else renew)
         for column in columns:
             column.child.finish()
     if not load:

@@ -16,25 +16,39 @@ BARS = pathlib.Path(__file__).resolve().parent.parent / "bars.json"
 
 
 def placement(probe_ns):
-    """How the two sides stood to each other: the limits are those of harness/rounds.py.
+    """How the two sides stood to each other: the limits are those of harness/rounds.py. None: nobody asked.
 
-    >>> [placement(ns) for ns in (60, 300, 480, 4000)]
-    ['near', 'between', 'far', 'shared']
+    >>> [placement(ns) for ns in (60, 300, 480, 4000, None)]
+    ['near', 'between', 'far', 'shared', 'unknown']
     """
+    if probe_ns is None:
+        return "unknown"
     return "near" if probe_ns < 280 else "between" if probe_ns <= 350 else "far" if probe_ns < 1500 else "shared"
 
 
-def bootstrap(rounds, statistic, samples=2000):
-    """(value, low, high): a statistic of the rounds and a 95 % interval; the same rounds always give the same.
+LIVES_MIN = 3  # fewer processes than this of a column say nothing of how processes differ
+
+
+def bootstrap(rounds, statistic, samples=2000, lives=()):
+    """(value, low, high): a statistic of the rounds and a 95 % interval; the same rounds always give the same. `lives`:
+    which processes ran each round; then processes are drawn first, and rounds of those that were.
 
     >>> bootstrap([2.0] * 9, statistics.median)
     (2.0, 2.0, 2.0)
+    >>> bootstrap([1.0] * 5 + [2.0] * 4, statistics.median, lives=[0] * 5 + [1] * 2 + [2] * 2)
+    (1.0, 1.0, 2.0)
     >>> low_high = bootstrap([1.0, 1.1, 0.9, 1.0, 1.2, 0.8, 1.0, 1.1, 0.9], statistics.median)[1:]
     >>> low_high[0] < 1 < low_high[1]
     True
     """
     source = random.Random(1)
-    values = sorted(statistic(source.choices(rounds, k=len(rounds))) for _ in range(samples))
+    groups = [[each for each, its in zip(rounds, lives) if its == life] for life in sorted(set(lives))]
+
+    def draw():
+        if len(groups) < LIVES_MIN:
+            return source.choices(rounds, k=len(rounds))
+        return [each for group in source.choices(groups, k=len(groups)) for each in source.choices(group, k=len(group))]
+    values = sorted(statistic(draw()) for _ in range(samples))
     return statistic(rounds), values[int(samples * 0.025)], values[int(samples * 0.975) - 1]
 
 
@@ -96,7 +110,11 @@ class Pool:
 def ratio_of(pairs, measure, above, below):
     """Median over rounds of measure(above) / measure(below), with its interval; None where one of them was 0."""
     ratios = [measure(pair[above]) / measure(pair[below]) for pair in pairs if measure(pair[below]) > 0]
-    return bootstrap(ratios, statistics.median) if len(ratios) == len(pairs) else None
+    return bootstrap(ratios, statistics.median, lives=lives_of(pairs)) if len(ratios) == len(pairs) else None
+
+
+def lives_of(pairs):
+    return [next(iter(pair.values())).get("life", 0) for pair in pairs]
 
 
 def per_message(run):
@@ -116,7 +134,7 @@ def add_ratios(row, pairs, ours, pattern):
 
         def compare(rounds):
             return pools[0].quantile(rounds, 0.999) / pools[1].quantile(rounds, 0.999)
-        row["p999"] = bootstrap(range(len(pairs)), compare, 1000)
+        row["p999"] = bootstrap(range(len(pairs)), compare, 1000, lives_of(pairs))
     if "weft push_pull" in pairs[0]:
         row["own"] = ratio_of(pairs, speed, "weft push_pull", ours)
     limit = "raw_spinning" if "raw_spinning" in pairs[0] and "/eco" not in row["cell"] else "raw"

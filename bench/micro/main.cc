@@ -3,18 +3,12 @@
 // bench_micro --count NAME...     under callgrind: the named ones of one thread, each a ROW (our contender of it) or a
 //                                 ROW:CONTENDER, with N and then 2 N iterations; a dump of the counts after each
 // bench_micro --benchmark_...     Google Benchmark's options; names are ROW:CONTENDER
-#if __has_include(<valgrind/callgrind.h>)
-#include <valgrind/callgrind.h>
-#else
-#define CALLGRIND_ZERO_STATS
-#define CALLGRIND_DUMP_STATS_AT(name) static_cast<void>(name)
-#endif
-
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <span>
 
+#include "bench/micro/callgrind.h"
 #include "bench/micro/micro.h"
 
 namespace {
@@ -60,6 +54,7 @@ class Dumper final : public benchmark::BenchmarkReporter {
   void ReportRuns(const std::vector<Run>& runs) override {
     const std::string name = runs.front().benchmark_name();
     CALLGRIND_DUMP_STATS_AT(name.c_str());
+    bench::CountedPart::count_on();
     CALLGRIND_ZERO_STATS;
   }
 };

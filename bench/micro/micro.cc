@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
+#include "bench/micro/callgrind.h"
 #include "bench/stage.h"
 
 namespace bench {
@@ -66,6 +68,18 @@ RowBuilder RowBuilder::run_threads(std::string_view contender, int threads, Body
 RowBuilder RowBuilder::bar(std::string_view rival, double ratio, std::string_view placement) {
   row().bars.push_back({std::string(rival), ratio, std::string(placement)});
   return *this;
+}
+
+CountedPart::CountedPart() { CALLGRIND_ZERO_STATS; }
+CountedPart::~CountedPart() {
+  CALLGRIND_TOGGLE_COLLECT;
+  over = true;
+}
+
+void CountedPart::count_on() {
+  if (std::exchange(over, false)) {
+    CALLGRIND_TOGGLE_COLLECT;
+  }
 }
 
 }  // namespace bench

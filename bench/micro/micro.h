@@ -62,6 +62,19 @@ class RowBuilder {
 // measures something else than its name says.
 RowBuilder row(std::string_view name);
 
+// Around the loop of a body whose set-up takes as long as its iterations: under --count nothing else is counted.
+class CountedPart {
+ public:
+  CountedPart();
+  CountedPart(const CountedPart&) = delete;
+  CountedPart& operator=(const CountedPart&) = delete;
+  ~CountedPart();
+  static void count_on();  // after the body
+
+ private:
+  static inline bool over = false;
+};
+
 [[nodiscard]] std::vector<Row>& rows();
 
 }  // namespace bench

@@ -11,6 +11,7 @@ import json
 from harness import cells, server_summary, summary
 
 SCHEMA = 2
+LIMITS = ("floor", "std_function")  # contenders of micro that leave out what the part is for: what it could be at best
 MEMBERS = {"suite", "row", "placement", "rounds", "unit", "ours", "columns", "samples", "ratios", "bars"}
 
 
@@ -69,6 +70,11 @@ def from_micro(records):
     >>> result = from_micro([record])[0][0]
     >>> result["ratios"], result["bars"]
     ({'x': [3.0, 2.9, 3.1]}, [{'text': '>= 2x x', 'met': True}])
+    >>> rivals = record["results"][0]["rivals"]
+    >>> rivals |= {name: {"ratio": [0.5, 0.4, 0.8], "bar": None} for name in ("floor", "weft_other")}
+    >>> result = from_micro([record])[0][0]
+    >>> list(result["ratios"]), result["limit"]
+    (['x'], [2.0, 1.25, 2.5])
     """
     results, failures = [], []
     for record in records:
@@ -76,14 +82,19 @@ def from_micro(records):
             if "failure" in entry:
                 failures.append({"suite": "micro", "row": entry["row"], "why": str(entry["failure"])})
                 continue
-            rivals = entry["rivals"]
+            ours = next(iter(entry["ns"]))
+            # Another form of ours is no rival, unless that is what the row is about.
+            rivals = {name: rival for name, rival in entry["rivals"].items()
+                      if not name.startswith(ours) or rival["bar"] is not None}
+            floor = next((rivals.pop(name)["ratio"] for name in LIMITS if name in rivals), None)
+            limit = {} if floor is None else {"limit": [1 / floor[0], 1 / floor[2], 1 / floor[1]]}
             results.append({
                 "suite": "micro", "row": entry["row"], "placement": entry["placement"] if entry["threads"] > 1 else "",
-                "rounds": entry["rounds"], "unit": "ns", "ours": next(iter(entry["ns"])), "columns": entry["ns"],
+                "rounds": entry["rounds"], "unit": "ns", "ours": ours, "columns": entry["ns"],
                 "samples": entry["samples"],
                 "ratios": {name: rival["ratio"] for name, rival in rivals.items()},
                 "bars": [{"text": f">= {rival['bar']:g}x {name}", "met": rival["met"]}
-                         for name, rival in rivals.items() if rival["bar"] is not None]})
+                         for name, rival in rivals.items() if rival["bar"] is not None]} | limit)
     return results, failures
 
 

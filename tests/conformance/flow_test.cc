@@ -103,17 +103,28 @@ TEST_P(Flow, AMarkOfZeroMeansNone) {
 
 TEST_P(Flow, ABlockedSenderGoesOnWhenThereIsRoom) {
   Line line = make_line(2, 2);
-  const std::string payload(20'000, 'p');
   constexpr int kCount = 500;
   std::thread sender([&] {
     for (int i = 0; i < kCount; ++i) {
-      send(line.push, std::to_string(i) + ' ' + payload);
+      send(line.push, std::to_string(i) + ' ' + std::string(i % 3 == 0 ? 20'000 : 60'000, 'p'));
     }
   });
   for (int i = 0; i < kCount; ++i) {
     EXPECT_EQ(number(line.pull), i);
   }
   sender.join();
+}
+
+TEST_P(Flow, LargePartsAreQueuedUpToTheMarkWhileThePeerDoesNotRead) {
+  constexpr int kCount = 100;
+  Line line = make_line(kCount, kCount);
+  const std::string payload(60'000, 'p');
+  for (int i = 0; i < kCount; ++i) {
+    send(line.push, std::to_string(i) + ' ' + payload);  // by the thread that would have to read
+  }
+  for (int i = 0; i < kCount; ++i) {
+    EXPECT_EQ(number(line.pull), i);
+  }
 }
 
 TEST_P(Flow, RaisingAMarkLetsABlockedSenderGoOn) {

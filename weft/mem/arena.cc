@@ -55,13 +55,14 @@ void* Arena::allocate_elsewhere(std::size_t size, std::size_t alignment) noexcep
   if (!std::has_single_bit(alignment) || size > options_.bytes_max || alignment > options_.bytes_max) {
     return nullptr;
   }
-  const std::size_t room = options_.block_size - sizeof(Block);
-  if (size > room || alignment - 1 > room - size) {
+  const std::size_t room = options_.block_size;
+  const std::size_t slack = alignment <= alignof(Block) ? 0 : alignment - 1;
+  if (size > room || slack > room - size) {
     return allocate_large(size, alignment);
   }
   Block* block = spare_.pop();
   if (block == nullptr) {
-    block = make_block(options_.block_size);
+    block = make_block(room + sizeof(Block));
     if (block == nullptr) {
       return nullptr;
     }

@@ -14,7 +14,7 @@
 namespace weft::mem {
 
 struct ArenaOptions {
-  std::size_t block_size = std::size_t{4} * 1024;        // bytes asked for at a time (at least Arena::kBlockMin)
+  std::size_t block_size = std::size_t{4} * 1024;  // bytes of a block behind its header (at least Arena::kBlockMin)
   std::size_t bytes_max = std::size_t{1} * 1024 * 1024;  // held at a time, blocks' headers included
   std::size_t kept_max = std::size_t{1} * 1024 * 1024;   // held after reset()
 };
@@ -31,7 +31,8 @@ class Arena {
   static constexpr std::size_t kBlockMin = 128;
 
   explicit Arena(const ArenaOptions& options = {}) noexcept : options_(options) {
-    options_.block_size = std::max(std::min(options_.block_size, options_.bytes_max), kBlockMin);
+    const std::size_t most = options_.bytes_max - std::min(options_.bytes_max, sizeof(Block));
+    options_.block_size = std::max(std::min(options_.block_size, most), kBlockMin);
   }
   Arena(Arena&& other) noexcept : options_(other.options_) { swap(other); }
   Arena& operator=(Arena&& other) noexcept {

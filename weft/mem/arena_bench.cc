@@ -181,9 +181,9 @@ void add_rows() {
     }
     for (const std::size_t bytes : {1024, 4096, 16'384}) {
       const std::string name = "ArenaAllocator_Alloc/" + std::to_string(size) + "/" + std::to_string(bytes);
-      // As published, all ends when the first block is full; a block of ours begins with its header.
-      add_row(name, bytes, [=] { return make_arena(bytes + 16); }, true, plain(bytes / size));
-      add_row(name + " (honest)", bytes, [=] { return make_arena(bytes); }, true, touched(kChained));
+      const auto ours = [bytes] { return make_arena(bytes); };
+      add_row(name, bytes, ours, true, plain(bytes / size));  // as published, all ends when the first block is full
+      add_row(name + " (honest)", bytes, ours, true, touched(kChained));
     }
   }
   constexpr Cycle kRequest{3, 8, 32, 512};

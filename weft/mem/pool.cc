@@ -46,10 +46,10 @@ namespace {
 thread_local PoolHolder tls_holder;
 }  // namespace
 
-Pool* Pool::mine() noexcept {
-  if (tls_pool != nullptr) [[likely]] {
-    return tls_pool;
-  }
+Pool* Pool::mine() noexcept { return tls_pool != nullptr ? tls_pool : find_mine(); }
+
+// What is seldom done is a function of its own here: the compiler saves registers for the longest path.
+Pool* Pool::find_mine() noexcept {
   if (tls_ended) {
     return nullptr;
   }
@@ -69,13 +69,19 @@ Pool* Pool::mine() noexcept {
 Buffer* Pool::take(std::size_t size) noexcept {
   const std::uint32_t index = class_of(size);
   FreeList& list = free_[index];
-  if (list.count == 0) {
-    collect_returned();
+  if (list.count == 0) [[unlikely]] {
+    return take_returned(index);
   }
-  if (list.count != 0) [[likely]] {
-    Buffer* const buffer = list.buffers[--list.count];
-    unpoison(buffer->data(), buffer->capacity_);
-    return buffer;
+  Buffer* const buffer = list.buffers[--list.count];
+  unpoison(buffer->data(), buffer->capacity_);
+  return buffer;
+}
+
+// One that came home, or a new one.
+Buffer* Pool::take_returned(std::uint32_t index) noexcept {
+  collect_returned();
+  if (free_[index].count != 0) {
+    return take(class_size(index));
   }
   // Lines of their own: the count of one buffer is not between the bytes of another.
   void* memory = std::aligned_alloc(sizeof(Buffer), sizeof(Buffer) + class_size(index));
@@ -97,10 +103,18 @@ bool Pool::make_room(FreeList& list, std::size_t size) noexcept {
   return true;
 }
 
+void Pool::put_beyond(FreeList& list, Buffer* buffer) noexcept {
+  if (make_room(list, buffer->capacity_)) {
+    put(buffer);
+  } else {
+    std::free(buffer);
+  }
+}
+
 void Pool::put(Buffer* buffer) noexcept {
   FreeList& list = free_[buffer->size_class_];
-  if (list.count == list.room && !make_room(list, buffer->capacity_)) [[unlikely]] {
-    std::free(buffer);
+  if (list.count == list.room) [[unlikely]] {
+    put_beyond(list, buffer);
     return;
   }
   poison(buffer->data(), buffer->capacity_);

@@ -37,7 +37,8 @@ inline void pool_deallocate(void* block) noexcept {
 //   read. (3) The reference count of a buffer that rests is 1.
 class Pool {
  public:
-  static Pool* mine() noexcept;  // the calling thread's; null only when memory ran out or the thread is ending
+  // The calling thread's; null only when memory ran out or the thread is ending.
+  [[nodiscard]] static Pool* mine() noexcept;
 
   Buffer* take(std::size_t size) noexcept;
   void put(Buffer* buffer) noexcept;   // buffer of this pool, called by its thread
@@ -75,6 +76,9 @@ class Pool {
     return size <= kSmallest ? 0 : static_cast<std::uint32_t>(std::bit_width(size - 1)) - 7;
   }
   static std::size_t class_size(std::uint32_t index) noexcept { return kSmallest << index; }
+  [[gnu::noinline]] static Pool* find_mine() noexcept;
+  [[gnu::noinline]] Buffer* take_returned(std::uint32_t index) noexcept;
+  [[gnu::noinline]] void put_beyond(FreeList& list, Buffer* buffer) noexcept;
   [[nodiscard]] static bool make_room(FreeList& list, std::size_t size) noexcept;
   void collect_returned() noexcept;
 

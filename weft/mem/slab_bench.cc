@@ -102,12 +102,15 @@ void churn(benchmark::State& state, SizeOf size_of, Allocate allocate, Deallocat
   for (std::size_t i = 0; i < kLive; ++i) {
     live[i] = make(sizes[i % kSteps]);
   }
-  std::size_t step = 0;
-  for (auto _ : state) {
-    Piece& piece = live[victims[step]];
-    deallocate(piece.at, piece.size);
-    piece = make(sizes[step]);
-    step = (step + 1) % kSteps;
+  {
+    const bench::CountedPart counted;
+    std::size_t step = 0;
+    for (auto _ : state) {
+      Piece& piece = live[victims[step]];
+      deallocate(piece.at, piece.size);
+      piece = make(sizes[step]);
+      step = (step + 1) % kSteps;
+    }
   }
   for (const Piece& piece : live) {
     deallocate(piece.at, piece.size);

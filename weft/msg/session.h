@@ -22,6 +22,7 @@
 #include "weft/rt/loop.h"
 #include "weft/sync/baton.h"
 #include "weft/sync/call_list.h"
+#include "weft/sync/spin.h"
 #include "weft/zmtp/peer.h"
 
 namespace weft::msg {
@@ -114,6 +115,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void answer_nudges() noexcept;  // without the baton
   [[nodiscard]] bool send_out_of_flow(Outbound& part, bool wide) noexcept;
   [[nodiscard]] bool send_big_copy(std::uint8_t flags, Bytes bytes) noexcept;
+  void await_room() noexcept;
   [[nodiscard]] bool idle_now(bool wide) const noexcept;
   void batch_or_write(bool wide, bool now) noexcept;
   void note_batch_begin() noexcept;
@@ -212,6 +214,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   std::uint32_t blocked_sends_ = 0;
   std::uint32_t quiet_turns_ = 0;
   int peer_minor_ = 1;
+  sync::SpinBudget room_spin_;
   bool room_wanted_ = false;   // the I/O thread watches for room
   bool begins_batch_ = false;  // written before it is armed, the I/O thread's while it is
   std::atomic<bool> armed_{false};

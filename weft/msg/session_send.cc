@@ -6,6 +6,7 @@
 #include "weft/msg/session.h"
 #include "weft/msg/socket_core.h"
 #include "weft/sys/clock.h"
+#include "weft/sys/poll.h"
 
 namespace weft::msg {
 
@@ -42,7 +43,9 @@ bool Session::send_out_of_flow(Outbound& part, bool wide) noexcept {
   bool queued = false;
   bool blocked = false;
   if (writer_.is_open()) {
-    if (writer_.blocked() && ++blocked_sends_ % kBlockedSendsPerTry == 0) {
+    if (writer_.blocked() && part.waits && part.bytes.size() >= Writer::kBigPart) {
+      await_room();
+    } else if (writer_.blocked() && ++blocked_sends_ % kBlockedSendsPerTry == 0) {
       run_writer();
     }
     if (!writer_.blocked() && !outgoing_.empty()) {
@@ -276,6 +279,20 @@ bool Session::send_directly(Outbound& part, bool wide) noexcept {
   }
   batch_or_write(wide, idle || size >= Writer::kBigPart);
   return true;
+}
+
+// A queue of big parts is memory that no cache holds: while the peer reads, waiting for the kernel takes less time than
+// queueing one more. Sets blocked() right.
+void Session::await_room() noexcept {
+  const std::uint64_t before = writer_.writes();
+  (void)sync::spin_until(room_spin_.budget_us(core_.wait_mode()), [&] {
+    if (!sys::is_writable(stream_->fd())) {
+      return false;
+    }
+    run_writer();
+    return !writer_.blocked();
+  });
+  room_spin_.record(writer_.writes() != before);
 }
 
 // A big part whose bytes stay the caller's: most of them go from there to the kernel without a copy.

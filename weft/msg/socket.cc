@@ -47,7 +47,7 @@ Result<void> Socket::send_part(Bytes bytes, Message* message, More more, bool wa
   if (core_ == nullptr) {
     return kClosed;
   }
-  msg::Outbound part{bytes, message, more == More::yes};
+  msg::Outbound part{bytes, message, more == More::yes, wait};
   return core_->send(part, wait ? core_->send_deadline() : msg::SocketCore::kNoWait);
 }
 

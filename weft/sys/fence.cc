@@ -43,6 +43,10 @@ FenceMode decide_fence_mode() noexcept {
   return decided;
 }
 
+// At load, while the process has one thread: with several, registering waits some 10 ms until every processor has
+// passed through the scheduler, and it would be the first message that waits.
+[[maybe_unused]] const FenceMode decided_at_load = decide_fence_mode();
+
 }  // namespace detail
 
 void heavy_fence() noexcept {

@@ -27,7 +27,7 @@ inline void full_fence() noexcept {
 // The asymmetric pair: a light_fence() on one side and a heavy_fence() on the other order as two full fences do
 // (Dekker's pattern). The light side is a compiler barrier where the kernel has membarrier(2) PRIVATE_EXPEDITED, else a
 // full fence; the heavy side is membarrier (about 1 us, interrupts the running threads of this process), else a full
-// fence. The environment's WEFT_NO_MEMBARRIER=1, read at the first fence, forces full fences on both sides.
+// fence. The environment's WEFT_NO_MEMBARRIER=1, read when the library is loaded, forces full fences on both sides.
 // Two light fences do not order each other.
 inline void light_fence() noexcept {
   auto mode = detail::fence_mode.load(std::memory_order_relaxed);  // set once; either answer is right on its own

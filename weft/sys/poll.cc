@@ -79,4 +79,9 @@ Result<std::size_t> poll_fds(std::span<PollFd> fds, Duration timeout, const Sign
   return wait(fds, many, timeout, mask);
 }
 
+bool is_writable(int fd) noexcept {
+  pollfd polled{fd, POLLOUT, 0};
+  return call_once([&] { return ::poll(&polled, 1, 0); }).value > 0;
+}
+
 }  // namespace weft::sys

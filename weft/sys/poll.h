@@ -23,4 +23,7 @@ struct PollFd {
 // wait and at no other time. Level-triggered; any thread; allocates beyond 64 descriptors.
 [[nodiscard]] Result<std::size_t> poll_fds(std::span<PollFd> fds, Duration timeout, const SignalMask* mask = nullptr);
 
+// Whether a write of some size would take something; also when it would fail. Never waits.
+[[nodiscard]] bool is_writable(int fd) noexcept;
+
 }  // namespace weft::sys

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The small waiting tools: EpollSet, EventFd, poll_fds, futex, SignalsBlocked.
+// The small waiting tools: EpollSet, EventFd, poll_fds, is_writable, futex, SignalsBlocked.
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -22,6 +22,8 @@
 #include "weft/sys/futex.h"
 #include "weft/sys/poll.h"
 #include "weft/sys/signals.h"
+#include "weft/sys/socket.h"
+#include "weft/sys/test_socket_pair.h"
 #include <gtest/gtest.h>
 
 namespace weft::sys {
@@ -55,6 +57,18 @@ class SignalStorm {
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };
+
+TEST(IsWritable, WhileThereIsRoomAndWhenAWriteWouldFail) {
+  test::SocketPair pair;
+  EXPECT_TRUE(is_writable(pair.near.fd()));
+  const std::vector<std::uint8_t> bytes(64 * 1024);
+  while (write_some(pair.near.fd(), bytes).status == IoResult::Status::done) {
+  }
+  EXPECT_FALSE(is_writable(pair.near.fd()));
+  pair.far = Fd();
+  EXPECT_TRUE(is_writable(pair.near.fd()));
+  EXPECT_FALSE(is_writable(-1));
+}
 
 TEST(PollFds, TheMaskCountsDuringTheWaitOnly) {
   sigset_t usr1;
