@@ -27,6 +27,7 @@ TABLES = {
     "sockets": ("64 bytes", "sockets", [
         ("PUSH to PULL over tcp", "push_pull/tcp/64"), ("over ipc", "push_pull/ipc/64"), ("inproc", "push_pull/inproc/64"),
         ("ROUTER to ROUTER over tcp", "router_router/tcp/64"), ("PUB to 8 SUBs over tcp", "pub_sub/tcp/64/x8"),
+        ("PUSH to PULL over tcp, both in Python", "push_pull/tcp/64/pyzmq"), ("with asyncio", "push_pull/tcp/64/asyncio"),
         ("round trip over tcp", "round_trip/tcp/64"), ("over ipc", "round_trip/ipc/64"), ("inproc", "round_trip/inproc/64")],
         [("weft", "Weft"), ("libzmq", "libzmq 4.3.5")]),
     "server": ("64 bytes", "server", [

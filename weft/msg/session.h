@@ -148,7 +148,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   bool push_notice() noexcept;
   void give_read_baton() noexcept;
 
-  // An application's thread holds a baton for a few microseconds; who must have it asks again after this.
+  // An application's thread holds a baton for microseconds (await_room()); who must have it asks again after this.
   static constexpr Duration kBatonRetry = std::chrono::microseconds(200);
 
   // session_link.cc; all on the I/O thread, but for the first

@@ -43,7 +43,7 @@ bool Session::send_out_of_flow(Outbound& part, bool wide) noexcept {
   bool queued = false;
   bool blocked = false;
   if (writer_.is_open()) {
-    if (writer_.blocked() && part.waits && part.bytes.size() >= Writer::kBigPart) {
+    if (writer_.blocked() && !writer_.failed() && part.waits && part.bytes.size() >= Writer::kBigPart) {
       await_room();
     } else if (writer_.blocked() && ++blocked_sends_ % kBlockedSendsPerTry == 0) {
       run_writer();
@@ -285,7 +285,8 @@ bool Session::send_directly(Outbound& part, bool wide) noexcept {
 // queueing one more. Sets blocked() right.
 void Session::await_room() noexcept {
   const std::uint64_t before = writer_.writes();
-  (void)sync::spin_until(room_spin_.budget_us(core_.wait_mode()), [&] {
+  const bool eco = core_.wait_mode() == sync::WaitMode::eco;  // else learnt: the peer may never read
+  (void)sync::spin_until(room_spin_.budget_us(eco ? sync::WaitMode::eco : sync::WaitMode::adaptive), [&] {
     if (!sys::is_writable(stream_->fd())) {
       return false;
     }
