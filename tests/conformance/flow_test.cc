@@ -127,6 +127,52 @@ TEST_P(Flow, LargePartsAreQueuedUpToTheMarkWhileThePeerDoesNotRead) {
   }
 }
 
+// Its sender writes a large part from where the caller has it for as long as the peer reads on, and keeps the rest.
+TEST_P(Flow, LargePartsArriveAsTheyWereWhenTheyWereSent) {
+  struct Sent {
+    std::size_t size;
+    bool moved;
+    More more;
+  };
+  constexpr Sent kSent[] = {{40'000, false, More::no},    {1'500'000, false, More::no}, {5'000'000, true, More::no},
+                            {3, false, More::yes},        {300'000, false, More::yes},  {2'000'000, true, More::no},
+                            {3'000'000, false, More::no}, {7, false, More::no},         {140'000, true, More::yes},
+                            {140'000, false, More::no}};
+  constexpr int kRounds = 3;
+  Socket push = make(SocketType::push);
+  Socket pull = make(SocketType::pull);
+  connect(push, bind(pull));
+  std::thread sender([&] {
+    std::string bytes;
+    for (int round = 0; round < kRounds; ++round) {
+      for (const Sent& sent : kSent) {
+        bytes.assign(sent.size, static_cast<char>('a' + round));
+        bytes.back() = '.';
+        if (sent.moved) {
+          ASSERT_TRUE(push.send(*Message::copy_of(bytes), sent.more));
+        } else {
+          ASSERT_TRUE(push.send(as_bytes(bytes), sent.more));
+        }
+        bytes.assign(bytes.size(), '!');  // it is the caller's again
+      }
+    }
+  });
+  for (int round = 0; round < kRounds; ++round) {
+    for (std::size_t i = 0; i < std::size(kSent); ++i) {
+      if (i == 2) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));  // a peer that stops reading for a while
+      }
+      const auto message = pull.recv();
+      ASSERT_TRUE(message);
+      std::string expected(kSent[i].size, static_cast<char>('a' + round));
+      expected.back() = '.';
+      ASSERT_TRUE(message->text() == expected) << "part " << i << " of round " << round;
+      EXPECT_EQ(message->more(), kSent[i].more == More::yes);
+    }
+  }
+  sender.join();
+}
+
 TEST_P(Flow, RaisingAMarkLetsABlockedSenderGoOn) {
   if (GetParam().streams) {
     GTEST_SKIP() << "buffers of the kernel make the count inexact";

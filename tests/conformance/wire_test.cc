@@ -3,6 +3,8 @@
 #include "tests/conformance/wire.h"
 
 #include <array>
+#include <atomic>
+#include <thread>
 
 #include "tests/conformance/conformance.h"
 
@@ -43,6 +45,32 @@ TEST_P(Wire, OfAPeerThatDiesInTheMiddleOfAMessageOnlyWholeMessagesArrive) {
   WirePeer peer = WirePeer::dial(endpoint, SocketType::push);
   peer.write(wire_frame(0, "next"));
   EXPECT_EQ(recv_text(pull), "next");
+}
+
+// Who waits looks for more of a large frame, but not for that of a peer alone.
+TEST_P(Wire, APeerThatDribblesALargeFrameDoesNotHoldUpTheOthers) {
+  constexpr int kCount = 2000;
+  Socket pull = make(SocketType::pull);
+  const std::string endpoint = bind(pull);
+  const std::string large = wire_frame(0, std::string(1'000'000, 'l'));
+  WirePeer slow = WirePeer::dial(endpoint, SocketType::push);
+  WirePeer other = WirePeer::dial(endpoint, SocketType::push);
+  slow.write(std::string_view(large).substr(0, 500'000));
+  std::size_t written = 500'000;
+  std::atomic<bool> enough{false};
+  std::thread dribbler([&] {
+    while (!enough.load(std::memory_order_relaxed) && written + 1 < large.size()) {
+      slow.write(std::string_view(large).substr(written++, 1));
+    }
+  });
+  for (int i = 0; i < kCount; ++i) {
+    other.write(wire_frame(0, std::to_string(i)));
+    EXPECT_EQ(recv_text(pull), std::to_string(i));
+  }
+  enough.store(true, std::memory_order_relaxed);
+  dribbler.join();
+  slow.write(std::string_view(large).substr(written));
+  EXPECT_TRUE(recv_text(pull) == std::string(1'000'000, 'l'));
 }
 
 // The time to live of a PING counts, also for a socket that sends no heartbeats.

@@ -28,6 +28,10 @@ class Buffer : public sync::AtomicCounted<Buffer, BufferDisposer> {
   // At least `size` bytes (see capacity()), one reference. Null when memory ran out.
   [[nodiscard]] static Buffer* make(std::size_t size) noexcept;
 
+  // Room for `size` bytes with those of `buffer`, which has one reference, is of malloc (beyond kPooledMax) and is gone
+  // then. Null when memory ran out, and nothing changed. Most systems move such blocks without copying them.
+  [[nodiscard]] static Buffer* enlarge(Buffer* buffer, std::size_t size) noexcept;
+
   // Somebody else's bytes: when the last reference goes, on whatever thread, `free_bytes(bytes.data(), hint)` is
   // called.
   using FreeFunction = void(void* data, void* hint);

@@ -70,6 +70,27 @@ TEST(Buffer, AboveThePooledMaximumHasExactlyTheSizeAskedFor) {
   buffer->release();
 }
 
+TEST(Buffer, AnEnlargedOneHasTheSameBytesAndOneReference) {
+  Buffer* buffer = Buffer::make(Buffer::kPooledMax + 1);
+  ASSERT_NE(buffer, nullptr);
+  for (std::size_t i = 0; i < buffer->capacity(); ++i) {
+    buffer->data()[i] = static_cast<std::uint8_t>(i * 7);
+  }
+  EXPECT_EQ(Buffer::enlarge(buffer, std::numeric_limits<std::size_t>::max() - 1), nullptr);
+  EXPECT_EQ(Buffer::enlarge(buffer, std::numeric_limits<std::size_t>::max() / 2), nullptr) << "no system has that much";
+  for (const std::size_t size : {2 * Buffer::kPooledMax, std::size_t{1} << 20, std::size_t{1} << 25}) {
+    buffer = Buffer::enlarge(buffer, size);
+    ASSERT_NE(buffer, nullptr);
+    EXPECT_EQ(buffer->capacity(), size);
+    EXPECT_TRUE(buffer->sole_owner());
+    std::memset(buffer->data() + Buffer::kPooledMax + 1, 1, size - Buffer::kPooledMax - 1);
+    for (std::size_t i = 0; i <= Buffer::kPooledMax; ++i) {
+      ASSERT_EQ(buffer->data()[i], static_cast<std::uint8_t>(i * 7)) << i << " of " << size;
+    }
+  }
+  buffer->release();
+}
+
 TEST(Buffer, AnImpossibleSizeIsRefusedAndNotWrappedAround) {
   EXPECT_EQ(Buffer::make(std::numeric_limits<std::size_t>::max()), nullptr);
   EXPECT_EQ(Buffer::make(std::numeric_limits<std::size_t>::max() - sizeof(Buffer) + 1), nullptr);

@@ -7,6 +7,7 @@
 #include <new>
 #include <type_traits>
 
+#include "weft/base/assert.h"
 #include "weft/mem/poison.h"
 
 namespace weft::mem {
@@ -173,6 +174,15 @@ Buffer* Buffer::make(std::size_t size) noexcept {
     return nullptr;
   }
   void* memory = std::malloc(sizeof(Buffer) + size);
+  return memory == nullptr ? nullptr : ::new (memory) Buffer(nullptr, 0, size);
+}
+
+Buffer* Buffer::enlarge(Buffer* buffer, std::size_t size) noexcept {
+  WEFT_DCHECK(buffer->sole_owner() && buffer->owner_ == nullptr && buffer->external_.free_bytes == nullptr);
+  if (size > SIZE_MAX - sizeof(Buffer)) {
+    return nullptr;
+  }
+  void* memory = std::realloc(static_cast<void*>(buffer), sizeof(Buffer) + size);
   return memory == nullptr ? nullptr : ::new (memory) Buffer(nullptr, 0, size);
 }
 

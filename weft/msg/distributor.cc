@@ -66,7 +66,7 @@ void Distributor::send_parts(std::span<Cell> parts, std::span<Pipe* const> to) {
         copy.body.large.buffer->add_reference();
       }
     }
-    pipe->send_parts(copies_, to.size() > kWide);
+    pipe->send_parts(copies_, to.size() > kWide, false);
   }
   for (Cell& part : parts) {
     part.release();

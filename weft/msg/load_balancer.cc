@@ -86,7 +86,7 @@ Result<void> LoadBalancer::send(Outbound& part, std::span<const Cell> prefix) {
     forget_staged();
     return {};
   }
-  pinned_->send_parts(staged_, false);
+  pinned_->send_parts(staged_, false, part.waits);
   staged_.clear();
   if (!pipes_.empty() && pipes_[current_] == pinned_) {
     advance();

@@ -53,9 +53,9 @@ bool Pipe::try_send_inproc(Outbound& part) noexcept {
   return true;
 }
 
-void Pipe::send_parts(std::span<Cell> parts, bool wide) noexcept {
+void Pipe::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
   if (session_ != nullptr) {
-    session_->send_parts(parts, wide);
+    session_->send_parts(parts, wide, waits);
     return;
   }
   if (!tx_->push(parts)) {

@@ -53,8 +53,9 @@ class Pipe {
   [[nodiscard]] bool writable() noexcept { return tx_->has_credit(); }
   // A single-part message; takes over its buffer. False: the high-water mark is reached, nothing changed.
   [[nodiscard]] bool try_send(Outbound& part, bool wide) noexcept;
-  // A whole message, whatever the mark; takes over the references. Empty messages count as sent.
-  void send_parts(std::span<Cell> parts, bool wide) noexcept;
+  // A whole message, whatever the mark; takes over the references. Empty messages count as sent. `waits` as in
+  // Outbound.
+  void send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept;
   void send_subscription(bool subscribe, Bytes topic) noexcept;  // in order with messages, outside the mark
   // Ends the connection once all that was sent is out. Nothing that it brings is for the application any more.
   void end();

@@ -116,6 +116,7 @@ void Reader::consume() noexcept {
   if (big_ != nullptr) {
     big_->release();
     big_ = nullptr;
+    after_big_ = true;
     return;
   }
   begin_ += frame_size_;
@@ -138,13 +139,11 @@ bool Reader::grow_big() noexcept {
   if (big_filled_ < big_->capacity()) {
     return true;
   }
-  mem::Buffer* larger =
-      mem::Buffer::make(static_cast<std::size_t>(std::min<std::uint64_t>(big_header_.body_size, big_filled_ * 2)));
+  mem::Buffer* larger = mem::Buffer::enlarge(
+      big_, static_cast<std::size_t>(std::min<std::uint64_t>(big_header_.body_size, big_filled_ * 2)));
   if (larger == nullptr) {
     return false;
   }
-  copy_bytes(larger->data(), Bytes(big_->data(), big_filled_));
-  big_->release();
   big_ = larger;
   return true;
 }
@@ -193,14 +192,17 @@ sys::IoResult Reader::fill(net::Stream& stream, const zmtp::FrameHeader* header,
   std::size_t room = big_room;
   // Behind a big frame that is not whole yet, the block must stay empty.
   if (big_ == nullptr || big_filled_ + big_room == big_header_.body_size) {
-    into[count++] = {block_->data() + end_, block_->capacity() - end_};
-    room += block_->capacity() - end_;
+    const std::size_t behind =
+        std::min(block_->capacity() - end_, big_ != nullptr || after_big_ ? kBehindBig : kBlockSize);
+    into[count++] = {block_->data() + end_, behind};
+    room += behind;
   }
   const sys::IoResult result = stream.read({into, count});
   if (result.status == sys::IoResult::Status::done) {
     const std::size_t to_big = std::min(result.bytes, big_room);
     big_filled_ += big_ != nullptr ? to_big : 0;
     end_ += result.bytes - to_big;
+    after_big_ &= big_ != nullptr;
     drained = result.bytes < room;
   } else {
     drained = true;

@@ -26,6 +26,7 @@ class Reader {
   static constexpr std::size_t kBlockSize = 256 * 1024;
   static constexpr std::size_t kBigFrame = 128 * 1024;
   static constexpr std::size_t kBigFirst = 1024 * 1024;
+  static constexpr std::size_t kBehindBig = 8 * 1024;  // read behind a big frame: of another one it would be copied
   static constexpr std::size_t kRawMax = 8192;  // of one raw message; libzmq's, on which programs size their buffers
 
   Reader() = default;
@@ -73,6 +74,8 @@ class Reader {
   // ENOMEM. `drained` afterwards: the read took less than there was room for, so nothing is left for now.
   [[nodiscard]] sys::IoResult fill(net::Stream& stream, const zmtp::FrameHeader* header, bool& drained) noexcept;
   void settle() noexcept;  // nothing to read for now: hold no more memory than what is there needs
+  [[nodiscard]] bool inside_big() const noexcept { return big_ != nullptr; }
+  [[nodiscard]] std::size_t big_filled() const noexcept { return big_filled_; }  // of it, when inside_big()
   [[nodiscard]] bool empty() const noexcept { return begin_ == end_ && big_ == nullptr; }
 
  private:
@@ -100,6 +103,7 @@ class Reader {
   mem::Buffer* big_ = nullptr;  // body of the first frame, when it is big
   zmtp::FrameHeader big_header_;
   std::size_t big_filled_ = 0;
+  bool after_big_ = false;  // nothing was read since a big frame was consumed: what comes is likely another
 };
 
 }  // namespace weft::msg

@@ -202,6 +202,31 @@ TEST(Reader, TakesFramesOfEverySizeAroundTheLimitsBetweenOthers) {
   }
 }
 
+TEST(Reader, BehindABigFrameLittleIsRead) {
+  constexpr std::size_t kBig = 3 * Reader::kBigFirst;
+  Reader reader;
+  FakeStream stream;
+  Decoder decoder;
+  for (unsigned i = 0; i < 3; ++i) {
+    stream.input += frame(0, pattern(kBig, i));
+  }
+  stream.input += frame(0, pattern(100'000, 3)) + frame(0, "small");
+  stream.read_max = 200'000;
+  EXPECT_EQ(decoder.run(reader, stream), Status::would_block);
+  ASSERT_EQ(decoder.frames.size(), 5u);
+  for (unsigned i = 0; i < 3; ++i) {
+    ASSERT_TRUE(decoder.frames[i].body == pattern(kBig, i)) << i;
+  }
+  ASSERT_TRUE(decoder.frames[3].body == pattern(100'000, 3));
+  EXPECT_EQ(decoder.frames[4].body, "small");
+  EXPECT_LE(stream.largest_request, kBig + Reader::kBehindBig) << "of the next it would have to be copied";
+  EXPECT_EQ(stream.request, Reader::kBlockSize) << "once, and then as much as there is room for";
+
+  stream.input = frame(0, pattern(kBig));
+  EXPECT_EQ(decoder.run(reader, stream), Status::would_block);
+  EXPECT_EQ(stream.request, Reader::kBehindBig) << "what comes next is likely big as well";
+}
+
 TEST(Reader, ManyFramesThatFillBlocksExactlyOrNotAtAllComeOutRight) {
   for (const std::size_t size : {1022u, 1023u, 4087u, 60'000u, 131'000u}) {
     Reader reader;

@@ -273,7 +273,7 @@ TEST_F(Sealed, WhatTheWriterSealsTheReaderOpens) {
       writer_.append(zmtp::kMore, as_bytes(body));
     } else {
       ASSERT_TRUE(writer_.prepare(0));
-      ASSERT_TRUE(writer_.write_big_through(zmtp::kMore, as_bytes(body)));
+      ASSERT_TRUE(writer_.lend_big(zmtp::kMore, as_bytes(body)));
     }
     writer_.flush();
   }

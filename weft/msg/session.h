@@ -59,7 +59,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
 
   // --- under the socket's send lock (session_send.cc) ---
   [[nodiscard]] bool try_send(Outbound& part, bool wide) noexcept;
-  void send_parts(std::span<Cell> parts, bool wide) noexcept;
+  void send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept;
   void send_subscription(bool subscribe, Bytes topic) noexcept;
   void flush_now() noexcept;  // what was batched goes out; also frees a blocked writer if the kernel lets it
   bool dirty = false;         // in the socket's list of sessions to flush before it waits
@@ -106,6 +106,8 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void append_control() noexcept;
   void encode_channel() noexcept;
   void run_writer() noexcept;
+  void write_out() noexcept;
+  void leave_rest(bool soon) noexcept;
   void run_writer_if_free() noexcept;
   void give_write_baton() noexcept {
     if (write_baton_.release()) [[unlikely]] {
@@ -114,8 +116,8 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   }
   void answer_nudges() noexcept;  // without the baton
   [[nodiscard]] bool send_out_of_flow(Outbound& part, bool wide) noexcept;
-  [[nodiscard]] bool send_big_copy(std::uint8_t flags, Bytes bytes) noexcept;
-  void await_room() noexcept;
+  [[nodiscard]] bool send_big(std::uint8_t flags, Outbound& part) noexcept;
+  void await_room(std::size_t size) noexcept;
   [[nodiscard]] bool idle_now(bool wide) const noexcept;
   void batch_or_write(bool wide, bool now) noexcept;
   void note_batch_begin() noexcept;
@@ -140,6 +142,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   [[nodiscard]] bool handle_command(Bytes body) noexcept;
   [[nodiscard]] bool subscribe(const zmtp::Event& event) noexcept;
   [[nodiscard]] bool fill() noexcept;
+  [[nodiscard]] bool await_rest() noexcept;
   void end_input(Error reason, zmtp::Breach breach = zmtp::Breach::none) noexcept;
   void watch_time_to_live(std::uint16_t deciseconds) noexcept;
   void end_input_with_fault() noexcept;
@@ -148,7 +151,10 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   bool push_notice() noexcept;
   void give_read_baton() noexcept;
 
-  // An application's thread holds a baton for microseconds (await_room()); who must have it asks again after this.
+  // An application's thread holds a baton for microseconds, or while large parts move at full speed (await_room(),
+  // await_rest()), but not longer than this. Who must have it asks again after kBatonRetry.
+  static constexpr std::uint32_t kAwaitLongestUs = 20'000;
+  static constexpr std::size_t kAwaitedMin = 8 * 1024;  // a wait that brought less did not pay
   static constexpr Duration kBatonRetry = std::chrono::microseconds(200);
 
   // session_link.cc; all on the I/O thread, but for the first
@@ -225,6 +231,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   // Read baton.
   sync::Baton read_baton_;
   Reader reader_;
+  sync::SpinBudget rest_spin_;
   std::vector<Cell> assembly_;  // parts of a message that is not whole yet
   bool skipping_ = false;       // in the middle of a message that this socket type does not take
   bool plain_input_ = false;    // what is not a command is a message for the application, and small ones are admitted
@@ -254,9 +261,9 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   bool holds_write_ = true;  // the same for write_baton_
   bool raw_ = false;         // this connection is bytes, not frames
   bool closing_ = false;
-  bool refused_for_now_ = false;      // the handshake does not go on
-  bool patient_ = false;              // close_deadline_ moves while the peer takes bytes
-  std::uint64_t writes_at_look_ = 0;  // writer_.writes() when it last moved
+  bool refused_for_now_ = false;       // the handshake does not go on
+  bool patient_ = false;               // close_deadline_ moves while the peer takes bytes
+  std::uint64_t written_at_look_ = 0;  // writer_.written() when it last moved
   Instant close_deadline_ = kNever;
   bool gave_up_ = false;  // never connects again
   rt::TimerId retry_timer_;

@@ -169,7 +169,7 @@ void Session::linger() {
   }
   if (!holds_write_ && write_baton_.try_take_or_nudge()) {
     run_writer();
-    if (patient_ && writer_.writes() != std::exchange(writes_at_look_, writer_.writes())) {
+    if (patient_ && writer_.written() != std::exchange(written_at_look_, writer_.written())) {
       close_deadline_ = sys::now() + kStalledLongest;
       schedule<&Session::handle_close_time>(close_timer_, close_deadline_);
     }

@@ -9,14 +9,15 @@
 namespace weft::msg {
 
 namespace {
-constexpr int kConflatedFills = 16;  // reads in one turn, of a connection that conflates
-}
+constexpr std::uint32_t kGatherUs = 4;  // between looks for more of a big frame
+constexpr int kConflatedFills = 16;     // reads in one turn, of a connection that conflates
+}  // namespace
 
 Session::Peek Session::peek(FrameView& view, FrameRun& run) noexcept {
   if (!read_baton_.try_take()) {
     return Peek::nothing;  // the I/O thread is reading; it says so when it found something
   }
-  for (;;) {
+  for (std::uint64_t end = 0;;) {
     // The I/O thread may have queued something between the caller's look and our taking the baton.
     if (!incoming_.empty()) {
       give_read_baton();
@@ -39,6 +40,12 @@ Session::Peek Session::peek(FrameView& view, FrameRun& run) noexcept {
         continue;
       }
     }
+    if (decoded == Decoded::need_more && reader_.inside_big() && core_.app_waits() && !input_ended_) [[unlikely]] {
+      end = end == 0 ? sys::ticks() + kAwaitLongestUs * sys::ticks_per_us() : end;
+      if (sys::ticks() < end && await_rest()) {
+        continue;
+      }
+    }
     if (decoded == Decoded::need_more || decoded == Decoded::stopped) {
       reader_.settle();
       if (!read_baton_.release()) {
@@ -51,6 +58,19 @@ Session::Peek Session::peek(FrameView& view, FrameRun& run) noexcept {
       }
     }
   }
+}
+
+// More of a big frame is on its way: to look for it takes less time than to sleep until its next bytes are here, and
+// less of the sender's, who would wake us. The looks are apart, so that each finds much.
+bool Session::await_rest() noexcept {
+  const bool eco = core_.wait_mode() == sync::WaitMode::eco;  // else learnt: the peer may dribble
+  const std::size_t before = reader_.big_filled();
+  const bool found = sync::spin_until(rest_spin_.budget_us(eco ? sync::WaitMode::eco : sync::WaitMode::adaptive), [&] {
+    (void)sync::spin_until(kGatherUs, [] { return false; });
+    return fill();
+  });
+  rest_spin_.record(found && reader_.big_filled() - before >= kAwaitedMin);
+  return found;
 }
 
 void Session::collect() noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Session, sending side: everything here but try_send's entry runs with the write baton.
+#include <algorithm>
 #include <utility>
 
 #include "weft/msg/io_service.h"
@@ -13,12 +14,14 @@ namespace weft::msg {
 namespace {
 // A connection that wrote nothing for this long is idle: the next message is written at once.
 constexpr std::uint64_t kIdleUs = 20;
-constexpr std::uint64_t kFlushUs = 50;               // a sender that sends on writes a batch this old itself
-constexpr std::uint32_t kSendsPerLook = 16;          // the clock is read once in so many batched sends
-constexpr std::uint32_t kBlockedSendsPerTry = 64;    // a blocked writer is tried again once in so many sends
-constexpr std::uint64_t kOverdueUs = 100;            // a batch this old is not left to its sender
-constexpr std::uint32_t kQuietTurnsMax = 4;          // flush turns without work before the I/O thread looks away
-constexpr std::size_t kControlBytesMax = 16 * 1024;  // PONGs beyond this are dropped: the peer floods us
+constexpr std::uint64_t kFlushUs = 50;                // a sender that sends on writes a batch this old itself
+constexpr std::uint32_t kSendsPerLook = 16;           // the clock is read once in so many batched sends
+constexpr std::uint32_t kBlockedSendsPerTry = 64;     // a blocked writer is tried again once in so many sends
+constexpr std::uint64_t kOverdueUs = 100;             // a batch this old is not left to its sender
+constexpr std::uint32_t kQuietTurnsMax = 4;           // flush turns without work before the I/O thread looks away
+constexpr std::size_t kAwaitedUnit = 256 * 1024;      // who waits for room waits once more for each of these of a part:
+constexpr std::size_t kAwaitedMax = 4 * 1024 * 1024;  // about as long as it takes to copy it
+constexpr std::size_t kControlBytesMax = 16 * 1024;   // PONGs beyond this are dropped: the peer floods us
 }  // namespace
 
 bool Session::try_send(Outbound& part, bool wide) noexcept {
@@ -43,8 +46,8 @@ bool Session::send_out_of_flow(Outbound& part, bool wide) noexcept {
   bool queued = false;
   bool blocked = false;
   if (writer_.is_open()) {
-    if (writer_.blocked() && !writer_.failed() && part.waits && part.bytes.size() >= Writer::kBigPart) {
-      await_room();
+    if (writer_.blocked() && part.waits && part.bytes.size() >= Writer::kBigPart) {
+      await_room(part.bytes.size());
     } else if (writer_.blocked() && ++blocked_sends_ % kBlockedSendsPerTry == 0) {
       run_writer();
     }
@@ -75,39 +78,45 @@ bool Session::queue_for_holder(Outbound& part) noexcept {
 
 bool Session::queue_part(Outbound& part) noexcept { return outgoing_.has_credit() && outgoing_.push(part); }
 
-void Session::send_parts(std::span<Cell> parts, bool wide) noexcept {
-  if (write_baton_.try_take()) {
-    bool sent = false;
-    if (writer_.is_open() && !writer_.blocked() && outgoing_.empty()) {
-      std::size_t size = 0;
-      for (const Cell& part : parts) {
-        size += part.bytes().size() + writer_.frame_overhead();
-      }
-      // All or nothing: what does not fit into the batch goes through the channel.
-      if (size < Writer::kBigPart && (append_control(), writer_.prepare(size))) {
-        const bool idle = idle_now(wide);
-        note_batch_begin();
-        for (Cell& part : parts) {
-          writer_.append(part.more ? zmtp::kMore : 0, part.bytes());
-          part.release();
-        }
-        batch_or_write(wide, idle);
-        sent = true;
-      }
-    }
-    give_write_baton();
-    if (sent) {
-      return;
-    }
+void Session::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
+  std::size_t size = 0;
+  for (const Cell& part : parts) {
+    size += part.bytes().size() + writer_.frame_overhead();
   }
-  if (!outgoing_.push(parts)) {
+  const bool big = size >= Writer::kBigPart;
+  const bool holds = write_baton_.try_take();
+  // All or nothing: what does not fit into the batch goes through the channel.
+  if (holds && !big && writer_.is_open() && !writer_.blocked() && outgoing_.empty() &&
+      (append_control(), writer_.prepare(size))) {
+    const bool idle = idle_now(wide);
+    note_batch_begin();
+    for (Cell& part : parts) {
+      writer_.append(part.more ? zmtp::kMore : 0, part.bytes());
+      part.release();
+    }
+    batch_or_write(wide, idle);
+    give_write_baton();
+    return;
+  }
+  const bool queued = outgoing_.push(parts);
+  if (!queued) {
     for (Cell& part : parts) {
       part.release();
     }
     ++pipe_.dropped;
-    return;
   }
-  run_writer_if_free();
+  if (holds) {
+    if (queued && writer_.is_open()) {
+      write_out();
+      if (big && waits) {
+        await_room(size);
+      }
+      leave_rest(big);
+    }
+    give_write_baton();
+  } else if (queued) {
+    run_writer_if_free();
+  }
 }
 
 void Session::send_subscription(bool subscribe, Bytes topic) noexcept {
@@ -259,59 +268,64 @@ bool Session::send_directly(Outbound& part, bool wide) noexcept {
     }
     return true;
   }
-  mem::Buffer* buffer = nullptr;
   if (size >= Writer::kBigPart) {
-    buffer = part.message != nullptr ? part.message->release_buffer() : nullptr;
-    if (buffer == nullptr) {
-      return send_big_copy(flags, part.bytes);
-    }
+    return send_big(flags, part);
   }
-  if (!encode_part(flags, part.bytes, buffer)) {
+  if (!encode_part(flags, part.bytes, nullptr)) {
     writer_.grow_limit();  // no room for one more: the batch is full
     writer_.flush();
     last_write_ = sys::ticks();
-    if (writer_.blocked() || !encode_part(flags, part.bytes, buffer)) {
-      if (buffer != nullptr) {
-        part.message->assign(buffer, part.bytes);
-      }
+    if (writer_.blocked() || !encode_part(flags, part.bytes, nullptr)) {
       return false;
     }
   }
-  batch_or_write(wide, idle || size >= Writer::kBigPart);
+  batch_or_write(wide, idle);
   return true;
 }
 
-// A queue of big parts is memory that no cache holds: while the peer reads, waiting for the kernel takes less time than
-// queueing one more. Sets blocked() right.
-void Session::await_room() noexcept {
-  const std::uint64_t before = writer_.writes();
-  const bool eco = core_.wait_mode() == sync::WaitMode::eco;  // else learnt: the peer may never read
-  (void)sync::spin_until(room_spin_.budget_us(eco ? sync::WaitMode::eco : sync::WaitMode::adaptive), [&] {
-    if (!sys::is_writable(stream_->fd())) {
-      return false;
-    }
-    run_writer();
-    return !writer_.blocked();
-  });
-  room_spin_.record(writer_.writes() != before);
-}
-
-// A big part whose bytes stay the caller's: most of them go from there to the kernel without a copy.
-bool Session::send_big_copy(std::uint8_t flags, Bytes bytes) noexcept {
+// A big part goes out at once and without a copy: from the message's buffer, which is taken over, or from where the
+// caller has it, as far as the kernel takes it.
+bool Session::send_big(std::uint8_t flags, Outbound& part) noexcept {
   if (!writer_.prepare(0)) {
     writer_.flush();
     if (writer_.blocked() || !writer_.prepare(0)) {
       return false;
     }
   }
-  if (!writer_.write_big_through(flags, bytes)) {
+  mem::Buffer* buffer = part.message != nullptr ? part.message->release_buffer() : nullptr;
+  const bool begun = buffer != nullptr ? encode_part(flags, part.bytes, buffer) : writer_.lend_big(flags, part.bytes);
+  if (!begun) {
+    if (buffer != nullptr) {
+      part.message->assign(buffer, part.bytes);
+    }
     return false;
   }
-  last_write_ = sys::ticks();
-  if (!writer_.empty()) {
-    arm();
+  writer_.flush();
+  if (part.waits) {
+    await_room(part.bytes.size());
   }
+  writer_.keep_rest();
+  last_write_ = sys::ticks();
+  leave_rest(true);
   return true;
+}
+
+// A queue of big parts is memory that no cache holds: while the peer reads, waiting for the kernel takes less time than
+// queueing one more, also when it copies a part of `size` bytes meanwhile. Goes on while much leaves. Sets blocked()
+// right.
+void Session::await_room(std::size_t size) noexcept {
+  const bool eco = core_.wait_mode() == sync::WaitMode::eco;  // else learnt: the peer may never read
+  const std::uint32_t times = 1 + static_cast<std::uint32_t>(std::min(size, kAwaitedMax) / kAwaitedUnit);
+  const std::uint64_t end = sys::ticks() + kAwaitLongestUs * sys::ticks_per_us();
+  for (bool found = true; found && writer_.blocked() && !writer_.failed() && sys::ticks() < end;) {
+    const std::uint64_t before = writer_.written();
+    found = sync::spin_until(times * room_spin_.budget_us(eco ? sync::WaitMode::eco : sync::WaitMode::adaptive),
+                             [&] { return sys::is_writable(stream_->fd()); });
+    if (found) {
+      write_out();
+    }
+    room_spin_.record(writer_.written() - before >= kAwaitedMin);
+  }
 }
 
 // Whether a message may be written at once: nothing waits, and the last write was a while ago. Fan-out never is.
@@ -377,9 +391,13 @@ void Session::arm(bool begins_batch) noexcept {
 
 // Everything there is goes out, as far as the kernel takes it.
 void Session::run_writer() noexcept {
-  if (!writer_.is_open()) {
-    return;
+  if (writer_.is_open()) {
+    write_out();
+    leave_rest(false);
   }
+}
+
+void Session::write_out() noexcept {
   writer_.flush();
   if (!writer_.blocked()) {
     append_control();
@@ -389,9 +407,13 @@ void Session::run_writer() noexcept {
     }
   }
   last_write_ = sys::ticks();
+}
+
+// What the kernel did not take is the I/O thread's from here on: `soon` when it is much.
+void Session::leave_rest(bool soon) noexcept {
   if (!writer_.empty()) {
     if (!(writer_.blocked() && room_wanted_)) {
-      arm();
+      arm(soon);
     }
   } else if (!armed_.load(std::memory_order_relaxed)) {
     writer_.rest();

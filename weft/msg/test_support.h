@@ -114,7 +114,7 @@ struct PipePair {
       cells.emplace_back();
       (void)make_cell(cells.back(), part);
     }
-    near.send_parts(cells, false);
+    near.send_parts(cells, false, false);
   }
 
   std::shared_ptr<InprocLink> link = std::make_shared<InprocLink>();

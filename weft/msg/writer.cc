@@ -64,6 +64,7 @@ void Writer::drop_big() noexcept {
     big_->release();
     big_ = nullptr;
     big_rest_ = {};
+    lent_ = false;
   }
 }
 
@@ -222,27 +223,26 @@ bool Writer::seal_big(std::uint8_t flags, Bytes body) noexcept {
   return true;
 }
 
-bool Writer::write_big_through(std::uint8_t flags, Bytes body) noexcept {
+bool Writer::lend_big(std::uint8_t flags, Bytes body) noexcept {
   if (cipher_ != nullptr) [[unlikely]] {
-    if (!seal_big(flags, body)) {
-      return false;
-    }
-    flush();
-    return true;
+    return seal_big(flags, body);
   }
   // Reserved before the first byte leaves: half a frame could not be taken back.
-  mem::Buffer* rest = mem::Buffer::make(body.size());
-  if (rest == nullptr) {
+  mem::Buffer* reserve = mem::Buffer::make(body.size());
+  if (reserve == nullptr) {
     return false;
   }
-  append_big(flags, rest, body);
-  flush();
-  if (big_ == nullptr) {
-    return true;  // released with the last byte
-  }
-  copy_bytes(rest->data(), big_rest_);
-  big_rest_ = Bytes(rest->data(), big_rest_.size());
+  append_big(flags, reserve, body);
+  lent_ = true;
   return true;
+}
+
+void Writer::keep_rest() noexcept {
+  if (lent_) {
+    copy_bytes(big_->data(), big_rest_);
+    big_rest_ = Bytes(big_->data(), big_rest_.size());
+    lent_ = false;
+  }
 }
 
 void Writer::advance(std::size_t bytes) noexcept {
@@ -260,7 +260,7 @@ void Writer::advance(std::size_t bytes) noexcept {
 void Writer::handle(const sys::IoResult& result) noexcept {
   switch (result.status) {
     case sys::IoResult::Status::done:
-      ++writes_;
+      written_ += result.bytes;
       blocked_ = false;
       advance(result.bytes);
       return;
@@ -279,11 +279,11 @@ void Writer::flush() noexcept {
     const Bytes from[2] = {Bytes(block_->data() + begin_, end_ - begin_), big_rest_};
     const bool has_block = begin_ != end_;
     const std::size_t wanted = pending();
-    const std::uint64_t before = writes_;
+    const std::uint64_t before = written_;
     handle(stream_->write(
         {from + (has_block ? 0 : 1), static_cast<std::size_t>((has_block ? 1 : 0) + (big_ != nullptr ? 1 : 0))}));
     // A short write means that the kernel's buffer is full: asking again at once would only confirm it.
-    if (writes_ != before && !empty() && pending() < wanted) {
+    if (written_ != before && !empty() && pending() < wanted) {
       blocked_ = true;
     }
   }
@@ -306,12 +306,12 @@ void Writer::write_through(std::uint8_t flags, Bytes body) noexcept {
   const sys::IoResult result = stream_->write({from, body.empty() ? std::size_t{1} : std::size_t{2}});
   const std::size_t sent = result.status == sys::IoResult::Status::done ? result.bytes : 0;
   if (sent == header_size + body.size()) {
-    ++writes_;
+    written_ += sent;
     return;
   }
   append(flags, body);
   if (result.status == sys::IoResult::Status::done) {
-    ++writes_;
+    written_ += sent;
     begin_ += sent;
     blocked_ = true;
   } else {

@@ -73,9 +73,10 @@ class Writer {
   // The same when seals(), from bytes that stay whose they are. False when memory ran out.
   [[nodiscard]] bool seal_big(std::uint8_t flags, Bytes body) noexcept;
 
-  // The same for bytes that belong to somebody else: written at once behind what is pending, and what the kernel does
-  // not take is copied. False when memory ran out, before anything was written. Requires prepare(0).
-  [[nodiscard]] bool write_big_through(std::uint8_t flags, Bytes body) noexcept;
+  // The same for bytes that belong to somebody else, who lends them until keep_rest(); flush() between the two writes
+  // from where they lie. False when memory ran out, and nothing is changed. Requires prepare(0).
+  [[nodiscard]] bool lend_big(std::uint8_t flags, Bytes body) noexcept;
+  void keep_rest() noexcept;  // copies what was lent and is not out
 
   // Writes until everything is out or the kernel takes no more.
   void flush() noexcept;
@@ -86,7 +87,7 @@ class Writer {
   void rest() noexcept;  // gives the block back, if empty, and starts small again
   void reset() noexcept;
 
-  [[nodiscard]] std::uint64_t writes() const noexcept { return writes_; }  // system calls that took bytes
+  [[nodiscard]] std::uint64_t written() const noexcept { return written_; }  // bytes that the kernel took, ever
 
  private:
   void handle(const sys::IoResult& result) noexcept;
@@ -105,7 +106,8 @@ class Writer {
   std::size_t limit_ = kBatchMin;
   mem::Buffer* big_ = nullptr;
   Bytes big_rest_;
-  std::uint64_t writes_ = 0;
+  bool lent_ = false;  // big_rest_ is somebody else's, and `big_` has room for it
+  std::uint64_t written_ = 0;
   bool inside_message_ = false;
   bool begins_inside_ = false;  // the block begins with a later part of a message
   bool blocked_ = false;

@@ -100,7 +100,7 @@ TEST_F(WriterTest, AFullKernelIsNotAskedAgainAtOnce) {
   EXPECT_EQ(stream_.writes, 1);
   writer_.flush();
   EXPECT_TRUE(writer_.blocked());
-  EXPECT_EQ(writer_.writes(), 1u) << "a call that took nothing does not count";
+  EXPECT_EQ(writer_.written(), 10u) << "a call that took nothing does not count";
 }
 
 TEST_F(WriterTest, AFailedStreamIsNotWrittenToAgain) {
@@ -142,13 +142,48 @@ TEST_F(WriterTest, ABigPartOfSomebodyElsesBytesIsCopiedOnlyAsFarAsTheKernelTookI
     {
       std::string body = pattern(100'000, 5);
       ASSERT_TRUE(writer.prepare(0));
-      ASSERT_TRUE(writer.write_big_through(0, as_bytes(body)));
+      ASSERT_TRUE(writer.lend_big(0, as_bytes(body)));
+      EXPECT_FALSE(writer.prepare(1)) << "nothing is encoded behind it";
+      writer.flush();
+      writer.keep_rest();
+      writer.keep_rest();  // once is enough
       body.assign(body.size(), '!');
     }
+    const std::size_t taken = stream.output.size();
+    EXPECT_EQ(writer.written(), taken);
+    EXPECT_EQ(writer.pending(), expected.size() - taken);
     stream.room = FakeStream::kAll;
     writer.flush();
     EXPECT_TRUE(stream.output == expected) << "with room for " << room;
+    EXPECT_TRUE(writer.empty());
+    EXPECT_TRUE(writer.prepare(1));
   }
+}
+
+TEST_F(WriterTest, WhatIsLentIsWrittenFromWhereItLiesUntilTheRestIsKept) {
+  std::string body = pattern(100'000, 5);
+  std::string expected = frame(zmtp::kMore, body);
+  ASSERT_TRUE(writer_.prepare(0));
+  ASSERT_TRUE(writer_.lend_big(zmtp::kMore, as_bytes(body)));
+  stream_.room = 30'000;
+  writer_.flush();
+  body.back() = '1';
+  stream_.room = 30'000;
+  writer_.flush();
+  body.back() = '2';
+  writer_.keep_rest();
+  body.back() = '3';
+  stream_.room = FakeStream::kAll;
+  writer_.flush();
+  expected.back() = '2';
+  EXPECT_TRUE(stream_.output == expected);
+  // Lent, and out with the first write: there is no rest to keep.
+  ASSERT_TRUE(writer_.prepare(0));
+  ASSERT_TRUE(writer_.lend_big(0, as_bytes(body)));
+  writer_.flush();
+  writer_.keep_rest();
+  EXPECT_TRUE(stream_.output == expected + frame(0, body));
+  EXPECT_TRUE(writer_.empty());
 }
 
 TEST_F(WriterTest, WritingThroughKeepsWhatTheKernelDidNotTake) {
@@ -314,7 +349,9 @@ TEST_F(WriterTest, RawBytesGoOutAsTheyAreAndAreNotKeptForAnotherConnection) {
   ASSERT_TRUE(writer_.prepare(0));
   const std::string big = pattern(100'000);
   stream_.room = 40'000;
-  ASSERT_TRUE(writer_.write_big_through(0, as_bytes(big)));
+  ASSERT_TRUE(writer_.lend_big(0, as_bytes(big)));
+  writer_.flush();
+  writer_.keep_rest();
   EXPECT_TRUE(writer_.blocked());
   stream_.room = FakeStream::kAll;
   writer_.flush();
@@ -347,7 +384,9 @@ TEST_F(OldWriterTest, WritesAllKindsOfPartsInItsFraming) {
   big->release();
   writer_.write_through(zmtp::kMore, as_bytes(pattern(254)));
   ASSERT_TRUE(writer_.prepare(0));
-  ASSERT_TRUE(writer_.write_big_through(0, as_bytes(pattern(Writer::kBigPart + 1))));
+  const std::string lent = pattern(Writer::kBigPart + 1);
+  ASSERT_TRUE(writer_.lend_big(0, as_bytes(lent)));
+  writer_.flush();
   expected += frame_v1(zmtp::kMore, pattern(Writer::kBigPart)) + frame_v1(zmtp::kMore, pattern(254)) +
               frame_v1(0, pattern(Writer::kBigPart + 1));
   EXPECT_EQ(stream_.output, expected);

@@ -56,7 +56,7 @@ class Rep final : public Pattern {
       return {};
     }
     if (asker_ != nullptr && asker_->writable()) {
-      asker_->send_parts(envelope_, false);
+      asker_->send_parts(envelope_, false, part.waits);
       envelope_.clear();
     } else {
       ++dropped_;  // the asker is gone, or does not read

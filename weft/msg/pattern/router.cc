@@ -93,7 +93,7 @@ class Router final : public Pattern {
     }
     staged_.push_back(cell);
     if (!part.more) {
-      target_->send_parts(staged_, false);
+      target_->send_parts(staged_, false, part.waits);
       staged_.clear();
     }
     return {};
