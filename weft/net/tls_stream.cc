@@ -341,7 +341,7 @@ sys::IoResult TlsStream::write(std::span<const Bytes> from) {
   ERR_clear_error();
   std::size_t total = 0;
   RecordCutter records(from);
-  moved = moved || records.empty();
+  moved = moved || (records.empty() && held_ == nullptr);
   while (established_ && !write_ended_ && held_ == nullptr && !records.empty()) {
     const Bytes record = records.next();
     std::size_t taken = 0;

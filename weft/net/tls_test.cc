@@ -230,6 +230,7 @@ TEST_F(TlsTest, WhatTheSocketDoesNotTakeIsHeldUpToARecordAndGoesOutFirst) {
   EXPECT_EQ(write(*client_, "meanwhile").status, Status::would_block);
   EXPECT_EQ(read_all(*server_), "");  // less than a record
   EXPECT_EQ(client_->write({}).status, Status::done);
+  EXPECT_EQ(client_->write({}).status, Status::would_block) << "some is held, and nothing moved";
   EXPECT_TRUE(client_->state().unsent);
   up_.room = 1 << 20;
   // What follows may be something else than what was there before.
