@@ -81,13 +81,13 @@ bool Session::queue_part(Outbound& part) noexcept { return outgoing_.has_credit(
 void Session::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
   std::size_t size = 0;
   for (const Cell& part : parts) {
-    size += part.bytes().size() + writer_.frame_overhead();
+    size += part.bytes().size();
   }
   const bool big = size >= Writer::kBigPart;
   const bool holds = write_baton_.try_take();
   // All or nothing: what does not fit into the batch goes through the channel.
   if (holds && !big && writer_.is_open() && !writer_.blocked() && outgoing_.empty() &&
-      (append_control(), writer_.prepare(size))) {
+      (append_control(), writer_.prepare(size + parts.size() * writer_.frame_overhead()))) {
     const bool idle = idle_now(wide);
     note_batch_begin();
     for (Cell& part : parts) {
