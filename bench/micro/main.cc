@@ -3,7 +3,10 @@
 // bench_micro --count NAME...     under callgrind: the named ones of one thread, each a ROW (our contender of it) or a
 //                                 ROW:CONTENDER, with N and then 2 N iterations; a dump of the counts after each
 // bench_micro --benchmark_...     Google Benchmark's options; names are ROW:CONTENDER
+#include <alloca.h>
+
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstring>
 #include <span>
@@ -16,6 +19,7 @@ namespace {
 using bench::Row;
 
 constexpr std::int64_t kCounted = 5'000;
+constexpr std::uintptr_t kPage = 4096;
 
 std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
@@ -59,7 +63,7 @@ class Dumper final : public benchmark::BenchmarkReporter {
   }
 };
 
-int count(std::span<char*> names) {
+[[gnu::noinline]] int count(std::span<char*> names) {
   const auto named = [&](const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
   };
@@ -86,8 +90,11 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (argc > 1 && std::strcmp(argv[1], "--count") == 0) {
-    const std::span<char*> names(argv + 2, static_cast<std::size_t>(argc - 2));
-    return count(names);
+    // Where the stack begins depends on the environment and the program's path, and what a copy takes on where its
+    // bytes lie: the frames from here on lie as if it began with a page.
+    void* skipped = alloca(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) % kPage);
+    benchmark::DoNotOptimize(skipped);
+    return count(std::span<char*>(argv + 2, static_cast<std::size_t>(argc - 2)));
   }
   for (const Row& row : bench::rows()) {
     for (const auto& contender : row.contenders) {
