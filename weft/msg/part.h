@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 #include "weft/base/bytes.h"
+#include "weft/base/time.h"
 #include "weft/mem/buffer.h"
 #include "weft/msg/message.h"
 
@@ -56,12 +58,15 @@ struct Cell {
 };
 static_assert(sizeof(Cell) <= 128 && std::is_trivially_copyable_v<Cell>);
 
+// For how long a call goes on, at most, while large parts move.
+inline constexpr Duration kAwaitLongest = std::chrono::milliseconds(20);
+
 // Outbound: one part that a caller wants sent: plain bytes, or a message whose buffer may be taken over.
 struct Outbound {
   Bytes bytes;
   Message* message = nullptr;  // null: the bytes must be copied
   bool more = false;
-  bool waits = false;  // its sender would wait for room
+  bool waits = false;  // its sender would wait for room, kAwaitLongest at least
 };
 
 // Fills `cell` from `part`, taking over the message's buffer if it has one. False when memory ran out: nothing changed.

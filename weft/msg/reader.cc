@@ -21,6 +21,7 @@ void Reader::reset() noexcept {
     big_->release();
     big_ = nullptr;
   }
+  after_big_ = false;
 }
 
 void Reader::set_cipher(zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept {

@@ -23,6 +23,7 @@
 #include "weft/sync/baton.h"
 #include "weft/sync/call_list.h"
 #include "weft/sync/spin.h"
+#include "weft/sys/clock.h"
 #include "weft/zmtp/peer.h"
 
 namespace weft::msg {
@@ -152,8 +153,11 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void give_read_baton() noexcept;
 
   // An application's thread holds a baton for microseconds, or while large parts move at full speed (await_room(),
-  // await_rest()), but not longer than this. Who must have it asks again after kBatonRetry.
-  static constexpr std::uint32_t kAwaitLongestUs = 20'000;
+  // await_rest()), but not beyond this, in ticks. Who must have it asks again after kBatonRetry.
+  [[nodiscard]] static std::uint64_t await_end() noexcept {
+    return sys::ticks() +
+           static_cast<std::uint64_t>(kAwaitLongest / std::chrono::microseconds(1)) * sys::ticks_per_us();
+  }
   static constexpr std::size_t kAwaitedMin = 8 * 1024;  // a wait that brought less did not pay
   static constexpr Duration kBatonRetry = std::chrono::microseconds(200);
 

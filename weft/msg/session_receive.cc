@@ -41,7 +41,7 @@ Session::Peek Session::peek(FrameView& view, FrameRun& run) noexcept {
       }
     }
     if (decoded == Decoded::need_more && reader_.inside_big() && core_.app_waits() && !input_ended_) [[unlikely]] {
-      end = end == 0 ? sys::ticks() + kAwaitLongestUs * sys::ticks_per_us() : end;
+      end = end == 0 ? await_end() : end;
       if (sys::ticks() < end && await_rest()) {
         continue;
       }
@@ -67,7 +67,7 @@ bool Session::await_rest() noexcept {
   const std::size_t before = reader_.big_filled();
   const bool found = sync::spin_until(rest_spin_.budget_us(eco ? sync::WaitMode::eco : sync::WaitMode::adaptive), [&] {
     (void)sync::spin_until(kGatherUs, [] { return false; });
-    return fill();
+    return fill() || input_ended_;
   });
   rest_spin_.record(found && reader_.big_filled() - before >= kAwaitedMin);
   return found;

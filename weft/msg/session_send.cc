@@ -316,7 +316,7 @@ bool Session::send_big(std::uint8_t flags, Outbound& part) noexcept {
 void Session::await_room(std::size_t size) noexcept {
   const bool eco = core_.wait_mode() == sync::WaitMode::eco;  // else learnt: the peer may never read
   const std::uint32_t times = 1 + static_cast<std::uint32_t>(std::min(size, kAwaitedMax) / kAwaitedUnit);
-  const std::uint64_t end = sys::ticks() + kAwaitLongestUs * sys::ticks_per_us();
+  const std::uint64_t end = await_end();
   for (bool found = true; found && writer_.blocked() && !writer_.failed() && sys::ticks() < end;) {
     const std::uint64_t before = writer_.written();
     found = sync::spin_until(times * room_spin_.budget_us(eco ? sync::WaitMode::eco : sync::WaitMode::adaptive),

@@ -47,7 +47,8 @@ Result<void> Socket::send_part(Bytes bytes, Message* message, More more, bool wa
   if (core_ == nullptr) {
     return kClosed;
   }
-  msg::Outbound part{bytes, message, more == More::yes, wait};
+  const Duration timeout = wait ? core_->send_timeout() : Duration::zero();
+  msg::Outbound part{bytes, message, more == More::yes, timeout < Duration::zero() || timeout >= msg::kAwaitLongest};
   return core_->send(part, wait ? core_->send_deadline() : msg::SocketCore::kNoWait);
 }
 
