@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <coroutine>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "weft/base/time.h"
@@ -35,14 +37,23 @@ struct Made {
   std::unique_ptr<Executor> executor;
 };
 
-// Keeps threads of an executor busy until it is told to let them go; its tasks end before it does.
+// Keeps threads of an executor busy until it is told to let them go; tasks that it let go end before it does.
 class Blocker {
  public:
+  Blocker() = default;
+  Blocker(const Blocker&) = delete;
+  Blocker& operator=(const Blocker&) = delete;
+  ~Blocker() {
+    while (inside_.load(std::memory_order_acquire) > 0) {
+      std::this_thread::yield();
+    }
+  }
+
   // As many tasks, of which `at_once` are inside when it returns true.
   [[nodiscard]] bool block(Executor& executor, int tasks = 1) { return block(executor, tasks, tasks); }
   [[nodiscard]] bool block(Executor& executor, int tasks, int at_once) {
     for (int i = 0; i < tasks; ++i) {
-      if (!executor.execute([this] { begun_.give(), (void)go_on_.take(); })) {
+      if (!executor.execute([this] { run(); })) {
         return false;
       }
       ++blocked_;
@@ -57,8 +68,16 @@ class Blocker {
   void let_go() { go_on_.give(std::exchange(blocked_, 0)); }
 
  private:
+  void run() {
+    inside_.fetch_add(1, std::memory_order_relaxed);
+    begun_.give();
+    (void)go_on_.take();
+    inside_.fetch_sub(1, std::memory_order_release);
+  }
+
   Signal begun_;
   Signal go_on_;
+  std::atomic<int> inside_{0};
   int blocked_ = 0;
 };
 
