@@ -139,15 +139,18 @@ TEST_P(Flow, LargePartsArriveAsTheyWereWhenTheyWereSent) {
                             {3'000'000, false, More::no}, {7, false, More::no},         {140'000, true, More::yes},
                             {140'000, false, More::no}};
   constexpr int kRounds = 3;
+  const auto bytes_of = [](const Sent& sent, int round) {
+    std::string bytes(sent.size, static_cast<char>('a' + round));
+    bytes.back() = '.';
+    return bytes;
+  };
   Socket push = make(SocketType::push);
   Socket pull = make(SocketType::pull);
   connect(push, bind(pull));
   std::thread sender([&] {
-    std::string bytes;
     for (int round = 0; round < kRounds; ++round) {
       for (const Sent& sent : kSent) {
-        bytes.assign(sent.size, static_cast<char>('a' + round));
-        bytes.back() = '.';
+        std::string bytes = bytes_of(sent, round);
         if (sent.moved) {
           ASSERT_TRUE(push.send(*Message::copy_of(bytes), sent.more));
         } else {
@@ -164,9 +167,7 @@ TEST_P(Flow, LargePartsArriveAsTheyWereWhenTheyWereSent) {
       }
       const auto message = pull.recv();
       ASSERT_TRUE(message);
-      std::string expected(kSent[i].size, static_cast<char>('a' + round));
-      expected.back() = '.';
-      ASSERT_TRUE(message->text() == expected) << "part " << i << " of round " << round;
+      ASSERT_TRUE(message->text() == bytes_of(kSent[i], round)) << "part " << i << " of round " << round;
       EXPECT_EQ(message->more(), kSent[i].more == More::yes);
     }
   }

@@ -82,7 +82,7 @@ void IoService::flush_bursts(Instant now) {
   nap_ = kNap;
   if (std::any_of(armed_.begin(), armed_.end(), [](const Session* session) { return session->begins_batch(); })) {
     run_flushes(now, true);
-    (void)sync::spin_until(kLookUs, [] { return false; });
+    sync::spin_for(kLookUs);
     run_flushes(now, true);
   }
 }

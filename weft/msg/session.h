@@ -158,6 +158,8 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
     return sys::ticks() +
            static_cast<std::uint64_t>(kAwaitLongest / std::chrono::microseconds(1)) * sys::ticks_per_us();
   }
+  // Learnt in every mode but eco: a peer may never read, or dribble.
+  [[nodiscard]] std::uint32_t learnt_budget(sync::SpinBudget& spin) const noexcept;
   static constexpr std::size_t kAwaitedMin = 8 * 1024;  // a wait that brought less did not pay
   static constexpr Duration kBatonRetry = std::chrono::microseconds(200);
 

@@ -63,14 +63,18 @@ Session::Peek Session::peek(FrameView& view, FrameRun& run) noexcept {
 // More of a big frame is on its way: to look for it takes less time than to sleep until its next bytes are here, and
 // less of the sender's, who would wake us. The looks are apart, so that each finds much.
 bool Session::await_rest() noexcept {
-  const bool eco = core_.wait_mode() == sync::WaitMode::eco;  // else learnt: the peer may dribble
   const std::size_t before = reader_.big_filled();
-  const bool found = sync::spin_until(rest_spin_.budget_us(eco ? sync::WaitMode::eco : sync::WaitMode::adaptive), [&] {
-    (void)sync::spin_until(kGatherUs, [] { return false; });
+  const bool found = sync::spin_until(learnt_budget(rest_spin_), [&] {
+    sync::spin_for(kGatherUs);
     return fill() || input_ended_;
   });
   rest_spin_.record(found && reader_.big_filled() - before >= kAwaitedMin);
   return found;
+}
+
+std::uint32_t Session::learnt_budget(sync::SpinBudget& spin) const noexcept {
+  const bool eco = core_.wait_mode() == sync::WaitMode::eco;
+  return spin.budget_us(eco ? sync::WaitMode::eco : sync::WaitMode::adaptive);
 }
 
 void Session::collect() noexcept {

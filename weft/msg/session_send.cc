@@ -156,8 +156,7 @@ void Session::append_control() noexcept {
   }
 }
 
-// False: no room, nothing changed. A big part's `buffer` reference is taken over, and copied bytes get one of their
-// own.
+// False: no room, nothing changed. The reference to `buffer` is taken over; a big part has one.
 bool Session::encode_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) noexcept {
   if (body.size() < Writer::kBigPart) {
     if (!writer_.prepare(body.size())) {
@@ -177,18 +176,8 @@ bool Session::encode_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) n
     if (!writer_.seal_big(flags, body)) {
       return false;
     }
-    if (buffer != nullptr) {
-      buffer->release();
-    }
+    buffer->release();
     return true;
-  }
-  if (buffer == nullptr) {
-    buffer = mem::Buffer::make(body.size());
-    if (buffer == nullptr) {
-      return false;
-    }
-    copy_bytes(buffer->data(), body);
-    body = Bytes(buffer->data(), body.size());
   }
   writer_.append_big(flags, buffer, body);
   return true;
@@ -314,13 +303,11 @@ bool Session::send_big(std::uint8_t flags, Outbound& part) noexcept {
 // queueing one more, also when it copies a part of `size` bytes meanwhile. Goes on while much leaves. Sets blocked()
 // right.
 void Session::await_room(std::size_t size) noexcept {
-  const bool eco = core_.wait_mode() == sync::WaitMode::eco;  // else learnt: the peer may never read
   const std::uint32_t times = 1 + static_cast<std::uint32_t>(std::min(size, kAwaitedMax) / kAwaitedUnit);
   const std::uint64_t end = await_end();
   for (bool found = true; found && writer_.blocked() && !writer_.failed() && sys::ticks() < end;) {
     const std::uint64_t before = writer_.written();
-    found = sync::spin_until(times * room_spin_.budget_us(eco ? sync::WaitMode::eco : sync::WaitMode::adaptive),
-                             [&] { return sys::is_writable(stream_->fd()); });
+    found = sync::spin_until(times * learnt_budget(room_spin_), [&] { return sys::is_writable(stream_->fd()); });
     if (found) {
       write_out();
     }

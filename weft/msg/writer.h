@@ -106,8 +106,8 @@ class Writer {
   std::size_t limit_ = kBatchMin;
   mem::Buffer* big_ = nullptr;
   Bytes big_rest_;
-  bool lent_ = false;  // big_rest_ is somebody else's, and `big_` has room for it
   std::uint64_t written_ = 0;
+  bool lent_ = false;  // big_rest_ is somebody else's, and `big_` has room for it
   bool inside_message_ = false;
   bool begins_inside_ = false;  // the block begins with a later part of a message
   bool blocked_ = false;

@@ -83,4 +83,9 @@ bool spin_until(std::uint32_t budget_us, Look look) {
   return false;
 }
 
+// The same without anything to look for.
+inline void spin_for(std::uint32_t us) {
+  (void)spin_until(us, [] { return false; });
+}
+
 }  // namespace weft::sync
