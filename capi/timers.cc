@@ -5,7 +5,7 @@
 
 #include "capi/handle_store.h"
 #include "capi/handles.h"
-#include "weft/rt/interval_timers.h"
+#include "weft/rt/loop/interval_timers.h"
 #include "weft/sys/clock.h"
 
 using namespace weft;        // NOLINT(google-build-using-namespace)

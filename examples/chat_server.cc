@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "weft/net/dialer.h"
-#include "weft/rt/task_time.h"
+#include "weft/rt/task/task_time.h"
 #include "weft/serve/delimiter_codec.h"
 #include "weft/serve/server.h"
 #include "weft/sys/clock.h"

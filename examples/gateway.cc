@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "weft/rt/task_scope.h"
+#include "weft/rt/task/task_scope.h"
 #include "weft/serve/admin.h"
 #include "weft/serve/header_codec.h"
 #include "weft/serve/server.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "rpc_generated.h"
-#include "weft/rt/task_scope.h"
+#include "weft/rt/task/task_scope.h"
 #include "weft/serve/client.h"
 #include "weft/serve/client_host.h"
 #include "weft/serve/dispatcher.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "bench/server/host.h"
-#include "weft/rt/runtime.h"
+#include "weft/rt/core/runtime.h"
 #include "weft/serve/admission.h"
 #include "weft/serve/header_codec.h"
 #include "weft/serve/server.h"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "weft/net/listener.h"
-#include "weft/rt/loop.h"
+#include "weft/rt/loop/loop.h"
 
 namespace weft::msg {
 

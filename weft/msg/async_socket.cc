@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "weft/msg/socket_core.h"
-#include "weft/rt/async_event.h"
-#include "weft/rt/core.h"
-#include "weft/rt/task_time.h"
-#include "weft/rt/turn_task.h"
+#include "weft/rt/core/core.h"
+#include "weft/rt/loop/turn_task.h"
+#include "weft/rt/task/async_event.h"
+#include "weft/rt/task/task_time.h"
 
 namespace weft {
 

@@ -8,8 +8,8 @@
 #include "weft/base/result.h"
 #include "weft/msg/message.h"
 #include "weft/msg/socket.h"
-#include "weft/rt/loop.h"
-#include "weft/rt/task.h"
+#include "weft/rt/loop/loop.h"
+#include "weft/rt/task/task.h"
 
 namespace weft {
 

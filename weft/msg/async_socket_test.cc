@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "weft/msg/context.h"
-#include "weft/rt/task_group.h"
-#include "weft/rt/task_scope.h"
-#include "weft/rt/task_time.h"
+#include "weft/rt/task/task_group.h"
+#include "weft/rt/task/task_scope.h"
+#include "weft/rt/task/task_time.h"
 #include <gtest/gtest.h>
 
 namespace weft {

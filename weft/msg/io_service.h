@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "weft/rt/loop.h"
+#include "weft/rt/loop/loop.h"
 #include "weft/sync/call_list.h"
 
 namespace weft::msg {

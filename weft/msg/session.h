@@ -19,7 +19,7 @@
 #include "weft/msg/writer.h"
 #include "weft/msg/zap.h"
 #include "weft/net/stream.h"
-#include "weft/rt/loop.h"
+#include "weft/rt/loop/loop.h"
 #include "weft/sync/baton.h"
 #include "weft/sync/call_list.h"
 #include "weft/sync/spin.h"

@@ -9,7 +9,7 @@
 
 #include "weft/base/result.h"
 #include "weft/msg/message.h"
-#include "weft/rt/loop.h"
+#include "weft/rt/loop/loop.h"
 #include "weft/zmtp/peer.h"
 
 namespace weft::msg {

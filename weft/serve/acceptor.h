@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "weft/net/listener.h"
-#include "weft/rt/loop.h"
+#include "weft/rt/loop/loop.h"
 #include "weft/serve/counters.h"
 
 namespace weft::serve {

@@ -10,7 +10,7 @@
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
-#include "weft/rt/runtime.h"
+#include "weft/rt/core/runtime.h"
 #include "weft/serve/prometheus.h"
 #include "weft/serve/server.h"
 #include "weft/serve/server_metrics.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "weft/base/result.h"
-#include "weft/rt/runtime.h"
+#include "weft/rt/core/runtime.h"
 #include "weft/serve/client_link.h"
 #include "weft/serve/correlation.h"
 #include "weft/serve/service.h"

@@ -3,12 +3,12 @@
 
 #include <cstddef>
 
-#include "weft/rt/core.h"
-#include "weft/rt/runtime.h"
+#include "weft/rt/core/core.h"
+#include "weft/rt/core/post_surely.h"
+#include "weft/rt/core/runtime.h"
 #include "weft/serve/byte_budget.h"
 #include "weft/serve/counters.h"
 #include "weft/serve/log.h"
-#include "weft/serve/post_surely.h"
 #include "weft/serve/session_count.h"
 #include "weft/serve/session_id.h"
 #include "weft/serve/shard.h"

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "weft/rt/task_time.h"
+#include "weft/rt/task/task_time.h"
 #include "weft/serve/dial.h"
 #include "weft/sys/clock.h"
 

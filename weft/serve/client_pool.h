@@ -13,9 +13,9 @@
 
 #include "weft/base/list.h"
 #include "weft/base/result.h"
-#include "weft/rt/async_event.h"
-#include "weft/rt/task_scope.h"
-#include "weft/rt/task_time.h"
+#include "weft/rt/task/async_event.h"
+#include "weft/rt/task/task_scope.h"
+#include "weft/rt/task/task_time.h"
 #include "weft/serve/breaker.h"
 #include "weft/serve/client.h"
 #include "weft/serve/guarded.h"

@@ -8,7 +8,7 @@
 
 #include "weft/msg/async_socket.h"
 #include "weft/msg/context.h"
-#include "weft/rt/task_scope.h"
+#include "weft/rt/task/task_scope.h"
 #include "weft/serve/test_client.h"
 #include <gtest/gtest.h>
 

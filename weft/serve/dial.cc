@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "weft/net/dialer.h"
-#include "weft/rt/async_event.h"
+#include "weft/rt/task/async_event.h"
 #include "weft/sys/call.h"
 
 namespace weft::serve {

@@ -7,8 +7,8 @@
 #include "weft/net/endpoint.h"
 #include "weft/net/resolver.h"
 #include "weft/net/stream.h"
-#include "weft/rt/loop.h"
-#include "weft/rt/task.h"
+#include "weft/rt/loop/loop.h"
+#include "weft/rt/task/task.h"
 #include "weft/sys/socket.h"
 
 namespace weft::serve {

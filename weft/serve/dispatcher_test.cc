@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <string>
 
-#include "weft/rt/async_event.h"
-#include "weft/rt/task_time.h"
+#include "weft/rt/task/async_event.h"
+#include "weft/rt/task/task_time.h"
 #include "weft/serve/test_caller.h"
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
-#include "weft/rt/task.h"
+#include "weft/rt/task/task.h"
 #include "weft/serve/breaker.h"
 #include "weft/sync/counter.h"
 
@@ -30,7 +30,7 @@ namespace detail {
 // The time of the turn, for a coroutine of whatever runner.
 class TurnTime {
  public:
-  TurnTime() noexcept {}  // NOLINT(modernize-use-equals-default): not an aggregate, see rt/task.h
+  TurnTime() noexcept {}  // NOLINT(modernize-use-equals-default): not an aggregate, see rt/task/task.h
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <rt::detail::TaskPromise Promise>
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {

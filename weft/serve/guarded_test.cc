@@ -4,8 +4,8 @@
 #include <chrono>
 #include <stdexcept>
 
-#include "weft/rt/async_event.h"
-#include "weft/rt/test_tasks.h"
+#include "weft/rt/task/async_event.h"
+#include "weft/rt/task/test_tasks.h"
 #include <gtest/gtest.h>
 
 namespace weft::serve {

@@ -10,7 +10,7 @@
 #include "weft/base/bytes.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
-#include "weft/rt/task_runner.h"
+#include "weft/rt/loop/task_runner.h"
 #include "weft/serve/correlation.h"
 #include "weft/serve/owned_bytes.h"
 #include "weft/sync/counter.h"

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "weft/rt/test_tasks.h"
+#include "weft/rt/task/test_tasks.h"
 #include "weft/serve/in_flight.h"
 #include <gtest/gtest.h>
 

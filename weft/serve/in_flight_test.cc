@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/rt/test_tasks.h"
+#include "weft/rt/task/test_tasks.h"
 #include <gtest/gtest.h>
 
 namespace weft::serve {

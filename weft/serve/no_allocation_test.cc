@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tests/support/count_allocations.h"
-#include "weft/rt/task_time.h"
+#include "weft/rt/task/task_time.h"
 #include "weft/serve/dispatcher.h"
 #include "weft/serve/test_client.h"
 #include <gtest/gtest.h>

@@ -14,7 +14,7 @@ namespace weft::serve {
 // go to another thread. Cost: copy_of() one copy; small blocks cost no malloc in steady state.
 class OwnedBytes {
  public:
-  OwnedBytes() noexcept {}  // NOLINT(modernize-use-equals-default): not an aggregate, see rt/task.h
+  OwnedBytes() noexcept {}  // NOLINT(modernize-use-equals-default): not an aggregate, see rt/task/task.h
   OwnedBytes(OwnedBytes&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   OwnedBytes& operator=(OwnedBytes&& other) noexcept {

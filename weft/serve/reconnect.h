@@ -2,8 +2,8 @@
 #pragma once
 
 #include "weft/net/backoff.h"
-#include "weft/rt/task.h"
-#include "weft/rt/task_time.h"
+#include "weft/rt/task/task.h"
+#include "weft/rt/task/task_time.h"
 
 namespace weft::serve {
 

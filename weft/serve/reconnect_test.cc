@@ -4,7 +4,7 @@
 #include <chrono>
 #include <vector>
 
-#include "weft/rt/test_tasks.h"
+#include "weft/rt/task/test_tasks.h"
 #include <gtest/gtest.h>
 
 namespace weft::serve {

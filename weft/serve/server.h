@@ -16,7 +16,7 @@
 #include "weft/base/result.h"
 #include "weft/net/accept_filter.h"
 #include "weft/net/endpoint.h"
-#include "weft/rt/runtime.h"
+#include "weft/rt/core/runtime.h"
 #include "weft/serve/counters.h"
 #include "weft/serve/server_run.h"
 #include "weft/serve/service.h"

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "weft/rt/runtime.h"
+#include "weft/rt/core/runtime.h"
 #include "weft/serve/prometheus.h"
 #include "weft/serve/server.h"
 

@@ -10,7 +10,7 @@
 
 #include "weft/net/accept_filter.h"
 #include "weft/net/tls.h"
-#include "weft/rt/core.h"
+#include "weft/rt/core/core.h"
 #include "weft/serve/log.h"
 #include "weft/serve/service.h"
 #include "weft/sys/socket.h"

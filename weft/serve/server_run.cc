@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "weft/serve/post_surely.h"
+#include "weft/rt/core/post_surely.h"
 
 namespace weft::serve {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "weft/net/endpoint.h"
-#include "weft/rt/runtime.h"
+#include "weft/rt/core/runtime.h"
 #include "weft/serve/acceptor.h"
 #include "weft/serve/server_options.h"
 #include "weft/serve/shard.h"

@@ -12,7 +12,7 @@
 #include "weft/base/bytes.h"
 #include "weft/base/result.h"
 #include "weft/mem/pool.h"
-#include "weft/rt/task.h"
+#include "weft/rt/task/task.h"
 
 namespace weft::serve {
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "weft/rt/async_event.h"
-#include "weft/rt/task_time.h"
-#include "weft/rt/task_work.h"
-#include "weft/rt/thread_pool.h"
+#include "weft/rt/exec/thread_pool.h"
+#include "weft/rt/task/async_event.h"
+#include "weft/rt/task/task_time.h"
+#include "weft/rt/task/task_work.h"
 #include "weft/serve/dispatcher.h"
 #include "weft/serve/test_client.h"
 #include <gtest/gtest.h>

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "weft/base/slot_map.h"
-#include "weft/rt/core.h"
+#include "weft/rt/core/core.h"
 #include "weft/serve/byte_budget.h"
 #include "weft/serve/counters.h"
 #include "weft/serve/groups.h"

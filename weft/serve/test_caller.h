@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/rt/test_tasks.h"
+#include "weft/rt/task/test_tasks.h"
 #include "weft/serve/error_frame.h"
 #include "weft/serve/header_codec.h"
 #include "weft/serve/session_task.h"

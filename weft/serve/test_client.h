@@ -13,7 +13,7 @@
 #include "weft/base/random.h"
 #include "weft/net/dialer.h"
 #include "weft/net/tls.h"
-#include "weft/rt/test_signal.h"
+#include "weft/rt/loop/test_signal.h"
 #include "weft/serve/delimiter_codec.h"
 #include "weft/serve/header_codec.h"
 #include "weft/serve/server.h"

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "weft/rt/async_event.h"
-#include "weft/rt/task_group.h"
-#include "weft/rt/task_scope.h"
-#include "weft/rt/task_time.h"
+#include "weft/rt/task/async_event.h"
+#include "weft/rt/task/task_group.h"
+#include "weft/rt/task/task_scope.h"
+#include "weft/rt/task/task_time.h"
 #include "weft/serve/client.h"
 #include "weft/serve/test_client.h"
 

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "weft/base/result.h"
-#include "weft/rt/task.h"
+#include "weft/rt/task/task.h"
 #include "weft/serve/error_frame.h"
 #include "weft/serve/header_codec.h"
 #include "weft/serve/owned_bytes.h"

@@ -5,7 +5,7 @@
 #include <stdexcept>
 #include <string>
 
-#include "weft/rt/async_event.h"
+#include "weft/rt/task/async_event.h"
 #include "weft/serve/test_caller.h"
 #include <gtest/gtest.h>
 

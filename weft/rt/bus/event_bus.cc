@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: MIT
+#include "weft/rt/bus/event_bus.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+namespace weft::rt {
+namespace detail {
+
+namespace {
+
+// Every thread's reader: a list that only grows; one whose thread has ended is taken by the next new thread. Never
+// freed, so that it may be looked through at any time.
+std::atomic<EventReader*> first_reader{nullptr};
+thread_local bool thread_ending = false;
+
+struct ReaderHolder {
+  ~ReaderHolder() {
+    if (EventReader* const reader = event_reader; reader != nullptr) {
+      event_reader = nullptr;
+      EventCore::end_kept(*reader);
+      reader->used.store(false, std::memory_order_release);  // pairs with the acquire in make_event_reader()
+    }
+    thread_ending = true;
+  }
+  volatile bool armed = false;  // written to, so that the thread's copy exists and its destructor will run
+};
+thread_local ReaderHolder holder;
+
+EventHandlers* make_list(std::size_t count) noexcept {
+  void* memory = std::malloc(sizeof(EventHandlers) + count * sizeof(EventHandler*));
+  auto* list = memory == nullptr ? nullptr : ::new (memory) EventHandlers();
+  if (list != nullptr) {
+    list->count = count;
+  }
+  return list;
+}
+
+}  // namespace
+
+constinit thread_local EventReader* event_reader = nullptr;
+
+EventReader* make_event_reader() noexcept {
+  if (thread_ending) {
+    return nullptr;
+  }
+  holder.armed = true;
+  // Acquire pairs with the release below: the reader was made before.
+  for (EventReader* each = first_reader.load(std::memory_order_acquire); each != nullptr; each = each->next) {
+    bool used = false;
+    if (each->used.compare_exchange_strong(used, true, std::memory_order_acquire, std::memory_order_relaxed)) {
+      return event_reader = each;
+    }
+  }
+  auto* made = new (std::nothrow) EventReader;
+  if (made != nullptr) {
+    made->next = first_reader.load(std::memory_order_relaxed);
+    // Release pairs with the acquires of those who look through the list. Who misses it there looked before the light
+    // fence of this thread's first enter(), which then sees what that one changed.
+    while (
+        !first_reader.compare_exchange_weak(made->next, made, std::memory_order_release, std::memory_order_relaxed)) {
+    }
+    event_reader = made;
+  }
+  return made;
+}
+
+std::size_t take_event_type() noexcept {
+  static std::atomic<std::size_t> next{0};
+  return next.fetch_add(1, std::memory_order_relaxed);
+}
+
+// What is destroyed once the mutex is free: closures' ends may do anything.
+struct EventCore::Garbage {
+  EventHandlers* lists = nullptr;
+  EventHandler* handlers = nullptr;
+
+  Garbage() = default;
+  Garbage(const Garbage&) = delete;
+  Garbage& operator=(const Garbage&) = delete;
+  ~Garbage() {
+    while (lists != nullptr) {
+      std::free(std::exchange(lists, lists->next));
+    }
+    while (handlers != nullptr) {
+      EventHandler* const handler = std::exchange(handlers, handlers->next);
+      handler->destroy(handler);
+    }
+  }
+};
+
+EventCore::~EventCore() {
+  Garbage garbage;  // nobody is here any more
+  garbage.lists = retired_;
+  garbage.handlers = removed_;
+}
+
+void EventCore::keep(EventReader& reader, std::shared_ptr<EventCore> core) noexcept {
+  core->next_kept_ = std::move(reader.kept);
+  reader.kept = std::move(core);
+}
+
+void EventCore::end_kept(EventReader& reader) noexcept {
+  while (reader.kept != nullptr) {
+    const std::shared_ptr<EventCore> ended = std::move(reader.kept);
+    reader.kept = std::move(ended->next_kept_);
+  }
+}
+
+EventHandlers* EventCore::current(std::size_t type) const noexcept {
+  return lists_[type].load(std::memory_order_relaxed);  // changed under the mutex only
+}
+
+// Puts a list in the place of another, which is retired.
+void EventCore::replace(std::size_t type, EventHandlers* with) noexcept {
+  EventHandlers* const old = current(type);
+  lists_[type].store(with, std::memory_order_release);  // pairs with the acquire in ReaderSlot::enter()
+  if (old != nullptr) {
+    old->type = type;
+    old->number = ++last_retired_;
+    old->next = std::exchange(retired_, old);
+    ++retired_count_;
+  }
+}
+
+// Before the list that it is in is replaced.
+void EventCore::forget(EventHandler* handler) noexcept {
+  handler->number = last_retired_ + 1;
+  handler->next = std::exchange(removed_, handler);
+  --handlers_;
+}
+
+Result<void> EventCore::add(std::size_t type, EventHandler* handler) {
+  constexpr std::size_t kRetiredMost = 16;  // before somebody pays for a look at who still reads them
+  Garbage garbage;
+  const std::lock_guard lock(mutex_);
+  if (closed_) {
+    return Error(Errc::closed, "the bus was closed");
+  }
+  const EventHandlers* const old = type < EventBus::kTypesMax ? current(type) : nullptr;
+  const std::size_t count = old == nullptr ? 0 : old->count;
+  if (type >= EventBus::kTypesMax || count >= EventBus::kHandlersMax) {
+    return Error(Errc::resource_exhausted, "too many types of events, or handlers of one");
+  }
+  EventHandlers* const list = make_list(count + 1);
+  if (list == nullptr) {
+    return Error(Errc::resource_exhausted, "no memory for a list of handlers");
+  }
+  EventHandler* const* const begin = old == nullptr ? nullptr : old->handlers;
+  EventHandler* const* const place =
+      std::find_if(begin, begin + count, [&](const EventHandler* each) { return each->priority < handler->priority; });
+  EventHandler** const out = std::copy(begin, place, list->handlers);
+  *out = handler;
+  std::copy(place, begin + count, out + 1);
+  replace(type, list);
+  ++handlers_;
+  if (retired_count_ >= kRetiredMost) {
+    sys::heavy_fence();  // pairs with the light fence in ReaderSlot::enter()
+    collect(garbage);
+  }
+  return {};
+}
+
+void EventCore::remove(std::size_t type, EventHandler* handler) noexcept {
+  Garbage garbage;
+  std::unique_lock lock(mutex_);
+  if (closed_) {
+    return;
+  }
+  handler->alive.store(false, std::memory_order_relaxed);  // made visible by the heavy fence of wait_for_readers()
+  EventHandlers* const old = current(type);
+  EventHandlers* const list = old->count == 1 ? nullptr : make_list(old->count - 1);
+  if (list != nullptr || old->count == 1) {
+    if (list != nullptr) {
+      std::copy_if(old->handlers, old->handlers + old->count, list->handlers,
+                   [&](const EventHandler* each) { return each != handler; });
+    }
+    forget(handler);
+    replace(type, list);
+  }  // else there is no memory: it stays in its list, dead, until the bus is closed
+  wait_for_readers(lock, type);
+  collect(garbage);
+}
+
+// Takes out what nobody reads. Behind a heavy fence.
+void EventCore::collect(Garbage& garbage) noexcept {
+  if (waiting_ > 0) {
+    return;  // they compare addresses: those must not come again meanwhile
+  }
+  const auto is_read = [](const void* list) {
+    EventReader* each = first_reader.load(std::memory_order_acquire);
+    while (each != nullptr && !each->slot.reads(list)) {
+      each = each->next;
+    }
+    return each != nullptr;
+  };
+  std::uint64_t oldest = last_retired_ + 1;  // of those that are still read
+  for (EventHandlers** link = &retired_; *link != nullptr;) {
+    EventHandlers* const list = *link;
+    if (is_read(list)) {
+      oldest = list->number;
+      link = &list->next;
+    } else {
+      *link = list->next;
+      list->next = std::exchange(garbage.lists, list);
+      --retired_count_;
+    }
+  }
+  for (EventHandler** link = &removed_; *link != nullptr;) {
+    EventHandler* const handler = *link;
+    if (handler->number >= oldest) {
+      link = &handler->next;
+    } else {
+      *link = handler->next;
+      handler->next = std::exchange(garbage.handlers, handler);
+    }
+  }
+}
+
+// Whether another thread, which is to be waited for, reads a list of the type that is not newer.
+bool EventCore::read_elsewhere(std::uint64_t newest, std::size_t type, bool inside) const noexcept {
+  for (EventReader* each = first_reader.load(std::memory_order_acquire); each != nullptr; each = each->next) {
+    if (each == event_reader || (inside && each->waits.load(std::memory_order_relaxed))) {
+      continue;
+    }
+    for (const EventHandlers* list = retired_; list != nullptr; list = list->next) {
+      const bool meant = list->number <= newest && (type == EventBus::kTypesMax || list->type == type);
+      if (meant && each->slot.reads(list)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// Until no other thread reads a list of the type that was retired before. The lock is not held while it sleeps.
+void EventCore::wait_for_readers(std::unique_lock<std::mutex>& lock, std::size_t type) noexcept {
+  const std::uint64_t newest = last_retired_;
+  EventReader* const mine = event_reader;
+  const bool inside = mine != nullptr && mine->slot.depth() > 0;
+  if (inside) {
+    mine->waits.store(true, std::memory_order_relaxed);  // ordered by the heavy fence in announce_futex()
+  }
+  ++waiting_;
+  for (;;) {
+    const auto ticket = quiet_.announce_futex(true);  // a heavy fence: pairs with those of publish()
+    if (!read_elsewhere(newest, type, inside)) {
+      break;
+    }
+    lock.unlock();
+    quiet_.sleep(ticket, Duration(-1));
+    lock.lock();
+  }
+  --waiting_;
+  if (inside) {
+    mine->waits.store(false, std::memory_order_relaxed);
+  }
+}
+
+void EventCore::close() noexcept {
+  Garbage garbage;
+  std::unique_lock lock(mutex_);
+  closed_ = true;
+  for (std::size_t type = 0; type < EventBus::kTypesMax; ++type) {
+    if (EventHandlers* const list = current(type); list != nullptr) {
+      for (std::size_t i = 0; i < list->count; ++i) {
+        list->handlers[i]->alive.store(false, std::memory_order_relaxed);
+        forget(list->handlers[i]);
+      }
+      replace(type, nullptr);
+    }
+  }
+  wait_for_readers(lock, EventBus::kTypesMax);
+  collect(garbage);
+}
+
+EventBusCounts EventCore::counts() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return {threw_.load(std::memory_order_relaxed), refused_.load(std::memory_order_relaxed), handlers_};
+}
+
+void EventCore::handle_exception() noexcept {
+  threw_.fetch_add(1, std::memory_order_relaxed);
+  try {
+    if (on_exception_) {
+      on_exception_(std::current_exception());
+    }
+  } catch (...) {  // NOLINT(bugprone-empty-catch): there is nobody left to tell; the count has it
+  }
+}
+
+}  // namespace detail
+
+EventBus::EventBus(ExceptionHandler on_exception)
+    : core_(std::make_shared<detail::EventCore>(std::move(on_exception))) {}
+
+EventBus::~EventBus() {
+  core_->close();
+  if (detail::EventReader* const reader = detail::event_reader; reader != nullptr && reader->slot.depth() > 0) {
+    detail::EventCore::keep(*reader, core_);  // a handler destroys the bus, whose publish goes on
+  }
+}
+
+void EventBus::close() noexcept { core_->close(); }
+EventBusCounts EventBus::counts() const noexcept { return core_->counts(); }
+
+void Subscription::unsubscribe() noexcept {
+  if (const std::shared_ptr<detail::EventCore> core = std::move(core_); core != nullptr) {
+    core->remove(type_, std::exchange(handler_, nullptr));
+  }
+}
+
+}  // namespace weft::rt

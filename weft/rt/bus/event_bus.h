@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/result.h"
+#include "weft/rt/bus/reader_slot.h"
+#include "weft/sync/atomic.h"
+#include "weft/sync/parker.h"
+
+namespace weft::rt {
+
+class EventBus;
+
+namespace detail {
+
+// One subscription's function. Removed from the list of its type first, destroyed when no publish reads that list.
+struct EventHandler {
+  // Whether it took the event: false when its filter did not want it. May throw.
+  bool (*call)(EventHandler& self, const void* event);
+  void (*destroy)(EventHandler* self) noexcept;
+  int priority = 0;
+  sync::Atomic<bool> alive{true};
+  EventHandler* next = nullptr;  // of those that were removed
+  std::uint64_t number = 0;      // of the last list that it was in
+};
+
+// The handlers of one type, in the order of calling. Never changed once it is published.
+struct EventHandlers {
+  std::size_t count = 0;
+  std::size_t type = 0;
+  EventHandlers* next = nullptr;  // of those that were retired, newest first
+  std::uint64_t number = 0;       // counts those
+  EventHandler* handlers[1];      // count of them
+};
+
+[[nodiscard]] std::size_t take_event_type() noexcept;
+// A number for each type of event, the same for every bus.
+template <typename Event>
+[[nodiscard]] std::size_t event_type() noexcept {
+  static const std::size_t number = take_event_type();
+  return number;
+}
+
+class EventCore;
+
+// A thread's slot, and what else others or it must know of it.
+struct EventReader {
+  ReaderSlot slot;
+  sync::Atomic<bool> waits{false};  // inside an unsubscribe() that a handler calls
+  sync::Atomic<bool> used{true};
+  std::shared_ptr<EventCore> kept;  // its own: a chain of buses that were destroyed by their handlers
+  EventReader* next = nullptr;
+};
+extern thread_local EventReader* event_reader;            // null: none yet
+[[nodiscard]] EventReader* make_event_reader() noexcept;  // null: no memory, or the thread is ending
+
+}  // namespace detail
+
+// Subscription: keeps a handler subscribed. Owner: a move-only value; destruction is unsubscribe(). May outlive the
+// bus.
+class [[nodiscard]] Subscription {
+ public:
+  Subscription() noexcept = default;
+  Subscription(Subscription&& other) noexcept = default;
+  Subscription& operator=(Subscription&& other) noexcept {
+    if (this != &other) {
+      unsubscribe();
+      core_ = std::move(other.core_);
+      type_ = other.type_;
+      handler_ = other.handler_;
+    }
+    return *this;
+  }
+  ~Subscription() { unsubscribe(); }
+
+  // When it returns, the handler runs in no other thread and will not run again. Called by a handler (by this one, or
+  // another), it does not wait for a thread that itself waits in an unsubscribe(): the two would wait for each other.
+  // Idempotent.
+  void unsubscribe() noexcept;
+  [[nodiscard]] bool active() const noexcept { return core_ != nullptr; }  // not unsubscribed; the bus may be closed
+
+ private:
+  friend class EventBus;
+  Subscription(std::shared_ptr<detail::EventCore> core, std::size_t type, detail::EventHandler* handler) noexcept
+      : core_(std::move(core)), type_(type), handler_(handler) {}
+
+  std::shared_ptr<detail::EventCore> core_;
+  std::size_t type_ = 0;
+  detail::EventHandler* handler_ = nullptr;
+};
+
+template <typename Event>
+struct SubscribeOptions {
+  int priority = 0;                          // higher is called earlier; equals in the order of subscribing
+  std::function<bool(const Event&)> filter;  // false: this event is not for the handler. None: every event is
+};
+
+struct EventBusCounts {
+  std::uint64_t threw = 0;    // handlers and filters that threw
+  std::uint64_t refused = 0;  // publishes that were refused; see publish()
+  std::size_t handlers = 0;   // subscribed now
+};
+
+// EventBus: events of any type to handlers of that very type, in the thread that publishes.
+// Owner: whoever made it. Destruction is close().
+// Affinity: any thread; handlers may publish, subscribe and unsubscribe.
+// Cost: publish() takes no lock, allocates nothing and writes to nothing that another publisher reads or writes: a
+// store to the thread's own slot, two loads, and a call for each handler. The first publish of a thread makes that
+// slot. subscribe() and unsubscribe() copy the list of the type under a mutex; unsubscribe() waits for publishes of
+// that type that are going on.
+// Invariants:
+//   (1) A publish calls, in order, the handlers that were subscribed when it began, without those that were
+//       unsubscribed since; what a handler throws goes to on_exception and the count, and the next one is called.
+//   (2) After unsubscribe() has returned, as Subscription says, the handler does not begin any more.
+//   (3) After close() has returned no handler runs, but those that called it.
+class EventBus {
+ public:
+  static constexpr std::size_t kTypesMax = 1024;      // of events, in a program
+  static constexpr std::size_t kHandlersMax = 65536;  // of one type
+  static constexpr std::size_t kNestedMax = ReaderSlot::kLevels;
+  using ExceptionHandler = std::function<void(std::exception_ptr)>;
+
+  explicit EventBus(ExceptionHandler on_exception = {});
+  EventBus(const EventBus&) = delete;
+  EventBus& operator=(const EventBus&) = delete;
+  ~EventBus();
+
+  // resource_exhausted: kTypesMax, kHandlersMax, no memory; closed.
+  template <typename Event, typename Handler>
+    requires(std::same_as<Event, std::remove_cvref_t<Event>> && std::invocable<std::decay_t<Handler>&, const Event&>)
+  Result<Subscription> subscribe(Handler&& handler, SubscribeOptions<Event> options = {});
+
+  // How many handlers took it; also those that threw. 0 when the bus is closed, and when it is refused: inside
+  // kNestedMax nested publishes, or when there is no memory for a thread's first. Refusals are counted.
+  template <typename Event>
+  std::size_t publish(const Event& event) noexcept;
+
+  void close() noexcept;  // unsubscribes everything, as Subscription::unsubscribe() does; idempotent
+  [[nodiscard]] EventBusCounts counts() const noexcept;
+
+ private:
+  std::shared_ptr<detail::EventCore> core_;
+};
+
+namespace detail {
+
+// What a bus and its subscriptions share.
+class EventCore {
+ public:
+  explicit EventCore(EventBus::ExceptionHandler on_exception) : on_exception_(std::move(on_exception)) {}
+  EventCore(const EventCore&) = delete;
+  EventCore& operator=(const EventCore&) = delete;
+  ~EventCore();
+
+  Result<void> add(std::size_t type, EventHandler* handler);  // not taken over when refused
+  void remove(std::size_t type, EventHandler* handler) noexcept;
+  void close() noexcept;
+  // Whoever shares it dropped it inside a handler: it lives until that thread's publishes have ended.
+  static void keep(EventReader& reader, std::shared_ptr<EventCore> core) noexcept;
+  static void end_kept(EventReader& reader) noexcept;
+  [[nodiscard]] EventBusCounts counts() const noexcept;
+
+  std::size_t publish(std::size_t type, const void* event) noexcept {
+    if (type >= EventBus::kTypesMax) [[unlikely]] {
+      return 0;  // nobody can have subscribed
+    }
+    if (lists_[type].load(std::memory_order_relaxed) == nullptr) {
+      return 0;
+    }
+    EventReader* const reader = event_reader != nullptr ? event_reader : make_event_reader();
+    if (reader == nullptr || reader->slot.full()) [[unlikely]] {
+      refused_.fetch_add(1, std::memory_order_relaxed);
+      return 0;
+    }
+    EventHandlers* const list = reader->slot.enter(lists_[type]);
+    if (list == nullptr) [[unlikely]] {
+      quiet_.wake();  // what was announced in vain for a moment may have been waited for
+      return 0;
+    }
+    std::size_t called = 0;
+    for (std::size_t i = 0; i < list->count; ++i) {
+      EventHandler& handler = *list->handlers[i];
+      // Relaxed: who was told that it does not begin any more, and told this thread, is obeyed; others are not missed.
+      if (!handler.alive.load(std::memory_order_relaxed)) [[unlikely]] {
+        continue;
+      }
+      try {
+        called += handler.call(handler, event) ? 1 : 0;
+      } catch (...) {
+        ++called;
+        handle_exception();
+      }
+    }
+    reader->slot.leave();
+    quiet_.wake();
+    if (reader->kept != nullptr && reader->slot.depth() == 0) [[unlikely]] {
+      end_kept(*reader);  // last: it may be this
+    }
+    return called;
+  }
+
+ private:
+  struct Garbage;
+
+  void handle_exception() noexcept;
+  [[nodiscard]] EventHandlers* current(std::size_t type) const noexcept;
+  void replace(std::size_t type, EventHandlers* with) noexcept;
+  void forget(EventHandler* handler) noexcept;
+  [[nodiscard]] bool read_elsewhere(std::uint64_t newest, std::size_t type, bool inside) const noexcept;
+  void wait_for_readers(std::unique_lock<std::mutex>& lock, std::size_t type) noexcept;
+  void collect(Garbage& garbage) noexcept;
+
+  const EventBus::ExceptionHandler on_exception_;
+  std::array<sync::Atomic<EventHandlers*>, EventBus::kTypesMax> lists_{};
+  std::shared_ptr<EventCore> next_kept_;  // of the thread that keeps it
+  sync::Parker quiet_;                    // woken by publishes that end
+  std::atomic<std::uint64_t> threw_{0};
+  std::atomic<std::uint64_t> refused_{0};
+
+  mutable std::mutex mutex_;
+  // Guarded by mutex_:
+  EventHandlers* retired_ = nullptr;  // lists that a publish may still read
+  EventHandler* removed_ = nullptr;   // handlers that are in one of those
+  std::uint64_t last_retired_ = 0;    // their number
+  std::size_t retired_count_ = 0;
+  unsigned waiting_ = 0;  // threads that wait for readers of retired lists, which stay until then
+  std::size_t handlers_ = 0;
+  bool closed_ = false;
+};
+
+// The functions of one subscription.
+template <typename Event, typename Handler>
+struct TypedHandler final : EventHandler {
+  template <typename H>
+  TypedHandler(H&& function, SubscribeOptions<Event>&& options)
+      : EventHandler{&call_typed, &destroy_typed, options.priority},
+        handler(std::forward<H>(function)),
+        filter(std::move(options.filter)) {}
+
+  static bool call_typed(EventHandler& self, const void* event) {
+    auto& typed = static_cast<TypedHandler&>(self);
+    const Event& given = *static_cast<const Event*>(event);
+    if (typed.filter && !typed.filter(given)) {
+      return false;
+    }
+    static_cast<void>(typed.handler(given));
+    return true;
+  }
+  static void destroy_typed(EventHandler* self) noexcept { delete static_cast<TypedHandler*>(self); }
+
+  Handler handler;
+  std::function<bool(const Event&)> filter;
+};
+
+}  // namespace detail
+
+template <typename Event, typename Handler>
+  requires(std::same_as<Event, std::remove_cvref_t<Event>> && std::invocable<std::decay_t<Handler>&, const Event&>)
+Result<Subscription> EventBus::subscribe(Handler&& handler, SubscribeOptions<Event> options) {
+  using Typed = detail::TypedHandler<Event, std::decay_t<Handler>>;
+  const std::size_t type = detail::event_type<Event>();
+  auto* typed = new (std::nothrow) Typed(std::forward<Handler>(handler), std::move(options));
+  if (typed == nullptr) {
+    return Error(Errc::resource_exhausted, "no memory for a handler");
+  }
+  if (const auto added = core_->add(type, typed); !added) {
+    delete typed;
+    return added.error();
+  }
+  return Subscription(core_, type, typed);
+}
+
+template <typename Event>
+std::size_t EventBus::publish(const Event& event) noexcept {
+  return core_->publish(detail::event_type<Event>(), &event);
+}
+
+}  // namespace weft::rt

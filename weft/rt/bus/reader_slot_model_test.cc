@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#include "tests/support/model_sites.h"
+#include "weft/rt/bus/reader_slot.h"
+#include "weft/sync/parker.h"
+#include <gtest/gtest.h>
+
+namespace weft::rt {
+namespace {
+
+struct ModelSlots {
+  using Where = model::Where;
+  static constexpr std::size_t kLevels = 2;
+  static void light_fence(Where where = Where::current()) { model::light_fence(where); }
+  static void heavy_fence(Where where = Where::current()) { model::heavy_fence(where); }
+};
+using Slot = BasicReaderSlot<ModelSlots>;
+
+struct Thing {
+  sync::Plain<int> value = 0;  // written while it is made, and when it ends
+};
+
+struct Place {
+  Place() {
+    things[0].value = 1;
+    current.store(&things[0], std::memory_order_release);
+  }
+  // Puts the next thing there, and ends the one before unless a slot still reads it.
+  void replace(std::size_t with, std::initializer_list<const Slot*> slots) {
+    things[with].value = 1;
+    Thing* const old = current.exchange(&things[with], std::memory_order_acq_rel);
+    model::heavy_fence(model::Where::current());
+    bool read = false;
+    for (const Slot* slot : slots) {
+      read = read || slot->reads(old);
+    }
+    if (!read) {
+      old->value = 0;
+    }
+  }
+  void read(Slot& slot, int levels = 1) {
+    if (Thing* const thing = slot.enter(current); thing != nullptr) {
+      if (levels > 1) {
+        read(slot, levels - 1);
+      }
+      model::require(thing->value == 1, "read what has ended");
+      slot.leave();
+    }
+  }
+
+  Thing things[3];
+  sync::Atomic<Thing*> current{nullptr};
+};
+
+void a_reader_and_a_change() {
+  Place place;
+  Slot slot;
+  model::run_threads([&] { place.read(slot), place.read(slot); }, [&] { place.replace(1, {&slot}); });
+}
+
+void a_reader_and_two_changes() {
+  Place place;
+  Slot slot;
+  model::run_threads([&] { place.read(slot); }, [&] { place.replace(1, {&slot}), place.replace(2, {&slot}); });
+}
+
+void a_nested_reader_and_a_change() {
+  Place place;
+  Slot slot;
+  model::run_threads([&] { place.read(slot, 2); }, [&] { place.replace(1, {&slot}); });
+  model::require(slot.depth() == 0 && !slot.full(), "not left");
+}
+
+void two_readers_and_a_change() {
+  Place place;
+  Slot slots[2];
+  model::run_threads([&] { place.read(slots[0]); }, [&] { place.read(slots[1]); },
+                     [&] { place.replace(1, {&slots[0], &slots[1]}); });
+}
+
+void a_reader_and_the_end() {
+  Place place;
+  Slot slot;
+  model::run_threads([&] { place.read(slot), place.read(slot); },
+                     [&] {
+                       Thing* const old = place.current.exchange(nullptr, std::memory_order_acq_rel);
+                       model::heavy_fence(model::Where::current());
+                       if (!slot.reads(old)) {
+                         old->value = 0;
+                       }
+                     });
+  model::require(slot.enter(place.current) == nullptr && slot.depth() == 0, "entered nothing");
+}
+
+// As the machine's, for a parker.
+struct ModelWait : ModelSlots {
+  using Event = sync::BasicWakeList<model::Event, model::Mutex>;
+  static void full_fence(Where where = Where::current()) { model::fence(std::memory_order_seq_cst, where); }
+  static sys::FutexResult futex_wait(sync::Atomic<std::uint32_t>& word, std::uint32_t expected, Duration /*timeout*/) {
+    return word.wait_while_equal(expected) ? sys::FutexResult::woken : sys::FutexResult::changed;
+  }
+  static void futex_wake(sync::Atomic<std::uint32_t>& word) { word.wake_all(); }
+};
+
+// Who sleeps until nobody reads is woken, also by a reader that announced in vain.
+void a_change_waits_for_a_reader() {
+  Place place;
+  Slot slot;
+  sync::BasicParker<ModelWait> quiet;
+  model::run_threads(
+      [&] {
+        place.read(slot);
+        quiet.wake();
+      },
+      [&] {
+        Thing* const old = place.current.exchange(nullptr, std::memory_order_acq_rel);
+        for (;;) {
+          const auto ticket = quiet.announce_futex(true);
+          if (!slot.reads(old)) {
+            break;
+          }
+          quiet.sleep(ticket, Duration(-1));
+        }
+        old->value = 0;
+      });
+}
+
+constexpr model::Scenario kScenarios[] = {
+    {"a_reader_and_a_change", a_reader_and_a_change, {.preemptions = 3}},
+    {"a_reader_and_two_changes", a_reader_and_two_changes, {.preemptions = 3}},
+    {"a_nested_reader_and_a_change", a_nested_reader_and_a_change, {.preemptions = 3}},
+    {"two_readers_and_a_change", two_readers_and_a_change, {.preemptions = 2}},
+    {"a_reader_and_the_end", a_reader_and_the_end, {.preemptions = 3}},
+    {"a_change_waits_for_a_reader", a_change_waits_for_a_reader, {.preemptions = 3}},
+};
+
+TEST(ReaderSlotModel, NothingEndsWhileItIsRead) {
+  for (const model::Scenario& scenario : kScenarios) {
+    const model::Outcome outcome = model::explore(scenario.run, scenario.options);
+    EXPECT_TRUE(outcome.complete) << scenario.name << ": " << outcome.failure;
+  }
+}
+
+TEST(ReaderSlotModel, NeedsEveryFenceAndMemoryOrderItHas) {
+  const model::Audit audit = model::weaken_every_order("rt/bus/reader_slot.h", kScenarios, {});
+  EXPECT_EQ(audit.sites, 7u);
+  for (const std::string& complaint : audit.complaints) {
+    ADD_FAILURE() << complaint;
+  }
+}
+
+}  // namespace
+}  // namespace weft::rt

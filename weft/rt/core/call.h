@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/mem/pool.h"
+#include "weft/rt/core/backlog.h"
+#include "weft/rt/core/core.h"
+#include "weft/rt/loop/task_function.h"
+#include "weft/rt/loop/task_runner.h"
+#include "weft/rt/loop/timer_wheel.h"
+#include "weft/sync/atomic.h"
+
+namespace weft::rt {
+
+namespace detail {
+
+class CallState;
+
+// CoreWait: a coroutine of a core that waits for something from another one. The base of awaiters. A Task goes on in
+// the core's next turn, and may be cancelled; any other coroutine goes on at once. Owner: the coroutine's frame;
+// destroying it while it waits gives up. Affinity: the core's thread.
+class CoreWait : protected Wait {
+ protected:
+  CoreWait(Core* core, Wait::Cancel cancel) noexcept : Wait(cancel), core_(core) {}
+  CoreWait(const CoreWait&) = delete;
+  CoreWait& operator=(const CoreWait&) = delete;
+  ~CoreWait() = default;
+
+  // False: the task was cancelled.
+  template <typename Promise>
+  [[nodiscard]] bool attach(std::coroutine_handle<Promise> coroutine) noexcept {
+    if constexpr (TaskPromise<Promise>) {
+      return Wait::begin(coroutine.promise().scope(), coroutine);
+    } else {
+      coroutine_ = coroutine;
+      return true;
+    }
+  }
+  void go_on() noexcept {
+    if (coroutine_) {
+      std::exchange(coroutine_, nullptr).resume();
+    } else {
+      Wait::finish();
+    }
+  }
+
+  Core* core_;  // null: the caller is no core of that runtime
+
+ private:
+  std::coroutine_handle<> coroutine_;  // of what is no task
+};
+
+// CallState: a call on its way to another core and back. A pooled block.
+// Owner: the caller's core, from begin() until the reply came or the core ends. Affinity: the members say.
+// Invariant: once the request was sent the reply is sent too, so that the caller's core frees the block, unless the
+// runtime ends first; then the core's end does.
+class CallState : public ListLink {
+ public:
+  using Step = void(CallState& self) noexcept;
+  using Ask = bool(CallState& self) noexcept;
+  class Caller;
+
+  CallState(const CallState&) = delete;
+  CallState& operator=(const CallState&) = delete;
+
+  // --- the caller's core ---
+  void begin(Core& caller, unsigned target, Caller& waiter) noexcept;
+  void abandon() noexcept {  // nobody waits any more; the other side need not start
+    waiter_ = nullptr;
+    abandoned_.store(true, std::memory_order_relaxed);  // a hint: the reply comes all the same
+  }
+  // True: whoever waits may go on at once. False: what it called uses its frame, and will reply soon.
+  [[nodiscard]] bool withdraw() noexcept { return withdraw_ == nullptr || withdraw_(*this); }
+  void handle_reply() noexcept;
+  void handle_end() noexcept;  // the core ends
+  void destroy() noexcept { destroy_(*this); }
+
+ protected:
+  CallState(Ask* call, Step* end, Ask* give_up = nullptr) noexcept : call_(call), destroy_(end), withdraw_(give_up) {}
+  ~CallState() = default;
+
+  Core* caller_ = nullptr;
+  Caller* waiter_ = nullptr;
+  unsigned target_ = 0;
+
+ private:
+  struct Request {
+    CallState* call;
+    void operator()() const noexcept { call->handle_request(); }
+  };
+  struct Reply {
+    CallState* call;
+    void operator()() const noexcept { call->handle_reply(); }
+  };
+  void handle_request() noexcept;  // on the target
+
+  Ask* call_;  // calls the function, unless abandoned, and destroys it; whether that was all
+  Step* destroy_;
+  Ask* withdraw_;
+  Waiting waiting_{nullptr};  // the request, and later the reply, while there is no room for it
+
+ protected:
+  sync::Atomic<bool> abandoned_{false};
+};
+
+// The caller's side while it waits.
+class CallState::Caller : protected CoreWait {
+ public:
+  void handle_reply() noexcept;
+  void give_up(Error why) noexcept;
+
+ protected:
+  Caller(Core* core, unsigned target, Instant deadline) noexcept
+      : CoreWait(core, [](Wait& self) noexcept { static_cast<Caller&>(self).give_up(kCancelled); }),
+        target_(target),
+        deadline_(deadline) {}
+  ~Caller();
+
+  // False: it goes on at once, with error_.
+  template <typename Promise>
+  [[nodiscard]] bool suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    error_ = check();
+    if (error_ == Errc::ok && !attach(coroutine)) {
+      error_ = kCancelled;
+    }
+    if (error_ != Errc::ok) {
+      cancel_timer();
+      drop();
+      return false;
+    }
+    state_->begin(*core_, target_, *this);
+    return true;
+  }
+
+  CallState* state_ = nullptr;
+  Error error_;
+
+ private:
+  [[nodiscard]] Error check() noexcept;  // and sets the timer
+  void drop() noexcept;
+  void cancel_timer() noexcept;
+
+  unsigned target_;
+  Instant deadline_;
+  TimerId timer_;
+};
+
+template <typename T>
+struct CallResult {
+  using Type = Result<T>;
+};
+template <typename T>
+struct CallResult<Result<T>> {
+  using Type = Result<T>;
+};
+
+template <typename F>
+class CallOf final : public CallState {
+ public:
+  using R = std::invoke_result_t<F&>;
+  using Outcome = typename CallResult<R>::Type;
+
+  template <typename G>
+  explicit CallOf(G&& function) : CallState(call, end), function_(std::forward<G>(function)) {}
+
+  [[nodiscard]] Outcome take() noexcept { return std::move(outcome_); }
+
+ private:
+  ~CallOf() {
+    if (!called_) {
+      function_.~F();
+    }
+  }
+  static bool call(CallState& base) noexcept {
+    auto& self = static_cast<CallOf&>(base);
+    if (!self.abandoned_.load(std::memory_order_relaxed)) {
+      try {
+        if constexpr (std::is_void_v<R>) {
+          self.function_();
+          self.outcome_ = Outcome();
+        } else {
+          self.outcome_ = self.function_();
+        }
+      } catch (...) {
+        self.outcome_ = Error(Errc::system, "the called function threw");
+      }
+    }
+    self.function_.~F();
+    self.called_ = true;
+    return true;
+  }
+  static void end(CallState& base) noexcept {
+    auto* const self = static_cast<CallOf*>(&base);
+    self->~CallOf();
+    mem::pool_deallocate(self);
+  }
+
+  union {
+    F function_;
+  };
+  bool called_ = false;
+  Outcome outcome_ = Error(Errc::terminated, "the call was given up");
+};
+
+}  // namespace detail
+
+// What Runtime::call() gives; co_await it once, on the core that made it.
+template <typename F>
+class [[nodiscard]] Calling final : private detail::CallState::Caller {
+  using Call = detail::CallOf<F>;
+  static_assert(alignof(Call) <= alignof(std::max_align_t));
+
+ public:
+  template <typename G>
+  Calling(Core* core, unsigned target, Instant deadline, G&& function) : Caller(core, target, deadline) {
+    if (void* const memory = mem::pool_allocate(sizeof(Call)); memory != nullptr) {
+      state_ = ::new (memory) Call(std::forward<G>(function));
+    }
+  }
+
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  template <typename Promise>
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    return this->suspend(coroutine);
+  }
+  [[nodiscard]] typename Call::Outcome await_resume() noexcept {
+    if (state_ == nullptr) {
+      return error_;
+    }
+    return static_cast<Call*>(state_)->take();  // the state goes with this
+  }
+};
+
+// What Runtime::post_wait() gives; co_await it once, on the core that made it.
+class [[nodiscard]] Posting final : private detail::CoreWait {
+ public:
+  Posting(Core* core, unsigned target, TaskFunction task) noexcept
+      : CoreWait(core, [](Wait& self) noexcept { static_cast<Posting&>(self).cancel(); }),
+        entry_(this, std::move(task)),
+        target_(target) {}
+  ~Posting() { take_back(); }
+
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  template <typename Promise>
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    error_ = check();
+    if (error_ == Errc::ok && !core_->try_send(target_, entry_)) {
+      if (attach(coroutine)) {
+        core_->wait_to_send(target_, entry_);
+        return true;
+      }
+      error_ = kCancelled;
+    }
+    return false;
+  }
+  [[nodiscard]] Result<void> await_resume() const noexcept {
+    return error_ == Errc::ok ? Result<void>() : Result<void>(error_);
+  }
+
+ private:
+  struct Entry : Waiting {
+    Entry(Posting* who, TaskFunction task) noexcept : Waiting(handle_told), posting(who) { message = std::move(task); }
+    Posting* posting;
+  };
+  static void handle_told(Waiting& waiting, Error outcome) noexcept;
+  [[nodiscard]] Error check() const noexcept;
+  void take_back() noexcept;
+  void cancel() noexcept;
+
+  Entry entry_;
+  unsigned target_;
+  Error error_;
+};
+
+}  // namespace weft::rt

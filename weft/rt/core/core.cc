@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: MIT
+#include "weft/rt/core/core.h"
+
+#include <algorithm>
+#include <bit>
+#include <mutex>
+#include <utility>
+
+#include "weft/rt/core/call.h"
+#include "weft/rt/core/runtime.h"
+#include "weft/rt/exec/task_run.h"
+
+namespace weft::rt {
+
+Core::Core(Runtime& runtime, unsigned index, std::unique_ptr<Loop> loop) noexcept
+    : runtime_(runtime), index_(index), loop_(std::move(loop)) {}
+
+Core::~Core() {
+  while (!calls_.empty()) {
+    detail::CallState& call = calls_.front();
+    call.unlink();
+    call.destroy();
+  }
+}
+
+Result<std::unique_ptr<Core>> Core::make(Runtime& runtime, unsigned index, unsigned cores, unsigned foreign_lanes,
+                                         std::size_t lane_capacity, sys::PollerKind poller) {
+  auto loop = WEFT_TRY(Loop::make(nullptr, {}, poller));
+  auto core = std::unique_ptr<Core>(new Core(runtime, index, std::move(loop)));
+  core->cores_ = cores;
+  core->lane_count_ = cores + foreign_lanes;
+  core->lane_capacity_ = lane_capacity;
+  core->lanes_ = std::make_unique<Lane<Message>[]>(core->lane_count_);
+  core->foreign_ = std::make_unique<ForeignLane[]>(foreign_lanes);
+  core->outgoing_ = std::make_unique<Outgoing[]>(cores);
+  core->posted_to_.reserve(cores);
+  core->hiding_.reserve(cores);
+  return core;
+}
+
+void Core::run(std::span<const std::unique_ptr<Core>> cores, sync::WaitMode mode) {
+  for (unsigned i = 0; i < cores_; ++i) {
+    outgoing_[i].lane = Sender(*cores[i], cores[i]->lanes_[index_], bit_of(index_), lane_capacity_);
+  }
+  current_ = this;
+  loop_->run(this, mode);
+  end();
+  current_ = nullptr;
+}
+
+// --- receiving ---
+
+Instant Core::handle_turn(Instant now) {
+  run_messages();
+  run_turn_tasks();
+  ring_all();
+  runtime_.note_turn();
+  return ready_ != 0 || !turn_tasks_.empty() ? now : kNever;
+}
+
+bool Core::has_work() const noexcept { return ready_ != 0 || doorbell_.rung() || (hot_ != nullptr && !hot_->empty()); }
+
+void Core::run_turn_tasks() noexcept {
+  List<TurnTask> now;  // what is listed meanwhile is for the next turn
+  now.splice_back(turn_tasks_);
+  while (!now.empty()) {
+    TurnTask& task = now.front();
+    task.unlink();
+    task.run();
+  }
+}
+
+void Core::run_messages() {
+  std::uint64_t ready = std::exchange(ready_, 0) | doorbell_.take();
+  if (hot_ != nullptr && !hot_->empty()) {
+    ready |= hot_bit_;
+  }
+  if ((ready & kRoom) != 0) {
+    serve_backlogs();
+  }
+  std::size_t budget = kMessagesPerTurn;
+  std::uint64_t left = ready & kLanes;
+  while (left != 0 && budget != 0) {
+    // From where the last turn stopped, so that busy lanes do not keep the others waiting.
+    const std::uint64_t later = left & (~std::uint64_t{0} << next_bit_);
+    const auto bit = static_cast<unsigned>(std::countr_zero(later != 0 ? later : left));
+    left &= ~(std::uint64_t{1} << bit);
+    next_bit_ = bit + 1;
+    if (visit(bit, budget)) {
+      ready_ |= std::uint64_t{1} << bit;
+    }
+  }
+  ready_ |= left;
+}
+
+bool Core::visit(unsigned bit, std::size_t& budget) {
+  bool more = false;
+  for (unsigned lane = bit; lane < lane_count_; lane += kLaneBits) {
+    Ring* const ring = lanes_[lane].incoming();
+    if (ring == nullptr) {
+      continue;
+    }
+    budget -= run_lane(lane, *ring, std::min(budget, kMessagesPerVisit));
+    more = more || !ring->empty();
+  }
+  return more;
+}
+
+std::size_t Core::run_lane(unsigned lane, Ring& ring, std::size_t most) {
+  constexpr std::size_t kRunMax = 64;  // then their room is given back
+  std::size_t done = 0;
+  while (done < most) {
+    const std::span<Message> run = ring.peek(std::min(most - done, kRunMax));
+    if (run.empty()) {
+      break;
+    }
+    for (Message& message : run) {
+      begin_task();
+      if (!detail::run_task(message.task, runtime_.options_.on_exception)) {
+        count(threw_);
+      }
+      end_task();
+    }
+    ring.consume(run.size());
+    done += run.size();
+    count(executed_, run.size());
+  }
+  if (done != 0 && lane < cores_) {
+    if (lane != index_) {
+      hot_ = &ring;
+      hot_bit_ = bit_of(lane);
+    }
+    if (lanes_[lane].room_was_wanted()) {
+      outgoing_[lane].lane.target()->ring(kRoom);
+    }
+  }
+  return done;
+}
+
+// --- sending ---
+
+Error Core::refuse() noexcept {
+  if (ended_) {
+    return Error(Errc::closed, "the runtime was stopped");
+  }
+  count(refused_);
+  return Error(Errc::resource_exhausted, "the lane to that core is full");
+}
+
+bool Core::try_send(unsigned target, Waiting& waiting) noexcept {
+  Outgoing& out = outgoing_[target];
+  Message* const cell = out.backlog.empty() ? out.lane.claim() : nullptr;
+  if (cell == nullptr) {
+    return false;
+  }
+  count(posted_);
+  ::new (static_cast<void*>(cell)) Message{std::move(waiting.message)};
+  commit(out);  // `waiting` may be gone as soon as it is in the lane
+  return true;
+}
+
+void Core::wait_to_send(unsigned target, Waiting& waiting) noexcept {
+  Outgoing& out = outgoing_[target];
+  count(posted_);
+  const bool first = out.backlog.empty();
+  out.backlog.push_back(waiting);
+  if (first && wait_for_room(out)) {
+    ready_ |= kRoom;  // served in the next turn; the caller is about to be suspended
+  }
+}
+
+void Core::forget(Waiting& waiting) noexcept {
+  waiting.unlink();
+  count(dropped_);
+}
+
+void Core::ring_all() noexcept {
+  for (Outgoing* const out : posted_to_) {
+    if (out->lane.end_turn()) {
+      count(wakes_);
+    }
+    out->posted = false;
+  }
+  posted_to_.clear();
+}
+
+void Core::show_hidden() noexcept {
+  for (Outgoing* const out : hiding_) {
+    out->lane.show();
+    out->hiding = false;
+  }
+  hiding_.clear();
+}
+
+bool Core::ring(std::uint64_t bits) noexcept {
+  const bool asleep = doorbell_.ring(bits);
+  if (asleep) {
+    loop_->wake();
+  }
+  return asleep;
+}
+
+void Core::serve_backlogs() noexcept {
+  begin_task();
+  for (unsigned i = 0; i < cores_; ++i) {
+    serve(outgoing_[i]);
+  }
+  end_task();
+}
+
+// True: there is room now. Otherwise kRoom will be rung.
+bool Core::wait_for_room(Outgoing& out) noexcept {
+  if (!out.lane.is_open()) {
+    ready_ |= kRoom;  // no memory for the lane: nobody would tell, so try again in the next turn
+    return false;
+  }
+  return out.lane.wait_for_room();
+}
+
+void Core::serve(Outgoing& out) noexcept {
+  while (!out.backlog.empty()) {
+    Message* const cell = out.lane.claim();
+    if (cell == nullptr) {
+      if (!wait_for_room(out)) {
+        return;
+      }
+      continue;
+    }
+    Waiting& waiting = out.backlog.front();
+    Waiting::Told* const told = waiting.told();
+    waiting.unlink();
+    ::new (static_cast<void*>(cell)) Message{std::move(waiting.message)};
+    commit(out);
+    if (told != nullptr) {
+      told(waiting, Error());
+    }
+  }
+}
+
+// Requires the lane's mutex. Null: closed, or refused.
+Core::Message* Core::claim_foreign(unsigned slot) noexcept {
+  auto& lane = lanes_[cores_ + slot];
+  if (foreign_[slot].closed) {
+    return nullptr;
+  }
+  Message* const cell =
+      lane.outgoing() != nullptr || lane.open(lane_capacity_) ? lane.outgoing()->claim_one() : nullptr;
+  if (cell == nullptr) {
+    count(foreign_[slot].refused);
+  }
+  return cell;
+}
+
+void Core::close_foreign() noexcept {
+  for (unsigned slot = 0; slot < lane_count_ - cores_; ++slot) {
+    const std::lock_guard lock(foreign_[slot].mutex);
+    foreign_[slot].closed = true;
+  }
+}
+
+// The thread ends: nobody waits for what does not come.
+void Core::end() noexcept {
+  ended_ = true;
+  run_turn_tasks();
+  for (unsigned i = 0; i < cores_; ++i) {
+    while (!outgoing_[i].backlog.empty()) {
+      Waiting& waiting = outgoing_[i].backlog.front();
+      forget(waiting);
+      if (waiting.told() != nullptr) {
+        waiting.told()(waiting, Error(Errc::closed, "the runtime was stopped"));
+      }
+    }
+  }
+  List<detail::CallState> calls;
+  calls.splice_back(calls_);
+  while (!calls.empty()) {
+    detail::CallState& call = calls.front();
+    call.unlink();
+    calls_.push_back(call);  // freed with the core: its reply may come yet
+    call.handle_end();
+  }
+  ring_all();
+}
+
+void Core::drop_messages() noexcept {
+  for (unsigned lane = 0; lane < lane_count_; ++lane) {
+    if (Ring* const ring = lanes_[lane].incoming(); ring != nullptr) {
+      while (ring->front() != nullptr) {
+        ring->pop();
+      }
+    }
+  }
+}
+
+CoreCounts Core::counts() const noexcept {
+  CoreCounts counts;
+  counts.posted = posted_.load(std::memory_order_relaxed);
+  counts.refused = refused_.load(std::memory_order_relaxed);
+  counts.executed = executed_.load(std::memory_order_relaxed);
+  counts.threw = threw_.load(std::memory_order_relaxed);
+  counts.wakes = wakes_.load(std::memory_order_relaxed);
+  for (unsigned slot = 0; slot < lane_count_ - cores_; ++slot) {
+    counts.foreign_posted += foreign_[slot].posted.load(std::memory_order_relaxed);
+    counts.foreign_refused += foreign_[slot].refused.load(std::memory_order_relaxed);
+  }
+  return counts;
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/rt/core/backlog.h"
+#include "weft/rt/core/doorbell.h"
+#include "weft/rt/core/lane.h"
+#include "weft/rt/exec/executor.h"
+#include "weft/rt/loop/loop.h"
+#include "weft/rt/loop/task_function.h"
+#include "weft/rt/loop/turn_task.h"
+#include "weft/sync/mutex.h"
+
+namespace weft::rt {
+
+class Runtime;
+namespace detail {
+class CallState;
+}
+
+// What a core counted since it was made.
+struct CoreCounts {
+  std::uint64_t posted = 0;    // messages that this core's thread sent, to whatever core, itself included
+  std::uint64_t refused = 0;   // that it wanted to send, but the lane was full or closed
+  std::uint64_t executed = 0;  // messages that ran here, also those that threw
+  std::uint64_t threw = 0;
+  std::uint64_t foreign_posted = 0;  // sent here by threads that are no cores of this runtime
+  std::uint64_t foreign_refused = 0;
+  std::uint64_t wakes = 0;  // cores that this one had to wake from sleep
+};
+
+// Core: one thread of a runtime: a loop, its timers and its mailboxes. A lane from each core of the runtime, itself
+// included, and lanes for all other threads; a doorbell that says which of them have something.
+// Owner: the Runtime. Affinity: index(), runtime(), counts() any thread; everything else the core's own thread.
+// Cost: see Runtime. A turn runs at most kMessagesPerTurn messages, and of one lane at most kMessagesPerVisit.
+// Invariants:
+//   (1) The messages of one sender run in the order of posting, whichever call posted them.
+//   (2) A message is known to the receiver's doorbell at the end of the sender's turn at the latest; a receiver that
+//       sleeps is woken at once. One that looks sees the first that a message posts to it at once, and the others when
+//       they are kBatch, when flush() is called, or when the message that posted them ends.
+//   (3) While something waits for room in a lane, whatever is sent by that lane waits behind it or is refused.
+class Core final : private TurnHook {
+ public:
+  static constexpr std::size_t kMessagesPerTurn = 1024;
+  static constexpr std::size_t kMessagesPerVisit = 256;
+
+  ~Core();
+  // The core whose thread this is; null on a foreign thread.
+  static Core* current() noexcept { return current_; }
+
+  [[nodiscard]] unsigned index() const noexcept { return index_; }
+  [[nodiscard]] Runtime& runtime() const noexcept { return runtime_; }
+  [[nodiscard]] Loop& loop() noexcept { return *loop_; }
+  // Runs the task once, at the end of this turn; nothing happens when it is listed already.
+  void at_turn_end(TurnTask& task) noexcept {
+    if (!task.linked()) {
+      turn_tasks_.push_back(task);
+    }
+  }
+  [[nodiscard]] CoreCounts counts() const noexcept;
+
+  // Shows the receivers all that was posted until now, and rings for it; for a task that goes on for long.
+  void flush() noexcept { ring_all(); }
+  // Errors: as Runtime::post().
+  template <typename F>
+  Result<void> post(unsigned target, F&& function);
+
+  // --- what awaitables are made of ---
+  // False: no room, or others wait for it.
+  [[nodiscard]] bool try_send(unsigned target, Waiting& waiting) noexcept;
+  // Behind those: it will be told, unless forget() takes it back.
+  void wait_to_send(unsigned target, Waiting& waiting) noexcept;
+  void forget(Waiting& waiting) noexcept;
+  [[nodiscard]] bool ended() const noexcept { return ended_; }
+  [[nodiscard]] List<detail::CallState>& calls() noexcept { return calls_; }  // that this core made
+
+ private:
+  friend class Runtime;
+  // A line of its own: a message is fetched and given back alone.
+  struct alignas(64) Message {
+    TaskFunction task;
+  };
+  static_assert(sizeof(Message) == 64);
+  using Ring = sync::SpscRing<Message>;
+  using Sender = LaneSender<Core, Message>;
+  friend Sender;
+  // The sending side of a lane that other threads share.
+  struct ForeignLane {
+    alignas(sync::kLineSize) sync::Mutex mutex;
+    bool closed = false;  // guarded by mutex, as is writing the others
+    std::atomic<std::uint64_t> posted{0};
+    std::atomic<std::uint64_t> refused{0};
+  };
+  // This core's side of what it sends to one core.
+  struct Outgoing {
+    Sender lane;
+    bool posted = false;  // in this turn: it is listed in posted_to_
+    bool hiding = false;  // it is listed in hiding_
+    Backlog backlog;      // what waits for room
+  };
+
+  Core(Runtime& runtime, unsigned index, std::unique_ptr<Loop> loop) noexcept;
+  static Result<std::unique_ptr<Core>> make(Runtime& runtime, unsigned index, unsigned cores, unsigned foreign_lanes,
+                                            std::size_t lane_capacity, sys::PollerKind poller);
+  void run(std::span<const std::unique_ptr<Core>> cores, sync::WaitMode mode);  // until stop(), in the core's thread
+  void stop() { loop_->stop(); }                                                // any thread
+  void drop_messages() noexcept;                                                // once no core runs
+
+  // TurnHook
+  Instant handle_turn(Instant now) override;
+  [[nodiscard]] bool has_work() const noexcept override;
+  [[nodiscard]] bool may_sleep() noexcept override { return doorbell_.try_sleep(); }
+
+  // --- receiving ---
+  void run_messages();
+  bool visit(unsigned bit, std::size_t& budget);  // whether a lane of that bit still has something
+  std::size_t run_lane(unsigned lane, Ring& ring, std::size_t most);
+  void run_turn_tasks() noexcept;
+  void end() noexcept;
+
+  // --- sending ---
+  [[nodiscard]] Error refuse() noexcept;
+  void commit(Outgoing& out) noexcept;
+  void begin_task() noexcept {
+    ++task_;
+    in_task_ = true;
+  }
+  void end_task() noexcept;
+  void show_hidden() noexcept;
+  void ring_all() noexcept;
+  void serve_backlogs() noexcept;
+  void serve(Outgoing& out) noexcept;
+  [[nodiscard]] bool wait_for_room(Outgoing& out) noexcept;
+
+  // --- any thread ---
+  bool ring(std::uint64_t bits) noexcept;  // whether it had to be woken
+  [[nodiscard]] const Doorbell& doorbell() const noexcept { return doorbell_; }
+  template <typename F>
+  [[nodiscard]] Result<void> post_foreign(unsigned slot, F&& function);
+  [[nodiscard]] Message* claim_foreign(unsigned slot) noexcept;
+  void close_foreign() noexcept;
+
+  static constexpr unsigned kLaneBits = 60;
+  static constexpr std::uint64_t kRoom = std::uint64_t{1} << kLaneBits;        // somewhere: see Outgoing::backlog
+  static constexpr std::uint64_t kTurn = std::uint64_t{1} << (kLaneBits + 1);  // only a turn
+  static constexpr std::uint64_t kLanes = kRoom - 1;
+  static constexpr std::uint64_t bit_of(unsigned lane) noexcept { return std::uint64_t{1} << (lane % kLaneBits); }
+
+  // A counter that one thread writes. Release where stop() counts on it: see Runtime::quiescent().
+  static void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {
+    counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_release);
+  }
+
+  static constinit inline thread_local Core* current_ = nullptr;
+
+  Runtime& runtime_;
+  const unsigned index_;
+  unsigned cores_ = 0;
+  std::size_t lane_capacity_ = 0;
+  std::unique_ptr<Loop> loop_;
+
+  // Receiving. Lanes 0 .. cores_ - 1 are those cores', the rest the foreign threads'.
+  Doorbell doorbell_;
+  std::unique_ptr<Lane<Message>[]> lanes_;
+  std::unique_ptr<ForeignLane[]> foreign_;
+  unsigned lane_count_ = 0;
+  std::uint64_t ready_ = 0;  // bits of lanes that have something, as this thread knows by itself
+  unsigned next_bit_ = 0;    // where the next turn begins
+  Ring* hot_ = nullptr;      // the lane that last had something, worth a look without the bell
+  std::uint64_t hot_bit_ = 0;
+  List<TurnTask> turn_tasks_;
+
+  // Sending.
+  std::unique_ptr<Outgoing[]> outgoing_;
+  std::vector<Outgoing*> posted_to_;  // in this turn; reserved
+  std::vector<Outgoing*> hiding_;     // what end_task() has to show; reserved
+  std::uint64_t task_ = 0;            // counts those that end in end_task(); see LaneSender::commit()
+  bool in_task_ = false;
+  List<detail::CallState> calls_;
+  bool ended_ = false;
+
+  // Written by this thread, read by any.
+  std::atomic<std::uint64_t> posted_{0};
+  std::atomic<std::uint64_t> refused_{0};
+  std::atomic<std::uint64_t> executed_{0};
+  std::atomic<std::uint64_t> threw_{0};
+  std::atomic<std::uint64_t> dropped_{0};  // that waited for room, and were taken back
+  std::atomic<std::uint64_t> wakes_{0};
+};
+
+// A message is made in the lane's cell: no copy, and what is stored in small pieces is not loaded again in large ones,
+// which would wait until those and all stores before them have left the processor. Not so where making it may run
+// what is not a move.
+template <typename F>
+constexpr bool kMadeInPlace = std::is_nothrow_constructible_v<TaskFunction, F> &&
+                              (!std::is_lvalue_reference_v<F> || std::is_trivially_copyable_v<std::remove_cvref_t<F>>);
+
+template <typename F>
+Result<void> Core::post(unsigned target, F&& function) {
+  if constexpr (!kMadeInPlace<F>) {
+    return post(target, TaskFunction(std::forward<F>(function)));
+  } else {
+    Outgoing& out = outgoing_[target];
+    Message* const cell = ended_ || !out.backlog.empty() ? nullptr : out.lane.claim();
+    if (cell == nullptr) [[unlikely]] {
+      return refuse();
+    }
+    ::new (static_cast<void*>(cell)) Message{TaskFunction(std::forward<F>(function))};
+    if (!cell->task) [[unlikely]] {
+      return Error(Errc::resource_exhausted, "no memory for the message");
+    }
+    count(posted_);
+    commit(out);
+    return {};
+  }
+}
+
+template <typename F>
+Result<void> Core::post_foreign(unsigned slot, F&& function) {
+  if constexpr (!kMadeInPlace<F>) {
+    return post_foreign(slot, TaskFunction(std::forward<F>(function)));
+  } else {
+    ForeignLane& foreign = foreign_[slot];
+    {
+      const std::lock_guard lock(foreign.mutex);
+      Message* const cell = claim_foreign(slot);
+      if (cell == nullptr) [[unlikely]] {
+        return foreign.closed ? Error(Errc::closed, "the runtime was stopped")
+                              : Error(Errc::resource_exhausted, "the lane to that core is full");
+      }
+      ::new (static_cast<void*>(cell)) Message{TaskFunction(std::forward<F>(function))};
+      if (!cell->task) [[unlikely]] {
+        return Error(Errc::resource_exhausted, "no memory for the message");
+      }
+      count(foreign.posted);
+      lanes_[cores_ + slot].outgoing()->commit(1);
+    }
+    ring(bit_of(cores_ + slot));
+    return {};
+  }
+}
+
+inline void Core::commit(Outgoing& out) noexcept {
+  if (out.lane.target() == this) {
+    out.lane.commit_to_self();
+    ready_ |= bit_of(index_);
+    return;
+  }
+  if (!out.posted) {
+    out.posted = true;
+    posted_to_.push_back(&out);
+  }
+  if (out.lane.commit(in_task_ ? task_ : 0)) {
+    count(wakes_);
+  }
+  if (out.lane.hides() && !out.hiding) {
+    out.hiding = true;
+    hiding_.push_back(&out);
+  }
+}
+
+inline void Core::end_task() noexcept {
+  in_task_ = false;
+  if (!hiding_.empty()) {
+    show_hidden();
+  }
+}
+
+}  // namespace weft::rt

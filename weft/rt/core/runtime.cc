@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+#include "weft/rt/core/runtime.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "weft/sys/clock.h"
+#include "weft/sys/cpu.h"
+#include "weft/sys/signals.h"
+#include "weft/sys/topology.h"
+
+namespace weft::rt {
+
+Result<std::unique_ptr<Runtime>> Runtime::start(const RuntimeOptions& options) {
+  if (options.cores > kCoresMax || options.foreign_lanes == 0 || options.foreign_lanes > kForeignLanesMax ||
+      options.lane_capacity == 0 || options.lane_capacity > kLaneCapacityMax) {
+    return Error(Errc::invalid_argument, "the bounds of a runtime");
+  }
+  auto runtime = std::unique_ptr<Runtime>(new Runtime(options));
+  runtime->choose_places();
+  WEFT_TRY(runtime->start_threads());
+  return runtime;
+}
+
+Runtime::~Runtime() {
+  (void)stop(Instant());
+  threads_.clear();  // waits
+  // While every core is still there: what a message destroys may post, and be refused.
+  for (const auto& core : cores_) {
+    if (core != nullptr) {
+      core->drop_messages();
+    }
+  }
+}
+
+// How many cores, and where they are: see Pinning.
+void Runtime::choose_places() {
+  std::vector<unsigned> allowed = sys::allowed_cpu_ids();
+  const auto& wanted = options_.thread.cpus;
+  std::erase_if(allowed, [&](unsigned cpu) { return cpu >= wanted.size() || (wanted.any() && !wanted[cpu]); });
+  const auto places = sys::physical_cores(allowed);
+  // Asked here first, as the answer is kept: a thread that is pinned already would count its own processor only.
+  const bool limited = sys::quota_limited();
+  const auto room = static_cast<unsigned>(places.size());
+  unsigned count = options_.cores;
+  if (count == 0) {
+    count = std::clamp(limited ? std::min(room, sys::allowed_cpus()) : room, 1u, kCoresMax);
+  }
+  if (count > room && wait_mode_ == sync::WaitMode::adaptive) {
+    wait_mode_ = sync::WaitMode::eco;  // a core that looks for work keeps another one from doing it
+  }
+  const bool pinned =
+      options_.pinning == Pinning::always || (options_.pinning == Pinning::automatic && count == room && !limited);
+  cores_.resize(count);
+  for (unsigned i = 0; i < count; ++i) {
+    seeds_.push_back({this, i, options_.thread});
+    if (pinned && i < room) {
+      seeds_[i].thread.cpus.reset().set(places[i].cpu);
+    }
+  }
+}
+
+Result<void> Runtime::start_threads() {
+  threads_.reserve(seeds_.size());
+  const sys::SignalsBlocked blocked;  // signals are for the application's threads
+  for (Seed& seed : seeds_) {
+    auto thread = sys::Thread::start(
+        [](void* argument) {
+          const auto& mine = *static_cast<Seed*>(argument);
+          mine.runtime->run_core(mine);
+        },
+        &seed);
+    if (!thread) {
+      const std::lock_guard lock(mutex_);
+      start_error_ = thread.error();
+      break;
+    }
+    threads_.push_back(std::move(*thread));
+  }
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return waiting_ == threads_.size(); });
+  phase_.store(start_error_ == Errc::ok ? Phase::running : Phase::ended, std::memory_order_release);
+  changed_.notify_all();
+  return start_error_ == Errc::ok ? Result<void>() : start_error_;
+}
+
+// Everything that a core touches is made by its own thread, where that thread runs.
+void Runtime::run_core(const Seed& seed) {
+  const unsigned index = seed.index;
+  char name[16];
+  std::snprintf(name, sizeof name, "core-%u", index);
+  sys::set_up_thread(name, seed.thread);
+  auto made = Core::make(*this, index, size(), options_.foreign_lanes, options_.lane_capacity, options_.poller);
+  {
+    std::unique_lock lock(mutex_);
+    if (made) {
+      cores_[index] = std::move(*made);
+    } else {
+      start_error_ = made.error();
+    }
+    ++waiting_;
+    changed_.notify_all();
+    changed_.wait(lock, [this] { return phase_.load(std::memory_order_relaxed) != Phase::starting; });
+    if (start_error_ != Errc::ok) {
+      return;
+    }
+  }
+  cores_[index]->run(cores_, wait_mode_);
+  const std::lock_guard lock(mutex_);
+  ++ended_;
+  changed_.notify_all();
+}
+
+unsigned Runtime::foreign_ordinal() noexcept {
+  static std::atomic<unsigned> next{0};
+  static thread_local const unsigned mine = next.fetch_add(1, std::memory_order_relaxed);
+  return mine;
+}
+
+void Runtime::note_turn() noexcept {
+  if (phase_.load(std::memory_order_relaxed) == Phase::draining) [[unlikely]] {
+    const std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  }
+}
+
+// Whether no message is in a lane or runs. (Mattern's double count: what was executed by now, and later, what was sent
+// by then. The counts only grow, so if they are equal, they were so in between. Who sends counts first, with release,
+// and so does who executes when it is done: a count that is seen brings those it follows from.)
+bool Runtime::quiescent() const noexcept {
+  std::uint64_t executed = 0;
+  for (const auto& core : cores_) {
+    executed += core->dropped_.load(std::memory_order_acquire) + core->executed_.load(std::memory_order_acquire);
+  }
+  std::uint64_t sent = 0;
+  for (const auto& core : cores_) {
+    const CoreCounts counts = core->counts();
+    sent += counts.posted + counts.foreign_posted;
+  }
+  return executed == sent;
+}
+
+template <typename Condition>
+bool Runtime::wait_until(Instant deadline, Condition condition) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (condition()) {
+      return true;
+    }
+    if (deadline == kNever) {
+      changed_.wait(lock);
+      continue;
+    }
+    const Duration left = deadline - sys::now();
+    if (left <= Duration::zero()) {
+      return false;
+    }
+    changed_.wait_for(lock, left);
+  }
+}
+
+Result<void> Runtime::stop(Instant deadline) {
+  if (own_core() != nullptr) {
+    return Error(Errc::invalid_state, "a core cannot wait for its own end");
+  }
+  const std::lock_guard one(stop_mutex_);
+  bool drained = true;
+  if (phase_.load(std::memory_order_relaxed) == Phase::running) {
+    for (const auto& core : cores_) {
+      core->close_foreign();
+    }
+    phase_.store(Phase::draining, std::memory_order_relaxed);
+    for (const auto& core : cores_) {
+      core->ring(Core::kTurn);
+    }
+    drained = wait_until(deadline, [this] { return quiescent(); });
+    phase_.store(Phase::ended, std::memory_order_relaxed);
+    for (const auto& core : cores_) {
+      core->stop();
+    }
+  }
+  if (!wait_until(deadline, [this] { return ended_ == threads_.size(); })) {
+    return Error(Errc::timed_out, "a task still runs");
+  }
+  threads_.clear();
+  ended_ = 0;
+  return drained ? Result<void>() : Error(Errc::timed_out, "messages were left");
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/mem/buffer.h"
+#include "weft/rt/exec/completion.h"
+#include "weft/rt/loop/task_runner.h"
+#include "weft/sync/spin.h"
+#include "weft/sys/clock.h"
+
+namespace weft::rt {
+
+namespace detail {
+
+// Calls `function`, with the token if it takes one.
+template <typename F>
+decltype(auto) call_task(F& function, const std::stop_token& token) {
+  if constexpr (std::invocable<F&, std::stop_token>) {
+    return function(token);
+  } else {
+    return function();
+  }
+}
+template <typename F>
+using TaskResult = decltype(call_task(std::declval<std::decay_t<F>&>(), std::declval<const std::stop_token&>()));
+
+// What a task and its Future share: a pooled block. See Completion for who frees it.
+template <typename T>
+struct FutureState {
+  using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+  Completion completion;
+  bool has_value = false;
+  Error error;
+  std::exception_ptr exception;
+  void (*continuation)(void* context) noexcept = nullptr;
+  void* context = nullptr;
+  void (*destroy)(FutureState*) noexcept = nullptr;
+  union {
+    Value value;
+  };
+
+  FutureState() noexcept {}
+  FutureState(const FutureState&) = delete;
+  FutureState& operator=(const FutureState&) = delete;
+  ~FutureState() {
+    if (has_value) {
+      value.~Value();
+    }
+  }
+  // Task side, last call.
+  void finish() noexcept {
+    switch (completion.complete()) {
+      case Completion::Next::free: destroy(this); break;
+      case Completion::Next::resume: continuation(context); break;
+      case Completion::Next::nothing: break;
+    }
+  }
+};
+
+template <typename T, typename F, typename Token>
+struct Job final : FutureState<T> {
+  using State = FutureState<T>;
+
+  mem::Buffer* buffer;
+  Token token;  // std::stop_token, or std::monostate for none
+  union {
+    F function;  // until it was called or dropped
+  };
+
+  template <typename G>
+  Job(mem::Buffer* block, Token stop, G&& source) : buffer(block), token(std::move(stop)) {
+    ::new (&function) F(std::forward<G>(source));
+    State::destroy = [](State* state) noexcept {
+      auto* job = static_cast<Job*>(state);
+      mem::Buffer* const memory = job->buffer;
+      job->~Job();
+      memory->release();
+    };
+  }
+  ~Job() {}  // NOLINT(modernize-use-equals-default): the union's member is gone already
+
+  // Null: no memory.
+  template <typename G>
+  static Job* make(Token stop, G&& source) {
+    constexpr std::size_t kExtra = alignof(Job) > alignof(std::max_align_t) ? alignof(Job) : 0;
+    mem::Buffer* memory = mem::Buffer::make(sizeof(Job) + kExtra);
+    if (memory == nullptr) {
+      return nullptr;
+    }
+    void* place = memory->data();
+    std::size_t space = sizeof(Job) + kExtra;
+    place = std::align(alignof(Job), sizeof(Job), place, space);
+    if constexpr (std::is_nothrow_constructible_v<F, G>) {
+      return ::new (place) Job(memory, std::move(stop), std::forward<G>(source));
+    } else {
+      try {
+        return ::new (place) Job(memory, std::move(stop), std::forward<G>(source));
+      } catch (...) {
+        memory->release();
+        throw;
+      }
+    }
+  }
+
+  void drop(Error why) noexcept {
+    function.~F();
+    State::error = why;
+    State::finish();
+  }
+  void run() noexcept {
+    if constexpr (std::same_as<Token, std::stop_token>) {
+      if (token.stop_requested()) {
+        return drop(Error(Errc::cancelled, "its stop token was set"));
+      }
+    }
+    try {
+      if constexpr (std::is_void_v<T>) {
+        call();
+        ::new (&this->value) std::monostate();
+      } else {
+        ::new (static_cast<void*>(std::addressof(this->value))) T(call());
+      }
+      State::has_value = true;
+    } catch (...) {
+      State::exception = std::current_exception();
+      State::error = Errc::task_threw;
+    }
+    function.~F();
+    State::finish();
+  }
+
+ private:
+  decltype(auto) call() {
+    if constexpr (std::same_as<Token, std::stop_token>) {
+      return call_task(function, token);
+    } else {
+      return function();
+    }
+  }
+};
+
+// The task side's hold on a Job. What is dropped without having run tells its future.
+template <typename JobType>
+class JobHandle {
+ public:
+  using MovesAsBytes = void;
+
+  explicit JobHandle(JobType* job) noexcept : job_(job) {}
+  JobHandle(JobHandle&& other) noexcept : job_(std::exchange(other.job_, nullptr)) {}
+  JobHandle& operator=(JobHandle&&) = delete;
+  ~JobHandle() {
+    if (job_ != nullptr) {
+      job_->drop(Error(Errc::terminated, "the task was dropped before it ran"));
+    }
+  }
+  void operator()() noexcept { std::exchange(job_, nullptr)->run(); }
+  // Nobody learns of it but who is told by the caller.
+  void refuse(Error why) noexcept { std::exchange(job_, nullptr)->drop(why); }
+
+ private:
+  JobType* job_;
+};
+
+}  // namespace detail
+
+template <typename T>
+class FutureAwait;
+
+// Future: the result of a task that was submitted, once it is there: the value, or why there is none.
+// Owner: a move-only value; dropping it leaves the task alone. Affinity: one thread at a time.
+// Cost: no allocation of its own; get() on a result that is there is one load.
+// Errors of a result: those of Executor::submit(), as the task was not taken; cancelled: its stop token was set before
+// it began; terminated: stop() dropped it before it began; task_threw: see exception(). After the first three it did
+// not run at all. A task that began and saw its token set ends as it likes: by a value, or by an exception.
+template <typename T>
+class [[nodiscard]] Future {
+  static_assert(!std::is_reference_v<T>, "return a pointer, or std::ref");
+  using State = detail::FutureState<T>;
+
+ public:
+  Future() noexcept : error_(Errc::invalid_state, "this future is of no task") {}
+  explicit Future(Error error) noexcept : error_(error) {}
+  explicit Future(State* state) noexcept : state_(state) {}
+  Future(Future&& other) noexcept
+      : state_(std::exchange(other.state_, nullptr)),
+        error_(std::exchange(other.error_, Error(Errc::invalid_state, "this future was moved from"))) {}
+  Future& operator=(Future&& other) noexcept {
+    if (this != &other) {
+      leave();
+      state_ = std::exchange(other.state_, nullptr);
+      error_ = std::exchange(other.error_, Error(Errc::invalid_state, "this future was moved from"));
+    }
+    return *this;
+  }
+  ~Future() { leave(); }
+
+  // Whether get() returns at once. A future that was refused is ready.
+  [[nodiscard]] bool ready() const noexcept { return state_ == nullptr || state_->completion.ready(); }
+  // False: not ready by then. Waiting inside a task for one that only this thread could run takes until the deadline.
+  bool wait_until(Instant deadline) const noexcept;
+  // The value is moved out: invalid_state from then on.
+  Result<T> get() noexcept {
+    wait_until(kNever);
+    return take();
+  }
+  // timed_out: not there yet; ask again.
+  Result<T> get_until(Instant deadline) noexcept {
+    if (!wait_until(deadline)) {
+      return Errc::timed_out;
+    }
+    return take();
+  }
+  // What the task threw, once ready; else null.
+  [[nodiscard]] std::exception_ptr exception() const noexcept {
+    return state_ != nullptr && ready() ? state_->exception : nullptr;
+  }
+
+  // For who is told, in the thread that ran the task, inside the task's turn. False: it is ready, and nobody is told.
+  // Requires that nobody else is to be told, and that the future stays where it is until then.
+  [[nodiscard]] bool try_continue(void (*continuation)(void* context) noexcept, void* context) noexcept {
+    if (state_ == nullptr) {
+      return false;
+    }
+    State* const state = state_;  // once it is accepted *this may be gone
+    state->continuation = continuation;
+    state->context = context;
+    return state->completion.try_continue();
+  }
+  // False: it is being told, or was.
+  [[nodiscard]] bool try_withdraw() noexcept { return state_->completion.try_withdraw(); }
+
+  // co_await yields what get() does. A Task (task.h) goes on where it lives, and can be cancelled: kCancelled, and the
+  // future is as it was. Any other coroutine goes on in the thread that ran the task, inside the task's turn.
+  FutureAwait<T> operator co_await() noexcept { return FutureAwait<T>(*this); }
+
+ private:
+  Result<T> take() noexcept {
+    if (state_ == nullptr) {
+      return error_;
+    }
+    if (!state_->has_value) {
+      return state_->error;
+    }
+    if (std::exchange(taken_, true)) {
+      return Error(Errc::invalid_state, "the value was taken already");
+    }
+    if constexpr (std::is_void_v<T>) {
+      return {};
+    } else {
+      return std::move(state_->value);
+    }
+  }
+  void leave() noexcept {
+    taken_ = false;
+    if (State* const state = std::exchange(state_, nullptr); state != nullptr && state->completion.leave()) {
+      state->destroy(state);
+    }
+  }
+
+  State* state_ = nullptr;
+  Error error_;
+  bool taken_ = false;
+};
+
+// What co_await of a Future is. No allocation.
+template <typename T>
+class [[nodiscard]] FutureAwait {
+ public:
+  explicit FutureAwait(Future<T>& future) noexcept : future_(future), wait_(this), arrival_(this) {}
+  FutureAwait(const FutureAwait&) = delete;
+  FutureAwait& operator=(const FutureAwait&) = delete;
+  ~FutureAwait() = default;
+
+  [[nodiscard]] bool await_ready() const noexcept { return future_.ready(); }
+  template <detail::TaskPromise Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    if (!wait_.begin(coroutine.promise().scope(), coroutine)) {
+      withdrawn_ = true;
+      return false;
+    }
+    if (!future_.try_continue([](void* self) noexcept { static_cast<FutureAwait*>(self)->post(); }, this)) {
+      wait_.finish();  // it is ready by now
+    }
+    return true;
+  }
+  bool await_suspend(std::coroutine_handle<> coroutine) noexcept {
+    return future_.try_continue([](void* frame) noexcept { std::coroutine_handle<>::from_address(frame).resume(); },
+                                coroutine.address());
+  }
+  Result<T> await_resume() noexcept { return withdrawn_ ? Result<T>(kCancelled) : future_.get(); }
+
+ private:
+  struct FutureWait : Wait {
+    explicit FutureWait(FutureAwait* who) noexcept : Wait(give_up), await(who) {}
+    static void give_up(Wait& self) noexcept {
+      FutureAwait& await = *static_cast<FutureWait&>(self).await;
+      if (await.future_.try_withdraw()) {
+        await.withdrawn_ = true;
+        self.finish();
+      }  // else the arrival is on its way
+    }
+    FutureAwait* await;
+  };
+  struct Arrival : detail::Ready {
+    explicit Arrival(FutureAwait* who) noexcept : Ready(handle), await(who) {}
+    static void handle(Ready& self) noexcept { static_cast<Arrival&>(self).await->wait_.finish(); }
+    FutureAwait* await;
+  };
+  void post() noexcept { wait_.runner().post(arrival_); }  // in the thread that ran the task
+
+  Future<T>& future_;
+  FutureWait wait_;
+  Arrival arrival_;
+  bool withdrawn_ = false;
+};
+
+template <typename T>
+bool Future<T>::wait_until(Instant deadline) const noexcept {
+  static thread_local sync::SpinBudget budget;
+  if (ready()) {
+    return true;
+  }
+  const bool bounded = deadline != kNever;
+  if (bounded && deadline <= sys::now()) {
+    return false;
+  }
+  const bool spun =
+      sync::spin_until(budget.budget_us(sync::WaitMode::adaptive), [this] { return state_->completion.ready(); });
+  budget.record(spun);
+  while (!ready()) {
+    const Duration left = bounded ? deadline - sys::now() : Duration(-1);
+    if (bounded && left <= Duration::zero()) {
+      return false;
+    }
+    (void)state_->completion.sleep(left);
+  }
+  return true;
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+#include "weft/rt/exec/inline_executor.h"
+
+#include <atomic>
+#include <utility>
+
+#include "weft/rt/exec/task_run.h"
+#include "weft/rt/exec/timekeeper.h"
+#include "weft/sync/parker.h"
+#include "weft/sys/clock.h"
+
+namespace weft::rt {
+
+struct InlineExecutor::Core {
+  static constexpr std::uint64_t kClosed = std::uint64_t{1} << 63;
+
+  explicit Core(ExceptionHandler handler) : on_exception(std::move(handler)) {}
+  Result<void> run(TaskFunction& task) noexcept;
+  bool wait_until_quiet(Instant deadline) noexcept;
+
+  const ExceptionHandler on_exception;
+  std::atomic<std::uint64_t> begun{0};  // tasks, and kClosed
+  std::atomic<std::uint64_t> ended{0};
+  std::atomic<std::uint64_t> threw{0};
+  std::atomic<std::uint64_t> refused{0};
+  std::atomic<std::uint64_t> abandoned{0};
+  sync::Parker quiet;
+};
+
+Result<void> InlineExecutor::Core::run(TaskFunction& task) noexcept {
+  if ((begun.fetch_add(1, std::memory_order_seq_cst) & kClosed) != 0) {
+    begun.fetch_sub(1, std::memory_order_seq_cst);
+    refused.fetch_add(1, std::memory_order_relaxed);
+    return Error(Errc::closed, "the executor was stopped");
+  }
+  const detail::RunScope scope(this);
+  if (TaskFunction mine = std::move(task); !detail::run_task(mine, on_exception)) {
+    threw.fetch_add(1, std::memory_order_relaxed);
+  }
+  // Both sequentially consistent, as is stop()'s part: the last one out sees the close, or stop() sees it out.
+  ended.fetch_add(1, std::memory_order_seq_cst);
+  if ((begun.load(std::memory_order_seq_cst) & kClosed) != 0) [[unlikely]] {
+    quiet.wake_with_fence();
+  }
+  return {};
+}
+
+bool InlineExecutor::Core::wait_until_quiet(Instant deadline) noexcept {
+  for (;;) {
+    const auto ticket = quiet.announce_futex(false);
+    if (ended.load(std::memory_order_seq_cst) == (begun.load(std::memory_order_seq_cst) & ~kClosed)) {
+      return true;
+    }
+    const Duration left = deadline == kNever ? Duration(-1) : deadline - sys::now();
+    if (deadline != kNever && left <= Duration::zero()) {
+      return false;
+    }
+    quiet.sleep(ticket, left);
+  }
+}
+
+InlineExecutor::InlineExecutor(ExceptionHandler on_exception)
+    : core_(std::make_shared<Core>(std::move(on_exception))),
+      timekeeper_(std::make_unique<Timekeeper>([core = core_](TaskFunction& task) { return core->run(task); })) {}
+
+InlineExecutor::~InlineExecutor() {
+  (void)stop(StopMode::abandon, kNever);
+  detail::RunScope::keep(core_.get(), core_);
+}
+
+Result<void> InlineExecutor::run_soon(TaskFunction& task) { return core_->run(task); }
+Result<void> InlineExecutor::run_after(Duration delay, TaskFunction& task) {
+  auto taken = timekeeper_->schedule(delay, task);
+  if (!taken) {
+    core_->refused.fetch_add(1, std::memory_order_relaxed);
+  }
+  return taken;
+}
+
+Result<void> InlineExecutor::stop(StopMode mode, Instant deadline) {
+  core_->begun.fetch_or(Core::kClosed, std::memory_order_seq_cst);
+  if (mode == StopMode::abandon) {
+    request_stop();
+  }
+  core_->abandoned.fetch_add(timekeeper_->close(), std::memory_order_relaxed);
+  if (detail::RunScope::inside(core_.get())) {
+    return Error(Errc::invalid_state, "a task cannot wait for the end of itself");
+  }
+  if (!core_->wait_until_quiet(deadline)) {
+    request_stop();
+    return Error(Errc::timed_out, "tasks still run");
+  }
+  timekeeper_->stop();
+  return {};
+}
+
+ExecutorCounts InlineExecutor::counts() const noexcept {
+  ExecutorCounts counts;
+  counts.executed = core_->ended.load(std::memory_order_relaxed);
+  counts.threw = core_->threw.load(std::memory_order_relaxed);
+  counts.refused = core_->refused.load(std::memory_order_relaxed);
+  counts.abandoned = core_->abandoned.load(std::memory_order_relaxed);
+  return counts;
+}
+
+}  // namespace weft::rt

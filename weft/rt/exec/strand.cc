@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include "weft/rt/exec/strand.h"
+
+#include <deque>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "weft/rt/exec/task_run.h"
+#include "weft/sync/parker.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/cpu.h"
+
+namespace weft::rt {
+
+struct Strand::Core : std::enable_shared_from_this<Strand::Core> {
+  // idle: nothing waits and nothing runs. scheduling: the first task waits, and the thread that brought it asks the
+  // underlying executor for a turn; others wait for the answer. scheduled: there is a turn, waiting or running.
+  enum class State : std::uint8_t { idle, scheduling, scheduled };
+
+  Core(Executor& executor, std::size_t most, ExceptionHandler handler)
+      : underlying(executor), capacity(most), on_exception(std::move(handler)) {}
+
+  Result<void> push(TaskFunction& task);
+  Result<void> refuse(Error why);
+  Result<void> ask_for_turn(std::unique_lock<std::mutex>& lock);
+  void run_turn() noexcept;
+  void run_some(std::unique_lock<std::mutex>& lock) noexcept;
+  void lose_turn() noexcept;
+  void drop_all(std::unique_lock<std::mutex>& lock) noexcept;
+  void drop_tasks(std::unique_lock<std::mutex>& lock) noexcept;
+  bool wait_until_quiet(Instant deadline) noexcept;
+
+  Executor& underlying;
+  const std::size_t capacity;
+  const ExceptionHandler on_exception;
+  sync::Parker quiet;  // woken when nothing waits or runs any more, once closed
+  mutable std::mutex mutex;
+  // Guarded by mutex:
+  State state = State::idle;
+  std::uint64_t asked = 0;  // turns asked for
+  bool lost = false;        // the turn that is asked for was dropped before the answer was looked at
+  bool running = false;
+  bool closed = false;
+  std::deque<TaskFunction> tasks;
+  ExecutorCounts counts;
+
+  // The strand whose turn came back to the thread that asked for it, inside its asking.
+  static thread_local const Core* came_back;
+};
+
+thread_local const Strand::Core* Strand::Core::came_back = nullptr;
+
+// A turn in the underlying executor's queue.
+class Strand::Turn {
+ public:
+  using MovesAsBytes = void;
+
+  explicit Turn(std::shared_ptr<Core> core) noexcept : core_(std::move(core)) {}
+  Turn(Turn&&) noexcept = default;
+  Turn& operator=(Turn&&) = delete;
+  ~Turn() {
+    if (core_ != nullptr) {
+      core_->lose_turn();
+    }
+  }
+  void operator()() noexcept {
+    const std::shared_ptr<Core> core = std::move(core_);
+    core->run_turn();
+  }
+
+ private:
+  std::shared_ptr<Core> core_;
+};
+
+// A delayed task. It comes again a little later while the strand is full.
+class Strand::Delayed {
+ public:
+  Delayed(std::shared_ptr<Core> core, TaskFunction task) noexcept : core_(std::move(core)), task_(std::move(task)) {}
+  void operator()() {
+    const auto taken = core_->push(task_);
+    if (!taken && taken.error() == Errc::resource_exhausted) {
+      // What this refuses is dropped and counted: there is no queue left to keep it in.
+      Executor& underlying = core_->underlying;
+      (void)underlying.execute_after(std::chrono::milliseconds(1), Delayed(core_, std::move(task_)));
+    }
+  }
+
+ private:
+  std::shared_ptr<Core> core_;
+  TaskFunction task_;
+};
+
+Result<void> Strand::Core::refuse(Error why) {
+  ++counts.refused;
+  return why;
+}
+
+Result<void> Strand::Core::push(TaskFunction& task) {
+  std::unique_lock lock(mutex);
+  while (state == State::scheduling && !closed) {
+    lock.unlock();
+    sys::yield();  // as long as an execute() of the underlying executor takes
+    lock.lock();
+  }
+  if (closed) {
+    return refuse(Error(Errc::closed, "the strand was stopped"));
+  }
+  if (tasks.size() >= capacity) {
+    return refuse(Error(Errc::resource_exhausted, "the strand's queue is full"));
+  }
+  try {
+    tasks.push_back(std::move(task));
+  } catch (const std::bad_alloc&) {
+    return refuse(Error(Errc::resource_exhausted, "no memory for the task"));
+  }
+  if (state == State::scheduled) {
+    return {};
+  }
+  if (const auto granted = ask_for_turn(lock); !granted) {
+    state = State::idle;
+    if (!tasks.empty()) {
+      task = std::move(tasks.front());  // the only one: others waited
+      tasks.pop_front();
+    }
+    return refuse(granted.error());
+  }
+  return {};
+}
+
+// The lock is held before and after, not meanwhile. An error leaves the strand `scheduling`: it is the caller's.
+Result<void> Strand::Core::ask_for_turn(std::unique_lock<std::mutex>& lock) {
+  state = State::scheduling;
+  lost = false;
+  const std::uint64_t mine = ++asked;
+  lock.unlock();
+  const auto granted = underlying.execute(Turn(shared_from_this()));
+  lock.lock();
+  if (granted && asked == mine && state == State::scheduling) {
+    state = State::scheduled;
+    if (lost) {
+      drop_all(lock);
+    }
+  }
+  return granted;
+}
+
+// The turn was refused, or was dropped with the underlying executor's queue.
+void Strand::Core::lose_turn() noexcept {
+  std::unique_lock lock(mutex);
+  if (state == State::scheduling) {
+    lost = true;  // who asked for it looks at the answer next
+  } else {
+    drop_all(lock);
+  }
+}
+
+void Strand::Core::drop_all(std::unique_lock<std::mutex>& lock) noexcept {
+  closed = true;
+  state = State::idle;
+  drop_tasks(lock);
+  lock.unlock();
+  quiet.wake_with_fence();
+  lock.lock();
+}
+
+// One by one, and each outside the mutex: its end may run anything. A deque to swap with would be an allocation.
+void Strand::Core::drop_tasks(std::unique_lock<std::mutex>& lock) noexcept {
+  while (!tasks.empty()) {
+    TaskFunction task = std::move(tasks.front());
+    tasks.pop_front();
+    ++counts.abandoned;
+    lock.unlock();
+    task.reset();
+    lock.lock();
+  }
+}
+
+void Strand::Core::run_some(std::unique_lock<std::mutex>& lock) noexcept {
+  for (std::size_t turn = 0; turn < kTurnMax && !tasks.empty(); ++turn) {
+    TaskFunction task = std::move(tasks.front());
+    tasks.pop_front();
+    lock.unlock();
+    const bool ran = detail::run_task(task, on_exception);
+    lock.lock();
+    ++counts.executed;
+    counts.threw += ran ? 0 : 1;
+  }
+}
+
+void Strand::Core::run_turn() noexcept {
+  std::unique_lock lock(mutex);
+  state = State::scheduled;
+  if (detail::RunScope::inside(this)) {  // the underlying executor runs it inside our asking: go on out there
+    came_back = this;
+    return;
+  }
+  const detail::RunScope scope(this);
+  for (;;) {
+    running = true;
+    run_some(lock);
+    running = false;
+    if (tasks.empty()) {
+      state = State::idle;
+      if (closed) {
+        lock.unlock();
+        quiet.wake_with_fence();
+      }
+      return;
+    }
+    if (!ask_for_turn(lock)) {
+      state = State::scheduled;  // full: go on here; nobody else can
+      if (underlying.stop_token().stop_requested()) {
+        return drop_all(lock);
+      }
+    } else if (std::exchange(came_back, nullptr) != this) {
+      return;  // somebody has the turn, perhaps at this moment
+    }
+  }
+}
+
+bool Strand::Core::wait_until_quiet(Instant deadline) noexcept {
+  for (;;) {
+    const auto ticket = quiet.announce_futex(false);
+    {
+      const std::lock_guard lock(mutex);
+      if (tasks.empty() && !running) {
+        return true;
+      }
+    }
+    const Duration left = deadline == kNever ? Duration(-1) : deadline - sys::now();
+    if (deadline != kNever && left <= Duration::zero()) {
+      return false;
+    }
+    quiet.sleep(ticket, left);
+  }
+}
+
+Strand::Strand(Executor& underlying, std::size_t queue_capacity, ExceptionHandler on_exception)
+    : core_(std::make_shared<Core>(underlying, queue_capacity, std::move(on_exception))) {}
+
+Strand::~Strand() { (void)stop(StopMode::abandon, kNever); }
+
+Result<void> Strand::run_soon(TaskFunction& task) { return core_->push(task); }
+Result<void> Strand::run_after(Duration delay, TaskFunction& task) {
+  Executor& underlying = core_->underlying;
+  return underlying.execute_after(delay, Delayed(core_, std::move(task)));
+}
+
+Result<void> Strand::stop(StopMode mode, Instant deadline) {
+  const auto abandon = [this] {
+    request_stop();
+    std::unique_lock lock(core_->mutex);
+    core_->drop_tasks(lock);
+  };
+  {
+    const std::lock_guard lock(core_->mutex);
+    core_->closed = true;
+  }
+  if (mode == StopMode::abandon) {
+    abandon();
+  }
+  if (detail::RunScope::inside(core_.get())) {
+    return Error(Errc::invalid_state, "a task cannot wait for the end of itself");
+  }
+  if (!core_->wait_until_quiet(deadline)) {
+    abandon();
+    return Error(Errc::timed_out, "tasks still run");
+  }
+  return {};
+}
+
+ExecutorCounts Strand::counts() const noexcept {
+  const std::lock_guard lock(core_->mutex);
+  return core_->counts;
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <utility>
+
+#include "weft/rt/exec/executor.h"
+
+namespace weft::rt::detail {
+
+// RunScope: says that this thread runs tasks of that executor, while it lives. A value on the stack.
+class RunScope {
+ public:
+  explicit RunScope(const void* executor) noexcept : executor_(executor), outer_(innermost) { innermost = this; }
+  RunScope(const RunScope&) = delete;
+  RunScope& operator=(const RunScope&) = delete;
+  ~RunScope() { innermost = outer_; }
+
+  [[nodiscard]] static bool inside(const void* executor) noexcept { return find(executor) != nullptr; }
+  // What the task that runs still needs when the executor has gone; nothing happens outside of its tasks.
+  static void keep(const void* executor, const std::shared_ptr<void>& what) noexcept {
+    for (RunScope* scope = find(executor); scope != nullptr; scope = find(executor, scope->outer_)) {
+      scope->kept_ = what;
+    }
+  }
+
+ private:
+  static inline thread_local RunScope* innermost = nullptr;
+
+  static RunScope* find(const void* executor, RunScope* scope = innermost) noexcept {
+    while (scope != nullptr && scope->executor_ != executor) {
+      scope = scope->outer_;
+    }
+    return scope;
+  }
+
+  const void* executor_;
+  RunScope* outer_;
+  std::shared_ptr<void> kept_;
+};
+
+// Runs the task and ends its closure. False: it threw, and the handler was told.
+inline bool run_task(TaskFunction& task, const ExceptionHandler& handler) noexcept {
+  bool ran = true;
+  try {
+    task();
+  } catch (...) {
+    ran = false;
+    try {
+      if (handler) {
+        handler(std::current_exception());
+      }
+    } catch (...) {  // NOLINT(bugprone-empty-catch): there is nobody left to tell; the count has it
+    }
+  }
+  task.reset();
+  return ran;
+}
+
+}  // namespace weft::rt::detail

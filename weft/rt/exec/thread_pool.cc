@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: MIT
+#include "weft/rt/exec/thread_pool.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <mutex>
+#include <new>
+#include <utility>
+
+#include "weft/rt/exec/task_queue.h"
+#include "weft/rt/exec/task_run.h"
+#include "weft/rt/exec/timekeeper.h"
+#include "weft/rt/exec/worker_gate.h"
+#include "weft/sync/parker.h"
+#include "weft/sync/spin.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/cpu.h"
+#include "weft/sys/signals.h"
+#include "weft/sys/thread_token.h"
+
+namespace weft::rt {
+
+struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
+  using Queue = TaskQueue<TaskFunction>;
+
+  struct alignas(sync::kLineSize) Worker {
+    Queue queue;
+    // Written by the worker only; read by counts().
+    std::atomic<std::uint64_t> executed{0};
+    std::atomic<std::uint64_t> threw{0};
+    unsigned turns = 0;
+    bool taken = false;  // guarded by mutex, as is
+    sys::Thread thread;
+  };
+
+  Shared(unsigned min, unsigned max, const PoolOptions& given)
+      : workers_min(min),
+        workers_max(max),
+        options(given),
+        workers(new Worker[max]),
+        timekeeper([this](TaskFunction& task) { return push(task); }) {}
+
+  Result<void> push(TaskFunction& task) noexcept;
+  void wake_somebody(unsigned max) noexcept;
+  Result<void> start_worker() noexcept;  // that the gate counts already
+  void run(Worker& mine) noexcept;
+  bool find(Worker& mine, TaskFunction& task) noexcept;
+  void execute(Worker& mine, TaskFunction& task) noexcept;
+  [[nodiscard]] bool any_ready() const noexcept;
+  [[nodiscard]] bool drained() const noexcept;
+  bool look_around() noexcept;
+  void close() noexcept;
+  void abandon() noexcept;
+  bool wait_for_workers(Instant deadline) noexcept;
+  void join() noexcept;
+
+  const unsigned workers_min;
+  const unsigned workers_max;
+  const PoolOptions options;
+  WorkerGate gate;
+  std::unique_ptr<Worker[]> workers;
+  std::atomic<bool> abandoning{false};
+  std::atomic<std::uint64_t> refused{0};
+  std::atomic<std::uint64_t> abandoned{0};
+  std::atomic<std::uint64_t> wakes{0};
+  sync::SpinBudget budget;
+  sync::Parker ended;  // woken by the last worker
+  std::mutex mutex;
+  Timekeeper timekeeper;
+
+  static thread_local Worker* current;  // of whatever pool this thread works for
+  static thread_local const Shared* current_pool;
+};
+
+thread_local ThreadPool::Shared::Worker* ThreadPool::Shared::current = nullptr;
+thread_local const ThreadPool::Shared* ThreadPool::Shared::current_pool = nullptr;
+
+// --- who brings tasks ---
+
+Result<void> ThreadPool::Shared::push(TaskFunction& task) noexcept {
+  std::size_t index;
+  if (current_pool == this) {
+    index = static_cast<std::size_t>(current - workers.get());
+  } else {
+    // Fibonacci hashing: tokens of threads differ in their middle bits.
+    index = workers_max == 1 ? 0 : ((sys::thread_token() * 0x9E3779B97F4A7C15u) >> 40) % workers_max;
+  }
+  for (unsigned tried = 0; tried < workers_max; ++tried) {
+    switch (workers[index].queue.try_push(task)) {
+      case Queue::Push::done: wake_somebody(workers_max); return {};
+      case Queue::Push::closed:
+        refused.fetch_add(1, std::memory_order_relaxed);
+        return Error(Errc::closed, "the executor was stopped");
+      case Queue::Push::full: break;
+    }
+    index = index + 1 == workers_max ? 0 : index + 1;
+  }
+  refused.fetch_add(1, std::memory_order_relaxed);
+  return Error(Errc::resource_exhausted, "the queue is full");
+}
+
+void ThreadPool::Shared::wake_somebody(unsigned max) noexcept {
+  switch (gate.notify(max)) {
+    case WorkerGate::Notified::nobody: break;
+    case WorkerGate::Notified::woke: wakes.fetch_add(1, std::memory_order_relaxed); break;
+    case WorkerGate::Notified::start:
+      if (!start_worker()) {
+        gate.undo_start();
+        wake_somebody(0);  // others may have relied on it; there is always a worker that takes the task in time
+      }
+      break;
+  }
+}
+
+Result<void> ThreadPool::Shared::start_worker() noexcept {
+  struct Start {
+    std::shared_ptr<Shared> shared;
+    Worker* worker;
+  };
+  for (;;) {
+    {
+      const std::lock_guard lock(mutex);
+      Worker* const end = workers.get() + workers_max;
+      Worker* const place = std::find_if(workers.get(), end, [](const Worker& each) { return !each.taken; });
+      if (place != end) {
+        place->thread.join();  // of one that ended here before
+        auto* start = new (std::nothrow) Start{shared_from_this(), place};
+        if (start == nullptr) {
+          return Error(Errc::resource_exhausted, "no memory for a worker");
+        }
+        const sys::SignalsBlocked blocked;  // signals are for the application's threads
+        auto thread = sys::Thread::start(
+            [](void* argument) {
+              const std::unique_ptr<Start> given(static_cast<Start*>(argument));
+              given->shared->run(*given->worker);
+            },
+            start);
+        if (!thread) {
+          delete start;
+          return thread.error();
+        }
+        place->thread = std::move(thread).value();
+        place->taken = true;
+        return {};
+      }
+    }
+    sys::yield();  // a worker that has left is about to free its place
+  }
+}
+
+// --- workers ---
+
+bool ThreadPool::Shared::find(Worker& mine, TaskFunction& task) noexcept {
+  constexpr unsigned kTurnsOfOneQueue = 64;  // then another's comes first, so that none starves
+  auto index = static_cast<std::size_t>(&mine - workers.get());
+  if (++mine.turns % kTurnsOfOneQueue == 0) {
+    index = (index + mine.turns / kTurnsOfOneQueue) % workers_max;
+  }
+  for (unsigned tried = 0; tried < workers_max; ++tried) {
+    if (workers[index].queue.try_pop(task)) {
+      return true;
+    }
+    index = index + 1 == workers_max ? 0 : index + 1;
+  }
+  return false;
+}
+
+bool ThreadPool::Shared::any_ready() const noexcept {
+  return std::any_of(workers.get(), workers.get() + workers_max, [](const Worker& each) { return each.queue.ready(); });
+}
+bool ThreadPool::Shared::drained() const noexcept {
+  return std::all_of(workers.get(), workers.get() + workers_max,
+                     [](const Worker& each) { return each.queue.drained(); });
+}
+
+void ThreadPool::Shared::execute(Worker& mine, TaskFunction& task) noexcept {
+  if (abandoning.load(std::memory_order_relaxed)) [[unlikely]] {
+    task.reset();
+    abandoned.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  mine.executed.store(mine.executed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (!detail::run_task(task, options.on_exception)) {
+    mine.threw.store(mine.threw.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+}
+
+// A searcher's. True: there is something to find.
+bool ThreadPool::Shared::look_around() noexcept {
+  const bool found =
+      sync::spin_until(budget.budget_us(sync::WaitMode::adaptive), [this] { return any_ready() || gate.closed(); });
+  budget.record(found);
+  return found;
+}
+
+void ThreadPool::Shared::run(Worker& mine) noexcept {
+  const detail::RunScope scope(this);
+  current = &mine;
+  current_pool = this;
+  sys::set_up_thread(options.name, options.threads);
+  bool searching = true;
+  for (;;) {
+    if (TaskFunction task; find(mine, task)) {
+      if (std::exchange(searching, false)) {
+        gate.stop_searching();
+        if (any_ready()) {
+          wake_somebody(workers_max);
+        }
+      }
+      execute(mine, task);
+      continue;
+    }
+    if (gate.closed()) {
+      if (drained()) {
+        break;
+      }
+      sys::yield();  // a push is on its way
+      continue;
+    }
+    searching = searching || gate.start_searching();
+    if (searching && look_around()) {
+      continue;
+    }
+    if (!gate.announce(searching) || any_ready()) {
+      gate.stay_awake();
+      searching = true;
+      continue;
+    }
+    const bool may_leave = workers_min < workers_max;
+    if (gate.sleep(may_leave ? options.idle_limit : Duration(-1), workers_min) == WorkerGate::Slept::left) {
+      const std::lock_guard lock(mutex);
+      mine.taken = false;
+      return;
+    }
+    searching = true;
+  }
+  if (gate.leave(searching)) {
+    ended.wake_with_fence();
+  }
+}
+
+// --- the end ---
+
+void ThreadPool::Shared::close() noexcept {
+  abandoned.fetch_add(timekeeper.close(), std::memory_order_relaxed);
+  timekeeper.stop();  // first: what was due is in the queues
+  for (unsigned i = 0; i < workers_max; ++i) {
+    workers[i].queue.close();
+  }
+  gate.close();
+}
+
+void ThreadPool::Shared::abandon() noexcept {
+  abandoning.store(true, std::memory_order_relaxed);
+  TaskFunction task;
+  for (unsigned i = 0; i < workers_max; ++i) {
+    while (workers[i].queue.try_pop(task)) {
+      task.reset();
+      abandoned.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+}
+
+bool ThreadPool::Shared::wait_for_workers(Instant deadline) noexcept {
+  for (;;) {
+    const auto ticket = ended.announce_futex(false);
+    if (gate.workers() == 0) {
+      return true;
+    }
+    const Duration left = deadline == kNever ? Duration(-1) : deadline - sys::now();
+    if (deadline != kNever && left <= Duration::zero()) {
+      return false;
+    }
+    ended.sleep(ticket, left);
+  }
+}
+
+void ThreadPool::Shared::join() noexcept {
+  for (unsigned i = 0; i < workers_max; ++i) {
+    sys::Thread thread;
+    {
+      const std::lock_guard lock(mutex);
+      thread = std::move(workers[i].thread);
+    }
+    thread.join();
+  }
+}
+
+// --- ThreadPool ---
+
+ThreadPool::ThreadPool(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+
+Result<std::unique_ptr<ThreadPool>> ThreadPool::make_fixed(unsigned workers, const PoolOptions& options) {
+  return make_dynamic(workers, workers, options);
+}
+Result<std::unique_ptr<ThreadPool>> ThreadPool::make_single(const PoolOptions& options) {
+  return make_dynamic(1, 1, options);
+}
+
+Result<std::unique_ptr<ThreadPool>> ThreadPool::make_dynamic(unsigned workers_min, unsigned workers_max,
+                                                             const PoolOptions& options) {
+  if (workers_min == 0 || workers_min > workers_max || workers_max > kWorkersMax) {
+    return Error(Errc::invalid_argument, "a pool has 1 to kWorkersMax workers");
+  }
+  if (options.queue_capacity == 0 || options.queue_capacity > kQueueMax) {
+    return Error(Errc::invalid_argument, "a queue has room for 1 to kQueueMax tasks");
+  }
+  constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a pool");
+  std::unique_ptr<ThreadPool> pool;
+  try {
+    auto shared = std::make_shared<Shared>(workers_min, workers_max, options);
+    const std::size_t each = (options.queue_capacity + workers_max - 1) / workers_max;
+    for (unsigned i = 0; i < workers_max; ++i) {
+      if (!shared->workers[i].queue.make(each)) {
+        return kNoMemory;
+      }
+    }
+    pool.reset(new ThreadPool(std::move(shared)));
+  } catch (const std::bad_alloc&) {
+    return kNoMemory;
+  }
+  for (unsigned i = 0; i < workers_min; ++i) {
+    pool->shared_->gate.add_worker();
+    if (const auto started = pool->shared_->start_worker(); !started) {
+      pool->shared_->gate.undo_start();
+      return started.error();
+    }
+  }
+  return pool;
+}
+
+ThreadPool::~ThreadPool() { (void)stop(StopMode::abandon, kNever); }
+
+Result<void> ThreadPool::run_soon(TaskFunction& task) { return shared_->push(task); }
+Result<void> ThreadPool::run_after(Duration delay, TaskFunction& task) {
+  auto taken = shared_->timekeeper.schedule(delay, task);
+  if (!taken) {
+    shared_->refused.fetch_add(1, std::memory_order_relaxed);
+  }
+  return taken;
+}
+
+Result<void> ThreadPool::stop(StopMode mode, Instant deadline) {
+  shared_->close();
+  if (mode == StopMode::abandon) {
+    request_stop();
+    shared_->abandon();
+  }
+  if (detail::RunScope::inside(shared_.get())) {
+    return Error(Errc::invalid_state, "a task cannot wait for the end of itself");
+  }
+  if (!shared_->wait_for_workers(deadline)) {
+    request_stop();
+    shared_->abandon();
+    return Error(Errc::timed_out, "tasks still run");
+  }
+  shared_->abandon();  // nothing is left but what was pushed while the last worker of an abandoned pool went
+  shared_->join();
+  return {};
+}
+
+ExecutorCounts ThreadPool::counts() const noexcept {
+  ExecutorCounts counts;
+  for (unsigned i = 0; i < shared_->workers_max; ++i) {
+    counts.executed += shared_->workers[i].executed.load(std::memory_order_relaxed);
+    counts.threw += shared_->workers[i].threw.load(std::memory_order_relaxed);
+  }
+  counts.refused = shared_->refused.load(std::memory_order_relaxed);
+  counts.abandoned = shared_->abandoned.load(std::memory_order_relaxed);
+  counts.wakes = shared_->wakes.load(std::memory_order_relaxed);
+  counts.workers = shared_->gate.workers();
+  return counts;
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+#include "weft/rt/exec/timekeeper.h"
+
+#include <mutex>
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "weft/mem/slab.h"
+#include "weft/rt/loop/timer_wheel.h"
+#include "weft/sync/parker.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/signals.h"
+#include "weft/sys/thread.h"
+
+namespace weft::rt {
+namespace {
+
+constexpr Duration kRetryAfter = std::chrono::milliseconds(1);
+constexpr std::size_t kFiredPerTurn = 256;
+
+}  // namespace
+
+struct Timekeeper::Core {
+  struct Waiting {
+    Core* core = nullptr;
+    TaskFunction task;
+  };
+
+  explicit Core(Sink given) : sink(std::move(given)), wheel(sys::now()) {
+    due.reserve(kFiredPerTurn);
+    ready.reserve(kFiredPerTurn);
+  }
+
+  Result<void> schedule(Duration delay, TaskFunction& task);
+  void run();
+  void turn();
+  static void fire(void* context);
+
+  const Sink sink;
+  std::mutex mutex;
+  // Guarded by mutex:
+  TimerWheel wheel;
+  std::optional<mem::SlabOf<Waiting>> waiting{std::in_place, kTasksMax};  // until close()
+  std::vector<TaskFunction> due;                                          // never more than kFiredPerTurn
+  Instant wanted = kNever;                                                // when the thread wakes by itself
+  bool stopping = false;
+  bool started = false;
+  sys::Thread thread;
+
+  std::vector<TaskFunction> ready;  // the thread's: what was due, while it is handed on
+  sync::Parker parker;              // woken when `wanted` is too late, and to stop
+};
+
+Timekeeper::Timekeeper(Sink sink) : core_(std::make_shared<Core>(std::move(sink))) {}
+Timekeeper::~Timekeeper() { stop(); }
+
+Result<void> Timekeeper::schedule(Duration delay, TaskFunction& task) {
+  bool wakes = false;
+  {
+    const std::lock_guard lock(core_->mutex);
+    if (core_->stopping) {
+      return Error(Errc::closed, "the executor was stopped");
+    }
+    if (!core_->started) {
+      auto* own = new (std::nothrow) std::shared_ptr<Core>(core_);
+      if (own == nullptr) {
+        return Error(Errc::resource_exhausted, "no memory for a delayed task");
+      }
+      const sys::SignalsBlocked blocked;  // signals are for the application's threads
+      auto thread = sys::Thread::start(
+          [](void* argument) {
+            const std::unique_ptr<std::shared_ptr<Core>> core(static_cast<std::shared_ptr<Core>*>(argument));
+            (*core)->run();
+          },
+          own);
+      if (!thread) {
+        delete own;
+        return thread.error();
+      }
+      core_->thread = std::move(thread).value();
+      core_->started = true;
+    }
+    if (const auto taken = core_->schedule(delay, task); !taken) {
+      return taken;
+    }
+    const Instant next = core_->wheel.next_deadline();
+    wakes = next < core_->wanted;
+    core_->wanted = wakes ? next : core_->wanted;
+  }
+  if (wakes) {
+    core_->parker.wake_with_fence();
+  }
+  return {};
+}
+
+Result<void> Timekeeper::Core::schedule(Duration delay, TaskFunction& task) {
+  if (waiting->live_count() >= kTasksMax) {
+    return Error(Errc::resource_exhausted, "too many delayed tasks");
+  }
+  Waiting* const made = waiting->make();
+  if (made == nullptr || !wheel.schedule(deadline_after(sys::now(), delay), {&Core::fire, made})) {
+    (void)waiting->destroy(made);
+    return Error(Errc::resource_exhausted, "no memory for a delayed task");
+  }
+  made->core = this;
+  made->task = std::move(task);
+  return {};
+}
+
+std::size_t Timekeeper::close() {
+  std::size_t count = 0;
+  {
+    const std::lock_guard lock(core_->mutex);
+    if (std::exchange(core_->stopping, true)) {
+      return 0;
+    }
+    count = core_->wheel.size() + core_->due.size();
+  }
+  core_->parker.wake_with_fence();
+  // Outside the mutex, as that may run anything; nobody else touches them any more.
+  core_->waiting.reset();
+  core_->due.clear();
+  return count;
+}
+
+void Timekeeper::stop() {
+  (void)close();
+  sys::Thread thread;
+  {
+    const std::lock_guard lock(core_->mutex);
+    thread = std::move(core_->thread);
+  }
+  thread.join();
+}
+
+void Timekeeper::Core::fire(void* context) {
+  auto* const fired = static_cast<Waiting*>(context);
+  Core& core = *fired->core;
+  core.due.push_back(std::move(fired->task));  // there is room: see turn()
+  (void)core.waiting->destroy(fired);
+}
+
+// Allocates nothing: there is nobody who could be told.
+void Timekeeper::Core::turn() {
+  {
+    const std::lock_guard lock(mutex);
+    if (stopping) {
+      return;
+    }
+    wheel.advance(sys::now(), kFiredPerTurn - due.size());
+    ready.swap(due);
+    wanted = wheel.next_deadline();
+  }
+  std::size_t refused = 0;  // for now: these come to the front
+  for (TaskFunction& task : ready) {
+    const Result<void> taken = sink(task);
+    if (!taken && taken.error() == Errc::resource_exhausted) {
+      TaskFunction& place = ready[refused++];
+      if (&place != &task) {
+        place = std::move(task);
+      }
+    }
+  }
+  while (ready.size() > refused) {
+    ready.pop_back();
+  }
+  if (refused != 0) {
+    const std::lock_guard lock(mutex);
+    if (!stopping) {
+      due.swap(ready);
+      wanted = sys::now() + kRetryAfter;  // others that are due would be refused, too
+      return;
+    }
+  }
+  ready.clear();
+}
+
+void Timekeeper::Core::run() {
+  sys::set_up_thread("weft-delays", {});
+  for (;;) {
+    turn();
+    const auto ticket = parker.announce_futex(false);
+    Instant next = kNever;
+    {
+      const std::lock_guard lock(mutex);
+      if (stopping) {
+        return;
+      }
+      next = wanted;
+    }
+    const Instant now = sys::now();
+    if (next == kNever) {
+      parker.sleep(ticket, Duration(-1));
+    } else if (next > now) {
+      parker.sleep(ticket, next - now);
+    }
+  }
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+#include "weft/rt/loop/interval_timers.h"
+
+#include <algorithm>
+#include <climits>
+
+namespace weft::rt {
+
+namespace {
+
+constexpr Error kNoSuchTimer(Errc::invalid_argument, "no timer has this id");
+
+}  // namespace
+
+int IntervalTimers::add(Instant now, Duration interval, Callback callback, void* argument) {
+  do {
+    last_id_ = last_id_ == INT_MAX ? 1 : last_id_ + 1;
+  } while (timers_.contains(last_id_));
+  Timer& timer = timers_[last_id_];
+  timer = {deadline_after(now, interval), next_order_++, interval, callback, argument};
+  turns_.emplace(timer.due, timer.order, last_id_);
+  return last_id_;
+}
+
+void IntervalTimers::arm(int id, Timer& timer, Instant now) noexcept {
+  auto turn = turns_.extract(Turn(timer.due, timer.order, id));  // the node moves: nothing is allocated
+  timer.due = deadline_after(now, timer.interval);
+  timer.order = next_order_++;
+  turn.value() = Turn(timer.due, timer.order, id);
+  turns_.insert(std::move(turn));
+}
+
+Result<void> IntervalTimers::cancel(int id) noexcept {
+  const auto found = timers_.find(id);
+  if (found == timers_.end()) {
+    return kNoSuchTimer;
+  }
+  turns_.erase(Turn(found->second.due, found->second.order, id));
+  timers_.erase(found);
+  return {};
+}
+
+Result<void> IntervalTimers::set_interval(Instant now, int id, Duration interval) noexcept {
+  const auto found = timers_.find(id);
+  if (found == timers_.end()) {
+    return kNoSuchTimer;
+  }
+  found->second.interval = interval;
+  arm(id, found->second, now);
+  return {};
+}
+
+Result<void> IntervalTimers::reset(Instant now, int id) noexcept {
+  const auto found = timers_.find(id);
+  if (found == timers_.end()) {
+    return kNoSuchTimer;
+  }
+  arm(id, found->second, now);
+  return {};
+}
+
+std::optional<Duration> IntervalTimers::until_next(Instant now) const noexcept {
+  if (turns_.empty()) {
+    return std::nullopt;
+  }
+  return std::max(Duration::zero(), std::get<Instant>(*turns_.begin()) - now);
+}
+
+void IntervalTimers::run(Instant now) {
+  if (running_) {
+    return;
+  }
+  running_ = true;
+  const std::uint64_t first_of_next_run = next_order_;
+  while (!turns_.empty()) {
+    const auto [due, order, id] = *turns_.begin();
+    if (due > now || order >= first_of_next_run) {
+      break;
+    }
+    Timer& timer = timers_[id];
+    const Callback callback = timer.callback;
+    void* const argument = timer.argument;
+    arm(id, timer, now);  // before the call, which may cancel it
+    callback(id, argument);
+  }
+  running_ = false;
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#include "weft/rt/loop/loop.h"
+
+#include <algorithm>
+#include <new>
+
+#include "weft/base/assert.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/cpu.h"
+#include "weft/sys/fence.h"
+#include "weft/sys/signals.h"
+
+namespace weft::rt {
+
+namespace {
+constinit thread_local Loop* this_threads_loop = nullptr;
+}  // namespace
+
+Loop* Loop::current() noexcept { return this_threads_loop; }
+
+Result<std::unique_ptr<Loop>> Loop::make(const char* thread_name, const sys::ThreadOptions& thread_options,
+                                         sys::PollerKind kind) {
+  auto poller = WEFT_TRY(sys::make_poller(kind));
+  return std::unique_ptr<Loop>(new Loop(std::move(poller), thread_name, thread_options));
+}
+
+Loop::Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOptions& thread_options)
+    : poller_(std::move(poller.poller)),
+      poller_choice_(poller.choice),
+      thread_name_(thread_name),
+      thread_options_(thread_options),
+      timers_(sys::now()),
+      now_(sys::now()) {}
+
+Loop::~Loop() { stop(); }
+
+Result<void> Loop::start(TurnHook* hook) noexcept {
+  hook_ = hook;
+  const sys::SignalsBlocked blocked;  // signals are for the application's threads
+  thread_ = WEFT_TRY(sys::Thread::start([](void* self) { static_cast<Loop*>(self)->run_turns(); }, this));
+  return {};
+}
+
+void Loop::run(TurnHook* hook, sync::WaitMode mode) {
+  hook_ = hook;
+  wait_mode_ = mode;
+  poll_every_ = kPollEvery;
+  run_turns();
+}
+
+void Loop::stop() {
+  stopping_.store(true, std::memory_order_release);  // pairs with the acquire in run()
+  poller_->wake();
+  thread_.join();
+}
+
+void Loop::post(TaskFunction task) {
+  if (!task) [[unlikely]] {
+    throw std::bad_alloc();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    mail_.push_back(std::move(task));
+    has_mail_.store(true, std::memory_order_relaxed);  // ordered by the mutex for the reader that takes it
+  }
+  wake_sleeper();
+}
+
+void Loop::wake_sleeper() noexcept {
+  sys::full_fence();  // pairs with the fence in announce_sleep(): we see the sleep, or the loop sees what was posted
+  if (sleep_.load(std::memory_order_relaxed) != Sleep::awake) {
+    poller_->wake();
+  }
+}
+
+void Loop::nudge() noexcept {
+  sys::full_fence();  // pairs with the fence in wait()
+  Sleep expected = Sleep::deep;
+  // Relaxed: only one nudger has to make the call, and the poller orders what was written before it.
+  if (sleep_.load(std::memory_order_relaxed) == Sleep::deep &&
+      sleep_.compare_exchange_strong(expected, Sleep::awake, std::memory_order_relaxed)) {
+    poller_->wake();
+  }
+}
+
+Result<Loop::WatchId> Loop::watch(int fd, sys::Interest interest, bool edge_triggered, Watcher* watcher) {
+  std::uint32_t index;
+  if (free_slots_.empty()) {
+    index = static_cast<std::uint32_t>(slots_.size());
+    slots_.emplace_back();
+  } else {
+    index = free_slots_.back();
+    free_slots_.pop_back();
+  }
+  Slot& slot = slots_[index];
+  const WatchId id = (static_cast<WatchId>(slot.generation) << 32) | index;
+  if (auto added = poller_->add(fd, interest, edge_triggered, id); !added) {
+    free_slots_.push_back(index);
+    return added.error();
+  }
+  slot.watcher = watcher;
+  slot.fd = fd;
+  return id;
+}
+
+Loop::Slot* Loop::find(WatchId id) noexcept {
+  const auto index = static_cast<std::uint32_t>(id);
+  if (id == 0 || index >= slots_.size() || slots_[index].generation != static_cast<std::uint32_t>(id >> 32) ||
+      slots_[index].watcher == nullptr) {
+    return nullptr;
+  }
+  return &slots_[index];
+}
+
+Result<void> Loop::rewatch(WatchId id, sys::Interest interest, bool edge_triggered) {
+  Slot* slot = find(id);
+  WEFT_ASSERT(slot != nullptr);
+  return poller_->modify(slot->fd, interest, edge_triggered, id);
+}
+
+void Loop::unwatch(WatchId id) {
+  Slot* slot = find(id);
+  if (slot == nullptr) {
+    return;
+  }
+  (void)poller_->remove(slot->fd);  // fails only for a descriptor that is already gone, which is as good
+  slot->watcher = nullptr;
+  slot->generation = slot->generation == UINT32_MAX - 1 ? 1 : slot->generation + 1;
+  free_slots_.push_back(static_cast<std::uint32_t>(id));
+}
+
+void Loop::dispatch(const sys::PollEvent& event) {
+  if (Slot* slot = find(event.token); slot != nullptr) {
+    slot->watcher->handle_event(event);
+  }
+}
+
+bool Loop::run_tasks() {
+  if (!has_mail_.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    opened_.swap(mail_);
+    has_mail_.store(false, std::memory_order_relaxed);
+  }
+  for (TaskFunction& task : opened_) {
+    task();
+  }
+  opened_.clear();
+  return true;
+}
+
+// What is looked at once more before the loop sleeps.
+bool Loop::has_mail() const noexcept {
+  return has_mail_.load(std::memory_order_relaxed) || tasks_.has_posted() ||
+         (stopping_.load(std::memory_order_relaxed) && !ending_);
+}
+
+// Whether stop() was called and nothing is left that it waits for.
+bool Loop::ended() {
+  // Acquire pairs with the release in stop(): what was posted before it is in the mailbox.
+  if (!ending_ && !stopping_.load(std::memory_order_acquire)) [[likely]] {
+    return false;
+  }
+  if (!ending_) {
+    ending_ = true;
+    run_tasks();
+    tasks_.cancel_all();
+  }
+  return tasks_.idle();
+}
+
+// True: asleep, as far as others can see.
+bool Loop::announce_sleep(Duration timeout) noexcept {
+  const bool nap = timeout >= Duration::zero() && timeout <= kNapMax;
+  sleep_.store(nap ? Sleep::nap : Sleep::deep, std::memory_order_relaxed);
+  sys::full_fence();  // pairs with the fences in post() and nudge()
+  if (has_mail()) {
+    return false;
+  }
+  return hook_ == nullptr || ((nap || !hook_->has_work()) && hook_->may_sleep());
+}
+
+// Looks at the mailboxes often, at the descriptors now and then, and lets others run in between.
+bool Loop::look_for_work(Duration timeout, std::size_t& event_count) {
+  constexpr int kLooksPerPoll = 16;
+  std::uint64_t budget_us = spin_budget_.budget_us(wait_mode_);
+  if (timeout > Duration::zero()) {
+    budget_us = std::min(budget_us, static_cast<std::uint64_t>(timeout / std::chrono::microseconds(1)));
+  }
+  if (budget_us == 0) {
+    return false;
+  }
+  const auto mailed = [this] { return (hook_ != nullptr && hook_->has_work()) || has_mail(); };
+  const std::uint64_t end = sys::ticks() + budget_us * sys::ticks_per_us();
+  bool found = false;
+  do {
+    for (int i = 0; i < kLooksPerPoll && !found; ++i) {
+      sys::pause();
+      found = mailed();
+    }
+    if (!found) {
+      event_count = poll(Duration::zero());
+      found = event_count != 0;
+    }
+    if (!found) {
+      sys::yield();
+    }
+  } while (!found && sys::ticks() < end);
+  spin_budget_.record(found);
+  return found;
+}
+
+std::size_t Loop::poll(Duration timeout) { return poller_->wait(events_, timeout).value_or(std::size_t{0}); }
+
+void Loop::wait(Instant wanted) {
+  const Duration timeout = wanted == kNever ? Duration(-1) : std::max(Duration::zero(), wanted - now_);
+  std::size_t count = 0;
+  const bool found = timeout != Duration::zero() && look_for_work(timeout, count);
+  if (!found && timeout != Duration::zero()) {
+    count = poll(announce_sleep(timeout) ? timeout : Duration::zero());
+    sleep_.store(Sleep::awake, std::memory_order_relaxed);
+  } else if (count == 0) {
+    if ((found ? sys::now() : now_) - polled_at_ < poll_every_) {
+      return;
+    }
+    count = poll(Duration::zero());
+  }
+  now_ = sys::now();
+  polled_at_ = now_;
+  for (std::size_t i = 0; i < count; ++i) {
+    dispatch(events_[i]);
+  }
+}
+
+void Loop::turn() {
+  constexpr std::size_t kTimersPerTurn = 256;
+  now_ = sys::now();
+  const bool ran_tasks = run_tasks();
+  timers_.advance(now_, kTimersPerTurn);  // what it leaves is due at once
+  tasks_.turn();
+  const Instant hook_wants = hook_ != nullptr ? hook_->handle_turn(now_) : kNever;
+  const bool go_on = ran_tasks || tasks_.has_ready() || (ending_ && tasks_.idle());
+  wait(go_on ? now_ : std::min(hook_wants, timers_.next_deadline()));
+}
+
+void Loop::run_turns() {
+  this_threads_loop = this;
+  thread_id_.store(std::this_thread::get_id(), std::memory_order_release);
+  if (thread_name_ != nullptr) {
+    sys::set_up_thread(thread_name_, thread_options_);
+  }
+  while (!ended()) {
+    turn();
+  }
+  run_tasks();
+  while (!tasks_.idle()) {
+    turn();
+  }
+  release_descriptors();
+  this_threads_loop = nullptr;
+}
+
+// Who still watches may close the descriptor on another thread, when this one is gone: the poller lets go of it here.
+void Loop::release_descriptors() {
+  for (const Slot& slot : slots_) {
+    if (slot.watcher != nullptr) {
+      (void)poller_->remove(slot.fd);
+    }
+  }
+}
+
+}  // namespace weft::rt

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/rt/loop/task_function.h"
+#include "weft/rt/loop/task_runner.h"
+#include "weft/rt/loop/timer_wheel.h"
+#include "weft/sync/spin.h"
+#include "weft/sys/poller.h"
+#include "weft/sys/thread.h"
+
+namespace weft::rt {
+
+// Watcher: what a Loop calls when a descriptor is ready. Called on the loop's thread only, never after unwatch().
+class Watcher {
+ public:
+  virtual void handle_event(const sys::PollEvent& event) = 0;
+
+ protected:
+  ~Watcher() = default;
+};
+
+// TurnHook: work that a Loop offers time to at the end of every turn.
+class TurnHook {
+ public:
+  // Does what is due and says when it wants the next turn; kNever: only when something happens.
+  virtual Instant handle_turn(Instant now) = 0;
+  // Whether work arrived from other threads since the last turn. Read after the loop announced that it will sleep, and
+  // while it looks for work before.
+  [[nodiscard]] virtual bool has_work() const noexcept = 0;
+  // The last question before every sleep, naps too. After `true`, who brings work ends the sleep with Loop::wake().
+  [[nodiscard]] virtual bool may_sleep() noexcept { return true; }
+
+ protected:
+  ~TurnHook() = default;
+};
+
+// Loop: one thread with a poller, timers and a mailbox.
+// Owner: whoever made it; destruction stops the thread and drops what is in the mailbox.
+// Affinity: post(), nudge(), wake(), wake_sleeper(), stop() and on_loop_thread() any thread; everything else the loop's
+// own thread. Cost: an idle loop makes no wake-ups. post() locks a mutex; it is not for messages. Invariants:
+//   (1) A task posted before stop() runs; tasks run in the order of posting.
+//   (2) After unwatch() returns, its Watcher is not called, not even for events already fetched.
+//   (3) stop() cancels the coroutines that live here (task.h), and the loop turns until they have ended.
+class Loop {
+ public:
+  static Result<std::unique_ptr<Loop>> make(const char* thread_name, const sys::ThreadOptions& thread_options = {},
+                                            sys::PollerKind poller = sys::PollerKind::automatic);
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+  ~Loop();
+
+  // The loop that runs in this thread; null when there is none.
+  static Loop* current() noexcept;
+
+  // Once; the hook outlives the loop's thread. resource_exhausted when there can be no more threads.
+  [[nodiscard]] Result<void> start(TurnHook* hook) noexcept;
+  // Instead of start(): runs in the calling thread until stop(). Before it sleeps it looks for work as long as `mode`
+  // permits, and while it has work it asks for events at least every kPollEvery, not in every turn.
+  void run(TurnHook* hook, sync::WaitMode mode);
+  void stop();                   // waits until the thread that start() made ended; idempotent
+  void post(TaskFunction task);  // throws std::bad_alloc
+  // A turn soon: at once if the loop would sleep long, else when its nap of at most kNapMax ends.
+  void nudge() noexcept;
+  void wake() noexcept { poller_->wake(); }  // ends the sleep that goes on, or else the next one
+  void wake_sleeper() noexcept;  // ends the sleep that goes on, if one does; for what wait() looks for before it sleeps
+  [[nodiscard]] bool on_loop_thread() const noexcept {
+    return thread_id_.load(std::memory_order_acquire) == std::this_thread::get_id();
+  }
+
+  using WatchId = std::uint64_t;  // 0 is none
+  [[nodiscard]] Result<WatchId> watch(int fd, sys::Interest interest, bool edge_triggered, Watcher* watcher);
+  [[nodiscard]] Result<void> rewatch(WatchId id, sys::Interest interest, bool edge_triggered);
+  void unwatch(WatchId id);  // before the descriptor is closed
+  [[nodiscard]] TimerWheel& timers() noexcept { return timers_; }
+  [[nodiscard]] TaskRunner& tasks() noexcept { return tasks_; }
+  [[nodiscard]] Instant now() const noexcept { return now_; }                                // of this turn
+  [[nodiscard]] const sys::PollerChoice& poller() const noexcept { return poller_choice_; }  // any thread
+
+  static constexpr Duration kNapMax = std::chrono::milliseconds(1);
+  static constexpr Duration kPollEvery = std::chrono::microseconds(20);
+
+ private:
+  struct Slot {
+    Watcher* watcher = nullptr;
+    int fd = -1;
+    std::uint32_t generation = 1;
+  };
+  enum class Sleep : std::uint32_t { awake, nap, deep };
+
+  Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOptions& thread_options);
+  void run_turns();
+  void release_descriptors();
+  void turn();
+  bool run_tasks();
+  [[nodiscard]] bool ended();
+  [[nodiscard]] bool has_mail() const noexcept;
+  void wait(Instant wanted);
+  [[nodiscard]] bool announce_sleep(Duration timeout) noexcept;
+  [[nodiscard]] bool look_for_work(Duration timeout, std::size_t& event_count);
+  [[nodiscard]] std::size_t poll(Duration timeout);
+  void dispatch(const sys::PollEvent& event);
+  [[nodiscard]] Slot* find(WatchId id) noexcept;
+
+  std::unique_ptr<sys::Poller> poller_;
+  const sys::PollerChoice poller_choice_;
+  const char* thread_name_;
+  sys::ThreadOptions thread_options_;
+  TurnHook* hook_ = nullptr;
+  sync::WaitMode wait_mode_ = sync::WaitMode::eco;
+  sync::SpinBudget spin_budget_;
+  Duration poll_every_ = Duration::zero();
+  Instant polled_at_;
+  TimerWheel timers_;
+  Instant now_;
+  TaskRunner tasks_{timers_, now_, this};
+  bool ending_ = false;  // stop() was heard of
+  std::vector<Slot> slots_;
+  std::vector<std::uint32_t> free_slots_;
+  std::array<sys::PollEvent, 256> events_;
+
+  std::mutex mutex_;
+  std::vector<TaskFunction> mail_;    // guarded by mutex_
+  std::vector<TaskFunction> opened_;  // what run_tasks() runs; here to keep its memory
+  std::atomic<bool> has_mail_{false};
+  std::atomic<bool> stopping_{false};
+  std::atomic<Sleep> sleep_{Sleep::awake};
+  std::atomic<std::thread::id> thread_id_{};
+  sys::Thread thread_;
+};
+
+}  // namespace weft::rt

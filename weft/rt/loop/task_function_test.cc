@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+#include "weft/rt/loop/task_function.h"
+
+#include <array>
+#include <memory>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+namespace weft::rt {
+namespace {
+
+// Counts its copies that are alive.
+struct Counted {
+  explicit Counted(int* of) : count(of) { ++*count; }
+  Counted(Counted&& other) noexcept : count(other.count) { ++*count; }
+  Counted(const Counted& other) : count(other.count) { ++*count; }
+  Counted& operator=(const Counted&) = delete;
+  Counted& operator=(Counted&&) = delete;
+  ~Counted() { --*count; }
+  int* count;
+};
+
+template <std::size_t kSize>
+struct Padded {
+  Counted counted;
+  int* calls;
+  std::array<char, kSize> padding{};
+  void operator()() const { *calls += static_cast<int>(padding.size()); }
+};
+
+template <typename Closure>
+void expect_one_life(std::size_t worth) {
+  int alive = 0;
+  int calls = 0;
+  {
+    TaskFunction first(Closure{Counted(&alive), &calls});
+    ASSERT_TRUE(first);
+    EXPECT_EQ(alive, 1);
+    TaskFunction second(std::move(first));
+    EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): that is the question
+    TaskFunction third;
+    third = std::move(second);
+    EXPECT_EQ(alive, 1);
+    third();
+    EXPECT_EQ(calls, static_cast<int>(worth));
+    EXPECT_EQ(alive, 1);
+  }
+  EXPECT_EQ(alive, 0);
+}
+
+TEST(TaskFunction, RunsAndDestroysClosuresOfEverySizeOnce) {
+  expect_one_life<Padded<1>>(1);
+  expect_one_life<Padded<32>>(32);
+  expect_one_life<Padded<33>>(33);
+  expect_one_life<Padded<4096>>(4096);
+  expect_one_life<Padded<mem::Buffer::kPooledMax>>(mem::Buffer::kPooledMax);
+}
+
+TEST(TaskFunction, TakesWhatIsMoveOnly) {
+  auto owned = std::make_unique<int>(7);
+  int seen = 0;
+  TaskFunction task([owned = std::move(owned), &seen] { seen = *owned; });
+  TaskFunction moved(std::move(task));
+  moved();
+  EXPECT_EQ(seen, 7);
+}
+
+struct alignas(256) OverAligned {
+  bool* aligned;
+  void operator()() const { *aligned = reinterpret_cast<std::uintptr_t>(this) % 256 == 0; }
+};
+
+TEST(TaskFunction, KeepsTheAlignmentOfAnOverAlignedClosure) {
+  bool aligned = false;
+  TaskFunction task(OverAligned{&aligned});
+  TaskFunction moved(std::move(task));
+  moved();
+  EXPECT_TRUE(aligned);
+}
+
+struct ThrowsWhenMoved {
+  int* alive;
+  explicit ThrowsWhenMoved(int* count) : alive(count) { ++*alive; }
+  ThrowsWhenMoved(const ThrowsWhenMoved& /*other*/) { throw std::runtime_error("no copy"); }
+  ThrowsWhenMoved& operator=(const ThrowsWhenMoved&) = delete;
+  ~ThrowsWhenMoved() { --*alive; }
+  void operator()() const {}
+};
+
+TEST(TaskFunction, AClosureThatThrowsWhenItIsTakenLeavesNothingBehind) {
+  int alive = 0;
+  const ThrowsWhenMoved closure(&alive);
+  EXPECT_THROW(TaskFunction task(closure), std::runtime_error);
+  EXPECT_EQ(alive, 1);
+}
+
+TEST(TaskFunction, WhatTheClosureThrowsComesThrough) {
+  TaskFunction task([] { throw std::runtime_error("thrown"); });
+  EXPECT_THROW(task(), std::runtime_error);
+  EXPECT_TRUE(task);
+}
+
+}  // namespace
+}  // namespace weft::rt

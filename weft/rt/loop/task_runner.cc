@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "weft/rt/loop/task_runner.h"
+
+#include "weft/rt/loop/loop.h"
+
+namespace weft::rt {
+
+void CancelScope::open(CancelScope& parent) noexcept {
+  runner_ = parent.runner_;
+  parent_ = &parent;
+  cancelled_ = parent.cancelled_;
+  parent.children_.push_back(*this);
+}
+
+void CancelScope::close() noexcept {
+  unlink();
+  parent_ = nullptr;
+}
+
+void CancelScope::cancel_own() noexcept {
+  cancelled_ = true;
+  while (Wait* wait = waits_.pop_front()) {
+    wait->cancel_(*wait);
+  }
+}
+
+void CancelScope::cancel() noexcept {
+  // The tree below, parents first, without a stack: who nests deeply must not overflow it. Nobody is resumed and so the
+  // tree stays as it is meanwhile.
+  for (CancelScope* scope = this; scope != nullptr;) {
+    const bool was_cancelled = scope->cancelled_;
+    scope->cancel_own();
+    CancelScope* next = was_cancelled ? nullptr : scope->children_.first();
+    while (next == nullptr && scope != this) {
+      next = scope->parent_->children_.next(*scope);
+      scope = scope->parent_;
+    }
+    scope = next;
+  }
+}
+
+void TaskRunner::turn() noexcept {
+  if (has_posted()) {
+    const std::lock_guard lock(posted_mutex_);
+    has_posted_.store(false, std::memory_order_relaxed);  // ordered by the mutex, as is the store in post()
+    while (detail::Ready* const item = posted_.pop_front()) {
+      ready_.push_back(*item);
+    }
+  }
+  List<detail::Ready> now;  // what becomes ready meanwhile waits for the next turn
+  for (std::size_t i = 0; i < kTurnMax; ++i) {
+    detail::Ready* const item = ready_.pop_front();
+    if (item == nullptr) {
+      break;
+    }
+    now.push_back(*item);
+  }
+  while (detail::Ready* const item = now.pop_front()) {
+    item->run();
+  }
+}
+
+void TaskRunner::post(detail::Ready& item) noexcept {
+  // The loop is woken under the lock: once it has the item it may end, and this with it.
+  const std::lock_guard lock(posted_mutex_);
+  posted_.push_back(item);
+  has_posted_.store(true, std::memory_order_relaxed);
+  loop_->wake_sleeper();
+}
+
+}  // namespace weft::rt

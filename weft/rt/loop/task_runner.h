@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <mutex>
+#include <utility>
+
+#include "weft/base/error.h"
+#include "weft/base/list.h"
+#include "weft/base/time.h"
+#include "weft/rt/loop/timer_wheel.h"
+
+namespace weft::rt {
+
+class Loop;
+class TaskRunner;
+
+// What an await gives whose task was cancelled.
+inline constexpr Error kCancelled(Errc::cancelled, "the task was cancelled");
+
+namespace detail {
+
+// What a TaskRunner does next. In one list at a time.
+class Ready : public ListLink {
+ public:
+  using Run = void (*)(Ready& self) noexcept;
+
+  explicit Ready(Run function) noexcept : run_(function) {}
+  void run() noexcept { run_(*this); }
+
+ private:
+  Run run_;
+};
+
+// How many coroutines may go on inside each other where the compiler makes no tail calls (GCC without -O2, sanitizers).
+inline constexpr unsigned kTransfersMax = 64;
+
+struct Trampoline {
+  std::coroutine_handle<> next;  // to be resumed by resume(), once the stack is short again
+  unsigned left = 0;             // transfers until then; 0: nobody is inside resume()
+};
+inline constinit thread_local Trampoline trampoline{};
+
+// What await_suspend() returns to go on with `to`: symmetric transfer that does not rely on the compiler.
+inline std::coroutine_handle<> transfer(std::coroutine_handle<> to) noexcept {
+  Trampoline& state = trampoline;
+  if (state.left > 1) [[likely]] {
+    --state.left;
+    return to;
+  }
+  if (state.left == 0) {
+    return to;
+  }
+  state.next = to;
+  return std::noop_coroutine();
+}
+
+// Runs the coroutine until it waits, and whoever goes on because of that. May be nested.
+inline void resume(std::coroutine_handle<> coroutine) noexcept {
+  Trampoline& state = trampoline;
+  const unsigned outer = std::exchange(state.left, kTransfersMax);
+  coroutine.resume();
+  while (state.next) {
+    state.left = kTransfersMax;
+    std::exchange(state.next, nullptr).resume();
+  }
+  state.left = outer;
+}
+
+}  // namespace detail
+
+class CancelScope;
+
+namespace detail {
+// The promise of a coroutine that lives in a CancelScope: of a Task.
+template <typename Promise>
+concept TaskPromise = requires(Promise& promise) {
+  { promise.scope() } -> std::same_as<CancelScope&>;
+};
+}  // namespace detail
+
+// Wait: one coroutine that waits for one thing. An awaiter has or is one; it lies in the coroutine's frame.
+// Owner: the awaiter. Affinity: the runner's thread. Cost: 56 bytes, no allocation.
+// Invariants: 1. after begin() the coroutine is resumed once, by the runner's next turn after finish(), never inside of
+// it. 2. finish() of a wait that is over does nothing. 3. cancel(), if the scope calls it, is called before finish(),
+// once: it takes the wait away from what it waits for and calls finish(), or sees to it that finish() comes soon.
+class Wait : public detail::Ready {
+ public:
+  using Cancel = void (*)(Wait& self) noexcept;
+
+  explicit Wait(Cancel cancel) noexcept : Ready(run_wait), cancel_(cancel) {}
+
+  // False: the scope is cancelled already, and nothing was begun.
+  [[nodiscard]] bool begin(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
+  // The same for what cannot be given up: it waits also in a scope that is cancelled, of which cancel() is not told
+  // then.
+  void begin_always(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
+  void finish() noexcept;
+  [[nodiscard]] bool waiting() const noexcept { return waiting_; }
+  // Whether the scope of the coroutine is cancelled, after begin(); false before.
+  [[nodiscard]] bool cancelled() const noexcept;
+  [[nodiscard]] TaskRunner& runner() const noexcept;  // requires begin()
+
+ private:
+  friend class CancelScope;
+  static void run_wait(Ready& self) noexcept { detail::resume(static_cast<Wait&>(self).coroutine_); }
+
+  Cancel cancel_;
+  CancelScope* scope_ = nullptr;
+  std::coroutine_handle<> coroutine_;
+  bool waiting_ = false;
+};
+
+// CancelScope: coroutines that are cancelled together, in a tree. A coroutine is in the scope of the one that awaits
+// it. Owner: whoever ends last of those in it. Affinity: the runner's thread. Cost: no allocation; cancel() is O(all
+// below). Invariants: 1. what is in a scope that was cancelled waits for nothing any more but for what cannot be given
+// up; what begins in it later neither. 2. cancel() resumes nobody: who waited goes on in the runner's next turn.
+class CancelScope : private ListLink {
+ public:
+  CancelScope() noexcept = default;  // of no runner until open()
+  explicit CancelScope(TaskRunner& runner) noexcept : runner_(&runner) {}
+  CancelScope(const CancelScope&) = delete;
+  CancelScope& operator=(const CancelScope&) = delete;
+  ~CancelScope() { close(); }
+
+  void open(CancelScope& parent) noexcept;
+  void close() noexcept;  // idempotent; requires that nobody is in it
+  void cancel() noexcept;
+  [[nodiscard]] bool cancelled() const noexcept { return cancelled_; }
+  [[nodiscard]] TaskRunner& runner() const noexcept { return *runner_; }
+
+ private:
+  friend class List<CancelScope>;
+  friend class Wait;
+  void cancel_own() noexcept;
+
+  TaskRunner* runner_ = nullptr;
+  CancelScope* parent_ = nullptr;
+  List<Wait> waits_;
+  List<CancelScope> children_;
+  bool cancelled_ = false;
+};
+
+// TaskRunner: the coroutines of one thread: who goes on next, and who there is. It has no thread and no clock: a Loop
+// has one and turns it; a test may turn one by hand, with a time of its own.
+// Owner: the Loop. Affinity: that thread, but for post(). Cost: no allocation; post() is a lock, and a system call if
+// the loop sleeps. Invariants: 1. coroutines go on in the order in which their waits finished. 2. one turn runs at most
+// kTurnMax, and none that became ready in it. 3. its loop does not end while there are tasks.
+class TaskRunner {
+ public:
+  static constexpr std::size_t kTurnMax = 256;
+
+  // What it is given must outlive it. Without a loop nothing comes from other threads.
+  TaskRunner(TimerWheel& timers, const Instant& now, Loop* loop) noexcept
+      : timers_(timers), now_(now), loop_(loop), root_(*this) {}
+  TaskRunner(const TaskRunner&) = delete;
+  TaskRunner& operator=(const TaskRunner&) = delete;
+  ~TaskRunner() = default;
+
+  [[nodiscard]] TimerWheel& timers() const noexcept { return timers_; }
+  [[nodiscard]] Instant now() const noexcept { return now_; }  // when this turn began
+  [[nodiscard]] Loop* loop() const noexcept { return loop_; }
+  [[nodiscard]] CancelScope& root() noexcept { return root_; }
+
+  void turn() noexcept;
+  [[nodiscard]] bool has_ready() const noexcept { return !ready_.empty(); }
+  void add(detail::Ready& item) noexcept { ready_.push_back(item); }
+  // From any thread: the item runs in this one, soon. Requires a loop, a task here that lives until then, and an item
+  // that is in no list.
+  void post(detail::Ready& item) noexcept;
+  [[nodiscard]] bool has_posted() const noexcept { return has_posted_.load(std::memory_order_relaxed); }
+
+  // Every task ends soon: those that are here, and those that come.
+  void cancel_all() noexcept { root_.cancel(); }
+  [[nodiscard]] bool idle() const noexcept { return tasks_ == 0 && ready_.empty(); }
+  [[nodiscard]] std::size_t tasks() const noexcept { return tasks_; }  // that nobody awaits in this thread
+  void count_task(int change) noexcept { tasks_ += static_cast<std::size_t>(change); }
+
+ private:
+  TimerWheel& timers_;
+  const Instant& now_;
+  Loop* loop_;
+  List<detail::Ready> ready_;
+  std::size_t tasks_ = 0;
+  CancelScope root_;
+  std::mutex posted_mutex_;
+  List<detail::Ready> posted_;  // guarded by posted_mutex_
+  std::atomic<bool> has_posted_{false};
+};
+
+inline bool Wait::begin(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept {
+  scope_ = &scope;
+  if (scope.cancelled()) [[unlikely]] {
+    return false;
+  }
+  begin_always(scope, coroutine);
+  return true;
+}
+
+inline void Wait::begin_always(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept {
+  scope_ = &scope;
+  coroutine_ = coroutine;
+  waiting_ = true;
+  if (!scope.cancelled()) {
+    scope.waits_.push_back(*this);
+  }
+}
+
+inline void Wait::finish() noexcept {
+  if (waiting_) {
+    waiting_ = false;
+    unlink();
+    scope_->runner().add(*this);
+  }
+}
+
+inline bool Wait::cancelled() const noexcept { return scope_ != nullptr && scope_->cancelled(); }
+inline TaskRunner& Wait::runner() const noexcept { return scope_->runner(); }
+
+}  // namespace weft::rt

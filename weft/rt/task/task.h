@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <new>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include "weft/mem/pool.h"
+#include "weft/rt/loop/task_runner.h"
+
+namespace weft::rt {
+
+template <typename T = void>
+class Task;
+
+namespace detail {
+
+class PromiseBase;
+
+// Who goes on when a task that nobody awaits directly has ended: a group, a scope, a Future.
+class Join {
+ public:
+  using Done = std::coroutine_handle<> (*)(Join& self) noexcept;
+  explicit Join(Done function) noexcept : done_(function) {}
+  [[nodiscard]] std::coroutine_handle<> done() noexcept { return done_(*this); }
+
+ private:
+  Done done_;
+};
+
+struct FinalAwaiter {
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  template <typename Promise>
+  std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    return transfer(coroutine.promise().next());
+  }
+  void await_resume() const noexcept {}
+};
+
+// What the promises of all tasks have.
+class PromiseBase {
+ public:
+  // A coroutine's frame lies in the pool of the thread that called it.
+  static void* operator new(std::size_t size) {
+    void* const frame = mem::pool_allocate(size);
+    if (frame == nullptr) [[unlikely]] {
+      throw std::bad_alloc();
+    }
+    return frame;
+  }
+  static void operator delete(void* frame) noexcept { mem::pool_deallocate(frame); }
+
+  [[nodiscard]] std::suspend_always initial_suspend() const noexcept { return {}; }
+  [[nodiscard]] FinalAwaiter final_suspend() const noexcept { return {}; }
+  void unhandled_exception() noexcept { exception_ = std::current_exception(); }
+
+  // --- for who starts the task ---
+  void start_in(CancelScope& scope, std::coroutine_handle<> continuation) noexcept {
+    scope_ = &scope;
+    continuation_ = continuation;
+  }
+  void start_in(CancelScope& scope, Join& join) noexcept {
+    scope_ = &scope;
+    join_ = &join;
+  }
+  [[nodiscard]] CancelScope& scope() const noexcept { return *scope_; }
+  [[nodiscard]] const std::exception_ptr& exception() const noexcept { return exception_; }
+  [[nodiscard]] std::coroutine_handle<> next() const noexcept {
+    return join_ == nullptr ? continuation_ : join_->done();
+  }
+
+ private:
+  CancelScope* scope_ = nullptr;
+  std::coroutine_handle<> continuation_;
+  Join* join_ = nullptr;
+  std::exception_ptr exception_;
+};
+
+template <typename T>
+class Promise final : public PromiseBase {
+ public:
+  Promise() noexcept {}
+  Promise(const Promise&) = delete;
+  Promise& operator=(const Promise&) = delete;
+  ~Promise() {
+    if (has_value_) {
+      value_.~T();
+    }
+  }
+
+  Task<T> get_return_object() noexcept;
+  template <typename U = T>
+    requires std::is_constructible_v<T, U>
+  void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U>) {
+    ::new (static_cast<void*>(std::addressof(value_))) T(std::forward<U>(value));
+    has_value_ = true;
+  }
+  // Requires that it ended. Throws what the task threw.
+  T take() {
+    if (!has_value_) [[unlikely]] {
+      std::rethrow_exception(exception());
+    }
+    return std::move(value_);
+  }
+
+ private:
+  union {
+    T value_;
+  };
+  bool has_value_ = false;
+};
+
+template <>
+class Promise<void> final : public PromiseBase {
+ public:
+  Task<void> get_return_object() noexcept;
+  void return_void() const noexcept {}
+  void take() const {
+    if (exception()) [[unlikely]] {
+      std::rethrow_exception(exception());
+    }
+  }
+};
+
+}  // namespace detail
+
+// Task<T>: a coroutine that begins when it is awaited, and whose result is awaited, in one thread: that of a Loop, or
+// of whoever turns a TaskRunner. `Task<int> f() { ... co_return 1; }`, `const int x = co_await f();`. Owner: a
+// move-only value; it owns the frame. One that is dropped before it was awaited does not run. Affinity: may be made in
+// any thread; then that of the loop it is started on (spawn(), TaskScope). Cost: a frame from the thread's pool
+// (mem/pool.h), no malloc in steady state. However many awaits are nested or follow each other, the stack does not
+// grow, also where the compiler makes no tail calls. Errors: a T is given as it is, a Result too; what the coroutine
+// throws is thrown by the co_await. Without memory for a frame calling the coroutine function throws std::bad_alloc.
+// Cancellation (docs/design/0003): a task is in its awaiter's CancelScope. When that is cancelled, each await of this
+// library inside (sleep, a Future, an event, a socket) ends with kCancelled; so does each that comes later. The task is
+// never destroyed half-way: it looks at its Results and leaves. One that goes on all the same is waited for.
+// Invariants: 1. a coroutine is resumed once for each wait. 2. a frame ends with its Task, after it ran to its end.
+//
+// What GCC 12 does to coroutines, and how to write so that it does not matter:
+// - A lambda that is a coroutine refers to its captures, which end with the lambda, not with the frame. Pass what it
+//   needs as parameters by value: `[](Session* s) -> Task<> {...}(s)`.
+// - A parameter by reference must outlive the task, not only the call.
+// - Temporaries of aggregate types with members that need destruction, made inside a co_await expression, may be
+//   destroyed twice: name them first (`const Key key{a, b}; co_await find(key);`), or give the type a constructor.
+// - `if (co_await f())` and `while (co_await f())` where that is a Result never go on: `const auto r = co_await f(); if
+//   (r)`. A bool is good: `if (co_await is_cancelled())`.
+// - `condition ? co_await a : co_await b`, and co_await inside of a statement expression: use an if. WEFT_TRY holds a
+//   return and is not for coroutines: `auto r = co_await f(); if (!r) { co_return r.error(); }`.
+// - co_await is not allowed in a catch block, by the language.
+template <typename T>
+class [[nodiscard]] Task {
+  static_assert(!std::is_reference_v<T>, "return a pointer, or std::ref");
+
+ public:
+  using promise_type = detail::Promise<T>;
+  using Handle = std::coroutine_handle<promise_type>;
+
+  Task() noexcept = default;  // of nothing: to await it throws std::logic_error
+  explicit Task(Handle coroutine) noexcept : coroutine_(coroutine) {}
+  Task(Task&& other) noexcept : coroutine_(std::exchange(other.coroutine_, nullptr)) {}
+  Task& operator=(Task&& other) noexcept {
+    if (this != &other) {
+      reset();
+      coroutine_ = std::exchange(other.coroutine_, nullptr);
+    }
+    return *this;
+  }
+  ~Task() { reset(); }
+
+  class Awaiter {
+   public:
+    explicit Awaiter(Handle coroutine) noexcept : coroutine_(coroutine) {}
+    [[nodiscard]] bool await_ready() const noexcept { return !coroutine_; }
+    template <detail::TaskPromise Promise>
+    std::coroutine_handle<> await_suspend(std::coroutine_handle<Promise> parent) noexcept {
+      coroutine_.promise().start_in(parent.promise().scope(), parent);
+      return detail::transfer(coroutine_);
+    }
+    T await_resume() {
+      if (!coroutine_) [[unlikely]] {
+        throw std::logic_error("weft: co_await of a Task that was moved from");
+      }
+      return coroutine_.promise().take();
+    }
+
+   private:
+    Handle coroutine_;
+  };
+  // Only in another Task, and once.
+  Awaiter operator co_await() && noexcept { return Awaiter(coroutine_); }
+
+  explicit operator bool() const noexcept { return static_cast<bool>(coroutine_); }
+  // For who starts tasks in other ways.
+  [[nodiscard]] Handle handle() const noexcept { return coroutine_; }
+  void reset() noexcept {
+    if (coroutine_) {
+      std::exchange(coroutine_, nullptr).destroy();
+    }
+  }
+
+ private:
+  Handle coroutine_;
+};
+
+// `if (co_await is_cancelled())`: whether this task is. Does not wait.
+class [[nodiscard]] IsCancelled {
+ public:
+  IsCancelled() noexcept {}  // NOLINT(modernize-use-equals-default): not an aggregate, see above
+  [[nodiscard]] bool await_ready() const noexcept { return false; }
+  template <detail::TaskPromise Promise>
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    cancelled_ = coroutine.promise().scope().cancelled();
+    return false;
+  }
+  [[nodiscard]] bool await_resume() const noexcept { return cancelled_; }
+
+ private:
+  bool cancelled_ = false;
+};
+inline IsCancelled is_cancelled() noexcept { return {}; }
+
+namespace detail {
+template <typename T>
+Task<T> Promise<T>::get_return_object() noexcept {
+  return Task<T>(std::coroutine_handle<Promise>::from_promise(*this));
+}
+inline Task<void> Promise<void>::get_return_object() noexcept {
+  return Task<void>(std::coroutine_handle<Promise>::from_promise(*this));
+}
+}  // namespace detail
+
+}  // namespace weft::rt

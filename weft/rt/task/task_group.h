@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <coroutine>
+#include <cstddef>
+#include <stdexcept>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/rt/task/task.h"
+
+namespace weft::rt {
+
+namespace detail {
+
+template <typename T>
+using Kept = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+
+template <typename T>
+Kept<T> take_kept(Task<T>& task) {
+  if (!task) [[unlikely]] {
+    throw std::logic_error("weft: a Task that was moved from is in a group");
+  }
+  if constexpr (std::is_void_v<T>) {
+    task.handle().promise().take();
+    return {};
+  } else {
+    return task.handle().promise().take();
+  }
+}
+
+// Tasks that run beside each other, and the coroutine that waits for the last of them. Lies in an awaiter.
+class TaskGroup {
+ public:
+  enum class Until : bool { all, first };
+  static constexpr std::size_t kNone = ~std::size_t{0};
+
+  class Member final : public Join {
+   public:
+    Member() noexcept : Join(handle_done) {}
+
+   private:
+    friend class TaskGroup;
+    static std::coroutine_handle<> handle_done(Join& join) noexcept {
+      auto& self = static_cast<Member&>(join);
+      return self.group_->end_one(self);
+    }
+    TaskGroup* group_ = nullptr;
+    PromiseBase* promise_ = nullptr;
+    std::size_t index_ = 0;
+  };
+
+  explicit TaskGroup(Until until) noexcept : until_(until) {}
+
+  void begin(CancelScope& outer, std::coroutine_handle<> parent, std::size_t count) noexcept {
+    scope_.open(outer);
+    parent_ = parent;
+    left_ = count + 1;  // one for begin() itself
+  }
+  template <typename T>
+  void start(Member& member, Task<T>& task, std::size_t index) noexcept {
+    if (first_ != kNone) {
+      --left_;  // it would be cancelled at once
+      return;
+    }
+    if (!task) [[unlikely]] {  // it was moved from; take_kept() says so
+      first_ = index;
+      scope_.cancel();
+      --left_;
+      return;
+    }
+    auto& promise = task.handle().promise();
+    member.group_ = this;
+    member.promise_ = &promise;
+    member.index_ = index;
+    promise.start_in(scope_, member);
+    resume(task.handle());
+  }
+  // After every start(). False: all have ended already.
+  [[nodiscard]] bool wait() noexcept { return --left_ != 0; }
+  void close() noexcept { scope_.close(); }
+  // The one that ended first, of Until::all: that threw first.
+  [[nodiscard]] std::size_t first() const noexcept { return first_; }
+
+ private:
+  std::coroutine_handle<> end_one(const Member& member) noexcept {
+    if (first_ == kNone && (until_ == Until::first || member.promise_->exception())) {
+      first_ = member.index_;
+      scope_.cancel();
+    }
+    return --left_ == 0 ? parent_ : std::noop_coroutine();
+  }
+
+  Until until_;
+  CancelScope scope_;
+  std::coroutine_handle<> parent_;
+  std::size_t left_ = 0;
+  std::size_t first_ = kNone;
+};
+
+template <typename... Ts>
+class [[nodiscard]] TupleGroup {
+ public:
+  explicit TupleGroup(TaskGroup::Until until, Task<Ts>... tasks) noexcept
+      : until_(until), group_(until), tasks_(std::move(tasks)...) {}
+  TupleGroup(TupleGroup&& other) noexcept
+      : until_(other.until_), group_(other.until_), tasks_(std::move(other.tasks_)) {}
+  TupleGroup& operator=(TupleGroup&&) = delete;
+  ~TupleGroup() = default;
+
+  [[nodiscard]] bool await_ready() const noexcept { return sizeof...(Ts) == 0; }
+  template <TaskPromise Promise>
+  bool await_suspend(std::coroutine_handle<Promise> parent) noexcept {
+    group_.begin(parent.promise().scope(), parent, sizeof...(Ts));
+    start(std::index_sequence_for<Ts...>());
+    return group_.wait();
+  }
+
+ protected:
+  template <std::size_t... kIndex>
+  void start(std::index_sequence<kIndex...> /*indices*/) noexcept {
+    (group_.start(members_[kIndex], std::get<kIndex>(tasks_), kIndex), ...);
+  }
+
+  TaskGroup::Until until_;
+  TaskGroup group_;
+  std::tuple<Task<Ts>...> tasks_;
+  std::array<TaskGroup::Member, sizeof...(Ts)> members_;
+};
+
+template <typename T>
+class [[nodiscard]] VectorGroup {
+ public:
+  VectorGroup(TaskGroup::Until until, std::vector<Task<T>> tasks)
+      : until_(until), group_(until), tasks_(std::move(tasks)), members_(tasks_.size()) {}
+  VectorGroup(VectorGroup&& other) noexcept
+      : until_(other.until_),
+        group_(other.until_),
+        tasks_(std::move(other.tasks_)),
+        members_(std::move(other.members_)) {}
+  VectorGroup& operator=(VectorGroup&&) = delete;
+  ~VectorGroup() = default;
+
+  [[nodiscard]] bool await_ready() const noexcept { return tasks_.empty(); }
+  template <TaskPromise Promise>
+  bool await_suspend(std::coroutine_handle<Promise> parent) noexcept {
+    group_.begin(parent.promise().scope(), parent, tasks_.size());
+    for (std::size_t i = 0; i < tasks_.size(); ++i) {
+      group_.start(members_[i], tasks_[i], i);
+    }
+    return group_.wait();
+  }
+
+ protected:
+  TaskGroup::Until until_;
+  TaskGroup group_;
+  std::vector<Task<T>> tasks_;
+  std::vector<TaskGroup::Member> members_;
+};
+
+}  // namespace detail
+
+template <typename... Ts>
+class [[nodiscard]] AllOf : public detail::TupleGroup<Ts...> {
+ public:
+  using detail::TupleGroup<Ts...>::TupleGroup;
+  std::tuple<detail::Kept<Ts>...> await_resume() {
+    this->group_.close();
+    return take(std::index_sequence_for<Ts...>());
+  }
+
+ private:
+  template <std::size_t... kIndex>
+  std::tuple<detail::Kept<Ts>...> take(std::index_sequence<kIndex...> /*indices*/) {
+    if (const std::size_t failed = this->group_.first(); failed != detail::TaskGroup::kNone) {
+      (void)((kIndex == failed && (static_cast<void>(detail::take_kept(std::get<kIndex>(this->tasks_))), true)) || ...);
+    }
+    return {detail::take_kept(std::get<kIndex>(this->tasks_))...};
+  }
+};
+
+template <typename... Ts>
+class [[nodiscard]] AnyOf : public detail::TupleGroup<Ts...> {
+ public:
+  using detail::TupleGroup<Ts...>::TupleGroup;
+  using Value = std::variant<detail::Kept<Ts>...>;
+  Value await_resume() {
+    this->group_.close();
+    return take<0>();
+  }
+
+ private:
+  template <std::size_t kIndex>
+  Value take() {
+    if constexpr (kIndex + 1 < sizeof...(Ts)) {
+      if (this->group_.first() != kIndex) {
+        return take<kIndex + 1>();
+      }
+    }
+    return Value(std::in_place_index<kIndex>, detail::take_kept(std::get<kIndex>(this->tasks_)));
+  }
+};
+
+template <typename T>
+class [[nodiscard]] AllOfVector : public detail::VectorGroup<T> {
+ public:
+  using detail::VectorGroup<T>::VectorGroup;
+  std::vector<detail::Kept<T>> await_resume() {
+    this->group_.close();
+    if (const std::size_t failed = this->group_.first(); failed != detail::TaskGroup::kNone) {
+      static_cast<void>(detail::take_kept(this->tasks_[failed]));
+    }
+    std::vector<detail::Kept<T>> values;
+    values.reserve(this->tasks_.size());
+    for (Task<T>& task : this->tasks_) {
+      values.push_back(detail::take_kept(task));
+    }
+    return values;
+  }
+};
+
+// Which one ended first, and what it gave.
+template <typename T>
+struct First {
+  std::size_t index = 0;
+  T value;
+};
+
+template <typename T>
+class [[nodiscard]] AnyOfVector : public detail::VectorGroup<T> {
+ public:
+  using detail::VectorGroup<T>::VectorGroup;
+  Result<First<detail::Kept<T>>> await_resume() {
+    this->group_.close();
+    if (this->tasks_.empty()) {
+      return Error(Errc::invalid_argument, "none of no tasks can be the first");
+    }
+    const std::size_t first = this->group_.first();
+    return First<detail::Kept<T>>{first, detail::take_kept(this->tasks_[first])};
+  }
+};
+
+// Runs them all, each until it first waits, in this order, then whichever is ready, and gives what they gave, in this
+// order: a tuple, or a vector. void is std::monostate. When one throws the others are cancelled and waited for, and the
+// first exception comes through. A Result that is an error ends nothing.
+// Cost: tasks given one by one: no allocation but their frames.
+template <typename... Ts>
+AllOf<Ts...> when_all(Task<Ts>... tasks) noexcept {
+  return AllOf<Ts...>(detail::TaskGroup::Until::all, std::move(tasks)...);
+}
+template <typename T>
+AllOfVector<T> when_all(std::vector<Task<T>> tasks) {
+  return AllOfVector<T>(detail::TaskGroup::Until::all, std::move(tasks));
+}
+
+// Runs them until one has ended; the others are cancelled and waited for. What the first gave, as a variant whose
+// index() says which, or for a vector as a First (invalid_argument: it is empty); what it threw comes through. What the
+// others gave or threw all the same is dropped: what a task must not lose, it must not take before it is told to go on.
+template <typename... Ts>
+  requires(sizeof...(Ts) > 0)
+AnyOf<Ts...> when_any(Task<Ts>... tasks) noexcept {
+  return AnyOf<Ts...>(detail::TaskGroup::Until::first, std::move(tasks)...);
+}
+template <typename T>
+AnyOfVector<T> when_any(std::vector<Task<T>> tasks) {
+  return AnyOfVector<T>(detail::TaskGroup::Until::first, std::move(tasks));
+}
+
+}  // namespace weft::rt

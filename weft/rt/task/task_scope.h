@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <cstddef>
+#include <exception>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stop_token>
+#include <type_traits>
+#include <utility>
+
+#include "weft/base/result.h"
+#include "weft/mem/pool.h"
+#include "weft/rt/exec/future.h"
+#include "weft/rt/loop/loop.h"
+#include "weft/rt/task/task.h"
+
+namespace weft::rt {
+
+namespace detail {
+
+// What a Future of a Task<T> is of: a Future has a Result anyway.
+template <typename T>
+struct Unwrap {
+  using Type = T;
+};
+template <typename T>
+struct Unwrap<Result<T>> {
+  using Type = T;
+};
+template <typename T>
+using Unwrapped = typename Unwrap<T>::Type;
+
+// A task that nobody awaits in its thread, and the Future of it: a pooled block. Made by any thread, run by the loop's,
+// freed by who is last.
+template <typename T>
+class SpawnedTask final : public FutureState<Unwrapped<T>>, private Join, private Ready {
+  using Value = Unwrapped<T>;
+  using State = FutureState<Value>;
+
+ public:
+  SpawnedTask(Loop& loop, Task<T> task, std::stop_token token) noexcept
+      : Join(handle_done),
+        Ready(handle_end),
+        cancelling_(this),
+        loop_(loop),
+        task_(std::move(task)),
+        token_(std::move(token)) {
+    State::destroy = [](State* state) noexcept {
+      auto* const self = static_cast<SpawnedTask*>(state);
+      self->~SpawnedTask();
+      mem::pool_deallocate(self);
+    };
+  }
+
+  // On the loop's thread.
+  void start() noexcept {
+    TaskRunner& runner = loop_.tasks();
+    runner.count_task(1);
+    scope_.open(runner.root());
+    task_.handle().promise().start_in(scope_, *this);
+    if (token_.stop_possible()) {
+      on_stop_.emplace(token_, Stopper(this));
+    }
+    resume(task_.handle());
+  }
+  // Instead of start().
+  void drop(Error why) noexcept {
+    task_.reset();
+    State::error = why;
+    State::finish();
+  }
+
+ private:
+  // Called where the stop is requested: in any thread, also inside start(). The destructor of the stop_callback waits
+  // for it, so that what it writes is seen by end().
+  class Stopper {
+   public:
+    explicit Stopper(SpawnedTask* self) noexcept : self_(self) {}
+    void operator()() const noexcept {
+      self_->cancel_sent_ = true;
+      self_->loop_.tasks().post(self_->cancelling_);
+    }
+
+   private:
+    SpawnedTask* self_;
+  };
+
+  struct Cancelling : Ready {
+    explicit Cancelling(SpawnedTask* spawned) noexcept : Ready(handle), self(spawned) {}
+    static void handle(Ready& ready) noexcept { static_cast<Cancelling&>(ready).self->handle_cancel(); }
+    SpawnedTask* self;
+  };
+
+  static std::coroutine_handle<> handle_done(Join& join) noexcept {
+    auto& self = static_cast<SpawnedTask&>(join);
+    self.loop_.tasks().add(self);  // its frame is still in use now
+    return std::noop_coroutine();
+  }
+  static void handle_end(Ready& ready) noexcept { static_cast<SpawnedTask&>(ready).end(); }
+  void handle_cancel() noexcept {
+    cancel_arrived_ = true;
+    if (ended_) {
+      end();
+    } else {
+      scope_.cancel();
+    }
+  }
+
+  void end() noexcept {
+    ended_ = true;
+    on_stop_.reset();
+    if (cancel_sent_ && !cancel_arrived_) {
+      return;  // handle_cancel() comes back to this
+    }
+    keep_result();
+    task_.reset();
+    scope_.close();
+    loop_.tasks().count_task(-1);
+    State::finish();
+  }
+  template <typename... Args>
+  void keep(Args&&... args) {
+    ::new (static_cast<void*>(std::addressof(this->value))) typename State::Value(std::forward<Args>(args)...);
+    State::has_value = true;
+  }
+  void keep_result() noexcept {
+    try {
+      if constexpr (std::is_void_v<T>) {
+        task_.handle().promise().take();
+        keep();
+      } else if constexpr (std::same_as<T, Value>) {
+        keep(task_.handle().promise().take());
+      } else if (T result = task_.handle().promise().take(); !result) {
+        State::error = result.error();
+      } else if constexpr (std::is_void_v<Value>) {
+        keep();
+      } else {
+        keep(*std::move(result));
+      }
+    } catch (...) {
+      State::exception = std::current_exception();
+      State::error = Error(Errc::system, "the task threw");
+    }
+  }
+
+  Cancelling cancelling_;
+  Loop& loop_;
+  Task<T> task_;
+  std::stop_token token_;
+  CancelScope scope_;
+  std::optional<std::stop_callback<Stopper>> on_stop_;
+  bool cancel_sent_ = false;
+  bool cancel_arrived_ = false;
+  bool ended_ = false;
+};
+
+// The mailbox's hold on one: what the loop drops unseen tells its Future.
+template <typename T>
+class SpawnedStart {
+ public:
+  using MovesAsBytes = void;
+
+  explicit SpawnedStart(SpawnedTask<T>* task) noexcept : task_(task) {}
+  SpawnedStart(SpawnedStart&& other) noexcept : task_(std::exchange(other.task_, nullptr)) {}
+  SpawnedStart& operator=(SpawnedStart&&) = delete;
+  ~SpawnedStart() {
+    if (task_ != nullptr) {
+      task_->drop(Error(Errc::terminated, "the loop ended before the task began"));
+    }
+  }
+  void operator()() noexcept { std::exchange(task_, nullptr)->start(); }
+
+ private:
+  SpawnedTask<T>* task_;
+};
+
+}  // namespace detail
+
+// Starts the task on that loop; its result comes through the Future, which may be dropped. On the loop's own thread it
+// begins at once, from any other soon. The token cancels it. A loop that stops cancels it and waits until it has ended.
+// Cost: one pooled block besides the frame; from another thread Loop::post().
+// Errors, of the Future: of a Task<Result<X>>, which has a Future<X>, that of the Result; system: it threw, see
+// exception(); terminated: the loop ended before; resource_exhausted; invalid_argument: the task was moved from.
+template <typename T>
+Future<detail::Unwrapped<T>> spawn(Loop& loop, Task<T> task, std::stop_token token = {}) {
+  using Spawned = detail::SpawnedTask<T>;
+  using SpawnedFuture = Future<detail::Unwrapped<T>>;
+  static_assert(alignof(Spawned) <= alignof(std::max_align_t));
+  if (!task) {
+    return SpawnedFuture(Error(Errc::invalid_argument, "the task was moved from"));
+  }
+  void* const block = mem::pool_allocate(sizeof(Spawned));
+  if (block == nullptr) [[unlikely]] {
+    return SpawnedFuture(Error(Errc::resource_exhausted, "no memory for the task"));
+  }
+  auto* const spawned = ::new (block) Spawned(loop, std::move(task), std::move(token));
+  SpawnedFuture future(spawned);
+  detail::SpawnedStart<T> start(spawned);
+  if (Loop::current() == &loop) {
+    start();
+  } else {
+    loop.post(std::move(start));
+  }
+  return future;
+}
+
+// TaskScope: tasks that are started, ended and waited for together: those of a session, of a service, of one request.
+// `scope.spawn(read(session)); scope.spawn(write(session)); ... scope.cancel(); co_await scope.join();`
+// Owner: its user. When it goes the tasks are cancelled; the last of them frees what they share. A task that refers to
+// what belongs to the owner of the scope must have ended before that goes: join().
+// Affinity: the loop's thread. Cost: one pooled block a task besides its frame.
+// Invariants: 1. after cancel() no task begins. 2. join() ends when no task is left, and each who joins is told. 3. an
+// exception ends no other task: the first is kept.
+class TaskScope {
+ public:
+  static constexpr std::size_t kTasksMax = std::size_t{1} << 20;
+
+  explicit TaskScope(TaskRunner& runner, std::size_t tasks_max = kTasksMax);  // throws std::bad_alloc
+  explicit TaskScope(Loop& loop, std::size_t tasks_max = kTasksMax) : TaskScope(loop.tasks(), tasks_max) {}
+  TaskScope(TaskScope&& other) noexcept : state_(std::exchange(other.state_, nullptr)) {}
+  TaskScope& operator=(TaskScope&&) = delete;
+  ~TaskScope();
+
+  // The task runs until it first waits. resource_exhausted: there are `tasks_max`, or no memory; terminated: cancel()
+  // was called; invalid_argument: the task was moved from. One that is refused does not run.
+  Result<void> spawn(Task<void> task);
+  void cancel() noexcept;
+  [[nodiscard]] bool cancelled() const noexcept;
+  [[nodiscard]] std::size_t size() const noexcept;
+  // What the first task threw that threw; else null.
+  [[nodiscard]] std::exception_ptr exception() const noexcept;
+
+  class Joining;
+  // `co_await scope.join()`: Result<void>, once every task ended. The first that ended in an exception makes it
+  // `system`. Who is cancelled meanwhile cancels the tasks, waits for them all the same, and gets kCancelled.
+  [[nodiscard]] Joining join() noexcept;
+
+ private:
+  struct State;
+  struct Member;
+  State* state_;
+};
+
+class TaskScope::Joining : private ListLink {
+ public:
+  explicit Joining(State* state) noexcept : state_(state), wait_(this) {}
+  [[nodiscard]] bool await_ready() noexcept;
+  template <detail::TaskPromise Promise>
+  void await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    suspend(coroutine.promise().scope(), coroutine);
+  }
+  [[nodiscard]] Result<void> await_resume() const noexcept {
+    return wait_.cancelled() ? Result<void>(kCancelled) : result_;
+  }
+
+ private:
+  friend class List<Joining>;
+  friend struct State;
+  struct JoinWait : Wait {
+    explicit JoinWait(Joining* who) noexcept : Wait(cancel_all), joining(who) {}
+    static void cancel_all(Wait& self) noexcept;
+    Joining* joining;
+  };
+  void suspend(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
+
+  State* state_;
+  JoinWait wait_;
+  Result<void> result_;
+};
+
+inline TaskScope::Joining TaskScope::join() noexcept { return Joining(state_); }
+
+}  // namespace weft::rt

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#include "weft/rt/task/task.h"
+
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "weft/rt/task/async_event.h"
+#include "weft/rt/task/test_tasks.h"
+#include <gtest/gtest.h>
+
+namespace weft::rt {
+namespace {
+
+using test::HandTurned;
+using test::Living;
+
+Task<int> give(int value) { co_return value; }
+Task<std::unique_ptr<int>> give_owned(int value) { co_return std::make_unique<int>(value); }
+Task<Result<int>> give_result(int value) {
+  if (value < 0) {
+    co_return Errc::invalid_argument;
+  }
+  co_return value;
+}
+
+TEST(Task, GivesItsValueToWhoAwaitsIt) {
+  HandTurned here;
+  const auto sum = here.run([]() -> Task<int> {
+    const int a = co_await give(40);
+    const std::unique_ptr<int> b = co_await give_owned(2);
+    co_return a + *b;
+  }());
+  EXPECT_EQ(sum, 42);
+}
+
+TEST(Task, GivesAResultAsItIs) {
+  HandTurned here;
+  const auto bad = here.run(give_result(-1));
+  ASSERT_TRUE(bad.has_value());
+  EXPECT_EQ(bad->error(), Errc::invalid_argument);
+  const auto good = here.run(give_result(3));
+  ASSERT_TRUE(good.has_value());
+  EXPECT_EQ(good->value(), 3);
+}
+
+TEST(Task, BeginsWhenItIsAwaitedAndNotBefore) {
+  HandTurned here;
+  bool began = false;
+  auto begin = [](bool& flag) -> Task<void> {
+    flag = true;
+    co_return;
+  };
+  {
+    const Task<void> dropped = begin(began);
+    EXPECT_FALSE(began);
+  }
+  EXPECT_FALSE(began);
+  here.run(begin(began));
+  EXPECT_TRUE(began);
+}
+
+TEST(Task, ADroppedOneFreesItsParameters) {
+  int living = 0;
+  auto hold = [](Living /*held*/) -> Task<void> { co_return; };
+  {
+    const Task<void> dropped = hold(Living(living));
+    EXPECT_EQ(living, 1);
+  }
+  EXPECT_EQ(living, 0);
+}
+
+TEST(Task, WhatItThrowsIsThrownByTheAwait) {
+  HandTurned here;
+  int living = 0;
+  auto fail = [](Living /*held*/) -> Task<int> {
+    throw std::runtime_error("as asked");
+    co_return 1;
+  };
+  auto call = [](auto& what, int& count) -> Task<std::string> {
+    std::string text;
+    try {
+      (void)co_await what(Living(count));
+    } catch (const std::runtime_error& error) {
+      text = error.what();
+    }
+    co_return text;
+  };
+  EXPECT_EQ(here.run(call(fail, living)), "as asked");
+  EXPECT_EQ(living, 0);
+}
+
+TEST(Task, AnExceptionPassesThroughTasksThatDoNotCatchIt) {
+  HandTurned here;
+  struct Deep {
+    static Task<int> go(int depth) {
+      if (depth == 0) {
+        throw std::out_of_range("deep");
+      }
+      co_return co_await go(depth - 1) + 1;
+    }
+    static Task<bool> caught() {
+      bool caught = false;
+      try {
+        (void)co_await go(50);
+      } catch (const std::out_of_range&) {
+        caught = true;
+      }
+      co_return caught;
+    }
+  };
+  EXPECT_EQ(here.run(Deep::caught()), true);
+}
+
+TEST(Task, OneThatWasMovedFromThrowsWhenItIsAwaited) {
+  HandTurned here;
+  const auto caught = here.run([]() -> Task<bool> {
+    Task<int> task = give(1);
+    const Task<int> other = std::move(task);
+    bool threw = false;
+    try {
+      (void)co_await std::move(task);  // NOLINT(bugprone-use-after-move): what is tested
+    } catch (const std::logic_error&) {
+      threw = true;
+    }
+    co_return threw;
+  }());
+  EXPECT_EQ(caught, true);
+}
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kMillion = 100'000;  // enough to end any stack, and a tenth of the time
+#else
+constexpr int kMillion = 1'000'000;
+#endif
+
+// The compiler makes no tail calls here (-O0, sanitizers): what keeps the stack short is in the library.
+TEST(Task, AMillionAwaitsInALoopDoNotGrowTheStack) {
+  HandTurned here;
+  const auto sum = here.run([]() -> Task<long> {
+    long total = 0;
+    for (int i = 0; i < kMillion; ++i) {
+      total += co_await give(1);
+    }
+    co_return total;
+  }());
+  EXPECT_EQ(sum, kMillion);
+}
+
+TEST(Task, AMillionNestedAwaitsDoNotGrowTheStack) {
+  HandTurned here;
+  struct Nested {
+    static Task<int> go(int depth) {
+      if (depth == 0) {
+        co_return 0;
+      }
+      const int below = co_await go(depth - 1);
+      co_return below + 1;
+    }
+  };
+  EXPECT_EQ(here.run(Nested::go(kMillion)), kMillion);
+}
+
+TEST(Task, ATaskThatWaitsDeepInsideIsCancelledThereAndAllAboveSeeIt) {
+  HandTurned here;
+  int living = 0;
+  AsyncEvent never;
+  std::vector<int> ended;
+  struct Chain {
+    static Task<Result<void>> go(int depth, AsyncEvent& event, std::vector<int>& order, int& count) {
+      const Living held(count);
+      Result<void> result;
+      if (depth == 0) {
+        result = co_await event.wait();
+      } else {
+        result = co_await go(depth - 1, event, order, count);
+      }
+      order.push_back(depth);
+      co_return result;
+    }
+    static Task<void> top(AsyncEvent& event, std::vector<int>& order, int& count, Error& error) {
+      const Result<void> result = co_await go(3, event, order, count);
+      error = result.error();
+    }
+  };
+  Error error;
+  here.start(Chain::top(never, ended, living, error));
+  here.turn();
+  EXPECT_EQ(living, 4);
+  here.scope().cancel();
+  EXPECT_TRUE(ended.empty()) << "cancel() resumed a coroutine inside of itself";
+  here.turn();
+  EXPECT_EQ(ended, (std::vector{0, 1, 2, 3}));
+  EXPECT_EQ(error, kCancelled);
+  EXPECT_EQ(living, 0);
+  EXPECT_EQ(here.runner().tasks(), 0u);
+}
+
+TEST(Task, EachAwaitAfterTheCancellationEndsAtOnce) {
+  HandTurned here;
+  int refused = 0;
+  auto stubborn = [](int& count) -> Task<void> {
+    AsyncEvent never;
+    for (int i = 0; i < 10; ++i) {
+      const Result<void> waited = co_await never.wait();
+      count += waited.error() == kCancelled ? 1 : 0;
+    }
+    const Result<void> slept = co_await sleep(std::chrono::hours(1));
+    count += slept.error() == kCancelled ? 1 : 0;
+  };
+  here.start(stubborn(refused));
+  here.scope().cancel();
+  here.turn();
+  EXPECT_EQ(refused, 11);
+  EXPECT_EQ(here.runner().tasks(), 0u);
+}
+
+}  // namespace
+}  // namespace weft::rt
