@@ -79,7 +79,7 @@ endif()
 # Their certificates are made by OpenSSL, and so is the old client.
 if(OPENSSL_FOUND)
   foreach(folder net serve)
-    file(GLOB tls_tests CONFIGURE_DEPENDS weft/${folder}/tls*_test.cc)
+    file(GLOB_RECURSE tls_tests CONFIGURE_DEPENDS weft/${folder}/tls*_test.cc)
     set_source_files_properties(${tls_tests} PROPERTIES COMPILE_DEFINITIONS WEFT_HAVE_OPENSSL
       SKIP_PRECOMPILE_HEADERS ON)
     target_include_directories(${folder}_test SYSTEM PRIVATE ${OPENSSL_INCLUDE_DIR})

@@ -14,8 +14,8 @@
 
 #include "weft/net/dialer.h"
 #include "weft/rt/task/task_time.h"
-#include "weft/serve/delimiter_codec.h"
-#include "weft/serve/server.h"
+#include "weft/serve/frame/delimiter_codec.h"
+#include "weft/serve/server/server.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
 

@@ -8,8 +8,8 @@
 
 #include "weft/net/dialer.h"
 #include "weft/net/tls.h"
-#include "weft/serve/header_codec.h"
-#include "weft/serve/server.h"
+#include "weft/serve/frame/header_codec.h"
+#include "weft/serve/server/server.h"
 #include "weft/sys/clock.h"
 
 using namespace weft;

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "weft/rt/task/task_scope.h"
-#include "weft/serve/admin.h"
-#include "weft/serve/header_codec.h"
-#include "weft/serve/server.h"
+#include "weft/serve/frame/header_codec.h"
+#include "weft/serve/server/admin.h"
+#include "weft/serve/server/server.h"
 #include "weft/sync/counter.h"
 #include "weft/sys/clock.h"
 #include "weft/weft.h"

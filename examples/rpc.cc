@@ -10,12 +10,12 @@
 
 #include "rpc_generated.h"
 #include "weft/rt/task/task_scope.h"
-#include "weft/serve/client.h"
-#include "weft/serve/client_host.h"
-#include "weft/serve/dispatcher.h"
-#include "weft/serve/server.h"
-#include "weft/serve/typed.h"
-#include "weft/serve/typed_client.h"
+#include "weft/serve/client/client.h"
+#include "weft/serve/client/client_host.h"
+#include "weft/serve/client/typed_client.h"
+#include "weft/serve/dispatch/dispatcher.h"
+#include "weft/serve/dispatch/typed.h"
+#include "weft/serve/server/server.h"
 #include "weft/sys/clock.h"
 
 using namespace weft;

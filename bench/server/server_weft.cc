@@ -5,9 +5,9 @@
 
 #include "bench/server/host.h"
 #include "weft/rt/core/runtime.h"
-#include "weft/serve/admission.h"
-#include "weft/serve/header_codec.h"
-#include "weft/serve/server.h"
+#include "weft/serve/admission/admission.h"
+#include "weft/serve/frame/header_codec.h"
+#include "weft/serve/server/server.h"
 
 namespace bench {
 namespace {

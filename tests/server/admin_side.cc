@@ -2,8 +2,8 @@
 // An echo server with an admin port, for admin_test.py: says both endpoints, drains at the end of its input.
 #include <cstdio>
 
-#include "weft/serve/admin.h"
-#include "weft/serve/delimiter_codec.h"
+#include "weft/serve/frame/delimiter_codec.h"
+#include "weft/serve/server/admin.h"
 #include "weft/sys/clock.h"
 
 namespace {

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace weft {
+
+// How many bytes the character at the beginning of `text`, which is not empty, takes; 0: it is no UTF-8.
+[[nodiscard]] constexpr std::size_t utf8_size(std::string_view text) noexcept {
+  const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
+  const unsigned first = byte(0);
+  const std::size_t size = first < 0x80   ? 1
+                           : first < 0xC2 ? 0
+                           : first < 0xE0 ? 2
+                           : first < 0xF0 ? 3
+                           : first < 0xF5 ? 4
+                                          : 0;
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xC0U) != 0x80) {
+      return 0;
+    }
+  }
+  const bool too_long = (first == 0xE0 && byte(1) < 0xA0) || (first == 0xF0 && byte(1) < 0x90);
+  const bool no_character = (first == 0xED && byte(1) >= 0xA0) || (first == 0xF4 && byte(1) >= 0x90);
+  return too_long || no_character ? 0 : size;
+}
+
+// The character that `text` is. Requires that utf8_size() is all of it.
+[[nodiscard]] constexpr std::uint32_t utf8_decode(std::string_view text) noexcept {
+  const auto first = static_cast<unsigned char>(text[0]);
+  std::uint32_t code = text.size() == 1 ? first : first & (0x7FU >> text.size());
+  for (const char c : text.substr(1)) {
+    code = code << 6 | (static_cast<unsigned char>(c) & 0x3FU);
+  }
+  return code;
+}
+
+}  // namespace weft

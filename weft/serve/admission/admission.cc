@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/admission/admission.h"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+#include "weft/base/assert.h"
+#include "weft/sync/atomic.h"
+
+namespace weft::serve {
+namespace {
+
+constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+bool contains(const std::vector<net::IpPrefix>& prefixes, Bytes address) noexcept {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](const net::IpPrefix& prefix) { return prefix.contains(address); });
+}
+
+}  // namespace
+
+const char* describe(Refusal refusal) noexcept {
+  switch (refusal) {
+    case Refusal::not_allowed: return "an address that is not allowed";
+    case Refusal::address_connections: return "too many connections of its address";
+    case Refusal::prefix_connections: return "too many connections of its prefix";
+    case Refusal::accept_rate: return "its prefix connects too often";
+    case Refusal::table_full: return "connections of too many addresses";
+    case Refusal::message_rate: return "messages come too often";
+  }
+  return "unknown";
+}
+
+// Shard: what is known of some of the addresses and prefixes, an entry each, behind one lock.
+// Invariants: an entry is in the chain of its bucket, or free; one without connections that is not free is in the list
+// of the idle, the one that nobody has asked for for longest first.
+struct alignas(sync::kLineSize) Admission::Shard {
+  struct Entry {
+    net::IpPrefix key;
+    std::uint32_t connections = 0;
+    std::uint32_t next = kNone;  // of the chain, or of the free
+    std::uint32_t idle_before = kNone;
+    std::uint32_t idle_after = kNone;
+    TokenBucket accepts;
+  };
+
+  mutable std::mutex mutex;
+  std::vector<Entry> entries;  // up to its bound, which is reserved
+  std::vector<std::uint32_t> buckets;
+  std::uint32_t free = kNone;
+  std::uint32_t idle_first = kNone;
+  std::uint32_t idle_last = kNone;
+  std::uint32_t used = 0;
+  std::uint32_t bound = 0;
+  std::uint64_t leases = 0;
+  std::uint64_t seed = 0;
+
+  void set_up(std::uint32_t entries_max, std::uint64_t hash_seed) {
+    bound = entries_max;
+    seed = hash_seed;
+    buckets.assign(std::bit_ceil(entries_max), kNone);
+    entries.reserve(entries_max);
+  }
+
+  [[nodiscard]] std::uint32_t& bucket(const net::IpPrefix& key) noexcept {
+    return buckets[key.hash(seed) >> 8U & (buckets.size() - 1)];  // the lowest bits have chosen the shard
+  }
+  [[nodiscard]] std::uint32_t find(const net::IpPrefix& key) noexcept {
+    std::uint32_t at = bucket(key);
+    while (at != kNone && !(entries[at].key == key)) {
+      at = entries[at].next;
+    }
+    return at;
+  }
+
+  // An entry for the key, one that is there or a new one, which is idle; kNone: the table is full of others. `spared`
+  // is not forgotten for it.
+  std::uint32_t find_or_add(const net::IpPrefix& key, std::uint32_t spared) {
+    if (const std::uint32_t found = find(key); found != kNone) {
+      if (entries[found].connections == 0) {
+        make_busy(found);
+        make_idle(found);
+      }
+      return found;
+    }
+    std::uint32_t at = free;
+    if (at != kNone) {
+      free = entries[at].next;
+    } else if (entries.size() < bound) {
+      at = static_cast<std::uint32_t>(entries.size());
+      entries.emplace_back();
+    } else {
+      at = idle_first != kNone && idle_first == spared ? entries[idle_first].idle_after : idle_first;
+      if (at == kNone) {
+        return kNone;
+      }
+      forget(at);
+      free = entries[at].next;
+    }
+    Entry& entry = entries[at];
+    entry = Entry{};
+    entry.key = key;
+    entry.next = std::exchange(bucket(key), at);
+    make_idle(at);
+    ++used;
+    return at;
+  }
+  void forget(std::uint32_t at) noexcept {
+    make_busy(at);
+    std::uint32_t* link = &bucket(entries[at].key);
+    while (*link != at) {
+      link = &entries[*link].next;
+    }
+    *link = entries[at].next;
+    entries[at].next = std::exchange(free, at);
+    --used;
+  }
+
+  void make_idle(std::uint32_t at) noexcept {
+    entries[at].idle_before = std::exchange(idle_last, at);
+    entries[at].idle_after = kNone;
+    (entries[at].idle_before == kNone ? idle_first : entries[entries[at].idle_before].idle_after) = at;
+  }
+  void make_busy(std::uint32_t at) noexcept {
+    const Entry& entry = entries[at];
+    (entry.idle_before == kNone ? idle_first : entries[entry.idle_before].idle_after) = entry.idle_after;
+    (entry.idle_after == kNone ? idle_last : entries[entry.idle_after].idle_before) = entry.idle_before;
+  }
+
+  void add_connection(std::uint32_t at) noexcept {
+    if (entries[at].connections++ == 0) {
+      make_busy(at);
+    }
+  }
+  // `keep`: it knows something else that counts.
+  void end_connection(std::uint32_t at, bool keep) noexcept {
+    WEFT_ASSERT(entries[at].connections != 0);
+    if (--entries[at].connections == 0) {
+      make_idle(at);
+      if (!keep) {
+        forget(at);
+      }
+    }
+  }
+  // An entry that was only asked for is not kept.
+  void let_go(std::uint32_t at, bool keep) noexcept {
+    if (at != kNone && entries[at].connections == 0 && !keep) {
+      forget(at);
+    }
+  }
+};
+
+Result<std::unique_ptr<Admission>> Admission::make(AdmissionOptions options) {
+  if (options.ipv4_prefix_bits > 32 || options.ipv6_prefix_bits > 128) {
+    return Error(Errc::invalid_argument, "a prefix is not longer than an address");
+  }
+  if (options.entries_max < 2 * kShards || options.entries_max > 1U << 26U) {
+    return Error(Errc::invalid_argument, "entries_max");
+  }
+  try {
+    return std::unique_ptr<Admission>(new Admission(std::move(options)));
+  } catch (const std::bad_alloc&) {
+    return Error(Errc::resource_exhausted, "memory");
+  }
+}
+
+Admission::Admission(AdmissionOptions options) : options_(std::move(options)), shards_(new Shard[kShards]) {
+  for (std::uint32_t i = 0; i < kShards; ++i) {
+    shards_[i].set_up((options_.entries_max + kShards - 1) / kShards, options_.seed);
+  }
+}
+
+Admission::~Admission() = default;
+
+Admission::Shard& Admission::shard_of(const net::IpPrefix& prefix) const noexcept {
+  return shards_[prefix.hash(options_.seed) % kShards];
+}
+
+net::IpPrefix Admission::prefix_of(Bytes address) const noexcept {
+  return net::IpPrefix::of(address, address.size() == 4 ? options_.ipv4_prefix_bits : options_.ipv6_prefix_bits);
+}
+
+Result<Admission::Lease> Admission::admit(const sys::SocketAddress& peer, Instant now) {
+  const Bytes bytes = peer.ip_bytes();
+  if (bytes.empty() || contains(options_.exempt, bytes)) {
+    return Lease();
+  }
+  Refusal refusal = Refusal::not_allowed;
+  if (options_.allowed.empty() || contains(options_.allowed, bytes)) {
+    const net::IpPrefix prefix = prefix_of(bytes);
+    Shard& shard = shard_of(prefix);
+    Result<Lease> lease = admit_to(shard, prefix, net::IpPrefix::of(bytes, 128), now, refusal);
+    if (lease) {
+      return lease;
+    }
+  }
+  refuse(refusal, peer, now);
+  return Error(Errc::resource_exhausted, describe(refusal));
+}
+
+Result<Admission::Lease> Admission::admit_to(Shard& shard, const net::IpPrefix& prefix, const net::IpPrefix& address,
+                                             Instant now, Refusal& refusal) {
+  const bool keep = options_.accept_rate.limits();
+  const auto over = [](std::uint32_t connections, std::uint32_t bound) { return bound != 0 && connections >= bound; };
+  const std::lock_guard lock(shard.mutex);
+  const std::uint32_t prefix_at = shard.find_or_add(prefix, kNone);
+  if (prefix_at == kNone) {
+    refusal = Refusal::table_full;
+    return Error(Errc::resource_exhausted);
+  }
+  const std::uint32_t address_at = prefix.single() ? prefix_at : shard.find_or_add(address, prefix_at);
+  if (address_at == kNone) {
+    refusal = Refusal::table_full;
+  } else if (!shard.entries[prefix_at].accepts.try_take(options_.accept_rate, now)) {
+    refusal = Refusal::accept_rate;
+  } else if (over(shard.entries[address_at].connections, options_.address_connections_max)) {
+    refusal = Refusal::address_connections;
+  } else if (over(shard.entries[prefix_at].connections, options_.prefix_connections_max)) {
+    refusal = Refusal::prefix_connections;
+  } else {
+    shard.add_connection(prefix_at);
+    if (address_at != prefix_at) {
+      shard.add_connection(address_at);
+    }
+    ++shard.leases;
+    return Lease(this, static_cast<std::uint32_t>(&shard - shards_.get()), prefix_at, address_at);
+  }
+  if (address_at != prefix_at) {
+    shard.let_go(address_at, false);
+  }
+  shard.let_go(prefix_at, keep);
+  return Error(Errc::resource_exhausted);
+}
+
+void Admission::end(const Lease& lease) noexcept {
+  Shard& shard = shards_[lease.shard_];
+  const std::lock_guard lock(shard.mutex);
+  if (lease.address_ != lease.prefix_) {
+    shard.end_connection(lease.address_, false);
+  }
+  shard.end_connection(lease.prefix_, options_.accept_rate.limits());
+  --shard.leases;
+}
+
+void Admission::Lease::end() noexcept {
+  if (owner_ != nullptr) {
+    std::exchange(owner_, nullptr)->end(*this);
+  }
+}
+
+void Admission::refuse(Refusal refusal, const sys::SocketAddress& peer, Instant now) {
+  std::uint64_t suppressed = 0;
+  {
+    const std::lock_guard lock(refusals_mutex_);
+    ++refused_[static_cast<std::size_t>(refusal)];
+    if (options_.report == nullptr || !reports_.try_take(options_.report_rate, now)) {
+      ++suppressed_;
+      return;
+    }
+    suppressed = std::exchange(suppressed_, 0);
+  }
+  options_.report(options_.report_context, {refusal, peer, suppressed});
+}
+
+std::uint64_t Admission::refused(Refusal refusal) const {
+  const std::lock_guard lock(refusals_mutex_);
+  return refused_[static_cast<std::size_t>(refusal)];
+}
+
+std::uint32_t Admission::connections(const net::IpPrefix& prefix) const {
+  Shard& shard = shard_of(prefix_of(prefix.bytes()));
+  const std::lock_guard lock(shard.mutex);
+  const std::uint32_t at = shard.find(prefix);
+  return at == kNone ? 0 : shard.entries[at].connections;
+}
+
+std::uint64_t Admission::connections() const {
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < kShards; ++i) {
+    const std::lock_guard lock(shards_[i].mutex);
+    sum += shards_[i].leases;
+  }
+  return sum;
+}
+
+std::uint32_t Admission::entries() const {
+  std::uint32_t sum = 0;
+  for (std::uint32_t i = 0; i < kShards; ++i) {
+    const std::lock_guard lock(shards_[i].mutex);
+    sum += shards_[i].used;
+  }
+  return sum;
+}
+
+}  // namespace weft::serve

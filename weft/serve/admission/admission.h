@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/net/ip_prefix.h"
+#include "weft/serve/admission/token_bucket.h"
+#include "weft/sys/address.h"
+
+namespace weft::serve {
+
+// Why somebody was not served.
+enum class Refusal : std::uint8_t {
+  not_allowed,          // the address is in none of the allowed prefixes
+  address_connections,  // the address has as many connections as one may have
+  prefix_connections,   // its prefix has
+  accept_rate,          // its prefix connects too often
+  table_full,           // as many addresses as are kept have connections
+  message_rate,         // told by sessions: messages come too often
+};
+inline constexpr std::size_t kRefusals = 6;
+[[nodiscard]] const char* describe(Refusal refusal) noexcept;  // "too many connections of its address" ...
+
+struct RefusalReport {
+  Refusal refusal;
+  const sys::SocketAddress& peer;
+  std::uint64_t suppressed;  // refusals since the last report that were counted and not told
+};
+
+struct AdmissionOptions {
+  std::uint32_t address_connections_max = 0;  // of one address; 0: no bound
+  std::uint32_t prefix_connections_max = 0;   // of one prefix; 0: no bound
+  std::uint8_t ipv4_prefix_bits = 32;
+  std::uint8_t ipv6_prefix_bits = 64;    // what one customer of a network has
+  RateLimit accept_rate{};               // connections of one prefix
+  std::uint32_t entries_max = 65536;     // addresses and prefixes that are kept
+  std::vector<net::IpPrefix> allowed{};  // empty: everyone
+  std::vector<net::IpPrefix> exempt{};   // allowed, and without bound: load balancers, probes
+  // Called for refusals, at most as often as `report_rate` says; on the refusing thread, with no lock held.
+  void (*report)(void* context, const RefusalReport& report) = nullptr;
+  void* report_context = nullptr;
+  RateLimit report_rate{10, 10};
+  std::uint64_t seed = 0;  // of the hash; something that peers cannot know
+};
+
+// Admission: from whom connections are taken, and how many. Owner: the server; it outlives its leases. Affinity: any
+// thread. Cost: admit() and the end of a lease take one lock of kShards, those of one prefix the same; the
+// table is allocated by make(), 60 bytes an entry, and touched as it fills. Invariants:
+//   (1) An address or prefix never has more leases than its bound, and a refused connection changes no count: each
+//       admit() is one step under one lock, and only a lease's end, once, undoes it. Nothing times out, nothing is
+//       made good for later.
+//   (2) When every lease has ended every count is zero.
+//   (3) The table is bounded. Where it is full, the prefix without a connection that has not come for the
+//       longest time is forgotten, and with it how often it came; nobody with a connection ever is.
+//   (4) Every refusal is counted under its reason. Peers without an IP address (unix sockets) are not refused.
+class Admission {
+ public:
+  // A connection that counts. Ends when destroyed, on any thread.
+  class Lease {
+   public:
+    Lease() noexcept = default;
+    Lease(Lease&& other) noexcept
+        : owner_(std::exchange(other.owner_, nullptr)),
+          shard_(other.shard_),
+          prefix_(other.prefix_),
+          address_(other.address_) {}
+    Lease& operator=(Lease&& other) noexcept {
+      if (this != &other) {
+        end();
+        owner_ = std::exchange(other.owner_, nullptr);
+        shard_ = other.shard_;
+        prefix_ = other.prefix_;
+        address_ = other.address_;
+      }
+      return *this;
+    }
+    ~Lease() { end(); }
+
+    void end() noexcept;  // does nothing a second time
+    [[nodiscard]] bool counts() const noexcept { return owner_ != nullptr; }
+
+   private:
+    friend class Admission;
+    Lease(Admission* owner, std::uint32_t shard, std::uint32_t prefix, std::uint32_t address) noexcept
+        : owner_(owner), shard_(shard), prefix_(prefix), address_(address) {}
+
+    Admission* owner_ = nullptr;
+    std::uint32_t shard_ = 0;
+    std::uint32_t prefix_ = 0;  // entries of the shard; the same one where the prefix is one address
+    std::uint32_t address_ = 0;
+  };
+
+  // invalid_argument: prefixes longer than an address, or no entries; resource_exhausted: memory.
+  [[nodiscard]] static Result<std::unique_ptr<Admission>> make(AdmissionOptions options);
+  ~Admission();
+  Admission(const Admission&) = delete;
+  Admission& operator=(const Admission&) = delete;
+
+  // resource_exhausted: refused; the text is describe() of why.
+  [[nodiscard]] Result<Lease> admit(const sys::SocketAddress& peer, Instant now);
+  // Counts and tells a refusal that somebody else decided on.
+  void refuse(Refusal refusal, const sys::SocketAddress& peer, Instant now);
+
+  [[nodiscard]] std::uint64_t refused(Refusal refusal) const;
+  [[nodiscard]] std::uint32_t connections(const net::IpPrefix& prefix) const;  // of an address, or a prefix as bounded
+  [[nodiscard]] std::uint64_t connections() const;                             // that count
+  [[nodiscard]] std::uint32_t entries() const;
+
+ private:
+  struct Shard;
+  static constexpr std::uint32_t kShards = 16;
+
+  explicit Admission(AdmissionOptions options);
+  [[nodiscard]] Shard& shard_of(const net::IpPrefix& prefix) const noexcept;
+  [[nodiscard]] net::IpPrefix prefix_of(Bytes address) const noexcept;
+  [[nodiscard]] Result<Lease> admit_to(Shard& shard, const net::IpPrefix& prefix, const net::IpPrefix& address,
+                                       Instant now, Refusal& refusal);
+  void end(const Lease& lease) noexcept;
+
+  AdmissionOptions options_;
+  std::unique_ptr<Shard[]> shards_;
+
+  mutable std::mutex refusals_mutex_;
+  std::array<std::uint64_t, kRefusals> refused_{};
+  TokenBucket reports_;
+  std::uint64_t suppressed_ = 0;
+};
+
+}  // namespace weft::serve

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/admission/admission.h"
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "weft/base/random.h"
+#include <gtest/gtest.h>
+
+namespace weft::serve {
+namespace {
+
+using Lease = Admission::Lease;
+
+constexpr Instant kStart = Instant(Duration(1'000'000'000'000));
+
+sys::SocketAddress peer(std::string_view host, std::uint16_t port = 1234) {
+  return sys::SocketAddress::parse_numeric(host, port).value();
+}
+std::uint32_t count(const Admission& admission, std::string_view prefix) {
+  return admission.connections(*net::IpPrefix::parse(prefix));
+}
+std::unique_ptr<Admission> make(AdmissionOptions options) {
+  options.seed = 5;
+  return Admission::make(std::move(options)).value();
+}
+
+TEST(Admission, AnAddressHasNoMoreConnectionsThanItsBoundAndGetsThemBack) {
+  const auto admission = make({.address_connections_max = 2});
+  auto first = admission->admit(peer("10.0.0.1", 1), kStart);
+  auto second = admission->admit(peer("10.0.0.1", 2), kStart);
+  EXPECT_TRUE(first && second);
+  EXPECT_EQ(admission->admit(peer("10.0.0.1", 3), kStart).error(), Errc::resource_exhausted);
+  EXPECT_TRUE(admission->admit(peer("10.0.0.2"), kStart));
+  EXPECT_EQ(admission->refused(Refusal::address_connections), 1u);
+  first->end();
+  first->end();
+  EXPECT_EQ(count(*admission, "10.0.0.1"), 1u);
+  EXPECT_TRUE(admission->admit(peer("10.0.0.1"), kStart));
+}
+
+TEST(Admission, ARefusalSaysWhy) {
+  const auto admission = make({.address_connections_max = 1});
+  const auto lease = admission->admit(peer("::1"), kStart);
+  EXPECT_STREQ(admission->admit(peer("::1"), kStart).error().text(), "too many connections of its address");
+}
+
+// The published limiter counts IPv6 by address: a /64 is 2^64 of them.
+TEST(Admission, AnIpv6PrefixOfSixtyFourBitsIsBoundedAsOne) {
+  const auto admission = make({.address_connections_max = 2, .prefix_connections_max = 3});
+  std::vector<Lease> leases;
+  for (const char* address : {"2001:db8::1", "2001:db8::1", "2001:db8::2"}) {
+    leases.push_back(admission->admit(peer(address), kStart).value());
+  }
+  EXPECT_FALSE(admission->admit(peer("2001:db8::3"), kStart));
+  EXPECT_FALSE(admission->admit(peer("2001:db8::1"), kStart));
+  EXPECT_EQ(admission->refused(Refusal::prefix_connections), 1u);
+  EXPECT_EQ(admission->refused(Refusal::address_connections), 1u);
+  EXPECT_TRUE(admission->admit(peer("2001:db8:0:1::1"), kStart));
+  EXPECT_EQ(count(*admission, "2001:db8::/64"), 3u);
+  EXPECT_EQ(count(*admission, "2001:db8::1"), 2u);
+  leases.clear();
+  EXPECT_EQ(count(*admission, "2001:db8::/64"), 0u);
+  EXPECT_EQ(admission->entries(), 0u);
+}
+
+TEST(Admission, HowLongPrefixesAreCanBeSaid) {
+  const auto admission = make({.prefix_connections_max = 1, .ipv4_prefix_bits = 24});
+  const auto lease = admission->admit(peer("10.0.0.1"), kStart);
+  EXPECT_FALSE(admission->admit(peer("10.0.0.2"), kStart));
+  EXPECT_TRUE(admission->admit(peer("10.0.1.2"), kStart));
+}
+
+TEST(Admission, AnIpv4PeerOfAnIpv6ListenerIsTheSameAddress) {
+  const auto admission = make({.address_connections_max = 1});
+  const auto lease = admission->admit(peer("10.0.0.1"), kStart);
+  EXPECT_FALSE(admission->admit(peer("::ffff:10.0.0.1"), kStart));
+}
+
+// The published limiter takes a count back on a time-out although it was never added: another connection's slot is
+// free then. Here nothing that is refused, for whatever reason, changes a count.
+TEST(Admission, ARefusedConnectionChangesNoCount) {
+  const auto admission = make({.address_connections_max = 5, .prefix_connections_max = 2, .accept_rate = {1, 4}});
+  std::vector<Lease> leases;
+  for (int i = 0; i < 100; ++i) {
+    if (auto lease = admission->admit(peer("2001:db8::1"), kStart)) {
+      leases.push_back(std::move(lease).value());
+    }
+  }
+  EXPECT_EQ(leases.size(), 2u);
+  EXPECT_EQ(count(*admission, "2001:db8::1"), 2u);
+  EXPECT_EQ(count(*admission, "2001:db8::/64"), 2u);
+  EXPECT_EQ(admission->refused(Refusal::prefix_connections), 2u);
+  EXPECT_EQ(admission->refused(Refusal::accept_rate), 96u);
+  EXPECT_EQ(admission->connections(), 2u);
+}
+
+TEST(Admission, ALeaseThatIsMovedEndsOnce) {
+  const auto admission = make({.address_connections_max = 3});
+  {
+    Lease first = admission->admit(peer("10.0.0.1"), kStart).value();
+    Lease second = std::move(first);
+    EXPECT_FALSE(first.counts());  // NOLINT(bugprone-use-after-move)
+    first = admission->admit(peer("10.0.0.2"), kStart).value();
+    second = std::move(first);
+    EXPECT_EQ(count(*admission, "10.0.0.1"), 0u);
+    EXPECT_EQ(count(*admission, "10.0.0.2"), 1u);
+  }
+  EXPECT_EQ(admission->connections(), 0u);
+}
+
+TEST(Admission, APrefixThatConnectsTooOftenIsRefusedAndOthersAreNot) {
+  const auto admission = make({.accept_rate = {10, 2}});
+  EXPECT_TRUE(admission->admit(peer("10.0.0.1"), kStart));
+  EXPECT_TRUE(admission->admit(peer("10.0.0.1"), kStart));
+  EXPECT_FALSE(admission->admit(peer("10.0.0.1"), kStart));
+  EXPECT_TRUE(admission->admit(peer("10.0.0.2"), kStart));
+  EXPECT_EQ(admission->refused(Refusal::accept_rate), 1u);
+  EXPECT_TRUE(admission->admit(peer("10.0.0.1"), kStart + std::chrono::milliseconds(100)));
+}
+
+TEST(Admission, OnlyAllowedPrefixesAreTakenAndExemptOnesWithoutBound) {
+  const auto admission = make({.address_connections_max = 1,
+                               .allowed = net::parse_ip_prefixes("10.0.0.0/8").value(),
+                               .exempt = net::parse_ip_prefixes("192.168.0.7").value()});
+  const auto lease = admission->admit(peer("10.1.2.3"), kStart);
+  EXPECT_TRUE(lease);
+  EXPECT_FALSE(admission->admit(peer("11.1.2.3"), kStart));
+  EXPECT_FALSE(admission->admit(peer("::1"), kStart));
+  EXPECT_EQ(admission->refused(Refusal::not_allowed), 2u);
+  std::vector<Lease> exempt;
+  for (int i = 0; i < 10; ++i) {
+    exempt.push_back(admission->admit(peer("192.168.0.7"), kStart).value());
+  }
+  EXPECT_EQ(admission->connections(), 1u);
+}
+
+TEST(Admission, PeersWithoutAnAddressAreNotRefused) {
+  const auto admission = make({.address_connections_max = 1});
+  const auto path = sys::SocketAddress::from_path("/tmp/x").value();
+  const auto first = admission->admit(path, kStart);
+  EXPECT_TRUE(admission->admit(path, kStart));
+}
+
+TEST(Admission, TheTableIsBoundedAndForgetsOnlyWhoHasNoConnection) {
+  const auto admission = make({.address_connections_max = 1, .accept_rate = {1, 1}, .entries_max = 64});
+  const auto held = admission->admit(peer("10.0.0.1"), kStart);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_TRUE(admission->admit(peer("11.0." + std::to_string(i / 256) + "." + std::to_string(i % 256)), kStart));
+  }
+  EXPECT_LE(admission->entries(), 64u);
+  EXPECT_EQ(count(*admission, "10.0.0.1"), 1u);
+  EXPECT_FALSE(admission->admit(peer("11.0.3.231"), kStart));  // the last of them has not been forgotten
+  std::vector<Lease> leases;
+  for (int i = 0; i < 1000; ++i) {
+    const auto address = peer("12.0." + std::to_string(i / 256) + "." + std::to_string(i % 256));
+    if (auto lease = admission->admit(address, kStart)) {
+      leases.push_back(std::move(lease).value());
+    }
+  }
+  EXPECT_EQ(leases.size(), 63u);
+  EXPECT_EQ(admission->refused(Refusal::table_full), 1000 - 63u);
+  EXPECT_EQ(admission->entries(), 64u);
+}
+
+TEST(Admission, FullOfConnectionsItDoesNotForgetThePrefixThatIsJustAskedFor) {
+  const auto admission = make({.prefix_connections_max = 1, .entries_max = 32});  // two entries a shard
+  std::vector<Lease> leases;
+  for (int i = 0; i < 400; ++i) {
+    const auto address = peer("2001:db8:0:" + std::to_string(i) + "::1");
+    if (auto lease = admission->admit(address, kStart)) {
+      leases.push_back(std::move(lease).value());
+    }
+  }
+  EXPECT_EQ(leases.size(), 16u);
+  EXPECT_EQ(admission->entries(), 32u);
+  leases.clear();
+  EXPECT_EQ(admission->entries(), 0u);
+}
+
+// The published limiter writes a warning for each refused connection: who floods the server floods its log.
+TEST(Admission, RefusalsAreCountedAllAndToldAtABoundedRate) {
+  struct Log {
+    int reports = 0;
+    std::uint64_t suppressed = 0;
+    std::string last;
+  } log;
+  const auto admission = make({.address_connections_max = 1,
+                               .report =
+                                   [](void* context, const RefusalReport& report) {
+                                     auto& to = *static_cast<Log*>(context);
+                                     ++to.reports;
+                                     to.suppressed += report.suppressed;
+                                     to.last = report.peer.host_text() + ": " + describe(report.refusal);
+                                   },
+                               .report_context = &log,
+                               .report_rate = {1, 2}});
+  const auto lease = admission->admit(peer("10.0.0.1"), kStart);
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_FALSE(admission->admit(peer("10.0.0.1"), kStart));
+  }
+  EXPECT_EQ(log.reports, 2);
+  EXPECT_EQ(log.last, "10.0.0.1: too many connections of its address");
+  admission->refuse(Refusal::message_rate, peer("10.0.0.9"), kStart + std::chrono::seconds(1));
+  EXPECT_EQ(log.reports, 3);
+  EXPECT_EQ(log.suppressed, 998u);
+  EXPECT_EQ(admission->refused(Refusal::address_connections), 1000u);
+  EXPECT_EQ(admission->refused(Refusal::message_rate), 1u);
+}
+
+TEST(Admission, OptionsThatMeanNothingAreRefused) {
+  EXPECT_EQ(Admission::make({.ipv4_prefix_bits = 33}).error(), Errc::invalid_argument);
+  EXPECT_EQ(Admission::make({.ipv6_prefix_bits = 129}).error(), Errc::invalid_argument);
+  EXPECT_EQ(Admission::make({.entries_max = 0}).error(), Errc::invalid_argument);
+}
+
+// Threads take and end leases of few addresses, also each other's; nobody ever sees more than the bounds.
+TEST(Admission, FromAnyThreadBoundsHoldAndEveryCountReturnsToZero) {
+  constexpr std::uint32_t kAddressMax = 3;
+  constexpr std::uint32_t kPrefixMax = 5;
+  constexpr std::size_t kAddresses = 6;  // three in each of two prefixes
+  const auto admission = make({.address_connections_max = kAddressMax, .prefix_connections_max = kPrefixMax});
+  std::array<sys::SocketAddress, kAddresses> addresses;
+  for (std::size_t i = 0; i < kAddresses; ++i) {
+    addresses[i] = peer("2001:db8:0:" + std::to_string(i % 2) + "::" + std::to_string(i));
+  }
+  std::array<std::atomic<std::uint32_t>, kAddresses> held{};
+  std::array<std::atomic<std::uint32_t>, 2> held_of_prefix{};
+  std::atomic<std::uint64_t> granted{0};
+  std::array<std::mutex, kAddresses> mutexes;
+  std::array<std::vector<Lease>, kAddresses> leases;  // by address
+  const auto work = [&](std::uint64_t seed) {
+    Random random(seed);
+    for (int i = 0; i < 4000; ++i) {
+      const std::size_t which = random.below(kAddresses);
+      if (random.below(2) == 0) {
+        if (auto lease = admission->admit(addresses[which], kStart)) {
+          EXPECT_LE(++held[which], kAddressMax);
+          EXPECT_LE(++held_of_prefix[which % 2], kPrefixMax);
+          ++granted;
+          const std::lock_guard lock(mutexes[which]);
+          leases[which].push_back(std::move(lease).value());
+        }
+      } else {
+        Lease ends;
+        const std::lock_guard lock(mutexes[which]);
+        if (!leases[which].empty()) {
+          ends = std::move(leases[which].back());
+          leases[which].pop_back();
+          --held[which];
+          --held_of_prefix[which % 2];
+        }
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    threads.emplace_back(work, seed);
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_GT(granted.load(), kAddresses * kAddressMax);
+  for (std::size_t i = 0; i < kAddresses; ++i) {
+    EXPECT_EQ(admission->connections(net::IpPrefix::of(addresses[i].ip_bytes(), 128)), leases[i].size());
+    leases[i].clear();
+  }
+  EXPECT_EQ(admission->connections(), 0u);
+  EXPECT_EQ(admission->entries(), 0u);
+}
+
+}  // namespace
+}  // namespace weft::serve

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/admission/byte_budget.h"
+
+#include <gtest/gtest.h>
+
+namespace weft::serve {
+namespace {
+
+constexpr std::size_t kStep = ByteBudget::kStep;
+
+TEST(ByteBudget, SharesNeverHoldMoreThanTheLimitTogether) {
+  ByteBudget budget(4 * kStep);
+  ByteBudget::Share a(budget, 4 * kStep);
+  ByteBudget::Share b(budget, 4 * kStep);
+  EXPECT_TRUE(a.take(2 * kStep));
+  EXPECT_TRUE(b.take(kStep));
+  EXPECT_FALSE(b.take(2 * kStep));
+  EXPECT_EQ(b.held(), kStep);
+  EXPECT_LE(budget.granted(), budget.limit());
+}
+
+TEST(ByteBudget, AShareKeepsToItsOwnLimit) {
+  ByteBudget budget(100 * kStep);
+  ByteBudget::Share share(budget, 1000);
+  EXPECT_TRUE(share.take(1000));
+  EXPECT_FALSE(share.take(1));
+  share.give_back(1);
+  EXPECT_TRUE(share.take(1));
+}
+
+TEST(ByteBudget, WhatIsGivenBackIsThereForOthers) {
+  ByteBudget budget(10 * kStep);
+  ByteBudget::Share a(budget, 10 * kStep);
+  ByteBudget::Share b(budget, 10 * kStep);
+  EXPECT_TRUE(a.take(9 * kStep));
+  EXPECT_FALSE(b.take(5 * kStep));
+  a.give_back(9 * kStep);
+  EXPECT_TRUE(b.take(5 * kStep));
+  b.give_back(5 * kStep);
+}
+
+TEST(ByteBudget, AShareThatEndsGivesEverythingBack) {
+  ByteBudget budget(10 * kStep);
+  {
+    ByteBudget::Share share(budget, 10 * kStep);
+    EXPECT_TRUE(share.take(3 * kStep));
+    share.give_back(3 * kStep);
+    EXPECT_NE(budget.granted(), 0u);
+  }
+  EXPECT_EQ(budget.granted(), 0u);
+}
+
+}  // namespace
+}  // namespace weft::serve

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "weft/base/result.h"
+#include "weft/rt/core/runtime.h"
+#include "weft/serve/client/client_link.h"
+#include "weft/serve/client/correlation.h"
+#include "weft/serve/session/service.h"
+
+namespace weft::serve {
+
+// Response: what a request got: the header, and a copy of the body. A move-only value.
+template <FrameCodec Codec>
+class Response {
+ public:
+  using Header = typename Codec::Header;
+
+  Response(const Header& header, OwnedBytes body) noexcept : header_(header), body_(std::move(body)) {}
+  [[nodiscard]] const Header& header() const noexcept { return header_; }
+  [[nodiscard]] Bytes body() const noexcept { return body_.bytes(); }
+  [[nodiscard]] OwnedBytes take_body() noexcept { return std::move(body_); }
+
+ private:
+  Header header_;
+  OwnedBytes body_;
+};
+
+// Client: a connection to one endpoint that is made, kept and made again, and requests over it. The connection is a
+// Session of the core, as a server's are: same reading, writing, batching, bounds and time-outs.
+// Owner: whoever opened it; destruction ends it at once: what is in flight is answered with `closed`, and on_event and
+// on_push are not called any more. In another thread than the core's all that happens soon. The runtime outlives it.
+// Affinity: its core's thread, where the tasks are awaited too; requests() and connections() any thread.
+// Cost: while nothing happens a session, no buffer. A request: a frame from the pool, a copy of its body into the
+// batch, a copy of the response's body. What coroutines ask during a turn goes out in one system call.
+// Invariants:
+//   (1) Each request gets one answer, once: the response; timed_out at its deadline; kCancelled; the reason why the
+//       connection ended; closed. It is never sent twice, and not kept for a later connection.
+//   (2) A response that comes too late is dropped and counted, and is not taken for that of another request, as far as
+//       the correlation can tell them apart (correlation.h).
+//   (3) In flight and queued is never more than the options say: what does not fit is refused, and counted.
+//   (4) Attempts to connect are bounded by the back-off, however the peer fails.
+template <FrameCodec Codec, typename Correlate = typename DefaultCorrelation<Codec>::Type>
+  requires Correlation<Correlate, Codec>
+class Client {
+ public:
+  using Header = typename Codec::Header;
+  using Frame = typename Codec::Frame;
+  using Response = serve::Response<Codec>;
+  using Push = std::function<void(const Frame&)>;
+
+  // "tcp://host:port", "ipc://path"; on the host's core. It connects in the background, for as long as it lives.
+  // Errors: what parse_endpoint() says; not_supported: inproc; invalid_state: not on that core; resource_exhausted.
+  [[nodiscard]] static Result<std::unique_ptr<Client>> open(std::shared_ptr<ClientHost> host, std::string_view endpoint,
+                                                            ClientOptions options = {}, const Codec& codec = Codec()) {
+    net::Endpoint parsed = WEFT_TRY(net::parse_endpoint(endpoint, false));
+    if (parsed.transport == net::Transport::inproc) {
+      return Error(Errc::not_supported, "a client has a socket");
+    }
+    if (rt::Core::current() != &host->core()) {
+      return Error(Errc::invalid_state, "a client is opened on the core of its host");
+    }
+    auto state = std::make_shared<State>(std::move(host), std::move(parsed), std::move(options), codec);
+    WEFT_TRY(ClientLink::start(state, ServiceCalls<Codec, State>::ops(), state.get(), &state->codec));
+    return std::unique_ptr<Client>(new Client(std::move(state)));
+  }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  ~Client() {
+    // The last reference is dropped on the core.
+    State* const state = state_.get();
+    state->self = std::move(state_);
+    run_on(state->host().core(), [state] {
+      const auto last = std::move(state->self);
+      last->shut_down();
+    });
+  }
+
+  // Asks, and gives the response. The body is read when the task begins. Errors, besides those of invariant 1:
+  // connection_failed: there is no connection now; resource_exhausted: in_flight_max, or the write budget is spent;
+  // what the codec says of the body. An error frame is a response: its header says so.
+  [[nodiscard]] rt::Task<Result<Response>> request(const Header& header, Bytes body, Instant deadline = kNever) {
+    return State::request(state_, header, body, deadline);
+  }
+  // Sends a frame that nobody answers. Errors as request().
+  Result<void> send(const Header& header, Bytes body) { return state_->send(header, body); }
+  // What the peer sends by itself, in the turn in which it is read; the frame is gone when that returns. Without one it
+  // is counted and dropped. What it throws ends the connection. Not from inside of it.
+  void on_push(Push function) { state_->push = std::move(function); }
+
+  // Until there is a connection. timed_out; closed; kCancelled.
+  [[nodiscard]] rt::Task<Result<void>> connected(Instant deadline = kNever) {
+    return ClientLink::connected(state_, deadline);
+  }
+  // Takes no more requests, waits for the responses, delivers what is queued, ends. timed_out: at the deadline
+  // something was left, and was given up. Idempotent.
+  [[nodiscard]] rt::Task<Result<void>> close(Instant deadline) { return ClientLink::close(state_, deadline); }
+  // At once, as destruction does. Idempotent.
+  void abort() noexcept { state_->shut_down(); }
+  // Ends this connection; the client connects again after a wait. What is in flight is answered with `why`.
+  void drop_connection(const Error& why) noexcept { state_->drop_connection(why); }
+
+  [[nodiscard]] bool is_connected() const noexcept { return state_->is_connected(); }
+  [[nodiscard]] std::size_t in_flight() const noexcept { return state_->in_flight().waiting(); }
+  // Whether a request would be sent now, but for the write budget.
+  [[nodiscard]] bool has_room() noexcept { return state_->has_room(); }
+  [[nodiscard]] const RequestCounts& requests() const noexcept { return state_->requests(); }
+  [[nodiscard]] const ConnectCounts& connections() const noexcept { return state_->connections(); }
+  [[nodiscard]] ClientHost& host() noexcept { return state_->host(); }
+
+ private:
+  using TypedSession = SessionOf<Codec>;
+
+  // Also the service of its sessions.
+  struct State final : ClientLink {
+    State(std::shared_ptr<ClientHost> host, net::Endpoint endpoint, ClientOptions options, const Codec& of)
+        : ClientLink(std::move(host), std::move(endpoint), std::move(options), Correlate::kMatching), codec(of) {}
+
+    struct Waiter : InFlight::Waiter {
+      using InFlight::Waiter::Waiter;
+      Header header{};
+    };
+
+    void on_open(TypedSession& session) noexcept { note_open(session); }
+    void on_close(TypedSession& /*session*/, const Error& why) noexcept { note_close(why); }
+    void on_frame(TypedSession& /*session*/, const Frame& frame) {
+      note_heard();
+      if (Correlate::is_response(frame.header)) {
+        const InFlight::Match match = in_flight().match(key_of_response(frame.header));
+        if (match.waiter != nullptr) {
+          auto& waiter = static_cast<Waiter&>(*match.waiter);
+          waiter.header = frame.header;
+          return waiter.answer(frame.body);
+        }
+        if (match.known) {
+          return;
+        }
+      }
+      count_push();
+      if (push) {
+        push(frame);
+      }
+    }
+
+    static std::uint32_t key_of_request([[maybe_unused]] const Header& header) noexcept {
+      if constexpr (Correlate::kMatching == Matching::in_order_of_key) {
+        return Correlate::key(header);
+      } else {
+        return 0;
+      }
+    }
+    static std::uint32_t key_of_response([[maybe_unused]] const Header& header) noexcept {
+      if constexpr (Correlate::kMatching == Matching::by_token) {
+        return Correlate::token(header);
+      } else {
+        return key_of_request(header);
+      }
+    }
+
+    Result<void> send(const Header& header, Bytes body) {
+      auto* const session = static_cast<TypedSession*>(WEFT_TRY(sender()));
+      auto sent = session->send(header, body);
+      if (!sent) {
+        count_refused();
+      }
+      return sent;
+    }
+    Result<void> ask(Waiter& waiter, Header header, Bytes body) {
+      auto* const session = static_cast<TypedSession*>(WEFT_TRY(requester()));
+      const auto token = in_flight().add(waiter, key_of_request(header));
+      if (!token) {
+        count_refused();
+        return token.error();
+      }
+      if constexpr (Correlate::kMatching == Matching::by_token) {
+        Correlate::set_token(header, *token);
+      }
+      if (auto sent = session->send(header, body); !sent) {
+        in_flight().take_back(waiter);
+        count_refused();
+        return sent;
+      }
+      count_sent();
+      return {};
+    }
+    static rt::Task<Result<Response>> request(std::shared_ptr<State> self, Header header, Bytes body,
+                                              Instant deadline) {
+      if (co_await rt::is_cancelled()) {
+        co_return rt::kCancelled;
+      }
+      if (deadline <= self->now()) {
+        self->count_refused();
+        co_return Error(Errc::timed_out, "the deadline had passed before the request");
+      }
+      Waiter waiter(deadline);
+      if (const auto asked = self->ask(waiter, header, body); !asked) {
+        co_return asked.error();
+      }
+      co_await waiter;
+      self->note_told();
+      if (!waiter.result()) {
+        co_return waiter.result().error();
+      }
+      co_return Response(waiter.header, std::move(waiter.body()));
+    }
+
+    const Codec codec;
+    Push push;
+    std::shared_ptr<State> self;  // of a client that was destroyed, until its core knows
+  };
+
+  explicit Client(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace weft::serve

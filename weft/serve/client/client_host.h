@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+
+#include "weft/rt/core/core.h"
+#include "weft/rt/core/post_surely.h"
+#include "weft/rt/core/runtime.h"
+#include "weft/serve/admission/byte_budget.h"
+#include "weft/serve/admission/session_count.h"
+#include "weft/serve/metrics/counters.h"
+#include "weft/serve/session/log.h"
+#include "weft/serve/session/session_id.h"
+#include "weft/serve/session/shard.h"
+
+namespace weft::serve {
+
+struct ClientHostOptions {
+  std::size_t connections_max = 10'000;
+  std::size_t memory_max = std::size_t{1} << 28;  // bytes queued and half received, of all connections
+  LogSink log{};                                  // told once how each connection ended; null: nobody
+};
+
+// ClientHost: what the clients of one core have in common: their connections are sessions of this shard, which read
+// into one block, share one memory budget and are counted together.
+// Owner: a shared_ptr, of who makes clients and of each client. Affinity: its core's thread, but for counters(); ended
+// by any thread once its clients have. Cost: one for each core; 64 KB as soon as something was read.
+class ClientHost {
+ public:
+  explicit ClientHost(rt::Core& core, const ClientHostOptions& options = {})
+      : log_(options.log),
+        budget_(options.memory_max),
+        count_(options.connections_max),
+        shard_(core, next_epoch(), budget_, options.memory_max, count_, counters_, log_) {}
+  ClientHost(const ClientHost&) = delete;
+  ClientHost& operator=(const ClientHost&) = delete;
+  ~ClientHost() = default;
+
+  [[nodiscard]] rt::Core& core() noexcept { return shard_.core(); }
+  [[nodiscard]] Shard& shard() noexcept { return shard_; }
+  [[nodiscard]] const CoreCounters& counters() const noexcept { return counters_; }
+  [[nodiscard]] std::size_t connections() const noexcept { return count_.value(); }
+
+ private:
+  const LogSink log_;
+  CoreCounters counters_;
+  ByteBudget budget_;
+  SessionCount count_;
+  Shard shard_;
+};
+
+// As post_surely(), but now when this is that core's thread.
+template <typename Function>
+void run_on(rt::Core& core, const Function& function) {
+  if (rt::Core::current() == &core) {
+    return function();
+  }
+  post_surely(core.runtime(), core.index(), function);
+}
+
+}  // namespace weft::serve

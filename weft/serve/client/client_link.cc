@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/client/client_link.h"
+
+#include <utility>
+
+#include "weft/rt/task/task_time.h"
+#include "weft/serve/client/dial.h"
+#include "weft/sys/clock.h"
+
+namespace weft::serve {
+
+namespace {
+constexpr Error kClosed(Errc::closed, "the client is closed");
+constexpr Error kNotConnected(Errc::connection_failed, "not connected");
+constexpr Error kOwed(Errc::timed_out, "the peer left out a response");
+constexpr Error kMute(Errc::timed_out, "the peer answered none of its requests in time");
+
+// Differs from client to client, also of processes that start together: where it lies, and when.
+std::uint64_t backoff_seed(const void* where) noexcept {
+  return reinterpret_cast<std::uintptr_t>(where) ^ static_cast<std::uint64_t>(sys::now().time_since_epoch().count());
+}
+}  // namespace
+
+// Awaits the end of the session. That cannot be given up: a cancelled task aborts the session, and waits all the same.
+class ClientLink::SessionEnd {
+ public:
+  explicit SessionEnd(ClientLink& link) noexcept : link_(link), wait_(this) {}
+
+  [[nodiscard]] bool await_ready() const noexcept { return link_.session_ == nullptr; }
+  template <rt::detail::TaskPromise Promise>
+  void await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    rt::CancelScope& scope = coroutine.promise().scope();
+    link_.end_wait_ = this;
+    wait_.begin_always(scope, coroutine);
+    if (scope.cancelled()) {
+      abort();
+    }
+  }
+  void await_resume() const noexcept {}
+  void finish() noexcept { wait_.finish(); }
+
+ private:
+  struct EndWait : rt::Wait {
+    explicit EndWait(SessionEnd* who) noexcept
+        : Wait([](rt::Wait& self) noexcept { static_cast<EndWait&>(self).end->abort(); }), end(who) {}
+    SessionEnd* end;
+  };
+  void abort() noexcept {
+    if (link_.session_ != nullptr) {
+      link_.session_->abort(CloseReason::service, kClosed);
+    }
+  }
+
+  ClientLink& link_;
+  EndWait wait_;
+};
+
+ClientLink::ClientLink(std::shared_ptr<ClientHost> host, net::Endpoint endpoint, ClientOptions options,
+                       Matching matching)
+    : host_(std::move(host)),
+      endpoint_(std::move(endpoint)),
+      options_(std::move(options)),
+      in_flight_(matching, options_.in_flight_max, request_counts_),
+      scope_(host_->core().loop()) {}
+
+Result<void> ClientLink::start(const std::shared_ptr<ClientLink>& self, const SessionOps& ops, void* service,
+                               const void* codec) {
+  self->ops_ = ops;
+  self->slot_ = {&self->ops_, service, codec, self->options_.limits,
+                 self->options_.wrap || self->options_.tls != nullptr};
+  return self->scope_.spawn(run(self));
+}
+
+rt::Task<void> ClientLink::run(std::shared_ptr<ClientLink> self) {
+  (void)co_await rt::yield();  // who opens the client has it before the first event
+  ClientLink* const link = self.get();
+  net::Backoff backoff(link->options_.reconnect_first / 2, link->options_.reconnect_max, backoff_seed(link));
+  co_await keep_connected([link] { return attempt(link); },
+                          [link] { return !link->closing_ && !link->scope_.cancelled(); }, backoff);
+  link->closing_ = link->ended_ = true;
+  link->changed_.pulse();
+}
+
+// A connection from the first packet to its end.
+rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
+  self->connect_counts_.attempts.add();
+  auto stream = co_await rt::with_timeout(connect(self), self->options_.connect_timeout);
+  const bool cancelled = co_await rt::is_cancelled();
+  if (cancelled || self->closing_) {
+    co_return Attempt::failed;
+  }
+  Result<void> opened;
+  if (stream) {
+    opened = self->open(std::move(*stream));
+  } else {
+    opened = stream.error();
+    if (stream.error() == Errc::timed_out) {
+      self->connect_counts_.timed_out.add();
+    }
+  }
+  if (!opened) {
+    self->tell(ClientEvent::Kind::unconnected, opened.error());
+    co_return Attempt::failed;
+  }
+  self->connect_counts_.connected.add();
+  self->changed_.pulse();
+  self->tell(ClientEvent::Kind::connected, Error());
+  co_await SessionEnd(*self);
+  self->connect_counts_.lost.add();
+  self->changed_.pulse();
+  self->tell(ClientEvent::Kind::lost, self->why_);
+  co_return self->heard_ ? Attempt::proved : Attempt::failed;
+}
+
+// To where a session can begin.
+rt::Task<Result<std::unique_ptr<net::Stream>>> ClientLink::connect(ClientLink* self) {
+  const ClientOptions& options = self->options_;
+  rt::Loop& loop = self->host_->core().loop();
+  auto stream = co_await dial(loop, self->endpoint_, options.socket, options.resolver);
+  if (stream && options.wrap) {
+    stream = options.wrap(std::move(*stream));
+  }
+  if (stream && options.tls != nullptr) {
+    stream = options.tls->wrap(std::move(*stream), options.tls_name.empty() ? self->endpoint_.host : options.tls_name);
+    if (stream) {
+      stream = co_await shake_hands(loop, std::move(*stream));
+    }
+  }
+  co_return stream;
+}
+
+Result<void> ClientLink::open(std::unique_ptr<net::Stream> stream) {
+  heard_ = false;
+  host_->shard().open(slot_, std::move(stream));
+  if (session_ == nullptr) {  // see note_open()
+    return Error(Errc::resource_exhausted, "no room for one more connection");
+  }
+  return {};
+}
+
+void ClientLink::tell(ClientEvent::Kind kind, const Error& why) noexcept {
+  try {
+    if (options_.on_event && !silent_) {
+      options_.on_event(ClientEvent{kind, why});
+    }
+  } catch (...) {  // NOLINT(bugprone-empty-catch): it was told
+  }
+}
+
+void ClientLink::note_open(Session& session) noexcept { session_ = &session; }
+
+void ClientLink::note_close(const Error& why) noexcept {
+  session_ = nullptr;
+  why_ = why;
+  (void)host_->core().loop().timers().cancel(std::exchange(owed_timer_, {}));
+  in_flight_.fail_all(why);
+  if (SessionEnd* const wait = std::exchange(end_wait_, nullptr)) {
+    wait->finish();
+  }
+}
+
+Result<Session*> ClientLink::sender() noexcept {
+  if (!is_connected() || closing_) {
+    count_refused();
+    return closing_ ? kClosed : kNotConnected;
+  }
+  return session_;
+}
+
+Result<Session*> ClientLink::requester() noexcept {
+  (void)has_room();
+  return sender();
+}
+
+bool ClientLink::has_room() noexcept {
+  if (is_connected() && in_flight_.full() && in_flight_.waiting() == 0) {
+    drop_connection(kMute);
+  }
+  return is_connected() && !closing_ && !in_flight_.full();
+}
+
+void ClientLink::drop_connection(const Error& why) noexcept {
+  if (session_ != nullptr) {
+    session_->abort(CloseReason::service, why);
+  }
+}
+
+void ClientLink::note_told() noexcept {
+  if (closing_ && in_flight_.waiting() == 0) {
+    changed_.pulse();
+  }
+  if (in_flight_.owed() != 0 && !owed_timer_) {
+    watch_owed();
+  }
+}
+
+void ClientLink::watch_owed() noexcept {
+  if (options_.late_max >= Duration::zero()) {
+    owed_timer_ = host_->core().loop().timers().schedule(
+        deadline_after(now(), options_.late_max),
+        {[](void* self) { static_cast<ClientLink*>(self)->check_owed(); }, this});
+  }
+}
+
+void ClientLink::check_owed() noexcept {
+  owed_timer_ = {};
+  if (in_flight_.owed_since(now() - options_.late_max)) {
+    drop_connection(kOwed);
+  } else if (in_flight_.owed() != 0) {
+    watch_owed();
+  }
+}
+
+void ClientLink::shut_down() noexcept {
+  closing_ = silent_ = true;
+  scope_.cancel();
+}
+
+// --- waiting ---
+
+rt::Task<Result<void>> ClientLink::wait_quiet(ClientLink* self) {
+  while (self->session_ != nullptr && self->in_flight_.waiting() != 0) {
+    const auto waited = co_await self->changed_.wait();
+    if (!waited) {
+      co_return waited;
+    }
+  }
+  co_return Result<void>();
+}
+
+rt::Task<Result<void>> ClientLink::wait_ended(ClientLink* self) {
+  while (!self->ended_) {
+    const auto waited = co_await self->changed_.wait();
+    if (!waited) {
+      co_return waited;
+    }
+  }
+  co_return Result<void>();
+}
+
+rt::Task<Result<void>> ClientLink::close(std::shared_ptr<ClientLink> self, Instant deadline) {
+  self->closing_ = true;
+  const auto quiet = co_await rt::with_timeout(wait_quiet(self.get()), time_left(deadline, self->now()));
+  if (self->session_ == nullptr || !quiet) {
+    self->scope_.cancel();  // it dials or waits; or there is no time left
+  } else {
+    self->session_->close();
+  }
+  auto ended = co_await rt::with_timeout(wait_ended(self.get()), time_left(deadline, self->now()));
+  if (!ended) {
+    self->scope_.cancel();
+  }
+  co_return quiet ? ended : quiet;
+}
+
+rt::Task<Result<void>> ClientLink::wait_connected(std::shared_ptr<ClientLink> self) {
+  while (!self->is_connected()) {
+    if (self->closing_) {
+      co_return kClosed;
+    }
+    const auto waited = co_await self->changed_.wait();
+    if (!waited) {
+      co_return waited;
+    }
+  }
+  co_return Result<void>();
+}
+
+rt::Task<Result<void>> ClientLink::connected(std::shared_ptr<ClientLink> self, Instant deadline) {
+  const Duration left = time_left(deadline, self->now());
+  co_return co_await rt::with_timeout(wait_connected(std::move(self)), left);
+}
+
+}  // namespace weft::serve

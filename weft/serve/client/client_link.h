@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <coroutine>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/net/endpoint.h"
+#include "weft/net/resolver.h"
+#include "weft/net/stream.h"
+#include "weft/net/tls.h"
+#include "weft/rt/task/async_event.h"
+#include "weft/rt/task/task.h"
+#include "weft/rt/task/task_scope.h"
+#include "weft/serve/client/client_host.h"
+#include "weft/serve/client/in_flight.h"
+#include "weft/serve/client/reconnect.h"
+#include "weft/serve/session/service.h"
+#include "weft/serve/session/session.h"
+#include "weft/sync/counter.h"
+#include "weft/sys/socket.h"
+
+namespace weft::serve {
+
+struct ClientEvent {
+  enum class Kind : std::uint8_t {
+    connected,
+    lost,        // a connection ended: `why`
+    unconnected  // an attempt came to nothing: `why`
+  };
+  Kind kind = Kind::connected;
+  Error why{};
+};
+
+struct ClientOptions {
+  // Of the connection, as a server's. Here a frame is refused while the write budget is spent, and there is no time-out
+  // of silence, unless told otherwise.
+  SessionLimits limits = default_limits();
+  sys::SocketOptions socket{};
+  Duration connect_timeout = std::chrono::seconds(5);         // negative: none
+  Duration reconnect_first = std::chrono::milliseconds(100);  // the first wait is 0.5 to 1 times this, ...
+  Duration reconnect_max = std::chrono::seconds(10);          // ... the next ones double up to this
+  std::uint32_t in_flight_max = 1024;                         // requests that wait for a response
+  // How long a response may be owed after its request was given up, where places count (correlation.h): after that, and
+  // twice that at most, the connection is dropped, as its order is worth nothing. Negative: for ever.
+  Duration late_max = std::chrono::seconds(10);
+  // The connection is TLS 1.3, to a server whose certificate is for `tls_name`; empty: for the endpoint's host. A
+  // connection is one when the handshake is over, connect_timeout included. Null: no TLS.
+  std::shared_ptr<net::TlsClient> tls{};
+  std::string tls_name{};
+  // The seam for what is between a session and a socket, as ListenerOptions::wrap. TLS is above it.
+  std::function<Result<std::unique_ptr<net::Stream>>(std::unique_ptr<net::Stream>)> wrap{};
+  // In a turn of its own, with nothing of the client on the stack: it may close or end the client.
+  std::function<void(const ClientEvent&)> on_event{};
+  net::Resolver* resolver = nullptr;  // null: Resolver::shared()
+
+  static SessionLimits default_limits() {
+    SessionLimits limits;
+    limits.slow_consumer = SlowConsumer::drop_newest;
+    limits.handshake_timeout = limits.idle_timeout = Duration(-1);
+    limits.write_budget = 1024 * 1024;
+    return limits;
+  }
+};
+
+// For with_timeout(): negative when there is no deadline, zero when it has passed.
+[[nodiscard]] constexpr Duration time_left(Instant deadline, Instant now) noexcept {
+  return deadline == kNever ? Duration(-1) : deadline > now ? deadline - now : Duration::zero();
+}
+
+// What became of connections. The core counts, any thread reads.
+struct ConnectCounts {
+  sync::Counter attempts;
+  sync::Counter connected;
+  sync::Counter lost;       // that had been connected
+  sync::Counter timed_out;  // attempts, at connect_timeout
+};
+
+// ClientLink: the part of a client that knows no codec: it dials, owns the session while there is one, dials again, and
+// knows what is in flight. Owner: the client, and its coroutines, which may outlive it. Affinity: its core.
+// Invariants:
+//   (1) There is at most one session at a time, and run() waits for its end: a session never outlives this.
+//   (2) When a connection ends, everything in flight on it is answered with the reason.
+//   (3) After shut_down() nothing is connected or sent any more.
+class ClientLink {
+ public:
+  ClientLink(std::shared_ptr<ClientHost> host, net::Endpoint endpoint, ClientOptions options, Matching matching);
+  ClientLink(const ClientLink&) = delete;
+  ClientLink& operator=(const ClientLink&) = delete;
+
+  // Begins to connect, in the next turn. What it gets refers to what `self` keeps.
+  [[nodiscard]] static Result<void> start(const std::shared_ptr<ClientLink>& self, const SessionOps& ops, void* service,
+                                          const void* codec);
+  [[nodiscard]] static rt::Task<Result<void>> close(std::shared_ptr<ClientLink> self, Instant deadline);
+  [[nodiscard]] static rt::Task<Result<void>> connected(std::shared_ptr<ClientLink> self, Instant deadline);
+  void shut_down() noexcept;                        // at once, and tells no event any more; idempotent
+  void drop_connection(const Error& why) noexcept;  // and connects again
+
+  [[nodiscard]] bool is_connected() const noexcept { return session_ != nullptr && session_->is_open(); }
+  // A connection whose whole window is requests that were given up answers no more: it is dropped.
+  [[nodiscard]] bool has_room() noexcept;
+  [[nodiscard]] ClientHost& host() noexcept { return *host_; }
+  [[nodiscard]] InFlight& in_flight() noexcept { return in_flight_; }
+  [[nodiscard]] const InFlight& in_flight() const noexcept { return in_flight_; }
+  [[nodiscard]] const RequestCounts& requests() const noexcept { return request_counts_; }
+  [[nodiscard]] const ConnectCounts& connections() const noexcept { return connect_counts_; }
+  [[nodiscard]] const net::Endpoint& endpoint() const noexcept { return endpoint_; }
+
+ protected:
+  ~ClientLink() = default;
+
+  // --- from the session's service ---
+  void note_open(Session& session) noexcept;
+  void note_close(const Error& why) noexcept;
+  void note_heard() noexcept { heard_ = true; }
+
+  // --- from requests ---
+  // The session to send by; an error, counted, when there is none or the window is full.
+  [[nodiscard]] Result<Session*> sender() noexcept;
+  [[nodiscard]] Result<Session*> requester() noexcept;
+  void count_refused() noexcept { request_counts_.refused.add(); }
+  void count_sent() noexcept { request_counts_.sent.add(); }
+  void count_push() noexcept { request_counts_.pushes.add(); }
+  void note_told() noexcept;  // a request's coroutine went on
+  [[nodiscard]] Instant now() noexcept { return host_->core().loop().now(); }
+
+ private:
+  class SessionEnd;
+
+  void watch_owed() noexcept;
+  void check_owed() noexcept;
+  static rt::Task<void> run(std::shared_ptr<ClientLink> self);
+  static rt::Task<Attempt> attempt(ClientLink* self);
+  static rt::Task<Result<std::unique_ptr<net::Stream>>> connect(ClientLink* self);
+  static rt::Task<Result<void>> wait_quiet(ClientLink* self);
+  static rt::Task<Result<void>> wait_ended(ClientLink* self);
+  static rt::Task<Result<void>> wait_connected(std::shared_ptr<ClientLink> self);
+  [[nodiscard]] Result<void> open(std::unique_ptr<net::Stream> stream);
+  void tell(ClientEvent::Kind kind, const Error& why) noexcept;
+
+  const std::shared_ptr<ClientHost> host_;
+  const net::Endpoint endpoint_;
+  ClientOptions options_;
+  SessionOps ops_{};
+  ServiceSlot slot_;
+  RequestCounts request_counts_;
+  ConnectCounts connect_counts_;
+  InFlight in_flight_;
+  Session* session_ = nullptr;
+  SessionEnd* end_wait_ = nullptr;
+  Error why_;  // of the last session's end
+  rt::TimerId owed_timer_;
+  bool heard_ = false;
+  bool closing_ = false;
+  bool ended_ = false;      // run() has
+  bool silent_ = false;     // what the events' function refers to may be gone
+  rt::AsyncEvent changed_;  // connected, ended, or nobody waits for a response
+  rt::TaskScope scope_;     // run()
+};
+
+}  // namespace weft::serve

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/base/list.h"
+#include "weft/base/result.h"
+#include "weft/rt/task/async_event.h"
+#include "weft/rt/task/task_scope.h"
+#include "weft/rt/task/task_time.h"
+#include "weft/serve/client/breaker.h"
+#include "weft/serve/client/client.h"
+#include "weft/serve/client/guarded.h"
+#include "weft/sync/counter.h"
+
+namespace weft::serve {
+
+struct PoolOptions {
+  std::uint32_t connections = 4;
+  ClientOptions client{};                            // of each
+  std::uint32_t waiting_max = 1024;                  // requests that wait for a connection with room
+  Duration probe_every = std::chrono::seconds(10);   // of a connection that is well
+  Duration probe_timeout = std::chrono::seconds(2);  // and when one that just connected has not answered its first
+  std::optional<BreakerOptions> breaker{};           // of the whole pool: its endpoint
+};
+
+// The core counts, any thread reads.
+struct PoolCounts {
+  sync::Counter waited;          // requests that had to wait for a connection with room
+  sync::Counter refused;         // waiting_max
+  sync::Counter refused_open;    // the circuit breaker was open
+  sync::Counter probes;          // that were begun
+  sync::Counter probe_failures;  // each costs the connection that failed
+};
+
+// ClientPool: a fixed number of connections of one core to one endpoint, and requests over whichever is well and has
+// least in flight; among equals each in turn. Nothing is shared between cores: each has a pool of its own.
+// Owner: whoever opened it; destruction ends its clients, as theirs does. Affinity: as Client. Cost: a request looks at
+// each connection.
+// Health: without a probe a connection is well while it is connected. With one, it is well when the probe says so: each
+// new connection is asked before it gets its first request, then every probe_every; the probe asks something over the
+// client that it is given, reads the answer and says whether that is good. A connection that fails, or gives no answer
+// within probe_timeout, is dropped and made again.
+// Invariants: 1. there are never more connections than `connections`. 2. who waits goes on when a connection has room,
+// when its deadline passes, or when the pool is closed; who came first is woken first. 3. no request goes over a
+// connection that is not well.
+template <FrameCodec Codec, typename Correlate = typename DefaultCorrelation<Codec>::Type>
+class ClientPool {
+ public:
+  using Client = serve::Client<Codec, Correlate>;
+  using Header = typename Codec::Header;
+  using Response = typename Client::Response;
+  using Probe = std::function<rt::Task<Result<void>>(Client& client)>;
+
+  // Errors: as Client::open(); invalid_argument: no connections.
+  [[nodiscard]] static Result<std::unique_ptr<ClientPool>> open(std::shared_ptr<ClientHost> host,
+                                                                std::string_view endpoint, PoolOptions options = {},
+                                                                Probe probe = {}, const Codec& codec = Codec()) {
+    if (options.connections == 0) {
+      return Error(Errc::invalid_argument, "a pool has connections");
+    }
+    auto state = std::make_shared<State>(std::move(host), std::move(options), std::move(probe));
+    if (const auto filled = State::fill(state, endpoint, codec); !filled) {
+      state->shut_down();
+      return filled.error();
+    }
+    return std::unique_ptr<ClientPool>(new ClientPool(std::move(state)));
+  }
+  ClientPool(const ClientPool&) = delete;
+  ClientPool& operator=(const ClientPool&) = delete;
+  ~ClientPool() {
+    // The last reference is dropped on the core.
+    State* const state = state_.get();
+    state->self = std::move(state_);
+    run_on(state->host->core(), [state] {
+      const auto last = std::move(state->self);
+      last->shut_down();
+    });
+  }
+
+  // As Client::request(), over a connection that is well; while there is none with room it waits. `body` must live
+  // until the task has ended. Errors besides: resource_exhausted: waiting_max; unreachable: the breaker is open.
+  [[nodiscard]] rt::Task<Result<Response>> request(const Header& header, Bytes body, Instant deadline = kNever) {
+    auto task = State::request(state_, header, body, deadline);
+    return state_->breaker ? State::guard(state_, std::move(task)) : std::move(task);
+  }
+
+  // Takes no more requests, answers who waits with `closed`, closes each client. What Client::close() says.
+  [[nodiscard]] rt::Task<Result<void>> close(Instant deadline) { return State::close(state_, deadline); }
+
+  [[nodiscard]] std::size_t size() const noexcept { return state_->members.size(); }
+  [[nodiscard]] std::size_t healthy() const noexcept {
+    return static_cast<std::size_t>(std::count_if(state_->members.begin(), state_->members.end(),
+                                                  [](const auto& member) { return member->well(); }));
+  }
+  [[nodiscard]] std::size_t waiting() const noexcept { return state_->waiting; }
+  [[nodiscard]] const PoolCounts& counts() const noexcept { return state_->counts; }
+  [[nodiscard]] Client& client(std::size_t index) noexcept { return *state_->members[index]->client; }
+  // Null: the pool has none.
+  [[nodiscard]] CircuitBreaker* breaker() noexcept { return state_->breaker ? &*state_->breaker : nullptr; }
+
+ private:
+  struct Member {
+    std::unique_ptr<Client> client;
+    bool probed = false;                // there are probes
+    std::uint64_t well_connection = 0;  // that its probe answered for
+    rt::AsyncEvent changed;             // connected or lost
+
+    [[nodiscard]] std::uint64_t connection() const noexcept { return client->connections().connected.value(); }
+    [[nodiscard]] bool well() const noexcept {
+      return client->is_connected() && (!probed || well_connection == connection());
+    }
+  };
+  struct Turn : ListLink {  // of who waits
+    rt::AsyncEvent come;
+  };
+
+  struct State {
+    State(std::shared_ptr<ClientHost> on, PoolOptions with, Probe by)
+        : host(std::move(on)), options(std::move(with)), probe(std::move(by)), scope(host->core().loop()) {
+      if (options.breaker) {
+        breaker.emplace(*options.breaker);
+      }
+    }
+
+    static Result<void> fill(const std::shared_ptr<State>& self, std::string_view endpoint, const Codec& codec) {
+      for (std::uint32_t i = 0; i < self->options.connections; ++i) {
+        auto member = std::make_unique<Member>();
+        member->probed = bool(self->probe);
+        ClientOptions options = self->options.client;
+        options.on_event = [weak = std::weak_ptr<State>(self), member = member.get(),
+                            tell = std::move(options.on_event)](const ClientEvent& event) {
+          if (const auto state = weak.lock()) {
+            state->handle_event(*member, event);
+          }
+          if (tell) {
+            tell(event);
+          }
+        };
+        member->client = WEFT_TRY(Client::open(self->host, endpoint, std::move(options), codec));
+        self->members.push_back(std::move(member));
+        if (self->probe) {
+          WEFT_TRY(self->scope.spawn(watch(self, self->members.back().get())));
+        }
+      }
+      return {};
+    }
+
+    void handle_event(Member& member, const ClientEvent& event) {
+      member.changed.pulse();
+      if (event.kind == ClientEvent::Kind::connected && !probe) {
+        wake(options.client.in_flight_max);
+      }
+    }
+    void shut_down() noexcept {
+      closed = true;
+      scope.cancel();
+      for (const auto& member : members) {
+        member->client->abort();
+      }
+      wake(~std::size_t{0});
+    }
+
+    // --- who goes over which ---
+
+    // Null: none that is well has room.
+    [[nodiscard]] Client* pick() noexcept {
+      Client* best = nullptr;
+      const std::size_t first = next++;
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        Member& member = *members[(first + i) % members.size()];
+        if (member.well() && member.client->has_room() &&
+            (best == nullptr || member.client->in_flight() < best->in_flight())) {
+          best = member.client.get();
+        }
+      }
+      return best;
+    }
+    void wake(std::size_t count) noexcept {
+      for (; count != 0 && !turns.empty(); --count) {
+        turns.pop_front()->come.set();
+      }
+    }
+
+    static rt::Task<Result<void>> wait_turn(State* self) {
+      Turn turn;
+      self->turns.push_back(turn);
+      ++self->waiting;
+      const Result<void> come = co_await turn.come.wait();
+      --self->waiting;
+      if (!come && !turn.linked()) {
+        self->wake(1);  // it was this one's turn, and it does not want it any more
+      }
+      co_return come;
+    }
+    static rt::Task<Result<Response>> request(std::shared_ptr<State> self, Header header, Bytes body,
+                                              Instant deadline) {
+      for (bool came_before = false;; came_before = true) {
+        if (self->closed) {
+          co_return Error(Errc::closed, "the pool is closed");
+        }
+        Client* const client = came_before || self->turns.empty() ? self->pick() : nullptr;
+        if (client != nullptr) {
+          auto response = co_await client->request(header, body, deadline);
+          self->wake(1);  // there is room for one more
+          co_return response;
+        }
+        if (self->waiting >= self->options.waiting_max) {
+          self->counts.refused.add();
+          co_return Error(Errc::resource_exhausted, "as many requests wait for a connection as may");
+        }
+        if (!came_before) {
+          self->counts.waited.add();
+        }
+        const Result<void> come =
+            co_await rt::with_timeout(wait_turn(self.get()), time_left(deadline, self->host->core().loop().now()));
+        if (!come) {
+          co_return come.error();
+        }
+      }
+    }
+    static rt::Task<Result<Response>> guard(std::shared_ptr<State> self, rt::Task<Result<Response>> task) {
+      co_return co_await guarded(&*self->breaker, std::move(task), &self->counts.refused_open);
+    }
+
+    // --- health ---
+
+    static rt::Task<void> watch(std::shared_ptr<State> self, Member* member) {
+      while (!self->closed) {
+        const Result<void> connected = co_await member->client->connected();
+        if (!connected) {
+          co_return;
+        }
+        const std::uint64_t connection = member->connection();
+        const std::uint64_t answered = member->client->requests().answered.value();
+        self->counts.probes.add();
+        const Result<void> answer =
+            co_await rt::with_timeout(try_probe(self.get(), member), self->options.probe_timeout);
+        const bool cancelled = co_await rt::is_cancelled();
+        if (cancelled) {
+          co_return;
+        }
+        if (connection != member->connection() || !member->client->is_connected()) {
+          (void)co_await rt::yield();
+          continue;  // it went by itself
+        }
+        // A window that is full with requests that are answered is no illness.
+        const bool busy = !answer && answer.error() == Errc::resource_exhausted &&
+                          answered != member->client->requests().answered.value();
+        if (answer || busy) {
+          const bool recovered = !member->well();
+          member->well_connection = connection;
+          if (recovered) {
+            self->wake(self->options.client.in_flight_max);
+          }
+          (void)co_await rt::with_timeout(wait_change(member), self->options.probe_every);
+        } else {
+          self->counts.probe_failures.add();
+          member->well_connection = 0;
+          member->client->drop_connection(answer.error());
+          (void)co_await rt::yield();
+        }
+      }
+    }
+    static rt::Task<Result<void>> try_probe(State* self, Member* member) {
+      try {
+        co_return co_await self->probe(*member->client);
+      } catch (...) {
+        co_return Error(Errc::task_threw, "the probe threw");
+      }
+    }
+    static rt::Task<Result<void>> wait_change(Member* member) { co_return co_await member->changed.wait(); }
+
+    // --- the end ---
+
+    static rt::Task<void> close_one(Client* client, Instant deadline, Result<void>* worst) {
+      const Result<void> ended = co_await client->close(deadline);
+      if (!ended) {
+        *worst = ended;
+      }
+    }
+    static rt::Task<Result<void>> close(std::shared_ptr<State> self, Instant deadline) {
+      self->closed = true;
+      self->scope.cancel();
+      self->wake(~std::size_t{0});
+      Result<void> worst;
+      rt::TaskScope closing(self->host->core().loop());
+      for (const auto& member : self->members) {
+        if (const auto spawned = closing.spawn(close_one(member->client.get(), deadline, &worst)); !spawned) {
+          member->client->abort();
+          worst = spawned;
+        }
+      }
+      const Result<void> joined = co_await closing.join();
+      co_return worst ? joined : worst;
+    }
+
+    const std::shared_ptr<ClientHost> host;
+    const PoolOptions options;
+    const Probe probe;
+    PoolCounts counts;
+    std::optional<CircuitBreaker> breaker;
+    std::vector<std::unique_ptr<Member>> members;
+    List<Turn> turns;
+    std::size_t waiting = 0;
+    std::size_t next = 0;
+    bool closed = false;
+    rt::TaskScope scope;          // watch()
+    std::shared_ptr<State> self;  // of a pool that was destroyed, until its core knows
+  };
+
+  explicit ClientPool(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
+
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace weft::serve

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/client/client_pool.h"
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "weft/serve/client/test_serve_client.h"
+#include <gtest/gtest.h>
+
+namespace weft::serve {
+namespace {
+
+using test::ask;
+using test::ask_into;
+using test::echo;
+using test::HeaderClient;
+using test::HeaderSession;
+using test::in_long;
+using test::kLong;
+using test::Signal;
+using test::soon;
+using Pool = ClientPool<HeaderCodec>;
+using Texts = std::vector<Result<std::string>>;
+
+constexpr FrameHeader kOne{1, 0};
+
+std::unique_ptr<Pool> open_pool(const std::string& endpoint, PoolOptions options = {}, Pool::Probe probe = {}) {
+  options.client.reconnect_first = std::chrono::milliseconds(2);
+  options.client.reconnect_max = std::chrono::milliseconds(20);
+  auto pool =
+      Pool::open(std::make_shared<ClientHost>(*rt::Core::current()), endpoint, std::move(options), std::move(probe));
+  EXPECT_TRUE(pool) << pool.error().message();
+  return std::move(pool).value();
+}
+
+// Asks something over the client that it is given, and reads what comes.
+rt::Task<Result<void>> probe_by_asking(HeaderClient& client) {
+  const auto answer = co_await ask(&client, {2, 0}, "are you well?");
+  if (!answer) {
+    co_return answer.error();
+  }
+  co_return *answer == "are you well?" ? Result<void>() : Result<void>(Error(Errc::protocol_error, "no"));
+}
+
+class ClientPoolTest : public test::ClientFixture {
+ protected:
+  void SetUp() override {
+    ClientFixture::SetUp();
+    script_.on_open = [this](HeaderSession&) {
+      const int open = open_.fetch_add(1) + 1;
+      for (int most = most_open_.load(); most < open && !most_open_.compare_exchange_weak(most, open);) {
+      }
+    };
+    script_.on_close = [this](HeaderSession&, const Error&) { open_.fetch_sub(1); };
+  }
+
+  std::atomic<int> open_{0};  // sessions of the server
+  std::atomic<int> most_open_{0};
+};
+
+// The original's pool never connected anything: 4 of 4 failed.
+TEST_F(ClientPoolTest, AllConnectionsAreMadeAndServe) {
+  script_.on_frame = echo;
+  const auto live = [](std::string endpoint) -> rt::Task<void> {
+    const auto pool = open_pool(endpoint, {}, probe_by_asking);
+    for (std::size_t i = 0; i < pool->size(); ++i) {
+      EXPECT_TRUE(co_await pool->client(i).connected());
+    }
+    while (pool->healthy() != 4) {
+      EXPECT_TRUE(co_await rt::yield());
+    }
+    Texts texts(100);
+    rt::TaskScope scope(*rt::Loop::current());
+    for (auto& text : texts) {
+      EXPECT_TRUE(scope.spawn(ask_into(pool.get(), kOne, "x", &text)));
+    }
+    EXPECT_TRUE(co_await scope.join());
+    EXPECT_EQ(texts, Texts(100, std::string("x")));
+    for (std::size_t i = 0; i < pool->size(); ++i) {
+      EXPECT_EQ(pool->client(i).requests().answered.value(), 26u);  // and the probe
+    }
+    EXPECT_TRUE(co_await pool->close(in_long()));
+    const auto refused = co_await ask(pool.get(), kOne, "closed");
+    EXPECT_EQ(refused.error(), Errc::closed);
+  };
+  run(live(listen()));
+  EXPECT_EQ(most_open_, 4);
+}
+
+TEST_F(ClientPoolTest, TheConnectionWithTheLeastInFlightIsTaken) {
+  script_.on_frame = [](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    if (as_text(frame.body) != "held") {
+      echo(session, frame);
+    }
+  };
+  const auto live = [](std::string endpoint) -> rt::Task<void> {
+    PoolOptions options;
+    options.connections = 2;
+    const auto pool = open_pool(endpoint, options);
+    EXPECT_TRUE(co_await pool->client(0).connected());
+    EXPECT_TRUE(co_await pool->client(1).connected());
+    Texts held(3);
+    rt::TaskScope scope(*rt::Loop::current());
+    for (auto& text : held) {
+      EXPECT_TRUE(scope.spawn(ask_into(&pool->client(1), {3, 0}, "held", &text)));
+    }
+    for (int i = 0; i < 10; ++i) {
+      const auto answer = co_await ask(pool.get(), kOne, "quick");
+      EXPECT_EQ(answer, "quick");
+    }
+    EXPECT_EQ(pool->client(0).requests().answered.value(), 10u);
+    EXPECT_EQ(pool->client(1).requests().answered.value(), 0u);
+    scope.cancel();
+    (void)co_await scope.join();
+  };
+  run(live(listen()));
+}
+
+TEST_F(ClientPoolTest, WhoFindsNoRoomWaitsInTurnAndNotForEver) {
+  std::vector<std::string> order;  // as they came to the server
+  int held = 0;
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    if (frame.header.id == 9) {  // releases one
+      held -= 1;
+      (void)session.send(kOne, as_bytes(order[order.size() - 1]));
+      return;
+    }
+    order.emplace_back(as_text(frame.body));
+    if (++held > 2) {
+      ADD_FAILURE() << "more in flight than there may be";
+    }
+    if (order.size() > 2) {
+      --held;
+      echo(session, frame);
+    }
+  };
+  const auto live = [](std::string endpoint, std::vector<std::string>* came) -> rt::Task<void> {
+    PoolOptions options;
+    options.connections = 1;
+    options.waiting_max = 3;
+    options.client.in_flight_max = 2;
+    const auto pool = open_pool(endpoint, options);
+    EXPECT_TRUE(co_await pool->client(0).connected());
+    Texts texts(5);
+    rt::TaskScope scope(*rt::Loop::current());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      EXPECT_TRUE(scope.spawn(ask_into(pool.get(), kOne, std::to_string(i), &texts[i])));
+    }
+    EXPECT_EQ(pool->waiting(), 3u);
+    const auto refused = co_await ask(pool.get(), kOne, "one too many");
+    EXPECT_EQ(refused.error(), Errc::resource_exhausted);
+    EXPECT_EQ(pool->counts().refused.value(), 1u);
+    EXPECT_TRUE(pool->client(0).send({9, 0}, {}));
+    while (scope.size() > 1) {
+      EXPECT_TRUE(co_await rt::yield());
+    }
+    EXPECT_TRUE(pool->client(0).send({9, 0}, {}));
+    EXPECT_TRUE(co_await scope.join());
+    EXPECT_EQ(*came, (std::vector<std::string>{"0", "1", "2", "3", "4"}));
+    EXPECT_EQ(pool->counts().waited.value(), 3u);
+    EXPECT_EQ(pool->waiting(), 0u);
+  };
+  run(live(listen(), &order));
+}
+
+TEST_F(ClientPoolTest, WhoWaitsIsAnsweredAtItsDeadlineWhenCancelledAndAtTheEnd) {
+  const auto live = [](bool close) -> rt::Task<void> {
+    PoolOptions options;
+    options.connections = 2;
+    auto pool = open_pool("tcp://127.0.0.1:1", options);  // nobody is there
+    const auto late = co_await ask(pool.get(), kOne, "x", soon());
+    EXPECT_EQ(late.error(), Errc::timed_out);
+    Texts texts(10);
+    rt::TaskScope scope(*rt::Loop::current());
+    rt::TaskScope cancelled(*rt::Loop::current());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      EXPECT_TRUE((i < 5 ? scope : cancelled).spawn(ask_into(pool.get(), kOne, "x", &texts[i])));
+    }
+    EXPECT_EQ(pool->waiting(), 10u);
+    cancelled.cancel();
+    EXPECT_TRUE(co_await cancelled.join());
+    EXPECT_EQ(pool->waiting(), 5u);
+    if (close) {
+      EXPECT_TRUE(co_await pool->close(in_long()));
+    } else {
+      pool.reset();
+    }
+    EXPECT_TRUE(co_await scope.join());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      EXPECT_EQ(texts[i].error(), i < 5 ? Error(Errc::closed) : rt::kCancelled);
+    }
+  };
+  run(live(true));
+  run(live(false));
+}
+
+// The original's health check never read an answer.
+TEST_F(ClientPoolTest, AConnectionWhoseProbeIsNotAnsweredWellIsReplacedAndGetsNoRequests) {
+  std::atomic<int> sessions{0};
+  std::atomic<int> asked_the_ill{0};
+  auto opened = std::move(script_.on_open);
+  script_.on_open = [&, opened](HeaderSession& session) {
+    opened(session);
+    session.set_context(sessions.fetch_add(1) < 3 ? &sessions : nullptr);  // the first three are ill
+  };
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    if (session.context() == nullptr) {
+      return echo(session, frame);
+    }
+    if (frame.header.id != 2) {
+      asked_the_ill.fetch_add(1);
+    }
+    (void)session.send(frame.header, as_bytes("no"));
+  };
+  const auto live = [](std::string endpoint) -> rt::Task<void> {
+    PoolOptions options;
+    options.connections = 2;
+    const auto pool = open_pool(endpoint, options, probe_by_asking);
+    for (int i = 0; i < 20; ++i) {
+      const auto answer = co_await ask(pool.get(), kOne, "x");
+      EXPECT_EQ(answer, "x");
+    }
+    while (pool->healthy() != 2) {
+      EXPECT_TRUE(co_await rt::yield());
+    }
+    EXPECT_EQ(pool->counts().probe_failures.value(), 3u);
+    EXPECT_GE(pool->counts().probes.value(), 5u);
+  };
+  run(live(listen()));
+  EXPECT_EQ(asked_the_ill, 0);
+  EXPECT_LE(most_open_, 4);  // the server may see the new connection before the end of the old one
+}
+
+TEST_F(ClientPoolTest, AProbeThatGetsNoAnswerIsGivenUp) {
+  std::atomic<int> sessions{0};
+  script_.on_open = [&](HeaderSession& session) {
+    session.set_context(sessions.fetch_add(1) == 0 ? &sessions : nullptr);
+  };
+  script_.on_frame = [](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    if (session.context() == nullptr) {
+      echo(session, frame);
+    }
+  };
+  const auto live = [](std::string endpoint) -> rt::Task<void> {
+    PoolOptions options;
+    options.connections = 1;
+    options.probe_timeout = std::chrono::milliseconds(200);
+    const auto pool = open_pool(endpoint, options, probe_by_asking);
+    const auto answer = co_await ask(pool.get(), kOne, "x");
+    EXPECT_EQ(answer, "x");
+    EXPECT_GE(pool->counts().probe_failures.value(), 1u);
+  };
+  run(live(listen()));
+}
+
+TEST_F(ClientPoolTest, AProbeThatThrowsFails) {
+  script_.on_frame = echo;
+  const auto live = [](std::string endpoint) -> rt::Task<void> {
+    PoolOptions options;
+    options.connections = 1;
+    const auto times = std::make_shared<int>(0);
+    const auto pool = open_pool(endpoint, options, [times](HeaderClient& client) -> rt::Task<Result<void>> {
+      if (++*times == 1) {
+        throw std::runtime_error("probe");
+      }
+      return probe_by_asking(client);
+    });
+    const auto answer = co_await ask(pool.get(), kOne, "x");
+    EXPECT_EQ(answer, "x");
+    EXPECT_EQ(pool->counts().probe_failures.value(), 1u);
+  };
+  run(live(listen()));
+}
+
+TEST_F(ClientPoolTest, APoolComesBackWithItsServer) {
+  script_.on_frame = echo;
+  Signal answered;
+  Signal restarted;
+  const auto live = [](std::string endpoint, Signal* told) -> rt::Task<void> {
+    const auto pool = open_pool(endpoint, {}, probe_by_asking);
+    for (int i = 0; i < 3; ++i) {
+      Result<std::string> answer = co_await ask(pool.get(), kOne, "before");
+      EXPECT_TRUE(answer);
+      told->give();
+      while (pool->healthy() != 0) {
+        (void)co_await rt::sleep(std::chrono::milliseconds(1));
+      }
+      told->give();
+      answer = co_await ask(pool.get(), kOne, "after");  // waits for a connection
+      EXPECT_EQ(answer, "after");
+    }
+  };
+  auto done = rt::spawn(runtime_->core(0).loop(), live(listen(), &answered));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(answered.take());
+    ASSERT_TRUE(server_->stop(sys::now() + kLong));
+    ASSERT_TRUE(answered.take());
+    ASSERT_TRUE(server_->restart());
+  }
+  ASSERT_TRUE(done.wait_until(sys::now() + kLong));
+}
+
+// --- circuit breaker ---
+
+TEST_F(ClientPoolTest, TheBreakerOpensWhenRequestsFailAndClosesWhenTheyAreAnsweredAgain) {
+  std::atomic<bool> mute{true};
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    if (!mute) {
+      echo(session, frame);
+    }
+  };
+  const auto live = [](std::string endpoint, std::atomic<bool>* silent) -> rt::Task<void> {
+    PoolOptions options;
+    options.connections = 1;
+    options.client.late_max = std::chrono::milliseconds(1);
+    options.breaker = BreakerOptions{.failure_percent = 101, .failures_in_row = 3, .open_time = std::chrono::hours(1)};
+    const auto pool = open_pool(endpoint, options);
+    EXPECT_TRUE(co_await pool->client(0).connected());
+    while (pool->breaker()->openings() == 0) {
+      const auto none = co_await ask(pool.get(), kOne, "?", soon());
+      EXPECT_FALSE(none);
+    }
+    const std::uint64_t sent = pool->client(0).requests().sent.value();
+    for (int i = 0; i < 10; ++i) {
+      const auto refused = co_await ask(pool.get(), kOne, "?");
+      EXPECT_EQ(refused.error(), Errc::unreachable);
+    }
+    EXPECT_EQ(pool->client(0).requests().sent.value(), sent);  // the peer was left alone
+    EXPECT_EQ(pool->counts().refused_open.value(), 10u);
+    *silent = false;
+    const BreakerOptions soon_again{
+        .failure_percent = 101, .failures_in_row = 1, .open_time = std::chrono::milliseconds(1)};
+    *pool->breaker() = CircuitBreaker(soon_again);
+    Result<std::string> answer = Error(Errc::unreachable);
+    while (!answer) {  // connections that the mute server spoilt, and the time that the breaker is open
+      answer = co_await ask(pool.get(), kOne, "well", sys::now() + std::chrono::milliseconds(200));
+      (void)co_await rt::sleep(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(answer, "well");
+  };
+  run(live(listen(), &mute));
+}
+
+}  // namespace
+}  // namespace weft::serve

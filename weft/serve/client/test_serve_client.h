@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/rt/task/async_event.h"
+#include "weft/rt/task/task_group.h"
+#include "weft/rt/task/task_scope.h"
+#include "weft/rt/task/task_time.h"
+#include "weft/serve/client/client.h"
+#include "weft/serve/server/test_client.h"
+
+// For tests of clients: a server by script_, and coroutines on core 0.
+namespace weft::serve::test {
+
+using HeaderClient = serve::Client<HeaderCodec>;
+
+template <typename C = HeaderClient>
+std::unique_ptr<C> open_client(const std::string& endpoint, ClientOptions options = {},
+                               std::shared_ptr<ClientHost> host = nullptr) {
+  if (options.reconnect_first == ClientOptions().reconnect_first) {
+    options.reconnect_first = std::chrono::milliseconds(2);
+    options.reconnect_max = std::chrono::milliseconds(20);
+  }
+  if (host == nullptr) {
+    host = std::make_shared<ClientHost>(*rt::Core::current());
+  }
+  auto client = C::open(std::move(host), endpoint, std::move(options));
+  EXPECT_TRUE(client) << client.error().message();
+  return std::move(client).value();
+}
+
+[[nodiscard]] inline Instant soon() { return rt::Loop::current()->now() + std::chrono::milliseconds(1); }
+[[nodiscard]] inline Instant in_long() { return sys::now() + kLong; }
+
+// The text that answers.
+template <typename C>
+rt::Task<Result<std::string>> ask(C* client, typename C::Header header, std::string text, Instant deadline = kNever) {
+  const auto response = co_await client->request(header, as_bytes(text), deadline);
+  if (!response) {
+    co_return response.error();
+  }
+  co_return std::string(as_text(response->body()));
+}
+template <typename C>
+rt::Task<void> ask_into(C* client, typename C::Header header, std::string text, Result<std::string>* into,
+                        Instant deadline = kNever) {
+  *into = co_await ask(client, header, std::move(text), deadline);
+}
+
+class ClientFixture : public ServerTest {
+ protected:
+  // On core 0; waits for it.
+  void run(rt::Task<void> task) {
+    auto future = rt::spawn(runtime_->core(0).loop(), std::move(task));
+    ASSERT_TRUE(future.wait_until(sys::now() + 2 * kLong));
+    const auto ended = future.get();
+    EXPECT_TRUE(ended) << ended.error().message();
+  }
+};
+
+}  // namespace weft::serve::test

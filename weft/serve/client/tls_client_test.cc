@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+// Clients whose connections are TLS.
+#include "weft/net/tls.h"
+
+#ifdef WEFT_HAVE_OPENSSL
+
+#include <string>
+
+#include "weft/net/listener.h"
+#include "weft/net/test_certificates.h"
+#include "weft/serve/client/test_serve_client.h"
+
+namespace weft::serve {
+namespace {
+
+using net::test::TestAuthority;
+using test::ask;
+using test::echo;
+using test::in_long;
+using test::open_client;
+
+constexpr FrameHeader kOne{1, 0};
+
+class ClientTlsTest : public test::ClientFixture {
+ protected:
+  void SetUp() override {
+    ClientFixture::SetUp();
+    const auto files = authority_.issue("server");
+    tls_.tls = *net::TlsServer::make({.certificate_file = files.certificate, .key_file = files.key});
+    tls_.limits.handshake_timeout = tls_.limits.close_timeout = test::kLong;
+    script_.on_frame = echo;
+  }
+  [[nodiscard]] static ClientOptions trusting(const TestAuthority& authority) {
+    ClientOptions options;
+    options.tls = *net::TlsClient::make({.ca_file = authority.file()});
+    options.tls_name = "localhost";
+    options.connect_timeout = test::kLong;
+    return options;
+  }
+  // Until an attempt to connect came to nothing: why.
+  static rt::Task<Error> refusal(std::string endpoint, ClientOptions options) {
+    rt::AsyncEvent told;
+    Error why;
+    options.on_event = [&](const ClientEvent& event) {
+      EXPECT_EQ(event.kind, ClientEvent::Kind::unconnected);
+      why = event.why;
+      told.set();
+    };
+    const auto client = open_client(endpoint, options);
+    EXPECT_TRUE(co_await told.wait());
+    EXPECT_FALSE(client->is_connected());
+    EXPECT_EQ(client->connections().connected.value(), 0u);
+    co_return why;
+  }
+  Error refused(const std::string& endpoint, const ClientOptions& options) {
+    Error why;
+    const auto into = [](rt::Task<Error> task, Error* out) -> rt::Task<void> { *out = co_await std::move(task); };
+    run(into(refusal(endpoint, options), &why));
+    return why;
+  }
+
+  TestAuthority authority_;
+  ListenerOptions tls_;
+};
+
+TEST_F(ClientTlsTest, RequestsAreAnsweredOverTcpAndUnixSockets) {
+  const auto live = [](std::string endpoint, ClientOptions options) -> rt::Task<void> {
+    const auto client = open_client(endpoint, options);
+    EXPECT_TRUE(co_await client->connected(in_long()));
+    const auto small = co_await ask(client.get(), kOne, "hello");
+    EXPECT_EQ(small, "hello");
+    const std::string big(1'000'000, 'b');  // many records
+    const auto back = co_await ask(client.get(), kOne, big);
+    EXPECT_EQ(back, big);
+    EXPECT_TRUE(co_await client->close(in_long()));
+    EXPECT_EQ(client->requests().answered.value(), 2u);
+  };
+  ClientOptions options = trusting(authority_);
+  options.limits.write_budget = 4 * 1024 * 1024;
+  tls_.limits.write_budget = 4 * 1024 * 1024;
+  run(live(listen(tls_), options));
+  run(live(listen(tls_, "ipc://*"), options));
+}
+
+TEST_F(ClientTlsTest, AServerThatCannotShowThatItIsTheOneIsNotConnectedTo) {
+  const std::string endpoint = listen(tls_);
+  EXPECT_EQ(refused(endpoint, trusting(TestAuthority("another"))), Errc::protocol_error);
+  ClientOptions elsewhere = trusting(authority_);
+  elsewhere.tls_name = "elsewhere.test";
+  EXPECT_EQ(refused(endpoint, elsewhere), Errc::protocol_error);
+}
+
+TEST_F(ClientTlsTest, AServerWithoutTlsIsNotConnectedTo) {
+  EXPECT_NE(refused(listen(), trusting(authority_)), Errc::ok);
+}
+
+TEST_F(ClientTlsTest, AHandshakeThatNobodyAnswersCountsAsTimeToConnect) {
+  auto silent = net::Listener::open(*net::parse_endpoint("tcp://127.0.0.1:*", true), {});
+  ASSERT_TRUE(silent) << silent.error().message();
+  ClientOptions options = trusting(authority_);
+  options.connect_timeout = std::chrono::milliseconds(1);
+  EXPECT_EQ(refused((*silent)->bound_endpoint(), options), Errc::timed_out);
+}
+
+}  // namespace
+}  // namespace weft::serve
+
+#endif

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#if __has_include(<flatbuffers/flatbuffers.h>)
+#include <flatbuffers/flatbuffers.h>
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include "weft/base/result.h"
+#include "weft/rt/task/task.h"
+#include "weft/serve/client/owned_bytes.h"
+#include "weft/serve/dispatch/typed.h"
+#include "weft/serve/frame/error_frame.h"
+#include "weft/serve/frame/header_codec.h"
+
+// Requests whose bodies are FlatBuffers, and whose responses are verified before anybody sees them. An optional header:
+// it is empty where FlatBuffers is not installed.
+namespace weft::serve {
+
+// Message: a verified message and the bytes that it lies in. A move-only value; never without a message.
+template <typename T>
+class Message {
+ public:
+  // Requires that `root` is in `bytes`.
+  Message(OwnedBytes bytes, const T& root) noexcept : bytes_(std::move(bytes)), root_(&root) {}
+  const T& operator*() const noexcept { return *root_; }
+  const T* operator->() const noexcept { return root_; }
+
+ private:
+  OwnedBytes bytes_;
+  const T* root_;
+};
+
+namespace detail {
+
+// What the peer's error frame becomes here; its text stays with it, see frame_error().
+inline Error error_of_frame(Bytes body) noexcept {
+  const auto response = parse_error_body(body);
+  if (!response) {
+    return response.error();
+  }
+  switch (response->code) {
+    case ErrorCode::unknown_message:
+      return frame_error(ErrorCode::unknown_message, "the peer does not know this message");
+    case ErrorCode::invalid_body: return frame_error(ErrorCode::invalid_body, "the peer did not understand the body");
+    case ErrorCode::handler_failed: return frame_error(ErrorCode::handler_failed, "the peer's handler failed");
+    case ErrorCode::refused: return frame_error(ErrorCode::refused, "the peer refused");
+  }
+  return Error(Errc::protocol_error, "an error frame with a code that is none");
+}
+
+}  // namespace detail
+
+// `co_await call<Reply>(client, id, std::move(request), ReplyIdentifier(), deadline)`: sends the request under that id,
+// by a Client or ClientPool of HeaderCodec, and gives the response when it is a Reply with that file identifier, within
+// the limits. Errors: what request() says; of kFrameDomain: the peer answered with an error frame; protocol_error: the
+// response is no Reply; invalid_argument: an identifier has 4 characters.
+template <typename Reply, typename Asker>
+[[nodiscard]] rt::Task<Result<Message<Reply>>> call(Asker* asker, std::uint32_t id, flatbuffers::DetachedBuffer request,
+                                                    std::string_view file_identifier, Instant deadline = kNever,
+                                                    TypedLimits limits = {}) {
+  FileIdentifier identifier;
+  if (file_identifier.size() != identifier.size()) {
+    co_return Error(Errc::invalid_argument, "a file identifier has 4 characters");
+  }
+  std::copy(file_identifier.begin(), file_identifier.end(), identifier.begin());
+  auto response = co_await asker->request(FrameHeader{id, 0}, Bytes(request.data(), request.size()), deadline);
+  if (!response) {
+    co_return response.error();
+  }
+  if ((response->header().flags & kFlagError) != 0) {
+    co_return detail::error_of_frame(response->body());
+  }
+  OwnedBytes body = response->take_body();
+  const bool large_enough = body.bytes().size() >= sizeof(flatbuffers::uoffset_t) + identifier.size();
+  const Reply* const reply = large_enough ? detail::verified<Reply>(body.bytes(), identifier, limits) : nullptr;
+  if (reply == nullptr) {
+    co_return Error(Errc::protocol_error, "the response is not the message that was asked for");
+  }
+  co_return Message<Reply>(std::move(body), *reply);
+}
+
+}  // namespace weft::serve
+
+#endif

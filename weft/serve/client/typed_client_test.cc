@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/client/typed_client.h"
+
+#include <string>
+
+#include "weft/serve/client/test_serve_client.h"
+#include "weft/serve/dispatch/dispatcher.h"
+#include <gtest/gtest.h>
+
+#ifdef WEFT_HAVE_SCHEMAS
+#include "weft/serve/schemas/echo_generated.h"
+#include "weft/serve/schemas/error_response_generated.h"
+
+namespace weft::serve {
+namespace {
+
+using test::HeaderClient;
+using test::HeaderSession;
+using test::in_long;
+using test::soon;
+
+constexpr std::uint32_t kEcho = 1;
+constexpr std::uint32_t kWrongType = 2;
+constexpr std::uint32_t kTooShort = 3;
+constexpr std::uint32_t kMute = 4;
+constexpr std::uint32_t kBadErrorFrame = 5;
+
+flatbuffers::DetachedBuffer echo_message(std::string_view text) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto data = builder.CreateVector(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
+  schema::FinishEchoBuffer(builder, schema::CreateEcho(builder, data));
+  return builder.Release();
+}
+
+class TypedClientTest : public test::ClientFixture {
+ protected:
+  void SetUp() override {
+    ClientFixture::SetUp();
+    const auto echo = [](HeaderSession& session, const schema::Echo& message) -> Result<void> {
+      const std::string_view text(reinterpret_cast<const char*>(message.data()->data()), message.data()->size());
+      if (text == "refuse me") {
+        return Error(Errc::invalid_argument);
+      }
+      const auto answer = echo_message(text);
+      return session.send({kEcho, 0}, Bytes(answer.data(), answer.size()));
+    };
+    ASSERT_TRUE(route<schema::Echo>(dispatcher_, kEcho, schema::EchoIdentifier(), echo));
+    ASSERT_TRUE(dispatcher_.on(kWrongType, [](HeaderSession& session, const HeaderCodec::Frame& frame) {
+      flatbuffers::FlatBufferBuilder builder;
+      schema::FinishErrorResponseBuffer(builder, schema::CreateErrorResponse(builder, 1));
+      return session.send(frame.header, Bytes(builder.GetBufferPointer(), builder.GetSize()));
+    }));
+    ASSERT_TRUE(dispatcher_.on(kTooShort, [](HeaderSession& session, const HeaderCodec::Frame& frame) {
+      return session.send(frame.header, as_bytes("ECHO"));
+    }));
+    ASSERT_TRUE(dispatcher_.on(kMute, [](HeaderSession&, const HeaderCodec::Frame&) {}));
+    ASSERT_TRUE(dispatcher_.on(kBadErrorFrame, [](HeaderSession& session, const HeaderCodec::Frame& frame) {
+      return session.send({frame.header.id, kFlagError}, as_bytes("?"));
+    }));
+    script_.on_frame = [this](HeaderSession& session, const HeaderCodec::Frame& frame) {
+      dispatcher_.dispatch(session, frame);
+    };
+  }
+
+  Dispatcher<HeaderSession> dispatcher_;  // of the one core that has the session
+};
+
+rt::Task<Error> outcome(HeaderClient* client, std::uint32_t id, std::string_view identifier, Instant deadline) {
+  const auto reply = co_await call<schema::Echo>(client, id, echo_message("x"), identifier, deadline);
+  co_return reply ? Error() : reply.error();
+}
+
+rt::Task<void> call_everything(std::string endpoint) {
+  const auto client = test::open_client(endpoint);
+  EXPECT_TRUE(co_await client->connected());
+  const auto reply = co_await call<schema::Echo>(client.get(), kEcho, echo_message("hello"), schema::EchoIdentifier());
+  EXPECT_TRUE(reply);
+  if (reply) {
+    const Message<schema::Echo>& message = *reply;
+    EXPECT_EQ(std::string(message->data()->begin(), message->data()->end()), "hello");
+  }
+  const auto refused =
+      co_await call<schema::Echo>(client.get(), kEcho, echo_message("refuse me"), schema::EchoIdentifier());
+  EXPECT_EQ(refused.error(), frame_error(ErrorCode::refused, ""));
+  const Error unknown = co_await outcome(client.get(), 99, "ECHO", kNever);
+  EXPECT_EQ(unknown, frame_error(ErrorCode::unknown_message, ""));
+  const Error wrong = co_await outcome(client.get(), kWrongType, "ECHO", kNever);
+  EXPECT_EQ(wrong, Errc::protocol_error);
+  const Error brief = co_await outcome(client.get(), kTooShort, "ECHO", kNever);
+  EXPECT_EQ(brief, Errc::protocol_error);
+  const Error bad_frame = co_await outcome(client.get(), kBadErrorFrame, "ECHO", kNever);
+  EXPECT_EQ(bad_frame, Errc::protocol_error);
+  const Error mute = co_await outcome(client.get(), kMute, "ECHO", soon());
+  EXPECT_EQ(mute, Errc::timed_out);
+  const Error no_name = co_await outcome(client.get(), kEcho, "ECHOES", kNever);
+  EXPECT_EQ(no_name, Errc::invalid_argument);
+}
+TEST_F(TypedClientTest, RepliesAreVerifiedAndErrorFramesAreErrors) { run(call_everything(listen())); }
+
+}  // namespace
+}  // namespace weft::serve
+#endif

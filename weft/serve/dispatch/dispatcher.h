@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/serve/dispatch/id_table.h"
+#include "weft/serve/frame/error_frame.h"
+#include "weft/serve/frame/header_codec.h"
+#include "weft/serve/session/session_task.h"
+#include "weft/sync/counter.h"
+
+namespace weft::serve {
+
+// What became of frames. The dispatcher's thread counts, any thread reads; each frame is in exactly one of these, when
+// its handler has ended.
+struct DispatchCounts {
+  sync::Counter handled;     // a handler took it
+  sync::Counter unknown;     // nobody handles that id
+  sync::Counter invalid;     // its body was not a message of the handler's type
+  sync::Counter refused;     // the handler returned an error
+  sync::Counter failed;      // an exception came out of the handler
+  sync::Counter errors;      // it was itself an error frame
+  sync::Counter cancelled;   // the session was closed before the handler, a coroutine, was through
+  sync::Counter heartbeats;  // a heartbeat that nobody handles: all that it had to say is that it came
+};
+
+// Caller: to whom a frame belongs and its answer goes, usually a Session. Handlers that are coroutines need
+// caller.start_handler(SessionTask::Ptr) as well.
+template <typename C>
+concept FrameCaller = requires(C& caller, const FrameHeader& header, Bytes body) { caller.send(header, body); };
+
+// Dispatcher: frames to handlers, by id. One for each core, filled before the first frame or by handlers.
+// Owner: a service. Affinity: one thread, but for counts(). Cost: a look-up (id_table.h), an indirect call, a counter;
+// nothing is allocated but by adding handlers. Invariants:
+//   (1) An id has one handler for ever: a second one is refused.
+//   (2) Whatever a handler throws or returns, dispatch() returns, and the peer gets an error frame, see error_frame.h.
+//   (3) Error frames are never answered and reach only the handler for errors: two ends cannot quarrel for ever.
+//
+// A handler is anything that can be called with (Caller&, const Frame&) and returns
+//   void;
+//   Result<...>: its error is the answer to the peer;
+//   rt::Task<void> or rt::Task<Result<void>>, or a Result of one of these: a coroutine, which caller.start_handler()
+//   owns, bounds and cancels (session.h). Its Result's error is the answer to the peer. The frame that it is called
+//   with, header and body, is a copy that lives until it has ended; so do the caller and the handler itself, with the
+//   captures of a lambda: references to all of them are good. Cost besides the plain call: the copy with what belongs
+//   to the coroutine in one pooled block, and the coroutine's own frame.
+template <typename C>
+class Dispatcher {
+ public:
+  using Caller = C;
+  using Frame = HeaderCodec::Frame;
+
+  Dispatcher() = default;
+  Dispatcher(const Dispatcher&) = delete;
+  Dispatcher& operator=(const Dispatcher&) = delete;
+
+  // invalid_state: this id has a handler; resource_exhausted: IdTable::kSizeMax ids have.
+  template <typename Handler>
+    requires std::invocable<Handler&, Caller&, const Frame&>
+  Result<void> on(std::uint32_t id, Handler handler) {
+    return table_.add(id, keep(std::move(handler)));
+  }
+  template <typename Service, typename Outcome>
+  Result<void> on(std::uint32_t id, Outcome (Service::*method)(Caller&, const Frame&), Service& service) {
+    return on(id, [&service, method](Caller& caller, const Frame& frame) { return (service.*method)(caller, frame); });
+  }
+  // For ids without a handler. invalid_state: there is one.
+  template <typename Handler>
+  Result<void> on_unknown(Handler handler) {
+    return set(unknown_, std::move(handler));
+  }
+  // For error frames, whatever their id. What it returns or throws is counted, not answered. invalid_state.
+  template <typename Handler>
+  Result<void> on_error(Handler handler) {
+    return set(error_, std::move(handler));
+  }
+
+  void dispatch(Caller& caller, const Frame& frame) {
+    const Entry* entry = table_.find(frame.header.id);
+    if (entry == nullptr || (frame.header.flags & kFlagError) != 0) [[unlikely]] {
+      entry = exceptional_entry(frame);
+      if (entry == nullptr) {
+        return answer_none(caller, frame);
+      }
+    }
+    run(*entry, caller, frame);
+  }
+
+  [[nodiscard]] bool handles(std::uint32_t id) const noexcept { return table_.find(id) != nullptr; }
+  [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
+  [[nodiscard]] const DispatchCounts& counts() const noexcept { return counts_; }
+
+ private:
+  struct Entry {
+    Error (*call)(void* handler, Caller& caller, const Frame& frame) = nullptr;
+    void* handler = nullptr;
+
+    explicit operator bool() const noexcept { return call != nullptr; }
+  };
+  using Kept = std::unique_ptr<void, void (*)(void*)>;
+
+  static constexpr Error kFailed = frame_error(ErrorCode::handler_failed, "the handler failed");
+  static constexpr Error kStarted{kFrameDomain, 0xFFFF, ""};  // the coroutine will say how it ended
+
+  template <typename Handler>
+  static Error call(void* handler, Caller& caller, const Frame& frame) {
+    using Outcome = std::invoke_result_t<Handler&, Caller&, const Frame&>;
+    Handler& function = *static_cast<Handler*>(handler);
+    if constexpr (std::is_void_v<Outcome>) {
+      function(caller, frame);
+      return {};
+    } else {
+      return function(caller, frame).error();
+    }
+  }
+  template <typename Handler>
+  struct Coroutine {
+    Handler function;
+    Dispatcher* dispatcher;
+  };
+  struct Told {
+    Dispatcher* dispatcher;
+    Caller* caller;
+    void operator()(const Error& outcome, bool cancelled, const Frame& frame) const noexcept {
+      dispatcher->handle_end(outcome, cancelled, *caller, frame);
+    }
+  };
+  template <typename Handler>
+  static Error start(void* handler, Caller& caller, const Frame& frame) {
+    auto& coroutine = *static_cast<Coroutine<Handler>*>(handler);
+    const auto call_it = [&](const Frame& kept) { return coroutine.function(caller, kept); };
+    const auto started = start_with_frame(caller, frame, call_it, Told{coroutine.dispatcher, &caller});
+    return started ? kStarted : started.error();
+  }
+  template <typename Made>
+  void* keep_as(Made made) {
+    kept_.push_back(Kept(new Made(std::move(made)), [](void* old) { delete static_cast<Made*>(old); }));
+    return kept_.back().get();
+  }
+  template <typename Handler>
+  Entry keep(Handler handler) {
+    if constexpr (HandlerTask<std::invoke_result_t<Handler&, Caller&, const Frame&>>::kIs) {
+      return {&start<Handler>, keep_as(Coroutine<Handler>{std::move(handler), this})};
+    } else {
+      return {&call<Handler>, keep_as(std::move(handler))};
+    }
+  }
+  template <typename Handler>
+  Result<void> set(Entry& entry, Handler handler) {
+    if (entry) {
+      return Error(Errc::invalid_state, "there is a handler for this");
+    }
+    entry = keep(std::move(handler));
+    return {};
+  }
+
+  [[nodiscard]] const Entry* exceptional_entry(const Frame& frame) const noexcept {
+    const Entry& entry = (frame.header.flags & kFlagError) != 0 ? error_ : unknown_;
+    return entry ? &entry : nullptr;
+  }
+  void answer_none(Caller& caller, const Frame& frame) {
+    if ((frame.header.flags & kFlagError) != 0) {
+      counts_.errors.add();
+    } else if ((frame.header.flags & kFlagHeartbeat) != 0) {
+      counts_.heartbeats.add();
+    } else {
+      counts_.unknown.add();
+      answer(caller, frame, {ErrorCode::unknown_message, 0, "no handler for this message"});
+    }
+  }
+
+  void run(Entry entry, Caller& caller, const Frame& frame) {  // by value: the handler may add others
+    Error error;
+    try {
+      error = entry.call(entry.handler, caller, frame);
+    } catch (...) {
+      error = kFailed;
+    }
+    if (error == Errc::ok) [[likely]] {
+      ((frame.header.flags & kFlagError) == 0 ? counts_.handled : counts_.errors).add();
+      return;
+    }
+    handle_error(error, caller, frame);
+  }
+  void handle_end(const Error& outcome, bool cancelled, Caller& caller, const Frame& frame) noexcept {
+    if ((frame.header.flags & kFlagError) != 0) {
+      counts_.errors.add();
+    } else if (outcome == Errc::ok) {
+      counts_.handled.add();
+    } else if (cancelled) {
+      counts_.cancelled.add();
+    } else {
+      try {
+        handle_error(outcome == kTaskThrew ? kFailed : outcome, caller, frame);
+      } catch (...) {  // NOLINT(bugprone-empty-catch): it is counted; the caller could not send
+      }
+    }
+  }
+  void handle_error(const Error& error, Caller& caller, const Frame& frame) {
+    if (error == kStarted) {
+      return;  // handle_end() comes, or came
+    }
+    const ErrorResponse response = response_of(error);
+    if ((frame.header.flags & kFlagError) != 0) {
+      counts_.errors.add();
+      return;
+    }
+    switch (response.code) {
+      case ErrorCode::invalid_body: counts_.invalid.add(); break;
+      case ErrorCode::handler_failed: counts_.failed.add(); break;
+      case ErrorCode::unknown_message: counts_.unknown.add(); break;
+      default: counts_.refused.add();
+    }
+    answer(caller, frame, response);
+  }
+  // The session counts what it cannot send.
+  static void answer(Caller& caller, const Frame& frame, const ErrorResponse& response) {
+    std::array<std::uint8_t, kErrorBodyMax> body;
+    (void)caller.send(FrameHeader{frame.header.id, kFlagError}, write_error_body(response, body));
+  }
+
+  IdTable<Entry> table_;
+  Entry unknown_;
+  Entry error_;
+  DispatchCounts counts_;
+  std::vector<Kept> kept_;  // the handlers, for as long as the dispatcher
+};
+
+}  // namespace weft::serve

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+#include "weft/mem/buffer.h"
+#include "weft/serve/frame/frame_codec.h"
+
+namespace weft::serve {
+
+// Names a group of sessions of one server, whatever cores they are on. The program numbers its groups.
+enum class GroupId : std::uint64_t {};
+
+// An address for each type of codec.
+template <FrameCodec Codec>
+[[nodiscard]] const void* codec_tag() noexcept {
+  static constexpr char kTag = 0;
+  return &kTag;
+}
+
+// SharedFrame: a frame that was encoded once, for any number of sessions on any core.
+// Owner: a value that shares its bytes. Affinity: a value; copies may go to other threads. Immutable.
+// Cost: one copy of the body when it is made; a copy of the value is one atomic addition.
+class SharedFrame {
+ public:
+  // What encode_header() says, and resource_exhausted: no memory.
+  template <FrameCodec Codec>
+  [[nodiscard]] static Result<SharedFrame> encode(const Codec& codec, const typename Codec::Header& header,
+                                                  Bytes body) {
+    std::array<std::uint8_t, Codec::kHeaderMax> front;
+    const std::size_t front_size = WEFT_TRY(codec.encode_header(header, body, std::span(front)));
+    const Bytes back = codec.trailer();
+    const std::size_t size = front_size + body.size() + back.size();
+    mem::Buffer* const buffer = mem::Buffer::make(size);
+    if (buffer == nullptr) {
+      return Error(Errc::resource_exhausted, "no memory for a frame");
+    }
+    if constexpr (Codec::kHeaderMax != 0) {  // GCC warns of an array without elements
+      copy_bytes(buffer->data(), Bytes(front).first(front_size));
+    }
+    copy_bytes(buffer->data() + front_size, body);
+    copy_bytes(buffer->data() + front_size + body.size(), back);
+    return SharedFrame(buffer, size, codec_tag<Codec>());
+  }
+
+  SharedFrame(const SharedFrame& other) noexcept : buffer_(other.buffer_), size_(other.size_), tag_(other.tag_) {
+    if (buffer_ != nullptr) {
+      buffer_->add_reference();
+    }
+  }
+  SharedFrame(SharedFrame&& other) noexcept
+      : buffer_(std::exchange(other.buffer_, nullptr)), size_(std::exchange(other.size_, 0)), tag_(other.tag_) {}
+  SharedFrame& operator=(SharedFrame other) noexcept {
+    std::swap(buffer_, other.buffer_);
+    std::swap(size_, other.size_);
+    std::swap(tag_, other.tag_);
+    return *this;
+  }
+  ~SharedFrame() {
+    if (buffer_ != nullptr) {
+      buffer_->release();
+    }
+  }
+
+  [[nodiscard]] Bytes bytes() const noexcept { return buffer_ == nullptr ? Bytes() : Bytes(buffer_->data(), size_); }
+  [[nodiscard]] mem::Buffer* buffer() const noexcept { return buffer_; }
+  [[nodiscard]] const void* tag() const noexcept { return tag_; }
+
+ private:
+  SharedFrame(mem::Buffer* buffer, std::size_t size, const void* tag) noexcept
+      : buffer_(buffer), size_(size), tag_(tag) {}
+
+  mem::Buffer* buffer_;
+  std::size_t size_;
+  const void* tag_;
+};
+
+}  // namespace weft::serve

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/rt/core/runtime.h"
+#include "weft/serve/admission/token_bucket.h"
+#include "weft/serve/metrics/prometheus.h"
+#include "weft/serve/server/server.h"
+#include "weft/serve/server/server_metrics.h"
+
+namespace weft::serve {
+
+struct AdminOptions {
+  std::string endpoint = "tcp://127.0.0.1:0";
+  bool remote = false;  // whether the endpoint may be one that other machines reach: it asks nobody who he is
+  std::vector<NamedServer> servers{};                  // whose metrics and readiness are told; they outlive it
+  std::function<void(PrometheusWriter&)> metrics{};    // further ones; called on any core, on several at a time
+  std::function<Result<void>()> ready{};               // a further condition; the error is the reason. As metrics
+  std::size_t connections_max = 16;                    // more are closed at once
+  std::uint32_t head_max = 8 * 1024;                   // bytes of a request
+  Duration request_timeout = std::chrono::seconds(5);  // until the first request
+  Duration idle_timeout = std::chrono::minutes(2);     // between requests
+  RateLimit scrapes{10, 10};                           // answers of /metrics, for each core; beyond, 429
+};
+
+// Admin: what a machine asks of a server, over HTTP/1.1, on the cores of its runtime.
+//   GET /metrics   what is counted, for Prometheus
+//   GET /healthz   200: the core that answers is alive
+//   GET /readyz    200, or 503 with a line for each reason: a server is starting, full, draining or stopped
+// HEAD as GET. Otherwise 404, 405, or what HttpCodec refuses: 400, 411, 413, 431, 505.
+// Owner: whoever made it, on a foreign thread; the runtime and the servers outlive it. Destruction closes its port.
+// Affinity: as Server. Cost: a service on a Server of its own, so that it answers while the others drain. A scrape
+// takes one core some tens of microseconds, and what options.metrics takes; how many there are in a second is bounded,
+// as are connections, bytes and times.
+class Admin {
+ public:
+  // not_supported: a build without an HTTP parser; invalid_argument: an endpoint that others reach, or a server that is
+  // null; otherwise as Server::listen().
+  [[nodiscard]] static Result<std::unique_ptr<Admin>> make(rt::Runtime& runtime, AdminOptions options = {});
+
+  [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }  // as it is bound
+  [[nodiscard]] CounterValues counters() const noexcept { return server_->counters(); }
+  Result<void> stop(Instant deadline) { return server_->stop(deadline); }
+
+ private:
+  Admin(std::unique_ptr<Server> server, std::string endpoint)
+      : server_(std::move(server)), endpoint_(std::move(endpoint)) {}
+
+  std::unique_ptr<Server> server_;
+  std::string endpoint_;
+};
+
+}  // namespace weft::serve

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/server/admin.h"
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "weft/serve/metrics/test_prometheus.h"
+#include "weft/serve/server/http_codec.h"
+#include "weft/serve/server/test_client.h"
+#include <gtest/gtest.h>
+
+namespace weft::serve {
+namespace {
+
+using test::Client;
+using test::echo;
+using test::HeaderSession;
+using test::kLong;
+using test::Signal;
+
+struct Answer {
+  int status = 0;
+  std::string head;  // to its empty line
+  std::string body;
+};
+
+// Reads one answer; a body only where one is due.
+Answer read_answer(Client& client, bool with_body = true) {
+  Answer answer;
+  while (!answer.head.ends_with("\r\n\r\n")) {
+    const std::string byte = client.read(1);
+    if (byte.empty()) {
+      return {};
+    }
+    answer.head += byte;
+  }
+  EXPECT_TRUE(answer.head.starts_with("HTTP/1.1 ")) << answer.head;
+  answer.status = std::atoi(answer.head.c_str() + 9);
+  const std::size_t length = answer.head.find("Content-Length: ");
+  EXPECT_NE(length, std::string::npos);
+  if (with_body && length != std::string::npos) {
+    answer.body = client.read(std::strtoul(answer.head.c_str() + length + 16, nullptr, 10));
+  }
+  return answer;
+}
+
+class AdminTest : public test::ServerTest {
+ protected:
+  void SetUp() override {
+    if (!HttpCodec::supported()) {
+      GTEST_SKIP() << "this build has no HTTP parser";
+    }
+    ServerTest::SetUp();
+  }
+  void TearDown() override {
+    admin_.reset();
+    ServerTest::TearDown();
+  }
+  void make_admin(AdminOptions options = {}) {
+    if (server_ != nullptr) {
+      options.servers.push_back({"main", server_.get()});
+    }
+    auto admin = Admin::make(*runtime_, std::move(options));
+    ASSERT_TRUE(admin) << admin.error().message();
+    admin_ = std::move(*admin);
+  }
+  Answer ask(const std::string& path, const std::string& method = "GET") {
+    Client client(admin_->endpoint());
+    client.write(method + " " + path + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    Answer answer = read_answer(client, method != "HEAD");
+    EXPECT_EQ(client.read_to_end(), "") << method << path;
+    return answer;
+  }
+
+  std::unique_ptr<Admin> admin_;
+};
+
+TEST_F(AdminTest, MetricsAreWhatTheServerCountsAndPrometheusReadsThem) {
+  script_.on_frame = echo;
+  Client client(listen());
+  client.send(1, "counted");
+  ASSERT_EQ(client.receive(), "counted");
+  AdminOptions options;
+  options.metrics = [](PrometheusWriter& writer) {
+    EXPECT_TRUE(writer.family("game_players", PrometheusWriter::Type::gauge, "Who plays."));
+    EXPECT_TRUE(writer.sample({}, std::uint64_t{42}));
+  };
+  make_admin(std::move(options));
+  const Answer answer = ask("/metrics?from=a%20test");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_NE(answer.head.find("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), std::string::npos);
+  const test::Scrape scrape = test::ScrapeReader::read(answer.body);
+  EXPECT_EQ(scrape.mistake, "");
+  EXPECT_EQ(scrape.samples.at("weft_server_sessions{server=\"main\"}"), 1);
+  EXPECT_EQ(scrape.samples.at("weft_server_frames_total{direction=\"in\",server=\"main\"}"), 1);
+  EXPECT_EQ(scrape.samples.at("weft_server_bytes_total{direction=\"out\",server=\"main\"}"), 19);
+  EXPECT_EQ(scrape.samples.at("weft_server_sessions_closed_total{reason=\"idle timeout\",server=\"main\"}"), 0);
+  EXPECT_EQ(scrape.samples.at("weft_server_connections_rejected_total{reason=\"admission\",server=\"main\"}"), 0);
+  EXPECT_EQ(scrape.samples.count("weft_core_messages_executed_total{core=\"1\"}"), 1u);
+  EXPECT_EQ(scrape.samples.at("game_players"), 42);
+}
+
+TEST_F(AdminTest, ReadinessSaysWhyNot) {
+  make_server({.sessions_max = 1});
+  std::atomic<bool> warm{false};
+  AdminOptions options;
+  options.ready = [&warm]() -> Result<void> {
+    return warm ? Result<void>() : Error(Errc::would_block, "the cache is cold");
+  };
+  make_admin(std::move(options));
+  EXPECT_EQ(ask("/healthz").status, 200);
+  Answer answer = ask("/readyz");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_NE(answer.body.find("main: "), std::string::npos);
+  EXPECT_NE(answer.body.find("no listener yet"), std::string::npos);
+  EXPECT_NE(answer.body.find("the cache is cold\n"), std::string::npos);
+
+  Signal asked;
+  SessionId id;
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame&) {
+    session.begin_reply();  // what the drain waits for
+    id = session.id();
+    asked.give();
+  };
+  const std::string endpoint = listen();
+  warm = true;
+  answer = ask("/readyz");
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_EQ(answer.body, "ready\n");
+
+  Client client(endpoint);
+  client.send(1, "");
+  ASSERT_TRUE(asked.take());
+  EXPECT_NE(ask("/readyz").body.find("full"), std::string::npos);
+  server_->begin_stop(sys::now() + kLong);
+  answer = ask("/readyz");
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_NE(answer.body.find("draining"), std::string::npos);
+  EXPECT_EQ(ask("/healthz").status, 200);
+  ASSERT_TRUE(server_->post_to(id, [](Session& session) { session.end_reply(); }));
+  client.close();
+  ASSERT_TRUE(server_->stop(sys::now() + kLong));
+  ASSERT_TRUE(server_->restart());
+  EXPECT_EQ(ask("/readyz").status, 200);
+  ASSERT_TRUE(server_->stop(sys::now() + kLong));
+  EXPECT_NE(ask("/readyz").body.find("stopped"), std::string::npos);
+}
+
+TEST_F(AdminTest, WhatItDoesNotHaveIsRefusedByStatus) {
+  make_admin();
+  EXPECT_EQ(ask("/").status, 404);
+  EXPECT_EQ(ask("/metrics/").status, 404);
+  const Answer answer = ask("/metrics", "DELETE");
+  EXPECT_EQ(answer.status, 405);
+  EXPECT_NE(answer.head.find("Allow: GET, HEAD\r\n"), std::string::npos);
+  const std::pair<const char*, int> refused[] = {
+      {"\x16\x03\x01 this is no HTTP\r\n\r\n", 400},
+      {"GET /healthz HTTP/1.1\r\n\r\n", 400},
+      {"GET /healthz HTTP/3.0\r\nHost: x\r\n\r\n", 505},
+      {"POST /healthz HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 411},
+      {"POST /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n", 413},
+  };
+  for (const auto& [request, status] : refused) {
+    Client client(admin_->endpoint());
+    client.write(request);
+    EXPECT_EQ(read_answer(client).status, status) << request;
+    EXPECT_EQ(client.read_to_end(), "");
+    EXPECT_FALSE(client.reset()) << request;
+  }
+}
+
+TEST_F(AdminTest, AHeadWithoutEndIsRefusedAndItsBytesAreBounded) {
+  make_admin();
+  Client client(admin_->endpoint());
+  client.write("GET /healthz HTTP/1.1\r\nHost: x\r\nX-Long: " + std::string(20'000, 'x'));
+  EXPECT_EQ(read_answer(client).status, 431);
+  EXPECT_EQ(client.read_to_end(), "");
+}
+
+TEST_F(AdminTest, AConnectionIsKeptAndPipelinedRequestsAreAnsweredInOrder) {
+  make_admin();
+  Client client(admin_->endpoint());
+  for (int i = 0; i < 3; ++i) {
+    client.write(
+        "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nHEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\nGET /no HTTP/1.1\r\n");
+    client.write("Host: x\r\n\r\n");
+    EXPECT_EQ(read_answer(client).body, "alive\n");
+    EXPECT_EQ(read_answer(client, false).status, 200);  // the next head follows at once
+    EXPECT_EQ(read_answer(client).status, 404);
+  }
+  client.write("GET /healthz HTTP/1.0\r\n\r\nGET /healthz HTTP/1.0\r\n\r\n");
+  EXPECT_EQ(read_answer(client).body, "alive\n");
+  EXPECT_EQ(client.read_to_end(), "");
+  const CounterValues counters = admin_->counters();
+  EXPECT_EQ(counters.opened, 1u);
+}
+
+TEST_F(AdminTest, HeadIsAsLongAsWhatGetSends) {
+  make_admin();
+  Answer head = ask("/healthz", "HEAD");
+  EXPECT_EQ(head.head, ask("/healthz").head);
+}
+
+TEST_F(AdminTest, MoreScrapesThanAllowedAreNotMade) {
+  AdminOptions options;
+  std::atomic<int> made{0};
+  options.scrapes = {1, 1};
+  options.metrics = [&made](PrometheusWriter&) { ++made; };
+  make_admin(std::move(options));
+  Client client(admin_->endpoint());
+  std::string requests;
+  constexpr int kCount = 20;
+  for (int i = 0; i < kCount; ++i) {
+    requests += "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+  }
+  client.write(requests);
+  int answered = 0;
+  for (int i = 0; i < kCount; ++i) {
+    const int status = read_answer(client).status;
+    EXPECT_TRUE(status == 200 || status == 429) << status;
+    answered += status == 200 ? 1 : 0;
+  }
+  EXPECT_EQ(answered, made);
+  EXPECT_GE(answered, 1);
+  EXPECT_LT(answered, kCount);
+}
+
+TEST_F(AdminTest, AFunctionThatThrowsCostsItsAnswer) {
+  AdminOptions options;
+  options.metrics = [](PrometheusWriter&) { throw std::runtime_error("no"); };
+  make_admin(std::move(options));
+  EXPECT_EQ(ask("/metrics").status, 500);
+  EXPECT_EQ(ask("/healthz").status, 200);
+}
+
+TEST_F(AdminTest, ConnectionsBeyondTheBoundAndSilentOnesAreClosed) {
+  AdminOptions options;
+  options.connections_max = 2;
+  options.request_timeout = std::chrono::milliseconds(1);
+  make_admin(std::move(options));
+  Client silent(admin_->endpoint());
+  EXPECT_EQ(silent.read_to_end(), "");
+  EXPECT_EQ(admin_->counters().closed_for(CloseReason::handshake_timeout), 1u);
+  admin_.reset();
+  AdminOptions patient;
+  patient.connections_max = 1;
+  make_admin(std::move(patient));
+  Client first(admin_->endpoint());
+  first.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(read_answer(first).status, 200);
+  Client second(admin_->endpoint());
+  EXPECT_EQ(second.read_to_end(), "");
+  EXPECT_EQ(admin_->counters().rejected_for(Rejection::full), 1u);
+}
+
+TEST_F(AdminTest, OnlyThisMachineReachesItUnlessThatIsAskedFor) {
+  for (const char* endpoint : {"tcp://*:0", "tcp://0.0.0.0:0", "tcp://192.0.2.1:0", "tcp://some.host:0"}) {
+    AdminOptions options;
+    options.endpoint = endpoint;
+    EXPECT_EQ(Admin::make(*runtime_, std::move(options)).error(), Errc::invalid_argument) << endpoint;
+  }
+  for (const char* endpoint : {"tcp://127.0.0.2:0", "ipc://*"}) {
+    AdminOptions options;
+    options.endpoint = endpoint;
+    make_admin(std::move(options));
+    EXPECT_EQ(ask("/healthz").status, 200) << endpoint;
+  }
+  AdminOptions remote;
+  remote.endpoint = "tcp://*:0";
+  remote.remote = true;
+  EXPECT_TRUE(Admin::make(*runtime_, std::move(remote)));
+  AdminOptions wrong;
+  wrong.servers.push_back({"none", nullptr});
+  EXPECT_EQ(Admin::make(*runtime_, std::move(wrong)).error(), Errc::invalid_argument);
+}
+
+TEST(Admin, ABuildWithoutAnHttpParserSaysSo) {
+  if (!HttpCodec::supported()) {
+    const auto runtime = rt::Runtime::start();
+    ASSERT_TRUE(runtime);
+    EXPECT_EQ(Admin::make(**runtime).error(), Errc::not_supported);
+  }
+}
+
+}  // namespace
+}  // namespace weft::serve

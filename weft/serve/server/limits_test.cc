@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: MIT
+// What bad peers and a machine at its limits get: each is limited with a counted reason, and the others go on.
+#include "weft/sys/limits.h"
+
+#include <algorithm>
+#include <deque>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/serve/server/test_slow_consumer.h"
+#include "weft/sys/event_fd.h"
+#include <gtest/gtest.h>
+
+namespace weft::serve {
+namespace {
+
+using test::Client;
+using test::echo;
+using test::frame_of;
+using test::HeaderSession;
+using test::kLong;
+using test::Signal;
+
+class LimitsTest : public test::ServerTest {
+ protected:
+  void SetUp() override {
+    start_runtime(1);
+    watch_close();
+    script_.on_frame = echo;
+  }
+  // Asks until the server's counters say so.
+  template <typename Condition>
+  void until(Condition condition) {
+    const Instant limit = sys::now() + kLong;
+    while (!condition(server_->counters()) && sys::now() < limit) {
+      std::this_thread::yield();
+    }
+    EXPECT_TRUE(condition(server_->counters()));
+  }
+};
+
+TEST_F(LimitsTest, AWrongVersionClosesThatPeerBehindItsAnswers) {
+  const std::string endpoint = listen();
+  Client good(endpoint);
+  Client bad(endpoint);
+  bad.write(frame_of(1, "good") + std::string(12, '\3'));
+  EXPECT_EQ(bad.read_to_end(), frame_of(1, "good"));
+  bad.close();
+  ASSERT_TRUE(closed_.take());
+  EXPECT_EQ(reason_, CloseReason::refused_frame);
+  good.send(1, "served");
+  EXPECT_EQ(good.receive(), "served");
+}
+
+TEST_F(LimitsTest, ABodyAboveTheMaximumIsRefusedBeforeItComes) {
+  make_server();
+  const auto endpoint = server_->listen<HeaderCodec>(
+      "tcp://127.0.0.1:0", {}, [this] { return test::ScriptService{&script_}; }, HeaderCodec(1000));
+  ASSERT_TRUE(endpoint);
+  Client client(*endpoint);
+  client.write(frame_of(1, std::string(1001, 'x')).substr(0, 12));
+  EXPECT_EQ(client.read_to_end(), "");
+  client.close();
+  ASSERT_TRUE(closed_.take());
+  EXPECT_EQ(reason_, CloseReason::refused_frame);
+}
+
+TEST_F(LimitsTest, AFrameThatIsOnlyAnnouncedTakesNoMemory) {
+  ServerOptions options;
+  options.memory_max = options.core_memory_max = 1024 * 1024;
+  make_server(options);
+  const std::string endpoint = listen();
+  const std::string beginning = frame_of(1, std::string(1000, 'x')).substr(0, 6) + std::string("\1\0\0\0\0\0some", 10);
+  std::vector<std::unique_ptr<Client>> many;
+  for (int i = 0; i < 12; ++i) {  // 16 MiB each, if they were believed
+    many.push_back(std::make_unique<Client>(endpoint));
+    many.back()->write(beginning);
+  }
+  until([](const CounterValues& counters) { return counters.reads == 12; });
+  Client good(endpoint);
+  good.send(1, "served");
+  EXPECT_EQ(good.receive(), "served");
+  EXPECT_EQ(server_->counters().closed_total(), 0u);
+}
+
+TEST_F(LimitsTest, APeerWhoseFramesDoNotFitIntoTheBudgetIsClosedAndTheOthersAreServed) {
+  ServerOptions options;
+  options.memory_max = options.core_memory_max = 512 * 1024;
+  make_server(options);
+  const std::string endpoint = listen();
+  Client greedy(endpoint);
+  const std::string frame = frame_of(1, std::string(4 * 1024 * 1024, 'g'));
+  (void)greedy.write_some(frame.substr(0, frame.size() - 1), kLong);
+  ASSERT_TRUE(closed_.take());
+  EXPECT_EQ(reason_, CloseReason::out_of_memory);
+  Client good(endpoint);
+  good.send(1, "served");
+  EXPECT_EQ(good.receive(), "served");
+}
+
+TEST_F(LimitsTest, ASlowHandshakeIsCutOffHoweverManyBytesDripIn) {
+  ListenerOptions options;
+  options.limits.handshake_timeout = std::chrono::milliseconds(30);
+  Client client(listen(options));
+  const std::string frame = frame_of(1, std::string(100'000, 's'));
+  std::size_t sent = 0;
+  Signal over;
+  std::thread dripping([&] {  // never whole, never idle
+    while (sent < frame.size() - 1 && client.write_some(std::string_view(frame).substr(sent, 1), kLong) == 1) {
+      ++sent;
+      std::this_thread::yield();
+    }
+    over.give();
+  });
+  ASSERT_TRUE(closed_.take());
+  EXPECT_EQ(reason_, CloseReason::handshake_timeout);
+  ASSERT_TRUE(over.take());
+  dripping.join();
+}
+
+TEST_F(LimitsTest, APeerThatIsGoneWithoutAWordIsClosedWhenItWasIdleForTooLong) {
+  ListenerOptions options;
+  options.limits.idle_timeout = std::chrono::milliseconds(30);
+  const std::string endpoint = listen(options);
+  Client silent(endpoint);
+  silent.send(1, "here");
+  EXPECT_EQ(silent.receive(), "here");
+  ASSERT_TRUE(closed_.take());
+  EXPECT_EQ(reason_, CloseReason::idle_timeout);
+}
+
+TEST_F(LimitsTest, AClosedSessionDoesNotWaitForeverForAPeerThatDoesNotRead) {
+  ListenerOptions options;
+  options.limits.close_timeout = std::chrono::milliseconds(30);
+  options.limits.write_budget = 64u * 1024 * 1024;
+  script_.on_frame = [](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    (void)session.send(frame.header, as_bytes(std::string(16u * 1024 * 1024, 'q')));
+    session.close();
+  };
+  Client client(listen(options));
+  client.send(1, "");
+  ASSERT_TRUE(closed_.take());
+  EXPECT_EQ(reason_, CloseReason::close_timeout);
+  EXPECT_EQ(server_->counters().undelivered, 1u);
+}
+
+TEST_F(LimitsTest, APeerThatGoesOnSendingAfterCloseIsCutOff) {
+  script_.on_frame = [](HeaderSession& session, const HeaderCodec::Frame&) { session.close(); };
+  ListenerOptions options;
+  options.limits.close_timeout = kLong;
+  Client client(listen(options));
+  const std::string flood(64u * 1024 * 1024, '\2');
+  client.send(1, "");
+  EXPECT_LT(client.write_some(flood, kLong), flood.size());
+  ASSERT_TRUE(closed_.take());
+}
+
+// --- slow consumers: a peer that does not read, and a service that sends all the same ---
+
+class SlowConsumers : public LimitsTest {
+ protected:
+  static constexpr std::uint32_t kFrames = 4000;  // 32 MB: more than the kernel and the budget take
+
+  std::vector<std::uint32_t> run(SlowConsumer policy) {
+    auto run = test::run_slow_consumer(script_, closed_, {}, policy, kFrames, [this](const ListenerOptions& options) {
+      return std::make_unique<Client>(listen(options));
+    });
+    whole_ = run.whole;
+    return std::move(run.numbers);
+  }
+  bool whole_ = false;
+};
+
+TEST_F(SlowConsumers, DropNewestKeepsWhatCameFirst) {
+  const auto numbers = run(SlowConsumer::drop_newest);
+  ASSERT_FALSE(numbers.empty());
+  EXPECT_TRUE(whole_);
+  EXPECT_EQ(numbers.front(), 0u);
+  EXPECT_LT(numbers.back(), kFrames - 1);
+  EXPECT_EQ(server_->counters().dropped_newest, kFrames - numbers.size());
+}
+
+TEST_F(SlowConsumers, DropOldestKeepsWhatCameLast) {
+  const auto numbers = run(SlowConsumer::drop_oldest);
+  ASSERT_FALSE(numbers.empty());
+  EXPECT_TRUE(whole_);
+  EXPECT_EQ(numbers.back(), kFrames - 1);
+  EXPECT_EQ(server_->counters().dropped_oldest, kFrames - numbers.size());
+}
+
+TEST_F(SlowConsumers, ConflateKeepsTheNewest) {
+  const auto numbers = run(SlowConsumer::conflate);
+  ASSERT_FALSE(numbers.empty());
+  EXPECT_TRUE(whole_);
+  EXPECT_EQ(numbers.back(), kFrames - 1);
+  EXPECT_EQ(server_->counters().conflated, kFrames - numbers.size());
+}
+
+TEST_F(SlowConsumers, DisconnectEndsTheSessionAndCountsWhatItLost) {
+  const auto numbers = run(SlowConsumer::disconnect);
+  EXPECT_LT(numbers.size(), kFrames);
+  EXPECT_EQ(reason_, CloseReason::slow_consumer);
+  EXPECT_NE(server_->counters().undelivered, 0u);
+}
+
+// --- how many, how often ---
+
+TEST_F(LimitsTest, MoreSessionsThanThereMayBeAreClosedAndCounted) {
+  ServerOptions options;
+  options.sessions_max = 3;
+  make_server(options);
+  const std::string endpoint = listen();
+  std::deque<Client> clients;
+  for (int i = 0; i < 3; ++i) {
+    clients.emplace_back(endpoint).send(1, "x");
+    EXPECT_EQ(clients.back().receive(), "x");
+  }
+  Client refused(endpoint);
+  EXPECT_EQ(refused.read_to_end(), "");
+  EXPECT_EQ(server_->counters().rejected_for(Rejection::full), 1u);
+  clients.pop_front();
+  ASSERT_TRUE(closed_.take());
+  until([this](const CounterValues&) { return server_->sessions() == 2; });
+  Client welcome(endpoint);
+  welcome.send(1, "in");
+  EXPECT_EQ(welcome.receive(), "in");
+}
+
+TEST_F(LimitsTest, OneAddressHasAsManyConnectionsAsItMayAndOthersAreServed) {
+  AdmissionOptions limits;
+  limits.address_connections_max = 2;
+  auto admission = Admission::make(limits);
+  ASSERT_TRUE(admission);
+  ListenerOptions options;
+  options.admission = std::move(*admission);
+  const std::string endpoint = listen(options, "tcp://0.0.0.0:0");
+  const std::string port = endpoint.substr(endpoint.rfind(':'));
+  const std::string at_one = "tcp://127.0.0.1:0;127.0.0.1" + port;
+  std::vector<std::unique_ptr<Client>> flood;
+  for (int i = 0; i < 20; ++i) {
+    flood.push_back(std::make_unique<Client>(at_one));
+  }
+  Client other("tcp://127.0.0.2:0;127.0.0.1" + port);
+  other.send(1, "from elsewhere");
+  EXPECT_EQ(other.receive(), "from elsewhere");
+  EXPECT_EQ(server_->counters().rejected_for(Rejection::admission), 18u);
+  EXPECT_EQ(server_->sessions(), 3u);
+  flood.clear();
+  ASSERT_TRUE(closed_.take());
+  ASSERT_TRUE(closed_.take());
+  until([&](const CounterValues&) { return options.admission->connections() == 1; });
+  Client again(at_one);
+  again.send(1, "in");
+  EXPECT_EQ(again.receive(), "in");
+}
+
+TEST_F(LimitsTest, APeerThatSendsTooManyFramesIsReadMoreSlowlyAndLosesNone) {
+  ListenerOptions options;
+  options.limits.message_rate = {1000, 10};
+  Client client(listen(options));
+  std::string burst;
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    burst += frame_of(i, "m");
+  }
+  client.write(burst);
+  EXPECT_EQ(client.read(burst.size()), burst);
+  EXPECT_GE(server_->counters().rate_pauses, 5u);
+}
+
+// The originals never accept again after one EMFILE.
+TEST_F(LimitsTest, AcceptPausesWhenDescriptorsRunOutAndGoesOnWhenThereAreSome) {
+  const std::string endpoint = listen();
+  Client first(endpoint);
+  first.send(1, "before");
+  EXPECT_EQ(first.receive(), "before");
+  Client second(endpoint);  // the last one that gets a descriptor, on both sides
+  second.send(1, "last");
+  EXPECT_EQ(second.receive(), "last");
+  // The client's own next descriptor is the lowest free one: everything above is out of reach for the server.
+  auto probe = sys::EventFd::make();
+  ASSERT_TRUE(probe);
+  const int lowest = probe->fd();
+  probe = Error(Errc::closed);
+  const auto before = sys::set_descriptor_limit(static_cast<std::size_t>(lowest) + 1);
+  ASSERT_TRUE(before);
+  // No call of a polymorphic object here: to check one, UBSan needs descriptors.
+  Server& server = *server_;
+  Client third(endpoint);
+  third.send(1, "patience");
+  const Instant limit = sys::now() + kLong;
+  while (server.counters().accept_pauses < 2 && sys::now() < limit) {
+    std::this_thread::yield();
+  }
+  const std::uint64_t pauses = server.counters().accept_pauses;
+  ASSERT_TRUE(sys::set_descriptor_limit(*before));
+  EXPECT_GE(pauses, 2u);
+  first.send(1, "still served");
+  EXPECT_EQ(first.receive(), "still served");
+  EXPECT_EQ(third.receive(), "patience");
+}
+
+}  // namespace
+}  // namespace weft::serve

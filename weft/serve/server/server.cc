@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/server/server.h"
+
+namespace weft::serve {
+
+namespace {
+constexpr Error kStopped(Errc::closed, "the server is stopped");
+constexpr Error kOnCore(Errc::invalid_state, "a core cannot wait for the others");
+}  // namespace
+
+Server::Server(rt::Runtime& runtime, const ServerOptions& options)
+    : runtime_(runtime), options_(options), counters_(std::make_unique<CoreCounters[]>(runtime.size())) {}
+
+Server::~Server() { (void)stop(Instant()); }
+
+Result<std::unique_ptr<Server>> Server::make(rt::Runtime& runtime, const ServerOptions& options) {
+  if (runtime.size() > SessionId::kCores) {
+    return Error(Errc::invalid_argument, "a server has at most 256 cores");
+  }
+  std::unique_ptr<Server> server(new Server(runtime, options));
+  WEFT_TRY(server->start());
+  return server;
+}
+
+Result<void> Server::start() {
+  auto run = std::make_shared<ServerRun>(runtime_, options_, counters_.get());
+  const std::lock_guard lock(mutex_);
+  run_ = std::move(run);
+  return {};
+}
+
+std::shared_ptr<ServerRun> Server::run() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return run_;
+}
+
+Result<std::string> Server::listen_with(std::string_view endpoint, const ListenerOptions& options, ServiceKind kind) {
+  if (rt::Core::current() != nullptr) {
+    return kOnCore;
+  }
+  const auto run = this->run();
+  if (run == nullptr) {
+    return kStopped;
+  }
+  const net::Endpoint parsed = WEFT_TRY(net::parse_endpoint(endpoint, true));
+  std::string bound = WEFT_TRY(run->add_listener(parsed, options, kind));
+  specs_.push_back({WEFT_TRY(net::parse_endpoint(bound, true)), options, std::move(kind)});
+  return bound;
+}
+
+Result<void> Server::route(SessionId id, const std::shared_ptr<ServerRun>& run) const noexcept {
+  if (run == nullptr) {
+    return kStopped;
+  }
+  if (!id || id.epoch() != run->epoch() || id.core() >= runtime_.size()) {
+    return Error(Errc::unreachable, "a session of another server or another start");
+  }
+  return {};
+}
+
+Result<void> Server::send_to(SessionId id, const SharedFrame& frame) {
+  const auto run = this->run();
+  WEFT_TRY(route(id, run));
+  if (const rt::Core* const here = rt::Core::current(); here == &runtime_.core(id.core())) {
+    Session* const session = run->find(id);
+    return session != nullptr ? session->send_shared(frame) : Error(Errc::unreachable, "the session has ended");
+  }
+  return runtime_.post(id.core(), [run, id, frame] {
+    if (Session* const session = run->find(id)) {
+      (void)session->send_shared(frame);
+    }
+  });
+}
+
+template <typename Function>
+Result<void> Server::on_shards(const Function& function) {
+  const auto run = this->run();
+  if (run == nullptr) {
+    return kStopped;
+  }
+  Result<void> result;
+  for (unsigned core = 0; core < runtime_.size(); ++core) {
+    if (rt::Core::current() == &runtime_.core(core)) {
+      if (Shard* const shard = run->shard(core)) {
+        function(*shard);
+      }
+      continue;
+    }
+    const auto posted = runtime_.post(core, [run, function] {
+      if (Shard* const shard = run->shard(rt::Core::current()->index())) {
+        function(*shard);
+      }
+    });
+    result = posted ? result : posted;
+  }
+  return result;
+}
+
+Result<void> Server::publish(GroupId group, const SharedFrame& frame) {
+  return on_shards([group, frame](Shard& shard) { shard.publish(group, frame); });
+}
+
+Result<void> Server::broadcast(const SharedFrame& frame) {
+  return on_shards(
+      [frame](Shard& shard) { shard.for_each([&frame](Session& session) { (void)session.send_shared(frame); }); });
+}
+
+void Server::begin_stop(Instant deadline) {
+  if (const auto run = this->run()) {
+    run->begin_stop(deadline);
+  }
+}
+
+Result<void> Server::stop(Instant deadline) {
+  const auto run = this->run();
+  if (run == nullptr) {
+    return {};
+  }
+  if (rt::Core::current() != nullptr) {
+    run->begin_stop(deadline);
+    return {};
+  }
+  const auto result = run->stop(deadline);
+  const std::lock_guard lock(mutex_);
+  run_.reset();
+  return result;
+}
+
+Result<void> Server::restart() {
+  if (rt::Core::current() != nullptr) {
+    return kOnCore;
+  }
+  if (run() != nullptr) {
+    return Error(Errc::invalid_state, "stop it first");
+  }
+  WEFT_TRY(start());
+  for (const Spec& spec : specs_) {
+    if (auto bound = run()->add_listener(spec.endpoint, spec.options, spec.kind); !bound) {
+      (void)stop(Instant());
+      return bound.error();
+    }
+  }
+  return {};
+}
+
+Result<void> Server::ready() const noexcept {
+  const auto run = this->run();
+  if (run == nullptr) {
+    return kStopped;
+  }
+  switch (run->phase()) {
+    case ServerRun::Phase::starting: return Error(Errc::invalid_state, "the server has no listener yet");
+    case ServerRun::Phase::draining: return Error(Errc::terminated, "the server is draining");
+    case ServerRun::Phase::serving: break;
+  }
+  if (run->sessions() >= options_.sessions_max) {
+    return Error(Errc::resource_exhausted, "the server is full");
+  }
+  return {};
+}
+
+CounterValues Server::counters() const noexcept {
+  CounterValues values;
+  for (unsigned core = 0; core < runtime_.size(); ++core) {
+    values.add(counters_[core]);
+  }
+  return values;
+}
+
+CounterValues Server::counters(unsigned core) const noexcept {
+  CounterValues values;
+  if (core < runtime_.size()) {
+    values.add(counters_[core]);
+  }
+  return values;
+}
+
+std::size_t Server::sessions() const noexcept {
+  const auto run = this->run();
+  return run == nullptr ? 0 : run->sessions();
+}
+
+std::uint16_t Server::epoch() const noexcept {
+  const auto run = this->run();
+  return run == nullptr ? std::uint16_t{0} : run->epoch();
+}
+
+}  // namespace weft::serve

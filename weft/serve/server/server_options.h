@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include "weft/net/accept_filter.h"
+#include "weft/net/tls.h"
+#include "weft/rt/core/core.h"
+#include "weft/serve/session/log.h"
+#include "weft/serve/session/service.h"
+#include "weft/sys/socket.h"
+
+namespace weft::serve {
+
+enum class AcceptMode : std::uint8_t {
+  automatic,   // reuse_port for tcp on several cores, else hand_off
+  reuse_port,  // a listening socket for each core; the kernel spreads the connections by their addresses
+  hand_off,    // one listening socket; its core deals the connections out, one to each core in turn
+};
+
+struct ListenerOptions {
+  SessionLimits limits;
+  AcceptMode accept = AcceptMode::automatic;
+  sys::SocketOptions socket = default_socket();
+  net::AcceptFilter filter{};
+  // The seam for what is between a session and a socket: makes a stream out of the one that was accepted. Called on the
+  // session's core; an error refuses the connection. A read() of such a stream that gives fewer bytes than there was
+  // room for says that there are no more now; what else it has to say is in its state(). TLS is above it.
+  std::function<Result<std::unique_ptr<net::Stream>>(std::unique_ptr<net::Stream>)> wrap{};
+  // Connections are TLS 1.3, and their sessions begin behind the handshake. Several listeners may share one; reload()
+  // changes the certificate while they run. Null: no TLS.
+  std::shared_ptr<net::TlsServer> tls{};
+  // Who may come in, and how many of them. Several listeners may share one. Null: everyone.
+  std::shared_ptr<Admission> admission{};
+
+  static sys::SocketOptions default_socket() {
+    sys::SocketOptions options;
+    options.backlog = 1024;
+    return options;
+  }
+};
+
+struct ServerOptions {
+  std::size_t sessions_max = 100'000;                  // on all cores; more are closed at once, and counted
+  std::size_t memory_max = std::size_t{1} << 30;       // bytes queued and half received, of all sessions
+  std::size_t core_memory_max = std::size_t{1} << 29;  // of those of one core
+  // Told how each connection ended, see log.h and log_writer.h. Empty: nobody.
+  LogSink log{};
+};
+
+// What a listener serves: a codec and how to make a service of it, without their types.
+struct ServiceKind {
+  SessionOps ops;
+  std::shared_ptr<const void> codec;
+  std::function<std::shared_ptr<void>(rt::Core&)> make;
+
+  template <FrameCodec Codec, typename MakeService>
+  [[nodiscard]] static ServiceKind of(MakeService make_service, const Codec& codec) {
+    return {ops_of<Codec, MakeService>(), std::make_shared<Codec>(codec),
+            [make_service = std::move(make_service)](rt::Core& core) mutable -> std::shared_ptr<void> {
+              return call(make_service, core);
+            }};
+  }
+
+ private:
+  template <typename MakeService>
+  static auto make_one(MakeService& make_service, rt::Core& core) {
+    if constexpr (std::is_invocable_v<MakeService&, rt::Core&>) {
+      return make_service(core);
+    } else {
+      return make_service();
+    }
+  }
+  template <typename MakeService>
+  using Made = decltype(make_one(std::declval<MakeService&>(), std::declval<rt::Core&>()));
+  // In place: a service need not be movable.
+  template <typename MakeService>
+  struct Holder {
+    Made<MakeService> service;
+    Holder(MakeService& make_service, rt::Core& core) : service(make_one(make_service, core)) {}
+  };
+  template <typename MakeService>
+  static std::shared_ptr<void> call(MakeService& make_service, rt::Core& core) {
+    auto holder = std::make_shared<Holder<MakeService>>(make_service, core);
+    return std::shared_ptr<void>(holder, &holder->service);
+  }
+  template <typename Codec, typename MakeService>
+  static constexpr SessionOps ops_of() {
+    return ServiceCalls<Codec, Made<MakeService>>::ops();
+  }
+};
+
+}  // namespace weft::serve

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "weft/net/endpoint.h"
+#include "weft/rt/core/runtime.h"
+#include "weft/serve/server/acceptor.h"
+#include "weft/serve/server/server_options.h"
+#include "weft/serve/session/shard.h"
+
+namespace weft::serve {
+
+// ServerRun: a server from one start to its stop: a shard on each core, and its listeners.
+// Owner: the server and the messages under way, which may come after the stop: they find nothing then.
+// Affinity: add_listener() and stop() foreign threads, one at a time; begin_stop() any thread; find(), shard() the
+// core's own thread; the rest any. Invariant: what is on a core is made, used and destroyed by that core's thread; only
+// when the runtime has ended its threads, stop() does it.
+class ServerRun : public std::enable_shared_from_this<ServerRun> {
+ public:
+  enum class Phase : std::uint8_t { starting, serving, draining };
+
+  ServerRun(rt::Runtime& runtime, const ServerOptions& options, CoreCounters* counters);
+  ServerRun(const ServerRun&) = delete;
+  ServerRun& operator=(const ServerRun&) = delete;
+  ~ServerRun() = default;
+
+  Result<std::string> add_listener(const net::Endpoint& endpoint, const ListenerOptions& options,
+                                   const ServiceKind& kind);
+  void begin_stop(Instant deadline);
+  Result<void> stop(Instant deadline);  // begin_stop(), and waits
+
+  [[nodiscard]] Phase phase() noexcept;
+  [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_; }
+  [[nodiscard]] std::size_t sessions() const noexcept { return count_.value(); }
+  [[nodiscard]] Session* find(SessionId id) noexcept;  // on id.core(); null, and counted: it is not there
+  [[nodiscard]] Shard* shard(unsigned core) noexcept { return parts_[core].shard.get(); }  // null: stopped
+  [[nodiscard]] rt::Runtime& runtime() noexcept { return runtime_; }
+
+ private:
+  struct Port {  // a listener's part on one core
+    std::shared_ptr<const ListenerOptions> options;
+    std::shared_ptr<const void> codec;
+    std::shared_ptr<void> service;
+    SessionOps ops;
+    ServiceSlot slot;
+    std::unique_ptr<Acceptor> acceptor;  // null: the connections come from another core's
+  };
+  struct Part {  // of one core, which alone touches it
+    std::unique_ptr<Shard> shard;
+    std::vector<std::unique_ptr<Port>> ports;
+    rt::TimerId deadline_timer;
+    bool stopping = false;
+  };
+  using Listeners = std::vector<std::unique_ptr<net::Listener>>;  // by core; null: none there
+
+  Result<Listeners> open_listeners(const net::Endpoint& endpoint, const ListenerOptions& options, std::string& bound);
+  // Runs on each core, and waits for all. Not on a core.
+  void on_each_core(const std::function<void(unsigned core)>& function);
+  void add_port(unsigned core, const std::shared_ptr<const ListenerOptions>& options, const ServiceKind& kind);
+  void deal(std::size_t port, std::unique_ptr<net::Stream> stream);
+  void place(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream);
+  void begin_stop_here(unsigned core, Instant deadline);
+  void tear_down(unsigned core);
+
+  rt::Runtime& runtime_;
+  const std::uint16_t epoch_;
+  ByteBudget budget_;
+  SessionCount count_;
+  const LogSink log_;
+  CoreCounters* counters_;
+  std::vector<Part> parts_;
+  std::size_t ports_ = 0;   // of the thread that adds listeners
+  unsigned next_core_ = 0;  // of hand_off, on the accepting core
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  unsigned down_ = 0;     // guarded by mutex_: cores that are torn down
+  bool begun_ = false;    // guarded by mutex_
+  bool listens_ = false;  // guarded by mutex_: there was a listener
+  bool aborted_ = false;  // guarded by mutex_: sessions were left at the deadline
+};
+
+}  // namespace weft::serve

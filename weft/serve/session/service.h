@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+
+#include "weft/serve/session/session.h"
+
+namespace weft::serve {
+
+// What a listener runs on one core: functions that know the codec and the service, and what they work on.
+struct SessionOps {
+  const void* codec_tag;
+  Session* (*make)(void* place, Shard& shard, const ServiceSlot& slot);
+  void (*destroy)(Session& session) noexcept;
+  void (*opened)(Session& session);
+  Progress (*frames)(Session& session, Bytes input);  // decodes until the session wants no more
+  void (*ended)(Session& session);                    // null: the service has no on_end()
+  void (*closed)(Session& session, const Error& why);
+};
+
+struct ServiceSlot {
+  const SessionOps* ops = nullptr;
+  void* service = nullptr;      // of this core
+  const void* codec = nullptr;  // what each session's codec is a copy of
+  SessionLimits limits;
+  bool layered = false;  // the streams are more than sockets: they have a state()
+};
+
+inline constexpr std::size_t kSessionSize = 512;  // a session with its codec, at most
+
+// SessionOf: a session whose frames have a codec. What services are given.
+template <FrameCodec Codec>
+class SessionOf final : public Session {
+ public:
+  // closed: the session is not open; resource_exhausted: the policy refuses it, or the memory budget is spent; what the
+  // codec's encode_header() says. On an error nothing was queued.
+  Result<void> send(const typename Codec::Header& header, Bytes body) {
+    const Bytes back = codec_.trailer();
+    std::uint8_t* const place = place_for(Codec::kHeaderMax + body.size() + back.size());
+    if (place == nullptr) [[unlikely]] {
+      return send_slowly(header, body, back);
+    }
+    const std::size_t front = WEFT_TRY(
+        codec_.encode_header(header, body, std::span<std::uint8_t, Codec::kHeaderMax>(place, Codec::kHeaderMax)));
+    copy_bytes(place + front, body);
+    copy_bytes(place + front + body.size(), back);
+    commit(front + body.size() + back.size());
+    return {};
+  }
+  [[nodiscard]] const Codec& codec() const noexcept { return codec_; }
+
+ private:
+  template <typename C, typename Service>
+  friend struct ServiceCalls;
+
+  SessionOf(Shard& shard, const ServiceSlot& slot) noexcept
+      : Session(shard, slot), codec_(*static_cast<const Codec*>(slot.codec)) {}
+  ~SessionOf() = default;
+
+  [[gnu::noinline]] Result<void> send_slowly(const typename Codec::Header& header, Bytes body, Bytes back) {
+    std::array<std::uint8_t, Codec::kHeaderMax> front;
+    const std::size_t size = WEFT_TRY(codec_.encode_header(header, body, std::span(front)));
+    return send_parts({Bytes(front).first(size), body, back});
+  }
+
+  Codec codec_;
+};
+
+// A service is a type with any of these; what it does not have is nothing:
+//   void on_open(SessionOf<Codec>&)                  before its first frame; with TLS behind the handshake
+//   void on_frame(SessionOf<Codec>&, const Codec::Frame&)   the frame is gone when it returns
+//   rt::Task<> on_frame(SessionOf<Codec>&, const Codec::Frame&)   a coroutine instead (session.h): the frame is a copy
+//                                     that lives until it has ended
+//   void on_end(SessionOf<Codec>&)    the peer will send no more. Without it the session is closed then; with it the
+//                                     service says when
+//   void on_close(SessionOf<Codec>&, const Error& why)      the last call; session.reason() says which count it is in
+// One object for each core; all its calls come in that core's thread, one at a time. What they throw ends the session.
+template <typename Codec, typename Service>
+struct ServiceCalls {
+  using Typed = SessionOf<Codec>;
+  using Frame = typename Codec::Frame;
+
+  static constexpr bool kHasEnd = requires(Service service, Typed& session) { service.on_end(session); };
+
+  static Session* make(void* place, Shard& shard, const ServiceSlot& slot) {
+    static_assert(sizeof(Typed) <= kSessionSize && alignof(Typed) <= alignof(std::max_align_t));
+    return ::new (place) Typed(shard, slot);
+  }
+  static void destroy(Session& session) noexcept { typed(session).~Typed(); }
+
+  static void opened(Session& session) {
+    if constexpr (requires(Service service, Typed& typed_session) { service.on_open(typed_session); }) {
+      service(session).on_open(typed(session));
+    }
+  }
+  static Progress frames(Session& session, Bytes input) {
+    Typed& own = typed(session);
+    return decode_all(own.codec_, input, [&own](const Frame& frame) {
+      own.note_frame();
+      if constexpr (requires(Service target, Typed& typed_session) { target.on_frame(typed_session, frame); }) {
+        if constexpr (HandlerTask<decltype(service(own).on_frame(own, frame))>::kIs) {
+          start(own, frame);
+        } else {
+          service(own).on_frame(own, frame);
+        }
+      }
+      return own.wants_frames();
+    });
+  }
+  static void ended(Session& session) {
+    if constexpr (kHasEnd) {
+      service(session).on_end(typed(session));
+    }
+  }
+  static void closed(Session& session, const Error& why) {
+    if constexpr (requires(Service target, Typed& typed_session) { target.on_close(typed_session, why); }) {
+      service(session).on_close(typed(session), why);
+    }
+  }
+
+  static constexpr SessionOps ops() noexcept {
+    return {codec_tag<Codec>(), &make, &destroy, &opened, &frames, kHasEnd ? &ended : nullptr, &closed};
+  }
+
+ private:
+  struct EndsSession {
+    Typed* session;
+    void operator()(const Error& outcome, bool /*cancelled*/, const Frame& /*frame*/) const noexcept {
+      if (!(outcome == Errc::ok)) {
+        session->abort(CloseReason::service_failed, outcome);
+      }
+    }
+  };
+  static void start(Typed& session, const Frame& frame) {
+    static_assert(std::is_same_v<decltype(service(session).on_frame(session, frame)), rt::Task<void>>);
+    const auto handle = [&session](const Frame& kept) { return service(session).on_frame(session, kept); };
+    if (const auto started = start_with_frame(session, frame, handle, EndsSession{&session}); !started) {
+      session.abort(CloseReason::out_of_memory, started.error());
+    }
+  }
+  static Typed& typed(Session& session) noexcept { return static_cast<Typed&>(session); }
+  static Service& service(Session& session) noexcept { return *static_cast<Service*>(session.slot_.service); }
+};
+
+}  // namespace weft::serve

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+
+#include "weft/serve/session/session.h"
+#include "weft/serve/session/session_task.h"
+#include "weft/serve/session/shard.h"
+
+namespace weft::serve {
+
+namespace {
+
+constexpr Error kClosed(Errc::closed, "the session is closed");
+constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a coroutine");
+
+struct EndsSession {
+  Session* session;
+  void handle_end(const Error& outcome, bool /*cancelled*/) const noexcept {
+    if (!(outcome == Errc::ok)) {
+      session->abort(CloseReason::service_failed, outcome);
+    }
+  }
+};
+
+}  // namespace
+
+// Where the session's coroutines are: nothing until there was one.
+Result<void> Session::make_tasks() noexcept {
+  if (state_ != State::open) {
+    return kClosed;
+  }
+  if (tasks_ == nullptr) {
+    void* const block = mem::pool_allocate(sizeof(TaskSet));
+    if (block == nullptr) {
+      return kNoMemory;
+    }
+    const auto told = [](void* self, SessionTask::Kind kind, std::size_t room_size) noexcept {
+      static_cast<Session*>(self)->handle_task_end(kind, room_size);
+    };
+    tasks_ = ::new (block) TaskSet(shard_.loop().tasks(), told, this);
+  }
+  return {};
+}
+
+Result<void> Session::spawn(rt::Task<void> task) {
+  if (!task) {
+    return Error(Errc::invalid_argument, "the task was moved from");
+  }
+  WEFT_TRY(make_tasks());
+  if (tasks_->size() - handlers_ >= slot_.limits.tasks_max) {
+    shard_.counters().tasks_refused.add();
+    return Error(Errc::resource_exhausted, "the session has as many coroutines as it may");
+  }
+  using Block = SessionTaskOf<void, EndsSession>;
+  auto block = Block::make({this});
+  if (block == nullptr) {
+    return kNoMemory;
+  }
+  tasks_->start(Block::with_task(std::move(block), std::move(task)), SessionTask::Kind::spawned);
+  return {};
+}
+
+Result<void> Session::start_handler(SessionTask::Ptr task) {
+  WEFT_TRY(make_tasks());
+  const std::uint32_t most = std::max<std::uint32_t>(slot_.limits.handlers_max, 1);
+  if (handlers_ >= most) {  // not a frame that was read just now: those wait
+    shard_.counters().tasks_refused.add();
+    return Error(Errc::resource_exhausted, "as many handlers run as may");
+  }
+  if (!shard_.budget().take(task->room_size())) {
+    return kNoMemory;
+  }
+  ++handlers_;
+  begin_reply();
+  tasks_->start(std::move(task), SessionTask::Kind::handler);
+  if (handlers_ >= most && !handlers_pause_) {
+    handlers_pause_ = true;
+    pause_reading();
+    shard_.counters().handler_pauses.add();
+  }
+  return {};
+}
+
+void Session::handle_task_end(SessionTask::Kind kind, std::size_t room_size) noexcept {
+  shard_.budget().give_back(room_size);
+  if (kind == SessionTask::Kind::handler) {
+    --handlers_;
+    if (handlers_pause_) {
+      handlers_pause_ = false;
+      resume_reading();
+    }
+    end_reply();
+  }
+  if (state_ == State::ended && !has_tasks()) {
+    list();
+  }
+}
+
+bool Session::has_tasks() const noexcept { return tasks_ != nullptr && tasks_->size() != 0; }
+
+void Session::cancel_tasks() noexcept {
+  if (tasks_ != nullptr) {
+    tasks_->cancel();
+  }
+}
+
+// Its end, but for what its coroutines refer to: the last of them brings it back to the shard.
+void Session::let_go() noexcept {
+  if (!write_ended_) {
+    stream_->shutdown_write();
+    write_ended_ = true;
+  }
+  shard_.counters().undelivered.add(writes_.clear(shard_.budget()));
+  clean_up();
+}
+
+void Session::drop_tasks() noexcept {
+  if (tasks_ != nullptr && tasks_->size() == 0) {
+    tasks_->~TaskSet();
+    mem::pool_deallocate(std::exchange(tasks_, nullptr));
+  }
+}
+
+}  // namespace weft::serve

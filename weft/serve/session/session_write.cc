@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include <algorithm>
+
+#include "weft/serve/session/session.h"
+#include "weft/serve/session/shard.h"
+
+namespace weft::serve {
+
+namespace {
+constexpr std::size_t kSharedMin = 2 * 1024;             // below, a copy costs less than a reference
+constexpr std::size_t kPartsMax = std::size_t{1} << 30;  // one frame, whatever its codec says
+constexpr int kWritesMax = 16;                           // for each flush
+constexpr Error kClosed(Errc::closed, "the session is closed");
+constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for what is sent");
+}  // namespace
+
+Result<void> Session::send_parts(const Parts& parts) {
+  const std::size_t size = parts[0].size() + parts[1].size() + parts[2].size();
+  if (size == 0) {
+    return {};
+  }
+  if (size > kPartsMax) {
+    return Error(Errc::message_too_large, "a frame of more than 1 GiB");
+  }
+  if (writes_.size() >= take_limit_) {
+    WEFT_TRY(make_room(size));
+  }
+  if (size >= kThroughMin && !blocked_) {
+    return write_through(parts, size);
+  }
+  std::uint8_t* place = writes_.room(size);
+  if (place == nullptr) {
+    place = writes_.reserve(size, shard_.budget());
+    if (place == nullptr) {
+      return kNoMemory;
+    }
+  }
+  for (const Bytes part : parts) {
+    copy_bytes(place, part);
+    place += part.size();
+  }
+  commit(size);
+  return {};
+}
+
+Result<void> Session::send_shared(const SharedFrame& frame) {
+  if (frame.tag() != slot_.ops->codec_tag) {
+    return Error(Errc::invalid_argument, "a frame for another codec");
+  }
+  const Bytes bytes = frame.bytes();
+  if (bytes.size() < kSharedMin) {
+    return send_bytes(bytes);
+  }
+  if (writes_.size() >= take_limit_) {
+    WEFT_TRY(make_room(bytes.size()));
+  }
+  if (!writes_.append_shared(frame.buffer(), bytes, shard_.budget())) {
+    return kNoMemory;
+  }
+  ++frames_out_;
+  if (!flush_due_) {
+    flush_soon();
+  }
+  return {};
+}
+
+// The budget is spent: first what the kernel takes now, then what the policy says.
+Result<void> Session::make_room(std::size_t size) {
+  if (take_limit_ == 0) {
+    return kClosed;
+  }
+  flush();
+  if (state_ != State::open) {
+    return kClosed;
+  }
+  if (writes_.size() < take_limit_) {
+    return {};
+  }
+  CoreCounters& counters = shard_.counters();
+  switch (slot_.limits.slow_consumer) {
+    case SlowConsumer::disconnect:
+      end(CloseReason::slow_consumer, Error(Errc::resource_exhausted, "the peer does not read what is sent to it"));
+      return kClosed;
+    case SlowConsumer::drop_newest:
+      counters.dropped_newest.add();
+      return Error(Errc::resource_exhausted, "the peer does not read what is sent to it");
+    case SlowConsumer::drop_oldest:
+      counters.dropped_oldest.add(
+          writes_.drop_oldest(std::max(size, writes_.size() - take_limit_ + 1), shard_.budget()).frames);
+      break;
+    case SlowConsumer::conflate: counters.conflated.add(writes_.drop_oldest(kUnlimited, shard_.budget()).frames); break;
+  }
+  return {};
+}
+
+// Behind what is queued, from where it lies; what the kernel does not take is copied.
+Result<void> Session::write_through(const Parts& parts, std::size_t size) {
+  while (!writes_.empty() && !blocked_ && state_ == State::open) {
+    Bytes queue[WriteQueue::kGatherMax];
+    if (writes_.gather(queue) <= WriteQueue::kGatherMax - parts.size()) {
+      break;
+    }
+    flush();
+  }
+  if (state_ != State::open) {
+    return kClosed;
+  }
+  Bytes from[WriteQueue::kGatherMax];
+  std::size_t count = blocked_ ? 0 : writes_.gather({from, WriteQueue::kGatherMax - parts.size()});
+  for (const Bytes part : parts) {
+    if (!part.empty()) {
+      from[count++] = part;
+    }
+  }
+  const std::size_t queued = writes_.size();
+  ++frames_out_;
+  std::size_t through = 0;
+  if (!blocked_) {
+    const sys::IoResult result = stream_->write({from, count});
+    if (!note_written(result, queued + size)) {
+      return kClosed;
+    }
+    writes_.advance(std::min(result.bytes, queued), shard_.budget());
+    through = result.bytes - std::min(result.bytes, queued);
+  }
+  if (through == size) {
+    return {};
+  }
+  if (!writes_.append_rest(parts, through, shard_.budget())) {
+    if (through != 0) {  // half a frame: the stream is good for nothing any more
+      end(CloseReason::out_of_memory, kNoMemory);
+    }
+    return kNoMemory;
+  }
+  return {};
+}
+
+void Session::flush_soon() noexcept {
+  flush_due_ = true;
+  list();
+}
+
+void Session::watch_writable(bool on) noexcept {
+  if (watches_writable_ == on) {
+    return;
+  }
+  const sys::Interest interest = sys::Interest::readable | sys::Interest::peer_closed;
+  if (auto watched = shard_.loop().rewatch(watch_, on ? interest | sys::Interest::writable : interest, true);
+      !watched) {
+    return end(CloseReason::out_of_memory, watched.error());
+  }
+  watches_writable_ = on;
+}
+
+// False: the connection failed. What was asked for and not taken waits until the kernel says.
+bool Session::note_written(const sys::IoResult& result, std::size_t asked) noexcept {
+  switch (result.status) {
+    case sys::IoResult::Status::done:
+      last_active_ = shard_.loop().now();
+      shard_.counters().writes.add();
+      shard_.counters().bytes_out.add(result.bytes);
+      counts_.bytes_out += result.bytes;
+      break;
+    case sys::IoResult::Status::would_block: break;
+    case sys::IoResult::Status::end_of_stream:
+    case sys::IoResult::Status::failed: fail(result); return false;
+  }
+  unsent_ = slot_.layered && stream_->state().unsent;
+  if (result.bytes < asked || unsent_) {
+    blocked_ = true;
+    watch_writable(true);
+  }
+  return true;
+}
+
+bool Session::gather_and_write() noexcept {
+  Bytes from[WriteQueue::kGatherMax];
+  return write_out({from, writes_.gather(from)});
+}
+
+// False: the connection failed.
+bool Session::write_out(std::span<const Bytes> from) noexcept {
+  std::size_t asked = 0;
+  for (const Bytes part : from) {
+    asked += part.size();
+  }
+  const sys::IoResult result = stream_->write(from);
+  if (!note_written(result, asked)) {
+    return false;
+  }
+  writes_.advance(result.bytes, shard_.budget());
+  return true;
+}
+
+void Session::flush() noexcept {
+  if (frames_out_ != 0) {
+    shard_.counters().frames_out.add(frames_out_);
+    counts_.frames_out += frames_out_;
+    frames_out_ = 0;
+  }
+  for (int i = 0; i < kWritesMax && !all_written() && !blocked_ && state_ != State::ended; ++i) {
+    const Bytes sole = writes_.sole();
+    const bool ok = !sole.empty() ? write_out({&sole, 1}) : gather_and_write();
+    if (!ok) {
+      return;
+    }
+  }
+  if (all_written()) {
+    watch_writable(false);
+  } else if (!blocked_ && state_ != State::ended) {
+    list();  // others first
+  }
+  resume_throttled();
+}
+
+void Session::resume_throttled() noexcept {
+  if (throttled_ && writes_.size() <= throttle_ / 2) {
+    throttled_ = false;
+    if (state_ == State::open) {
+      go_on_ = true;
+      list();
+    }
+  }
+}
+
+}  // namespace weft::serve

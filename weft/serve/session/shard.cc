@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/session/shard.h"
+
+#include <utility>
+
+namespace weft::serve {
+
+namespace {
+void tell(const LogSink& log, const LogRecord& record) noexcept {
+  try {
+    log(record);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): a log ends nothing
+  }
+}
+}  // namespace
+
+Shard::~Shard() {
+  if (scratch_ != nullptr) {
+    scratch_->release();
+  }
+}
+
+MutableBytes Shard::scratch() noexcept {
+  if (scratch_ == nullptr) {
+    scratch_ = mem::Buffer::make(Session::kReadMax);
+    if (scratch_ == nullptr) {
+      return {};
+    }
+  }
+  return {scratch_->data(), Session::kReadMax};
+}
+
+void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, Admission::Lease lease) {
+  if (draining_) {
+    return refuse(Rejection::failed, peer_of(*stream), Error(Errc::terminated, "the server stops"));
+  }
+  if (!count_.take()) {
+    return refuse(Rejection::full, peer_of(*stream));
+  }
+  const auto place = sessions_.emplace();
+  if (!place || place->slot() >= SessionId::kSlots) {
+    if (place) {
+      sessions_.erase(*place);
+    }
+    count_.give_back();
+    return refuse(Rejection::no_memory, peer_of(*stream));
+  }
+  Block& block = *sessions_.find(*place);
+  block.session = slot.ops->make(block.place, *this, slot);
+  block.session->peer_ = peer_of(*stream);
+  if (const auto started =
+          block.session->start(std::move(stream), SessionId::make(core_.index(), *place, epoch_), std::move(lease));
+      !started) {
+    const std::string peer = std::move(block.session->peer_);
+    slot.ops->destroy(*block.session);
+    sessions_.erase(*place);
+    count_.give_back();
+    return refuse(Rejection::no_memory, peer, started.error());
+  }
+}
+
+Session* Shard::find(SessionId id) noexcept {
+  if (id.epoch() != epoch_ || id.core() != core_.index()) {
+    return nullptr;
+  }
+  Block* const block = sessions_.find(id.slot());
+  return block == nullptr || block->session->state_ == Session::State::ended ? nullptr : block->session;
+}
+
+void Shard::finish(Session& session) noexcept {
+  if (session.has_tasks()) [[unlikely]] {
+    return session.let_go();  // the last of them comes back to this
+  }
+  const SlotId slot = session.id().slot();
+  counters_.closed[static_cast<std::size_t>(session.reason_)].add();
+  const std::uint64_t undelivered = session.writes_.clear(budget_);
+  counters_.undelivered.add(undelivered);
+  log_end(session, undelivered);
+  const ServiceSlot& service = session.slot_;
+  try {
+    if (session.begun_) {
+      service.ops->closed(session, session.why_);
+    }
+  } catch (...) {  // NOLINT(bugprone-empty-catch): it ends as it is
+  }
+  session.clean_up();
+  service.ops->destroy(session);
+  sessions_.erase(slot);
+  count_.give_back();
+  if (draining_ && sessions_.empty()) {
+    report_empty();
+  }
+}
+
+void Shard::refuse(Rejection why, std::string_view peer, const Error& error) noexcept {
+  counters_.rejected[static_cast<std::size_t>(why)].add();
+  if (!log_) {
+    return;
+  }
+  LogRecord record;
+  record.time = std::chrono::system_clock::now();
+  record.level = LogLevel::warning;
+  record.event = LogEvent::connection_rejected;
+  record.core = core_.index();
+  record.peer = peer;
+  record.reason = describe(why);
+  record.error = error;
+  tell(log_, record);
+}
+
+void Shard::log_end(const Session& session, std::uint64_t undelivered) const noexcept {
+  if (!log_) {
+    return;
+  }
+  LogRecord record;
+  record.time = std::chrono::system_clock::now();
+  record.level = level_of(session.reason_);
+  record.core = core_.index();
+  record.session = session.id_;
+  record.peer = session.peer_;
+  record.reason = describe(session.reason_);
+  record.error = session.why_;
+  record.age = core_.loop().now() - session.accepted_;
+  record.counts = session.counts_;
+  record.counts.frames_out += session.frames_out_;
+  record.undelivered = undelivered;
+  tell(log_, record);
+}
+
+std::size_t Shard::publish(GroupId group, const SharedFrame& frame) {
+  const Group* const found = groups_.find(group);
+  if (found == nullptr) {
+    return 0;
+  }
+  std::size_t taken = 0;
+  for (const Group::Member& member : found->members) {  // nobody leaves while we send
+    taken += member.session->send_shared(frame) ? 1 : 0;
+  }
+  return taken;
+}
+
+void Shard::drain(std::function<void()> when_empty) {
+  draining_ = true;
+  when_empty_ = std::move(when_empty);
+  for_each([](Session& session) { session.drain(); });
+  if (sessions_.empty()) {
+    report_empty();
+  }
+}
+
+void Shard::end_all() {
+  for_each([](Session& session) {
+    session.end(CloseReason::server_stopped, Error(Errc::terminated, "the server stopped"));
+  });
+}
+
+void Shard::abandon() noexcept {
+  when_empty_ = nullptr;
+  for_each([this](Session& session) {
+    session.end(CloseReason::server_stopped, Error(Errc::terminated, "the server stopped"));
+    finish(session);
+  });
+}
+
+void Shard::report_empty() {
+  if (auto when_empty = std::exchange(when_empty_, nullptr)) {
+    when_empty();
+  }
+}
+
+}  // namespace weft::serve

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/session/write_queue.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace weft::serve {
+
+namespace {
+constexpr std::size_t kEndSize = sizeof(std::uint32_t);
+}
+
+WriteQueue::Segment* WriteQueue::add_segment(std::size_t size, ByteBudget::Share& budget) noexcept {
+  mem::Buffer* const block = mem::Buffer::make(sizeof(Segment) + size);
+  if (block == nullptr) {
+    return nullptr;
+  }
+  if (!budget.take(block->capacity())) {
+    block->release();
+    return nullptr;
+  }
+  auto* const segment = ::new (block->data()) Segment{};
+  segment->bytes = block->data() + sizeof(Segment);
+  (tail_ == nullptr ? head_ : tail_->next) = segment;
+  tail_ = segment;
+  return segment;
+}
+
+std::uint8_t* WriteQueue::reserve(std::size_t size, ByteBudget::Share& budget) noexcept {
+  // The first block is small, the next ones double: a connection that is written out in time never has a second one.
+  std::size_t block = kBlockMin;
+  if (tail_ != nullptr) {
+    block = std::clamp<std::size_t>(2 * std::size_t{tail_->end}, kBlockMin, kBlockMax);
+  }
+  const std::size_t needed = (size + kEndSize - 1) / kEndSize * kEndSize + kEndSize;
+  Segment* const segment = add_segment(std::max(block - sizeof(Segment), needed), budget);
+  if (segment == nullptr) {
+    return nullptr;
+  }
+  const std::size_t capacity = (mem::Buffer::of(segment)->capacity() - sizeof(Segment)) / kEndSize * kEndSize;
+  segment->ends = reinterpret_cast<std::uint32_t*>(segment->bytes + capacity);
+  segment->limit = static_cast<std::uint32_t>(capacity);
+  return segment->bytes;
+}
+
+bool WriteQueue::append_rest(std::span<const Bytes> parts, std::size_t skip, ByteBudget::Share& budget) noexcept {
+  const bool begun = skip != 0;
+  std::size_t size = 0;
+  for (const Bytes part : parts) {
+    size += part.size();
+  }
+  std::uint8_t* place = reserve(size - skip, budget);
+  if (place == nullptr) {
+    return false;
+  }
+  for (Bytes part : parts) {
+    const std::size_t skipped = std::min(skip, part.size());
+    skip -= skipped;
+    part = part.subspan(skipped);
+    copy_bytes(place, part);
+    place += part.size();
+  }
+  commit(static_cast<std::size_t>(place - tail_->bytes));
+  tail_->begun = begun;
+  return true;
+}
+
+bool WriteQueue::append_shared(mem::Buffer* buffer, Bytes frame, ByteBudget::Share& budget) noexcept {
+  Segment* const segment = add_segment(0, budget);
+  if (segment == nullptr) {
+    return false;
+  }
+  buffer->add_reference();
+  segment->shared = buffer;
+  segment->bytes = const_cast<std::uint8_t*>(frame.data());  // only read
+  segment->end = static_cast<std::uint32_t>(frame.size());
+  segment->frames = 1;
+  size_ += frame.size();
+  return true;
+}
+
+std::size_t WriteQueue::gather(std::span<Bytes> into) const noexcept {
+  std::size_t count = 0;
+  for (const Segment* segment = head_; segment != nullptr && count < into.size(); segment = segment->next) {
+    into[count++] = Bytes(segment->bytes + segment->begin, segment->end - segment->begin);
+  }
+  return count;
+}
+
+void WriteQueue::release(Segment* segment, ByteBudget::Share& budget) noexcept {
+  if (segment->shared != nullptr) {
+    segment->shared->release();
+  }
+  mem::Buffer* const block = mem::Buffer::of(segment);
+  budget.give_back(block->capacity());
+  block->release();
+}
+
+void WriteQueue::pop(ByteBudget::Share& budget) noexcept {
+  Segment* const segment = head_;
+  head_ = segment->next;
+  if (head_ == nullptr) {
+    tail_ = nullptr;
+  }
+  release(segment, budget);
+}
+
+void WriteQueue::advance(std::size_t bytes, ByteBudget::Share& budget) noexcept {
+  size_ -= bytes;
+  while (bytes != 0) {
+    Segment& segment = *head_;
+    const std::size_t left = segment.end - segment.begin;
+    if (bytes >= left) {
+      bytes -= left;
+      pop(budget);
+      continue;
+    }
+    segment.begin += static_cast<std::uint32_t>(bytes);
+    segment.begun = true;
+    while (end_of(segment, segment.first) <= segment.begin) {
+      segment.begun = end_of(segment, segment.first) != segment.begin;
+      ++segment.first;
+    }
+    return;
+  }
+}
+
+bool WriteQueue::drop_from(Segment& segment, std::size_t wanted, Dropped& dropped) noexcept {
+  const std::uint32_t kept = segment.begun ? end_of(segment, segment.first) : segment.begin;  // up to here it stays
+  std::uint32_t frame = segment.first + (segment.begun ? 1 : 0);
+  std::uint32_t cut = kept;
+  for (; frame < segment.frames && dropped.bytes < wanted; ++frame) {
+    const std::uint32_t end = end_of(segment, frame);
+    dropped.bytes += end - cut;
+    ++dropped.frames;
+    cut = end;
+  }
+  if (cut == kept) {
+    return false;
+  }
+  if (!segment.begun) {
+    segment.begin = cut;
+    segment.first = frame;
+    return cut == segment.end;
+  }
+  // The rest of the frame that was begun moves up to what stays, and ends where the last dropped one did.
+  const std::uint32_t rest = kept - segment.begin;
+  std::memmove(segment.bytes + cut - rest, segment.bytes + segment.begin, rest);
+  segment.begin = cut - rest;
+  segment.first = frame - 1;
+  return false;
+}
+
+WriteQueue::Dropped WriteQueue::drop_oldest(std::size_t wanted, ByteBudget::Share& budget) noexcept {
+  Dropped dropped;
+  Segment* before = nullptr;
+  for (Segment* segment = head_; segment != nullptr && dropped.bytes < wanted;) {
+    Segment* const next = segment->next;
+    if (drop_from(*segment, wanted, dropped)) {
+      (before == nullptr ? head_ : before->next) = next;
+      if (tail_ == segment) {
+        tail_ = before;
+      }
+      release(segment, budget);
+    } else {
+      before = segment;
+    }
+    segment = next;
+  }
+  size_ -= dropped.bytes;
+  return dropped;
+}
+
+std::size_t WriteQueue::clear(ByteBudget::Share& budget) noexcept {
+  std::size_t frames = 0;
+  while (head_ != nullptr) {
+    frames += head_->frames - head_->first;
+    pop(budget);
+  }
+  size_ = 0;
+  return frames;
+}
+
+}  // namespace weft::serve

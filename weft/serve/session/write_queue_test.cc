@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/session/write_queue.h"
+
+#include <deque>
+#include <string>
+
+#include "weft/base/random.h"
+#include <gtest/gtest.h>
+
+namespace weft::serve {
+namespace {
+
+// The queue beside a list of strings that does the same.
+class WriteQueueTest : public testing::Test {
+ protected:
+  ~WriteQueueTest() override {
+    queue_.clear(share_);
+    EXPECT_EQ(share_.held(), 0u);
+  }
+
+  bool append(std::string_view frame) {
+    std::uint8_t* place = queue_.room(frame.size());
+    if (place == nullptr) {
+      place = queue_.reserve(frame.size(), share_);
+    }
+    if (place == nullptr) {
+      return false;
+    }
+    copy_bytes(place, as_bytes(frame));
+    queue_.commit(frame.size());
+    return true;
+  }
+  void append_shared(std::string_view frame) {
+    mem::Buffer* const buffer = mem::Buffer::make(frame.size());
+    copy_bytes(buffer->data(), as_bytes(frame));
+    EXPECT_TRUE(queue_.append_shared(buffer, Bytes(buffer->data(), frame.size()), share_));
+    buffer->release();
+  }
+  [[nodiscard]] std::string content() const {
+    Bytes parts[WriteQueue::kGatherMax];
+    const std::size_t count = queue_.gather(parts);
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) {
+      text += as_text(parts[i]);
+    }
+    return text;
+  }
+
+  ByteBudget budget_{std::size_t{1} << 26};
+  ByteBudget::Share share_{budget_, std::size_t{1} << 26};
+  WriteQueue queue_;
+};
+
+TEST_F(WriteQueueTest, KeepsTheOrderOfCopiedAndSharedFrames) {
+  append("one,");
+  append_shared("two,");
+  append("three,");
+  EXPECT_EQ(content(), "one,two,three,");
+  EXPECT_EQ(queue_.size(), 14u);
+}
+
+TEST_F(WriteQueueTest, AnEmptyQueueHoldsNoMemory) {
+  EXPECT_EQ(share_.held(), 0u);
+  append("frame");
+  EXPECT_NE(share_.held(), 0u);
+  queue_.advance(5, share_);
+  EXPECT_TRUE(queue_.empty());
+  EXPECT_EQ(share_.held(), 0u);
+}
+
+TEST_F(WriteQueueTest, DroppingTheOldestKeepsTheFrameThatWasBegun) {
+  for (const char* frame : {"aaaa", "bbbb", "cccc", "dddd"}) {
+    append(frame);
+  }
+  queue_.advance(2, share_);
+  const auto dropped = queue_.drop_oldest(5, share_);
+  EXPECT_EQ(dropped.frames, 2u);
+  EXPECT_EQ(dropped.bytes, 8u);
+  EXPECT_EQ(content(), "aadddd");
+  queue_.advance(1, share_);
+  EXPECT_EQ(content(), "adddd");
+  queue_.advance(2, share_);
+  EXPECT_EQ(content(), "ddd");
+  EXPECT_EQ(queue_.drop_oldest(100, share_).frames, 0u);
+}
+
+TEST_F(WriteQueueTest, DroppingEverythingLeavesNothingThatWasNotBegun) {
+  append("aaaa");
+  append_shared("bbbb");
+  append("cccc");
+  EXPECT_EQ(queue_.drop_oldest(~std::size_t{0}, share_).frames, 3u);
+  EXPECT_TRUE(queue_.empty());
+  append("dddd");
+  EXPECT_EQ(content(), "dddd");
+}
+
+TEST_F(WriteQueueTest, TheRestOfAFrameThatWasWrittenInPartIsNeverDropped) {
+  const Bytes parts[] = {as_bytes("head"), as_bytes("body")};
+  ASSERT_TRUE(queue_.append_rest(parts, 6, share_));
+  append("next");
+  EXPECT_EQ(content(), "dynext");
+  EXPECT_EQ(queue_.drop_oldest(~std::size_t{0}, share_).frames, 1u);
+  EXPECT_EQ(content(), "dy");
+}
+
+// Blocks beyond the pool's largest are as large as was asked for: the ends of frames must not lie in the frames.
+TEST_F(WriteQueueTest, FramesOfAnySizeStayAsTheyAre) {
+  for (std::size_t size = 300'000; size < 300'008; ++size) {
+    const std::string frame(size, static_cast<char>('a' + size % 26));
+    append(frame);
+    append("b");
+    EXPECT_TRUE(content() == frame + "b") << size;
+    queue_.advance(size + 1, share_);
+  }
+}
+
+TEST_F(WriteQueueTest, RefusesWhatTheBudgetDoesNotHold) {
+  ByteBudget small(8 * 1024);
+  ByteBudget::Share share(small, 8 * 1024);
+  WriteQueue queue;
+  EXPECT_EQ(queue.reserve(100 * 1024, share), nullptr);
+  EXPECT_TRUE(queue.empty());
+  EXPECT_NE(queue.reserve(100, share), nullptr);
+  queue.commit(100);
+  EXPECT_EQ(queue.clear(share), 1u);
+  EXPECT_EQ(share.held(), 0u);
+}
+
+// Random steps beside a list of frames: bytes go out in order, and only whole frames are missing.
+TEST_F(WriteQueueTest, BehavesAsAListOfFrames) {
+  Random random(11);
+  std::deque<std::string> model;
+  bool begun = false;
+  for (int step = 0; step < 5'000; ++step) {
+    const std::uint64_t kind = random.below(10);
+    if (kind < 5 && model.size() < 200) {
+      std::string frame(random.below(8) == 0 ? 1 + random.below(20'000) : 1 + random.below(90), 'a');
+      for (char& c : frame) {
+        c = static_cast<char>('a' + random.below(26));
+      }
+      if (kind == 0) {
+        append_shared(frame);
+      } else {
+        ASSERT_TRUE(append(frame));
+      }
+      model.push_back(frame);
+    } else if (kind < 9) {
+      Bytes parts[WriteQueue::kGatherMax];
+      const std::size_t count = queue_.gather(parts);
+      std::size_t there = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        there += parts[i].size();
+      }
+      std::size_t bytes = random.below(4) == 0 ? there : random.below(there + 1);
+      queue_.advance(bytes, share_);
+      while (bytes != 0) {
+        const std::size_t taken = std::min(bytes, model.front().size());
+        bytes -= taken;
+        begun = taken < model.front().size();
+        model.front().erase(0, taken);
+        if (model.front().empty()) {
+          model.pop_front();
+        }
+      }
+    } else {
+      const std::size_t wanted = random.below(2000);
+      const auto dropped = queue_.drop_oldest(wanted, share_);
+      std::size_t gone = 0;
+      std::size_t frames = 0;
+      while (gone < wanted && model.size() > (begun ? 1u : 0u)) {
+        gone += model[begun ? 1 : 0].size();
+        model.erase(model.begin() + (begun ? 1 : 0));
+        ++frames;
+      }
+      ASSERT_EQ(dropped.bytes, gone);
+      ASSERT_EQ(dropped.frames, frames);
+    }
+    if (model.empty()) {
+      begun = false;
+      ASSERT_TRUE(queue_.empty());
+    }
+    std::string expected;
+    for (const std::string& frame : model) {
+      expected += frame;
+    }
+    ASSERT_EQ(queue_.size(), expected.size());
+    const std::string there = content();  // of the first segments
+    ASSERT_EQ(there, expected.substr(0, there.size()));
+  }
+}
+
+}  // namespace
+}  // namespace weft::serve
