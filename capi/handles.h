@@ -11,10 +11,10 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/msg/context.h"
-#include "weft/msg/context_core.h"
-#include "weft/msg/message.h"
+#include "weft/msg/message/message.h"
 #include "weft/msg/socket.h"
-#include "weft/msg/socket_core.h"
+#include "weft/msg/socket/context_core.h"
+#include "weft/msg/socket/socket_core.h"
 
 namespace weft::capi {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "capi/handles.h"
-#include "weft/msg/monitor_feed.h"
+#include "weft/msg/socket/monitor_feed.h"
 #include "weft/zmtp/fault.h"
 
 using namespace weft;        // NOLINT(google-build-using-namespace)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Socket options: one row each: number, type, and how to read and write it. Writing checks the size here and the range
-// in the option's own row (weft/msg/options.h).
+// in the option's own row (weft/msg/message/options.h).
 #include <cerrno>
 #include <chrono>
 #include <concepts>

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "capi/handles.h"
-#include "weft/msg/socket_core.h"
+#include "weft/msg/socket/socket_core.h"
 
 namespace weft::capi {
 

@@ -4,7 +4,7 @@
 #include <atomic>
 
 #include "tests/conformance/conformance.h"
-#include "weft/msg/socket_core.h"
+#include "weft/msg/socket/socket_core.h"
 #include "weft/sys/event_fd.h"
 
 namespace weft::conformance {

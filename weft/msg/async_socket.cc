@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "weft/msg/socket_core.h"
+#include "weft/msg/socket/socket_core.h"
 #include "weft/rt/core/core.h"
 #include "weft/rt/loop/turn_task.h"
 #include "weft/rt/task/async_event.h"

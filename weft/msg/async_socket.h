@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/msg/message.h"
+#include "weft/msg/message/message.h"
 #include "weft/msg/socket.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/task/task.h"

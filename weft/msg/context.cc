@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "weft/msg/context_core.h"
+#include "weft/msg/socket/context_core.h"
 
 namespace weft {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "weft/msg/socket_core.h"
+#include "weft/msg/socket/socket_core.h"
 #include "weft/sync/spin.h"
 #include "weft/sync/wake_list.h"
 #include "weft/sys/clock.h"

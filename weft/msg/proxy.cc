@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "weft/msg/poll.h"
-#include "weft/msg/socket_core.h"
+#include "weft/msg/socket/socket_core.h"
 
 namespace weft {
 

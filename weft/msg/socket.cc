@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/socket.h"
 
-#include "weft/msg/socket_core.h"
+#include "weft/msg/socket/socket_core.h"
 
 namespace weft {
 

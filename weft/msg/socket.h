@@ -11,9 +11,9 @@
 #include "weft/base/bytes.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
-#include "weft/msg/message.h"
-#include "weft/msg/monitor.h"
-#include "weft/msg/options.h"
+#include "weft/msg/message/message.h"
+#include "weft/msg/message/monitor.h"
+#include "weft/msg/message/options.h"
 #include "weft/zmtp/socket_type.h"
 
 namespace weft {

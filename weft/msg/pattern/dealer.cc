@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // DEALER and CLIENT (RFC 41): sends to its peers in turn, receives from them in turn.
-#include "weft/msg/fair_queue.h"
-#include "weft/msg/load_balancer.h"
+#include "weft/msg/pattern/fair_queue.h"
+#include "weft/msg/pattern/load_balancer.h"
 #include "weft/msg/pattern/single_part.h"
 #include "weft/msg/pattern/table.h"
 

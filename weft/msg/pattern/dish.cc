@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "weft/msg/fair_queue.h"
+#include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/table.h"
 
 namespace weft::msg {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // PAIR and CHANNEL (RFC 52): exactly one peer at a time; the next one is refused.
-#include "weft/msg/fair_queue.h"
-#include "weft/msg/load_balancer.h"
+#include "weft/msg/pattern/fair_queue.h"
+#include "weft/msg/pattern/load_balancer.h"
 #include "weft/msg/pattern/single_part.h"
 #include "weft/msg/pattern/table.h"
 

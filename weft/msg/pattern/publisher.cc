@@ -7,11 +7,11 @@
 #include <string>
 #include <unordered_map>
 
-#include "weft/msg/distributor.h"
-#include "weft/msg/fair_queue.h"
+#include "weft/msg/pattern/distributor.h"
+#include "weft/msg/pattern/fair_queue.h"
+#include "weft/msg/pattern/prefix_table.h"
 #include "weft/msg/pattern/table.h"
-#include "weft/msg/prefix_table.h"
-#include "weft/msg/socket_core.h"
+#include "weft/msg/socket/socket_core.h"
 
 namespace weft::msg {
 

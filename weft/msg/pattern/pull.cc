@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // PULL and GATHER (RFC 49): receives from its peers in turn.
-#include "weft/msg/fair_queue.h"
+#include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/table.h"
 
 namespace weft::msg {

@@ -5,7 +5,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "weft/msg/distributor.h"
+#include "weft/msg/pattern/distributor.h"
 #include "weft/msg/pattern/table.h"
 
 namespace weft::msg {

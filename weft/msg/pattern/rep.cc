@@ -3,7 +3,7 @@
 // part, is kept from the one and put before the other (RFC 28).
 #include <vector>
 
-#include "weft/msg/fair_queue.h"
+#include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/table.h"
 
 namespace weft::msg {

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <random>
 
-#include "weft/msg/fair_queue.h"
-#include "weft/msg/load_balancer.h"
+#include "weft/msg/pattern/fair_queue.h"
+#include "weft/msg/pattern/load_balancer.h"
 #include "weft/msg/pattern/table.h"
 
 namespace weft::msg {

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "weft/base/endian.h"
-#include "weft/msg/fair_queue.h"
+#include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/table.h"
 
 namespace weft::msg {

@@ -3,7 +3,7 @@
 #include <random>
 #include <unordered_map>
 
-#include "weft/msg/fair_queue.h"
+#include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/table.h"
 
 namespace weft::msg {

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
-#include "weft/msg/distributor.h"
-#include "weft/msg/fair_queue.h"
+#include "weft/msg/pattern/distributor.h"
+#include "weft/msg/pattern/fair_queue.h"
+#include "weft/msg/pattern/prefix_table.h"
 #include "weft/msg/pattern/table.h"
-#include "weft/msg/prefix_table.h"
 
 namespace weft::msg {
 

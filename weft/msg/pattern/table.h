@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "weft/msg/pattern.h"
+#include "weft/msg/pattern/pattern.h"
 
 namespace weft::msg {
 

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/connection/io_service.h"
+
+#include <algorithm>
+
+#include "weft/msg/connection/session.h"
+#include "weft/sync/spin.h"
+#include "weft/sys/clock.h"
+
+namespace weft::msg {
+
+Result<std::unique_ptr<IoService>> IoService::make(const sys::ThreadOptions& thread_options) {
+  auto loop = WEFT_TRY(rt::Loop::make("weft-io", thread_options));  // not inside `new`, whose memory nobody would free
+  auto service = std::unique_ptr<IoService>(new IoService(std::move(loop)));
+  WEFT_TRY(service->loop_->start(service.get()));
+  return service;
+}
+
+IoService::~IoService() {
+  loop_->stop();
+  resumed_.take_all([](const std::shared_ptr<Session>& /*session*/) {});
+}
+
+void IoService::arm(Session& session) noexcept {
+  Session* head = incoming_.load(std::memory_order_relaxed);
+  do {
+    session.next_armed.store(head, std::memory_order_relaxed);
+    // Release pairs with the acquire in collect_armed().
+  } while (!incoming_.compare_exchange_weak(head, &session, std::memory_order_release, std::memory_order_relaxed));
+  loop_->nudge();
+}
+
+void IoService::resume_reading(std::shared_ptr<Session> session) noexcept {
+  auto& entry = session->resume_entry;
+  if (resumed_.add(entry, std::move(session))) {
+    loop_->wake_sleeper();  // with a fence, which pairs with that before has_work() and may_sleep()
+  }
+}
+
+void IoService::request_take_down(std::shared_ptr<Session> session) {
+  loop_->post([session = std::move(session)] { session->take_down(); });
+}
+
+void IoService::collect_armed() noexcept {
+  if (incoming_.load(std::memory_order_relaxed) == nullptr) {
+    return;
+  }
+  for (Session* session = incoming_.exchange(nullptr, std::memory_order_acquire); session != nullptr;
+       session = session->next_armed.load(std::memory_order_relaxed)) {
+    armed_.push_back(session);
+  }
+}
+
+void IoService::forget(Session& session) noexcept {
+  collect_armed();
+  std::erase(armed_, &session);
+  std::erase(watched_, &session);
+}
+
+void IoService::run_flushes(Instant now, bool only_bursts) {
+  bool all_busy = true;
+  for (std::size_t i = 0; i < armed_.size();) {
+    if (only_bursts && !armed_[i]->begins_batch()) {
+      ++i;
+      continue;
+    }
+    const Session::FlushTurn turn = armed_[i]->flush_turn(now);
+    all_busy &= turn == Session::FlushTurn::busy;
+    if (turn == Session::FlushTurn::drop) {
+      armed_[i] = armed_.back();
+      armed_.pop_back();
+    } else {
+      ++i;
+    }
+  }
+  nap_ = all_busy && !only_bursts ? std::min(nap_ * 2, kNapLongest) : kNap;
+}
+
+// After a rest: this thread was woken for what was just sent, and often that was all of it. Who still sends is told
+// from who has stopped by two looks.
+void IoService::flush_bursts(Instant now) {
+  nap_ = kNap;
+  if (std::any_of(armed_.begin(), armed_.end(), [](const Session* session) { return session->begins_batch(); })) {
+    run_flushes(now, true);
+    sync::spin_for(kLookUs);
+    run_flushes(now, true);
+  }
+}
+
+void IoService::run_watches(Instant now) {
+  std::erase_if(watched_, [](Session* session) { return !session->watch_turn(); });
+  next_watch_ = now + kWatchEvery;
+}
+
+Instant IoService::handle_turn(Instant now) {
+  resumed_.take_all([](const std::shared_ptr<Session>& session) { session->resume_reading(); });
+  collect_armed();
+  if (armed_.empty()) {
+    next_flush_ = kNever;
+  } else if (next_flush_ == kNever) {
+    flush_bursts(now);
+    next_flush_ = armed_.empty() ? kNever : sys::now() + nap_;
+  } else if (now >= next_flush_) {
+    run_flushes(now, false);
+    next_flush_ = armed_.empty() ? kNever : now + nap_;
+  }
+  if (watched_.empty()) {
+    next_watch_ = kNever;
+  } else if (next_watch_ == kNever) {
+    next_watch_ = now + kWatchEvery;
+  } else if (now >= next_watch_) {
+    run_watches(now);
+  }
+  return std::min(next_flush_, watched_.empty() ? kNever : next_watch_);
+}
+
+}  // namespace weft::msg

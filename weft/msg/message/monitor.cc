@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/message/monitor.h"
+
+#include <utility>
+
+namespace weft {
+
+std::string_view event_name(EventKind kind) noexcept {
+  switch (kind) {
+    case EventKind::listening: return "listening";
+    case EventKind::bind_failed: return "bind failed";
+    case EventKind::accepted: return "accepted";
+    case EventKind::accept_failed: return "accept failed";
+    case EventKind::connected: return "connected";
+    case EventKind::connect_delayed: return "connect delayed";
+    case EventKind::connect_failed: return "connect failed";
+    case EventKind::connect_retried: return "connect retried";
+    case EventKind::handshake_succeeded: return "handshake succeeded";
+    case EventKind::handshake_failed: return "handshake failed";
+    case EventKind::disconnected: return "disconnected";
+    case EventKind::closed: return "closed";
+    case EventKind::pipe_statistics: return "pipe statistics";
+    case EventKind::stopped: return "stopped";
+  }
+  return "unknown event";
+}
+
+void Monitor::set_sink(Sink sink) {
+  const std::lock_guard lock(sink_mutex_);
+  if (sink_) {
+    (void)sink_({EventKind::stopped, {}});
+  }
+  sink_ = std::move(sink);
+  has_sink_.store(sink_ != nullptr, std::memory_order_relaxed);  // a hint: sink_ itself is looked at under the lock
+}
+
+void Monitor::emit(MonitorEvent event) {
+  if (has_sink_.load(std::memory_order_relaxed)) {
+    const std::lock_guard lock(sink_mutex_);
+    if (sink_ && !sink_(event)) {
+      dropped_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  if (!enabled_.load(std::memory_order_relaxed)) {
+    return;
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    if (events_.size() >= kEventsMax) {
+      dropped_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+    events_.push_back(std::move(event));
+  }
+  arrived_.notify_one();
+}
+
+void Monitor::end(Errc reason) {
+  {
+    const std::lock_guard lock(mutex_);
+    ended_ = reason;
+  }
+  arrived_.notify_all();
+}
+
+Result<MonitorEvent> Monitor::receive(Duration timeout) {
+  enable();
+  std::unique_lock lock(mutex_);
+  const auto ready = [this] { return !events_.empty() || ended_ != Errc::ok; };
+  if (timeout < Duration::zero()) {
+    arrived_.wait(lock, ready);
+  } else if (!arrived_.wait_for(lock, timeout, ready)) {
+    return Errc::timed_out;
+  }
+  if (events_.empty()) {
+    return ended_;
+  }
+  MonitorEvent event = std::move(events_.front());
+  events_.pop_front();
+  return event;
+}
+
+}  // namespace weft

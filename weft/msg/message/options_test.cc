@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/message/options.h"
+
+#include <limits>
+#include <set>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace weft {
+namespace {
+
+using std::chrono::milliseconds;
+
+template <typename T>
+std::string show(const T& value) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return value;
+  } else if constexpr (std::is_same_v<T, Duration>) {
+    return std::to_string(value.count());
+  } else {
+    return std::to_string(value);
+  }
+}
+
+std::vector<std::string> values_of(const Options& options) {
+  std::vector<std::string> values;
+  for (const AnyOption& any : option_table()) {
+    std::visit([&](const auto* row) { values.push_back(show(options.*(row->member))); }, any);
+  }
+  return values;
+}
+
+std::string_view name_of(const AnyOption& any) {
+  return std::visit([](const auto* row) { return row->name; }, any);
+}
+
+// The value of the row's type at `measure`: a number, milliseconds, or a string of that size.
+template <typename T>
+T value_at(std::int64_t measure) {
+  if constexpr (std::is_same_v<T, std::string>) {
+    return std::string(static_cast<std::size_t>(measure), 'x');
+  } else if constexpr (std::is_same_v<T, Duration>) {
+    return milliseconds(measure);
+  } else {
+    return static_cast<T>(measure);
+  }
+}
+
+template <typename T>
+std::string text_at(std::int64_t measure) {
+  return std::is_same_v<T, std::string> ? std::string(static_cast<std::size_t>(measure), 'x') : std::to_string(measure);
+}
+
+TEST(Options, EveryRowIsFoundByItsNameAndNamesAreUnique) {
+  std::set<std::string_view> names;
+  for (const AnyOption& any : option_table()) {
+    EXPECT_TRUE(names.insert(name_of(any)).second) << name_of(any);
+    const auto found = find_option(name_of(any));
+    ASSERT_TRUE(found) << name_of(any);
+    EXPECT_EQ(*found, any);
+  }
+}
+
+TEST(Options, AnUnknownNameIsNotFound) {
+  EXPECT_EQ(find_option("").error(), Errc::unknown_option);
+  EXPECT_EQ(find_option("linge").error(), Errc::unknown_option);
+  EXPECT_EQ(find_option("linger ").error(), Errc::unknown_option);
+  Options options;
+  EXPECT_EQ(set_option(options, "no_such_option", "1").error(), Errc::unknown_option);
+}
+
+TEST(Options, EveryMemberHasExactlyOneRow) {
+  // Rows that share a member, or a member without a row, would show as a change that no row, or two rows, report.
+  EXPECT_EQ(option_table().size(), 61u);
+  const std::vector<std::string> before = values_of(Options());
+  for (std::size_t i = 0; i < option_table().size(); ++i) {
+    std::visit(
+        [&](const auto* row) {
+          using T = typename std::remove_reference_t<decltype(Options().*(row->member))>;
+          Options options;
+          const std::int64_t other = show(options.*(row->member)) == show(value_at<T>(1)) ? 0 : 1;
+          ASSERT_TRUE(set_option(options, *row, value_at<T>(other))) << row->name;
+          std::vector<std::string> after = values_of(options);
+          EXPECT_NE(after[i], before[i]) << row->name;
+          after[i] = before[i];
+          EXPECT_EQ(after, before) << row->name;
+        },
+        option_table()[i]);
+  }
+}
+
+TEST(Options, EveryDefaultIsInsideItsRange) {
+  const Options defaults;
+  for (const AnyOption& any : option_table()) {
+    std::visit(
+        [&](const auto* row) {
+          Options options;
+          auto value = defaults.*(row->member);
+          EXPECT_TRUE(set_option(options, *row, value)) << row->name;
+        },
+        any);
+  }
+}
+
+TEST(Options, BothEdgesOfEveryRangeAreAllowedAndOneMoreIsRefused) {
+  for (const AnyOption& any : option_table()) {
+    std::visit(
+        [&](const auto* row) {
+          using T = typename std::remove_reference_t<decltype(Options().*(row->member))>;
+          Options options;
+          if constexpr (!std::is_same_v<T, bool>) {
+            EXPECT_TRUE(set_option(options, *row, value_at<T>(row->min))) << row->name;
+            EXPECT_EQ(show(options.*(row->member)), show(value_at<T>(row->min))) << row->name;
+            EXPECT_TRUE(set_option(options, *row, value_at<T>(row->max))) << row->name;
+            EXPECT_EQ(show(options.*(row->member)), show(value_at<T>(row->max))) << row->name;
+            const std::string before = show(options.*(row->member));
+            // A limit that is the type's own cannot be exceeded; of a negative duration every one means "no limit".
+            const bool below = std::is_same_v<T, std::string> ? false : !std::is_same_v<T, Duration> || row->min == 0;
+            if (below && row->min > std::numeric_limits<std::int64_t>::min()) {
+              EXPECT_EQ(set_option(options, *row, value_at<T>(row->min - 1)).error(), Errc::invalid_argument)
+                  << row->name;
+            }
+            if (row->max < std::numeric_limits<std::int64_t>::max() &&
+                !(std::is_same_v<T, int> && row->max == std::numeric_limits<int>::max())) {
+              EXPECT_EQ(set_option(options, *row, value_at<T>(row->max + 1)).error(), Errc::invalid_argument)
+                  << row->name;
+            }
+            EXPECT_EQ(show(options.*(row->member)), before) << row->name << " was changed by a refused value";
+          }
+        },
+        any);
+  }
+}
+
+TEST(Options, TheSameEdgesHoldForTexts) {
+  for (const AnyOption& any : option_table()) {
+    std::visit(
+        [&](const auto* row) {
+          using T = typename std::remove_reference_t<decltype(Options().*(row->member))>;
+          Options options;
+          EXPECT_TRUE(set_option(options, row->name, text_at<T>(row->min))) << row->name;
+          EXPECT_TRUE(set_option(options, row->name, text_at<T>(row->max))) << row->name;
+          const std::string before = show(options.*(row->member));
+          if (!std::is_same_v<T, std::string>) {
+            EXPECT_EQ(set_option(options, row->name, text_at<T>(row->min - 1)).error(), Errc::invalid_argument)
+                << row->name;
+          }
+          if (row->max < std::numeric_limits<std::int64_t>::max()) {
+            EXPECT_EQ(set_option(options, row->name, text_at<T>(row->max + 1)).error(), Errc::invalid_argument)
+                << row->name;
+          }
+          EXPECT_EQ(show(options.*(row->member)), before) << row->name;
+        },
+        any);
+  }
+}
+
+TEST(Options, NumbersThatAreNoneAreRefused) {
+  Options options;
+  for (const std::string_view text : {"", " 1", "1 ", "x", "1x", "0x10", "1.5", "+1", "99999999999999999999", "--1"}) {
+    EXPECT_EQ(set_option(options, "backlog", text).error(), Errc::invalid_argument) << text;
+    EXPECT_EQ(set_option(options, "linger", text).error(), Errc::invalid_argument) << text;
+    EXPECT_EQ(set_option(options, "max_message_size", text).error(), Errc::invalid_argument) << text;
+  }
+  EXPECT_EQ(options.backlog, 100);
+}
+
+TEST(Options, BooleansAreWordsOrDigits) {
+  Options options;
+  for (const auto& [text, value] : {std::pair{"true", true}, {"false", false}, {"1", true}, {"0", false}}) {
+    EXPECT_TRUE(set_option(options, "immediate", text));
+    EXPECT_EQ(options.immediate, value);
+  }
+  for (const std::string_view text : {"", "yes", "True", "2", "-1", "10"}) {
+    EXPECT_EQ(set_option(options, "immediate", text).error(), Errc::invalid_argument) << text;
+  }
+}
+
+TEST(Options, DurationsAreMillisecondsAndMinusOneIsNoLimit) {
+  Options options;
+  EXPECT_TRUE(set_option(options, "linger", "250"));
+  EXPECT_EQ(options.linger, milliseconds(250));
+  EXPECT_TRUE(set_option(options, "linger", "-1"));
+  EXPECT_LT(options.linger, Duration::zero());
+  EXPECT_TRUE(set_option(options, option::linger, Duration::min()));
+  EXPECT_TRUE(set_option(options, option::linger, Duration(1)));
+  EXPECT_EQ(options.linger, Duration(1));
+  EXPECT_EQ(set_option(options, option::heartbeat_interval, Duration(-1)).error(), Errc::invalid_argument);
+}
+
+TEST(Options, TheLastSecurityOptionThatWasSetDecidesTheMechanism) {
+  Options options;
+  EXPECT_EQ(options.security, Security::null);
+  EXPECT_TRUE(set_option(options, option::plain_server, true));
+  EXPECT_EQ(options.security, Security::plain);
+  EXPECT_TRUE(set_option(options, option::curve_public_key, std::string(32, 'k')));
+  EXPECT_EQ(options.security, Security::curve);
+  EXPECT_TRUE(set_option(options, option::plain_username, std::string("admin")));
+  EXPECT_EQ(options.security, Security::plain);
+  EXPECT_FALSE(options.plain_server) << "who has a name is a client";
+  EXPECT_TRUE(set_option(options, option::curve_server, true));
+  EXPECT_EQ(options.security, Security::curve);
+  EXPECT_TRUE(set_option(options, option::curve_server_key, std::string(32, 's')));
+  EXPECT_FALSE(options.curve_server) << "who has a server's key is a client";
+  EXPECT_TRUE(set_option(options, option::curve_server, false));
+  EXPECT_EQ(options.security, Security::null);
+  EXPECT_TRUE(set_option(options, option::zap_domain, std::string("global")));
+  EXPECT_EQ(options.security, Security::null);
+}
+
+TEST(Options, ARefusalNamesTheOption) {
+  Options options;
+  EXPECT_STREQ(set_option(options, option::backlog, -1).error().text(), "backlog");
+}
+
+}  // namespace
+}  // namespace weft

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "weft/base/bytes.h"
+#include "weft/base/time.h"
+#include "weft/mem/buffer.h"
+#include "weft/msg/message/message.h"
+
+namespace weft::msg {
+
+// Cell: one message part as it lies in a pipe's ring. Trivially copyable; a cell that holds a buffer owns one
+// reference. Up to kInlineMax payload bytes lie inside, so that small messages touch no pool.
+struct Cell {
+  static constexpr std::size_t kInlineMax = 112;
+  enum class Kind : std::uint8_t { small, large, subscribe, cancel };
+  struct Large {
+    mem::Buffer* buffer;
+    const std::uint8_t* data;
+    std::size_t size;
+  };
+
+  Kind kind;
+  bool more;
+  bool topic_is_large;  // subscribe and cancel: which member of `body` holds the topic
+  std::uint8_t size;
+  union {
+    std::uint8_t small[kInlineMax];
+    Large large;
+  } body;
+
+  [[nodiscard]] bool is_large() const noexcept { return kind == Kind::large || topic_is_large; }
+  [[nodiscard]] bool is_message() const noexcept { return kind <= Kind::large; }
+  [[nodiscard]] Bytes bytes() const noexcept {
+    return is_large() ? Bytes(body.large.data, body.large.size) : Bytes(body.small, size);
+  }
+  void release() noexcept {
+    if (is_large()) {
+      body.large.buffer->release();
+    }
+  }
+  // Copies only the bytes in use.
+  void copy_to(Cell& target) const noexcept {
+    target.kind = kind;
+    target.more = more;
+    target.topic_is_large = topic_is_large;
+    target.size = size;
+    if (is_large()) {
+      target.body.large = body.large;
+    } else {
+      copy_bytes(target.body.small, Bytes(body.small, size));
+    }
+  }
+};
+static_assert(sizeof(Cell) <= 128 && std::is_trivially_copyable_v<Cell>);
+
+// For how long a call goes on, at most, while large parts move.
+inline constexpr Duration kAwaitLongest = std::chrono::milliseconds(20);
+
+// Outbound: one part that a caller wants sent: plain bytes, or a message whose buffer may be taken over.
+struct Outbound {
+  Bytes bytes;
+  Message* message = nullptr;  // null: the bytes must be copied
+  bool more = false;
+  bool waits = false;  // its sender would wait for room, kAwaitLongest at least
+};
+
+// Fills `cell` from `part`, taking over the message's buffer if it has one. False when memory ran out: nothing changed.
+[[nodiscard]] inline bool make_cell(Cell& cell, Outbound& part) noexcept {
+  cell.more = part.more;
+  cell.topic_is_large = false;
+  if (part.bytes.size() <= Cell::kInlineMax) [[likely]] {
+    cell.kind = Cell::Kind::small;
+    cell.size = static_cast<std::uint8_t>(part.bytes.size());
+    copy_bytes(cell.body.small, part.bytes);
+    return true;
+  }
+  mem::Buffer* buffer = part.message != nullptr ? part.message->release_buffer() : nullptr;
+  const std::uint8_t* data = part.bytes.data();
+  if (buffer == nullptr) {
+    buffer = mem::Buffer::make(part.bytes.size());
+    if (buffer == nullptr) {
+      return false;
+    }
+    copy_bytes(buffer->data(), part.bytes);
+    data = buffer->data();
+  }
+  cell.kind = Cell::Kind::large;
+  cell.body.large = {buffer, data, part.bytes.size()};
+  return true;
+}
+
+// FrameView: a received part that has not been taken yet. Valid until the pipe it came from is told to pop or unpeek.
+struct FrameView {
+  Bytes bytes;
+  bool more = false;
+  mem::Buffer* slice_of = nullptr;  // shareable: taking adds a reference
+  Cell* cell = nullptr;             // a cell whose buffer may be taken over
+  Message::Origin origin{};         // who sent it
+};
+
+// Inbound: where a received part goes: into a Message, or as much as fits into the caller's bytes.
+struct Inbound {
+  Message* message = nullptr;
+  MutableBytes target;
+
+  std::size_t size = 0;  // of the part, also when `target` was smaller
+  bool more = false;
+
+  // False when memory ran out: the part is lost to nobody, it stays where it was.
+  [[nodiscard]] bool take(FrameView& view) noexcept {
+    size = view.bytes.size();
+    more = view.more;
+    if (message == nullptr) {
+      copy_bytes(target.data(), view.bytes.first(size < target.size() ? size : target.size()));
+      return true;
+    }
+    if (!take_into_message(view)) {
+      return false;
+    }
+    message->set_origin(view.origin);
+    return true;
+  }
+
+ private:
+  // Smaller slices are copied, so that a small message never pins a large block.
+  static constexpr std::size_t kSliceMin = 4096;
+
+  bool take_into_message(FrameView& view) noexcept {
+    if (view.bytes.size() > Message::kInlineMax) {
+      if (view.cell != nullptr && view.cell->kind == Cell::Kind::large) {
+        message->assign(view.cell->body.large.buffer, view.bytes);
+        view.cell->kind = Cell::Kind::small;  // its reference is ours now
+        view.cell->size = 0;
+        message->set_more(view.more);
+        return true;
+      }
+      if (view.slice_of != nullptr && view.bytes.size() >= kSliceMin) {
+        view.slice_of->add_reference();
+        message->assign(view.slice_of, view.bytes);
+        message->set_more(view.more);
+        return true;
+      }
+    }
+    if (!message->assign_copy(view.bytes)) {
+      return false;
+    }
+    message->set_more(view.more);
+    return true;
+  }
+};
+
+}  // namespace weft::msg

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/pattern/fair_queue.h"
+
+#include <utility>
+
+namespace weft::msg {
+
+void FairQueue::swap(std::size_t a, std::size_t b) noexcept {
+  std::swap(pipes_[a], pipes_[b]);
+  pipes_[a]->notes.queue_index = a;
+  pipes_[b]->notes.queue_index = b;
+}
+
+void FairQueue::attach(Pipe& pipe) {
+  const std::size_t index = pipe.notes.queue_index;
+  if (index >= pipes_.size() || pipes_[index] != &pipe) {
+    pipe.notes.queue_index = pipes_.size();
+    pipes_.push_back(&pipe);
+  }
+  activate(pipe);
+}
+
+void FairQueue::activate(Pipe& pipe) noexcept {
+  const std::size_t index = pipe.notes.queue_index;
+  if (index < pipes_.size() && pipes_[index] == &pipe && index >= active_) {
+    swap(index, active_);
+    ++active_;
+  }
+}
+
+bool FairQueue::detach(Pipe& pipe) noexcept {
+  std::size_t index = pipe.notes.queue_index;
+  if (index >= pipes_.size() || pipes_[index] != &pipe) {
+    return false;
+  }
+  bool cut = false;
+  if (index < active_) {
+    if (index == current_) {
+      cut = std::exchange(more_, false);
+    }
+    --active_;
+    // Keep the pipe in turn in its place in the order.
+    const bool current_moves = current_ == active_;
+    swap(index, active_);
+    if (current_moves && index != active_) {
+      current_ = index;
+    }
+    index = active_;
+  }
+  swap(index, pipes_.size() - 1);
+  pipes_.pop_back();
+  if (current_ >= active_) {
+    current_ = 0;
+  }
+  return cut;
+}
+
+// From the pipe in turn on, which was asked before: nothing is lost by asking again.
+Pipe* FairQueue::peek_others(FrameView& view) noexcept {
+  std::size_t fruitless = 0;  // inproc pipes in a row without input
+  while (active_ > 0 && fruitless < active_) {
+    Pipe* pipe = pipes_[current_];
+    if (pipe->peek(view)) {
+      peeked_more_ = view.more;
+      return pipe;
+    }
+    if (more_) {
+      return nullptr;  // cannot happen while whole messages are published; never mix two
+    }
+    if (pipe->session() != nullptr) {
+      --active_;
+      swap(current_, active_);
+      if (current_ == active_) {
+        current_ = 0;
+      }
+    } else {
+      ++fruitless;
+      current_ = current_ + 1 < active_ ? current_ + 1 : 0;
+    }
+  }
+  return nullptr;
+}
+
+bool FairQueue::has_input() noexcept {
+  FrameView view;
+  if (peek(view) == nullptr) {
+    return false;
+  }
+  unpeek();
+  return true;
+}
+
+}  // namespace weft::msg

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/msg/pattern/pipe.h"
+
+namespace weft::msg {
+
+// FairQueue: takes whole messages from pipes in turn.
+// Owner: a pattern. Affinity: the receive lock.
+// Cost: O(1) while the pipe in turn has input. Connections without input leave the rotation until activated; inproc
+// pipes stay in it, because their senders do not announce each message. Invariants: (1) pipes_[0, active_) are in the
+// rotation. (2) The parts of a message come from one pipe without a gap.
+class FairQueue {
+ public:
+  void attach(Pipe& pipe);           // idempotent
+  bool detach(Pipe& pipe) noexcept;  // idempotent. True: in the middle of its message, whose rest is lost
+  void activate(Pipe& pipe) noexcept;
+
+  // The next part and where it is from. The view is valid until pop() or unpeek(), one of which must follow.
+  [[nodiscard]] Pipe* peek(FrameView& view) noexcept {
+    if (active_ != 0 && pipes_[current_]->peek(view)) [[likely]] {
+      peeked_more_ = view.more;
+      return pipes_[current_];
+    }
+    return peek_others(view);
+  }
+  void pop() noexcept {
+    pipes_[current_]->pop();
+    more_ = peeked_more_;
+    if (!more_) {
+      current_ = current_ + 1 < active_ ? current_ + 1 : 0;
+    }
+  }
+  void unpeek() noexcept { pipes_[current_]->unpeek(); }
+  // After peek(), instead of unpeek(): the part is the next one to be peeked at. False, with nothing changed: it cannot
+  // stay where it is.
+  [[nodiscard]] bool hold() noexcept {
+    if (!pipes_[current_]->peeked_in_place()) {
+      return false;
+    }
+    unpeek();
+    more_ = true;
+    return true;
+  }
+  [[nodiscard]] bool has_input() noexcept;
+  [[nodiscard]] bool in_message() const noexcept { return more_; }
+
+  // The usual whole: the next part into `part`. resource_exhausted: no memory, the part stays.
+  [[nodiscard]] Result<void> receive(Inbound& part) noexcept {
+    FrameView view;
+    if (peek(view) == nullptr) {
+      return Errc::would_block;
+    }
+    if (!part.take(view)) {
+      unpeek();
+      return Error(Errc::resource_exhausted, "no memory for a received message");
+    }
+    pop();
+    return {};
+  }
+
+ private:
+  void swap(std::size_t a, std::size_t b) noexcept;
+  [[nodiscard]] Pipe* peek_others(FrameView& view) noexcept;
+
+  std::vector<Pipe*> pipes_;
+  std::size_t active_ = 0;
+  std::size_t current_ = 0;
+  bool more_ = false;         // in the middle of a message of pipes_[current_], or one is held
+  bool peeked_more_ = false;  // the peeked part is not the last
+};
+
+}  // namespace weft::msg

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/msg/pattern/pipe.h"
+
+namespace weft::msg {
+
+// LoadBalancer: gives whole messages to pipes in turn, skipping those that are full.
+// Owner: a pattern. Affinity: the send lock.
+// Cost: a single-part message goes straight to its pipe; the parts of a longer one wait here until it is whole.
+// Invariants: (1) the parts of a message go to one pipe, or, if that pipe goes away meanwhile, nowhere.
+// (2) would_block is answered to the first part of a message only.
+class LoadBalancer {
+ public:
+  ~LoadBalancer() { forget_staged(); }
+  void attach(Pipe& pipe);           // idempotent
+  void detach(Pipe& pipe) noexcept;  // idempotent
+
+  [[nodiscard]] Result<void> send(Outbound& part) {
+    if (!in_message_ && !part.more && !pipes_.empty() && try_next(part)) [[likely]] {
+      return {};
+    }
+    return send(part, {});
+  }
+  // `prefix`: parts without buffers that go before the first one (REQ).
+  [[nodiscard]] Result<void> send(Outbound& part, std::span<const Cell> prefix);
+  [[nodiscard]] bool writable() noexcept;
+  [[nodiscard]] Pipe* last() const noexcept { return last_; }  // where the last message went; null if it went away
+  [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
+
+ private:
+  [[nodiscard]] Pipe* next_writable() noexcept;
+  // Offers a message of one part to the pipe whose turn it is.
+  [[nodiscard]] bool try_next(Outbound& part) noexcept {
+    Pipe* const pipe = pipes_[current_];
+    const bool sent = pipe->try_send(part, false);
+    advance();
+    last_ = sent ? pipe : last_;
+    return sent;
+  }
+  void advance() noexcept { current_ = current_ + 1 < pipes_.size() ? current_ + 1 : 0; }
+  void forget_staged() noexcept;
+
+  std::vector<Pipe*> pipes_;
+  std::size_t current_ = 0;
+  Pipe* last_ = nullptr;
+  Pipe* pinned_ = nullptr;  // for the message that is being staged
+  bool in_message_ = false;
+  std::vector<Cell> staged_;
+  std::uint64_t dropped_ = 0;
+};
+
+}  // namespace weft::msg

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/pattern/pipe.h"
+
+#include "weft/msg/connection/session.h"
+#include "weft/msg/socket/socket_core.h"
+
+namespace weft::msg {
+
+void InprocLink::set_marks(int end, int send, int receive) {
+  const std::lock_guard lock(marks_mutex);
+  marks[end] = {send, receive, true};
+  for (int from = 0; from < 2; ++from) {
+    const Marks& sender = marks[from];
+    const Marks& receiver = marks[1 - from];
+    if (sender.known && receiver.known) {
+      channel[from].set_mark(sender.send == 0 || receiver.receive == 0 ? 0
+                                                                       : std::int64_t{sender.send} + receiver.receive);
+    } else {
+      channel[from].set_mark(sender.known ? sender.send : receiver.receive);
+    }
+  }
+}
+
+void Pipe::attach_session(Session* session, Channel* tx, Channel* rx) noexcept {
+  session_ = session;
+  tx_ = tx;
+  rx_ = rx;
+}
+
+void Pipe::attach_link(std::shared_ptr<InprocLink> link, int end) noexcept {
+  link_ = std::move(link);
+  link_end_ = end;
+  tx_ = &link_->channel[end];
+  rx_ = &link_->channel[1 - end];
+}
+
+void Pipe::wake_inproc_reader() noexcept {
+  // Acquire pairs with the release in SocketCore::adopt_inproc(); an unbound end has nobody to wake.
+  if (SocketCore* peer = link_->core[1 - link_end_].load(std::memory_order_acquire); peer != nullptr) {
+    peer->input_parker().wake();
+  }
+}
+
+bool Pipe::try_send(Outbound& part, bool wide) noexcept {
+  return session_ != nullptr ? session_->try_send(part, wide) : try_send_inproc(part);
+}
+
+bool Pipe::try_send_inproc(Outbound& part) noexcept {
+  if (!tx_->has_credit() || !tx_->push(part)) {
+    return false;  // out of memory counts as a full pipe: the caller waits or is told so
+  }
+  wake_inproc_reader();
+  return true;
+}
+
+void Pipe::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
+  if (session_ != nullptr) {
+    session_->send_parts(parts, wide, waits);
+    return;
+  }
+  if (!tx_->push(parts)) {
+    for (Cell& part : parts) {
+      part.release();
+    }
+    ++dropped;
+    return;
+  }
+  wake_inproc_reader();
+}
+
+void Pipe::send_subscription(bool subscribe, Bytes topic) noexcept {
+  if (session_ != nullptr) {
+    session_->send_subscription(subscribe, topic);
+  } else if (SocketCore* peer = link_->core[1 - link_end_].load(std::memory_order_acquire); peer != nullptr) {
+    peer->handle_inproc_subscription(*link_, subscribe, topic);
+  }
+}
+
+bool Pipe::connects() const noexcept { return session_ != nullptr && session_->connecting(); }
+
+void Pipe::end() {
+  ending_.store(true, std::memory_order_relaxed);
+  session_->close_when_sent();
+}
+
+bool Pipe::peek_beyond_run(FrameView& view) noexcept {
+  if (rx_->conflates()) [[unlikely]] {
+    if (session_ != nullptr) {
+      session_->collect();
+    }
+    rx_->refresh();
+  }
+  Cell* cell = rx_->front();
+  if (cell == nullptr) {
+    if (session_ == nullptr || rx_->conflates()) {
+      return false;
+    }
+    const Session::Peek result = session_->peek(view, run_);
+    if (result == Session::Peek::run) {
+      return peek(view);
+    }
+    if (result == Session::Peek::stream) {
+      view.origin = notes.origin;
+      peeked_ = Peeked::stream;
+      return true;
+    }
+    if (result == Session::Peek::nothing) {
+      return false;
+    }
+    cell = rx_->front();
+  }
+  view = {cell->bytes(), cell->more, nullptr, cell, notes.origin};
+  peeked_ = Peeked::cell;
+  peeked_more_ = cell->more;
+  peeked_bytes_ = Channel::footprint(*cell);
+  return true;
+}
+
+void Pipe::pop_beyond_run() noexcept {
+  if (peeked_ == Peeked::stream) {
+    session_->pop();
+  } else {
+    rx_->front()->release();  // a no-op when the buffer was taken over
+    if (rx_->pop(!peeked_more_, peeked_bytes_)) {
+      credit_reported();
+    }
+  }
+  peeked_ = Peeked::nothing;
+}
+
+void Pipe::unpeek() noexcept {
+  if (peeked_ == Peeked::stream) {
+    session_->unpeek();
+  }
+  peeked_ = Peeked::nothing;
+}
+
+void Pipe::credit_reported() noexcept {
+  if (session_ != nullptr) {
+    session_->handle_receive_credit();
+  } else if (SocketCore* peer = link_->core[1 - link_end_].load(std::memory_order_acquire); peer != nullptr) {
+    peer->output_parker().wake_with_fence();
+  }
+}
+
+bool Pipe::drained() noexcept { return notes.ended && run_.empty() && rx_->empty(); }
+
+}  // namespace weft::msg

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "weft/msg/message/part.h"
+#include "weft/msg/queue/newest.h"
+#include "weft/sync/spsc_queue.h"
+
+namespace weft::msg {
+
+// Channel: one direction of a pipe: a ring of cells with a high-water mark.
+// Owner: the pipe or the inproc link. Affinity: one producer, one consumer (each side's lock or baton hands over).
+// Cost: a push is a copy of the cell and one release store; credits come back once per low-water mark.
+// Invariants:
+//   (1) written - credited <= mark + one message, where `written` counts whole messages and `credited` those that the
+//       consumer has reported. The consumer reports every low_water(mark) messages, so a full producer may go on as
+//       soon as that many were read.
+//   (2) Only whole messages are visible to the consumer.
+//   (3) Without a mark the same holds in bytes: written - credited <= kUnmarkedBytesMax + one message.
+//   (4) A channel that conflates has room for one message, of one part, and always takes the next in its place.
+class Channel {
+ public:
+  Channel() = default;
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+  ~Channel() {
+    const std::unique_ptr<Newest> newest(sending().newest);
+    while (Cell* cell = queue_.front()) {
+      cell->release();
+      queue_.pop();
+    }
+  }
+
+  static constexpr std::uint64_t kUnmarkedBytesMax = std::uint64_t{1} << 30;
+
+  // What a part costs while it is queued, in bytes.
+  [[nodiscard]] static std::size_t footprint(const Cell& cell) noexcept {
+    return sizeof(Cell) + (cell.is_large() ? cell.body.large.size : 0);
+  }
+
+  static constexpr std::int64_t low_water(std::int64_t mark) noexcept {
+    return mark == 0 ? kUnmarkedReport : (mark + 1) / 2;
+  }
+
+  // Before anything is sent.
+  void conflate() { sending().newest = receiving().newest = new Newest; }
+  // Consumer, and who has not begun to send.
+  [[nodiscard]] bool conflates() const noexcept { return receiving().newest != nullptr; }
+  // Consumer. The front becomes the newest message if that is not in front already.
+  void refresh() noexcept { receiving().newest->refresh(); }
+
+  // Any thread. 0: no mark.
+  void set_mark(std::int64_t mark) noexcept {
+    sending().mark.store(mark, std::memory_order_relaxed);
+    receiving().mark.store(mark, std::memory_order_relaxed);
+  }
+
+  // Producer.
+  [[nodiscard]] bool has_credit() noexcept {
+    const auto mark = static_cast<std::uint64_t>(sending().mark.load(std::memory_order_relaxed));
+    if (within(mark)) [[likely]] {
+      return true;
+    }
+    // Acquire pairs with the release in pop(); the counts alone matter.
+    sending().credited_seen = queue_.beside_returned().messages.load(std::memory_order_acquire);
+    sending().credited_bytes_seen = queue_.beside_returned().bytes.load(std::memory_order_relaxed);
+    return within(mark) || sending().newest != nullptr;
+  }
+  // Producer. The next cell to fill, or null when memory ran out; then push_claimed(it).
+  [[nodiscard]] Cell* claim() noexcept {
+    return sending().newest != nullptr ? sending().newest->claim() : queue_.claim();
+  }
+  void push_claimed(const Cell& cell) noexcept {
+    if (Newest* newest = sending().newest; newest != nullptr) [[unlikely]] {
+      newest->put(cell);
+      count(sending().written);
+      return;
+    }
+    sending().written_bytes += footprint(cell);
+    queue_.stage();
+    queue_.publish();
+    count(sending().written);
+  }
+  // Producer. A whole message; takes over the references. False, with nothing taken, when memory ran out midway: what
+  // was already staged stays invisible until the next message, so the caller must treat the pipe as failed.
+  [[nodiscard]] bool push(std::span<const Cell> parts) noexcept {
+    if (Newest* newest = sending().newest; newest != nullptr) [[unlikely]] {
+      for (const Cell& part : parts) {
+        newest->put(part);
+      }
+      count(sending().written);
+      return true;
+    }
+    for (const Cell& part : parts) {
+      Cell* cell = queue_.claim();
+      if (cell == nullptr) {
+        return false;
+      }
+      part.copy_to(*cell);
+      sending().written_bytes += footprint(part);
+      queue_.stage();
+    }
+    queue_.publish();
+    count(sending().written);
+    return true;
+  }
+
+  // Producer. A message of one part; takes over its buffer. False, with nothing changed, when memory ran out.
+  [[nodiscard]] bool push(Outbound& part) noexcept {
+    Cell* cell = claim();
+    if (cell == nullptr || !make_cell(*cell, part)) {
+      return false;
+    }
+    push_claimed(*cell);
+    return true;
+  }
+
+  // Whole messages so far: put in (producer), taken out (consumer).
+  [[nodiscard]] std::uint64_t written() const noexcept { return sending().written.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t read() const noexcept { return receiving().read.load(std::memory_order_relaxed); }
+  // Any thread: whole messages that were in it a moment ago.
+  [[nodiscard]] std::uint64_t queued() const noexcept {
+    const std::uint64_t taken = read();
+    const std::uint64_t put = written();
+    return put > taken ? put - taken : 0;
+  }
+
+  // Consumer.
+  [[nodiscard]] Cell* front() noexcept { return conflates() ? receiving().newest->front() : queue_.front(); }
+  [[nodiscard]] bool empty() noexcept { return conflates() ? receiving().newest->empty() : queue_.empty(); }
+  // Consumer. Releases nothing: the cell's reference is the caller's business. True when credit was reported, so that a
+  // producer that waits for it must be woken.
+  [[nodiscard]] bool pop(bool ends_message, std::size_t bytes) noexcept {
+    Receiving& own = receiving();
+    if (own.newest != nullptr) [[unlikely]] {
+      own.newest->pop();
+      count(own.read);
+      return false;
+    }
+    queue_.pop();
+    own.read_bytes += bytes;
+    if (!ends_message) {
+      return false;
+    }
+    count(own.read);
+    if (static_cast<std::int64_t>(read() - own.credited) >= low_water(own.mark.load(std::memory_order_relaxed)) ||
+        own.read_bytes - own.credited_bytes >= kUnmarkedBytesMax / 2) [[unlikely]] {
+      own.credited = read();
+      own.credited_bytes = own.read_bytes;
+      queue_.beside_returned().bytes.store(own.read_bytes, std::memory_order_relaxed);  // ordered by the release below
+      queue_.beside_returned().messages.store(read(), std::memory_order_release);       // pairs with has_credit()
+      return true;
+    }
+    return false;
+  }
+
+ private:
+  static constexpr std::int64_t kUnmarkedReport = 1024;
+  static constexpr std::int64_t kMark = 1000;
+
+  // One side counts; relaxed, as the counts order nothing: others only look at them (queued()).
+  static void count(std::atomic<std::uint64_t>& messages) noexcept {
+    messages.store(messages.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool within(std::uint64_t mark) const noexcept {
+    const Sending& own = sending();
+    return mark != 0 ? written() - own.credited_seen < mark
+                     : own.written_bytes - own.credited_bytes_seen < kUnmarkedBytesMax;
+  }
+
+  // Each side has what it looks at for every message in lines of its own, the mark too: those are 512 bytes of a
+  // session.
+  struct Sending {
+    std::atomic<std::uint64_t> written{0};
+    std::uint64_t credited_seen = 0;
+    std::uint64_t written_bytes = 0;
+    std::uint64_t credited_bytes_seen = 0;
+    std::atomic<std::int64_t> mark{kMark};
+    Newest* newest = nullptr;  // instead of the queue, if it conflates; owned
+  };
+  struct Receiving {
+    std::atomic<std::uint64_t> read{0};
+    std::uint64_t credited = 0;
+    std::uint64_t read_bytes = 0;
+    std::uint64_t credited_bytes = 0;
+    std::atomic<std::int64_t> mark{kMark};
+    Newest* newest = nullptr;
+  };
+  struct Credit {
+    std::atomic<std::uint64_t> messages{0};
+    std::atomic<std::uint64_t> bytes{0};
+  };
+  struct Beside {
+    using Producer = Sending;
+    using Consumer = Receiving;
+    using Returned = Credit;
+  };
+
+  [[nodiscard]] Sending& sending() noexcept { return queue_.beside_producer(); }
+  [[nodiscard]] const Sending& sending() const noexcept { return queue_.beside_producer(); }
+  [[nodiscard]] Receiving& receiving() noexcept { return queue_.beside_consumer(); }
+  [[nodiscard]] const Receiving& receiving() const noexcept { return queue_.beside_consumer(); }
+
+  sync::SpscQueue<Cell, 4, 256, Beside> queue_;
+};
+
+}  // namespace weft::msg

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/socket/context_core.h"
+
+#include "weft/base/assert.h"
+
+namespace weft::msg {
+
+ContextCore::~ContextCore() {
+  if (inherited()) {
+    (void)io_.release();  // there is no thread to stop
+  }
+}
+
+Result<std::shared_ptr<SocketCore>> ContextCore::make_socket(SocketType type) {
+  const PatternRow* row = find_pattern(type);
+  if (row == nullptr) {
+    return Error(Errc::not_supported, "this socket type is not implemented");
+  }
+  const std::lock_guard lock(mutex_);
+  if (shut_down_) {
+    return Error(Errc::terminated, "the context was shut down");
+  }
+  if (open_.size() >= options_.sockets_max) {
+    return Error(Errc::too_many_sockets, "the context's limit of open sockets is reached");
+  }
+  auto core = std::make_shared<SocketCore>(*this, *row);
+  open_.insert(core.get());
+  return core;
+}
+
+std::shared_ptr<SocketCore> ContextCore::make_own_socket(SocketType type) {
+  const PatternRow* row = find_pattern(type);
+  WEFT_ASSERT(row != nullptr);
+  return std::make_shared<SocketCore>(*this, *row);
+}
+
+Result<void> ContextCore::start_io() {
+  const std::lock_guard lock(mutex_);
+  if (shut_down_) {
+    return Error(Errc::terminated, "the context was shut down");
+  }
+  if (io_ == nullptr) {
+    io_ = WEFT_TRY(IoService::make(options_.io_thread));
+  }
+  ++sessions_;
+  return {};
+}
+
+void ContextCore::shut_down() {
+  if (inherited()) {
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  shut_down_ = true;
+  for (SocketCore* core : open_) {
+    core->terminate();
+  }
+}
+
+void ContextCore::close() {
+  if (inherited()) {
+    return;
+  }
+  shut_down();
+  std::vector<std::shared_ptr<SocketCore>> open;
+  {
+    const std::lock_guard lock(mutex_);
+    for (SocketCore* core : open_) {
+      open.push_back(core->shared_from_this());
+    }
+  }
+  for (const auto& core : open) {
+    core->close();
+  }
+  open.clear();
+  while (!wait_until_quiet()) {  // a signal does not end this
+  }
+}
+
+void ContextCore::set_sockets_max(std::size_t count) {
+  const std::lock_guard lock(mutex_);
+  options_.sockets_max = count;
+}
+
+void ContextCore::set_io_thread(const ThreadOptions& options) {
+  const std::lock_guard lock(mutex_);
+  options_.io_thread = options;
+}
+
+Result<void> ContextCore::wait_until_quiet() {
+  if (inherited()) {
+    return {};
+  }
+  for (;;) {
+    const auto ticket = quiet_.announce_futex(false);
+    {
+      const std::lock_guard lock(mutex_);
+      if (open_.empty() && sessions_ == 0) {
+        break;
+      }
+    }
+    if (quiet_.sleep(ticket, Duration(-1)) == sys::FutexResult::interrupted) {
+      return Error(Errc::interrupted, "a signal came while the context waited for its sockets");
+    }
+  }
+  io_.reset();
+  const std::lock_guard inproc_lock(inproc_mutex_);
+  pending_.clear();
+  return {};
+}
+
+void ContextCore::session_started() noexcept {
+  const std::lock_guard lock(mutex_);
+  ++sessions_;
+}
+
+void ContextCore::session_ended() noexcept {
+  const std::lock_guard lock(mutex_);
+  WEFT_ASSERT(sessions_ > 0);
+  --sessions_;
+  quiet_.wake_with_fence();
+}
+
+void ContextCore::forget(SocketCore& core) noexcept {
+  const std::lock_guard lock(mutex_);
+  open_.erase(&core);
+  quiet_.wake_with_fence();
+}
+
+}  // namespace weft::msg

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/socket/monitor_feed.h"
+
+#include <utility>
+
+#include "weft/msg/socket/context_core.h"
+#include "weft/msg/socket/socket_core.h"
+
+namespace weft::msg {
+
+MonitorFeed::MonitorFeed(std::shared_ptr<SocketCore> core, Encode encode, bool waits_for_reader)
+    : core_(std::move(core)), encode_(std::move(encode)), has_reader_(!waits_for_reader) {}
+
+Result<std::shared_ptr<MonitorFeed>> MonitorFeed::open(ContextCore& context, std::string_view endpoint,
+                                                       zmtp::SocketType type, Encode encode) {
+  if (type != SocketType::pair && type != SocketType::push && type != SocketType::pub) {
+    return Error(Errc::invalid_argument, "events go out through pair, push or pub");
+  }
+  auto core = WEFT_TRY(context.make_socket(type));
+  (void)core->set_options([](Options& options) {
+    options.linger = Duration::zero();  // unread events keep no context alive
+    return Result<void>();
+  });
+  std::shared_ptr<MonitorFeed> feed(new MonitorFeed(core, std::move(encode), type != SocketType::pub));
+  core->on_inproc_peer([weak = feed->weak_from_this()] {
+    if (const auto self = weak.lock(); self != nullptr) {
+      self->handle_reader();
+    }
+  });
+  if (auto bound = core->bind(endpoint); !bound) {
+    core->close();
+    return bound.error();
+  }
+  return feed;
+}
+
+bool MonitorFeed::take(const MonitorEvent& event) {
+  const std::lock_guard lock(mutex_);
+  if (!has_reader_) {
+    if (backlog_.size() >= kBacklogMax) {
+      return false;
+    }
+    backlog_.push_back(event);
+    return true;
+  }
+  dropped_ = false;
+  encode_(event, *this);
+  return !dropped_;
+}
+
+void MonitorFeed::handle_reader() {
+  const std::lock_guard lock(mutex_);
+  has_reader_ = true;
+  for (const MonitorEvent& event : backlog_) {
+    encode_(event, *this);
+  }
+  backlog_ = {};
+}
+
+void MonitorFeed::send(std::span<const Bytes> parts) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    Outbound part{parts[i], nullptr, i + 1 < parts.size()};
+    if (core_->send(part, SocketCore::kNoWait)) {
+      continue;
+    }
+    dropped_ = true;
+    if (i == 0) {
+      return;
+    }
+    // Only memory can be what was missing. A message that was begun is ended: an empty part needs none.
+    part.bytes = {};
+    (void)core_->send(part, SocketCore::kNoWait);
+  }
+}
+
+void MonitorFeed::close() { core_->close(); }
+
+}  // namespace weft::msg

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+#include "weft/msg/message/monitor.h"
+#include "weft/zmtp/socket_type.h"
+
+namespace weft::msg {
+
+class ContextCore;
+class SocketCore;
+
+// MonitorFeed: a socket's events as messages, sent by an inproc socket of their own.
+// Owner: the monitored socket. Affinity: any thread. Cost: per event what `encode` does and a send over inproc.
+// Invariants:
+//   (1) Nobody waits for the reader: what finds no room is dropped, and take() says so.
+//   (2) What happens before the first reader is there waits for it, up to kBacklogMax events.
+//   (3) Locks: the feed's, then those of its own socket; never one of the monitored socket.
+class MonitorFeed : public std::enable_shared_from_this<MonitorFeed> {
+ public:
+  static constexpr std::size_t kBacklogMax = 1000;
+
+  // Turns an event into messages, none or several, each with one call of send(). Any thread.
+  using Encode = std::function<void(const MonitorEvent& event, MonitorFeed& feed)>;
+
+  // pair or push wait for the first reader, pub does not; no other type. address_in_use, too_many_sockets, terminated.
+  [[nodiscard]] static Result<std::shared_ptr<MonitorFeed>> open(ContextCore& context, std::string_view endpoint,
+                                                                 zmtp::SocketType type, Encode encode);
+  ~MonitorFeed() = default;
+
+  [[nodiscard]] bool take(const MonitorEvent& event);
+  void send(std::span<const Bytes> parts);  // only from within Encode
+  void close();                             // idempotent; what was sent can still be received
+
+ private:
+  MonitorFeed(std::shared_ptr<SocketCore> core, Encode encode, bool waits_for_reader);
+  void handle_reader();
+
+  const std::shared_ptr<SocketCore> core_;
+  const Encode encode_;
+  std::mutex mutex_;
+  std::deque<MonitorEvent> backlog_;  // guarded by mutex_
+  bool has_reader_;                   // guarded by mutex_; stays when the reader goes
+  bool dropped_ = false;              // guarded by mutex_: of the event under way
+};
+
+}  // namespace weft::msg

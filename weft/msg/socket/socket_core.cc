@@ -1,0 +1,443 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/socket/socket_core.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/msg/connection/io_service.h"
+#include "weft/msg/connection/security.h"
+#include "weft/msg/socket/acceptor.h"
+#include "weft/msg/socket/context_core.h"
+#include "weft/sys/clock.h"
+
+namespace weft::msg {
+
+SocketCore::SocketCore(ContextCore& context, const PatternRow& row)
+    : context_(context),
+      traits_(row.traits),
+      keep_context_(context.shared_from_this()),
+      wait_mode_(context.wait_mode()),
+      send_timeout_(options_.send_timeout.count()),
+      receive_timeout_(options_.receive_timeout.count()),
+      pattern_(row.make(row.traits, options_)) {}
+
+SocketCore::~SocketCore() = default;
+
+Error SocketCore::refusal() const noexcept {
+  return closed_.load(std::memory_order_relaxed) ? Error(Errc::closed, "the socket is closed")
+                                                 : Error(Errc::terminated, "the context was shut down");
+}
+
+Duration SocketCore::send_timeout() const noexcept { return Duration(send_timeout_.load(std::memory_order_relaxed)); }
+Duration SocketCore::receive_timeout() const noexcept {
+  return Duration(receive_timeout_.load(std::memory_order_relaxed));
+}
+Instant SocketCore::send_deadline() const noexcept {
+  const Duration timeout = send_timeout();
+  return timeout < Duration::zero() ? kNever : deadline_after(sys::now(), timeout);
+}
+Instant SocketCore::receive_deadline() const noexcept {
+  const Duration timeout = receive_timeout();
+  return timeout < Duration::zero() ? kNever : deadline_after(sys::now(), timeout);
+}
+
+Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>& change) {
+  if (closed()) {
+    return refusal();
+  }
+  {
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    Options changed = options_;
+    WEFT_TRY(change(changed));
+    WEFT_TRY(check_security(changed));
+    if (changed.router_raw != options_.router_raw && type() == SocketType::router) {
+      WEFT_TRY(make_raw(changed.router_raw));
+    }
+    {
+      const std::lock_guard options(options_mutex_);
+      options_ = std::move(changed);
+    }
+    send_timeout_.store(options_.send_timeout.count(), std::memory_order_relaxed);
+    receive_timeout_.store(options_.receive_timeout.count(), std::memory_order_relaxed);
+    apply_marks();
+  }
+  output_parker_.wake_with_fence();  // a mark may be higher now
+  return {};
+}
+
+Options SocketCore::options_copy() const {
+  const std::lock_guard lock(options_mutex_);
+  return options_;
+}
+
+// A raw ROUTER is a ROUTER by name only.
+Result<void> SocketCore::make_raw(bool raw) {
+  const std::lock_guard lock(table_mutex_);
+  if (!sessions_.empty() || !inproc_pipes_.empty()) {
+    return Error(Errc::invalid_argument, "router_raw has to be set before anything is connected");
+  }
+  dropped_before_ += pattern_->dropped();
+  pattern_ = find_pattern(raw ? SocketType::stream : SocketType::router)->make(traits_, options_);
+  return {};
+}
+
+bool SocketCore::raw() const {
+  return type() == SocketType::stream || (type() == SocketType::router && options_copy().router_raw);
+}
+
+void SocketCore::apply_marks() {
+  const std::lock_guard lock(table_mutex_);
+  for (const auto& [session, keep] : sessions_) {
+    session->apply_marks(options_);
+    session->handle_receive_credit();
+  }
+  for (const auto& pipe : inproc_pipes_) {
+    InprocLink& link = *pipe->link();
+    link.set_marks(pipe->link_end(), options_.send_high_water_mark, options_.receive_high_water_mark);
+    if (SocketCore* peer = link.core[1 - pipe->link_end()].load(std::memory_order_acquire); peer != nullptr) {
+      peer->output_parker_.wake_with_fence();
+    }
+  }
+}
+
+Result<void> SocketCore::subscribe(Bytes topic, bool on) {
+  const std::lock_guard lock(send_mutex_);
+  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  if (groups()) {
+    return Error(Errc::not_supported, "this socket type joins groups");
+  }
+  return on ? pattern_->subscribe(topic) : pattern_->unsubscribe(topic);
+}
+
+Result<void> SocketCore::join(Bytes group, bool on) {
+  const std::lock_guard lock(send_mutex_);
+  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  if (!groups()) {
+    return Error(Errc::not_supported, "this socket type joins no groups");
+  }
+  return on ? pattern_->subscribe(group) : pattern_->unsubscribe(group);
+}
+
+Result<bool> SocketCore::peer_writable(Bytes routing_id) {
+  const std::lock_guard lock(send_mutex_);
+  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  return pattern_->peer_writable(routing_id);
+}
+
+zmtp::Peer SocketCore::make_peer() const {
+  const Options options = options_copy();
+  zmtp::PeerConfig config;
+  config.socket_type = traits_.type;
+  config.identity = options.routing_id;
+  if (options.max_message_size >= 0) {
+    config.limits.frame_bytes_max = static_cast<std::uint64_t>(options.max_message_size);
+  }
+  config.heartbeat_interval = options.heartbeat_interval;
+  config.heartbeat_timeout = options.heartbeat_timeout;
+  config.heartbeat_ttl = options.heartbeat_ttl;
+  config.handshake_timeout = options.handshake_timeout;
+  config.as_server = is_security_server(options);
+  config.takes_old_peers = options.security == Security::null && options.zap_domain.empty();
+  return {std::move(config), make_mechanism(options)};
+}
+
+sys::SocketOptions SocketCore::stream_options() const {
+  const Options options = options_copy();
+  sys::SocketOptions stream;
+  stream.send_buffer = options.send_buffer;
+  stream.receive_buffer = options.receive_buffer;
+  stream.tos = options.type_of_service;
+  stream.backlog = options.backlog;
+  stream.keepalive = options.tcp_keepalive;
+  stream.keepalive_count = options.tcp_keepalive_count;
+  stream.keepalive_idle = options.tcp_keepalive_idle;
+  stream.keepalive_interval = options.tcp_keepalive_interval;
+  stream.ipv6 = options.ipv6;
+  stream.user_timeout =
+      static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(options.tcp_max_retransmission).count());
+  stream.device = options.bind_to_device;
+  return stream;
+}
+
+bool SocketCore::conflates() const {
+  const SocketType self = type();
+  return options_copy().conflate && (self == SocketType::push || self == SocketType::pull || self == SocketType::pub ||
+                                     self == SocketType::sub || self == SocketType::dealer);
+}
+
+// Options disconnect_message and hiccup_message.
+std::string SocketCore::farewell(bool outgoing) const {
+  const SocketType self = type();
+  if (outgoing) {
+    const bool takes = self == SocketType::dealer || self == SocketType::client || self == SocketType::peer;
+    return takes ? options_copy().hiccup_message : std::string();
+  }
+  const bool takes = self == SocketType::router || self == SocketType::server || self == SocketType::peer;
+  return takes ? options_copy().disconnect_message : std::string();
+}
+
+// Option connect_routing_id: for the pipe of the connect that comes next.
+void SocketCore::name_peer(Pipe& pipe) {
+  const std::lock_guard lock(options_mutex_);
+  pipe.notes.names_peer = !options_.connect_routing_id.empty();
+  if (pipe.notes.names_peer) {
+    pipe.notes.routing_id = std::exchange(options_.connect_routing_id, {});
+  }
+}
+
+// --- sessions ---
+
+bool SocketCore::note_dirty(Session& session) {
+  dirty_.push_back(session.shared_from_this());
+  has_dirty_.store(true, std::memory_order_relaxed);  // read by the thread that waits: a hint that errs to one side
+  return true;
+}
+
+void SocketCore::signal_input(Pipe& pipe) noexcept {
+  // One place in the list each. acq_rel: what was pushed before is seen by collect_signals().
+  if (!pipe.signalled.exchange(true, std::memory_order_acq_rel)) {
+    Pipe* head = signals_.load(std::memory_order_relaxed);
+    do {
+      pipe.next_signal.store(head, std::memory_order_relaxed);
+    } while (!signals_.compare_exchange_weak(head, &pipe, std::memory_order_release, std::memory_order_relaxed));
+  }
+  input_parker_.wake_with_fence();
+}
+
+void SocketCore::collect_signals() noexcept {
+  if (signals_.load(std::memory_order_relaxed) == nullptr) [[likely]] {
+    return;
+  }
+  Pipe* pipe = signals_.exchange(nullptr, std::memory_order_acquire);
+  while (pipe != nullptr) {
+    Pipe* next = pipe->next_signal.load(std::memory_order_relaxed);
+    // Cleared before the pipe is looked at: what comes later signals again.
+    (void)pipe->signalled.exchange(false, std::memory_order_acq_rel);
+    if (pipe->notes.attached) {
+      pattern_->activate(*pipe);
+    }
+    pipe = next;
+  }
+}
+
+void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint) {
+  auto session = std::make_shared<Session>(*this, context_.io(), std::move(stream), endpoint);
+  {
+    const std::lock_guard lock(table_mutex_);
+    if (closed_.load(std::memory_order_relaxed)) {
+      return;
+    }
+    context_.session_started();  // before anybody can close it
+    sessions_.emplace(session.get(), session);
+    session->apply_marks(options_copy());  // under the table lock: a change of the options comes before it or after it
+  }
+  context_.io().loop().post([session] { session->start(); });
+}
+
+bool SocketCore::pipe_ready(Session& session, Bytes identity) {
+  const std::scoped_lock lock(receive_mutex_, send_mutex_);
+  Pipe& pipe = session.pipe();
+  if (closed_.load(std::memory_order_relaxed)) {
+    return true;  // only lingering: the pattern is not interested
+  }
+  pipe.notes.origin.peer = session.peer_id();
+  pipe.notes.other_end = session.other_end();
+  pattern_->attach(pipe);
+  pipe.notes.attached = true;
+  if (!pattern_->ready(pipe, identity)) {
+    pattern_->detach(pipe);
+    pattern_->deactivate(pipe);
+    pipe.notes.attached = false;
+    return false;
+  }
+  pipe.notes.ready = true;
+  if (traits_.receives && !add_descriptor(session)) {
+    session.poll_token = 0;  // no descriptor for it: the I/O thread reads, and signals
+  }
+  return true;
+}
+
+void SocketCore::pipe_lost(Pipe& pipe) {
+  const std::scoped_lock lock(receive_mutex_, send_mutex_);
+  pipe.notes.ready = false;
+  if (!pipe.notes.attached) {
+    return;
+  }
+  pattern_->lost(pipe);
+  if (options_.immediate) {
+    pattern_->detach(pipe);  // nothing may be queued for a peer that is not there
+    output_parker_.wake_with_fence();
+  }
+}
+
+void SocketCore::session_finished(Session& session) {
+  std::shared_ptr<Session> keep;
+  {
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    collect_signals();
+    dropped_before_ += session.pipe().dropped + session.pipe().discarded.exchange(0, std::memory_order_relaxed);
+    session.pipe().dropped = 0;
+    session.pipe().notes.ready = false;
+    std::erase_if(dirty_, [&](const auto& entry) { return entry.get() == &session; });
+    end_pipe(session.pipe());
+    bury_drained();
+  }
+  output_parker_.wake_with_fence();  // who waits to send to this very peer waits in vain
+  {
+    const std::lock_guard lock(table_mutex_);
+    for (auto& [name, connected] : connected_) {
+      if (connected.get() == &session) {
+        connected = nullptr;
+      }
+    }
+  }
+  output_parker_.wake_with_fence();  // who waits for room at this very peer waits in vain
+  end_feed_if_quiet();
+  context_.session_ended();
+}
+
+// The other end is gone for good. What the pipe holds can still be received.
+void SocketCore::end_pipe(Pipe& pipe) {
+  pipe.notes.ended = true;
+  if (pipe.notes.attached) {
+    pattern_->detach(pipe);
+    pattern_->activate(pipe);
+  }
+  bury_next_ = ended_.size();
+  ended_.push_back(&pipe);
+}
+
+// Forgets pipes that have ended and of which everything was taken. Looks at some of them in turn, the newest first.
+void SocketCore::bury_drained() {
+  constexpr std::size_t kLooks = 64;
+  for (std::size_t looks = std::min(ended_.size(), kLooks); looks > 0 && !ended_.empty(); --looks) {
+    const std::size_t i = bury_next_ < ended_.size() ? bury_next_ : 0;
+    Pipe* pipe = ended_[i];
+    bury_next_ = i;
+    if (pipe->notes.attached && traits_.receives && !pipe->ending() && !pipe->drained()) {
+      bury_next_ = i + 1;
+      continue;
+    }
+    if (pipe->notes.attached) {
+      pattern_->deactivate(*pipe);
+      pipe->notes.attached = false;
+    }
+    collect_signals();
+    ended_[i] = ended_.back();
+    ended_.pop_back();
+    const std::lock_guard lock(table_mutex_);
+    if (pipe->session() != nullptr) {
+      sessions_.erase(pipe->session());
+    } else {
+      std::erase_if(inproc_pipes_, [&](const auto& owned) { return owned.get() == pipe; });
+      inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
+    }
+  }
+}
+
+bool SocketCore::handle_subscription(Pipe& pipe, bool subscribe, Bytes topic) {
+  {
+    const std::lock_guard lock(send_mutex_);
+    if (!closed_.load(std::memory_order_relaxed) && !pattern_->handle_subscription(pipe, subscribe, topic)) {
+      return false;
+    }
+  }
+  output_parker_.wake_with_fence();  // who waits for subscribers
+  return true;
+}
+
+Result<std::size_t> SocketCore::subscribers() {
+  const std::lock_guard lock(send_mutex_);
+  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  if (!traits_.takes_subscriptions && !(traits_.groups && !traits_.receives)) {
+    return Error(Errc::not_supported, "no peer subscribes to a socket of this type");
+  }
+  return pattern_->subscribers();
+}
+
+std::uint64_t SocketCore::dropped() {
+  const std::lock_guard lock(send_mutex_);
+  const std::lock_guard table(table_mutex_);
+  std::uint64_t sum = dropped_before_ + pattern_->dropped();
+  for (const auto& [session, keep] : sessions_) {
+    sum += session->pipe().dropped + session->pipe().discarded.load(std::memory_order_relaxed);
+  }
+  for (const auto& pipe : inproc_pipes_) {
+    sum += pipe->dropped;
+  }
+  return sum;
+}
+
+// --- the end ---
+
+void SocketCore::terminate() {
+  terminated_.store(true, std::memory_order_release);
+  monitor_.end(Errc::terminated);
+  input_parker_.wake_with_fence();
+  output_parker_.wake_with_fence();
+}
+
+void SocketCore::close() {
+  if (closed_.exchange(true) || context_.inherited()) {
+    return;
+  }
+  const auto keep = shared_from_this();
+  flush_dirty();
+  unbind_all();
+  const Duration linger = options_copy().linger;
+  close_pipes(linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger));
+  input_parker_.wake_with_fence();
+  output_parker_.wake_with_fence();
+  monitor_.end(Errc::closed);
+  end_feed_if_quiet();
+  context_.forget(*this);
+}
+
+void SocketCore::close_pipes(Instant deadline) {
+  std::vector<std::shared_ptr<Session>> sessions;
+  std::vector<std::unique_ptr<Pipe>> inproc;
+  {
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    collect_signals();
+    const std::lock_guard table(table_mutex_);
+    for (const auto& [session, owned] : sessions_) {
+      sessions.push_back(owned);
+      if (session->pipe().notes.attached) {
+        pattern_->detach(session->pipe());
+        pattern_->deactivate(session->pipe());
+        session->pipe().notes.attached = false;
+      }
+    }
+    for (const auto& pipe : inproc_pipes_) {
+      if (pipe->notes.attached) {
+        pattern_->detach(*pipe);
+        pattern_->deactivate(*pipe);
+        pipe->notes.attached = false;
+      }
+    }
+    inproc.swap(inproc_pipes_);
+    for (const Pipe* pipe : ended_) {
+      sessions_.erase(pipe->session());  // has finished already: only what it brought was waited for
+    }
+    ended_.clear();
+    connected_.clear();
+    connected_inproc_.clear();
+    pipes_closed_ = true;
+  }
+  for (const auto& pipe : inproc) {
+    close_inproc(*pipe, deadline);
+  }
+  for (const auto& session : sessions) {
+    context_.io().loop().post([session, deadline] { session->close(deadline); });
+  }
+}
+
+}  // namespace weft::msg

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+// SocketCore: bind, connect and their opposites.
+#include <future>
+
+#include "weft/msg/connection/io_service.h"
+#include "weft/msg/socket/acceptor.h"
+#include "weft/msg/socket/context_core.h"
+#include "weft/msg/socket/socket_core.h"
+#include "weft/sys/address.h"
+#include "weft/sys/clock.h"
+
+namespace weft::msg {
+
+namespace {
+
+// Runs `task` on the I/O thread and waits for it, so that its effect is there when the caller goes on.
+void run_on_loop(rt::Loop& loop, const std::function<void()>& task) {
+  if (loop.on_loop_thread()) {
+    task();
+    return;
+  }
+  std::promise<void> done;
+  loop.post([&] {
+    task();
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+// "tcp://localhost:5555" -> "tcp://127.0.0.1:5555"; what has no such form stays as it is. May ask the name service.
+std::string numeric_form(std::string_view text, bool ipv6) {
+  const auto endpoint = net::parse_endpoint(text, false);
+  if (!endpoint || endpoint->transport != net::Transport::tcp || endpoint->has_source) {
+    return std::string(text);
+  }
+  const auto addresses = sys::resolve(endpoint->host, endpoint->port, ipv6);
+  return addresses ? "tcp://" + addresses->front().to_text() : std::string(text);
+}
+
+// Of an endpoint that nothing is known of.
+Error describe_unknown(std::string_view text) {
+  const std::size_t colon = text.find("://");
+  if (colon == std::string_view::npos || colon == 0 || colon + 3 == text.size()) {
+    return {Errc::malformed_endpoint, "an endpoint is transport://address"};
+  }
+  const auto endpoint = net::parse_endpoint(text, true);
+  return !endpoint && endpoint.error() == Errc::unknown_transport
+             ? endpoint.error()
+             : Error(Errc::no_such_endpoint, "not bound or connected there");
+}
+
+}  // namespace
+
+Result<std::string> SocketCore::bind(std::string_view text) {
+  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, true));
+  if (endpoint.transport == net::Transport::inproc) {
+    WEFT_TRY(refuse_raw());
+    return bind_inproc(endpoint);
+  }
+  auto listener = open_listener(endpoint);
+  if (!listener) {
+    monitor_.emit({EventKind::bind_failed, std::string(text), listener.error()});
+    return listener.error();
+  }
+  WEFT_TRY(context_.start_io());
+  const int fd = (*listener)->fd();
+  auto acceptor = std::make_shared<Acceptor>(*this, context_.io().loop(), std::move(*listener));
+  const std::string exact = acceptor->endpoint();
+  bool closed_meanwhile = false;
+  {
+    const std::lock_guard lock(table_mutex_);
+    closed_meanwhile = closed();
+    if (!closed_meanwhile) {
+      bound_[exact] = acceptor;
+      bound_aliases_[std::string(text)] = exact;
+      // Under the lock: whoever closes finds the acceptor, and its task comes after this one.
+      monitor_.emit({EventKind::listening, exact, Error(), {}, fd});
+      context_.io().loop().post([acceptor, keep = shared_from_this()] { acceptor->start(); });
+    }
+  }
+  context_.session_ended();
+  return closed_meanwhile ? Result<std::string>(refusal()) : Result<std::string>(exact);
+}
+
+Result<std::unique_ptr<net::Listener>> SocketCore::open_listener(const net::Endpoint& endpoint) {
+  const Options options = options_copy();
+  auto filter = WEFT_TRY(net::AcceptFilter::parse(options.tcp_accept_filter, options.ipc_filter));
+  sys::SocketOptions stream = stream_options();
+  stream.adopt_fd = options.use_fd;
+  auto listener = WEFT_TRY(net::Listener::open(endpoint, stream));
+  listener->set_filter(std::move(filter));
+  if (options.use_fd >= 0) {
+    const std::lock_guard lock(options_mutex_);
+    options_.use_fd = -1;  // it is ours now; the next bind opens its own
+  }
+  return listener;
+}
+
+Result<std::optional<net::Socks5Proxy>> SocketCore::proxy_for(const net::Endpoint& endpoint) const {
+  const Options options = options_copy();
+  if (options.socks_proxy.empty() || endpoint.transport != net::Transport::tcp) {
+    return std::optional<net::Socks5Proxy>();
+  }
+  return std::optional(
+      WEFT_TRY(net::parse_socks5_proxy(options.socks_proxy, options.socks_username, options.socks_password)));
+}
+
+Result<void> SocketCore::connect(std::string_view text) {
+  WEFT_TRY(connect_pipe(text));
+  return {};
+}
+
+Result<std::uint32_t> SocketCore::connect_peer(std::string_view text) {
+  if (type() != SocketType::peer) {
+    return Error(Errc::not_supported, "only a PEER names whom it connects to");
+  }
+  if (options_copy().immediate) {
+    return Error(Errc::invalid_state, "with the option immediate nobody is named before being there");
+  }
+  return connect_pipe(text);
+}
+
+Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
+  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, false));
+  if (endpoint.transport == net::Transport::inproc) {
+    WEFT_TRY(refuse_raw());
+    return connect_inproc(endpoint);
+  }
+  auto proxy = WEFT_TRY(proxy_for(endpoint));
+  WEFT_TRY(context_.start_io());
+  auto session = std::make_shared<Session>(*this, context_.io(), endpoint, std::move(proxy));
+  std::uint32_t routing_id = 0;
+  {
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    if (closed()) {
+      context_.session_ended();
+      return refusal();
+    }
+    session->apply_marks(options_);
+    name_peer(session->pipe());
+    if (!options_.immediate) {
+      pattern_->attach(session->pipe());
+      session->pipe().notes.attached = true;
+      tell_id(session->pipe());
+      routing_id = session->pipe().notes.origin.routing_id;
+    }
+    const std::lock_guard table(table_mutex_);
+    sessions_.emplace(session.get(), session);
+    connected_.emplace(std::string(text), session);
+    // Posted under the locks: whoever closes finds the session, and its task comes after this one.
+    context_.io().loop().post([session, keep = shared_from_this()] { session->start(); });
+  }
+  output_parker_.wake_with_fence();  // there is somewhere to queue now
+  return routing_id;
+}
+
+// Within a process there are no bytes.
+Result<void> SocketCore::refuse_raw() const {
+  return raw() ? Result<void>(Error(Errc::incompatible_peer, "raw sockets have no inproc")) : Result<void>();
+}
+
+// STREAM: who connects learns from the option routing_id what the peer is called, unless it chose the name itself.
+void SocketCore::tell_id(const Pipe& pipe) {
+  if (type() == SocketType::stream && !pipe.notes.names_peer) {
+    const std::lock_guard lock(options_mutex_);
+    options_.routing_id = pipe.notes.routing_id;
+  }
+}
+
+Result<void> SocketCore::unbind(std::string_view text) {
+  if (closed_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  std::shared_ptr<Acceptor> acceptor = take_bound(std::string(text));
+  if (acceptor == nullptr) {
+    if (context_.unbind_inproc(std::string(text), *this)) {
+      monitor_.emit({EventKind::closed, std::string(text)});
+      return {};
+    }
+    acceptor = take_bound(numeric_form(text, options_copy().ipv6));
+  }
+  if (acceptor == nullptr) {
+    return describe_unknown(text);
+  }
+  run_on_loop(context_.io().loop(), [&] {
+    acceptor->close();
+    close_accepted(acceptor->endpoint());
+  });
+  context_.session_ended();
+  return {};
+}
+
+// Null, or the acceptor, no longer bound as far as the table knows; then the context's session_ended() is owed.
+std::shared_ptr<Acceptor> SocketCore::take_bound(std::string name) {
+  const std::lock_guard lock(table_mutex_);
+  if (const auto alias = bound_aliases_.find(name); alias != bound_aliases_.end()) {
+    name = alias->second;
+  }
+  const auto found = bound_.find(name);
+  if (found == bound_.end()) {
+    return nullptr;
+  }
+  std::shared_ptr<Acceptor> acceptor = found->second;
+  context_.session_started();  // under the lock, as close() has not passed yet: the I/O thread stays
+  bound_.erase(found);
+  std::erase_if(bound_aliases_, [&](const auto& entry) { return entry.second == name; });
+  return acceptor;
+}
+
+// I/O thread. The connections that were made to `endpoint` end with it. What was received can still be taken.
+void SocketCore::close_accepted(const std::string& endpoint) {
+  std::vector<std::shared_ptr<Session>> sessions;
+  {
+    const std::lock_guard table(table_mutex_);
+    for (const auto& [session, owned] : sessions_) {
+      if (!session->connecting() && session->endpoint() == endpoint) {
+        sessions.push_back(owned);
+      }
+    }
+  }
+  const Duration linger = options_copy().linger;
+  const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
+  for (const auto& session : sessions) {
+    session->resume_reading();  // what the kernel holds was received, too
+    stop_sending_to(session->pipe());
+    session->close(deadline);
+  }
+  output_parker_.wake_with_fence();  // who waits to send to one of them waits in vain
+}
+
+void SocketCore::stop_sending_to(Pipe& pipe) {
+  const std::scoped_lock lock(receive_mutex_, send_mutex_);
+  if (pipe.notes.attached && !pipe.notes.ended) {
+    pattern_->detach(pipe);
+  }
+}
+
+void SocketCore::unbind_all() {
+  std::map<std::string, std::shared_ptr<Acceptor>> bound;
+  {
+    const std::lock_guard lock(table_mutex_);
+    bound.swap(bound_);
+    bound_aliases_.clear();
+  }
+  if (!bound.empty()) {
+    run_on_loop(context_.io().loop(), [&] {
+      for (const auto& [name, acceptor] : bound) {
+        acceptor->close();
+      }
+    });
+  }
+  context_.unbind_all_inproc(*this);
+}
+
+Result<void> SocketCore::disconnect(std::string_view text) {
+  if (closed_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  Connections ended;
+  if (!take_connected(std::string(text), ended) && !take_connected(numeric_form(text, options_copy().ipv6), ended)) {
+    return describe_unknown(text);
+  }
+  const Duration linger = options_copy().linger;
+  const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
+  for (const auto& session : ended.sessions) {
+    stop_sending_to(session->pipe());
+    context_.io().loop().post([session, deadline] { session->close(deadline); });
+  }
+  output_parker_.wake_with_fence();  // who waits to send to this very peer waits in vain
+  for (const auto& link : ended.links) {
+    disconnect_inproc(*link);
+  }
+  if (!ended.sessions.empty()) {
+    context_.session_ended();
+  }
+  return {};
+}
+
+// Every connection of this name; false: there is none. With a session among them the context's session_ended() is owed.
+bool SocketCore::take_connected(const std::string& name, Connections& into) {
+  const std::lock_guard table(table_mutex_);
+  const auto [first, last] = connected_.equal_range(name);
+  const auto [first_link, last_link] = connected_inproc_.equal_range(name);
+  const bool any = first != last || first_link != last_link;
+  for (auto it = first; it != last; ++it) {
+    if (it->second != nullptr) {  // else it gave up
+      into.sessions.push_back(it->second);
+    }
+  }
+  for (auto it = first_link; it != last_link; ++it) {
+    into.links.push_back(it->second);
+  }
+  if (!into.sessions.empty()) {
+    context_.session_started();  // as in take_bound()
+  }
+  connected_.erase(first, last);
+  connected_inproc_.erase(first_link, last_link);
+  return any;
+}
+
+}  // namespace weft::msg

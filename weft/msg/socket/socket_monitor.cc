@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// SocketCore: its events as messages.
+#include <utility>
+
+#include "weft/msg/socket/context_core.h"
+#include "weft/msg/socket/socket_core.h"
+
+namespace weft::msg {
+
+Result<void> SocketCore::start_feed(std::string_view text, SocketType type, MonitorFeed::Encode encode) {
+  const std::lock_guard lock(feed_mutex_);
+  if (closed() || terminated()) {
+    return refusal();
+  }
+  const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, true));
+  if (endpoint.transport != net::Transport::inproc) {
+    return Error(Errc::unknown_transport, "events go out over inproc only");
+  }
+  end_feed();
+  feed_ = WEFT_TRY(MonitorFeed::open(context_, text, type, std::move(encode)));
+  monitor_.set_sink([feed = feed_](const MonitorEvent& event) { return feed->take(event); });
+  return {};
+}
+
+Result<void> SocketCore::stop_feed() {
+  const std::lock_guard lock(feed_mutex_);
+  if (closed()) {
+    return refusal();
+  }
+  end_feed();
+  return {};
+}
+
+Result<void> SocketCore::report_pipes() {
+  const std::scoped_lock lock(receive_mutex_, send_mutex_);
+  if (closed() || terminated()) {
+    return refusal();
+  }
+  bool any = false;
+  const auto report = [&](const Pipe& pipe, const std::string& endpoint, bool outgoing) {
+    if (!pipe.notes.attached) {
+      return;
+    }
+    any = true;
+    MonitorEvent event{EventKind::pipe_statistics, endpoint};
+    event.other = pipe.notes.other_end;
+    event.outgoing = outgoing;
+    event.queued_out = pipe.queued_out();
+    event.queued_in = pipe.queued_in();
+    monitor_.emit(std::move(event));
+  };
+  const std::lock_guard table(table_mutex_);
+  for (const auto& [session, keep] : sessions_) {
+    report(session->pipe(), session->endpoint(), session->connecting());
+  }
+  for (const auto& pipe : inproc_pipes_) {
+    report(*pipe, "inproc", pipe->link_end() == 0);
+  }
+  return any ? Result<void>() : Errc::would_block;
+}
+
+void SocketCore::end_feed() {
+  monitor_.set_sink(nullptr);
+  if (feed_ != nullptr) {
+    feed_->close();
+    feed_.reset();
+  }
+}
+
+// A closed socket's connections still have things to tell; the last of them ends the feed.
+void SocketCore::end_feed_if_quiet() {
+  {
+    const std::lock_guard lock(table_mutex_);
+    if (!pipes_closed_ || !sessions_.empty()) {
+      return;
+    }
+  }
+  const std::lock_guard lock(feed_mutex_);
+  end_feed();
+}
+
+}  // namespace weft::msg

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// SocketCore: being polled.
+#include <array>
+
+#include "weft/msg/socket/socket_core.h"
+
+namespace weft::msg {
+
+Readiness SocketCore::readiness(Readiness wanted, bool asleep) {
+  Readiness ready;
+  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
+    return wanted;  // the next call says why
+  }
+  if (wanted.input) {
+    std::unique_lock lock(receive_mutex_);
+    announce_watch();
+    collect_signals();
+    ready.input = pattern_->can_receive();
+    if (!ready.input && pattern_->expects_input() && look_at_descriptors()) {
+      ready.input = pattern_->can_receive();
+    }
+    if (!ended_.empty()) {
+      bury_drained();
+    }
+    // What was read from the kernel to find that out wakes nobody else.
+    if (ready.input && others_wait(asleep)) {
+      lock.unlock();
+      input_parker_.wake_with_fence();
+    }
+  }
+  if (wanted.output) {
+    std::unique_lock<sync::Mutex> receive;
+    if (traits_.one_lock) {
+      receive = std::unique_lock(receive_mutex_);
+    }
+    const std::lock_guard lock(send_mutex_);
+    ready.output = pattern_->can_send();
+  }
+  return ready;
+}
+
+Result<int> SocketCore::announce(Readiness wanted, sync::WakeList::Sleeper& sleeper) {
+  flush_dirty();
+  if (!sleeper.listed) {
+    wake_list_.add(sleeper);
+    waiting_.fetch_add(wanted.input ? 1 : 0, std::memory_order_relaxed);
+  }
+  const std::lock_guard lock(receive_mutex_);
+  if (wanted.output) {
+    output_parker_.announce_poll(&wake_list_, false);  // whoever makes room wakes with a fence
+  }
+  if (!wanted.input) {
+    return -1;
+  }
+  input_parker_.announce_poll(&wake_list_, inproc_count_.load(std::memory_order_relaxed) > 0);
+  return epoll_ && pattern_->expects_input() ? epoll_->fd() : -1;
+}
+
+void SocketCore::forget(Readiness wanted, sync::WakeList::Sleeper& sleeper) noexcept {
+  if (sleeper.listed) {
+    wake_list_.remove(sleeper);
+    waiting_.fetch_sub(wanted.input ? 1 : 0, std::memory_order_relaxed);
+  }
+}
+
+Result<int> SocketCore::descriptor() {
+  const std::lock_guard lock(receive_mutex_);
+  if (closed_.load(std::memory_order_relaxed)) {
+    return refusal();
+  }
+  if (!watch_) {
+    WEFT_TRY(ensure_descriptors());
+    auto event = WEFT_TRY(sys::EventFd::make());
+    auto set = WEFT_TRY(sys::EpollSet::make());
+    WEFT_TRY(set.add(event.fd(), 0, sys::Interest::readable));
+    // Edge-triggered: input that the application leaves where it is does not wake it again and again.
+    WEFT_TRY(set.add(epoll_->fd(), 1, sys::Interest::readable, true));
+    watch_.emplace(Watch{std::move(event), std::move(set), {}});
+    watch_->sleeper.event = &watch_->event;
+    watch_->sleeper.rung = true;
+    wake_list_.add(watch_->sleeper);
+    // Ready from the start: what came before there was a descriptor is found by who waits for it without asking first.
+    watch_->event.signal();
+  }
+  return watch_->set.fd();
+}
+
+// What the descriptor told is about to be looked at.
+void SocketCore::announce_watch() noexcept {
+  if (!watch_) [[likely]] {
+    return;
+  }
+  std::array<sys::PollEvent, 2> events;
+  (void)watch_->set.wait(events, Duration::zero());  // takes the edge
+  if (wake_list_.take_rung(watch_->sleeper)) {
+    watch_->event.drain();
+    output_parker_.announce_poll(&wake_list_, false);
+    input_parker_.announce_poll(&wake_list_, inproc_count_.load(std::memory_order_relaxed) > 0);
+  }
+}
+
+}  // namespace weft::msg

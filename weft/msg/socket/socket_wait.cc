@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: MIT
+// SocketCore: sending, receiving and waiting.
+#include <algorithm>
+#include <array>
+
+#include "weft/msg/socket/context_core.h"
+#include "weft/msg/socket/socket_core.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/poll.h"
+
+namespace weft::msg {
+
+namespace {
+
+bool would_block(const Result<void>& result) noexcept { return !result && result.error() == Errc::would_block; }
+
+}  // namespace
+
+Result<void> SocketCore::try_send(Outbound& part) {
+  std::unique_lock<sync::Mutex> receive;
+  if (traits_.one_lock) {
+    receive = std::unique_lock(receive_mutex_);
+  }
+  const std::lock_guard lock(send_mutex_);
+  if (refuses()) [[unlikely]] {
+    return refusal();
+  }
+  return pattern_->send(part);
+}
+
+Result<void> SocketCore::try_receive(Inbound& part, bool look, bool asleep) {
+  std::unique_lock lock(receive_mutex_);
+  if (refuses()) [[unlikely]] {
+    return refusal();
+  }
+  collect_signals();
+  Result<void> result = pattern_->receive(part);
+  if (would_block(result) && look && pattern_->expects_input() && look_at_descriptors()) {
+    result = pattern_->receive(part);
+  }
+  if (watch_ && would_block(result) && !asleep) [[unlikely]] {
+    // Who waits for the descriptor and only receives, until there is nothing, must sleep then: its signal is taken
+    // back, and what came meanwhile is looked for.
+    announce_watch();
+    collect_signals();
+    (void)(pattern_->expects_input() && look_at_descriptors());
+    result = pattern_->receive(part);
+  }
+  if (!ended_.empty()) [[unlikely]] {
+    bury_drained();
+  }
+  // What this thread read from the kernel and leaves behind wakes nobody else.
+  if (others_wait(asleep) && result && pattern_->can_receive()) [[unlikely]] {
+    lock.unlock();
+    input_parker_.wake_with_fence();
+  }
+  return result;
+}
+
+Result<void> SocketCore::send(Outbound& part, Instant deadline) {
+  Result<void> result = try_send(part);
+  if (!would_block(result) || deadline == kNoWait) {
+    return result;
+  }
+  WEFT_TRY(wait_for_output(deadline, [&] {
+    result = try_send(part);
+    return !would_block(result);
+  }));
+  return result;
+}
+
+Result<void> SocketCore::receive(Inbound& part, Instant deadline) {
+  // A thread that would not spin asks the kernel once, by sleeping: that answers at once if there is something.
+  const bool look = deadline == kNoWait || wait_mode_ != sync::WaitMode::eco;
+  Result<void> result = try_receive(part, look, false);
+  if (!would_block(result) || deadline == kNoWait) {
+    return result;
+  }
+  WEFT_TRY(wait_for_input(deadline, [&](bool look_again) {
+    result = try_receive(part, look_again, true);
+    return !would_block(result);
+  }));
+  return result;
+}
+
+void SocketCore::flush_dirty() noexcept {
+  if (!has_dirty_.load(std::memory_order_relaxed)) {
+    return;
+  }
+  const std::lock_guard lock(send_mutex_);
+  for (const auto& session : dirty_) {
+    session->flush_now();
+    session->dirty = false;
+  }
+  dirty_.clear();
+  has_dirty_.store(false, std::memory_order_relaxed);
+}
+
+// InputWait: one thread's wait for input. Of all that wait, one leads: it waits for the connections' descriptors, the
+// others for the parker. Whoever leads wakes the others when it leaves, so that one of them leads then.
+class SocketCore::InputWait {
+ public:
+  explicit InputWait(SocketCore& core) noexcept : core_(core) {
+    core_.waiting_.fetch_add(1, std::memory_order_relaxed);
+  }
+  InputWait(const InputWait&) = delete;
+  InputWait& operator=(const InputWait&) = delete;
+  ~InputWait() {
+    bool others = false;
+    if (leads_) {
+      const std::lock_guard lock(core_.receive_mutex_);
+      core_.has_leader_ = false;
+      core_.wake_list_.remove(sleeper_);
+      drain_if_rung();
+      // Under the lock: who counted itself and then saw a leader is seen here.
+      others = core_.waiting_.load(std::memory_order_relaxed) > 1;
+    }
+    core_.waiting_.fetch_sub(1, std::memory_order_relaxed);
+    if (others) {
+      core_.input_parker_.wake_with_fence();
+    }
+  }
+
+  [[nodiscard]] bool leads() const noexcept { return leads_; }
+
+  void announce() noexcept {
+    const std::lock_guard lock(core_.receive_mutex_);
+    // Only inproc senders wake without a fence of their own.
+    const bool heavy = core_.inproc_count_.load(std::memory_order_relaxed) > 0;
+    if (!leads_ && core_.stream_count_ > 0 && !core_.has_leader_) {
+      leads_ = core_.has_leader_ = true;
+      sleeper_.event = &*core_.event_;
+      core_.wake_list_.add(sleeper_);
+    }
+    if (leads_) {
+      core_.input_parker_.announce_poll(&core_.wake_list_, heavy);
+    } else {
+      ticket_ = core_.input_parker_.announce_futex(heavy);
+    }
+  }
+
+  [[nodiscard]] Result<void> sleep(Instant deadline) noexcept {
+    const Duration timeout = deadline == kNever ? Duration(-1) : deadline - sys::now();
+    if (deadline != kNever && timeout <= Duration::zero()) {
+      return Errc::timed_out;
+    }
+    if (!leads_) {
+      return core_.input_parker_.sleep(ticket_, timeout) == sys::FutexResult::interrupted
+                 ? Result<void>(Errc::interrupted)
+                 : Result<void>();
+    }
+    std::array<sys::PollEvent, 64> events;
+    const std::size_t count = WEFT_TRY(core_.epoll_->wait(events, timeout));
+    const std::lock_guard lock(core_.receive_mutex_);
+    drain_if_rung();
+    core_.take_events(count, events.data());
+    return {};
+  }
+
+ private:
+  void drain_if_rung() noexcept {
+    if (core_.wake_list_.take_rung(sleeper_)) {
+      core_.event_->drain();
+    }
+  }
+
+  SocketCore& core_;
+  bool leads_ = false;
+  sync::WakeList::Sleeper sleeper_;
+  sync::Parker::Ticket ticket_ = 0;
+};
+
+template <typename Attempt>
+Result<void> SocketCore::wait_for_input(Instant deadline, Attempt attempt) {
+  flush_dirty();
+  InputWait wait(*this);
+  const std::uint32_t budget = input_spin_.budget_us(wait_mode_);
+  if (budget != 0) {
+    const bool found = sync::spin_until(budget, [&] { return attempt(true); });
+    input_spin_.record(found);
+    if (found) {
+      return {};
+    }
+  }
+  for (;;) {
+    wait.announce();
+    if (attempt(false)) {
+      return {};
+    }
+    WEFT_TRY(wait.sleep(deadline));
+    if (attempt(!wait.leads())) {
+      return {};
+    }
+  }
+}
+
+template <typename Attempt>
+Result<void> SocketCore::wait_for_output(Instant deadline, Attempt attempt) {
+  flush_dirty();
+  const std::uint32_t budget = output_spin_.budget_us(wait_mode_);
+  if (budget != 0) {
+    const bool found = sync::spin_until(budget, attempt);
+    output_spin_.record(found);
+    if (found) {
+      return {};
+    }
+  }
+  for (;;) {
+    const auto ticket = output_parker_.announce_futex(false);  // whoever makes room wakes with a fence
+    if (attempt()) {
+      return {};
+    }
+    const Duration timeout = deadline == kNever ? Duration(-1) : deadline - sys::now();
+    if (deadline != kNever && timeout <= Duration::zero()) {
+      return Errc::timed_out;
+    }
+    if (output_parker_.sleep(ticket, timeout) == sys::FutexResult::interrupted) {
+      return Errc::interrupted;
+    }
+    if (attempt()) {
+      return {};
+    }
+  }
+}
+
+// --- descriptors ---
+
+Result<void> SocketCore::ensure_descriptors() noexcept {
+  if (epoll_) {
+    return {};
+  }
+  auto event = WEFT_TRY(sys::EventFd::make());
+  auto epoll = WEFT_TRY(sys::EpollSet::make());
+  WEFT_TRY(epoll.add(event.fd(), 0, sys::Interest::readable));
+  event_.emplace(std::move(event));
+  epoll_.emplace(std::move(epoll));
+  return {};
+}
+
+Result<void> SocketCore::add_descriptor(Session& session) noexcept {
+  WEFT_TRY(ensure_descriptors());
+  std::uint32_t index;
+  if (free_descriptor_slots_.empty()) {
+    index = static_cast<std::uint32_t>(descriptor_slots_.size());
+    descriptor_slots_.emplace_back();
+  } else {
+    index = free_descriptor_slots_.back();
+    free_descriptor_slots_.pop_back();
+  }
+  DescriptorSlot& slot = descriptor_slots_[index];
+  const std::uint64_t token = (static_cast<std::uint64_t>(slot.generation) << 32) | index;
+  if (auto added = epoll_->add(session.stream().fd(), token, sys::Interest::readable); !added) {
+    free_descriptor_slots_.push_back(index);
+    return added.error();
+  }
+  slot.session = &session;
+  session.poll_token = token;
+  only_stream_ = &session;
+  // A thread that sleeps on the futex must learn that there is a descriptor to wait for.
+  if (++stream_count_ == 1) {
+    input_parker_.wake_with_fence();
+  }
+  return {};
+}
+
+void SocketCore::forget_descriptor(Session& session) noexcept {
+  const std::lock_guard lock(receive_mutex_);
+  if (session.poll_token == 0) {
+    return;
+  }
+  (void)epoll_->remove(session.stream().fd());
+  const auto index = static_cast<std::uint32_t>(session.poll_token);
+  descriptor_slots_[index].session = nullptr;
+  ++descriptor_slots_[index].generation;
+  free_descriptor_slots_.push_back(index);
+  session.poll_token = 0;
+  --stream_count_;
+  only_stream_ = nullptr;
+  for (const DescriptorSlot& slot : descriptor_slots_) {
+    only_stream_ = slot.session != nullptr ? slot.session : only_stream_;
+  }
+}
+
+void SocketCore::take_events(std::size_t count, const sys::PollEvent* events) noexcept {
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto index = static_cast<std::uint32_t>(events[i].token);
+    if (events[i].token == 0 || descriptor_slots_[index].generation != events[i].token >> 32) {
+      continue;
+    }
+    Session* session = descriptor_slots_[index].session;
+    session->set_readable();
+    if (session->pipe().notes.attached) {
+      pattern_->activate(session->pipe());
+    }
+  }
+}
+
+// Asks the kernel which connections have input. One connection is simply tried: that saves asking first.
+bool SocketCore::look_at_descriptors() noexcept {
+  if (stream_count_ == 0) {
+    return false;
+  }
+  if (stream_count_ == 1) {
+    only_stream_->set_readable();
+    if (only_stream_->pipe().notes.attached) {
+      pattern_->activate(only_stream_->pipe());
+    }
+    return true;
+  }
+  std::array<sys::PollEvent, 64> events;
+  const auto count = epoll_->wait(events, Duration::zero());
+  if (!count || *count == 0) {
+    return false;
+  }
+  take_events(*count, events.data());
+  return true;
+}
+
+}  // namespace weft::msg

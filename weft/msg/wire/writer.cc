@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/wire/writer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "weft/base/assert.h"
+#include "weft/zmtp/frame.h"
+
+namespace weft::msg {
+
+namespace {
+constexpr std::size_t kHeaderSizeMax = zmtp::kFrameHeaderSizeMaxV1;
+static_assert(kHeaderSizeMax >= zmtp::kFrameHeaderSizeMax);
+
+std::size_t write_header(zmtp::Framing framing, std::uint8_t* to, std::uint8_t flags, std::size_t size) noexcept {
+  switch (framing) {
+    case zmtp::Framing::v1: return zmtp::write_frame_header_v1(to, flags, size);
+    case zmtp::Framing::v3: return zmtp::write_frame_header(to, flags, size);
+    case zmtp::Framing::none: break;
+  }
+  return 0;
+}
+
+// Takes the frame at the front of whole frames that we wrote ourselves, as ZMTP 3 has them.
+Bytes take_frame(Bytes& frames, std::uint8_t& flags) noexcept {
+  zmtp::FrameHeader header;
+  const auto status = zmtp::parse_frame_header(frames, header);
+  WEFT_ASSERT(status == zmtp::ParseStatus::complete && header.body_size <= frames.size() - header.header_size);
+  const Bytes body = frames.subspan(header.header_size, static_cast<std::size_t>(header.body_size));
+  flags = header.flags & (zmtp::kMore | zmtp::kCommand);
+  frames = frames.subspan(header.header_size + body.size());
+  return body;
+}
+}  // namespace
+
+void Writer::open(net::Stream* stream, zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept {
+  stream_ = stream;
+  cipher_ = cipher;
+  framing_ = framing;
+  recodes_ = cipher != nullptr || framing != zmtp::Framing::v3;
+  overhead_ = kHeaderSizeMax + (cipher != nullptr ? zmtp::kSealOverhead : 0);
+  blocked_ = failed_ = false;
+  if (recodes_ && begin_ != end_) {
+    recode_kept();
+  }
+}
+
+// The next connection does not cut messages into frames as the one did that they were kept from.
+void Writer::recode_kept() noexcept {
+  mem::Buffer* const kept = block_;
+  Bytes frames(kept->data() + begin_, end_ - begin_);
+  begin_ = end_ = 0;
+  block_ = mem::Buffer::make(raw_size(frames));
+  for (std::uint8_t flags = 0; block_ != nullptr && !frames.empty();) {  // without memory they are lost
+    const Bytes body = take_frame(frames, flags);
+    append(flags, body);
+  }
+  kept->release();
+}
+
+void Writer::drop_big() noexcept {
+  if (big_ != nullptr) {
+    big_->release();
+    big_ = nullptr;
+    big_rest_ = {};
+    lent_ = false;
+  }
+}
+
+void Writer::reset() noexcept {
+  drop_big();
+  if (block_ != nullptr) {
+    block_->release();
+    block_ = nullptr;
+  }
+  begin_ = end_ = 0;
+}
+
+void Writer::rest() noexcept {
+  limit_ = kBatchMin;
+  if (empty()) {
+    reset();
+  }
+}
+
+void Writer::close(bool keep) noexcept {
+  const bool recoded = recodes_;
+  open(nullptr);
+  blocked_ = failed_ = false;
+  inside_message_ = false;
+  drop_big();  // its message was begun, or would have to be told apart from one that was: it goes
+  if (!keep || recoded || begin_ == end_) {
+    reset();
+    return;
+  }
+  // Walk the frames of the block and keep the messages that are whole in it and begin at or behind `begin_`. Commands
+  // belong to the old connection, also those between the parts of a message.
+  std::uint8_t* const data = block_->data();
+  std::size_t kept = 0;     // whole messages so far
+  std::size_t written = 0;  // those, and parts of the message at hand
+  bool at_start = !begins_inside_;
+  bool unsent = false;  // the message at hand may be kept
+  zmtp::FrameHeader header;
+  for (std::size_t at = 0, size = 0; at < end_; at += size) {
+    const auto status = zmtp::parse_frame_header(Bytes(data + at, end_ - at), header);
+    if (status != zmtp::ParseStatus::complete || header.body_size > end_ - at - header.header_size) {
+      break;  // the frame of the big part
+    }
+    size = header.header_size + static_cast<std::size_t>(header.body_size);
+    if ((header.flags & zmtp::kCommand) != 0) {
+      continue;
+    }
+    unsent = at_start ? at >= begin_ : unsent;
+    at_start = (header.flags & zmtp::kMore) == 0;
+    if (unsent) {
+      std::memmove(data + written, data + at, size);
+      written += size;
+      kept = at_start ? written : kept;
+    }
+    written = at_start ? kept : written;
+  }
+  begin_ = 0;
+  end_ = kept;
+  begins_inside_ = false;
+  if (kept == 0) {
+    reset();
+  }
+}
+
+bool Writer::prepare(std::size_t size) noexcept {
+  if (big_ != nullptr) {
+    return false;
+  }
+  const std::size_t needed = size + overhead_;
+  // An empty block that is smaller than the limit is exchanged below: otherwise batches would never grow.
+  if (block_ != nullptr && block_->capacity() - end_ >= needed && (begin_ != end_ || block_->capacity() >= limit_))
+      [[likely]] {
+    return true;
+  }
+  if (begin_ != end_) {
+    return false;
+  }
+  begin_ = end_ = 0;
+  const std::size_t wanted = std::max(needed, limit_ + kBatchMin / 8);
+  if (block_ != nullptr && block_->capacity() >= wanted) {
+    return true;
+  }
+  reset();
+  block_ = mem::Buffer::make(std::min(std::max(wanted, needed), std::max(needed, mem::Buffer::kPooledMax)));
+  return block_ != nullptr;
+}
+
+void Writer::note_part(std::uint8_t flags) noexcept {
+  begins_inside_ = end_ == 0 ? inside_message_ : begins_inside_;
+  inside_message_ = (flags & zmtp::kMore) != 0;
+}
+
+void Writer::append_recoded(std::uint8_t flags, Bytes body) noexcept {
+  std::uint8_t* to = block_->data() + end_;
+  if (cipher_ == nullptr) {
+    const std::size_t header = write_header(framing_, to, flags, body.size());
+    copy_bytes(to + header, body);
+    end_ += header + body.size();
+    return;
+  }
+  // As libzmq has it, and every peer takes it: the outer frame is a message.
+  const std::size_t size = body.size() + zmtp::kSealOverhead;
+  const std::size_t header = zmtp::write_frame_header(to, 0, size);
+  cipher_->seal(to + header, flags, body);
+  end_ += header + size;
+}
+
+void Writer::append(std::uint8_t flags, Bytes body) noexcept {
+  note_part(flags);
+  if (recodes_) [[unlikely]] {
+    append_recoded(flags, body);
+    return;
+  }
+  std::uint8_t* to = block_->data() + end_;
+  const std::size_t header = zmtp::write_frame_header(to, flags, body.size());
+  copy_bytes(to + header, body);
+  end_ += header + body.size();
+}
+
+std::size_t Writer::raw_size(Bytes frames) const noexcept {
+  std::size_t size = frames.size();
+  for (std::uint8_t flags = 0; recodes_ && !frames.empty();) {
+    (void)take_frame(frames, flags);
+    size += overhead_;
+  }
+  return size;
+}
+
+void Writer::append_raw(Bytes frames) noexcept {
+  begins_inside_ = end_ == 0 ? inside_message_ : begins_inside_;
+  for (std::uint8_t flags = 0; recodes_ && !frames.empty();) {
+    const Bytes body = take_frame(frames, flags);
+    append_recoded(flags, body);
+  }
+  copy_bytes(block_->data() + end_, frames);
+  end_ += frames.size();
+}
+
+void Writer::append_big(std::uint8_t flags, mem::Buffer* buffer, Bytes body) noexcept {
+  note_part(flags);
+  end_ += write_header(framing_, block_->data() + end_, flags, body.size());
+  big_ = buffer;
+  big_rest_ = body;
+}
+
+bool Writer::seal_big(std::uint8_t flags, Bytes body) noexcept {
+  const std::size_t size = body.size() + zmtp::kSealOverhead;
+  mem::Buffer* sealed = mem::Buffer::make(size);
+  if (sealed == nullptr) {
+    return false;
+  }
+  note_part(flags);
+  cipher_->seal(sealed->data(), flags, body);
+  end_ += zmtp::write_frame_header(block_->data() + end_, 0, size);
+  big_ = sealed;
+  big_rest_ = Bytes(sealed->data(), size);
+  return true;
+}
+
+bool Writer::lend_big(std::uint8_t flags, Bytes body) noexcept {
+  if (cipher_ != nullptr) [[unlikely]] {
+    return seal_big(flags, body);
+  }
+  // Reserved before the first byte leaves: half a frame could not be taken back.
+  mem::Buffer* reserve = mem::Buffer::make(body.size());
+  if (reserve == nullptr) {
+    return false;
+  }
+  append_big(flags, reserve, body);
+  lent_ = true;
+  return true;
+}
+
+void Writer::keep_rest() noexcept {
+  if (lent_) {
+    copy_bytes(big_->data(), big_rest_);
+    big_rest_ = Bytes(big_->data(), big_rest_.size());
+    lent_ = false;
+  }
+}
+
+void Writer::advance(std::size_t bytes) noexcept {
+  const std::size_t from_block = std::min(bytes, end_ - begin_);
+  begin_ += from_block;
+  big_rest_ = big_rest_.subspan(bytes - from_block);
+  if (big_ != nullptr && big_rest_.empty()) {
+    drop_big();
+  }
+  if (begin_ == end_ && big_ == nullptr) {
+    begin_ = end_ = 0;
+  }
+}
+
+void Writer::handle(const sys::IoResult& result) noexcept {
+  switch (result.status) {
+    case sys::IoResult::Status::done:
+      written_ += result.bytes;
+      blocked_ = false;
+      advance(result.bytes);
+      return;
+    case sys::IoResult::Status::would_block: blocked_ = true; return;
+    case sys::IoResult::Status::end_of_stream:
+    case sys::IoResult::Status::failed: blocked_ = failed_ = true; return;
+  }
+}
+
+void Writer::flush() noexcept {
+  if (stream_ == nullptr || failed_) {
+    return;
+  }
+  blocked_ = false;
+  while (!empty() && !blocked_) {
+    const Bytes from[2] = {Bytes(block_->data() + begin_, end_ - begin_), big_rest_};
+    const bool has_block = begin_ != end_;
+    const std::size_t wanted = pending();
+    const std::uint64_t before = written_;
+    handle(stream_->write(
+        {from + (has_block ? 0 : 1), static_cast<std::size_t>((has_block ? 1 : 0) + (big_ != nullptr ? 1 : 0))}));
+    // A short write means that the kernel's buffer is full: asking again at once would only confirm it.
+    if (written_ != before && !empty() && pending() < wanted) {
+      blocked_ = true;
+    }
+  }
+}
+
+void Writer::write_through(std::uint8_t flags, Bytes body) noexcept {
+  std::uint8_t header[zmtp::kFrameHeaderSizeMax];
+  const std::size_t header_size = zmtp::write_frame_header(header, flags, body.size());
+  const Bytes from[2] = {Bytes(header, header_size), body};
+  WEFT_DCHECK(empty());
+  // The block must be able to take what the kernel does not.
+  if (!prepare(body.size())) {
+    return;
+  }
+  if (recodes_) [[unlikely]] {
+    append(flags, body);
+    flush();
+    return;
+  }
+  const sys::IoResult result = stream_->write({from, body.empty() ? std::size_t{1} : std::size_t{2}});
+  const std::size_t sent = result.status == sys::IoResult::Status::done ? result.bytes : 0;
+  if (sent == header_size + body.size()) {
+    written_ += sent;
+    return;
+  }
+  append(flags, body);
+  if (result.status == sys::IoResult::Status::done) {
+    written_ += sent;
+    begin_ += sent;
+    blocked_ = true;
+  } else {
+    handle(result);
+  }
+}
+
+}  // namespace weft::msg
