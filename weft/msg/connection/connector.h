@@ -6,8 +6,8 @@
 
 namespace weft::msg {
 
-// Connector: what a connecting session needs to reach its endpoint again and again.
-// Owner: the session. Affinity: the I/O thread.
+// Connector: what a connecting connection needs to reach its endpoint again and again.
+// Owner: the connection. Affinity: the I/O thread.
 struct Connector {
   net::Dialer dialer;
   net::Backoff backoff;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "weft/msg/connection/session.h"
+#include "weft/msg/connection/connection.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/clock.h"
 
@@ -18,43 +18,43 @@ Result<std::unique_ptr<IoService>> IoService::make(const sys::ThreadOptions& thr
 
 IoService::~IoService() {
   loop_->stop();
-  resumed_.take_all([](const std::shared_ptr<Session>& /*session*/) {});
+  resumed_.take_all([](const std::shared_ptr<Connection>& /*connection*/) {});
 }
 
-void IoService::arm(Session& session) noexcept {
-  Session* head = incoming_.load(std::memory_order_relaxed);
+void IoService::arm(Connection& connection) noexcept {
+  Connection* head = incoming_.load(std::memory_order_relaxed);
   do {
-    session.next_armed.store(head, std::memory_order_relaxed);
+    connection.next_armed.store(head, std::memory_order_relaxed);
     // Release pairs with the acquire in collect_armed().
-  } while (!incoming_.compare_exchange_weak(head, &session, std::memory_order_release, std::memory_order_relaxed));
+  } while (!incoming_.compare_exchange_weak(head, &connection, std::memory_order_release, std::memory_order_relaxed));
   loop_->nudge();
 }
 
-void IoService::resume_reading(std::shared_ptr<Session> session) noexcept {
-  auto& entry = session->resume_entry;
-  if (resumed_.add(entry, std::move(session))) {
+void IoService::resume_reading(std::shared_ptr<Connection> connection) noexcept {
+  auto& entry = connection->resume_entry;
+  if (resumed_.add(entry, std::move(connection))) {
     loop_->wake_sleeper();  // with a fence, which pairs with that before has_work() and may_sleep()
   }
 }
 
-void IoService::request_take_down(std::shared_ptr<Session> session) {
-  loop_->post([session = std::move(session)] { session->take_down(); });
+void IoService::request_take_down(std::shared_ptr<Connection> connection) {
+  loop_->post([connection = std::move(connection)] { connection->take_down(); });
 }
 
 void IoService::collect_armed() noexcept {
   if (incoming_.load(std::memory_order_relaxed) == nullptr) {
     return;
   }
-  for (Session* session = incoming_.exchange(nullptr, std::memory_order_acquire); session != nullptr;
-       session = session->next_armed.load(std::memory_order_relaxed)) {
-    armed_.push_back(session);
+  for (Connection* connection = incoming_.exchange(nullptr, std::memory_order_acquire); connection != nullptr;
+       connection = connection->next_armed.load(std::memory_order_relaxed)) {
+    armed_.push_back(connection);
   }
 }
 
-void IoService::forget(Session& session) noexcept {
+void IoService::forget(Connection& connection) noexcept {
   collect_armed();
-  std::erase(armed_, &session);
-  std::erase(watched_, &session);
+  std::erase(armed_, &connection);
+  std::erase(watched_, &connection);
 }
 
 void IoService::run_flushes(Instant now, bool only_bursts) {
@@ -64,9 +64,9 @@ void IoService::run_flushes(Instant now, bool only_bursts) {
       ++i;
       continue;
     }
-    const Session::FlushTurn turn = armed_[i]->flush_turn(now);
-    all_busy &= turn == Session::FlushTurn::busy;
-    if (turn == Session::FlushTurn::drop) {
+    const Connection::FlushTurn turn = armed_[i]->flush_turn(now);
+    all_busy &= turn == Connection::FlushTurn::busy;
+    if (turn == Connection::FlushTurn::drop) {
       armed_[i] = armed_.back();
       armed_.pop_back();
     } else {
@@ -80,7 +80,8 @@ void IoService::run_flushes(Instant now, bool only_bursts) {
 // from who has stopped by two looks.
 void IoService::flush_bursts(Instant now) {
   nap_ = kNap;
-  if (std::any_of(armed_.begin(), armed_.end(), [](const Session* session) { return session->begins_batch(); })) {
+  if (std::any_of(armed_.begin(), armed_.end(),
+                  [](const Connection* connection) { return connection->begins_batch(); })) {
     run_flushes(now, true);
     sync::spin_for(kLookUs);
     run_flushes(now, true);
@@ -88,12 +89,12 @@ void IoService::flush_bursts(Instant now) {
 }
 
 void IoService::run_watches(Instant now) {
-  std::erase_if(watched_, [](Session* session) { return !session->watch_turn(); });
+  std::erase_if(watched_, [](Connection* connection) { return !connection->watch_turn(); });
   next_watch_ = now + kWatchEvery;
 }
 
 Instant IoService::handle_turn(Instant now) {
-  resumed_.take_all([](const std::shared_ptr<Session>& session) { session->resume_reading(); });
+  resumed_.take_all([](const std::shared_ptr<Connection>& connection) { connection->resume_reading(); });
   collect_armed();
   if (armed_.empty()) {
     next_flush_ = kNever;

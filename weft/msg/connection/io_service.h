@@ -10,13 +10,13 @@
 
 namespace weft::msg {
 
-class Session;
+class Connection;
 
 // IoService: the guarantee of progress. Its thread connects and shakes hands, keeps time, reads for sockets whose
 // threads are elsewhere, and flushes what senders left in a batch. Owner: the context. Affinity: arm(),
 // resume_reading() and request_take_down() any thread; the rest its own thread. Invariants:
-//   (1) An armed session is looked at at once after a rest, else when the nap ends, until it has nothing left.
-//   (2) With no session armed or watched, and no timer, the thread sleeps without a time-out.
+//   (1) An armed connection is looked at at once after a rest, else when the nap ends, until it has nothing left.
+//   (2) With no connection armed or watched, and no timer, the thread sleeps without a time-out.
 class IoService final : private rt::TurnHook {
  public:
   static Result<std::unique_ptr<IoService>> make(const sys::ThreadOptions& thread_options);
@@ -24,13 +24,13 @@ class IoService final : private rt::TurnHook {
 
   [[nodiscard]] rt::Loop& loop() noexcept { return *loop_; }
 
-  void arm(Session& session) noexcept;  // with the session's write baton; once until the session is dropped
-  void resume_reading(std::shared_ptr<Session> session) noexcept;
-  void request_take_down(std::shared_ptr<Session> session);
+  void arm(Connection& connection) noexcept;  // with the connection's write baton; once until the connection is dropped
+  void resume_reading(std::shared_ptr<Connection> connection) noexcept;
+  void request_take_down(std::shared_ptr<Connection> connection);
 
   // Own thread.
-  void watch_app(Session& session) { watched_.push_back(&session); }
-  void forget(Session& session) noexcept;  // before the session dies
+  void watch_app(Connection& connection) { watched_.push_back(&connection); }
+  void forget(Connection& connection) noexcept;  // before the connection dies
 
  private:
   static constexpr Duration kNap = std::chrono::microseconds(100);
@@ -50,10 +50,10 @@ class IoService final : private rt::TurnHook {
   void run_watches(Instant now);
 
   std::unique_ptr<rt::Loop> loop_;
-  std::atomic<Session*> incoming_{nullptr};  // armed, newest first
-  sync::CallList<std::shared_ptr<Session>> resumed_;
-  std::vector<Session*> armed_;
-  std::vector<Session*> watched_;
+  std::atomic<Connection*> incoming_{nullptr};  // armed, newest first
+  sync::CallList<std::shared_ptr<Connection>> resumed_;
+  std::vector<Connection*> armed_;
+  std::vector<Connection*> watched_;
   Duration nap_ = kNap;
   Instant next_flush_ = kNever;
   Instant next_watch_ = kNever;

@@ -240,7 +240,7 @@ class Sealed : public ::testing::Test {
     writer_.open(&stream_, ours_->cipher());
     reader_.set_cipher(theirs_->cipher());
   }
-  // Reads until a frame or a refusal, looking at each frame twice, as a session may.
+  // Reads until a frame or a refusal, looking at each frame twice, as a connection may.
   Reader::Step next(Reader::Frame& frame) {
     for (;;) {
       Reader::Step step = reader_.look(frame);

@@ -67,7 +67,7 @@ Pipe* FairQueue::peek_others(FrameView& view) noexcept {
     if (more_) {
       return nullptr;  // cannot happen while whole messages are published; never mix two
     }
-    if (pipe->session() != nullptr) {
+    if (pipe->connection() != nullptr) {
       --active_;
       swap(current_, active_);
       if (current_ == active_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/pattern/pipe.h"
 
-#include "weft/msg/connection/session.h"
+#include "weft/msg/connection/connection.h"
 #include "weft/msg/socket/socket_core.h"
 
 namespace weft::msg {
@@ -21,8 +21,8 @@ void InprocLink::set_marks(int end, int send, int receive) {
   }
 }
 
-void Pipe::attach_session(Session* session, Channel* tx, Channel* rx) noexcept {
-  session_ = session;
+void Pipe::attach_connection(Connection* connection, Channel* tx, Channel* rx) noexcept {
+  connection_ = connection;
   tx_ = tx;
   rx_ = rx;
 }
@@ -42,7 +42,7 @@ void Pipe::wake_inproc_reader() noexcept {
 }
 
 bool Pipe::try_send(Outbound& part, bool wide) noexcept {
-  return session_ != nullptr ? session_->try_send(part, wide) : try_send_inproc(part);
+  return connection_ != nullptr ? connection_->try_send(part, wide) : try_send_inproc(part);
 }
 
 bool Pipe::try_send_inproc(Outbound& part) noexcept {
@@ -54,8 +54,8 @@ bool Pipe::try_send_inproc(Outbound& part) noexcept {
 }
 
 void Pipe::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
-  if (session_ != nullptr) {
-    session_->send_parts(parts, wide, waits);
+  if (connection_ != nullptr) {
+    connection_->send_parts(parts, wide, waits);
     return;
   }
   if (!tx_->push(parts)) {
@@ -69,42 +69,42 @@ void Pipe::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
 }
 
 void Pipe::send_subscription(bool subscribe, Bytes topic) noexcept {
-  if (session_ != nullptr) {
-    session_->send_subscription(subscribe, topic);
+  if (connection_ != nullptr) {
+    connection_->send_subscription(subscribe, topic);
   } else if (SocketCore* peer = link_->core[1 - link_end_].load(std::memory_order_acquire); peer != nullptr) {
     peer->handle_inproc_subscription(*link_, subscribe, topic);
   }
 }
 
-bool Pipe::connects() const noexcept { return session_ != nullptr && session_->connecting(); }
+bool Pipe::connects() const noexcept { return connection_ != nullptr && connection_->connecting(); }
 
 void Pipe::end() {
   ending_.store(true, std::memory_order_relaxed);
-  session_->close_when_sent();
+  connection_->close_when_sent();
 }
 
 bool Pipe::peek_beyond_run(FrameView& view) noexcept {
   if (rx_->conflates()) [[unlikely]] {
-    if (session_ != nullptr) {
-      session_->collect();
+    if (connection_ != nullptr) {
+      connection_->collect();
     }
     rx_->refresh();
   }
   Cell* cell = rx_->front();
   if (cell == nullptr) {
-    if (session_ == nullptr || rx_->conflates()) {
+    if (connection_ == nullptr || rx_->conflates()) {
       return false;
     }
-    const Session::Peek result = session_->peek(view, run_);
-    if (result == Session::Peek::run) {
+    const Connection::Peek result = connection_->peek(view, run_);
+    if (result == Connection::Peek::run) {
       return peek(view);
     }
-    if (result == Session::Peek::stream) {
+    if (result == Connection::Peek::stream) {
       view.origin = notes.origin;
       peeked_ = Peeked::stream;
       return true;
     }
-    if (result == Session::Peek::nothing) {
+    if (result == Connection::Peek::nothing) {
       return false;
     }
     cell = rx_->front();
@@ -118,7 +118,7 @@ bool Pipe::peek_beyond_run(FrameView& view) noexcept {
 
 void Pipe::pop_beyond_run() noexcept {
   if (peeked_ == Peeked::stream) {
-    session_->pop();
+    connection_->pop();
   } else {
     rx_->front()->release();  // a no-op when the buffer was taken over
     if (rx_->pop(!peeked_more_, peeked_bytes_)) {
@@ -130,14 +130,14 @@ void Pipe::pop_beyond_run() noexcept {
 
 void Pipe::unpeek() noexcept {
   if (peeked_ == Peeked::stream) {
-    session_->unpeek();
+    connection_->unpeek();
   }
   peeked_ = Peeked::nothing;
 }
 
 void Pipe::credit_reported() noexcept {
-  if (session_ != nullptr) {
-    session_->handle_receive_credit();
+  if (connection_ != nullptr) {
+    connection_->handle_receive_credit();
   } else if (SocketCore* peer = link_->core[1 - link_end_].load(std::memory_order_acquire); peer != nullptr) {
     peer->output_parker().wake_with_fence();
   }

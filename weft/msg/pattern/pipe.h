@@ -15,7 +15,7 @@
 
 namespace weft::msg {
 
-class Session;
+class Connection;
 class SocketCore;
 
 // InprocLink: what the two pipes of an inproc connection share: a channel each way and where each end's socket is.
@@ -38,7 +38,7 @@ struct InprocLink {
 };
 
 // Pipe: a socket's view of one peer: somewhere to send, somewhere to receive from.
-// Owner: the socket; a pipe of a connection also belongs to its session.
+// Owner: the socket; a pipe of a connection also belongs to its connection.
 // Affinity: send members under the socket's send lock, receive members under its receive lock.
 // Cost: sending a small single-part message to an idle or batching connection encodes it straight into the batch;
 // receiving one from an idle connection decodes it straight out of the read block, small ones a run at a time. The
@@ -92,12 +92,12 @@ class Pipe {
   [[nodiscard]] bool drained() noexcept;
 
   [[nodiscard]] SocketCore& owner() const noexcept { return owner_; }
-  [[nodiscard]] Session* session() const noexcept { return session_; }
+  [[nodiscard]] Connection* connection() const noexcept { return connection_; }
   [[nodiscard]] bool connects() const noexcept;  // a connection that is made again when it is lost
   [[nodiscard]] const std::shared_ptr<InprocLink>& link() const noexcept { return link_; }
   [[nodiscard]] int link_end() const noexcept { return link_end_; }
 
-  void attach_session(Session* session, Channel* tx, Channel* rx) noexcept;
+  void attach_connection(Connection* connection, Channel* tx, Channel* rx) noexcept;
   void attach_link(std::shared_ptr<InprocLink> link, int end) noexcept;
 
   // Patterns' own notes. `ready`: the peer is known (send lock). The rest says which lock guards it.
@@ -134,7 +134,7 @@ class Pipe {
   SocketCore& owner_;
   Channel* tx_ = nullptr;
   Channel* rx_ = nullptr;
-  Session* session_ = nullptr;
+  Connection* connection_ = nullptr;
   std::shared_ptr<InprocLink> link_;
   int link_end_ = 0;
   std::atomic<bool> ending_{false};  // nothing is published with it

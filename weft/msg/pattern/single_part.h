@@ -7,7 +7,7 @@
 
 namespace weft::msg {
 
-// SinglePart: a pattern whose messages are of one part. What comes from peers is seen to by the session.
+// SinglePart: a pattern whose messages are of one part. What comes from peers is seen to by the connection.
 template <typename Base>
 class SinglePart final : public Base {
  public:

@@ -74,7 +74,7 @@ class Stream final : public Pattern {
     has_body_ = true;
     queue_.pop();
     if (!pipe->has_queued()) {
-      note_told(*pipe);  // the end of the session may take a moment more, which whoever was told shall not see
+      note_told(*pipe);  // the end of the connection may take a moment more, which whoever was told shall not see
     }
     return {};
   }
@@ -116,7 +116,7 @@ class Stream final : public Pattern {
 
  private:
   // Not one that was ended meanwhile, nor one of inproc: a ROUTER may have bound a name before it was told to be raw.
-  static bool is_ours(const Pipe& pipe) noexcept { return pipe.session() != nullptr && !pipe.ending(); }
+  static bool is_ours(const Pipe& pipe) noexcept { return pipe.connection() != nullptr && !pipe.ending(); }
 
   // Passes over connections that the application has ended; what they still hold goes with them.
   Pipe* next(FrameView& view) {

@@ -173,7 +173,7 @@ class Channel {
   }
 
   // Each side has what it looks at for every message in lines of its own, the mark too: those are 512 bytes of a
-  // session.
+  // connection.
   struct Sending {
     std::atomic<std::uint64_t> written{0};
     std::uint64_t credited_seen = 0;

@@ -11,7 +11,7 @@ namespace weft::msg {
 
 class SocketCore;
 
-// Acceptor: a bound endpoint: takes connections and makes sessions of them.
+// Acceptor: a bound endpoint: takes connections and makes connections of them.
 // Owner: the socket's table. Affinity: the I/O thread, but for the constructor.
 // Invariant: when descriptors or memory run out it pauses and tries again after kPause, instead of spinning.
 class Acceptor final : public rt::Watcher, public std::enable_shared_from_this<Acceptor> {

@@ -42,7 +42,7 @@ Result<void> ContextCore::start_io() {
   if (io_ == nullptr) {
     io_ = WEFT_TRY(IoService::make(options_.io_thread));
   }
-  ++sessions_;
+  ++connections_;
   return {};
 }
 
@@ -95,7 +95,7 @@ Result<void> ContextCore::wait_until_quiet() {
     const auto ticket = quiet_.announce_futex(false);
     {
       const std::lock_guard lock(mutex_);
-      if (open_.empty() && sessions_ == 0) {
+      if (open_.empty() && connections_ == 0) {
         break;
       }
     }
@@ -109,15 +109,15 @@ Result<void> ContextCore::wait_until_quiet() {
   return {};
 }
 
-void ContextCore::session_started() noexcept {
+void ContextCore::connection_started() noexcept {
   const std::lock_guard lock(mutex_);
-  ++sessions_;
+  ++connections_;
 }
 
-void ContextCore::session_ended() noexcept {
+void ContextCore::connection_ended() noexcept {
   const std::lock_guard lock(mutex_);
-  WEFT_ASSERT(sessions_ > 0);
-  --sessions_;
+  WEFT_ASSERT(connections_ > 0);
+  --connections_;
   quiet_.wake_with_fence();
 }
 

@@ -22,7 +22,7 @@ namespace weft::msg {
 // ContextCore: what sockets share: the I/O thread, the inproc names, and the count of who still lives.
 // Owner: the Context handle and every socket. Affinity: any thread.
 // Invariants:
-//   (1) The I/O thread starts with the first bind or connect that needs it and ends after the last session.
+//   (1) The I/O thread starts with the first bind or connect that needs it and ends after the last connection.
 //   (2) An inproc name belongs to at most one socket.
 class ContextCore final : public std::enable_shared_from_this<ContextCore> {
  public:
@@ -33,23 +33,23 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   // A socket of the library itself: the limit does not count it and nothing waits for it. DEALER, for example.
   [[nodiscard]] std::shared_ptr<SocketCore> make_own_socket(SocketType type);
   void shut_down();  // every blocked and later call fails with `terminated`; sockets must still be closed
-  // Until every socket is closed and every session has lingered; then ends the I/O thread. interrupted: by a signal,
+  // Until every socket is closed and every connection has lingered; then ends the I/O thread. interrupted: by a signal,
   // and it can be called again.
   [[nodiscard]] Result<void> wait_until_quiet();
   void set_sockets_max(std::size_t count);
   void set_io_thread(const ThreadOptions& options);  // counts until the I/O thread starts
-  void close();  // closes what is open and waits until every session has lingered; idempotent
+  void close();  // closes what is open and waits until every connection has lingered; idempotent
 
-  // Starts the I/O thread if need be and counts as a session, so that the thread stays until session_ended().
+  // Starts the I/O thread if need be and counts as a connection, so that the thread stays until connection_ended().
   [[nodiscard]] Result<void> start_io();
   [[nodiscard]] IoService& io() noexcept { return *io_; }
   // In a forked child: nothing here works any more, and closing must neither wait nor lock.
   [[nodiscard]] bool inherited() const noexcept { return born_in_ != sys::fork_generation(); }
   [[nodiscard]] sync::WaitMode wait_mode() const noexcept { return options_.wait_mode; }
 
-  // Counts one more: called while a session or an open socket is there already.
-  void session_started() noexcept;
-  void session_ended() noexcept;
+  // Counts one more: called while a connection or an open socket is there already.
+  void connection_started() noexcept;
+  void connection_ended() noexcept;
   void forget(SocketCore& core) noexcept;
 
   // inproc.cc
@@ -72,7 +72,7 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   sync::Parker quiet_;             // whoever counts down wakes, under mutex_
   std::unique_ptr<IoService> io_;  // set once, under mutex_
   std::set<SocketCore*> open_;     // guarded by mutex_
-  std::size_t sessions_ = 0;       // guarded by mutex_
+  std::size_t connections_ = 0;    // guarded by mutex_
   bool shut_down_ = false;         // guarded by mutex_
   std::mutex inproc_mutex_;
   std::map<std::string, SocketCore*> inproc_;                        // guarded by inproc_mutex_

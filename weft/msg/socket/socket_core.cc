@@ -73,7 +73,7 @@ Options SocketCore::options_copy() const {
 // A raw ROUTER is a ROUTER by name only.
 Result<void> SocketCore::make_raw(bool raw) {
   const std::lock_guard lock(table_mutex_);
-  if (!sessions_.empty() || !inproc_pipes_.empty()) {
+  if (!connections_.empty() || !inproc_pipes_.empty()) {
     return Error(Errc::invalid_argument, "router_raw has to be set before anything is connected");
   }
   dropped_before_ += pattern_->dropped();
@@ -87,9 +87,9 @@ bool SocketCore::raw() const {
 
 void SocketCore::apply_marks() {
   const std::lock_guard lock(table_mutex_);
-  for (const auto& [session, keep] : sessions_) {
-    session->apply_marks(options_);
-    session->handle_receive_credit();
+  for (const auto& [connection, keep] : connections_) {
+    connection->apply_marks(options_);
+    connection->handle_receive_credit();
   }
   for (const auto& pipe : inproc_pipes_) {
     InprocLink& link = *pipe->link();
@@ -191,10 +191,10 @@ void SocketCore::name_peer(Pipe& pipe) {
   }
 }
 
-// --- sessions ---
+// --- connections ---
 
-bool SocketCore::note_dirty(Session& session) {
-  dirty_.push_back(session.shared_from_this());
+bool SocketCore::note_dirty(Connection& connection) {
+  dirty_.push_back(connection.shared_from_this());
   has_dirty_.store(true, std::memory_order_relaxed);  // read by the thread that waits: a hint that errs to one side
   return true;
 }
@@ -227,27 +227,28 @@ void SocketCore::collect_signals() noexcept {
 }
 
 void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint) {
-  auto session = std::make_shared<Session>(*this, context_.io(), std::move(stream), endpoint);
+  auto connection = std::make_shared<Connection>(*this, context_.io(), std::move(stream), endpoint);
   {
     const std::lock_guard lock(table_mutex_);
     if (closed_.load(std::memory_order_relaxed)) {
       return;
     }
-    context_.session_started();  // before anybody can close it
-    sessions_.emplace(session.get(), session);
-    session->apply_marks(options_copy());  // under the table lock: a change of the options comes before it or after it
+    context_.connection_started();  // before anybody can close it
+    connections_.emplace(connection.get(), connection);
+    connection->apply_marks(
+        options_copy());  // under the table lock: a change of the options comes before it or after it
   }
-  context_.io().loop().post([session] { session->start(); });
+  context_.io().loop().post([connection] { connection->start(); });
 }
 
-bool SocketCore::pipe_ready(Session& session, Bytes identity) {
+bool SocketCore::pipe_ready(Connection& connection, Bytes identity) {
   const std::scoped_lock lock(receive_mutex_, send_mutex_);
-  Pipe& pipe = session.pipe();
+  Pipe& pipe = connection.pipe();
   if (closed_.load(std::memory_order_relaxed)) {
     return true;  // only lingering: the pattern is not interested
   }
-  pipe.notes.origin.peer = session.peer_id();
-  pipe.notes.other_end = session.other_end();
+  pipe.notes.origin.peer = connection.peer_id();
+  pipe.notes.other_end = connection.other_end();
   pattern_->attach(pipe);
   pipe.notes.attached = true;
   if (!pattern_->ready(pipe, identity)) {
@@ -257,8 +258,8 @@ bool SocketCore::pipe_ready(Session& session, Bytes identity) {
     return false;
   }
   pipe.notes.ready = true;
-  if (traits_.receives && !add_descriptor(session)) {
-    session.poll_token = 0;  // no descriptor for it: the I/O thread reads, and signals
+  if (traits_.receives && !add_descriptor(connection)) {
+    connection.poll_token = 0;  // no descriptor for it: the I/O thread reads, and signals
   }
   return true;
 }
@@ -276,30 +277,30 @@ void SocketCore::pipe_lost(Pipe& pipe) {
   }
 }
 
-void SocketCore::session_finished(Session& session) {
-  std::shared_ptr<Session> keep;
+void SocketCore::connection_finished(Connection& connection) {
+  std::shared_ptr<Connection> keep;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     collect_signals();
-    dropped_before_ += session.pipe().dropped + session.pipe().discarded.exchange(0, std::memory_order_relaxed);
-    session.pipe().dropped = 0;
-    session.pipe().notes.ready = false;
-    std::erase_if(dirty_, [&](const auto& entry) { return entry.get() == &session; });
-    end_pipe(session.pipe());
+    dropped_before_ += connection.pipe().dropped + connection.pipe().discarded.exchange(0, std::memory_order_relaxed);
+    connection.pipe().dropped = 0;
+    connection.pipe().notes.ready = false;
+    std::erase_if(dirty_, [&](const auto& entry) { return entry.get() == &connection; });
+    end_pipe(connection.pipe());
     bury_drained();
   }
   output_parker_.wake_with_fence();  // who waits to send to this very peer waits in vain
   {
     const std::lock_guard lock(table_mutex_);
     for (auto& [name, connected] : connected_) {
-      if (connected.get() == &session) {
+      if (connected.get() == &connection) {
         connected = nullptr;
       }
     }
   }
   output_parker_.wake_with_fence();  // who waits for room at this very peer waits in vain
   end_feed_if_quiet();
-  context_.session_ended();
+  context_.connection_ended();
 }
 
 // The other end is gone for good. What the pipe holds can still be received.
@@ -332,8 +333,8 @@ void SocketCore::bury_drained() {
     ended_[i] = ended_.back();
     ended_.pop_back();
     const std::lock_guard lock(table_mutex_);
-    if (pipe->session() != nullptr) {
-      sessions_.erase(pipe->session());
+    if (pipe->connection() != nullptr) {
+      connections_.erase(pipe->connection());
     } else {
       std::erase_if(inproc_pipes_, [&](const auto& owned) { return owned.get() == pipe; });
       inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
@@ -367,8 +368,8 @@ std::uint64_t SocketCore::dropped() {
   const std::lock_guard lock(send_mutex_);
   const std::lock_guard table(table_mutex_);
   std::uint64_t sum = dropped_before_ + pattern_->dropped();
-  for (const auto& [session, keep] : sessions_) {
-    sum += session->pipe().dropped + session->pipe().discarded.load(std::memory_order_relaxed);
+  for (const auto& [connection, keep] : connections_) {
+    sum += connection->pipe().dropped + connection->pipe().discarded.load(std::memory_order_relaxed);
   }
   for (const auto& pipe : inproc_pipes_) {
     sum += pipe->dropped;
@@ -402,18 +403,18 @@ void SocketCore::close() {
 }
 
 void SocketCore::close_pipes(Instant deadline) {
-  std::vector<std::shared_ptr<Session>> sessions;
+  std::vector<std::shared_ptr<Connection>> connections;
   std::vector<std::unique_ptr<Pipe>> inproc;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     collect_signals();
     const std::lock_guard table(table_mutex_);
-    for (const auto& [session, owned] : sessions_) {
-      sessions.push_back(owned);
-      if (session->pipe().notes.attached) {
-        pattern_->detach(session->pipe());
-        pattern_->deactivate(session->pipe());
-        session->pipe().notes.attached = false;
+    for (const auto& [connection, owned] : connections_) {
+      connections.push_back(owned);
+      if (connection->pipe().notes.attached) {
+        pattern_->detach(connection->pipe());
+        pattern_->deactivate(connection->pipe());
+        connection->pipe().notes.attached = false;
       }
     }
     for (const auto& pipe : inproc_pipes_) {
@@ -425,7 +426,7 @@ void SocketCore::close_pipes(Instant deadline) {
     }
     inproc.swap(inproc_pipes_);
     for (const Pipe* pipe : ended_) {
-      sessions_.erase(pipe->session());  // has finished already: only what it brought was waited for
+      connections_.erase(pipe->connection());  // has finished already: only what it brought was waited for
     }
     ended_.clear();
     connected_.clear();
@@ -435,8 +436,8 @@ void SocketCore::close_pipes(Instant deadline) {
   for (const auto& pipe : inproc) {
     close_inproc(*pipe, deadline);
   }
-  for (const auto& session : sessions) {
-    context_.io().loop().post([session, deadline] { session->close(deadline); });
+  for (const auto& connection : connections) {
+    context_.io().loop().post([connection, deadline] { connection->close(deadline); });
   }
 }
 

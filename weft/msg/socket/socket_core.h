@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/msg/connection/session.h"
+#include "weft/msg/connection/connection.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/message/options.h"
 #include "weft/msg/pattern/pattern.h"
@@ -38,7 +38,7 @@ struct Readiness {
 };
 
 // SocketCore: a socket: a pattern, its pipes, and the waiting.
-// Owner: the Socket handle; after close() its sessions, until they have lingered.
+// Owner: the Socket handle; after close() its connections, until they have lingered.
 // Affinity: any thread. Locks, in order: receive, send, table, options. Nobody waits for anything while holding one.
 // Cost: a send or receive is one uncontended lock, one virtual call and what the pipe does.
 // Invariants:
@@ -112,7 +112,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   // readiness() is asked.
   [[nodiscard]] Result<int> descriptor();
 
-  // --- for sessions ---
+  // --- for connections ---
   [[nodiscard]] ContextCore& context() noexcept { return context_; }
   [[nodiscard]] zmtp::Peer make_peer() const;
   [[nodiscard]] sys::SocketOptions stream_options() const;
@@ -131,13 +131,13 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] bool app_waits() const noexcept { return waiting_.load(std::memory_order_relaxed) > 0; }
   [[nodiscard]] std::uint64_t app_read_count() const noexcept { return app_reads_.load(std::memory_order_relaxed); }
   void note_app_read() noexcept { app_reads_.store(app_read_count() + 1, std::memory_order_relaxed); }
-  [[nodiscard]] bool note_dirty(Session& session);
+  [[nodiscard]] bool note_dirty(Connection& connection);
   void signal_input(Pipe& pipe) noexcept;
   void add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint);
-  [[nodiscard]] bool pipe_ready(Session& session, Bytes identity);
+  [[nodiscard]] bool pipe_ready(Connection& connection, Bytes identity);
   void pipe_lost(Pipe& pipe);
-  void forget_descriptor(Session& session) noexcept;
-  void session_finished(Session& session);
+  void forget_descriptor(Connection& connection) noexcept;
+  void connection_finished(Connection& connection);
   [[nodiscard]] bool handle_subscription(Pipe& pipe, bool subscribe, Bytes topic);  // false: too many
 
   // --- inproc (inproc.cc) ---
@@ -169,7 +169,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   void take_events(std::size_t count, const sys::PollEvent* events) noexcept;  // receive lock
   void collect_signals() noexcept;                                             // receive lock
   [[nodiscard]] Result<void> ensure_descriptors() noexcept;                    // receive lock
-  [[nodiscard]] Result<void> add_descriptor(Session& session) noexcept;        // receive lock
+  [[nodiscard]] Result<void> add_descriptor(Connection& connection) noexcept;  // receive lock
   void end_pipe(Pipe& pipe);                                                   // both locks
   void bury_drained();                                                         // receive lock
   void apply_marks();
@@ -181,7 +181,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   void close_accepted(const std::string& endpoint);
   void stop_sending_to(Pipe& pipe);
   struct Connections {
-    std::vector<std::shared_ptr<Session>> sessions;
+    std::vector<std::shared_ptr<Connection>> connections;
     std::vector<std::shared_ptr<InprocLink>> links;
   };
   [[nodiscard]] bool take_connected(const std::string& name, Connections& into);
@@ -241,28 +241,28 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   };
   std::optional<Watch> watch_;  // behind descriptor()
   struct DescriptorSlot {
-    Session* session = nullptr;
+    Connection* connection = nullptr;
     std::uint32_t generation = 1;
   };
   std::vector<DescriptorSlot> descriptor_slots_;
   std::vector<std::uint32_t> free_descriptor_slots_;
   std::size_t stream_count_ = 0;
-  Session* only_stream_ = nullptr;  // when stream_count_ is 1
+  Connection* only_stream_ = nullptr;  // when stream_count_ is 1
 
   // Send lock.
-  std::vector<std::shared_ptr<Session>> dirty_;
+  std::vector<std::shared_ptr<Connection>> dirty_;
   std::atomic<bool> has_dirty_{false};
 
   // Table lock: who there is.
   std::mutex table_mutex_;
-  std::unordered_map<Session*, std::shared_ptr<Session>> sessions_;
-  std::multimap<std::string, std::shared_ptr<Session>> connected_;  // null: gave up, until disconnect() is called
+  std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
+  std::multimap<std::string, std::shared_ptr<Connection>> connected_;  // null: gave up, until disconnect() is called
   std::map<std::string, std::shared_ptr<Acceptor>> bound_;
   std::map<std::string, std::string> bound_aliases_;  // the endpoint as it was asked for -> the exact one
   std::multimap<std::string, std::shared_ptr<InprocLink>> connected_inproc_;
   std::vector<std::unique_ptr<Pipe>> inproc_pipes_;
   std::atomic<std::size_t> inproc_count_{0};
-  bool pipes_closed_ = false;         // no event but those of sessions_ is to come
+  bool pipes_closed_ = false;         // no event but those of connections_ is to come
   std::vector<Pipe*> ended_;          // receive lock: drained later
   std::size_t bury_next_ = 0;         // receive lock: place in ended_ to look at next
   std::uint64_t dropped_before_ = 0;  // send lock: of pipes that are gone

@@ -81,7 +81,7 @@ Result<std::string> SocketCore::bind(std::string_view text) {
       context_.io().loop().post([acceptor, keep = shared_from_this()] { acceptor->start(); });
     }
   }
-  context_.session_ended();
+  context_.connection_ended();
   return closed_meanwhile ? Result<std::string>(refusal()) : Result<std::string>(exact);
 }
 
@@ -134,27 +134,27 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
   }
   auto proxy = WEFT_TRY(proxy_for(endpoint));
   WEFT_TRY(context_.start_io());
-  auto session = std::make_shared<Session>(*this, context_.io(), endpoint, std::move(proxy));
+  auto connection = std::make_shared<Connection>(*this, context_.io(), endpoint, std::move(proxy));
   std::uint32_t routing_id = 0;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     if (closed()) {
-      context_.session_ended();
+      context_.connection_ended();
       return refusal();
     }
-    session->apply_marks(options_);
-    name_peer(session->pipe());
+    connection->apply_marks(options_);
+    name_peer(connection->pipe());
     if (!options_.immediate) {
-      pattern_->attach(session->pipe());
-      session->pipe().notes.attached = true;
-      tell_id(session->pipe());
-      routing_id = session->pipe().notes.origin.routing_id;
+      pattern_->attach(connection->pipe());
+      connection->pipe().notes.attached = true;
+      tell_id(connection->pipe());
+      routing_id = connection->pipe().notes.origin.routing_id;
     }
     const std::lock_guard table(table_mutex_);
-    sessions_.emplace(session.get(), session);
-    connected_.emplace(std::string(text), session);
-    // Posted under the locks: whoever closes finds the session, and its task comes after this one.
-    context_.io().loop().post([session, keep = shared_from_this()] { session->start(); });
+    connections_.emplace(connection.get(), connection);
+    connected_.emplace(std::string(text), connection);
+    // Posted under the locks: whoever closes finds the connection, and its task comes after this one.
+    context_.io().loop().post([connection, keep = shared_from_this()] { connection->start(); });
   }
   output_parker_.wake_with_fence();  // there is somewhere to queue now
   return routing_id;
@@ -192,11 +192,11 @@ Result<void> SocketCore::unbind(std::string_view text) {
     acceptor->close();
     close_accepted(acceptor->endpoint());
   });
-  context_.session_ended();
+  context_.connection_ended();
   return {};
 }
 
-// Null, or the acceptor, no longer bound as far as the table knows; then the context's session_ended() is owed.
+// Null, or the acceptor, no longer bound as far as the table knows; then the context's connection_ended() is owed.
 std::shared_ptr<Acceptor> SocketCore::take_bound(std::string name) {
   const std::lock_guard lock(table_mutex_);
   if (const auto alias = bound_aliases_.find(name); alias != bound_aliases_.end()) {
@@ -207,7 +207,7 @@ std::shared_ptr<Acceptor> SocketCore::take_bound(std::string name) {
     return nullptr;
   }
   std::shared_ptr<Acceptor> acceptor = found->second;
-  context_.session_started();  // under the lock, as close() has not passed yet: the I/O thread stays
+  context_.connection_started();  // under the lock, as close() has not passed yet: the I/O thread stays
   bound_.erase(found);
   std::erase_if(bound_aliases_, [&](const auto& entry) { return entry.second == name; });
   return acceptor;
@@ -215,21 +215,21 @@ std::shared_ptr<Acceptor> SocketCore::take_bound(std::string name) {
 
 // I/O thread. The connections that were made to `endpoint` end with it. What was received can still be taken.
 void SocketCore::close_accepted(const std::string& endpoint) {
-  std::vector<std::shared_ptr<Session>> sessions;
+  std::vector<std::shared_ptr<Connection>> connections;
   {
     const std::lock_guard table(table_mutex_);
-    for (const auto& [session, owned] : sessions_) {
-      if (!session->connecting() && session->endpoint() == endpoint) {
-        sessions.push_back(owned);
+    for (const auto& [connection, owned] : connections_) {
+      if (!connection->connecting() && connection->endpoint() == endpoint) {
+        connections.push_back(owned);
       }
     }
   }
   const Duration linger = options_copy().linger;
   const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
-  for (const auto& session : sessions) {
-    session->resume_reading();  // what the kernel holds was received, too
-    stop_sending_to(session->pipe());
-    session->close(deadline);
+  for (const auto& connection : connections) {
+    connection->resume_reading();  // what the kernel holds was received, too
+    stop_sending_to(connection->pipe());
+    connection->close(deadline);
   }
   output_parker_.wake_with_fence();  // who waits to send to one of them waits in vain
 }
@@ -268,21 +268,22 @@ Result<void> SocketCore::disconnect(std::string_view text) {
   }
   const Duration linger = options_copy().linger;
   const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
-  for (const auto& session : ended.sessions) {
-    stop_sending_to(session->pipe());
-    context_.io().loop().post([session, deadline] { session->close(deadline); });
+  for (const auto& connection : ended.connections) {
+    stop_sending_to(connection->pipe());
+    context_.io().loop().post([connection, deadline] { connection->close(deadline); });
   }
   output_parker_.wake_with_fence();  // who waits to send to this very peer waits in vain
   for (const auto& link : ended.links) {
     disconnect_inproc(*link);
   }
-  if (!ended.sessions.empty()) {
-    context_.session_ended();
+  if (!ended.connections.empty()) {
+    context_.connection_ended();
   }
   return {};
 }
 
-// Every connection of this name; false: there is none. With a session among them the context's session_ended() is owed.
+// Every connection of this name; false: there is none. With a connection among them the context's connection_ended() is
+// owed.
 bool SocketCore::take_connected(const std::string& name, Connections& into) {
   const std::lock_guard table(table_mutex_);
   const auto [first, last] = connected_.equal_range(name);
@@ -290,14 +291,14 @@ bool SocketCore::take_connected(const std::string& name, Connections& into) {
   const bool any = first != last || first_link != last_link;
   for (auto it = first; it != last; ++it) {
     if (it->second != nullptr) {  // else it gave up
-      into.sessions.push_back(it->second);
+      into.connections.push_back(it->second);
     }
   }
   for (auto it = first_link; it != last_link; ++it) {
     into.links.push_back(it->second);
   }
-  if (!into.sessions.empty()) {
-    context_.session_started();  // as in take_bound()
+  if (!into.connections.empty()) {
+    context_.connection_started();  // as in take_bound()
   }
   connected_.erase(first, last);
   connected_inproc_.erase(first_link, last_link);

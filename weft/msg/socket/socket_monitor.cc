@@ -50,8 +50,8 @@ Result<void> SocketCore::report_pipes() {
     monitor_.emit(std::move(event));
   };
   const std::lock_guard table(table_mutex_);
-  for (const auto& [session, keep] : sessions_) {
-    report(session->pipe(), session->endpoint(), session->connecting());
+  for (const auto& [connection, keep] : connections_) {
+    report(connection->pipe(), connection->endpoint(), connection->connecting());
   }
   for (const auto& pipe : inproc_pipes_) {
     report(*pipe, "inproc", pipe->link_end() == 0);
@@ -71,7 +71,7 @@ void SocketCore::end_feed() {
 void SocketCore::end_feed_if_quiet() {
   {
     const std::lock_guard lock(table_mutex_);
-    if (!pipes_closed_ || !sessions_.empty()) {
+    if (!pipes_closed_ || !connections_.empty()) {
       return;
     }
   }

@@ -88,9 +88,9 @@ void SocketCore::flush_dirty() noexcept {
     return;
   }
   const std::lock_guard lock(send_mutex_);
-  for (const auto& session : dirty_) {
-    session->flush_now();
-    session->dirty = false;
+  for (const auto& connection : dirty_) {
+    connection->flush_now();
+    connection->dirty = false;
   }
   dirty_.clear();
   has_dirty_.store(false, std::memory_order_relaxed);
@@ -237,7 +237,7 @@ Result<void> SocketCore::ensure_descriptors() noexcept {
   return {};
 }
 
-Result<void> SocketCore::add_descriptor(Session& session) noexcept {
+Result<void> SocketCore::add_descriptor(Connection& connection) noexcept {
   WEFT_TRY(ensure_descriptors());
   std::uint32_t index;
   if (free_descriptor_slots_.empty()) {
@@ -249,13 +249,13 @@ Result<void> SocketCore::add_descriptor(Session& session) noexcept {
   }
   DescriptorSlot& slot = descriptor_slots_[index];
   const std::uint64_t token = (static_cast<std::uint64_t>(slot.generation) << 32) | index;
-  if (auto added = epoll_->add(session.stream().fd(), token, sys::Interest::readable); !added) {
+  if (auto added = epoll_->add(connection.stream().fd(), token, sys::Interest::readable); !added) {
     free_descriptor_slots_.push_back(index);
     return added.error();
   }
-  slot.session = &session;
-  session.poll_token = token;
-  only_stream_ = &session;
+  slot.connection = &connection;
+  connection.poll_token = token;
+  only_stream_ = &connection;
   // A thread that sleeps on the futex must learn that there is a descriptor to wait for.
   if (++stream_count_ == 1) {
     input_parker_.wake_with_fence();
@@ -263,21 +263,21 @@ Result<void> SocketCore::add_descriptor(Session& session) noexcept {
   return {};
 }
 
-void SocketCore::forget_descriptor(Session& session) noexcept {
+void SocketCore::forget_descriptor(Connection& connection) noexcept {
   const std::lock_guard lock(receive_mutex_);
-  if (session.poll_token == 0) {
+  if (connection.poll_token == 0) {
     return;
   }
-  (void)epoll_->remove(session.stream().fd());
-  const auto index = static_cast<std::uint32_t>(session.poll_token);
-  descriptor_slots_[index].session = nullptr;
+  (void)epoll_->remove(connection.stream().fd());
+  const auto index = static_cast<std::uint32_t>(connection.poll_token);
+  descriptor_slots_[index].connection = nullptr;
   ++descriptor_slots_[index].generation;
   free_descriptor_slots_.push_back(index);
-  session.poll_token = 0;
+  connection.poll_token = 0;
   --stream_count_;
   only_stream_ = nullptr;
   for (const DescriptorSlot& slot : descriptor_slots_) {
-    only_stream_ = slot.session != nullptr ? slot.session : only_stream_;
+    only_stream_ = slot.connection != nullptr ? slot.connection : only_stream_;
   }
 }
 
@@ -287,10 +287,10 @@ void SocketCore::take_events(std::size_t count, const sys::PollEvent* events) no
     if (events[i].token == 0 || descriptor_slots_[index].generation != events[i].token >> 32) {
       continue;
     }
-    Session* session = descriptor_slots_[index].session;
-    session->set_readable();
-    if (session->pipe().notes.attached) {
-      pattern_->activate(session->pipe());
+    Connection* connection = descriptor_slots_[index].connection;
+    connection->set_readable();
+    if (connection->pipe().notes.attached) {
+      pattern_->activate(connection->pipe());
     }
   }
 }

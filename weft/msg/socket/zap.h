@@ -49,7 +49,7 @@ struct ZapReply {
                                           ZapReply& reply);
 
 // ZapRequest: one question to the authenticator that is bound at inproc://zeromq.zap.01, through a DEALER of its own.
-// Owner: the session whose handshake waits for the answer; destruction takes the question back.
+// Owner: the connection whose handshake waits for the answer; destruction takes the question back.
 // Affinity: the I/O thread, which never waits: the answer comes as an event of the loop.
 class ZapRequest final : private rt::Watcher {
  public:

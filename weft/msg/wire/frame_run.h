@@ -11,7 +11,7 @@
 namespace weft::msg {
 
 // FrameRun: whole messages of one short part each that lie one behind the other in a read block, as they came: what a
-// reader hands out at once, so that a session is asked for messages once a run.
+// reader hands out at once, so that a connection is asked for messages once a run.
 // Owner: a pipe. Affinity: the receive lock. Cost: a reference on the block, for as long as it is not empty; a few
 // instructions for each message. Invariant: the bytes stay in place, whatever the reader does meanwhile.
 class FrameRun {

@@ -15,7 +15,7 @@
 namespace weft::msg {
 
 // Reader: the bytes of a connection that were read but not taken yet, and the frames in them.
-// Owner: the session. Affinity: the holder of the read baton.
+// Owner: the connection. Affinity: the holder of the read baton.
 // Cost: one system call reads up to kBlockSize; frames are looked at in place. A frame of kBigFrame and more is read
 // straight into a buffer of its own. An idle reader holds no block, one with part of a small frame a small block.
 // Invariants:

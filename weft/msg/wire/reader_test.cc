@@ -23,7 +23,7 @@ struct Taken {
   friend bool operator==(const Taken&, const Taken&) = default;
 };
 
-// What a session does: takes frames until there are none, reads, and so on until the stream has no more.
+// What a connection does: takes frames until there are none, reads, and so on until the stream has no more.
 class Decoder {
  public:
   // What one fill brought: frames, and how the stream answered in the end.

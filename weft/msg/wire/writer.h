@@ -15,7 +15,7 @@
 namespace weft::msg {
 
 // Writer: the encoded bytes of a connection that the kernel has not taken yet.
-// Owner: the session. Affinity: the holder of the write baton.
+// Owner: the connection. Affinity: the holder of the write baton.
 // Cost: a part is copied once behind its frame header; parts of kBigPart and more are written from where they lie.
 // Invariants:
 //   (1) The block is rewound only when it is empty; whether it then begins inside a message is remembered.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Session, sending side: everything here but try_send's entry runs with the write baton.
+// Connection, sending side: everything here but try_send's entry runs with the write baton.
 #include <algorithm>
 #include <utility>
 
+#include "weft/msg/connection/connection.h"
 #include "weft/msg/connection/io_service.h"
-#include "weft/msg/connection/session.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
@@ -24,7 +24,7 @@ constexpr std::size_t kAwaitedMax = 4 * 1024 * 1024;  // about as long as it tak
 constexpr std::size_t kControlBytesMax = 16 * 1024;   // PONGs beyond this are dropped: the peer floods us
 }  // namespace
 
-bool Session::try_send(Outbound& part, bool wide) noexcept {
+bool Connection::try_send(Outbound& part, bool wide) noexcept {
   if (!write_baton_.try_take()) {
     return queue_for_holder(part);
   }
@@ -41,7 +41,7 @@ bool Session::try_send(Outbound& part, bool wide) noexcept {
 }
 
 // With the write baton, which it gives back.
-bool Session::send_out_of_flow(Outbound& part, bool wide) noexcept {
+bool Connection::send_out_of_flow(Outbound& part, bool wide) noexcept {
   bool sent = false;
   bool queued = false;
   bool blocked = false;
@@ -68,7 +68,7 @@ bool Session::send_out_of_flow(Outbound& part, bool wide) noexcept {
   return sent || (blocked ? queued : queue_for_holder(part));
 }
 
-bool Session::queue_for_holder(Outbound& part) noexcept {
+bool Connection::queue_for_holder(Outbound& part) noexcept {
   if (!queue_part(part)) {
     return false;
   }
@@ -76,9 +76,9 @@ bool Session::queue_for_holder(Outbound& part) noexcept {
   return true;
 }
 
-bool Session::queue_part(Outbound& part) noexcept { return outgoing_.has_credit() && outgoing_.push(part); }
+bool Connection::queue_part(Outbound& part) noexcept { return outgoing_.has_credit() && outgoing_.push(part); }
 
-void Session::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
+void Connection::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
   std::size_t size = 0;
   for (const Cell& part : parts) {
     size += part.bytes().size();
@@ -119,7 +119,7 @@ void Session::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept 
   }
 }
 
-void Session::send_subscription(bool subscribe, Bytes topic) noexcept {
+void Connection::send_subscription(bool subscribe, Bytes topic) noexcept {
   Cell* cell = outgoing_.claim();
   Outbound part{topic, nullptr, false};
   if (cell == nullptr || !make_cell(*cell, part)) {
@@ -132,7 +132,7 @@ void Session::send_subscription(bool subscribe, Bytes topic) noexcept {
   run_writer_if_free();
 }
 
-void Session::send_control(Bytes frame) noexcept {
+void Connection::send_control(Bytes frame) noexcept {
   {
     const std::lock_guard lock(control_mutex_);
     if (control_.size() + frame.size() > kControlBytesMax) {
@@ -144,7 +144,7 @@ void Session::send_control(Bytes frame) noexcept {
   run_writer_if_free();
 }
 
-void Session::append_control() noexcept {
+void Connection::append_control() noexcept {
   if (!has_control_.load(std::memory_order_relaxed)) [[likely]] {
     return;
   }
@@ -157,7 +157,7 @@ void Session::append_control() noexcept {
 }
 
 // False: no room, nothing changed. The reference to `buffer` is taken over; a big part has one.
-bool Session::encode_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) noexcept {
+bool Connection::encode_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) noexcept {
   if (body.size() < Writer::kBigPart) {
     if (!writer_.prepare(body.size())) {
       return false;
@@ -183,7 +183,7 @@ bool Session::encode_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) n
   return true;
 }
 
-bool Session::encode_cell(Cell& cell) noexcept {
+bool Connection::encode_cell(Cell& cell) noexcept {
   if (cell.is_message()) {
     return encode_part(cell.more ? zmtp::kMore : 0, cell.bytes(),
                        cell.kind == Cell::Kind::large ? cell.body.large.buffer : nullptr);
@@ -208,7 +208,7 @@ bool Session::encode_cell(Cell& cell) noexcept {
 }
 
 // Moves cells into the batch, flushing as it fills, until the channel is empty or the kernel takes no more.
-void Session::encode_channel() noexcept {
+void Connection::encode_channel() noexcept {
   bool credit = false;
   while (Cell* cell = outgoing_.front()) {
     const bool more = cell->more;
@@ -239,7 +239,7 @@ void Session::encode_channel() noexcept {
   }
 }
 
-bool Session::send_directly(Outbound& part, bool wide) noexcept {
+bool Connection::send_directly(Outbound& part, bool wide) noexcept {
   append_control();
   const std::uint8_t flags = part.more ? zmtp::kMore : 0;
   const std::size_t size = part.bytes.size();
@@ -274,7 +274,7 @@ bool Session::send_directly(Outbound& part, bool wide) noexcept {
 
 // A big part goes out at once and without a copy: from the message's buffer, which is taken over, or from where the
 // caller has it, as far as the kernel takes it.
-bool Session::send_big(std::uint8_t flags, Outbound& part) noexcept {
+bool Connection::send_big(std::uint8_t flags, Outbound& part) noexcept {
   if (!writer_.prepare(0)) {
     writer_.flush();
     if (writer_.blocked() || !writer_.prepare(0)) {
@@ -302,7 +302,7 @@ bool Session::send_big(std::uint8_t flags, Outbound& part) noexcept {
 // A queue of big parts is memory that no cache holds: while the peer reads, waiting for the kernel takes less time than
 // queueing one more, also when it copies a part of `size` bytes meanwhile. Goes on while much leaves. Sets blocked()
 // right.
-void Session::await_room(std::size_t size) noexcept {
+void Connection::await_room(std::size_t size) noexcept {
   const std::uint32_t times = 1 + static_cast<std::uint32_t>(std::min(size, kAwaitedMax) / kAwaitedUnit);
   const std::uint64_t end = await_end();
   for (bool found = true; found && writer_.blocked() && !writer_.failed() && sys::ticks() < end;) {
@@ -316,19 +316,19 @@ void Session::await_room(std::size_t size) noexcept {
 }
 
 // Whether a message may be written at once: nothing waits, and the last write was a while ago. Fan-out never is.
-bool Session::idle_now(bool wide) const noexcept {
+bool Connection::idle_now(bool wide) const noexcept {
   return !wide && writer_.empty() && sys::ticks() - last_write_ > kIdleUs * sys::ticks_per_us();
 }
 
 // Before something is appended.
-void Session::note_batch_begin() noexcept {
+void Connection::note_batch_begin() noexcept {
   if (writer_.empty()) {
     batch_began_.store(sys::ticks(), std::memory_order_relaxed);
   }
 }
 
 // Writes a batch that is full, or old: `batched` says whether it is time to look, 0 that it is not.
-void Session::flush_if_due(std::uint32_t batched) noexcept {
+void Connection::flush_if_due(std::uint32_t batched) noexcept {
   const bool full = writer_.full();
   if (full || (batched % kSendsPerLook == 0 && batched != 0 && batch_age() > kFlushUs * sys::ticks_per_us())) {
     if (full) {
@@ -340,7 +340,7 @@ void Session::flush_if_due(std::uint32_t batched) noexcept {
 }
 
 // After something was appended: writes it now, or a full or old batch, or leaves it to the flush turn.
-void Session::batch_or_write(bool wide, bool now) noexcept {
+void Connection::batch_or_write(bool wide, bool now) noexcept {
   const std::uint32_t batched = count_batched();
   if (now) {
     writer_.flush();
@@ -361,13 +361,13 @@ void Session::batch_or_write(bool wide, bool now) noexcept {
   }
 }
 
-void Session::note_dirty() noexcept {
+void Connection::note_dirty() noexcept {
   if (!dirty) {
     dirty = core_.note_dirty(*this);
   }
 }
 
-void Session::arm(bool begins_batch) noexcept {
+void Connection::arm(bool begins_batch) noexcept {
   if (!armed_.load(std::memory_order_relaxed)) {  // changes only with the write baton
     armed_.store(true, std::memory_order_relaxed);
     quiet_turns_ = 0;
@@ -377,14 +377,14 @@ void Session::arm(bool begins_batch) noexcept {
 }
 
 // Everything there is goes out, as far as the kernel takes it.
-void Session::run_writer() noexcept {
+void Connection::run_writer() noexcept {
   if (writer_.is_open()) {
     write_out();
     leave_rest(false);
   }
 }
 
-void Session::write_out() noexcept {
+void Connection::write_out() noexcept {
   writer_.flush();
   if (!writer_.blocked()) {
     append_control();
@@ -397,7 +397,7 @@ void Session::write_out() noexcept {
 }
 
 // What the kernel did not take is the I/O thread's from here on: `soon` when it is much.
-void Session::leave_rest(bool soon) noexcept {
+void Connection::leave_rest(bool soon) noexcept {
   if (!writer_.empty()) {
     if (!(writer_.blocked() && room_wanted_)) {
       arm(soon);
@@ -407,14 +407,14 @@ void Session::leave_rest(bool soon) noexcept {
   }
 }
 
-void Session::run_writer_if_free() noexcept {
+void Connection::run_writer_if_free() noexcept {
   if (write_baton_.try_take_or_nudge()) {
     run_writer();
     give_write_baton();
   }
 }
 
-void Session::answer_nudges() noexcept {
+void Connection::answer_nudges() noexcept {
   while (write_baton_.try_take_or_nudge()) {
     run_writer();
     if (!write_baton_.release()) {
@@ -423,14 +423,14 @@ void Session::answer_nudges() noexcept {
   }
 }
 
-void Session::flush_now() noexcept { run_writer_if_free(); }
+void Connection::flush_now() noexcept { run_writer_if_free(); }
 
 // In ticks. Anybody may ask; without the baton it is a hint.
-std::uint64_t Session::batch_age() const noexcept {
+std::uint64_t Connection::batch_age() const noexcept {
   return sys::ticks() - batch_began_.load(std::memory_order_relaxed);
 }
 
-Session::FlushTurn Session::flush_turn(Instant /*now*/) noexcept {
+Connection::FlushTurn Connection::flush_turn(Instant /*now*/) noexcept {
   if (holds_write_) {  // no connection: the next one flushes what there is
     armed_.store(false, std::memory_order_relaxed);
     return FlushTurn::drop;

@@ -31,8 +31,8 @@ namespace weft::msg {
 class IoService;
 class SocketCore;
 
-// Session: one connection of a socket: a net::Stream and a zmtp::Peer, and the two ends of a pipe's channels.
-// Owner: the socket's table of sessions, until the session is finished and its input was taken.
+// Connection: one connection of a socket: a net::Stream and a zmtp::Peer, and the two ends of a pipe's channels.
+// Owner: the socket's table of connections, until the connection is finished and its input was taken.
 // Affinity: whoever holds the write baton runs the sending side, whoever holds the read baton the receiving side. The
 // I/O thread holds both while there is no connection; it alone connects, shakes hands, keeps time and takes connections
 // down. Cost: see Pipe. An idle connection holds no block. Invariants:
@@ -41,16 +41,16 @@ class SocketCore;
 //   (3) Bytes that were not flushed are known to the I/O thread (armed), which flushes them: see IoService.
 //   (4) Nobody waits for a baton.
 //   (5) Multipart messages enter a channel, or the wire, only when they are whole.
-class Session final : public rt::Watcher, public std::enable_shared_from_this<Session> {
+class Connection final : public rt::Watcher, public std::enable_shared_from_this<Connection> {
  public:
   static constexpr std::size_t kPartsMax = 65'536;                         // of one multipart message
   static constexpr std::size_t kMultipartBytesMax = std::size_t{1} << 31;  // of one multipart message, together
 
   // Connecting: `endpoint` is dialled, if need be through a proxy, again whenever the connection is lost. Accepted:
   // lives as long as `stream`.
-  Session(SocketCore& core, IoService& io, const net::Endpoint& endpoint, std::optional<net::Socks5Proxy> proxy);
-  Session(SocketCore& core, IoService& io, std::unique_ptr<net::Stream> stream, std::string local_endpoint);
-  ~Session();
+  Connection(SocketCore& core, IoService& io, const net::Endpoint& endpoint, std::optional<net::Socks5Proxy> proxy);
+  Connection(SocketCore& core, IoService& io, std::unique_ptr<net::Stream> stream, std::string local_endpoint);
+  ~Connection();
 
   [[nodiscard]] Pipe& pipe() noexcept { return pipe_; }
   [[nodiscard]] PeerId peer_id() const noexcept { return peer_id_; }  // I/O thread
@@ -58,14 +58,14 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }
   [[nodiscard]] const std::string& other_end() const noexcept { return other_end_; }  // I/O thread
 
-  // --- under the socket's send lock (session_send.cc) ---
+  // --- under the socket's send lock (connection_send.cc) ---
   [[nodiscard]] bool try_send(Outbound& part, bool wide) noexcept;
   void send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept;
   void send_subscription(bool subscribe, Bytes topic) noexcept;
   void flush_now() noexcept;  // what was batched goes out; also frees a blocked writer if the kernel lets it
-  bool dirty = false;         // in the socket's list of sessions to flush before it waits
+  bool dirty = false;         // in the socket's list of connections to flush before it waits
 
-  // --- under the socket's receive lock (session_receive.cc) ---
+  // --- under the socket's receive lock (connection_receive.cc) ---
   enum class Peek : std::uint8_t { nothing, stream, run, channel };
   // The channel and `run` were found empty. stream: one part, in place, until pop() or unpeek().
   [[nodiscard]] Peek peek(FrameView& view, FrameRun& run) noexcept;
@@ -77,7 +77,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void handle_receive_credit() noexcept;
   std::uint64_t poll_token = 0;  // receive lock: place in the socket's set of descriptors; 0: none
 
-  // --- on the I/O thread (session_link.cc, session_end.cc) ---
+  // --- on the I/O thread (connection_link.cc, connection_end.cc) ---
   void start();
   void close(Instant deadline);  // delivers what was queued until then, then ends
   void close_when_sent();        // any thread: the same for as long as the peer takes some of it
@@ -91,14 +91,14 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void take_down();
   void resume_reading() noexcept;
   [[nodiscard]] net::Stream& stream() noexcept { return *stream_; }  // while there is a connection
-  std::atomic<Session*> next_armed{nullptr};
-  sync::CallList<std::shared_ptr<Session>>::Entry resume_entry;  // the I/O service's
+  std::atomic<Connection*> next_armed{nullptr};
+  sync::CallList<std::shared_ptr<Connection>>::Entry resume_entry;  // the I/O service's
 
  private:
   enum class Phase : std::uint8_t { idle, dialling, handshake, traffic, draining, finished };
   enum class Decoded : std::uint8_t { view, queued, consumed, need_more, stopped };
 
-  // session_send.cc; all with the write baton
+  // connection_send.cc; all with the write baton
   [[nodiscard]] bool send_directly(Outbound& part, bool wide) noexcept;
   [[nodiscard]] bool queue_part(Outbound& part) noexcept;        // the producer, with or without the baton
   [[nodiscard]] bool queue_for_holder(Outbound& part) noexcept;  // the producer without the baton
@@ -133,7 +133,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   void note_dirty() noexcept;
   void send_control(Bytes frame) noexcept;  // any thread; bounded
 
-  // session_receive.cc; all with the read baton
+  // connection_receive.cc; all with the read baton
   [[nodiscard]] Decoded decode(FrameView* view) noexcept;
   [[nodiscard]] Decoded decode_message(const Reader::Frame& frame, FrameView* view) noexcept;
   [[nodiscard]] bool discard(bool more) noexcept;
@@ -163,7 +163,7 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   static constexpr std::size_t kAwaitedMin = 8 * 1024;  // a wait that brought less did not pay
   static constexpr Duration kBatonRetry = std::chrono::microseconds(200);
 
-  // session_link.cc; all on the I/O thread, but for the first
+  // connection_link.cc; all on the I/O thread, but for the first
   void attach_pipe();
   void dial();
   // Why there is no connection: a bit of the option reconnect_stop, or 0.
@@ -185,17 +185,17 @@ class Session final : public rt::Watcher, public std::enable_shared_from_this<Se
   [[nodiscard]] MonitorEvent describe(EventKind kind, Error reason = {}, int fd = -1) const;
   void handle_traffic(const sys::PollEvent& event);
   void set_interest(sys::Interest interest);
-  using Task = void (Session::*)();
+  using Task = void (Connection::*)();
   template <Task kTask>
   void schedule(rt::TimerId& timer, Instant deadline) {
-    schedule(timer, deadline, [](void* self) { (static_cast<Session*>(self)->*kTask)(); });
+    schedule(timer, deadline, [](void* self) { (static_cast<Connection*>(self)->*kTask)(); });
   }
   void schedule(rt::TimerId& timer, Instant deadline, void (*fire)(void*));
   void handle_peer_time();
   void schedule_peer_time();
   [[nodiscard]] bool app_has_read() noexcept;
 
-  // session_end.cc; all on the I/O thread
+  // connection_end.cc; all on the I/O thread
   [[nodiscard]] bool take_both_batons() noexcept;
   void return_read_baton() noexcept;
   void finish_take_down();

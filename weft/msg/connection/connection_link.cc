@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Session, the connection while it lives: everything here runs on the I/O thread.
+// Connection, the connection while it lives: everything here runs on the I/O thread.
 #include <algorithm>
 #include <utility>
 
+#include "weft/msg/connection/connection.h"
 #include "weft/msg/connection/io_service.h"
-#include "weft/msg/connection/session.h"
 #include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/sys/call.h"
@@ -34,7 +34,8 @@ std::uint64_t backoff_seed(const void* where) {
 }
 }  // namespace
 
-Session::Session(SocketCore& core, IoService& io, const net::Endpoint& endpoint, std::optional<net::Socks5Proxy> proxy)
+Connection::Connection(SocketCore& core, IoService& io, const net::Endpoint& endpoint,
+                       std::optional<net::Socks5Proxy> proxy)
     : core_(core),
       keep_core_(core.shared_from_this()),
       io_(io),
@@ -52,7 +53,7 @@ Session::Session(SocketCore& core, IoService& io, const net::Endpoint& endpoint,
   attach_pipe();
 }
 
-Session::Session(SocketCore& core, IoService& io, std::unique_ptr<net::Stream> stream, std::string local_endpoint)
+Connection::Connection(SocketCore& core, IoService& io, std::unique_ptr<net::Stream> stream, std::string local_endpoint)
     : core_(core),
       keep_core_(core.shared_from_this()),
       io_(io),
@@ -63,8 +64,8 @@ Session::Session(SocketCore& core, IoService& io, std::unique_ptr<net::Stream> s
   attach_pipe();
 }
 
-void Session::attach_pipe() {
-  pipe_.attach_session(this, &outgoing_, &incoming_);
+void Connection::attach_pipe() {
+  pipe_.attach_connection(this, &outgoing_, &incoming_);
   if (core_.conflates()) {
     if (core_.type() != SocketType::sub) {  // whose subscriptions must all arrive
       outgoing_.conflate();
@@ -75,9 +76,9 @@ void Session::attach_pipe() {
   (void)read_baton_.try_take();
 }
 
-Session::~Session() { drop_assembly(); }
+Connection::~Connection() { drop_assembly(); }
 
-void Session::schedule(rt::TimerId& timer, Instant deadline, void (*fire)(void*)) {
+void Connection::schedule(rt::TimerId& timer, Instant deadline, void (*fire)(void*)) {
   rt::TimerWheel& timers = io_.loop().timers();
   (void)timers.cancel(timer);  // false, and harmless, for one that fired: ids are never used again
   timer = {};
@@ -86,12 +87,12 @@ void Session::schedule(rt::TimerId& timer, Instant deadline, void (*fire)(void*)
   }
 }
 
-void Session::apply_marks(const Options& options) noexcept {
+void Connection::apply_marks(const Options& options) noexcept {
   outgoing_.set_mark(options.send_high_water_mark);
   incoming_.set_mark(options.receive_high_water_mark);
 }
 
-void Session::start() {
+void Connection::start() {
   if (phase_ == Phase::finished) {
     return;  // closed by an application's thread that was quicker
   }
@@ -109,7 +110,7 @@ void Session::start() {
   dial();
 }
 
-void Session::dial() {
+void Connection::dial() {
   phase_ = Phase::dialling;
   dialled_fd_ = -1;
   Duration timeout = core_.options_copy().connect_timeout;
@@ -117,12 +118,12 @@ void Session::dial() {
     timeout = kProxyPatience;
   }
   if (timeout > Duration::zero()) {
-    schedule<&Session::handle_connect_time>(connect_timer_, deadline_after(sys::now(), timeout));
+    schedule<&Connection::handle_connect_time>(connect_timer_, deadline_after(sys::now(), timeout));
   }
   handle_dial(connector_->dialer.begin());
 }
 
-void Session::handle_dial(const Result<net::Progress>& progress) {
+void Connection::handle_dial(const Result<net::Progress>& progress) {
   if (!progress) {
     connector_->dialer.cancel();
     core_.monitor().emit(describe(EventKind::connect_failed, progress.error(), dialled_fd_));
@@ -148,17 +149,17 @@ void Session::handle_dial(const Result<net::Progress>& progress) {
   }
 }
 
-void Session::handle_connect_time() {
+void Connection::handle_connect_time() {
   if (phase_ == Phase::dialling) {
     io_.loop().unwatch(std::exchange(watch_, 0));
     handle_dial(Error(Errc::timed_out, "connecting took too long"));
   }
 }
 
-void Session::retry_later(Cause cause) {
+void Connection::retry_later(Cause cause) {
   phase_ = Phase::idle;
   other_end_.clear();
-  schedule<&Session::handle_connect_time>(connect_timer_, kNever);
+  schedule<&Connection::handle_connect_time>(connect_timer_, kNever);
   const Options options = core_.options_copy();
   gave_up_ = (options.reconnect_interval < Duration::zero() && cause != Cause::misgreeted) ||
              ((cause | (closing_ ? Cause::closing : 0)) & options.reconnect_stop) != 0;
@@ -173,11 +174,11 @@ void Session::retry_later(Cause cause) {
   MonitorEvent event = describe(EventKind::connect_retried);
   event.delay = delay;
   core_.monitor().emit(std::move(event));
-  schedule<&Session::dial>(retry_timer_, sys::now() + delay);
+  schedule<&Connection::dial>(retry_timer_, sys::now() + delay);
 }
 
-void Session::begin_handshake(std::unique_ptr<net::Stream> stream) {
-  schedule<&Session::handle_connect_time>(connect_timer_, kNever);
+void Connection::begin_handshake(std::unique_ptr<net::Stream> stream) {
+  schedule<&Connection::handle_connect_time>(connect_timer_, kNever);
   stream_ = std::move(stream);
   other_end_ = core_.monitor().watched() ? find_other_end() : std::string();
   core_.monitor().emit(describe(connecting() ? EventKind::connected : EventKind::accepted, Error(), stream_->fd()));
@@ -207,7 +208,7 @@ void Session::begin_handshake(std::unique_ptr<net::Stream> stream) {
   }
 }
 
-bool Session::write_handshake(int& os_errno) {
+bool Connection::write_handshake(int& os_errno) {
   while (!peer_.pending_output().empty()) {
     const Bytes output = peer_.pending_output();
     const sys::IoResult result = stream_->write({&output, 1});
@@ -223,7 +224,7 @@ bool Session::write_handshake(int& os_errno) {
   return true;
 }
 
-void Session::handle_handshake() {
+void Connection::handle_handshake() {
   if (refused_for_now_) {
     await_leaving();
     return;
@@ -262,7 +263,7 @@ void Session::handle_handshake() {
   }
 }
 
-void Session::answer_question() {
+void Connection::answer_question() {
   if (zap_ != nullptr) {
     return;  // asked already
   }
@@ -285,7 +286,7 @@ void Session::answer_question() {
   }
 }
 
-void Session::handle_zap_reply(const ZapReply& reply) {
+void Connection::handle_zap_reply(const ZapReply& reply) {
   const auto keep = shared_from_this();
   const auto request = std::move(zap_);  // until the end of its own callback
   if (reply.breach != ZapBreach::none) {
@@ -308,7 +309,7 @@ void Session::handle_zap_reply(const ZapReply& reply) {
 }
 
 // The client is not told and may come again: when it gives up, or when the time for the handshake is over.
-void Session::await_leaving() {
+void Connection::await_leaving() {
   for (;;) {
     reader_.reset();
     bool drained = false;
@@ -326,12 +327,12 @@ void Session::await_leaving() {
 
 // Where a ZMTP 3 peer was, one is greeted as such when we come again. A peer not known yet is not: an old one would
 // lose what it queued for a connection that has to be made twice, and a PAIR of libzmq 2.x would abort.
-void Session::choose_opening() noexcept {
+void Connection::choose_opening() noexcept {
   const bool modern = connecting() && peer_.version() == zmtp::Version::v3;
   opening_ = modern ? zmtp::Opening::whole : zmtp::Opening::signature;
 }
 
-void Session::fail_handshake(Error reason, std::uint32_t detail) {
+void Connection::fail_handshake(Error reason, std::uint32_t detail) {
   const int fd = stream_ != nullptr ? stream_->fd() : -1;
   const bool again = connecting() && peer_.greeted_too_much();
   const bool told = again || std::exchange(refused_for_now_, false);
@@ -350,7 +351,7 @@ void Session::fail_handshake(Error reason, std::uint32_t detail) {
 }
 
 // Next time would be no different: the peer has refused us, or one of us broke the protocol.
-bool Session::ends_for_good(const Error& reason) const {
+bool Connection::ends_for_good(const Error& reason) const {
   const Errc code = reason.code();
   const bool fault = code == Errc::protocol_error || code == Errc::incompatible_peer ||
                      code == Errc::handshake_refused || code == Errc::message_too_large;
@@ -358,7 +359,7 @@ bool Session::ends_for_good(const Error& reason) const {
 }
 
 // What a received message can be asked about its sender.
-void Session::remember_peer() {
+void Connection::remember_peer() {
   // The first of a name counts: what we and the authenticator know stands before what the peer says of itself.
   zmtp::Metadata properties = authenticated_;
   properties.emplace_back("Peer-Address", host_of(*stream_));
@@ -372,7 +373,7 @@ void Session::remember_peer() {
 }
 
 // An unnamed unix socket has no address.
-std::string Session::find_other_end() const {
+std::string Connection::find_other_end() const {
   std::string address;
   if (!connecting()) {
     address = stream_->peer_address();
@@ -382,14 +383,14 @@ std::string Session::find_other_end() const {
   return address.empty() ? address : endpoint_.substr(0, endpoint_.find("://") + 3) + address;
 }
 
-MonitorEvent Session::describe(EventKind kind, Error reason, int fd) const {
+MonitorEvent Connection::describe(EventKind kind, Error reason, int fd) const {
   MonitorEvent event{kind, endpoint_, reason, {}, fd};
   event.other = other_end_;
   event.outgoing = connecting();
   return event;
 }
 
-void Session::enter_traffic() {
+void Connection::enter_traffic() {
   zmtp::Mechanism* const cipher = raw_ ? nullptr : peer_.cipher();
   peer_minor_ = peer_.minor_version();
   last_input_.store(sys::now().time_since_epoch().count(), std::memory_order_relaxed);
@@ -438,7 +439,7 @@ void Session::enter_traffic() {
   }
 }
 
-void Session::handle_event(const sys::PollEvent& event) {
+void Connection::handle_event(const sys::PollEvent& event) {
   const auto keep = shared_from_this();
   switch (phase_) {
     case Phase::dialling:
@@ -453,7 +454,7 @@ void Session::handle_event(const sys::PollEvent& event) {
   }
 }
 
-void Session::handle_traffic(const sys::PollEvent& event) {
+void Connection::handle_traffic(const sys::PollEvent& event) {
   if (event.writable && write_baton_.try_take_or_nudge()) {
     run_writer();
     room_wanted_ = writer_.blocked() && !writer_.failed();
@@ -478,8 +479,8 @@ void Session::handle_traffic(const sys::PollEvent& event) {
   }
 }
 
-// `interest` is what the session wants; while the application reads, readability is not the I/O thread's business.
-void Session::set_interest(sys::Interest interest) {
+// `interest` is what the connection wants; while the application reads, readability is not the I/O thread's business.
+void Connection::set_interest(sys::Interest interest) {
   interest_ = interest;
   sys::Interest asked = interest;
   if (app_reads_) {
@@ -492,13 +493,13 @@ void Session::set_interest(sys::Interest interest) {
 }
 
 // Whether an application thread waits for input, or read by itself since this was last asked.
-bool Session::app_has_read() noexcept {
+bool Connection::app_has_read() noexcept {
   const std::uint64_t reads = core_.app_read_count();
   const bool read = reads != std::exchange(app_reads_seen_, reads);
   return (read || core_.app_waits()) && poll_token != 0;
 }
 
-bool Session::watch_turn() noexcept {
+bool Connection::watch_turn() noexcept {
   if (phase_ != Phase::traffic || !app_reads_) {
     app_reads_ = false;
     return false;
@@ -514,7 +515,7 @@ bool Session::watch_turn() noexcept {
   return false;
 }
 
-void Session::resume_reading() noexcept {
+void Connection::resume_reading() noexcept {
   if (phase_ == Phase::traffic) {
     run_reader();
   }
@@ -522,19 +523,19 @@ void Session::resume_reading() noexcept {
 
 // --- time ---
 
-void Session::schedule_peer_time() {
-  schedule<&Session::handle_peer_time>(
+void Connection::schedule_peer_time() {
+  schedule<&Connection::handle_peer_time>(
       peer_timer_, peer_.next_deadline(Instant(Duration(last_input_.load(std::memory_order_relaxed)))));
 }
 
-void Session::handle_peer_time() {
+void Connection::handle_peer_time() {
   if (phase_ != Phase::handshake && phase_ != Phase::traffic) {
     return;
   }
   if (!holds_read_) {
     run_reader();  // what the kernel holds counts as life
     if (!read_baton_.try_take()) {
-      schedule<&Session::handle_peer_time>(peer_timer_, sys::now() + kBatonRetry);
+      schedule<&Connection::handle_peer_time>(peer_timer_, sys::now() + kBatonRetry);
       return;
     }
   }
@@ -560,7 +561,7 @@ void Session::handle_peer_time() {
     send_control(Bytes(ping, zmtp::write_ping(ping, peer_.ping_ttl_deciseconds(), {})));
   }
   if (action != zmtp::TimeAction::expired) {
-    schedule<&Session::handle_peer_time>(peer_timer_, next);
+    schedule<&Connection::handle_peer_time>(peer_timer_, next);
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Session, receiving side: everything here but peek's entry runs with the read baton.
+// Connection, receiving side: everything here but peek's entry runs with the read baton.
+#include "weft/msg/connection/connection.h"
 #include "weft/msg/connection/io_service.h"
-#include "weft/msg/connection/session.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/sys/call.h"
 #include "weft/sys/clock.h"
@@ -13,7 +13,7 @@ constexpr std::uint32_t kGatherUs = 4;  // between looks for more of a big frame
 constexpr int kConflatedFills = 16;     // reads in one turn, of a connection that conflates
 }  // namespace
 
-Session::Peek Session::peek(FrameView& view, FrameRun& run) noexcept {
+Connection::Peek Connection::peek(FrameView& view, FrameRun& run) noexcept {
   if (!read_baton_.try_take()) {
     return Peek::nothing;  // the I/O thread is reading; it says so when it found something
   }
@@ -62,7 +62,7 @@ Session::Peek Session::peek(FrameView& view, FrameRun& run) noexcept {
 
 // More of a big frame is on its way: to look for it takes less time than to sleep until its next bytes are here, and
 // less of the sender's, who would wake us. The looks are apart, so that each finds much.
-bool Session::await_rest() noexcept {
+bool Connection::await_rest() noexcept {
   const std::size_t before = reader_.big_filled();
   const bool found = sync::spin_until(learnt_budget(rest_spin_), [&] {
     sync::spin_for(kGatherUs);
@@ -72,12 +72,12 @@ bool Session::await_rest() noexcept {
   return found;
 }
 
-std::uint32_t Session::learnt_budget(sync::SpinBudget& spin) const noexcept {
+std::uint32_t Connection::learnt_budget(sync::SpinBudget& spin) const noexcept {
   const bool eco = core_.wait_mode() == sync::WaitMode::eco;
   return spin.budget_us(eco ? sync::WaitMode::eco : sync::WaitMode::adaptive);
 }
 
-void Session::collect() noexcept {
+void Connection::collect() noexcept {
   if (!maybe_readable_.load(std::memory_order_relaxed) || !read_baton_.try_take()) {
     return;
   }
@@ -86,7 +86,7 @@ void Session::collect() noexcept {
   give_read_baton();
 }
 
-void Session::pop() noexcept {
+void Connection::pop() noexcept {
   reader_.consume();
   if (reader_.empty()) {
     reader_.settle();
@@ -94,24 +94,24 @@ void Session::pop() noexcept {
   give_read_baton();
 }
 
-void Session::unpeek() noexcept { give_read_baton(); }
+void Connection::unpeek() noexcept { give_read_baton(); }
 
 // The application's thread gives the baton back; what a nudge was about is left to the next look.
-void Session::give_read_baton() noexcept {
+void Connection::give_read_baton() noexcept {
   if (read_baton_.release()) {
     set_readable();
     io_.resume_reading(shared_from_this());
   }
 }
 
-void Session::handle_receive_credit() noexcept {
+void Connection::handle_receive_credit() noexcept {
   // Relaxed: a stall that is missed here is found by the consumer when the channel runs empty.
   if (stalled_hint_.load(std::memory_order_relaxed) && !resume_posted_.exchange(true, std::memory_order_relaxed)) {
     io_.resume_reading(shared_from_this());
   }
 }
 
-bool Session::fill() noexcept {
+bool Connection::fill() noexcept {
   bool drained = false;
   const sys::IoResult result = reader_.fill(*stream_, has_partial_ ? &partial_ : nullptr, drained);
   maybe_readable_.store(!drained, std::memory_order_relaxed);
@@ -127,7 +127,7 @@ bool Session::fill() noexcept {
 }
 
 // Takes frames until one is for the caller. With `view`, a single-part message is shown in place; else it is queued.
-Session::Decoded Session::decode(FrameView* view) noexcept {
+Connection::Decoded Connection::decode(FrameView* view) noexcept {
   for (;;) {
     Reader::Frame frame;
     const Reader::Step step = reader_.look(frame);
@@ -165,7 +165,7 @@ Session::Decoded Session::decode(FrameView* view) noexcept {
   }
 }
 
-Session::Decoded Session::decode_message(const Reader::Frame& frame, FrameView* view) noexcept {
+Connection::Decoded Connection::decode_message(const Reader::Frame& frame, FrameView* view) noexcept {
   const bool more = (frame.header.flags & zmtp::kMore) != 0;
   if (core_.takes_subscriptions() && !more && assembly_.empty() && !skipping_) {
     const zmtp::Event event = peer_.parse_legacy_subscription(frame.body);
@@ -221,7 +221,7 @@ Session::Decoded Session::decode_message(const Reader::Frame& frame, FrameView* 
   return Decoded::queued;
 }
 
-bool Session::make_input_cell(Cell& cell, const Reader::Frame& frame) noexcept {
+bool Connection::make_input_cell(Cell& cell, const Reader::Frame& frame) noexcept {
   constexpr std::size_t kSliceMin = 4096;  // smaller ones are copied, so that they never pin a large block
   if (frame.body.size() >= kSliceMin && frame.block != nullptr) {
     frame.block->add_reference();
@@ -240,7 +240,7 @@ bool Session::make_input_cell(Cell& cell, const Reader::Frame& frame) noexcept {
 
 // RFC 37: a socket whose messages are of one part discards what is of more; with groups, of more than a group and a
 // part. While that lasts, an empty part in the assembly says so.
-bool Session::discard(bool more) noexcept {
+bool Connection::discard(bool more) noexcept {
   const std::size_t wanted = core_.groups() ? 2 : 1;
   if (!skipping_ && assembly_.size() + (more ? 2 : 1) <= wanted) {
     return false;
@@ -255,7 +255,7 @@ bool Session::discard(bool more) noexcept {
   return true;
 }
 
-void Session::drop_assembly() noexcept {
+void Connection::drop_assembly() noexcept {
   for (Cell& cell : assembly_) {
     cell.release();
   }
@@ -263,7 +263,7 @@ void Session::drop_assembly() noexcept {
   assembly_bytes_ = 0;
 }
 
-bool Session::assemble(const Reader::Frame& frame) noexcept {
+bool Connection::assemble(const Reader::Frame& frame) noexcept {
   assembly_bytes_ += frame.body.size();
   if (assembly_.size() >= kPartsMax || assembly_bytes_ > kMultipartBytesMax) {
     end_input(Error(Errc::message_too_large, "multipart message exceeds its limit"));
@@ -278,7 +278,7 @@ bool Session::assemble(const Reader::Frame& frame) noexcept {
   return true;
 }
 
-bool Session::subscribe(const zmtp::Event& event) noexcept {
+bool Connection::subscribe(const zmtp::Event& event) noexcept {
   const bool on = event.kind == zmtp::Event::Kind::subscribe || event.kind == zmtp::Event::Kind::join;
   if (core_.handle_subscription(pipe_, on, event.topic_or_context)) {
     return true;
@@ -287,7 +287,7 @@ bool Session::subscribe(const zmtp::Event& event) noexcept {
   return false;
 }
 
-bool Session::handle_command(Bytes body) noexcept {
+bool Connection::handle_command(Bytes body) noexcept {
   const zmtp::Event event = peer_.handle_command(body, sys::now());
   if (peer_.fault()) {
     end_input_with_fault();
@@ -314,7 +314,7 @@ bool Session::handle_command(Bytes body) noexcept {
 }
 
 // The peer says how long its silence may last; only the I/O thread has timers.
-void Session::watch_time_to_live(std::uint16_t deciseconds) noexcept {
+void Connection::watch_time_to_live(std::uint16_t deciseconds) noexcept {
   if (std::exchange(time_to_live_, deciseconds) == deciseconds) {
     return;
   }
@@ -325,9 +325,9 @@ void Session::watch_time_to_live(std::uint16_t deciseconds) noexcept {
   });
 }
 
-void Session::end_input_with_fault() noexcept { end_input(Error(peer_.fault()->code, peer_.fault()->text)); }
+void Connection::end_input_with_fault() noexcept { end_input(Error(peer_.fault()->code, peer_.fault()->text)); }
 
-void Session::end_input(Error reason, zmtp::Breach breach) noexcept {
+void Connection::end_input(Error reason, zmtp::Breach breach) noexcept {
   input_ended_ = true;
   end_reason_ = reason;
   end_breach_ = breach;
@@ -340,13 +340,13 @@ void Session::end_input(Error reason, zmtp::Breach breach) noexcept {
 
 // Of a raw connection: the empty message that says that it is there, or that it is gone. Whatever the mark: a
 // connection with a full channel is not read, so its end, and with it the next notice, waits for the application.
-bool Session::push_notice() noexcept {
+bool Connection::push_notice() noexcept {
   Outbound empty;
   return core_.options_copy().stream_notify && incoming_.push(empty);
 }
 
 // The I/O thread reads: into the channel, up to its mark.
-void Session::run_reader() noexcept {
+void Connection::run_reader() noexcept {
   if (!read_baton_.try_take_or_nudge()) {
     return;
   }
@@ -359,7 +359,7 @@ void Session::run_reader() noexcept {
   }
 }
 
-bool Session::run_reader_once() noexcept {
+bool Connection::run_reader_once() noexcept {
   bool queued = false;
   int fills = 0;
   stalled_hint_.store(false, std::memory_order_relaxed);

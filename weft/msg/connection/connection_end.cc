@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Session, the end of a connection: everything here runs on the I/O thread.
+// Connection, the end of a connection: everything here runs on the I/O thread.
 #include <algorithm>
 #include <utility>
 
+#include "weft/msg/connection/connection.h"
 #include "weft/msg/connection/io_service.h"
-#include "weft/msg/connection/session.h"
 #include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/sys/clock.h"
@@ -17,18 +17,18 @@ constexpr Duration kLingerLook = std::chrono::milliseconds(1);
 constexpr Duration kStalledLongest = std::chrono::seconds(30);  // a peer that takes nothing of what is left for it
 }  // namespace
 
-bool Session::take_both_batons() noexcept {
+bool Connection::take_both_batons() noexcept {
   holds_read_ = holds_read_ || read_baton_.try_take();
   holds_write_ = holds_write_ || write_baton_.try_take();
   return holds_read_ && holds_write_;
 }
 
-void Session::take_down() {
+void Connection::take_down() {
   if (phase_ != Phase::traffic) {
     return;
   }
   if (!take_both_batons()) {
-    schedule<&Session::take_down>(take_down_timer_, sys::now() + kBatonRetry);
+    schedule<&Connection::take_down>(take_down_timer_, sys::now() + kBatonRetry);
   } else if (input_ended_) {
     finish_take_down();
   } else {
@@ -40,12 +40,12 @@ void Session::take_down() {
 }
 
 // For a while the application's threads were turned away: what they left in the reader must not wait for more to come.
-void Session::return_read_baton() noexcept {
+void Connection::return_read_baton() noexcept {
   (void)read_baton_.release();
   run_reader();
 }
 
-void Session::finish_take_down() {
+void Connection::finish_take_down() {
   const auto keep = shared_from_this();
   const Error reason = end_reason_;
   input_ended_ = true;
@@ -77,19 +77,19 @@ void Session::finish_take_down() {
   retry_later(Cause::lost);
 }
 
-bool Session::queue_farewell() {
+bool Connection::queue_farewell() {
   const std::string text = closing_ ? std::string() : core_.farewell(connecting());
   Outbound part{as_bytes(text), nullptr, false};
   return !text.empty() && incoming_.push(part);
 }
 
-void Session::drop_stream() noexcept {
+void Connection::drop_stream() noexcept {
   zap_.reset();
   authenticated_.clear();
   peer_gone(std::exchange(peer_id_, 0));
   core_.forget_descriptor(*this);
   io_.loop().unwatch(std::exchange(watch_, 0));
-  schedule<&Session::handle_peer_time>(peer_timer_, kNever);
+  schedule<&Connection::handle_peer_time>(peer_timer_, kNever);
   drop_begun_message();
   writer_.close(connecting());
   skipping_ = false;
@@ -106,7 +106,7 @@ void Session::drop_stream() noexcept {
 }
 
 // Parts of a message that the lost connection got, or would have got, the beginning of mean nothing to the next one.
-void Session::drop_begun_message() noexcept {
+void Connection::drop_begun_message() noexcept {
   bool credit = false;
   bool inside = writer_.inside_message();
   while (inside && !outgoing_.empty()) {
@@ -121,12 +121,12 @@ void Session::drop_begun_message() noexcept {
   }
 }
 
-void Session::close(Instant deadline) {
+void Connection::close(Instant deadline) {
   patient_ = false;
   begin_close(deadline);
 }
 
-void Session::close_when_sent() {
+void Connection::close_when_sent() {
   io_.loop().post([self = shared_from_this()] {
     self->patient_ = !self->closing_;  // the socket's own closing has a deadline
     if (self->patient_) {
@@ -135,7 +135,7 @@ void Session::close_when_sent() {
   });
 }
 
-void Session::begin_close(Instant deadline) {
+void Connection::begin_close(Instant deadline) {
   const auto keep = shared_from_this();
   if (phase_ == Phase::finished) {
     return;
@@ -146,7 +146,7 @@ void Session::begin_close(Instant deadline) {
     handle_close_time();
     return;
   }
-  schedule<&Session::handle_close_time>(close_timer_, deadline);
+  schedule<&Connection::handle_close_time>(close_timer_, deadline);
   const bool nothing_queued = holds_write_ && outgoing_.empty() && writer_.empty();
   switch (phase_) {
     case Phase::traffic: linger(); return;
@@ -163,7 +163,7 @@ void Session::begin_close(Instant deadline) {
 }
 
 // Waits until everything is written, then ends our direction and waits for the peer to end its own.
-void Session::linger() {
+void Connection::linger() {
   if (phase_ != Phase::traffic) {
     return;
   }
@@ -171,7 +171,7 @@ void Session::linger() {
     run_writer();
     if (patient_ && writer_.written() != std::exchange(written_at_look_, writer_.written())) {
       close_deadline_ = sys::now() + kStalledLongest;
-      schedule<&Session::handle_close_time>(close_timer_, close_deadline_);
+      schedule<&Connection::handle_close_time>(close_timer_, close_deadline_);
     }
     if (outgoing_.empty() && writer_.empty()) {
       holds_write_ = true;
@@ -181,20 +181,20 @@ void Session::linger() {
   }
   holds_read_ = holds_read_ || (holds_write_ && read_baton_.try_take());
   if (!holds_write_ || !holds_read_) {
-    schedule<&Session::linger>(take_down_timer_, sys::now() + kLingerLook);
+    schedule<&Connection::linger>(take_down_timer_, sys::now() + kLingerLook);
     return;
   }
   phase_ = Phase::draining;
   core_.forget_descriptor(*this);
   app_reads_ = false;
   stream_->shutdown_write();
-  schedule<&Session::handle_close_time>(close_timer_, std::min(close_deadline_, sys::now() + kDrainLongest));
+  schedule<&Connection::handle_close_time>(close_timer_, std::min(close_deadline_, sys::now() + kDrainLongest));
   set_interest(sys::Interest::readable | sys::Interest::peer_closed);
   drain();
 }
 
 // Reads and forgets: closing with unread bytes would reset the connection under what we just sent.
-void Session::drain() {
+void Connection::drain() {
   const auto keep = shared_from_this();
   for (;;) {
     reader_.reset();
@@ -212,20 +212,20 @@ void Session::drain() {
   }
 }
 
-void Session::handle_close_time() {
+void Connection::handle_close_time() {
   const auto keep = shared_from_this();
   if (phase_ == Phase::finished) {
     return;
   }
   // The batons may be an application's for a moment more; without them the stream must not go.
   if (phase_ == Phase::traffic && !take_both_batons()) {
-    schedule<&Session::handle_close_time>(close_timer_, sys::now() + kBatonRetry);
+    schedule<&Connection::handle_close_time>(close_timer_, sys::now() + kBatonRetry);
     return;
   }
   finish();
 }
 
-void Session::finish() {
+void Connection::finish() {
   const auto keep = shared_from_this();
   if (phase_ == Phase::finished) {
     return;
@@ -238,13 +238,13 @@ void Session::finish() {
     connector_->dialer.cancel();
   }
   phase_ = Phase::finished;
-  schedule<&Session::handle_close_time>(close_timer_, kNever);
-  schedule<&Session::dial>(retry_timer_, kNever);
-  schedule<&Session::handle_connect_time>(connect_timer_, kNever);
-  schedule<&Session::take_down>(take_down_timer_, kNever);
-  schedule<&Session::handle_peer_time>(peer_timer_, kNever);
+  schedule<&Connection::handle_close_time>(close_timer_, kNever);
+  schedule<&Connection::dial>(retry_timer_, kNever);
+  schedule<&Connection::handle_connect_time>(connect_timer_, kNever);
+  schedule<&Connection::take_down>(take_down_timer_, kNever);
+  schedule<&Connection::handle_peer_time>(peer_timer_, kNever);
   io_.forget(*this);
-  core_.session_finished(*this);
+  core_.connection_finished(*this);
   keep_core_.reset();
 }
 
