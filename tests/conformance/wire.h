@@ -9,8 +9,8 @@
 #include "weft/net/listener.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
+#include "weft/zmtp/local_end.h"
 #include "weft/zmtp/null.h"
-#include "weft/zmtp/peer.h"
 #include <gtest/gtest.h>
 
 namespace weft::conformance {
@@ -131,9 +131,9 @@ class WirePeer : public BytePeer {
 
   void shake_hands(zmtp::SocketType type,
                    std::unique_ptr<zmtp::Mechanism> mechanism = std::make_unique<zmtp::NullMechanism>()) {
-    zmtp::PeerConfig config;
+    zmtp::LocalEndConfig config;
     config.socket_type = type;
-    peer_ = std::make_unique<zmtp::Peer>(config, std::move(mechanism));
+    peer_ = std::make_unique<zmtp::LocalEnd>(config, std::move(mechanism));
     peer_->start(sys::now());
     for (;;) {
       write(as_text(peer_->pending_output()));
@@ -176,7 +176,7 @@ class WirePeer : public BytePeer {
  private:
   explicit WirePeer(BytePeer connected) : BytePeer(std::move(connected)) {}
 
-  std::unique_ptr<zmtp::Peer> peer_;  // null without a handshake
+  std::unique_ptr<zmtp::LocalEnd> peer_;  // null without a handshake
 };
 
 }  // namespace weft::conformance

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "weft/zmtp/peer.h"
+#include "weft/zmtp/local_end.h"
 #include "weft/zmtp/test_security.h"
 #include "weft/zmtp/test_support.h"
 #include <gtest/gtest.h>
@@ -20,10 +20,12 @@ class Curve : public ::testing::Test {
     server_keys_ = *make_curve_key_pair();
     client_keys_ = *make_curve_key_pair();
   }
-  [[nodiscard]] Peer client() const {
+  [[nodiscard]] LocalEnd client() const {
     return secured(SocketType::dealer, make_curve_client(client_keys_, server_keys_.public_key));
   }
-  [[nodiscard]] Peer server() const { return secured(SocketType::router, make_curve_server(server_keys_.secret_key)); }
+  [[nodiscard]] LocalEnd server() const {
+    return secured(SocketType::router, make_curve_server(server_keys_.secret_key));
+  }
 
   CurveKeyPair server_keys_;
   CurveKeyPair client_keys_;
@@ -36,7 +38,7 @@ Buffer sealed(Mechanism& cipher, std::uint8_t flags, std::string_view body) {
 }
 
 // The next command frame that `from` offers, taken away from it.
-Buffer take_output(Peer& from) {
+Buffer take_output(LocalEnd& from) {
   Buffer out = copy_of(from.pending_output());
   from.consume_output(out.size());
   return out;
@@ -44,8 +46,8 @@ Buffer take_output(Peer& from) {
 
 TEST_F(Curve, BothAreReadyHoweverTheBytesAreCut) {
   for (const std::size_t piece : {std::size_t{1}, std::size_t{13}, std::size_t{4096}}) {
-    Peer ours = client();
-    Peer theirs = server();
+    LocalEnd ours = client();
+    LocalEnd theirs = server();
     std::vector<std::string> asked;
     shake(ours, theirs, piece, kAdmitted, &asked);
     ASSERT_TRUE(ours.ready());
@@ -58,8 +60,8 @@ TEST_F(Curve, BothAreReadyHoweverTheBytesAreCut) {
 }
 
 TEST_F(Curve, CommandsHaveTheSizesOfTheRfc) {
-  Peer ours = client();
-  Peer theirs = server();
+  LocalEnd ours = client();
+  LocalEnd theirs = server();
   Buffer greeting = take_output(theirs);
   EXPECT_EQ(ours.handle_input(greeting, kStart), 64U);
   const Buffer hello = take_output(ours);
@@ -74,8 +76,8 @@ TEST_F(Curve, CommandsHaveTheSizesOfTheRfc) {
 }
 
 TEST_F(Curve, TrafficComesOutAsItWentIn) {
-  Peer ours = client();
-  Peer theirs = server();
+  LocalEnd ours = client();
+  LocalEnd theirs = server();
   shake(ours, theirs, 4096, kAdmitted);
   ASSERT_NE(ours.cipher(), nullptr);
   ASSERT_NE(theirs.cipher(), nullptr);
@@ -96,8 +98,8 @@ TEST_F(Curve, TrafficComesOutAsItWentIn) {
 }
 
 TEST_F(Curve, ARepeatedMessageIsRefused) {
-  Peer ours = client();
-  Peer theirs = server();
+  LocalEnd ours = client();
+  LocalEnd theirs = server();
   shake(ours, theirs, 4096, kAdmitted);
   const Buffer first = sealed(*ours.cipher(), 0, "pay 1");
   const Buffer second = sealed(*ours.cipher(), 0, "pay 2");
@@ -114,8 +116,8 @@ TEST_F(Curve, ARepeatedMessageIsRefused) {
 }
 
 TEST_F(Curve, AChangedOrCutMessageIsRefused) {
-  Peer ours = client();
-  Peer theirs = server();
+  LocalEnd ours = client();
+  LocalEnd theirs = server();
   shake(ours, theirs, 4096, kAdmitted);
   const Buffer box = sealed(*ours.cipher(), 0, "hello");
   std::uint8_t flags = 0;
@@ -131,8 +133,8 @@ TEST_F(Curve, AChangedOrCutMessageIsRefused) {
 }
 
 TEST_F(Curve, AClientWithAnotherServerKeyGetsNowhere) {
-  Peer ours = secured(SocketType::dealer, make_curve_client(client_keys_, client_keys_.public_key));
-  Peer theirs = server();
+  LocalEnd ours = secured(SocketType::dealer, make_curve_client(client_keys_, client_keys_.public_key));
+  LocalEnd theirs = server();
   shake(ours, theirs, 4096, kAdmitted);
   ASSERT_TRUE(theirs.fault());
   EXPECT_EQ(theirs.fault()->code, Errc::protocol_error);
@@ -142,23 +144,23 @@ TEST_F(Curve, AClientWithAnotherServerKeyGetsNowhere) {
 TEST_F(Curve, AClientWhoseKeysAreNoPairGetsNowhere) {
   CurveKeyPair keys = client_keys_;
   keys.public_key = make_curve_key_pair()->public_key;  // somebody else's
-  Peer ours = secured(SocketType::dealer, make_curve_client(keys, server_keys_.public_key));
-  Peer theirs = server();
+  LocalEnd ours = secured(SocketType::dealer, make_curve_client(keys, server_keys_.public_key));
+  LocalEnd theirs = server();
   shake(ours, theirs, 4096, kAdmitted);
   ASSERT_TRUE(theirs.fault());
   EXPECT_STREQ(theirs.fault()->text, "the client's vouch cannot be decrypted");
 }
 
 TEST_F(Curve, AKeyThatIsNoneIsNoCrash) {
-  Peer ours = secured(SocketType::dealer, make_curve_client(client_keys_, CurveKey{}));
-  Peer theirs = secured(SocketType::router, make_curve_server(CurveKey{}));
+  LocalEnd ours = secured(SocketType::dealer, make_curve_client(client_keys_, CurveKey{}));
+  LocalEnd theirs = secured(SocketType::router, make_curve_server(CurveKey{}));
   shake(ours, theirs, 4096, kAdmitted);
   EXPECT_FALSE(ours.ready());
 }
 
 TEST_F(Curve, ARefusedClientLearnsTheStatus) {
-  Peer ours = client();
-  Peer theirs = server();
+  LocalEnd ours = client();
+  LocalEnd theirs = server();
   shake(ours, theirs, 4096, kRefused);
   EXPECT_EQ(theirs.refusal_status(), kRefused);
   EXPECT_FALSE(theirs.ready());
@@ -170,12 +172,12 @@ TEST_F(Curve, CutOrChangedCommandsAreFaults) {
   // Of each handshake command in turn: one byte less, and each of its bytes changed.
   for (int step = 0; step < 4; ++step) {
     for (std::size_t variant = 0; variant < 120; ++variant) {
-      Peer ours = client();
-      Peer theirs = server();
+      LocalEnd ours = client();
+      LocalEnd theirs = server();
       (void)theirs.handle_input(Bytes(take_output(ours)), kStart);
       (void)ours.handle_input(take_output(theirs), kStart);
-      Peer* from = &ours;
-      Peer* to = &theirs;
+      LocalEnd* from = &ours;
+      LocalEnd* to = &theirs;
       for (int done = 0; done < step; ++done, std::swap(from, to)) {
         (void)to->handle_input(take_output(*from), kStart);
         if (to->question() != nullptr) {
@@ -207,8 +209,8 @@ TEST_F(Curve, CutOrChangedCommandsAreFaults) {
 }
 
 TEST_F(Curve, ARecordedHandshakeDoesNotOpenAnotherConnection) {
-  Peer ours = client();
-  Peer theirs = server();
+  LocalEnd ours = client();
+  LocalEnd theirs = server();
   (void)ours.handle_input(take_output(theirs), kStart);
   const Buffer hello = take_output(ours);
   (void)theirs.handle_input(hello, kStart);
@@ -224,8 +226,8 @@ TEST_F(Curve, ARecordedHandshakeDoesNotOpenAnotherConnection) {
 }
 
 TEST_F(Curve, APeerServesOneConnectionAfterTheOther) {
-  Peer ours = client();
-  Peer theirs = server();
+  LocalEnd ours = client();
+  LocalEnd theirs = server();
   for (int connection = 0; connection < 2; ++connection) {
     ours.start(kStart);
     theirs.start(kStart);

@@ -30,14 +30,15 @@ inline constexpr std::size_t kSealOverhead = 33;
 
 // Mechanism: one side of a security handshake, without I/O, and what it does to the traffic behind it. Implemented by
 // NullMechanism, PlainClient, PlainServer, CurveClient and CurveServer; another one is another file.
-// Owner: the Peer. Affinity: that of the Peer; seal() and open() share no state, so that two threads may be at them.
-// Cost: virtual calls and allocations during the handshake; seal() and open() allocate nothing.
-// Life cycle: start, then poll_command and handle_command until `ready` or `failed`; start begins again from nothing.
+// Owner: the LocalEnd. Affinity: that of the LocalEnd; seal() and open() share no state, so that two threads may be at
+// them. Cost: virtual calls and allocations during the handshake; seal() and open() allocate nothing. Life cycle:
+// start, then poll_command and handle_command until `ready` or `failed`; start begins again from nothing.
 //   1. Nothing is called before the peer's greeting named the same mechanism; NULL is started without knowing that.
-//   2. After start and after each handle_command that did not fail, the Peer takes commands until poll_command says no.
-//   3. `ready` comes once, with the peer's metadata. The Peer may still refuse it, and then polls no more: a server
+//   2. After start and after each handle_command that did not fail, the LocalEnd takes commands until poll_command says
+//   no.
+//   3. `ready` comes once, with the peer's metadata. The LocalEnd may still refuse it, and then polls no more: a server
 //      whose last command grants entry therefore leaves that command to the poll that follows `ready`.
-//   4. ERROR is the same in every mechanism; the Peer handles it, and a Mechanism never sees it.
+//   4. ERROR is the same in every mechanism; the LocalEnd handles it, and a Mechanism never sees it.
 //   5. While question() is not null nothing is called but admit(), which answers it with yes; a no ends the handshake.
 //   6. seal() and open() come after `ready`, until the next start, if encrypts().
 class Mechanism {

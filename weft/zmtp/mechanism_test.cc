@@ -5,8 +5,8 @@
 #include <string>
 
 #include "weft/zmtp/greeting.h"
+#include "weft/zmtp/local_end.h"
 #include "weft/zmtp/null.h"
-#include "weft/zmtp/peer.h"
 #include "weft/zmtp/test_support.h"
 #include <gtest/gtest.h>
 
@@ -53,17 +53,17 @@ class KnockMechanism final : public Mechanism {
   std::string owed_;
 };
 
-Peer knocking(SocketType type, bool server, const Limits& limits = {}) {
-  PeerConfig config = config_of(type);
+LocalEnd knocking(SocketType type, bool server, const Limits& limits = {}) {
+  LocalEndConfig config = config_of(type);
   config.as_server = server;
   config.limits = limits;
-  Peer peer(std::move(config), std::make_unique<KnockMechanism>(server));
+  LocalEnd peer(std::move(config), std::make_unique<KnockMechanism>(server));
   peer.start(kStart);
   return peer;
 }
 
 // Moves everything `from` offers into `to`.
-void deliver(Peer& from, Peer& to) {
+void deliver(LocalEnd& from, LocalEnd& to) {
   const Buffer bytes = copy_of(from.pending_output());
   from.consume_output(bytes.size());
   const std::size_t taken = to.handle_input(bytes, kStart);
@@ -88,8 +88,8 @@ TEST(Mechanism, NullSendsReadyOnceAndIsReadyWithThePeers) {
 }
 
 TEST(Mechanism, AStepwiseMechanismRunsThroughThePeer) {
-  Peer client = knocking(SocketType::req, false);
-  Peer server = knocking(SocketType::rep, true);
+  LocalEnd client = knocking(SocketType::req, false);
+  LocalEnd server = knocking(SocketType::rep, true);
   EXPECT_EQ(server.pending_output()[32], 1);
   deliver(client, server);
   EXPECT_TRUE(server.pending_output().size() == 64) << "a server that must be knocked at says nothing first";
@@ -104,8 +104,8 @@ TEST(Mechanism, AStepwiseMechanismRunsThroughThePeer) {
 }
 
 TEST(Mechanism, ARefusedPeerIsNotGrantedEntry) {
-  Peer client = knocking(SocketType::pub, false);
-  Peer server = knocking(SocketType::rep, true);
+  LocalEnd client = knocking(SocketType::pub, false);
+  LocalEnd server = knocking(SocketType::rep, true);
   deliver(client, server);
   deliver(server, client);
   deliver(client, server);
@@ -118,7 +118,7 @@ TEST(Mechanism, ARefusedPeerIsNotGrantedEntry) {
 }
 
 TEST(Mechanism, ItsFaultBecomesThePeers) {
-  Peer server = knocking(SocketType::rep, true);
+  LocalEnd server = knocking(SocketType::rep, true);
   (void)run_whole(server, greeting_bytes(3, 1, "KNOCK") + wire("04 06 05 'READY'"));
   ASSERT_TRUE(server.fault());
   EXPECT_STREQ(server.fault()->text, "wrong knock");
@@ -127,7 +127,7 @@ TEST(Mechanism, ItsFaultBecomesThePeers) {
 TEST(Mechanism, TheHandshakeLimitCoversAllItsCommands) {
   Limits limits;
   limits.handshake_bytes_max = 15;
-  Peer server = knocking(SocketType::rep, true, limits);
+  LocalEnd server = knocking(SocketType::rep, true, limits);
   const Buffer greeting = greeting_bytes(3, 1, "KNOCK");
   const Buffer wait = wire("04 05 04 'WAIT'");
   for (int connection = 0; connection < 2; ++connection) {
@@ -141,7 +141,7 @@ TEST(Mechanism, TheHandshakeLimitCoversAllItsCommands) {
 }
 
 TEST(Mechanism, NullIsNamedWhenItIsNotOurs) {
-  Peer server = knocking(SocketType::rep, true);
+  LocalEnd server = knocking(SocketType::rep, true);
   (void)run_whole(server, greeting_bytes(3, 1, "NULL"));
   ASSERT_TRUE(server.fault());
   EXPECT_STREQ(server.fault()->text, "peer's security mechanism is NULL, not ours");

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "weft/zmtp/peer.h"
+#include "weft/zmtp/local_end.h"
 #include "weft/zmtp/test_security.h"
 #include "weft/zmtp/test_support.h"
 #include <gtest/gtest.h>
@@ -11,17 +11,17 @@
 namespace weft::zmtp::test {
 namespace {
 
-Peer client(std::string name = "admin", std::string password = "secret") {
+LocalEnd client(std::string name = "admin", std::string password = "secret") {
   return secured(SocketType::dealer, std::make_unique<PlainClient>(std::move(name), std::move(password)));
 }
-Peer server() { return secured(SocketType::router, std::make_unique<PlainServer>()); }
+LocalEnd server() { return secured(SocketType::router, std::make_unique<PlainServer>()); }
 
 Buffer hello(const Buffer& data) { return greeting_bytes(3, 1, "PLAIN") + command_frame(wire("05 'HELLO'") + data); }
 
 TEST(Plain, TheServerAsksAboutNameAndPasswordAndBothAreReady) {
   for (const std::size_t piece : {std::size_t{1}, std::size_t{7}, std::size_t{4096}}) {
-    Peer ours = client();
-    Peer theirs = server();
+    LocalEnd ours = client();
+    LocalEnd theirs = server();
     std::vector<std::string> asked;
     shake(ours, theirs, piece, kAdmitted, &asked);
     EXPECT_TRUE(ours.ready());
@@ -33,7 +33,7 @@ TEST(Plain, TheServerAsksAboutNameAndPasswordAndBothAreReady) {
 }
 
 TEST(Plain, WhatTheClientSendsIsWhatTheRfcSays) {
-  Peer ours = client();
+  LocalEnd ours = client();
   ours.consume_output(ours.pending_output().size());
   EXPECT_EQ(ours.handle_input(greeting_bytes(3, 1, "PLAIN"), kStart), 64U);
   EXPECT_EQ(copy_of(ours.pending_output()), wire("04 13 05 'HELLO' 05 'admin' 06 'secret'"));
@@ -45,8 +45,8 @@ TEST(Plain, WhatTheClientSendsIsWhatTheRfcSays) {
 
 TEST(Plain, ARefusalReachesTheClientWithItsStatus) {
   for (const int status : {kRefused, kCannotTell}) {
-    Peer ours = client();
-    Peer theirs = server();
+    LocalEnd ours = client();
+    LocalEnd theirs = server();
     shake(ours, theirs, 64, status);
     ASSERT_TRUE(theirs.fault());
     EXPECT_EQ(theirs.fault()->code, Errc::handshake_refused);
@@ -58,8 +58,8 @@ TEST(Plain, ARefusalReachesTheClientWithItsStatus) {
 }
 
 TEST(Plain, ARefusalForNowIsNotTold) {
-  Peer ours = client();
-  Peer theirs = server();
+  LocalEnd ours = client();
+  LocalEnd theirs = server();
   shake(ours, theirs, 64, kRefusedForNow);
   EXPECT_TRUE(theirs.fault());
   EXPECT_EQ(theirs.refusal_status(), kRefusedForNow);
@@ -68,7 +68,7 @@ TEST(Plain, ARefusalForNowIsNotTold) {
 }
 
 TEST(Plain, NothingMovesWhileTheQuestionIsOpen) {
-  Peer theirs = server();
+  LocalEnd theirs = server();
   const Buffer input = hello(wire("01 'a' 01 'b'"));
   EXPECT_EQ(theirs.handle_input(input, kStart), input.size());
   ASSERT_NE(theirs.question(), nullptr);
@@ -83,7 +83,7 @@ TEST(Plain, NothingMovesWhileTheQuestionIsOpen) {
 
 TEST(Plain, MalformedHellosAreFaults) {
   for (const Buffer& data : {wire(""), wire("05 'admi'"), wire("01 'a'"), wire("01 'a' 02 'b'"), wire("00 00 00")}) {
-    Peer theirs = server();
+    LocalEnd theirs = server();
     (void)theirs.handle_input(hello(data), kStart);
     ASSERT_TRUE(theirs.fault());
     EXPECT_STREQ(theirs.fault()->text, "malformed HELLO command");
@@ -92,20 +92,20 @@ TEST(Plain, MalformedHellosAreFaults) {
 }
 
 TEST(Plain, CommandsOutOfTurnAreFaults) {
-  Peer theirs = server();
+  LocalEnd theirs = server();
   (void)theirs.handle_input(greeting_bytes(3, 1, "PLAIN") + command_frame(wire("08 'INITIATE'")), kStart);
   EXPECT_TRUE(theirs.fault()) << "nobody gets in without a HELLO";
-  Peer ours = client();
+  LocalEnd ours = client();
   (void)ours.handle_input(greeting_bytes(3, 1, "PLAIN") + ready_frame("ROUTER"), kStart);
   EXPECT_TRUE(ours.fault()) << "a server must say WELCOME first";
-  Peer other = client();
+  LocalEnd other = client();
   (void)other.handle_input(hello(wire("00 00")), kStart);
   EXPECT_TRUE(other.fault()) << "two clients have nothing to say to each other";
 }
 
 TEST(Plain, APeerServesOneConnectionAfterTheOther) {
-  Peer ours = client();
-  Peer theirs = server();
+  LocalEnd ours = client();
+  LocalEnd theirs = server();
   for (int connection = 0; connection < 2; ++connection) {
     ours.start(kStart);
     theirs.start(kStart);
@@ -116,7 +116,7 @@ TEST(Plain, APeerServesOneConnectionAfterTheOther) {
 }
 
 TEST(Null, MayAskBeforeItSaysAnything) {
-  Peer theirs = secured(SocketType::router, std::make_unique<NullMechanism>(true));
+  LocalEnd theirs = secured(SocketType::router, std::make_unique<NullMechanism>(true));
   theirs.consume_output(theirs.pending_output().size());
   const Buffer input = greeting_bytes(3, 1) + ready_frame("DEALER");
   EXPECT_EQ(theirs.handle_input(input, kStart), 64U);

@@ -31,8 +31,8 @@ void for_every_pair(Function function) {
 }
 
 // Moves what one offers to the other, until neither has more.
-void converse(Peer& a, Peer& b) {
-  const auto move = [](Peer& from, Peer& to, Buffer& unread) {
+void converse(LocalEnd& a, LocalEnd& b) {
+  const auto move = [](LocalEnd& from, LocalEnd& to, Buffer& unread) {
     const Bytes offered = from.pending_output();
     unread.insert(unread.end(), offered.begin(), offered.end());
     from.consume_output(offered.size());
@@ -77,11 +77,11 @@ TEST(SocketType, CompatibilityIsTheTableOfTheRfcs) {
 
 TEST(SocketType, TwoPeersOfEveryPairOfTypesAgreeOrBothRefuse) {
   for_every_pair([](SocketType first, SocketType second) {
-    PeerConfig config = config_of(first);
+    LocalEndConfig config = config_of(first);
     config.identity = "first";
     config.metadata = {{"X-Colour", "blue"}};
-    Peer a = started(config);
-    Peer b = started(config_of(second));
+    LocalEnd a = started(config);
+    LocalEnd b = started(config_of(second));
     converse(a, b);
     const auto names = std::string(socket_type_name(first)) + " " + std::string(socket_type_name(second));
     EXPECT_EQ(a.ready(), expected(first, second)) << names;

@@ -7,21 +7,21 @@
 #include <utility>
 #include <vector>
 
+#include "weft/zmtp/local_end.h"
 #include "weft/zmtp/null.h"
-#include "weft/zmtp/peer.h"
 #include "weft/zmtp/test_support.h"
 
 // What the tests of the security mechanisms share.
 namespace weft::zmtp::test {
 
-inline Peer secured(SocketType type, std::unique_ptr<Mechanism> mechanism) {
-  Peer peer(config_of(type), std::move(mechanism));
+inline LocalEnd secured(SocketType type, std::unique_ptr<Mechanism> mechanism) {
+  LocalEnd peer(config_of(type), std::move(mechanism));
   peer.start(kStart);
   return peer;
 }
 
 // Moves what `from` offers into `to`, `piece` bytes becoming visible at a time; `wait` keeps what was not taken.
-inline void carry(Peer& from, Peer& to, std::size_t piece, Buffer& wait) {
+inline void carry(LocalEnd& from, LocalEnd& to, std::size_t piece, Buffer& wait) {
   for (Bytes offered = from.pending_output(); !offered.empty(); offered = from.pending_output()) {
     const Bytes part = offered.first(std::min(piece, offered.size()));
     wait.insert(wait.end(), part.begin(), part.end());
@@ -32,7 +32,7 @@ inline void carry(Peer& from, Peer& to, std::size_t piece, Buffer& wait) {
 }
 
 // Two started peers talk until neither has more to say. Questions get `status` for an answer.
-inline void shake(Peer& client, Peer& server, std::size_t piece, int status,
+inline void shake(LocalEnd& client, LocalEnd& server, std::size_t piece, int status,
                   std::vector<std::string>* asked = nullptr) {
   Buffer to_client;
   Buffer to_server;

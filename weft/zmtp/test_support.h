@@ -11,7 +11,7 @@
 
 #include "weft/base/assert.h"
 #include "weft/base/time.h"
-#include "weft/zmtp/peer.h"
+#include "weft/zmtp/local_end.h"
 
 // What the tests and the fuzzer of this folder share.
 namespace weft::zmtp::test {
@@ -72,7 +72,7 @@ inline Buffer ready_frame(std::string_view socket_type, const Buffer& more = {})
   return command_frame(body + more);
 }
 
-// Everything that can be seen of a Peer that was fed a byte stream.
+// Everything that can be seen of a LocalEnd that was fed a byte stream.
 struct Outcome {
   std::string log;  // one line per event and message frame, then how it ended
   Buffer output;
@@ -81,7 +81,7 @@ struct Outcome {
 };
 
 // Describes how the stream ended, into the log.
-inline void conclude(Outcome& outcome, const Peer& peer) {
+inline void conclude(Outcome& outcome, const LocalEnd& peer) {
   if (peer.fault()) {
     outcome.log += "fault " + std::to_string(static_cast<int>(peer.fault()->code)) + " " + peer.fault()->text;
   } else {
@@ -96,7 +96,7 @@ inline void conclude(Outcome& outcome, const Peer& peer) {
 }
 
 // One frame of traffic off the front of `input`, as a session would take it. Returns its size, 0 when it cannot go on.
-inline std::size_t take_frame(Peer& peer, Bytes input, std::string& log) {
+inline std::size_t take_frame(LocalEnd& peer, Bytes input, std::string& log) {
   FrameHeader header;
   const ParseStatus status =
       peer.framing() == Framing::v1 ? parse_frame_header_v1(input, header) : parse_frame_header(input, header);
@@ -120,8 +120,8 @@ inline std::size_t take_frame(Peer& peer, Bytes input, std::string& log) {
   return header.header_size + header.body_size;
 }
 
-// Runs a started Peer over `stream`, which becomes visible in pieces of the size that `next_piece` gives.
-inline Outcome run(Peer& peer, Bytes stream, const std::function<std::size_t()>& next_piece) {
+// Runs a started LocalEnd over `stream`, which becomes visible in pieces of the size that `next_piece` gives.
+inline Outcome run(LocalEnd& peer, Bytes stream, const std::function<std::size_t()>& next_piece) {
   Outcome outcome;
   for (std::size_t visible = 0; visible < stream.size() && !peer.fault();) {
     const std::size_t piece = next_piece();
@@ -147,26 +147,26 @@ inline Outcome run(Peer& peer, Bytes stream, const std::function<std::size_t()>&
   return outcome;
 }
 
-inline Outcome run_whole(Peer& peer, Bytes stream) {
+inline Outcome run_whole(LocalEnd& peer, Bytes stream) {
   return run(peer, stream, [&stream] { return stream.size(); });
 }
 
-// A Peer of this type, started; what the constructor takes can be changed first.
-inline PeerConfig config_of(SocketType type) {
-  PeerConfig config;
+// A LocalEnd of this type, started; what the constructor takes can be changed first.
+inline LocalEndConfig config_of(SocketType type) {
+  LocalEndConfig config;
   config.socket_type = type;
   return config;
 }
 
-inline Peer started(PeerConfig config, Instant now = kStart, Opening opening = Opening::whole) {
-  Peer peer(std::move(config));
+inline LocalEnd started(LocalEndConfig config, Instant now = kStart, Opening opening = Opening::whole) {
+  LocalEnd peer(std::move(config));
   peer.start(now, opening);
   return peer;
 }
 
-// A Peer past its handshake with a peer of type `theirs`, its output drained.
-inline Peer ready_peer(PeerConfig config, std::string_view theirs, Instant now = kStart) {
-  Peer peer = started(std::move(config), now);
+// A LocalEnd past its handshake with a peer of type `theirs`, its output drained.
+inline LocalEnd ready_peer(LocalEndConfig config, std::string_view theirs, Instant now = kStart) {
+  LocalEnd peer = started(std::move(config), now);
   const Buffer input = greeting_bytes(3, 1) + ready_frame(theirs);
   WEFT_ASSERT(peer.handle_input(input, now) == input.size() && peer.ready());
   peer.consume_output(peer.pending_output().size());

@@ -24,14 +24,14 @@
 #include "weft/sync/call_list.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/clock.h"
-#include "weft/zmtp/peer.h"
+#include "weft/zmtp/local_end.h"
 
 namespace weft::msg {
 
 class IoService;
 class SocketCore;
 
-// Connection: one connection of a socket: a net::Stream and a zmtp::Peer, and the two ends of a pipe's channels.
+// Connection: one connection of a socket: a net::Stream and a zmtp::LocalEnd, and the two ends of a pipe's channels.
 // Owner: the socket's table of connections, until the connection is finished and its input was taken.
 // Affinity: whoever holds the write baton runs the sending side, whoever holds the read baton the receiving side. The
 // I/O thread holds both while there is no connection; it alone connects, shakes hands, keeps time and takes connections
@@ -255,7 +255,7 @@ class Connection final : public rt::Watcher, public std::enable_shared_from_this
 
   // Both batons, or the I/O thread while it holds them.
   std::unique_ptr<net::Stream> stream_;
-  zmtp::Peer peer_;
+  zmtp::LocalEnd local_end_;
 
   // I/O thread.
   Phase phase_ = Phase::idle;

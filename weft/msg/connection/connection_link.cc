@@ -41,7 +41,7 @@ Connection::Connection(SocketCore& core, IoService& io, const net::Endpoint& end
       io_(io),
       endpoint_(endpoint.text()),
       pipe_(core),
-      peer_(core.make_peer()) {
+      local_end_(core.make_local_end()) {
   const Options options = core.options_copy();
   connector_ = std::unique_ptr<Connector>(
       new Connector{net::Dialer(endpoint, core.stream_options()),
@@ -60,7 +60,7 @@ Connection::Connection(SocketCore& core, IoService& io, std::unique_ptr<net::Str
       endpoint_(std::move(local_endpoint)),
       pipe_(core),
       stream_(std::move(stream)),
-      peer_(core.make_peer()) {
+      local_end_(core.make_local_end()) {
   attach_pipe();
 }
 
@@ -187,7 +187,7 @@ void Connection::begin_handshake(std::unique_ptr<net::Stream> stream) {
   has_partial_ = false;
   raw_ = core_.raw();
   if (!raw_) {
-    peer_.start(sys::now(), opening_);
+    local_end_.start(sys::now(), opening_);
   }
   phase_ = Phase::handshake;
   interest_ = sys::Interest::readable | sys::Interest::writable | sys::Interest::peer_closed;
@@ -209,8 +209,8 @@ void Connection::begin_handshake(std::unique_ptr<net::Stream> stream) {
 }
 
 bool Connection::write_handshake(int& os_errno) {
-  while (!peer_.pending_output().empty()) {
-    const Bytes output = peer_.pending_output();
+  while (!local_end_.pending_output().empty()) {
+    const Bytes output = local_end_.pending_output();
     const sys::IoResult result = stream_->write({&output, 1});
     if (result.status == sys::IoResult::Status::would_block) {
       return true;
@@ -219,7 +219,7 @@ bool Connection::write_handshake(int& os_errno) {
       os_errno = result.os_errno;
       return false;
     }
-    peer_.consume_output(result.bytes);
+    local_end_.consume_output(result.bytes);
   }
   return true;
 }
@@ -231,17 +231,17 @@ void Connection::handle_handshake() {
   }
   bool alive = true;
   int os_errno = 0;
-  while (alive && !peer_.ready() && !peer_.fault()) {
-    reader_.consume_bytes(peer_.handle_input(reader_.unparsed(), sys::now()));
+  while (alive && !local_end_.ready() && !local_end_.fault()) {
+    reader_.consume_bytes(local_end_.handle_input(reader_.unparsed(), sys::now()));
     alive = write_handshake(os_errno);
-    if (alive && peer_.question() != nullptr) {
+    if (alive && local_end_.question() != nullptr) {
       answer_question();
-      if (peer_.question() != nullptr) {
+      if (local_end_.question() != nullptr) {
         return;  // reading goes on with the answer
       }
       continue;
     }
-    if (peer_.ready() || peer_.fault()) {
+    if (local_end_.ready() || local_end_.fault()) {
       break;
     }
     bool drained = false;
@@ -253,12 +253,12 @@ void Connection::handle_handshake() {
     alive = alive && result.status == sys::IoResult::Status::done;
     os_errno = result.os_errno;
   }
-  if (peer_.fault()) {
+  if (local_end_.fault()) {
     (void)write_handshake(os_errno);  // the ERROR command, if the peer still reads
-    fail_handshake(Error(peer_.fault()->code, peer_.fault()->text), peer_.fault()->detail);
+    fail_handshake(Error(local_end_.fault()->code, local_end_.fault()->text), local_end_.fault()->detail);
   } else if (!alive || !write_handshake(os_errno)) {
     fail_handshake(Error(Errc::connection_closed, "closed during the handshake", os_errno));
-  } else if (peer_.pending_output().empty()) {
+  } else if (local_end_.pending_output().empty()) {
     enter_traffic();
   }
 }
@@ -269,18 +269,18 @@ void Connection::answer_question() {
   }
   const Options options = core_.options_copy();
   const std::string address = host_of(*stream_);
-  auto asked = ZapRequest::ask(
-      core_.context(), io_.loop(),
-      {options.zap_domain, address, options.routing_id, peer_.mechanism_name(), peer_.question()->credentials},
-      [this](const ZapReply& reply) { handle_zap_reply(reply); });
+  auto asked = ZapRequest::ask(core_.context(), io_.loop(),
+                               {options.zap_domain, address, options.routing_id, local_end_.mechanism_name(),
+                                local_end_.question()->credentials},
+                               [this](const ZapReply& reply) { handle_zap_reply(reply); });
   const auto refuse = [this](const char* why) { fail_handshake(Error(Errc::no_such_endpoint, why)); };
   if (!asked) {
     refuse("the authenticator cannot be asked");
   } else if (*asked == nullptr) {
     // Nobody to ask: CURVE has proved that the client knows our key, PLAIN has proved nothing. libzmq has it so, too.
     const bool unproven =
-        peer_.mechanism_name() == "PLAIN" || (options.zap_enforce_domain && !options.zap_domain.empty());
-    unproven ? refuse("there is no authenticator") : peer_.answer(zmtp::kAdmitted, sys::now());
+        local_end_.mechanism_name() == "PLAIN" || (options.zap_enforce_domain && !options.zap_domain.empty());
+    unproven ? refuse("there is no authenticator") : local_end_.answer(zmtp::kAdmitted, sys::now());
   } else {
     zap_ = std::move(*asked);
   }
@@ -304,7 +304,7 @@ void Connection::handle_zap_reply(const ZapReply& reply) {
   }
   authenticated_ = reply.metadata;
   authenticated_.emplace_back("User-Id", reply.user_id);
-  peer_.answer(reply.status, sys::now());
+  local_end_.answer(reply.status, sys::now());
   handle_handshake();
 }
 
@@ -328,13 +328,13 @@ void Connection::await_leaving() {
 // Where a ZMTP 3 peer was, one is greeted as such when we come again. A peer not known yet is not: an old one would
 // lose what it queued for a connection that has to be made twice, and a PAIR of libzmq 2.x would abort.
 void Connection::choose_opening() noexcept {
-  const bool modern = connecting() && peer_.version() == zmtp::Version::v3;
+  const bool modern = connecting() && local_end_.version() == zmtp::Version::v3;
   opening_ = modern ? zmtp::Opening::whole : zmtp::Opening::signature;
 }
 
 void Connection::fail_handshake(Error reason, std::uint32_t detail) {
   const int fd = stream_ != nullptr ? stream_->fd() : -1;
-  const bool again = connecting() && peer_.greeted_too_much();
+  const bool again = connecting() && local_end_.greeted_too_much();
   const bool told = again || std::exchange(refused_for_now_, false);
   MonitorEvent event = describe(told ? EventKind::disconnected : EventKind::handshake_failed, reason, fd);
   event.detail = detail;
@@ -364,7 +364,7 @@ void Connection::remember_peer() {
   zmtp::Metadata properties = authenticated_;
   properties.emplace_back("Peer-Address", host_of(*stream_));
   properties.emplace_back("__fd", std::to_string(stream_->fd()));  // libzmq's name
-  for (const auto& property : peer_.peer_metadata()) {
+  for (const auto& property : local_end_.peer_metadata()) {
     if (property.first != "User-Id") {  // the authenticator's to say, even where there is none
       properties.push_back(property);
     }
@@ -391,24 +391,24 @@ MonitorEvent Connection::describe(EventKind kind, Error reason, int fd) const {
 }
 
 void Connection::enter_traffic() {
-  zmtp::Mechanism* const cipher = raw_ ? nullptr : peer_.cipher();
-  peer_minor_ = peer_.minor_version();
+  zmtp::Mechanism* const cipher = raw_ ? nullptr : local_end_.cipher();
+  peer_minor_ = local_end_.minor_version();
   last_input_.store(sys::now().time_since_epoch().count(), std::memory_order_relaxed);
-  const zmtp::Framing framing = raw_ ? zmtp::Framing::none : peer_.framing();
+  const zmtp::Framing framing = raw_ ? zmtp::Framing::none : local_end_.framing();
   writer_.open(stream_.get(), cipher, framing);
   reader_.set_cipher(cipher, framing);
   choose_opening();
   room_wanted_ = false;
   plain_input_ =
-      core_.receives() && !core_.takes_subscriptions() && !core_.groups() && peer_.admits(zmtp::kShortBodyMax);
+      core_.receives() && !core_.takes_subscriptions() && !core_.groups() && local_end_.admits(zmtp::kShortBodyMax);
   phase_ = Phase::traffic;
   remember_peer();
-  if (!closing_ && !core_.pipe_ready(*this, peer_.peer_identity())) {
+  if (!closing_ && !core_.pipe_ready(*this, local_end_.peer_identity())) {
     fail_handshake(raw_ ? Error(Errc::resource_exhausted, "too many connections have ended and were not received from")
                         : Error(Errc::address_in_use, "another peer has this routing id"));
     return;
   }
-  if (!closing_ && core_.takes_subscriptions() && !peer_.subscribes_by_itself()) {
+  if (!closing_ && core_.takes_subscriptions() && !local_end_.subscribes_by_itself()) {
     (void)core_.handle_subscription(pipe_, true, {});
   }
   if (connector_ != nullptr) {
@@ -525,7 +525,7 @@ void Connection::resume_reading() noexcept {
 
 void Connection::schedule_peer_time() {
   schedule<&Connection::handle_peer_time>(
-      peer_timer_, peer_.next_deadline(Instant(Duration(last_input_.load(std::memory_order_relaxed)))));
+      peer_timer_, local_end_.next_deadline(Instant(Duration(last_input_.load(std::memory_order_relaxed)))));
 }
 
 void Connection::handle_peer_time() {
@@ -544,7 +544,7 @@ void Connection::handle_peer_time() {
   const Instant last = stalled_hint_.load(std::memory_order_relaxed)
                            ? now
                            : Instant(Duration(last_input_.load(std::memory_order_relaxed)));
-  const zmtp::TimeAction action = peer_.handle_time(now, last);
+  const zmtp::TimeAction action = local_end_.handle_time(now, last);
   if (action == zmtp::TimeAction::expired) {
     if (phase_ == Phase::handshake) {
       fail_handshake(Error(Errc::timed_out, "handshake took too long"));
@@ -552,13 +552,13 @@ void Connection::handle_peer_time() {
     }
     end_input_with_fault();
   }
-  const Instant next = peer_.next_deadline(last);
+  const Instant next = local_end_.next_deadline(last);
   if (!holds_read_) {
     return_read_baton();
   }
   if (action == zmtp::TimeAction::send_ping) {
     std::uint8_t ping[zmtp::kPingFrameMax];
-    send_control(Bytes(ping, zmtp::write_ping(ping, peer_.ping_ttl_deciseconds(), {})));
+    send_control(Bytes(ping, zmtp::write_ping(ping, local_end_.ping_ttl_deciseconds(), {})));
   }
   if (action != zmtp::TimeAction::expired) {
     schedule<&Connection::handle_peer_time>(peer_timer_, next);

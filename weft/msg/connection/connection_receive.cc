@@ -140,14 +140,14 @@ Connection::Decoded Connection::decode(FrameView* view) noexcept {
         return Decoded::stopped;
       case Reader::Step::header_only:
         partial_ = frame.header;
-        if (!peer_.admit(reader_.inner_header(frame.header))) {
+        if (!local_end_.admit(reader_.inner_header(frame.header))) {
           end_input_with_fault();
           return Decoded::stopped;
         }
         return Decoded::need_more;
       case Reader::Step::frame: break;
     }
-    if (!peer_.admit(frame.header)) {
+    if (!local_end_.admit(frame.header)) {
       end_input_with_fault();
       return Decoded::stopped;
     }
@@ -168,8 +168,8 @@ Connection::Decoded Connection::decode(FrameView* view) noexcept {
 Connection::Decoded Connection::decode_message(const Reader::Frame& frame, FrameView* view) noexcept {
   const bool more = (frame.header.flags & zmtp::kMore) != 0;
   if (core_.takes_subscriptions() && !more && assembly_.empty() && !skipping_) {
-    const zmtp::Event event = peer_.parse_legacy_subscription(frame.body);
-    if (peer_.fault()) {
+    const zmtp::Event event = local_end_.parse_legacy_subscription(frame.body);
+    if (local_end_.fault()) {
       end_input_with_fault();
       return Decoded::stopped;
     }
@@ -288,8 +288,8 @@ bool Connection::subscribe(const zmtp::Event& event) noexcept {
 }
 
 bool Connection::handle_command(Bytes body) noexcept {
-  const zmtp::Event event = peer_.handle_command(body, sys::now());
-  if (peer_.fault()) {
+  const zmtp::Event event = local_end_.handle_command(body, sys::now());
+  if (local_end_.fault()) {
     end_input_with_fault();
     return false;
   }
@@ -325,7 +325,9 @@ void Connection::watch_time_to_live(std::uint16_t deciseconds) noexcept {
   });
 }
 
-void Connection::end_input_with_fault() noexcept { end_input(Error(peer_.fault()->code, peer_.fault()->text)); }
+void Connection::end_input_with_fault() noexcept {
+  end_input(Error(local_end_.fault()->code, local_end_.fault()->text));
+}
 
 void Connection::end_input(Error reason, zmtp::Breach breach) noexcept {
   input_ended_ = true;

@@ -231,9 +231,9 @@ class Sealed : public ::testing::Test {
     }
     const auto server = zmtp::make_curve_key_pair().value();
     const auto client = zmtp::make_curve_key_pair().value();
-    ours_ = std::make_unique<zmtp::Peer>(
+    ours_ = std::make_unique<zmtp::LocalEnd>(
         zmtp::test::secured(SocketType::dealer, zmtp::make_curve_client(client, server.public_key)));
-    theirs_ = std::make_unique<zmtp::Peer>(
+    theirs_ = std::make_unique<zmtp::LocalEnd>(
         zmtp::test::secured(SocketType::router, zmtp::make_curve_server(server.secret_key)));
     zmtp::test::shake(*ours_, *theirs_, 4096, zmtp::kAdmitted);
     ASSERT_TRUE(ours_->ready() && theirs_->ready());
@@ -259,8 +259,8 @@ class Sealed : public ::testing::Test {
   }
 
   FakeStream stream_;
-  std::unique_ptr<zmtp::Peer> ours_;
-  std::unique_ptr<zmtp::Peer> theirs_;
+  std::unique_ptr<zmtp::LocalEnd> ours_;
+  std::unique_ptr<zmtp::LocalEnd> theirs_;
   Writer writer_;
   Reader reader_;
 };

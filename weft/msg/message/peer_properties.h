@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "weft/zmtp/peer.h"
+#include "weft/zmtp/local_end.h"
 
 namespace weft::msg {
 

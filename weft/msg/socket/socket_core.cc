@@ -130,9 +130,9 @@ Result<bool> SocketCore::peer_writable(Bytes routing_id) {
   return pattern_->peer_writable(routing_id);
 }
 
-zmtp::Peer SocketCore::make_peer() const {
+zmtp::LocalEnd SocketCore::make_local_end() const {
   const Options options = options_copy();
-  zmtp::PeerConfig config;
+  zmtp::LocalEndConfig config;
   config.socket_type = traits_.type;
   config.identity = options.routing_id;
   if (options.max_message_size >= 0) {

@@ -114,7 +114,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
 
   // --- for connections ---
   [[nodiscard]] ContextCore& context() noexcept { return context_; }
-  [[nodiscard]] zmtp::Peer make_peer() const;
+  [[nodiscard]] zmtp::LocalEnd make_local_end() const;
   [[nodiscard]] sys::SocketOptions stream_options() const;
   [[nodiscard]] bool conflates() const;  // what is connected from now on
   [[nodiscard]] bool raw() const;        // connections are plain bytes: STREAM, and ROUTER if it was asked for

@@ -10,7 +10,7 @@
 #include "weft/base/result.h"
 #include "weft/msg/message/message.h"
 #include "weft/rt/loop/loop.h"
-#include "weft/zmtp/peer.h"
+#include "weft/zmtp/local_end.h"
 
 namespace weft::msg {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <chrono>
 
-#include "weft/zmtp/peer.h"
+#include "weft/zmtp/local_end.h"
 #include "weft/zmtp/test_support.h"
 #include <gtest/gtest.h>
 
@@ -13,14 +13,14 @@ using enum SocketType;
 
 constexpr Duration kTick{1};
 
-PeerConfig heartbeats(Duration interval, Duration timeout = Duration(-1)) {
-  PeerConfig config = config_of(rep);
+LocalEndConfig heartbeats(Duration interval, Duration timeout = Duration(-1)) {
+  LocalEndConfig config = config_of(rep);
   config.heartbeat_interval = interval;
   config.heartbeat_timeout = timeout;
   return config;
 }
 
-void expect_expired(Peer& peer, Instant now, Instant last_input, std::string_view text) {
+void expect_expired(LocalEnd& peer, Instant now, Instant last_input, std::string_view text) {
   EXPECT_EQ(peer.next_deadline(last_input), now);
   EXPECT_EQ(peer.handle_time(now - kTick, last_input), TimeAction::none);
   EXPECT_EQ(peer.handle_time(now, last_input), TimeAction::expired);
@@ -32,33 +32,33 @@ void expect_expired(Peer& peer, Instant now, Instant last_input, std::string_vie
 }
 
 TEST(PeerTime, AHandshakeHasADeadline) {
-  Peer peer = started(config_of(rep));
+  LocalEnd peer = started(config_of(rep));
   expect_expired(peer, kStart + 30s, kStart, "handshake took too long");
 }
 
 TEST(PeerTime, ATrickleOfInputDoesNotMoveTheHandshakeDeadline) {
-  Peer peer = started(config_of(rep));
+  LocalEnd peer = started(config_of(rep));
   EXPECT_EQ(peer.handle_input(greeting_bytes(3, 1), kStart + 20s), 64U);
   expect_expired(peer, kStart + 30s, kStart + 29s, "handshake took too long");
 }
 
 TEST(PeerTime, ZeroMeansNoHandshakeDeadline) {
-  PeerConfig config = config_of(rep);
+  LocalEndConfig config = config_of(rep);
   config.handshake_timeout = Duration::zero();
-  Peer peer = started(config);
+  LocalEnd peer = started(config);
   EXPECT_EQ(peer.next_deadline(kStart), kNever);
   EXPECT_EQ(peer.handle_time(kStart + 24h, kStart), TimeAction::none);
 }
 
 TEST(PeerTime, AReadyPeerWithoutHeartbeatsHasNoDeadline) {
-  Peer peer = ready_peer(config_of(rep), "REQ");
+  LocalEnd peer = ready_peer(config_of(rep), "REQ");
   EXPECT_EQ(peer.next_deadline(kStart), kNever);
   EXPECT_EQ(peer.handle_time(kStart + 24h, kStart), TimeAction::none);
   EXPECT_FALSE(peer.fault());
 }
 
 TEST(PeerTime, PingsComeAtEveryIntervalWhileThePeerIsAlive) {
-  Peer peer = ready_peer(heartbeats(10s), "REQ");
+  LocalEnd peer = ready_peer(heartbeats(10s), "REQ");
   for (int i = 1; i <= 5; ++i) {
     const Instant due = kStart + i * 10s;
     EXPECT_EQ(peer.next_deadline(due - 1s), due);
@@ -70,26 +70,26 @@ TEST(PeerTime, PingsComeAtEveryIntervalWhileThePeerIsAlive) {
 }
 
 TEST(PeerTime, AnUnansweredPingExpiresAfterTheInterval) {
-  Peer peer = ready_peer(heartbeats(10s), "REQ");
+  LocalEnd peer = ready_peer(heartbeats(10s), "REQ");
   EXPECT_EQ(peer.handle_time(kStart + 10s, kStart), TimeAction::send_ping);
   expect_expired(peer, kStart + 20s, kStart, "peer is silent");
 }
 
 TEST(PeerTime, WithATimeoutOfZeroSilenceIsForever) {
-  Peer peer = ready_peer(heartbeats(10s, 0s), "REQ");
+  LocalEnd peer = ready_peer(heartbeats(10s, 0s), "REQ");
   EXPECT_EQ(peer.handle_time(kStart + 10s, kStart), TimeAction::send_ping);
   EXPECT_EQ(peer.handle_time(kStart + 1h, kStart), TimeAction::send_ping);
   EXPECT_FALSE(peer.fault());
 }
 
 TEST(PeerTime, AShortTimeoutExpiresBeforeTheNextPing) {
-  Peer peer = ready_peer(heartbeats(10s, 2s), "REQ");
+  LocalEnd peer = ready_peer(heartbeats(10s, 2s), "REQ");
   EXPECT_EQ(peer.handle_time(kStart + 10s, kStart + 10s - kTick), TimeAction::send_ping);
   expect_expired(peer, kStart + 12s, kStart + 10s - kTick, "peer is silent");
 }
 
 TEST(PeerTime, ALongTimeoutCountsFromTheFirstUnansweredPing) {
-  Peer peer = ready_peer(heartbeats(10s, 25s), "REQ");
+  LocalEnd peer = ready_peer(heartbeats(10s, 25s), "REQ");
   EXPECT_EQ(peer.handle_time(kStart + 10s, kStart), TimeAction::send_ping);
   EXPECT_EQ(peer.handle_time(kStart + 20s, kStart), TimeAction::send_ping);
   EXPECT_EQ(peer.handle_time(kStart + 30s, kStart), TimeAction::send_ping);
@@ -97,7 +97,7 @@ TEST(PeerTime, ALongTimeoutCountsFromTheFirstUnansweredPing) {
 }
 
 TEST(PeerTime, AnyInputAnswersAPing) {
-  Peer peer = ready_peer(heartbeats(10s, 5s), "REQ");
+  LocalEnd peer = ready_peer(heartbeats(10s, 5s), "REQ");
   EXPECT_EQ(peer.handle_time(kStart + 10s, kStart), TimeAction::send_ping);
   EXPECT_EQ(peer.next_deadline(kStart + 11s), kStart + 20s);
   EXPECT_EQ(peer.handle_time(kStart + 15s, kStart + 11s), TimeAction::none);
@@ -106,39 +106,39 @@ TEST(PeerTime, AnyInputAnswersAPing) {
 }
 
 TEST(PeerTime, InputAtTheInstantOfThePingCountsAsItsAnswer) {
-  Peer peer = ready_peer(heartbeats(10s, 1s), "REQ");
+  LocalEnd peer = ready_peer(heartbeats(10s, 1s), "REQ");
   EXPECT_EQ(peer.handle_time(kStart + 10s, kStart + 10s), TimeAction::send_ping);
   EXPECT_EQ(peer.next_deadline(kStart + 10s), kStart + 20s);
 }
 
 TEST(PeerTime, ALateCallerSendsOnePingAndDoesNotBlameThePeer) {
-  Peer peer = ready_peer(heartbeats(10s), "REQ");
+  LocalEnd peer = ready_peer(heartbeats(10s), "REQ");
   EXPECT_EQ(peer.handle_time(kStart + 1h, kStart), TimeAction::send_ping);
   EXPECT_EQ(peer.next_deadline(kStart), kStart + 1h + 10s);
 }
 
 TEST(PeerTime, HeartbeatsStartWhenTheHandshakeIsOver) {
-  Peer peer = started(heartbeats(10s));
+  LocalEnd peer = started(heartbeats(10s));
   const Buffer input = greeting_bytes(3, 1) + ready_frame("REQ");
   EXPECT_EQ(peer.handle_input(input, kStart + 7s), input.size());
   EXPECT_EQ(peer.next_deadline(kStart + 7s), kStart + 17s);
 }
 
 TEST(PeerTime, ThePeersTtlEndsASilentConnection) {
-  Peer peer = ready_peer(config_of(rep), "REQ");
+  LocalEnd peer = ready_peer(config_of(rep), "REQ");
   EXPECT_EQ(peer.handle_command(wire("04 'PING' 0005"), kStart + 1s).ttl_deciseconds, 5);
   EXPECT_EQ(peer.next_deadline(kStart + 9s), kStart + 9s + 500ms);
   expect_expired(peer, kStart + 1s + 500ms, kStart + 1s, "peer is silent");
 }
 
 TEST(PeerTime, ATtlDoesNotCountSilenceFromBeforeTheConnection) {
-  Peer peer = ready_peer(config_of(rep), "REQ");
+  LocalEnd peer = ready_peer(config_of(rep), "REQ");
   EXPECT_EQ(peer.handle_command(wire("04 'PING' 0005"), kStart).kind, Event::Kind::ping);
   EXPECT_EQ(peer.next_deadline(kStart - 1h), kStart + 500ms);
 }
 
 TEST(PeerTime, TheLastPingDecidesTheTtlAndZeroLiftsIt) {
-  Peer peer = ready_peer(config_of(rep), "REQ");
+  LocalEnd peer = ready_peer(config_of(rep), "REQ");
   EXPECT_EQ(peer.handle_command(wire("04 'PING' 0005"), kStart).kind, Event::Kind::ping);
   EXPECT_EQ(peer.handle_command(wire("04 'PING' FFFF"), kStart).kind, Event::Kind::ping);
   EXPECT_EQ(peer.next_deadline(kStart), kStart + 65535 * 100ms) << "no 16-bit milliseconds";
@@ -147,7 +147,7 @@ TEST(PeerTime, TheLastPingDecidesTheTtlAndZeroLiftsIt) {
 }
 
 TEST(PeerTime, StartForgetsTtlAndUnansweredPings) {
-  Peer peer = ready_peer(heartbeats(10s), "REQ");
+  LocalEnd peer = ready_peer(heartbeats(10s), "REQ");
   EXPECT_EQ(peer.handle_command(wire("04 'PING' 0001"), kStart + 10s).kind, Event::Kind::ping);
   EXPECT_EQ(peer.handle_time(kStart + 10s, kStart + 10s), TimeAction::send_ping);
   peer.start(kStart + 1h);
@@ -167,9 +167,9 @@ TEST(PeerTime, OurTtlIsRoundedUpToDecisecondsAndClamped) {
                                             {-1s, 0},
                                             {Duration::max(), 65535}};
   for (const auto& [ttl, deciseconds] : cases) {
-    PeerConfig config = config_of(rep);
+    LocalEndConfig config = config_of(rep);
     config.heartbeat_ttl = ttl;
-    EXPECT_EQ(Peer(config).ping_ttl_deciseconds(), deciseconds);
+    EXPECT_EQ(LocalEnd(config).ping_ttl_deciseconds(), deciseconds);
   }
 }
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "weft/zmtp/peer.h"
+#include "weft/zmtp/local_end.h"
 #include "weft/zmtp/plain.h"
 #include "weft/zmtp/test_security.h"
 #include "weft/zmtp/test_support.h"
@@ -20,17 +20,17 @@ constexpr std::string_view kSignature = "FF 00000000 00000001 7F";
 
 Buffer greeting_2(SocketType type) { return wire(kSignature) + Buffer{1, static_cast<std::uint8_t>(type)}; }
 
-PeerConfig named(SocketType type, std::string identity = "me") {
-  PeerConfig config = config_of(type);
+LocalEndConfig named(SocketType type, std::string identity = "me") {
+  LocalEndConfig config = config_of(type);
   config.identity = std::move(identity);
   return config;
 }
 
-Peer in_steps(PeerConfig config) { return started(std::move(config), kStart, Opening::signature); }
+LocalEnd in_steps(LocalEndConfig config) { return started(std::move(config), kStart, Opening::signature); }
 
 // The outcome is the same whole, cut in two at every byte, and byte by byte.
-Outcome converse(const PeerConfig& config, const Buffer& input) {
-  Peer peer = in_steps(config);
+Outcome converse(const LocalEndConfig& config, const Buffer& input) {
+  LocalEnd peer = in_steps(config);
   Outcome whole = run_whole(peer, input);
   for (std::size_t first = 1; first < input.size(); ++first) {
     peer.start(kStart, Opening::signature);
@@ -41,16 +41,17 @@ Outcome converse(const PeerConfig& config, const Buffer& input) {
   return whole;
 }
 
-void expect_conversation(const PeerConfig& config, const Buffer& input, std::string_view log, const Buffer& output) {
+void expect_conversation(const LocalEndConfig& config, const Buffer& input, std::string_view log,
+                         const Buffer& output) {
   const Outcome outcome = converse(config, input);
   EXPECT_EQ(outcome.log, log);
   EXPECT_EQ(outcome.output, output);
   EXPECT_EQ(outcome.taken, input.size());
 }
 
-void expect_fault(const PeerConfig& config, const Buffer& input, Errc code, std::string_view text) {
+void expect_fault(const LocalEndConfig& config, const Buffer& input, Errc code, std::string_view text) {
   (void)converse(config, input);
-  Peer peer = in_steps(config);
+  LocalEnd peer = in_steps(config);
   (void)run_whole(peer, input);
   ASSERT_TRUE(peer.fault()) << text;
   EXPECT_EQ(peer.fault()->code, code);
@@ -106,7 +107,7 @@ TEST(PeerOld, ConversationWithAPeerOfRevision0) {
 
 TEST(PeerOld, NothingIsSentThatThePeerCouldNotUnderstand) {
   const auto output_after = [](std::string_view input) {
-    Peer peer = in_steps(config_of(pull));
+    LocalEnd peer = in_steps(config_of(pull));
     EXPECT_EQ(peer.handle_input(wire(input), kStart), 0U);
     return copy_of(peer.pending_output());
   };
@@ -118,7 +119,7 @@ TEST(PeerOld, NothingIsSentThatThePeerCouldNotUnderstand) {
 
 TEST(PeerOld, AWholeGreetingIsTooMuchAndTheNextConnectionCanDoBetter) {
   for (const Buffer& input : {wire("01 00"), greeting_2(push) + wire("00 00")}) {
-    Peer peer = started(config_of(pull));
+    LocalEnd peer = started(config_of(pull));
     (void)run_whole(peer, input);
     ASSERT_TRUE(peer.fault());
     EXPECT_STREQ(peer.fault()->text, "peer speaks ZMTP 2.0 or older");
@@ -134,10 +135,10 @@ TEST(PeerOld, AWholeGreetingIsTooMuchAndTheNextConnectionCanDoBetter) {
 
 TEST(PeerOld, SecurityRefusesThem) {
   for (const Buffer& input : {wire("01 00"), greeting_2(push) + wire("00 00")}) {
-    PeerConfig config = config_of(pull);
+    LocalEndConfig config = config_of(pull);
     config.takes_old_peers = false;
     expect_fault(config, input, Errc::protocol_error, "peer speaks ZMTP 2.0 or older, which knows no security");
-    Peer plain(config_of(pull), std::make_unique<PlainServer>());
+    LocalEnd plain(config_of(pull), std::make_unique<PlainServer>());
     plain.start(kStart, Opening::signature);
     (void)run_whole(plain, input);
     ASSERT_TRUE(plain.fault());
@@ -147,7 +148,7 @@ TEST(PeerOld, SecurityRefusesThem) {
 }
 
 TEST(PeerOld, WithoutThemTheWholeGreetingGoesOutAtOnce) {
-  PeerConfig config = config_of(pull);
+  LocalEndConfig config = config_of(pull);
   config.takes_old_peers = false;
   EXPECT_EQ(in_steps(config).pending_output().size(), kGreetingSize);
 }
@@ -172,18 +173,18 @@ TEST(PeerOld, RefusesCommands) {
 }
 
 TEST(PeerOld, HoldsMessagesToTheLimit) {
-  PeerConfig config = config_of(pull);
+  LocalEndConfig config = config_of(pull);
   config.limits.frame_bytes_max = 3;
   expect_fault(config, wire("01 00 04 00 'abc' FF 00000000 00000005 00"), Errc::message_too_large,
                "message exceeds its limit");
 }
 
 TEST(PeerOld, GetsNoHeartbeats) {
-  PeerConfig config = config_of(pull);
+  LocalEndConfig config = config_of(pull);
   config.heartbeat_interval = std::chrono::seconds(1);
   for (const Buffer& input :
        {wire("01 00"), greeting_2(push) + wire("00 00"), greeting_bytes(3, 1) + ready_frame("PUSH")}) {
-    Peer peer = in_steps(config);
+    LocalEnd peer = in_steps(config);
     (void)run_whole(peer, input);
     ASSERT_TRUE(peer.ready());
     EXPECT_EQ(peer.next_deadline(kStart) == kNever, is_old(peer.version()));
@@ -193,9 +194,9 @@ TEST(PeerOld, GetsNoHeartbeats) {
 TEST(PeerOld, APeerThatGreetsAndSaysNoMoreRunsOutOfTime) {
   for (const Buffer& input :
        {Buffer(), wire("05 00 'id'"), wire(kSignature), greeting_2(push), greeting_2(push) + wire("00 02 'i'")}) {
-    PeerConfig config = config_of(pull);
+    LocalEndConfig config = config_of(pull);
     config.handshake_timeout = std::chrono::seconds(2);
-    Peer peer = in_steps(config);
+    LocalEnd peer = in_steps(config);
     (void)run_whole(peer, input);
     const Instant end = kStart + std::chrono::seconds(2);
     EXPECT_EQ(peer.next_deadline(kStart), end);
@@ -205,11 +206,11 @@ TEST(PeerOld, APeerThatGreetsAndSaysNoMoreRunsOutOfTime) {
 }
 
 TEST(PeerOld, OnlyA10SubscriberChoosesForItself) {
-  Peer first = in_steps(config_of(pub));
+  LocalEnd first = in_steps(config_of(pub));
   (void)run_whole(first, wire("01 00"));
   EXPECT_FALSE(first.subscribes_by_itself());
   for (const Buffer& input : {greeting_2(sub) + wire("00 00"), greeting_bytes(3, 0) + ready_frame("SUB")}) {
-    Peer later = in_steps(config_of(pub));
+    LocalEnd later = in_steps(config_of(pub));
     (void)run_whole(later, input);
     ASSERT_TRUE(later.ready());
     EXPECT_TRUE(later.subscribes_by_itself());
@@ -218,8 +219,8 @@ TEST(PeerOld, OnlyA10SubscriberChoosesForItself) {
 
 // Flights of bytes, each way in turn, until both are ready; the connecting side begins.
 int flights(Opening connecting, Opening accepting) {
-  Peer client = started(config_of(push), kStart, connecting);
-  Peer server = started(config_of(pull), kStart, accepting);
+  LocalEnd client = started(config_of(push), kStart, connecting);
+  LocalEnd server = started(config_of(pull), kStart, accepting);
   Buffer to_server;
   Buffer to_client;
   int count = 0;
@@ -238,7 +239,7 @@ TEST(PeerOld, BeingReadyForThemCostsNothingWhenTheConnectingSideGreetsAsAWholeAn
 }
 
 TEST(PeerOld, WhoShowsThatItSpeaksZmtp3GetsAllOfOurHandshake) {
-  Peer peer = in_steps(config_of(pull));
+  LocalEnd peer = in_steps(config_of(pull));
   EXPECT_EQ(peer.handle_input(wire(kSignature) + wire("03"), kStart), 0U);
   EXPECT_EQ(copy_of(peer.pending_output()), copy_of(started(config_of(pull)).pending_output()) + ready_frame("PULL"));
   const Outcome outcome = converse(config_of(pull), greeting_bytes(3, 1) + ready_frame("PUSH") + wire("00 01 'x'"));

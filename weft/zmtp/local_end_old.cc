@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Peer, the handshake with peers that speak ZMTP 2.0 (RFC 15) or 1.0 (RFC 13).
-#include "weft/zmtp/peer.h"
+// LocalEnd, the handshake with peers that speak ZMTP 2.0 (RFC 15) or 1.0 (RFC 13).
+#include "weft/zmtp/local_end.h"
 
 namespace weft::zmtp {
 namespace {
@@ -16,10 +16,10 @@ SocketType old_type(SocketType type) {
 
 }  // namespace
 
-bool Peer::takes_old_peers() const noexcept { return config_.takes_old_peers && mechanism_->name() == "NULL"; }
+bool LocalEnd::takes_old_peers() const noexcept { return config_.takes_old_peers && mechanism_->name() == "NULL"; }
 
 // The peer has shown that it is old. Our side of the handshake goes out; nothing of it waits for more.
-bool Peer::begin_old_greeting() {
+bool LocalEnd::begin_old_greeting() {
   if (!takes_old_peers()) {
     return fail(Errc::protocol_error, "peer speaks ZMTP 2.0 or older, which knows no security"), false;
   }
@@ -43,7 +43,7 @@ bool Peer::begin_old_greeting() {
 }
 
 // Takes greeting and identity together, or nothing.
-std::size_t Peer::handle_old_greeting(Bytes input, Instant now) {
+std::size_t LocalEnd::handle_old_greeting(Bytes input, Instant now) {
   std::size_t taken = 0;
   if (version_ != Version::v1) {
     taken = kOldGreetingSize;
@@ -78,7 +78,7 @@ std::size_t Peer::handle_old_greeting(Bytes input, Instant now) {
   return taken + header.header_size + size;
 }
 
-bool Peer::accept_old_type(std::uint8_t number) {
+bool LocalEnd::accept_old_type(std::uint8_t number) {
   const auto type = static_cast<SocketType>(number);
   if (number >= kSocketTypeCount || !compatible(config_.socket_type, type)) {
     return fail(Errc::incompatible_peer,

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "weft/zmtp/peer.h"
+#include "weft/zmtp/local_end.h"
 #include "weft/zmtp/test_support.h"
 #include <gtest/gtest.h>
 
@@ -31,9 +31,9 @@ using enum SocketType;
 using std::chrono::milliseconds;
 
 void expect_command_fault(const Buffer& body, Errc code, std::string_view text, const Limits& limits = {}) {
-  PeerConfig config = config_of(xpub);
+  LocalEndConfig config = config_of(xpub);
   config.limits = limits;
-  Peer peer = ready_peer(std::move(config), "SUB");
+  LocalEnd peer = ready_peer(std::move(config), "SUB");
   EXPECT_EQ(peer.handle_command(body, kStart).kind, Event::Kind::none);
   ASSERT_TRUE(peer.fault()) << text;
   EXPECT_EQ(peer.fault()->code, code);
@@ -60,7 +60,7 @@ TEST(PeerTraffic, RefusesMalformedCommands) {
 }
 
 TEST(PeerTraffic, IgnoresUnknownCommandsAndComparesNamesExactly) {
-  Peer peer = ready_peer(config_of(xpub), "SUB");
+  LocalEnd peer = ready_peer(config_of(xpub), "SUB");
   for (const std::string_view body : {"04 'JOIN' 'group'", "09 'subscribe' 'a'", "01 'X'", "05 'PING ' 00"}) {
     EXPECT_EQ(peer.handle_command(wire(body), kStart).kind, Event::Kind::none) << body;
   }
@@ -68,7 +68,7 @@ TEST(PeerTraffic, IgnoresUnknownCommandsAndComparesNamesExactly) {
 }
 
 TEST(PeerTraffic, LegacySubscriptionsBeginWithOneOrZero) {
-  Peer peer = ready_peer(config_of(xpub), "SUB");
+  LocalEnd peer = ready_peer(config_of(xpub), "SUB");
   const Buffer subscribe = wire("01 'topic'");
   const Event event = peer.parse_legacy_subscription(subscribe);
   EXPECT_EQ(event.kind, Event::Kind::subscribe);
@@ -81,9 +81,9 @@ TEST(PeerTraffic, LegacySubscriptionsBeginWithOneOrZero) {
 TEST(PeerTraffic, BoundsTopicsInBothForms) {
   Limits limits;
   limits.subscription_bytes_max = 3;
-  PeerConfig config = config_of(xpub);
+  LocalEndConfig config = config_of(xpub);
   config.limits = limits;
-  Peer peer = ready_peer(config, "SUB");
+  LocalEnd peer = ready_peer(config, "SUB");
   EXPECT_EQ(peer.handle_command(wire("09 'SUBSCRIBE' 'abc'"), kStart).kind, Event::Kind::subscribe);
   EXPECT_EQ(peer.handle_command(wire("06 'CANCEL' 'abc'"), kStart).kind, Event::Kind::cancel);
   EXPECT_EQ(peer.parse_legacy_subscription(wire("01 'abc'")).kind, Event::Kind::subscribe);
@@ -99,9 +99,9 @@ TEST(PeerTraffic, BoundsTopicsInBothForms) {
 TEST(PeerTraffic, BoundsOtherCommands) {
   Limits limits;
   limits.command_bytes_max = 8;
-  PeerConfig config = config_of(xpub);
+  LocalEndConfig config = config_of(xpub);
   config.limits = limits;
-  Peer peer = ready_peer(config, "SUB");
+  LocalEnd peer = ready_peer(config, "SUB");
   EXPECT_EQ(peer.handle_command(wire("04 'PONG' 'abc'"), kStart).kind, Event::Kind::pong);
   for (const std::string_view body : {"04 'PONG' 'abcd'", "03 'FOO' 'abcde'"}) {
     expect_command_fault(wire(body), Errc::message_too_large, "command exceeds its limit", limits);
@@ -109,11 +109,11 @@ TEST(PeerTraffic, BoundsOtherCommands) {
 }
 
 TEST(PeerTraffic, AdmitsFramesUpToTheirLimits) {
-  PeerConfig config = config_of(xpub);
+  LocalEndConfig config = config_of(xpub);
   config.limits.frame_bytes_max = 1000;
   config.limits.subscription_bytes_max = 2000;
   const auto admits = [&config](std::uint8_t flags, std::uint64_t size) {
-    Peer peer = ready_peer(config, "SUB");
+    LocalEnd peer = ready_peer(config, "SUB");
     const bool admitted = peer.admit({flags, 9, size});
     EXPECT_EQ(admitted, !peer.fault());
     EXPECT_TRUE(admitted || peer.fault()->code == Errc::message_too_large);
@@ -131,9 +131,9 @@ TEST(PeerTraffic, AdmitsFramesUpToTheirLimits) {
 }
 
 TEST(PeerTraffic, AFloodOfPingsIsAFault) {
-  PeerConfig config = config_of(rep);
+  LocalEndConfig config = config_of(rep);
   config.limits.pings_per_second_max = 3;
-  Peer peer = ready_peer(config, "REQ");
+  LocalEnd peer = ready_peer(config, "REQ");
   const Buffer ping = wire("04 'PING' 0000");
   Instant now = kStart;
   for (int second = 0; second < 3; ++second, now += std::chrono::seconds(1)) {
@@ -149,20 +149,20 @@ TEST(PeerTraffic, AFloodOfPingsIsAFault) {
 TEST(PeerTraffic, OnlyARadioIsJoined) {
   const Buffer join = wire("04 'JOIN' 'group'");
   const Buffer leave = wire("05 'LEAVE'");
-  Peer peer = ready_peer(config_of(radio), "DISH");
+  LocalEnd peer = ready_peer(config_of(radio), "DISH");
   Event event = peer.handle_command(join, kStart);
   EXPECT_EQ(event.kind, Event::Kind::join);
   EXPECT_EQ(as_text(event.topic_or_context), "group");
   event = peer.handle_command(leave, kStart);
   EXPECT_EQ(event.kind, Event::Kind::leave);
   EXPECT_TRUE(event.topic_or_context.empty());
-  Peer publisher = ready_peer(config_of(pub), "SUB");
+  LocalEnd publisher = ready_peer(config_of(pub), "SUB");
   EXPECT_EQ(publisher.handle_command(join, kStart).kind, Event::Kind::none);
   EXPECT_FALSE(publisher.fault());
 }
 
 TEST(PeerTraffic, BoundsGroups) {
-  Peer peer = ready_peer(config_of(radio), "DISH");
+  LocalEnd peer = ready_peer(config_of(radio), "DISH");
   Buffer join = wire("04 'JOIN'");
   join.insert(join.end(), 255, 'g');
   EXPECT_EQ(peer.handle_command(join, kStart).kind, Event::Kind::join);
@@ -173,7 +173,7 @@ TEST(PeerTraffic, BoundsGroups) {
 }
 
 TEST(PeerTraffic, AnErrorAfterTheHandshakeIsReportedNotObeyed) {
-  Peer peer = ready_peer(config_of(rep), "REQ");
+  LocalEnd peer = ready_peer(config_of(rep), "REQ");
   const Buffer body = wire("05 'ERROR' 04 'busy'");
   const Event event = peer.handle_command(body, kStart);
   EXPECT_EQ(event.kind, Event::Kind::error);
@@ -182,9 +182,9 @@ TEST(PeerTraffic, AnErrorAfterTheHandshakeIsReportedNotObeyed) {
 }
 
 TEST(PeerTraffic, AllocatesNothing) {
-  PeerConfig config = config_of(xpub);
+  LocalEndConfig config = config_of(xpub);
   config.heartbeat_interval = milliseconds(1);
-  Peer peer = ready_peer(config, "SUB");
+  LocalEnd peer = ready_peer(config, "SUB");
   const Buffer stream = wire("04 0B 09 'SUBSCRIBE' 'a' 04 07 04 'PING' 0001 00 02 00 'a' 00 03 'abc' 04 05 04 'PONG'");
   Instant now = kStart;
   int events = 0;

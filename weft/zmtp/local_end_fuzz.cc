@@ -16,8 +16,8 @@ using namespace weft::zmtp;
 using test::Buffer;
 using test::operator+;
 
-PeerConfig make_config(std::uint8_t type, std::uint8_t options) {
-  PeerConfig config = test::config_of(static_cast<SocketType>(type % kSocketTypeCount));
+LocalEndConfig make_config(std::uint8_t type, std::uint8_t options) {
+  LocalEndConfig config = test::config_of(static_cast<SocketType>(type % kSocketTypeCount));
   config.identity = "fuzz";
   if ((options & 1) != 0) {
     config.limits = {64, 3, 24, 16, 2, 300};
@@ -77,7 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 4) {
     return 0;
   }
-  const PeerConfig config = make_config(data[0], data[1]);
+  const LocalEndConfig config = make_config(data[0], data[1]);
   std::uint32_t random = data[2] * 256U + data[3];
   const weft::Bytes rest(data + 4, size - 4);
   check_header_round_trip(rest);
@@ -96,7 +96,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   stream.insert(stream.end(), rest.begin(), rest.end());
 
-  Peer peer = test::started(config, test::kStart, opening);
+  LocalEnd peer = test::started(config, test::kStart, opening);
   const test::Outcome whole = test::run_whole(peer, stream);
   peer.start(test::kStart, opening);
   const test::Outcome pieces = test::run(peer, stream, [&random] {

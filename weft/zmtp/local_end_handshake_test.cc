@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "weft/zmtp/greeting.h"
-#include "weft/zmtp/peer.h"
+#include "weft/zmtp/local_end.h"
 #include "weft/zmtp/test_support.h"
 #include <gtest/gtest.h>
 
@@ -20,11 +20,11 @@ constexpr std::string_view kGreeting30 =
     "FF 00 00 00 00 00 00 00 06 7F 03 00 'NULL' 00000000000000000000000000000000 00"
     "00000000000000000000000000000000000000000000000000000000000000";
 
-// Fault of a Peer that was fed `input` as a whole; it also faults the same way byte by byte.
-Fault fault_after(const PeerConfig& config, const Buffer& input) {
-  Peer whole = started(config);
+// Fault of a LocalEnd that was fed `input` as a whole; it also faults the same way byte by byte.
+Fault fault_after(const LocalEndConfig& config, const Buffer& input) {
+  LocalEnd whole = started(config);
   const Outcome at_once = run_whole(whole, input);
-  Peer single = started(config);
+  LocalEnd single = started(config);
   EXPECT_EQ(run(single, input, [] { return std::size_t{1}; }), at_once);
   EXPECT_TRUE(whole.fault().has_value()) << at_once.log;
   EXPECT_FALSE(whole.ready());
@@ -32,15 +32,15 @@ Fault fault_after(const PeerConfig& config, const Buffer& input) {
   return whole.fault().value_or(Fault{Errc::ok, "no fault"});
 }
 
-void expect_fault(const PeerConfig& config, const Buffer& input, Errc code, std::string_view text) {
+void expect_fault(const LocalEndConfig& config, const Buffer& input, Errc code, std::string_view text) {
   const Fault fault = fault_after(config, input);
   EXPECT_EQ(fault.code, code) << fault.text;
   EXPECT_EQ(fault.text, text);
 }
 
 // A conversation gives the same outcome whole, cut in two at every byte, and byte by byte.
-void expect_conversation(const PeerConfig& config, const Buffer& input, const Outcome& expected) {
-  Peer peer = started(config);
+void expect_conversation(const LocalEndConfig& config, const Buffer& input, const Outcome& expected) {
+  LocalEnd peer = started(config);
   const Outcome whole = run_whole(peer, input);
   EXPECT_EQ(whole.log, expected.log);
   EXPECT_EQ(whole.output, expected.output);
@@ -104,19 +104,19 @@ TEST(PeerHandshake, ConversationWithA30DealerInLongFrames) {
                                             "08 'Identity' 00000002 'me' ");
   expected.output[8] = 3;  // for ZMTP 1.0 peers: flags and identity
   expected.taken = input.size() - 5;
-  PeerConfig config = config_of(router);
+  LocalEndConfig config = config_of(router);
   config.identity = "me";
   expect_conversation(config, input, expected);
 }
 
 TEST(PeerHandshake, OffersItsWholeGreetingBeforeAnyInput) {
-  const Peer peer = started(config_of(rep));
+  const LocalEnd peer = started(config_of(rep));
   EXPECT_EQ(copy_of(peer.pending_output()), wire(kGreeting31));
   EXPECT_FALSE(peer.ready());
 }
 
 TEST(PeerHandshake, OutputIsConsumedInPieces) {
-  Peer peer = started(config_of(rep));
+  LocalEnd peer = started(config_of(rep));
   Buffer seen;
   EXPECT_EQ(peer.handle_input(greeting_bytes(3, 1), kStart), kGreetingSize);
   while (!peer.pending_output().empty()) {
@@ -128,9 +128,9 @@ TEST(PeerHandshake, OutputIsConsumedInPieces) {
 }
 
 TEST(PeerHandshake, SendsExtraMetadataAndAnEmptyIdentity) {
-  PeerConfig config = config_of(req);
+  LocalEndConfig config = config_of(req);
   config.metadata = {{"X-A", "1"}, {"X-B", ""}};
-  Peer peer = started(config);
+  LocalEnd peer = started(config);
   EXPECT_EQ(peer.handle_input(greeting_bytes(3, 1), kStart), kGreetingSize);
   EXPECT_EQ(copy_of(peer.pending_output()),
             wire(kGreeting31) + wire("04 37 05 'READY' 0B 'Socket-Type' 00000003 'REQ' 08 'Identity' 00000000"
@@ -138,13 +138,13 @@ TEST(PeerHandshake, SendsExtraMetadataAndAnEmptyIdentity) {
 }
 
 TEST(PeerHandshake, NullNeverClaimsTheServerRole) {
-  PeerConfig config = config_of(rep);
+  LocalEndConfig config = config_of(rep);
   config.as_server = true;
   EXPECT_EQ(copy_of(started(config).pending_output()), wire(kGreeting31));
 }
 
 TEST(PeerHandshake, StopsAtReadyAndLeavesTrafficToTheCaller) {
-  Peer peer = started(config_of(rep));
+  LocalEnd peer = started(config_of(rep));
   const Buffer handshake = greeting_bytes(3, 1) + ready_frame("REQ");
   EXPECT_EQ(peer.handle_input(handshake + wire("00 01 'x'"), kStart), handshake.size());
   EXPECT_TRUE(peer.ready());
@@ -158,20 +158,20 @@ TEST(PeerHandshake, VersionsFoldIntoTwo) {
     int folded;
   };
   for (const Case& c : {Case{3, 0, 0}, Case{3, 1, 1}, Case{3, 9, 1}, Case{4, 0, 1}, Case{255, 0, 1}}) {
-    Peer peer = started(config_of(rep));
+    LocalEnd peer = started(config_of(rep));
     EXPECT_EQ(peer.handle_input(greeting_bytes(c.major, c.minor), kStart), kGreetingSize);
     EXPECT_EQ(peer.minor_version(), c.folded) << int{c.major} << '.' << int{c.minor};
   }
 }
 
 TEST(PeerHandshake, RefusesWhatIsNotZmtp) {
-  const PeerConfig config = config_of(rep);
+  const LocalEndConfig config = config_of(rep);
   expect_fault(config, wire("'GET / HTTP/1.1'"), Errc::protocol_error, "not ZMTP: peer sent text, as HTTP or SSH do");
   expect_fault(config, wire("00 00"), Errc::protocol_error, "not ZMTP: bad signature");
 }
 
 TEST(PeerHandshake, RefusesAnotherMechanism) {
-  const PeerConfig config = config_of(rep);
+  const LocalEndConfig config = config_of(rep);
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"CURVE", "peer's security mechanism is CURVE, not ours"},
       {"PLAIN", "peer's security mechanism is PLAIN, not ours"},
@@ -185,7 +185,7 @@ TEST(PeerHandshake, RefusesAnotherMechanism) {
 }
 
 TEST(PeerHandshake, RefusesMalformedHandshakeFrames) {
-  const PeerConfig config = config_of(rep);
+  const LocalEndConfig config = config_of(rep);
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"08", "malformed frame header in the handshake"},
       {"05 01 'x'", "malformed frame header in the handshake"},
@@ -205,7 +205,7 @@ TEST(PeerHandshake, RefusesMalformedHandshakeFrames) {
 }
 
 TEST(PeerHandshake, RefusesMalformedMetadata) {
-  const PeerConfig config = config_of(rep);
+  const LocalEndConfig config = config_of(rep);
   const std::pair<std::string_view, std::string_view> cases[] = {
       {"", "peer sent no Socket-Type"},
       {"08 'Identity' 00000000", "peer sent no Socket-Type"},
@@ -228,7 +228,7 @@ TEST(PeerHandshake, TellsAPeerOfTheWrongTypeAndGivesUp) {
        {std::pair{"PUB", "peer's socket type cannot talk to ours"}, std::pair{"req", "peer's socket type is unknown"},
         std::pair{"", "peer's socket type is unknown"}}) {
     expect_fault(config_of(rep), greeting_bytes(3, 1) + ready_frame(type), Errc::incompatible_peer, text);
-    Peer peer = started(config_of(rep));
+    LocalEnd peer = started(config_of(rep));
     (void)run_whole(peer, greeting_bytes(3, 1) + ready_frame(type));
     const Buffer output = copy_of(peer.pending_output());
     Buffer error;
@@ -238,7 +238,7 @@ TEST(PeerHandshake, TellsAPeerOfTheWrongTypeAndGivesUp) {
 }
 
 TEST(PeerHandshake, ReportsTheReasonOfARefusal) {
-  Peer peer = started(config_of(rep));
+  LocalEnd peer = started(config_of(rep));
   (void)run_whole(peer, greeting_bytes(3, 1) + wire("04 0A 05 'ERROR' 03 '400'"));
   ASSERT_TRUE(peer.fault());
   EXPECT_EQ(peer.fault()->code, Errc::handshake_refused);
@@ -248,10 +248,10 @@ TEST(PeerHandshake, ReportsTheReasonOfARefusal) {
 }
 
 TEST(PeerHandshake, BoundsItsBytesFromTheHeaderOn) {
-  PeerConfig config = config_of(rep);
+  LocalEndConfig config = config_of(rep);
   const Buffer ready = ready_frame("REQ");
   config.limits.handshake_bytes_max = static_cast<std::uint32_t>(ready.size() - 2);
-  Peer peer = started(config);
+  LocalEnd peer = started(config);
   EXPECT_EQ(run_whole(peer, greeting_bytes(3, 1) + ready).taken, kGreetingSize + ready.size());
   EXPECT_TRUE(peer.ready());
   config.limits.handshake_bytes_max -= 1;
@@ -262,10 +262,10 @@ TEST(PeerHandshake, BoundsItsBytesFromTheHeaderOn) {
 }
 
 TEST(PeerHandshake, BoundsTheNumberOfProperties) {
-  PeerConfig config = config_of(rep);
+  LocalEndConfig config = config_of(rep);
   config.limits.metadata_properties_max = 3;
   Buffer properties = wire("01 'A' 00000000 01 'B' 00000000");
-  Peer peer = started(config);
+  LocalEnd peer = started(config);
   (void)run_whole(peer, greeting_bytes(3, 1) + ready_frame("REQ", properties));
   EXPECT_TRUE(peer.ready());
   properties = properties + wire("01 'C' 00000000");
@@ -279,7 +279,7 @@ TEST(PeerHandshake, BoundsTheIdentity) {
     append_property(property, "Identity", Buffer(size, 'i'));
     return greeting_bytes(3, 1) + ready_frame("REQ", property);
   };
-  Peer peer = started(config_of(rep));
+  LocalEnd peer = started(config_of(rep));
   (void)run_whole(peer, input(255));
   EXPECT_TRUE(peer.ready());
   EXPECT_EQ(peer.peer_identity().size(), 255U);
@@ -287,7 +287,7 @@ TEST(PeerHandshake, BoundsTheIdentity) {
 }
 
 TEST(PeerHandshake, StartForgetsTheConnectionBefore) {
-  Peer peer = started(config_of(router));
+  LocalEnd peer = started(config_of(router));
   (void)run_whole(peer, greeting_bytes(3, 0) + ready_frame("REQ", wire("08 'Identity' 00000001 'i'")));
   ASSERT_TRUE(peer.ready());
   peer.start(kStart);

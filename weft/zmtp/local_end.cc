@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/zmtp/peer.h"
+#include "weft/zmtp/local_end.h"
 
 #include <algorithm>
 #include <chrono>
@@ -13,7 +13,7 @@ namespace {
 constexpr Duration kDecisecond = std::chrono::milliseconds(100);
 constexpr std::uint64_t kSubscribeNameSize = 1 + std::string_view("SUBSCRIBE").size();
 
-std::vector<std::uint8_t> encode_metadata(const PeerConfig& config) {
+std::vector<std::uint8_t> encode_metadata(const LocalEndConfig& config) {
   std::vector<std::uint8_t> out;
   append_property(out, "Socket-Type", as_bytes(socket_type_name(config.socket_type)));
   if (sends_identity(config.socket_type)) {
@@ -48,9 +48,9 @@ int parse_status(std::string_view reason) {
 
 }  // namespace
 
-Peer::Peer(PeerConfig config) : Peer(std::move(config), std::make_unique<NullMechanism>()) {}
+LocalEnd::LocalEnd(LocalEndConfig config) : LocalEnd(std::move(config), std::make_unique<NullMechanism>()) {}
 
-Peer::Peer(PeerConfig config, std::unique_ptr<Mechanism> mechanism)
+LocalEnd::LocalEnd(LocalEndConfig config, std::unique_ptr<Mechanism> mechanism)
     : config_(std::move(config)), mechanism_(std::move(mechanism)), our_metadata_(encode_metadata(config_)) {
   WEFT_ASSERT(mechanism_ != nullptr && config_.identity.size() <= kIdentityMax);
   const Limits& limits = config_.limits;
@@ -58,7 +58,7 @@ Peer::Peer(PeerConfig config, std::unique_ptr<Mechanism> mechanism)
       std::max<std::uint64_t>(limits.command_bytes_max, kSubscribeNameSize + limits.subscription_bytes_max);
 }
 
-void Peer::start(Instant now, Opening opening) {
+void LocalEnd::start(Instant now, Opening opening) {
   fault_.reset();
   refusal_.clear();
   refusal_status_ = 0;
@@ -82,7 +82,7 @@ void Peer::start(Instant now, Opening opening) {
 }
 
 // Our greeting goes out up to `end`, as far as it did not yet.
-void Peer::offer_greeting(std::size_t end) {
+void LocalEnd::offer_greeting(std::size_t end) {
   if (greeting_offered_ >= end) {
     return;
   }
@@ -95,22 +95,22 @@ void Peer::offer_greeting(std::size_t end) {
   greeting_offered_ = end;
 }
 
-void Peer::fail(Errc code, const char* text, Breach breach) noexcept {
+void LocalEnd::fail(Errc code, const char* text, Breach breach) noexcept {
   if (!fault_) {
     fault_ = Fault{code, text, static_cast<std::uint32_t>(breach)};
   }
 }
 
-bool Peer::serves() const noexcept { return config_.as_server && mechanism_->name() != "NULL"; }
+bool LocalEnd::serves() const noexcept { return config_.as_server && mechanism_->name() != "NULL"; }
 
 // With the status of the refused login, if there is one.
-void Peer::refuse(const char* text) noexcept {
+void LocalEnd::refuse(const char* text) noexcept {
   if (!fault_) {
     fault_ = Fault{Errc::handshake_refused, text, static_cast<std::uint32_t>(refusal_status_)};
   }
 }
 
-void Peer::consume_output(std::size_t size) noexcept {
+void LocalEnd::consume_output(std::size_t size) noexcept {
   WEFT_ASSERT(size <= output_.size() - output_sent_);
   output_sent_ += size;
   if (output_sent_ == output_.size()) {
@@ -122,7 +122,7 @@ void Peer::consume_output(std::size_t size) noexcept {
   }
 }
 
-std::size_t Peer::handle_input(Bytes input, Instant now) {
+std::size_t LocalEnd::handle_input(Bytes input, Instant now) {
   WEFT_ASSERT(phase_ != Phase::idle);
   std::size_t taken = 0;
   while (!fault_ && phase_ != Phase::traffic && !asking_) {
@@ -137,7 +137,7 @@ std::size_t Peer::handle_input(Bytes input, Instant now) {
   return taken;
 }
 
-std::size_t Peer::handle_greeting(Bytes input, Instant now) {
+std::size_t LocalEnd::handle_greeting(Bytes input, Instant now) {
   if (phase_ == Phase::old_greeting) {
     return handle_old_greeting(input, now);
   }
@@ -163,7 +163,7 @@ std::size_t Peer::handle_greeting(Bytes input, Instant now) {
   return 0;
 }
 
-std::size_t Peer::handle_whole_greeting(Bytes input) {
+std::size_t LocalEnd::handle_whole_greeting(Bytes input) {
   const GreetingResult result = parse_greeting(input);
   if (result.status == ParseStatus::malformed) {
     fail(Errc::protocol_error, result.problem, Breach::unspecified);
@@ -184,7 +184,7 @@ std::size_t Peer::handle_whole_greeting(Bytes input) {
   return kGreetingSize;
 }
 
-void Peer::begin_mechanism() {
+void LocalEnd::begin_mechanism() {
   if (!std::exchange(mechanism_begun_, true)) {
     mechanism_->start(our_metadata_);
     poll_mechanism();
@@ -192,7 +192,7 @@ void Peer::begin_mechanism() {
 }
 
 // Takes one whole frame or nothing. Whatever the header alone can condemn is condemned before the body is waited for.
-std::size_t Peer::handle_handshake_frame(Bytes input, Instant now) {
+std::size_t LocalEnd::handle_handshake_frame(Bytes input, Instant now) {
   FrameHeader header;
   const ParseStatus status = parse_frame_header(input, header);
   if (status == ParseStatus::malformed) {
@@ -217,7 +217,7 @@ std::size_t Peer::handle_handshake_frame(Bytes input, Instant now) {
   return header.header_size + header.body_size;
 }
 
-void Peer::handle_handshake_command(Bytes body, Instant now) {
+void LocalEnd::handle_handshake_command(Bytes body, Instant now) {
   Command command;
   if (parse_command(body, command) != ParseStatus::complete) {
     return fail(Errc::protocol_error, "malformed handshake command",
@@ -235,7 +235,7 @@ void Peer::handle_handshake_command(Bytes body, Instant now) {
   handle_step(mechanism_->handle_command(command), now);
 }
 
-void Peer::handle_step(const Mechanism::Step& step, Instant now) {
+void LocalEnd::handle_step(const Mechanism::Step& step, Instant now) {
   if (step.kind == Mechanism::Step::Kind::failed) {
     fault_ = fault_ ? fault_ : step.fault;
     return;
@@ -255,7 +255,7 @@ void Peer::handle_step(const Mechanism::Step& step, Instant now) {
   asking_ = !done && mechanism_->question() != nullptr;
 }
 
-void Peer::answer(int status, Instant now) {
+void LocalEnd::answer(int status, Instant now) {
   if (!std::exchange(asking_, false) || fault_) {
     return;
   }
@@ -269,7 +269,7 @@ void Peer::answer(int status, Instant now) {
   refuse("the peer was not authenticated");
 }
 
-void Peer::poll_mechanism() {
+void LocalEnd::poll_mechanism() {
   std::vector<std::uint8_t> body;
   while (mechanism_->poll_command(body)) {
     append_command_frame(output_, body);
@@ -277,7 +277,7 @@ void Peer::poll_mechanism() {
   }
 }
 
-bool Peer::accept_metadata(Bytes metadata) {
+bool LocalEnd::accept_metadata(Bytes metadata) {
   bool has_type = false;
   bool has_identity = false;
   std::string_view type;
@@ -311,7 +311,7 @@ bool Peer::accept_metadata(Bytes metadata) {
   return accept_socket_type(type);
 }
 
-bool Peer::accept_socket_type(std::string_view value) {
+bool LocalEnd::accept_socket_type(std::string_view value) {
   const std::optional<SocketType> type = parse_socket_type(value);
   if (type && compatible(config_.socket_type, *type)) {
     peer_type_ = *type;
@@ -322,7 +322,7 @@ bool Peer::accept_socket_type(std::string_view value) {
   return false;
 }
 
-Event Peer::handle_command(Bytes body, Instant now) noexcept {
+Event LocalEnd::handle_command(Bytes body, Instant now) noexcept {
   WEFT_ASSERT(phase_ == Phase::traffic);
   Command command;
   if (fault_) {
@@ -371,21 +371,21 @@ Event Peer::handle_command(Bytes body, Instant now) noexcept {
   return event;
 }
 
-Event Peer::parse_legacy_subscription(Bytes message_body) noexcept {
+Event LocalEnd::parse_legacy_subscription(Bytes message_body) noexcept {
   if (fault_ || message_body.empty() || message_body[0] > 1) {
     return {};
   }
   return subscription(message_body[0] == 1 ? Event::Kind::subscribe : Event::Kind::cancel, message_body.subspan(1));
 }
 
-Event Peer::subscription(Event::Kind kind, Bytes topic) noexcept {
+Event LocalEnd::subscription(Event::Kind kind, Bytes topic) noexcept {
   if (topic.size() > config_.limits.subscription_bytes_max) {
     return fail(Errc::message_too_large, "subscription exceeds its limit"), Event{};
   }
   return {kind, 0, topic};
 }
 
-Event Peer::ping(Bytes data, Instant now) noexcept {
+Event LocalEnd::ping(Bytes data, Instant now) noexcept {
   Ping ping;
   if (parse_ping(data, ping) != ParseStatus::complete) {
     return fail(Errc::protocol_error, "malformed PING command"), Event{};
@@ -403,7 +403,7 @@ Event Peer::ping(Bytes data, Instant now) noexcept {
 
 // When silence since `last_input` ends the connection. Input at the very instant of a PING counts as its answer: clocks
 // are read once per turn, and a wrong "alive" costs one interval where a wrong "dead" costs the connection.
-Instant Peer::expiry(Instant last_input) const noexcept {
+Instant LocalEnd::expiry(Instant last_input) const noexcept {
   if (phase_ != Phase::traffic) {
     const Duration wait = config_.handshake_timeout;
     return wait > Duration::zero() ? deadline_after(started_, wait) : kNever;
@@ -420,19 +420,19 @@ Instant Peer::expiry(Instant last_input) const noexcept {
   return at;
 }
 
-Instant Peer::ping_due() const noexcept {
+Instant LocalEnd::ping_due() const noexcept {
   const bool pinging = phase_ == Phase::traffic && config_.heartbeat_interval > Duration::zero() && !is_old(version_);
   return pinging ? deadline_after(last_ping_, config_.heartbeat_interval) : kNever;
 }
 
-Instant Peer::next_deadline(Instant last_input) const noexcept {
+Instant LocalEnd::next_deadline(Instant last_input) const noexcept {
   if (fault_ || phase_ == Phase::idle) {
     return kNever;
   }
   return std::min(expiry(last_input), ping_due());
 }
 
-TimeAction Peer::handle_time(Instant now, Instant last_input) noexcept {
+TimeAction LocalEnd::handle_time(Instant now, Instant last_input) noexcept {
   if (fault_ || phase_ == Phase::idle) {
     return TimeAction::none;
   }
@@ -450,7 +450,7 @@ TimeAction Peer::handle_time(Instant now, Instant last_input) noexcept {
   return TimeAction::send_ping;
 }
 
-std::uint16_t Peer::ping_ttl_deciseconds() const noexcept {
+std::uint16_t LocalEnd::ping_ttl_deciseconds() const noexcept {
   if (config_.heartbeat_ttl <= Duration::zero()) {
     return 0;
   }

@@ -35,7 +35,7 @@ struct Limits {
 using Metadata = std::vector<std::pair<std::string, std::string>>;
 
 // The owner validates: identity <= kIdentityMax, metadata names 1..255 bytes.
-struct PeerConfig {
+struct LocalEndConfig {
   SocketType socket_type = SocketType::pair;
   std::string identity;
   bool as_server = false;       // goes into the greeting of a mechanism that has roles; NULL sends 0
@@ -64,21 +64,20 @@ enum class Opening : std::uint8_t {
   signature,  // what every version understands; the rest as the peer shows that it can take it
 };
 
-// Peer: our end of one ZMTP connection, as a pure function of bytes and time. It speaks 3.x, and 2.0 and 1.0 to a peer
-// that knows no more (peer_old.cc): those have an identity for a handshake, and neither commands nor heartbeats.
-// Owner: the session; one Peer serves its connections one after the other.
-// Affinity: one thread at a time. From ready() on, handle_command and parse_legacy_subscription leave pending_output
-// alone, so that a reader and the writer that still drains it need no common lock.
-// Cost: allocates in the constructor and during a handshake, never after ready().
-// Invariants:
+// LocalEnd: our end of one ZMTP connection, as a pure function of bytes and time. It speaks 3.x, and 2.0 and 1.0 to a
+// peer that knows no more (local_end_old.cc): those have an identity for a handshake, and neither commands nor
+// heartbeats. Owner: the session; one LocalEnd serves its connections one after the other. Affinity: one thread at a
+// time. From ready() on, handle_command and parse_legacy_subscription leave pending_output alone, so that a reader and
+// the writer that still drains it need no common lock. Cost: allocates in the constructor and during a handshake, never
+// after ready(). Invariants:
 //   1. The outcome depends on the bytes, never on how they were cut.
 //   2. The first fault stays until start(), and stops everything.
 //   3. Nothing is sized by a number the peer sent before that number was checked against Limits.
 //   4. Output offered before a fault stays offered: flush it before closing (it may hold an ERROR for the peer).
-class Peer {
+class LocalEnd {
  public:
-  explicit Peer(PeerConfig config);  // NULL
-  Peer(PeerConfig config, std::unique_ptr<Mechanism> mechanism);
+  explicit LocalEnd(LocalEndConfig config);  // NULL
+  LocalEnd(LocalEndConfig config, std::unique_ptr<Mechanism> mechanism);
 
   // Begins a connection: forgets the one before and offers our greeting.
   void start(Instant now, Opening opening = Opening::whole);
@@ -168,7 +167,7 @@ class Peer {
   [[nodiscard]] Instant expiry(Instant last_input) const noexcept;
   [[nodiscard]] Instant ping_due() const noexcept;
 
-  PeerConfig config_;
+  LocalEndConfig config_;
   std::unique_ptr<Mechanism> mechanism_;
   std::vector<std::uint8_t> our_metadata_;
   std::uint64_t command_body_max_ = 0;
