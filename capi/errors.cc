@@ -44,7 +44,7 @@ constexpr ErrorRow kErrors[] = {
     {Errc::system, EIO},
     {Errc::other, EIO},
     {Errc::cancelled, ECANCELED},  // no function of libzmq's runs a task
-    {Errc::task_threw, EIO},
+    {Errc::job_threw, EIO},
 };
 
 constexpr bool rows_in_order() {
@@ -53,7 +53,7 @@ constexpr bool rows_in_order() {
       return false;
     }
   }
-  return std::size(kErrors) == static_cast<std::size_t>(Errc::task_threw) + 1;
+  return std::size(kErrors) == static_cast<std::size_t>(Errc::job_threw) + 1;
 }
 static_assert(rows_in_order(), "a new Errc needs a row here");
 

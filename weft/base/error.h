@@ -41,7 +41,7 @@ enum class Errc : std::uint16_t {
   system,               // any other operating-system error; see os_errno
   other,                // an error of another domain; see domain and value
   cancelled,            // a task's stop token was set before the task began
-  task_threw,           // a task ended by an exception; Future::exception() has it
+  job_threw,            // a task ended by an exception; Future::exception() has it
 };
 
 // ErrorDomain: who numbered an error. Weft's own domain is the default; another library names its own, with a word that

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr int kCodes = static_cast<int>(Errc::task_threw) + 1;
+constexpr int kCodes = static_cast<int>(Errc::job_threw) + 1;
 
 TEST(ErrorCode, AnErrcIsAnErrorCodeOfItsOwnCategory) {
   const std::error_code code = Errc::timed_out;

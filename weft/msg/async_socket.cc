@@ -5,7 +5,7 @@
 
 #include "weft/msg/socket/socket_core.h"
 #include "weft/rt/core/core.h"
-#include "weft/rt/loop/turn_task.h"
+#include "weft/rt/loop/turn_job.h"
 #include "weft/rt/task/async_event.h"
 #include "weft/rt/task/task_time.h"
 
@@ -16,10 +16,10 @@ constexpr Error kMoved(Errc::closed, "the socket was moved from");
 }
 
 // What the handle and the calls under way share.
-class AsyncSocket::State final : private rt::Watcher, private rt::TurnTask {
+class AsyncSocket::State final : private rt::Watcher, private rt::TurnJob {
  public:
   State(rt::Loop& loop, Socket own) noexcept
-      : rt::TurnTask([](rt::TurnTask& task) noexcept { static_cast<State&>(task).socket.core()->flush_dirty(); }),
+      : rt::TurnJob([](rt::TurnJob& task) noexcept { static_cast<State&>(task).socket.core()->flush_dirty(); }),
         socket(std::move(own)),
         loop_(loop) {}
   State(const State&) = delete;

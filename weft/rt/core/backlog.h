@@ -3,7 +3,7 @@
 
 #include "weft/base/error.h"
 #include "weft/base/list.h"
-#include "weft/rt/loop/task_function.h"
+#include "weft/rt/loop/job.h"
 
 namespace weft::rt {
 
@@ -19,7 +19,7 @@ class Waiting : public ListLink {
 
   [[nodiscard]] Told* told() const noexcept { return told_; }
 
-  TaskFunction message;
+  Job message;
 
  private:
   Told* told_;

@@ -22,7 +22,7 @@ void CallState::begin(Core& caller, unsigned target, Caller& waiter) noexcept {
   waiter_ = &waiter;
   target_ = target;
   caller.calls().push_back(*this);
-  waiting_.message = TaskFunction(Request{this});
+  waiting_.message = Job(Request{this});
   if (!caller.try_send(target, waiting_)) {
     caller.wait_to_send(target, waiting_);
   }
@@ -33,7 +33,7 @@ void CallState::handle_request() noexcept {
     return;
   }
   // From the moment the reply is in the lane the block is the caller's.
-  waiting_.message = TaskFunction(Reply{this});
+  waiting_.message = Job(Reply{this});
   Core& core = *Core::current();
   const unsigned to = caller_->index();
   if (!core.try_send(to, waiting_)) {

@@ -13,7 +13,7 @@
 #include "weft/mem/pool.h"
 #include "weft/rt/core/backlog.h"
 #include "weft/rt/core/core.h"
-#include "weft/rt/loop/task_function.h"
+#include "weft/rt/loop/job.h"
 #include "weft/rt/loop/task_runner.h"
 #include "weft/rt/loop/timer_wheel.h"
 #include "weft/sync/atomic.h"
@@ -242,7 +242,7 @@ class [[nodiscard]] Calling final : private detail::CallState::Caller {
 // What Runtime::post_wait() gives; co_await it once, on the core that made it.
 class [[nodiscard]] Posting final : private detail::CoreWait {
  public:
-  Posting(Core* core, unsigned target, TaskFunction task) noexcept
+  Posting(Core* core, unsigned target, Job task) noexcept
       : CoreWait(core, [](Wait& self) noexcept { static_cast<Posting&>(self).cancel(); }),
         entry_(this, std::move(task)),
         target_(target) {}
@@ -267,7 +267,7 @@ class [[nodiscard]] Posting final : private detail::CoreWait {
 
  private:
   struct Entry : Waiting {
-    Entry(Posting* who, TaskFunction task) noexcept : Waiting(handle_told), posting(who) { message = std::move(task); }
+    Entry(Posting* who, Job task) noexcept : Waiting(handle_told), posting(who) { message = std::move(task); }
     Posting* posting;
   };
   static void handle_told(Waiting& waiting, Error outcome) noexcept;

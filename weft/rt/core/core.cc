@@ -8,7 +8,7 @@
 
 #include "weft/rt/core/call.h"
 #include "weft/rt/core/runtime.h"
-#include "weft/rt/exec/task_run.h"
+#include "weft/rt/exec/job_run.h"
 
 namespace weft::rt {
 
@@ -52,7 +52,7 @@ void Core::run(std::span<const std::unique_ptr<Core>> cores, sync::WaitMode mode
 
 Instant Core::handle_turn(Instant now) {
   run_messages();
-  run_turn_tasks();
+  run_turn_jobs();
   ring_all();
   runtime_.note_turn();
   return ready_ != 0 || !turn_tasks_.empty() ? now : kNever;
@@ -60,11 +60,11 @@ Instant Core::handle_turn(Instant now) {
 
 bool Core::has_work() const noexcept { return ready_ != 0 || doorbell_.rung() || (hot_ != nullptr && !hot_->empty()); }
 
-void Core::run_turn_tasks() noexcept {
-  List<TurnTask> now;  // what is listed meanwhile is for the next turn
+void Core::run_turn_jobs() noexcept {
+  List<TurnJob> now;  // what is listed meanwhile is for the next turn
   now.splice_back(turn_tasks_);
   while (!now.empty()) {
-    TurnTask& task = now.front();
+    TurnJob& task = now.front();
     task.unlink();
     task.run();
   }
@@ -116,10 +116,10 @@ std::size_t Core::run_lane(unsigned lane, Ring& ring, std::size_t most) {
     }
     for (Message& message : run) {
       begin_task();
-      if (!detail::run_task(message.task, runtime_.options_.on_exception)) {
+      if (!detail::run_job(message.task, runtime_.options_.on_exception)) {
         count(threw_);
       }
-      end_task();
+      end_job();
     }
     ring.consume(run.size());
     done += run.size();
@@ -205,7 +205,7 @@ void Core::serve_backlogs() noexcept {
   for (unsigned i = 0; i < cores_; ++i) {
     serve(outgoing_[i]);
   }
-  end_task();
+  end_job();
 }
 
 // True: there is room now. Otherwise kRoom will be rung.
@@ -261,7 +261,7 @@ void Core::close_foreign() noexcept {
 // The thread ends: nobody waits for what does not come.
 void Core::end() noexcept {
   ended_ = true;
-  run_turn_tasks();
+  run_turn_jobs();
   for (unsigned i = 0; i < cores_; ++i) {
     while (!outgoing_[i].backlog.empty()) {
       Waiting& waiting = outgoing_[i].backlog.front();

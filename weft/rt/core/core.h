@@ -17,9 +17,9 @@
 #include "weft/rt/core/doorbell.h"
 #include "weft/rt/core/lane.h"
 #include "weft/rt/exec/executor.h"
+#include "weft/rt/loop/job.h"
 #include "weft/rt/loop/loop.h"
-#include "weft/rt/loop/task_function.h"
-#include "weft/rt/loop/turn_task.h"
+#include "weft/rt/loop/turn_job.h"
 #include "weft/sync/mutex.h"
 
 namespace weft::rt {
@@ -63,7 +63,7 @@ class Core final : private TurnHook {
   [[nodiscard]] Runtime& runtime() const noexcept { return runtime_; }
   [[nodiscard]] Loop& loop() noexcept { return *loop_; }
   // Runs the task once, at the end of this turn; nothing happens when it is listed already.
-  void at_turn_end(TurnTask& task) noexcept {
+  void at_turn_end(TurnJob& task) noexcept {
     if (!task.linked()) {
       turn_tasks_.push_back(task);
     }
@@ -89,7 +89,7 @@ class Core final : private TurnHook {
   friend class Runtime;
   // A line of its own: a message is fetched and given back alone.
   struct alignas(64) Message {
-    TaskFunction task;
+    Job task;
   };
   static_assert(sizeof(Message) == 64);
   using Ring = sync::SpscRing<Message>;
@@ -126,17 +126,17 @@ class Core final : private TurnHook {
   void run_messages();
   bool visit(unsigned bit, std::size_t& budget);  // whether a lane of that bit still has something
   std::size_t run_lane(unsigned lane, Ring& ring, std::size_t most);
-  void run_turn_tasks() noexcept;
+  void run_turn_jobs() noexcept;
   void end() noexcept;
 
   // --- sending ---
   [[nodiscard]] Error refuse() noexcept;
   void commit(Outgoing& out) noexcept;
   void begin_task() noexcept {
-    ++task_;
+    ++job_;
     in_task_ = true;
   }
-  void end_task() noexcept;
+  void end_job() noexcept;
   void show_hidden() noexcept;
   void ring_all() noexcept;
   void serve_backlogs() noexcept;
@@ -179,13 +179,13 @@ class Core final : private TurnHook {
   unsigned next_bit_ = 0;    // where the next turn begins
   Ring* hot_ = nullptr;      // the lane that last had something, worth a look without the bell
   std::uint64_t hot_bit_ = 0;
-  List<TurnTask> turn_tasks_;
+  List<TurnJob> turn_tasks_;
 
   // Sending.
   std::unique_ptr<Outgoing[]> outgoing_;
   std::vector<Outgoing*> posted_to_;  // in this turn; reserved
-  std::vector<Outgoing*> hiding_;     // what end_task() has to show; reserved
-  std::uint64_t task_ = 0;            // counts those that end in end_task(); see LaneSender::commit()
+  std::vector<Outgoing*> hiding_;     // what end_job() has to show; reserved
+  std::uint64_t job_ = 0;             // counts those that end in end_job(); see LaneSender::commit()
   bool in_task_ = false;
   List<detail::CallState> calls_;
   bool ended_ = false;
@@ -203,20 +203,20 @@ class Core final : private TurnHook {
 // which would wait until those and all stores before them have left the processor. Not so where making it may run
 // what is not a move.
 template <typename F>
-constexpr bool kMadeInPlace = std::is_nothrow_constructible_v<TaskFunction, F> &&
+constexpr bool kMadeInPlace = std::is_nothrow_constructible_v<Job, F> &&
                               (!std::is_lvalue_reference_v<F> || std::is_trivially_copyable_v<std::remove_cvref_t<F>>);
 
 template <typename F>
 Result<void> Core::post(unsigned target, F&& function) {
   if constexpr (!kMadeInPlace<F>) {
-    return post(target, TaskFunction(std::forward<F>(function)));
+    return post(target, Job(std::forward<F>(function)));
   } else {
     Outgoing& out = outgoing_[target];
     Message* const cell = ended_ || !out.backlog.empty() ? nullptr : out.lane.claim();
     if (cell == nullptr) [[unlikely]] {
       return refuse();
     }
-    ::new (static_cast<void*>(cell)) Message{TaskFunction(std::forward<F>(function))};
+    ::new (static_cast<void*>(cell)) Message{Job(std::forward<F>(function))};
     if (!cell->task) [[unlikely]] {
       return Error(Errc::resource_exhausted, "no memory for the message");
     }
@@ -229,7 +229,7 @@ Result<void> Core::post(unsigned target, F&& function) {
 template <typename F>
 Result<void> Core::post_foreign(unsigned slot, F&& function) {
   if constexpr (!kMadeInPlace<F>) {
-    return post_foreign(slot, TaskFunction(std::forward<F>(function)));
+    return post_foreign(slot, Job(std::forward<F>(function)));
   } else {
     ForeignLane& foreign = foreign_[slot];
     {
@@ -239,7 +239,7 @@ Result<void> Core::post_foreign(unsigned slot, F&& function) {
         return foreign.closed ? Error(Errc::closed, "the runtime was stopped")
                               : Error(Errc::resource_exhausted, "the lane to that core is full");
       }
-      ::new (static_cast<void*>(cell)) Message{TaskFunction(std::forward<F>(function))};
+      ::new (static_cast<void*>(cell)) Message{Job(std::forward<F>(function))};
       if (!cell->task) [[unlikely]] {
         return Error(Errc::resource_exhausted, "no memory for the message");
       }
@@ -261,7 +261,7 @@ inline void Core::commit(Outgoing& out) noexcept {
     out.posted = true;
     posted_to_.push_back(&out);
   }
-  if (out.lane.commit(in_task_ ? task_ : 0)) {
+  if (out.lane.commit(in_task_ ? job_ : 0)) {
     count(wakes_);
   }
   if (out.lane.hides() && !out.hiding) {
@@ -270,7 +270,7 @@ inline void Core::commit(Outgoing& out) noexcept {
   }
 }
 
-inline void Core::end_task() noexcept {
+inline void Core::end_job() noexcept {
   in_task_ = false;
   if (!hiding_.empty()) {
     show_hidden();

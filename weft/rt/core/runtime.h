@@ -15,7 +15,7 @@
 #include "weft/rt/core/core.h"
 #include "weft/rt/core/task_call.h"
 #include "weft/rt/exec/executor.h"
-#include "weft/rt/loop/task_function.h"
+#include "weft/rt/loop/job.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/thread.h"
 
@@ -49,7 +49,7 @@ struct RuntimeOptions {
 // Cost: a post from a core makes the message in a ring's cell, with a load; a store shows the first that a message
 // posts to a core, and every 32nd, and one when that message ends; a read-modify-write rings for the first of a turn,
 // and for every 32nd. From another thread it is a lock that one thread takes for free, and a read-modify-write. Posting
-// does not allocate, but for the first message from a sender to a core, and closures that TaskFunction puts outside.
+// does not allocate, but for the first message from a sender to a core, and closures that Job puts outside.
 // Errors: resource_exhausted: the lane from this sender to that core is full, or no memory; the message was not taken,
 // and is destroyed. closed: stopped. invalid_argument: there is no such core. Invariants:
 //   (1) A message that was taken runs once on its core, or is destroyed by the runtime's end; never both, never
@@ -98,7 +98,7 @@ class Runtime {
   // takes the message back.
   template <typename F>
   [[nodiscard]] Posting post_wait(unsigned core, F&& function) {
-    return Posting(own_core(), core, TaskFunction(std::forward<F>(function)));
+    return Posting(own_core(), core, Job(std::forward<F>(function)));
   }
   // Calls the function on that core, which may be this one, and awaits what it returns: Result<R>; a Result as it is.
   // The coroutine goes on on its own core. A full lane is waited for, as by post_wait(). timed_out: not back at the

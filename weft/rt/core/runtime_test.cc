@@ -410,9 +410,9 @@ TEST(Runtime, TwoRuntimesInOneProcessAreForeignToEachOther) {
 
 TEST(Runtime, ATurnTaskRunsOnceAtTheEndOfTheTurnAndMayAskForTheNext) {
   const auto runtime = start_runtime(2);
-  struct Flush : TurnTask {
+  struct Flush : TurnJob {
     Flush()
-        : TurnTask([](TurnTask& self) noexcept {
+        : TurnJob([](TurnJob& self) noexcept {
             auto& flush = static_cast<Flush&>(self);
             if (++flush.runs == 1) {
               Core::current()->at_turn_end(flush);

@@ -35,7 +35,7 @@ void TaskCall::end() noexcept {
 void TaskCall::reply() noexcept {
   replied_ = true;
   // From the moment the reply is in the lane the block is the caller's, unless its cancellation is on the way.
-  reply_.message = TaskFunction(Reply{this});
+  reply_.message = Job(Reply{this});
   Core& core = *Core::current();
   const unsigned to = caller_->index();
   if (core.try_send(to, reply_)) {
@@ -53,7 +53,7 @@ void TaskCall::handle_cancel() noexcept {
     scope_.cancel();
     return;
   }
-  crossed_.message = TaskFunction(Crossed{this});
+  crossed_.message = Job(Crossed{this});
   Core& core = *Core::current();
   const unsigned to = caller_->index();
   if (!core.try_send(to, crossed_)) {
@@ -72,7 +72,7 @@ bool TaskCall::withdraw(CallState& base) noexcept {
   self.withdrawn_ = self.claim_.take();
   if (!self.withdrawn_) {
     self.cancel_sent_ = true;
-    self.cancel_.message = TaskFunction(Cancel{&self});
+    self.cancel_.message = Job(Cancel{&self});
     if (!self.caller_->try_send(self.target_, self.cancel_)) {
       self.caller_->wait_to_send(self.target_, self.cancel_);
     }

@@ -19,12 +19,12 @@ struct SystemCompletion {
   static void futex_wake(std::atomic<std::uint32_t>& word) noexcept { sys::futex_wake(word, 1 << 30); }
 };
 
-// Completion: one word between a task and who awaits its result. It also says which of the two frees what they share.
-// Owner: the shared block. Affinity: one task side, one future side. Cost: one read-modify-write for the task; one for
+// Completion: one word between a job and who awaits its result. It also says which of the two frees what they share.
+// Owner: the shared block. Affinity: one job side, one future side. Cost: one read-modify-write for the job; one for
 // the future side only when it waits, continues or leaves early; a system call only when a thread sleeps.
 // Invariants:
-//   (1) What the task wrote before complete() is seen by who finds it ready, and by who is told to free.
-//   (2) Exactly one side frees: the future's, or the task's when the future left first.
+//   (1) What the job wrote before complete() is seen by who finds it ready, and by who is told to free.
+//   (2) Exactly one side frees: the future's, or the job's when the future left first.
 //   (3) A continuation that was accepted is handed to complete(), once, or withdrawn, never both.
 template <typename System>
 class BasicCompletion {
@@ -39,7 +39,7 @@ class BasicCompletion {
   BasicCompletion(const BasicCompletion&) = delete;
   BasicCompletion& operator=(const BasicCompletion&) = delete;
 
-  // Task side, once.
+  // Job side, once.
   [[nodiscard]] Next complete() noexcept {
     // Release pairs with the acquires below; acquire with the releases of leave() and try_continue().
     const std::uint32_t word = word_.fetch_or(kReady, std::memory_order_acq_rel);
@@ -79,7 +79,7 @@ class BasicCompletion {
   }
   // Last call. True: the caller frees the block.
   [[nodiscard]] bool leave() noexcept {
-    // Acquire pairs with complete(); release: what was done here comes before the task side frees.
+    // Acquire pairs with complete(); release: what was done here comes before the job side frees.
     return ready() || (word_.fetch_or(kLeft, std::memory_order_acq_rel) & kReady) != 0;
   }
 

@@ -14,7 +14,7 @@ struct ModelCompletion {
 };
 using Word = BasicCompletion<ModelCompletion>;
 
-// What the two sides share; `value` is the task's until it is complete.
+// What the two sides share; `value` is the job's until it is complete.
 struct Shared {
   Word word;
   sync::Plain<int> value = 0;

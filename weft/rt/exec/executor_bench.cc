@@ -84,7 +84,7 @@ struct Asio {
 #endif
 
 // The design of BS::thread_pool, from its documentation: one mutex, one queue of std::function, one condition variable
-// told once per task; submit makes a shared promise.
+// told once per job; submit makes a shared promise.
 struct BsModel {
   static constexpr const char* kName = "bs_model";
   explicit BsModel(unsigned workers) {
@@ -106,16 +106,16 @@ struct BsModel {
     std::unique_lock lock(mutex);
     for (;;) {
       --running;
-      available.wait(lock, [this] { return over || !tasks.empty(); });
-      if (tasks.empty()) {
+      available.wait(lock, [this] { return over || !jobs.empty(); });
+      if (jobs.empty()) {
         return;
       }
       {
-        const std::function<void()> task = std::move(tasks.front());
-        tasks.pop();
+        const std::function<void()> job = std::move(jobs.front());
+        jobs.pop();
         ++running;
         lock.unlock();
-        task();
+        job();
       }
       lock.lock();
     }
@@ -124,7 +124,7 @@ struct BsModel {
   void execute(F&& f) {
     {
       const std::lock_guard lock(mutex);
-      tasks.emplace(std::forward<F>(f));
+      jobs.emplace(std::forward<F>(f));
     }
     available.notify_one();
   }
@@ -136,7 +136,7 @@ struct BsModel {
   }
   std::mutex mutex;
   std::condition_variable available;
-  std::queue<std::function<void()>> tasks;
+  std::queue<std::function<void()>> jobs;
   std::vector<std::thread> threads;
   std::ptrdiff_t running = 0;
   bool over = false;
@@ -214,7 +214,7 @@ bench::Body timed(unsigned workers, int items, Work work) {
   };
 }
 
-// One burst. `until_done`: the time until the last task has run, else until execute() has returned for the last time.
+// One burst. `until_done`: the time until the last job has run, else until execute() has returned for the last time.
 template <typename Pool, bool kUntilDone>
 double execute_burst(Pool& pool) {
   std::atomic<int> left{kBurst};
@@ -231,12 +231,12 @@ double execute_burst(Pool& pool) {
 template <typename Pool, bool kUntilDone>
 double submit_burst(Pool& pool) {
   int number = 7;
-  const auto task = [&number] { return number; };
-  std::vector<decltype(pool.submit(task))> futures;
+  const auto job = [&number] { return number; };
+  std::vector<decltype(pool.submit(job))> futures;
   futures.reserve(kBurst);
   const auto start = weft::sys::now();
   for (int i = 0; i < kBurst; ++i) {
-    futures.push_back(pool.submit(task));
+    futures.push_back(pool.submit(job));
   }
   const double took = kUntilDone ? 0 : seconds_since(start);
   for (auto& future : futures) {
@@ -304,7 +304,7 @@ bench::RowBuilder submit_row(const char* name, unsigned workers = kWorkers) {
   });
 }
 
-// As published: the time of the call. Its twin: until the last task has run.
+// As published: the time of the call. Its twin: until the last job has run.
 const auto kExecute = execute_row<Weft<0>, false>("Executor_execute/fixed_pool").bar("bs_model", 2.5).bar("asio", 2.5);
 const auto kExecuteDone =
     execute_row<Weft<0>, true>("Executor_execute/fixed_pool (honest)").bar("bs_model", 2.0).bar("asio", 2.0);
@@ -335,7 +335,7 @@ const auto kP99 = latency_row("Executor_latency/p99", 0.99);
 const auto kP999 = latency_row("Executor_latency/p999", 0.999);
 const auto kP9999 = latency_row("Executor_latency/p9999", 0.9999);
 
-// Published as tasks per second by workers; per task here, until the last one has run.
+// Published as jobs per second by workers; per job here, until the last one has run.
 const auto kScale1 = execute_row<Weft<0>, true>("Executor_scalability/1", 1);
 const auto kScale2 = execute_row<Weft<0>, true>("Executor_scalability/2", 2);
 const auto kScale4 = execute_row<Weft<0>, true>("Executor_scalability/4", 4);

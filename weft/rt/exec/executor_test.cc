@@ -34,9 +34,9 @@ class ExecutorTest : public testing::TestWithParam<test::Kind> {
   test::Made made_;
 };
 
-TEST_P(ExecutorTest, RunsEveryTaskOnce) {
-  constexpr int kTasks = 2000;
-  std::vector<std::atomic<int>> runs(kTasks);
+TEST_P(ExecutorTest, RunsEveryJobOnce) {
+  constexpr int kJobs = 2000;
+  std::vector<std::atomic<int>> runs(kJobs);
   for (auto& run : runs) {
     while (!executor().execute([&run] { run.fetch_add(1); })) {
       std::this_thread::yield();
@@ -44,18 +44,18 @@ TEST_P(ExecutorTest, RunsEveryTaskOnce) {
   }
   EXPECT_TRUE(executor().stop(StopMode::drain, in_a_long_time()));
   EXPECT_TRUE(std::all_of(runs.begin(), runs.end(), [](const auto& run) { return run.load() == 1; }));
-  EXPECT_EQ(executor().counts().executed, static_cast<std::uint64_t>(kTasks));
+  EXPECT_EQ(executor().counts().executed, static_cast<std::uint64_t>(kJobs));
 }
 
-TEST_P(ExecutorTest, RunsTasksOfSeveralThreadsOnce) {
+TEST_P(ExecutorTest, RunsJobsOfSeveralThreadsOnce) {
   constexpr int kThreads = 4;
-  constexpr int kTasks = 1000;
+  constexpr int kJobs = 1000;
   std::atomic<int> runs{0};
   std::vector<std::thread> threads;
   threads.reserve(kThreads);
   for (int i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
-      for (int task = 0; task < kTasks; ++task) {
+      for (int job = 0; job < kJobs; ++job) {
         while (!executor().execute([&] { runs.fetch_add(1); })) {
           std::this_thread::yield();
         }
@@ -66,10 +66,10 @@ TEST_P(ExecutorTest, RunsTasksOfSeveralThreadsOnce) {
     thread.join();
   }
   EXPECT_TRUE(executor().stop(StopMode::drain, in_a_long_time()));
-  EXPECT_EQ(runs.load(), kThreads * kTasks);
+  EXPECT_EQ(runs.load(), kThreads * kJobs);
 }
 
-TEST_P(ExecutorTest, AFutureHasWhatTheTaskReturned) {
+TEST_P(ExecutorTest, AFutureHasWhatTheJobReturned) {
   auto number = executor().submit([] { return 6 * 7; });
   auto text = executor().submit([] { return std::make_unique<std::string>("moved"); });
   auto nothing = executor().submit([] {});
@@ -79,7 +79,7 @@ TEST_P(ExecutorTest, AFutureHasWhatTheTaskReturned) {
   EXPECT_EQ(number.get().error(), Errc::invalid_state);  // once
 }
 
-TEST_P(ExecutorTest, AFutureMayBeDroppedBeforeAndAfterTheTask) {
+TEST_P(ExecutorTest, AFutureMayBeDroppedBeforeAndAfterTheJob) {
   Signal ran;
   {
     auto dropped = executor().submit([&] { ran.give(); });
@@ -103,15 +103,15 @@ TEST_P(ExecutorTest, ACoroutineAwaitsAFuture) {
   EXPECT_EQ(sum, 6);
 }
 
-TEST_P(ExecutorTest, WhatATaskThrowsIsInTheFuture) {
+TEST_P(ExecutorTest, WhatAJobThrowsIsInTheFuture) {
   auto future = executor().submit([]() -> int { throw std::runtime_error("thrown"); });
-  EXPECT_EQ(future.get().error(), Errc::task_threw);
+  EXPECT_EQ(future.get().error(), Errc::job_threw);
   ASSERT_NE(future.exception(), nullptr);
   EXPECT_THROW(std::rethrow_exception(future.exception()), std::runtime_error);
   EXPECT_EQ(executor().submit([] { return 1; }).get().value(), 1);
 }
 
-TEST_P(ExecutorTest, WhatATaskThrowsGoesToTheHandlerAndIsCounted) {
+TEST_P(ExecutorTest, WhatAJobThrowsGoesToTheHandlerAndIsCounted) {
   std::atomic<int> handled{0};
   make([&](std::exception_ptr thrown) {
     handled.fetch_add(1);
@@ -126,7 +126,7 @@ TEST_P(ExecutorTest, WhatATaskThrowsGoesToTheHandlerAndIsCounted) {
   EXPECT_EQ(executor().counts().threw, 2u);
 }
 
-TEST_P(ExecutorTest, ATaskMayBringTasks) {
+TEST_P(ExecutorTest, AJobMayBringJobs) {
   Signal done;
   std::atomic<int> left{500};
   struct Next {
@@ -145,7 +145,7 @@ TEST_P(ExecutorTest, ATaskMayBringTasks) {
   EXPECT_TRUE(done.take());
 }
 
-TEST_P(ExecutorTest, ADelayedTaskRunsNotBeforeItsTime) {
+TEST_P(ExecutorTest, ADelayedJobRunsNotBeforeItsTime) {
   const Instant start = sys::now();
   auto future = executor().submit_after(20ms, [] { return sys::now(); });
   const auto ran = future.get_until(in_a_long_time());
@@ -153,7 +153,7 @@ TEST_P(ExecutorTest, ADelayedTaskRunsNotBeforeItsTime) {
   EXPECT_GE(*ran, start + 20ms);
 }
 
-TEST_P(ExecutorTest, DelayedTasksRunInTheOrderOfTheirTimes) {
+TEST_P(ExecutorTest, DelayedJobsRunInTheOrderOfTheirTimes) {
   Signal done;
   std::atomic<int> order{0};
   std::array<std::atomic<int>, 3> places{};
@@ -175,7 +175,7 @@ TEST_P(ExecutorTest, DelayedTasksRunInTheOrderOfTheirTimes) {
   EXPECT_EQ(places[2].load(), 3);
 }
 
-TEST_P(ExecutorTest, ATaskWhoseTokenIsSetDoesNotBegin) {
+TEST_P(ExecutorTest, AJobWhoseTokenIsSetDoesNotBegin) {
   std::stop_source source;
   source.request_stop();
   std::atomic<int> runs{0};
@@ -188,7 +188,7 @@ TEST_P(ExecutorTest, ATaskWhoseTokenIsSetDoesNotBegin) {
   EXPECT_EQ(runs.load(), 0);
 }
 
-TEST_P(ExecutorTest, ATaskThatRunsSeesItsToken) {
+TEST_P(ExecutorTest, AJobThatRunsSeesItsToken) {
   std::stop_source source;
   auto future = executor().submit(source.get_token(), [&](const std::stop_token& token) {
     source.request_stop();
@@ -208,7 +208,7 @@ TEST_P(ExecutorTest, AStoppedExecutorRefusesAndSaysSo) {
   EXPECT_TRUE(code == Errc::closed || code == Errc::terminated) << static_cast<int>(code);
 }
 
-TEST_P(ExecutorTest, StopFromWithinATaskBeginsAndDoesNotWait) {
+TEST_P(ExecutorTest, StopFromWithinAJobBeginsAndDoesNotWait) {
   auto future =
       executor().submit([&] { return executor().stop(StopMode::drain, kNever).error() == Errc::invalid_state; });
   EXPECT_TRUE(future.get().value());
@@ -216,9 +216,9 @@ TEST_P(ExecutorTest, StopFromWithinATaskBeginsAndDoesNotWait) {
   EXPECT_EQ(executor().execute([] {}).error(), Errc::closed);
 }
 
-TEST_P(ExecutorTest, MayBeDestroyedByItsOwnTask) {
+TEST_P(ExecutorTest, MayBeDestroyedByItsOwnJob) {
   if (made_.below != nullptr) {
-    return;  // a strand's turn is a task of the executor below
+    return;  // a strand's turn is a job of the executor below
   }
   Signal go_on;
   Signal done;
@@ -232,7 +232,7 @@ TEST_P(ExecutorTest, MayBeDestroyedByItsOwnTask) {
   EXPECT_TRUE(done.take());
 }
 
-TEST_P(ExecutorTest, ADelayedTaskIsDroppedByStopAndItsFutureTold) {
+TEST_P(ExecutorTest, ADelayedJobIsDroppedByStopAndItsFutureTold) {
   const auto owned = std::make_shared<int>(1);
   auto future = executor().submit_after(1h, [owned] { return *owned; });
   EXPECT_TRUE(executor().stop(StopMode::drain, in_a_long_time()));
@@ -273,9 +273,9 @@ TEST_P(ExecutorTest, DestructionDropsWhatWaitsAndTellsItsFutures) {
   EXPECT_EQ(told, 100);
 }
 
-TEST_P(ExecutorTest, StopAbandonAsksTasksToStop) {
+TEST_P(ExecutorTest, StopAbandonAsksJobsToStop) {
   if (!has_threads()) {
-    return;  // who calls stop() would be inside the task
+    return;  // who calls stop() would be inside the job
   }
   Signal begun;
   auto future = executor().submit([&](const std::stop_token& token) {
@@ -290,7 +290,7 @@ TEST_P(ExecutorTest, StopAbandonAsksTasksToStop) {
   EXPECT_EQ(future.get().value(), 1);
 }
 
-TEST_P(ExecutorTest, StopReportsATaskThatRunsPastTheDeadline) {
+TEST_P(ExecutorTest, StopReportsAJobThatRunsPastTheDeadline) {
   if (!has_threads()) {
     return;
   }
@@ -342,7 +342,7 @@ TEST_P(ExecutorTest, NothingIsLostBetweenExecuteAndStop) {
 INSTANTIATE_TEST_SUITE_P(EveryKind, ExecutorTest, testing::ValuesIn(test::kKinds),
                          [](const auto& each) { return std::string(each.param.name); });
 
-TEST(Future, OfNoTaskSaysSo) {
+TEST(Future, OfNoJobSaysSo) {
   Future<int> none;
   EXPECT_TRUE(none.ready());
   EXPECT_TRUE(none.wait_until(sys::now()));
@@ -354,7 +354,7 @@ struct alignas(256) Wide {
   bool operator()() const { return reinterpret_cast<std::uintptr_t>(this) % alignof(Wide) == 0; }
 };
 
-TEST(Future, KeepsTheAlignmentOfItsTask) {
+TEST(Future, KeepsTheAlignmentOfItsJob) {
   InlineExecutor executor;
   EXPECT_TRUE(executor.submit(Wide()).get().value());
 }

@@ -28,7 +28,7 @@ namespace detail {
 
 // Calls `function`, with the token if it takes one.
 template <typename F>
-decltype(auto) call_task(F& function, const std::stop_token& token) {
+decltype(auto) call_job(F& function, const std::stop_token& token) {
   if constexpr (std::invocable<F&, std::stop_token>) {
     return function(token);
   } else {
@@ -36,9 +36,9 @@ decltype(auto) call_task(F& function, const std::stop_token& token) {
   }
 }
 template <typename F>
-using TaskResult = decltype(call_task(std::declval<std::decay_t<F>&>(), std::declval<const std::stop_token&>()));
+using JobResult = decltype(call_job(std::declval<std::decay_t<F>&>(), std::declval<const std::stop_token&>()));
 
-// What a task and its Future share: a pooled block. See Completion for who frees it.
+// What a job and its Future share: a pooled block. See Completion for who frees it.
 template <typename T>
 struct FutureState {
   using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
@@ -62,7 +62,7 @@ struct FutureState {
       value.~Value();
     }
   }
-  // Task side, last call.
+  // Job side, last call.
   void finish() noexcept {
     switch (completion.complete()) {
       case Completion::Next::free: destroy(this); break;
@@ -73,7 +73,7 @@ struct FutureState {
 };
 
 template <typename T, typename F, typename Token>
-struct Job final : FutureState<T> {
+struct Submitted final : FutureState<T> {
   using State = FutureState<T>;
 
   mem::Buffer* buffer;
@@ -83,33 +83,33 @@ struct Job final : FutureState<T> {
   };
 
   template <typename G>
-  Job(mem::Buffer* block, Token stop, G&& source) : buffer(block), token(std::move(stop)) {
+  Submitted(mem::Buffer* block, Token stop, G&& source) : buffer(block), token(std::move(stop)) {
     ::new (&function) F(std::forward<G>(source));
     State::destroy = [](State* state) noexcept {
-      auto* job = static_cast<Job*>(state);
-      mem::Buffer* const memory = job->buffer;
-      job->~Job();
+      auto* submitted = static_cast<Submitted*>(state);
+      mem::Buffer* const memory = submitted->buffer;
+      submitted->~Submitted();
       memory->release();
     };
   }
-  ~Job() {}  // NOLINT(modernize-use-equals-default): the union's member is gone already
+  ~Submitted() {}  // NOLINT(modernize-use-equals-default): the union's member is gone already
 
   // Null: no memory.
   template <typename G>
-  static Job* make(Token stop, G&& source) {
-    constexpr std::size_t kExtra = alignof(Job) > alignof(std::max_align_t) ? alignof(Job) : 0;
-    mem::Buffer* memory = mem::Buffer::make(sizeof(Job) + kExtra);
+  static Submitted* make(Token stop, G&& source) {
+    constexpr std::size_t kExtra = alignof(Submitted) > alignof(std::max_align_t) ? alignof(Submitted) : 0;
+    mem::Buffer* memory = mem::Buffer::make(sizeof(Submitted) + kExtra);
     if (memory == nullptr) {
       return nullptr;
     }
     void* place = memory->data();
-    std::size_t space = sizeof(Job) + kExtra;
-    place = std::align(alignof(Job), sizeof(Job), place, space);
+    std::size_t space = sizeof(Submitted) + kExtra;
+    place = std::align(alignof(Submitted), sizeof(Submitted), place, space);
     if constexpr (std::is_nothrow_constructible_v<F, G>) {
-      return ::new (place) Job(memory, std::move(stop), std::forward<G>(source));
+      return ::new (place) Submitted(memory, std::move(stop), std::forward<G>(source));
     } else {
       try {
-        return ::new (place) Job(memory, std::move(stop), std::forward<G>(source));
+        return ::new (place) Submitted(memory, std::move(stop), std::forward<G>(source));
       } catch (...) {
         memory->release();
         throw;
@@ -138,7 +138,7 @@ struct Job final : FutureState<T> {
       State::has_value = true;
     } catch (...) {
       State::exception = std::current_exception();
-      State::error = Errc::task_threw;
+      State::error = Errc::job_threw;
     }
     function.~F();
     State::finish();
@@ -147,33 +147,33 @@ struct Job final : FutureState<T> {
  private:
   decltype(auto) call() {
     if constexpr (std::same_as<Token, std::stop_token>) {
-      return call_task(function, token);
+      return call_job(function, token);
     } else {
       return function();
     }
   }
 };
 
-// The task side's hold on a Job. What is dropped without having run tells its future.
-template <typename JobType>
-class JobHandle {
+// The job side's hold on a Submitted. What is dropped without having run tells its future.
+template <typename SubmittedType>
+class SubmittedHandle {
  public:
   using MovesAsBytes = void;
 
-  explicit JobHandle(JobType* job) noexcept : job_(job) {}
-  JobHandle(JobHandle&& other) noexcept : job_(std::exchange(other.job_, nullptr)) {}
-  JobHandle& operator=(JobHandle&&) = delete;
-  ~JobHandle() {
-    if (job_ != nullptr) {
-      job_->drop(Error(Errc::terminated, "the task was dropped before it ran"));
+  explicit SubmittedHandle(SubmittedType* submitted) noexcept : submitted_(submitted) {}
+  SubmittedHandle(SubmittedHandle&& other) noexcept : submitted_(std::exchange(other.submitted_, nullptr)) {}
+  SubmittedHandle& operator=(SubmittedHandle&&) = delete;
+  ~SubmittedHandle() {
+    if (submitted_ != nullptr) {
+      submitted_->drop(Error(Errc::terminated, "the job was dropped before it ran"));
     }
   }
-  void operator()() noexcept { std::exchange(job_, nullptr)->run(); }
+  void operator()() noexcept { std::exchange(submitted_, nullptr)->run(); }
   // Nobody learns of it but who is told by the caller.
-  void refuse(Error why) noexcept { std::exchange(job_, nullptr)->drop(why); }
+  void refuse(Error why) noexcept { std::exchange(submitted_, nullptr)->drop(why); }
 
  private:
-  JobType* job_;
+  SubmittedType* submitted_;
 };
 
 }  // namespace detail
@@ -181,19 +181,19 @@ class JobHandle {
 template <typename T>
 class FutureAwait;
 
-// Future: the result of a task that was submitted, once it is there: the value, or why there is none.
-// Owner: a move-only value; dropping it leaves the task alone. Affinity: one thread at a time.
+// Future: the result of a job that was submitted, once it is there: the value, or why there is none.
+// Owner: a move-only value; dropping it leaves the job alone. Affinity: one thread at a time.
 // Cost: no allocation of its own; get() on a result that is there is one load.
-// Errors of a result: those of Executor::submit(), as the task was not taken; cancelled: its stop token was set before
-// it began; terminated: stop() dropped it before it began; task_threw: see exception(). After the first three it did
-// not run at all. A task that began and saw its token set ends as it likes: by a value, or by an exception.
+// Errors of a result: those of Executor::submit(), as the job was not taken; cancelled: its stop token was set before
+// it began; terminated: stop() dropped it before it began; job_threw: see exception(). After the first three it did
+// not run at all. A job that began and saw its token set ends as it likes: by a value, or by an exception.
 template <typename T>
 class [[nodiscard]] Future {
   static_assert(!std::is_reference_v<T>, "return a pointer, or std::ref");
   using State = detail::FutureState<T>;
 
  public:
-  Future() noexcept : error_(Errc::invalid_state, "this future is of no task") {}
+  Future() noexcept : error_(Errc::invalid_state, "this future is of no job") {}
   explicit Future(Error error) noexcept : error_(error) {}
   explicit Future(State* state) noexcept : state_(state) {}
   Future(Future&& other) noexcept
@@ -211,7 +211,7 @@ class [[nodiscard]] Future {
 
   // Whether get() returns at once. A future that was refused is ready.
   [[nodiscard]] bool ready() const noexcept { return state_ == nullptr || state_->completion.ready(); }
-  // False: not ready by then. Waiting inside a task for one that only this thread could run takes until the deadline.
+  // False: not ready by then. Waiting inside a job for one that only this thread could run takes until the deadline.
   bool wait_until(Instant deadline) const noexcept;
   // The value is moved out: invalid_state from then on.
   Result<T> get() noexcept {
@@ -225,12 +225,12 @@ class [[nodiscard]] Future {
     }
     return take();
   }
-  // What the task threw, once ready; else null.
+  // What the job threw, once ready; else null.
   [[nodiscard]] std::exception_ptr exception() const noexcept {
     return state_ != nullptr && ready() ? state_->exception : nullptr;
   }
 
-  // For who is told, in the thread that ran the task, inside the task's turn. False: it is ready, and nobody is told.
+  // For who is told, in the thread that ran the job, inside the job's turn. False: it is ready, and nobody is told.
   // Requires that nobody else is to be told, and that the future stays where it is until then.
   [[nodiscard]] bool try_continue(void (*continuation)(void* context) noexcept, void* context) noexcept {
     if (state_ == nullptr) {
@@ -244,8 +244,8 @@ class [[nodiscard]] Future {
   // False: it is being told, or was.
   [[nodiscard]] bool try_withdraw() noexcept { return state_->completion.try_withdraw(); }
 
-  // co_await yields what get() does. A Task (task.h) goes on where it lives, and can be cancelled: kCancelled, and the
-  // future is as it was. Any other coroutine goes on in the thread that ran the task, inside the task's turn.
+  // co_await yields what get() does. A Job (job.h) goes on where it lives, and can be cancelled: kCancelled, and the
+  // future is as it was. Any other coroutine goes on in the thread that ran the job, inside the job's turn.
   FutureAwait<T> operator co_await() noexcept { return FutureAwait<T>(*this); }
 
  private:
@@ -321,7 +321,7 @@ class [[nodiscard]] FutureAwait {
     static void handle(Ready& self) noexcept { static_cast<Arrival&>(self).await->wait_.finish(); }
     FutureAwait* await;
   };
-  void post() noexcept { wait_.runner().post(arrival_); }  // in the thread that ran the task
+  void post() noexcept { wait_.runner().post(arrival_); }  // in the thread that ran the job
 
   Future<T>& future_;
   FutureWait wait_;

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <utility>
 
-#include "weft/rt/exec/task_run.h"
+#include "weft/rt/exec/job_run.h"
 #include "weft/rt/exec/timekeeper.h"
 #include "weft/sync/parker.h"
 #include "weft/sys/clock.h"
@@ -15,11 +15,11 @@ struct InlineExecutor::Core {
   static constexpr std::uint64_t kClosed = std::uint64_t{1} << 63;
 
   explicit Core(ExceptionHandler handler) : on_exception(std::move(handler)) {}
-  Result<void> run(TaskFunction& task) noexcept;
+  Result<void> run(Job& job) noexcept;
   bool wait_until_quiet(Instant deadline) noexcept;
 
   const ExceptionHandler on_exception;
-  std::atomic<std::uint64_t> begun{0};  // tasks, and kClosed
+  std::atomic<std::uint64_t> begun{0};  // jobs, and kClosed
   std::atomic<std::uint64_t> ended{0};
   std::atomic<std::uint64_t> threw{0};
   std::atomic<std::uint64_t> refused{0};
@@ -27,14 +27,14 @@ struct InlineExecutor::Core {
   sync::Parker quiet;
 };
 
-Result<void> InlineExecutor::Core::run(TaskFunction& task) noexcept {
+Result<void> InlineExecutor::Core::run(Job& job) noexcept {
   if ((begun.fetch_add(1, std::memory_order_seq_cst) & kClosed) != 0) {
     begun.fetch_sub(1, std::memory_order_seq_cst);
     refused.fetch_add(1, std::memory_order_relaxed);
     return Error(Errc::closed, "the executor was stopped");
   }
   const detail::RunScope scope(this);
-  if (TaskFunction mine = std::move(task); !detail::run_task(mine, on_exception)) {
+  if (Job mine = std::move(job); !detail::run_job(mine, on_exception)) {
     threw.fetch_add(1, std::memory_order_relaxed);
   }
   // Both sequentially consistent, as is stop()'s part: the last one out sees the close, or stop() sees it out.
@@ -61,16 +61,16 @@ bool InlineExecutor::Core::wait_until_quiet(Instant deadline) noexcept {
 
 InlineExecutor::InlineExecutor(ExceptionHandler on_exception)
     : core_(std::make_shared<Core>(std::move(on_exception))),
-      timekeeper_(std::make_unique<Timekeeper>([core = core_](TaskFunction& task) { return core->run(task); })) {}
+      timekeeper_(std::make_unique<Timekeeper>([core = core_](Job& job) { return core->run(job); })) {}
 
 InlineExecutor::~InlineExecutor() {
   (void)stop(StopMode::abandon, kNever);
   detail::RunScope::keep(core_.get(), core_);
 }
 
-Result<void> InlineExecutor::run_soon(TaskFunction& task) { return core_->run(task); }
-Result<void> InlineExecutor::run_after(Duration delay, TaskFunction& task) {
-  auto taken = timekeeper_->schedule(delay, task);
+Result<void> InlineExecutor::run_soon(Job& job) { return core_->run(job); }
+Result<void> InlineExecutor::run_after(Duration delay, Job& job) {
+  auto taken = timekeeper_->schedule(delay, job);
   if (!taken) {
     core_->refused.fetch_add(1, std::memory_order_relaxed);
   }
@@ -84,11 +84,11 @@ Result<void> InlineExecutor::stop(StopMode mode, Instant deadline) {
   }
   core_->abandoned.fetch_add(timekeeper_->close(), std::memory_order_relaxed);
   if (detail::RunScope::inside(core_.get())) {
-    return Error(Errc::invalid_state, "a task cannot wait for the end of itself");
+    return Error(Errc::invalid_state, "a job cannot wait for the end of itself");
   }
   if (!core_->wait_until_quiet(deadline)) {
     request_stop();
-    return Error(Errc::timed_out, "tasks still run");
+    return Error(Errc::timed_out, "jobs still run");
   }
   timekeeper_->stop();
   return {};

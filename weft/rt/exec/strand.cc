@@ -6,7 +6,7 @@
 #include <new>
 #include <utility>
 
-#include "weft/rt/exec/task_run.h"
+#include "weft/rt/exec/job_run.h"
 #include "weft/sync/parker.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/cpu.h"
@@ -14,21 +14,21 @@
 namespace weft::rt {
 
 struct Strand::Core : std::enable_shared_from_this<Strand::Core> {
-  // idle: nothing waits and nothing runs. scheduling: the first task waits, and the thread that brought it asks the
+  // idle: nothing waits and nothing runs. scheduling: the first job waits, and the thread that brought it asks the
   // underlying executor for a turn; others wait for the answer. scheduled: there is a turn, waiting or running.
   enum class State : std::uint8_t { idle, scheduling, scheduled };
 
   Core(Executor& executor, std::size_t most, ExceptionHandler handler)
       : underlying(executor), capacity(most), on_exception(std::move(handler)) {}
 
-  Result<void> push(TaskFunction& task);
+  Result<void> push(Job& job);
   Result<void> refuse(Error why);
   Result<void> ask_for_turn(std::unique_lock<std::mutex>& lock);
   void run_turn() noexcept;
   void run_some(std::unique_lock<std::mutex>& lock) noexcept;
   void lose_turn() noexcept;
   void drop_all(std::unique_lock<std::mutex>& lock) noexcept;
-  void drop_tasks(std::unique_lock<std::mutex>& lock) noexcept;
+  void drop_jobs(std::unique_lock<std::mutex>& lock) noexcept;
   bool wait_until_quiet(Instant deadline) noexcept;
 
   Executor& underlying;
@@ -42,7 +42,7 @@ struct Strand::Core : std::enable_shared_from_this<Strand::Core> {
   bool lost = false;        // the turn that is asked for was dropped before the answer was looked at
   bool running = false;
   bool closed = false;
-  std::deque<TaskFunction> tasks;
+  std::deque<Job> jobs;
   ExecutorCounts counts;
 
   // The strand whose turn came back to the thread that asked for it, inside its asking.
@@ -73,22 +73,22 @@ class Strand::Turn {
   std::shared_ptr<Core> core_;
 };
 
-// A delayed task. It comes again a little later while the strand is full.
+// A delayed job. It comes again a little later while the strand is full.
 class Strand::Delayed {
  public:
-  Delayed(std::shared_ptr<Core> core, TaskFunction task) noexcept : core_(std::move(core)), task_(std::move(task)) {}
+  Delayed(std::shared_ptr<Core> core, Job job) noexcept : core_(std::move(core)), job_(std::move(job)) {}
   void operator()() {
-    const auto taken = core_->push(task_);
+    const auto taken = core_->push(job_);
     if (!taken && taken.error() == Errc::resource_exhausted) {
       // What this refuses is dropped and counted: there is no queue left to keep it in.
       Executor& underlying = core_->underlying;
-      (void)underlying.execute_after(std::chrono::milliseconds(1), Delayed(core_, std::move(task_)));
+      (void)underlying.execute_after(std::chrono::milliseconds(1), Delayed(core_, std::move(job_)));
     }
   }
 
  private:
   std::shared_ptr<Core> core_;
-  TaskFunction task_;
+  Job job_;
 };
 
 Result<void> Strand::Core::refuse(Error why) {
@@ -96,7 +96,7 @@ Result<void> Strand::Core::refuse(Error why) {
   return why;
 }
 
-Result<void> Strand::Core::push(TaskFunction& task) {
+Result<void> Strand::Core::push(Job& job) {
   std::unique_lock lock(mutex);
   while (state == State::scheduling && !closed) {
     lock.unlock();
@@ -106,22 +106,22 @@ Result<void> Strand::Core::push(TaskFunction& task) {
   if (closed) {
     return refuse(Error(Errc::closed, "the strand was stopped"));
   }
-  if (tasks.size() >= capacity) {
+  if (jobs.size() >= capacity) {
     return refuse(Error(Errc::resource_exhausted, "the strand's queue is full"));
   }
   try {
-    tasks.push_back(std::move(task));
+    jobs.push_back(std::move(job));
   } catch (const std::bad_alloc&) {
-    return refuse(Error(Errc::resource_exhausted, "no memory for the task"));
+    return refuse(Error(Errc::resource_exhausted, "no memory for the job"));
   }
   if (state == State::scheduled) {
     return {};
   }
   if (const auto granted = ask_for_turn(lock); !granted) {
     state = State::idle;
-    if (!tasks.empty()) {
-      task = std::move(tasks.front());  // the only one: others waited
-      tasks.pop_front();
+    if (!jobs.empty()) {
+      job = std::move(jobs.front());  // the only one: others waited
+      jobs.pop_front();
     }
     return refuse(granted.error());
   }
@@ -158,30 +158,30 @@ void Strand::Core::lose_turn() noexcept {
 void Strand::Core::drop_all(std::unique_lock<std::mutex>& lock) noexcept {
   closed = true;
   state = State::idle;
-  drop_tasks(lock);
+  drop_jobs(lock);
   lock.unlock();
   quiet.wake_with_fence();
   lock.lock();
 }
 
 // One by one, and each outside the mutex: its end may run anything. A deque to swap with would be an allocation.
-void Strand::Core::drop_tasks(std::unique_lock<std::mutex>& lock) noexcept {
-  while (!tasks.empty()) {
-    TaskFunction task = std::move(tasks.front());
-    tasks.pop_front();
+void Strand::Core::drop_jobs(std::unique_lock<std::mutex>& lock) noexcept {
+  while (!jobs.empty()) {
+    Job job = std::move(jobs.front());
+    jobs.pop_front();
     ++counts.abandoned;
     lock.unlock();
-    task.reset();
+    job.reset();
     lock.lock();
   }
 }
 
 void Strand::Core::run_some(std::unique_lock<std::mutex>& lock) noexcept {
-  for (std::size_t turn = 0; turn < kTurnMax && !tasks.empty(); ++turn) {
-    TaskFunction task = std::move(tasks.front());
-    tasks.pop_front();
+  for (std::size_t turn = 0; turn < kTurnMax && !jobs.empty(); ++turn) {
+    Job job = std::move(jobs.front());
+    jobs.pop_front();
     lock.unlock();
-    const bool ran = detail::run_task(task, on_exception);
+    const bool ran = detail::run_job(job, on_exception);
     lock.lock();
     ++counts.executed;
     counts.threw += ran ? 0 : 1;
@@ -200,7 +200,7 @@ void Strand::Core::run_turn() noexcept {
     running = true;
     run_some(lock);
     running = false;
-    if (tasks.empty()) {
+    if (jobs.empty()) {
       state = State::idle;
       if (closed) {
         lock.unlock();
@@ -224,7 +224,7 @@ bool Strand::Core::wait_until_quiet(Instant deadline) noexcept {
     const auto ticket = quiet.announce_futex(false);
     {
       const std::lock_guard lock(mutex);
-      if (tasks.empty() && !running) {
+      if (jobs.empty() && !running) {
         return true;
       }
     }
@@ -241,17 +241,17 @@ Strand::Strand(Executor& underlying, std::size_t queue_capacity, ExceptionHandle
 
 Strand::~Strand() { (void)stop(StopMode::abandon, kNever); }
 
-Result<void> Strand::run_soon(TaskFunction& task) { return core_->push(task); }
-Result<void> Strand::run_after(Duration delay, TaskFunction& task) {
+Result<void> Strand::run_soon(Job& job) { return core_->push(job); }
+Result<void> Strand::run_after(Duration delay, Job& job) {
   Executor& underlying = core_->underlying;
-  return underlying.execute_after(delay, Delayed(core_, std::move(task)));
+  return underlying.execute_after(delay, Delayed(core_, std::move(job)));
 }
 
 Result<void> Strand::stop(StopMode mode, Instant deadline) {
   const auto abandon = [this] {
     request_stop();
     std::unique_lock lock(core_->mutex);
-    core_->drop_tasks(lock);
+    core_->drop_jobs(lock);
   };
   {
     const std::lock_guard lock(core_->mutex);
@@ -261,11 +261,11 @@ Result<void> Strand::stop(StopMode mode, Instant deadline) {
     abandon();
   }
   if (detail::RunScope::inside(core_.get())) {
-    return Error(Errc::invalid_state, "a task cannot wait for the end of itself");
+    return Error(Errc::invalid_state, "a job cannot wait for the end of itself");
   }
   if (!core_->wait_until_quiet(deadline)) {
     abandon();
-    return Error(Errc::timed_out, "tasks still run");
+    return Error(Errc::timed_out, "jobs still run");
   }
   return {};
 }

@@ -8,14 +8,14 @@
 
 namespace weft::rt {
 
-// Strand: an Executor whose tasks run one at a time, in the order of their execute(), each seeing what the one before
+// Strand: an Executor whose jobs run one at a time, in the order of their execute(), each seeing what the one before
 // did, on whatever threads another executor has.
 // Owner, affinity, errors: as Executor; the underlying executor outlives it. Errors of the underlying one are passed on
 // when the strand has nothing to do, and are no matter while it has: its turn goes on in the thread it has.
-// Cost: a mutex; of a burst only the first task costs an execute() of the underlying executor. After kTurnMax tasks the
+// Cost: a mutex; of a burst only the first job costs an execute() of the underlying executor. After kTurnMax jobs the
 // strand goes to the end of the underlying queue.
 // Invariants: those of Executor, and: a strand whose turn was dropped, because the underlying executor was stopped, is
-// closed, and its tasks are dropped.
+// closed, and its jobs are dropped.
 class Strand final : public Executor {
  public:
   static constexpr std::size_t kTurnMax = 64;
@@ -28,8 +28,8 @@ class Strand final : public Executor {
   [[nodiscard]] ExecutorCounts counts() const noexcept override;
 
  protected:
-  Result<void> run_soon(TaskFunction& task) override;
-  Result<void> run_after(Duration delay, TaskFunction& task) override;
+  Result<void> run_soon(Job& job) override;
+  Result<void> run_after(Duration delay, Job& job) override;
 
  private:
   struct Core;

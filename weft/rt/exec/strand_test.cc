@@ -16,20 +16,20 @@ using namespace std::chrono_literals;
 using test::Blocker;
 using test::in_a_long_time;
 
-TEST(Strand, RunsOneTaskAtATimeInOrderAndEachSeesTheOneBefore) {
-  constexpr int kTasks = 5000;
+TEST(Strand, RunsOneJobAtATimeInOrderAndEachSeesTheOneBefore) {
+  constexpr int kJobs = 5000;
   auto pool = std::move(ThreadPool::make_fixed(4)).value();
-  Strand strand(*pool, kTasks);
+  Strand strand(*pool, kJobs);
   std::vector<int> order;  // no lock
-  for (int i = 0; i < kTasks; ++i) {
+  for (int i = 0; i < kJobs; ++i) {
     ASSERT_TRUE(strand.execute([&order, i] { order.push_back(i); }));
   }
   EXPECT_TRUE(strand.stop(StopMode::drain, in_a_long_time()));
-  ASSERT_EQ(order.size(), static_cast<std::size_t>(kTasks));
+  ASSERT_EQ(order.size(), static_cast<std::size_t>(kJobs));
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
-TEST(Strand, SeveralThreadsBringTasksWithoutARace) {
+TEST(Strand, SeveralThreadsBringJobsWithoutARace) {
   auto pool = std::move(ThreadPool::make_fixed(3)).value();
   Strand strand(*pool);
   int count = 0;  // no lock
@@ -37,7 +37,7 @@ TEST(Strand, SeveralThreadsBringTasksWithoutARace) {
   threads.reserve(3);
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] {
-      for (int task = 0; task < 2000; ++task) {
+      for (int job = 0; job < 2000; ++job) {
         while (!strand.execute([&] { ++count; })) {
           std::this_thread::yield();
         }
@@ -51,7 +51,7 @@ TEST(Strand, SeveralThreadsBringTasksWithoutARace) {
   EXPECT_EQ(count, 6000);
 }
 
-// Its first task asks the pool, which has no room: the strand says so, keeps nothing, and works again afterwards.
+// Its first job asks the pool, which has no room: the strand says so, keeps nothing, and works again afterwards.
 TEST(Strand, PassesOnThatTheUnderlyingQueueIsFull) {
   PoolOptions options;
   options.queue_capacity = 2;
@@ -87,7 +87,7 @@ TEST(Strand, ItsOwnFullQueueIsReported) {
   EXPECT_EQ(strand.counts().executed, 4u);
 }
 
-TEST(Strand, ItsTasksAreDroppedAndToldWhenTheUnderlyingExecutorAbandonsIt) {
+TEST(Strand, ItsJobsAreDroppedAndToldWhenTheUnderlyingExecutorAbandonsIt) {
   auto pool = std::move(ThreadPool::make_single()).value();
   Blocker blocker;
   ASSERT_TRUE(blocker.block(*pool));
@@ -122,7 +122,7 @@ TEST(Strand, GivesOthersTheirTurn) {
 }
 
 // A turn that comes back inside the asking for it does not nest deeper and deeper.
-TEST(Strand, OfAnInlineExecutorRunsAnyNumberOfTasksThatBringOthers) {
+TEST(Strand, OfAnInlineExecutorRunsAnyNumberOfJobsThatBringOthers) {
   InlineExecutor below;
   Strand strand(below);
   int left = 200'000;

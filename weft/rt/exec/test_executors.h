@@ -37,7 +37,7 @@ struct Made {
   std::unique_ptr<Executor> executor;
 };
 
-// Keeps threads of an executor busy until it is told to let them go; tasks that it let go end before it does.
+// Keeps threads of an executor busy until it is told to let them go; jobs that it let go end before it does.
 class Blocker {
  public:
   Blocker() = default;
@@ -49,10 +49,10 @@ class Blocker {
     }
   }
 
-  // As many tasks, of which `at_once` are inside when it returns true.
-  [[nodiscard]] bool block(Executor& executor, int tasks = 1) { return block(executor, tasks, tasks); }
-  [[nodiscard]] bool block(Executor& executor, int tasks, int at_once) {
-    for (int i = 0; i < tasks; ++i) {
+  // As many jobs, of which `at_once` are inside when it returns true.
+  [[nodiscard]] bool block(Executor& executor, int jobs = 1) { return block(executor, jobs, jobs); }
+  [[nodiscard]] bool block(Executor& executor, int jobs, int at_once) {
+    for (int i = 0; i < jobs; ++i) {
       if (!executor.execute([this] { run(); })) {
         return false;
       }
@@ -84,7 +84,7 @@ class Blocker {
 struct Kind {
   const char* name;
   Made (*make)(ExceptionHandler handler);
-  bool has_threads;  // tasks run in other threads than the caller's
+  bool has_threads;  // jobs run in other threads than the caller's
 };
 
 inline PoolOptions with(ExceptionHandler handler) {

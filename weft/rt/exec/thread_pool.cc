@@ -8,8 +8,8 @@
 #include <new>
 #include <utility>
 
-#include "weft/rt/exec/task_queue.h"
-#include "weft/rt/exec/task_run.h"
+#include "weft/rt/exec/job_queue.h"
+#include "weft/rt/exec/job_run.h"
 #include "weft/rt/exec/timekeeper.h"
 #include "weft/rt/exec/worker_gate.h"
 #include "weft/sync/parker.h"
@@ -22,7 +22,7 @@
 namespace weft::rt {
 
 struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
-  using Queue = TaskQueue<TaskFunction>;
+  using Queue = JobQueue<Job>;
 
   struct alignas(sync::kLineSize) Worker {
     Queue queue;
@@ -35,18 +35,16 @@ struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
   };
 
   Shared(unsigned min, unsigned max, const PoolOptions& given)
-      : workers_min(min),
-        workers_max(max),
-        options(given),
-        workers(new Worker[max]),
-        timekeeper([this](TaskFunction& task) { return push(task); }) {}
+      : workers_min(min), workers_max(max), options(given), workers(new Worker[max]), timekeeper([this](Job& job) {
+          return push(job);
+        }) {}
 
-  Result<void> push(TaskFunction& task) noexcept;
+  Result<void> push(Job& job) noexcept;
   void wake_somebody(unsigned max) noexcept;
   Result<void> start_worker() noexcept;  // that the gate counts already
   void run(Worker& mine) noexcept;
-  bool find(Worker& mine, TaskFunction& task) noexcept;
-  void execute(Worker& mine, TaskFunction& task) noexcept;
+  bool find(Worker& mine, Job& job) noexcept;
+  void execute(Worker& mine, Job& job) noexcept;
   [[nodiscard]] bool any_ready() const noexcept;
   [[nodiscard]] bool drained() const noexcept;
   bool look_around() noexcept;
@@ -76,9 +74,9 @@ struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
 thread_local ThreadPool::Shared::Worker* ThreadPool::Shared::current = nullptr;
 thread_local const ThreadPool::Shared* ThreadPool::Shared::current_pool = nullptr;
 
-// --- who brings tasks ---
+// --- who brings jobs ---
 
-Result<void> ThreadPool::Shared::push(TaskFunction& task) noexcept {
+Result<void> ThreadPool::Shared::push(Job& job) noexcept {
   std::size_t index;
   if (current_pool == this) {
     index = static_cast<std::size_t>(current - workers.get());
@@ -87,7 +85,7 @@ Result<void> ThreadPool::Shared::push(TaskFunction& task) noexcept {
     index = workers_max == 1 ? 0 : ((sys::thread_token() * 0x9E3779B97F4A7C15u) >> 40) % workers_max;
   }
   for (unsigned tried = 0; tried < workers_max; ++tried) {
-    switch (workers[index].queue.try_push(task)) {
+    switch (workers[index].queue.try_push(job)) {
       case Queue::Push::done: wake_somebody(workers_max); return {};
       case Queue::Push::closed:
         refused.fetch_add(1, std::memory_order_relaxed);
@@ -107,7 +105,7 @@ void ThreadPool::Shared::wake_somebody(unsigned max) noexcept {
     case WorkerGate::Notified::start:
       if (!start_worker()) {
         gate.undo_start();
-        wake_somebody(0);  // others may have relied on it; there is always a worker that takes the task in time
+        wake_somebody(0);  // others may have relied on it; there is always a worker that takes the job in time
       }
       break;
   }
@@ -151,14 +149,14 @@ Result<void> ThreadPool::Shared::start_worker() noexcept {
 
 // --- workers ---
 
-bool ThreadPool::Shared::find(Worker& mine, TaskFunction& task) noexcept {
+bool ThreadPool::Shared::find(Worker& mine, Job& job) noexcept {
   constexpr unsigned kTurnsOfOneQueue = 64;  // then another's comes first, so that none starves
   auto index = static_cast<std::size_t>(&mine - workers.get());
   if (++mine.turns % kTurnsOfOneQueue == 0) {
     index = (index + mine.turns / kTurnsOfOneQueue) % workers_max;
   }
   for (unsigned tried = 0; tried < workers_max; ++tried) {
-    if (workers[index].queue.try_pop(task)) {
+    if (workers[index].queue.try_pop(job)) {
       return true;
     }
     index = index + 1 == workers_max ? 0 : index + 1;
@@ -174,14 +172,14 @@ bool ThreadPool::Shared::drained() const noexcept {
                      [](const Worker& each) { return each.queue.drained(); });
 }
 
-void ThreadPool::Shared::execute(Worker& mine, TaskFunction& task) noexcept {
+void ThreadPool::Shared::execute(Worker& mine, Job& job) noexcept {
   if (abandoning.load(std::memory_order_relaxed)) [[unlikely]] {
-    task.reset();
+    job.reset();
     abandoned.fetch_add(1, std::memory_order_relaxed);
     return;
   }
   mine.executed.store(mine.executed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  if (!detail::run_task(task, options.on_exception)) {
+  if (!detail::run_job(job, options.on_exception)) {
     mine.threw.store(mine.threw.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 }
@@ -201,14 +199,14 @@ void ThreadPool::Shared::run(Worker& mine) noexcept {
   sys::set_up_thread(options.name, options.threads);
   bool searching = true;
   for (;;) {
-    if (TaskFunction task; find(mine, task)) {
+    if (Job job; find(mine, job)) {
       if (std::exchange(searching, false)) {
         gate.stop_searching();
         if (any_ready()) {
           wake_somebody(workers_max);
         }
       }
-      execute(mine, task);
+      execute(mine, job);
       continue;
     }
     if (gate.closed()) {
@@ -253,10 +251,10 @@ void ThreadPool::Shared::close() noexcept {
 
 void ThreadPool::Shared::abandon() noexcept {
   abandoning.store(true, std::memory_order_relaxed);
-  TaskFunction task;
+  Job job;
   for (unsigned i = 0; i < workers_max; ++i) {
-    while (workers[i].queue.try_pop(task)) {
-      task.reset();
+    while (workers[i].queue.try_pop(job)) {
+      job.reset();
       abandoned.fetch_add(1, std::memory_order_relaxed);
     }
   }
@@ -304,7 +302,7 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::make_dynamic(unsigned workers_mi
     return Error(Errc::invalid_argument, "a pool has 1 to kWorkersMax workers");
   }
   if (options.queue_capacity == 0 || options.queue_capacity > kQueueMax) {
-    return Error(Errc::invalid_argument, "a queue has room for 1 to kQueueMax tasks");
+    return Error(Errc::invalid_argument, "a queue has room for 1 to kQueueMax jobs");
   }
   constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a pool");
   std::unique_ptr<ThreadPool> pool;
@@ -332,9 +330,9 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::make_dynamic(unsigned workers_mi
 
 ThreadPool::~ThreadPool() { (void)stop(StopMode::abandon, kNever); }
 
-Result<void> ThreadPool::run_soon(TaskFunction& task) { return shared_->push(task); }
-Result<void> ThreadPool::run_after(Duration delay, TaskFunction& task) {
-  auto taken = shared_->timekeeper.schedule(delay, task);
+Result<void> ThreadPool::run_soon(Job& job) { return shared_->push(job); }
+Result<void> ThreadPool::run_after(Duration delay, Job& job) {
+  auto taken = shared_->timekeeper.schedule(delay, job);
   if (!taken) {
     shared_->refused.fetch_add(1, std::memory_order_relaxed);
   }
@@ -348,12 +346,12 @@ Result<void> ThreadPool::stop(StopMode mode, Instant deadline) {
     shared_->abandon();
   }
   if (detail::RunScope::inside(shared_.get())) {
-    return Error(Errc::invalid_state, "a task cannot wait for the end of itself");
+    return Error(Errc::invalid_state, "a job cannot wait for the end of itself");
   }
   if (!shared_->wait_for_workers(deadline)) {
     request_stop();
     shared_->abandon();
-    return Error(Errc::timed_out, "tasks still run");
+    return Error(Errc::timed_out, "jobs still run");
   }
   shared_->abandon();  // nothing is left but what was pushed while the last worker of an abandoned pool went
   shared_->join();

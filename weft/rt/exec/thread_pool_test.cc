@@ -51,7 +51,7 @@ TEST(ThreadPool, AFullQueueIsReportedAndWhatWasTakenRuns) {
 }
 
 // A delay that slept in a worker would hold up everything behind it.
-TEST(ThreadPool, PendingDelaysDoNotKeepAnImmediateTaskWaiting) {
+TEST(ThreadPool, PendingDelaysDoNotKeepAnImmediateJobWaiting) {
   auto pool = fixed(2);
   std::vector<Future<int>> delayed;
   delayed.reserve(10);
@@ -62,7 +62,7 @@ TEST(ThreadPool, PendingDelaysDoNotKeepAnImmediateTaskWaiting) {
   EXPECT_FALSE(delayed.front().ready());
 }
 
-TEST(ThreadPool, ADelayedTaskThatFindsTheQueueFullIsLateAndNotLost) {
+TEST(ThreadPool, ADelayedJobThatFindsTheQueueFullIsLateAndNotLost) {
   PoolOptions options;
   options.queue_capacity = 2;
   auto pool = std::move(ThreadPool::make_single(options)).value();
@@ -80,8 +80,8 @@ TEST(ThreadPool, ADelayedTaskThatFindsTheQueueFullIsLateAndNotLost) {
   EXPECT_EQ(late.get_until(in_a_long_time()).value(), 1);
 }
 
-// Each task waits for another one: no worker may sit on a task that another could run.
-TEST(ThreadPool, TasksThatWaitForEachOtherRunAtTheSameTime) {
+// Each job waits for another one: no worker may sit on a job that another could run.
+TEST(ThreadPool, JobsThatWaitForEachOtherRunAtTheSameTime) {
   constexpr int kWorkers = 4;
   auto pool = fixed(kWorkers);
   for (int round = 0; round < 50; ++round) {
@@ -113,8 +113,8 @@ TEST(ThreadPool, WhatABusyWorkerBroughtIsTakenByAnother) {
   EXPECT_NE(*ran_by, std::this_thread::get_id());
 }
 
-// All workers are kept busy by tasks that bring themselves again; others still get their turn.
-TEST(ThreadPool, TasksThatComeAgainAndAgainStarveNobody) {
+// All workers are kept busy by jobs that bring themselves again; others still get their turn.
+TEST(ThreadPool, JobsThatComeAgainAndAgainStarveNobody) {
   auto pool = fixed(2);
   std::atomic<bool> over{false};
   struct Again {
@@ -187,7 +187,7 @@ TEST(ThreadPool, ADynamicPoolShrinksToItsMinimumAndGrowsAgain) {
     blocker.let_go();
     Instant patience = sys::now() + 100ms;
     while (pool->counts().workers > 1) {
-      if (sys::now() > patience) {  // one that was passed over when its time ended sleeps until the next task
+      if (sys::now() > patience) {  // one that was passed over when its time ended sleeps until the next job
         EXPECT_TRUE(pool->submit([] {}).get_until(in_a_long_time()));
         patience = sys::now() + 100ms;
       }
@@ -198,8 +198,8 @@ TEST(ThreadPool, ADynamicPoolShrinksToItsMinimumAndGrowsAgain) {
   EXPECT_GE(pool->counts().executed, 12u);
 }
 
-// The only worker waits for a task that comes later.
-TEST(ThreadPool, ADynamicPoolGrowsForATaskThatAnotherWaitsFor) {
+// The only worker waits for a job that comes later.
+TEST(ThreadPool, ADynamicPoolGrowsForAJobThatAnotherWaitsFor) {
   auto pool = std::move(ThreadPool::make_dynamic(1, 2)).value();
   auto outer = pool->submit([&] { return static_cast<bool>(pool->submit([] {}).get_until(in_a_long_time())); });
   EXPECT_TRUE(outer.get_until(in_a_long_time()).value());

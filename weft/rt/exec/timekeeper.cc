@@ -25,7 +25,7 @@ constexpr std::size_t kFiredPerTurn = 256;
 struct Timekeeper::Core {
   struct Waiting {
     Core* core = nullptr;
-    TaskFunction task;
+    Job job;
   };
 
   explicit Core(Sink given) : sink(std::move(given)), wheel(sys::now()) {
@@ -33,7 +33,7 @@ struct Timekeeper::Core {
     ready.reserve(kFiredPerTurn);
   }
 
-  Result<void> schedule(Duration delay, TaskFunction& task);
+  Result<void> schedule(Duration delay, Job& job);
   void run();
   void turn();
   static void fire(void* context);
@@ -42,21 +42,21 @@ struct Timekeeper::Core {
   std::mutex mutex;
   // Guarded by mutex:
   TimerWheel wheel;
-  std::optional<mem::SlabOf<Waiting>> waiting{std::in_place, kTasksMax};  // until close()
-  std::vector<TaskFunction> due;                                          // never more than kFiredPerTurn
-  Instant wanted = kNever;                                                // when the thread wakes by itself
+  std::optional<mem::SlabOf<Waiting>> waiting{std::in_place, kJobsMax};  // until close()
+  std::vector<Job> due;                                                  // never more than kFiredPerTurn
+  Instant wanted = kNever;                                               // when the thread wakes by itself
   bool stopping = false;
   bool started = false;
   sys::Thread thread;
 
-  std::vector<TaskFunction> ready;  // the thread's: what was due, while it is handed on
-  sync::Parker parker;              // woken when `wanted` is too late, and to stop
+  std::vector<Job> ready;  // the thread's: what was due, while it is handed on
+  sync::Parker parker;     // woken when `wanted` is too late, and to stop
 };
 
 Timekeeper::Timekeeper(Sink sink) : core_(std::make_shared<Core>(std::move(sink))) {}
 Timekeeper::~Timekeeper() { stop(); }
 
-Result<void> Timekeeper::schedule(Duration delay, TaskFunction& task) {
+Result<void> Timekeeper::schedule(Duration delay, Job& job) {
   bool wakes = false;
   {
     const std::lock_guard lock(core_->mutex);
@@ -66,7 +66,7 @@ Result<void> Timekeeper::schedule(Duration delay, TaskFunction& task) {
     if (!core_->started) {
       auto* own = new (std::nothrow) std::shared_ptr<Core>(core_);
       if (own == nullptr) {
-        return Error(Errc::resource_exhausted, "no memory for a delayed task");
+        return Error(Errc::resource_exhausted, "no memory for a delayed job");
       }
       const sys::SignalsBlocked blocked;  // signals are for the application's threads
       auto thread = sys::Thread::start(
@@ -82,7 +82,7 @@ Result<void> Timekeeper::schedule(Duration delay, TaskFunction& task) {
       core_->thread = std::move(thread).value();
       core_->started = true;
     }
-    if (const auto taken = core_->schedule(delay, task); !taken) {
+    if (const auto taken = core_->schedule(delay, job); !taken) {
       return taken;
     }
     const Instant next = core_->wheel.next_deadline();
@@ -95,17 +95,17 @@ Result<void> Timekeeper::schedule(Duration delay, TaskFunction& task) {
   return {};
 }
 
-Result<void> Timekeeper::Core::schedule(Duration delay, TaskFunction& task) {
-  if (waiting->live_count() >= kTasksMax) {
-    return Error(Errc::resource_exhausted, "too many delayed tasks");
+Result<void> Timekeeper::Core::schedule(Duration delay, Job& job) {
+  if (waiting->live_count() >= kJobsMax) {
+    return Error(Errc::resource_exhausted, "too many delayed jobs");
   }
   Waiting* const made = waiting->make();
   if (made == nullptr || !wheel.schedule(deadline_after(sys::now(), delay), {&Core::fire, made})) {
     (void)waiting->destroy(made);
-    return Error(Errc::resource_exhausted, "no memory for a delayed task");
+    return Error(Errc::resource_exhausted, "no memory for a delayed job");
   }
   made->core = this;
-  made->task = std::move(task);
+  made->job = std::move(job);
   return {};
 }
 
@@ -138,7 +138,7 @@ void Timekeeper::stop() {
 void Timekeeper::Core::fire(void* context) {
   auto* const fired = static_cast<Waiting*>(context);
   Core& core = *fired->core;
-  core.due.push_back(std::move(fired->task));  // there is room: see turn()
+  core.due.push_back(std::move(fired->job));  // there is room: see turn()
   (void)core.waiting->destroy(fired);
 }
 
@@ -154,12 +154,12 @@ void Timekeeper::Core::turn() {
     wanted = wheel.next_deadline();
   }
   std::size_t refused = 0;  // for now: these come to the front
-  for (TaskFunction& task : ready) {
-    const Result<void> taken = sink(task);
+  for (Job& job : ready) {
+    const Result<void> taken = sink(job);
     if (!taken && taken.error() == Errc::resource_exhausted) {
-      TaskFunction& place = ready[refused++];
-      if (&place != &task) {
-        place = std::move(task);
+      Job& place = ready[refused++];
+      if (&place != &job) {
+        place = std::move(job);
       }
     }
   }

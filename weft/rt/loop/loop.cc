@@ -54,7 +54,7 @@ void Loop::stop() {
   thread_.join();
 }
 
-void Loop::post(TaskFunction task) {
+void Loop::post(Job task) {
   if (!task) [[unlikely]] {
     throw std::bad_alloc();
   }
@@ -135,7 +135,7 @@ void Loop::dispatch(const sys::PollEvent& event) {
   }
 }
 
-bool Loop::run_tasks() {
+bool Loop::run_jobs() {
   if (!has_mail_.load(std::memory_order_relaxed)) {
     return false;
   }
@@ -144,7 +144,7 @@ bool Loop::run_tasks() {
     opened_.swap(mail_);
     has_mail_.store(false, std::memory_order_relaxed);
   }
-  for (TaskFunction& task : opened_) {
+  for (Job& task : opened_) {
     task();
   }
   opened_.clear();
@@ -165,7 +165,7 @@ bool Loop::ended() {
   }
   if (!ending_) {
     ending_ = true;
-    run_tasks();
+    run_jobs();
     tasks_.cancel_all();
   }
   return tasks_.idle();
@@ -237,11 +237,11 @@ void Loop::wait(Instant wanted) {
 void Loop::turn() {
   constexpr std::size_t kTimersPerTurn = 256;
   now_ = sys::now();
-  const bool ran_tasks = run_tasks();
+  const bool ran_jobs = run_jobs();
   timers_.advance(now_, kTimersPerTurn);  // what it leaves is due at once
   tasks_.turn();
   const Instant hook_wants = hook_ != nullptr ? hook_->handle_turn(now_) : kNever;
-  const bool go_on = ran_tasks || tasks_.has_ready() || (ending_ && tasks_.idle());
+  const bool go_on = ran_jobs || tasks_.has_ready() || (ending_ && tasks_.idle());
   wait(go_on ? now_ : std::min(hook_wants, timers_.next_deadline()));
 }
 
@@ -254,7 +254,7 @@ void Loop::run_turns() {
   while (!ended()) {
     turn();
   }
-  run_tasks();
+  run_jobs();
   while (!tasks_.idle()) {
     turn();
   }

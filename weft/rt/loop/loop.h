@@ -11,7 +11,7 @@
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
-#include "weft/rt/loop/task_function.h"
+#include "weft/rt/loop/job.h"
 #include "weft/rt/loop/task_runner.h"
 #include "weft/rt/loop/timer_wheel.h"
 #include "weft/sync/spin.h"
@@ -67,8 +67,8 @@ class Loop {
   // Instead of start(): runs in the calling thread until stop(). Before it sleeps it looks for work as long as `mode`
   // permits, and while it has work it asks for events at least every kPollEvery, not in every turn.
   void run(TurnHook* hook, sync::WaitMode mode);
-  void stop();                   // waits until the thread that start() made ended; idempotent
-  void post(TaskFunction task);  // throws std::bad_alloc
+  void stop();          // waits until the thread that start() made ended; idempotent
+  void post(Job task);  // throws std::bad_alloc
   // A turn soon: at once if the loop would sleep long, else when its nap of at most kNapMax ends.
   void nudge() noexcept;
   void wake() noexcept { poller_->wake(); }  // ends the sleep that goes on, or else the next one
@@ -101,7 +101,7 @@ class Loop {
   void run_turns();
   void release_descriptors();
   void turn();
-  bool run_tasks();
+  bool run_jobs();
   [[nodiscard]] bool ended();
   [[nodiscard]] bool has_mail() const noexcept;
   void wait(Instant wanted);
@@ -129,8 +129,8 @@ class Loop {
   std::array<sys::PollEvent, 256> events_;
 
   std::mutex mutex_;
-  std::vector<TaskFunction> mail_;    // guarded by mutex_
-  std::vector<TaskFunction> opened_;  // what run_tasks() runs; here to keep its memory
+  std::vector<Job> mail_;    // guarded by mutex_
+  std::vector<Job> opened_;  // what run_jobs() runs; here to keep its memory
   std::atomic<bool> has_mail_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<Sleep> sleep_{Sleep::awake};

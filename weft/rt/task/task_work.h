@@ -21,7 +21,7 @@ namespace weft::rt {
 // What run_on() gives.
 template <typename F>
 class [[nodiscard]] RunOn {
-  using T = detail::TaskResult<F>;
+  using T = detail::JobResult<F>;
   using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
   static constexpr bool kTakesToken = std::invocable<F&, std::stop_token>;
   static_assert(!std::is_reference_v<T>, "return a pointer, or std::ref");

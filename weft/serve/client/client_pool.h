@@ -274,7 +274,7 @@ class ClientPool {
       try {
         co_return co_await self->probe(*member->client);
       } catch (...) {
-        co_return Error(Errc::task_threw, "the probe threw");
+        co_return Error(Errc::job_threw, "the probe threw");
       }
     }
     static rt::Task<Result<void>> wait_change(Member* member) { co_return co_await member->changed.wait(); }

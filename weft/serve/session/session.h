@@ -15,7 +15,7 @@
 #include "weft/base/time.h"
 #include "weft/net/stream.h"
 #include "weft/rt/loop/loop.h"
-#include "weft/rt/loop/turn_task.h"
+#include "weft/rt/loop/turn_job.h"
 #include "weft/serve/admission/admission.h"
 #include "weft/serve/admission/token_bucket.h"
 #include "weft/serve/frame/frame_codec.h"
@@ -79,7 +79,7 @@ struct SessionLimits {
 // that runs counts as a reply that is owed, see begin_reply(). spawn() adds coroutines that accompany the session and
 // owe nothing. When the session is closed, by whatever reason, its coroutines are cancelled: what they await ends with
 // `cancelled`, is_open() is false and send() says `closed`. Who goes on all the same is waited for.
-class Session : private rt::Watcher, private rt::TurnTask {
+class Session : private rt::Watcher, private rt::TurnJob {
  public:
   static constexpr std::size_t kReadMax = 64 * 1024;       // bytes for each read event
   static constexpr std::size_t kDiscardMax = 1024 * 1024;  // bytes that a peer may send after close()

@@ -19,7 +19,7 @@ namespace weft::serve {
 class TaskSet;
 
 // What an exception of a coroutine becomes.
-inline constexpr Error kTaskThrew(Errc::task_threw, "the task threw");
+inline constexpr Error kTaskThrew(Errc::job_threw, "the task threw");
 
 // SessionTask: a coroutine of a session, with what it works on: one pooled block besides its frame.
 // Owner: a Ptr, then the TaskSet that started it, until it has ended. Affinity: the session's core.

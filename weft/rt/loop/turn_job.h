@@ -5,13 +5,13 @@
 
 namespace weft::rt {
 
-// TurnTask: something that a core does at the end of a turn in which it was asked to, once: a batch to flush.
+// TurnJob: something that a core does at the end of a turn in which it was asked to, once: a batch to flush.
 // Owner: whoever has the work; destruction and unlink() take the request back. Affinity: the core's thread. Cost: a
 // link. The function does not throw. It may list its own task again, for the next turn, and destroy it.
-class TurnTask : public ListLink {
+class TurnJob : public ListLink {
  public:
-  using Run = void(TurnTask& task) noexcept;
-  explicit TurnTask(Run* function) noexcept : function_(function) {}
+  using Run = void(TurnJob& task) noexcept;
+  explicit TurnJob(Run* function) noexcept : function_(function) {}
 
   void run() noexcept { function_(*this); }
 

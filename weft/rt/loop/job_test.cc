@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/rt/loop/task_function.h"
+#include "weft/rt/loop/job.h"
 
 #include <array>
 #include <memory>
@@ -34,12 +34,12 @@ void expect_one_life(std::size_t worth) {
   int alive = 0;
   int calls = 0;
   {
-    TaskFunction first(Closure{Counted(&alive), &calls});
+    Job first(Closure{Counted(&alive), &calls});
     ASSERT_TRUE(first);
     EXPECT_EQ(alive, 1);
-    TaskFunction second(std::move(first));
+    Job second(std::move(first));
     EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): that is the question
-    TaskFunction third;
+    Job third;
     third = std::move(second);
     EXPECT_EQ(alive, 1);
     third();
@@ -49,7 +49,7 @@ void expect_one_life(std::size_t worth) {
   EXPECT_EQ(alive, 0);
 }
 
-TEST(TaskFunction, RunsAndDestroysClosuresOfEverySizeOnce) {
+TEST(Job, RunsAndDestroysClosuresOfEverySizeOnce) {
   expect_one_life<Padded<1>>(1);
   expect_one_life<Padded<32>>(32);
   expect_one_life<Padded<33>>(33);
@@ -57,11 +57,11 @@ TEST(TaskFunction, RunsAndDestroysClosuresOfEverySizeOnce) {
   expect_one_life<Padded<mem::Buffer::kPooledMax>>(mem::Buffer::kPooledMax);
 }
 
-TEST(TaskFunction, TakesWhatIsMoveOnly) {
+TEST(Job, TakesWhatIsMoveOnly) {
   auto owned = std::make_unique<int>(7);
   int seen = 0;
-  TaskFunction task([owned = std::move(owned), &seen] { seen = *owned; });
-  TaskFunction moved(std::move(task));
+  Job task([owned = std::move(owned), &seen] { seen = *owned; });
+  Job moved(std::move(task));
   moved();
   EXPECT_EQ(seen, 7);
 }
@@ -71,10 +71,10 @@ struct alignas(256) OverAligned {
   void operator()() const { *aligned = reinterpret_cast<std::uintptr_t>(this) % 256 == 0; }
 };
 
-TEST(TaskFunction, KeepsTheAlignmentOfAnOverAlignedClosure) {
+TEST(Job, KeepsTheAlignmentOfAnOverAlignedClosure) {
   bool aligned = false;
-  TaskFunction task(OverAligned{&aligned});
-  TaskFunction moved(std::move(task));
+  Job task(OverAligned{&aligned});
+  Job moved(std::move(task));
   moved();
   EXPECT_TRUE(aligned);
 }
@@ -88,15 +88,15 @@ struct ThrowsWhenMoved {
   void operator()() const {}
 };
 
-TEST(TaskFunction, AClosureThatThrowsWhenItIsTakenLeavesNothingBehind) {
+TEST(Job, AClosureThatThrowsWhenItIsTakenLeavesNothingBehind) {
   int alive = 0;
   const ThrowsWhenMoved closure(&alive);
-  EXPECT_THROW(TaskFunction task(closure), std::runtime_error);
+  EXPECT_THROW(Job task(closure), std::runtime_error);
   EXPECT_EQ(alive, 1);
 }
 
-TEST(TaskFunction, WhatTheClosureThrowsComesThrough) {
-  TaskFunction task([] { throw std::runtime_error("thrown"); });
+TEST(Job, WhatTheClosureThrowsComesThrough) {
+  Job task([] { throw std::runtime_error("thrown"); });
   EXPECT_THROW(task(), std::runtime_error);
   EXPECT_TRUE(task);
 }

@@ -11,7 +11,7 @@
 
 namespace weft::rt {
 
-// TaskQueue: a bounded queue from any threads to any threads, first in first out. A ring of cells, each with a count
+// JobQueue: a bounded queue from any threads to any threads, first in first out. A ring of cells, each with a count
 // that says whose turn it is (the design is D. Vyukov's); closing is a bit beside the tail, so that what was pushed
 // before the close, and nothing else, is in the queue for good.
 // Owner: whoever constructs it; what is left inside is destroyed with it.
@@ -24,14 +24,14 @@ namespace weft::rt {
 //   (3) A push or pop that is interrupted half way holds up those behind it in this queue, and nobody else: they are
 //       told `full` or empty, and it gives notice itself when it is done.
 template <typename T>
-class TaskQueue {
+class JobQueue {
  public:
   enum class Push : std::uint8_t { done, full, closed };
 
-  TaskQueue() noexcept = default;
-  TaskQueue(const TaskQueue&) = delete;
-  TaskQueue& operator=(const TaskQueue&) = delete;
-  ~TaskQueue() {
+  JobQueue() noexcept = default;
+  JobQueue(const JobQueue&) = delete;
+  JobQueue& operator=(const JobQueue&) = delete;
+  ~JobQueue() {
     for (std::size_t i = 0; i < cell_count(); ++i) {
       cells_[i].~Cell();
     }

@@ -9,7 +9,7 @@
 
 namespace weft::rt::detail {
 
-// RunScope: says that this thread runs tasks of that executor, while it lives. A value on the stack.
+// RunScope: says that this thread runs jobs of that executor, while it lives. A value on the stack.
 class RunScope {
  public:
   explicit RunScope(const void* executor) noexcept : executor_(executor), outer_(innermost) { innermost = this; }
@@ -18,7 +18,7 @@ class RunScope {
   ~RunScope() { innermost = outer_; }
 
   [[nodiscard]] static bool inside(const void* executor) noexcept { return find(executor) != nullptr; }
-  // What the task that runs still needs when the executor has gone; nothing happens outside of its tasks.
+  // What the job that runs still needs when the executor has gone; nothing happens outside of its jobs.
   static void keep(const void* executor, const std::shared_ptr<void>& what) noexcept {
     for (RunScope* scope = find(executor); scope != nullptr; scope = find(executor, scope->outer_)) {
       scope->kept_ = what;
@@ -40,11 +40,11 @@ class RunScope {
   std::shared_ptr<void> kept_;
 };
 
-// Runs the task and ends its closure. False: it threw, and the handler was told.
-inline bool run_task(TaskFunction& task, const ExceptionHandler& handler) noexcept {
+// Runs the job and ends its closure. False: it threw, and the handler was told.
+inline bool run_job(Job& job, const ExceptionHandler& handler) noexcept {
   bool ran = true;
   try {
-    task();
+    job();
   } catch (...) {
     ran = false;
     try {
@@ -54,7 +54,7 @@ inline bool run_task(TaskFunction& task, const ExceptionHandler& handler) noexce
     } catch (...) {  // NOLINT(bugprone-empty-catch): there is nobody left to tell; the count has it
     }
   }
-  task.reset();
+  job.reset();
   return ran;
 }
 

@@ -13,21 +13,21 @@
 
 namespace weft::rt {
 
-// TaskFunction: something to call once, without arguments and result. Move-only.
+// Job: something to call once, without arguments and result. Move-only.
 // Owner: a value. Affinity: one thread at a time.
 // Cost: 56 bytes. A closure of up to kInlineMax bytes that moves without throwing lies inside, and making, moving and
 // calling it allocates nothing; a larger one lies in a mem::Buffer, so that a closure that is made by one thread and
 // ends in another costs no malloc either; one that is over-aligned, or larger than Buffer::kPooledMax, is on the heap.
 // Invariants: 1. the closure is destroyed once, whether it was called or not. 2. moving it never throws. 3. a closure
-// that found no memory is an empty TaskFunction: look before it is given away.
-class TaskFunction {
+// that found no memory is an empty Job: look before it is given away.
+class Job {
  public:
   static constexpr std::size_t kInlineMax = 48;
 
-  TaskFunction() noexcept = default;
+  Job() noexcept = default;
   template <typename F>
-    requires(!std::same_as<std::decay_t<F>, TaskFunction> && std::invocable<std::decay_t<F>&>)
-  TaskFunction(F&& function) noexcept(  // NOLINT(google-explicit-constructor)
+    requires(!std::same_as<std::decay_t<F>, Job> && std::invocable<std::decay_t<F>&>)
+  Job(F&& function) noexcept(  // NOLINT(google-explicit-constructor)
       std::is_nothrow_constructible_v<std::decay_t<F>, F>) {
     using Closure = std::decay_t<F>;
     if constexpr (kFits<Closure>) {
@@ -37,18 +37,18 @@ class TaskFunction {
       make_outside<Closure>(std::forward<F>(function));
     }
   }
-  TaskFunction(TaskFunction&& other) noexcept { take(other); }
-  TaskFunction& operator=(TaskFunction&& other) noexcept {
+  Job(Job&& other) noexcept { take(other); }
+  Job& operator=(Job&& other) noexcept {
     if (this != &other) {
       reset();
       take(other);
     }
     return *this;
   }
-  ~TaskFunction() { reset(); }
+  ~Job() { reset(); }
 
   explicit operator bool() const noexcept { return kind_ != nullptr; }
-  // Requires a closure. What it throws comes through; it is destroyed with the TaskFunction, not by the call.
+  // Requires a closure. What it throws comes through; it is destroyed with the Job, not by the call.
   void operator()() { kind_->run(storage_); }
   void reset() noexcept {
     if (kind_ != nullptr && kind_->destroy != nullptr) {
@@ -144,7 +144,7 @@ class TaskFunction {
     }
   };
 
-  void take(TaskFunction& other) noexcept {
+  void take(Job& other) noexcept {
     kind_ = std::exchange(other.kind_, nullptr);
     if (kind_ == nullptr || kind_->move == nullptr) [[likely]] {
       std::memcpy(storage_, other.storage_, kInlineMax);
@@ -156,6 +156,6 @@ class TaskFunction {
   const Kind* kind_ = nullptr;
   alignas(void*) std::byte storage_[kInlineMax];
 };
-static_assert(sizeof(TaskFunction) == 56);
+static_assert(sizeof(Job) == 56);
 
 }  // namespace weft::rt

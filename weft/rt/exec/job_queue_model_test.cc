@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "tests/support/model_sites.h"
-#include "weft/rt/exec/task_queue.h"
+#include "weft/rt/exec/job_queue.h"
 #include <gtest/gtest.h>
 
 namespace weft::rt {
@@ -27,7 +27,7 @@ class Value {
   int number_;
 };
 
-using Queue = TaskQueue<Value>;
+using Queue = JobQueue<Value>;
 
 struct Line {
   Line() { model::require(queue.make(2), "no memory"); }
@@ -156,15 +156,15 @@ constexpr model::Scenario kScenarios[] = {
     {"a_look_behind_fences_sees_what_was_pushed", a_look_behind_fences_sees_what_was_pushed, {.preemptions = 2}},
 };
 
-TEST(TaskQueueModel, LosesAndDoublesNothing) {
+TEST(JobQueueModel, LosesAndDoublesNothing) {
   for (const model::Scenario& scenario : kScenarios) {
     const model::Outcome outcome = model::explore(scenario.run, scenario.options);
     EXPECT_TRUE(outcome.complete) << scenario.name << ": " << outcome.failure;
   }
 }
 
-TEST(TaskQueueModel, NeedsEveryMemoryOrderItHas) {
-  const model::Audit audit = model::weaken_every_order("rt/exec/task_queue.h", kScenarios, {});
+TEST(JobQueueModel, NeedsEveryMemoryOrderItHas) {
+  const model::Audit audit = model::weaken_every_order("rt/exec/job_queue.h", kScenarios, {});
   EXPECT_EQ(audit.sites, 15u);
   for (const std::string& complaint : audit.complaints) {
     ADD_FAILURE() << complaint;
