@@ -506,7 +506,7 @@ constexpr OptionRow kOptions[] = {
 #undef WEFT_FLAG
 #undef WEFT_STORED
 
-const OptionRow* find(int id, SocketType type) {
+const OptionRow* find(int id, zmtp::SocketType type) {
   for (const OptionRow& row : kOptions) {
     if (row.id == id) {
       return (row.types >> static_cast<unsigned>(type) & 1U) != 0 ? &row : nullptr;
@@ -538,7 +538,7 @@ int zmq_setsockopt(void* socket, int option, const void* optval, size_t optvalle
   if (handle == nullptr) {
     return -1;
   }
-  const OptionRow* row = find(option, handle->core->type());
+  const OptionRow* row = find(option, handle->core->wire_type());
   return row == nullptr || row->write == nullptr ? fail(EINVAL) : row->write(*handle, optval, optvallen);
 }
 
@@ -547,7 +547,7 @@ int zmq_getsockopt(void* socket, int option, void* optval, size_t* optvallen) {
   if (handle == nullptr) {
     return -1;
   }
-  const OptionRow* row = find(option, handle->core->type());
+  const OptionRow* row = find(option, handle->core->wire_type());
   if (row == nullptr || row->read == nullptr || optval == nullptr || optvallen == nullptr) {
     return fail(EINVAL);
   }

@@ -88,7 +88,7 @@ void* zmq_socket(void* context, int type) {
   if (owner == nullptr) {
     return nullptr;
   }
-  if (type < 0 || type >= zmtp::kSocketTypeCount) {
+  if (type < 0 || type > UINT8_MAX) {
     errno = EINVAL;
     return nullptr;
   }

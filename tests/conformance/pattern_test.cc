@@ -9,6 +9,80 @@
 namespace weft::conformance {
 namespace {
 
+// The contract that every socket type keeps, whatever it does with its messages. A new pattern is a line here.
+struct Pair {
+  SocketType from;
+  SocketType to;
+};
+constexpr Pair kPairs[] = {
+    {SocketType::push, SocketType::pull},       {SocketType::pub, SocketType::sub},
+    {SocketType::xpub, SocketType::xsub},       {SocketType::req, SocketType::rep},
+    {SocketType::req, SocketType::router},      {SocketType::dealer, SocketType::router},
+    {SocketType::dealer, SocketType::dealer},   {SocketType::pair, SocketType::pair},
+    {SocketType::scatter, SocketType::gather},  {SocketType::client, SocketType::server},
+    {SocketType::channel, SocketType::channel}, {SocketType::last_value_pub, SocketType::sub},
+};
+
+class Contract : public Conformance {
+ protected:
+  // Sends until the receiver's peer, its handshake and its subscription are there. True once `to` received the text.
+  static bool arrives(Socket& from, Socket& to, const std::string& text) {
+    for (int i = 0; i < 2000; ++i) {
+      const auto sent = from.try_send(as_bytes(text));
+      EXPECT_TRUE(sent || sent.error() == Errc::would_block || sent.error() == Errc::invalid_state)
+          << sent.error().message();
+      for (auto got = to.recv_until(sys::now() + 5ms); got; got = to.try_recv()) {
+        if (got->text() == text) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+  static void expect_closed(Socket& socket) {
+    socket.close();
+    socket.close();
+    EXPECT_EQ(socket.try_send(as_bytes("late")).error(), Errc::closed);
+    EXPECT_EQ(socket.try_recv().error(), Errc::closed);
+    EXPECT_EQ(socket.bind("inproc://late").error(), Errc::closed);
+  }
+};
+WEFT_EVERY_TRANSPORT(Contract);
+
+TEST_P(Contract, AMessageArrivesWhicheverSideBindsAndEitherSideMayCloseFirst) {
+  for (const Pair& pair : kPairs) {
+    SCOPED_TRACE(static_cast<int>(pair.from));
+    for (const bool receiver_binds : {true, false}) {
+      Socket from = make(pair.from);
+      Socket to = make(pair.to);
+      Socket& bound = receiver_binds ? to : from;
+      Socket& connected = receiver_binds ? from : to;
+      connect(connected, bind(bound));
+      (void)to.subscribe("");  // not_supported where peers do not subscribe
+      EXPECT_TRUE(arrives(from, to, "m"));
+      expect_closed(receiver_binds ? from : to);
+      expect_closed(receiver_binds ? to : from);
+    }
+  }
+}
+
+TEST_P(Contract, CallsThatATypeDoesNotHaveSaySoAndChangeNothing) {
+  for (const Pair& pair : kPairs) {
+    SCOPED_TRACE(static_cast<int>(pair.from));
+    Socket from = make(pair.from);
+    Socket to = make(pair.to);
+    for (Socket* socket : {&from, &to}) {
+      const auto joined = socket->join("group");
+      EXPECT_TRUE(joined || joined.error() == Errc::not_supported);
+      const Error nothing = socket->try_recv().error();
+      EXPECT_TRUE(nothing == Errc::would_block || nothing == Errc::not_supported || nothing == Errc::invalid_state);
+    }
+    connect(from, bind(to));
+    (void)to.subscribe("");
+    EXPECT_TRUE(arrives(from, to, "still works"));
+  }
+}
+
 class Pipeline : public Conformance {};
 WEFT_EVERY_TRANSPORT(Pipeline);
 

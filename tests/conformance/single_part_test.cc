@@ -16,7 +16,7 @@ class SinglePart : public Conformance {
  protected:
   // Of what a peer of type `theirs` sends that speaks the protocol by hand, messages of several parts go, and are
   // counted.
-  void expect_single_parts_only(SocketType ours, SocketType theirs) {
+  void expect_single_parts_only(SocketType ours, zmtp::SocketType theirs) {
     if (!GetParam().streams || GetParam().encrypted) {
       GTEST_SKIP() << "the peer of this test speaks in the clear";
     }
@@ -99,7 +99,7 @@ TEST_P(SinglePart, ScatterRefusesSeveralPartsAndStaysAsItWas) {
 }
 
 TEST_P(SinglePart, GatherDiscardsWhatIsOfSeveralParts) {
-  expect_single_parts_only(SocketType::gather, SocketType::scatter);
+  expect_single_parts_only(SocketType::gather, zmtp::SocketType::scatter);
 }
 
 TEST_P(SinglePart, ChannelsTalkBothWays) {
@@ -141,7 +141,7 @@ TEST_P(SinglePart, AChannelHasOnePeerAndRefusesTheNext) {
 }
 
 TEST_P(SinglePart, AChannelDiscardsWhatIsOfSeveralParts) {
-  expect_single_parts_only(SocketType::channel, SocketType::channel);
+  expect_single_parts_only(SocketType::channel, zmtp::SocketType::channel);
 }
 
 TEST_P(SinglePart, AServerAnswersEachClientByItsRoutingId) {
@@ -258,9 +258,9 @@ TEST_P(SinglePart, WhoWaitsForRoomAtAPeerLearnsThatItWent) {
 }
 
 TEST_P(SinglePart, ClientsServersAndPeersDiscardWhatIsOfSeveralParts) {
-  expect_single_parts_only(SocketType::server, SocketType::client);
-  expect_single_parts_only(SocketType::client, SocketType::server);
-  expect_single_parts_only(SocketType::peer, SocketType::peer);
+  expect_single_parts_only(SocketType::server, zmtp::SocketType::client);
+  expect_single_parts_only(SocketType::client, zmtp::SocketType::server);
+  expect_single_parts_only(SocketType::peer, zmtp::SocketType::peer);
 }
 
 TEST_P(SinglePart, PeersNameEachOtherAndWhoConnectsMaySpeakFirst) {

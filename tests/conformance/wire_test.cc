@@ -35,14 +35,14 @@ TEST_P(Wire, OfAPeerThatDiesInTheMiddleOfAMessageOnlyWholeMessagesArrive) {
       wire_frame(kMore, "cut 1") + wire_frame(kMore, std::string(5000, 'c')) + wire_frame(0, "cut 3");
   for (const std::size_t sent : {std::size_t{1}, std::size_t{7}, std::size_t{8}, std::size_t{100}, cut.size() - 1}) {
     {
-      WirePeer peer = WirePeer::dial(endpoint, SocketType::push);
+      WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::push);
       peer.write(whole + cut.substr(0, sent));
     }
     EXPECT_EQ(recv(pull), (Texts{"whole 1", "whole 2"}));
     wait_for_event(pull, EventKind::disconnected);
     EXPECT_EQ(pull.try_recv().error(), Errc::would_block) << "after " << sent << " bytes";
   }
-  WirePeer peer = WirePeer::dial(endpoint, SocketType::push);
+  WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::push);
   peer.write(wire_frame(0, "next"));
   EXPECT_EQ(recv_text(pull), "next");
 }
@@ -53,8 +53,8 @@ TEST_P(Wire, APeerThatDribblesALargeFrameDoesNotHoldUpTheOthers) {
   Socket pull = make(SocketType::pull);
   const std::string endpoint = bind(pull);
   const std::string large = wire_frame(0, std::string(1'000'000, 'l'));
-  WirePeer slow = WirePeer::dial(endpoint, SocketType::push);
-  WirePeer other = WirePeer::dial(endpoint, SocketType::push);
+  WirePeer slow = WirePeer::dial(endpoint, zmtp::SocketType::push);
+  WirePeer other = WirePeer::dial(endpoint, zmtp::SocketType::push);
   slow.write(std::string_view(large).substr(0, 500'000));
   std::size_t written = 500'000;
   std::atomic<bool> enough{false};
@@ -79,7 +79,7 @@ TEST_P(Wire, APeerThatIsSilentForLongerThanItSaidIsCutOff) {
   ASSERT_TRUE(pull.set(option::heartbeat_interval, 0ms));
   ASSERT_TRUE(pull.watch_events());
   const std::string endpoint = bind(pull);
-  WirePeer peer = WirePeer::dial(endpoint, SocketType::push);
+  WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::push);
   std::array<std::uint8_t, zmtp::kPingFrameMax> ping;
   const Instant before = sys::now();
   peer.write(as_text(Bytes(ping.data(), zmtp::write_ping(ping.data(), 1, {}))));
@@ -101,7 +101,7 @@ TEST_P(Wire, ANewConnectionHearsTheSubscriptionsInTheOrderInWhichTheyWereMade) {
   ASSERT_TRUE(sub.subscribe(topics[3]));  // is the last one now
   std::rotate(topics.begin() + 3, topics.begin() + 4, topics.end());
   connect(sub, (*listener)->bound_endpoint());
-  WirePeer peer = WirePeer::accept(**listener, SocketType::pub);
+  WirePeer peer = WirePeer::accept(**listener, zmtp::SocketType::pub);
   for (const std::string& topic : topics) {
     EXPECT_EQ(peer.read_frame().body, "\x9SUBSCRIBE" + topic);
   }
@@ -113,7 +113,7 @@ TEST_P(Wire, WhatComesTogetherWithTheEndOfTheStreamArrives) {
   const std::string endpoint = bind(pull);
   for (int round = 0; round < 20; ++round) {
     {
-      WirePeer peer = WirePeer::dial(endpoint, SocketType::push);
+      WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::push);
       std::string bytes;
       for (int i = 0; i < 50; ++i) {
         bytes += wire_frame(0, std::to_string(i));
@@ -141,7 +141,7 @@ TEST_P(Wire, TheNextConnectionGetsNoPartsOfAMessageThatTheLastOneGotTheBeginning
                               part + 1 < kParts ? More::yes : More::no));
       }
     }
-    WirePeer peer = WirePeer::accept(**listener, SocketType::pull);
+    WirePeer peer = WirePeer::accept(**listener, zmtp::SocketType::pull);
     const WirePeer::Frame first = peer.read_frame();
     EXPECT_EQ(first.body, "0" + small) << "before " << taken << " bytes were taken";
     EXPECT_EQ(first.flags, kMore);
@@ -151,7 +151,7 @@ TEST_P(Wire, TheNextConnectionGetsNoPartsOfAMessageThatTheLastOneGotTheBeginning
 
 TEST_P(Wire, CommandsMayStandBetweenThePartsOfAMessage) {
   Socket pull = make(SocketType::pull);
-  WirePeer peer = WirePeer::dial(bind(pull), SocketType::push);
+  WirePeer peer = WirePeer::dial(bind(pull), zmtp::SocketType::push);
   std::uint8_t ping[zmtp::kPingFrameMax];
   const std::string command(as_text(Bytes(ping, zmtp::write_ping(ping, 0, as_bytes("context")))));
   peer.write(wire_frame(kMore, "a") + command + wire_frame(kMore, "b") + command + wire_frame(0, "c"));
@@ -168,7 +168,7 @@ TEST_P(Wire, ASilentPeerIsPingedAndThenLeft) {
   ASSERT_TRUE(pull.watch_events());
   ASSERT_TRUE(pull.set(option::heartbeat_interval, 10ms));
   ASSERT_TRUE(pull.set(option::heartbeat_timeout, 30ms));
-  WirePeer peer = WirePeer::dial(bind(pull), SocketType::push);
+  WirePeer peer = WirePeer::dial(bind(pull), zmtp::SocketType::push);
   const WirePeer::Frame ping = peer.read_frame();
   EXPECT_EQ(ping.flags, zmtp::kCommand);
   EXPECT_EQ(ping.body.substr(0, 5), "\4PING");
@@ -187,7 +187,7 @@ TEST_P(Wire, APeerThatAnswersIsKept) {
   ASSERT_TRUE(pull.watch_events());
   ASSERT_TRUE(pull.set(option::heartbeat_interval, 5ms));
   ASSERT_TRUE(pull.set(option::heartbeat_timeout, kLong));
-  WirePeer peer = WirePeer::dial(bind(pull), SocketType::push);
+  WirePeer peer = WirePeer::dial(bind(pull), zmtp::SocketType::push);
   wait_for_peers(pull);
   for (int i = 0; i < 5; ++i) {
     const WirePeer::Frame ping = peer.read_frame();
@@ -202,7 +202,7 @@ TEST_P(Wire, APeerThatAnswersIsKept) {
 TEST_P(Wire, WhoDoesNotReceiveDropsWhatAPeerSendsItAndStillAnswersPings) {
   Socket push = make(SocketType::push);
   ASSERT_TRUE(push.set(option::receive_high_water_mark, 10));
-  WirePeer peer = WirePeer::dial(bind(push), SocketType::pull);
+  WirePeer peer = WirePeer::dial(bind(push), zmtp::SocketType::pull);
   std::string flood;
   for (int i = 0; i < 5000; ++i) {
     flood += wire_frame(i % 2 == 0 ? kMore : 0, std::string(100, 'f'));

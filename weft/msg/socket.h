@@ -14,11 +14,9 @@
 #include "weft/msg/message/message.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/message/options.h"
-#include "weft/zmtp/socket_type.h"
+#include "weft/msg/message/socket_type.h"
 
 namespace weft {
-
-using zmtp::SocketType;
 
 namespace msg {
 class SocketCore;

@@ -2,8 +2,8 @@
 // DEALER and CLIENT (RFC 41): sends to its peers in turn, receives from them in turn.
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/load_balancer.h"
+#include "weft/msg/pattern/pattern.h"
 #include "weft/msg/pattern/single_part.h"
-#include "weft/msg/pattern/table.h"
 
 namespace weft::msg {
 

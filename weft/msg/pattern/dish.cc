@@ -7,7 +7,7 @@
 #include <string>
 
 #include "weft/msg/pattern/fair_queue.h"
-#include "weft/msg/pattern/table.h"
+#include "weft/msg/pattern/pattern.h"
 
 namespace weft::msg {
 

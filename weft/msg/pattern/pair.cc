@@ -2,8 +2,8 @@
 // PAIR and CHANNEL (RFC 52): exactly one peer at a time; the next one is refused.
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/load_balancer.h"
+#include "weft/msg/pattern/pattern.h"
 #include "weft/msg/pattern/single_part.h"
-#include "weft/msg/pattern/table.h"
 
 namespace weft::msg {
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/pattern/pattern.h"
 
-#include "weft/msg/pattern/table.h"
-
 namespace weft::msg {
 
 bool Pattern::ready(Pipe& /*pipe*/, Bytes /*identity*/) { return true; }
@@ -50,26 +48,10 @@ Error Pattern::refuse_more() noexcept {
 namespace {
 
 constexpr PatternRow kTable[] = {
-    {{SocketType::pair}, make_pair},
-    {{.type = SocketType::pub, .receives = false, .takes_subscriptions = true}, make_publisher},
-    {{.type = SocketType::sub, .sends = false}, make_subscriber},
-    {{.type = SocketType::req, .one_lock = true}, make_req},
-    {{.type = SocketType::rep, .one_lock = true}, make_rep},
-    {{SocketType::dealer}, make_dealer},
-    {{SocketType::router}, make_router},
-    {{.type = SocketType::pull, .sends = false}, make_pull},
-    {{.type = SocketType::push, .receives = false}, make_push},
-    {{.type = SocketType::xpub, .takes_subscriptions = true}, make_publisher},
-    {{SocketType::xsub}, make_subscriber},
-    {{SocketType::stream}, make_stream},  // also of a raw ROUTER, with the traits of a ROUTER
-    {{.type = SocketType::gather, .sends = false, .single_part = true}, make_pull},
-    {{.type = SocketType::client, .single_part = true}, make_dealer},
-    {{.type = SocketType::server, .single_part = true}, make_server},
-    {{.type = SocketType::peer, .single_part = true}, make_server},
-    {{.type = SocketType::radio, .receives = false, .single_part = true, .groups = true}, make_radio},
-    {{.type = SocketType::dish, .sends = false, .single_part = true, .groups = true}, make_dish},
-    {{.type = SocketType::channel, .single_part = true}, make_pair},
-    {{.type = SocketType::scatter, .receives = false, .single_part = true}, make_push},
+#define WEFT_ROW(name, number, wire_name, maker, ...) \
+  {{.type = SocketType::name, .wire = zmtp::SocketType::wire_name __VA_OPT__(, ) __VA_ARGS__}, maker},
+    WEFT_SOCKET_TYPES(WEFT_ROW)
+#undef WEFT_ROW
 };
 
 }  // namespace

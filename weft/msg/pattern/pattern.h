@@ -6,32 +6,35 @@
 #include "weft/base/result.h"
 #include "weft/msg/message/options.h"
 #include "weft/msg/message/part.h"
+#include "weft/msg/message/socket_type.h"
 #include "weft/msg/pattern/pipe.h"
 #include "weft/zmtp/socket_type.h"
 
-namespace weft {
-using zmtp::SocketType;
-}  // namespace weft
-
 namespace weft::msg {
 
-// What a pattern is, apart from what it does. One row of pattern_table().
+// PatternTraits: what the engine must know of a socket type besides its pattern. A row of WEFT_SOCKET_TYPES sets them.
 struct PatternTraits {
   SocketType type;
+  zmtp::SocketType wire;  // what the handshake says
   bool sends = true;
   bool receives = true;
+  bool conflates = false;            // the option `conflate` counts
   bool takes_subscriptions = false;  // peers' SUBSCRIBE goes to handle_subscription(), not to the application
   bool one_lock = false;             // sending and receiving share state: send() runs with the receive lock too
   bool single_part = false;          // messages are of one part, so that any thread may send and receive them
   bool groups = false;               // RADIO, DISH: and of a group, which peers JOIN and LEAVE
+  bool takes_hiccup = false;         // the option `hiccup_message` counts
+  bool takes_goodbye = false;        // the option `disconnect_message` counts
 };
 
-// Pattern: what a socket type does with its pipes. One of the four dynamic seams; a new pattern is a file in pattern/
-// and a row in pattern_table(). Life of a pipe: attach -> any number of ready / lost -> detach -> deactivate. Between
-// attach and ready the peer is unknown: messages may be queued for it. After detach nothing is sent there; what the
-// pipe holds can be received until deactivate. All but ready are idempotent; attach may follow detach. Locks: attach,
-// ready, lost, detach and option changes: both. send, can_send, (un)subscribe, handle_subscription: the send lock.
-// receive, can_receive: the receive lock. No call waits; would_block says that nothing changed.
+// Pattern: what a socket type does with its pipes. A dynamic seam; a new pattern is a file in pattern/ and a row of
+// WEFT_SOCKET_TYPES (message/socket_type.h).
+// Life of a pipe: attach -> any number of ready / lost -> detach -> deactivate. Between attach and ready the peer is
+// unknown, and messages may be queued for it. After detach the pattern sends nothing there; the application can receive
+// what the pipe holds until deactivate. All calls but ready are idempotent; attach may follow detach.
+// Locks: attach, ready, lost, detach and option changes hold both. send, can_send, (un)subscribe and
+// handle_subscription hold the send lock; receive and can_receive the receive lock.
+// No call waits; would_block says that nothing changed.
 class Pattern {
  public:
   Pattern(const PatternTraits& traits, const Options& options) noexcept : traits_(traits), options_(options) {}
@@ -80,6 +83,12 @@ class Pattern {
   const Options& options_;
   std::uint64_t dropped_ = 0;  // send lock: messages that no pipe took
 };
+
+// One maker per file of this folder.
+#define WEFT_ROW(name, number, wire_name, maker, ...) \
+  [[nodiscard]] std::unique_ptr<Pattern> maker(const PatternTraits& traits, const Options& options);
+WEFT_SOCKET_TYPES(WEFT_ROW)
+#undef WEFT_ROW
 
 struct PatternRow {
   PatternTraits traits;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // PULL and GATHER (RFC 49): receives from its peers in turn.
 #include "weft/msg/pattern/fair_queue.h"
-#include "weft/msg/pattern/table.h"
+#include "weft/msg/pattern/pattern.h"
 
 namespace weft::msg {
 

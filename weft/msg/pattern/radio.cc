@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "weft/msg/pattern/distributor.h"
-#include "weft/msg/pattern/table.h"
+#include "weft/msg/pattern/pattern.h"
 
 namespace weft::msg {
 

@@ -7,7 +7,7 @@
 
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/load_balancer.h"
-#include "weft/msg/pattern/table.h"
+#include "weft/msg/pattern/pattern.h"
 
 namespace weft::msg {
 

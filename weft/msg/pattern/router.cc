@@ -8,7 +8,7 @@
 
 #include "weft/base/endian.h"
 #include "weft/msg/pattern/fair_queue.h"
-#include "weft/msg/pattern/table.h"
+#include "weft/msg/pattern/pattern.h"
 
 namespace weft::msg {
 

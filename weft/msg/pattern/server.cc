@@ -4,7 +4,7 @@
 #include <unordered_map>
 
 #include "weft/msg/pattern/fair_queue.h"
-#include "weft/msg/pattern/table.h"
+#include "weft/msg/pattern/pattern.h"
 
 namespace weft::msg {
 

@@ -9,8 +9,8 @@
 
 #include "weft/msg/pattern/distributor.h"
 #include "weft/msg/pattern/fair_queue.h"
+#include "weft/msg/pattern/pattern.h"
 #include "weft/msg/pattern/prefix_table.h"
-#include "weft/msg/pattern/table.h"
 
 namespace weft::msg {
 

@@ -88,10 +88,10 @@ void ContextCore::drop_expired() noexcept {
 // --- links ---
 
 namespace {
-// Where there is no handshake nobody compares types, and programs of libzmq make use of it: a PAIR may talk to a
-// DEALER. Raw peers and those of the draft types have messages of another kind.
-bool may_join(SocketType a, SocketType b) noexcept {
-  return (a <= SocketType::xsub && b <= SocketType::xsub) || zmtp::compatible(a, b);
+// An inproc link has no handshake that compares types, and programs of libzmq rely on that: a PAIR may talk to a
+// DEALER. Raw peers and the draft types send messages of another kind.
+bool may_join(zmtp::SocketType a, zmtp::SocketType b) noexcept {
+  return (a <= zmtp::SocketType::xsub && b <= zmtp::SocketType::xsub) || zmtp::compatible(a, b);
 }
 }  // namespace
 
@@ -115,7 +115,7 @@ Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) 
   }
   const std::uint32_t routing_id = WEFT_TRY(adopt_inproc(link, 0, endpoint.text()));
   while (const auto binder = context_.find_inproc(endpoint.name, link)) {
-    if (!may_join(type(), binder->type())) {
+    if (!may_join(wire_type(), binder->wire_type())) {
       disconnect_inproc(*link);
       return Error(Errc::incompatible_peer, "the bound socket's type cannot talk to this one");
     }
@@ -131,7 +131,7 @@ Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) 
 // closed meanwhile.
 bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore& binder) {
   SocketCore& connector = *link->keep[0];
-  if (!may_join(connector.type(), binder.type())) {
+  if (!may_join(connector.wire_type(), binder.wire_type())) {
     connector.monitor_.emit({EventKind::handshake_failed, "inproc", Error(Errc::incompatible_peer)});
     return true;
   }

@@ -11,8 +11,8 @@ namespace weft::msg {
 MonitorFeed::MonitorFeed(std::shared_ptr<SocketCore> core, Encode encode, bool waits_for_reader)
     : core_(std::move(core)), encode_(std::move(encode)), has_reader_(!waits_for_reader) {}
 
-Result<std::shared_ptr<MonitorFeed>> MonitorFeed::open(ContextCore& context, std::string_view endpoint,
-                                                       zmtp::SocketType type, Encode encode) {
+Result<std::shared_ptr<MonitorFeed>> MonitorFeed::open(ContextCore& context, std::string_view endpoint, SocketType type,
+                                                       Encode encode) {
   if (type != SocketType::pair && type != SocketType::push && type != SocketType::pub) {
     return Error(Errc::invalid_argument, "events go out through pair, push or pub");
   }

@@ -12,7 +12,7 @@
 #include "weft/base/bytes.h"
 #include "weft/base/result.h"
 #include "weft/msg/message/monitor.h"
-#include "weft/zmtp/socket_type.h"
+#include "weft/msg/message/socket_type.h"
 
 namespace weft::msg {
 
@@ -34,7 +34,7 @@ class MonitorFeed : public std::enable_shared_from_this<MonitorFeed> {
 
   // pair or push wait for the first reader, pub does not; no other type. address_in_use, too_many_sockets, terminated.
   [[nodiscard]] static Result<std::shared_ptr<MonitorFeed>> open(ContextCore& context, std::string_view endpoint,
-                                                                 zmtp::SocketType type, Encode encode);
+                                                                 SocketType type, Encode encode);
   ~MonitorFeed() = default;
 
   [[nodiscard]] bool take(const MonitorEvent& event);

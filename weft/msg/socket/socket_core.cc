@@ -133,7 +133,7 @@ Result<bool> SocketCore::peer_writable(Bytes routing_id) {
 zmtp::LocalEnd SocketCore::make_local_end() const {
   const Options options = options_copy();
   zmtp::LocalEndConfig config;
-  config.socket_type = traits_.type;
+  config.socket_type = traits_.wire;
   config.identity = options.routing_id;
   if (options.max_message_size >= 0) {
     config.limits.frame_bytes_max = static_cast<std::uint64_t>(options.max_message_size);
@@ -165,21 +165,14 @@ sys::SocketOptions SocketCore::stream_options() const {
   return stream;
 }
 
-bool SocketCore::conflates() const {
-  const SocketType self = type();
-  return options_copy().conflate && (self == SocketType::push || self == SocketType::pull || self == SocketType::pub ||
-                                     self == SocketType::sub || self == SocketType::dealer);
-}
+bool SocketCore::conflates() const { return traits_.conflates && options_copy().conflate; }
 
 // Options disconnect_message and hiccup_message.
 std::string SocketCore::farewell(bool outgoing) const {
-  const SocketType self = type();
   if (outgoing) {
-    const bool takes = self == SocketType::dealer || self == SocketType::client || self == SocketType::peer;
-    return takes ? options_copy().hiccup_message : std::string();
+    return traits_.takes_hiccup ? options_copy().hiccup_message : std::string();
   }
-  const bool takes = self == SocketType::router || self == SocketType::server || self == SocketType::peer;
-  return takes ? options_copy().disconnect_message : std::string();
+  return traits_.takes_goodbye ? options_copy().disconnect_message : std::string();
 }
 
 // Option connect_routing_id: for the pipe of the connect that comes next.

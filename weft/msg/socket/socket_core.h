@@ -146,6 +146,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   void inproc_peer_closed(const InprocLink& link);
   void handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic);
   [[nodiscard]] SocketType type() const noexcept { return traits_.type; }
+  [[nodiscard]] zmtp::SocketType wire_type() const noexcept { return traits_.wire; }
   [[nodiscard]] sync::WaitMode wait_mode() const noexcept { return wait_mode_; }
   [[nodiscard]] std::uint64_t dropped();
 
