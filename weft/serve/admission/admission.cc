@@ -32,21 +32,22 @@ const char* describe(Refusal refusal) noexcept {
   return "unknown";
 }
 
-// Shard: what is known of some of the addresses and prefixes, an entry each, behind one lock.
-// Invariants: an entry is in the chain of its bucket, or free; one without connections that is not free is in the list
-// of the idle, the one that nobody has asked for for longest first.
+// Shard: an entry for each address and prefix that it knows, behind one lock.
+// Invariants:
+//   (1) An entry is in the chain of its bucket, or free.
+//   (2) An entry in use without connections is in the idle list, the one that was unused longest first.
 struct alignas(sync::kLineSize) Admission::Shard {
   struct Entry {
     net::IpPrefix key;
     std::uint32_t connections = 0;
-    std::uint32_t next = kNone;  // of the chain, or of the free
+    std::uint32_t next = kNone;  // of the chain, or of the free list
     std::uint32_t idle_before = kNone;
     std::uint32_t idle_after = kNone;
     TokenBucket accepts;
   };
 
   mutable std::mutex mutex;
-  std::vector<Entry> entries;  // up to its bound, which is reserved
+  std::vector<Entry> entries;  // grows up to its bound, for which memory is reserved
   std::vector<std::uint32_t> buckets;
   std::uint32_t free = kNone;
   std::uint32_t idle_first = kNone;
@@ -64,7 +65,7 @@ struct alignas(sync::kLineSize) Admission::Shard {
   }
 
   [[nodiscard]] std::uint32_t& bucket(const net::IpPrefix& key) noexcept {
-    return buckets[key.hash(seed) >> 8U & (buckets.size() - 1)];  // the lowest bits have chosen the shard
+    return buckets[key.hash(seed) >> 8U & (buckets.size() - 1)];  // the lowest bits chose the shard
   }
   [[nodiscard]] std::uint32_t find(const net::IpPrefix& key) noexcept {
     std::uint32_t at = bucket(key);
@@ -74,8 +75,8 @@ struct alignas(sync::kLineSize) Admission::Shard {
     return at;
   }
 
-  // An entry for the key, one that is there or a new one, which is idle; kNone: the table is full of others. `spared`
-  // is not forgotten for it.
+  // Finds the entry of the key, or adds an idle one; kNone: the table is full of other entries with
+  // connections. Never forgets `spared` to make room.
   std::uint32_t find_or_add(const net::IpPrefix& key, std::uint32_t spared) {
     if (const std::uint32_t found = find(key); found != kNone) {
       if (entries[found].connections == 0) {
@@ -133,7 +134,7 @@ struct alignas(sync::kLineSize) Admission::Shard {
       make_busy(at);
     }
   }
-  // `keep`: it knows something else that counts.
+  // `keep`: the entry holds other state that counts.
   void end_connection(std::uint32_t at, bool keep) noexcept {
     WEFT_ASSERT(entries[at].connections != 0);
     if (--entries[at].connections == 0) {
@@ -143,7 +144,7 @@ struct alignas(sync::kLineSize) Admission::Shard {
       }
     }
   }
-  // An entry that was only asked for is not kept.
+  // Forgets an entry that gained no connection.
   void let_go(std::uint32_t at, bool keep) noexcept {
     if (at != kNone && entries[at].connections == 0 && !keep) {
       forget(at);

@@ -16,14 +16,14 @@
 
 namespace weft::serve {
 
-// Why somebody was not served.
+// Why a connection, or a message, was refused.
 enum class Refusal : std::uint8_t {
   not_allowed,          // the address is in none of the allowed prefixes
-  address_connections,  // the address has as many connections as one may have
-  prefix_connections,   // its prefix has
-  accept_rate,          // its prefix connects too often
-  table_full,           // as many addresses as are kept have connections
-  message_rate,         // told by sessions: messages come too often
+  address_connections,  // the address has its maximum of connections
+  prefix_connections,   // the prefix has its maximum of connections
+  accept_rate,          // the prefix connects too often
+  table_full,           // the table holds its maximum of addresses, all with connections
+  message_rate,         // reported by sessions: messages come too often
 };
 inline constexpr std::size_t kRefusals = 6;
 [[nodiscard]] const char* describe(Refusal refusal) noexcept;  // "too many connections of its address" ...
@@ -31,38 +31,40 @@ inline constexpr std::size_t kRefusals = 6;
 struct RefusalReport {
   Refusal refusal;
   const sys::SocketAddress& peer;
-  std::uint64_t suppressed;  // refusals since the last report that were counted and not told
+  std::uint64_t suppressed;  // refusals since the last report that were counted and not reported
 };
 
 struct AdmissionOptions {
-  std::uint32_t address_connections_max = 0;  // of one address; 0: no bound
-  std::uint32_t prefix_connections_max = 0;   // of one prefix; 0: no bound
+  std::uint32_t address_connections_max = 0;  // connections of one address; 0: no bound
+  std::uint32_t prefix_connections_max = 0;   // connections of one prefix; 0: no bound
   std::uint8_t ipv4_prefix_bits = 32;
-  std::uint8_t ipv6_prefix_bits = 64;    // what one customer of a network has
-  RateLimit accept_rate{};               // connections of one prefix
-  std::uint32_t entries_max = 65536;     // addresses and prefixes that are kept
-  std::vector<net::IpPrefix> allowed{};  // empty: everyone
-  std::vector<net::IpPrefix> exempt{};   // allowed, and without bound: load balancers, probes
-  // Called for refusals, at most as often as `report_rate` says; on the refusing thread, with no lock held.
+  std::uint8_t ipv6_prefix_bits = 64;    // the addresses that one customer of a network has
+  RateLimit accept_rate{};               // connections of one prefix, over time
+  std::uint32_t entries_max = 65536;     // addresses and prefixes in the table
+  std::vector<net::IpPrefix> allowed{};  // empty: every address
+  std::vector<net::IpPrefix> exempt{};   // allowed and not bounded: load balancers, probes
+  // Called for refusals, at most as often as `report_rate` allows; on the refusing thread, with no lock held.
   void (*report)(void* context, const RefusalReport& report) = nullptr;
   void* report_context = nullptr;
   RateLimit report_rate{10, 10};
-  std::uint64_t seed = 0;  // of the hash; something that peers cannot know
+  std::uint64_t seed = 0;  // of the hash; a number that peers cannot know
 };
 
-// Admission: from whom connections are taken, and how many. Owner: the server; it outlives its leases. Affinity: any
-// thread. Cost: admit() and the end of a lease take one lock of kShards, those of one prefix the same; the
-// table is allocated by make(), 60 bytes an entry, and touched as it fills. Invariants:
-//   (1) An address or prefix never has more leases than its bound, and a refused connection changes no count: each
-//       admit() is one step under one lock, and only a lease's end, once, undoes it. Nothing times out, nothing is
-//       made good for later.
-//   (2) When every lease has ended every count is zero.
-//   (3) The table is bounded. Where it is full, the prefix without a connection that has not come for the
-//       longest time is forgotten, and with it how often it came; nobody with a connection ever is.
+// Admission: decides from which addresses connections are taken, and how many. Owner: the server; admission
+// outlives its leases. Affinity: any thread.
+// Cost: admit() and the end of a lease take one of kShards locks; addresses of one prefix share a lock. make()
+// allocates the table, 60 bytes an entry; its memory is touched as it fills.
+// Invariants:
+//   (1) An address or prefix never has more leases than its bound, and a refused connection changes no count.
+//       Each admit() is one step under one lock. Only the end of a lease undoes it, once; nothing times out,
+//       nothing is corrected later.
+//   (2) When every lease has ended, every count is zero.
+//   (3) The table is bounded. When it is full, admission forgets the prefix without connections that was idle
+//       longest, and its rate. An address or prefix with a connection is never forgotten.
 //   (4) Every refusal is counted under its reason. Peers without an IP address (unix sockets) are not refused.
 class Admission {
  public:
-  // A connection that counts. Ends when destroyed, on any thread.
+  // One counted connection. Ends in its destructor, on any thread.
   class Lease {
    public:
     Lease() noexcept = default;
@@ -83,7 +85,7 @@ class Admission {
     }
     ~Lease() { end(); }
 
-    void end() noexcept;  // does nothing a second time
+    void end() noexcept;  // idempotent
     [[nodiscard]] bool counts() const noexcept { return owner_ != nullptr; }
 
    private:
@@ -93,24 +95,25 @@ class Admission {
 
     Admission* owner_ = nullptr;
     std::uint32_t shard_ = 0;
-    std::uint32_t prefix_ = 0;  // entries of the shard; the same one where the prefix is one address
+    std::uint32_t prefix_ = 0;  // entries of the shard; equal to address_ where the prefix is one address
     std::uint32_t address_ = 0;
   };
 
-  // invalid_argument: prefixes longer than an address, or no entries; resource_exhausted: memory.
+  // invalid_argument: a prefix longer than an address, or no entries; resource_exhausted: no memory.
   [[nodiscard]] static Result<std::unique_ptr<Admission>> make(AdmissionOptions options);
   ~Admission();
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
-  // resource_exhausted: refused; the text is describe() of why.
+  // resource_exhausted: refused; the text is describe() of the reason.
   [[nodiscard]] Result<Lease> admit(const sys::SocketAddress& peer, Instant now);
-  // Counts and tells a refusal that somebody else decided on.
+  // Counts and reports a refusal that another part of the server decided.
   void refuse(Refusal refusal, const sys::SocketAddress& peer, Instant now);
 
   [[nodiscard]] std::uint64_t refused(Refusal refusal) const;
-  [[nodiscard]] std::uint32_t connections(const net::IpPrefix& prefix) const;  // of an address, or a prefix as bounded
-  [[nodiscard]] std::uint64_t connections() const;                             // that count
+  // Of an address, or of a prefix of the bounded length.
+  [[nodiscard]] std::uint32_t connections(const net::IpPrefix& prefix) const;
+  [[nodiscard]] std::uint64_t connections() const;  // all that hold a lease
   [[nodiscard]] std::uint32_t entries() const;
 
  private:

@@ -16,7 +16,7 @@ namespace {
 
 [[maybe_unused]] const int kSeeded = setenv("RC_PARAMS", "seed=6", 0);
 
-// Any sequence of admissions and ends gives what two maps of counts give, and ends at zero.
+// Any sequence of admissions and ends gives the results of two maps of counts, and ends at zero.
 TEST(AdmissionProperty, LeasesAreThoseOfAModelOfTwoCounts) {
   EXPECT_TRUE(rc::check([](const std::vector<std::pair<std::uint8_t, bool>>& steps) {
     const auto address_max = *rc::gen::inRange<std::uint32_t>(0, 4);
@@ -58,7 +58,7 @@ TEST(AdmissionProperty, LeasesAreThoseOfAModelOfTwoCounts) {
   }));
 }
 
-// A bucket whose level is kept in 128 bits from the beginning of time, without ever being rounded.
+// A bucket whose level is kept in 128 bits from the beginning of time, without rounding.
 TEST(TokenBucketProperty, AllowsExactlyWhatARationalNumberAllows) {
   EXPECT_TRUE(rc::check([](const std::vector<std::uint32_t>& steps) {
     using Wide = __int128;

@@ -46,7 +46,7 @@ TEST(Admission, ARefusalSaysWhy) {
   EXPECT_STREQ(admission->admit(peer("::1"), kStart).error().text(), "too many connections of its address");
 }
 
-// The published limiter counts IPv6 by address: a /64 is 2^64 of them.
+// The published limiter counts IPv6 by address: a /64 holds 2^64 of them.
 TEST(Admission, AnIpv6PrefixOfSixtyFourBitsIsBoundedAsOne) {
   const auto admission = make({.address_connections_max = 2, .prefix_connections_max = 3});
   std::vector<Lease> leases;
@@ -78,8 +78,8 @@ TEST(Admission, AnIpv4PeerOfAnIpv6ListenerIsTheSameAddress) {
   EXPECT_FALSE(admission->admit(peer("::ffff:10.0.0.1"), kStart));
 }
 
-// The published limiter takes a count back on a time-out although it was never added: another connection's slot is
-// free then. Here nothing that is refused, for whatever reason, changes a count.
+// The published limiter subtracts a count at a time-out although it never added that count, which frees another
+// connection's slot. Here a refusal changes no count, whatever its reason.
 TEST(Admission, ARefusedConnectionChangesNoCount) {
   const auto admission = make({.address_connections_max = 5, .prefix_connections_max = 2, .accept_rate = {1, 4}});
   std::vector<Lease> leases;
@@ -143,7 +143,7 @@ TEST(Admission, PeersWithoutAnAddressAreNotRefused) {
   EXPECT_TRUE(admission->admit(path, kStart));
 }
 
-TEST(Admission, TheTableIsBoundedAndForgetsOnlyWhoHasNoConnection) {
+TEST(Admission, TheTableIsBoundedAndForgetsOnlyAddressesWithoutAConnection) {
   const auto admission = make({.address_connections_max = 1, .accept_rate = {1, 1}, .entries_max = 64});
   const auto held = admission->admit(peer("10.0.0.1"), kStart);
   for (int i = 0; i < 1000; ++i) {
@@ -151,7 +151,7 @@ TEST(Admission, TheTableIsBoundedAndForgetsOnlyWhoHasNoConnection) {
   }
   EXPECT_LE(admission->entries(), 64u);
   EXPECT_EQ(count(*admission, "10.0.0.1"), 1u);
-  EXPECT_FALSE(admission->admit(peer("11.0.3.231"), kStart));  // the last of them has not been forgotten
+  EXPECT_FALSE(admission->admit(peer("11.0.3.231"), kStart));  // the last of the addresses has not been forgotten
   std::vector<Lease> leases;
   for (int i = 0; i < 1000; ++i) {
     const auto address = peer("12.0." + std::to_string(i / 256) + "." + std::to_string(i % 256));
@@ -179,7 +179,7 @@ TEST(Admission, FullOfConnectionsItDoesNotForgetThePrefixThatIsJustAskedFor) {
   EXPECT_EQ(admission->entries(), 0u);
 }
 
-// The published limiter writes a warning for each refused connection: who floods the server floods its log.
+// The published limiter writes a warning for each refused connection: a client that floods the server floods its log.
 TEST(Admission, RefusalsAreCountedAllAndToldAtABoundedRate) {
   struct Log {
     int reports = 0;
@@ -215,7 +215,8 @@ TEST(Admission, OptionsThatMeanNothingAreRefused) {
   EXPECT_EQ(Admission::make({.entries_max = 0}).error(), Errc::invalid_argument);
 }
 
-// Threads take and end leases of few addresses, also each other's; nobody ever sees more than the bounds.
+// Threads take and end leases of few addresses, also each other's leases. No thread ever sees more leases than
+// the bounds.
 TEST(Admission, FromAnyThreadBoundsHoldAndEveryCountReturnsToZero) {
   constexpr std::uint32_t kAddressMax = 3;
   constexpr std::uint32_t kPrefixMax = 5;

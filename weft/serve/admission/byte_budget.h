@@ -9,10 +9,12 @@
 namespace weft::serve {
 
 // ByteBudget: how much memory all sessions of a server may hold together, on all cores.
-// Owner: the server; outlives its shares. Affinity: any thread. Cost: a share asks for kStep at a time, so that a core
-// touches the shared count once for many blocks.
-// Invariants: 1. what the shares were granted never exceeds the limit. 2. a share holds at most what it was granted,
-// and is granted at most its own limit; it keeps at most two steps that it does not hold.
+// Owner: the server; the budget outlives its shares. Affinity: any thread.
+// Cost: a share takes kStep more than it lacks, so that a core touches the shared count once for many blocks.
+// Invariants:
+//   (1) The sum of what the shares were granted never exceeds the limit.
+//   (2) A share holds at most its grant, and its grant never exceeds the share's own limit.
+//   (3) A share keeps at most two steps that it does not hold.
 class ByteBudget {
  public:
   static constexpr std::size_t kStep = 256 * 1024;
@@ -24,7 +26,7 @@ class ByteBudget {
   [[nodiscard]] std::size_t granted() const noexcept { return granted_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::size_t limit() const noexcept { return limit_; }
 
-  // Share: what one core holds of it, within a limit of its own. Affinity: that core.
+  // Share: one core's part of the budget, within a limit of its own. Affinity: that core.
   class Share {
    public:
     Share(ByteBudget& budget, std::size_t limit) noexcept : budget_(budget), limit_(limit) {}
@@ -32,7 +34,7 @@ class ByteBudget {
     Share& operator=(const Share&) = delete;
     ~Share() { budget_.give_back(granted_); }
 
-    // False, and nothing changes: it would exceed one of the limits.
+    // False, and nothing changes: the bytes would exceed one of the limits.
     [[nodiscard]] bool take(std::size_t bytes) noexcept {
       if (bytes > granted_ - held_ && !grow(bytes)) [[unlikely]] {
         return false;
@@ -72,7 +74,7 @@ class ByteBudget {
   };
 
  private:
-  // Relaxed throughout: the count guards no other memory.
+  // Relaxed throughout, without a partner: the count guards no other memory.
   bool take(std::size_t bytes) noexcept {
     std::size_t granted = granted_.load(std::memory_order_relaxed);
     do {

@@ -48,7 +48,7 @@ constexpr model::Scenario kScenarios[] = {
     {"two_sessions_do_not_take_one_place", two_sessions_do_not_take_one_place},
 };
 
-TEST(ByteBudgetModel, NobodyHoldsMoreThanThereIs) {
+TEST(ByteBudgetModel, SharesNeverHoldMoreThanTheLimit) {
   for (const model::Scenario& scenario : kScenarios) {
     const model::Outcome outcome = model::explore(scenario.run, scenario.options);
     EXPECT_TRUE(outcome.complete) << scenario.name << ": " << outcome.failure;

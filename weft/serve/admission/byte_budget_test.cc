@@ -28,7 +28,7 @@ TEST(ByteBudget, AShareKeepsToItsOwnLimit) {
   EXPECT_TRUE(share.take(1));
 }
 
-TEST(ByteBudget, WhatIsGivenBackIsThereForOthers) {
+TEST(ByteBudget, BytesGivenBackAreThereForOtherShares) {
   ByteBudget budget(10 * kStep);
   ByteBudget::Share a(budget, 10 * kStep);
   ByteBudget::Share b(budget, 10 * kStep);

@@ -7,14 +7,15 @@
 
 namespace weft::serve {
 
-// SessionCount: how many sessions a server has, on all cores. Affinity: any thread. Cost: a read-modify-write for each
-// session's beginning and end. Invariant: never more were taken at a time than the limit.
-// Relaxed throughout: the count guards no other memory.
+// SessionCount: the number of sessions of a server, on all cores. Affinity: any thread.
+// Cost: one read-modify-write for each session's beginning and end.
+// Invariant: the count never exceeds the limit.
+// Relaxed throughout, without a partner: the count guards no other memory.
 class SessionCount {
  public:
   explicit SessionCount(std::size_t limit) noexcept : limit_(limit) {}
 
-  [[nodiscard]] bool take() noexcept {  // false: there are as many as there may be
+  [[nodiscard]] bool take() noexcept {  // false: the limit is reached
     std::size_t count = count_.load(std::memory_order_relaxed);
     do {
       if (count >= limit_) {

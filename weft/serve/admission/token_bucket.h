@@ -8,7 +8,7 @@
 
 namespace weft::serve {
 
-// So many a second, and so many at once after a rest.
+// A rate: `per_second` tokens a second, and up to `burst` tokens at once after a rest.
 struct RateLimit {
   std::uint32_t per_second = 0;  // 0: no limit
   std::uint32_t burst = 1;       // 0 counts as 1
@@ -16,11 +16,12 @@ struct RateLimit {
   [[nodiscard]] constexpr bool limits() const noexcept { return per_second != 0; }
 };
 
-// TokenBucket: whether something may happen now under a RateLimit. It starts full. A value of 16 bytes; the limit is
-// the caller's and stays the same. Affinity: one thread at a time. Cost: one multiplication.
-// Invariant: exact. The level is an integer, in parts of a token that grow by per_second in each nanosecond, so that
-// from any instant on at most burst + floor(per_second * elapsed) are taken, and exactly so many by who leaves it never
-// full: what is lost is only what a full bucket cannot hold. Time that goes back stands still.
+// TokenBucket: decides whether an event may happen now under a RateLimit. A value of 16 bytes that starts full.
+// The caller keeps the limit, which must not change. Affinity: one thread at a time. Cost: one multiplication.
+// Invariant: exact. The level is an integer, in parts of a token that grow by per_second in each nanosecond.
+// From any instant on, at most burst + floor(per_second * elapsed) tokens are taken, and exactly that many by a
+// caller that never leaves the bucket full: only tokens that a full bucket cannot hold are lost. When time goes
+// back, the level stays.
 class TokenBucket {
  public:
   [[nodiscard]] constexpr bool try_take(const RateLimit& limit, Instant now, std::uint32_t tokens = 1) noexcept {
@@ -36,7 +37,8 @@ class TokenBucket {
     return true;
   }
 
-  // How long until that many can be taken when nobody takes any before; negative: never, it is more than the burst.
+  // The time until `tokens` can be taken if no caller takes any before. Negative: never, because `tokens`
+  // exceeds the burst.
   [[nodiscard]] constexpr Duration wait(const RateLimit& limit, Instant now, std::uint32_t tokens = 1) noexcept {
     if (!limit.limits()) {
       return Duration::zero();
@@ -50,7 +52,7 @@ class TokenBucket {
     return Duration((missing + limit.per_second - 1) / limit.per_second);
   }
 
-  // Forgetting it would change nothing.
+  // True: the bucket is as good as a new one, so its owner may forget it.
   [[nodiscard]] constexpr bool full(const RateLimit& limit, Instant now) noexcept {
     if (limit.limits()) {
       refill(limit, now);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr Instant kStart = Instant(Duration(1'000'000'000'000));
 
-// How many of the askings every `step` for `time` are allowed, the first one at once, the last one at the end.
+// How many calls are allowed when the caller tries once each `step` for `time`, first at once and last at the end.
 std::uint64_t allowed(const RateLimit& limit, Duration step, Duration time) {
   TokenBucket bucket;
   std::uint64_t count = 0;
@@ -18,8 +18,8 @@ std::uint64_t allowed(const RateLimit& limit, Duration step, Duration time) {
   return count;
 }
 
-// Limiters that add whole tokens for whole steps lose what is left over at each asking.
-TEST(TokenBucket, NothingIsLostHoweverOftenItIsAsked) {
+// Limiters that add whole tokens for whole steps lose the remainder at each call.
+TEST(TokenBucket, NothingIsLostHoweverOftenTheCallerTries) {
   using std::chrono::microseconds;
   using std::chrono::seconds;
   EXPECT_EQ(allowed({100, 10}, microseconds(350), seconds(2)), 200 + 10u - 1);  // 2 s are no multiple of 0.35 ms

@@ -49,7 +49,7 @@ void CircuitBreaker::pass_time(Instant now) noexcept {
   if (state_ == State::closed || now < deadline_after(since_, options_.open_time)) {
     return;
   }
-  if (state_ == State::open || probing_ != 0) {  // of probes that said nothing for so long nobody waits any more
+  if (state_ == State::open || probing_ != 0) {  // replaces probes that had no outcome for open_time
     enter(State::half_open, now);
   }
 }

@@ -11,21 +11,27 @@
 namespace weft::serve {
 
 struct BreakerOptions {
-  std::uint32_t window = 64;           // calls that the share is of: the last ones; at most CircuitBreaker::kWindowMax
-  std::uint32_t calls_min = 16;        // fewer say nothing about the share
-  std::uint32_t failure_percent = 50;  // of the window: opens it; above 100: never
-  std::uint32_t failures_in_row = 0;   // open it too; 0: never
+  // The last calls, of which the share is computed; at most CircuitBreaker::kWindowMax.
+  std::uint32_t window = 64;
+  std::uint32_t calls_min = 16;        // with fewer calls in the window the breaker stays closed
+  std::uint32_t failure_percent = 50;  // of the window: this share opens the breaker; above 100: never
+  std::uint32_t failures_in_row = 0;   // so many failures in a row open it too; 0: never
   Duration open_time = std::chrono::seconds(5);
-  std::uint32_t probes = 1;  // calls at a time while it is half open; as many successes in a row close it
+  std::uint32_t probes = 1;  // calls at a time while half open; so many successes in a row close it
 };
 
-// CircuitBreaker: whether to call something that has failed lately. It has no clock: `now` comes in, and is not before
-// an earlier one. Owner: who calls. Affinity: one thread. Cost: no allocation, O(1).
-// closed: every call is let through; too many failures open it. open: none, for open_time. half open: `probes` calls at
-// a time; when so many succeeded it is closed and has forgotten everything, when one failed it is open again.
+// CircuitBreaker: decides whether to call a peer that has failed lately. The breaker has no clock: callers pass
+// `now`, which must not decrease.
+// Owner: the caller. Affinity: one thread. Cost: no allocation, O(1).
+// States:
+//   - closed: every call is let through. Too many failures open the breaker.
+//   - open: no call is let through, for open_time. Then the breaker is half open.
+//   - half open: `probes` calls at a time are let through. After that many successes the breaker closes and
+//     forgets all outcomes; after one failure it opens again.
 // Invariants:
-//   (1) Only calls that began in the present state count: what comes late neither opens nor closes it.
-//   (2) It never stays shut because somebody forgot to finish(): probes that said nothing for open_time are replaced.
+//   (1) Only calls that began in the present state count: a late outcome neither opens nor closes the breaker.
+//   (2) A caller that forgets finish() cannot keep the breaker open: probes without an outcome for
+//       open_time are replaced.
 class CircuitBreaker {
  public:
   static constexpr std::uint32_t kWindowMax = 256;
@@ -34,15 +40,15 @@ class CircuitBreaker {
   enum class Outcome : std::uint8_t {
     success,
     failure,
-    nothing,  // it says nothing about the other side: the caller gave up, or never asked
+    nothing,  // the call says nothing about the peer: the caller gave up, or never sent
   };
-  struct Ticket {  // of a call that was let through, for finish()
+  struct Ticket {  // names a call that was let through, for finish()
     std::uint64_t epoch = 0;
   };
 
   explicit CircuitBreaker(const BreakerOptions& options = {}) noexcept;
 
-  [[nodiscard]] std::optional<Ticket> try_begin(Instant now) noexcept;  // nothing: do not call
+  [[nodiscard]] std::optional<Ticket> try_begin(Instant now) noexcept;  // null: do not call
   void finish(Ticket ticket, Outcome outcome, Instant now) noexcept;    // once for each ticket
   [[nodiscard]] State state(Instant now) noexcept;
   [[nodiscard]] std::uint64_t openings() const noexcept { return openings_; }
@@ -55,12 +61,12 @@ class CircuitBreaker {
 
   BreakerOptions options_;
   State state_ = State::closed;
-  Instant since_;  // when it entered the state, or the probes of this epoch may begin
+  Instant since_;  // the time of entering the state, or from which probes of this epoch may begin
   std::uint64_t epoch_ = 0;
   std::uint64_t openings_ = 0;
 
   // closed
-  std::array<std::uint64_t, kWindowMax / 64> failed_{};  // bit per call of the window
+  std::array<std::uint64_t, kWindowMax / 64> failed_{};  // one bit for each call of the window
   std::uint32_t next_ = 0;
   std::uint32_t calls_ = 0;  // in the window
   std::uint32_t failures_ = 0;

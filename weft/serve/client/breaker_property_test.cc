@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The breaker beside a model that keeps every outcome and looks at all of them.
+// The breaker beside a model that keeps every outcome and counts all of them.
 #include <rapidcheck.h>
 
 #include <chrono>
@@ -25,8 +25,8 @@ struct Model {
   State state = State::closed;
   std::uint64_t era = 0;
   Instant since;
-  std::vector<Call> calls;      // of all time
-  std::vector<bool> counted{};  // failed or not, of this era, in the order of finishing
+  std::vector<Call> calls;      // all calls, ever
+  std::vector<bool> counted{};  // outcomes of this era, in the order of finishing: failed or not
 
   void enter(State next, Instant now) {
     state = next;
@@ -85,7 +85,7 @@ struct Model {
   }
 };
 
-TEST(BreakerProperty, ItAgreesWithAModelThatRemembersEverything) {
+TEST(BreakerProperty, TheBreakerAgreesWithAModelThatRemembersEverything) {
   EXPECT_TRUE(rc::check([] {
     BreakerOptions options;
     options.window = *rc::gen::inRange(1u, 12u);

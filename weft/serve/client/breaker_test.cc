@@ -14,7 +14,7 @@ using State = CircuitBreaker::State;
 
 class BreakerTest : public testing::Test {
  protected:
-  // One call; false: it was not let through.
+  // Makes one call; false: the breaker did not let it through.
   static bool call(CircuitBreaker& breaker, Outcome outcome, Instant now) {
     const auto ticket = breaker.try_begin(now);
     if (ticket) {
@@ -77,7 +77,7 @@ TEST_F(BreakerTest, HalfOpenItLetsABoundedNumberThrough) {
   EXPECT_FALSE(breaker.try_begin(Instant(5s)));
 }
 
-// One of the originals refuses for good after as many probes were lost.
+// Lost probes must not keep the breaker shut for good.
 TEST_F(BreakerTest, ProbesThatSayNothingAreReplaced) {
   CircuitBreaker breaker = opened(in_row_);
   const auto lost = breaker.try_begin(Instant(5s));
@@ -86,14 +86,14 @@ TEST_F(BreakerTest, ProbesThatSayNothingAreReplaced) {
   const auto one = breaker.try_begin(Instant(10s));
   const auto two = breaker.try_begin(Instant(10s));
   ASSERT_TRUE(one && two);
-  breaker.finish(*lost, Outcome::failure, Instant(11s));  // of an earlier era
+  breaker.finish(*lost, Outcome::failure, Instant(11s));  // a call of an earlier era
   EXPECT_EQ(breaker.state(Instant(11s)), State::half_open);
   breaker.finish(*one, Outcome::success, Instant(11s));
   breaker.finish(*two, Outcome::success, Instant(11s));
   EXPECT_EQ(breaker.state(Instant(11s)), State::closed);
 }
 
-TEST_F(BreakerTest, WhatBeganBeforeItOpenedNeitherClosesNorOpensIt) {
+TEST_F(BreakerTest, ACallThatBeganBeforeItOpenedNeitherClosesNorOpensIt) {
   CircuitBreaker breaker(in_row_);
   const auto slow = breaker.try_begin(Instant());
   const auto slower = breaker.try_begin(Instant());

@@ -14,7 +14,7 @@
 
 namespace weft::serve {
 
-// Response: what a request got: the header, and a copy of the body. A move-only value.
+// Response: the header, and a copy of the body, of the answer to a request. A move-only value.
 template <FrameCodec Codec>
 class Response {
  public:
@@ -30,20 +30,21 @@ class Response {
   OwnedBytes body_;
 };
 
-// Client: a connection to one endpoint that is made, kept and made again, and requests over it. The connection is a
-// Session of the core, as a server's are: same reading, writing, batching, bounds and time-outs.
-// Owner: whoever opened it; destruction ends it at once: what is in flight is answered with `closed`, and on_event and
-// on_push are not called any more. In another thread than the core's all that happens soon. The runtime outlives it.
-// Affinity: its core's thread, where the tasks are awaited too; requests() and connections() any thread.
-// Cost: while nothing happens a session, no buffer. A request: a frame from the pool, a copy of its body into the
-// batch, a copy of the response's body. What coroutines ask during a turn goes out in one system call.
+// Client: requests over a connection to one endpoint, which the client makes, keeps and makes again. The connection
+// is a Session of the core, as a server's are: same reading, writing, batching, bounds and time-outs.
+// Owner: the program. The destructor ends the client at once: requests in flight are answered with `closed`,
+// and on_event and on_push are not called any more. In another thread than the core's, the destructor posts
+// that to the core. The runtime must outlive the client.
+// Affinity: its core's thread, where the tasks are awaited too. Any thread may call requests() and connections().
+// Cost: an idle client has a session and no buffer. A request costs a coroutine frame from the pool, a copy of its
+// body into the batch, and a copy of the response's body. All requests of a turn are written with one system call.
 // Invariants:
-//   (1) Each request gets one answer, once: the response; timed_out at its deadline; kCancelled; the reason why the
-//       connection ended; closed. It is never sent twice, and not kept for a later connection.
-//   (2) A response that comes too late is dropped and counted, and is not taken for that of another request, as far as
-//       the correlation can tell them apart (correlation.h).
-//   (3) In flight and queued is never more than the options say: what does not fit is refused, and counted.
-//   (4) Attempts to connect are bounded by the back-off, however the peer fails.
+//   (1) Each request gets exactly one answer: the response; timed_out at its deadline; kCancelled; the reason
+//       why the connection ended; closed. A request is never sent twice, and never kept for a later connection.
+//   (2) A response that comes too late is dropped and counted. It is not taken for the response to another
+//       request, as far as the correlation can distinguish them (correlation.h).
+//   (3) Requests in flight and queued bytes never exceed the options. A request beyond them is refused, and counted.
+//   (4) The back-off bounds attempts to connect, however the peer fails.
 template <FrameCodec Codec, typename Correlate = typename DefaultCorrelation<Codec>::Type>
   requires Correlation<Correlate, Codec>
 class Client {
@@ -53,8 +54,9 @@ class Client {
   using Response = serve::Response<Codec>;
   using Push = std::function<void(const Frame&)>;
 
-  // "tcp://host:port", "ipc://path"; on the host's core. It connects in the background, for as long as it lives.
-  // Errors: what parse_endpoint() says; not_supported: inproc; invalid_state: not on that core; resource_exhausted.
+  // "tcp://host:port", "ipc://path"; on the host's core. The client connects in the background, as long as it
+  // lives. Errors: those of parse_endpoint(); not_supported: inproc; invalid_state: not on that core;
+  // resource_exhausted.
   [[nodiscard]] static Result<std::unique_ptr<Client>> open(std::shared_ptr<ClientHost> host, std::string_view endpoint,
                                                             ClientOptions options = {}, const Codec& codec = Codec()) {
     net::Endpoint parsed = WEFT_TRY(net::parse_endpoint(endpoint, false));
@@ -80,33 +82,34 @@ class Client {
     });
   }
 
-  // Asks, and gives the response. The body is read when the task begins. Errors, besides those of invariant 1:
-  // connection_failed: there is no connection now; resource_exhausted: in_flight_max, or the write budget is spent;
-  // what the codec says of the body. An error frame is a response: its header says so.
+  // Sends the request and returns the response. The body is read when the task begins. Errors, besides those of
+  // invariant 1: connection_failed: there is no connection now; resource_exhausted: in_flight_max, or the write
+  // budget is spent; those of the codec. An error frame is a response: its header says so.
   [[nodiscard]] rt::Task<Result<Response>> request(const Header& header, Bytes body, Instant deadline = kNever) {
     return State::request(state_, header, body, deadline);
   }
-  // Sends a frame that nobody answers. Errors as request().
+  // Sends a frame that has no answer. Errors as request().
   Result<void> send(const Header& header, Bytes body) { return state_->send(header, body); }
-  // What the peer sends by itself, in the turn in which it is read; the frame is gone when that returns. Without one it
-  // is counted and dropped. What it throws ends the connection. Not from inside of it.
+  // Sets the function that gets the peer's unasked frames, in the turn in which they are read. The frame is
+  // valid until the function returns. Without a function such frames are counted and dropped. An exception from
+  // it ends the connection. The function must not call on_push().
   void on_push(Push function) { state_->push = std::move(function); }
 
-  // Until there is a connection. timed_out; closed; kCancelled.
+  // Waits until there is a connection. timed_out; closed; kCancelled.
   [[nodiscard]] rt::Task<Result<void>> connected(Instant deadline = kNever) {
     return ClientLink::connected(state_, deadline);
   }
-  // Takes no more requests, waits for the responses, delivers what is queued, ends. timed_out: at the deadline
-  // something was left, and was given up. Idempotent.
+  // Takes no more requests, waits for the responses, writes what is queued, then ends. timed_out: at the
+  // deadline some of that was left, and was given up. Idempotent.
   [[nodiscard]] rt::Task<Result<void>> close(Instant deadline) { return ClientLink::close(state_, deadline); }
-  // At once, as destruction does. Idempotent.
+  // Ends the client at once, as its destructor does. Idempotent.
   void abort() noexcept { state_->shut_down(); }
-  // Ends this connection; the client connects again after a wait. What is in flight is answered with `why`.
+  // Ends this connection; the client connects again after a wait. Requests in flight are answered with `why`.
   void drop_connection(const Error& why) noexcept { state_->drop_connection(why); }
 
   [[nodiscard]] bool is_connected() const noexcept { return state_->is_connected(); }
   [[nodiscard]] std::size_t in_flight() const noexcept { return state_->in_flight().waiting(); }
-  // Whether a request would be sent now, but for the write budget.
+  // True: a request would be sent now, unless the write budget is spent.
   [[nodiscard]] bool has_room() noexcept { return state_->has_room(); }
   [[nodiscard]] const RequestCounts& requests() const noexcept { return state_->requests(); }
   [[nodiscard]] const ConnectCounts& connections() const noexcept { return state_->connections(); }
@@ -115,7 +118,7 @@ class Client {
  private:
   using TypedSession = SessionOf<Codec>;
 
-  // Also the service of its sessions.
+  // The client's state, which is also the service of its sessions.
   struct State final : ClientLink {
     State(std::shared_ptr<ClientHost> host, net::Endpoint endpoint, ClientOptions options, const Codec& of)
         : ClientLink(std::move(host), std::move(endpoint), std::move(options), Correlate::kMatching), codec(of) {}
@@ -210,7 +213,7 @@ class Client {
 
     const Codec codec;
     Push push;
-    std::shared_ptr<State> self;  // of a client that was destroyed, until its core knows
+    std::shared_ptr<State> self;  // keeps the state of a destroyed client until the core has ended it
   };
 
   explicit Client(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}

@@ -18,13 +18,14 @@ namespace weft::serve {
 struct ClientHostOptions {
   std::size_t connections_max = 10'000;
   std::size_t memory_max = std::size_t{1} << 28;  // bytes queued and half received, of all connections
-  LogSink log{};                                  // told once how each connection ended; null: nobody
+  LogSink log{};                                  // gets one record of each connection's end; null: no log
 };
 
-// ClientHost: what the clients of one core have in common: their connections are sessions of this shard, which read
-// into one block, share one memory budget and are counted together.
-// Owner: a shared_ptr, of who makes clients and of each client. Affinity: its core's thread, but for counters(); ended
-// by any thread once its clients have. Cost: one for each core; 64 KB as soon as something was read.
+// ClientHost: the shared part of the clients of one core. Their connections are sessions of this shard: they
+// read into one block, share one memory budget and are counted together.
+// Owner: shared_ptrs, held by the program and by each client. Affinity: its core's thread, except counters().
+// Any thread may destroy it once its clients are destroyed.
+// Cost: one for each core; 64 KB from the first read on.
 class ClientHost {
  public:
   explicit ClientHost(rt::Core& core, const ClientHostOptions& options = {})
@@ -49,7 +50,7 @@ class ClientHost {
   Shard shard_;
 };
 
-// As post_surely(), but now when this is that core's thread.
+// As post_surely(), but runs the function now if this is the core's thread.
 template <typename Function>
 void run_on(rt::Core& core, const Function& function) {
   if (rt::Core::current() == &core) {

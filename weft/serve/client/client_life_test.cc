@@ -30,7 +30,7 @@ class ClientLifeTest : public test::ClientFixture {};
 constexpr FrameHeader kOne{1, 0};
 
 rt::Task<void> ask_nobody() {
-  const auto client = open_client("tcp://127.0.0.1:1");  // nobody listens there
+  const auto client = open_client("tcp://127.0.0.1:1");  // no listener on this port
   const auto answer = co_await ask(client.get(), kOne, "anyone?");
   EXPECT_EQ(answer.error(), Errc::connection_failed);
   EXPECT_FALSE(client->send(kOne, {}));
@@ -39,7 +39,7 @@ rt::Task<void> ask_nobody() {
 }
 TEST_F(ClientLifeTest, WithoutAConnectionARequestIsRefusedAtOnceAndCounted) { run(ask_nobody()); }
 
-TEST_F(ClientLifeTest, EndpointsThatNobodyCanConnectToAreRefused) {
+TEST_F(ClientLifeTest, EndpointsThatNoClientCanConnectToAreRefused) {
   const auto check = []() -> rt::Task<void> {
     const auto host = std::make_shared<ClientHost>(*rt::Core::current());
     EXPECT_EQ(HeaderClient::open(host, "inproc://x").error(), Errc::not_supported);
@@ -48,10 +48,10 @@ TEST_F(ClientLifeTest, EndpointsThatNobodyCanConnectToAreRefused) {
   };
   run(check());
   const auto host = std::make_shared<ClientHost>(runtime_->core(0));
-  EXPECT_EQ(HeaderClient::open(host, "tcp://127.0.0.1:1").error(), Errc::invalid_state);  // not on its core
+  EXPECT_EQ(HeaderClient::open(host, "tcp://127.0.0.1:1").error(), Errc::invalid_state);  // not on the host's core
 }
 
-// The original's resilient client never recovered: 0 of 5.
+// A client must recover each time that its server comes back.
 TEST_F(ClientLifeTest, AClientConnectsAgainWheneverItsServerCameBack) {
   struct Steps {
     Signal connected, answered, lost;
@@ -69,7 +69,8 @@ TEST_F(ClientLifeTest, AClientConnectsAgainWheneverItsServerCameBack) {
       const auto answer = co_await ask(client.get(), kOne, std::to_string(i));
       EXPECT_EQ(answer, std::to_string(i));
       steps->answered.give();
-      while (client->connections().lost.value() == static_cast<std::uint64_t>(i)) {  // and until it was told
+      // And until the event was delivered.
+      while (client->connections().lost.value() == static_cast<std::uint64_t>(i)) {
         (void)co_await rt::sleep(std::chrono::milliseconds(1));
       }
     }
@@ -90,13 +91,13 @@ rt::Task<void> connect_by_name(std::string endpoint, net::Resolver* resolver, Si
   ClientOptions options;
   options.resolver = resolver;
   const auto client = open_client("tcp://server.test" + endpoint.substr(endpoint.rfind(':')), options);
-  EXPECT_EQ((co_await client->connected(soon())).error(), Errc::timed_out);  // this core goes on meanwhile
+  EXPECT_EQ((co_await client->connected(soon())).error(), Errc::timed_out);  // this core runs meanwhile
   looked_up->give();
   EXPECT_TRUE(co_await client->connected(in_long()));
   const auto answer = co_await ask(client.get(), kOne, "by name");
   EXPECT_EQ(answer, "by name");
 }
-TEST_F(ClientLifeTest, ALookUpThatTakesItsTimeStopsNobody) {
+TEST_F(ClientLifeTest, ASlowLookUpBlocksNoOtherTask) {
   script_.on_frame = echo;
   Signal may_answer;
   net::Resolver resolver([&](const std::string& host, std::uint16_t port, bool) -> Result<net::Resolver::Addresses> {
@@ -152,9 +153,9 @@ rt::Task<void> end_with_waiters(std::string endpoint, bool close) {
     EXPECT_EQ(text.error(), Errc::closed);
   }
 }
-// The originals let them hang.
-TEST_F(ClientLifeTest, WhoWaitsWhenTheClientIsClosedIsAnswered) { run(end_with_waiters(listen(), true)); }
-TEST_F(ClientLifeTest, WhoWaitsWhenTheClientIsDestroyedIsAnswered) { run(end_with_waiters(listen(), false)); }
+// An awaiting request must not hang.
+TEST_F(ClientLifeTest, RequestsThatWaitWhenTheClientIsClosedAreAnswered) { run(end_with_waiters(listen(), true)); }
+TEST_F(ClientLifeTest, RequestsThatWaitWhenTheClientIsDestroyedAreAnswered) { run(end_with_waiters(listen(), false)); }
 
 rt::Task<void> close_after_asking(std::string endpoint) {
   const auto client = open_client(endpoint);
@@ -216,12 +217,12 @@ rt::Task<void> cancel_waiters(std::string endpoint) {
   }
   EXPECT_EQ(client->requests().cancelled.value(), 3u);
   EXPECT_EQ(client->in_flight(), 0u);
-  // Their answers come before this one's.
+  // The answers of the cancelled requests come before this one.
   const auto answer = co_await ask(client.get(), kOne, "kept");
   EXPECT_EQ(answer, "kept");
   EXPECT_EQ(client->requests().late.value(), 3u);
 }
-TEST_F(ClientLifeTest, WhoIsCancelledGoesOnAtOnceAndLosesItsResponse) {
+TEST_F(ClientLifeTest, ACancelledRequestResumesAtOnceAndItsResponseIsDropped) {
   script_.on_frame = echo;
   run(cancel_waiters(listen()));
 }
@@ -274,7 +275,7 @@ rt::Task<void> destroy_and_listen(std::string endpoint) {
   }
   EXPECT_TRUE(co_await rt::yield());
   EXPECT_TRUE(co_await rt::yield());
-  EXPECT_EQ(events, 1);  // what the function refers to may be gone
+  EXPECT_EQ(events, 1);  // no second event: the objects behind the function may be gone
 }
 TEST_F(ClientLifeTest, AClientThatWasDestroyedTellsNothingAnyMore) {
   script_.on_frame = echo;
@@ -296,7 +297,7 @@ TEST_F(ClientLifeTest, AClientMayBeDestroyedInAnotherThread) {
   EXPECT_TRUE(closed_.take());
 }
 
-TEST_F(ClientLifeTest, ARuntimeThatStopsEndsItsClientsAndAnswersWhoWaits) {
+TEST_F(ClientLifeTest, ARuntimeThatStopsEndsItsClientsAndAnswersTheirRequests) {
   Signal asked;
   script_.on_frame = [&](HeaderSession&, const HeaderCodec::Frame&) { asked.give(); };
   const auto live = [](std::string endpoint) -> rt::Task<void> {

@@ -15,13 +15,14 @@ constexpr Error kNotConnected(Errc::connection_failed, "not connected");
 constexpr Error kOwed(Errc::timed_out, "the peer left out a response");
 constexpr Error kMute(Errc::timed_out, "the peer answered none of its requests in time");
 
-// Differs from client to client, also of processes that start together: where it lies, and when.
+// Differs from client to client, also between processes that start together: from the client's address and the time.
 std::uint64_t backoff_seed(const void* where) noexcept {
   return reinterpret_cast<std::uintptr_t>(where) ^ static_cast<std::uint64_t>(sys::now().time_since_epoch().count());
 }
 }  // namespace
 
-// Awaits the end of the session. That cannot be given up: a cancelled task aborts the session, and waits all the same.
+// Awaits the end of the session. The await cannot be cancelled: a cancelled task aborts the session and still
+// waits for its end.
 class ClientLink::SessionEnd {
  public:
   explicit SessionEnd(ClientLink& link) noexcept : link_(link), wait_(this) {}
@@ -72,7 +73,7 @@ Result<void> ClientLink::start(const std::shared_ptr<ClientLink>& self, const Se
 }
 
 rt::Task<void> ClientLink::run(std::shared_ptr<ClientLink> self) {
-  (void)co_await rt::yield();  // who opens the client has it before the first event
+  (void)co_await rt::yield();  // the caller of open() gets its client before the first event
   ClientLink* const link = self.get();
   net::Backoff backoff(link->options_.reconnect_first / 2, link->options_.reconnect_max, backoff_seed(link));
   co_await keep_connected([link] { return attempt(link); },
@@ -81,7 +82,7 @@ rt::Task<void> ClientLink::run(std::shared_ptr<ClientLink> self) {
   link->changed_.pulse();
 }
 
-// A connection from the first packet to its end.
+// Runs one connection from the first packet to its end.
 rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
   self->connect_counts_.attempts.add();
   auto stream = co_await rt::with_timeout(connect(self), self->options_.connect_timeout);
@@ -112,7 +113,7 @@ rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
   co_return self->heard_ ? Attempt::proved : Attempt::failed;
 }
 
-// To where a session can begin.
+// Connects until a session can begin: dials, wraps, shakes hands.
 rt::Task<Result<std::unique_ptr<net::Stream>>> ClientLink::connect(ClientLink* self) {
   const ClientOptions& options = self->options_;
   rt::Loop& loop = self->host_->core().loop();
@@ -143,7 +144,7 @@ void ClientLink::tell(ClientEvent::Kind kind, const Error& why) noexcept {
     if (options_.on_event && !silent_) {
       options_.on_event(ClientEvent{kind, why});
     }
-  } catch (...) {  // NOLINT(bugprone-empty-catch): it was told
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the event was delivered
   }
 }
 
@@ -242,7 +243,7 @@ rt::Task<Result<void>> ClientLink::close(std::shared_ptr<ClientLink> self, Insta
   self->closing_ = true;
   const auto quiet = co_await rt::with_timeout(wait_quiet(self.get()), time_left(deadline, self->now()));
   if (self->session_ == nullptr || !quiet) {
-    self->scope_.cancel();  // it dials or waits; or there is no time left
+    self->scope_.cancel();  // run() still dials or waits, or no time is left
   } else {
     self->session_->close();
   }

@@ -31,31 +31,33 @@ struct ClientEvent {
   enum class Kind : std::uint8_t {
     connected,
     lost,        // a connection ended: `why`
-    unconnected  // an attempt came to nothing: `why`
+    unconnected  // an attempt failed: `why`
   };
   Kind kind = Kind::connected;
   Error why{};
 };
 
 struct ClientOptions {
-  // Of the connection, as a server's. Here a frame is refused while the write budget is spent, and there is no time-out
-  // of silence, unless told otherwise.
+  // Bounds of the connection, as a server's. By default a frame is refused while the write budget is spent, and
+  // silence does not time out.
   SessionLimits limits = default_limits();
   sys::SocketOptions socket{};
   Duration connect_timeout = std::chrono::seconds(5);         // negative: none
   Duration reconnect_first = std::chrono::milliseconds(100);  // the first wait is 0.5 to 1 times this, ...
   Duration reconnect_max = std::chrono::seconds(10);          // ... the next ones double up to this
   std::uint32_t in_flight_max = 1024;                         // requests that wait for a response
-  // How long a response may be owed after its request was given up, where places count (correlation.h): after that, and
-  // twice that at most, the connection is dropped, as its order is worth nothing. Negative: for ever.
+  // Where the order counts (correlation.h), a request that was given up still has a response coming. After
+  // late_max, and after twice that at most, the client drops the connection, because its order cannot be
+  // trusted. Negative: never.
   Duration late_max = std::chrono::seconds(10);
-  // The connection is TLS 1.3, to a server whose certificate is for `tls_name`; empty: for the endpoint's host. A
-  // connection is one when the handshake is over, connect_timeout included. Null: no TLS.
+  // The connection uses TLS 1.3, to a server whose certificate is for `tls_name`; empty: for the endpoint's
+  // host. The client is connected when the handshake is over, which connect_timeout includes. Null: no TLS.
   std::shared_ptr<net::TlsClient> tls{};
   std::string tls_name{};
-  // The seam for what is between a session and a socket, as ListenerOptions::wrap. TLS is above it.
+  // Puts a layer between a session and its socket, as ListenerOptions::wrap. TLS is above it.
   std::function<Result<std::unique_ptr<net::Stream>>(std::unique_ptr<net::Stream>)> wrap{};
-  // In a turn of its own, with nothing of the client on the stack: it may close or end the client.
+  // Called in a turn of its own, with no call of the client on the stack: the function may close or destroy the
+  // client.
   std::function<void(const ClientEvent&)> on_event{};
   net::Resolver* resolver = nullptr;  // null: Resolver::shared()
 
@@ -68,41 +70,42 @@ struct ClientOptions {
   }
 };
 
-// For with_timeout(): negative when there is no deadline, zero when it has passed.
+// The argument for with_timeout(): negative without a deadline, zero when the deadline has passed.
 [[nodiscard]] constexpr Duration time_left(Instant deadline, Instant now) noexcept {
   return deadline == kNever ? Duration(-1) : deadline > now ? deadline - now : Duration::zero();
 }
 
-// What became of connections. The core counts, any thread reads.
+// Counts attempts and connections. The core counts, any thread reads.
 struct ConnectCounts {
   sync::Counter attempts;
   sync::Counter connected;
-  sync::Counter lost;       // that had been connected
+  sync::Counter lost;       // connections that had been made
   sync::Counter timed_out;  // attempts, at connect_timeout
 };
 
-// ClientLink: the part of a client that knows no codec: it dials, owns the session while there is one, dials again, and
-// knows what is in flight. Owner: the client, and its coroutines, which may outlive it. Affinity: its core.
+// ClientLink: the part of a client that knows no codec. It dials, owns the session while there is one, dials
+// again, and knows the requests in flight.
+// Owner: the client, and its coroutines, which may outlive it. Affinity: its core.
 // Invariants:
-//   (1) There is at most one session at a time, and run() waits for its end: a session never outlives this.
-//   (2) When a connection ends, everything in flight on it is answered with the reason.
-//   (3) After shut_down() nothing is connected or sent any more.
+//   (1) There is at most one session at a time, and run() waits for its end: a session never outlives the link.
+//   (2) When a connection ends, all requests in flight on it are answered with the reason.
+//   (3) After shut_down() the link connects and sends nothing any more.
 class ClientLink {
  public:
   ClientLink(std::shared_ptr<ClientHost> host, net::Endpoint endpoint, ClientOptions options, Matching matching);
   ClientLink(const ClientLink&) = delete;
   ClientLink& operator=(const ClientLink&) = delete;
 
-  // Begins to connect, in the next turn. What it gets refers to what `self` keeps.
+  // Starts to connect, in the next turn. `self` keeps `service` and `codec` alive.
   [[nodiscard]] static Result<void> start(const std::shared_ptr<ClientLink>& self, const SessionOps& ops, void* service,
                                           const void* codec);
   [[nodiscard]] static rt::Task<Result<void>> close(std::shared_ptr<ClientLink> self, Instant deadline);
   [[nodiscard]] static rt::Task<Result<void>> connected(std::shared_ptr<ClientLink> self, Instant deadline);
-  void shut_down() noexcept;                        // at once, and tells no event any more; idempotent
-  void drop_connection(const Error& why) noexcept;  // and connects again
+  void shut_down() noexcept;                        // at once, and without events; idempotent
+  void drop_connection(const Error& why) noexcept;  // ends the connection, and connects again
 
   [[nodiscard]] bool is_connected() const noexcept { return session_ != nullptr && session_->is_open(); }
-  // A connection whose whole window is requests that were given up answers no more: it is dropped.
+  // Drops a connection whose whole window is requests that were given up: its peer answers no more.
   [[nodiscard]] bool has_room() noexcept;
   [[nodiscard]] ClientHost& host() noexcept { return *host_; }
   [[nodiscard]] InFlight& in_flight() noexcept { return in_flight_; }
@@ -120,13 +123,13 @@ class ClientLink {
   void note_heard() noexcept { heard_ = true; }
 
   // --- from requests ---
-  // The session to send by; an error, counted, when there is none or the window is full.
+  // The session to send by. An error, which is counted: no session, or the window is full.
   [[nodiscard]] Result<Session*> sender() noexcept;
   [[nodiscard]] Result<Session*> requester() noexcept;
   void count_refused() noexcept { request_counts_.refused.add(); }
   void count_sent() noexcept { request_counts_.sent.add(); }
   void count_push() noexcept { request_counts_.pushes.add(); }
-  void note_told() noexcept;  // a request's coroutine went on
+  void note_told() noexcept;  // a request's coroutine was resumed
   [[nodiscard]] Instant now() noexcept { return host_->core().loop().now(); }
 
  private:
@@ -153,13 +156,13 @@ class ClientLink {
   InFlight in_flight_;
   Session* session_ = nullptr;
   SessionEnd* end_wait_ = nullptr;
-  Error why_;  // of the last session's end
+  Error why_;  // why the last session ended
   rt::TimerId owed_timer_;
   bool heard_ = false;
   bool closing_ = false;
-  bool ended_ = false;      // run() has
-  bool silent_ = false;     // what the events' function refers to may be gone
-  rt::AsyncEvent changed_;  // connected, ended, or nobody waits for a response
+  bool ended_ = false;      // run() has ended
+  bool silent_ = false;     // shut_down() was called: the objects behind on_event may be gone
+  rt::AsyncEvent changed_;  // pulsed when connected, ended, or the last waiting request was answered
   rt::TaskScope scope_;     // run()
 };
 

@@ -25,32 +25,35 @@ namespace weft::serve {
 
 struct PoolOptions {
   std::uint32_t connections = 4;
-  ClientOptions client{};                            // of each
+  ClientOptions client{};                            // of each connection
   std::uint32_t waiting_max = 1024;                  // requests that wait for a connection with room
-  Duration probe_every = std::chrono::seconds(10);   // of a connection that is well
-  Duration probe_timeout = std::chrono::seconds(2);  // and when one that just connected has not answered its first
-  std::optional<BreakerOptions> breaker{};           // of the whole pool: its endpoint
+  Duration probe_every = std::chrono::seconds(10);   // of a healthy connection
+  Duration probe_timeout = std::chrono::seconds(2);  // for one probe's answer
+  std::optional<BreakerOptions> breaker{};           // for the pool's endpoint, over all its connections
 };
 
 // The core counts, any thread reads.
 struct PoolCounts {
-  sync::Counter waited;          // requests that had to wait for a connection with room
-  sync::Counter refused;         // waiting_max
-  sync::Counter refused_open;    // the circuit breaker was open
-  sync::Counter probes;          // that were begun
-  sync::Counter probe_failures;  // each costs the connection that failed
+  sync::Counter waited;          // requests that waited for a connection with room
+  sync::Counter refused;         // requests beyond waiting_max
+  sync::Counter refused_open;    // requests while the circuit breaker was open
+  sync::Counter probes;          // probes that were begun
+  sync::Counter probe_failures;  // probes that failed; each failure costs its connection
 };
 
-// ClientPool: a fixed number of connections of one core to one endpoint, and requests over whichever is well and has
-// least in flight; among equals each in turn. Nothing is shared between cores: each has a pool of its own.
-// Owner: whoever opened it; destruction ends its clients, as theirs does. Affinity: as Client. Cost: a request looks at
-// each connection.
-// Health: without a probe a connection is well while it is connected. With one, it is well when the probe says so: each
-// new connection is asked before it gets its first request, then every probe_every; the probe asks something over the
-// client that it is given, reads the answer and says whether that is good. A connection that fails, or gives no answer
-// within probe_timeout, is dropped and made again.
-// Invariants: 1. there are never more connections than `connections`. 2. who waits goes on when a connection has room,
-// when its deadline passes, or when the pool is closed; who came first is woken first. 3. no request goes over a
+// ClientPool: a fixed number of connections of one core to one endpoint. A request goes over the healthy connection
+// with the fewest requests in flight; equal connections take turns. Cores share nothing: each has its own pool.
+// Owner: the program; the destructor ends the pool's clients, as theirs does. Affinity: as Client. Cost: a
+// request compares all connections.
+// Health: without a probe function, a connection is healthy while it is connected. With one, the connection is
+// healthy while its probes succeed. The pool probes each new connection before its first request, then every
+// probe_every. The probe sends a request over the client that it gets, and judges the answer. A connection
+// whose probe fails, or has no answer within probe_timeout, is dropped and made again.
+// Invariants:
+//   (1) There are never more connections than `connections`.
+//   (2) A waiting request is resumed when a connection has room, when its deadline passes, or when the pool is
+//       closed. The pool wakes requests in the order in which they came.
+//   (3) No request goes over a connection that is not healthy.
 // connection that is not well.
 template <FrameCodec Codec, typename Correlate = typename DefaultCorrelation<Codec>::Type>
 class ClientPool {
@@ -86,14 +89,14 @@ class ClientPool {
     });
   }
 
-  // As Client::request(), over a connection that is well; while there is none with room it waits. `body` must live
-  // until the task has ended. Errors besides: resource_exhausted: waiting_max; unreachable: the breaker is open.
+  // As Client::request(), over a healthy connection; waits while none has room. `body` must live until the task
+  // has ended. Further errors: resource_exhausted: waiting_max; unreachable: the breaker is open.
   [[nodiscard]] rt::Task<Result<Response>> request(const Header& header, Bytes body, Instant deadline = kNever) {
     auto task = State::request(state_, header, body, deadline);
     return state_->breaker ? State::guard(state_, std::move(task)) : std::move(task);
   }
 
-  // Takes no more requests, answers who waits with `closed`, closes each client. What Client::close() says.
+  // Takes no more requests, answers waiting ones with `closed`, closes each client. Errors of Client::close().
   [[nodiscard]] rt::Task<Result<void>> close(Instant deadline) { return State::close(state_, deadline); }
 
   [[nodiscard]] std::size_t size() const noexcept { return state_->members.size(); }
@@ -104,22 +107,22 @@ class ClientPool {
   [[nodiscard]] std::size_t waiting() const noexcept { return state_->waiting; }
   [[nodiscard]] const PoolCounts& counts() const noexcept { return state_->counts; }
   [[nodiscard]] Client& client(std::size_t index) noexcept { return *state_->members[index]->client; }
-  // Null: the pool has none.
+  // Null: the pool has no breaker.
   [[nodiscard]] CircuitBreaker* breaker() noexcept { return state_->breaker ? &*state_->breaker : nullptr; }
 
  private:
   struct Member {
     std::unique_ptr<Client> client;
-    bool probed = false;                // there are probes
-    std::uint64_t well_connection = 0;  // that its probe answered for
-    rt::AsyncEvent changed;             // connected or lost
+    bool probed = false;                // there is a probe function
+    std::uint64_t well_connection = 0;  // the number of the connection that its last probe found healthy
+    rt::AsyncEvent changed;             // the client connected or lost its connection
 
     [[nodiscard]] std::uint64_t connection() const noexcept { return client->connections().connected.value(); }
     [[nodiscard]] bool well() const noexcept {
       return client->is_connected() && (!probed || well_connection == connection());
     }
   };
-  struct Turn : ListLink {  // of who waits
+  struct Turn : ListLink {  // one waiting request
     rt::AsyncEvent come;
   };
 
@@ -169,9 +172,9 @@ class ClientPool {
       wake(~std::size_t{0});
     }
 
-    // --- who goes over which ---
+    // --- requests to connections ---
 
-    // Null: none that is well has room.
+    // Null: no healthy connection has room.
     [[nodiscard]] Client* pick() noexcept {
       Client* best = nullptr;
       const std::size_t first = next++;
@@ -197,7 +200,7 @@ class ClientPool {
       const Result<void> come = co_await turn.come.wait();
       --self->waiting;
       if (!come && !turn.linked()) {
-        self->wake(1);  // it was this one's turn, and it does not want it any more
+        self->wake(1);  // this request was woken and does not take its turn: wake the next one
       }
       co_return come;
     }
@@ -250,9 +253,9 @@ class ClientPool {
         }
         if (connection != member->connection() || !member->client->is_connected()) {
           (void)co_await rt::yield();
-          continue;  // it went by itself
+          continue;  // the connection ended by itself
         }
-        // A window that is full with requests that are answered is no illness.
+        // A probe that found the window full says nothing, as long as requests are answered.
         const bool busy = !answer && answer.error() == Errc::resource_exhausted &&
                           answered != member->client->requests().answered.value();
         if (answer || busy) {
@@ -314,7 +317,7 @@ class ClientPool {
     std::size_t next = 0;
     bool closed = false;
     rt::TaskScope scope;          // watch()
-    std::shared_ptr<State> self;  // of a pool that was destroyed, until its core knows
+    std::shared_ptr<State> self;  // keeps the state of a destroyed pool until the core has ended it
   };
 
   explicit ClientPool(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}

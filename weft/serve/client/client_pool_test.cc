@@ -34,7 +34,7 @@ std::unique_ptr<Pool> open_pool(const std::string& endpoint, PoolOptions options
   return std::move(pool).value();
 }
 
-// Asks something over the client that it is given, and reads what comes.
+// Sends a request over the client that it gets, and reads the answer.
 rt::Task<Result<void>> probe_by_asking(HeaderClient& client) {
   const auto answer = co_await ask(&client, {2, 0}, "are you well?");
   if (!answer) {
@@ -55,11 +55,11 @@ class ClientPoolTest : public test::ClientFixture {
     script_.on_close = [this](HeaderSession&, const Error&) { open_.fetch_sub(1); };
   }
 
-  std::atomic<int> open_{0};  // sessions of the server
+  std::atomic<int> open_{0};  // open sessions of the server
   std::atomic<int> most_open_{0};
 };
 
-// The original's pool never connected anything: 4 of 4 failed.
+// Every connection of the pool must connect and serve.
 TEST_F(ClientPoolTest, AllConnectionsAreMadeAndServe) {
   script_.on_frame = echo;
   const auto live = [](std::string endpoint) -> rt::Task<void> {
@@ -78,7 +78,7 @@ TEST_F(ClientPoolTest, AllConnectionsAreMadeAndServe) {
     EXPECT_TRUE(co_await scope.join());
     EXPECT_EQ(texts, Texts(100, std::string("x")));
     for (std::size_t i = 0; i < pool->size(); ++i) {
-      EXPECT_EQ(pool->client(i).requests().answered.value(), 26u);  // and the probe
+      EXPECT_EQ(pool->client(i).requests().answered.value(), 26u);  // 25 requests and the probe
     }
     EXPECT_TRUE(co_await pool->close(in_long()));
     const auto refused = co_await ask(pool.get(), kOne, "closed");
@@ -117,11 +117,11 @@ TEST_F(ClientPoolTest, TheConnectionWithTheLeastInFlightIsTaken) {
   run(live(listen()));
 }
 
-TEST_F(ClientPoolTest, WhoFindsNoRoomWaitsInTurnAndNotForEver) {
-  std::vector<std::string> order;  // as they came to the server
+TEST_F(ClientPoolTest, ARequestWithoutRoomWaitsInTurnAndNotForEver) {
+  std::vector<std::string> order;  // as they reached the server
   int held = 0;
   script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
-    if (frame.header.id == 9) {  // releases one
+    if (frame.header.id == 9) {  // this frame releases one
       held -= 1;
       (void)session.send(kOne, as_bytes(order[order.size() - 1]));
       return;
@@ -164,11 +164,11 @@ TEST_F(ClientPoolTest, WhoFindsNoRoomWaitsInTurnAndNotForEver) {
   run(live(listen(), &order));
 }
 
-TEST_F(ClientPoolTest, WhoWaitsIsAnsweredAtItsDeadlineWhenCancelledAndAtTheEnd) {
+TEST_F(ClientPoolTest, ARequestThatWaitsIsAnsweredAtItsDeadlineWhenCancelledAndAtTheEnd) {
   const auto live = [](bool close) -> rt::Task<void> {
     PoolOptions options;
     options.connections = 2;
-    auto pool = open_pool("tcp://127.0.0.1:1", options);  // nobody is there
+    auto pool = open_pool("tcp://127.0.0.1:1", options);  // no listener on this port
     const auto late = co_await ask(pool.get(), kOne, "x", soon());
     EXPECT_EQ(late.error(), Errc::timed_out);
     Texts texts(10);
@@ -195,14 +195,15 @@ TEST_F(ClientPoolTest, WhoWaitsIsAnsweredAtItsDeadlineWhenCancelledAndAtTheEnd) 
   run(live(false));
 }
 
-// The original's health check never read an answer.
+// A health check must read the answer.
 TEST_F(ClientPoolTest, AConnectionWhoseProbeIsNotAnsweredWellIsReplacedAndGetsNoRequests) {
   std::atomic<int> sessions{0};
   std::atomic<int> asked_the_ill{0};
   auto opened = std::move(script_.on_open);
   script_.on_open = [&, opened](HeaderSession& session) {
     opened(session);
-    session.set_context(sessions.fetch_add(1) < 3 ? &sessions : nullptr);  // the first three are ill
+    // The first three sessions answer probes badly.
+    session.set_context(sessions.fetch_add(1) < 3 ? &sessions : nullptr);
   };
   script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
     if (session.context() == nullptr) {
@@ -326,14 +327,14 @@ TEST_F(ClientPoolTest, TheBreakerOpensWhenRequestsFailAndClosesWhenTheyAreAnswer
       const auto refused = co_await ask(pool.get(), kOne, "?");
       EXPECT_EQ(refused.error(), Errc::unreachable);
     }
-    EXPECT_EQ(pool->client(0).requests().sent.value(), sent);  // the peer was left alone
+    EXPECT_EQ(pool->client(0).requests().sent.value(), sent);  // no request was sent to the peer
     EXPECT_EQ(pool->counts().refused_open.value(), 10u);
     *silent = false;
     const BreakerOptions soon_again{
         .failure_percent = 101, .failures_in_row = 1, .open_time = std::chrono::milliseconds(1)};
     *pool->breaker() = CircuitBreaker(soon_again);
     Result<std::string> answer = Error(Errc::unreachable);
-    while (!answer) {  // connections that the mute server spoilt, and the time that the breaker is open
+    while (!answer) {  // spends the connections of the mute server, and the open time
       answer = co_await ask(pool.get(), kOne, "well", sys::now() + std::chrono::milliseconds(200));
       (void)co_await rt::sleep(std::chrono::milliseconds(1));
     }

@@ -99,7 +99,7 @@ rt::Task<void> ask_many(std::string endpoint, int count) {
 TEST_F(ClientTest, TenThousandPipelinedRequestsGetTheirOwnAnswersById) {
   script_.on_frame = echo;
   run(ask_many<HeaderClient>(listen(), 10'000));
-  // A batch goes out in few system calls, not in ten thousand.
+  // The client writes a batch with few system calls, not with ten thousand.
   EXPECT_LT(server_->counters().reads, 1000u);
 }
 TEST_F(ClientTest, TenThousandPipelinedRequestsGetTheirOwnAnswersByToken) {
@@ -177,7 +177,7 @@ TEST_F(ClientTest, BodiesOfAnySizeArriveWhole) {
   run(ask_large(listen(options)));
 }
 
-// Each piece in a turn of its own.
+// Posts each piece in a turn of its own.
 rt::Task<void> drip(Server* server, SessionId id, std::string bytes, std::size_t piece) {
   for (std::size_t at = 0; at < bytes.size(); at += piece) {
     const auto posted = server->post_to(
@@ -202,9 +202,9 @@ TEST_F(ClientTest, AResponseThatComesByteForByteIsOne) {
   run(ask_for_pieces(listen()));
 }
 
-// --- what the peer does wrong ---
+// --- mistakes of the peer ---
 
-// Asks twice: the first answer goes wrong, and by the second the client has connected again.
+// Asks twice: the first request fails with `expected`, and before the second the client has connected again.
 rt::Task<void> ask_again(std::string endpoint, Errc expected) {
   Error lost;
   ClientOptions options;
@@ -283,7 +283,7 @@ rt::Task<void> ask_the_mute(std::string endpoint) {
     const auto none = co_await ask(client.get(), kOne, "mute", soon());
     EXPECT_EQ(none.error(), Errc::timed_out);
   }
-  // Its window is full of places that nobody waits for: the connection is worth nothing.
+  // The window is full of places of requests that were given up, so the client drops the connection.
   const auto refused = co_await ask(client.get(), kOne, "speak");
   EXPECT_EQ(refused.error(), Errc::connection_failed);
   EXPECT_TRUE(co_await client->connected());
@@ -336,7 +336,7 @@ rt::Task<void> ask_too_many(std::string endpoint, Signal* asked) {
   const auto refused = co_await ask(client.get(), kOne, "third");
   EXPECT_EQ(refused.error(), Errc::resource_exhausted);
   EXPECT_EQ(client->requests().refused.value(), 1u);
-  EXPECT_TRUE(client->send({2, 0}, {}));  // releases them
+  EXPECT_TRUE(client->send({2, 0}, {}));  // this frame releases the answers
   EXPECT_TRUE(co_await scope.join());
   EXPECT_EQ(texts, Texts(2, std::string("held")));
   asked->give();
@@ -372,7 +372,7 @@ rt::Task<void> fill_the_queue(std::string endpoint) {
   EXPECT_EQ(client->requests().refused.value(), 1u);
   EXPECT_TRUE(client->is_connected());
 }
-TEST_F(ClientTest, WhatAPeerDoesNotReadIsRefusedBeyondTheBudget) {
+TEST_F(ClientTest, FramesThatAPeerDoesNotReadAreRefusedBeyondTheBudget) {
   script_.on_open = [](HeaderSession& session) { session.pause_reading(); };
   run(fill_the_queue(listen()));
 }
@@ -391,7 +391,7 @@ rt::Task<void> take_pushes(std::string endpoint) {
   EXPECT_EQ(pushed, (std::vector<std::string>{"welcome", "news"}));
   EXPECT_EQ(client->requests().pushes.value(), 2u);
 }
-TEST_F(ClientTest, WhatAPeerSendsByItselfIsNoAnswer) {
+TEST_F(ClientTest, AFrameThatAPeerSendsUnaskedIsNoAnswer) {
   script_.on_open = [](HeaderSession& session) { (void)session.send({9, 0}, as_bytes("welcome")); };
   script_.on_frame = [](HeaderSession& session, const HeaderCodec::Frame& frame) {
     (void)session.send({9, 0}, as_bytes("news"));

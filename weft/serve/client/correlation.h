@@ -9,27 +9,28 @@
 
 namespace weft::serve {
 
-// How a response finds its request among those that a connection has in flight.
+// How a client finds the request of a response among the requests in flight on its connection.
 enum class Matching : std::uint8_t {
-  in_order,         // the peer answers everything, in the order of asking. One that leaves out a response is mistaken
-                    // until late_max has passed: by_token it could not be
-  in_order_of_key,  // a response has a key of its request; those with equal keys are answered in the order of asking
+  in_order,         // responses come in the order of requests. If the peer skips one, the next ones are
+                    // misassigned until late_max has passed; by_token prevents that
+  in_order_of_key,  // a response has its request's key; those with equal keys come in the order of requests
   by_token,         // a response has the number that its request was given; any order
 };
 
-// Correlation: a policy of a Client: where in a frame's header that key or number is. All are static functions:
+// Correlation: a policy of a Client. It knows where in a frame's header the key or number is. All functions are
+// static:
 //   Matching kMatching
-//   bool is_response(header)       false: the peer sends it by itself, and the client's on_push() gets it
-//   key(header)                    of in_order_of_key: of a request, and of its response
-//   set_token(header, token)       of by_token: a number that is not 0, in a request
-//   token(header)                  ... and in its response
+//   bool is_response(header)       false: the peer sent the frame unasked, and the client's on_push() gets it
+//   key(header)                    for in_order_of_key: the key of a request, and of its response
+//   set_token(header, token)       for by_token: writes a number other than 0 into a request
+//   token(header)                  for by_token: reads that number from the response
 template <typename C, typename Codec>
 concept Correlation = FrameCodec<Codec> && requires(typename Codec::Header& header) {
   { C::kMatching } -> std::convertible_to<Matching>;
   { C::is_response(header) } -> std::same_as<bool>;
 };
 
-// The peer answers in the order of asking. For codecs without a header there is nothing else.
+// The peer answers in the order of the requests. Codecs without a header allow no other policy.
 struct InOrder {
   static constexpr Matching kMatching = Matching::in_order;
   template <typename Header>
@@ -38,16 +39,16 @@ struct InOrder {
   }
 };
 
-// The response has the id of its request, as a service's answer with `frame.header` and the dispatcher's error frames
-// have; so ids with slow handlers do not hold up the others. A heartbeat is no response.
+// The response has the id of its request. Services that answer with `frame.header` and the dispatcher's error
+// frames keep to that. So ids with slow handlers do not delay other ids. A heartbeat is no response.
 struct SameId {
   static constexpr Matching kMatching = Matching::in_order_of_key;
   static bool is_response(const FrameHeader& header) noexcept { return (header.flags & kFlagHeartbeat) == 0; }
   static std::uint32_t key(const FrameHeader& header) noexcept { return header.id; }
 };
 
-// A field of the header, an unsigned number of 32 bits, is the client's: it numbers its requests there, and the peer
-// sends the number back. `Token<&FrameHeader::id>` is for services to which the id says nothing.
+// A field of the header, an unsigned number of 32 bits, belongs to the client: the client numbers its requests
+// there, and the peer sends the number back. `Token<&FrameHeader::id>` suits services that do not use the id.
 template <auto kField>
 struct Token {
   static constexpr Matching kMatching = Matching::by_token;
@@ -65,9 +66,9 @@ struct Token {
   }
 };
 
-// What a Client does unless it is told: what the codec names as its `Correlation`, ids where there are ids, else the
-// order. The 12-byte header has no number for requests, and its reserved bytes are 0: its ids say what kind of message
-// it is.
+// The policy of a Client that names none: the codec's `Correlation` if it has one; ids for the 12-byte header;
+// otherwise the order. The 12-byte header has no number for requests: its reserved bytes must be 0, and its id
+// names the kind of message.
 template <typename Codec>
 struct DefaultCorrelation {
   using Type = InOrder;

@@ -12,7 +12,7 @@ namespace weft::serve {
 
 namespace {
 
-// A descriptor for which a coroutine waits. Edge-triggered, and taken out at the end.
+// Lets a coroutine wait for a descriptor. Edge-triggered; unwatched in the destructor.
 class WatchedFd final : private rt::Watcher {
  public:
   explicit WatchedFd(rt::Loop& loop) noexcept : loop_(loop) {}
@@ -41,13 +41,13 @@ rt::Task<Result<std::unique_ptr<net::Stream>>> dial(rt::Loop& loop, net::Endpoin
   if (co_await rt::is_cancelled()) {
     co_return rt::kCancelled;
   }
-  // The mailbox may have the news of a look-up that nobody waits for any more.
+  // The event is shared: the loop's mailbox may still hold the wake-up when this coroutine has ended.
   const auto resolved = std::make_shared<rt::AsyncEvent>();
   net::Dialer dialer(std::move(endpoint), options, resolver);
-  dialer.on_resolved([&loop, resolved] {  // on a thread of the resolver; not after the dialer's end
+  dialer.on_resolved([&loop, resolved] {  // runs on a thread of the resolver; not after the dialer's end
     try {
       loop.post([resolved] { resolved->set(); });
-    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory; who dials has a deadline
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory; the caller has a deadline
     }
   });
   auto progress = dialer.begin();

@@ -13,14 +13,14 @@
 
 namespace weft::serve {
 
-// One attempt to connect, on this thread's loop, which is `loop`; it stops nobody: a name is looked up by the resolver
-// (null: Resolver::shared()), and every address is tried in turn. Bound it with with_timeout(): there is no limit of
-// its own. Errors: what net::Dialer says; kCancelled.
+// Connects once, on this thread's loop, which must be `loop`. Does not block the thread: the resolver (null:
+// Resolver::shared()) looks the name up, and each address is tried in turn. There is no time limit: bound it
+// with with_timeout(). Errors: those of net::Dialer; kCancelled.
 [[nodiscard]] rt::Task<Result<std::unique_ptr<net::Stream>>> dial(rt::Loop& loop, net::Endpoint endpoint,
                                                                   sys::SocketOptions options,
                                                                   net::Resolver* resolver = nullptr);
-// The handshake of a stream that has one, as TlsClient::wrap() makes it, until it is over and out. Bound it likewise.
-// Errors: why the stream failed; connection_closed: the peer left; kCancelled.
+// Runs the handshake of a stream that has one, from TlsClient::wrap(), until it is over and all of it is written.
+// Bound it with with_timeout(). Errors: why the stream failed; connection_closed: the peer closed; kCancelled.
 [[nodiscard]] rt::Task<Result<std::unique_ptr<net::Stream>>> shake_hands(rt::Loop& loop,
                                                                          std::unique_ptr<net::Stream> stream);
 

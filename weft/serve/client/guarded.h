@@ -12,8 +12,8 @@
 
 namespace weft::serve {
 
-// Whether an error of a request says that the other side is not well: it does not answer, or not in its protocol.
-// Others are about the caller: cancelled, closed, its own bounds.
+// Classifies the error of a request. A failure: the peer does not answer, or not in its protocol. Other errors
+// concern the caller: cancelled, closed, its own bounds.
 [[nodiscard]] constexpr CircuitBreaker::Outcome outcome_of(const Error& error) noexcept {
   if (error == Errc::ok) {
     return CircuitBreaker::Outcome::success;
@@ -27,7 +27,7 @@ inline constexpr Error kBreakerOpen(Errc::unreachable, "the circuit breaker is o
 
 namespace detail {
 
-// The time of the turn, for a coroutine of whatever runner.
+// The time of the present turn, for a coroutine of any runner.
 class TurnTime {
  public:
   TurnTime() noexcept {}  // NOLINT(modernize-use-equals-default): not an aggregate, see rt/task/task.h
@@ -43,7 +43,7 @@ class TurnTime {
   Instant now_;
 };
 
-// Says `nothing` unless it is told more: when the task throws.
+// Reports `nothing` to the breaker if no outcome was noted, because the task threw.
 class GuardedCall {
  public:
   GuardedCall(CircuitBreaker& breaker, CircuitBreaker::Ticket ticket, Instant now) noexcept
@@ -65,9 +65,10 @@ class GuardedCall {
 
 }  // namespace detail
 
-// The task, unless the breaker is open: then kBreakerOpen, and it does not run. Its result tells the breaker
-// (outcome_of()). `breaker` and `refused`, which counts those that did not run, outlive it. An answer that is no good,
-// but an answer, is a success here: who thinks otherwise asks try_begin() and tells finish() by himself.
+// Awaits the task if the breaker lets it through. Otherwise the task does not run, and the result is
+// kBreakerOpen. Reports the task's result to the breaker (outcome_of()). `breaker` and `refused`, which counts
+// tasks that did not run, must outlive the coroutine. An answer counts as a success whatever it says. A caller
+// that judges answers itself calls try_begin() and finish().
 template <typename T>
 [[nodiscard]] rt::Task<Result<T>> guarded(CircuitBreaker* breaker, rt::Task<Result<T>> task,
                                           sync::Counter* refused = nullptr) {

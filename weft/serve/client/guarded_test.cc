@@ -14,7 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 using State = CircuitBreaker::State;
 
-// A request that ends when the test says so.
+// A request that ends when the test sets `answered`.
 struct Call {
   rt::AsyncEvent answered;
   Result<int> answer = Error(Errc::timed_out);
@@ -57,7 +57,7 @@ TEST_F(GuardedTest, FailuresOfTheOtherSideOpenItAndRequestsAreRefusedUnasked) {
   EXPECT_FALSE(refused.ran);
 }
 
-TEST_F(GuardedTest, WhatTheCallerDidWrongSaysNothing) {
+TEST_F(GuardedTest, MistakesOfTheCallerDoNotCount) {
   for (const Errc code : {Errc::resource_exhausted, Errc::cancelled, Errc::closed, Errc::invalid_argument}) {
     EXPECT_EQ(call(Error(code)).error(), code);
   }

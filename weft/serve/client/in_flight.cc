@@ -91,7 +91,7 @@ void InFlight::take_back(Waiter& waiter) noexcept {
   const std::uint32_t slot = waiter.slot_;
   (void)detach(slot);
   if (matching_ != Matching::by_token) {
-    // The last of its lane.
+    // The request is the last of its lane.
     Lane& lane = matching_ == Matching::in_order ? all_ : lanes_.find(places_[slot].key)->second;
     if (lane.head == slot) {
       lane = {};
@@ -153,7 +153,7 @@ InFlight::Match InFlight::match_token(std::uint32_t token) noexcept {
     return {};
   }
   if (!places_[slot].used || token_of(slot) != token) {
-    // Of an earlier use of the place: its generation is behind.
+    // The token is of an earlier use of the place, if its generation is older.
     const std::uint32_t age = (places_[slot].generation << slot_bits_ | slot) - token;
     return {nullptr, age != 0 && age < std::uint32_t{1} << 31};
   }
@@ -163,7 +163,7 @@ InFlight::Match InFlight::match_token(std::uint32_t token) noexcept {
   return {waiter, true};
 }
 
-// The place's waiter, which is in flight no more; null: it was given up before.
+// Takes the waiter of a place out of flight; null: the request was given up before.
 InFlight::Waiter* InFlight::detach(std::uint32_t slot) noexcept {
   Waiter* const waiter = std::exchange(places_[slot].waiter, nullptr);
   if (waiter != nullptr) {
@@ -173,7 +173,7 @@ InFlight::Waiter* InFlight::detach(std::uint32_t slot) noexcept {
   return waiter;
 }
 
-// By a number nobody is mistaken for another, so the place is free; in a lane it is kept.
+// A token distinguishes late responses, so the place is freed. In a lane the place is kept for the late response.
 void InFlight::abandon(Waiter& waiter) noexcept {
   (void)detach(waiter.slot_);
   places_[waiter.slot_].given_up = waiter.runner().now();
@@ -230,7 +230,7 @@ void InFlight::free_place(std::uint32_t slot) noexcept {
   Place& place = places_[slot];
   place.used = false;
   ++place.generation;
-  if (place.generation << slot_bits_ == 0) {  // token 0 says that it is no response
+  if (place.generation << slot_bits_ == 0) {  // token 0 marks frames that are no response
     ++place.generation;
   }
   push(free_, slot);

@@ -17,32 +17,34 @@
 
 namespace weft::serve {
 
-// What became of requests. The core counts, any thread reads. Each request that was sent is in one of `answered`,
-// `timed_out`, `cancelled` and `lost` in the end; each response in one of `answered` and `late`, or it is a push.
+// Counts requests and responses. The core counts, any thread reads. Each sent request ends in one of
+// `answered`, `timed_out`, `cancelled` and `lost`. Each response is counted in `answered` or `late`; other
+// frames in `pushes`.
 struct RequestCounts {
   sync::Counter sent;
-  sync::Counter refused;    // not sent: no connection, no room
-  sync::Counter answered;   // their coroutine got the response
+  sync::Counter refused;    // not sent: no connection, or no room
+  sync::Counter answered;   // the response arrived
   sync::Counter timed_out;  // the deadline passed first
-  sync::Counter cancelled;  // their task was
+  sync::Counter cancelled;  // the request's task was cancelled first
   sync::Counter lost;       // the connection ended, or the client closed, first
-  sync::Counter late;       // responses to requests that had been given up, dropped
-  sync::Counter pushes;     // frames that answer nothing
+  sync::Counter late;       // dropped responses to requests that had been given up
+  sync::Counter pushes;     // frames that answer no request
 };
 
 // InFlight: the requests of one connection that wait for their responses.
-// Owner: a client. Affinity: one thread. Cost: 40 bytes for each that is in flight, memory that grows to the peak; for
-// keys a hash look-up. Invariants:
-//   (1) Every Waiter is told once: response, deadline, cancellation, or fail_all().
-//   (2) A request that is given up keeps its place where places count, until its response came, so that the next one's
-//   response is not taken for it; that one is late.
-//   (3) There are at most `max`, those that were given up and keep a place included.
+// Owner: a client. Affinity: one thread.
+// Cost: 40 bytes for each request in flight, in memory that grows to the peak; with keys, a hash look-up.
+// Invariants:
+//   (1) Every Waiter is resumed once: by its response, deadline, cancellation, or fail_all().
+//   (2) Where order counts, a request that is given up keeps its place until its response came. That response
+//       is counted as late, and is not taken for the next request's.
+//   (3) At most `max` places are used, including those of requests that were given up.
 class InFlight {
  public:
   static constexpr std::uint32_t kMax = std::uint32_t{1} << 20;
 
-  // Waiter: a coroutine and its request: add() it, send the request, and co_await it at once, in the same turn.
-  // Owner: the coroutine's frame. What it gives: nothing; then result() says.
+  // Waiter: a coroutine and its request. add() it, send the request, and co_await it at once, in the same turn.
+  // After the await, result() says how the request ended. Owner: the coroutine's frame.
   class Waiter : private rt::Wait {
    public:
     explicit Waiter(Instant deadline) noexcept : Wait(give_up), deadline_(deadline) {}
@@ -56,7 +58,7 @@ class InFlight {
     }
     void await_resume() const noexcept {}
 
-    // Copies the body, and the coroutine goes on in the next turn.
+    // Copies the body and resumes the coroutine in the next turn.
     void answer(Bytes body) noexcept;
     [[nodiscard]] const Result<void>& result() const noexcept { return result_; }
     [[nodiscard]] OwnedBytes& body() noexcept { return body_; }
@@ -68,7 +70,7 @@ class InFlight {
     void handle_deadline() noexcept;
     void tell(const Result<void>& result) noexcept;
 
-    InFlight* in_ = nullptr;  // null: told
+    InFlight* in_ = nullptr;  // null: the result is known
     std::uint32_t slot_ = 0;
     bool told_ = false;
     Instant deadline_;
@@ -81,25 +83,26 @@ class InFlight {
   InFlight(Matching matching, std::uint32_t max, RequestCounts& counts) noexcept;
   InFlight(const InFlight&) = delete;
   InFlight& operator=(const InFlight&) = delete;
-  ~InFlight() = default;  // requires that nobody waits: fail_all()
+  ~InFlight() = default;  // requires fail_all(): no request waits
 
-  // Gives the token, which is not 0. resource_exhausted: there are `max`, or memory ran out.
+  // Returns the token, which is not 0. resource_exhausted: `max` places are used, or no memory.
   Result<std::uint32_t> add(Waiter& waiter, std::uint32_t key);
-  // The last one that was added was not sent after all.
+  // Removes the request that was added last: it could not be sent.
   void take_back(Waiter& waiter) noexcept;
 
-  // Whose response came, with that key or token. It is not in flight any more.
+  // The result of match(): the request of a response, by key or token. The request is not in flight any more.
   struct Match {
-    Waiter* waiter = nullptr;  // null: it was given up, or there is none
-    bool known = false;        // it answers a request
+    Waiter* waiter = nullptr;  // null: the request was given up, or there is none
+    bool known = false;        // the frame answers a request
   };
   [[nodiscard]] Match match(std::uint32_t key_or_token) noexcept;
 
-  void fail_all(const Error& why) noexcept;  // and forgets those that were given up
+  void fail_all(const Error& why) noexcept;  // also forgets the requests that were given up
 
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }        // places
-  [[nodiscard]] std::size_t waiting() const noexcept { return waiting_; }  // waiters
-  // Those that were given up and whose response may come yet, and whether one was given up before that instant.
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }        // used places
+  [[nodiscard]] std::size_t waiting() const noexcept { return waiting_; }  // requests that wait
+  // The number of requests that were given up and whose responses may still come; whether one was given up
+  // before the instant.
   [[nodiscard]] std::size_t owed() const noexcept { return size_ - waiting_; }
   [[nodiscard]] bool owed_since(Instant instant) const noexcept;
   [[nodiscard]] bool full() const noexcept { return size_ >= max_; }
@@ -109,9 +112,9 @@ class InFlight {
   struct Place {
     Waiter* waiter = nullptr;
     std::uint32_t key = 0;
-    std::uint32_t next = kNone;  // behind it in its lane, or among the free ones
+    std::uint32_t next = kNone;  // the next place in its lane, or among the free ones
     std::uint32_t generation = 1;
-    Instant given_up{};  // without a waiter: when
+    Instant given_up{};  // the time at which its request was given up
     bool used = false;
   };
   struct Lane {  // first in, first out
@@ -138,10 +141,10 @@ class InFlight {
   const unsigned slot_bits_;
   RequestCounts& counts_;
   std::vector<Place> places_;
-  Lane free_;  // used again in that order, so that a token comes back after four billion
+  Lane free_;  // reused first in, first out, so that a token comes back after four billion
   Lane all_;   // Matching::in_order
   Lanes lanes_;
-  Lanes::node_type spare_;  // of a lane that ran empty: the next one needs no memory
+  Lanes::node_type spare_;  // the map node of an emptied lane: the next lane needs no memory
   std::size_t size_ = 0;
   std::size_t waiting_ = 0;
 };

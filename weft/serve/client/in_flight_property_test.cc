@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Requests, responses, deadlines and lost connections in any order, beside a list of what is in flight.
+// Requests, responses, deadlines and lost connections in any order, beside a list of the requests in flight.
 #include <rapidcheck.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ rt::Task<void> ask(InFlight* in_flight, Instant deadline, std::shared_ptr<Asked>
   asked->body = waiter.result() ? waiter.body().bytes()[0] : std::uint8_t{0};
 }
 
-// In flight, oldest first; `given_up` ones keep their place unless tokens tell them apart.
+// Requests in flight, oldest first. Without tokens, `given_up` requests keep their place.
 struct Model {
   struct Place {
     std::shared_ptr<Asked> asked;
@@ -82,7 +82,7 @@ void check(Matching matching) {
         model.places.push_back({asked, false});
       }
     } else if (step < 85 && !all.empty()) {
-      // The response to any request ever made, perhaps to one that had it before.
+      // The response to any request ever made, perhaps to one that has its response already.
       const Asked& of = *all[step % all.size()];
       const auto place = model.find(of);
       const auto match = in_flight.match(matching == Matching::by_token ? of.token : of.key);

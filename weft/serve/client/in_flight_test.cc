@@ -39,7 +39,7 @@ rt::Task<void> wait_for(InFlight* in_flight, std::uint32_t key, Instant deadline
   outcome->over = true;
 }
 
-// In a time of the test's own.
+// The test turns the clock.
 class InFlightTest : public testing::Test {
  protected:
   InFlight& make(Matching matching, std::uint32_t max = 16) {
@@ -51,7 +51,7 @@ class InFlightTest : public testing::Test {
     time_.start(wait_for(in_flight_.get(), key, deadline, &time_, outcomes_.back().get()));
     return *outcomes_.back();
   }
-  // Whether somebody got it.
+  // Delivers a response. True: a waiter got it.
   bool answer(std::uint32_t key, std::string_view body) {
     const auto match = in_flight_->match(key);
     if (match.waiter != nullptr) {
@@ -82,7 +82,7 @@ TEST_F(InFlightTest, InOrderEachGetsTheNextResponse) {
   EXPECT_FALSE(second.over);
   EXPECT_TRUE(answer(0, "2"));
   EXPECT_EQ(second.body, "2");
-  EXPECT_FALSE(answer(0, "3"));  // nobody asked
+  EXPECT_FALSE(answer(0, "3"));  // no request waits for it
   EXPECT_EQ(counts_.answered.value(), 2u);
   EXPECT_EQ(counts_.late.value(), 0u);
 }
@@ -136,7 +136,7 @@ TEST_F(InFlightTest, AResponseTakesTheTimerAway) {
   EXPECT_EQ(outcome.body, "in time");
 }
 
-TEST_F(InFlightTest, WhoIsGivenUpKeepsItsPlaceInTheOrder) {
+TEST_F(InFlightTest, ARequestThatIsGivenUpKeepsItsPlaceInTheOrder) {
   for (const Matching matching : {Matching::in_order, Matching::in_order_of_key}) {
     make(matching);
     ask(0, time_.now() + 1ms);
@@ -174,7 +174,7 @@ TEST_F(InFlightTest, TheWindowIsBoundedAndPlacesThatAreKeptCount) {
   EXPECT_FALSE(ask().over);
 }
 
-TEST_F(InFlightTest, WhatWasNotSentLeavesNoPlace) {
+TEST_F(InFlightTest, ARequestThatWasNotSentLeavesNoPlace) {
   for (const Matching matching : {Matching::in_order, Matching::in_order_of_key, Matching::by_token}) {
     make(matching);
     const Outcome& first = ask(7);
@@ -192,7 +192,7 @@ TEST_F(InFlightTest, WhatWasNotSentLeavesNoPlace) {
   }
 }
 
-TEST_F(InFlightTest, AllFailTogetherAndNobodyIsForgotten) {
+TEST_F(InFlightTest, AllFailTogetherAndNoWaiterIsForgotten) {
   for (const Matching matching : {Matching::in_order, Matching::in_order_of_key, Matching::by_token}) {
     make(matching);
     ask(1, time_.now() + 1ms);
@@ -204,7 +204,7 @@ TEST_F(InFlightTest, AllFailTogetherAndNobodyIsForgotten) {
     EXPECT_EQ(one.result.error(), Errc::connection_closed);
     EXPECT_EQ(two.result.error(), Errc::connection_closed);
     EXPECT_EQ(in_flight_->size(), 0u);
-    const Outcome& next = ask(1);  // the lost one's place is not before it
+    const Outcome& next = ask(1);  // the lost request's place is not before it
     EXPECT_TRUE(answer(matching == Matching::by_token ? next.token : 1, "fresh"));
     EXPECT_EQ(next.body, "fresh");
   }

@@ -10,8 +10,8 @@
 
 namespace weft::serve {
 
-// OwnedBytes: bytes in a pooled block of their own, aligned for anything. A move-only value. Affinity: a value; it may
-// go to another thread. Cost: copy_of() one copy; small blocks cost no malloc in steady state.
+// OwnedBytes: bytes in a pooled block of their own, aligned for any type. A move-only value. Affinity: a value;
+// it may move to another thread. Cost: assign() copies once; small blocks need no malloc in steady state.
 class OwnedBytes {
  public:
   OwnedBytes() noexcept {}  // NOLINT(modernize-use-equals-default): not an aggregate, see rt/task/task.h

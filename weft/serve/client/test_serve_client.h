@@ -14,7 +14,7 @@
 #include "weft/serve/client/client.h"
 #include "weft/serve/server/test_client.h"
 
-// For tests of clients: a server by script_, and coroutines on core 0.
+// For tests of clients: a server that runs script_, and coroutines on core 0.
 namespace weft::serve::test {
 
 using HeaderClient = serve::Client<HeaderCodec>;
@@ -37,7 +37,7 @@ std::unique_ptr<C> open_client(const std::string& endpoint, ClientOptions option
 [[nodiscard]] inline Instant soon() { return rt::Loop::current()->now() + std::chrono::milliseconds(1); }
 [[nodiscard]] inline Instant in_long() { return sys::now() + kLong; }
 
-// The text that answers.
+// Sends the text and returns the text of the response.
 template <typename C>
 rt::Task<Result<std::string>> ask(C* client, typename C::Header header, std::string text, Instant deadline = kNever) {
   const auto response = co_await client->request(header, as_bytes(text), deadline);
@@ -54,7 +54,7 @@ rt::Task<void> ask_into(C* client, typename C::Header header, std::string text, 
 
 class ClientFixture : public ServerTest {
  protected:
-  // On core 0; waits for it.
+  // Runs the task on core 0 and waits for its end.
   void run(rt::Task<void> task) {
     auto future = rt::spawn(runtime_->core(0).loop(), std::move(task));
     ASSERT_TRUE(future.wait_until(sys::now() + 2 * kLong));

@@ -37,7 +37,7 @@ class ClientTlsTest : public test::ClientFixture {
     options.connect_timeout = test::kLong;
     return options;
   }
-  // Until an attempt to connect came to nothing: why.
+  // Waits until an attempt to connect fails, and returns the reason.
   static rt::Task<Error> refusal(std::string endpoint, ClientOptions options) {
     rt::AsyncEvent told;
     Error why;
@@ -94,7 +94,7 @@ TEST_F(ClientTlsTest, AServerWithoutTlsIsNotConnectedTo) {
   EXPECT_NE(refused(listen(), trusting(authority_)), Errc::ok);
 }
 
-TEST_F(ClientTlsTest, AHandshakeThatNobodyAnswersCountsAsTimeToConnect) {
+TEST_F(ClientTlsTest, AHandshakeWithoutAnAnswerCountsAsTimeToConnect) {
   auto silent = net::Listener::open(*net::parse_endpoint("tcp://127.0.0.1:*", true), {});
   ASSERT_TRUE(silent) << silent.error().message();
   ClientOptions options = trusting(authority_);

@@ -15,15 +15,15 @@
 #include "weft/serve/frame/error_frame.h"
 #include "weft/serve/frame/header_codec.h"
 
-// Requests whose bodies are FlatBuffers, and whose responses are verified before anybody sees them. An optional header:
-// it is empty where FlatBuffers is not installed.
+// Requests whose bodies are FlatBuffers. Responses are verified before the caller gets them. An optional
+// header: empty where FlatBuffers is not installed.
 namespace weft::serve {
 
-// Message: a verified message and the bytes that it lies in. A move-only value; never without a message.
+// Message: a verified message and its bytes. A move-only value that always has a message.
 template <typename T>
 class Message {
  public:
-  // Requires that `root` is in `bytes`.
+  // Requires that `root` lies in `bytes`.
   Message(OwnedBytes bytes, const T& root) noexcept : bytes_(std::move(bytes)), root_(&root) {}
   const T& operator*() const noexcept { return *root_; }
   const T* operator->() const noexcept { return root_; }
@@ -35,7 +35,7 @@ class Message {
 
 namespace detail {
 
-// What the peer's error frame becomes here; its text stays with it, see frame_error().
+// The error that a peer's error frame becomes here. The peer's text is not kept, see frame_error().
 inline Error error_of_frame(Bytes body) noexcept {
   const auto response = parse_error_body(body);
   if (!response) {
@@ -53,10 +53,10 @@ inline Error error_of_frame(Bytes body) noexcept {
 
 }  // namespace detail
 
-// `co_await call<Reply>(client, id, std::move(request), ReplyIdentifier(), deadline)`: sends the request under that id,
-// by a Client or ClientPool of HeaderCodec, and gives the response when it is a Reply with that file identifier, within
-// the limits. Errors: what request() says; of kFrameDomain: the peer answered with an error frame; protocol_error: the
-// response is no Reply; invalid_argument: an identifier has 4 characters.
+// `co_await call<Reply>(client, id, std::move(request), ReplyIdentifier(), deadline)`: sends the request under
+// that id over a Client or ClientPool of HeaderCodec. Returns the response if it is a Reply with that file
+// identifier, within the limits. Errors: those of request(); of kFrameDomain: the peer answered with an error
+// frame; protocol_error: the response is no Reply; invalid_argument: the identifier does not have 4 characters.
 template <typename Reply, typename Asker>
 [[nodiscard]] rt::Task<Result<Message<Reply>>> call(Asker* asker, std::uint32_t id, flatbuffers::DetachedBuffer request,
                                                     std::string_view file_identifier, Instant deadline = kNever,

@@ -62,7 +62,7 @@ class TypedClientTest : public test::ClientFixture {
     };
   }
 
-  Dispatcher<HeaderSession> dispatcher_;  // of the one core that has the session
+  Dispatcher<HeaderSession> dispatcher_;  // of the only core, which has the session
 };
 
 rt::Task<Error> outcome(HeaderClient* client, std::uint32_t id, std::string_view identifier, Instant deadline) {

@@ -15,9 +15,10 @@
 #include "weft/serve/schemas/typed_test_generated.h"
 #endif
 
-// Bodies that a peer sends: error responses, and messages to typed handlers, which read all that there is. The first
-// byte says where the body lies. Checked besides the sanitizers: what we parse as an error response, written again,
-// parses as the same; what FlatBuffers verifies as one, we parse as the same; each frame is handled or answered once.
+// Bodies from a peer: error responses, and messages to typed handlers, which read all fields. The first byte of
+// the input chooses the body's offset. Checks besides the sanitizers: a parsed error response, written again,
+// parses as the same; a buffer that FlatBuffers verifies as an error response, parse_error_body() parses as the
+// same; each frame is handled or answered once.
 namespace {
 
 using namespace weft::serve;
@@ -78,7 +79,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (size < 1) {
     return 0;
   }
-  // In a block of its size, at any offset.
+  // Copies the body into a block of its size, at any offset.
   const std::size_t offset = data[0] % 8;
   test::Buffer block(offset + size - 1);
   std::copy(data + 1, data + size, block.begin() + static_cast<std::ptrdiff_t>(offset));

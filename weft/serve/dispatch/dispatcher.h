@@ -18,39 +18,42 @@
 
 namespace weft::serve {
 
-// What became of frames. The dispatcher's thread counts, any thread reads; each frame is in exactly one of these, when
-// its handler has ended.
+// Counts the outcomes of frames. The dispatcher's thread counts, any thread reads. Each frame is counted in
+// exactly one counter, when its handler has ended.
 struct DispatchCounts {
-  sync::Counter handled;     // a handler took it
-  sync::Counter unknown;     // nobody handles that id
-  sync::Counter invalid;     // its body was not a message of the handler's type
+  sync::Counter handled;     // a handler returned without an error
+  sync::Counter unknown;     // no handler has the id
+  sync::Counter invalid;     // the body was not a message of the handler's type
   sync::Counter refused;     // the handler returned an error
-  sync::Counter failed;      // an exception came out of the handler
-  sync::Counter errors;      // it was itself an error frame
-  sync::Counter cancelled;   // the session was closed before the handler, a coroutine, was through
-  sync::Counter heartbeats;  // a heartbeat that nobody handles: all that it had to say is that it came
+  sync::Counter failed;      // the handler threw
+  sync::Counter errors;      // the frame was itself an error frame
+  sync::Counter cancelled;   // the session was closed before the handler, a coroutine, ended
+  sync::Counter heartbeats;  // heartbeats without a handler, which need no answer
 };
 
-// Caller: to whom a frame belongs and its answer goes, usually a Session. Handlers that are coroutines need
-// caller.start_handler(SessionTask::Ptr) as well.
+// Caller: the owner of a frame, usually a Session, which sends the answer. Handlers that are coroutines also
+// need caller.start_handler(SessionTask::Ptr).
 template <typename C>
 concept FrameCaller = requires(C& caller, const FrameHeader& header, Bytes body) { caller.send(header, body); };
 
 // Dispatcher: frames to handlers, by id. One for each core, filled before the first frame or by handlers.
-// Owner: a service. Affinity: one thread, but for counts(). Cost: a look-up (id_table.h), an indirect call, a counter;
-// nothing is allocated but by adding handlers. Invariants:
-//   (1) An id has one handler for ever: a second one is refused.
-//   (2) Whatever a handler throws or returns, dispatch() returns, and the peer gets an error frame, see error_frame.h.
-//   (3) Error frames are never answered and reach only the handler for errors: two ends cannot quarrel for ever.
+// Owner: a service. Affinity: one thread, except counts().
+// Cost: a look-up (id_table.h), an indirect call, a counter. Only adding handlers allocates.
+// Invariants:
+//   (1) An id keeps its first handler for ever: a second one is refused.
+//   (2) Whatever a handler throws or returns, dispatch() returns, and the peer gets an error frame, see
+//       error_frame.h.
+//   (3) Error frames are never answered and reach only the handler for errors, so that two ends cannot exchange
+//       error frames for ever.
 //
-// A handler is anything that can be called with (Caller&, const Frame&) and returns
-//   void;
-//   Result<...>: its error is the answer to the peer;
-//   rt::Task<void> or rt::Task<Result<void>>, or a Result of one of these: a coroutine, which caller.start_handler()
-//   owns, bounds and cancels (session.h). Its Result's error is the answer to the peer. The frame that it is called
-//   with, header and body, is a copy that lives until it has ended; so do the caller and the handler itself, with the
-//   captures of a lambda: references to all of them are good. Cost besides the plain call: the copy with what belongs
-//   to the coroutine in one pooled block, and the coroutine's own frame.
+// A handler can be called with (Caller&, const Frame&) and returns one of
+//   - void;
+//   - Result<...>: its error is the answer to the peer;
+//   - rt::Task<void> or rt::Task<Result<void>>, or a Result of one of these: a coroutine, which
+//     caller.start_handler() owns, bounds and cancels (session.h). The error of its Result is the answer to the
+//     peer. Its frame, header and body, is a copy that lives until the coroutine has ended; so do the caller
+//     and the handler itself, with the captures of a lambda. References to all of them stay valid. Cost besides
+//     the plain call: the copy and the coroutine's data in one pooled block, and the coroutine's own frame.
 template <typename C>
 class Dispatcher {
  public:
@@ -61,7 +64,7 @@ class Dispatcher {
   Dispatcher(const Dispatcher&) = delete;
   Dispatcher& operator=(const Dispatcher&) = delete;
 
-  // invalid_state: this id has a handler; resource_exhausted: IdTable::kSizeMax ids have.
+  // invalid_state: the id has a handler; resource_exhausted: IdTable::kSizeMax ids have handlers.
   template <typename Handler>
     requires std::invocable<Handler&, Caller&, const Frame&>
   Result<void> on(std::uint32_t id, Handler handler) {
@@ -71,12 +74,13 @@ class Dispatcher {
   Result<void> on(std::uint32_t id, Outcome (Service::*method)(Caller&, const Frame&), Service& service) {
     return on(id, [&service, method](Caller& caller, const Frame& frame) { return (service.*method)(caller, frame); });
   }
-  // For ids without a handler. invalid_state: there is one.
+  // Handles ids without a handler of their own. invalid_state: there is such a handler already.
   template <typename Handler>
   Result<void> on_unknown(Handler handler) {
     return set(unknown_, std::move(handler));
   }
-  // For error frames, whatever their id. What it returns or throws is counted, not answered. invalid_state.
+  // Handles error frames of any id. Errors and exceptions of the handler are counted, not answered.
+  // invalid_state: as above.
   template <typename Handler>
   Result<void> on_error(Handler handler) {
     return set(error_, std::move(handler));
@@ -107,7 +111,7 @@ class Dispatcher {
   using Kept = std::unique_ptr<void, void (*)(void*)>;
 
   static constexpr Error kFailed = frame_error(ErrorCode::handler_failed, "the handler failed");
-  static constexpr Error kStarted{kFrameDomain, 0xFFFF, ""};  // the coroutine will say how it ended
+  static constexpr Error kStarted{kFrameDomain, 0xFFFF, ""};  // handle_end() will report the coroutine's outcome
 
   template <typename Handler>
   static Error call(void* handler, Caller& caller, const Frame& frame) {
@@ -176,7 +180,7 @@ class Dispatcher {
     }
   }
 
-  void run(Entry entry, Caller& caller, const Frame& frame) {  // by value: the handler may add others
+  void run(Entry entry, Caller& caller, const Frame& frame) {  // by value: the handler may add other handlers
     Error error;
     try {
       error = entry.call(entry.handler, caller, frame);
@@ -199,13 +203,13 @@ class Dispatcher {
     } else {
       try {
         handle_error(outcome == kTaskThrew ? kFailed : outcome, caller, frame);
-      } catch (...) {  // NOLINT(bugprone-empty-catch): it is counted; the caller could not send
+      } catch (...) {  // NOLINT(bugprone-empty-catch): counted above; the caller could not send
       }
     }
   }
   void handle_error(const Error& error, Caller& caller, const Frame& frame) {
     if (error == kStarted) {
-      return;  // handle_end() comes, or came
+      return;  // handle_end() counts it, or has counted it
     }
     const ErrorResponse response = response_of(error);
     if ((frame.header.flags & kFlagError) != 0) {
@@ -220,7 +224,7 @@ class Dispatcher {
     }
     answer(caller, frame, response);
   }
-  // The session counts what it cannot send.
+  // Ignores a failed send: the session counts frames that it refuses.
   static void answer(Caller& caller, const Frame& frame, const ErrorResponse& response) {
     std::array<std::uint8_t, kErrorBodyMax> body;
     (void)caller.send(FrameHeader{frame.header.id, kFlagError}, write_error_body(response, body));
@@ -230,7 +234,7 @@ class Dispatcher {
   Entry unknown_;
   Entry error_;
   DispatchCounts counts_;
-  std::vector<Kept> kept_;  // the handlers, for as long as the dispatcher
+  std::vector<Kept> kept_;  // the handlers; they live as long as the dispatcher
 };
 
 }  // namespace weft::serve

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The published Dispatcher_Lookup asks for one id, always the same, and calls nothing. The honest twin takes frames
-// with ids in random order, one in 16 unknown, and runs their handlers. The rivals are tables of handlers; ours is the
-// whole dispatcher: exceptions are contained, errors would be answered, and everything is counted.
+// The published Dispatcher_Lookup looks up one id, always the same, and calls nothing. The honest twin takes frames
+// with ids in random order, one in 16 unknown, and runs their handlers. The rivals are tables of handlers. Weft's row
+// is the whole dispatcher: it contains exceptions, would answer errors, and counts everything.
 #include <algorithm>
 #include <cstdint>
 #include <string>
@@ -20,7 +20,7 @@ using Handler = void (*)(std::uint64_t& calls);
 
 void count_call(std::uint64_t& calls) { ++calls; }
 
-// Takes the answers to frames that nobody handles.
+// Takes the answers to frames without a handler.
 struct Nobody {
   void send(const FrameHeader& /*header*/, Bytes /*body*/) {}
 };
@@ -47,7 +47,7 @@ class Ours {
   Dispatcher<Nobody> dispatcher_;
 };
 
-// Any table.
+// Any table of handlers.
 template <typename Table>
 class TableOnly : public Table {
  public:
@@ -79,7 +79,7 @@ class Hashed {
   Map map_;
 };
 
-// As published: whether there is a handler for one id, always the same.
+// As published: finds the handler of one id, always the same.
 template <typename Table>
 void look_up(benchmark::State& state, std::uint32_t count) {
   Table table;
@@ -94,7 +94,7 @@ void look_up(benchmark::State& state, std::uint32_t count) {
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
 }
 
-// Ids in random order, one in 16 unknown, and the handler is called.
+// Finds ids in random order, one in 16 unknown, and calls the handler.
 template <typename Table>
 void dispatch(benchmark::State& state, std::uint32_t count) {
   Table table;

@@ -51,7 +51,7 @@ TEST(Dispatcher, AHandlerIsAFunctionAClosureThatCannotBeCopiedOrAMethod) {
   EXPECT_EQ(calls, 3);
 }
 
-// The published dispatcher overwrites the first one silently.
+// The published dispatcher silently overwrites the first handler.
 TEST(Dispatcher, ASecondHandlerForAnIdIsRefusedAndTheFirstOneStays) {
   Dispatcher<Caller> dispatcher;
   int first = 0;
@@ -135,7 +135,7 @@ TEST(Dispatcher, ErrorFramesReachOnlyTheirHandlerAndAreNeverAnswered) {
   EXPECT_EQ(dispatcher.counts().errors.value(), 4u);
 }
 
-TEST(Dispatcher, AHeartbeatThatNobodyHandlesIsCountedAndNotAnswered) {
+TEST(Dispatcher, AHeartbeatWithoutAHandlerIsCountedAndNotAnswered) {
   Dispatcher<Caller> dispatcher;
   Caller caller;
   dispatcher.dispatch(caller, frame_of(9, kFlagHeartbeat));
@@ -195,7 +195,7 @@ rt::Task<> echo_at_once(TaskCaller& caller, const Frame& frame) {
   co_return;
 }
 
-TEST(DispatcherTask, OneThatNeverWaitsIsOverWhenDispatchReturns) {
+TEST(DispatcherTask, AHandlerThatNeverWaitsIsOverWhenDispatchReturns) {
   rt::test::HandTurned here;
   TaskCaller caller(here.runner());
   Dispatcher<TaskCaller> dispatcher;
@@ -206,7 +206,7 @@ TEST(DispatcherTask, OneThatNeverWaitsIsOverWhenDispatchReturns) {
   EXPECT_EQ(dispatcher.counts().handled.value(), 1u);
 }
 
-TEST(DispatcherTask, WhatItReturnsOrThrowsIsAnsweredWhetherItWaitedOrNot) {
+TEST(DispatcherTask, ItsErrorOrExceptionIsAnsweredWhetherTheHandlerWaitedOrNot) {
   rt::test::HandTurned here;
   Dispatcher<TaskCaller> dispatcher;
   const auto fail = [](TaskCaller&, const Frame& frame) -> rt::Task<Result<void>> {
@@ -236,7 +236,7 @@ TEST(DispatcherTask, WhatItReturnsOrThrowsIsAnsweredWhetherItWaitedOrNot) {
   EXPECT_EQ(dispatcher.counts().handled.value(), 0u);
 }
 
-TEST(DispatcherTask, OneThatIsCancelledIsCountedAndNotAnswered) {
+TEST(DispatcherTask, AHandlerThatIsCancelledIsCountedAndNotAnswered) {
   rt::test::HandTurned here;
   TaskCaller caller(here.runner());
   Dispatcher<TaskCaller> dispatcher;
@@ -251,7 +251,7 @@ TEST(DispatcherTask, OneThatIsCancelledIsCountedAndNotAnswered) {
   EXPECT_EQ(dispatcher.counts().cancelled.value(), 1u);
 }
 
-TEST(DispatcherTask, OneThatCannotBeStartedIsAnswered) {
+TEST(DispatcherTask, AHandlerThatCannotBeStartedIsAnswered) {
   rt::test::HandTurned here;
   TaskCaller caller(here.runner());
   caller.refusal = Error(Errc::resource_exhausted, "tasks");

@@ -11,11 +11,12 @@
 
 namespace weft::serve {
 
-// IdTable: values behind 32-bit ids that somebody else has chosen; none is ever taken out.
-// Owner: its user. Affinity: one thread. Cost: ids below kDenseMax are places of an array, as long as the largest of
-// them; the others are in an open table, at most half full, behind a multiplicative hash. Finding allocates nothing;
-// adding does. What find() gives is valid until the next add().
-// Invariant: `T{}` converts to false and is not added: it marks free places.
+// IdTable: values by 32-bit ids that the program has chosen. A value is never removed.
+// Owner: its user. Affinity: one thread.
+// Cost: ids below kDenseMax index an array that is as long as the largest of them. The others are in an open
+// table, at most half full, behind a multiplicative hash. find() allocates nothing, add() does. The result of
+// find() is valid until the next add().
+// Invariant: `T{}` converts to false and is never added: it marks free places.
 template <typename T>
 class IdTable {
  public:
@@ -24,7 +25,7 @@ class IdTable {
 
   IdTable() { open_.resize(room_of(kSmallest)); }
 
-  // invalid_state: there is a value for this id; resource_exhausted: kSizeMax are there.
+  // invalid_state: the id has a value; resource_exhausted: the table holds kSizeMax values.
   Result<void> add(std::uint32_t id, const T& value) {
     if (find(id) != nullptr) {
       return Error(Errc::invalid_state, "this id has a handler");
@@ -66,7 +67,7 @@ class IdTable {
   };
   static constexpr std::size_t kSmallest = 8;
 
-  // Runs do not wrap: there is room behind the last place for all that can be in, and a free entry after that.
+  // Runs do not wrap: behind the last place is room for all values, and a free entry after that.
   [[nodiscard]] static std::size_t room_of(std::size_t places) noexcept { return places + places / 2 + 1; }
   [[nodiscard]] std::size_t places() const noexcept { return std::size_t{1} << (64 - shift_); }
   [[nodiscard]] std::size_t home(std::uint32_t id) const noexcept {

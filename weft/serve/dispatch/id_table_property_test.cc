@@ -15,7 +15,7 @@ namespace {
 
 TEST(IdTableProperty, AnyIdsAreFoundAsInAMap) {
   EXPECT_TRUE(rc::check([] {
-    // Small ones, neighbours, multiples, and any.
+    // Small ids, neighbours, multiples, and any ids.
     const auto ids = *rc::gen::container<std::vector<std::uint32_t>>(rc::gen::oneOf(
         rc::gen::inRange<std::uint32_t>(0, 1100), rc::gen::inRange<std::uint32_t>(0xFFFFFFF0, 0xFFFFFFFF),
         rc::gen::map(rc::gen::inRange<std::uint32_t>(0, 64), [](std::uint32_t n) { return n << 26U; }),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The published FramePipeline puts a frame that is ready into a ring, decodes it and starts an event loop for a
-// coroutine that dispatches it; nothing is encoded, and nobody counts. The honest twin is a stream: a message is built
-// and framed, goes through a ring, is decoded, verified and dispatched, and its answer is built and framed into a
-// batch; every message is counted and its bytes are added up.
+// The published FramePipeline puts a ready frame into a ring, decodes it and starts an event loop for a
+// coroutine that dispatches it. It encodes nothing and counts nothing. The honest twin is a stream: a message
+// is built and framed, passes a ring, is decoded, verified and dispatched, and its answer is built and framed
+// into a batch. Every message is counted, and its bytes are added up.
 #include "weft/serve/dispatch/typed.h"
 
 #ifdef WEFT_HAVE_SCHEMAS
@@ -30,7 +30,7 @@ namespace {
 constexpr std::uint32_t kId = 0x1001;
 using Frame = HeaderCodec::Frame;
 
-// The peer's end: answers go into a batch, which is flushed when it is full.
+// The peer's end: collects answers in a batch, which is flushed when it is full.
 struct Batch {
   std::vector<std::uint8_t> block = std::vector<std::uint8_t>(std::size_t{64} << 10);
   std::size_t used = 0;
@@ -165,7 +165,7 @@ bench::Body published_model(std::size_t payload) {
   };
 }
 
-// A coroutine that lives as long as the stream, as the published design has for a connection.
+// A coroutine that lives as long as the stream, as the published design has one for each connection.
 bench::Body model_stream(std::size_t payload) {
   return [payload](benchmark::State& state) {
     const std::vector<std::uint8_t> body(payload, 7);

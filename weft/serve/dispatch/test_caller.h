@@ -13,7 +13,7 @@
 
 namespace weft::serve::test {
 
-// Stands in for a session: keeps what is sent to the peer.
+// Replaces a session: keeps the frames that are sent to the peer.
 struct Caller {
   std::vector<Got> sent;
 
@@ -21,7 +21,7 @@ struct Caller {
     sent.push_back({header, Buffer(body.begin(), body.end())});
     return {};
   }
-  // The only answer, which is an error frame.
+  // The error in the only answer, which must be an error frame.
   [[nodiscard]] ErrorResponse only_error() const {
     if (sent.size() != 1 || sent[0].header.flags != kFlagError) {
       return {};
@@ -30,7 +30,7 @@ struct Caller {
   }
 };
 
-// And for one that runs coroutines.
+// A Caller that runs coroutines too.
 struct TaskCaller : Caller {
   explicit TaskCaller(rt::TaskRunner& runner)
       : tasks(runner, [](void*, SessionTask::Kind, std::size_t) noexcept {}, nullptr) {}

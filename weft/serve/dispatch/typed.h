@@ -17,12 +17,12 @@
 #include "weft/mem/pool.h"
 #include "weft/serve/dispatch/dispatcher.h"
 
-// Typed handlers: bodies are FlatBuffers. An optional header: it is empty where FlatBuffers is not installed.
+// Typed handlers: their bodies are FlatBuffers. An optional header: empty where FlatBuffers is not installed.
 namespace weft::serve {
 
 using FileIdentifier = std::array<char, flatbuffers::kFileIdentifierLength>;
 
-// What the verification of one message may cost.
+// Bounds on the verification of one message.
 struct TypedLimits {
   std::uint32_t depth_max = 32;
   std::uint32_t tables_max = 10'000;
@@ -30,8 +30,8 @@ struct TypedLimits {
 
 namespace detail {
 
-// A body at an address that is right for every scalar in it: where it is, behind a header of 12 bytes perhaps at 4
-// beyond a multiple of 8, or in a copy of its own.
+// A body at an address that suits every scalar in it: in place, or in a copy of its own. Behind a header of 12
+// bytes a body may lie 4 bytes beyond a multiple of 8.
 class AlignedBody {
  public:
   static constexpr std::size_t kAlignment = 8;
@@ -46,7 +46,7 @@ class AlignedBody {
     }
   }
 
-  [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }  // none: memory ran out
+  [[nodiscard]] Bytes bytes() const noexcept { return bytes_; }  // empty: no memory
 
  private:
   struct Free {
@@ -57,7 +57,7 @@ class AlignedBody {
   std::unique_ptr<void, Free> copy_;
 };
 
-// Null: it is not a T.
+// Null: the body is not a T.
 template <typename T>
 const T* verified(Bytes body, const FileIdentifier& identifier, const TypedLimits& limits) noexcept {
   flatbuffers::Verifier verifier(body.data(), body.size(), limits.depth_max, limits.tables_max);
@@ -76,7 +76,7 @@ struct TaskValueOr<Outcome> {
   using Type = typename HandlerTask<Outcome>::Value;
 };
 
-// What route() gives to the dispatcher.
+// The handler that route() gives to the dispatcher.
 template <typename T, typename Caller, typename Handler>
 struct TypedHandler {
   using Outcome = std::invoke_result_t<Handler&, Caller&, const T&>;
@@ -88,7 +88,7 @@ struct TypedHandler {
     if (frame.body.size() < kSmallest) {
       return kNotTheMessage;
     }
-    // The body of a coroutine is a copy already, and lies right.
+    // The body of a coroutine is a copy already, and aligned.
     const AlignedBody body(frame.body);
     if (body.bytes().empty()) {
       return Error(Errc::resource_exhausted, "memory");
@@ -114,14 +114,15 @@ struct TypedHandler {
 
 }  // namespace detail
 
-// Routes frames of an id to handler(Caller&, const T&), whose outcome is what that of any handler may be
-// (dispatcher.h). Every body is verified first, with the file identifier (EchoIdentifier() of the generated code, for
-// example) and within the limits; what fails is answered with invalid_body and reaches no handler. The message lives as
-// long as the call, or until the handler has ended when it is a coroutine: then the body is copied first.
-// invalid_argument: an identifier has 4 characters; and what Dispatcher::on() says.
-// Cost: the verification; a copy of a body that does not lie at a multiple of 8 bytes, in pooled memory. What
-// FlatBuffers does not verify: a hostile peer may have put the elements of a vector of 8-byte structs at a multiple
-// of 4.
+// Routes frames of an id to handler(Caller&, const T&), which may return the types of any handler
+// (dispatcher.h). Each body is verified first, with the file identifier (EchoIdentifier() of the generated
+// code, for example) and within the limits. A body that fails is answered with invalid_body and reaches no
+// handler. The message lives as long as the call. For a coroutine the body is copied first, and the message
+// lives until the coroutine has ended.
+// Errors: invalid_argument: the identifier does not have 4 characters; and those of Dispatcher::on().
+// Cost: the verification, and a copy in pooled memory of a body that does not lie at a multiple of 8 bytes.
+// FlatBuffers does not verify one thing: a hostile peer may have put the elements of a vector of 8-byte structs
+// at a multiple of 4.
 template <typename T, typename Caller, typename Handler>
   requires std::invocable<Handler&, Caller&, const T&>
 Result<void> route(Dispatcher<Caller>& dispatcher, std::uint32_t id, std::string_view file_identifier, Handler handler,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The published FlatBuffers_Build makes a builder a message; FlatBuffers_Read fetches a pointer, verifies nothing and
-// reads no byte; HeapAlloc_* copy into new memory, one without the header, the other where a view would do. Here ours
-// are what a server does: a builder that is kept, a frame in pooled memory, a view. The honest twins read every byte,
-// and FlatBuffers_Read is then a verified message out of a body that lies where it may.
+// The published FlatBuffers_Build makes a builder for each message. FlatBuffers_Read fetches a pointer,
+// verifies nothing and reads no byte. HeapAlloc_* copy into new memory, one without the header, the other where
+// a view would do. Weft's rows do what a server does: a builder that is kept, a frame in pooled memory, a view.
+// The honest twins read every byte, and FlatBuffers_Read is then a verified message from a body at any address.
 #include "weft/serve/dispatch/typed.h"
 
 #ifdef WEFT_HAVE_SCHEMAS
@@ -88,7 +88,7 @@ bench::Body copy_into_new_memory(std::size_t size, std::size_t header, bool read
   };
 }
 
-// A message 4 bytes beyond a multiple of 8, as behind a header, or at one.
+// A message at a multiple of 8, or 4 bytes beyond one, as behind a header.
 struct Message {
   explicit Message(std::size_t size, std::size_t offset) {
     const std::vector<std::uint8_t> payload(size, 7);
@@ -102,7 +102,7 @@ struct Message {
   Bytes body;
 };
 
-// As published: the pointer and the size.
+// As published: fetches the pointer and the size.
 bench::Body read_pointer(std::size_t size) {
   return [size](benchmark::State& state) {
     Message message(size, 0);
@@ -129,7 +129,7 @@ bench::Body read_view(std::size_t size, bool read) {
     count_items(state);
   };
 }
-// What route() does, with or without verification.
+// Does the work of route(), with or without verification.
 bench::Body read_all(std::size_t size, std::size_t offset, bool verify) {
   return [=](benchmark::State& state) {
     const FileIdentifier identifier{'E', 'C', 'H', 'O'};

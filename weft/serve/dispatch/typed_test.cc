@@ -36,7 +36,7 @@ std::string text_of(const schema::Echo& echo) {
   return {reinterpret_cast<const char*>(echo.data()->data()), echo.data()->size()};
 }
 
-// A dispatcher with one handler for echoes, which keeps what they said.
+// A dispatcher with one handler for echoes, which keeps their contents.
 struct Echoes {
   Dispatcher<Caller> dispatcher;
   Caller caller;
@@ -57,7 +57,7 @@ TEST(Typed, AHandlerGetsItsMessage) {
   EXPECT_TRUE(echoes.caller.sent.empty());
 }
 
-// The published adapter verifies without the identifier: a buffer of another type that happens to fit is taken.
+// The published adapter verifies without the identifier, and takes a buffer of another type that happens to fit.
 TEST(Typed, AMessageOfAnotherTypeIsRefusedAlsoWhenItWouldFit) {
   Echoes echoes;
   Buffer body = echo_body("hello");
@@ -81,8 +81,8 @@ TEST(Typed, EveryTruncationAndNoiseIsAnsweredWithAnErrorFrame) {
   EXPECT_EQ(echoes.caller.sent.size(), bad + 1);
 }
 
-// Behind a header of 12 bytes a body that came first in an aligned block lies 4 beyond a multiple of 8, and in a stream
-// anywhere: the undefined-behaviour sanitizer is the witness.
+// Behind a header of 12 bytes the first body of an aligned block lies 4 beyond a multiple of 8; in a stream a
+// body lies anywhere. The undefined-behaviour sanitizer finds unaligned reads.
 TEST(Typed, ScalarsAreReadAtAlignedAddressesWhereverTheBodyLies) {
   flatbuffers::FlatBufferBuilder builder;
   const schema::Point point(-1.5, 77);
@@ -134,7 +134,7 @@ TEST(Typed, DepthAndTablesAreBounded) {
   EXPECT_EQ(dispatcher.counts().invalid.value(), 2u);
 }
 
-TEST(Typed, WhatAHandlerReturnsOrThrowsIsAnsweredAsThatOfAnyHandler) {
+TEST(Typed, AnErrorOrExceptionIsAnsweredAsThatOfAnyHandler) {
   Dispatcher<Caller> dispatcher;
   ASSERT_TRUE(route<schema::Echo>(dispatcher, 1, "ECHO", [](Caller&, const schema::Echo&) -> Result<void> {
     return frame_error(ErrorCode::refused, "not today");
@@ -156,7 +156,7 @@ TEST(Typed, AnIdentifierThatCannotBeOneIsRefused) {
   EXPECT_EQ(route<schema::Echo>(dispatcher, 1, "", handler).error(), Errc::invalid_argument);
 }
 
-// The published adapter's message ends at the first co_await.
+// The published adapter's message dies at the first co_await.
 TEST(Typed, ACoroutinesMessageLivesUntilTheCoroutineHasEnded) {
   rt::test::HandTurned here;
   rt::AsyncEvent go_on;

@@ -8,9 +8,9 @@
 #include "weft/serve/frame/length_codec.h"
 #include "weft/serve/frame/test_codec.h"
 
-// The first bytes choose the codec, its bound and the cuts; the rest is what a peer sends. Checked besides the
-// sanitizers and what test::feed checks: the outcome is the same whole and in pieces, bodies keep to the bound, and
-// every frame encoded again is the bytes that it was decoded from.
+// The first bytes of the input choose the codec, its bound and the cuts; the rest is the peer's stream. Checks
+// besides the sanitizers and test::feed(): the outcome is the same whole and in pieces, bodies keep to the
+// bound, and every frame encoded again gives the bytes that it was decoded from.
 namespace {
 
 using namespace weft::serve;

@@ -19,7 +19,7 @@ using test::Got;
 using test::Outcome;
 using test::operator+;
 
-// The same cases in every run.
+// Every run uses the same cases.
 [[maybe_unused]] const int kSeeded = setenv("RC_PARAMS", "seed=6", 0);
 
 template <typename C>
@@ -31,7 +31,7 @@ typename C::Header any_header() {
   }
 }
 
-// Any bodies, in frames, cut anywhere: out comes what went in. `letters`: of which bodies are made.
+// Any bodies, in frames, cut anywhere, are decoded unchanged. `letters`: the bytes that bodies consist of.
 template <typename C>
 void check_round_trip(const C& codec, std::string_view letters) {
   EXPECT_TRUE(rc::check([&](const std::vector<std::uint8_t>& picks) {
@@ -70,7 +70,7 @@ TEST(CodecProperty, DelimiterCodecGivesBackWhatItTook) {
   check_round_trip(DelimiterCodec::make(as_bytes("abaab"), 20).value(), "ab");
 }
 
-// The header as the format's description says it, a byte at a time.
+// The header as the format describes it, read byte by byte.
 Outcome header_model(Bytes stream, std::size_t body_max) {
   Outcome outcome;
   std::size_t at = 0;
@@ -130,7 +130,7 @@ TEST(CodecProperty, AnyBytesGiveWhatTheDescriptionOfTheHeaderSays) {
   }));
 }
 
-// Lines as std::string finds them.
+// Lines as std::string::find() finds them.
 Outcome delimiter_model(const std::string& stream, const std::string& delimiter, std::size_t body_max) {
   Outcome outcome;
   std::size_t at = 0;

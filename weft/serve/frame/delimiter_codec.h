@@ -12,8 +12,9 @@
 
 namespace weft::serve {
 
-// DelimiterCodec: bodies that end with a few bytes which are not in them, '\n' by default. A FrameCodec.
-// Cost: every byte is looked at once however the input is cut, but for a beginning of a delimiter at its end.
+// DelimiterCodec: bodies that end with a delimiter of a few bytes, '\n' by default, which is not part of the
+// body. A FrameCodec.
+// Cost: every byte is searched once however the input is cut, except the beginning of a delimiter at its end.
 // message_too_large: there is no delimiter within the bound.
 class DelimiterCodec {
  public:
@@ -22,7 +23,7 @@ class DelimiterCodec {
   static constexpr std::size_t kHeaderMax = 0;
   static constexpr std::size_t kDelimiterMax = 8;
 
-  // Lines that end with '\n'. A '\r' before it is part of the body.
+  // Lines that end with '\n'. A '\r' before the '\n' is part of the body.
   constexpr DelimiterCodec() noexcept = default;
   explicit constexpr DelimiterCodec(std::size_t body_max) noexcept : body_max_(std::min(body_max, kBodyMax)) {}
   // invalid_argument: the delimiter is empty or longer than kDelimiterMax.
@@ -67,7 +68,7 @@ class DelimiterCodec {
   static constexpr Error kTooLarge{Errc::message_too_large, "no delimiter within the bound"};
   static constexpr std::size_t kNone = ~std::size_t{0};
 
-  // Where the first delimiter begins, from `from` on.
+  // The offset of the first delimiter at or after `from`.
   [[nodiscard]] std::size_t find(Bytes bytes, std::size_t from) const noexcept {
     while (bytes.size() - from >= size_) {
       const auto* found = static_cast<const std::uint8_t*>(
@@ -83,7 +84,8 @@ class DelimiterCodec {
     }
     return kNone;
   }
-  // The first delimiter of body + delimiter is the last one: nor does one begin in the body and end behind it.
+  // True: the first delimiter in body + delimiter is the one at the end. No delimiter lies in the body, and
+  // none begins in the body and ends behind it.
   [[nodiscard]] bool can_frame(Bytes body) const noexcept {
     if (find(body, 0) != kNone) {
       return false;
@@ -96,7 +98,7 @@ class DelimiterCodec {
   }
 
   std::size_t body_max_ = kBodyMax;
-  std::size_t looked_ = 0;  // no delimiter begins before this place of the frame
+  std::size_t looked_ = 0;  // no delimiter begins before this offset of the frame
   std::array<std::uint8_t, kDelimiterMax> delimiter_{'\n'};
   std::uint8_t size_ = 1;
 };

@@ -35,7 +35,7 @@ TEST(DelimiterCodec, OneByteAtATimeADelimiterIsFoundAcrossPieces) {
   EXPECT_EQ(feed_whole(codec, stream).frames.size(), 2u);
 }
 
-// What was looked at is not looked at again: a delimiter that appears there by magic is not seen.
+// The codec searches no byte twice: a delimiter written into the searched part later is not found.
 TEST(DelimiterCodec, NothingIsLookedAtTwice) {
   DelimiterCodec codec;
   Buffer input = bytes("aaaa");
@@ -45,7 +45,7 @@ TEST(DelimiterCodec, NothingIsLookedAtTwice) {
   EXPECT_EQ(codec.decode(input).least, 6u);
   input.push_back('\n');
   EXPECT_EQ(codec.decode(input).frame.body.size(), 5u);
-  EXPECT_EQ(codec.decode(input).frame.body.size(), 0u);  // and a new frame begins at its beginning
+  EXPECT_EQ(codec.decode(input).frame.body.size(), 0u);  // and the next frame is searched from its beginning
 }
 
 TEST(DelimiterCodec, OnlyTheBeginningOfADelimiterIsLookedAtAgain) {
@@ -53,7 +53,7 @@ TEST(DelimiterCodec, OnlyTheBeginningOfADelimiterIsLookedAtAgain) {
   Buffer input = bytes("xyz_xy");
   input[2] = '_';
   EXPECT_FALSE(codec.decode(input).complete());
-  input[2] = 'z';  // behind us
+  input[2] = 'z';  // in the part that was searched already
   input.push_back('z');
   EXPECT_EQ(codec.decode(input).frame.body.size(), 4u);
 }

@@ -10,8 +10,8 @@ constexpr std::string_view kIdentifier = "AERR";
 constexpr std::size_t kTable = 20;
 constexpr std::size_t kText = 36;
 
-// root | identifier | offsets: their size, the table's, of code, message, service code | padding | table: back to the
-// offsets, forward to the message
+// root | identifier | offsets: their size, the table's size, of code, message, service code | padding | table:
+// back to the offsets, forward to the message
 constexpr std::array<std::uint8_t, 28> kFront = {kTable, 0, 0,  0, 'A', 'E', 'R', 'R', 10, 0, 12, 0, 8, 0,
                                                  4,      0, 10, 0, 0,   0,   12,  0,   0,  0, 8,  0, 0, 0};
 
@@ -22,7 +22,7 @@ void store_little_endian(std::uint8_t* to, T value) noexcept {
   }
 }
 
-// Reads of a FlatBuffer that nobody has verified: whatever is outside reads as 0 and is remembered.
+// Reads a FlatBuffer that was not verified. A read outside of the bytes returns 0 and sets failed().
 class Reader {
  public:
   explicit Reader(Bytes bytes) noexcept : bytes_(bytes) {}
@@ -65,7 +65,7 @@ ErrorResponse response_of(const Error& error) noexcept {
 
 Bytes write_error_body(const ErrorResponse& response, std::span<std::uint8_t, kErrorBodyMax> out) noexcept {
   const std::string_view text = response.text.substr(0, kErrorTextMax);
-  const std::size_t size = (kText + text.size() + 1 + 3) / 4 * 4;  // 4: the largest alignment in it
+  const std::size_t size = (kText + text.size() + 1 + 3) / 4 * 4;  // 4: the largest alignment in the table
   copy_bytes(out.data(), kFront);
   store_little_endian(out.data() + 28, static_cast<std::uint16_t>(response.code));
   store_little_endian(out.data() + 30, response.service_code);
@@ -90,7 +90,7 @@ Result<ErrorResponse> parse_error_body(Bytes body) noexcept {
   }
   const auto base = static_cast<std::size_t>(offsets);
   const std::size_t offsets_size = reader.read<std::uint16_t>(base);
-  // Where a field is; 0: it is not there.
+  // The position of a field; 0: the table lacks it.
   const auto field = [&](std::size_t number) -> std::size_t {
     const std::size_t at = 4 + 2 * number;
     const std::size_t offset = at + 2 <= offsets_size ? reader.read<std::uint16_t>(base + at) : 0;

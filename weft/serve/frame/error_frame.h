@@ -13,15 +13,16 @@
 
 namespace weft::serve {
 
-// Error frames: the answer to a frame that came to nothing. The header has the id of that frame and kFlagError; nobody
-// answers an error frame. The body is a FlatBuffer with the file identifier "AERR" (schemas/error_response.fbs):
+// Error frames: the answer to a frame that no handler served. The header has the id of that frame and
+// kFlagError. The receiver does not answer an error frame. The body is a FlatBuffer with the file identifier
+// "AERR" (schemas/error_response.fbs):
 //   table ErrorResponse { code: ushort; message: string; service_error_code: ushort; }
-// Ours are always laid out like this (little endian), so that a receiver needs no library:
+// write_error_body() always uses this layout (little endian), so that a receiver needs no library:
 //   0 u32 = 20 | 4 "AERR" | 8 tables of offsets | 28 code u16 | 30 service code u16 | 32 size u32 | 36 text, 0, padding
 enum class ErrorCode : std::uint16_t {
-  unknown_message = 1,  // nobody handles this id
+  unknown_message = 1,  // no handler has this id
   invalid_body = 2,     // the body is not a message of the handler's type
-  handler_failed = 3,   // an exception came out of the handler; what it said stays with the server
+  handler_failed = 3,   // the handler threw; the text of the exception stays with the server
   refused = 4,          // the handler refused; the service code is the value of its Error
 };
 
@@ -39,7 +40,7 @@ inline constexpr ErrorDomain kFrameDomain("weft.frame");
   return {kFrameDomain, static_cast<std::uint16_t>(code), text};
 }
 
-// What an Error of a handler becomes.
+// The answer to an Error that a handler returned.
 [[nodiscard]] ErrorResponse response_of(const Error& error) noexcept;
 
 inline constexpr std::size_t kErrorTextMax = 219;
@@ -48,7 +49,7 @@ inline constexpr std::size_t kErrorBodyMax = 36 + kErrorTextMax + 1;
 // A longer text is cut. Cost: no allocation.
 [[nodiscard]] Bytes write_error_body(const ErrorResponse& response,
                                      std::span<std::uint8_t, kErrorBodyMax> out) noexcept;
-// Any layout of the table that FlatBuffers allows. protocol_error: it is no ErrorResponse.
+// Accepts any layout of the table that FlatBuffers allows. protocol_error: the body is no ErrorResponse.
 [[nodiscard]] Result<ErrorResponse> parse_error_body(Bytes body) noexcept;
 
 }  // namespace weft::serve

@@ -13,9 +13,11 @@
 
 namespace weft::serve {
 
-// Decoded: what a codec made of the bytes from the beginning of a frame on. A value; its frame is views into the input.
-// Exactly one of: a frame (`size` > 0: the bytes it took), a wish (`least`: how many bytes the input must have in all
-// before it is worth asking again, more than it had), an error (the connection cannot go on).
+// Decoded: the result of decoding bytes that begin with a frame. A value; its frame is views into the
+// input. Exactly one of:
+//   a frame: `size` > 0 is the number of bytes that it took
+//   a wish: `least` is the number of bytes that the input must have before the next call; more than it had
+//   an error: the connection must be closed
 template <typename Frame>
 struct [[nodiscard]] Decoded {
   Frame frame{};
@@ -31,14 +33,16 @@ struct [[nodiscard]] Decoded {
   [[nodiscard]] constexpr bool failed() const noexcept { return !(error == Errc::ok); }
 };
 
-// FrameCodec: frames to bytes and back, without I/O. A codec is a small copyable value, one for each connection and
-// direction; it owns no memory. Affinity: one thread at a time.
+// FrameCodec: frames to bytes and back, without I/O. A codec is a small copyable value, one for each connection
+// and direction; it owns no memory. Affinity: one thread at a time.
 //
-// decode(input): `input` begins where the last frame ended, or, after a wish, with the bytes of the last call. Then the
-//   work for one frame is linear in its size however it was cut, and so is the outcome the same. A frame whose body
-//   exceeds the codec's bound is refused as soon as that shows. A first error stays: nothing is decoded after it.
-// encode_header(header, body, out): what goes before the body, and how many bytes that is; trailer(): what goes behind
-//   it. message_too_large: the body exceeds the bound; invalid_argument: such a body cannot be framed.
+// decode(input): `input` begins where the last frame ended, or, after a wish, with the bytes of the last call.
+// Then the work for one frame is linear in its size, and the result is the same however the bytes were cut. A
+// frame whose body exceeds the codec's bound is refused as soon as its size is known. After a first error
+// nothing more is decoded.
+// encode_header(header, body, out): writes the bytes before the body and returns their number.
+// message_too_large: the body exceeds the bound; invalid_argument: the body cannot be framed.
+// trailer(): the bytes behind the body.
 template <typename C>
 concept FrameCodec =
     std::copyable<C> && requires(C codec, const C constant, const typename C::Header& header, typename C::Frame frame,
@@ -53,10 +57,10 @@ concept FrameCodec =
 
 inline constexpr std::size_t kBodyMax = std::size_t{16} << 20;  // the default bound of every codec: 16 MiB
 
-// Decodes frames from the beginning of `input` until on_frame(frame) returns false or there is no whole one left.
+// Decodes frames from the beginning of `input` until on_frame(frame) returns false or no whole frame is left.
 struct [[nodiscard]] Progress {
   std::size_t consumed = 0;  // bytes of whole frames
-  std::size_t least = 0;     // of what follows, before it is worth asking again; 0: on_frame stopped, or an error
+  std::size_t least = 0;     // bytes that must follow before the next call; 0: on_frame stopped, or an error
   Error error;
 };
 template <FrameCodec C, typename OnFrame>
@@ -76,7 +80,8 @@ Progress decode_all(C& codec, Bytes input, OnFrame&& on_frame) {
   }
 }
 
-// A whole frame in one piece, for who has no better place for its parts. buffer_too_small, and what encode_header says.
+// Encodes a whole frame in one piece, for a caller without a better place for its parts. buffer_too_small, and
+// the errors of encode_header().
 template <FrameCodec C>
 [[nodiscard]] Result<std::size_t> encode_frame(const C& codec, const typename C::Header& header, Bytes body,
                                                MutableBytes out) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The published FrameCodec_Encode writes header and body into a hot ring and forgets them; its Decode times the
-// encoding too and reads no body. The honest twins: frames appended to a batch as a session writes them; a block of
-// frames as a session reads it, decoded only, every word of the bodies added up. FrameCodec_DecodePieces: the same, but
-// the stream comes in pieces as from a network, through a ring.
+// The published FrameCodec_Encode writes header and body into a hot ring and never reads them; its Decode times
+// the encoding too and reads no body. The honest twins: frames appended to a batch as a session writes them; a
+// block of frames as a session reads it, only decoded, with every word of the bodies added up.
+// FrameCodec_DecodePieces: the same, but the stream comes in pieces as from a network, through a ring.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -20,20 +20,20 @@ namespace {
 
 constexpr std::size_t kHeader = HeaderCodec::kHeaderSize;
 
-// What the model's codec makes of the bytes at the front; as Decoded.
+// The result of the model's codec for the bytes at the front; as Decoded.
 struct View {
   HeaderCodec::Frame frame;
-  std::size_t size = 0;  // 0: it is not all there
+  std::size_t size = 0;  // 0: the frame is incomplete
 };
 
-// Ours: the codec on a mirrored ring.
+// Weft's codec on a mirrored ring.
 class Ours {
  public:
   explicit Ours(std::size_t capacity) : ring_(mem::RingBuffer::make(capacity, capacity).value()) {}
 
   [[gnu::always_inline]] static auto decode(Bytes input) {
     return HeaderCodec().decode(input);
-  }  // as in a reading loop
+  }  // inlined, as in a reading loop
   static std::size_t encode(std::uint32_t id, Bytes body, MutableBytes out) {
     return encode_frame(HeaderCodec(), {id, 0}, body, out).value();
   }
@@ -49,8 +49,8 @@ class Ours {
   mem::RingBuffer ring_;
 };
 
-// The published design: the header byte by byte into an array of its own; a ring of a power of two that copies what
-// wraps into a second buffer, the header first and then the frame.
+// The published design: writes the header byte by byte into an array of its own. The ring has a power of two as
+// its size, and copies wrapped bytes into a second buffer, the header first and then the frame.
 class PublishedModel {
  public:
   explicit PublishedModel(std::size_t capacity) : ring_(capacity), mask_(capacity - 1) {}
@@ -82,7 +82,7 @@ class PublishedModel {
   static std::uint32_t number(const std::uint8_t* at) {
     return std::uint32_t{at[0]} << 24U | std::uint32_t{at[1]} << 16U | std::uint32_t{at[2]} << 8U | at[3];
   }
-  [[gnu::always_inline]] static View decode(Bytes input) {  // as in a reading loop
+  [[gnu::always_inline]] static View decode(Bytes input) {  // inlined, as in a reading loop
     if (input.size() < kHeader || input[0] != 2 || number(&input[6]) > kBodyMax) {
       return {};
     }
@@ -195,7 +195,7 @@ std::vector<std::vector<std::uint8_t>> make_bodies(std::size_t mean) {
   return bodies;
 }
 
-// A session's batch: frames behind one another in a block, which begins anew when it is full.
+// A session's batch: frames behind one another in a block, which starts again when it is full.
 template <typename Codec>
 bench::Body encode_batches(std::size_t mean) {
   return [mean](benchmark::State& state) {

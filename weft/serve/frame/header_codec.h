@@ -12,14 +12,14 @@
 
 namespace weft::serve {
 
-// Flags of a frame. The codec passes all eight bits on as they are; what they say is between the ends.
-inline constexpr std::uint8_t kFlagCompressed = 0x01;  // the body is compressed; by what, the ends have agreed
-inline constexpr std::uint8_t kFlagHeartbeat = 0x02;   // a sign of life: nobody answers it
+// Flags of a frame. The codec passes all eight bits on unchanged; both ends agree on their meaning.
+inline constexpr std::uint8_t kFlagCompressed = 0x01;  // the body is compressed, with a method that both ends know
+inline constexpr std::uint8_t kFlagHeartbeat = 0x02;   // a sign of life, which the receiver does not answer
 inline constexpr std::uint8_t kFlagError = 0x04;       // an error response, see error_frame.h
 inline constexpr std::uint8_t kFlagAuthCheck = 0x08;   // the sender asks that its authorisation be checked
 
 struct FrameHeader {
-  std::uint32_t id = 0;  // of the kind of message
+  std::uint32_t id = 0;  // names the kind of message
   std::uint8_t flags = 0;
 
   friend constexpr bool operator==(const FrameHeader&, const FrameHeader&) noexcept = default;
@@ -27,8 +27,8 @@ struct FrameHeader {
 
 // HeaderCodec: messages with an id behind a header of 12 bytes, big endian:
 //   0 version u8 = 2 | 1 flags u8 | 2 id u32 | 6 body size u32 | 10 reserved u16 = 0
-// A FrameCodec. Cost: two loads of eight bytes a frame. A wrong version is refused at its first byte. protocol_error:
-// the version, or reserved bytes that are not 0; message_too_large.
+// A FrameCodec. Cost: two loads of eight bytes a frame. A wrong version is refused at its first byte.
+// protocol_error: wrong version, or reserved bytes that are not 0; message_too_large.
 class HeaderCodec {
  public:
   using Header = FrameHeader;
@@ -41,7 +41,7 @@ class HeaderCodec {
   static constexpr std::uint8_t kVersion = 2;
 
   constexpr HeaderCodec() noexcept = default;
-  // What exceeds kBodyMax counts as that: the format ends there.
+  // A bound above kBodyMax counts as kBodyMax, which is the format's own bound.
   explicit constexpr HeaderCodec(std::size_t body_max) noexcept
       : body_max_(static_cast<std::uint32_t>(std::min(body_max, kBodyMax))) {}
 

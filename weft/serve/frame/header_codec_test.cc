@@ -61,7 +61,7 @@ TEST(HeaderCodec, AnotherVersionIsRefusedAtItsFirstByte) {
   }
 }
 
-// The published codec documents that the reserved bytes must be 0 and takes any.
+// The published codec documents that the reserved bytes must be 0, and accepts any value.
 TEST(HeaderCodec, ReservedBytesThatAreNotZeroAreRefused) {
   for (const std::size_t place : {10u, 11u}) {
     Buffer frame = kHello;

@@ -13,7 +13,7 @@
 
 namespace weft::serve {
 
-struct NoHeader {};  // of frames that are a body and nothing else
+struct NoHeader {};  // header of frames that consist of a body only
 
 struct BodyFrame {
   [[no_unique_address]] NoHeader header;

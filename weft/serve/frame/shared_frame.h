@@ -14,7 +14,7 @@
 
 namespace weft::serve {
 
-// Names a group of sessions of one server, whatever cores they are on. The program numbers its groups.
+// Names a group of sessions of one server, on any cores. The program numbers its groups.
 enum class GroupId : std::uint64_t {};
 
 // An address for each type of codec.
@@ -24,12 +24,12 @@ template <FrameCodec Codec>
   return &kTag;
 }
 
-// SharedFrame: a frame that was encoded once, for any number of sessions on any core.
-// Owner: a value that shares its bytes. Affinity: a value; copies may go to other threads. Immutable.
-// Cost: one copy of the body when it is made; a copy of the value is one atomic addition.
+// SharedFrame: a frame that was encoded once, for any number of sessions on any core. Immutable.
+// Owner: each copy shares the bytes. Affinity: a value; copies may be passed to other threads.
+// Cost: one copy of the body in encode(); a copy of the value is one atomic addition.
 class SharedFrame {
  public:
-  // What encode_header() says, and resource_exhausted: no memory.
+  // The errors of encode_header(), and resource_exhausted: no memory.
   template <FrameCodec Codec>
   [[nodiscard]] static Result<SharedFrame> encode(const Codec& codec, const typename Codec::Header& header,
                                                   Bytes body) {

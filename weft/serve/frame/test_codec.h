@@ -12,7 +12,7 @@
 #include "weft/serve/frame/frame_codec.h"
 #include "weft/serve/frame/header_codec.h"
 
-// For tests and fuzzers: a codec on the stream that a session reads, whole or in pieces.
+// For tests and fuzzers: feeds a codec the stream that a session reads, whole or in pieces.
 namespace weft::serve::test {
 
 using Buffer = std::vector<std::uint8_t>;
@@ -57,10 +57,10 @@ struct Outcome {
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
-// What a session does: pieces arrive, whole frames are taken out, an incomplete one waits. next_piece() says how many
-// bytes come next. The memory of each call is exactly as large as what it is shown, so that a sanitizer sees overruns.
-// Checked besides: a wish is more than there was, it is not more than the frame turns out to have, and views are inside
-// the input.
+// Works as a session does: pieces arrive, whole frames are taken out, an incomplete frame waits. next_piece()
+// returns the size of the next piece. The memory of each call is exactly as large as its input, so that a
+// sanitizer sees overruns. Checks besides: a wish exceeds the bytes at hand, a wish does not exceed the frame's
+// final size, and views are inside the input.
 template <typename C, typename NextPiece>
 Outcome feed(C codec, Bytes stream, NextPiece next_piece) {
   Outcome outcome;
@@ -74,7 +74,7 @@ Outcome feed(C codec, Bytes stream, NextPiece next_piece) {
     const Progress progress = decode_all(codec, input, [&](const typename C::Frame& frame) {
       WEFT_ASSERT(frame.body.empty() || (frame.body.data() >= input.data() &&
                                          frame.body.data() + frame.body.size() <= input.data() + input.size()));
-      WEFT_ASSERT(input.size() >= least);  // the first frame of this call is the one that was waited for
+      WEFT_ASSERT(input.size() >= least);  // the first frame of this call is the one that the codec wished for
       least = 0;
       outcome.frames.push_back(copy_of(frame));
       return true;
@@ -95,7 +95,7 @@ Outcome feed_whole(const C& codec, const Buffer& stream) {
   return feed(codec, stream, [&] { return stream.size(); });
 }
 
-// One frame as it is on the wire.
+// One frame in the bytes of the wire.
 template <typename C>
 Buffer wire(const C& codec, const typename C::Header& header, const Buffer& body) {
   Buffer out(C::kHeaderMax + body.size() + codec.trailer().size());

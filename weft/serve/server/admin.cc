@@ -12,7 +12,7 @@ namespace weft::serve {
 
 namespace {
 
-// Whether only this machine reaches it.
+// True: only this machine can reach the endpoint.
 bool is_local(const net::Endpoint& endpoint) {
   if (endpoint.transport != net::Transport::tcp) {
     return true;
@@ -26,7 +26,7 @@ bool is_local(const net::Endpoint& endpoint) {
                  : endpoint.host == "localhost";
 }
 
-// What the services of all cores share.
+// Shared by the services of all cores.
 struct Shared {
   rt::Runtime& runtime;
   AdminOptions options;
@@ -72,7 +72,7 @@ class AdminService {
     } else {
       try {
         request.path == "/metrics" ? metrics(response) : readiness(response);
-      } catch (...) {  // a function of the user's, or no memory
+      } catch (...) {  // a function of the program threw, or no memory
         response.status = 500;
         body_.clear();
       }
@@ -143,7 +143,7 @@ Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions op
   listener.accept = AcceptMode::hand_off;
   listener.limits.handshake_timeout = options.request_timeout;
   listener.limits.idle_timeout = options.idle_timeout;
-  listener.limits.message_rate = {100, 32};  // what is pipelined does not keep a core
+  listener.limits.message_rate = {100, 32};  // pipelined requests do not occupy a core
   const HttpCodec codec(options.head_max, 8 * 1024);
   const std::string endpoint = options.endpoint;
   const auto shared = std::make_shared<const Shared>(Shared{runtime, std::move(options)});

@@ -20,33 +20,37 @@ namespace weft::serve {
 
 struct AdminOptions {
   std::string endpoint = "tcp://127.0.0.1:0";
-  bool remote = false;  // whether the endpoint may be one that other machines reach: it asks nobody who he is
-  std::vector<NamedServer> servers{};                  // whose metrics and readiness are told; they outlive it
-  std::function<void(PrometheusWriter&)> metrics{};    // further ones; called on any core, on several at a time
-  std::function<Result<void>()> ready{};               // a further condition; the error is the reason. As metrics
-  std::size_t connections_max = 16;                    // more are closed at once
+  bool remote = false;  // true: the endpoint may be one that other machines reach. Admin does not authenticate
+  // The servers whose metrics and readiness Admin reports. They must outlive it.
+  std::vector<NamedServer> servers{};
+  std::function<void(PrometheusWriter&)> metrics{};  // adds further metrics; called on any core, on several at a time
+  // A further condition of /readyz; its error is the reason. Called as `metrics`.
+  std::function<Result<void>()> ready{};
+  std::size_t connections_max = 16;                    // further connections are closed at once
   std::uint32_t head_max = 8 * 1024;                   // bytes of a request
   Duration request_timeout = std::chrono::seconds(5);  // until the first request
   Duration idle_timeout = std::chrono::minutes(2);     // between requests
   RateLimit scrapes{10, 10};                           // answers of /metrics, for each core; beyond, 429
 };
 
-// Admin: what a machine asks of a server, over HTTP/1.1, on the cores of its runtime.
-//   GET /metrics   what is counted, for Prometheus
+// Admin: metrics and health of a server over HTTP/1.1, on the cores of its runtime.
+//   GET /metrics   the counters, for Prometheus
 //   GET /healthz   200: the core that answers is alive
 //   GET /readyz    200, or 503 with a line for each reason: a server is starting, full, draining or stopped
-// HEAD as GET. Otherwise 404, 405, or what HttpCodec refuses: 400, 411, 413, 431, 505.
-// Owner: whoever made it, on a foreign thread; the runtime and the servers outlive it. Destruction closes its port.
-// Affinity: as Server. Cost: a service on a Server of its own, so that it answers while the others drain. A scrape
-// takes one core some tens of microseconds, and what options.metrics takes; how many there are in a second is bounded,
-// as are connections, bytes and times.
+// HEAD as GET. Otherwise 404, 405, or the refusals of HttpCodec: 400, 411, 413, 431, 505.
+// Owner: the program, on a foreign thread; the runtime and the servers must outlive it. The destructor closes
+// its port.
+// Affinity: as Server.
+// Cost: a service on a Server of its own, which answers while the other servers drain. A scrape takes one
+// core some tens of microseconds, and the time of options.metrics. Scrapes per second, connections, bytes
+// and times are bounded.
 class Admin {
  public:
-  // not_supported: a build without an HTTP parser; invalid_argument: an endpoint that others reach, or a server that is
-  // null; otherwise as Server::listen().
+  // not_supported: a build without an HTTP parser; invalid_argument: an endpoint that other machines reach, or
+  // a null server; otherwise as Server::listen().
   [[nodiscard]] static Result<std::unique_ptr<Admin>> make(rt::Runtime& runtime, AdminOptions options = {});
 
-  [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }  // as it is bound
+  [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }  // as bound
   [[nodiscard]] CounterValues counters() const noexcept { return server_->counters(); }
   Result<void> stop(Instant deadline) { return server_->stop(deadline); }
 

@@ -21,11 +21,11 @@ using test::Signal;
 
 struct Answer {
   int status = 0;
-  std::string head;  // to its empty line
+  std::string head;  // up to its empty line
   std::string body;
 };
 
-// Reads one answer; a body only where one is due.
+// Reads one answer, and a body only if one is due.
 Answer read_answer(Client& client, bool with_body = true) {
   Answer answer;
   while (!answer.head.ends_with("\r\n\r\n")) {
@@ -76,7 +76,7 @@ class AdminTest : public test::ServerTest {
   std::unique_ptr<Admin> admin_;
 };
 
-TEST_F(AdminTest, MetricsAreWhatTheServerCountsAndPrometheusReadsThem) {
+TEST_F(AdminTest, MetricsAreTheServersCountersAndPrometheusReadsThem) {
   script_.on_frame = echo;
   Client client(listen());
   client.send(1, "counted");
@@ -119,7 +119,7 @@ TEST_F(AdminTest, ReadinessSaysWhyNot) {
   Signal asked;
   SessionId id;
   script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame&) {
-    session.begin_reply();  // what the drain waits for
+    session.begin_reply();  // the drain waits for this reply
     id = session.id();
     asked.give();
   };
@@ -147,7 +147,7 @@ TEST_F(AdminTest, ReadinessSaysWhyNot) {
   EXPECT_NE(ask("/readyz").body.find("stopped"), std::string::npos);
 }
 
-TEST_F(AdminTest, WhatItDoesNotHaveIsRefusedByStatus) {
+TEST_F(AdminTest, UnknownPathsAndMethodsAreRefusedByStatus) {
   make_admin();
   EXPECT_EQ(ask("/").status, 404);
   EXPECT_EQ(ask("/metrics/").status, 404);
@@ -196,7 +196,7 @@ TEST_F(AdminTest, AConnectionIsKeptAndPipelinedRequestsAreAnsweredInOrder) {
   EXPECT_EQ(counters.opened, 1u);
 }
 
-TEST_F(AdminTest, HeadIsAsLongAsWhatGetSends) {
+TEST_F(AdminTest, HeadSaysTheLengthOfTheBodyOfGet) {
   make_admin();
   Answer head = ask("/healthz", "HEAD");
   EXPECT_EQ(head.head, ask("/healthz").head);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Message sockets on a core, beside its sessions: one thread for both.
+// Message sockets on a core, beside its sessions: one thread runs both.
 #include <chrono>
 #include <memory>
 #include <set>
@@ -23,7 +23,7 @@ using test::Signal;
 
 constexpr GroupId kEverybody{1};
 
-// Sessions ask a worker behind a ROUTER, which answers by way of the same core.
+// Sessions ask a worker behind a ROUTER, which answers over the same core.
 struct Router {
   std::unique_ptr<AsyncSocket> socket;  // of the core's thread
 
@@ -35,7 +35,7 @@ struct Router {
       if (!parts) {
         break;
       }
-      if ((*parts)[1].text() == "hello") {  // from now on the router knows it
+      if ((*parts)[1].text() == "hello") {  // from now on the router knows the worker
         ready->give();
         continue;
       }
@@ -69,7 +69,7 @@ class CoreSocketTest : public test::ServerTest {
     return listen();
   }
 
-  // What the socket receives goes to the group, until the core ends or nothing came for as long as the socket waits.
+  // Publishes the messages of the socket to the group, until the core ends or a receive times out.
   static rt::Task<Result<void>> forward(Socket socket, Server* server, Signal* ready) {
     rt::Core& core = *rt::Core::current();
     AsyncSocket in = std::move(AsyncSocket::make(core.loop(), std::move(socket))).value();
@@ -92,7 +92,7 @@ class CoreSocketTest : public test::ServerTest {
   Router router_;  // its coroutine ends with the runtime, before this
 };
 
-TEST_F(CoreSocketTest, WhatASocketPullsReachesTheSessionsInOrder) {
+TEST_F(CoreSocketTest, MessagesThatASocketPullsReachTheSessionsInOrder) {
   constexpr int kCount = 500;
   const std::string endpoint = listen_members();
   const auto first = member(endpoint);

@@ -43,13 +43,13 @@ std::string_view path_of(std::string_view target) noexcept {
   return target.substr(url.field_data[UF_PATH].off, url.field_data[UF_PATH].len);
 }
 
-// What is printable and ends no line.
+// True: only printable characters, so no end of line.
 bool is_plain(std::string_view text) noexcept {
   return text.size() <= HttpCodec::kTextMax &&
          std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-class Text {  // into a buffer that is large enough
+class Text {  // writes into a buffer that is large enough
  public:
   explicit Text(std::uint8_t* out) noexcept : at_(out) {}
   Text& operator<<(std::string_view text) noexcept {
@@ -75,8 +75,8 @@ std::string_view reason_of(std::uint16_t status) noexcept {
 
 }  // namespace
 
-// The parser is given places in the input; what is kept of them is how far they are from its beginning, because the
-// input may lie elsewhere when more has come.
+// The parser passes pointers into the input. The codec keeps their offsets, because the input may move
+// before the next call.
 struct HttpCodec::Events {
   struct Call {
     HttpCodec* codec;
@@ -122,7 +122,7 @@ struct HttpCodec::Events {
     const bool hosted = parser->http_minor == 0 ? codec.hosts_ <= 1 : codec.hosts_ == 1;
     codec.refusal_ = parser->http_major != 1 ? kVersion : !hosted ? kMalformed : std::uint16_t{0};
     codec.check_head(parser->uses_transfer_encoding != 0, parser->content_length);
-    return 1;  // the body is not the parser's business
+    return 1;  // the parser skips the body
   }
   static int on_message_complete(http_parser* parser) noexcept {
     http_parser_pause(parser, 1);
@@ -152,7 +152,7 @@ void HttpCodec::check_head(bool chunked, std::uint64_t length) noexcept {
   }
   if (chunked) {
     refusal_ = kNoLength;
-  } else if (length != std::numeric_limits<std::uint64_t>::max()) {  // how the parser says that there is none
+  } else if (length != std::numeric_limits<std::uint64_t>::max()) {  // the parser's value for "no length"
     if (length > body_max_) {
       refusal_ = kBodyTooLarge;
     } else {

@@ -26,7 +26,7 @@ class HttpCodecTest : public testing::Test {
     EXPECT_EQ(whole, feed_http(codec, as_bytes(stream), [] { return 7; })) << stream;
     return whole;
   }
-  // Of the one request that the stream is.
+  // The refusal of the only request in the stream.
   static int refusal(const std::string& stream, const HttpCodec& codec = HttpCodec()) {
     const SeenRequests seen = decode(stream, codec);
     EXPECT_EQ(seen.requests.size(), 1u) << stream;
@@ -59,7 +59,7 @@ TEST_F(HttpCodecTest, RequestsFollowEachOtherWithTheirBodies) {
   EXPECT_EQ(seen.requests[2].refusal, 0);
 }
 
-TEST_F(HttpCodecTest, WhatIsNoRequestIsOneWithAStatus) {
+TEST_F(HttpCodecTest, BytesThatAreNoRequestAreOneWithAStatus) {
   EXPECT_EQ(refusal("\x16\x03\x01\x02"), 400);
   EXPECT_EQ(refusal("GET\r\n\r\n"), 400);
   EXPECT_EQ(refusal("GET / HTTP/1.1\r\n\r\n"), 400);  // no host
@@ -108,7 +108,7 @@ TEST_F(HttpCodecTest, NoTextMakesAHeadLargerThanItsRoomOrEndsALine) {
   const std::string longest(HttpCodec::kTextMax, 'x');
   header.content_type = longest;
   header.allow = longest;
-  header.status = 511;  // the longest reason
+  header.status = 511;  // the status with the longest reason
   header.content_length = HttpResponse::kOfBody - 1;
   EXPECT_TRUE(encode(header, "").starts_with("HTTP/1.1 511 Network Authentication Required\r\n"));
   const std::string longer(HttpCodec::kTextMax + 1, 'x');

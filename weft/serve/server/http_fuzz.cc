@@ -6,8 +6,8 @@
 #include "weft/serve/server/http_codec.h"
 #include "weft/serve/server/test_http.h"
 
-// The first bytes choose the bounds and the cuts; the rest is what a peer sends. Checked besides the sanitizers and
-// what feed_http checks: the outcome is the same whole and in pieces, bounds are kept, nothing comes behind a refusal.
+// The first bytes choose the bounds and the cuts; the rest is the peer's stream. Checks besides the sanitizers and
+// feed_http(): the outcome is the same whole and in pieces, bounds are kept, nothing comes behind a refusal.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weft::serve;
   if (size < 4) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What bad peers and a machine at its limits get: each is limited with a counted reason, and the others go on.
+// Bad peers, and a machine at its limits: each peer is limited with a counted reason, and the others are served.
 #include "weft/sys/limits.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ class LimitsTest : public test::ServerTest {
     watch_close();
     script_.on_frame = echo;
   }
-  // Asks until the server's counters say so.
+  // Polls until the server's counters fulfil the condition.
   template <typename Condition>
   void until(Condition condition) {
     const Instant limit = sys::now() + kLong;
@@ -73,7 +73,7 @@ TEST_F(LimitsTest, AFrameThatIsOnlyAnnouncedTakesNoMemory) {
   const std::string endpoint = listen();
   const std::string beginning = frame_of(1, std::string(1000, 'x')).substr(0, 6) + std::string("\1\0\0\0\0\0some", 10);
   std::vector<std::unique_ptr<Client>> many;
-  for (int i = 0; i < 12; ++i) {  // 16 MiB each, if they were believed
+  for (int i = 0; i < 12; ++i) {  // 16 MiB each, if the server allocated what frames announce
     many.push_back(std::make_unique<Client>(endpoint));
     many.back()->write(beginning);
   }
@@ -156,7 +156,7 @@ TEST_F(LimitsTest, APeerThatGoesOnSendingAfterCloseIsCutOff) {
   ASSERT_TRUE(closed_.take());
 }
 
-// --- slow consumers: a peer that does not read, and a service that sends all the same ---
+// --- slow consumers: a peer that does not read, and a service that still sends ---
 
 class SlowConsumers : public LimitsTest {
  protected:
@@ -204,7 +204,7 @@ TEST_F(SlowConsumers, DisconnectEndsTheSessionAndCountsWhatItLost) {
   EXPECT_NE(server_->counters().undelivered, 0u);
 }
 
-// --- how many, how often ---
+// --- bounds on number and rate ---
 
 TEST_F(LimitsTest, MoreSessionsThanThereMayBeAreClosedAndCounted) {
   ServerOptions options;
@@ -268,23 +268,23 @@ TEST_F(LimitsTest, APeerThatSendsTooManyFramesIsReadMoreSlowlyAndLosesNone) {
   EXPECT_GE(server_->counters().rate_pauses, 5u);
 }
 
-// The originals never accept again after one EMFILE.
+// One EMFILE must not stop accepting for good.
 TEST_F(LimitsTest, AcceptPausesWhenDescriptorsRunOutAndGoesOnWhenThereAreSome) {
   const std::string endpoint = listen();
   Client first(endpoint);
   first.send(1, "before");
   EXPECT_EQ(first.receive(), "before");
-  Client second(endpoint);  // the last one that gets a descriptor, on both sides
+  Client second(endpoint);  // the last connection that gets a descriptor, on both sides
   second.send(1, "last");
   EXPECT_EQ(second.receive(), "last");
-  // The client's own next descriptor is the lowest free one: everything above is out of reach for the server.
+  // The client's own next descriptor is the lowest free one: the server cannot get any above it.
   auto probe = sys::EventFd::make();
   ASSERT_TRUE(probe);
   const int lowest = probe->fd();
   probe = Error(Errc::closed);
   const auto before = sys::set_descriptor_limit(static_cast<std::size_t>(lowest) + 1);
   ASSERT_TRUE(before);
-  // No call of a polymorphic object here: to check one, UBSan needs descriptors.
+  // Do not call a polymorphic object here: UBSan needs descriptors to check one.
   Server& server = *server_;
   Client third(endpoint);
   third.send(1, "patience");

@@ -75,7 +75,7 @@ void LogWriter::run() {
     lock.unlock();
     try {
       options_.output(lines);
-    } catch (...) {  // NOLINT(bugprone-empty-catch): there is nobody to tell
+    } catch (...) {  // NOLINT(bugprone-empty-catch): no output is left for a report
     }
     lock.lock();
   }

@@ -18,16 +18,21 @@
 namespace weft::serve {
 
 struct LogWriterOptions {
-  RateLimit lines{100, 200};                             // beyond, lines are suppressed and counted
-  std::size_t pending_max = 256 * 1024;                  // bytes that wait for an output that is slow; beyond, the same
-  std::function<void(std::string_view lines)> output{};  // whole lines, on the writer's thread; empty: standard error
+  RateLimit lines{100, 200};             // beyond this rate, lines are suppressed and counted
+  std::size_t pending_max = 256 * 1024;  // bytes that wait for a slow output; beyond, likewise
+  // Gets whole lines, on the writer's thread; empty: standard error.
+  std::function<void(std::string_view lines)> output{};
 };
 
-// LogWriter: records to lines, written by a thread of its own, so that no core waits for an output.
-// Owner: the sinks that share it; with the last of them it writes what is pending, and waits for that. Affinity: any
-// thread. Cost: a line is formatted into memory behind a lock that is held for nothing else; a record beyond the bounds
-// costs the lock alone. Invariants: 1. lines come in the order of their records, whole. 2. what was suppressed is told
-// by a line `event=suppressed lines=…` before the next one, and at the end.
+// LogWriter: writes records as lines in a thread of its own, so that no core waits for an output.
+// Owner: the sinks that share it. When the last sink is destroyed, the writer writes the pending lines and
+// waits for that.
+// Affinity: any thread.
+// Cost: a line is formatted into memory under a lock that guards nothing else. A record beyond the bounds
+// costs the lock alone.
+// Invariants:
+//   (1) Lines appear whole, in the order of their records.
+//   (2) A line `event=suppressed lines=…` reports suppressed lines, before the next line and at the end.
 class LogWriter {
  public:
   // resource_exhausted: no thread.
@@ -37,7 +42,7 @@ class LogWriter {
   ~LogWriter();
 
   void write(const LogRecord& record);
-  [[nodiscard]] std::uint64_t suppressed() const;  // lines, in all
+  [[nodiscard]] std::uint64_t suppressed() const;  // lines, since make()
 
  private:
   explicit LogWriter(LogWriterOptions options) : options_(std::move(options)) {}
@@ -47,15 +52,15 @@ class LogWriter {
   const LogWriterOptions options_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::string pending_;  // guarded by mutex_, as the next
+  std::string pending_;  // guarded by mutex_, as the next four
   TokenBucket bucket_;
   std::uint64_t suppressed_ = 0;
-  std::uint64_t told_ = 0;  // of suppressed_
+  std::uint64_t told_ = 0;  // the part of suppressed_ that a line has reported
   bool ending_ = false;
   sys::Thread thread_;
 };
 
-// A sink for ServerOptions::log: lines of logfmt on standard error. Errors: as make().
+// A sink for ServerOptions::log that writes lines of logfmt to standard error. Errors: as make().
 [[nodiscard]] Result<LogSink> log_to_stderr(LogWriterOptions options = {});
 
 }  // namespace weft::serve

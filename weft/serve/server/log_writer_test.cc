@@ -78,7 +78,7 @@ TEST(LogWriter, WritesEveryLineOfEveryThreadWhole) {
   EXPECT_EQ(next[1], kLines);
 }
 
-TEST(LogWriter, WhatComesTooFastIsSuppressedCountedAndTold) {
+TEST(LogWriter, LinesThatComeTooFastAreSuppressedCountedAndReported) {
   Output output;
   LogWriterOptions options = output.options();
   options.lines = {1, 3};
@@ -107,7 +107,7 @@ TEST(LogWriter, WhatComesTooFastIsSuppressedCountedAndTold) {
   EXPECT_EQ(written + told, 50u);
 }
 
-TEST(LogWriter, AnOutputThatDoesNotTakeItsLinesHoldsNobodyUp) {
+TEST(LogWriter, AnOutputThatDoesNotTakeItsLinesDelaysNoCaller) {
   Signal stuck;
   Signal go_on;
   LogWriterOptions options;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Counts every allocation of the test program, to prove that messages in a steady flow make none.
+// Counts every allocation of the test program, to prove that a steady flow of messages makes none.
 #include <atomic>
 #include <string>
 
@@ -20,8 +20,8 @@ using test::HeaderSession;
 
 class QuietServer : public test::ServerTest {
  protected:
-  // Rounds of `count` pipelined frames until one makes no allocation: the first ones fill pools. A leak per frame would
-  // never end.
+  // Repeats rounds of `count` pipelined frames until one round makes no allocation: the first ones fill pools.
+  // With a leak per frame no round would succeed.
   testing::AssertionResult settles(Client& client, std::uint32_t id) {
     constexpr int kRounds = 200;
     constexpr int kFrames = 50;

@@ -25,15 +25,18 @@
 namespace weft::serve {
 
 // Server: listeners, and the sessions that came through them, on the cores of a runtime.
-// Owner: whoever made it; the runtime outlives it. Destruction is stop() with a deadline in the past.
-// Affinity: make(), listen(), stop() and restart() one foreign thread at a time; post_to(), send_to(), broadcast(),
-// publish(), begin_stop(), counters() and sessions() any thread, callbacks too.
-// Cost: an accepted connection stays on one core, which reads it, handles its frames and writes. A message to a session
-// costs one post to its core, a message to a group one to each core, whatever the number of its members there.
+// Owner: the program; the runtime must outlive the server. The destructor is stop() with a deadline in the past.
+// Affinity: make(), listen(), stop() and restart(): one foreign thread at a time. post_to(), send_to(),
+// broadcast(), publish(), begin_stop(), counters() and sessions(): any thread, callbacks too.
+// Cost: an accepted connection stays on one core, which reads it, handles its frames and writes. A message
+// to a session costs one post to its core. A message to a group costs one post to each core, whatever the
+// number of members there.
 // Invariants:
-//   (1) A socket is read and written by its session's core, and by no other thread, however it was accepted.
-//   (2) An id finds its session or nothing: not one of another server, an earlier start, or a later use of its slot.
-//   (3) stop() delivers what the sessions have to say until the deadline, and leaves no session, no socket, no service.
+//   (1) Only the core of its session reads and writes a socket, however the socket was accepted.
+//   (2) An id finds its session or nothing: never a session of another server, an earlier start, or a later use
+//       of its slot.
+//   (3) stop() delivers the queued frames of the sessions until the deadline, and leaves no session, no
+//       socket, no service.
 class Server {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Server>> make(rt::Runtime& runtime, const ServerOptions& options = {});
@@ -41,41 +44,44 @@ class Server {
   Server& operator=(const Server&) = delete;
   ~Server();
 
-  // Accepts connections from now on; gives the endpoint as it is bound ("tcp://127.0.0.1:4711" for "…:0").
-  // `make_service` is called once on each core, with nothing or with the rt::Core&, and gives that core's service (see
-  // service.h). Errors: those of net::Listener::open; invalid_state: stopped, or called by a core; system: it threw.
+  // Accepts connections from now on. Returns the bound endpoint ("tcp://127.0.0.1:4711" for "…:0"). Calls
+  // `make_service` once on each core, without arguments or with the rt::Core&; it returns that core's service
+  // (see service.h). Errors: those of net::Listener::open; invalid_state: stopped, or called by a core; system:
+  // `make_service` threw.
   template <FrameCodec Codec, typename MakeService>
   Result<std::string> listen(std::string_view endpoint, const ListenerOptions& options, MakeService make_service,
                              const Codec& codec = Codec()) {
     return listen_with(endpoint, options, ServiceKind::of<Codec>(std::move(make_service), codec));
   }
 
-  // function(Session&) on the session's core, if it is still there then; else nothing happens, and it is counted.
+  // Runs function(Session&) on the session's core if the session is still there. If not, the miss is counted.
   // resource_exhausted: the lane to that core is full; unreachable: an id of another start; closed.
   template <typename Function>
     requires std::invocable<Function&, Session&>
   Result<void> post_to(SessionId id, Function&& function);
-  // The frame to one session; errors as post_to(), and those of Session::send_shared() when it is on this core.
+  // Sends the frame to one session. Errors as post_to(), and those of Session::send_shared() when the
+  // session is on this core.
   Result<void> send_to(SessionId id, const SharedFrame& frame);
-  // The frame to every member of the group, on all cores. resource_exhausted: not to all, a lane was full.
+  // Sends the frame to every member of the group, on all cores. resource_exhausted: a lane was full, so some
+  // cores did not get it.
   Result<void> publish(GroupId group, const SharedFrame& frame);
-  // The frame to every session that speaks its codec.
+  // Sends the frame to every session of the frame's codec.
   Result<void> broadcast(const SharedFrame& frame);
 
-  // Closes the listeners; each session answers what it has received, delivers what is queued and closes; those that
-  // have not by the deadline are aborted. Waits for that. timed_out: some were aborted. On a core it does not wait: as
-  // begin_stop(). Idempotent.
+  // Closes the listeners. Each session answers the frames that it received, delivers what is queued and closes.
+  // Sessions that are left at the deadline are aborted. Waits for all that. timed_out: sessions were aborted.
+  // On a core stop() does not wait: as begin_stop(). Idempotent.
   Result<void> stop(Instant deadline);
   void begin_stop(Instant deadline);
-  // After stop(): the same listeners at the same endpoints, with services made anew and ids of a new epoch. What
-  // listen() says; on an error the server is stopped.
+  // After stop(): opens the same listeners at the same endpoints, with new services and ids of a new epoch.
+  // Errors of listen(); after an error the server is stopped.
   Result<void> restart();
 
-  // Whether it takes connections. invalid_state: there is no listener yet; terminated: it drains; closed: it is
-  // stopped; resource_exhausted: it has as many sessions as it may have. Any thread.
+  // Whether the server takes connections. invalid_state: there is no listener yet; terminated: the server
+  // drains; closed: it is stopped; resource_exhausted: it has sessions_max sessions. Any thread.
   [[nodiscard]] Result<void> ready() const noexcept;
-  [[nodiscard]] CounterValues counters() const noexcept;               // of all cores, since it was made
-  [[nodiscard]] CounterValues counters(unsigned core) const noexcept;  // of one
+  [[nodiscard]] CounterValues counters() const noexcept;               // of all cores, since make()
+  [[nodiscard]] CounterValues counters(unsigned core) const noexcept;  // of one core
   [[nodiscard]] std::size_t sessions() const noexcept;
   [[nodiscard]] std::uint16_t epoch() const noexcept;
   [[nodiscard]] rt::Runtime& runtime() noexcept { return runtime_; }
@@ -91,7 +97,7 @@ class Server {
   Result<std::string> listen_with(std::string_view endpoint, const ListenerOptions& options, ServiceKind kind);
   Result<void> start();
   [[nodiscard]] std::shared_ptr<ServerRun> run() const noexcept;
-  // function(Shard&) on every core.
+  // Runs function(Shard&) on every core.
   template <typename Function>
   Result<void> on_shards(const Function& function);
   Result<void> route(SessionId id, const std::shared_ptr<ServerRun>& run) const noexcept;

@@ -18,9 +18,9 @@
 namespace weft::serve {
 
 enum class AcceptMode : std::uint8_t {
-  automatic,   // reuse_port for tcp on several cores, else hand_off
-  reuse_port,  // a listening socket for each core; the kernel spreads the connections by their addresses
-  hand_off,    // one listening socket; its core deals the connections out, one to each core in turn
+  automatic,   // reuse_port for tcp on several cores, otherwise hand_off
+  reuse_port,  // each core has a listening socket; the kernel spreads the connections by their addresses
+  hand_off,    // one listening socket; its core passes the connections to all cores in turn
 };
 
 struct ListenerOptions {
@@ -28,14 +28,15 @@ struct ListenerOptions {
   AcceptMode accept = AcceptMode::automatic;
   sys::SocketOptions socket = default_socket();
   net::AcceptFilter filter{};
-  // The seam for what is between a session and a socket: makes a stream out of the one that was accepted. Called on the
-  // session's core; an error refuses the connection. A read() of such a stream that gives fewer bytes than there was
-  // room for says that there are no more now; what else it has to say is in its state(). TLS is above it.
+  // Puts a layer between a session and its socket: makes a stream from the accepted one. Called on the session's
+  // core; an error refuses the connection. When a read() of such a stream returns fewer bytes than it had room for,
+  // no more bytes are there now. The stream reports other changes in its state(). TLS is above it.
   std::function<Result<std::unique_ptr<net::Stream>>(std::unique_ptr<net::Stream>)> wrap{};
-  // Connections are TLS 1.3, and their sessions begin behind the handshake. Several listeners may share one; reload()
-  // changes the certificate while they run. Null: no TLS.
+  // Connections use TLS 1.3, and their sessions begin after the handshake. Several listeners may share one
+  // TlsServer; reload() changes the certificate while they run. Null: no TLS.
   std::shared_ptr<net::TlsServer> tls{};
-  // Who may come in, and how many of them. Several listeners may share one. Null: everyone.
+  // Decides from which addresses connections are taken, and how many. Several listeners may share one.
+  // Null: all connections.
   std::shared_ptr<Admission> admission{};
 
   static sys::SocketOptions default_socket() {
@@ -46,14 +47,14 @@ struct ListenerOptions {
 };
 
 struct ServerOptions {
-  std::size_t sessions_max = 100'000;                  // on all cores; more are closed at once, and counted
+  std::size_t sessions_max = 100'000;                  // on all cores; more connections are closed at once, and counted
   std::size_t memory_max = std::size_t{1} << 30;       // bytes queued and half received, of all sessions
-  std::size_t core_memory_max = std::size_t{1} << 29;  // of those of one core
-  // Told how each connection ended, see log.h and log_writer.h. Empty: nobody.
+  std::size_t core_memory_max = std::size_t{1} << 29;  // the same, of the sessions of one core
+  // Gets one record of each connection's end, see log.h and log_writer.h. Empty: no log.
   LogSink log{};
 };
 
-// What a listener serves: a codec and how to make a service of it, without their types.
+// What a listener serves, without types: a codec, and the function that makes a core's service.
 struct ServiceKind {
   SessionOps ops;
   std::shared_ptr<const void> codec;
@@ -78,7 +79,7 @@ struct ServiceKind {
   }
   template <typename MakeService>
   using Made = decltype(make_one(std::declval<MakeService&>(), std::declval<rt::Core&>()));
-  // In place: a service need not be movable.
+  // Made in place, because a service need not be movable.
   template <typename MakeService>
   struct Holder {
     Made<MakeService> service;

@@ -97,7 +97,7 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
       if (parts_[core].shard != nullptr && !parts_[core].stopping) {
         return add_port(core, shared_options, kind);
       }
-    } catch (...) {  // NOLINT(bugprone-empty-catch): told below
+    } catch (...) {  // NOLINT(bugprone-empty-catch): reported below
     }
     const std::lock_guard lock(mutex);
     failed = true;
@@ -108,7 +108,7 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
   }
   ++ports_;
   const bool everywhere = std::count(listeners.begin(), listeners.end(), nullptr) == 0;
-  // Only now: a connection may be dealt to any core.
+  // Acceptors start last: they may pass a connection to any core.
   on_each_core([&](unsigned core) {
     if (listeners[core] == nullptr || parts_[core].stopping) {
       return;
@@ -134,7 +134,7 @@ ServerRun::Phase ServerRun::phase() noexcept {
   return begun_ ? Phase::draining : listens_ ? Phase::serving : Phase::starting;
 }
 
-// One to each core in turn. Always on the core that accepts.
+// Passes each connection to the next core in turn. Runs on the accepting core only.
 void ServerRun::deal(std::size_t port, std::unique_ptr<net::Stream> stream) {
   const unsigned core = next_core_++ % runtime_.size();
   const unsigned here = rt::Core::current()->index();
@@ -153,7 +153,7 @@ void ServerRun::deal(std::size_t port, std::unique_ptr<net::Stream> stream) {
 void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream) {
   Part& part = parts_[core];
   if (part.stopping) {
-    if (part.shard == nullptr) {  // and nobody is left to tell
+    if (part.shard == nullptr) {  // the shard that would log it is destroyed
       return counters_[core].rejected[static_cast<std::size_t>(Rejection::failed)].add();
     }
     return part.shard->refuse(Rejection::failed, part.shard->peer_of(*stream), kStops);
@@ -216,7 +216,7 @@ void ServerRun::begin_stop_here(unsigned core, Instant deadline) {
   for (const auto& port : part.ports) {
     port->acceptor.reset();
   }
-  if (rt::Core::current() == nullptr) {  // the runtime's threads are gone
+  if (rt::Core::current() == nullptr) {  // the runtime's threads have ended
     return tear_down(core);
   }
   struct Deadline {
@@ -239,7 +239,7 @@ void ServerRun::begin_stop_here(unsigned core, Instant deadline) {
                                                                 at_deadline.get()});
   }
   part.shard->drain([run = shared_from_this(), core, at_deadline] {
-    // Not now: the last session is still on the stack.
+    // Destroy the shard later: its last session is still on the stack.
     post_surely(run->runtime_, core, [run, core, at_deadline] { run->tear_down(core); });
   });
 }

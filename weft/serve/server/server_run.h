@@ -19,10 +19,11 @@
 namespace weft::serve {
 
 // ServerRun: a server from one start to its stop: a shard on each core, and its listeners.
-// Owner: the server and the messages under way, which may come after the stop: they find nothing then.
-// Affinity: add_listener() and stop() foreign threads, one at a time; begin_stop() any thread; find(), shard() the
-// core's own thread; the rest any. Invariant: what is on a core is made, used and destroyed by that core's thread; only
-// when the runtime has ended its threads, stop() does it.
+// Owner: the server, and messages under way. A message that arrives after the stop finds no session.
+// Affinity: add_listener() and stop(): foreign threads, one at a time; begin_stop(): any thread; find() and
+// shard(): the core's own thread; the others: any thread.
+// Invariant: the core's own thread makes, uses and destroys the objects of that core. Only after the runtime
+// has ended its threads does stop() destroy them.
 class ServerRun : public std::enable_shared_from_this<ServerRun> {
  public:
   enum class Phase : std::uint8_t { starting, serving, draining };
@@ -35,12 +36,12 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   Result<std::string> add_listener(const net::Endpoint& endpoint, const ListenerOptions& options,
                                    const ServiceKind& kind);
   void begin_stop(Instant deadline);
-  Result<void> stop(Instant deadline);  // begin_stop(), and waits
+  Result<void> stop(Instant deadline);  // begin_stop(), and waits for the end
 
   [[nodiscard]] Phase phase() noexcept;
   [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_; }
   [[nodiscard]] std::size_t sessions() const noexcept { return count_.value(); }
-  [[nodiscard]] Session* find(SessionId id) noexcept;  // on id.core(); null, and counted: it is not there
+  [[nodiscard]] Session* find(SessionId id) noexcept;  // on id.core(); null, and counted: there is no such session
   [[nodiscard]] Shard* shard(unsigned core) noexcept { return parts_[core].shard.get(); }  // null: stopped
   [[nodiscard]] rt::Runtime& runtime() noexcept { return runtime_; }
 
@@ -51,18 +52,18 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
     std::shared_ptr<void> service;
     SessionOps ops;
     ServiceSlot slot;
-    std::unique_ptr<Acceptor> acceptor;  // null: the connections come from another core's
+    std::unique_ptr<Acceptor> acceptor;  // null: another core's acceptor passes connections to this one
   };
-  struct Part {  // of one core, which alone touches it
+  struct Part {  // one core's part; only that core touches it
     std::unique_ptr<Shard> shard;
     std::vector<std::unique_ptr<Port>> ports;
     rt::TimerId deadline_timer;
     bool stopping = false;
   };
-  using Listeners = std::vector<std::unique_ptr<net::Listener>>;  // by core; null: none there
+  using Listeners = std::vector<std::unique_ptr<net::Listener>>;  // by core; null: none on that core
 
   Result<Listeners> open_listeners(const net::Endpoint& endpoint, const ListenerOptions& options, std::string& bound);
-  // Runs on each core, and waits for all. Not on a core.
+  // Runs the function on each core, and waits for all. Must not be called on a core.
   void on_each_core(const std::function<void(unsigned core)>& function);
   void add_port(unsigned core, const std::shared_ptr<const ListenerOptions>& options, const ServiceKind& kind);
   void deal(std::size_t port, std::unique_ptr<net::Stream> stream);
@@ -77,14 +78,14 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   const LogSink log_;
   CoreCounters* counters_;
   std::vector<Part> parts_;
-  std::size_t ports_ = 0;   // of the thread that adds listeners
-  unsigned next_core_ = 0;  // of hand_off, on the accepting core
+  std::size_t ports_ = 0;   // belongs to the thread that adds listeners
+  unsigned next_core_ = 0;  // for hand_off; belongs to the accepting core
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  unsigned down_ = 0;     // guarded by mutex_: cores that are torn down
+  unsigned down_ = 0;     // guarded by mutex_: cores whose part is destroyed
   bool begun_ = false;    // guarded by mutex_
-  bool listens_ = false;  // guarded by mutex_: there was a listener
+  bool listens_ = false;  // guarded by mutex_: a listener was added
   bool aborted_ = false;  // guarded by mutex_: sessions were left at the deadline
 };
 

@@ -23,7 +23,7 @@ using test::Signal;
 
 using ServerTest = test::ServerTest;
 
-// Which threads called read() and write() of the streams of one listener.
+// The threads that called read() and write() of the streams of one listener.
 struct Threads {
   std::mutex mutex;
   std::map<const net::Stream*, std::set<std::thread::id>> seen;
@@ -64,7 +64,7 @@ class EveryAcceptMode : public ServerTest, public testing::WithParamInterface<Mo
 TEST_P(EveryAcceptMode, ASocketIsReadAndWrittenByTheThreadOfItsSessionsCoreAlone) {
   Threads threads;
   std::mutex mutex;
-  std::map<unsigned, std::thread::id> cores;  // who the cores are
+  std::map<unsigned, std::thread::id> cores;  // the thread of each core
   std::set<unsigned> used;
   script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
     const std::lock_guard lock(mutex);
@@ -80,7 +80,8 @@ TEST_P(EveryAcceptMode, ASocketIsReadAndWrittenByTheThreadOfItsSessionsCoreAlone
     return std::unique_ptr<net::Stream>(std::make_unique<WatchedStream>(std::move(stream), threads));
   };
   const std::string endpoint = listen(options, GetParam().endpoint);
-  constexpr int kClients = 40;  // more than threads; with a shared address the kernel chooses: 2^-39 that all meet
+  // More than threads; with a shared address the kernel chooses: 2^-39 that all meet one core.
+  constexpr int kClients = 40;
   std::vector<std::unique_ptr<Client>> clients;
   for (int i = 0; i < kClients; ++i) {
     clients.push_back(std::make_unique<Client>(endpoint));
@@ -169,7 +170,7 @@ TEST_F(ServerTest, AnIdFindsItsSessionFromEveryThreadAndNothingAfterItsEnd) {
   EXPECT_EQ(client.receive(), "by id");
   client.close();
   ASSERT_TRUE(closed_.take());
-  // The next one on that core takes the same slot, and gets nothing that was for the first.
+  // The next session on that core takes the same slot, and gets no message for the first one.
   const SessionId old = id;
   std::vector<std::unique_ptr<Client>> clients;
   do {
@@ -185,7 +186,7 @@ TEST_F(ServerTest, AnIdFindsItsSessionFromEveryThreadAndNothingAfterItsEnd) {
   EXPECT_EQ(server_->counters().stale_ids, 1u);
 }
 
-// Where ids restart at 1 with the process, a message for somebody of before reaches a stranger.
+// If ids restarted at 1 with the process, a message for an old session would reach a stranger.
 TEST_F(ServerTest, AfterARestartNoIdOfBeforeFindsAnybody) {
   SessionId id;
   Signal opened;
@@ -296,7 +297,7 @@ TEST_F(ServerTest, AFrameForAnotherCodecIsRefused) {
 
 // --- the end ---
 
-// The originals close every session at once: what they were about to say is lost.
+// A stop must deliver the frames that sessions still have to send.
 TEST_F(ServerTest, StopDeliversTheAnswersThatAreQueuedAndThoseThatAreOwed) {
   const std::string big(4u * 1024 * 1024, 'r');
   std::mutex mutex;
@@ -337,11 +338,11 @@ TEST_F(ServerTest, StopDeliversTheAnswersThatAreQueuedAndThoseThatAreOwed) {
   EXPECT_EQ(server_->counters().undelivered, 0u);
 }
 
-TEST_F(ServerTest, WhatIsLeftAtTheDeadlineIsAborted) {
+TEST_F(ServerTest, SessionsLeftAtTheDeadlineAreAborted) {
   watch_close();
   Signal asked;
   script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame&) {
-    session.begin_reply();  // it never comes
+    session.begin_reply();  // the reply never comes
     asked.give();
   };
   Client client(listen());

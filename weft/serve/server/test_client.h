@@ -26,7 +26,7 @@ namespace weft::serve::test {
 using rt::test::Signal;
 using HeaderSession = SessionOf<HeaderCodec>;
 
-inline constexpr Duration kLong = std::chrono::seconds(30);  // what never passes unless something is broken
+inline constexpr Duration kLong = std::chrono::seconds(30);  // never passes unless something is broken
 
 [[nodiscard]] inline std::string frame_of(std::uint32_t id, std::string_view body) {
   std::string frame(HeaderCodec::kHeaderSize + body.size(), '\0');
@@ -36,7 +36,7 @@ inline constexpr Duration kLong = std::chrono::seconds(30);  // what never passe
   return frame;
 }
 
-// Client: the other end of a connection. It knows no protocol, and waits.
+// Client: the other end of a connection. It knows no protocol, and its calls block.
 class Client {
  public:
   explicit Client(const std::string& endpoint, const sys::SocketOptions& options = {}) {
@@ -50,7 +50,7 @@ class Client {
     stream_ = dialer.take_stream();
   }
 
-  // From now on it speaks TLS. False: the handshake came to nothing; failure() says why, when the peer did not.
+  // Speaks TLS from now on. False: the handshake failed; failure() returns the reason, unless the peer just closed.
   bool start_tls(const net::TlsClient& tls, const std::string& name = "localhost") {
     stream_ = *tls.wrap(std::move(stream_), name);
     while (!stream_->state().established) {
@@ -66,7 +66,7 @@ class Client {
   [[nodiscard]] std::string failure() const { return stream_->state().failure.text(); }
 
   void write(std::string_view bytes) { EXPECT_EQ(write_some(bytes, kLong), bytes.size()); }
-  // Until the kernel takes nothing for `patience` or the connection fails; how much it took.
+  // Writes until the kernel takes nothing for `patience`, or the connection fails. Returns the number of bytes taken.
   std::size_t write_some(std::string_view bytes, Duration patience) {
     const std::size_t size = bytes.size();
     while (!bytes.empty() || stream_->state().unsent) {
@@ -85,7 +85,7 @@ class Client {
   void end_writing() { stream_->shutdown_write(); }
   void close() { stream_.reset(); }
 
-  // So many bytes, fewer when the stream ends.
+  // Reads `size` bytes; fewer when the stream ends.
   std::string read(std::size_t size) {
     while (input_.size() < size && read_more()) {
     }
@@ -98,7 +98,7 @@ class Client {
     }
     return std::move(input_);
   }
-  // Nothing when the stream ended before.
+  // Reads one frame's body; null: the stream has ended.
   std::optional<std::string> receive() {
     const std::string header = read(HeaderCodec::kHeaderSize);
     if (header.size() < HeaderCodec::kHeaderSize) {
@@ -193,7 +193,7 @@ class ServerTest : public testing::Test {
     ASSERT_TRUE(server) << server.error().message();
     server_ = std::move(*server);
   }
-  // A listener whose sessions do what script_ says.
+  // Starts a listener whose sessions run script_.
   std::string listen(const ListenerOptions& options = {}, std::string_view endpoint = "tcp://127.0.0.1:0") {
     if (server_ == nullptr) {
       make_server();
@@ -202,7 +202,7 @@ class ServerTest : public testing::Test {
     EXPECT_TRUE(bound) << bound.error().message();
     return bound ? *bound : "";
   }
-  // on_close() gives a signal and keeps the reason.
+  // Lets on_close() give a signal and keep the reason.
   void watch_close() {
     script_.on_close = [this](HeaderSession& session, const Error&) {
       reason_ = session.reason();
@@ -213,7 +213,7 @@ class ServerTest : public testing::Test {
 
   Script script_;
   Signal closed_;
-  std::atomic<CloseReason> reason_{CloseReason::service_failed};  // of the last one, on whatever core
+  std::atomic<CloseReason> reason_{CloseReason::service_failed};  // of the last session that closed, on any core
   std::unique_ptr<rt::Runtime> runtime_;
   std::unique_ptr<Server> server_;
 };

@@ -29,7 +29,7 @@ struct SeenRequests {
   friend bool operator==(const SeenRequests&, const SeenRequests&) = default;
 };
 
-// As test::feed, which knows no header but the one of 12 bytes.
+// As test::feed, which compares only the 12-byte header.
 template <typename NextPiece>
 SeenRequests feed_http(HttpCodec codec, Bytes stream, NextPiece next_piece) {
   SeenRequests seen;
@@ -38,7 +38,7 @@ SeenRequests feed_http(HttpCodec codec, Bytes stream, NextPiece next_piece) {
     const std::size_t piece = std::min<std::size_t>(std::max<std::size_t>(next_piece(), 1), stream.size());
     held.insert(held.end(), stream.begin(), stream.begin() + static_cast<std::ptrdiff_t>(piece));
     stream = stream.subspan(piece);
-    const Buffer input(held);  // exactly as large as what it is shown
+    const Buffer input(held);  // exactly as large as the input, so that a sanitizer sees overruns
     const Progress progress = decode_all(codec, input, [&](const HttpFrame& frame) {
       const HttpRequest& request = frame.header;
       seen.requests.push_back({std::string(request.method), std::string(request.target), std::string(request.path),

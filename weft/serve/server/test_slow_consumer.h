@@ -9,19 +9,19 @@
 #include "weft/base/endian.h"
 #include "weft/serve/server/test_client.h"
 
-// For tests of write queues: a peer that does not read, and a service that sends all the same.
+// For tests of write queues: a peer that does not read, and a service that still sends.
 namespace weft::serve::test {
 
 struct SlowConsumerRun {
   static constexpr std::size_t kBudget = 256 * 1024;
   static constexpr std::size_t kBody = 8000;
 
-  std::vector<std::uint32_t> numbers;  // that the client got, in order
-  bool whole = false;                  // and nothing of another frame
+  std::vector<std::uint32_t> numbers;  // numbers of the frames that the client got, in order
+  bool whole = false;                  // true: the bytes hold whole frames only
 };
 
-// Sends numbered frames, in one turn, to a client that reads when all are sent, and waits for the end of its session.
-// `connect` makes the client: from ListenerOptions, a pointer to a Client.
+// Sends numbered frames, in one turn, to a client that reads when all are sent, and waits for the end of its
+// session. `connect` makes the client: it gets ListenerOptions and returns a pointer to a Client.
 template <typename Connect>
 SlowConsumerRun run_slow_consumer(Script& script, Signal& closed, ListenerOptions options, SlowConsumer policy,
                                   std::uint32_t frames, Connect connect) {

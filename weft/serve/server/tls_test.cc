@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Sessions over TLS: what holds for sessions over sockets holds for them.
+// Sessions over TLS must behave as sessions over sockets do.
 #include "weft/net/tls.h"
 
 #ifdef WEFT_HAVE_OPENSSL
@@ -30,7 +30,7 @@ class TlsServerTest : public test::ServerTest {
     const auto files = authority_.issue("server");
     use({.certificate_file = files.certificate, .key_file = files.key});
     connector_ = *net::TlsClient::make({.ca_file = authority_.file()});
-    options_.limits.handshake_timeout = options_.limits.close_timeout = kLong;  // of a machine that is busy
+    options_.limits.handshake_timeout = options_.limits.close_timeout = kLong;  // a busy machine may need that long
     script_.on_close = [this](HeaderSession& session, const Error&) {
       ++heard_;
       reason_ = session.reason();
@@ -49,7 +49,7 @@ class TlsServerTest : public test::ServerTest {
     EXPECT_TRUE(client->start_tls(*connector_)) << client->failure();
     return client;
   }
-  // Asks until the server's counters say so.
+  // Polls until the server's counters fulfil the condition.
   template <typename Condition>
   void until(Condition condition) {
     const Instant limit = sys::now() + kLong;
@@ -62,7 +62,7 @@ class TlsServerTest : public test::ServerTest {
     until([&](const CounterValues& counters) { return counters.closed_for(reason) == count; });
   }
 
-  // Of so many ends the service heard, and of no more until the server stopped.
+  // The service heard of `count` ends, and of no more until the server stopped.
   void expect_heard(int count) {
     EXPECT_TRUE(server_->stop(sys::now() + kLong));
     EXPECT_EQ(heard_, count);
@@ -114,7 +114,7 @@ TEST_F(TlsServerTest, SessionsBeginBehindTheHandshakeAndKnowTheirPeer) {
     (void)session.send({7, 0}, as_bytes(info ? info->peer_subject + " " + info->protocol : "nobody"));
   };
   const std::string endpoint = listen(options_);
-  Client early(endpoint);  // says nothing
+  Client early(endpoint);  // sends nothing
   until([](const CounterValues& counters) { return counters.opened == 1; });
   EXPECT_EQ(begun, 0);
   const auto known = authority_.issue("known");
@@ -171,7 +171,7 @@ TEST_F(TlsServerTest, CloseDeliversWhatWasQueuedAndThenTheEnd) {
   client->send(1, "");
   const std::string bytes = client->read_to_end();
   EXPECT_EQ(bytes.size(), 16 * (12u + (1u << 20)));
-  EXPECT_FALSE(client->reset());  // an end that TLS announced
+  EXPECT_FALSE(client->reset());  // TLS announced the end
   client->end_writing();
   ASSERT_TRUE(closed_.take());
   EXPECT_EQ(reason_, CloseReason::service);
@@ -197,7 +197,7 @@ TEST_F(TlsServerTest, AnEndThatTlsDidNotAnnounceIsAFailure) {
   const auto client = connect(listen(options_));
   client->send(1, "x");
   EXPECT_EQ(client->receive(), "x");
-  client->close();  // the socket alone
+  client->close();  // closes the socket alone
   ASSERT_TRUE(closed_.take());
   EXPECT_EQ(reason_, CloseReason::peer_failed);
 }
@@ -267,7 +267,7 @@ TEST_F(TlsServerTest, APeerThatDoesNotReadDoesNotStopTheOthers) {
   const auto greedy = connect(endpoint);
   const std::string frame = frame_of(1, std::string(60'000, 'g'));
   const auto good = connect(endpoint);
-  for (int i = 0; i < 200; ++i) {  // echoes that it does not read: the server stops reading from it
+  for (int i = 0; i < 200; ++i) {  // echoes that the peer does not read: the server stops reading from it
     if (greedy->write_some(frame, Duration::zero()) < frame.size()) {
       break;
     }
@@ -287,7 +287,7 @@ TEST_F(TlsServerTest, ANewCertificateIsForNewConnectionsAndOldOnesGoOn) {
   const auto replace = std::filesystem::copy_options::overwrite_existing;
   std::filesystem::copy_file(files.certificate, authority_.path("server.crt"), replace);
   std::string why;
-  EXPECT_FALSE(options_.tls->reload(&why));  // the key is the old one's
+  EXPECT_FALSE(options_.tls->reload(&why));  // the key is the old certificate's
   EXPECT_TRUE(why.starts_with(authority_.path("server.key"))) << why;
   EXPECT_NE(connect(endpoint), nullptr);
   std::filesystem::copy_file(files.key, authority_.path("server.key"), replace);
@@ -330,7 +330,7 @@ TEST_F(TlsServerTest, PeersThatDoNotSpeakItAreRefusedAndCounted) {
     Random random(seed);
     std::string garbage(64 + random.below(1000), '\0');
     std::generate(garbage.begin(), garbage.end(), [&] { return static_cast<char>(random.below(256)); });
-    garbage[0] = static_cast<char>(0x80);  // of no record: else it could be waiting for the rest of one
+    garbage[0] = static_cast<char>(0x80);  // starts no TLS record: the server must not wait for the rest of one
     Client bad(endpoint);
     (void)bad.write_some(garbage, kLong);
     (void)bad.read_to_end();
@@ -357,7 +357,7 @@ TEST_F(TlsServerTest, AClientWithoutItsCertificateIsRefusedAndCounted) {
   options.client_ca_file = authority_.file();
   use(options);
   Client client(listen(options_));
-  (void)client.start_tls(*connector_);  // to the client all looks well at first
+  (void)client.start_tls(*connector_);  // the client does not see the refusal at first
   EXPECT_EQ(client.read_to_end(), "");
   until_closed_for(CloseReason::refused_tls);
   expect_heard(0);
@@ -374,7 +374,7 @@ TEST_F(TlsServerTest, AClientThatRefusesTheCertificateIsCounted) {
 TEST_F(TlsServerTest, ASlowHandshakeIsCutOffHoweverManyBytesDripIn) {
   options_.limits.handshake_timeout = std::chrono::milliseconds(30);
   Client client(listen(options_));
-  std::string hello("\x16\x03\x01\x20\x00", 5);  // 8 KB are to come
+  std::string hello("\x16\x03\x01\x20\x00", 5);  // announces 8 KB
   hello += std::string("\x01\x00\x1f\xfc\x03\x03", 6) + std::string(8000, 'h');
   Signal over;
   std::thread dripping([&] {

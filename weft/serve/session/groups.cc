@@ -56,7 +56,8 @@ const Group* GroupTable::find(GroupId id) const noexcept {
   return found == groups_.end() ? nullptr : found->second.get();
 }
 
-// The last one of each list takes the place of what goes, and the other list learns where it is now.
+// Moves the last element of each list into the place of the removed one, and stores the new index in the other
+// list.
 void GroupTable::remove(Session& session, std::uint32_t membership) noexcept {
   const GroupMembership gone = session.groups_[membership];
   auto& members = gone.group->members;

@@ -13,11 +13,11 @@ namespace weft::serve {
 
 class Session;
 
-// One core's part of a group: who is in it, and where that one keeps its membership.
+// One core's members of a group, each with its place in its session's list of memberships.
 struct Group {
   struct Member {
     Session* session;
-    std::uint32_t membership;  // which of its memberships this is
+    std::uint32_t membership;  // index of this membership in the session's list
   };
   GroupId id{};
   std::vector<Member> members;
@@ -25,18 +25,20 @@ struct Group {
 
 struct GroupMembership {
   Group* group;
-  std::uint32_t member;  // which of the group's members this is
+  std::uint32_t member;  // index of this session among the group's members
 };
 
 // GroupTable: one core's sessions by group. Owner: the shard. Affinity: its core.
-// Cost: join and leave O(groups of the session), a hash look-up to join; a group without members takes no memory.
+// Cost: join and leave are O(groups of the session); join adds one hash look-up. A group without members takes
+// no memory.
 class GroupTable {
  public:
   // False: no memory. Idempotent.
   [[nodiscard]] bool join(Session& session, GroupId id);
   void leave(Session& session, GroupId id) noexcept;
   void leave_all(Session& session) noexcept;
-  // The members on this core; null: none. A member that is sent to leaves no group before the end of the turn.
+  // The group's members on this core; null: none. During a publish no member leaves: sessions leave at the end
+  // of the turn.
   [[nodiscard]] const Group* find(GroupId id) const noexcept;
 
  private:

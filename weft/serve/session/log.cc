@@ -57,7 +57,8 @@ void append_code_unit(std::string& out, std::uint32_t unit) {
   append_number(out, unit, 16, 4);
 }
 
-// The first character of the text, escaped if need be; how many bytes it was.
+// Appends the first character of the text, escaped where necessary. Returns the number of bytes read from the
+// text.
 std::size_t append_character(std::string_view text, std::string& out) {
   const auto first = static_cast<unsigned char>(text[0]);
   if (first >= ' ' && first <= '~') {

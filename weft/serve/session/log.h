@@ -15,52 +15,52 @@
 namespace weft::serve {
 
 enum class LogLevel : std::uint8_t {
-  info,     // as it should be: the peer, the service or the server closed
-  warning,  // the peer's doing, or a bound that it met
-  error,    // ours: the service threw, memory ran out
+  info,     // a regular end: the peer, the service or the server closed
+  warning,  // caused by the peer, or by a bound that the peer met
+  error,    // caused by the server: the service threw, or memory ran out
 };
 enum class LogEvent : std::uint8_t {
   session_closed,       // one for each session
-  connection_rejected,  // one for each connection that never was one
+  connection_rejected,  // one for each connection that became no session
 };
 [[nodiscard]] std::string_view describe(LogLevel level) noexcept;  // "info"
 [[nodiscard]] std::string_view describe(LogEvent event) noexcept;  // "session_closed"
 
-// What one session moved.
+// Frames and bytes of one session.
 struct SessionCounts {
   std::uint64_t frames_in = 0, bytes_in = 0;
-  std::uint64_t frames_out = 0, bytes_out = 0;  // frames that were taken for sending; bytes that were written
+  std::uint64_t frames_out = 0, bytes_out = 0;  // frames: taken by send(); bytes: written
 };
 
-// LogRecord: how a connection ended. Its texts live as long as the call that it is given to.
+// LogRecord: how a connection ended. Its texts are valid during the call of the sink.
 struct LogRecord {
   std::chrono::system_clock::time_point time{};
   LogLevel level = LogLevel::info;
   LogEvent event = LogEvent::session_closed;
   unsigned core = 0;
-  SessionId session{};        // of session_closed
-  std::string_view peer{};    // its address, or what a unix peer calls itself: any bytes
-  std::string_view reason{};  // describe() of the CloseReason or Rejection: under which count it is
-  Error error{};              // the particulars, if any
-  Duration age{};             // since it was accepted
+  SessionId session{};        // for session_closed
+  std::string_view peer{};    // its address, or the name that a unix peer gives itself: any bytes
+  std::string_view reason{};  // describe() of the CloseReason or Rejection that counts it
+  Error error{};              // the cause, if there is one
+  Duration age{};             // time since accept
   SessionCounts counts{};
-  std::uint64_t undelivered = 0;  // frames that were queued for it
+  std::uint64_t undelivered = 0;  // frames that were queued and not written
 };
 
-// Who is told. Called by every core, on several at a time, in the middle of its work: it must not wait. What it throws
-// is dropped.
+// The program's log function. Every core calls it, several at a time, inside the core's turn: it must not wait.
+// Its exceptions are dropped.
 using LogSink = std::function<void(const LogRecord&)>;
 
 [[nodiscard]] LogLevel level_of(CloseReason reason) noexcept;
 
-// Appends the record as one line of logfmt: `time=… level=warning event=session_closed core=0 session=0x… peer=… …`.
-// Values that are not plain words are quoted, with the escapes of JSON; whatever is not printable ASCII is escaped,
-// what is no UTF-8 is U+FFFD, and what is longer than kLogTextMax bytes is cut: no peer can forge a line or steer a
-// terminal.
+// Appends the record as one line of logfmt: `time=… level=warning event=session_closed core=0 session=0x…
+// peer=… …`. A value that is not a plain word is quoted, with the escapes of JSON. Characters other than
+// printable ASCII are escaped, bytes that are no UTF-8 become U+FFFD, and a value longer than kLogTextMax bytes
+// is cut. So no peer can forge a line or send a terminal a command.
 inline constexpr std::size_t kLogTextMax = 256;
 void append_line(const LogRecord& record, std::string& out);
 // `… level=warning event=suppressed lines=3`
 void append_suppressed_line(std::chrono::system_clock::time_point time, std::uint64_t lines, std::string& out);
-void append_log_value(std::string_view value, std::string& out);  // one value, as it stands in a line
+void append_log_value(std::string_view value, std::string& out);  // one value, as in a line
 
 }  // namespace weft::serve

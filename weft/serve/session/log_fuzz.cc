@@ -9,7 +9,7 @@
 #include "weft/serve/session/log.h"
 #include "weft/serve/session/test_log.h"
 
-// The input is what a peer calls itself: the line is one line, well formed, and says that name and nothing else.
+// The input is the peer's name. The output must be one well-formed line whose peer is exactly that name.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weft::serve;
   LogRecord record;

@@ -76,7 +76,7 @@ struct Ended {
 class LogTest : public test::ServerTest {
  protected:
   void SetUp() override { start_runtime(1); }
-  // A server that logs here.
+  // Starts a server that logs into this fixture.
   std::string listen_logged(const SessionLimits& limits = {}, ServerOptions options = {}) {
     options.log = [this](const LogRecord& record) {
       {
@@ -93,7 +93,7 @@ class LogTest : public test::ServerTest {
     listener.limits = limits;
     return listen(listener);
   }
-  // The one record that there is when all has ended.
+  // The one record that the log holds when all sessions have ended.
   Ended only(CloseReason reason, LogLevel level) {
     EXPECT_TRUE(logged_.take()) << describe(reason);
     (void)server_->stop(Instant());
@@ -137,7 +137,8 @@ TEST_F(LogTest, APeerThatResets) {
   while (client.stream().read({&into, 1}).bytes == 0) {
     std::this_thread::yield();
   }
-  client.close();  // with bytes unread: the other side is reset, and knows its peer's address no longer
+  // With bytes unread: the kernel resets the connection, and the server's socket loses the peer's address.
+  client.close();
   only(CloseReason::peer_failed, LogLevel::warning);
 }
 
@@ -169,7 +170,7 @@ TEST_F(LogTest, IdleTimeOuts) {
   only(CloseReason::idle_timeout, LogLevel::warning);
 }
 
-// What no kernel buffers at once.
+// More than the kernel buffers at once.
 std::string much() { return std::string(std::size_t{12} << 20, 'm'); }
 
 TEST_F(LogTest, ASlowConsumer) {
@@ -261,7 +262,7 @@ TEST_F(LogTest, ConnectionsThatNeverWereSessions) {
   }
 }
 
-TEST_F(LogTest, WhoIsNotAdmittedIsLoggedWithWhatAdmissionSays) {
+TEST_F(LogTest, APeerThatIsNotAdmittedIsLoggedWithTheReasonOfAdmission) {
   AdmissionOptions admission;
   admission.address_connections_max = 1;
   listener_.admission = std::move(Admission::make(std::move(admission))).value();

@@ -11,33 +11,34 @@
 
 namespace weft::serve {
 
-// What a listener runs on one core: functions that know the codec and the service, and what they work on.
+// The functions that a listener runs on one core for its codec and its service.
 struct SessionOps {
   const void* codec_tag;
   Session* (*make)(void* place, Shard& shard, const ServiceSlot& slot);
   void (*destroy)(Session& session) noexcept;
   void (*opened)(Session& session);
-  Progress (*frames)(Session& session, Bytes input);  // decodes until the session wants no more
+  Progress (*frames)(Session& session, Bytes input);  // decodes until the session wants no more frames
   void (*ended)(Session& session);                    // null: the service has no on_end()
   void (*closed)(Session& session, const Error& why);
 };
 
+// What a listener runs on one core, and its data.
 struct ServiceSlot {
   const SessionOps* ops = nullptr;
-  void* service = nullptr;      // of this core
-  const void* codec = nullptr;  // what each session's codec is a copy of
+  void* service = nullptr;      // the service object of this core
+  const void* codec = nullptr;  // each session copies its codec from here
   SessionLimits limits;
   bool layered = false;  // the streams are more than sockets: they have a state()
 };
 
-inline constexpr std::size_t kSessionSize = 512;  // a session with its codec, at most
+inline constexpr std::size_t kSessionSize = 512;  // bytes; bound of a session with its codec
 
-// SessionOf: a session whose frames have a codec. What services are given.
+// SessionOf: a session whose frames have a codec. Services receive this type.
 template <FrameCodec Codec>
 class SessionOf final : public Session {
  public:
-  // closed: the session is not open; resource_exhausted: the policy refuses it, or the memory budget is spent; what the
-  // codec's encode_header() says. On an error nothing was queued.
+  // closed: the session is not open; resource_exhausted: the policy refuses the frame, or the memory budget is
+  // spent; also the errors of the codec's encode_header(). After an error nothing was queued.
   Result<void> send(const typename Codec::Header& header, Bytes body) {
     const Bytes back = codec_.trailer();
     std::uint8_t* const place = place_for(Codec::kHeaderMax + body.size() + back.size());
@@ -70,15 +71,16 @@ class SessionOf final : public Session {
   Codec codec_;
 };
 
-// A service is a type with any of these; what it does not have is nothing:
-//   void on_open(SessionOf<Codec>&)                  before its first frame; with TLS behind the handshake
-//   void on_frame(SessionOf<Codec>&, const Codec::Frame&)   the frame is gone when it returns
-//   rt::Task<> on_frame(SessionOf<Codec>&, const Codec::Frame&)   a coroutine instead (session.h): the frame is a copy
-//                                     that lives until it has ended
-//   void on_end(SessionOf<Codec>&)    the peer will send no more. Without it the session is closed then; with it the
-//                                     service says when
-//   void on_close(SessionOf<Codec>&, const Error& why)      the last call; session.reason() says which count it is in
-// One object for each core; all its calls come in that core's thread, one at a time. What they throw ends the session.
+// A service is a type with any of these functions. A function that it lacks does nothing:
+//   void on_open(SessionOf<Codec>&)                         before the first frame; with TLS after the handshake
+//   void on_frame(SessionOf<Codec>&, const Codec::Frame&)   the frame is valid until on_frame() returns
+//   rt::Task<> on_frame(SessionOf<Codec>&, const Codec::Frame&)   instead a coroutine (session.h): the frame is a copy
+//                                                           that lives until the coroutine has ended
+//   void on_end(SessionOf<Codec>&)                          the peer has ended its stream. Without on_end() the session
+//                                                           is closed then; with it the service closes the session
+//   void on_close(SessionOf<Codec>&, const Error& why)      the last call; session.reason() says the counter
+// A service has one object for each core. All its calls run in that core's thread, one at a time. An exception
+// from it ends the session.
 template <typename Codec, typename Service>
 struct ServiceCalls {
   using Typed = SessionOf<Codec>;

@@ -81,13 +81,14 @@ void Session::settle() noexcept {
   drop_kept();
   if (!write_ended_) {
     if (!all_written()) {
-      return;  // go on when the kernel takes more, or when the time is over
+      return;  // the next writable event, or the timer, continues here
     }
     finish_writing();
     close_deadline_ = std::min(close_deadline_, shard_.loop().now() + kLinger);
     arm_timer();
   }
-  // A socket that is closed with bytes unread resets the connection, and what the peer has not read yet is lost there.
+  // A socket that is closed with unread bytes resets the connection, and the peer then loses bytes that it
+  // has not read yet. So the session reads and discards them first.
   discard_input();
   if (peer_ended_ && !unsent_) {
     end(reason_, why_);
@@ -129,7 +130,8 @@ void Session::end(CloseReason reason, Error why) noexcept {
   if (state_ == State::ended) {
     return;
   }
-  if (state_ == State::open || !(write_ended_ || all_written())) {  // who closed it and got all out had his reason
+  // A session that was closed and has written all keeps the reason that close() gave.
+  if (state_ == State::open || !(write_ended_ || all_written())) {
     reason_ = reason;
     why_ = why;
   }
@@ -154,7 +156,7 @@ void Session::resume_reading() noexcept {
   }
 }
 
-// The token of the next frame is taken when one was handled: without one that frame waits.
+// Takes the token of the next frame after a frame was handled. Without a token, that frame waits.
 void Session::spend_token() noexcept {
   const Instant now = shard_.loop().now();
   const RateLimit& limit = slot_.limits.message_rate;
@@ -183,7 +185,7 @@ void Session::end_reply() noexcept {
 void Session::drain() noexcept {
   draining_ = true;
   go_on_ = true;
-  readable_ = true;  // what has arrived is answered
+  readable_ = true;  // drain() answers requests that have arrived already
   list();
 }
 
@@ -203,7 +205,7 @@ Result<void> Session::join(GroupId group) {
 void Session::leave(GroupId group) noexcept { shard_.groups().leave(*this, group); }
 
 void Session::clean_up() noexcept {
-  unlink();  // on_close() may have listed it
+  unlink();  // on_close() may have listed the session
   shard_.groups().leave_all(*this);
   (void)shard_.loop().timers().cancel(timer_);
   (void)shard_.loop().timers().cancel(token_timer_);
@@ -213,7 +215,7 @@ void Session::clean_up() noexcept {
   drop_tasks();
 }
 
-// --- time: one timer, which looks when it fires how late it really is ---
+// --- time: one timer; when it fires before next_deadline(), check_time() arms it again ---
 
 Instant Session::next_deadline() const noexcept {
   return state_ == State::closing

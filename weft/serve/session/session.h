@@ -32,58 +32,65 @@ namespace weft::serve {
 class Shard;
 struct ServiceSlot;
 
-// What becomes of a frame for a session that has `write_budget` bytes queued already.
+// What a session does with a frame when `write_budget` bytes are queued already.
 enum class SlowConsumer : std::uint8_t {
-  disconnect,   // the session ends. Before that, at half the budget, its own requests are no longer read
-  drop_newest,  // the frame is refused: send() says resource_exhausted
-  drop_oldest,  // the oldest frames make room
-  conflate,     // every queued frame goes; the newest one stays
+  disconnect,   // the session ends. From half the budget on, it reads no more requests from its peer
+  drop_newest,  // send() refuses the frame: resource_exhausted
+  drop_oldest,  // the session drops its oldest frames to make room
+  conflate,     // the session drops every queued frame and keeps the newest one
 };
 
 // Bounds of a session. A negative duration: none.
 struct SessionLimits {
-  std::size_t write_budget = 1024 * 1024;  // bytes; a frame is taken while fewer are queued, however large it is
+  std::size_t write_budget = 1024 * 1024;  // bytes; a frame of any size is taken while fewer are queued
   SlowConsumer slow_consumer = SlowConsumer::disconnect;
-  Duration handshake_timeout = std::chrono::seconds(10);  // until the first whole frame came, TLS included. Without
-                                                          // one, for clients that only listen, TLS alone has 10 s
-  Duration idle_timeout = std::chrono::minutes(5);        // neither did a byte come, nor could one be sent
-  Duration close_timeout = std::chrono::seconds(5);       // of what is queued when the session is closed
-  RateLimit message_rate{};                               // frames of one session; what comes faster is read later
-  std::size_t groups_max = 64;                            // that it is in at a time
-  std::uint32_t handlers_max = 1;                         // coroutines that handle its frames at a time; at least 1
-  std::size_t tasks_max = 8;                              // other coroutines, by spawn(); more are refused
+  // From accept to the first whole frame, TLS included. Negative, for clients that only listen: TLS alone has 10 s.
+  Duration handshake_timeout = std::chrono::seconds(10);
+  Duration idle_timeout = std::chrono::minutes(5);        // without a byte received or written
+  Duration close_timeout = std::chrono::seconds(5);       // from close() until all that is queued is written
+  RateLimit message_rate{};        // frames of one session; the session reads frames above it later
+  std::size_t groups_max = 64;     // groups that the session is in at a time
+  std::uint32_t handlers_max = 1;  // coroutines that handle its frames at a time; at least 1
+  std::size_t tasks_max = 8;       // other coroutines, from spawn(); the session refuses more
 };
 
-// Session: one connection, on one core, from accept to on_close(). Services get SessionOf<Codec>, which adds send().
-// Owner: its core. It is valid in the callbacks of its service and between them, until on_close() returned; who wants
-// to find it later keeps its id. Affinity: its core's thread. Every call is allowed in every callback; none calls back:
-// what it leads to happens later in the turn. Cost: at most 4 KB of memory while nothing is queued or half received.
-// Frames are decoded where they were read; what is sent during a read event, or during a turn, goes out in one system
-// call. Invariants:
-//   (1) What send() took goes out in that order, whole, unless the session ends by something else than close().
-//   (2) on_close() is called once for each on_open(), and nothing after it.
-//   (3) A read event does bounded work: one read of at most 2 * kReadMax bytes. What is left waits until the other
-//   sessions
-//       of the core had their turn.
-//   (4) What a peer can make it hold is bounded: its write budget and one frame, one frame that is half received, and
-//       a frame for each handler that runs.
-//   (5) Coroutines of a session end before it: it is there, with its id and its place, until they have, and on_close()
-//       comes after them.
-//   (6) With TLS its service hears of it when the handshake is over, and never of one that came to nothing.
+// Session: one connection, on one core, from accept to on_close(). Services get SessionOf<Codec>, which adds
+// send().
+// Owner: its core's shard. A reference is valid inside the service's callbacks and between them, until
+// on_close() returns. A caller that needs the session later keeps its id.
+// Affinity: its core's thread. Every call is allowed in every callback. No call runs a callback; the session
+// runs callbacks later in the turn.
+// Cost: at most 4 KB of memory while nothing is queued or half received. Frames are decoded where they were
+// read. All frames sent during a read event, or during a turn, are written with one system call.
+// Invariants:
+//   (1) Frames that send() took leave whole and in that order, unless the session ends by anything but
+//       close().
+//   (2) on_close() is called once for each on_open(), as the last call.
+//   (3) A read event does bounded work: one read of at most 2 * kReadMax bytes. The rest waits until the
+//       other sessions of the core had their turn.
+//   (4) A peer can make the session hold its write budget and one frame, one half-received frame, and one
+//       frame for each running handler; not more.
+//   (5) The coroutines of a session end before the session. Until then its id and its place stay taken;
+//       on_close() comes after them.
+//   (6) With TLS the service hears of a session when the handshake is over. The service never hears of a
+//       handshake that failed.
 //
-// Coroutines. A handler of frames may be one (service.h, dispatcher.h). With handlers_max = 1, the default, those of a
-// session do not interleave: the next frame is not looked at before the handler of the last one has ended, so that
-// replies leave in the order of the requests. With more, so many run at a time and each answers when it is ready: then
-// the peer tells replies apart by what is in them. While handlers_max run, the session is not read (counted,
-// handler_pauses), and its peer is slowed down; the frames that handlers keep count as memory of the server. A handler
-// that runs counts as a reply that is owed, see begin_reply(). spawn() adds coroutines that accompany the session and
-// owe nothing. When the session is closed, by whatever reason, its coroutines are cancelled: what they await ends with
-// `cancelled`, is_open() is false and send() says `closed`. Who goes on all the same is waited for.
+// Coroutines. A handler of frames may be a coroutine (service.h, dispatcher.h). With handlers_max = 1, the
+// default, the handlers of a session do not interleave: the session decodes the next frame after the last
+// handler has ended, so that replies leave in the order of the requests. With a larger handlers_max, that
+// many handlers run at a time, and each answers when it is ready. The peer then matches replies to requests
+// by their contents.
+// While handlers_max handlers run, the session does not read (counted, handler_pauses), which slows the peer
+// down. The frames that handlers keep count as memory of the server. A running handler counts as a reply that
+// is owed, see begin_reply(). spawn() adds coroutines that accompany the session and owe no reply.
+// When the session is closed, for any reason, it cancels its coroutines: their awaits end with `cancelled`,
+// is_open() is false and send() returns `closed`. The session waits for coroutines that continue
+// nevertheless.
 class Session : private rt::Watcher, private rt::TurnJob {
  public:
   static constexpr std::size_t kReadMax = 64 * 1024;       // bytes for each read event
-  static constexpr std::size_t kDiscardMax = 1024 * 1024;  // bytes that a peer may send after close()
-  static constexpr std::size_t kThroughMin = 16 * 1024;    // a body that is written from where it lies, not copied
+  static constexpr std::size_t kDiscardMax = 1024 * 1024;  // bytes that the session discards after close()
+  static constexpr std::size_t kThroughMin = 16 * 1024;    // a body of this size is written uncopied
 
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -95,45 +102,48 @@ class Session : private rt::Watcher, private rt::TurnJob {
   [[nodiscard]] const net::Stream& stream() const noexcept { return *stream_; }   // for net::tls_info()
   [[nodiscard]] const SessionCounts& counts() const noexcept { return counts_; }  // up to the last read and write
   [[nodiscard]] Shard& shard() const noexcept { return shard_; }
-  // Under which count its end is; the last word is in on_close().
+  // The reason that the end will be counted under; it is final in on_close().
   [[nodiscard]] CloseReason reason() const noexcept { return reason_; }
-  // Whatever the service wants to find again; it frees it in on_close().
+  // A pointer of the service's choice. The service frees its target in on_close().
   void set_context(void* context) noexcept { context_ = context; }
   [[nodiscard]] void* context() const noexcept { return context_; }
 
-  // Bytes that are frames already, as one: dropped whole or not at all. closed: the session is not open;
-  // resource_exhausted: the policy refuses it, or the memory budget is spent.
+  // Queues bytes that already are encoded frames, as one unit: dropped whole or not at all. closed: the
+  // session is not open; resource_exhausted: the policy refuses the frame, or the memory budget is spent.
   Result<void> send_bytes(Bytes bytes) { return send_parts({bytes, Bytes(), Bytes()}); }
-  // Encoded once for many. invalid_argument: it is in another codec's format.
+  // Queues a frame that was encoded once for many sessions. invalid_argument: another codec encoded it.
   Result<void> send_shared(const SharedFrame& frame);
 
-  // Delivers what is queued, tells the peer, waits a little for its end, then ends; all that within close_timeout.
-  // Frames that come meanwhile are not looked at. Idempotent.
+  // Writes all that is queued, ends the stream, waits up to 1 s for the peer's end, then ends the session;
+  // all that within close_timeout. Frames that arrive meanwhile are discarded. Idempotent.
   void close() noexcept { close_for(CloseReason::service, Error(Errc::closed, "the service closed the session")); }
-  // Ends it at the end of this turn; what is queued is lost, and counted. Idempotent.
+  // Ends the session at the end of this turn. Queued frames are lost, and counted. Idempotent.
   void abort() noexcept { end(CloseReason::service, Error(Errc::closed, "the service aborted the session")); }
   void abort(CloseReason reason, Error why) noexcept { end(reason, why); }
-  // Behind what is queued the peer reads the end of the stream; its frames are still read. send() says closed.
+  // Ends the stream to the peer behind all that is queued. The session still reads the peer's frames. send()
+  // returns closed.
   void end_writing() noexcept;
 
-  // While paused no frame is read and no byte, so that the peer is slowed down. A call each way; the last resume
-  // counts.
+  // While paused, the session reads no byte and handles no frame, which slows the peer down. Each pause needs
+  // one resume; the session reads again after the last one.
   void pause_reading() noexcept { ++pauses_; }
   void resume_reading() noexcept;
-  // A reply that comes later: a peer that ends its stream, and a server that drains, wait with closing until there is
-  // none left. Each begin has one end.
+  // Announces a reply that comes later. When the peer ends its stream, or the server drains, the session
+  // closes only when no reply is owed. Each begin has one end.
   void begin_reply() noexcept { ++replies_; }
   void end_reply() noexcept;
 
-  // Runs the coroutine until it first waits; then it is the session's. It may refer to the session and its service.
-  // What it throws ends the session. closed: the session is not open; resource_exhausted: there are tasks_max (counted,
-  // tasks_refused), or no memory; invalid_argument: the task was moved from. One that is refused does not run.
+  // Runs the coroutine until it first waits; from then on the session owns it. The coroutine may refer to the
+  // session and its service. An exception from it ends the session. closed: the session is not open;
+  // resource_exhausted: tasks_max run (counted, tasks_refused), or no memory; invalid_argument: the task was
+  // moved from. A refused coroutine does not run.
   Result<void> spawn(rt::Task<void> task);
-  // For dispatchers: the coroutine of a frame, see start_with_frame(). Errors as spawn().
+  // For dispatchers: starts the coroutine that handles a frame, see start_with_frame(). Errors as spawn().
   Result<void> start_handler(SessionTask::Ptr task);
   [[nodiscard]] bool has_tasks() const noexcept;
 
-  // resource_exhausted: groups_max; closed. Idempotent. It leaves every group when it ends.
+  // resource_exhausted: the session is in groups_max groups, or no memory; closed. Idempotent. A session that
+  // ends leaves every group.
   Result<void> join(GroupId group);
   void leave(GroupId group) noexcept;
 
@@ -144,7 +154,8 @@ class Session : private rt::Watcher, private rt::TurnJob {
   ~Session() = default;  // requires clean_up()
 
   [[nodiscard]] Result<void> send_parts(const Parts& parts);
-  // Where to write a frame of up to `size` bytes, for send_in_place(); null: send_parts() knows what to do.
+  // Where to write a frame of up to `size` bytes, for SessionOf::send(). Null: the caller must use
+  // send_parts().
   [[nodiscard]] std::uint8_t* place_for(std::size_t size) noexcept {
     return writes_.size() < take_limit_ && size < kThroughMin ? writes_.room(size) : nullptr;
   }
@@ -166,7 +177,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
 
   // --- from the shard ---
   [[nodiscard]] Result<void> start(std::unique_ptr<net::Stream> stream, SessionId id, Admission::Lease lease);
-  void handle_turn() noexcept;  // what was put off until the end of the turn; may destroy it
+  void handle_turn() noexcept;  // the work put off until the end of the turn; may destroy the session
   void drain() noexcept;        // reads once more, then closes when no reply is owed
   void clean_up() noexcept;     // after on_close()
   void begin() noexcept;        // on_open()
@@ -222,15 +233,15 @@ class Session : private rt::Watcher, private rt::TurnJob {
   void close_for(CloseReason reason, Error why) noexcept;
   void end(CloseReason reason, Error why) noexcept;
   void fail(const sys::IoResult& result) noexcept;
-  void settle() noexcept;  // ends what waits for the last reply or byte
+  void settle() noexcept;  // closes or ends the session if no reply, frame or byte is outstanding
   void finish_writing() noexcept;
-  void list() noexcept;  // for handle_turn()
+  void list() noexcept;  // the shard then calls handle_turn() at the end of the turn
   void arm_timer() noexcept;
   void check_time() noexcept;
   [[nodiscard]] Instant next_deadline() const noexcept;
   [[nodiscard]] Instant handshake_deadline() const noexcept;
 
-  static constexpr Duration kLinger = std::chrono::seconds(1);  // for the peer's end, when all is delivered
+  static constexpr Duration kLinger = std::chrono::seconds(1);  // for the peer's end, after all is written
   static constexpr Duration kTlsHandshake = std::chrono::seconds(10);
   static constexpr std::size_t kUnlimited = ~std::size_t{0};
 
@@ -239,28 +250,28 @@ class Session : private rt::Watcher, private rt::TurnJob {
   std::size_t take_limit_;  // frames are taken while fewer bytes are queued; 0: not open
   std::size_t throttle_;    // frames are read while fewer bytes are queued
   std::uint32_t pauses_ = 0;
-  std::uint32_t frames_in_ = 0;  // not counted yet, as the next
+  std::uint32_t frames_in_ = 0;  // frames_in_ and frames_out_: not yet added to the counters
   std::uint32_t frames_out_ = 0;
   State state_ = State::open;
-  bool flush_due_ = false;  // somebody will flush: the read event at hand, or the end of the turn
+  bool flush_due_ = false;  // the read event at hand, or the end of the turn, will flush
 
   CloseReason reason_ = CloseReason::service;
   bool begun_ = false;    // on_open() was called
-  bool blocked_ = false;  // the kernel took no more
-  bool unsent_ = false;   // the stream holds some of what it took
+  bool blocked_ = false;  // the kernel took fewer bytes than it was given
+  bool unsent_ = false;   // the stream itself still holds bytes that it took
   bool watches_writable_ = false;
-  bool readable_ = false;   // there may be more to read, and no event will say so
-  bool throttled_ = false;  // reading stopped because of what is queued
-  bool go_on_ = false;      // reading goes on at the end of the turn
+  bool readable_ = false;   // unread bytes may be there, and the kernel will report no event for them
+  bool throttled_ = false;  // reading stopped because `throttle_` bytes are queued
+  bool go_on_ = false;      // reading continues at the end of the turn
   bool heard_frame_ = false;
-  bool end_seen_ = false;      // an event said that the peer ended or failed: the next reads will tell
-  bool peer_ended_ = false;    // a read told
-  bool end_handled_ = false;   // and the frames before it were handled
-  bool write_ending_ = false;  // end_writing()
+  bool end_seen_ = false;      // an event reported the peer's end or a failure; the next reads will return it
+  bool peer_ended_ = false;    // a read returned the end of the stream
+  bool end_handled_ = false;   // the service handled the frames before that end
+  bool write_ending_ = false;  // end_writing() was called
   bool write_ended_ = false;
   bool draining_ = false;
   bool rated_;
-  bool handlers_pause_ = false;  // handlers_max run
+  bool handlers_pause_ = false;  // reading is paused because handlers_max handlers run
 
   Shard& shard_;
   const ServiceSlot& slot_;
@@ -269,20 +280,20 @@ class Session : private rt::Watcher, private rt::TurnJob {
   rt::Loop::WatchId watch_ = 0;
   void* context_ = nullptr;
 
-  mem::Buffer* kept_ = nullptr;  // received, and not decoded: less than a frame, or what came while it was paused
+  mem::Buffer* kept_ = nullptr;  // received, not decoded: less than a frame, or bytes that came while paused
   std::size_t kept_begin_ = 0;
   std::size_t kept_end_ = 0;
-  std::size_t least_ = 0;  // bytes that must be there before it is worth decoding
+  std::size_t least_ = 0;  // bytes that the codec needs before it decodes again
   std::size_t discarded_ = 0;
-  std::string peer_;  // for the log, which wants it when the socket knows no longer
+  std::string peer_;  // for the log: a closed socket no longer has the address
   std::uint32_t replies_ = 0;
-  std::uint32_t handlers_ = 0;  // of its tasks
+  std::uint32_t handlers_ = 0;  // handlers among the coroutines of tasks_
   TaskSet* tasks_ = nullptr;
 
   Error why_;
   Instant accepted_{};
   Instant last_active_{};
-  SessionCounts counts_;  // beside last_active_: reads and writes touch both
+  SessionCounts counts_;  // beside last_active_: a read and a write touch both
   Instant close_deadline_ = kNever;
   rt::TimerId timer_;
   Instant timer_due_ = kNever;

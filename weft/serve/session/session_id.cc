@@ -8,7 +8,7 @@
 namespace weft::serve {
 
 std::uint16_t next_epoch() noexcept {
-  static std::atomic<std::uint64_t> last{0};  // alone: relaxed is enough for numbers that differ
+  static std::atomic<std::uint64_t> last{0};  // no partner: the number guards no other memory, so relaxed is enough
   const auto wall = std::chrono::system_clock::now().time_since_epoch();
   const auto quarters =
       static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(wall).count()) >> 28;

@@ -9,11 +9,11 @@
 
 namespace weft::serve {
 
-// SessionId: names one session, for ever: a number to keep, log and send around. Its bits say where the session is, so
-// that it is found without a table that all cores share. A value; 0 names none.
+// SessionId: names one session for ever: a number to keep, log and send around. A value; 0 names none. Its bits
+// say where the session is, so that no table shared by all cores is needed to find it:
 //   epoch 16 | core 8 | generation 20 | slot 20
-// The epoch changes with each start of a server, in this process and in the next one (see next_epoch()); a slot is used
-// once for each generation.
+// The epoch changes with each start of a server, in this process and in the next one (see next_epoch()). A slot
+// is used once for each generation.
 struct SessionId {
   static constexpr unsigned kSlotBits = 20;
   static constexpr unsigned kGenerationBits = 20;
@@ -23,7 +23,7 @@ struct SessionId {
 
   std::uint64_t value = 0;
 
-  // Requires that the slot is one of kSlots, of a pool with kGenerationBits.
+  // Requires a slot below kSlots, from a SlotMap with kGenerationBits.
   [[nodiscard]] static constexpr SessionId make(unsigned core, SlotId slot, std::uint16_t epoch) noexcept {
     return {std::uint64_t{epoch} << 48 | std::uint64_t{core} << 40 | std::uint64_t{slot.generation()} << kSlotBits |
             slot.slot()};
@@ -38,9 +38,9 @@ struct SessionId {
   friend constexpr bool operator==(SessionId, SessionId) = default;
 };
 
-// The epoch of a server that starts now. No two starts in this process get the same one (of 65536 in a row). It counts
-// quarters of a second since the epoch of the wall clock, so that a process which takes over from another one does not
-// meet that one's ids either: none that is less than four and a half hours old, and of older ones one in 65536.
+// The epoch of a server that starts now. No two starts in this process get the same epoch (of 65536 in a row).
+// The epoch counts quarters of a second of the wall clock, so that a process that takes over from another one
+// issues no id of that process again: no id less than four and a half hours old, and of older ids one in 65536.
 [[nodiscard]] std::uint16_t next_epoch() noexcept;
 
 }  // namespace weft::serve

@@ -10,7 +10,7 @@ namespace weft::serve {
 
 namespace {
 constexpr std::size_t kKeptMin = 128;
-constexpr std::size_t kKeptStep = 64 * 1024;  // up to here a block is as large as the frame says, without more ado
+constexpr std::size_t kKeptStep = 64 * 1024;  // up to this size the first bytes of a frame get a block for all of it
 constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for what the peer sends");
 }  // namespace
 
@@ -32,7 +32,8 @@ void Session::handle_event(const sys::PollEvent& event) {
   settle();
 }
 
-// One read. The rest of a frame that is half received goes where its beginning is; what follows is decoded in place.
+// One read. The rest of a half-received frame is read behind its beginning; the bytes after it are decoded in
+// place.
 void Session::read_some() {
   MutableBytes into[2];
   std::size_t count = 0;
@@ -60,7 +61,7 @@ void Session::read_some() {
   shard_.counters().reads.add();
   shard_.counters().bytes_in.add(result.bytes);
   counts_.bytes_in += result.bytes;
-  // Less than there was room for: there is no more, and an event tells of the next bytes.
+  // A read that did not fill its room has emptied the socket; an event reports the next bytes.
   readable_ = result.bytes == rest + scratch.size() || end_seen_;
   const std::size_t into_kept = std::min(rest, result.bytes);
   handle_bytes(into_kept, scratch.first(result.bytes - into_kept));
@@ -70,8 +71,8 @@ void Session::read_some() {
   }
 }
 
-// What a read did besides: perhaps the handshake is over now, or what it had to say is not out; the flush behind every
-// read tries that. False: the service ended the session.
+// Takes over the stream's state after a read: the handshake may be over, or the stream may hold bytes for the
+// peer, which the flush behind every read writes. False: the service ended the session.
 bool Session::look_at_stream() noexcept {
   const net::StreamState now = stream_->state();
   end_seen_ = end_seen_ || now.ended;
@@ -93,7 +94,8 @@ void Session::handle_bytes(std::size_t into_kept, Bytes fresh) {
   }
 }
 
-// At the end of a turn: what waited while the session was paused or others had their turn.
+// At the end of a turn: handles the bytes that waited while the session was paused or other sessions had
+// their turn.
 void Session::go_on_reading() {
   if (kept_ != nullptr && wants_frames()) {
     handle_bytes(0, {});
@@ -126,7 +128,7 @@ void Session::decode(Bytes fresh) {
     if (!throttled_) {
       return;
     }
-    // What is queued stopped it: perhaps the kernel takes that now.
+    // Queued bytes stopped the decoding. The kernel may take some of them now.
     flush();
     if (!wants_frames()) {
       return;
@@ -135,13 +137,14 @@ void Session::decode(Bytes fresh) {
   }
 }
 
-// Decodes what is kept, with as much of `fresh` as that takes. True: nothing is kept any more, and `fresh` is what is
-// left. False: there is nothing more to do now.
+// Decodes the kept bytes, with as many bytes of `fresh` as the frame needs. True: nothing is kept any more,
+// and `fresh` holds the rest. False: the session can decode nothing more now.
 bool Session::decode_kept(Bytes& fresh) {
   while (kept_ != nullptr) {
     const std::size_t have = kept().size();
     if (have < least_) {
-      // At least as much again: a codec that wishes for one byte after the other is not asked for each.
+      // At least doubles the kept bytes, so that a codec that wishes for one byte at a time is not called for
+      // each byte.
       const std::size_t more = std::min(fresh.size(), std::max(least_ - have, have));
       if (!keep(fresh.first(more))) {
         return false;
@@ -164,13 +167,13 @@ bool Session::decode_kept(Bytes& fresh) {
     if (kept().empty()) {
       drop_kept();
     } else if (least_ == 0) {
-      flush();  // it stopped because of what is queued, perhaps
+      flush();  // queued bytes may have stopped the decoding
     }
   }
   return true;
 }
 
-// False: the session goes no further.
+// False: the session is no longer open.
 bool Session::decode_frames(Bytes input, Progress& progress) {
   try {
     progress = slot_.ops->frames(*this, input);
@@ -199,8 +202,8 @@ bool Session::keep(Bytes bytes) {
   return true;
 }
 
-// Room for `must` bytes in all, and for `wish` as far as that is in proportion to what is there: what a peer only
-// announces takes no memory.
+// Makes room for `must` bytes in all, and for `wish` bytes as far as that is in proportion to the bytes
+// received. A size that the peer only announces takes no memory.
 bool Session::make_kept_room(std::size_t must, std::size_t wish) {
   const std::size_t have = kept().size();
   const std::size_t wanted = std::max({kKeptMin, must, std::min(wish, std::max(kKeptStep, 4 * have))});
@@ -243,7 +246,7 @@ void Session::handle_end() {
     handle_bytes(0, {});
   }
   if (end_handled_ || !wants_frames()) {
-    return;  // not yet, perhaps: see go_on_reading()
+    return;  // go_on_reading() comes back here
   }
   end_handled_ = true;
   if (kept_ != nullptr) {

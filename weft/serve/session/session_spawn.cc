@@ -23,7 +23,7 @@ struct EndsSession {
 
 }  // namespace
 
-// Where the session's coroutines are: nothing until there was one.
+// Makes the set of coroutines when the session starts its first one. closed: the session is not open.
 Result<void> Session::make_tasks() noexcept {
   if (state_ != State::open) {
     return kClosed;
@@ -62,7 +62,7 @@ Result<void> Session::spawn(rt::Task<void> task) {
 Result<void> Session::start_handler(SessionTask::Ptr task) {
   WEFT_TRY(make_tasks());
   const std::uint32_t most = std::max<std::uint32_t>(slot_.limits.handlers_max, 1);
-  if (handlers_ >= most) {  // not a frame that was read just now: those wait
+  if (handlers_ >= most) {  // session_read.cc pauses reading at handlers_max, so this frame was not read just now
     shard_.counters().tasks_refused.add();
     return Error(Errc::resource_exhausted, "as many handlers run as may");
   }
@@ -103,7 +103,8 @@ void Session::cancel_tasks() noexcept {
   }
 }
 
-// Its end, but for what its coroutines refer to: the last of them brings it back to the shard.
+// Ends a session whose coroutines still run: closes all but the stream and the memory that they may refer to.
+// The last coroutine to end lists the session for the shard again.
 void Session::let_go() noexcept {
   if (!write_ended_) {
     stream_->shutdown_write();

@@ -7,7 +7,7 @@ std::coroutine_handle<> SessionTask::handle_done(rt::detail::Join& join) noexcep
   auto& self = static_cast<SessionTask&>(join);
   self.done_ = true;
   if (!self.starting_) {
-    self.set_->scope_.runner().add(self);  // its frame is still in use now
+    self.set_->scope_.runner().add(self);  // the coroutine's frame is still in use here
   }
   return std::noop_coroutine();
 }

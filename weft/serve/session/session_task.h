@@ -18,17 +18,18 @@ namespace weft::serve {
 
 class TaskSet;
 
-// What an exception of a coroutine becomes.
+// The outcome of a coroutine that threw.
 inline constexpr Error kTaskThrew(Errc::job_threw, "the task threw");
 
-// SessionTask: a coroutine of a session, with what it works on: one pooled block besides its frame.
-// Owner: a Ptr, then the TaskSet that started it, until it has ended. Affinity: the session's core.
-// Invariant: what it works on ends after the coroutine's frame.
+// SessionTask: a coroutine of a session and the data that it works on: one pooled block besides its frame.
+// Owner: a Ptr, then the TaskSet that started it, until the coroutine has ended. Affinity: the session's
+// core.
+// Invariant: the data outlives the coroutine's frame.
 class SessionTask : private rt::detail::Join, private rt::detail::Ready {
  public:
   enum class Kind : std::uint8_t {
-    handler,  // of a frame: it owes a reply
-    spawned,  // it accompanies the session
+    handler,  // handles a frame and owes a reply
+    spawned,  // accompanies the session and owes none
   };
   struct Free {
     void operator()(SessionTask* task) const noexcept { task->free_(*task); }
@@ -38,10 +39,10 @@ class SessionTask : private rt::detail::Join, private rt::detail::Ready {
   SessionTask(const SessionTask&) = delete;
   SessionTask& operator=(const SessionTask&) = delete;
 
-  [[nodiscard]] std::size_t room_size() const noexcept { return room_size_; }  // bytes of a peer that it keeps
+  [[nodiscard]] std::size_t room_size() const noexcept { return room_size_; }  // bytes of the kept frame's body
 
  protected:
-  // Ends the frame, then says how it went.
+  // Destroys the coroutine's frame, then reports its outcome.
   using End = void(SessionTask& self, bool cancelled) noexcept;
   using Destroy = void(SessionTask& self) noexcept;
 
@@ -70,9 +71,9 @@ class SessionTask : private rt::detail::Join, private rt::detail::Ready {
   bool done_ = false;
 };
 
-// A Task<void>, or a Task<Result<void>>. Kept: what is there until the frame has ended. Then, once,
-// kept.handle_end(Error outcome, bool cancelled) says how: with what it returned, or with kTaskThrew; `cancelled`:
-// whether the session was closed before it was through.
+// A Task<void> or a Task<Result<void>>, with a `Kept` that lives until the frame has ended. Then calls
+// kept.handle_end(Error outcome, bool cancelled) once. `outcome` is what the task returned, or kTaskThrew.
+// `cancelled` says whether the session was closed before the task ended.
 template <typename T, typename Kept>
 class SessionTaskOf final : public SessionTask {
   static_assert(std::is_void_v<T> || std::is_same_v<T, Result<void>>,
@@ -84,15 +85,15 @@ class SessionTaskOf final : public SessionTask {
   };
   using ThisPtr = std::unique_ptr<SessionTaskOf, FreeThis>;
 
-  // With `room` bytes behind it. Null: no memory.
+  // Allocates the block with `room` bytes behind it. Null: no memory.
   static ThisPtr make(Kept kept, std::size_t room = 0) noexcept {
     void* const block = mem::pool_allocate(size() + room);
     return ThisPtr(block == nullptr ? nullptr : ::new (block) SessionTaskOf(std::move(kept), room));
   }
   [[nodiscard]] Kept& kept() noexcept { return kept_; }
-  // Aligned for anything.
+  // The bytes behind the block, aligned for any type.
   [[nodiscard]] std::uint8_t* room() noexcept { return reinterpret_cast<std::uint8_t*>(this) + size(); }
-  // Requires a task of something.
+  // Requires a task that was not moved from.
   static Ptr with_task(ThisPtr block, rt::Task<T> task) noexcept {
     block->task_ = std::move(task);
     block->set_coroutine(block->task_.handle().promise(), block->task_.handle());
@@ -131,8 +132,9 @@ class SessionTaskOf final : public SessionTask {
 
 // TaskSet: the coroutines of one session. Owner: the session, which ends after them. Affinity: its core.
 // Cost: no allocation of its own. A task that never waits is over when start() returns.
-// Invariants: 1. who ends is told of once, by `told`, when its block is gone. 2. after cancel() nobody waits for
-// anything but for what cannot be given up.
+// Invariants:
+//   (1) `told` is called once for each task that ends, when its block is freed.
+//   (2) After cancel() a task waits only for operations that cannot be cancelled.
 class TaskSet {
  public:
   using Told = void(void* owner, SessionTask::Kind kind, std::size_t room_size) noexcept;
@@ -142,9 +144,9 @@ class TaskSet {
   }
   TaskSet(const TaskSet&) = delete;
   TaskSet& operator=(const TaskSet&) = delete;
-  ~TaskSet() = default;  // requires that it is empty
+  ~TaskSet() = default;  // requires an empty set
 
-  // Runs until it first waits.
+  // Runs the task until it first waits.
   void start(SessionTask::Ptr task, SessionTask::Kind kind) noexcept;
   void cancel() noexcept { scope_.cancel(); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
@@ -161,7 +163,7 @@ class TaskSet {
 
 // --- handlers of frames ---
 
-// What a handler may return that is a coroutine: a Task<void>, a Task<Result<void>>, or a Result of one.
+// The coroutine types that a handler may return: a Task<void>, a Task<Result<void>>, or a Result of one.
 template <typename Outcome>
 struct HandlerTask {
   static constexpr bool kIs = false;
@@ -174,7 +176,8 @@ struct HandlerTask<rt::Task<T>> {
 template <typename T>
 struct HandlerTask<Result<rt::Task<T>>> : HandlerTask<rt::Task<T>> {};
 
-// A frame for as long as its handler, and who is told: told(outcome, cancelled, frame).
+// A frame that lives as long as its handler, and the function that receives the outcome: told(outcome,
+// cancelled, frame).
 template <typename Frame, typename Told>
 struct KeptFrame {
   Frame frame;
@@ -190,9 +193,9 @@ Result<void> start_made(Caller& caller, typename Block::ThisPtr block, Task task
   return caller.start_handler(Block::with_task(std::move(block), std::move(task)));
 }
 
-// Copies the frame, calls handler(copy), which returns a coroutine, and hands that to
-// caller.start_handler(SessionTask::Ptr). The copy lives until the coroutine has ended: references to it are good. An
-// error: nothing was started, and nobody will be told.
+// Copies the frame, calls handler(copy), which returns a coroutine, and passes that to
+// caller.start_handler(SessionTask::Ptr). The copy lives until the coroutine has ended, so references to it
+// stay valid. On an error no coroutine was started, and `told` is not called.
 template <typename Caller, typename Frame, typename Handler, typename Told>
 Result<void> start_with_frame(Caller& caller, const Frame& frame, Handler&& handler, Told told) {
   using Outcome = std::invoke_result_t<Handler&, const Frame&>;

@@ -33,17 +33,17 @@ rt::Task<> echo_when(rt::AsyncEvent& event, HeaderSession& session, const Frame&
   }
 }
 
-// What the coroutines of a test share, on the one core.
+// Shared by the coroutines of a test, on the one core.
 struct Shared {
   rt::AsyncEvent go_on;
   Signal begun;
   Signal ended;
-  std::vector<Error> outcomes;  // of what they awaited
+  std::vector<Error> outcomes;  // of their awaits
   int running = 0;
   int most = 0;
 };
 
-// Sleeps until it is cancelled.
+// Waits until it is cancelled.
 rt::Task<> wait_for_the_end(Shared& shared, HeaderSession& session) {
   ++shared.running;
   shared.begun.give();
@@ -63,7 +63,7 @@ class SessionTasks : public test::ServerTest {
     test::ServerTest::TearDown();
     EXPECT_EQ(shared_.running, 0) << "a coroutine hangs";
   }
-  // A listener whose frames go to the dispatcher.
+  // Starts a listener whose frames go to the dispatcher.
   std::string listen_with_dispatcher(const ListenerOptions& options = {}) {
     script_.on_frame = [this](HeaderSession& session, const Frame& frame) { dispatcher_.dispatch(session, frame); };
     return listen(options);
@@ -86,7 +86,8 @@ TEST_F(SessionTasks, AHandlerThatWaitsAnswersWithTheFrameThatItWasGiven) {
     return echo_when(shared_.go_on, session, frame);
   }));
   Client client(listen_with_dispatcher());
-  for (const std::size_t size : {5u, 60'000u, 1'000'000u}) {  // in the block that all read into, and in their own
+  // The first in the shared scratch block, the others in the session's own.
+  for (const std::size_t size : {5u, 60'000u, 1'000'000u}) {
     const std::string body(size, static_cast<char>('a' + size % 7));
     client.send(7, body);
     on_core([this] { shared_.go_on.set(); });
@@ -95,7 +96,7 @@ TEST_F(SessionTasks, AHandlerThatWaitsAnswersWithTheFrameThatItWasGiven) {
   }
 }
 
-// The natural default: replies in the order of the requests, whatever each of them waits for.
+// The default: replies leave in the order of the requests, whatever each handler waits for.
 TEST_F(SessionTasks, HandlersOfOneSessionDoNotInterleaveByDefault) {
   int next = 0;
   ASSERT_TRUE(dispatcher_.on(1, [&, this](HeaderSession& session, const Frame& frame) -> rt::Task<> {
@@ -169,7 +170,7 @@ TEST_F(SessionTasks, TheFramesOfHandlersThatRunCountAsMemoryOfTheServer) {
   on_core([&] { EXPECT_LT(shard->budget().held(), 100'000u); });
 }
 
-TEST_F(SessionTasks, OneThatWaitsDoesNotKeepOtherSessions) {
+TEST_F(SessionTasks, AHandlerThatWaitsDoesNotDelayOtherSessions) {
   ASSERT_TRUE(dispatcher_.on(1, [this](HeaderSession& session, const Frame& frame) -> rt::Task<> {
     return echo_when(shared_.go_on, session, frame);
   }));
@@ -186,7 +187,7 @@ TEST_F(SessionTasks, OneThatWaitsDoesNotKeepOtherSessions) {
   EXPECT_EQ(waits.receive(), "later");
 }
 
-// A timer, a time limit, a call of another core, a task there, a thread pool.
+// A timer, a time limit, a call of another core, a task on that core, a thread pool.
 TEST_F(SessionTasks, AHandlerMayAwaitWhateverATaskMay) {
   start_runtime(2);
   const auto pool = std::move(rt::ThreadPool::make_fixed(1)).value();
@@ -233,14 +234,14 @@ TEST_F(SessionTasks, AnErrorOrAnExceptionIsAnsweredWithAnErrorFrame) {
   }
 }
 
-// --- the end: what hangs for ever in the originals when a session is closed ---
+// --- the end of a session with coroutines ---
 
 rt::Task<> throw_at_once() {
   throw 5;
   co_return;
 }
 
-// How a session may end.
+// The ways in which a session may end.
 struct Ending {
   const char* name;
   void (*end)(HeaderSession& session);
@@ -304,7 +305,7 @@ TEST_F(SessionTasks, APeerThatDisappearsCancelsItsHandler) {
   EXPECT_EQ(closed_for(CloseReason::peer_failed), 1u);
 }
 
-// What cannot be given up: a thread works on the coroutine's variables.
+// An await that cannot be cancelled: a thread works on the coroutine's variables.
 TEST_F(SessionTasks, ThePlaceOfASessionIsNotUsedAgainBeforeItsCoroutinesAreOver) {
   const auto pool = std::move(rt::ThreadPool::make_fixed(1)).value();
   Signal leave;
@@ -368,7 +369,7 @@ TEST_F(SessionTasks, ThePlaceOfASessionIsNotUsedAgainBeforeItsCoroutinesAreOver)
   on_core([this] { EXPECT_EQ(server_->sessions(), 1u); });
 }
 
-TEST_F(SessionTasks, MoreThanItMayHaveAreRefusedAndCounted) {
+TEST_F(SessionTasks, CoroutinesAboveTheBoundAreRefusedAndCounted) {
   ListenerOptions options;
   options.limits.tasks_max = 2;
   std::vector<Result<void>> results;
@@ -389,7 +390,7 @@ TEST_F(SessionTasks, MoreThanItMayHaveAreRefusedAndCounted) {
   EXPECT_EQ(server_->counters().tasks_refused, 1u);
 }
 
-TEST_F(SessionTasks, WhatASpawnedCoroutineThrowsEndsItsSessionAlone) {
+TEST_F(SessionTasks, AnExceptionOfASpawnedCoroutineEndsItsSessionAlone) {
   watch_close();
   ASSERT_TRUE(dispatcher_.on(1, [](HeaderSession& session, const Frame&) {
     const auto fail = []() -> rt::Task<> {
@@ -409,7 +410,7 @@ TEST_F(SessionTasks, WhatASpawnedCoroutineThrowsEndsItsSessionAlone) {
   EXPECT_EQ(other.receive(), "x");
 }
 
-// The original loses the answers of handlers that still run at a graceful stop.
+// A graceful stop must deliver the answers of handlers that still run.
 TEST_F(SessionTasks, StopWaitsForHandlersAndDeliversTheirAnswersButNotForWhatAccompanies) {
   ASSERT_TRUE(dispatcher_.on(1, [this](HeaderSession& session, const Frame& frame) -> rt::Task<> {
     EXPECT_TRUE(session.spawn(wait_for_the_end(shared_, session)));

@@ -48,7 +48,7 @@ TEST_F(SessionTest, FramesThatAreCutAnywhereArriveWhole) {
   EXPECT_EQ(client.read(frames.size()), frames);
 }
 
-// The first buffer of the originals held 8 KB: what was larger killed the connection.
+// A buffer for received bytes must not bound the frames: the codec's maximum does.
 TEST_F(SessionTest, FramesUpToTheCodecsMaximumWork) {
   script_.on_frame = echo;
   Client client(listen());
@@ -63,7 +63,7 @@ TEST_F(SessionTest, FramesUpToTheCodecsMaximumWork) {
   }
 }
 
-// What the originals' overlapping writes did to it: 83 % of the bytes were out of place.
+// Overlapping writes would put bytes out of place.
 class SlowReader : public SessionTest, public testing::WithParamInterface<std::pair<int, std::size_t>> {};
 TEST_P(SlowReader, GetsWhatWasSentBackToBackByteForByte) {
   const auto [count, size] = GetParam();
@@ -102,7 +102,8 @@ TEST_F(SessionTest, APeerThatDoesNotReadItsEchoesIsSlowedDownAndLosesNothing) {
   for (int i = 0; i < 4000; ++i) {
     sent += frame_of(static_cast<std::uint32_t>(i), random_text(random, random.below(4096)));
   }
-  const std::size_t taken = client.write_some(sent, std::chrono::milliseconds(1));  // it stops when all is full
+  // The client stops when all buffers are full.
+  const std::size_t taken = client.write_some(sent, std::chrono::milliseconds(1));
   std::thread writer([&] { client.write(std::string_view(sent).substr(taken)); });
   const std::string received = client.read(sent.size());
   writer.join();
@@ -240,7 +241,7 @@ TEST_F(SessionTest, EndWritingIsReadAsTheEndBehindWhatIsQueuedAndFramesStillCome
   EXPECT_EQ(heard, "still here");
 }
 
-struct Talker {  // has on_end(): it says itself when it is over
+struct Talker {  // has on_end(): the service closes the session itself
   Signal* ended;
   SessionId* id;
   void on_end(HeaderSession& session) {
@@ -327,7 +328,7 @@ TEST_F(SessionTest, AServiceThatThrowsLosesTheSessionAndNothingElse) {
   EXPECT_EQ(good.receive(), "still served");
 }
 
-// One read and one write for each burst; nothing waits for an acknowledgement that is delayed (40 ms at the originals).
+// One read and one write for each burst. Without TCP_NODELAY a delayed acknowledgement would cost 40 ms.
 TEST_F(SessionTest, AnEchoOf8KbIsOneReadAndOneWriteWithNoDelaySet) {
   script_.on_frame = echo;
   Client client(listen());
@@ -341,7 +342,7 @@ TEST_F(SessionTest, AnEchoOf8KbIsOneReadAndOneWriteWithNoDelaySet) {
   ASSERT_TRUE(server_->stop(sys::now() + test::kLong));
   const CounterValues counters = server_->counters();
   EXPECT_EQ(counters.writes, std::uint64_t{kRounds});
-  EXPECT_LE(counters.reads, std::uint64_t{2 * kRounds});  // the kernel may cut what the client wrote
+  EXPECT_LE(counters.reads, std::uint64_t{2 * kRounds});  // the kernel may cut the client's bytes in two
   EXPECT_EQ(counters.bytes_out, frame.size() * kRounds);
 }
 
@@ -362,7 +363,7 @@ TEST_F(SessionTest, ABurstIsAnsweredWithOneWriteForEachRead) {
   EXPECT_EQ(counters.frames_out, 500u);
 }
 
-TEST_F(SessionTest, OneThatFloodsDoesNotKeepTheOthersFromTheirTurn) {
+TEST_F(SessionTest, AClientThatFloodsDoesNotKeepOthersFromTheirTurn) {
   constexpr std::size_t kFlood = 4u * 1024 * 1024;
   std::size_t before_other = 0;
   std::size_t flooded = 0;
@@ -388,7 +389,7 @@ TEST_F(SessionTest, OneThatFloodsDoesNotKeepTheOthersFromTheirTurn) {
   EXPECT_EQ(other.receive(), "me too");
   writer.join();
   flood.end_writing();
-  EXPECT_EQ(flood.read_to_end(), "");  // all of it was read: on_frame is called no more
+  EXPECT_EQ(flood.read_to_end(), "");  // all of the flood was read: on_frame is not called any more
   ASSERT_TRUE(other_heard.take());
   EXPECT_LT(before_other, kFlood);
 }

@@ -7,9 +7,9 @@
 namespace weft::serve {
 
 namespace {
-constexpr std::size_t kSharedMin = 2 * 1024;             // below, a copy costs less than a reference
-constexpr std::size_t kPartsMax = std::size_t{1} << 30;  // one frame, whatever its codec says
-constexpr int kWritesMax = 16;                           // for each flush
+constexpr std::size_t kSharedMin = 2 * 1024;             // bytes; below, a copy costs less than a reference
+constexpr std::size_t kPartsMax = std::size_t{1} << 30;  // bytes of one frame, with any codec
+constexpr int kWritesMax = 16;                           // system calls for each flush
 constexpr Error kClosed(Errc::closed, "the session is closed");
 constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for what is sent");
 }  // namespace
@@ -64,7 +64,7 @@ Result<void> Session::send_shared(const SharedFrame& frame) {
   return {};
 }
 
-// The budget is spent: first what the kernel takes now, then what the policy says.
+// The write budget is spent: first offers the kernel the queued bytes, then applies the slow-consumer policy.
 Result<void> Session::make_room(std::size_t size) {
   if (take_limit_ == 0) {
     return kClosed;
@@ -93,7 +93,8 @@ Result<void> Session::make_room(std::size_t size) {
   return {};
 }
 
-// Behind what is queued, from where it lies; what the kernel does not take is copied.
+// Writes a large frame from where it lies, behind the queued bytes. Copies the part that the kernel does not
+// take.
 Result<void> Session::write_through(const Parts& parts, std::size_t size) {
   while (!writes_.empty() && !blocked_ && state_ == State::open) {
     Bytes queue[WriteQueue::kGatherMax];
@@ -127,7 +128,7 @@ Result<void> Session::write_through(const Parts& parts, std::size_t size) {
     return {};
   }
   if (!writes_.append_rest(parts, through, shard_.budget())) {
-    if (through != 0) {  // half a frame: the stream is good for nothing any more
+    if (through != 0) {  // the peer has half a frame: the stream cannot be used any more
       end(CloseReason::out_of_memory, kNoMemory);
     }
     return kNoMemory;
@@ -152,7 +153,8 @@ void Session::watch_writable(bool on) noexcept {
   watches_writable_ = on;
 }
 
-// False: the connection failed. What was asked for and not taken waits until the kernel says.
+// Accounts for a write of `asked` bytes. When the kernel took fewer, waits for a writable event. False: the
+// connection failed.
 bool Session::note_written(const sys::IoResult& result, std::size_t asked) noexcept {
   switch (result.status) {
     case sys::IoResult::Status::done:
@@ -208,7 +210,7 @@ void Session::flush() noexcept {
   if (all_written()) {
     watch_writable(false);
   } else if (!blocked_ && state_ != State::ended) {
-    list();  // others first
+    list();  // other sessions have their turn first
   }
   resume_throttled();
 }

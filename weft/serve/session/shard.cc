@@ -9,7 +9,7 @@ namespace {
 void tell(const LogSink& log, const LogRecord& record) noexcept {
   try {
     log(record);
-  } catch (...) {  // NOLINT(bugprone-empty-catch): a log ends nothing
+  } catch (...) {  // NOLINT(bugprone-empty-catch): a failing log ends no session
   }
 }
 }  // namespace
@@ -69,7 +69,7 @@ Session* Shard::find(SessionId id) noexcept {
 
 void Shard::finish(Session& session) noexcept {
   if (session.has_tasks()) [[unlikely]] {
-    return session.let_go();  // the last of them comes back to this
+    return session.let_go();  // the last coroutine lists the session, which then comes back here
   }
   const SlotId slot = session.id().slot();
   counters_.closed[static_cast<std::size_t>(session.reason_)].add();
@@ -81,7 +81,7 @@ void Shard::finish(Session& session) noexcept {
     if (session.begun_) {
       service.ops->closed(session, session.why_);
     }
-  } catch (...) {  // NOLINT(bugprone-empty-catch): it ends as it is
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the session ends in any case
   }
   session.clean_up();
   service.ops->destroy(session);
@@ -133,7 +133,7 @@ std::size_t Shard::publish(GroupId group, const SharedFrame& frame) {
     return 0;
   }
   std::size_t taken = 0;
-  for (const Group::Member& member : found->members) {  // nobody leaves while we send
+  for (const Group::Member& member : found->members) {  // no member leaves during this loop
     taken += member.session->send_shared(frame) ? 1 : 0;
   }
   return taken;

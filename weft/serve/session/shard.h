@@ -18,10 +18,13 @@
 namespace weft::serve {
 
 // Shard: one core's part of a server: its sessions, its groups, the block that they read into.
-// Owner: the server; it outlives its sessions. Affinity: its core's thread, but for counters() and epoch().
-// Cost: a session is found by its id with three comparisons.
-// Invariants: 1. an id finds the session that it was given to, or none. 2. a session is destroyed at the end of a turn,
-// with none of its callbacks on the stack, after its coroutines and its on_close().
+// Owner: the server; the shard outlives its sessions. Affinity: its core's thread, except counters() and
+// epoch().
+// Cost: find() compares three numbers.
+// Invariants:
+//   (1) An id finds the session that it was given to, or none.
+//   (2) A session is destroyed at the end of a turn, with none of its callbacks on the stack, after its
+//       coroutines and its on_close().
 class Shard {
  public:
   Shard(rt::Core& core, std::uint16_t epoch, ByteBudget& budget, std::size_t core_budget, SessionCount& count,
@@ -45,27 +48,28 @@ class Shard {
   [[nodiscard]] GroupTable& groups() noexcept { return groups_; }
   [[nodiscard]] MutableBytes scratch() noexcept;  // empty: no memory
 
-  // Makes a session of a connection, or refuses it: counted, and closed.
+  // Makes a session of a connection, or refuses the connection: counted, and closed.
   void open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, Admission::Lease lease = {});
-  // Counts and logs a connection that becomes no session; `peer` as peer_of() gives it.
+  // Counts and logs a connection that becomes no session; `peer` comes from peer_of().
   void refuse(Rejection why, std::string_view peer, const Error& error = {}) noexcept;
-  // The address of its other end, if that is going to be logged.
+  // The address of the stream's other end if a log wants it; otherwise empty.
   [[nodiscard]] std::string peer_of(const net::Stream& stream) const {
     return log_ ? stream.peer_address() : std::string();
   }
-  [[nodiscard]] Session* find(SessionId id) noexcept;  // null: it ended, or is another core's or server's
+  [[nodiscard]] Session* find(SessionId id) noexcept;  // null: it ended, or belongs to another core or server
   [[nodiscard]] std::size_t size() const noexcept { return sessions_.size(); }
   template <typename Function>
   void for_each(Function&& function) {
     sessions_.for_each([&function](SlotId, Block& block) { function(*block.session); });
   }
-  // Sends to the members of a group that are here. Returns to how many.
+  // Sends to the group's members on this core. Returns the number of members that took the frame.
   std::size_t publish(GroupId group, const SharedFrame& frame);
 
-  // Every session delivers what it owes, then closes. `when_empty` is called once, when there are none, perhaps now.
+  // Every session writes what it owes, then closes. Calls `when_empty` once when no session is left, perhaps
+  // during this call.
   void drain(std::function<void()> when_empty);
-  void end_all();           // those that are left, at the end of this turn
-  void abandon() noexcept;  // those that are left, now: nobody's callback is on the stack
+  void end_all();           // ends all sessions, at the end of this turn
+  void abandon() noexcept;  // ends all sessions, now; requires that no callback is on the stack
 
  private:
   friend class Session;
@@ -74,7 +78,7 @@ class Shard {
     alignas(std::max_align_t) std::byte place[kSessionSize];
   };
 
-  void finish(Session& session) noexcept;  // the last of it, once its coroutines have ended
+  void finish(Session& session) noexcept;  // destroys it, once its coroutines have ended
   void report_empty();
   void log_end(const Session& session, std::uint64_t undelivered) const noexcept;
 

@@ -8,13 +8,13 @@
 #include <string>
 #include <string_view>
 
-// A strict reader of one line of logfmt, for tests and fuzzers: words, or strings with the escapes of JSON. Characters
-// beyond ASCII come out as the code units that the escapes name, one char16_t each.
+// A strict reader of one line of logfmt, for tests and fuzzers: words, or strings with the escapes of JSON.
+// Characters beyond ASCII are returned as the code units that the escapes name, one char16_t each.
 namespace weft::serve::test {
 
 using LogLine = std::map<std::string, std::u16string>;
 
-// Nothing: the line is not well formed. `line` is without its end.
+// Null: the line is not well formed. `line` comes without its end.
 inline std::optional<LogLine> read_log_line(std::string_view line) {
   LogLine fields;
   const auto take = [&line](char c) {

@@ -28,7 +28,8 @@ WriteQueue::Segment* WriteQueue::add_segment(std::size_t size, ByteBudget::Share
 }
 
 std::uint8_t* WriteQueue::reserve(std::size_t size, ByteBudget::Share& budget) noexcept {
-  // The first block is small, the next ones double: a connection that is written out in time never has a second one.
+  // The first block is small and the next ones double. A connection whose bytes the kernel takes in time needs
+  // one block.
   std::size_t block = kBlockMin;
   if (tail_ != nullptr) {
     block = std::clamp<std::size_t>(2 * std::size_t{tail_->end}, kBlockMin, kBlockMax);
@@ -73,7 +74,7 @@ bool WriteQueue::append_shared(mem::Buffer* buffer, Bytes frame, ByteBudget::Sha
   }
   buffer->add_reference();
   segment->shared = buffer;
-  segment->bytes = const_cast<std::uint8_t*>(frame.data());  // only read
+  segment->bytes = const_cast<std::uint8_t*>(frame.data());  // the queue only reads it
   segment->end = static_cast<std::uint32_t>(frame.size());
   segment->frames = 1;
   size_ += frame.size();
@@ -127,7 +128,8 @@ void WriteQueue::advance(std::size_t bytes, ByteBudget::Share& budget) noexcept 
 }
 
 bool WriteQueue::drop_from(Segment& segment, std::size_t wanted, Dropped& dropped) noexcept {
-  const std::uint32_t kept = segment.begun ? end_of(segment, segment.first) : segment.begin;  // up to here it stays
+  // The frames before this offset stay.
+  const std::uint32_t kept = segment.begun ? end_of(segment, segment.first) : segment.begin;
   std::uint32_t frame = segment.first + (segment.begun ? 1 : 0);
   std::uint32_t cut = kept;
   for (; frame < segment.frames && dropped.bytes < wanted; ++frame) {
@@ -144,7 +146,8 @@ bool WriteQueue::drop_from(Segment& segment, std::size_t wanted, Dropped& droppe
     segment.first = frame;
     return cut == segment.end;
   }
-  // The rest of the frame that was begun moves up to what stays, and ends where the last dropped one did.
+  // Move the rest of the begun frame up to the frames that stay; it then ends where the last dropped frame
+  // ended.
   const std::uint32_t rest = kept - segment.begin;
   std::memmove(segment.bytes + cut - rest, segment.bytes + segment.begin, rest);
   segment.begin = cut - rest;

@@ -10,7 +10,7 @@
 namespace weft::serve {
 namespace {
 
-// The queue beside a list of strings that does the same.
+// Runs the queue beside a list of strings that does the same.
 class WriteQueueTest : public testing::Test {
  protected:
   ~WriteQueueTest() override {
@@ -103,7 +103,8 @@ TEST_F(WriteQueueTest, TheRestOfAFrameThatWasWrittenInPartIsNeverDropped) {
   EXPECT_EQ(content(), "dy");
 }
 
-// Blocks beyond the pool's largest are as large as was asked for: the ends of frames must not lie in the frames.
+// Blocks beyond the pool's largest have exactly the requested size: the ends of frames must not overlap the
+// frames.
 TEST_F(WriteQueueTest, FramesOfAnySizeStayAsTheyAre) {
   for (std::size_t size = 300'000; size < 300'008; ++size) {
     const std::string frame(size, static_cast<char>('a' + size % 26));
@@ -126,7 +127,7 @@ TEST_F(WriteQueueTest, RefusesWhatTheBudgetDoesNotHold) {
   EXPECT_EQ(share.held(), 0u);
 }
 
-// Random steps beside a list of frames: bytes go out in order, and only whole frames are missing.
+// Random steps beside a list of frames: bytes leave in order, and only whole frames are missing.
 TEST_F(WriteQueueTest, BehavesAsAListOfFrames) {
   Random random(11);
   std::deque<std::string> model;
