@@ -20,14 +20,14 @@ bool contains(const std::vector<net::IpPrefix>& prefixes, Bytes address) noexcep
 
 }  // namespace
 
-const char* describe(Refusal refusal) noexcept {
-  switch (refusal) {
-    case Refusal::not_allowed: return "an address that is not allowed";
-    case Refusal::address_connections: return "too many connections of its address";
-    case Refusal::prefix_connections: return "too many connections of its prefix";
-    case Refusal::accept_rate: return "its prefix connects too often";
-    case Refusal::table_full: return "connections of too many addresses";
-    case Refusal::message_rate: return "messages come too often";
+const char* describe(AdmissionRejection rejection) noexcept {
+  switch (rejection) {
+    case AdmissionRejection::not_allowed: return "an address that is not allowed";
+    case AdmissionRejection::address_connections: return "too many connections of its address";
+    case AdmissionRejection::prefix_connections: return "too many connections of its prefix";
+    case AdmissionRejection::accept_rate: return "its prefix connects too often";
+    case AdmissionRejection::table_full: return "connections of too many addresses";
+    case AdmissionRejection::message_rate: return "messages come too often";
   }
   return "unknown";
 }
@@ -186,38 +186,38 @@ Result<Admission::Lease> Admission::admit(const sys::SocketAddress& peer, Instan
   if (bytes.empty() || contains(options_.exempt, bytes)) {
     return Lease();
   }
-  Refusal refusal = Refusal::not_allowed;
+  AdmissionRejection rejection = AdmissionRejection::not_allowed;
   if (options_.allowed.empty() || contains(options_.allowed, bytes)) {
     const net::IpPrefix prefix = prefix_of(bytes);
     Shard& shard = shard_of(prefix);
-    Result<Lease> lease = admit_to(shard, prefix, net::IpPrefix::of(bytes, 128), now, refusal);
+    Result<Lease> lease = admit_to(shard, prefix, net::IpPrefix::of(bytes, 128), now, rejection);
     if (lease) {
       return lease;
     }
   }
-  refuse(refusal, peer, now);
-  return Error(Errc::resource_exhausted, describe(refusal));
+  reject(rejection, peer, now);
+  return Error(Errc::resource_exhausted, describe(rejection));
 }
 
 Result<Admission::Lease> Admission::admit_to(Shard& shard, const net::IpPrefix& prefix, const net::IpPrefix& address,
-                                             Instant now, Refusal& refusal) {
+                                             Instant now, AdmissionRejection& rejection) {
   const bool keep = options_.accept_rate.limits();
   const auto over = [](std::uint32_t connections, std::uint32_t bound) { return bound != 0 && connections >= bound; };
   const std::lock_guard lock(shard.mutex);
   const std::uint32_t prefix_at = shard.find_or_add(prefix, kNone);
   if (prefix_at == kNone) {
-    refusal = Refusal::table_full;
+    rejection = AdmissionRejection::table_full;
     return Error(Errc::resource_exhausted);
   }
   const std::uint32_t address_at = prefix.single() ? prefix_at : shard.find_or_add(address, prefix_at);
   if (address_at == kNone) {
-    refusal = Refusal::table_full;
+    rejection = AdmissionRejection::table_full;
   } else if (!shard.entries[prefix_at].accepts.try_take(options_.accept_rate, now)) {
-    refusal = Refusal::accept_rate;
+    rejection = AdmissionRejection::accept_rate;
   } else if (over(shard.entries[address_at].connections, options_.address_connections_max)) {
-    refusal = Refusal::address_connections;
+    rejection = AdmissionRejection::address_connections;
   } else if (over(shard.entries[prefix_at].connections, options_.prefix_connections_max)) {
-    refusal = Refusal::prefix_connections;
+    rejection = AdmissionRejection::prefix_connections;
   } else {
     shard.add_connection(prefix_at);
     if (address_at != prefix_at) {
@@ -249,23 +249,23 @@ void Admission::Lease::end() noexcept {
   }
 }
 
-void Admission::refuse(Refusal refusal, const sys::SocketAddress& peer, Instant now) {
+void Admission::reject(AdmissionRejection rejection, const sys::SocketAddress& peer, Instant now) {
   std::uint64_t suppressed = 0;
   {
-    const std::lock_guard lock(refusals_mutex_);
-    ++refused_[static_cast<std::size_t>(refusal)];
+    const std::lock_guard lock(rejections_mutex_);
+    ++rejected_[static_cast<std::size_t>(rejection)];
     if (options_.report == nullptr || !reports_.try_take(options_.report_rate, now)) {
       ++suppressed_;
       return;
     }
     suppressed = std::exchange(suppressed_, 0);
   }
-  options_.report(options_.report_context, {refusal, peer, suppressed});
+  options_.report(options_.report_context, {rejection, peer, suppressed});
 }
 
-std::uint64_t Admission::refused(Refusal refusal) const {
-  const std::lock_guard lock(refusals_mutex_);
-  return refused_[static_cast<std::size_t>(refusal)];
+std::uint64_t Admission::rejected(AdmissionRejection rejection) const {
+  const std::lock_guard lock(rejections_mutex_);
+  return rejected_[static_cast<std::size_t>(rejection)];
 }
 
 std::uint32_t Admission::connections(const net::IpPrefix& prefix) const {

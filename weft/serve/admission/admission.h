@@ -17,7 +17,7 @@
 namespace weft::serve {
 
 // Why somebody was not served.
-enum class Refusal : std::uint8_t {
+enum class AdmissionRejection : std::uint8_t {
   not_allowed,          // the address is in none of the allowed prefixes
   address_connections,  // the address has as many connections as one may have
   prefix_connections,   // its prefix has
@@ -25,13 +25,13 @@ enum class Refusal : std::uint8_t {
   table_full,           // as many addresses as are kept have connections
   message_rate,         // told by sessions: messages come too often
 };
-inline constexpr std::size_t kRefusals = 6;
-[[nodiscard]] const char* describe(Refusal refusal) noexcept;  // "too many connections of its address" ...
+inline constexpr std::size_t kAdmissionRejections = 6;
+[[nodiscard]] const char* describe(AdmissionRejection rejection) noexcept;  // "too many connections of its address" ...
 
-struct RefusalReport {
-  Refusal refusal;
+struct RejectionReport {
+  AdmissionRejection rejection;
   const sys::SocketAddress& peer;
-  std::uint64_t suppressed;  // refusals since the last report that were counted and not told
+  std::uint64_t suppressed;  // rejections since the last report that were counted and not told
 };
 
 struct AdmissionOptions {
@@ -43,8 +43,8 @@ struct AdmissionOptions {
   std::uint32_t entries_max = 65536;     // addresses and prefixes that are kept
   std::vector<net::IpPrefix> allowed{};  // empty: everyone
   std::vector<net::IpPrefix> exempt{};   // allowed, and without bound: load balancers, probes
-  // Called for refusals, at most as often as `report_rate` says; on the refusing thread, with no lock held.
-  void (*report)(void* context, const RefusalReport& report) = nullptr;
+  // Called for rejections, at most as often as `report_rate` says; on the rejecting thread, with no lock held.
+  void (*report)(void* context, const RejectionReport& report) = nullptr;
   void* report_context = nullptr;
   RateLimit report_rate{10, 10};
   std::uint64_t seed = 0;  // of the hash; something that peers cannot know
@@ -53,13 +53,13 @@ struct AdmissionOptions {
 // Admission: from whom connections are taken, and how many. Owner: the server; it outlives its leases. Affinity: any
 // thread. Cost: admit() and the end of a lease take one lock of kShards, those of one prefix the same; the
 // table is allocated by make(), 60 bytes an entry, and touched as it fills. Invariants:
-//   (1) An address or prefix never has more leases than its bound, and a refused connection changes no count: each
+//   (1) An address or prefix never has more leases than its bound, and a rejected connection changes no count: each
 //       admit() is one step under one lock, and only a lease's end, once, undoes it. Nothing times out, nothing is
 //       made good for later.
 //   (2) When every lease has ended every count is zero.
 //   (3) The table is bounded. Where it is full, the prefix without a connection that has not come for the
 //       longest time is forgotten, and with it how often it came; nobody with a connection ever is.
-//   (4) Every refusal is counted under its reason. Peers without an IP address (unix sockets) are not refused.
+//   (4) Every rejection is counted under its reason. Peers without an IP address (unix sockets) are not rejected.
 class Admission {
  public:
   // A connection that counts. Ends when destroyed, on any thread.
@@ -103,12 +103,12 @@ class Admission {
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
-  // resource_exhausted: refused; the text is describe() of why.
+  // resource_exhausted: rejected; the text is describe() of why.
   [[nodiscard]] Result<Lease> admit(const sys::SocketAddress& peer, Instant now);
-  // Counts and tells a refusal that somebody else decided on.
-  void refuse(Refusal refusal, const sys::SocketAddress& peer, Instant now);
+  // Counts and tells a rejection that somebody else decided on.
+  void reject(AdmissionRejection rejection, const sys::SocketAddress& peer, Instant now);
 
-  [[nodiscard]] std::uint64_t refused(Refusal refusal) const;
+  [[nodiscard]] std::uint64_t rejected(AdmissionRejection rejection) const;
   [[nodiscard]] std::uint32_t connections(const net::IpPrefix& prefix) const;  // of an address, or a prefix as bounded
   [[nodiscard]] std::uint64_t connections() const;                             // that count
   [[nodiscard]] std::uint32_t entries() const;
@@ -121,14 +121,14 @@ class Admission {
   [[nodiscard]] Shard& shard_of(const net::IpPrefix& prefix) const noexcept;
   [[nodiscard]] net::IpPrefix prefix_of(Bytes address) const noexcept;
   [[nodiscard]] Result<Lease> admit_to(Shard& shard, const net::IpPrefix& prefix, const net::IpPrefix& address,
-                                       Instant now, Refusal& refusal);
+                                       Instant now, AdmissionRejection& rejection);
   void end(const Lease& lease) noexcept;
 
   AdmissionOptions options_;
   std::unique_ptr<Shard[]> shards_;
 
-  mutable std::mutex refusals_mutex_;
-  std::array<std::uint64_t, kRefusals> refused_{};
+  mutable std::mutex rejections_mutex_;
+  std::array<std::uint64_t, kAdmissionRejections> rejected_{};
   TokenBucket reports_;
   std::uint64_t suppressed_ = 0;
 };

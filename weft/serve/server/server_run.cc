@@ -146,7 +146,7 @@ void ServerRun::deal(std::size_t port, std::unique_ptr<net::Stream> stream) {
     run->place(core, port, std::move(owned));
   });
   if (!posted) {
-    parts_[here].shard->refuse(Rejection::lane_full, peer, posted.error());
+    parts_[here].shard->reject(Rejection::lane_full, peer, posted.error());
   }
 }
 
@@ -156,7 +156,7 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
     if (part.shard == nullptr) {  // and nobody is left to tell
       return counters_[core].rejected[static_cast<std::size_t>(Rejection::failed)].add();
     }
-    return part.shard->refuse(Rejection::failed, part.shard->peer_of(*stream), kStops);
+    return part.shard->reject(Rejection::failed, part.shard->peer_of(*stream), kStops);
   }
   const Port& into = *part.ports[port];
   Admission::Lease lease;
@@ -164,7 +164,7 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
     const auto peer = sys::peer_address(stream->fd());
     auto admitted = into.options->admission->admit(peer ? *peer : sys::SocketAddress(), part.shard->loop().now());
     if (!admitted) {
-      return part.shard->refuse(Rejection::admission, part.shard->peer_of(*stream), admitted.error());
+      return part.shard->reject(Rejection::admission, part.shard->peer_of(*stream), admitted.error());
     }
     lease = std::move(*admitted);
   }
@@ -173,14 +173,14 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
   if (options.wrap) {
     auto wrapped = options.wrap(std::move(stream));
     if (!wrapped) {
-      return part.shard->refuse(Rejection::failed, peer_name, wrapped.error());
+      return part.shard->reject(Rejection::failed, peer_name, wrapped.error());
     }
     stream = std::move(*wrapped);
   }
   if (options.tls != nullptr) {
     auto wrapped = options.tls->wrap(std::move(stream));
     if (!wrapped) {
-      return part.shard->refuse(Rejection::no_memory, peer_name, wrapped.error());
+      return part.shard->reject(Rejection::no_memory, peer_name, wrapped.error());
     }
     stream = std::move(*wrapped);
   }
