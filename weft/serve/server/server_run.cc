@@ -113,15 +113,21 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
     if (listeners[core] == nullptr || parts_[core].stopping) {
       return;
     }
-    Acceptor::Place where;
+    net::Acceptor::Handlers handlers;
     if (everywhere) {
-      where = [this, core, port](std::unique_ptr<net::Stream> stream) { place(core, port, std::move(stream)); };
+      handlers.accepted = [this, core, port](std::unique_ptr<net::Stream> stream) {
+        place(core, port, std::move(stream));
+      };
     } else {
-      where = [this, port](std::unique_ptr<net::Stream> stream) { deal(port, std::move(stream)); };
+      handlers.accepted = [this, port](std::unique_ptr<net::Stream> stream) { deal(port, std::move(stream)); };
     }
+    CoreCounters& counters = counters_[core];
+    handlers.failed = [&counters](const Error&) {
+      counters.rejected[static_cast<std::size_t>(Rejection::failed)].add();
+    };
+    handlers.paused = [&counters](const Error&) { counters.accept_pauses.add(); };
     auto& acceptor = parts_[core].ports[port]->acceptor;
-    acceptor = std::make_unique<Acceptor>(runtime_.core(core).loop(), std::move(listeners[core]), counters_[core],
-                                          std::move(where));
+    acceptor = net::Acceptor::make(runtime_.core(core).loop(), std::move(listeners[core]), std::move(handlers));
     acceptor->start();
   });
   const std::lock_guard lock(mutex_);
@@ -214,7 +220,9 @@ void ServerRun::begin_stop_here(unsigned core, Instant deadline) {
   Part& part = parts_[core];
   part.stopping = true;
   for (const auto& port : part.ports) {
-    port->acceptor.reset();
+    if (port->acceptor != nullptr) {
+      port->acceptor->close();
+    }
   }
   if (rt::Core::current() == nullptr) {  // the runtime's threads are gone
     return tear_down(core);
