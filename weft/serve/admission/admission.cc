@@ -32,10 +32,10 @@ const char* describe(AdmissionRejection rejection) noexcept {
   return "unknown";
 }
 
-// Shard: what is known of some of the addresses and prefixes, an entry each, behind one lock.
+// Stripe: what is known of some of the addresses and prefixes, an entry each, behind one lock.
 // Invariants: an entry is in the chain of its bucket, or free; one without connections that is not free is in the list
 // of the idle, the one that nobody has asked for for longest first.
-struct alignas(sync::kLineSize) Admission::Shard {
+struct alignas(sync::kLineSize) Admission::Stripe {
   struct Entry {
     net::IpPrefix key;
     std::uint32_t connections = 0;
@@ -64,7 +64,7 @@ struct alignas(sync::kLineSize) Admission::Shard {
   }
 
   [[nodiscard]] std::uint32_t& bucket(const net::IpPrefix& key) noexcept {
-    return buckets[key.hash(seed) >> 8U & (buckets.size() - 1)];  // the lowest bits have chosen the shard
+    return buckets[key.hash(seed) >> 8U & (buckets.size() - 1)];  // the lowest bits have chosen the stripe
   }
   [[nodiscard]] std::uint32_t find(const net::IpPrefix& key) noexcept {
     std::uint32_t at = bucket(key);
@@ -155,7 +155,7 @@ Result<std::unique_ptr<Admission>> Admission::make(AdmissionOptions options) {
   if (options.ipv4_prefix_bits > 32 || options.ipv6_prefix_bits > 128) {
     return Error(Errc::invalid_argument, "a prefix is not longer than an address");
   }
-  if (options.entries_max < 2 * kShards || options.entries_max > 1U << 26U) {
+  if (options.entries_max < 2 * kStripes || options.entries_max > 1U << 26U) {
     return Error(Errc::invalid_argument, "entries_max");
   }
   try {
@@ -165,16 +165,16 @@ Result<std::unique_ptr<Admission>> Admission::make(AdmissionOptions options) {
   }
 }
 
-Admission::Admission(AdmissionOptions options) : options_(std::move(options)), shards_(new Shard[kShards]) {
-  for (std::uint32_t i = 0; i < kShards; ++i) {
-    shards_[i].set_up((options_.entries_max + kShards - 1) / kShards, options_.seed);
+Admission::Admission(AdmissionOptions options) : options_(std::move(options)), stripes_(new Stripe[kStripes]) {
+  for (std::uint32_t i = 0; i < kStripes; ++i) {
+    stripes_[i].set_up((options_.entries_max + kStripes - 1) / kStripes, options_.seed);
   }
 }
 
 Admission::~Admission() = default;
 
-Admission::Shard& Admission::shard_of(const net::IpPrefix& prefix) const noexcept {
-  return shards_[prefix.hash(options_.seed) % kShards];
+Admission::Stripe& Admission::stripe_of(const net::IpPrefix& prefix) const noexcept {
+  return stripes_[prefix.hash(options_.seed) % kStripes];
 }
 
 net::IpPrefix Admission::prefix_of(Bytes address) const noexcept {
@@ -189,8 +189,8 @@ Result<Admission::Lease> Admission::admit(const sys::SocketAddress& peer, Instan
   AdmissionRejection rejection = AdmissionRejection::not_allowed;
   if (options_.allowed.empty() || contains(options_.allowed, bytes)) {
     const net::IpPrefix prefix = prefix_of(bytes);
-    Shard& shard = shard_of(prefix);
-    Result<Lease> lease = admit_to(shard, prefix, net::IpPrefix::of(bytes, 128), now, rejection);
+    Stripe& stripe = stripe_of(prefix);
+    Result<Lease> lease = admit_to(stripe, prefix, net::IpPrefix::of(bytes, 128), now, rejection);
     if (lease) {
       return lease;
     }
@@ -199,48 +199,48 @@ Result<Admission::Lease> Admission::admit(const sys::SocketAddress& peer, Instan
   return Error(Errc::resource_exhausted, describe(rejection));
 }
 
-Result<Admission::Lease> Admission::admit_to(Shard& shard, const net::IpPrefix& prefix, const net::IpPrefix& address,
+Result<Admission::Lease> Admission::admit_to(Stripe& stripe, const net::IpPrefix& prefix, const net::IpPrefix& address,
                                              Instant now, AdmissionRejection& rejection) {
   const bool keep = options_.accept_rate.limits();
   const auto over = [](std::uint32_t connections, std::uint32_t bound) { return bound != 0 && connections >= bound; };
-  const std::lock_guard lock(shard.mutex);
-  const std::uint32_t prefix_at = shard.find_or_add(prefix, kNone);
+  const std::lock_guard lock(stripe.mutex);
+  const std::uint32_t prefix_at = stripe.find_or_add(prefix, kNone);
   if (prefix_at == kNone) {
     rejection = AdmissionRejection::table_full;
     return Error(Errc::resource_exhausted);
   }
-  const std::uint32_t address_at = prefix.single() ? prefix_at : shard.find_or_add(address, prefix_at);
+  const std::uint32_t address_at = prefix.single() ? prefix_at : stripe.find_or_add(address, prefix_at);
   if (address_at == kNone) {
     rejection = AdmissionRejection::table_full;
-  } else if (!shard.entries[prefix_at].accepts.try_take(options_.accept_rate, now)) {
+  } else if (!stripe.entries[prefix_at].accepts.try_take(options_.accept_rate, now)) {
     rejection = AdmissionRejection::accept_rate;
-  } else if (over(shard.entries[address_at].connections, options_.address_connections_max)) {
+  } else if (over(stripe.entries[address_at].connections, options_.address_connections_max)) {
     rejection = AdmissionRejection::address_connections;
-  } else if (over(shard.entries[prefix_at].connections, options_.prefix_connections_max)) {
+  } else if (over(stripe.entries[prefix_at].connections, options_.prefix_connections_max)) {
     rejection = AdmissionRejection::prefix_connections;
   } else {
-    shard.add_connection(prefix_at);
+    stripe.add_connection(prefix_at);
     if (address_at != prefix_at) {
-      shard.add_connection(address_at);
+      stripe.add_connection(address_at);
     }
-    ++shard.leases;
-    return Lease(this, static_cast<std::uint32_t>(&shard - shards_.get()), prefix_at, address_at);
+    ++stripe.leases;
+    return Lease(this, static_cast<std::uint32_t>(&stripe - stripes_.get()), prefix_at, address_at);
   }
   if (address_at != prefix_at) {
-    shard.let_go(address_at, false);
+    stripe.let_go(address_at, false);
   }
-  shard.let_go(prefix_at, keep);
+  stripe.let_go(prefix_at, keep);
   return Error(Errc::resource_exhausted);
 }
 
 void Admission::end(const Lease& lease) noexcept {
-  Shard& shard = shards_[lease.shard_];
-  const std::lock_guard lock(shard.mutex);
+  Stripe& stripe = stripes_[lease.stripe_];
+  const std::lock_guard lock(stripe.mutex);
   if (lease.address_ != lease.prefix_) {
-    shard.end_connection(lease.address_, false);
+    stripe.end_connection(lease.address_, false);
   }
-  shard.end_connection(lease.prefix_, options_.accept_rate.limits());
-  --shard.leases;
+  stripe.end_connection(lease.prefix_, options_.accept_rate.limits());
+  --stripe.leases;
 }
 
 void Admission::Lease::end() noexcept {
@@ -269,26 +269,26 @@ std::uint64_t Admission::rejected(AdmissionRejection rejection) const {
 }
 
 std::uint32_t Admission::connections(const net::IpPrefix& prefix) const {
-  Shard& shard = shard_of(prefix_of(prefix.bytes()));
-  const std::lock_guard lock(shard.mutex);
-  const std::uint32_t at = shard.find(prefix);
-  return at == kNone ? 0 : shard.entries[at].connections;
+  Stripe& stripe = stripe_of(prefix_of(prefix.bytes()));
+  const std::lock_guard lock(stripe.mutex);
+  const std::uint32_t at = stripe.find(prefix);
+  return at == kNone ? 0 : stripe.entries[at].connections;
 }
 
 std::uint64_t Admission::connections() const {
   std::uint64_t sum = 0;
-  for (std::uint32_t i = 0; i < kShards; ++i) {
-    const std::lock_guard lock(shards_[i].mutex);
-    sum += shards_[i].leases;
+  for (std::uint32_t i = 0; i < kStripes; ++i) {
+    const std::lock_guard lock(stripes_[i].mutex);
+    sum += stripes_[i].leases;
   }
   return sum;
 }
 
 std::uint32_t Admission::entries() const {
   std::uint32_t sum = 0;
-  for (std::uint32_t i = 0; i < kShards; ++i) {
-    const std::lock_guard lock(shards_[i].mutex);
-    sum += shards_[i].used;
+  for (std::uint32_t i = 0; i < kStripes; ++i) {
+    const std::lock_guard lock(stripes_[i].mutex);
+    sum += stripes_[i].used;
   }
   return sum;
 }

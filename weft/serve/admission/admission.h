@@ -51,7 +51,7 @@ struct AdmissionOptions {
 };
 
 // Admission: from whom connections are taken, and how many. Owner: the server; it outlives its leases. Affinity: any
-// thread. Cost: admit() and the end of a lease take one lock of kShards, those of one prefix the same; the
+// thread. Cost: admit() and the end of a lease take one lock of kStripes, those of one prefix the same; the
 // table is allocated by make(), 60 bytes an entry, and touched as it fills. Invariants:
 //   (1) An address or prefix never has more leases than its bound, and a rejected connection changes no count: each
 //       admit() is one step under one lock, and only a lease's end, once, undoes it. Nothing times out, nothing is
@@ -68,14 +68,14 @@ class Admission {
     Lease() noexcept = default;
     Lease(Lease&& other) noexcept
         : owner_(std::exchange(other.owner_, nullptr)),
-          shard_(other.shard_),
+          stripe_(other.stripe_),
           prefix_(other.prefix_),
           address_(other.address_) {}
     Lease& operator=(Lease&& other) noexcept {
       if (this != &other) {
         end();
         owner_ = std::exchange(other.owner_, nullptr);
-        shard_ = other.shard_;
+        stripe_ = other.stripe_;
         prefix_ = other.prefix_;
         address_ = other.address_;
       }
@@ -88,12 +88,12 @@ class Admission {
 
    private:
     friend class Admission;
-    Lease(Admission* owner, std::uint32_t shard, std::uint32_t prefix, std::uint32_t address) noexcept
-        : owner_(owner), shard_(shard), prefix_(prefix), address_(address) {}
+    Lease(Admission* owner, std::uint32_t stripe, std::uint32_t prefix, std::uint32_t address) noexcept
+        : owner_(owner), stripe_(stripe), prefix_(prefix), address_(address) {}
 
     Admission* owner_ = nullptr;
-    std::uint32_t shard_ = 0;
-    std::uint32_t prefix_ = 0;  // entries of the shard; the same one where the prefix is one address
+    std::uint32_t stripe_ = 0;
+    std::uint32_t prefix_ = 0;  // entries of the stripe; the same one where the prefix is one address
     std::uint32_t address_ = 0;
   };
 
@@ -114,18 +114,18 @@ class Admission {
   [[nodiscard]] std::uint32_t entries() const;
 
  private:
-  struct Shard;
-  static constexpr std::uint32_t kShards = 16;
+  struct Stripe;
+  static constexpr std::uint32_t kStripes = 16;
 
   explicit Admission(AdmissionOptions options);
-  [[nodiscard]] Shard& shard_of(const net::IpPrefix& prefix) const noexcept;
+  [[nodiscard]] Stripe& stripe_of(const net::IpPrefix& prefix) const noexcept;
   [[nodiscard]] net::IpPrefix prefix_of(Bytes address) const noexcept;
-  [[nodiscard]] Result<Lease> admit_to(Shard& shard, const net::IpPrefix& prefix, const net::IpPrefix& address,
+  [[nodiscard]] Result<Lease> admit_to(Stripe& stripe, const net::IpPrefix& prefix, const net::IpPrefix& address,
                                        Instant now, AdmissionRejection& rejection);
   void end(const Lease& lease) noexcept;
 
   AdmissionOptions options_;
-  std::unique_ptr<Shard[]> shards_;
+  std::unique_ptr<Stripe[]> stripes_;
 
   mutable std::mutex rejections_mutex_;
   std::array<std::uint64_t, kAdmissionRejections> rejected_{};

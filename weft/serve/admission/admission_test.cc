@@ -165,7 +165,7 @@ TEST(Admission, TheTableIsBoundedAndForgetsOnlyWhoHasNoConnection) {
 }
 
 TEST(Admission, FullOfConnectionsItDoesNotForgetThePrefixThatIsJustAskedFor) {
-  const auto admission = make({.prefix_connections_max = 1, .entries_max = 32});  // two entries a shard
+  const auto admission = make({.prefix_connections_max = 1, .entries_max = 32});  // two entries a stripe
   std::vector<Lease> leases;
   for (int i = 0; i < 400; ++i) {
     const auto address = peer("2001:db8:0:" + std::to_string(i) + "::1");
