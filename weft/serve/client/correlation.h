@@ -12,17 +12,17 @@ namespace weft::serve {
 // How a response finds its request among those that a connection has in flight.
 enum class Matching : std::uint8_t {
   in_order,         // the peer answers everything, in the order of asking. One that leaves out a response is mistaken
-                    // until late_max has passed: by_token it could not be
+                    // until late_max has passed: by_number it could not be
   in_order_of_key,  // a response has a key of its request; those with equal keys are answered in the order of asking
-  by_token,         // a response has the number that its request was given; any order
+  by_number,        // a response has the number that its request was given; any order
 };
 
 // Correlation: a policy of a Client: where in a frame's header that key or number is. All are static functions:
 //   Matching kMatching
 //   bool is_response(header)       false: the peer sends it by itself, and the client's on_push() gets it
 //   key(header)                    of in_order_of_key: of a request, and of its response
-//   set_token(header, token)       of by_token: a number that is not 0, in a request
-//   token(header)                  ... and in its response
+//   set_number(header, number)     of by_number: a number that is not 0, in a request
+//   number(header)                 ... and in its response
 template <typename C, typename Codec>
 concept Correlation = FrameCodec<Codec> && requires(typename Codec::Header& header) {
   { C::kMatching } -> std::convertible_to<Matching>;
@@ -47,20 +47,20 @@ struct SameId {
 };
 
 // A field of the header, an unsigned number of 32 bits, is the client's: it numbers its requests there, and the peer
-// sends the number back. `Token<&FrameHeader::id>` is for services to which the id says nothing.
+// sends the number back. `RequestNumber<&FrameHeader::id>` is for services to which the id says nothing.
 template <auto kField>
-struct Token {
-  static constexpr Matching kMatching = Matching::by_token;
+struct RequestNumber {
+  static constexpr Matching kMatching = Matching::by_number;
   template <typename Header>
   static bool is_response(const Header& header) noexcept {
     return header.*kField != 0;
   }
   template <typename Header>
-  static void set_token(Header& header, std::uint32_t token) noexcept {
-    header.*kField = token;
+  static void set_number(Header& header, std::uint32_t number) noexcept {
+    header.*kField = number;
   }
   template <typename Header>
-  static std::uint32_t token(const Header& header) noexcept {
+  static std::uint32_t number(const Header& header) noexcept {
     return header.*kField;
   }
 };

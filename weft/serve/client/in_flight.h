@@ -83,17 +83,17 @@ class InFlight {
   InFlight& operator=(const InFlight&) = delete;
   ~InFlight() = default;  // requires that nobody waits: fail_all()
 
-  // Gives the token, which is not 0. resource_exhausted: there are `max`, or memory ran out.
+  // Gives the number, which is not 0. resource_exhausted: there are `max`, or memory ran out.
   Result<std::uint32_t> add(Waiter& waiter, std::uint32_t key);
   // The last one that was added was not sent after all.
   void take_back(Waiter& waiter) noexcept;
 
-  // Whose response came, with that key or token. It is not in flight any more.
+  // Whose response came, with that key or number. It is not in flight any more.
   struct Match {
     Waiter* waiter = nullptr;  // null: it was given up, or there is none
     bool known = false;        // it answers a request
   };
-  [[nodiscard]] Match match(std::uint32_t key_or_token) noexcept;
+  [[nodiscard]] Match match(std::uint32_t key_or_number) noexcept;
 
   void fail_all(const Error& why) noexcept;  // and forgets those that were given up
 
@@ -125,11 +125,11 @@ class InFlight {
   Result<void> enter_lane(std::uint32_t slot, std::uint32_t key);
   void push(Lane& lane, std::uint32_t slot) noexcept;
   [[nodiscard]] Match match_lane(std::uint32_t key) noexcept;
-  [[nodiscard]] Match match_token(std::uint32_t token) noexcept;
+  [[nodiscard]] Match match_number(std::uint32_t number) noexcept;
   [[nodiscard]] Waiter* detach(std::uint32_t slot) noexcept;
   void abandon(Waiter& waiter) noexcept;
   void forget_lanes() noexcept;
-  [[nodiscard]] std::uint32_t token_of(std::uint32_t slot) const noexcept {
+  [[nodiscard]] std::uint32_t number_of(std::uint32_t slot) const noexcept {
     return places_[slot].generation << slot_bits_ | slot;
   }
 
@@ -138,7 +138,7 @@ class InFlight {
   const unsigned slot_bits_;
   RequestCounts& counts_;
   std::vector<Place> places_;
-  Lane free_;  // used again in that order, so that a token comes back after four billion
+  Lane free_;  // used again in that order, so that a number comes back after four billion
   Lane all_;   // Matching::in_order
   Lanes lanes_;
   Lanes::node_type spare_;  // of a lane that ran empty: the next one needs no memory
