@@ -13,7 +13,7 @@
 #include "weft/sys/call.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
-#include "weft/sys/thread_token.h"
+#include "weft/sys/thread_id.h"
 
 namespace weft::sys {
 namespace {
@@ -141,7 +141,7 @@ Result<void> UringPoller::take_possession() noexcept {
     return Error(Errc::invalid_state, "a poller of io_uring belongs to the thread that waited first");
   }
   WEFT_TRY(ring_.enable());
-  owner_ = thread_token();
+  owner_ = thread_id();
   return {};
 }
 
@@ -168,7 +168,7 @@ Result<void> UringPoller::submit_poll(int fd, std::uint32_t bits, bool repeated,
 }
 
 Result<void> UringPoller::cancel(std::uint64_t id) noexcept {
-  if (owner_ != thread_token()) {
+  if (owner_ != thread_id()) {
     return Error(Errc::invalid_state, "a poller of io_uring belongs to the thread that waited first");
   }
   io_uring_sqe* const entry = WEFT_TRY(next_entry());
@@ -300,7 +300,7 @@ Result<std::size_t> UringPoller::wait(std::span<PollEvent> out, Duration timeout
   if (out.empty()) {
     return Error(Errc::invalid_argument, "no room for events");
   }
-  if (owner_ != thread_token()) [[unlikely]] {
+  if (owner_ != thread_id()) [[unlikely]] {
     WEFT_TRY(take_possession());
   }
   const bool limited = timeout > Duration::zero();
