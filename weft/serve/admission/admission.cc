@@ -108,11 +108,11 @@ struct alignas(sync::kLineSize) Admission::Stripe {
   }
   void forget(std::uint32_t at) noexcept {
     make_busy(at);
-    std::uint32_t* link = &bucket(entries[at].key);
-    while (*link != at) {
-      link = &entries[*link].next;
+    std::uint32_t* place = &bucket(entries[at].key);
+    while (*place != at) {
+      place = &entries[*place].next;
     }
-    *link = entries[at].next;
+    *place = entries[at].next;
     entries[at].next = std::exchange(free, at);
     --used;
   }

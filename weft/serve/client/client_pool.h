@@ -119,7 +119,7 @@ class ClientPool {
       return client->is_connected() && (!probed || well_connection == connection());
     }
   };
-  struct Turn : ListLink {  // of who waits
+  struct Turn : ListHook {  // of who waits
     rt::AsyncEvent come;
   };
 
@@ -196,7 +196,7 @@ class ClientPool {
       ++self->waiting;
       const Result<void> come = co_await turn.come.wait();
       --self->waiting;
-      if (!come && !turn.linked()) {
+      if (!come && !turn.hooked()) {
         self->wake(1);  // it was this one's turn, and it does not want it any more
       }
       co_return come;
