@@ -119,7 +119,7 @@ class ClientPool {
       return client->is_connected() && (!probed || well_connection == connection());
     }
   };
-  struct Turn : ListHook {  // of who waits
+  struct WaitingCaller : ListHook {
     rt::AsyncEvent come;
   };
 
@@ -185,19 +185,19 @@ class ClientPool {
       return best;
     }
     void wake(std::size_t count) noexcept {
-      for (; count != 0 && !turns.empty(); --count) {
-        turns.pop_front()->come.set();
+      for (; count != 0 && !line.empty(); --count) {
+        line.pop_front()->come.set();
       }
     }
 
-    static rt::Task<Result<void>> wait_turn(State* self) {
-      Turn turn;
-      self->turns.push_back(turn);
+    static rt::Task<Result<void>> wait_in_line(State* self) {
+      WaitingCaller caller;
+      self->line.push_back(caller);
       ++self->waiting;
-      const Result<void> come = co_await turn.come.wait();
+      const Result<void> come = co_await caller.come.wait();
       --self->waiting;
-      if (!come && !turn.hooked()) {
-        self->wake(1);  // it was this one's turn, and it does not want it any more
+      if (!come && !caller.hooked()) {
+        self->wake(1);  // it was woken, and no longer waits: wake another caller instead
       }
       co_return come;
     }
@@ -207,7 +207,7 @@ class ClientPool {
         if (self->closed) {
           co_return Error(Errc::closed, "the pool is closed");
         }
-        Client* const client = came_before || self->turns.empty() ? self->pick() : nullptr;
+        Client* const client = came_before || self->line.empty() ? self->pick() : nullptr;
         if (client != nullptr) {
           auto response = co_await client->request(header, body, deadline);
           self->wake(1);  // there is room for one more
@@ -221,7 +221,7 @@ class ClientPool {
           self->counts.waited.add();
         }
         const Result<void> come =
-            co_await rt::with_timeout(wait_turn(self.get()), time_left(deadline, self->host->core().loop().now()));
+            co_await rt::with_timeout(wait_in_line(self.get()), time_left(deadline, self->host->core().loop().now()));
         if (!come) {
           co_return come.error();
         }
@@ -309,7 +309,7 @@ class ClientPool {
     PoolCounts counts;
     std::optional<CircuitBreaker> breaker;
     std::vector<std::unique_ptr<Member>> members;
-    List<Turn> turns;
+    List<WaitingCaller> line;
     std::size_t waiting = 0;
     std::size_t next = 0;
     bool closed = false;
