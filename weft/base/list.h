@@ -5,17 +5,17 @@
 
 namespace weft {
 
-// ListLink: the base of what lies in a List. Destruction takes it off its list.
-class ListLink {
+// ListHook: the base of what lies in a List. Destruction takes it off its list.
+class ListHook {
  public:
-  ListLink() noexcept = default;
-  ListLink(const ListLink&) = delete;
-  ListLink& operator=(const ListLink&) = delete;
-  ~ListLink() { unlink(); }
+  ListHook() noexcept = default;
+  ListHook(const ListHook&) = delete;
+  ListHook& operator=(const ListHook&) = delete;
+  ~ListHook() { unhook(); }
 
-  [[nodiscard]] bool linked() const noexcept { return next_ != nullptr; }
-  void unlink() noexcept {  // idempotent
-    if (linked()) {
+  [[nodiscard]] bool hooked() const noexcept { return next_ != nullptr; }
+  void unhook() noexcept {  // idempotent
+    if (hooked()) {
       next_->previous_ = previous_;
       previous_->next_ = next_;
       next_ = previous_ = nullptr;
@@ -25,12 +25,12 @@ class ListLink {
  private:
   template <typename T>
   friend class List;
-  ListLink* next_ = nullptr;
-  ListLink* previous_ = nullptr;
+  ListHook* next_ = nullptr;
+  ListHook* previous_ = nullptr;
 };
 
-// List: a doubly linked list of objects that others own; T derives from ListLink. Affinity: one thread.
-// Cost: every call O(1), no allocation; a T is on one list at most. Destruction leaves the objects, unlinked.
+// List: a doubly linked list of objects that others own; T derives from ListHook. Affinity: one thread.
+// Cost: every call O(1), no allocation; a T is on one list at most. Destruction leaves the objects, unhooked.
 template <typename T>
 class List {
  public:
@@ -39,7 +39,7 @@ class List {
   List& operator=(const List&) = delete;
   ~List() {
     while (!empty()) {
-      end_.next_->unlink();
+      end_.next_->unhook();
     }
     end_.next_ = end_.previous_ = nullptr;
   }
@@ -48,23 +48,23 @@ class List {
   [[nodiscard]] T& front() noexcept { return static_cast<T&>(*end_.next_); }  // not of an empty list
   // `item` is on no list.
   void push_back(T& item) noexcept {
-    static_assert(std::is_base_of_v<ListLink, T>);
-    ListLink& link = item;
-    link.next_ = &end_;
-    link.previous_ = end_.previous_;
-    end_.previous_->next_ = &link;
-    end_.previous_ = &link;
+    static_assert(std::is_base_of_v<ListHook, T>);
+    ListHook& hook = item;
+    hook.next_ = &end_;
+    hook.previous_ = end_.previous_;
+    end_.previous_->next_ = &hook;
+    end_.previous_ = &hook;
   }
   // Null: there is none.
   [[nodiscard]] T* pop_front() noexcept {
     T* const first = at(end_.next_);
     if (first != nullptr) {
-      static_cast<ListLink*>(first)->unlink();
+      static_cast<ListHook*>(first)->unhook();
     }
     return first;
   }
   [[nodiscard]] T* first() const noexcept { return at(end_.next_); }
-  [[nodiscard]] T* next(const T& item) const noexcept { return at(static_cast<const ListLink&>(item).next_); }
+  [[nodiscard]] T* next(const T& item) const noexcept { return at(static_cast<const ListHook&>(item).next_); }
   // Everything of `other`, behind what is here.
   void splice_back(List& other) noexcept {
     if (!other.empty()) {
@@ -77,10 +77,10 @@ class List {
   }
 
  private:
-  [[nodiscard]] T* at(ListLink* link) const noexcept { return link == &end_ ? nullptr : static_cast<T*>(link); }
+  [[nodiscard]] T* at(ListHook* hook) const noexcept { return hook == &end_ ? nullptr : static_cast<T*>(hook); }
   void reset() noexcept { end_.next_ = end_.previous_ = &end_; }
 
-  ListLink end_;  // before the first and behind the last
+  ListHook end_;  // before the first and behind the last
 };
 
 }  // namespace weft

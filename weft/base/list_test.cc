@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-struct Item : ListLink {
+struct Item : ListHook {
   explicit Item(int n) : number(n) {}
   int number;
 };
@@ -19,7 +19,7 @@ std::vector<int> drain(List<Item>& list) {
   while (!list.empty()) {
     Item& item = list.front();
     numbers.push_back(item.number);
-    item.unlink();
+    item.unhook();
   }
   return numbers;
 }
@@ -31,9 +31,9 @@ TEST(List, KeepsTheOrder) {
   EXPECT_TRUE(list.empty());
   list.push_back(one);
   list.push_back(two);
-  EXPECT_TRUE(one.linked());
+  EXPECT_TRUE(one.hooked());
   EXPECT_EQ(drain(list), (std::vector{1, 2}));
-  EXPECT_FALSE(one.linked());
+  EXPECT_FALSE(one.hooked());
 }
 
 TEST(List, AnItemThatEndsLeavesItsList) {
@@ -45,8 +45,8 @@ TEST(List, AnItemThatEndsLeavesItsList) {
   list.push_back(*two);
   list.push_back(three);
   two.reset();
-  one.unlink();
-  one.unlink();  // idempotent
+  one.unhook();
+  one.unhook();  // idempotent
   EXPECT_EQ(drain(list), (std::vector{3}));
 }
 
@@ -78,7 +78,7 @@ TEST(List, IsWalkedAndTakenFromTheFront) {
   EXPECT_EQ(list.next(one), &two);
   EXPECT_EQ(list.next(two), nullptr);
   EXPECT_EQ(list.pop_front(), &one);
-  EXPECT_FALSE(one.linked());
+  EXPECT_FALSE(one.hooked());
   EXPECT_EQ(drain(list), (std::vector{2}));
 }
 
@@ -88,7 +88,7 @@ TEST(List, LeavesItsItemsWhenItEnds) {
     List<Item> list;
     list.push_back(one);
   }
-  EXPECT_FALSE(one.linked());
+  EXPECT_FALSE(one.hooked());
 }
 
 }  // namespace

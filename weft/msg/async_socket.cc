@@ -35,7 +35,7 @@ class AsyncSocket::State final : private rt::Watcher, private rt::TurnJob {
     return {};
   }
   void close() {
-    unlink();
+    unhook();
     loop_.unwatch(std::exchange(watch_, 0));
     socket.close();
     input.pulse();

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "weft/sys/clock.h"
+
 namespace weft::net {
 
 Backoff::Backoff(Duration base, Duration max, std::uint64_t seed) noexcept : random_(seed) {
@@ -10,6 +12,10 @@ Backoff::Backoff(Duration base, Duration max, std::uint64_t seed) noexcept : ran
   max_ = max > base ? std::min(max, Duration::max() / 2) : 2 * base;
   first_ceiling_ = std::min(2 * base, max_);
   ceiling_ = first_ceiling_;
+}
+
+std::uint64_t Backoff::seed_for(const void* owner) noexcept {
+  return reinterpret_cast<std::uintptr_t>(owner) ^ static_cast<std::uint64_t>(sys::now().time_since_epoch().count());
 }
 
 Duration Backoff::next() noexcept {

@@ -13,9 +13,13 @@ namespace weft::net {
 // Invariants: 1. constant mode (`max` <= `base`): next() is uniform in [base, 2 * base). 2. otherwise the k-th next()
 // is uniform in [h/2, h) with h = min(2^k * base, max). 3. base 0 gives 0 always.
 // Jitter is never absent: clients of one dead server must not return in step.
+// The owner adds the wait itself, and decides when an attempt has succeeded and when it gives up.
 class Backoff {
  public:
   Backoff(Duration base, Duration max, std::uint64_t seed) noexcept;  // max 0: constant
+
+  // A seed that differs between owners and between processes that start together: the owner's address and the time.
+  [[nodiscard]] static std::uint64_t seed_for(const void* owner) noexcept;
 
   [[nodiscard]] Duration next() noexcept;
   void reset() noexcept { ceiling_ = first_ceiling_; }  // after a success

@@ -65,6 +65,15 @@ TEST(Backoff, DifferentSeedsDoNotReturnInStep) {
   EXPECT_LT(equal, 3);
 }
 
+TEST(Backoff, OwnersHaveDifferentSeeds) {
+  std::set<std::uint64_t> seeds;
+  const int owners[100] = {};
+  for (const int& owner : owners) {
+    seeds.insert(Backoff::seed_for(&owner));
+  }
+  EXPECT_GT(seeds.size(), 50u);  // two are equal only where the time happens to undo the difference of the addresses
+}
+
 TEST(Backoff, SurvivesTheEdgesOfItsRange) {
   for (const Duration base : {Duration(0), Duration(-5)}) {
     Backoff zero(base, milliseconds(10), 1);

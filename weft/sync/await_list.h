@@ -39,11 +39,11 @@ class BasicAwaitList {
   // False: it is not there, because it was or is being told.
   [[nodiscard]] bool remove(Waiter& waiter) noexcept {
     const std::lock_guard lock(mutex_);
-    for (Waiter** link = &first_; *link != nullptr; link = &(*link)->next_) {
-      if (*link == &waiter) {
-        *link = waiter.next_;
+    for (Waiter** place = &first_; *place != nullptr; place = &(*place)->next_) {
+      if (*place == &waiter) {
+        *place = waiter.next_;
         if (end_ == &waiter.next_) {
-          end_ = link;
+          end_ = place;
         }
         return true;
       }
@@ -69,7 +69,7 @@ class BasicAwaitList {
   }
 
   Mutex mutex_;
-  Waiter* first_ = nullptr;  // guarded by mutex_, as are end_ and the links
+  Waiter* first_ = nullptr;  // guarded by mutex_, as are end_ and every next_
   Waiter** end_ = &first_;
 };
 

@@ -7,7 +7,7 @@
 #include "weft/sync/atomic.h"
 #include "weft/sys/fence.h"
 #include "weft/sys/futex.h"
-#include "weft/sys/thread_token.h"
+#include "weft/sys/thread_id.h"
 
 namespace weft::sync {
 
@@ -17,7 +17,7 @@ struct SystemBaton {
   static constexpr std::uint32_t kTakesToBias = 256;
   static constexpr std::uint32_t kTakesToBiasMax = 16'384;
 
-  static std::uintptr_t self() noexcept { return sys::thread_token(); }
+  static std::uintptr_t self() noexcept { return sys::thread_id(); }
   static void light_fence() noexcept { sys::light_fence(); }
   static void heavy_fence() noexcept { sys::heavy_fence(); }
   static void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
@@ -147,7 +147,7 @@ class BasicBaton {
       return Entry::closed;
     }
     // A thread that is inside comes again with a nudge to itself. Acquire: the seat of a thread that has ended may be
-    // inherited with its token.
+    // inherited with its id.
     if (seat->inside.load(std::memory_order_acquire) != 0) [[unlikely]] {
       return Entry::closed;
     }

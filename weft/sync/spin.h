@@ -26,7 +26,7 @@ enum class WaitMode : std::uint8_t {
 // SpinBudget: learns whether spinning pays at one waiting place.
 // Affinity: any thread; a lost update only delays learning. Cost: a few relaxed loads and stores per wait.
 // A wake-up costs about 20-50 us where it was measured, so spinning that long is at worst twice the optimum (the
-// ski-rental argument). When fewer than one wait in five ends while spinning, the budget drops to a token one and is
+// ski-rental argument). When fewer than one wait in five ends while spinning, the budget drops to kLeastUs and is
 // tried in full again every 64 waits.
 class SpinBudget {
  public:
@@ -39,7 +39,7 @@ class SpinBudget {
     }
     const std::uint32_t waits = waits_.load(std::memory_order_relaxed) + 1;
     waits_.store(waits, std::memory_order_relaxed);
-    return success_.load(std::memory_order_relaxed) >= kOne / 5 || waits % kProbeEvery == 0 ? kFullUs : kTokenUs;
+    return success_.load(std::memory_order_relaxed) >= kOne / 5 || waits % kProbeEvery == 0 ? kFullUs : kLeastUs;
   }
 
   void record(bool ended_while_spinning) noexcept {
@@ -50,7 +50,7 @@ class SpinBudget {
  private:
   static constexpr std::uint32_t kOne = 1024;
   static constexpr std::uint32_t kFullUs = 50;
-  static constexpr std::uint32_t kTokenUs = 2;
+  static constexpr std::uint32_t kLeastUs = 2;
   static constexpr std::uint32_t kLatencyUs = 200;
   static constexpr std::uint32_t kProbeEvery = 64;
 

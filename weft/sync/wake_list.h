@@ -37,9 +37,9 @@ class BasicWakeList {
   }
   void remove(Sleeper& sleeper) noexcept {  // idempotent
     const std::lock_guard lock(mutex_);
-    for (Sleeper** link = &first_; *link != nullptr; link = &(*link)->next) {
-      if (*link == &sleeper) {
-        *link = sleeper.next;
+    for (Sleeper** place = &first_; *place != nullptr; place = &(*place)->next) {
+      if (*place == &sleeper) {
+        *place = sleeper.next;
         sleeper.listed = false;
         return;
       }

@@ -26,7 +26,7 @@ std::uint32_t epoll_bits(Interest interest, bool edge) noexcept {
 
 PollEvent to_poll_event(const epoll_event& event) noexcept {
   PollEvent out;
-  out.token = event.data.u64;
+  out.tag = event.data.u64;
   out.readable = (event.events & EPOLLIN) != 0;
   out.writable = (event.events & EPOLLOUT) != 0;
   out.failed = (event.events & (EPOLLERR | EPOLLHUP)) != 0;
@@ -35,11 +35,10 @@ PollEvent to_poll_event(const epoll_event& event) noexcept {
   return out;
 }
 
-Result<void> control(int set, int operation, int fd, std::uint64_t token, std::uint32_t bits,
-                     const char* what) noexcept {
+Result<void> control(int set, int operation, int fd, std::uint64_t tag, std::uint32_t bits, const char* what) noexcept {
   epoll_event event{};
   event.events = bits;
-  event.data.u64 = token;
+  event.data.u64 = tag;
   WEFT_TRY(checked_call(what, [&] { return ::epoll_ctl(set, operation, fd, &event); }));
   return {};
 }
@@ -79,12 +78,12 @@ Result<EpollSet> EpollSet::make() noexcept {
   return EpollSet(Fd(WEFT_TRY(checked_call("epoll_create", [] { return ::epoll_create1(EPOLL_CLOEXEC); }))));
 }
 
-Result<void> EpollSet::add(int member, std::uint64_t token, Interest interest, bool edge) noexcept {
-  return control(fd(), EPOLL_CTL_ADD, member, token, epoll_bits(interest, edge), "add to poller");
+Result<void> EpollSet::add(int member, std::uint64_t tag, Interest interest, bool edge) noexcept {
+  return control(fd(), EPOLL_CTL_ADD, member, tag, epoll_bits(interest, edge), "add to poller");
 }
 
-Result<void> EpollSet::modify(int member, std::uint64_t token, Interest interest, bool edge) noexcept {
-  return control(fd(), EPOLL_CTL_MOD, member, token, epoll_bits(interest, edge), "modify in poller");
+Result<void> EpollSet::modify(int member, std::uint64_t tag, Interest interest, bool edge) noexcept {
+  return control(fd(), EPOLL_CTL_MOD, member, tag, epoll_bits(interest, edge), "modify in poller");
 }
 
 Result<void> EpollSet::remove(int member) noexcept {

@@ -21,8 +21,8 @@ class EpollSet {
 
   [[nodiscard]] static Result<EpollSet> make() noexcept;
 
-  [[nodiscard]] Result<void> add(int fd, std::uint64_t token, Interest interest, bool edge = false) noexcept;
-  [[nodiscard]] Result<void> modify(int fd, std::uint64_t token, Interest interest, bool edge = false) noexcept;
+  [[nodiscard]] Result<void> add(int fd, std::uint64_t tag, Interest interest, bool edge = false) noexcept;
+  [[nodiscard]] Result<void> modify(int fd, std::uint64_t tag, Interest interest, bool edge = false) noexcept;
   [[nodiscard]] Result<void> remove(int fd) noexcept;
 
   // As Poller::wait, but a signal is Errc::interrupted. Nanosecond timeouts where the kernel has epoll_pwait2 (5.11),

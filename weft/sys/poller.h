@@ -30,7 +30,7 @@ constexpr Interest& operator|=(Interest& a, Interest b) noexcept { return a = a 
 [[nodiscard]] constexpr bool has(Interest set, Interest flag) noexcept { return (set & flag) != Interest::none; }
 
 struct PollEvent {
-  std::uint64_t token = 0;
+  std::uint64_t tag = 0;
   bool readable = false;
   bool writable = false;
   bool failed = false;  // error or hang-up: a read or a write will say which
@@ -46,12 +46,12 @@ struct PollEvent {
 //    nothing. 4. after remove() returns no later wait() reports that descriptor.
 class Poller {
  public:
-  static constexpr std::uint64_t kReservedToken = ~std::uint64_t{0};  // not for callers
+  static constexpr std::uint64_t kReservedTag = ~std::uint64_t{0};  // not for callers
 
   virtual ~Poller() = default;
 
-  [[nodiscard]] virtual Result<void> add(int fd, Interest interest, bool edge_triggered, std::uint64_t token) = 0;
-  [[nodiscard]] virtual Result<void> modify(int fd, Interest interest, bool edge_triggered, std::uint64_t token) = 0;
+  [[nodiscard]] virtual Result<void> add(int fd, Interest interest, bool edge_triggered, std::uint64_t tag) = 0;
+  [[nodiscard]] virtual Result<void> modify(int fd, Interest interest, bool edge_triggered, std::uint64_t tag) = 0;
   [[nodiscard]] virtual Result<void> remove(int fd) = 0;
 
   // Fills `out` from its start and returns how many. Negative timeout: for ever; zero: never waits; otherwise it never

@@ -89,7 +89,7 @@ TEST_P(PollerConformance, ReportsReadinessWithItsToken) {
   send(pair.far);
   const auto events = wait(kForever);
   ASSERT_EQ(events.size(), 1u);
-  EXPECT_EQ(events[0].token, 42u);
+  EXPECT_EQ(events[0].tag, 42u);
   EXPECT_TRUE(events[0].readable);
   EXPECT_FALSE(events[0].writable);
   EXPECT_FALSE(events[0].failed);
@@ -135,7 +135,7 @@ TEST_P(PollerConformance, ModifyChangesInterestAndToken) {
   ASSERT_TRUE(poller_->modify(pair.near.fd(), Interest::writable, false, 2));
   auto events = wait(kForever);
   ASSERT_EQ(events.size(), 1u);
-  EXPECT_EQ(events[0].token, 2u);
+  EXPECT_EQ(events[0].tag, 2u);
   EXPECT_TRUE(events[0].writable);
   EXPECT_FALSE(events[0].readable);
   ASSERT_TRUE(poller_->modify(pair.near.fd(), Interest::none, false, 2));
@@ -149,7 +149,7 @@ TEST_P(PollerConformance, RemovedIsNotReported) {
   ASSERT_TRUE(poller_->remove(pair.near.fd()));
   EXPECT_TRUE(wait(kAtOnce).empty());
   EXPECT_TRUE(poller_->add(pair.near.fd(), Interest::readable, false, 3));
-  EXPECT_EQ(wait(kForever).at(0).token, 3u);
+  EXPECT_EQ(wait(kForever).at(0).tag, 3u);
 }
 
 TEST_P(PollerConformance, ReportsHalfCloseAndHangUp) {
@@ -173,13 +173,13 @@ TEST_P(PollerConformance, RefusedCallsChangeNothing) {
   EXPECT_FALSE(poller_->add(-1, Interest::readable, false, 1));
   EXPECT_FALSE(poller_->modify(pair.near.fd(), Interest::readable, false, 1));
   EXPECT_FALSE(poller_->remove(pair.near.fd()));
-  EXPECT_EQ(poller_->add(pair.near.fd(), Interest::readable, false, Poller::kReservedToken).error().code(),
+  EXPECT_EQ(poller_->add(pair.near.fd(), Interest::readable, false, Poller::kReservedTag).error().code(),
             Errc::invalid_argument);
   ASSERT_TRUE(poller_->add(pair.near.fd(), Interest::readable, false, 1));
   EXPECT_EQ(poller_->add(pair.near.fd(), Interest::writable, false, 2).error().code(), Errc::invalid_state);
   EXPECT_EQ(poller_->wait({}, kAtOnce).error().code(), Errc::invalid_argument);
   send(pair.far);
-  EXPECT_EQ(wait(kForever).at(0).token, 1u);
+  EXPECT_EQ(wait(kForever).at(0).tag, 1u);
 }
 
 TEST_P(PollerConformance, WakeEndsTheNextWaitOnce) {
@@ -203,14 +203,14 @@ TEST_P(PollerConformance, WakeComesBesideEvents) {
   ASSERT_TRUE(poller_->add(pair.near.fd(), Interest::readable, false, 5));
   send(pair.far);
   poller_->wake();
-  std::vector<std::uint64_t> tokens;
+  std::vector<std::uint64_t> tags;
   for (int i = 0; i < 3; ++i) {
     for (const auto& event : wait(kAtOnce, 1)) {  // one place only: the wake must not starve the event, nor leak
-      tokens.push_back(event.token);
+      tags.push_back(event.tag);
     }
   }
-  EXPECT_GE(tokens.size(), 2u);
-  EXPECT_TRUE(std::all_of(tokens.begin(), tokens.end(), [](auto token) { return token == 5; }));
+  EXPECT_GE(tags.size(), 2u);
+  EXPECT_TRUE(std::all_of(tags.begin(), tags.end(), [](auto tag) { return tag == 5; }));
 }
 
 TEST_P(PollerConformance, NoWakeIsLostAcrossThreads) {
@@ -259,7 +259,7 @@ TEST_P(PollerConformance, EveryReadyDescriptorGetsItsTurn) {
   }
   for (std::size_t round = 0; round < 2 * kPairs / 3 + 1; ++round) {
     for (const auto& event : wait(kAtOnce, 3)) {
-      ++seen[event.token];
+      ++seen[event.tag];
     }
   }
   EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](int count) { return count > 0; }));
@@ -310,7 +310,7 @@ TEST_P(PollerConformance, ADescriptorUsedAnewTellsNothingOfTheOldOne) {
     ASSERT_TRUE(poller_->add(number, Interest::readable, edge, 2));
     EXPECT_TRUE(wait(kAtOnce).empty());
     send(next.far);
-    EXPECT_EQ(wait(kForever).at(0).token, 2u);
+    EXPECT_EQ(wait(kForever).at(0).tag, 2u);
     ASSERT_TRUE(poller_->remove(number));
   }
 }
@@ -323,7 +323,7 @@ TEST_P(PollerConformance, AModifiedEdgeReportsAnewWhatIsReady) {
   ASSERT_TRUE(poller_->modify(pair.near.fd(), Interest::readable | Interest::writable, true, 2));
   const auto events = wait(kForever);
   ASSERT_EQ(events.size(), 1u);
-  EXPECT_EQ(events[0].token, 2u);
+  EXPECT_EQ(events[0].tag, 2u);
   EXPECT_TRUE(events[0].readable);
   EXPECT_TRUE(events[0].writable);
   EXPECT_TRUE(wait(kAtOnce).empty());

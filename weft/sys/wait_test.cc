@@ -122,9 +122,9 @@ TEST(EpollSet, ReportsItsMembersAndNests) {
   EXPECT_EQ(*outer.wait(events, kAtOnce), 0u);
   event.signal();
   ASSERT_EQ(*outer.wait(events, kForever), 1u);
-  EXPECT_EQ(events[0].token, 8u);
+  EXPECT_EQ(events[0].tag, 8u);
   ASSERT_EQ(*inner.wait(events, kAtOnce), 1u);
-  EXPECT_EQ(events[0].token, 7u);
+  EXPECT_EQ(events[0].tag, 7u);
   ASSERT_TRUE(inner.remove(event.fd()));
   EXPECT_EQ(*outer.wait(events, kAtOnce), 0u);
 }

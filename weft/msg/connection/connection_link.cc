@@ -28,10 +28,6 @@ std::string host_of(const net::Stream& stream) {
   }
   return address[0] == '[' && colon > 2 ? address.substr(1, colon - 2) : address.substr(0, colon);
 }
-
-std::uint64_t backoff_seed(const void* where) {
-  return reinterpret_cast<std::uintptr_t>(where) ^ static_cast<std::uint64_t>(sys::now().time_since_epoch().count());
-}
 }  // namespace
 
 Connection::Connection(SocketCore& core, IoService& io, const net::Endpoint& endpoint,
@@ -43,9 +39,9 @@ Connection::Connection(SocketCore& core, IoService& io, const net::Endpoint& end
       pipe_(core),
       local_end_(core.make_local_end()) {
   const Options options = core.options_copy();
-  connector_ = std::unique_ptr<Connector>(
-      new Connector{net::Dialer(endpoint, core.stream_options()),
-                    net::Backoff(options.reconnect_interval, options.reconnect_interval_max, backoff_seed(this))});
+  connector_ = std::unique_ptr<Connector>(new Connector{
+      net::Dialer(endpoint, core.stream_options()),
+      net::Backoff(options.reconnect_interval, options.reconnect_interval_max, net::Backoff::seed_for(this))});
   if (proxy) {
     proxied_ = true;
     connector_->dialer.set_proxy(std::move(*proxy));

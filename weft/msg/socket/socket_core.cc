@@ -6,7 +6,6 @@
 
 #include "weft/msg/connection/io_service.h"
 #include "weft/msg/connection/security.h"
-#include "weft/msg/socket/acceptor.h"
 #include "weft/msg/socket/context_core.h"
 #include "weft/sys/clock.h"
 

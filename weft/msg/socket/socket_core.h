@@ -26,9 +26,12 @@
 #include "weft/sys/epoll_set.h"
 #include "weft/sys/event_fd.h"
 
+namespace weft::net {
+class Acceptor;
+}
+
 namespace weft::msg {
 
-class Acceptor;
 class ContextCore;
 
 // What poll asks and answers.
@@ -178,7 +181,9 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   void end_feed();                                // feed lock
   void end_feed_if_quiet();
   void unbind_all();
-  [[nodiscard]] std::shared_ptr<Acceptor> take_bound(std::string name);
+  [[nodiscard]] std::shared_ptr<net::Acceptor> make_acceptor(std::unique_ptr<net::Listener> listener);
+  void close_acceptor(net::Acceptor& acceptor);  // I/O thread
+  [[nodiscard]] std::shared_ptr<net::Acceptor> take_bound(std::string name);
   void close_accepted(const std::string& endpoint);
   void stop_sending_to(Pipe& pipe);
   struct Connections {
@@ -258,7 +263,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   std::mutex table_mutex_;
   std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
   std::multimap<std::string, std::shared_ptr<Connection>> connected_;  // null: gave up, until disconnect() is called
-  std::map<std::string, std::shared_ptr<Acceptor>> bound_;
+  std::map<std::string, std::shared_ptr<net::Acceptor>> bound_;
   std::map<std::string, std::string> bound_aliases_;  // the endpoint as it was asked for -> the exact one
   std::multimap<std::string, std::shared_ptr<InprocLink>> connected_inproc_;
   std::vector<std::unique_ptr<Pipe>> inproc_pipes_;

@@ -3,9 +3,9 @@
 #include <future>
 
 #include "weft/msg/connection/io_service.h"
-#include "weft/msg/socket/acceptor.h"
 #include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
+#include "weft/net/acceptor.h"
 #include "weft/sys/address.h"
 #include "weft/sys/clock.h"
 
@@ -67,7 +67,7 @@ Result<std::string> SocketCore::bind(std::string_view text) {
   }
   WEFT_TRY(context_.start_io());
   const int fd = (*listener)->fd();
-  auto acceptor = std::make_shared<Acceptor>(*this, context_.io().loop(), std::move(*listener));
+  auto acceptor = make_acceptor(std::move(*listener));
   const std::string exact = acceptor->endpoint();
   bool closed_meanwhile = false;
   {
@@ -76,7 +76,7 @@ Result<std::string> SocketCore::bind(std::string_view text) {
     if (!closed_meanwhile) {
       bound_[exact] = acceptor;
       bound_aliases_[std::string(text)] = exact;
-      // Under the lock: whoever closes finds the acceptor, and its task comes after this one.
+      // Under the lock: whoever closes finds the acceptor, and its job comes after this one.
       monitor_.emit({EventKind::listening, exact, Error(), {}, fd});
       context_.io().loop().post([acceptor, keep = shared_from_this()] { acceptor->start(); });
     }
@@ -97,6 +97,26 @@ Result<std::unique_ptr<net::Listener>> SocketCore::open_listener(const net::Endp
     options_.use_fd = -1;  // it is ours now; the next bind opens its own
   }
   return listener;
+}
+
+std::shared_ptr<net::Acceptor> SocketCore::make_acceptor(std::unique_ptr<net::Listener> listener) {
+  const std::string endpoint = listener->bound_endpoint();
+  const auto report = [this, endpoint](const Error& error) {
+    monitor_.emit({EventKind::accept_failed, endpoint, error});
+  };
+  return net::Acceptor::make(
+      context_.io().loop(), std::move(listener),
+      {[this, endpoint](std::unique_ptr<net::Stream> stream) { add_accepted(std::move(stream), endpoint); }, report,
+       report});
+}
+
+void SocketCore::close_acceptor(net::Acceptor& acceptor) {
+  const int fd = acceptor.fd();
+  if (fd < 0) {
+    return;
+  }
+  acceptor.close();
+  monitor_.emit({EventKind::closed, acceptor.endpoint(), Error(), {}, fd});
 }
 
 Result<std::optional<net::Socks5Proxy>> SocketCore::proxy_for(const net::Endpoint& endpoint) const {
@@ -177,7 +197,7 @@ Result<void> SocketCore::unbind(std::string_view text) {
   if (closed_.load(std::memory_order_relaxed)) {
     return refusal();
   }
-  std::shared_ptr<Acceptor> acceptor = take_bound(std::string(text));
+  std::shared_ptr<net::Acceptor> acceptor = take_bound(std::string(text));
   if (acceptor == nullptr) {
     if (context_.unbind_inproc(std::string(text), *this)) {
       monitor_.emit({EventKind::closed, std::string(text)});
@@ -189,7 +209,7 @@ Result<void> SocketCore::unbind(std::string_view text) {
     return describe_unknown(text);
   }
   run_on_loop(context_.io().loop(), [&] {
-    acceptor->close();
+    close_acceptor(*acceptor);
     close_accepted(acceptor->endpoint());
   });
   context_.connection_ended();
@@ -197,7 +217,7 @@ Result<void> SocketCore::unbind(std::string_view text) {
 }
 
 // Null, or the acceptor, no longer bound as far as the table knows; then the context's connection_ended() is owed.
-std::shared_ptr<Acceptor> SocketCore::take_bound(std::string name) {
+std::shared_ptr<net::Acceptor> SocketCore::take_bound(std::string name) {
   const std::lock_guard lock(table_mutex_);
   if (const auto alias = bound_aliases_.find(name); alias != bound_aliases_.end()) {
     name = alias->second;
@@ -206,7 +226,7 @@ std::shared_ptr<Acceptor> SocketCore::take_bound(std::string name) {
   if (found == bound_.end()) {
     return nullptr;
   }
-  std::shared_ptr<Acceptor> acceptor = found->second;
+  std::shared_ptr<net::Acceptor> acceptor = found->second;
   context_.connection_started();  // under the lock, as close() has not passed yet: the I/O thread stays
   bound_.erase(found);
   std::erase_if(bound_aliases_, [&](const auto& entry) { return entry.second == name; });
@@ -242,7 +262,7 @@ void SocketCore::stop_sending_to(Pipe& pipe) {
 }
 
 void SocketCore::unbind_all() {
-  std::map<std::string, std::shared_ptr<Acceptor>> bound;
+  std::map<std::string, std::shared_ptr<net::Acceptor>> bound;
   {
     const std::lock_guard lock(table_mutex_);
     bound.swap(bound_);
@@ -251,7 +271,7 @@ void SocketCore::unbind_all() {
   if (!bound.empty()) {
     run_on_loop(context_.io().loop(), [&] {
       for (const auto& [name, acceptor] : bound) {
-        acceptor->close();
+        close_acceptor(*acceptor);
       }
     });
   }

@@ -283,8 +283,8 @@ void SocketCore::forget_descriptor(Connection& connection) noexcept {
 
 void SocketCore::take_events(std::size_t count, const sys::PollEvent* events) noexcept {
   for (std::size_t i = 0; i < count; ++i) {
-    const auto index = static_cast<std::uint32_t>(events[i].token);
-    if (events[i].token == 0 || descriptor_slots_[index].generation != events[i].token >> 32) {
+    const auto index = static_cast<std::uint32_t>(events[i].tag);
+    if (events[i].tag == 0 || descriptor_slots_[index].generation != events[i].tag >> 32) {
       continue;
     }
     Connection* connection = descriptor_slots_[index].connection;

@@ -196,23 +196,23 @@ void EventCore::collect(Garbage& garbage) noexcept {
     return each != nullptr;
   };
   std::uint64_t oldest = last_retired_ + 1;  // of those that are still read
-  for (EventHandlers** link = &retired_; *link != nullptr;) {
-    EventHandlers* const list = *link;
+  for (EventHandlers** place = &retired_; *place != nullptr;) {
+    EventHandlers* const list = *place;
     if (is_read(list)) {
       oldest = list->number;
-      link = &list->next;
+      place = &list->next;
     } else {
-      *link = list->next;
+      *place = list->next;
       list->next = std::exchange(garbage.lists, list);
       --retired_count_;
     }
   }
-  for (EventHandler** link = &removed_; *link != nullptr;) {
-    EventHandler* const handler = *link;
+  for (EventHandler** place = &removed_; *place != nullptr;) {
+    EventHandler* const handler = *place;
     if (handler->number >= oldest) {
-      link = &handler->next;
+      place = &handler->next;
     } else {
-      *link = handler->next;
+      *place = handler->next;
       handler->next = std::exchange(garbage.handlers, handler);
     }
   }

@@ -9,7 +9,7 @@ namespace weft::rt {
 
 // Waiting: a message that waits for room in a lane, with who is told. Owner: whoever waits; destruction takes it back,
 // and the message is destroyed with it. Affinity: the sender's thread.
-class Waiting : public ListLink {
+class Waiting : public ListHook {
  public:
   // Ok: the message is in the lane; else it is still here, and never will be. The Waiting is on no list then; it may
   // go.

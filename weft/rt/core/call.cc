@@ -42,7 +42,7 @@ void CallState::handle_request() noexcept {
 }
 
 void CallState::handle_reply() noexcept {
-  unlink();
+  unhook();
   if (waiter_ != nullptr) {
     waiter_->handle_reply();
   } else {
@@ -63,7 +63,7 @@ CallState::Caller::~Caller() {
 
 void CallState::Caller::drop() noexcept {
   if (state_ != nullptr) {
-    if (state_->linked()) {
+    if (state_->hooked()) {
       state_->abandon();
     } else {
       state_->destroy();
@@ -140,7 +140,7 @@ Error Posting::check() const noexcept {
 }
 
 void Posting::take_back() noexcept {
-  if (entry_.linked()) {
+  if (entry_.hooked()) {
     core_->forget(entry_);
   }
 }

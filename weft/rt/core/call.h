@@ -62,7 +62,7 @@ class CoreWait : protected Wait {
 // Owner: the caller's core, from begin() until the reply came or the core ends. Affinity: the members say.
 // Invariant: once the request was sent the reply is sent too, so that the caller's core frees the block, unless the
 // runtime ends first; then the core's end does.
-class CallState : public ListLink {
+class CallState : public ListHook {
  public:
   using Step = void(CallState& self) noexcept;
   using Ask = bool(CallState& self) noexcept;

@@ -18,7 +18,7 @@ Core::Core(Runtime& runtime, unsigned index, std::unique_ptr<Loop> loop) noexcep
 Core::~Core() {
   while (!calls_.empty()) {
     detail::CallState& call = calls_.front();
-    call.unlink();
+    call.unhook();
     call.destroy();
   }
 }
@@ -65,7 +65,7 @@ void Core::run_turn_jobs() noexcept {
   now.splice_back(turn_tasks_);
   while (!now.empty()) {
     TurnJob& task = now.front();
-    task.unlink();
+    task.unhook();
     task.run();
   }
 }
@@ -170,7 +170,7 @@ void Core::wait_to_send(unsigned target, Waiting& waiting) noexcept {
 }
 
 void Core::forget(Waiting& waiting) noexcept {
-  waiting.unlink();
+  waiting.unhook();
   count(dropped_);
 }
 
@@ -228,7 +228,7 @@ void Core::serve(Outgoing& out) noexcept {
     }
     Waiting& waiting = out.backlog.front();
     Waiting::Told* const told = waiting.told();
-    waiting.unlink();
+    waiting.unhook();
     ::new (static_cast<void*>(cell)) Message{std::move(waiting.message)};
     commit(out);
     if (told != nullptr) {
@@ -275,7 +275,7 @@ void Core::end() noexcept {
   calls.splice_back(calls_);
   while (!calls.empty()) {
     detail::CallState& call = calls.front();
-    call.unlink();
+    call.unhook();
     calls_.push_back(call);  // freed with the core: its reply may come yet
     call.handle_end();
   }

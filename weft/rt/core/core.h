@@ -64,7 +64,7 @@ class Core final : private TurnHook {
   [[nodiscard]] Loop& loop() noexcept { return *loop_; }
   // Runs the task once, at the end of this turn; nothing happens when it is listed already.
   void at_turn_end(TurnJob& task) noexcept {
-    if (!task.linked()) {
+    if (!task.hooked()) {
       turn_tasks_.push_back(task);
     }
   }

@@ -81,13 +81,13 @@ bool TaskCall::withdraw(CallState& base) noexcept {
 }
 
 void TaskCall::handle_task_reply() noexcept {
-  if (cancel_.linked()) {  // it did not leave
+  if (cancel_.hooked()) {  // it did not leave
     caller_->forget(cancel_);
     cancel_sent_ = false;
   }
   const bool last = !cancel_sent_ || cancel_arrived_;
   if (last) {
-    unlink();
+    unhook();
   }
   if (waiter_ != nullptr) {
     waiter_->handle_reply();
@@ -97,7 +97,7 @@ void TaskCall::handle_task_reply() noexcept {
 }
 
 void TaskCall::handle_crossed() noexcept {
-  unlink();
+  unhook();
   if (waiter_ == nullptr) {
     destroy();
   }

@@ -47,7 +47,7 @@ struct Weft {
   static constexpr const char* kName = "weft";
   explicit Weft(unsigned workers) {
     weft::rt::PoolOptions options;
-    options.queue_capacity = std::size_t{2} * kBurst * workers;  // one shard holds a burst
+    options.queue_capacity = std::size_t{2} * kBurst * workers;  // one queue of the pool holds a burst
     pool = kKind == 1   ? std::move(ThreadPool::make_dynamic(1, workers, options)).value()
            : kKind == 2 ? std::move(ThreadPool::make_single(options)).value()
                         : std::move(ThreadPool::make_fixed(workers, options)).value();

@@ -15,7 +15,7 @@ namespace weft::rt {
 
 struct Strand::Core : std::enable_shared_from_this<Strand::Core> {
   // idle: nothing waits and nothing runs. scheduling: the first job waits, and the thread that brought it asks the
-  // underlying executor for a turn; others wait for the answer. scheduled: there is a turn, waiting or running.
+  // underlying executor for a grant; others wait for the answer. scheduled: there is a grant, waiting or running.
   enum class State : std::uint8_t { idle, scheduling, scheduled };
 
   Core(Executor& executor, std::size_t most, ExceptionHandler handler)
@@ -23,10 +23,10 @@ struct Strand::Core : std::enable_shared_from_this<Strand::Core> {
 
   Result<void> push(Job& job);
   Result<void> refuse(Error why);
-  Result<void> ask_for_turn(std::unique_lock<std::mutex>& lock);
-  void run_turn() noexcept;
+  Result<void> ask_for_grant(std::unique_lock<std::mutex>& lock);
+  void use_grant() noexcept;
   void run_some(std::unique_lock<std::mutex>& lock) noexcept;
-  void lose_turn() noexcept;
+  void lose_grant() noexcept;
   void drop_all(std::unique_lock<std::mutex>& lock) noexcept;
   void drop_jobs(std::unique_lock<std::mutex>& lock) noexcept;
   bool wait_until_quiet(Instant deadline) noexcept;
@@ -38,35 +38,35 @@ struct Strand::Core : std::enable_shared_from_this<Strand::Core> {
   mutable std::mutex mutex;
   // Guarded by mutex:
   State state = State::idle;
-  std::uint64_t asked = 0;  // turns asked for
-  bool lost = false;        // the turn that is asked for was dropped before the answer was looked at
+  std::uint64_t asked = 0;  // grants asked for
+  bool lost = false;        // the grant that is asked for was dropped before the answer was looked at
   bool running = false;
   bool closed = false;
   std::deque<Job> jobs;
   ExecutorCounts counts;
 
-  // The strand whose turn came back to the thread that asked for it, inside its asking.
+  // The strand whose grant came back to the thread that asked for it, inside its asking.
   static thread_local const Core* came_back;
 };
 
 thread_local const Strand::Core* Strand::Core::came_back = nullptr;
 
-// A turn in the underlying executor's queue.
-class Strand::Turn {
+// The job in the underlying executor's queue that lets the strand run at most kGrantMax of its own jobs.
+class Strand::Grant {
  public:
   using MovesAsBytes = void;
 
-  explicit Turn(std::shared_ptr<Core> core) noexcept : core_(std::move(core)) {}
-  Turn(Turn&&) noexcept = default;
-  Turn& operator=(Turn&&) = delete;
-  ~Turn() {
+  explicit Grant(std::shared_ptr<Core> core) noexcept : core_(std::move(core)) {}
+  Grant(Grant&&) noexcept = default;
+  Grant& operator=(Grant&&) = delete;
+  ~Grant() {
     if (core_ != nullptr) {
-      core_->lose_turn();
+      core_->lose_grant();
     }
   }
   void operator()() noexcept {
     const std::shared_ptr<Core> core = std::move(core_);
-    core->run_turn();
+    core->use_grant();
   }
 
  private:
@@ -117,7 +117,7 @@ Result<void> Strand::Core::push(Job& job) {
   if (state == State::scheduled) {
     return {};
   }
-  if (const auto granted = ask_for_turn(lock); !granted) {
+  if (const auto granted = ask_for_grant(lock); !granted) {
     state = State::idle;
     if (!jobs.empty()) {
       job = std::move(jobs.front());  // the only one: others waited
@@ -129,12 +129,12 @@ Result<void> Strand::Core::push(Job& job) {
 }
 
 // The lock is held before and after, not meanwhile. An error leaves the strand `scheduling`: it is the caller's.
-Result<void> Strand::Core::ask_for_turn(std::unique_lock<std::mutex>& lock) {
+Result<void> Strand::Core::ask_for_grant(std::unique_lock<std::mutex>& lock) {
   state = State::scheduling;
   lost = false;
   const std::uint64_t mine = ++asked;
   lock.unlock();
-  const auto granted = underlying.execute(Turn(shared_from_this()));
+  const auto granted = underlying.execute(Grant(shared_from_this()));
   lock.lock();
   if (granted && asked == mine && state == State::scheduling) {
     state = State::scheduled;
@@ -145,8 +145,8 @@ Result<void> Strand::Core::ask_for_turn(std::unique_lock<std::mutex>& lock) {
   return granted;
 }
 
-// The turn was refused, or was dropped with the underlying executor's queue.
-void Strand::Core::lose_turn() noexcept {
+// The grant was refused, or was dropped with the underlying executor's queue.
+void Strand::Core::lose_grant() noexcept {
   std::unique_lock lock(mutex);
   if (state == State::scheduling) {
     lost = true;  // who asked for it looks at the answer next
@@ -177,7 +177,7 @@ void Strand::Core::drop_jobs(std::unique_lock<std::mutex>& lock) noexcept {
 }
 
 void Strand::Core::run_some(std::unique_lock<std::mutex>& lock) noexcept {
-  for (std::size_t turn = 0; turn < kTurnMax && !jobs.empty(); ++turn) {
+  for (std::size_t ran_jobs = 0; ran_jobs < kGrantMax && !jobs.empty(); ++ran_jobs) {
     Job job = std::move(jobs.front());
     jobs.pop_front();
     lock.unlock();
@@ -188,7 +188,7 @@ void Strand::Core::run_some(std::unique_lock<std::mutex>& lock) noexcept {
   }
 }
 
-void Strand::Core::run_turn() noexcept {
+void Strand::Core::use_grant() noexcept {
   std::unique_lock lock(mutex);
   state = State::scheduled;
   if (detail::RunScope::inside(this)) {  // the underlying executor runs it inside our asking: go on out there
@@ -208,13 +208,13 @@ void Strand::Core::run_turn() noexcept {
       }
       return;
     }
-    if (!ask_for_turn(lock)) {
+    if (!ask_for_grant(lock)) {
       state = State::scheduled;  // full: go on here; nobody else can
       if (underlying.stop_token().stop_requested()) {
         return drop_all(lock);
       }
     } else if (std::exchange(came_back, nullptr) != this) {
-      return;  // somebody has the turn, perhaps at this moment
+      return;  // another thread has the grant, perhaps at this moment
     }
   }
 }

@@ -11,14 +11,14 @@ namespace weft::rt {
 // Strand: an Executor whose jobs run one at a time, in the order of their execute(), each seeing what the one before
 // did, on whatever threads another executor has.
 // Owner, affinity, errors: as Executor; the underlying executor outlives it. Errors of the underlying one are passed on
-// when the strand has nothing to do, and are no matter while it has: its turn goes on in the thread it has.
-// Cost: a mutex; of a burst only the first job costs an execute() of the underlying executor. After kTurnMax jobs the
+// when the strand has nothing to do, and are no matter while it has: its grant goes on in the thread it has.
+// Cost: a mutex; of a burst only the first job costs an execute() of the underlying executor. After kGrantMax jobs the
 // strand goes to the end of the underlying queue.
-// Invariants: those of Executor, and: a strand whose turn was dropped, because the underlying executor was stopped, is
+// Invariants: those of Executor, and: a strand whose grant was dropped, because the underlying executor was stopped, is
 // closed, and its jobs are dropped.
 class Strand final : public Executor {
  public:
-  static constexpr std::size_t kTurnMax = 64;
+  static constexpr std::size_t kGrantMax = 64;
   static constexpr std::size_t kQueueDefault = 4096;
 
   explicit Strand(Executor& underlying, std::size_t queue_capacity = kQueueDefault, ExceptionHandler on_exception = {});
@@ -33,9 +33,9 @@ class Strand final : public Executor {
 
  private:
   struct Core;
-  class Turn;
+  class Grant;
   class Delayed;
-  std::shared_ptr<Core> core_;  // its turns' too
+  std::shared_ptr<Core> core_;  // its grants' too
 };
 
 }  // namespace weft::rt

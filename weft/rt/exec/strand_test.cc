@@ -121,7 +121,7 @@ TEST(Strand, GivesOthersTheirTurn) {
   EXPECT_TRUE(strand.stop(StopMode::drain, in_a_long_time()));
 }
 
-// A turn that comes back inside the asking for it does not nest deeper and deeper.
+// A grant that comes back inside the asking for it does not nest deeper and deeper.
 TEST(Strand, OfAnInlineExecutorRunsAnyNumberOfJobsThatBringOthers) {
   InlineExecutor below;
   Strand strand(below);

@@ -17,7 +17,7 @@
 #include "weft/sys/clock.h"
 #include "weft/sys/cpu.h"
 #include "weft/sys/signals.h"
-#include "weft/sys/thread_token.h"
+#include "weft/sys/thread_id.h"
 
 namespace weft::rt {
 
@@ -81,8 +81,8 @@ Result<void> ThreadPool::Shared::push(Job& job) noexcept {
   if (current_pool == this) {
     index = static_cast<std::size_t>(current - workers.get());
   } else {
-    // Fibonacci hashing: tokens of threads differ in their middle bits.
-    index = workers_max == 1 ? 0 : ((sys::thread_token() * 0x9E3779B97F4A7C15u) >> 40) % workers_max;
+    // Fibonacci hashing: ids of threads differ in their middle bits.
+    index = workers_max == 1 ? 0 : ((sys::thread_id() * 0x9E3779B97F4A7C15u) >> 40) % workers_max;
   }
   for (unsigned tried = 0; tried < workers_max; ++tried) {
     switch (workers[index].queue.try_push(job)) {

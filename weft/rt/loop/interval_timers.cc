@@ -18,16 +18,16 @@ int IntervalTimers::add(Instant now, Duration interval, Callback callback, void*
   } while (timers_.contains(last_id_));
   Timer& timer = timers_[last_id_];
   timer = {deadline_after(now, interval), next_order_++, interval, callback, argument};
-  turns_.emplace(timer.due, timer.order, last_id_);
+  queue_.emplace(timer.due, timer.order, last_id_);
   return last_id_;
 }
 
 void IntervalTimers::arm(int id, Timer& timer, Instant now) noexcept {
-  auto turn = turns_.extract(Turn(timer.due, timer.order, id));  // the node moves: nothing is allocated
+  auto entry = queue_.extract(Entry(timer.due, timer.order, id));  // the node moves: nothing is allocated
   timer.due = deadline_after(now, timer.interval);
   timer.order = next_order_++;
-  turn.value() = Turn(timer.due, timer.order, id);
-  turns_.insert(std::move(turn));
+  entry.value() = Entry(timer.due, timer.order, id);
+  queue_.insert(std::move(entry));
 }
 
 Result<void> IntervalTimers::cancel(int id) noexcept {
@@ -35,7 +35,7 @@ Result<void> IntervalTimers::cancel(int id) noexcept {
   if (found == timers_.end()) {
     return kNoSuchTimer;
   }
-  turns_.erase(Turn(found->second.due, found->second.order, id));
+  queue_.erase(Entry(found->second.due, found->second.order, id));
   timers_.erase(found);
   return {};
 }
@@ -60,10 +60,10 @@ Result<void> IntervalTimers::reset(Instant now, int id) noexcept {
 }
 
 std::optional<Duration> IntervalTimers::until_next(Instant now) const noexcept {
-  if (turns_.empty()) {
+  if (queue_.empty()) {
     return std::nullopt;
   }
-  return std::max(Duration::zero(), std::get<Instant>(*turns_.begin()) - now);
+  return std::max(Duration::zero(), std::get<Instant>(*queue_.begin()) - now);
 }
 
 void IntervalTimers::run(Instant now) {
@@ -72,8 +72,8 @@ void IntervalTimers::run(Instant now) {
   }
   running_ = true;
   const std::uint64_t first_of_next_run = next_order_;
-  while (!turns_.empty()) {
-    const auto [due, order, id] = *turns_.begin();
+  while (!queue_.empty()) {
+    const auto [due, order, id] = *queue_.begin();
     if (due > now || order >= first_of_next_run) {
       break;
     }

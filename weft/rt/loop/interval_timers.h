@@ -34,7 +34,7 @@ class IntervalTimers {
   [[nodiscard]] bool running() const noexcept { return running_; }
 
  private:
-  using Turn = std::tuple<Instant, std::uint64_t, int>;  // when due, in which order armed, whose id
+  using Entry = std::tuple<Instant, std::uint64_t, int>;  // when due, in which order armed, whose id
   struct Timer {
     Instant due;
     std::uint64_t order = 0;
@@ -46,7 +46,7 @@ class IntervalTimers {
   void arm(int id, Timer& timer, Instant now) noexcept;
 
   std::map<int, Timer> timers_;
-  std::set<Turn> turns_;  // one for each timer
+  std::set<Entry> queue_;  // one for each timer, the next one due first
   std::uint64_t next_order_ = 0;
   int last_id_ = 0;
   bool running_ = false;

@@ -130,7 +130,7 @@ void Loop::unwatch(WatchId id) {
 }
 
 void Loop::dispatch(const sys::PollEvent& event) {
-  if (Slot* slot = find(event.token); slot != nullptr) {
+  if (Slot* slot = find(event.tag); slot != nullptr) {
     slot->watcher->handle_event(event);
   }
 }

@@ -348,7 +348,7 @@ TEST_F(LoopTest, AHandlerMayWatchMoreDescriptorsThanThereWereSlots) {
   Signal all;
   Called counted([&](const sys::PollEvent& what) {
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      if (ids[i] == what.token) {
+      if (ids[i] == what.tag) {
         more[i].drain();
       }
     }

@@ -13,7 +13,7 @@ void CancelScope::open(CancelScope& parent) noexcept {
 }
 
 void CancelScope::close() noexcept {
-  unlink();
+  unhook();
   parent_ = nullptr;
 }
 

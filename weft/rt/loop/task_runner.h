@@ -24,7 +24,7 @@ inline constexpr Error kCancelled(Errc::cancelled, "the task was cancelled");
 namespace detail {
 
 // What a TaskRunner does next. In one list at a time.
-class Ready : public ListLink {
+class Ready : public ListHook {
  public:
   using Run = void (*)(Ready& self) noexcept;
 
@@ -118,7 +118,7 @@ class Wait : public detail::Ready {
 // it. Owner: whoever ends last of those in it. Affinity: the runner's thread. Cost: no allocation; cancel() is O(all
 // below). Invariants: 1. what is in a scope that was cancelled waits for nothing any more but for what cannot be given
 // up; what begins in it later neither. 2. cancel() resumes nobody: who waited goes on in the runner's next turn.
-class CancelScope : private ListLink {
+class CancelScope : private ListHook {
  public:
   CancelScope() noexcept = default;  // of no runner until open()
   explicit CancelScope(TaskRunner& runner) noexcept : runner_(&runner) {}
@@ -212,7 +212,7 @@ inline void Wait::begin_always(CancelScope& scope, std::coroutine_handle<> corou
 inline void Wait::finish() noexcept {
   if (waiting_) {
     waiting_ = false;
-    unlink();
+    unhook();
     scope_->runner().add(*this);
   }
 }

@@ -87,7 +87,7 @@ Instant TimerWheel::next_deadline() const {
   const auto [front, back] = lists_[slot.list];
   // The earliest timer of a short list saves the wake-ups that would only move it down a level.
   std::uint64_t earliest = slot.start;
-  if (&links_of(front) == &links_of(back)) {
+  if (&head_of(front) == &head_of(back)) {
     earliest = kEndOfTime;
     for (const Cell* cell = front; cell <= back; ++cell) {
       earliest = std::min(earliest, cell->entry.tick);
@@ -171,16 +171,16 @@ TimerWheel::Slot TimerWheel::next_slot() const {
   return {list, higher_groups | (std::uint64_t{list % kSlots} << shift)};
 }
 
-TimerWheel::Links& TimerWheel::links_of(const Cell* cell) {
+TimerWheel::BlockHead& TimerWheel::head_of(const Cell* cell) {
   static_assert(decltype(cells_)::kAlignment % (kBlock * sizeof(Cell)) == 0);
   const std::uintptr_t place = reinterpret_cast<std::uintptr_t>(cell) / sizeof(Cell) % kBlock;
-  return const_cast<Cell*>(cell - place)->links;
+  return const_cast<Cell*>(cell - place)->head;
 }
 
 inline bool TimerWheel::push(unsigned list, Entry entry) {
   Cell*& back = lists_[list].back;
   Cell* cell = back + 1;
-  if (back == nullptr || &links_of(cell) != &links_of(back)) {
+  if (back == nullptr || &head_of(cell) != &head_of(back)) {
     cell = append_block(list);
     if (cell == nullptr) {
       return false;
@@ -198,16 +198,16 @@ TimerWheel::Cell* TimerWheel::append_block(unsigned list) {
       return nullptr;
     }
     free_blocks_ = cells_.size() - kBlock;
-    cells_[free_blocks_].links = {free_blocks_, kNil, kNil, kNone};
+    cells_[free_blocks_].head = {free_blocks_, kNil, kNil, kNone};
   }
   Cell* const first = &cells_[free_blocks_];
-  free_blocks_ = first->links.next;
-  first->links.list = list;
+  free_blocks_ = first->head.next;
+  first->head.list = list;
   List& into = lists_[list];
   if (into.back != nullptr) {
-    Links& last = links_of(into.back);
-    last.next = first->links.self;
-    first->links.previous = last.self;
+    BlockHead& last = head_of(into.back);
+    last.next = first->head.self;
+    first->head.previous = last.self;
     return first + 1;
   }
   into.front = first + 1;
@@ -220,7 +220,7 @@ TimerWheel::Cell* TimerWheel::append_block(unsigned list) {
 
 // The last entry takes the place of the one that goes.
 inline void TimerWheel::remove(Cell* entry) {
-  const unsigned list = links_of(entry).list;
+  const unsigned list = head_of(entry).list;
   if (Cell* back = lists_[list].back; entry != back) {
     *entry = *back;
     entry->entry.timer->value()->entry = entry;
@@ -234,10 +234,10 @@ inline void TimerWheel::pop_front(unsigned list) {
     set_empty(list);
     return;
   }
-  Links& links = links_of(from.front++);
-  if (&links_of(from.front) != &links) {
-    from.front = &cells_[links.next] + 1;
-    release_block(links);
+  BlockHead& head = head_of(from.front++);
+  if (&head_of(from.front) != &head) {
+    from.front = &cells_[head.next] + 1;
+    release_block(head);
   }
 }
 
@@ -247,15 +247,15 @@ inline void TimerWheel::pop_back(unsigned list) {
     set_empty(list);
     return;
   }
-  Links& links = links_of(from.back--);
-  if (&from.back->links == &links) {
-    from.back = &cells_[links.previous] + (kBlock - 1);
-    release_block(links);
+  BlockHead& head = head_of(from.back--);
+  if (&from.back->head == &head) {
+    from.back = &cells_[head.previous] + (kBlock - 1);
+    release_block(head);
   }
 }
 
 void TimerWheel::set_empty(unsigned list) {
-  release_block(links_of(lists_[list].back));
+  release_block(head_of(lists_[list].back));
   lists_[list] = {};
   if (list < kOverdue) {
     std::uint64_t& occupied = occupied_[list / 64];
@@ -264,9 +264,9 @@ void TimerWheel::set_empty(unsigned list) {
   }
 }
 
-void TimerWheel::release_block(Links& links) {
-  links.next = free_blocks_;
-  free_blocks_ = links.self;
+void TimerWheel::release_block(BlockHead& head) {
+  head.next = free_blocks_;
+  free_blocks_ = head.self;
 }
 
 // Timers lie where they were scheduled, entries in the order of firing: the timers of the next entries are asked for
@@ -274,12 +274,12 @@ void TimerWheel::release_block(Links& links) {
 class TimerWheel::Block {
  public:
   // The block of the entry `first`, up to `back` if the list ends in it.
-  Block(const TimerWheel& wheel, Cell* first, Cell* back) : links_(&links_of(first)), next_(nullptr) {
-    if (&links_of(back) == links_) {
+  Block(const TimerWheel& wheel, Cell* first, Cell* back) : head_(&head_of(first)), next_(nullptr) {
+    if (&head_of(back) == head_) {
       last_ = back;
     } else {
-      last_ = reinterpret_cast<Cell*>(links_) + (kBlock - 1);
-      next_ = &wheel.cells_[links_->next];
+      last_ = reinterpret_cast<Cell*>(head_) + (kBlock - 1);
+      next_ = &wheel.cells_[head_->next];
       constexpr std::size_t kLine = 64 / sizeof(Cell);
       for (std::size_t cell = 0; cell < kBlock; cell += kLine) {
         __builtin_prefetch(next_ + cell);
@@ -287,7 +287,7 @@ class TimerWheel::Block {
     }
   }
 
-  [[nodiscard]] bool has(const Cell* entry) const { return &links_of(entry) == links_; }
+  [[nodiscard]] bool has(const Cell* entry) const { return &head_of(entry) == head_; }
   [[nodiscard]] Cell* last() const { return last_; }
   void prefetch_after(const Cell* entry) const {
     constexpr std::ptrdiff_t kAhead = 8;
@@ -299,7 +299,7 @@ class TimerWheel::Block {
   }
 
  private:
-  Links* links_;
+  BlockHead* head_;
   Cell* last_;
   const Cell* next_;  // where the next block begins; null: there is none
 };

@@ -73,7 +73,7 @@ class TimerWheel {
   static constexpr unsigned kOverdue = kLevels * kSlots;  // two lists of timers scheduled for the past: see fresh_
   static constexpr unsigned kLists = kOverdue + 2;
   static constexpr unsigned kNone = kLists;
-  static constexpr std::uint32_t kBlock = 16;  // cells; the first one is the block's links
+  static constexpr std::uint32_t kBlock = 16;  // cells; the first one is the block's head
   static constexpr std::uint32_t kNil = ~std::uint32_t{0};
 
   // A list is a chain of blocks of entries side by side: a walk through it is a walk through memory.
@@ -88,7 +88,7 @@ class TimerWheel {
     std::uint64_t tick;
     Timers::Slot* timer;
   };
-  struct Links {
+  struct BlockHead {
     std::uint32_t self;  // numbers of first cells
     std::uint32_t next;
     std::uint32_t previous;
@@ -96,7 +96,7 @@ class TimerWheel {
   };
   union alignas(16) Cell {
     Entry entry;
-    Links links;
+    BlockHead head;
   };
   struct List {
     Cell* front = nullptr;  // the first and the last entry
@@ -108,7 +108,7 @@ class TimerWheel {
   };
 
   static unsigned other_overdue(unsigned list) { return list ^ kOverdue ^ (kOverdue + 1); }
-  static Links& links_of(const Cell* cell);
+  static BlockHead& head_of(const Cell* cell);
   [[nodiscard]] std::uint64_t deadline_tick(Instant deadline) const;
   [[nodiscard]] Instant tick_time(std::uint64_t tick) const;
   [[nodiscard]] unsigned list_of(std::uint64_t tick) const;  // requires tick >= elapsed_
@@ -123,7 +123,7 @@ class TimerWheel {
   void pop_front(unsigned list);
   void pop_back(unsigned list);
   void set_empty(unsigned list);
-  void release_block(Links& links);
+  void release_block(BlockHead& head);
   std::size_t fire_list(unsigned list, std::size_t limit);  // how many
   bool drain(std::size_t& moves);  // requires draining_; false: not all, because of `moves` or memory
 

@@ -30,7 +30,7 @@ class AsyncEvent {
   [[nodiscard]] bool is_set() const noexcept { return set_; }
   [[nodiscard]] bool awaited() const noexcept { return !waiting_.empty(); }
 
-  class [[nodiscard]] Waiting : private ListLink {
+  class [[nodiscard]] Waiting : private ListHook {
    public:
     explicit Waiting(AsyncEvent& event) noexcept : event_(event), wait_(this) {}
 
@@ -55,7 +55,7 @@ class AsyncEvent {
     struct EventWait : Wait {
       explicit EventWait(Waiting* who) noexcept : Wait(give_up), waiting(who) {}
       static void give_up(Wait& self) noexcept {
-        static_cast<EventWait&>(self).waiting->unlink();
+        static_cast<EventWait&>(self).waiting->unhook();
         self.finish();
       }
       Waiting* waiting;

@@ -245,7 +245,7 @@ class TaskScope {
   State* state_;
 };
 
-class TaskScope::Joining : private ListLink {
+class TaskScope::Joining : private ListHook {
  public:
   explicit Joining(State* state) noexcept : state_(state), wait_(this) {}
   [[nodiscard]] bool await_ready() noexcept;

@@ -20,23 +20,23 @@ bool contains(const std::vector<net::IpPrefix>& prefixes, Bytes address) noexcep
 
 }  // namespace
 
-const char* describe(Refusal refusal) noexcept {
-  switch (refusal) {
-    case Refusal::not_allowed: return "an address that is not allowed";
-    case Refusal::address_connections: return "too many connections of its address";
-    case Refusal::prefix_connections: return "too many connections of its prefix";
-    case Refusal::accept_rate: return "its prefix connects too often";
-    case Refusal::table_full: return "connections of too many addresses";
-    case Refusal::message_rate: return "messages come too often";
+const char* describe(AdmissionRejection rejection) noexcept {
+  switch (rejection) {
+    case AdmissionRejection::not_allowed: return "an address that is not allowed";
+    case AdmissionRejection::address_connections: return "too many connections of its address";
+    case AdmissionRejection::prefix_connections: return "too many connections of its prefix";
+    case AdmissionRejection::accept_rate: return "its prefix connects too often";
+    case AdmissionRejection::table_full: return "connections of too many addresses";
+    case AdmissionRejection::message_rate: return "messages come too often";
   }
   return "unknown";
 }
 
-// Shard: an entry for each address and prefix that it knows, behind one lock.
+// Stripe: an entry for each address and prefix that it knows, behind one lock.
 // Invariants:
 //   (1) An entry is in the chain of its bucket, or free.
 //   (2) An entry in use without connections is in the idle list, the one that was unused longest first.
-struct alignas(sync::kLineSize) Admission::Shard {
+struct alignas(sync::kLineSize) Admission::Stripe {
   struct Entry {
     net::IpPrefix key;
     std::uint32_t connections = 0;
@@ -65,7 +65,7 @@ struct alignas(sync::kLineSize) Admission::Shard {
   }
 
   [[nodiscard]] std::uint32_t& bucket(const net::IpPrefix& key) noexcept {
-    return buckets[key.hash(seed) >> 8U & (buckets.size() - 1)];  // the lowest bits chose the shard
+    return buckets[key.hash(seed) >> 8U & (buckets.size() - 1)];  // the lowest bits chose the stripe
   }
   [[nodiscard]] std::uint32_t find(const net::IpPrefix& key) noexcept {
     std::uint32_t at = bucket(key);
@@ -109,11 +109,11 @@ struct alignas(sync::kLineSize) Admission::Shard {
   }
   void forget(std::uint32_t at) noexcept {
     make_busy(at);
-    std::uint32_t* link = &bucket(entries[at].key);
-    while (*link != at) {
-      link = &entries[*link].next;
+    std::uint32_t* place = &bucket(entries[at].key);
+    while (*place != at) {
+      place = &entries[*place].next;
     }
-    *link = entries[at].next;
+    *place = entries[at].next;
     entries[at].next = std::exchange(free, at);
     --used;
   }
@@ -156,7 +156,7 @@ Result<std::unique_ptr<Admission>> Admission::make(AdmissionOptions options) {
   if (options.ipv4_prefix_bits > 32 || options.ipv6_prefix_bits > 128) {
     return Error(Errc::invalid_argument, "a prefix is not longer than an address");
   }
-  if (options.entries_max < 2 * kShards || options.entries_max > 1U << 26U) {
+  if (options.entries_max < 2 * kStripes || options.entries_max > 1U << 26U) {
     return Error(Errc::invalid_argument, "entries_max");
   }
   try {
@@ -166,16 +166,16 @@ Result<std::unique_ptr<Admission>> Admission::make(AdmissionOptions options) {
   }
 }
 
-Admission::Admission(AdmissionOptions options) : options_(std::move(options)), shards_(new Shard[kShards]) {
-  for (std::uint32_t i = 0; i < kShards; ++i) {
-    shards_[i].set_up((options_.entries_max + kShards - 1) / kShards, options_.seed);
+Admission::Admission(AdmissionOptions options) : options_(std::move(options)), stripes_(new Stripe[kStripes]) {
+  for (std::uint32_t i = 0; i < kStripes; ++i) {
+    stripes_[i].set_up((options_.entries_max + kStripes - 1) / kStripes, options_.seed);
   }
 }
 
 Admission::~Admission() = default;
 
-Admission::Shard& Admission::shard_of(const net::IpPrefix& prefix) const noexcept {
-  return shards_[prefix.hash(options_.seed) % kShards];
+Admission::Stripe& Admission::stripe_of(const net::IpPrefix& prefix) const noexcept {
+  return stripes_[prefix.hash(options_.seed) % kStripes];
 }
 
 net::IpPrefix Admission::prefix_of(Bytes address) const noexcept {
@@ -187,61 +187,61 @@ Result<Admission::Lease> Admission::admit(const sys::SocketAddress& peer, Instan
   if (bytes.empty() || contains(options_.exempt, bytes)) {
     return Lease();
   }
-  Refusal refusal = Refusal::not_allowed;
+  AdmissionRejection rejection = AdmissionRejection::not_allowed;
   if (options_.allowed.empty() || contains(options_.allowed, bytes)) {
     const net::IpPrefix prefix = prefix_of(bytes);
-    Shard& shard = shard_of(prefix);
-    Result<Lease> lease = admit_to(shard, prefix, net::IpPrefix::of(bytes, 128), now, refusal);
+    Stripe& stripe = stripe_of(prefix);
+    Result<Lease> lease = admit_to(stripe, prefix, net::IpPrefix::of(bytes, 128), now, rejection);
     if (lease) {
       return lease;
     }
   }
-  refuse(refusal, peer, now);
-  return Error(Errc::resource_exhausted, describe(refusal));
+  reject(rejection, peer, now);
+  return Error(Errc::resource_exhausted, describe(rejection));
 }
 
-Result<Admission::Lease> Admission::admit_to(Shard& shard, const net::IpPrefix& prefix, const net::IpPrefix& address,
-                                             Instant now, Refusal& refusal) {
+Result<Admission::Lease> Admission::admit_to(Stripe& stripe, const net::IpPrefix& prefix, const net::IpPrefix& address,
+                                             Instant now, AdmissionRejection& rejection) {
   const bool keep = options_.accept_rate.limits();
   const auto over = [](std::uint32_t connections, std::uint32_t bound) { return bound != 0 && connections >= bound; };
-  const std::lock_guard lock(shard.mutex);
-  const std::uint32_t prefix_at = shard.find_or_add(prefix, kNone);
+  const std::lock_guard lock(stripe.mutex);
+  const std::uint32_t prefix_at = stripe.find_or_add(prefix, kNone);
   if (prefix_at == kNone) {
-    refusal = Refusal::table_full;
+    rejection = AdmissionRejection::table_full;
     return Error(Errc::resource_exhausted);
   }
-  const std::uint32_t address_at = prefix.single() ? prefix_at : shard.find_or_add(address, prefix_at);
+  const std::uint32_t address_at = prefix.single() ? prefix_at : stripe.find_or_add(address, prefix_at);
   if (address_at == kNone) {
-    refusal = Refusal::table_full;
-  } else if (!shard.entries[prefix_at].accepts.try_take(options_.accept_rate, now)) {
-    refusal = Refusal::accept_rate;
-  } else if (over(shard.entries[address_at].connections, options_.address_connections_max)) {
-    refusal = Refusal::address_connections;
-  } else if (over(shard.entries[prefix_at].connections, options_.prefix_connections_max)) {
-    refusal = Refusal::prefix_connections;
+    rejection = AdmissionRejection::table_full;
+  } else if (!stripe.entries[prefix_at].accepts.try_take(options_.accept_rate, now)) {
+    rejection = AdmissionRejection::accept_rate;
+  } else if (over(stripe.entries[address_at].connections, options_.address_connections_max)) {
+    rejection = AdmissionRejection::address_connections;
+  } else if (over(stripe.entries[prefix_at].connections, options_.prefix_connections_max)) {
+    rejection = AdmissionRejection::prefix_connections;
   } else {
-    shard.add_connection(prefix_at);
+    stripe.add_connection(prefix_at);
     if (address_at != prefix_at) {
-      shard.add_connection(address_at);
+      stripe.add_connection(address_at);
     }
-    ++shard.leases;
-    return Lease(this, static_cast<std::uint32_t>(&shard - shards_.get()), prefix_at, address_at);
+    ++stripe.leases;
+    return Lease(this, static_cast<std::uint32_t>(&stripe - stripes_.get()), prefix_at, address_at);
   }
   if (address_at != prefix_at) {
-    shard.let_go(address_at, false);
+    stripe.let_go(address_at, false);
   }
-  shard.let_go(prefix_at, keep);
+  stripe.let_go(prefix_at, keep);
   return Error(Errc::resource_exhausted);
 }
 
 void Admission::end(const Lease& lease) noexcept {
-  Shard& shard = shards_[lease.shard_];
-  const std::lock_guard lock(shard.mutex);
+  Stripe& stripe = stripes_[lease.stripe_];
+  const std::lock_guard lock(stripe.mutex);
   if (lease.address_ != lease.prefix_) {
-    shard.end_connection(lease.address_, false);
+    stripe.end_connection(lease.address_, false);
   }
-  shard.end_connection(lease.prefix_, options_.accept_rate.limits());
-  --shard.leases;
+  stripe.end_connection(lease.prefix_, options_.accept_rate.limits());
+  --stripe.leases;
 }
 
 void Admission::Lease::end() noexcept {
@@ -250,46 +250,46 @@ void Admission::Lease::end() noexcept {
   }
 }
 
-void Admission::refuse(Refusal refusal, const sys::SocketAddress& peer, Instant now) {
+void Admission::reject(AdmissionRejection rejection, const sys::SocketAddress& peer, Instant now) {
   std::uint64_t suppressed = 0;
   {
-    const std::lock_guard lock(refusals_mutex_);
-    ++refused_[static_cast<std::size_t>(refusal)];
+    const std::lock_guard lock(rejections_mutex_);
+    ++rejected_[static_cast<std::size_t>(rejection)];
     if (options_.report == nullptr || !reports_.try_take(options_.report_rate, now)) {
       ++suppressed_;
       return;
     }
     suppressed = std::exchange(suppressed_, 0);
   }
-  options_.report(options_.report_context, {refusal, peer, suppressed});
+  options_.report(options_.report_context, {rejection, peer, suppressed});
 }
 
-std::uint64_t Admission::refused(Refusal refusal) const {
-  const std::lock_guard lock(refusals_mutex_);
-  return refused_[static_cast<std::size_t>(refusal)];
+std::uint64_t Admission::rejected(AdmissionRejection rejection) const {
+  const std::lock_guard lock(rejections_mutex_);
+  return rejected_[static_cast<std::size_t>(rejection)];
 }
 
 std::uint32_t Admission::connections(const net::IpPrefix& prefix) const {
-  Shard& shard = shard_of(prefix_of(prefix.bytes()));
-  const std::lock_guard lock(shard.mutex);
-  const std::uint32_t at = shard.find(prefix);
-  return at == kNone ? 0 : shard.entries[at].connections;
+  Stripe& stripe = stripe_of(prefix_of(prefix.bytes()));
+  const std::lock_guard lock(stripe.mutex);
+  const std::uint32_t at = stripe.find(prefix);
+  return at == kNone ? 0 : stripe.entries[at].connections;
 }
 
 std::uint64_t Admission::connections() const {
   std::uint64_t sum = 0;
-  for (std::uint32_t i = 0; i < kShards; ++i) {
-    const std::lock_guard lock(shards_[i].mutex);
-    sum += shards_[i].leases;
+  for (std::uint32_t i = 0; i < kStripes; ++i) {
+    const std::lock_guard lock(stripes_[i].mutex);
+    sum += stripes_[i].leases;
   }
   return sum;
 }
 
 std::uint32_t Admission::entries() const {
   std::uint32_t sum = 0;
-  for (std::uint32_t i = 0; i < kShards; ++i) {
-    const std::lock_guard lock(shards_[i].mutex);
-    sum += shards_[i].used;
+  for (std::uint32_t i = 0; i < kStripes; ++i) {
+    const std::lock_guard lock(stripes_[i].mutex);
+    sum += stripes_[i].used;
   }
   return sum;
 }

@@ -16,8 +16,8 @@
 
 namespace weft::serve {
 
-// Why a connection, or a message, was refused.
-enum class Refusal : std::uint8_t {
+// Why a connection, or a message, was rejected.
+enum class AdmissionRejection : std::uint8_t {
   not_allowed,          // the address is in none of the allowed prefixes
   address_connections,  // the address has its maximum of connections
   prefix_connections,   // the prefix has its maximum of connections
@@ -25,13 +25,13 @@ enum class Refusal : std::uint8_t {
   table_full,           // the table holds its maximum of addresses, all with connections
   message_rate,         // reported by sessions: messages come too often
 };
-inline constexpr std::size_t kRefusals = 6;
-[[nodiscard]] const char* describe(Refusal refusal) noexcept;  // "too many connections of its address" ...
+inline constexpr std::size_t kAdmissionRejections = 6;
+[[nodiscard]] const char* describe(AdmissionRejection rejection) noexcept;  // "too many connections of its address" ...
 
-struct RefusalReport {
-  Refusal refusal;
+struct RejectionReport {
+  AdmissionRejection rejection;
   const sys::SocketAddress& peer;
-  std::uint64_t suppressed;  // refusals since the last report that were counted and not reported
+  std::uint64_t suppressed;  // rejections since the last report that were counted and not reported
 };
 
 struct AdmissionOptions {
@@ -43,8 +43,8 @@ struct AdmissionOptions {
   std::uint32_t entries_max = 65536;     // addresses and prefixes in the table
   std::vector<net::IpPrefix> allowed{};  // empty: every address
   std::vector<net::IpPrefix> exempt{};   // allowed and not bounded: load balancers, probes
-  // Called for refusals, at most as often as `report_rate` allows; on the refusing thread, with no lock held.
-  void (*report)(void* context, const RefusalReport& report) = nullptr;
+  // Called for rejections, at most as often as `report_rate` allows; on the rejecting thread, with no lock held.
+  void (*report)(void* context, const RejectionReport& report) = nullptr;
   void* report_context = nullptr;
   RateLimit report_rate{10, 10};
   std::uint64_t seed = 0;  // of the hash; a number that peers cannot know
@@ -55,13 +55,13 @@ struct AdmissionOptions {
 // Cost: admit() and the end of a lease take one of kShards locks; addresses of one prefix share a lock. make()
 // allocates the table, 60 bytes an entry; its memory is touched as it fills.
 // Invariants:
-//   (1) An address or prefix never has more leases than its bound, and a refused connection changes no count.
+//   (1) An address or prefix never has more leases than its bound, and a rejected connection changes no count.
 //       Each admit() is one step under one lock. Only the end of a lease undoes it, once; nothing times out,
 //       nothing is corrected later.
 //   (2) When every lease has ended, every count is zero.
 //   (3) The table is bounded. When it is full, admission forgets the prefix without connections that was idle
 //       longest, and its rate. An address or prefix with a connection is never forgotten.
-//   (4) Every refusal is counted under its reason. Peers without an IP address (unix sockets) are not refused.
+//   (4) Every rejection is counted under its reason. Peers without an IP address (unix sockets) are not rejected.
 class Admission {
  public:
   // One counted connection. Ends in its destructor, on any thread.
@@ -70,14 +70,14 @@ class Admission {
     Lease() noexcept = default;
     Lease(Lease&& other) noexcept
         : owner_(std::exchange(other.owner_, nullptr)),
-          shard_(other.shard_),
+          stripe_(other.stripe_),
           prefix_(other.prefix_),
           address_(other.address_) {}
     Lease& operator=(Lease&& other) noexcept {
       if (this != &other) {
         end();
         owner_ = std::exchange(other.owner_, nullptr);
-        shard_ = other.shard_;
+        stripe_ = other.stripe_;
         prefix_ = other.prefix_;
         address_ = other.address_;
       }
@@ -90,12 +90,12 @@ class Admission {
 
    private:
     friend class Admission;
-    Lease(Admission* owner, std::uint32_t shard, std::uint32_t prefix, std::uint32_t address) noexcept
-        : owner_(owner), shard_(shard), prefix_(prefix), address_(address) {}
+    Lease(Admission* owner, std::uint32_t stripe, std::uint32_t prefix, std::uint32_t address) noexcept
+        : owner_(owner), stripe_(stripe), prefix_(prefix), address_(address) {}
 
     Admission* owner_ = nullptr;
-    std::uint32_t shard_ = 0;
-    std::uint32_t prefix_ = 0;  // entries of the shard; equal to address_ where the prefix is one address
+    std::uint32_t stripe_ = 0;
+    std::uint32_t prefix_ = 0;  // entries of the stripe; equal to address_ where the prefix is one address
     std::uint32_t address_ = 0;
   };
 
@@ -105,33 +105,33 @@ class Admission {
   Admission(const Admission&) = delete;
   Admission& operator=(const Admission&) = delete;
 
-  // resource_exhausted: refused; the text is describe() of the reason.
+  // resource_exhausted: rejected; the text is describe() of the reason.
   [[nodiscard]] Result<Lease> admit(const sys::SocketAddress& peer, Instant now);
-  // Counts and reports a refusal that another part of the server decided.
-  void refuse(Refusal refusal, const sys::SocketAddress& peer, Instant now);
+  // Counts and reports a rejection that another part of the server decided.
+  void reject(AdmissionRejection rejection, const sys::SocketAddress& peer, Instant now);
 
-  [[nodiscard]] std::uint64_t refused(Refusal refusal) const;
+  [[nodiscard]] std::uint64_t rejected(AdmissionRejection rejection) const;
   // Of an address, or of a prefix of the bounded length.
   [[nodiscard]] std::uint32_t connections(const net::IpPrefix& prefix) const;
   [[nodiscard]] std::uint64_t connections() const;  // all that hold a lease
   [[nodiscard]] std::uint32_t entries() const;
 
  private:
-  struct Shard;
-  static constexpr std::uint32_t kShards = 16;
+  struct Stripe;
+  static constexpr std::uint32_t kStripes = 16;
 
   explicit Admission(AdmissionOptions options);
-  [[nodiscard]] Shard& shard_of(const net::IpPrefix& prefix) const noexcept;
+  [[nodiscard]] Stripe& stripe_of(const net::IpPrefix& prefix) const noexcept;
   [[nodiscard]] net::IpPrefix prefix_of(Bytes address) const noexcept;
-  [[nodiscard]] Result<Lease> admit_to(Shard& shard, const net::IpPrefix& prefix, const net::IpPrefix& address,
-                                       Instant now, Refusal& refusal);
+  [[nodiscard]] Result<Lease> admit_to(Stripe& stripe, const net::IpPrefix& prefix, const net::IpPrefix& address,
+                                       Instant now, AdmissionRejection& rejection);
   void end(const Lease& lease) noexcept;
 
   AdmissionOptions options_;
-  std::unique_ptr<Shard[]> shards_;
+  std::unique_ptr<Stripe[]> stripes_;
 
-  mutable std::mutex refusals_mutex_;
-  std::array<std::uint64_t, kRefusals> refused_{};
+  mutable std::mutex rejections_mutex_;
+  std::array<std::uint64_t, kAdmissionRejections> rejected_{};
   TokenBucket reports_;
   std::uint64_t suppressed_ = 0;
 };

@@ -33,14 +33,14 @@ TEST(Admission, AnAddressHasNoMoreConnectionsThanItsBoundAndGetsThemBack) {
   EXPECT_TRUE(first && second);
   EXPECT_EQ(admission->admit(peer("10.0.0.1", 3), kStart).error(), Errc::resource_exhausted);
   EXPECT_TRUE(admission->admit(peer("10.0.0.2"), kStart));
-  EXPECT_EQ(admission->refused(Refusal::address_connections), 1u);
+  EXPECT_EQ(admission->rejected(AdmissionRejection::address_connections), 1u);
   first->end();
   first->end();
   EXPECT_EQ(count(*admission, "10.0.0.1"), 1u);
   EXPECT_TRUE(admission->admit(peer("10.0.0.1"), kStart));
 }
 
-TEST(Admission, ARefusalSaysWhy) {
+TEST(Admission, ARejectionSaysWhy) {
   const auto admission = make({.address_connections_max = 1});
   const auto lease = admission->admit(peer("::1"), kStart);
   EXPECT_STREQ(admission->admit(peer("::1"), kStart).error().text(), "too many connections of its address");
@@ -55,8 +55,8 @@ TEST(Admission, AnIpv6PrefixOfSixtyFourBitsIsBoundedAsOne) {
   }
   EXPECT_FALSE(admission->admit(peer("2001:db8::3"), kStart));
   EXPECT_FALSE(admission->admit(peer("2001:db8::1"), kStart));
-  EXPECT_EQ(admission->refused(Refusal::prefix_connections), 1u);
-  EXPECT_EQ(admission->refused(Refusal::address_connections), 1u);
+  EXPECT_EQ(admission->rejected(AdmissionRejection::prefix_connections), 1u);
+  EXPECT_EQ(admission->rejected(AdmissionRejection::address_connections), 1u);
   EXPECT_TRUE(admission->admit(peer("2001:db8:0:1::1"), kStart));
   EXPECT_EQ(count(*admission, "2001:db8::/64"), 3u);
   EXPECT_EQ(count(*admission, "2001:db8::1"), 2u);
@@ -79,7 +79,7 @@ TEST(Admission, AnIpv4PeerOfAnIpv6ListenerIsTheSameAddress) {
 }
 
 // The published limiter subtracts a count at a time-out although it never added that count, which frees another
-// connection's slot. Here a refusal changes no count, whatever its reason.
+// connection's slot. Here a rejection changes no count, whatever its reason.
 TEST(Admission, ARefusedConnectionChangesNoCount) {
   const auto admission = make({.address_connections_max = 5, .prefix_connections_max = 2, .accept_rate = {1, 4}});
   std::vector<Lease> leases;
@@ -91,8 +91,8 @@ TEST(Admission, ARefusedConnectionChangesNoCount) {
   EXPECT_EQ(leases.size(), 2u);
   EXPECT_EQ(count(*admission, "2001:db8::1"), 2u);
   EXPECT_EQ(count(*admission, "2001:db8::/64"), 2u);
-  EXPECT_EQ(admission->refused(Refusal::prefix_connections), 2u);
-  EXPECT_EQ(admission->refused(Refusal::accept_rate), 96u);
+  EXPECT_EQ(admission->rejected(AdmissionRejection::prefix_connections), 2u);
+  EXPECT_EQ(admission->rejected(AdmissionRejection::accept_rate), 96u);
   EXPECT_EQ(admission->connections(), 2u);
 }
 
@@ -110,13 +110,13 @@ TEST(Admission, ALeaseThatIsMovedEndsOnce) {
   EXPECT_EQ(admission->connections(), 0u);
 }
 
-TEST(Admission, APrefixThatConnectsTooOftenIsRefusedAndOthersAreNot) {
+TEST(Admission, APrefixThatConnectsTooOftenIsRejectedAndOthersAreNot) {
   const auto admission = make({.accept_rate = {10, 2}});
   EXPECT_TRUE(admission->admit(peer("10.0.0.1"), kStart));
   EXPECT_TRUE(admission->admit(peer("10.0.0.1"), kStart));
   EXPECT_FALSE(admission->admit(peer("10.0.0.1"), kStart));
   EXPECT_TRUE(admission->admit(peer("10.0.0.2"), kStart));
-  EXPECT_EQ(admission->refused(Refusal::accept_rate), 1u);
+  EXPECT_EQ(admission->rejected(AdmissionRejection::accept_rate), 1u);
   EXPECT_TRUE(admission->admit(peer("10.0.0.1"), kStart + std::chrono::milliseconds(100)));
 }
 
@@ -128,7 +128,7 @@ TEST(Admission, OnlyAllowedPrefixesAreTakenAndExemptOnesWithoutBound) {
   EXPECT_TRUE(lease);
   EXPECT_FALSE(admission->admit(peer("11.1.2.3"), kStart));
   EXPECT_FALSE(admission->admit(peer("::1"), kStart));
-  EXPECT_EQ(admission->refused(Refusal::not_allowed), 2u);
+  EXPECT_EQ(admission->rejected(AdmissionRejection::not_allowed), 2u);
   std::vector<Lease> exempt;
   for (int i = 0; i < 10; ++i) {
     exempt.push_back(admission->admit(peer("192.168.0.7"), kStart).value());
@@ -136,7 +136,7 @@ TEST(Admission, OnlyAllowedPrefixesAreTakenAndExemptOnesWithoutBound) {
   EXPECT_EQ(admission->connections(), 1u);
 }
 
-TEST(Admission, PeersWithoutAnAddressAreNotRefused) {
+TEST(Admission, PeersWithoutAnAddressAreNotRejected) {
   const auto admission = make({.address_connections_max = 1});
   const auto path = sys::SocketAddress::from_path("/tmp/x").value();
   const auto first = admission->admit(path, kStart);
@@ -160,12 +160,12 @@ TEST(Admission, TheTableIsBoundedAndForgetsOnlyAddressesWithoutAConnection) {
     }
   }
   EXPECT_EQ(leases.size(), 63u);
-  EXPECT_EQ(admission->refused(Refusal::table_full), 1000 - 63u);
+  EXPECT_EQ(admission->rejected(AdmissionRejection::table_full), 1000 - 63u);
   EXPECT_EQ(admission->entries(), 64u);
 }
 
 TEST(Admission, FullOfConnectionsItDoesNotForgetThePrefixThatIsJustAskedFor) {
-  const auto admission = make({.prefix_connections_max = 1, .entries_max = 32});  // two entries a shard
+  const auto admission = make({.prefix_connections_max = 1, .entries_max = 32});  // two entries a stripe
   std::vector<Lease> leases;
   for (int i = 0; i < 400; ++i) {
     const auto address = peer("2001:db8:0:" + std::to_string(i) + "::1");
@@ -179,7 +179,7 @@ TEST(Admission, FullOfConnectionsItDoesNotForgetThePrefixThatIsJustAskedFor) {
   EXPECT_EQ(admission->entries(), 0u);
 }
 
-// The published limiter writes a warning for each refused connection: a client that floods the server floods its log.
+// The published limiter writes a warning for each rejected connection: a client that floods the server floods its log.
 TEST(Admission, RefusalsAreCountedAllAndToldAtABoundedRate) {
   struct Log {
     int reports = 0;
@@ -188,11 +188,11 @@ TEST(Admission, RefusalsAreCountedAllAndToldAtABoundedRate) {
   } log;
   const auto admission = make({.address_connections_max = 1,
                                .report =
-                                   [](void* context, const RefusalReport& report) {
+                                   [](void* context, const RejectionReport& report) {
                                      auto& to = *static_cast<Log*>(context);
                                      ++to.reports;
                                      to.suppressed += report.suppressed;
-                                     to.last = report.peer.host_text() + ": " + describe(report.refusal);
+                                     to.last = report.peer.host_text() + ": " + describe(report.rejection);
                                    },
                                .report_context = &log,
                                .report_rate = {1, 2}});
@@ -202,11 +202,11 @@ TEST(Admission, RefusalsAreCountedAllAndToldAtABoundedRate) {
   }
   EXPECT_EQ(log.reports, 2);
   EXPECT_EQ(log.last, "10.0.0.1: too many connections of its address");
-  admission->refuse(Refusal::message_rate, peer("10.0.0.9"), kStart + std::chrono::seconds(1));
+  admission->reject(AdmissionRejection::message_rate, peer("10.0.0.9"), kStart + std::chrono::seconds(1));
   EXPECT_EQ(log.reports, 3);
   EXPECT_EQ(log.suppressed, 998u);
-  EXPECT_EQ(admission->refused(Refusal::address_connections), 1000u);
-  EXPECT_EQ(admission->refused(Refusal::message_rate), 1u);
+  EXPECT_EQ(admission->rejected(AdmissionRejection::address_connections), 1000u);
+  EXPECT_EQ(admission->rejected(AdmissionRejection::message_rate), 1u);
 }
 
 TEST(Admission, OptionsThatMeanNothingAreRefused) {

@@ -157,8 +157,8 @@ class Client {
       }
     }
     static std::uint32_t key_of_response([[maybe_unused]] const Header& header) noexcept {
-      if constexpr (Correlate::kMatching == Matching::by_token) {
-        return Correlate::token(header);
+      if constexpr (Correlate::kMatching == Matching::by_number) {
+        return Correlate::number(header);
       } else {
         return key_of_request(header);
       }
@@ -174,13 +174,13 @@ class Client {
     }
     Result<void> ask(Waiter& waiter, Header header, Bytes body) {
       auto* const session = static_cast<TypedSession*>(WEFT_TRY(requester()));
-      const auto token = in_flight().add(waiter, key_of_request(header));
-      if (!token) {
+      const auto number = in_flight().add(waiter, key_of_request(header));
+      if (!number) {
         count_refused();
-        return token.error();
+        return number.error();
       }
-      if constexpr (Correlate::kMatching == Matching::by_token) {
-        Correlate::set_token(header, *token);
+      if constexpr (Correlate::kMatching == Matching::by_number) {
+        Correlate::set_number(header, *number);
       }
       if (auto sent = session->send(header, body); !sent) {
         in_flight().take_back(waiter);

@@ -5,7 +5,6 @@
 
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/client/dial.h"
-#include "weft/sys/clock.h"
 
 namespace weft::serve {
 
@@ -14,11 +13,6 @@ constexpr Error kClosed(Errc::closed, "the client is closed");
 constexpr Error kNotConnected(Errc::connection_failed, "not connected");
 constexpr Error kOwed(Errc::timed_out, "the peer left out a response");
 constexpr Error kMute(Errc::timed_out, "the peer answered none of its requests in time");
-
-// Differs from client to client, also between processes that start together: from the client's address and the time.
-std::uint64_t backoff_seed(const void* where) noexcept {
-  return reinterpret_cast<std::uintptr_t>(where) ^ static_cast<std::uint64_t>(sys::now().time_since_epoch().count());
-}
 }  // namespace
 
 // Awaits the end of the session. The await cannot be cancelled: a cancelled task aborts the session and still
@@ -75,7 +69,7 @@ Result<void> ClientLink::start(const std::shared_ptr<ClientLink>& self, const Se
 rt::Task<void> ClientLink::run(std::shared_ptr<ClientLink> self) {
   (void)co_await rt::yield();  // the caller of open() gets its client before the first event
   ClientLink* const link = self.get();
-  net::Backoff backoff(link->options_.reconnect_first / 2, link->options_.reconnect_max, backoff_seed(link));
+  net::Backoff backoff(link->options_.reconnect_first / 2, link->options_.reconnect_max, net::Backoff::seed_for(link));
   co_await keep_connected([link] { return attempt(link); },
                           [link] { return !link->closing_ && !link->scope_.cancelled(); }, backoff);
   link->closing_ = link->ended_ = true;

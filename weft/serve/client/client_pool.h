@@ -122,7 +122,7 @@ class ClientPool {
       return client->is_connected() && (!probed || well_connection == connection());
     }
   };
-  struct Turn : ListLink {  // one waiting request
+  struct WaitingCaller : ListHook {  // one waiting request
     rt::AsyncEvent come;
   };
 
@@ -188,18 +188,18 @@ class ClientPool {
       return best;
     }
     void wake(std::size_t count) noexcept {
-      for (; count != 0 && !turns.empty(); --count) {
-        turns.pop_front()->come.set();
+      for (; count != 0 && !line.empty(); --count) {
+        line.pop_front()->come.set();
       }
     }
 
-    static rt::Task<Result<void>> wait_turn(State* self) {
-      Turn turn;
-      self->turns.push_back(turn);
+    static rt::Task<Result<void>> wait_in_line(State* self) {
+      WaitingCaller caller;
+      self->line.push_back(caller);
       ++self->waiting;
-      const Result<void> come = co_await turn.come.wait();
+      const Result<void> come = co_await caller.come.wait();
       --self->waiting;
-      if (!come && !turn.linked()) {
+      if (!come && !caller.hooked()) {
         self->wake(1);  // this request was woken and does not take its turn: wake the next one
       }
       co_return come;
@@ -210,7 +210,7 @@ class ClientPool {
         if (self->closed) {
           co_return Error(Errc::closed, "the pool is closed");
         }
-        Client* const client = came_before || self->turns.empty() ? self->pick() : nullptr;
+        Client* const client = came_before || self->line.empty() ? self->pick() : nullptr;
         if (client != nullptr) {
           auto response = co_await client->request(header, body, deadline);
           self->wake(1);  // there is room for one more
@@ -224,7 +224,7 @@ class ClientPool {
           self->counts.waited.add();
         }
         const Result<void> come =
-            co_await rt::with_timeout(wait_turn(self.get()), time_left(deadline, self->host->core().loop().now()));
+            co_await rt::with_timeout(wait_in_line(self.get()), time_left(deadline, self->host->core().loop().now()));
         if (!come) {
           co_return come.error();
         }
@@ -312,7 +312,7 @@ class ClientPool {
     PoolCounts counts;
     std::optional<CircuitBreaker> breaker;
     std::vector<std::unique_ptr<Member>> members;
-    List<Turn> turns;
+    List<WaitingCaller> line;
     std::size_t waiting = 0;
     std::size_t next = 0;
     bool closed = false;

@@ -102,9 +102,9 @@ TEST_F(ClientTest, TenThousandPipelinedRequestsGetTheirOwnAnswersById) {
   // The client writes a batch with few system calls, not with ten thousand.
   EXPECT_LT(server_->counters().reads, 1000u);
 }
-TEST_F(ClientTest, TenThousandPipelinedRequestsGetTheirOwnAnswersByToken) {
+TEST_F(ClientTest, TenThousandPipelinedRequestsGetTheirOwnAnswersByNumber) {
   script_.on_frame = echo;
-  run(ask_many<serve::Client<HeaderCodec, Token<&FrameHeader::id>>>(listen(), 10'000));
+  run(ask_many<serve::Client<HeaderCodec, RequestNumber<&FrameHeader::id>>>(listen(), 10'000));
 }
 TEST_F(ClientTest, TenThousandPipelinedRequestsGetTheirOwnAnswersInOrder) {
   using Codec = LengthCodec<std::uint16_t>;
@@ -121,7 +121,7 @@ TEST_F(ClientTest, LinesAreAskedInOrderToo) {
   run(ask_many<serve::Client<DelimiterCodec>>(*endpoint, 100));
 }
 
-TEST_F(ClientTest, ByTokenAPeerMayAnswerInAnyOrder) {
+TEST_F(ClientTest, ByNumberAPeerMayAnswerInAnyOrder) {
   std::vector<std::pair<FrameHeader, std::string>> asked;
   script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
     asked.emplace_back(frame.header, as_text(frame.body));
@@ -131,7 +131,7 @@ TEST_F(ClientTest, ByTokenAPeerMayAnswerInAnyOrder) {
       }
     }
   };
-  run(ask_many<serve::Client<HeaderCodec, Token<&FrameHeader::id>>>(listen(), 100));
+  run(ask_many<serve::Client<HeaderCodec, RequestNumber<&FrameHeader::id>>>(listen(), 100));
 }
 
 rt::Task<void> ask_two_kinds(std::string endpoint) {

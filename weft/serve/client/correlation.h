@@ -12,9 +12,9 @@ namespace weft::serve {
 // How a client finds the request of a response among the requests in flight on its connection.
 enum class Matching : std::uint8_t {
   in_order,         // responses come in the order of requests. If the peer skips one, the next ones are
-                    // misassigned until late_max has passed; by_token prevents that
+                    // misassigned until late_max has passed; by_number prevents that
   in_order_of_key,  // a response has its request's key; those with equal keys come in the order of requests
-  by_token,         // a response has the number that its request was given; any order
+  by_number,        // a response has the number that its request was given; any order
 };
 
 // Correlation: a policy of a Client. It knows where in a frame's header the key or number is. All functions are
@@ -22,8 +22,8 @@ enum class Matching : std::uint8_t {
 //   Matching kMatching
 //   bool is_response(header)       false: the peer sent the frame unasked, and the client's on_push() gets it
 //   key(header)                    for in_order_of_key: the key of a request, and of its response
-//   set_token(header, token)       for by_token: writes a number other than 0 into a request
-//   token(header)                  for by_token: reads that number from the response
+//   set_number(header, number)       for by_number: writes a number other than 0 into a request
+//   number(header)                  for by_number: reads that number from the response
 template <typename C, typename Codec>
 concept Correlation = FrameCodec<Codec> && requires(typename Codec::Header& header) {
   { C::kMatching } -> std::convertible_to<Matching>;
@@ -48,20 +48,20 @@ struct SameId {
 };
 
 // A field of the header, an unsigned number of 32 bits, belongs to the client: the client numbers its requests
-// there, and the peer sends the number back. `Token<&FrameHeader::id>` suits services that do not use the id.
+// there, and the peer sends the number back. `RequestNumber<&FrameHeader::id>` suits services that do not use the id.
 template <auto kField>
-struct Token {
-  static constexpr Matching kMatching = Matching::by_token;
+struct RequestNumber {
+  static constexpr Matching kMatching = Matching::by_number;
   template <typename Header>
   static bool is_response(const Header& header) noexcept {
     return header.*kField != 0;
   }
   template <typename Header>
-  static void set_token(Header& header, std::uint32_t token) noexcept {
-    header.*kField = token;
+  static void set_number(Header& header, std::uint32_t number) noexcept {
+    header.*kField = number;
   }
   template <typename Header>
-  static std::uint32_t token(const Header& header) noexcept {
+  static std::uint32_t number(const Header& header) noexcept {
     return header.*kField;
   }
 };

@@ -84,13 +84,13 @@ Result<std::uint32_t> InFlight::add(Waiter& waiter, std::uint32_t key) {
   waiter.slot_ = slot;
   ++size_;
   ++waiting_;
-  return token_of(slot);
+  return number_of(slot);
 }
 
 void InFlight::take_back(Waiter& waiter) noexcept {
   const std::uint32_t slot = waiter.slot_;
   (void)detach(slot);
-  if (matching_ != Matching::by_token) {
+  if (matching_ != Matching::by_number) {
     // The request is the last of its lane.
     Lane& lane = matching_ == Matching::in_order ? all_ : lanes_.find(places_[slot].key)->second;
     if (lane.head == slot) {
@@ -111,8 +111,8 @@ void InFlight::take_back(Waiter& waiter) noexcept {
   --size_;
 }
 
-InFlight::Match InFlight::match(std::uint32_t key_or_token) noexcept {
-  const Match match = matching_ == Matching::by_token ? match_token(key_or_token) : match_lane(key_or_token);
+InFlight::Match InFlight::match(std::uint32_t key_or_number) noexcept {
+  const Match match = matching_ == Matching::by_number ? match_number(key_or_number) : match_lane(key_or_number);
   if (match.waiter != nullptr) {
     counts_.answered.add();
   } else if (match.known) {
@@ -147,14 +147,14 @@ InFlight::Match InFlight::match_lane(std::uint32_t key) noexcept {
   return {waiter, true};
 }
 
-InFlight::Match InFlight::match_token(std::uint32_t token) noexcept {
-  const std::uint32_t slot = token & ((std::uint32_t{1} << slot_bits_) - 1);
+InFlight::Match InFlight::match_number(std::uint32_t number) noexcept {
+  const std::uint32_t slot = number & ((std::uint32_t{1} << slot_bits_) - 1);
   if (slot >= places_.size()) {
     return {};
   }
-  if (!places_[slot].used || token_of(slot) != token) {
-    // The token is of an earlier use of the place, if its generation is older.
-    const std::uint32_t age = (places_[slot].generation << slot_bits_ | slot) - token;
+  if (!places_[slot].used || number_of(slot) != number) {
+    // The number is of an earlier use of the place, if its generation is older.
+    const std::uint32_t age = (places_[slot].generation << slot_bits_ | slot) - number;
     return {nullptr, age != 0 && age < std::uint32_t{1} << 31};
   }
   Waiter* const waiter = detach(slot);
@@ -177,7 +177,7 @@ InFlight::Waiter* InFlight::detach(std::uint32_t slot) noexcept {
 void InFlight::abandon(Waiter& waiter) noexcept {
   (void)detach(waiter.slot_);
   places_[waiter.slot_].given_up = waiter.runner().now();
-  if (matching_ == Matching::by_token) {
+  if (matching_ == Matching::by_number) {
     free_place(waiter.slot_);
     --size_;
   }
@@ -230,7 +230,7 @@ void InFlight::free_place(std::uint32_t slot) noexcept {
   Place& place = places_[slot];
   place.used = false;
   ++place.generation;
-  if (place.generation << slot_bits_ == 0) {  // token 0 marks frames that are no response
+  if (place.generation << slot_bits_ == 0) {  // number 0 marks frames that are no response
     ++place.generation;
   }
   push(free_, slot);

@@ -85,17 +85,17 @@ class InFlight {
   InFlight& operator=(const InFlight&) = delete;
   ~InFlight() = default;  // requires fail_all(): no request waits
 
-  // Returns the token, which is not 0. resource_exhausted: `max` places are used, or no memory.
+  // Returns the number, which is not 0. resource_exhausted: `max` places are used, or no memory.
   Result<std::uint32_t> add(Waiter& waiter, std::uint32_t key);
   // Removes the request that was added last: it could not be sent.
   void take_back(Waiter& waiter) noexcept;
 
-  // The result of match(): the request of a response, by key or token. The request is not in flight any more.
+  // The result of match(): the request of a response, by key or number. The request is not in flight any more.
   struct Match {
     Waiter* waiter = nullptr;  // null: the request was given up, or there is none
     bool known = false;        // the frame answers a request
   };
-  [[nodiscard]] Match match(std::uint32_t key_or_token) noexcept;
+  [[nodiscard]] Match match(std::uint32_t key_or_number) noexcept;
 
   void fail_all(const Error& why) noexcept;  // also forgets the requests that were given up
 
@@ -128,11 +128,11 @@ class InFlight {
   Result<void> enter_lane(std::uint32_t slot, std::uint32_t key);
   void push(Lane& lane, std::uint32_t slot) noexcept;
   [[nodiscard]] Match match_lane(std::uint32_t key) noexcept;
-  [[nodiscard]] Match match_token(std::uint32_t token) noexcept;
+  [[nodiscard]] Match match_number(std::uint32_t number) noexcept;
   [[nodiscard]] Waiter* detach(std::uint32_t slot) noexcept;
   void abandon(Waiter& waiter) noexcept;
   void forget_lanes() noexcept;
-  [[nodiscard]] std::uint32_t token_of(std::uint32_t slot) const noexcept {
+  [[nodiscard]] std::uint32_t number_of(std::uint32_t slot) const noexcept {
     return places_[slot].generation << slot_bits_ | slot;
   }
 
@@ -141,7 +141,7 @@ class InFlight {
   const unsigned slot_bits_;
   RequestCounts& counts_;
   std::vector<Place> places_;
-  Lane free_;  // reused first in, first out, so that a token comes back after four billion
+  Lane free_;  // reused first in, first out, so that a number comes back after four billion
   Lane all_;   // Matching::in_order
   Lanes lanes_;
   Lanes::node_type spare_;  // the map node of an emptied lane: the next lane needs no memory

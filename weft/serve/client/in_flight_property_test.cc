@@ -19,7 +19,7 @@ enum class Got : std::uint8_t { nothing, answer, timeout, loss };
 
 struct Asked {
   std::uint32_t key = 0;
-  std::uint32_t token = 0;
+  std::uint32_t number = 0;
   bool expires = false;
   Got got = Got::nothing;
   std::uint8_t body = 0;
@@ -27,18 +27,18 @@ struct Asked {
 
 rt::Task<void> ask(InFlight* in_flight, Instant deadline, std::shared_ptr<Asked> asked, bool* refused) {
   InFlight::Waiter waiter(deadline);
-  const auto token = in_flight->add(waiter, asked->key);
-  *refused = !token;
-  if (!token) {
+  const auto number = in_flight->add(waiter, asked->key);
+  *refused = !number;
+  if (!number) {
     co_return;
   }
-  asked->token = *token;
+  asked->number = *number;
   co_await waiter;
   asked->got = waiter.result() ? Got::answer : waiter.result().error() == Errc::timed_out ? Got::timeout : Got::loss;
   asked->body = waiter.result() ? waiter.body().bytes()[0] : std::uint8_t{0};
 }
 
-// Requests in flight, oldest first. Without tokens, `given_up` requests keep their place.
+// Requests in flight, oldest first. Without numbers, `given_up` requests keep their place.
 struct Model {
   struct Place {
     std::shared_ptr<Asked> asked;
@@ -52,7 +52,7 @@ struct Model {
       switch (matching) {
         case Matching::in_order: return true;
         case Matching::in_order_of_key: return place.asked->key == of.key;
-        case Matching::by_token: return place.asked->token == of.token;
+        case Matching::by_number: return place.asked->number == of.number;
       }
       return false;
     });
@@ -85,7 +85,7 @@ void check(Matching matching) {
       // The response to any request ever made, perhaps to one that has its response already.
       const Asked& of = *all[step % all.size()];
       const auto place = model.find(of);
-      const auto match = in_flight.match(matching == Matching::by_token ? of.token : of.key);
+      const auto match = in_flight.match(matching == Matching::by_number ? of.number : of.key);
       const bool expected = place != model.places.end() && !place->given_up;
       RC_ASSERT((match.waiter != nullptr) == expected);
       if (expected) {
@@ -106,7 +106,7 @@ void check(Matching matching) {
           RC_ASSERT(place.asked->got == Got::timeout);
         }
       }
-      if (matching == Matching::by_token) {
+      if (matching == Matching::by_number) {
         std::erase_if(model.places, [](const Model::Place& place) { return place.given_up; });
       }
     } else {
@@ -133,8 +133,8 @@ TEST(InFlightProperty, InOrderItAgreesWithAList) {
 TEST(InFlightProperty, ByKeyItAgreesWithAList) {
   EXPECT_TRUE(rc::check([] { check(Matching::in_order_of_key); }));
 }
-TEST(InFlightProperty, ByTokenItAgreesWithAList) {
-  EXPECT_TRUE(rc::check([] { check(Matching::by_token); }));
+TEST(InFlightProperty, ByNumberItAgreesWithAList) {
+  EXPECT_TRUE(rc::check([] { check(Matching::by_number); }));
 }
 
 }  // namespace

@@ -19,19 +19,19 @@ struct Outcome {
   Result<void> result;
   std::string body;
   Instant when;
-  std::uint32_t token = 0;
+  std::uint32_t number = 0;
 };
 
 rt::Task<void> wait_for(InFlight* in_flight, std::uint32_t key, Instant deadline, rt::test::HandTurned* time,
                         Outcome* outcome) {
   InFlight::Waiter waiter(deadline);
-  const auto token = in_flight->add(waiter, key);
-  if (!token) {
-    outcome->result = token.error();
+  const auto number = in_flight->add(waiter, key);
+  if (!number) {
+    outcome->result = number.error();
     outcome->over = true;
     co_return;
   }
-  outcome->token = *token;
+  outcome->number = *number;
   co_await waiter;
   outcome->result = waiter.result();
   outcome->body = as_text(waiter.body().bytes());
@@ -99,14 +99,14 @@ TEST_F(InFlightTest, KeysAreAnsweredApartFromEachOther) {
   EXPECT_EQ(a1.body + b1.body + a2.body, "a1b1a2");
 }
 
-TEST_F(InFlightTest, TokensAreAnsweredInAnyOrder) {
-  make(Matching::by_token);
+TEST_F(InFlightTest, NumbersAreAnsweredInAnyOrder) {
+  make(Matching::by_number);
   const Outcome& first = ask();
   const Outcome& second = ask();
-  EXPECT_NE(first.token, second.token);
-  EXPECT_TRUE(answer(second.token, "2"));
-  EXPECT_TRUE(answer(first.token, "1"));
-  EXPECT_FALSE(answer(first.token, "again"));
+  EXPECT_NE(first.number, second.number);
+  EXPECT_TRUE(answer(second.number, "2"));
+  EXPECT_TRUE(answer(first.number, "1"));
+  EXPECT_FALSE(answer(first.number, "again"));
   EXPECT_EQ(first.body + second.body, "12");
 }
 
@@ -151,16 +151,16 @@ TEST_F(InFlightTest, ARequestThatIsGivenUpKeepsItsPlaceInTheOrder) {
   EXPECT_EQ(counts_.late.value(), 2u);
 }
 
-TEST_F(InFlightTest, ByTokenNoPlaceIsKeptAndALateResponseIsKnownAsOne) {
-  make(Matching::by_token, 1);
+TEST_F(InFlightTest, ByNumberNoPlaceIsKeptAndALateResponseIsKnownAsOne) {
+  make(Matching::by_number, 1);
   const Outcome& first = ask(0, time_.now() + 1ms);
   time_.pass(10ms);
   EXPECT_EQ(in_flight_->size(), 0u);
   const Outcome& second = ask();
-  EXPECT_FALSE(answer(first.token, "late"));
+  EXPECT_FALSE(answer(first.number, "late"));
   EXPECT_EQ(counts_.late.value(), 1u);
   EXPECT_FALSE(second.over);
-  EXPECT_TRUE(answer(second.token, "in time"));
+  EXPECT_TRUE(answer(second.number, "in time"));
 }
 
 TEST_F(InFlightTest, TheWindowIsBoundedAndPlacesThatAreKeptCount) {
@@ -175,7 +175,7 @@ TEST_F(InFlightTest, TheWindowIsBoundedAndPlacesThatAreKeptCount) {
 }
 
 TEST_F(InFlightTest, ARequestThatWasNotSentLeavesNoPlace) {
-  for (const Matching matching : {Matching::in_order, Matching::in_order_of_key, Matching::by_token}) {
+  for (const Matching matching : {Matching::in_order, Matching::in_order_of_key, Matching::by_number}) {
     make(matching);
     const Outcome& first = ask(7);
     InFlight::Waiter unsent(kNever);
@@ -186,14 +186,14 @@ TEST_F(InFlightTest, ARequestThatWasNotSentLeavesNoPlace) {
     ASSERT_TRUE(in_flight_->add(alone, 8));
     in_flight_->take_back(alone);
     EXPECT_EQ(in_flight_->size(), 2u);
-    EXPECT_TRUE(answer(matching == Matching::by_token ? first.token : 7, "1"));
-    EXPECT_TRUE(answer(matching == Matching::by_token ? second.token : 7, "2"));
+    EXPECT_TRUE(answer(matching == Matching::by_number ? first.number : 7, "1"));
+    EXPECT_TRUE(answer(matching == Matching::by_number ? second.number : 7, "2"));
     EXPECT_EQ(first.body + second.body, "12");
   }
 }
 
 TEST_F(InFlightTest, AllFailTogetherAndNoWaiterIsForgotten) {
-  for (const Matching matching : {Matching::in_order, Matching::in_order_of_key, Matching::by_token}) {
+  for (const Matching matching : {Matching::in_order, Matching::in_order_of_key, Matching::by_number}) {
     make(matching);
     ask(1, time_.now() + 1ms);
     time_.pass(10ms);
@@ -205,7 +205,7 @@ TEST_F(InFlightTest, AllFailTogetherAndNoWaiterIsForgotten) {
     EXPECT_EQ(two.result.error(), Errc::connection_closed);
     EXPECT_EQ(in_flight_->size(), 0u);
     const Outcome& next = ask(1);  // the lost request's place is not before it
-    EXPECT_TRUE(answer(matching == Matching::by_token ? next.token : 1, "fresh"));
+    EXPECT_TRUE(answer(matching == Matching::by_number ? next.number : 1, "fresh"));
     EXPECT_EQ(next.body, "fresh");
   }
   EXPECT_EQ(counts_.lost.value(), 6u);

@@ -58,24 +58,24 @@ concept FrameCodec =
 inline constexpr std::size_t kBodyMax = std::size_t{16} << 20;  // the default bound of every codec: 16 MiB
 
 // Decodes frames from the beginning of `input` until on_frame(frame) returns false or no whole frame is left.
-struct [[nodiscard]] Progress {
+struct [[nodiscard]] DecodeResult {
   std::size_t consumed = 0;  // bytes of whole frames
   std::size_t least = 0;     // bytes that must follow before the next call; 0: on_frame stopped, or an error
   Error error;
 };
 template <FrameCodec C, typename OnFrame>
-Progress decode_all(C& codec, Bytes input, OnFrame&& on_frame) {
-  Progress progress;
+DecodeResult decode_all(C& codec, Bytes input, OnFrame&& on_frame) {
+  DecodeResult result;
   for (;;) {
-    const auto decoded = codec.decode(input.subspan(progress.consumed));
+    const auto decoded = codec.decode(input.subspan(result.consumed));
     if (!decoded.complete()) {
-      progress.least = decoded.least;
-      progress.error = decoded.error;
-      return progress;
+      result.least = decoded.least;
+      result.error = decoded.error;
+      return result;
     }
-    progress.consumed += decoded.size;
+    result.consumed += decoded.size;
     if (!on_frame(decoded.frame)) {
-      return progress;
+      return result;
     }
   }
 }

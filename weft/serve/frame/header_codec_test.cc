@@ -109,10 +109,10 @@ TEST(HeaderCodec, DecodingStopsWhenTheReceiverSaysSo) {
   const Buffer stream = kHello + kHello;
   HeaderCodec codec;
   int frames = 0;
-  const Progress progress = decode_all(codec, stream, [&](const HeaderCodec::Frame&) { return ++frames < 1; });
+  const DecodeResult result = decode_all(codec, stream, [&](const HeaderCodec::Frame&) { return ++frames < 1; });
   EXPECT_EQ(frames, 1);
-  EXPECT_EQ(progress.consumed, kHello.size());
-  EXPECT_EQ(progress.error, Errc::ok);
+  EXPECT_EQ(result.consumed, kHello.size());
+  EXPECT_EQ(result.error, Errc::ok);
 }
 
 }  // namespace

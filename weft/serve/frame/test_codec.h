@@ -71,7 +71,7 @@ Outcome feed(C codec, Bytes stream, NextPiece next_piece) {
     held.insert(held.end(), stream.begin(), stream.begin() + static_cast<std::ptrdiff_t>(piece));
     stream = stream.subspan(piece);
     const Buffer input(held);
-    const Progress progress = decode_all(codec, input, [&](const typename C::Frame& frame) {
+    const DecodeResult result = decode_all(codec, input, [&](const typename C::Frame& frame) {
       WEFT_ASSERT(frame.body.empty() || (frame.body.data() >= input.data() &&
                                          frame.body.data() + frame.body.size() <= input.data() + input.size()));
       WEFT_ASSERT(input.size() >= least);  // the first frame of this call is the one that the codec wished for
@@ -79,14 +79,14 @@ Outcome feed(C codec, Bytes stream, NextPiece next_piece) {
       outcome.frames.push_back(copy_of(frame));
       return true;
     });
-    WEFT_ASSERT(progress.consumed <= input.size());
-    if (!(progress.error == Errc::ok)) {
-      outcome.error = progress.error;
+    WEFT_ASSERT(result.consumed <= input.size());
+    if (!(result.error == Errc::ok)) {
+      outcome.error = result.error;
       return outcome;
     }
-    WEFT_ASSERT(progress.least > input.size() - progress.consumed);
-    least = progress.least;
-    held.erase(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(progress.consumed));
+    WEFT_ASSERT(result.least > input.size() - result.consumed);
+    least = result.least;
+    held.erase(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(result.consumed));
   }
   return outcome;
 }

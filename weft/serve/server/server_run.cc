@@ -113,15 +113,21 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
     if (listeners[core] == nullptr || parts_[core].stopping) {
       return;
     }
-    Acceptor::Place where;
+    net::Acceptor::Handlers handlers;
     if (everywhere) {
-      where = [this, core, port](std::unique_ptr<net::Stream> stream) { place(core, port, std::move(stream)); };
+      handlers.accepted = [this, core, port](std::unique_ptr<net::Stream> stream) {
+        place(core, port, std::move(stream));
+      };
     } else {
-      where = [this, port](std::unique_ptr<net::Stream> stream) { deal(port, std::move(stream)); };
+      handlers.accepted = [this, port](std::unique_ptr<net::Stream> stream) { deal(port, std::move(stream)); };
     }
+    CoreCounters& counters = counters_[core];
+    handlers.failed = [&counters](const Error&) {
+      counters.rejected[static_cast<std::size_t>(Rejection::failed)].add();
+    };
+    handlers.paused = [&counters](const Error&) { counters.accept_pauses.add(); };
     auto& acceptor = parts_[core].ports[port]->acceptor;
-    acceptor = std::make_unique<Acceptor>(runtime_.core(core).loop(), std::move(listeners[core]), counters_[core],
-                                          std::move(where));
+    acceptor = net::Acceptor::make(runtime_.core(core).loop(), std::move(listeners[core]), std::move(handlers));
     acceptor->start();
   });
   const std::lock_guard lock(mutex_);
@@ -146,7 +152,7 @@ void ServerRun::deal(std::size_t port, std::unique_ptr<net::Stream> stream) {
     run->place(core, port, std::move(owned));
   });
   if (!posted) {
-    parts_[here].shard->refuse(Rejection::lane_full, peer, posted.error());
+    parts_[here].shard->reject(Rejection::lane_full, peer, posted.error());
   }
 }
 
@@ -156,7 +162,7 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
     if (part.shard == nullptr) {  // the shard that would log it is destroyed
       return counters_[core].rejected[static_cast<std::size_t>(Rejection::failed)].add();
     }
-    return part.shard->refuse(Rejection::failed, part.shard->peer_of(*stream), kStops);
+    return part.shard->reject(Rejection::failed, part.shard->peer_of(*stream), kStops);
   }
   const Port& into = *part.ports[port];
   Admission::Lease lease;
@@ -164,7 +170,7 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
     const auto peer = sys::peer_address(stream->fd());
     auto admitted = into.options->admission->admit(peer ? *peer : sys::SocketAddress(), part.shard->loop().now());
     if (!admitted) {
-      return part.shard->refuse(Rejection::admission, part.shard->peer_of(*stream), admitted.error());
+      return part.shard->reject(Rejection::admission, part.shard->peer_of(*stream), admitted.error());
     }
     lease = std::move(*admitted);
   }
@@ -173,14 +179,14 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
   if (options.wrap) {
     auto wrapped = options.wrap(std::move(stream));
     if (!wrapped) {
-      return part.shard->refuse(Rejection::failed, peer_name, wrapped.error());
+      return part.shard->reject(Rejection::failed, peer_name, wrapped.error());
     }
     stream = std::move(*wrapped);
   }
   if (options.tls != nullptr) {
     auto wrapped = options.tls->wrap(std::move(stream));
     if (!wrapped) {
-      return part.shard->refuse(Rejection::no_memory, peer_name, wrapped.error());
+      return part.shard->reject(Rejection::no_memory, peer_name, wrapped.error());
     }
     stream = std::move(*wrapped);
   }
@@ -214,7 +220,9 @@ void ServerRun::begin_stop_here(unsigned core, Instant deadline) {
   Part& part = parts_[core];
   part.stopping = true;
   for (const auto& port : part.ports) {
-    port->acceptor.reset();
+    if (port->acceptor != nullptr) {
+      port->acceptor->close();
+    }
   }
   if (rt::Core::current() == nullptr) {  // the runtime's threads have ended
     return tear_down(core);

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "weft/net/acceptor.h"
 #include "weft/net/endpoint.h"
 #include "weft/rt/core/runtime.h"
-#include "weft/serve/server/acceptor.h"
 #include "weft/serve/server/server_options.h"
 #include "weft/serve/session/shard.h"
 
@@ -52,7 +52,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
     std::shared_ptr<void> service;
     SessionOps ops;
     ServiceSlot slot;
-    std::unique_ptr<Acceptor> acceptor;  // null: another core's acceptor passes connections to this one
+    std::shared_ptr<net::Acceptor> acceptor;  // null: another core's acceptor passes connections to this one
   };
   struct Part {  // one core's part; only that core touches it
     std::unique_ptr<Shard> shard;

@@ -39,19 +39,19 @@ SeenRequests feed_http(HttpCodec codec, Bytes stream, NextPiece next_piece) {
     held.insert(held.end(), stream.begin(), stream.begin() + static_cast<std::ptrdiff_t>(piece));
     stream = stream.subspan(piece);
     const Buffer input(held);  // exactly as large as the input, so that a sanitizer sees overruns
-    const Progress progress = decode_all(codec, input, [&](const HttpFrame& frame) {
+    const DecodeResult result = decode_all(codec, input, [&](const HttpFrame& frame) {
       const HttpRequest& request = frame.header;
       seen.requests.push_back({std::string(request.method), std::string(request.target), std::string(request.path),
                                std::string(as_text(frame.body)), request.keep_alive, request.refusal});
       return true;
     });
-    WEFT_ASSERT(progress.consumed <= input.size());
-    if (!(progress.error == Errc::ok)) {
-      seen.error = progress.error;
+    WEFT_ASSERT(result.consumed <= input.size());
+    if (!(result.error == Errc::ok)) {
+      seen.error = result.error;
       return seen;
     }
-    WEFT_ASSERT(progress.least > input.size() - progress.consumed);
-    held.erase(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(progress.consumed));
+    WEFT_ASSERT(result.least > input.size() - result.consumed);
+    held.erase(held.begin(), held.begin() + static_cast<std::ptrdiff_t>(result.consumed));
     WEFT_ASSERT(held.size() <= codec.head_max() + codec.body_max());
   }
   return seen;

@@ -275,7 +275,7 @@ TEST_F(LogTest, APeerThatIsNotAdmittedIsLoggedWithTheReasonOfAdmission) {
   const std::lock_guard lock(mutex_);
   ASSERT_EQ(ended_.size(), 1u);
   EXPECT_EQ(ended_[0].reason, "admission");
-  EXPECT_EQ(ended_[0].error.text(), std::string(describe(Refusal::address_connections)));
+  EXPECT_EQ(ended_[0].error.text(), std::string(describe(AdmissionRejection::address_connections)));
 }
 
 TEST_F(LogTest, AStreamThatCannotBeMadeIsLoggedWithItsError) {

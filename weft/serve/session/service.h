@@ -17,8 +17,8 @@ struct SessionOps {
   Session* (*make)(void* place, Shard& shard, const ServiceSlot& slot);
   void (*destroy)(Session& session) noexcept;
   void (*opened)(Session& session);
-  Progress (*frames)(Session& session, Bytes input);  // decodes until the session wants no more frames
-  void (*ended)(Session& session);                    // null: the service has no on_end()
+  DecodeResult (*frames)(Session& session, Bytes input);  // decodes until the session wants no more frames
+  void (*ended)(Session& session);                        // null: the service has no on_end()
   void (*closed)(Session& session, const Error& why);
 };
 
@@ -99,7 +99,7 @@ struct ServiceCalls {
       service(session).on_open(typed(session));
     }
   }
-  static Progress frames(Session& session, Bytes input) {
+  static DecodeResult frames(Session& session, Bytes input) {
     Typed& own = typed(session);
     return decode_all(own.codec_, input, [&own](const Frame& frame) {
       own.note_frame();

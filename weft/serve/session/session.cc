@@ -205,7 +205,7 @@ Result<void> Session::join(GroupId group) {
 void Session::leave(GroupId group) noexcept { shard_.groups().leave(*this, group); }
 
 void Session::clean_up() noexcept {
-  unlink();  // on_close() may have listed the session
+  unhook();  // on_close() may have listed the session
   shard_.groups().leave_all(*this);
   (void)shard_.loop().timers().cancel(timer_);
   (void)shard_.loop().timers().cancel(token_timer_);

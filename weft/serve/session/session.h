@@ -190,7 +190,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   void handle_bytes(std::size_t into_kept, Bytes fresh);
   void decode(Bytes fresh);
   [[nodiscard]] bool decode_kept(Bytes& fresh);
-  [[nodiscard]] bool decode_frames(Bytes input, Progress& progress);
+  [[nodiscard]] bool decode_frames(Bytes input, DecodeResult& result);
   [[nodiscard]] bool keep(Bytes bytes);
   [[nodiscard]] bool make_kept_room(std::size_t must, std::size_t wish);
   void drop_kept() noexcept;

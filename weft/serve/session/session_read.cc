@@ -116,12 +116,12 @@ void Session::decode(Bytes fresh) {
       return;
     }
     // Nothing is kept now.
-    Progress progress;
-    if (fresh.empty() || !decode_frames(fresh, progress)) {
+    DecodeResult result;
+    if (fresh.empty() || !decode_frames(fresh, result)) {
       return;
     }
-    fresh = fresh.subspan(progress.consumed);
-    least_ = progress.least;
+    fresh = fresh.subspan(result.consumed);
+    least_ = result.least;
     if (!fresh.empty() && !keep(fresh)) {
       return;
     }
@@ -154,16 +154,16 @@ bool Session::decode_kept(Bytes& fresh) {
         return false;
       }
     }
-    Progress progress;
+    DecodeResult result;
     if (!wants_frames()) {
       (void)keep(fresh);
       return false;
     }
-    if (!decode_frames(kept(), progress)) {
+    if (!decode_frames(kept(), result)) {
       return false;
     }
-    kept_begin_ += progress.consumed;
-    least_ = progress.least;
+    kept_begin_ += result.consumed;
+    least_ = result.least;
     if (kept().empty()) {
       drop_kept();
     } else if (least_ == 0) {
@@ -174,14 +174,14 @@ bool Session::decode_kept(Bytes& fresh) {
 }
 
 // False: the session is no longer open.
-bool Session::decode_frames(Bytes input, Progress& progress) {
+bool Session::decode_frames(Bytes input, DecodeResult& result) {
   try {
-    progress = slot_.ops->frames(*this, input);
+    result = slot_.ops->frames(*this, input);
   } catch (...) {
     end(CloseReason::service_failed, Error(Errc::system, "the service threw"));
   }
-  if (state_ == State::open && !(progress.error == Errc::ok)) [[unlikely]] {
-    close_for(CloseReason::refused_frame, progress.error);
+  if (state_ == State::open && !(result.error == Errc::ok)) [[unlikely]] {
+    close_for(CloseReason::refused_frame, result.error);
   }
   throttled_ = writes_.size() >= throttle_;
   return state_ == State::open;

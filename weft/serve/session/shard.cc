@@ -32,10 +32,10 @@ MutableBytes Shard::scratch() noexcept {
 
 void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, Admission::Lease lease) {
   if (draining_) {
-    return refuse(Rejection::failed, peer_of(*stream), Error(Errc::terminated, "the server stops"));
+    return reject(Rejection::failed, peer_of(*stream), Error(Errc::terminated, "the server stops"));
   }
   if (!count_.take()) {
-    return refuse(Rejection::full, peer_of(*stream));
+    return reject(Rejection::full, peer_of(*stream));
   }
   const auto place = sessions_.emplace();
   if (!place || place->slot() >= SessionId::kSlots) {
@@ -43,7 +43,7 @@ void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, A
       sessions_.erase(*place);
     }
     count_.give_back();
-    return refuse(Rejection::no_memory, peer_of(*stream));
+    return reject(Rejection::no_memory, peer_of(*stream));
   }
   Block& block = *sessions_.find(*place);
   block.session = slot.ops->make(block.place, *this, slot);
@@ -55,7 +55,7 @@ void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, A
     slot.ops->destroy(*block.session);
     sessions_.erase(*place);
     count_.give_back();
-    return refuse(Rejection::no_memory, peer, started.error());
+    return reject(Rejection::no_memory, peer, started.error());
   }
 }
 
@@ -92,7 +92,7 @@ void Shard::finish(Session& session) noexcept {
   }
 }
 
-void Shard::refuse(Rejection why, std::string_view peer, const Error& error) noexcept {
+void Shard::reject(Rejection why, std::string_view peer, const Error& error) noexcept {
   counters_.rejected[static_cast<std::size_t>(why)].add();
   if (!log_) {
     return;

@@ -48,10 +48,10 @@ class Shard {
   [[nodiscard]] GroupTable& groups() noexcept { return groups_; }
   [[nodiscard]] MutableBytes scratch() noexcept;  // empty: no memory
 
-  // Makes a session of a connection, or refuses the connection: counted, and closed.
+  // Makes a session of a connection, or rejects the connection: counted, and closed.
   void open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, Admission::Lease lease = {});
   // Counts and logs a connection that becomes no session; `peer` comes from peer_of().
-  void refuse(Rejection why, std::string_view peer, const Error& error = {}) noexcept;
+  void reject(Rejection why, std::string_view peer, const Error& error = {}) noexcept;
   // The address of the stream's other end if a log wants it; otherwise empty.
   [[nodiscard]] std::string peer_of(const net::Stream& stream) const {
     return log_ ? stream.peer_address() : std::string();

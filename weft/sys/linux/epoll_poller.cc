@@ -8,22 +8,22 @@ namespace weft::sys {
 Result<std::unique_ptr<Poller>> EpollPoller::make() {
   EpollSet set = WEFT_TRY(EpollSet::make());
   Waker waker = WEFT_TRY(Waker::make());
-  WEFT_TRY(set.add(waker.fd(), kReservedToken, Interest::readable, true));
+  WEFT_TRY(set.add(waker.fd(), kReservedTag, Interest::readable, true));
   return std::unique_ptr<Poller>(new EpollPoller(std::move(set), std::move(waker)));
 }
 
-Result<void> EpollPoller::add(int member, Interest interest, bool edge_triggered, std::uint64_t token) {
-  if (token == kReservedToken) {
-    return Error(Errc::invalid_argument, "reserved poller token");
+Result<void> EpollPoller::add(int member, Interest interest, bool edge_triggered, std::uint64_t tag) {
+  if (tag == kReservedTag) {
+    return Error(Errc::invalid_argument, "reserved poller tag");
   }
-  return set_.add(member, token, interest, edge_triggered);
+  return set_.add(member, tag, interest, edge_triggered);
 }
 
-Result<void> EpollPoller::modify(int member, Interest interest, bool edge_triggered, std::uint64_t token) {
-  if (token == kReservedToken) {
-    return Error(Errc::invalid_argument, "reserved poller token");
+Result<void> EpollPoller::modify(int member, Interest interest, bool edge_triggered, std::uint64_t tag) {
+  if (tag == kReservedTag) {
+    return Error(Errc::invalid_argument, "reserved poller tag");
   }
-  return set_.modify(member, token, interest, edge_triggered);
+  return set_.modify(member, tag, interest, edge_triggered);
 }
 
 Result<void> EpollPoller::remove(int member) { return set_.remove(member); }
@@ -38,7 +38,7 @@ Result<std::size_t> EpollPoller::wait(std::span<PollEvent> out, Duration timeout
   }
   std::size_t count = *result;
   for (std::size_t i = 0; i < count; ++i) {
-    if (out[i].token == kReservedToken) {
+    if (out[i].tag == kReservedTag) {
       waker_.take();
       out[i] = out[--count];
       break;

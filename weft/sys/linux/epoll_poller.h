@@ -15,8 +15,8 @@ class EpollPoller final : public Poller {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Poller>> make();
 
-  [[nodiscard]] Result<void> add(int fd, Interest interest, bool edge_triggered, std::uint64_t token) override;
-  [[nodiscard]] Result<void> modify(int fd, Interest interest, bool edge_triggered, std::uint64_t token) override;
+  [[nodiscard]] Result<void> add(int fd, Interest interest, bool edge_triggered, std::uint64_t tag) override;
+  [[nodiscard]] Result<void> modify(int fd, Interest interest, bool edge_triggered, std::uint64_t tag) override;
   [[nodiscard]] Result<void> remove(int fd) override;
   [[nodiscard]] Result<std::size_t> wait(std::span<PollEvent> out, Duration timeout) override;
   void wake() noexcept override { waker_.wake(); }

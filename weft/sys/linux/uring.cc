@@ -13,7 +13,7 @@
 #include <span>
 
 #include "weft/sys/call.h"
-#include "weft/sys/thread_token.h"
+#include "weft/sys/thread_id.h"
 
 namespace weft::sys {
 namespace {
@@ -126,7 +126,7 @@ Result<void> Uring::map(const io_uring_params& params) noexcept {
 }
 
 Uring::~Uring() {
-  if (fd_.valid() && registrar_ == thread_token()) {  // else the table went with its thread
+  if (fd_.valid() && registrar_ == thread_id()) {  // else the table went with its thread
     io_uring_rsrc_update slot{};
     slot.offset = static_cast<std::uint32_t>(enter_fd_);
     call([&] { return calls_.configure(fd_.fd(), IORING_UNREGISTER_RING_FDS, &slot, 1); });
@@ -144,7 +144,7 @@ Result<void> Uring::enable() noexcept {
   if (call([&] { return calls_.configure(fd_.fd(), IORING_REGISTER_RING_FDS, &slot, 1); }).value == 1) {
     enter_fd_ = static_cast<int>(slot.offset);
     enter_flags_ = IORING_ENTER_REGISTERED_RING;
-    registrar_ = thread_token();
+    registrar_ = thread_id();
   }
   return {};
 }

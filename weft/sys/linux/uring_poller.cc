@@ -13,7 +13,7 @@
 #include "weft/sys/call.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
-#include "weft/sys/thread_token.h"
+#include "weft/sys/thread_id.h"
 
 namespace weft::sys {
 namespace {
@@ -66,9 +66,9 @@ UringPoller::Watch* UringPoller::find(int fd) noexcept {
   return index < watches_.size() && watches_[index].live ? &watches_[index] : nullptr;
 }
 
-Result<void> UringPoller::add(int fd, Interest interest, bool edge_triggered, std::uint64_t token) {
-  if (token == kReservedToken) {
-    return Error(Errc::invalid_argument, "reserved poller token");
+Result<void> UringPoller::add(int fd, Interest interest, bool edge_triggered, std::uint64_t tag) {
+  if (tag == kReservedTag) {
+    return Error(Errc::invalid_argument, "reserved poller tag");
   }
   WEFT_TRY(check_watchable(fd));
   if (find(fd) != nullptr) {
@@ -85,7 +85,7 @@ Result<void> UringPoller::add(int fd, Interest interest, bool edge_triggered, st
     }
   }
   Watch& watch = watches_[index];
-  watch.token = token;
+  watch.tag = tag;
   watch.wanted = poll_bits(interest);
   watch.live = true;
   watch.edge = edge_triggered;
@@ -94,9 +94,9 @@ Result<void> UringPoller::add(int fd, Interest interest, bool edge_triggered, st
   return {};
 }
 
-Result<void> UringPoller::modify(int fd, Interest interest, bool edge_triggered, std::uint64_t token) {
-  if (token == kReservedToken) {
-    return Error(Errc::invalid_argument, "reserved poller token");
+Result<void> UringPoller::modify(int fd, Interest interest, bool edge_triggered, std::uint64_t tag) {
+  if (tag == kReservedTag) {
+    return Error(Errc::invalid_argument, "reserved poller tag");
   }
   Watch* const watch = find(fd);
   if (watch == nullptr) {
@@ -111,7 +111,7 @@ Result<void> UringPoller::modify(int fd, Interest interest, bool edge_triggered,
     watch->quiet = false;
     make_due(fd, *watch);
   }
-  watch->token = token;
+  watch->tag = tag;
   watch->wanted = wanted;
   watch->edge = edge_triggered;
   return {};
@@ -141,7 +141,7 @@ Result<void> UringPoller::take_possession() noexcept {
     return Error(Errc::invalid_state, "a poller of io_uring belongs to the thread that waited first");
   }
   WEFT_TRY(ring_.enable());
-  owner_ = thread_token();
+  owner_ = thread_id();
   return {};
 }
 
@@ -168,7 +168,7 @@ Result<void> UringPoller::submit_poll(int fd, std::uint32_t bits, bool repeated,
 }
 
 Result<void> UringPoller::cancel(std::uint64_t id) noexcept {
-  if (owner_ != thread_token()) {
+  if (owner_ != thread_id()) {
     return Error(Errc::invalid_state, "a poller of io_uring belongs to the thread that waited first");
   }
   io_uring_sqe* const entry = WEFT_TRY(next_entry());
@@ -268,7 +268,7 @@ bool UringPoller::take_one(const io_uring_cqe& completion, PollEvent& out) noexc
       make_due(fd, *watch);
     }
   }
-  out.token = watch->token;
+  out.tag = watch->tag;
   out.readable = (bits & POLLIN) != 0;
   out.writable = (bits & POLLOUT) != 0;
   out.failed = (bits & kAlwaysTold) != 0;
@@ -300,7 +300,7 @@ Result<std::size_t> UringPoller::wait(std::span<PollEvent> out, Duration timeout
   if (out.empty()) {
     return Error(Errc::invalid_argument, "no room for events");
   }
-  if (owner_ != thread_token()) [[unlikely]] {
+  if (owner_ != thread_id()) [[unlikely]] {
     WEFT_TRY(take_possession());
   }
   const bool limited = timeout > Duration::zero();

@@ -33,15 +33,15 @@ class UringPoller final : public Poller {
   [[nodiscard]] static Result<std::unique_ptr<Poller>> make();
   [[nodiscard]] static Result<std::unique_ptr<Poller>> make_with(Uring::Shape shape, const UringCalls& calls);
 
-  [[nodiscard]] Result<void> add(int fd, Interest interest, bool edge_triggered, std::uint64_t token) override;
-  [[nodiscard]] Result<void> modify(int fd, Interest interest, bool edge_triggered, std::uint64_t token) override;
+  [[nodiscard]] Result<void> add(int fd, Interest interest, bool edge_triggered, std::uint64_t tag) override;
+  [[nodiscard]] Result<void> modify(int fd, Interest interest, bool edge_triggered, std::uint64_t tag) override;
   [[nodiscard]] Result<void> remove(int fd) override;
   [[nodiscard]] Result<std::size_t> wait(std::span<PollEvent> out, Duration timeout) override;
   void wake() noexcept override { waker_.wake(); }
 
  private:
   struct Watch {
-    std::uint64_t token = 0;
+    std::uint64_t tag = 0;
     std::uint32_t generation = 0;  // of its newest request
     std::uint16_t wanted = 0;      // bits of poll(2)
     bool live = false;

@@ -189,8 +189,8 @@ TEST_F(UringPollerTest, AFullRingLosesNothing) {
       std::vector<bool> seen(kPairs, false);
       for (std::size_t left = kPairs; left != 0;) {
         for (const PollEvent& event : wait(kForever, 3)) {
-          left -= seen[event.token] ? 0 : 1;
-          seen[event.token] = true;
+          left -= seen[event.tag] ? 0 : 1;
+          seen[event.tag] = true;
         }
       }
       for (const SocketPair& pair : pairs) {
@@ -222,7 +222,7 @@ TEST_F(UringPollerTest, ManyModificationsBetweenTwoWaitsAreOne) {
   send(pair.far);
   const auto events = wait(kForever);
   ASSERT_EQ(events.size(), 1u);
-  EXPECT_EQ(events[0].token, 100u);
+  EXPECT_EQ(events[0].tag, 100u);
   EXPECT_TRUE(wait(kAtOnce).empty());
 }
 
@@ -249,7 +249,7 @@ TEST_F(UringPollerTest, AsksAnewWhenTheKernelLostCompletions) {
   std::array<int, 3> seen{};
   while (seen[1] == 0 || seen[2] == 0) {
     for (const PollEvent& event : wait(kForever)) {
-      ++seen[event.token];
+      ++seen[event.tag];
     }
   }
   std::array<std::uint8_t, 8> bytes{};
@@ -267,7 +267,7 @@ TEST_F(UringPollerTest, BelongsToTheThreadThatWaitsFirst) {
   const SocketPair pair;
   ASSERT_TRUE(poller_->add(pair.near.fd(), Interest::readable, false, 7));  // not yet anybody's
   send(pair.far);
-  std::thread([&] { EXPECT_EQ(wait(kForever).at(0).token, 7u); }).join();
+  std::thread([&] { EXPECT_EQ(wait(kForever).at(0).tag, 7u); }).join();
   std::array<PollEvent, 4> events;
   EXPECT_EQ(poller_->wait(events, kAtOnce).error().code(), Errc::invalid_state);
   poller_->wake();

@@ -6,7 +6,7 @@
 namespace weft::sys {
 
 // A number that no other living thread has; never 0. Costs one load. A thread that ended may leave it to a later one.
-[[nodiscard]] inline std::uintptr_t thread_token() noexcept {
+[[nodiscard]] inline std::uintptr_t thread_id() noexcept {
 #if defined(__GNUC__) && !defined(__clang__) && (defined(__x86_64__) || defined(__aarch64__))
   return reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
 #else

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/net/listener.h"
+#include "weft/net/stream.h"
+#include "weft/rt/loop/loop.h"
+
+namespace weft::net {
+
+// Acceptor: takes the connections of one Listener in the turns of a loop.
+// Owner: a shared_ptr of the binding socket or server. The owner adds what a connection becomes, and what is counted
+// or told; both are its Handlers. Affinity: the loop's thread. make() may run on any thread. An Acceptor that is closed
+// or never started may be destroyed on any thread.
+// Cost: one system call a connection, and one call that finds no other.
+// Invariants:
+//   (1) It takes at most kAcceptsPerTurn connections a turn.
+//   (2) When descriptors or memory run out, it watches nothing for kPause and then tries again. An exhausted process
+//       spends two system calls on it in that time.
+//   (3) After close() no handler is called. A handler may call close(), and its owner may then drop the Acceptor.
+class Acceptor final : private rt::Watcher, public std::enable_shared_from_this<Acceptor> {
+ public:
+  struct Handlers {  // none is empty
+    std::function<void(std::unique_ptr<Stream>)> accepted;
+    std::function<void(const Error&)> failed;  // one connection: it was gone, or the listener's filter refused it
+    std::function<void(const Error&)> paused;  // descriptors or memory ran out; the Acceptor tries again after kPause
+  };
+  static constexpr Duration kPause = std::chrono::milliseconds(100);
+  static constexpr int kAcceptsPerTurn = 64;
+
+  [[nodiscard]] static std::shared_ptr<Acceptor> make(rt::Loop& loop, std::unique_ptr<Listener> listener,
+                                                      Handlers handlers);
+  Acceptor(const Acceptor&) = delete;
+  Acceptor& operator=(const Acceptor&) = delete;
+  ~Acceptor() { close(); }
+
+  [[nodiscard]] const std::string& endpoint() const noexcept { return listener_->bound_endpoint(); }
+  [[nodiscard]] int fd() const noexcept { return listener_->fd(); }  // -1 after close
+  void start();                                                      // does nothing after close
+  void close() noexcept;                                             // idempotent; the endpoint is free afterwards
+
+ private:
+  Acceptor(rt::Loop& loop, std::unique_ptr<Listener> listener, Handlers handlers)
+      : loop_(loop), listener_(std::move(listener)), handlers_(std::move(handlers)) {}
+
+  void handle_event(const sys::PollEvent& event) override;
+  void pause(const Error& why);
+
+  rt::Loop& loop_;
+  std::unique_ptr<Listener> listener_;
+  Handlers handlers_;
+  rt::Loop::WatchId watch_ = 0;
+  rt::TimerId resume_timer_;
+};
+
+}  // namespace weft::net
