@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Socket options: one row each: number, type, and how to read and write it. Writing checks the size here and the range
+// Socket options, one row each: number, reader, writer, socket types. A writer checks the size here, and the range
 // in the option's own row (weft/msg/message/options.h).
 #include <cerrno>
 #include <chrono>

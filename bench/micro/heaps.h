@@ -26,8 +26,8 @@ struct Heap {
 };
 
 // glibc, and mimalloc and jemalloc if this machine has them. Both would take over the name malloc. So
-// mimalloc is loaded beside it, and jemalloc is linked under other names: its thread-local data is static,
-// so it cannot be loaded.
+// mimalloc is loaded beside it, and jemalloc is linked under other names: its static thread-local data
+// prevents loading.
 inline const std::vector<Heap>& heaps() {
   static const std::vector<Heap> all = [] {
     std::vector<Heap> found{{"glibc", std::malloc, std::free}};
