@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// For LD_PRELOAD: counts every call that asks the C library for memory, whoever makes it.
+// For LD_PRELOAD: counts every call that allocates memory from the C library, from any caller.
 #include <dlfcn.h>
 
 #include <array>
@@ -18,7 +18,7 @@ Function next(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
 }
 
-// dlsym() itself may ask for memory while the first call looks for the real one.
+// dlsym() itself may allocate while the first call resolves the real function.
 alignas(64) std::array<unsigned char, 4096> early{};
 std::atomic<std::size_t> early_used{0};
 thread_local bool looking = false;

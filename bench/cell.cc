@@ -35,7 +35,7 @@ std::optional<std::size_t> number_in(std::string_view text, std::size_t min, std
   return whole && value >= min && value <= max ? std::optional(value) : std::nullopt;
 }
 
-// One word after the size: a flag, x8, or load50.
+// Parses one word after the size: a flag, x8, or load50.
 bool take_word(Cell& cell, std::string_view word) {
   if (const auto flag = kFlags.find(word); flag != kFlags.end()) {
     cell.*flag->second = true;

@@ -6,7 +6,7 @@
 
 namespace bench {
 
-[[noreturn]] void fail(const std::string& what);  // a benchmark has nothing to add to an error: it ends the program
+[[noreturn]] void fail(const std::string& what);  // a benchmark cannot handle an error: it ends the program
 
 constexpr int kLanesMax = 64;
 constexpr int kPeersMax = 10'000;
@@ -24,8 +24,8 @@ enum class Pattern {
 };
 enum class Side { leader, follower };  // the leader receives or replies; the follower sends or requests
 
-// One row of the table. Its name is "push_pull/tcp/64" and then any of hwm0, moved, curve, eco, pinned, x8, load50.
-// Affinity: immutable.
+// One row of the table. Its name is "push_pull/tcp/64", followed by any of hwm0, moved, curve, eco, pinned, x8,
+// load50. Affinity: immutable.
 struct Cell {
   std::string name;
   Pattern pattern = Pattern::push_pull;
@@ -35,20 +35,20 @@ struct Cell {
   bool unlimited = false;  // hwm0: high-water marks of 0 instead of 1000
   bool moved = false;      // zmq_msg_send and zmq_msg_recv instead of copies out of a buffer and into one
   bool curve = false;
-  bool eco = false;     // WEFT_WAIT_MODE=eco: sleep at once where the library would spin; others do not know it
+  bool eco = false;     // WEFT_WAIT_MODE=eco: sleep at once instead of spinning; other libraries ignore it
   bool pinned = false;  // each side's threads on one processor
-  int load = 0;         // per cent of the closed-loop rate; bench/sockets.py makes a pause of it
+  int load = 0;         // per cent of the closed-loop rate; bench/sockets.py turns it into an interval
 
-  // One whose repetitions are measured trip by trip: round trips and bursts.
+  // True: each repetition is measured trip by trip: round trips and bursts.
   [[nodiscard]] bool trips() const noexcept { return pattern == Pattern::round_trip || pattern == Pattern::burst; }
   [[nodiscard]] bool storms() const noexcept {
     return pattern == Pattern::connect_storm || pattern == Pattern::idle_memory;
   }
-  // Threads of a side, each with a socket of its own.
+  // Threads of a side; each has its own socket.
   [[nodiscard]] int lanes(Side side) const noexcept {
     return storms() || (pattern == Pattern::pub_sub && side == Side::follower) ? 1 : times;
   }
-  // The side that binds; it is also CURVE's server.
+  // The side that binds, which is also CURVE's server.
   [[nodiscard]] Side binder() const noexcept { return pattern == Pattern::pub_sub ? Side::follower : Side::leader; }
 };
 

@@ -16,9 +16,9 @@ namespace bench {
 namespace {
 
 constexpr unsigned kPatienceS = 120;           // for one command
-constexpr std::chrono::seconds kUntilIdle(1);  // after which a connection has given back what it does not need
+constexpr std::chrono::seconds kUntilIdle(1);  // after this, a connection has released the memory that it does not need
 
-// Each side's threads on a processor of its own, the leader's on the first that this program may use.
+// Pins each side's threads to a processor of its own, the leader's to the first that this program may use.
 void pin(Side side) {
   cpu_set_t allowed;
   CPU_ZERO(&allowed);
@@ -62,8 +62,8 @@ void SideRun::run() {
   const auto lanes = static_cast<std::size_t>(cell_.lanes(side_));
   for (std::size_t lane = 1; lane < lanes; ++lane) {
     others.emplace_back([this, lane] {
-      plan_.stage.meet();  // what binds has bound
-      plan_.stage.meet();  // what connects has begun to
+      plan_.stage.meet();  // the binding side has bound
+      plan_.stage.meet();  // the connecting side has begun to connect
       follow(lane);
     });
   }
@@ -80,19 +80,19 @@ void SideRun::follow(std::size_t lane) {
     pin(side_);
   }
   for (;;) {
-    plan_.stage.meet();  // the plan is made
+    plan_.stage.meet();  // the plan is ready
     if (plan_.step == Plan::Step::stop) {
       return;
     }
     take_step(lane);
-    plan_.stage.meet();  // the results are there
+    plan_.stage.meet();  // the results are ready
     if (side_ == Side::follower && cell_.storms()) {
       storm_.close();
     }
   }
 }
 
-// The leader's first lane: one step on all lanes at the same time.
+// Called by the leader's first lane: runs one step on all lanes at the same time.
 void SideRun::order(Plan::Step step) {
   plan_.step = step;
   plan_.stage.meet();
@@ -160,7 +160,7 @@ void SideRun::repeat(std::size_t lane) {
     counter_.start();
   }
   const Usage before = counts ? usage_now() : Usage();
-  plan_.stage.meet_awake();  // nobody begins before who counts has looked
+  plan_.stage.meet_awake();  // no lane begins before the counters were read
   perform(lane);
   plan_.stage.meet();
   const Usage used = counts ? usage_now() - before : Usage();

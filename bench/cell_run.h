@@ -15,7 +15,8 @@
 
 namespace bench {
 
-// What the leader tells the others between two meetings, and what they measured. Owner: shared memory.
+// The leader's orders to the other threads between two meetings, and the results that they measured. Owner:
+// shared memory.
 struct Plan {
   enum class Step { probe, greet, repetition, stop };
 
@@ -30,13 +31,13 @@ struct Plan {
   std::atomic<int> greeted{0};
   std::array<LaneResult, kLanesMax> lanes;
   std::array<Usage, 2> usage;      // per side; one process counts on the leader's side only
-  std::uint64_t memory_bytes = 0;  // of the leader's process, more than before, while all connections are idle
+  std::uint64_t memory_bytes = 0;  // of the leader's process, above the start, while all connections are idle
 };
 
-// One side of a cell: its sockets, and a thread for each. The leader's first thread reads the commands:
+// SideRun: one side of a cell: its sockets, and a thread for each. The leader's first thread reads the commands:
 //   run COUNT INTERVAL_NS VERIFY_ALL    one repetition between two probes
 //   count COUNT                         one repetition without probes, in which system calls are counted
-// and answers each with a JSON object in a line of its own; the end of the input ends both sides. Affinity: one thread.
+// It answers each with a JSON object on one line. The end of the input ends both sides. Affinity: one thread.
 class SideRun {
  public:
   SideRun(Side side, const Cell& cell, bool processes, Engine& engine, SyscallCounter& counter, Plan& plan)

@@ -26,7 +26,7 @@ double since_ns(Clock::time_point start) {
   return std::chrono::duration<double, std::nano>(Clock::now() - start).count();
 }
 
-// The median over 15 repetitions of the cost of one of `count` calls, in nanoseconds.
+// The cost of one call in nanoseconds: the median over 15 repetitions of `count` calls.
 template <typename Call>
 double median_cost(int count, Call call) {
   std::array<double, 15> costs{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Work of a known amount, for the test of the gate: prints the CPU time that WORK units took, in nanoseconds.
+// Does a known amount of work, for the test of the gate: prints the CPU time of WORK units, in nanoseconds.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// bench_sockets: one cell on one libzmq.so.5 (or without a library), as bench/sockets.py commands it, line by line; see
-// cell_run.h. The library is the one that the dynamic linker finds: LD_LIBRARY_PATH says which.
+// bench_sockets: runs one cell on one libzmq.so.5 (or without a library), as bench/sockets.py commands it, line
+// by line; see cell_run.h. The dynamic linker finds the library: LD_LIBRARY_PATH chooses it.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -93,7 +93,7 @@ std::unique_ptr<Engine> make_engine(const std::string& name) {
   return make_raw(name == "raw_spinning");
 }
 
-// Both ends of a connection, and what a library opens beside each.
+// Allows the descriptors of both ends of each connection, and those that a library opens beside them.
 void allow_files(int connections) {
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);

@@ -18,8 +18,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kLastBall = 0x8000'0000;
-constexpr double kSharedNs = 1'500;                   // slower than this, the two share a core ...
-constexpr std::chrono::milliseconds kSeparation(12);  // ... which the scheduler mends within some ticks, when it can
+constexpr double kSharedNs = 1'500;                   // a slower round trip means that the two share a core ...
+constexpr std::chrono::milliseconds kSeparation(12);  // ... which the scheduler mends within some ticks, if it can
 
 }  // namespace
 
@@ -39,7 +39,7 @@ void Stage::arrive(std::atomic<std::uint32_t>& arrived, std::uint32_t parties) {
 
 void Stage::meet_awake() { arrive(arrived_, parties_); }
 
-// The leader makes the ball odd, the follower makes it even again; the last ball has its top bit set.
+// The leader makes the ball odd, the follower makes it even again. The last ball has its top bit set.
 double Stage::ping_pong(Side side, int chunks, std::uint32_t rounds) {
   if (side == Side::follower) {
     return_balls();
@@ -93,7 +93,7 @@ void run_both(bool processes, const std::function<void()>& leader, const std::fu
     other.join();
     return;
   }
-  // The leader may be asleep at the barrier when the other process dies: the signal's handler ends the program.
+  // The leader may sleep at the barrier when the other process dies, so the signal's handler ends the program.
   std::signal(SIGCHLD, [](int) {
     int status = 0;
     if (waitpid(-1, &status, WNOHANG) > 0 && status != 0) {

@@ -98,7 +98,7 @@ std::optional<std::uint64_t> SyscallCounter::count() const {
   return fds_.empty() ? std::nullopt : std::optional(read_total() - before_);
 }
 
-// With those of the threads and processes that inherited the counter.
+// Includes the counts of threads and processes that inherited the counter.
 std::uint64_t SyscallCounter::read_total() const {
   std::uint64_t total = 0;
   for (const int fd : fds_) {

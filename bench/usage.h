@@ -9,7 +9,7 @@
 
 namespace bench {
 
-// What this process has used since it started, all threads together.
+// Resources that this process has used since it started, in all threads together.
 struct Usage {
   double cpu_seconds = 0;         // user and system
   std::uint64_t switches = 0;     // context switches, voluntary or not
@@ -22,11 +22,11 @@ struct Usage {
 
 Usage usage_now();
 bool counts_allocations();
-std::uint64_t private_memory();  // bytes of anonymous memory that this process has touched; 0 where it is not known
+std::uint64_t private_memory();  // bytes of anonymous memory that this process has touched; 0: unknown
 
-// Counts the system calls of threads (0: this one), of every thread and process that they start later, and of theirs.
-// Owner: main; to count its own, before it starts any. Where the kernel does not allow it (no tracefs, no rights) or it
-// is not wanted, it counts nothing.
+// SyscallCounter: counts the system calls of threads (0: this one), and of all threads and processes that these
+// start later. Owner: main; to count the program itself, main makes it before other threads. Counts nothing if
+// not wanted, or where the kernel does not allow it (no tracefs, no rights).
 class SyscallCounter {
  public:
   explicit SyscallCounter(bool wanted, const std::vector<int>& threads = {0});

@@ -13,12 +13,13 @@ namespace bench {
 namespace {
 
 constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;  // the last word of message n is n times this
-constexpr std::uint64_t kSleepNs = 300'000;            // what is due later than this is slept for, and then spun for
-constexpr std::uint64_t kBurst = 100;                  // messages, after which a connection rests
-constexpr std::chrono::microseconds kRest(2'500);      // longer than libraries batch or spin
-constexpr std::chrono::microseconds kLookEvery(500);   // whether a burst has arrived
+// A thread that waits longer than this sleeps first, and spins for this last part.
+constexpr std::uint64_t kSleepNs = 300'000;
+constexpr std::uint64_t kBurst = 100;                 // messages, after which the sender rests
+constexpr std::chrono::microseconds kRest(2'500);     // longer than libraries batch or spin
+constexpr std::chrono::microseconds kLookEvery(500);  // how often the sender checks whether a burst has arrived
 
-// What lies between the two words.
+// Fills the bytes between the two words.
 void fill_body(std::vector<unsigned char>& message) {
   for (std::size_t i = 0; i < message.size(); ++i) {
     message[i] = static_cast<unsigned char>(i * 131 + (i >> 8U));
@@ -38,7 +39,7 @@ std::uint64_t first_word(const unsigned char* message) {
   return word;
 }
 
-// Returns at about `due`, awake; yields, so that who shares the processor may run.
+// Returns at about `due`, awake. Yields, so that other threads of the processor run.
 void wait_until_due(std::uint64_t due) {
   const std::uint64_t now = now_ns();
   if (now + kSleepNs < due) {
@@ -68,7 +69,8 @@ void Workload::greet(Side side, std::atomic<int>& greeted) {
     }
     return;
   }
-  // What is published before somebody subscribed goes nowhere: until all have one. Those too many are skipped later.
+  // A message published before a subscription is lost, so publish until all subscribers have one. verify()
+  // skips the surplus.
   const int wanted = cell_.pattern == Pattern::pub_sub ? cell_.lanes(Side::leader) : 0;
   do {
     write_message(0);
@@ -99,8 +101,8 @@ void Workload::perform(Side side, const Task& task, LaneResult& result) {
   }
 }
 
-// The first word is the repetition and the number, the last word depends on the number: both ends are written by the
-// sender and read by the receiver, whatever the library did with what lies between.
+// The first word holds the repetition and the number; the last word depends on the number. So the sender writes
+// and the receiver reads both ends of a message, whatever the library did with the bytes between.
 void Workload::write_message(std::uint64_t number) {
   if (!cell_.moved) {
     write_words(buffer_.data(), buffer_.size(), task_.run, number);
@@ -129,7 +131,7 @@ void Workload::read_message(std::uint64_t number) {
   }
 }
 
-// False when it is a greeting that came too late, to be skipped.
+// False: a late greeting, which the caller skips.
 bool Workload::verify(const unsigned char* data, std::size_t size, std::uint64_t number) {
   if (size != cell_.size) [[unlikely]] {
     fail(cell_.name + ": a message of " + std::to_string(size) + " bytes");
@@ -171,7 +173,7 @@ void Workload::pull(LaneResult& result) {
   verify_sum(task_.count);
 }
 
-// The next burst begins when the last one has arrived and the connection has rested.
+// Sends the next burst when the last one has arrived and the connection has rested.
 void Workload::push_bursts(LaneResult& result) {
   result.bursts.store(0);
   for (std::uint64_t burst = 0; burst < task_.count; ++burst) {
@@ -201,8 +203,8 @@ void Workload::pull_bursts(LaneResult& result) {
   verify_sum(task_.count * kBurst);
 }
 
-// With an interval, a request that is due while the one before is still out is sent late, and that counts: the clock
-// starts when it was due.
+// With an interval, a request that becomes due while the one before is unanswered is sent late. The delay
+// counts: the clock starts when the request was due.
 void Workload::request(LaneResult& result) {
   result.trips.clear();
   result.first_ns = now_ns();

@@ -14,30 +14,32 @@ namespace bench {
 
 std::uint64_t now_ns();  // of a clock that all processes share
 
-// What one lane saw in one repetition; in shared memory.
+// The measurements of one lane in one repetition; in shared memory.
 struct LaneResult {
-  std::uint64_t first_ns = 0;  // the first message had been received (round trips, bursts: the first one begins)
-  std::uint64_t last_ns = 0;   // the last message had been received
-  Histogram trips;             // round trips: of requests; bursts: from the first send to the last message received
-  std::atomic<std::uint64_t> burst_ns{0};  // bursts: when the one at hand began
+  // After the first message was received (round trips, bursts: before the first one is sent).
+  std::uint64_t first_ns = 0;
+  std::uint64_t last_ns = 0;  // after the last message was received
+  Histogram trips;            // round trips: of requests; bursts: from the first send to the last message received
+  std::atomic<std::uint64_t> burst_ns{0};  // bursts: when the present one began
   std::atomic<std::uint64_t> bursts{0};    // bursts: received so far in this repetition
 };
 
-// What a repetition is.
+// One repetition.
 struct Task {
-  std::uint64_t run = 0;          // numbers the repetition: a message left over from another one is noticed
+  std::uint64_t run = 0;          // number of the repetition, which exposes a message left over from another one
   std::uint64_t count = 0;        // messages, round trips or bursts
-  std::uint64_t interval_ns = 0;  // not 0: a request is due every so often, and its time counts from when it was due
-  bool verify_all = false;        // every byte of every message, instead of the first and last eight
+  std::uint64_t interval_ns = 0;  // not 0: a request is due once each interval, and its time counts from then
+  bool verify_all = false;        // verify every byte of every message, instead of the first and last eight
 };
 
-// One lane of one side of a cell. Count, order and content of the messages are verified; a mistake ends the program.
-// Affinity: one thread.
+// Workload: one lane of one side of a cell. Verifies count, order and content of the messages; a mistake ends
+// the program. Affinity: one thread.
 class Workload {
  public:
   Workload(const Cell& cell, End& end) : cell_(cell), end_(end), buffer_(cell.size), expected_(cell.size) {}
 
-  // Before the first repetition: returns when a message has arrived. `greeted` counts the receivers that have one.
+  // Called before the first repetition; returns when a message has arrived. `greeted` counts the receivers that
+  // have one.
   void greet(Side side, std::atomic<int>& greeted);
   // A leader receives or replies, a follower sends or requests.
   void perform(Side side, const Task& task, LaneResult& result);

@@ -12,7 +12,7 @@ namespace {
 
 using Message = std::vector<unsigned char>;
 
-// Keeps what is sent until it is received.
+// Keeps sent messages until they are received.
 class QueueEnd final : public End {
  public:
   void send(const void* data, std::size_t size) override {
@@ -29,7 +29,7 @@ class QueueEnd final : public End {
   std::deque<Message> messages;
 };
 
-// Sends ten messages in repetition 2, lets `harm` at them, and receives them.
+// Sends ten messages in repetition 2, lets `harm` change them, and receives them.
 void send_and_receive(bool verify_all, const std::function<void(std::deque<Message>&)>& harm) {
   const Cell cell = parse_cell("push_pull/tcp/64");
   QueueEnd end;
@@ -62,7 +62,7 @@ TEST(WorkloadDeathTest, NoticesEveryKindOfHarm) {
       [](auto& messages) { messages[7].front() ^= 1; },
       [](auto& messages) { messages[9].back() ^= 1; },
       [](auto& messages) { messages[0].pop_back(); },
-      [](auto& messages) { messages[1][5] ^= 2; },  // of another repetition
+      [](auto& messages) { messages[1][5] ^= 2; },  // a message of another repetition
   };
   for (const auto& harm : harms) {
     EXPECT_EXIT(send_and_receive(false, harm), testing::ExitedWithCode(1), "message");
@@ -74,7 +74,7 @@ TEST(WorkloadDeathTest, NoticesABadByteInTheMiddleWhenItVerifiesAll) {
               "damaged");
 }
 
-// An End that answers each request at once, and is late with one of them.
+// An End that answers each request at once, except one, which it answers late.
 class LateEnd final : public End {
  public:
   void send(const void* data, std::size_t size) override {
@@ -98,7 +98,8 @@ class LateEnd final : public End {
   int sent_ = 0;
 };
 
-// One answer comes after 20 intervals: the requests that were due meanwhile have waited too, and their times say so.
+// One answer comes after 20 intervals. The requests that were due meanwhile have waited too, and their
+// times must show that.
 TEST(Workload, CountsTheTimeOfARequestFromWhenItWasDue) {
   const Cell cell = parse_cell("round_trip/tcp/64");
   LateEnd end;
@@ -109,7 +110,7 @@ TEST(Workload, CountsTheTimeOfARequestFromWhenItWasDue) {
   for (std::size_t i = Histogram::bucket_of(LateEnd::kLateNs / 4); i < Histogram::kBuckets; ++i) {
     waited += result->trips.count(i);
   }
-  EXPECT_GE(waited, 14U);  // those due in the first three quarters of the delay; 1 if the clock started at the sending
+  EXPECT_GE(waited, 14U);  // those due in the first three quarters of the delay; 1 if the clock started at sending
   EXPECT_EQ(result->trips.total(), 40U);
 }
 

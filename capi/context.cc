@@ -95,7 +95,7 @@ constexpr ContextOption kOptions[] = {
     {ZMQ_THREAD_NAME_PREFIX, INT32_MIN, kIntMax,
      [](const ContextHandle& c) { return std::atoi(c.io_thread.name_prefix); },
      [](ContextHandle& c, int v) { return write_name_prefix(c, std::to_string(v)); }},
-    // What libzmq takes for true is any positive number.
+    // libzmq takes any positive number for true.
     {ZMQ_ZERO_COPY_RECV, 0, kIntMax, [](const ContextHandle& c) { return int{c.zero_copy_receive}; },
      [](ContextHandle& c, int v) { return c.zero_copy_receive = v != 0, true; }},
     {ZMQ_IPV6, 0, kIntMax, [](const ContextHandle& c) { return int{c.ipv6}; },
@@ -113,7 +113,8 @@ const ContextOption* find(int id) {
   return nullptr;
 }
 
-// What zmq_has() is asked about and this build has. libzmq's names: the transports and mechanisms that are optional.
+// The capabilities of this build, for zmq_has(). The names are libzmq's: the transports and mechanisms that are
+// optional.
 struct Capability {
   std::string_view name;
   bool (*available)() noexcept;
@@ -198,7 +199,7 @@ int zmq_ctx_get(void* context, int option) {
   return row == nullptr || row->read == nullptr ? fail(EINVAL) : row->read(*handle);
 }
 
-// As libzmq: a value of the size of an int is an int, a prefix of four letters too.
+// As libzmq: a value with the size of an int is an int, even a prefix of four letters.
 int zmq_ctx_set_ext(void* context, int option, const void* optval, size_t optvallen) {
   ContextHandle* handle = context_of(context);
   if (handle == nullptr) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Z85 and CURVE keys. Without libsodium keys answer ENOTSUP.
+// Z85 and CURVE keys. Without libsodium, key functions return ENOTSUP.
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
@@ -15,7 +15,7 @@ extern "C" {
 
 char* zmq_z85_encode(char* dest, const uint8_t* data, size_t size) {
   if (size % 4 == 0 &&
-      (dest == nullptr || (data == nullptr && size != 0))) {  // a bad size is told first, as libzmq does
+      (dest == nullptr || (data == nullptr && size != 0))) {  // a bad size is reported first, as by libzmq
     errno = EFAULT;
     return nullptr;
   }

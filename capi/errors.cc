@@ -43,7 +43,7 @@ constexpr ErrorRow kErrors[] = {
     {Errc::handshake_refused, EPROTO},
     {Errc::system, EIO},
     {Errc::other, EIO},
-    {Errc::cancelled, ECANCELED},  // no function of libzmq's runs a task
+    {Errc::cancelled, ECANCELED},  // no function of libzmq runs a task
     {Errc::job_threw, EIO},
 };
 
@@ -61,7 +61,7 @@ static_assert(rows_in_order(), "a new Errc needs a row here");
 
 int errno_of(const Error& error) noexcept {
   if (error.os_errno() != 0) {
-    return error.os_errno();  // what the system said is what libzmq passes on
+    return error.os_errno();  // libzmq passes on the system's errno
   }
   return kErrors[static_cast<std::size_t>(error.code())].number;
 }

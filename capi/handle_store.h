@@ -9,10 +9,13 @@
 
 namespace weft::capi {
 
-// HandleStore: where the opaque pointers of the C interface come from. A handle has `tag`, kTag while it is live, and
-// `next_free`. Handles are recycled, never freed: using a closed one answers an errno and never reads freed memory. All
-// stay reachable from here, so that one that its program lost is not a leak of ours to a leak checker.
-// Affinity: any thread.
+// HandleStore: allocates the handles behind the opaque pointers of the C interface. A handle has `tag`, which
+// is kTag while the handle is live, and `next_free`.
+// Owner: the program; the store is never destroyed. Affinity: any thread. Cost: a lock; memory for the most
+// handles that were ever live.
+// Invariants:
+//   (1) Handles are reused, never freed: a call with a closed handle returns an errno and never reads freed memory.
+//   (2) All handles stay reachable from the store, so a leak checker does not report a handle that its program lost.
 template <typename Handle>
 class HandleStore {
  public:
@@ -20,7 +23,7 @@ class HandleStore {
     static auto* store = new HandleStore;  // outlives every static destructor
     return *store;
   }
-  // Null when memory ran out. Not live before its tag is set.
+  // Null: no memory. The handle is live when the caller has set its tag.
   [[nodiscard]] Handle* take() {
     const std::lock_guard lock(mutex_);
     if (Handle* handle = free_; handle != nullptr) {
@@ -52,7 +55,7 @@ class HandleStore {
   Made* made_ = nullptr;    // guarded by mutex_
 };
 
-// Null, and errno set to `code`, for what is not a live handle.
+// Null, with errno set to `code`: the pointer is not a live handle.
 template <typename Handle>
 [[nodiscard]] Handle* live_handle(void* pointer, int code) noexcept {
   auto* handle = static_cast<Handle*>(pointer);
@@ -64,7 +67,7 @@ template <typename Handle>
   return handle;
 }
 
-// Simple handles: a tag and a value that is made and ended with it.
+// Simple handles: a tag and a value. make() does not reset the value of a reused handle; the caller does.
 template <typename Value, std::uint32_t kTagValue>
 struct ValueHandle {
   static constexpr std::uint32_t kTag = kTagValue;
@@ -72,7 +75,7 @@ struct ValueHandle {
   Value value{};
   ValueHandle* next_free = nullptr;
 
-  // Null, and ENOMEM, when memory ran out.
+  // Null, with errno ENOMEM: no memory.
   [[nodiscard]] static ValueHandle* make() {
     ValueHandle* handle = HandleStore<ValueHandle>::instance().take();
     if (handle == nullptr) {
@@ -84,7 +87,7 @@ struct ValueHandle {
   }
   [[nodiscard]] static ValueHandle* of(void* pointer) noexcept { return live_handle<ValueHandle>(pointer, EFAULT); }
   void retire() noexcept {
-    // Acquire and release: pair with make() and live_handle(). Of two threads that end a handle one does.
+    // Acquire and release: pair with make() and live_handle(). If two threads retire a handle, only one puts it back.
     if (tag.exchange(0, std::memory_order_acq_rel) == kTag) {
       HandleStore<ValueHandle>::instance().put(this);
     }

@@ -18,19 +18,20 @@
 
 namespace weft::capi {
 
-// What the opaque pointers of the C interface point to. A tag tells a live handle from anything else; a closed handle's
-// memory is kept for the next one, so that using a closed handle answers an errno and never reads freed memory.
+// The objects behind the opaque pointers of the C interface. The tag distinguishes a live handle from any other
+// pointer. The memory of a closed handle is kept for the next handle, so a call with a closed handle returns an
+// errno and never reads freed memory.
 struct ContextHandle {
   static constexpr std::uint32_t kTag = 0x57454654;
   std::atomic<std::uint32_t> tag{0};
   std::shared_ptr<msg::ContextCore> core;
   int sockets_max = ZMQ_MAX_SOCKETS_DFLT;
   int io_threads = ZMQ_IO_THREADS_DFLT;
-  std::atomic<int> io_threads_started{-1};  // how many, as of the first socket; -1: there was none
+  std::atomic<int> io_threads_started{-1};  // the number at the first socket; -1: no socket yet
   int max_msgsz = INT32_MAX;
   bool ipv6 = false;
   bool blocky = true;
-  bool zero_copy_receive = true;  // to be read again; see zmq.h
+  bool zero_copy_receive = true;  // the interface reads it back; see zmq.h
   ThreadOptions io_thread;
   ContextHandle* next_free = nullptr;
 };
@@ -38,34 +39,34 @@ struct SocketHandle {
   static constexpr std::uint32_t kTag = 0x57534f43;
   std::atomic<std::uint32_t> tag{0};
   std::shared_ptr<msg::SocketCore> core;
-  Socket socket;  // the same, for poll()
+  Socket socket;  // the same socket, for poll()
   std::string last_endpoint;
   int io_threads = 0;                       // of the context
   bool more = false;                        // the last received part was not the last of its message
-  std::atomic<bool> monitors_pipes{false};  // the monitor that was asked for last tells of pipe statistics
+  std::atomic<bool> monitors_pipes{false};  // the latest monitor wants pipe statistics
   static constexpr std::size_t kStoredCount = 7;
-  std::int64_t stored[kStoredCount] = {};  // options that only the interface has (options.cc)
+  std::int64_t stored[kStoredCount] = {};  // options that only the C interface keeps (options.cc)
   SocketHandle* next_free = nullptr;
 };
 
 ContextHandle* make_context_handle();
 SocketHandle* make_socket_handle();
 void reset_stored_options(SocketHandle& handle) noexcept;
-// Whether the socket's affinity leaves it one of the context's I/O threads.
+// True: the socket's affinity includes an I/O thread of the context.
 [[nodiscard]] bool has_io_thread(const SocketHandle& handle) noexcept;
 void retire(ContextHandle* handle) noexcept;
 void retire(SocketHandle* handle) noexcept;
 
-// Null, and errno set (EFAULT; ENOTSOCK), for what is not a live handle.
+// Null, with errno set (EFAULT; ENOTSOCK): the pointer is not a live handle.
 ContextHandle* context_of(void* pointer) noexcept;
 inline SocketHandle* socket_of(void* pointer) noexcept { return live_handle<SocketHandle>(pointer, ENOTSOCK); }
 
-// The message inside a zmq_msg_t; null and EFAULT when it was not initialised.
+// The message inside a zmq_msg_t; null and EFAULT: it was not initialised.
 Message* message_of(zmq_msg_t* msg) noexcept;
 const Message* message_of(const zmq_msg_t* msg) noexcept;
 Message* init_message(zmq_msg_t* msg) noexcept;
 
-// How long a call waits: the interface has milliseconds, negative for ever.
+// The time that a call waits: the C interface has milliseconds, a negative number means for ever.
 [[nodiscard]] Duration wait_of(long milliseconds) noexcept;
 
 // Sets errno and returns -1.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// zmq_sendiov and zmq_recviov: several parts in one call. Deprecated in libzmq, and used.
+// zmq_sendiov and zmq_recviov: several parts in one call. libzmq deprecates them; programs still use them.
 #include <sys/uio.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ using namespace weft::capi;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-// A copy of the message that the caller gives to free(); false when memory ran out.
+// Copies the message into memory that the caller frees with free(). False: no memory.
 bool copy_out(const Message& message, iovec& element) noexcept {
   void* copy = std::malloc(std::max<std::size_t>(message.size(), 1));
   if (copy == nullptr) {

@@ -11,7 +11,7 @@ namespace weft::capi {
 
 namespace {
 
-// A Message lies in the zmq_msg_t; its mark tells an initialised one from garbage.
+// A Message lies in the zmq_msg_t; its mark distinguishes an initialised one from garbage.
 constexpr std::uint32_t kMark = 0x574d5347;
 static_assert(sizeof(Message) <= sizeof(zmq_msg_t) && alignof(Message) <= alignof(zmq_msg_t));
 
@@ -36,7 +36,7 @@ Message* init_message(zmq_msg_t* msg) noexcept {
 
 static void end_message(zmq_msg_t* msg) noexcept {
   message_of(msg)->~Message();
-  std::memset(static_cast<void*>(msg), 0, sizeof *msg);  // the mark with it
+  std::memset(static_cast<void*>(msg), 0, sizeof *msg);  // erases the mark too
 }
 
 }  // namespace weft::capi

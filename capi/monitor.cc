@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Monitors: which libzmq event each of ours is, and how it looks on the wire of the monitoring socket.
+// Monitors: translates Weft's events to libzmq's, and writes them to the monitoring socket in libzmq's format.
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -63,7 +63,7 @@ class Report {
   }
 
  private:
-  // Number and value in six bytes, then the endpoint.
+  // Writes number and value in six bytes, then the endpoint.
   void send_first(std::uint64_t number, std::uint64_t value) {
     const auto short_number = static_cast<std::uint16_t>(number);
     const auto short_value = static_cast<std::uint32_t>(value);
@@ -73,7 +73,7 @@ class Report {
     const Bytes parts[] = {head, as_bytes(event_.endpoint)};
     feed_.send(parts);
   }
-  // A part each: the number, how many values, the values, the near endpoint, the far one.
+  // Writes one part each: the number, the count of values, the values, the local endpoint, the remote one.
   void send_second(std::uint64_t number, std::span<const std::uint64_t> values) {
     const std::uint64_t count = values.size();
     std::vector<Bytes> parts = {bytes_of(number), bytes_of(count)};
@@ -94,10 +94,10 @@ class Report {
   const MonitorEvent& event_;
 };
 
-// libzmq tells a failed handshake in one of three events, or in none, and the end of the connection in another. A
-// broken seal looks the same later on.
+// libzmq reports a failed handshake with one of three events, or with none, and the end of the connection with
+// ZMQ_EVENT_DISCONNECTED. A broken seal after the handshake is reported in the same way.
 void report_end(Report& report, const MonitorEvent& event) {
-  const bool unanswered = event.reason == Errc::no_such_endpoint;  // of an authenticator
+  const bool unanswered = event.reason == Errc::no_such_endpoint;  // the authenticator was missing
   const bool untold = event.reason == Errc::protocol_error || event.reason == Errc::message_too_large ||
                       event.reason == Errc::incompatible_peer || event.reason == Errc::handshake_refused;
   if (event.detail >= static_cast<std::uint32_t>(zmtp::Breach::unspecified)) {
@@ -124,14 +124,14 @@ void encode(Report report, const MonitorEvent& event) {
     return;
   }
   if (event.endpoint.starts_with("inproc")) {
-    return;  // libzmq tells of transports with connections only
+    return;  // libzmq monitors transports with connections only
   }
   if (event.kind == EventKind::handshake_failed || event.kind == EventKind::disconnected) {
     report_end(report, event);
     return;
   }
   if (event.kind == EventKind::connect_failed && event.reason == Errc::name_unresolved) {
-    return;  // there was nothing to close
+    return;  // there was no descriptor to close
   }
   for (const EventRow& row : kEvents) {
     if (row.kind == event.kind) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Socket options: one row each: number, type, and how to read and write it. Writing checks the size here and the range
+// Socket options, one row each: number, reader, writer, socket types. A writer checks the size here, and the range
 // in the option's own row (weft/msg/message/options.h).
 #include <cerrno>
 #include <chrono>
@@ -25,18 +25,18 @@ struct OptionRow {
   int id;
   Read read;                  // null: write-only
   Write write;                // null: read-only
-  std::uint32_t types = ~0U;  // the socket types that take it, one bit each
+  std::uint32_t types = ~0U;  // one bit for each socket type that takes the option
 };
 
 constexpr std::uint32_t types(std::same_as<int> auto... type) { return ((1U << type) | ...); }
 constexpr std::uint32_t kPublishers = types(ZMQ_PUB, ZMQ_XPUB);
-constexpr std::uint32_t kRouters = types(ZMQ_ROUTER, ZMQ_REP);  // REP takes a router's options, and has no use for them
+constexpr std::uint32_t kRouters = types(ZMQ_ROUTER, ZMQ_REP);  // REP accepts a router's options, without an effect
 
 int answer(const Result<void>& result) noexcept { return result ? 0 : fail(result.error()); }
 
 // --- raw values ---
 
-// What fits into the caller's bytes; the rest of them becomes zero, so that a wider integer reads well.
+// Copies a value into the caller's bytes and fills the rest with zeros, so that a wider integer reads well.
 int put_bytes(void* value, size_t* size, const void* what, size_t length) noexcept {
   if (*size < length) {
     return fail(EINVAL);
@@ -52,7 +52,7 @@ template <typename T>
 int put(void* value, size_t* size, T what) noexcept {
   return put_bytes(value, size, &what, sizeof(T));
 }
-// Options that are set have one exact size.
+// The caller's size must be exact.
 template <typename T>
 int put_exactly(void* value, size_t* size, T what) noexcept {
   return *size == sizeof(T) ? put(value, size, what) : fail(EINVAL);
@@ -138,7 +138,7 @@ int change(SocketHandle& handle, Change change) {
   }));
 }
 
-// Flags of one pattern: any number from 0 on, where others insist on 0 or 1.
+// Flags of one pattern: any number from 0 on is allowed, where other flags insist on 0 or 1.
 template <const auto&... kRows>
 int write_flag(SocketHandle& handle, const void* value, size_t size) {
   int number = 0;
@@ -149,7 +149,7 @@ int write_flag(SocketHandle& handle, const void* value, size_t size) {
                     : change(handle, [&](Options& options) { ((options.*kRows.member = number != 0), ...); });
 }
 
-// On for every number but zero.
+// Every number but zero switches the option on.
 template <const auto& kRow>
 int write_any(SocketHandle& handle, const void* value, size_t size) {
   int number = 0;
@@ -162,14 +162,14 @@ int write_xpub_verbose(SocketHandle& handle, const void* value, size_t size) {
   return result != 0 ? result : change(handle, [](Options& options) { options.xpub_verboser = false; });
 }
 
-// Nothing is a value too: no message.
+// An empty value is allowed: no message.
 template <const auto& kRow>
 int write_message(SocketHandle& handle, const void* value, size_t size) {
   return size == 0 ? change(handle, [](Options& options) { (options.*kRow.member).clear(); })
                    : write_row<kRow>(handle, value, size);
 }
 
-// Sent in tenths of a second.
+// Rounds down to tenths of a second, the unit in which the peer receives it.
 int write_heartbeat_ttl(SocketHandle& handle, const void* value, size_t size) {
   int number = 0;
   if (!take(value, size, number)) {
@@ -179,7 +179,7 @@ int write_heartbeat_ttl(SocketHandle& handle, const void* value, size_t size) {
   return write_row<option::heartbeat_ttl>(handle, &number, sizeof number);
 }
 
-// The default, -1, cannot be set.
+// A program cannot set the default, -1.
 int write_heartbeat_timeout(SocketHandle& handle, const void* value, size_t size) {
   int number = 0;
   if (!take(value, size, number)) {
@@ -188,7 +188,7 @@ int write_heartbeat_timeout(SocketHandle& handle, const void* value, size_t size
   return number < 0 ? fail(EINVAL) : write_row<option::heartbeat_timeout>(handle, value, size);
 }
 
-// Every negative number is no limit, and is read back as it is.
+// Every negative number means no limit, and is read back unchanged.
 int write_max_message_size(SocketHandle& handle, const void* value, size_t size) {
   std::int64_t number = 0;
   return !take(value, size, number) ? -1 : change(handle, [&](Options& options) { options.max_message_size = number; });
@@ -206,15 +206,15 @@ int write_ipv4_only(SocketHandle& handle, const void* value, size_t size) {
                                     : change(handle, [&](Options& options) { options.ipv6 = number == 0; });
 }
 
-// --- values that are kept and read back: the affinity, which may leave no I/O thread, and without any effect what is
-// of transports that Weft does not have, and hints ---
+// --- values that are kept and read back. The affinity may leave a socket no I/O thread. The others have no
+// effect: options of transports that Weft lacks, and hints ---
 
 struct StoredRow {
   int id;
   bool wide;  // 64 bits
   std::int64_t initial;
   std::int64_t min;
-  std::int64_t max;  // kAny: on for every number but zero
+  std::int64_t max;  // kAny: every number but zero switches the option on
 };
 constexpr std::int64_t kAny = 1;
 constexpr StoredRow kStored[] = {
@@ -246,7 +246,7 @@ int write_stored(SocketHandle& handle, const void* value, size_t size) {
   return 0;
 }
 
-// --- who may connect ---
+// --- from which peers connections are accepted ---
 
 int write_tcp_accept_filter(SocketHandle& handle, const void* value, size_t size) {
   if (value == nullptr && size == 0) {
@@ -288,13 +288,13 @@ int write_device(SocketHandle& handle, const void* value, size_t size) {
                                        : write_row<option::bind_to_device>(handle, value, size);
 }
 
-// Bits that nobody knows are kept.
+// Unknown bits are kept.
 int write_reconnect_stop(SocketHandle& handle, const void* value, size_t size) {
   int number = 0;
   return !take(value, size, number) ? -1 : change(handle, [&](Options& options) { options.reconnect_stop = number; });
 }
 
-// What is no proxy is found out by the next connect.
+// The next connect finds out whether the text names a proxy.
 template <const auto& kRow>
 int write_socks(SocketHandle& handle, const void* value, size_t size) {
   return value == nullptr || size == 0 ? change(handle, [](Options& options) { (options.*kRow.member).clear(); })
@@ -335,7 +335,7 @@ int read_server(SocketHandle& handle, void* value, size_t* size) {
   return put_exactly(value, size, options.*kRow.member && options.security == kMechanism ? 1 : 0);
 }
 
-// Text with a zero behind it.
+// Text with a terminating zero.
 template <const auto& kRow>
 int read_text(SocketHandle& handle, void* value, size_t* size) {
   const std::string text = handle.core->options_copy().*kRow.member;
@@ -348,7 +348,7 @@ int write_text(SocketHandle& handle, const void* value, size_t size) {
     return answer(handle.core->set_options([](Options& options) -> Result<void> {
       WEFT_TRY(set_option(options, kRow, std::string()));
       if (kRow.then != nullptr) {
-        options.security = Security::null;  // no name, no password: no PLAIN
+        options.security = Security::null;  // without name and password there is no PLAIN
       }
       return {};
     }));
@@ -362,7 +362,7 @@ constexpr size_t kKeyTextSize = 40;
 template <const auto& kRow>
 int read_key(SocketHandle& handle, void* value, size_t* size) {
   std::string key = handle.core->options_copy().*kRow.member;
-  key.resize(kKeySize);  // one that was never set is all zeros
+  key.resize(kKeySize);  // a key that was never set is all zeros
   if (*size == kKeySize) {
     std::memcpy(value, key.data(), kKeySize);
     return 0;
@@ -404,9 +404,9 @@ int write_subscription(SocketHandle& handle, const void* value, size_t size) {
   }
   const auto done = handle.core->subscribe(Bytes(static_cast<const std::uint8_t*>(value), size), kOn);
   if (!done && done.error() == Errc::not_supported) {
-    return fail(EINVAL);  // an XPUB that is not manual
+    return fail(EINVAL);  // an XPUB without ZMQ_XPUB_MANUAL
   }
-  // Unsubscribing from what was not subscribed to is nothing to complain about.
+  // Unsubscribing a topic without a subscription is no error.
   return !kOn && !done && done.error() == Errc::invalid_argument ? 0 : answer(done);
 }
 
@@ -475,7 +475,7 @@ constexpr OptionRow kOptions[] = {
     WEFT_ROW(ZMQ_HEARTBEAT_IVL, heartbeat_interval),
     {ZMQ_HEARTBEAT_TTL, read_row<option::heartbeat_ttl>, write_heartbeat_ttl},
     {ZMQ_HEARTBEAT_TIMEOUT, read_row<option::heartbeat_timeout>, write_heartbeat_timeout},
-    // Every socket is; the types that libzmq says it of are asked for.
+    // Every socket of Weft is thread-safe; the option is 1 for the types for which libzmq says so.
     {ZMQ_THREAD_SAFE, [](SocketHandle& s, void* v, size_t* n) { return put(v, n, int{s.core->single_part()}); },
      nullptr},
     WEFT_ROW(ZMQ_CONNECT_TIMEOUT, connect_timeout),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// zmq_poller_*: a set of sockets and descriptors to wait for, kept between the waits.
+// zmq_poller_*: a set of sockets and descriptors to wait for, kept between waits.
 #include <algorithm>
 #include <cerrno>
 #include <vector>
@@ -23,11 +23,11 @@ struct Registration {
   short events;
 };
 
-// Poller: what zmq_poller_new() points to. Affinity: one thread at a time, as libzmq has it.
+// Poller: the value of a handle from zmq_poller_new(). Affinity: one thread at a time, as libzmq requires.
 struct Poller {
   std::vector<Registration> registrations;
   std::vector<PollItem> items;  // scratch of a wait; item i is registration i
-  std::size_t first = 0;        // where the next wait without room for all looks first, so that none is left out
+  std::size_t first = 0;        // where the next wait without room for all events starts, so that none is starved
 };
 using PollerHandle = ValueHandle<Poller, 0x57504f4c>;
 
@@ -36,7 +36,7 @@ std::vector<Registration>::iterator find(Poller& poller, const void* socket, int
                       [&](const Registration& known) { return known.socket == socket && known.fd == fd; });
 }
 
-// A poller, and an object to register or registered with it; null and errno otherwise.
+// The poller; null and errno: either pointer is not a live handle.
 PollerHandle* poller_for_socket(void* poller, void* socket) noexcept {
   PollerHandle* handle = PollerHandle::of(poller);
   return handle == nullptr || socket_of(socket) == nullptr ? nullptr : handle;
@@ -76,7 +76,7 @@ int remove(Poller& poller, const void* socket, int fd) {
   return 0;
 }
 
-// 0, or -1 with ENOTSOCK or ETERM: a registered socket was closed, or its context terminated.
+// -1 with ENOTSOCK or ETERM: a registered socket was closed, or its context terminated.
 int check_sockets(const Poller& poller) noexcept {
   for (const Registration& known : poller.registrations) {
     if (known.socket == nullptr) {
@@ -93,7 +93,7 @@ int check_sockets(const Poller& poller) noexcept {
   return 0;
 }
 
-// Fills poller.items; false when nobody wants anything.
+// Fills poller.items; false: no registration waits for an event.
 bool fill_items(Poller& poller) {
   bool wants = false;
   poller.items.assign(poller.registrations.size(), PollItem());
@@ -103,7 +103,7 @@ bool fill_items(Poller& poller) {
     if (SocketHandle* socket = known.socket == nullptr ? nullptr : socket_of(known.socket); socket != nullptr) {
       item.socket = &socket->socket;
     }
-    item.fd = known.events == 0 ? kNoDescriptor : known.fd;  // poll(2) passes over it: a hang-up does not count
+    item.fd = known.events == 0 ? kNoDescriptor : known.fd;  // poll(2) skips it, so that a hang-up does not count
     item.want_input = (known.events & ZMQ_POLLIN) != 0;
     item.want_output = (known.events & ZMQ_POLLOUT) != 0;
     item.want_urgent = (known.events & ZMQ_POLLPRI) != 0;
@@ -165,7 +165,7 @@ int zmq_poller_remove(void* poller, void* socket) {
   if (handle == nullptr) {
     return -1;
   }
-  // A closed socket too: the poller can then be used again.
+  // Removes a closed socket too, so that the poller can be used again.
   if (socket != nullptr && find(handle->value, socket, kNoDescriptor) != handle->value.registrations.end()) {
     return remove(handle->value, socket, kNoDescriptor);
   }
@@ -201,7 +201,7 @@ int zmq_poller_wait_all(void* poller, zmq_poller_event_t* events, int n_events, 
     return -1;
   }
   if (!fill_items(set) && timeout < 0) {
-    return fail(EFAULT);  // nothing would ever end the wait
+    return fail(EFAULT);  // no event could end the wait
   }
   const auto ready = poll(set.items, wait_of(timeout));
   if (!ready) {
@@ -224,7 +224,7 @@ int zmq_poller_wait(void* poller, zmq_poller_event_t* event, long timeout) {
   return -1;
 }
 
-// Only pollers of thread-safe sockets have a descriptor, and there are none of those.
+// libzmq gives a descriptor to pollers of thread-safe sockets only, and Weft has none of those.
 int zmq_poller_fd(void* poller, zmq_fd_t* fd) {
   return PollerHandle::of(poller) == nullptr ? -1 : fail(fd == nullptr ? EFAULT : EINVAL);
 }

@@ -11,9 +11,9 @@ using namespace weft::capi;  // NOLINT(google-build-using-namespace)
 
 namespace {
 
-// What libzmq promises where the C++ interface has other defaults.
+// Sets libzmq's defaults where those of the C++ interface differ.
 void set_compatible_defaults(Options& options, const ContextHandle& context, int type) {
-  const bool subscribes = type == ZMQ_SUB || type == ZMQ_XSUB;  // nothing but subscriptions to deliver
+  const bool subscribes = type == ZMQ_SUB || type == ZMQ_XSUB;  // a subscriber has only subscriptions to deliver
   options.linger = context.blocky && !subscribes ? Duration(-1) : Duration::zero();
   options.reconnect_interval_max = Duration::zero();
   options.reconnect_after_fault = false;
@@ -23,7 +23,8 @@ void set_compatible_defaults(Options& options, const ContextHandle& context, int
   options.ipv6 = context.ipv6;
 }
 
-// Weft has one I/O thread whatever was asked for. But what libzmq refuses for want of one is refused.
+// Weft has one I/O thread, whatever number the program sets. A call that libzmq refuses for want of an I/O
+// thread is refused too.
 bool lacks_io_thread(const SocketHandle& handle, const char* endpoint, bool binds) {
   if (has_io_thread(handle)) [[likely]] {
     return false;
@@ -32,7 +33,7 @@ bool lacks_io_thread(const SocketHandle& handle, const char* endpoint, bool bind
   return parsed && parsed->transport != net::Transport::inproc;
 }
 
-// The number of I/O threads that counts is that of the context's first socket.
+// The number of I/O threads is fixed by the context's first socket.
 int count_io_threads(ContextHandle& context) noexcept {
   int count = -1;
   return context.io_threads_started.compare_exchange_strong(count, context.io_threads, std::memory_order_relaxed)
@@ -63,7 +64,7 @@ int send_bytes(void* socket, const void* buf, size_t len, int flags) {
   return send_part(*handle, part, flags) ? clamped(len) : -1;
 }
 
-// In libzmq either call ends both kinds of endpoint.
+// As in libzmq, zmq_unbind() and zmq_disconnect() each end both kinds of endpoint.
 using EndEndpoint = Result<void> (msg::SocketCore::*)(std::string_view);
 int end_endpoint(SocketHandle& handle, const char* endpoint, EndEndpoint first, EndEndpoint second) {
   if (handle.core->terminated()) {

@@ -35,7 +35,7 @@ int zmq_timers_destroy(void** timers_p) {
     return fail(EFAULT);
   }
   if (handle->value.running()) {
-    return fail(EBUSY);  // a callback of theirs; libzmq reads freed memory
+    return fail(EBUSY);  // called by a callback of these timers; libzmq reads freed memory here
   }
   handle->value = rt::IntervalTimers();
   handle->retire();
@@ -75,7 +75,7 @@ long zmq_timers_timeout(void* timers) {
   if (!left) {
     return -1;
   }
-  // Rounded up: who sleeps that long finds the timer due.
+  // Rounded up: a program that sleeps that long finds the timer due.
   return static_cast<long>(std::min<std::int64_t>(std::chrono::ceil<milliseconds>(*left).count(), LONG_MAX));
 }
 

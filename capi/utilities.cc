@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Atomic counters, and what libzmq gives to programs that measure: stopwatches, threads, sleep.
+// Atomic counters, and libzmq's utilities for programs that measure: stopwatches, threads, sleep.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -29,7 +29,7 @@ unsigned long elapsed_us(const StopwatchHandle& watch) noexcept {
 
 extern "C" {
 
-// Counters order what is written before them: a program counts references with them.
+// Counters are sequentially consistent: programs count references with them, and write before they decrement.
 
 void* zmq_atomic_counter_new(void) {
   CounterHandle* counter = CounterHandle::make();

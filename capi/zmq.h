@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The C interface of libzmq 4.3.5: names, numbers and layouts are libzmq's, the words are ours. What a call does, and
-   which errno it answers, is in libzmq's reference; where Weft differs, the comment here says so. */
+/* The C interface of libzmq 4.3.5: names, numbers and layouts are libzmq's, the comments are Weft's. libzmq's
+   reference describes the calls and their errnos; where Weft differs, the comment here says so. */
 #pragma once
-#define __ZMQ_H_INCLUDED__ /* libzmq's own header, when it comes later, adds nothing */
+#define __ZMQ_H_INCLUDED__ /* libzmq's own header, included later, adds nothing */
 
 #include <errno.h>
 #include <stddef.h>
@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-/* --- errors: POSIX where there is one --- */
+/* --- errors: those of POSIX where POSIX has one --- */
 #define ZMQ_HAUSNUMERO 156384712
 #define EFSM (ZMQ_HAUSNUMERO + 51)
 #define ENOCOMPATPROTO (ZMQ_HAUSNUMERO + 52)
@@ -238,10 +238,10 @@ ZMQ_EXPORT int zmq_recv(void* socket, void* buf, size_t len, int flags);
 ZMQ_EXPORT int zmq_sendmsg(void* socket, zmq_msg_t* msg, int flags);
 ZMQ_EXPORT int zmq_recvmsg(void* socket, zmq_msg_t* msg, int flags);
 struct iovec;
-/* With ZMQ_SNDMORE one message of `count` parts, without it as many messages. Returns the size of the last. */
+/* Sends one message of `count` parts with ZMQ_SNDMORE, otherwise `count` messages. Returns the size of the last. */
 ZMQ_EXPORT int zmq_sendiov(void* socket, struct iovec* iov, size_t count, int flags);
-/* At most *count parts of one message, each in memory that the caller gives to free(). *count becomes the number of
-   parts taken, also after a failure. */
+/* Receives at most *count parts of one message, each in memory that the caller frees with free(). *count becomes the
+   number of parts received, also after a failure. */
 ZMQ_EXPORT int zmq_recviov(void* socket, struct iovec* iov, size_t* count, int flags);
 
 /* --- monitors --- */
@@ -305,14 +305,14 @@ ZMQ_EXPORT int zmq_poll(zmq_pollitem_t* items, int nitems, long timeout);
 /* --- proxies --- */
 ZMQ_EXPORT int zmq_proxy(void* frontend, void* backend, void* capture);
 ZMQ_EXPORT int zmq_proxy_steerable(void* frontend, void* backend, void* capture, void* control);
-/* deprecated: a proxy; the type is not looked at */
+/* deprecated: a proxy; the type is ignored */
 #define ZMQ_STREAMER 1
 #define ZMQ_FORWARDER 2
 #define ZMQ_QUEUE 3
 ZMQ_EXPORT int zmq_device(int type, void* frontend, void* backend);
 
 /* --- keys --- */
-/* Null and EINVAL when the size is not a multiple of 4 (of 5 when decoding) or the text is not Z85. */
+/* Null and EINVAL: the size is not a multiple of 4 (of 5 when decoding), or the text is not Z85. */
 ZMQ_EXPORT char* zmq_z85_encode(char* dest, const uint8_t* data, size_t size);
 ZMQ_EXPORT uint8_t* zmq_z85_decode(uint8_t* dest, const char* string);
 /* Keys are Z85 texts of 40 characters and a zero. */
@@ -323,7 +323,7 @@ ZMQ_EXPORT int zmq_curve_public(char* z85_public_key, const char* z85_secret_key
 ZMQ_EXPORT void* zmq_atomic_counter_new(void);
 ZMQ_EXPORT void zmq_atomic_counter_set(void* counter, int value);
 ZMQ_EXPORT int zmq_atomic_counter_inc(void* counter); /* the value before */
-ZMQ_EXPORT int zmq_atomic_counter_dec(void* counter); /* 1, or 0 when it came to zero */
+ZMQ_EXPORT int zmq_atomic_counter_dec(void* counter); /* 1, or 0 if the counter is zero now */
 ZMQ_EXPORT int zmq_atomic_counter_value(void* counter);
 ZMQ_EXPORT void zmq_atomic_counter_destroy(void** counter_p);
 
@@ -339,7 +339,7 @@ ZMQ_EXPORT int zmq_timers_reset(void* timers, int timer_id);
 ZMQ_EXPORT long zmq_timers_timeout(void* timers);
 ZMQ_EXPORT int zmq_timers_execute(void* timers);
 
-/* --- what programs that measure use --- */
+/* --- stopwatches, threads and sleep, for programs that measure --- */
 ZMQ_EXPORT void* zmq_stopwatch_start(void);
 ZMQ_EXPORT unsigned long zmq_stopwatch_intermediate(void* watch); /* microseconds */
 ZMQ_EXPORT unsigned long zmq_stopwatch_stop(void* watch);
@@ -348,10 +348,10 @@ typedef void(zmq_thread_fn)(void*);
 ZMQ_EXPORT void* zmq_threadstart(zmq_thread_fn* func, void* arg);
 ZMQ_EXPORT void zmq_threadclose(void* thread);
 
-/* --- drafts: what libzmq may still change; a library built without them exports these functions all the same --- */
+/* --- drafts: libzmq may still change them; libzmq.so.5 exports these functions in any case --- */
 #ifdef ZMQ_BUILD_DRAFT_API
-/* Messages of these types are of one part: ZMQ_SNDMORE is refused with EINVAL. Any thread may use them, several at
-   once. ZMQ_DGRAM is a number only: zmq_socket() answers EINVAL. */
+/* Messages of these types have one part: ZMQ_SNDMORE is refused with EINVAL. Any thread may use the sockets, several at
+   once. ZMQ_DGRAM is a number only: zmq_socket() returns EINVAL. */
 #define ZMQ_SERVER 12
 #define ZMQ_CLIENT 13
 #define ZMQ_RADIO 14
@@ -389,38 +389,38 @@ ZMQ_EXPORT void zmq_threadclose(void* thread);
 #define ZMQ_NOTIFY_CONNECT 1
 #define ZMQ_NOTIFY_DISCONNECT 2
 
-#define ZMQ_ZERO_COPY_RECV 10 /* kept, and changes nothing: Weft decides by the size of a message */
+#define ZMQ_ZERO_COPY_RECV 10 /* kept without effect: Weft decides by the size of a message */
 ZMQ_EXPORT int zmq_ctx_set_ext(void* context, int option, const void* optval, size_t optvallen);
 ZMQ_EXPORT int zmq_ctx_get_ext(void* context, int option, void* optval, size_t* optvallen);
-/* SERVER and PEER: the peer that a message came from, or is to go to. 0: none; to set it is EINVAL. */
+/* SERVER and PEER: the peer from which a message came, or to which it is sent. 0: none; setting 0 is EINVAL. */
 ZMQ_EXPORT int zmq_msg_set_routing_id(zmq_msg_t* msg, uint32_t routing_id);
 ZMQ_EXPORT uint32_t zmq_msg_routing_id(zmq_msg_t* msg);
-/* RADIO and DISH: what a message is about, at most ZMQ_GROUP_MAX_LENGTH bytes, or else EINVAL. "" at first. */
+/* RADIO and DISH: the group of a message, at most ZMQ_GROUP_MAX_LENGTH bytes, otherwise EINVAL. "" at first. */
 ZMQ_EXPORT int zmq_msg_set_group(zmq_msg_t* msg, const char* group);
 ZMQ_EXPORT const char* zmq_msg_group(zmq_msg_t* msg);
-/* DISH. ENOTSUP for others; EINVAL: too long, joined already, or not joined. */
+/* DISH. ENOTSUP: another type; EINVAL: the group is too long, joined already, or not joined. */
 ZMQ_EXPORT int zmq_join(void* socket, const char* group);
 ZMQ_EXPORT int zmq_leave(void* socket, const char* group);
-/* PEER: connects, and returns the routing id of who will be there; 0 is a failure: as those of zmq_connect, and ENOTSUP
-   for other types, EFAULT with ZMQ_IMMEDIATE. */
+/* PEER: connects, and returns the routing id of the peer at the endpoint. 0: failed, with an errno of zmq_connect,
+   or ENOTSUP: another type; EFAULT: ZMQ_IMMEDIATE is set. */
 ZMQ_EXPORT uint32_t zmq_connect_peer(void* socket, const char* endpoint);
-/* ROUTER: ZMQ_POLLOUT if a message to that peer would find room, else 0. EHOSTUNREACH: nobody has this routing id;
-   ENOTSUP for other types. */
+/* ROUTER: ZMQ_POLLOUT if there is room for a message to that peer, otherwise 0. EHOSTUNREACH: no peer has this routing
+   id; ENOTSUP: another type. */
 ZMQ_EXPORT int zmq_socket_get_peer_state(void* socket, const void* routing_id, size_t routing_id_size);
 ZMQ_EXPORT int zmq_msg_init_buffer(zmq_msg_t* msg, const void* buf, size_t size);
-/* `sigmask` points to a sigset_t: the signals that are blocked while it waits; null: those that are blocked now. */
+/* `sigmask` points to a sigset_t: the signals to block during the wait; null: those that are blocked now. */
 ZMQ_EXPORT int zmq_ppoll(zmq_pollitem_t* items, int nitems, long timeout, const void* sigmask);
 
-#define ZMQ_EVENT_PIPES_STATS 0x10000 /* values: messages that wait to go out, and to be received */
+#define ZMQ_EVENT_PIPES_STATS 0x10000 /* values: messages queued for sending, and for receiving */
 #define ZMQ_CURRENT_EVENT_VERSION 1
 #define ZMQ_CURRENT_EVENT_VERSION_DRAFT 2
 #define ZMQ_EVENT_ALL_V1 ZMQ_EVENT_ALL
 #define ZMQ_EVENT_ALL_V2 (ZMQ_EVENT_ALL_V1 | ZMQ_EVENT_PIPES_STATS)
-/* Version 1 is what zmq_socket_monitor() does. Version 2 is a message of the event's number, how many values follow,
-   the values, each of 64 bits, then the local and the remote endpoint. `type`: ZMQ_PAIR, ZMQ_PUB or ZMQ_PUSH. */
+/* Version 1 is zmq_socket_monitor(). A message of version 2 has these parts: the event's number, the count of values,
+   the values, each of 64 bits, the local endpoint, the remote one. `type`: ZMQ_PAIR, ZMQ_PUB or ZMQ_PUSH. */
 ZMQ_EXPORT int zmq_socket_monitor_versioned(void* socket, const char* endpoint, uint64_t events, int event_version,
                                             int type);
-/* An event ZMQ_EVENT_PIPES_STATS for each peer. EINVAL: no monitor asked for them; EAGAIN: no peer. */
+/* Reports ZMQ_EVENT_PIPES_STATS for each peer. EINVAL: no monitor has this event in its mask; EAGAIN: no peer. */
 ZMQ_EXPORT int zmq_socket_monitor_pipes_stats(void* socket);
 
 #define ZMQ_HAVE_POLLER

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// nng, through what its library exports: https://nng.nanomsg.org/man/v1.5.0/. It is loaded when it is asked for, so
-// that nobody needs it to build. PUB/SUB is not here: a PUB of nng drops what a subscriber has no room for, and cannot
-// wait.
+// nng, through the functions that its library exports: https://nng.nanomsg.org/man/v1.5.0/. The program loads
+// it on demand, so that no build needs it. PUB/SUB is missing: nng's PUB drops messages for which a subscriber
+// has no room, and cannot wait.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@
 namespace bench {
 namespace {
 
-struct Handle {  // of a socket, a listener or a dialer
+struct Handle {  // names a socket, a listener or a dialer
   std::uint32_t id = 0;
 };
 
@@ -150,7 +150,7 @@ class NngEngine final : public Engine {
     }
     Handle socket;
     check_nng(api_, maker(&socket), "open");
-    // Room as in a libzmq socket; some patterns have no such buffer and say so.
+    // Room as in a libzmq socket; some patterns refuse because they have no such buffer.
     static_cast<void>(api_.set_int(socket, "send-buffer", 1000));
     static_cast<void>(api_.set_int(socket, "recv-buffer", 1000));
     static_cast<void>(api_.set_size(socket, "recv-size-max", 0));  // any size

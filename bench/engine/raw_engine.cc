@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the system can do without a library: the limits that a cell is compared with.
+// The system without a library: the limits that a cell is compared with.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kBlock = std::size_t{256} << 10U;
 constexpr std::size_t kHeader = 5;             // a flag and 4 bytes of length
-constexpr std::size_t kOwnWrite = 64U << 10U;  // from this size on a message is not copied into the block
+constexpr std::size_t kOwnWrite = 64U << 10U;  // a message of this size or more is not copied into the block
 
 void check_system(bool good, const char* call) {
   if (!good) [[unlikely]] {
@@ -37,7 +37,7 @@ union Address {
   sockaddr_un ipc;
 };
 
-// The address that a listener got.
+// Returns the address that the kernel chose for a listener.
 socklen_t name_of(int fd, Address& address) {
   socklen_t size = sizeof address;
   check_system(getsockname(fd, &address.any, &size) == 0, "getsockname");
@@ -51,7 +51,7 @@ void set_no_delay(const Cell& cell, int fd) {
   }
 }
 
-// Frames over a stream. One-way patterns collect up to 256 KB before they write, and read as much at once.
+// Frames over a stream. One-way patterns collect up to 256 KB before they write, and read up to 256 KB at once.
 class StreamEnd final : public End {
  public:
   StreamEnd(const Cell& cell, int fd, bool listens, bool spinning)
@@ -117,7 +117,7 @@ class StreamEnd final : public End {
     }
   }
 
-  // The block is empty: long rests go to their place at once, of short ones the next messages are read with them.
+  // The block is empty: a long rest is read directly to its place, a short one together with the next messages.
   void read_rest(unsigned char* target, std::size_t size) {
     while (size >= kBlock / 2) {
       const std::size_t got = read_some(target, size);
@@ -200,8 +200,8 @@ class RingEnd final : public End {
 };
 
 #ifdef BENCH_HAVE_SODIUM
-// What CURVE does to a message, as libsodium does it and nothing else: a box with a key agreed before, a number for a
-// nonce. It is the limit of what CURVE can be with it.
+// Seals messages as CURVE does, with libsodium and nothing else: a box with a key agreed before and a counter
+// as the nonce. So it is the limit of CURVE with libsodium.
 class SealedEnd final : public End {
  public:
   SealedEnd(std::unique_ptr<End> end, std::size_t size) : end_(std::move(end)), box_(size + crypto_box_MACBYTES) {
@@ -234,7 +234,7 @@ class SealedEnd final : public End {
 };
 #endif
 
-// With CURVE, one way only.
+// Seals the stream of a CURVE cell, which is one-way: prepare() refuses CURVE round trips.
 std::unique_ptr<End> make_stream_end(const Cell& cell, int fd, bool listens, bool spinning) {
   auto end = std::make_unique<StreamEnd>(cell, fd, listens, spinning);
 #ifdef BENCH_HAVE_SODIUM
@@ -272,7 +272,7 @@ class RawEngine final : public Engine {
     }
     Address address{};
     address.any.sa_family = cell.transport == "tcp" ? AF_INET : AF_UNIX;
-    socklen_t size = sizeof(sa_family_t);  // of ipc: a name of the system's choice
+    socklen_t size = sizeof(sa_family_t);  // of ipc: the kernel chooses a name
     if (cell.transport == "tcp") {
       address.tcp.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
       size = sizeof address.tcp;

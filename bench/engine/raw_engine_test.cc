@@ -11,7 +11,8 @@ namespace {
 
 class RawEngine : public testing::TestWithParam<const char*> {};
 
-// Sizes below and above what is copied into a block, larger than a block, and the largest that the ends were made for.
+// Sizes below and above those that are copied into a block, larger than a block, and the largest that the
+// ends were made for.
 TEST_P(RawEngine, DeliversMessagesOfAnySizeInOrder) {
   const std::vector<std::size_t> sizes{64, 1, 119, 5'000, 65'535, 65'536, 300'000, 64, 0, 700'000};
   const Cell cell = parse_cell(GetParam());

@@ -16,12 +16,12 @@
 
 namespace bench {
 
-// A bounded queue of cells between two threads, with nothing but what it needs: the limit for inproc. A cell is the
-// size and the bytes, in whole 128-byte units; small messages have 256 cells, because a small ring stays in the caches.
-// Owner: whoever made it. Affinity: one sender and one receiver. Cost: a copy in and a copy out, no allocation.
+// Ring: a bounded queue of cells between two threads, with no other features: the limit for inproc. A cell is the
+// size and the bytes, in whole 128-byte units. Small messages have 256 cells, because a small ring stays in the
+// caches. Owner: its maker. Affinity: one sender and one receiver. Cost: a copy in and a copy out, no allocation.
 class Ring {
  public:
-  // `sleeping`: the receiver sleeps at once when there is nothing, and each message wakes it.
+  // `sleeping`: the receiver of an empty ring sleeps at once, and each message wakes it.
   Ring(std::size_t message_size, bool sleeping)
       : stride_((message_size + sizeof(std::uint64_t) + 127) / 128 * 128),
         cells_(std::bit_floor(std::clamp<std::size_t>((std::size_t{1} << 20U) / stride_, 4, 256))),
@@ -62,7 +62,8 @@ class Ring {
     std::memcpy(&length, cell, sizeof length);
     std::memcpy(target, cell + sizeof length, length);
     ++taken_;
-    // Published now and then: each time costs the sender a cache miss. Partner: the load in send().
+    // Published once every quarter of the ring, because each store costs the sender a cache miss. Partner:
+    // the load in send().
     if (taken_ % (cells_ / 4) == 0 || taken_ == seen_written_) {
       read_.store(taken_, std::memory_order_release);
     }
@@ -76,7 +77,7 @@ class Ring {
       return taken_ != seen_written_;
     };
     if (!sleeping_) {
-      pause_until(look);  // with pauses, so that some messages come together
+      pause_until(look);  // with pauses, so that the sender can write several messages
       return;
     }
     while (!look()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Any libzmq.so.5, through zmq.h alone: which one, LD_LIBRARY_PATH says.
+// Any libzmq.so.5, through zmq.h alone; LD_LIBRARY_PATH chooses the library.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ ZmqContext::~ZmqContext() { zmq_ctx_term(context_); }
 void* ZmqContext::open_socket(int type, const Cell& cell) {
   void* socket = zmq_socket(context_, type);
   for (int i = 0; socket == nullptr && zmq_errno() == EMFILE && i < kRetries; ++i) {
-    std::this_thread::sleep_for(kRetry);  // a context lets go of closed sockets a little later
+    std::this_thread::sleep_for(kRetry);  // a context releases closed sockets a little later
     socket = zmq_socket(context_, type);
   }
   check_zmq(socket != nullptr, "zmq_socket");
@@ -39,7 +39,7 @@ void* ZmqContext::open_socket(int type, const Cell& cell) {
   set(socket, ZMQ_RCVHWM, cell.unlimited ? 0 : 1000);
   set(socket, ZMQ_LINGER, 0);
   if (type == ZMQ_PUB) {
-    set(socket, ZMQ_XPUB_NODROP, 1);  // a slow subscriber slows the publisher, so that every message can be counted
+    set(socket, ZMQ_XPUB_NODROP, 1);  // a slow subscriber blocks the publisher, so that every message can be counted
   } else if (type == ZMQ_ROUTER) {
     set(socket, ZMQ_ROUTER_MANDATORY, 1);
   } else if (type == ZMQ_SUB) {
@@ -81,7 +81,7 @@ void bind_zmq(void* socket, const Cell& cell, int lane, Addresses& addresses) {
 
 namespace {
 
-// Whose turn it is to have which type: [leader, follower].
+// The socket types of [leader, follower].
 std::array<int, 2> types_of(Pattern pattern) {
   switch (pattern) {
     case Pattern::pub_sub: return {ZMQ_SUB, ZMQ_PUB};
@@ -133,7 +133,7 @@ class ZmqEnd : public End {
   zmq_msg_t message_{};
 };
 
-// A ROUTER: a routing id goes before each message, and one comes before each.
+// A ROUTER: sends a routing id before each message, and receives one before each.
 class RouterEnd final : public ZmqEnd {
  public:
   RouterEnd(std::shared_ptr<ZmqContext> context, void* socket, std::string peer)
@@ -159,7 +159,7 @@ class RouterEnd final : public ZmqEnd {
  private:
   void address() {
     while (zmq_send(socket(), peer_.data(), peer_.size(), ZMQ_SNDMORE) < 0) {
-      check_zmq(zmq_errno() == EHOSTUNREACH, "zmq_send to a peer");  // it has not been connected yet
+      check_zmq(zmq_errno() == EHOSTUNREACH, "zmq_send to a peer");  // the peer has not connected yet
       std::this_thread::sleep_for(kRetry);
     }
   }
@@ -181,7 +181,7 @@ class ZmqEngine final : public Engine {
     return std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
   }
   std::string path() const override {
-    // Through dlsym, because the address of a function may be that of this program's own jump to it.
+    // Through dlsym, because the address of a function may be the jump to it in this program.
     Dl_info info{};
     void* const symbol = dlsym(RTLD_DEFAULT, "zmq_version");
     return symbol != nullptr && dladdr(symbol, &info) != 0 ? info.dli_fname : "";
@@ -234,7 +234,7 @@ class ZmqEngine final : public Engine {
     return std::make_unique<RouterEnd>(context, last_, side == Side::leader ? follower : leader);
   }
 
-  std::shared_ptr<ZmqContext> context_;  // the binder's
+  std::shared_ptr<ZmqContext> context_;  // of the binding side
   void* last_ = nullptr;
 };
 

@@ -8,7 +8,7 @@ namespace bench {
 
 void check_zmq(bool good, const char* call);  // fails with the call and the library's reason
 
-// Owner: the sockets that were opened in it share it. Affinity: any thread.
+// Owner: shared by the sockets that were opened in it. Affinity: any thread.
 class ZmqContext {
  public:
   ZmqContext();
@@ -16,8 +16,8 @@ class ZmqContext {
   ZmqContext(const ZmqContext&) = delete;
   ZmqContext& operator=(const ZmqContext&) = delete;
 
-  // Everything at its default but the high-water marks of the cell, linger 0, and what makes a count possible: a PUB
-  // waits for slow subscribers, a ROUTER for unknown peers.
+  // Opens a socket with defaults, except: the cell's high-water marks, linger 0, and two options that make
+  // messages countable. A PUB waits for slow subscribers, a ROUTER for unknown peers.
   void* open_socket(int type, const Cell& cell);
   void allow_sockets(int count) { check_zmq(zmq_ctx_set(context_, ZMQ_MAX_SOCKETS, count) == 0, "ZMQ_MAX_SOCKETS"); }
 
@@ -28,6 +28,6 @@ class ZmqContext {
   void* context_;
 };
 
-void bind_zmq(void* socket, const Cell& cell, int lane, Addresses& addresses);  // and keeps the exact endpoint
+void bind_zmq(void* socket, const Cell& cell, int lane, Addresses& addresses);  // keeps the exact endpoint
 
 }  // namespace bench

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Valgrind's client requests; nothing where its headers are not installed or the program runs without it.
+// Valgrind's client requests. They do nothing where Valgrind's headers are not installed or the program runs
+// without it.
 #pragma once
 
 #if __has_include(<valgrind/callgrind.h>)

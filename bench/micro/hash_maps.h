@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// The hash maps that are rivals, as far as this machine has them.
+// The rival hash maps that this machine has.
 #if __has_include(<boost/unordered/unordered_flat_map.hpp>)
 #include <boost/unordered/unordered_flat_map.hpp>
 #define WEFT_RIVAL_BOOST_FLAT_MAP

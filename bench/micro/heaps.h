@@ -17,16 +17,17 @@ void jemalloc_free(void* block);
 
 namespace bench {
 
-// A rival of the allocators: malloc and free of its own. Each is called through a pointer, so that no compiler leaves
-// out a pair of them.
+// A rival of the allocators: its malloc and free. Both are called through pointers, so that no compiler can
+// remove a pair of calls.
 struct Heap {
   std::string name;
   void* (*allocate)(std::size_t size);
   void (*deallocate)(void* block);
 };
 
-// glibc, and those of mimalloc and jemalloc that this machine has. Both would take the name malloc for themselves:
-// mimalloc is loaded beside it, jemalloc (which cannot be: its thread-local data is static) linked under other names.
+// glibc, and mimalloc and jemalloc if this machine has them. Both would take over the name malloc. So
+// mimalloc is loaded beside it, and jemalloc is linked under other names: its static thread-local data
+// prevents loading.
 inline const std::vector<Heap>& heaps() {
   static const std::vector<Heap> all = [] {
     std::vector<Heap> found{{"glibc", std::malloc, std::free}};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// bench_micro --list              one JSON object per row
-// bench_micro --count NAME...     under callgrind: the named ones of one thread, each a ROW (our contender of it) or a
-//                                 ROW:CONTENDER, with N and then 2 N iterations; a dump of the counts after each
+// bench_micro --list              prints one JSON object per row
+// bench_micro --count NAME...     under callgrind: runs the named one-thread rows, with N and then 2 N iterations, and
+//                                 dumps the counts after each. A NAME is a ROW (Weft's contender) or a ROW:CONTENDER
 // bench_micro --benchmark_...     Google Benchmark's options; names are ROW:CONTENDER
 #include <alloca.h>
 
@@ -48,7 +48,7 @@ benchmark::internal::Benchmark* enlist(const Row& row, const bench::Contender& c
   return entry;
 }
 
-// Dumps what was executed since the last dump under the name of the benchmark that has just run.
+// Dumps the instructions executed since the last dump, under the name of the benchmark that has just run.
 class Dumper final : public benchmark::BenchmarkReporter {
  public:
   bool ReportContext(const Context&) override {
@@ -73,7 +73,7 @@ class Dumper final : public benchmark::BenchmarkReporter {
       if (row.threads != 1 || !(named(row.name + ":" + contender.name) || (ours && named(row.name)))) {
         continue;
       }
-      enlist(row, contender)->Iterations(1);  // pays for what happens once: symbols bound, pools filled
+      enlist(row, contender)->Iterations(1);  // pays the costs of the first run: symbols bound, pools filled
       enlist(row, contender)->Iterations(kCounted);
       enlist(row, contender)->Iterations(2 * kCounted);
     }
@@ -90,8 +90,8 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (argc > 1 && std::strcmp(argv[1], "--count") == 0) {
-    // Where the stack begins depends on the environment and the program's path, and what a copy takes on where its
-    // bytes lie: the frames from here on lie as if it began with a page.
+    // The address at which the stack begins depends on the environment and the program's path, and the cost of
+    // a copy depends on the addresses of its bytes. From here on, frames lie as if the stack began with a page.
     void* skipped = alloca(reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)) % kPage);
     benchmark::DoNotOptimize(skipped);
     return count(std::span<char*>(argv + 2, static_cast<std::size_t>(argc - 2)));

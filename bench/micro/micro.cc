@@ -24,7 +24,7 @@ std::size_t index_of(std::string_view name) {
   return index;
 }
 
-// Where the two threads stand to each other, before and after.
+// Probes the distance between the two threads' cores, before and after.
 Body probed(Body leader, Body follower) {
   auto stage = std::make_shared<Stage>();
   return [stage, leader = std::move(leader), follower = std::move(follower)](benchmark::State& state) {

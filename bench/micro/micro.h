@@ -8,15 +8,15 @@
 #include "bench/cell.h"
 #include <benchmark/benchmark.h>
 
-// What an x_bench.cc registers, at namespace scope:
+// An x_bench.cc registers rows at namespace scope:
 //
 //   const auto kPush = bench::row("SpscQueue_Throughput/1024")
 //                          .run("weft", [](benchmark::State& state) { for (auto _ : state) {...} })
 //                          .run("boost", ...)
 //                          .bar("boost", 1.8);
 //
-// A row does the same work with each of its contenders; the first one is ours. Time is per item where the body calls
-// state.SetItemsProcessed(), else per iteration.
+// A row does the same work with each of its contenders; Weft is the first. Time is per item where the body
+// calls state.SetItemsProcessed(), otherwise per iteration.
 namespace bench {
 
 using Body = std::function<void(benchmark::State&)>;
@@ -26,7 +26,7 @@ struct Contender {
   Body body;
 };
 
-// At least `ratio` times as fast as `rival`, in the placement "near" or "far"; "" is any.
+// Weft must be at least `ratio` times as fast as `rival`, in the placement "near" or "far"; "" is any.
 struct Bar {
   std::string rival;
   double ratio = 0;
@@ -44,11 +44,11 @@ struct Row {
 class RowBuilder {
  public:
   explicit RowBuilder(std::size_t index) : index_(index) {}
-  // One thread.
+  // Runs in one thread.
   RowBuilder run(std::string_view contender, Body body);
-  // Two threads, which run the same number of iterations, on cores of their own where the machine has them.
+  // Runs in two threads with the same number of iterations, on cores of their own where the machine has them.
   RowBuilder run_two(std::string_view contender, Body leader, Body follower);
-  // As many threads as the body can tell apart by state.thread_index().
+  // Runs in `threads` threads, which the body distinguishes by state.thread_index().
   RowBuilder run_threads(std::string_view contender, int threads, Body body);
   RowBuilder bar(std::string_view rival, double ratio, std::string_view placement = "");
 
@@ -58,18 +58,19 @@ class RowBuilder {
   std::size_t index_;
 };
 
-// A row by its name, new or begun elsewhere. A name that ends in " (honest)" is the twin of a published row that
+// Finds a row by its name, or begins one. A name that ends in " (honest)" is the twin of a published row that
 // measures something else than its name says.
 RowBuilder row(std::string_view name);
 
-// Around the loop of a body whose set-up takes as long as its iterations: under --count nothing else is counted.
+// CountedPart stands around the loop of a body whose set-up takes as long as its iterations: under --count only
+// that loop is counted.
 class CountedPart {
  public:
   CountedPart();
   CountedPart(const CountedPart&) = delete;
   CountedPart& operator=(const CountedPart&) = delete;
   ~CountedPart();
-  static void count_on();  // after the body
+  static void count_on();  // called after the body
 
  private:
   static inline bool over = false;

@@ -14,7 +14,7 @@
 #include "weft/sys/clock.h"
 #include "weft/sys/cpu.h"
 
-// What the rows about queues share.
+// Shared by the rows about queues.
 namespace bench {
 
 struct Wide {  // the 64 bytes of the reports
@@ -24,7 +24,7 @@ struct Wide {  // the 64 bytes of the reports
 inline std::uint64_t number_of(std::uint64_t item) { return item; }
 inline std::uint64_t number_of(const Wide& item) { return item.number; }
 
-// Item i is items()[i % kItems]: read from memory that nobody has just written, and checked at the other end.
+// Item i is items()[i % kItems]: read from memory that no thread wrote recently, and checked at the other end.
 inline constexpr std::size_t kItems = 64;
 template <typename T>
 const std::array<T, kItems>& items() {
@@ -38,7 +38,7 @@ const std::array<T, kItems>& items() {
   return all;
 }
 
-// What everybody does who finds a queue full or empty: nothing for about 100 ns, and now and then the other one's turn.
+// BackOff: a thread that finds a queue full or empty pauses for about 100 ns, and yields every 32nd time.
 class BackOff {
  public:
   void operator()() {
@@ -56,7 +56,7 @@ class BackOff {
   unsigned times_ = 0;
 };
 
-// A queue that is made when its row runs.
+// Makes its queue when its row runs.
 template <typename Queue>
 class Lazy {
  public:
@@ -78,7 +78,7 @@ inline void check_item(std::uint64_t seen, std::uint64_t index) {
   }
 }
 
-// One thread: push and pop in turns, a pair is an item.
+// One thread: push and pop in turns; a pair is one item.
 template <typename Queue, typename T>
 Body pairs(std::size_t capacity) {
   return [lazy = std::make_shared<Lazy<Queue>>(capacity)](benchmark::State& state) {
@@ -95,7 +95,7 @@ Body pairs(std::size_t capacity) {
   };
 }
 
-// One thread: a push that is refused.
+// One thread: pushes that a full queue refuses.
 template <typename Queue, typename T>
 Body refused(std::size_t capacity) {
   return [lazy = std::make_shared<Lazy<Queue>>(capacity)](benchmark::State& state) {
@@ -108,7 +108,7 @@ Body refused(std::size_t capacity) {
   };
 }
 
-// Two threads, one item an iteration; counted when it has arrived.
+// Two threads, one item an iteration, which is counted when it has arrived.
 template <typename Queue, typename T>
 void stream(RowBuilder row, std::string_view name, std::size_t capacity) {
   auto lazy = std::make_shared<Lazy<Queue>>(capacity);

@@ -17,7 +17,7 @@
 namespace bench {
 namespace {
 
-constexpr std::size_t kAtOnce = 4'096;  // more are not held open
+constexpr std::size_t kAtOnce = 4'096;  // connections that are held open at most
 constexpr std::uint64_t kByteNs = 200'000'000;
 
 void close_at_once(int fd) {
@@ -26,7 +26,7 @@ void close_at_once(int fd) {
   close(fd);
 }
 
-// What the first bytes of such a peer are.
+// The first bytes that such a peer sends.
 std::array<std::uint8_t, kHeaderSize> opening_of(Abuse kind) {
   std::array<std::uint8_t, kHeaderSize> bytes{};
   encode_header({kind == Abuse::wrong_version ? std::uint8_t{9} : kVersion, kEcho,
@@ -62,7 +62,7 @@ BadPeers::~BadPeers() {
   close(epoll_);
 }
 
-// How many should have been started by now.
+// The number of peers that should have been started by now.
 std::uint64_t BadPeers::wanted(std::uint64_t now) const {
   const std::uint64_t ms = (now - begun_) / 1'000'000;
   switch (kind_) {
@@ -79,7 +79,7 @@ std::uint64_t BadPeers::wanted(std::uint64_t now) const {
 
 void BadPeers::tick(std::uint64_t now) {
   begun_ = begun_ == 0 ? now : begun_;
-  // At most some at a time: whoever measures beside it must not be held up.
+  // Starts at most eight at a time, so that a measurement in the same thread is not delayed.
   for (int i = 0; i < 8 && started_ < wanted(now) && started_ - limited_ < kAtOnce; ++i) {
     start(now);
   }
@@ -108,7 +108,7 @@ void BadPeers::tick(std::uint64_t now) {
 void BadPeers::start(std::uint64_t now) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) {
-    return;  // as many as our own files allow
+    return;  // the limit of open files of this process
   }
   sockaddr_in from{};
   from.sin_family = AF_INET;
@@ -129,7 +129,7 @@ void BadPeers::start(std::uint64_t now) {
   ++started_;
 }
 
-// The peer can write, or the server has said or done something. False: the server is through with it.
+// Called when the peer can write, or the server has sent or closed. False: the server has ended the connection.
 bool BadPeers::talk(Peer& peer, std::uint64_t now) {
   if (peer.bytes == 0 && kind_ != Abuse::slow_loris && kind_ != Abuse::flood && kind_ != Abuse::fd_exhaustion) {
     const auto bytes = opening_of(kind_);

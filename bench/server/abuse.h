@@ -7,21 +7,21 @@
 
 namespace bench {
 
-// What bad peers do to a server. Each kind takes so little of the machine that good clients need not notice:
+// Kinds of bad peers. Each kind takes so little of the machine that good clients need not notice it:
 enum class Abuse {
   none,
   wrong_version,  // 500 connections a second, whose first frame has version 9
   oversized,      // 500 connections a second, whose first header announces a body of 4 GiB
-  half_open,      // 256 connections with half a header and then nothing
+  half_open,      // 256 connections that send half a header and then nothing
   slow_loris,     // 256 connections that send a byte of a frame five times a second
-  flood,          // 2,000 connections a second from one address, which are held
-  fd_exhaustion,  // 512 connections that are held: more than the server may have files
+  flood,          // 2,000 connections a second from one address, which stay open
+  fd_exhaustion,  // 512 connections that stay open: more than the server may have files
 };
 
-Abuse parse_abuse(const std::string& name);  // throws LoadError for a name that is none
+Abuse parse_abuse(const std::string& name);  // throws LoadError for an unknown name
 
-// Bad peers of one kind, from an address of their own (127.0.0.2). Owner: whoever calls tick(), often. Affinity: that
-// thread. Never waits.
+// BadPeers: bad peers of one kind, from an address of their own (127.0.0.2). Owner: the caller of tick(), which
+// calls it often. Affinity: that thread. Never waits.
 class BadPeers {
  public:
   BadPeers(Abuse kind, std::uint16_t port);
@@ -33,7 +33,7 @@ class BadPeers {
 
   [[nodiscard]] std::uint64_t started() const { return started_; }
   [[nodiscard]] std::uint64_t limited() const { return limited_; }  // closed or refused by the server
-  // How long the slowest waited for that, of those that the server closed.
+  // The longest time from connecting until the server closed the peer.
   [[nodiscard]] double slowest_s() const { return static_cast<double>(slowest_ns_) / 1e9; }
 
  private:
@@ -41,7 +41,7 @@ class BadPeers {
     int fd;
     std::uint64_t since;
     std::uint32_t bytes;  // sent
-    std::uint64_t next;   // when the next one is due
+    std::uint64_t next;   // when the next byte is due
   };
 
   void start(std::uint64_t now);

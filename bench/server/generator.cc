@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// bench_load: one cell against one server, as bench/server.py commands it, line by line:
-//   run COUNT INTERVAL_NS VERIFY_ALL    one repetition between two probes; every answer is verified anyway
+// bench_load: runs one cell against one server, as bench/server.py commands it, line by line:
+//   run COUNT INTERVAL_NS VERIFY_ALL    one repetition between two probes; every answer is verified in any case
 //   count COUNT                         one repetition without probes, in which the server's system calls are counted
-// Each is answered by a JSON object in a line; the end of the input ends the connections and then the program.
+// Each command is answered by a JSON object on one line. The end of the input ends the connections and then the
+// program.
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -27,8 +28,9 @@
 namespace bench {
 namespace {
 
-constexpr std::chrono::seconds kUntilIdle(1);  // after which a connection has given back what it does not need
-constexpr std::uint64_t kUntilLimitedNs = 1'500'000'000;  // after which no more bad peers are expected to be closed
+constexpr std::chrono::seconds kUntilIdle(1);  // after this, a connection has released the memory that it does not need
+// After this, the server is not expected to close any more bad peers.
+constexpr std::uint64_t kUntilLimitedNs = 1'500'000'000;
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
 struct Arguments {
@@ -91,7 +93,8 @@ void pin(int cpu) {
   }
 }
 
-// How far the server's core is from ours at this moment: a thread of ours there and this one play ping-pong.
+// Measures how far the server's core is from the generator's at this moment: a thread on that core and this
+// one play ping-pong.
 class Probe {
  public:
   Probe(int peer_cpu, std::uint32_t rounds) : rounds_(rounds), peer_([this, peer_cpu] { follow(peer_cpu); }) {}
@@ -126,7 +129,7 @@ class Probe {
   std::thread peer_;
 };
 
-// One repetition and what the server used for it. Owner: main. Affinity: one thread.
+// Runner: runs one repetition and measures the resources of the server. Owner: main. Affinity: one thread.
 class Runner {
  public:
   explicit Runner(const Arguments& arguments)
@@ -138,7 +141,8 @@ class Runner {
   }
 
   void repeat(std::uint64_t count, std::uint64_t interval_ns, Probe* probe) {
-    load_ = cell_.pattern == LoadPattern::storm ? nullptr : std::move(load_);  // the last storm's connections
+    // Keep the connections, except those of the last storm.
+    load_ = cell_.pattern == LoadPattern::storm ? nullptr : std::move(load_);
     target_.settle();
     const double before = probe == nullptr ? 0 : probe->measure_ns();
     SyscallCounter counter(probe == nullptr, target_.threads());
@@ -200,7 +204,8 @@ class Runner {
     }
   }
 
-  // Opens all, waits until the server has given back what an idle connection does not need, and asks all again.
+  // Opens all connections, waits until the server has released the memory that an idle connection does not
+  // need, and sends a request on each again.
   void hold() {
     load_.reset();
     target_.settle();
@@ -217,7 +222,7 @@ class Runner {
     result_->seconds = seconds;
   }
 
-  // The share of a core that the server takes while nobody asks it for anything.
+  // The share of a core that the server takes while it gets no requests.
   double cpu_of_a_second(const std::function<void()>& now_and_then) const {
     const double before = target_.cpu_seconds();
     const std::uint64_t start = now_ns();
@@ -228,14 +233,15 @@ class Runner {
     return (target_.cpu_seconds() - before) / (static_cast<double>(now_ns() - start) / 1e9);
   }
 
-  // The same load without bad peers and beside them.
+  // Runs the same load without bad peers and beside them.
   void suffer(std::uint64_t count) {
     load_->echo(count, 0, *result_);
     extra_.emplace_back("alone_seconds", result_->seconds);
     {
       BadPeers peers(cell_.abuse, arguments_.port);
       const auto tick = [&] { peers.tick(now_ns()); };
-      for (const std::uint64_t start = now_ns(); now_ns() - start < kSecond / 10;) {  // those that stay are there
+      // Wait until the peers that stay are connected.
+      for (const std::uint64_t start = now_ns(); now_ns() - start < kSecond / 10;) {
         tick();
         std::this_thread::yield();
       }
@@ -253,7 +259,7 @@ class Runner {
       extra_.emplace_back("limited", static_cast<double>(peers.limited()));
       extra_.emplace_back("slowest_limit_s", peers.slowest_s());
     }
-    // Whoever comes next is served again.
+    // After the bad peers, a new connection must be served again.
     const std::uint64_t start = now_ns();
     const auto next = std::make_unique<LoadResult>();
     make_load(1)->open(*next);
@@ -274,7 +280,7 @@ class Runner {
   const Target target_;
   const std::unique_ptr<LoadResult> result_;
   std::unique_ptr<Load> load_;
-  std::optional<double> cpu_;  // of the server when what counts was over; none: now
+  std::optional<double> cpu_;  // the server's CPU time at the end of the measured part; null: now
   Extra extra_;
 };
 

@@ -111,7 +111,7 @@ int run_host(int argc, char** argv, const char* variants, StartServer start) {
                 sum(Tally::messages), sum(Tally::accepted), sum(Tally::closed), sum(Tally::refused), reasons.c_str());
     std::fflush(stdout);
   }
-  std::_Exit(0);  // its threads are at work: nothing here waits for them
+  std::_Exit(0);  // the server's threads still run, and the program does not wait for them
 }
 
 }  // namespace bench

@@ -10,25 +10,26 @@
 
 #include "bench/server/wire.h"
 
-// What every server program of the benchmark shares: its command line, its counters and its control line.
+// Shared by the server programs of the benchmark: their command line, counters and control line.
 namespace bench {
 
 struct HostOptions {
   unsigned threads = 1;
-  std::string variant;       // "" or one of those that the program names
-  unsigned files = 0;        // RLIMIT_NOFILE of the server; 0: as many as the system lets it
-  unsigned per_address = 0;  // connections from one address; 0: any number. Only a server with limits knows it
+  std::string variant;       // "" or one that the program names
+  unsigned files = 0;        // RLIMIT_NOFILE of the server; 0: the most that the system allows
+  unsigned per_address = 0;  // connections from one address; 0: unlimited. For servers with limits only
   unsigned patience_ms = 0;  // for a whole first frame, and for a silent peer; 0: for ever. Likewise
 };
 
-// What one thread of a server counts. Affinity: that thread writes, the control line reads.
+// Counters of one thread of a server. Affinity: that thread writes, the control line reads.
 class alignas(128) Tally {
  public:
   enum Name { messages, accepted, closed, refused, kNames };
 
   void add(Name name, std::uint64_t more = 1) {
     std::atomic<std::uint64_t>& count = counts_[name];
-    count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);  // one writer
+    // One writer; relaxed: guards no memory.
+    count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t read(Name name) const { return counts_[name].load(std::memory_order_relaxed); }
 
@@ -36,8 +37,9 @@ class alignas(128) Tally {
   std::atomic<std::uint64_t> counts_[kNames]{};
 };
 
-// A server: listens on 127.0.0.1, port 0, with `threads` threads of its own. Owner: run_host(). `tallies` has one for
-// each thread. Reasons: why peers were closed, as JSON members `"name": count`, or "".
+// HostedServer: a server that listens on 127.0.0.1, port 0, with `threads` threads of its own. Owner:
+// run_host(). `tallies` has one for each thread. `reasons` returns why peers were closed, as JSON members
+// `"name": count`, or "".
 struct HostedServer {
   std::string name;
   std::uint16_t port = 0;
@@ -46,11 +48,12 @@ struct HostedServer {
 
 using StartServer = HostedServer (*)(const HostOptions&, std::vector<Tally>&);
 
-// The main() of a server program: prints {"version", "path", "port", "pid"} in a line, and then answers commands on its
-// standard input: `counts` with a JSON object. It ends when the input does.
+// The main() of a server program. Prints {"version", "path", "port", "pid"} on one line, then answers the
+// command `counts` on its standard input with a JSON object. The end of the input ends the program.
 int run_host(int argc, char** argv, const char* variants, StartServer start);
 
-// The listening socket of 127.0.0.1, nonblocking; port 0 takes any. With `shared` several may have one port.
+// A nonblocking listening socket of 127.0.0.1; port 0 takes any port. With `shared` several sockets may have
+// one port.
 int listen_on(std::uint16_t& port, bool shared);
 
 [[noreturn]] void give_up(const std::string& what);  // ends the program with the reason and errno's text

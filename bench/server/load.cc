@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kBlock = std::size_t{256} << 10U;
 constexpr std::size_t kOpening = 512;  // connections that are opened at the same time; a backlog has room for them
-constexpr std::uint64_t kAwakeNs = 1'000'000;  // it polls so long before it sleeps
+constexpr std::uint64_t kAwakeNs = 1'000'000;  // without an event, the thread polls for so long before it sleeps
 constexpr std::uint64_t kTurnNs = 200'000;
 
 std::string reason(int error) { return std::generic_category().message(error); }
@@ -199,7 +199,7 @@ void Load::allow(std::size_t number, std::uint64_t now) {
   ++link.allowed;
 }
 
-// All requests that are due by now; those of one connection go out together.
+// Allows all requests that are due by now; those of one connection are written together.
 void Load::allow_due(std::uint64_t now) {
   for (; next_due_ < goal_ && start_ns_ + next_due_ * interval_ns_ <= now; ++next_due_) {
     const std::size_t number = next_due_ % links_.size();
@@ -216,7 +216,7 @@ void Load::allow_due(std::uint64_t now) {
   due_links_.clear();
 }
 
-// Frames from the one that is sent next; those that are there already stay.
+// Encodes frames from the next one to send; frames that are encoded already stay.
 void Load::fill(std::size_t number) {
   const Link& link = links_[number];
   if (output_link_ == number && link.sent >= output_first_ && link.sent < output_end_) {

@@ -13,8 +13,8 @@
 
 namespace bench {
 
-// What makes a measurement worthless: an answer that is lost, doubled, out of order or damaged, or a server that is
-// silent, refuses or closes.
+// A fault that makes a measurement worthless: an answer that is lost, doubled, out of order or damaged, or a
+// server that is silent, refuses or closes.
 class LoadError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -24,23 +24,25 @@ struct LoadOptions {
   std::uint16_t port = 0;
   std::uint32_t connections = 1;
   std::uint32_t size = 64;        // of a body, 16 bytes or more
-  std::uint32_t depth = 1;        // requests that a connection has under way, in a closed loop
+  std::uint32_t depth = 1;        // unanswered requests of a connection, in a closed loop
   unsigned patience_ms = 20'000;  // without any progress
 };
 
 struct LoadResult {
   std::uint64_t messages = 0;
-  double seconds = 0;  // from before the first was sent until after the last was answered
-  Histogram trips;     // from when a request was due until its answer had been read
+  double seconds = 0;  // from before the first request was sent until after the last answer
+  Histogram trips;     // from when a request was due until its answer was read
 };
 
-// Load: clients of one server, all in the calling thread and on one epoll. They poll while there is something to do and
-// sleep after a millisecond without. Owner: main. Affinity: one thread. Cost: no buffer and no allocation per message;
-// a connection keeps the start of a frame that has not arrived whole.
-//   1. Every answer is checked: header, size, connection, sequence number and checksum. The first bad one is a
-//   LoadError.
-//   2. A closed loop sends a request when an answer makes room for it. An open loop sends at its own rate whatever the
-//      server does, and counts from when a request was due: a server that stalls is charged for all it has delayed.
+// Load: clients of one server, all in the calling thread and on one epoll. The thread polls while there is work
+// and sleeps after a millisecond without. Owner: main. Affinity: one thread. Cost: no buffer and no allocation
+// per message; a connection keeps the start of a frame that has not arrived whole.
+// Invariants:
+//   (1) Every answer is checked: header, size, connection, sequence number and checksum. The first bad one
+//       throws LoadError.
+//   (2) A closed loop sends a request when an answer makes room for it. An open loop sends at its own rate
+//       whatever the server does, and times a request from when it was due: a server that stalls is charged for
+//       every request that it delayed.
 class Load {
  public:
   explicit Load(const LoadOptions& options);
@@ -48,31 +50,33 @@ class Load {
   Load(const Load&) = delete;
   Load& operator=(const Load&) = delete;
 
-  // Connects all, some hundreds at a time; each asks one question. `trips` are from connect to the answer.
+  // Opens all connections, some hundreds at a time; each sends one request. `trips` are from connect to the answer.
   void open(LoadResult& result);
-  // `count` requests in all. interval_ns 0: a closed loop; else one is due so often, each on the next connection.
+  // Sends `count` requests in all. interval_ns 0: a closed loop. Otherwise one is due each interval, each on
+  // the next connection.
   void echo(std::uint64_t count, std::uint64_t interval_ns, LoadResult& result);
-  // count / connections on each that are not answered; ends when every connection was told that all have arrived.
+  // Sends count / connections frames on each connection, which are not answered. Ends when every connection has
+  // read that the server has received all.
   void one_way(std::uint64_t count, LoadResult& result);
-  // Ends all connections in order; whoever still answers is a LoadError.
+  // Ends all connections in order; an answer that still comes is a LoadError.
   void finish();
 
-  // Called now and then, between events, with the time in ns.
+  // Sets the function that is called now and then between events, with the time in ns.
   void on_turn(std::function<void(std::uint64_t)> turn) { turn_ = std::move(turn); }
 
  private:
   enum class Mode { opening, closed_loop, open_loop, one_way, finishing };
   struct Link {
     int fd = -1;
-    bool blocked = false;            // waits until the socket takes more
+    bool blocked = false;            // until the socket takes more
     bool queued = false;             // in due_links_
-    std::uint64_t sent = 0;          // number of the frame that is sent next
+    std::uint64_t sent = 0;          // number of the next frame to send
     std::size_t sent_bytes = 0;      // of that frame
     std::uint64_t allowed = 0;       // frames below this number may be sent
-    std::uint64_t answered = 0;      // number of the answer that comes next
+    std::uint64_t answered = 0;      // number of the next answer
     std::uint64_t base = 0;          // number of the first frame of this run
     std::vector<std::uint8_t> part;  // the start of an answer
-    std::vector<std::uint8_t> tail;  // what is sent after all frames, whole
+    std::vector<std::uint8_t> tail;  // bytes to send whole, after all frames
   };
 
   void begin(Mode mode, std::uint64_t goal, std::uint32_t id);
@@ -93,11 +97,11 @@ class Load {
   const std::size_t frame_;  // bytes of a frame
   int epoll_ = -1;
   std::vector<Link> links_;
-  std::vector<std::uint64_t> due_;  // `depth` times per connection: when its requests under way were due
+  std::vector<std::uint64_t> due_;  // `depth` times per connection: when its unanswered requests were due
   std::vector<std::uint8_t> request_;
-  std::uint64_t filling_ = 0;  // hash of what all bodies have in common
+  std::uint64_t filling_ = 0;  // hash of the filling that all bodies share
   std::unique_ptr<std::uint8_t[]> input_, output_;
-  std::size_t output_link_ = ~std::size_t{0};  // whose frames are in output_, from and to which number
+  std::size_t output_link_ = ~std::size_t{0};  // the connection whose frames are in output_; their numbers are below
   std::uint64_t output_first_ = 0, output_end_ = 0;
   std::function<void(std::uint64_t)> turn_;
 

@@ -17,7 +17,7 @@ const std::map<std::string_view, LoadPattern> kPatterns{{"echo", LoadPattern::ec
                                                         {"idle", LoadPattern::idle},
                                                         {"bad", LoadPattern::bad}};
 
-// The number behind a word, from 1 to `max`; 0 is none.
+// The number behind a word, from 1 to `max`; 0: there is none.
 std::uint32_t number_behind(std::string_view part, std::string_view word, std::uint32_t max) {
   std::uint32_t value = 0;
   if (part.starts_with(word)) {
@@ -49,7 +49,7 @@ LoadCell parse_load_cell(const std::string& name) {
       cell.connections = connections;
     } else if (const auto depth = number_behind(part, "depth", 1U << 10U); depth > 0) {
       cell.depth = depth;
-    } else if (number_behind(part, "load", 99) == 0) {  // bench/server.py makes an interval of it
+    } else if (number_behind(part, "load", 99) == 0) {  // bench/server.py turns it into an interval
       cell.abuse = parse_abuse(part);
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The load generator beside servers that lie: whatever is wrong with an answer ends the measurement.
+// The load generator beside servers that lie: any wrong answer must end the measurement.
 #include "bench/server/load.h"
 
 #include <poll.h>
@@ -20,10 +20,10 @@ namespace {
 
 using Frame = std::vector<std::uint8_t>;
 using Answers = std::vector<Frame>;
-// What the server answers to a question, which has a number; nothing ends the connection.
+// The server's answers to a question, which has a number; no answer ends the connection.
 using Answer = std::function<Answers(const Frame& question, std::uint64_t number)>;
 
-// Serves the connections that it gets, one after the other, in a thread of its own, until they end.
+// Serves its connections, one after the other, in a thread of its own, until they end.
 class Server {
  public:
   explicit Server(Answer answer)
@@ -82,12 +82,12 @@ class Server {
   std::thread thread_;
 };
 
-constexpr std::uint64_t kLie = 5;  // the number of the question whose answer is wrong
+constexpr std::uint64_t kLie = 5;  // the number of the question that gets a wrong answer
 const Frame kNothing;              // an answer of no bytes
 
 Answers truth(const Frame& question, std::uint64_t) { return {question}; }
 
-// What the generator says of a server; "" when all was well.
+// The generator's complaint about a server; "": none.
 std::string verdict_on(const Answer& answer, unsigned patience_ms = 20'000) {
   const Server server(answer);
   const auto result = std::make_unique<LoadResult>();
@@ -102,7 +102,7 @@ std::string verdict_on(const Answer& answer, unsigned patience_ms = 20'000) {
   return "";
 }
 
-// A server that lies once.
+// The complaint about a server that lies once.
 std::string verdict_on_lie(const std::function<Answers(Frame)>& lie) {
   return verdict_on([&](const Frame& question, std::uint64_t number) {
     return number == kLie ? lie(question) : truth(question, number);
@@ -166,7 +166,8 @@ TEST(Load, FindsAnAnswerToAnotherConnection) {
 
 TEST(Load, FindsAnAnswerToNothing) {
   const std::string verdict = verdict_on([](const Frame& question, std::uint64_t number) {
-    return number == 20 ? Answers{question, question} : truth(question, number);  // the last one: after the greeting
+    // The last question comes after the greeting.
+    return number == 20 ? Answers{question, question} : truth(question, number);
   });
   EXPECT_NE(verdict.find("to nothing"), std::string::npos) << verdict;
 }
@@ -194,7 +195,7 @@ TEST(Load, SaysWhyNobodyListens) {
   EXPECT_THROW(load.open(*result), LoadError);
 }
 
-// A server that counts a stream, and then says something about it.
+// The complaint about a server that counts a stream and then reports `more` and `bad`.
 std::string verdict_on_stream(std::uint64_t more, std::uint64_t bad) {
   std::uint64_t count = 0;
   const Server server([&](const Frame& question, std::uint64_t) -> Answers {
@@ -236,10 +237,10 @@ TEST(Load, AnOpenLoopChargesAServerThatStallsForAllThatItDelays) {
   Answers held;
   const Server server([&](const Frame& question, std::uint64_t number) -> Answers {
     if (number == 0) {
-      return {question};  // the greeting
+      return {question};  // answers the greeting
     }
     held.push_back(question);
-    return number < kCountOfAll ? Answers{kNothing} : held;  // nothing until all have come
+    return number < kCountOfAll ? Answers{kNothing} : held;  // answers nothing until all requests have come
   });
   const auto result = std::make_unique<LoadResult>();
   Load load({server.port(), 1, 64, 1, 20'000});

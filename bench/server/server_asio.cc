@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Boost.Asio, doing the same work. As people write it (the default; Asio's own chat example is made so): the header is
-// read, then the body, answers stand in a queue and each is a write. `awaitable` is the same as coroutines. `tuned` is
-// the best that we can do with Asio: whatever has arrived is read into a large buffer, all answers to it are one write.
+// Boost.Asio, doing the same work. The default is the usual style, as in Asio's own chat example: the header is
+// read, then the body; answers stand in a queue, and each is one write. `awaitable` is the same as coroutines.
+// `tuned` is the best that the authors of this benchmark can do with Asio: all bytes that have arrived are read
+// into a large buffer, and all answers to them are one write.
 #define BOOST_ASIO_NO_DEPRECATED
 #include <array>
 #include <boost/asio.hpp>
@@ -20,7 +21,7 @@ using Block = std::vector<std::uint8_t>;
 
 bool acceptable(const Header& header) { return header.version == kVersion && header.body_size <= kBodyMax; }
 
-// The answer to a frame, behind what is in `to`; nothing for a frame that is only counted.
+// Appends the answer to a frame to `to`; nothing for a frame that is only counted.
 void append_answer(StreamCheck& stream, const Header& header, Bytes body, Block& to) {
   if (header.id == kCount) {
     stream.take(body);
@@ -110,8 +111,8 @@ class TunedSession : public std::enable_shared_from_this<TunedSession> {
   }
 
  private:
-  // A read that is only started when there is something, into a block of the thread: asleep it has no buffer, and no
-  // read is tried in vain.
+  // Reads only after the socket is readable, into a block of the thread: an idle connection has no buffer, and
+  // no read fails for want of bytes.
   void wait() {
     socket_.async_wait(tcp::socket::wait_read, [self = shared_from_this()](error_code error) {
       if (!error) {
@@ -200,14 +201,14 @@ asio::awaitable<void> serve(tcp::socket socket, Tally& tally) {
       }
     }
   } catch (const boost::system::system_error&) {
-    // The peer has closed or is gone.
+    // The peer has closed or failed.
   }
   tally.add(Tally::closed);
 }
 
 enum class Variant { plain, tuned, awaitable };
 
-// One context for each thread; the first accepts for all of them in turns.
+// One context for each thread; the first one accepts for all of them in turns.
 class Server {
  public:
   Server(unsigned threads, Variant variant, std::vector<Tally>& tallies) : variant_(variant), tallies_(tallies) {
@@ -233,7 +234,7 @@ class Server {
   void accept() {
     const std::size_t turn = next_++ % contexts_.size();
     acceptor_->async_accept(*contexts_[turn], [this, turn](error_code error, tcp::socket socket) {
-      if (error) {  // no more files: not in a loop that burns a core
+      if (error) {  // no more files: pause instead of burning a core
         pause_->expires_after(std::chrono::milliseconds(100));
         pause_->async_wait([this](error_code) { accept(); });
         return;
@@ -270,7 +271,7 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
   const Variant variant = options.variant == "tuned"       ? Variant::tuned
                           : options.variant == "awaitable" ? Variant::awaitable
                                                            : Variant::plain;
-  auto* const server = new Server(options.threads, variant, tallies);  // for as long as the program lives
+  auto* const server = new Server(options.threads, variant, tallies);  // lives as long as the program
   return {"Boost.Asio " BOOST_LIB_VERSION, server->port(), {}};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The ceiling: what somebody writes by hand who knows the system calls and needs no framework. A thread has its own
-// epoll and listener; one read per event into one block, each frame decoded, the answers of an event in one write.
+// The ceiling: hand-written code on the system calls, without a framework. A thread has its own epoll and listener.
+// It reads once per event into one block, decodes each frame, and writes the answers of an event at once.
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -23,8 +23,9 @@ constexpr int kPauseMs = 100;  // after the process has run out of files
 struct Connection {
   int fd;
   StreamCheck stream;
-  std::vector<std::uint8_t> part;     // of a frame that is not whole yet
-  std::vector<std::uint8_t> pending;  // answers that the socket did not take; nothing is read until they are gone
+  std::vector<std::uint8_t> part;  // the beginning of an incomplete frame
+  // Answers that the socket did not take; the thread reads nothing until they are written.
+  std::vector<std::uint8_t> pending;
 };
 
 class Worker {
@@ -57,7 +58,7 @@ class Worker {
   }
 
  private:
-  // What is read and, as an answer is as long as its question, the answers to it.
+  // Enlarges the input block and the block of answers; an answer is as long as its question.
   void grow(std::size_t size) {
     if (size > block_size_) {
       block_ = std::make_unique_for_overwrite<std::uint8_t[]>(size);
@@ -91,7 +92,7 @@ class Worker {
     }
   }
 
-  // False: the connection is to be closed.
+  // False: the caller must close the connection.
   bool read(Connection& connection) {
     for (;;) {
       const std::size_t before = connection.part.size();
@@ -188,7 +189,7 @@ class Worker {
   std::unique_ptr<std::uint8_t[]> answers_;
   std::size_t block_size_ = 0;
   std::size_t answered_ = 0;
-  std::size_t larger_ = 0;  // the block that the largest frame so far needs
+  std::size_t larger_ = 0;  // size of the block that the largest frame so far needs
 };
 
 HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {

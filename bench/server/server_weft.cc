@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Weft's server: what a user writes.
+// Weft's server, as a user writes it.
 #include <chrono>
 #include <cstring>
 
@@ -15,7 +15,7 @@ namespace {
 using weft::serve::HeaderCodec;
 using Session = weft::serve::SessionOf<HeaderCodec>;
 
-// One for each core.
+// One service for each core.
 class Service {
  public:
   explicit Service(Tally& tally) : tally_(tally) {}

@@ -12,7 +12,7 @@
 namespace bench {
 namespace {
 
-// The sum of the numbers behind a name in a file of proc(5).
+// The sum of the numbers behind the names in a file of proc(5).
 std::uint64_t sum_of(const std::string& path, const std::vector<std::string>& names) {
   std::ifstream file(path);
   std::uint64_t total = 0;
@@ -73,7 +73,7 @@ void Target::rest() const {
       std::string number;
       std::string name;
       std::string state;
-      file >> number >> name >> state;  // no program of ours has a space in its threads' names
+      file >> number >> name >> state;  // the threads of the benchmark's servers have no spaces in their names
       runs = runs || state == "R";
     }
   }

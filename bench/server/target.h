@@ -9,7 +9,7 @@
 
 namespace bench {
 
-// Another process, seen from outside: what it uses. Owner: main. Affinity: any thread. Whoever has ended counts as 0.
+// Target: the resources that another process uses. Owner: main. Affinity: any thread. An ended process counts as 0.
 class Target {
  public:
   explicit Target(pid_t pid);
@@ -18,10 +18,10 @@ class Target {
   [[nodiscard]] std::uint64_t switches() const;        // context switches of all threads, voluntary or not
   [[nodiscard]] std::uint64_t private_memory() const;  // bytes of its own that it has written to (Private_Dirty)
   [[nodiscard]] std::vector<int> threads() const;
-  // Returns when all its threads sleep, or after a millisecond. The kernel adds up what a thread has used when it goes
-  // to sleep, otherwise only every few milliseconds.
+  // Returns when all its threads sleep, or after a millisecond. The kernel adds up a thread's CPU time when the
+  // thread goes to sleep, otherwise only every few milliseconds.
   void rest() const;
-  // Returns when it has used no CPU time for some milliseconds, or when it never stops within a second.
+  // Returns when the process has used no CPU time for some milliseconds, or after a second.
   void settle() const;
 
  private:

@@ -7,10 +7,10 @@
 #include <cstring>
 #include <span>
 
-// What the load generator and every server of the benchmark say to each other: frames of 12 bytes and a body.
+// The protocol between the load generator and every server of the benchmark: frames of 12 bytes and a body.
 //   header  version u8 = 2, flags u8, message id u32, body size u32, reserved u16; big endian
 //   body    tag u64 (connection and sequence number), checksum u64 of all the rest of it, filling
-// None of it uses Weft: a mistake in Weft's codec must not hide here too.
+// It does not use Weft, so that a mistake in Weft's codec cannot hide here too.
 namespace bench {
 
 using Bytes = std::span<const std::uint8_t>;
@@ -20,10 +20,10 @@ constexpr std::size_t kBodyMin = 16;
 constexpr std::size_t kBodyMax = std::size_t{16} << 20U;
 constexpr std::uint8_t kVersion = 2;
 
-// Message ids, which are what a server dispatches on.
-constexpr std::uint32_t kEcho = 1;   // is answered with the same frame
-constexpr std::uint32_t kCount = 2;  // is checked and counted, and not answered
-constexpr std::uint32_t kSync = 3;   // is answered with the same tag, and with what the connection has counted
+// Message ids, on which a server dispatches.
+constexpr std::uint32_t kEcho = 1;   // the server answers with the same frame
+constexpr std::uint32_t kCount = 2;  // the server checks and counts it, and does not answer
+constexpr std::uint32_t kSync = 3;   // the server answers with the same tag and the connection's counts
 
 struct Header {
   std::uint8_t version = kVersion;
@@ -66,7 +66,7 @@ T load_word(const std::uint8_t* from) {
   return value;
 }
 
-// Not for adversaries: it finds damage, exchanged words and bodies that were mixed up. 4 lanes, about 10 bytes per ns.
+// Not for adversaries: finds damage, exchanged words and mixed-up bodies. 4 lanes, about 10 bytes per ns.
 inline std::uint64_t hash_of(Bytes bytes) {
   constexpr std::uint64_t kPrime = 0x9e37'79b9'7f4a'7c15;
   std::uint64_t lanes[4] = {1, 2, 3, 4};
@@ -95,7 +95,7 @@ inline std::uint64_t checksum_of(std::uint64_t tag, std::uint64_t hash) {
   return std::rotl((hash ^ tag) * 0xd6e8'feb8'6659'fd93, 32) * 0xd6e8'feb8'6659'fd93;
 }
 
-// A connection has a number below 2^20, its messages count up from 0.
+// A connection has a number below 2^20; its messages count up from 0.
 inline std::uint64_t make_tag(std::uint64_t connection, std::uint64_t sequence) { return connection << 44U | sequence; }
 
 inline std::uint64_t tag_of(Bytes body) { return load_word<std::uint64_t>(body.data()); }
@@ -105,7 +105,8 @@ inline bool intact(Bytes body) {
          load_word<std::uint64_t>(body.data() + 8) == checksum_of(tag_of(body), hash_of(body.subspan(kBodyMin)));
 }
 
-// The receiver of a stream of kCount frames on one connection: that each is there, once, in order and intact.
+// StreamCheck: the receiver of a stream of kCount frames on one connection. Checks that each frame comes once,
+// in order and intact.
 class StreamCheck {
  public:
   void take(Bytes body) {
@@ -114,7 +115,7 @@ class StreamCheck {
     ++count_;
     bad_ += good ? 0 : 1;
   }
-  // The body of the answer to kSync, of the same size as the question's; begins a new stream.
+  // Writes the body of the answer to kSync, with the question's size, and begins a new stream.
   void answer(Bytes question, std::uint8_t* to) {
     std::memcpy(to, question.data(), question.size());
     if (question.size() >= kSyncSize) {
@@ -123,7 +124,7 @@ class StreamCheck {
     }
     *this = StreamCheck();
   }
-  static constexpr std::size_t kSyncSize = kBodyMin + 16;  // of the body of question and answer
+  static constexpr std::size_t kSyncSize = kBodyMin + 16;  // bytes of the body of question and answer
 
  private:
   std::uint64_t last_ = 0;

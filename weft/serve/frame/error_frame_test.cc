@@ -44,7 +44,7 @@ TEST(ErrorFrame, ALongTextIsCut) {
   EXPECT_EQ(parse_error_body(body_of({ErrorCode::refused, 0, text})).value().text.size(), kErrorTextMax);
 }
 
-TEST(ErrorFrame, WhateverIsCutOffOrPointsOutsideIsRefused) {
+TEST(ErrorFrame, ABodyThatIsCutOffOrPointsOutsideIsRefused) {
   const Buffer good = body_of({ErrorCode::refused, 7, "text"});
   for (std::size_t size = 0; size < good.size() - 4; ++size) {
     EXPECT_EQ(parse_error_body(Bytes(good).first(size)).error(), Errc::protocol_error) << size;

@@ -46,12 +46,12 @@ struct SessionLimits {
   SlowConsumer slow_consumer = SlowConsumer::disconnect;
   // From accept to the first whole frame, TLS included. Negative, for clients that only listen: TLS alone has 10 s.
   Duration handshake_timeout = std::chrono::seconds(10);
-  Duration idle_timeout = std::chrono::minutes(5);        // without a byte received or written
-  Duration close_timeout = std::chrono::seconds(5);       // from close() until all that is queued is written
-  RateLimit message_rate{};        // frames of one session; the session reads frames above it later
-  std::size_t groups_max = 64;     // groups that the session is in at a time
-  std::uint32_t handlers_max = 1;  // coroutines that handle its frames at a time; at least 1
-  std::size_t tasks_max = 8;       // other coroutines, from spawn(); the session refuses more
+  Duration idle_timeout = std::chrono::minutes(5);   // without a byte received or written
+  Duration close_timeout = std::chrono::seconds(5);  // from close() until all that is queued is written
+  RateLimit message_rate{};                          // frames of one session; the session reads frames above it later
+  std::size_t groups_max = 64;                       // groups that the session is in at a time
+  std::uint32_t handlers_max = 1;                    // coroutines that handle its frames at a time; at least 1
+  std::size_t tasks_max = 8;                         // other coroutines, from spawn(); the session refuses more
 };
 
 // Session: one connection, on one core, from accept to on_close(). Services get SessionOf<Codec>, which adds
@@ -245,7 +245,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   static constexpr Duration kTlsHandshake = std::chrono::seconds(10);
   static constexpr std::size_t kUnlimited = ~std::size_t{0};
 
-  // What every frame touches.
+  // Members that every frame touches.
   WriteQueue writes_;
   std::size_t take_limit_;  // frames are taken while fewer bytes are queued; 0: not open
   std::size_t throttle_;    // frames are read while fewer bytes are queued

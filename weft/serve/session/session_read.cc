@@ -187,7 +187,7 @@ bool Session::decode_frames(Bytes input, DecodeResult& result) {
   return state_ == State::open;
 }
 
-// --- what was received and not decoded ---
+// --- bytes received and not decoded ---
 
 bool Session::keep(Bytes bytes) {
   if (bytes.empty()) {
