@@ -8,17 +8,19 @@
 
 namespace weft::net {
 
-// Backoff: how long to wait before the next attempt to connect.
+// Backoff: the time to wait before the next attempt to connect.
 // Affinity: one thread at a time. Cost: no allocation, no system call.
-// Invariants: 1. constant mode (`max` <= `base`): next() is uniform in [base, 2 * base). 2. otherwise the k-th next()
-// is uniform in [h/2, h) with h = min(2^k * base, max). 3. base 0 gives 0 always.
-// Jitter is never absent: clients of one dead server must not return in step.
+// Invariants:
+// 1. Constant mode (`max` <= `base`): next() is uniform in [base, 2 * base).
+// 2. Otherwise the k-th next() is uniform in [h/2, h) with h = min(2^k * base, max).
+// 3. Base 0 always gives 0.
+// Every interval has jitter, since clients of one dead server must not return in step.
 class Backoff {
  public:
   Backoff(Duration base, Duration max, std::uint64_t seed) noexcept;  // max 0: constant
 
   [[nodiscard]] Duration next() noexcept;
-  void reset() noexcept { ceiling_ = first_ceiling_; }  // after a success
+  void reset() noexcept { ceiling_ = first_ceiling_; }  // called after a success
 
  private:
   Random random_;
