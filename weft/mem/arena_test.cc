@@ -219,7 +219,7 @@ TEST(ArenaPool, AnEndedLeaseMakesRoomAndItsBlocksAreUsedAgain) {
 }
 
 #ifdef WEFT_HAVE_POISON
-TEST(Arena, WhatWasResetIsPoisonedForTheAddressSanitizer) {
+TEST(Arena, MemoryIsPoisonedForTheAddressSanitizerAfterAReset) {
   Arena arena({.block_size = 512});
   std::vector<void*> pieces;
   for (const std::size_t size : {400u, 400u, 2000u}) {

@@ -157,7 +157,7 @@ TEST(Buffer, OfSomebodyElsesBytesTellsThemOnceWhenTheLastReferenceGoes) {
   EXPECT_EQ(freed.data, bytes.data());
 }
 
-TEST(Pool, WhatAnotherThreadReleasedComesBackAndIsUsedAgain) {
+TEST(Pool, BuffersThatAnotherThreadReleasedComeBackAndAreUsedAgain) {
   constexpr std::size_t kCount = 256;
   const std::vector<Buffer*> first = make_many(kCount, 1000);
   on_another_thread([&] { release_all(first); });
@@ -177,7 +177,7 @@ TEST(Pool, APipelineFromOneThreadToAnotherStaysWithinABoundedSetOfBuffers) {
   EXPECT_LE(seen.size(), 2 * kBatch);
 }
 
-TEST(Pool, WhatALivingThreadHoldsBackOfAnothersBuffersIsBounded) {
+TEST(Pool, ALivingThreadHoldsBackABoundedNumberOfAnothersBuffers) {
   constexpr std::size_t kCount = 1000;
   constexpr std::size_t kHeldBackMax = 32;
   const std::vector<Buffer*> first = make_many(kCount, 128);
@@ -404,7 +404,7 @@ TEST(Pool, ABufferThatWasSharedHasOneReferenceWhenItIsUsedAgain) {
 }
 
 #ifdef WEFT_HAVE_POISON
-TEST(Pool, WhatIsFreeIsPoisonedForTheAddressSanitizer) {
+TEST(Pool, FreeBuffersArePoisonedForTheAddressSanitizer) {
   Buffer* const buffer = Buffer::make(10'000);
   EXPECT_EQ(__asan_region_is_poisoned(buffer->data(), buffer->capacity()), nullptr);
   buffer->release();

@@ -99,7 +99,7 @@ TEST(Bump, MakesObjects) {
 }
 
 #ifdef WEFT_HAVE_POISON
-TEST(Bump, WhatIsNotAllocatedIsPoisonedForTheAddressSanitizer) {
+TEST(Bump, FreeMemoryIsPoisonedForTheAddressSanitizer) {
   std::array<std::byte, 256> region{};
   {
     Bump bump(region);

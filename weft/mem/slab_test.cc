@@ -188,7 +188,7 @@ TEST(Slab, MovedFromRefusesEverything) {
 }
 
 #ifdef WEFT_HAVE_POISON
-TEST(Slab, WhatIsFreeIsPoisonedForTheAddressSanitizer) {
+TEST(Slab, FreeBlocksArePoisonedForTheAddressSanitizer) {
   Slab slab = make_slab({.block_size = 64});
   auto* const block = static_cast<char*>(slab.allocate());
   EXPECT_EQ(__asan_region_is_poisoned(block, 64), nullptr);

@@ -349,7 +349,7 @@ TEST_P(PollerConformance, AHalfClosedPeerThatNobodyAskedAboutEndsNoWait) {
   EXPECT_TRUE(wait(kForever).at(0).writable);  // still level-triggered
 }
 
-TEST_P(PollerConformance, WhatHappensBesideAHalfClosedPeerIsToldAndRepeated) {
+TEST_P(PollerConformance, EventsBesideAHalfClosedPeerAreReportedAndRepeated) {
   const SocketPair pair;
   ASSERT_TRUE(poller_->add(pair.near.fd(), Interest::writable, false, 1));
   std::vector<std::uint8_t> block(4096);
