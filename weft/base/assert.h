@@ -4,8 +4,9 @@
 #include <cstdio>
 #include <cstdlib>
 
-// WEFT_ASSERT states a fact that only a bug in Weft itself can break. It stays on in every build and aborts with the
-// place and the text. It is never used on what the operating system, a peer or a caller controls: those return Error.
+// WEFT_ASSERT states a fact that only a bug in Weft itself can break. It stays on in every build and aborts
+// with the place and the text. The operating system, a peer or a caller that misbehaves gets an Error
+// instead, never an assertion.
 #define WEFT_ASSERT(condition)                                                                     \
   do {                                                                                             \
     if (!(condition)) [[unlikely]] {                                                               \
@@ -14,7 +15,7 @@
     }                                                                                              \
   } while (false)
 
-// WEFT_DCHECK is the same for checks too dear for a release build.
+// WEFT_DCHECK is WEFT_ASSERT for checks that cost too much in a release build.
 #ifdef NDEBUG
 #define WEFT_DCHECK(condition) \
   do {                         \

@@ -9,7 +9,7 @@
 
 namespace weft {
 
-using Bytes = std::span<const std::uint8_t>;   // bytes to look at
+using Bytes = std::span<const std::uint8_t>;   // bytes to read
 using MutableBytes = std::span<std::uint8_t>;  // bytes to fill
 
 [[nodiscard]] inline Bytes as_bytes(std::string_view text) noexcept {

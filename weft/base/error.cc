@@ -87,7 +87,7 @@ Errc errc_of(int os_errno) noexcept {
 
 namespace {
 
-// Appends to a caller's buffer and counts what did not fit.
+// Appends to a caller's buffer and also counts the characters that did not fit.
 class Writer {
  public:
   explicit Writer(std::span<char> buffer) noexcept : buffer_(buffer) {}
@@ -113,7 +113,8 @@ class Writer {
   std::size_t size_ = 0;
 };
 
-// strerror_r is one of two functions: glibc's returns the text, POSIX's fills the buffer and returns a status.
+// strerror_r is one of two functions: glibc's returns the text; POSIX's fills the buffer and returns a
+// status.
 [[maybe_unused]] std::string_view text_of(const char* text, const char* /*buffer*/) noexcept { return text; }
 [[maybe_unused]] std::string_view text_of(int status, const char* buffer) noexcept {
   return status == 0 ? buffer : "unknown";

@@ -10,7 +10,7 @@
 
 namespace weft {
 
-// What went wrong, in Weft's own vocabulary. Codes are stable: new ones are added at the end.
+// The causes of an Error, in Weft's own vocabulary. Codes are stable: new ones are added at the end.
 enum class Errc : std::uint16_t {
   ok = 0,
   would_block,          // nothing can be done without waiting, and waiting was not allowed
@@ -24,7 +24,7 @@ enum class Errc : std::uint16_t {
   unknown_option,       // no such option for this socket type
   malformed_endpoint,   // the endpoint text does not parse
   unknown_transport,    // the endpoint names a transport that this build does not have
-  address_in_use,       // somebody already listens there
+  address_in_use,       // another listener already has the address
   address_unavailable,  // the address is not on this machine
   name_unresolved,      // the host name has no address
   no_such_endpoint,     // unbind or disconnect of an endpoint that is not there
@@ -40,13 +40,14 @@ enum class Errc : std::uint16_t {
   handshake_refused,    // the peer answered the handshake with ERROR
   system,               // any other operating-system error; see os_errno
   other,                // an error of another domain; see domain and value
-  cancelled,            // a task's stop token was set before the task began
-  job_threw,            // a task ended by an exception; Future::exception() has it
+  cancelled,            // a job's stop token was set before it began, or a waiting task was cancelled
+  job_threw,            // a job or a task ended by an exception; Future::exception() has a job's
 };
 
-// ErrorDomain: who numbered an error. Weft's own domain is the default; another library names its own, with a word that
-// it keeps: `constexpr weft::ErrorDomain kGame("game");`. The number is a hash of the name (15 bits), so that nobody
-// has to hand out numbers; two names that are used in one program meet with a probability of 1 in 32768.
+// ErrorDomain: the library that numbered an error. Weft's own domain is the default. Another library names
+// its own domain once and keeps the name: `constexpr weft::ErrorDomain kGame("game");`. The number is a hash
+// of the name (15 bits), so that no registry of numbers is needed. Two names in one program collide with a
+// probability of 1 in 32768.
 class ErrorDomain {
  public:
   constexpr ErrorDomain() noexcept = default;
@@ -57,7 +58,7 @@ class ErrorDomain {
   friend constexpr bool operator==(ErrorDomain a, ErrorDomain b) noexcept = default;
 
  private:
-  // FNV-1a of 32 bits, folded; the highest bit keeps it apart from Weft's 0.
+  // FNV-1a of 32 bits, folded. The highest bit is always set, so that no name hashes to Weft's 0.
   static constexpr std::uint16_t hash(std::string_view name) noexcept {
     std::uint32_t state = 2166136261U;
     for (const char c : name) {
@@ -70,23 +71,24 @@ class ErrorDomain {
 };
 
 // Error: a refusal by the world, as a value.
-// Affinity: immutable value. Cost: 16 trivially copyable bytes, no allocation ever but in message().
-// Invariants: 1. `text` is static storage or null; it adds the particulars that the code alone does not say.
-// 2. Two errors are equal when domain, value and errno are; the text is for people. 3. Of domain, value and errno an
-// error that is ok has none: it is told by one comparison.
+// Affinity: immutable value. Cost: 16 trivially copyable bytes; only message() allocates.
+// Invariants:
+// 1. `text` is static storage or null. It adds the particulars that the code alone does not say.
+// 2. Two errors are equal when domain, value and errno are equal; the text is for people.
+// 3. In an ok error domain, value and errno are all 0, so that one comparison finds it.
 class [[nodiscard]] Error {
  public:
-  // The same 16 bytes by name, for Result, which keeps them where its value would be.
+  // The same 16 bytes by name. Result stores them in the place of its value.
   struct Parts {
     const char* text;
-    std::uint64_t number;  // errno * 2^32 + domain * 65536 + value: one word, as it moves in one register; or 0, ok
+    std::uint64_t number;  // errno * 2^32 + domain * 65536 + value, one word that moves in one register; 0: ok
   };
 
   constexpr Error() noexcept = default;
   constexpr Error(Errc code, const char* text = nullptr,
                   int os_errno = 0) noexcept  // NOLINT(google-explicit-constructor)
       : parts_{text, number_of(0, static_cast<std::uint16_t>(code), os_errno)} {}
-  // An error that another library numbered. In Weft's own domain it is that of Errc.
+  // An error that another library numbered. In Weft's own domain `value` is an Errc.
   constexpr Error(ErrorDomain domain, std::uint16_t value, const char* text = nullptr, int os_errno = 0) noexcept
       : parts_{text, number_of(domain.number(), value, os_errno)} {}
   explicit constexpr Error(const Parts& parts) noexcept : parts_(parts) {}
@@ -108,8 +110,8 @@ class [[nodiscard]] Error {
   }
 
   [[nodiscard]] std::string message() const;  // "address in use: <text> (errno 98: Address already in use)"
-  // The same text in the caller's buffer, cut where the buffer ends; no terminating null. 256 bytes hold every message
-  // of Weft's. Keeps errno.
+  // Writes the same text into the caller's buffer, cut at the buffer's end, without a terminating null. Every
+  // message of Weft's fits into 256 bytes. Keeps errno.
   std::string_view write_message(std::span<char> buffer) const noexcept;
 
   friend constexpr bool operator==(const Error& a, const Error& b) noexcept {
@@ -130,7 +132,7 @@ class [[nodiscard]] Error {
 };
 static_assert(sizeof(Error) == 16 && std::is_trivially_copyable_v<Error>);
 
-// The text of a code: what the enumeration's comments say, in a few words.
+// The text of a code: the comment in the enumeration, in a few words.
 [[nodiscard]] std::string_view describe(Errc code) noexcept;
 
 // The code that fits an errno of the operating system; Errc::system when none does, also for 0.

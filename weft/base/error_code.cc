@@ -15,7 +15,8 @@ class Category final : public std::error_category {
   [[nodiscard]] const char* name() const noexcept override { return "weft"; }
   [[nodiscard]] std::string message(int value) const override { return error_of(value).message(); }
 
-  // Only where the standard has a condition that says the same; the others are conditions of their own.
+  // Maps a code only where the standard has a condition of the same meaning. Every other code is its own
+  // condition.
   [[nodiscard]] std::error_condition default_error_condition(int value) const noexcept override {
     switch (error_of(value).code()) {
       case Errc::would_block: return std::errc::resource_unavailable_try_again;

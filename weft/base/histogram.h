@@ -9,10 +9,11 @@
 
 namespace weft {
 
-// LogLinear: buckets of durations in nanoseconds, each 1/2^kBits of a power of two wide; exact below 2^(kBits+1).
+// LogLinear: buckets of durations in nanoseconds, each 1/2^kBits of a power of two wide; exact below
+// 2^(kBits+1).
 template <int kBits>
 struct LogLinear {
-  static constexpr std::uint64_t kMax = (std::uint64_t{1} << 40U) - 1;  // 18 minutes; what is longer counts as this
+  static constexpr std::uint64_t kMax = (std::uint64_t{1} << 40U) - 1;  // 18 minutes; a longer duration counts as this
   static constexpr std::size_t kBuckets = std::size_t{40 - kBits + 1} << kBits;
 
   [[nodiscard]] static constexpr std::size_t bucket_of(std::uint64_t ns) noexcept {
@@ -26,8 +27,9 @@ struct LogLinear {
   }
 };
 
-// Histogram: how many durations fell into each bucket. Histograms add up. Owner: its user. Affinity: one thread at a
-// time. Cost: no allocation; adding is one addition; 8 bytes a bucket (67 KB for kBits 8, 9 KB for 5).
+// Histogram: the number of durations in each bucket. Two histograms can be added.
+// Owner: its user. Affinity: one thread at a time. Cost: no allocation; adding is one addition; 8 bytes a
+// bucket (67 KB for kBits 8, 9 KB for 5).
 template <int kBits>
 class Histogram : public LogLinear<kBits> {
  public:
@@ -37,7 +39,7 @@ class Histogram : public LogLinear<kBits> {
 
   void clear() { *this = Histogram(); }
   void add(std::uint64_t ns) noexcept { add(bucket_of(ns), 1, ns); }
-  // So many at once, none of them longer than `max`.
+  // Adds `count` durations at once, none of them longer than `max`.
   void add(std::size_t bucket, std::uint64_t count, std::uint64_t max) noexcept {
     counts_[bucket] += count;
     max_ = std::max(max_, max);
@@ -54,7 +56,7 @@ class Histogram : public LogLinear<kBits> {
   [[nodiscard]] std::uint64_t total() const noexcept { return total_; }
   [[nodiscard]] std::uint64_t max() const noexcept { return max_; }
   [[nodiscard]] std::uint64_t count(std::size_t bucket) const noexcept { return counts_[bucket]; }
-  // The duration that a share of all do not exceed; in between the ends of a bucket, by rank.
+  // The duration that the given share of all durations do not exceed, interpolated by rank inside its bucket.
   [[nodiscard]] double quantile(double share) const noexcept {
     double rank = share * static_cast<double>(total_);
     for (std::size_t i = 0; i < kBuckets; ++i) {

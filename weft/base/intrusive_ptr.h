@@ -17,11 +17,12 @@ struct Deleter {
   }
 };
 
-// Counted: the reference count of an object that one thread uses, which deletes itself with the last reference.
-// Use: `class Session : public Counted<Session>`; it is born with one reference, which IntrusivePtr::adopt() takes
-// over. What is shared between threads is sync::AtomicCounted. A class that does not come from `new` derives
-// from Counted<T, Disposer> where Disposer::dispose(T*) gives it back.
-// Owner: its references. Affinity: one thread. Cost: 4 bytes; an addition a copy. At most 2^32 - 1 references.
+// Counted: the reference count of an object that one thread uses. The last reference deletes the object.
+// Use: `class Session : public Counted<Session>`. The object is born with one reference, which
+// IntrusivePtr::adopt() takes over. An object that threads share derives from sync::AtomicCounted. An object
+// that does not come from `new` derives from Counted<T, Disposer>; Disposer::dispose(T*) gives it back.
+// Owner: its references. Affinity: one thread. Cost: 4 bytes; a copy is one addition. At most 2^32 - 1
+// references.
 template <typename T, typename Disposer = Deleter>
 class Counted {
  public:
@@ -43,10 +44,11 @@ class Counted {
   mutable std::uint32_t references_ = 1;
 };
 
-// IntrusivePtr: a reference to an object that counts them itself: anything with add_reference() and release(), the
-// last of which disposes of it. One pointer in size; no allocation beside the object's.
-// Affinity: a pointer is used by one thread at a time; whether two of them to one object may be on different threads is
-// the object's count's to say. Cost: a copy counts, a move does not.
+// IntrusivePtr: a reference to an object that counts its references itself. The object needs add_reference()
+// and release(); the last release() disposes of it. The pointer has the size of one plain pointer and
+// allocates nothing.
+// Affinity: one thread uses a pointer at a time. The object's count decides whether two pointers to one
+// object may be on different threads. Cost: a copy counts, a move does not.
 // Invariant: a pointer that is not null holds one reference.
 template <typename T>
 class IntrusivePtr {
@@ -55,7 +57,8 @@ class IntrusivePtr {
 
   constexpr IntrusivePtr() noexcept = default;
   constexpr IntrusivePtr(std::nullptr_t) noexcept {}  // NOLINT(google-explicit-constructor)
-  // Takes over a reference that is held already: that of a new object, or what detach() handed out.
+  // Takes over a reference that the caller already holds: that of a new object, or one that detach()
+  // returned.
   [[nodiscard]] static IntrusivePtr adopt(T* object) noexcept { return IntrusivePtr(object); }
   // Adds a reference.
   [[nodiscard]] static IntrusivePtr retain(T* object) noexcept {
@@ -84,7 +87,7 @@ class IntrusivePtr {
     }
   }
 
-  // Hands the reference out: the caller must release() it or have it adopted.
+  // Returns the reference to the caller, who must release() it or adopt() it.
   [[nodiscard]] T* detach() noexcept { return std::exchange(object_, nullptr); }
   void reset() noexcept { IntrusivePtr().swap(*this); }
   void swap(IntrusivePtr& other) noexcept { std::swap(object_, other.object_); }

@@ -23,7 +23,7 @@ using SessionPtr = IntrusivePtr<Session>;
 
 static_assert(sizeof(SessionPtr) == sizeof(void*));
 static_assert(std::is_nothrow_move_constructible_v<SessionPtr> && std::is_nothrow_copy_constructible_v<SessionPtr>);
-static_assert(!std::is_convertible_v<Session*, SessionPtr>);  // adopt or retain: never a guess
+static_assert(!std::is_convertible_v<Session*, SessionPtr>);  // adopt or retain must be written out
 static_assert(std::is_convertible_v<IntrusivePtr<SecureSession>, SessionPtr>);
 static_assert(!std::is_constructible_v<IntrusivePtr<SecureSession>, SessionPtr>);
 

@@ -5,7 +5,7 @@
 
 namespace weft {
 
-// ListHook: the base of what lies in a List. Destruction takes it off its list.
+// ListHook: the base class of a List's elements. The destructor unhooks the element.
 class ListHook {
  public:
   ListHook() noexcept = default;
@@ -29,8 +29,9 @@ class ListHook {
   ListHook* previous_ = nullptr;
 };
 
-// List: a doubly linked list of objects that others own; T derives from ListHook. Affinity: one thread.
-// Cost: every call O(1), no allocation; a T is on one list at most. Destruction leaves the objects, unhooked.
+// List: a doubly linked list of objects that others own; T derives from ListHook.
+// Affinity: one thread. Cost: every call O(1), no allocation. A T is on one list at most. The list's
+// destructor unhooks the objects and leaves them alive.
 template <typename T>
 class List {
  public:
@@ -45,7 +46,7 @@ class List {
   }
 
   [[nodiscard]] bool empty() const noexcept { return end_.next_ == &end_; }
-  [[nodiscard]] T& front() noexcept { return static_cast<T&>(*end_.next_); }  // not of an empty list
+  [[nodiscard]] T& front() noexcept { return static_cast<T&>(*end_.next_); }  // the list is not empty
   // `item` is on no list.
   void push_back(T& item) noexcept {
     static_assert(std::is_base_of_v<ListHook, T>);
@@ -55,7 +56,7 @@ class List {
     end_.previous_->next_ = &hook;
     end_.previous_ = &hook;
   }
-  // Null: there is none.
+  // Null: the list is empty.
   [[nodiscard]] T* pop_front() noexcept {
     T* const first = at(end_.next_);
     if (first != nullptr) {
@@ -65,7 +66,7 @@ class List {
   }
   [[nodiscard]] T* first() const noexcept { return at(end_.next_); }
   [[nodiscard]] T* next(const T& item) const noexcept { return at(static_cast<const ListHook&>(item).next_); }
-  // Everything of `other`, behind what is here.
+  // Moves every element of `other` to the end of this list.
   void splice_back(List& other) noexcept {
     if (!other.empty()) {
       other.end_.next_->previous_ = end_.previous_;
@@ -80,7 +81,7 @@ class List {
   [[nodiscard]] T* at(ListHook* hook) const noexcept { return hook == &end_ ? nullptr : static_cast<T*>(hook); }
   void reset() noexcept { end_.next_ = end_.previous_ = &end_; }
 
-  ListHook end_;  // before the first and behind the last
+  ListHook end_;  // stands before the first and behind the last element
 };
 
 }  // namespace weft

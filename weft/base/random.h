@@ -37,7 +37,7 @@ class Random {
     if (bound == 0) {
       return 0;
     }
-    const std::uint64_t skewed = (0 - bound) % bound;  // 2^64 mod bound: the values that would favour small results
+    const std::uint64_t skewed = (0 - bound) % bound;  // 2^64 mod bound: values below it would favour small results
     for (;;) {
       const std::uint64_t value = next();
       if (value >= skewed) {

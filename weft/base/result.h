@@ -17,7 +17,8 @@ namespace weft {
 
 namespace detail {
 
-// std::expected's rule for Result<T> from Result<U>: a T that can be made of the whole Result is not made of its value.
+// std::expected's rule for Result<T> from Result<U>: a T that the whole Result converts to is not made of the
+// value.
 template <typename T, typename From, typename Value>
 concept Unwraps = std::is_constructible_v<T, Value> &&
                   (std::same_as<std::remove_cv_t<T>, bool> ||
@@ -40,17 +41,19 @@ inline constexpr bool kTrivialMoveAssign =
 
 }  // namespace detail
 
-// Result<T>: a T, or the Error that says why there is none: std::expected<T, Error> of C++23 in C++20, for T an object,
-// a reference (result_reference.h) or void (result_void.h). The differences:
-// - An Error or an Errc is what makes an error, without a wrapper; a value of such a type is made with std::in_place.
-// - error() may be asked for at any time and is then ok; it is 16 bytes by value.
-// - The value of an error is a bug of the caller: value(), * and -> name it and abort in every build. The check costs
-//   nothing after a test of the Result: the compiler sees that it cannot fail.
+// Result<T>: a T, or the Error that says why there is none. It is C++23's std::expected<T, Error> in C++20. T
+// is an object, a reference (result_reference.h) or void (result_void.h). The differences:
+// - An Error or an Errc makes an error, without a wrapper. std::in_place makes a value of such a type.
+// - error() is valid at any time, and ok when there is a value. It is 16 bytes by value.
+// - Reading the value of an error is a bug of the caller: value(), * and -> name the error and abort in every
+//   build. The check costs nothing after a test of the Result, because the compiler sees that it cannot fail.
 // - map is another name of transform; transform may return a reference.
-// Affinity: a value. Cost: no allocation. T of up to 8 bytes: 16 bytes, in two registers if T is trivially copyable.
-// Invariants: 1. has_value() and error() != Errc::ok are opposites: of an Error that is ok there comes an error
-// invalid_state. 2. Result<T> is trivially copyable, movable, assignable, destructible where T is. 3. Whatever throws
-// in an assignment or swap that changes the state leaves the state, and an error, as it was.
+// Affinity: a value. Cost: no allocation. T of up to 8 bytes: 16 bytes, in two registers if T is trivially
+// copyable.
+// Invariants:
+// 1. has_value() and error() != Errc::ok are opposites. An Error that is ok becomes the error invalid_state.
+// 2. Result<T> is trivially copyable, movable, assignable, destructible where T is.
+// 3. An exception in an assignment or swap that changes the state leaves the state, and an error, as it was.
 template <typename T>
 class [[nodiscard]] Result : public detail::ResultChain<Result<T>> {
   static_assert(std::is_object_v<T> && !std::is_array_v<T> && !std::same_as<std::remove_cv_t<T>, std::in_place_t> &&
@@ -94,7 +97,7 @@ class [[nodiscard]] Result : public detail::ResultChain<Result<T>> {
       : value_(detail::call(std::forward<F>(f), std::forward<Args>(args)...)) {}
   constexpr Result(detail::FromError, const Error::Parts& error) noexcept : text_(error.text), number_(error.number) {}
 
-  // From the Result of another type.
+  // Converts the Result of another type.
   template <typename U>
     requires(!std::is_void_v<U> && detail::Unwraps<T, Result<U>, detail::ValueOf<const Result<U>&>>)
   constexpr explicit(!std::is_convertible_v<detail::ValueOf<const Result<U>&>, T>)
@@ -247,7 +250,7 @@ class [[nodiscard]] Result : public detail::ResultChain<Result<T>> {
   friend constexpr bool operator==(const Result& a, const Result<U>& b) {
     return a.has_value() && b.has_value() ? static_cast<bool>(*a == *b) : a.error() == b.error();
   }
-  template <std::same_as<Result> R, typename U>  // R: whatever else converts to a Result does not come here
+  template <std::same_as<Result> R, typename U>  // R is deduced: a type that merely converts to a Result does not match
     requires(!detail::kIsResult<U> && !detail::IsError<U> && detail::ComparesTo<T, U>)
   friend constexpr bool operator==(const R& a, const U& value) {
     return a.has_value() && static_cast<bool>(*a == value);
@@ -258,7 +261,7 @@ class [[nodiscard]] Result : public detail::ResultChain<Result<T>> {
   }
 
  private:
-  // Puts the error back when the value that was to take its place could not be made.
+  // Puts the error back when constructing the value in its place threw.
   struct Restorer {
     constexpr ~Restorer() {
       if (result != nullptr) {
@@ -287,7 +290,7 @@ class [[nodiscard]] Result : public detail::ResultChain<Result<T>> {
     number_ = error.number;
   }
 
-  // For constructors: nothing is in the union yet.
+  // For constructors: the union is still empty.
   template <typename From>
   constexpr void construct_as(From&& other) {
     if (other.has_value()) {
@@ -329,9 +332,9 @@ class [[nodiscard]] Result : public detail::ResultChain<Result<T>> {
 
   union {
     T value_;
-    const char* text_;  // of the error
+    const char* text_;  // the error's
   };
-  std::uint64_t number_ = 0;  // of the error, never 0; 0 when there is a value
+  std::uint64_t number_ = 0;  // the error's, never 0; 0: there is a value
 };
 
 namespace detail {
@@ -348,8 +351,8 @@ constexpr void take_value(Result<void>& /*result*/) noexcept {}
 
 }  // namespace weft
 
-// Yields the value of a Result, or returns its Error from the enclosing function, which returns a Result of any type or
-// an Error. Of a Result<T&> it yields a Ref<T>, which converts to the reference.
+// Yields the value of a Result, or returns its Error from the enclosing function. That function returns a
+// Result of any type or an Error. A Result<T&> yields a Ref<T>, which converts to the reference.
 #define WEFT_TRY(expression)                     \
   __extension__({                                \
     auto weft_try_result = (expression);         \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Result beside tl::expected and Boost.Outcome, both with the same Error, and beside exceptions. The functions measured
-// are not inlined and their arguments come from memory that the compiler must assume changed, as between two source
-// files: what is left is what a caller pays for the kind of result.
+// Result beside tl::expected and Boost.Outcome, both with the same Error, and beside exceptions. The measured
+// functions are not inlined, and the compiler must assume that their arguments changed in memory, as between
+// two source files. The time that remains is a caller's price for the kind of result.
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -26,7 +26,7 @@ namespace {
 
 #define WEFT_NOINLINE __attribute__((noinline))
 
-// Each kind of result under the same few names.
+// Each kind of result behind the same few names.
 struct Weft {
   template <typename T>
   using Of = Result<T>;
@@ -55,7 +55,7 @@ struct Outcome {
 };
 #endif
 
-// Boost's result says value() where the others have an operator.
+// Boost's result has value() where the others have an operator.
 template <typename R>
 decltype(auto) value_of(R&& result) {
   if constexpr (requires { *std::forward<R>(result); }) {
@@ -65,7 +65,7 @@ decltype(auto) value_of(R&& result) {
   }
 }
 
-// A row of `body`, a generic lambda that is called with each library.
+// Adds a row of `body`, a generic lambda that is called with each library.
 template <typename Lib, typename Body>
 void add(bench::RowBuilder row, Body body) {
   row.run(Lib::kName, [body](benchmark::State& state) { body.template operator()<Lib>(state); });
@@ -87,7 +87,7 @@ bool rows_of(const std::string& name, Body body) {
   return true;
 }
 
-// As published: what kFunction returns must be in memory, where nobody looks at it.
+// As published: the result of kFunction must be in memory, and no code reads it.
 template <auto kFunction, typename Input>
 void repeat(benchmark::State& state, Input input) {
   for (auto _ : state) {
@@ -96,7 +96,7 @@ void repeat(benchmark::State& state, Input input) {
     benchmark::DoNotOptimize(result);
   }
 }
-// The twin does what a caller does: it tests the result and reads the value, or the error's number.
+// The twin works like a caller: it tests the result and reads the value, or the error's number.
 template <auto kFunction, typename Input>
 void repeat_and_use(benchmark::State& state, Input input) {
   for (auto _ : state) {
@@ -216,7 +216,7 @@ struct Typed {
   WEFT_NOINLINE static R create(int size) { return sample<T>(size); }
   WEFT_NOINLINE static R copy(const R& from) { return from; }
   WEFT_NOINLINE static R move(R& from) { return std::move(from); }
-  // By value(), which all but Boost's check, something that must be read from the value each time.
+  // By value(), which every library but Boost's checks. The result must be read from the value each time.
   WEFT_NOINLINE static auto access(const R& from) {
     if constexpr (requires { from.value().size(); }) {
       return from.value().size();
@@ -258,7 +258,7 @@ void typed_rows(const std::string& name, int size) {
       benchmark::DoNotOptimize(result);
     }
   });
-  // There and back, so that there is something to move the next time.
+  // Moves there and back, so that the next iteration has a value to move.
   bench::row("Result_" + name + "_Move").run(Lib::kName, [size](benchmark::State& state) {
     auto from = Work::create(size);
     for (auto _ : state) {

@@ -7,7 +7,8 @@
 
 #include "weft/base/error.h"
 
-// What Result<T>, Result<T&> and Result<void> share. Included by result.h; there is nothing here for others.
+// The parts that Result<T>, Result<T&> and Result<void> share. Internal to result.h, which includes this
+// header.
 namespace weft {
 
 template <typename T>
@@ -32,7 +33,7 @@ inline constexpr bool kIsResult<Result<T>> = true;
 template <typename T>
 concept IsError = std::same_as<std::remove_cvref_t<T>, Error> || std::same_as<std::remove_cvref_t<T>, Errc>;
 
-// Not one of the arguments that select a constructor of their own.
+// True for any argument that does not select a constructor of its own.
 template <typename U>
 concept IsPlain = !IsError<U> && !std::same_as<std::remove_cvref_t<U>, std::in_place_t> &&
                   !std::same_as<std::remove_cvref_t<U>, unexpect_t>;
@@ -42,7 +43,8 @@ concept ComparesTo = requires(const A& a, const B& b) {
   { a == b } -> std::convertible_to<bool>;
 };
 
-// What the error state holds. An Error that is ok says nothing; it is not taken for a value that does not exist.
+// The content of the error state. An Error that is ok becomes invalid_state, since there is no value to stand
+// for.
 constexpr Error::Parts refusal(Error error) noexcept {
   if (error.parts().number == 0) [[unlikely]] {
     return Error(Errc::invalid_state, "a Result was made of an Error that is ok").parts();
@@ -71,7 +73,8 @@ constexpr std::invoke_result_t<F, Args...> call(F&& f, Args&&... args) {
   }
 }
 
-// What a function of the value of `Self` returns. A Result<void> calls it without an argument.
+// The return type of a function of the value of `Self`. A Result<void> calls the function without an
+// argument.
 template <typename F, typename Self>
 struct CallOf {
   using Type = std::invoke_result_t<F, decltype(*std::declval<Self>())>;
@@ -85,7 +88,7 @@ struct CallOf<F, Self> {
 struct FromCall {};   // selects the constructor that makes the value of a call, in place
 struct FromError {};  // selects the constructor that takes the parts of another Result's error, unchecked
 
-// Whether the value, if any, can be passed on in a new Result.
+// Whether a new Result can take over the value, if there is one.
 template <typename Self>
 concept PassesOn =
     std::is_void_v<typename std::remove_cvref_t<Self>::value_type> ||
@@ -159,11 +162,12 @@ constexpr auto transform_error(Self&& self, F&& f) {
   return std::remove_cvref_t<Self>(unexpect, Error(call(std::forward<F>(f), self.error())));
 }
 
-// The operations of std::expected that take a function, for all four kinds of *this. Base of each Result, empty.
+// The operations of std::expected that take a function, for all four kinds of *this. Empty base class of each
+// Result.
 template <typename Self>
 class ResultChain {
  public:
-  // f(value) returns the next Result; not called on an error, which is passed on.
+  // f(value) returns the next Result. An error is passed on without calling f.
   template <typename F>
   constexpr auto and_then(F&& f) & {
     return detail::and_then(static_cast<Self&>(*this), std::forward<F>(f));
@@ -181,7 +185,7 @@ class ResultChain {
     return detail::and_then(static_cast<const Self&&>(*this), std::forward<F>(f));
   }
 
-  // f(value) returns the next value, a reference or nothing; not called on an error, which is passed on.
+  // f(value) returns the next value, a reference or nothing. An error is passed on without calling f.
   template <typename F>
   constexpr auto transform(F&& f) & {
     return detail::transform(static_cast<Self&>(*this), std::forward<F>(f));
@@ -217,7 +221,7 @@ class ResultChain {
     return detail::transform(static_cast<const Self&&>(*this), std::forward<F>(f));
   }
 
-  // f(error) returns the same kind of Result; not called on a value, which is passed on.
+  // f(error) returns the same kind of Result. A value is passed on without calling f.
   template <typename F>
   constexpr auto or_else(F&& f) &
     requires PassesOn<Self&>
@@ -243,7 +247,7 @@ class ResultChain {
     return detail::or_else(static_cast<const Self&&>(*this), std::forward<F>(f));
   }
 
-  // f(error) returns another Error; not called on a value, which is passed on.
+  // f(error) returns another Error. A value is passed on without calling f.
   template <typename F>
   constexpr auto transform_error(F&& f) &
     requires PassesOn<Self&>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What [expected.object] and [expected.void] of the C++23 standard promise, checked on Result at run time; by the
-// compiler in result_static_test.cc. TEST names end with the subclause.
+// The promises of [expected.object] and [expected.void] in the C++23 standard, checked on Result at run time.
+// The compiler checks the others in result_static_test.cc. TEST names end with the subclause.
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -48,7 +48,7 @@ TEST(ResultAsExpected, AnotherResultIsConvertedWithItsValueOrItsErrorConsObject)
   EXPECT_EQ(**shared, 3);
   EXPECT_EQ(*unique, nullptr);
   EXPECT_EQ(**Result<Result<int>>(Result<int>(5)), 5);  // not unwrapped: the value is a Result
-  EXPECT_TRUE(*Result<bool>(Result<int>(5)));           // unwrapped: not whether there is a value
+  EXPECT_TRUE(*Result<bool>(Result<int>(5)));           // unwrapped: the value, not has_value()
 }
 
 TEST(ResultAsExpected, AnErrorAsAValueIsMadeInPlaceConsObject) {
@@ -59,7 +59,8 @@ TEST(ResultAsExpected, AnErrorAsAValueIsMadeInPlaceConsObject) {
   EXPECT_EQ(value.error(), Errc::ok);
 }
 
-// Counts what lives and throws at the chosen copy or move: a test that loses or doubles one is seen.
+// Counts its live objects, and throws at the chosen copy or move, so that a lost or doubled object fails the
+// test.
 struct Fragile {
   static inline int alive = 0;
   static inline int until_throw = -1;  // this many more copies and moves succeed; -1: all
@@ -223,7 +224,7 @@ TEST(ResultAsExpected, EqualityComparesStatesThenValuesOrErrorsEqObject) {
   EXPECT_EQ(Result<void>(Errc::closed), Error(Errc::closed));
 }
 
-// How a function was called: by which kind of reference, and how often a value was copied or moved for it.
+// Records how a function was called: the kind of reference, and the copies and moves of the value.
 struct Track {
   int copies = 0;
   int moves = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An error on its way through 1, 5 and 10 callers, as a result and as an exception. Every caller is a function of its
-// own, adds to what it gets, and has an object to destroy, as callers have.
+// An error on its way through 1, 5 and 10 callers, as a result and as an exception. Every caller is a
+// separate function, adds to the value it receives, and has an object to destroy, as real callers do.
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -19,7 +19,7 @@ namespace {
 
 #define WEFT_NOINLINE __attribute__((noinline))
 
-// Something of a caller's that is undone on every way out.
+// An object of a caller's that is undone on every way out.
 struct Undone {
   explicit Undone(int& counter) : at(counter) { ++at; }
   Undone(const Undone&) = delete;

@@ -14,10 +14,10 @@
 namespace weft {
 namespace {
 
-// The same cases in every run.
+// Every run has the same cases.
 [[maybe_unused]] const int kSeeded = setenv("RC_PARAMS", "seed=5", 0);
 
-// Ten levels of calls that return a Result of another kind each; the deepest returns what it is given.
+// Ten levels of calls, each returning another kind of Result. The deepest returns its argument.
 Result<int> level(int depth, const Result<int>& deepest);
 
 int g_place = 0;

@@ -12,7 +12,8 @@
 
 namespace weft {
 
-// Ref<T>: what WEFT_TRY yields of a Result<T&>; it converts to the reference: `T& x = WEFT_TRY(find(id));`.
+// Ref<T>: the type that WEFT_TRY yields for a Result<T&>. It converts to the reference: `T& x =
+// WEFT_TRY(find(id));`.
 template <typename T>
 class Ref {
  public:
@@ -27,13 +28,13 @@ class Ref {
 };
 
 namespace detail {
-// Makes a T& without a temporary, which would be gone at once.
+// U binds to a T& without a temporary, which would be destroyed at once.
 template <typename U, typename T>
 concept BindsTo = IsPlain<U> && std::is_lvalue_reference_v<U> && std::convertible_to<std::remove_reference_t<U>*, T*>;
 }  // namespace detail
 
-// Result<T&>: a reference to a T that somebody else owns, or the Error that says why there is none. Assignment binds
-// anew, it does not assign to the T; const is that of the Result, not of the T.
+// Result<T&>: a reference to a T that another object owns, or the Error that says why there is none.
+// Assignment rebinds the reference and does not assign to the T. A const Result does not make the T const.
 // Affinity: a value. Cost: 16 trivially copyable bytes. Included by result.h, whose invariants hold here too.
 template <typename T>
 class [[nodiscard]] Result<T&> : public detail::ResultChain<Result<T&>> {
@@ -112,7 +113,7 @@ class [[nodiscard]] Result<T&> : public detail::ResultChain<Result<T&>> {
   friend constexpr bool operator==(const Result& a, const Result<U>& b) {
     return a.has_value() && b.has_value() ? static_cast<bool>(*a == *b) : a.error() == b.error();
   }
-  template <std::same_as<Result> R, typename U>  // R: whatever else converts to a Result does not come here
+  template <std::same_as<Result> R, typename U>  // R is deduced: a type that merely converts to a Result does not match
     requires(!detail::kIsResult<U> && !detail::IsError<U> && detail::ComparesTo<T, U>)
   friend constexpr bool operator==(const R& a, const U& value) {
     return a.has_value() && static_cast<bool>(*a == value);
@@ -127,7 +128,7 @@ class [[nodiscard]] Result<T&> : public detail::ResultChain<Result<T&>> {
     T* value_;
     const char* text_;
   };
-  std::uint64_t number_ = 0;  // of the error, never 0; 0 when there is a value
+  std::uint64_t number_ = 0;  // the error's, never 0; 0: there is a value
 };
 
 }  // namespace weft

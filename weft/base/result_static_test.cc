@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// What [expected.object] and [expected.void] of the C++23 standard promise, checked on Result by the compiler: what
-// exists, what is trivial, what is noexcept, what must not compile, what works at compile time. The rest is in
-// result_expected_test.cc.
+// The promises of [expected.object] and [expected.void] in the C++23 standard, checked on Result by the
+// compiler: existence, triviality, noexcept, refusal to compile, use at compile time. result_expected_test.cc
+// checks the others.
 #include <concepts>
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-// A value type whose special member functions are as the template says.
+// A value type whose special member functions are chosen by the template's arguments.
 template <bool kCopies, bool kMoves, bool kNothrow>
 struct Kind {
   Kind() noexcept(kNothrow) {}
@@ -51,8 +51,7 @@ struct ConstMember {  // trivially copied, not assigned
   const int value = 1;
 };
 
-// [expected.object.cons], [expected.object.dtor], [expected.object.assign]: what exists, what is trivial, what is
-// noexcept.
+// [expected.object.cons], [expected.object.dtor], [expected.object.assign]: existence, triviality, noexcept.
 template <typename T>
 inline constexpr bool kSameTrivialities =
     std::is_trivially_copy_constructible_v<Result<T>> == std::is_trivially_copy_constructible_v<T> &&
@@ -92,7 +91,7 @@ static_assert(std::is_trivially_copyable_v<Result<std::string&>> && sizeof(Resul
 static_assert(sizeof(Result<bool>) == 16 && sizeof(Result<double>) == 16 && sizeof(Result<std::unique_ptr<int>>) == 16);
 static_assert(sizeof(Result<std::string>) == sizeof(std::string) + 8);
 
-// Which arguments make a Result, and which do so without being asked.
+// The arguments that make a Result, explicitly or implicitly.
 template <typename T, typename From>
 inline constexpr bool kExplicit = std::is_constructible_v<Result<T>, From> && !std::is_convertible_v<From, Result<T>>;
 template <typename T, typename From>
@@ -113,7 +112,7 @@ static_assert(!std::is_assignable_v<Result<NoDefault>&, int> &&
               std::is_assignable_v<Result<std::string>&, const char*>);
 static_assert(std::is_assignable_v<Result<Pinned>&, Errc> && std::is_assignable_v<Result<ConstMember>&, Error>);
 
-// A reference: only to what lives on, and of a type that needs no temporary.
+// A reference binds only to an object that lives on, and only to a type that needs no temporary.
 struct Base {};
 struct Derived : Base {};
 static_assert(kImplicit<int&, int&> && kImplicit<const int&, int&> && kImplicit<Base&, Derived&>);
@@ -140,7 +139,7 @@ static_assert(!std::is_convertible_v<Result<int>, bool> && std::is_constructible
 static_assert(std::same_as<Result<int>::value_type, int> && std::same_as<Result<int>::error_type, Error>);
 static_assert(std::same_as<Result<int>::rebind<long>, Result<long>>);
 
-// What must not compile.
+// Expressions that must not compile.
 template <typename R, typename... Args>
 concept Emplaces = requires(R& result, Args&&... args) { result.emplace(std::forward<Args>(args)...); };
 static_assert(Emplaces<Result<int>, int> && Emplaces<Result<Pinned&>, Pinned&> && Emplaces<Result<void>>);
@@ -158,7 +157,7 @@ static_assert(Compares<Result<void>, Error> && Compares<Error, Result<int>> && C
 static_assert(!Compares<Result<NoDefault>, Result<NoDefault>> && !Compares<Result<int>, std::string>);
 static_assert(!Compares<Result<int>, Result<void>>);
 
-// All of it at compile time.
+// Everything at compile time.
 struct Owner {  // not trivial in any way
   constexpr explicit Owner(int number) noexcept : value(new int(number)) {}
   constexpr Owner(const Owner& other) : value(new int(*other.value)) {}

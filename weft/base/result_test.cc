@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// Counts how many of it live, so that a Result that forgets to construct or destroy one is seen.
+// Counts its live objects, so that a Result that forgets to construct or destroy one fails the test.
 struct Counted {
   explicit Counted(int* live) : live_(live) { ++*live_; }
   Counted(const Counted& other) : live_(other.live_) { ++*live_; }
@@ -73,7 +73,7 @@ TEST(Result, CopiesMovesAndAssignsBetweenValueAndErrorWithoutLeaking) {
     EXPECT_EQ(live, 2);
     ASSERT_TRUE(copy);
     error = std::move(copy);
-    EXPECT_EQ(live, 3);  // a moved-from value is still one to destroy
+    EXPECT_EQ(live, 3);  // a moved-from value must be destroyed too
     EXPECT_TRUE(error);
   }
   EXPECT_EQ(live, 0);

@@ -9,8 +9,9 @@
 
 namespace weft {
 
-// Result<void>: nothing, or the Error that says why it could not be done. An Error of code ok is success.
-// Affinity: a value. Cost: an Error; returned in two registers. Included by result.h, whose invariants hold here too.
+// Result<void>: success, or the Error that says why the operation failed. An Error of code ok is success.
+// Affinity: a value. Cost: an Error; returned in two registers. Included by result.h. Its invariants hold
+// here too, except that an ok Error is a success.
 template <>
 class [[nodiscard]] Result<void> : public detail::ResultChain<Result<void>> {
  public:

@@ -12,11 +12,13 @@
 
 namespace weft {
 
-// SlotMap: values behind 64-bit ids that it hands out, for tables of sessions, subscriptions, watches.
-// Owner: its user. Affinity: one thread. Cost: emplace, erase and find O(1); find hashes nothing: it compares the id
-// with the one beside the value. Values never move; memory only grows, and doubles when it does. Going through all is
-// O(live + peak / 64). An id costs 8 bytes beside its value. `kGenerationBits`: as SlotPool's.
-// Invariants: 1. an id names one value, for ever: it is not found after its value was erased, whatever came since.
+// SlotMap: values behind 64-bit ids that the map hands out, for tables of sessions, subscriptions, watches.
+// Owner: its user. Affinity: one thread.
+// Cost: emplace, erase and find O(1). find hashes nothing: it compares the id with the one beside the value.
+// Values never move. Memory only grows, a chunk of slots at a time. A walk is O(live + peak / 64). An id
+// costs 8 bytes beside its value. `kGenerationBits`: as for SlotPool.
+// Invariants:
+// 1. An id names one value for ever: find() never returns a later value for the id of an erased one.
 // 2. live_ has a bit for each slot with a value and no other.
 template <typename T, unsigned kGenerationBits = 32>
 class SlotMap {
@@ -33,7 +35,7 @@ class SlotMap {
     }
   }
 
-  // resource_exhausted: it is full, or memory ran out. Nothing changes when T's constructor throws.
+  // resource_exhausted: the map is full, or memory ran out. If T's constructor throws, nothing changes.
   template <typename... Arguments>
   [[nodiscard]] Result<SlotId> emplace(Arguments&&... arguments) {
     constexpr Error kFull(Errc::resource_exhausted, "the slot map is full");
@@ -60,7 +62,7 @@ class SlotMap {
   }
   [[nodiscard]] const T* find(SlotId id) const noexcept { return const_cast<SlotMap*>(this)->find(id); }
 
-  bool erase(SlotId id) noexcept {  // false: it is not there
+  bool erase(SlotId id) noexcept {  // false: the id is not in the map
     auto* slot = slots_.find(id);
     if (slot == nullptr) {
       return false;
@@ -74,8 +76,8 @@ class SlotMap {
     for_each([this](SlotId id, T&) { erase(id); });
   }
 
-  // Calls function(SlotId, T&) for each value, in no particular order. It may erase what it likes; what is put in
-  // meanwhile is visited or not.
+  // Calls function(SlotId, T&) for each value, in no particular order. `function` may erase any value. A
+  // value that it adds may or may not be visited.
   template <typename Function>
   void for_each(Function&& function) {
     for (std::uint32_t word = 0; word < live_.size(); ++word) {
@@ -96,7 +98,7 @@ class SlotMap {
 
  private:
   using Slots = SlotPool<T, kGenerationBits>;
-  struct Claim {  // gives the slot back when it comes to nothing
+  struct Claim {  // gives the slot back if T's constructor throws or memory runs out
     Slots& slots;
     typename Slots::Slot* slot;
 

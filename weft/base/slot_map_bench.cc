@@ -16,7 +16,8 @@ struct Session {
   std::uint64_t id;
 };
 
-// Each contender holds Value by a 64-bit key that it chooses; the hash maps count, as the published session table does.
+// Each contender stores Value by a 64-bit key that the contender chooses. The hash maps count up, as the
+// published session table does.
 template <typename Value>
 class Weft {
  public:
@@ -92,7 +93,8 @@ void look_up_one(benchmark::State& state, std::size_t count) {
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
 }
 
-// Keys in random order, of which `misses` in 16 name a session that has ended; the value is a pointer and is read.
+// Keys in random order; `misses` in 16 name a session that has ended. The value is a pointer, and the session
+// is read.
 template <typename Map>
 void look_up_random(benchmark::State& state, std::size_t count, unsigned misses) {
   Map map;
@@ -101,7 +103,7 @@ void look_up_random(benchmark::State& state, std::size_t count, unsigned misses)
   Random ended(4);
   for (Session& session : sessions) {
     for (std::uint64_t others = ended.below(16); others != 0; --others) {
-      map.erase(map.insert(nullptr));  // most sessions of a server that runs for long have ended
+      map.erase(map.insert(nullptr));  // in a long-running server most sessions have ended
     }
     keys.push_back(map.insert(&session));
   }
@@ -144,7 +146,7 @@ void churn(benchmark::State& state, std::size_t count) {
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
 }
 
-// Of `count` sessions one in `keep` is left, anywhere.
+// One in `keep` of `count` sessions is left, anywhere.
 template <typename Map>
 void iterate(benchmark::State& state, std::size_t count, std::size_t keep) {
   Map map;
@@ -168,7 +170,8 @@ void iterate(benchmark::State& state, std::size_t count, std::size_t keep) {
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * left));
 }
 
-// A row of ours and the rivals; `measure` is called with each one's type. The published rows have one rival each.
+// A row of Weft and its rivals; `measure` is called with the type of each. The published rows have one rival
+// each.
 template <typename Value, typename Measure>
 bench::RowBuilder compare(std::string_view name, bool flat, bool standard, Measure measure) {
   auto row =

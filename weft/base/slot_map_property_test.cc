@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-// The same cases in every run.
+// Every run has the same cases.
 [[maybe_unused]] const int kSeeded = setenv("RC_PARAMS", "seed=5", 0);
 
 // Few generations, so that slots wear out too.

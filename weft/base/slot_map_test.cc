@@ -33,7 +33,7 @@ TEST(SlotMap, FindsWhatWasPutInAndNothingElse) {
   EXPECT_TRUE(map.empty());
 }
 
-// The published tables use ids again: what was meant for one session reaches its successor.
+// The published tables reuse ids: a message for one session reaches its successor.
 TEST(SlotMap, AnOldIdNeverFindsTheSuccessor) {
   SlotMap<int> map;
   std::vector<SlotId> old;
@@ -109,7 +109,7 @@ TEST(SlotMap, IsWalkedOnceAndMayBeChangedMeanwhile) {
     EXPECT_EQ(map.find(id), &value);
     EXPECT_TRUE(seen.insert(value).second);
     EXPECT_NE(value % 3, 0);
-    if (value % 3 == 1) {  // itself, and the next one unseen
+    if (value % 3 == 1) {  // erases itself and the next one, not yet visited
       map.erase(ids[static_cast<std::size_t>(value + 1)]);
       map.erase(id);
     }

@@ -8,7 +8,7 @@
 
 namespace weft {
 
-// Names one use of a slot: never another use, also after it ended. 0 names none.
+// Names one use of a slot, and never another use, even after the first one ended. 0 names none.
 struct SlotId {
   std::uint64_t value = 0;  // generation << 32 | slot
 
@@ -18,11 +18,16 @@ struct SlotId {
   friend constexpr bool operator==(SlotId, SlotId) = default;
 };
 
-// SlotPool: room for T behind ids that it hands out. It neither constructs nor destroys; SlotMap does.
-// Owner: its user. Affinity: one thread. Cost: claim, release and find O(1); slots never move, memory only grows.
+// SlotPool: room for T behind ids that the pool hands out. The pool neither constructs nor destroys a T;
+// SlotMap does.
+// Owner: its user. Affinity: one thread. Cost: claim, release and find O(1); slots never move, memory only
+// grows.
 // `kGenerationBits`: fewer than 32 leave an id's highest bits to the user, and wear slots out sooner.
-// Invariants: 1. a claimed slot holds its own id; a free one what no id is equal to, so that any number may be looked
-// up. 2. each use of a slot has a generation of its own: 1, 2, 3 ...; after the last one the slot is not used again.
+// Invariants:
+// 1. A claimed slot holds its own id. A free slot holds a number that equals no id, so that find() accepts
+//    any number.
+// 2. Each use of a slot has a generation of its own: 1, 2, 3 ... After the last generation the slot is not
+//    used again.
 template <typename T, unsigned kGenerationBits = 32>
 class SlotPool {
   static_assert(kGenerationBits >= 1 && kGenerationBits <= 32);
@@ -32,7 +37,7 @@ class SlotPool {
 
   class Slot {
    public:
-    [[nodiscard]] SlotId id() const noexcept { return {word_}; }  // requires that it is claimed
+    [[nodiscard]] SlotId id() const noexcept { return {word_}; }  // requires a claimed slot
     [[nodiscard]] bool claimed_as(std::uint32_t slot) const noexcept {
       return static_cast<std::uint32_t>(word_) == slot;
     }
@@ -58,7 +63,7 @@ class SlotPool {
     return &slot;
   }
 
-  void release(Slot* slot) noexcept {  // of this pool, and claimed
+  void release(Slot* slot) noexcept {  // a claimed slot of this pool
     const SlotId id = slot->id();
     --size_;
     if (id.generation() == kLastGeneration) [[unlikely]] {
@@ -69,7 +74,7 @@ class SlotPool {
     free_[free_count_++] = id.slot();
   }
 
-  [[nodiscard]] Slot* find(SlotId id) noexcept {  // null: that use ended, or never was
+  [[nodiscard]] Slot* find(SlotId id) noexcept {  // null: that use has ended, or the id was never handed out
     if (id.slot() >= slots_.size()) {
       return nullptr;
     }
@@ -77,7 +82,7 @@ class SlotPool {
     return slot.word_ == id.value ? &slot : nullptr;
   }
 
-  // Any slot that was ever claimed; those of one multiple of 64 to the next lie side by side.
+  // Any slot that was ever claimed. The 64 slots from one multiple of 64 to the next are adjacent in memory.
   [[nodiscard]] Slot* at(std::uint32_t slot) noexcept { return &slots_[slot]; }
   [[nodiscard]] std::uint32_t slots() const noexcept { return slots_.size(); }  // ever claimed
   [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
@@ -98,7 +103,7 @@ class SlotPool {
   }
 
   StableArray<Slot> slots_;
-  StableArray<std::uint32_t> free_;  // a stack beside the slots: a list through them would wait for each one's memory
+  StableArray<std::uint32_t> free_;  // a stack outside the slots: a list through them would load each slot
   std::uint32_t free_count_ = 0;
   std::uint32_t size_ = 0;
   std::uint32_t capacity_;

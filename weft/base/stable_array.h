@@ -10,9 +10,9 @@
 namespace weft {
 
 // StableArray: an array that grows at its end and whose elements never move.
-// Owner: its user. Affinity: one thread. Cost: an element is found with two loads; memory comes in chunks of kChunk
-// elements, whose pages cost nothing until they are used, and stays until the end; growing copies at most a pointer for
-// each chunk.
+// Owner: its user. Affinity: one thread.
+// Cost: an access is two loads. Memory comes in chunks of kChunk elements, stays until the array ends, and
+// its pages cost nothing until they are used. Growing copies at most one pointer for each chunk.
 template <typename T>
 class StableArray {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_destructible_v<T>);
@@ -38,8 +38,8 @@ class StableArray {
     return chunks_[index / kChunk][index % kChunk];
   }
 
-  // Adds `count` elements with undefined values, which lie side by side; `count` divides kChunk, and is the same in all
-  // calls. False, and nothing changes: memory or kSizeMax ran out.
+  // Adds `count` adjacent elements with undefined values. `count` divides kChunk and is the same in all
+  // calls. False: memory or kSizeMax ran out, and nothing changes.
   [[nodiscard]] bool grow(std::uint32_t count = 1) noexcept {
     if (kSizeMax - size_ < count || (size_ % kChunk == 0 && !add_chunk())) {
       return false;

@@ -6,7 +6,7 @@
 
 namespace weft {
 
-// Monotonic time. base/ has no clock: sys::now() makes Instants, everybody else is given them.
+// Monotonic time. base/ has no clock: sys::now() makes Instants, and all other code takes them as arguments.
 using Duration = std::chrono::nanoseconds;
 struct MonotonicClock {
   using duration = Duration;
@@ -17,7 +17,7 @@ struct MonotonicClock {
 };
 using Instant = MonotonicClock::time_point;
 
-inline constexpr Instant kNever = Instant::max();  // a deadline that does not come
+inline constexpr Instant kNever = Instant::max();  // a deadline that never passes
 
 // `start + wait` that saturates at kNever; a negative wait means for ever.
 [[nodiscard]] constexpr Instant deadline_after(Instant start, Duration wait) noexcept {

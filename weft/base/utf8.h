@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// How many bytes the character at the beginning of `text`, which is not empty, takes; 0: it is no UTF-8.
+// The size in bytes of the first character of `text`. `text` is not empty. 0: the bytes are not UTF-8.
 [[nodiscard]] constexpr std::size_t utf8_size(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U; };
   const unsigned first = byte(0);
@@ -27,7 +27,7 @@ namespace weft {
   return too_long || no_character ? 0 : size;
 }
 
-// The character that `text` is. Requires that utf8_size() is all of it.
+// The code point of `text`, which is exactly one character: utf8_size(text) == text.size().
 [[nodiscard]] constexpr std::uint32_t utf8_decode(std::string_view text) noexcept {
   const auto first = static_cast<unsigned char>(text[0]);
   std::uint32_t code = text.size() == 1 ? first : first & (0x7FU >> text.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Each allocator beside a model: the set of what is live, by address, with what was written into it.
+// Each allocator beside a model: the set of live pieces, by address, with the content written into each.
 #include <rapidcheck.h>
 
 #include <cstdlib>
@@ -16,12 +16,12 @@
 namespace weft::mem {
 namespace {
 
-// The same cases in every run; another RC_PARAMS looks at others.
+// Every run has the same cases; another RC_PARAMS chooses others.
 [[maybe_unused]] const int kSeeded = setenv("RC_PARAMS", "seed=5", 0);
 
 void require(bool holds) { RC_ASSERT(holds); }
 
-// What is live: no two overlap, each keeps its content.
+// The live pieces: no two overlap, and each keeps its content.
 class Live {
  public:
   void add(void* at, std::size_t size, std::size_t alignment) {
@@ -66,7 +66,7 @@ class Live {
   unsigned marks_ = 0;
 };
 
-// A step: 0 takes something back, others ask for something.
+// A step: 0 gives a piece back, other numbers request one.
 std::vector<unsigned> any_steps() { return *rc::gen::container<std::vector<unsigned>>(rc::gen::inRange(0U, 1U << 20)); }
 std::size_t any_alignment() { return std::size_t{1} << *rc::gen::inRange(0, 9); }
 

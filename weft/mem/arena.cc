@@ -74,7 +74,7 @@ void* Arena::allocate_elsewhere(std::size_t size, std::size_t alignment) noexcep
   return detail::carve(next_, end_, size, alignment);
 }
 
-// Beside the current block, which keeps what room it has.
+// Leaves the current block alone, which keeps the room that it has.
 void* Arena::allocate_large(std::size_t size, std::size_t alignment) noexcept {
   const std::size_t bytes = size + (alignment <= alignof(Block) ? 0 : alignment - 1) + sizeof(Block);
   if (bytes < size) {
@@ -83,7 +83,7 @@ void* Arena::allocate_large(std::size_t size, std::size_t alignment) noexcept {
   Block* block = nullptr;
   Block* before = nullptr;
   for (Block* spare = spare_large_.first; spare != nullptr; before = spare, spare = spare->next) {
-    // Not one that is much larger: a larger request may want it.
+    // Skips a spare that is more than twice as large: a larger request may need it.
     if (spare->size >= bytes && spare->size / 2 <= bytes) {
       block = spare;
       break;
@@ -130,7 +130,7 @@ void Arena::drop(Block* block) noexcept {
   std::free(block);
 }
 
-// Until no more than this is held, large ones first.
+// Drops spares until at most `held` bytes are held, large ones first.
 void Arena::drop_spares(std::size_t held) noexcept {
   while (held_ > held && spare_large_.first != nullptr) {
     drop(spare_large_.pop());

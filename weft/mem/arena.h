@@ -19,13 +19,17 @@ struct ArenaOptions {
   std::size_t kept_max = std::size_t{1} * 1024 * 1024;   // held after reset()
 };
 
-// Arena: memory in any number of pieces, given back all at once by reset(), which keeps the blocks for the next round.
-// Owner: whoever makes it. Affinity: owning thread. Cost: an addition and a comparison; a new block is one malloc, and
-// none once the rounds have found their size. A request that does not fit into a block has a block of its own.
-// A moved-from arena is empty, has the same bounds and can be used. Nothing is allocated before the first request.
+// Arena: memory in any number of pieces. reset() gives all of them back at once and keeps the blocks for the
+// next round.
+// Owner: its user. Affinity: owning thread.
+// Cost: an addition and a comparison. A new block is one malloc, and none once the rounds have found their
+// size. A request that does not fit into a block gets a block of its own.
+// A moved-from arena is empty, keeps its bounds and can be used. The first request makes the first
+// allocation.
 // Invariants:
-//   (1) Each block is in one list: used, or spare; large ones (of one request) and ordinary ones apart.
-//   (2) held() is the sum of all blocks, and at most bytes_max: spare blocks are given up before a request is refused.
+// 1. Each block is in one list: used or spare; large ones (of one request) and ordinary ones apart.
+// 2. held() is the sum of all blocks, and at most bytes_max: the arena frees spare blocks before it refuses a
+//    request.
 class Arena {
  public:
   static constexpr std::size_t kBlockMin = 128;
@@ -42,15 +46,15 @@ class Arena {
   }
   ~Arena();
 
-  // Null: bytes_max would be passed, memory ran out, or the alignment is no power of two. Of 0 bytes it is an address
-  // of its own.
+  // Null: the request would exceed bytes_max, memory ran out, or the alignment is no power of two. A request
+  // of 0 bytes gets an address of its own.
   [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
     if (void* const bytes = detail::carve(next_, end_, size, alignment); bytes != nullptr) [[likely]] {
       return bytes;
     }
     return allocate_elsewhere(size, alignment);
   }
-  // An object without a destructor, as reset() runs none. Null as from allocate().
+  // Makes an object without a destructor, since reset() runs none. Null as from allocate().
   template <typename T, typename... Arguments>
   [[nodiscard]] T* make_object(Arguments&&... arguments) noexcept(std::is_nothrow_constructible_v<T, Arguments...>) {
     static_assert(std::is_trivially_destructible_v<T>);
@@ -58,7 +62,7 @@ class Arena {
     return memory == nullptr ? nullptr : ::new (memory) T(std::forward<Arguments>(arguments)...);
   }
 
-  // Ends everything that was allocated. Keeps blocks up to kept_max, ordinary ones first.
+  // Frees everything that was allocated. Keeps blocks up to kept_max, ordinary ones first.
   void reset() noexcept {
     if (used_.first != nullptr && used_before_ == 0 && held_ <= options_.kept_max) [[likely]] {  // one block was enough
       poison(used_.first->bytes(), used());
@@ -68,22 +72,22 @@ class Arena {
     reset_chain();
   }
 
-  // Bytes allocated since the last reset, with what alignment and the ends of blocks cost.
+  // Bytes allocated since the last reset, including the bytes lost to alignment and to the ends of blocks.
   [[nodiscard]] std::size_t used() const noexcept {
     return used_before_ + (used_.first == nullptr ? 0 : static_cast<std::size_t>(next_ - used_.first->bytes()));
   }
   [[nodiscard]] std::size_t held() const noexcept { return held_; }  // bytes of all blocks
-  [[nodiscard]] bool owns(const void* address) const noexcept;       // in something allocated; linear in blocks
+  [[nodiscard]] bool owns(const void* address) const noexcept;       // in an allocated piece; linear in blocks
   [[nodiscard]] const ArenaOptions& options() const noexcept { return options_; }
 
  private:
   struct alignas(alignof(std::max_align_t)) Block {
     Block* next;
-    std::size_t size;  // with this header
+    std::size_t size;  // including this header
     std::byte* bytes() noexcept { return reinterpret_cast<std::byte*>(this + 1); }
   };
   struct List {
-    Block* first = nullptr;  // of used_: the current one
+    Block* first = nullptr;  // in used_: the current one
     Block* last = nullptr;
     void push(Block* block) noexcept;
     Block* pop() noexcept;
@@ -109,10 +113,10 @@ class Arena {
   ArenaOptions options_;
 };
 
-// ArenaPool: an arena per request of one core. A handler that waits keeps its arena while others run: leases may end in
-// any order, and each ends what was allocated from it and nothing else.
-// Owner: the core; it outlives its leases. Affinity: owning thread. Cost of a lease: a few list operations; arenas are
-// kept with their blocks (each up to kept_max).
+// ArenaPool: an arena for each request of one core. A handler that waits keeps its arena while other handlers
+// run. Leases end in any order, and each frees only the pieces that were allocated from it.
+// Owner: the core; the pool outlives its leases. Affinity: owning thread. Cost of a lease: a few list
+// operations. The pool keeps arenas with their blocks (each up to kept_max).
 class ArenaPool {
   struct Slot {
     explicit Slot(const ArenaOptions& options) noexcept : arena(options) {}
@@ -134,7 +138,7 @@ class ArenaPool {
     }
     ~Lease() { release(); }
 
-    // Ends everything that was allocated; the lease is empty then.
+    // Frees everything that was allocated. The lease is empty afterwards.
     void release() noexcept {
       if (Slot* const slot = std::exchange(slot_, nullptr); slot != nullptr) {
         slot->arena.reset();
@@ -153,7 +157,7 @@ class ArenaPool {
   explicit ArenaPool(std::size_t leases_max, const ArenaOptions& options = {}) noexcept
       : slots_(leases_max), options_(options) {}
 
-  // Empty: leases_max are out, or memory ran out.
+  // Empty: leases_max are in use, or memory ran out.
   [[nodiscard]] Lease lease() noexcept {
     Slot* slot = idle_;
     if (slot != nullptr) [[likely]] {

@@ -13,7 +13,7 @@
 namespace weft::mem {
 namespace {
 
-// What allocates and ends everything at once, under one interface.
+// Regions that allocate pieces and free all of them at once, under one interface.
 class HeapRegion {  // a malloc and a free for each piece
  public:
   explicit HeapRegion(const bench::Heap& heap) : heap_(&heap) { pieces_.reserve(1024); }
@@ -43,7 +43,7 @@ class PmrRegion {  // over a buffer of this size, then from malloc
   std::pmr::monotonic_buffer_resource resource_;
 };
 
-// The published arena: a vector of blocks, of which reset frees all but the first.
+// The published arena: a vector of blocks; reset frees all but the first.
 class SeedArena {
  public:
   explicit SeedArena(std::size_t block_size) : block_size_(block_size) { add(block_size); }
@@ -87,7 +87,7 @@ class SeedArena {
 Bump make_bump(std::size_t bytes) { return Bump::make(bytes).value(); }
 Arena make_arena(std::size_t block_size) { return Arena({.block_size = block_size}); }
 
-// One piece per iteration; all end after `count` of them. The twin writes into each piece.
+// One piece per iteration; all are freed after `count` of them. The twin writes into each piece.
 template <bool kTouch, typename Region>
 void pieces(benchmark::State& state, Region&& region, std::size_t size, std::size_t count) {
   std::size_t left = count;
@@ -105,13 +105,13 @@ void pieces(benchmark::State& state, Region&& region, std::size_t size, std::siz
   }
 }
 
-// A request: `from` to `to` pieces of `smallest` to `largest` bytes, then the end of all.
+// A request: `from` to `to` pieces of `smallest` to `largest` bytes, then freeing all.
 struct Cycle {
   std::size_t from, to;
   std::size_t smallest, largest;
 };
 
-// As published: the sizes are drawn while the clock runs, and that is most of the time.
+// As published: the loop draws the sizes while the clock runs, and that is most of the time.
 template <typename Region>
 void drawn_cycles(benchmark::State& state, Region&& region, const Cycle& cycle) {
   std::mt19937 random(42);  // NOLINT(bugprone-random-generator-seed): the same requests for everybody
@@ -126,7 +126,7 @@ void drawn_cycles(benchmark::State& state, Region&& region, const Cycle& cycle) 
   }
 }
 
-// The sizes are drawn before, and each piece is written into.
+// The sizes are drawn before the clock starts, and the loop writes into each piece.
 template <typename Region>
 void traced_cycles(benchmark::State& state, Region&& region, const Cycle& cycle) {
   constexpr std::size_t kRequests = 1024;
@@ -150,7 +150,7 @@ void traced_cycles(benchmark::State& state, Region&& region, const Cycle& cycle)
   }
 }
 
-// `run(state, region)` for each contender; `ours()` makes our region.
+// `run(state, region)` for each contender; `ours()` makes Weft's region.
 template <typename Run, typename Ours>
 void add_row(const std::string& name, std::size_t bytes, Ours ours, bool chained, Run run) {
   auto row = bench::row(name);
@@ -182,7 +182,7 @@ void add_rows() {
     for (const std::size_t bytes : {1024, 4096, 16'384}) {
       const std::string name = "ArenaAllocator_Alloc/" + std::to_string(size) + "/" + std::to_string(bytes);
       const auto ours = [bytes] { return make_arena(bytes); };
-      add_row(name, bytes, ours, true, plain(bytes / size));  // as published, all ends when the first block is full
+      add_row(name, bytes, ours, true, plain(bytes / size));  // as published, freed when the first block is full
       add_row(name + " (honest)", bytes, ours, true, touched(kChained));
     }
   }

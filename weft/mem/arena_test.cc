@@ -152,7 +152,7 @@ TEST(Arena, MakesObjects) {
   EXPECT_EQ(*arena.make_object<int>(7), 7);
 }
 
-// A handler as servers have it: it waits in the middle, and others run meanwhile.
+// A handler like a server's: it waits in the middle while other handlers run.
 struct Handler {
   // NOLINTBEGIN(readability-identifier-naming): the names that coroutines have
   struct promise_type {
@@ -184,9 +184,9 @@ TEST(ArenaPool, HandlersThatInterleaveKeepTheirMemoryApart) {
     Handler first = handle_request(pool, 'a', answers[0]);
     Handler second = handle_request(pool, 'b', answers[1]);
     first.handle.resume();
-    first.handle.resume();  // ends, and with it its memory
+    first.handle.resume();  // the handler ends, and its memory is free
     EXPECT_TRUE(first.handle.done());
-    Handler third = handle_request(pool, 'c', answers[2]);  // in the memory of the first
+    Handler third = handle_request(pool, 'c', answers[2]);  // gets the memory of the first
     second.handle.resume();
     third.handle.resume();
     third.handle.resume();
@@ -214,12 +214,12 @@ TEST(ArenaPool, AnEndedLeaseMakesRoomAndItsBlocksAreUsedAgain) {
   second = std::move(third);
   EXPECT_FALSE(third);  // NOLINT(bugprone-use-after-move)
   EXPECT_TRUE(second->owns(bytes));
-  first = std::move(second);  // the first one's ends
+  first = std::move(second);  // ends the first lease
   EXPECT_TRUE(pool.lease());
 }
 
 #ifdef WEFT_HAVE_POISON
-TEST(Arena, WhatWasResetIsPoisonedForTheAddressSanitizer) {
+TEST(Arena, MemoryIsPoisonedForTheAddressSanitizerAfterAReset) {
   Arena arena({.block_size = 512});
   std::vector<void*> pieces;
   for (const std::size_t size : {400u, 400u, 2000u}) {

@@ -18,9 +18,9 @@ struct BufferDisposer {
 };
 
 // Buffer: a block of bytes with a reference count, from the pool of the thread that made it.
-// Owner: whoever holds a reference. Affinity: the count is atomic; the bytes belong to whoever the program says.
-// Cost: make and release on one thread are a list operation; a release on another thread collects blocks and gives
-// them back to their owner in batches, one compare-exchange a batch. Beyond kPooledMax: malloc and free.
+// Owner: its references. Affinity: the count is atomic; the program decides which thread may use the bytes.
+// Cost: make and release on one thread are a list operation. A release on another thread collects blocks and
+// returns them to their owner in batches, one compare-exchange a batch. Beyond kPooledMax: malloc and free.
 class Buffer : public sync::AtomicCounted<Buffer, BufferDisposer> {
  public:
   static constexpr std::size_t kPooledMax = 256 * 1024;
@@ -28,15 +28,16 @@ class Buffer : public sync::AtomicCounted<Buffer, BufferDisposer> {
   // At least `size` bytes (see capacity()), one reference. Null when memory ran out.
   [[nodiscard]] static Buffer* make(std::size_t size) noexcept;
 
-  // Room for `size` bytes with those of `buffer`, which has one reference, is of malloc (beyond kPooledMax) and is gone
-  // then. Null when memory ran out, and nothing changed. Most systems move such blocks without copying them.
+  // Returns a buffer with room for `size` bytes and the bytes of `buffer`, which is gone then. `buffer` has
+  // one reference and is of malloc (beyond kPooledMax). Null when memory ran out, and nothing changed. Most
+  // systems move such blocks without copying them.
   [[nodiscard]] static Buffer* enlarge(Buffer* buffer, std::size_t size) noexcept;
 
-  // Somebody else's bytes: when the last reference goes, on whatever thread, `free_bytes(bytes.data(), hint)` is
-  // called.
+  // Wraps the caller's bytes. The last release calls `free_bytes(bytes.data(), hint)`, on whatever thread it
+  // happens.
   using FreeFunction = void(void* data, void* hint);
   [[nodiscard]] static Buffer* make_external(MutableBytes bytes, FreeFunction* free_bytes, void* hint) noexcept;
-  static void keep_bytes(void* /*data*/, void* /*hint*/) noexcept {}  // the bytes are there for ever
+  static void keep_bytes(void* /*data*/, void* /*hint*/) noexcept {}  // for bytes that live for ever
 
   // Not for external buffers.
   [[nodiscard]] std::uint8_t* data() noexcept { return reinterpret_cast<std::uint8_t*>(this + 1); }

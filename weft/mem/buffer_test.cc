@@ -19,7 +19,7 @@
 namespace weft::mem {
 namespace {
 
-// Tests that compare addresses use a size class of their own: what others left in the pools would be in the way.
+// Tests that compare addresses use a size class of their own, since earlier tests leave buffers in the pools.
 
 std::vector<Buffer*> make_many(std::size_t count, std::size_t size) {
   std::vector<Buffer*> buffers;
@@ -157,7 +157,7 @@ TEST(Buffer, OfSomebodyElsesBytesTellsThemOnceWhenTheLastReferenceGoes) {
   EXPECT_EQ(freed.data, bytes.data());
 }
 
-TEST(Pool, WhatAnotherThreadReleasedComesBackAndIsUsedAgain) {
+TEST(Pool, BuffersThatAnotherThreadReleasedComeBackAndAreUsedAgain) {
   constexpr std::size_t kCount = 256;
   const std::vector<Buffer*> first = make_many(kCount, 1000);
   on_another_thread([&] { release_all(first); });
@@ -177,7 +177,7 @@ TEST(Pool, APipelineFromOneThreadToAnotherStaysWithinABoundedSetOfBuffers) {
   EXPECT_LE(seen.size(), 2 * kBatch);
 }
 
-TEST(Pool, WhatALivingThreadHoldsBackOfAnothersBuffersIsBounded) {
+TEST(Pool, ALivingThreadHoldsBackABoundedNumberOfAnothersBuffers) {
   constexpr std::size_t kCount = 1000;
   constexpr std::size_t kHeldBackMax = 32;
   const std::vector<Buffer*> first = make_many(kCount, 128);
@@ -186,7 +186,7 @@ TEST(Pool, WhatALivingThreadHoldsBackOfAnothersBuffersIsBounded) {
   std::thread releaser([&] {
     release_all(first);
     released.set_value();
-    looked.get_future().wait();  // alive, so that its pool is not flushed by its end
+    looked.get_future().wait();  // stays alive, since the end of the thread would flush its pool
   });
   released.get_future().wait();
   const std::vector<Buffer*> second = make_many(kCount, 128);
@@ -261,7 +261,7 @@ TEST(Pool, ABufferMayOutliveItsThreadAndComeHomeToTheNext) {
 }
 
 TEST(Pool, AThreadThatEndsGivesBackWhatItCollected) {
-  Buffer* buffer = Buffer::make(20000);  // one alone: below every threshold of the outgoing chain
+  Buffer* buffer = Buffer::make(20000);  // a single buffer, below every threshold of the outgoing list
   on_another_thread([&] { buffer->release(); });
   Buffer* again = Buffer::make(20000);
   EXPECT_EQ(again, buffer);
@@ -307,7 +307,7 @@ TEST(Pool, SharedBuffersAreReleasedByManyThreadsExactlyOnce) {
     for (std::thread& thread : threads) {
       thread.join();
     }
-    // Twice in a list would show as one address twice.
+    // A buffer that is in a list twice would show up as one address twice.
     const std::vector<Buffer*> again = make_many(100, 200);
     EXPECT_EQ(as_set(again).size(), 100u);
     release_all(again);
@@ -325,12 +325,12 @@ TEST(Pool, KeepsNoMoreThanItsBoundOfBigBuffers) {
   on_another_thread([&] {
     const std::size_t before = in_use();
     release_all(make_many(64, Buffer::kPooledMax));              // 16 MiB
-    EXPECT_LE(in_use() - before, std::size_t{5} * 1024 * 1024);  // 4 MiB, and what malloc needs beside them
+    EXPECT_LE(in_use() - before, std::size_t{5} * 1024 * 1024);  // 4 MiB, plus malloc's overhead
   });
 #endif
 }
 
-// Runs while its thread's pool is gone or going already.
+// Runs when its thread's pool is gone or being destroyed.
 struct LateUser {
   ~LateUser() {
     if (buffer != nullptr) {
@@ -367,7 +367,7 @@ TEST(Pool, PlainMemoryIsFreedByAnyThreadAndUsedAgain) {
     }
     pool_deallocate(nullptr);
   });
-  // kKeptBytes of them were kept.
+  // The pool kept kKeptBytes of them.
   std::set<void*> second;
   std::size_t known = 0;
   for (int i = 0; i < 32; ++i) {
@@ -404,7 +404,7 @@ TEST(Pool, ABufferThatWasSharedHasOneReferenceWhenItIsUsedAgain) {
 }
 
 #ifdef WEFT_HAVE_POISON
-TEST(Pool, WhatIsFreeIsPoisonedForTheAddressSanitizer) {
+TEST(Pool, FreeBuffersArePoisonedForTheAddressSanitizer) {
   Buffer* const buffer = Buffer::make(10'000);
   EXPECT_EQ(__asan_region_is_poisoned(buffer->data(), buffer->capacity()), nullptr);
   buffer->release();

@@ -16,13 +16,13 @@ namespace weft::mem {
 
 namespace detail {
 
-// The next `size` bytes at this alignment between `next` and `end`, or null; `next` moves behind them. Nothing wraps
-// around, whatever is asked for.
+// Takes the next `size` bytes at this alignment between `next` and `end`, or returns null; `next` moves
+// behind them. No size or alignment makes the arithmetic wrap around.
 [[nodiscard]] inline std::byte* carve(std::byte*& next, const std::byte* end, std::size_t size,
                                       std::size_t alignment) noexcept {
   const auto room = static_cast<std::size_t>(end - next);
   const std::size_t padding = (std::size_t{0} - reinterpret_cast<std::uintptr_t>(next)) & (alignment - 1);
-  size += static_cast<std::size_t>(size == 0);  // an address of its own
+  size += static_cast<std::size_t>(size == 0);  // gets an address of its own
   if (padding > room || size > room - padding || (alignment & (alignment - 1)) != 0 || alignment == 0) [[unlikely]] {
     return nullptr;
   }
@@ -34,12 +34,12 @@ namespace detail {
 
 }  // namespace detail
 
-// Bump: memory from one fixed region, given back all at once by reset().
-// Owner: whoever makes it; a region passed in stays its caller's. Affinity: owning thread.
-// Cost: an addition and a comparison. A moved-from Bump has no region and refuses everything.
+// Bump: memory from one fixed region. reset() gives all of it back at once.
+// Owner: its user; a region passed in stays its caller's. Affinity: owning thread.
+// Cost: an addition and a comparison. A moved-from Bump has no region and refuses every request.
 class Bump {
  public:
-  // A region of its own. invalid_argument: no bytes; resource_exhausted: memory ran out.
+  // Allocates the region. invalid_argument: no bytes; resource_exhausted: memory ran out.
   [[nodiscard]] static Result<Bump> make(std::size_t bytes) noexcept {
     if (bytes == 0) {
       return Error(Errc::invalid_argument, "a region has at least one byte");
@@ -52,7 +52,7 @@ class Bump {
     bump.owned_ = memory;
     return bump;
   }
-  // Somebody else's region, on the stack for example; it outlives this.
+  // Uses the caller's region, on the stack for example, which outlives the Bump.
   explicit Bump(std::span<std::byte> region) noexcept
       : begin_(region.data()), next_(region.data()), end_(region.data() + region.size()) {
     poison(begin_, capacity());
@@ -75,11 +75,11 @@ class Bump {
     std::free(owned_);
   }
 
-  // Null: no room left, or the alignment is no power of two. Of 0 bytes it is an address of its own.
+  // Null: no room left, or the alignment is no power of two. A request of 0 bytes gets an address of its own.
   [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment = alignof(std::max_align_t)) noexcept {
     return detail::carve(next_, end_, size, alignment);
   }
-  // An object without a destructor, as reset() runs none. Null: no room left.
+  // Makes an object without a destructor, since reset() runs none. Null: no room left.
   template <typename T, typename... Arguments>
   [[nodiscard]] T* make_object(Arguments&&... arguments) noexcept(std::is_nothrow_constructible_v<T, Arguments...>) {
     static_assert(std::is_trivially_destructible_v<T>);
@@ -87,7 +87,7 @@ class Bump {
     return memory == nullptr ? nullptr : ::new (memory) T(std::forward<Arguments>(arguments)...);
   }
 
-  // Ends everything that was allocated.
+  // Frees everything that was allocated.
   void reset() noexcept {
     poison(begin_, used());
     next_ = begin_;

@@ -57,7 +57,7 @@ TEST(Bump, RefusesARegionOfNoBytesOrOfAllMemory) {
   Bump empty{std::span<std::byte>{}};
   EXPECT_EQ(empty.allocate(1), nullptr);
   EXPECT_EQ(empty.allocate(0), nullptr);
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose malloc ends the program
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // a sanitizer's malloc ends the program
   EXPECT_EQ(Bump::make(kHuge / 2).error(), Errc::resource_exhausted);
 #endif
 }
@@ -99,7 +99,7 @@ TEST(Bump, MakesObjects) {
 }
 
 #ifdef WEFT_HAVE_POISON
-TEST(Bump, WhatIsNotAllocatedIsPoisonedForTheAddressSanitizer) {
+TEST(Bump, FreeMemoryIsPoisonedForTheAddressSanitizer) {
   std::array<std::byte, 256> region{};
   {
     Bump bump(region);

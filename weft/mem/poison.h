@@ -3,7 +3,8 @@
 
 #include <cstddef>
 
-// Tells AddressSanitizer which bytes nobody may touch: free blocks of an allocator. Nothing in other builds.
+// Tells AddressSanitizer which bytes must not be touched: an allocator's free blocks. No code in other
+// builds.
 #if defined(__SANITIZE_ADDRESS__)
 #define WEFT_HAVE_POISON 1
 #elif defined(__has_feature)

@@ -14,8 +14,8 @@ namespace weft::mem {
 
 namespace {
 
-// Pools without a thread. There before everything else and never destroyed: buffers may outlive every static
-// destructor.
+// Pools without a thread. The list exists before any constructor runs and is never destroyed: buffers may
+// outlive every static destructor.
 struct Orphans {
   std::mutex mutex;
   Pool* first = nullptr;
@@ -39,7 +39,7 @@ struct PoolHolder {
     tls_pool = nullptr;
     tls_ended = true;
   }
-  // Written to, so that the thread's copy exists and its destructor will run.
+  // A write to it creates the thread's copy, so that its destructor will run.
   volatile bool armed = false;
 };
 
@@ -49,7 +49,7 @@ thread_local PoolHolder tls_holder;
 
 Pool* Pool::mine() noexcept { return tls_pool != nullptr ? tls_pool : find_mine(); }
 
-// What is seldom done is a function of its own here: the compiler saves registers for the longest path.
+// Rare steps are functions of their own here: the compiler saves registers for a function's longest path.
 Pool* Pool::find_mine() noexcept {
   if (tls_ended) {
     return nullptr;
@@ -78,13 +78,13 @@ Buffer* Pool::take(std::size_t size) noexcept {
   return buffer;
 }
 
-// One that came home, or a new one.
+// Returns a buffer that came back from another thread, or a new one.
 Buffer* Pool::take_returned(std::uint32_t index) noexcept {
   collect_returned();
   if (free_[index].count != 0) {
     return take(class_size(index));
   }
-  // Lines of their own: the count of one buffer is not between the bytes of another.
+  // Aligned to lines of its own: the count of one buffer does not share a line with the bytes of another.
   void* memory = std::aligned_alloc(sizeof(Buffer), sizeof(Buffer) + class_size(index));
   return memory == nullptr ? nullptr : ::new (memory) Buffer(this, index, class_size(index));
 }
@@ -143,7 +143,7 @@ void Pool::flush() noexcept {
 }
 
 void Pool::give_back(Buffer* const* buffers, std::size_t count) noexcept {
-  // The one that was freed last is the one that is warm here.
+  // Writes the parcel into the buffer that was freed last, which is the one in this thread's cache.
   std::uint8_t* const place = buffers[count - 1]->data();
   unpoison(place, sizeof(Parcel));
   auto* const parcel = ::new (place) Parcel;

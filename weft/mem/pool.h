@@ -11,9 +11,9 @@
 
 namespace weft::mem {
 
-// Memory from the calling thread's pool, to be freed by any thread. Aligned for anything; of 0 bytes it is an address
-// of its own. Null when memory ran out. Cost: as Buffer, which it is inside: sizes are rounded up to 128 B, 256 B ...
-// 256 KB, and each block has 64 bytes before it; beyond, it is malloc and free.
+// Memory from the calling thread's pool; any thread may free it. Aligned for anything. 0 bytes get an address
+// of their own. Null when memory ran out. Cost: as Buffer, which contains the memory: sizes are rounded up to
+// 128 B, 256 B ... 256 KB, and each block has 64 bytes before it. Beyond that, malloc and free.
 [[nodiscard]] inline void* pool_allocate(std::size_t size) noexcept {
   Buffer* const buffer = Buffer::make(size);
   return buffer == nullptr ? nullptr : buffer->data();
@@ -26,26 +26,30 @@ inline void pool_deallocate(void* block) noexcept {
 }
 
 // Pool: one thread's free buffers by size class (powers of two, 128 B to 256 KB).
-// Owner: the thread that uses it; when the thread ends the pool waits, with what it holds, for the next new thread.
-// Affinity: owning thread, but for give_back(), which any thread may call.
-// Cost: taking and freeing touch no memory of the buffer. Buffers freed elsewhere come home in parcels; a parcel is
-// written into one of the buffers that are in it, so that neither side follows a list through cold memory.
+// Owner: the thread that uses it. When the thread ends, the pool keeps its buffers and waits for the next new
+// thread.
+// Affinity: owning thread, except give_back(), which any thread may call.
+// Cost: taking and freeing touch no memory of the buffer. Buffers that another thread freed come back in
+// parcels. A parcel is written into one of its own buffers, so that neither side follows a list through cold
+// memory.
 // Invariants:
-//   (1) A buffer rests in its owner's lists, in a parcel on its owner's returned stack, or in one freer's outgoing
-//   list. (2) Each class keeps at most kKeptBytes (at least kKeptMin buffers: 2 and 4 MiB in the two largest); what is
-//   above goes back to malloc, so that a queue that holds more than that costs one allocation for each block that is
-//   read. (3) The reference count of a buffer that rests is 1.
+// 1. A buffer rests in its owner's lists, in a parcel on its owner's returned stack, or in one freer's
+//    outgoing list.
+// 2. Each class keeps at most kKeptBytes (at least kKeptMin buffers: 2 and 4 MiB in the two largest). Buffers
+//    above that go back to malloc. A queue that holds more than that costs one allocation for each block that
+//    is read.
+// 3. The reference count of a buffer that rests is 1.
 class Pool {
  public:
-  // The calling thread's; null only when memory ran out or the thread is ending.
+  // The calling thread's pool. Null only when memory ran out or the thread is ending.
   [[nodiscard]] static Pool* mine() noexcept;
 
   Buffer* take(std::size_t size) noexcept;
-  void put(Buffer* buffer) noexcept;   // buffer of this pool, called by its thread
-  void send(Buffer* buffer) noexcept;  // buffer of another pool: joins the outgoing list
+  void put(Buffer* buffer) noexcept;   // a buffer of this pool; called by the pool's thread
+  void send(Buffer* buffer) noexcept;  // a buffer of another pool; joins the outgoing list
   void flush() noexcept;               // sends the outgoing list now
 
-  // Any thread: these are all of this pool; at least one and at most kParcelMax.
+  // Any thread. All `buffers` belong to this pool; at least one and at most kParcelMax.
   void give_back(Buffer* const* buffers, std::size_t count) noexcept;
 
  private:
@@ -61,11 +65,11 @@ class Pool {
   struct Parcel {
     Parcel* next;
     std::size_t count;
-    std::array<Buffer*, kParcelMax - 1> others;  // beside the one that this is written into
+    std::array<Buffer*, kParcelMax - 1> others;  // all but the one that the parcel is written into
   };
   static_assert(sizeof(Parcel) <= kSmallest);
 
-  // A stack that grows: the one that was freed last is the next one out.
+  // A stack that grows: the buffer that was freed last is taken next.
   struct FreeList {
     Buffer** buffers = nullptr;
     std::size_t count = 0;

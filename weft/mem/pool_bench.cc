@@ -11,7 +11,7 @@
 namespace weft::mem {
 namespace {
 
-// Blocks go from one thread, which allocates them, to another, which frees them; at most kAhead are on the way.
+// One thread allocates blocks and hands them to another, which frees them. At most kAhead are in between.
 class Lane {
  public:
   void push(void* block) {

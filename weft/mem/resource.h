@@ -10,12 +10,12 @@
 #include "weft/mem/pool.h"
 #include "weft/mem/slab.h"
 
-// std::pmr::memory_resource over each allocator, for containers of the standard library. A refusal is std::bad_alloc,
-// as that interface has it. Owner: whoever makes one; it refers to its allocator, which outlives it. Affinity: as the
-// allocator.
+// std::pmr::memory_resource over each allocator, for containers of the standard library. A refusal is
+// std::bad_alloc, as that interface requires. Owner: its user; a resource refers to its allocator, which
+// outlives it. Affinity: as the allocator.
 namespace weft::mem {
 
-// Requests that fit into a block are blocks; larger and more aligned ones go to `upstream`.
+// A request that fits into a block gets a block; a larger or more aligned one goes to `upstream`.
 class SlabResource final : public std::pmr::memory_resource {
  public:
   explicit SlabResource(Slab& slab, std::pmr::memory_resource* upstream = std::pmr::null_memory_resource()) noexcept
@@ -45,7 +45,7 @@ class SlabResource final : public std::pmr::memory_resource {
   std::pmr::memory_resource* upstream_;
 };
 
-// Bump or Arena: what is given back stays until reset().
+// Over a Bump or an Arena: deallocated memory stays allocated until reset().
 template <typename Region>
 class RegionResource final : public std::pmr::memory_resource {
  public:
@@ -64,7 +64,7 @@ class RegionResource final : public std::pmr::memory_resource {
 using BumpResource = RegionResource<Bump>;
 using ArenaResource = RegionResource<Arena>;
 
-// The calling thread's pool; what one thread allocated another may give back. Requests that are more aligned than
+// Over the calling thread's pool. Another thread may deallocate. Requests that are more aligned than
 // std::max_align_t go to operator new. All PoolResources are equal.
 class PoolResource final : public std::pmr::memory_resource {
  private:

@@ -8,7 +8,7 @@ namespace {
 
 struct Node {
   sync::Plain<Node*> next = nullptr;
-  sync::Plain<int> bytes = 0;  // what the freer did with the block last
+  sync::Plain<int> bytes = 0;  // the freer's last write to the block
   int taken = 0;               // by the owner
 };
 
@@ -30,7 +30,7 @@ struct Stack {
     nodes[first].next = &nodes[first + 1];
     stack.push(&nodes[first], &nodes[first + 1]);
   }
-  // Returns how many came.
+  // Returns the number of nodes taken.
   int take() {
     int count = 0;
     for (Node* node = stack.take_all(); node != nullptr;) {
@@ -38,7 +38,7 @@ struct Stack {
       model::require(node->bytes == static_cast<int>(node - nodes) + 1, "a block comes home before its last use");
       ++node->taken;
       ++count;
-      node->bytes = 0;  // the owner's again
+      node->bytes = 0;  // the owner uses it again
       node = next;
     }
     return count;
@@ -64,7 +64,7 @@ void a_chain_comes_whole() {
   stack.check(4);
 }
 
-// A block that came home is used and freed again: its address is on top a second time.
+// The owner uses and frees again a block that came back: its address is on top a second time.
 void a_block_goes_round() {
   Stack stack;
   model::run_threads([&] { stack.give_back(0); }, [&] { stack.give_back(1); },

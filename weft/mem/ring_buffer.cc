@@ -62,7 +62,7 @@ Result<void> RingBuffer::make_room(std::size_t least) noexcept {
   if (least > capacity_max_ - size_) {
     return Error(Errc::resource_exhausted, "a ring buffer is full");
   }
-  const bool enough = least <= capacity_ - size_;  // copying: the contents only stand in the wrong place
+  const bool enough = least <= capacity_ - size_;  // copying: the contents stand in the wrong place, and that is all
   if (!enough || (offset_ < size_ && capacity_ < capacity_max_)) {
     const std::size_t capacity = std::min(std::max(2 * capacity_, size_ + least), capacity_max_);
     const Result<void> grown = allocate(capacity, mirrored());

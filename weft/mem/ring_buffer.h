@@ -13,15 +13,17 @@
 namespace weft::mem {
 
 // RingBuffer: a queue of bytes whose contents, and whose room, are always one piece of memory.
-// Owner: a move-only value; one that was moved from is empty and has no room. Affinity: one thread at a time.
-// Cost: nothing is copied but by write() and by growing, which moves the contents once: the memory is mapped twice,
-// back to back, so that the end runs on into the beginning (4 KB and two mappings at least). Where the system refuses
-// that, or make_copying() was asked for, the contents are moved to the front of a plain block now and then: at most
-// once per byte on average, but for a buffer that cannot grow and is kept nearly full. Invariants:
-//   (1) size() <= capacity() <= capacity_max(); capacity() only grows.
-//   (2) What is read is what was committed, in that order.
-//   (3) A call that fails changes nothing.
-//   (4) A view is valid until the next call that is not const.
+// Owner: a move-only value. A moved-from one is empty and has no room. Affinity: one thread at a time.
+// Cost: only write() and growing copy; growing moves the contents once. The memory is mapped twice, back to
+// back, so that the end runs on into the beginning (4 KB and two mappings at least).
+// Where the system refuses that, and after make_copying(), calls move the contents to the front of a plain
+// block now and then: at most once per byte on average, except in a buffer that cannot grow and is kept
+// nearly full.
+// Invariants:
+// 1. size() <= capacity() <= capacity_max(); capacity() only grows.
+// 2. The reader gets the committed bytes, in their order.
+// 3. A call that fails changes nothing.
+// 4. A view is valid until the next call that is not const.
 class RingBuffer {
  public:
   static constexpr std::size_t kCapacityMax = std::size_t{1} << 40;
@@ -31,7 +33,7 @@ class RingBuffer {
   [[nodiscard]] static Result<RingBuffer> make(std::size_t capacity, std::size_t capacity_max) noexcept {
     return make_either(capacity, capacity_max, true);
   }
-  // The same without mappings, for small buffers and short lives.
+  // The same without mappings, for small or short-lived buffers.
   [[nodiscard]] static Result<RingBuffer> make_copying(std::size_t capacity, std::size_t capacity_max) noexcept {
     return make_either(capacity, capacity_max, false);
   }
@@ -46,17 +48,17 @@ class RingBuffer {
   [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
   [[nodiscard]] std::size_t capacity_max() const noexcept { return capacity_max_; }
-  [[nodiscard]] bool mirrored() const noexcept { return mirror_.data() != nullptr; }  // and thus copies nothing
+  [[nodiscard]] bool mirrored() const noexcept { return mirror_.data() != nullptr; }  // and so copies nothing
 
-  // Room for `least` bytes or more behind the contents. resource_exhausted: that is beyond capacity_max(), or no
-  // memory.
+  // Room for `least` bytes or more behind the contents. resource_exhausted: the contents would exceed
+  // capacity_max(), or memory ran out.
   [[nodiscard]] Result<MutableBytes> write_view(std::size_t least) noexcept {
     if (room() < least) [[unlikely]] {
       WEFT_TRY(make_room(least));
     }
     return MutableBytes(data_ + offset_ + size_, room());
   }
-  // The first `count` bytes of that room are contents now. invalid_argument: there are not so many.
+  // Makes the first `count` bytes of that room contents. invalid_argument: there is less room.
   Result<void> commit(std::size_t count) noexcept {
     if (count > room()) [[unlikely]] {
       return Error(Errc::invalid_argument, "committed more than there is room for");
@@ -64,7 +66,7 @@ class RingBuffer {
     size_ += count;
     return {};
   }
-  // All of the bytes or none. resource_exhausted.
+  // Writes all of the bytes or none. resource_exhausted.
   Result<void> write(Bytes bytes) noexcept {
     const MutableBytes view = WEFT_TRY(write_view(bytes.size()));
     copy_bytes(view.data(), bytes);
@@ -73,7 +75,7 @@ class RingBuffer {
   }
 
   [[nodiscard]] Bytes read_view() const noexcept { return {data_ + offset_, size_}; }
-  // Forgets the first `count` bytes. invalid_argument: there are not so many.
+  // Drops the first `count` bytes. invalid_argument: there are fewer.
   Result<void> consume(std::size_t count) noexcept {
     if (count > size_) [[unlikely]] {
       return Error(Errc::invalid_argument, "consumed more than there is");
@@ -81,7 +83,7 @@ class RingBuffer {
     size_ -= count;
     offset_ += count;
     if (size_ == 0) {
-      offset_ = 0;  // the same lines again, while they are in the cache
+      offset_ = 0;  // use the same cache lines again, while they are warm
     } else if (offset_ >= wrap_) {
       offset_ -= wrap_;
     }
@@ -104,7 +106,7 @@ class RingBuffer {
   std::size_t capacity_ = 0;
   std::size_t wrap_ = kNoWrap;  // where the mirror's first half ends
   std::size_t capacity_max_ = 0;
-  sys::Mirror mirror_;                     // either this
+  sys::Mirror mirror_;                     // the memory is either this
   std::unique_ptr<std::uint8_t[]> block_;  // or this
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The published RingBuffer_WriteRead never wraps and its reader touches nothing; RingBuffer_Linearize wraps at every
-// second write; NaiveBuffer_CopyWrite is the price of new and delete. The honest twin is a stream of frames of many
-// sizes, written in pieces and read as a whole.
+// The published RingBuffer_WriteRead never wraps, and its reader touches nothing. RingBuffer_Linearize wraps
+// at every second write. NaiveBuffer_CopyWrite measures new and delete. The honest twin is a stream of frames
+// of many sizes, written in pieces and read as a whole.
 #include <array>
 #include <cstring>
 #include <memory>
@@ -30,7 +30,8 @@ struct OursCopying : Ours {
   }
 };
 
-// The published design: a ring of a power of two; what wraps is copied into a second buffer before it is read.
+// The published design: a ring of a power of two. Contents that wrap are copied into a second buffer before
+// reading.
 struct PublishedModel {
   explicit PublishedModel(std::size_t capacity) : ring(capacity), mask(capacity - 1) {}
   bool write(Bytes bytes) {
@@ -63,7 +64,7 @@ struct PublishedModel {
   std::size_t tail = 0;
 };
 
-// The other usual design: a plain block, whose contents move to the front whenever something was read.
+// The other usual design: a plain block, whose contents move to the front after every read.
 struct Compacting {
   explicit Compacting(std::size_t capacity) : block(capacity) {}
   bool write(Bytes bytes) {
@@ -83,7 +84,7 @@ struct Compacting {
   std::size_t size = 0;
 };
 
-// Writes and reads `payload` bytes; `shift` of them stay inside all the time.
+// Writes and reads `payload` bytes; `shift` bytes stay inside all the time.
 template <typename Buffer>
 bench::Body write_and_read(std::size_t capacity, std::size_t payload, std::size_t shift) {
   return [=](benchmark::State& state) {
@@ -112,8 +113,8 @@ void copy_into_new(benchmark::State& state, std::size_t payload) {
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
 }
 
-// Frames of 1 to 2 * mean bytes arrive in pieces of up to 1448 bytes, as from a network; each is read, in one piece,
-// once it is complete. The reader adds up all of its words.
+// Frames of 1 to 2 * mean bytes arrive in pieces of up to 1448 bytes, as from a network. The reader reads
+// each frame in one piece once it is complete, and adds up all of its words.
 template <typename Buffer>
 bench::Body frames(std::size_t mean) {
   return [mean](benchmark::State& state) {

@@ -12,10 +12,10 @@
 namespace weft::mem {
 namespace {
 
-// The same cases in every run.
+// Every run has the same cases.
 [[maybe_unused]] const int kSeeded = setenv("RC_PARAMS", "seed=20261121 max_success=40", 0);
 
-// A ring buffer and a string take the same steps. Views keep their promise after each.
+// A ring buffer and a string take the same steps. After each step the views are as promised.
 void behaves_as_a_string(bool mirrored) {
   const std::size_t most = *rc::gen::inRange<std::size_t>(1, 12'000);
   const std::size_t capacity = *rc::gen::inRange<std::size_t>(1, most + 1);

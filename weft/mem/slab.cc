@@ -11,9 +11,9 @@ namespace weft::mem {
 
 namespace {
 
-// The inverse of an odd number modulo 2^64: each round doubles the number of right bits.
+// The inverse of an odd number modulo 2^64. Each round doubles the number of correct bits.
 std::uint64_t inverse_of(std::uint64_t odd) noexcept {
-  std::uint64_t inverse = odd;  // right in 3 bits
+  std::uint64_t inverse = odd;  // correct in 3 bits
   for (int round = 0; round < 5; ++round) {
     inverse *= 2 - odd * inverse;
   }
@@ -95,8 +95,8 @@ bool Slab::grow() noexcept {
   }
   auto* const blocks =
       static_cast<std::byte*>(::operator new(more * stride_, std::align_val_t{alignment_}, std::nothrow));
-  // No block is free now, so there is nothing to keep of either. Zeroed, as places of blocks that were never given back
-  // are read too.
+  // No block is free now, so both arrays start empty. They are zeroed because is_free() also reads the places
+  // of blocks that were never given back.
   auto* const stack = static_cast<std::byte**>(std::calloc(after, sizeof(std::byte*)));
   auto* const places = static_cast<std::uint32_t*>(std::calloc(after, sizeof(std::uint32_t)));
   if (blocks == nullptr || stack == nullptr || places == nullptr) {

@@ -15,8 +15,8 @@
 
 namespace weft::mem {
 
-// What happens when something is given back that is not a live block: `name_it` prints the bug and aborts, `refuse`
-// leaves everything as it is and says false.
+// The reaction to giving back an address that is not a live block: `name_it` prints the bug and aborts;
+// `refuse` changes nothing and returns false.
 enum class Misuse : std::uint8_t { refuse, name_it };
 
 // name_it in a library that was built with assertions (without NDEBUG), else refuse.
@@ -26,19 +26,21 @@ struct SlabOptions {
   std::size_t block_size = 0;                         // bytes of a block, at least 1
   std::size_t alignment = alignof(std::max_align_t);  // of each block, a power of two
   std::size_t blocks_max = std::size_t{1} << 20;      // live blocks at a time
-  std::size_t first_blocks = 1024;  // memory for so many at first; later for three times what there is
+  std::size_t first_blocks = 1024;  // memory for this many at first; later for three times the present number
   Misuse misuse = misuse_of_this_build();
 };
 
 // Slab: blocks of one size, taken and given back in any order.
-// Owner: whoever makes it; all blocks end with it. Affinity: owning thread.
-// Cost: taking reads one entry of a stack, giving back writes one and checks; neither touches the block, and only
-// growing asks the system. A block costs its size rounded up to the alignment, and 12 bytes beside it. Memory that was
-// never handed out is never touched; memory goes back when the slab ends. A moved-from slab refuses everything.
+// Owner: its user; all blocks end with the slab. Affinity: owning thread.
+// Cost: taking reads one entry of a stack; giving back writes one and checks. Neither touches the block, and
+// only growing asks the system. A block costs its size rounded up to the alignment, and 12 bytes beside it.
+// The slab never touches memory that it has not handed out, and frees memory only when the slab ends. A
+// moved-from slab refuses everything.
 // Invariants:
-//   (1) A block is free when it lies in the stack at the place that is noted for it, or was never handed out. Nothing
-//       that its user writes into it, while it lives or after, is taken for that or breaks it.
-//   (2) Numbers count blocks by address within a chunk, and chunks by age. The stack is empty when a chunk is added.
+// 1. A block is free if it was never handed out, or if it lies in the stack at the place noted for it.
+//    Nothing that its user writes into the block, while it is live or after, affects this.
+// 2. Numbers count blocks by address within a chunk, and chunks by age. The stack is empty when a chunk is
+//    added.
 class Slab {
  public:
   static constexpr std::size_t kBlockSizeMax = std::size_t{1} << 32;
@@ -72,8 +74,9 @@ class Slab {
     return block;
   }
 
-  // False, and nothing changed: not the beginning of a block of this slab, or one that is free. Or, by the options, the
-  // bug is named and the process ends. Null is accepted and nothing happens.
+  // False, and nothing changed: the address is not the beginning of a block of this slab, or the block is
+  // free already. With Misuse::name_it the call prints the bug and ends the process instead. Null is accepted
+  // and does nothing.
   bool deallocate(void* block) noexcept {
     const std::uint32_t number = number_of(block);
     if (number == kNone) [[unlikely]] {
@@ -88,14 +91,14 @@ class Slab {
     return true;
   }
 
-  // Whether this is the beginning of a live block. Any address may be asked about.
+  // Whether `block` is the beginning of a live block. Any address is allowed.
   [[nodiscard]] bool owns(const void* block) const noexcept {
     const std::uint32_t number = number_of(block);
     return number != kNone && !is_free(number, block);
   }
 
   [[nodiscard]] std::size_t live_count() const noexcept { return fresh_ - free_count_; }
-  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }  // blocks that there is memory for
+  [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }  // blocks that have memory
   [[nodiscard]] std::size_t blocks_max() const noexcept { return blocks_max_; }
   [[nodiscard]] std::size_t block_size() const noexcept { return block_size_; }
   [[nodiscard]] std::size_t alignment() const noexcept { return alignment_; }
@@ -131,25 +134,26 @@ class Slab {
     const std::uint32_t place = place_[number];
     return static_cast<bool>(static_cast<int>(place < free_count_) & static_cast<int>(free_[place] == block));
   }
-  // Blocks of a chunk that were ever handed out have the numbers up to this one.
+  // The number behind the last block of the chunk that was ever handed out.
   [[nodiscard]] std::uint32_t end_of(std::uint32_t chunk) const noexcept {
     return chunk + 1 < chunk_count_ ? chunks_[chunk + 1].begin : fresh_;
   }
 
-  // At which multiple of the stride from `blocks` this address is; no small number when at none. An exact division by
-  // an odd number is a product with its inverse, which takes other numbers to large ones.
+  // The index of the block at this address, in strides from `blocks`. An address between strides gives a huge
+  // number. An exact division by an odd number is a product with its inverse, which maps all other numbers to
+  // huge ones.
   [[nodiscard]] std::uint64_t index_in(const std::byte* blocks, const void* address) const noexcept {
     const std::uint64_t offset = reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(blocks);
     return std::rotr(offset * stride_inverse_, stride_shift_);
   }
-  // kNone: not the beginning of a block that was ever handed out.
+  // kNone: the address is not the beginning of a block that was ever handed out.
   [[nodiscard]] std::uint32_t number_of(const void* block) const noexcept {
     const std::uint64_t index = index_in(newest_, block);  // most blocks are in the newest chunk
     return index < fresh_ - newest_begin_ ? newest_begin_ + static_cast<std::uint32_t>(index) : number_of_older(block);
   }
 
-  std::byte** free_ = nullptr;      // a stack: the block that was given back last is the next one out
-  std::uint32_t* place_ = nullptr;  // by number: where in free_ the block lay when it was given back last
+  std::byte** free_ = nullptr;      // a stack: the block that was given back last is taken next
+  std::uint32_t* place_ = nullptr;  // by number: the block's place in free_ when it was given back last
   std::uint32_t free_count_ = 0;
   std::uint32_t fresh_ = 0;  // blocks with this number and above were never handed out
   std::uint32_t newest_begin_ = 0;
@@ -167,8 +171,8 @@ class Slab {
   std::array<Chunk, kChunksMax> chunks_{};
 };
 
-// SlabOf: objects of one type in a slab. Owner, affinity and cost: as Slab. Objects that still live end with it, so a
-// Handle must not outlive it.
+// SlabOf: objects of one type in a slab. Owner, affinity and cost: as Slab. Objects that are still live end with the
+// slab, so a Handle must not outlive it.
 template <typename T>
 class SlabOf {
  public:
@@ -189,7 +193,7 @@ class SlabOf {
     }
   }
 
-  // Null: objects_max live, or memory ran out. What T's constructor throws passes through, and nothing is lost.
+  // Null: objects_max are live, or memory ran out. An exception of T's constructor passes through and leaks nothing.
   template <typename... Arguments>
   [[nodiscard]] T* make(Arguments&&... arguments) noexcept(std::is_nothrow_constructible_v<T, Arguments...>) {
     void* const block = objects_max_ == 0 ? nullptr : slab_.allocate();
@@ -212,13 +216,13 @@ class SlabOf {
     return Handle(make(std::forward<Arguments>(arguments)...), Destroy{this});
   }
 
-  // False: refused as by Slab::deallocate; no destructor runs then.
+  // False: refused as by Slab::deallocate, without running a destructor.
   bool destroy(T* object) noexcept {
     if constexpr (std::is_trivially_destructible_v<T>) {
       return slab_.deallocate(object);
     } else {
       if (object == nullptr || !slab_.owns(object)) {
-        return slab_.deallocate(object);  // says what is wrong
+        return slab_.deallocate(object);  // reports the bug
       }
       object->~T();
       return slab_.deallocate(object);

@@ -16,8 +16,8 @@ namespace {
 constexpr std::size_t kSizes[] = {64, 256, 1024};
 constexpr std::size_t kLive = 10'000;
 
-// The published slab: a list through the free blocks, a mark in each that says whether it is free, and statistics;
-// called, not inlined.
+// The published slab: a list through the free blocks, a mark in each block that says whether it is free, and
+// statistics. Its functions are called, not inlined.
 class SeedSlab {
  public:
   SeedSlab(std::size_t size, std::size_t count) : memory_(std::make_unique<std::byte[]>(size * count)) {
@@ -66,7 +66,7 @@ Slab make_slab(std::size_t size, std::size_t first_blocks) {
   return Slab::make({.block_size = size, .first_blocks = first_blocks}).value();
 }
 
-// The same block out and back.
+// Takes and gives back the same block.
 template <typename Allocate, typename Deallocate>
 void pairs(benchmark::State& state, Allocate allocate, Deallocate deallocate) {
   for (auto _ : state) {
@@ -76,8 +76,8 @@ void pairs(benchmark::State& state, Allocate allocate, Deallocate deallocate) {
   }
 }
 
-// kLive blocks live; each step ends one of them at random, makes another and writes into its first and last byte.
-// `size_of(i)`: of the i-th request.
+// kLive blocks are live. Each step frees one of them at random, makes another and writes into its first and
+// last byte. `size_of(i)`: the size of request i.
 template <typename SizeOf, typename Allocate, typename Deallocate>
 void churn(benchmark::State& state, SizeOf size_of, Allocate allocate, Deallocate deallocate) {
   constexpr std::size_t kSteps = 1 << 14;
@@ -172,11 +172,11 @@ void add_slab_rows(std::size_t size) {
   });
 }
 
-// Any size: ours is the pool.
+// Any size: Weft's allocator here is the pool.
 void add_malloc_rows(std::size_t size) {
   const std::string name = "Malloc_AllocFree/" + std::to_string(size);
   auto row = bench::row(name);
-  auto twin = bench::row(name + " (honest)");  // sizes from 16 to this
+  auto twin = bench::row(name + " (honest)");  // sizes from 16 up to `size`
   const auto up_to = [size](std::uint64_t random) { return 16 + random % (size - 15); };
   row.run("weft",
           [size](benchmark::State& state) { pairs(state, [size] { return pool_allocate(size); }, pool_deallocate); });

@@ -104,10 +104,10 @@ TEST(Slab, RefusesADoubleFree) {
   EXPECT_FALSE(slab.deallocate(block));
   EXPECT_EQ(slab.live_count(), 0u);
   EXPECT_EQ(slab.allocate(), block);
-  EXPECT_NE(slab.allocate(), block);  // once in the stack
+  EXPECT_NE(slab.allocate(), block);  // the stack had it once
 }
 
-// A slab that marks free blocks inside them takes a live block whose bytes look like the mark for a free one.
+// A slab that marks free blocks inside them mistakes a live block with the mark's bytes for a free one.
 TEST(Slab, NothingThatABlockHoldsIsTakenForAMark) {
   Slab slab = make_refusing(64);
   auto* const block = static_cast<unsigned char*>(slab.allocate());
@@ -115,7 +115,7 @@ TEST(Slab, NothingThatABlockHoldsIsTakenForAMark) {
   slab.deallocate(block);
   ASSERT_EQ(slab.allocate(), block);
   std::array<unsigned char, 64> remains{};
-  std::memcpy(remains.data(), block, 64);  // what a freed block looks like
+  std::memcpy(remains.data(), block, 64);  // the bytes of a block that was freed
   for (const int filler : {-1, 0x00, 0xff, 0xfe, 0xdd, 0xfd, 0xef, 0xbe, 0xad, 0xde}) {
     if (filler < 0) {
       std::memcpy(block, remains.data(), 64);
@@ -158,7 +158,7 @@ TEST(Slab, RefusesForeignAddressesAndTheMiddlesOfItsBlocks) {
 TEST(Slab, RefusesABlockThatItNeverHandedOut) {
   Slab slab = make_refusing(64, 8);
   auto* const first = static_cast<std::byte*>(slab.allocate());
-  EXPECT_FALSE(slab.deallocate(first + 64));  // there, but fresh
+  EXPECT_FALSE(slab.deallocate(first + 64));  // inside the chunk, but never handed out
 }
 
 TEST(Slab, AcceptsNull) {
@@ -188,11 +188,11 @@ TEST(Slab, MovedFromRefusesEverything) {
 }
 
 #ifdef WEFT_HAVE_POISON
-TEST(Slab, WhatIsFreeIsPoisonedForTheAddressSanitizer) {
+TEST(Slab, FreeBlocksArePoisonedForTheAddressSanitizer) {
   Slab slab = make_slab({.block_size = 64});
   auto* const block = static_cast<char*>(slab.allocate());
   EXPECT_EQ(__asan_region_is_poisoned(block, 64), nullptr);
-  EXPECT_NE(__asan_region_is_poisoned(block + 64, 64), nullptr);  // fresh
+  EXPECT_NE(__asan_region_is_poisoned(block + 64, 64), nullptr);  // never handed out
   slab.deallocate(block);
   EXPECT_EQ(__asan_region_is_poisoned(block, 64), block);
 }
@@ -218,7 +218,7 @@ TEST(SlabOf, MakesAndDestroysObjectsAndRefusesBeyondItsBound) {
   EXPECT_EQ(slab.make(&count), nullptr);
   EXPECT_EQ(count, 2);
   EXPECT_TRUE(slab.destroy(first));
-  EXPECT_FALSE(slab.destroy(first));  // and no destructor runs
+  EXPECT_FALSE(slab.destroy(first));  // no destructor runs
   EXPECT_EQ(count, 1);
   EXPECT_TRUE(slab.destroy(second));
   EXPECT_EQ(count, 0);

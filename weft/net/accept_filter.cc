@@ -61,7 +61,8 @@ bool AcceptFilter::admits(int fd) const noexcept {
   if (networks_.empty() && processes_.empty()) {
     return true;
   }
-  // The listener's own family: the other end of a unix connection has no name, but is one all the same.
+  // Checks the listener's own family: the other end of a unix connection has no name, but does have
+  // credentials.
   const auto local = sys::local_address(fd);
   if (!local) {
     return false;

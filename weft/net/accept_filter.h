@@ -10,13 +10,14 @@
 
 namespace weft::net {
 
-// AcceptFilter: from whom a listener takes connections. Immutable; without entries of a kind everyone of that kind is
-// welcome. Cost: one or two system calls for each connection accepted, none without entries.
+// AcceptFilter: decides which peers' connections a listener takes. Without entries of a kind, every peer of
+// that kind is admitted.
+// Affinity: immutable. Cost: one or two system calls for each accepted connection, none without entries.
 class AcceptFilter {
  public:
   AcceptFilter() = default;
-  // `networks`: "10.0.0.0/8,192.168.1.7,::1"; `processes`: "uid:1000,gid:100,pid:1". Empty: everyone.
-  // invalid_argument.
+  // `networks`: "10.0.0.0/8,192.168.1.7,::1"; `processes`: "uid:1000,gid:100,pid:1". Empty: every peer.
+  // Error: invalid_argument.
   [[nodiscard]] static Result<AcceptFilter> parse(std::string_view networks, std::string_view processes);
 
   [[nodiscard]] bool admits(int fd) const noexcept;

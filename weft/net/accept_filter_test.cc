@@ -58,7 +58,7 @@ TEST(AcceptFilter, AnIpv4PeerOfAnIpv6ListenerIsIpv4) {
   EXPECT_FALSE(admits("::1", pair));
 }
 
-TEST(AcceptFilter, WhatIsNoListIsRefused) {
+TEST(AcceptFilter, ATextThatIsNoListIsRefused) {
   for (const char* networks : {"x", "127.0.0.1/33", "127.0.0.1/-1", "127.0.0.1/", "127.0.0.1/8x", "::1/129", "/8", ",",
                                "localhost", "127.0.0.1,,::1"}) {
     EXPECT_EQ(AcceptFilter::parse(networks, "").error(), Errc::invalid_argument) << networks;

@@ -8,7 +8,7 @@
 namespace weft::net {
 
 Backoff::Backoff(Duration base, Duration max, std::uint64_t seed) noexcept : random_(seed) {
-  base = std::clamp(base, Duration::zero(), Duration::max() / 4);  // twice the base, and twice that, must not overflow
+  base = std::clamp(base, Duration::zero(), Duration::max() / 4);  // neither 2 * base nor 4 * base overflows
   max_ = max > base ? std::min(max, Duration::max() / 2) : 2 * base;
   first_ceiling_ = std::min(2 * base, max_);
   ceiling_ = first_ceiling_;

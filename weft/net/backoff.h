@@ -8,11 +8,13 @@
 
 namespace weft::net {
 
-// Backoff: how long to wait before the next attempt to connect.
+// Backoff: the time to wait before the next attempt to connect.
 // Affinity: one thread at a time. Cost: no allocation, no system call.
-// Invariants: 1. constant mode (`max` <= `base`): next() is uniform in [base, 2 * base). 2. otherwise the k-th next()
-// is uniform in [h/2, h) with h = min(2^k * base, max). 3. base 0 gives 0 always.
-// Jitter is never absent: clients of one dead server must not return in step.
+// Invariants:
+// 1. Constant mode (`max` <= `base`): next() is uniform in [base, 2 * base).
+// 2. Otherwise the k-th next() is uniform in [h/2, h) with h = min(2^k * base, max).
+// 3. Base 0 always gives 0.
+// Every interval has jitter, since clients of one dead server must not return in step.
 // The owner adds the wait itself, and decides when an attempt has succeeded and when it gives up.
 class Backoff {
  public:
@@ -22,7 +24,7 @@ class Backoff {
   [[nodiscard]] static std::uint64_t seed_for(const void* owner) noexcept;
 
   [[nodiscard]] Duration next() noexcept;
-  void reset() noexcept { ceiling_ = first_ceiling_; }  // after a success
+  void reset() noexcept { ceiling_ = first_ceiling_; }  // called after a success
 
  private:
   Random random_;

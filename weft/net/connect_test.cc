@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What belongs to one transport only: bound endpoints, stale socket files, host names.
+// Properties of single transports: bound endpoints, stale socket files, host names.
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -104,7 +104,7 @@ TEST_F(IpcFile, AnEmptyFileThatKeepsTheNameIsReplaced) {
 
 TEST_F(IpcFile, CloseLeavesAnotherListenersFileAlone) {
   const auto first = listen_on(endpoint_);
-  ASSERT_TRUE(sys::remove_file(path_));  // somebody tidied up, and somebody else bound there
+  ASSERT_TRUE(sys::remove_file(path_));  // the file is removed, and another listener binds there
   const auto second = listen_on(endpoint_);
   first->close();
   EXPECT_TRUE(std::filesystem::is_socket(path_));
@@ -166,7 +166,7 @@ struct Signal {
 };
 
 TEST(Dialer, ResolvesANameAndTriesEveryAddress) {
-  const auto dead = std::make_unique<std::string>(port_of(*listen_on("tcp://127.0.0.1:*")));  // closed again
+  const auto dead = std::make_unique<std::string>(port_of(*listen_on("tcp://127.0.0.1:*")));  // closed again at once
   const auto listener = listen_on("tcp://127.0.0.1:*");
   int lookups = 0;
   Resolver resolver([&](const std::string& host, std::uint16_t port, bool) -> Result<Resolver::Addresses> {
@@ -187,7 +187,7 @@ TEST(Dialer, ResolvesANameAndTriesEveryAddress) {
     ASSERT_TRUE(progress) << progress.error().message();
     EXPECT_EQ(*progress, Progress::connected);
     EXPECT_EQ(dialer.take_stream()->peer_address(), "127.0.0.1:" + port_of(*listener));
-    EXPECT_EQ(lookups, attempt);  // names are looked up for each attempt
+    EXPECT_EQ(lookups, attempt);  // each attempt looks the name up
   }
 }
 

@@ -8,7 +8,7 @@
 
 namespace weft::net {
 
-// Where the resolver's thread leaves its answer for the owner's.
+// The place where the resolver's thread leaves its answer for the owner's thread.
 struct Dialer::LookupResult {
   std::mutex mutex;
   std::optional<Result<Resolver::Addresses>> answer;  // guarded by mutex

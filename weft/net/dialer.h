@@ -22,18 +22,22 @@
 namespace weft::net {
 
 enum class Progress : std::uint8_t {
-  connected,  // take_stream()
-  pending,    // watch fd() until it is ready for interest() or failed, then finish()
-  resolving,  // on_resolved will be called; then finish()
+  connected,  // call take_stream()
+  pending,    // watch fd() until it is ready for interest() or failed, then call finish()
+  resolving,  // the resolver will call on_resolved; then call finish()
 };
 
-// Dialer: attempts to connect to one endpoint, one attempt at a time; when to try again is the owner's (Backoff).
+// Dialer: attempts to connect to one endpoint, one attempt at a time. The owner decides when to try again
+// (Backoff).
 // Owner: the connecting socket. Affinity: one thread at a time; on_resolved runs on a resolver thread.
-// Invariants: 1. no call waits: names are looked up by the Resolver, at every attempt anew. 2. an attempt tries every
-// address in turn before it fails. 3. finish(), begin() and cancel() may close fd(): take it out of the poller before,
-// and put fd() in after each `pending`. 4. after an error, cancel() or take_stream() the dialer is idle. 5. with a
-// proxy, its addresses are tried, and nothing is read that comes from behind it; the endpoint's name is the proxy's to
-// look up.
+// Invariants:
+// 1. No call waits: the Resolver looks names up, anew for every attempt.
+// 2. An attempt tries every address in turn before it fails.
+// 3. finish(), begin() and cancel() may close fd(): remove it from the poller before the call, and add fd()
+//    after each `pending`.
+// 4. After an error, cancel() or take_stream() the dialer is idle.
+// 5. With a proxy, the dialer tries the proxy's addresses and reads no byte from behind the proxy. The proxy
+//    looks up the endpoint's name.
 class Dialer {
  public:
   Dialer(Endpoint endpoint, const sys::SocketOptions& options, Resolver* resolver = nullptr);  // null: shared()
@@ -41,15 +45,16 @@ class Dialer {
   Dialer& operator=(const Dialer&) = delete;
   ~Dialer() { cancel(); }
 
-  // Called once per begin() that answered `resolving`, from another thread, possibly before begin() returns: hand over
-  // to the owner's thread and call finish() there. After cancel() returned it is not called. Set before begin().
+  // Called once per begin() that returned `resolving`, on another thread, possibly before begin() returns.
+  // The callback hands over to the owner's thread, which calls finish(). No call comes after cancel()
+  // returned. Set it before begin().
   void on_resolved(std::function<void()> callback) { on_resolved_ = std::move(callback); }
 
-  // Before begin(). For tcp.
+  // Set it before begin(). For tcp.
   void set_proxy(Socks5Proxy proxy) { proxy_ = std::move(proxy); }
 
-  [[nodiscard]] Result<Progress> begin();               // cancels an attempt under way
-  [[nodiscard]] Result<Progress> finish();              // goes on; too early, it answers what it still waits for
+  [[nodiscard]] Result<Progress> begin();   // cancels an attempt under way
+  [[nodiscard]] Result<Progress> finish();  // continues; when called too early, returns the state it still waits for
   [[nodiscard]] std::unique_ptr<Stream> take_stream();  // null unless connected
   void cancel();                                        // idempotent
 
@@ -86,7 +91,7 @@ class Dialer {
   std::size_t next_address_ = 0;
   Error last_error_;
   sys::Connecting connecting_;
-  std::unique_ptr<Stream> stream_;  // from the moment it is connected
+  std::unique_ptr<Stream> stream_;  // set once it is connected
   Socks5 socks_;
 };
 

@@ -5,7 +5,7 @@
 
 namespace weft::net {
 
-// inproc://: names only; the sockets' own layer connects them.
+// inproc://: names only. The socket layer connects the sockets itself.
 [[nodiscard]] TransportRow inproc_transport() noexcept;
 
 }  // namespace weft::net

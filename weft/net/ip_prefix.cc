@@ -12,7 +12,7 @@ namespace weft::net {
 namespace {
 
 constexpr Error kNoPrefix(Errc::invalid_argument, "a network is a numeric address, or one and the bits that count");
-constexpr unsigned kMappedBits = 96;  // of an IPv6 address, before the IPv4 address in it
+constexpr unsigned kMappedBits = 96;  // of an IPv6 address, before its IPv4 address
 
 std::uint64_t mix(std::uint64_t value) noexcept {  // the finaliser of splitmix64
   value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;

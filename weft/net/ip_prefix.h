@@ -12,20 +12,21 @@
 
 namespace weft::net {
 
-// IpPrefix: the IPv4 or IPv6 addresses that begin with the same bits: "10.0.0.0/8", "2001:db8::/32", or one address.
-// A value of 18 bytes. Invariant: the bits behind the prefix are 0, so that equal prefixes are equal.
-// An IPv4 address in IPv6 form ("::ffff:10.0.0.1") is the IPv4 address, and bits are counted from its first one.
+// IpPrefix: the IPv4 or IPv6 addresses that begin with the same bits: "10.0.0.0/8", "2001:db8::/32", or one
+// address. A value of 18 bytes. Invariant: the bits behind the prefix are 0, so that equal prefixes are
+// equal. An IPv4 address in IPv6 form ("::ffff:10.0.0.1") is the IPv4 address, and its bits are counted from
+// the first of those.
 class IpPrefix {
  public:
-  // An address, or one and behind a slash the number of bits that count; the others may be anything.
-  // invalid_argument.
+  // An address, alone or with a slash and the number of bits that count. The other bits may have any value.
+  // Error: invalid_argument.
   [[nodiscard]] static Result<IpPrefix> parse(std::string_view text);
-  // The first `bits` of an address of 4 or 16 bytes, all of them when `bits` is more. Any other number of bytes: the
-  // prefix of no address.
+  // The first `bits` of an address of 4 or 16 bytes, or all of them when `bits` is larger. Any other size
+  // gives the prefix that contains no address.
   [[nodiscard]] static IpPrefix of(Bytes address, unsigned bits) noexcept;
 
-  [[nodiscard]] bool contains(Bytes address) const noexcept;  // of 4 or 16 bytes
-  [[nodiscard]] std::string to_text() const;                  // as parse() takes it
+  [[nodiscard]] bool contains(Bytes address) const noexcept;  // `address` has 4 or 16 bytes
+  [[nodiscard]] std::string to_text() const;                  // in the form that parse() reads
 
   [[nodiscard]] unsigned bits() const noexcept { return bits_; }
   [[nodiscard]] bool ipv6() const noexcept { return size_ == 16; }

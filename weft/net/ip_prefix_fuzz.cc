@@ -5,8 +5,8 @@
 #include "weft/base/assert.h"
 #include "weft/net/ip_prefix.h"
 
-// The first 16 bytes are an address, the rest is a list of prefixes as text. Checked besides the sanitizers: the text
-// of a prefix parses as the same prefix, and it contains what a comparison bit by bit says.
+// The first 16 bytes are an address, the rest is a list of prefixes as text. Checked besides the sanitizers:
+// a prefix's text parses as the same prefix, and contains() agrees with a comparison bit by bit.
 namespace {
 
 bool same_first_bits(weft::Bytes a, weft::Bytes b, unsigned bits) {

@@ -50,7 +50,7 @@ TEST(IpPrefix, ItsTextIsParsedBack) {
   EXPECT_EQ(IpPrefix::parse("::ffff:10.0.0.0/104")->to_text(), "10.0.0.0/8");
 }
 
-TEST(IpPrefix, WhatIsNoPrefixIsRefused) {
+TEST(IpPrefix, ATextThatIsNoPrefixIsRefused) {
   for (const char* text : {"", "/", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/+8", "10.0.0.0/8 ",
                            "10.0.0/8", "::/129", "::/99999999999", "localhost/8", "10.0.0.0/8/8", "[::1]/64"}) {
     EXPECT_EQ(IpPrefix::parse(text).error(), Errc::invalid_argument) << text;
@@ -64,7 +64,7 @@ TEST(IpPrefix, AListHasCommasBetweenAndPerhapsOneBehind) {
   EXPECT_EQ(parse_ip_prefixes("::1,,::2").error(), Errc::invalid_argument);
 }
 
-TEST(IpPrefix, WhatIsNoIpAddressIsInNoPrefix) {
+TEST(IpPrefix, BytesThatAreNoIpAddressAreInNoPrefix) {
   EXPECT_FALSE(IpPrefix::parse("0.0.0.0/0")->contains({}));
   EXPECT_FALSE(IpPrefix::of({}, 0).contains({}));
   EXPECT_EQ(IpPrefix::of({}, 0).to_text(), "");

@@ -35,12 +35,12 @@ std::string format(const Endpoint& endpoint) {
   return endpoint.wildcard ? "*" : (endpoint.abstract ? "@" : "") + endpoint.path;
 }
 
-// Whether the file at `path` is the socket of a listener that is gone, or an empty one that keeps the name for us, as
-// mkstemp(3) makes it. libzmq removes whatever else is there, too.
+// Whether a listener may replace the file at `path`: a socket whose listener is gone, or an empty file that
+// reserves the name, as mkstemp(3) makes it. libzmq also removes any other file.
 bool may_replace(const std::string& path, const sys::SocketAddress& address) {
   const auto file = sys::identify_file(path);
   if (!file || !file->is_socket) {
-    return file && file->is_empty;  // connecting to a plain file is refused as well
+    return file && file->is_empty;  // connecting to a plain file is refused too
   }
   if (sys::is_unix_stream_bound(address)) {
     return false;
@@ -93,7 +93,7 @@ Result<BoundSocket> open_fresh(const sys::SocketOptions& options) {
 
 Result<BoundSocket> open_listener(const Endpoint& endpoint, const sys::SocketOptions& options) {
   if (options.adopt_fd >= 0) {
-    BoundSocket bound;  // the file belongs to whoever made it
+    BoundSocket bound;  // the program that made the socket owns the file
     bound.fd = WEFT_TRY(sys::adopt_listener(options.adopt_fd, false));
     bound.text = "ipc://" + WEFT_TRY(sys::local_address(bound.fd.fd())).to_text();
     return bound;

@@ -5,7 +5,7 @@
 
 namespace weft::net {
 
-// ipc://: unix-domain streams. A socket file that nobody listens on is replaced by bind; one that somebody listens on,
+// ipc://: unix-domain streams. bind replaces a socket file without a listener. A socket file with a listener,
 // or a file that is no socket, is address_in_use.
 [[nodiscard]] TransportRow ipc_transport() noexcept;
 

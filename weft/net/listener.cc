@@ -30,7 +30,7 @@ void Listener::close() noexcept {
   if (!bound_.fd.valid()) {
     return;
   }
-  // The file first: while the socket is open its inode number cannot belong to another file.
+  // Removes the file first: while the socket is open, no other file can have its inode number.
   if (!bound_.file.empty()) {
     const auto identity = sys::identify_file(bound_.file);
     if (identity && *identity == bound_.identity) {

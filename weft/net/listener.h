@@ -15,11 +15,12 @@
 namespace weft::net {
 
 // Listener: a bound endpoint that accepts streams. Owner: the binding socket. Affinity: one thread at a time.
-// Invariant: after close() the endpoint is free, and the socket file and the directory that open() made are gone.
+// Invariant: after close() the endpoint is free, and the socket file and the directory that open() made are
+// gone.
 class Listener {
  public:
-  // address_in_use, address_unavailable, name_unresolved, not_supported (a transport without sockets). A host name
-  // is looked up here and may wait; numeric addresses and interface names do not.
+  // address_in_use, address_unavailable, name_unresolved, not_supported (a transport without sockets). open()
+  // looks up a host name and may wait for that; numeric addresses and interface names do not wait.
   [[nodiscard]] static Result<std::unique_ptr<Listener>> open(const Endpoint& endpoint,
                                                               const sys::SocketOptions& options);
   Listener(const Listener&) = delete;
@@ -32,8 +33,8 @@ class Listener {
 
   void set_filter(AcceptFilter filter) noexcept { filter_ = std::move(filter); }
 
-  // would_block: nobody waits. resource_exhausted: out of descriptors or memory; stop watching fd() for a while.
-  // Any other error concerns one connection only; the listener goes on.
+  // would_block: no connection waits. resource_exhausted: out of descriptors or memory; stop watching fd()
+  // for a while. Any other error concerns one connection only, and the listener continues.
   [[nodiscard]] Result<std::unique_ptr<Stream>> try_accept();
 
   void close() noexcept;  // idempotent

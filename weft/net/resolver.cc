@@ -13,7 +13,7 @@ namespace weft::net {
 Resolver::Resolver(Lookup lookup, std::size_t max_pending) : lookup_(std::move(lookup)), max_pending_(max_pending) {}
 
 Resolver::~Resolver() {
-  std::unordered_map<RequestId, Request> dropped;  // callbacks are destroyed without the lock
+  std::unordered_map<RequestId, Request> dropped;  // callbacks are destroyed after the lock is released
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
@@ -49,7 +49,7 @@ Result<Resolver::RequestId> Resolver::submit(std::string host, std::uint16_t por
   return id;
 }
 
-// Whether somebody will serve one more request.
+// Whether a worker will serve one more request.
 bool Resolver::ensure_worker() {
   if (queue_.size() < idle_ || workers_.size() == kMaxWorkers) {
     return true;
@@ -65,7 +65,7 @@ bool Resolver::ensure_worker() {
 
 bool Resolver::cancel(RequestId id) {
   std::unique_lock lock(mutex_);
-  const auto request = requests_.extract(id);  // destroyed after the lock is
+  const auto request = requests_.extract(id);  // destroyed after the lock is released
   if (!request.empty()) {
     std::erase(queue_, id);
     lock.unlock();
@@ -94,7 +94,7 @@ void Resolver::run_worker() {
   }
 }
 
-// The request stays in requests_ during the look-up, where cancel() finds it.
+// The request stays in requests_ during the look-up, so that cancel() finds it.
 void Resolver::serve(RequestId id, std::unique_lock<std::mutex>& lock) {
   const Request& pending = requests_.at(id);
   const std::string host = pending.host;
@@ -118,7 +118,7 @@ void Resolver::serve(RequestId id, std::unique_lock<std::mutex>& lock) {
   delivering_.emplace(id, std::this_thread::get_id());
   lock.unlock();
   callback(std::move(answer));
-  callback = nullptr;  // what it captured is gone before cancel() returns
+  callback = nullptr;  // destroys the captured objects before cancel() returns
   lock.lock();
   delivering_.erase(id);
   delivered_.notify_all();

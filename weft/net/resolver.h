@@ -17,18 +17,22 @@
 
 namespace weft::net {
 
-// Resolver: host names to addresses, on threads of its own so that a slow name service stops nobody else.
+// Resolver: host names to addresses, on threads of its own, so that a slow name service stops no other
+// thread.
 // Owner: the process (shared()) or a test. Affinity: any thread.
 // Cost: no thread until the first submit, then at most kMaxWorkers, started only when the others are busy.
-// Invariants: 1. the callback of an accepted request runs exactly once, on a worker, unless it is cancelled first.
-// 2. after cancel() returns, that callback does not run and is not running, except for the one that calls cancel.
-// 3. at most `max_pending` requests wait. 4. destruction drops what waits and joins, after the look-ups under way.
+// Invariants:
+// 1. The callback of an accepted request runs exactly once, on a worker, unless it is cancelled first.
+// 2. After cancel() returns, that callback does not run and is not running, unless the callback itself called
+//    cancel().
+// 3. At most `max_pending` requests wait.
+// 4. Destruction drops the waiting requests and joins the workers, after the look-ups under way.
 class Resolver {
  public:
   using Addresses = std::vector<sys::SocketAddress>;
   using Lookup = std::function<Result<Addresses>(const std::string& host, std::uint16_t port, bool ipv6)>;
-  using Callback = std::function<void(Result<Addresses>)>;  // must not throw and must not wait
-  using RequestId = std::uint64_t;                          // 0 is no request
+  using Callback = std::function<void(Result<Addresses>)>;  // must neither throw nor wait
+  using RequestId = std::uint64_t;                          // 0: no request
 
   static constexpr std::size_t kMaxWorkers = 4;
   static constexpr std::size_t kMaxPending = 1024;
@@ -40,9 +44,9 @@ class Resolver {
 
   [[nodiscard]] static Resolver& shared();  // lives until the process exits
 
-  // resource_exhausted when max_pending wait, or no thread can be started.
+  // resource_exhausted: max_pending requests wait, or no thread can be started.
   [[nodiscard]] Result<RequestId> submit(std::string host, std::uint16_t port, bool ipv6, Callback callback);
-  bool cancel(RequestId id);  // whether the callback had not run and now never will
+  bool cancel(RequestId id);  // true: the callback has not run and never will
 
  private:
   struct Request {

@@ -15,7 +15,7 @@ using Answer = Result<Resolver::Addresses>;
 
 Answer one_address(std::uint16_t port) { return Resolver::Addresses{sys::SocketAddress::any(false, port)}; }
 
-// A look-up that waits until it is let go.
+// A look-up that waits until the test opens its gate.
 struct GatedLookup {
   std::atomic<int> started{0};
   std::promise<void> gate;
@@ -109,7 +109,7 @@ TEST(Resolver, CancelWaitsForADeliveryUnderWay) {
     const auto id = *resolver.submit("h", 1, false, [&](Answer) {
       entered.store(true);
       for (int i = 0; i < 100; ++i) {
-        std::this_thread::yield();  // long enough for a cancel that does not wait to be caught
+        std::this_thread::yield();  // long enough to catch a cancel() that does not wait
       }
       left.store(true);
     });

@@ -46,7 +46,8 @@ Error refusal(std::uint8_t outcome) {
   }
 }
 
-// Of the reply to a request: as far as it can be told from what is there. Of a kind that does not exist: 0.
+// The size of the reply to a request, as far as its first bytes determine it. 0: the kind of address does not
+// exist.
 std::size_t reply_size(Bytes reply) {
   if (reply.size() < kReplyHead) {
     return kReplyHead;
@@ -109,7 +110,7 @@ std::size_t Socks5::wanted() const noexcept {
   return (step_ == Step::reply ? reply_size(input_) : kShortReply) - input_.size();
 }
 
-// Byte by byte: a reply is short, and what condemns it need not wait for the rest.
+// Byte by byte: a reply is short, and a wrong byte is a fault without waiting for the rest.
 void Socks5::handle_input(Bytes input) {
   WEFT_ASSERT(input.size() <= wanted());
   for (const std::uint8_t byte : input) {

@@ -14,21 +14,23 @@
 
 namespace weft::net {
 
-// A SOCKS5 proxy, and what it is told about who asks. A value.
+// A SOCKS5 proxy, and the login that the dialer presents to it. A value.
 struct Socks5Proxy {
   Endpoint endpoint;     // tcp
-  std::string username;  // up to 255 bytes; empty: nothing is told
+  std::string username;  // up to 255 bytes; empty: no login
   std::string password;  // up to 255 bytes
 };
 // `address`: "host:port", "[::1]:port". malformed_endpoint with a text that says which rule was broken.
 [[nodiscard]] Result<Socks5Proxy> parse_socks5_proxy(std::string_view address, std::string username,
                                                      std::string password);
 
-// Socks5: a client's side of asking a proxy for a connection (RFC 1928, RFC 1929), without I/O: bytes in, bytes out.
-// Owner: the Dialer. Affinity: one thread at a time. Cost: some hundred bytes. Invariants:
-//   1. It never wants a byte beyond the proxy's last reply: those are from whom we are connected to.
-//   2. The outcome depends on the bytes, never on how they were cut; what condemns the proxy does so at once.
-//   3. The first fault stays until start().
+// Socks5: the client's side of requesting a connection from a proxy (RFC 1928, RFC 1929), without I/O: bytes
+// in, bytes out.
+// Owner: the Dialer. Affinity: one thread at a time. Cost: some hundred bytes.
+// Invariants:
+// 1. It never wants a byte beyond the proxy's last reply: the later bytes come from the endpoint itself.
+// 2. The outcome depends on the bytes, never on how they were cut. The first wrong byte is a fault at once.
+// 3. The first fault stays until start().
 class Socks5 {
  public:
   // `host`: an address, or a name for the proxy to look up; up to 253 bytes.
@@ -36,10 +38,10 @@ class Socks5 {
 
   [[nodiscard]] Bytes pending_output() const noexcept { return Bytes(output_).subspan(output_sent_); }
   void consume_output(std::size_t size) noexcept;
-  [[nodiscard]] std::size_t wanted() const noexcept;  // bytes of the reply at hand that are missing; 0 at the end
+  [[nodiscard]] std::size_t wanted() const noexcept;  // missing bytes of the current reply; 0 at the end
   void handle_input(Bytes input);                     // at most wanted()
 
-  [[nodiscard]] bool done() const noexcept { return step_ == Step::done; }  // the connection is ours to use
+  [[nodiscard]] bool done() const noexcept { return step_ == Step::done; }  // the stream now reaches the endpoint
   [[nodiscard]] const std::optional<Error>& fault() const noexcept { return fault_; }
 
  private:
@@ -54,7 +56,7 @@ class Socks5 {
   std::vector<std::uint8_t> request_;
   std::vector<std::uint8_t> output_;
   std::size_t output_sent_ = 0;
-  std::vector<std::uint8_t> input_;  // of the reply at hand
+  std::vector<std::uint8_t> input_;  // of the current reply
   Step step_ = Step::done;
   std::optional<Error> fault_;
 };

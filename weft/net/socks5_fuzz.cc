@@ -7,8 +7,9 @@
 #include "weft/base/assert.h"
 #include "weft/net/socks5.h"
 
-// The first byte chooses the login and the cuts; the rest is what the proxy sends. Besides the sanitizers: the same
-// outcome whole and in pieces, and an end after less than one reply of each kind.
+// The first byte chooses the login and the cuts; the rest is the proxy's bytes. Checked besides the
+// sanitizers: the outcome is the same whole and in pieces, and the end comes after less than one reply of
+// each kind.
 namespace {
 
 using namespace weft::net;

@@ -17,12 +17,12 @@ Socks5Proxy proxy_with(const std::string& username = {}, const std::string& pass
   return *parse_socks5_proxy("127.0.0.1:1080", username, password);
 }
 
-// What a client said, flight by flight, and how it ended.
+// The client's bytes, flight by flight, and the end.
 struct Talk {
   std::vector<std::string> said;
   std::string end;  // "done", "waiting", or the fault
   int os_errno = 0;
-  std::size_t taken = 0;  // of what the proxy sent
+  std::size_t taken = 0;  // bytes of the proxy's that were taken
   friend bool operator==(const Talk&, const Talk&) = default;
 };
 
@@ -35,7 +35,7 @@ std::string take_output(Socks5& client) {
   return said;
 }
 
-// Feeds `replies` as far as they are wanted, at most `piece` bytes at a time.
+// Feeds `replies` as far as the client wants them, at most `piece` bytes at a time.
 Talk talk(Socks5& client, const Socks5Proxy& proxy, std::string_view host, std::uint16_t port, std::string_view replies,
           std::size_t piece) {
   client.start(proxy, host, port);
@@ -161,7 +161,7 @@ TEST(Socks5, AnyBytesEndTheSameWayHoweverTheyAreCut) {
   std::uint32_t random = 1;
   const auto next = [&random] { return (random = random * 1'664'525U + 1'013'904'223U) >> 24; };
   for (int round = 0; round < 3000; ++round) {
-    // Mostly right, so that every step is reached.
+    // Mostly correct bytes, so that every step is reached.
     std::string replies = round % 2 == 0 ? kMethod + "\5\0\0"s : "\5\2\1\0\5\0\0"s;
     replies.resize(next() % (replies.size() + 1));
     for (std::size_t left = next() % 40; left > 0; --left) {

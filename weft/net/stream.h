@@ -12,19 +12,21 @@
 
 namespace weft::net {
 
-// What a stream that is more than a socket has in hand. The defaults are a socket's.
+// The state of a stream that is more than a socket. The defaults are a socket's.
 struct StreamState {
-  bool established = true;  // its handshake is over: write() takes something
-  bool ended = false;       // behind what read() gave lies an end or a failure, which no event announces
-  bool unsent = false;  // it holds bytes that the socket did not take: write() again, if need be nothing, when it can
-  Error failure{};      // after `failed`: why, unless the socket itself failed
+  bool established = true;  // the handshake is over: write() takes bytes
+  bool ended = false;       // behind the bytes that read() gave is an end or a failure that no event announces
+  bool unsent = false;  // it holds bytes that the socket did not take: write() again when writable, even with no bytes
+  Error failure{};      // after `failed`: the reason, unless the socket itself failed
 };
 
-// Stream: the seam between a session and its byte transport: a reliable, ordered, two-way stream of bytes.
-// Owner: the session; destruction closes. Called once per batch, never per message.
-// Affinity: one reader thread and one writer thread at a time, which may differ; the rest any thread.
-// Invariants: 1. no call waits. 2. after end_of_stream every read gives end_of_stream; after `failed` the stream is
-// only good for destruction. 3. fd() stays the same and can be polled until destruction.
+// Stream: the seam between a connection and its byte transport: a reliable, ordered, two-way stream of bytes.
+// Owner: the connection; destruction closes. Called once per batch, never per message.
+// Affinity: one reader thread and one writer thread at a time, which may differ; other calls any thread.
+// Invariants:
+// 1. No call waits.
+// 2. After end_of_stream every read gives end_of_stream. After `failed` the only allowed use is destruction.
+// 3. fd() stays the same and can be polled until destruction.
 class Stream {
  public:
   virtual ~Stream() = default;

@@ -140,7 +140,7 @@ std::string format(const Endpoint& endpoint) {
   return text + format_host_port(endpoint.host, endpoint.wildcard, endpoint.port, endpoint.any_port);
 }
 
-// An address of this machine: numeric or an interface; nothing that takes a name service.
+// An address of this machine, numeric or of an interface, without a name service.
 Result<sys::SocketAddress> local_address(const std::string& host, std::uint16_t port, bool ipv6) {
   if (auto numeric = sys::SocketAddress::parse_numeric(host, port)) {
     return numeric;

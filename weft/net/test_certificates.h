@@ -17,7 +17,7 @@
 #include "weft/sys/path.h"
 #include <gtest/gtest.h>
 
-// For tests: certificates that are made when they are needed, in a directory of their own.
+// For tests: certificates that are made on demand, in a directory of their own.
 namespace weft::net::test {
 
 struct CertificateFiles {
@@ -25,7 +25,7 @@ struct CertificateFiles {
   std::string key;
 };
 
-// An authority, and what it signed, as PEM files that are gone with it.
+// An authority and the certificates that it signed, as PEM files. The destructor removes the files.
 class TestAuthority {
  public:
   explicit TestAuthority(const std::string& name = "authority") : directory_(sys::make_private_directory().value()) {

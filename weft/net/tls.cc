@@ -16,9 +16,9 @@ namespace {
 
 constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for TLS");
 constexpr unsigned char kTicketContext[] =
-    "weft";  // tickets of clients with certificates are for servers that say this
+    "weft";  // a client with a certificate has a ticket for servers with this name only
 
-// What OpenSSL says of a file.
+// Builds the error and the reason that OpenSSL gives for a file.
 Error refuse(const std::string& file, const char* text, std::string* why) {
   if (why != nullptr) {
     char reason[256] = "";
@@ -60,9 +60,9 @@ Result<std::shared_ptr<TlsContext>> make_context(const SSL_METHOD* method, const
     return Error(Errc::not_supported, "this OpenSSL has no TLS 1.3");
   }
   SSL_CTX_set_mode(ssl_ctx, SSL_MODE_RELEASE_BUFFERS);
-  SSL_CTX_set_read_ahead(ssl_ctx, 1);  // a system call for what has come, not two for each record
+  SSL_CTX_set_read_ahead(ssl_ctx, 1);  // one system call for all available bytes, not two for each record
   SSL_CTX_set_session_cache_mode(ssl_ctx, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_default_passwd_cb(ssl_ctx, [](char*, int, int, void*) { return -1; });  // nobody is asked at a terminal
+  SSL_CTX_set_default_passwd_cb(ssl_ctx, [](char*, int, int, void*) { return -1; });  // never prompts at a terminal
   return context;
 }
 

@@ -12,39 +12,41 @@
 
 namespace weft::net {
 
-// TLS 1.3, and nothing older, over any Stream, by OpenSSL. A build without OpenSSL has none of it: making a TlsServer
-// or a TlsClient says not_supported.
+// TLS 1.3, and nothing older, over any Stream, by OpenSSL. A build without OpenSSL has no TLS: making a
+// TlsServer or a TlsClient returns not_supported.
 //
-// A stream that wrap() gives is used like any other, by one thread at a time: reading and writing are one state. Its
-// handshake goes on in read(), also in a read into nothing, until state().established; before, write() takes nothing.
-// An end that the peer's TLS did not announce is `failed`. It holds at most one record of each direction beside what
-// OpenSSL needs for a connection.
+// One thread at a time uses a stream that wrap() returned, since reading and writing share one state. read(),
+// also a read into nothing, continues the handshake until state().established; until then write() takes
+// nothing. An end that the peer's TLS did not announce is `failed`. The stream holds at most one record of
+// each direction, beside OpenSSL's memory for a connection.
 
 [[nodiscard]] bool tls_available() noexcept;
 
-struct TlsContext;  // what a file of certificates and a key became
+struct TlsContext;  // the loaded certificates and key
 
 struct TlsServerOptions {
-  std::string certificate_file;          // PEM: the server's certificate, then those up to its authority's
+  std::string certificate_file;          // PEM: the server's certificate, then the chain to its authority
   std::string key_file;                  // PEM, without a pass phrase
-  std::string client_ca_file{};          // PEM: who vouches for clients. Empty: clients are not asked for a certificate
-  bool client_required = true;           // with a client_ca_file: without a certificate nobody comes in
-  std::vector<std::string> protocols{};  // ALPN, the best first. A client that asks for others alone is refused
+  std::string client_ca_file{};          // PEM: the authorities of clients. Empty: no certificate is requested
+  bool client_required = true;           // with a client_ca_file: a client without a certificate is refused
+  std::vector<std::string> protocols{};  // ALPN, the best first. A client without a common one is refused
 };
 
-// TlsServer: what the accepting side shows of itself, and whom it takes.
-// Owner: shared among those who accept, and the streams they made. Affinity: any thread.
-// Invariants: 1. files are read by make() and reload() alone. 2. when reload() fails, what was in use stays in use.
+// TlsServer: the accepting side's certificate, and its rules for clients.
+// Owner: shared by the listeners that accept, and the streams they made. Affinity: any thread.
+// Invariants:
+// 1. Only make() and reload() read files.
+// 2. When reload() fails, the certificate and rules in use stay in use.
 class TlsServer {
  public:
-  // invalid_argument: a file that cannot be used; `why` gets its name and OpenSSL's reason.
+  // invalid_argument: a file cannot be used; `why` gets its name and OpenSSL's reason.
   [[nodiscard]] static Result<std::shared_ptr<TlsServer>> make(const TlsServerOptions& options,
                                                                std::string* why = nullptr);
   TlsServer(const TlsServer&) = delete;
   TlsServer& operator=(const TlsServer&) = delete;
   ~TlsServer() = default;
 
-  // Reads the same files again, for the connections that come from now on; those that are there go on. As make().
+  // Reads the same files again, for later connections; existing ones continue unchanged. Errors as make().
   [[nodiscard]] Result<void> reload(std::string* why = nullptr);
 
   // resource_exhausted: no memory; the connection is closed.
@@ -60,21 +62,21 @@ class TlsServer {
 };
 
 struct TlsClientOptions {
-  std::string ca_file{};                 // PEM: who vouches for servers. Empty: those whom the system trusts
-  bool verify = true;                    // off: anybody may be the server, also somebody in between
-  std::string certificate_file{};        // shown to a server that asks; PEM, as TlsServerOptions
+  std::string ca_file{};                 // PEM: the authorities of servers. Empty: those that the system trusts
+  bool verify = true;                    // off: any server is accepted, even a man in the middle
+  std::string certificate_file{};        // PEM, as TlsServerOptions; shown to a server that requests it
   std::string key_file{};                // its key
   std::vector<std::string> protocols{};  // ALPN
 };
 
-// TlsClient: the connecting side. Owner: shared among those who connect. Affinity: any thread; immutable.
+// TlsClient: the connecting side. Owner: shared by the dialers that connect. Affinity: any thread; immutable.
 class TlsClient {
  public:
   [[nodiscard]] static Result<std::shared_ptr<TlsClient>> make(const TlsClientOptions& options,
                                                                std::string* why = nullptr);
 
-  // Begins the handshake. `server_name` is the host name or the address that the server's certificate must be for.
-  // invalid_argument: verification is on and there is none; resource_exhausted.
+  // Begins the handshake. `server_name` is the host name or the address that the server's certificate must be
+  // for. invalid_argument: verification is on and `server_name` is empty; resource_exhausted.
   [[nodiscard]] Result<std::unique_ptr<Stream>> wrap(std::unique_ptr<Stream> stream,
                                                      const std::string& server_name) const;
 
@@ -85,12 +87,12 @@ class TlsClient {
   const std::shared_ptr<const TlsContext> context_;
 };
 
-// What the handshake brought.
+// The results of the handshake.
 struct TlsInfo {
   std::string protocol;      // ALPN; empty: none
-  std::string peer_subject;  // of the peer's verified certificate (RFC 2253); empty: it showed none
+  std::string peer_subject;  // of the peer's verified certificate (RFC 2253); empty: it sent none
   bool resumed = false;      // with a ticket of an earlier connection
 };
-[[nodiscard]] std::optional<TlsInfo> tls_info(const Stream& stream);  // nothing: not TLS, or not established
+[[nodiscard]] std::optional<TlsInfo> tls_info(const Stream& stream);  // empty: not TLS, or not established
 
 }  // namespace weft::net

@@ -21,7 +21,8 @@ constexpr std::size_t kRecord = SSL3_RT_MAX_PLAIN_LENGTH;  // 16 KB
 constexpr std::size_t kHeldMax = 64 * 1024;
 constexpr std::size_t kPartsMax = sys::kMaxWriteVector;
 
-// The bytes of a write, as they become records: as few as possible, and copied only where a record has several parts.
+// Cuts the bytes of a write into as few records as possible, and copies only where a record has several
+// parts.
 class RecordCutter {
  public:
   explicit RecordCutter(std::span<const Bytes> from) noexcept : from_(from.first(std::min(from.size(), kPartsMax))) {
@@ -69,13 +70,14 @@ class RecordCutter {
   }
 
   std::span<const Bytes> from_;
-  std::size_t skip_ = 0;  // of the first
+  std::size_t skip_ = 0;  // bytes of the first part that were taken
   mem::Buffer* copy_ = nullptr;
 };
 
-// TlsStream: OpenSSL between a session and a stream below. OpenSSL reads through receive(), a record's worth or more at
-// a time, and writes through send_out(), which always takes everything: what the socket does not is held here. So a
-// write of OpenSSL's never has to be repeated with the same bytes, and the queue above may drop what it likes.
+// TlsStream: OpenSSL between a connection and the stream below. OpenSSL reads through receive(), a record's
+// worth or more at a time. It writes through send_out(), which takes every byte and holds those that the
+// socket does not take. So an OpenSSL write is never repeated with the same bytes, and the queue above may
+// drop its messages.
 class TlsStream final : public Stream {
  public:
   TlsStream(std::unique_ptr<Stream> below, std::shared_ptr<const TlsContext> context,
@@ -116,21 +118,21 @@ class TlsStream final : public Stream {
   std::unique_ptr<Stream> below_;
   std::shared_ptr<const TlsContext> context_;
   std::unique_ptr<SSL, void (*)(SSL*)> ssl_;
-  mem::Buffer* held_ = nullptr;  // encrypted, and not taken by the socket
+  mem::Buffer* held_ = nullptr;  // encrypted bytes that the socket did not take
   std::size_t held_begin_ = 0;
   std::size_t held_end_ = 0;
   Error failure_;
-  int os_errno_ = 0;  // of the socket
+  int os_errno_ = 0;  // the socket's
   bool established_ = false;
-  bool drained_ = false;  // the socket gave less than it was asked for: it has no more, but perhaps an end
-  bool emptied_ = false;  // it said that it has nothing
+  bool drained_ = false;  // the last read was short: the socket has no more bytes, but perhaps an end
+  bool emptied_ = false;  // the socket reported would_block
   bool below_ended_ = false;
-  bool ended_ = false;  // the peer's TLS said so
+  bool ended_ = false;  // the peer's TLS announced the end
   bool failed_ = false;
   bool write_ended_ = false;
 };
 
-// --- what OpenSSL calls ---
+// --- functions that OpenSSL calls ---
 
 BIO_METHOD* TlsStream::make_method() {
   BIO_METHOD* const method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "weft stream");
@@ -203,7 +205,7 @@ bool TlsStream::send_out(Bytes from) {
   return from.empty() || hold(from);
 }
 
-// --- what the socket did not take ---
+// --- bytes that the socket did not take ---
 
 bool TlsStream::hold(Bytes bytes) {
   const std::size_t size = held_end_ - held_begin_;
@@ -233,7 +235,7 @@ void TlsStream::release_held() noexcept {
   }
 }
 
-// True: the socket took some of it.
+// True: the socket took at least one byte.
 bool TlsStream::push_held() {
   const Bytes from(held_->data() + held_begin_, held_end_ - held_begin_);
   const sys::IoResult result = below_->write({&from, 1});
@@ -252,9 +254,9 @@ bool TlsStream::push_held() {
   return result.bytes != 0;
 }
 
-// --- what sessions call ---
+// --- the Stream interface ---
 
-// After a failed call of OpenSSL's.
+// Called after a failed OpenSSL call.
 void TlsStream::fail() {
   failed_ = true;
   if (os_errno_ == 0 && failure_ == Errc::ok) {
@@ -273,7 +275,7 @@ void TlsStream::fail() {
   ERR_clear_error();
 }
 
-// True: it is over.
+// True: the handshake is over.
 bool TlsStream::shake_hands() {
   ERR_clear_error();
   const int result = SSL_do_handshake(ssl());
@@ -287,7 +289,7 @@ bool TlsStream::shake_hands() {
 sys::IoResult TlsStream::read(std::span<MutableBytes> into) {
   sys::IoResult result;
   emptied_ = false;
-  do {  // what was read may be a part of a record, and would_block has to be true
+  do {  // a read may end inside a record, and would_block is for an empty socket only
     drained_ = false;
     result = read_records(into);
   } while (result.status == sys::IoResult::Status::would_block && !emptied_);
@@ -399,7 +401,7 @@ Result<std::unique_ptr<Stream>> make_tls_stream(std::unique_ptr<Stream> below,
     return Error(Errc::resource_exhausted, "no memory for a TLS connection");
   }
   if (begins) {
-    (void)stream->shake_hands();  // a failure is told by the first read
+    (void)stream->shake_hands();  // the first read reports a failure
   }
   return std::unique_ptr<Stream>(std::move(stream));
 }

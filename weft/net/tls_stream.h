@@ -12,8 +12,8 @@ struct ssl_st;
 
 namespace weft::net {
 
-// TlsContext: an SSL_CTX and what its callbacks look at. Owner: shared by a TlsServer or TlsClient and the streams made
-// with it. Affinity: immutable.
+// TlsContext: an SSL_CTX and the data that its callbacks read. Owner: shared by a TlsServer or TlsClient and
+// the streams made with it. Affinity: immutable.
 struct TlsContext {
   explicit TlsContext(ssl_ctx_st* made) noexcept : ssl_ctx(made) {}
   TlsContext(const TlsContext&) = delete;
@@ -21,10 +21,10 @@ struct TlsContext {
   ~TlsContext();
 
   ssl_ctx_st* const ssl_ctx;
-  std::string protocols;  // ALPN, as on the wire: each behind its size
+  std::string protocols;  // ALPN in the wire's form: each behind its size
 };
 
-// Which side of the handshake it is, the SSL knows. resource_exhausted.
+// The SSL knows which side of the handshake it is. Error: resource_exhausted.
 [[nodiscard]] Result<std::unique_ptr<Stream>> make_tls_stream(std::unique_ptr<Stream> below,
                                                               std::shared_ptr<const TlsContext> context,
                                                               std::unique_ptr<ssl_st, void (*)(ssl_st*)> ssl);

@@ -24,10 +24,10 @@ using Status = sys::IoResult::Status;
 constexpr std::size_t kRecord = 16 * 1024;
 constexpr std::size_t kOverhead = 22;  // of a record with AES-GCM: header, kind, tag
 
-// One direction between two streams, as a kernel would have it.
+// One direction between two streams, in place of a kernel.
 struct Pipe {
   std::string bytes;
-  std::size_t room = 1 << 20;  // bytes that fit in
+  std::size_t room = 1 << 20;  // bytes that still fit in
   bool ended = false;
   bool broken = false;
 };
@@ -136,16 +136,16 @@ class TlsTest : public testing::Test {
     begin();
     shake_hands();
     ASSERT_TRUE(server_->state().established);
-    (void)read_all(*client_);  // tickets
+    (void)read_all(*client_);  // takes the tickets
   }
-  // Whether the server takes a client with such a certificate.
+  // Whether the server admits a client with such a certificate.
   bool comes_in(const TlsClientOptions& options) {
     connector_ = *TlsClient::make(options);
     begin();
     shake_hands();
     return server_->state().established;
   }
-  // What the client finds wrong with the server.
+  // The client's reason for refusing the server.
   std::string complaint(const std::string& name = "localhost") {
     begin(name);
     shake_hands();
@@ -221,7 +221,7 @@ TEST_F(TlsTest, PartsShareARecordAndALargePartIsCutIntoFullOnes) {
   EXPECT_EQ(up_.bytes.size(), 4 * (kRecord + kOverhead));
 }
 
-TEST_F(TlsTest, WhatTheSocketDoesNotTakeIsHeldUpToARecordAndGoesOutFirst) {
+TEST_F(TlsTest, BytesThatTheSocketDoesNotTakeAreHeldUpToARecordAndGoOutFirst) {
   connect();
   up_.room = 1000;
   const std::string sent = numbered(10 * kRecord);
@@ -233,7 +233,7 @@ TEST_F(TlsTest, WhatTheSocketDoesNotTakeIsHeldUpToARecordAndGoesOutFirst) {
   EXPECT_EQ(client_->write({}).status, Status::would_block) << "some is held, and nothing moved";
   EXPECT_TRUE(client_->state().unsent);
   up_.room = 1 << 20;
-  // What follows may be something else than what was there before.
+  // The caller may pass other bytes than in the refused write.
   EXPECT_EQ(write(*client_, "and then").bytes, 8u);
   EXPECT_FALSE(client_->state().unsent);
   EXPECT_EQ(read_all(*server_), sent.substr(0, kRecord) + "and then");
@@ -261,7 +261,7 @@ TEST_F(TlsTest, TheEndIsToldBehindTheLastBytesAndTheOtherDirectionGoesOn) {
   std::vector<std::uint8_t> block(1000);
   MutableBytes into(block);
   EXPECT_EQ(server_->read({&into, 1}).bytes, 10u);
-  EXPECT_TRUE(server_->state().ended);  // no event will say so
+  EXPECT_TRUE(server_->state().ended);  // no event will announce it
   EXPECT_EQ(server_->read({&into, 1}).status, Status::end_of_stream);
   EXPECT_EQ(server_->read({&into, 1}).status, Status::end_of_stream);
   EXPECT_EQ(write(*server_, "an answer").bytes, 9u);
@@ -317,13 +317,13 @@ TEST_F(TlsTest, AHandshakeThatBreaksOffIsToldAsSuch) {
   up_.ended = true;
   EXPECT_EQ(touch(*server_), Status::failed);
   EXPECT_EQ(server_->state().failure, Errc::connection_closed);
-  begin();  // part and end at once: no second event would tell of the end
+  begin();  // part and end at once: no second event announces the end
   up_.bytes.resize(up_.bytes.size() / 2);
   up_.ended = true;
   EXPECT_EQ(touch(*server_), Status::failed);
 }
 
-// --- peers that are none ---
+// --- peers that do not speak TLS correctly ---
 
 TEST_F(TlsTest, PlainTextAndGarbageAreRefusedWithAReason) {
   make(server_options(), client_options());
@@ -338,7 +338,7 @@ TEST_F(TlsTest, PlainTextAndGarbageAreRefusedWithAReason) {
     up_.bytes.resize(random.below(2000));
     std::generate(up_.bytes.begin(), up_.bytes.end(), [&] { return static_cast<char>(random.below(256)); });
     up_.ended = true;
-    EXPECT_EQ(touch(*server_), Status::failed);  // at the latest because of the end, which is seen at once
+    EXPECT_EQ(touch(*server_), Status::failed);  // at the latest by the end, which is read at once
     EXPECT_FALSE(server_->state().failure == Errc::ok);
   }
 }
@@ -348,7 +348,7 @@ TEST_F(TlsTest, AHandshakeWithOneByteChangedComesToNothing) {
   Random random(7);
   for (int i = 0; i < 60; ++i) {
     begin();
-    const std::size_t at = 5 + random.below(up_.bytes.size() - 5);  // of a record's header not all is looked at
+    const std::size_t at = 5 + random.below(up_.bytes.size() - 5);  // some bytes of a record's header are not checked
     up_.bytes[at] = static_cast<char>(up_.bytes[at] ^ (1 + random.below(255)));
     shake_hands();
     EXPECT_FALSE(client_->state().established && server_->state().established) << "byte " << at;
@@ -383,7 +383,7 @@ TEST_F(TlsTest, AClientRefusesAStrangersCertificateAndAnOldOne) {
   EXPECT_EQ(complaint(), "unable to get local issuer certificate");
   EXPECT_EQ(touch(*server_), Status::failed);
   EXPECT_STREQ(server_->state().failure.text(), "tlsv1 alert unknown ca");
-  make(server_options(), {});  // those whom the system trusts
+  make(server_options(), {});  // the authorities that the system trusts
   EXPECT_EQ(complaint(), "unable to get local issuer certificate");
   const auto old = authority_.issue("old", -TestAuthority::kHour);
   make({.certificate_file = old.certificate, .key_file = old.key}, client_options());
@@ -435,7 +435,7 @@ TEST_F(TlsTest, ProtocolsAreAgreedOnOrTheHandshakeIsRefused) {
   EXPECT_EQ(TlsServer::make(server).error(), Errc::invalid_argument);
 }
 
-TEST_F(TlsTest, WhatIsNoTlsHasNoInfo) {
+TEST_F(TlsTest, AStreamWithoutTlsHasNoInfo) {
   make(server_options(), client_options());
   EXPECT_FALSE(tls_info(PipeStream(up_, down_, nullptr)));
   begin();
@@ -450,7 +450,7 @@ TEST_F(TlsTest, NewConnectionsGetTheNewCertificateAndOldOnesGoOn) {
   const auto old_client = std::move(client_);
   Pipe old_up = std::move(up_);
   authority_.issue("server");  // another key
-  begin();                     // a handshake that is under way
+  begin();                     // a handshake under way
   ASSERT_TRUE(tls_->reload());
   shake_hands();
   EXPECT_TRUE(client_->state().established);
@@ -501,7 +501,7 @@ TEST_F(TlsTest, AKeyWithAPassPhraseIsRefusedAndNobodyIsAsked) {
   EXPECT_TRUE(why.starts_with(files.key + ": ")) << why;
 }
 
-// --- a client of OpenSSL's own ---
+// --- a client that uses OpenSSL directly ---
 
 class RawClient {
  public:
@@ -518,7 +518,7 @@ class RawClient {
 
   void connect() {
     if (ssl != nullptr) {
-      SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN);  // else its ticket is good for nothing
+      SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN);  // otherwise OpenSSL makes its ticket unusable
       SSL_free(ssl);
     }
     ssl = SSL_new(ctx_);
@@ -528,7 +528,7 @@ class RawClient {
     SSL_set_bio(ssl, in_, out_);
     SSL_set_connect_state(ssl);
   }
-  // Moves bytes between the two, and does what is to be done, until nothing moves.
+  // Moves bytes between the two and continues the handshake until nothing moves.
   void exchange(Stream& server, Pipe& up, Pipe& down, std::string& heard) {
     for (int i = 0; i < 8; ++i) {
       if (!SSL_is_init_finished(ssl)) {
@@ -554,7 +554,7 @@ class RawClient {
 
  private:
   SSL_CTX* ctx_;
-  BIO* in_ = nullptr;  // the SSL's, as the next
+  BIO* in_ = nullptr;  // the SSL's, as is the next
   BIO* out_ = nullptr;
 };
 

@@ -15,7 +15,7 @@
 
 namespace weft::net {
 
-// A listening socket, and what closing it must remove from the file system.
+// A listening socket, and the files that closing it must remove.
 struct BoundSocket {
   sys::Fd fd;
   std::string text;            // the exact endpoint, with the port or path that the system chose
@@ -24,19 +24,20 @@ struct BoundSocket {
   std::string directory;       // to remove with the file; empty if there is none
 };
 
-// TransportRow: everything that distinguishes one transport. A new transport is one file and one row of transports().
+// TransportRow: everything that distinguishes one transport. A new transport is one file and one row of
+// transports().
 struct TransportRow {
   Transport transport;
   std::string_view name;  // without "://"
 
-  // Fills `into` from what follows "://".
+  // Fills `into` from the text behind "://".
   Result<void> (*parse)(std::string_view address, bool for_bind, Endpoint& into);
   std::string (*format)(const Endpoint& endpoint);  // the inverse, without "name://"
 
-  // The rest is null for a transport without sockets.
+  // For a transport without sockets the remaining members are null.
   Result<BoundSocket> (*open_listener)(const Endpoint& endpoint, const sys::SocketOptions& options);
   Result<void> (*tune_accepted)(int fd, const sys::SocketOptions& options);
-  // Where to connect to, without asking a name service; empty: `endpoint.host` must be resolved first.
+  // The addresses to connect to, without a name service. Empty: `endpoint.host` must be resolved first.
   Result<std::vector<sys::SocketAddress>> (*known_addresses)(const Endpoint& endpoint);
   Result<sys::Connecting> (*begin_connect)(const sys::SocketAddress& to, const Endpoint& endpoint,
                                            const sys::SocketOptions& options);

@@ -125,7 +125,7 @@ TEST_P(TransportConformance, PeerAddressNamesTheListener) {
   if (bound.find("0.0.0.0") == std::string::npos && bound.find("[::]") == std::string::npos) {
     EXPECT_EQ(client->peer_address(), bound.substr(bound.find("://") + 3));
   } else {
-    EXPECT_FALSE(client->peer_address().empty());  // a wildcard is reached at some address
+    EXPECT_FALSE(client->peer_address().empty());  // a client reaches a wildcard at some address
   }
 }
 

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-// The one place that decides what an atomic is: std::atomic, or the model checker's when a model test is compiled.
+// The one place that chooses the atomics: std::atomic, or the model checker's when a model test is compiled.
 #ifdef WEFT_MODEL_CHECK
 #include "tests/support/model.h"
 

@@ -8,14 +8,17 @@
 
 namespace weft::sync {
 
-// AtomicCounted: the reference count of an object that several threads share; for IntrusivePtr, as Counted is.
-// Owner: its references. Affinity: any thread, each with references of its own. Cost: 4 bytes; a copy is a
-// read-modify-write, a release another, but for the last one where nobody else ever looked: that is a load.
-// Invariant: whoever disposes of the object sees what every holder did before it let go.
+// AtomicCounted: the reference count of an object that several threads share; for IntrusivePtr, as Counted
+// is.
+// Owner: its references. Affinity: any thread, each with references of its own.
+// Cost: 4 bytes. A copy is one read-modify-write, a release another. The last release of an object that no
+// other thread references is a load only.
+// Invariant: the thread that disposes of the object sees every write that a holder made before it released
+// its reference.
 template <typename T, typename Disposer = Deleter>
 class AtomicCounted {
  public:
-  // Relaxed: the caller holds a reference, and what it knows of the object another thread gets along with the pointer.
+  // Relaxed: the caller holds a reference. Another thread gets the caller's writes together with the pointer.
   void add_reference() const noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
   void release() const noexcept {
     // Both acquires pair with the release of the other holders' subtractions. A sole owner needs none of its own.
@@ -23,7 +26,8 @@ class AtomicCounted {
       Disposer::dispose(const_cast<T*>(static_cast<const T*>(this)));
     }
   }
-  // True: the caller's is the only reference, and what others did with theirs is visible (the pair of release()).
+  // True: the caller's is the only reference, and the writes of all former holders are visible (pairs with
+  // release()).
   [[nodiscard]] bool sole_owner() const noexcept { return references_.load(std::memory_order_acquire) == 1; }
 
  protected:
@@ -32,8 +36,9 @@ class AtomicCounted {
   AtomicCounted& operator=(const AtomicCounted& /*other*/) noexcept { return *this; }
   ~AtomicCounted() = default;
 
-  // For a disposer that keeps the object: one reference again. Relaxed: nobody else looks, and whoever is given the
-  // object gets this with the pointer. Most were never shared, and their count is not written at all.
+  // For a disposer that keeps the object: sets the count to one again. Relaxed: no other thread reads the
+  // object now, and its next holder gets the count with the pointer. Most objects were never shared, and
+  // their count needs no store at all.
   void revive() const noexcept {
     if (references_.load(std::memory_order_relaxed) != 1) {
       references_.store(1, std::memory_order_relaxed);

@@ -11,13 +11,13 @@ struct Disposal {
   static void dispose(Object* object) noexcept;
 };
 
-// Lives on the scenario's stack; "disposed of" is a write to what the holders wrote.
+// Lives on the scenario's stack. "Disposal" is a write to the member that the holders wrote.
 struct Object : AtomicCounted<Object, Disposal> {
   using AtomicCounted::revive;
 
   Plain<int> value = 0;
   Plain<int> disposals = 0;
-  bool kept = false;  // as a pool does it
+  bool kept = false;  // the disposer keeps the object, as a pool does
 };
 
 void Disposal::dispose(Object* object) noexcept {

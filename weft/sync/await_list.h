@@ -5,11 +5,12 @@
 
 namespace weft::sync {
 
-// AwaitList: the coroutines that wait for the same change. All of them are told, in the order in which they came; who
-// finds nothing left comes back.
-// Owner: the object that changes. Affinity: any thread. Cost: a lock; no allocation, a waiter lies in its coroutine.
-// Invariant: a waiter is told once for each time that it was added, unless it was removed in between.
-// Users say AwaitList; the parameter is a seam for the model test.
+// AwaitList: the coroutines that wait for the same change. signal() calls every waiter, in the order in which
+// they were added. A waiter that finds nothing left adds itself again.
+// Owner: the object that changes. Affinity: any thread. Cost: a lock; no allocation, since a waiter lies in
+// its coroutine.
+// Invariant: a waiter is called once for each time that it was added, unless remove() took it out in between.
+// Users write AwaitList; the parameter is a seam for the model test.
 template <typename Mutex>
 class BasicAwaitList {
  public:
@@ -36,7 +37,7 @@ class BasicAwaitList {
     *end_ = &waiter;
     end_ = &waiter.next_;
   }
-  // False: it is not there, because it was or is being told.
+  // False: the waiter is not in the list, because signal() has called it or is about to.
   [[nodiscard]] bool remove(Waiter& waiter) noexcept {
     const std::lock_guard lock(mutex_);
     for (Waiter** place = &first_; *place != nullptr; place = &(*place)->next_) {
@@ -53,7 +54,7 @@ class BasicAwaitList {
   void signal() noexcept {
     Waiter* waiter = take_all();
     while (waiter != nullptr) {
-      Waiter* next = waiter->next_;  // before it is told: it may be gone then
+      Waiter* next = waiter->next_;  // read before the call: the waiter may be destroyed by it
       waiter->tell_(*waiter);
       waiter = next;
     }

@@ -11,7 +11,7 @@
 
 namespace weft::sync {
 
-// What a baton needs of the machine; the model checker's in the model test.
+// The operations that a baton needs of the machine. The model test replaces them by the model checker's.
 struct SystemBaton {
   // A bias saves about 5 ns per taking, and ending it costs about 10 us.
   static constexpr std::uint32_t kTakesToBias = 256;
@@ -26,24 +26,26 @@ struct SystemBaton {
   static void futex_wake(std::atomic<std::uint32_t>& word) noexcept { sys::futex_wake(word, 1 << 30); }
 };
 
-// Baton: who holds it runs one side of a connection; nobody ever waits for it.
-// Affinity: any thread. Cost: one read-modify-write to take (two with a nudge), one to give back; none while it is
-// biased, which it is towards a thread that took it often and alone, until another thread takes it or nudges.
-// Use: a thread with work for the side either takes the baton and does the work, or fails and leaves a nudge. The
-// holder learns of nudges when it gives the baton back, and then must look for work again:
+// Baton: the right to run one side of a connection. One thread holds it at a time; no thread ever waits for
+// it.
+// Affinity: any thread. Cost: one read-modify-write to take (two with a nudge), one to give back. None of
+// them while the baton is biased. It is biased towards a thread that took it often and alone, until another
+// thread takes it or nudges.
+// Use: a thread with work for the side either takes the baton and does the work, or fails and leaves a nudge.
+// The holder learns of nudges when it gives the baton back, and must then check for work again:
 //
 //   if (!baton.try_take_or_nudge()) return;      // the holder will do it
 //   do { work(); } while (baton.release() && baton.try_take_or_nudge());
 //
-// How the bias works: its thread owns a seat. To take the baton it marks the seat and looks whether the bias still
-// stands; to end the bias, a thread that has kHeld takes it away and looks at the mark. Light fence there, heavy fence
-// here: one of the two sees the other.
+// How the bias works: the biased thread owns a seat. To take the baton it marks the seat and then checks that
+// the bias still stands. To end the bias, a thread that has kHeld clears it and then reads the mark. The
+// biased thread uses a light fence, the other a heavy fence: at least one of the two sees the other.
 // Invariants:
-//   (1) At most one holder.
-//   (2) Work published before a failed try_take_or_nudge() is seen by the holder's next work(), or by whoever takes
-//       the baton after it: the nudge and the release are both read-modify-writes of one word, and a biased holder
-//       makes one as soon as its bias has ended.
-//   (3) A seat belongs to one thread for ever, so that one who comes late to it disturbs nobody else.
+// 1. At most one holder.
+// 2. The holder's next work(), or that of the next holder, sees work that was published before a failed
+//    try_take_or_nudge(). Reason: the nudge and the release are both read-modify-writes of one word, and a
+//    biased holder makes one as soon as its bias has ended.
+// 3. A seat belongs to one thread for ever, so that a late entry to a seat disturbs no other thread.
 template <typename System>
 class BasicBaton {
  public:
@@ -56,7 +58,8 @@ class BasicBaton {
     if (entry == Entry::inside) [[likely]] {
       return true;
     }
-    // Looking first keeps a busy baton's line shared, and its bias. Who was expelled must make itself known in state_.
+    // Reading held() first keeps a busy baton's cache line shared, and its bias. An expelled thread must go
+    // through state_: the thread that ended the bias may have seen its mark and left a nudge.
     return (entry == Entry::expelled || !held()) && take(kHeld);
   }
 
@@ -67,31 +70,36 @@ class BasicBaton {
     if (!take(kHeld | kNudged)) {
       return false;
     }
-    // Ours to clear: what was nudged for is done by us now. Acquire pairs with the nudge in take(): the one that goes
-    // here may be another thread's, left since we took the baton.
+    // The holder clears the nudge, since its own work() now does what the nudge asked for. Acquire pairs with
+    // the nudge in take(): the nudge that is cleared may be another thread's, left since this thread took the
+    // baton.
     state_.fetch_and(~kNudged, std::memory_order_acquire);
     return true;
   }
 
-  // Holder only. True when somebody nudged meanwhile: take again or nudge, and look for work.
+  // Holder only. True: a thread nudged meanwhile. The caller calls try_take_or_nudge() again and checks for
+  // work.
   [[nodiscard]] bool release() noexcept {
     if (Seat* const seat = seat_; seat != nullptr) [[likely]] {
-      // Release publishes what we did to who ends the bias and finds the seat empty.
+      // Release publishes the holder's work to a thread that ends the bias and finds the seat empty.
       seat->inside.store(0, std::memory_order_release);
       System::light_fence();  // pairs with the heavy fence in take()
-      // Relaxed: who ended the bias had changed state_ before, and both of us do that with acquire and release.
+      // Relaxed: the thread that ended the bias changed state_ before, and both threads change state_ with
+      // acq_rel.
       if (bias_.load(std::memory_order_relaxed) == seat) [[likely]] {
         return false;
       }
-      // acq_rel: who gives kHeld back after this sees the seat empty; and we see what a nudger published.
+      // acq_rel: a thread that gives kHeld back after this sees the seat empty; this thread sees the nudger's
+      // work.
       return (state_.fetch_and(~kNudged, std::memory_order_acq_rel) & kNudged) != 0;
     }
     consider_bias();
-    // acq_rel: publishes what we did to the next holder, and sees what a nudger published before its nudge.
+    // acq_rel: publishes the holder's work to the next holder, and sees the work that a nudger published
+    // before its nudge.
     return (state_.exchange(0, std::memory_order_acq_rel) & kNudged) != 0;
   }
 
-  // Only a hint, unless everybody is at rest.
+  // A hint only, unless no thread is using the baton.
   [[nodiscard]] bool held() const noexcept {
     const Seat* seat = bias_.load(std::memory_order_relaxed);
     return (state_.load(std::memory_order_relaxed) & kHeld) != 0 ||
@@ -102,10 +110,11 @@ class BasicBaton {
   static constexpr std::uint32_t kHeld = 1;
   static constexpr std::uint32_t kNudged = 2;
 
-  // `bits`: kHeld, and kNudged if that is to stay in the word when the baton is somebody else's.
+  // `bits`: kHeld, plus kNudged if a failed take shall leave a nudge for the holder.
   [[nodiscard]] bool take(std::uint32_t bits) noexcept {
     for (;;) {
-      // Acquire pairs with release() of the last holder. Release publishes our work to the holder that sees our nudge.
+      // Acquire pairs with release() of the last holder. Release publishes the nudger's work to the holder
+      // that sees the nudge.
       if ((state_.fetch_or(bits, std::memory_order_acq_rel) & kHeld) != 0) {
         return false;
       }
@@ -116,12 +125,13 @@ class BasicBaton {
         takes_to_bias_ = std::min(takes_to_bias_ * 2, System::kTakesToBiasMax);
       }
       Seat* const seat = last_seat_;
-      // Acquire pairs with the release in release(): a biased holder's.
+      // Acquire pairs with the release store of a biased holder in release().
       if (seat == nullptr || seat->inside.load(std::memory_order_acquire) == 0) {
         seat_ = nullptr;
         return true;
       }
-      // Somebody is in there. acq_rel: either it finds kHeld gone and the nudge there, or we find it gone.
+      // The biased thread is inside. acq_rel: either that thread finds kHeld gone and the nudge set, or this
+      // thread finds the seat empty.
       state_.fetch_and(~kHeld, std::memory_order_acq_rel);
       if (seat->inside.load(std::memory_order_relaxed) != 0) {
         return false;
@@ -140,14 +150,14 @@ class BasicBaton {
   };
   enum class Entry : std::uint8_t { inside, closed, expelled };
 
-  // By the bias, if it is this thread's.
+  // Takes the baton by the bias, if this thread has the bias.
   Entry enter() noexcept {
     Seat* const seat = bias_.load(std::memory_order_relaxed);
     if (seat == nullptr || seat->thread.load(std::memory_order_relaxed) != System::self()) {
       return Entry::closed;
     }
-    // A thread that is inside comes again with a nudge to itself. Acquire: the seat of a thread that has ended may be
-    // inherited with its id.
+    // A holder that is inside and nudges itself comes here again. Acquire: a new thread may inherit the
+    // id, and with it the seat, of a thread that has ended.
     if (seat->inside.load(std::memory_order_acquire) != 0) [[unlikely]] {
       return Entry::closed;
     }
@@ -156,12 +166,12 @@ class BasicBaton {
     if (bias_.load(std::memory_order_relaxed) == seat) [[likely]] {
       return Entry::inside;
     }
-    // Release: who reads this 0 missed the one that we left with.
+    // Release: a thread that reads this 0 missed the 0 that this thread stored in its last release().
     seat->inside.store(0, std::memory_order_release);
     return Entry::expelled;
   }
 
-  // Holder only, and not by the bias.
+  // Called by a holder that took the baton by kHeld, not by the bias.
   void consider_bias() noexcept {
     const std::uintptr_t self = System::self();
     if (last_thread_ != self) {
@@ -188,7 +198,7 @@ class BasicBaton {
   }
 
   Atomic<Seat*> bias_{nullptr};  // written with kHeld only
-  Plain<Seat*> seat_ = nullptr;  // the holder's: by which it holds the baton, null: by kHeld. As the rest:
+  Plain<Seat*> seat_ = nullptr;  // holder only, as all below: the seat it entered by; null: kHeld
   Plain<Seat*> last_seat_ = nullptr;
   Plain<std::uintptr_t> last_thread_ = 0;
   Plain<std::uint32_t> streak_ = 0;  // takes in a row by last_thread_

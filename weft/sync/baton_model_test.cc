@@ -11,7 +11,7 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
-// What the machine does, in the model. Threads have the tokens that the scenario gives them.
+// The machine's operations, in the model. Threads have the tokens that the scenario gives them.
 struct ModelBaton {
   using Where = model::Where;
   static constexpr std::uint32_t kTakesToBias = 1;
@@ -28,7 +28,8 @@ struct ModelBaton {
 };
 std::array<std::uintptr_t, 4> ModelBaton::tokens;
 
-// The scenario itself has the token of thread `owner`: what it takes until then biases towards that thread. 0: nobody.
+// The scenario itself has the token of thread `owner`, so that its takes bias the lock towards that thread.
+// 0: no bias.
 template <typename Lock>
 void set_up(Lock& lock, int owner) {
   ModelBaton::tokens = {owner == 0 ? 100u : static_cast<std::uintptr_t>(owner), 1, 2, 3};
@@ -37,7 +38,8 @@ void set_up(Lock& lock, int owner) {
   }
 }
 
-// Work: what threads leave for the holder. The word is relaxed on purpose: the baton alone must make it visible.
+// Work that threads leave for the holder. The word is relaxed on purpose: the baton alone must make it
+// visible.
 struct Work {
   Atomic<int> published{0};
   Plain<int> done = 0;  // holder only
@@ -45,7 +47,7 @@ struct Work {
   void publish() { published.store(1, kRelaxed); }
 };
 
-// A side of a connection: `inside` is its plain state, touched only by the holder.
+// A side of a connection. `inside` is its plain state, which only the holder touches.
 template <std::size_t kWorks, int kOwner>
 struct Side {
   Side() {
@@ -81,7 +83,7 @@ struct Side {
       run_while_nudged();
     }
   }
-  // As a sender that does its work itself, or leaves it.
+  // Acts like a sender that either does its work itself or leaves it to the holder.
   void do_or_publish(std::size_t index) {
     if (baton.try_take()) {
       inside = inside + 1;
@@ -138,7 +140,8 @@ void a_sender_a_helper_and_a_thread_with_work() {
   side.check();
 }
 
-// The holder acts on a nudge without taking the baton again: what was published before the nudge is visible to it.
+// The holder acts on a nudge without taking the baton again: it sees the work that was published before the
+// nudge.
 template <int kOwner>
 void a_nudge_is_acted_on_after_release() {
   Atomic<int> published{0};
@@ -157,7 +160,7 @@ void a_nudge_is_acted_on_after_release() {
       });
 }
 
-// The same where a third thread has ended the bias.
+// The same after a third thread has ended the bias.
 void a_nudge_behind_the_end_of_a_bias() {
   Atomic<int> published{0};
   Side<1, 1> side;
@@ -176,7 +179,7 @@ void a_nudge_behind_the_end_of_a_bias() {
       });
 }
 
-// A thread that works inside and leaves itself a nudge finds it when it leaves.
+// A thread that holds the baton by the bias and nudges itself finds the nudge in release().
 void a_nudge_to_oneself() {
   Side<1, 1> side;
   model::run_threads(
@@ -190,7 +193,7 @@ void a_nudge_to_oneself() {
       [&] { side.run_if_free(); });
 }
 
-// Each thread locks; with a bias towards the first.
+// Each thread locks; kOwner chooses the thread that the mutex is biased towards.
 template <int kOwner, int kThreads>
 void a_mutex() {
   BasicMutex<ModelBaton> mutex;

@@ -39,7 +39,8 @@ TEST(Baton, AFailedTryTakeLeavesNoNudge) {
   EXPECT_FALSE(baton.release());
 }
 
-// Two threads leave work and do whatever there is: nothing is stranded, and `inside` is touched by one at a time.
+// Two threads publish work and do all work that they find. No work is stranded, and one thread at a time
+// touches `inside`.
 TEST(Baton, StrandsNoWorkUnderStress) {
   constexpr std::uint64_t kWorks = 100'000;
   struct Side {
@@ -75,12 +76,12 @@ TEST(Baton, StrandsNoWorkUnderStress) {
   EXPECT_FALSE(side.baton.held());
 }
 
-// The thread that takes it nearly always has the bias, and loses it whenever the other comes.
+// The thread that nearly always takes the baton has the bias, and loses it whenever the other thread comes.
 TEST(Baton, StrandsNoWorkWhileTheBiasComesAndGoes) {
   constexpr int kTakes = 2'000'000;
   Baton baton;
   std::uint64_t inside = 0;
-  std::uint64_t done = 0;  // of the other's work
+  std::uint64_t done = 0;  // the other thread's work that is done
   std::atomic<std::uint64_t> published{0};
   std::atomic<bool> ended{false};
   const auto run_while_nudged = [&] {

@@ -7,13 +7,15 @@
 
 namespace weft::sync {
 
-// CallList: who wants to be called by one thread: any thread puts an entry in, once however often it is asked, and one
-// thread takes all of them out.
-// Owner: whoever constructs it; it takes what is left before it destroys it. Entries are their owners' and outlive
-// their place in the list: the value that goes with an entry, a reference to its owner for instance, sees to that.
-// Affinity: add() and empty() any thread, take_all() one. Cost: no allocation; an exchange, and a compare-exchange for
-// an entry that is not there yet.
-// Invariant: what was written before add() is seen by the visit that follows, whether or not the entry was in the list.
+// CallList: the entries that one thread shall call. Any thread adds an entry, which is in the list at most
+// once. One thread takes all of them out.
+// Owner: the object that constructs it. That object takes out the remaining entries before it destroys the
+// list. Entries belong to their owners and outlive their place in the list; the value that goes with an
+// entry, for instance a reference to its owner, ensures that.
+// Affinity: add() and empty() any thread, take_all() one. Cost: no allocation; an exchange, and a
+// compare-exchange for an entry that is not in the list yet.
+// Invariant: the visit that follows add() sees every write before add(), whether or not the entry was in the
+// list.
 template <typename Value>
 class CallList {
  public:
@@ -30,10 +32,10 @@ class CallList {
     Plain<Value> value_{};
   };
 
-  // False: it is there already, and `value` is dropped.
+  // False: the entry is in the list already, and `value` is dropped.
   bool add(Entry& entry, Value value) noexcept {
-    // acq_rel: publishes what the caller wrote to the visit, also when the entry is there; and the entry is its own
-    // again after the exchange in take_all().
+    // acq_rel: publishes the caller's writes to the visit, even if the entry is in the list already. After
+    // the exchange in take_all() the entry belongs to its adder again.
     if (entry.listed_.exchange(true, std::memory_order_acq_rel)) {
       return false;
     }
@@ -41,15 +43,15 @@ class CallList {
     Entry* top = top_.load(std::memory_order_relaxed);
     do {
       entry.next_ = top;
-      // Release pairs with the acquire in take_all(): the entry's members.
+      // Release pairs with the acquire in take_all(), for the entry's members.
     } while (!top_.compare_exchange_weak(top, &entry, std::memory_order_release, std::memory_order_relaxed));
     return true;
   }
 
-  // Relaxed: only a look. Who must not miss an entry needs a fence, as its adder does.
+  // Relaxed: a hint. A thread that must not miss an entry needs a fence, and so does the adder.
   [[nodiscard]] bool empty() const noexcept { return top_.load(std::memory_order_relaxed) == nullptr; }
 
-  // Calls visit(value) for every entry, which may be added again from then on. One thread.
+  // Calls visit(value) for every entry. From that call on the entry may be added again. One thread.
   template <typename Visit>
   void take_all(Visit visit) {
     if (empty()) {
@@ -58,7 +60,8 @@ class CallList {
     for (Entry* entry = top_.exchange(nullptr, std::memory_order_acquire); entry != nullptr;) {
       Entry* const next = entry->next_;
       Value value = std::exchange(entry->value_, Value{});
-      // Before the visit: what is written later adds the entry again. acq_rel: pairs with the exchange in add().
+      // Before the visit, so that a later write adds the entry again. acq_rel: pairs with the exchange in
+      // add().
       (void)entry->listed_.exchange(false, std::memory_order_acq_rel);
       visit(std::move(value));
       entry = next;

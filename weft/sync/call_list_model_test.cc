@@ -40,7 +40,8 @@ void two_callers_and_the_called() {
   }
 }
 
-// Wishes of one entry by two threads, one of which finds it in the list: a visit sees what each of them wrote.
+// Two threads make wishes with one entry, and one of them finds it in the list. A visit sees both threads'
+// writes.
 void one_entry_two_callers() {
   List list;
   List::Entry entry;
@@ -48,7 +49,7 @@ void one_entry_two_callers() {
   bool seen[2] = {false, false};
   const auto visit = [&](int) {
     for (int i = 0; i < 2; ++i) {
-      // Relaxed: what orders it is what is tested.
+      // Relaxed: the test checks that the list alone orders it.
       seen[i] = seen[i] || wishes[i].load(std::memory_order_relaxed) != 0;
     }
   };
@@ -61,7 +62,7 @@ void one_entry_two_callers() {
   model::require(seen[0] && seen[1], "a wish is missed");
 }
 
-// An entry comes again while the called one is at work.
+// An entry is added again while the visit of the same entry runs.
 void an_entry_comes_again() {
   Called called;
   model::run_threads(

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The model checker itself: the classic litmus tests, and one mistake of each kind that it must find.
+// The model checker itself: the classic litmus tests, and one mistake of each kind that the checker must
+// find.
 #include <new>
 #include <set>
 #include <string>

@@ -12,7 +12,7 @@
 
 namespace weft::sync {
 
-// What a gate waits with: the machine here, the model checker's in a model test.
+// The operations that a gate waits with: the machine's here, the model checker's in a model test.
 struct GateWait : SystemWait {
   using Event = AwaitList;
   using Budget = SpinBudget;
@@ -26,7 +26,7 @@ struct GateWait : SystemWait {
   }
 };
 
-// Resumption: what goes on with a coroutine that waited. A small value; the executor that is given it calls it once.
+// Resumption: continues a coroutine that waited. A small value; the executor that receives it calls it once.
 class Resumption {
  public:
   using Run = void(void* waiter);
@@ -38,12 +38,15 @@ class Resumption {
   void* waiter_;
 };
 
-// Gate: where threads and coroutines wait until something becomes possible, which they then try themselves.
+// Gate: threads and coroutines wait here until an attempt of theirs can succeed. They make the attempt
+// themselves.
 // Owner: the object that changes. Affinity: any thread.
-// Cost: wake() with nobody waiting is one load. Each wait that slept costs whoever changes the object one wake-up.
-// Invariant: who changes the object and then calls wake() is seen by the look of a waiter that is about to sleep, or
-// wakes it (invariant 1 of Parker; a coroutine sleeps as somebody in poll does, and its event is the list). Users say
-// Gate; the parameter is a seam for the model test.
+// Cost: wake() is one load while nobody waits. Each wait that slept costs the thread that changes the object
+// one wake-up.
+// Invariant: a thread changes the object, then calls wake(). A waiter that is about to sleep either sees the
+// change in its look() or is woken (invariant 1 of Parker; a coroutine counts as a sleeper in poll whose
+// event is the list).
+// Users write Gate; the parameter is a seam for the model test.
 template <typename System>
 class BasicGate {
   using List = typename System::Event;
@@ -51,8 +54,8 @@ class BasicGate {
  public:
   void wake() noexcept { parker_.wake(); }
 
-  // Returns true once attempt() did, false at the deadline. look() says whether an attempt might succeed now, and
-  // changes nothing. The first attempt is made whatever the time is.
+  // Returns true once attempt() did, false at the deadline. look() says whether an attempt might succeed now,
+  // and changes nothing. The first attempt is made even when the deadline has passed.
   template <typename Attempt, typename Look>
   [[nodiscard]] bool settle_until(Instant deadline, Attempt attempt, Look look) noexcept {
     if (attempt()) {
@@ -74,9 +77,10 @@ class BasicGate {
     return true;
   }
 
-  // Wait: the same for a coroutine; the base of an awaiter, which has bool attempt() and bool look().
-  // `post(Resumption)` is called by whoever wakes, inside its call. It hands the resumption to the thread, or the
-  // strand, that awaits; it does not run it, and does not throw. A coroutine that is suspended here is not destroyed.
+  // Wait: the same for a coroutine. It is the base of an awaiter, which has bool attempt() and bool look().
+  // The thread that wakes calls `post(Resumption)` inside its call of wake(). `post` hands the resumption to
+  // the thread or strand that awaits; it does not run the resumption and does not throw. A coroutine that is
+  // suspended here is not destroyed.
   template <typename Awaiter, typename Post>
   class Wait : private List::Waiter {
    public:
@@ -94,7 +98,7 @@ class BasicGate {
 
    private:
     Awaiter& self() noexcept { return static_cast<Awaiter&>(*this); }
-    // False: it will be told.
+    // False: the coroutine stays suspended, and tell() will be called.
     bool settle() noexcept {
       for (;;) {
         gate_.list_.add(*this);

@@ -30,10 +30,10 @@ struct BoostLocal : boost::intrusive_ref_counter<BoostLocal, boost::thread_unsaf
 };
 #endif
 
-// A copy is made and dropped while the original stays.
+// Makes and drops a copy while the original stays.
 template <typename Pointer>
 void copy_and_drop(benchmark::State& state, Pointer original) {
-  std::thread([] {}).join();  // std::shared_ptr counts without atomics until there was a thread
+  std::thread([] {}).join();  // std::shared_ptr counts without atomics until the process has started a thread
   for (auto _ : state) {
     Pointer copy = original;
     benchmark::DoNotOptimize(copy.get());
@@ -53,8 +53,8 @@ bench::RowBuilder copy_row(std::string_view name) {
   return row.run("std_shared_ptr", copy_shared_ptr);
 }
 
-// The count is atomic, as in the published session since it raced; its report says it is not. The twin is what a
-// session that stays on its core pays.
+// The count is atomic, as in the published session since its race was mended; its report says that it is not.
+// The twin measures the cost for a session that stays on its core.
 [[maybe_unused]] const bool kRegistered = [] {
   copy_row("SessionPtr_Copy");
   copy_row("SharedPtr_Copy");

@@ -16,17 +16,21 @@
 
 namespace weft::sync {
 
-// MpscQueue: a bounded queue of values from several producers to one consumer. Each producer takes a lane, which is a
-// ring of its own, so that producers share nothing; the consumer visits the lanes in turn.
-// Owner: a move-only handle; it outlives its producers, is moved and destroyed while neither they nor the consumer use
-// it, and destroys what is left inside. A handle that was moved from may only be assigned or destroyed.
+// MpscQueue: a bounded queue of values from several producers to one consumer. Each producer takes a lane,
+// which is a ring of its own, so that producers share nothing. The consumer visits the lanes in turn.
+// Owner: a move-only handle, which outlives its producers. It is moved and destroyed while neither they nor
+// the consumer use it, and destroys the values that are left. A handle that was moved from may only be
+// assigned or destroyed.
 // Affinity: one consumer; producer() any thread; a Producer belongs to one thread at a time.
-// Cost: no allocation after make(), which allocates every lane. A push is a push on a ring. A pop is a pop on a ring;
-// in an empty queue it reads one index of each lane. Invariants:
-//   (1) What one producer pushes is popped in that order; between producers there is no order.
-//   (2) A producer that stalls, even half-way through a push, delays nothing but its own values.
-//   (3) The consumer leaves a lane after what was there when it came: a busy producer starves nobody.
-//   (4) A lane that was given up keeps its values, and is taken by the next producer that asks.
+// Cost: no allocation after make(), which allocates every lane. A push is a push on a ring. A pop is a pop on
+// a ring; in an empty queue it reads one index of each lane.
+// Invariants:
+// 1. The consumer pops the values of one producer in the order in which they were pushed. Between producers
+//    there is no order.
+// 2. A producer that stalls, even half-way through a push, delays nothing but its own values.
+// 3. The consumer leaves a lane after the values that it found on arrival, so that a busy producer starves no
+//    other.
+// 4. A lane that its producer gave up keeps its values, and the next producer() may take it.
 template <typename T>
 class MpscQueue {
   struct Lane {
@@ -55,7 +59,7 @@ class MpscQueue {
       }
     }
 
-    // As on SpscRing; false and short counts say that this lane is full.
+    // As on SpscRing. False or a short count: this lane is full.
     template <typename U>
     [[nodiscard]] bool try_push(U&& value) noexcept {
       return lane_->ring.try_push(std::forward<U>(value));
@@ -129,13 +133,13 @@ class MpscQueue {
 
   // --- consumer ---
 
-  // In place: the next value, or null. Valid until pop(), which needs one.
+  // In place: the next value, or null. Valid until pop(), which requires that there is a value.
   [[nodiscard]] T* front() noexcept { return empty() ? nullptr : lanes_[lane_].ring.front(); }
   void pop() noexcept {
     lanes_[lane_].ring.pop();
     --known_;
   }
-  // False: empty.
+  // False: the queue is empty.
   [[nodiscard]] bool try_pop(T& value) noexcept {
     if (empty() || !lanes_[lane_].ring.try_pop(value)) {
       return false;
@@ -143,7 +147,7 @@ class MpscQueue {
     --known_;
     return true;
   }
-  // Moves as many values as there are and `values` holds; says how many.
+  // Moves as many values as there are and `values` holds. Returns the number.
   [[nodiscard]] std::size_t try_pop_batch(std::span<T> values) noexcept {
     std::size_t done = 0;
     while (done < values.size()) {
@@ -155,7 +159,7 @@ class MpscQueue {
     }
     return done;
   }
-  // The same, from one lane only: the one that lane() names afterwards.
+  // The same, from one lane only. lane() names that lane afterwards.
   [[nodiscard]] std::size_t try_pop_run(std::span<T> values) noexcept {
     if (empty()) {
       return 0;
@@ -164,7 +168,8 @@ class MpscQueue {
     known_ -= count;
     return count;
   }
-  // Calls visit(T&&) for as many values as there are, at most `most`; says how many. The visitor does not throw.
+  // Calls visit(T&&) for as many values as there are, at most `most`. Returns the number. The visitor does
+  // not throw.
   template <typename Visit>
   std::size_t drain(Visit visit, std::size_t most = std::numeric_limits<std::size_t>::max()) noexcept {
     std::size_t done = 0;
@@ -181,13 +186,13 @@ class MpscQueue {
     return done;
   }
   [[nodiscard]] bool empty() noexcept { return known_ == 0 && !find_lane(); }
-  // Where the last value came from: Producer::lane().
+  // The lane of the last value, as Producer::lane().
   [[nodiscard]] std::size_t lane() const noexcept { return lane_; }
 
  private:
   explicit MpscQueue(Lane* lanes) noexcept : lanes_(lanes) {}
 
-  // Goes to the next lane that has values.
+  // Moves to the next lane that has values.
   bool find_lane() noexcept {
     for (std::size_t i = 0; i < count_; ++i) {
       lane_ = lane_ + 1 < count_ ? lane_ + 1 : 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// The published MpscQueue_1P1C is one thread that pushes and pops in turns; MpscQueue_2P1C is one producer that keeps
-// the queue full, and a thread that pushes, whether that succeeds or not, and pops. The honest twins are a consumer and
-// as many producers as they say, all of them threads, and count what arrived.
+// The published MpscQueue_1P1C is one thread that pushes and pops in turns. MpscQueue_2P1C is one producer
+// that keeps the queue full, and a thread that pushes, whether that succeeds or not, and pops. The honest
+// twins run a consumer and the number of producers in their name, each a thread, and count the values that
+// arrived.
 #include <bit>
 #include <span>
 
@@ -21,7 +22,7 @@ using Small = std::uint64_t;
 
 constexpr std::size_t kProducersMax = 4;
 
-// Each contender has Producer, made from the queue by the thread that pushes.
+// Each contender has a type Producer, which the pushing thread makes from the queue.
 template <typename T>
 struct Ours {
   explicit Ours(std::size_t capacity) : queue(weft::sync::MpscQueue<T>::make(kProducersMax, capacity).value()) {}
@@ -42,8 +43,8 @@ struct SharedProducer {
   Queue& queue;
 };
 
-// The usual design: producers take places by compare-exchange, each cell says whose turn it is (Vyukov's bounded queue
-// with one consumer).
+// The usual design: producers take places by compare-exchange, and each cell says whose turn it is (Vyukov's
+// bounded queue with one consumer).
 template <typename T>
 struct Vyukov {
   using Producer = SharedProducer<Vyukov>;
@@ -199,7 +200,8 @@ void against_a_flood(bench::RowBuilder row, const char* name) {
       });
 }
 
-// A consumer, which takes up to 64 at a time, and `producers`, which push one at a time. Thread 0 consumes.
+// A consumer, which takes up to 64 values at a time, and `producers`, which push one at a time. Thread 0
+// consumes.
 template <typename Queue, typename T>
 void fan_in(bench::RowBuilder row, const char* name, int producers, std::size_t capacity) {
   auto lazy = std::make_shared<Lazy<Queue>>(capacity);
@@ -213,7 +215,7 @@ void fan_in(bench::RowBuilder row, const char* name, int producers, std::size_t 
       std::uint64_t behind = 0;
       for (auto _ : state) {
         behind += static_cast<std::uint64_t>(producers);
-        // Whole batches while there is more to come; all of it at the end.
+        // Takes whole batches while more values will come, and the remaining values at the end.
         while (behind >=
                (total + behind < static_cast<std::uint64_t>(producers) * state.max_iterations ? batch.size() : 1)) {
           const std::size_t count = queue.pop_some(std::span(batch).first(std::min<std::size_t>(batch.size(), behind)));
@@ -269,7 +271,7 @@ void fan_in(bench::RowBuilder row, const char* name, int producers, std::size_t 
     using Queue = typename decltype(queue)::type;
     fan_in<Queue, Small>(bench::row("MpscQueue_2P1C/8 B (honest)"), who, 2, 1024);
     using One = Alone<Queue, Small>;
-    if (std::string_view(who) != "moodycamel") {  // which refuses nothing for want of room alone
+    if (std::string_view(who) != "moodycamel") {  // moodycamel does not refuse a value for lack of room alone
       bench::row("MpscQueue_Backpressure").run(who, bench::refused<One, Small>(64));
     }
   });

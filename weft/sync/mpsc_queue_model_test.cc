@@ -11,7 +11,7 @@ struct Tagged {
   int number;
 };
 
-// Producers' values count up from 1.
+// Each producer's values count up from 1.
 struct Inbox {
   Inbox(std::size_t producers, std::size_t capacity) : queue(MpscQueue<Tagged>::make(producers, capacity).value()) {}
   MpscQueue<Tagged> queue;

@@ -62,7 +62,8 @@ TEST(MpscQueue, ALaneThatWasGivenUpKeepsItsValues) {
   EXPECT_EQ(values[1], 2);
 }
 
-// The published design blocks the consumer here: the value of a later producer stands behind the gap.
+// The published design blocks the consumer here: the value of a later producer stands behind the unfinished
+// one.
 TEST(MpscQueue, AProducerThatStallsInAPushDelaysNobody) {
   auto queue = queue_of<int>(2, 4);
   auto stalled = queue.producer().value();

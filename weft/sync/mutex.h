@@ -5,9 +5,10 @@
 
 namespace weft::sync {
 
-// Mutex: a baton that can be waited for; Lockable, as std::mutex. For what one thread locks nearly always.
-// Affinity: any thread. Cost: as the baton, so nothing but plain loads and stores while it is biased towards the thread
-// that locks it; a system call when somebody has to wait, and one to wake it. Not recursive, not fair.
+// Mutex: a baton that threads can wait for; Lockable, as std::mutex. For data that one thread locks nearly
+// always.
+// Affinity: any thread. Cost: as the baton: plain loads and stores only, while it is biased towards the
+// locking thread. A system call for a thread that must wait, and one to wake it. Not recursive, not fair.
 template <typename System>
 class BasicMutex : private BasicBaton<System> {
   using Base = BasicBaton<System>;
@@ -27,7 +28,8 @@ class BasicMutex : private BasicBaton<System> {
 
  private:
   void wait() noexcept {
-    // The nudge stays when we get in: there may be others, and only its finder wakes them.
+    // The nudge stays when this thread gets in: other threads may wait, and only an unlock() that finds the
+    // nudge wakes them.
     while (!Base::take(Base::kHeld | Base::kNudged)) {
       // Relaxed: the kernel compares the word again.
       const std::uint32_t word = Base::state_.load(std::memory_order_relaxed);

@@ -12,7 +12,7 @@ namespace {
 
 TEST(Mutex, LetsOneIn) {
   Mutex mutex;
-  for (int i = 0; i < 1000; ++i) {  // the later ones by the bias
+  for (int i = 0; i < 1000; ++i) {  // later rounds lock by the bias
     mutex.lock();
     EXPECT_FALSE(mutex.try_lock());
     mutex.unlock();
@@ -29,7 +29,7 @@ TEST(Mutex, WorksWithTheLocksOfTheStandardLibrary) {
   EXPECT_FALSE(third.owns_lock());
 }
 
-// One thread locks nearly always and so has the bias again and again; the others come between.
+// One thread locks nearly always and so gets the bias again and again; the other threads interrupt it.
 TEST(Mutex, KeepsCountsExactWhileTheBiasComesAndGoes) {
   constexpr std::uint64_t kOften = 2'000'000;
   constexpr std::uint64_t kSeldom = 300;

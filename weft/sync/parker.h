@@ -12,7 +12,7 @@
 
 namespace weft::sync {
 
-// What a parker waits with: the machine here, the model checker's in the model test.
+// The operations that a parker waits with: the machine's here, the model checker's in the model test.
 struct SystemWait {
   using Event = WakeList;
 
@@ -26,18 +26,21 @@ struct SystemWait {
   static void futex_wake(std::atomic<std::uint32_t>& word) noexcept { sys::futex_wake(word, 1 << 30); }
 };
 
-// Parker: where threads sleep until something changes, and the word that tells a sender whether anybody sleeps.
+// Parker: threads sleep here until something changes. One word tells the sender whether any thread sleeps.
 // Owner: the object whose change is awaited. Affinity: any thread.
-// Cost: wake() with nobody asleep is one load behind a compiler barrier; parking pays for both sides (membarrier).
-// Use by the sleeper: announce; look again for work; if there is none, sleep; start over. A sleeper either waits on the
-// futex in here or in poll/epoll on its own event descriptor in the list given to announce_poll(). Sleeping orders
-// nothing: what a look right after it misses, the next announcement's fence shows.
+// Cost: wake() with nobody asleep is one load behind a compiler barrier. The sleeper pays for both sides
+// (membarrier).
+// Use by the sleeper: announce; check again for work; sleep if there is none; start over. A sleeper waits
+// either on the futex in the parker, or in poll/epoll on its own event descriptor in the list given to
+// announce_poll(). Sleeping orders nothing: work that a check right after it misses is visible after the next
+// announcement's fence.
 // Invariants:
-//   (1) Work published before wake() is either seen by the sleeper's look after announce(), or wake() sees the
-//       announcement: the sleeper's heavy fence stands for the store-load fence that wake() leaves out.
-//   (2) Only wake() clears announcements; a sleeper that leaves early costs one superfluous wake-up, never a lost one.
-//   (3) A wake() that cleared announcements starts a new generation, so that none of their sleepers falls asleep on the
-//       announcement that somebody else made since.
+// 1. Work published before wake(): either the sleeper's check after announce() sees it, or wake() sees the
+//    announcement. The sleeper's heavy fence stands for the store-load fence that wake() leaves out.
+// 2. Only wake() clears announcements. A sleeper that leaves early costs one superfluous wake-up, never a
+//    lost one.
+// 3. A wake() that cleared announcements starts a new generation, so that none of their sleepers falls asleep
+//    on a later announcement of another thread.
 template <typename System>
 class BasicParker {
  public:
@@ -48,14 +51,14 @@ class BasicParker {
   BasicParker(const BasicParker&) = delete;
   BasicParker& operator=(const BasicParker&) = delete;
 
-  // Hot path: after publishing work.
+  // Hot path: called after publishing work.
   void wake() noexcept {
     System::light_fence();  // pairs with the heavy fence in announce()
     if (const std::uint32_t word = word_.load(std::memory_order_relaxed); (word & kAnnounced) != 0) [[unlikely]] {
       wake_sleepers(word);
     }
   }
-  // Rare path: the same, for wakers whose sleepers use announce with heavy = false.
+  // Rare path: the same, for wakers whose sleepers announce with heavy = false.
   void wake_with_fence() noexcept {
     System::full_fence();
     if (const std::uint32_t word = word_.load(std::memory_order_relaxed); (word & kAnnounced) != 0) {
@@ -66,11 +69,12 @@ class BasicParker {
   // `heavy` may be false only when every waker uses wake_with_fence().
   [[nodiscard]] Ticket announce_futex(bool heavy) noexcept { return announce(kFutex, heavy); }
   void announce_poll(Event* event, bool heavy) noexcept {
-    event_.store(event, std::memory_order_relaxed);  // released by the announcement; the same one every time
+    event_.store(event, std::memory_order_relaxed);  // published by the announcement; always the same event
     announce(kPoll, heavy);
   }
 
-  // Sleeps until a wake(), or `timeout` (negative: no limit). Returns at once if there was one since the announcement.
+  // Sleeps until a wake(), or `timeout` (negative: no limit). Returns at once if a wake() came since the
+  // announcement.
   sys::FutexResult sleep(Ticket ticket, Duration timeout) noexcept {
     // Relaxed: the kernel compares the word again.
     const std::uint32_t word = word_.load(std::memory_order_relaxed);
@@ -87,7 +91,7 @@ class BasicParker {
   static constexpr std::uint32_t kGeneration = 4;  // wraps after 2^30 wake-ups, far beyond one sleeper's two steps
 
   Ticket announce(std::uint32_t bit, bool heavy) noexcept {
-    // Release hands the event to wake_sleepers(); all else is the fence's business.
+    // Release hands the event to wake_sleepers(). The fence below orders everything else.
     const std::uint32_t word = word_.fetch_or(bit, std::memory_order_release);
     if (heavy) {
       System::heavy_fence();  // pairs with the light fence in wake()
@@ -97,7 +101,7 @@ class BasicParker {
     return word & ~kAnnounced;
   }
 
-  // One waker takes each announcement.
+  // For each announcement one waker wakes the sleepers.
   void wake_sleepers(std::uint32_t word) noexcept {
     // Acquire pairs with the release in announce().
     while (!word_.compare_exchange_weak(word, (word & ~kAnnounced) + kGeneration, std::memory_order_acquire,

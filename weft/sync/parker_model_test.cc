@@ -11,7 +11,7 @@ namespace {
 constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr Duration kNoLimit = Duration(-1);
 
-// What the machine does, in the model. A futex and a descriptor wake but order nothing.
+// The machine's operations, in the model. A futex and a descriptor wake but order nothing.
 struct ModelWait {
   using Where = model::Where;
   using Event = BasicWakeList<model::Event, model::Mutex>;
@@ -98,7 +98,7 @@ void a_poll_sleeper() {
                      });
 }
 
-// Each has an event of its own, and learns of the one message.
+// Each sleeper has an event of its own, and both learn of the one message.
 template <bool kHeavy>
 void two_poll_sleepers() {
   Place place;
@@ -114,7 +114,7 @@ void two_wakers() {
                      [&] { place.sleep_on_futex_until(place.seen(2), kHeavy); });
 }
 
-// Both must learn of the one message.
+// Both sleepers must learn of the one message.
 template <bool kHeavy>
 void a_futex_and_a_poll_sleeper() {
   Place place;
@@ -123,7 +123,7 @@ void a_futex_and_a_poll_sleeper() {
                      [&] { place.sleep_in_poll_until(place.seen(1), kHeavy); });
 }
 
-// Each takes one of the two messages.
+// Each sleeper takes one of the two messages.
 template <bool kHeavy>
 void two_sleepers_share_messages() {
   Place place;

@@ -14,15 +14,15 @@
 namespace weft::sync {
 namespace {
 
-[[maybe_unused]] const int kSeeded = setenv("RC_PARAMS", "seed=20261121", 0);  // the same cases in every run
+[[maybe_unused]] const int kSeeded = setenv("RC_PARAMS", "seed=20261121", 0);  // every run has the same cases
 
-using Steps = std::vector<std::pair<int, std::size_t>>;  // what, and how many
+using Steps = std::vector<std::pair<int, std::size_t>>;  // the kind of step, and its count
 
 Steps any_steps(int kinds) {
   return *rc::gen::container<Steps>(rc::gen::pair(rc::gen::inRange(0, kinds), rc::gen::inRange<std::size_t>(0, 12)));
 }
 
-// Pops from a queue what its model says is first.
+// Pops from the model and compares with the values that the queue popped.
 void expect_popped(std::deque<int>& model, std::span<const int> values) {
   for (const int value : values) {
     RC_ASSERT(!model.empty());

@@ -10,7 +10,7 @@
 
 namespace weft::sync {
 
-// How long a thread may look for work before it sleeps.
+// How long a thread may spin before it sleeps.
 enum class WaitMode : std::uint8_t {
   adaptive,  // yield-spin while spinning pays, learnt at run time (default)
   latency,   // yield-spin up to 200 us always
@@ -25,9 +25,9 @@ enum class WaitMode : std::uint8_t {
 
 // SpinBudget: learns whether spinning pays at one waiting place.
 // Affinity: any thread; a lost update only delays learning. Cost: a few relaxed loads and stores per wait.
-// A wake-up costs about 20-50 us where it was measured, so spinning that long is at worst twice the optimum (the
-// ski-rental argument). When fewer than one wait in five ends while spinning, the budget drops to kLeastUs and is
-// tried in full again every 64 waits.
+// A wake-up costs about 20-50 us where it was measured, so spinning that long is at worst twice the optimum
+// (the ski-rental argument). When fewer than one wait in five ends while spinning, the budget drops to kLeastUs.
+// Every 64th wait still gets the full 50 us.
 class SpinBudget {
  public:
   [[nodiscard]] std::uint32_t budget_us(WaitMode mode) noexcept {
@@ -58,8 +58,8 @@ class SpinBudget {
   Atomic<std::uint32_t> waits_{0};
 };
 
-// Spins until `look()` is true or the budget is spent: short pauses, then sched_yield, so that on a shared core the
-// other thread gets to run. Never more than about 2 us without a yield.
+// Spins until `look()` is true or the budget is spent: short pauses, then sched_yield, so that on a shared
+// core the other thread gets to run. The thread never spins longer than about 2 us without a yield.
 template <typename Look>
 bool spin_until(std::uint32_t budget_us, Look look) {
   if (budget_us == 0) {
@@ -83,7 +83,7 @@ bool spin_until(std::uint32_t budget_us, Look look) {
   return false;
 }
 
-// The same without anything to look for.
+// Spins for the whole time, without a condition.
 inline void spin_for(std::uint32_t us) {
   (void)spin_until(us, [] { return false; });
 }

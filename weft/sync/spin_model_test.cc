@@ -6,7 +6,7 @@
 namespace weft::sync {
 namespace {
 
-// Updates may be lost, but the estimate never leaves its range: what is learnt afterwards decides.
+// Updates may be lost, but the estimate never leaves its range: later waits decide.
 TEST(SpinBudgetModel, StaysInRangeAndLearnsAfterAnyRace) {
   const model::Outcome outcome = model::explore(
       [] {

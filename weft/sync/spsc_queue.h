@@ -12,20 +12,24 @@
 namespace weft::sync {
 
 // SpscQueue: a queue of trivially copyable cells from one producer to one consumer, with transactions.
-// Owner: whoever constructs it; it outlives both sides' use. Cells left inside are simply forgotten: their owner drains
-// them first if they hold references.
-// Affinity: one producer, one consumer; each may move between threads that hand over with acquire and release.
-// Cost: a push or pop is a copy of the cell and, amortised, one release store; the far index is read only when the near
-// copy says full or empty. The queue is a chain of small rings: while the consumer keeps up, one ring of kRing cells is
-// all that is touched (a small ring stays in both caches); a new ring, four times as large up to kRing, is linked when
-// it is full. The first ring is small, so that a connection that carries little costs little. The bound is the caller's
-// business (high-water marks).
-// Beside: what the caller keeps for a side shares that side's lines, as it is used together with them: three types,
-// of the producer, of the consumer, and of what the consumer now and then tells the producer.
+// Owner: the object that constructs it; it outlives both sides' use. The destructor forgets the cells that
+// are left: if they hold references, their owner drains them first.
+// Affinity: one producer, one consumer; each may move between threads that hand over with acquire and
+// release.
+// Cost: a push or pop is a copy of the cell and, amortised, one release store. A side reads the other side's
+// index only when its own copy says full or empty.
+// The queue is a chain of small rings. While the consumer keeps up, both sides touch one ring of kRing cells
+// only, which stays in both caches. When a ring is full, the producer links a new one, four times as large up
+// to kRing. The first ring is small, so that a connection that carries little costs little. The caller bounds
+// the queue (high-water marks).
+// Beside: members that the caller keeps for a side. They share that side's cache lines, since both are used
+// together. The three types are the producer's, the consumer's, and the values that the consumer now and then
+// returns to the producer.
 // Invariants:
-//   (1) head <= published <= staged; all three only grow.
-//   (2) A cell is visible to the consumer only after publish(), and all cells of one publish() together.
-//   (3) A ring's `end` is set, before any later cell is published, to the index of the first cell that lies in `next`.
+// 1. head <= published <= staged; all three only grow.
+// 2. The consumer sees a cell only after publish(), and all cells of one publish() together.
+// 3. A ring's `end` is set, before any later cell is published, to the index of the first cell that lies in
+//    `next`.
 struct NothingBeside {
   struct Producer {};
   struct Consumer {};
@@ -51,7 +55,7 @@ class SpscQueue {
     destroy(spare_.load(std::memory_order_relaxed));
   }
 
-  // Producer. The slot for the next cell, or null when memory ran out. Staged once stage() is called.
+  // Producer. The slot for the next cell, or null when memory ran out. stage() stages it.
   [[nodiscard]] T* claim() noexcept {
     Ring* ring = producer_.ring;
     if (ring == nullptr || producer_.staged - producer_.oldest() > ring->mask) [[unlikely]] {
@@ -64,9 +68,9 @@ class SpscQueue {
   }
   void stage() noexcept { ++producer_.staged; }
 
-  // Producer. Makes everything staged visible.
+  // Producer. Makes all staged cells visible.
   void publish() noexcept {
-    // Release pairs with the acquire in front(): cells, `end` and `next` are written before.
+    // Release pairs with the acquires in front() and empty(): cells, `end` and `next` are written before.
     published_.store(producer_.staged, std::memory_order_release);
   }
 
@@ -84,7 +88,7 @@ class SpscQueue {
     if (ring == nullptr) [[unlikely]] {
       ring = consumer_.ring = first_.load(std::memory_order_relaxed);  // ordered by the acquire above
     }
-    // Relaxed: by invariant (3) a value that matters was written before the publish() that we acquired.
+    // Relaxed: by invariant 3 a value that matters was written before the publish() that this side acquired.
     while (ring->end.load(std::memory_order_relaxed) == consumer_.head) [[unlikely]] {
       ring = advance_ring(ring);
     }
@@ -103,7 +107,7 @@ class SpscQueue {
   [[nodiscard]] const typename Beside::Consumer& beside_consumer() const noexcept { return consumer_.beside; }
   [[nodiscard]] typename Beside::Returned& beside_returned() noexcept { return returned_; }
 
-  // Consumer. True when front() would find nothing; reads the producer's index.
+  // Consumer. True when front() would return null. Reads the producer's index.
   [[nodiscard]] bool empty() noexcept {
     return consumer_.head == consumer_.published && consumer_.head == published_.load(std::memory_order_acquire);
   }
@@ -116,7 +120,7 @@ class SpscQueue {
   struct alignas(kLineSize) Ring {
     Atomic<std::uint64_t> end{kOpen};
     Plain<Ring*> next = nullptr;
-    std::uint64_t start = 0;  // index of the first cell that lies here; the producer's
+    std::uint64_t start = 0;  // index of the first cell that lies in this ring; the producer's
     Plain<std::uint64_t> mask = 0;
     T* cells() noexcept { return reinterpret_cast<T*>(this + 1); }
   };
@@ -124,15 +128,15 @@ class SpscQueue {
   struct Producer {
     Ring* ring = nullptr;
     std::uint64_t staged = 0;
-    std::uint64_t head = 0;  // the consumer's index as last seen
+    std::uint64_t head = 0;  // the consumer's index as last read
     [[no_unique_address]] typename Beside::Producer beside;
     [[nodiscard]] std::uint64_t oldest() const noexcept { return head > ring->start ? head : ring->start; }
   };
   struct Consumer {
     Ring* ring = nullptr;
     std::uint64_t head = 0;
-    std::uint64_t published = 0;   // the producer's index as last seen
-    std::uint64_t given_back = 0;  // the value of head_
+    std::uint64_t published = 0;   // the producer's index as last read
+    std::uint64_t given_back = 0;  // the value in head_
     [[no_unique_address]] typename Beside::Consumer beside;
   };
 
@@ -163,7 +167,7 @@ class SpscQueue {
       first_.store(ring, std::memory_order_relaxed);  // published by the first publish()
       return ring;
     }
-    // Acquire pairs with the release in give_back(): the consumer is done with the cells before head.
+    // Acquire pairs with the release in give_back(): the consumer no longer reads the cells before head.
     producer_.head = head_.load(std::memory_order_acquire);
     if (producer_.staged - producer_.oldest() <= ring->mask) {
       return ring;
@@ -188,8 +192,8 @@ class SpscQueue {
   Ring* advance_ring(Ring* ring) noexcept {
     Ring* next = ring->next;
     consumer_.ring = next;
-    // A small ring is not worth keeping. Release pairs with the acquire in make_room(); nothing to acquire, as
-    // only this side ever puts a ring there.
+    // The consumer frees a small ring at once and keeps a full-size one as the spare. Release pairs with the
+    // acquire in make_room(). Acquire is not needed: only the consumer ever stores a ring there.
     if (ring->mask + 1 != kRing) {
       destroy(ring);
     } else {

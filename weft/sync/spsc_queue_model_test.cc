@@ -26,7 +26,7 @@ struct Line {
   int pushed = 0;  // producer
   int popped = 0;  // consumer
 
-  // False when memory ran out; what was staged is published all the same.
+  // False when memory ran out; the cells that were staged are published all the same.
   bool push(int count = 1) {
     bool whole = true;
     for (int i = 0; i < count && whole; ++i) {
@@ -68,7 +68,7 @@ struct Line {
     drain();
     model::require(popped == pushed && queue.empty(), "cells are missing");
   }
-  // Both sides by one thread.
+  // One thread runs both sides.
   void pass(int cells) {
     push(cells);
     drain();
@@ -100,7 +100,7 @@ void the_slots_of_a_ring_are_used_again() {
   line.check_drained();
 }
 
-// The consumer is about to leave a ring that the producer may then take again.
+// The consumer is about to leave a ring that the producer may then reuse.
 void a_spare_ring_is_used_again() {
   Line line;
   line.push(7);
@@ -149,7 +149,7 @@ void memory_runs_out() {
   line.check_drained();
 }
 
-// Each side moves between threads by a baton, as a connection's does.
+// Each side moves between threads by a baton, as a connection's sides do.
 void the_producing_side_moves_between_threads() {
   Line line;
   Baton baton;

@@ -26,7 +26,7 @@ struct Line {
       queue.stage();
     }
   }
-  // Returns how many there were.
+  // Returns the number of cells popped.
   std::uint64_t pop(std::uint64_t most) {
     std::uint64_t count = 0;
     for (; count < most; ++count) {

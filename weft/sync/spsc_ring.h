@@ -18,23 +18,25 @@
 
 namespace weft::sync {
 
-// SpscRing: a bounded queue of values from one producer to one consumer. (SpscQueue is the unbounded one, for cells
-// that are published in transactions.) Owner: a move-only handle; it is moved and destroyed while neither side uses it,
-// and what is left inside is destroyed with it. A handle that was moved from may only be assigned or destroyed.
-// Affinity: one producer, one consumer; each may move between threads that hand over with acquire and release.
-// Cost: no allocation after make(). A push or pop is one move of T and one release store; a batch is one store in all.
-// The other side's index is read only when the copy of it says full or empty.
-// T: moving, destroying, and whatever a push or pop does with it, does not throw. Any alignment.
+// SpscRing: a bounded queue of values from one producer to one consumer. (SpscQueue is the unbounded one, for
+// cells that are published in transactions.)
+// Owner: a move-only handle. It is moved and destroyed while neither side uses it, and destroys the values
+// that are left. A handle that was moved from may only be assigned or destroyed.
+// Affinity: one producer, one consumer; each may move between threads that hand over with acquire and
+// release.
+// Cost: no allocation after make(). A push or pop is one move of T and one release store; a batch is one
+// store in all. A side reads the other side's index only when its own copy says full or empty.
+// T: no operation of T that a push, pop or destruction uses may throw. Any alignment.
 // Invariants:
-//   (1) head <= published <= tail <= head + capacity; all only grow.
-//   (2) The cells in [head, tail) hold objects, all others are raw storage.
-//   (3) A pop makes room at once: capacity is exact, though the cells are a power of two.
+// 1. head <= published <= tail <= head + capacity; all only grow.
+// 2. The cells in [head, tail) hold objects, all others are raw storage.
+// 3. A pop makes room at once: capacity is exact, though the number of cells is a power of two.
 template <typename T>
 class SpscRing {
   static_assert(std::is_nothrow_move_constructible_v<T> && std::is_nothrow_destructible_v<T>);
 
  public:
-  // invalid_argument: a capacity of zero, or beyond what memory can address; resource_exhausted: no memory.
+  // invalid_argument: a capacity of zero, or more than memory can address; resource_exhausted: no memory.
   [[nodiscard]] static Result<SpscRing> make(std::size_t capacity) noexcept {
     if (capacity == 0 || capacity > kCapacityMax) {
       return Error(Errc::invalid_argument, "the capacity of a ring");
@@ -71,7 +73,7 @@ class SpscRing {
 
   // --- producer ---
 
-  // False: full, and `value` is as it was.
+  // False: the ring is full, and `value` is unchanged.
   template <typename U>
   [[nodiscard]] bool try_push(U&& value) noexcept {
     static_assert(std::is_nothrow_constructible_v<T, U&&>);
@@ -85,7 +87,7 @@ class SpscRing {
     publish(tail + 1);
     return true;
   }
-  // Moves as many values as there is room for, the first ones; says how many. They appear together.
+  // Moves the first values, as many as there is room for. Returns the number. They become visible together.
   [[nodiscard]] std::size_t try_push_batch(std::span<T> values) noexcept {
     const std::size_t count = std::min(values.size(), room(values.size()));
     const std::uint64_t tail = shared_->producer.tail;
@@ -111,8 +113,9 @@ class SpscRing {
     return count;
   }
 
-  // In place: at most `most` free cells in a row, fewer at the ring's end, none when full. They are raw storage:
-  // construct objects in the first ones, then commit as many. A claim that is not committed is forgotten.
+  // In place: at most `most` adjacent free cells, fewer at the ring's end, none when full. They are raw
+  // storage: construct objects in the first ones, then commit as many. A claim that is not committed has no
+  // effect.
   [[nodiscard]] std::span<T> claim(std::size_t most) noexcept {
     const std::uint64_t tail = shared_->producer.tail;
     prefetch(cell(tail));
@@ -120,8 +123,8 @@ class SpscRing {
   }
   void commit(std::size_t count) noexcept { publish(shared_->producer.tail + count); }
 
-  // The same for a stream of single values: a cell of raw storage, or null when full. Cells that come later are fetched
-  // already.
+  // The same for a stream of single values: a cell of raw storage, or null when full. Prefetches the cell
+  // that comes kCellsAhead later.
   [[nodiscard]] T* claim_one() noexcept {
     const std::uint64_t tail = shared_->producer.tail;
     if (!has_room(tail)) {
@@ -130,8 +133,8 @@ class SpscRing {
     prefetch(cell(tail + kCellsAhead));
     return cell(tail);
   }
-  // The claimed cell is the next value, but the consumer does not see it before show_appended(), or until a later
-  // push or commit.
+  // Appends the claimed cell as the next value. The consumer does not see it before show_appended(), or a
+  // later push or commit.
   void append_one() noexcept { shared_->producer.tail = shared_->producer.tail + 1; }
   void show_appended() noexcept { publish(shared_->producer.tail); }
 
@@ -139,7 +142,7 @@ class SpscRing {
 
   // --- consumer ---
 
-  // False: empty.
+  // False: the ring is empty.
   [[nodiscard]] bool try_pop(T& value) noexcept {
     static_assert(std::is_nothrow_move_assignable_v<T>);
     const std::uint64_t head = shared_->consumer.head;
@@ -152,7 +155,7 @@ class SpscRing {
     release_to(head + 1);
     return true;
   }
-  // Moves as many values as there are and `values` holds; says how many.
+  // Moves as many values as there are and `values` holds. Returns the number.
   [[nodiscard]] std::size_t try_pop_batch(std::span<T> values) noexcept {
     static_assert(std::is_nothrow_move_assignable_v<T>);
     const std::size_t count = std::min(values.size(), readable(values.size()));
@@ -169,7 +172,7 @@ class SpscRing {
     return count;
   }
 
-  // In place: the oldest value, or null. Valid until pop(), which needs one.
+  // In place: the oldest value, or null. Valid until pop(), which requires that there is a value.
   [[nodiscard]] T* front() noexcept {
     const std::uint64_t head = shared_->consumer.head;
     return has_value(head) ? cell(head) : nullptr;
@@ -179,7 +182,8 @@ class SpscRing {
     std::destroy_at(cell(head));
     release_to(head + 1);
   }
-  // In place: at most `most` of the oldest values that lie in a row. Valid until consume(), which takes the first ones.
+  // In place: at most `most` of the oldest values that are adjacent. Valid until consume(), which takes the
+  // first ones.
   [[nodiscard]] std::span<T> peek(std::size_t most) noexcept {
     const std::uint64_t head = shared_->consumer.head;
     return {cell(head), std::min({most, readable(most), cells_to_the_end(head)})};
@@ -190,7 +194,7 @@ class SpscRing {
     release_to(head + count);
   }
 
-  // How many values there are to pop; asks the producer's index again only when fewer than `wanted` are known.
+  // The number of values to pop. Reads the producer's index again only when fewer than `wanted` are known.
   [[nodiscard]] std::size_t readable(std::size_t wanted) noexcept {
     Consumer& mine = shared_->consumer;
     if (mine.published - mine.head < wanted) {
@@ -203,11 +207,11 @@ class SpscRing {
  private:
   struct Producer {
     Plain<std::uint64_t> tail = 0;
-    Plain<std::uint64_t> head = 0;  // the consumer's index as last seen
+    Plain<std::uint64_t> head = 0;  // the consumer's index as last read
   };
   struct Consumer {
     Plain<std::uint64_t> head = 0;
-    Plain<std::uint64_t> published = 0;  // the producer's index as last seen
+    Plain<std::uint64_t> published = 0;  // the producer's index as last read
   };
   struct Shared {
     alignas(kLineSize) Producer producer;
@@ -251,11 +255,12 @@ class SpscRing {
     return shared_->consumer.published != head;
   }
   void look() noexcept {
-    shared_->consumer.published = shared_->published.load(std::memory_order_acquire);  // the release in publish()
+    shared_->consumer.published = shared_->published.load(std::memory_order_acquire);  // release in publish()
   }
 
-  // The consumer has read these lines: without this each store would wait for one of them in turn. It is worth a factor
-  // of 2 to 8 in single pushes of 64 bytes; batches gain little.
+  // Prefetches the target for writing. The consumer has read these lines, so that without the prefetch each
+  // store would wait for one of them in turn. Single pushes of 64 bytes become 2 to 8 times as fast; batches
+  // gain little.
   static void prefetch(T* target) noexcept {
     constexpr std::size_t kLine = 64;
     for (std::size_t at = 0; at < std::min(sizeof(T), 4 * kLine); at += kLine) {
@@ -263,7 +268,7 @@ class SpscRing {
     }
   }
 
-  // Calls visit(cells, how many, how many before) for the one or two runs of cells from `index` on.
+  // Calls visit(cells, their number, the number before) for the one or two runs of cells from `index` on.
   template <typename Visit>
   void for_each_run(std::uint64_t index, std::size_t count, Visit visit) noexcept {
     const std::size_t first = std::min(count, cells_to_the_end(index));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The published SpscQueue rows are one thread that pushes and pops in turns, so that neither capacity nor another core
-// matters, and its "latency" is the same loop; the honest twins are two threads. SpscQueue_ConcurrentThroughput counted
-// what was pushed; here it counts what arrived.
+// The published SpscQueue rows are one thread that pushes and pops in turns, so that neither capacity nor
+// another core matters; its "latency" is the same loop. The honest twins are two threads.
+// SpscQueue_ConcurrentThroughput counted the values pushed; here it counts the values that arrived.
 #include <cstring>
 #include <span>
 
@@ -33,8 +33,8 @@ struct Ours {
   weft::sync::SpscRing<T> ring;
 };
 
-// The published design: no copies of the other side's counter, so that each operation reads the other core's line;
-// values come out in an optional.
+// The published design: no copy of the other side's counter, so that each operation reads the other core's
+// line. Values come out in an optional.
 template <typename T>
 struct PublishedModel {
   explicit PublishedModel(std::size_t capacity) : slots(capacity), mask(capacity - 1) {}
@@ -153,7 +153,7 @@ void stream_batches(bench::RowBuilder row, const char* name, std::size_t capacit
       });
 }
 
-// Two threads, there and back through two queues; who waits looks all the time.
+// Two threads, there and back through two queues. A waiting thread polls all the time.
 template <typename Queue>
 void round_trips(bench::RowBuilder row, const char* name) {
   auto there = std::make_shared<Lazy<Queue>>(1024);

@@ -8,7 +8,7 @@
 namespace weft::sync {
 namespace {
 
-// A value that only moves, and whose every touch is watched.
+// A move-only value. The checker watches every access to it.
 class Value {
  public:
   explicit Value(int number) noexcept : number_(number) { model::note_write(this); }

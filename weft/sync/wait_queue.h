@@ -16,17 +16,22 @@
 
 namespace weft::sync {
 
-// WaitQueue: an MpscQueue whose ends can wait, threads and coroutines alike, and that can be closed. With one producer
-// it is the waiting form of an SpscRing. Owner: the unique_ptr of make(); it outlives its producers and all who wait.
-// What is left inside is destroyed with it. Affinity: as MpscQueue; close() any thread. Several coroutines may wait at
-// one end if they run on one thread or strand; they are told in the order in which they came, but who asks just then
-// may come first. Cost: a push or pop is MpscQueue's and one load more while nobody sleeps; sleeping costs the sleeper
-// a membarrier and whoever wakes it a system call. Invariants:
-//   (1) Nobody sleeps while what it waits for is possible; nobody is woken who does not wait.
-//   (2) Every value whose push returned before close() began is popped before a pop says closed. A push that overlaps
-//       close() is refused, or accepted and popped by whoever still pops, or destroyed with the queue.
-//   (3) An operation that fails leaves its value where it was.
-// Users say WaitQueue<T>; `System` is a seam for the tests.
+// WaitQueue: an MpscQueue whose ends can wait, threads and coroutines alike, and that can be closed. With one
+// producer it is the waiting form of an SpscRing.
+// Owner: the unique_ptr of make(). It outlives its producers and all waiters, and destroys the values that
+// are left.
+// Affinity: as MpscQueue; close() any thread. Several coroutines may wait at one end if they run on one
+// thread or strand. They are called in the order in which they came, but a coroutine that asks at that moment
+// may overtake them.
+// Cost: a push or pop is MpscQueue's plus one load while nobody sleeps. A sleep costs the sleeper a
+// membarrier and the waker a system call.
+// Invariants:
+// 1. No waiter sleeps while its operation is possible, and no thread is woken that does not wait.
+// 2. Every value whose push returned before close() began is popped before a pop says closed. A push that
+//    overlaps close() is refused, or it is accepted and its value is popped by a later pop or destroyed with
+//    the queue.
+// 3. An operation that fails leaves its value in place.
+// Users write WaitQueue<T>; `System` is a seam for the tests.
 template <typename T, typename System = GateWait>
 class WaitQueue {
   using Gate = BasicGate<System>;
@@ -58,7 +63,8 @@ class WaitQueue {
     auto lane = WEFT_TRY(queue_.producer());
     return Producer(*this, std::move(lane));
   }
-  // Any thread; idempotent. Ends every wait: producers get closed, the consumer gets what is left and then closed.
+  // Any thread; idempotent. Ends every wait: producers get closed; the consumer gets the values that are
+  // left, then closed.
   void close() noexcept {
     closed_.store(true, std::memory_order_release);  // pairs with the acquire in take()
     items_.gate.wake();
@@ -69,7 +75,7 @@ class WaitQueue {
 
   // --- consumer ---
 
-  // would_block: empty; closed: closed, and empty for good.
+  // would_block: the queue is empty; closed: it is closed, and empty for good.
   [[nodiscard]] Result<T> try_pop() noexcept {
     std::optional<T> value;
     const Errc outcome = take(value);
@@ -85,7 +91,8 @@ class WaitQueue {
     }
     return to_result(outcome, value);
   }
-  // Waits for one value at least, then moves as many as there are and `values` holds; says how many. timed_out; closed.
+  // Waits for one value at least, then moves as many as there are and `values` holds. Returns the number.
+  // timed_out; closed.
   [[nodiscard]] Result<std::size_t> pop_batch_until(std::span<T> values, Instant deadline) noexcept {
     std::size_t count = 0;
     bool drained = false;
@@ -105,7 +112,7 @@ class WaitQueue {
     }
     return count;
   }
-  // co_await queue.pop(post): a Result<T>; closed. See BasicGate::Wait for what `post` is.
+  // co_await queue.pop(post): a Result<T>; closed. BasicGate::Wait documents `post`.
   template <typename Post>
   [[nodiscard]] auto pop(Post post) noexcept {
     return Pop<Post>(*this, std::move(post));
@@ -117,7 +124,7 @@ class WaitQueue {
     Producer(WaitQueue& queue, typename MpscQueue<T>::Producer lane) noexcept
         : queue_(&queue), lane_(std::move(lane)) {}
 
-    // would_block: full; closed. `value` is moved from only on success.
+    // would_block: the lane is full; closed. `value` is moved from only on success.
     template <typename U>
     [[nodiscard]] Result<void> try_push(U&& value) noexcept {
       return to_result(offer(std::forward<U>(value)));
@@ -129,7 +136,7 @@ class WaitQueue {
       const auto attempt = [&] { return (outcome = offer(std::forward<U>(value))) != Errc::would_block; };
       return to_result(room().settle_until(deadline, attempt, [&] { return pushable(); }) ? outcome : Errc::timed_out);
     }
-    // Moves as many values as there is room for, the first ones, and wakes once; none when closed.
+    // Moves the first values, as many as there is room for, and wakes once. None when closed.
     [[nodiscard]] std::size_t try_push_batch(std::span<T> values) noexcept {
       const std::size_t count = queue_->is_closed() ? 0 : lane_.try_push_batch(values);
       if (count != 0) {
@@ -137,7 +144,8 @@ class WaitQueue {
       }
       return count;
     }
-    // co_await producer.push(value, post): a Result<void>; closed, and the value is gone with the awaiter.
+    // co_await producer.push(value, post): a Result<void>; closed, and the value is destroyed with the
+    // awaiter.
     template <typename Post>
     [[nodiscard]] auto push(T value, Post post) noexcept {
       return Push<Post>(*this, std::move(value), std::move(post));
@@ -200,15 +208,16 @@ class WaitQueue {
   WaitQueue(MpscQueue<T> queue, std::unique_ptr<Place[]> rooms) noexcept
       : queue_(std::move(queue)), rooms_(std::move(rooms)) {}
 
-  // Relaxed: a producer that is about to sleep sees it by its gate's fence, and for the others a moment's delay is
-  // invariant (2).
+  // Relaxed: a producer that is about to sleep sees the close by its gate's fence. For any other producer
+  // invariant 2 allows the delay.
   [[nodiscard]] bool is_closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool poppable() noexcept { return !queue_.empty() || is_closed(); }
 
   Errc take(std::optional<T>& value) noexcept {
     T* next = queue_.front();
     if (next == nullptr) {
-      // Acquire pairs with the release in close(): what was pushed before it is seen by another look.
+      // Acquire pairs with the release in close(): the second front() sees every value that was pushed before
+      // close().
       if (!closed_.load(std::memory_order_acquire)) {
         return Errc::would_block;
       }

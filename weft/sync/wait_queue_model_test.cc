@@ -10,7 +10,7 @@
 namespace weft::sync {
 namespace {
 
-// What the machine does, in the model. A futex wakes but orders nothing.
+// The machine's operations, in the model. A futex wakes but orders nothing.
 struct ModelWait {
   using Where = model::Where;
   using Event = BasicAwaitList<model::Mutex>;
@@ -29,7 +29,7 @@ struct ModelWait {
 };
 using Queue = WaitQueue<int, ModelWait>;
 
-// Frames from static memory: an execution that is abandoned does not unwind.
+// Coroutine frames in static memory: an execution that the checker abandons does not unwind.
 struct Detached {
   struct promise_type {
     static inline std::array<std::array<std::byte, 1024>, 2> frames;
@@ -173,7 +173,7 @@ void two_coroutines_wait_for_room() {
   model::run_threads(
       [&] {
         place.pop(1);
-        int sum = 0;  // the second may come before the first, which was told and has not run yet
+        int sum = 0;  // 3 may be popped before 2: the first coroutine was called but has not resumed yet
         for (int i = 0; i < 2; ++i) {
           sum += place.queue->pop_until(kNever).value_or(-1);
         }

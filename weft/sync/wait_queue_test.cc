@@ -122,9 +122,9 @@ TEST(WaitQueue, CloseEndsEveryWait) {
   }
 }
 
-// --- how often somebody is woken ---
+// --- the number of wake-ups ---
 
-// Sleeps at once; a sleep with a limit takes no time but on its own clock, and ends there.
+// Sleeps at once. A sleep with a limit takes no real time: it advances the test's clock to the limit.
 struct CountingWait : GateWait {
   static inline std::atomic<int> announcements{0};
   static inline std::atomic<int> wakes{0};
@@ -181,7 +181,7 @@ TEST(WaitQueue, AnAnnouncedSleepCostsOneWakeUp) {
   thread.join();
   EXPECT_LE(CountingWait::wakes, CountingWait::announcements);
 
-  // A consumer that asked in vain has announced itself once; of many pushes one wakes.
+  // A consumer that waited in vain has announced itself once; of many pushes one wakes.
   CountingWait::announcements = CountingWait::wakes = 0;
   EXPECT_EQ(queue->pop_until(CountingWait::clock + std::chrono::microseconds(200)).error(), Errc::timed_out);
   EXPECT_EQ(CountingWait::announcements, 1);
@@ -204,7 +204,7 @@ struct Detached {
   };
 };
 
-// One thread's executor: others post, it runs.
+// One thread's executor: other threads post, the owner runs.
 class Strand {
  public:
   [[nodiscard]] auto poster() {
@@ -213,7 +213,7 @@ class Strand {
       ready_.push_back(resumption);
     };
   }
-  // How many there were.
+  // Returns the number of resumptions run.
   std::size_t run_ready() {
     std::deque<Resumption> taken;
     {
@@ -261,8 +261,8 @@ Detached push_and_note(Queue::Producer& producer, Strand& strand, std::vector<in
   done.push_back(value);
 }
 
-// In the published design the second coroutine that waits for room replaces the first, which never goes on and whose
-// value is lost.
+// In the published design the second coroutine that waits for room replaces the first. The first never
+// resumes, and its value is lost.
 TEST(WaitQueue, EveryCoroutineThatWaitsForRoomGoesOn) {
   constexpr int kWaiters = 5;
   auto queue = queue_of<int>(1, 1);
@@ -287,7 +287,7 @@ Detached push_and_tell(Queue::Producer& producer, Strand& strand, bool& done) {
   done = true;
 }
 
-// Nor does a waiter whose place somebody else took in between lose its value, or say that it was pushed.
+// A waiter whose place another push took in between does not lose its value, and does not report a push.
 TEST(WaitQueue, ACoroutineWhoseRoomWasTakenWaitsOn) {
   auto queue = queue_of<int>(1, 1);
   auto producer = queue->producer().value();

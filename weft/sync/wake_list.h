@@ -8,11 +8,11 @@
 
 namespace weft::sync {
 
-// WakeList: the event descriptors of those who sleep in poll or epoll until the same object changes. Each sleeper has
-// its own, so that none takes the wake-up of another.
+// WakeList: the event descriptors of the threads that sleep in poll or epoll until the same object changes.
+// Each sleeper has its own, so that none takes the wake-up of another.
 // Owner: the object. Affinity: any thread. Cost: a lock; signal() is a system call for each sleeper.
-// Invariant: a sleeper is rung by every signal() between add() and remove().
-// Users say WakeList; the parameters are a seam for the model test.
+// Invariant: every signal() between add() and remove() signals the sleeper's event.
+// Users write WakeList; the parameters are a seam for the model test.
 template <typename Event, typename Mutex>
 class BasicWakeList {
  public:
@@ -46,7 +46,7 @@ class BasicWakeList {
     }
   }
 
-  // Whether the sleeper was rung since this was last asked: its event is to be drained, then.
+  // Whether the sleeper was signalled since the last call. If so, the caller drains its event.
   [[nodiscard]] bool take_rung(Sleeper& sleeper) noexcept {
     const std::lock_guard lock(mutex_);
     const bool rung = sleeper.rung;

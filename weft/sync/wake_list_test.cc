@@ -56,7 +56,7 @@ TEST(WakeList, AddingAndRemovingTwiceIsOnce) {
   EXPECT_FALSE(readable(first.event));
 }
 
-// The sleeper's end follows its removal at once: no signal may reach it then.
+// The sleeper is destroyed right after its removal: no signal may reach it then.
 TEST(WakeList, ASleeperMayEndAsSoonAsItIsRemoved) {
   constexpr int kRounds = 500;
   WakeList list;

@@ -13,7 +13,8 @@
 
 namespace weft::sys {
 
-// SocketAddress: where a socket is bound or connects to: IPv4, IPv6, a unix path or an abstract unix name.
+// SocketAddress: the address that a socket is bound or connects to: IPv4, IPv6, a unix path or an abstract
+// unix name.
 // Affinity: a value. Cost: 136 bytes, no allocation.
 // Invariant: raw() is a sockaddr of raw_size() bytes that the kernel accepts for family().
 class SocketAddress {
@@ -52,11 +53,12 @@ class SocketAddress {
 };
 
 // The address of a network interface ("lo", "eth0"); with `ipv6` an IPv6 address is preferred.
-// address_unavailable when there is no such interface or it has no address.
+// address_unavailable: there is no such interface, or it has no address.
 [[nodiscard]] Result<SocketAddress> interface_address(std::string_view name, std::uint16_t port, bool ipv6);
 
-// Every address of a host name, in the order of preference of the system. Waits for the name service: never on an I/O
-// thread. IPv6 addresses are included only with `ipv6`. name_unresolved when there is none.
+// Every address of a host name, in the system's order of preference. Waits for the name service: never call
+// it on an I/O thread. IPv6 addresses are included only with `ipv6`. name_unresolved: the name has no
+// address.
 [[nodiscard]] Result<std::vector<SocketAddress>> resolve(const std::string& host, std::uint16_t port, bool ipv6);
 
 }  // namespace weft::sys

@@ -8,10 +8,10 @@
 
 namespace weft::sys {
 
-// The Error for `os_errno`. `what` is static text naming the attempted step. Never Errc::ok.
+// The Error for `os_errno`. `what` is static text that names the attempted step. Never Errc::ok.
 [[nodiscard]] Error make_error(int os_errno, const char* what) noexcept;
 
-// What a system call returned, with errno beside it. This is the only place in the library that reads errno.
+// The return value of a system call, with errno beside it. Only this header reads errno.
 template <typename Value>
 struct CallResult {
   Value value;
@@ -20,7 +20,7 @@ struct CallResult {
   [[nodiscard]] bool failed() const noexcept { return os_errno != 0; }
 };
 
-// Calls once. EINTR is reported: for waits, whose callers decide, and for close(), which must not be repeated.
+// Calls once and reports EINTR: for waits, whose callers decide, and for close(), which must not be repeated.
 template <typename Function>
 auto call_once(Function&& function) noexcept {
   using Value = decltype(function());
@@ -28,7 +28,7 @@ auto call_once(Function&& function) noexcept {
   return CallResult<Value>{value, value == static_cast<Value>(-1) ? errno : 0};
 }
 
-// Calls until something other than EINTR happens: for calls that do not wait.
+// Calls until the result is not EINTR: for calls that do not wait.
 template <typename Function>
 auto call(Function&& function) noexcept {
   for (;;) {

@@ -24,7 +24,7 @@ struct Sample {
   std::uint64_t nanoseconds;
 };
 
-// Both clocks at one moment: of a few pairs the one that was read with the least delay between.
+// Both clocks at one moment: of eight pairs, the one that was read with the least delay in between.
 Sample sample_clocks() noexcept {
   Sample best{};
   std::uint64_t best_gap = ~std::uint64_t{0};

@@ -15,7 +15,7 @@ namespace detail {
 }
 
 // A counter for the hot path: rdtsc on x86-64, cntvct on arm64, else nanoseconds of the monotonic clock. Not
-// serialising: for spin budgets and rough ages, never for deadlines.
+// serialising: use it for spin budgets and rough ages, never for deadlines.
 [[nodiscard]] inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();

@@ -16,7 +16,7 @@
 namespace weft::sys {
 namespace {
 
-// The number at the start of `text`, which then begins behind it and one separator.
+// Parses the number at the start of `text` and removes it with one separator.
 std::optional<long long> take_number(std::string_view& text) noexcept {
   long long value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -47,7 +47,7 @@ double quota_of_v2_directory(const std::string& directory) {
   return parse_cpu_max(read_small_file(directory + "/cpu.max"));
 }
 
-// The tightest quota on the way from the group at `path` to the root; 0 when there is none.
+// The tightest quota on the way from the group at `path` to the root; 0: none.
 double tightest_quota(const std::string& mount, std::string path, double (*quota_of)(const std::string&)) {
   double tightest = 0;
   for (;;) {

@@ -5,7 +5,7 @@
 
 namespace weft::sys {
 
-// Tells the core that this is a spin loop.
+// Tells the processor core that the thread is in a spin loop.
 inline void pause() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -16,11 +16,11 @@ inline void pause() noexcept {
 #endif
 }
 
-// Fetches the line at `address` for a store that follows. Stores leave a core in order, each when its line has come;
-// lines that were asked for before come side by side.
+// Fetches the line at `address` for a later store. A core retires its stores in order, each after its line
+// has arrived; lines that were prefetched arrive side by side.
 inline void prefetch_for_write(const void* address) noexcept {
 #if defined(__x86_64__)
-  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));  // a no-op where it is unknown
+  asm volatile("prefetchw %0" : : "m"(*static_cast<const char*>(address)));  // a no-op on older processors
 #else
   __builtin_prefetch(address, 1);
 #endif
@@ -28,16 +28,17 @@ inline void prefetch_for_write(const void* address) noexcept {
 
 void yield() noexcept;  // sched_yield
 
-// Processors that this process may use at once: its affinity mask, bounded by the CPU quota of its control group (v1 or
-// v2) rounded down. At least 1. Read once.
+// The number of processors that this process may use at once: its affinity mask, bounded by the CPU quota of
+// its control group (v1 or v2) rounded down. At least 1. Read once.
 [[nodiscard]] unsigned allowed_cpus() noexcept;
-// Whether the quota, and not the mask, is the bound: spinning then burns time that another thread of ours needs.
+// Whether the quota, and not the mask, is the bound. If so, spinning burns time that another thread of the
+// process needs.
 [[nodiscard]] bool quota_limited() noexcept;
 
 // The CPUs granted by the text of cgroup v2's cpu.max ("200000 100000"); 0 when unlimited ("max") or unreadable.
 [[nodiscard]] double parse_cpu_max(std::string_view text) noexcept;
 
-// Names the calling thread for debuggers; the first 15 bytes count.
+// Names the calling thread for debuggers; the kernel keeps the first 15 bytes.
 void name_thread(const char* name) noexcept;
 
 }  // namespace weft::sys

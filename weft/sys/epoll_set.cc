@@ -49,8 +49,8 @@ int round_up_to_milliseconds(Duration timeout) noexcept {
 }
 
 #if defined(SYS_epoll_pwait2)
-// Old kernels, sandboxes and emulators lack the call; asked once per process, then remembered. Relaxed: any thread that
-// misses the note only asks again.
+// Old kernels, sandboxes and emulators lack the call. The process tries it once and then remembers. Relaxed:
+// a thread that misses the note only tries again.
 std::atomic<bool> nanosecond_wait_missing{false};
 
 CallResult<int> wait_precisely(int set, epoll_event* events, int capacity, Duration timeout) noexcept {

@@ -12,8 +12,9 @@
 
 namespace weft::sys {
 
-// EpollSet: an epoll descriptor and nothing else: no wake, no virtual call. Sockets wait with it on the caller's
-// thread, and its descriptor is readable while any of its members is ready, so it can itself be polled.
+// EpollSet: an epoll descriptor and nothing else: no wake, no virtual call. Sockets wait with it on the
+// caller's thread. Its descriptor is readable while any of its members is ready, so that another set can poll
+// it.
 // Affinity: any thread, as epoll is. Cost: one system call each, no allocation.
 class EpollSet {
  public:
@@ -25,8 +26,8 @@ class EpollSet {
   [[nodiscard]] Result<void> modify(int fd, std::uint64_t tag, Interest interest, bool edge = false) noexcept;
   [[nodiscard]] Result<void> remove(int fd) noexcept;
 
-  // As Poller::wait, but a signal is Errc::interrupted. Nanosecond timeouts where the kernel has epoll_pwait2 (5.11),
-  // else rounded up to milliseconds. An empty `out` is invalid_argument.
+  // As Poller::wait, but a signal is Errc::interrupted. Timeouts have nanoseconds where the kernel has
+  // epoll_pwait2 (5.11), else they are rounded up to milliseconds. An empty `out` is invalid_argument.
   [[nodiscard]] Result<std::size_t> wait(std::span<PollEvent> out, Duration timeout) noexcept;
 
   [[nodiscard]] int fd() const noexcept { return fd_.fd(); }

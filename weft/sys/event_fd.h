@@ -7,7 +7,7 @@
 namespace weft::sys {
 
 // EventFd: a descriptor that one thread makes readable to wake another.
-// Affinity: any thread. Cost: one system call each; signals between two drains are one.
+// Affinity: any thread. Cost: one system call each. Several signals between two drains count as one.
 class EventFd {
  public:
   [[nodiscard]] static Result<EventFd> make() noexcept;

@@ -7,7 +7,7 @@ namespace weft::sys {
 
 void Fd::close() noexcept {
   if (fd_ >= 0) {
-    ::close(fd_);  // Linux frees the number whatever it answers; repeating could close somebody else's
+    ::close(fd_);  // Linux frees the number even on failure; a second close could hit another owner's descriptor
     fd_ = -1;
   }
 }

@@ -23,7 +23,7 @@ class Fd {
   Fd& operator=(const Fd&) = delete;
   ~Fd() { close(); }
 
-  [[nodiscard]] int fd() const noexcept { return fd_; }  // -1 when there is none
+  [[nodiscard]] int fd() const noexcept { return fd_; }  // -1: none
   [[nodiscard]] bool valid() const noexcept { return fd_ >= 0; }
   void close() noexcept;  // idempotent
   [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }

@@ -26,7 +26,7 @@ bool register_membarrier() noexcept {
   if (commands.failed() || (commands.value & MEMBARRIER_CMD_PRIVATE_EXPEDITED) == 0) {
     return false;
   }
-  // The trial call shows that a sandbox which allows the registration also allows the use.
+  // The trial call proves that a sandbox that allows the registration also allows the use.
   return !membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED).failed() &&
          !membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED).failed();
 }
@@ -43,8 +43,8 @@ FenceMode decide_fence_mode() noexcept {
   return decided;
 }
 
-// At load, while the process has one thread: with several, registering waits some 10 ms until every processor has
-// passed through the scheduler, and it would be the first message that waits.
+// Decided at load, while the process has one thread. With several threads registering waits some 10 ms, until
+// every processor has passed through the scheduler, and that would delay the first message.
 [[maybe_unused]] const FenceMode decided_at_load = decide_fence_mode();
 
 }  // namespace detail
@@ -54,8 +54,8 @@ void heavy_fence() noexcept {
     if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED).failed()) [[likely]] {
       return;
     }
-    // A forked child whose kernel did not inherit the registration: register again. Light fences cannot be called back,
-    // so from here only membarrier is right.
+    // A forked child whose kernel did not inherit the registration registers again. Light fences that have
+    // run cannot be upgraded, so from here only membarrier is right.
     membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
     if (!membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED).failed()) {
       return;

@@ -5,9 +5,10 @@
 
 namespace weft::sys {
 
-// A number that is another one in every forked child. Who kept the number of its birth can tell whether it was
-// inherited: then the threads that served it do not exist here, and locks may be held by nobody.
-// Affinity: any thread. Cost: a load. Not seen: processes made without fork(3), by clone(2) alone.
+// A number that differs in every forked child. An object that keeps the number from its construction can
+// detect that it was inherited. Then the threads that served it do not exist in this process, and a locked
+// lock may have no holder.
+// Affinity: any thread. Cost: a load. It does not detect processes made without fork(3), by clone(2) alone.
 [[nodiscard]] std::uint32_t fork_generation() noexcept;
 
 }  // namespace weft::sys

@@ -9,10 +9,10 @@
 namespace weft::sys {
 
 enum class FutexResult : std::uint8_t {
-  woken,    // by futex_wake, or spuriously: look at the word again
+  woken,    // by futex_wake, or spuriously: read the word again
   changed,  // the word was not `expected`
   timed_out,
-  interrupted,  // a signal
+  interrupted,  // by a signal
 };
 
 // Process-private futexes. Any thread; one system call each. Negative timeout: for ever.

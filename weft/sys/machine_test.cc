@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the machine offers: fences, processors, files, descriptors.
+// The services of the machine: fences, processors, files, descriptors.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
@@ -22,12 +22,12 @@
 namespace weft::sys {
 namespace {
 
-// Dekker's pattern, free-running: two threads each count in a word of their own, fence, and look at the other's word.
-// Whoever at count `a` still saw the other at `b` must be seen at `a` or later by the other's look after `b + 1`.
-// Returns how often it was not.
+// Dekker's pattern, free-running. Two threads each count in a word of their own, fence, and read the other's
+// word. Suppose thread A, at count `a`, still read `b` in the other word. Then thread B's read after storing
+// `b + 1` must return `a` or more. Returns the number of violations.
 template <typename FenceA, typename FenceB>
 int count_missed_stores(FenceA fence_a, FenceB fence_b) {
-  constexpr std::uint32_t kMaxRounds = 1'000'000;  // a heavy fence takes a microsecond or more: time ends it earlier
+  constexpr std::uint32_t kMaxRounds = 1'000'000;  // a heavy fence takes a microsecond or more: kEnough ends it earlier
   constexpr Duration kEnough = std::chrono::milliseconds(30);
   alignas(64) std::atomic<std::uint32_t> word_a{0};
   alignas(64) std::atomic<std::uint32_t> word_b{0};
@@ -59,7 +59,7 @@ int count_missed_stores(FenceA fence_a, FenceB fence_b) {
   return missed;
 }
 
-// Several starts: how the two threads fall into step decides how often a missing fence would show.
+// Several starts: the relative timing of the two threads decides how often a missing fence would show.
 constexpr int kBursts = 8;
 
 TEST(Fence, LightAndHeavyOrderAStoreBeforeALoad) {

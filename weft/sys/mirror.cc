@@ -27,7 +27,7 @@ Result<Mirror> Mirror::make(std::size_t size) noexcept {
   size = (size + page - 1) / page * page;
   const Fd file(WEFT_TRY(checked_call("memfd_create", [] { return ::memfd_create("weft-mirror", MFD_CLOEXEC); })));
   WEFT_TRY(checked_call("ftruncate", [&] { return ::ftruncate(file.fd(), static_cast<off_t>(size)); }));
-  // Addresses for both, in which the mappings replace the reservation.
+  // Reserves addresses for both halves; the mappings replace the reservation.
   std::uint8_t* first = WEFT_TRY(map(nullptr, 2 * size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1));
   for (std::uint8_t* half : {first, first + size}) {
     if (const auto done = map(half, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, file.fd()); !done) {

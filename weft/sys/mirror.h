@@ -9,13 +9,14 @@
 
 namespace weft::sys {
 
-// Mirror: memory that is mapped twice, back to back: byte i and byte i + size() are the same one, for i < size().
-// Owner: a move-only value; destruction unmaps. Affinity: the bytes belong to whoever the program says. A forked child
-// shares them with its parent. Cost: make() is seven system calls; no descriptor stays open.
+// Mirror: memory that is mapped twice, back to back: byte i and byte i + size() are the same one, for i <
+// size().
+// Owner: a move-only value; destruction unmaps. Affinity: the program decides which thread may use the bytes.
+// A forked child shares them with its parent. Cost: make() is seven system calls; no descriptor stays open.
 class Mirror {
  public:
-  // `size` is rounded up to whole pages; the bytes are zero. invalid_argument: zero, or more than can be addressed
-  // twice; resource_exhausted and others: the system refuses memfd_create or mmap.
+  // `size` is rounded up to whole pages; the bytes are zero. invalid_argument: zero, or more than can be
+  // addressed twice. resource_exhausted and others: the system refuses memfd_create or mmap.
   [[nodiscard]] static Result<Mirror> make(std::size_t size) noexcept;
 
   Mirror() noexcept = default;
@@ -29,7 +30,7 @@ class Mirror {
   Mirror& operator=(const Mirror&) = delete;
   ~Mirror();
 
-  [[nodiscard]] std::uint8_t* data() const noexcept { return data_; }  // null for none
+  [[nodiscard]] std::uint8_t* data() const noexcept { return data_; }  // null: no memory
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:

@@ -16,7 +16,7 @@ SocketAddress from_sockaddr(const sockaddr& raw) noexcept {
   return SocketAddress::from_raw(&raw, raw.sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
 }
 
-// Which address of an interface serves best; 0: not at all.
+// Ranks the addresses of an interface; 0: unusable.
 int suitability(const sockaddr& raw, bool ipv6) noexcept {
   if (raw.sa_family == AF_INET) {
     return ipv6 ? 1 : 3;

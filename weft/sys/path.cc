@@ -50,7 +50,7 @@ Fd lock_parent_directory(const std::string& path) {
   const std::string parent = std::filesystem::path(path).parent_path().string();
   const char* directory = parent.empty() ? "." : parent.c_str();
   Fd fd(call([&] { return ::open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC); }).value);
-  constexpr int kAttempts = 1000;  // an honest holder needs some ten microseconds
+  constexpr int kAttempts = 1000;  // a well-behaved holder needs about ten microseconds
   for (int attempt = 0; fd.valid() && attempt < kAttempts; ++attempt) {
     if (!call([&] { return ::flock(fd.fd(), LOCK_EX | LOCK_NB); }).failed()) {
       return fd;

@@ -18,12 +18,12 @@ struct PollFd {
   bool failed = false;  // error, hang-up or not a descriptor
 };
 
-// Waits until one of `fds` is ready and returns how many are, 0 after the timeout. Negative timeout: for ever; zero:
-// never waits. A signal is Errc::interrupted; `mask`, when there is one, is the thread's mask of signals during the
-// wait and at no other time. Level-triggered; any thread; allocates beyond 64 descriptors.
+// Waits until one of `fds` is ready and returns the number of ready ones, 0 after the timeout. Negative
+// timeout: for ever; zero: never waits. A signal is Errc::interrupted. `mask`, if not null, is the thread's
+// signal mask during the wait only. Level-triggered; any thread; allocates beyond 64 descriptors.
 [[nodiscard]] Result<std::size_t> poll_fds(std::span<PollFd> fds, Duration timeout, const SignalMask* mask = nullptr);
 
-// Whether a write of some size would take something; also when it would fail. Never waits.
+// Whether a write would take at least one byte, or would fail. Never waits.
 [[nodiscard]] bool is_writable(int fd) noexcept;
 
 }  // namespace weft::sys

@@ -11,7 +11,7 @@
 
 namespace weft::sys {
 
-// What to be told about a descriptor. Errors and hang-ups are always told.
+// The conditions of a descriptor that a poller reports. Errors and hang-ups are always reported.
 enum class Interest : std::uint32_t {
   none = 0,
   readable = 1,
@@ -33,17 +33,22 @@ struct PollEvent {
   std::uint64_t tag = 0;
   bool readable = false;
   bool writable = false;
-  bool failed = false;  // error or hang-up: a read or a write will say which
+  bool failed = false;  // error or hang-up: a read or a write returns which
   bool peer_closed = false;
   bool urgent = false;
 };
 
-// Poller: the seam to the operating system's readiness interface. It belongs to one thread, the first that waits.
-// Affinity: wake() any thread; everything else the owning thread; when that has ended, remove() and destruction any.
+// Poller: the seam to the operating system's readiness interface. It belongs to one thread, the first that
+// waits.
+// Affinity: wake() any thread; everything else the owning thread. Once the owning thread has ended, any
+// thread may call remove() and destroy the poller.
 // Life: add -> any number of modify -> remove, before the descriptor is closed. A descriptor is added once.
-// Invariants: 1. a wake() that returned before a wait() began, or during it, ends that wait or an earlier one that had
-//    not returned yet. 2. what was written before wake() is seen after the wait it ended. 3. a failed call changes
-//    nothing. 4. after remove() returns no later wait() reports that descriptor.
+// Invariants:
+// 1. A wake() that returned before a wait() began, or during it, ends that wait or an earlier one that had
+//    not returned yet.
+// 2. The caller of a wait sees every write that came before the wake() that ended the wait.
+// 3. A failed call changes nothing.
+// 4. After remove() returns no later wait() reports that descriptor.
 class Poller {
  public:
   static constexpr std::uint64_t kReservedTag = ~std::uint64_t{0};  // not for callers
@@ -54,24 +59,24 @@ class Poller {
   [[nodiscard]] virtual Result<void> modify(int fd, Interest interest, bool edge_triggered, std::uint64_t tag) = 0;
   [[nodiscard]] virtual Result<void> remove(int fd) = 0;
 
-  // Fills `out` from its start and returns how many. Negative timeout: for ever; zero: never waits; otherwise it never
-  // returns before the time without a cause. 0 events: time-out, wake() or a signal.
+  // Fills `out` from its start and returns the number of events. Negative timeout: for ever; zero: never
+  // waits. Otherwise the wait never returns early without a cause. 0 events: timeout, wake() or a signal.
   [[nodiscard]] virtual Result<std::size_t> wait(std::span<PollEvent> out, Duration timeout) = 0;
 
-  virtual void wake() noexcept = 0;  // wakes between two waits cost one system call together
+  virtual void wake() noexcept = 0;  // several wakes between two waits cost one system call together
 };
 
 // The interface of the system that a poller uses.
 enum class PollerKind : std::uint8_t {
-  automatic,  // what WEFT_POLLER in the environment says, "epoll" or "io_uring"; else epoll
+  automatic,  // WEFT_POLLER in the environment chooses, "epoll" or "io_uring"; without it epoll
   epoll,
-  io_uring,  // where the system permits it, else epoll
+  io_uring,  // where the system permits io_uring, else epoll
 };
 [[nodiscard]] const char* describe(PollerKind kind) noexcept;  // "io_uring"
 
 struct PollerChoice {
   PollerKind kind = PollerKind::epoll;  // never automatic
-  Error refusal;                        // why it is not io_uring, which was wanted; else ok
+  Error refusal;                        // the reason why a wanted io_uring is not used, else ok
 };
 
 struct MadePoller {

@@ -49,8 +49,8 @@ class PollerConformance : public testing::TestWithParam<Implementation> {
     poller_ = std::move(*made);
   }
 
-  // The kernel takes a ring apart later, and interrupts the thread that used it when it does. A test that runs behind
-  // this one in the same process would see that as a wait that ends early.
+  // The kernel takes a ring apart later, and then interrupts the thread that used it. A later test in the
+  // same process would see that as a wait that ends early.
   void TearDown() override {
     const bool ring = poller_ != nullptr && GetParam().make == &UringPoller::make;
     poller_.reset();
@@ -66,7 +66,7 @@ class PollerConformance : public testing::TestWithParam<Implementation> {
     events.resize(count ? *count : 0);
     return events;
   }
-  // Nothing is left that ends a wait.
+  // No leftover event or wake ends a wait early.
   void expect_a_whole_wait() {
     constexpr Duration kShort = std::chrono::milliseconds(2);
     const Instant start = now();
@@ -163,7 +163,7 @@ TEST_P(PollerConformance, ReportsHalfCloseAndHangUp) {
   EXPECT_FALSE(events[0].failed);
   pair.far.close();
   ASSERT_TRUE(poller_->modify(pair.near.fd(), Interest::none, false, 1));
-  events = wait(kForever);  // never asked for, always told
+  events = wait(kForever);  // always reported, even without interest
   ASSERT_EQ(events.size(), 1u);
   EXPECT_TRUE(events[0].failed);
 }
@@ -205,7 +205,7 @@ TEST_P(PollerConformance, WakeComesBesideEvents) {
   poller_->wake();
   std::vector<std::uint64_t> tags;
   for (int i = 0; i < 3; ++i) {
-    for (const auto& event : wait(kAtOnce, 1)) {  // one place only: the wake must not starve the event, nor leak
+    for (const auto& event : wait(kAtOnce, 1)) {  // one place: the wake must neither starve the event nor be an event
       tags.push_back(event.tag);
     }
   }
@@ -293,7 +293,7 @@ TEST_P(PollerConformance, ADescriptorThatWasRemovedCloses) {
   }
   pair.near.close();
   PollFd other{.fd = pair.far.fd(), .want = Interest::readable};
-  EXPECT_EQ(*poll_fds({&other, 1}, kAtOnce), 1u);  // at once, not when the poller waits or goes
+  EXPECT_EQ(*poll_fds({&other, 1}, kAtOnce), 1u);  // at once, not only when the poller waits or ends
 }
 
 TEST_P(PollerConformance, ADescriptorUsedAnewTellsNothingOfTheOldOne) {
@@ -302,7 +302,7 @@ TEST_P(PollerConformance, ADescriptorUsedAnewTellsNothingOfTheOldOne) {
     const int number = pair.near.fd();
     ASSERT_TRUE(poller_->add(number, Interest::readable, edge, 1));
     EXPECT_TRUE(wait(kAtOnce).empty());
-    send(pair.far);  // known to the poller, and not yet told
+    send(pair.far);  // the poller has the event but has not reported it
     ASSERT_TRUE(poller_->remove(number));
     pair.near.close();
     SocketPair next;
@@ -349,7 +349,7 @@ TEST_P(PollerConformance, AHalfClosedPeerThatNobodyAskedAboutEndsNoWait) {
   EXPECT_TRUE(wait(kForever).at(0).writable);  // still level-triggered
 }
 
-TEST_P(PollerConformance, WhatHappensBesideAHalfClosedPeerIsToldAndRepeated) {
+TEST_P(PollerConformance, EventsBesideAHalfClosedPeerAreReportedAndRepeated) {
   const SocketPair pair;
   ASSERT_TRUE(poller_->add(pair.near.fd(), Interest::writable, false, 1));
   std::vector<std::uint8_t> block(4096);

@@ -5,7 +5,7 @@
 
 namespace weft::sys {
 
-// The text of a file of /proc or /sys, which are short; empty when it cannot be read.
+// The text of a file in /proc or /sys, which are short. Empty when the file cannot be read.
 [[nodiscard]] std::string read_small_file(const std::string& path);
 
 }  // namespace weft::sys

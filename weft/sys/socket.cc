@@ -40,7 +40,8 @@ int domain_of(const SocketAddress& address) noexcept {
   }
 }
 
-// Before bind and connect: the kernel derives the TCP window from the receive buffer at the handshake.
+// Sets the buffers before bind and connect: the kernel derives the TCP window from the receive buffer at the
+// handshake.
 Result<Fd> open_stream(int domain, const SocketOptions& options) noexcept {
   constexpr int kType = SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC;
   Fd fd(WEFT_TRY(checked_call("socket", [&] { return ::socket(domain, kType, 0); })));
@@ -60,7 +61,7 @@ Result<Fd> open_stream(int domain, const SocketOptions& options) noexcept {
 }
 
 Result<void> set_type_of_service(int fd, int value) noexcept {
-  const int tos = value & 0xFF;  // a byte in the header; IPv6 refuses more, IPv4 cuts it off
+  const int tos = value & 0xFF;  // one byte in the header; IPv6 refuses a larger value, IPv4 cuts it off
   if (WEFT_TRY(read_option(fd, SO_DOMAIN, "read the socket's domain")) != AF_INET6) {
     return set_option(fd, IPPROTO_IP, IP_TOS, tos, "set the type of service");
   }
@@ -85,7 +86,7 @@ int query_local(int fd, sockaddr* into, socklen_t* size) { return ::getsockname(
 
 int query_peer(int fd, sockaddr* into, socklen_t* size) { return ::getpeername(fd, into, size); }
 
-// Errors that accept() hands over from the connection it was about to return (accept(2)); the listener is sound.
+// Errors of accept() that belong to the connection it was about to return (accept(2)); the listener is sound.
 bool concerns_one_connection(int os_errno) noexcept {
   switch (os_errno) {
     case ECONNABORTED:
@@ -170,7 +171,7 @@ Result<Connecting> open_tcp_connection(const SocketAddress& to, const SocketAddr
   if (source != nullptr) {
     WEFT_TRY(set_option(fd.fd(), SOL_SOCKET, SO_REUSEADDR, 1, "set SO_REUSEADDR"));
     if (source->port() == 0) {
-      try_option(fd.fd(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);  // the port is chosen by connect, per destination
+      try_option(fd.fd(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);  // connect chooses the port, per destination
     }
     WEFT_TRY(checked_call("bind the source", [&] { return ::bind(fd.fd(), raw(*source), raw_size(*source)); }));
   }
@@ -178,14 +179,15 @@ Result<Connecting> open_tcp_connection(const SocketAddress& to, const SocketAddr
   if (!result.failed()) {
     return Connecting{std::move(fd), true};
   }
-  if (result.os_errno == EINPROGRESS || result.os_errno == EINTR) {  // interrupted, the connect still goes on
+  if (result.os_errno == EINPROGRESS || result.os_errno == EINTR) {  // after an interruption the connect continues
     return Connecting{std::move(fd), false};
   }
   return make_error(result.os_errno, "connect");
 }
 
 bool is_unix_stream_bound(const SocketAddress& at) noexcept {
-  // The kernel looks the path up before it compares the types: EPROTOTYPE (connect(2)) tells that somebody is there.
+  // The kernel resolves the path before it compares the types: EPROTOTYPE (connect(2)) means that a stream
+  // socket is bound.
   const auto other_type = checked_call("socket", [&] { return ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0); });
   if (!other_type) {
     return false;

@@ -13,7 +13,7 @@
 
 namespace weft::sys {
 
-// What one non-blocking read or write did. `bytes` may be less than asked for; it is 0 unless `done`.
+// The outcome of one non-blocking read or write. `bytes` may be less than requested; it is 0 unless `done`.
 struct IoResult {
   enum class Status : std::uint8_t { done, would_block, end_of_stream, failed };
 
@@ -25,8 +25,8 @@ struct IoResult {
 inline constexpr std::size_t kMaxReadVector = 4;
 inline constexpr std::size_t kMaxWriteVector = 64;
 
-// One system call each; they never wait and never raise SIGPIPE. Elements beyond the maximum are left for the next
-// call. A read into nothing and a write of nothing are `done` with 0 bytes.
+// One system call each; they never wait and never raise SIGPIPE. Elements beyond the maximum stay for the
+// next call. A read into nothing and a write of nothing are `done` with 0 bytes.
 [[nodiscard]] IoResult read_some(int fd, MutableBytes into) noexcept;
 [[nodiscard]] IoResult read_vector(int fd, std::span<MutableBytes> into) noexcept;
 [[nodiscard]] IoResult write_some(int fd, Bytes from) noexcept;
@@ -43,49 +43,50 @@ struct SocketOptions {
   int keepalive_idle = -1;      // seconds
   int keepalive_interval = -1;  // seconds
   int user_timeout = 0;         // TCP_USER_TIMEOUT, milliseconds; 0 leaves the default
-  bool reuse_port = false;      // SO_REUSEPORT: several TCP listeners have one address, and the kernel shares out
-  int adopt_fd = -1;            // a listener takes this one over instead of opening its own
+  bool reuse_port = false;      // SO_REUSEPORT: TCP listeners share an address, the kernel distributes
+  int adopt_fd = -1;            // a listener takes this descriptor over instead of opening its own
   std::string device{};         // SO_BINDTODEVICE; empty: any
   bool ipv6 = false;            // names and wildcards may mean IPv6; IPv6 listeners then take IPv4 too
 };
 
-// A socket whose connect was started. Not `connected`: wait until it is writable, then finish_connect().
+// A socket with a started connect. If not `connected`: wait until it is writable, then finish_connect().
 struct Connecting {
   Fd fd;
   bool connected = false;
 };
 
-// Every socket made here is non-blocking and close-on-exec; every TCP one has TCP_NODELAY.
-// On an error nothing is left open.
+// Every socket made here is non-blocking and close-on-exec; every TCP one has TCP_NODELAY. An error leaves no
+// descriptor open.
 [[nodiscard]] Result<Fd> open_tcp_listener(const SocketAddress& at, const SocketOptions& options) noexcept;
 [[nodiscard]] Result<Fd> open_unix_listener(const SocketAddress& at, const SocketOptions& options) noexcept;
-// Takes over a stream socket that listens already, bound to an IP address or to a path. invalid_argument, and the
-// descriptor is still the caller's, when it is none.
+// Takes over a listening stream socket, bound to an IP address or to a path. invalid_argument: `fd` is no
+// such socket, and the caller keeps it.
 [[nodiscard]] Result<Fd> adopt_listener(int fd, bool ip) noexcept;
-// `source` is where to connect from, or null.
+// `source` is the local address to connect from, or null.
 [[nodiscard]] Result<Connecting> open_tcp_connection(const SocketAddress& to, const SocketAddress* source,
                                                      const SocketOptions& options) noexcept;
-// would_block: the listener's backlog is full; try again later.
-// Whether a stream socket is bound to the path; nobody is connected to for that, and no listener notices.
+// Whether a stream socket is bound to the path. Does not connect, and no listener notices.
 [[nodiscard]] bool is_unix_stream_bound(const SocketAddress& at) noexcept;
+// would_block: the listener's backlog is full; try again later.
 [[nodiscard]] Result<Connecting> open_unix_connection(const SocketAddress& to, const SocketOptions& options) noexcept;
 
-// would_block: nobody waits. resource_exhausted: out of descriptors or memory, the connection still waits; pause
-// accepting, or a level-triggered poller will spin. Connections that died while they waited are skipped.
+// would_block: no connection waits. resource_exhausted: out of descriptors or memory, and the connection
+// still waits. Then the caller pauses accepting, or a level-triggered poller will spin. Connections that died
+// while they waited are skipped.
 [[nodiscard]] Result<Fd> accept_connection(int listen_fd) noexcept;
 
-// The outcome of a started connect: would_block while it is under way. A TCP socket that connected to itself, which
-// loopback allows when nobody listens on an ephemeral port, is connection_failed.
+// The outcome of a started connect: would_block while it is under way. connection_failed also covers a TCP
+// socket that connected to itself, which loopback allows when no socket listens on an ephemeral port.
 [[nodiscard]] Result<void> finish_connect(int fd) noexcept;
 
-// TCP_NODELAY, keep-alive and type of service on an accepted TCP socket.
+// Sets TCP_NODELAY, keep-alive and type of service on an accepted TCP socket.
 [[nodiscard]] Result<void> tune_tcp(int fd, const SocketOptions& options) noexcept;
 
 [[nodiscard]] Result<SocketAddress> local_address(int fd) noexcept;
 [[nodiscard]] Result<SocketAddress> peer_address(int fd) noexcept;
 void shutdown_write(int fd) noexcept;
 
-// Who made the other end of a unix connection.
+// The process that made the other end of a unix connection.
 struct PeerCredentials {
   std::int64_t pid = -1;
   std::int64_t uid = -1;

@@ -34,7 +34,7 @@ IoResult write_outcome(const CallResult<ssize_t>& result) noexcept {
   return {IoResult::Status::done, static_cast<std::size_t>(result.value), 0};
 }
 
-// Fills `vector` from the first elements of `from` and returns how many bytes they are.
+// Fills `vector` from the first elements of `from` and returns their size in bytes.
 template <typename Element, std::size_t kSize>
 std::size_t fill(iovec (&vector)[kSize], msghdr& message, std::span<Element> from) noexcept {
   const std::size_t count = std::min(from.size(), kSize);

@@ -181,7 +181,7 @@ TEST(Socket, ConnectWhereNobodyListensFails) {
     port = local_address(listener.fd())->port();
   }
   const auto connecting = open_tcp_connection(loopback(port), nullptr, {});
-  if (connecting) {  // in progress, and refused later
+  if (connecting) {  // in progress; refused later
     ASSERT_TRUE(wait_for(connecting->fd.fd(), Interest::writable));
     EXPECT_EQ(finish_connect(connecting->fd.fd()).error().code(), Errc::connection_failed);
   } else {
@@ -220,7 +220,7 @@ TEST(Socket, AcceptTellsEmptyFromExhausted) {
   const auto exhausted = accept_connection(listener.fd());
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(exhausted.error().code(), Errc::resource_exhausted);
-  EXPECT_TRUE(accept_connection(listener.fd()));  // the connection waited
+  EXPECT_TRUE(accept_connection(listener.fd()));  // the connection has waited
 }
 
 TEST(Socket, UnixConnectionsNeedAListenerWithRoom) {

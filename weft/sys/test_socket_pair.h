@@ -8,7 +8,7 @@
 
 namespace weft::sys::test {
 
-// For tests: two sockets that are each other's peers. No call on them waits.
+// For tests: two sockets that are each other's peers. Calls on them never wait.
 struct SocketPair {
   SocketPair() {
     int fds[2] = {-1, -1};

@@ -28,7 +28,7 @@ struct Work {
 
 bool is_real_time(int policy) noexcept { return policy == SCHED_FIFO || policy == SCHED_RR; }
 
-// Linux takes 0 for the calling thread, not for the process, in all of these.
+// In all of these calls Linux takes 0 for the calling thread, not for the process.
 void schedule(int wanted_policy, int priority) noexcept {
   const int policy = wanted_policy >= 0 ? wanted_policy : ::sched_getscheduler(0);
   sched_param parameters{};
@@ -65,7 +65,7 @@ void set_up_thread(const char* name, const ThreadOptions& options) noexcept {
   const bool prefixed = options.name_prefix[0] != '\0';
   std::snprintf(full, sizeof full, "%s%s%s", options.name_prefix, prefixed ? "/" : "", name);
   name_thread(full);
-  // The kernel lets sleeps with a time-out last 50 us longer than they should, unless it is asked not to.
+  // By default the kernel extends a sleep with a timeout by up to 50 us.
   (void)::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   if (options.policy >= 0 || options.priority >= 0) {
     schedule(options.policy, options.priority);
@@ -84,7 +84,7 @@ Result<Thread> Thread::start(void (*run)(void*), void* argument) noexcept {
   if (const int failed = ::pthread_create(&thread.id_, nullptr, &run_work, work.get()); failed != 0) {
     return Error(Errc::resource_exhausted, "starting a thread", failed);
   }
-  (void)work.release();  // the new thread's
+  (void)work.release();  // the new thread owns it
   thread.joinable_ = true;
   return thread;
 }

@@ -9,27 +9,28 @@
 
 namespace weft::sys {
 
-// ThreadOptions: how the threads that a context starts are scheduled and named. A value of fixed size.
+// ThreadOptions: the scheduling and the name of the threads that a context starts. A value of fixed size.
 struct ThreadOptions {
   static constexpr std::size_t kCpusMax = 1024;
   static constexpr std::size_t kNamePrefixMax = 16;
 
-  int policy = -1;             // SCHED_FIFO and so on; negative: as the thread that starts it
-  int priority = -1;           // of a real-time policy; with the others any positive one is the nice value -20
+  int policy = -1;             // SCHED_FIFO and so on; negative: the starting thread's
+  int priority = -1;           // of a real-time policy; with other policies any positive value means the nice value -20
   std::bitset<kCpusMax> cpus;  // none: any
   char name_prefix[kNamePrefixMax + 1] = {};
 };
 
-// Names the calling thread "prefix/name", of which the first 15 bytes count, and schedules it. Each setting that the
-// system refuses, for want of rights or of such a CPU, is left as it was: the thread works all the same.
+// Names the calling thread "prefix/name", of which the kernel keeps the first 15 bytes, and schedules it. A
+// setting that the system refuses, for lack of rights or of such a CPU, stays unchanged, and the thread works
+// all the same.
 void set_up_thread(const char* name, const ThreadOptions& options) noexcept;
 
-// Thread: std::thread that answers an error when there can be no more threads. Owner: a move-only value; joined at the
-// latest by destruction. Affinity: one thread at a time.
+// Thread: std::thread that returns an error when the system can start no more threads. Owner: a move-only
+// value; the destructor joins at the latest. Affinity: one thread at a time.
 class Thread {
  public:
   Thread() noexcept = default;
-  // resource_exhausted. `run(argument)` may have begun before this returns.
+  // resource_exhausted. `run(argument)` may begin before start() returns.
   [[nodiscard]] static Result<Thread> start(void (*run)(void*), void* argument) noexcept;
   Thread(Thread&& other) noexcept;
   Thread& operator=(Thread&& other) noexcept;

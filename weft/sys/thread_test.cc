@@ -14,7 +14,7 @@
 namespace weft::sys {
 namespace {
 
-// What a thread sees of itself after set_up_thread().
+// The state that a thread reads of itself after set_up_thread().
 struct Seen {
   ThreadOptions options;
   char name[16] = {};
@@ -54,7 +54,7 @@ TEST(ThreadTest, RunsOnceAndIsJoinedByDestruction) {
     auto thread = Thread::start([](void* count) { ++*static_cast<std::atomic<int>*>(count); }, &runs);
     ASSERT_TRUE(thread);
     Thread moved = std::move(*thread);
-    thread->join();  // moved from: nothing to wait for
+    thread->join();  // moved from: no thread to wait for
   }
   EXPECT_EQ(runs, 1);
 }

@@ -40,9 +40,9 @@ bool contains(const std::vector<unsigned>& numbers, unsigned number) {
   return std::binary_search(numbers.begin(), numbers.end(), number);
 }
 
-// The lowest hardware thread of the core that the CPU belongs to, allowed or not: the core's name.
+// The core's name: the lowest hardware thread of the CPU's core, allowed or not.
 unsigned first_sibling(const std::string& cpu_directory, unsigned cpu) {
-  for (const char* file : {"/topology/core_cpus_list", "/topology/thread_siblings_list"}) {  // the second until 5.3
+  for (const char* file : {"/topology/core_cpus_list", "/topology/thread_siblings_list"}) {  // the second before 5.3
     const auto siblings = read_cpu_list(cpu_directory + file);
     if (contains(siblings, cpu)) {
       return siblings.front();
@@ -61,7 +61,7 @@ std::map<unsigned, unsigned> read_nodes(const std::string& devices) {
   return node_of;
 }
 
-// Where there is no cpu_capacity, a hybrid x86 lists its kinds of cores beside their counters.
+// Without cpu_capacity, a hybrid x86 lists its kinds of cores beside their counters.
 class Capacities {
  public:
   explicit Capacities(const std::string& devices) : efficient_(read_cpu_list(devices + "/cpu_atom/cpus")) {}
@@ -114,7 +114,7 @@ std::vector<PhysicalCore> physical_cores(std::span<const unsigned> allowed, cons
     const std::string directory = devices + "/system/cpu/cpu" + std::to_string(cpu);
     const unsigned name = first_sibling(directory, cpu);
     if (by_sibling.contains(name)) {
-      continue;  // another thread of a core that is there already
+      continue;  // another thread of a core that has an entry already
     }
     const auto node = node_of.find(cpu);
     by_sibling[name] = {cpu, node == node_of.end() ? 0 : node->second, capacities.of(directory, cpu)};
@@ -131,7 +131,7 @@ std::vector<PhysicalCore> physical_cores(std::span<const unsigned> allowed, cons
 
 std::vector<unsigned> allowed_cpu_ids() {
   std::vector<unsigned> cpus;
-  std::vector<unsigned long> mask(16);  // 1024 processors; the kernel answers EINVAL when it has more
+  std::vector<unsigned long> mask(16);  // 1024 processors; on a machine with more the kernel answers EINVAL
   for (; mask.size() * 8 * sizeof(unsigned long) <= kCpuIdsMax * 8; mask.resize(mask.size() * 2)) {
     const std::size_t bytes = mask.size() * sizeof(unsigned long);
     auto* const set = reinterpret_cast<cpu_set_t*>(mask.data());

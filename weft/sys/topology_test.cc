@@ -50,7 +50,7 @@ TEST(CpuList, ParsesWhatTheKernelWrites) {
   EXPECT_EQ(parse_cpu_list("3,1,1-2"), (Cpus{1, 2, 3}));
 }
 
-TEST(CpuList, WhatDoesNotParseEndsIt) {
+TEST(CpuList, TextThatDoesNotParseEndsIt) {
   EXPECT_EQ(parse_cpu_list(""), Cpus{});
   EXPECT_EQ(parse_cpu_list("\n"), Cpus{});
   EXPECT_EQ(parse_cpu_list("1,x,2"), Cpus{1});

@@ -93,7 +93,7 @@ TEST(PollFds, TheMaskCountsDuringTheWaitOnly) {
     EXPECT_EQ(sigismember(&after, SIGUSR1), 1);
   }
   timespec none{};
-  while (::sigtimedwait(&usr1, nullptr, &none) == SIGUSR1) {  // what is still pending must not reach the next test
+  while (::sigtimedwait(&usr1, nullptr, &none) == SIGUSR1) {  // a pending signal must not reach the next test
   }
   ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &before, nullptr), 0);
 }
@@ -107,7 +107,7 @@ TEST(EventFd, IsReadableFromSignalToDrain) {
   EXPECT_EQ(*poll_fds({&polled, 1}, kForever), 1u);
   EXPECT_TRUE(has(polled.got, Interest::readable));
   event.drain();
-  event.drain();  // nothing to drain: no wait
+  event.drain();  // the counter is 0 already: drain() returns at once
   EXPECT_EQ(*poll_fds({&polled, 1}, kAtOnce), 0u);
   EXPECT_EQ(polled.got, Interest::none);
 }
@@ -137,7 +137,7 @@ TEST(EpollSet, ASignalIsInterrupted) {
   EXPECT_EQ(set.wait(events, std::chrono::hours(1)).error().code(), Errc::interrupted);
 }
 
-// A kernel before 5.11, made with a system-call filter.
+// Simulates a kernel before 5.11 with a system-call filter.
 int hide_epoll_pwait2() {
   sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
@@ -154,7 +154,7 @@ TEST(EpollSetDeathTest, WaitsInMillisecondsWhereTheKernelHasNothingBetter) {
   EXPECT_EXIT(
       {
         if (hide_epoll_pwait2() != 0) {
-          std::exit(0);  // no filters here: nothing to show
+          std::exit(0);  // the system accepts no filter: nothing to test
         }
         EpollSet set = std::move(EpollSet::make()).value();
         PollEvent events[1];

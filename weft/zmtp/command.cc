@@ -64,7 +64,7 @@ ParseStatus parse_ping(Bytes data, Ping& out) noexcept {
     return ParseStatus::malformed;
   }
   out.ttl_deciseconds = load_big_endian<std::uint16_t>(data.data());
-  // Of a longer context than RFC 37 allows libzmq, too, sends the first bytes back.
+  // RFC 37 allows 16 bytes of context. Like libzmq, answer a longer one with its first 16 bytes.
   out.context = data.subspan(2, std::min(data.size() - 2, kPingContextMax));
   return ParseStatus::complete;
 }

@@ -11,7 +11,8 @@
 
 namespace weft::zmtp {
 
-// Parsers and writers of command bodies. Pure functions; parsers give views into their input and never allocate.
+// Parsers and writers of command bodies. Pure functions. Parsers return views into their input and never
+// allocate.
 
 // A command body: one byte of name length (1..255), the name, data. Names are compared exactly.
 struct Command {
@@ -25,7 +26,7 @@ struct Property {
   std::string_view name;
   Bytes value;
 };
-// Takes one property off the front of `metadata`, which is not empty. Complete or malformed.
+// Takes one property off the front of `metadata`, which is not empty. Returns complete or malformed.
 [[nodiscard]] ParseStatus take_property(Bytes& metadata, Property& out) noexcept;
 [[nodiscard]] bool same_name(std::string_view a, std::string_view b) noexcept;
 
@@ -39,11 +40,12 @@ struct Ping {
 [[nodiscard]] ParseStatus parse_pong(Bytes data, Bytes& context) noexcept;
 [[nodiscard]] ParseStatus parse_error(Bytes data, std::string_view& reason) noexcept;
 
-// Whole frames into the caller's buffer; each returns the bytes written. To a 3.1 peer (`peer_minor` >= 1) a
-// subscription is a SUBSCRIBE or CANCEL command, to a 3.0 peer a message of 01 or 00 and the topic.
+// These write whole frames into the caller's buffer and return the number of bytes written. For a 3.1 peer
+// (`peer_minor` >= 1) a subscription is a SUBSCRIBE or CANCEL command, for a 3.0 peer a message of 01 or 00
+// and the topic.
 [[nodiscard]] std::size_t subscribe_frame_size(bool subscribe, std::size_t topic_size, int peer_minor) noexcept;
 std::size_t write_subscribe(std::uint8_t* to, bool subscribe, Bytes topic, int peer_minor) noexcept;
-// JOIN and LEAVE are commands to every peer (RFC 37).
+// JOIN and LEAVE are commands for every peer (RFC 37).
 inline constexpr std::size_t kGroupMax = 255;
 [[nodiscard]] std::size_t join_frame_size(bool join, std::size_t group_size) noexcept;
 std::size_t write_join(std::uint8_t* to, bool join, Bytes group) noexcept;
@@ -53,7 +55,7 @@ inline constexpr std::size_t kPongFrameMax = kPingFrameMax - 2;
 std::size_t write_ping(std::uint8_t* to, std::uint16_t ttl_deciseconds, Bytes context) noexcept;
 std::size_t write_pong(std::uint8_t* to, Bytes context) noexcept;
 
-// Handshake writers: append to `to`, may allocate.
+// Handshake writers: they append to `to` and may allocate.
 void append_command_name(std::vector<std::uint8_t>& to, std::string_view name);
 void append_property(std::vector<std::uint8_t>& to, std::string_view name, Bytes value);
 void append_command_frame(std::vector<std::uint8_t>& to, Bytes body);

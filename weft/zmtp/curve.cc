@@ -32,7 +32,7 @@ constexpr std::size_t kReadyDataMin = kShortTail + kMac;
 constexpr std::string_view kMessageName = "\x07MESSAGE";
 static_assert(kMessageName.size() + kShortTail + kMac + 1 == kSealOverhead);
 
-// The flags of a message inside its box are not those of a frame.
+// A message's flags inside its box differ from those of a frame.
 constexpr std::uint8_t kBoxMore = 0x01;
 constexpr std::uint8_t kBoxCommand = 0x02;
 
@@ -73,7 +73,7 @@ std::array<std::uint8_t, kLongTail> random_tail() noexcept {
   return tail;
 }
 
-// Appends the box of `plain`. False: the key is one with which nothing may be encrypted.
+// Appends the box of `plain`. False: the key is not valid for encryption.
 [[nodiscard]] bool append_box(Buffer& to, Bytes plain, const Nonce& nonce, const CurveKey& theirs,
                               const CurveKey& ours) {
   const std::size_t at = to.size();
@@ -86,7 +86,7 @@ std::array<std::uint8_t, kLongTail> random_tail() noexcept {
   return crypto_box_open_easy(plain.data(), box.data(), box.size(), nonce.bytes, theirs.data(), ours.data()) == 0;
 }
 
-// What both sides are: the keys of this connection, and its traffic.
+// The part that both sides share: the keys of this connection, and its traffic.
 class CurveMechanism : public Mechanism {
  public:
   CurveMechanism(std::string_view sends, std::string_view receives) noexcept : sends_(sends), receives_(receives) {}
@@ -160,7 +160,7 @@ class CurveMechanism : public Mechanism {
     to.resize(at + plain.size() + kMac);
     (void)crypto_box_easy_afternm(to.data() + at, plain.data(), plain.size(), nonce.bytes, shared_.data());
   }
-  // The reverse, into plain_.
+  // The reverse: opens such a box into plain_.
   [[nodiscard]] bool open_session_box(std::string_view prefix, Bytes data) {
     const Nonce nonce(prefix, data.first(kShortTail));
     const Bytes box = data.subspan(kShortTail);
@@ -170,17 +170,17 @@ class CurveMechanism : public Mechanism {
   }
 
   Bytes our_metadata_;
-  CurveKeyPair session_;     // of this connection
+  CurveKeyPair session_;     // ours, for this connection only
   CurveKey peer_session_{};  // the peer's
   SharedKey shared_{};
-  Buffer plain_;                // the last box that was opened
-  std::uint64_t sent_ = 0;      // last counter we used
-  std::uint64_t received_ = 0;  // last counter the peer used
+  Buffer plain_;                // the content of the last box that was opened
+  std::uint64_t sent_ = 0;      // the last counter that we used
+  std::uint64_t received_ = 0;  // the last counter that the peer used
 
  private:
   const std::string_view sends_;
   const std::string_view receives_;
-  BoxKey sending_;  // of the messages, as the next
+  BoxKey sending_;  // for messages, as is the next
   BoxKey receiving_;
 };
 
@@ -229,11 +229,11 @@ class CurveClient final : public CurveMechanism {
  private:
   enum class State : std::uint8_t { owes_hello, awaits_welcome, owes_initiate, awaits_ready, done };
 
-  // A server key that is none gives a box nobody can open: the server refuses it.
+  // An invalid server key gives a box that the server cannot open, and so refuses.
   void append_hello(Buffer& body) {
     append_command_name(body, "HELLO");
     body.push_back(1);                   // version 1.0
-    body.insert(body.end(), 1 + 72, 0);  // its minor part, and padding: the reply must not be larger than the request
+    body.insert(body.end(), 1 + 72, 0);  // minor version, and padding: the reply must not be larger than the request
     append(body, session_.public_key);
     const Nonce nonce("CurveZMQHELLO---", ++sent_);
     append(body, nonce.tail(kShortTail));
@@ -243,7 +243,7 @@ class CurveClient final : public CurveMechanism {
 
   Step handle_welcome(Bytes data) {
     if (data.size() != kWelcomeData) {
-      return failed("malformed WELCOME command", Breach::cryptographic);  // what libzmq makes of it
+      return failed("malformed WELCOME command", Breach::cryptographic);  // libzmq reports it so
     }
     const Nonce nonce("WELCOME-", data.first(kLongTail));
     if (!open_box(plain_, data.subspan(kLongTail), nonce, server_, session_.secret_key)) {
@@ -251,7 +251,7 @@ class CurveClient final : public CurveMechanism {
     }
     copy_bytes(peer_session_.data(), Bytes(plain_).first(kCurveKeySize));
     copy_bytes(cookie_.data(), Bytes(plain_).subspan(kCurveKeySize));
-    // The vouch: whoever has our long-term key speaks for this connection's key.
+    // The vouch: the holder of our long-term key confirms this connection's key.
     vouch_tail_ = random_tail();
     Buffer keys;
     append(keys, session_.public_key);
@@ -344,8 +344,8 @@ class CurveServer final : public CurveMechanism {
                   peer_session_, secret_)) {
       return failed("HELLO cannot be decrypted: the client has another server key", Breach::cryptographic);
     }
-    // RFC 26 lets a server forget the client here and recover it from the cookie. This one remembers: for the client a
-    // cookie is any 96 bytes, so random ones do.
+    // RFC 26 lets a server forget the client here and recover it from the cookie. This server remembers the
+    // client. For the client a cookie is any 96 bytes, so random ones suffice.
     randombytes_buf(cookie_.data(), cookie_.size());
     Buffer plain;
     append(plain, session_.public_key);

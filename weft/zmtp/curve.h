@@ -12,11 +12,11 @@
 
 namespace weft::zmtp {
 
-// CURVE (RFC 25, 26): both sides know each other's long-term keys or prove theirs, and everything behind the handshake
-// is encrypted with keys that live as long as the connection.
+// CURVE (RFC 25, 26): both sides know each other's long-term keys or prove their own. Everything after the
+// handshake is encrypted with keys that live as long as the connection.
 //   client: HELLO            INITIATE (cookie, vouch, metadata)
 //   server:       WELCOME (cookie)                             READY (metadata), or ERROR; then MESSAGE both ways
-// The cryptography is libsodium's. A build without it has none of this, and says so.
+// libsodium does the cryptography. In a build without libsodium these functions fail as their comments say.
 
 inline constexpr std::size_t kCurveKeySize = 32;
 using CurveKey = std::array<std::uint8_t, kCurveKeySize>;

@@ -19,20 +19,21 @@ constexpr std::size_t kBlock = 64;                                      // of Sa
 static_assert(BoxKey::kMac == crypto_box_MACBYTES && BoxKey::kMac == crypto_onetimeauth_poly1305_BYTES);
 static_assert(kPolyKey == crypto_box_ZEROBYTES && kPolyKey == crypto_stream_salsa20_KEYBYTES);
 
-// libsodium makes 512 and 256 bytes of keystream in the time of two single blocks: more than is needed takes less time.
+// libsodium makes 512 or 256 bytes of keystream in the time of two single blocks, so a larger request takes
+// less time.
 constexpr std::size_t round_up(std::size_t size) noexcept {
   const std::size_t rest = size % 512;
   return rest <= 2 * kBlock ? size : size - rest + (rest <= 256 ? 256 : 512);
 }
 }  // namespace
 
-// The keystream of one box: all of it when it is short, else its first block.
+// The keystream of one box: all of it if the box is short, else its first block.
 class BoxKey::Keystream {
  public:
   Keystream(const std::uint8_t* key, std::uint64_t number, std::size_t box_size) noexcept
       : key_(key), size_(kPolyKey + box_size <= kAtOnce ? round_up(kPolyKey + box_size) : kBlock) {
     store_big_endian<std::uint64_t>(nonce_, number);
-    (void)crypto_stream_salsa20(bytes_, size_, nonce_, key_);  // never fails, as the next
+    (void)crypto_stream_salsa20(bytes_, size_, nonce_, key_);  // never fails, nor does the next
   }
   Keystream(const Keystream&) = delete;
   Keystream& operator=(const Keystream&) = delete;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kPrefix = "CurveZMQMESSAGEC";
 
-// Every size up to some blocks, those around where the work is cut in another way, and a large one.
+// Every size up to a few blocks, the sizes around the places where the code switches paths, and a large size.
 std::vector<std::size_t> sizes() {
   std::vector<std::size_t> all;
   for (std::size_t size = 1; size <= 700; ++size) {

@@ -37,7 +37,7 @@ Buffer sealed(Mechanism& cipher, std::uint8_t flags, std::string_view body) {
   return out;
 }
 
-// The next command frame that `from` offers, taken away from it.
+// Takes the output that `from` offers.
 Buffer take_output(LocalEnd& from) {
   Buffer out = copy_of(from.pending_output());
   from.consume_output(out.size());
@@ -143,7 +143,7 @@ TEST_F(Curve, AClientWithAnotherServerKeyGetsNowhere) {
 
 TEST_F(Curve, AClientWhoseKeysAreNoPairGetsNowhere) {
   CurveKeyPair keys = client_keys_;
-  keys.public_key = make_curve_key_pair()->public_key;  // somebody else's
+  keys.public_key = make_curve_key_pair()->public_key;  // a key of another pair
   LocalEnd ours = secured(SocketType::dealer, make_curve_client(keys, server_keys_.public_key));
   LocalEnd theirs = server();
   shake(ours, theirs, 4096, kAdmitted);
@@ -169,7 +169,7 @@ TEST_F(Curve, ARefusedClientLearnsTheStatus) {
 }
 
 TEST_F(Curve, CutOrChangedCommandsAreFaults) {
-  // Of each handshake command in turn: one byte less, and each of its bytes changed.
+  // For each handshake command: one byte less, and each of its bytes changed.
   for (int step = 0; step < 4; ++step) {
     for (std::size_t variant = 0; variant < 120; ++variant) {
       LocalEnd ours = client();
@@ -188,7 +188,7 @@ TEST_F(Curve, CutOrChangedCommandsAreFaults) {
       FrameHeader header;
       ASSERT_EQ(parse_frame_header(frame, header), ParseStatus::complete);
       Buffer body(frame.begin() + header.header_size, frame.end());
-      // The names are left alone, and so is HELLO's padding, which nobody looks at.
+      // Leaves the names alone, and HELLO's padding, which no side checks.
       const std::size_t from_byte = std::size_t{1} + body[0];
       const std::size_t at = from_byte + variant * 7;
       if (variant == 0) {

@@ -7,7 +7,7 @@
 
 namespace weft::zmtp {
 
-// Which rule of a handshake a peer broke. The numbers are those of libzmq's monitor events.
+// The rule of a handshake that a peer broke. The numbers are those of libzmq's monitor events.
 enum class Breach : std::uint32_t {
   none = 0,
   unspecified = 0x10000000,
@@ -26,12 +26,12 @@ enum class Breach : std::uint32_t {
   mechanism_mismatch = 0x11000002,
 };
 
-// Why a connection cannot go on. A value; `text` is static and says what the peer did.
+// The reason why a connection must end. A value; `text` is static and says what the peer did.
 // Codes: protocol_error, incompatible_peer, handshake_refused, message_too_large, timed_out.
 struct Fault {
   Errc code = Errc::protocol_error;
   const char* text = "";
-  std::uint32_t detail = 0;  // a Breach; or 300, 400, 500: the status of a refused login; 0: nothing more is known
+  std::uint32_t detail = 0;  // a Breach; or 300, 400, 500: the status of a refused login; 0: unknown
 };
 
 }  // namespace weft::zmtp

@@ -15,11 +15,11 @@ inline constexpr std::uint8_t kMore = 0x01;     // another part of the same mess
 inline constexpr std::uint8_t kLong = 0x02;     // the size takes 8 bytes
 inline constexpr std::uint8_t kCommand = 0x04;  // the body is a command
 inline constexpr std::size_t kFrameHeaderSizeMin = 2;
-inline constexpr std::size_t kShortBodyMax = 255;  // longer ones have a header of kFrameHeaderSizeMax
+inline constexpr std::size_t kShortBodyMax = 255;  // longer bodies have a header of kFrameHeaderSizeMax
 inline constexpr std::size_t kFrameHeaderSizeMax = 9;
 inline constexpr std::uint64_t kFrameBodySizeMax = INT64_MAX;  // the wire size has 63 bits
 
-// What one frame header says. `flags` are the wire's, kLong included; `header_size` is 2 or 9.
+// The content of one frame header. `flags` are the wire's, kLong included; `header_size` is 2 or 9.
 struct FrameHeader {
   std::uint8_t flags = 0;
   std::uint8_t header_size = 0;
@@ -28,9 +28,9 @@ struct FrameHeader {
 
 enum class ParseStatus : std::uint8_t { complete, need_more, malformed };
 
-// Reads the header at the front of `input`. Malformed: a reserved flag bit, kCommand with kMore, a size of 2^63 or
-// more. Bad flags are reported from the first byte on. `out` is written only when complete. Both size forms are taken
-// for any size. Cost: a few branches.
+// Reads the header at the front of `input`. Malformed: a reserved flag bit, kCommand with kMore, a size of
+// 2^63 or more. Bad flags are reported from the first byte on. `out` is written only when complete. Both size
+// forms are valid for any size. Cost: a few branches.
 [[nodiscard]] inline ParseStatus parse_frame_header(Bytes input, FrameHeader& out) noexcept {
   if (input.empty()) {
     return ParseStatus::need_more;
@@ -61,8 +61,8 @@ enum class ParseStatus : std::uint8_t { complete, need_more, malformed };
   return body_size <= kShortBodyMax ? kFrameHeaderSizeMin : kFrameHeaderSizeMax;
 }
 
-// Writes the shortest header for `body_size` and returns its size; `to` has room for kFrameHeaderSizeMax or for
-// frame_header_size(body_size). `flags` is 0, kMore or kCommand: kLong is set here.
+// Writes the shortest header for `body_size` and returns its size. `to` has room for kFrameHeaderSizeMax or
+// for frame_header_size(body_size). `flags` is 0, kMore or kCommand; the function sets kLong.
 inline std::size_t write_frame_header(std::uint8_t* to, std::uint8_t flags, std::uint64_t body_size) noexcept {
   WEFT_DCHECK((flags == 0 || flags == kMore || flags == kCommand) && body_size <= kFrameBodySizeMax);
   if (body_size <= kShortBodyMax) [[likely]] {
@@ -75,7 +75,8 @@ inline std::size_t write_frame_header(std::uint8_t* to, std::uint8_t flags, std:
   return kFrameHeaderSizeMax;
 }
 
-// The size of a whole frame of a short body, of a message of one part, at the front of `input`; 0: it is none.
+// The size of the frame at the front of `input`, if that is a whole short frame of a one-part message; else
+// 0.
 [[nodiscard]] inline std::size_t short_frame_size(Bytes input) noexcept {
   if (input.size() < kFrameHeaderSizeMin || input[0] != 0) {
     return 0;
@@ -83,7 +84,7 @@ inline std::size_t write_frame_header(std::uint8_t* to, std::uint8_t flags, std:
   const std::size_t size = kFrameHeaderSizeMin + input[1];
   return size <= input.size() ? size : 0;
 }
-// Writes such a frame; returns its size, kFrameHeaderSizeMin more than the body's.
+// Writes such a frame and returns its size, which is kFrameHeaderSizeMin more than the body's.
 inline std::size_t write_short_frame(std::uint8_t* to, Bytes body) noexcept {
   WEFT_DCHECK(body.size() <= kShortBodyMax);
   to[0] = 0;

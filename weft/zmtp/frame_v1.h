@@ -11,12 +11,12 @@
 
 namespace weft::zmtp {
 
-// How a connection cuts messages into frames. ZMTP 2.0 does it as 3.x does, without commands; none: not at
-// all, as the peer is no ZMTP peer and its bytes are passed on as they come.
+// The way a connection cuts messages into frames. ZMTP 2.0 does so as 3.x does, without commands. none: no
+// frames at all, since the peer speaks no ZMTP and its bytes are passed on as they come.
 enum class Framing : std::uint8_t { v3, v1, none };
 
-// ZMTP 1.0 framing (RFC 13): a length of one byte, or FF and a length of 8 bytes (big endian); a flags byte, which the
-// length counts; the body. Of the flags only bit 0 (more) means something: libzmq 2.x sets others.
+// ZMTP 1.0 framing (RFC 13): a length of one byte, or FF and a length of 8 bytes (big endian); a flags byte,
+// which the length counts; the body. Only bit 0 (more) of the flags has a meaning; libzmq 2.x sets others.
 inline constexpr std::size_t kFrameHeaderSizeMaxV1 = 10;
 inline constexpr std::uint8_t kEscapeV1 = 0xFF;
 

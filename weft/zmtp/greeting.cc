@@ -9,7 +9,7 @@
 namespace weft::zmtp {
 namespace {
 
-constexpr std::size_t kSignatureEnd = 9;  // its last byte, 7F; bit 0 tells it from the flags of a ZMTP 1.0 frame
+constexpr std::size_t kSignatureEnd = 9;  // its last byte, 7F; bit 0 is 0 in the flags of a ZMTP 1.0 identity
 constexpr std::size_t kMajor = kSignatureSize;
 constexpr std::size_t kMinor = 11;
 constexpr std::size_t kMechanism = 12;
@@ -17,7 +17,8 @@ constexpr std::size_t kAsServer = 32;
 
 constexpr const char* kOldPeer = "peer speaks ZMTP 2.0 or older";
 
-// Names the protocols that knock at the wrong door, from the first byte alone so that cutting cannot change the answer.
+// Names the protocol of a peer that is not ZMTP, from the first byte alone, so that cuts cannot change the
+// answer.
 const char* describe_first_byte(std::uint8_t first) {
   if (first == 0x16) {
     return "not ZMTP: peer sent a TLS record";
@@ -25,13 +26,13 @@ const char* describe_first_byte(std::uint8_t first) {
   return first >= 0x20 && first < 0x7F ? "not ZMTP: peer sent text, as HTTP or SSH do" : "not ZMTP: bad signature";
 }
 
-// RFC 13 has nobody look at the flags of an identity, but without that HTTP would pass for ZMTP 1.0. What is sent is 0,
-// and 7E by libzmq 2.1 and 2.2.
+// RFC 13 lets receivers ignore the flags of an identity, but then HTTP would pass for ZMTP 1.0. Peers send 0;
+// libzmq 2.1 and 2.2 send 7E.
 bool is_identity_flags(std::uint8_t flags) { return flags == 0x00 || flags == 0x7E; }
 
 Recognition foreign(const char* problem) { return {Version::foreign, false, problem}; }
 
-// After a first byte of FF.
+// Called after a first byte of FF.
 Recognition recognize_signature(Bytes input) {
   if (input.size() <= kSignatureEnd) {
     return {};

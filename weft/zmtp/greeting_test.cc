@@ -7,7 +7,7 @@
 namespace weft::zmtp::test {
 namespace {
 
-// The first prefix that settles the matter, and how.
+// The first prefix that decides the result, and the result.
 struct Verdict {
   std::size_t shown = 0;
   GreetingResult result;
@@ -75,7 +75,7 @@ TEST(Greeting, RefusesOtherProtocolsFromTheFirstByteThatShowsThem) {
       {"16 03 01 02 00", 2, "not ZMTP: peer sent a TLS record"},
       {"00 00 00 00", 1, "not ZMTP: bad signature"},
       {"FE 01 00 00", 2, "not ZMTP: bad signature"},
-      {"FF 00000000 00000001 02 03", 10, "not ZMTP: bad signature"},  // flags that nobody sends
+      {"FF 00000000 00000001 02 03", 10, "not ZMTP: bad signature"},  // flags that no peer sends
       {"FF 00000000 00000000 00 03", 10, "not ZMTP: bad signature"},  // no room for flags
       {"FF 00000000 00000101 00 03", 10, "not ZMTP: bad signature"},  // an identity of 256 bytes
       {"FF 01000000 00000001 00 03", 10, "not ZMTP: bad signature"},

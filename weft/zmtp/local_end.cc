@@ -38,7 +38,8 @@ const char* describe_mismatch(std::string_view theirs) {
   return "peer's security mechanism is not ours";
 }
 
-// The reasons "300", "400" and "500" are the statuses of a refused login; any other is text for people.
+// The reasons "300", "400" and "500" are the statuses of a refused login. Any other reason is text for
+// people.
 int parse_status(std::string_view reason) {
   if (reason.size() != 3 || reason[0] < '3' || reason[0] > '5' || reason.substr(1) != "00") {
     return 0;
@@ -81,7 +82,7 @@ void LocalEnd::start(Instant now, Opening opening) {
   phase_ = Phase::greeting;
 }
 
-// Our greeting goes out up to `end`, as far as it did not yet.
+// Offers our greeting up to `end`, without the part that went out already.
 void LocalEnd::offer_greeting(std::size_t end) {
   if (greeting_offered_ >= end) {
     return;
@@ -103,7 +104,7 @@ void LocalEnd::fail(Errc code, const char* text, Breach breach) noexcept {
 
 bool LocalEnd::serves() const noexcept { return config_.as_server && mechanism_->name() != "NULL"; }
 
-// With the status of the refused login, if there is one.
+// The fault has the status of the refused login, if there is one.
 void LocalEnd::refuse(const char* text) noexcept {
   if (!fault_) {
     fault_ = Fault{Errc::handshake_refused, text, static_cast<std::uint32_t>(refusal_status_)};
@@ -116,7 +117,7 @@ void LocalEnd::consume_output(std::size_t size) noexcept {
   if (output_sent_ == output_.size()) {
     output_.clear();
     if (phase_ == Phase::traffic) {
-      output_.shrink_to_fit();  // nothing comes after the handshake
+      output_.shrink_to_fit();  // no output follows the handshake
     }
     output_sent_ = 0;
   }
@@ -153,7 +154,7 @@ std::size_t LocalEnd::handle_greeting(Bytes input, Instant now) {
   if (seen.version == Version::v3) {
     if (greeting_offered_ < kGreetingSize) {
       offer_greeting(kGreetingSize);
-      begin_mechanism();  // NULL: READY need not wait for the other half of the peer's greeting, which waited for us
+      begin_mechanism();  // NULL: our READY need not wait for the rest of the peer's greeting, which waited for ours
     }
     return handle_whole_greeting(input);
   }
@@ -191,7 +192,7 @@ void LocalEnd::begin_mechanism() {
   }
 }
 
-// Takes one whole frame or nothing. Whatever the header alone can condemn is condemned before the body is waited for.
+// Takes one whole frame or nothing. Reports a fault that the header alone shows before the body has arrived.
 std::size_t LocalEnd::handle_handshake_frame(Bytes input, Instant now) {
   FrameHeader header;
   const ParseStatus status = parse_frame_header(input, header);
@@ -242,7 +243,7 @@ void LocalEnd::handle_step(const Mechanism::Step& step, Instant now) {
   }
   const bool done = step.kind == Mechanism::Step::Kind::ready;
   if (done && !accept_metadata(step.metadata)) {
-    // libzmq raises it at the client of a mechanism only.
+    // libzmq raises this only at the client of a mechanism.
     const bool told = !serves() && mechanism_->name() != "NULL";
     fault_->detail = static_cast<std::uint32_t>(told ? Breach::invalid_metadata : Breach::none);
     return;
@@ -401,8 +402,9 @@ Event LocalEnd::ping(Bytes data, Instant now) noexcept {
   return {Event::Kind::ping, ping.ttl_deciseconds, ping.context};
 }
 
-// When silence since `last_input` ends the connection. Input at the very instant of a PING counts as its answer: clocks
-// are read once per turn, and a wrong "alive" costs one interval where a wrong "dead" costs the connection.
+// The time when silence since `last_input` ends the connection. Input at the very instant of a PING counts as
+// its answer. Clocks are read once per turn; a wrong "alive" costs one interval, a wrong "dead" costs the
+// connection.
 Instant LocalEnd::expiry(Instant last_input) const noexcept {
   if (phase_ != Phase::traffic) {
     const Duration wait = config_.handshake_timeout;

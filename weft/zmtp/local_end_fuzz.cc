@@ -7,9 +7,10 @@
 #include "weft/zmtp/frame.h"
 #include "weft/zmtp/test_support.h"
 
-// The first bytes choose our socket type, the limits, whether a valid handshake goes first and of which version, how we
-// greet, and the cuts; the rest is what the peer sends. Checked besides the sanitizers: nothing takes more than it was
-// shown, events point into their body, and the outcome is the same whole and in pieces.
+// The first bytes choose our socket type, the limits, whether a valid handshake comes first and of which
+// version, our opening, and the cuts. The rest is the peer's bytes. Checked besides the sanitizers: no call
+// takes more than it was shown, events point into their body, and the outcome is the same whole and in
+// pieces.
 namespace {
 
 using namespace weft::zmtp;
@@ -61,7 +62,7 @@ void check_header_round_trip_v1(weft::Bytes input) {
   WEFT_ASSERT(second.body_size == header.body_size && second.flags == header.flags);
 }
 
-// What a peer of ZMTP 1.0 or 2.0 sends before its first message.
+// The bytes that a peer of ZMTP 1.0 or 2.0 sends before its first message.
 Buffer old_handshake(bool first_version, SocketType ours) {
   if (first_version) {
     return test::wire("03 00 'id'");

@@ -20,7 +20,7 @@ constexpr std::string_view kGreeting30 =
     "FF 00 00 00 00 00 00 00 06 7F 03 00 'NULL' 00000000000000000000000000000000 00"
     "00000000000000000000000000000000000000000000000000000000000000";
 
-// Fault of a LocalEnd that was fed `input` as a whole; it also faults the same way byte by byte.
+// The fault of a LocalEnd that was fed `input` as a whole. Checks that byte by byte the fault is the same.
 Fault fault_after(const LocalEndConfig& config, const Buffer& input) {
   LocalEnd whole = started(config);
   const Outcome at_once = run_whole(whole, input);
@@ -38,7 +38,7 @@ void expect_fault(const LocalEndConfig& config, const Buffer& input, Errc code, 
   EXPECT_EQ(fault.text, text);
 }
 
-// A conversation gives the same outcome whole, cut in two at every byte, and byte by byte.
+// Checks that a conversation gives the same outcome whole, cut in two at every byte, and byte by byte.
 void expect_conversation(const LocalEndConfig& config, const Buffer& input, const Outcome& expected) {
   LocalEnd peer = started(config);
   const Outcome whole = run_whole(peer, input);
@@ -58,12 +58,12 @@ TEST(PeerHandshake, ConversationWithA31Subscriber) {
                                                "04 19 05 'READY' 0B 'Socket-Type' 00000003 'SUB'"
                                                "04 0B 09 'SUBSCRIBE' 'a'"
                                                "04 09 04 'PING' 0064 'hi'"
-                                               "01 03 'abc'"           // a message whose parts
-                                               "04 07 04 'PONG' 'yo'"  // have a command between them
+                                               "01 03 'abc'"           // a message whose parts ...
+                                               "04 07 04 'PONG' 'yo'"  // ... have a command between them
                                                "00 00"
-                                               "04 04 03 'FOO'"  // of a later version
+                                               "04 04 03 'FOO'"  // a command of a later version
                                                "06 0000000000000008 06 'CANCEL' 'a'"
-                                               "00 02 01 'b'"  // the old form is taken too
+                                               "00 02 01 'b'"  // the old form is valid too
                                                "04 0A 05 'ERROR' 03 '400'");
   Outcome expected;
   expected.log =
@@ -102,7 +102,7 @@ TEST(PeerHandshake, ConversationWithA30DealerInLongFrames) {
   expected.output = wire(kGreeting31) + wire(
                                             "04 2B 05 'READY' 0B 'Socket-Type' 00000006 'ROUTER'"
                                             "08 'Identity' 00000002 'me' ");
-  expected.output[8] = 3;  // for ZMTP 1.0 peers: flags and identity
+  expected.output[8] = 3;  // ZMTP 1.0 peers read it as the size of flags and identity
   expected.taken = input.size() - 5;
   LocalEndConfig config = config_of(router);
   config.identity = "me";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// LocalEnd, the handshake with peers that speak ZMTP 2.0 (RFC 15) or 1.0 (RFC 13).
+// LocalEnd: the handshake with peers that speak ZMTP 2.0 (RFC 15) or 1.0 (RFC 13).
 #include "weft/zmtp/local_end.h"
 
 namespace weft::zmtp {
@@ -18,7 +18,8 @@ SocketType old_type(SocketType type) {
 
 bool LocalEnd::takes_old_peers() const noexcept { return config_.takes_old_peers && mechanism_->name() == "NULL"; }
 
-// The peer has shown that it is old. Our side of the handshake goes out; nothing of it waits for more.
+// The peer has shown that it is old. Offers our side of the handshake at once; no part of it depends on the
+// peer.
 bool LocalEnd::begin_old_greeting() {
   if (!takes_old_peers()) {
     return fail(Errc::protocol_error, "peer speaks ZMTP 2.0 or older, which knows no security"), false;
@@ -29,7 +30,7 @@ bool LocalEnd::begin_old_greeting() {
     return fail(Errc::protocol_error, "peer speaks ZMTP 2.0 or older"), false;
   }
   const auto size = static_cast<std::uint8_t>(config_.identity.size());
-  if (!bare) {  // to whom the signature was the header of this frame
+  if (!bare) {  // a ZMTP 1.0 peer has read the signature as the header of this frame
     offer_greeting(kMajorEnd);
     output_.push_back(static_cast<std::uint8_t>(old_type(config_.socket_type)));
     std::uint8_t header[kFrameHeaderSizeMaxV1];
@@ -42,7 +43,7 @@ bool LocalEnd::begin_old_greeting() {
   return true;
 }
 
-// Takes greeting and identity together, or nothing.
+// Takes the greeting and the identity together, or nothing.
 std::size_t LocalEnd::handle_old_greeting(Bytes input, Instant now) {
   std::size_t taken = 0;
   if (version_ != Version::v1) {

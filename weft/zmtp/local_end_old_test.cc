@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Conversations with peers of ZMTP 2.0 and 1.0, written down from RFC 15, RFC 13 and RFC 23 "Backwards
+// Conversations with peers of ZMTP 2.0 and 1.0, written from RFC 15, RFC 13 and RFC 23 "Backwards
 // Interoperability".
 #include <algorithm>
 #include <string>
@@ -28,7 +28,7 @@ LocalEndConfig named(SocketType type, std::string identity = "me") {
 
 LocalEnd in_steps(LocalEndConfig config) { return started(std::move(config), kStart, Opening::signature); }
 
-// The outcome is the same whole, cut in two at every byte, and byte by byte.
+// Checks that the outcome is the same whole, cut in two at every byte, and byte by byte.
 Outcome converse(const LocalEndConfig& config, const Buffer& input) {
   LocalEnd peer = in_steps(config);
   Outcome whole = run_whole(peer, input);
@@ -217,7 +217,7 @@ TEST(PeerOld, OnlyA10SubscriberChoosesForItself) {
   }
 }
 
-// Flights of bytes, each way in turn, until both are ready; the connecting side begins.
+// The number of flights of bytes, each way in turn, until both ends are ready. The connecting side begins.
 int flights(Opening connecting, Opening accepting) {
   LocalEnd client = started(config_of(push), kStart, connecting);
   LocalEnd server = started(config_of(pull), kStart, accepting);
@@ -238,7 +238,7 @@ TEST(PeerOld, BeingReadyForThemCostsNothingWhenTheConnectingSideGreetsAsAWholeAn
   EXPECT_EQ(flights(Opening::signature, Opening::signature), 4);
 }
 
-TEST(PeerOld, WhoShowsThatItSpeaksZmtp3GetsAllOfOurHandshake) {
+TEST(PeerOld, APeerThatShowsZmtp3GetsAllOfOurHandshake) {
   LocalEnd peer = in_steps(config_of(pull));
   EXPECT_EQ(peer.handle_input(wire(kSignature) + wire("03"), kStart), 0U);
   EXPECT_EQ(copy_of(peer.pending_output()), copy_of(started(config_of(pull)).pending_output()) + ready_frame("PULL"));

@@ -12,8 +12,8 @@ namespace {
 std::atomic<std::size_t> g_allocations{0};
 }  // namespace
 
-// Counts what the whole test program allocates, to prove that traffic allocates nothing. Not inlined, or GCC sees
-// free() on memory from new and warns.
+// Counts the allocations of the whole test program, to prove that traffic allocates nothing. Not inlined,
+// since GCC would then see free() on memory from new and warn.
 [[gnu::noinline]] void* operator new(std::size_t size) {
   g_allocations.fetch_add(1, std::memory_order_relaxed);
   if (void* memory = std::malloc(size); memory != nullptr) {

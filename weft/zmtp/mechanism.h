@@ -13,34 +13,40 @@
 
 namespace weft::zmtp {
 
-// What a server asks its owner before it lets a client in: the credentials, in the order of ZAP (RFC 27). PLAIN: name
-// and password. CURVE: the client's public key. NULL: none.
+// The question that a server asks its owner before it admits a client: the credentials, in the order of ZAP
+// (RFC 27). PLAIN: name and password. CURVE: the client's public key. NULL: none.
 struct Question {
   std::vector<std::string> credentials;
 };
 
-// The statuses of ZAP: what the owner answers.
+// The statuses of ZAP, which the owner answers.
 inline constexpr int kAdmitted = 200;
 inline constexpr int kRefusedForNow = 300;  // the client is not told, and may try again
 inline constexpr int kRefused = 400;
 inline constexpr int kCannotTell = 500;
 
-// A sealed frame's body is this much longer than what it holds, and opened in place its body begins there.
+// A sealed frame's body is this much longer than its content. open() decrypts in place, and the content
+// begins at this offset.
 inline constexpr std::size_t kSealOverhead = 33;
 
-// Mechanism: one side of a security handshake, without I/O, and what it does to the traffic behind it. Implemented by
-// NullMechanism, PlainClient, PlainServer, CurveClient and CurveServer; another one is another file.
-// Owner: the LocalEnd. Affinity: that of the LocalEnd; seal() and open() share no state, so that two threads may be at
-// them. Cost: virtual calls and allocations during the handshake; seal() and open() allocate nothing. Life cycle:
-// start, then poll_command and handle_command until `ready` or `failed`; start begins again from nothing.
-//   1. Nothing is called before the peer's greeting named the same mechanism; NULL is started without knowing that.
-//   2. After start and after each handle_command that did not fail, the LocalEnd takes commands until poll_command says
-//   no.
-//   3. `ready` comes once, with the peer's metadata. The LocalEnd may still refuse it, and then polls no more: a server
-//      whose last command grants entry therefore leaves that command to the poll that follows `ready`.
-//   4. ERROR is the same in every mechanism; the LocalEnd handles it, and a Mechanism never sees it.
-//   5. While question() is not null nothing is called but admit(), which answers it with yes; a no ends the handshake.
-//   6. seal() and open() come after `ready`, until the next start, if encrypts().
+// Mechanism: one side of a security handshake, without I/O, and the encryption of the traffic after it.
+// NullMechanism, PlainClient, PlainServer, CurveClient and CurveServer implement it; another one is another
+// file.
+// Owner: the LocalEnd. Affinity: the LocalEnd's. seal() and open() share no state, so two threads may call
+// one each.
+// Cost: virtual calls and allocations during the handshake; seal() and open() allocate nothing.
+// Life cycle: start, then poll_command and handle_command until `ready` or `failed`. start begins again from
+// nothing.
+// 1. No other call comes before the peer's greeting named the same mechanism. Only NULL is started without
+//    knowing that.
+// 2. After start and after each handle_command that did not fail, the LocalEnd takes commands until
+//    poll_command returns false.
+// 3. `ready` comes once, with the peer's metadata. The LocalEnd may still refuse it, and then polls no more.
+//    So a server whose last command grants entry leaves that command to the poll that follows `ready`.
+// 4. ERROR is the same in every mechanism. The LocalEnd handles it, and a Mechanism never sees it.
+// 5. While question() is not null the only call is admit(), which answers it with yes; a no ends the
+//    handshake.
+// 6. seal() and open() come after `ready`, until the next start, if encrypts().
 class Mechanism {
  public:
   struct Step {
@@ -57,14 +63,15 @@ class Mechanism {
   [[nodiscard]] virtual bool poll_command(std::vector<std::uint8_t>& body) = 0;  // true: appended one command body
   [[nodiscard]] virtual Step handle_command(const Command& command) = 0;
 
-  // Looked at after start and after each handle_command that wants more. Not null: the handshake waits.
+  // Read after start and after each handle_command that wants more. Not null: the handshake waits.
   [[nodiscard]] virtual const Question* question() const noexcept { return nullptr; }
   [[nodiscard]] virtual Step admit() { return {}; }
 
   [[nodiscard]] virtual bool encrypts() const noexcept { return false; }
   // `to` has room for body.size() + kSealOverhead; `flags` are kMore, kCommand or 0.
   virtual void seal(std::uint8_t* /*to*/, std::uint8_t /*flags*/, Bytes /*body*/) noexcept {}
-  // Decrypts in place: the body then begins at kSealOverhead. Else what is wrong with it, and nothing has changed.
+  // Decrypts in place: the body then begins at kSealOverhead. On failure returns the breach and changes
+  // nothing.
   [[nodiscard]] virtual Breach open(MutableBytes /*sealed*/, std::uint8_t& /*flags*/) noexcept {
     return Breach::unspecified;
   }

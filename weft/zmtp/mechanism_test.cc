@@ -13,8 +13,8 @@
 namespace weft::zmtp::test {
 namespace {
 
-// A mechanism with roles and three steps, the shape of the ones with authentication: the client says HELLO with its
-// metadata, the server grants entry with WELCOME and its own. Either may be told to WAIT.
+// A mechanism with roles and three steps, the shape of the authenticating ones. The client sends HELLO with
+// its metadata; the server grants entry with WELCOME and its own. A test may tell either side to WAIT.
 class KnockMechanism final : public Mechanism {
  public:
   explicit KnockMechanism(bool server) : server_(server) {}
@@ -62,7 +62,7 @@ LocalEnd knocking(SocketType type, bool server, const Limits& limits = {}) {
   return peer;
 }
 
-// Moves everything `from` offers into `to`.
+// Moves all output of `from` into `to`.
 void deliver(LocalEnd& from, LocalEnd& to) {
   const Buffer bytes = copy_of(from.pending_output());
   from.consume_output(bytes.size());

@@ -5,8 +5,9 @@
 
 namespace weft::zmtp {
 
-// NULL (RFC 23): no authentication. Each side sends READY with its metadata at once and is done when the other's came;
-// nobody waits for the other to begin. With `asks` it says nothing until its owner admitted the peer (RFC 27).
+// NULL (RFC 23): no authentication. Each side sends READY with its metadata at once, and is done when the
+// other's READY has come; neither side waits for the other to begin. With `asks` it sends nothing until its
+// owner has admitted the peer (RFC 27).
 class NullMechanism final : public Mechanism {
  public:
   explicit NullMechanism(bool asks = false) noexcept : asks_(asks) {}

@@ -19,7 +19,7 @@ void append_text(std::vector<std::uint8_t>& to, std::string_view text) {
   append(to, as_bytes(text));
 }
 
-// One byte of length and the text, off the front.
+// Takes one byte of length and the text off the front.
 bool take_text(Bytes& from, std::string& text) {
   if (from.empty() || from[0] > from.size() - 1) {
     return false;
@@ -122,7 +122,7 @@ Mechanism::Step PlainServer::handle_command(const Command& command) {
 const Question* PlainServer::question() const noexcept { return state_ == State::asks ? &question_ : nullptr; }
 
 Mechanism::Step PlainServer::admit() {
-  question_.credentials.clear();  // the password is not needed any more
+  question_.credentials.clear();  // the password is no longer needed
   state_ = State::owes_welcome;
   return {};
 }

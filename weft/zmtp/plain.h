@@ -11,11 +11,11 @@ namespace weft::zmtp {
 
 inline constexpr std::size_t kPlainTextMax = 255;  // of a name, and of a password
 
-// PLAIN (RFC 24): the client shows a name and a password, in the clear; the server lets its owner judge them.
+// PLAIN (RFC 24): the client sends a name and a password in the clear. The server lets its owner judge them.
 //   client: HELLO (name, password)        INITIATE (metadata)
 //   server:                       WELCOME                     READY (metadata), or ERROR
 
-// The owner validates: both at most kPlainTextMax bytes.
+// The owner validates that both have at most kPlainTextMax bytes.
 class PlainClient final : public Mechanism {
  public:
   PlainClient(std::string username, std::string password);

@@ -32,7 +32,7 @@ TEST(Plain, TheServerAsksAboutNameAndPasswordAndBothAreReady) {
   }
 }
 
-TEST(Plain, WhatTheClientSendsIsWhatTheRfcSays) {
+TEST(Plain, TheClientSendsTheBytesOfTheRfc) {
   LocalEnd ours = client();
   ours.consume_output(ours.pending_output().size());
   EXPECT_EQ(ours.handle_input(greeting_bytes(3, 1, "PLAIN"), kStart), 64U);
@@ -78,7 +78,7 @@ TEST(Plain, NothingMovesWhileTheQuestionIsOpen) {
   EXPECT_EQ(theirs.question(), nullptr);
   EXPECT_EQ(theirs.handle_input(next, kStart), next.size());
   EXPECT_TRUE(theirs.fault()) << "there was no Socket-Type in it";
-  theirs.answer(kAdmitted, kStart);  // an answer nobody waits for is forgotten
+  theirs.answer(kAdmitted, kStart);  // a second answer is ignored
 }
 
 TEST(Plain, MalformedHellosAreFaults) {

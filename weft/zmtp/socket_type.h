@@ -37,8 +37,8 @@ inline constexpr int kSocketTypeCount = 21;
 [[nodiscard]] std::string_view socket_type_name(SocketType type) noexcept;
 [[nodiscard]] std::optional<SocketType> parse_socket_type(std::string_view name) noexcept;
 
-// Whether a connection between the two types makes sense (RFC 28 to 31 and the RFCs of the later types). Symmetric.
-// STREAM and DGRAM do not speak ZMTP and have no partner.
+// Whether the two types may connect (RFC 28 to 31 and the RFCs of the later types). Symmetric. STREAM and
+// DGRAM do not speak ZMTP and have no partner.
 [[nodiscard]] bool compatible(SocketType ours, SocketType theirs) noexcept;
 
 // Whether READY carries the Identity property, even when it is empty: REQ, DEALER and ROUTER.

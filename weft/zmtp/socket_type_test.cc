@@ -12,7 +12,7 @@ namespace {
 
 using enum SocketType;
 
-// The pairs of the pattern RFCs, written once each; everything else must not talk.
+// The pairs of the pattern RFCs, written once each. No other pair may connect.
 const std::set<std::pair<SocketType, SocketType>> kPairs = {
     {pair, pair},     {pub, sub},    {pub, xsub},       {xpub, sub},      {xpub, xsub},       {req, rep},
     {req, router},    {rep, dealer}, {dealer, dealer},  {dealer, router}, {router, router},   {push, pull},
@@ -30,7 +30,7 @@ void for_every_pair(Function function) {
   }
 }
 
-// Moves what one offers to the other, until neither has more.
+// Moves output between the two ends until neither has more.
 void converse(LocalEnd& a, LocalEnd& b) {
   const auto move = [](LocalEnd& from, LocalEnd& to, Buffer& unread) {
     const Bytes offered = from.pending_output();

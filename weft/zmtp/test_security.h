@@ -11,7 +11,7 @@
 #include "weft/zmtp/null.h"
 #include "weft/zmtp/test_support.h"
 
-// What the tests of the security mechanisms share.
+// Helpers for the tests of the security mechanisms.
 namespace weft::zmtp::test {
 
 inline LocalEnd secured(SocketType type, std::unique_ptr<Mechanism> mechanism) {
@@ -20,7 +20,8 @@ inline LocalEnd secured(SocketType type, std::unique_ptr<Mechanism> mechanism) {
   return peer;
 }
 
-// Moves what `from` offers into `to`, `piece` bytes becoming visible at a time; `wait` keeps what was not taken.
+// Moves the output of `from` into `to`, `piece` bytes becoming visible at a time. `wait` keeps the bytes that
+// `to` did not take.
 inline void carry(LocalEnd& from, LocalEnd& to, std::size_t piece, Buffer& wait) {
   for (Bytes offered = from.pending_output(); !offered.empty(); offered = from.pending_output()) {
     const Bytes part = offered.first(std::min(piece, offered.size()));
@@ -31,7 +32,7 @@ inline void carry(LocalEnd& from, LocalEnd& to, std::size_t piece, Buffer& wait)
   }
 }
 
-// Two started peers talk until neither has more to say. Questions get `status` for an answer.
+// Runs two started ends until neither has more output. Answers questions with `status`.
 inline void shake(LocalEnd& client, LocalEnd& server, std::size_t piece, int status,
                   std::vector<std::string>* asked = nullptr) {
   Buffer to_client;

@@ -13,7 +13,7 @@
 #include "weft/base/time.h"
 #include "weft/zmtp/local_end.h"
 
-// What the tests and the fuzzer of this folder share.
+// Helpers for the tests and the fuzzer of this folder.
 namespace weft::zmtp::test {
 
 using Buffer = std::vector<std::uint8_t>;
@@ -48,7 +48,7 @@ inline Buffer operator+(Buffer a, const Buffer& b) {
 
 inline Buffer copy_of(Bytes bytes) { return {bytes.begin(), bytes.end()}; }
 
-// A greeting as the RFC lays it out, independent of write_greeting.
+// A greeting in the RFC's layout, independent of write_greeting.
 inline Buffer greeting_bytes(std::uint8_t major, std::uint8_t minor, std::string_view mechanism = "NULL") {
   Buffer out = wire("FF 00 00 00 00 00 00 00 01 7F");
   out.push_back(major);
@@ -64,7 +64,7 @@ inline Buffer command_frame(const Buffer& body) {
   return out;
 }
 
-// READY with a Socket-Type and whatever encoded properties follow.
+// READY with a Socket-Type, followed by the encoded properties `more`.
 inline Buffer ready_frame(std::string_view socket_type, const Buffer& more = {}) {
   Buffer body;
   append_command_name(body, "READY");
@@ -72,15 +72,15 @@ inline Buffer ready_frame(std::string_view socket_type, const Buffer& more = {})
   return command_frame(body + more);
 }
 
-// Everything that can be seen of a LocalEnd that was fed a byte stream.
+// Everything visible of a LocalEnd that was fed a byte stream.
 struct Outcome {
-  std::string log;  // one line per event and message frame, then how it ended
+  std::string log;  // one line per event and message frame, then the end
   Buffer output;
   std::size_t taken = 0;
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
 
-// Describes how the stream ended, into the log.
+// Writes the end of the stream into the log.
 inline void conclude(Outcome& outcome, const LocalEnd& peer) {
   if (peer.fault()) {
     outcome.log += "fault " + std::to_string(static_cast<int>(peer.fault()->code)) + " " + peer.fault()->text;
@@ -95,7 +95,8 @@ inline void conclude(Outcome& outcome, const LocalEnd& peer) {
   outcome.output = copy_of(peer.pending_output());
 }
 
-// One frame of traffic off the front of `input`, as a session would take it. Returns its size, 0 when it cannot go on.
+// Takes one frame of traffic off the front of `input`, as a connection would. Returns its size, 0 when it
+// cannot continue.
 inline std::size_t take_frame(LocalEnd& peer, Bytes input, std::string& log) {
   FrameHeader header;
   const ParseStatus status =
@@ -120,7 +121,8 @@ inline std::size_t take_frame(LocalEnd& peer, Bytes input, std::string& log) {
   return header.header_size + header.body_size;
 }
 
-// Runs a started LocalEnd over `stream`, which becomes visible in pieces of the size that `next_piece` gives.
+// Runs a started LocalEnd over `stream`, which becomes visible in pieces of the sizes that `next_piece`
+// returns.
 inline Outcome run(LocalEnd& peer, Bytes stream, const std::function<std::size_t()>& next_piece) {
   Outcome outcome;
   for (std::size_t visible = 0; visible < stream.size() && !peer.fault();) {
@@ -151,7 +153,8 @@ inline Outcome run_whole(LocalEnd& peer, Bytes stream) {
   return run(peer, stream, [&stream] { return stream.size(); });
 }
 
-// A LocalEnd of this type, started; what the constructor takes can be changed first.
+// The configuration of a LocalEnd of this type. A test may change it before started() makes and starts the
+// LocalEnd.
 inline LocalEndConfig config_of(SocketType type) {
   LocalEndConfig config;
   config.socket_type = type;
@@ -164,7 +167,7 @@ inline LocalEnd started(LocalEndConfig config, Instant now = kStart, Opening ope
   return peer;
 }
 
-// A LocalEnd past its handshake with a peer of type `theirs`, its output drained.
+// A LocalEnd that has finished its handshake with a peer of type `theirs`, its output drained.
 inline LocalEnd ready_peer(LocalEndConfig config, std::string_view theirs, Instant now = kStart) {
   LocalEnd peer = started(std::move(config), now);
   const Buffer input = greeting_bytes(3, 1) + ready_frame(theirs);

@@ -10,7 +10,8 @@
 namespace weft::sys {
 
 // EpollPoller: Poller over one EpollSet and one eventfd.
-// Affinity and invariants: Poller's. Cost: one system call per operation, none in a wake that finds one pending.
+// Affinity and invariants: Poller's. Cost: one system call per operation; none for a wake() while another is
+// pending.
 class EpollPoller final : public Poller {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Poller>> make();

@@ -12,7 +12,8 @@ namespace weft::sys::test {
 
 inline constexpr int kUringCalls[] = {SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register};
 
-// From now on the calling thread gets that error from that system call. False: the system takes no filter.
+// From now on system call `number` fails with `error` in the calling thread. False: the system accepts no
+// filter.
 inline bool refuse_call(int number, int error) noexcept {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),

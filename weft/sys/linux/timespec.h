@@ -7,7 +7,7 @@
 
 namespace weft::sys {
 
-// A Duration that is not negative as a timespec.
+// Converts a Duration, which is not negative, to a timespec.
 [[nodiscard]] inline timespec to_timespec(Duration duration) noexcept {
   constexpr Duration::rep kNanosecondsPerSecond = 1'000'000'000;
   timespec spec{};

@@ -18,7 +18,8 @@
 namespace weft::sys {
 namespace {
 
-// Completions are finished in enter() only, by the one thread that uses the ring, and a flag says when some are due.
+// The kernel finishes completions in enter() only, for the one thread that uses the ring. A flag says when
+// some are due.
 constexpr unsigned kSetup = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_R_DISABLED |
                             IORING_SETUP_SUBMIT_ALL | IORING_SETUP_TASKRUN_FLAG | IORING_SETUP_SINGLE_ISSUER |
                             IORING_SETUP_DEFER_TASKRUN;
@@ -59,7 +60,7 @@ Result<Uring> Uring::make(Shape shape, const UringCalls& calls) noexcept {
   if (made.failed()) {
     return refusal(made.os_errno);
   }
-  Uring ring(Fd(made.value), calls);  // close-on-exec, as every ring
+  Uring ring(Fd(made.value), calls);  // the kernel makes every ring close-on-exec
   if ((params.features & kFeatures) != kFeatures) {
     return Error(Errc::not_supported, "io_uring lacks features of Linux 6.1");
   }
@@ -68,7 +69,8 @@ Result<Uring> Uring::make(Shape shape, const UringCalls& calls) noexcept {
   return ring;
 }
 
-// A sandbox may permit the first call only: the others are tried on the ring while it is disabled and does nothing.
+// A sandbox may permit the first call only. The others are tried on the ring while it is disabled and does
+// nothing.
 Result<void> Uring::try_calls() const noexcept {
   constexpr unsigned kOperations = IORING_OP_ASYNC_CANCEL + 1;
   // A head, and one record for each operation.
@@ -119,14 +121,14 @@ Result<void> Uring::map(const io_uring_params& params) noexcept {
   completed_ = word(cq.tail);
   entry_count_ = params.sq_entries;
   completion_mask_ = params.cq_entries - 1;
-  // Entries are submitted in their order: the ring of indices never changes.
+  // Entries are submitted in order, so that the ring of indices never changes.
   const std::span indices(word(sq.array), params.sq_entries);
   std::iota(indices.begin(), indices.end(), 0u);
   return {};
 }
 
 Uring::~Uring() {
-  if (fd_.valid() && registrar_ == thread_id()) {  // else the table went with its thread
+  if (fd_.valid() && registrar_ == thread_id()) {  // else the table is gone with its thread
     io_uring_rsrc_update slot{};
     slot.offset = static_cast<std::uint32_t>(enter_fd_);
     call([&] { return calls_.configure(fd_.fd(), IORING_UNREGISTER_RING_FDS, &slot, 1); });
@@ -137,7 +139,8 @@ Result<void> Uring::enable() noexcept {
   WEFT_TRY(checked_call("enable io_uring",
                         [&] { return calls_.configure(fd_.fd(), IORING_REGISTER_ENABLE_RINGS, nullptr, 0); }));
   enter_fd_ = fd_.fd();
-  // A place in the thread's own table, which saves each enter() a look-up. There are 16; without one it works, too.
+  // A place in the thread's own table saves each enter() a look-up. There are 16; the ring works without one
+  // too.
   io_uring_rsrc_update slot{};
   slot.offset = ~0u;
   slot.data = static_cast<std::uint64_t>(fd_.fd());
@@ -177,9 +180,9 @@ Result<Uring::Entered> Uring::enter(unsigned least, Duration timeout) noexcept {
   });
   switch (result.os_errno) {
     case 0:
-    case ETIME:                         // the time-out
-    case EBUSY:                         // the kernel keeps too many completions: they have to be taken first
-    case EAGAIN: return Entered::done;  // no memory for the entries: they are still there for the next call
+    case ETIME:                         // timeout
+    case EBUSY:                         // the kernel keeps too many completions: the caller must take them first
+    case EAGAIN: return Entered::done;  // no memory for the entries: they stay for the next call
     case EINTR: return Entered::interrupted;
     case EBADR: return Entered::lost;
     default: return make_error(result.os_errno, "io_uring_enter");

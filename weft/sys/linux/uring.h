@@ -19,8 +19,8 @@
 
 namespace weft::sys {
 
-// The three system calls of io_uring, each as the kernel has it: -1 and errno. Tests refuse some, as kernels and
-// sandboxes do.
+// The three system calls of io_uring, each with the kernel's convention: -1 and errno. Tests refuse some of
+// them, as kernels and sandboxes do.
 struct UringCalls {
   int (*setup)(unsigned entries, io_uring_params* params);
   int (*enter)(int fd, unsigned submit, unsigned least, unsigned flags, const void* argument, std::size_t size);
@@ -29,14 +29,15 @@ struct UringCalls {
   static const UringCalls kSystem;
 };
 
-// Uring: one ring of io_uring, mapped into the process: entries go in, completions come out.
-// Owner: a poller. Affinity: made by any thread; the one that calls enable() is the only one to use it then (the kernel
-// refuses others). Destroyed by any thread once that one has ended, or by itself.
-// Cost: one system call per enter(), however many entries and completions it moves; 84 KB of memory by default. What
-// completes when there is no room is kept by the kernel, at most one completion per request.
-// The words that the kernel shares: it stores the submission head and the completion tail with release, which we load
-// with acquire; it loads the other two with acquire, which we store with release. No thread of ours shares them, so no
-// model test and no sanitizer sees the pairs.
+// Uring: one ring of io_uring, mapped into the process. Entries go in, completions come out.
+// Owner: a poller. Affinity: any thread makes it. The thread that calls enable() is the only user from then
+// on (the kernel refuses others). That thread destroys the ring, or any thread after that thread has ended.
+// Cost: one system call per enter(), however many entries and completions it moves; 84 KB of memory by
+// default. The kernel keeps the completions that find no room, at most one per request.
+// Words shared with the kernel: the kernel stores the submission head and the completion tail with release,
+// and this class loads them with acquire. This class stores the other two with release, and the kernel loads
+// them with acquire. No second thread of the process shares these words, so no model test and no sanitizer
+// sees the pairs.
 class Uring {
  public:
   struct Shape {
@@ -44,12 +45,13 @@ class Uring {
     unsigned completions = 4096;
   };
   enum class Entered : std::uint8_t {
-    done,         // also after the time-out
+    done,         // also after the timeout
     interrupted,  // by a signal
     lost,         // the kernel had no memory for a completion, and dropped it
   };
 
-  // Refused: no kernel, a forbidden call, an old kernel, no memory; the error's text says which.
+  // Errors: no io_uring in the kernel, a forbidden call, an old kernel, no memory. The error's text says
+  // which.
   [[nodiscard]] static Result<Uring> make(Shape shape, const UringCalls& calls) noexcept;
   Uring(Uring&& other) noexcept = default;
   Uring& operator=(Uring&&) = delete;
@@ -57,18 +59,19 @@ class Uring {
 
   [[nodiscard]] Result<void> enable() noexcept;
 
-  // An entry to be filled, all zero; null when there is no room before the next enter().
+  // An entry to fill, all zero. Null: no room before the next enter().
   [[nodiscard]] io_uring_sqe* next() noexcept;
-  // Whether there is nothing to submit and nothing that the kernel has to finish in an enter().
+  // Whether there is nothing to submit, and the kernel has nothing to finish in an enter().
   [[nodiscard]] bool quiet() const noexcept {
     return tail_ == load(submitted_) && (load(flags_) & (IORING_SQ_CQ_OVERFLOW | IORING_SQ_TASKRUN)) == 0;
   }
-  // Whether the kernel has completions to finish in an enter(); since Linux 6.13 an enter() finishes about 20.
+  // Whether the kernel has completions to finish in an enter(). Since Linux 6.13 one enter() finishes about
+  // 20.
   [[nodiscard]] bool unfinished() const noexcept { return (load(flags_) & IORING_SQ_TASKRUN) != 0; }
-  // Submits, finishes completions, and waits for `least`. Negative timeout: for ever.
+  // Submits, finishes completions, and waits for `least` of them. Negative timeout: for ever.
   [[nodiscard]] Result<Entered> enter(unsigned least, Duration timeout) noexcept;
 
-  // The oldest completion; null: none.
+  // The oldest completion, or null.
   [[nodiscard]] const io_uring_cqe* front() const noexcept {
     return head_ == load(completed_) ? nullptr : &completions_[head_ & completion_mask_];
   }
@@ -104,9 +107,9 @@ class Uring {
   std::uint32_t completion_mask_ = 0;
   std::uint32_t tail_ = 0;
   std::uint32_t head_ = 0;
-  int enter_fd_ = -1;             // the ring as enter() names it
-  unsigned enter_flags_ = 0;      // says what enter_fd_ is
-  std::uintptr_t registrar_ = 0;  // the thread in whose table enter_fd_ is, if it is in one
+  int enter_fd_ = -1;             // the ring's number in enter()
+  unsigned enter_flags_ = 0;      // the kind of enter_fd_
+  std::uintptr_t registrar_ = 0;  // the thread in whose table enter_fd_ is, or 0
 };
 
 }  // namespace weft::sys

@@ -18,7 +18,7 @@
 namespace weft::sys {
 namespace {
 
-// Requests are named by their generation and descriptor; these names have a descriptor that nobody has.
+// A request's id is its generation and descriptor. These two ids have a descriptor that does not exist.
 constexpr std::uint64_t kWakerId = ~std::uint64_t{0};
 constexpr std::uint64_t kNobodyId = kWakerId - 1;
 constexpr std::uint32_t kAlwaysTold = POLLERR | POLLHUP;
@@ -35,13 +35,14 @@ std::uint64_t id_of(int fd, std::uint32_t generation) noexcept {
   return (static_cast<std::uint64_t>(generation) << 32) | static_cast<std::uint32_t>(fd);
 }
 
-// The wake-up of a socket that became readable says that there are urgent data, too, and that is passed on unchecked.
+// The wake-up of a socket that became readable also claims urgent data, and the kernel passes that on
+// unchecked.
 bool is_urgent(int fd) noexcept {
   PollFd asked{.fd = fd, .want = Interest::urgent};
   return poll_fds({&asked, 1}, Duration::zero()).has_value() && has(asked.got, Interest::urgent);
 }
 
-// What epoll refuses: no descriptor, or one of a file that is always ready.
+// Refuses the descriptors that epoll refuses: an invalid one, or one of a file that is always ready.
 Result<void> check_watchable(int fd) noexcept {
   struct stat status{};
   WEFT_TRY(checked_call("add to poller", [&] { return ::fstat(fd, &status); }));
@@ -126,8 +127,8 @@ Result<void> UringPoller::remove(int fd) {
   if (!std::exchange(watch->armed, false) || !cancel(id_of(fd, watch->generation))) {
     return {};
   }
-  // The request has a reference to the file until the kernel has finished it. It finishes what came first, of which
-  // there is at most one thing for each descriptor.
+  // The request holds a reference to the file until the kernel has finished it. The kernel finishes earlier
+  // completions first, at most one for each descriptor.
   constexpr std::size_t kFinishedAtLeast = 16;
   std::size_t most = watches_.size() / kFinishedAtLeast + 2;
   do {
@@ -162,7 +163,7 @@ Result<void> UringPoller::submit_poll(int fd, std::uint32_t bits, bool repeated,
   entry->opcode = IORING_OP_POLL_ADD;
   entry->fd = fd;
   entry->len = repeated ? IORING_POLL_ADD_MULTI : 0u;
-  entry->poll32_events = std::endian::native == std::endian::big ? std::rotl(bits, 16) : bits;  // as the kernel has it
+  entry->poll32_events = std::endian::native == std::endian::big ? std::rotl(bits, 16) : bits;  // the kernel's layout
   entry->user_data = id;
   return {};
 }
@@ -204,7 +205,7 @@ Result<void> UringPoller::arm_due() noexcept {
   return {};
 }
 
-// False: there is no reason to wait any longer.
+// False: a signal ended the wait.
 Result<bool> UringPoller::enter(Duration timeout) noexcept {
   const bool wait = timeout != Duration::zero() && ring_.front() == nullptr;
   if (!wait && ring_.quiet()) {
@@ -218,14 +219,15 @@ Result<bool> UringPoller::enter(Duration timeout) noexcept {
   return true;
 }
 
-// Asks for everything anew: nobody knows which completion is missing. Who is ready is reported once more.
+// Requests everything anew, since it is unknown which completion is missing. Ready descriptors are reported
+// once more.
 void UringPoller::start_again() noexcept {
   for (std::size_t i = 0; i < watches_.size(); ++i) {
     Watch& watch = watches_[i];
     const int fd = static_cast<int>(i);
     if (watch.live) {
       if (watch.armed) {
-        (void)cancel(id_of(fd, watch.generation));  // if that fails, its completions mean nothing any more
+        (void)cancel(id_of(fd, watch.generation));  // if that fails, the generation makes its completions void
       }
       watch.armed = false;
       make_due(fd, watch);
@@ -235,7 +237,7 @@ void UringPoller::start_again() noexcept {
   waker_armed_ = false;
 }
 
-// What one completion says; false: nothing for the caller.
+// Translates one completion. False: no event for the caller.
 bool UringPoller::take_one(const io_uring_cqe& completion, PollEvent& out) noexcept {
   const auto fd = static_cast<int>(static_cast<std::uint32_t>(completion.user_data));
   const auto generation = static_cast<std::uint32_t>(completion.user_data >> 32);
@@ -247,7 +249,8 @@ bool UringPoller::take_one(const io_uring_cqe& completion, PollEvent& out) noexc
   std::uint32_t bits = 0;
   if (completion.res < 0) {
     bits = POLLERR;
-    // Without memory a request is made again. Other reasons stay: there is no use in asking again before modify().
+    // Without memory the request is made again. After any other failure a new request is useless before
+    // modify().
     if (completion.res == -ENOMEM || completion.res == -EAGAIN || completion.res == -ECANCELED) {
       make_due(fd, *watch);
     }
@@ -257,10 +260,11 @@ bool UringPoller::take_one(const io_uring_cqe& completion, PollEvent& out) noexc
       bits &= ~static_cast<std::uint32_t>(POLLPRI);
     }
     if (!watch->edge) {
-      // The kernel tells of POLLRDHUP unasked, and would do so for ever: then it is asked for changes.
+      // The kernel reports POLLRDHUP unasked, again and again. Such a watch becomes edge-triggered until
+      // something wanted happens.
       watch->quiet = bits == 0;
       if (watch->armed && bits != 0) {
-        (void)cancel(completion.user_data);  // as in start_again()
+        (void)cancel(completion.user_data);  // a failure is harmless, as in start_again()
         watch->armed = false;
       }
     }
@@ -310,7 +314,7 @@ Result<std::size_t> UringPoller::wait(std::span<PollEvent> out, Duration timeout
     WEFT_TRY(arm_due());
     const bool go_on = WEFT_TRY(enter(left));
     const Taken taken = take(out);
-    // Completions that mean nothing do not end a wait; none at all: the time-out, or a signal.
+    // Void completions do not end a wait. No completion at all means the timeout, or a signal.
     if (taken.events != 0 || taken.woken || taken.completions == 0 || !go_on || timeout == Duration::zero()) {
       return taken.events;
     }

@@ -11,22 +11,25 @@
 
 namespace weft::sys {
 
-// make_poller() with another maker of the ring's poller; what that refuses becomes epoll with a reason.
+// make_poller() with another maker of the ring's poller. If that maker refuses, the result is epoll with the
+// reason.
 using MakePoller = Result<std::unique_ptr<Poller>> (*)();
 [[nodiscard]] Result<MadePoller> make_poller(PollerKind kind, MakePoller make_uring);
 
 #if defined(WEFT_HAVE_URING)
 
-// UringPoller: Poller over one ring of io_uring and one eventfd. A watch is a poll request: an edge-triggered one stays
-// with the kernel and completes again and again; a level-triggered one completes once and is made anew by the next
-// wait(), in the same system call that waits.
+// UringPoller: Poller over one ring of io_uring and one eventfd. A watch is a poll request. An edge-triggered
+// request stays with the kernel and completes again and again. A level-triggered request completes once; the
+// next wait() makes a new one, in the same system call that waits.
 // Affinity: Poller's. The first wait() makes its thread the owner for good.
-// Cost: add() one system call, modify() none, remove() one if the kernel has a request, wait() one at most: a wait that
-// does not wait makes none when there is nothing to submit or to finish. 24 bytes per descriptor up to the highest one.
+// Cost: add() one system call, modify() none, remove() one if the kernel
+// has a request, wait() one at most. A wait with timeout zero makes none when there is nothing to submit or
+// to finish. 24 bytes per descriptor up to the highest one.
 // Invariants: Poller's; and
-//   1. A completion counts for the request that is under way only: each has a generation.
-//   2. After remove() the kernel holds no reference to the file, so that close() closes it.
-//   3. A descriptor has at most one request under way that was not cancelled: what waits in the ring is bounded.
+// 1. A completion counts only for the request under way: each request has a generation.
+// 2. After remove() the kernel holds no reference to the file, so that close() closes it.
+// 3. A descriptor has at most one request under way that was not cancelled, which bounds the entries in the
+//    ring.
 class UringPoller final : public Poller {
  public:
   // Errors: as Uring::make().
@@ -42,13 +45,13 @@ class UringPoller final : public Poller {
  private:
   struct Watch {
     std::uint64_t tag = 0;
-    std::uint32_t generation = 0;  // of its newest request
+    std::uint32_t generation = 0;  // of the watch's newest request
     std::uint16_t wanted = 0;      // bits of poll(2)
     bool live = false;
     bool edge = false;
-    bool armed = false;  // the kernel has that request
+    bool armed = false;  // the kernel has the newest request
     bool due = false;    // it is in due_
-    bool quiet = false;  // level-triggered: ready for nothing that it wants, but for what the kernel tells nevertheless
+    bool quiet = false;  // level-triggered, and the kernel reports only conditions that the watch does not want
   };
   struct Taken {
     std::size_t completions = 0;
@@ -74,12 +77,12 @@ class UringPoller final : public Poller {
   std::uintptr_t owner_ = 0;
   bool waker_armed_ = false;
   std::vector<Watch> watches_;  // by descriptor
-  std::vector<int> due_;        // descriptors that want a request; room for all
+  std::vector<int> due_;        // descriptors that need a request; has room for all
 };
 
 #else
 
-// Built where the headers of the system do not know it.
+// The stand-in where the system's headers do not know io_uring.
 class UringPoller {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Poller>> make() {

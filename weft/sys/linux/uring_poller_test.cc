@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What only the ring's poller has: refusals, a full ring, completions that were lost, its one thread. The contract that
-// it shares is in poller_conformance_test.cc.
+// The ring's poller alone: refusals, a full ring, lost completions, its one thread.
+// poller_conformance_test.cc tests the contract that all pollers share.
 #include "weft/sys/linux/uring_poller.h"
 
 #include <array>
@@ -80,7 +80,7 @@ TEST(MakePoller, FallsBackWhereASandboxForbidsTheRing) {
   for (const int call : test::kUringCalls) {
     bool refused = false;
     MadePoller made;
-    std::thread([&] {  // a filter is for its thread, and for good
+    std::thread([&] {  // a filter stays with its thread for good
       refused = test::refuse_call(call, EPERM);
       made = std::move(make_poller(PollerKind::io_uring)).value();
     })
@@ -98,7 +98,7 @@ TEST(MakePoller, FallsBackWhereASandboxForbidsTheRing) {
 
 using test::SocketPair;
 
-// What the kernel is made to say, once or always.
+// The answers that the tests make the kernel give, once or always.
 int refused_with = 0;
 unsigned features_taken = 0;
 int lose_completions = 0;
@@ -125,7 +125,7 @@ TEST(UringPollerRefusal, EachIsReported) {
   }
 }
 
-// With a ring of its own, which the kernel must permit.
+// With a real ring, which the kernel must permit.
 class UringPollerTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -166,13 +166,13 @@ TEST_F(UringPollerTest, IsRefusedWhenFeaturesOrLaterCallsAre) {
   calls = UringCalls::kSystem;
   calls.configure = [](int, unsigned, void*, unsigned) { return refuse(); };
   EXPECT_EQ(UringPoller::make_with({}, calls).error().os_errno(), EPERM);
-  calls.configure = [](int ring, unsigned operation, void* argument, unsigned count) {  // knows no operation
+  calls.configure = [](int ring, unsigned operation, void* argument, unsigned count) {  // supports nothing
     return operation == IORING_REGISTER_PROBE ? 0 : UringCalls::kSystem.configure(ring, operation, argument, count);
   };
   EXPECT_EQ(UringPoller::make_with({}, calls).error().code(), Errc::not_supported);
 }
 
-// Far more descriptors than the ring has room for, in both directions.
+// Many more descriptors than the ring has room for, in both directions.
 TEST_F(UringPollerTest, AFullRingLosesNothing) {
   constexpr std::size_t kPairs = 100;
   for (const bool edge : {false, true}) {
@@ -197,7 +197,7 @@ TEST_F(UringPollerTest, AFullRingLosesNothing) {
         std::array<std::uint8_t, 8> bytes{};
         EXPECT_EQ(read_some(pair.near.fd(), bytes).bytes, 1u);
       }
-      while (!wait(kAtOnce).empty()) {  // told before it was read
+      while (!wait(kAtOnce).empty()) {  // events that were reported before the read
       }
     }
     for (const SocketPair& pair : pairs) {
@@ -254,7 +254,7 @@ TEST_F(UringPollerTest, AsksAnewWhenTheKernelLostCompletions) {
   }
   std::array<std::uint8_t, 8> bytes{};
   EXPECT_EQ(read_some(level.near.fd(), bytes).bytes, 1u);
-  while (!wait(kAtOnce).empty()) {  // told before it was read
+  while (!wait(kAtOnce).empty()) {  // events that were reported before the read
   }
   poller_->wake();
   EXPECT_TRUE(wait(kForever).empty());
@@ -265,7 +265,7 @@ TEST_F(UringPollerTest, AsksAnewWhenTheKernelLostCompletions) {
 TEST_F(UringPollerTest, BelongsToTheThreadThatWaitsFirst) {
   make({});
   const SocketPair pair;
-  ASSERT_TRUE(poller_->add(pair.near.fd(), Interest::readable, false, 7));  // not yet anybody's
+  ASSERT_TRUE(poller_->add(pair.near.fd(), Interest::readable, false, 7));  // the poller has no owner yet
   send(pair.far);
   std::thread([&] { EXPECT_EQ(wait(kForever).at(0).tag, 7u); }).join();
   std::array<PollEvent, 4> events;
