@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// PUB and SUB, XPUB and XSUB. A publisher cannot know when a subscription has reached it. So it begins each phase with
-// control messages, which it repeats until every subscriber has reported one on the link. Subscriptions travel in
-// order,
-// and the one to control messages is the last: all later messages must arrive without loss.
+// PUB and SUB, XPUB and XSUB. A publisher cannot know when a subscription has reached it. So it begins each phase
+// with control messages, which it repeats until every subscriber has reported one on the link. Subscriptions travel
+// in order, and the one to control messages is the last: all later messages must arrive without loss.
 #include <array>
 #include <set>
 

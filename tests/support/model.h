@@ -11,7 +11,7 @@
 #include <type_traits>
 
 // The model checker: runs a small concurrent scenario under every interleaving of its atomic operations and every value
-// that the C++ memory model lets a load return, and reports the first execution that breaks a rule.
+// that the C++ memory model lets a load return. The checker reports the first execution that breaks a rule.
 //
 // A scenario is a function that builds its state on its own stack, calls run_threads() and then checks the final state.
 // The checker runs it again and again; it must behave the same but for the checker's decisions. All of its threads are
@@ -20,11 +20,10 @@
 // the construction or the end of an atomic, use after free and leaks of over-aligned memory (the types under test
 // allocate such memory), all threads asleep, a scenario that does not end.
 //
-// The memory model is operational, as in loom and relacy: each atomic keeps the history of its stores, and each thread
-// the oldest store of each atomic that it may still see. Acquire and release hand such views on; a vector clock keeps
-// the happens-before order. The order of stores to one atomic is the order of execution, and a load never returns a
-// later
-// store: load buffering and 2+2W are the only weak behaviours that are left out.
+// The memory model is operational, as in loom and relacy: each atomic keeps the history of its stores, and each
+// thread the oldest store of each atomic that it may still see. Acquire and release hand such views on; a vector
+// clock keeps the happens-before order. The order of stores to one atomic is the order of execution, and a load
+// never returns a later store: load buffering and 2+2W are the only weak behaviours that are left out.
 namespace weft::model {
 
 using Where = std::source_location;

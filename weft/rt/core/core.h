@@ -200,9 +200,9 @@ class Core final : private TurnHook {
   std::atomic<std::uint64_t> wakes_{0};
 };
 
-// kMadeInPlace: whether post() makes the message in the lane's cell. That saves a copy, which would load in large
-// pieces what was just stored in small ones and so wait until all stores before it have left the store buffer. Not
-// where making the message may run other code than a move.
+// kMadeInPlace: whether post() makes the message in the lane's cell. That saves a copy: a large load of bytes that
+// small stores have just written waits until those stores have left the store buffer. Not where making the message
+// may run other code than a move.
 template <typename F>
 constexpr bool kMadeInPlace = std::is_nothrow_constructible_v<Job, F> &&
                               (!std::is_lvalue_reference_v<F> || std::is_trivially_copyable_v<std::remove_cvref_t<F>>);

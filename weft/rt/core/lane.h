@@ -70,8 +70,8 @@ class Lane {
 };
 
 // LaneSender: the sending side of a lane that belongs to one core. The sender makes messages in the lane's cells, shows
-// them to the receiver in batches, and rings the receiver's bell. A sender that wrote the lane's index for each message
-// would lose its line to the polling receiver each time, and both would wait for that line most of the time.
+// them to the receiver in batches, and rings the receiver's bell. If the sender wrote the lane's index for each
+// message, the polling receiver would take that line away each time, and both would mostly wait for the line.
 // Owner: the sender.
 // Affinity: the sender's thread.
 // Cost: a message is made in place, with a load of the bell. A release store shows the first message of a job and every

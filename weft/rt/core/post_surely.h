@@ -8,8 +8,8 @@
 namespace weft::rt {
 
 // Runs the function on that core, soon, and waits while the lane is full. When the runtime was stopped first, waits
-// until
-// its threads have ended and runs the function here: no core's thread is left to race with. Affinity: any thread.
+// until its threads have ended and runs the function here: no core's thread is left to race with. Affinity: any
+// thread.
 template <typename Function>
 void post_surely(Runtime& runtime, unsigned core, const Function& function) {
   for (;;) {

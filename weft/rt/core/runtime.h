@@ -125,11 +125,10 @@ class Runtime {
     return CallingTask<std::decay_t<F>>(own_core(), core, deadline, std::forward<F>(function));
   }
 
-  // Refuses messages of foreign threads from now on, lets the cores work until no message is left, cancels the cores'
-  // tasks (coroutines), and ends the threads. Idempotent. timed_out: messages were left at the deadline, and the
-  // runtime
-  // will destroy them, or a job or task still runs: the caller may call again to wait for it. invalid_state: the caller
-  // is one of the runtime's cores; nothing happens.
+  // Refuses messages of foreign threads from now on, lets the cores work until no message is left, cancels the
+  // cores' tasks (coroutines), and ends the threads. Idempotent. timed_out: messages were left at the deadline, and
+  // the runtime will destroy them, or a job or task still runs: the caller may call again to wait for it.
+  // invalid_state: the caller is one of the runtime's cores; nothing happens.
   Result<void> stop(Instant deadline);
 
  private:

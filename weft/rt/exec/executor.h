@@ -23,7 +23,7 @@ enum class StopMode : std::uint8_t {
   abandon,  // stop() drops them, and sets the executor's stop token for the jobs that run
 };
 
-// ExecutorCounts: what happened to an executor's jobs since it was made.
+// ExecutorCounts: an executor's jobs, counted since it was made, and its workers.
 struct ExecutorCounts {
   std::uint64_t executed = 0;   // jobs that ran, also those that threw
   std::uint64_t threw = 0;      // of those, jobs of execute(); an exception of a submit() job is in its future only

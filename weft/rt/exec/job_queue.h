@@ -18,8 +18,8 @@ namespace weft::rt {
 // Affinity: any thread, but for make() and destruction.
 // Cost: one compare-exchange and one line of cells to push, the same to pop; no allocation after make().
 // Invariants:
-//   1. The turn of position p's cell is p while the cell is free for the push of p, p + 1 while it holds that value,
-//      p + capacity once the value was taken.
+//   1. The turn of position p's cell is p while the cell is free for the push of p. It is p + 1 while the cell holds
+//      that value, and p + capacity once the value was taken.
 //   2. head <= tail <= head + capacity. After close() the tail does not move.
 //   3. A push or pop that is interrupted half way blocks only those behind it in this queue: they return full or empty.
 //      The interrupted thread notifies when its own operation is done.

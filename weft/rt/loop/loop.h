@@ -20,7 +20,7 @@
 
 namespace weft::rt {
 
-// Watcher: what a Loop calls when a descriptor is ready. Called on the loop's thread only, never after unwatch().
+// Watcher: gets the events of a descriptor. A Loop calls it on the loop's thread only, never after unwatch().
 class Watcher {
  public:
   virtual void handle_event(const sys::PollEvent& event) = 0;
