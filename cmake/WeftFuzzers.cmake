@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Each x_fuzz.cc becomes the libFuzzer program x_fuzz. Built by cmake/build_fuzzers.cmake. No parser needs the sockets, and they
-# take the longest to build.
+# Each x_fuzz.cc becomes the libFuzzer program x_fuzz. Built by cmake/build_fuzzers.cmake. The build leaves the sockets
+# out: no parser needs them, and they take the longest to build.
 set(fuzzed)
 foreach(folder IN LISTS weft_folders)
   if(TARGET weft_${folder} AND NOT folder STREQUAL "msg")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# `cmake --install BUILD --component compat`: Weft where libzmq is expected. libzmq.so.5, zmq.h, zmq_utils.h, libzmq.pc and
-# the CMake package ZeroMQ, all as of libzmq 4.3.5. A plain `cmake --install` has none of it: it would shadow a real libzmq.
-set(weft_zmq_version 4.3.5)  # what zmq_version() says
+# `cmake --install BUILD --component compat`: Weft in the place of libzmq: libzmq.so.5, zmq.h, zmq_utils.h, libzmq.pc
+# and the CMake package ZeroMQ, all as of libzmq 4.3.5. A plain `cmake --install` installs none of these files,
+# because they would shadow a real libzmq.
+set(weft_zmq_version 4.3.5)  # as zmq_version() returns
 set(compat COMPONENT compat EXCLUDE_FROM_ALL)
 
 set_target_properties(weft_zmq PROPERTIES EXPORT_NAME libzmq)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Most of what compiling a source of the library takes is reading the standard headers. For builds that are made to run tests
-# (sanitizers, fuzzers); the others show that each source includes what it uses.
+# Precompiles the standard headers, which take most of the time of compiling a source. Only for builds that run tests
+# (sanitizers, fuzzers): the other builds prove that each source includes the headers that it uses.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/library_headers.cc CONTENT "")
 add_library(library_headers OBJECT ${PROJECT_BINARY_DIR}/library_headers.cc)
 target_precompile_headers(library_headers PRIVATE

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The optional FlatBuffers: weft_schemas is what the generated headers of weft/serve/schemas need to be included, and
-# WEFT_HAVE_SCHEMAS says whether there is any. The library itself includes no generated header.
+# The optional FlatBuffers. The target weft_schemas has the include paths of the generated headers of
+# weft/serve/schemas; WEFT_HAVE_SCHEMAS is set if FlatBuffers is there. The library itself includes no generated header.
 find_program(WEFT_FLATC flatc)
 find_path(WEFT_FLATBUFFERS_INCLUDE flatbuffers/flatbuffers.h)
 add_library(weft_schemas INTERFACE)

@@ -5,7 +5,7 @@ find_library(WEFT_RAPIDCHECK rapidcheck)  # x_property_test.cc: a part beside a 
 include(GoogleTest)
 
 # weft_discover_tests(TARGET LABEL): every TEST of the program becomes a ctest test. A suite whose name starts with
-# `Quiet` measures or counts: it runs while no other test does.
+# `Quiet` measures or counts, and so runs alone.
 function(weft_discover_tests target label)
   gtest_discover_tests(${target} TEST_FILTER "-Quiet*" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     PROPERTIES LABELS ${label} TIMEOUT 300)
@@ -13,7 +13,7 @@ function(weft_discover_tests target label)
     PROPERTIES LABELS ${label} TIMEOUT 300 RUN_SERIAL TRUE)
 endfunction()
 
-# What every test includes and takes longest to read, compiled once.
+# The headers that every test includes and that take longest to read, compiled once.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "")
 add_executable(test_headers ${PROJECT_BINARY_DIR}/test_headers.cc)
 target_link_libraries(test_headers PRIVATE weft GTest::gtest_main)
@@ -22,7 +22,7 @@ target_precompile_headers(test_headers PRIVATE
   <algorithm> <array> <atomic> <chrono> <functional> <map> <memory> <mutex> <set> <string> <thread> <vector>
   <gtest/gtest.h>)
 
-add_custom_target(unit_tests)  # what the sanitizer presets build
+add_custom_target(unit_tests)  # the target of the sanitizer presets
 function(weft_add_test_program target)
   add_executable(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE weft weft_schemas GTest::gtest_main)
@@ -50,17 +50,17 @@ foreach(folder IN LISTS weft_folders)
   if(tests)
     weft_add_unit_test(${folder}_test ${tests})
   endif()
-  # In a program of their own: the same templates, compiled with the model checker's atomics instead of the machine's.
-  # Not for the sanitizers: the checker looks for races, leaks and freed memory itself, on stacks of its own, which they
-  # do not follow.
+  # Model tests are a program of their own: the same templates, compiled with the model checker's atomics instead of the
+  # machine's. Not with sanitizers: the checker itself finds races, leaks and uses of freed memory, on stacks of its
+  # own, which sanitizers do not follow.
   if(model_tests AND NOT WEFT_SANITIZE)
     weft_add_test_program(${folder}_model_test ${model_tests} ${test_support})
     target_compile_definitions(${folder}_model_test PRIVATE WEFT_MODEL_CHECK)
   endif()
 endforeach()
 
-# Loops, cores and servers once more with the other poller; where the system forbids io_uring they run with epoll, and
-# io_uring.LoopPoller.* is skipped and says why.
+# Runs the tests of loops, cores and servers once more with io_uring. Where the system forbids io_uring they run with
+# epoll, and io_uring.LoopPoller.* is skipped with the reason.
 function(weft_discover_uring_tests target filter)
   gtest_discover_tests(${target} TEST_FILTER ${filter} TEST_PREFIX io_uring. DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60 PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT WEFT_POLLER=io_uring)
@@ -68,7 +68,7 @@ endfunction()
 weft_discover_uring_tests(rt_test "Loop*:Runtime*:Call*:PostWait*:TaskTime*:TaskWork*")
 weft_discover_uring_tests(serve_test "*ServerTest*:*SessionTest*:*LimitsTest*:*AcceptMode*:*Slow*")
 
-# Beside what libsodium itself makes of the same bytes.
+# Compares with libsodium's own result for the same bytes.
 if(sodium_FOUND)
   set_source_files_properties(weft/zmtp/curve_box_test.cc PROPERTIES COMPILE_DEFINITIONS WEFT_HAVE_SODIUM
     SKIP_PRECOMPILE_HEADERS ON)
@@ -76,7 +76,7 @@ if(sodium_FOUND)
   target_link_libraries(zmtp_test PRIVATE ${sodium_LINK_LIBRARIES})
 endif()
 
-# Their certificates are made by OpenSSL, and so is the old client.
+# These tests use OpenSSL for their certificates and for an old client.
 if(OPENSSL_FOUND)
   foreach(folder net serve)
     file(GLOB_RECURSE tls_tests CONFIGURE_DEPENDS weft/${folder}/tls*_test.cc)
@@ -101,7 +101,8 @@ if(NOT WEFT_SANITIZE)
   target_compile_options(headers PRIVATE -O0 -g0)
 endif()
 
-# Fuzzers need clang: a build of their own inside this one, made by the first test and used by one test per x_fuzz.cc.
+# Fuzzers need clang, so they have a build of their own inside this one. The first test makes it; one test per
+# x_fuzz.cc runs it.
 find_program(WEFT_FUZZ_CXX NAMES clang++-19)
 file(GLOB_RECURSE fuzzers CONFIGURE_DEPENDS weft/*_fuzz.cc)
 if(WEFT_FUZZ_CXX AND fuzzers AND NOT WEFT_SANITIZE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# cmake -DDOCUMENT= "-DSOURCE=file;file" -P: every ```cpp block of the document stands in a source, word for word.
+# cmake -DDOCUMENT= "-DSOURCE=file;file" -P: checks that a source has every ```cpp block of the document, word for word.
 cmake_minimum_required(VERSION 3.25)
 file(READ ${DOCUMENT} text)
 set(source "")

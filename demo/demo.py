@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Weft at work: it verifies every pattern over every transport, with itself and with libzmq, and then measures both."""
+"""Weft at work: verifies every pattern over every transport, with itself and with libzmq, and then measures both."""
 
 import argparse
 import os
@@ -16,12 +16,12 @@ import tables  # noqa: E402
 import sockets  # noqa: E402
 
 BAD_LINE = re.compile(r"\b(fail(ed|ure)?|error|mismatch|timed out)\b", re.IGNORECASE)
-PROGRESS_S = 10  # how often a line says that the work goes on, where there is no terminal
+PROGRESS_S = 10  # without a terminal, the time between two progress lines
 SHOWN_LINES = 40  # at most, of the output of a program that failed
 
 
 class Progress:
-    """One line that is written again and again on a terminal, and now and then elsewhere."""
+    """A progress line: rewritten in place on a terminal, printed every PROGRESS_S elsewhere."""
 
     def __init__(self):
         self.terminal = sys.stdout.isatty()
@@ -42,7 +42,7 @@ class Progress:
 
 
 def run_matrix(title, command):
-    """Runs a verification program that prints one line per cell. True when it succeeded."""
+    """Runs a verification program that prints one line per cell. True when the program succeeded."""
     start = time.monotonic()
     progress = Progress()
     lines = []

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A chat with rooms: lines of text, every core of the machine, no lock. `chat_server --help` says how to talk to it.
-// Without an argument it chats with itself, and ends.
+// A chat with rooms: lines of text, every core of the machine, no lock. `chat_server --help` explains the commands.
+// Without an argument the program chats with itself, and ends.
 #include <pthread.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ constexpr const char* kHelp =
     "  anything else      is said in your room\n";
 constexpr std::size_t kLineMax = 1000;
 
-// What the server knows of a session.
+// Member: the chat's own data of a session.
 struct Member {
   std::string name = "somebody";
   std::string room;  // empty: none
@@ -50,7 +50,7 @@ serve::GroupId group_of(std::string_view room) {
   return serve::GroupId{id};
 }
 
-// One for each core; its sessions are here, the members of a room are anywhere.
+// Chat: one for each core. Its sessions are on this core; the members of a room are on any core.
 class Chat {
  public:
   explicit Chat(serve::Server& server) : server_(server) {}
@@ -95,7 +95,7 @@ class Chat {
   static Member& member(Session& session) { return *static_cast<Member*>(session.context()); }
   static void tell(Session& session, std::string_view text) { (void)session.send({}, as_bytes(text)); }
 
-  // A lane that is full, or a member who does not read, loses lines; nobody waits for the slowest.
+  // A full lane, or a member that does not read, loses lines, so that no core waits for the slowest member.
   void announce(const std::string& room, const std::string& text) {
     const auto frame = serve::SharedFrame::encode(serve::DelimiterCodec(), {}, as_bytes(text));
     if (!room.empty() && frame) {
@@ -121,7 +121,7 @@ class Chat {
       announce(who.room, "* " + who.name + " came to " + who.room);
     }
   }
-  // The session owns it: when that closes, the sleep ends with an error, and the session is gone only after this.
+  // The session owns this task: when the session closes, the sleep ends with an error; the session outlives the task.
   rt::Task<> say_later(Session& session, Duration wait, std::string text) {
     const auto slept = co_await rt::sleep(wait);
     if (slept) {
@@ -135,8 +135,8 @@ class Chat {
 serve::ListenerOptions options() {
   serve::ListenerOptions options;
   options.limits.write_budget = 64 * 1024;                          // a slow reader
-  options.limits.slow_consumer = serve::SlowConsumer::drop_oldest;  // misses what is old
-  options.limits.handshake_timeout = -1s;                           // who only listens is welcome
+  options.limits.slow_consumer = serve::SlowConsumer::drop_oldest;  // misses the oldest lines
+  options.limits.handshake_timeout = -1s;                           // a client may only listen
   options.limits.idle_timeout = 1h;
   options.limits.message_rate = {.per_second = 20, .burst = 40};
   return options;
@@ -218,7 +218,7 @@ Result<void> run(const char* endpoint) {
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
   sigaddset(&signals, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before there are threads: sigwait() is to have them
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);  // before the threads start, so that sigwait() gets the signals
 
   rt::RuntimeOptions cores;
   cores.cores = endpoint != nullptr ? 0 : 2;
@@ -238,7 +238,7 @@ Result<void> run(const char* endpoint) {
     sigwait(&signals, &signal);
     std::printf("closing\n");
   }
-  const auto stopped = server->stop(sys::now() + 5s);  // delivers what was said
+  const auto stopped = server->stop(sys::now() + 5s);  // delivers the queued lines
   return outcome ? stopped : outcome;
 }
 

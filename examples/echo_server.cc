@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// An echo server on every core, and a client that asks it once. Without the client: `echo_server tcp://*:7000`, over
-// TLS `echo_server tcp://*:7000 --tls CERTIFICATE KEY`.
+// An echo server on every core, and a client that sends one request. Without the client: `echo_server tcp://*:7000`,
+// over TLS `echo_server tcp://*:7000 --tls CERTIFICATE KEY`.
 #include <cstdio>
 #include <string>
 #include <string_view>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// From ZeroMQ to sessions and back, on one thread: what publishers send goes to the sessions that subscribed to its
-// topic, what sessions send goes to workers that pull. Nobody waits for anybody: what finds no room is dropped and
-// counted. Without arguments it is its own publisher, worker and client, once.
+// From ZeroMQ to sessions and back, on one thread: a publisher's message goes to the sessions that subscribed to its
+// topic, a session's frame goes to a worker that pulls. No side waits for another: the gateway drops and counts
+// messages without room. Without arguments the program is its own publisher, worker and client, once.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -45,7 +45,7 @@ constexpr std::size_t kTopicSizeMax = 255;
 using Codec = serve::HeaderCodec;
 using Session = serve::SessionOf<Codec>;
 
-// All of it belongs to the core's thread, but for the counters, which anybody reads.
+// Gateway: only the core's thread uses it, but for the counters, which any thread reads.
 struct Gateway {
   struct Topic {
     serve::GroupId group{};
@@ -53,11 +53,11 @@ struct Gateway {
   };
 
   serve::Server* server = nullptr;
-  AsyncSocket* in = nullptr;  // while pump() goes on
+  AsyncSocket* in = nullptr;  // while pump() runs
   AsyncSocket* out = nullptr;
   std::map<std::string, Topic, std::less<>> topics;
   std::unordered_map<serve::SessionId, std::vector<std::string>> subscriptions;
-  std::uint64_t groups = 0;  // that there ever were
+  std::uint64_t groups = 0;  // groups made so far: numbers the next one
   sync::Counter published, unwanted, unpublished, sent, unsent;
 
   Result<void> subscribe(Session& session, std::string_view name) {
@@ -109,7 +109,7 @@ struct Gateway {
     (taken ? sent : unsent).add();
   }
 
-  // ZeroMQ compares the beginnings of topics, we compare all of them.
+  // ZeroMQ matches the beginning of a topic, the gateway the whole topic.
   void publish(const std::vector<Message>& parts) {
     const auto topic = topics.find(parts.front().text());
     if (topic == topics.end()) {
@@ -145,7 +145,7 @@ struct Service {
   void on_close(Session& session, const Error& /*why*/) { gateway->forget(session); }
 };
 
-// The core's side of both sockets. Ends with the core.
+// Reads and writes both sockets on the core. Ends with the core.
 rt::Task<Result<void>> pump(Gateway* gateway, Socket sub, Socket push) {
   rt::Loop& loop = rt::Core::current()->loop();
   auto in = AsyncSocket::make(loop, std::move(sub));
@@ -168,7 +168,7 @@ struct Endpoints {
   std::string listen = "tcp://127.0.0.1:0", sub = "tcp://127.0.0.1:*", push = "tcp://127.0.0.1:*", admin;
 };
 
-// A worker, a publisher and a client of the gateway, which is at these endpoints. STREAM sockets speak plain TCP.
+// A worker, a publisher and a client of the gateway at these endpoints. The client is a STREAM socket: plain TCP.
 Result<void> try_out(Context& context, const Endpoints& bound) {
   Socket worker = WEFT_TRY(context.socket(SocketType::pull));
   Socket publisher = WEFT_TRY(context.socket(SocketType::xpub));
@@ -186,7 +186,7 @@ Result<void> try_out(Context& context, const Endpoints& bound) {
     return client.send(Bytes(bytes, size));
   };
   WEFT_TRY(say(kSubscribe, "news"));
-  WEFT_TRY(publisher.recv());  // the subscription is here
+  WEFT_TRY(publisher.recv());  // the subscription has arrived
   WEFT_TRY(publisher.send("news", More::yes));
   WEFT_TRY(publisher.send("the gateway works"));
   WEFT_TRY(say(kSend, "work for somebody"));
@@ -218,7 +218,7 @@ Result<void> run(const Endpoints& wanted, bool alone) {
   const auto pumping = rt::spawn(runtime->core(0).loop(), pump(&gateway, std::move(sub), std::move(push)));
 
   serve::ListenerOptions listener;
-  listener.limits.slow_consumer = serve::SlowConsumer::drop_oldest;  // news that nobody read yet is old
+  listener.limits.slow_consumer = serve::SlowConsumer::drop_oldest;  // a slow session loses its oldest news
   bound.listen = WEFT_TRY(server->listen<Codec>(wanted.listen, listener, [&gateway] { return Service{&gateway}; }));
   std::printf("%s\n%s\n%s\n", bound.listen.c_str(), bound.sub.c_str(), bound.push.c_str());
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A web server without a web library: STREAM sockets speak with whoever speaks TCP. The client here is one, too.
+// A web server without a web library: STREAM sockets talk to any TCP program. The client here is a STREAM socket, too.
 #include <cstdio>
 #include <string>
 
@@ -7,7 +7,7 @@
 
 namespace {
 
-// The bytes of connection `id` up to its next end of a paragraph, which is where a request ends.
+// Reads the bytes of connection `id` up to the next empty line, which ends a request.
 weft::Result<std::string> read_head(weft::Socket& socket, std::string& id) {
   std::string head;
   while (head.find("\r\n\r\n") == std::string::npos) {

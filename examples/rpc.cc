@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Remote calls with FlatBuffers: a server that adds numbers, and a client that asks it, with a deadline. The messages
+// Remote calls with FlatBuffers: a server that adds numbers, and a client that calls it, with a deadline. The messages
 // are in rpc.fbs.
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cppzmq, as it is, on our zmq.h and libzmq.so.5.
+// cppzmq, unmodified, on our zmq.h and libzmq.so.5.
 #define ZMQ_BUILD_DRAFT_API  // for its pollers
 
 #include <array>
@@ -39,7 +39,7 @@ class Cppzmq : public testing::Test {
     socket.set(zmq::sockopt::sndtimeo, 20'000);
     return socket;
   }
-  // A pair of sockets over tcp; the first is bound.
+  // Connects a pair of sockets over tcp; the first is bound.
   std::pair<zmq::socket_t, zmq::socket_t> pair(zmq::socket_type bound, zmq::socket_type connected) {
     std::pair<zmq::socket_t, zmq::socket_t> both(make(bound), make(connected));
     both.first.bind("tcp://127.0.0.1:*");

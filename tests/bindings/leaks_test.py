@@ -38,7 +38,7 @@ for _ in range(10):
 
 
 def leaks_of_ours(libraries: list[str], *arguments: str) -> list[str]:
-    """Runs Python with the libraries preloaded; gives the reports that name the last of them."""
+    """Runs Python with the libraries preloaded; returns the leak reports that name the last of them."""
     options = "detect_leaks=1:exitcode=0:fast_unwind_on_malloc=0"
     environment = {"LD_PRELOAD": " ".join(libraries), "PYTHONMALLOC": "malloc", "ASAN_OPTIONS": options}
     command = [sys.executable, "-B", *arguments]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Debian's python3-zmq, linked with libzmq.so.5, on ours: LD_LIBRARY_PATH says where that is."""
+"""Debian's python3-zmq, linked with libzmq.so.5, on our library, whose folder is in LD_LIBRARY_PATH."""
 
 import asyncio
 import ctypes
@@ -33,7 +33,7 @@ class Case(unittest.TestCase):
     def tearDown(self):
         for socket in self.sockets:
             socket.close()
-        self.context.destroy(linger=0)  # and what pyzmq made itself
+        self.context.destroy(linger=0)  # also closes the sockets that pyzmq made itself
 
     def socket(self, kind, **options):
         socket = self.context.socket(kind)

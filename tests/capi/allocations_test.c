@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a message costs in memory: once the pools are warm nothing is allocated for one, sealed by CURVE or not. */
+/* Once the pools are warm, a message allocates no memory, sealed by CURVE or not. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ int posix_memalign(void** memory, size_t alignment, size_t size) {
   return *memory == NULL;
 }
 
-/* The pools are bounded: of the largest messages they can keep the memory for some that wait in a queue. */
+/* The pools are bounded: they keep the memory of some of the largest messages that wait in a queue. */
 enum { kMessages = 2000, kLargest = 65536 };
 static const int kBursts[] = {4, 12};
 static char sent[kLargest];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Options of connections: what a peer without ZeroMQ sees of them, and what the monitor tells.
+// Options of connections, as a peer without ZeroMQ and the monitor see them.
 #include <memory>
 
 #include "tests/capi/plain_peer.h"
@@ -9,7 +9,7 @@ namespace {
 
 class ConnectionOptions : public CapiTest {
  protected:
-  // Where nobody listens.
+  // A port without a listener.
   static int free_port() { return Plain().listen(); }
   static std::string to(int port) { return "127.0.0.1:" + std::to_string(port); }
   static std::string ready(const char* type) {
@@ -60,7 +60,7 @@ TEST_F(ConnectionOptions, UpToReconnectIvlMaxThePausesGrow) {
   EXPECT_LE(longest[1], 32);
 }
 
-TEST_F(ConnectionOptions, ReconnectStopEndsTheAttemptsOfWhoIsRefused) {
+TEST_F(ConnectionOptions, ReconnectStopEndsTheAttemptsAfterARefusal) {
   const Watched push(context_, ZMQ_PUSH);
   push.set(ZMQ_RECONNECT_STOP, 1);
   push.connect(free_port());
@@ -68,8 +68,8 @@ TEST_F(ConnectionOptions, ReconnectStopEndsTheAttemptsOfWhoIsRefused) {
   push.expect_silence();
 }
 
-TEST_F(ConnectionOptions, ConnectTimeoutEndsAnAttemptThatNobodyAnswers) {
-  Plain listener;  // takes nobody; once its queue is full the system lets further attempts hang
+TEST_F(ConnectionOptions, ConnectTimeoutEndsAnUnansweredAttempt) {
+  Plain listener;  // accepts no connection; once its queue is full the system lets further attempts hang
   const int port = listener.listen(0);
   const Plain fillers[] = {Plain(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)),
                            Plain(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0)),
@@ -102,7 +102,7 @@ TEST_F(ConnectionOptions, HeartbeatsGoOutAndAnnounceTheirTtl) {
   Plain push;
   ASSERT_EQ(push.connect(pull.bind()), 0);
   push.send(ready("PUSH"));
-  // Unanswered, and yet more follow: the time-out is long.
+  // More pings follow although none is answered: the time-out is long.
   const std::string ping = command("PING", "\x02\xBC"s);  // 700 tenths of a second
   (void)push.receive_until(ping);
   for (int i = 0; i < 10; ++i) {
@@ -187,7 +187,7 @@ TEST_F(ConnectionOptions, TheHiccupMsgComesWhenAConnectionIsLost) {
   EXPECT_EQ(receive(dealer.get()), 4);
 }
 
-TEST_F(ConnectionOptions, TheTcpAcceptFilterIsForWhoConnects) {
+TEST_F(ConnectionOptions, TheTcpAcceptFilterAppliesToConnectingPeers) {
   for (const char* filter : {"10.255.255.0/24", "127.0.0.0/8"}) {
     const Watched pull(context_, ZMQ_PULL);
     pull.set(ZMQ_TCP_ACCEPT_FILTER, std::string(filter));
@@ -197,7 +197,7 @@ TEST_F(ConnectionOptions, TheTcpAcceptFilterIsForWhoConnects) {
   }
 }
 
-TEST_F(ConnectionOptions, TheIpcFiltersAreForWhoConnects) {
+TEST_F(ConnectionOptions, TheIpcFiltersApplyToConnectingPeers) {
   struct Row {
     int option;
     std::uint32_t own;

@@ -33,7 +33,7 @@ pid_t thread_named(const std::string& wanted) {
   return found;
 }
 
-// A context whose I/O thread has set itself up with what `prepare` asked for.
+// A context whose I/O thread has set itself up with the options that `prepare` set.
 class IoThread {
  public:
   template <typename Prepare>
@@ -49,7 +49,7 @@ class IoThread {
     EXPECT_EQ(zmq_getsockopt(pull_, ZMQ_LAST_ENDPOINT, endpoint, &size), 0);
     EXPECT_EQ(zmq_connect(push_, endpoint), 0);
     EXPECT_EQ(zmq_send(push_, "x", 1, 0), 1);
-    EXPECT_EQ(zmq_recv(pull_, &byte, 1, 0), 1);  // so it runs
+    EXPECT_EQ(zmq_recv(pull_, &byte, 1, 0), 1);  // so the I/O thread runs
     id_ = thread_named(name);
     EXPECT_NE(id_, 0);
   }
@@ -84,7 +84,7 @@ TEST_F(CapiContextTest, DefaultsAreThoseOfLibzmq) {
   EXPECT_EQ(zmq_ctx_get(context_, ZMQ_THREAD_NAME_PREFIX), 0);
 }
 
-TEST_F(CapiContextTest, WhatIsSetIsRead) {
+TEST_F(CapiContextTest, AnOptionThatIsSetIsReadBack) {
   struct {
     int option;
     int value;
@@ -122,7 +122,7 @@ TEST_F(CapiContextTest, OptionsRefuseWhatIsOutOfRange) {
                     {ZMQ_MSG_T_SIZE, 64},
                     {ZMQ_THREAD_AFFINITY_CPU_ADD, -1},
                     {ZMQ_THREAD_AFFINITY_CPU_ADD, 1 << 20},
-                    {ZMQ_THREAD_AFFINITY_CPU_REMOVE, 0},  // was not added
+                    {ZMQ_THREAD_AFFINITY_CPU_REMOVE, 0},  // this CPU was not added
                     {ZMQ_IPV6, -1},
                     {ZMQ_BLOCKY, -1},
                     {4711, 1}};

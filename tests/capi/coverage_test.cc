@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// coverage.txt, which says what is tested where, against the interface and against the tests.
+// Checks coverage.txt, the list of options and functions with their tests, against the interface and the tests.
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -24,7 +24,7 @@ std::string read(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// What stands between `first` and `last` in a file.
+// The text between `first` and `last` in a file.
 std::string section(const std::filesystem::path& path, const std::string& first, const std::string& last) {
   const std::string text = read(path);
   const std::size_t begin = text.find(first);
@@ -86,7 +86,7 @@ class Coverage : public testing::Test {
     }
   }
 
-  // Of each test its own text and what its file says before the first one, where tables are.
+  // Reads for each test its own text and the text of its file before the first test, where tables are.
   void read_tests(const std::filesystem::path& path) {
     if (path.extension() == ".c") {
       tests_[path.filename()] = read(path);
@@ -105,7 +105,7 @@ class Coverage : public testing::Test {
     }
   }
 
-  // The tests of a cell speak of all these names.
+  // Expects that the text of each test in the cell has all these names.
   void expect_tests(const std::string& cell, const Words& subjects) {
     if (cell.rfind("none: ", 0) == 0) {
       return;
@@ -126,7 +126,7 @@ class Coverage : public testing::Test {
     }
   }
 
-  // Each of `found` has a row, and each row of this kind is one of them.
+  // Expects that each name in `found` has a row, and that each row of this kind is in `found`.
   void expect_rows(const std::set<std::string>& found, const std::string& kind, const std::string& beginning) {
     EXPECT_FALSE(found.empty());
     for (const std::string& name : found) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The draft socket types and what goes with them.
+// The draft socket types and their functions.
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -147,7 +147,7 @@ TEST_F(Drafts, ADishHearsTheGroupsThatItJoined) {
   close({radio, dish});
 }
 
-TEST_F(Drafts, WhatJoinAndLeaveRefuse) {
+TEST_F(Drafts, JoinAndLeaveRefuseMisuse) {
   void* radio = open(ZMQ_RADIO);
   void* dish = open(ZMQ_DISH);
   void* sub = open(ZMQ_SUB);
@@ -183,7 +183,7 @@ TEST_F(Drafts, WhatJoinAndLeaveRefuse) {
   close({radio, dish, sub});
 }
 
-TEST_F(Drafts, WhoConnectsToAPeerMaySpeakFirst) {
+TEST_F(Drafts, TheConnectingPeerMaySpeakFirst) {
   void* one = open(ZMQ_PEER);
   void* two = open(ZMQ_PEER);
   ASSERT_EQ(zmq_bind(one, "inproc://peer"), 0);
@@ -195,14 +195,14 @@ TEST_F(Drafts, WhoConnectsToAPeerMaySpeakFirst) {
   EXPECT_EQ(zmq_msg_send(&msg, two, 0), 5);
   EXPECT_EQ(zmq_msg_recv(&msg, one, 0), 5);
   EXPECT_NE(zmq_msg_routing_id(&msg), 0U);
-  EXPECT_EQ(zmq_msg_send(&msg, one, 0), 5);  // back to where it came from
+  EXPECT_EQ(zmq_msg_send(&msg, one, 0), 5);  // back to its sender
   EXPECT_EQ(zmq_msg_recv(&msg, two, 0), 5);
   EXPECT_EQ(zmq_msg_routing_id(&msg), id);
   ASSERT_EQ(zmq_msg_close(&msg), 0);
   close({one, two});
 }
 
-TEST_F(Drafts, WhatConnectPeerRefuses) {
+TEST_F(Drafts, ConnectPeerRefusesMisuse) {
   const auto refuses = [](void* socket, const char* endpoint, int number) {
     errno = 0;
     EXPECT_EQ(zmq_connect_peer(socket, endpoint), 0U);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Names of endpoints: what zmq_unbind and zmq_disconnect know, and what becomes of the connections behind them.
+// Names of endpoints: the names that zmq_unbind and zmq_disconnect accept, and the end of the connections behind them.
 #include <pthread.h>
 
 #include <cstring>
@@ -36,7 +36,7 @@ class CapiEndpointTest : public CapiTest {
   }
 };
 
-TEST_F(CapiEndpointTest, WhatIsNotKnownIsRefusedByWhatIsWrongWithIt) {
+TEST_F(CapiEndpointTest, AnUnknownEndpointIsRefusedWithTheErrnoOfItsFault) {
   void* const socket = make(ZMQ_PULL);
   struct Row {
     const char* endpoint;
@@ -134,7 +134,7 @@ TEST_F(CapiEndpointTest, UnbindEndsTheConnectionsThatWereMadeThere) {
   }
 }
 
-TEST_F(CapiEndpointTest, WhatWasReceivedBeforeUnbindCanStillBeTaken) {
+TEST_F(CapiEndpointTest, MessagesReceivedBeforeUnbindCanStillBeTaken) {
   void* const pull = make(ZMQ_PULL);
   void* const push = make(ZMQ_PUSH);
   const std::string endpoint = bind(pull, "tcp://127.0.0.1:*");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// For every function the errnos that its manual page names, where a program can bring them about. Elsewhere: EINTR of
-// the blocking calls below, what pollers answer in poller_test.cc, what names of endpoints do in endpoint_test.cc.
+// For every function the errnos that its manual page names, where a program can cause them. The last test has EINTR of
+// the blocking calls. Pollers are in poller_test.cc, names of endpoints in endpoint_test.cc.
 #include <pthread.h>
 
 #include <atomic>
@@ -286,7 +286,7 @@ TEST_F(CapiErrnoTest, OfASignalThatComesWhileACallWaits) {
   }
   ASSERT_EQ(sigaction(SIGUSR1, &before, nullptr), 0);
   ASSERT_EQ(zmq_poller_destroy(&poller), 0);
-  // What was interrupted goes on when it is called again.
+  // An interrupted call continues when the program calls it again.
   ASSERT_EQ(zmq_close(kept), 0);
   EXPECT_EQ(zmq_ctx_term(waits), 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Options that are the system's: each is asked back from the descriptors of the library's own connections.
+// Options that the library passes to the system: the tests read each back from the descriptors of its connections.
 #include <netinet/tcp.h>
 #include <sys/resource.h>
 
@@ -64,7 +64,7 @@ class KernelOptions : public CapiTest {
  protected:
   using Prepare = std::function<void(void* socket)>;
 
-  // A connection whose both sockets `prepare` has seen first, in use.
+  // Makes a connection of two sockets that `prepare` set up first, and calls `look` while it is in use.
   void connect(const Prepare& prepare, const std::function<void(const Trio&)>& look) {
     void* const pull = zmq_socket(context_, ZMQ_PULL);
     void* const push = zmq_socket(context_, ZMQ_PUSH);
@@ -110,7 +110,7 @@ struct KernelRow {
 };
 
 constexpr KernelRow kRows[] = {
-    {"ZMQ_SNDBUF", ZMQ_SNDBUF, 50'000, SOL_SOCKET, SO_SNDBUF, 100'000},  // the system counts its own part, too
+    {"ZMQ_SNDBUF", ZMQ_SNDBUF, 50'000, SOL_SOCKET, SO_SNDBUF, 100'000},  // the system doubles it
     {"ZMQ_RCVBUF", ZMQ_RCVBUF, 60'000, SOL_SOCKET, SO_RCVBUF, 120'000},
     {"ZMQ_TOS", ZMQ_TOS, 0x28, IPPROTO_IP, IP_TOS, 0x28},
     {"ZMQ_TCP_KEEPALIVE", ZMQ_TCP_KEEPALIVE, 1, SOL_SOCKET, SO_KEEPALIVE, 1},
@@ -159,7 +159,8 @@ TEST_F(KernelOptions, TheBacklogIsThatOfTheListener) {
               tcp_info info{};
               socklen_t size = sizeof info;
               ASSERT_EQ(::getsockopt(trio.listener, IPPROTO_TCP, TCP_INFO, &info, &size), 0);
-              EXPECT_EQ(info.tcpi_sacked, static_cast<unsigned>(backlog));  // of one that listens: its backlog
+              EXPECT_EQ(info.tcpi_sacked,
+                        static_cast<unsigned>(backlog));  // a listener's backlog
             });
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What calls answer when the system has no more descriptors or memory: an errno, and all is well again afterwards.
+// Calls without descriptors or memory return an errno, and work again once the system has some.
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@
 namespace weft::capi {
 namespace {
 
-// While it lives this process gets no further descriptor.
+// NoDescriptors: while it lives this process gets no further descriptor.
 class NoDescriptors {
  public:
   NoDescriptors() {
@@ -32,8 +32,8 @@ class NoDescriptors {
   rlimit usual_{};
 };
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // whose shadows need all addresses
-// 0: every call answered ENOMEM in the end, and what was made before that can be used and given back.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their shadow memory needs all addresses
+// 0: every call returned ENOMEM in the end, and the messages made before can be used and closed.
 int use_up_memory(std::vector<zmq_msg_t>& messages) {
   long pages = 0;
   std::FILE* const file = std::fopen("/proc/self/statm", "r");
@@ -46,7 +46,7 @@ int use_up_memory(std::vector<zmq_msg_t>& messages) {
   if (::setrlimit(RLIMIT_AS, &limit) != 0) {
     return 11;
   }
-  static char bytes[200];  // more than what a message holds by itself
+  static char bytes[200];  // more than a message holds inside
   std::size_t made = 0;
   using Make = int (*)(zmq_msg_t*);
   const Make makes[] = {
@@ -72,7 +72,7 @@ int use_up_memory(std::vector<zmq_msg_t>& messages) {
 }
 #endif
 
-// libzmq needs descriptors for contexts and sockets and says EMFILE of zmq_ctx_new() and zmq_socket(). Ours need none.
+// libzmq's contexts and sockets need descriptors: its zmq_ctx_new() and zmq_socket() return EMFILE. Ours need none.
 TEST(CapiLimits, WithoutDescriptorsConnectionsAreRefusedAndLaterMade) {
 #ifdef __SANITIZE_ADDRESS__
   GTEST_SKIP() << "with it comes UBSan, which needs descriptors of its own to check a virtual call";

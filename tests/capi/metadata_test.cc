@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a received message says of its sender.
+// The properties of a received message, which describe its sender.
 #include <sys/socket.h>
 
 #include <cstring>
@@ -10,7 +10,7 @@
 namespace weft::capi {
 namespace {
 
-// One message from a PUSH to a PULL.
+// Sends one message from a PUSH to a PULL.
 class MessageProperties : public testing::Test {
  protected:
   void exchange(const char* endpoint) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Monitors: which events there are, in which order, with which values, and how a monitor ends. */
+/* Monitors: their events, the order and the values of these, and the end of a monitor. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -35,7 +35,7 @@ static void bind_any(void* socket, char* exact, size_t size) {
   assert(zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, exact, &size) == 0);
 }
 
-/* The next event: its number, its value, and its endpoint if that is asked for. */
+/* The next event: its number, its value, and its endpoint unless `endpoint` is null. */
 static int next(void* reader, int* value, char* endpoint) {
   unsigned char head[8];
   char text[256];
@@ -69,7 +69,7 @@ static void a_connection_is_told_of_from_both_ends(void* context) {
   assert(zmq_socket_monitor(client, "inproc://client", ZMQ_EVENT_ALL) == 0);
   void* of_client = make_reader(context, "inproc://client");
   bind_any(server, exact, sizeof exact);
-  void* of_server = make_reader(context, "inproc://server"); /* what happened before the reader came waits for it */
+  void* of_server = make_reader(context, "inproc://server"); /* events from before the reader connected wait for it */
   assert(next(of_server, &value, endpoint) == ZMQ_EVENT_LISTENING && value > 2 && strcmp(endpoint, exact) == 0);
   const int listener = value;
   assert(zmq_connect(client, exact) == 0);
@@ -124,7 +124,7 @@ static void a_bind_that_fails_tells_why(void* context) {
   assert(zmq_close(first) == 0 && zmq_close(second) == 0 && zmq_close(reader) == 0);
 }
 
-/* What the server's monitor says of a peer that sends `bytes` behind a greeting with this mechanism. */
+/* Expects this event of the server's monitor for a peer that sends `bytes` after a greeting with this mechanism. */
 static void handshake_fails(void* context, const char* mechanism, const char* bytes, size_t size, int event, int what) {
   char exact[256];
   int value;
@@ -172,11 +172,11 @@ static void a_monitor_is_replaced_and_taken_away(void* context) {
   expect(two, ZMQ_EVENT_LISTENING);
   assert(zmq_socket_monitor(socket, NULL, 0) == 0 && zmq_socket_monitor(socket, NULL, 0) == 0);
   assert(zmq_unbind(socket, exact) == 0);
-  assert(zmq_recv(two, NULL, 0, ZMQ_DONTWAIT) == -1 && errno == EAGAIN); /* not asked for: not even the end */
+  assert(zmq_recv(two, NULL, 0, ZMQ_DONTWAIT) == -1 && errno == EAGAIN); /* the end is not in the mask */
   assert(zmq_close(socket) == 0 && zmq_close(one) == 0 && zmq_close(two) == 0);
 }
 
-/* Far more events than a reader's high-water mark: whoever binds goes on, and the first ones are there. */
+/* Far more events than a reader's high-water mark: the binding thread does not wait, and the first events arrive. */
 static void a_reader_that_sleeps_stops_nobody(void* context) {
   char exact[256];
   int count = 0;
@@ -193,7 +193,7 @@ static void a_reader_that_sleeps_stops_nobody(void* context) {
   }
   assert(count >= 1000 && count < 3000);
   assert(zmq_close(reader) == 0);
-  bind_any(socket, exact, sizeof exact); /* nobody reads any more */
+  bind_any(socket, exact, sizeof exact); /* the reader is closed */
   assert(zmq_close(socket) == 0);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Monitors of the second version: events as parts of 64 bits, both ends' endpoints, and what is queued at each peer.
+// Monitors of the second version: events as parts of 64 bits, both ends' endpoints, and the messages queued per peer.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -169,12 +169,12 @@ TEST_F(MonitorVersions, MisuseAnswersAnErrno) {
   close({socket});
 }
 
-TEST_F(MonitorVersions, StatisticsTellWhatIsQueuedAtEachPeer) {
+TEST_F(MonitorVersions, StatisticsCountTheMessagesQueuedAtEachPeer) {
   void* push = open(ZMQ_PUSH);
   ASSERT_EQ(zmq_socket_monitor_versioned(push, "inproc://push", ZMQ_EVENT_PIPES_STATS, 2, ZMQ_PAIR), 0);
   void* reader = open_reader(ZMQ_PAIR, "inproc://push");
   EXPECT_ERRNO(EAGAIN, zmq_socket_monitor_pipes_stats(push));
-  // Where nobody listens, everything stays queued.
+  // Without a listener at the endpoint every message stays queued.
   void* nobody = open(ZMQ_PULL);
   const std::string exact = bind_any(nobody);
   ASSERT_EQ(zmq_unbind(nobody, exact.c_str()), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Every socket option of the C interface: its default, what it takes, what it refuses, and what it gives back.
+// Every socket option of the C interface: its default, the values that it takes and refuses, and the value read back.
 #include <algorithm>
 #include <cerrno>
 #include <climits>
@@ -18,7 +18,7 @@ namespace {
 struct IntOption {
   int id;
   const char* name;
-  std::vector<int> types;      // the first is used; a type that is not there must refuse it, if any
+  std::vector<int> types;      // the test uses the first; unless empty, every other type must refuse the option
   std::optional<int> initial;  // nothing: write-only
   std::vector<int> taken;
   std::vector<int> refused;
@@ -125,7 +125,7 @@ class Options : public testing::Test {
   std::vector<void*> sockets_;
 };
 
-TEST_F(Options, EveryNumberHasItsDefaultAndGivesBackWhatItTook) {
+TEST_F(Options, EveryNumberHasItsDefaultAndIsReadBack) {
   for (const IntOption& row : kInts) {
     void* socket = open(row.types.empty() ? ZMQ_DEALER : row.types[0]);
     EXPECT_EQ(get(socket, row.id), row.initial) << row.name;
@@ -138,7 +138,7 @@ TEST_F(Options, EveryNumberHasItsDefaultAndGivesBackWhatItTook) {
   }
 }
 
-TEST_F(Options, EveryNumberRefusesWhatIsOutOfItsRangeAndStaysAsItIs) {
+TEST_F(Options, EveryNumberRefusesValuesOutOfItsRangeAndKeepsItsValue) {
   for (const IntOption& row : kInts) {
     void* socket = open(row.types.empty() ? ZMQ_DEALER : row.types[0]);
     for (const int value : row.refused) {
@@ -163,8 +163,8 @@ TEST_F(Options, EveryNumberRefusesEveryOtherSize) {
   }
 }
 
-// Those of the state of the socket are read into wider integers, too; see below.
-TEST_F(Options, WhatIsSetIsReadWithItsSizeOnly) {
+// Options for the state of the socket can be read into wider integers, too; see below.
+TEST_F(Options, AnOptionIsReadWithItsOwnSizeOnly) {
   for (const IntOption& row : kInts) {
     if (!row.initial || row.id == ZMQ_RCVMORE || row.id == ZMQ_THREAD_SAFE) {
       continue;
@@ -176,7 +176,7 @@ TEST_F(Options, WhatIsSetIsReadWithItsSizeOnly) {
   }
 }
 
-TEST_F(Options, WhatBelongsToSomeSocketTypesIsRefusedByTheOthers) {
+TEST_F(Options, AnOptionOfSomeSocketTypesIsRefusedByTheOthers) {
   for (const IntOption& row : kInts) {
     for (int type = ZMQ_PAIR; type <= ZMQ_XSUB && !row.types.empty(); ++type) {
       const bool takes = std::find(row.types.begin(), row.types.end(), type) != row.types.end();
@@ -239,7 +239,7 @@ TEST_F(Options, TheRoutingIdOfTheNextConnectIsForRouters) {
   EXPECT_TRUE(refused(set(open(ZMQ_DEALER), ZMQ_CONNECT_ROUTING_ID, "x")));
 }
 
-TEST_F(Options, WhatTheSocketTellsCannotBeSet) {
+TEST_F(Options, AReadOnlyOptionCannotBeSet) {
   void* socket = open(ZMQ_DEALER);
   for (const int id : {ZMQ_FD, ZMQ_EVENTS, ZMQ_LAST_ENDPOINT, ZMQ_RCVMORE, ZMQ_TYPE, ZMQ_MECHANISM, ZMQ_THREAD_SAFE}) {
     EXPECT_TRUE(refused(set(socket, id, 0))) << id;
@@ -333,7 +333,7 @@ TEST_F(Options, NothingIsWrittenBeyondWhatTheCallerGave) {
   EXPECT_TRUE(refused(zmq_getsockopt(socket, ZMQ_LINGER, nullptr, nullptr)));
 }
 
-TEST_F(Options, WhatATextLeavesOfTheCallersBytesIsZero) {
+TEST_F(Options, TheCallersBytesBehindATextAreZero) {
   void* socket = open(ZMQ_DEALER);
   for (const int id : {ZMQ_ROUTING_ID, ZMQ_LAST_ENDPOINT, ZMQ_SOCKS_PROXY, ZMQ_SOCKS_USERNAME, ZMQ_SOCKS_PASSWORD,
                        ZMQ_BINDTODEVICE, ZMQ_ZAP_DOMAIN, ZMQ_PLAIN_USERNAME, ZMQ_PLAIN_PASSWORD}) {
@@ -352,7 +352,7 @@ TEST_F(Options, ASubscriberDoesNotLinger) {
   EXPECT_EQ(get(open(ZMQ_DEALER), ZMQ_LINGER), 0) << "in a context that does not block nobody does";
 }
 
-TEST_F(Options, WhatThisBuildDoesNotHaveIsRefused) {
+TEST_F(Options, AnOptionThatThisBuildLacksIsRefused) {
   void* socket = open(ZMQ_DEALER);
   for (const int id :
        {ZMQ_VMCI_BUFFER_SIZE, ZMQ_VMCI_BUFFER_MIN_SIZE, ZMQ_VMCI_BUFFER_MAX_SIZE, ZMQ_VMCI_CONNECT_TIMEOUT,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the options of patterns do, inside the process, where everything is there at once.
+// The effects of the options of patterns, over inproc, where every message arrives at once.
 #include <poll.h>
 
 #include <initializer_list>
@@ -43,7 +43,7 @@ class PatternOptions : public CapiTest {
       ASSERT_EQ(zmq_send(socket, parts[i].data(), parts[i].size(), flags), static_cast<int>(parts[i].size()));
     }
   }
-  // One message; none: no part.
+  // The next message; without one, no parts.
   static Parts receive(void* socket) {
     Parts parts;
     int more = 1;
@@ -58,7 +58,7 @@ class PatternOptions : public CapiTest {
     }
     return parts;
   }
-  // Every message that is there.
+  // Every message that has arrived.
   static std::vector<Parts> receive_all(void* socket) {
     std::vector<Parts> all;
     for (Parts next; !(next = receive(socket)).empty();) {
@@ -143,7 +143,7 @@ TEST_F(PatternOptions, TheXpubWelcomeMsgIsTheFirstMessageOfASubscriber) {
   EXPECT_EQ(receive(sub), Parts{"welcome"});
 }
 
-TEST_F(PatternOptions, WhatWasUnsubscribedFromDoesNotCome) {
+TEST_F(PatternOptions, AnUnsubscribedTopicDoesNotCome) {
   void* const pub = open(ZMQ_PUB);
   void* const sub = open(ZMQ_SUB);
   join(sub, pub);
@@ -157,7 +157,7 @@ TEST_F(PatternOptions, WhatWasUnsubscribedFromDoesNotCome) {
   EXPECT_EQ(receive(sub), Parts());
 }
 
-TEST_F(PatternOptions, WithInvertMatchingComesWhatWasNotSubscribedTo) {
+TEST_F(PatternOptions, WithInvertMatchingUnsubscribedTopicsCome) {
   void* const pub = open(ZMQ_PUB);
   void* const sub = open(ZMQ_SUB);
   set(pub, ZMQ_INVERT_MATCHING, 1);
@@ -173,7 +173,7 @@ TEST_F(PatternOptions, WithConflateOnlyTheNewestIsKept) {
   void* const push = open(ZMQ_PUSH);
   void* const pull = open(ZMQ_PULL);
   set(pull, ZMQ_CONFLATE, 1);
-  join(pull, push);  // inside the process the option of the one who connects counts
+  join(pull, push);  // over inproc the option of the connecting socket counts
   for (const char* text : {"1", "2", "3"}) {
     send(push, {text});
   }
@@ -229,7 +229,7 @@ TEST_F(PatternOptions, WithRouterHandoverTheNewcomerTakesTheRoutingId) {
   }
 }
 
-TEST_F(PatternOptions, ConnectRoutingIdNamesWhomIsConnectedTo) {
+TEST_F(PatternOptions, ConnectRoutingIdNamesTheConnectedPeer) {
   void* const router = open(ZMQ_ROUTER);
   void* const dealer = open(ZMQ_DEALER);
   set(router, ZMQ_ROUTER_MANDATORY, 1);

@@ -17,7 +17,7 @@ namespace weft::capi {
 
 using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
 
-inline constexpr int kLong = 20'000;  // milliseconds; nothing waits so long unless it fails
+inline constexpr int kLong = 20'000;  // milliseconds; only a test that fails waits so long
 
 inline std::string greeting(const std::string& mechanism) {
   return "\xFF"s + std::string(8, '\0') + "\x7F\x03\x01" + mechanism + std::string(20 - mechanism.size(), '\0') +
@@ -68,7 +68,7 @@ class Plain {
     const ssize_t count = comes() ? ::recv(fd_, bytes, sizeof bytes, 0) : 0;
     return {bytes, static_cast<std::size_t>(std::max<ssize_t>(count, 0))};
   }
-  // All that came up to and with `what`, or to the end, which fails the test.
+  // Returns the bytes up to and with `what`. The end of the stream before that fails the test.
   [[nodiscard]] std::string receive_until(const std::string& what) const {
     constexpr std::size_t kMuch = 10'000;
     std::string all;
@@ -163,7 +163,7 @@ class Watched {
     EXPECT_EQ(event.number, number);
     EXPECT_EQ(event.value, value);
   }
-  // The I/O thread has nothing in hand any more, and raised no event since the last one that was read.
+  // Expects that the I/O thread is idle and has raised no event since the last one read.
   void expect_silence() const {
     const int port = bind();
     EXPECT_EQ(zmq_unbind(socket_, ("tcp://127.0.0.1:" + std::to_string(port)).c_str()), 0);

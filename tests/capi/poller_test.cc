@@ -39,7 +39,7 @@ class CapiPollerTest : public CapiTest {
   zmq_poller_event_t event_{};
 };
 
-TEST_F(CapiPollerTest, TellsWhichSocketIsReadyAndWhoseItIs) {
+TEST_F(CapiPollerTest, ReportsTheReadySocketAndItsUserData) {
   int mine = 0;
   ASSERT_EQ(zmq_poller_add(poller_, pull_, &mine, ZMQ_POLLIN), 0);
   EXPECT_ERRNO(EAGAIN, zmq_poller_wait(poller_, &event_, 0));
@@ -137,7 +137,7 @@ TEST_F(CapiPollerTest, RefusesWhatIsNeitherSocketNorDescriptor) {
   EXPECT_ERRNO(EINVAL, zmq_poller_fd(poller_, &fd));
 }
 
-TEST_F(CapiPollerTest, WhatIsNotAPollerAnswersEfault) {
+TEST_F(CapiPollerTest, APointerToNoPollerAnswersEfault) {
   int not_a_poller[64] = {};
   for (void* wrong : {static_cast<void*>(nullptr), static_cast<void*>(not_a_poller)}) {
     void* pointer = wrong;

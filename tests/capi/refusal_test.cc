@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Handshakes that fail: what the monitors of both sides tell, and that a client that was refused does not come again.
+// Handshakes that fail: the events of both sides' monitors, and that a refused client does not connect again.
 #include <poll.h>
 
 #include <functional>
@@ -45,7 +45,7 @@ TEST_F(CapiRefusalTest, AClientThatWasRefusedDoesNotComeAgain) {
     const Watched server(context_, ZMQ_PULL);
     const Watched client(context_, ZMQ_PUSH);
     server.set(ZMQ_ZAP_DOMAIN, "here");
-    client.set(ZMQ_LINGER, -1);  // and yet the message that nobody takes holds up nothing
+    client.set(ZMQ_LINGER, -1);  // and yet the undelivered message does not delay the end
     const int port = server.bind();
     client.connect(port);
     ASSERT_EQ(zmq_send(client.get(), "lost", 4, 0), 4);
@@ -79,7 +79,7 @@ TEST_F(CapiRefusalTest, AClientThatIsRefusedForNowIsLeftWaiting) {
   server.expect(ZMQ_EVENT_DISCONNECTED);
 }
 
-TEST_F(CapiRefusalTest, APlainServerWithoutAnAuthenticatorLetsNobodyInAndTheClientTriesOn) {
+TEST_F(CapiRefusalTest, APlainServerWithoutAnAuthenticatorRefusesClientsAndTheyRetry) {
   zmq_unbind(handler_, "inproc://zeromq.zap.01");
   const Watched server(context_, ZMQ_PULL);
   const Watched client(context_, ZMQ_PUSH);
@@ -123,11 +123,11 @@ TEST_F(CapiRefusalTest, ClosingOverWhatALostPeerLeftEndsTheMonitor) {
   zmq_close(reader);
 }
 
-// What a peer says instead of what it should, and the events that libzmq has for it.
+// Breach: bytes by which a peer breaks the protocol, and libzmq's events for them.
 struct Breach {
   const char* what;
   std::string bytes;
-  int number;  // 0: nothing but the end is told
+  int number;  // 0: the only event is the end of the connection
   int value;
 };
 
@@ -238,7 +238,7 @@ TEST_F(CapiRefusalTest, AClientComesAgainAfterAServerThatHungUp) {
   client.expect(ZMQ_EVENT_CONNECT_RETRIED);
 }
 
-// Between a client and a server, which passes on what they say, and each of the client's frames through `change`.
+// Between: a relay between a client and a server, which passes each of the client's frames through `change`.
 class Between {
  public:
   using Change = std::function<std::string(int number, std::string frame)>;
@@ -282,7 +282,7 @@ class Between {
     }
     return out;
   }
-  [[nodiscard]] std::size_t frame_size() const {  // the first frame is the greeting; 0: it is not whole
+  [[nodiscard]] std::size_t frame_size() const {  // the first frame is the greeting; 0: the frame is not whole yet
     std::size_t size = kGreeting;
     if (taken_ > 0) {
       size = waiting_.size() < 2 ? 2 : std::size_t{2} + static_cast<std::uint8_t>(waiting_[1]);
@@ -328,7 +328,8 @@ TEST_F(CapiRefusalTest, ASealThatIsBrokenIsToldWhenItIsAndEndsTheConnection) {
        }},
       {ZMQ_PROTOCOL_ERROR_ZMTP_MALFORMED_COMMAND_UNSPECIFIED, [](std::string) { return "\0\2hi"s; }},
   };
-  zmq_unbind(handler_, "inproc://zeromq.zap.01");  // whoever knows our key is welcome
+  // Without an authenticator the server admits any client that knows its key.
+  zmq_unbind(handler_, "inproc://zeromq.zap.01");
   char key[41];
   char secret[41];
   ASSERT_EQ(zmq_curve_keypair(key, secret), 0);

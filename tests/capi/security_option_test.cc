@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Options of security: defaults, what they refuse, and what they do.
+// Options of security: their defaults, the values that they refuse, and their effects.
 #include <vector>
 
 #include "tests/capi/plain_peer.h"
@@ -128,7 +128,7 @@ TEST_F(SecurityOptions, NameAndPasswordAreSaidToTheServer) {
   (void)connection.receive_until(command("HELLO", "\5admin\6secret"));
 }
 
-TEST_F(SecurityOptions, WithAnEnforcedDomainNobodyComesInWithoutAnAuthenticator) {
+TEST_F(SecurityOptions, WithAnEnforcedDomainNoClientComesInWithoutAnAuthenticator) {
   for (const int enforced : {0, 1}) {
     const Watched server(context_, ZMQ_PULL);
     server.set(ZMQ_ZAP_DOMAIN, "here"s);
@@ -141,7 +141,7 @@ TEST_F(SecurityOptions, WithAnEnforcedDomainNobodyComesInWithoutAnAuthenticator)
   }
 }
 
-// The request of ZAP as the authenticator gets it: version, id, domain, address, identity, mechanism, credentials.
+// The ZAP request that the authenticator gets: version, id, domain, address, identity, mechanism, credentials.
 Parts receive_request(void* handler) {
   Parts parts;
   int more = 1;

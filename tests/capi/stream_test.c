@@ -50,7 +50,7 @@ static void expect(void* socket, unsigned char id[5], const char* text) {
 
 static void say(void* socket, const unsigned char id[5], const char* text) {
   assert(zmq_send(socket, id, 5, ZMQ_SNDMORE) == 5);
-  /* As many programs have it: the flag says nothing on the second part. */
+  /* ZMQ_SNDMORE on the second part has no effect; many programs set it there. */
   assert(zmq_send(socket, text, strlen(text), ZMQ_SNDMORE) == (int)strlen(text));
 }
 

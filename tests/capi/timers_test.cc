@@ -52,7 +52,7 @@ TEST_F(CapiTimersTest, DueTimersRunInOrderAndRepeat) {
   EXPECT_EQ(ran_, (std::vector<int>{first, second, first, second}));
 }
 
-TEST_F(CapiTimersTest, WhoWaitsForTheTimeoutFindsTheTimerDue) {
+TEST_F(CapiTimersTest, AfterTheTimeoutTheTimerIsDue) {
   add(3);
   const long timeout = zmq_timers_timeout(timers_);
   ASSERT_GE(timeout, 0);
@@ -80,7 +80,7 @@ TEST_F(CapiTimersTest, UnknownTimersAnswerEinval) {
   EXPECT_ERRNO(EINVAL, zmq_timers_cancel(timers_, INT_MIN));
 }
 
-TEST_F(CapiTimersTest, WhatIsNotASetOfTimersAnswersEfault) {
+TEST_F(CapiTimersTest, APointerToNoTimersAnswersEfault) {
   int not_timers[64] = {};
   for (void* wrong : {static_cast<void*>(nullptr), static_cast<void*>(not_timers)}) {
     void* pointer = wrong;

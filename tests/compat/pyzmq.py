@@ -42,7 +42,7 @@ def pip(*arguments):
 
 
 def set_up(work):
-    """Gives the folder of the unpacked source distribution; downloads what is missing, once."""
+    """Returns the folder of the unpacked source distribution; downloads missing files, once."""
     version = pinned_version()
     source = work / f"pyzmq-{version}"
     pip("install", "--requirement", str(ROOT / "deps/pip-compat.txt"))  # no network when they are there
@@ -81,7 +81,7 @@ def outcome_of(case):
 
 
 def run_file(folder, file, library, extra):
-    """Runs one file; gives {test: (outcome, reason)}. A process that dies or hangs counts as one failed test."""
+    """Runs one file; returns {test: (outcome, reason)}. A process that dies or hangs counts as one failed test."""
     report = folder / f"report-{os.getpid()}.xml"
     report.unlink(missing_ok=True)
     environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")

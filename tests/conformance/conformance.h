@@ -22,10 +22,10 @@ struct Transport {
   const char* name;
   const char* endpoint;    // "DIR": a fresh directory, "N": a fresh number
   bool streams;            // connections with a handshake, buffers of the kernel between, and reconnecting
-  bool encrypted = false;  // CURVE: who binds is the server
+  bool encrypted = false;  // CURVE: the binding side is the server
 };
 
-// A new transport is one line here.
+// A new transport is one line in this table.
 inline constexpr Transport kTransports[] = {
     {"inproc", "inproc://place-N", false},
     {"tcp", "tcp://127.0.0.1:*", true},
@@ -37,14 +37,14 @@ inline constexpr Transport kTransports[] = {
 
 inline void PrintTo(const Transport& transport, std::ostream* out) { *out << transport.name; }
 
-// A new suite is one line with this.
+// Runs a suite over every transport: one line per suite.
 #define WEFT_EVERY_TRANSPORT(suite)                                                                    \
   INSTANTIATE_TEST_SUITE_P(EveryTransport, suite, testing::ValuesIn(::weft::conformance::kTransports), \
                            [](const auto& row) { return std::string(row.param.name); })
 
 using Texts = std::vector<std::string>;
 
-// Conformance: one context and a directory. Every wait of its sockets ends after kLong, so that what is broken fails
+// Conformance: one context and a directory. Every wait of its sockets ends after kLong, so that a broken test fails
 // instead of hanging.
 class Conformance : public testing::TestWithParam<Transport> {
  protected:
@@ -105,7 +105,7 @@ class Conformance : public testing::TestWithParam<Transport> {
       EXPECT_TRUE(socket.set(option::curve_server_key, text_of(server_keys().public_key)));
     }
   }
-  // An endpoint where nobody listens yet.
+  // An endpoint without a listener.
   [[nodiscard]] std::string free_endpoint() {
     Socket socket = make(SocketType::pair);
     const std::string exact = bind(socket);
@@ -117,7 +117,7 @@ class Conformance : public testing::TestWithParam<Transport> {
     const auto connected = socket.connect(endpoint);
     EXPECT_TRUE(connected) << connected.error().message();
   }
-  // Waits until `count` more peers are connected. The socket watches events since before they could be.
+  // Waits until `count` more peers are connected. The socket must have watched events since before they could connect.
   static void wait_for_peers(Socket& socket, int count = 1) {
     while (GetParam().streams && count > 0) {
       const auto event = socket.next_event(kLong);
@@ -171,9 +171,9 @@ class Conformance : public testing::TestWithParam<Transport> {
     return texts;
   }
 
-  // Returns once `subscriber` gets what `publisher` sends: what it asked for before is known there, too. Both are left
-  // without anything on its way. The publisher may have other subscribers, which must not take topics that begin with
-  // ~.
+  // Returns once `subscriber` gets messages of `publisher`: the publisher then knows its earlier subscriptions, too. No
+  // message is under way between the two afterwards. The publisher's other subscribers must not take topics that begin
+  // with ~.
   void synchronize(Socket& publisher, Socket& subscriber) {
     const std::string topic = "~" + std::to_string(++synchronizations_);
     ASSERT_TRUE(subscriber.subscribe(topic));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Options that change whom a socket connects to, for how long, and from whom it accepts.
+// Options that change the peers that a socket connects to, the time for an attempt, and the peers that it accepts.
 #include "tests/conformance/conformance.h"
 #include "weft/net/listener.h"
 #include "weft/sys/socket.h"
@@ -42,11 +42,11 @@ class ConnectionOption : public Conformance {
 };
 WEFT_EVERY_TRANSPORT(ConnectionOption);
 
-TEST_P(ConnectionOption, AnAttemptThatNobodyAnswersEndsInTimeAndIsMadeAgain) {
+TEST_P(ConnectionOption, AnUnansweredAttemptEndsInTimeAndIsMadeAgain) {
   if (!is_tcp()) {
     GTEST_SKIP() << "only tcp connects slowly";
   }
-  // A listener that takes nobody, and whose queue is full: the kernel lets further attempts hang.
+  // A listener that accepts no connection, and whose queue is full: the kernel lets further attempts hang.
   sys::SocketOptions narrow;
   narrow.backlog = 0;
   const auto listener = sys::open_tcp_listener(*sys::SocketAddress::parse_numeric("127.0.0.1", 0), narrow);
@@ -76,18 +76,19 @@ TEST_P(ConnectionOption, AConnectTimeoutDoesNotEndWhatIsConnected) {
   }
 }
 
-TEST_P(ConnectionOption, WhoIsRefusedStopsIfToldTo) {
+TEST_P(ConnectionOption, ARefusedConnectIsNotRetriedIfTheOptionSaysSo) {
   Socket push = make_watched(SocketType::push);
   ASSERT_TRUE(push.set(option::reconnect_stop, 1));
   ASSERT_TRUE(push.set(option::linger, Duration(-1)));
   connect(push, free_endpoint());
   (void)event(push, EventKind::connect_failed);
-  EXPECT_EQ(push.next_event(30ms).error(), Errc::timed_out);  // nothing follows: it was 2 ms to the next attempt
+  EXPECT_EQ(push.next_event(30ms).error(),
+            Errc::timed_out);  // no event: the next attempt would be due after 2 ms
   send(push, "for nobody");
-  push.close();  // the context would wait for ever if what is given up lingered
+  push.close();  // the context would wait for ever if the undeliverable message lingered
 }
 
-TEST_P(ConnectionOption, WhoseHandshakeFailsStopsIfToldTo) {
+TEST_P(ConnectionOption, AFailedHandshakeIsNotRetriedIfTheOptionSaysSo) {
   Socket pub = make(SocketType::pub);
   Socket push = make_watched(SocketType::push);
   ASSERT_TRUE(push.set(option::reconnect_stop, 2));
@@ -132,14 +133,14 @@ TEST_P(ConnectionOption, ABoundDescriptorIsAdopted) {
   const auto bound = pull.bind(is_tcp() ? exact : endpoint.text());
   ASSERT_TRUE(bound) << bound.error().message();
   EXPECT_EQ(*bound, exact);
-  EXPECT_EQ(*pull.get(option::use_fd), -1);  // the next bind opens its own
+  EXPECT_EQ(*pull.get(option::use_fd), -1);  // the next bind opens a descriptor of its own
   Socket push = make(SocketType::push);
   connect(push, exact);
   send(push, "through it");
   EXPECT_EQ(recv_text(pull), "through it");
   ASSERT_TRUE(pull.unbind(exact));
   if (!is_tcp()) {
-    EXPECT_TRUE(sys::remove_file(endpoint.path));  // whose maker's it still is
+    EXPECT_TRUE(sys::remove_file(endpoint.path));  // the file still belongs to its maker
   }
 }
 

@@ -10,13 +10,14 @@
 namespace weft::conformance {
 namespace {
 
-// What a call that waits answers when something ends it.
+// Waiting calls on a socket that is closed, or whose context is closed.
 class Ending : public Conformance {
  protected:
   enum class Call { recv, send, poll_input, poll_output, next_event };
   static constexpr Call kCalls[] = {Call::recv, Call::send, Call::poll_input, Call::poll_output, Call::next_event};
 
-  // Repeats the call until it fails with something final; soon there is nothing left to receive, and no room to send.
+  // Repeats the call until it returns a final error. Soon no message is left to receive, and no room to send, so it
+  // waits.
   static Error call(Call what, Socket& socket) {
     static const std::string payload(1'000'000, 'x');
     PollItem item{.socket = &socket, .want_input = what == Call::poll_input, .want_output = what == Call::poll_output};
@@ -38,7 +39,7 @@ class Ending : public Conformance {
       }
     }
   }
-  // Each call blocks in `threads` threads on a socket that has a peer and nothing to do; then `end` comes.
+  // Blocks each call in `threads` threads on a socket that has a peer and no traffic; then calls `end`.
   void expect_every_call_ends(Errc expected, int threads, void (*end)(Context&, Socket&)) {
     for (const Call what : kCalls) {
       Context context;

@@ -22,7 +22,7 @@ class Flow : public Conformance {
     connect(line.push, bind(line.pull));
     return line;
   }
-  // Sends numbers from `next` until there is no room, and returns how many.
+  // Sends numbers from `next` on until there is no room, and returns how many.
   static int fill(Socket& socket, int& next, std::string_view payload = "") {
     int sent = 0;
     for (; sent < 1'000'000; ++sent, ++next) {
@@ -53,7 +53,7 @@ TEST_P(Flow, AFullQueueRefusesAndTakesAgainWhenHalfWasRead) {
       }
       EXPECT_EQ(fill(line.push, next), half) << send_mark << '+' << receive_mark;
     } else {
-      EXPECT_GE(room, send_mark);  // and what the other side has room for, once it is connected
+      EXPECT_GE(room, send_mark);  // plus the receiver's room, once it is connected
     }
     for (int i = GetParam().streams ? 0 : (room + 1) / 2; i < next; ++i) {
       ASSERT_EQ(number(line.pull), i);
@@ -127,7 +127,7 @@ TEST_P(Flow, LargePartsAreQueuedUpToTheMarkWhileThePeerDoesNotRead) {
   }
 }
 
-// Its sender writes a large part from where the caller has it for as long as the peer reads on, and keeps the rest.
+// The sender writes a large part from the caller's memory while the peer keeps reading, and copies the rest.
 TEST_P(Flow, LargePartsArriveAsTheyWereWhenTheyWereSent) {
   struct Sent {
     std::size_t size;
@@ -156,7 +156,7 @@ TEST_P(Flow, LargePartsArriveAsTheyWereWhenTheyWereSent) {
         } else {
           ASSERT_TRUE(push.send(as_bytes(bytes), sent.more));
         }
-        bytes.assign(bytes.size(), '!');  // it is the caller's again
+        bytes.assign(bytes.size(), '!');  // after send() the bytes are the caller's again
       }
     }
   });
@@ -254,7 +254,7 @@ TEST_P(Flow, SendingWithoutRoomTimesOutAndLeavesTheMessageToTheCaller) {
   for (const std::size_t size : {10u, 100u, 1000u, 100'000u}) {
     Message message = std::move(Message::copy_of(std::string(size, 'm'))).value();
     EXPECT_EQ(push.send(std::move(message)).error(), Errc::timed_out);
-    EXPECT_EQ(message.size(), size);  // NOLINT(bugprone-use-after-move): that it is not moved is the point
+    EXPECT_EQ(message.size(), size);  // NOLINT(bugprone-use-after-move): checks that it was not moved
     EXPECT_EQ(push.try_send(std::move(message)).error(), Errc::would_block);
     EXPECT_TRUE(message.text() == std::string(size, 'm'));  // NOLINT(bugprone-use-after-move)
   }
@@ -276,7 +276,7 @@ TEST_P(Flow, AMessageRefusedByAFullQueueIsTheCallersStill) {
     sent = line.push.try_send(std::move(message));
   }
   EXPECT_EQ(sent.error(), Errc::would_block);
-  EXPECT_TRUE(message.text() == payload);  // NOLINT(bugprone-use-after-move): that it is not moved is the point
+  EXPECT_TRUE(message.text() == payload);  // NOLINT(bugprone-use-after-move): checks that it was not moved
   for (int i = 0; i < taken; ++i) {
     ASSERT_TRUE(recv_text(line.pull) == payload);
   }
@@ -314,7 +314,7 @@ TEST_P(Flow, APartAboveTheMaximumEndsTheConnectionAndNothingOfItArrives) {
       break;
     }
   }
-  wait_for_peers(pull);  // it comes again
+  wait_for_peers(pull);  // it reconnects
   send(push, "small");
   EXPECT_EQ(recv_text(pull), "small");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Messages that come with a connection and with its end: hello, disconnect, hiccup.
+// Messages at the beginning and the end of a connection: hello, disconnect, hiccup.
 #include <utility>
 
 #include "tests/conformance/conformance.h"
@@ -9,7 +9,7 @@ namespace {
 
 class Greeting : public Conformance {
  protected:
-  // The last part of the next message: behind a routing id, if the type has it in front.
+  // The last part of the next message: after the routing id, for types that have one.
   static std::string last_part(Socket& socket) { return recv(socket).back(); }
 };
 WEFT_EVERY_TRANSPORT(Greeting);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Endpoints come and go; peers leave and return; what is queued lingers.
+// Endpoints are bound and unbound; peers leave and return; queued messages linger.
 #include <algorithm>
 
 #include "tests/conformance/conformance.h"
@@ -150,7 +150,7 @@ TEST_P(Life, UnbindEndsTheConnectionsMadeThereAndNewOnesAreNotTaken) {
   EXPECT_EQ(pull.try_recv().error(), Errc::would_block);
 }
 
-TEST_P(Life, AfterDisconnectNothingIsSentThereAndWhatWasQueuedArrives) {
+TEST_P(Life, AfterDisconnectNothingIsSentThereAndQueuedMessagesArrive) {
   Socket one = make(SocketType::pull);
   Socket two = make(SocketType::pull);
   const std::string to_one = bind(one);
@@ -231,7 +231,7 @@ TEST_P(Life, WhenThePublisherReturnsItIsSubscribedToAgain) {
   }
 }
 
-TEST_P(Life, WhatIsQueuedForAnAbsentPeerWaitsForItsReturn) {
+TEST_P(Life, MessagesForAnAbsentPeerWaitForItsReturn) {
   if (!GetParam().streams) {
     GTEST_SKIP() << "inproc connections are for good or not at all";
   }
@@ -356,7 +356,7 @@ TEST_P(Life, ASenderThatEndsWhileItsReceiverIsFullLosesNothing) {
         sent.fetch_add(1, std::memory_order_relaxed);
       }
     });
-    while (sent.load(std::memory_order_relaxed) < 1000) {  // nobody receives yet
+    while (sent.load(std::memory_order_relaxed) < 1000) {  // the receiver does not read yet
       std::this_thread::yield();
     }
     for (int i = 0; i < kMessages && !HasFailure(); ++i) {
@@ -366,7 +366,7 @@ TEST_P(Life, ASenderThatEndsWhileItsReceiverIsFullLosesNothing) {
   }
 }
 
-TEST_P(Life, WhatWasSentBeforeAnybodyListensLingers) {
+TEST_P(Life, MessagesSentBeforeThePeerListensLinger) {
   const std::string endpoint = free_endpoint();
   Socket push = make(SocketType::push);
   connect(push, endpoint);
@@ -396,10 +396,10 @@ TEST_P(Life, WithoutReconnectingALostConnectionDoesNotKeepTheContextOpen) {
     if (!close_at_once) {
       wait_for_event(push, EventKind::connect_failed);
     }
-  }  // closing the context waits for what lingers
+  }  // closing the context waits for lingering messages
 }
 
-TEST_P(Life, WithoutLingerClosingDropsWhatNobodyTook) {
+TEST_P(Life, WithoutLingerClosingDropsQueuedMessages) {
   const std::string endpoint = free_endpoint();
   Socket push = make(SocketType::push);
   ASSERT_TRUE(push.set(option::linger, 0ms));
@@ -474,7 +474,7 @@ TEST_P(Life, AMovedFromSocketIsClosedAndTheOtherWorks) {
   Socket push = make(SocketType::push);
   connect(push, bind(pull));
   Socket moved = std::move(push);
-  EXPECT_EQ(push.send("x").error(), Errc::closed);  // NOLINT(bugprone-use-after-move): it is the question
+  EXPECT_EQ(push.send("x").error(), Errc::closed);  // NOLINT(bugprone-use-after-move): sends on a moved-from socket
   send(moved, "x");
   EXPECT_EQ(recv_text(pull), "x");
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a socket tells of its endpoints and connections.
+// The events of a socket's endpoints and connections.
 #include "tests/conformance/conformance.h"
 
 namespace weft::conformance {
@@ -7,7 +7,7 @@ namespace {
 
 class Monitoring : public Conformance {
  protected:
-  // The next event that is not about an attempt that goes on.
+  // The next event that is not about an attempt under way.
   static MonitorEvent next(Socket& socket) {
     for (;;) {
       auto event = socket.next_event(kLong);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Against peers that speak ZMTP 2.0 and 1.0 by hand, as RFC 15 and RFC 13 have it.
+// Sockets against peers that speak ZMTP 2.0 and 1.0 by hand, as in RFC 15 and RFC 13.
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/wire.h"
 #include "weft/zmtp/frame_v1.h"
@@ -146,7 +146,7 @@ TEST_P(Old, MayBeReplacedByANewOne) {
   EXPECT_EQ(recv_text(pull), "new");
 }
 
-// A ZMTP 3 peer that was there before is greeted as a whole, which is too much for an old one.
+// After a ZMTP 3 peer the socket sends its whole greeting at once, which an old peer does not understand.
 TEST_P(Old, MayReplaceANewOne) {
   for (const int version : kVersions) {
     for (const bool silent : {false, true}) {

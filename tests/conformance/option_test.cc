@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Options that change what a pattern does.
+// Options that change the behaviour of a pattern.
 #include "tests/conformance/conformance.h"
 
 namespace weft::conformance {
@@ -7,7 +7,7 @@ namespace {
 
 std::string note(bool subscribed, std::string_view topic) { return (subscribed ? '\1' : '\0') + std::string(topic); }
 
-// More than what fits between two sockets.
+// More messages than fit between two sockets.
 constexpr int kMany = 20'000;
 std::string bulky(int i) { return std::to_string(i) + "|" + std::string(1024, 'p'); }
 int number_of(const std::string& text) { return std::stoi(text); }
@@ -122,7 +122,7 @@ class PublishOption : public Conformance {
 };
 WEFT_EVERY_TRANSPORT(PublishOption);
 
-TEST_P(PublishOption, InvertedMatchingSendsWhatIsNotSubscribedTo) {
+TEST_P(PublishOption, InvertedMatchingSendsUnsubscribedTopics) {
   Socket pub = make(SocketType::pub);
   Socket sub = make(SocketType::sub);
   Socket other = make(SocketType::xsub);
@@ -134,7 +134,7 @@ TEST_P(PublishOption, InvertedMatchingSendsWhatIsNotSubscribedTo) {
   wait_for_peers(pub);
   ASSERT_TRUE(sub.subscribe("a"));
   connect(sub, endpoint);
-  // Once its subscription is there, a goes to the one who has none only.
+  // Once the publisher has the subscription, "a" goes only to the subscriber without one.
   const Instant end = sys::now() + kLong;
   Texts seen;
   do {
@@ -172,7 +172,7 @@ TEST_P(PublishOption, TheVerboseXpubHearsOfEverySubscriptionTheVerboserOfUnsubsc
   }
 }
 
-TEST_P(PublishOption, WithoutDroppingThePublisherWaitsForWhoIsFull) {
+TEST_P(PublishOption, WithoutDroppingThePublisherWaitsForAFullSubscriber) {
   Socket pub = make(SocketType::pub);
   Socket sub = make(SocketType::sub);
   ASSERT_TRUE(pub.set(option::xpub_no_drop, true));
@@ -337,7 +337,7 @@ TEST_P(RouterOption, AProbeIsTheFirstMessageOfANewPeer) {
   }
 }
 
-TEST_P(RouterOption, AProberThatBindsProbesWhoConnects) {
+TEST_P(RouterOption, AProberThatBindsProbesConnectingPeers) {
   Socket prober = make(SocketType::dealer);
   ASSERT_TRUE(prober.set(option::probe_router, true));
   Socket router = make(SocketType::router);
@@ -356,7 +356,7 @@ TEST_P(RouterOption, TheNextConnectNamesItsPeer) {
   EXPECT_EQ(*near.get(option::connect_routing_id), "");  // used
   ASSERT_TRUE(near.set(option::connect_routing_id, "dealer"));
   connect(near, bind(dealer));
-  send(near, {"dealer", "to the dealer"});  // at once, before anyone is there
+  send(near, {"dealer", "to the dealer"});  // at once, before any peer is connected
   send(near, {"far", "to the far one"});
   EXPECT_EQ(recv_text(dealer), "to the dealer");
   const Texts got = recv(far);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What each pattern does with its peers, whatever carries the messages.
+// The behaviour of each pattern with its peers, over every transport.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -251,7 +251,7 @@ TEST_P(Pipeline, PullTakesFromItsPushesInTurn) {
   for (int i = 0; i < kPushes; ++i) {
     EXPECT_EQ(all[std::to_string(i)], kEach);
   }
-  if (!GetParam().streams) {  // elsewhere what has arrived when is the kernel's to say
+  if (!GetParam().streams) {  // over streams the kernel decides when a message arrives
     for (int i = 0; i < kPushes; ++i) {
       EXPECT_EQ(first_half[std::to_string(i)], kEach / 2) << "from " << i;
     }

@@ -72,7 +72,7 @@ TEST_P(Polling, OutputIsReportedWhileThereIsRoomAndAgainWhenThereIs) {
   EXPECT_TRUE(output_ready(push, kLong));
   const std::string payload(500'000, 'x');
   int sent = 0;
-  do {  // until nothing moves any more; on a loaded machine the system may take its time over what it was given
+  do {  // until there is no room for 10 ms: on a loaded machine the kernel makes room late
     while (push.try_send(as_bytes(payload))) {
       ASSERT_LT(++sent, 1'000);
     }
@@ -263,7 +263,7 @@ TEST_P(Polling, TheSocketsDescriptorTellsAnEventLoop) {
   };
   for (int i = 0; i < 100; ++i) {
     std::thread sender([&] { send(push, "x"); });
-    // As an event loop does: take what there is, ask what there is, and only then sleep.
+    // As an event loop does: receive all messages, read the events, and only then sleep.
     for (;;) {
       const auto got = pull.try_recv();
       if (got) {
@@ -278,19 +278,19 @@ TEST_P(Polling, TheSocketsDescriptorTellsAnEventLoop) {
   }
 }
 
-TEST_P(Polling, WhatCameBeforeTheDescriptorIsAskedForMakesItReady) {
+TEST_P(Polling, AMessageThatCameBeforeTheDescriptorWasMadeMakesItReady) {
   Socket pull = make(SocketType::pull);
   Socket push = make(SocketType::push);
   connect(push, bind(pull));
   for (const char* text : {"1", "2"}) {
     send(push, text);
   }
-  EXPECT_EQ(recv_text(pull), "1");  // "2" may be in this process already, where no descriptor tells of it
+  EXPECT_EQ(recv_text(pull), "1");  // "2" may be in this process already, where no descriptor shows it
   PollItem item{.fd = *pull.core()->descriptor(), .want_input = true};
   EXPECT_EQ(ready({&item, 1}), 1);
 }
 
-// As libzmq's zmq_poll does, and CZMQ's test of zpoller asks for.
+// As libzmq's zmq_poll does; CZMQ's test of zpoller requires it.
 TEST_P(Polling, ADescriptorIsReportedBesideItsOwnSocket) {
   Socket pull = make(SocketType::pull);
   Socket push = make(SocketType::push);
@@ -309,8 +309,8 @@ TEST_P(Polling, ADescriptorIsReportedBesideItsOwnSocket) {
   EXPECT_EQ(recv_text(pull), "x");
 }
 
-// A program that never asks for ZMQ_EVENTS, but receives until there is nothing.
-TEST_P(Polling, WhoOnlyReceivesSleepsOnTheDescriptorAndIsWoken) {
+// A program that never reads ZMQ_EVENTS, but receives until no message is left.
+TEST_P(Polling, AReceiverThatNeverReadsTheEventsSleepsOnTheDescriptorAndIsWoken) {
   Socket pull = make(SocketType::pull);
   Socket push = make(SocketType::push);
   connect(push, bind(pull));
@@ -325,7 +325,7 @@ TEST_P(Polling, WhoOnlyReceivesSleepsOnTheDescriptorAndIsWoken) {
       }
     }
     EXPECT_EQ(taken, 1);
-    // Late news of the connection may make it ready again, but not for ever.
+    // Late events of the connection may make the descriptor ready again, but not for ever.
     int looks = 0;
     while (ready({&item, 1}, 0ms) != 0) {
       ASSERT_LT(++looks, 1000) << "it does not sleep";

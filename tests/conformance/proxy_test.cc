@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a proxy promises, whatever lies between it and its peers.
+// The promises of a proxy, over every transport.
 #include <cstring>
 #include <optional>
 
@@ -10,7 +10,7 @@ namespace {
 
 class Proxying : public Conformance {
  protected:
-  // Stops the proxy before the sockets go that were made before it.
+  // Its destructor stops the proxy, before the sockets that were made earlier are closed.
   struct Running {
     explicit Running(Proxying& suite) : suite_(suite) {}
     Running(const Running&) = delete;
@@ -39,7 +39,7 @@ class Proxying : public Conformance {
     }
   }
 
-  // A PAIR whose orders the proxy takes.
+  // Sends an order over the PAIR that controls the proxy.
   void order(std::string_view text) { send(*orders_, text); }
   Socket make_control() {
     Socket control = make(SocketType::pair);
@@ -73,7 +73,7 @@ TEST_P(Proxying, CarriesRequestsToWorkersAndRepliesBack) {
   for (int i = 0; i < 2; ++i) {
     Socket worker = make(SocketType::rep);
     connect(worker, back);
-    workers.emplace_back([worker = std::move(worker)]() mutable {  // which may start when all is over
+    workers.emplace_back([worker = std::move(worker)]() mutable {  // may start only after the test has ended
       for (;;) {
         auto request = worker.recv_all();
         if (!request) {
@@ -167,7 +167,7 @@ TEST_P(Proxying, CaptureGetsWhatGoesEitherWayAndHoldsItUpWhenFull) {
   connect(right, bind(backend));
   const Running running = start(frontend, backend, &capture);
   send(left, {"there", std::string(10'000, 'x')});
-  EXPECT_EQ(right.recv_until(sys::now() + 20ms).error(), Errc::timed_out);  // nobody is there for the copy
+  EXPECT_EQ(right.recv_until(sys::now() + 20ms).error(), Errc::timed_out);  // the capture socket has no peer yet
   connect(copies, bind(capture));
   EXPECT_EQ(recv(copies), (Texts{"there", std::string(10'000, 'x')}));
   EXPECT_EQ(recv(right), (Texts{"there", std::string(10'000, 'x')}));
@@ -234,7 +234,7 @@ TEST_P(Proxying, ObeysOrdersAndCounts) {
   EXPECT_EQ(statistics(), (std::vector<std::uint64_t>{2, 5, 1, 1, 1, 1, 2, 5}));
   order("PAUSE");
   order("dance");
-  EXPECT_EQ(statistics().size(), 8u);  // whatever was ordered before is done now
+  EXPECT_EQ(statistics().size(), 8u);  // the reply proves that the proxy executed all earlier orders
   send(left, "waits");
   EXPECT_EQ(right.recv_until(sys::now() + 20ms).error(), Errc::timed_out);
   order("RESUME");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// PUB, SUB, XPUB and XSUB: who gets what, and who is told of it.
+// PUB, SUB, XPUB and XSUB: the subscribers that get a message, and the notifications of subscriptions.
 #include <algorithm>
 
 #include "tests/conformance/conformance.h"
@@ -12,7 +12,7 @@ std::string note(bool subscribed, std::string_view topic) { return (subscribed ?
 class PublishSubscribe : public Conformance {};
 WEFT_EVERY_TRANSPORT(PublishSubscribe);
 
-TEST_P(PublishSubscribe, ASubscriberGetsWhatBeginsWithItsPrefixesAndNothingElse) {
+TEST_P(PublishSubscribe, ASubscriberGetsOnlyMessagesThatBeginWithItsPrefixes) {
   Socket pub = make(SocketType::pub);
   Socket sub = make(SocketType::sub);
   connect(sub, bind(pub));
@@ -70,7 +70,7 @@ TEST_P(PublishSubscribe, AMessageThatMatchesTwiceComesOnce) {
   EXPECT_EQ(recv_text(sub), "end");
 }
 
-TEST_P(PublishSubscribe, ATopicGoesToThoseWhoWantItNow) {
+TEST_P(PublishSubscribe, ATopicGoesToItsPresentSubscribers) {
   Socket pub = make(SocketType::xpub);
   ASSERT_TRUE(pub.set(option::xpub_verboser, true));
   const std::string endpoint = bind(pub);
@@ -118,7 +118,7 @@ TEST_P(PublishSubscribe, TwoSubscribesNeedTwoUnsubscribes) {
   EXPECT_EQ(sub.unsubscribe("t").error(), Errc::invalid_argument);
 }
 
-TEST_P(PublishSubscribe, WhatIsUnsubscribedDoesNotComeAlthoughItIsOnItsWay) {
+TEST_P(PublishSubscribe, AnUnsubscribedTopicDoesNotComeAlthoughItIsOnItsWay) {
   Socket pub = make(SocketType::pub);
   Socket sub = make(SocketType::sub);
   connect(sub, bind(pub));
@@ -181,13 +181,13 @@ TEST_P(PublishSubscribe, ABoundSubscriberHearsPublishersThatConnect) {
   EXPECT_EQ(recv_text(sub), "t");
 }
 
-TEST_P(PublishSubscribe, WithoutSubscribersMessagesGoNowhereAndNobodyWaits) {
+TEST_P(PublishSubscribe, WithoutSubscribersMessagesGoNowhereAndThePublisherDoesNotWait) {
   Socket pub = make(SocketType::pub);
   (void)bind(pub);
   for (int i = 0; i < 5000; ++i) {
     ASSERT_TRUE(pub.send("x"));
   }
-  EXPECT_EQ(pub.statistics()->dropped, 0u);  // nobody wanted them
+  EXPECT_EQ(pub.statistics()->dropped, 0u);  // messages without a subscriber do not count as dropped
 }
 
 TEST_P(PublishSubscribe, SendingAndReceivingTheWrongWayIsRefused) {
@@ -224,7 +224,7 @@ TEST_P(PublishSubscribe, ASlowSubscriberIsBoundedAndItsDropsAreCountedWhileOther
   }
   const std::uint64_t dropped = pub.statistics()->dropped;
   EXPECT_GT(dropped, 0u);
-  // What was not dropped the slow one gets, in order.
+  // The slow subscriber gets the messages that were not dropped, in order.
   int last = -1;
   for (std::uint64_t i = dropped; i < kCount; ++i) {
     const Texts got = recv(slow);
@@ -274,7 +274,7 @@ TEST_P(XPublish, IsToldOfTheFirstSubscriptionAndTheLastUnsubscription) {
   ASSERT_TRUE(two.subscribe("t"));  // known already
   ASSERT_TRUE(two.subscribe("u"));
   EXPECT_EQ(recv_text(xpub), note(true, "u"));
-  ASSERT_TRUE(one.unsubscribe("t"));  // two still has it
+  ASSERT_TRUE(one.unsubscribe("t"));  // `two` is still subscribed
   ASSERT_TRUE(one.subscribe("v"));
   EXPECT_EQ(recv_text(xpub), note(true, "v"));
   ASSERT_TRUE(two.unsubscribe("t"));
@@ -321,7 +321,7 @@ TEST_P(XPublish, ASubscriberThatLeavesIsUnsubscribedFromEverything) {
   connect(sub, endpoint);
   ASSERT_TRUE(sub.subscribe("a"));
   ASSERT_TRUE(sub.subscribe("b"));
-  Texts notes = recv_many(xpub, 2);  // those made before the connection stands come in any order
+  Texts notes = recv_many(xpub, 2);  // subscriptions from before the connection come in any order
   std::sort(notes.begin(), notes.end());
   EXPECT_EQ(notes, (Texts{note(true, "a"), note(true, "b")}));
   sub.close();

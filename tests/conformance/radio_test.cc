@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// RADIO and DISH (RFC 48): who gets what, and what that looks like on the wire (RFC 37).
+// RADIO and DISH (RFC 48): the dishes that get a message, and its form on the wire (RFC 37).
 #include <array>
 #include <atomic>
 
@@ -25,7 +25,7 @@ class RadioDish : public Conformance {
     EXPECT_TRUE(message) << message.error().message();
     return message ? std::string(message->group()) + ": " + std::string(message->text()) : message.error().message();
   }
-  // Returns once `dish` gets what `radio` sends: what it joined before is known there, too.
+  // Returns once `dish` gets messages of `radio`: the radio then knows its earlier groups, too.
   void tune_in(Socket& radio, Socket& dish) {
     const std::string group = "~" + std::to_string(++tunings_);
     ASSERT_TRUE(dish.join(group));
@@ -141,7 +141,7 @@ TEST_P(RadioDish, AGroupThatWasLeftIsHeardNoMore) {
   EXPECT_EQ(hear(dish), "b: heard");
 }
 
-TEST_P(RadioDish, WhatJoinAndLeaveRefuse) {
+TEST_P(RadioDish, JoinAndLeaveRefuseMisuse) {
   Socket radio = make(SocketType::radio);
   Socket dish = make(SocketType::dish);
   Socket sub = make(SocketType::sub);
@@ -181,7 +181,7 @@ TEST_P(RadioDish, ARadioThatComesBackIsToldOfEveryGroup) {
   }
 }
 
-TEST_P(RadioDish, WhoDoesNotReadMissesMessagesAndTheyAreCounted) {
+TEST_P(RadioDish, ADishThatDoesNotReadMissesMessagesAndTheyAreCounted) {
   Socket radio = make(SocketType::radio);
   Socket dish = make(SocketType::dish);
   ASSERT_TRUE(radio.set(option::send_high_water_mark, 2));
@@ -197,7 +197,7 @@ TEST_P(RadioDish, WhoDoesNotReadMissesMessagesAndTheyAreCounted) {
   ASSERT_TRUE(radio.set(option::xpub_no_drop, true));
   Result<void> sent;
   Message message;
-  for (int i = 0; i < 200 && sent; ++i) {  // the system may still take some of what was queued
+  for (int i = 0; i < 200 && sent; ++i) {  // the kernel may still take some of the queued messages
     message = std::move(Message::copy_of(large)).value();
     ASSERT_TRUE(message.set_group("g"));
     sent = radio.try_send(std::move(message));

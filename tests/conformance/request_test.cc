@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// REQ and REP: envelopes, and whose turn it is.
+// REQ and REP: envelopes, and the order of requests and replies.
 #include <utility>
 
 #include "tests/conformance/conformance.h"
@@ -135,7 +135,7 @@ TEST_P(RequestReply, ReqTakesNoReplyWithoutADelimiterAndWaitsForTheProperOne) {
   EXPECT_EQ(recv_text(req), "answer");
 }
 
-TEST_P(RequestReply, ReqIgnoresWhatOthersThanTheAskedOneSay) {
+TEST_P(RequestReply, ReqIgnoresMessagesOfPeersItDidNotAsk) {
   Socket asked = make(SocketType::router);
   Socket other = make(SocketType::router);
   Socket req = make(SocketType::req);

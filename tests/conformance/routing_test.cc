@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// DEALER and ROUTER: identities, and whose turn it is.
+// DEALER and ROUTER: identities, and the order in which peers are served.
 #include <set>
 
 #include "tests/conformance/conformance.h"
@@ -87,8 +87,8 @@ TEST_P(Routing, PeersWithoutIdentityGetOneOfFiveBytesThatBeginsWithZero) {
   }
 }
 
-// Also when the one that sent it goes between the two calls.
-TEST_P(Routing, WhoeverGotTheIdGetsTheRest) {
+// Also when the sender disconnects between the two calls.
+TEST_P(Routing, TheReceiverOfAnIdGetsTheRestOfTheMessage) {
   for (const std::size_t size : {std::size_t{5}, std::size_t{100}, std::size_t{5'000}}) {
     Socket dealer = make(SocketType::dealer);
     const std::string endpoint = bind(dealer);
@@ -123,7 +123,7 @@ TEST_P(Routing, TheIdOfTheLastPeerIsForgottenWithThePeer) {
       EXPECT_EQ(recv_text(dealer), text);
     }
     dealer.close();
-    // Refused, or dropped, until its end is known.
+    // Sends until the router knows that the peer is gone; before that it refuses or drops the message.
     while (router.send("the same", More::yes)) {
       ASSERT_TRUE(router.send("lost"));
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Against a peer that knows the keys and misuses them: what was not sealed, or not for this place, ends the connection.
+// A peer that knows the keys and misuses them: a frame that is not sealed, or sealed for another place, ends the
+// connection.
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/wire.h"
 
@@ -25,7 +26,7 @@ class SealedWire : public Conformance {
     const MonitorEvent event = wait_for_event(pull_, EventKind::disconnected);
     EXPECT_EQ(event.reason.code(), Errc::protocol_error);
     EXPECT_EQ(event.reason.text(), text);
-    WirePeer next = dial();  // the socket goes on
+    WirePeer next = dial();  // the socket still accepts peers
     next.write(next.sealed_frame(0, "next"));
     EXPECT_EQ(recv_text(pull_), "next");
   }
@@ -37,7 +38,7 @@ WEFT_EVERY_TRANSPORT(SealedWire);
 
 constexpr std::string_view kForged = "a message that cannot be decrypted";
 
-TEST_P(SealedWire, WhatIsSealedArrives) {
+TEST_P(SealedWire, ASealedMessageArrives) {
   WirePeer peer = dial();
   peer.write(peer.sealed_frame(kMore, "one"));
   peer.write(peer.sealed_frame(0, std::string(100'000, 'x')));

@@ -14,8 +14,8 @@ using zmtp::kMore;
 
 class SinglePart : public Conformance {
  protected:
-  // Of what a peer of type `theirs` sends that speaks the protocol by hand, messages of several parts go, and are
-  // counted.
+  // A peer of type `theirs` that speaks the protocol by hand sends messages of one part and of several. Expects that
+  // the socket discards and counts those of several.
   void expect_single_parts_only(SocketType ours, zmtp::SocketType theirs) {
     if (!GetParam().streams || GetParam().encrypted) {
       GTEST_SKIP() << "the peer of this test speaks in the clear";
@@ -183,7 +183,7 @@ TEST_P(SinglePart, AReceivedMessageCanBeSentBackAsItIs) {
   }
 }
 
-TEST_P(SinglePart, AServerCannotSendToNobodyAndKeepsTheMessage) {
+TEST_P(SinglePart, AServerCannotSendWithoutAPeerAndKeepsTheMessage) {
   Socket server = make(SocketType::server);
   Socket client = make(SocketType::client);
   ASSERT_TRUE(server.watch_events());
@@ -222,7 +222,7 @@ TEST_P(SinglePart, AServerWaitsForRoomAndLosesNothing) {
   sender.join();
 }
 
-TEST_P(SinglePart, WhoWaitsForRoomAtAPeerLearnsThatItWent) {
+TEST_P(SinglePart, ASenderThatWaitsForRoomAtAPeerLearnsThatThePeerWent) {
   Socket server = make(SocketType::server);
   Socket client = make(SocketType::client);
   ASSERT_TRUE(server.set(option::send_high_water_mark, 1));
@@ -263,7 +263,7 @@ TEST_P(SinglePart, ClientsServersAndPeersDiscardWhatIsOfSeveralParts) {
   expect_single_parts_only(SocketType::peer, zmtp::SocketType::peer);
 }
 
-TEST_P(SinglePart, PeersNameEachOtherAndWhoConnectsMaySpeakFirst) {
+TEST_P(SinglePart, PeersNameEachOtherAndTheConnectingOneMaySpeakFirst) {
   Socket one = make(SocketType::peer);
   Socket two = make(SocketType::peer);
   const std::string endpoint = bind(one);
@@ -280,7 +280,7 @@ TEST_P(SinglePart, PeersNameEachOtherAndWhoConnectsMaySpeakFirst) {
   EXPECT_EQ(second.routing_id(), *id);
 }
 
-TEST_P(SinglePart, APeerKnowsApartWhomItConnectedTo) {
+TEST_P(SinglePart, APeerDistinguishesThePeersItConnectedTo) {
   Socket peer = make(SocketType::peer);
   std::vector<Socket> others;
   std::vector<std::uint32_t> ids;
@@ -297,7 +297,7 @@ TEST_P(SinglePart, APeerKnowsApartWhomItConnectedTo) {
   }
 }
 
-TEST_P(SinglePart, WhatConnectPeerRefuses) {
+TEST_P(SinglePart, ConnectPeerRefusesMisuse) {
   Socket peer = make(SocketType::peer);
   Socket client = make(SocketType::client);
   const std::string endpoint = bind(peer);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Through a SOCKS5 proxy: what it is asked, what it answers, and who is behind it.
+// Connections through a SOCKS5 proxy: the requests, the replies, and the peer behind it.
 #include <thread>
 
 #include "tests/conformance/conformance.h"
@@ -27,7 +27,7 @@ class Socks : public Conformance {
   void use_proxy(Socket& socket) {
     ASSERT_TRUE(socket.set(option::socks_proxy, proxy_->bound_endpoint().substr(kTcp.size())));
   }
-  // The next client of the proxy, after it was asked for a login of its own choice and has named its destination.
+  // Accepts the next client of the proxy, agrees to no login, and expects the client's request: `wanted`.
   [[nodiscard]] WirePeer take_client(const std::string& wanted) {
     WirePeer client = WirePeer::accept(*proxy_);
     EXPECT_EQ(client.read(3), "\5\1\0"s);
@@ -170,7 +170,7 @@ TEST_P(Socks, OnlyTcpGoesThroughIt) {
   EXPECT_EQ(recv_text(pull), "straight");
 }
 
-TEST_P(Socks, WhatIsNoProxyIsRefusedByConnect) {
+TEST_P(Socks, ConnectRefusesAMalformedProxyAddress) {
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.set(option::socks_proxy, "no port"));
   EXPECT_EQ(pull.connect("tcp://127.0.0.1:5555").error(), Errc::malformed_endpoint);

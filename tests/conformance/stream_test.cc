@@ -22,14 +22,14 @@ class Stream : public Conformance {
     EXPECT_TRUE(listener) << listener.error().message();
     return std::move(listener).value();
   }
-  // The id of the peer that comes or goes next.
+  // The id of the peer that connects or disconnects next.
   [[nodiscard]] static std::string noticed(Socket& socket) {
     const Texts got = recv(socket);
     EXPECT_EQ(got.size(), 2u);
     EXPECT_EQ(got.back(), "");
     return got.front();
   }
-  // So many bytes of one connection, whatever messages they come in.
+  // The next `size` bytes of one connection, in any number of messages.
   [[nodiscard]] static std::string collect(Socket& socket, const std::string& id, std::size_t size) {
     std::string bytes;
     while (bytes.size() < size && !HasFailure()) {
@@ -76,7 +76,7 @@ TEST_P(Stream, BytesGoBothWaysAsTheyAre) {
   Socket stream = make(SocketType::stream);
   BytePeer peer = BytePeer::dial(bind(stream));
   const std::string id = noticed(stream);
-  // Bytes that would be malformed as frames, and sizes around the bounds of what is copied, batched and sent at once.
+  // Bytes that would be malformed as frames, and sizes around the bounds for copying, batching and sending at once.
   for (const std::size_t size :
        {std::size_t{1}, std::size_t{2}, std::size_t{255}, std::size_t{256}, std::size_t{8192}, std::size_t{8193},
         std::size_t{40'000}, std::size_t{300'000}, std::size_t{3'000'000}}) {
@@ -145,7 +145,7 @@ TEST_P(Stream, PartsComeInPairsWhateverTheirFlags) {
   const std::string id = noticed(stream);
   ASSERT_TRUE(stream.send(id, More::yes));
   ASSERT_TRUE(stream.send("more ", More::yes));
-  send(stream, id);  // an id alone says nothing
+  send(stream, id);  // an id alone sends no bytes
   send(stream, {id, "follows"});
   EXPECT_EQ(peer.read(12), "more follows");
   EXPECT_EQ(stream.statistics()->dropped, 1u);
@@ -236,7 +236,7 @@ TEST_P(Stream, WithoutNoticesAConnectionThatIsGoneIsUnknown) {
   EXPECT_EQ(stream.send(id, More::yes).error(), Errc::unreachable);
 }
 
-TEST_P(Stream, WhoConnectsKnowsThePeersIdAtOnce) {
+TEST_P(Stream, TheConnectingSideKnowsThePeersIdAtOnce) {
   Socket stream = make(SocketType::stream);
   const auto listener = listen();
   EXPECT_EQ(*stream.get(option::routing_id), "");
@@ -271,7 +271,7 @@ TEST_P(Stream, AConnectionThatIsMadeAgainKeepsItsId) {
   }
 }
 
-TEST_P(Stream, WhatWasConnectedAndEndedIsNotConnectedAgain) {
+TEST_P(Stream, AConnectionThatEndedIsNotMadeAgain) {
   Socket stream = make(SocketType::stream);
   ASSERT_TRUE(stream.watch_events());
   const auto listener = listen();
@@ -384,7 +384,7 @@ TEST_P(Stream, OneThreadReceivesWhileAnotherAnswersAndEnds) {
   std::thread answerer([&] {
     for (int i = 0; i < kClients * kRounds && !HasFailure(); ++i) {
       const std::string id = recv_text(answering);
-      // The receiver may have been told meanwhile that this one is gone.
+      // The receiver may have got the notice meanwhile that this peer is gone.
       for (const std::string_view text : {"answer", ""}) {
         if (const auto begun = stream.send(id, More::yes); begun) {
           EXPECT_TRUE(stream.send(text));
@@ -407,14 +407,14 @@ TEST_P(Stream, OneThreadReceivesWhileAnotherAnswersAndEnds) {
   }
 }
 
-TEST_P(Stream, ConnectionsThatNobodyHearsOfAreBounded) {
+TEST_P(Stream, UnreportedConnectionsAreBounded) {
   if (GetParam().name != std::string_view("ipc")) {
     GTEST_SKIP() << "thousands of connections, once";
   }
   Socket stream = make(SocketType::stream);
   ASSERT_TRUE(stream.watch_events());
   const std::string endpoint = bind(stream);
-  // The kind of the last event of a connection that comes and goes.
+  // Connects and disconnects a peer; returns the kind of the last event.
   const auto pass = [&] {
     auto peer = std::make_unique<BytePeer>(BytePeer::dial(endpoint));
     wait_for_event(stream, EventKind::accepted);
@@ -450,7 +450,7 @@ TEST_P(Stream, APeerThatIsNotReceivedFromIsHeldBack) {
   EXPECT_EQ(collect(stream, id, 2), "on");
 }
 
-TEST_P(Stream, WhoSendsToAPeerThatDoesNotReadIsHeldBack) {
+TEST_P(Stream, ASenderToAPeerThatDoesNotReadIsHeldBack) {
   Socket stream = make(SocketType::stream);
   ASSERT_TRUE(stream.set(option::send_high_water_mark, 4));
   BytePeer peer = BytePeer::dial(bind(stream));
@@ -469,7 +469,7 @@ TEST_P(Stream, WhoSendsToAPeerThatDoesNotReadIsHeldBack) {
   sender.join();
 }
 
-TEST_P(Stream, NobodyWaitsForRoomAtAPeerThatIsGone) {
+TEST_P(Stream, ASenderDoesNotWaitForRoomAtAPeerThatIsGone) {
   Context eco({.wait_mode = WaitMode::eco});  // which sleeps without looking around for a while first
   Socket stream = make_in(eco, SocketType::stream);
   ASSERT_TRUE(stream.set(option::send_high_water_mark, 1));
@@ -494,7 +494,7 @@ TEST_P(Stream, NobodyWaitsForRoomAtAPeerThatIsGone) {
   EXPECT_EQ(stream.send(id, More::yes).error(), Errc::unreachable);
 }
 
-TEST_P(Stream, WhatWasSentBeforeClosingArrives) {
+TEST_P(Stream, BytesSentBeforeClosingArrive) {
   Socket stream = make(SocketType::stream);
   BytePeer peer = BytePeer::dial(bind(stream));
   const std::string id = noticed(stream);
@@ -560,7 +560,7 @@ TEST_P(Stream, ARawRouterIsAStreamThatDropsWhatItCannotDeliver) {
   EXPECT_EQ(peer.read_to_end(), "answer");
   ASSERT_TRUE(router.set(option::router_mandatory, true));
   EXPECT_EQ(router.send("who", More::yes).error(), Errc::unreachable);
-  // With a connection it is too late to choose.
+  // Once there is a connection, the option is refused.
   BytePeer next = BytePeer::dial(endpoint);
   (void)noticed(router);
   EXPECT_EQ(router.set(option::router_raw, false).error(), Errc::invalid_argument);
@@ -584,7 +584,7 @@ TEST_P(StreamInproc, ThereAreNoBytesWithinAProcess) {
   Socket stream = make(SocketType::stream);
   EXPECT_EQ(stream.bind(new_endpoint()).error(), Errc::incompatible_peer);
   EXPECT_EQ(stream.connect(new_endpoint()).error(), Errc::incompatible_peer);
-  // A name may have been bound before the ROUTER was told.
+  // An endpoint may have been bound before the option was set.
   Socket router = make(SocketType::router);
   const std::string endpoint = bind(router);
   ASSERT_TRUE(router.set(option::router_raw, true));

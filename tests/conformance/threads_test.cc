@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// One socket, several threads; and peers that die in the middle.
+// One socket, several threads; and peers that die in the middle of a message.
 #include <atomic>
 #include <set>
 
@@ -89,7 +89,7 @@ TEST_P(Threads, ABurstIsSharedByAllReceiversThatSleep) {
     for (int t = 0; t < kReceivers; ++t) {
       receivers.emplace_back([&] {
         entered.fetch_add(1);
-        EXPECT_EQ(recv_text(pull), "x");  // one each, and nobody comes back for what another left
+        EXPECT_EQ(recv_text(pull), "x");  // one message for each thread; no thread needs a second wake-up
         got.fetch_add(1);
       });
     }
@@ -131,7 +131,7 @@ TEST_P(Threads, SendersAndReceiversOnEverySocketAtOnce) {
         if (!first) {
           continue;
         }
-        // Another thread may take the second part: parts of one message go to whoever asks.
+        // Another thread may take the second part: each part goes to the next thread that receives.
         if (first->more()) {
           seen[static_cast<std::size_t>(std::stoi(std::string(first->text())))].fetch_add(1);
           total.fetch_add(1);
@@ -261,7 +261,7 @@ TEST_P(Threads, BindConnectAndCloseMayRace) {
     binder.join();
     connector.join();
     closer.join();
-    // The context's end waits for whatever was left behind: it must find nothing that never ends.
+    // The context's end waits for all that the test left behind, so every leftover must end.
   }
 }
 

@@ -43,7 +43,7 @@ class BytePeer {
   }
 
   void write(std::string_view bytes) { ASSERT_EQ(write_until_full(bytes, kLong), bytes.size()); }
-  // Stops when the kernel takes nothing for `patience`; gives how much it took.
+  // Writes until the kernel takes no byte for `patience`; returns how many bytes it took.
   std::size_t write_until_full(std::string_view bytes, Duration patience) {
     const std::size_t size = bytes.size();
     while (!bytes.empty()) {
@@ -109,7 +109,7 @@ class BytePeer {
   std::string input_;
 };
 
-// WirePeer: a peer of a socket that speaks the protocol by hand, so that it can stop in the middle of anything.
+// WirePeer: a peer of a socket that speaks the protocol by hand, so that it can stop in the middle of any frame.
 class WirePeer : public BytePeer {
  public:
   // Connects to a bound socket and shakes hands as a socket of `type`.
@@ -146,7 +146,7 @@ class WirePeer : public BytePeer {
     EXPECT_TRUE(peer_->ready()) << "the handshake failed";
   }
 
-  // As the mechanism seals it.
+  // The frame as the mechanism seals it.
   [[nodiscard]] std::string sealed_frame(std::uint8_t flags, std::string_view body) {
     std::string sealed(body.size() + zmtp::kSealOverhead, '\0');
     peer_->cipher()->seal(reinterpret_cast<std::uint8_t*>(sealed.data()), flags, as_bytes(body));

@@ -47,7 +47,7 @@ TEST_P(Wire, OfAPeerThatDiesInTheMiddleOfAMessageOnlyWholeMessagesArrive) {
   EXPECT_EQ(recv_text(pull), "next");
 }
 
-// Who waits looks for more of a large frame, but not for that of a peer alone.
+// A receiver that waits keeps reading a large frame, but must not read from its peer alone.
 TEST_P(Wire, APeerThatDribblesALargeFrameDoesNotHoldUpTheOthers) {
   constexpr int kCount = 2000;
   Socket pull = make(SocketType::pull);
@@ -87,7 +87,7 @@ TEST_P(Wire, APeerThatIsSilentForLongerThanItSaidIsCutOff) {
   EXPECT_GE(sys::now() - before, 100ms);
 }
 
-// So that a program that waits for a message of its last subscription knows that the publisher has them all.
+// So a program that got a message of its last subscription knows that the publisher has all of them.
 TEST_P(Wire, ANewConnectionHearsTheSubscriptionsInTheOrderInWhichTheyWereMade) {
   auto listener = net::Listener::open(*net::parse_endpoint(new_endpoint(), true), {});
   ASSERT_TRUE(listener) << listener.error().message();
@@ -98,7 +98,7 @@ TEST_P(Wire, ANewConnectionHearsTheSubscriptionsInTheOrderInWhichTheyWereMade) {
     ASSERT_TRUE(sub.subscribe(topics.back()));
   }
   ASSERT_TRUE(sub.unsubscribe(topics[3]));
-  ASSERT_TRUE(sub.subscribe(topics[3]));  // is the last one now
+  ASSERT_TRUE(sub.subscribe(topics[3]));  // makes it the last subscription
   std::rotate(topics.begin() + 3, topics.begin() + 4, topics.end());
   connect(sub, (*listener)->bound_endpoint());
   WirePeer peer = WirePeer::accept(**listener, zmtp::SocketType::pub);
@@ -107,7 +107,7 @@ TEST_P(Wire, ANewConnectionHearsTheSubscriptionsInTheOrderInWhichTheyWereMade) {
   }
 }
 
-TEST_P(Wire, WhatComesTogetherWithTheEndOfTheStreamArrives) {
+TEST_P(Wire, AMessageThatComesWithTheEndOfTheStreamArrives) {
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.set(option::receive_high_water_mark, 1));
   const std::string endpoint = bind(pull);
@@ -199,7 +199,7 @@ TEST_P(Wire, APeerThatAnswersIsKept) {
   EXPECT_EQ(recv_text(pull), "alive");
 }
 
-TEST_P(Wire, WhoDoesNotReceiveDropsWhatAPeerSendsItAndStillAnswersPings) {
+TEST_P(Wire, ASocketThatOnlySendsDropsIncomingMessagesAndStillAnswersPings) {
   Socket push = make(SocketType::push);
   ASSERT_TRUE(push.set(option::receive_high_water_mark, 10));
   WirePeer peer = WirePeer::dial(bind(push), zmtp::SocketType::pull);

@@ -5,8 +5,8 @@
 
 namespace weft::test {
 
-// FailingMemory: while it lives, one allocation of the calling thread fails, or all from that one on.
-// Owner: a test, on its stack. Affinity: its thread, and one at a time.
+// FailingMemory: while it lives, one allocation of the calling thread fails, or that one and all later ones.
+// Owner: a test, on its stack. Affinity: its thread; one at a time.
 class FailingMemory {
  public:
   enum class Length { one, all };
@@ -17,7 +17,7 @@ class FailingMemory {
   FailingMemory& operator=(const FailingMemory&) = delete;
   ~FailingMemory();
 
-  void end() noexcept;                         // there is memory again
+  void end() noexcept;                         // allocations succeed again
   [[nodiscard]] bool failed() const noexcept;  // an allocation was refused
 };
 

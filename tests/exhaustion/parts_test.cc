@@ -32,8 +32,8 @@ namespace {
 using namespace std::chrono_literals;
 using test::FailingMemory;
 
-// use(memory) again and again: each time another allocation fails, alone or with all that come after it. It may say
-// memory.end(), and look whether everything goes on.
+// Calls use(memory) again and again: each time another allocation fails, alone or with all later ones. `use` may call
+// memory.end() and then check that the part still works.
 template <typename Use>
 void walk(Use use) {
   constexpr std::size_t kAllocationsMax = 20'000;
@@ -177,7 +177,7 @@ TEST(Exhaustion, ASlotMapHoldsWhatItTook) {
   });
 }
 
-// Also when it is out of memory while timers go from one level to the next.
+// Also when the wheel runs out of memory while timers move from one level to the next.
 TEST(Exhaustion, EveryTimerThatWasTakenFiresOnce) {
   walk([](FailingMemory& memory) {
     constexpr std::size_t kTimers = 1500;
@@ -193,7 +193,7 @@ TEST(Exhaustion, EveryTimerThatWasTakenFiresOnce) {
       const rt::TimerId id = wheel.schedule(deadline(), {[](void* count) { ++*static_cast<int*>(count); }, &fired[i]});
       expected[i] = static_cast<bool>(id);
       if (id && i % 3 == 0) {
-        (void)wheel.reschedule(id, deadline());  // or it keeps the deadline that it had
+        (void)wheel.reschedule(id, deadline());  // after a refusal the timer keeps its old deadline
       }
       if (id && i % 5 == 0) {
         EXPECT_TRUE(wheel.cancel(id));
@@ -246,7 +246,7 @@ TEST(Exhaustion, AnUnboundedQueueKeepsWhatItTookInOrder) {
   });
 }
 
-TEST(Exhaustion, ABusCallsExactlyWhoIsSubscribed) {
+TEST(Exhaustion, ABusCallsExactlyTheSubscribedHandlers) {
   struct Event {};
   walk([](FailingMemory& memory) {
     std::optional<rt::EventBus> bus;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# The component `compat`, installed and moved: a program for libzmq finds it with pkg-config and with find_package, as it
-# finds libzmq 4.3.5. WORK is emptied first.
+# Installs and moves the component `compat`: a program for libzmq finds it with pkg-config and with find_package, as it
+# finds libzmq 4.3.5. Empties WORK first.
 cmake_minimum_required(VERSION 3.25)
 function(run)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "OUTPUT" "")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Installs the build, moves the tree, then uses it as a stranger would: examples/ with find_package(weft) (static)
-# and with pkg-config (shared), every installed header in one program. WORK is emptied first.
+# Installs the build, moves the tree, then uses it as another project would: examples/ with find_package(weft) (static)
+# and with pkg-config (shared), and every installed header in one program. Empties WORK first.
 cmake_minimum_required(VERSION 3.25)
 function(run)
   execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)

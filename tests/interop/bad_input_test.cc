@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A peer that breaks the protocol loses its connection, for a reason that the monitor tells; the socket and its other
-// peers go on. A caller that uses the API wrongly gets the Errc that the header names.
+// A peer that breaks the protocol loses its connection, for a reason that the monitor reports; the socket and its other
+// peers continue. A caller that misuses the API gets the Errc that the header names.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -38,7 +38,7 @@ std::string frame(const std::string& body, bool more = false) {
   return (more ? "\1"s : "\0"s) + static_cast<char>(body.size()) + body;
 }
 
-// A connection that sends whatever it is told.
+// RawPeer: a connection that sends any bytes.
 class RawPeer {
  public:
   explicit RawPeer(const std::string& endpoint) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
@@ -66,7 +66,7 @@ class RawPeer {
     }
     return true;
   }
-  // Reads until the other side closes; false when it does not.
+  // Reads until the other side closes; false: the other side does not close.
   bool sees_end() {
     std::array<char, 4096> block{};
     for (;;) {
@@ -117,7 +117,7 @@ class BadPeer : public testing::Test {
     }
   }
 
-  // The next end of a connection, before or after its handshake, and why.
+  // The reason of the next end of a connection, before or after its handshake.
   Error next_end(EventKind kind) {
     for (;;) {
       const auto event = pull_.next_event(kPatience);
@@ -176,7 +176,7 @@ TEST_F(BadPeer, IsOfATypeThatCannotTalkToOurs) {
   expect_refused(greeting() + ready("SUB"), EventKind::handshake_failed, Errc::incompatible_peer);
 }
 
-TEST_F(BadPeer, IsNotBelievedWhoItIsAndWhereItComesFrom) {
+TEST_F(BadPeer, CannotForgeItsUserIdOrAddress) {
   RawPeer peer(endpoint_);
   ASSERT_TRUE(peer.send(greeting() +
                         command("READY",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A process with connected sockets of each kind and nothing to do: idle_test.py counts how often it wakes.
+// An idle process with connected sockets of each kind: idle_test.py counts its wake-ups.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -29,7 +29,7 @@ constexpr Kind kKinds[] = {{SocketType::pull, SocketType::push}, {SocketType::ro
                            {SocketType::pub, SocketType::sub},   {SocketType::rep, SocketType::req},
                            {SocketType::pair, SocketType::pair}, {SocketType::xpub, SocketType::xsub}};
 
-// Waits until something was exchanged both ways or, for patterns of one way, in theirs.
+// Waits until a message went both ways or, for patterns of one way, in that way.
 weft::Result<void> exchange(weft::Socket& binder, weft::Socket& connector) {
   switch (connector.type()) {
     case SocketType::push:
@@ -86,7 +86,7 @@ weft::Result<void> run(bool heartbeats) {
       WEFT_TRY(exchange(binder, sockets.back()));
     }
   }
-  // One thread for ever in recv on each transport: the PULL sockets.
+  // One thread waits for ever in recv on each transport: on the PULL sockets.
   std::vector<std::thread> parked;
   std::atomic<bool> wrong{false};
   const std::size_t per_transport = 2 * std::size(kKinds);

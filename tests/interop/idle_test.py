@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """An idle process sleeps: with connected sockets of each kind over tcp, ipc and inproc, and a thread in recv on each
-transport, no thread of it is woken in 5 s; with the default heartbeats, only for those."""
+transport, none of its threads wakes in 5 s; with the default heartbeats, only for those."""
 
 import argparse
 import os
@@ -11,14 +11,14 @@ from pathlib import Path
 from peers import Peer, PeerError, wait_until
 
 WATCHED = 5.0  # seconds
-SETTLED = 0.5  # seconds without a switch: what the start left behind is over
+SETTLED = 0.5  # seconds without a switch, after which the start-up is over
 HEARTBEAT = 15.0  # seconds: the default heartbeat_interval
 # A heartbeat wakes the I/O thread at most for: its timer, the PING at the other end, the PONG back, and the flushing.
 WAKES_PER_HEARTBEAT = 6
 
 
 def count_switches(pid: int) -> dict[str, int]:
-    """Thread -> how often it was switched to or from."""
+    """Thread -> number of its context switches."""
     counts = {}
     for task in os.listdir(f"/proc/{pid}/task"):
         status = Path(f"/proc/{pid}/task/{task}/status").read_text()

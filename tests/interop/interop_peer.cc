@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One side of a cell as a program: plays a role with its partner, which may be of another implementation. The link to
-// the partner is the standard input and output; see roles.h for its lines.
+// the partner is the standard input and output; roles.h lists the lines on it.
 #include <signal.h>
 #include <unistd.h>
 
@@ -90,7 +90,7 @@ int run(int argc, char** argv) {
   {
     Context context;
     outcome = run_role(context, job, link);
-  }  // what was sent is delivered now
+  }  // all sent messages are delivered now
   if (!outcome.error.empty()) {
     link.send("failed " + outcome.error);
     return 1;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A process that keeps talking until it is told to stop, or killed. Every message says which generation of process sent
-// it; whoever receives says on the standard output when it hears from another one. kill_test.py starts and kills these.
+// A process that sends and receives until it is stopped or killed. Every message has the generation of the process that
+// sent it. A receiver prints a line when it gets the first message of a generation. kill_test.py starts and kills
+// these.
 #include <signal.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@
 namespace weft::interop {
 namespace {
 
-constexpr std::chrono::milliseconds kLook{20};  // how long a call may wait before the loop looks whether to stop
+constexpr std::chrono::milliseconds kLook{20};  // the longest wait of a call before the loop checks for a stop
 constexpr std::uint64_t kInFlightMax = 64;      // requests of a DEALER without a reply
 
 struct Options {
@@ -49,7 +50,7 @@ std::vector<std::uint8_t> make_note(std::uint64_t generation, std::uint64_t sequ
   return note;
 }
 
-// Looks at what one sender sends: whole, in order, and without a gap unless messages may have gone to its last partner.
+// Checks the messages of one sender: whole, in order, and without a gap unless its last partner may have got some.
 class Listener {
  public:
   explicit Listener(bool gaps_allowed) : gaps_allowed_(gaps_allowed) {}
@@ -64,7 +65,7 @@ class Listener {
     if (!std::equal(note.begin(), note.end(), right.begin(), right.end())) {
       fail("note " + std::to_string(sequence) + " is damaged");
     }
-    // What a killed partner sent may still come between the first notes of its successor.
+    // Messages of a killed partner may still come between the first notes of its successor.
     const auto [sender, is_new] = next_.try_emplace(generation, sequence);
     if (is_new) {
       std::printf("from %llu\n", static_cast<unsigned long long>(generation));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""kill -9 of one side, many times in a row: the other side, a Weft process, goes on with the successor within two
+"""kill -9 of one side, many times in a row: the other side, a Weft process, serves the successor within two
 back-offs, with as many descriptors and threads as before, and ends cleanly. One line per survivor."""
 
 import argparse
@@ -19,7 +19,7 @@ PARTNERS = {"push": "pull", "pull": "push", "dealer": "router", "router": "deale
 HEARS = {"pull", "dealer", "router"}
 # reconnect_interval is 100 ms: the first back-off lasts 100 to 200 ms, the second 200 to 400 ms.
 TWO_BACK_OFFS = 0.6
-BUSY_MACHINE = 1.4  # what one of many resumptions may take longer, for want of a processor
+BUSY_MACHINE = 1.4  # some of many resumptions may take so much longer, for want of a processor
 
 
 @dataclass

@@ -38,7 +38,7 @@ class Cell:
 
 
 def works_in_libzmq(cell: Cell) -> bool:
-    """A REQ of libzmq that binds and asks an authenticator never sees an answer, from libzmq's own REP neither."""
+    """A REQ of libzmq that binds and uses an authenticator never gets a reply, not even from libzmq's own REP."""
     return cell.theirs != "req" or cell.ours_binds or cell.mechanism == "null"
 
 
@@ -94,7 +94,7 @@ def version_of(program: Path, path: str) -> str:
 
 
 def run_library(program: Path, ours_path: str, theirs_path: str, cells: list[Cell], places: Path) -> list[str]:
-    """Plays the cells; gives the names of those that failed. New processes go on after a failure."""
+    """Plays the cells; returns the names of those that failed. New processes continue after a failure."""
     wrong: list[str] = []
     sides: list[Side] = []
     for number, cell in enumerate(cells):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// One side of the cells of libzmq_matrix.py, on zmq.h alone: which libzmq.so.5 it runs on, LD_LIBRARY_PATH says. A cell
-// is a line of input, `cell bind|connect TYPE PEER MECHANISM HEARTBEATS ENDPOINT SERVER_KEY`; the answers are lines
-// too.
+// One side of the cells of libzmq_matrix.py, on zmq.h alone. LD_LIBRARY_PATH selects the libzmq.so.5 that it runs on. A
+// cell is a line of input, `cell bind|connect TYPE PEER MECHANISM HEARTBEATS ENDPOINT SERVER_KEY`; the answers are
+// lines, too.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -22,7 +22,7 @@ namespace {
 using Message = std::vector<std::string>;  // its parts
 
 constexpr int kMessages = 12;
-constexpr int kMessagesWithHeartbeats = 60;  // so that there are some between them
+constexpr int kMessagesWithHeartbeats = 60;  // enough that heartbeats come between them
 constexpr int kPatience = 10'000;            // milliseconds for anything that must happen
 
 [[noreturn]] void give_up(const std::string& what) {
@@ -95,7 +95,7 @@ class Input {
   bool ended_ = false;
 };
 
-// Accepts everybody: servers of libzmq that want a user or a key need someone to ask.
+// An authenticator that accepts every client: libzmq's servers with users or keys need one.
 void authenticate(void* socket) {
   std::array<char, 256> request_id;
   std::array<char, 256> rest;
@@ -215,7 +215,7 @@ class Side {
     }
   }
 
-  // What the peer cannot be told yet because it is not there is said again.
+  // Retries a message that cannot be sent because the peer is not connected yet.
   void send(const Message& message) {
     for (std::size_t i = 0; i < message.size(); ++i) {
       const int flags = i + 1 < message.size() ? ZMQ_SNDMORE : 0;
@@ -288,7 +288,8 @@ class Side {
     }
   }
 
-  // Until the other side says, through the script, that it hears us; what nobody subscribed to must not be heard.
+  // Publishes until the other side reports, through the script, that messages arrive. Unsubscribed topics must not
+  // arrive.
   void publish() {
     while (!input_.has_line(1)) {
       send({"sync"});

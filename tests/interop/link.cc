@@ -24,7 +24,7 @@ void Link::send(const std::string& line) {
   for (std::size_t sent = 0; sent < text.size();) {
     const ssize_t count = ::write(output_, text.data() + sent, text.size() - sent);
     if (count < 0 && errno != EINTR) {
-      return;  // the other side is gone: its wait for this line, or ours for the next, says so
+      return;  // the other side is gone: its wait for this line, or ours for the next one, fails
     }
     sent += static_cast<std::size_t>(std::max<ssize_t>(count, 0));
   }

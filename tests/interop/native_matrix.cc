@@ -112,7 +112,7 @@ std::string run_sides(const std::vector<Job>& jobs, const std::vector<Link*>& li
   return report.str();
 }
 
-// A child process, and where its report can be read.
+// A child process, and the descriptor of its report.
 struct Child {
   pid_t pid = -1;
   int report = -1;
@@ -141,7 +141,7 @@ Child start_child(const std::function<std::string()>& work, const std::function<
   return {pid, report[0]};
 }
 
-// The report, or what became of the child instead. A child that is still there at the deadline is killed.
+// Returns the report, or how the child ended instead. Kills a child that still runs at the deadline.
 std::string finish_child(const Child& child, Clock::time_point deadline) {
   std::string report;
   bool late = false;

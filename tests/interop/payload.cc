@@ -10,7 +10,7 @@ namespace weft::interop {
 
 namespace {
 
-// A prime, so that bytes which are displaced by a power of two or a whole number of frames do not look right.
+// A prime, so that bytes displaced by a power of two or a whole number of frames do not match.
 constexpr std::size_t kPeriod = 65'521;
 
 // splitmix64
@@ -47,7 +47,7 @@ std::vector<std::size_t> part_sizes(const Shape& shape) {
                          : std::vector<std::size_t>{shape.size};
 }
 
-// What follows the topic in a part of `size` bytes.
+// The bytes after the topic in a part of `size` bytes.
 Bytes part_noise(const MessageId& id, std::size_t part, std::size_t size) {
   const std::size_t offset = (id.stream * 7919 + id.sequence * 8191 + part * 131) % kPeriod;
   return Bytes(noise()).subspan(offset, size);
@@ -78,7 +78,7 @@ std::vector<Message> make_message(const Shape& shape, const MessageId& id, std::
 
 namespace {
 
-// A lost message shows as the bytes of a later one.
+// Names the message of the stream that these bytes belong to: after a loss, the bytes of a later message come.
 std::string whose(const MessageId& id, std::size_t part, Bytes tail) {
   constexpr std::uint64_t kLookedAt = 1000;
   for (std::uint64_t sequence = 0; sequence < kLookedAt; ++sequence) {

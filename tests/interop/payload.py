@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What payload.h says, for Python: the bytes that every message must have."""
+"""payload.h for Python: the bytes that every message must have."""
 
 PERIOD = 65_521
 SIZE_MAX = 16 << 20
@@ -22,7 +22,7 @@ _NOISE = _make_noise()
 
 
 class Shape:
-    """What a message looks like: [size], or [8][size][0][size/4 + 1]."""
+    """The part sizes of a message: [size], or [8][size][0][size/4 + 1]."""
 
     def __init__(self, size: int, multipart: bool):
         self.size = size

@@ -11,7 +11,7 @@ PATIENCE = 20.0  # seconds for anything that must happen
 
 
 class PeerError(Exception):
-    """A child did not do what it should have."""
+    """A child process broke the expected course of a cell."""
 
 
 class Peer:
@@ -33,7 +33,7 @@ class Peer:
         self.process.stdin.write(line.encode() + b"\n")
 
     def read_line(self, timeout: float = PATIENCE) -> str:
-        """The next line; PeerError when there is none in time."""
+        """The next line; PeerError when no line comes in time."""
         deadline = time.monotonic() + timeout
         while b"\n" not in self._received:
             left = deadline - time.monotonic()
@@ -47,7 +47,7 @@ class Peer:
         return line.decode(errors="replace")
 
     def expect(self, word: str, timeout: float = PATIENCE) -> str:
-        """The next line must begin with this word; returns what follows it."""
+        """The next line must begin with this word; returns the rest of the line."""
         line = self.read_line(timeout)
         first, _, rest = line.partition(" ")
         if first != word:
@@ -58,7 +58,7 @@ class Peer:
         return b"\n" in self._received or bool(select.select([self.process.stdout], [], [], timeout)[0])
 
     def finish(self) -> None:
-        """Waits for the end, which must be a good one."""
+        """Waits for the end of the child, whose exit status must be 0."""
         self.process.stdin.close()
         try:
             status = self.process.wait(PATIENCE)
@@ -70,7 +70,7 @@ class Peer:
             raise PeerError(f"{self.name}: exit status {status}")
 
     def kill(self) -> None:
-        """kill -9, and whatever is left to tidy up; does nothing twice."""
+        """kill -9, and closes its pipes; a second call does nothing."""
         if self.process.poll() is None:
             self.process.kill()
             self.process.wait()
@@ -79,9 +79,9 @@ class Peer:
 
 
 def wait_until(condition, what: str, timeout: float = PATIENCE) -> None:
-    """Looks until condition() is true; PeerError when it never is."""
+    """Waits until condition() is true; PeerError when it never is."""
     deadline = time.monotonic() + timeout
     while not condition():
         if time.monotonic() > deadline:
             raise PeerError(f"{what}: not within {timeout:.0f} s")
-        select.select([], [], [], 0.005)  # lets others run between two looks
+        select.select([], [], [], 0.005)  # lets others run between two checks

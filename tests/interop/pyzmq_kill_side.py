@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""kill_side on pyzmq: a partner that keeps talking until it is killed."""
+"""kill_side on pyzmq: a partner that sends and receives until it is killed."""
 
 import sys
 

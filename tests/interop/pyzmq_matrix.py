@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """pyzmq talks to Weft: every pattern, each side binding once, over tcp and ipc, in one part and in several, from 0
-bytes to 16 MB; and each side goes and comes again. One line per cell."""
+bytes to 16 MB; and each side ends and restarts. One line per cell."""
 
 import argparse
 import itertools
@@ -21,7 +21,7 @@ from peers import Peer, PeerError
 from pyzmq_roles import PARTNERS, ROLES, Job, run_role
 
 SIZES = [0, 1, 64, 112, 113, 255, 256, 4096, 65_536, 1 << 20, 16 << 20]
-RESTARTS = [None, "weft", "pyzmq"]  # who goes and comes again
+RESTARTS = [None, "weft", "pyzmq"]  # the side that ends and restarts
 
 
 @dataclass
@@ -112,7 +112,7 @@ class Run:
 
 
 def finish(peer: Peer, side, before=None) -> None:
-    """The peer's counts must be ours, crosswise: those of its whole life."""
+    """The peer's counts over its whole life must equal ours: its sent our received, and the reverse."""
     sent, received = map(int, peer.expect("done").split())
     peer.finish()
     pub = "pub" in side.job.role or "sub" in side.job.role  # not every message is for everybody

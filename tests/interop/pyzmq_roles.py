@@ -14,7 +14,7 @@ from payload import Shape, check_message, make_message
 from peers import PATIENCE, Peer, PeerError, wait_until
 
 DEALERS, SUBSCRIBERS, PHASES = 3, 5, 2
-REPLIES = 10  # stream of a reply = stream of what it replies to + this
+REPLIES = 10  # stream of a reply = stream of its request + this
 BURST = 16
 TOPICS = [b"A.", b"AB.", b"B.", b"ABC.", b"C."]
 PARTNERS = {"push": "pull", "pub": "sub", "xpub": "xsub", "dealer": "router", "req": "rep", "pair": "echo"}
@@ -24,13 +24,13 @@ PARTNERS |= {partner: role for role, partner in PARTNERS.items()}
 @dataclass
 class Job:
     role: str
-    bind: list[str]  # endpoints; empty: connect to where the peer says it is
+    bind: list[str]  # endpoints; empty: connect to the endpoint that the peer names
     shape: Shape
     count: int
     rounds: int = 1
     first_round: int = 0
-    on_lost: Callable[[], Peer] | None = None  # the peer is gone: its successor
-    endpoints: list[str] = field(default_factory=list)  # answer: where it was bound, or where it connected
+    on_lost: Callable[[], Peer] | None = None  # called when the peer is gone; returns its successor
+    endpoints: list[str] = field(default_factory=list)  # result: the endpoints that it bound or connected to
 
 
 class Side:
@@ -88,11 +88,11 @@ class Side:
         self.received += 1
 
     def begin_round(self, number: int, peers: int = 1) -> None:
-        """Unless it is the first: waits until each socket's connections have gone, and calls for the next peer. What is
-        sent before its connections stand might go to the old ones."""
+        """For each round but the first: waits until each socket's connections have gone, and starts the next peer. A
+        message sent before the new connections stand might go to the old ones."""
         if number > 0:
             self.wait_events(zmq.EVENT_DISCONNECTED, peers)
-            if self.job.bind and self.job.role in ("pair", "echo"):  # libzmq refuses a second peer while it has one
+            if self.job.bind and self.job.role in ("pair", "echo"):  # libzmq's PAIR refuses a second peer
                 wait_until(lambda: not self.sockets[0].poll(0, zmq.POLLOUT), "the old connection stays")
             self.peer = self.job.on_lost()
         self.wait_events(zmq.EVENT_HANDSHAKE_SUCCEEDED, peers)
@@ -204,7 +204,7 @@ def run_dealers(side: Side) -> None:
 
 
 def run_router(side: Side) -> None:
-    socket = side.open(zmq.ROUTER, router_handover=1)  # a name may come again before its old connection is gone
+    socket = side.open(zmq.ROUTER, router_handover=1)  # a routing id may come again before its old connection is gone
     side.join()
     names = {dealer_name(dealer): dealer for dealer in range(DEALERS - 1)}
     for number in range(side.job.rounds):
@@ -241,7 +241,7 @@ def control(phase: int, word: bytes) -> bytes:
 
 
 def head_of(shape: Shape, topic: bytes) -> bytes:
-    """The front of a message, as far as a filter can see it."""
+    """The front of a message, as far as a filter reads it."""
     return topic[: shape.sizes[0]]
 
 
@@ -376,7 +376,7 @@ ROLES = {
 
 
 def run_role(context: zmq.Context, job: Job, peer: Peer) -> Side:
-    """Plays the role to its end; what was sent is delivered by then or within the linger time."""
+    """Plays the role to its end; sent messages are delivered by then or within the linger time."""
     side = Side(context, job, peer)
     try:
         ROLES[job.role](side)

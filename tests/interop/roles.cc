@@ -11,7 +11,7 @@ namespace weft::interop {
 namespace {
 
 constexpr int kDealers = 3;
-constexpr std::uint64_t kReplies = 10;  // stream of a reply = stream of what it replies to + this
+constexpr std::uint64_t kReplies = 10;  // stream of a reply = stream of its request + this
 
 // A name for each dealer but the last, which is named by the router.
 std::string dealer_name(int dealer) { return dealer + 1 < kDealers ? "dealer-" + std::to_string(dealer) : ""; }
@@ -40,7 +40,7 @@ void run_pull(Side& side) {
   }
 }
 
-// Whatever was not asked for would be received next.
+// Expects that no further message comes: an unexpected one would be received next.
 void need_quiet(Socket& socket) {
   const auto extra = socket.try_recv();
   need(!extra && extra.error() == Errc::would_block, "something more arrived");

@@ -10,17 +10,17 @@
 
 namespace weft::interop {
 
-// What one side of a cell does. A role's other side is its partner: push-pull, pub-sub, xpub-xsub, dealer-router,
-// req-rep, pair-echo (two PAIR sockets). pyzmq_roles.py plays the same roles with the same lines on the link.
+// Job: the role of one side of a cell. The other side plays the partner role: push-pull, pub-sub, xpub-xsub,
+// dealer-router, req-rep, pair-echo (two PAIR sockets). pyzmq_roles.py plays the same roles with the same lines.
 struct Job {
   std::string role;
-  bool bind = false;  // and say where in the line "at ENDPOINT..."; else wait for that line and connect
-  std::vector<std::string> endpoints;  // to bind: one a socket, or one of which the others' are made
+  bool bind = false;                   // and send the line "at ENDPOINT..."; else wait for that line and connect
+  std::vector<std::string> endpoints;  // to bind: one for each socket, or one from which the others are made
   Shape shape;
   int count = 0;                       // messages in each direction and round
-  int rounds = 1;                      // before each but the first the partner goes (line "lost") and comes again
-  int first_round = 0;                 // of a partner that has come again
-  bool plain = false;                  // only send and recv, not every way to do it in turn
+  int rounds = 1;                      // before each but the first the partner ends (line "lost") and restarts
+  int first_round = 0;                 // of a partner that has restarted
+  bool plain = false;                  // only send and recv, not each way to send and receive in turn
   std::vector<std::string> options{};  // "name=value"
 };
 

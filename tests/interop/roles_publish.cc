@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// PUB and SUB, XPUB and XSUB. A publisher cannot know when a subscription has reached it, so each phase begins with
-// control messages that are repeated until every subscriber has said on the link that it saw one: subscriptions travel
-// in order, and the one to control messages is the last. What follows must arrive without loss.
+// PUB and SUB, XPUB and XSUB. A publisher cannot know when a subscription has reached it. So it begins each phase
+// with control messages, which it repeats until every subscriber has reported one on the link. Subscriptions travel
+// in order, and the one to control messages is the last: all later messages must arrive without loss.
 #include <array>
 #include <set>
 
@@ -33,7 +33,7 @@ std::string control(int phase, const char* word) {
   return "\xff" + std::string(1, static_cast<char>('a' + phase)) + word;
 }
 
-// The front of a message about `topic`, as far as a filter can see it.
+// The front of a message about `topic`, as far as a filter reads it.
 std::string head_of(const Shape& shape, const std::string& topic) {
   return topic.substr(0, shape.multipart ? 8 : shape.size);
 }
@@ -188,7 +188,7 @@ void run_subscribers(Side& side) {
 void run_xpub(Side& side) {
   Socket socket = side.open(SocketType::xpub);
   side.join({&socket});
-  // Those that were made before the connection come in any order.
+  // Subscriptions from before the connection come in any order.
   std::multiset<std::string> topics;
   for (int i = 0; i < 2; ++i) {
     const std::vector<Message> parts = side.receive(socket);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """PLAIN, CURVE and ZAP between Weft's libzmq.so.5 (through ctypes) and pyzmq's libzmq: each is the server once, over tcp
-and ipc; credentials that are right, and those that are wrong. One line per cell."""
+and ipc, with right and with wrong credentials. One line per cell."""
 
 import argparse
 import ctypes
@@ -17,12 +17,12 @@ except ImportError:
     print("security_test: pyzmq is not installed (see deps/pip.txt)")
     sys.exit(2)
 
-LONG = 20_000  # ms: what is broken fails instead of hanging
+LONG = 20_000  # ms: a broken test fails instead of hanging
 SIZES = [0, 1, 47, 255, 256, 4096, 40_000, 300_000, 3_000_000]
 
 
 class WeftSocket:
-    """What the tests need of a zmq.Socket."""
+    """The part of zmq.Socket that the tests need."""
 
     def __init__(self, library, context, kind: int):
         self.library, self.handle = library, library.zmq_socket(context, kind)
@@ -87,7 +87,7 @@ class LibzmqSocket:
 
 
 class Side:
-    """One library: a context and an authenticator in it that answers `requests` times and keeps what it was asked."""
+    """One library: a context and an authenticator in it that answers `requests` times and keeps the requests."""
 
     def __init__(self, name: str, library=None):
         self.name, self.library = name, library
@@ -137,7 +137,7 @@ def echo(server, client) -> None:
 
 
 def publish(server_side: Side, client_side: Side, secure_server, secure_client, endpoint: str) -> None:
-    """A subscription goes up, messages come down, in single parts that are batched."""
+    """The client subscribes; the server publishes single parts, which are batched."""
     server, client = server_side.socket(zmq.XPUB), client_side.socket(zmq.SUB)
     try:
         secure_server(server)

@@ -9,12 +9,13 @@
 namespace weft::interop {
 
 namespace {
-// Never reached, although credit comes back only once in half a mark: a publisher must not drop anything here.
+// So high that no queue reaches it, although credit comes back only once in half a mark: a publisher must not drop
+// here.
 constexpr int kMark = 100'000;
 
 enum Style { kWhole, kCopy, kPoll, kStyles };  // the ways to send and to receive
 
-// Fails when a wait was ended by its time-out although there was something: a wake-up was lost.
+// Fails when a wait ended by its time-out although a message was there: a wake-up was lost.
 class Prompt {
  public:
   explicit Prompt(const char* what) : what_(what) {}

@@ -49,11 +49,11 @@ class Side {
   void send(Socket& socket, const MessageId& id, std::string_view topic = {}, std::string_view routing_id = {});
   void send_text(Socket& socket, std::string_view text);
   [[nodiscard]] std::vector<Message> receive(Socket& socket);
-  // Takes a message that must be this one.
+  // Receives a message, which must be this one.
   void expect(Socket& socket, const MessageId& id);
   void count_received() noexcept { ++received_; }
 
-  // Round `round` may begin: waits until `peers` of the socket's connections have gone, unless it is the first.
+  // Before each round but the first: waits until `peers` of the socket's connections have gone.
   void begin_round(Socket& socket, int round, int peers = 1);
   void wait_line(const std::string& word);
 

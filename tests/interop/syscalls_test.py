@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A round trip of REQ and REP over tcp between two busy processes costs each at most four system calls, all its threads
-together. Two runs of different length are compared, so that beginning and end do not count. WEFT_WAIT_MODE=eco: no
-spinning, where the calls would be more and cheaper."""
+together. The test compares two runs of different length, so that beginning and end do not count. WEFT_WAIT_MODE=eco
+turns spinning off, which would make more and cheaper calls."""
 
 import argparse
 import re
@@ -20,7 +20,7 @@ CALL = re.compile(r"^(?:\d+ +)?(\w+)\(")
 
 
 def may_trace() -> bool:
-    """Whether strace is there and ptrace permitted."""
+    """Whether strace is installed and ptrace permitted."""
     if shutil.which("strace") is None:
         print("strace is not installed (see deps/apt.txt)")
         return False

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An echo server with an admin port, for admin_test.py: says both endpoints, drains at the end of its input.
+// An echo server with an admin port, for admin_test.py: prints both endpoints, drains on a line of input.
 #include <cstdio>
 
 #include "weft/serve/frame/delimiter_codec.h"
@@ -26,7 +26,7 @@ Result<void> run() {
   const auto admin = WEFT_TRY(serve::Admin::make(*runtime, std::move(options)));
   std::printf("%s\n%s\n", lines.c_str(), admin->endpoint().c_str());
   std::fflush(stdout);
-  // A line of input begins the drain, its end ends the program.
+  // A line of input begins the drain; the end of the input ends the program.
   if (std::getchar() != EOF) {
     server->begin_stop(sys::now() + std::chrono::minutes(1));
     std::printf("draining\n");

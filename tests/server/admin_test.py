@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""admin_test.py ADMIN_SIDE: the admin port as Python's HTTP client sees it, and curl where there is one."""
+"""admin_test.py ADMIN_SIDE: the admin port as Python's HTTP client sees it, and curl if installed."""
 import http.client
 import re
 import shutil
@@ -49,7 +49,7 @@ def main():
                                  capture_output=True, text=True, timeout=TIMEOUT)
             check("curl", "alive\n 200", out.stdout + out.stderr)
 
-        # A peer that keeps its end open holds the drain up; the admin port tells.
+        # A peer that keeps its end open delays the drain; the admin port reports the drain.
         side.stdin.write("drain\n")
         side.stdin.flush()
         check("drain", "draining\n", side.stdout.readline())

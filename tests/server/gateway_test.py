@@ -64,7 +64,7 @@ def talk(endpoints, context):
         check("second", (MESSAGE, b"news\0%d" % i), second.receive())
         check("second", (MESSAGE, b"weather\0rain"), second.receive())
 
-    # The last one who leaves takes the subscription with him.
+    # When the last session unsubscribes, the gateway drops its subscription.
     second.send(UNSUBSCRIBE, b"weather")
     check("unsubscribe", (UNSUBSCRIBE, b"weather"), second.receive())
     check("the end of it", b"\x00weather", publisher.recv())

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdlib>
 
-// Counts every allocation of the program that has it: for one source of a test program. Sanitizers have a malloc of
-// their own: there WEFT_COUNTS_ALLOCATIONS is not defined.
+// Counts every allocation of the program. Included by one source of a test program. With sanitizers, which have a
+// malloc of their own, WEFT_COUNTS_ALLOCATIONS is not defined.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define WEFT_COUNTS_ALLOCATIONS
 

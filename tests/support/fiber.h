@@ -6,8 +6,10 @@
 
 namespace weft::model {
 
-// Fiber: a stack of its own that code runs on until it switches to another fiber. The default-constructed one stands
-// for the stack it was made on. Affinity: one thread. Cost: a switch is two system calls (signal masks).
+// Fiber: a stack of its own on which code runs until it switches to another fiber. A default-constructed fiber stands
+// for the stack it was made on.
+// Affinity: one thread.
+// Cost: a switch is two system calls (signal masks).
 class Fiber {
  public:
   Fiber();
@@ -16,7 +18,7 @@ class Fiber {
   Fiber(const Fiber&) = delete;
   Fiber& operator=(const Fiber&) = delete;
 
-  // Forgets what ran here, without unwinding it, and starts over at the next switch.
+  // Abandons the code that ran here, without unwinding it. The next switch starts `run` again.
   void restart();
   void switch_to(Fiber& other);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the code under test calls: each operation is a scheduling point, then its effect on the modelled memory.
+// The operations that the code under test calls: each is a scheduling point, then its effect on the modelled memory.
 #include "tests/support/model.h"
 
 #include <array>
@@ -28,7 +28,7 @@ void fence_point(const char* name, Pending::Order order_class, const Where& wher
   run.note({run.thread(), name, std::memory_order_seq_cst, -1, 0, 0, where});
 }
 
-// The read-modify-write that is under way: nothing else runs between its two halves.
+// The read-modify-write under way: no other thread runs between its two halves.
 struct Update {
   LocationId location = 0;
   const char* name = nullptr;
@@ -135,7 +135,7 @@ void end_update(std::uint64_t value) {
   run.memory().end_update(run.thread(), update.location, value, update.order);
 }
 
-// A failure is a load: of the latest store when that differs, or of an older one that does.
+// A failure is a load: of the latest store if that differs from `expected`, or of an older one that does.
 bool compare_exchange(LocationId location, std::uint64_t& expected, std::uint64_t desired, std::memory_order success,
                       std::memory_order failure, Where where) {
   Explorer& run = explorer();
@@ -165,7 +165,7 @@ bool compare_exchange(LocationId location, std::uint64_t& expected, std::uint64_
 
 namespace {
 
-// One step of a waiting tool: a read-modify-write of the latest value that `order` orders.
+// One step of a mutex or an event: a read-modify-write of the latest value, with memory order `order`.
 std::uint64_t step(LocationId location, const char* name, std::memory_order order, std::uint64_t value) {
   Explorer& run = explorer();
   run.check(run.memory().check_access(run.thread(), location));

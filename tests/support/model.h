@@ -11,25 +11,26 @@
 #include <type_traits>
 
 // The model checker: runs a small concurrent scenario under every interleaving of its atomic operations and every value
-// that the C++ memory model lets a load return, and reports the first execution that breaks a rule.
+// that the C++ memory model lets a load return. The checker reports the first execution that breaks a rule.
 //
-// A scenario is a function that builds its state on its own stack, calls run_threads() and then checks what is left. It
-// is run again and again and must behave the same but for what the checker decides. Everything is one real thread.
-// What counts as a failure: a false require(), a data race on Plain data (or on what note_read/note_write are told), a
-// race with the construction or the end of an atomic, use after free and leaks of over-aligned memory (that is what
-// the types under test allocate), all threads asleep, a scenario that does not end.
+// A scenario is a function that builds its state on its own stack, calls run_threads() and then checks the final state.
+// The checker runs it again and again; it must behave the same but for the checker's decisions. All of its threads are
+// fibers of one real thread.
+// Failures: a false require(), a data race on Plain data (or on addresses given to note_read/note_write), a race with
+// the construction or the end of an atomic, use after free and leaks of over-aligned memory (the types under test
+// allocate such memory), all threads asleep, a scenario that does not end.
 //
-// The memory model is operational, as in loom and relacy: each atomic keeps the history of its stores, each thread the
-// oldest store of each atomic that it may still see; acquire and release hand such views on, and a vector clock says
-// what happened before what. The order of stores to one atomic is the order of execution, and a load never returns a
-// store that comes later: load buffering and 2+2W are the only weak behaviours that are left out.
+// The memory model is operational, as in loom and relacy: each atomic keeps the history of its stores, and each
+// thread the oldest store of each atomic that it may still see. Acquire and release hand such views on; a vector
+// clock keeps the happens-before order. The order of stores to one atomic is the order of execution, and a load
+// never returns a later store: load buffering and 2+2W are the only weak behaviours that are left out.
 namespace weft::model {
 
 using Where = std::source_location;
 using LocationId = std::uint8_t;
 
-// How to explore. `preemptions`: how often a thread that could go on may be interrupted; kNoBound explores everything,
-// leaving out interleavings that differ only in the order of independent operations (sleep sets).
+// Options: bounds of the exploration. `preemptions`: how often a thread that could continue may be interrupted.
+// kNoBound explores every interleaving but those that differ only in the order of independent operations (sleep sets).
 struct Options {
   static constexpr int kNoBound = -1;
   int preemptions = kNoBound;
@@ -37,7 +38,7 @@ struct Options {
 };
 
 struct Outcome {
-  std::string failure;  // empty: none; else what and the operations that led there
+  std::string failure;  // empty: none; else the failure and the operations that led to it
   std::uint64_t executions = 0;
   bool complete = false;  // everything within the bound was explored
 };
@@ -47,9 +48,9 @@ struct Outcome {
 // --- in a scenario ---
 
 void require(bool condition, const char* what);
-// One of 0 .. count - 1; each is explored.
+// Returns one of 0 .. count - 1; the checker explores each.
 [[nodiscard]] int choose(int count);
-// The next allocation of over-aligned memory may fail, and both is explored. Ends with the execution.
+// The next allocations of over-aligned memory may fail; the checker explores both outcomes. Ends with the execution.
 void let_allocations_fail(int times);
 // Whether the running code is inside explore().
 [[nodiscard]] bool exploring() noexcept;
@@ -211,8 +212,8 @@ class Mutex {
   LocationId location_;
 };
 
-// Event: what an event descriptor is to a thread that polls it: stays signalled until somebody has waited. It orders
-// nothing.
+// Event: stands in for an event descriptor that a thread polls: stays signalled until a thread has waited. An event
+// orders no memory.
 class Event {
  public:
   Event() : location_(detail::make_location(0)) {}

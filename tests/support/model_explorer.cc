@@ -205,7 +205,7 @@ void Explorer::block_on(LocationId location) {
   Thread& thread = threads_[current_];
   thread.state = State::blocked;
   thread.blocked_on = location;
-  thread.pending = {location, true, Pending::Order::none};  // it looks again when it goes on
+  thread.pending = {location, true, Pending::Order::none};  // the thread reads again when it continues
   if (running_ == 0) {
     fail("the scenario itself waits");
   }
@@ -223,7 +223,7 @@ void Explorer::wake(LocationId location) {
 void Explorer::run_bodies(const detail::Body* bodies, int count) {
   WEFT_ASSERT(current_ == 0 && running_ == 0 && count < static_cast<int>(kThreadsMax));
   running_ = count;
-  starting_ = true;  // each runs up to its first operation: what comes before commutes with everything
+  starting_ = true;  // each thread runs up to its first operation: code before that commutes with everything
   for (int i = 1; i <= count; ++i) {
     memory_.fork(0, i);
     threads_[i].body = bodies[i - 1];
@@ -261,7 +261,7 @@ void Explorer::finish_thread() {
 void Explorer::abandon() {
   abandoned_ = true;
   threads_[current_].fiber->switch_to(root_);
-  std::abort();  // nobody switches back
+  std::abort();  // no fiber switches back
 }
 
 void Explorer::fail(const char* what) {

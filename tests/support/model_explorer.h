@@ -15,7 +15,7 @@
 
 namespace weft::model {
 
-// The operation that a thread is about to do, as far as it matters for what it commutes with.
+// Pending: the next operation of a thread, as far as needed to decide which operations it commutes with.
 struct Pending {
   enum class Order : std::uint8_t { none, light, total };  // total: takes part in the order of seq_cst operations
 
@@ -26,11 +26,11 @@ struct Pending {
   [[nodiscard]] bool commutes_with(const Pending& other) const noexcept;
 };
 
-// Explorer: depth-first search over everything an execution leaves open. Each execution is run from the start; the
-// decisions up to the last open one are replayed.
+// Explorer: depth-first search over all decisions of an execution. Each execution runs from the start; the explorer
+// replays the decisions up to the last open one.
 // Invariants:
-//   (1) Exactly one fiber runs; threads_[current_] is its thread. Without an execution it is the root.
-//   (2) path_[0, depth_) are the decisions of this execution so far; beyond are those of the one before.
+//   1. Exactly one fiber runs; threads_[current_] is its thread. Without an execution the root runs.
+//   2. path_[0, depth_) are the decisions of this execution so far; beyond are those of the one before.
 class Explorer {
  public:
   explicit Explorer(Options options);
@@ -77,7 +77,7 @@ class Explorer {
   struct Decision {
     bool schedules = false;
     std::uint8_t chosen = 0;
-    std::uint8_t count = 0;  // of values, when it does not schedule
+    std::uint8_t count = 0;  // number of values, for a decision that does not schedule
     std::uint8_t open = 0;   // threads that may be chosen
     std::uint8_t tried = 0;
   };
@@ -112,7 +112,7 @@ class Explorer {
   int current_ = 0;
   int running_ = 0;  // threads besides the scenario itself
   int preemptions_ = 0;
-  unsigned asleep_ = 0;  // threads whose next operation leads only to what was explored already
+  unsigned asleep_ = 0;  // bits of threads whose next operation leads only to explored executions
   bool starting_ = false;
   bool abandoned_ = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The over-aligned operator new and delete of the test program: in an execution they are the model's.
+// The over-aligned operators new and delete of the test program: during an execution they call the model.
 #include "tests/support/model_heap.h"
 
 #include <algorithm>

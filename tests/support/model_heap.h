@@ -6,8 +6,9 @@
 
 namespace weft::model {
 
-// Heap: the over-aligned memory that one execution allocates. A freed block is kept to the end of the execution, so
-// that a later use is noticed and no address means two things. Affinity: the exploring thread.
+// Heap: the over-aligned memory that one execution allocates. The heap keeps a freed block to the end of the execution,
+// so that it notices a later use and no address means two blocks.
+// Affinity: the exploring thread.
 class Heap {
  public:
   struct Block {
@@ -23,7 +24,7 @@ class Heap {
 
   void reset();
   [[nodiscard]] void* allocate(std::size_t size, std::size_t alignment);
-  [[nodiscard]] Block* find(const void* address);  // the block that contains it, or null
+  [[nodiscard]] Block* find(const void* address);  // the block that contains the address, or null
   [[nodiscard]] bool leaks() const;
 
   int failures_left = 0;

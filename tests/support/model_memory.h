@@ -15,8 +15,8 @@ namespace weft::model {
 inline constexpr std::size_t kThreadsMax = 4;  // the scenario itself is thread 0
 inline constexpr std::size_t kLocationsMax = 24;
 
-// What a thread, or a store that hands it on, knows: for each atomic the oldest store that may still be read, and for
-// each thread how far its operations happened before.
+// Knowledge: the view of a thread, or of a store that hands the view on: for each atomic the oldest store that may
+// still be read, and for each thread how far its operations happened before.
 struct Knowledge {
   std::array<std::uint16_t, kLocationsMax> view{};
   std::array<std::uint16_t, kThreadsMax> clock{};
@@ -25,8 +25,8 @@ struct Knowledge {
   void join(const Knowledge& other) noexcept;
 };
 
-// Memory: the state of the modelled memory in one execution. It decides nothing: which store a load returns is given.
-// Every function that checks returns what is wrong, or null.
+// Memory: the state of the modelled memory in one execution. The explorer, not the memory, decides which store a load
+// returns. Every function that checks returns a description of the failure, or null.
 class Memory {
  public:
   void reset();
@@ -52,15 +52,15 @@ class Memory {
 
   [[nodiscard]] const char* plain_read(int thread, const void* address);
   [[nodiscard]] const char* plain_write(int thread, const void* address);
-  // The block is freed: everything in it must have happened before.
+  // The block is freed: every access to it must have happened before.
   [[nodiscard]] const char* end_range(int thread, const void* begin, std::size_t size);
 
  private:
   using Clock = std::array<std::uint16_t, kThreadsMax>;
   struct ThreadMemory {
     Knowledge now;
-    Knowledge seen;      // what the stores read so far hand on: an acquire fence takes it over
-    Knowledge released;  // what was known at the last release fence: later relaxed stores hand it on
+    Knowledge seen;      // views of the stores read so far: an acquire fence takes them over
+    Knowledge released;  // the view at the last release fence: later relaxed stores hand it on
   };
   struct Stored {
     std::uint64_t value = 0;
@@ -86,8 +86,8 @@ class Memory {
   std::array<ThreadMemory, kThreadsMax> threads_;
   std::array<Location, kLocationsMax> locations_;
   std::size_t location_count_ = 0;
-  Knowledge sequential_;  // what every sequentially consistent fence knows
-  Knowledge light_;       // what light fences tell heavy ones, and the other way round
+  Knowledge sequential_;  // the view of all sequentially consistent fences
+  Knowledge light_;       // the view that light fences and heavy fences share
   Knowledge heavy_;
   std::vector<Shadow> shadows_;
 };

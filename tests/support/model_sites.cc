@@ -30,7 +30,7 @@ struct Mutation {
 std::vector<Site>* recording = nullptr;
 const Mutation* weakened = nullptr;
 
-// The plain name of a function, from what the compiler calls it.
+// The plain name of a function, from the compiler's name of it.
 std::string short_name(std::string_view function) {
   function = function.substr(0, function.find('('));
   return std::string(function.substr(function.find_last_of(" :*&") + 1));

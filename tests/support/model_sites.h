@@ -11,9 +11,9 @@
 
 namespace weft::model {
 
-// Which of a header's memory orders are needed. Every operation of the header that the scenarios reach is weakened, one
-// at a time and one step at a time (acq_rel to acquire and to release, acquire and release to relaxed, a fence to
-// nothing), and some scenario must fail.
+// Audit: whether a header needs all of its memory orders. weaken_every_order() weakens every operation of the header
+// that the scenarios reach, one at a time and one step at a time (acq_rel to acquire and to release, acquire and
+// release to relaxed, a fence to nothing). Some scenario must fail each time.
 
 struct Scenario {
   const char* name;
@@ -29,7 +29,7 @@ struct Harmless {
 
 struct Audit {
   std::vector<std::string> complaints;  // needed orders that nothing noticed, and Harmless ones that something did
-  std::vector<std::string> noticed;     // "mutation: what failed"
+  std::vector<std::string> noticed;     // "mutation: failure"
   std::size_t sites = 0;                // operations in the header that were reached
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A program for libzmq: says which version it is built for and which one it runs on, and sends itself a message. */
+/* A program for libzmq: prints the versions that it is built for and runs on, and sends itself a message. */
 #include <stdio.h>
 #include <string.h>
 #include <zmq.h>

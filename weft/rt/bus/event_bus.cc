@@ -10,8 +10,8 @@ namespace detail {
 
 namespace {
 
-// Every thread's reader: a list that only grows; one whose thread has ended is taken by the next new thread. Never
-// freed, so that it may be looked through at any time.
+// The readers of all threads: a list that only grows. A new thread reuses the reader of a thread that has ended.
+// Readers are never freed, so that any thread may walk the list at any time.
 std::atomic<EventReader*> first_reader{nullptr};
 thread_local bool thread_ending = false;
 
@@ -24,7 +24,7 @@ struct ReaderHolder {
     }
     thread_ending = true;
   }
-  volatile bool armed = false;  // written to, so that the thread's copy exists and its destructor will run
+  volatile bool armed = false;  // a write makes the thread's copy, so that its destructor will run
 };
 thread_local ReaderHolder holder;
 
@@ -46,7 +46,7 @@ EventReader* make_event_reader() noexcept {
     return nullptr;
   }
   holder.armed = true;
-  // Acquire pairs with the release below: the reader was made before.
+  // Acquire pairs with the release of the compare-exchange below: the reader was made before.
   for (EventReader* each = first_reader.load(std::memory_order_acquire); each != nullptr; each = each->next) {
     bool used = false;
     if (each->used.compare_exchange_strong(used, true, std::memory_order_acquire, std::memory_order_relaxed)) {
@@ -56,8 +56,8 @@ EventReader* make_event_reader() noexcept {
   auto* made = new (std::nothrow) EventReader;
   if (made != nullptr) {
     made->next = first_reader.load(std::memory_order_relaxed);
-    // Release pairs with the acquires of those who look through the list. Who misses it there looked before the light
-    // fence of this thread's first enter(), which then sees what that one changed.
+    // Release pairs with the acquires of the threads that walk the list. A thread that misses this reader passed its
+    // heavy fence before the light fence of this reader's first enter(), which then sees that thread's change.
     while (
         !first_reader.compare_exchange_weak(made->next, made, std::memory_order_release, std::memory_order_relaxed)) {
     }
@@ -71,7 +71,7 @@ std::size_t take_event_type() noexcept {
   return next.fetch_add(1, std::memory_order_relaxed);
 }
 
-// What is destroyed once the mutex is free: closures' ends may do anything.
+// Garbage: lists and handlers to destroy after the mutex was released: a closure's destructor may run any code.
 struct EventCore::Garbage {
   EventHandlers* lists = nullptr;
   EventHandler* handlers = nullptr;
@@ -91,7 +91,7 @@ struct EventCore::Garbage {
 };
 
 EventCore::~EventCore() {
-  Garbage garbage;  // nobody is here any more
+  Garbage garbage;  // no publish is under way any more
   garbage.lists = retired_;
   garbage.handlers = removed_;
 }
@@ -109,10 +109,10 @@ void EventCore::end_kept(EventReader& reader) noexcept {
 }
 
 EventHandlers* EventCore::current(std::size_t type) const noexcept {
-  return lists_[type].load(std::memory_order_relaxed);  // changed under the mutex only
+  return lists_[type].load(std::memory_order_relaxed);  // relaxed: only a holder of the mutex stores
 }
 
-// Puts a list in the place of another, which is retired.
+// Puts a list in the place of another and retires the other.
 void EventCore::replace(std::size_t type, EventHandlers* with) noexcept {
   EventHandlers* const old = current(type);
   lists_[type].store(with, std::memory_order_release);  // pairs with the acquire in ReaderSlot::enter()
@@ -124,7 +124,7 @@ void EventCore::replace(std::size_t type, EventHandlers* with) noexcept {
   }
 }
 
-// Before the list that it is in is replaced.
+// Called before replace() of the list that has the handler.
 void EventCore::forget(EventHandler* handler) noexcept {
   handler->number = last_retired_ + 1;
   handler->next = std::exchange(removed_, handler);
@@ -132,7 +132,7 @@ void EventCore::forget(EventHandler* handler) noexcept {
 }
 
 Result<void> EventCore::add(std::size_t type, EventHandler* handler) {
-  constexpr std::size_t kRetiredMost = 16;  // before somebody pays for a look at who still reads them
+  constexpr std::size_t kRetiredMost = 16;  // then add() pays for a heavy fence and a walk through the readers
   Garbage garbage;
   const std::lock_guard lock(mutex_);
   if (closed_) {
@@ -178,15 +178,15 @@ void EventCore::remove(std::size_t type, EventHandler* handler) noexcept {
     }
     forget(handler);
     replace(type, list);
-  }  // else there is no memory: it stays in its list, dead, until the bus is closed
+  }  // else there is no memory: the handler stays in its list, not alive, until close()
   wait_for_readers(lock, type);
   collect(garbage);
 }
 
-// Takes out what nobody reads. Behind a heavy fence.
+// Moves lists and handlers that no thread reads to the garbage. Called after a heavy fence.
 void EventCore::collect(Garbage& garbage) noexcept {
   if (waiting_ > 0) {
-    return;  // they compare addresses: those must not come again meanwhile
+    return;  // waiters compare addresses: a freed list's address must not be used again meanwhile
   }
   const auto is_read = [](const void* list) {
     EventReader* each = first_reader.load(std::memory_order_acquire);
@@ -195,7 +195,7 @@ void EventCore::collect(Garbage& garbage) noexcept {
     }
     return each != nullptr;
   };
-  std::uint64_t oldest = last_retired_ + 1;  // of those that are still read
+  std::uint64_t oldest = last_retired_ + 1;  // of the lists that a thread still reads
   for (EventHandlers** place = &retired_; *place != nullptr;) {
     EventHandlers* const list = *place;
     if (is_read(list)) {
@@ -218,7 +218,7 @@ void EventCore::collect(Garbage& garbage) noexcept {
   }
 }
 
-// Whether another thread, which is to be waited for, reads a list of the type that is not newer.
+// Whether a thread that the caller must wait for reads a list of the type that is not newer than `newest`.
 bool EventCore::read_elsewhere(std::uint64_t newest, std::size_t type, bool inside) const noexcept {
   for (EventReader* each = first_reader.load(std::memory_order_acquire); each != nullptr; each = each->next) {
     if (each == event_reader || (inside && each->waits.load(std::memory_order_relaxed))) {
@@ -234,7 +234,7 @@ bool EventCore::read_elsewhere(std::uint64_t newest, std::size_t type, bool insi
   return false;
 }
 
-// Until no other thread reads a list of the type that was retired before. The lock is not held while it sleeps.
+// Waits until no other thread reads a list of the type that was retired before the call. Sleeps without the lock.
 void EventCore::wait_for_readers(std::unique_lock<std::mutex>& lock, std::size_t type) noexcept {
   const std::uint64_t newest = last_retired_;
   EventReader* const mine = event_reader;
@@ -244,7 +244,7 @@ void EventCore::wait_for_readers(std::unique_lock<std::mutex>& lock, std::size_t
   }
   ++waiting_;
   for (;;) {
-    const auto ticket = quiet_.announce_futex(true);  // a heavy fence: pairs with those of publish()
+    const auto ticket = quiet_.announce_futex(true);  // a heavy fence: pairs with the light fences in publish()
     if (!read_elsewhere(newest, type, inside)) {
       break;
     }
@@ -286,7 +286,7 @@ void EventCore::handle_exception() noexcept {
     if (on_exception_) {
       on_exception_(std::current_exception());
     }
-  } catch (...) {  // NOLINT(bugprone-empty-catch): there is nobody left to tell; the count has it
+  } catch (...) {  // NOLINT(bugprone-empty-catch): dropped; the count has the handler's own exception
   }
 }
 
@@ -298,7 +298,7 @@ EventBus::EventBus(ExceptionHandler on_exception)
 EventBus::~EventBus() {
   core_->close();
   if (detail::EventReader* const reader = detail::event_reader; reader != nullptr && reader->slot.depth() > 0) {
-    detail::EventCore::keep(*reader, core_);  // a handler destroys the bus, whose publish goes on
+    detail::EventCore::keep(*reader, core_);  // a handler destroys the bus while its publish still runs
   }
 }
 

@@ -25,23 +25,24 @@ class EventBus;
 
 namespace detail {
 
-// One subscription's function. Removed from the list of its type first, destroyed when no publish reads that list.
+// EventHandler: one subscription's function. Removed from the list of its type first, destroyed when no publish reads
+// that list.
 struct EventHandler {
-  // Whether it took the event: false when its filter did not want it. May throw.
+  // Returns whether the handler took the event; false: its filter refused it. May throw.
   bool (*call)(EventHandler& self, const void* event);
   void (*destroy)(EventHandler* self) noexcept;
   int priority = 0;
   sync::Atomic<bool> alive{true};
-  EventHandler* next = nullptr;  // of those that were removed
-  std::uint64_t number = 0;      // of the last list that it was in
+  EventHandler* next = nullptr;  // in the list of removed handlers
+  std::uint64_t number = 0;      // the number of the last list that had this handler
 };
 
-// The handlers of one type, in the order of calling. Never changed once it is published.
+// EventHandlers: the handlers of one type, in the order of calling. Immutable once published.
 struct EventHandlers {
   std::size_t count = 0;
   std::size_t type = 0;
-  EventHandlers* next = nullptr;  // of those that were retired, newest first
-  std::uint64_t number = 0;       // counts those
+  EventHandlers* next = nullptr;  // in the list of retired lists, newest first
+  std::uint64_t number = 0;       // counts the retired lists
   EventHandler* handlers[1];      // count of them
 };
 
@@ -55,12 +56,12 @@ template <typename Event>
 
 class EventCore;
 
-// A thread's slot, and what else others or it must know of it.
+// EventReader: a thread's slot and state, in a list of all readers that every thread may walk.
 struct EventReader {
   ReaderSlot slot;
-  sync::Atomic<bool> waits{false};  // inside an unsubscribe() that a handler calls
+  sync::Atomic<bool> waits{false};  // the thread is inside an unsubscribe() that a handler calls
   sync::Atomic<bool> used{true};
-  std::shared_ptr<EventCore> kept;  // its own: a chain of buses that were destroyed by their handlers
+  std::shared_ptr<EventCore> kept;  // only the thread uses it: a chain of buses that their handlers destroyed
   EventReader* next = nullptr;
 };
 extern thread_local EventReader* event_reader;            // null: none yet
@@ -68,8 +69,8 @@ extern thread_local EventReader* event_reader;            // null: none yet
 
 }  // namespace detail
 
-// Subscription: keeps a handler subscribed. Owner: a move-only value; destruction is unsubscribe(). May outlive the
-// bus.
+// Subscription: keeps a handler subscribed.
+// Owner: a move-only value; destruction is unsubscribe(). May outlive the bus.
 class [[nodiscard]] Subscription {
  public:
   Subscription() noexcept = default;
@@ -85,9 +86,9 @@ class [[nodiscard]] Subscription {
   }
   ~Subscription() { unsubscribe(); }
 
-  // When it returns, the handler runs in no other thread and will not run again. Called by a handler (by this one, or
-  // another), it does not wait for a thread that itself waits in an unsubscribe(): the two would wait for each other.
-  // Idempotent.
+  // After the return, the handler runs in no other thread and will not run again. Idempotent. A call from inside a
+  // handler (this one, or another) does not wait for a thread that itself waits in an unsubscribe(): the two would wait
+  // for each other.
   void unsubscribe() noexcept;
   [[nodiscard]] bool active() const noexcept { return core_ != nullptr; }  // not unsubscribed; the bus may be closed
 
@@ -104,7 +105,7 @@ class [[nodiscard]] Subscription {
 template <typename Event>
 struct SubscribeOptions {
   int priority = 0;                          // higher is called earlier; equals in the order of subscribing
-  std::function<bool(const Event&)> filter;  // false: this event is not for the handler. None: every event is
+  std::function<bool(const Event&)> filter;  // false: this event is not for the handler. No filter: every event is
 };
 
 struct EventBusCounts {
@@ -114,17 +115,17 @@ struct EventBusCounts {
 };
 
 // EventBus: events of any type to handlers of that very type, in the thread that publishes.
-// Owner: whoever made it. Destruction is close().
+// Owner: its maker. Destruction is close().
 // Affinity: any thread; handlers may publish, subscribe and unsubscribe.
-// Cost: publish() takes no lock, allocates nothing and writes to nothing that another publisher reads or writes: a
-// store to the thread's own slot, two loads, and a call for each handler. The first publish of a thread makes that
-// slot. subscribe() and unsubscribe() copy the list of the type under a mutex; unsubscribe() waits for publishes of
-// that type that are going on.
+// Cost: publish() takes no lock, allocates nothing and writes no memory that another publisher reads or writes: a store
+// to the thread's own slot, two loads, and a call for each handler. The first publish of a thread makes that slot.
+// subscribe() and unsubscribe() copy the list of the type under a mutex; unsubscribe() waits for the publishes of that
+// type that are under way.
 // Invariants:
-//   (1) A publish calls, in order, the handlers that were subscribed when it began, without those that were
-//       unsubscribed since; what a handler throws goes to on_exception and the count, and the next one is called.
-//   (2) After unsubscribe() has returned, as Subscription says, the handler does not begin any more.
-//   (3) After close() has returned no handler runs, but those that called it.
+//   1. A publish calls, in order, the handlers that were subscribed when it began, without those that were unsubscribed
+//      since. A handler's exception goes to on_exception and the count, and the publish calls the next handler.
+//   2. After unsubscribe() has returned, as Subscription says, the handler does not begin any more.
+//   3. After close() has returned no handler runs, but those that called it.
 class EventBus {
  public:
   static constexpr std::size_t kTypesMax = 1024;      // of events, in a program
@@ -142,8 +143,8 @@ class EventBus {
     requires(std::same_as<Event, std::remove_cvref_t<Event>> && std::invocable<std::decay_t<Handler>&, const Event&>)
   Result<Subscription> subscribe(Handler&& handler, SubscribeOptions<Event> options = {});
 
-  // How many handlers took it; also those that threw. 0 when the bus is closed, and when it is refused: inside
-  // kNestedMax nested publishes, or when there is no memory for a thread's first. Refusals are counted.
+  // Returns how many handlers took the event, also those that threw. 0 when the bus is closed, and when the bus refuses
+  // the event: inside kNestedMax nested publishes, or without memory for a thread's first. The bus counts refusals.
   template <typename Event>
   std::size_t publish(const Event& event) noexcept;
 
@@ -156,7 +157,7 @@ class EventBus {
 
 namespace detail {
 
-// What a bus and its subscriptions share.
+// EventCore: the state that a bus and its subscriptions share.
 class EventCore {
  public:
   explicit EventCore(EventBus::ExceptionHandler on_exception) : on_exception_(std::move(on_exception)) {}
@@ -167,14 +168,14 @@ class EventCore {
   Result<void> add(std::size_t type, EventHandler* handler);  // not taken over when refused
   void remove(std::size_t type, EventHandler* handler) noexcept;
   void close() noexcept;
-  // Whoever shares it dropped it inside a handler: it lives until that thread's publishes have ended.
+  // For a bus that one of its handlers destroys: keeps the core until that thread's publishes have ended.
   static void keep(EventReader& reader, std::shared_ptr<EventCore> core) noexcept;
   static void end_kept(EventReader& reader) noexcept;
   [[nodiscard]] EventBusCounts counts() const noexcept;
 
   std::size_t publish(std::size_t type, const void* event) noexcept {
     if (type >= EventBus::kTypesMax) [[unlikely]] {
-      return 0;  // nobody can have subscribed
+      return 0;  // add() refuses handlers of such a type
     }
     if (lists_[type].load(std::memory_order_relaxed) == nullptr) {
       return 0;
@@ -186,13 +187,13 @@ class EventCore {
     }
     EventHandlers* const list = reader->slot.enter(lists_[type]);
     if (list == nullptr) [[unlikely]] {
-      quiet_.wake();  // what was announced in vain for a moment may have been waited for
+      quiet_.wake();  // a thread may have waited for the announcement that enter() made and took back
       return 0;
     }
     std::size_t called = 0;
     for (std::size_t i = 0; i < list->count; ++i) {
       EventHandler& handler = *list->handlers[i];
-      // Relaxed: who was told that it does not begin any more, and told this thread, is obeyed; others are not missed.
+      // Relaxed: a publish that happens after unsubscribe() sees false. unsubscribe() waits for the others.
       if (!handler.alive.load(std::memory_order_relaxed)) [[unlikely]] {
         continue;
       }
@@ -206,7 +207,7 @@ class EventCore {
     reader->slot.leave();
     quiet_.wake();
     if (reader->kept != nullptr && reader->slot.depth() == 0) [[unlikely]] {
-      end_kept(*reader);  // last: it may be this
+      end_kept(*reader);  // last: may destroy this core
     }
     return called;
   }
@@ -224,23 +225,23 @@ class EventCore {
 
   const EventBus::ExceptionHandler on_exception_;
   std::array<sync::Atomic<EventHandlers*>, EventBus::kTypesMax> lists_{};
-  std::shared_ptr<EventCore> next_kept_;  // of the thread that keeps it
-  sync::Parker quiet_;                    // woken by publishes that end
+  std::shared_ptr<EventCore> next_kept_;  // in the chain EventReader::kept
+  sync::Parker quiet_;                    // a publish that ends wakes it
   std::atomic<std::uint64_t> threw_{0};
   std::atomic<std::uint64_t> refused_{0};
 
   mutable std::mutex mutex_;
   // Guarded by mutex_:
   EventHandlers* retired_ = nullptr;  // lists that a publish may still read
-  EventHandler* removed_ = nullptr;   // handlers that are in one of those
-  std::uint64_t last_retired_ = 0;    // their number
+  EventHandler* removed_ = nullptr;   // handlers in a retired list
+  std::uint64_t last_retired_ = 0;    // the number of the newest retired list
   std::size_t retired_count_ = 0;
   unsigned waiting_ = 0;  // threads that wait for readers of retired lists, which stay until then
   std::size_t handlers_ = 0;
   bool closed_ = false;
 };
 
-// The functions of one subscription.
+// TypedHandler: the handler and the filter of one subscription.
 template <typename Event, typename Handler>
 struct TypedHandler final : EventHandler {
   template <typename H>

@@ -27,10 +27,10 @@ using weft::rt::Subscription;
 struct Event {
   int value;
 };
-// What each handler does: uses the event, writes to nothing that threads share.
+// The work of each handler: uses the event and writes no memory that threads share.
 void use(const Event& event) { benchmark::DoNotOptimize(event.value); }
 
-// The contenders: a publisher with `handlers` of them.
+// The contenders: a publisher with `handlers` handlers.
 struct Weft {
   static constexpr const char* kName = "weft";
   explicit Weft(int handlers) {
@@ -246,7 +246,7 @@ const auto kPublish0 = publish_row("EventBus_publish/0", 0);
 const auto kPublish10 = publish_row("EventBus_publish/10", 10);
 const auto kPublish100 = publish_row("EventBus_publish/100", 100);
 
-// As published: subscribing and unsubscribing.
+// As published: a pair of subscribe and unsubscribe.
 const auto kSubscribe = with_rivals(bench::row("EventBus_subscribe"), []<typename Bus>(bench::RowBuilder& row) {
   row.run(Bus::kName, subscribe_pair<Bus>());
 });
@@ -254,7 +254,7 @@ const auto kSubscribeAlone =
     with_rivals(bench::row("EventBus_subscribe (honest)"),
                 []<typename Bus>(bench::RowBuilder& row) { row.run_threads(Bus::kName, 2, subscribe_alone<Bus>()); });
 
-// Per event of both publishers together; beside one publisher alone.
+// Time per event of two publishers together, beside one publisher alone.
 const auto kTwo = bench::row("EventBus_publish/two_publishers")
                       .run_threads("weft", 2, publishers<Weft>(2))
                       .run_threads("weft_one_publisher", 2, publishers<Weft>(1))

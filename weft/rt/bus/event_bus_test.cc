@@ -86,7 +86,7 @@ TEST(EventBus, ASubscriptionEndsWithItsOwner) {
   EXPECT_EQ(calls, 2);
 }
 
-TEST(EventBus, WhatAHandlerCapturedEndsWithTheSubscription) {
+TEST(EventBus, UnsubscribeDestroysTheCapturesOfTheHandler) {
   EventBus bus;
   const auto owned = std::make_shared<int>(1);
   {
@@ -127,7 +127,7 @@ TEST(EventBus, AHandlerMayUnsubscribeItselfAndOthersAndSubscribe) {
   });
   other = subscribed<Number>(bus, [&](const Number&) { order += 'o'; });
   bus.publish(Number{});
-  EXPECT_EQ(order, "s");  // `other` does not begin any more, `late` was not there
+  EXPECT_EQ(order, "s");  // `other` does not begin any more; `late` was subscribed after this publish began
   bus.publish(Number{});
   EXPECT_EQ(order, "sl");
 }
@@ -180,7 +180,7 @@ TEST(EventBus, MayBeDestroyedByAHandler) {
   EXPECT_EQ(after, 0);
 }
 
-// The handler uses what is destroyed right after unsubscribe() has returned.
+// The handler uses an object that is destroyed right after unsubscribe() has returned.
 TEST(EventBus, AfterUnsubscribeTheHandlerRunsNowhere) {
   EventBus bus;
   std::atomic<bool> over{false};
@@ -232,7 +232,7 @@ TEST(EventBus, UnsubscribeWaitsForAHandlerThatRuns) {
     returned.store(true);
   });
   EXPECT_FALSE(returned.load());
-  EXPECT_EQ(bus.publish(1), 0u);  // others go on meanwhile
+  EXPECT_EQ(bus.publish(1), 0u);  // other types publish and subscribe meanwhile
   const auto another = subscribed<Text>(bus, [](const Text&) {});
   go_on.give();
   publisher.join();
@@ -240,7 +240,7 @@ TEST(EventBus, UnsubscribeWaitsForAHandlerThatRuns) {
   EXPECT_TRUE(returned.load());
 }
 
-// Each handler unsubscribes the other while that runs: neither may wait for the other for ever.
+// Each handler unsubscribes the other while the other runs: neither may wait for ever.
 TEST(EventBus, HandlersThatUnsubscribeEachOtherDoNotHang) {
   for (int round = 0; round < 200; ++round) {
     EventBus bus;

@@ -9,17 +9,21 @@
 
 namespace weft::rt {
 
-// What slots need of the machine; the model checker's in the model test.
+// SystemSlots: the fences of a slot: the system's here, the model checker's in the model test.
 struct SystemSlots {
   static constexpr std::size_t kLevels = 12;
   static void light_fence() noexcept { sys::light_fence(); }
   static void heavy_fence() noexcept { sys::heavy_fence(); }
 };
 
-// ReaderSlot: one thread's announcements of what it reads, innermost last. Written by that thread only, so that two
-// readers never touch one line. A hazard pointer per level of nesting.
+// ReaderSlot: one thread's announcements of the objects that it reads, innermost last: a hazard pointer per level of
+// nesting. Two readers never write one line.
+// Owner: the list of readers.
+// Affinity: the thread of the slot; reads() any thread.
+// Cost: enter() two loads, a store and a light fence; leave() a store. No allocation.
 // Invariants:
-//   (1) What enter() returned stays valid until the leave() of that level: who takes it out of its place finds it here.
+//   1. The object that enter() returned stays valid until the leave() of that level: a thread that takes the object out
+//      of its place finds it announced here.
 template <typename System>
 class alignas(sync::kLineSize) BasicReaderSlot {
  public:
@@ -28,19 +32,20 @@ class alignas(sync::kLineSize) BasicReaderSlot {
   [[nodiscard]] bool full() const noexcept { return depth_ == kLevels; }
   [[nodiscard]] std::size_t depth() const noexcept { return depth_; }
 
-  // What `place` points to now, announced; null: nothing was entered, though something may have been announced for a
-  // moment. Not when full.
+  // Announces and returns the object that `place` points to. Null: `place` is null and no level was entered, but an
+  // announcement may have been visible for a moment. Requires !full().
   template <typename T>
   [[nodiscard]] T* enter(sync::Atomic<T*>& place) noexcept {
-    T* seen = place.load(std::memory_order_relaxed);  // looked at again below
+    T* seen = place.load(std::memory_order_relaxed);  // relaxed: loaded again below
     if (seen == nullptr) {
       return nullptr;
     }
     do {
-      // Release pairs with the acquire in reads(), as in leave(): it stands in the place of what that left there.
+      // Release pairs with the acquire in reads(): this store replaces the null of the last leave() and so must publish
+      // the reads before that leave(), too.
       reading_[depth_].store(seen, std::memory_order_release);
-      System::light_fence();  // pairs with the heavy fence of who looks for readers: it sees this, or we its change
-      // Acquire pairs with the release that put it there.
+      System::light_fence();  // pairs with the remover's heavy fence: it sees this, or the load below sees its change
+      // Acquire pairs with the release that stored the object.
       T* const again = place.load(std::memory_order_acquire);
       if (again == seen) [[likely]] {
         ++depth_;
@@ -52,11 +57,12 @@ class alignas(sync::kLineSize) BasicReaderSlot {
     return nullptr;
   }
   void leave() noexcept {
-    // Release pairs with the acquire in reads(): what was done with it comes before its end.
+    // Release pairs with the acquire in reads(): the uses of the object come before its destruction.
     reading_[--depth_].store(nullptr, std::memory_order_release);
   }
 
-  // Any thread, behind a heavy fence: whether that thread still reads what was taken out of its place before the fence.
+  // Any thread, after a heavy fence: whether the slot's thread still reads an object that was taken out of its place
+  // before the fence.
   [[nodiscard]] bool reads(const void* what) const noexcept {
     for (const auto& level : reading_) {
       if (level.load(std::memory_order_acquire) == what) {  // pairs with leave()
@@ -68,7 +74,7 @@ class alignas(sync::kLineSize) BasicReaderSlot {
 
  private:
   sync::Atomic<const void*> reading_[kLevels]{};
-  std::size_t depth_ = 0;  // the thread's own
+  std::size_t depth_ = 0;  // only the slot's thread uses it
 };
 
 using ReaderSlot = BasicReaderSlot<SystemSlots>;

@@ -16,7 +16,7 @@ struct ModelSlots {
 using Slot = BasicReaderSlot<ModelSlots>;
 
 struct Thing {
-  sync::Plain<int> value = 0;  // written while it is made, and when it ends
+  sync::Plain<int> value = 0;  // 1 while the thing lives, 0 before and after
 };
 
 struct Place {
@@ -24,7 +24,7 @@ struct Place {
     things[0].value = 1;
     current.store(&things[0], std::memory_order_release);
   }
-  // Puts the next thing there, and ends the one before unless a slot still reads it.
+  // Stores the next thing, and ends the one before unless a slot still reads it.
   void replace(std::size_t with, std::initializer_list<const Slot*> slots) {
     things[with].value = 1;
     Thing* const old = current.exchange(&things[with], std::memory_order_acq_rel);
@@ -91,7 +91,7 @@ void a_reader_and_the_end() {
   model::require(slot.enter(place.current) == nullptr && slot.depth() == 0, "entered nothing");
 }
 
-// As the machine's, for a parker.
+// The fences and the futex of a parker, in the model.
 struct ModelWait : ModelSlots {
   using Event = sync::BasicWakeList<model::Event, model::Mutex>;
   static void full_fence(Where where = Where::current()) { model::fence(std::memory_order_seq_cst, where); }
@@ -101,7 +101,7 @@ struct ModelWait : ModelSlots {
   static void futex_wake(sync::Atomic<std::uint32_t>& word) { word.wake_all(); }
 };
 
-// Who sleeps until nobody reads is woken, also by a reader that announced in vain.
+// A remover that sleeps until no reader is left is woken, also by a reader that took its announcement back.
 void a_change_waits_for_a_reader() {
   Place place;
   Slot slot;

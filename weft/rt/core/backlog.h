@@ -7,14 +7,15 @@
 
 namespace weft::rt {
 
-// Waiting: a message that waits for room in a lane, with who is told. Owner: whoever waits; destruction takes it back,
-// and the message is destroyed with it. Affinity: the sender's thread.
+// Waiting: a message that waits for room in a lane, with a function to call when the wait ends.
+// Owner: the object that waits; destruction takes the message back and destroys it.
+// Affinity: the sender's thread.
 class Waiting : public ListHook {
  public:
-  // Ok: the message is in the lane; else it is still here, and never will be. The Waiting is on no list then; it may
-  // go.
+  // Called when the wait ends. Ok: the message is in the lane. Any other outcome: the message is still in `waiting` and
+  // the lane will not take it. The Waiting is then on no list and may be destroyed.
   using Told = void(Waiting& waiting, Error outcome) noexcept;
-  // Null: nobody is told, and the Waiting may be gone as soon as its message is in the lane.
+  // Null: there is no call, and the Waiting may be gone as soon as its message is in the lane.
   explicit Waiting(Told* who_is_told) noexcept : told_(who_is_told) {}
 
   [[nodiscard]] Told* told() const noexcept { return told_; }

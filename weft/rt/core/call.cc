@@ -32,7 +32,7 @@ void CallState::handle_request() noexcept {
   if (!call_(*this)) {
     return;
   }
-  // From the moment the reply is in the lane the block is the caller's.
+  // From the moment the reply is in the lane, the block belongs to the caller's core.
   waiting_.message = Job(Reply{this});
   Core& core = *Core::current();
   const unsigned to = caller_->index();

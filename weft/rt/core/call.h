@@ -24,9 +24,10 @@ namespace detail {
 
 class CallState;
 
-// CoreWait: a coroutine of a core that waits for something from another one. The base of awaiters. A Task goes on in
-// the core's next turn, and may be cancelled; any other coroutine goes on at once. Owner: the coroutine's frame;
-// destroying it while it waits gives up. Affinity: the core's thread.
+// CoreWait: a coroutine of a core that waits for another core. The base of awaiters. A Task resumes in the core's next
+// turn and may be cancelled; any other coroutine resumes at once.
+// Owner: the coroutine's frame; destroying the frame while it waits gives up.
+// Affinity: the core's thread.
 class CoreWait : protected Wait {
  protected:
   CoreWait(Core* core, Wait::Cancel cancel) noexcept : Wait(cancel), core_(core) {}
@@ -55,13 +56,15 @@ class CoreWait : protected Wait {
   Core* core_;  // null: the caller is no core of that runtime
 
  private:
-  std::coroutine_handle<> coroutine_;  // of what is no task
+  std::coroutine_handle<> coroutine_;  // of a coroutine that is no Task
 };
 
 // CallState: a call on its way to another core and back. A pooled block.
-// Owner: the caller's core, from begin() until the reply came or the core ends. Affinity: the members say.
-// Invariant: once the request was sent the reply is sent too, so that the caller's core frees the block, unless the
-// runtime ends first; then the core's end does.
+// Owner: the caller's core, from begin() until the reply came or the core ends.
+// Affinity: each group of members names its core.
+// Invariants:
+//   1. Every request that was sent gets a reply, and then the caller's core frees the block. If the runtime ends first,
+//      the core's end frees it.
 class CallState : public ListHook {
  public:
   using Step = void(CallState& self) noexcept;
@@ -73,11 +76,11 @@ class CallState : public ListHook {
 
   // --- the caller's core ---
   void begin(Core& caller, unsigned target, Caller& waiter) noexcept;
-  void abandon() noexcept {  // nobody waits any more; the other side need not start
+  void abandon() noexcept {  // the caller waits no more; the target need not begin the call
     waiter_ = nullptr;
     abandoned_.store(true, std::memory_order_relaxed);  // a hint: the reply comes all the same
   }
-  // True: whoever waits may go on at once. False: what it called uses its frame, and will reply soon.
+  // True: the waiter may resume at once. False: the called task uses the waiter's frame, and will reply soon.
   [[nodiscard]] bool withdraw() noexcept { return withdraw_ == nullptr || withdraw_(*this); }
   void handle_reply() noexcept;
   void handle_end() noexcept;  // the core ends
@@ -102,16 +105,16 @@ class CallState : public ListHook {
   };
   void handle_request() noexcept;  // on the target
 
-  Ask* call_;  // calls the function, unless abandoned, and destroys it; whether that was all
+  Ask* call_;  // calls the function, unless abandoned, and destroys it; false: a task replies later
   Step* destroy_;
   Ask* withdraw_;
-  Waiting waiting_{nullptr};  // the request, and later the reply, while there is no room for it
+  Waiting waiting_{nullptr};  // the request, and later the reply, while its lane has no room
 
  protected:
   sync::Atomic<bool> abandoned_{false};
 };
 
-// The caller's side while it waits.
+// Caller: the caller's side of a CallState while it waits.
 class CallState::Caller : protected CoreWait {
  public:
   void handle_reply() noexcept;
@@ -124,7 +127,7 @@ class CallState::Caller : protected CoreWait {
         deadline_(deadline) {}
   ~Caller();
 
-  // False: it goes on at once, with error_.
+  // False: the caller does not wait; error_ says why.
   template <typename Promise>
   [[nodiscard]] bool suspend(std::coroutine_handle<Promise> coroutine) noexcept {
     error_ = check();
@@ -212,7 +215,7 @@ class CallOf final : public CallState {
 
 }  // namespace detail
 
-// What Runtime::call() gives; co_await it once, on the core that made it.
+// Calling: the awaiter of Runtime::call(); co_await it once, on the core that made it.
 template <typename F>
 class [[nodiscard]] Calling final : private detail::CallState::Caller {
   using Call = detail::CallOf<F>;
@@ -235,11 +238,11 @@ class [[nodiscard]] Calling final : private detail::CallState::Caller {
     if (state_ == nullptr) {
       return error_;
     }
-    return static_cast<Call*>(state_)->take();  // the state goes with this
+    return static_cast<Call*>(state_)->take();  // the destructor frees the state
   }
 };
 
-// What Runtime::post_wait() gives; co_await it once, on the core that made it.
+// Posting: the awaiter of Runtime::post_wait(); co_await it once, on the core that made it.
 class [[nodiscard]] Posting final : private detail::CoreWait {
  public:
   Posting(Core* core, unsigned target, Job task) noexcept

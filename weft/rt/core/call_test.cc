@@ -12,7 +12,8 @@
 #include "weft/rt/task/task_scope.h"
 #include <gtest/gtest.h>
 
-// Closures that own something have a name here: GCC 12 destroys one twice that is made inside a co_await expression.
+// Closures that own something have a name here: GCC 12 destroys a closure twice that is made inside a co_await
+// expression.
 namespace weft::rt {
 namespace {
 
@@ -29,7 +30,7 @@ TEST(Call, BringsTheResultBackToTheCallersCore) {
   const auto runtime = start_runtime(2);
   Signal done;
   auto caller = [&]() -> Started {
-    auto owned = std::make_unique<int>(20);  // a closure that only moves, and so does its result
+    auto owned = std::make_unique<int>(20);  // makes the closure and its result move-only
     auto add_one = [owned = std::move(owned)]() mutable {
       EXPECT_EQ(Core::current()->index(), 1u);
       *owned += 1;
@@ -64,7 +65,7 @@ TEST(Call, ClosuresOfAnySizeArePassed) {
   EXPECT_TRUE(done.take());
 }
 
-TEST(Call, ComesBackAtItsDeadlineAndTheLateResultIsDropped) {
+TEST(Call, EndsAtItsDeadlineAndTheLateResultIsDropped) {
   const auto runtime = start_runtime(2);
   Signal done;
   auto blocked = std::make_unique<Blocked>(*runtime, 1);
@@ -122,14 +123,14 @@ TEST(Call, IsCancelledByDroppingTheCoroutine) {
   EXPECT_EQ(Live::alive.load(), 0);
 }
 
-TEST(Call, OneThatIsNotAwaitedDoesNothing) {
+TEST(Call, ACallThatIsNotAwaitedDoesNothing) {
   const auto runtime = start_runtime(1);
   on_core(*runtime, 0, [&] { auto call = runtime->call(0, [counted = Live()] { FAIL(); }); });
   ASSERT_TRUE(runtime->stop(in_a_minute()));
   EXPECT_EQ(Live::alive.load(), 0);
 }
 
-TEST(Call, WhatCannotBeCalledIsRefusedWithoutWaiting) {
+TEST(Call, AnImpossibleCallIsRefusedWithoutWaiting) {
   const auto runtime = start_runtime(1);
   std::optional<Error> foreign;
   auto outside = [&]() -> Started { foreign = (co_await runtime->call(0, [] {})).error(); };
@@ -165,7 +166,7 @@ TEST(Call, ADeadlineBoundsTheWaitForRoomToo) {
   EXPECT_EQ(Live::alive.load(), 0);
 }
 
-TEST(Call, ManyAtOnceComeBackThroughLanesThatAreFull) {
+TEST(Call, ManyCallsAtOnceReturnThroughFullLanes) {
   constexpr int kCalls = 500;
   RuntimeOptions options;
   options.lane_capacity = 8;
@@ -339,7 +340,7 @@ TEST(CallOfTask, AStopThatCannotWaitCancelsTasksToo) {
   EXPECT_EQ(Live::alive.load(), 0);
 }
 
-// --- what the sheet on the design before ours lists as broken there ---
+// --- defects of the published design ---
 
 TEST(CallRegression, ACoreMayCallItself) {
   const auto runtime = start_runtime(1);
@@ -388,8 +389,8 @@ TEST(CallRegression, TheSecondWaiterIsNotLost) {
   EXPECT_EQ(ran.load(), 3);
 }
 
-// There, a post that took the room which a waiter was told of made the waiter's message vanish.
-TEST(CallRegression, RoomThatOneWaitsForIsNotTakenByAnother) {
+// In the published design, a post took the room that a waiter had been woken for, and the waiter's message vanished.
+TEST(CallRegression, APostDoesNotTakeTheRoomThatAWaiterWaitsFor) {
   constexpr int kEach = 300;
   RuntimeOptions options;
   options.lane_capacity = 2;
@@ -414,7 +415,7 @@ TEST(CallRegression, RoomThatOneWaitsForIsNotTakenByAnother) {
   EXPECT_EQ(ran.load(), posted.load());
 }
 
-TEST(CallRegression, StopEndsEveryCallAndNobodyHangs) {
+TEST(CallRegression, StopEndsEveryCallAndNoCallerHangs) {
   const auto runtime = start_runtime(3);
   std::atomic<int> ended{0};
   std::atomic<int> succeeded{0};
@@ -436,7 +437,7 @@ TEST(CallRegression, StopEndsEveryCallAndNobodyHangs) {
   EXPECT_EQ(Live::alive.load(), 0);
 }
 
-TEST(CallRegression, CallsAndWaitersThatAStopCutsOffAreToldAndLeakNothing) {
+TEST(CallRegression, CallsAndWaitersThatAStopCutsOffGetAnErrorAndLeakNothing) {
   RuntimeOptions options;
   options.lane_capacity = 64;
   auto runtime = start_runtime(2, options);
@@ -445,7 +446,7 @@ TEST(CallRegression, CallsAndWaitersThatAStopCutsOffAreToldAndLeakNothing) {
     auto calling = runtime->call(1, [counted = Live()] {});
     const auto result = co_await calling;
     errors.push_back(result ? Error() : result.error());
-    // And what it tries afterwards is refused at once.
+    // Later calls and posts of this coroutine are refused at once.
     errors.push_back((co_await runtime->call(1, [] {})).error());
     errors.push_back((co_await runtime->post_wait(1, [] {})).error());
   };

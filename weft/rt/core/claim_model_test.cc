@@ -6,7 +6,8 @@
 namespace weft::rt {
 namespace {
 
-// The frame of the coroutine that calls: the called function writes into it, unless its owner went on.
+// `frame` stands for the frame of the calling coroutine: the called function writes into it, unless the coroutine
+// resumed.
 void one_begins_and_the_other_gives_up() {
   Claim claim;
   sync::Plain<int> frame = 0;

@@ -61,7 +61,7 @@ Instant Core::handle_turn(Instant now) {
 bool Core::has_work() const noexcept { return ready_ != 0 || doorbell_.rung() || (hot_ != nullptr && !hot_->empty()); }
 
 void Core::run_turn_jobs() noexcept {
-  List<TurnJob> now;  // what is listed meanwhile is for the next turn
+  List<TurnJob> now;  // a job that is listed during this call runs in the next turn
   now.splice_back(turn_tasks_);
   while (!now.empty()) {
     TurnJob& task = now.front();
@@ -81,7 +81,7 @@ void Core::run_messages() {
   std::size_t budget = kMessagesPerTurn;
   std::uint64_t left = ready & kLanes;
   while (left != 0 && budget != 0) {
-    // From where the last turn stopped, so that busy lanes do not keep the others waiting.
+    // Continues where the last turn stopped, so that busy lanes do not starve the others.
     const std::uint64_t later = left & (~std::uint64_t{0} << next_bit_);
     const auto bit = static_cast<unsigned>(std::countr_zero(later != 0 ? later : left));
     left &= ~(std::uint64_t{1} << bit);
@@ -107,7 +107,7 @@ bool Core::visit(unsigned bit, std::size_t& budget) {
 }
 
 std::size_t Core::run_lane(unsigned lane, Ring& ring, std::size_t most) {
-  constexpr std::size_t kRunMax = 64;  // then their room is given back
+  constexpr std::size_t kRunMax = 64;  // then their cells go back to the sender
   std::size_t done = 0;
   while (done < most) {
     const std::span<Message> run = ring.peek(std::min(most - done, kRunMax));
@@ -155,7 +155,7 @@ bool Core::try_send(unsigned target, Waiting& waiting) noexcept {
   }
   count(posted_);
   ::new (static_cast<void*>(cell)) Message{std::move(waiting.message)};
-  commit(out);  // `waiting` may be gone as soon as it is in the lane
+  commit(out);  // `waiting` may be gone as soon as its message is in the lane
   return true;
 }
 
@@ -165,7 +165,7 @@ void Core::wait_to_send(unsigned target, Waiting& waiting) noexcept {
   const bool first = out.backlog.empty();
   out.backlog.push_back(waiting);
   if (first && wait_for_room(out)) {
-    ready_ |= kRoom;  // served in the next turn; the caller is about to be suspended
+    ready_ |= kRoom;  // the next turn serves the backlog: the caller is about to suspend
   }
 }
 
@@ -208,10 +208,10 @@ void Core::serve_backlogs() noexcept {
   end_job();
 }
 
-// True: there is room now. Otherwise kRoom will be rung.
+// True: there is room now. False: the receiver rings kRoom later.
 bool Core::wait_for_room(Outgoing& out) noexcept {
   if (!out.lane.is_open()) {
-    ready_ |= kRoom;  // no memory for the lane: nobody would tell, so try again in the next turn
+    ready_ |= kRoom;  // no memory for the lane, so no receiver rings: retry in the next turn
     return false;
   }
   return out.lane.wait_for_room();
@@ -258,7 +258,7 @@ void Core::close_foreign() noexcept {
   }
 }
 
-// The thread ends: nobody waits for what does not come.
+// At the end of the thread: ends the waits of backlogs and calls, which no other core will end.
 void Core::end() noexcept {
   ended_ = true;
   run_turn_jobs();
@@ -276,7 +276,7 @@ void Core::end() noexcept {
   while (!calls.empty()) {
     detail::CallState& call = calls.front();
     call.unhook();
-    calls_.push_back(call);  // freed with the core: its reply may come yet
+    calls_.push_back(call);  // the core's destructor frees it: its reply may still come
     call.handle_end();
   }
   ring_all();

@@ -29,10 +29,10 @@ namespace detail {
 class CallState;
 }
 
-// What a core counted since it was made.
+// CoreCounts: the messages and wake-ups of a core since it was made.
 struct CoreCounts {
-  std::uint64_t posted = 0;    // messages that this core's thread sent, to whatever core, itself included
-  std::uint64_t refused = 0;   // that it wanted to send, but the lane was full or closed
+  std::uint64_t posted = 0;    // messages that this core's thread sent, to any core, itself included
+  std::uint64_t refused = 0;   // messages that this core's thread could not send, as the lane was full
   std::uint64_t executed = 0;  // messages that ran here, also those that threw
   std::uint64_t threw = 0;
   std::uint64_t foreign_posted = 0;  // sent here by threads that are no cores of this runtime
@@ -41,15 +41,16 @@ struct CoreCounts {
 };
 
 // Core: one thread of a runtime: a loop, its timers and its mailboxes. A lane from each core of the runtime, itself
-// included, and lanes for all other threads; a doorbell that says which of them have something.
-// Owner: the Runtime. Affinity: index(), runtime(), counts() any thread; everything else the core's own thread.
+// included, and lanes for all other threads; a doorbell that says which of them have messages.
+// Owner: the Runtime.
+// Affinity: index(), runtime(), counts() any thread; everything else the core's own thread.
 // Cost: see Runtime. A turn runs at most kMessagesPerTurn messages, and of one lane at most kMessagesPerVisit.
 // Invariants:
-//   (1) The messages of one sender run in the order of posting, whichever call posted them.
-//   (2) A message is known to the receiver's doorbell at the end of the sender's turn at the latest; a receiver that
-//       sleeps is woken at once. One that looks sees the first that a message posts to it at once, and the others when
-//       they are kBatch, when flush() is called, or when the message that posted them ends.
-//   (3) While something waits for room in a lane, whatever is sent by that lane waits behind it or is refused.
+//   1. The messages of one sender run in the order of posting, whichever call posted them.
+//   2. The receiver's doorbell has rung for a message by the end of the sender's turn; a receiver that sleeps is
+//      woken at once. A receiver that is awake sees the first message that a job posts to it at once. It sees the
+//      others after kBatch of them, after flush(), or when that job ends.
+//   3. While a message waits for room in a lane, every later message for that lane waits behind it or is refused.
 class Core final : private TurnHook {
  public:
   static constexpr std::size_t kMessagesPerTurn = 1024;
@@ -62,7 +63,7 @@ class Core final : private TurnHook {
   [[nodiscard]] unsigned index() const noexcept { return index_; }
   [[nodiscard]] Runtime& runtime() const noexcept { return runtime_; }
   [[nodiscard]] Loop& loop() noexcept { return *loop_; }
-  // Runs the task once, at the end of this turn; nothing happens when it is listed already.
+  // Runs the job once, at the end of this turn. Does nothing when the job is listed already.
   void at_turn_end(TurnJob& task) noexcept {
     if (!task.hooked()) {
       turn_tasks_.push_back(task);
@@ -70,16 +71,16 @@ class Core final : private TurnHook {
   }
   [[nodiscard]] CoreCounts counts() const noexcept;
 
-  // Shows the receivers all that was posted until now, and rings for it; for a task that goes on for long.
+  // Shows the receivers all messages posted until now, and rings their bells; for a job that runs for long.
   void flush() noexcept { ring_all(); }
   // Errors: as Runtime::post().
   template <typename F>
   Result<void> post(unsigned target, F&& function);
 
-  // --- what awaitables are made of ---
-  // False: no room, or others wait for it.
+  // --- for awaiters ---
+  // False: no room, or other messages wait for it.
   [[nodiscard]] bool try_send(unsigned target, Waiting& waiting) noexcept;
-  // Behind those: it will be told, unless forget() takes it back.
+  // Queues the message behind those. Its Told function is called, unless forget() takes the message back.
   void wait_to_send(unsigned target, Waiting& waiting) noexcept;
   void forget(Waiting& waiting) noexcept;
   [[nodiscard]] bool ended() const noexcept { return ended_; }
@@ -87,7 +88,7 @@ class Core final : private TurnHook {
 
  private:
   friend class Runtime;
-  // A line of its own: a message is fetched and given back alone.
+  // A line of its own, so that the receiver fetches and frees each message alone.
   struct alignas(64) Message {
     Job task;
   };
@@ -98,16 +99,16 @@ class Core final : private TurnHook {
   // The sending side of a lane that other threads share.
   struct ForeignLane {
     alignas(sync::kLineSize) sync::Mutex mutex;
-    bool closed = false;  // guarded by mutex, as is writing the others
+    bool closed = false;  // guarded by mutex, as are writes to the counters
     std::atomic<std::uint64_t> posted{0};
     std::atomic<std::uint64_t> refused{0};
   };
-  // This core's side of what it sends to one core.
+  // This core's sending side to one core.
   struct Outgoing {
     Sender lane;
-    bool posted = false;  // in this turn: it is listed in posted_to_
-    bool hiding = false;  // it is listed in hiding_
-    Backlog backlog;      // what waits for room
+    bool posted = false;  // a message was posted in this turn: listed in posted_to_
+    bool hiding = false;  // listed in hiding_
+    Backlog backlog;      // messages that wait for room
   };
 
   Core(Runtime& runtime, unsigned index, std::unique_ptr<Loop> loop) noexcept;
@@ -124,7 +125,7 @@ class Core final : private TurnHook {
 
   // --- receiving ---
   void run_messages();
-  bool visit(unsigned bit, std::size_t& budget);  // whether a lane of that bit still has something
+  bool visit(unsigned bit, std::size_t& budget);  // whether a lane of that bit still has messages
   std::size_t run_lane(unsigned lane, Ring& ring, std::size_t most);
   void run_turn_jobs() noexcept;
   void end() noexcept;
@@ -144,7 +145,7 @@ class Core final : private TurnHook {
   [[nodiscard]] bool wait_for_room(Outgoing& out) noexcept;
 
   // --- any thread ---
-  bool ring(std::uint64_t bits) noexcept;  // whether it had to be woken
+  bool ring(std::uint64_t bits) noexcept;  // whether this core had to be woken
   [[nodiscard]] const Doorbell& doorbell() const noexcept { return doorbell_; }
   template <typename F>
   [[nodiscard]] Result<void> post_foreign(unsigned slot, F&& function);
@@ -152,12 +153,12 @@ class Core final : private TurnHook {
   void close_foreign() noexcept;
 
   static constexpr unsigned kLaneBits = 60;
-  static constexpr std::uint64_t kRoom = std::uint64_t{1} << kLaneBits;        // somewhere: see Outgoing::backlog
-  static constexpr std::uint64_t kTurn = std::uint64_t{1} << (kLaneBits + 1);  // only a turn
+  static constexpr std::uint64_t kRoom = std::uint64_t{1} << kLaneBits;        // a lane has room: serve the backlogs
+  static constexpr std::uint64_t kTurn = std::uint64_t{1} << (kLaneBits + 1);  // asks for a turn only
   static constexpr std::uint64_t kLanes = kRoom - 1;
   static constexpr std::uint64_t bit_of(unsigned lane) noexcept { return std::uint64_t{1} << (lane % kLaneBits); }
 
-  // A counter that one thread writes. Release where stop() counts on it: see Runtime::quiescent().
+  // Increments a counter that one thread writes. Release pairs with the acquires in Runtime::quiescent().
   static void count(std::atomic<std::uint64_t>& counter, std::uint64_t by = 1) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + by, std::memory_order_release);
   }
@@ -170,38 +171,38 @@ class Core final : private TurnHook {
   std::size_t lane_capacity_ = 0;
   std::unique_ptr<Loop> loop_;
 
-  // Receiving. Lanes 0 .. cores_ - 1 are those cores', the rest the foreign threads'.
+  // Receiving. Lanes 0 .. cores_ - 1 come from those cores, the rest from foreign threads.
   Doorbell doorbell_;
   std::unique_ptr<Lane<Message>[]> lanes_;
   std::unique_ptr<ForeignLane[]> foreign_;
   unsigned lane_count_ = 0;
-  std::uint64_t ready_ = 0;  // bits of lanes that have something, as this thread knows by itself
+  std::uint64_t ready_ = 0;  // bits of lanes with messages that this thread knows of without the bell
   unsigned next_bit_ = 0;    // where the next turn begins
-  Ring* hot_ = nullptr;      // the lane that last had something, worth a look without the bell
+  Ring* hot_ = nullptr;      // the lane that had messages last; checked also without the bell
   std::uint64_t hot_bit_ = 0;
   List<TurnJob> turn_tasks_;
 
   // Sending.
   std::unique_ptr<Outgoing[]> outgoing_;
   std::vector<Outgoing*> posted_to_;  // in this turn; reserved
-  std::vector<Outgoing*> hiding_;     // what end_job() has to show; reserved
-  std::uint64_t job_ = 0;             // counts those that end in end_job(); see LaneSender::commit()
+  std::vector<Outgoing*> hiding_;     // end_job() shows their messages; reserved
+  std::uint64_t job_ = 0;             // number of the present job; see LaneSender::commit()
   bool in_task_ = false;
   List<detail::CallState> calls_;
   bool ended_ = false;
 
-  // Written by this thread, read by any.
+  // This thread writes these, any thread reads them.
   std::atomic<std::uint64_t> posted_{0};
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<std::uint64_t> executed_{0};
   std::atomic<std::uint64_t> threw_{0};
-  std::atomic<std::uint64_t> dropped_{0};  // that waited for room, and were taken back
+  std::atomic<std::uint64_t> dropped_{0};  // messages that waited for room and were taken back
   std::atomic<std::uint64_t> wakes_{0};
 };
 
-// A message is made in the lane's cell: no copy, and what is stored in small pieces is not loaded again in large ones,
-// which would wait until those and all stores before them have left the processor. Not so where making it may run
-// what is not a move.
+// kMadeInPlace: whether post() makes the message in the lane's cell. That saves a copy: a large load of bytes that
+// small stores have just written waits until those stores have left the store buffer. Not where making the message
+// may run other code than a move.
 template <typename F>
 constexpr bool kMadeInPlace = std::is_nothrow_constructible_v<Job, F> &&
                               (!std::is_lvalue_reference_v<F> || std::is_trivially_copyable_v<std::remove_cvref_t<F>>);

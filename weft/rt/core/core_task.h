@@ -10,10 +10,11 @@
 
 namespace weft::rt {
 
-// Starts the task on that core: at once in its own thread, from another core or a foreign thread by a post. What it
-// gives comes through the Future, which may be dropped; the token cancels it; a core that ends cancels it and waits.
-// Cost: one pooled block besides the frame. Errors: those of Runtime::post(); then the task does not run, and is
-// destroyed. Those of the Future: as spawn(Loop&, ...).
+// Starts the task on that core: at once in the core's own thread, by a post from another core or a foreign thread. The
+// Future gets the result and may be dropped. The token cancels the task. A core that ends cancels the task and waits.
+// Cost: one pooled block besides the frame.
+// Errors: those of Runtime::post(); the task is then destroyed without running. Those of the Future: as
+// spawn(Loop&, ...).
 template <typename T>
 Result<Future<detail::Unwrapped<T>>> spawn(Core& core, Task<T> task, std::stop_token token = {}) {
   using Spawned = detail::SpawnedTask<T>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How messages are sent between cores: lanes and their senders, the doorbell, sleep, and waiting for room.
+// Models the sending of messages between cores: lanes and their senders, the doorbell, sleep, and waiting for room.
 #include "tests/support/model_sites.h"
 #include "weft/rt/core/doorbell.h"
 #include "weft/rt/core/lane.h"
@@ -14,7 +14,7 @@ struct ModelLane {
   static void heavy_fence(Where where = Where::current()) { model::heavy_fence(where); }
 };
 
-// A number that is watched for races where it lies.
+// A number whose accesses the model checks for races.
 class Value {
  public:
   explicit Value(int number) noexcept : number_(number) { model::note_write(this); }
@@ -63,7 +63,7 @@ void post(Sender& sender, int number, std::uint64_t task) {
   model::require(try_post(sender, number, task), "a lane with room is full");
 }
 
-// What is in the lane, at most `most`, in order from `seen` on.
+// Receives at most `most` messages from the lane, which must come in order after `seen`.
 void receive(TestLane& lane, int& seen, std::size_t most = 8) {
   auto* const ring = lane.incoming();
   if (ring == nullptr) {
@@ -78,7 +78,7 @@ void receive(TestLane& lane, int& seen, std::size_t most = 8) {
   ring->consume(run.size());
 }
 
-// A core that takes its messages when its bell was rung, and sleeps when it was not, until it has seen two.
+// Runs a core that takes its messages when its bell was rung, and sleeps when it was not, until it has seen two.
 template <typename Receive, typename Seen>
 void wait_for_two(Core& core, Receive take, Seen seen) {
   while (seen() < 2) {
@@ -90,8 +90,8 @@ void wait_for_two(Core& core, Receive take, Seen seen) {
   }
 }
 
-// The first message of a turn rings and is shown, the second waits for the turn's end, unless the receiver is seen
-// asleep.
+// The first message of a turn is shown and rings. The second waits for the turn's end, unless the sender sees the
+// receiver asleep.
 void a_turn_of_two_and_a_sleeper() {
   Core core;
   TestLane lane;
@@ -121,7 +121,7 @@ void two_turns_and_a_sleeper() {
       [&] { wait_for_two(core, [&] { receive(lane, seen); }, [&] { return seen; }); });
 }
 
-// More lanes than bits: who finds a bit looks at every lane of it, also at one that is just being opened.
+// More lanes than bits: a receiver that takes a bit visits every lane of it, also one that is just being opened.
 void two_senders_of_one_bit_and_a_sleeper() {
   Core core;
   TestLane lanes[2];
@@ -143,7 +143,8 @@ void two_senders_of_one_bit_and_a_sleeper() {
                      });
 }
 
-// A receiver that does not wait for the bell sees nothing, the first, or both, and what it sees is whole.
+// A receiver that does not wait for the bell sees no message, the first, or both, and each message that it sees is
+// whole.
 void a_task_of_two_and_a_look() {
   Core core;
   TestLane lane;
@@ -165,8 +166,7 @@ void a_task_of_two_and_a_look() {
   model::require(seen == 2, "a message is not shown");
 }
 
-// Two threads that sleep whenever there is nothing for them to do: one that has more than the lane holds, and one that
-// receives.
+// Two threads that sleep whenever they have no work: one that sends more than the lane holds, and one that receives.
 void a_sender_waits_for_room() {
   Core from;
   Core to;

@@ -13,18 +13,19 @@
 
 namespace weft::rt {
 
-// What a lane orders with: the machine here, the model checker's in the model test.
+// SystemLane: the fences of a lane: the system's here, the model checker's in the model test.
 struct SystemLane {
   static void light_fence() noexcept { sys::light_fence(); }
   static void heavy_fence() noexcept { sys::heavy_fence(); }
 };
 
 // Lane: the mailbox from one sender to one core: a ring that is made at the first push, and a word by which the sender
-// asks to be told when there is room again.
-// Owner: the core that receives. Affinity: one sender, one receiver.
-// Cost: as SpscRing; asking for room is a heavy fence, answering a load.
-// Invariant: a sender that found no room after want_room() is told: room_was_wanted() is true behind the receiver's
-// next pops.
+// asks the receiver to ring when there is room again.
+// Owner: the core that receives.
+// Affinity: one sender, one receiver.
+// Cost: as SpscRing; want_room() is a heavy fence, room_was_wanted() a load.
+// Invariants:
+//   1. After a sender called want_room() and found no room, room_was_wanted() is true after the receiver's next pops.
 template <typename T, typename System = SystemLane>
 class Lane {
  public:
@@ -33,7 +34,7 @@ class Lane {
   Lane() noexcept = default;
   Lane(const Lane&) = delete;
   Lane& operator=(const Lane&) = delete;
-  ~Lane() { delete ring_.load(std::memory_order_relaxed); }  // nobody uses it any more
+  ~Lane() { delete ring_.load(std::memory_order_relaxed); }  // relaxed: no other thread uses the lane any more
 
   // --- sender ---
 
@@ -48,7 +49,7 @@ class Lane {
     return ring != nullptr;
   }
   [[nodiscard]] Ring* outgoing() noexcept { return ring_.load(std::memory_order_relaxed); }  // null: not open
-  // Then look for room once more before waiting to be told.
+  // The sender checks for room once more after this, before it waits.
   void want_room() noexcept {
     wanted_.store(true, std::memory_order_relaxed);
     System::heavy_fence();  // pairs with the light fence in room_was_wanted()
@@ -57,7 +58,7 @@ class Lane {
   // --- receiver ---
 
   [[nodiscard]] Ring* incoming() noexcept { return ring_.load(std::memory_order_acquire); }
-  // Behind pops. True, once: tell the sender.
+  // Called after pops. True, once: the receiver rings the sender's bell.
   [[nodiscard]] bool room_was_wanted() noexcept {
     System::light_fence();  // pairs with the heavy fence in want_room()
     return wanted_.load(std::memory_order_relaxed) && wanted_.exchange(false, std::memory_order_relaxed);
@@ -68,17 +69,18 @@ class Lane {
   sync::Atomic<bool> wanted_{false};
 };
 
-// LaneSender: the sending side of a lane that belongs to one core. Messages are made in the lane's cells, shown to the
-// receiver in batches, and its bell is rung for them. A batch matters: the receiver that looks takes the line with the
-// lane's index away from a sender that writes it for each message, and both wait for that line most of the time.
-// Owner: the sender. Affinity: the sender's thread.
-// Cost: a message is made in place, with a look at the bell; a release store shows the first of a task and every
-// kBatch-th; the bell is rung (a read-modify-write) for the first of a turn, for every kBatch-th, and for each while
-// its owner sleeps.
-// Target: has a `doorbell()`, and `ring(bits)`, which says whether it had to be woken.
+// LaneSender: the sending side of a lane that belongs to one core. The sender makes messages in the lane's cells, shows
+// them to the receiver in batches, and rings the receiver's bell. If the sender wrote the lane's index for each
+// message, the polling receiver would take that line away each time, and both would mostly wait for the line.
+// Owner: the sender.
+// Affinity: the sender's thread.
+// Cost: a message is made in place, with a load of the bell. A release store shows the first message of a job and every
+// kBatch-th. A read-modify-write rings the bell for the first message of a turn, for every kBatch-th, and for each
+// message while the target sleeps.
+// Target: has a `doorbell()`, and `ring(bits)`, which returns whether the target had to be woken.
 // Invariants:
-//   (1) Behind show() the receiver can see every message, behind end_turn() its bell was rung for every message.
-//   (2) What was claimed and not committed is forgotten.
+//   1. After show() the receiver can see every message. After end_turn() its bell was rung for every message.
+//   2. A cell that was claimed and not committed is free again.
 template <typename Target, typename T, typename System = SystemLane>
 class LaneSender {
  public:
@@ -90,18 +92,19 @@ class LaneSender {
 
   [[nodiscard]] Target* target() const noexcept { return target_; }
 
-  // Raw storage for the next message; null: no room, or no memory for the lane. Make the message, then commit().
+  // Raw storage for the next message: the caller makes the message, then calls commit(). Null: no room, or no memory
+  // for the lane.
   [[nodiscard]] T* claim() noexcept {
     if (ring_ == nullptr && !open()) [[unlikely]] {
       return nullptr;
     }
     T* const cell = ring_->claim_one();
     if (cell == nullptr) [[unlikely]] {
-      show();  // the receiver cannot make room of what it does not see
+      show();  // the receiver makes room only of messages that it sees
     }
     return cell;
   }
-  // The message is in the lane. `task` names what the sender does now; 0: nobody calls show() behind it.
+  // Puts the message into the lane. `task` is the number of the sender's present job; 0: no show() follows.
   // True: the target had to be woken.
   bool commit(std::uint64_t task) noexcept {
     ring_->append_one();
@@ -116,7 +119,7 @@ class LaneSender {
     task_ = task;
     return (sleeper || (due && !bell.shows(bit_))) && ring();
   }
-  // To oneself: nobody is told.
+  // For a lane from a core to itself: rings no bell.
   void commit_to_self() noexcept { ring_->commit(1); }
 
   // Whether there are messages that the receiver cannot see.
@@ -133,8 +136,8 @@ class LaneSender {
     return unrung_ && ring();
   }
 
-  // After a claim() that found none. True: there is room now. Otherwise the receiver will tell; but not when the lane
-  // could not be opened.
+  // After a claim() that found no room. True: there is room now. False: the receiver rings later; but if the lane could
+  // not be opened, no ring comes.
   [[nodiscard]] bool is_open() const noexcept { return ring_ != nullptr; }
   [[nodiscard]] bool wait_for_room() noexcept {
     lane_->want_room();
@@ -148,7 +151,7 @@ class LaneSender {
     }
     return ring_ != nullptr;
   }
-  // What these looks at the bell miss, end_turn() makes good.
+  // commit() reads the bell relaxed and may skip a ring that is needed; end_turn() rings then.
   bool ring() noexcept {
     show();
     unrung_ = false;
@@ -160,10 +163,10 @@ class LaneSender {
   Lane<T, System>* lane_ = nullptr;
   std::uint64_t bit_ = 0;
   std::size_t capacity_ = 0;
-  std::uint64_t task_ = 0;   // of the last message
+  std::uint64_t task_ = 0;   // the job that sent the last message
   std::uint32_t posts_ = 0;  // in this turn
-  bool hidden_ = false;      // something was appended since the last show()
-  bool unrung_ = false;      // something was committed since the bell was rung
+  bool hidden_ = false;      // a message was appended since the last show()
+  bool unrung_ = false;      // a message was committed since the bell was rung
 };
 
 }  // namespace weft::rt

@@ -24,7 +24,7 @@ using test::Signal;
 
 constexpr int kTasks = 200;
 
-// Rounds of `work` until one allocates nothing: the first ones fill pools. A leak per task would never end.
+// Repeats `work` until one round allocates nothing: the first rounds fill pools. With a leak per job no round would.
 template <typename Work>
 ::testing::AssertionResult settles(Work work) {
   constexpr int kRounds = 200;
@@ -46,7 +46,7 @@ TEST(QuietAllocations, TheCounterCounts) {
   EXPECT_EQ(allocations.load() - before, 2u);
 }
 
-TEST(QuietAllocations, SmallAndLargeTasksAreExecutedWithoutAny) {
+TEST(QuietAllocations, SmallAndLargeJobsAreExecutedWithoutAny) {
   auto pool = std::move(ThreadPool::make_fixed(2)).value();
   std::atomic<int> left{0};
   const std::array<char, 200> large{};
@@ -62,7 +62,7 @@ TEST(QuietAllocations, SmallAndLargeTasksAreExecutedWithoutAny) {
   }));
 }
 
-TEST(QuietAllocations, TasksAreSubmittedAndAwaitedWithoutAny) {
+TEST(QuietAllocations, JobsAreSubmittedAndAwaitedWithoutAny) {
   auto pool = std::move(ThreadPool::make_fixed(2)).value();
   std::vector<Future<int>> futures(kTasks);
   EXPECT_TRUE(settles([&] {
@@ -125,7 +125,7 @@ TEST(QuietAllocations, TasksAreCalledTimedGroupedSpawnedAndCancelledWithoutAny) 
   }));
 }
 
-TEST(QuietAllocations, TasksGoToALoopAndItsWorkToAPoolAndBackWithoutAny) {
+TEST(QuietAllocations, TasksAreSpawnedOnALoopAndRunWorkOnAPoolWithoutAny) {
   auto pool = std::move(ThreadPool::make_fixed(1)).value();
   auto loop = std::move(Loop::make("quiet")).value();
   ASSERT_TRUE(loop->start(nullptr));

@@ -7,8 +7,9 @@
 
 namespace weft::rt {
 
-// Runs the function on that core, soon, whatever is in its lane; here, when the runtime was stopped first, and once it
-// has ended: then there is nobody left to disturb. Affinity: any thread; it waits while the lane is full.
+// Runs the function on that core, soon, and waits while the lane is full. When the runtime was stopped first, waits
+// until its threads have ended and runs the function here: no core's thread is left to race with. Affinity: any
+// thread.
 template <typename Function>
 void post_surely(Runtime& runtime, unsigned core, const Function& function) {
   for (;;) {
@@ -22,7 +23,7 @@ void post_surely(Runtime& runtime, unsigned core, const Function& function) {
       }
       return;
     }
-    std::this_thread::yield();  // the lane is full: that core works
+    std::this_thread::yield();  // the lane is full: that core is awake and works
   }
 }
 

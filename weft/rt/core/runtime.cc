@@ -25,8 +25,8 @@ Result<std::unique_ptr<Runtime>> Runtime::start(const RuntimeOptions& options) {
 
 Runtime::~Runtime() {
   (void)stop(Instant());
-  threads_.clear();  // waits
-  // While every core is still there: what a message destroys may post, and be refused.
+  threads_.clear();  // joins them
+  // While every core is still there: a message's destructor may post, and gets an error.
   for (const auto& core : cores_) {
     if (core != nullptr) {
       core->drop_messages();
@@ -34,13 +34,14 @@ Runtime::~Runtime() {
   }
 }
 
-// How many cores, and where they are: see Pinning.
+// Chooses the number of cores and their processors: see Pinning.
 void Runtime::choose_places() {
   std::vector<unsigned> allowed = sys::allowed_cpu_ids();
   const auto& wanted = options_.thread.cpus;
   std::erase_if(allowed, [&](unsigned cpu) { return cpu >= wanted.size() || (wanted.any() && !wanted[cpu]); });
   const auto places = sys::physical_cores(allowed);
-  // Asked here first, as the answer is kept: a thread that is pinned already would count its own processor only.
+  // The first call of this in the process, because sys keeps the answer: a thread that is already pinned would count
+  // only its own processor.
   const bool limited = sys::quota_limited();
   const auto room = static_cast<unsigned>(places.size());
   unsigned count = options_.cores;
@@ -48,7 +49,7 @@ void Runtime::choose_places() {
     count = std::clamp(limited ? std::min(room, sys::allowed_cpus()) : room, 1u, kCoresMax);
   }
   if (count > room && wait_mode_ == sync::WaitMode::adaptive) {
-    wait_mode_ = sync::WaitMode::eco;  // a core that looks for work keeps another one from doing it
+    wait_mode_ = sync::WaitMode::eco;  // a core that spins takes the processor from another core
   }
   const bool pinned =
       options_.pinning == Pinning::always || (options_.pinning == Pinning::automatic && count == room && !limited);
@@ -85,7 +86,7 @@ Result<void> Runtime::start_threads() {
   return start_error_ == Errc::ok ? Result<void>() : start_error_;
 }
 
-// Everything that a core touches is made by its own thread, where that thread runs.
+// Makes the core in its own thread, so that its memory is near the processor of that thread.
 void Runtime::run_core(const Seed& seed) {
   const unsigned index = seed.index;
   char name[16];
@@ -125,9 +126,9 @@ void Runtime::note_turn() noexcept {
   }
 }
 
-// Whether no message is in a lane or runs. (Mattern's double count: what was executed by now, and later, what was sent
-// by then. The counts only grow, so if they are equal, they were so in between. Who sends counts first, with release,
-// and so does who executes when it is done: a count that is seen brings those it follows from.)
+// Whether no message is in a lane or runs. Mattern's double count: first sum the messages executed, then the messages
+// sent. The counts only grow, so if the sums are equal, they were equal in between. The sender counts before it sends,
+// and the receiver after it ran the message, both with release: a thread that sees a count sees the counts before it.
 bool Runtime::quiescent() const noexcept {
   std::uint64_t executed = 0;
   for (const auto& core : cores_) {

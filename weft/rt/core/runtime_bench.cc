@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Messages between cores, beside Boost.Asio with one io_context per thread, which is what the published framework posts
-// through. Rows have a second, idle thread, because their work is done by threads of the contender: the body keeps the
-// time itself. What is posted is counted where it arrives.
+// Messages between cores, beside Boost.Asio with one io_context per thread, as the published framework posts. The
+// contender's threads do the work, so rows have a second, idle thread and the body keeps the time itself. The receiver
+// counts the messages.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -36,7 +36,7 @@ using weft::rt::Runtime;
 
 double seconds_since(weft::Instant start) { return std::chrono::duration<double>(weft::sys::now() - start).count(); }
 
-// Waited for by the benchmark's thread, which sleeps: it must not take a processor from the cores.
+// The benchmark's thread sleeps at this gate, so that it takes no processor from the cores.
 class Gate {
  public:
   void open() {
@@ -52,7 +52,7 @@ class Gate {
   std::atomic<int> open_{0};
 };
 
-// A coroutine that nobody waits for.
+// A coroutine without an awaiter.
 struct Detached {
   struct promise_type {
     [[nodiscard]] Detached get_return_object() const noexcept { return {}; }
@@ -63,8 +63,8 @@ struct Detached {
   };
 };
 
-// --- contenders: `cores` threads; post(core, f) -> taken, both from a core and from outside; what was not taken a core
-// posts by post_then(core, f, next), which calls next() when it was ---
+// --- contenders: `cores` threads; post(core, f) -> taken, both from a core and from outside. After a refusal a core
+// calls post_then(core, f, next), which waits for room and then calls next() ---
 
 enum class Mode : std::uint8_t { adaptive, polling, parked };
 
@@ -93,7 +93,7 @@ struct Weft {
 };
 
 #ifdef WEFT_RIVAL_ASIO
-// As a runtime's cores are: "core to core" is not two threads that take turns on one processor.
+// Pins as a runtime pins its cores: "core to core" must not be two threads that take turns on one processor.
 void pin_to_core(unsigned index) {
   const auto places = weft::sys::physical_cores(weft::sys::allowed_cpu_ids());
   weft::sys::ThreadOptions options;
@@ -137,7 +137,7 @@ struct Asio {
     return true;
   }
   template <typename F, typename Next>
-  void post_then(unsigned /*core*/, F /*f*/, Next /*next*/) {}  // it takes everything
+  void post_then(unsigned /*core*/, F /*f*/, Next /*next*/) {}  // never called: asio refuses no post
   std::vector<std::unique_ptr<boost::asio::io_context>> contexts;
   std::vector<boost::asio::executor_work_guard<boost::asio::io_context::executor_type>> guards;
   std::vector<std::thread> threads;
@@ -189,7 +189,7 @@ const auto kLatency = contend("CrossCore_Latency", []<typename C>() {
   });
 });
 
-// What the name says: from core 0 to core 1 and back. A run is many of them, one at a time; its time is that of the
+// Round trips from core 0 to core 1 and back. A run makes many, one at a time, and reports the time of the given
 // percentile.
 template <typename C>
 class RoundTrips {
@@ -239,7 +239,7 @@ const auto kParkedP99 = round_trip_row("CrossCore_Latency/parked/p99 (honest)", 
 constexpr int kMessages = 100'000;
 constexpr std::size_t kCoresMax = 4;
 
-// As published: a foreign thread posts; the time of posting. What has no room is tried again.
+// As published: a foreign thread posts, and the row times the posting. The thread retries a refused post.
 const auto kPost = contend("CrossCore_PostThroughput", []<typename C>() {
   return timed<C>(2, Mode::adaptive, kMessages, [](C& cores) {
     Gate gate;
@@ -260,9 +260,8 @@ const auto kPost = contend("CrossCore_PostThroughput", []<typename C>() {
   });
 });
 
-// What the name says: from core to core, until the last one was received, in order. Each sender posts a burst a turn,
-// and waits for room when it was refused: a sender that tries again and again would keep a receiver on its processor
-// from working.
+// Messages from core to core, timed until the last one was received, in order. Each sender posts a burst a turn, and
+// waits for room after a refusal: a sender that retries would take the processor from a receiver on it.
 template <typename C>
 class Traffic {
  public:
@@ -276,7 +275,7 @@ class Traffic {
     }
   }
   double run() {
-    left_.store(static_cast<int>(receivers_.size() + senders_.size()));  // nobody touches this once all are done
+    left_.store(static_cast<int>(receivers_.size() + senders_.size()));  // at 0 no core uses this object any more
     const auto start = weft::sys::now();
     for (std::size_t i = 0; i < senders_.size(); ++i) {
       cores_.post(senders_[i].core, [this, i] { send(i); });
@@ -292,14 +291,14 @@ class Traffic {
  private:
   struct alignas(128) Sender {
     unsigned core;
-    std::array<int, kCoresMax> sent{};  // here, and not in a line that a receiver writes
+    std::array<int, kCoresMax> sent{};  // in the sender's lines, not in a line that a receiver writes
   };
   struct alignas(128) Receiver {
     std::array<int, kCoresMax> next{};
     int received = 0;
   };
   void send(std::size_t s) {
-    constexpr int kBurst = 128;  // of which a turn leaves nothing in the sender's own lane, so that send() finds room
+    constexpr int kBurst = 128;  // small enough that a turn empties the sender's own lane, so that send() finds room
     Sender& sender = senders_[s];
     bool more = false;
     for (std::size_t t = 0; t < to_.size(); ++t) {
@@ -362,9 +361,9 @@ const auto kManyToOne = traffic_row("CrossCore_PostThroughput/3_to_1 (honest)", 
 const auto kOneToMany = traffic_row("CrossCore_PostThroughput/1_to_3 (honest)", 4, {0}, {1, 2, 3});
 const auto kAllToAll = traffic_row("CrossCore_PostThroughput/all_to_all_4 (honest)", 4, {0, 1, 2, 3}, {0, 1, 2, 3});
 
-// --- who owns the sessions ---
+// --- sessions: owned by a core, or shared behind locks ---
 // Each of N producers brings the same messages: `cross` of 100 are for a session of another core than the producer's.
-// What is done to a session does not depend on the order, so that its end state can be compared.
+// A session's end state does not depend on the order of its messages, so that the models can be compared.
 
 struct Session {
   std::uint64_t count = 0, sum = 0, mixed = 0, squares = 0, lowest = ~std::uint64_t{0}, highest = 0, last = 0;
@@ -382,9 +381,9 @@ struct Session {
 
 constexpr std::uint64_t kSessions = 1000;       // of each core
 constexpr std::uint64_t kPerProducer = 50'000;  // messages
-constexpr std::uint64_t kAtOnce = 128;          // that a producer brings in a turn
+constexpr std::uint64_t kAtOnce = 128;          // messages that a producer brings in a turn
 
-// Message `i` of producer `p`: which core's session, which one, and what.
+// A message of a producer: the core of the session, the session's number, and a value.
 struct Message {
   std::uint64_t core, session, value;
 };
@@ -396,14 +395,14 @@ Message message_of(std::uint64_t p, std::uint64_t i, std::uint64_t cores, std::u
   return {crosses ? (p + 1 + (bits >> 8) % (cores - 1)) % cores : p, (bits >> 16) % kSessions, bits >> 40};
 }
 
-// The sessions of a core, or those behind one lock. Knows how many messages it is to see.
+// The sessions of a core, or those behind one lock, and how many messages they expect.
 struct alignas(128) Shard {
   std::unordered_map<std::uint64_t, Session> sessions;
   std::uint64_t handled = 0;
   std::uint64_t expected = 0;
   std::mutex mutex;  // of the shared model
 
-  // True: that was the last one.
+  // True: that was the last message.
   bool handle(const Message& message) {
     sessions[message.core * kSessions + message.session].handle(message.value);
     return ++handled == expected;
@@ -419,7 +418,7 @@ struct Locked {
   static std::size_t shard(const Message& message) { return (message.core * 31 + message.session) % 64; }
 };
 
-// Where and under what a message is handled differs; all else is the same.
+// The models differ only in the thread that handles a message and in the lock it holds.
 template <typename C, typename Sharing>
 class Sessions {
  public:
@@ -431,10 +430,10 @@ class Sessions {
         expected_[message.core * kSessions + message.session].handle(message.value);
         Shard& shard = shards_[Sharing::shard(message)];
         ++shard.expected;
-        (void)shard.sessions[message.core * kSessions + message.session];  // tables are warm
+        (void)shard.sessions[message.core * kSessions + message.session];  // warms the table
       }
     }
-    left_ = cores;  // producers; nobody touches this once all are done
+    left_ = cores;  // producers; at 0 no thread uses this object any more
     for (const Shard& shard : shards_) {
       left_ += shard.expected != 0 ? 1 : 0;
     }

@@ -21,7 +21,7 @@ using test::on_core;
 using test::Signal;
 using test::start_runtime;
 
-// Who receives numbers 0, 1, 2 ... of each of several senders.
+// A receiver that checks for numbers 0, 1, 2 ... from each of several senders.
 class Order {
  public:
   explicit Order(std::size_t senders) : next_(senders, 0) {}
@@ -95,7 +95,7 @@ TEST(Runtime, RunsAMessageOnTheCoreItWasPostedTo) {
   }
 }
 
-TEST(Runtime, HasACoreForEachProcessorUnlessToldOtherwise) {
+TEST(Runtime, StartsWithAtLeastOneCoreByDefault) {
   auto runtime = Runtime::start();
   ASSERT_TRUE(runtime);
   EXPECT_GE((*runtime)->size(), 1u);
@@ -159,7 +159,7 @@ TEST(Runtime, KeepsTheOrderOfAllToAllThroughSmallLanes) {
   std::vector<Order> orders(4, Order(4));
   std::vector<std::unique_ptr<Sender>> senders;
   for (unsigned from = 0; from < 4; ++from) {
-    // Not to itself: its own lane must take the message that goes on.
+    // Not to itself: its own lane must have room for the message by which the sender continues.
     std::vector<unsigned> targets;
     for (unsigned to = 0; to < 4; ++to) {
       if (to != from) {
@@ -234,8 +234,8 @@ TEST(Runtime, AFullLaneRefusesAndCountsAndTheMessageIsDestroyed) {
   EXPECT_EQ(Live::alive.load(), 0);
 }
 
-// The second message to a core is shown with those that follow, or when the message ends that posted it.
-TEST(Runtime, AMessageThatGoesOnShowsWhatItPostedByFlush) {
+// The sender shows the second message to a core with later ones, or when the job that posted it ends.
+TEST(Runtime, FlushShowsTheMessagesOfAJobThatStillRuns) {
   const auto runtime = start_runtime(2);
   std::atomic<int> seen{0};
   on_core(*runtime, 0, [&] {
@@ -250,7 +250,7 @@ TEST(Runtime, AMessageThatGoesOnShowsWhatItPostedByFlush) {
   });
 }
 
-// Its copy posts, or throws, while it is posted.
+// A closure whose copy constructor posts a message, or throws.
 struct Restless {
   Restless(Runtime& its_runtime, std::vector<int>& its_seen) : runtime(&its_runtime), seen(&its_seen) {}
   Restless(const Restless& other) : runtime(other.runtime), seen(other.seen), copies(other.copies + 1) {
@@ -323,7 +323,7 @@ TEST(Runtime, ABroadcastReachesEveryCoreInOrderWithPosts) {
   }
 }
 
-TEST(Runtime, WhatWasPostedBeforeStopRunsWithAllThatItLeadsTo) {
+TEST(Runtime, MessagesPostedBeforeStopRunWithAllThatTheyLeadTo) {
   const auto runtime = start_runtime(3);
   std::atomic<int> ran{0};
   for (int i = 0; i < 500; ++i) {
@@ -358,7 +358,7 @@ TEST(Runtime, StopCannotBeCalledByACore) {
   on_core(*runtime, 0, [&] { EXPECT_EQ(runtime->stop(kNever).error(), Errc::invalid_state); });
 }
 
-TEST(Runtime, StopWaitsForATaskThatRunsUntilItsDeadlineAndMayBeCalledAgain) {
+TEST(Runtime, StopWaitsForARunningJobUntilItsDeadlineAndMayBeCalledAgain) {
   const auto runtime = start_runtime(1);
   Blocked blocked(*runtime, 0);
   EXPECT_EQ(runtime->stop(sys::now()).error(), Errc::timed_out);
@@ -366,7 +366,7 @@ TEST(Runtime, StopWaitsForATaskThatRunsUntilItsDeadlineAndMayBeCalledAgain) {
   EXPECT_TRUE(runtime->stop(in_a_minute()));
 }
 
-TEST(Runtime, DestroysWhatIsLeftOnceAndWhatThatPostsIsRefused) {
+TEST(Runtime, DestroysLeftMessagesOnceAndRefusesThePostsOfTheirDestructors) {
   auto runtime = start_runtime(2);
   struct PostsAtItsEnd {
     explicit PostsAtItsEnd(Runtime* r) : runtime(r) {}
@@ -408,7 +408,7 @@ TEST(Runtime, TwoRuntimesInOneProcessAreForeignToEachOther) {
   EXPECT_TRUE(one->stop(in_a_minute()));
 }
 
-TEST(Runtime, ATurnTaskRunsOnceAtTheEndOfTheTurnAndMayAskForTheNext) {
+TEST(Runtime, ATurnJobRunsOnceAtTheEndOfTheTurnAndMayListItselfForTheNext) {
   const auto runtime = start_runtime(2);
   struct Flush : TurnJob {
     Flush()
@@ -475,7 +475,7 @@ TEST(Runtime, EveryWaitModeWakesUp) {
   }
 }
 
-// --- what the sheet on the design before ours lists as broken there ---
+// --- defects of the published design ---
 
 TEST(RuntimeRegression, AnExceptionOfAMessageTerminatesNothing) {
   std::atomic<int> told{0};
@@ -495,7 +495,7 @@ TEST(RuntimeRegression, AnExceptionOfAMessageTerminatesNothing) {
   EXPECT_EQ(runtime->core(1).counts().executed, 2u);
 }
 
-// A message whose bell is rung just when its receiver falls asleep.
+// The sender rings just when the receiver falls asleep.
 TEST(RuntimeRegression, NoMessageIsStrandedWhenItsReceiverFallsAsleep) {
   RuntimeOptions options;
   options.wait_mode = sync::WaitMode::eco;
@@ -522,13 +522,14 @@ TEST(RuntimeRegression, NoPayloadIsLeakedAtShutdown) {
         EXPECT_EQ(runtime->broadcast([payload] {}), 3u);
       }
     });
-    runtime.reset();  // without stop(): some run, some are destroyed
+    runtime.reset();  // without stop(): some messages run, the rest are destroyed
     EXPECT_EQ(payload.use_count(), 1);
   }
   EXPECT_EQ(Live::alive.load(), 0);
 }
 
-// Posts from a core, to itself and from outside took three paths there, without an order between them.
+// In the published design posts from a core, to itself and from outside take three paths, without an order between
+// them.
 TEST(RuntimeRegression, PostsToItselfAndBroadcastsKeepTheOrder) {
   const auto runtime = start_runtime(2);
   std::vector<int> seen;
@@ -553,7 +554,7 @@ TEST(RuntimeRegression, PostsToItselfAndBroadcastsKeepTheOrder) {
   }
 }
 
-TEST(Runtime, SaysHowItsCoresWaitAndWhyNotOtherwise) {
+TEST(Runtime, NamesThePollerOfItsCoresAndWhyItIsNotAnother) {
   RuntimeOptions options;
   options.poller = sys::PollerKind::epoll;
   EXPECT_EQ(start_runtime(1, options)->poller().kind, sys::PollerKind::epoll);

@@ -22,7 +22,7 @@ void TaskCall::reply_without() noexcept {
 
 std::coroutine_handle<> TaskCall::handle_done(Join& join) noexcept {
   auto& self = static_cast<TaskCall&>(join);
-  self.scope_.runner().add(self.ended_);  // its frame is still in use now
+  self.scope_.runner().add(self.ended_);  // ends the task later: its frame is still in use now
   return std::noop_coroutine();
 }
 
@@ -34,7 +34,8 @@ void TaskCall::end() noexcept {
 
 void TaskCall::reply() noexcept {
   replied_ = true;
-  // From the moment the reply is in the lane the block is the caller's, unless its cancellation is on the way.
+  // From the moment the reply is in the lane, the block belongs to the caller's core, unless a cancellation is on the
+  // way here.
   reply_.message = Job(Reply{this});
   Core& core = *Core::current();
   const unsigned to = caller_->index();
@@ -81,7 +82,7 @@ bool TaskCall::withdraw(CallState& base) noexcept {
 }
 
 void TaskCall::handle_task_reply() noexcept {
-  if (cancel_.hooked()) {  // it did not leave
+  if (cancel_.hooked()) {  // the cancellation still waits for room
     caller_->forget(cancel_);
     cancel_sent_ = false;
   }

@@ -19,7 +19,7 @@ namespace weft::rt {
 namespace detail {
 
 template <typename T>
-struct TaskValue;  // of no task
+struct TaskValue;  // undefined for a type that is no Task
 template <typename T>
 struct TaskValue<Task<T>> {
   using Type = T;
@@ -27,10 +27,12 @@ struct TaskValue<Task<T>> {
 template <typename F>
 concept ReturnsTask = requires { typename TaskValue<std::invoke_result_t<F&>>::Type; };
 
-// TaskCall: a call of a function that returns a Task. A pooled block. Owner, affinity: as CallState.
-// Messages: the request; from the caller, once, that the task shall end; the reply; and when the two have crossed, a
-// last one that says that nothing refers to the block any more. The task counts among its core's until the reply is in
-// the lane, and so does the caller among its own: neither loop ends while the other has something of it.
+// TaskCall: a call of a function that returns a Task. A pooled block.
+// Owner, affinity: as CallState.
+// Messages: the request; from the caller, at most once, a cancellation; the reply. When the cancellation and the reply
+// crossed, the target sends a last message: no reference to the block is left.
+// The called task counts among the tasks of its core until the reply is in the lane, and the caller's among those of
+// its own core: neither loop ends while the other core refers to its memory.
 class TaskCall : public CallState, private Join {
  public:
   TaskCall(Ask* call, Step* free, Step* finish) noexcept
@@ -41,7 +43,7 @@ class TaskCall : public CallState, private Join {
   // --- the target ---
   [[nodiscard]] bool try_begin() noexcept { return claim_.take(); }
   void start(PromiseBase& promise, std::coroutine_handle<> coroutine) noexcept;
-  void reply_without() noexcept;  // there is no task
+  void reply_without() noexcept;  // the function made no task
 
  private:
   struct Cancel {
@@ -65,7 +67,7 @@ class TaskCall : public CallState, private Join {
   static std::coroutine_handle<> handle_done(Join& join) noexcept;
   void end() noexcept;
   void reply() noexcept;
-  static void note_replied() noexcept;  // the block may be gone
+  static void note_replied() noexcept;  // static: the block may be gone
   void handle_cancel() noexcept;
 
   // --- the caller's core ---
@@ -74,13 +76,13 @@ class TaskCall : public CallState, private Join {
   void handle_crossed() noexcept;
 
   Claim claim_;
-  Step* finish_;  // keeps the outcome and ends the frame, then the function
-  // The caller's.
+  Step* finish_;  // keeps the outcome, destroys the frame, then the function
+  // Used by the caller's core.
   bool gave_up_ = false;
   bool withdrawn_ = false;
   bool cancel_sent_ = false;
   Waiting cancel_{nullptr};
-  // The target's, until the reply.
+  // Used by the target, until the reply.
   bool cancel_arrived_ = false;
   bool replied_ = false;
   CancelScope scope_;
@@ -163,7 +165,8 @@ class CallOfTask final : public TaskCall {
 
 }  // namespace detail
 
-// What Runtime::call() gives for a function that returns a Task; co_await it once, in a task of the core that made it.
+// CallingTask: the awaiter of Runtime::call() of a function that returns a Task; co_await it once, in a task of the
+// core that made it.
 template <typename F>
 class [[nodiscard]] CallingTask final : private detail::CallState::Caller {
   using Call = detail::CallOfTask<F>;
@@ -178,7 +181,7 @@ class [[nodiscard]] CallingTask final : private detail::CallState::Caller {
   }
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
-  template <detail::TaskPromise Promise>  // what is no task is not waited for when its core ends
+  template <detail::TaskPromise Promise>  // Tasks only: a core that ends does not wait for other coroutines
   [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
     return this->suspend(coroutine);
   }
@@ -186,7 +189,7 @@ class [[nodiscard]] CallingTask final : private detail::CallState::Caller {
     if (state_ == nullptr) {
       return error_;
     }
-    auto outcome = static_cast<Call*>(state_)->take();  // the state goes with this
+    auto outcome = static_cast<Call*>(state_)->take();  // the destructor frees the state
     if (error_ == Errc::ok) {
       return outcome;
     }

@@ -23,14 +23,14 @@ using test::start_runtime;
 
 constexpr Duration kForever = std::chrono::hours(1000);
 
-// What the task gives on that core.
+// The result of the task on that core.
 template <typename T>
 auto result_on(Runtime& runtime, unsigned core, Task<T> task) {
   return std::move(spawn(runtime.core(core), std::move(task))).value().get();
 }
 
 Task<void> bring_results_back(Runtime& runtime) {
-  int here = 20;  // the task over there may refer to what is here
+  int here = 20;  // the called task may refer to this frame
   auto add = [&here, owned = std::make_unique<int>(1)]() -> Task<int> {
     EXPECT_EQ(Core::current()->index(), 1u);
     (void)co_await sleep(std::chrono::milliseconds(1));
@@ -82,16 +82,16 @@ TEST(TaskCall, FailuresAreErrors) {
   ASSERT_TRUE(runtime->stop(in_a_minute()));
 }
 
-// Calls again, with twice the time, until the deadline came after the task had begun.
+// Calls again, with twice the time, until the deadline passes after the task has begun.
 Task<void> time_out(Runtime& runtime) {
-  bool began = false;  // in this frame, which the task over there refers to
+  bool began = false;  // in this frame, to which the called task refers
   for (Duration time = std::chrono::milliseconds(1); !began; time *= 2) {
     bool ended = false;
     auto wait = [&began, &ended, counted = Live()]() -> Task<Result<void>> {
       began = true;
       const Result<void> slept = co_await sleep(kForever);
       EXPECT_EQ(slept.error(), Errc::cancelled);
-      (void)co_await sleep(kForever);  // nothing waits any more
+      (void)co_await sleep(kForever);  // ends at once: the task is cancelled
       ended = true;
       co_return slept;
     };
@@ -102,7 +102,7 @@ Task<void> time_out(Runtime& runtime) {
   }
 }
 
-TEST(TaskCall, TheDeadlineReachesTheTaskAndItsEndIsWaitedFor) {
+TEST(TaskCall, TheDeadlineCancelsTheTaskAndTheCallWaitsForItsEnd) {
   const auto runtime = start_runtime(2);
   EXPECT_TRUE(result_on(*runtime, 0, time_out(*runtime)));
   ASSERT_TRUE(runtime->stop(in_a_minute()));
@@ -124,7 +124,7 @@ Task<Result<void>> wait_over_there(Runtime& runtime, Signal& begun, bool& over) 
   co_return result;
 }
 
-TEST(TaskCall, CancellingWhoAwaitsItCancelsTheTaskThere) {
+TEST(TaskCall, CancellingTheAwaiterCancelsTheCalledTask) {
   const auto runtime = start_runtime(2);
   Signal begun;
   bool over = false;
@@ -138,7 +138,7 @@ TEST(TaskCall, CancellingWhoAwaitsItCancelsTheTaskThere) {
   EXPECT_EQ(Live::alive.load(), 0);
 }
 
-TEST(TaskCall, ARuntimeThatStopsCancelsItAndNobodyHangs) {
+TEST(TaskCall, ARuntimeThatStopsCancelsTheCallAndNoTaskHangs) {
   const auto runtime = start_runtime(2);
   Signal begun;
   bool over = false;
@@ -168,7 +168,7 @@ Task<Result<int>> call_who_gives_7_too_late(Runtime& runtime) {
   co_return result;
 }
 
-TEST(TaskCall, AValueThatCameInSpiteOfTheDeadlineIsGivenAsWithATimeout) {
+TEST(TaskCall, AResultWithAValueAfterTheDeadlineIsKeptAsByWithTimeout) {
   const auto runtime = start_runtime(2);
   EXPECT_EQ(result_on(*runtime, 0, call_who_gives_7_too_late<Result<int>>(*runtime)).value_or(0), 7);
   EXPECT_EQ(result_on(*runtime, 0, call_who_gives_7_too_late<int>(*runtime)).error(), Errc::timed_out);
@@ -183,7 +183,7 @@ Task<Result<void>> call_who_is_busy(Runtime& runtime, std::atomic<bool>& began) 
   co_return co_await calling;
 }
 
-TEST(TaskCall, OneThatHasNotBegunIsNotWaitedForAndNeverBegins) {
+TEST(TaskCall, ACancelledCallThatHasNotBegunNeverBegins) {
   const auto runtime = start_runtime(2);
   std::atomic<bool> began{false};
   {
@@ -215,7 +215,7 @@ Task<void> call_often(Runtime& runtime, unsigned target, int calls, int& ended, 
   ++ended;
 }
 
-TEST(TaskCall, CancellationsThatCrossRepliesInLanesThatAreFullLeaveNothingBehind) {
+TEST(TaskCall, CancellationsThatCrossRepliesInFullLanesLeakNothing) {
   constexpr int kCallers = 20;
   RuntimeOptions options;
   options.lane_capacity = 2;
@@ -228,7 +228,7 @@ TEST(TaskCall, CancellationsThatCrossRepliesInLanesThatAreFullLeaveNothingBehind
     }
   });
   on_core(*runtime, 0, [] {});
-  ASSERT_TRUE(runtime->stop(in_a_minute()));  // in the midst of it: the others are cancelled
+  ASSERT_TRUE(runtime->stop(in_a_minute()));  // while calls are under way: they are cancelled
   EXPECT_EQ(ended, kCallers);
   runtime.reset();
   EXPECT_EQ(Live::alive.load(), 0);

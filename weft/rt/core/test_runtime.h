@@ -23,7 +23,7 @@ inline std::unique_ptr<Runtime> start_runtime(unsigned cores, RuntimeOptions opt
 
 inline Instant in_a_minute() { return sys::now() + std::chrono::minutes(1); }
 
-// A coroutine that starts at once and that nobody awaits.
+// A coroutine that starts at once and has no awaiter.
 struct Started {
   struct promise_type {  // NOLINT(readability-identifier-naming): the language's name
     Started get_return_object() noexcept { return {}; }
@@ -34,7 +34,7 @@ struct Started {
   };
 };
 
-// The same with a handle by which it can be destroyed while it waits.
+// The same, with a handle by which a test can destroy it while it waits.
 struct Owned {
   struct promise_type {  // NOLINT(readability-identifier-naming): the language's name
     Owned get_return_object() noexcept { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
@@ -46,7 +46,7 @@ struct Owned {
   std::coroutine_handle<promise_type> handle;
 };
 
-// Runs on that core, and waits for it.
+// Runs the function on that core and waits until it returned.
 template <typename F>
 void on_core(Runtime& runtime, unsigned core, F function) {
   Signal done;
@@ -57,7 +57,7 @@ void on_core(Runtime& runtime, unsigned core, F function) {
   ASSERT_TRUE(done.take());
 }
 
-// Keeps a core busy, so that what is sent to it stays in its lanes.
+// Keeps a core busy, so that messages to it stay in its lanes.
 class Blocked {
  public:
   Blocked(Runtime& runtime, unsigned core) {
@@ -86,7 +86,7 @@ class Blocked {
   bool released_ = false;
 };
 
-// How many of them live.
+// Live: counts its live objects.
 struct Live {
   static inline std::atomic<int> alive{0};
   Live() { alive.fetch_add(1); }

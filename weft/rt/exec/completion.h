@@ -10,7 +10,7 @@
 
 namespace weft::rt {
 
-// What a completion waits with: the machine here, the model checker's in the model test.
+// SystemCompletion: the futex of a completion: the system's here, the model checker's in the model test.
 struct SystemCompletion {
   static sys::FutexResult futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                                      Duration timeout) noexcept {
@@ -19,19 +19,21 @@ struct SystemCompletion {
   static void futex_wake(std::atomic<std::uint32_t>& word) noexcept { sys::futex_wake(word, 1 << 30); }
 };
 
-// Completion: one word between a job and who awaits its result. It also says which of the two frees what they share.
-// Owner: the shared block. Affinity: one job side, one future side. Cost: one read-modify-write for the job; one for
-// the future side only when it waits, continues or leaves early; a system call only when a thread sleeps.
+// Completion: one word between a job and its future. The word also decides which of the two frees the shared block.
+// Owner: the shared block.
+// Affinity: one job side, one future side.
+// Cost: one read-modify-write for the job; one for the future side only when it waits, continues or leaves early; a
+// system call only when a thread sleeps.
 // Invariants:
-//   (1) What the job wrote before complete() is seen by who finds it ready, and by who is told to free.
-//   (2) Exactly one side frees: the future's, or the job's when the future left first.
-//   (3) A continuation that was accepted is handed to complete(), once, or withdrawn, never both.
+//   1. The side that finds the word ready, and the side that frees, see the job's writes before complete().
+//   2. Exactly one side frees: the future's, or the job's when the future left first.
+//   3. A continuation that was accepted is resumed by complete()'s caller, once, or withdrawn, never both.
 template <typename System>
 class BasicCompletion {
  public:
   enum class Next : std::uint8_t {
     nothing,  // the block is the future side's now
-    free,     // nobody is left to look: the caller frees the block
+    free,     // the future side has left: the caller frees the block
     resume,   // the caller resumes the continuation
   };
 
@@ -47,7 +49,7 @@ class BasicCompletion {
       return Next::free;
     }
     if ((word & kWaiting) != 0) {
-      System::futex_wake(word_);  // the block may be gone already: whoever waits there now looks again
+      System::futex_wake(word_);  // the block may be freed and used again: a thread that waits there now checks again
     }
     return (word & kContinued) != 0 ? Next::resume : Next::nothing;
   }
@@ -57,29 +59,29 @@ class BasicCompletion {
   [[nodiscard]] bool ready() const noexcept {
     return (word_.load(std::memory_order_acquire) & kReady) != 0;  // pairs with complete()
   }
-  // Sleeps until it is ready, for `timeout` (negative: no limit) at most, or for no reason.
+  // Sleeps until the word is ready, at most for `timeout` (negative: no limit). May return early without a reason.
   sys::FutexResult sleep(Duration timeout) noexcept {
-    // Relaxed: who is told that it is ready looks again by ready().
+    // Relaxed: after `changed` the caller calls ready(), which acquires.
     const std::uint32_t word = word_.fetch_or(kWaiting, std::memory_order_relaxed);
     if ((word & kReady) != 0) {
       return sys::FutexResult::changed;
     }
     return System::futex_wait(word_, word | kWaiting, timeout);
   }
-  // The continuation was stored. False: it is ready, and nobody will resume it.
+  // After the continuation was stored. False: the result is ready, and the job side does not resume the continuation.
   [[nodiscard]] bool try_continue() noexcept {
     // Release hands the continuation over; acquire pairs with complete().
     return (word_.fetch_or(kContinued, std::memory_order_acq_rel) & kReady) == 0;
   }
-  // Takes back a continuation that was accepted. False: it is being resumed, or was.
+  // Takes back a continuation that was accepted. False: the job side resumes it now, or has resumed it.
   [[nodiscard]] bool try_withdraw() noexcept {
-    // Relaxed: what the caller does next with the block goes through the word again, and of the result it looks at
-    // nothing unless it is ready().
+    // Relaxed: the caller's next use of the block passes through the word again, and the caller reads the result only
+    // after ready().
     return (word_.fetch_and(~kContinued, std::memory_order_relaxed) & kReady) == 0;
   }
   // Last call. True: the caller frees the block.
   [[nodiscard]] bool leave() noexcept {
-    // Acquire pairs with complete(); release: what was done here comes before the job side frees.
+    // Acquire pairs with complete(); release: the future side's uses of the block come before the job side frees.
     return ready() || (word_.fetch_or(kLeft, std::memory_order_acq_rel) & kReady) != 0;
   }
 

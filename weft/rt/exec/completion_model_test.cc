@@ -14,7 +14,7 @@ struct ModelCompletion {
 };
 using Word = BasicCompletion<ModelCompletion>;
 
-// What the two sides share; `value` is the job's until it is complete.
+// The block that the two sides share; `value` belongs to the job until it is complete.
 struct Shared {
   Word word;
   sync::Plain<int> value = 0;
@@ -68,7 +68,7 @@ void the_future_leaves() {
   model::require(shared.continuation == 1, "");
 }
 
-// Who frees touches everything.
+// The side that frees sees everything that the other side wrote.
 void the_future_leaves_what_it_wrote() {
   Shared shared;
   model::run_threads(
@@ -121,7 +121,7 @@ void a_coroutine_gives_up() {
                        if (shared.word.try_continue()) {
                          withdrawn = shared.word.try_withdraw();
                          if (withdrawn) {
-                           shared.continuation = 2;  // somebody else's, if anybody's
+                           shared.continuation = 2;  // a race if the job side still reads it
                            shared.leave();
                          }
                        }

@@ -17,39 +17,39 @@
 
 namespace weft::rt {
 
-// What stop() does with jobs that wait.
+// StopMode: how stop() treats the jobs that wait.
 enum class StopMode : std::uint8_t {
-  drain,    // they run; delayed ones that are not due yet are dropped
-  abandon,  // they are dropped, and jobs that run are asked to stop by their tokens
+  drain,    // stop() lets them run, and drops delayed ones that are not due yet
+  abandon,  // stop() drops them, and sets the executor's stop token for the jobs that run
 };
 
-// What an executor counted since it was made.
+// ExecutorCounts: an executor's jobs, counted since it was made, and its workers.
 struct ExecutorCounts {
-  std::uint64_t executed = 0;   // began to run, also those that threw
-  std::uint64_t threw = 0;      // of those; not counted: jobs of submit(), whose futures know
+  std::uint64_t executed = 0;   // jobs that ran, also those that threw
+  std::uint64_t threw = 0;      // of those, jobs of execute(); an exception of a submit() job is in its future only
   std::uint64_t refused = 0;    // not taken: full, stopped, no memory
   std::uint64_t abandoned = 0;  // taken, and dropped by stop()
-  std::uint64_t wakes = 0;      // workers that somebody had to wake
+  std::uint64_t wakes = 0;      // sleeping workers that another thread woke
   unsigned workers = 0;         // threads now
 };
 
-// What is done with what a job of execute() throws. Called in the thread that ran the job; must be safe to call from
-// several. What it throws itself is counted and dropped.
+// ExceptionHandler: gets the exceptions of execute() jobs, in the thread that ran the job. Must be safe to call from
+// several threads. The executor drops an exception of the handler itself.
 using ExceptionHandler = std::function<void(std::exception_ptr)>;
 
-// Executor: where jobs run. A job is anything that can be called without arguments, or with a std::stop_token: that
-// given with the job, else the executor's own, which stop(abandon) sets.
-// Owner: whoever made it. Destruction is stop(abandon) without a deadline: what waits is dropped, what runs is waited
-// for, unless it is a job of this executor that destroys it.
-// Affinity: any thread, jobs included. Cost: execute() with a closure of up to Job::kInlineMax bytes and
-// submit() allocate nothing but pooled blocks.
+// Executor: runs jobs. A job is a closure without arguments, or with a std::stop_token: the token given with the job,
+// else the executor's own, which stop(abandon) sets.
+// Owner: its maker. Destruction is stop(abandon) without a deadline: the executor drops jobs that wait, and waits for
+// jobs that run, unless one of its own jobs destroys it.
+// Affinity: any thread, jobs included.
+// Cost: execute() with a closure of up to Job::kInlineMax bytes, and submit(), allocate nothing but pooled blocks.
 // Errors, of execute() at once and of submit() in the future: resource_exhausted: the queue is full, or no memory;
 // closed: stop() was called. A job that was refused is destroyed, and does not run.
 // Invariants:
-//   (1) A job that was taken runs once, or is dropped by stop(), never both; its closure is destroyed in either case.
-//   (2) A job's exception ends neither its thread nor the program: the future has it, or the handler and the count.
-//   (3) No delay occupies a worker. A delayed job starts no earlier than its time; if the queue is full then, it waits
-//       and is not lost.
+//   1. A job that was taken runs once, or stop() drops it, never both. Its closure is destroyed in either case.
+//   2. A job's exception ends neither its thread nor the program: the future has it, or the handler and the count.
+//   3. No delay occupies a worker. A delayed job starts no earlier than its time. If the queue is full then, the job
+//      waits and is not lost.
 class Executor {
  public:
   Executor() = default;
@@ -57,17 +57,17 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
   virtual ~Executor() = default;
 
-  // Runs it soon. Fire and forget: what it returns is dropped.
+  // Runs the job soon. Fire and forget: the job's result is dropped.
   template <typename F>
   Result<void> execute(F&& job) {
     return take(Duration::zero(), closure(std::forward<F>(job)));
   }
-  // The same, unless the token is set before it begins.
+  // The same, unless the token is set before the job begins.
   template <typename F>
   Result<void> execute(std::stop_token token, F&& job) {
     return take(Duration::zero(), cancellable(std::move(token), std::forward<F>(job)));
   }
-  // A delay that is not positive is none.
+  // A delay of zero or less: as execute().
   template <typename F>
   Result<void> execute_after(Duration delay, F&& job) {
     return take(delay, closure(std::forward<F>(job)));
@@ -98,15 +98,16 @@ class Executor {
     return submit_job(delay, std::move(token), std::forward<F>(job));
   }
 
-  // Refuses what comes from now on, does with what waits as told, and waits until no job runs. timed_out: some still
-  // run at the deadline; what waited then is dropped, and stop() may be called again to wait on. invalid_state: called
-  // by a job of this executor, which cannot wait for itself; the stopping has begun all the same. Idempotent.
+  // Refuses new jobs, treats waiting jobs as `mode` says, and waits until no job runs. Idempotent.
+  // timed_out: jobs still run at the deadline. Waiting jobs are dropped then; the caller may call stop() again to wait.
+  // invalid_state: the caller is a job of this executor and cannot wait for itself. The stopping has begun all the
+  // same.
   virtual Result<void> stop(StopMode mode, Instant deadline) = 0;
   [[nodiscard]] virtual ExecutorCounts counts() const noexcept = 0;
   [[nodiscard]] std::stop_token stop_token() const noexcept { return stop_source_.get_token(); }
 
  protected:
-  // Moved from only when taken.
+  // The job is moved from only when taken.
   virtual Result<void> run_soon(Job& job) = 0;
   virtual Result<void> run_after(Duration delay, Job& job) = 0;
   void request_stop() noexcept { stop_source_.request_stop(); }

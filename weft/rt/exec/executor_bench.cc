@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Rows of pools have a second, idle thread, because their workers make instruction counts and this thread's CPU time
-// meaningless: the body keeps the time itself.
+// The workers of a pool make instruction counts and this thread's CPU time meaningless. So rows of pools have a second,
+// idle thread, and the body keeps the time itself.
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
@@ -84,7 +84,7 @@ struct Asio {
 #endif
 
 // The design of BS::thread_pool, from its documentation: one mutex, one queue of std::function, one condition variable
-// told once per job; submit makes a shared promise.
+// notified once per job; submit makes a shared promise.
 struct BsModel {
   static constexpr const char* kName = "bs_model";
   explicit BsModel(unsigned workers) {
@@ -143,7 +143,7 @@ struct BsModel {
 };
 
 #ifdef WEFT_RIVAL_RVASER
-// Debian's libthread-pool-dev, which is R. Vaser's, not BS::thread_pool. Its queues have no other way in than futures.
+// Debian's libthread-pool-dev, which is R. Vaser's, not BS::thread_pool. Its only way to add a job returns a future.
 struct Rvaser {
   static constexpr const char* kName = "rvaser";
   explicit Rvaser(unsigned workers) : pool(workers) {}
@@ -204,7 +204,7 @@ bench::Body timed(unsigned workers, int items, Work work) {
     }
     Pool pool(workers);
     (void)work(pool);
-    std::vector<double> seconds;  // the median, so that one burst that others' work interrupted does not decide
+    std::vector<double> seconds;  // reports the median: a burst that other processes interrupted does not decide
     for (auto _ : state) {
       seconds.push_back(work(pool));
     }
@@ -214,7 +214,7 @@ bench::Body timed(unsigned workers, int items, Work work) {
   };
 }
 
-// One burst. `until_done`: the time until the last job has run, else until execute() has returned for the last time.
+// One burst. kUntilDone: the time until the last job has run, else until execute() has returned for the last time.
 template <typename Pool, bool kUntilDone>
 double execute_burst(Pool& pool) {
   std::atomic<int> left{kBurst};
@@ -245,7 +245,7 @@ double submit_burst(Pool& pool) {
   return kUntilDone ? seconds_since(start) : took;
 }
 
-// From submit() to the result, one at a time; the given percentile of kBurst / 4 of them.
+// The time from submit() to the result, one job at a time; the given percentile of the samples.
 template <typename Pool>
 bench::Body latency(double percentile) {
   const int count = std::max(kBurst / 4, static_cast<int>(2 / (1 - percentile)));  // a tail needs samples behind it
@@ -304,7 +304,7 @@ bench::RowBuilder submit_row(const char* name, unsigned workers = kWorkers) {
   });
 }
 
-// As published: the time of the call. Its twin: until the last job has run.
+// As published, a row times the calls. Its honest twin times until the last job has run.
 const auto kExecute = execute_row<Weft<0>, false>("Executor_execute/fixed_pool").bar("bs_model", 2.5).bar("asio", 2.5);
 const auto kExecuteDone =
     execute_row<Weft<0>, true>("Executor_execute/fixed_pool (honest)").bar("bs_model", 2.0).bar("asio", 2.0);
@@ -335,7 +335,7 @@ const auto kP99 = latency_row("Executor_latency/p99", 0.99);
 const auto kP999 = latency_row("Executor_latency/p999", 0.999);
 const auto kP9999 = latency_row("Executor_latency/p9999", 0.9999);
 
-// Published as jobs per second by workers; per job here, until the last one has run.
+// Published as jobs per second by workers; here as time per job, until the last one has run.
 const auto kScale1 = execute_row<Weft<0>, true>("Executor_scalability/1", 1);
 const auto kScale2 = execute_row<Weft<0>, true>("Executor_scalability/2", 2);
 const auto kScale4 = execute_row<Weft<0>, true>("Executor_scalability/4", 4);

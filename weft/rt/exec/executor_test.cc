@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What every executor does: one suite, one line per kind in test_executors.h.
+// The suite of every executor: one line per kind in test_executors.h.
 #include "weft/rt/exec/executor.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using test::Signal;
 class ExecutorTest : public testing::TestWithParam<test::Kind> {
  protected:
   void make(ExceptionHandler handler = {}) {
-    made_.executor.reset();  // before what it stands on
+    made_.executor.reset();  // before the executor below it
     made_ = GetParam().make(std::move(handler));
   }
   void SetUp() override { make(); }
@@ -69,14 +69,14 @@ TEST_P(ExecutorTest, RunsJobsOfSeveralThreadsOnce) {
   EXPECT_EQ(runs.load(), kThreads * kJobs);
 }
 
-TEST_P(ExecutorTest, AFutureHasWhatTheJobReturned) {
+TEST_P(ExecutorTest, AFutureHasTheResultOfTheJob) {
   auto number = executor().submit([] { return 6 * 7; });
   auto text = executor().submit([] { return std::make_unique<std::string>("moved"); });
   auto nothing = executor().submit([] {});
   EXPECT_EQ(number.get().value(), 42);
   EXPECT_EQ(*text.get().value(), "moved");
   EXPECT_TRUE(nothing.get());
-  EXPECT_EQ(number.get().error(), Errc::invalid_state);  // once
+  EXPECT_EQ(number.get().error(), Errc::invalid_state);  // the first get() moved the value out
 }
 
 TEST_P(ExecutorTest, AFutureMayBeDroppedBeforeAndAfterTheJob) {
@@ -103,7 +103,7 @@ TEST_P(ExecutorTest, ACoroutineAwaitsAFuture) {
   EXPECT_EQ(sum, 6);
 }
 
-TEST_P(ExecutorTest, WhatAJobThrowsIsInTheFuture) {
+TEST_P(ExecutorTest, TheExceptionOfASubmittedJobIsInTheFuture) {
   auto future = executor().submit([]() -> int { throw std::runtime_error("thrown"); });
   EXPECT_EQ(future.get().error(), Errc::job_threw);
   ASSERT_NE(future.exception(), nullptr);
@@ -111,7 +111,7 @@ TEST_P(ExecutorTest, WhatAJobThrowsIsInTheFuture) {
   EXPECT_EQ(executor().submit([] { return 1; }).get().value(), 1);
 }
 
-TEST_P(ExecutorTest, WhatAJobThrowsGoesToTheHandlerAndIsCounted) {
+TEST_P(ExecutorTest, TheExceptionOfAnExecutedJobGoesToTheHandlerAndIsCounted) {
   std::atomic<int> handled{0};
   make([&](std::exception_ptr thrown) {
     handled.fetch_add(1);
@@ -126,7 +126,7 @@ TEST_P(ExecutorTest, WhatAJobThrowsGoesToTheHandlerAndIsCounted) {
   EXPECT_EQ(executor().counts().threw, 2u);
 }
 
-TEST_P(ExecutorTest, AJobMayBringJobs) {
+TEST_P(ExecutorTest, AJobMayExecuteJobs) {
   Signal done;
   std::atomic<int> left{500};
   struct Next {
@@ -163,7 +163,7 @@ TEST_P(ExecutorTest, DelayedJobsRunInTheOrderOfTheirTimes) {
       done.give();
     };
   };
-  // Far enough apart that a busy machine cannot make the later one due first: the wheel is asked for each in turn.
+  // Each delay is scheduled after the one before has run, so that a busy machine cannot make a later one due first.
   auto first = executor().submit_after(1ms, at(0));
   EXPECT_TRUE(first.get_until(in_a_long_time()));
   ASSERT_TRUE(executor().execute_after(2ms, at(1)));
@@ -223,7 +223,7 @@ TEST_P(ExecutorTest, MayBeDestroyedByItsOwnJob) {
   Signal go_on;
   Signal done;
   const auto destroy = [&] {
-    (void)(has_threads() && go_on.take());  // nobody else may be inside a call of it
+    (void)(has_threads() && go_on.take());  // the test's thread must have returned from execute()
     made_.executor.reset();
     done.give();
   };
@@ -232,7 +232,7 @@ TEST_P(ExecutorTest, MayBeDestroyedByItsOwnJob) {
   EXPECT_TRUE(done.take());
 }
 
-TEST_P(ExecutorTest, ADelayedJobIsDroppedByStopAndItsFutureTold) {
+TEST_P(ExecutorTest, StopDropsADelayedJobAndEndsItsFuture) {
   const auto owned = std::make_shared<int>(1);
   auto future = executor().submit_after(1h, [owned] { return *owned; });
   EXPECT_TRUE(executor().stop(StopMode::drain, in_a_long_time()));
@@ -242,9 +242,9 @@ TEST_P(ExecutorTest, ADelayedJobIsDroppedByStopAndItsFutureTold) {
   EXPECT_EQ(owned.use_count(), 1);
 }
 
-TEST_P(ExecutorTest, DestructionDropsWhatWaitsAndTellsItsFutures) {
+TEST_P(ExecutorTest, DestructionDropsWaitingJobsAndEndsTheirFutures) {
   if (!has_threads()) {
-    return;  // nothing waits
+    return;  // no job ever waits
   }
   Signal begun;
   Signal go_on;
@@ -275,7 +275,7 @@ TEST_P(ExecutorTest, DestructionDropsWhatWaitsAndTellsItsFutures) {
 
 TEST_P(ExecutorTest, StopAbandonAsksJobsToStop) {
   if (!has_threads()) {
-    return;  // who calls stop() would be inside the job
+    return;  // the caller of stop() would be inside the job
   }
   Signal begun;
   auto future = executor().submit([&](const std::stop_token& token) {
@@ -308,7 +308,7 @@ TEST_P(ExecutorTest, StopReportsAJobThatRunsPastTheDeadline) {
   EXPECT_TRUE(running.get().value());
 }
 
-// Whatever came before stop(), from whatever thread, either ran or was refused.
+// Every job that a thread executed before or during stop() either ran or was refused.
 TEST_P(ExecutorTest, NothingIsLostBetweenExecuteAndStop) {
   for (int round = 0; round < 20; ++round) {
     make();

@@ -38,7 +38,7 @@ decltype(auto) call_job(F& function, const std::stop_token& token) {
 template <typename F>
 using JobResult = decltype(call_job(std::declval<std::decay_t<F>&>(), std::declval<const std::stop_token&>()));
 
-// What a job and its Future share: a pooled block. See Completion for who frees it.
+// FutureState: the pooled block that a job and its Future share. Completion decides which of them frees it.
 template <typename T>
 struct FutureState {
   using Value = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
@@ -92,7 +92,7 @@ struct Submitted final : FutureState<T> {
       memory->release();
     };
   }
-  ~Submitted() {}  // NOLINT(modernize-use-equals-default): the union's member is gone already
+  ~Submitted() {}  // NOLINT(modernize-use-equals-default): run() or drop() destroyed the union's member
 
   // Null: no memory.
   template <typename G>
@@ -154,7 +154,8 @@ struct Submitted final : FutureState<T> {
   }
 };
 
-// The job side's hold on a Submitted. What is dropped without having run tells its future.
+// SubmittedHandle: the job side's hold on a Submitted. Destroyed before it ran, the handle ends the future with
+// `terminated`.
 template <typename SubmittedType>
 class SubmittedHandle {
  public:
@@ -169,7 +170,7 @@ class SubmittedHandle {
     }
   }
   void operator()() noexcept { std::exchange(submitted_, nullptr)->run(); }
-  // Nobody learns of it but who is told by the caller.
+  // Ends the future with `why`. The job does not run.
   void refuse(Error why) noexcept { std::exchange(submitted_, nullptr)->drop(why); }
 
  private:
@@ -181,12 +182,13 @@ class SubmittedHandle {
 template <typename T>
 class FutureAwait;
 
-// Future: the result of a job that was submitted, once it is there: the value, or why there is none.
-// Owner: a move-only value; dropping it leaves the job alone. Affinity: one thread at a time.
-// Cost: no allocation of its own; get() on a result that is there is one load.
+// Future: the result of a submitted job, once it is ready: the value, or why there is none.
+// Owner: a move-only value; dropping it does not affect the job.
+// Affinity: one thread at a time.
+// Cost: no allocation of its own; get() of a ready result is one load.
 // Errors of a result: those of Executor::submit(), as the job was not taken; cancelled: its stop token was set before
-// it began; terminated: stop() dropped it before it began; job_threw: see exception(). After the first three it did
-// not run at all. A job that began and saw its token set ends as it likes: by a value, or by an exception.
+// the job began; terminated: stop() dropped the job before it began; job_threw: see exception(). After the first three
+// the job did not run at all. A job that began and sees its token set may return a value or throw.
 template <typename T>
 class [[nodiscard]] Future {
   static_assert(!std::is_reference_v<T>, "return a pointer, or std::ref");
@@ -211,27 +213,28 @@ class [[nodiscard]] Future {
 
   // Whether get() returns at once. A future that was refused is ready.
   [[nodiscard]] bool ready() const noexcept { return state_ == nullptr || state_->completion.ready(); }
-  // False: not ready by then. Waiting inside a job for one that only this thread could run takes until the deadline.
+  // False: not ready by then. Inside a job, waiting for a job that only this thread can run takes until the deadline.
   bool wait_until(Instant deadline) const noexcept;
-  // The value is moved out: invalid_state from then on.
+  // Moves the value out: a later call returns invalid_state.
   Result<T> get() noexcept {
     wait_until(kNever);
     return take();
   }
-  // timed_out: not there yet; ask again.
+  // timed_out: not ready yet; the caller may call again.
   Result<T> get_until(Instant deadline) noexcept {
     if (!wait_until(deadline)) {
       return Errc::timed_out;
     }
     return take();
   }
-  // What the job threw, once ready; else null.
+  // The job's exception, once ready; else null.
   [[nodiscard]] std::exception_ptr exception() const noexcept {
     return state_ != nullptr && ready() ? state_->exception : nullptr;
   }
 
-  // For who is told, in the thread that ran the job, inside the job's turn. False: it is ready, and nobody is told.
-  // Requires that nobody else is to be told, and that the future stays where it is until then.
+  // Calls the continuation once the result is ready, in the thread that ran the job, inside the job's turn. False: the
+  // result is ready already, and there will be no call. Requires that no other continuation is set, and that the future
+  // is not moved until the call.
   [[nodiscard]] bool try_continue(void (*continuation)(void* context) noexcept, void* context) noexcept {
     if (state_ == nullptr) {
       return false;
@@ -241,11 +244,11 @@ class [[nodiscard]] Future {
     state->context = context;
     return state->completion.try_continue();
   }
-  // False: it is being told, or was.
+  // Takes the continuation back. False: its call runs now, or is over.
   [[nodiscard]] bool try_withdraw() noexcept { return state_->completion.try_withdraw(); }
 
-  // co_await yields what get() does. A Job (job.h) goes on where it lives, and can be cancelled: kCancelled, and the
-  // future is as it was. Any other coroutine goes on in the thread that ran the job, inside the job's turn.
+  // co_await yields the result of get(). A Task (task.h) resumes on its own loop and can be cancelled: kCancelled, and
+  // the future is unchanged. Any other coroutine resumes in the thread that ran the job, inside the job's turn.
   FutureAwait<T> operator co_await() noexcept { return FutureAwait<T>(*this); }
 
  private:
@@ -277,7 +280,7 @@ class [[nodiscard]] Future {
   bool taken_ = false;
 };
 
-// What co_await of a Future is. No allocation.
+// FutureAwait: the awaiter of a Future. No allocation.
 template <typename T>
 class [[nodiscard]] FutureAwait {
  public:
@@ -294,7 +297,7 @@ class [[nodiscard]] FutureAwait {
       return false;
     }
     if (!future_.try_continue([](void* self) noexcept { static_cast<FutureAwait*>(self)->post(); }, this)) {
-      wait_.finish();  // it is ready by now
+      wait_.finish();  // the result is ready by now
     }
     return true;
   }
@@ -312,7 +315,7 @@ class [[nodiscard]] FutureAwait {
       if (await.future_.try_withdraw()) {
         await.withdrawn_ = true;
         self.finish();
-      }  // else the arrival is on its way
+      }  // else the job's thread posts the arrival, which finishes the wait
     }
     FutureAwait* await;
   };

@@ -19,7 +19,7 @@ struct InlineExecutor::Core {
   bool wait_until_quiet(Instant deadline) noexcept;
 
   const ExceptionHandler on_exception;
-  std::atomic<std::uint64_t> begun{0};  // jobs, and kClosed
+  std::atomic<std::uint64_t> begun{0};  // number of jobs, and kClosed
   std::atomic<std::uint64_t> ended{0};
   std::atomic<std::uint64_t> threw{0};
   std::atomic<std::uint64_t> refused{0};
@@ -37,7 +37,7 @@ Result<void> InlineExecutor::Core::run(Job& job) noexcept {
   if (Job mine = std::move(job); !detail::run_job(mine, on_exception)) {
     threw.fetch_add(1, std::memory_order_relaxed);
   }
-  // Both sequentially consistent, as is stop()'s part: the last one out sees the close, or stop() sees it out.
+  // Both seq_cst, as are the accesses in stop(): the last job to end sees kClosed, or stop() sees that job's end.
   ended.fetch_add(1, std::memory_order_seq_cst);
   if ((begun.load(std::memory_order_seq_cst) & kClosed) != 0) [[unlikely]] {
     quiet.wake_with_fence();

@@ -9,10 +9,11 @@ namespace weft::rt {
 
 class Timekeeper;
 
-// InlineExecutor: an Executor whose jobs run at once, inside execute() and submit(), in the thread that calls; a job
-// that executes another runs it inside itself. Delayed jobs run in a thread of its own, which the first one starts.
-// Nothing waits but delayed jobs, so nothing is ever full. For tests, and where a thread would be in the way.
-// Owner, affinity, errors: as Executor. Cost: two read-modify-writes and the call.
+// InlineExecutor: an Executor whose jobs run at once, inside execute() and submit(), in the calling thread. A job that
+// executes another runs it inside itself. Delayed jobs run in a thread of the executor, which the first one starts.
+// Only delayed jobs wait, so the executor is never full. For tests, and for programs that want no thread.
+// Owner, affinity, errors: as Executor.
+// Cost: two read-modify-writes and the call.
 class InlineExecutor final : public Executor {
  public:
   explicit InlineExecutor(ExceptionHandler on_exception = {});

@@ -11,18 +11,18 @@
 
 namespace weft::rt {
 
-// JobQueue: a bounded queue from any threads to any threads, first in first out. A ring of cells, each with a count
-// that says whose turn it is (the design is D. Vyukov's); closing is a bit beside the tail, so that what was pushed
-// before the close, and nothing else, is in the queue for good.
-// Owner: whoever constructs it; what is left inside is destroyed with it.
-// Affinity: any thread, but for make() and destruction. Cost: one compare-exchange and one line of cells to push, the
-// same to pop; no allocation after make().
+// JobQueue: a bounded queue from any threads to any threads, first in first out. A ring of cells; each cell counts
+// whose turn it is (the design is D. Vyukov's). The close is a bit beside the tail: exactly the values pushed before
+// it stay.
+// Owner: its maker; destruction destroys the values left inside.
+// Affinity: any thread, but for make() and destruction.
+// Cost: one compare-exchange and one line of cells to push, the same to pop; no allocation after make().
 // Invariants:
-//   (1) The cell of position p holds: p while it is free for the push of p, p + 1 while it holds a value, p + capacity
-//       once that was taken.
-//   (2) head <= tail <= head + capacity. After close() the tail does not move.
-//   (3) A push or pop that is interrupted half way holds up those behind it in this queue, and nobody else: they are
-//       told `full` or empty, and it gives notice itself when it is done.
+//   1. The turn of position p's cell is p while the cell is free for the push of p. It is p + 1 while the cell holds
+//      that value, and p + capacity once the value was taken.
+//   2. head <= tail <= head + capacity. After close() the tail does not move.
+//   3. A push or pop that is interrupted half way blocks only those behind it in this queue: they return full or empty.
+//      The interrupted thread notifies when its own operation is done.
 template <typename T>
 class JobQueue {
  public:
@@ -71,7 +71,7 @@ class JobQueue {
       // Acquire pairs with the release in try_pop(): the value of the lap before was moved out.
       const std::uint64_t turn = cell.turn.load(std::memory_order_acquire);
       if (turn == position) {
-        // Relaxed, as everywhere with head_ and tail_: who gets a position still has to find its cell ready.
+        // Relaxed, as everywhere with head_ and tail_: the cell's turn, not the position, orders the value.
         if (tail_.compare_exchange_weak(tail, tail + kStep, std::memory_order_relaxed, std::memory_order_relaxed)) {
           __builtin_prefetch(&cells_[(position + kAhead) & mask_], 1);
           cell.value = std::move(value);
@@ -86,7 +86,7 @@ class JobQueue {
     }
   }
 
-  // False: empty, or the next value is not there yet.
+  // False: empty, or the next push is not done yet.
   [[nodiscard]] bool try_pop(T& value) noexcept {
     std::uint64_t position = head_.load(std::memory_order_relaxed);
     for (;;) {
@@ -107,11 +107,12 @@ class JobQueue {
     }
   }
 
-  // Whether try_pop() would find something. Behind a full fence it sees every push that was done before another's.
+  // Whether try_pop() would find a value. After a full fence, ready() sees every push that another thread completed
+  // before its own full fence.
   [[nodiscard]] bool ready() const noexcept {
     for (;;) {
       const std::uint64_t position = head_.load(std::memory_order_relaxed);
-      // Acquire pairs with the release in try_pop(): if this head is an old one, the next look finds a newer.
+      // Acquire pairs with the release in try_pop(): if this head is stale, the next round loads a newer one.
       const std::uint64_t turn = cells_[position & mask_].turn.load(std::memory_order_acquire);
       if (turn <= position + 1) {
         return turn == position + 1;
@@ -120,7 +121,7 @@ class JobQueue {
   }
 
   void close() noexcept { tail_.fetch_or(kClosed, std::memory_order_relaxed); }  // idempotent
-  // Closed, and every value was taken: this stays so.
+  // Closed, and every value was taken. Once true, always true.
   [[nodiscard]] bool drained() const noexcept {
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
     return (tail & kClosed) != 0 && head_.load(std::memory_order_relaxed) == tail / kStep;
@@ -135,7 +136,7 @@ class JobQueue {
  private:
   static constexpr std::uint64_t kClosed = 1;
   static constexpr std::uint64_t kStep = 2;   // of the tail, whose lowest bit is kClosed
-  static constexpr std::uint64_t kAhead = 2;  // cells fetched while the present one is worked on
+  static constexpr std::uint64_t kAhead = 2;  // how far ahead of the present cell push and pop prefetch
 
   struct alignas(64) Cell {
     explicit Cell(std::uint64_t first_turn) : turn(first_turn) {}

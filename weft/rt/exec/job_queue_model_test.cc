@@ -6,7 +6,7 @@
 namespace weft::rt {
 namespace {
 
-// A value that is watched for races where it lies. 0 is none.
+// A value whose accesses the model checks for races. 0 is none.
 class Value {
  public:
   Value() : Value(0) {}
@@ -124,8 +124,8 @@ void what_is_pushed_before_the_close_is_drained() {
   model::require(line.queue.drained(), "empty and closed, but not drained");
 }
 
-// A sleeper looks after a full fence: it must see what was pushed before another's fence, behind a pop that it may not
-// have seen yet.
+// A sleeper calls ready() after a full fence. It must see a push from before another thread's fence, behind a pop that
+// the sleeper may not have seen yet.
 void a_look_behind_fences_sees_what_was_pushed() {
   Line line;
   sync::Atomic<int> announced{0};

@@ -9,7 +9,7 @@
 
 namespace weft::rt::detail {
 
-// RunScope: says that this thread runs jobs of that executor, while it lives. A value on the stack.
+// RunScope: a value on the stack that marks this thread as running jobs of an executor.
 class RunScope {
  public:
   explicit RunScope(const void* executor) noexcept : executor_(executor), outer_(innermost) { innermost = this; }
@@ -18,7 +18,8 @@ class RunScope {
   ~RunScope() { innermost = outer_; }
 
   [[nodiscard]] static bool inside(const void* executor) noexcept { return find(executor) != nullptr; }
-  // What the job that runs still needs when the executor has gone; nothing happens outside of its jobs.
+  // Keeps `what` alive until the running job of that executor ends, for an executor that its own job destroys. Does
+  // nothing outside of its jobs.
   static void keep(const void* executor, const std::shared_ptr<void>& what) noexcept {
     for (RunScope* scope = find(executor); scope != nullptr; scope = find(executor, scope->outer_)) {
       scope->kept_ = what;
@@ -40,7 +41,7 @@ class RunScope {
   std::shared_ptr<void> kept_;
 };
 
-// Runs the job and ends its closure. False: it threw, and the handler was told.
+// Runs the job and destroys its closure. False: the job threw, and the handler got the exception.
 inline bool run_job(Job& job, const ExceptionHandler& handler) noexcept {
   bool ran = true;
   try {
@@ -51,7 +52,7 @@ inline bool run_job(Job& job, const ExceptionHandler& handler) noexcept {
       if (handler) {
         handler(std::current_exception());
       }
-    } catch (...) {  // NOLINT(bugprone-empty-catch): there is nobody left to tell; the count has it
+    } catch (...) {  // NOLINT(bugprone-empty-catch): dropped; the caller counts the job's own exception
     }
   }
   job.reset();

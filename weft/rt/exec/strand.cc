@@ -14,8 +14,10 @@
 namespace weft::rt {
 
 struct Strand::Core : std::enable_shared_from_this<Strand::Core> {
-  // idle: nothing waits and nothing runs. scheduling: the first job waits, and the thread that brought it asks the
-  // underlying executor for a grant; others wait for the answer. scheduled: there is a grant, waiting or running.
+  // idle: no job waits and none runs.
+  // scheduling: the first job waits. The thread that pushed it calls execute() of the underlying executor; other
+  // pushers yield until that call returns.
+  // scheduled: there is a grant, waiting or running.
   enum class State : std::uint8_t { idle, scheduling, scheduled };
 
   Core(Executor& executor, std::size_t most, ExceptionHandler handler)
@@ -34,18 +36,18 @@ struct Strand::Core : std::enable_shared_from_this<Strand::Core> {
   Executor& underlying;
   const std::size_t capacity;
   const ExceptionHandler on_exception;
-  sync::Parker quiet;  // woken when nothing waits or runs any more, once closed
+  sync::Parker quiet;  // woken once the strand is closed and no job waits or runs
   mutable std::mutex mutex;
   // Guarded by mutex:
   State state = State::idle;
-  std::uint64_t asked = 0;  // grants asked for
-  bool lost = false;        // the grant that is asked for was dropped before the answer was looked at
+  std::uint64_t asked = 0;  // grants requested
+  bool lost = false;        // the requested grant was dropped before execute() returned
   bool running = false;
   bool closed = false;
   std::deque<Job> jobs;
   ExecutorCounts counts;
 
-  // The strand whose grant came back to the thread that asked for it, inside its asking.
+  // The strand whose grant ran inside its own ask_for_grant(), in the same thread.
   static thread_local const Core* came_back;
 };
 
@@ -73,14 +75,14 @@ class Strand::Grant {
   std::shared_ptr<Core> core_;
 };
 
-// A delayed job. It comes again a little later while the strand is full.
+// A delayed job. While the strand is full, the job retries every millisecond.
 class Strand::Delayed {
  public:
   Delayed(std::shared_ptr<Core> core, Job job) noexcept : core_(std::move(core)), job_(std::move(job)) {}
   void operator()() {
     const auto taken = core_->push(job_);
     if (!taken && taken.error() == Errc::resource_exhausted) {
-      // What this refuses is dropped and counted: there is no queue left to keep it in.
+      // The underlying executor drops and counts the job if it refuses: no queue is left to keep the job in.
       Executor& underlying = core_->underlying;
       (void)underlying.execute_after(std::chrono::milliseconds(1), Delayed(core_, std::move(job_)));
     }
@@ -100,7 +102,7 @@ Result<void> Strand::Core::push(Job& job) {
   std::unique_lock lock(mutex);
   while (state == State::scheduling && !closed) {
     lock.unlock();
-    sys::yield();  // as long as an execute() of the underlying executor takes
+    sys::yield();  // until the other thread's execute() of the underlying executor returns
     lock.lock();
   }
   if (closed) {
@@ -120,7 +122,7 @@ Result<void> Strand::Core::push(Job& job) {
   if (const auto granted = ask_for_grant(lock); !granted) {
     state = State::idle;
     if (!jobs.empty()) {
-      job = std::move(jobs.front());  // the only one: others waited
+      job = std::move(jobs.front());  // the caller's own: other pushers waited
       jobs.pop_front();
     }
     return refuse(granted.error());
@@ -128,7 +130,8 @@ Result<void> Strand::Core::push(Job& job) {
   return {};
 }
 
-// The lock is held before and after, not meanwhile. An error leaves the strand `scheduling`: it is the caller's.
+// Holds the lock before and after execute(), not during it. After an error the strand is still `scheduling`, and the
+// caller sets the state.
 Result<void> Strand::Core::ask_for_grant(std::unique_lock<std::mutex>& lock) {
   state = State::scheduling;
   lost = false;
@@ -149,7 +152,7 @@ Result<void> Strand::Core::ask_for_grant(std::unique_lock<std::mutex>& lock) {
 void Strand::Core::lose_grant() noexcept {
   std::unique_lock lock(mutex);
   if (state == State::scheduling) {
-    lost = true;  // who asked for it looks at the answer next
+    lost = true;  // ask_for_grant() checks it after execute()
   } else {
     drop_all(lock);
   }
@@ -164,7 +167,8 @@ void Strand::Core::drop_all(std::unique_lock<std::mutex>& lock) noexcept {
   lock.lock();
 }
 
-// One by one, and each outside the mutex: its end may run anything. A deque to swap with would be an allocation.
+// Drops the jobs one by one, each outside the mutex: a closure's destructor may run any code. A second deque to swap
+// with would cost an allocation.
 void Strand::Core::drop_jobs(std::unique_lock<std::mutex>& lock) noexcept {
   while (!jobs.empty()) {
     Job job = std::move(jobs.front());
@@ -191,7 +195,7 @@ void Strand::Core::run_some(std::unique_lock<std::mutex>& lock) noexcept {
 void Strand::Core::use_grant() noexcept {
   std::unique_lock lock(mutex);
   state = State::scheduled;
-  if (detail::RunScope::inside(this)) {  // the underlying executor runs it inside our asking: go on out there
+  if (detail::RunScope::inside(this)) {  // an inline executor runs the grant inside ask_for_grant(): continue there
     came_back = this;
     return;
   }
@@ -209,12 +213,12 @@ void Strand::Core::use_grant() noexcept {
       return;
     }
     if (!ask_for_grant(lock)) {
-      state = State::scheduled;  // full: go on here; nobody else can
+      state = State::scheduled;  // full: continue in this thread, as there is no other grant
       if (underlying.stop_token().stop_requested()) {
         return drop_all(lock);
       }
     } else if (std::exchange(came_back, nullptr) != this) {
-      return;  // another thread has the grant, perhaps at this moment
+      return;  // another thread runs the grant, perhaps already now
     }
   }
 }

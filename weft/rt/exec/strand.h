@@ -8,14 +8,15 @@
 
 namespace weft::rt {
 
-// Strand: an Executor whose jobs run one at a time, in the order of their execute(), each seeing what the one before
-// did, on whatever threads another executor has.
-// Owner, affinity, errors: as Executor; the underlying executor outlives it. Errors of the underlying one are passed on
-// when the strand has nothing to do, and are no matter while it has: its grant goes on in the thread it has.
+// Strand: an Executor whose jobs run one at a time, in the order of their execute(), on the threads of another
+// executor. Each job sees the writes of the one before.
+// Owner, affinity: as Executor; the underlying executor outlives the strand.
+// Errors: as Executor. An idle strand passes a refusal of the underlying executor on. A strand with jobs does not: its
+// grant continues in the present thread.
 // Cost: a mutex; of a burst only the first job costs an execute() of the underlying executor. After kGrantMax jobs the
-// strand goes to the end of the underlying queue.
-// Invariants: those of Executor, and: a strand whose grant was dropped, because the underlying executor was stopped, is
-// closed, and its jobs are dropped.
+// strand moves to the end of the underlying queue.
+// Invariants, besides those of Executor:
+//   1. When the underlying executor is stopped and drops the strand's grant, the strand closes and drops its jobs.
 class Strand final : public Executor {
  public:
   static constexpr std::size_t kGrantMax = 64;
@@ -35,7 +36,7 @@ class Strand final : public Executor {
   struct Core;
   class Grant;
   class Delayed;
-  std::shared_ptr<Core> core_;  // its grants' too
+  std::shared_ptr<Core> core_;  // shared with its grants
 };
 
 }  // namespace weft::rt

@@ -51,7 +51,7 @@ TEST(Strand, SeveralThreadsBringJobsWithoutARace) {
   EXPECT_EQ(count, 6000);
 }
 
-// Its first job asks the pool, which has no room: the strand says so, keeps nothing, and works again afterwards.
+// The strand's first job finds the pool full: the strand passes the error on, keeps no job, and works again afterwards.
 TEST(Strand, PassesOnThatTheUnderlyingQueueIsFull) {
   PoolOptions options;
   options.queue_capacity = 2;
@@ -121,7 +121,7 @@ TEST(Strand, GivesOthersTheirTurn) {
   EXPECT_TRUE(strand.stop(StopMode::drain, in_a_long_time()));
 }
 
-// A grant that comes back inside the asking for it does not nest deeper and deeper.
+// A grant that runs inside its own ask_for_grant() must not nest deeper with every job.
 TEST(Strand, OfAnInlineExecutorRunsAnyNumberOfJobsThatBringOthers) {
   InlineExecutor below;
   Strand strand(below);

@@ -17,10 +17,10 @@
 
 namespace weft::rt::test {
 
-// What never passes unless something is broken.
+// A deadline that passes only in a test that fails.
 inline Instant in_a_long_time() { return deadline_after(sys::now(), std::chrono::seconds(60)); }
 
-// A coroutine that nobody waits for.
+// A coroutine without an awaiter.
 struct Detached {
   struct promise_type {
     Detached get_return_object() noexcept { return {}; }
@@ -31,13 +31,13 @@ struct Detached {
   };
 };
 
-// An executor and what it stands on.
+// An executor and the one below it, if any.
 struct Made {
   std::unique_ptr<Executor> below;
   std::unique_ptr<Executor> executor;
 };
 
-// Keeps threads of an executor busy until it is told to let them go; jobs that it let go end before it does.
+// Keeps threads of an executor busy until let_go(). The destructor waits for the jobs that it released.
 class Blocker {
  public:
   Blocker() = default;
@@ -49,7 +49,7 @@ class Blocker {
     }
   }
 
-  // As many jobs, of which `at_once` are inside when it returns true.
+  // Executes `jobs` blocking jobs. Returns true once `at_once` of them run.
   [[nodiscard]] bool block(Executor& executor, int jobs = 1) { return block(executor, jobs, jobs); }
   [[nodiscard]] bool block(Executor& executor, int jobs, int at_once) {
     for (int i = 0; i < jobs; ++i) {

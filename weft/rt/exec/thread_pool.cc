@@ -26,11 +26,12 @@ struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
 
   struct alignas(sync::kLineSize) Worker {
     Queue queue;
-    // Written by the worker only; read by counts().
+    // Only the worker writes these; counts() reads them.
     std::atomic<std::uint64_t> executed{0};
     std::atomic<std::uint64_t> threw{0};
     unsigned turns = 0;
-    bool taken = false;  // guarded by mutex, as is
+    // Guarded by mutex:
+    bool taken = false;
     sys::Thread thread;
   };
 
@@ -41,7 +42,7 @@ struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
 
   Result<void> push(Job& job) noexcept;
   void wake_somebody(unsigned max) noexcept;
-  Result<void> start_worker() noexcept;  // that the gate counts already
+  Result<void> start_worker() noexcept;  // requires that the gate counts the worker already
   void run(Worker& mine) noexcept;
   bool find(Worker& mine, Job& job) noexcept;
   void execute(Worker& mine, Job& job) noexcept;
@@ -67,21 +68,21 @@ struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
   std::mutex mutex;
   Timekeeper timekeeper;
 
-  static thread_local Worker* current;  // of whatever pool this thread works for
+  static thread_local Worker* current;  // this thread's, in the pool that it works for
   static thread_local const Shared* current_pool;
 };
 
 thread_local ThreadPool::Shared::Worker* ThreadPool::Shared::current = nullptr;
 thread_local const ThreadPool::Shared* ThreadPool::Shared::current_pool = nullptr;
 
-// --- who brings jobs ---
+// --- pushing jobs ---
 
 Result<void> ThreadPool::Shared::push(Job& job) noexcept {
   std::size_t index;
   if (current_pool == this) {
     index = static_cast<std::size_t>(current - workers.get());
   } else {
-    // Fibonacci hashing: ids of threads differ in their middle bits.
+    // Fibonacci hashing: thread ids differ in their middle bits.
     index = workers_max == 1 ? 0 : ((sys::thread_id() * 0x9E3779B97F4A7C15u) >> 40) % workers_max;
   }
   for (unsigned tried = 0; tried < workers_max; ++tried) {
@@ -105,7 +106,8 @@ void ThreadPool::Shared::wake_somebody(unsigned max) noexcept {
     case WorkerGate::Notified::start:
       if (!start_worker()) {
         gate.undo_start();
-        wake_somebody(0);  // others may have relied on it; there is always a worker that takes the job in time
+        wake_somebody(
+            0);  // other pushers may have counted on this start; without a sleeper a busy worker takes the job
       }
       break;
   }
@@ -122,7 +124,7 @@ Result<void> ThreadPool::Shared::start_worker() noexcept {
       Worker* const end = workers.get() + workers_max;
       Worker* const place = std::find_if(workers.get(), end, [](const Worker& each) { return !each.taken; });
       if (place != end) {
-        place->thread.join();  // of one that ended here before
+        place->thread.join();  // the thread of an earlier worker of this place
         auto* start = new (std::nothrow) Start{shared_from_this(), place};
         if (start == nullptr) {
           return Error(Errc::resource_exhausted, "no memory for a worker");
@@ -143,14 +145,14 @@ Result<void> ThreadPool::Shared::start_worker() noexcept {
         return {};
       }
     }
-    sys::yield();  // a worker that has left is about to free its place
+    sys::yield();  // a worker that left the gate frees its place soon
   }
 }
 
 // --- workers ---
 
 bool ThreadPool::Shared::find(Worker& mine, Job& job) noexcept {
-  constexpr unsigned kTurnsOfOneQueue = 64;  // then another's comes first, so that none starves
+  constexpr unsigned kTurnsOfOneQueue = 64;  // then another worker's queue comes first, so that no queue starves
   auto index = static_cast<std::size_t>(&mine - workers.get());
   if (++mine.turns % kTurnsOfOneQueue == 0) {
     index = (index + mine.turns / kTurnsOfOneQueue) % workers_max;
@@ -184,7 +186,7 @@ void ThreadPool::Shared::execute(Worker& mine, Job& job) noexcept {
   }
 }
 
-// A searcher's. True: there is something to find.
+// A searcher spins here. True: a queue has a job, or the gate is closed.
 bool ThreadPool::Shared::look_around() noexcept {
   const bool found =
       sync::spin_until(budget.budget_us(sync::WaitMode::adaptive), [this] { return any_ready() || gate.closed(); });
@@ -213,7 +215,7 @@ void ThreadPool::Shared::run(Worker& mine) noexcept {
       if (drained()) {
         break;
       }
-      sys::yield();  // a push is on its way
+      sys::yield();  // a push is half way done
       continue;
     }
     searching = searching || gate.start_searching();
@@ -242,7 +244,7 @@ void ThreadPool::Shared::run(Worker& mine) noexcept {
 
 void ThreadPool::Shared::close() noexcept {
   abandoned.fetch_add(timekeeper.close(), std::memory_order_relaxed);
-  timekeeper.stop();  // first: what was due is in the queues
+  timekeeper.stop();  // first, so that the delayed jobs that were due are in the queues
   for (unsigned i = 0; i < workers_max; ++i) {
     workers[i].queue.close();
   }
@@ -353,7 +355,7 @@ Result<void> ThreadPool::stop(StopMode mode, Instant deadline) {
     shared_->abandon();
     return Error(Errc::timed_out, "jobs still run");
   }
-  shared_->abandon();  // nothing is left but what was pushed while the last worker of an abandoned pool went
+  shared_->abandon();  // jobs whose push overlapped the end of an abandoned pool's last worker
   shared_->join();
   return {};
 }

@@ -20,7 +20,7 @@ std::unique_ptr<ThreadPool> fixed(unsigned workers, const PoolOptions& options =
   return std::move(ThreadPool::make_fixed(workers, options)).value();
 }
 
-TEST(ThreadPool, RefusesWhatItCannotBe) {
+TEST(ThreadPool, RefusesNumbersOfWorkersAndQueueSizesOutOfRange) {
   EXPECT_EQ(ThreadPool::make_fixed(0).error(), Errc::invalid_argument);
   EXPECT_EQ(ThreadPool::make_fixed(ThreadPool::kWorkersMax + 1).error(), Errc::invalid_argument);
   EXPECT_EQ(ThreadPool::make_dynamic(0, 2).error(), Errc::invalid_argument);
@@ -32,7 +32,7 @@ TEST(ThreadPool, RefusesWhatItCannotBe) {
   EXPECT_EQ(ThreadPool::make_fixed(1, options).error(), Errc::invalid_argument);
 }
 
-TEST(ThreadPool, AFullQueueIsReportedAndWhatWasTakenRuns) {
+TEST(ThreadPool, AFullQueueIsReportedAndTheJobsInItRun) {
   PoolOptions options;
   options.queue_capacity = 4;
   auto pool = std::move(ThreadPool::make_single(options)).value();
@@ -50,7 +50,7 @@ TEST(ThreadPool, AFullQueueIsReportedAndWhatWasTakenRuns) {
   EXPECT_EQ(ran.load(), 4);
 }
 
-// A delay that slept in a worker would hold up everything behind it.
+// A delay that slept in a worker would delay every job behind it.
 TEST(ThreadPool, PendingDelaysDoNotKeepAnImmediateJobWaiting) {
   auto pool = fixed(2);
   std::vector<Future<int>> delayed;
@@ -72,7 +72,7 @@ TEST(ThreadPool, ADelayedJobThatFindsTheQueueFullIsLateAndNotLost) {
   }
   const auto refused = pool->counts().refused;
   auto late = pool->submit_after(1ms, [] { return 1; });
-  while (pool->counts().refused < refused + 2) {  // it was offered twice
+  while (pool->counts().refused < refused + 2) {  // the timekeeper offered the job twice
     std::this_thread::yield();
   }
   EXPECT_FALSE(late.ready());
@@ -80,7 +80,7 @@ TEST(ThreadPool, ADelayedJobThatFindsTheQueueFullIsLateAndNotLost) {
   EXPECT_EQ(late.get_until(in_a_long_time()).value(), 1);
 }
 
-// Each job waits for another one: no worker may sit on a job that another could run.
+// Each job waits for another one: no worker may hold a job back that another worker could run.
 TEST(ThreadPool, JobsThatWaitForEachOtherRunAtTheSameTime) {
   constexpr int kWorkers = 4;
   auto pool = fixed(kWorkers);
@@ -102,7 +102,7 @@ TEST(ThreadPool, JobsThatWaitForEachOtherRunAtTheSameTime) {
   }
 }
 
-TEST(ThreadPool, WhatABusyWorkerBroughtIsTakenByAnother) {
+TEST(ThreadPool, AnotherWorkerTakesTheJobOfABusyOne) {
   auto pool = fixed(2);
   auto outer = pool->submit([&] {
     auto inner = pool->submit([] { return std::this_thread::get_id(); });
@@ -113,8 +113,8 @@ TEST(ThreadPool, WhatABusyWorkerBroughtIsTakenByAnother) {
   EXPECT_NE(*ran_by, std::this_thread::get_id());
 }
 
-// All workers are kept busy by jobs that bring themselves again; others still get their turn.
-TEST(ThreadPool, JobsThatComeAgainAndAgainStarveNobody) {
+// Jobs that execute themselves again keep all workers busy; other jobs still get their turn.
+TEST(ThreadPool, JobsThatExecuteThemselvesAgainStarveNoOther) {
   auto pool = fixed(2);
   std::atomic<bool> over{false};
   struct Again {
@@ -147,7 +147,7 @@ TEST(ThreadPool, OneThreadKeepsTheOrder) {
   EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
 }
 
-// However long the burst: who brings it wakes one sleeper, which wakes the next if there is more.
+// However long the burst: the pusher wakes one sleeper, which wakes the next if there are more jobs.
 TEST(ThreadPool, ABurstCostsAtMostOneWakePerWorker) {
   constexpr unsigned kWorkers = 3;
   PoolOptions options;
@@ -159,7 +159,7 @@ TEST(ThreadPool, ABurstCostsAtMostOneWakePerWorker) {
   for (int i = 0; i < 10'000; ++i) {
     ASSERT_TRUE(pool->execute([] {}));
   }
-  EXPECT_EQ(pool->counts().wakes, before);  // nobody sleeps
+  EXPECT_EQ(pool->counts().wakes, before);  // no worker sleeps
   blocker.let_go();
   EXPECT_TRUE(pool->stop(StopMode::drain, in_a_long_time()));
   EXPECT_LE(pool->counts().wakes, before + kWorkers);
@@ -187,7 +187,7 @@ TEST(ThreadPool, ADynamicPoolShrinksToItsMinimumAndGrowsAgain) {
     blocker.let_go();
     Instant patience = sys::now() + 100ms;
     while (pool->counts().workers > 1) {
-      if (sys::now() > patience) {  // one that was passed over when its time ended sleeps until the next job
+      if (sys::now() > patience) {  // a worker whose permit another took at its time limit sleeps until the next job
         EXPECT_TRUE(pool->submit([] {}).get_until(in_a_long_time()));
         patience = sys::now() + 100ms;
       }
@@ -198,7 +198,7 @@ TEST(ThreadPool, ADynamicPoolShrinksToItsMinimumAndGrowsAgain) {
   EXPECT_GE(pool->counts().executed, 12u);
 }
 
-// The only worker waits for a job that comes later.
+// The only worker waits for a job that is pushed later.
 TEST(ThreadPool, ADynamicPoolGrowsForAJobThatAnotherWaitsFor) {
   auto pool = std::move(ThreadPool::make_dynamic(1, 2)).value();
   auto outer = pool->submit([&] { return static_cast<bool>(pool->submit([] {}).get_until(in_a_long_time())); });

@@ -49,7 +49,7 @@ struct Timekeeper::Core {
   bool started = false;
   sys::Thread thread;
 
-  std::vector<Job> ready;  // the thread's: what was due, while it is handed on
+  std::vector<Job> ready;  // only the thread uses it: due jobs on their way to the sink
   sync::Parker parker;     // woken when `wanted` is too late, and to stop
 };
 
@@ -119,7 +119,7 @@ std::size_t Timekeeper::close() {
     count = core_->wheel.size() + core_->due.size();
   }
   core_->parker.wake_with_fence();
-  // Outside the mutex, as that may run anything; nobody else touches them any more.
+  // Outside the mutex, because a job's destructor may run any code. No other thread uses these after `stopping`.
   core_->waiting.reset();
   core_->due.clear();
   return count;
@@ -138,11 +138,11 @@ void Timekeeper::stop() {
 void Timekeeper::Core::fire(void* context) {
   auto* const fired = static_cast<Waiting*>(context);
   Core& core = *fired->core;
-  core.due.push_back(std::move(fired->job));  // there is room: see turn()
+  core.due.push_back(std::move(fired->job));  // within the reserved room: turn() limits the number that fires
   (void)core.waiting->destroy(fired);
 }
 
-// Allocates nothing: there is nobody who could be told.
+// Allocates nothing: there is no caller to return an error to.
 void Timekeeper::Core::turn() {
   {
     const std::lock_guard lock(mutex);
@@ -153,7 +153,7 @@ void Timekeeper::Core::turn() {
     ready.swap(due);
     wanted = wheel.next_deadline();
   }
-  std::size_t refused = 0;  // for now: these come to the front
+  std::size_t refused = 0;  // jobs to offer again; they move to the front of `ready`
   for (Job& job : ready) {
     const Result<void> taken = sink(job);
     if (!taken && taken.error() == Errc::resource_exhausted) {
@@ -170,7 +170,7 @@ void Timekeeper::Core::turn() {
     const std::lock_guard lock(mutex);
     if (!stopping) {
       due.swap(ready);
-      wanted = sys::now() + kRetryAfter;  // others that are due would be refused, too
+      wanted = sys::now() + kRetryAfter;  // the sink would refuse other due jobs, too
       return;
     }
   }

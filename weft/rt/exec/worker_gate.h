@@ -11,7 +11,7 @@
 
 namespace weft::rt {
 
-// What a gate waits with: the machine here, the model checker's in the model test.
+// SystemGate: the fence and the futex of a gate: the system's here, the model checker's in the model test.
 struct SystemGate {
   static void full_fence() noexcept { sys::full_fence(); }
   static sys::FutexResult futex_wait(std::atomic<std::uint32_t>& word, Duration timeout) noexcept {
@@ -20,37 +20,39 @@ struct SystemGate {
   static void futex_wake(std::atomic<std::uint32_t>& word, int count) noexcept { sys::futex_wake(word, count); }
 };
 
-// WorkerGate: how many workers of a pool there are, how many sleep, and whether one looks for work right now.
-// A worker works, searches or sleeps. Who brings work wakes somebody only when nobody searches, so that a burst costs
-// one wake-up; a searcher that found work and sees more of it passes the wake-up on.
-// Owner: the pool. Affinity: any thread. Cost: notify() with a searcher about, or with nobody asleep, is a fence and a
-// load; else a read-modify-write of one word, and a system call to wake.
+// WorkerGate: how many workers of a pool there are, how many sleep, and whether one searches for work right now.
+// A worker works, searches or sleeps. A notifier wakes a sleeper only when no worker searches, so that a burst costs
+// one wake-up. A searcher that found work and sees more of it passes the wake-up on.
+// Owner: the pool.
+// Affinity: any thread.
+// Cost: notify() is a fence and a load while a worker searches, or none sleeps and none may be started; else a
+// read-modify-write of one word, and a system call to wake.
 // Invariants:
-//   (1) Work that was there before notify() is seen by a searcher's next look, or a sleeper was woken for it, or a
-//       worker is to be started for it, or every worker works.
-//   (2) Workers inside sleep() = the word's sleepers + permits_. Who takes a permit searches.
-//   (3) After close() nobody is started, and nobody sleeps who announced it afterwards.
+//   1. For work published before notify(): a searcher's next check finds it, or notify() woke a sleeper or returned
+//      `start` for it, or every worker works.
+//   2. Workers inside sleep() = the word's sleepers + permits_. A worker that takes a permit searches.
+//   3. After close() no worker is started, and a worker that announces its sleep afterwards does not sleep.
 template <typename System>
 class BasicWorkerGate {
  public:
   enum class Notified : std::uint8_t {
-    nobody,  // somebody searches, or all work and there may be no more of them
+    nobody,  // a worker searches, or all work and the pool is at its maximum
     woke,
-    start,  // the caller starts a worker, which is counted as a searcher already; else undo_start()
+    start,  // the caller starts a worker, which counts as a searcher already; else the caller calls undo_start()
   };
   enum class Slept : std::uint8_t {
-    woken,  // searches now
-    left,   // slept for as long as it may, and is no longer counted
+    woken,  // the worker searches now
+    left,   // the worker slept for its limit, and the gate no longer counts it
   };
 
   BasicWorkerGate() noexcept = default;
   BasicWorkerGate(const BasicWorkerGate&) = delete;
   BasicWorkerGate& operator=(const BasicWorkerGate&) = delete;
 
-  // Behind the publication of work.
+  // Called after work was published.
   Notified notify(unsigned workers_max) noexcept {
     System::full_fence();  // pairs with the fences in announce() and stop_searching()
-    // Relaxed, as everywhere here: the gate orders nothing but by its fences; work is handed over by its queue.
+    // Relaxed, as everywhere here: the gate orders only by its fences; the queue hands the work over.
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     for (;;) {
       if (searching(word) > 0) {
@@ -72,31 +74,32 @@ class BasicWorkerGate {
       }
     }
   }
-  // The worker could not be started. Others may have counted on it: notify again, with workers_max 0.
+  // After `start`, when no thread could be started. Other notifiers may have counted on this searcher: the caller
+  // notifies again, with workers_max 0.
   void undo_start() noexcept { word_.fetch_sub(kWorker + kSearching, std::memory_order_relaxed); }
-  // Without work: the first workers of a pool. Each is a searcher.
+  // Counts one of the pool's first workers, which starts without work, as a searcher.
   void add_worker() noexcept { word_.fetch_add(kWorker + kSearching, std::memory_order_relaxed); }
 
   // --- a worker's own calls ---
 
-  // Before it runs what it found as a searcher. Then it looks whether there is more, and if so notifies.
+  // A searcher calls this before it runs the job that it found. Then it checks for more work, and notifies if there is.
   void stop_searching() noexcept {
     word_.fetch_sub(kSearching, std::memory_order_relaxed);
     System::full_fence();  // pairs with the fence in notify()
   }
-  // False: another searches already.
+  // False: another worker searches already.
   [[nodiscard]] bool start_searching() noexcept {
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     return searching(word) == 0 &&
            word_.compare_exchange_strong(word, word + kSearching, std::memory_order_relaxed, std::memory_order_relaxed);
   }
-  // Before the last look; then sleep() or stay_awake(). False: closed.
+  // Called before the last check for work; after it the worker calls sleep() or stay_awake(). False: closed.
   [[nodiscard]] bool announce(bool was_searching) noexcept {
     const std::uint64_t word = word_.fetch_add(kSleeper - (was_searching ? kSearching : 0), std::memory_order_relaxed);
     System::full_fence();  // pairs with the fence in notify()
     return (word & kClosed) == 0;
   }
-  // It searches afterwards.
+  // Takes announce() back. The worker searches afterwards.
   void stay_awake() noexcept {
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     while (sleepers(word) > 0) {
@@ -105,27 +108,28 @@ class BasicWorkerGate {
         return;
       }
     }
-    while (!take_permit()) {  // who took the sleeper out of the word is about to give it
+    while (!take_permit()) {  // the notifier that took this sleeper out of the word gives a permit soon
       (void)System::futex_wait(permits_, Duration(-1));
     }
   }
-  // With a limit (not negative), leaves when it is over and more than `workers_min` are there.
+  // Sleeps until a permit comes. With a limit (not negative), the worker leaves when the limit is over and there are
+  // more than `workers_min` workers.
   [[nodiscard]] Slept sleep(Duration limit, unsigned workers_min) noexcept {
     while (!take_permit()) {
       if (System::futex_wait(permits_, limit) == sys::FutexResult::timed_out) {
         if (leave_asleep(workers_min)) {
           return Slept::left;
         }
-        // Of the minimum, or a permit is on its way. Should that go to another that has just come to sleep, this one
-        // stays until the next work: then its time begins anew.
+        // The worker belongs to the minimum, or a permit is on its way. If another worker that has just come to sleep
+        // takes that permit, this one sleeps without a limit until the next work. After that its limit begins anew.
         limit = Duration(-1);
       }
     }
     return Slept::woken;
   }
-  // A worker that is not asleep ends. True: it was the last one.
+  // A worker that is not asleep ends. True: it was the last worker.
   [[nodiscard]] bool leave(bool was_searching) noexcept {
-    // acq_rel: what each worker did comes before what the last one does.
+    // acq_rel pairs with itself and with leave_asleep(): the last worker sees the writes of the others.
     const std::uint64_t word = word_.fetch_sub(kWorker + (was_searching ? kSearching : 0), std::memory_order_acq_rel);
     return workers(word) == 1;
   }
@@ -142,7 +146,7 @@ class BasicWorkerGate {
     }
   }
 
-  // Acquire pairs with the release in leave(): once it is 0, what the workers did is seen.
+  // Acquire pairs with the releases in leave() and leave_asleep(): a caller that reads 0 sees the workers' writes.
   [[nodiscard]] unsigned workers() const noexcept { return workers(word_.load(std::memory_order_acquire)); }
   [[nodiscard]] unsigned sleepers() const noexcept { return sleepers(word_.load(std::memory_order_relaxed)); }
   [[nodiscard]] bool closed() const noexcept { return (word_.load(std::memory_order_relaxed) & kClosed) != 0; }
@@ -163,7 +167,8 @@ class BasicWorkerGate {
     System::futex_wake(permits_, static_cast<int>(count));
   }
   [[nodiscard]] bool take_permit() noexcept {
-    // A read-modify-write, because a load may go on returning an old 0, for which the futex does not sleep.
+    // A read-modify-write: a load could return a stale 0 again and again, while the futex does not sleep because the
+    // word is not 0 any more.
     std::uint32_t permits = permits_.fetch_add(0, std::memory_order_relaxed);
     while (permits > 0) {
       if (permits_.compare_exchange_weak(permits, permits - 1, std::memory_order_relaxed, std::memory_order_relaxed)) {
@@ -175,7 +180,7 @@ class BasicWorkerGate {
   [[nodiscard]] bool leave_asleep(unsigned workers_min) noexcept {
     std::uint64_t word = word_.load(std::memory_order_relaxed);
     while (sleepers(word) > 0 && workers(word) > workers_min) {
-      // Release: as in leave().
+      // Release pairs with the acquires in leave() and workers().
       if (word_.compare_exchange_weak(word, word - kSleeper - kWorker, std::memory_order_release,
                                       std::memory_order_relaxed)) {
         return true;

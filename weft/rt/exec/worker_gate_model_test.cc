@@ -8,7 +8,7 @@ namespace {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
-// What the machine does, in the model. A futex wakes but orders nothing; a limit may be over at once.
+// The system's fence and futex, in the model. A futex wakes but orders nothing; a limit may be over at once.
 struct ModelGate {
   using Where = model::Where;
   static void full_fence(Where where = Where::current()) { model::fence(std::memory_order_seq_cst, where); }
@@ -37,7 +37,7 @@ struct Pool {
   void notify() {
     const auto told = gate.notify(workers_max);
     if (told == Gate::Notified::start) {
-      gate.undo_start();  // no thread to be had
+      gate.undo_start();  // as if no thread could be started
       (void)gate.notify(0);
     }
   }
@@ -51,7 +51,7 @@ struct Pool {
     }
     return false;
   }
-  // A worker that takes `works` pieces and then is busy for good; it starts as a searcher.
+  // A worker that takes `works` pieces of work and then is busy for good. It starts as a searcher.
   void work(int works) {
     bool searches = true;
     while (works > 0) {
@@ -79,7 +79,7 @@ struct Pool {
       searches = true;
     }
   }
-  // As a pool's worker that ends once the gate is closed.
+  // A worker as a pool has it, which ends once the gate is closed.
   void work_until_closed(Duration limit, unsigned workers_min) {
     for (;;) {
       while (try_take()) {
@@ -112,7 +112,7 @@ void two_bring_to_one_worker() {
   model::run_threads([&] { pool.bring(); }, [&] { pool.bring(); }, [&] { pool.work(2); });
 }
 
-// Whoever takes one is busy for good: the other piece must not wait for it.
+// The worker that takes one piece is busy for good: the other piece must not wait for that worker.
 void two_workers_share_a_burst() {
   Pool pool;
   pool.gate.add_worker();
@@ -136,7 +136,7 @@ void a_close_ends_every_sleep() {
   model::require(pool.gate.workers() == 0, "a worker is left");
 }
 
-// The one that may go is woken at the same time, or is not needed.
+// Work comes at the moment in which one sleeper may leave.
 void a_sleeper_leaves_while_work_comes() {
   Pool pool;
   pool.gate.add_worker();
@@ -151,7 +151,7 @@ void a_sleeper_leaves_while_work_comes() {
   model::require(!pool.ready(), "work is stranded");
 }
 
-// What the workers did is seen by who finds them gone.
+// A thread that reads workers() == 0 sees the writes of the workers, and so does the last worker.
 template <bool kAsleep>
 void the_end_of_workers_publishes_what_they_did() {
   Gate gate;

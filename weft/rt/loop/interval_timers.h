@@ -12,12 +12,15 @@
 
 namespace weft::rt {
 
-// IntervalTimers: callbacks that repeat until they are cancelled, for a program that has a loop of its own: it sleeps
-// for until_next() and calls run(). Owner: its user. Affinity: one thread. Cost: O(log n) a call, O(log n) a timer that
-// runs; adding allocates. Invariants:
-//   (1) Timers run in the order in which they are due, and those due at the same instant in the order of arming.
-//   (2) One run() calls a timer at most once, however late it is; it is then due an interval after that run's `now`.
-//   (3) A callback may do anything to the timers, its own too. What it adds or re-arms waits for the next run().
+// IntervalTimers: callbacks that repeat until they are cancelled, for a program that has a loop of its own: the program
+// sleeps for until_next() and calls run().
+// Owner: its user.
+// Affinity: one thread.
+// Cost: O(log n) a call, O(log n) a timer that runs; adding allocates.
+// Invariants:
+//   1. Timers run in the order in which they are due, and those due at the same instant in the order of arming.
+//   2. One run() calls a timer at most once, however late the timer is. The timer is then due an interval after `now`.
+//   3. A callback may do anything to the timers, its own too. A timer that it adds or re-arms waits for the next run().
 class IntervalTimers {
  public:
   using Callback = void (*)(int id, void* argument);
@@ -34,7 +37,7 @@ class IntervalTimers {
   [[nodiscard]] bool running() const noexcept { return running_; }
 
  private:
-  using Entry = std::tuple<Instant, std::uint64_t, int>;  // when due, in which order armed, whose id
+  using Entry = std::tuple<Instant, std::uint64_t, int>;  // when it is due, order of arming, id
   struct Timer {
     Instant due;
     std::uint64_t order = 0;

@@ -106,7 +106,7 @@ TEST_F(IntervalTimersTest, ACallbackMayCancelItselfAndOthers) {
   EXPECT_EQ(timers_.until_next(now_), std::nullopt);
 }
 
-TEST_F(IntervalTimersTest, WhatACallbackAddsOrResetsWaitsForTheNextRun) {
+TEST_F(IntervalTimersTest, ATimerThatACallbackAddsOrResetsWaitsForTheNextRun) {
   const int id = add(0);
   in_callback_ = [&](int ran) {
     if (ran == id) {

@@ -13,13 +13,16 @@
 
 namespace weft::rt {
 
-// Job: something to call once, without arguments and result. Move-only.
-// Owner: a value. Affinity: one thread at a time.
-// Cost: 56 bytes. A closure of up to kInlineMax bytes that moves without throwing lies inside, and making, moving and
-// calling it allocates nothing; a larger one lies in a mem::Buffer, so that a closure that is made by one thread and
-// ends in another costs no malloc either; one that is over-aligned, or larger than Buffer::kPooledMax, is on the heap.
-// Invariants: 1. the closure is destroyed once, whether it was called or not. 2. moving it never throws. 3. a closure
-// that found no memory is an empty Job: look before it is given away.
+// Job: a closure to call once, without arguments and result. Move-only.
+// Owner: a value.
+// Affinity: one thread at a time.
+// Cost: 56 bytes. A closure of up to kInlineMax bytes that moves without throwing lies inside: making, moving and
+// calling the Job allocates nothing. A larger closure lies in a mem::Buffer, so that one thread can make it and another
+// destroy it without a malloc. A closure that is over-aligned, or larger than Buffer::kPooledMax, is on the heap.
+// Invariants:
+//   1. The closure is destroyed once, whether it was called or not.
+//   2. Moving a Job never throws.
+//   3. A Job whose closure found no memory is empty: the caller checks for that before it hands the Job over.
 class Job {
  public:
   static constexpr std::size_t kInlineMax = 48;
@@ -48,7 +51,7 @@ class Job {
   ~Job() { reset(); }
 
   explicit operator bool() const noexcept { return kind_ != nullptr; }
-  // Requires a closure. What it throws comes through; it is destroyed with the Job, not by the call.
+  // Requires a closure. The call passes the closure's exception on. The closure is destroyed with the Job, not here.
   void operator()() { kind_->run(storage_); }
   void reset() noexcept {
     if (kind_ != nullptr && kind_->destroy != nullptr) {
@@ -61,7 +64,7 @@ class Job {
   struct Kind {
     void (*run)(void* storage);
     void (*move)(void* to, void* from) noexcept;  // null: copy the bytes
-    void (*destroy)(void* storage) noexcept;      // null: nothing to do
+    void (*destroy)(void* storage) noexcept;      // null: trivial
   };
 
   template <typename Closure>
@@ -71,7 +74,7 @@ class Job {
   static constexpr bool kPooled =
       sizeof(Closure) <= mem::Buffer::kPooledMax && alignof(Closure) <= alignof(std::max_align_t);
 
-  // A closure type may say that moving it and forgetting the old one is copying its bytes.
+  // A closure type declares MovesAsBytes if copying its bytes and forgetting the old object moves it.
   template <typename Closure>
   static constexpr bool kMovesAsBytes =
       std::is_trivially_copyable_v<Closure> || requires { typename Closure::MovesAsBytes; };
@@ -93,7 +96,7 @@ class Job {
                                                 : +[](void* storage) noexcept { at<Closure>(storage)->~Closure(); },
   };
 
-  // The storage holds where the closure is: a Buffer or a Closure.
+  // The storage holds a pointer: to the Buffer with the closure, or to the closure.
   template <typename Closure>
   static Closure* outside(void* storage) noexcept {
     if constexpr (kPooled<Closure>) {
@@ -135,7 +138,7 @@ class Job {
     }
     kind_ = &kOutside<Closure>;
   }
-  struct Returner {  // of the buffer, when the closure's constructor throws
+  struct Returner {  // releases the buffer when the closure's constructor throws
     mutable mem::Buffer* buffer;
     ~Returner() {
       if (buffer != nullptr) {

@@ -38,7 +38,7 @@ void expect_one_life(std::size_t worth) {
     ASSERT_TRUE(first);
     EXPECT_EQ(alive, 1);
     Job second(std::move(first));
-    EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): that is the question
+    EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): the test checks the moved-from job
     Job third;
     third = std::move(second);
     EXPECT_EQ(alive, 1);
@@ -57,7 +57,7 @@ TEST(Job, RunsAndDestroysClosuresOfEverySizeOnce) {
   expect_one_life<Padded<mem::Buffer::kPooledMax>>(mem::Buffer::kPooledMax);
 }
 
-TEST(Job, TakesWhatIsMoveOnly) {
+TEST(Job, TakesAMoveOnlyClosure) {
   auto owned = std::make_unique<int>(7);
   int seen = 0;
   Job task([owned = std::move(owned), &seen] { seen = *owned; });
@@ -95,7 +95,7 @@ TEST(Job, AClosureThatThrowsWhenItIsTakenLeavesNothingBehind) {
   EXPECT_EQ(alive, 1);
 }
 
-TEST(Job, WhatTheClosureThrowsComesThrough) {
+TEST(Job, ACallPassesTheClosuresExceptionOn) {
   Job task([] { throw std::runtime_error("thrown"); });
   EXPECT_THROW(task(), std::runtime_error);
   EXPECT_TRUE(task);

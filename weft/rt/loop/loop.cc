@@ -49,7 +49,7 @@ void Loop::run(TurnHook* hook, sync::WaitMode mode) {
 }
 
 void Loop::stop() {
-  stopping_.store(true, std::memory_order_release);  // pairs with the acquire in run()
+  stopping_.store(true, std::memory_order_release);  // pairs with the acquire in ended()
   poller_->wake();
   thread_.join();
 }
@@ -67,16 +67,16 @@ void Loop::post(Job task) {
 }
 
 void Loop::wake_sleeper() noexcept {
-  sys::full_fence();  // pairs with the fence in announce_sleep(): we see the sleep, or the loop sees what was posted
+  sys::full_fence();  // pairs with the fence in announce_sleep(): the caller sees the sleep, or the loop sees the work
   if (sleep_.load(std::memory_order_relaxed) != Sleep::awake) {
     poller_->wake();
   }
 }
 
 void Loop::nudge() noexcept {
-  sys::full_fence();  // pairs with the fence in wait()
+  sys::full_fence();  // pairs with the fence in announce_sleep()
   Sleep expected = Sleep::deep;
-  // Relaxed: only one nudger has to make the call, and the poller orders what was written before it.
+  // Relaxed: the exchange only elects one nudger for the wake. The poller orders the writes before it.
   if (sleep_.load(std::memory_order_relaxed) == Sleep::deep &&
       sleep_.compare_exchange_strong(expected, Sleep::awake, std::memory_order_relaxed)) {
     poller_->wake();
@@ -123,7 +123,7 @@ void Loop::unwatch(WatchId id) {
   if (slot == nullptr) {
     return;
   }
-  (void)poller_->remove(slot->fd);  // fails only for a descriptor that is already gone, which is as good
+  (void)poller_->remove(slot->fd);  // fails only for a descriptor that is already closed, and so not watched any more
   slot->watcher = nullptr;
   slot->generation = slot->generation == UINT32_MAX - 1 ? 1 : slot->generation + 1;
   free_slots_.push_back(static_cast<std::uint32_t>(id));
@@ -151,15 +151,15 @@ bool Loop::run_jobs() {
   return true;
 }
 
-// What is looked at once more before the loop sleeps.
+// The loop's own part of the last check before a sleep.
 bool Loop::has_mail() const noexcept {
   return has_mail_.load(std::memory_order_relaxed) || tasks_.has_posted() ||
          (stopping_.load(std::memory_order_relaxed) && !ending_);
 }
 
-// Whether stop() was called and nothing is left that it waits for.
+// Whether stop() was called and all coroutines have ended.
 bool Loop::ended() {
-  // Acquire pairs with the release in stop(): what was posted before it is in the mailbox.
+  // Acquire pairs with the release in stop(): a job posted before stop() is in the mailbox.
   if (!ending_ && !stopping_.load(std::memory_order_acquire)) [[likely]] {
     return false;
   }
@@ -171,18 +171,18 @@ bool Loop::ended() {
   return tasks_.idle();
 }
 
-// True: asleep, as far as others can see.
+// Shows the sleep to the other threads, then checks for work once more. False: do not sleep.
 bool Loop::announce_sleep(Duration timeout) noexcept {
   const bool nap = timeout >= Duration::zero() && timeout <= kNapMax;
   sleep_.store(nap ? Sleep::nap : Sleep::deep, std::memory_order_relaxed);
-  sys::full_fence();  // pairs with the fences in post() and nudge()
+  sys::full_fence();  // pairs with the fences in wake_sleeper() and nudge()
   if (has_mail()) {
     return false;
   }
   return hook_ == nullptr || ((nap || !hook_->has_work()) && hook_->may_sleep());
 }
 
-// Looks at the mailboxes often, at the descriptors now and then, and lets others run in between.
+// Spins before a sleep: checks the mailboxes kLooksPerPoll times, then polls the descriptors once and yields.
 bool Loop::look_for_work(Duration timeout, std::size_t& event_count) {
   constexpr int kLooksPerPoll = 16;
   std::uint64_t budget_us = spin_budget_.budget_us(wait_mode_);
@@ -238,7 +238,7 @@ void Loop::turn() {
   constexpr std::size_t kTimersPerTurn = 256;
   now_ = sys::now();
   const bool ran_jobs = run_jobs();
-  timers_.advance(now_, kTimersPerTurn);  // what it leaves is due at once
+  timers_.advance(now_, kTimersPerTurn);  // timers beyond the limit are due in the next turn
   tasks_.turn();
   const Instant hook_wants = hook_ != nullptr ? hook_->handle_turn(now_) : kNever;
   const bool go_on = ran_jobs || tasks_.has_ready() || (ending_ && tasks_.idle());
@@ -262,7 +262,7 @@ void Loop::run_turns() {
   this_threads_loop = nullptr;
 }
 
-// Who still watches may close the descriptor on another thread, when this one is gone: the poller lets go of it here.
+// A watcher may close its descriptor on another thread when this one has ended. So the poller drops all of them here.
 void Loop::release_descriptors() {
   for (const Slot& slot : slots_) {
     if (slot.watcher != nullptr) {

@@ -20,7 +20,7 @@
 
 namespace weft::rt {
 
-// Watcher: what a Loop calls when a descriptor is ready. Called on the loop's thread only, never after unwatch().
+// Watcher: gets the events of a descriptor. A Loop calls it on the loop's thread only, never after unwatch().
 class Watcher {
  public:
   virtual void handle_event(const sys::PollEvent& event) = 0;
@@ -29,15 +29,16 @@ class Watcher {
   ~Watcher() = default;
 };
 
-// TurnHook: work that a Loop offers time to at the end of every turn.
+// TurnHook: work of another part that a Loop runs at the end of every turn.
 class TurnHook {
  public:
-  // Does what is due and says when it wants the next turn; kNever: only when something happens.
+  // Does the work that is due. Returns when the hook wants its next turn; kNever: only after an event.
   virtual Instant handle_turn(Instant now) = 0;
-  // Whether work arrived from other threads since the last turn. Read after the loop announced that it will sleep, and
-  // while it looks for work before.
+  // Whether work arrived from other threads since the last turn. The loop calls this while it spins, and once more
+  // after it announced a sleep.
   [[nodiscard]] virtual bool has_work() const noexcept = 0;
-  // The last question before every sleep, naps too. After `true`, who brings work ends the sleep with Loop::wake().
+  // The loop's last call before every sleep, naps too. After `true`, a thread that brings work ends the sleep with
+  // Loop::wake().
   [[nodiscard]] virtual bool may_sleep() noexcept { return true; }
 
  protected:
@@ -45,12 +46,13 @@ class TurnHook {
 };
 
 // Loop: one thread with a poller, timers and a mailbox.
-// Owner: whoever made it; destruction stops the thread and drops what is in the mailbox.
-// Affinity: post(), nudge(), wake(), wake_sleeper(), stop() and on_loop_thread() any thread; everything else the loop's
-// own thread. Cost: an idle loop makes no wake-ups. post() locks a mutex; it is not for messages. Invariants:
-//   (1) A task posted before stop() runs; tasks run in the order of posting.
-//   (2) After unwatch() returns, its Watcher is not called, not even for events already fetched.
-//   (3) stop() cancels the coroutines that live here (task.h), and the loop turns until they have ended.
+// Owner: the caller of make(). Destruction stops the thread and drops the jobs in the mailbox.
+// Affinity: post(), nudge(), wake(), wake_sleeper(), stop(), on_loop_thread() any thread; the rest the loop's thread.
+// Cost: an idle loop makes no wake-ups. post() locks a mutex; it is not for messages.
+// Invariants:
+//   1. A job posted before stop() runs. Jobs run in the order of posting.
+//   2. After unwatch() returns, the loop does not call the Watcher, not even for events already fetched.
+//   3. stop() cancels the loop's coroutines (task.h), and the loop turns until they have ended.
 class Loop {
  public:
   static Result<std::unique_ptr<Loop>> make(const char* thread_name, const sys::ThreadOptions& thread_options = {},
@@ -62,17 +64,17 @@ class Loop {
   // The loop that runs in this thread; null when there is none.
   static Loop* current() noexcept;
 
-  // Once; the hook outlives the loop's thread. resource_exhausted when there can be no more threads.
+  // Once; the hook outlives the loop's thread. resource_exhausted: the system refuses another thread.
   [[nodiscard]] Result<void> start(TurnHook* hook) noexcept;
-  // Instead of start(): runs in the calling thread until stop(). Before it sleeps it looks for work as long as `mode`
-  // permits, and while it has work it asks for events at least every kPollEvery, not in every turn.
+  // Instead of start(): runs in the calling thread until stop(). Before a sleep the loop spins for as long as `mode`
+  // permits. While the loop has work, it polls the descriptors once every kPollEvery, not in every turn.
   void run(TurnHook* hook, sync::WaitMode mode);
   void stop();          // waits until the thread that start() made ended; idempotent
   void post(Job task);  // throws std::bad_alloc
-  // A turn soon: at once if the loop would sleep long, else when its nap of at most kNapMax ends.
+  // Makes the loop turn soon: at once if it sleeps long, else when its nap of at most kNapMax ends.
   void nudge() noexcept;
-  void wake() noexcept { poller_->wake(); }  // ends the sleep that goes on, or else the next one
-  void wake_sleeper() noexcept;  // ends the sleep that goes on, if one does; for what wait() looks for before it sleeps
+  void wake() noexcept { poller_->wake(); }  // ends the present sleep, or else the next one
+  void wake_sleeper() noexcept;  // ends the present sleep, if any; for work that announce_sleep() checks for
   [[nodiscard]] bool on_loop_thread() const noexcept {
     return thread_id_.load(std::memory_order_acquire) == std::this_thread::get_id();
   }
@@ -123,14 +125,14 @@ class Loop {
   TimerWheel timers_;
   Instant now_;
   TaskRunner tasks_{timers_, now_, this};
-  bool ending_ = false;  // stop() was heard of
+  bool ending_ = false;  // the loop's thread has seen stopping_
   std::vector<Slot> slots_;
   std::vector<std::uint32_t> free_slots_;
   std::array<sys::PollEvent, 256> events_;
 
   std::mutex mutex_;
   std::vector<Job> mail_;    // guarded by mutex_
-  std::vector<Job> opened_;  // what run_jobs() runs; here to keep its memory
+  std::vector<Job> opened_;  // the jobs that run_jobs() runs; a member to keep its memory
   std::atomic<bool> has_mail_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<Sleep> sleep_{Sleep::awake};

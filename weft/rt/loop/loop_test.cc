@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::Signal;
 
-constexpr auto kLong = 30s;  // what never passes unless something is broken
+constexpr auto kLong = 30s;  // passes only in a test that fails
 
 class Turns final : public TurnHook {
  public:
@@ -57,7 +57,7 @@ class LoopTest : public testing::Test {
     ASSERT_TRUE(loop_->start(&turns_));
   }
 
-  // Runs on the loop's thread, and waits for it.
+  // Runs the function on the loop's thread and waits until it returned.
   void on_loop(const std::function<void()>& function) {
     Signal done;
     loop_->post([&] {
@@ -71,7 +71,7 @@ class LoopTest : public testing::Test {
   std::unique_ptr<Loop> loop_;
 };
 
-TEST_F(LoopTest, TasksRunOnTheLoopsThreadInTheOrderOfPosting) {
+TEST_F(LoopTest, JobsRunOnTheLoopsThreadInTheOrderOfPosting) {
   std::vector<int> order;
   Signal done;
   EXPECT_FALSE(loop_->on_loop_thread());
@@ -91,7 +91,7 @@ TEST_F(LoopTest, TasksRunOnTheLoopsThreadInTheOrderOfPosting) {
   }
 }
 
-TEST_F(LoopTest, TasksOfSeveralThreadsKeepEachThreadsOrder) {
+TEST_F(LoopTest, JobsOfSeveralThreadsKeepEachThreadsOrder) {
   constexpr int kThreads = 3;
   constexpr int kEach = 500;
   std::vector<int> last(kThreads, -1);
@@ -116,13 +116,13 @@ TEST_F(LoopTest, TasksOfSeveralThreadsKeepEachThreadsOrder) {
   EXPECT_EQ(last, std::vector<int>(kThreads, kEach - 1));
 }
 
-TEST_F(LoopTest, ATaskMayPostAnother) {
+TEST_F(LoopTest, AJobMayPostAnother) {
   Signal done;
   loop_->post([&] { loop_->post([&] { done.give(); }); });
   EXPECT_TRUE(done.take());
 }
 
-TEST_F(LoopTest, WhatWasPostedBeforeStopRunsAndStopWaitsForIt) {
+TEST_F(LoopTest, JobsPostedBeforeStopRunAndStopWaitsForThem) {
   std::atomic<int> ran{0};
   for (int i = 0; i < 100; ++i) {
     loop_->post([&] { ran.fetch_add(1); });
@@ -130,7 +130,7 @@ TEST_F(LoopTest, WhatWasPostedBeforeStopRunsAndStopWaitsForIt) {
   loop_->stop();
   EXPECT_EQ(ran.load(), 100);
   loop_->stop();                           // idempotent
-  loop_->post([&] { ran.fetch_add(1); });  // goes nowhere, harms nobody
+  loop_->post([&] { ran.fetch_add(1); });  // never runs; destroyed with the loop
   loop_.reset();
   EXPECT_EQ(ran.load(), 100);
 }
@@ -186,7 +186,7 @@ TEST_F(LoopTest, SteadyPostingDoesNotKeepTimersFromFiring) {
   EXPECT_TRUE(fired.take());
   stop = true;
   on_loop([] {});
-  on_loop([] {});  // a turn that had not seen `stop` may have posted another behind the first of these
+  on_loop([] {});  // a job that did not see `stop` may have posted another behind the first of these
 }
 
 TEST_F(LoopTest, ACancelledTimerDoesNotFire) {
@@ -211,9 +211,9 @@ TEST_F(LoopTest, ANudgeWakesASleepingLoopForATurn) {
   }
 }
 
-TEST_F(LoopTest, WithNothingToDoItMakesNoTurns) {
+TEST_F(LoopTest, AnIdleLoopMakesNoTurns) {
   on_loop([] {});
-  // From here on the loop makes the turn it is in, and perhaps one more before it sleeps.
+  // The loop finishes its present turn and makes perhaps one more before it sleeps.
   const int before = turns_.turns.load();
   for (int i = 0; i < 1000; ++i) {
     std::this_thread::yield();
@@ -221,7 +221,7 @@ TEST_F(LoopTest, WithNothingToDoItMakesNoTurns) {
   EXPECT_LE(turns_.turns.load() - before, 2);
 }
 
-TEST_F(LoopTest, AWatcherHearsOfItsDescriptorUntilItIsUnwatched) {
+TEST_F(LoopTest, TheLoopCallsAWatcherUntilItIsUnwatched) {
   auto event = std::move(sys::EventFd::make()).value();
   Signal heard;
   Loop::WatchId id = 0;
@@ -241,12 +241,12 @@ TEST_F(LoopTest, AWatcherHearsOfItsDescriptorUntilItIsUnwatched) {
   EXPECT_TRUE(heard.take());
   on_loop([&] { loop_->unwatch(id); });
   event.signal();
-  on_loop([] {});  // the loop looked at its descriptors at least once since
+  on_loop([] {});  // the loop has polled its descriptors at least once since
   on_loop([] {});
   on_loop([&] { loop_->unwatch(id); });  // idempotent
 }
 
-TEST_F(LoopTest, RewatchChangesWhatIsHeardOf) {
+TEST_F(LoopTest, RewatchChangesTheEventsThatAWatcherGets) {
   auto event = std::move(sys::EventFd::make()).value();  // always writable
   Signal heard;
   Loop::WatchId id = 0;
@@ -267,7 +267,7 @@ TEST_F(LoopTest, UnwatchingInsideAHandlerSilencesEventsThatWereFetchedAlready) {
   std::vector<Loop::WatchId> ids(2);
   int calls = 0;
   Signal heard;
-  // Both are ready in one turn; whichever comes first silences both.
+  // Both are ready in one turn; the first handler call unwatches both.
   Called watcher([&](const sys::PollEvent& /*event*/) {
     ++calls;
     loop_->unwatch(ids[0]);
@@ -295,7 +295,7 @@ TEST_F(LoopTest, AnEventOfAnUnwatchedDescriptorDoesNotReachTheNextOneInItsSlot) 
   Signal heard;
   Called stranger([&](const sys::PollEvent& /*event*/) { ++strangers; });
   bool done = false;
-  // Each of the first two, whichever comes first, replaces the other by the silent third in the same slot.
+  // The handler that runs first unwatches the other descriptor and puts the silent third into the same slot.
   const auto replace = [&](std::size_t other) {
     if (!done) {
       done = true;
@@ -319,13 +319,13 @@ TEST_F(LoopTest, AnEventOfAnUnwatchedDescriptorDoesNotReachTheNextOneInItsSlot) 
     third.signal();
   });
   on_loop([] {});
-  on_loop([&] {  // there, as the loop goes on calling the stranger until it is unwatched
+  on_loop([&] {  // on the loop's thread: the loop calls the stranger until it is unwatched
     EXPECT_GE(strangers, 1) << "the watch itself works";
     loop_->unwatch(ids[2]);
   });
 }
 
-TEST_F(LoopTest, WatchingWhatIsNoDescriptorIsRefusedAndTheSlotIsReused) {
+TEST_F(LoopTest, WatchingABadDescriptorIsRefusedAndTheSlotIsReused) {
   Called watcher([](const sys::PollEvent& /*event*/) {});
   auto event = std::move(sys::EventFd::make()).value();
   on_loop([&] {
@@ -407,13 +407,13 @@ TEST(LoopPoller, LetsGoOfDescriptorsWhenItsThreadEnds) {
     Signal watched;
     loop->post([&] {
       id = loop->watch(listener.fd(), sys::Interest::readable, true, &nobody).value();
-      loop->post([&] { watched.give(); });  // a turn later
+      loop->post([&] { watched.give(); });  // runs a turn later
     });
     ASSERT_TRUE(watched.take());
     loop->stop();
     loop->unwatch(id);  // on another thread, as destructors do
     listener.close();
-    EXPECT_TRUE(sys::open_tcp_listener(address, {}));  // nobody listens there any more
+    EXPECT_TRUE(sys::open_tcp_listener(address, {}));  // the first listener is gone
   }
 }
 

@@ -25,8 +25,8 @@ void CancelScope::cancel_own() noexcept {
 }
 
 void CancelScope::cancel() noexcept {
-  // The tree below, parents first, without a stack: who nests deeply must not overflow it. Nobody is resumed and so the
-  // tree stays as it is meanwhile.
+  // Walks the tree below, parents first, without recursion: a deep nesting must not overflow the stack. No coroutine
+  // resumes here, so the tree does not change during the walk.
   for (CancelScope* scope = this; scope != nullptr;) {
     const bool was_cancelled = scope->cancelled_;
     scope->cancel_own();
@@ -47,7 +47,7 @@ void TaskRunner::turn() noexcept {
       ready_.push_back(*item);
     }
   }
-  List<detail::Ready> now;  // what becomes ready meanwhile waits for the next turn
+  List<detail::Ready> now;  // an item that becomes ready during this turn waits for the next one
   for (std::size_t i = 0; i < kTurnMax; ++i) {
     detail::Ready* const item = ready_.pop_front();
     if (item == nullptr) {
@@ -61,7 +61,7 @@ void TaskRunner::turn() noexcept {
 }
 
 void TaskRunner::post(detail::Ready& item) noexcept {
-  // The loop is woken under the lock: once it has the item it may end, and this with it.
+  // Wakes the loop under the lock: once the loop has the item it may end and destroy this runner.
   const std::lock_guard lock(posted_mutex_);
   posted_.push_back(item);
   has_posted_.store(true, std::memory_order_relaxed);

@@ -18,12 +18,12 @@ namespace weft::rt {
 class Loop;
 class TaskRunner;
 
-// What an await gives whose task was cancelled.
+// The result of an await whose task was cancelled.
 inline constexpr Error kCancelled(Errc::cancelled, "the task was cancelled");
 
 namespace detail {
 
-// What a TaskRunner does next. In one list at a time.
+// Ready: one item that a TaskRunner runs next. In one list at a time.
 class Ready : public ListHook {
  public:
   using Run = void (*)(Ready& self) noexcept;
@@ -35,16 +35,17 @@ class Ready : public ListHook {
   Run run_;
 };
 
-// How many coroutines may go on inside each other where the compiler makes no tail calls (GCC without -O2, sanitizers).
+// Limits how many coroutines resume each other on one stack. Without tail calls (GCC without -O2, sanitizers) each of
+// them takes a stack frame.
 inline constexpr unsigned kTransfersMax = 64;
 
 struct Trampoline {
-  std::coroutine_handle<> next;  // to be resumed by resume(), once the stack is short again
-  unsigned left = 0;             // transfers until then; 0: nobody is inside resume()
+  std::coroutine_handle<> next;  // resume() resumes it once the stack is short again
+  unsigned left = 0;             // transfers until then; 0: this thread is not inside resume()
 };
 inline constinit thread_local Trampoline trampoline{};
 
-// What await_suspend() returns to go on with `to`: symmetric transfer that does not rely on the compiler.
+// await_suspend() returns this to resume `to`: symmetric transfer that does not rely on the compiler.
 inline std::coroutine_handle<> transfer(std::coroutine_handle<> to) noexcept {
   Trampoline& state = trampoline;
   if (state.left > 1) [[likely]] {
@@ -58,7 +59,7 @@ inline std::coroutine_handle<> transfer(std::coroutine_handle<> to) noexcept {
   return std::noop_coroutine();
 }
 
-// Runs the coroutine until it waits, and whoever goes on because of that. May be nested.
+// Runs the coroutine until it waits, and each coroutine that it transfers to. May be nested.
 inline void resume(std::coroutine_handle<> coroutine) noexcept {
   Trampoline& state = trampoline;
   const unsigned outer = std::exchange(state.left, kTransfersMax);
@@ -82,21 +83,25 @@ concept TaskPromise = requires(Promise& promise) {
 };
 }  // namespace detail
 
-// Wait: one coroutine that waits for one thing. An awaiter has or is one; it lies in the coroutine's frame.
-// Owner: the awaiter. Affinity: the runner's thread. Cost: 56 bytes, no allocation.
-// Invariants: 1. after begin() the coroutine is resumed once, by the runner's next turn after finish(), never inside of
-// it. 2. finish() of a wait that is over does nothing. 3. cancel(), if the scope calls it, is called before finish(),
-// once: it takes the wait away from what it waits for and calls finish(), or sees to it that finish() comes soon.
+// Wait: one coroutine that waits for one event. An awaiter has or is a Wait; it lies in the coroutine's frame.
+// Owner: the awaiter.
+// Affinity: the runner's thread.
+// Cost: 56 bytes, no allocation.
+// Invariants:
+//   1. After begin() the runner resumes the coroutine once: in its next turn after finish(), never inside finish().
+//   2. finish() of a wait that is over does nothing.
+//   3. The scope calls the cancel function at most once, and before finish(). The function detaches the wait from its
+//      event and calls finish(), or makes sure that finish() comes soon.
 class Wait : public detail::Ready {
  public:
   using Cancel = void (*)(Wait& self) noexcept;
 
   explicit Wait(Cancel cancel) noexcept : Ready(run_wait), cancel_(cancel) {}
 
-  // False: the scope is cancelled already, and nothing was begun.
+  // False: the scope is cancelled already, and no wait has begun.
   [[nodiscard]] bool begin(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
-  // The same for what cannot be given up: it waits also in a scope that is cancelled, of which cancel() is not told
-  // then.
+  // The same for an event that cannot be given up: the wait begins in a cancelled scope too, which then does not call
+  // the cancel function.
   void begin_always(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
   void finish() noexcept;
   [[nodiscard]] bool waiting() const noexcept { return waiting_; }
@@ -114,10 +119,13 @@ class Wait : public detail::Ready {
   bool waiting_ = false;
 };
 
-// CancelScope: coroutines that are cancelled together, in a tree. A coroutine is in the scope of the one that awaits
-// it. Owner: whoever ends last of those in it. Affinity: the runner's thread. Cost: no allocation; cancel() is O(all
-// below). Invariants: 1. what is in a scope that was cancelled waits for nothing any more but for what cannot be given
-// up; what begins in it later neither. 2. cancel() resumes nobody: who waited goes on in the runner's next turn.
+// CancelScope: coroutines that are cancelled together, in a tree. A coroutine is in the scope of its awaiter.
+// Owner: an object that outlives every coroutine in the scope.
+// Affinity: the runner's thread.
+// Cost: no allocation; cancel() is O(all below).
+// Invariants:
+//   1. A coroutine in a cancelled scope waits only for events that cannot be given up, also if it begins later.
+//   2. cancel() resumes no coroutine: those that waited resume in the runner's next turn.
 class CancelScope : private ListHook {
  public:
   CancelScope() noexcept = default;  // of no runner until open()
@@ -127,7 +135,7 @@ class CancelScope : private ListHook {
   ~CancelScope() { close(); }
 
   void open(CancelScope& parent) noexcept;
-  void close() noexcept;  // idempotent; requires that nobody is in it
+  void close() noexcept;  // idempotent; requires that no coroutine is in it
   void cancel() noexcept;
   [[nodiscard]] bool cancelled() const noexcept { return cancelled_; }
   [[nodiscard]] TaskRunner& runner() const noexcept { return *runner_; }
@@ -144,16 +152,20 @@ class CancelScope : private ListHook {
   bool cancelled_ = false;
 };
 
-// TaskRunner: the coroutines of one thread: who goes on next, and who there is. It has no thread and no clock: a Loop
-// has one and turns it; a test may turn one by hand, with a time of its own.
-// Owner: the Loop. Affinity: that thread, but for post(). Cost: no allocation; post() is a lock, and a system call if
-// the loop sleeps. Invariants: 1. coroutines go on in the order in which their waits finished. 2. one turn runs at most
-// kTurnMax, and none that became ready in it. 3. its loop does not end while there are tasks.
+// TaskRunner: resumes and counts the coroutines of one thread. The runner has no thread and no clock: a Loop turns it;
+// a test turns one by hand, with a time of its own.
+// Owner: the Loop.
+// Affinity: the loop's thread; post() any thread.
+// Cost: no allocation; post() is a lock, and a system call if the loop sleeps.
+// Invariants:
+//   1. Coroutines resume in the order in which their waits finished.
+//   2. One turn runs at most kTurnMax items, and none that became ready in it.
+//   3. The loop does not end while there are tasks.
 class TaskRunner {
  public:
   static constexpr std::size_t kTurnMax = 256;
 
-  // What it is given must outlive it. Without a loop nothing comes from other threads.
+  // The timers, `now` and the loop must outlive the runner. Without a loop no item comes from other threads.
   TaskRunner(TimerWheel& timers, const Instant& now, Loop* loop) noexcept
       : timers_(timers), now_(now), loop_(loop), root_(*this) {}
   TaskRunner(const TaskRunner&) = delete;
@@ -168,15 +180,15 @@ class TaskRunner {
   void turn() noexcept;
   [[nodiscard]] bool has_ready() const noexcept { return !ready_.empty(); }
   void add(detail::Ready& item) noexcept { ready_.push_back(item); }
-  // From any thread: the item runs in this one, soon. Requires a loop, a task here that lives until then, and an item
-  // that is in no list.
+  // From any thread: the item runs in the loop's thread, soon. Requires a loop, a task here that lives until then, and
+  // an item that is in no list.
   void post(detail::Ready& item) noexcept;
   [[nodiscard]] bool has_posted() const noexcept { return has_posted_.load(std::memory_order_relaxed); }
 
-  // Every task ends soon: those that are here, and those that come.
+  // Cancels every task: those that are here, and those that come.
   void cancel_all() noexcept { root_.cancel(); }
   [[nodiscard]] bool idle() const noexcept { return tasks_ == 0 && ready_.empty(); }
-  [[nodiscard]] std::size_t tasks() const noexcept { return tasks_; }  // that nobody awaits in this thread
+  [[nodiscard]] std::size_t tasks() const noexcept { return tasks_; }  // that no coroutine of this thread awaits
   void count_task(int change) noexcept { tasks_ += static_cast<std::size_t>(change); }
 
  private:

@@ -7,14 +7,14 @@
 
 namespace weft::rt::test {
 
-// Something that one thread gives and another takes. Not a std::counting_semaphore: that of libstdc++ 12 can sleep
-// through a release() in try_acquire_for().
+// Signal: a token that one thread gives and another takes. Not a std::counting_semaphore: that of libstdc++ 12 can
+// sleep through a release() in try_acquire_for().
 class Signal {
  public:
   void give(int count = 1) {
     const std::lock_guard lock(mutex_);
     count_ += count;
-    given_.notify_all();  // under the lock: who takes it may destroy this
+    given_.notify_all();  // under the lock: the taker may destroy this
   }
   [[nodiscard]] bool take() {
     std::unique_lock lock(mutex_);

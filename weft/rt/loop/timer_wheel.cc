@@ -10,7 +10,7 @@
 namespace weft::rt {
 namespace {
 
-constexpr std::uint64_t kEndOfTime = ~std::uint64_t{0};  // the last tick; nothing that is due later can be told apart
+constexpr std::uint64_t kEndOfTime = ~std::uint64_t{0};  // the last tick
 
 // Nanoseconds from `start` to `end`, which may be further apart than a Duration reaches; 0 when `end` is not later.
 std::uint64_t nanoseconds_between(Instant start, Instant end) noexcept {
@@ -113,7 +113,7 @@ std::size_t TimerWheel::advance(Instant now, std::size_t limit) {
   std::size_t moves = limit > kMost / kMovesPerFire ? kMost : limit * kMovesPerFire;
   std::size_t fired = 0;
   if (has_overdue()) {
-    fired = fire_list(other_overdue(fresh_), limit);  // what an earlier call has left
+    fired = fire_list(other_overdue(fresh_), limit);  // timers that an earlier call left
     if (fired < limit) {
       fresh_ = other_overdue(fresh_);
       fired += fire_list(other_overdue(fresh_), limit - fired);
@@ -134,7 +134,7 @@ std::size_t TimerWheel::advance(Instant now, std::size_t limit) {
     }
     fired += fire_list(slot.list, limit - fired);
   }
-  next_.reset();  // a callback may have asked
+  next_.reset();  // a callback may have called next_deadline()
   advancing_ = false;
   return fired;
 }
@@ -218,7 +218,7 @@ TimerWheel::Cell* TimerWheel::append_block(unsigned list) {
   return first + 1;
 }
 
-// The last entry takes the place of the one that goes.
+// Moves the last entry to the place of the removed one.
 inline void TimerWheel::remove(Cell* entry) {
   const unsigned list = head_of(entry).list;
   if (Cell* back = lists_[list].back; entry != back) {
@@ -269,8 +269,8 @@ void TimerWheel::release_block(BlockHead& head) {
   free_blocks_ = head.self;
 }
 
-// Timers lie where they were scheduled, entries in the order of firing: the timers of the next entries are asked for
-// ahead of time, and so is the next block.
+// Entries lie in the order of firing, but their timers lie where they were scheduled. So the walk prefetches the timers
+// of the entries ahead, and the next block.
 class TimerWheel::Block {
  public:
   // The block of the entry `first`, up to `back` if the list ends in it.
@@ -309,7 +309,7 @@ std::size_t TimerWheel::fire_list(unsigned list, std::size_t limit) {
   std::size_t fired = 0;
   while (fired < limit && from.front != nullptr) {
     const Block block(*this, from.front, from.back);
-    do {  // callbacks may change the list, and what the block knows of it is then a little wrong: it only prefetches
+    do {  // a callback may change the list behind the block's back; that is harmless, as the block only prefetches
       block.prefetch_after(from.front);
       Timers::Slot* timer = from.front->entry.timer;
       const TimerCallback callback = timer->value()->callback;

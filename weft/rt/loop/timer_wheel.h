@@ -12,13 +12,13 @@
 
 namespace weft::rt {
 
-// What a timer calls. Not owned: `context` must live until the timer fired or was cancelled.
+// TimerCallback: the function of a timer. Not owned: `context` must live until the timer fired or was cancelled.
 struct TimerCallback {
   void (*function)(void* context) = nullptr;
   void* context = nullptr;
 };
 
-// Names one scheduled timer, once: the id of a timer that fired or was cancelled never names another.
+// TimerId: names one scheduled timer. The id of a timer that fired or was cancelled never names another.
 struct TimerId {
   std::uint64_t value = 0;  // 0 is no timer
 
@@ -26,16 +26,22 @@ struct TimerId {
   friend bool operator==(TimerId, TimerId) = default;
 };
 
-// TimerWheel: many deadlines, cheaply. It has no clock: time comes in through advance(), and deadlines are absolute, so
-// that late calls add up to nothing. Owner: a core. Affinity: one thread. Cost: schedule, cancel and reschedule O(1);
-// advance O(fired + moved), a timer moves down at most 7 levels; empty stretches of time cost nothing. 48 bytes a
-// timer, from memory that only grows: no allocation once the peak was reached, and nothing is ever copied to grow.
-// Invariants: 1. a timer never fires before its deadline, and fires in the first advance() whose `now` is at least one
-// tick after it, as far as that call's bounds permit. 2. each fires once: first those that were scheduled for the past,
-// then in the order of ticks; the order within a tick is not defined. 3. a timer at level L differs from elapsed_ first
-// (from the top) in 8-bit group L, so a slot is never behind elapsed_ and lower levels are due before higher ones;
-// those of elapsed_ itself are at level 0, those of draining_ are on their way there. 4. occupied_ and words_ have a
-// bit for each non-empty list of the wheel and no other.
+// TimerWheel: many deadlines, cheaply. The wheel has no clock: advance() brings the time. Deadlines are absolute, so
+// that late calls do not add up.
+// Owner: a core.
+// Affinity: one thread.
+// Cost: schedule, cancel and reschedule O(1); advance O(fired + moved). A timer moves down at most 7 levels; empty
+// stretches of time cost nothing. 48 bytes a timer, from memory that only grows: no allocation once the peak was
+// reached, and growing copies nothing.
+// Invariants:
+//   1. A timer never fires before its deadline. It fires in the first advance() whose `now` is at least one tick after
+//      the deadline, as far as that call's bounds permit.
+//   2. Each timer fires once: first those that were scheduled for the past, then in the order of ticks. The order
+//      within a tick is not defined.
+//   3. A timer at level L differs from elapsed_ first (from the top) in 8-bit group L. So a slot is never behind
+//      elapsed_, and lower levels are due before higher ones. Timers of the tick elapsed_ are at level 0; those of
+//      draining_ move there.
+//   4. occupied_ and words_ have a bit for each non-empty list of the wheel and no other.
 class TimerWheel {
  public:
   static constexpr Duration kDefaultTick = Duration(1 << 16);  // 65.5 us
@@ -46,24 +52,23 @@ class TimerWheel {
   explicit TimerWheel(Instant origin, Duration tick = kDefaultTick);
   [[nodiscard]] Duration tick() const noexcept { return Duration(Duration::rep{1} << tick_bits_); }
 
-  // A deadline that is not after the `now` of the last advance() fires in the next one, also when scheduled inside a
-  // callback. kNever is allowed.
-  // No timer: there are kTimersMax, or memory ran out.
+  // A timer whose deadline is not after the `now` of the last advance() fires in the next one, also when a callback
+  // schedules it. kNever is allowed. Returns no timer when there are kTimersMax, or memory ran out.
   [[nodiscard]] TimerId schedule(Instant deadline, TimerCallback callback);
-  bool cancel(TimerId id);  // false: it fired, was cancelled or never was
-  // Another deadline for a timer that keeps its id. False, and nothing changes: as cancel(), or memory ran out.
+  bool cancel(TimerId id);  // false: the timer fired, was cancelled or never was
+  // Gives the timer another deadline; it keeps its id. False, and nothing changes: as cancel(), or memory ran out.
   bool reschedule(TimerId id, Instant deadline);
   [[nodiscard]] std::size_t size() const noexcept { return timers_.size(); }
 
-  // When advance() should be called next: never more than a tick after the earliest deadline, perhaps before it. kNever
-  // when there is no timer. O(1): it looks at no more than a block of timers.
+  // When the owner calls advance() next: never more than a tick after the earliest deadline, perhaps before it. kNever
+  // when there is no timer. O(1): reads at most one block of timers.
   [[nodiscard]] Instant next_deadline() const;
 
-  // Fires what is due at `now`, at most `limit`, and returns how many. It moves at most kMovesPerFire * limit timers
-  // between levels. What it had to leave is due still, in its order, and next_deadline() is not after `now`. Callbacks
-  // must not throw; they may schedule and cancel anything, and a timer they schedule between the time being processed
-  // and `now` fires in this call. A `now` before an earlier one does not turn time back. Inside a callback it does
-  // nothing.
+  // Fires the timers due at `now`, at most `limit`, and returns how many. Moves at most kMovesPerFire * limit timers
+  // between levels. Timers beyond these bounds stay due, in their order, and next_deadline() is then not after `now`.
+  // Callbacks must not throw. They may schedule and cancel any timer; a timer that they schedule between the time being
+  // processed and `now` fires in this call. A `now` before an earlier one does not turn time back. A call from inside a
+  // callback does nothing.
   std::size_t advance(Instant now, std::size_t limit);
 
  private:
@@ -78,7 +83,7 @@ class TimerWheel {
 
   // A list is a chain of blocks of entries side by side: a walk through it is a walk through memory.
   union Cell;
-  class Block;  // of entries, for who walks through it
+  class Block;  // of entries, for a walk with prefetch
   struct Timer {
     TimerCallback callback;
     Cell* entry;
@@ -131,11 +136,11 @@ class TimerWheel {
   unsigned tick_bits_;
   std::uint64_t elapsed_ = 0;  // ticks processed
   unsigned draining_ = kNone;  // a slot above level 0 that starts at elapsed_ and is being emptied
-  unsigned fresh_ = kOverdue;  // takes what is scheduled for the past; the other one is fired
+  unsigned fresh_ = kOverdue;  // the overdue list that takes timers scheduled for the past; advance() fires the other
   bool advancing_ = false;
   Instant now_;                          // of the last advance() that left nothing due
   std::uint64_t quiet_until_ = 0;        // no timer is due before this tick; 0: not known
-  mutable std::optional<Instant> next_;  // what next_deadline() found, while it holds
+  mutable std::optional<Instant> next_;  // the result of next_deadline(), until a change
   std::uint32_t free_blocks_ = kNil;
   std::uint32_t words_ = 0;                              // bit per word of occupied_ that is not 0
   std::array<std::uint64_t, kOverdue / 64> occupied_{};  // bit per slot with a timer

@@ -28,7 +28,7 @@ constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 std::uint64_t fired = 0;
 void count_fired(void* /*context*/) { ++fired; }
 
-// Each contender: schedule(ticks from now) -> Id, cancel(Id), tick(), which fires what is due a tick later.
+// Each contender has schedule(ticks from now) -> Id, cancel(Id) and tick(), which fires the timers due a tick later.
 
 class Weft {
  public:
@@ -41,7 +41,7 @@ class Weft {
     now_ += TimerWheel::kDefaultTick;
     wheel_.advance(now_, kAll);
   }
-  // As a loop does it: a bounded call at a time. False: there is more to do at this tick.
+  // Advances as a loop does: a bounded call at a time. False: more timers are due at this tick.
   void begin_tick() { now_ += TimerWheel::kDefaultTick; }
   static constexpr std::uint64_t kStepMax = 256;
   bool step() {
@@ -55,7 +55,7 @@ class Weft {
 };
 
 // The published design: one level of slots, a node from the heap for each timer, ids used again as they are, one
-// callback for all, which is told the id. A delay of n ticks ends with the n + 1st tick.
+// callback for all, which gets the id. A delay of n ticks ends with the n + 1st tick.
 class PublishedModel {
  public:
   using Id = std::uint64_t;
@@ -209,8 +209,8 @@ using DaryHeap =
 using PairingHeap = Ordered<HeapQueue<boost::heap::pairing_heap<HeapTimer>>>;
 #endif
 
-// The least that a timer costs: in and out of a list that it is a member of, and a call. No ids, no memory of its own,
-// and each list is one slot: what no wheel can be faster than.
+// The least that a timer costs, and so a bound for every wheel: in and out of an intrusive list, and a call. No ids, no
+// memory of its own, and each list is one slot.
 class Floor {
  public:
   using Id = std::uint32_t;
@@ -296,7 +296,7 @@ void tick_batch(benchmark::State& state, std::size_t count) {
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * count));
 }
 
-// Random delays; scheduling, waiting and firing are all timed.
+// Random delays. The time covers scheduling, waiting and firing.
 template <typename Timers>
 void schedule_and_fire(benchmark::State& state, std::size_t count) {
   const auto delays = random_delays(count);
@@ -362,8 +362,8 @@ void schedule_cancel_among(benchmark::State& state, std::size_t count) {
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
 }
 
-// `count` live timers, each scheduled again when it fired; what one call took at worst, and how many it fired: at most
-// kStepMax of who says so. `together`: all due at once.
+// `count` live timers, each scheduled again when it fired. Reports the longest call and the most timers that one call
+// fired: at most kStepMax for a contender that has it. `together`: all are due at once.
 template <typename Timers>
 void worst_call(benchmark::State& state, std::size_t count, bool together) {
   const auto delays = random_delays(count);
@@ -375,7 +375,7 @@ void worst_call(benchmark::State& state, std::size_t count, bool together) {
     }
   };
   refill(count);
-  std::clock_t worst = 0;  // of processor time: what the system takes is not the wheel's
+  std::clock_t worst = 0;  // of processor time, so that preemption does not count as the wheel's
   std::uint64_t most = 0;
   std::uint64_t total = 0;
   for (auto _ : state) {

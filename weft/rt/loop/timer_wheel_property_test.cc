@@ -16,7 +16,7 @@ namespace {
 // The same cases in every run.
 [[maybe_unused]] const int kSeeded = setenv("RC_PARAMS", "seed=5", 0);
 
-// A wheel and what it should do, kept in a multimap by tick.
+// A wheel and its model: a multimap by tick.
 class Both {
  public:
   void schedule(std::uint64_t delay) {

@@ -22,7 +22,7 @@ constexpr Duration kTick = TimerWheel::kDefaultTick;
 
 Instant at(Duration since_zero) { return Instant(since_zero); }
 
-// Counts its calls, and may do something at each.
+// Counts its calls, and calls `then` at each.
 struct Counter {
   int calls = 0;
   std::function<void()> then;
@@ -90,7 +90,7 @@ TEST(TimerWheel, ADeadlineThatHasComeDoesNotWaitForItsTick) {
   EXPECT_EQ(wheel.advance(now + kTick, kAll), 1u);
 }
 
-TEST(TimerWheel, WhatACallbackIsToldOfTheNextDeadlineDoesNotStay) {
+TEST(TimerWheel, ANextDeadlineComputedInsideACallbackIsNotKept) {
   TimerWheel wheel(at(hours(1)));
   Counter counter;
   const auto ask = [](void* context) { (void)static_cast<TimerWheel*>(context)->next_deadline(); };
@@ -173,13 +173,13 @@ TEST(TimerWheel, CallbacksMayScheduleForThisAdvanceAndForThePast) {
     (void)wheel.schedule(at(next), periodic.callback());
   };
   (void)wheel.schedule(at(next), periodic.callback());
-  EXPECT_EQ(wheel.advance(at(milliseconds(10)), kAll), 10u);  // it catches up and then waits
+  EXPECT_EQ(wheel.advance(at(milliseconds(10)), kAll), 10u);  // the periodic timer catches up and then waits
   EXPECT_EQ(wheel.size(), 1u);
 
   Counter restless;
   restless.then = [&] { (void)wheel.schedule(at(Duration(0)), restless.callback()); };
   (void)wheel.schedule(at(Duration(0)), restless.callback());
-  EXPECT_EQ(wheel.advance(at(milliseconds(10)), kAll), 1u);  // the past waits for the next advance
+  EXPECT_EQ(wheel.advance(at(milliseconds(10)), kAll), 1u);  // a timer for the past waits for the next advance()
   EXPECT_EQ(wheel.advance(at(milliseconds(10)), kAll), 1u);
 }
 
@@ -232,7 +232,7 @@ TEST(TimerWheel, TakesAnyDelayToTheTick) {
   }
 }
 
-// A wheel that is polled late does not shift what comes after: the published one counts its own calls.
+// A late advance() does not shift the deadlines after it. The published wheel counts its own calls and so drifts.
 TEST(TimerWheel, LatePollsDoNotAddUp) {
   TimerWheel wheel(at(Duration(0)), Duration(1));
   Counter periodic;
@@ -280,7 +280,8 @@ TEST(TimerWheel, CallbacksMayPostponeOthersThatAreDue) {
   EXPECT_EQ(wheel.advance(at(milliseconds(9)), kAll), 1u);
 }
 
-// All due at once, in one slot of a high level: no call does more than it says, and none is lost or out of order.
+// All timers are due at once, in one slot of a high level: no call exceeds its bounds, and no timer is lost or out of
+// order.
 TEST(TimerWheel, OneCallMovesNoMoreThanItSays) {
   constexpr std::size_t kTimers = 10'000;
   constexpr std::size_t kLimit = 10;
@@ -320,7 +321,7 @@ TEST(TimerWheel, OneCallMovesNoMoreThanItSays) {
   EXPECT_EQ(order.size(), kTimers - 2);
 }
 
-TEST(TimerWheel, WhatComesWhileMuchIsBeingMovedKeepsItsOrder) {
+TEST(TimerWheel, TimersScheduledDuringALongMoveKeepTheirOrder) {
   TimerWheel wheel(at(Duration(0)), Duration(1));
   Counter many;
   Counter early;
@@ -394,7 +395,7 @@ class Model {
     const std::size_t limit = random_.below(2) == 0 ? kAll : random_.below(8);
     const std::size_t fired = wheel_.advance(now_, limit);
     ASSERT_LE(fired, limit);
-    // Everything a tick overdue has fired, unless a callback just made it or the call moved what it may.
+    // Every timer that is a tick overdue has fired, unless a callback just made it or the call used up its moves.
     if (fired < limit && !expected_.empty() && wheel_.next_deadline() > now_) {
       ASSERT_GE(std::max(expected_.begin()->first, scheduled_late_), now_ - kTick);
     }
@@ -412,7 +413,7 @@ class Model {
     switch (model.random_.below(8)) {
       case 0:
         model.schedule();
-        model.scheduled_late_ = kNever;  // it may be due before now_ and wait for the next advance
+        model.scheduled_late_ = kNever;  // the new timer may be due before now_ and wait for the next advance()
         break;
       case 1: model.cancel(); break;
       default: break;

@@ -5,9 +5,11 @@
 
 namespace weft::rt {
 
-// TurnJob: something that a core does at the end of a turn in which it was asked to, once: a batch to flush.
-// Owner: whoever has the work; destruction and unhook() take the request back. Affinity: the core's thread. Cost: a
-// hook. The function does not throw. It may list its own task again, for the next turn, and destroy it.
+// TurnJob: an intrusive job that a core runs once, at the end of the turn in which it was listed: a batch to flush.
+// Owner: the object with the work; destruction and unhook() take the job back.
+// Affinity: the core's thread.
+// Cost: a hook.
+// The function does not throw. It may list its own job again, for the next turn, and may destroy it.
 class TurnJob : public ListHook {
  public:
   using Run = void(TurnJob& task) noexcept;

@@ -10,9 +10,11 @@
 namespace weft::rt {
 
 // AsyncEvent: a flag of one loop that coroutines wait for: room in a queue, the end of a drain. `co_await event.wait()`
-// ends at once while it is set, else when it is set next; all who wait go on, in the order of their coming, in the
-// loop's next turn, and look again whether what they want is there.
-// Owner: its user; destruction ends every wait with `closed`. Affinity: the loop's thread. Cost: no allocation.
+// ends at once while the event is set, else when it is set next. All waiters resume in the loop's next turn, in the
+// order of their coming. A waiter then checks again for what it needs, because another may have taken it first.
+// Owner: its user; destruction ends every wait with `closed`.
+// Affinity: the loop's thread.
+// Cost: no allocation.
 class AsyncEvent {
  public:
   AsyncEvent() noexcept = default;
@@ -25,7 +27,7 @@ class AsyncEvent {
     finish_all({});
   }
   void reset() noexcept { set_ = false; }
-  // Who waits now goes on; the event is as set as before.
+  // Resumes the present waiters; the event stays as set as before.
   void pulse() noexcept { finish_all({}); }
   [[nodiscard]] bool is_set() const noexcept { return set_; }
   [[nodiscard]] bool awaited() const noexcept { return !waiting_.empty(); }
@@ -44,7 +46,7 @@ class AsyncEvent {
       event_.waiting_.push_back(*this);
       return true;
     }
-    // Who was told to go on and cancelled in the same turn is cancelled.
+    // A waiter whose event came and whose scope was cancelled in the same turn is cancelled.
     [[nodiscard]] Result<void> await_resume() const noexcept {
       return wait_.cancelled() ? Result<void>(kCancelled) : result_;
     }

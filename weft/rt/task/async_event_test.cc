@@ -22,7 +22,7 @@ Task<void> wait_and_note(AsyncEvent& event, std::vector<std::string>& notes, std
   notes.push_back(name + (waited ? "" : waited.error() == Errc::closed ? " closed" : " cancelled"));
 }
 
-TEST(AsyncEvent, AllWhoWaitGoOnInTheOrderOfTheirComing) {
+TEST(AsyncEvent, AllWaitersResumeInTheOrderOfTheirComing) {
   HandTurned here;
   AsyncEvent event;
   std::vector<std::string> notes;
@@ -37,7 +37,7 @@ TEST(AsyncEvent, AllWhoWaitGoOnInTheOrderOfTheirComing) {
   EXPECT_EQ(notes, (std::vector<std::string>{"a", "b", "c"}));
 }
 
-TEST(AsyncEvent, WhileItIsSetNobodyWaitsAndAPulseKeepsItAsItWas) {
+TEST(AsyncEvent, ASetEventLetsNoCoroutineWaitAndAPulseDoesNotChangeIt) {
   HandTurned here;
   AsyncEvent event;
   std::vector<std::string> notes;
@@ -56,8 +56,8 @@ TEST(AsyncEvent, WhileItIsSetNobodyWaitsAndAPulseKeepsItAsItWas) {
   EXPECT_FALSE(event.awaited());
 }
 
-// A published session leaves who waits for its writes suspended for ever when it is closed.
-TEST(AsyncEvent, RegressionAwaitersDoNotHangWhenWhatTheyWaitForIsClosed) {
+// A published session, when closed, leaves the awaiters of its writes suspended for ever.
+TEST(AsyncEvent, RegressionAwaitersDoNotHangWhenTheirEventIsDestroyed) {
   HandTurned here;
   std::vector<std::string> notes;
   {
@@ -71,7 +71,7 @@ TEST(AsyncEvent, RegressionAwaitersDoNotHangWhenWhatTheyWaitForIsClosed) {
   EXPECT_EQ(here.runner().tasks(), 0u);
 }
 
-TEST(AsyncEvent, WhoIsCancelledIsTakenOutOfTheLine) {
+TEST(AsyncEvent, ACancelledWaiterIsTakenOutOfTheLine) {
   HandTurned here;
   AsyncEvent event;
   std::vector<std::string> notes;
@@ -103,8 +103,8 @@ Task<void> pop_all(AsyncQueue<int>& queue, std::vector<int>& values) {
   }
 }
 
-// In a published queue the second coroutine that waits for room takes the place of the first, which never goes on.
-TEST(AsyncQueue, RegressionTheSecondWhoWaitsForRoomIsNotLostNorTheFirst) {
+// In a published queue the second coroutine that waits for room replaces the first, which never resumes.
+TEST(AsyncQueue, RegressionOfTwoWaitersForRoomNeitherIsLost) {
   HandTurned here;
   AsyncQueue<int> queue(1);
   int done = 0;
@@ -123,14 +123,14 @@ TEST(AsyncQueue, RegressionTheSecondWhoWaitsForRoomIsNotLostNorTheFirst) {
   EXPECT_EQ(here.runner().tasks(), 0u);
 }
 
-// There who finds the room taken again drops its value and says that it was sent.
-TEST(AsyncQueue, RegressionRoomThatSomebodyElseTakesFirstLosesNoValue) {
+// In the published queue a waiter that finds the room taken again drops its value and reports it as sent.
+TEST(AsyncQueue, RegressionRoomThatAnotherPushTakesFirstLosesNoValue) {
   HandTurned here;
   AsyncQueue<int> queue(1);
   int done = 0;
   here.start(push_all(queue, 0, 2, done));
-  ASSERT_EQ(queue.try_pop().value(), 0);  // the coroutine is told of the room ...
-  ASSERT_TRUE(queue.try_push(77));        // ... and comes late
+  ASSERT_EQ(queue.try_pop().value(), 0);  // makes room: the coroutine is ready to resume ...
+  ASSERT_TRUE(queue.try_push(77));        // ... but another value takes the room first
   here.turn();
   EXPECT_EQ(done, 0);
   EXPECT_EQ(queue.try_pop().value(), 77);
@@ -139,7 +139,7 @@ TEST(AsyncQueue, RegressionRoomThatSomebodyElseTakesFirstLosesNoValue) {
   EXPECT_EQ(queue.try_pop().value(), 1);
 }
 
-TEST(AsyncQueue, RegressionCloseEndsEveryWaitAndGivesWhatIsThere) {
+TEST(AsyncQueue, RegressionCloseEndsEveryWaitAndPopReturnsTheValuesLeft) {
   HandTurned here;
   AsyncQueue<int> queue(2);
   std::vector<Error> errors;
@@ -185,7 +185,7 @@ TEST(AsyncQueue, ManyOfBothSidesLoseNothingAndKeepEachOnesOrder) {
   }
 }
 
-TEST(AsyncQueue, AValueIsNotLostWithWhoWaitedForItAndIsCancelled) {
+TEST(AsyncQueue, ACancelledPopLosesNoValue) {
   HandTurned here;
   AsyncQueue<int> queue(4);
   std::vector<int> values;

@@ -12,12 +12,15 @@
 
 namespace weft::rt {
 
-// AsyncQueue: values from coroutines of a loop to others of the same one, in order, bounded.
-// Owner: its user; every task that waits for it has ended before it goes: close(). Affinity: the loop's thread.
-// Cost: a frame for each push() and pop(); each push wakes all who wait for a value. Memory as std::deque.
-// Invariants: 1. a value that push() took is popped once, in the order of taking: a coroutine that waits for room has
-// given nothing yet, so that who comes between it and the room costs it a turn and nothing else. 2. after close()
-// push() takes nothing, pop() gives what is there and then `closed`; nobody waits.
+// AsyncQueue: a bounded queue of values between coroutines of one loop, first in first out.
+// Owner: its user, who calls close() and waits until every task inside push() or pop() has ended before destruction.
+// Affinity: the loop's thread.
+// Cost: a frame for each push() and pop(); each push resumes all waiting pops. Memory as std::deque.
+// Invariants:
+//   1. A value that push() took is popped once, in the order of taking. A push() that waits for room still has its
+//      value:
+//      when another push takes the room first, the waiting one loses a turn and not the value.
+//   2. After close() push() takes nothing, pop() returns the values left and then `closed`, and no coroutine waits.
 template <typename T>
 class AsyncQueue {
   static_assert(std::is_nothrow_move_constructible_v<T>);
@@ -61,7 +64,7 @@ class AsyncQueue {
       if (co_await is_cancelled()) {
         co_return kCancelled;
       }
-      // What was refused is still here. NOLINTNEXTLINE(bugprone-use-after-move)
+      // A refused value is still here. NOLINTNEXTLINE(bugprone-use-after-move)
       const Result<void> pushed = try_push(std::move(value));
       if (pushed || pushed.error() != Errc::would_block) {
         co_return pushed;
@@ -72,7 +75,7 @@ class AsyncQueue {
       }
     }
   }
-  // Waits for a value. Errors: closed, once there is none left; kCancelled: nothing was taken.
+  // Waits for a value. Errors: closed, once no value is left; kCancelled: nothing was taken.
   Task<Result<T>> pop() {
     for (;;) {
       if (co_await is_cancelled()) {

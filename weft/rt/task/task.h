@@ -22,7 +22,7 @@ namespace detail {
 
 class PromiseBase;
 
-// Who goes on when a task that nobody awaits directly has ended: a group, a scope, a Future.
+// Join: gets the end of a task that no coroutine awaits directly: a group, a scope, a Future.
 class Join {
  public:
   using Done = std::coroutine_handle<> (*)(Join& self) noexcept;
@@ -42,7 +42,7 @@ struct FinalAwaiter {
   void await_resume() const noexcept {}
 };
 
-// What the promises of all tasks have.
+// PromiseBase: the part that the promises of all tasks share.
 class PromiseBase {
  public:
   // A coroutine's frame lies in the pool of the thread that called it.
@@ -59,7 +59,7 @@ class PromiseBase {
   [[nodiscard]] FinalAwaiter final_suspend() const noexcept { return {}; }
   void unhandled_exception() noexcept { exception_ = std::current_exception(); }
 
-  // --- for who starts the task ---
+  // --- for the starter of the task ---
   void start_in(CancelScope& scope, std::coroutine_handle<> continuation) noexcept {
     scope_ = &scope;
     continuation_ = continuation;
@@ -100,7 +100,7 @@ class Promise final : public PromiseBase {
     ::new (static_cast<void*>(std::addressof(value_))) T(std::forward<U>(value));
     has_value_ = true;
   }
-  // Requires that it ended. Throws what the task threw.
+  // Requires that the task has ended. Rethrows the task's exception.
   T take() {
     if (!has_value_) [[unlikely]] {
       std::rethrow_exception(exception());
@@ -129,25 +129,28 @@ class Promise<void> final : public PromiseBase {
 
 }  // namespace detail
 
-// Task<T>: a coroutine that begins when it is awaited, and whose result is awaited, in one thread: that of a Loop, or
-// of whoever turns a TaskRunner. `Task<int> f() { ... co_return 1; }`, `const int x = co_await f();`. Owner: a
-// move-only value; it owns the frame. One that is dropped before it was awaited does not run. Affinity: may be made in
-// any thread; then that of the loop it is started on (spawn(), TaskScope). Cost: a frame from the thread's pool
-// (mem/pool.h), no malloc in steady state. However many awaits are nested or follow each other, the stack does not
-// grow, also where the compiler makes no tail calls. Errors: a T is given as it is, a Result too; what the coroutine
-// throws is thrown by the co_await. Without memory for a frame calling the coroutine function throws std::bad_alloc.
+// Task<T>: a coroutine that begins when it is awaited. The task and its awaiter run in one thread: a Loop's, or that of
+// the caller of TaskRunner::turn(). `Task<int> f() { ... co_return 1; }`, `const int x = co_await f();`.
+// Owner: a move-only value that owns the frame. A task that is dropped before it was awaited does not run.
+// Affinity: may be made in any thread; then the thread of the loop it is started on (spawn(), TaskScope).
+// Cost: a frame from the thread's pool (mem/pool.h), no malloc in steady state. However many awaits are nested or
+// follow each other, the stack does not grow, also where the compiler makes no tail calls.
+// Errors: co_await returns a T, also a Result, as it is, and rethrows the coroutine's exception. Without memory for a
+// frame, calling the coroutine function throws std::bad_alloc.
 // Cancellation (docs/design/0003): a task is in its awaiter's CancelScope. When that is cancelled, each await of this
-// library inside (sleep, a Future, an event, a socket) ends with kCancelled; so does each that comes later. The task is
-// never destroyed half-way: it looks at its Results and leaves. One that goes on all the same is waited for.
-// Invariants: 1. a coroutine is resumed once for each wait. 2. a frame ends with its Task, after it ran to its end.
+// library inside (sleep, a Future, an event, a socket) ends with kCancelled; so does each later one. The task is never
+// destroyed half-way: it checks its Results and returns. The canceller waits for a task that continues all the same.
+// Invariants:
+//   1. A coroutine is resumed once for each wait.
+//   2. A frame ends with its Task, after the coroutine ran to its end.
 //
-// What GCC 12 does to coroutines, and how to write so that it does not matter:
+// GCC 12 miscompiles some coroutines. Write them so:
 // - A lambda that is a coroutine refers to its captures, which end with the lambda, not with the frame. Pass what it
 //   needs as parameters by value: `[](Session* s) -> Task<> {...}(s)`.
 // - A parameter by reference must outlive the task, not only the call.
 // - Temporaries of aggregate types with members that need destruction, made inside a co_await expression, may be
 //   destroyed twice: name them first (`const Key key{a, b}; co_await find(key);`), or give the type a constructor.
-// - `if (co_await f())` and `while (co_await f())` where that is a Result never go on: `const auto r = co_await f(); if
+// - `if (co_await f())` and `while (co_await f())` of a Result never resume. Write `const auto r = co_await f(); if
 //   (r)`. A bool is good: `if (co_await is_cancelled())`.
 // - `condition ? co_await a : co_await b`, and co_await inside of a statement expression: use an if. WEFT_TRY holds a
 //   return and is not for coroutines: `auto r = co_await f(); if (!r) { co_return r.error(); }`.
@@ -160,7 +163,7 @@ class [[nodiscard]] Task {
   using promise_type = detail::Promise<T>;
   using Handle = std::coroutine_handle<promise_type>;
 
-  Task() noexcept = default;  // of nothing: to await it throws std::logic_error
+  Task() noexcept = default;  // no coroutine: its co_await throws std::logic_error
   explicit Task(Handle coroutine) noexcept : coroutine_(coroutine) {}
   Task(Task&& other) noexcept : coroutine_(std::exchange(other.coroutine_, nullptr)) {}
   Task& operator=(Task&& other) noexcept {
@@ -195,7 +198,7 @@ class [[nodiscard]] Task {
   Awaiter operator co_await() && noexcept { return Awaiter(coroutine_); }
 
   explicit operator bool() const noexcept { return static_cast<bool>(coroutine_); }
-  // For who starts tasks in other ways.
+  // For code that starts tasks in other ways.
   [[nodiscard]] Handle handle() const noexcept { return coroutine_; }
   void reset() noexcept {
     if (coroutine_) {
@@ -207,7 +210,7 @@ class [[nodiscard]] Task {
   Handle coroutine_;
 };
 
-// `if (co_await is_cancelled())`: whether this task is. Does not wait.
+// IsCancelled: `if (co_await is_cancelled())`: whether the present task is cancelled. Does not wait.
 class [[nodiscard]] IsCancelled {
  public:
   IsCancelled() noexcept {}  // NOLINT(modernize-use-equals-default): not an aggregate, see above

@@ -38,7 +38,7 @@ void check(bool right) {
   }
 }
 
-// --- weft: a runner that is turned here, as a loop does ---
+// --- weft: the benchmark turns a runner, as a loop does ---
 
 using weft::rt::Task;
 
@@ -83,7 +83,7 @@ Task<void> weft_groups(long& sum) {
     sum += a + b + c + d + e + f + g + h + j + k;
   }
 }
-// In a loop with its descriptors, as the rival's is.
+// In a loop with its descriptors, as the rival's sleeps are.
 Task<void> weft_sleeps(benchmark::State& state, weft::rt::Loop& loop) {
   for (auto _ : state) {
     long sum = 0;
@@ -268,7 +268,7 @@ bench::Body by_hand(Make make, long expected, int items) {
 constexpr long kCallSum = static_cast<long>(kCalls) * (kCalls - 1) / 2;
 constexpr long kGroupSum = static_cast<long>(kGroups) * (kGroups - 1) / 2 + 45L * kGroups;
 
-// Where an item is a call, a sleep, a group of ten, a task that is started.
+// One item of a row is a call, a sleep, a group of ten, or the start of a task.
 [[maybe_unused]] const auto kRows = [] {
   auto calls = bench::row("Task_CallAndReturn")
                    .run("weft", on_weft([](Here& /*here*/, long& sum) { return weft_calls(sum); }, kCallSum, kCalls))

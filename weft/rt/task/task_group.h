@@ -34,7 +34,7 @@ Kept<T> take_kept(Task<T>& task) {
   }
 }
 
-// Tasks that run beside each other, and the coroutine that waits for the last of them. Lies in an awaiter.
+// TaskGroup: tasks that run beside each other, and the coroutine that waits for the last of them. Lies in an awaiter.
 class TaskGroup {
  public:
   enum class Until : bool { all, first };
@@ -65,10 +65,10 @@ class TaskGroup {
   template <typename T>
   void start(Member& member, Task<T>& task, std::size_t index) noexcept {
     if (first_ != kNone) {
-      --left_;  // it would be cancelled at once
+      --left_;  // the group is cancelled already: the task does not begin
       return;
     }
-    if (!task) [[unlikely]] {  // it was moved from; take_kept() says so
+    if (!task) [[unlikely]] {  // moved from: take_kept() throws
       first_ = index;
       scope_.cancel();
       --left_;
@@ -84,7 +84,7 @@ class TaskGroup {
   // After every start(). False: all have ended already.
   [[nodiscard]] bool wait() noexcept { return --left_ != 0; }
   void close() noexcept { scope_.close(); }
-  // The one that ended first, of Until::all: that threw first.
+  // The index of the task that ended first; with Until::all, of the one that threw first.
   [[nodiscard]] std::size_t first() const noexcept { return first_; }
 
  private:
@@ -224,7 +224,7 @@ class [[nodiscard]] AllOfVector : public detail::VectorGroup<T> {
   }
 };
 
-// Which one ended first, and what it gave.
+// First: the index of the task that ended first, and its value.
 template <typename T>
 struct First {
   std::size_t index = 0;
@@ -245,10 +245,10 @@ class [[nodiscard]] AnyOfVector : public detail::VectorGroup<T> {
   }
 };
 
-// Runs them all, each until it first waits, in this order, then whichever is ready, and gives what they gave, in this
-// order: a tuple, or a vector. void is std::monostate. When one throws the others are cancelled and waited for, and the
-// first exception comes through. A Result that is an error ends nothing.
-// Cost: tasks given one by one: no allocation but their frames.
+// Runs all tasks beside each other. They begin in the order given, each until it first waits. Returns their results in
+// the same order: a tuple, or a vector; void is std::monostate. When a task throws, the group cancels the others, waits
+// for them and rethrows the first exception. A Result that is an error cancels nothing.
+// Cost: for tasks given one by one, no allocation but their frames.
 template <typename... Ts>
 AllOf<Ts...> when_all(Task<Ts>... tasks) noexcept {
   return AllOf<Ts...>(detail::TaskGroup::Until::all, std::move(tasks)...);
@@ -258,9 +258,10 @@ AllOfVector<T> when_all(std::vector<Task<T>> tasks) {
   return AllOfVector<T>(detail::TaskGroup::Until::all, std::move(tasks));
 }
 
-// Runs them until one has ended; the others are cancelled and waited for. What the first gave, as a variant whose
-// index() says which, or for a vector as a First (invalid_argument: it is empty); what it threw comes through. What the
-// others gave or threw all the same is dropped: what a task must not lose, it must not take before it is told to go on.
+// Runs the tasks until one has ended, then cancels the others and waits for them. Returns the first task's result: a
+// variant whose index() names the task, or for a vector a First (invalid_argument: the vector is empty). Rethrows the
+// first task's exception. The results and exceptions of the others are dropped. So a task must not take a value that it
+// may not lose until it was resumed without kCancelled.
 template <typename... Ts>
   requires(sizeof...(Ts) > 0)
 AnyOf<Ts...> when_any(Task<Ts>... tasks) noexcept {

@@ -103,7 +103,7 @@ TEST(WhenAll, WhenOneThrowsTheOthersAreCancelledAndHaveEndedBeforeTheExceptionCo
   EXPECT_EQ(here.wheel().size(), 0u);
 }
 
-TEST(WhenAll, IsCancelledWithWhoAwaitsIt) {
+TEST(WhenAll, IsCancelledWithItsAwaiter) {
   HandTurned here;
   std::string text;
   auto top = [](std::string& into) -> Task<void> {
@@ -150,7 +150,7 @@ TEST(WhenAny, GivesTheFirstAndHasCancelledAndAwaitedTheOthers) {
   EXPECT_EQ(here.wheel().size(), 0u);
 }
 
-TEST(WhenAny, DoesNotBeginWhatComesAfterOneThatEndsAtOnce) {
+TEST(WhenAny, DoesNotBeginTheTasksAfterOneThatEndsAtOnce) {
   HandTurned here;
   int began = 0;
   struct Top {
@@ -167,7 +167,7 @@ TEST(WhenAny, DoesNotBeginWhatComesAfterOneThatEndsAtOnce) {
   EXPECT_EQ(began, 0);
 }
 
-TEST(WhenAny, WhatTheFirstThrowsComesThrough) {
+TEST(WhenAny, RethrowsTheExceptionOfTheFirst) {
   HandTurned here;
   const auto text = here.run([]() -> Task<std::string> {
     std::string caught;
@@ -198,7 +198,7 @@ TEST(WhenAny, OfAVectorSaysWhichAndOfNoneThatItCannot) {
   EXPECT_EQ(index, 9u);
 }
 
-// Both are ready in one turn: the second one goes on too, once, and finds that it has lost.
+// Both are ready in one turn: the second one resumes too, once, and finds that it has lost.
 TEST(WhenAny, OfTwoThatAreReadyTogetherOneWinsAndNoneIsResumedTwice) {
   HandTurned here;
   AsyncEvent event;

@@ -3,7 +3,7 @@
 
 namespace weft::rt {
 
-// What the scope's handle and its tasks share; the last of them frees it.
+// State: shared by the scope's handle and its tasks; the last of them frees it.
 struct TaskScope::State {
   State(TaskRunner& where, std::size_t most) noexcept : runner(where), tasks_max(most) { scope.open(where.root()); }
   State(const State&) = delete;
@@ -46,7 +46,7 @@ struct TaskScope::Member final : detail::Join, detail::Ready {
 
   static std::coroutine_handle<> handle_done(Join& join) noexcept {
     auto& self = static_cast<Member&>(join);
-    self.state.runner.add(self);  // its frame is still in use now
+    self.state.runner.add(self);  // ends the task later: its frame is still in use now
     return std::noop_coroutine();
   }
   static void handle_end(Ready& ready) noexcept {

@@ -22,7 +22,7 @@ namespace weft::rt {
 
 namespace detail {
 
-// What a Future of a Task<T> is of: a Future has a Result anyway.
+// Unwrap: the value type of the Future of a Task<T>. A Future returns a Result anyway, so a Result<X> becomes X.
 template <typename T>
 struct Unwrap {
   using Type = T;
@@ -34,8 +34,8 @@ struct Unwrap<Result<T>> {
 template <typename T>
 using Unwrapped = typename Unwrap<T>::Type;
 
-// A task that nobody awaits in its thread, and the Future of it: a pooled block. Made by any thread, run by the loop's,
-// freed by who is last.
+// SpawnedTask: a task that no coroutine of its thread awaits, and the state of its Future: a pooled block. Any thread
+// makes it, the loop's thread runs it, and the last of the two sides frees it.
 template <typename T>
 class SpawnedTask final : public FutureState<Unwrapped<T>>, private Join, private Ready {
   using Value = Unwrapped<T>;
@@ -75,8 +75,8 @@ class SpawnedTask final : public FutureState<Unwrapped<T>>, private Join, privat
   }
 
  private:
-  // Called where the stop is requested: in any thread, also inside start(). The destructor of the stop_callback waits
-  // for it, so that what it writes is seen by end().
+  // Stopper: called in the thread that requests the stop: any thread, also inside start(). The destructor of the
+  // stop_callback waits for the call, so that end() sees its writes.
   class Stopper {
    public:
     explicit Stopper(SpawnedTask* self) noexcept : self_(self) {}
@@ -97,7 +97,7 @@ class SpawnedTask final : public FutureState<Unwrapped<T>>, private Join, privat
 
   static std::coroutine_handle<> handle_done(Join& join) noexcept {
     auto& self = static_cast<SpawnedTask&>(join);
-    self.loop_.tasks().add(self);  // its frame is still in use now
+    self.loop_.tasks().add(self);  // ends the task later: its frame is still in use now
     return std::noop_coroutine();
   }
   static void handle_end(Ready& ready) noexcept { static_cast<SpawnedTask&>(ready).end(); }
@@ -114,7 +114,7 @@ class SpawnedTask final : public FutureState<Unwrapped<T>>, private Join, privat
     ended_ = true;
     on_stop_.reset();
     if (cancel_sent_ && !cancel_arrived_) {
-      return;  // handle_cancel() comes back to this
+      return;  // handle_cancel() calls end() again
     }
     keep_result();
     task_.reset();
@@ -158,7 +158,8 @@ class SpawnedTask final : public FutureState<Unwrapped<T>>, private Join, privat
   bool ended_ = false;
 };
 
-// The mailbox's hold on one: what the loop drops unseen tells its Future.
+// SpawnedStart: the mailbox's hold on a SpawnedTask. If the loop drops it without a call, the Future ends with
+// `terminated`.
 template <typename T>
 class SpawnedStart {
  public:
@@ -180,11 +181,12 @@ class SpawnedStart {
 
 }  // namespace detail
 
-// Starts the task on that loop; its result comes through the Future, which may be dropped. On the loop's own thread it
-// begins at once, from any other soon. The token cancels it. A loop that stops cancels it and waits until it has ended.
+// Starts the task on that loop: at once on the loop's own thread, soon from any other. The Future gets the result and
+// may be dropped. The token cancels the task. A loop that stops cancels the task and waits until it has ended.
 // Cost: one pooled block besides the frame; from another thread Loop::post().
-// Errors, of the Future: of a Task<Result<X>>, which has a Future<X>, that of the Result; system: it threw, see
-// exception(); terminated: the loop ended before; resource_exhausted; invalid_argument: the task was moved from.
+// Errors, of the Future: the error of the Result of a Task<Result<X>>, which has a Future<X>; system: the task threw,
+// see exception(); terminated: the loop ended before the task began; resource_exhausted; invalid_argument: the task was
+// moved from.
 template <typename T>
 Future<detail::Unwrapped<T>> spawn(Loop& loop, Task<T> task, std::stop_token token = {}) {
   using Spawned = detail::SpawnedTask<T>;
@@ -208,13 +210,16 @@ Future<detail::Unwrapped<T>> spawn(Loop& loop, Task<T> task, std::stop_token tok
   return future;
 }
 
-// TaskScope: tasks that are started, ended and waited for together: those of a session, of a service, of one request.
+// TaskScope: tasks that are started, cancelled and joined together: those of a session, of a service, of one request.
 // `scope.spawn(read(session)); scope.spawn(write(session)); ... scope.cancel(); co_await scope.join();`
-// Owner: its user. When it goes the tasks are cancelled; the last of them frees what they share. A task that refers to
-// what belongs to the owner of the scope must have ended before that goes: join().
-// Affinity: the loop's thread. Cost: one pooled block a task besides its frame.
-// Invariants: 1. after cancel() no task begins. 2. join() ends when no task is left, and each who joins is told. 3. an
-// exception ends no other task: the first is kept.
+// Owner: its user. Destruction cancels the tasks; the last of them frees the shared state. An owner whose members the
+// tasks refer to calls join() before those members go.
+// Affinity: the loop's thread.
+// Cost: one pooled block a task besides its frame.
+// Invariants:
+//   1. After cancel() no task begins.
+//   2. Every join() ends when no task is left.
+//   3. An exception ends no other task. The scope keeps the first one.
 class TaskScope {
  public:
   static constexpr std::size_t kTasksMax = std::size_t{1} << 20;
@@ -225,18 +230,18 @@ class TaskScope {
   TaskScope& operator=(TaskScope&&) = delete;
   ~TaskScope();
 
-  // The task runs until it first waits. resource_exhausted: there are `tasks_max`, or no memory; terminated: cancel()
-  // was called; invalid_argument: the task was moved from. One that is refused does not run.
+  // The task runs until it first waits. resource_exhausted: there are `tasks_max`, or no memory; kCancelled: cancel()
+  // was called; invalid_argument: the task was moved from. A refused task does not run.
   Result<void> spawn(Task<void> task);
   void cancel() noexcept;
   [[nodiscard]] bool cancelled() const noexcept;
   [[nodiscard]] std::size_t size() const noexcept;
-  // What the first task threw that threw; else null.
+  // The first exception of a task; else null.
   [[nodiscard]] std::exception_ptr exception() const noexcept;
 
   class Joining;
-  // `co_await scope.join()`: Result<void>, once every task ended. The first that ended in an exception makes it
-  // `system`. Who is cancelled meanwhile cancels the tasks, waits for them all the same, and gets kCancelled.
+  // `co_await scope.join()`: Result<void>, once every task ended. `system`: a task ended in an exception. A joiner that
+  // is cancelled meanwhile cancels the tasks, waits for them all the same, and gets kCancelled.
   [[nodiscard]] Joining join() noexcept;
 
  private:

@@ -48,7 +48,7 @@ TEST(TaskScope, ATaskRunsUntilItFirstWaits) {
   EXPECT_EQ(scope.size(), 0u);
 }
 
-TEST(TaskScope, JoinEndsWhenNoTaskIsLeftForEachWhoJoins) {
+TEST(TaskScope, EveryJoinEndsWhenNoTaskIsLeft) {
   HandTurned here;
   TaskScope scope(here.runner());
   AsyncEvent event;
@@ -69,7 +69,7 @@ TEST(TaskScope, JoinEndsWhenNoTaskIsLeftForEachWhoJoins) {
   here.turn();
   EXPECT_EQ(ended, 2);
   EXPECT_EQ(joined, 2);
-  here.start(join(scope, joined));  // nobody is there: at once
+  here.start(join(scope, joined));  // no task is left: joins at once
   EXPECT_EQ(joined, 3);
   here.turn();
 }
@@ -87,13 +87,13 @@ TEST(TaskScope, CancelEndsItsTasksAndNoneBeginsAfterwards) {
   EXPECT_EQ(scope.size(), 0u);
 }
 
-TEST(TaskScope, WhoIsCancelledWhileItJoinsCancelsTheTasksAndWaitsForThem) {
+TEST(TaskScope, AJoinerThatIsCancelledCancelsTheTasksAndWaitsForThem) {
   HandTurned here;
   std::vector<std::string> notes;
   struct Top {
     static Task<void> work(std::vector<std::string>& order) {
       (void)co_await sleep(1h);
-      (void)co_await yield();  // nothing any more
+      (void)co_await yield();  // ends at once: the task is cancelled
       order.emplace_back("worker");
     }
     static Task<void> go(TaskRunner& runner, std::vector<std::string>& order) {
@@ -109,7 +109,7 @@ TEST(TaskScope, WhoIsCancelledWhileItJoinsCancelsTheTasksAndWaitsForThem) {
       TaskScope scope(runner);
       EXPECT_TRUE(scope.spawn(work(order)));
       (void)co_await sleep(1h);
-      const Result<void> joined = co_await scope.join();  // cancelled before it came here
+      const Result<void> joined = co_await scope.join();  // the task was cancelled before this join began
       EXPECT_EQ(joined.error(), kCancelled);
       EXPECT_EQ(scope.size(), 0u);
       order.emplace_back("late owner");
@@ -124,7 +124,7 @@ TEST(TaskScope, WhoIsCancelledWhileItJoinsCancelsTheTasksAndWaitsForThem) {
   EXPECT_EQ(here.runner().tasks(), 0u);
 }
 
-TEST(TaskScope, WhenItGoesItsTasksAreCancelledAndFreeThemselves) {
+TEST(TaskScope, DestructionCancelsTheTasksAndTheyFreeThemselves) {
   HandTurned here;
   int living = 0;
   auto hold = [](int& count) -> Task<void> {
@@ -205,7 +205,7 @@ class SpawnTest : public testing::Test {
   std::unique_ptr<Loop> loop_;
 };
 
-TEST_F(SpawnTest, ItsResultComesThroughTheFuture) {
+TEST_F(SpawnTest, TheFutureGetsTheResultOfTheTask) {
   auto where = [](Loop* loop) -> Task<bool> { co_return loop->on_loop_thread() && Loop::current() == loop; };
   EXPECT_EQ(Loop::current(), nullptr);
   EXPECT_EQ(spawn(*loop_, where(loop_.get())).get().value(), true);
@@ -224,13 +224,13 @@ TEST_F(SpawnTest, AResultIsThatOfTheFuture) {
   EXPECT_EQ(spawn(*loop_, Half::of(7)).get().error(), Errc::invalid_argument);
 }
 
-TEST_F(SpawnTest, WhatItThrowsIsInTheFuture) {
+TEST_F(SpawnTest, TheExceptionOfTheTaskIsInTheFuture) {
   Future<void> future = spawn(*loop_, fail("thrown"));
   EXPECT_EQ(future.get().error(), Errc::system);
   EXPECT_TRUE(future.exception());
 }
 
-TEST_F(SpawnTest, AFutureThatIsDroppedLeavesTheTaskAlone) {
+TEST_F(SpawnTest, DroppingTheFutureDoesNotAffectTheTask) {
   Signal done;
   auto tell = [](Signal* signal) -> Task<void> {
     (void)co_await sleep(1us);
@@ -241,7 +241,7 @@ TEST_F(SpawnTest, AFutureThatIsDroppedLeavesTheTaskAlone) {
   EXPECT_TRUE(done.take());
 }
 
-TEST_F(SpawnTest, OnItsOwnThreadItBeginsAtOnce) {
+TEST_F(SpawnTest, ATaskSpawnedOnTheLoopsOwnThreadBeginsAtOnce) {
   auto outer = [](Loop* loop) -> Task<bool> {
     bool began = false;
     auto inner = [](bool* flag) -> Task<void> {
@@ -288,7 +288,7 @@ TEST_F(SpawnTest, RegressionALoopThatStopsEndsEveryTaskAndNoAwaiterHangs) {
   }
 }
 
-TEST_F(SpawnTest, ATaskThatComesTooLateIsToldSo) {
+TEST_F(SpawnTest, ATaskSpawnedAfterStopEndsWithAnError) {
   loop_->stop();
   int living = 0;
   auto hold = [](Living /*held*/) -> Task<void> { co_return; };
@@ -305,7 +305,7 @@ TEST_F(SpawnTest, TasksFromManyThreadsAllRun) {
     (void)co_await yield();
     co_return ++*sum;
   };
-  int sum = 0;  // the loop's
+  int sum = 0;  // only the loop's thread uses it
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([&] {

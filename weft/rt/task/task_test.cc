@@ -25,7 +25,7 @@ Task<Result<int>> give_result(int value) {
   co_return value;
 }
 
-TEST(Task, GivesItsValueToWhoAwaitsIt) {
+TEST(Task, GivesItsValueToItsAwaiter) {
   HandTurned here;
   const auto sum = here.run([]() -> Task<int> {
     const int a = co_await give(40);
@@ -61,7 +61,7 @@ TEST(Task, BeginsWhenItIsAwaitedAndNotBefore) {
   EXPECT_TRUE(began);
 }
 
-TEST(Task, ADroppedOneFreesItsParameters) {
+TEST(Task, ADroppedTaskFreesItsParameters) {
   int living = 0;
   auto hold = [](Living /*held*/) -> Task<void> { co_return; };
   {
@@ -71,7 +71,7 @@ TEST(Task, ADroppedOneFreesItsParameters) {
   EXPECT_EQ(living, 0);
 }
 
-TEST(Task, WhatItThrowsIsThrownByTheAwait) {
+TEST(Task, TheAwaitRethrowsTheExceptionOfTheTask) {
   HandTurned here;
   int living = 0;
   auto fail = [](Living /*held*/) -> Task<int> {
@@ -113,14 +113,14 @@ TEST(Task, AnExceptionPassesThroughTasksThatDoNotCatchIt) {
   EXPECT_EQ(here.run(Deep::caught()), true);
 }
 
-TEST(Task, OneThatWasMovedFromThrowsWhenItIsAwaited) {
+TEST(Task, AMovedFromTaskThrowsWhenItIsAwaited) {
   HandTurned here;
   const auto caught = here.run([]() -> Task<bool> {
     Task<int> task = give(1);
     const Task<int> other = std::move(task);
     bool threw = false;
     try {
-      (void)co_await std::move(task);  // NOLINT(bugprone-use-after-move): what is tested
+      (void)co_await std::move(task);  // NOLINT(bugprone-use-after-move): the test awaits a moved-from task
     } catch (const std::logic_error&) {
       threw = true;
     }
@@ -135,7 +135,7 @@ constexpr int kMillion = 100'000;  // enough to end any stack, and a tenth of th
 constexpr int kMillion = 1'000'000;
 #endif
 
-// The compiler makes no tail calls here (-O0, sanitizers): what keeps the stack short is in the library.
+// The compiler makes no tail calls here (-O0, sanitizers): only the library's trampoline keeps the stack short.
 TEST(Task, AMillionAwaitsInALoopDoNotGrowTheStack) {
   HandTurned here;
   const auto sum = here.run([]() -> Task<long> {

@@ -18,7 +18,7 @@ inline constexpr bool kIsResult = false;
 template <typename T>
 inline constexpr bool kIsResult<Result<T>> = true;
 
-// What says that an await was cut short: a Result as it is, anything else in one.
+// AsResult: a type that can say that an await was cut short: a Result as it is, any other type in a Result.
 template <typename T>
 using AsResult = std::conditional_t<kIsResult<T>, T, Result<T>>;
 
@@ -26,7 +26,7 @@ inline constexpr Error kNoTimer(Errc::resource_exhausted, "no timer");
 
 }  // namespace detail
 
-// What sleep() and sleep_until() give. A timer of the wheel, no allocation.
+// Sleeping: the awaiter of sleep() and sleep_until(). A timer of the wheel, no allocation.
 class [[nodiscard]] Sleeping {
  public:
   Sleeping(bool relative, Duration wait, Instant deadline) noexcept
@@ -58,14 +58,15 @@ class [[nodiscard]] Sleeping {
   Result<void> result_;
 };
 
-// `co_await sleep(10ms)` -> Result<void>. Counted from the beginning of the loop's turn; as exact as the timer wheel:
-// never too short, up to a tick too long. A time that is over is the next turn. Errors: kCancelled; resource_exhausted.
+// `co_await sleep(10ms)` -> Result<void>. Counts from the beginning of the loop's turn, as exactly as the timer wheel:
+// never too short, up to a tick too long. A negative time never ends. A deadline that is over ends in the next turn.
+// Errors: kCancelled; resource_exhausted.
 inline Sleeping sleep(Duration wait) noexcept { return {true, wait, Instant()}; }
 inline Sleeping sleep_until(Instant deadline) noexcept { return {false, Duration(), deadline}; }
-// Lets the others go on first: the next turn.
+// Resumes in the next turn, after the coroutines that are ready now.
 inline Sleeping yield() noexcept { return {false, Duration(), Instant::min()}; }
 
-// What with_timeout() gives.
+// Timed: the awaiter of with_timeout().
 template <typename T>
 class [[nodiscard]] Timed {
  public:
@@ -131,9 +132,9 @@ class [[nodiscard]] Timed {
   bool no_timer_ = false;
 };
 
-// `co_await with_timeout(f(), 1s)`: what f() gave, as a Result, unless it takes longer: then it is cancelled, and
-// timed_out once it has ended. A Task<Result<X>> that gave an X all the same: that. A negative time is none.
-// What the task throws comes through.
+// `co_await with_timeout(f(), 1s)`: the result of f(), as a Result. A task that takes longer is cancelled; the await
+// returns timed_out once the task has ended, but the X of a Task<Result<X>> that returned one all the same. A negative
+// time is no limit. The await rethrows the task's exception.
 template <typename T>
 Timed<T> with_timeout(Task<T> task, Duration timeout) noexcept {
   return Timed<T>(std::move(task), timeout);

@@ -67,7 +67,7 @@ TEST(TaskTime, ANegativeSleepIsForEver) {
   EXPECT_EQ(order, (std::vector{1}));
 }
 
-TEST(TaskTime, YieldLetsTheOthersGoOnFirst) {
+TEST(TaskTime, YieldLetsTheOthersResumeFirst) {
   HandTurned here;
   std::vector<int> order;
   auto step = [](int number, std::vector<int>& notes) -> Task<void> {
@@ -98,8 +98,8 @@ TEST(TaskTime, ACancelledSleeperEndsAndLeavesNoTimer) {
   EXPECT_EQ(error, kCancelled);
 }
 
-// The timer and the cancellation in one turn: one of them resumes it.
-TEST(TaskTime, ASleeperThatIsDueAndCancelledGoesOnOnce) {
+// The timer fires and the scope is cancelled in one turn: only one of them resumes the sleeper.
+TEST(TaskTime, ASleeperThatIsDueAndCancelledResumesOnce) {
   HandTurned here;
   int resumed = 0;
   auto nap = [](int& count) -> Task<void> {
@@ -107,7 +107,7 @@ TEST(TaskTime, ASleeperThatIsDueAndCancelledGoesOnOnce) {
     ++count;
   };
   here.start(nap(resumed));
-  here.wheel().advance(here.now() + 1s, 100);  // it is ready, and did not go on yet
+  here.wheel().advance(here.now() + 1s, 100);  // the sleeper is ready, and has not resumed yet
   here.scope().cancel();
   here.scope().cancel();
   here.turn();
@@ -128,7 +128,7 @@ Task<Result<int>> give_if_slept(Duration wait, int value) {
   co_return value;
 }
 
-TEST(TaskTime, WhatIsDoneInTimeGivesItsValueAndLeavesNoTimer) {
+TEST(TaskTime, ATaskThatEndsInTimeGivesItsValueAndLeavesNoTimer) {
   HandTurned here;
   const auto value = here.run([]() -> Task<int> {
     const Result<int> at_once = co_await with_timeout(give(1), 1s);
@@ -139,7 +139,7 @@ TEST(TaskTime, WhatIsDoneInTimeGivesItsValueAndLeavesNoTimer) {
   EXPECT_EQ(here.wheel().size(), 0u);
 }
 
-TEST(TaskTime, WhatTakesTooLongIsCancelledAndHasEndedWhenTheAwaitReturns) {
+TEST(TaskTime, ATaskThatTakesTooLongIsCancelledAndHasEndedWhenTheAwaitReturns) {
   HandTurned here;
   int living = 0;
   std::vector<std::string> order;
@@ -170,7 +170,7 @@ TEST(TaskTime, AValueThatCameAllTheSameIsNotLost) {
   struct Late {
     static Task<Result<int>> go() {
       (void)co_await sleep(1h);
-      co_return 7;  // it has something to give, cancelled or not
+      co_return 7;  // returns a value although it was cancelled
     }
   };
   const auto kept = here.run([]() -> Task<Result<int>> {

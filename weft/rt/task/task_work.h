@@ -18,7 +18,7 @@
 
 namespace weft::rt {
 
-// What run_on() gives.
+// RunOn: the awaiter of run_on().
 template <typename F>
 class [[nodiscard]] RunOn {
   using T = detail::JobResult<F>;
@@ -46,7 +46,7 @@ class [[nodiscard]] RunOn {
     }
     const Result<void> taken = executor_.execute(Offer(this));
     if (!taken) [[unlikely]] {
-      error_ = taken.error();  // the offer has ended, and the coroutine goes on in the next turn
+      error_ = taken.error();  // the executor destroyed the offer, so the coroutine resumes in the next turn
     }
     return true;
   }
@@ -67,7 +67,7 @@ class [[nodiscard]] RunOn {
  private:
   enum class State : unsigned char { waiting, done };
 
-  // The executor's hold on the work. When it ends, the coroutine goes on.
+  // Offer: the executor's hold on the work. Its destruction resumes the coroutine.
   class Offer {
    public:
     using MovesAsBytes = void;
@@ -86,7 +86,7 @@ class [[nodiscard]] RunOn {
   };
   struct WorkWait : Wait {
     explicit WorkWait(RunOn* who) noexcept : Wait(give_up), work(who) {}
-    static void give_up(Wait& self) noexcept {  // the work refers to the coroutine: it is waited for in any case
+    static void give_up(Wait& self) noexcept {  // does not finish the wait: the work refers to the coroutine's frame
       RunOn& work = *static_cast<WorkWait&>(self).work;
       work.cancelled_.store(true, std::memory_order_relaxed);
       if constexpr (kTakesToken) {
@@ -103,7 +103,7 @@ class [[nodiscard]] RunOn {
 
   // In the executor's thread.
   void run() noexcept {
-    if (cancelled_.load(std::memory_order_relaxed)) {  // relaxed: a hint that comes in time or does not
+    if (cancelled_.load(std::memory_order_relaxed)) {  // relaxed: a hint; partner is the store in give_up()
       error_ = kCancelled;
       return;
     }
@@ -142,12 +142,13 @@ class [[nodiscard]] RunOn {
   };
 };
 
-// `co_await run_on(pool, [&] { return read_file(path); })`: runs what would block on the executor; the coroutine goes
-// on on its own loop. Result<T>; what the function throws comes through. It may refer to the coroutine's variables: it
-// is over, or will not run, when the await ends. Cancelled: a function that has not begun does not run (kCancelled);
-// one that runs is asked by its std::stop_token if it takes one, waited for, and its result given. Errors:
-// resource_exhausted, closed: the executor refused; terminated: it dropped the function; kCancelled. Cost: a closure of
-// 8 bytes through Executor::execute(); no allocation unless the function takes a token.
+// `co_await run_on(pool, [&] { return read_file(path); })`: runs a blocking function on the executor. The coroutine
+// resumes on its own loop with a Result<T>; the await rethrows the function's exception. The function may refer to the
+// coroutine's variables: when the await ends, the function has ended or will never run.
+// When the task is cancelled, a function that has not begun does not run (kCancelled). For a function that runs, the
+// await sets its std::stop_token if it takes one, waits for it, and returns its result.
+// Errors: resource_exhausted, closed: the executor refused; terminated: the executor dropped the function; kCancelled.
+// Cost: a closure of 8 bytes through Executor::execute(); no allocation unless the function takes a token.
 template <typename F>
 RunOn<std::decay_t<F>> run_on(Executor& executor, F&& function) {
   return RunOn<std::decay_t<F>>(executor, std::forward<F>(function));

@@ -33,7 +33,7 @@ class TaskWorkTest : public testing::Test {
   std::unique_ptr<Loop> loop_;
 };
 
-TEST_F(TaskWorkTest, RunOnRunsElsewhereAndGoesOnHere) {
+TEST_F(TaskWorkTest, RunOnRunsTheFunctionElsewhereAndResumesHere) {
   struct Top {
     static Task<bool> go(Loop* loop, Executor* pool) {
       const std::thread::id here = std::this_thread::get_id();
@@ -50,7 +50,7 @@ TEST_F(TaskWorkTest, RunOnRunsElsewhereAndGoesOnHere) {
   EXPECT_EQ(spawn(*loop_, Top::go(loop_.get(), pool_.get())).get().value(), true);
 }
 
-TEST_F(TaskWorkTest, WhatTheWorkThrowsComesThrough) {
+TEST_F(TaskWorkTest, TheAwaitRethrowsTheExceptionOfTheWork) {
   struct Top {
     static Task<std::string> go(Executor* pool) {
       std::string text;
@@ -125,14 +125,14 @@ TEST_F(TaskWorkTest, WorkThatHasNotBegunDoesNotRunOnceItIsCancelled) {
   Future<void> future = spawn(*loop_, Top::go(single.get(), &ran, &waits), stop.get_token());
   ASSERT_TRUE(waits.take());
   stop.request_stop();
-  (void)spawn(*loop_, []() -> Task<void> { co_return; }()).get();  // the loop has heard of it
+  (void)spawn(*loop_, []() -> Task<void> { co_return; }()).get();  // by now the loop has cancelled the task
   EXPECT_FALSE(future.ready()) << "the function refers to the coroutine: it must not go on yet";
   go_on.give();
   EXPECT_EQ(future.get().error(), kCancelled);
   EXPECT_FALSE(ran.load());
 }
 
-TEST_F(TaskWorkTest, AnExecutorThatStopsTellsWhoWaits) {
+TEST_F(TaskWorkTest, AnExecutorThatStopsEndsTheWaitsForItsWork) {
   auto single = std::make_unique<std::unique_ptr<ThreadPool>>(std::move(ThreadPool::make_fixed(1)).value());
   Signal blocked;
   Signal waits;
@@ -150,7 +150,7 @@ TEST_F(TaskWorkTest, AnExecutorThatStopsTellsWhoWaits) {
     }
   };
   Future<int> future = spawn(*loop_, Top::go(single->get()));
-  (void)spawn(*loop_, []() -> Task<void> { co_return; }()).get();  // it waits by now
+  (void)spawn(*loop_, []() -> Task<void> { co_return; }()).get();  // by now the first task waits
   std::thread stopper([&] { EXPECT_TRUE((*single)->stop(StopMode::abandon, kNever)); });
   EXPECT_EQ(future.get().error(), Errc::terminated);
   hold.store(false);
@@ -174,7 +174,7 @@ TEST_F(TaskWorkTest, AFutureIsAwaitedOnTheTasksOwnLoop) {
   EXPECT_EQ(spawn(*loop_, Top::go(loop_.get(), pool_.get())).get().value(), true);
 }
 
-TEST_F(TaskWorkTest, WhoIsCancelledGivesAFutureUpAndMayAskAgain) {
+TEST_F(TaskWorkTest, ACancelledTaskLeavesTheFutureAndAnotherMayAwaitIt) {
   Signal go_on;
   Future<int> slow = pool_->submit([&] {
     EXPECT_TRUE(go_on.take());

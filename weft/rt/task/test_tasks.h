@@ -16,7 +16,7 @@
 
 namespace weft::rt::test {
 
-// Coroutines in this thread and in a time that the test makes: nothing waits, whatever the clock says.
+// HandTurned: runs coroutines in this thread and in a time that the test makes, so that no test waits for the clock.
 class HandTurned {
  public:
   HandTurned() = default;
@@ -30,21 +30,21 @@ class HandTurned {
   [[nodiscard]] Instant now() const noexcept { return now_; }
 
   void start(Task<void> task) { ASSERT_TRUE(scope_.spawn(std::move(task))); }
-  // Turns until nobody is ready.
+  // Turns until no coroutine is ready and no timer due.
   void turn() {
     do {
       wheel_.advance(now_, std::numeric_limits<std::size_t>::max());
       runner_.turn();
     } while (runner_.has_ready() || wheel_.next_deadline() <= now_);
   }
-  // In steps, so that what is due first goes on first.
+  // Advances in steps of a tick, so that the timer that is due first resumes its coroutine first.
   void pass(Duration time) {
     const Instant end = now_ + time;
     for (turn(); now_ < end; turn()) {
       now_ = std::min(end, now_ + wheel_.tick());
     }
   }
-  // What the task gives; none: it still waits after an hour.
+  // The task's result; none: the task still waits after an hour.
   template <typename T>
   auto run(Task<T> task) {
     using Kept = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
@@ -54,7 +54,7 @@ class HandTurned {
       turn();
       now_ += std::chrono::seconds(1);
     }
-    turn();  // its end
+    turn();  // lets the task's end run
     return std::move(*result);
   }
 
@@ -75,7 +75,7 @@ class HandTurned {
   TaskScope scope_{runner_};
 };
 
-// Counts those that live.
+// Living: counts its live objects.
 class Living {
  public:
   explicit Living(int& count) noexcept : count_(&count) { ++*count_; }
