@@ -245,9 +245,9 @@ class [[nodiscard]] Calling final : private detail::CallState::Caller {
 // Posting: the awaiter of Runtime::post_wait(); co_await it once, on the core that made it.
 class [[nodiscard]] Posting final : private detail::CoreWait {
  public:
-  Posting(Core* core, unsigned target, Job task) noexcept
+  Posting(Core* core, unsigned target, Job job) noexcept
       : CoreWait(core, [](Wait& self) noexcept { static_cast<Posting&>(self).cancel(); }),
-        entry_(this, std::move(task)),
+        entry_(this, std::move(job)),
         target_(target) {}
   ~Posting() { take_back(); }
 
@@ -270,7 +270,7 @@ class [[nodiscard]] Posting final : private detail::CoreWait {
 
  private:
   struct Entry : Waiting {
-    Entry(Posting* who, Job task) noexcept : Waiting(handle_told), posting(who) { message = std::move(task); }
+    Entry(Posting* who, Job job) noexcept : Waiting(handle_told), posting(who) { message = std::move(job); }
     Posting* posting;
   };
   static void handle_told(Waiting& waiting, Error outcome) noexcept;

@@ -55,18 +55,18 @@ Instant Core::handle_turn(Instant now) {
   run_turn_jobs();
   ring_all();
   runtime_.note_turn();
-  return ready_ != 0 || !turn_tasks_.empty() ? now : kNever;
+  return ready_ != 0 || !turn_jobs_.empty() ? now : kNever;
 }
 
 bool Core::has_work() const noexcept { return ready_ != 0 || doorbell_.rung() || (hot_ != nullptr && !hot_->empty()); }
 
 void Core::run_turn_jobs() noexcept {
   List<TurnJob> now;  // a job that is listed during this call runs in the next turn
-  now.splice_back(turn_tasks_);
+  now.splice_back(turn_jobs_);
   while (!now.empty()) {
-    TurnJob& task = now.front();
-    task.unhook();
-    task.run();
+    TurnJob& job = now.front();
+    job.unhook();
+    job.run();
   }
 }
 
@@ -115,8 +115,8 @@ std::size_t Core::run_lane(unsigned lane, Ring& ring, std::size_t most) {
       break;
     }
     for (Message& message : run) {
-      begin_task();
-      if (!detail::run_job(message.task, runtime_.options_.on_exception)) {
+      begin_job();
+      if (!detail::run_job(message.job, runtime_.options_.on_exception)) {
         count(threw_);
       }
       end_job();
@@ -201,7 +201,7 @@ bool Core::ring(std::uint64_t bits) noexcept {
 }
 
 void Core::serve_backlogs() noexcept {
-  begin_task();
+  begin_job();
   for (unsigned i = 0; i < cores_; ++i) {
     serve(outgoing_[i]);
   }

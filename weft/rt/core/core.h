@@ -64,9 +64,9 @@ class Core final : private TurnHook {
   [[nodiscard]] Runtime& runtime() const noexcept { return runtime_; }
   [[nodiscard]] Loop& loop() noexcept { return *loop_; }
   // Runs the job once, at the end of this turn. Does nothing when the job is listed already.
-  void at_turn_end(TurnJob& task) noexcept {
-    if (!task.hooked()) {
-      turn_tasks_.push_back(task);
+  void at_turn_end(TurnJob& job) noexcept {
+    if (!job.hooked()) {
+      turn_jobs_.push_back(job);
     }
   }
   [[nodiscard]] CoreCounts counts() const noexcept;
@@ -90,7 +90,7 @@ class Core final : private TurnHook {
   friend class Runtime;
   // A line of its own, so that the receiver fetches and frees each message alone.
   struct alignas(64) Message {
-    Job task;
+    Job job;
   };
   static_assert(sizeof(Message) == 64);
   using Ring = sync::SpscRing<Message>;
@@ -133,9 +133,9 @@ class Core final : private TurnHook {
   // --- sending ---
   [[nodiscard]] Error refuse() noexcept;
   void commit(Outgoing& out) noexcept;
-  void begin_task() noexcept {
-    ++job_;
-    in_task_ = true;
+  void begin_job() noexcept {
+    ++job_number_;
+    in_job_ = true;
   }
   void end_job() noexcept;
   void show_hidden() noexcept;
@@ -180,14 +180,14 @@ class Core final : private TurnHook {
   unsigned next_bit_ = 0;    // where the next turn begins
   Ring* hot_ = nullptr;      // the lane that had messages last; checked also without the bell
   std::uint64_t hot_bit_ = 0;
-  List<TurnJob> turn_tasks_;
+  List<TurnJob> turn_jobs_;
 
   // Sending.
   std::unique_ptr<Outgoing[]> outgoing_;
   std::vector<Outgoing*> posted_to_;  // in this turn; reserved
   std::vector<Outgoing*> hiding_;     // end_job() shows their messages; reserved
-  std::uint64_t job_ = 0;             // number of the present job; see LaneSender::commit()
-  bool in_task_ = false;
+  std::uint64_t job_number_ = 0;      // number of the present job; see LaneSender::commit()
+  bool in_job_ = false;
   List<detail::CallState> calls_;
   bool ended_ = false;
 
@@ -218,7 +218,7 @@ Result<void> Core::post(unsigned target, F&& function) {
       return refuse();
     }
     ::new (static_cast<void*>(cell)) Message{Job(std::forward<F>(function))};
-    if (!cell->task) [[unlikely]] {
+    if (!cell->job) [[unlikely]] {
       return Error(Errc::resource_exhausted, "no memory for the message");
     }
     count(posted_);
@@ -241,7 +241,7 @@ Result<void> Core::post_foreign(unsigned slot, F&& function) {
                               : Error(Errc::resource_exhausted, "the lane to that core is full");
       }
       ::new (static_cast<void*>(cell)) Message{Job(std::forward<F>(function))};
-      if (!cell->task) [[unlikely]] {
+      if (!cell->job) [[unlikely]] {
         return Error(Errc::resource_exhausted, "no memory for the message");
       }
       count(foreign.posted);
@@ -262,7 +262,7 @@ inline void Core::commit(Outgoing& out) noexcept {
     out.posted = true;
     posted_to_.push_back(&out);
   }
-  if (out.lane.commit(in_task_ ? job_ : 0)) {
+  if (out.lane.commit(in_job_ ? job_number_ : 0)) {
     count(wakes_);
   }
   if (out.lane.hides() && !out.hiding) {
@@ -272,7 +272,7 @@ inline void Core::commit(Outgoing& out) noexcept {
 }
 
 inline void Core::end_job() noexcept {
-  in_task_ = false;
+  in_job_ = false;
   if (!hiding_.empty()) {
     show_hidden();
   }

@@ -51,16 +51,16 @@ struct Core {
 };
 using Sender = LaneSender<Core, Value, ModelLane>;
 
-bool try_post(Sender& sender, int number, std::uint64_t task) {
+bool try_post(Sender& sender, int number, std::uint64_t job) {
   Value* const cell = sender.claim();
   if (cell != nullptr) {
     std::construct_at(cell, number);
-    (void)sender.commit(task);
+    (void)sender.commit(job);
   }
   return cell != nullptr;
 }
-void post(Sender& sender, int number, std::uint64_t task) {
-  model::require(try_post(sender, number, task), "a lane with room is full");
+void post(Sender& sender, int number, std::uint64_t job) {
+  model::require(try_post(sender, number, job), "a lane with room is full");
 }
 
 // Receives at most `most` messages from the lane, which must come in order after `seen`.
@@ -145,7 +145,7 @@ void two_senders_of_one_bit_and_a_sleeper() {
 
 // A receiver that does not wait for the bell sees no message, the first, or both, and each message that it sees is
 // whole.
-void a_task_of_two_and_a_look() {
+void a_job_of_two_and_a_look() {
   Core core;
   TestLane lane;
   int seen = 0;
@@ -154,7 +154,7 @@ void a_task_of_two_and_a_look() {
         Sender sender(core, lane, 1, 4);
         post(sender, 1, 1);
         post(sender, 2, 1);
-        model::require(sender.hides(), "the second message of a task is shown for itself");
+        model::require(sender.hides(), "the second message of a job is shown for itself");
         sender.show();
         model::require(!sender.hides(), "something is hidden behind show()");
       },
@@ -202,7 +202,7 @@ void a_sender_waits_for_room() {
 
 constexpr model::Scenario kScenarios[] = {
     {"a_turn_of_two_and_a_sleeper", a_turn_of_two_and_a_sleeper, {.preemptions = 2}},
-    {"a_task_of_two_and_a_look", a_task_of_two_and_a_look, {.preemptions = 2}},
+    {"a_job_of_two_and_a_look", a_job_of_two_and_a_look, {.preemptions = 2}},
     {"two_turns_and_a_sleeper", two_turns_and_a_sleeper, {.preemptions = 2}},
     {"two_senders_of_one_bit_and_a_sleeper", two_senders_of_one_bit_and_a_sleeper, {.preemptions = 1}},
     {"a_sender_waits_for_room", a_sender_waits_for_room, {.preemptions = 2}},

@@ -104,19 +104,19 @@ class LaneSender {
     }
     return cell;
   }
-  // Puts the message into the lane. `task` is the number of the sender's present job; 0: no show() follows.
+  // Puts the message into the lane. `job` is the number of the sender's present job; 0: no show() follows.
   // True: the target had to be woken.
-  bool commit(std::uint64_t task) noexcept {
+  bool commit(std::uint64_t job) noexcept {
     ring_->append_one();
     unrung_ = true;
     const auto& bell = target_->doorbell();
     const bool due = posts_++ % kBatch == 0;
     const bool sleeper = bell.sleeper();
     hidden_ = true;
-    if (due || sleeper || task == 0 || task != task_) {
+    if (due || sleeper || job == 0 || job != job_) {
       show();
     }
-    task_ = task;
+    job_ = job;
     return (sleeper || (due && !bell.shows(bit_))) && ring();
   }
   // For a lane from a core to itself: rings no bell.
@@ -163,7 +163,7 @@ class LaneSender {
   Lane<T, System>* lane_ = nullptr;
   std::uint64_t bit_ = 0;
   std::size_t capacity_ = 0;
-  std::uint64_t task_ = 0;   // the job that sent the last message
+  std::uint64_t job_ = 0;   // the job that sent the last message
   std::uint32_t posts_ = 0;  // in this turn
   bool hidden_ = false;      // a message was appended since the last show()
   bool unrung_ = false;      // a message was committed since the bell was rung

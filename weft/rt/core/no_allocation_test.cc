@@ -22,7 +22,7 @@ namespace {
 using test::in_a_long_time;
 using test::Signal;
 
-constexpr int kTasks = 200;
+constexpr int kCount = 200;
 
 // Repeats `work` until one round allocates nothing: the first rounds fill pools. With a leak per job no round would.
 template <typename Work>
@@ -51,8 +51,8 @@ TEST(QuietAllocations, SmallAndLargeJobsAreExecutedWithoutAny) {
   std::atomic<int> left{0};
   const std::array<char, 200> large{};
   EXPECT_TRUE(settles([&] {
-    left.store(2 * kTasks);
-    for (int i = 0; i < kTasks; ++i) {
+    left.store(2 * kCount);
+    for (int i = 0; i < kCount; ++i) {
       EXPECT_TRUE(pool->execute([&left] { left.fetch_sub(1); }));
       EXPECT_TRUE(pool->execute([&left, large] { left.fetch_sub(1 + large[0]); }));
     }
@@ -64,12 +64,12 @@ TEST(QuietAllocations, SmallAndLargeJobsAreExecutedWithoutAny) {
 
 TEST(QuietAllocations, JobsAreSubmittedAndAwaitedWithoutAny) {
   auto pool = std::move(ThreadPool::make_fixed(2)).value();
-  std::vector<Future<int>> futures(kTasks);
+  std::vector<Future<int>> futures(kCount);
   EXPECT_TRUE(settles([&] {
-    for (int i = 0; i < kTasks; ++i) {
+    for (int i = 0; i < kCount; ++i) {
       futures[static_cast<std::size_t>(i)] = pool->submit([i] { return i; });
     }
-    for (int i = 0; i < kTasks; ++i) {
+    for (int i = 0; i < kCount; ++i) {
       EXPECT_EQ(futures[static_cast<std::size_t>(i)].get().value(), i);
     }
   }));
@@ -81,7 +81,7 @@ TEST(QuietAllocations, EventsArePublishedWithoutAny) {
   const auto subscription = bus.subscribe<int>([&sum](const int& event) { sum += event; });
   bus.publish(1);  // makes this thread's slot
   const std::size_t before = allocations.load();
-  for (int i = 0; i < kTasks; ++i) {
+  for (int i = 0; i < kCount; ++i) {
     bus.publish(i);
     bus.publish(1.5);
   }
@@ -93,10 +93,10 @@ Task<Result<void>> nap(Duration wait) { co_return co_await sleep(wait); }
 Task<void> wait_for(AsyncEvent& event) { (void)co_await event.wait(); }
 Task<void> use_everything() {
   int sum = 0;
-  for (int i = 0; i < kTasks; ++i) {
+  for (int i = 0; i < kCount; ++i) {
     sum += co_await give(1);
   }
-  EXPECT_EQ(sum, kTasks);
+  EXPECT_EQ(sum, kCount);
   for (int i = 0; i < 10; ++i) {
     auto [a, b, c] = co_await when_all(give(1), give(2), nap(std::chrono::milliseconds(1)));
     auto first = co_await when_any(nap(std::chrono::hours(1)), nap(std::chrono::milliseconds(1)));
@@ -116,7 +116,7 @@ TEST(QuietAllocations, TasksAreCalledTimedGroupedSpawnedAndCancelledWithoutAny) 
     here.pass(std::chrono::milliseconds(100));
     EXPECT_EQ(here.scope().size(), 0u);
     TaskScope scope(here.runner());
-    for (int i = 0; i < kTasks; ++i) {
+    for (int i = 0; i < kCount; ++i) {
       EXPECT_TRUE(scope.spawn(wait_for(never)));
     }
     scope.cancel();
@@ -132,7 +132,7 @@ TEST(QuietAllocations, TasksAreSpawnedOnALoopAndRunWorkOnAPoolWithoutAny) {
   struct Work {
     static Task<int> go(Executor* executor) {
       int sum = 0;
-      for (int i = 0; i < kTasks; ++i) {
+      for (int i = 0; i < kCount; ++i) {
         const Result<int> one = co_await run_on(*executor, [] { return 1; });
         const Result<int> two = co_await executor->submit([] { return 2; });
         sum += *one + *two;
@@ -142,7 +142,7 @@ TEST(QuietAllocations, TasksAreSpawnedOnALoopAndRunWorkOnAPoolWithoutAny) {
   };
   EXPECT_TRUE(settles([&] {
     for (int i = 0; i < 20; ++i) {
-      EXPECT_EQ(spawn(*loop, Work::go(pool.get())).get().value(), 3 * kTasks);
+      EXPECT_EQ(spawn(*loop, Work::go(pool.get())).get().value(), 3 * kCount);
     }
   }));
   loop->stop();
@@ -153,15 +153,15 @@ TEST(QuietAllocations, MessagesAndCallsBetweenCoresMakeNone) {
   Signal done;
   int left = 0;
   auto call = [&]() -> test::Started {
-    for (int i = 0; i < kTasks; ++i) {
+    for (int i = 0; i < kCount; ++i) {
       EXPECT_TRUE(co_await runtime->call(1, [] { return 1; }, sys::now() + std::chrono::minutes(1)));
       EXPECT_TRUE(co_await runtime->post_wait(1, [] {}));
     }
     done.give();
   };
   EXPECT_TRUE(settles([&] {
-    left = kTasks;
-    for (int i = 0; i < kTasks; ++i) {
+    left = kCount;
+    for (int i = 0; i < kCount; ++i) {
       EXPECT_TRUE(runtime->post(0, [&] {
         EXPECT_TRUE(runtime->post(1, [&] {
           if (--left == 0) {

@@ -182,7 +182,7 @@ Result<void> Runtime::stop(Instant deadline) {
     }
   }
   if (!wait_until(deadline, [this] { return ended_ == threads_.size(); })) {
-    return Error(Errc::timed_out, "a task still runs");
+    return Error(Errc::timed_out, "a job still runs");
   }
   threads_.clear();
   ended_ = 0;

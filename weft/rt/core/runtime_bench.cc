@@ -458,10 +458,10 @@ class Sessions {
     for (std::uint64_t burst = 0; burst < kAtOnce && i < kPerProducer; ++burst) {
       const Message message = message_of(p, i, cores_, cross_);
       const auto to = static_cast<unsigned>(message.core);
-      const auto task = [this, message] { handle(message); };
+      const auto job = [this, message] { handle(message); };
       ++i;
-      if (!contender_.post(to, task)) {
-        contender_.post_then(to, task, [this, p] { go_on(p); });
+      if (!contender_.post(to, job)) {
+        contender_.post_then(to, job, [this, p] { go_on(p); });
         return;
       }
     }

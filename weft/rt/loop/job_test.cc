@@ -60,8 +60,8 @@ TEST(Job, RunsAndDestroysClosuresOfEverySizeOnce) {
 TEST(Job, TakesAMoveOnlyClosure) {
   auto owned = std::make_unique<int>(7);
   int seen = 0;
-  Job task([owned = std::move(owned), &seen] { seen = *owned; });
-  Job moved(std::move(task));
+  Job job([owned = std::move(owned), &seen] { seen = *owned; });
+  Job moved(std::move(job));
   moved();
   EXPECT_EQ(seen, 7);
 }
@@ -73,8 +73,8 @@ struct alignas(256) OverAligned {
 
 TEST(Job, KeepsTheAlignmentOfAnOverAlignedClosure) {
   bool aligned = false;
-  Job task(OverAligned{&aligned});
-  Job moved(std::move(task));
+  Job job(OverAligned{&aligned});
+  Job moved(std::move(job));
   moved();
   EXPECT_TRUE(aligned);
 }
@@ -91,14 +91,14 @@ struct ThrowsWhenMoved {
 TEST(Job, AClosureThatThrowsWhenItIsTakenLeavesNothingBehind) {
   int alive = 0;
   const ThrowsWhenMoved closure(&alive);
-  EXPECT_THROW(Job task(closure), std::runtime_error);
+  EXPECT_THROW(Job job(closure), std::runtime_error);
   EXPECT_EQ(alive, 1);
 }
 
 TEST(Job, ACallPassesTheClosuresExceptionOn) {
-  Job task([] { throw std::runtime_error("thrown"); });
-  EXPECT_THROW(task(), std::runtime_error);
-  EXPECT_TRUE(task);
+  Job job([] { throw std::runtime_error("thrown"); });
+  EXPECT_THROW(job(), std::runtime_error);
+  EXPECT_TRUE(job);
 }
 
 }  // namespace

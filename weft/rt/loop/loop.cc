@@ -54,13 +54,13 @@ void Loop::stop() {
   thread_.join();
 }
 
-void Loop::post(Job task) {
-  if (!task) [[unlikely]] {
+void Loop::post(Job job) {
+  if (!job) [[unlikely]] {
     throw std::bad_alloc();
   }
   {
     const std::lock_guard lock(mutex_);
-    mail_.push_back(std::move(task));
+    mail_.push_back(std::move(job));
     has_mail_.store(true, std::memory_order_relaxed);  // ordered by the mutex for the reader that takes it
   }
   wake_sleeper();
@@ -144,8 +144,8 @@ bool Loop::run_jobs() {
     opened_.swap(mail_);
     has_mail_.store(false, std::memory_order_relaxed);
   }
-  for (Job& task : opened_) {
-    task();
+  for (Job& job : opened_) {
+    job();
   }
   opened_.clear();
   return true;

@@ -12,7 +12,7 @@ namespace weft::rt {
 // The function does not throw. It may list its own job again, for the next turn, and may destroy it.
 class TurnJob : public ListHook {
  public:
-  using Run = void(TurnJob& task) noexcept;
+  using Run = void(TurnJob& job) noexcept;
   explicit TurnJob(Run* function) noexcept : function_(function) {}
 
   void run() noexcept { function_(*this); }

@@ -10,7 +10,7 @@
 namespace weft::serve {
 
 Session::Session(Shard& shard, const ServiceSlot& slot) noexcept
-    : rt::TurnJob([](rt::TurnJob& task) noexcept { static_cast<Session&>(task).handle_turn(); }),
+    : rt::TurnJob([](rt::TurnJob& job) noexcept { static_cast<Session&>(job).handle_turn(); }),
       take_limit_(std::max<std::size_t>(slot.limits.write_budget, 1)),
       throttle_(slot.limits.slow_consumer == SlowConsumer::disconnect ? take_limit_ - take_limit_ / 2 : kUnlimited),
       rated_(slot.limits.message_rate.limits()),
