@@ -163,7 +163,7 @@ class LaneSender {
   Lane<T, System>* lane_ = nullptr;
   std::uint64_t bit_ = 0;
   std::size_t capacity_ = 0;
-  std::uint64_t job_ = 0;   // the job that sent the last message
+  std::uint64_t job_ = 0;    // the job that sent the last message
   std::uint32_t posts_ = 0;  // in this turn
   bool hidden_ = false;      // a message was appended since the last show()
   bool unrung_ = false;      // a message was committed since the bell was rung
