@@ -29,8 +29,8 @@ sys::Connecting connect_to(std::string_view endpoint) {
   return std::move(sys::open_tcp_connection(to, nullptr, {})).value();
 }
 
-// An Acceptor on a loop of its own, and what its handlers were given. The loop's thread writes `streams_`, `by_turn_` and
-// `errors_`; the test reads them by on_loop().
+// An Acceptor on a loop of its own, and what its handlers were given. The loop's thread writes `streams_`, `by_turn_`
+// and `errors_`; the test reads them by on_loop().
 class AcceptorTest : public testing::Test {
  protected:
   AcceptorTest() : loop_(std::move(rt::Loop::make("acceptor")).value()) { EXPECT_TRUE(loop_->start(nullptr)); }
