@@ -303,6 +303,9 @@ bool Connection::send_big(std::uint8_t flags, Outbound& part) noexcept {
 // queueing one more, also when it copies a part of `size` bytes meanwhile. Goes on while much leaves. Sets blocked()
 // right.
 void Connection::await_room(std::size_t size) noexcept {
+  if (!core_.sends_patiently()) {
+    return;
+  }
   const std::uint32_t times = 1 + static_cast<std::uint32_t>(std::min(size, kAwaitedMax) / kAwaitedUnit);
   const std::uint64_t end = await_end();
   for (bool found = true; found && writer_.blocked() && !writer_.failed() && sys::ticks() < end;) {

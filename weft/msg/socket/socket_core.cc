@@ -32,14 +32,6 @@ Duration SocketCore::send_timeout() const noexcept { return Duration(send_timeou
 Duration SocketCore::receive_timeout() const noexcept {
   return Duration(receive_timeout_.load(std::memory_order_relaxed));
 }
-Instant SocketCore::send_deadline() const noexcept {
-  const Duration timeout = send_timeout();
-  return timeout < Duration::zero() ? kNever : deadline_after(sys::now(), timeout);
-}
-Instant SocketCore::receive_deadline() const noexcept {
-  const Duration timeout = receive_timeout();
-  return timeout < Duration::zero() ? kNever : deadline_after(sys::now(), timeout);
-}
 
 Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>& change) {
   if (closed()) {

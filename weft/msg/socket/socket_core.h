@@ -37,6 +37,27 @@ struct Readiness {
   bool output = false;
 };
 
+// Timeout: how long a call may wait. Nothing reads the clock before the call is about to wait.
+class Timeout {
+ public:
+  [[nodiscard]] static constexpr Timeout none() noexcept { return {Kind::none, {}}; }  // would_block instead
+  [[nodiscard]] static constexpr Timeout option() noexcept {
+    return {Kind::option, {}};
+  }  // as the socket's option says
+  [[nodiscard]] static constexpr Timeout until(Instant deadline) noexcept { return {Kind::until, deadline}; }
+
+  [[nodiscard]] constexpr bool may_wait() const noexcept { return kind_ != Kind::none; }
+  // Requires may_wait(). `option` is the value of the option: how long to wait, negative for ever.
+  [[nodiscard]] Instant deadline(Duration option) const noexcept;
+
+ private:
+  enum class Kind : std::uint8_t { none, option, until };
+  constexpr Timeout(Kind kind, Instant deadline) noexcept : kind_(kind), deadline_(deadline) {}
+
+  Kind kind_;
+  Instant deadline_;
+};
+
 // SocketCore: a socket: a pattern, its pipes, and the waiting.
 // Owner: the Socket handle; after close() its connections, until they have lingered.
 // Affinity: any thread. Locks, in order: receive, send, table, options. Nobody waits for anything while holding one.
@@ -50,29 +71,27 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   ~SocketCore();
 
   // --- the application's calls (socket_core.cc) ---
-  // `deadline`: kNoWait, kNever or a time.
-  static constexpr Instant kNoWait = Instant::min();
-  [[nodiscard]] Result<void> send(Outbound& part, Instant deadline);
-  [[nodiscard]] Result<void> receive(Inbound& part, Instant deadline);
-  // The common case of the two above, in few steps and without a clock. False: nothing changed, call those.
-  [[nodiscard]] bool send_now(Outbound& part) {
-    if (traits_.one_lock) [[unlikely]] {
-      return false;
+  // The only two entries: the C interface and the C++ one call them. The common case is inline, because a call into the
+  // library costs as much as the case itself. The rest is in send_or_wait() and recv_or_wait().
+  [[nodiscard]] Result<void> send(Outbound& part, Timeout timeout) {
+    part.waits = timeout.may_wait();
+    if (send_common(part)) [[likely]] {
+      return {};
     }
-    const std::lock_guard lock(send_mutex_);
-    return !refuses() && pattern_->send(part);
+    return send_or_wait(part, timeout);
   }
-  [[nodiscard]] bool receive_now(Inbound& part) {
-    const std::lock_guard lock(receive_mutex_);
-    // What else a receiver has to do: look at the signals, forget pipes, wake others.
-    const bool other_duties =
-        signals_.load(std::memory_order_relaxed) != nullptr || !ended_.empty() || others_wait(false);
-    return !refuses() && !other_duties && pattern_->receive(part);
+  [[nodiscard]] Result<void> recv(Inbound& part, Timeout timeout) {
+    if (recv_common(part)) [[likely]] {
+      return {};
+    }
+    return recv_or_wait(part, timeout);
   }
-  [[nodiscard]] Instant send_deadline() const noexcept;
-  [[nodiscard]] Instant receive_deadline() const noexcept;
   [[nodiscard]] Duration send_timeout() const noexcept;  // negative: none
   [[nodiscard]] Duration receive_timeout() const noexcept;
+  // Whether a call that may wait would wait for kAwaitLongest at least.
+  [[nodiscard]] bool sends_patiently() const noexcept {
+    return send_timeout() < Duration::zero() || send_timeout() >= kAwaitLongest;
+  }
   [[nodiscard]] Result<void> set_options(const std::function<Result<void>(Options&)>& change);
   [[nodiscard]] Options options_copy() const;
   [[nodiscard]] Result<void> subscribe(Bytes topic, bool on);
@@ -150,6 +169,22 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] std::uint64_t dropped();
 
  private:
+  // One attempt without signals, descriptors and pipes to forget. False: nothing changed.
+  [[nodiscard]] bool send_common(Outbound& part) {
+    if (traits_.one_lock) [[unlikely]] {
+      return false;
+    }
+    const std::lock_guard lock(send_mutex_);
+    return !refuses() && pattern_->send(part);
+  }
+  [[nodiscard]] bool recv_common(Inbound& part) {
+    const std::lock_guard lock(receive_mutex_);
+    const bool other_duties =
+        signals_.load(std::memory_order_relaxed) != nullptr || !ended_.empty() || others_wait(false);
+    return !refuses() && !other_duties && pattern_->receive(part);
+  }
+  [[nodiscard]] Result<void> send_or_wait(Outbound& part, Timeout timeout);
+  [[nodiscard]] Result<void> recv_or_wait(Inbound& part, Timeout timeout);
   [[nodiscard]] Error refusal() const noexcept;
   [[nodiscard]] bool refuses() const noexcept {
     return closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed);

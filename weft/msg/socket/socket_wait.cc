@@ -57,26 +57,33 @@ Result<void> SocketCore::try_receive(Inbound& part, bool look, bool asleep) {
   return result;
 }
 
-Result<void> SocketCore::send(Outbound& part, Instant deadline) {
+Instant Timeout::deadline(Duration option) const noexcept {
+  if (kind_ == Kind::until) {
+    return deadline_;
+  }
+  return option < Duration::zero() ? kNever : deadline_after(sys::now(), option);
+}
+
+Result<void> SocketCore::send_or_wait(Outbound& part, Timeout timeout) {
   Result<void> result = try_send(part);
-  if (!would_block(result) || deadline == kNoWait) {
+  if (!would_block(result) || !timeout.may_wait()) {
     return result;
   }
-  WEFT_TRY(wait_for_output(deadline, [&] {
+  WEFT_TRY(wait_for_output(timeout.deadline(send_timeout()), [&] {
     result = try_send(part);
     return !would_block(result);
   }));
   return result;
 }
 
-Result<void> SocketCore::receive(Inbound& part, Instant deadline) {
-  // A thread that would not spin asks the kernel once, by sleeping: that answers at once if there is something.
-  const bool look = deadline == kNoWait || wait_mode_ != sync::WaitMode::eco;
+Result<void> SocketCore::recv_or_wait(Inbound& part, Timeout timeout) {
+  // A thread that would not spin asks the kernel once, by sleeping: the kernel answers at once if it has bytes.
+  const bool look = !timeout.may_wait() || wait_mode_ != sync::WaitMode::eco;
   Result<void> result = try_receive(part, look, false);
-  if (!would_block(result) || deadline == kNoWait) {
+  if (!would_block(result) || !timeout.may_wait()) {
     return result;
   }
-  WEFT_TRY(wait_for_input(deadline, [&](bool look_again) {
+  WEFT_TRY(wait_for_input(timeout.deadline(receive_timeout()), [&](bool look_again) {
     result = try_receive(part, look_again, true);
     return !would_block(result);
   }));

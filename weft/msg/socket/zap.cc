@@ -97,7 +97,7 @@ Result<void> ZapRequest::begin(const ZapQuestion& question) {
   parts.insert(parts.end(), question.credentials.begin(), question.credentials.end());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Outbound part{as_bytes(parts[i]), nullptr, i + 1 < parts.size()};
-    WEFT_TRY(socket_->send(part, SocketCore::kNoWait));
+    WEFT_TRY(socket_->send(part, Timeout::none()));
   }
   return {};
 }
@@ -106,7 +106,7 @@ void ZapRequest::handle_event(const sys::PollEvent& /*event*/) {
   while (socket_->readiness({true, false}).input) {
     Message message;
     Inbound part{&message, {}};
-    if (!socket_->receive(part, SocketCore::kNoWait)) {
+    if (!socket_->recv(part, Timeout::none())) {
       return;
     }
     const bool more = part.more;
