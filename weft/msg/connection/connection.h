@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "weft/msg/connection/authentication.h"
+#include "weft/msg/connection/connection_owner.h"
 #include "weft/msg/connection/connector.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/message/options.h"
 #include "weft/msg/message/peer_properties.h"
-#include "weft/msg/pattern/pipe.h"
 #include "weft/msg/queue/channel.h"
-#include "weft/msg/socket/zap.h"
 #include "weft/msg/wire/reader.h"
 #include "weft/msg/wire/writer.h"
 #include "weft/net/stream.h"
@@ -29,7 +29,6 @@
 namespace weft::msg {
 
 class IoService;
-class SocketCore;
 
 // Connection: one connection of a socket: a net::Stream and a zmtp::LocalEnd, and the two ends of a pipe's channels.
 // Owner: the socket's table of connections, until the connection is finished and its input was taken.
@@ -48,11 +47,17 @@ class Connection final : public rt::Watcher, public std::enable_shared_from_this
 
   // Connecting: `endpoint` is dialled, if need be through a proxy, again whenever the connection is lost. Accepted:
   // lives as long as `stream`.
-  Connection(SocketCore& core, IoService& io, const net::Endpoint& endpoint, std::optional<net::Socks5Proxy> proxy);
-  Connection(SocketCore& core, IoService& io, std::unique_ptr<net::Stream> stream, std::string local_endpoint);
+  Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, const net::Endpoint& endpoint,
+             std::optional<net::Socks5Proxy> proxy);
+  Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, std::unique_ptr<net::Stream> stream,
+             std::string local_endpoint);
   ~Connection();
 
-  [[nodiscard]] Pipe& pipe() noexcept { return pipe_; }
+  // The pipe over this connection: once, before start().
+  void attach(PipeShare& pipe) noexcept { pipe_ = &pipe; }
+  [[nodiscard]] PipeShare& pipe() noexcept { return *pipe_; }
+  [[nodiscard]] Channel& outgoing() noexcept { return outgoing_; }
+  [[nodiscard]] Channel& incoming() noexcept { return incoming_; }
   [[nodiscard]] PeerId peer_id() const noexcept { return peer_id_; }  // I/O thread
   [[nodiscard]] bool connecting() const noexcept { return connector_ != nullptr; }
   [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }
@@ -63,7 +68,7 @@ class Connection final : public rt::Watcher, public std::enable_shared_from_this
   void send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept;
   void send_subscription(bool subscribe, Bytes topic) noexcept;
   void flush_now() noexcept;  // what was batched goes out; also frees a blocked writer if the kernel lets it
-  bool dirty = false;         // in the socket's list of connections to flush before it waits
+  bool unflushed = false;     // in the socket's list of connections to flush before it waits
 
   // --- under the socket's receive lock (connection_receive.cc) ---
   enum class Peek : std::uint8_t { nothing, stream, run, channel };
@@ -130,7 +135,7 @@ class Connection final : public rt::Watcher, public std::enable_shared_from_this
   void flush_if_due(std::uint32_t batched) noexcept;
   void arm(bool begins_batch = false) noexcept;
   [[nodiscard]] std::uint64_t batch_age() const noexcept;
-  void note_dirty() noexcept;
+  void list_unflushed() noexcept;
   void send_control(Bytes frame) noexcept;  // any thread; bounded
 
   // connection_receive.cc; all with the read baton
@@ -164,7 +169,7 @@ class Connection final : public rt::Watcher, public std::enable_shared_from_this
   static constexpr Duration kBatonRetry = std::chrono::microseconds(200);
 
   // connection_link.cc; all on the I/O thread, but for the first
-  void attach_pipe();
+  void prepare_channels();
   void dial();
   // Why there is no connection: a bit of the option reconnect_stop, or 0.
   enum Cause : std::uint8_t { lost = 0, refused = 1, handshake_failed = 2, closing = 4, misgreeted = 8 };
@@ -208,11 +213,12 @@ class Connection final : public rt::Watcher, public std::enable_shared_from_this
   void handle_close_time();
   void finish();
 
-  SocketCore& core_;
-  std::shared_ptr<SocketCore> keep_core_;  // until finished
+  ConnectionOwner& owner_;
+  SocketShare& share_;                           // owner_'s
+  std::shared_ptr<ConnectionOwner> keep_owner_;  // until finished
   IoService& io_;
   const std::string endpoint_;
-  Pipe pipe_;
+  PipeShare* pipe_ = nullptr;
   Channel outgoing_;
   Channel incoming_;
 

@@ -5,8 +5,6 @@
 
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/connection/io_service.h"
-#include "weft/msg/socket/context_core.h"
-#include "weft/msg/socket/socket_core.h"
 #include "weft/sys/clock.h"
 
 namespace weft::msg {
@@ -52,33 +50,33 @@ void Connection::finish_take_down() {
   // All that arrived is delivered, whatever the mark; before finish(), after which the socket may be gone.
   bool queued = run_reader_once();
   if (raw_ && !closing_) {
-    core_.pipe_lost(pipe_);  // whoever reads the notice can count on it that the id is unknown afterwards
+    owner_.connection_lost(*this);  // whoever reads the notice can count on it that the id is unknown afterwards
     queued |= push_notice();
   }
   queued |= queue_farewell();
   if (queued) {
-    core_.signal_input(pipe_);
+    share_.signal_input(*pipe_);
   }
   const int fd = stream_->fd();
   drop_stream();
   // Whoever sees the event can count on it that nothing more is sent to this connection.
-  const auto core = keep_core_;
+  const auto owner = keep_owner_;
   MonitorEvent event = describe(EventKind::disconnected, reason, fd);
   event.detail = static_cast<std::uint32_t>(std::exchange(end_breach_, zmtp::Breach::none));
   if (ends_for_good(reason) || (closing_ && outgoing_.empty() && writer_.empty())) {
     finish();
-    core->monitor().emit(event);
+    owner->monitor().emit(event);
     return;
   }
   if (!closing_) {
-    core_.pipe_lost(pipe_);
+    owner_.connection_lost(*this);
   }
-  core->monitor().emit(event);
+  owner->monitor().emit(event);
   retry_later(Cause::lost);
 }
 
 bool Connection::queue_farewell() {
-  const std::string text = closing_ ? std::string() : core_.farewell(connecting());
+  const std::string text = closing_ ? std::string() : owner_.farewell(connecting());
   Outbound part{as_bytes(text), nullptr, false};
   return !text.empty() && incoming_.push(part);
 }
@@ -87,7 +85,7 @@ void Connection::drop_stream() noexcept {
   zap_.reset();
   authenticated_.clear();
   peer_gone(std::exchange(peer_id_, 0));
-  core_.forget_descriptor(*this);
+  owner_.forget_descriptor(*this);
   io_.loop().unwatch(std::exchange(watch_, 0));
   schedule<&Connection::handle_peer_time>(peer_timer_, kNever);
   drop_begun_message();
@@ -117,7 +115,7 @@ void Connection::drop_begun_message() noexcept {
     credit |= outgoing_.pop(!inside, bytes);
   }
   if (credit) {
-    core_.output_parker().wake_with_fence();
+    share_.output_parker.wake_with_fence();
   }
 }
 
@@ -155,7 +153,7 @@ void Connection::begin_close(Instant deadline) {
     case Phase::idle:
     case Phase::dialling:
     case Phase::handshake:
-      if (nothing_queued || !connecting() || gave_up_ || (core_.options_copy().reconnect_stop & Cause::closing) != 0) {
+      if (nothing_queued || !connecting() || gave_up_ || (owner_.options_copy().reconnect_stop & Cause::closing) != 0) {
         finish();
       }
       return;
@@ -185,7 +183,7 @@ void Connection::linger() {
     return;
   }
   phase_ = Phase::draining;
-  core_.forget_descriptor(*this);
+  owner_.forget_descriptor(*this);
   app_reads_ = false;
   stream_->shutdown_write();
   schedule<&Connection::handle_close_time>(close_timer_, std::min(close_deadline_, sys::now() + kDrainLongest));
@@ -244,8 +242,8 @@ void Connection::finish() {
   schedule<&Connection::take_down>(take_down_timer_, kNever);
   schedule<&Connection::handle_peer_time>(peer_timer_, kNever);
   io_.forget(*this);
-  core_.connection_finished(*this);
-  keep_core_.reset();
+  owner_.connection_finished(*this);
+  keep_owner_.reset();
 }
 
 }  // namespace weft::msg

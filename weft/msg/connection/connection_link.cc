@@ -5,8 +5,6 @@
 
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/connection/io_service.h"
-#include "weft/msg/socket/context_core.h"
-#include "weft/msg/socket/socket_core.h"
 #include "weft/sys/call.h"
 #include "weft/sys/clock.h"
 
@@ -34,40 +32,40 @@ std::uint64_t backoff_seed(const void* where) {
 }
 }  // namespace
 
-Connection::Connection(SocketCore& core, IoService& io, const net::Endpoint& endpoint,
+Connection::Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, const net::Endpoint& endpoint,
                        std::optional<net::Socks5Proxy> proxy)
-    : core_(core),
-      keep_core_(core.shared_from_this()),
+    : owner_(*owner),
+      share_(owner->share()),
+      keep_owner_(std::move(owner)),
       io_(io),
       endpoint_(endpoint.text()),
-      pipe_(core),
-      local_end_(core.make_local_end()) {
-  const Options options = core.options_copy();
+      local_end_(owner_.make_local_end()) {
+  const Options options = owner_.options_copy();
   connector_ = std::unique_ptr<Connector>(
-      new Connector{net::Dialer(endpoint, core.stream_options()),
+      new Connector{net::Dialer(endpoint, owner_.stream_options()),
                     net::Backoff(options.reconnect_interval, options.reconnect_interval_max, backoff_seed(this))});
   if (proxy) {
     proxied_ = true;
     connector_->dialer.set_proxy(std::move(*proxy));
   }
-  attach_pipe();
+  prepare_channels();
 }
 
-Connection::Connection(SocketCore& core, IoService& io, std::unique_ptr<net::Stream> stream, std::string local_endpoint)
-    : core_(core),
-      keep_core_(core.shared_from_this()),
+Connection::Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, std::unique_ptr<net::Stream> stream,
+                       std::string local_endpoint)
+    : owner_(*owner),
+      share_(owner->share()),
+      keep_owner_(std::move(owner)),
       io_(io),
       endpoint_(std::move(local_endpoint)),
-      pipe_(core),
       stream_(std::move(stream)),
-      local_end_(core.make_local_end()) {
-  attach_pipe();
+      local_end_(owner_.make_local_end()) {
+  prepare_channels();
 }
 
-void Connection::attach_pipe() {
-  pipe_.attach_connection(this, &outgoing_, &incoming_);
-  if (core_.conflates()) {
-    if (core_.type() != SocketType::sub) {  // whose subscriptions must all arrive
+void Connection::prepare_channels() {
+  if (owner_.conflates()) {
+    if (share_.traits.type != zmtp::SocketType::sub) {  // whose subscriptions must all arrive
       outgoing_.conflate();
     }
     incoming_.conflate();
@@ -113,7 +111,7 @@ void Connection::start() {
 void Connection::dial() {
   phase_ = Phase::dialling;
   dialled_fd_ = -1;
-  Duration timeout = core_.options_copy().connect_timeout;
+  Duration timeout = owner_.options_copy().connect_timeout;
   if (timeout <= Duration::zero() && proxied_) {
     timeout = kProxyPatience;
   }
@@ -126,7 +124,7 @@ void Connection::dial() {
 void Connection::handle_dial(const Result<net::Progress>& progress) {
   if (!progress) {
     connector_->dialer.cancel();
-    core_.monitor().emit(describe(EventKind::connect_failed, progress.error(), dialled_fd_));
+    owner_.monitor().emit(describe(EventKind::connect_failed, progress.error(), dialled_fd_));
     const int os_errno = progress.error().os_errno();
     retry_later(os_errno == ECONNREFUSED || os_errno == ENOENT ? Cause::refused : Cause::lost);
     return;
@@ -145,7 +143,7 @@ void Connection::handle_dial(const Result<net::Progress>& progress) {
   }
   watch_ = *watch;
   if (interest == sys::Interest::writable) {  // else it is the proxy's answer that is waited for
-    core_.monitor().emit(describe(EventKind::connect_delayed));
+    owner_.monitor().emit(describe(EventKind::connect_delayed));
   }
 }
 
@@ -160,7 +158,7 @@ void Connection::retry_later(Cause cause) {
   phase_ = Phase::idle;
   other_end_.clear();
   schedule<&Connection::handle_connect_time>(connect_timer_, kNever);
-  const Options options = core_.options_copy();
+  const Options options = owner_.options_copy();
   gave_up_ = (options.reconnect_interval < Duration::zero() && cause != Cause::misgreeted) ||
              ((cause | (closing_ ? Cause::closing : 0)) & options.reconnect_stop) != 0;
   if (closing_ && (gave_up_ || (outgoing_.empty() && writer_.empty()))) {
@@ -173,19 +171,19 @@ void Connection::retry_later(Cause cause) {
   const Duration delay = cause == Cause::misgreeted ? Duration::zero() : connector_->backoff.next();
   MonitorEvent event = describe(EventKind::connect_retried);
   event.delay = delay;
-  core_.monitor().emit(std::move(event));
+  owner_.monitor().emit(std::move(event));
   schedule<&Connection::dial>(retry_timer_, sys::now() + delay);
 }
 
 void Connection::begin_handshake(std::unique_ptr<net::Stream> stream) {
   schedule<&Connection::handle_connect_time>(connect_timer_, kNever);
   stream_ = std::move(stream);
-  other_end_ = core_.monitor().watched() ? find_other_end() : std::string();
-  core_.monitor().emit(describe(connecting() ? EventKind::connected : EventKind::accepted, Error(), stream_->fd()));
+  other_end_ = owner_.monitor().watched() ? find_other_end() : std::string();
+  owner_.monitor().emit(describe(connecting() ? EventKind::connected : EventKind::accepted, Error(), stream_->fd()));
   reader_.reset();
   input_ended_ = false;
   has_partial_ = false;
-  raw_ = core_.raw();
+  raw_ = owner_.raw();
   if (!raw_) {
     local_end_.start(sys::now(), opening_);
   }
@@ -267,12 +265,12 @@ void Connection::answer_question() {
   if (zap_ != nullptr) {
     return;  // asked already
   }
-  const Options options = core_.options_copy();
+  const Options options = owner_.options_copy();
   const std::string address = host_of(*stream_);
-  auto asked = ZapRequest::ask(core_.context(), io_.loop(),
-                               {options.zap_domain, address, options.routing_id, local_end_.mechanism_name(),
-                                local_end_.question()->credentials},
-                               [this](const ZapReply& reply) { handle_zap_reply(reply); });
+  auto asked = owner_.ask_authenticator(io_.loop(),
+                                        {options.zap_domain, address, options.routing_id, local_end_.mechanism_name(),
+                                         local_end_.question()->credentials},
+                                        [this](const ZapReply& reply) { handle_zap_reply(reply); });
   const auto refuse = [this](const char* why) { fail_handshake(Error(Errc::no_such_endpoint, why)); };
   if (!asked) {
     refuse("the authenticator cannot be asked");
@@ -298,7 +296,7 @@ void Connection::handle_zap_reply(const ZapReply& reply) {
     refused_for_now_ = true;
     MonitorEvent event = describe(EventKind::handshake_failed, Error(Errc::handshake_refused, "refused for now"));
     event.detail = zmtp::kRefusedForNow;
-    core_.monitor().emit(std::move(event));
+    owner_.monitor().emit(std::move(event));
     await_leaving();
     return;
   }
@@ -338,7 +336,7 @@ void Connection::fail_handshake(Error reason, std::uint32_t detail) {
   const bool told = again || std::exchange(refused_for_now_, false);
   MonitorEvent event = describe(told ? EventKind::disconnected : EventKind::handshake_failed, reason, fd);
   event.detail = detail;
-  core_.monitor().emit(std::move(event));
+  owner_.monitor().emit(std::move(event));
   drop_stream();
   choose_opening();
   if (again) {
@@ -355,7 +353,7 @@ bool Connection::ends_for_good(const Error& reason) const {
   const Errc code = reason.code();
   const bool fault = code == Errc::protocol_error || code == Errc::incompatible_peer ||
                      code == Errc::handshake_refused || code == Errc::message_too_large;
-  return !connecting() || (fault && !core_.options_copy().reconnect_after_fault);
+  return !connecting() || (fault && !owner_.options_copy().reconnect_after_fault);
 }
 
 // What a received message can be asked about its sender.
@@ -399,23 +397,23 @@ void Connection::enter_traffic() {
   reader_.set_cipher(cipher, framing);
   choose_opening();
   room_wanted_ = false;
-  plain_input_ =
-      core_.receives() && !core_.takes_subscriptions() && !core_.groups() && local_end_.admits(zmtp::kShortBodyMax);
+  plain_input_ = share_.traits.receives && !share_.traits.takes_subscriptions && !share_.traits.groups &&
+                 local_end_.admits(zmtp::kShortBodyMax);
   phase_ = Phase::traffic;
   remember_peer();
-  if (!closing_ && !core_.pipe_ready(*this, local_end_.peer_identity())) {
+  if (!closing_ && !owner_.connection_ready(*this, local_end_.peer_identity())) {
     fail_handshake(raw_ ? Error(Errc::resource_exhausted, "too many connections have ended and were not received from")
                         : Error(Errc::address_in_use, "another peer has this routing id"));
     return;
   }
-  if (!closing_ && core_.takes_subscriptions() && !local_end_.subscribes_by_itself()) {
-    (void)core_.handle_subscription(pipe_, true, {});
+  if (!closing_ && share_.traits.takes_subscriptions && !local_end_.subscribes_by_itself()) {
+    (void)owner_.handle_subscription(*this, true, {});
   }
   if (connector_ != nullptr) {
     connector_->backoff.reset();
   }
   if (!raw_) {
-    core_.monitor().emit(describe(EventKind::handshake_succeeded, Error(), stream_->fd()));
+    owner_.monitor().emit(describe(EventKind::handshake_succeeded, Error(), stream_->fd()));
     schedule_peer_time();
   }
   app_reads_ = false;
@@ -431,9 +429,9 @@ void Connection::enter_traffic() {
     run_reader();
   }
   if (queued) {
-    core_.signal_input(pipe_);
+    share_.signal_input(*pipe_);
   }
-  core_.output_parker().wake_with_fence();
+  share_.output_parker.wake_with_fence();
   if (closing_) {
     linger();
   }
@@ -494,9 +492,9 @@ void Connection::set_interest(sys::Interest interest) {
 
 // Whether an application thread waits for input, or read by itself since this was last asked.
 bool Connection::app_has_read() noexcept {
-  const std::uint64_t reads = core_.app_read_count();
+  const std::uint64_t reads = share_.app_read_count();
   const bool read = reads != std::exchange(app_reads_seen_, reads);
-  return (read || core_.app_waits()) && poll_token != 0;
+  return (read || share_.app_waits()) && poll_token != 0;
 }
 
 bool Connection::watch_turn() noexcept {
@@ -505,7 +503,7 @@ bool Connection::watch_turn() noexcept {
     return false;
   }
   constexpr std::uint32_t kIdleTurns = 10;
-  const bool read = core_.app_read_count() != app_reads_seen_;
+  const bool read = share_.app_read_count() != app_reads_seen_;
   if (app_has_read() && (read || ++app_idle_turns_ < kIdleTurns)) {
     app_idle_turns_ = read ? 0 : app_idle_turns_;
     return true;

@@ -2,7 +2,6 @@
 // Connection, receiving side: everything here but peek's entry runs with the read baton.
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/connection/io_service.h"
-#include "weft/msg/socket/socket_core.h"
 #include "weft/sys/call.h"
 #include "weft/sys/clock.h"
 
@@ -35,12 +34,12 @@ Connection::Peek Connection::peek(FrameView& view, FrameRun& run) noexcept {
       return Peek::stream;  // with the baton, until pop() or unpeek()
     }
     if (decoded == Decoded::need_more && maybe_readable_.load(std::memory_order_relaxed) && !input_ended_) {
-      core_.note_app_read();
+      share_.note_app_read();
       if (fill()) {
         continue;
       }
     }
-    if (decoded == Decoded::need_more && reader_.inside_big() && core_.app_waits() && !input_ended_) [[unlikely]] {
+    if (decoded == Decoded::need_more && reader_.inside_big() && share_.app_waits() && !input_ended_) [[unlikely]] {
       end = end == 0 ? await_end() : end;
       if (sys::ticks() < end && await_rest()) {
         continue;
@@ -73,7 +72,7 @@ bool Connection::await_rest() noexcept {
 }
 
 std::uint32_t Connection::learnt_budget(sync::SpinBudget& spin) const noexcept {
-  const bool eco = core_.wait_mode() == sync::WaitMode::eco;
+  const bool eco = share_.wait_mode == sync::WaitMode::eco;
   return spin.budget_us(eco ? sync::WaitMode::eco : sync::WaitMode::adaptive);
 }
 
@@ -81,7 +80,7 @@ void Connection::collect() noexcept {
   if (!maybe_readable_.load(std::memory_order_relaxed) || !read_baton_.try_take()) {
     return;
   }
-  core_.note_app_read();
+  share_.note_app_read();
   (void)run_reader_once();
   give_read_baton();
 }
@@ -167,7 +166,7 @@ Connection::Decoded Connection::decode(FrameView* view) noexcept {
 
 Connection::Decoded Connection::decode_message(const Reader::Frame& frame, FrameView* view) noexcept {
   const bool more = (frame.header.flags & zmtp::kMore) != 0;
-  if (core_.takes_subscriptions() && !more && assembly_.empty() && !skipping_) {
+  if (share_.traits.takes_subscriptions && !more && assembly_.empty() && !skipping_) {
     const zmtp::Event event = local_end_.parse_legacy_subscription(frame.body);
     if (local_end_.fault()) {
       end_input_with_fault();
@@ -181,13 +180,13 @@ Connection::Decoded Connection::decode_message(const Reader::Frame& frame, Frame
       return Decoded::consumed;
     }
   }
-  if (!core_.receives()) {
+  if (!share_.traits.receives) {
     skipping_ = more;
     reader_.consume();
     return Decoded::consumed;
   }
   if (more || !assembly_.empty()) {
-    if (core_.single_part() && discard(more)) {
+    if (share_.traits.single_part && discard(more)) {
       reader_.consume();
       return Decoded::consumed;
     }
@@ -241,7 +240,7 @@ bool Connection::make_input_cell(Cell& cell, const Reader::Frame& frame) noexcep
 // RFC 37: a socket whose messages are of one part discards what is of more; with groups, of more than a group and a
 // part. While that lasts, an empty part in the assembly says so.
 bool Connection::discard(bool more) noexcept {
-  const std::size_t wanted = core_.groups() ? 2 : 1;
+  const std::size_t wanted = share_.traits.groups ? 2 : 1;
   if (!skipping_ && assembly_.size() + (more ? 2 : 1) <= wanted) {
     return false;
   }
@@ -250,7 +249,7 @@ bool Connection::discard(bool more) noexcept {
   if (more) {
     assembly_.push_back(Cell{});
   } else {
-    pipe_.discarded.store(pipe_.discarded.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    pipe_->discarded.store(pipe_->discarded.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
   return true;
 }
@@ -280,7 +279,7 @@ bool Connection::assemble(const Reader::Frame& frame) noexcept {
 
 bool Connection::subscribe(const zmtp::Event& event) noexcept {
   const bool on = event.kind == zmtp::Event::Kind::subscribe || event.kind == zmtp::Event::Kind::join;
-  if (core_.handle_subscription(pipe_, on, event.topic_or_context)) {
+  if (owner_.handle_subscription(*this, on, event.topic_or_context)) {
     return true;
   }
   end_input(Error(Errc::protocol_error, "too many subscriptions"));
@@ -303,7 +302,7 @@ bool Connection::handle_command(Bytes body) noexcept {
       return true;
     }
     case zmtp::Event::Kind::subscribe:
-    case zmtp::Event::Kind::cancel: return !core_.takes_subscriptions() || subscribe(event);
+    case zmtp::Event::Kind::cancel: return !share_.traits.takes_subscriptions || subscribe(event);
     case zmtp::Event::Kind::join:
     case zmtp::Event::Kind::leave: return subscribe(event);
     case zmtp::Event::Kind::error:
@@ -344,7 +343,7 @@ void Connection::end_input(Error reason, zmtp::Breach breach) noexcept {
 // connection with a full channel is not read, so its end, and with it the next notice, waits for the application.
 bool Connection::push_notice() noexcept {
   Outbound empty;
-  return core_.options_copy().stream_notify && incoming_.push(empty);
+  return owner_.options_copy().stream_notify && incoming_.push(empty);
 }
 
 // The I/O thread reads: into the channel, up to its mark.
@@ -357,7 +356,7 @@ void Connection::run_reader() noexcept {
     queued |= run_reader_once();
   } while (read_baton_.release() && read_baton_.try_take_or_nudge());
   if (queued) {
-    core_.signal_input(pipe_);
+    share_.signal_input(*pipe_);
   }
 }
 

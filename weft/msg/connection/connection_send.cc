@@ -5,7 +5,6 @@
 
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/connection/io_service.h"
-#include "weft/msg/socket/socket_core.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
 
@@ -103,7 +102,7 @@ void Connection::send_parts(std::span<Cell> parts, bool wide, bool waits) noexce
     for (Cell& part : parts) {
       part.release();
     }
-    ++pipe_.dropped;
+    ++pipe_->dropped;
   }
   if (holds) {
     if (queued && writer_.is_open()) {
@@ -123,7 +122,7 @@ void Connection::send_subscription(bool subscribe, Bytes topic) noexcept {
   Cell* cell = outgoing_.claim();
   Outbound part{topic, nullptr, false};
   if (cell == nullptr || !make_cell(*cell, part)) {
-    ++pipe_.dropped;
+    ++pipe_->dropped;
     return;
   }
   cell->topic_is_large = cell->kind == Cell::Kind::large;
@@ -190,7 +189,7 @@ bool Connection::encode_cell(Cell& cell) noexcept {
   }
   const bool subscribe = cell.kind == Cell::Kind::subscribe;
   const Bytes topic = cell.bytes();
-  const bool group = core_.groups();
+  const bool group = share_.traits.groups;
   const std::size_t size = group ? zmtp::join_frame_size(subscribe, topic.size())
                                  : zmtp::subscribe_frame_size(subscribe, topic.size(), peer_minor_);
   if (!writer_.prepare(size)) {
@@ -235,7 +234,7 @@ void Connection::encode_channel() noexcept {
     }
   }
   if (credit) {
-    core_.output_parker().wake_with_fence();
+    share_.output_parker.wake_with_fence();
   }
 }
 
@@ -303,7 +302,7 @@ bool Connection::send_big(std::uint8_t flags, Outbound& part) noexcept {
 // queueing one more, also when it copies a part of `size` bytes meanwhile. Goes on while much leaves. Sets blocked()
 // right.
 void Connection::await_room(std::size_t size) noexcept {
-  if (!core_.sends_patiently()) {
+  if (!share_.sends_patiently.load(std::memory_order_relaxed)) {
     return;
   }
   const std::uint32_t times = 1 + static_cast<std::uint32_t>(std::min(size, kAwaitedMax) / kAwaitedUnit);
@@ -360,13 +359,15 @@ void Connection::batch_or_write(bool wide, bool now) noexcept {
   // Also after a full batch: the I/O thread lets the writer rest when the stream has ended.
   arm(!writer_.empty() && !writer_.blocked());
   if (!writer_.empty()) {
-    note_dirty();
+    list_unflushed();
   }
 }
 
-void Connection::note_dirty() noexcept {
-  if (!dirty) {
-    dirty = core_.note_dirty(*this);
+void Connection::list_unflushed() noexcept {
+  if (!unflushed) {
+    unflushed = true;
+    share_.unflushed.push_back(shared_from_this());
+    share_.has_unflushed.store(true, std::memory_order_relaxed);
   }
 }
 
