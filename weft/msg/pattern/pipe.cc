@@ -8,7 +8,10 @@
 namespace weft::msg {
 
 Pipe::Pipe(ConnectionOwner& owner, Connection& connection) noexcept
-    : owner_(owner), connection_(&connection), tx_(connection.outgoing()), rx_(connection.incoming()) {
+    : owner_(owner),
+      connection_(&connection),
+      tx_(connection.send_side().channel()),
+      rx_(connection.receive_side().channel()) {
   connection.attach(*this);
 }
 
@@ -28,7 +31,7 @@ void Pipe::wake_inproc_reader() noexcept {
 }
 
 bool Pipe::try_send(Outbound& part, bool wide) noexcept {
-  return connection_ != nullptr ? connection_->try_send(part, wide) : try_send_inproc(part);
+  return connection_ != nullptr ? connection_->send_side().try_send(part, wide) : try_send_inproc(part);
 }
 
 bool Pipe::try_send_inproc(Outbound& part) noexcept {
@@ -41,7 +44,7 @@ bool Pipe::try_send_inproc(Outbound& part) noexcept {
 
 void Pipe::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
   if (connection_ != nullptr) {
-    connection_->send_parts(parts, wide, waits);
+    connection_->send_side().send_parts(parts, wide, waits);
     return;
   }
   if (!tx_.push(parts)) {
@@ -56,7 +59,7 @@ void Pipe::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
 
 void Pipe::send_subscription(bool subscribe, Bytes topic) noexcept {
   if (connection_ != nullptr) {
-    connection_->send_subscription(subscribe, topic);
+    connection_->send_side().queue_subscription(subscribe, topic);
   } else if (ConnectionOwner* peer = other_owner(); peer != nullptr) {
     peer->handle_inproc_subscription(*link_, subscribe, topic);
   }
@@ -66,13 +69,13 @@ bool Pipe::connects() const noexcept { return connection_ != nullptr && connecti
 
 void Pipe::end() {
   ending_.store(true, std::memory_order_relaxed);
-  connection_->close_when_sent();
+  connection_->link().close_when_sent();
 }
 
 bool Pipe::peek_beyond_run(FrameView& view) noexcept {
   if (rx_.conflates()) [[unlikely]] {
     if (connection_ != nullptr) {
-      connection_->collect();
+      connection_->receive_side().collect();
     }
     rx_.refresh();
   }
@@ -81,16 +84,16 @@ bool Pipe::peek_beyond_run(FrameView& view) noexcept {
     if (connection_ == nullptr || rx_.conflates()) {
       return false;
     }
-    const Connection::Peek result = connection_->peek(view, run_);
-    if (result == Connection::Peek::run) {
+    const ReceiveSide::Peek result = connection_->receive_side().peek(view, run_);
+    if (result == ReceiveSide::Peek::run) {
       return peek(view);
     }
-    if (result == Connection::Peek::stream) {
+    if (result == ReceiveSide::Peek::stream) {
       view.origin = notes.origin;
       peeked_ = Peeked::stream;
       return true;
     }
-    if (result == Connection::Peek::nothing) {
+    if (result == ReceiveSide::Peek::nothing) {
       return false;
     }
     cell = rx_.front();
@@ -104,7 +107,7 @@ bool Pipe::peek_beyond_run(FrameView& view) noexcept {
 
 void Pipe::pop_beyond_run() noexcept {
   if (peeked_ == Peeked::stream) {
-    connection_->pop();
+    connection_->receive_side().pop();
   } else {
     rx_.front()->release();  // a no-op when the buffer was taken over
     if (rx_.pop(!peeked_more_, peeked_bytes_)) {
@@ -116,14 +119,14 @@ void Pipe::pop_beyond_run() noexcept {
 
 void Pipe::unpeek() noexcept {
   if (peeked_ == Peeked::stream) {
-    connection_->unpeek();
+    connection_->receive_side().unpeek();
   }
   peeked_ = Peeked::nothing;
 }
 
 void Pipe::credit_reported() noexcept {
   if (connection_ != nullptr) {
-    connection_->handle_receive_credit();
+    connection_->receive_side().handle_credit();
   } else if (ConnectionOwner* peer = other_owner(); peer != nullptr) {
     peer->share().output_parker.wake_with_fence();
   }

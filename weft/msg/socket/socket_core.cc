@@ -86,7 +86,7 @@ void SocketCore::apply_marks() {
   const std::lock_guard lock(table_mutex_);
   for (const auto& [connection, keep] : connections_) {
     connection->apply_marks(options_);
-    connection->handle_receive_credit();
+    connection->receive_side().handle_credit();
   }
   for (const auto& pipe : inproc_pipes_) {
     InprocLink& link = *pipe->link();
@@ -225,7 +225,7 @@ void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::st
     connection->apply_marks(
         options_copy());  // under the table lock: a change of the options comes before it or after it
   }
-  context_.io().loop().post([connection] { connection->start(); });
+  context_.io().loop().post([connection] { connection->link().start(); });
 }
 
 bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
@@ -234,8 +234,8 @@ bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
   if (closed_.load(std::memory_order_relaxed)) {
     return true;  // only lingering: the pattern is not interested
   }
-  pipe.notes.origin.peer = connection.peer_id();
-  pipe.notes.other_end = connection.other_end();
+  pipe.notes.origin.peer = connection.link().peer_id();
+  pipe.notes.other_end = connection.link().other_end();
   pattern_->attach(pipe);
   pipe.notes.attached = true;
   if (!pattern_->ready(pipe, identity)) {
@@ -427,7 +427,7 @@ void SocketCore::close_pipes(Instant deadline) {
     close_inproc(*pipe, deadline);
   }
   for (const auto& connection : connections) {
-    context_.io().loop().post([connection, deadline] { connection->close(deadline); });
+    context_.io().loop().post([connection, deadline] { connection->link().close(deadline); });
   }
 }
 

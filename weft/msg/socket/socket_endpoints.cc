@@ -154,7 +154,7 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
     }
     connected_.emplace(std::string(text), connection);
     // Posted under the locks: whoever closes finds the connection, and its task comes after this one.
-    context_.io().loop().post([connection, keep = shared_from_this()] { connection->start(); });
+    context_.io().loop().post([connection, keep = shared_from_this()] { connection->link().start(); });
   }
   share_.output_parker.wake_with_fence();  // there is somewhere to queue now
   return routing_id;
@@ -227,9 +227,9 @@ void SocketCore::close_accepted(const std::string& endpoint) {
   const Duration linger = options_copy().linger;
   const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
   for (const auto& connection : connections) {
-    connection->resume_reading();  // what the kernel holds was received, too
+    connection->link().resume_reading();  // what the kernel holds was received, too
     stop_sending_to(pipe_of(*connection));
-    connection->close(deadline);
+    connection->link().close(deadline);
   }
   share_.output_parker.wake_with_fence();  // who waits to send to one of them waits in vain
 }
@@ -270,7 +270,7 @@ Result<void> SocketCore::disconnect(std::string_view text) {
   const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
   for (const auto& connection : ended.connections) {
     stop_sending_to(pipe_of(*connection));
-    context_.io().loop().post([connection, deadline] { connection->close(deadline); });
+    context_.io().loop().post([connection, deadline] { connection->link().close(deadline); });
   }
   share_.output_parker.wake_with_fence();  // who waits to send to this very peer waits in vain
   for (const auto& link : ended.links) {

@@ -96,8 +96,7 @@ void SocketCore::flush_batches() noexcept {
   }
   const std::lock_guard lock(send_mutex_);
   for (const auto& connection : share_.unflushed) {
-    connection->flush_now();
-    connection->unflushed = false;
+    connection->send_side().flush_listed();
   }
   share_.unflushed.clear();
   share_.has_unflushed.store(false, std::memory_order_relaxed);
@@ -256,7 +255,7 @@ Result<void> SocketCore::add_descriptor(Connection& connection) noexcept {
   }
   DescriptorSlot& slot = descriptor_slots_[index];
   const std::uint64_t token = (static_cast<std::uint64_t>(slot.generation) << 32) | index;
-  if (auto added = epoll_->add(connection.stream().fd(), token, sys::Interest::readable); !added) {
+  if (auto added = epoll_->add(connection.fd(), token, sys::Interest::readable); !added) {
     free_descriptor_slots_.push_back(index);
     return added.error();
   }
@@ -275,7 +274,7 @@ void SocketCore::forget_descriptor(Connection& connection) noexcept {
   if (connection.poll_token == 0) {
     return;
   }
-  (void)epoll_->remove(connection.stream().fd());
+  (void)epoll_->remove(connection.fd());
   const auto index = static_cast<std::uint32_t>(connection.poll_token);
   descriptor_slots_[index].connection = nullptr;
   ++descriptor_slots_[index].generation;
@@ -295,7 +294,7 @@ void SocketCore::take_events(std::size_t count, const sys::PollEvent* events) no
       continue;
     }
     Connection* connection = descriptor_slots_[index].connection;
-    connection->set_readable();
+    connection->receive_side().set_readable();
     if (Pipe& pipe = pipe_of(*connection); pipe.notes.attached) {
       pattern_->activate(pipe);
     }
@@ -308,7 +307,7 @@ bool SocketCore::look_at_descriptors() noexcept {
     return false;
   }
   if (stream_count_ == 1) {
-    only_stream_->set_readable();
+    only_stream_->receive_side().set_readable();
     if (Pipe& pipe = pipe_of(*only_stream_); pipe.notes.attached) {
       pattern_->activate(pipe);
     }
