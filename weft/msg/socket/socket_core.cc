@@ -7,15 +7,18 @@
 #include "weft/msg/connection/io_service.h"
 #include "weft/msg/connection/security.h"
 #include "weft/msg/socket/context_core.h"
+#include "weft/msg/socket/zap.h"
 #include "weft/sys/clock.h"
 
 namespace weft::msg {
 
 SocketCore::SocketCore(ContextCore& context, const PatternRow& row)
-    : context_(context),
+    : ConnectionOwner({row.traits.wire, row.traits.receives, row.traits.takes_subscriptions, row.traits.single_part,
+                       row.traits.groups},
+                      context.wait_mode()),
+      context_(context),
       traits_(row.traits),
       keep_context_(context.shared_from_this()),
-      wait_mode_(context.wait_mode()),
       send_timeout_(options_.send_timeout.count()),
       receive_timeout_(options_.receive_timeout.count()),
       pattern_(row.make(row.traits, options_)) {}
@@ -30,14 +33,6 @@ Error SocketCore::refusal() const noexcept {
 Duration SocketCore::send_timeout() const noexcept { return Duration(send_timeout_.load(std::memory_order_relaxed)); }
 Duration SocketCore::receive_timeout() const noexcept {
   return Duration(receive_timeout_.load(std::memory_order_relaxed));
-}
-Instant SocketCore::send_deadline() const noexcept {
-  const Duration timeout = send_timeout();
-  return timeout < Duration::zero() ? kNever : deadline_after(sys::now(), timeout);
-}
-Instant SocketCore::receive_deadline() const noexcept {
-  const Duration timeout = receive_timeout();
-  return timeout < Duration::zero() ? kNever : deadline_after(sys::now(), timeout);
 }
 
 Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>& change) {
@@ -58,9 +53,11 @@ Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>
     }
     send_timeout_.store(options_.send_timeout.count(), std::memory_order_relaxed);
     receive_timeout_.store(options_.receive_timeout.count(), std::memory_order_relaxed);
+    share_.sends_patiently.store(options_.send_timeout < Duration::zero() || options_.send_timeout >= kAwaitLongest,
+                                 std::memory_order_relaxed);
     apply_marks();
   }
-  output_parker_.wake_with_fence();  // a mark may be higher now
+  share_.output_parker.wake_with_fence();  // a mark may be higher now
   return {};
 }
 
@@ -88,13 +85,13 @@ void SocketCore::apply_marks() {
   const std::lock_guard lock(table_mutex_);
   for (const auto& [connection, keep] : connections_) {
     connection->apply_marks(options_);
-    connection->handle_receive_credit();
+    connection->receive_side().handle_credit();
   }
   for (const auto& pipe : inproc_pipes_) {
     InprocLink& link = *pipe->link();
     link.set_marks(pipe->link_end(), options_.send_high_water_mark, options_.receive_high_water_mark);
-    if (SocketCore* peer = link.core[1 - pipe->link_end()].load(std::memory_order_acquire); peer != nullptr) {
-      peer->output_parker_.wake_with_fence();
+    if (ConnectionOwner* peer = link.owner[1 - pipe->link_end()].load(std::memory_order_acquire); peer != nullptr) {
+      peer->share().output_parker.wake_with_fence();
     }
   }
 }
@@ -104,7 +101,7 @@ Result<void> SocketCore::subscribe(Bytes topic, bool on) {
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
   }
-  if (groups()) {
+  if (traits_.groups) {
     return Error(Errc::not_supported, "this socket type joins groups");
   }
   return on ? pattern_->subscribe(topic) : pattern_->unsubscribe(topic);
@@ -115,7 +112,7 @@ Result<void> SocketCore::join(Bytes group, bool on) {
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
   }
-  if (!groups()) {
+  if (!traits_.groups) {
     return Error(Errc::not_supported, "this socket type joins no groups");
   }
   return on ? pattern_->subscribe(group) : pattern_->unsubscribe(group);
@@ -185,62 +182,52 @@ void SocketCore::name_peer(Pipe& pipe) {
 
 // --- connections ---
 
-bool SocketCore::note_dirty(Connection& connection) {
-  dirty_.push_back(connection.shared_from_this());
-  has_dirty_.store(true, std::memory_order_relaxed);  // read by the thread that waits: a hint that errs to one side
-  return true;
-}
+Pipe& SocketCore::pipe_of(Connection& connection) noexcept { return static_cast<Pipe&>(connection.pipe()); }
 
-void SocketCore::signal_input(Pipe& pipe) noexcept {
-  // One place in the list each. acq_rel: what was pushed before is seen by collect_signals().
-  if (!pipe.signalled.exchange(true, std::memory_order_acq_rel)) {
-    Pipe* head = signals_.load(std::memory_order_relaxed);
-    do {
-      pipe.next_signal.store(head, std::memory_order_relaxed);
-    } while (!signals_.compare_exchange_weak(head, &pipe, std::memory_order_release, std::memory_order_relaxed));
-  }
-  input_parker_.wake_with_fence();
+Result<std::unique_ptr<ZapRequest>> SocketCore::ask_authenticator(rt::Loop& loop, const ZapQuestion& question,
+                                                                  ZapRequest::Done done) {
+  return ask_zap(context_, loop, question, std::move(done));
 }
 
 void SocketCore::collect_signals() noexcept {
-  if (signals_.load(std::memory_order_relaxed) == nullptr) [[likely]] {
+  if (share_.signals.load(std::memory_order_relaxed) == nullptr) [[likely]] {
     return;
   }
-  Pipe* pipe = signals_.exchange(nullptr, std::memory_order_acquire);
-  while (pipe != nullptr) {
-    Pipe* next = pipe->next_signal.load(std::memory_order_relaxed);
+  PipeShare* signal = share_.signals.exchange(nullptr, std::memory_order_acquire);
+  while (signal != nullptr) {
+    auto* const pipe = static_cast<Pipe*>(signal);
+    signal = pipe->next_signal.load(std::memory_order_relaxed);
     // Cleared before the pipe is looked at: what comes later signals again.
     (void)pipe->signalled.exchange(false, std::memory_order_acq_rel);
     if (pipe->notes.attached) {
       pattern_->activate(*pipe);
     }
-    pipe = next;
   }
 }
 
 void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint) {
-  auto connection = std::make_shared<Connection>(*this, context_.io(), std::move(stream), endpoint);
+  auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), std::move(stream), endpoint);
   {
     const std::lock_guard lock(table_mutex_);
     if (closed_.load(std::memory_order_relaxed)) {
       return;
     }
     context_.connection_started();  // before anybody can close it
-    connections_.emplace(connection.get(), connection);
+    connections_.try_emplace(connection.get(), *this, connection);
     connection->apply_marks(
         options_copy());  // under the table lock: a change of the options comes before it or after it
   }
-  context_.io().loop().post([connection] { connection->start(); });
+  context_.io().loop().post([connection] { connection->link().start(); });
 }
 
-bool SocketCore::pipe_ready(Connection& connection, Bytes identity) {
+bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
   const std::scoped_lock lock(receive_mutex_, send_mutex_);
-  Pipe& pipe = connection.pipe();
+  Pipe& pipe = pipe_of(connection);
   if (closed_.load(std::memory_order_relaxed)) {
     return true;  // only lingering: the pattern is not interested
   }
-  pipe.notes.origin.peer = connection.peer_id();
-  pipe.notes.other_end = connection.other_end();
+  pipe.notes.origin.peer = connection.link().peer_id();
+  pipe.notes.other_end = connection.link().other_end();
   pattern_->attach(pipe);
   pipe.notes.attached = true;
   if (!pattern_->ready(pipe, identity)) {
@@ -256,8 +243,9 @@ bool SocketCore::pipe_ready(Connection& connection, Bytes identity) {
   return true;
 }
 
-void SocketCore::pipe_lost(Pipe& pipe) {
+void SocketCore::connection_lost(Connection& connection) {
   const std::scoped_lock lock(receive_mutex_, send_mutex_);
+  Pipe& pipe = pipe_of(connection);
   pipe.notes.ready = false;
   if (!pipe.notes.attached) {
     return;
@@ -265,7 +253,7 @@ void SocketCore::pipe_lost(Pipe& pipe) {
   pattern_->lost(pipe);
   if (options_.immediate) {
     pattern_->detach(pipe);  // nothing may be queued for a peer that is not there
-    output_parker_.wake_with_fence();
+    share_.output_parker.wake_with_fence();
   }
 }
 
@@ -274,14 +262,15 @@ void SocketCore::connection_finished(Connection& connection) {
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     collect_signals();
-    dropped_before_ += connection.pipe().dropped + connection.pipe().discarded.exchange(0, std::memory_order_relaxed);
-    connection.pipe().dropped = 0;
-    connection.pipe().notes.ready = false;
-    std::erase_if(dirty_, [&](const auto& entry) { return entry.get() == &connection; });
-    end_pipe(connection.pipe());
+    Pipe& pipe = pipe_of(connection);
+    dropped_before_ += pipe.dropped + pipe.discarded.exchange(0, std::memory_order_relaxed);
+    pipe.dropped = 0;
+    pipe.notes.ready = false;
+    std::erase_if(share_.unflushed, [&](const auto& entry) { return entry.get() == &connection; });
+    end_pipe(pipe);
     bury_drained();
   }
-  output_parker_.wake_with_fence();  // who waits to send to this very peer waits in vain
+  share_.output_parker.wake_with_fence();  // who waits to send to this very peer waits in vain
   {
     const std::lock_guard lock(table_mutex_);
     for (auto& [name, connected] : connected_) {
@@ -290,7 +279,7 @@ void SocketCore::connection_finished(Connection& connection) {
       }
     }
   }
-  output_parker_.wake_with_fence();  // who waits for room at this very peer waits in vain
+  share_.output_parker.wake_with_fence();  // who waits for room at this very peer waits in vain
   end_feed_if_quiet();
   context_.connection_ended();
 }
@@ -334,14 +323,15 @@ void SocketCore::bury_drained() {
   }
 }
 
-bool SocketCore::handle_subscription(Pipe& pipe, bool subscribe, Bytes topic) {
+bool SocketCore::handle_subscription(Connection& connection, bool subscribe, Bytes topic) {
   {
     const std::lock_guard lock(send_mutex_);
-    if (!closed_.load(std::memory_order_relaxed) && !pattern_->handle_subscription(pipe, subscribe, topic)) {
+    if (!closed_.load(std::memory_order_relaxed) &&
+        !pattern_->handle_subscription(pipe_of(connection), subscribe, topic)) {
       return false;
     }
   }
-  output_parker_.wake_with_fence();  // who waits for subscribers
+  share_.output_parker.wake_with_fence();  // who waits for subscribers
   return true;
 }
 
@@ -360,8 +350,8 @@ std::uint64_t SocketCore::dropped() {
   const std::lock_guard lock(send_mutex_);
   const std::lock_guard table(table_mutex_);
   std::uint64_t sum = dropped_before_ + pattern_->dropped();
-  for (const auto& [connection, keep] : connections_) {
-    sum += connection->pipe().dropped + connection->pipe().discarded.load(std::memory_order_relaxed);
+  for (const auto& [connection, connected] : connections_) {
+    sum += connected.pipe.dropped + connected.pipe.discarded.load(std::memory_order_relaxed);
   }
   for (const auto& pipe : inproc_pipes_) {
     sum += pipe->dropped;
@@ -374,8 +364,8 @@ std::uint64_t SocketCore::dropped() {
 void SocketCore::terminate() {
   terminated_.store(true, std::memory_order_release);
   monitor_.end(Errc::terminated);
-  input_parker_.wake_with_fence();
-  output_parker_.wake_with_fence();
+  share_.input_parker.wake_with_fence();
+  share_.output_parker.wake_with_fence();
 }
 
 void SocketCore::close() {
@@ -383,12 +373,12 @@ void SocketCore::close() {
     return;
   }
   const auto keep = shared_from_this();
-  flush_dirty();
+  flush_batches();
   unbind_all();
   const Duration linger = options_copy().linger;
   close_pipes(linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger));
-  input_parker_.wake_with_fence();
-  output_parker_.wake_with_fence();
+  share_.input_parker.wake_with_fence();
+  share_.output_parker.wake_with_fence();
   monitor_.end(Errc::closed);
   end_feed_if_quiet();
   context_.forget(*this);
@@ -401,12 +391,12 @@ void SocketCore::close_pipes(Instant deadline) {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     collect_signals();
     const std::lock_guard table(table_mutex_);
-    for (const auto& [connection, owned] : connections_) {
-      connections.push_back(owned);
-      if (connection->pipe().notes.attached) {
-        pattern_->detach(connection->pipe());
-        pattern_->deactivate(connection->pipe());
-        connection->pipe().notes.attached = false;
+    for (auto& [connection, connected] : connections_) {
+      connections.push_back(connected.connection);
+      if (connected.pipe.notes.attached) {
+        pattern_->detach(connected.pipe);
+        pattern_->deactivate(connected.pipe);
+        connected.pipe.notes.attached = false;
       }
     }
     for (const auto& pipe : inproc_pipes_) {
@@ -429,7 +419,7 @@ void SocketCore::close_pipes(Instant deadline) {
     close_inproc(*pipe, deadline);
   }
   for (const auto& connection : connections) {
-    context_.io().loop().post([connection, deadline] { connection->close(deadline); });
+    context_.io().loop().post([connection, deadline] { connection->link().close(deadline); });
   }
 }
 
