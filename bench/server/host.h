@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/json.h"
 #include "bench/server/wire.h"
 
 // What every server program of the benchmark shares: its command line, its counters and its control line.
@@ -37,11 +38,11 @@ class alignas(128) Tally {
 };
 
 // A server: listens on 127.0.0.1, port 0, with `threads` threads of its own. Owner: run_host(). `tallies` has one for
-// each thread. Reasons: why peers were closed, as JSON members `"name": count`, or "".
+// each thread. Reasons: why the server closed peers, a count for each name; none where it does not count them.
 struct HostedServer {
   std::string name;
   std::uint16_t port = 0;
-  std::function<std::string()> reasons;
+  std::function<Json()> reasons;
 };
 
 using StartServer = HostedServer (*)(const HostOptions&, std::vector<Tally>&);
