@@ -37,7 +37,7 @@ struct Cell {
   bool curve = false;
   bool eco = false;     // WEFT_WAIT_MODE=eco: sleep at once where the library would spin; others do not know it
   bool pinned = false;  // each side's threads on one processor
-  int load = 0;         // per cent of the closed-loop rate; bench/sockets.py makes a pause of it
+  int load = 0;         // per cent of the closed-loop rate; rounds.py makes a pause of it
 
   // One whose repetitions are measured trip by trip: round trips and bursts.
   [[nodiscard]] bool trips() const noexcept { return pattern == Pattern::round_trip || pattern == Pattern::burst; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// bench_sockets: one cell on one libzmq.so.5 (or without a library), as bench/sockets.py commands it, line by line; see
+// bench_sockets: one cell on one libzmq.so.5 (or without a library), as rounds.py commands it, line by line; see
 // cell_run.h. The library is the one that the dynamic linker finds: LD_LIBRARY_PATH says which.
 #include <sys/prctl.h>
 #include <sys/resource.h>

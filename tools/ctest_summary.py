@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """ctest_summary.py [--failed WHAT]... [STATUS:FILE]...: what failed in runs of ctest, and their sums on the last line.
 
-STATUS is the exit status of a run, FILE what `ctest --output-junit` wrote. --failed names a step that failed before ctest
-ran. The exit status is 1 when a test failed, when ctest failed without a failing test, or when no test ran."""
+STATUS is the exit status of a run, FILE what `ctest --output-junit` wrote. --failed names a step that failed before
+ctest ran. The exit status is 1 when a test failed, when ctest failed without a failing test, or when no test ran."""
 
 import argparse
 import pathlib

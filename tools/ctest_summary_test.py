@@ -27,10 +27,10 @@ class Summary(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "CTestTestfile.cmake").write_text(text, encoding="utf-8")
             file = pathlib.Path(folder, "junit.xml")
-            done = subprocess.run([CTEST, "--test-dir", folder, "--output-junit", file, "--test-output-truncation", "head",
-                                   *options], capture_output=True, check=False)
-            said = subprocess.run([sys.executable, "-B", SUMMARY, *say, f"{done.returncode}:{file}"], capture_output=True,
-                                  text=True, check=False)
+            done = subprocess.run([CTEST, "--test-dir", folder, "--output-junit", file, "--test-output-truncation",
+                                   "head", *options], capture_output=True, check=False)
+            said = subprocess.run([sys.executable, "-B", SUMMARY, *say, f"{done.returncode}:{file}"],
+                                  capture_output=True, text=True, check=False)
         self.assertEqual(said.stderr, "")
         return said.returncode, said.stdout.splitlines()
 
@@ -65,7 +65,8 @@ class Summary(unittest.TestCase):
         self.assertEqual((status, lines[-1]), (1, "0 passed, 1 failed"))
 
     def test_a_run_without_results_is_a_failure(self):
-        done = subprocess.run([sys.executable, "-B", SUMMARY, "0:/no/such/file"], capture_output=True, text=True, check=False)
+        done = subprocess.run([sys.executable, "-B", SUMMARY, "0:/no/such/file"], capture_output=True, text=True,
+                              check=False)
         self.assertEqual((done.returncode, done.stdout.splitlines()[-1]), (1, "0 passed, 1 failed"))
 
     def test_a_build_that_failed_is_a_failure(self):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// bench_load: one cell against one server, as bench/server.py commands it, line by line:
+// bench_load: one cell against one server, as server_rounds.py commands it, line by line:
 //   run COUNT INTERVAL_NS VERIFY_ALL    one repetition between two probes; every answer is verified anyway
 //   count COUNT                         one repetition without probes, in which the server's system calls are counted
 // Each is answered by a JSON object in a line; the end of the input ends the connections and then the program.
