@@ -84,12 +84,30 @@ def append(path, records):
         file.write(lines_of(records))
 
 
-def drop_torn_end(path):
-    """Takes away a last line that is not whole, as a killed run leaves it."""
-    text = path.read_bytes()
-    whole = text[:text.rfind(b"\n") + 1]
-    if whole != text:
-        path.write_bytes(whole)
+def is_within_a_row(line):
+    """Whether a line is not whole, or a record that other records of the same row follow.
+
+    >>> is_within_a_row(b'{"kind": "ru'), is_within_a_row(b'{"kind": "run"}\\n'), is_within_a_row(b'{"kind": "cell"}\\n')
+    (True, True, False)
+    """
+    if not line.endswith(b"\n"):
+        return True
+    try:
+        record = json.loads(line)
+    except ValueError:
+        return False  # a file of something else, which read() refuses
+    kind = record.get("kind") if isinstance(record, dict) else None
+    return kind in ("run", "count", "counts", "library") or (kind == "failure" and "column" in record)
+
+
+def drop_unfinished(path):
+    """Takes away what a killed run left of a row: whole records, and a last line that is not whole."""
+    lines = path.read_bytes().splitlines(keepends=True)
+    whole = list(lines)
+    while whole and is_within_a_row(whole[-1]):
+        whole.pop()
+    if whole != lines:
+        path.write_bytes(b"".join(whole))
 
 
 def failures(records):

@@ -80,7 +80,7 @@ def check_build(build):
 
 def common_rows(new, old, globs):
     """Our one-thread rows that both builds have."""
-    rows, before = micro_rounds.rows_of(new), micro_rounds.rows_of(old)
+    rows, before = (micro_rounds.rows_of(micro_rounds.program_of(build)) for build in (new, old))
     ours = {name: row for name, row in rows.items() if row["threads"] == 1 and row["contenders"][0] == "weft"}
     return {name: row for name, row in ours.items() if "weft" in before.get(name, {}).get("contenders", ())
             and any(fnmatch.fnmatchcase(name, glob) for glob in globs)}

@@ -17,7 +17,7 @@ import sys
 import tempfile
 
 from weft_bench import BENCH
-from weft_bench.harness.micro_rounds import SCALE_NS
+from weft_bench.harness.micro_rounds import SCALE_NS, rows_of
 
 STORED = BENCH / "micro/instructions.json"
 TOLERANCE = 0.02
@@ -117,9 +117,7 @@ def quick_rows(entries):
 
 def contenders_of(program):
     """{row: names} of the one-thread rows."""
-    done = subprocess.run([program, "--list"], capture_output=True, text=True, check=True)
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    return {row["row"]: row["contenders"] for row in rows if row["threads"] == 1}
+    return {name: row["contenders"] for name, row in rows_of(program).items() if row["threads"] == 1}
 
 
 def choose_rows(program):

@@ -19,7 +19,7 @@ def parse_arguments(texts):
     command_line.check(parser, arguments, [arguments.program])
     globs = arguments.rows.split(",")
     try:
-        known = micro_rounds.rows_of(arguments.build)
+        known = micro_rounds.rows_of(arguments.program)
     except ChildError as error:
         parser.error(str(error))
     arguments.chosen = {name: row for name, row in known.items()

@@ -41,7 +41,7 @@ def measure_suites(wanted, folder, seconds=None):
     for suite in wanted:
         path = folder / f"{suite.name}.jsonl"
         path.touch()
-        records.drop_torn_end(path)
+        records.drop_unfinished(path)
         try:
             done = suite.done(records.read(path))
         except records.RecordError as error:

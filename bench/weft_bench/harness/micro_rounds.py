@@ -21,10 +21,10 @@ def program_of(build):
     return build / "bench/micro/bench_micro"
 
 
-def rows_of(build):
-    """{name: {"row", "threads", "contenders", "bars"}} of the rows that a build has."""
+def rows_of(program):
+    """{name: {"row", "threads", "contenders", "bars"}} of the rows that a bench_micro has."""
     try:
-        text = subprocess.run([program_of(build), "--list"], capture_output=True, text=True, check=True).stdout
+        text = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout
     except (OSError, subprocess.SubprocessError) as error:
         raise ChildError(f"bench_micro does not run: {error}") from error
     return {row["row"]: row for row in map(json.loads, text.splitlines())}

@@ -262,6 +262,9 @@ class Records(unittest.TestCase):
 
     def test_a_run_that_was_ended_goes_on_with_what_is_missing(self):
         folder = make_folder(self.parent.name, complete=False)
+        records.append(folder / "micro.jsonl", [
+            {"kind": "run", "cell": "Half", "round": 99, "column": "weft", "ns": 1.0},
+            {"kind": "failure", "cell": "Half", "column": "rival", "why": "it was killed"}])
         with (folder / "micro.jsonl").open("a", encoding="utf-8") as file:
             file.write('{"kind": "run", "cell": "Half')
         measured = []
@@ -275,6 +278,7 @@ class Records(unittest.TestCase):
         self.assertEqual(measured, ["Half", "Another"])
         cells_of_file = [each["cell"] for each in records.read(folder / "micro.jsonl") if each["kind"] == "cell"]
         self.assertEqual(cells_of_file, ["SpscQueue_Throughput/1024", "Half", "Another"])
+        self.assertEqual(len(records.read(folder / "micro.jsonl")), 3 * len(micro_records("Half")))
 
     def test_a_folder_that_is_not_empty_is_not_overwritten(self):
         folder = make_folder(self.parent.name)

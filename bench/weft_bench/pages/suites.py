@@ -34,6 +34,15 @@ def named_rows(suite):
     return list(dict.fromkeys(names))
 
 
+def needed_first(needed, others):
+    """[(name, whether it is needed)], each name once.
+
+    >>> needed_first(["a", "b"], ["b", "c"])
+    [('a', True), ('b', True), ('c', False)]
+    """
+    return [(name, True) for name in needed] + [(name, False) for name in others if name not in needed]
+
+
 def quick_micro(known):
     """(name, needed) of the rows of bench_micro that --quick measures: the published ones; and then their twins.
 
@@ -41,14 +50,13 @@ def quick_micro(known):
     [('SpscQueue_Latency', True), ('SpscQueue_Latency (honest)', False)]
     """
     names = [name for name in named_rows("micro") if name in known]
-    twins = [f"{name} (honest)" for name in names if f"{name} (honest)" in known and f"{name} (honest)" not in names]
-    return [(name, True) for name in names] + [(name, False) for name in twins]
+    return needed_first(names, [f"{name} (honest)" for name in names if f"{name} (honest)" in known])
 
 
 def of_micro(build, quick):
     program = micro_rounds.program_of(build)
     try:
-        known = micro_rounds.rows_of(build)
+        known = micro_rounds.rows_of(program)
     except ChildError as error:
         raise SuiteError(str(error)) from error
     setting = micro_rounds.QUICK if quick else micro_rounds.FULL
@@ -65,14 +73,12 @@ def of_micro(build, quick):
 
 def quick_sockets():
     """(name, needed) of the cells that --quick measures: the published ones, and those that pictures need."""
-    pictures = cells.QUICK + cells.cross(["round_trip"], ("tcp", "inproc"), ["64"], ("load10", "load50", "load80"))
-    names = named_rows("sockets")
-    return [(name, True) for name in names] + [(name, False) for name in pictures if name not in names]
+    loads = cells.cross(["round_trip"], ("tcp", "inproc"), ["64"], ("load10", "load50", "load80"))
+    return needed_first(named_rows("sockets"), cells.QUICK + loads)
 
 
 def quick_server():
-    names = named_rows("server")
-    return [(name, True) for name in names] + [(name, False) for name in server_cells.GROUPS["quick"] if name not in names]
+    return needed_first(named_rows("server"), server_cells.GROUPS["quick"])
 
 
 def of_cells(name, chosen, measure_cell, setup, columns_of, everything):
