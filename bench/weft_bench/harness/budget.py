@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A time for a whole run, shared out among its rows: who is behind has fewer rounds, and what is not needed is left out."""
+"""A time for a whole run, shared out among its rows. A late run measures fewer rounds of each row and leaves out rows that
+are not needed."""
 
 import dataclasses
 import time

@@ -92,7 +92,7 @@ class ServerColumn(rounds.Column):
         return self.checked(super().repeat)
 
     def checked(self, measure):
-        """Nobody who was told that all arrived was told so by a server that has not seen it."""
+        """The run of `measure`, or a ChildError where the server counted other messages than the generator."""
         before = self.server.ask("counts")["messages"]
         run = measure()
         counted = self.server.ask("counts")["messages"] - before

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Pictures as inline SVG, from data alone. Each has a title and a description for a reader who does not see it, and colours that
-the page's style sheet gives (light and dark). Series differ in marker and dash as well as in colour."""
+"""Pictures as inline SVG, from data alone. Each has a title and a description for a screen reader; the page's style sheet
+gives the colours, light and dark. Series differ in marker and dash as well as in colour."""
 
 import math
 

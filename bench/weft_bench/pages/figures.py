@@ -15,7 +15,7 @@ from weft_bench import ROOT, printer, results
 
 FILE = ROOT / "docs/figures.json"
 BLOCK = re.compile(r"(<!-- figures: (?P<name>\w+) -->\n)(?P<body>.*?)(<!-- end of figures -->)", re.DOTALL)
-# A rate, a ratio, a share, or a time that nobody sets as a bound.
+# A rate, a ratio, a share, or a time in a unit in which no bound is set.
 LOOSE = re.compile(r"(?<![\w.])\d[\d.,]*\s?(?:ns|us|µs|[kMG]/s|[kMG]B/s|x|×|times|%|per cent)(?![\w/])")
 # name: (title of the first column, suite, [(what, row)], columns [(column, title)])
 TABLES = {
