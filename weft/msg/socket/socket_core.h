@@ -15,6 +15,7 @@
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/message/options.h"
+#include "weft/msg/message/statistics.h"
 #include "weft/msg/pattern/pattern.h"
 #include "weft/msg/socket/monitor_feed.h"
 #include "weft/net/endpoint.h"
@@ -148,6 +149,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] SocketType type() const noexcept { return traits_.type; }
   [[nodiscard]] sync::WaitMode wait_mode() const noexcept { return wait_mode_; }
   [[nodiscard]] std::uint64_t dropped();
+  [[nodiscard]] Statistics statistics();  // socket_statistics.cc
 
  private:
   [[nodiscard]] Error refusal() const noexcept;
