@@ -142,7 +142,18 @@ Result<void> Socket::watch_events() {
 }
 Result<void> Socket::report_pipes() { return core_ == nullptr ? Result<void>(kClosed) : core_->report_pipes(); }
 Result<Statistics> Socket::statistics() {
-  return core_ == nullptr ? Result<Statistics>(kClosed) : Result<Statistics>(Statistics{core_->dropped()});
+  return core_ == nullptr ? Result<Statistics>(kClosed) : Result<Statistics>(core_->statistics());
+}
+
+CounterSource Socket::counter_source() const {
+  return [weak = std::weak_ptr<msg::SocketCore>(core_)](std::string_view name, CounterReadings& into) {
+    const auto core = weak.lock();
+    if (core != nullptr && !core->closed()) {
+      into.push_back({&kSocketTable,
+                      {{"socket", std::string(name)}, {"type", std::string(zmtp::socket_type_name(core->type()))}},
+                      sync::read_counters(core->statistics())});
+    }
+  };
 }
 Result<bool> Socket::peer_writable(std::string_view routing_id) {
   return core_ == nullptr ? Result<bool>(kClosed) : core_->peer_writable(as_bytes(routing_id));

@@ -15,6 +15,7 @@
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/message/options.h"
+#include "weft/msg/message/statistics.h"
 #include "weft/msg/pattern/pattern.h"
 #include "weft/msg/socket/monitor_feed.h"
 #include "weft/net/endpoint.h"
@@ -156,6 +157,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] bool single_part() const noexcept { return traits_.single_part; }
   [[nodiscard]] sync::WaitMode wait_mode() const noexcept { return share_.wait_mode; }
   [[nodiscard]] std::uint64_t dropped();
+  [[nodiscard]] Statistics statistics();  // socket_statistics.cc
 
  private:
   // One attempt without signals, descriptors and pipes to forget. False: nothing changed.

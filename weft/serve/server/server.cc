@@ -180,6 +180,13 @@ std::size_t Server::sessions() const noexcept {
   return run == nullptr ? 0 : run->sessions();
 }
 
+CounterSource Server::counter_source() const {
+  return [this](std::string_view name, CounterReadings& into) {
+    const ServerReading reading{sessions(), counters()};
+    into.push_back({&kServerTable, {{"server", std::string(name)}}, sync::read_counters(reading)});
+  };
+}
+
 std::uint16_t Server::epoch() const noexcept {
   const auto run = this->run();
   return run == nullptr ? std::uint16_t{0} : run->epoch();

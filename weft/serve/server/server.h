@@ -83,6 +83,8 @@ class Server {
   [[nodiscard]] CounterValues counters() const noexcept;               // of all cores, since make()
   [[nodiscard]] CounterValues counters(unsigned core) const noexcept;  // of one core
   [[nodiscard]] std::size_t sessions() const noexcept;
+  // Both for a page of metrics. The server outlives it.
+  [[nodiscard]] CounterSource counter_source() const;
   [[nodiscard]] std::uint16_t epoch() const noexcept;
   [[nodiscard]] rt::Runtime& runtime() noexcept { return runtime_; }
 
