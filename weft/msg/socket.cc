@@ -150,7 +150,7 @@ CounterSource Socket::counter_source() const {
     const auto core = weak.lock();
     if (core != nullptr && !core->closed()) {
       into.push_back({&kSocketTable,
-                      {{"socket", std::string(name)}, {"type", std::string(zmtp::socket_type_name(core->type()))}},
+                      {{"socket", std::string(name)}, {"type", std::string(zmtp::socket_type_name(core->wire_type()))}},
                       sync::read_counters(core->statistics())});
     }
   };

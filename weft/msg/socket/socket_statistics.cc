@@ -16,8 +16,8 @@ Statistics SocketCore::statistics() {
       all.queued_in += pipe.queued_in();
       all.peers += pipe.notes.ready ? 1 : 0;
     };
-    for (const auto& [connection, keep] : connections_) {
-      add(connection->pipe());
+    for (const auto& [connection, connected] : connections_) {
+      add(connected.pipe);
     }
     for (const auto& pipe : inproc_pipes_) {
       add(*pipe);
