@@ -5,161 +5,24 @@
 
 #ifdef WEFT_HAVE_OPENSSL
 
-#include <openssl/ssl.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <deque>
-#include <fstream>
-
 #include "weft/base/random.h"
-#include "weft/net/test_certificates.h"
+#include "weft/net/test_tls.h"
 
 namespace weft::net {
 namespace {
 
+using test::numbered;
+using test::Pipe;
+using test::PipeStream;
+using test::read_all;
+using test::Status;
 using test::TestAuthority;
-using Status = sys::IoResult::Status;
+using test::TlsTest;
+using test::touch;
+using test::write;
 
 constexpr std::size_t kRecord = 16 * 1024;
 constexpr std::size_t kOverhead = 22;  // of a record with AES-GCM: header, kind, tag
-
-// One direction between two streams, as a kernel would have it.
-struct Pipe {
-  std::string bytes;
-  std::size_t room = 1 << 20;  // bytes that fit in
-  bool ended = false;
-  bool broken = false;
-};
-
-class PipeStream final : public Stream {
- public:
-  PipeStream(Pipe& in, Pipe& out, Random* random) : in_(in), out_(out), random_(random) {}
-
-  [[nodiscard]] int fd() const override { return -1; }
-  [[nodiscard]] sys::IoResult read(std::span<MutableBytes> into) override {
-    if (in_.broken) {
-      return {Status::failed, 0, ECONNRESET};
-    }
-    if (in_.bytes.empty()) {
-      return {in_.ended ? Status::end_of_stream : Status::would_block, 0, 0};
-    }
-    const std::size_t size = cut(std::min(into[0].size(), in_.bytes.size()));
-    copy_bytes(into[0].data(), as_bytes(in_.bytes).first(size));
-    in_.bytes.erase(0, size);
-    return {Status::done, size, 0};
-  }
-  [[nodiscard]] sys::IoResult write(std::span<const Bytes> from) override {
-    if (out_.broken) {
-      return {Status::failed, 0, EPIPE};
-    }
-    const std::size_t free = out_.room - std::min(out_.room, out_.bytes.size());
-    if (free == 0) {
-      return {};
-    }
-    const std::size_t size = cut(std::min(free, from[0].size()));
-    out_.bytes += as_text(from[0].first(size));
-    return {Status::done, size, 0};
-  }
-  void shutdown_write() override { out_.ended = true; }
-  [[nodiscard]] std::string peer_address() const override { return "pipe"; }
-
- private:
-  std::size_t cut(std::size_t size) { return random_ == nullptr || size == 0 ? size : 1 + random_->below(size); }
-
-  Pipe& in_;
-  Pipe& out_;
-  Random* random_;
-};
-
-std::string read_all(Stream& stream, Status* last = nullptr, std::size_t room = 20 * 1024) {
-  std::string bytes;
-  std::vector<std::uint8_t> block(room);
-  for (;;) {
-    MutableBytes into(block);
-    const sys::IoResult result = stream.read({&into, 1});
-    if (last != nullptr) {
-      *last = result.status;
-    }
-    if (result.status != Status::done) {
-      return bytes;
-    }
-    bytes += as_text(Bytes(block).first(result.bytes));
-  }
-}
-sys::IoResult write(Stream& stream, std::string_view bytes) {
-  const Bytes from = as_bytes(bytes);
-  return stream.write({&from, 1});
-}
-Status touch(Stream& stream) { return stream.read({}).status; }
-std::string numbered(std::size_t size) {
-  std::string bytes;
-  while (bytes.size() < size) {
-    bytes += std::to_string(bytes.size()) + ",";
-  }
-  bytes.resize(size);
-  return bytes;
-}
-
-class TlsTest : public testing::Test {
- protected:
-  TlsServerOptions server_options() {
-    const auto files = authority_.issue("server");
-    return {.certificate_file = files.certificate, .key_file = files.key};
-  }
-  TlsClientOptions client_options() { return {.ca_file = authority_.file()}; }
-  void make(const TlsServerOptions& server, const TlsClientOptions& client) {
-    std::string why;
-    auto made = TlsServer::make(server, &why);
-    ASSERT_TRUE(made) << why;
-    tls_ = std::move(*made);
-    auto connector = TlsClient::make(client, &why);
-    ASSERT_TRUE(connector) << why;
-    connector_ = std::move(*connector);
-  }
-  void begin(const std::string& name = "localhost", Random* random = nullptr) {
-    up_ = down_ = {};
-    server_ = *tls_->wrap(std::make_unique<PipeStream>(up_, down_, random));
-    client_ = *connector_->wrap(std::make_unique<PipeStream>(down_, up_, random), name);
-  }
-  void shake_hands() {
-    for (int i = 0; i < 10'000 && !(server_->state().established && client_->state().established); ++i) {
-      (void)server_->write({});
-      (void)client_->write({});
-      if (touch(*server_) == Status::failed || touch(*client_) == Status::failed) {
-        return;
-      }
-    }
-  }
-  void connect() {
-    make(server_options(), client_options());
-    begin();
-    shake_hands();
-    ASSERT_TRUE(server_->state().established);
-    (void)read_all(*client_);  // tickets
-  }
-  // Whether the server takes a client with such a certificate.
-  bool comes_in(const TlsClientOptions& options) {
-    connector_ = *TlsClient::make(options);
-    begin();
-    shake_hands();
-    return server_->state().established;
-  }
-  // What the client finds wrong with the server.
-  std::string complaint(const std::string& name = "localhost") {
-    begin(name);
-    shake_hands();
-    return client_->state().failure.text();
-  }
-
-  TestAuthority authority_;
-  std::shared_ptr<TlsServer> tls_;
-  std::shared_ptr<TlsClient> connector_;
-  Pipe up_, down_;
-  std::unique_ptr<Stream> server_, client_;
-};
-
-// --- bytes ---
 
 TEST_F(TlsTest, BytesGoBothWaysAndAreNotSeenInBetween) {
   connect();
@@ -221,7 +84,7 @@ TEST_F(TlsTest, PartsShareARecordAndALargePartIsCutIntoFullOnes) {
   EXPECT_EQ(up_.bytes.size(), 4 * (kRecord + kOverhead));
 }
 
-TEST_F(TlsTest, WhatTheSocketDoesNotTakeIsHeldUpToARecordAndGoesOutFirst) {
+TEST_F(TlsTest, BytesThatTheSocketDoesNotTakeAreHeldUpToARecordAndGoOutFirst) {
   connect();
   up_.room = 1000;
   const std::string sent = numbered(10 * kRecord);
@@ -233,7 +96,7 @@ TEST_F(TlsTest, WhatTheSocketDoesNotTakeIsHeldUpToARecordAndGoesOutFirst) {
   EXPECT_EQ(client_->write({}).status, Status::would_block) << "some is held, and nothing moved";
   EXPECT_TRUE(client_->state().unsent);
   up_.room = 1 << 20;
-  // What follows may be something else than what was there before.
+  // The caller may pass other bytes than in the refused write.
   EXPECT_EQ(write(*client_, "and then").bytes, 8u);
   EXPECT_FALSE(client_->state().unsent);
   EXPECT_EQ(read_all(*server_), sent.substr(0, kRecord) + "and then");
@@ -261,7 +124,7 @@ TEST_F(TlsTest, TheEndIsToldBehindTheLastBytesAndTheOtherDirectionGoesOn) {
   std::vector<std::uint8_t> block(1000);
   MutableBytes into(block);
   EXPECT_EQ(server_->read({&into, 1}).bytes, 10u);
-  EXPECT_TRUE(server_->state().ended);  // no event will say so
+  EXPECT_TRUE(server_->state().ended);  // no event will announce it
   EXPECT_EQ(server_->read({&into, 1}).status, Status::end_of_stream);
   EXPECT_EQ(server_->read({&into, 1}).status, Status::end_of_stream);
   EXPECT_EQ(write(*server_, "an answer").bytes, 9u);
@@ -317,13 +180,13 @@ TEST_F(TlsTest, AHandshakeThatBreaksOffIsToldAsSuch) {
   up_.ended = true;
   EXPECT_EQ(touch(*server_), Status::failed);
   EXPECT_EQ(server_->state().failure, Errc::connection_closed);
-  begin();  // part and end at once: no second event would tell of the end
+  begin();  // part and end at once: no second event announces the end
   up_.bytes.resize(up_.bytes.size() / 2);
   up_.ended = true;
   EXPECT_EQ(touch(*server_), Status::failed);
 }
 
-// --- peers that are none ---
+// --- peers that do not speak TLS correctly ---
 
 TEST_F(TlsTest, PlainTextAndGarbageAreRefusedWithAReason) {
   make(server_options(), client_options());
@@ -338,7 +201,7 @@ TEST_F(TlsTest, PlainTextAndGarbageAreRefusedWithAReason) {
     up_.bytes.resize(random.below(2000));
     std::generate(up_.bytes.begin(), up_.bytes.end(), [&] { return static_cast<char>(random.below(256)); });
     up_.ended = true;
-    EXPECT_EQ(touch(*server_), Status::failed);  // at the latest because of the end, which is seen at once
+    EXPECT_EQ(touch(*server_), Status::failed);  // at the latest by the end, which is read at once
     EXPECT_FALSE(server_->state().failure == Errc::ok);
   }
 }
@@ -348,7 +211,7 @@ TEST_F(TlsTest, AHandshakeWithOneByteChangedComesToNothing) {
   Random random(7);
   for (int i = 0; i < 60; ++i) {
     begin();
-    const std::size_t at = 5 + random.below(up_.bytes.size() - 5);  // of a record's header not all is looked at
+    const std::size_t at = 5 + random.below(up_.bytes.size() - 5);  // some bytes of a record's header are not checked
     up_.bytes[at] = static_cast<char>(up_.bytes[at] ^ (1 + random.below(255)));
     shake_hands();
     EXPECT_FALSE(client_->state().established && server_->state().established) << "byte " << at;
@@ -363,259 +226,6 @@ TEST_F(TlsTest, ARecordWithOneByteChangedFailsAndGivesNothing) {
   EXPECT_EQ(read_all(*server_, &last), "");
   EXPECT_EQ(last, Status::failed);
   EXPECT_EQ(server_->state().failure, Errc::protocol_error);
-}
-
-// --- certificates ---
-
-TEST_F(TlsTest, AClientTakesTheServerThatTheNameAndTheAuthorityAreFor) {
-  make(server_options(), client_options());
-  EXPECT_EQ(complaint("localhost"), "");
-  EXPECT_EQ(complaint("127.0.0.1"), "");
-  EXPECT_EQ(complaint("elsewhere.example"), "hostname mismatch");
-  EXPECT_EQ(complaint("127.0.0.2"), "IP address mismatch");
-  EXPECT_EQ(client_->state().failure, Errc::protocol_error);
-  EXPECT_FALSE(connector_->wrap(std::make_unique<PipeStream>(down_, up_, nullptr), ""));
-}
-
-TEST_F(TlsTest, AClientRefusesAStrangersCertificateAndAnOldOne) {
-  const TestAuthority stranger("stranger");
-  make(server_options(), {.ca_file = stranger.file()});
-  EXPECT_EQ(complaint(), "unable to get local issuer certificate");
-  EXPECT_EQ(touch(*server_), Status::failed);
-  EXPECT_STREQ(server_->state().failure.text(), "tlsv1 alert unknown ca");
-  make(server_options(), {});  // those whom the system trusts
-  EXPECT_EQ(complaint(), "unable to get local issuer certificate");
-  const auto old = authority_.issue("old", -TestAuthority::kHour);
-  make({.certificate_file = old.certificate, .key_file = old.key}, client_options());
-  EXPECT_EQ(complaint(), "certificate has expired");
-  make({.certificate_file = old.certificate, .key_file = old.key}, {.verify = false});
-  EXPECT_EQ(complaint(""), "");
-  EXPECT_TRUE(client_->state().established);
-}
-
-TEST_F(TlsTest, ClientsProveThemselvesWhenTheyMust) {
-  TestAuthority clients("clients");
-  const auto known = clients.issue("known");
-  const auto unknown = authority_.issue("unknown");
-  TlsServerOptions options = server_options();
-  options.client_ca_file = clients.file();
-  make(options, client_options());
-  EXPECT_FALSE(comes_in(client_options()));
-  EXPECT_STREQ(server_->state().failure.text(), "peer did not return a certificate");
-  EXPECT_FALSE(
-      comes_in({.ca_file = authority_.file(), .certificate_file = unknown.certificate, .key_file = unknown.key}));
-  EXPECT_EQ(server_->state().failure, Errc::protocol_error);
-  const TlsClientOptions friendly{
-      .ca_file = authority_.file(), .certificate_file = known.certificate, .key_file = known.key};
-  EXPECT_TRUE(comes_in(friendly));
-  EXPECT_EQ(tls_info(*server_)->peer_subject, "CN=known");
-  EXPECT_EQ(tls_info(*client_)->peer_subject, "CN=server");
-
-  options.client_required = false;
-  make(options, client_options());
-  EXPECT_TRUE(comes_in(client_options()));
-  EXPECT_EQ(tls_info(*server_)->peer_subject, "");
-  EXPECT_TRUE(comes_in(friendly));
-  EXPECT_FALSE(
-      comes_in({.ca_file = authority_.file(), .certificate_file = unknown.certificate, .key_file = unknown.key}));
-}
-
-TEST_F(TlsTest, ProtocolsAreAgreedOnOrTheHandshakeIsRefused) {
-  TlsServerOptions server = server_options();
-  server.protocols = {"weft/2", "weft/1"};
-  make(server, client_options());
-  EXPECT_TRUE(comes_in({.ca_file = authority_.file(), .protocols = {"weft/1", "weft/2"}}));
-  EXPECT_EQ(tls_info(*server_)->protocol, "weft/2");
-  EXPECT_EQ(tls_info(*client_)->protocol, "weft/2");
-  EXPECT_TRUE(comes_in(client_options()));
-  EXPECT_EQ(tls_info(*server_)->protocol, "");
-  EXPECT_FALSE(comes_in({.ca_file = authority_.file(), .protocols = {"h2"}}));
-  EXPECT_EQ(server_->state().failure, Errc::protocol_error);
-  server.protocols = {std::string(256, 'p')};
-  EXPECT_EQ(TlsServer::make(server).error(), Errc::invalid_argument);
-}
-
-TEST_F(TlsTest, WhatIsNoTlsHasNoInfo) {
-  make(server_options(), client_options());
-  EXPECT_FALSE(tls_info(PipeStream(up_, down_, nullptr)));
-  begin();
-  EXPECT_FALSE(tls_info(*server_));
-}
-
-// --- files ---
-
-TEST_F(TlsTest, NewConnectionsGetTheNewCertificateAndOldOnesGoOn) {
-  connect();
-  const auto old_server = std::move(server_);
-  const auto old_client = std::move(client_);
-  Pipe old_up = std::move(up_);
-  authority_.issue("server");  // another key
-  begin();                     // a handshake that is under way
-  ASSERT_TRUE(tls_->reload());
-  shake_hands();
-  EXPECT_TRUE(client_->state().established);
-  begin();
-  shake_hands();
-  EXPECT_TRUE(client_->state().established);
-  EXPECT_EQ(write(*old_client, "still here").bytes, 10u);
-  EXPECT_EQ(read_all(*old_server), "still here");
-}
-
-TEST_F(TlsTest, AFileThatCannotBeUsedIsNamedAndWhatWasInUseStaysInUse) {
-  make(server_options(), client_options());
-  const std::string certificate = authority_.path("server.crt");
-  std::string why;
-  std::ofstream(certificate) << "nonsense";
-  EXPECT_EQ(tls_->reload(&why).error(), Errc::invalid_argument);
-  EXPECT_EQ(why, certificate + ": the certificate cannot be used: no start line");
-  std::filesystem::remove(certificate);
-  EXPECT_FALSE(tls_->reload(&why));
-  EXPECT_TRUE(why.starts_with(certificate + ": ")) << why;
-  EXPECT_TRUE(why.ends_with("No such file or directory")) << why;
-  const auto other = authority_.issue("other");
-  std::filesystem::copy_file(other.certificate, certificate);
-  EXPECT_FALSE(tls_->reload(&why));
-  EXPECT_EQ(why, authority_.path("server.key") + ": the key cannot be used: key values mismatch");
-  EXPECT_EQ(complaint(), "");
-  EXPECT_TRUE(client_->state().established);
-  EXPECT_FALSE(TlsServer::make({.certificate_file = other.certificate, .key_file = "/nowhere"}, &why));
-  EXPECT_TRUE(why.starts_with("/nowhere: ")) << why;
-  TlsServerOptions no_clients{.certificate_file = other.certificate, .key_file = other.key};
-  no_clients.client_ca_file = other.key;
-  EXPECT_FALSE(TlsServer::make(no_clients, &why));
-  EXPECT_TRUE(why.starts_with(other.key + ": ")) << why;
-  EXPECT_FALSE(TlsClient::make({.ca_file = "/nowhere"}, &why));
-  EXPECT_TRUE(why.starts_with("/nowhere: ")) << why;
-}
-
-TEST_F(TlsTest, AKeyWithAPassPhraseIsRefusedAndNobodyIsAsked) {
-  const auto files = authority_.issue("secret");
-  EVP_PKEY* const key = EVP_EC_gen("P-256");
-  std::FILE* const file = std::fopen(files.key.c_str(), "w");
-  char phrase[] = "phrase";
-  PEM_write_PKCS8PrivateKey(file, key, EVP_aes_128_cbc(), phrase, 6, nullptr, nullptr);
-  std::fclose(file);
-  EVP_PKEY_free(key);
-  std::string why;
-  EXPECT_FALSE(TlsServer::make({.certificate_file = files.certificate, .key_file = files.key}, &why));
-  EXPECT_TRUE(why.starts_with(files.key + ": ")) << why;
-}
-
-// --- a client of OpenSSL's own ---
-
-class RawClient {
- public:
-  explicit RawClient(int version) : ctx_(SSL_CTX_new(TLS_client_method())) {
-    SSL_CTX_set_max_proto_version(ctx_, version);
-    connect();
-  }
-  RawClient(const RawClient&) = delete;
-  RawClient& operator=(const RawClient&) = delete;
-  ~RawClient() {
-    SSL_free(ssl);
-    SSL_CTX_free(ctx_);
-  }
-
-  void connect() {
-    if (ssl != nullptr) {
-      SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN);  // else its ticket is good for nothing
-      SSL_free(ssl);
-    }
-    ssl = SSL_new(ctx_);
-    in_ = BIO_new(BIO_s_mem());
-    out_ = BIO_new(BIO_s_mem());
-    BIO_set_mem_eof_return(in_, -1);
-    SSL_set_bio(ssl, in_, out_);
-    SSL_set_connect_state(ssl);
-  }
-  // Moves bytes between the two, and does what is to be done, until nothing moves.
-  void exchange(Stream& server, Pipe& up, Pipe& down, std::string& heard) {
-    for (int i = 0; i < 8; ++i) {
-      if (!SSL_is_init_finished(ssl)) {
-        (void)SSL_do_handshake(ssl);
-      }
-      char bytes[4096];
-      for (int n = 0; (n = BIO_read(out_, bytes, sizeof(bytes))) > 0;) {
-        up.bytes.append(bytes, static_cast<std::size_t>(n));
-      }
-      (void)server.write({});
-      heard += read_all(server);
-      BIO_write(in_, down.bytes.data(), static_cast<int>(down.bytes.size()));
-      down.bytes.clear();
-      std::size_t got = 0;
-      while (SSL_read_ex(ssl, bytes, sizeof(bytes), &got) == 1) {
-        answers.append(bytes, got);
-      }
-    }
-  }
-
-  SSL* ssl = nullptr;
-  std::string answers;
-
- private:
-  SSL_CTX* ctx_;
-  BIO* in_ = nullptr;  // the SSL's, as the next
-  BIO* out_ = nullptr;
-};
-
-TEST_F(TlsTest, AClientOfTls12IsRefused) {
-  make(server_options(), client_options());
-  begin();
-  up_ = {};
-  RawClient old(TLS1_2_VERSION);
-  std::string heard;
-  old.exchange(*server_, up_, down_, heard);
-  EXPECT_EQ(touch(*server_), Status::failed);
-  EXPECT_STREQ(server_->state().failure.text(), "unsupported protocol");
-  EXPECT_FALSE(SSL_is_init_finished(old.ssl));
-}
-
-TEST_F(TlsTest, KeysAreRenewedInBetween) {
-  make(server_options(), client_options());
-  begin();
-  up_ = {};
-  RawClient client(TLS1_3_VERSION);
-  std::string heard;
-  client.exchange(*server_, up_, down_, heard);
-  ASSERT_TRUE(server_->state().established);
-  for (int i = 0; i < 40; ++i) {
-    ASSERT_EQ(SSL_key_update(client.ssl, SSL_KEY_UPDATE_REQUESTED), 1);
-    std::size_t sent = 0;
-    ASSERT_EQ(SSL_write_ex(client.ssl, "k", 1, &sent), 1);
-    client.exchange(*server_, up_, down_, heard);
-    ASSERT_EQ(write(*server_, "r").bytes, 1u);
-    client.exchange(*server_, up_, down_, heard);
-  }
-  EXPECT_EQ(heard, std::string(40, 'k'));
-  EXPECT_EQ(client.answers, std::string(40, 'r'));
-}
-
-TEST_F(TlsTest, ATicketResumesUntilTheCertificateIsReloaded) {
-  make(server_options(), client_options());
-  RawClient client(TLS1_3_VERSION);
-  std::string heard;
-  const auto connect_again = [&](SSL_SESSION* session) {
-    begin();
-    up_ = {};
-    client.connect();
-    if (session != nullptr) {
-      SSL_set_session(client.ssl, session);
-    }
-    client.exchange(*server_, up_, down_, heard);
-    EXPECT_TRUE(server_->state().established);
-    SSL_SESSION* const next = SSL_get1_session(client.ssl);
-    SSL_SESSION_free(session);
-    return next;
-  };
-  SSL_SESSION* session = connect_again(nullptr);
-  EXPECT_FALSE(tls_info(*server_)->resumed);
-  EXPECT_EQ(SSL_SESSION_get_max_early_data(session), 0u);
-  session = connect_again(session);
-  EXPECT_TRUE(tls_info(*server_)->resumed);
-  ASSERT_TRUE(tls_->reload());
-  session = connect_again(session);
-  EXPECT_FALSE(tls_info(*server_)->resumed);
-  SSL_SESSION_free(session);
 }
 
 }  // namespace
