@@ -14,9 +14,8 @@
 namespace tidy {
 namespace {
 
-// Once no such sentence is left in the tree this becomes true: then each one is an error. A long sentence stays a
-// warning.
-constexpr bool kBareSubjectsAreErrors = false;
+// A bare subject and a weak phrase are errors. A long sentence is counted by --numbers and no error.
+constexpr bool kBareSubjectsAreErrors = true;
 constexpr std::size_t kMaxWords = 40;
 
 enum class Kind { bare_subject, weak_phrase, long_sentence };

@@ -322,6 +322,16 @@ TEST_F(TidyTest, FindsSentencesWithoutASubjectAndWeakVerbsInCommentsAndProse) {
       << run("--numbers");
 }
 
+TEST_F(TidyTest, RefusesASentenceWithoutASubject) {
+  write("notes.md", "Good.\nWhat the sender leaves is flushed.\n");
+  expect_refused("notes.md:2: [bare-subject]");
+}
+
+TEST_F(TidyTest, RefusesAWeakPhrase) {
+  write("notes.md", "The attempt comes to nothing.\n");
+  expect_refused("notes.md:1: [weak-phrase]");
+}
+
 TEST_F(TidyTest, CountsTheWordsOfASentenceAcrossLines) {
   std::string words;
   for (int i = 0; i < 20; ++i) {
