@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/server/server.h"
 
+#include "weft/serve/server/server_run.h"
+
 namespace weft::serve {
 
 namespace {
@@ -47,6 +49,8 @@ Result<std::string> Server::listen_with(std::string_view endpoint, const Listene
   specs_.push_back({WEFT_TRY(net::parse_endpoint(bound, true)), options, std::move(kind)});
   return bound;
 }
+
+Session* Server::find(ServerRun& run, SessionId id) noexcept { return run.find(id); }
 
 Result<void> Server::route(SessionId id, const std::shared_ptr<ServerRun>& run) const noexcept {
   if (run == nullptr) {

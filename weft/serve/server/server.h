@@ -19,10 +19,12 @@
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/frame/shared_frame.h"
 #include "weft/serve/metrics/counters.h"
-#include "weft/serve/server/server_run.h"
+#include "weft/serve/server/server_options.h"
 #include "weft/serve/session/service.h"
 
 namespace weft::serve {
+
+class ServerRun;
 
 // Server: listeners, and the sessions that came through them, on the cores of a runtime.
 // Owner: the program; the runtime must outlive the server. The destructor is stop() with a deadline in the past.
@@ -99,6 +101,8 @@ class Server {
   Result<std::string> listen_with(std::string_view endpoint, const ListenerOptions& options, ServiceKind kind);
   Result<void> start();
   [[nodiscard]] std::shared_ptr<ServerRun> run() const noexcept;
+  // The session of that run, on its own core; null: the session has ended.
+  [[nodiscard]] static Session* find(ServerRun& run, SessionId id) noexcept;
   // Runs function(Shard&) on every core.
   template <typename Function>
   Result<void> on_shards(const Function& function);
@@ -118,7 +122,7 @@ Result<void> Server::post_to(SessionId id, Function&& function) {
   const std::shared_ptr<ServerRun> run = this->run();
   WEFT_TRY(route(id, run));
   return runtime_.post(id.core(), [run, id, target = std::forward<Function>(function)]() mutable {
-    if (Session* const session = run->find(id)) {
+    if (Session* const session = find(*run, id)) {
       target(*session);
     }
   });

@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: MIT
-// The services of the machine: fences, processors, files, descriptors.
-#include <fcntl.h>
-#include <pthread.h>
-#include <sched.h>
+#include "weft/sys/fence.h"
 
 #include <atomic>
+#include <cstdint>
 #include <cstdlib>
-#include <fstream>
+#include <string_view>
 #include <thread>
 #include <vector>
 
-#include "weft/sys/address.h"
 #include "weft/sys/clock.h"
-#include "weft/sys/cpu.h"
-#include "weft/sys/fd.h"
-#include "weft/sys/fence.h"
-#include "weft/sys/path.h"
-#include "weft/sys/socket.h"
 #include <gtest/gtest.h>
 
 namespace weft::sys {
@@ -93,80 +85,6 @@ TEST(FenceDeathTest, ForcedFullFencesAreSeenByANewProcess) {
       },
       testing::ExitedWithCode(0), "");
   ::unsetenv("WEFT_NO_MEMBARRIER");
-}
-
-TEST(Cpu, ReadsQuotaTexts) {
-  EXPECT_DOUBLE_EQ(parse_cpu_max("200000 100000\n"), 2.0);
-  EXPECT_DOUBLE_EQ(parse_cpu_max("50000 100000"), 0.5);
-  for (const char* unlimited : {"max 100000\n", "", "100000", "0 100000", "-1 100000", "100000 0", "x y"}) {
-    EXPECT_DOUBLE_EQ(parse_cpu_max(unlimited), 0.0) << unlimited;
-  }
-}
-
-TEST(Cpu, AllowsAtLeastOneAndNoMoreThanTheMask) {
-  cpu_set_t mask;
-  ASSERT_EQ(::sched_getaffinity(0, sizeof mask, &mask), 0);
-  EXPECT_GE(allowed_cpus(), 1u);
-  EXPECT_LE(allowed_cpus(), static_cast<unsigned>(CPU_COUNT(&mask)));
-  EXPECT_TRUE(quota_limited() || allowed_cpus() == static_cast<unsigned>(CPU_COUNT(&mask)));
-}
-
-TEST(Cpu, NamesThreadsWithinTheLimit) {
-  std::thread([] {
-    name_thread("weft-a-name-beyond-the-limit");
-    char name[32] = {};
-    ::pthread_getname_np(::pthread_self(), name, sizeof name);
-    EXPECT_STREQ(name, "weft-a-name-bey");
-  }).join();
-}
-
-TEST(Fd, ClosesOnceAndMoves) {
-  Fd first(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  ASSERT_TRUE(first.valid());
-  const int number = first.fd();
-  Fd second(std::move(first));
-  EXPECT_FALSE(first.valid());  // NOLINT(bugprone-use-after-move)
-  EXPECT_EQ(second.fd(), number);
-  Fd& alias = second;
-  second = std::move(alias);
-  EXPECT_EQ(second.fd(), number);
-  second.close();
-  second.close();
-  EXPECT_FALSE(second.valid());
-  EXPECT_EQ(::fcntl(number, F_GETFD), -1);
-}
-
-TEST(Path, MakesAndRemovesAPrivateDirectory) {
-  const std::string directory = std::move(make_private_directory()).value();
-  const std::string socket_path = directory + "/s";
-  const std::string plain_path = directory + "/p";
-  EXPECT_EQ(identify_file(socket_path).error().code(), Errc::address_unavailable);
-  {
-    const Fd listener = std::move(open_unix_listener(*SocketAddress::from_path(socket_path), {})).value();
-    std::ofstream(plain_path) << "x";
-  }
-  const auto socket_file = identify_file(socket_path).value();
-  const auto plain_file = identify_file(plain_path).value();
-  EXPECT_TRUE(socket_file.is_socket);
-  EXPECT_FALSE(plain_file.is_socket);
-  EXPECT_FALSE(socket_file == plain_file);
-  EXPECT_FALSE(remove_directory(directory));
-  EXPECT_TRUE(remove_file(socket_path));
-  EXPECT_TRUE(remove_file(plain_path));
-  EXPECT_FALSE(remove_file(plain_path));
-  EXPECT_TRUE(remove_directory(directory));
-}
-
-TEST(Path, LocksADirectoryAgainstOthersAndGivesUpQuietly) {
-  const std::string directory = std::move(make_private_directory()).value();
-  {
-    const Fd lock = lock_parent_directory(directory + "/x");
-    EXPECT_TRUE(lock.valid());
-    EXPECT_FALSE(lock_parent_directory(directory + "/y").valid());
-  }
-  EXPECT_TRUE(lock_parent_directory(directory + "/y").valid());
-  EXPECT_FALSE(lock_parent_directory(directory + "/none/y").valid());
-  EXPECT_TRUE(remove_directory(directory));
 }
 
 }  // namespace
