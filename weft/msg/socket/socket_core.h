@@ -60,7 +60,7 @@ class Timeout {
 
 // SocketCore: a socket: a pattern, its pipes, and the waiting.
 // Owner: the Socket handle; after close() its connections, until they have lingered.
-// Affinity: any thread. Locks, in order: receive, send, table, options. Nobody waits for anything while holding one.
+// Affinity: any thread. Locks, in order: receive, send, table, options. No thread waits while it holds one.
 // Cost: a send or receive is one uncontended lock, one virtual call and what the pipe does.
 // Invariants:
 //   (1) A waiting thread holds no lock and has flushed what this socket batched.
@@ -122,7 +122,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   // Look again before sleeping, and after sleeping drain the event before the next announce().
   [[nodiscard]] Result<int> announce(Readiness wanted, sync::WakeList::Sleeper& sleeper);
   void forget(Readiness wanted, sync::WakeList::Sleeper& sleeper) noexcept;
-  void flush_batches() noexcept;  // what was batched goes out: before whoever sent it waits for something
+  void flush_batches() noexcept;  // of this socket's connections, before a sender waits for anything
   // A descriptor for event loops, the socket's as long as it is open: readable once readiness() may have changed, until
   // readiness() is asked.
   [[nodiscard]] Result<int> descriptor();
