@@ -26,7 +26,7 @@ struct PatternTraits {
   bool groups = false;               // RADIO, DISH: and of a group, which peers JOIN and LEAVE
 };
 
-// Pattern: what a socket type does with its pipes. One of the four dynamic seams; a new pattern is a file in pattern/
+// Pattern: what a socket type does with its pipes. One of the five dynamic seams; a new pattern is a file in pattern/
 // and a row in pattern_table(). Life of a pipe: attach -> any number of ready / lost -> detach -> deactivate. Between
 // attach and ready the peer is unknown: messages may be queued for it. After detach nothing is sent there; what the
 // pipe holds can be received until deactivate. All but ready are idempotent; attach may follow detach. Locks: attach,
