@@ -12,7 +12,8 @@
 namespace weft::msg {
 
 namespace {
-// The kernel gives up on a peer that does not answer a connect. A silent proxy has answered, so the link gives up itself.
+// The kernel gives up on a peer that does not answer a connect. A silent proxy has answered it, so the link gives up by
+// itself.
 constexpr Duration kProxyPatience = std::chrono::seconds(30);
 }  // namespace
 

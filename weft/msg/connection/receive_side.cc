@@ -191,7 +191,7 @@ bool ReceiveSide::read_once() noexcept {
 
 // --- the link ---
 
-// For a moment no thread of the application got the baton. Reads now, so that their input does not wait for more to come.
+// For a moment no thread of the application got the baton. Reads now, so that their input does not wait for more input.
 void ReceiveSide::give_back() noexcept {
   held_by_link_ = false;
   (void)baton_.release();
