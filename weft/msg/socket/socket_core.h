@@ -40,22 +40,26 @@ struct Readiness {
 // Timeout: how long a call may wait. Nothing reads the clock before the call is about to wait.
 class Timeout {
  public:
-  [[nodiscard]] static constexpr Timeout none() noexcept { return {Kind::none, {}}; }  // would_block instead
-  [[nodiscard]] static constexpr Timeout option() noexcept {
-    return {Kind::option, {}};
-  }  // as the socket's option says
-  [[nodiscard]] static constexpr Timeout until(Instant deadline) noexcept { return {Kind::until, deadline}; }
+  [[nodiscard]] static constexpr Timeout none() noexcept { return {kNoWait, Instant::min()}; }  // would_block instead
+  [[nodiscard]] static constexpr Timeout option() noexcept { return of_flags(0); }  // as the socket's option says
+  [[nodiscard]] static constexpr Timeout until(Instant deadline) noexcept {
+    return deadline == Instant::min() ? none() : Timeout(0, deadline);
+  }
+  // The C interface's: none() if bit 0 is set, else option(). The bit is tested where the call would wait, so that the
+  // common case costs nothing.
+  [[nodiscard]] static constexpr Timeout of_flags(int flags) noexcept { return {flags, Instant::min()}; }
 
-  [[nodiscard]] constexpr bool may_wait() const noexcept { return kind_ != Kind::none; }
+  [[nodiscard]] constexpr bool may_wait() const noexcept { return (flags_ & kNoWait) == 0; }
   // Requires may_wait(). `option` is the value of the option: how long to wait, negative for ever.
   [[nodiscard]] Instant deadline(Duration option) const noexcept;
 
- private:
-  enum class Kind : std::uint8_t { none, option, until };
-  constexpr Timeout(Kind kind, Instant deadline) noexcept : kind_(kind), deadline_(deadline) {}
+  static constexpr int kNoWait = 1;
 
-  Kind kind_;
-  Instant deadline_;
+ private:
+  constexpr Timeout(int flags, Instant deadline) noexcept : flags_(flags), deadline_(deadline) {}
+
+  int flags_;
+  Instant deadline_;  // Instant::min(): as the option says
 };
 
 // SocketCore: a socket: a pattern, its pipes, and the waiting.

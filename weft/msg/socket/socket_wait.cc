@@ -58,7 +58,7 @@ Result<void> SocketCore::try_receive(Inbound& part, bool look, bool asleep) {
 }
 
 Instant Timeout::deadline(Duration option) const noexcept {
-  if (kind_ == Kind::until) {
+  if (deadline_ != Instant::min()) {
     return deadline_;
   }
   return option < Duration::zero() ? kNever : deadline_after(sys::now(), option);
