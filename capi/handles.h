@@ -69,9 +69,8 @@ const Message* message_of(const zmq_msg_t* msg) noexcept;
 Message* init_message(zmq_msg_t* msg) noexcept;
 
 // The time-out of a call that sends or receives.
-[[nodiscard]] constexpr msg::Timeout timeout_of(int flags) noexcept {
-  return (flags & ZMQ_DONTWAIT) != 0 ? msg::Timeout::none() : msg::Timeout::option();
-}
+static_assert(ZMQ_DONTWAIT == msg::Timeout::kNoWait);
+[[nodiscard]] constexpr msg::Timeout timeout_of(int flags) noexcept { return msg::Timeout::of_flags(flags); }
 // A size as the C interface returns it.
 [[nodiscard]] constexpr int clamped(std::size_t size) noexcept {
   return static_cast<int>(std::min<std::size_t>(size, INT32_MAX));

@@ -15,7 +15,7 @@
 
 namespace weft::msg {
 
-// Connection: one connection of a socket, in three parts: the way out, the way in, and the link that makes both possible.
+// Connection: one connection of a socket, in three parts: the way out, the way in, and the link that makes both.
 // Owner: the socket's table of connections, until the connection is finished and its input was taken.
 // Affinity: the holder of the write baton runs the send side, the holder of the read baton the receive side. The I/O
 // thread runs the link, which holds both batons while there is no connection. Cost: see Pipe.

@@ -10,7 +10,8 @@
 namespace weft::msg {
 
 Result<std::unique_ptr<IoService>> IoService::make(const sys::ThreadOptions& thread_options) {
-  auto loop = WEFT_TRY(rt::Loop::make("weft-io", thread_options));  // not inside `new`, whose memory nobody would free
+  auto loop =
+      WEFT_TRY(rt::Loop::make("weft-io", thread_options));  // not inside `new`: its memory would leak on an error
   auto service = std::unique_ptr<IoService>(new IoService(std::move(loop)));
   WEFT_TRY(service->loop_->start(service.get()));
   return service;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Link, dialling, and what all its parts use.
+// Link: dialling, and what the other files of the link use.
 #include "weft/msg/connection/link.h"
 
 #include <algorithm>
@@ -12,7 +12,8 @@
 namespace weft::msg {
 
 namespace {
-// The system gives up on a peer that does not answer a connect. Nobody else does it for a proxy that says nothing.
+// The kernel gives up on a peer that does not answer a connect. A silent proxy has answered it, so the link gives up by
+// itself.
 constexpr Duration kProxyPatience = std::chrono::seconds(30);
 }  // namespace
 
@@ -38,7 +39,7 @@ void Link::schedule(rt::TimerId& timer, Instant deadline, void (*fire)(void*)) {
 
 void Link::start() {
   if (phase_ == Phase::finished) {
-    return;  // closed by an application's thread that was quicker
+    return;  // an application's thread closed it before this task ran
   }
   if (connector_ == nullptr) {
     begin_handshake(std::move(common_.stream));
@@ -88,7 +89,7 @@ void Link::handle_dial(const Result<net::Progress>& progress) {
     return;
   }
   watch_ = *watch;
-  if (interest == sys::Interest::writable) {  // else it is the proxy's answer that is waited for
+  if (interest == sys::Interest::writable) {  // else the link waits for the proxy's answer
     common_.owner.monitor().emit(describe(EventKind::connect_delayed));
   }
 }
@@ -108,7 +109,7 @@ void Link::retry_later(Cause cause) {
   gave_up_ = (options.reconnect_interval < Duration::zero() && cause != Cause::misgreeted) ||
              ((cause | (closing_.begun ? Cause::closing : 0)) & options.reconnect_stop) != 0;
   if (closing_.begun && (gave_up_ || (send_.empty()))) {
-    finish();  // what is still queued has nowhere to go any more
+    finish();  // no connection will ever take what is still queued
     return;
   }
   if (gave_up_) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Link, the end of a connection.
+// Link: the end of a connection.
 #include <algorithm>
 #include <utility>
 
@@ -31,7 +31,7 @@ void Link::take_down() {
   } else if (receive_.ended()) {
     finish_take_down();
   } else {
-    // The request was about a connection that is already gone.
+    // The request was made for an earlier connection.
     send_.give_to_senders();
     receive_.give_back();
   }
@@ -148,7 +148,7 @@ void Link::linger() {
   drain();
 }
 
-// Reads and forgets: closing with unread bytes would reset the connection under what we just sent.
+// Reads and drops. To close with unread bytes would reset the connection, and the peer would lose what we just sent.
 void Link::drain() {
   const auto keep = keep_alive();
   for (;;) {
@@ -172,7 +172,7 @@ void Link::handle_close_time() {
   if (phase_ == Phase::finished) {
     return;
   }
-  // The batons may be an application's for a moment more; without them the stream must not go.
+  // An application's thread may hold a baton for a moment more. Without both the stream must not go.
   if (phase_ == Phase::traffic && !take_both_batons()) {
     schedule<&Link::handle_close_time>(timers_.close, sys::now() + kBatonRetry);
     return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Link, the handshake.
+// Link: the handshake.
 #include <utility>
 
 #include "weft/msg/connection/connection.h"
@@ -86,7 +86,7 @@ void Link::handle_handshake() {
     if (alive && common_.local_end.question() != nullptr) {
       answer_question();
       if (common_.local_end.question() != nullptr) {
-        return;  // reading goes on with the answer
+        return;  // the answer continues the handshake
       }
       continue;
     }
@@ -128,7 +128,7 @@ void Link::answer_question() {
   if (!asked) {
     refuse("the authenticator cannot be asked");
   } else if (*asked == nullptr) {
-    // Nobody to ask: CURVE has proved that the client knows our key, PLAIN has proved nothing. libzmq has it so, too.
+    // No authenticator: CURVE has proved that the client knows our key, PLAIN has proved nothing. As in libzmq.
     const bool unproven =
         common_.local_end.mechanism_name() == "PLAIN" || (options.zap_enforce_domain && !options.zap_domain.empty());
     unproven ? refuse("there is no authenticator") : common_.local_end.answer(zmtp::kAdmitted, sys::now());
@@ -159,7 +159,7 @@ void Link::handle_zap_reply(const ZapReply& reply) {
   handle_handshake();
 }
 
-// The client is not told and may come again: when it gives up, or when the time for the handshake is over.
+// The client gets no answer and may come again: after it gave up, or when the time for the handshake is over.
 void Link::await_leaving() {
   for (;;) {
     receive_.reader().reset();
@@ -176,8 +176,8 @@ void Link::await_leaving() {
   }
 }
 
-// Where a ZMTP 3 peer was, one is greeted as such when we come again. A peer not known yet is not: an old one would
-// lose what it queued for a connection that has to be made twice, and a PAIR of libzmq 2.x would abort.
+// Greet with ZMTP 3 where a ZMTP 3 peer answered before. Not where the peer is unknown: an old one would lose what it
+// queued for a connection that has to be made twice, and a PAIR of libzmq 2.x would abort.
 void Link::choose_opening() noexcept {
   const bool modern = connecting() && common_.local_end.version() == zmtp::Version::v3;
   opening_ = modern ? zmtp::Opening::whole : zmtp::Opening::signature;
@@ -201,7 +201,7 @@ void Link::fail_handshake(Error reason, std::uint32_t detail) {
   }
 }
 
-// Next time would be no different: the peer has refused us, or one of us broke the protocol.
+// Another try would end the same way: the peer has refused us, or one side broke the protocol.
 bool Link::ends_for_good(const Error& reason) const {
   const Errc code = reason.code();
   const bool fault = code == Errc::protocol_error || code == Errc::incompatible_peer ||
@@ -209,14 +209,14 @@ bool Link::ends_for_good(const Error& reason) const {
   return !connecting() || (fault && !common_.owner.options_copy().reconnect_after_fault);
 }
 
-// What a received message can be asked about its sender.
+// The properties of the peer that a received message can tell.
 void Link::remember_peer() {
-  // The first of a name counts: what we and the authenticator know stands before what the peer says of itself.
+  // The first of a name counts, so our own and the authenticator's properties stand before the peer's.
   zmtp::Metadata properties = authenticated_;
   properties.emplace_back("Peer-Address", host_of(*common_.stream));
   properties.emplace_back("__fd", std::to_string(common_.stream->fd()));  // libzmq's name
   for (const auto& property : common_.local_end.peer_metadata()) {
-    if (property.first != "User-Id") {  // the authenticator's to say, even where there is none
+    if (property.first != "User-Id") {  // only an authenticator may set it
       properties.push_back(property);
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Link, while there is a connection: events of the poller, and time.
+// Link: events of the poller and time, while there is a connection.
 #include <utility>
 
 #include "weft/msg/connection/connection.h"
@@ -34,7 +34,7 @@ void Link::await_room() {
   }
 }
 
-// `interest` is what the connection wants; while the application reads, readability is not the I/O thread's business.
+// `interest` is for the connection. While the application reads by itself, the I/O thread leaves out readability.
 void Link::set_interest(sys::Interest interest) {
   interest_ = interest;
   sys::Interest asked = interest;
@@ -48,7 +48,7 @@ void Link::set_interest(sys::Interest interest) {
   }
 }
 
-// Whether an application thread waits for input, or read by itself since this was last asked.
+// Whether an application's thread waits for input, or has read since the last call.
 bool Link::app_has_read() noexcept {
   const std::uint64_t reads = common_.share.app_read_count();
   const bool read = reads != std::exchange(app_reads_.seen, reads);
@@ -89,7 +89,7 @@ void Link::handle_peer_time() {
   }
   const bool held = receive_.held_by_link();
   if (!held) {
-    receive_.read();  // what the kernel holds counts as life
+    receive_.read();  // bytes in the kernel prove that the peer lives
     if (!receive_.try_take_for_link()) {
       schedule<&Link::handle_peer_time>(timers_.peer, sys::now() + kBatonRetry);
       return;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ReceiveSide, decoding: everything here runs with the read baton.
+// ReceiveSide: decoding. Every function here runs with the read baton.
 #include <utility>
 
 #include "weft/msg/connection/connection.h"
@@ -9,7 +9,7 @@
 
 namespace weft::msg {
 
-// Takes frames until one is for the caller. With `view`, a single-part message is shown in place; else it is queued.
+// Decodes frames until one is for the caller. With `view` a message of one part is shown in place, else it is queued.
 ReceiveSide::Decoded ReceiveSide::decode(FrameView* view) noexcept {
   for (;;) {
     Reader::Frame frame;

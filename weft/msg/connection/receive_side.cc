@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ReceiveSide, reading: from the kernel into the reader, in place to the consumer or into the channel.
+// ReceiveSide: reading from the kernel into the reader, in place to the consumer or into the channel.
 #include "weft/msg/connection/receive_side.h"
 
 #include "weft/msg/connection/connection.h"
@@ -23,10 +23,10 @@ ReceiveSide::ReceiveSide(ConnectionCommon& common) noexcept : common_(common), s
 
 ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
   if (!baton_.try_take()) {
-    return Peek::nothing;  // the I/O thread is reading; it says so when it found something
+    return Peek::nothing;  // the I/O thread reads, and signals what it queues
   }
   for (std::uint64_t end = 0;;) {
-    // The I/O thread may have queued something between the caller's look and our taking the baton.
+    // The I/O thread may have queued a part after the caller found the channel empty and before we took the baton.
     if (!channel_.empty()) {
       give_baton();
       return Peek::channel;
@@ -59,7 +59,7 @@ ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
       if (!baton_.release()) {
         return Peek::nothing;
       }
-      // Nudged: the poller reported news while we held the baton.
+      // A nudge: the poller reported input while we held the baton.
       set_readable();
       if (!baton_.try_take_or_nudge()) {
         return Peek::nothing;
@@ -68,8 +68,8 @@ ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
   }
 }
 
-// More of a big frame is on its way: to look for it takes less time than to sleep until its next bytes are here, and
-// less of the sender's, who would wake us. The looks are apart, so that each finds much.
+// More of a big frame is on its way. Spinning for it takes less time than sleeping, and saves the sender the wake-up.
+// Two reads are 4 us apart, so that each brings much.
 bool ReceiveSide::await_rest() noexcept {
   const std::size_t before = reader_.big_filled();
   const bool found = sync::spin_until(common_.learnt_budget(rest_spin_), [&] {
@@ -97,7 +97,7 @@ void ReceiveSide::pop() noexcept {
   give_baton();
 }
 
-// The application's thread gives the baton back; what a nudge was about is left to the next look.
+// By a thread of the application. The I/O thread reads what a nudge was about.
 void ReceiveSide::give_baton() noexcept {
   if (baton_.release()) {
     set_readable();
@@ -138,14 +138,14 @@ void ReceiveSide::end_input(Error reason, zmtp::Breach breach) noexcept {
   end_.reason = reason;
   end_.breach = breach;
   if (reason.code() != Errc::connection_closed && reason.code() != Errc::connection_failed) {
-    reader_.reset();  // nothing behind a fault is worth anything
+    reader_.reset();  // bytes behind a fault mean nothing
   }
   maybe_readable_.store(false, std::memory_order_relaxed);
   common_.io.request_take_down(common_.connection.shared_from_this());
 }
 
-// Of a raw connection: the empty message that says that it is there, or that it is gone. Whatever the mark: a
-// connection with a full channel is not read, so its end, and with it the next notice, waits for the application.
+// Queued whatever the mark. A connection with a full channel is not read, so its end, and with that the next notice,
+// waits for the application.
 bool ReceiveSide::queue_notice() noexcept {
   Outbound empty;
   return common_.owner.options_copy().stream_notify && channel_.push(empty);
@@ -179,7 +179,7 @@ bool ReceiveSide::read_once() noexcept {
     if (decoded == Decoded::queued) {
       queued = true;
     } else if (channel_.conflates() && ++fills > kConflatedFills) {
-      resume_later();  // there is no mark to stop at
+      resume_later();  // no mark ends the loop
       break;
     } else if (decoded != Decoded::need_more || end_.reached || !fill()) {
       break;
@@ -191,7 +191,7 @@ bool ReceiveSide::read_once() noexcept {
 
 // --- the link ---
 
-// For a moment the application's threads were turned away: what they left in the reader must not wait for more to come.
+// For a moment no thread of the application got the baton. Reads now, so that their input does not wait for more input.
 void ReceiveSide::give_back() noexcept {
   held_by_link_ = false;
   (void)baton_.release();
@@ -216,7 +216,7 @@ void ReceiveSide::connect(zmtp::Mechanism* cipher, zmtp::Framing framing) noexce
 void ReceiveSide::begin_traffic(bool notice) noexcept {
   WEFT_ASSERT(held_by_link_);
   const bool noticed = notice && queue_notice();
-  // What came behind the peer's READY, and whatever the kernel holds already.
+  // Bytes may have come behind the peer's READY, and the kernel may hold more.
   const bool queued = read_once() || noticed;
   held_by_link_ = false;
   if (baton_.release()) {

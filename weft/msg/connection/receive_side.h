@@ -16,8 +16,9 @@
 
 namespace weft::msg {
 
-// ReceiveSide: the way in of a connection: the bytes that were read, a channel of parts, and the read baton, whose holder
-// reads from the kernel and decodes. Owner: the connection. Affinity: as each group of members says.
+// ReceiveSide: the way in of a connection: the bytes that were read, a channel of parts, and the read baton.
+// The holder of the baton reads from the kernel and decodes.
+// Owner: the connection. Affinity: as each group of members says.
 // Cost: see Pipe. An idle connection holds no block. Invariants:
 //   (1) Messages arrive in order: a frame is shown in place only while the channel is empty, to its consumer.
 //   (2) No thread waits for the baton.

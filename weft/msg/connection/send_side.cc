@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SendSide, what senders call: a part goes into the batch, or into the channel.
+// SendSide: the senders. A part is appended to the batch, or queued in the channel.
 #include "weft/msg/connection/send_side.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ constexpr std::uint64_t kFlushUs = 50;             // a sender that sends on flu
 constexpr std::uint32_t kSendsPerClock = 16;       // the clock is read once in so many appended parts
 constexpr std::uint32_t kBlockedSendsPerTry = 64;  // while the kernel is full, a flush is tried once in so many sends
 constexpr std::size_t kAwaitedUnit = 256 * 1024;   // a wait for room has one more budget for each of these of a part:
-constexpr std::size_t kAwaitedMax = 4 * 1024 * 1024;  // about as long as it takes to copy it
+constexpr std::size_t kAwaitedMax = 4 * 1024 * 1024;  // that is about the time of copying 4 MB
 }  // namespace
 
 SendSide::SendSide(ConnectionCommon& common) noexcept : common_(common), share_(common.share) {
@@ -252,7 +252,7 @@ std::uint64_t SendSide::batch_age() const noexcept {
   return sys::ticks() - batch_.began.load(std::memory_order_relaxed);
 }
 
-// Flushes a batch that is full, or old: `appended` says whether it is time to read the clock, 0 that it is not.
+// Flushes a batch that is full, or old. Reads the clock if `appended` is a multiple of 16, and not for 0.
 void SendSide::flush_if_due(std::uint32_t appended) noexcept {
   const bool full = writer_.full();
   if (full || (appended % kSendsPerClock == 0 && appended != 0 && batch_age() > kFlushUs * sys::ticks_per_us())) {

@@ -16,9 +16,10 @@
 
 namespace weft::msg {
 
-// SendSide: the way out of a connection: a channel of parts, a batch of bytes, and the write baton, whose holder moves
-// them. Owner: the connection. Affinity: as each group of members says. Cost: see Pipe. The verbs append, queue, encode,
-// flush and arm have one meaning each: see the README. Invariants:
+// SendSide: the way out of a connection: a channel of parts, a batch of bytes, and the write baton.
+// The holder of the baton moves parts into the batch and the batch to the kernel.
+// Owner: the connection. Affinity: as each group of members says. Cost: see Pipe.
+// Each of the verbs append, queue, encode, flush and arm has one meaning: see the README. Invariants:
 //   (1) Parts leave in the order in which they were sent: a part is appended only while the channel is empty.
 //   (2) Bytes in the batch have a flusher that is not a sender which may never come back: see Flusher.
 //   (3) No thread waits for the baton.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// SendSide, what moves the batch on: encoding, flushing, the I/O thread's turns, and the link.
+// SendSide: encoding, flushing, the I/O thread's turns, and the link. Every private function here but flush_if_free()
+// and flush_for_nudges() runs with the write baton.
 #include <utility>
 
 #include "weft/msg/connection/connection.h"
@@ -14,7 +15,7 @@ constexpr std::uint32_t kQuietTurnsMax = 4;          // turns without work befor
 constexpr std::size_t kControlBytesMax = 16 * 1024;  // PONGs beyond this are dropped: the peer floods us
 }  // namespace
 
-// --- who flushes ---
+// --- which thread flushes ---
 
 void SendSide::change(FlushEvent event) noexcept {
   const Flusher before = flusher();
@@ -247,7 +248,7 @@ void SendSide::disconnect(bool comes_again) noexcept {
   control_.waits.store(false, std::memory_order_relaxed);
 }
 
-// Parts of a message that the lost connection got, or would have got, the beginning of mean nothing to the next one.
+// The lost connection took the first parts of a message. The next connection must not get the rest.
 void SendSide::drop_begun_message() noexcept {
   bool credit = false;
   bool inside = writer_.inside_message();

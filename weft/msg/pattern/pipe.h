@@ -20,9 +20,8 @@ class Connection;
 // Pipe: a socket's view of one peer: somewhere to send, somewhere to receive from.
 // Owner: the socket, which keeps the connection of a pipe for as long as the pipe.
 // Affinity: send members under the socket's send lock, receive members under its receive lock.
-// Cost: sending a small single-part message to an idle or batching connection encodes it straight into the batch;
-// receiving one from an idle connection decodes it straight out of the read block, small ones a run at a time. The
-// channels carry the rest.
+// Cost: a small message of one part is appended to the connection's batch, without the channel; a received one is
+// decoded in place in the read block, small ones a run at a time. The channels carry the rest.
 class Pipe final : public PipeShare {
  public:
   Pipe(ConnectionOwner& owner, Connection& connection) noexcept;

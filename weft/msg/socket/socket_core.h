@@ -44,27 +44,31 @@ struct Readiness {
 // Timeout: how long a call may wait. Nothing reads the clock before the call is about to wait.
 class Timeout {
  public:
-  [[nodiscard]] static constexpr Timeout none() noexcept { return {Kind::none, {}}; }  // would_block instead
-  [[nodiscard]] static constexpr Timeout option() noexcept {
-    return {Kind::option, {}};
-  }  // as the socket's option says
-  [[nodiscard]] static constexpr Timeout until(Instant deadline) noexcept { return {Kind::until, deadline}; }
+  [[nodiscard]] static constexpr Timeout none() noexcept { return {kNoWait, Instant::min()}; }  // would_block instead
+  [[nodiscard]] static constexpr Timeout option() noexcept { return of_flags(0); }  // as the socket's option says
+  [[nodiscard]] static constexpr Timeout until(Instant deadline) noexcept {
+    return deadline == Instant::min() ? none() : Timeout(0, deadline);
+  }
+  // The C interface's: none() if bit 0 is set, else option(). The bit is tested where the call would wait, so that the
+  // common case costs nothing.
+  [[nodiscard]] static constexpr Timeout of_flags(int flags) noexcept { return {flags, Instant::min()}; }
 
-  [[nodiscard]] constexpr bool may_wait() const noexcept { return kind_ != Kind::none; }
+  [[nodiscard]] constexpr bool may_wait() const noexcept { return (flags_ & kNoWait) == 0; }
   // Requires may_wait(). `option` is the value of the option: how long to wait, negative for ever.
   [[nodiscard]] Instant deadline(Duration option) const noexcept;
 
- private:
-  enum class Kind : std::uint8_t { none, option, until };
-  constexpr Timeout(Kind kind, Instant deadline) noexcept : kind_(kind), deadline_(deadline) {}
+  static constexpr int kNoWait = 1;
 
-  Kind kind_;
-  Instant deadline_;
+ private:
+  constexpr Timeout(int flags, Instant deadline) noexcept : flags_(flags), deadline_(deadline) {}
+
+  int flags_;
+  Instant deadline_;  // Instant::min(): as the option says
 };
 
 // SocketCore: a socket: a pattern, its pipes, and the waiting.
 // Owner: the Socket handle; after close() its connections, until they have lingered.
-// Affinity: any thread. Locks, in order: receive, send, table, options. Nobody waits for anything while holding one.
+// Affinity: any thread. Locks, in order: receive, send, table, options. No thread waits while it holds one.
 // Cost: a send or receive is one uncontended lock, one virtual call and what the pipe does.
 // Invariants:
 //   (1) A waiting thread holds no lock and has flushed what this socket batched.
@@ -126,7 +130,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   // Look again before sleeping, and after sleeping drain the event before the next announce().
   [[nodiscard]] Result<int> announce(Readiness wanted, sync::WakeList::Sleeper& sleeper);
   void forget(Readiness wanted, sync::WakeList::Sleeper& sleeper) noexcept;
-  void flush_batches() noexcept;  // what was batched goes out: before whoever sent it waits for something
+  void flush_batches() noexcept;  // of this socket's connections, before a sender waits for anything
   // A descriptor for event loops, the socket's as long as it is open: readable once readiness() may have changed, until
   // readiness() is asked.
   [[nodiscard]] Result<int> descriptor();

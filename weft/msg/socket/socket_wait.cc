@@ -39,8 +39,8 @@ Result<void> SocketCore::try_receive(Inbound& part, bool look, bool asleep) {
     result = pattern_->receive(part);
   }
   if (watch_ && would_block(result) && !asleep) [[unlikely]] {
-    // Who waits for the descriptor and only receives, until there is nothing, must sleep then: its signal is taken
-    // back, and what came meanwhile is looked for.
+    // A program that waits for the descriptor and receives until there is nothing must sleep then. So its signal is
+    // taken back, and the connections are read once more for what came meanwhile.
     announce_watch();
     collect_signals();
     (void)(pattern_->expects_input() && look_at_descriptors());
@@ -49,7 +49,7 @@ Result<void> SocketCore::try_receive(Inbound& part, bool look, bool asleep) {
   if (!ended_.empty()) [[unlikely]] {
     bury_drained();
   }
-  // What this thread read from the kernel and leaves behind wakes nobody else.
+  // The kernel wakes no other thread for messages that this thread has read and leaves behind.
   if (others_wait(asleep) && result && pattern_->can_receive()) [[unlikely]] {
     lock.unlock();
     share_.input_parker.wake_with_fence();
@@ -58,7 +58,7 @@ Result<void> SocketCore::try_receive(Inbound& part, bool look, bool asleep) {
 }
 
 Instant Timeout::deadline(Duration option) const noexcept {
-  if (kind_ == Kind::until) {
+  if (deadline_ != Instant::min()) {
     return deadline_;
   }
   return option < Duration::zero() ? kNever : deadline_after(sys::now(), option);
@@ -103,7 +103,7 @@ void SocketCore::flush_batches() noexcept {
 }
 
 // InputWait: one thread's wait for input. Of all that wait, one leads: it waits for the connections' descriptors, the
-// others for the parker. Whoever leads wakes the others when it leaves, so that one of them leads then.
+// others for the parker. The leader wakes the others when it leaves, so that one of them leads then.
 class SocketCore::InputWait {
  public:
   explicit InputWait(SocketCore& core) noexcept : core_(core) {
@@ -118,7 +118,7 @@ class SocketCore::InputWait {
       core_.has_leader_ = false;
       core_.wake_list_.remove(sleeper_);
       drain_if_rung();
-      // Under the lock: who counted itself and then saw a leader is seen here.
+      // Under the lock: a thread that counted itself and then found a leader is counted here.
       others = core_.share_.waiting.load(std::memory_order_relaxed) > 1;
     }
     core_.share_.waiting.fetch_sub(1, std::memory_order_relaxed);
