@@ -7,7 +7,7 @@ namespace weft::msg {
 
 ContextCore::~ContextCore() {
   if (inherited()) {
-    (void)io_.release();  // there is no thread to stop
+    (void)io_.release();  // a forked child has no thread to stop
   }
 }
 
@@ -73,7 +73,7 @@ void ContextCore::close() {
     core->close();
   }
   open.clear();
-  while (!wait_until_quiet()) {  // a signal does not end this
+  while (!wait_until_quiet()) {  // a signal came: wait again
   }
 }
 

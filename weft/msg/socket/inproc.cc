@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// inproc: two sockets of one context, joined by a link; no bytes, no thread in between.
+// inproc: two sockets of one context, joined by a link, without a byte stream or a thread in between.
 #include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/sys/clock.h"
@@ -17,7 +17,7 @@ Result<void> ContextCore::bind_inproc(const std::string& name, SocketCore& core)
   std::vector<std::shared_ptr<InprocLink>> waiting;
   {
     const std::lock_guard lock(inproc_mutex_);
-    if (core.closed()) {  // or else unbind_all_inproc() comes after us
+    if (core.closed()) {  // a socket that is open here calls unbind_all_inproc() later
       return Error(Errc::closed, "the socket is closed");
     }
     if (!inproc_.emplace(name, &core).second) {
@@ -31,7 +31,7 @@ Result<void> ContextCore::bind_inproc(const std::string& name, SocketCore& core)
     pending_.erase(first, last);
   }
   for (const auto& link : waiting) {
-    // Closed meanwhile: back to waiting, or on to whoever is bound there now.
+    // If `core` was closed meanwhile, the link waits again, or joins the socket that is bound there now.
     std::shared_ptr<SocketCore> binder = core.shared_from_this();
     while (binder != nullptr && !SocketCore::join_inproc(link, *binder)) {
       binder = find_inproc(name, link);
@@ -132,8 +132,8 @@ Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) 
   return routing_id;
 }
 
-// The connecting end is there already; the binder gets its own, and both learn of each other. False: the binder was
-// closed meanwhile.
+// Gives the binder its end of the link and makes both ends ready; the connector has its end already. False: the binder
+// was closed meanwhile.
 bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore& binder) {
   SocketCore& connector = core_of(*link->keep[0]);
   if (!may_join(connector.wire_type(), binder.wire_type())) {
@@ -148,11 +148,12 @@ bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore
   }
   binder.inproc_ready(*link, as_bytes(connector.options_copy().routing_id));
   connector.inproc_ready(*link, as_bytes(binder.options_copy().routing_id));
-  // Sequentially consistent, as in close_inproc(): the connector that closes meanwhile sees our end, or we see that.
+  // Sequentially consistent, as in close_inproc(): a connector that closes meanwhile sees the binder's end, or this
+  // thread sees the connector closed.
   if (link->closed[0].load()) {
     binder.inproc_peer_closed(*link);
   }
-  // What was sent before the binder was known woke nobody; and a sender may wait for its first peer.
+  // Messages that were sent before the binder was known woke no thread. A sender may wait for its first peer.
   binder.share_.input_parker.wake_with_fence();
   binder.share_.output_parker.wake_with_fence();
   connector.share_.output_parker.wake_with_fence();
@@ -162,7 +163,7 @@ bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore
   return true;
 }
 
-// An error: this socket is closed. `connected_to`: what disconnect() knows the link by; empty at the binder's end.
+// An error: this socket is closed. `connected_to`: the link's name for disconnect(); empty at the binder's end.
 Result<std::uint32_t> SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>& link, int end,
                                                const std::string& connected_to) {
   auto pipe = std::make_unique<Pipe>(*this, link, end);
@@ -216,13 +217,13 @@ void SocketCore::handle_inproc_subscription(const InprocLink& link, bool subscri
   {
     const std::lock_guard lock(send_mutex_);
     if (Pipe* pipe = find_inproc(link); pipe != nullptr && (traits_.takes_subscriptions || traits_.groups)) {
-      (void)pattern_->handle_subscription(*pipe, subscribe, topic);  // a neighbour in this process needs no bound
+      (void)pattern_->handle_subscription(*pipe, subscribe, topic);  // a peer in this process needs no limit
     }
   }
-  share_.output_parker.wake_with_fence();  // who waits for subscribers
+  share_.output_parker.wake_with_fence();  // a sender may wait for subscribers
 }
 
-// This end will send no more; the other end may take what is on its way.
+// This end sends no more; the other end may still take the messages in the channel.
 void SocketCore::close_inproc(Pipe& pipe, Instant deadline) {
   InprocLink& link = *pipe.link();
   const int end = pipe.link_end();
@@ -230,7 +231,7 @@ void SocketCore::close_inproc(Pipe& pipe, Instant deadline) {
   if (peer != nullptr && end == 0) {
     const std::string text = peer->farewell(false);
     Outbound part{as_bytes(text), nullptr, false};
-    (void)(!text.empty() && link.channel[end].push(part));  // without memory it is left out
+    (void)(!text.empty() && link.channel[end].push(part));  // without memory the farewell is left out
   }
   link.closed[end].store(true);
   link.owner[end].store(nullptr);

@@ -67,7 +67,7 @@ void MonitorFeed::send(std::span<const Bytes> parts) {
     if (i == 0) {
       return;
     }
-    // Only memory can be what was missing. A message that was begun is ended: an empty part needs none.
+    // A later part fails only for want of memory. An empty part needs none and takes its place, so the message ends.
     part.bytes = {};
     (void)core_->send(part, Timeout::none());
   }

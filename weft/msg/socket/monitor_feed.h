@@ -19,12 +19,12 @@ namespace weft::msg {
 class ContextCore;
 class SocketCore;
 
-// MonitorFeed: a socket's events as messages, sent by an inproc socket of their own.
+// MonitorFeed: a socket's events as messages, sent by an inproc socket of the feed.
 // Owner: the monitored socket. Affinity: any thread. Cost: per event what `encode` does and a send over inproc.
 // Invariants:
-//   (1) Nobody waits for the reader: what finds no room is dropped, and take() says so.
-//   (2) What happens before the first reader is there waits for it, up to kBacklogMax events.
-//   (3) Locks: the feed's, then those of its own socket; never one of the monitored socket.
+//   1. No thread waits for the reader: a message that finds no room is dropped, and take() returns false.
+//   2. With pair and push, up to kBacklogMax events wait for the first reader.
+//   3. Locks: the feed's, then those of its own socket; never one of the monitored socket.
 class MonitorFeed : public std::enable_shared_from_this<MonitorFeed> {
  public:
   static constexpr std::size_t kBacklogMax = 1000;
@@ -32,14 +32,15 @@ class MonitorFeed : public std::enable_shared_from_this<MonitorFeed> {
   // Turns an event into messages, none or several, each with one call of send(). Any thread.
   using Encode = std::function<void(const MonitorEvent& event, MonitorFeed& feed)>;
 
-  // pair or push wait for the first reader, pub does not; no other type. address_in_use, too_many_sockets, terminated.
+  // `type`: pair or push, which wait for the first reader, or pub, which does not. Errors: invalid_argument (another
+  // type), address_in_use, too_many_sockets, terminated.
   [[nodiscard]] static Result<std::shared_ptr<MonitorFeed>> open(ContextCore& context, std::string_view endpoint,
                                                                  SocketType type, Encode encode);
   ~MonitorFeed() = default;
 
   [[nodiscard]] bool take(const MonitorEvent& event);
   void send(std::span<const Bytes> parts);  // only from within Encode
-  void close();                             // idempotent; what was sent can still be received
+  void close();                             // idempotent; the reader can still receive the messages
 
  private:
   MonitorFeed(std::shared_ptr<SocketCore> core, Encode encode, bool waits_for_reader);
@@ -49,8 +50,8 @@ class MonitorFeed : public std::enable_shared_from_this<MonitorFeed> {
   const Encode encode_;
   std::mutex mutex_;
   std::deque<MonitorEvent> backlog_;  // guarded by mutex_
-  bool has_reader_;                   // guarded by mutex_; stays when the reader goes
-  bool dropped_ = false;              // guarded by mutex_: of the event under way
+  bool has_reader_;                   // guarded by mutex_; stays true when the reader goes
+  bool dropped_ = false;              // guarded by mutex_: a message of the current event was
 };
 
 }  // namespace weft::msg

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SocketCore: its connections, from the first handshake until everything that they brought was taken.
+// SocketCore: its connections, from the first handshake until the application has taken all their input.
 #include <algorithm>
 #include <utility>
 
@@ -25,7 +25,7 @@ void SocketCore::collect_signals() noexcept {
   while (signal != nullptr) {
     auto* const pipe = static_cast<Pipe*>(signal);
     signal = pipe->next_signal.load(std::memory_order_relaxed);
-    // Cleared before the pipe is looked at: what comes later signals again.
+    // Clear the flag before the pattern reads the pipe: input that comes later signals again.
     (void)pipe->signalled.exchange(false, std::memory_order_acq_rel);
     if (pipe->notes.attached) {
       pattern_->activate(*pipe);
@@ -40,10 +40,10 @@ void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::st
     if (closed_.load(std::memory_order_relaxed)) {
       return;
     }
-    context_.connection_started();  // before anybody can close it
+    context_.connection_started();  // before close() can find the connection
     connections_.try_emplace(connection.get(), *this, connection);
-    connection->apply_marks(
-        options_copy());  // under the table lock: a change of the options comes before it or after it
+    // Under the table lock: a change of the options comes wholly before this or wholly after.
+    connection->apply_marks(options_copy());
   }
   context_.io().loop().post([connection] { connection->link().start(); });
 }
@@ -52,7 +52,7 @@ bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
   const std::scoped_lock lock(receive_mutex_, send_mutex_);
   Pipe& pipe = pipe_of(connection);
   if (closed_.load(std::memory_order_relaxed)) {
-    return true;  // only lingering: the pattern is not interested
+    return true;  // the connection only lingers: the pattern does not get it
   }
   pipe.notes.origin.peer = connection.link().peer_id();
   pipe.notes.other_end = connection.link().other_end();
@@ -66,7 +66,7 @@ bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
   }
   pipe.notes.ready = true;
   if (traits_.receives && !add_descriptor(connection)) {
-    connection.poll_token = 0;  // no descriptor for it: the I/O thread reads, and signals
+    connection.poll_token = 0;  // without a descriptor the I/O thread reads, and signals
   }
   return true;
 }
@@ -98,7 +98,7 @@ void SocketCore::connection_finished(Connection& connection) {
     end_pipe(pipe);
     bury_drained();
   }
-  share_.output_parker.wake_with_fence();  // who waits to send to this very peer waits in vain
+  share_.output_parker.wake_with_fence();  // a sender that waits for this very peer retries, and fails
   {
     const std::lock_guard lock(table_mutex_);
     for (auto& [name, connected] : connected_) {
@@ -107,12 +107,12 @@ void SocketCore::connection_finished(Connection& connection) {
       }
     }
   }
-  share_.output_parker.wake_with_fence();  // who waits for room at this very peer waits in vain
+  share_.output_parker.wake_with_fence();  // a sender that waits for room at this very peer retries, and fails
   end_feed_if_quiet();
   context_.connection_ended();
 }
 
-// The other end is gone for good. What the pipe holds can still be received.
+// The other end is gone for good. The application can still receive the pipe's input.
 void SocketCore::end_pipe(Pipe& pipe) {
   pipe.notes.ended = true;
   if (pipe.notes.attached) {
@@ -123,7 +123,7 @@ void SocketCore::end_pipe(Pipe& pipe) {
   ended_.push_back(&pipe);
 }
 
-// Forgets pipes that have ended and of which everything was taken. Looks at some of them in turn, the newest first.
+// Forgets ended pipes whose input was taken. Each call checks at most 64 of them in turn, the newest first.
 void SocketCore::bury_drained() {
   constexpr std::size_t kLooks = 64;
   for (std::size_t looks = std::min(ended_.size(), kLooks); looks > 0 && !ended_.empty(); --looks) {
@@ -159,7 +159,7 @@ bool SocketCore::handle_subscription(Connection& connection, bool subscribe, Byt
       return false;
     }
   }
-  share_.output_parker.wake_with_fence();  // who waits for subscribers
+  share_.output_parker.wake_with_fence();  // a sender may wait for subscribers
   return true;
 }
 

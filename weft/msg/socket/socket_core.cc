@@ -56,7 +56,7 @@ Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>
                                  std::memory_order_relaxed);
     apply_marks();
   }
-  share_.output_parker.wake_with_fence();  // a mark may be higher now
+  share_.output_parker.wake_with_fence();  // a higher mark gives a waiting sender room
   return {};
 }
 
@@ -65,7 +65,7 @@ Options SocketCore::options_copy() const {
   return options_;
 }
 
-// A raw ROUTER is a ROUTER by name only.
+// A raw ROUTER keeps its type and gets the pattern of STREAM.
 Result<void> SocketCore::make_raw(bool raw) {
   const std::lock_guard lock(table_mutex_);
   if (!connections_.empty() || !inproc_pipes_.empty()) {
@@ -170,7 +170,7 @@ std::string SocketCore::farewell(bool outgoing) const {
   return traits_.takes_goodbye ? options_copy().disconnect_message : std::string();
 }
 
-// Option connect_routing_id: for the pipe of the connect that comes next.
+// Option connect_routing_id names the peer of the next connect, once.
 void SocketCore::name_peer(Pipe& pipe) {
   const std::lock_guard lock(options_mutex_);
   pipe.notes.names_peer = !options_.connect_routing_id.empty();
@@ -228,7 +228,7 @@ void SocketCore::close_pipes(Instant deadline) {
     }
     inproc.swap(inproc_pipes_);
     for (const Pipe* pipe : ended_) {
-      connections_.erase(pipe->connection());  // has finished already: only what it brought was waited for
+      connections_.erase(pipe->connection());  // the connection has finished: the table kept only its input
     }
     ended_.clear();
     connected_.clear();

@@ -35,26 +35,27 @@ namespace weft::msg {
 
 class ContextCore;
 
-// What poll asks and answers.
+// Readiness: the directions that a poll waits for, or finds ready.
 struct Readiness {
   bool input = false;
   bool output = false;
 };
 
-// Timeout: how long a call may wait. Nothing reads the clock before the call is about to wait.
+// Timeout: how long a call may wait. A call reads the clock only when it is about to wait.
 class Timeout {
  public:
-  [[nodiscard]] static constexpr Timeout none() noexcept { return {kNoWait, Instant::min()}; }  // would_block instead
+  // The call fails with would_block instead of waiting.
+  [[nodiscard]] static constexpr Timeout none() noexcept { return {kNoWait, Instant::min()}; }
   [[nodiscard]] static constexpr Timeout option() noexcept { return of_flags(0); }  // as the socket's option says
   [[nodiscard]] static constexpr Timeout until(Instant deadline) noexcept {
     return deadline == Instant::min() ? none() : Timeout(0, deadline);
   }
-  // The C interface's: none() if bit 0 is set, else option(). The bit is tested where the call would wait, so that the
-  // common case costs nothing.
+  // For the C interface: none() if bit 0 is set, else option(). This stores the flags without a branch: a receive that
+  // finds a message never tests the bit.
   [[nodiscard]] static constexpr Timeout of_flags(int flags) noexcept { return {flags, Instant::min()}; }
 
   [[nodiscard]] constexpr bool may_wait() const noexcept { return (flags_ & kNoWait) == 0; }
-  // Requires may_wait(). `option` is the value of the option: how long to wait, negative for ever.
+  // Requires may_wait(). `option`: the value of the socket's option, negative for ever.
   [[nodiscard]] Instant deadline(Duration option) const noexcept;
 
   static constexpr int kNoWait = 1;
@@ -66,21 +67,21 @@ class Timeout {
   Instant deadline_;  // Instant::min(): as the option says
 };
 
-// SocketCore: a socket: a pattern, its pipes, and the waiting.
+// SocketCore: a socket: a pattern, its pipes, and the threads that wait.
 // Owner: the Socket handle; after close() its connections, until they have lingered.
-// Affinity: any thread. Locks, in order: receive, send, table, options. No thread waits while it holds one.
-// Cost: a send or receive is one uncontended lock, one virtual call and what the pipe does.
+// Affinity: any thread. Locks, in order: feed, receive, send, table, options.
+// Cost: a send or receive is one uncontended lock, one virtual call and the pipe's work.
 // Invariants:
-//   (1) A waiting thread holds no lock and has flushed what this socket batched.
-//   (2) Each pipe is known to the pattern from attach to detach, and to this table until it is drained.
+//   1. A waiting thread holds no lock and has flushed this socket's batches.
+//   2. The pattern knows each pipe from attach to detach; the table keeps the pipe until it is drained.
 class SocketCore final : public ConnectionOwner, public std::enable_shared_from_this<SocketCore> {
  public:
   SocketCore(ContextCore& context, const PatternRow& row);
   ~SocketCore();
 
   // --- the application's calls (socket_core.cc) ---
-  // The only two entries: the C interface and the C++ one call them. The common case is inline, because a call into the
-  // library costs as much as the case itself. The rest is in send_or_wait() and recv_or_wait().
+  // The only entries for messages: the C interface and the C++ interface call them. The common case is inline, because
+  // a call into the library costs as much as the case itself. send_or_wait() and recv_or_wait() do the rest.
   [[nodiscard]] Result<void> send(Outbound& part, Timeout timeout) {
     part.waits = timeout.may_wait();
     if (send_common(part)) [[likely]] {
@@ -94,7 +95,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     }
     return recv_or_wait(part, timeout);
   }
-  [[nodiscard]] Duration send_timeout() const noexcept;  // negative: none
+  [[nodiscard]] Duration send_timeout() const noexcept;  // negative: for ever
   [[nodiscard]] Duration receive_timeout() const noexcept;
   [[nodiscard]] Result<void> set_options(const std::function<Result<void>(Options&)>& change);
   [[nodiscard]] Options options_copy() const override;
@@ -115,24 +116,24 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> disconnect(std::string_view endpoint);
 
   // --- events as messages (socket_monitor.cc) ---
-  // Replaces the feed there is. Also malformed_endpoint; unknown_transport for anything but inproc.
+  // Ends an earlier feed first. Errors: malformed_endpoint, unknown_transport (not inproc), and MonitorFeed::open()'s.
   [[nodiscard]] Result<void> start_feed(std::string_view endpoint, SocketType type, MonitorFeed::Encode encode);
   [[nodiscard]] Result<void> stop_feed();
-  // An event pipe_statistics for each peer. would_block: there is none.
+  // Emits an event pipe_statistics for each peer. would_block: there is no peer.
   [[nodiscard]] Result<void> report_pipes();
-  // Called, with no lock held, whenever another inproc socket has connected here. Set before bind.
+  // `callback` runs, with no lock held, after each inproc connection to this socket. Set it before bind.
   void on_inproc_peer(std::function<void()> callback) { on_inproc_peer_ = std::move(callback); }
 
   // --- polling (socket_poll.cc) ---
-  // `asleep`: between announce() and forget().
+  // `asleep`: the caller is between announce() and forget().
   [[nodiscard]] Readiness readiness(Readiness wanted, bool asleep = false);
-  // From here to forget() news rings the sleeper's event. Gives the descriptor to wait for besides it, -1 for none.
-  // Look again before sleeping, and after sleeping drain the event before the next announce().
+  // From here to forget(), news rings the sleeper's event. Returns the descriptor to wait for besides the event, or -1.
+  // The caller checks readiness() again before it sleeps, and drains the event before the next announce().
   [[nodiscard]] Result<int> announce(Readiness wanted, sync::WakeList::Sleeper& sleeper);
   void forget(Readiness wanted, sync::WakeList::Sleeper& sleeper) noexcept;
-  void flush_batches() noexcept;  // of this socket's connections, before a sender waits for anything
-  // A descriptor for event loops, the socket's as long as it is open: readable once readiness() may have changed, until
-  // readiness() is asked.
+  void flush_batches() noexcept;  // of this socket's connections; each wait calls it first
+  // A descriptor for event loops, valid while the socket is open. It is readable once readiness() may have changed.
+  // The next readiness() for input, or a receive that finds nothing, clears it.
   [[nodiscard]] Result<int> descriptor();
 
   // --- for connections, see ConnectionOwner ---
@@ -164,7 +165,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Statistics statistics();  // socket_statistics.cc
 
  private:
-  // One attempt without signals, descriptors and pipes to forget. False: nothing changed.
+  // One attempt that reads no signals and no descriptors, and forgets no drained pipe. False: nothing changed.
   [[nodiscard]] bool send_common(Outbound& part) {
     if (traits_.one_lock) [[unlikely]] {
       return false;
@@ -204,7 +205,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void end_pipe(Pipe& pipe);  // both locks
   void bury_drained();        // receive lock
   void apply_marks();
-  [[nodiscard]] Result<void> make_raw(bool raw);  // both locks, before anything is connected
+  [[nodiscard]] Result<void> make_raw(bool raw);  // both locks; before the first connection
   void end_feed();                                // feed lock
   void end_feed_if_quiet();
   void unbind_all();
@@ -225,7 +226,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<std::unique_ptr<net::Listener>> open_listener(const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::string> bind_inproc(const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::optional<net::Socks5Proxy>> proxy_for(const net::Endpoint& endpoint) const;
-  // Give the routing id of the peer to be, if the pattern has such.
+  // Return the routing id that the pattern gave the new peer; 0: none.
   [[nodiscard]] Result<std::uint32_t> connect_pipe(std::string_view endpoint);
   [[nodiscard]] Result<std::uint32_t> connect_inproc(const net::Endpoint& endpoint);
   void close_pipes(Instant deadline);
@@ -257,10 +258,11 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   sync::SpinBudget output_spin_;
   sync::WakeList wake_list_;
 
-  // Receive lock: the descriptors of the connections, and an event descriptor that wakes who leads the waiting.
+  // Receive lock: the descriptors of the connections, and an event descriptor that wakes the leader of the
+  // waiting threads.
   std::optional<sys::EpollSet> epoll_;
   std::optional<sys::EventFd> event_;
-  bool has_leader_ = false;  // a thread in wait_for_input() waits with epoll_; the others do with the parker
+  bool has_leader_ = false;  // one thread in wait_for_input() waits with epoll_; the others park
   struct Watch {
     sys::EventFd event;
     sys::EpollSet set;
@@ -276,7 +278,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   std::size_t stream_count_ = 0;
   Connection* only_stream_ = nullptr;  // when stream_count_ is 1
 
-  // Table lock: who there is.
+  // Table lock: connections, acceptors and inproc pipes.
   std::mutex table_mutex_;
   struct ConnectedPipe {
     ConnectedPipe(ConnectionOwner& owner, std::shared_ptr<Connection> own) noexcept
@@ -285,16 +287,16 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     Pipe pipe;
   };
   std::unordered_map<Connection*, ConnectedPipe> connections_;
-  std::multimap<std::string, std::shared_ptr<Connection>> connected_;  // null: gave up, until disconnect() is called
+  std::multimap<std::string, std::shared_ptr<Connection>> connected_;  // null: gave up; disconnect() erases it
   std::map<std::string, std::shared_ptr<net::Acceptor>> bound_;
-  std::map<std::string, std::string> bound_aliases_;  // the endpoint as it was asked for -> the exact one
+  std::map<std::string, std::string> bound_aliases_;  // the caller's endpoint -> the exact one
   std::multimap<std::string, std::shared_ptr<InprocLink>> connected_inproc_;
   std::vector<std::unique_ptr<Pipe>> inproc_pipes_;
   std::atomic<std::size_t> inproc_count_{0};
-  bool pipes_closed_ = false;         // no event but those of connections_ is to come
-  std::vector<Pipe*> ended_;          // receive lock: drained later
-  std::size_t bury_next_ = 0;         // receive lock: place in ended_ to look at next
-  std::uint64_t dropped_before_ = 0;  // send lock: of pipes that are gone
+  bool pipes_closed_ = false;         // only connections_ can still emit events
+  std::vector<Pipe*> ended_;          // receive lock: ended pipes that may hold input
+  std::size_t bury_next_ = 0;         // receive lock: the place in ended_ that bury_drained() checks next
+  std::uint64_t dropped_before_ = 0;  // send lock: messages dropped by pipes that are gone
 };
 
 }  // namespace weft::msg

@@ -13,7 +13,7 @@ namespace weft::msg {
 
 namespace {
 
-// Runs `task` on the I/O thread and waits for it, so that its effect is there when the caller goes on.
+// Runs `task` on the I/O thread. The caller waits until `task` has run.
 void run_on_loop(rt::Loop& loop, const std::function<void()>& task) {
   if (loop.on_loop_thread()) {
     task();
@@ -27,7 +27,8 @@ void run_on_loop(rt::Loop& loop, const std::function<void()>& task) {
   done.get_future().wait();
 }
 
-// "tcp://localhost:5555" -> "tcp://127.0.0.1:5555"; what has no such form stays as it is. May ask the name service.
+// "tcp://localhost:5555" -> "tcp://127.0.0.1:5555"; a text without a numeric form stays unchanged. May query the name
+// service.
 std::string numeric_form(std::string_view text, bool ipv6) {
   const auto endpoint = net::parse_endpoint(text, false);
   if (!endpoint || endpoint->transport != net::Transport::tcp || endpoint->has_source) {
@@ -37,7 +38,7 @@ std::string numeric_form(std::string_view text, bool ipv6) {
   return addresses ? "tcp://" + addresses->front().to_text() : std::string(text);
 }
 
-// Of an endpoint that nothing is known of.
+// The error for an endpoint that this socket does not know.
 Error describe_unknown(std::string_view text) {
   const std::size_t colon = text.find("://");
   if (colon == std::string_view::npos || colon == 0 || colon + 3 == text.size()) {
@@ -76,7 +77,7 @@ Result<std::string> SocketCore::bind(std::string_view text) {
     if (!closed_meanwhile) {
       bound_[exact] = acceptor;
       bound_aliases_[std::string(text)] = exact;
-      // Under the lock: whoever closes finds the acceptor, and its job comes after this one.
+      // Under the lock: a thread that closes the socket finds the acceptor, and posts its job after this one.
       monitor_.emit({EventKind::listening, exact, Error(), {}, fd});
       context_.io().loop().post([acceptor, keep = shared_from_this()] { acceptor->start(); });
     }
@@ -94,7 +95,7 @@ Result<std::unique_ptr<net::Listener>> SocketCore::open_listener(const net::Endp
   listener->set_filter(std::move(filter));
   if (options.use_fd >= 0) {
     const std::lock_guard lock(options_mutex_);
-    options_.use_fd = -1;  // it is ours now; the next bind opens its own
+    options_.use_fd = -1;  // the listener owns it; the next bind opens its own
   }
   return listener;
 }
@@ -173,19 +174,19 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
       routing_id = pipe.notes.origin.routing_id;
     }
     connected_.emplace(std::string(text), connection);
-    // Posted under the locks: whoever closes finds the connection, and its task comes after this one.
+    // Under the locks: a thread that closes the socket finds the connection, and posts its job after this one.
     context_.io().loop().post([connection, keep = shared_from_this()] { connection->link().start(); });
   }
-  share_.output_parker.wake_with_fence();  // there is somewhere to queue now
+  share_.output_parker.wake_with_fence();  // a waiting sender can queue at the new pipe
   return routing_id;
 }
 
-// Within a process there are no bytes.
+// A raw socket carries a stream of bytes, and inproc has none.
 Result<void> SocketCore::refuse_raw() const {
   return raw() ? Result<void>(Error(Errc::incompatible_peer, "raw sockets have no inproc")) : Result<void>();
 }
 
-// STREAM: who connects learns from the option routing_id what the peer is called, unless it chose the name itself.
+// STREAM: the caller of connect reads the peer's name in the option routing_id, unless the caller chose the name.
 void SocketCore::tell_id(const Pipe& pipe) {
   if (type() == SocketType::stream && !pipe.notes.names_peer) {
     const std::lock_guard lock(options_mutex_);
@@ -216,7 +217,8 @@ Result<void> SocketCore::unbind(std::string_view text) {
   return {};
 }
 
-// Null, or the acceptor, no longer bound as far as the table knows; then the context's connection_ended() is owed.
+// Takes the acceptor out of the table; null: `name` is not bound. With an acceptor the caller owes the context a
+// connection_ended().
 std::shared_ptr<net::Acceptor> SocketCore::take_bound(std::string name) {
   const std::lock_guard lock(table_mutex_);
   if (const auto alias = bound_aliases_.find(name); alias != bound_aliases_.end()) {
@@ -227,13 +229,13 @@ std::shared_ptr<net::Acceptor> SocketCore::take_bound(std::string name) {
     return nullptr;
   }
   std::shared_ptr<net::Acceptor> acceptor = found->second;
-  context_.connection_started();  // under the lock, as close() has not passed yet: the I/O thread stays
+  context_.connection_started();  // under the lock, before close() passes: the I/O thread stays
   bound_.erase(found);
   std::erase_if(bound_aliases_, [&](const auto& entry) { return entry.second == name; });
   return acceptor;
 }
 
-// I/O thread. The connections that were made to `endpoint` end with it. What was received can still be taken.
+// I/O thread. Closes the connections accepted at `endpoint`. The application can still take their input.
 void SocketCore::close_accepted(const std::string& endpoint) {
   std::vector<std::shared_ptr<Connection>> connections;
   {
@@ -247,11 +249,11 @@ void SocketCore::close_accepted(const std::string& endpoint) {
   const Duration linger = options_copy().linger;
   const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
   for (const auto& connection : connections) {
-    connection->link().resume_reading();  // what the kernel holds was received, too
+    connection->link().resume_reading();  // bytes that the kernel holds count as received
     stop_sending_to(pipe_of(*connection));
     connection->link().close(deadline);
   }
-  share_.output_parker.wake_with_fence();  // who waits to send to one of them waits in vain
+  share_.output_parker.wake_with_fence();  // a sender that waits for one of them retries, and fails
 }
 
 void SocketCore::stop_sending_to(Pipe& pipe) {
@@ -292,7 +294,7 @@ Result<void> SocketCore::disconnect(std::string_view text) {
     stop_sending_to(pipe_of(*connection));
     context_.io().loop().post([connection, deadline] { connection->link().close(deadline); });
   }
-  share_.output_parker.wake_with_fence();  // who waits to send to this very peer waits in vain
+  share_.output_parker.wake_with_fence();  // a sender that waits for this very peer retries, and fails
   for (const auto& link : ended.links) {
     disconnect_inproc(*link);
   }
@@ -302,15 +304,15 @@ Result<void> SocketCore::disconnect(std::string_view text) {
   return {};
 }
 
-// Every connection of this name; false: there is none. With a connection among them the context's connection_ended() is
-// owed.
+// Takes every connection and inproc link of this name out of the table; false: there is none. With a connection among
+// them the caller owes the context a connection_ended().
 bool SocketCore::take_connected(const std::string& name, Connections& into) {
   const std::lock_guard table(table_mutex_);
   const auto [first, last] = connected_.equal_range(name);
   const auto [first_link, last_link] = connected_inproc_.equal_range(name);
   const bool any = first != last || first_link != last_link;
   for (auto it = first; it != last; ++it) {
-    if (it->second != nullptr) {  // else it gave up
+    if (it->second != nullptr) {  // null: the connection gave up
       into.connections.push_back(it->second);
     }
   }

@@ -67,7 +67,7 @@ void SocketCore::end_feed() {
   }
 }
 
-// A closed socket's connections still have things to tell; the last of them ends the feed.
+// The connections of a closed socket still emit events; the last of them ends the feed.
 void SocketCore::end_feed_if_quiet() {
   {
     const std::lock_guard lock(table_mutex_);

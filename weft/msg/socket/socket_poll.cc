@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SocketCore: being polled.
+// SocketCore: polling.
 #include <array>
 
 #include "weft/msg/socket/socket_core.h"
@@ -9,7 +9,7 @@ namespace weft::msg {
 Readiness SocketCore::readiness(Readiness wanted, bool asleep) {
   Readiness ready;
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
-    return wanted;  // the next call says why
+    return wanted;  // the next call returns the error
   }
   if (wanted.input) {
     std::unique_lock lock(receive_mutex_);
@@ -22,7 +22,7 @@ Readiness SocketCore::readiness(Readiness wanted, bool asleep) {
     if (!ended_.empty()) {
       bury_drained();
     }
-    // What was read from the kernel to find that out wakes nobody else.
+    // The kernel wakes no other thread for messages that this thread has read.
     if (ready.input && others_wait(asleep)) {
       lock.unlock();
       share_.input_parker.wake_with_fence();
@@ -47,7 +47,7 @@ Result<int> SocketCore::announce(Readiness wanted, sync::WakeList::Sleeper& slee
   }
   const std::lock_guard lock(receive_mutex_);
   if (wanted.output) {
-    share_.output_parker.announce_poll(&wake_list_, false);  // whoever makes room wakes with a fence
+    share_.output_parker.announce_poll(&wake_list_, false);  // the thread that makes room wakes with a fence
   }
   if (!wanted.input) {
     return -1;
@@ -73,19 +73,19 @@ Result<int> SocketCore::descriptor() {
     auto event = WEFT_TRY(sys::EventFd::make());
     auto set = WEFT_TRY(sys::EpollSet::make());
     WEFT_TRY(set.add(event.fd(), 0, sys::Interest::readable));
-    // Edge-triggered: input that the application leaves where it is does not wake it again and again.
+    // Edge-triggered: input that the application leaves unread wakes it only once.
     WEFT_TRY(set.add(epoll_->fd(), 1, sys::Interest::readable, true));
     watch_.emplace(Watch{std::move(event), std::move(set), {}});
     watch_->sleeper.event = &watch_->event;
     watch_->sleeper.rung = true;
     wake_list_.add(watch_->sleeper);
-    // Ready from the start: what came before there was a descriptor is found by who waits for it without asking first.
+    // Readable from the start: a program that waits before it calls readiness() finds input that came earlier.
     watch_->event.signal();
   }
   return watch_->set.fd();
 }
 
-// What the descriptor told is about to be looked at.
+// Clears the descriptor and arms it again. The caller then checks the pattern.
 void SocketCore::announce_watch() noexcept {
   if (!watch_) [[likely]] {
     return;

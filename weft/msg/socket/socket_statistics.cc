@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SocketCore: what it counts.
+// SocketCore: its counters.
 #include "weft/msg/message/statistics.h"
 #include "weft/msg/socket/socket_core.h"
 

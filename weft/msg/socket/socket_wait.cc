@@ -39,8 +39,8 @@ Result<void> SocketCore::try_receive(Inbound& part, bool look, bool asleep) {
     result = pattern_->receive(part);
   }
   if (watch_ && would_block(result) && !asleep) [[unlikely]] {
-    // A program that waits for the descriptor and receives until there is nothing must sleep then. So its signal is
-    // taken back, and the connections are read once more for what came meanwhile.
+    // A program that waits for descriptor() receives until nothing is left, and sleeps. So this thread clears the
+    // descriptor, and then reads the connections once more for input that came meanwhile.
     announce_watch();
     collect_signals();
     (void)(pattern_->expects_input() && look_at_descriptors());
@@ -49,7 +49,7 @@ Result<void> SocketCore::try_receive(Inbound& part, bool look, bool asleep) {
   if (!ended_.empty()) [[unlikely]] {
     bury_drained();
   }
-  // The kernel wakes no other thread for messages that this thread has read and leaves behind.
+  // The kernel wakes no other thread for messages that this thread has read and not taken.
   if (others_wait(asleep) && result && pattern_->can_receive()) [[unlikely]] {
     lock.unlock();
     share_.input_parker.wake_with_fence();
@@ -77,7 +77,7 @@ Result<void> SocketCore::send_or_wait(Outbound& part, Timeout timeout) {
 }
 
 Result<void> SocketCore::recv_or_wait(Inbound& part, Timeout timeout) {
-  // A thread that would not spin asks the kernel once, by sleeping: the kernel answers at once if it has bytes.
+  // In eco mode the thread does not spin: its sleep is its first query, and returns at once if the kernel has bytes.
   const bool look = !timeout.may_wait() || share_.wait_mode != sync::WaitMode::eco;
   Result<void> result = try_receive(part, look, false);
   if (!would_block(result) || !timeout.may_wait()) {
@@ -102,8 +102,9 @@ void SocketCore::flush_batches() noexcept {
   share_.has_unflushed.store(false, std::memory_order_relaxed);
 }
 
-// InputWait: one thread's wait for input. Of all that wait, one leads: it waits for the connections' descriptors, the
-// others for the parker. The leader wakes the others when it leaves, so that one of them leads then.
+// InputWait: one thread's wait for input. One of the waiting threads is the leader: it waits for the connections'
+// descriptors, and the others park. A leader that leaves wakes the others, so that one of them becomes the leader.
+// Owner: wait_for_input(). Affinity: the waiting thread.
 class SocketCore::InputWait {
  public:
   explicit InputWait(SocketCore& core) noexcept : core_(core) {
@@ -118,7 +119,7 @@ class SocketCore::InputWait {
       core_.has_leader_ = false;
       core_.wake_list_.remove(sleeper_);
       drain_if_rung();
-      // Under the lock: a thread that counted itself and then found a leader is counted here.
+      // Under the lock: the count includes each thread that counted itself and then found a leader.
       others = core_.share_.waiting.load(std::memory_order_relaxed) > 1;
     }
     core_.share_.waiting.fetch_sub(1, std::memory_order_relaxed);
@@ -212,7 +213,7 @@ Result<void> SocketCore::wait_for_output(Instant deadline, Attempt attempt) {
     }
   }
   for (;;) {
-    const auto ticket = share_.output_parker.announce_futex(false);  // whoever makes room wakes with a fence
+    const auto ticket = share_.output_parker.announce_futex(false);  // the thread that makes room wakes with a fence
     if (attempt()) {
       return {};
     }
@@ -262,7 +263,7 @@ Result<void> SocketCore::add_descriptor(Connection& connection) noexcept {
   slot.connection = &connection;
   connection.poll_token = token;
   only_stream_ = &connection;
-  // A thread that sleeps on the futex must learn that there is a descriptor to wait for.
+  // Wake the threads that sleep on the futex: one of them must wait for the descriptors instead.
   if (++stream_count_ == 1) {
     share_.input_parker.wake_with_fence();
   }
@@ -301,7 +302,7 @@ void SocketCore::take_events(std::size_t count, const sys::PollEvent* events) no
   }
 }
 
-// Asks the kernel which connections have input. One connection is simply tried: that saves asking first.
+// Asks the kernel which connections have input. A single connection is read without a query: that saves a system call.
 bool SocketCore::look_at_descriptors() noexcept {
   if (stream_count_ == 0) {
     return false;

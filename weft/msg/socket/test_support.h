@@ -18,18 +18,18 @@
 
 namespace weft::msg::test {
 
-// A stream that reads what a test feeds it, and takes as many bytes as the test allows.
+// FakeStream: reads the input that a test sets, and takes as many bytes as the test allows.
 class FakeStream final : public net::Stream {
  public:
   static constexpr std::size_t kAll = SIZE_MAX;
 
-  std::string input;            // what is there to read
+  std::string input;            // bytes to read
   std::size_t read_max = kAll;  // bytes in one read
   std::size_t request = 0;      // room offered to the last read
   std::size_t largest_request = 0;
-  bool ended = false;            // behind the input: end of stream
-  std::string output;            // what was written
-  std::size_t room = kAll;       // bytes that will be taken before writing would block
+  bool ended = false;            // end of stream follows the input
+  std::string output;            // bytes written
+  std::size_t room = kAll;       // bytes that the stream takes before a write would block
   std::size_t write_max = kAll;  // bytes in one write
   int failure = 0;               // errno of every write
   int reads = 0;
@@ -86,7 +86,7 @@ class FakeStream final : public net::Stream {
   return std::string(as_text(Bytes(header, size))).append(body);
 }
 
-// Bytes that tell their own place, so that a shifted or mixed copy shows.
+// Bytes that depend on their place, so that a test detects a shifted or mixed copy.
 [[nodiscard]] inline std::string pattern(std::size_t size, unsigned seed = 0) {
   std::string text(size, '\0');
   for (std::size_t i = 0; i < size; ++i) {
@@ -95,7 +95,7 @@ class FakeStream final : public net::Stream {
   return text;
 }
 
-// Two pipes that face each other inside the process: what one sends the other receives.
+// PipePair: two pipes that face each other inside the process. Each receives the messages of the other.
 struct PipePair {
   explicit PipePair(SocketCore& owner, int mark = 0) : near(owner, link, 0), far(owner, link, 1) {
     link->set_marks(0, mark, mark);
@@ -120,7 +120,7 @@ struct PipePair {
   Pipe far;
 };
 
-// Something that may own pipes.
+// Owner: a PAIR socket that may own pipes, and its context.
 class Owner {
  public:
   Owner() : core_(std::move(context_->make_socket(SocketType::pair)).value()) {}

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kName = "zeromq.zap.01";
 constexpr std::string_view kEndpoint = "inproc://zeromq.zap.01";
 constexpr std::string_view kVersion = "1.0";
-constexpr std::string_view kRequestId = "1";  // a socket for each question: there is nothing to tell apart
+constexpr std::string_view kRequestId = "1";  // each question has its own socket: one id is enough
 constexpr std::size_t kReplyParts = 7;
 constexpr std::size_t kMetadataMax = 64 * 1024;
 
@@ -115,7 +115,7 @@ void InprocZapRequest::handle_event(const sys::PollEvent& /*event*/) {
       return;
     }
     const bool more = part.more;
-    if (parts_.size() <= kReplyParts) {  // one too many is as bad as a thousand
+    if (parts_.size() <= kReplyParts) {  // the eighth part makes the reply malformed; drop the rest
       parts_.push_back(std::move(message));
     }
     if (!more) {

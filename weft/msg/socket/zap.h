@@ -14,12 +14,13 @@ namespace weft::msg {
 
 class ContextCore;
 
-// The seven parts of a reply, the empty delimiter first. nullptr or what is wrong with them.
+// Parses the seven parts of a reply, the empty delimiter first. Returns nullptr, or the error as a text; then
+// `reply.breach` names it, too.
 [[nodiscard]] const char* parse_zap_reply(const std::vector<Message>& parts, std::string_view request_id,
                                           ZapReply& reply);
 
-// Asks the authenticator that is bound at inproc://zeromq.zap.01, through a DEALER of the question's own.
-// Null when none is bound there. An error: it cannot be asked. I/O thread.
+// I/O thread. Sends `question` to the authenticator at inproc://zeromq.zap.01, through a DEALER of its own.
+// Null: no authenticator is bound there. An error: the question could not be sent.
 [[nodiscard]] Result<std::unique_ptr<ZapRequest>> ask_zap(ContextCore& context, rt::Loop& loop,
                                                           const ZapQuestion& question, ZapRequest::Done done);
 
