@@ -11,7 +11,7 @@
 
 namespace weft::msg {
 
-// What an authenticator is asked (RFC 27).
+// ZapQuestion: a request to the authenticator (RFC 27).
 struct ZapQuestion {
   std::string_view domain;
   std::string_view address;  // of the peer, without a port
@@ -20,7 +20,7 @@ struct ZapQuestion {
   const std::vector<std::string>& credentials;
 };
 
-// What is wrong with a reply, in libzmq's numbers of monitor events.
+// ZapBreach: the mistake in a reply, in libzmq's numbers of monitor events.
 enum class ZapBreach : std::uint32_t {
   none = 0,
   malformed_reply = 0x20000001,

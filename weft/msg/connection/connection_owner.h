@@ -30,7 +30,7 @@ class ConnectionOwner {
 
   [[nodiscard]] SocketShare& share() noexcept { return share_; }
 
-  // What the next connection is made with.
+  // The settings of the next connection.
   [[nodiscard]] virtual Options options_copy() const = 0;
   [[nodiscard]] virtual zmtp::LocalEnd make_local_end() const = 0;
   [[nodiscard]] virtual sys::SocketOptions stream_options() const = 0;

@@ -217,8 +217,8 @@ bool SendSide::send_big(std::uint8_t flags, Outbound& part) noexcept {
 }
 
 // A queue of big parts is memory that no cache holds. While the peer reads, spinning for room in the kernel takes less
-// time than queueing one more part, also when the peer copies a part of `size` bytes meanwhile. The spinning goes on
-// while much leaves. Sets blocked() right.
+// time than queueing one more part, also when the peer copies a part of `size` bytes meanwhile. The sender spins again
+// after each flush that wrote much. Updates blocked().
 void SendSide::await_room(std::size_t size) noexcept {
   if (!share_.sends_patiently.load(std::memory_order_relaxed)) {
     return;

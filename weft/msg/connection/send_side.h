@@ -110,7 +110,7 @@ class SendSide {
   void drop_begun_message() noexcept;
   void expect_connection() const noexcept { WEFT_ASSERT(!held_by_link() && writer_.is_open()); }
 
-  // What the I/O thread reads without the baton are hints.
+  // The I/O thread reads the atomics without the baton, as hints.
   struct Batch {
     std::atomic<std::uint64_t> began{0};     // ticks
     std::atomic<std::uint32_t> appended{0};  // sends, ever

@@ -27,7 +27,7 @@ struct PipeShare {
 // Owner: the socket. Affinity: any thread; `unflushed` has the send lock.
 // Cost: a plain struct, so that no message passes a virtual call on its way between the two.
 struct SocketShare {
-  // What the socket type does with messages. Immutable.
+  // The socket type's treatment of messages. Immutable.
   struct Traits {
     zmtp::SocketType wire;  // what the handshake says
     bool receives;
