@@ -45,7 +45,7 @@ class CallState;
   ROW(wakes, counter, "wakes_total", "", "", "wake-ups",                                                        \
       "How often the core had to wake another one.", "rt/core/core.cc")
 
-// What the threads count that are no cores of the runtime, under the mutex of their lane to the core.
+// The counters of threads that are no cores of the runtime, under the mutex of their lane to the core.
 #define WEFT_FOREIGN_LANE_COUNTERS(ROW)                                                                         \
   ROW(foreign_posted, counter, "foreign_messages_posted_total", "", "", "messages",                             \
       "Messages of other threads to the core.", "rt/core/core.h")                                               \
@@ -62,7 +62,7 @@ struct ForeignLaneNumbers {
   WEFT_COUNTER_BLOCK(WEFT_FOREIGN_LANE_COUNTERS)
 };
 
-// What a core counted since it was made.
+// CoreCounts: a core's counters since it was made.
 struct CoreCounts : CoreNumbers<std::uint64_t>, ForeignLaneNumbers<std::uint64_t> {
   template <typename Visitor, typename... Blocks>
   static constexpr void visit(Visitor&& visitor, Blocks&... blocks) {

@@ -41,7 +41,7 @@ enum class StopMode : std::uint8_t {
       "Worker threads that there are.", "rt/exec/thread_pool.cc")
 // clang-format on
 
-// What an executor counted since it was made.
+// ExecutorCounts: an executor's counters since it was made.
 struct ExecutorCounts {
   using Number = std::uint64_t;
   WEFT_COUNTER_BLOCK(WEFT_EXECUTOR_COUNTERS)
