@@ -88,7 +88,7 @@ struct ClientOptions {
   ROW(timed_out, counter, "connect_timeouts_total", "", "", "attempts",                                         \
       "Attempts that ended at connect_timeout.", "serve/client/client_link.cc")
 
-// What follows from the others.
+// Numbers that follow from the counters.
 #define WEFT_CLIENT_GAUGES(ROW)                                                                                 \
   ROW(connections, gauge, "connections", "", "", "connections",                                                 \
       "Connections that there are.", "serve/client/client_link.cc")                                             \
@@ -103,13 +103,14 @@ struct ConnectNumbers {
 };
 using ConnectCounts = ConnectNumbers<sync::Counter>;  // the core counts, any thread reads
 
-// What a client counts; its owner's and its counter_source()'s, which reads it while the client exists.
+// ClientCounts: the counters of a client. Owner: the client's owner and its counter_source(), which reads them while
+// the client exists.
 struct ClientCounts {
   RequestCounts requests;
   ConnectCounts connections;
 };
 
-// What a page shows of a client.
+// ClientReading: a client's numbers on a page.
 struct ClientReading {
   struct Gauges {
     using Number = std::uint64_t;

@@ -39,8 +39,8 @@ namespace weft::serve {
       "Frames that answer no request.", "serve/client/client_link.h")
 // clang-format on
 
-// What became of requests. Each request that was sent is in one of `answered`, `timed_out`, `cancelled` and `lost` in
-// the end; each response in one of `answered` and `late`, or it is a push.
+// RequestNumbers: the outcomes of requests. In the end each sent request is in one of `answered`, `timed_out`,
+// `cancelled` and `lost`. Each response is in one of `answered` and `late`, or it is a push.
 template <typename Number>
 struct RequestNumbers {
   WEFT_COUNTER_BLOCK(WEFT_REQUEST_COUNTERS)

@@ -7,14 +7,14 @@
 
 namespace weft::serve {
 
-// What came of one connection, or of the attempt to make it.
+// Attempt: the outcome of one connection, or of the attempt to make it.
 enum class Attempt : bool {
-  failed,  // none was made, or it ended before the peer had said anything
-  proved,  // the peer spoke: the next wait is the first one again
+  failed,  // no connection was made, or it ended before the peer sent anything
+  proved,  // the peer sent something: the next wait is the first one again
 };
 
-// Runs attempt() again and again, with a wait between that grows while they fail, until its task is cancelled or
-// go_on() says no. A peer that takes connections and drops them is not connected to more often than one that refuses.
+// Runs attempt() until its task is cancelled or go_on() returns false. The wait between two attempts grows while they
+// fail. A peer that accepts connections and drops them gets no more attempts than a peer that refuses them.
 template <typename MakeAttempt, typename GoOn>
 rt::Task<void> keep_connected(MakeAttempt attempt, GoOn go_on, net::Backoff backoff) {
   while (go_on()) {

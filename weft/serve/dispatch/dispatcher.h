@@ -44,8 +44,8 @@ namespace weft::serve {
       "Frames by what became of them: a heartbeat without a handler.", "serve/dispatch/dispatcher.h")
 // clang-format on
 
-// What became of frames. The dispatcher's thread counts, any thread reads; each frame is in exactly one of these, when
-// its handler has ended.
+// DispatchCounts: the outcomes of frames. The dispatcher's thread counts, any thread reads. When the handler of a frame
+// has ended, the frame is in exactly one of these.
 struct DispatchCounts {
   using Number = sync::Counter;
   WEFT_COUNTER_BLOCK(WEFT_DISPATCH_COUNTERS)

@@ -54,7 +54,7 @@ struct ServerOptions {
   LogSink log{};
 };
 
-// What a listener serves, without types: a codec, and the function that makes a core's service.
+// ServiceKind: the service of a listener, without types: a codec, and the function that makes a core's service.
 struct ServiceKind {
   SessionOps ops;
   std::shared_ptr<const void> codec;
