@@ -23,18 +23,18 @@ struct CounterRow {
   CounterKind kind;
   std::string_view label;  // tells the rows of one metric apart; empty: the metric has one row
   std::string_view label_value;
-  std::string_view unit;   // what is counted, in plural
-  std::string_view help;   // of rows with a label: what they share, a colon, what this one is
+  std::string_view unit;   // the counted thing, in plural
+  std::string_view help;   // of rows with a label: the shared text, a colon, the meaning of this row
   std::string_view where;  // the file below weft/ that counts
 
-  // What the rows of this metric share.
+  // The text that the rows of this metric share.
   [[nodiscard]] constexpr std::string_view shared_help() const noexcept {
     return label.empty() ? help : help.substr(0, help.find(':'));
   }
 };
 
 // CounterTable: the numbers of one kind of thing. Its rows are the only list of them: sync/counter_block.h makes the
-// structs that count and add of the same list. Affinity: immutable.
+// structs that count and add from the same list. Affinity: immutable.
 struct CounterTable {
   std::string_view thing;  // "server": metrics are called weft_server_…
   std::string_view help;   // which thing, and what adds it to a page
