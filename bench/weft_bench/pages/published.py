@@ -15,7 +15,7 @@ SECTIONS = {  # in the order of the page
     "fan_out": "Fan-out", "round_trip": "Round trip", "libzmq": "Beside libzmq", "tcp_server": "TCP server",
     "methods": "Methods compared",
 }
-# What one published figure is, in the order of preference: key, unit, scale to that unit.
+# The measures that a published figure can have, in the order of preference: key, unit, scale to that unit.
 FIGURES = (("cpu_ns", "s", 1e-9), ("ns", "s", 1e-9), ("messages_per_second", "/s", 1), ("runs_messages_per_second", "/s", 1),
            ("p50_us", "s", 1e-6), ("p95_us", "s", 1e-6), ("p99_us", "s", 1e-6), ("mean_us", "s", 1e-6), ("us", "s", 1e-6),
            ("tasks_per_second", "/s", 1), ("mb_per_second", "MB/s", 1), ("mb", "MB", 1), ("ratio", "x", 1),
