@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A program with one of everything that counts, and traffic through all of it, for metrics_test.py: says the endpoint
-// of its admin port and waits for the end of its input. With --tables: the tables of counters for docs/metrics.md.
+// A program for metrics_test.py with one of each thing that counts, and traffic through all of them. Prints the
+// endpoint of its admin port and waits for the end of its input. With --tables: prints the tables of counters for
+// docs/metrics.md.
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -60,9 +61,9 @@ void print_tables() {
 }
 
 constexpr std::uint32_t kEcho = 1;
-constexpr std::uint32_t kSilence = 2;  // is never answered
+constexpr std::uint32_t kSilence = 2;  // the server never answers it
 
-// Answers kEcho; the dispatchers of all cores are known to main(), which outlives the server.
+// Answers kEcho. run() shares the dispatchers of all cores, so that it can add them to the page.
 struct Echo {
   serve::Dispatcher<Session> dispatcher;
 
@@ -75,7 +76,7 @@ struct Echo {
   void on_frame(Session& session, const serve::HeaderCodec::Frame& frame) { dispatcher.dispatch(session, frame); }
 };
 
-// Two sockets: five messages from `orders` to `desk`, and one of `desk` to a peer that there is not.
+// Two sockets: five messages from `orders` to `desk`, and one from `desk` to a peer that does not exist.
 Result<void> talk(Socket& orders, Socket& desk) {
   const std::string endpoint = WEFT_TRY(desk.bind("tcp://127.0.0.1:0"));
   WEFT_TRY(orders.connect(endpoint));
@@ -93,7 +94,7 @@ struct Asking {
   std::unique_ptr<Pool> pool;
 };
 
-// Three requests that are answered and one that is not, by a client; two by a pool.
+// A client sends three requests that are answered and one that is not; a pool sends two that are answered.
 rt::Task<Result<void>> ask(Asking* asking, std::string endpoint) {
   asking->host = std::make_shared<serve::ClientHost>(*rt::Core::current());
   auto client = Client::open(asking->host, endpoint);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""metrics_test.py METRICS_SIDE [--write]: /metrics, docs/metrics.md and the tables of counters say the same.
+"""metrics_test.py METRICS_SIDE [--write]: /metrics, docs/metrics.md and the tables of counters agree.
 
-METRICS_SIDE is a program with two sockets, a server, clients, a pool and whatever else counts. --write: writes the
-tables into docs/metrics.md instead.
+METRICS_SIDE is a program with two sockets, a server, clients, a pool and every other thing that counts. --write: writes
+the tables into docs/metrics.md instead.
 """
 import pathlib
 import re
@@ -20,7 +20,7 @@ ROW = re.compile(r"\| `(\w+)(?:\{(\w+)=\"([^\"]*)\"\})?` \| (counter|gauge) \| (
 SAMPLE = re.compile(r"(\w+)(?:\{(.*)\})? (\S+)")
 LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 
-# What the traffic of METRICS_SIDE must have left behind.
+# The samples that the traffic of METRICS_SIDE leaves.
 EXPECTED = {
     'weft_socket_handshakes_total{outcome="succeeded",socket="desk",type="ROUTER"}': 1,
     'weft_socket_accepts_total{outcome="accepted",socket="desk",type="ROUTER"}': 1,
@@ -69,7 +69,7 @@ def scrape(endpoint):
 
 
 def scrape_when_counted(side):
-    """A core counts after it has answered: the page is asked for until it says what is expected, or time is up."""
+    """A core counts after it has answered: scrape the page until it shows the expected samples, or time is up."""
     endpoint = side.stdout.readline().strip().removeprefix("tcp://")
     if not endpoint:
         sys.exit(side.wait(TIMEOUT))
@@ -82,7 +82,7 @@ def scrape_when_counted(side):
 
 
 def check_documented(rows, page):
-    """Each row of the documentation is on the page, and nothing else that begins with weft_."""
+    """Each row of the documentation is on the page, and no other sample that begins with weft_ is."""
     kinds = dict(re.findall(r"^# TYPE (\w+) (\w+)$", page, re.M))
     helps = dict(re.findall(r"^# HELP (\w+) (.*)$", page, re.M))
     samples = [(name, dict(LABEL.findall(labels or "")))
@@ -106,7 +106,7 @@ def check_where(rows):
         source = ROOT / where
         if not source.is_file():
             sys.exit(f"{name} is counted in {where}, says its row, and that file is not there")
-        # A socket's events are counted by their kinds; which member is which is in socket_statistics.cc.
+        # The monitor counts a socket's events by kind; socket_statistics.cc assigns the kinds to the members.
         words = {member, member + "_"} | ({"counts_"} if where.endswith("monitor.cc") else set())
         if not words & set(re.findall(r"\w+", source.read_text())):
             sys.exit(f"{name} is counted in {where}, says its row, and that file does not mention {member}")

@@ -30,7 +30,7 @@ namespace weft::serve {
   ROW(service_failed, "service failed", "the service threw")                                                         \
   ROW(server_stopped, "server stopped", "the server drained, or aborted the session at the deadline of stop()")
 
-// What became of connections that never were sessions: ROW(enumerator, name, meaning).
+// The ends of connections that never were sessions: ROW(enumerator, name, meaning).
 #define WEFT_REJECTIONS(ROW)                                                                     \
   ROW(full, "full", "there were as many sessions as there may be")                               \
   ROW(admission, "admission", "the listener's Admission refused, which counts the reason")       \
@@ -38,7 +38,7 @@ namespace weft::serve {
   ROW(lane_full, "lane full", "the session's core takes no more jobs at the moment")             \
   ROW(failed, "failed", "the connection ended before it was accepted, or could not be set up")
 
-// Of the sessions of one core, since the server was made.
+// The counters of the sessions of one core, since the server was made.
 #define WEFT_SESSION_COUNTERS(ROW)                                                                                   \
   ROW(opened, counter, "sessions_opened_total", "", "", "sessions",                                                  \
       "Sessions that began.", "serve/session/session.cc")                                                            \
@@ -47,7 +47,7 @@ namespace weft::serve {
   ROW(rate_pauses, counter, "rate_pauses_total", "", "", "pauses",                                                   \
       "How often a session was not read for a while because it sent too many frames.", "serve/session/session.cc")   \
   ROW(handler_pauses, counter, "handler_pauses_total", "", "", "pauses",                                             \
-      "How often a session was not read for a while because as many of its handlers ran as may.",                    \
+      "How often a session was not read for a while because it ran as many handlers as it may.",                     \
       "serve/session/session_spawn.cc")                                                                              \
   ROW(tasks_refused, counter, "tasks_refused_total", "", "", "coroutines",                                           \
       "Coroutines that were one too many for their session.", "serve/session/session_spawn.cc")                      \
@@ -79,7 +79,7 @@ namespace weft::serve {
 #define WEFT_ENUMERATOR(enumerator, ...) enumerator,
 #define WEFT_NAME(enumerator, name, meaning) name,
 
-// Each reason has its own count.
+// CloseReason: why a session ended. Each reason has its own count.
 enum class CloseReason : std::uint8_t { WEFT_CLOSE_REASONS(WEFT_ENUMERATOR) };
 inline constexpr std::string_view kCloseReasonNames[] = {WEFT_CLOSE_REASONS(WEFT_NAME)};
 inline constexpr std::size_t kCloseReasons = std::size(kCloseReasonNames);
@@ -93,7 +93,7 @@ inline constexpr std::size_t kRejections = std::size(kRejectionNames);
 #undef WEFT_NAME
 #undef WEFT_ENUMERATOR
 
-// The lists as members; Number is a sync::Counter or a plain number.
+// SessionNumbers: the lists as members. Number is a sync::Counter or a plain number.
 template <typename Number>
 struct SessionNumbers {
   WEFT_SESSION_COUNTERS(WEFT_COUNTER_MEMBER)
@@ -112,10 +112,10 @@ struct SessionNumbers {
   }
 };
 
-// Of one core, since the server was made. Written by that core, in lines of its own.
+// CoreCounters: the counters of one core, since the server was made. That core writes them, in cache lines of its own.
 struct alignas(sync::kLineSize) CoreCounters : SessionNumbers<sync::Counter> {};
 
-// The sum of all cores, or a core's numbers at one moment.
+// CounterValues: the sum of all cores, or one core's numbers at one moment.
 struct CounterValues : SessionNumbers<std::uint64_t> {
   [[nodiscard]] std::uint64_t closed_for(CloseReason reason) const noexcept {
     return closed[static_cast<std::size_t>(reason)];
@@ -127,7 +127,7 @@ struct CounterValues : SessionNumbers<std::uint64_t> {
   void add(const CoreCounters& counters) noexcept { sync::add_counters(*this, counters); }
 };
 
-// What a page shows of a server, or of the clients of one core.
+// ServerReading: the numbers of a server on a page, or of the clients of one core.
 struct ServerReading {
   std::uint64_t sessions = 0;  // now
   CounterValues counted;

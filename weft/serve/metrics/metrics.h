@@ -13,8 +13,8 @@
 
 namespace weft::serve {
 
-// PerCore: one T for each core, on lines of its own, so that counting on one core does not slow another. Owner: its
-// user. Affinity: as T's; the array itself does not change.
+// PerCore: one T for each core, on cache lines of its own, so that counting on one core does not slow another.
+// Owner: its user. Affinity: as T's; the array itself does not change.
 template <typename T>
 class PerCore {
  public:
@@ -24,7 +24,7 @@ class PerCore {
   [[nodiscard]] T& at(unsigned core) noexcept { return slots_[core].value; }
   [[nodiscard]] const T& at(unsigned core) const noexcept { return slots_[core].value; }
 
-  // Of a counter in each of them: total(&DispatchCounts::handled).
+  // The sum of one counter over all cores: total(&DispatchCounts::handled).
   [[nodiscard]] std::uint64_t total(sync::Counter T::* counter) const noexcept {
     std::uint64_t sum = 0;
     for (unsigned core = 0; core < size_; ++core) {
@@ -44,9 +44,12 @@ class PerCore {
 
 using LatencyHistogram = Histogram<5>;  // 3 % wide
 
-// LatencyRecorder: durations that one thread notes and any thread reads, as a LatencyHistogram. Affinity: add(): the
-// owner; read_into(): any thread. Cost: 9 KB; adding is three plain loads and stores. A reader beside the owner sees
-// each duration wholly or not yet in the counts; the sum may be one duration ahead of them, or behind.
+// LatencyRecorder: durations that one thread adds and any thread reads, as a LatencyHistogram.
+// Affinity: add(): the owner; read_into(): any thread.
+// Cost: 9 KB; adding is three plain loads and stores.
+// Invariants:
+//   1. A reader beside the owner sees each duration wholly in the counts, or not yet.
+//   2. The sum may be one duration ahead of the counts, or behind.
 class LatencyRecorder {
  public:
   void add(Duration duration) noexcept {
@@ -58,7 +61,7 @@ class LatencyRecorder {
     }
   }
 
-  // Adds what was noted so far.
+  // Adds the durations recorded so far.
   void read_into(LatencyHistogram& histogram, std::uint64_t& sum_ns) const noexcept {
     sum_ns += sum_ns_.value();
     const std::uint64_t max = max_ns_.value();

@@ -21,7 +21,7 @@ bool is_name(std::string_view name, std::string_view also) noexcept {
          std::all_of(name.begin(), name.end(), [&](char c) { return may_begin(c) || is_digit(c); });
 }
 
-// In a label's value a quote is escaped, in a help text it is not.
+// `quoted`: escapes quotes, too; a label's value needs that, and a help text does not.
 void append_escaped(std::string& out, std::string_view text, bool quoted) {
   while (!text.empty()) {
     const std::size_t size = utf8_size(text);
@@ -63,7 +63,7 @@ constexpr const char* name_of(PrometheusWriter::Type type) noexcept {
   return "untyped";
 }
 
-// The name that a sample of a histogram has would be that of another family.
+// The samples of a histogram have names with these suffixes; family() reserves the names.
 constexpr std::array<std::string_view, 3> kSuffixes = {"_bucket", "_sum", "_count"};
 
 }  // namespace
@@ -92,7 +92,7 @@ Result<void> PrometheusWriter::family(std::string_view name, Type type, std::str
   return {};
 }
 
-// Checks what every sample must satisfy and writes its labels: a="1",b="2".
+// Checks the rules for every sample, and writes its labels: a="1",b="2".
 Result<void> PrometheusWriter::begin(Labels labels, bool histogram, std::string& rendered) {
   if (name_.empty() || (type_ == Type::histogram) != histogram) {
     return Error(Errc::invalid_state, "no metric of this type was begun");

@@ -9,8 +9,8 @@
 #include "weft/serve/metrics/prometheus.h"
 #include "weft/serve/metrics/test_prometheus.h"
 
-// Names, labels, values and help are what the input says: whatever is accepted or refused, the text is well formed, and
-// has as many samples as were accepted.
+// The input gives names, labels, values and help texts. Whether the writer accepts or refuses them, the text is well
+// formed and has as many samples as the writer accepted.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace weft::serve;
   weft::Bytes rest(data, size);

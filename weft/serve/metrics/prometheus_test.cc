@@ -112,7 +112,7 @@ TEST(Prometheus, AHistogramIsCumulativeExactAndEndsWithItsCount) {
   EXPECT_EQ(scrape.samples.at("weft_wait_seconds_count"), 0);
 }
 
-// The reader of these tests notices what it is there for.
+// ScrapeReader finds each mistake that these tests rely on.
 TEST(Prometheus, TheTestsReaderRefusesWhatIsNotTheFormat) {
   for (const char* text :
        {"a 1", "a 1\n", "# TYPE a gauge\na 1\n", "# HELP a \n# TYPE a gauge\na\n", "# HELP a \n# TYPE a gauge\na x\n",

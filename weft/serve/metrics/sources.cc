@@ -9,7 +9,7 @@ namespace weft::serve {
 
 namespace {
 
-// The things of one table, by their labels.
+// The values of the things of one table, by their labels.
 using Things = std::map<std::vector<CounterLabel>, std::vector<std::uint64_t>>;
 struct TableOnPage {
   const CounterTable* table;
@@ -32,7 +32,8 @@ std::vector<TableOnPage> by_table(CounterReadings&& readings) {
   return tables;
 }
 
-// The rows of one metric: a family. The writer refuses what would make the page malformed; the rest is there.
+// Writes the rows of one metric: a family. The writer refuses each sample that would make the page malformed, and
+// writes the others.
 void write_metric(PrometheusWriter& writer, const TableOnPage& on_page, std::size_t first, std::size_t end) {
   const auto rows = on_page.table->rows;
   const std::string name = "weft_" + std::string(on_page.table->thing) + "_" + std::string(rows[first].metric);

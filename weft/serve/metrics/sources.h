@@ -14,17 +14,19 @@
 
 namespace weft::serve {
 
-// What has counters for a page: sockets, clients, pools of clients, servers, runtimes, executors, event buses.
+// Countable: a thing with counters for a page: a socket, a client, a pool or host of clients, a server, a runtime, an
+// executor, a dispatcher, an event bus.
 template <typename T>
 concept Countable = requires(T& thing) {
   { thing.counter_source() } -> std::convertible_to<CounterSource>;
 };
 
 // MetricSources: the things whose counters a page of metrics shows, by name.
-// Owner: whoever answers for the page. Affinity: any thread. Cost: a page locks a mutex and reads each thing once; a
-// socket is read under its send lock, everything else without one. Invariants:
-//   (1) A metric stands on the page once, with a sample for each thing; samples with the same labels are one, the sum.
-//   (2) After remove() has returned nothing of that name is read any more.
+// Owner: the thing that serves the page, see admin.h. Affinity: any thread.
+// Cost: a page locks a mutex and reads each thing once: a socket under its send lock, every other thing without a lock.
+// Invariants:
+//   1. A metric stands on the page once, with a sample for each thing. Samples with the same labels become their sum.
+//   2. After remove() has returned, no page reads a thing of that name.
 class MetricSources {
  public:
   MetricSources() = default;
@@ -38,8 +40,8 @@ class MetricSources {
   void add(std::string name, Thing& thing) {
     add(std::move(name), CounterSource(thing.counter_source()));
   }
-  void add(std::string name, CounterSource source);  // an empty one adds nothing
-  std::size_t remove(std::string_view name);         // how many there were; waits for whoever reads them
+  void add(std::string name, CounterSource source);  // an empty source adds nothing
+  std::size_t remove(std::string_view name);         // returns how many it removed; waits for a page in progress
 
   void write(PrometheusWriter& writer) const;
 

@@ -11,11 +11,11 @@
 #include <string_view>
 #include <vector>
 
-// A strict reader of the exposition format 0.0.4, for tests and fuzzers; written from the format's description.
+// A strict reader of the exposition format 0.0.4, for tests and fuzzers, written from the format's description.
 namespace weft::serve::test {
 
 struct Scrape {
-  std::map<std::string, double> samples;  // by name and labels as they stand
+  std::map<std::string, double> samples;  // by name and labels, as in the text
   std::map<std::string, std::string> types;
   std::map<std::string, std::string> helps;
   std::string mistake;  // empty: none
@@ -59,7 +59,7 @@ class ScrapeReader {
     rest.remove_prefix(there ? expected.size() : 0);
     return there;
   }
-  // Undoes the escapes up to `end`, or to the end of the text when that is 0. Nothing: an escape that there is not.
+  // Undoes the escapes up to `end`; up to the end of the text if `end` is 0. Nothing: an escape that the format lacks.
   static std::optional<std::string> take_escaped(std::string_view& rest, char end) {
     std::string out;
     while (!rest.empty() && (end == '\0' || rest[0] != end)) {
