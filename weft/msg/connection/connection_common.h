@@ -18,8 +18,8 @@ namespace weft::msg {
 class Connection;
 class IoService;
 
-// ConnectionCommon: what the three parts of a connection share.
-// Owner: the connection. Affinity: what is not constant, with both batons.
+// ConnectionCommon: the members that the three parts of a connection share.
+// Owner: the connection. Affinity: a member that is not constant, with both batons.
 struct ConnectionCommon {
   ConnectionCommon(Connection& self, ConnectionOwner& socket, IoService& service, std::string at,
                    std::unique_ptr<net::Stream> accepted)

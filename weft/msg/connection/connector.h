@@ -6,7 +6,7 @@
 
 namespace weft::msg {
 
-// Connector: what a connecting connection needs to reach its endpoint again and again.
+// Connector: the means of a connecting connection to reach its endpoint again and again.
 // Owner: the connection. Affinity: the I/O thread.
 struct Connector {
   net::Dialer dialer;

@@ -20,7 +20,7 @@ enum class FlushEvent : std::uint8_t {
   connect,      // The link gives the write baton to the senders.
   disconnect,   // The link has taken the write baton.
   begin,        // Bytes are in the batch, and their sender may have sent all that it has.
-  leave,        // Bytes stay in the batch behind a flush, or a stream of batches goes on.
+  leave,        // Bytes stay in the batch behind a flush, or batches follow each other in a stream.
   done,         // Nothing is left that a flush could move.
   kernel_full,  // The I/O thread flushed, and the kernel took no more.
   quiet,        // The I/O thread found nothing to flush in several turns.

@@ -85,8 +85,8 @@ void IoService::run_flushes(bool only_bursts) {
   nap_ = all_busy && !only_bursts ? std::min(nap_ * 2, kNapLongest) : kNap;
 }
 
-// After a rest this thread was woken for what was just sent, and often that was all of it. Check each new batch twice,
-// 3 us apart. If the sender appended nothing in between, flush it.
+// After a rest a sender woke this thread for a new batch, and often that batch is all that the sender sends. Check each
+// new batch twice, 3 us apart. If the sender appended nothing in between, flush it.
 void IoService::flush_bursts() {
   nap_ = kNap;
   if (std::any_of(armed_.begin(), armed_.end(),

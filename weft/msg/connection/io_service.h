@@ -13,10 +13,11 @@ namespace weft::msg {
 class Connection;
 
 // IoService: the guarantee of progress. Its thread connects and shakes hands, keeps time, reads for sockets whose
-// threads are elsewhere, and flushes what senders left in a batch. Owner: the context. Affinity: arm(),
-// resume_reading() and request_take_down() any thread; the rest its own thread. Invariants:
-//   (1) An armed connection has its flush turn when the nap ends, or at once after a rest, until it has nothing left.
-//   (2) With no connection armed or watched, and no timer, the thread sleeps without a time-out.
+// threads are elsewhere, and flushes the batches that senders left.
+// Owner: the context. Affinity: arm(), resume_reading() and request_take_down() any thread; the rest its own thread.
+// Invariants:
+//   1. An armed connection has its flush turn when the nap ends, or at once after a rest, until it has nothing left.
+//   2. With no connection armed or watched, and no timer, the thread sleeps without a time-out.
 class IoService final : private rt::TurnHook {
  public:
   static Result<std::unique_ptr<IoService>> make(const sys::ThreadOptions& thread_options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Link: dialling, and what the other files of the link use.
+// Link: dialling, and the functions that the other files of the link share.
 #include "weft/msg/connection/link.h"
 
 #include <algorithm>
@@ -109,7 +109,7 @@ void Link::retry_later(Cause cause) {
   gave_up_ = (options.reconnect_interval < Duration::zero() && cause != Cause::misgreeted) ||
              ((cause | (closing_.begun ? Cause::closing : 0)) & options.reconnect_stop) != 0;
   if (closing_.begun && (gave_up_ || (send_.empty()))) {
-    finish();  // no connection will ever take what is still queued
+    finish();  // no connection will ever take the queued messages
     return;
   }
   if (gave_up_) {

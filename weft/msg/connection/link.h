@@ -33,7 +33,7 @@ class Link final : public rt::Watcher {
   [[nodiscard]] const std::string& other_end() const noexcept { return other_end_; }
 
   void start();
-  void close(Instant deadline);  // delivers what was queued until then, then ends
+  void close(Instant deadline);  // delivers the queued messages until then, then ends
   void close_when_sent();        // any thread: the same for as long as the peer takes some of it
   void handle_event(const sys::PollEvent& event) override;
   void await_room();                         // asks the poller to report room in the kernel
@@ -131,7 +131,7 @@ class Link final : public rt::Watcher {
   int dialled_fd_ = -1;                               // of the attempt under way or just failed; for events only
   std::string other_end_;            // MonitorEvent::other; empty when nothing watched as the connection began
   PeerId peer_id_ = 0;               // while there is a connection past its handshake
-  zmtp::Metadata authenticated_;     // what the authenticator said of the peer
+  zmtp::Metadata authenticated_;     // the authenticator's properties of the peer
   std::unique_ptr<ZapRequest> zap_;  // the question that the handshake waits for
 };
 

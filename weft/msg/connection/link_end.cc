@@ -13,7 +13,7 @@ namespace weft::msg {
 namespace {
 constexpr Duration kDrainLongest = std::chrono::seconds(1);  // for the peer to see our end and close too
 constexpr Duration kLingerRetry = std::chrono::milliseconds(1);
-constexpr Duration kStalledLongest = std::chrono::seconds(30);  // for a peer that takes nothing of what is left for it
+constexpr Duration kStalledLongest = std::chrono::seconds(30);  // for a peer that takes none of the bytes left
 }  // namespace
 
 bool Link::take_both_batons() noexcept {
@@ -148,7 +148,7 @@ void Link::linger() {
   drain();
 }
 
-// Reads and drops. To close with unread bytes would reset the connection, and the peer would lose what we just sent.
+// Reads and drops. A close with unread bytes would reset the connection, and the peer would lose the last bytes sent.
 void Link::drain() {
   const auto keep = keep_alive();
   for (;;) {

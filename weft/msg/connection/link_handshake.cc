@@ -176,8 +176,8 @@ void Link::await_leaving() {
   }
 }
 
-// Greet with ZMTP 3 where a ZMTP 3 peer answered before. Not where the peer is unknown: an old one would lose what it
-// queued for a connection that has to be made twice, and a PAIR of libzmq 2.x would abort.
+// Greet with ZMTP 3 where a ZMTP 3 peer answered before, not where the peer is unknown. An old peer would need a second
+// connection and lose the messages that it queued for the first; a PAIR of libzmq 2.x would abort.
 void Link::choose_opening() noexcept {
   const bool modern = connecting() && common_.local_end.version() == zmtp::Version::v3;
   opening_ = modern ? zmtp::Opening::whole : zmtp::Opening::signature;

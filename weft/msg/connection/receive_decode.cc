@@ -121,8 +121,8 @@ bool ReceiveSide::make_input_cell(Cell& cell, const Reader::Frame& frame) noexce
   return true;
 }
 
-// RFC 37: a socket whose messages are of one part discards what is of more; with groups, of more than a group and a
-// part. While that lasts, an empty part in the assembly says so.
+// RFC 37: a socket whose messages are of one part discards a message of more parts; with groups, of more than a group
+// and a part. Until that message ends, an empty part stands in the assembly, so that its frames come here.
 bool ReceiveSide::discard(bool more) noexcept {
   const std::size_t wanted = share_.traits.groups ? 2 : 1;
   if (!assembly_.skipping && assembly_.parts.size() + (more ? 2 : 1) <= wanted) {

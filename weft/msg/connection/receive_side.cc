@@ -23,7 +23,7 @@ ReceiveSide::ReceiveSide(ConnectionCommon& common) noexcept : common_(common), s
 
 ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
   if (!baton_.try_take()) {
-    return Peek::nothing;  // the I/O thread reads, and signals what it queues
+    return Peek::nothing;  // the I/O thread reads, queues and signals
   }
   for (std::uint64_t end = 0;;) {
     // The I/O thread may have queued a part after the caller found the channel empty and before we took the baton.
@@ -97,7 +97,7 @@ void ReceiveSide::pop() noexcept {
   give_baton();
 }
 
-// By a thread of the application. The I/O thread reads what a nudge was about.
+// Called by a thread of the application. After a nudge the I/O thread reads.
 void ReceiveSide::give_baton() noexcept {
   if (baton_.release()) {
     set_readable();

@@ -19,10 +19,11 @@ namespace weft::msg {
 // ReceiveSide: the way in of a connection: the bytes that were read, a channel of parts, and the read baton.
 // The holder of the baton reads from the kernel and decodes.
 // Owner: the connection. Affinity: as each group of members says.
-// Cost: see Pipe. An idle connection holds no block. Invariants:
-//   (1) Messages arrive in order: a frame is shown in place only while the channel is empty, to its consumer.
-//   (2) No thread waits for the baton.
-//   (3) A message of several parts enters the channel only when it is whole.
+// Cost: see Pipe. An idle connection holds no block.
+// Invariants:
+//   1. Messages arrive in order: a frame is shown in place only while the channel is empty, to its consumer.
+//   2. No thread waits for the baton.
+//   3. A message of several parts enters the channel only when it is whole.
 class ReceiveSide {
  public:
   static constexpr std::size_t kPartsMax = 65'536;                         // of one multipart message
@@ -39,7 +40,7 @@ class ReceiveSide {
   [[nodiscard]] Peek peek(FrameView& view, FrameRun& run) noexcept;
   void pop() noexcept;
   void unpeek() noexcept { give_baton(); }
-  void collect() noexcept;  // reads into the channel what the kernel holds; for a connection that conflates
+  void collect() noexcept;  // reads the kernel's bytes into the channel; for a connection that conflates
   void set_readable() noexcept { maybe_readable_.store(true, std::memory_order_relaxed); }
   void handle_credit() noexcept;  // the consumer reported credit, or the mark has changed
   [[nodiscard]] Channel& channel() noexcept { return channel_; }
@@ -48,7 +49,7 @@ class ReceiveSide {
   void read() noexcept;  // into the channel, up to its mark; nothing when another thread holds the baton
   [[nodiscard]] bool held_by_link() const noexcept { return held_by_link_; }
   [[nodiscard]] bool try_take_for_link() noexcept { return held_by_link_ = held_by_link_ || baton_.try_take(); }
-  void give_back() noexcept;  // after try_take_for_link(), for a moment; reads what was left meanwhile
+  void give_back() noexcept;  // after try_take_for_link(), for a moment; reads bytes that came meanwhile
   [[nodiscard]] Instant last_input() const noexcept {
     return Instant(Duration(last_input_.load(std::memory_order_relaxed)));
   }
@@ -57,7 +58,8 @@ class ReceiveSide {
   [[nodiscard]] Reader& reader() noexcept { return reader_; }
   void begin_handshake() noexcept;
   void connect(zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept;
-  // Reads what is there and gives the baton to the application's threads. `notice`: of a raw connection's begin.
+  // Reads the bytes that came already, then gives the baton to the application's threads. `notice`: a raw connection
+  // tells the application of its begin.
   void begin_traffic(bool notice) noexcept;
   [[nodiscard]] bool read_rest() noexcept;     // whatever the mark. Whether something was queued, as the next two
   [[nodiscard]] bool queue_notice() noexcept;  // of a raw connection: that it is there, or that it is gone

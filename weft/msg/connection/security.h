@@ -13,7 +13,7 @@ namespace weft::msg {
 // not_supported: this build has no such mechanism.
 [[nodiscard]] Result<void> check_security(const Options& options) noexcept;
 [[nodiscard]] bool is_security_server(const Options& options) noexcept;
-// Requires check_security(). A key that was not set is all zeros: nobody has its other half.
+// Requires check_security(). A key that was not set is all zeros: no peer has its other half.
 [[nodiscard]] std::unique_ptr<zmtp::Mechanism> make_mechanism(const Options& options);
 
 }  // namespace weft::msg

@@ -19,11 +19,12 @@ namespace weft::msg {
 // SendSide: the way out of a connection: a channel of parts, a batch of bytes, and the write baton.
 // The holder of the baton moves parts into the batch and the batch to the kernel.
 // Owner: the connection. Affinity: as each group of members says. Cost: see Pipe.
-// Each of the verbs append, queue, encode, flush and arm has one meaning: see the README. Invariants:
-//   (1) Parts leave in the order in which they were sent: a part is appended only while the channel is empty.
-//   (2) Bytes in the batch have a flusher that is not a sender which may never come back: see Flusher.
-//   (3) No thread waits for the baton.
-//   (4) A message of several parts enters the channel, or the batch, only when it is whole.
+// Each of the verbs append, queue, encode, flush and arm has one meaning: see the README.
+// Invariants:
+//   1. Parts leave in the order in which they were sent: a part is appended only while the channel is empty.
+//   2. Bytes in the batch have a flusher that is not a sender which may never come back: see Flusher.
+//   3. No thread waits for the baton.
+//   4. A message of several parts enters the channel, or the batch, only when it is whole.
 class SendSide {
  public:
   explicit SendSide(ConnectionCommon& common) noexcept;
@@ -58,7 +59,7 @@ class SendSide {
 
   // --- the link, while it holds the baton (send_turn.cc) ---
   void connect(zmtp::Mechanism* cipher, zmtp::Framing framing, int peer_minor) noexcept;  // common.stream is there
-  void give_to_senders() noexcept;  // requires connect(); flushes what was queued meanwhile
+  void give_to_senders() noexcept;  // requires connect(); flushes messages queued meanwhile
   void disconnect(
       bool comes_again) noexcept;  // common.stream goes. Whole messages stay for the next connection, if any
   [[nodiscard]] bool empty() noexcept { return channel_.empty() && writer_.empty(); }

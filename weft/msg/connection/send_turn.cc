@@ -40,7 +40,7 @@ void SendSide::arm(bool soon) noexcept {
   }
 }
 
-// After a flush: the I/O thread flushes what the kernel did not take. `soon` when that is much.
+// After a flush: the I/O thread flushes the bytes that the kernel did not take. `soon`: they are many.
 void SendSide::leave(bool soon) noexcept {
   if (!writer_.empty()) {
     arm(soon);

@@ -14,7 +14,7 @@ namespace weft::msg {
 
 class Connection;
 
-// PipeShare: what a pipe and the connection under it both touch.
+// PipeShare: the members that a pipe and the connection under it both touch.
 // Owner: the socket, as part of its pipe; it lives until the connection has finished and its input was taken.
 struct PipeShare {
   std::atomic<PipeShare*> next_signal{nullptr};  // in SocketShare::signals
@@ -23,13 +23,13 @@ struct PipeShare {
   std::atomic<std::uint64_t> discarded{0};  // by the receiver: messages of more parts than the type takes
 };
 
-// SocketShare: what a socket and its connections both touch while messages move.
+// SocketShare: the members that a socket and its connections both touch while messages move.
 // Owner: the socket. Affinity: any thread; `unflushed` has the send lock.
 // Cost: a plain struct, so that no message passes a virtual call on its way between the two.
 struct SocketShare {
   // The socket type's treatment of messages. Immutable.
   struct Traits {
-    zmtp::SocketType wire;  // what the handshake says
+    zmtp::SocketType wire;  // the type in the handshake
     bool receives;
     bool takes_subscriptions;
     bool single_part;
@@ -40,7 +40,7 @@ struct SocketShare {
 
   // The connection put something into the channel of `pipe`: the socket's next receiver finds it, a sleeper wakes.
   void signal_input(PipeShare& pipe) noexcept {
-    // A pipe is listed once. acq_rel: the receiver that takes the list sees what was queued before.
+    // A pipe is listed once. acq_rel: the receiver that takes the list sees the parts queued before.
     if (!pipe.signalled.exchange(true, std::memory_order_acq_rel)) {
       PipeShare* head = signals.load(std::memory_order_relaxed);
       do {
