@@ -20,10 +20,10 @@ namespace weft::net {
 // or never started may be destroyed on any thread.
 // Cost: one system call a connection, and one call that finds no other.
 // Invariants:
-//   (1) It takes at most kAcceptsPerTurn connections a turn.
-//   (2) When descriptors or memory run out, it watches nothing for kPause and then tries again. An exhausted process
-//       spends two system calls on it in that time.
-//   (3) After close() no handler is called. A handler may call close(), and its owner may then drop the Acceptor.
+//   1. The acceptor takes at most kAcceptsPerTurn connections a turn.
+//   2. When descriptors or memory run out, the acceptor watches nothing for kPause and retries. An exhausted process
+//      spends two system calls on it in that time.
+//   3. After close() no handler is called. A handler may call close(), and its owner may then drop the Acceptor.
 class Acceptor final : private rt::Watcher, public std::enable_shared_from_this<Acceptor> {
  public:
   struct Handlers {  // none is empty
