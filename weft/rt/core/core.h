@@ -32,7 +32,7 @@ class CallState;
 }
 
 // clang-format off
-// What a core's thread counts.
+// The counters of a core's thread.
 #define WEFT_CORE_COUNTERS(ROW)                                                                                 \
   ROW(posted, counter, "messages_posted_total", "", "", "messages",                                             \
       "Messages that the core sent, to any core.", "rt/core/core.cc")                                           \
