@@ -34,8 +34,8 @@ const char* describe(AdmissionRejection rejection) noexcept {
 
 // Stripe: an entry for each address and prefix that it knows, behind one lock.
 // Invariants:
-//   (1) An entry is in the chain of its bucket, or free.
-//   (2) An entry in use without connections is in the idle list, the one that was unused longest first.
+//   1. An entry is in the chain of its bucket, or free.
+//   2. An entry in use without connections is in the idle list, the one that was unused longest first.
 struct alignas(sync::kLineSize) Admission::Stripe {
   struct Entry {
     net::IpPrefix key;

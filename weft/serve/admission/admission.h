@@ -55,13 +55,13 @@ struct AdmissionOptions {
 // Cost: admit() and the end of a lease take one of kShards locks; addresses of one prefix share a lock. make()
 // allocates the table, 60 bytes an entry; its memory is touched as it fills.
 // Invariants:
-//   (1) An address or prefix never has more leases than its bound, and a rejected connection changes no count.
-//       Each admit() is one step under one lock. Only the end of a lease undoes it, once; nothing times out,
-//       nothing is corrected later.
-//   (2) When every lease has ended, every count is zero.
-//   (3) The table is bounded. When it is full, admission forgets the prefix without connections that was idle
-//       longest, and its rate. An address or prefix with a connection is never forgotten.
-//   (4) Every rejection is counted under its reason. Peers without an IP address (unix sockets) are not rejected.
+//   1. An address or prefix never has more leases than its bound, and a rejected connection changes no count.
+//      Each admit() is one step under one lock. Only the end of a lease undoes it, once; nothing times out,
+//      nothing is corrected later.
+//   2. When every lease has ended, every count is zero.
+//   3. The table is bounded. When it is full, admission forgets the prefix without connections that was idle
+//      longest, and its rate. An address or prefix with a connection is never forgotten.
+//   4. Every rejection is counted under its reason. Peers without an IP address (unix sockets) are not rejected.
 class Admission {
  public:
   // One counted connection. Ends in its destructor, on any thread.

@@ -12,9 +12,9 @@ namespace weft::serve {
 // Owner: the server; the budget outlives its shares. Affinity: any thread.
 // Cost: a share takes kStep more than it lacks, so that a core touches the shared count once for many blocks.
 // Invariants:
-//   (1) The sum of what the shares were granted never exceeds the limit.
-//   (2) A share holds at most its grant, and its grant never exceeds the share's own limit.
-//   (3) A share keeps at most two steps that it does not hold.
+//   1. The sum of the grants of all shares never exceeds the limit.
+//   2. A share holds at most its grant, and its grant never exceeds the share's own limit.
+//   3. A share keeps at most two steps that it does not hold.
 class ByteBudget {
  public:
   static constexpr std::size_t kStep = 256 * 1024;

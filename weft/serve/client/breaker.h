@@ -29,9 +29,9 @@ struct BreakerOptions {
 //   - half open: `probes` calls at a time are let through. After that many successes the breaker closes and
 //     forgets all outcomes; after one failure it opens again.
 // Invariants:
-//   (1) Only calls that began in the present state count: a late outcome neither opens nor closes the breaker.
-//   (2) A caller that forgets finish() cannot keep the breaker open: probes without an outcome for
-//       open_time are replaced.
+//   1. Only calls that began in the present state count: a late outcome neither opens nor closes the breaker.
+//   2. A caller that forgets finish() cannot keep the breaker open: probes without an outcome for
+//      open_time are replaced.
 class CircuitBreaker {
  public:
   static constexpr std::uint32_t kWindowMax = 256;

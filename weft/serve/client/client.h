@@ -39,12 +39,12 @@ class Response {
 // Cost: an idle client has a session and no buffer. A request costs a coroutine frame from the pool, a copy of its
 // body into the batch, and a copy of the response's body. All requests of a turn are written with one system call.
 // Invariants:
-//   (1) Each request gets exactly one answer: the response; timed_out at its deadline; kCancelled; the reason
-//       why the connection ended; closed. A request is never sent twice, and never kept for a later connection.
-//   (2) A response that comes too late is dropped and counted. It is not taken for the response to another
-//       request, as far as the correlation can distinguish them (correlation.h).
-//   (3) Requests in flight and queued bytes never exceed the options. A request beyond them is refused, and counted.
-//   (4) The back-off bounds attempts to connect, however the peer fails.
+//   1. Each request gets exactly one answer: the response; timed_out at its deadline; kCancelled; the reason
+//      why the connection ended; closed. A request is never sent twice, and never kept for a later connection.
+//   2. A response that comes too late is dropped and counted. It is not taken for the response to another
+//      request, as far as the correlation can distinguish them (correlation.h).
+//   3. Requests in flight and queued bytes never exceed the options. A request beyond them is refused, and counted.
+//   4. The back-off bounds attempts to connect, however the peer fails.
 template <FrameCodec Codec, typename Correlate = typename DefaultCorrelation<Codec>::Type>
   requires Correlation<Correlate, Codec>
 class Client {
@@ -99,8 +99,8 @@ class Client {
   [[nodiscard]] rt::Task<Result<void>> connected(Instant deadline = kNever) {
     return ClientLink::connected(state_, deadline);
   }
-  // Takes no more requests, waits for the responses, writes what is queued, then ends. timed_out: at the
-  // deadline some of that was left, and was given up. Idempotent.
+  // Takes no more requests, waits for the responses, writes the queued bytes, then ends. timed_out: at
+  // the deadline the client gave up the rest. Idempotent.
   [[nodiscard]] rt::Task<Result<void>> close(Instant deadline) { return ClientLink::close(state_, deadline); }
   // Ends the client at once, as its destructor does. Idempotent.
   void abort() noexcept { state_->shut_down(); }

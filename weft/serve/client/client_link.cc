@@ -55,7 +55,7 @@ constexpr CounterRow kRows[] = {WEFT_REQUEST_COUNTERS(WEFT_COUNTER_ROW) WEFT_CON
                                     WEFT_CLIENT_GAUGES(WEFT_COUNTER_ROW)};
 static_assert(std::size(kRows) == sync::count_of_rows<ClientReading>());
 
-// The core counts meanwhile: what is read last may be ahead.
+// The core counts meanwhile: the counter that is read last may be ahead.
 std::uint64_t difference(std::uint64_t begun, std::uint64_t ended) noexcept {
   return begun > ended ? begun - ended : 0;
 }

@@ -135,9 +135,9 @@ extern const CounterTable kClientTable;
 // again, and knows the requests in flight.
 // Owner: the client, and its coroutines, which may outlive it. Affinity: its core.
 // Invariants:
-//   (1) There is at most one session at a time, and run() waits for its end: a session never outlives the link.
-//   (2) When a connection ends, all requests in flight on it are answered with the reason.
-//   (3) After shut_down() the link connects and sends nothing any more.
+//   1. There is at most one session at a time, and run() waits for its end: a session never outlives the link.
+//   2. When a connection ends, all requests in flight on it are answered with the reason.
+//   3. After shut_down() the link connects and sends nothing any more.
 class ClientLink {
  public:
   ClientLink(std::shared_ptr<ClientHost> host, net::Endpoint endpoint, ClientOptions options, Matching matching);

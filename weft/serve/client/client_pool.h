@@ -72,11 +72,10 @@ inline constexpr CounterTable kClientPoolTable = {
 // probe_every. The probe sends a request over the client that it gets, and judges the answer. A connection
 // whose probe fails, or has no answer within probe_timeout, is dropped and made again.
 // Invariants:
-//   (1) There are never more connections than `connections`.
-//   (2) A waiting request is resumed when a connection has room, when its deadline passes, or when the pool is
-//       closed. The pool wakes requests in the order in which they came.
-//   (3) No request goes over a connection that is not healthy.
-// connection that is not well.
+//   1. There are never more connections than `connections`.
+//   2. A waiting request is resumed when a connection has room, when its deadline passes, or when the pool is
+//      closed. The pool wakes requests in the order in which they came.
+//   3. No request goes over a connection that is not healthy.
 template <FrameCodec Codec, typename Correlate = typename DefaultCorrelation<Codec>::Type>
 class ClientPool {
  public:

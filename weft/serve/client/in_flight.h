@@ -51,10 +51,10 @@ using RequestCounts = RequestNumbers<sync::Counter>;  // the core counts, any th
 // Owner: a client. Affinity: one thread.
 // Cost: 40 bytes for each request in flight, in memory that grows to the peak; with keys, a hash look-up.
 // Invariants:
-//   (1) Every Waiter is resumed once: by its response, deadline, cancellation, or fail_all().
-//   (2) Where order counts, a request that is given up keeps its place until its response came. That response
-//       is counted as late, and is not taken for the next request's.
-//   (3) At most `max` places are used, including those of requests that were given up.
+//   1. Every Waiter is resumed once: by its response, deadline, cancellation, or fail_all().
+//   2. Where order counts, a request that is given up keeps its place until its response came. That response
+//      is counted as late, and is not taken for the next request's.
+//   3. At most `max` places are used, including those of requests that were given up.
 class InFlight {
  public:
   static constexpr std::uint32_t kMax = std::uint32_t{1} << 20;

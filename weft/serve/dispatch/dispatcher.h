@@ -65,11 +65,11 @@ concept FrameCaller = requires(C& caller, const FrameHeader& header, Bytes body)
 // Owner: a service. Affinity: one thread, except counts().
 // Cost: a look-up (id_table.h), an indirect call, a counter. Only adding handlers allocates.
 // Invariants:
-//   (1) An id keeps its first handler for ever: a second one is refused.
-//   (2) Whatever a handler throws or returns, dispatch() returns, and the peer gets an error frame, see
-//       error_frame.h.
-//   (3) Error frames are never answered and reach only the handler for errors, so that two ends cannot exchange
-//       error frames for ever.
+//   1. An id keeps its first handler for ever: a second one is refused.
+//   2. Whatever a handler throws or returns, dispatch() returns, and the peer gets an error frame, see
+//      error_frame.h.
+//   3. Error frames are never answered and reach only the handler for errors, so that two ends cannot exchange
+//      error frames for ever.
 //
 // A handler can be called with (Caller&, const Frame&) and returns one of
 //   - void;

@@ -31,8 +31,8 @@ struct LogWriterOptions {
 // Cost: a line is formatted into memory under a lock that guards nothing else. A record beyond the bounds
 // costs the lock alone.
 // Invariants:
-//   (1) Lines appear whole, in the order of their records.
-//   (2) A line `event=suppressed lines=…` reports suppressed lines, before the next line and at the end.
+//   1. Lines appear whole, in the order of their records.
+//   2. A line `event=suppressed lines=…` reports suppressed lines, before the next line and at the end.
 class LogWriter {
  public:
   // resource_exhausted: no thread.

@@ -34,11 +34,11 @@ class ServerRun;
 // to a session costs one post to its core. A message to a group costs one post to each core, whatever the
 // number of members there.
 // Invariants:
-//   (1) Only the core of its session reads and writes a socket, however the socket was accepted.
-//   (2) An id finds its session or nothing: never a session of another server, an earlier start, or a later use
-//       of its slot.
-//   (3) stop() delivers the queued frames of the sessions until the deadline, and leaves no session, no
-//       socket, no service.
+//   1. Only the core of its session reads and writes a socket, however the socket was accepted.
+//   2. An id finds its session or nothing: never a session of another server, an earlier start, or a later use
+//      of its slot.
+//   3. stop() delivers the queued frames of the sessions until the deadline, and leaves no session, no
+//      socket, no service.
 class Server {
  public:
   [[nodiscard]] static Result<std::unique_ptr<Server>> make(rt::Runtime& runtime, const ServerOptions& options = {});
@@ -70,8 +70,8 @@ class Server {
   // Sends the frame to every session of the frame's codec.
   Result<void> broadcast(const SharedFrame& frame);
 
-  // Closes the listeners. Each session answers the frames that it received, delivers what is queued and closes.
-  // Sessions that are left at the deadline are aborted. Waits for all that. timed_out: sessions were aborted.
+  // Closes the listeners. Each session answers the frames that it received, delivers its queue and closes.
+  // Sessions that are left at the deadline are aborted. Waits for the end of all. timed_out: sessions were aborted.
   // On a core stop() does not wait: as begin_stop(). Idempotent.
   Result<void> stop(Instant deadline);
   void begin_stop(Instant deadline);
