@@ -37,7 +37,7 @@ struct Cell {
   bool curve = false;
   bool eco = false;     // WEFT_WAIT_MODE=eco: sleep at once instead of spinning; other libraries ignore it
   bool pinned = false;  // each side's threads on one processor
-  int load = 0;         // per cent of the closed-loop rate; bench/sockets.py turns it into an interval
+  int load = 0;         // per cent of the closed-loop rate; rounds.py makes a pause of it
 
   // True: each repetition is measured trip by trip: round trips and bursts.
   [[nodiscard]] bool trips() const noexcept { return pattern == Pattern::round_trip || pattern == Pattern::burst; }

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <cstdio>
 #include <iostream>
 #include <sstream>
 #include <thread>
@@ -197,28 +196,30 @@ void SideRun::print(double before, double after, bool counted) const {
   }
   const std::uint64_t messages = plan_.task.count * receivers;
   const auto sum = [&](auto member) { return plan_.usage[0].*member + plan_.usage[1].*member; };
-  std::printf("{\"messages\": %llu, \"receivers\": %zu, \"seconds\": %.9f, \"cpu_seconds\": %.6f",
-              static_cast<unsigned long long>(messages), receivers, static_cast<double>(last - first) / 1e9,
-              sum(&Usage::cpu_seconds));
-  print_count("switches", sum(&Usage::switches));
+  Json record = {{"messages", messages},
+                 {"receivers", receivers},
+                 {"seconds", static_cast<double>(last - first) / 1e9},
+                 {"cpu_seconds", sum(&Usage::cpu_seconds)},
+                 {"switches", sum(&Usage::switches)}};
   if (counted) {
-    print_count("syscalls", counter_.count());
-    print_count("allocations", counts_allocations() ? std::optional(sum(&Usage::allocations)) : std::nullopt);
+    record["syscalls"] = count_or_null(counter_.count());
+    record["allocations"] =
+        count_or_null(counts_allocations() ? std::optional(sum(&Usage::allocations)) : std::nullopt);
   } else {
-    std::printf(", \"before_ns\": %.1f, \"after_ns\": %.1f", before, after);
+    record["before_ns"] = before;
+    record["after_ns"] = after;
   }
   if (cell_.storms()) {
-    print_count("memory_bytes", plan_.memory_bytes);
+    record["memory_bytes"] = plan_.memory_bytes;
   }
   if (cell_.trips()) {
     auto trips = std::make_unique<Histogram>(plan_.lanes[0].trips);
     for (std::size_t i = 1; i < receivers; ++i) {
       trips->add(plan_.lanes[i].trips);
     }
-    print_trips(*trips);
+    add_trips(record, *trips);
   }
-  std::printf("}\n");
-  std::fflush(stdout);
+  print_line(record);
 }
 
 }  // namespace bench

@@ -10,32 +10,29 @@ constexpr std::size_t kFold = Histogram::kBuckets / (33 * 32);  // printed bucke
 
 }  // namespace
 
-void print_trips(const Histogram& trips) {
-  std::printf(", \"p50_ns\": %.1f, \"p99_ns\": %.1f, \"p999_ns\": %.1f, \"max_ns\": %llu, \"trips\": [",
-              trips.quantile(0.5), trips.quantile(0.99), trips.quantile(0.999),
-              static_cast<unsigned long long>(trips.max()));
-  const char* comma = "";
+Json count_or_null(std::optional<std::uint64_t> count) { return count ? Json(*count) : Json(nullptr); }
+
+void add_trips(Json& record, const Histogram& trips) {
+  record["p50_ns"] = trips.quantile(0.5);
+  record["p99_ns"] = trips.quantile(0.99);
+  record["p999_ns"] = trips.quantile(0.999);
+  record["max_ns"] = trips.max();
+  Json& buckets = record["trips"] = Json::array();
   for (std::size_t i = 0; i < Histogram::kBuckets; i += kFold) {
-    unsigned long long count = 0;
+    std::uint64_t count = 0;
     for (std::size_t k = i; k < i + kFold; ++k) {
       count += trips.count(k);
     }
     if (count > 0) {
-      std::printf("%s[%llu, %llu]", comma, static_cast<unsigned long long>(Histogram::lowest_of(i)), count);
-      comma = ", ";
+      buckets.push_back({Histogram::lowest_of(i), count});
     }
   }
-  std::printf("]");
 }
 
-void print_count(const char* name, std::optional<std::uint64_t> count) {
-  if (count) {
-    std::printf(", \"%s\": %llu", name, static_cast<unsigned long long>(*count));
-  } else {
-    std::printf(", \"%s\": null", name);
-  }
+void print_line(const Json& value) {
+  // A name of a file or of a version need not be UTF-8.
+  std::puts(value.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+  std::fflush(stdout);
 }
-
-void print_number(const char* name, double number) { std::printf(", \"%s\": %.9g", name, number); }
 
 }  // namespace bench

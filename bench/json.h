@@ -2,15 +2,17 @@
 #pragma once
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "bench/histogram.h"
 
 namespace bench {
 
-// Print members of a JSON object to standard output; each begins with a comma.
-void print_trips(const Histogram& trips);  // quantiles, and counts in buckets of 1/32 of a power of two
-void print_count(const char* name, std::optional<std::uint64_t> count);
-void print_number(const char* name, double number);
+using Json = nlohmann::ordered_json;  // members are printed in the order in which they were added
+
+Json count_or_null(std::optional<std::uint64_t> count);
+void add_trips(Json& record, const Histogram& trips);  // quantiles, and counts in buckets of 1/32 of a power of two
+void print_line(const Json& value);                    // to standard output, at once
 
 }  // namespace bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// bench_sockets: runs one cell on one libzmq.so.5 (or without a library), as bench/sockets.py commands it, line
-// by line; see cell_run.h. The dynamic linker finds the library: LD_LIBRARY_PATH chooses it.
+// bench_sockets: one cell on one libzmq.so.5 (or without a library), as rounds.py commands it, line by line; see
+// cell_run.h. The library is the one that the dynamic linker finds: LD_LIBRARY_PATH says which.
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -12,6 +12,7 @@
 
 #include "bench/cell_run.h"
 #include "bench/controls.h"
+#include "bench/json.h"
 
 namespace bench {
 
@@ -108,10 +109,13 @@ void allow_files(int connections) {
 void print_controls() {
   const Controls controls = measure_controls();
   const MachineTime time = machine_time();
-  std::printf(
-      "{\"kind\": \"controls\", \"memcpy_64_ns\": %.2f, \"getppid_ns\": %.1f, \"ping_pong_ns\": %.1f, "
-      "\"futex_us\": %.2f, \"busy_seconds\": %.2f, \"stolen_seconds\": %.2f}\n",
-      controls.memcpy_64_ns, controls.getppid_ns, controls.ping_pong_ns, controls.futex_us, time.busy, time.stolen);
+  print_line({{"kind", "controls"},
+              {"memcpy_64_ns", controls.memcpy_64_ns},
+              {"getppid_ns", controls.getppid_ns},
+              {"ping_pong_ns", controls.ping_pong_ns},
+              {"futex_us", controls.futex_us},
+              {"busy_seconds", time.busy},
+              {"stolen_seconds", time.stolen}});
 }
 
 void run_cell(const Arguments& arguments) {
@@ -131,8 +135,7 @@ void run_cell(const Arguments& arguments) {
   plan->ping_pongs = arguments.ping_pongs;
   engine->prepare(cell, plan->addresses);
   SyscallCounter counter(arguments.counting);
-  std::printf("{\"version\": \"%s\", \"path\": \"%s\"}\n", engine->version().c_str(), engine->path().c_str());
-  std::fflush(stdout);  // a forked process must not print it again
+  print_line({{"version", engine->version()}, {"path", engine->path()}});
   SideRun leader(Side::leader, cell, processes, *engine, counter, *plan);
   SideRun follower(Side::follower, cell, processes, *engine, counter, *plan);
   run_both(processes, [&] { leader.run(); }, [&] { follower.run(); });

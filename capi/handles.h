@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -66,6 +68,14 @@ Message* message_of(zmq_msg_t* msg) noexcept;
 const Message* message_of(const zmq_msg_t* msg) noexcept;
 Message* init_message(zmq_msg_t* msg) noexcept;
 
+// The time-out of a call that sends or receives.
+static_assert(ZMQ_DONTWAIT == msg::Timeout::kNoWait);
+[[nodiscard]] constexpr msg::Timeout timeout_of(int flags) noexcept { return msg::Timeout::of_flags(flags); }
+// A size as the C interface returns it.
+[[nodiscard]] constexpr int clamped(std::size_t size) noexcept {
+  return static_cast<int>(std::min<std::size_t>(size, INT32_MAX));
+}
+
 // The time that a call waits: the C interface has milliseconds, a negative number means for ever.
 [[nodiscard]] Duration wait_of(long milliseconds) noexcept;
 
@@ -73,5 +83,14 @@ Message* init_message(zmq_msg_t* msg) noexcept;
 int fail(int code) noexcept;
 int fail(const Error& error) noexcept;
 [[nodiscard]] int errno_of(const Error& error) noexcept;
+
+// The received part's size; -1: errno is set.
+[[nodiscard]] inline int recv_part(SocketHandle& handle, msg::Inbound& part, int flags) {
+  if (const auto received = handle.core->recv(part, timeout_of(flags)); !received) [[unlikely]] {
+    return fail(received.error());
+  }
+  handle.more = part.more;
+  return clamped(part.size);
+}
 
 }  // namespace weft::capi

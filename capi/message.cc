@@ -5,7 +5,6 @@
 #include <new>
 
 #include "capi/handles.h"
-#include "capi/transfer.h"
 
 namespace weft::capi {
 
@@ -201,9 +200,9 @@ int zmq_msg_send(zmq_msg_t* msg, void* socket, int flags) {
     return -1;
   }
   const std::size_t size = message->size();
-  msg::Outbound part{message->bytes(), message, (flags & ZMQ_SNDMORE) != 0, (flags & ZMQ_DONTWAIT) == 0};
-  if (!send_part(*handle, part, flags)) {
-    return -1;
+  msg::Outbound part{message->bytes(), message, (flags & ZMQ_SNDMORE) != 0};
+  if (const auto sent = handle->core->send(part, timeout_of(flags)); !sent) [[unlikely]] {
+    return fail(sent.error());
   }
   *message = Message();
   return clamped(size);
@@ -216,7 +215,7 @@ int zmq_msg_recv(zmq_msg_t* msg, void* socket, int flags) {
     return -1;
   }
   msg::Inbound part{message, {}};
-  return receive_part(*handle, part, flags);
+  return recv_part(*handle, part, flags);
 }
 
 int zmq_sendmsg(void* socket, zmq_msg_t* msg, int flags) { return zmq_msg_send(msg, socket, flags); }

@@ -3,7 +3,6 @@
 #include <string_view>
 
 #include "capi/handles.h"
-#include "capi/transfer.h"
 #include "weft/net/endpoint.h"
 
 using namespace weft;        // NOLINT(google-build-using-namespace)
@@ -59,9 +58,9 @@ int send_bytes(void* socket, const void* buf, size_t len, int flags) {
   if (buf == nullptr && len != 0) {
     return fail(EFAULT);
   }
-  msg::Outbound part{Bytes(static_cast<const std::uint8_t*>(buf), len), nullptr, (flags & ZMQ_SNDMORE) != 0,
-                     (flags & ZMQ_DONTWAIT) == 0};
-  return send_part(*handle, part, flags) ? clamped(len) : -1;
+  msg::Outbound part{Bytes(static_cast<const std::uint8_t*>(buf), len), nullptr, (flags & ZMQ_SNDMORE) != 0};
+  const auto sent = handle->core->send(part, timeout_of(flags));
+  return sent ? clamped(len) : fail(sent.error());
 }
 
 // As in libzmq, zmq_unbind() and zmq_disconnect() each end both kinds of endpoint.
@@ -226,6 +225,6 @@ int zmq_recv(void* socket, void* buf, size_t len, int flags) {
     return -1;
   }
   msg::Inbound part{nullptr, MutableBytes(static_cast<std::uint8_t*>(buf), buf == nullptr ? 0 : len)};
-  return receive_part(*handle, part, flags);
+  return recv_part(*handle, part, flags);
 }
 }

@@ -4,8 +4,10 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 install(TARGETS weft weft_shared EXPORT weftTargets)
-install(DIRECTORY weft DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h" PATTERN "internal" EXCLUDE REGEX "/test_[a-z_]+\\.h$" EXCLUDE)
+# The list is made at the time of the installation: an #include may have come since the build was configured.
+install(CODE "
+  include(\"${PROJECT_SOURCE_DIR}/cmake/WeftHeaders.cmake\")
+  weft_install_headers(\"${PROJECT_SOURCE_DIR}\" \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_INCLUDEDIR}\")")
 
 set(weft_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/weft)
 configure_package_config_file(cmake/weftConfig.cmake.in cmake/weftConfig.cmake INSTALL_DESTINATION ${weft_cmake_dir})

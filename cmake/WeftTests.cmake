@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# One test program per folder, the header check and the fuzzers.
+# One test program per folder, and the fuzzers.
 find_package(GTest REQUIRED)
 find_library(WEFT_RAPIDCHECK rapidcheck)  # x_property_test.cc: a part beside a simple model of it
 include(GoogleTest)
@@ -85,20 +85,6 @@ if(OPENSSL_FOUND)
     target_include_directories(${folder}_test SYSTEM PRIVATE ${OPENSSL_INCLUDE_DIR})
     target_link_libraries(${folder}_test PRIVATE ${OPENSSL_SSL_LIBRARY} ${OPENSSL_CRYPTO_LIBRARY})
   endforeach()
-endif()
-
-# Each header of the library compiles alone: one source per header that includes nothing else.
-if(NOT WEFT_SANITIZE)
-  file(GLOB_RECURSE headers RELATIVE ${PROJECT_SOURCE_DIR} CONFIGURE_DEPENDS weft/*.h)
-  set(header_sources)
-  foreach(header IN LISTS headers)
-    set(source ${PROJECT_BINARY_DIR}/headers/${header}.cc)
-    file(CONFIGURE OUTPUT ${source} CONTENT "#include \"${header}\"\n")
-    list(APPEND header_sources ${source})
-  endforeach()
-  add_library(headers OBJECT ${header_sources})
-  target_include_directories(headers PRIVATE ${PROJECT_SOURCE_DIR})
-  target_compile_options(headers PRIVATE -O0 -g0)
 endif()
 
 # Fuzzers need clang, so they have a build of their own inside this one. The first test makes it; one test per

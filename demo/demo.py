@@ -10,10 +10,9 @@ import subprocess
 import sys
 import time
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "bench"))
-import tables  # noqa: E402
-import sockets  # noqa: E402
+from weft_bench import ROOT, records, tables
+from weft_bench.commands import sockets
+from weft_bench.harness import cells, child, rounds
 
 BAD_LINE = re.compile(r"\b(fail(ed|ure)?|error|mismatch|timed out)\b", re.IGNORECASE)
 PROGRESS_S = 10  # without a terminal, the time between two progress lines
@@ -81,17 +80,16 @@ def verify(build):
 
 def measure(build):
     """Prints the table; the number of cells that could not be measured."""
-    against = sockets.libzmq_of_pyzmq()
+    against = child.libzmq_of_pyzmq()
     program = build / "bench/bench_sockets"
     if against is None or not program.exists():
         print(f"  FAILED: there is no {program if against else 'pyzmq with a libzmq inside'}")
         return 1
     progress = Progress()
-    records = sockets.measure(
-        build, against, sockets.QUICK_CELLS, sockets.rounds.QUICK, say=lambda line: progress.show("  " + line))
+    measured = sockets.measure(build, against, cells.QUICK, rounds.QUICK, say=lambda line: progress.show("  " + line))
     progress.clear()
-    print(tables.format_report(records, details=False))
-    return len(sockets.failures(records))
+    print(tables.report("sockets", measured, details=False))
+    return len(records.failures(measured))
 
 
 def parse_arguments():

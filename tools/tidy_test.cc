@@ -37,9 +37,10 @@ class TidyTest : public ::testing::Test {
   }
 
   // Runs tidy; its whole output, with "passed" in front when it accepted the tree.
-  [[nodiscard]] std::string run() const {
+  [[nodiscard]] std::string run(const std::string& options = "") const {
     const fs::path out = fs::path(root_).concat(".out");
-    const std::string command = "'" WEFT_TIDY_PROGRAM "' '" + root_.string() + "' >'" + out.string() + "' 2>&1";
+    const std::string command =
+        "'" WEFT_TIDY_PROGRAM "' " + options + " '" + root_.string() + "' >'" + out.string() + "' 2>&1";
     const bool passed = std::system(command.c_str()) == 0;
     std::ifstream in(out);
     std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
@@ -53,6 +54,23 @@ class TidyTest : public ::testing::Test {
     EXPECT_NE(out.find("\n" + place_and_rule), std::string::npos) << "expected " << place_and_rule << "\n" << out;
     EXPECT_NE(out.find("; fix: "), std::string::npos) << out;
     EXPECT_NE(out.find(" 1 errors"), std::string::npos) << out;
+  }
+
+  // A folder with rooms that passes: a cellar, a kitchen and a bath that may use it, an attic that may use those three,
+  // and a roof in the folder itself.
+  void make_rooms() const {
+    write("weft/layers.txt",
+          "low:\nhigh: low\nhouse: low\n  cellar:\n  kitchen: cellar\n  bath: cellar\n  attic: cellar kitchen bath\n"
+          "  .: cellar kitchen bath attic\n");
+    for (const char* room : {"", "cellar/", "kitchen/", "bath/", "attic/"}) {
+      write("weft/house/" + std::string(room) + "README.md", "room\n");
+    }
+    write("weft/house/cellar/c.h", kHeader + "#include \"weft/low/a.h\"\n");
+    write("weft/house/kitchen/k.h", kHeader + "#include \"weft/house/cellar/c.h\"\n");
+    write("weft/house/bath/b.h", kHeader + "#include \"weft/house/cellar/c.h\"\n");
+    write("weft/house/attic/a.h", kHeader + "#include \"weft/house/kitchen/k.h\"\n");
+    write("weft/house/roof.h", kHeader + "#include \"weft/house/attic/a.h\"\n");
+    ASSERT_TRUE(run().starts_with("passed\n")) << run();
   }
 
   fs::path root_;
@@ -86,18 +104,60 @@ TEST_F(TidyTest, RefusesAnOrderThatIsNotLowestFirst) {
   EXPECT_NE(run().find("weft/layers.txt:1: [layer-order]"), std::string::npos);
 }
 
-TEST_F(TidyTest, RefusesAnotherFoldersInternalHeader) {
-  write("weft/low/internal/README.md", "internal\n");
-  write("weft/low/internal/secret.h", kHeader);
-  write("weft/high/c.cc", kLicence + "#include \"weft/low/internal/secret.h\"\n");
-  expect_refused("weft/high/c.cc:2: [internal]");
+TEST_F(TidyTest, RefusesAnInclusionUpwardBetweenRooms) {
+  make_rooms();
+  write("weft/house/cellar/d.h", kHeader + "#include \"weft/house/attic/a.h\"\n");
+  expect_refused("weft/house/cellar/d.h:3: [room]");
 }
 
-TEST_F(TidyTest, RefusesAnInternalHeaderInAPublicOne) {
-  write("weft/low/internal/README.md", "internal\n");
-  write("weft/low/internal/secret.h", kHeader);
-  write("weft/low/c.h", kHeader + "#include \"weft/low/internal/secret.h\"\n");
-  expect_refused("weft/low/c.h:3: [internal]");
+TEST_F(TidyTest, RefusesAnInclusionSidewaysBetweenRooms) {
+  make_rooms();
+  write("weft/house/kitchen/k.cc",
+        kLicence + "#include \"weft/house/kitchen/k.h\"\n#include \"weft/house/bath/b.h\"\n");
+  expect_refused("weft/house/kitchen/k.cc:3: [room]");
+}
+
+TEST_F(TidyTest, RefusesTheRootOfAFolderInItsRooms) {
+  make_rooms();
+  write("weft/house/attic/b.h", kHeader + "#include \"weft/house/roof.h\"\n");
+  expect_refused("weft/house/attic/b.h:3: [room]");
+}
+
+TEST_F(TidyTest, RefusesARoomWithoutAPlaceInItsFolder) {
+  make_rooms();
+  write("weft/house/drawer/README.md", "drawer\n");
+  write("weft/house/drawer/d.h", kHeader);
+  expect_refused("weft/house/drawer/d.h:1: [room-unknown]");
+}
+
+TEST_F(TidyTest, RefusesARoomInAFolderWithoutRooms) {
+  write("weft/low/deep/README.md", "deep\n");
+  write("weft/low/deep/d.h", kHeader);
+  expect_refused("weft/low/deep/d.h:1: [room-unknown]");
+}
+
+TEST_F(TidyTest, RefusesRoomsThatAreNotLowestFirst) {
+  write("weft/layers.txt", "low:\nhigh: low\n  a: b\n  b:\n  .:\n");
+  EXPECT_NE(run().find("weft/layers.txt:3: [layer-order]"), std::string::npos);
+}
+
+TEST_F(TidyTest, AllowsATestEveryRoomOfItsFolderButNoHigherFolder) {
+  make_rooms();
+  for (const char* name : {"c_test.cc", "c_fuzz.cc", "c_bench.cc", "test_c.h", "test_d.cc"}) {
+    const std::string start = std::string(name).ends_with(".h") ? kHeader : kLicence;
+    write("weft/house/cellar/" + std::string(name), start + "#include \"weft/house/attic/a.h\"\n");
+  }
+  EXPECT_TRUE(run().starts_with("passed\n")) << run();
+  write("weft/low/c_test.cc", kLicence + "#include \"weft/house/attic/a.h\"\n");
+  expect_refused("weft/low/c_test.cc:2: [layer]");
+}
+
+TEST_F(TidyTest, RefusesATestHeaderInTheLibrary) {
+  write("weft/low/test_c.h", kHeader);
+  write("weft/low/c_test.cc", kLicence + "#include \"weft/low/test_c.h\"\n");
+  EXPECT_TRUE(run().starts_with("passed\n"));
+  write("weft/low/c.cc", kLicence + "#include \"weft/low/test_c.h\"\n");
+  expect_refused("weft/low/c.cc:2: [test-header]");
 }
 
 TEST_F(TidyTest, RefusesOperatingSystemHeadersOutsideSys) {
@@ -197,8 +257,92 @@ TEST_F(TidyTest, WarnsOfLongFilesAndRefusesVeryLongOnes) {
   write("weft/low/c.cc", lines);
   const std::string out = run();
   EXPECT_TRUE(out.starts_with("passed\nweft/low/c.cc:501: warning: [file-length]")) << out;
-  write("weft/low/c.cc", lines + lines);
-  expect_refused("weft/low/c.cc:1002: [file-length]");
+  for (int i = 0; i < 100; ++i) {
+    lines += "\n";
+  }
+  write("weft/low/c.cc", lines);
+  expect_refused("weft/low/c.cc:601: [file-length]");
+}
+
+TEST_F(TidyTest, RefusesARoomOfTwentySixStemsAndCountsNoTestTwice) {
+  for (int i = 1; i < 25; ++i) {  // a.h is one
+    const std::string stem = "weft/low/s" + std::to_string(i);
+    for (const char* end : {".cc", "_test.cc", "_fuzz.cc", "_bench.cc", "_model_test.cc", "_property_test.cc"}) {
+      write(stem + end, kLicence);
+    }
+  }
+  EXPECT_TRUE(run().starts_with("passed\n")) << run();
+  write("weft/low/one_too_many.cc", kLicence);
+  expect_refused("weft/low:1: [room-size] 26 stems");
+}
+
+TEST_F(TidyTest, RefusesALargeClassInTheConnectionAndCountsItsMembersOnly) {
+  write("weft/layers.txt", "low:\nhigh: low\nmsg: low\n  connection:\n");
+  write("weft/msg/README.md", "msg\n");
+  write("weft/msg/connection/README.md", "connection\n");
+  std::string members;
+  for (int i = 0; i < 19; ++i) {
+    members += "  int number" + std::to_string(i) + "_ = 0;\n";
+  }
+  const std::string start =
+      kHeader + "template <class T> class alignas(64) Big final : public Base<T> {\n public:\n" +
+      "  Big() noexcept : first_{1}, second_(2) { int local; }\n" +
+      "  bool operator==(const Big& other) const = default;\n" +
+      "  int call(int with = 3) const { return with; }  // not_a_member_;\n" +
+      "  static constexpr int kMax = 4;\n  using Name = int;\n  enum class Kind { a, b };\n" +
+      "  struct Nested { int one; int two; };\n  friend class Other;\n" + " private:\n  struct Later;\n" + members +
+      "  std::map<int, std::function<void(int, int)>> table_;\n  Nested nested_{1, 2};\n" +
+      "  alignas(64) std::atomic<int> word_{0};\n  void (*hook_)(int) = nullptr;\n" + "  unsigned bits_ : 3;\n";
+  write("weft/msg/connection/big.h", start + "  int last_[4];\n};\n");
+  EXPECT_TRUE(run("--numbers").find("          25  Big  weft/msg/connection/big.h:3") != std::string::npos)
+      << run("--numbers");
+  EXPECT_TRUE(run().starts_with("passed\n")) << run();
+  write("weft/msg/connection/big.h", start + "  int last_[4], one_too_many_;\n};\n");
+  expect_refused("weft/msg/connection/big.h:3: [class-size] Big has 26 data members");
+}
+
+TEST_F(TidyTest, PrintsTheSizesOfRoomsAndTheirLargestFiles) {
+  const std::string out = run("--numbers");
+  EXPECT_NE(out.find("\nweft/high                    2     1  b.h, 3 lines\n"), std::string::npos) << out;
+}
+
+TEST_F(TidyTest, FindsSentencesWithoutASubjectAndWeakVerbsInCommentsAndProse) {
+  write("weft/low/c.cc", kLicence + "// First. " + "What" +
+                             " the sender leaves is\n// flushed.\nint x;  // it comes\n" +
+                             "// to nothing\nconst char* text = \"Who sends\";\n");
+  write("notes.md",
+        "# What stands here\n\nOne, and `Who` too. Who sends? Who\nreads is\ntold apart.\n```\nWho codes\n```\n");
+  const std::string out = run("--english");
+  EXPECT_NE(out.find("weft/low/c.cc:2: [bare-subject]"), std::string::npos) << out;
+  EXPECT_NE(out.find("weft/low/c.cc:4: [weak-phrase] `comes to nothing`"), std::string::npos) << out;
+  EXPECT_NE(out.find("notes.md:3: [bare-subject]"), std::string::npos) << out;
+  EXPECT_NE(out.find("notes.md:5: [weak-phrase] `told apart`"), std::string::npos) << out;
+  EXPECT_NE(run("--numbers").find("\nweft/low                            1           1             0\n"),
+            std::string::npos)
+      << run("--numbers");
+}
+
+TEST_F(TidyTest, RefusesASentenceWithoutASubject) {
+  write("notes.md", "Good.\nWhat the sender leaves is flushed.\n");
+  expect_refused("notes.md:2: [bare-subject]");
+}
+
+TEST_F(TidyTest, RefusesAWeakPhrase) {
+  write("notes.md", "The attempt comes to nothing.\n");
+  expect_refused("notes.md:1: [weak-phrase]");
+}
+
+TEST_F(TidyTest, CountsTheWordsOfASentenceAcrossLines) {
+  std::string words;
+  for (int i = 0; i < 20; ++i) {
+    words += " word";
+  }
+  write("weft/low/c.cc", kLicence + "//" + words + "\n//" + words + ". Another one.\n");
+  EXPECT_EQ(run("--english").find("long-sentence"), std::string::npos) << run("--english");
+  write("weft/low/c.cc", kLicence + "//" + words + " more\n//" + words + ". Another one.\n");
+  const std::string out = run("--english");
+  EXPECT_NE(out.find("weft/low/c.cc:2: [long-sentence] 41 words"), std::string::npos) << out;
+  EXPECT_TRUE(out.starts_with("passed\n")) << out;
 }
 
 TEST_F(TidyTest, RefusesAFolderOfSourcesWithoutReadme) {

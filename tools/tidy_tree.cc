@@ -14,11 +14,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Blanks comments, string and character literals, so that rules about code do not fire on prose. Raw strings count as
-// ordinary ones: good enough for rules that look for keywords.
+// Parts a line into code and comment, without string and character literals, so that rules about code do not fire on
+// prose. Raw strings count as ordinary ones: good enough for rules about keywords.
 class CodeFilter {
  public:
-  std::string filter(std::string_view line) {
+  std::string filter(std::string_view line, std::string& comment) {
     std::string out;
     for (std::size_t i = 0; i < line.size(); ++i) {
       const std::string_view two = line.substr(i, 2);
@@ -26,8 +26,11 @@ class CodeFilter {
         if (two == "*/") {
           in_comment_ = false;
           ++i;
+        } else {
+          comment += line[i];
         }
       } else if (two == "//") {
+        comment += line.substr(i + 2);
         break;
       } else if (two == "/*") {
         in_comment_ = true;
@@ -59,13 +62,15 @@ std::optional<File> read_text_file(const fs::path& root, const fs::path& path) {
   if (text.find('\0') != std::string::npos) {
     return std::nullopt;  // binary
   }
-  File file{path.lexically_relative(root).generic_string(), {}, {}};
+  File file{path.lexically_relative(root).generic_string(), {}, {}, {}};
   CodeFilter filter;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     file.lines.push_back(text.substr(at, end - at));
     if (is_cpp(file.path)) {
-      file.code.push_back(filter.filter(file.lines.back()));
+      std::string comment;
+      file.code.push_back(filter.filter(file.lines.back(), comment));
+      file.comments.push_back(std::move(comment));
     }
     at = end + 1;
   }

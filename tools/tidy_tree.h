@@ -8,13 +8,15 @@
 #include <string_view>
 #include <vector>
 
-// What tidy looks at: the text files of a checkout, as values.
+// The text files of a checkout, as values: all that the rules read.
 namespace tidy {
 
 struct File {
   std::string path;  // relative to the root, with '/'
   std::vector<std::string> lines;
-  std::vector<std::string> code;  // C++ only: the lines without comments and literals
+  // C++ only, as many as there are lines:
+  std::vector<std::string> code;      // without comments and literals
+  std::vector<std::string> comments;  // the text of the comment on each line, "" for none
 };
 
 struct Include {

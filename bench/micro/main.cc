@@ -11,6 +11,7 @@
 #include <cstring>
 #include <span>
 
+#include "bench/json.h"
 #include "bench/micro/callgrind.h"
 #include "bench/micro/micro.h"
 
@@ -21,21 +22,17 @@ using bench::Row;
 constexpr std::int64_t kCounted = 5'000;
 constexpr std::uintptr_t kPage = 4096;
 
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
-
 void list() {
   for (const Row& row : bench::rows()) {
-    std::string contenders;
+    bench::Json contenders = bench::Json::array();
     for (const auto& contender : row.contenders) {
-      contenders += (contenders.empty() ? "" : ", ") + quoted(contender.name);
+      contenders.push_back(contender.name);
     }
-    std::string bars;
+    bench::Json bars = bench::Json::array();
     for (const auto& bar : row.bars) {
-      bars += (bars.empty() ? "" : ", ") + ("{\"rival\": " + quoted(bar.rival)) +
-              ", \"ratio\": " + std::to_string(bar.ratio) + ", \"placement\": " + quoted(bar.placement) + "}";
+      bars.push_back({{"rival", bar.rival}, {"ratio", bar.ratio}, {"placement", bar.placement}});
     }
-    std::printf("{\"row\": \"%s\", \"threads\": %d, \"contenders\": [%s], \"bars\": [%s]}\n", row.name.c_str(),
-                row.threads, contenders.c_str(), bars.c_str());
+    bench::print_line({{"row", row.name}, {"threads", row.threads}, {"contenders", contenders}, {"bars", bars}});
   }
 }
 

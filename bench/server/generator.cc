@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// bench_load: runs one cell against one server, as bench/server.py commands it, line by line:
-//   run COUNT INTERVAL_NS VERIFY_ALL    one repetition between two probes; every answer is verified in any case
+// bench_load: one cell against one server, as server_rounds.py commands it, line by line:
+//   run COUNT INTERVAL_NS VERIFY_ALL    one repetition between two probes; every answer is verified anyway
 //   count COUNT                         one repetition without probes, in which the server's system calls are counted
 // Each command is answered by a JSON object on one line. The end of the input ends the connections and then the
 // program.
@@ -154,26 +154,24 @@ class Runner {
     const double used = cpu_.value_or(target_.cpu_seconds()) - cpu;
     const std::uint64_t switched = target_.switches() - switches;
     counter.stop();
-    std::printf("{\"messages\": %llu, \"receivers\": 1", static_cast<unsigned long long>(result_->messages));
-    print_number("seconds", result_->seconds);
-    print_number("cpu_seconds", used);
-    print_count("switches", switched);
+    Json record = {{"messages", result_->messages},
+                   {"receivers", 1},
+                   {"seconds", result_->seconds},
+                   {"cpu_seconds", used},
+                   {"switches", switched}};
     if (probe == nullptr) {
-      print_count("syscalls", counter.count());
-      print_count("allocations", std::nullopt);
+      record["syscalls"] = count_or_null(counter.count());
+      record["allocations"] = nullptr;
     } else {
-      print_number("before_ns", before);
-      print_number("after_ns", probe->measure_ns());
+      record["before_ns"] = before;
+      record["after_ns"] = probe->measure_ns();
     }
     if (result_->trips.total() > 0) {
-      print_trips(result_->trips);
+      add_trips(record, result_->trips);
     }
-    for (const auto& [name, number] : extra_) {
-      print_number(name, number);
-    }
-    extra_.clear();
-    std::printf("}\n");
-    std::fflush(stdout);
+    record.update(extra_);
+    extra_ = Json::object();
+    print_line(record);
   }
 
   void finish() {
@@ -183,8 +181,6 @@ class Runner {
   }
 
  private:
-  using Extra = std::vector<std::pair<const char*, double>>;
-
   [[nodiscard]] std::unique_ptr<Load> make_load(std::uint32_t connections) const {
     return std::make_unique<Load>(
         LoadOptions{arguments_.port, connections, cell_.size, cell_.depth, arguments_.patience_ms});
@@ -215,8 +211,8 @@ class Runner {
     const double seconds = result_->seconds;
     std::this_thread::sleep_for(kUntilIdle);
     const std::uint64_t memory = target_.private_memory();
-    extra_.emplace_back("memory_bytes", memory > before ? static_cast<double>(memory - before) : 0);
-    extra_.emplace_back("idle_cpu", cpu_of_a_second([] {}));
+    extra_["memory_bytes"] = memory > before ? memory - before : 0;
+    extra_["idle_cpu"] = cpu_of_a_second([] {});
     cpu_ = target_.cpu_seconds();
     load_->echo(cell_.connections, 0, *result_);  // each of them still answers
     result_->seconds = seconds;
@@ -236,7 +232,7 @@ class Runner {
   // Runs the same load without bad peers and beside them.
   void suffer(std::uint64_t count) {
     load_->echo(count, 0, *result_);
-    extra_.emplace_back("alone_seconds", result_->seconds);
+    extra_["alone_seconds"] = result_->seconds;
     {
       BadPeers peers(cell_.abuse, arguments_.port);
       const auto tick = [&] { peers.tick(now_ns()); };
@@ -251,19 +247,19 @@ class Runner {
       load_->on_turn(nullptr);
       cpu_ = target_.cpu_seconds();
       if (cell_.abuse == Abuse::fd_exhaustion) {
-        extra_.emplace_back("exhausted_cpu", cpu_of_a_second(tick));
+        extra_["exhausted_cpu"] = cpu_of_a_second(tick);
       } else {
         await_limits(peers);
       }
-      extra_.emplace_back("peers", static_cast<double>(peers.started()));
-      extra_.emplace_back("limited", static_cast<double>(peers.limited()));
-      extra_.emplace_back("slowest_limit_s", peers.slowest_s());
+      extra_["peers"] = peers.started();
+      extra_["limited"] = peers.limited();
+      extra_["slowest_limit_s"] = peers.slowest_s();
     }
     // After the bad peers, a new connection must be served again.
     const std::uint64_t start = now_ns();
     const auto next = std::make_unique<LoadResult>();
     make_load(1)->open(*next);
-    extra_.emplace_back("recovery_s", static_cast<double>(now_ns() - start) / 1e9);
+    extra_["recovery_s"] = static_cast<double>(now_ns() - start) / 1e9;
   }
 
   void await_limits(BadPeers& peers) const {
@@ -280,8 +276,8 @@ class Runner {
   const Target target_;
   const std::unique_ptr<LoadResult> result_;
   std::unique_ptr<Load> load_;
-  std::optional<double> cpu_;  // the server's CPU time at the end of the measured part; null: now
-  Extra extra_;
+  std::optional<double> cpu_;    // of the server when what counts was over; none: now
+  Json extra_ = Json::object();  // what only some patterns measure
 };
 
 void allow_files(std::uint32_t connections) {
@@ -300,8 +296,7 @@ void run(const Arguments& arguments) {
   pin(arguments.cpu);
   allow_files(arguments.cell.connections);
   Runner runner(arguments);
-  std::printf("{\"version\": \"\", \"path\": \"\"}\n");
-  std::fflush(stdout);
+  print_line({{"version", ""}, {"path", ""}});
   for (std::string line; std::getline(std::cin, line);) {
     std::istringstream words(line);
     std::string command;

@@ -91,25 +91,24 @@ int run_host(int argc, char** argv, const char* variants, StartServer start) {
   set_files(options.files);
   std::vector<Tally> tallies(options.threads);
   const HostedServer server = start(options, tallies);
-  std::printf("{\"version\": \"%s\", \"path\": \"\", \"port\": %u, \"pid\": %d}\n", server.name.c_str(), server.port,
-              static_cast<int>(getpid()));
-  std::fflush(stdout);
+  print_line({{"version", server.name}, {"path", ""}, {"port", server.port}, {"pid", getpid()}});
   for (std::string line; std::getline(std::cin, line);) {
     if (line != "counts") {
       errno = EINVAL;
       give_up("no command '" + line + "'");
     }
     const auto sum = [&](Tally::Name name) {
-      unsigned long long total = 0;
+      std::uint64_t total = 0;
       for (const Tally& tally : tallies) {
         total += tally.read(name);
       }
       return total;
     };
-    const std::string reasons = server.reasons ? server.reasons() : "";
-    std::printf("{\"messages\": %llu, \"accepted\": %llu, \"closed\": %llu, \"refused\": %llu, \"reasons\": {%s}}\n",
-                sum(Tally::messages), sum(Tally::accepted), sum(Tally::closed), sum(Tally::refused), reasons.c_str());
-    std::fflush(stdout);
+    print_line({{"messages", sum(Tally::messages)},
+                {"accepted", sum(Tally::accepted)},
+                {"closed", sum(Tally::closed)},
+                {"refused", sum(Tally::refused)},
+                {"reasons", server.reasons ? server.reasons() : Json::object()}});
   }
   std::_Exit(0);  // the server's threads still run, and the program does not wait for them
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/json.h"
 #include "bench/server/wire.h"
 
 // Shared by the server programs of the benchmark: their command line, counters and control line.
@@ -37,13 +38,12 @@ class alignas(128) Tally {
   std::atomic<std::uint64_t> counts_[kNames]{};
 };
 
-// HostedServer: a server that listens on 127.0.0.1, port 0, with `threads` threads of its own. Owner:
-// run_host(). `tallies` has one for each thread. `reasons` returns why peers were closed, as JSON members
-// `"name": count`, or "".
+// A server: listens on 127.0.0.1, port 0, with `threads` threads of its own. Owner: run_host(). `tallies` has one for
+// each thread. Reasons: why the server closed peers, a count for each name; none where it does not count them.
 struct HostedServer {
   std::string name;
   std::uint16_t port = 0;
-  std::function<std::string()> reasons;
+  std::function<Json()> reasons;
 };
 
 using StartServer = HostedServer (*)(const HostOptions&, std::vector<Tally>&);

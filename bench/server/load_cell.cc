@@ -49,7 +49,7 @@ LoadCell parse_load_cell(const std::string& name) {
       cell.connections = connections;
     } else if (const auto depth = number_behind(part, "depth", 1U << 10U); depth > 0) {
       cell.depth = depth;
-    } else if (number_behind(part, "load", 99) == 0) {  // bench/server.py turns it into an interval
+    } else if (number_behind(part, "load", 99) == 0) {  // rounds.py makes an interval of it
       cell.abuse = parse_abuse(part);
     }
   }

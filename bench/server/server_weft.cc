@@ -59,11 +59,9 @@ Value must(weft::Result<Value> result) {
   return std::move(*result);
 }
 
-std::string reasons_of(const weft::serve::CounterValues& counters) {
-  std::string text;
-  const auto add = [&](std::string_view name, std::uint64_t count) {
-    text += (text.empty() ? "\"" : ", \"") + std::string(name) + "\": " + std::to_string(count);
-  };
+Json reasons_of(const weft::serve::CounterValues& counters) {
+  Json reasons;
+  const auto add = [&](std::string_view name, std::uint64_t count) { reasons[std::string(name)] = count; };
   for (std::size_t i = 0; i < weft::serve::kCloseReasons; ++i) {
     add(describe(static_cast<weft::serve::CloseReason>(i)), counters.closed[i]);
   }
@@ -71,7 +69,7 @@ std::string reasons_of(const weft::serve::CounterValues& counters) {
     add(describe(static_cast<weft::serve::Rejection>(i)), counters.rejected[i]);
   }
   add("accept paused", counters.accept_pauses);
-  return text;
+  return reasons;
 }
 
 HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {

@@ -120,6 +120,60 @@ TEST_P(Monitoring, TimesOutWithoutNewsAndEndsWithTheSocket) {
   EXPECT_EQ(end, Errc::closed);
 }
 
+TEST_P(Monitoring, StatisticsCountConnectionsThatNobodyWatches) {
+  if (!GetParam().streams) {
+    GTEST_SKIP() << "inproc has no connections to count";
+  }
+  Socket bound = make(SocketType::pull);
+  std::string endpoint;
+  {
+    Socket connected = make(SocketType::push);
+    endpoint = bind(bound);
+    connect(connected, endpoint);
+    ASSERT_TRUE(connected.send("hello"));
+    EXPECT_EQ(bound.recv().value().text(), "hello");
+    EXPECT_EQ(bound.statistics()->binds, 1u);
+    EXPECT_EQ(bound.statistics()->accepted, 1u);
+    EXPECT_EQ(bound.statistics()->handshakes, 1u);
+    EXPECT_EQ(bound.statistics()->peers, 1u);
+    EXPECT_EQ(connected.statistics()->connected, 1u);
+    EXPECT_EQ(connected.statistics()->handshakes, 1u);
+    EXPECT_EQ(connected.statistics()->disconnected, 0u);
+  }
+  ASSERT_TRUE(bound.watch_events());
+  while (bound.statistics()->disconnected == 0 && !HasFailure()) {
+    EXPECT_EQ(next(bound).kind, EventKind::disconnected);
+  }
+  EXPECT_EQ(bound.statistics()->disconnected, 1u);
+  ASSERT_TRUE(bound.unbind(endpoint));
+  Socket alone = make(SocketType::push);
+  connect(alone, endpoint);
+  ASSERT_TRUE(alone.watch_events());
+  while (alone.statistics()->reconnects == 0 && !HasFailure()) {
+    (void)next(alone);
+  }
+  EXPECT_GE(alone.statistics()->connects_failed, 1u);
+  EXPECT_EQ(alone.statistics()->peers, 0u);
+}
+
+TEST_P(Monitoring, StatisticsSayWhatIsQueued) {
+  if (GetParam().streams) {
+    GTEST_SKIP() << "elsewhere messages are on their way, or not, when they are counted";
+  }
+  Socket pull = make(SocketType::pull);
+  Socket push = make(SocketType::push);
+  connect(push, bind(pull));
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(push.send("waits"));
+  }
+  EXPECT_EQ(push.statistics()->queued_out, 3u);
+  EXPECT_EQ(pull.statistics()->queued_in, 3u);
+  EXPECT_EQ(pull.statistics()->peers, 1u);
+  EXPECT_EQ(pull.recv().value().text(), "waits");
+  EXPECT_EQ(pull.statistics()->queued_in, 2u);
+  EXPECT_EQ(pull.statistics()->queued_out, 0u);
+}
+
 TEST_P(Monitoring, EventsFromBeforeAnybodyWatchedAreNotKept) {
   Socket socket = make(SocketType::pair);
   (void)bind(socket);

@@ -19,7 +19,7 @@ constexpr Error kMoved(Errc::closed, "the socket was moved from");
 class AsyncSocket::State final : private rt::Watcher, private rt::TurnJob {
  public:
   State(rt::Loop& loop, Socket own) noexcept
-      : rt::TurnJob([](rt::TurnJob& task) noexcept { static_cast<State&>(task).socket.core()->flush_dirty(); }),
+      : rt::TurnJob([](rt::TurnJob& task) noexcept { static_cast<State&>(task).socket.core()->flush_batches(); }),
         socket(std::move(own)),
         loop_(loop) {}
   State(const State&) = delete;
@@ -43,7 +43,7 @@ class AsyncSocket::State final : private rt::Watcher, private rt::TurnJob {
   }
   // What is missed by this look, the descriptor tells. It does I/O: input may be there afterwards.
   void look() {
-    socket.core()->flush_dirty();
+    socket.core()->flush_batches();
     if (socket.core()->readiness({true, true}).input) {
       input.pulse();
     }
@@ -199,7 +199,7 @@ rt::Task<Result<Message>> AsyncSocket::recv_from(std::shared_ptr<State> state) {
     if (message || message.error() != Errc::would_block) {
       co_return message;
     }
-    state->socket.core()->flush_dirty();  // who waits has sent what it had to send
+    state->socket.core()->flush_batches();  // who waits has sent what it had to send
     const Result<void> waited = co_await state->input.wait();
     if (!waited) {
       co_return waited.error();

@@ -1,21 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/context.h"
 
-#include <cstdlib>
-#include <string_view>
-
 #include "weft/msg/socket/context_core.h"
 
 namespace weft {
-
-WaitMode ContextOptions::default_wait_mode() noexcept {
-  const char* mode = std::getenv("WEFT_WAIT_MODE");
-  const std::string_view text = mode == nullptr ? "" : mode;
-  if (text == "eco") {
-    return WaitMode::eco;
-  }
-  return text == "latency" ? WaitMode::latency : WaitMode::adaptive;
-}
 
 Context::Context(const ContextOptions& options) : core_(std::make_shared<msg::ContextCore>(options)) {}
 

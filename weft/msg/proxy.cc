@@ -129,7 +129,7 @@ class Proxy {
     bool more = direction.held.more();
     std::uint64_t parts = 1;
     std::uint64_t bytes = direction.held.size();
-    auto sent = direction.to->core->send(first, msg::SocketCore::kNoWait);
+    auto sent = direction.to->core->send(first, msg::Timeout::none());
     direction.holds = !sent && sent.error() == Errc::would_block;
     if (direction.holds) {
       return false;
@@ -138,14 +138,14 @@ class Proxy {
     while (more) {
       Message part;
       msg::Inbound in{&part, {}};
-      WEFT_TRY(direction.from->core->receive(in, msg::SocketCore::kNoWait));
+      WEFT_TRY(direction.from->core->recv(in, msg::Timeout::none()));
       more = part.more();
       ++parts;
       bytes += part.size();
       capture(part);
       if (sent) {
         msg::Outbound out{part.bytes(), &part, more};
-        sent = direction.to->core->send(out, msg::SocketCore::kNoWait);
+        sent = direction.to->core->send(out, msg::Timeout::none());
       }
     }
     direction.held = Message();
@@ -172,7 +172,7 @@ class Proxy {
       }
     }
     msg::Inbound in{&direction.held, {}};
-    if (auto received = direction.from->core->receive(in, msg::SocketCore::kNoWait); !received) {
+    if (auto received = direction.from->core->recv(in, msg::Timeout::none()); !received) {
       return is_nothing(received.error()) ? Result<bool>(false) : Result<bool>(received.error());
     }
     capture(direction.held);
@@ -183,7 +183,7 @@ class Proxy {
     if (capture_.core != nullptr) {
       Message copy = part.share();
       msg::Outbound out{copy.bytes(), &copy, part.more()};
-      (void)capture_.core->send(out, msg::SocketCore::kNoWait);
+      (void)capture_.core->send(out, msg::Timeout::none());
     }
   }
 
@@ -193,13 +193,13 @@ class Proxy {
     while (!ended_) {
       Message order;
       msg::Inbound in{&order, {}};
-      if (auto received = control_.core->receive(in, msg::SocketCore::kNoWait); !received) {
+      if (auto received = control_.core->recv(in, msg::Timeout::none()); !received) {
         return is_nothing(received.error()) ? Result<void>() : received;
       }
       for (bool more = order.more(); more;) {
         Message rest;
         msg::Inbound skipped{&rest, {}};
-        WEFT_TRY(control_.core->receive(skipped, msg::SocketCore::kNoWait));
+        WEFT_TRY(control_.core->recv(skipped, msg::Timeout::none()));
         more = rest.more();
       }
       obey(order.text());
@@ -235,7 +235,7 @@ class Proxy {
 
   bool answer(Bytes bytes, bool more) {
     msg::Outbound out{bytes, nullptr, more};
-    return control_.core->send(out, msg::SocketCore::kNoWait).has_value();
+    return control_.core->send(out, msg::Timeout::none()).has_value();
   }
 
   Side frontend_;

@@ -47,9 +47,8 @@ Result<void> Socket::send_part(Bytes bytes, Message* message, More more, bool wa
   if (core_ == nullptr) {
     return kClosed;
   }
-  const Duration timeout = wait ? core_->send_timeout() : Duration::zero();
-  msg::Outbound part{bytes, message, more == More::yes, timeout < Duration::zero() || timeout >= msg::kAwaitLongest};
-  return core_->send(part, wait ? core_->send_deadline() : msg::SocketCore::kNoWait);
+  msg::Outbound part{bytes, message, more == More::yes};
+  return core_->send(part, wait ? msg::Timeout::option() : msg::Timeout::none());
 }
 
 Result<void> Socket::send(Bytes bytes, More more) { return send_part(bytes, nullptr, more, true); }
@@ -66,33 +65,37 @@ Result<void> Socket::send_all(std::span<Message> parts) {
   return {};
 }
 
-Result<Message> Socket::recv_until(Instant deadline) {
-  if (core_ == nullptr) {
+namespace {
+Result<Message> recv_message(msg::SocketCore* core, msg::Timeout timeout) {
+  if (core == nullptr) {
     return kClosed;
   }
   Message message;
   msg::Inbound part{&message, {}};
-  WEFT_TRY(core_->receive(part, deadline));
+  WEFT_TRY(core->recv(part, timeout));
   return message;
 }
-Result<Message> Socket::recv() {
-  return core_ == nullptr ? Result<Message>(kClosed) : recv_until(core_->receive_deadline());
-}
-Result<Message> Socket::try_recv() { return recv_until(msg::SocketCore::kNoWait); }
-
-namespace {
-Result<Received> receive_into(msg::SocketCore& core, MutableBytes target, Instant deadline) {
+Result<Received> recv_bytes(msg::SocketCore* core, MutableBytes target, msg::Timeout timeout) {
+  if (core == nullptr) {
+    return kClosed;
+  }
   msg::Inbound part{nullptr, target};
-  WEFT_TRY(core.receive(part, deadline));
+  WEFT_TRY(core->recv(part, timeout));
   return Received{part.size, part.more, part.size > target.size()};
 }
 }  // namespace
 
+Result<Message> Socket::recv_until(Instant deadline) {
+  return recv_message(core_.get(), msg::Timeout::until(deadline));
+}
+Result<Message> Socket::recv() { return recv_message(core_.get(), msg::Timeout::option()); }
+Result<Message> Socket::try_recv() { return recv_message(core_.get(), msg::Timeout::none()); }
+
 Result<Received> Socket::recv_into(MutableBytes target) {
-  return core_ == nullptr ? Result<Received>(kClosed) : receive_into(*core_, target, core_->receive_deadline());
+  return recv_bytes(core_.get(), target, msg::Timeout::option());
 }
 Result<Received> Socket::try_recv_into(MutableBytes target) {
-  return core_ == nullptr ? Result<Received>(kClosed) : receive_into(*core_, target, msg::SocketCore::kNoWait);
+  return recv_bytes(core_.get(), target, msg::Timeout::none());
 }
 
 Result<std::vector<Message>> Socket::recv_all() {
@@ -139,7 +142,18 @@ Result<void> Socket::watch_events() {
 }
 Result<void> Socket::report_pipes() { return core_ == nullptr ? Result<void>(kClosed) : core_->report_pipes(); }
 Result<Statistics> Socket::statistics() {
-  return core_ == nullptr ? Result<Statistics>(kClosed) : Result<Statistics>(Statistics{core_->dropped()});
+  return core_ == nullptr ? Result<Statistics>(kClosed) : Result<Statistics>(core_->statistics());
+}
+
+CounterSource Socket::counter_source() const {
+  return [weak = std::weak_ptr<msg::SocketCore>(core_)](std::string_view name, CounterReadings& into) {
+    const auto core = weak.lock();
+    if (core != nullptr && !core->closed()) {
+      into.push_back({&kSocketTable,
+                      {{"socket", std::string(name)}, {"type", std::string(zmtp::socket_type_name(core->wire_type()))}},
+                      sync::read_counters(core->statistics())});
+    }
+  };
 }
 Result<bool> Socket::peer_writable(std::string_view routing_id) {
   return core_ == nullptr ? Result<bool>(kClosed) : core_->peer_writable(as_bytes(routing_id));

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "weft/base/bytes.h"
+#include "weft/base/counter_table.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/msg/message/message.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/message/options.h"
 #include "weft/msg/message/socket_type.h"
+#include "weft/msg/message/statistics.h"
 
 namespace weft {
 
@@ -28,11 +30,6 @@ struct Received {
   std::size_t size = 0;  // of the part, in bytes, also when the target was smaller
   bool more = false;
   bool truncated = false;
-};
-
-struct Statistics {
-  std::uint64_t dropped = 0;  // messages that found no room or no peer, where the pattern does not wait, or that no
-                              // peer should have sent
 };
 
 // Socket: a messaging socket. A moved-from or closed socket answers every call with Errc::closed.
@@ -106,6 +103,8 @@ class Socket {
   Result<void> watch_events();  // begins to collect without waiting
   Result<void> report_pipes();  // an event pipe_statistics for each peer; would_block: there is none
   Result<Statistics> statistics();
+  // The same for a page of metrics, as long as the socket is open.
+  [[nodiscard]] CounterSource counter_source() const;
   // ROUTER: whether the peer of that name takes a message now. unreachable; not_supported.
   Result<bool> peer_writable(std::string_view routing_id);
   [[nodiscard]] SocketType type() const noexcept;

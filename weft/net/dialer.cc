@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <mutex>
 
+#include "weft/net/transport.h"
+#include "weft/sys/address.h"
 #include "weft/sys/call.h"
 
 namespace weft::net {

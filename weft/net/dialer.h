@@ -14,12 +14,12 @@
 #include "weft/net/resolver.h"
 #include "weft/net/socks5.h"
 #include "weft/net/stream.h"
-#include "weft/net/transport.h"
-#include "weft/sys/address.h"
-#include "weft/sys/poll.h"
+#include "weft/sys/poller.h"
 #include "weft/sys/socket.h"
 
 namespace weft::net {
+
+struct TransportRow;
 
 enum class Progress : std::uint8_t {
   connected,  // call take_stream()

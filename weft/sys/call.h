@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <time.h>
+
 #include <cerrno>
 
 #include "weft/base/error.h"
 #include "weft/base/result.h"
+#include "weft/base/time.h"
 
 namespace weft::sys {
 
@@ -47,6 +50,15 @@ auto checked_call(const char* what, Function&& function) noexcept -> Result<decl
     return make_error(result.os_errno, what);
   }
   return result.value;
+}
+
+// A Duration that is not negative as a timespec.
+[[nodiscard]] inline timespec to_timespec(Duration duration) noexcept {
+  constexpr Duration::rep kNanosecondsPerSecond = 1'000'000'000;
+  timespec spec{};
+  spec.tv_sec = static_cast<time_t>(duration.count() / kNanosecondsPerSecond);
+  spec.tv_nsec = static_cast<decltype(spec.tv_nsec)>(duration.count() % kNanosecondsPerSecond);
+  return spec;
 }
 
 }  // namespace weft::sys

@@ -10,7 +10,6 @@
 #include <climits>
 
 #include "weft/sys/call.h"
-#include "weft/sys/linux/timespec.h"
 
 namespace weft::sys {
 namespace {

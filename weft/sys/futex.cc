@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "weft/sys/call.h"
-#include "weft/sys/linux/timespec.h"
 
 namespace weft::sys {
 

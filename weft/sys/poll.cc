@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "weft/sys/call.h"
-#include "weft/sys/linux/timespec.h"
 
 namespace weft::sys {
 namespace {

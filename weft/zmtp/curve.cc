@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "weft/zmtp/curve.h"
 
+#include "weft/zmtp/mechanism.h"
+
 #ifdef WEFT_HAVE_SODIUM
 
 #include <sodium.h>

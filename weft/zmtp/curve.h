@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "weft/base/bytes.h"
 #include "weft/base/result.h"
-#include "weft/zmtp/mechanism.h"
 
 namespace weft::zmtp {
+
+class Mechanism;
 
 // CURVE (RFC 25, 26): both sides know each other's long-term keys or prove their own. Everything after the
 // handshake is encrypted with keys that live as long as the connection.

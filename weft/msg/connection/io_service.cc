@@ -10,7 +10,8 @@
 namespace weft::msg {
 
 Result<std::unique_ptr<IoService>> IoService::make(const sys::ThreadOptions& thread_options) {
-  auto loop = WEFT_TRY(rt::Loop::make("weft-io", thread_options));  // not inside `new`, whose memory nobody would free
+  auto loop =
+      WEFT_TRY(rt::Loop::make("weft-io", thread_options));  // not inside `new`: its memory would leak on an error
   auto service = std::unique_ptr<IoService>(new IoService(std::move(loop)));
   WEFT_TRY(service->loop_->start(service.get()));
   return service;
@@ -38,7 +39,7 @@ void IoService::resume_reading(std::shared_ptr<Connection> connection) noexcept 
 }
 
 void IoService::request_take_down(std::shared_ptr<Connection> connection) {
-  loop_->post([connection = std::move(connection)] { connection->take_down(); });
+  loop_->post([connection = std::move(connection)] { connection->link().take_down(); });
 }
 
 void IoService::collect_armed() noexcept {
@@ -51,58 +52,66 @@ void IoService::collect_armed() noexcept {
   }
 }
 
-void IoService::forget(Connection& connection) noexcept {
+void IoService::disarm(Connection& connection) noexcept {
   collect_armed();
   std::erase(armed_, &connection);
+}
+
+void IoService::forget(Connection& connection) noexcept {
+  disarm(connection);
   std::erase(watched_, &connection);
 }
 
-void IoService::run_flushes(Instant now, bool only_bursts) {
+void IoService::run_flushes(bool only_bursts) {
   bool all_busy = true;
   for (std::size_t i = 0; i < armed_.size();) {
-    if (only_bursts && !armed_[i]->begins_batch()) {
+    Connection& connection = *armed_[i];
+    if (only_bursts && !connection.send_side().flush_at_once()) {
       ++i;
       continue;
     }
-    const Connection::FlushTurn turn = armed_[i]->flush_turn(now);
-    all_busy &= turn == Connection::FlushTurn::busy;
-    if (turn == Connection::FlushTurn::drop) {
-      armed_[i] = armed_.back();
-      armed_.pop_back();
-    } else {
+    const SendSide::FlushTurn turn = connection.send_side().flush_turn();
+    all_busy &= turn == SendSide::FlushTurn::busy;
+    if (turn == SendSide::FlushTurn::keep || turn == SendSide::FlushTurn::busy) {
       ++i;
+      continue;
+    }
+    armed_[i] = armed_.back();
+    armed_.pop_back();
+    if (turn == SendSide::FlushTurn::await_room) {
+      connection.link().await_room();
     }
   }
   nap_ = all_busy && !only_bursts ? std::min(nap_ * 2, kNapLongest) : kNap;
 }
 
-// After a rest: this thread was woken for what was just sent, and often that was all of it. Who still sends is told
-// from who has stopped by two looks.
-void IoService::flush_bursts(Instant now) {
+// After a rest this thread was woken for what was just sent, and often that was all of it. Check each new batch twice,
+// 3 us apart. If the sender appended nothing in between, flush it.
+void IoService::flush_bursts() {
   nap_ = kNap;
   if (std::any_of(armed_.begin(), armed_.end(),
-                  [](const Connection* connection) { return connection->begins_batch(); })) {
-    run_flushes(now, true);
-    sync::spin_for(kLookUs);
-    run_flushes(now, true);
+                  [](Connection* connection) { return connection->send_side().flush_at_once(); })) {
+    run_flushes(true);
+    sync::spin_for(kCheckApartUs);
+    run_flushes(true);
   }
 }
 
 void IoService::run_watches(Instant now) {
-  std::erase_if(watched_, [](Connection* connection) { return !connection->watch_turn(); });
+  std::erase_if(watched_, [](Connection* connection) { return !connection->link().watch_turn(); });
   next_watch_ = now + kWatchEvery;
 }
 
 Instant IoService::handle_turn(Instant now) {
-  resumed_.take_all([](const std::shared_ptr<Connection>& connection) { connection->resume_reading(); });
+  resumed_.take_all([](const std::shared_ptr<Connection>& connection) { connection->link().resume_reading(); });
   collect_armed();
   if (armed_.empty()) {
     next_flush_ = kNever;
   } else if (next_flush_ == kNever) {
-    flush_bursts(now);
+    flush_bursts();
     next_flush_ = armed_.empty() ? kNever : sys::now() + nap_;
   } else if (now >= next_flush_) {
-    run_flushes(now, false);
+    run_flushes(false);
     next_flush_ = armed_.empty() ? kNever : now + nap_;
   }
   if (watched_.empty()) {

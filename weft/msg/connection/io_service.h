@@ -15,7 +15,7 @@ class Connection;
 // IoService: the guarantee of progress. Its thread connects and shakes hands, keeps time, reads for sockets whose
 // threads are elsewhere, and flushes what senders left in a batch. Owner: the context. Affinity: arm(),
 // resume_reading() and request_take_down() any thread; the rest its own thread. Invariants:
-//   (1) An armed connection is looked at at once after a rest, else when the nap ends, until it has nothing left.
+//   (1) An armed connection has its flush turn when the nap ends, or at once after a rest, until it has nothing left.
 //   (2) With no connection armed or watched, and no timer, the thread sleeps without a time-out.
 class IoService final : private rt::TurnHook {
  public:
@@ -24,18 +24,20 @@ class IoService final : private rt::TurnHook {
 
   [[nodiscard]] rt::Loop& loop() noexcept { return *loop_; }
 
-  void arm(Connection& connection) noexcept;  // with the connection's write baton; once until the connection is dropped
+  // With the connection's write baton; once until disarm(), or until its flush turn ends the arming.
+  void arm(Connection& connection) noexcept;
   void resume_reading(std::shared_ptr<Connection> connection) noexcept;
   void request_take_down(std::shared_ptr<Connection> connection);
 
   // Own thread.
+  void disarm(Connection& connection) noexcept;  // the link has taken the write baton
   void watch_app(Connection& connection) { watched_.push_back(&connection); }
   void forget(Connection& connection) noexcept;  // before the connection dies
 
  private:
   static constexpr Duration kNap = std::chrono::microseconds(100);
   static constexpr Duration kNapLongest = std::chrono::microseconds(250);  // while senders flush by themselves
-  static constexpr std::uint32_t kLookUs = 3;                              // twice while a sender sends
+  static constexpr std::uint32_t kCheckApartUs = 3;  // while a sender sends, it appends in between
   static constexpr Duration kWatchEvery = std::chrono::milliseconds(10);
 
   explicit IoService(std::unique_ptr<rt::Loop> loop) noexcept : loop_(std::move(loop)) {}
@@ -45,8 +47,8 @@ class IoService final : private rt::TurnHook {
   }
   [[nodiscard]] bool may_sleep() noexcept override { return resumed_.empty(); }
   void collect_armed() noexcept;
-  void run_flushes(Instant now, bool only_bursts);
-  void flush_bursts(Instant now);
+  void run_flushes(bool only_bursts);
+  void flush_bursts();
   void run_watches(Instant now);
 
   std::unique_ptr<rt::Loop> loop_;

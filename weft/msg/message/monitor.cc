@@ -35,6 +35,7 @@ void Monitor::set_sink(Sink sink) {
 }
 
 void Monitor::emit(MonitorEvent event) {
+  counts_[static_cast<std::size_t>(event.kind)].fetch_add(1, std::memory_order_relaxed);  // the count stands alone
   if (has_sink_.load(std::memory_order_relaxed)) {
     const std::lock_guard lock(sink_mutex_);
     if (sink_ && !sink_(event)) {

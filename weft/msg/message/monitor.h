@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -31,6 +33,7 @@ enum class EventKind : std::uint8_t {
   pipe_statistics,   // of one peer, because report_pipes() was called
   stopped,           // the last thing a sink gets
 };
+inline constexpr std::size_t kEventKinds = static_cast<std::size_t>(EventKind::stopped) + 1;
 [[nodiscard]] std::string_view event_name(EventKind kind) noexcept;
 
 struct MonitorEvent {
@@ -47,8 +50,9 @@ struct MonitorEvent {
 };
 
 // Monitor: what happens to a socket's connections, in order.
-// Owner: the socket. Affinity: any thread. Cost: nothing while nobody watches; else a lock and a copy per event, never
-// on the path of a message. Bounded: beyond kEventsMax waiting events the newest are dropped and counted.
+// Owner: the socket. Affinity: any thread. Cost: each event is counted; while the socket is watched, also a lock and a
+// copy per event, never on the path of a message. Bounded: beyond kEventsMax waiting events the newest are dropped and
+// counted.
 // Lock order: emitters may hold any lock of their socket; a sink runs under the monitor's own.
 class Monitor {
  public:
@@ -69,10 +73,15 @@ class Monitor {
   // The oldest event. A negative timeout waits for ever. timed_out; closed or terminated.
   [[nodiscard]] Result<MonitorEvent> receive(Duration timeout);
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
+  // Events of this kind so far, watched or not.
+  [[nodiscard]] std::uint64_t count(EventKind kind) const noexcept {
+    return counts_[static_cast<std::size_t>(kind)].load(std::memory_order_relaxed);
+  }
 
  private:
   std::atomic<bool> enabled_{false};
   std::atomic<std::uint64_t> dropped_{0};
+  std::array<std::atomic<std::uint64_t>, kEventKinds> counts_{};
   std::atomic<bool> has_sink_{false};
   std::mutex sink_mutex_;
   Sink sink_;  // guarded by sink_mutex_

@@ -105,5 +105,17 @@ TEST(Monitor, EveryKindHasANameOfItsOwn) {
   EXPECT_EQ(event_name(static_cast<EventKind>(static_cast<int>(EventKind::stopped) + 1)), "unknown event");
 }
 
+TEST(Monitor, CountsEventsThatNobodyWatches) {
+  Monitor monitor;
+  monitor.emit({EventKind::accepted, "a"});
+  monitor.emit({EventKind::accepted, "b"});
+  monitor.enable();
+  monitor.emit({EventKind::disconnected, "a"});
+  EXPECT_EQ(monitor.count(EventKind::accepted), 2u);
+  EXPECT_EQ(monitor.count(EventKind::disconnected), 1u);
+  EXPECT_EQ(monitor.count(EventKind::stopped), 0u);
+  EXPECT_EQ(monitor.dropped(), 0u);
+}
+
 }  // namespace
 }  // namespace weft

@@ -66,7 +66,7 @@ struct Outbound {
   Bytes bytes;
   Message* message = nullptr;  // null: the bytes must be copied
   bool more = false;
-  bool waits = false;  // its sender would wait for room, kAwaitLongest at least
+  bool waits = false;  // the call may wait; SocketCore::send() sets it
 };
 
 // Fills `cell` from `part`, taking over the message's buffer if it has one. False when memory ran out: nothing changed.

@@ -1,52 +1,41 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/pattern/pipe.h"
 
+#include <utility>
+
 #include "weft/msg/connection/connection.h"
-#include "weft/msg/socket/socket_core.h"
 
 namespace weft::msg {
 
-void InprocLink::set_marks(int end, int send, int receive) {
-  const std::lock_guard lock(marks_mutex);
-  marks[end] = {send, receive, true};
-  for (int from = 0; from < 2; ++from) {
-    const Marks& sender = marks[from];
-    const Marks& receiver = marks[1 - from];
-    if (sender.known && receiver.known) {
-      channel[from].set_mark(sender.send == 0 || receiver.receive == 0 ? 0
-                                                                       : std::int64_t{sender.send} + receiver.receive);
-    } else {
-      channel[from].set_mark(sender.known ? sender.send : receiver.receive);
-    }
-  }
+Pipe::Pipe(ConnectionOwner& owner, Connection& connection) noexcept
+    : owner_(owner),
+      connection_(&connection),
+      tx_(connection.send_side().channel()),
+      rx_(connection.receive_side().channel()) {
+  connection.attach(*this);
 }
 
-void Pipe::attach_connection(Connection* connection, Channel* tx, Channel* rx) noexcept {
-  connection_ = connection;
-  tx_ = tx;
-  rx_ = rx;
-}
+Pipe::Pipe(ConnectionOwner& owner, std::shared_ptr<InprocLink> link, int end) noexcept
+    : owner_(owner), link_(std::move(link)), link_end_(end), tx_(link_->channel[end]), rx_(link_->channel[1 - end]) {}
 
-void Pipe::attach_link(std::shared_ptr<InprocLink> link, int end) noexcept {
-  link_ = std::move(link);
-  link_end_ = end;
-  tx_ = &link_->channel[end];
-  rx_ = &link_->channel[1 - end];
+// Null for an end that is unbound or closed: it has no thread to wake.
+ConnectionOwner* Pipe::other_owner() const noexcept {
+  // Acquire pairs with the release of SocketCore::join_inproc().
+  return link_->owner[1 - link_end_].load(std::memory_order_acquire);
 }
 
 void Pipe::wake_inproc_reader() noexcept {
-  // Acquire pairs with the release in SocketCore::adopt_inproc(); an unbound end has nobody to wake.
-  if (SocketCore* peer = link_->core[1 - link_end_].load(std::memory_order_acquire); peer != nullptr) {
-    peer->input_parker().wake();
+  if (ConnectionOwner* peer = other_owner(); peer != nullptr) {
+    peer->share().input_parker.wake();
   }
 }
 
 bool Pipe::try_send(Outbound& part, bool wide) noexcept {
-  return connection_ != nullptr ? connection_->try_send(part, wide) : try_send_inproc(part);
+  return connection_ != nullptr ? connection_->send_side().try_send(part, wide) : try_send_inproc(part);
 }
 
 bool Pipe::try_send_inproc(Outbound& part) noexcept {
-  if (!tx_->has_credit() || !tx_->push(part)) {
+  if (!tx_.has_credit() || !tx_.push(part)) {
     return false;  // out of memory counts as a full pipe: the caller waits or is told so
   }
   wake_inproc_reader();
@@ -55,10 +44,10 @@ bool Pipe::try_send_inproc(Outbound& part) noexcept {
 
 void Pipe::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
   if (connection_ != nullptr) {
-    connection_->send_parts(parts, wide, waits);
+    connection_->send_side().send_parts(parts, wide, waits);
     return;
   }
-  if (!tx_->push(parts)) {
+  if (!tx_.push(parts)) {
     for (Cell& part : parts) {
       part.release();
     }
@@ -70,8 +59,8 @@ void Pipe::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
 
 void Pipe::send_subscription(bool subscribe, Bytes topic) noexcept {
   if (connection_ != nullptr) {
-    connection_->send_subscription(subscribe, topic);
-  } else if (SocketCore* peer = link_->core[1 - link_end_].load(std::memory_order_acquire); peer != nullptr) {
+    connection_->send_side().queue_subscription(subscribe, topic);
+  } else if (ConnectionOwner* peer = other_owner(); peer != nullptr) {
     peer->handle_inproc_subscription(*link_, subscribe, topic);
   }
 }
@@ -80,34 +69,34 @@ bool Pipe::connects() const noexcept { return connection_ != nullptr && connecti
 
 void Pipe::end() {
   ending_.store(true, std::memory_order_relaxed);
-  connection_->close_when_sent();
+  connection_->link().close_when_sent();
 }
 
 bool Pipe::peek_beyond_run(FrameView& view) noexcept {
-  if (rx_->conflates()) [[unlikely]] {
+  if (rx_.conflates()) [[unlikely]] {
     if (connection_ != nullptr) {
-      connection_->collect();
+      connection_->receive_side().collect();
     }
-    rx_->refresh();
+    rx_.refresh();
   }
-  Cell* cell = rx_->front();
+  Cell* cell = rx_.front();
   if (cell == nullptr) {
-    if (connection_ == nullptr || rx_->conflates()) {
+    if (connection_ == nullptr || rx_.conflates()) {
       return false;
     }
-    const Connection::Peek result = connection_->peek(view, run_);
-    if (result == Connection::Peek::run) {
+    const ReceiveSide::Peek result = connection_->receive_side().peek(view, run_);
+    if (result == ReceiveSide::Peek::run) {
       return peek(view);
     }
-    if (result == Connection::Peek::stream) {
+    if (result == ReceiveSide::Peek::stream) {
       view.origin = notes.origin;
       peeked_ = Peeked::stream;
       return true;
     }
-    if (result == Connection::Peek::nothing) {
+    if (result == ReceiveSide::Peek::nothing) {
       return false;
     }
-    cell = rx_->front();
+    cell = rx_.front();
   }
   view = {cell->bytes(), cell->more, nullptr, cell, notes.origin};
   peeked_ = Peeked::cell;
@@ -118,10 +107,10 @@ bool Pipe::peek_beyond_run(FrameView& view) noexcept {
 
 void Pipe::pop_beyond_run() noexcept {
   if (peeked_ == Peeked::stream) {
-    connection_->pop();
+    connection_->receive_side().pop();
   } else {
-    rx_->front()->release();  // a no-op when the buffer was taken over
-    if (rx_->pop(!peeked_more_, peeked_bytes_)) {
+    rx_.front()->release();  // a no-op when the buffer was taken over
+    if (rx_.pop(!peeked_more_, peeked_bytes_)) {
       credit_reported();
     }
   }
@@ -130,19 +119,19 @@ void Pipe::pop_beyond_run() noexcept {
 
 void Pipe::unpeek() noexcept {
   if (peeked_ == Peeked::stream) {
-    connection_->unpeek();
+    connection_->receive_side().unpeek();
   }
   peeked_ = Peeked::nothing;
 }
 
 void Pipe::credit_reported() noexcept {
   if (connection_ != nullptr) {
-    connection_->handle_receive_credit();
-  } else if (SocketCore* peer = link_->core[1 - link_end_].load(std::memory_order_acquire); peer != nullptr) {
-    peer->output_parker().wake_with_fence();
+    connection_->receive_side().handle_credit();
+  } else if (ConnectionOwner* peer = other_owner(); peer != nullptr) {
+    peer->share().output_parker.wake_with_fence();
   }
 }
 
-bool Pipe::drained() noexcept { return notes.ended && run_.empty() && rx_->empty(); }
+bool Pipe::drained() noexcept { return notes.ended && run_.empty() && rx_.empty(); }
 
 }  // namespace weft::msg

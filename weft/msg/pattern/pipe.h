@@ -4,53 +4,33 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 
-#include "weft/base/time.h"
+#include "weft/msg/connection/connection_owner.h"
 #include "weft/msg/message/part.h"
+#include "weft/msg/pattern/inproc_link.h"
 #include "weft/msg/queue/channel.h"
 #include "weft/msg/wire/frame_run.h"
 
 namespace weft::msg {
 
 class Connection;
-class SocketCore;
-
-// InprocLink: what the two pipes of an inproc connection share: a channel each way and where each end's socket is.
-struct InprocLink {
-  Channel channel[2];                            // [i]: what end i sends
-  std::atomic<SocketCore*> core[2] = {};         // null: not bound yet, or closed
-  std::shared_ptr<SocketCore> keep[2];           // keeps `core` valid; set once, dropped when both ends are gone
-  std::atomic<bool> closed[2] = {false, false};  // end i will send no more
-  Instant expires = kNever;  // guarded by the context's inproc lock: until when it waits for somebody to bind
-  std::mutex marks_mutex;
-  struct Marks {
-    int send = 0;
-    int receive = 0;
-    bool known = false;  // the end's socket is there
-  };
-  Marks marks[2];  // guarded by marks_mutex
-
-  // Each direction holds what its sender may queue plus what its receiver may; 0 on either side means no mark.
-  void set_marks(int end, int send, int receive);
-};
 
 // Pipe: a socket's view of one peer: somewhere to send, somewhere to receive from.
-// Owner: the socket; a pipe of a connection also belongs to its connection.
+// Owner: the socket, which keeps the connection of a pipe for as long as the pipe.
 // Affinity: send members under the socket's send lock, receive members under its receive lock.
-// Cost: sending a small single-part message to an idle or batching connection encodes it straight into the batch;
-// receiving one from an idle connection decodes it straight out of the read block, small ones a run at a time. The
-// channels carry the rest.
-class Pipe {
+// Cost: a small message of one part is appended to the connection's batch, without the channel; a received one is
+// decoded in place in the read block, small ones a run at a time. The channels carry the rest.
+class Pipe final : public PipeShare {
  public:
-  explicit Pipe(SocketCore& owner) noexcept : owner_(owner) {}
+  Pipe(ConnectionOwner& owner, Connection& connection) noexcept;
+  Pipe(ConnectionOwner& owner, std::shared_ptr<InprocLink> link, int end) noexcept;
   Pipe(const Pipe&) = delete;
   Pipe& operator=(const Pipe&) = delete;
 
   // --- send side ---
-  [[nodiscard]] bool writable() noexcept { return tx_->has_credit(); }
+  [[nodiscard]] bool writable() noexcept { return tx_.has_credit(); }
   // A single-part message; takes over its buffer. False: the high-water mark is reached, nothing changed.
   [[nodiscard]] bool try_send(Outbound& part, bool wide) noexcept;
   // A whole message, whatever the mark; takes over the references. Empty messages count as sent. `waits` as in
@@ -82,23 +62,20 @@ class Pipe {
   // After peek(): the part stays in front, and its view valid, also after unpeek().
   [[nodiscard]] bool peeked_in_place() const noexcept { return peeked_ != Peeked::stream; }
   // Whole messages that came through the channel so far: as its producer knows, and taken.
-  [[nodiscard]] std::uint64_t arrived_count() const noexcept { return rx_->written(); }
-  [[nodiscard]] std::uint64_t taken_count() const noexcept { return rx_->read(); }
-  [[nodiscard]] bool has_queued() noexcept { return !rx_->empty(); }  // in the channel
+  [[nodiscard]] std::uint64_t arrived_count() const noexcept { return rx_.written(); }
+  [[nodiscard]] std::uint64_t taken_count() const noexcept { return rx_.read(); }
+  [[nodiscard]] bool has_queued() noexcept { return !rx_.empty(); }  // in the channel
   // Any thread: messages that wait to go out, and to be taken.
-  [[nodiscard]] std::uint64_t queued_out() const noexcept { return tx_->queued(); }
-  [[nodiscard]] std::uint64_t queued_in() const noexcept { return rx_->queued(); }
+  [[nodiscard]] std::uint64_t queued_out() const noexcept { return tx_.queued(); }
+  [[nodiscard]] std::uint64_t queued_in() const noexcept { return rx_.queued(); }
   // No more will come: the other end is gone and everything it sent was taken.
   [[nodiscard]] bool drained() noexcept;
 
-  [[nodiscard]] SocketCore& owner() const noexcept { return owner_; }
+  [[nodiscard]] ConnectionOwner& owner() const noexcept { return owner_; }
   [[nodiscard]] Connection* connection() const noexcept { return connection_; }
   [[nodiscard]] bool connects() const noexcept;  // a connection that is made again when it is lost
   [[nodiscard]] const std::shared_ptr<InprocLink>& link() const noexcept { return link_; }
   [[nodiscard]] int link_end() const noexcept { return link_end_; }
-
-  void attach_connection(Connection* connection, Channel* tx, Channel* rx) noexcept;
-  void attach_link(std::shared_ptr<InprocLink> link, int end) noexcept;
 
   // Patterns' own notes. `ready`: the peer is known (send lock). The rest says which lock guards it.
   struct Notes {
@@ -117,10 +94,6 @@ class Pipe {
     bool probed = false;            // both locks: this connection got its probe
   };
   Notes notes;
-  std::atomic<Pipe*> next_signal{nullptr};  // in the socket's list of pipes with news
-  std::atomic<bool> signalled{false};
-  std::uint64_t dropped = 0;                // send lock: messages that found the mark reached and were not for waiting
-  std::atomic<std::uint64_t> discarded{0};  // by who receives: messages of more parts than the type takes
 
  private:
   [[nodiscard]] bool try_send_inproc(Outbound& part) noexcept;
@@ -131,12 +104,14 @@ class Pipe {
 
   enum class Peeked : std::uint8_t { nothing, run, cell, stream };
 
-  SocketCore& owner_;
-  Channel* tx_ = nullptr;
-  Channel* rx_ = nullptr;
-  Connection* connection_ = nullptr;
-  std::shared_ptr<InprocLink> link_;
-  int link_end_ = 0;
+  [[nodiscard]] ConnectionOwner* other_owner() const noexcept;
+
+  ConnectionOwner& owner_;
+  Connection* const connection_ = nullptr;
+  const std::shared_ptr<InprocLink> link_;
+  const int link_end_ = 0;
+  Channel& tx_;
+  Channel& rx_;
   std::atomic<bool> ending_{false};  // nothing is published with it
   FrameRun run_;                     // before what is in the channel
   Peeked peeked_ = Peeked::nothing;

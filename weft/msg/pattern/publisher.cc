@@ -11,7 +11,6 @@
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/pattern.h"
 #include "weft/msg/pattern/prefix_table.h"
-#include "weft/msg/socket/socket_core.h"
 
 namespace weft::msg {
 
@@ -268,7 +267,7 @@ class Publisher final : public Pattern {
       }
       notices_.push_back({(subscribe ? '\1' : '\0') + std::string(as_text(topic)), &pipe, pipe.arrived_count(), false});
     }
-    pipe.owner().input_parker().wake_with_fence();
+    pipe.owner().share().input_parker.wake_with_fence();
   }
 
   const bool notifies_;

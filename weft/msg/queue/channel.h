@@ -122,8 +122,11 @@ class Channel {
   // Whole messages so far: put in (producer), taken out (consumer).
   [[nodiscard]] std::uint64_t written() const noexcept { return sending().written.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t read() const noexcept { return receiving().read.load(std::memory_order_relaxed); }
-  // Any thread: whole messages that were in it a moment ago.
+  // Any thread: whole messages that were in it a moment ago. Of a channel that conflates: one, or none.
   [[nodiscard]] std::uint64_t queued() const noexcept {
+    if (const Newest* newest = sending().newest; newest != nullptr) {
+      return newest->waits() ? 1 : 0;
+    }
     const std::uint64_t taken = read();
     const std::uint64_t put = written();
     return put > taken ? put - taken : 0;

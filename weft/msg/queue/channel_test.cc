@@ -198,6 +198,7 @@ TEST(Channel, OneThatConflatesKeepsTheNewestAndReleasesTheOthers) {
     EXPECT_EQ(pop(channel), "nothing");
     for (const char* text : {"a", "b", "c"}) {
       ASSERT_TRUE(push(channel, text));
+      EXPECT_EQ(channel.queued(), 1u);
     }
     EXPECT_FALSE(channel.empty());
     EXPECT_EQ(as_text(channel.front()->bytes()), "c");
@@ -206,6 +207,7 @@ TEST(Channel, OneThatConflatesKeepsTheNewestAndReleasesTheOthers) {
     channel.refresh();
     EXPECT_EQ(pop(channel), "d");
     EXPECT_EQ(pop(channel), "nothing");
+    EXPECT_EQ(channel.queued(), 0u) << "a replaced message waits no more";
     const std::vector<Cell> parts = {small_cell("first", true), small_cell("last")};
     ASSERT_TRUE(channel.push(parts));
     EXPECT_EQ(pop(channel), "last");

@@ -49,6 +49,8 @@ class Newest {
     has_newest_.store(false, std::memory_order_relaxed);
   }
   void pop() noexcept { has_front_ = false; }
+  // Any thread: a message was put, and the consumer has not seen it yet.
+  [[nodiscard]] bool waits() const noexcept { return has_newest_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool empty() const noexcept { return !has_front_ && !has_newest_.load(std::memory_order_acquire); }
 
  private:

@@ -11,7 +11,7 @@
 
 #include "weft/base/result.h"
 #include "weft/msg/connection/io_service.h"
-#include "weft/msg/context.h"
+#include "weft/msg/message/context_options.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/sync/parker.h"
 #include "weft/sync/spin.h"

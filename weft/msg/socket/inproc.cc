@@ -6,6 +6,11 @@
 
 namespace weft::msg {
 
+namespace {
+// Every owner of a link's end is a socket.
+SocketCore& core_of(ConnectionOwner& owner) noexcept { return static_cast<SocketCore&>(owner); }
+}  // namespace
+
 // --- names ---
 
 Result<void> ContextCore::bind_inproc(const std::string& name, SocketCore& core) {
@@ -108,7 +113,7 @@ Result<std::string> SocketCore::bind_inproc(const net::Endpoint& endpoint) {
 Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) {
   auto link = std::make_shared<InprocLink>();
   link->keep[0] = shared_from_this();
-  link->core[0].store(this, std::memory_order_release);
+  link->owner[0].store(this, std::memory_order_release);
   if (conflates()) {
     link->channel[0].conflate();
     link->channel[1].conflate();
@@ -123,22 +128,22 @@ Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) 
       break;
     }
   }
-  output_parker_.wake_with_fence();
+  share_.output_parker.wake_with_fence();
   return routing_id;
 }
 
 // The connecting end is there already; the binder gets its own, and both learn of each other. False: the binder was
 // closed meanwhile.
 bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore& binder) {
-  SocketCore& connector = *link->keep[0];
+  SocketCore& connector = core_of(*link->keep[0]);
   if (!may_join(connector.wire_type(), binder.wire_type())) {
     connector.monitor_.emit({EventKind::handshake_failed, "inproc", Error(Errc::incompatible_peer)});
     return true;
   }
   link->keep[1] = binder.shared_from_this();
-  link->core[1].store(&binder);  // pairs with the acquire in Pipe::wake_inproc_reader()
+  link->owner[1].store(&binder);  // pairs with the acquire in Pipe::other_owner()
   if (!binder.adopt_inproc(link, 1, {})) {
-    link->core[1].store(nullptr);
+    link->owner[1].store(nullptr);
     return false;
   }
   binder.inproc_ready(*link, as_bytes(connector.options_copy().routing_id));
@@ -148,9 +153,9 @@ bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore
     binder.inproc_peer_closed(*link);
   }
   // What was sent before the binder was known woke nobody; and a sender may wait for its first peer.
-  binder.input_parker_.wake_with_fence();
-  binder.output_parker_.wake_with_fence();
-  connector.output_parker_.wake_with_fence();
+  binder.share_.input_parker.wake_with_fence();
+  binder.share_.output_parker.wake_with_fence();
+  connector.share_.output_parker.wake_with_fence();
   if (binder.on_inproc_peer_) {
     binder.on_inproc_peer_();
   }
@@ -160,8 +165,7 @@ bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore
 // An error: this socket is closed. `connected_to`: what disconnect() knows the link by; empty at the binder's end.
 Result<std::uint32_t> SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>& link, int end,
                                                const std::string& connected_to) {
-  auto pipe = std::make_unique<Pipe>(*this);
-  pipe->attach_link(link, end);
+  auto pipe = std::make_unique<Pipe>(*this, link, end);
   const std::scoped_lock lock(receive_mutex_, send_mutex_);
   if (closed()) {
     return refusal();
@@ -211,28 +215,30 @@ Pipe* SocketCore::find_inproc(const InprocLink& link) noexcept {
 void SocketCore::handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic) {
   {
     const std::lock_guard lock(send_mutex_);
-    if (Pipe* pipe = find_inproc(link); pipe != nullptr && (takes_subscriptions() || groups())) {
+    if (Pipe* pipe = find_inproc(link); pipe != nullptr && (traits_.takes_subscriptions || traits_.groups)) {
       (void)pattern_->handle_subscription(*pipe, subscribe, topic);  // a neighbour in this process needs no bound
     }
   }
-  output_parker_.wake_with_fence();  // who waits for subscribers
+  share_.output_parker.wake_with_fence();  // who waits for subscribers
 }
 
 // This end will send no more; the other end may take what is on its way.
 void SocketCore::close_inproc(Pipe& pipe, Instant deadline) {
   InprocLink& link = *pipe.link();
   const int end = pipe.link_end();
-  if (SocketCore* peer = link.core[1 - end].load(); peer != nullptr && end == 0) {
+  ConnectionOwner* peer = link.owner[1 - end].load();
+  if (peer != nullptr && end == 0) {
     const std::string text = peer->farewell(false);
     Outbound part{as_bytes(text), nullptr, false};
     (void)(!text.empty() && link.channel[end].push(part));  // without memory it is left out
   }
   link.closed[end].store(true);
-  link.core[end].store(nullptr);
+  link.owner[end].store(nullptr);
   const bool nothing_sent = link.channel[end].written() == 0;
-  pipe.owner().context_.expire_pending(link, nothing_sent ? Instant::min() : deadline);
-  if (SocketCore* peer = link.core[1 - end].load(); peer != nullptr) {
-    peer->inproc_peer_closed(link);
+  context_.expire_pending(link, nothing_sent ? Instant::min() : deadline);
+  peer = link.owner[1 - end].load();
+  if (peer != nullptr) {
+    core_of(*peer).inproc_peer_closed(link);
   }
 }
 
@@ -244,8 +250,8 @@ void SocketCore::inproc_peer_closed(const InprocLink& link) {
       bury_drained();
     }
   }
-  input_parker_.wake_with_fence();
-  output_parker_.wake_with_fence();
+  share_.input_parker.wake_with_fence();
+  share_.output_parker.wake_with_fence();
 }
 
 void SocketCore::disconnect_inproc(const InprocLink& link) {

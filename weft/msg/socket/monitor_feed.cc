@@ -60,7 +60,7 @@ void MonitorFeed::handle_reader() {
 void MonitorFeed::send(std::span<const Bytes> parts) {
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Outbound part{parts[i], nullptr, i + 1 < parts.size()};
-    if (core_->send(part, SocketCore::kNoWait)) {
+    if (core_->send(part, Timeout::none())) {
       continue;
     }
     dropped_ = true;
@@ -69,7 +69,7 @@ void MonitorFeed::send(std::span<const Bytes> parts) {
     }
     // Only memory can be what was missing. A message that was begun is ended: an empty part needs none.
     part.bytes = {};
-    (void)core_->send(part, SocketCore::kNoWait);
+    (void)core_->send(part, Timeout::none());
   }
 }
 

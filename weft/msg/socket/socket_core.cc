@@ -12,10 +12,12 @@
 namespace weft::msg {
 
 SocketCore::SocketCore(ContextCore& context, const PatternRow& row)
-    : context_(context),
+    : ConnectionOwner({row.traits.wire, row.traits.receives, row.traits.takes_subscriptions, row.traits.single_part,
+                       row.traits.groups},
+                      context.wait_mode()),
+      context_(context),
       traits_(row.traits),
       keep_context_(context.shared_from_this()),
-      wait_mode_(context.wait_mode()),
       send_timeout_(options_.send_timeout.count()),
       receive_timeout_(options_.receive_timeout.count()),
       pattern_(row.make(row.traits, options_)) {}
@@ -30,14 +32,6 @@ Error SocketCore::refusal() const noexcept {
 Duration SocketCore::send_timeout() const noexcept { return Duration(send_timeout_.load(std::memory_order_relaxed)); }
 Duration SocketCore::receive_timeout() const noexcept {
   return Duration(receive_timeout_.load(std::memory_order_relaxed));
-}
-Instant SocketCore::send_deadline() const noexcept {
-  const Duration timeout = send_timeout();
-  return timeout < Duration::zero() ? kNever : deadline_after(sys::now(), timeout);
-}
-Instant SocketCore::receive_deadline() const noexcept {
-  const Duration timeout = receive_timeout();
-  return timeout < Duration::zero() ? kNever : deadline_after(sys::now(), timeout);
 }
 
 Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>& change) {
@@ -58,9 +52,11 @@ Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>
     }
     send_timeout_.store(options_.send_timeout.count(), std::memory_order_relaxed);
     receive_timeout_.store(options_.receive_timeout.count(), std::memory_order_relaxed);
+    share_.sends_patiently.store(options_.send_timeout < Duration::zero() || options_.send_timeout >= kAwaitLongest,
+                                 std::memory_order_relaxed);
     apply_marks();
   }
-  output_parker_.wake_with_fence();  // a mark may be higher now
+  share_.output_parker.wake_with_fence();  // a mark may be higher now
   return {};
 }
 
@@ -88,13 +84,13 @@ void SocketCore::apply_marks() {
   const std::lock_guard lock(table_mutex_);
   for (const auto& [connection, keep] : connections_) {
     connection->apply_marks(options_);
-    connection->handle_receive_credit();
+    connection->receive_side().handle_credit();
   }
   for (const auto& pipe : inproc_pipes_) {
     InprocLink& link = *pipe->link();
     link.set_marks(pipe->link_end(), options_.send_high_water_mark, options_.receive_high_water_mark);
-    if (SocketCore* peer = link.core[1 - pipe->link_end()].load(std::memory_order_acquire); peer != nullptr) {
-      peer->output_parker_.wake_with_fence();
+    if (ConnectionOwner* peer = link.owner[1 - pipe->link_end()].load(std::memory_order_acquire); peer != nullptr) {
+      peer->share().output_parker.wake_with_fence();
     }
   }
 }
@@ -104,7 +100,7 @@ Result<void> SocketCore::subscribe(Bytes topic, bool on) {
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
   }
-  if (groups()) {
+  if (traits_.groups) {
     return Error(Errc::not_supported, "this socket type joins groups");
   }
   return on ? pattern_->subscribe(topic) : pattern_->unsubscribe(topic);
@@ -115,7 +111,7 @@ Result<void> SocketCore::join(Bytes group, bool on) {
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
   }
-  if (!groups()) {
+  if (!traits_.groups) {
     return Error(Errc::not_supported, "this socket type joins no groups");
   }
   return on ? pattern_->subscribe(group) : pattern_->unsubscribe(group);
@@ -183,199 +179,13 @@ void SocketCore::name_peer(Pipe& pipe) {
   }
 }
 
-// --- connections ---
-
-bool SocketCore::note_dirty(Connection& connection) {
-  dirty_.push_back(connection.shared_from_this());
-  has_dirty_.store(true, std::memory_order_relaxed);  // read by the thread that waits: a hint that errs to one side
-  return true;
-}
-
-void SocketCore::signal_input(Pipe& pipe) noexcept {
-  // One place in the list each. acq_rel: what was pushed before is seen by collect_signals().
-  if (!pipe.signalled.exchange(true, std::memory_order_acq_rel)) {
-    Pipe* head = signals_.load(std::memory_order_relaxed);
-    do {
-      pipe.next_signal.store(head, std::memory_order_relaxed);
-    } while (!signals_.compare_exchange_weak(head, &pipe, std::memory_order_release, std::memory_order_relaxed));
-  }
-  input_parker_.wake_with_fence();
-}
-
-void SocketCore::collect_signals() noexcept {
-  if (signals_.load(std::memory_order_relaxed) == nullptr) [[likely]] {
-    return;
-  }
-  Pipe* pipe = signals_.exchange(nullptr, std::memory_order_acquire);
-  while (pipe != nullptr) {
-    Pipe* next = pipe->next_signal.load(std::memory_order_relaxed);
-    // Cleared before the pipe is looked at: what comes later signals again.
-    (void)pipe->signalled.exchange(false, std::memory_order_acq_rel);
-    if (pipe->notes.attached) {
-      pattern_->activate(*pipe);
-    }
-    pipe = next;
-  }
-}
-
-void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint) {
-  auto connection = std::make_shared<Connection>(*this, context_.io(), std::move(stream), endpoint);
-  {
-    const std::lock_guard lock(table_mutex_);
-    if (closed_.load(std::memory_order_relaxed)) {
-      return;
-    }
-    context_.connection_started();  // before anybody can close it
-    connections_.emplace(connection.get(), connection);
-    connection->apply_marks(
-        options_copy());  // under the table lock: a change of the options comes before it or after it
-  }
-  context_.io().loop().post([connection] { connection->start(); });
-}
-
-bool SocketCore::pipe_ready(Connection& connection, Bytes identity) {
-  const std::scoped_lock lock(receive_mutex_, send_mutex_);
-  Pipe& pipe = connection.pipe();
-  if (closed_.load(std::memory_order_relaxed)) {
-    return true;  // only lingering: the pattern is not interested
-  }
-  pipe.notes.origin.peer = connection.peer_id();
-  pipe.notes.other_end = connection.other_end();
-  pattern_->attach(pipe);
-  pipe.notes.attached = true;
-  if (!pattern_->ready(pipe, identity)) {
-    pattern_->detach(pipe);
-    pattern_->deactivate(pipe);
-    pipe.notes.attached = false;
-    return false;
-  }
-  pipe.notes.ready = true;
-  if (traits_.receives && !add_descriptor(connection)) {
-    connection.poll_token = 0;  // no descriptor for it: the I/O thread reads, and signals
-  }
-  return true;
-}
-
-void SocketCore::pipe_lost(Pipe& pipe) {
-  const std::scoped_lock lock(receive_mutex_, send_mutex_);
-  pipe.notes.ready = false;
-  if (!pipe.notes.attached) {
-    return;
-  }
-  pattern_->lost(pipe);
-  if (options_.immediate) {
-    pattern_->detach(pipe);  // nothing may be queued for a peer that is not there
-    output_parker_.wake_with_fence();
-  }
-}
-
-void SocketCore::connection_finished(Connection& connection) {
-  std::shared_ptr<Connection> keep;
-  {
-    const std::scoped_lock lock(receive_mutex_, send_mutex_);
-    collect_signals();
-    dropped_before_ += connection.pipe().dropped + connection.pipe().discarded.exchange(0, std::memory_order_relaxed);
-    connection.pipe().dropped = 0;
-    connection.pipe().notes.ready = false;
-    std::erase_if(dirty_, [&](const auto& entry) { return entry.get() == &connection; });
-    end_pipe(connection.pipe());
-    bury_drained();
-  }
-  output_parker_.wake_with_fence();  // who waits to send to this very peer waits in vain
-  {
-    const std::lock_guard lock(table_mutex_);
-    for (auto& [name, connected] : connected_) {
-      if (connected.get() == &connection) {
-        connected = nullptr;
-      }
-    }
-  }
-  output_parker_.wake_with_fence();  // who waits for room at this very peer waits in vain
-  end_feed_if_quiet();
-  context_.connection_ended();
-}
-
-// The other end is gone for good. What the pipe holds can still be received.
-void SocketCore::end_pipe(Pipe& pipe) {
-  pipe.notes.ended = true;
-  if (pipe.notes.attached) {
-    pattern_->detach(pipe);
-    pattern_->activate(pipe);
-  }
-  bury_next_ = ended_.size();
-  ended_.push_back(&pipe);
-}
-
-// Forgets pipes that have ended and of which everything was taken. Looks at some of them in turn, the newest first.
-void SocketCore::bury_drained() {
-  constexpr std::size_t kLooks = 64;
-  for (std::size_t looks = std::min(ended_.size(), kLooks); looks > 0 && !ended_.empty(); --looks) {
-    const std::size_t i = bury_next_ < ended_.size() ? bury_next_ : 0;
-    Pipe* pipe = ended_[i];
-    bury_next_ = i;
-    if (pipe->notes.attached && traits_.receives && !pipe->ending() && !pipe->drained()) {
-      bury_next_ = i + 1;
-      continue;
-    }
-    if (pipe->notes.attached) {
-      pattern_->deactivate(*pipe);
-      pipe->notes.attached = false;
-    }
-    collect_signals();
-    ended_[i] = ended_.back();
-    ended_.pop_back();
-    const std::lock_guard lock(table_mutex_);
-    if (pipe->connection() != nullptr) {
-      connections_.erase(pipe->connection());
-    } else {
-      std::erase_if(inproc_pipes_, [&](const auto& owned) { return owned.get() == pipe; });
-      inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
-    }
-  }
-}
-
-bool SocketCore::handle_subscription(Pipe& pipe, bool subscribe, Bytes topic) {
-  {
-    const std::lock_guard lock(send_mutex_);
-    if (!closed_.load(std::memory_order_relaxed) && !pattern_->handle_subscription(pipe, subscribe, topic)) {
-      return false;
-    }
-  }
-  output_parker_.wake_with_fence();  // who waits for subscribers
-  return true;
-}
-
-Result<std::size_t> SocketCore::subscribers() {
-  const std::lock_guard lock(send_mutex_);
-  if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
-    return refusal();
-  }
-  if (!traits_.takes_subscriptions && !(traits_.groups && !traits_.receives)) {
-    return Error(Errc::not_supported, "no peer subscribes to a socket of this type");
-  }
-  return pattern_->subscribers();
-}
-
-std::uint64_t SocketCore::dropped() {
-  const std::lock_guard lock(send_mutex_);
-  const std::lock_guard table(table_mutex_);
-  std::uint64_t sum = dropped_before_ + pattern_->dropped();
-  for (const auto& [connection, keep] : connections_) {
-    sum += connection->pipe().dropped + connection->pipe().discarded.load(std::memory_order_relaxed);
-  }
-  for (const auto& pipe : inproc_pipes_) {
-    sum += pipe->dropped;
-  }
-  return sum;
-}
-
 // --- the end ---
 
 void SocketCore::terminate() {
   terminated_.store(true, std::memory_order_release);
   monitor_.end(Errc::terminated);
-  input_parker_.wake_with_fence();
-  output_parker_.wake_with_fence();
+  share_.input_parker.wake_with_fence();
+  share_.output_parker.wake_with_fence();
 }
 
 void SocketCore::close() {
@@ -383,12 +193,12 @@ void SocketCore::close() {
     return;
   }
   const auto keep = shared_from_this();
-  flush_dirty();
+  flush_batches();
   unbind_all();
   const Duration linger = options_copy().linger;
   close_pipes(linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger));
-  input_parker_.wake_with_fence();
-  output_parker_.wake_with_fence();
+  share_.input_parker.wake_with_fence();
+  share_.output_parker.wake_with_fence();
   monitor_.end(Errc::closed);
   end_feed_if_quiet();
   context_.forget(*this);
@@ -401,12 +211,12 @@ void SocketCore::close_pipes(Instant deadline) {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     collect_signals();
     const std::lock_guard table(table_mutex_);
-    for (const auto& [connection, owned] : connections_) {
-      connections.push_back(owned);
-      if (connection->pipe().notes.attached) {
-        pattern_->detach(connection->pipe());
-        pattern_->deactivate(connection->pipe());
-        connection->pipe().notes.attached = false;
+    for (auto& [connection, connected] : connections_) {
+      connections.push_back(connected.connection);
+      if (connected.pipe.notes.attached) {
+        pattern_->detach(connected.pipe);
+        pattern_->deactivate(connected.pipe);
+        connected.pipe.notes.attached = false;
       }
     }
     for (const auto& pipe : inproc_pipes_) {
@@ -429,7 +239,7 @@ void SocketCore::close_pipes(Instant deadline) {
     close_inproc(*pipe, deadline);
   }
   for (const auto& connection : connections) {
-    context_.io().loop().post([connection, deadline] { connection->close(deadline); });
+    context_.io().loop().post([connection, deadline] { connection->link().close(deadline); });
   }
 }
 

@@ -15,6 +15,7 @@
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/message/options.h"
+#include "weft/msg/message/statistics.h"
 #include "weft/msg/pattern/pattern.h"
 #include "weft/msg/socket/monitor_feed.h"
 #include "weft/net/endpoint.h"
@@ -40,44 +41,63 @@ struct Readiness {
   bool output = false;
 };
 
+// Timeout: how long a call may wait. Nothing reads the clock before the call is about to wait.
+class Timeout {
+ public:
+  [[nodiscard]] static constexpr Timeout none() noexcept { return {kNoWait, Instant::min()}; }  // would_block instead
+  [[nodiscard]] static constexpr Timeout option() noexcept { return of_flags(0); }  // as the socket's option says
+  [[nodiscard]] static constexpr Timeout until(Instant deadline) noexcept {
+    return deadline == Instant::min() ? none() : Timeout(0, deadline);
+  }
+  // The C interface's: none() if bit 0 is set, else option(). The bit is tested where the call would wait, so that the
+  // common case costs nothing.
+  [[nodiscard]] static constexpr Timeout of_flags(int flags) noexcept { return {flags, Instant::min()}; }
+
+  [[nodiscard]] constexpr bool may_wait() const noexcept { return (flags_ & kNoWait) == 0; }
+  // Requires may_wait(). `option` is the value of the option: how long to wait, negative for ever.
+  [[nodiscard]] Instant deadline(Duration option) const noexcept;
+
+  static constexpr int kNoWait = 1;
+
+ private:
+  constexpr Timeout(int flags, Instant deadline) noexcept : flags_(flags), deadline_(deadline) {}
+
+  int flags_;
+  Instant deadline_;  // Instant::min(): as the option says
+};
+
 // SocketCore: a socket: a pattern, its pipes, and the waiting.
 // Owner: the Socket handle; after close() its connections, until they have lingered.
-// Affinity: any thread. Locks, in order: receive, send, table, options. Nobody waits for anything while holding one.
+// Affinity: any thread. Locks, in order: receive, send, table, options. No thread waits while it holds one.
 // Cost: a send or receive is one uncontended lock, one virtual call and what the pipe does.
 // Invariants:
 //   (1) A waiting thread holds no lock and has flushed what this socket batched.
 //   (2) Each pipe is known to the pattern from attach to detach, and to this table until it is drained.
-class SocketCore final : public std::enable_shared_from_this<SocketCore> {
+class SocketCore final : public ConnectionOwner, public std::enable_shared_from_this<SocketCore> {
  public:
   SocketCore(ContextCore& context, const PatternRow& row);
   ~SocketCore();
 
   // --- the application's calls (socket_core.cc) ---
-  // `deadline`: kNoWait, kNever or a time.
-  static constexpr Instant kNoWait = Instant::min();
-  [[nodiscard]] Result<void> send(Outbound& part, Instant deadline);
-  [[nodiscard]] Result<void> receive(Inbound& part, Instant deadline);
-  // The common case of the two above, in few steps and without a clock. False: nothing changed, call those.
-  [[nodiscard]] bool send_now(Outbound& part) {
-    if (traits_.one_lock) [[unlikely]] {
-      return false;
+  // The only two entries: the C interface and the C++ one call them. The common case is inline, because a call into the
+  // library costs as much as the case itself. The rest is in send_or_wait() and recv_or_wait().
+  [[nodiscard]] Result<void> send(Outbound& part, Timeout timeout) {
+    part.waits = timeout.may_wait();
+    if (send_common(part)) [[likely]] {
+      return {};
     }
-    const std::lock_guard lock(send_mutex_);
-    return !refuses() && pattern_->send(part);
+    return send_or_wait(part, timeout);
   }
-  [[nodiscard]] bool receive_now(Inbound& part) {
-    const std::lock_guard lock(receive_mutex_);
-    // What else a receiver has to do: look at the signals, forget pipes, wake others.
-    const bool other_duties =
-        signals_.load(std::memory_order_relaxed) != nullptr || !ended_.empty() || others_wait(false);
-    return !refuses() && !other_duties && pattern_->receive(part);
+  [[nodiscard]] Result<void> recv(Inbound& part, Timeout timeout) {
+    if (recv_common(part)) [[likely]] {
+      return {};
+    }
+    return recv_or_wait(part, timeout);
   }
-  [[nodiscard]] Instant send_deadline() const noexcept;
-  [[nodiscard]] Instant receive_deadline() const noexcept;
   [[nodiscard]] Duration send_timeout() const noexcept;  // negative: none
   [[nodiscard]] Duration receive_timeout() const noexcept;
   [[nodiscard]] Result<void> set_options(const std::function<Result<void>(Options&)>& change);
-  [[nodiscard]] Options options_copy() const;
+  [[nodiscard]] Options options_copy() const override;
   [[nodiscard]] Result<void> subscribe(Bytes topic, bool on);
   [[nodiscard]] Result<void> join(Bytes group, bool on);
   [[nodiscard]] Result<bool> peer_writable(Bytes routing_id);
@@ -110,50 +130,56 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   // Look again before sleeping, and after sleeping drain the event before the next announce().
   [[nodiscard]] Result<int> announce(Readiness wanted, sync::WakeList::Sleeper& sleeper);
   void forget(Readiness wanted, sync::WakeList::Sleeper& sleeper) noexcept;
-  void flush_dirty() noexcept;  // what was batched goes out: before whoever sent it waits for something
+  void flush_batches() noexcept;  // of this socket's connections, before a sender waits for anything
   // A descriptor for event loops, the socket's as long as it is open: readable once readiness() may have changed, until
   // readiness() is asked.
   [[nodiscard]] Result<int> descriptor();
 
-  // --- for connections ---
-  [[nodiscard]] ContextCore& context() noexcept { return context_; }
-  [[nodiscard]] zmtp::LocalEnd make_local_end() const;
-  [[nodiscard]] sys::SocketOptions stream_options() const;
-  [[nodiscard]] bool conflates() const;  // what is connected from now on
-  [[nodiscard]] bool raw() const;        // connections are plain bytes: STREAM, and ROUTER if it was asked for
-  // What is to be received as the last message of a connection that we made, or of one that was made to us; empty:
-  // none.
-  [[nodiscard]] std::string farewell(bool outgoing) const;
-  [[nodiscard]] Monitor& monitor() noexcept { return monitor_; }
-  [[nodiscard]] sync::Parker& input_parker() noexcept { return input_parker_; }
-  [[nodiscard]] sync::Parker& output_parker() noexcept { return output_parker_; }
-  [[nodiscard]] bool takes_subscriptions() const noexcept { return traits_.takes_subscriptions; }
-  [[nodiscard]] bool receives() const noexcept { return traits_.receives; }
-  [[nodiscard]] bool groups() const noexcept { return traits_.groups; }
-  [[nodiscard]] bool single_part() const noexcept { return traits_.single_part; }
-  [[nodiscard]] bool app_waits() const noexcept { return waiting_.load(std::memory_order_relaxed) > 0; }
-  [[nodiscard]] std::uint64_t app_read_count() const noexcept { return app_reads_.load(std::memory_order_relaxed); }
-  void note_app_read() noexcept { app_reads_.store(app_read_count() + 1, std::memory_order_relaxed); }
-  [[nodiscard]] bool note_dirty(Connection& connection);
-  void signal_input(Pipe& pipe) noexcept;
+  // --- for connections, see ConnectionOwner ---
+  [[nodiscard]] zmtp::LocalEnd make_local_end() const override;
+  [[nodiscard]] sys::SocketOptions stream_options() const override;
+  [[nodiscard]] bool conflates() const override;
+  [[nodiscard]] bool raw() const override;
+  [[nodiscard]] std::string farewell(bool outgoing) const override;
+  [[nodiscard]] Monitor& monitor() noexcept override { return monitor_; }
+  [[nodiscard]] Result<std::unique_ptr<ZapRequest>> ask_authenticator(rt::Loop& loop, const ZapQuestion& question,
+                                                                      ZapRequest::Done done) override;
+  [[nodiscard]] bool connection_ready(Connection& connection, Bytes identity) override;
+  void connection_lost(Connection& connection) override;
+  void forget_descriptor(Connection& connection) noexcept override;
+  void connection_finished(Connection& connection) override;
+  [[nodiscard]] bool handle_subscription(Connection& connection, bool subscribe, Bytes topic) override;
+  void handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic) override;
   void add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint);
-  [[nodiscard]] bool pipe_ready(Connection& connection, Bytes identity);
-  void pipe_lost(Pipe& pipe);
-  void forget_descriptor(Connection& connection) noexcept;
-  void connection_finished(Connection& connection);
-  [[nodiscard]] bool handle_subscription(Pipe& pipe, bool subscribe, Bytes topic);  // false: too many
 
   // --- inproc (inproc.cc) ---
   [[nodiscard]] static bool join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore& binder);
   void inproc_ready(const InprocLink& link, Bytes identity);
   void inproc_peer_closed(const InprocLink& link);
-  void handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic);
   [[nodiscard]] SocketType type() const noexcept { return traits_.type; }
   [[nodiscard]] zmtp::SocketType wire_type() const noexcept { return traits_.wire; }
-  [[nodiscard]] sync::WaitMode wait_mode() const noexcept { return wait_mode_; }
+  [[nodiscard]] bool single_part() const noexcept { return traits_.single_part; }
+  [[nodiscard]] sync::WaitMode wait_mode() const noexcept { return share_.wait_mode; }
   [[nodiscard]] std::uint64_t dropped();
+  [[nodiscard]] Statistics statistics();  // socket_statistics.cc
 
  private:
+  // One attempt without signals, descriptors and pipes to forget. False: nothing changed.
+  [[nodiscard]] bool send_common(Outbound& part) {
+    if (traits_.one_lock) [[unlikely]] {
+      return false;
+    }
+    const std::lock_guard lock(send_mutex_);
+    return !refuses() && pattern_->send(part);
+  }
+  [[nodiscard]] bool recv_common(Inbound& part) {
+    const std::lock_guard lock(receive_mutex_);
+    const bool other_duties =
+        share_.signals.load(std::memory_order_relaxed) != nullptr || !ended_.empty() || others_wait(false);
+    return !refuses() && !other_duties && pattern_->receive(part);
+  }
+  [[nodiscard]] Result<void> send_or_wait(Outbound& part, Timeout timeout);
+  [[nodiscard]] Result<void> recv_or_wait(Inbound& part, Timeout timeout);
   [[nodiscard]] Error refusal() const noexcept;
   [[nodiscard]] bool refuses() const noexcept {
     return closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed);
@@ -161,7 +187,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] Result<void> try_send(Outbound& part);
   [[nodiscard]] Result<void> try_receive(Inbound& part, bool look_at_descriptors, bool asleep);
   [[nodiscard]] bool others_wait(bool asleep) const noexcept {
-    return waiting_.load(std::memory_order_relaxed) > (asleep ? 1 : 0);
+    return share_.waiting.load(std::memory_order_relaxed) > (asleep ? 1 : 0);
   }
   template <typename Attempt>
   [[nodiscard]] Result<void> wait_for_input(Instant deadline, Attempt attempt);
@@ -174,8 +200,9 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   void collect_signals() noexcept;                                             // receive lock
   [[nodiscard]] Result<void> ensure_descriptors() noexcept;                    // receive lock
   [[nodiscard]] Result<void> add_descriptor(Connection& connection) noexcept;  // receive lock
-  void end_pipe(Pipe& pipe);                                                   // both locks
-  void bury_drained();                                                         // receive lock
+  [[nodiscard]] static Pipe& pipe_of(Connection& connection) noexcept;
+  void end_pipe(Pipe& pipe);  // both locks
+  void bury_drained();        // receive lock
   void apply_marks();
   [[nodiscard]] Result<void> make_raw(bool raw);  // both locks, before anything is connected
   void end_feed();                                // feed lock
@@ -193,7 +220,7 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   [[nodiscard]] bool take_connected(const std::string& name, Connections& into);
   [[nodiscard]] Result<std::uint32_t> adopt_inproc(const std::shared_ptr<InprocLink>& link, int end,
                                                    const std::string& connected_to);
-  static void close_inproc(Pipe& pipe, Instant deadline);
+  void close_inproc(Pipe& pipe, Instant deadline);
   void disconnect_inproc(const InprocLink& link);
   [[nodiscard]] Result<std::unique_ptr<net::Listener>> open_listener(const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::string> bind_inproc(const net::Endpoint& endpoint);
@@ -210,7 +237,6 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   ContextCore& context_;
   const PatternTraits& traits_;
   const std::shared_ptr<ContextCore> keep_context_;  // a call may be under way while another thread closes the context
-  const sync::WaitMode wait_mode_;
   mutable std::mutex options_mutex_;
   Options options_;  // written with the receive, send and options lock, read with any of them
   std::atomic<Duration::rep> send_timeout_;
@@ -227,14 +253,9 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   std::atomic<bool> terminated_{false};
 
   // Waiting.
-  sync::Parker input_parker_;
-  sync::Parker output_parker_;
   sync::SpinBudget input_spin_;
   sync::SpinBudget output_spin_;
   sync::WakeList wake_list_;
-  std::atomic<int> waiting_{0};  // threads in wait_for_input(), or in poll for input
-  std::atomic<std::uint64_t> app_reads_{0};
-  std::atomic<Pipe*> signals_{nullptr};  // pipes into which the I/O thread put something
 
   // Receive lock: the descriptors of the connections, and an event descriptor that wakes who leads the waiting.
   std::optional<sys::EpollSet> epoll_;
@@ -255,13 +276,15 @@ class SocketCore final : public std::enable_shared_from_this<SocketCore> {
   std::size_t stream_count_ = 0;
   Connection* only_stream_ = nullptr;  // when stream_count_ is 1
 
-  // Send lock.
-  std::vector<std::shared_ptr<Connection>> dirty_;
-  std::atomic<bool> has_dirty_{false};
-
   // Table lock: who there is.
   std::mutex table_mutex_;
-  std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
+  struct ConnectedPipe {
+    ConnectedPipe(ConnectionOwner& owner, std::shared_ptr<Connection> own) noexcept
+        : connection(std::move(own)), pipe(owner, *connection) {}
+    const std::shared_ptr<Connection> connection;
+    Pipe pipe;
+  };
+  std::unordered_map<Connection*, ConnectedPipe> connections_;
   std::multimap<std::string, std::shared_ptr<Connection>> connected_;  // null: gave up, until disconnect() is called
   std::map<std::string, std::shared_ptr<net::Acceptor>> bound_;
   std::map<std::string, std::string> bound_aliases_;  // the endpoint as it was asked for -> the exact one

@@ -154,7 +154,7 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
   }
   auto proxy = WEFT_TRY(proxy_for(endpoint));
   WEFT_TRY(context_.start_io());
-  auto connection = std::make_shared<Connection>(*this, context_.io(), endpoint, std::move(proxy));
+  auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), endpoint, std::move(proxy));
   std::uint32_t routing_id = 0;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
@@ -163,20 +163,20 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
       return refusal();
     }
     connection->apply_marks(options_);
-    name_peer(connection->pipe());
-    if (!options_.immediate) {
-      pattern_->attach(connection->pipe());
-      connection->pipe().notes.attached = true;
-      tell_id(connection->pipe());
-      routing_id = connection->pipe().notes.origin.routing_id;
-    }
     const std::lock_guard table(table_mutex_);
-    connections_.emplace(connection.get(), connection);
+    Pipe& pipe = connections_.try_emplace(connection.get(), *this, connection).first->second.pipe;
+    name_peer(pipe);
+    if (!options_.immediate) {
+      pattern_->attach(pipe);
+      pipe.notes.attached = true;
+      tell_id(pipe);
+      routing_id = pipe.notes.origin.routing_id;
+    }
     connected_.emplace(std::string(text), connection);
     // Posted under the locks: whoever closes finds the connection, and its task comes after this one.
-    context_.io().loop().post([connection, keep = shared_from_this()] { connection->start(); });
+    context_.io().loop().post([connection, keep = shared_from_this()] { connection->link().start(); });
   }
-  output_parker_.wake_with_fence();  // there is somewhere to queue now
+  share_.output_parker.wake_with_fence();  // there is somewhere to queue now
   return routing_id;
 }
 
@@ -238,20 +238,20 @@ void SocketCore::close_accepted(const std::string& endpoint) {
   std::vector<std::shared_ptr<Connection>> connections;
   {
     const std::lock_guard table(table_mutex_);
-    for (const auto& [connection, owned] : connections_) {
+    for (const auto& [connection, connected] : connections_) {
       if (!connection->connecting() && connection->endpoint() == endpoint) {
-        connections.push_back(owned);
+        connections.push_back(connected.connection);
       }
     }
   }
   const Duration linger = options_copy().linger;
   const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
   for (const auto& connection : connections) {
-    connection->resume_reading();  // what the kernel holds was received, too
-    stop_sending_to(connection->pipe());
-    connection->close(deadline);
+    connection->link().resume_reading();  // what the kernel holds was received, too
+    stop_sending_to(pipe_of(*connection));
+    connection->link().close(deadline);
   }
-  output_parker_.wake_with_fence();  // who waits to send to one of them waits in vain
+  share_.output_parker.wake_with_fence();  // who waits to send to one of them waits in vain
 }
 
 void SocketCore::stop_sending_to(Pipe& pipe) {
@@ -289,10 +289,10 @@ Result<void> SocketCore::disconnect(std::string_view text) {
   const Duration linger = options_copy().linger;
   const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
   for (const auto& connection : ended.connections) {
-    stop_sending_to(connection->pipe());
-    context_.io().loop().post([connection, deadline] { connection->close(deadline); });
+    stop_sending_to(pipe_of(*connection));
+    context_.io().loop().post([connection, deadline] { connection->link().close(deadline); });
   }
-  output_parker_.wake_with_fence();  // who waits to send to this very peer waits in vain
+  share_.output_parker.wake_with_fence();  // who waits to send to this very peer waits in vain
   for (const auto& link : ended.links) {
     disconnect_inproc(*link);
   }

@@ -50,8 +50,8 @@ Result<void> SocketCore::report_pipes() {
     monitor_.emit(std::move(event));
   };
   const std::lock_guard table(table_mutex_);
-  for (const auto& [connection, keep] : connections_) {
-    report(connection->pipe(), connection->endpoint(), connection->connecting());
+  for (const auto& [connection, connected] : connections_) {
+    report(connected.pipe, connection->endpoint(), connection->connecting());
   }
   for (const auto& pipe : inproc_pipes_) {
     report(*pipe, "inproc", pipe->link_end() == 0);

@@ -25,7 +25,7 @@ Readiness SocketCore::readiness(Readiness wanted, bool asleep) {
     // What was read from the kernel to find that out wakes nobody else.
     if (ready.input && others_wait(asleep)) {
       lock.unlock();
-      input_parker_.wake_with_fence();
+      share_.input_parker.wake_with_fence();
     }
   }
   if (wanted.output) {
@@ -40,26 +40,26 @@ Readiness SocketCore::readiness(Readiness wanted, bool asleep) {
 }
 
 Result<int> SocketCore::announce(Readiness wanted, sync::WakeList::Sleeper& sleeper) {
-  flush_dirty();
+  flush_batches();
   if (!sleeper.listed) {
     wake_list_.add(sleeper);
-    waiting_.fetch_add(wanted.input ? 1 : 0, std::memory_order_relaxed);
+    share_.waiting.fetch_add(wanted.input ? 1 : 0, std::memory_order_relaxed);
   }
   const std::lock_guard lock(receive_mutex_);
   if (wanted.output) {
-    output_parker_.announce_poll(&wake_list_, false);  // whoever makes room wakes with a fence
+    share_.output_parker.announce_poll(&wake_list_, false);  // whoever makes room wakes with a fence
   }
   if (!wanted.input) {
     return -1;
   }
-  input_parker_.announce_poll(&wake_list_, inproc_count_.load(std::memory_order_relaxed) > 0);
+  share_.input_parker.announce_poll(&wake_list_, inproc_count_.load(std::memory_order_relaxed) > 0);
   return epoll_ && pattern_->expects_input() ? epoll_->fd() : -1;
 }
 
 void SocketCore::forget(Readiness wanted, sync::WakeList::Sleeper& sleeper) noexcept {
   if (sleeper.listed) {
     wake_list_.remove(sleeper);
-    waiting_.fetch_sub(wanted.input ? 1 : 0, std::memory_order_relaxed);
+    share_.waiting.fetch_sub(wanted.input ? 1 : 0, std::memory_order_relaxed);
   }
 }
 
@@ -94,8 +94,8 @@ void SocketCore::announce_watch() noexcept {
   (void)watch_->set.wait(events, Duration::zero());  // takes the edge
   if (wake_list_.take_rung(watch_->sleeper)) {
     watch_->event.drain();
-    output_parker_.announce_poll(&wake_list_, false);
-    input_parker_.announce_poll(&wake_list_, inproc_count_.load(std::memory_order_relaxed) > 0);
+    share_.output_parker.announce_poll(&wake_list_, false);
+    share_.input_parker.announce_poll(&wake_list_, inproc_count_.load(std::memory_order_relaxed) > 0);
   }
 }
 

@@ -39,8 +39,8 @@ Result<void> SocketCore::try_receive(Inbound& part, bool look, bool asleep) {
     result = pattern_->receive(part);
   }
   if (watch_ && would_block(result) && !asleep) [[unlikely]] {
-    // Who waits for the descriptor and only receives, until there is nothing, must sleep then: its signal is taken
-    // back, and what came meanwhile is looked for.
+    // A program that waits for the descriptor and receives until there is nothing must sleep then. So its signal is
+    // taken back, and the connections are read once more for what came meanwhile.
     announce_watch();
     collect_signals();
     (void)(pattern_->expects_input() && look_at_descriptors());
@@ -49,59 +49,65 @@ Result<void> SocketCore::try_receive(Inbound& part, bool look, bool asleep) {
   if (!ended_.empty()) [[unlikely]] {
     bury_drained();
   }
-  // What this thread read from the kernel and leaves behind wakes nobody else.
+  // The kernel wakes no other thread for messages that this thread has read and leaves behind.
   if (others_wait(asleep) && result && pattern_->can_receive()) [[unlikely]] {
     lock.unlock();
-    input_parker_.wake_with_fence();
+    share_.input_parker.wake_with_fence();
   }
   return result;
 }
 
-Result<void> SocketCore::send(Outbound& part, Instant deadline) {
+Instant Timeout::deadline(Duration option) const noexcept {
+  if (deadline_ != Instant::min()) {
+    return deadline_;
+  }
+  return option < Duration::zero() ? kNever : deadline_after(sys::now(), option);
+}
+
+Result<void> SocketCore::send_or_wait(Outbound& part, Timeout timeout) {
   Result<void> result = try_send(part);
-  if (!would_block(result) || deadline == kNoWait) {
+  if (!would_block(result) || !timeout.may_wait()) {
     return result;
   }
-  WEFT_TRY(wait_for_output(deadline, [&] {
+  WEFT_TRY(wait_for_output(timeout.deadline(send_timeout()), [&] {
     result = try_send(part);
     return !would_block(result);
   }));
   return result;
 }
 
-Result<void> SocketCore::receive(Inbound& part, Instant deadline) {
-  // A thread that would not spin asks the kernel once, by sleeping: that answers at once if there is something.
-  const bool look = deadline == kNoWait || wait_mode_ != sync::WaitMode::eco;
+Result<void> SocketCore::recv_or_wait(Inbound& part, Timeout timeout) {
+  // A thread that would not spin asks the kernel once, by sleeping: the kernel answers at once if it has bytes.
+  const bool look = !timeout.may_wait() || share_.wait_mode != sync::WaitMode::eco;
   Result<void> result = try_receive(part, look, false);
-  if (!would_block(result) || deadline == kNoWait) {
+  if (!would_block(result) || !timeout.may_wait()) {
     return result;
   }
-  WEFT_TRY(wait_for_input(deadline, [&](bool look_again) {
+  WEFT_TRY(wait_for_input(timeout.deadline(receive_timeout()), [&](bool look_again) {
     result = try_receive(part, look_again, true);
     return !would_block(result);
   }));
   return result;
 }
 
-void SocketCore::flush_dirty() noexcept {
-  if (!has_dirty_.load(std::memory_order_relaxed)) {
+void SocketCore::flush_batches() noexcept {
+  if (!share_.has_unflushed.load(std::memory_order_relaxed)) {
     return;
   }
   const std::lock_guard lock(send_mutex_);
-  for (const auto& connection : dirty_) {
-    connection->flush_now();
-    connection->dirty = false;
+  for (const auto& connection : share_.unflushed) {
+    connection->send_side().flush_listed();
   }
-  dirty_.clear();
-  has_dirty_.store(false, std::memory_order_relaxed);
+  share_.unflushed.clear();
+  share_.has_unflushed.store(false, std::memory_order_relaxed);
 }
 
 // InputWait: one thread's wait for input. Of all that wait, one leads: it waits for the connections' descriptors, the
-// others for the parker. Whoever leads wakes the others when it leaves, so that one of them leads then.
+// others for the parker. The leader wakes the others when it leaves, so that one of them leads then.
 class SocketCore::InputWait {
  public:
   explicit InputWait(SocketCore& core) noexcept : core_(core) {
-    core_.waiting_.fetch_add(1, std::memory_order_relaxed);
+    core_.share_.waiting.fetch_add(1, std::memory_order_relaxed);
   }
   InputWait(const InputWait&) = delete;
   InputWait& operator=(const InputWait&) = delete;
@@ -112,12 +118,12 @@ class SocketCore::InputWait {
       core_.has_leader_ = false;
       core_.wake_list_.remove(sleeper_);
       drain_if_rung();
-      // Under the lock: who counted itself and then saw a leader is seen here.
-      others = core_.waiting_.load(std::memory_order_relaxed) > 1;
+      // Under the lock: a thread that counted itself and then found a leader is counted here.
+      others = core_.share_.waiting.load(std::memory_order_relaxed) > 1;
     }
-    core_.waiting_.fetch_sub(1, std::memory_order_relaxed);
+    core_.share_.waiting.fetch_sub(1, std::memory_order_relaxed);
     if (others) {
-      core_.input_parker_.wake_with_fence();
+      core_.share_.input_parker.wake_with_fence();
     }
   }
 
@@ -133,9 +139,9 @@ class SocketCore::InputWait {
       core_.wake_list_.add(sleeper_);
     }
     if (leads_) {
-      core_.input_parker_.announce_poll(&core_.wake_list_, heavy);
+      core_.share_.input_parker.announce_poll(&core_.wake_list_, heavy);
     } else {
-      ticket_ = core_.input_parker_.announce_futex(heavy);
+      ticket_ = core_.share_.input_parker.announce_futex(heavy);
     }
   }
 
@@ -145,7 +151,7 @@ class SocketCore::InputWait {
       return Errc::timed_out;
     }
     if (!leads_) {
-      return core_.input_parker_.sleep(ticket_, timeout) == sys::FutexResult::interrupted
+      return core_.share_.input_parker.sleep(ticket_, timeout) == sys::FutexResult::interrupted
                  ? Result<void>(Errc::interrupted)
                  : Result<void>();
     }
@@ -172,9 +178,9 @@ class SocketCore::InputWait {
 
 template <typename Attempt>
 Result<void> SocketCore::wait_for_input(Instant deadline, Attempt attempt) {
-  flush_dirty();
+  flush_batches();
   InputWait wait(*this);
-  const std::uint32_t budget = input_spin_.budget_us(wait_mode_);
+  const std::uint32_t budget = input_spin_.budget_us(share_.wait_mode);
   if (budget != 0) {
     const bool found = sync::spin_until(budget, [&] { return attempt(true); });
     input_spin_.record(found);
@@ -196,8 +202,8 @@ Result<void> SocketCore::wait_for_input(Instant deadline, Attempt attempt) {
 
 template <typename Attempt>
 Result<void> SocketCore::wait_for_output(Instant deadline, Attempt attempt) {
-  flush_dirty();
-  const std::uint32_t budget = output_spin_.budget_us(wait_mode_);
+  flush_batches();
+  const std::uint32_t budget = output_spin_.budget_us(share_.wait_mode);
   if (budget != 0) {
     const bool found = sync::spin_until(budget, attempt);
     output_spin_.record(found);
@@ -206,7 +212,7 @@ Result<void> SocketCore::wait_for_output(Instant deadline, Attempt attempt) {
     }
   }
   for (;;) {
-    const auto ticket = output_parker_.announce_futex(false);  // whoever makes room wakes with a fence
+    const auto ticket = share_.output_parker.announce_futex(false);  // whoever makes room wakes with a fence
     if (attempt()) {
       return {};
     }
@@ -214,7 +220,7 @@ Result<void> SocketCore::wait_for_output(Instant deadline, Attempt attempt) {
     if (deadline != kNever && timeout <= Duration::zero()) {
       return Errc::timed_out;
     }
-    if (output_parker_.sleep(ticket, timeout) == sys::FutexResult::interrupted) {
+    if (share_.output_parker.sleep(ticket, timeout) == sys::FutexResult::interrupted) {
       return Errc::interrupted;
     }
     if (attempt()) {
@@ -249,7 +255,7 @@ Result<void> SocketCore::add_descriptor(Connection& connection) noexcept {
   }
   DescriptorSlot& slot = descriptor_slots_[index];
   const std::uint64_t token = (static_cast<std::uint64_t>(slot.generation) << 32) | index;
-  if (auto added = epoll_->add(connection.stream().fd(), token, sys::Interest::readable); !added) {
+  if (auto added = epoll_->add(connection.fd(), token, sys::Interest::readable); !added) {
     free_descriptor_slots_.push_back(index);
     return added.error();
   }
@@ -258,7 +264,7 @@ Result<void> SocketCore::add_descriptor(Connection& connection) noexcept {
   only_stream_ = &connection;
   // A thread that sleeps on the futex must learn that there is a descriptor to wait for.
   if (++stream_count_ == 1) {
-    input_parker_.wake_with_fence();
+    share_.input_parker.wake_with_fence();
   }
   return {};
 }
@@ -268,7 +274,7 @@ void SocketCore::forget_descriptor(Connection& connection) noexcept {
   if (connection.poll_token == 0) {
     return;
   }
-  (void)epoll_->remove(connection.stream().fd());
+  (void)epoll_->remove(connection.fd());
   const auto index = static_cast<std::uint32_t>(connection.poll_token);
   descriptor_slots_[index].connection = nullptr;
   ++descriptor_slots_[index].generation;
@@ -288,9 +294,9 @@ void SocketCore::take_events(std::size_t count, const sys::PollEvent* events) no
       continue;
     }
     Connection* connection = descriptor_slots_[index].connection;
-    connection->set_readable();
-    if (connection->pipe().notes.attached) {
-      pattern_->activate(connection->pipe());
+    connection->receive_side().set_readable();
+    if (Pipe& pipe = pipe_of(*connection); pipe.notes.attached) {
+      pattern_->activate(pipe);
     }
   }
 }
@@ -301,9 +307,9 @@ bool SocketCore::look_at_descriptors() noexcept {
     return false;
   }
   if (stream_count_ == 1) {
-    only_stream_->set_readable();
-    if (only_stream_->pipe().notes.attached) {
-      pattern_->activate(only_stream_->pipe());
+    only_stream_->receive_side().set_readable();
+    if (Pipe& pipe = pipe_of(*only_stream_); pipe.notes.attached) {
+      pattern_->activate(pipe);
     }
     return true;
   }

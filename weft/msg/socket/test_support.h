@@ -97,10 +97,8 @@ class FakeStream final : public net::Stream {
 
 // Two pipes that face each other inside the process: what one sends the other receives.
 struct PipePair {
-  explicit PipePair(SocketCore& owner, int mark = 0) : near(owner), far(owner) {
+  explicit PipePair(SocketCore& owner, int mark = 0) : near(owner, link, 0), far(owner, link, 1) {
     link->set_marks(0, mark, mark);
-    near.attach_link(link, 0);
-    far.attach_link(link, 1);
   }
 
   [[nodiscard]] bool send(std::string_view text) {

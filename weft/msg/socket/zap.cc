@@ -66,28 +66,33 @@ const char* parse_zap_reply(const std::vector<Message>& parts, std::string_view 
   return nullptr;
 }
 
-ZapRequest::ZapRequest(rt::Loop& loop, std::shared_ptr<SocketCore> socket, Done done)
-    : loop_(loop), socket_(std::move(socket)), done_(std::move(done)) {}
+namespace {
 
-ZapRequest::~ZapRequest() {
-  if (watch_ != 0) {
-    loop_.unwatch(watch_);
+class InprocZapRequest final : public ZapRequest, private rt::Watcher {
+ public:
+  InprocZapRequest(rt::Loop& loop, std::shared_ptr<SocketCore> socket, Done done)
+      : loop_(loop), socket_(std::move(socket)), done_(std::move(done)) {}
+  InprocZapRequest(const InprocZapRequest&) = delete;
+  InprocZapRequest& operator=(const InprocZapRequest&) = delete;
+  ~InprocZapRequest() override {
+    if (watch_ != 0) {
+      loop_.unwatch(watch_);
+    }
+    socket_->close();
   }
-  socket_->close();
-}
+  [[nodiscard]] Result<void> begin(const ZapQuestion& question);
 
-Result<std::unique_ptr<ZapRequest>> ZapRequest::ask(ContextCore& context, rt::Loop& loop, const ZapQuestion& question,
-                                                    Done done) {
-  if (!context.is_inproc_bound(std::string(kName))) {
-    return std::unique_ptr<ZapRequest>();
-  }
-  auto request =
-      std::unique_ptr<ZapRequest>(new ZapRequest(loop, context.make_own_socket(SocketType::dealer), std::move(done)));
-  WEFT_TRY(request->begin(question));
-  return request;
-}
+ private:
+  void handle_event(const sys::PollEvent& event) override;
 
-Result<void> ZapRequest::begin(const ZapQuestion& question) {
+  rt::Loop& loop_;
+  const std::shared_ptr<SocketCore> socket_;
+  Done done_;
+  rt::Loop::WatchId watch_ = 0;
+  std::vector<Message> parts_;
+};
+
+Result<void> InprocZapRequest::begin(const ZapQuestion& question) {
   WEFT_TRY(socket_->set_options([](Options& options) { return set_option(options, option::linger, Duration(0)); }));
   WEFT_TRY(socket_->connect(kEndpoint));
   const int fd = WEFT_TRY(socket_->descriptor());
@@ -97,16 +102,16 @@ Result<void> ZapRequest::begin(const ZapQuestion& question) {
   parts.insert(parts.end(), question.credentials.begin(), question.credentials.end());
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Outbound part{as_bytes(parts[i]), nullptr, i + 1 < parts.size()};
-    WEFT_TRY(socket_->send(part, SocketCore::kNoWait));
+    WEFT_TRY(socket_->send(part, Timeout::none()));
   }
   return {};
 }
 
-void ZapRequest::handle_event(const sys::PollEvent& /*event*/) {
+void InprocZapRequest::handle_event(const sys::PollEvent& /*event*/) {
   while (socket_->readiness({true, false}).input) {
     Message message;
     Inbound part{&message, {}};
-    if (!socket_->receive(part, SocketCore::kNoWait)) {
+    if (!socket_->recv(part, Timeout::none())) {
       return;
     }
     const bool more = part.more;
@@ -122,6 +127,18 @@ void ZapRequest::handle_event(const sys::PollEvent& /*event*/) {
       return;
     }
   }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ZapRequest>> ask_zap(ContextCore& context, rt::Loop& loop, const ZapQuestion& question,
+                                            ZapRequest::Done done) {
+  if (!context.is_inproc_bound(std::string(kName))) {
+    return std::unique_ptr<ZapRequest>();
+  }
+  auto request = std::make_unique<InprocZapRequest>(loop, context.make_own_socket(SocketType::dealer), std::move(done));
+  WEFT_TRY(request->begin(question));
+  return std::unique_ptr<ZapRequest>(std::move(request));
 }
 
 }  // namespace weft::msg

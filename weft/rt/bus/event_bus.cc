@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <iterator>
+#include <string>
 #include <utility>
 
 namespace weft::rt {
@@ -304,6 +306,21 @@ EventBus::~EventBus() {
 
 void EventBus::close() noexcept { core_->close(); }
 EventBusCounts EventBus::counts() const noexcept { return core_->counts(); }
+
+namespace {
+constexpr CounterRow kRows[] = {WEFT_EVENT_BUS_COUNTERS(WEFT_COUNTER_ROW)};
+static_assert(std::size(kRows) == sync::count_of_rows<EventBusCounts>());
+}  // namespace
+
+constinit const CounterTable kEventBusTable = {"event_bus", "An `rt::EventBus`: `admin->add(name, bus)`.", kRows};
+
+CounterSource EventBus::counter_source() const {
+  return [weak = std::weak_ptr<const detail::EventCore>(core_)](std::string_view name, CounterReadings& into) {
+    if (const auto core = weak.lock()) {
+      into.push_back({&kEventBusTable, {{"event_bus", std::string(name)}}, sync::read_counters(core->counts())});
+    }
+  };
+}
 
 void Subscription::unsubscribe() noexcept {
   if (const std::shared_ptr<detail::EventCore> core = std::move(core_); core != nullptr) {

@@ -14,9 +14,11 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/counter_table.h"
 #include "weft/base/result.h"
 #include "weft/rt/bus/reader_slot.h"
 #include "weft/sync/atomic.h"
+#include "weft/sync/counter_block.h"
 #include "weft/sync/parker.h"
 
 namespace weft::rt {
@@ -108,11 +110,21 @@ struct SubscribeOptions {
   std::function<bool(const Event&)> filter;  // false: this event is not for the handler. No filter: every event is
 };
 
+// clang-format off
+#define WEFT_EVENT_BUS_COUNTERS(ROW)                                                               \
+  ROW(threw, counter, "handlers_threw_total", "", "", "calls",                                     \
+      "Calls of handlers and filters that threw.", "rt/bus/event_bus.cc")                          \
+  ROW(refused, counter, "publishes_refused_total", "", "", "publishes",                            \
+      "Publishes that were refused: nested too deep, or no memory.", "rt/bus/event_bus.h")         \
+  ROW(handlers, gauge, "handlers", "", "", "handlers",                                             \
+      "Handlers that are subscribed.", "rt/bus/event_bus.cc")
+// clang-format on
+
 struct EventBusCounts {
-  std::uint64_t threw = 0;    // handlers and filters that threw
-  std::uint64_t refused = 0;  // publishes that were refused; see publish()
-  std::size_t handlers = 0;   // subscribed now
+  using Number = std::uint64_t;
+  WEFT_COUNTER_BLOCK(WEFT_EVENT_BUS_COUNTERS)
 };
+extern const CounterTable kEventBusTable;
 
 // EventBus: events of any type to handlers of that very type, in the thread that publishes.
 // Owner: its maker. Destruction is close().
@@ -150,6 +162,7 @@ class EventBus {
 
   void close() noexcept;  // unsubscribes everything, as Subscription::unsubscribe() does; idempotent
   [[nodiscard]] EventBusCounts counts() const noexcept;
+  [[nodiscard]] CounterSource counter_source() const;  // the same for a page of metrics, until the bus is gone
 
  private:
   std::shared_ptr<detail::EventCore> core_;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
@@ -117,13 +118,13 @@ std::size_t Core::run_lane(unsigned lane, Ring& ring, std::size_t most) {
     for (Message& message : run) {
       begin_job();
       if (!detail::run_job(message.job, runtime_.options_.on_exception)) {
-        count(threw_);
+        count(counters_.threw);
       }
       end_job();
     }
     ring.consume(run.size());
     done += run.size();
-    count(executed_, run.size());
+    count(counters_.executed, run.size());
   }
   if (done != 0 && lane < cores_) {
     if (lane != index_) {
@@ -143,7 +144,7 @@ Error Core::refuse() noexcept {
   if (ended_) {
     return Error(Errc::closed, "the runtime was stopped");
   }
-  count(refused_);
+  count(counters_.refused);
   return Error(Errc::resource_exhausted, "the lane to that core is full");
 }
 
@@ -153,7 +154,7 @@ bool Core::try_send(unsigned target, Waiting& waiting) noexcept {
   if (cell == nullptr) {
     return false;
   }
-  count(posted_);
+  count(counters_.posted);
   ::new (static_cast<void*>(cell)) Message{std::move(waiting.message)};
   commit(out);  // `waiting` may be gone as soon as its message is in the lane
   return true;
@@ -161,7 +162,7 @@ bool Core::try_send(unsigned target, Waiting& waiting) noexcept {
 
 void Core::wait_to_send(unsigned target, Waiting& waiting) noexcept {
   Outgoing& out = outgoing_[target];
-  count(posted_);
+  count(counters_.posted);
   const bool first = out.backlog.empty();
   out.backlog.push_back(waiting);
   if (first && wait_for_room(out)) {
@@ -177,7 +178,7 @@ void Core::forget(Waiting& waiting) noexcept {
 void Core::ring_all() noexcept {
   for (Outgoing* const out : posted_to_) {
     if (out->lane.end_turn()) {
-      count(wakes_);
+      count(counters_.wakes);
     }
     out->posted = false;
   }
@@ -246,7 +247,7 @@ Core::Message* Core::claim_foreign(unsigned slot) noexcept {
   Message* const cell =
       lane.outgoing() != nullptr || lane.open(lane_capacity_) ? lane.outgoing()->claim_one() : nullptr;
   if (cell == nullptr) {
-    count(foreign_[slot].refused);
+    count(foreign_[slot].counters.foreign_refused);
   }
   return cell;
 }
@@ -292,16 +293,22 @@ void Core::drop_messages() noexcept {
   }
 }
 
+namespace {
+constexpr CounterRow kRows[] = {WEFT_CORE_COUNTERS(WEFT_COUNTER_ROW) WEFT_FOREIGN_LANE_COUNTERS(WEFT_COUNTER_ROW)};
+static_assert(std::size(kRows) == sync::count_of_rows<CoreCounts>());
+}  // namespace
+
+constinit const CounterTable kCoreTable = {
+    "core",
+    "A core of an `rt::Runtime`. The runtime of the admin port is there by itself; others: "
+    "`admin->add(name, *runtime)`.",
+    kRows};
+
 CoreCounts Core::counts() const noexcept {
   CoreCounts counts;
-  counts.posted = posted_.load(std::memory_order_relaxed);
-  counts.refused = refused_.load(std::memory_order_relaxed);
-  counts.executed = executed_.load(std::memory_order_relaxed);
-  counts.threw = threw_.load(std::memory_order_relaxed);
-  counts.wakes = wakes_.load(std::memory_order_relaxed);
+  sync::add_counters(static_cast<CoreNumbers<std::uint64_t>&>(counts), counters_);
   for (unsigned slot = 0; slot < lane_count_ - cores_; ++slot) {
-    counts.foreign_posted += foreign_[slot].posted.load(std::memory_order_relaxed);
-    counts.foreign_refused += foreign_[slot].refused.load(std::memory_order_relaxed);
+    sync::add_counters(static_cast<ForeignLaneNumbers<std::uint64_t>&>(counts), foreign_[slot].counters);
   }
   return counts;
 }

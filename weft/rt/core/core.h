@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "weft/base/counter_table.h"
 #include "weft/base/result.h"
 #include "weft/rt/core/backlog.h"
 #include "weft/rt/core/doorbell.h"
@@ -20,6 +21,7 @@
 #include "weft/rt/loop/job.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/loop/turn_job.h"
+#include "weft/sync/counter_block.h"
 #include "weft/sync/mutex.h"
 
 namespace weft::rt {
@@ -29,16 +31,46 @@ namespace detail {
 class CallState;
 }
 
-// CoreCounts: the messages and wake-ups of a core since it was made.
-struct CoreCounts {
-  std::uint64_t posted = 0;    // messages that this core's thread sent, to any core, itself included
-  std::uint64_t refused = 0;   // messages that this core's thread could not send, as the lane was full
-  std::uint64_t executed = 0;  // messages that ran here, also those that threw
-  std::uint64_t threw = 0;
-  std::uint64_t foreign_posted = 0;  // sent here by threads that are no cores of this runtime
-  std::uint64_t foreign_refused = 0;
-  std::uint64_t wakes = 0;  // cores that this one had to wake from sleep
+// clang-format off
+// What a core's thread counts.
+#define WEFT_CORE_COUNTERS(ROW)                                                                                 \
+  ROW(posted, counter, "messages_posted_total", "", "", "messages",                                             \
+      "Messages that the core sent, to any core.", "rt/core/core.cc")                                           \
+  ROW(refused, counter, "messages_refused_total", "", "", "messages",                                           \
+      "Messages that the core could not send because the lane was full.", "rt/core/core.cc")                    \
+  ROW(executed, counter, "messages_executed_total", "", "", "messages",                                         \
+      "Messages that ran on the core, also those that threw.", "rt/core/core.cc")                               \
+  ROW(threw, counter, "messages_threw_total", "", "", "messages",                                               \
+      "Messages that ended in an exception.", "rt/core/core.cc")                                                \
+  ROW(wakes, counter, "wakes_total", "", "", "wake-ups",                                                        \
+      "How often the core had to wake another one.", "rt/core/core.cc")
+
+// What the threads count that are no cores of the runtime, under the mutex of their lane to the core.
+#define WEFT_FOREIGN_LANE_COUNTERS(ROW)                                                                         \
+  ROW(foreign_posted, counter, "foreign_messages_posted_total", "", "", "messages",                             \
+      "Messages of other threads to the core.", "rt/core/core.h")                                               \
+  ROW(foreign_refused, counter, "foreign_messages_refused_total", "", "", "messages",                           \
+      "Messages of other threads that found no room.", "rt/core/core.cc")
+// clang-format on
+
+template <typename Number>
+struct CoreNumbers {
+  WEFT_COUNTER_BLOCK(WEFT_CORE_COUNTERS)
 };
+template <typename Number>
+struct ForeignLaneNumbers {
+  WEFT_COUNTER_BLOCK(WEFT_FOREIGN_LANE_COUNTERS)
+};
+
+// What a core counted since it was made.
+struct CoreCounts : CoreNumbers<std::uint64_t>, ForeignLaneNumbers<std::uint64_t> {
+  template <typename Visitor, typename... Blocks>
+  static constexpr void visit(Visitor&& visitor, Blocks&... blocks) {
+    CoreNumbers::visit(visitor, blocks...);
+    ForeignLaneNumbers::visit(visitor, blocks...);
+  }
+};
+extern const CounterTable kCoreTable;
 
 // Core: one thread of a runtime: a loop, its timers and its mailboxes. A lane from each core of the runtime, itself
 // included, and lanes for all other threads; a doorbell that says which of them have messages.
@@ -100,8 +132,7 @@ class Core final : private TurnHook {
   struct ForeignLane {
     alignas(sync::kLineSize) sync::Mutex mutex;
     bool closed = false;  // guarded by mutex, as are writes to the counters
-    std::atomic<std::uint64_t> posted{0};
-    std::atomic<std::uint64_t> refused{0};
+    ForeignLaneNumbers<std::atomic<std::uint64_t>> counters;
   };
   // This core's sending side to one core.
   struct Outgoing {
@@ -192,12 +223,8 @@ class Core final : private TurnHook {
   bool ended_ = false;
 
   // This thread writes these, any thread reads them.
-  std::atomic<std::uint64_t> posted_{0};
-  std::atomic<std::uint64_t> refused_{0};
-  std::atomic<std::uint64_t> executed_{0};
-  std::atomic<std::uint64_t> threw_{0};
+  CoreNumbers<std::atomic<std::uint64_t>> counters_;
   std::atomic<std::uint64_t> dropped_{0};  // messages that waited for room and were taken back
-  std::atomic<std::uint64_t> wakes_{0};
 };
 
 // kMadeInPlace: whether post() makes the message in the lane's cell. That saves a copy: a large load of bytes that
@@ -221,7 +248,7 @@ Result<void> Core::post(unsigned target, F&& function) {
     if (!cell->job) [[unlikely]] {
       return Error(Errc::resource_exhausted, "no memory for the message");
     }
-    count(posted_);
+    count(counters_.posted);
     commit(out);
     return {};
   }
@@ -244,7 +271,7 @@ Result<void> Core::post_foreign(unsigned slot, F&& function) {
       if (!cell->job) [[unlikely]] {
         return Error(Errc::resource_exhausted, "no memory for the message");
       }
-      count(foreign.posted);
+      count(foreign.counters.foreign_posted);
       lanes_[cores_ + slot].outgoing()->commit(1);
     }
     ring(bit_of(cores_ + slot));
@@ -263,7 +290,7 @@ inline void Core::commit(Outgoing& out) noexcept {
     posted_to_.push_back(&out);
   }
   if (out.lane.commit(in_job_ ? job_number_ : 0)) {
-    count(wakes_);
+    count(counters_.wakes);
   }
   if (out.lane.hides() && !out.hiding) {
     out.hiding = true;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <string>
 
 #include "weft/sys/clock.h"
 #include "weft/sys/cpu.h"
@@ -132,7 +133,8 @@ void Runtime::note_turn() noexcept {
 bool Runtime::quiescent() const noexcept {
   std::uint64_t executed = 0;
   for (const auto& core : cores_) {
-    executed += core->dropped_.load(std::memory_order_acquire) + core->executed_.load(std::memory_order_acquire);
+    executed +=
+        core->dropped_.load(std::memory_order_acquire) + core->counters_.executed.load(std::memory_order_acquire);
   }
   std::uint64_t sent = 0;
   for (const auto& core : cores_) {
@@ -187,6 +189,18 @@ Result<void> Runtime::stop(Instant deadline) {
   threads_.clear();
   ended_ = 0;
   return drained ? Result<void>() : Error(Errc::timed_out, "messages were left");
+}
+
+CounterSource Runtime::counter_source() {
+  return [this](std::string_view name, CounterReadings& into) {
+    for (unsigned index = 0; index < size(); ++index) {
+      std::vector<CounterLabel> labels = {{"core", std::to_string(index)}};
+      if (!name.empty()) {
+        labels.push_back({"runtime", std::string(name)});
+      }
+      into.push_back({&kCoreTable, std::move(labels), sync::read_counters(core(index).counts())});
+    }
+  };
 }
 
 }  // namespace weft::rt

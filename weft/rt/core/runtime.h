@@ -72,6 +72,8 @@ class Runtime {
 
   [[nodiscard]] unsigned size() const noexcept { return static_cast<unsigned>(cores_.size()); }
   [[nodiscard]] Core& core(unsigned index) noexcept { return *cores_[index]; }
+  // The counts of each core, for a page of metrics. The runtime outlives it.
+  [[nodiscard]] CounterSource counter_source();
   // The poller of the cores, and why it is not the requested one. Any thread.
   [[nodiscard]] const sys::PollerChoice& poller() const noexcept { return cores_.front()->loop().poller(); }
 

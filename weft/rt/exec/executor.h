@@ -10,10 +10,12 @@
 #include <utility>
 #include <variant>
 
+#include "weft/base/counter_table.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/rt/exec/future.h"
 #include "weft/rt/loop/job.h"
+#include "weft/sync/counter_block.h"
 
 namespace weft::rt {
 
@@ -23,15 +25,28 @@ enum class StopMode : std::uint8_t {
   abandon,  // stop() drops them, and sets the executor's stop token for the jobs that run
 };
 
-// ExecutorCounts: an executor's jobs, counted since it was made, and its workers.
+// clang-format off
+#define WEFT_EXECUTOR_COUNTERS(ROW)                                                                              \
+  ROW(executed, counter, "jobs_executed_total", "", "", "jobs",                                                  \
+      "Jobs that began to run, also those that threw.", "rt/exec/thread_pool.cc")                                \
+  ROW(threw, counter, "jobs_threw_total", "", "", "jobs",                                                        \
+      "Jobs of execute() that threw; the future of submit() has its own.", "rt/exec/thread_pool.cc")             \
+  ROW(refused, counter, "jobs_refused_total", "", "", "jobs",                                                    \
+      "Jobs that were not taken: the queue was full, the executor stopped, no memory.", "rt/exec/thread_pool.cc") \
+  ROW(abandoned, counter, "jobs_abandoned_total", "", "", "jobs",                                                \
+      "Jobs that were taken, and dropped by stop().", "rt/exec/thread_pool.cc")                                  \
+  ROW(wakes, counter, "wakes_total", "", "", "wake-ups",                                                         \
+      "Workers that a caller of execute() had to wake.", "rt/exec/thread_pool.cc")                               \
+  ROW(workers, gauge, "workers", "", "", "threads",                                                              \
+      "Worker threads that there are.", "rt/exec/thread_pool.cc")
+// clang-format on
+
+// What an executor counted since it was made.
 struct ExecutorCounts {
-  std::uint64_t executed = 0;   // jobs that ran, also those that threw
-  std::uint64_t threw = 0;      // of those, jobs of execute(); an exception of a submit() job is in its future only
-  std::uint64_t refused = 0;    // not taken: full, stopped, no memory
-  std::uint64_t abandoned = 0;  // taken, and dropped by stop()
-  std::uint64_t wakes = 0;      // sleeping workers that another thread woke
-  unsigned workers = 0;         // threads now
+  using Number = std::uint64_t;
+  WEFT_COUNTER_BLOCK(WEFT_EXECUTOR_COUNTERS)
 };
+extern const CounterTable kExecutorTable;
 
 // ExceptionHandler: gets the exceptions of execute() jobs, in the thread that ran the job. Must be safe to call from
 // several threads. The executor drops an exception of the handler itself.
@@ -104,6 +119,8 @@ class Executor {
   // same.
   virtual Result<void> stop(StopMode mode, Instant deadline) = 0;
   [[nodiscard]] virtual ExecutorCounts counts() const noexcept = 0;
+  // The same for a page of metrics. The executor outlives it.
+  [[nodiscard]] CounterSource counter_source() const;
   [[nodiscard]] std::stop_token stop_token() const noexcept { return stop_source_.get_token(); }
 
  protected:

@@ -113,6 +113,8 @@ class Client {
   [[nodiscard]] bool has_room() noexcept { return state_->has_room(); }
   [[nodiscard]] const RequestCounts& requests() const noexcept { return state_->requests(); }
   [[nodiscard]] const ConnectCounts& connections() const noexcept { return state_->connections(); }
+  // Both for a page of metrics, as long as the client exists. Any thread.
+  [[nodiscard]] CounterSource counter_source() const { return state_->counter_source(); }
   [[nodiscard]] ClientHost& host() noexcept { return state_->host(); }
 
  private:

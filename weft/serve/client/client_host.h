@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
 
 #include "weft/rt/core/core.h"
 #include "weft/rt/core/post_surely.h"
@@ -31,22 +34,38 @@ class ClientHost {
   explicit ClientHost(rt::Core& core, const ClientHostOptions& options = {})
       : log_(options.log),
         budget_(options.memory_max),
-        count_(options.connections_max),
-        shard_(core, next_epoch(), budget_, options.memory_max, count_, counters_, log_) {}
+        counted_(std::make_shared<Counted>(options.connections_max)),
+        shard_(core, next_epoch(), budget_, options.memory_max, counted_->sessions, counted_->counters, log_) {}
   ClientHost(const ClientHost&) = delete;
   ClientHost& operator=(const ClientHost&) = delete;
   ~ClientHost() = default;
 
   [[nodiscard]] rt::Core& core() noexcept { return shard_.core(); }
   [[nodiscard]] Shard& shard() noexcept { return shard_; }
-  [[nodiscard]] const CoreCounters& counters() const noexcept { return counters_; }
-  [[nodiscard]] std::size_t connections() const noexcept { return count_.value(); }
+  [[nodiscard]] const CoreCounters& counters() const noexcept { return counted_->counters; }
+  [[nodiscard]] std::size_t connections() const noexcept { return counted_->sessions.value(); }
+  // Both for a page of metrics, as long as the host exists. Any thread.
+  [[nodiscard]] CounterSource counter_source() const {
+    return [weak = std::weak_ptr<const Counted>(counted_)](std::string_view name, CounterReadings& into) {
+      if (const auto counted = weak.lock()) {
+        ServerReading reading{counted->sessions.value(), {}};
+        reading.counted.add(counted->counters);
+        into.push_back({&kClientHostTable, {{"client_host", std::string(name)}}, sync::read_counters(reading)});
+      }
+    };
+  }
 
  private:
+  struct Counted {
+    explicit Counted(std::size_t connections_max) noexcept : sessions(connections_max) {}
+
+    CoreCounters counters;
+    SessionCount sessions;
+  };
+
   const LogSink log_;
-  CoreCounters counters_;
   ByteBudget budget_;
-  SessionCount count_;
+  const std::shared_ptr<Counted> counted_;
   Shard shard_;
 };
 

@@ -50,12 +50,45 @@ class ClientLink::SessionEnd {
   EndWait wait_;
 };
 
+namespace {
+constexpr CounterRow kRows[] = {WEFT_REQUEST_COUNTERS(WEFT_COUNTER_ROW) WEFT_CONNECT_COUNTERS(WEFT_COUNTER_ROW)
+                                    WEFT_CLIENT_GAUGES(WEFT_COUNTER_ROW)};
+static_assert(std::size(kRows) == sync::count_of_rows<ClientReading>());
+
+// The core counts meanwhile: what is read last may be ahead.
+std::uint64_t difference(std::uint64_t begun, std::uint64_t ended) noexcept {
+  return begun > ended ? begun - ended : 0;
+}
+}  // namespace
+
+constinit const CounterTable kClientTable = {
+    "client", "A `serve::Client`, or the clients of a `ClientPool` summed: `admin->add(name, *client)`.", kRows};
+
+ClientReading ClientReading::of(const ClientCounts& counts) noexcept {
+  ClientReading reading;
+  sync::add_counters(reading.requests, counts.requests);
+  sync::add_counters(reading.connects, counts.connections);
+  const auto& [requests, connects, gauges] = reading;
+  reading.gauges.connections = difference(connects.connected, connects.lost);
+  reading.gauges.in_flight =
+      difference(requests.sent, requests.answered + requests.timed_out + requests.cancelled + requests.lost);
+  return reading;
+}
+
+CounterSource ClientLink::counter_source() const {
+  return [weak = std::weak_ptr<const ClientCounts>(counts_)](std::string_view name, CounterReadings& into) {
+    if (const auto counts = weak.lock()) {
+      into.push_back({&kClientTable, {{"client", std::string(name)}}, sync::read_counters(ClientReading::of(*counts))});
+    }
+  };
+}
+
 ClientLink::ClientLink(std::shared_ptr<ClientHost> host, net::Endpoint endpoint, ClientOptions options,
                        Matching matching)
     : host_(std::move(host)),
       endpoint_(std::move(endpoint)),
       options_(std::move(options)),
-      in_flight_(matching, options_.in_flight_max, request_counts_),
+      in_flight_(matching, options_.in_flight_max, counts_->requests),
       scope_(host_->core().loop()) {}
 
 Result<void> ClientLink::start(const std::shared_ptr<ClientLink>& self, const SessionOps& ops, void* service,
@@ -78,7 +111,7 @@ rt::Task<void> ClientLink::run(std::shared_ptr<ClientLink> self) {
 
 // Runs one connection from the first packet to its end.
 rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
-  self->connect_counts_.attempts.add();
+  self->counts_->connections.attempts.add();
   auto stream = co_await rt::with_timeout(connect(self), self->options_.connect_timeout);
   const bool cancelled = co_await rt::is_cancelled();
   if (cancelled || self->closing_) {
@@ -90,18 +123,18 @@ rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
   } else {
     opened = stream.error();
     if (stream.error() == Errc::timed_out) {
-      self->connect_counts_.timed_out.add();
+      self->counts_->connections.timed_out.add();
     }
   }
   if (!opened) {
     self->tell(ClientEvent::Kind::unconnected, opened.error());
     co_return Attempt::failed;
   }
-  self->connect_counts_.connected.add();
+  self->counts_->connections.connected.add();
   self->changed_.pulse();
   self->tell(ClientEvent::Kind::connected, Error());
   co_await SessionEnd(*self);
-  self->connect_counts_.lost.add();
+  self->counts_->connections.lost.add();
   self->changed_.pulse();
   self->tell(ClientEvent::Kind::lost, self->why_);
   co_return self->heard_ ? Attempt::proved : Attempt::failed;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "weft/base/counter_table.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/net/endpoint.h"
@@ -23,6 +24,7 @@
 #include "weft/serve/session/service.h"
 #include "weft/serve/session/session.h"
 #include "weft/sync/counter.h"
+#include "weft/sync/counter_block.h"
 #include "weft/sys/socket.h"
 
 namespace weft::serve {
@@ -75,13 +77,58 @@ struct ClientOptions {
   return deadline == kNever ? Duration(-1) : deadline > now ? deadline - now : Duration::zero();
 }
 
-// Counts attempts and connections. The core counts, any thread reads.
-struct ConnectCounts {
-  sync::Counter attempts;
-  sync::Counter connected;
-  sync::Counter lost;       // connections that had been made
-  sync::Counter timed_out;  // attempts, at connect_timeout
+// clang-format off
+#define WEFT_CONNECT_COUNTERS(ROW)                                                                              \
+  ROW(attempts, counter, "connect_attempts_total", "", "", "attempts",                                          \
+      "Attempts to connect, the first one and those that connect again.", "serve/client/client_link.cc")        \
+  ROW(connected, counter, "connections_made_total", "", "", "connections",                                      \
+      "Attempts that made a connection.", "serve/client/client_link.cc")                                        \
+  ROW(lost, counter, "connections_lost_total", "", "", "connections",                                           \
+      "Connections that ended.", "serve/client/client_link.cc")                                                 \
+  ROW(timed_out, counter, "connect_timeouts_total", "", "", "attempts",                                         \
+      "Attempts that ended at connect_timeout.", "serve/client/client_link.cc")
+
+// What follows from the others.
+#define WEFT_CLIENT_GAUGES(ROW)                                                                                 \
+  ROW(connections, gauge, "connections", "", "", "connections",                                                 \
+      "Connections that there are.", "serve/client/client_link.cc")                                             \
+  ROW(in_flight, gauge, "requests_in_flight", "", "", "requests",                                               \
+      "Requests that wait for their response.", "serve/client/client_link.cc")
+// clang-format on
+
+// ConnectNumbers: attempts and connections. The core counts, any thread reads.
+template <typename Number>
+struct ConnectNumbers {
+  WEFT_COUNTER_BLOCK(WEFT_CONNECT_COUNTERS)
 };
+using ConnectCounts = ConnectNumbers<sync::Counter>;  // the core counts, any thread reads
+
+// What a client counts; its owner's and its counter_source()'s, which reads it while the client exists.
+struct ClientCounts {
+  RequestCounts requests;
+  ConnectCounts connections;
+};
+
+// What a page shows of a client.
+struct ClientReading {
+  struct Gauges {
+    using Number = std::uint64_t;
+    WEFT_COUNTER_BLOCK(WEFT_CLIENT_GAUGES)
+  };
+
+  RequestNumbers<std::uint64_t> requests;
+  ConnectNumbers<std::uint64_t> connects;
+  Gauges gauges;
+
+  [[nodiscard]] static ClientReading of(const ClientCounts& counts) noexcept;
+  template <typename Visitor, typename... Blocks>
+  static constexpr void visit(Visitor&& visitor, Blocks&... blocks) {
+    RequestNumbers<std::uint64_t>::visit(visitor, blocks.requests...);
+    ConnectNumbers<std::uint64_t>::visit(visitor, blocks.connects...);
+    Gauges::visit(visitor, blocks.gauges...);
+  }
+};
+extern const CounterTable kClientTable;
 
 // ClientLink: the part of a client that knows no codec. It dials, owns the session while there is one, dials
 // again, and knows the requests in flight.
@@ -110,8 +157,9 @@ class ClientLink {
   [[nodiscard]] ClientHost& host() noexcept { return *host_; }
   [[nodiscard]] InFlight& in_flight() noexcept { return in_flight_; }
   [[nodiscard]] const InFlight& in_flight() const noexcept { return in_flight_; }
-  [[nodiscard]] const RequestCounts& requests() const noexcept { return request_counts_; }
-  [[nodiscard]] const ConnectCounts& connections() const noexcept { return connect_counts_; }
+  [[nodiscard]] const RequestCounts& requests() const noexcept { return counts_->requests; }
+  [[nodiscard]] const ConnectCounts& connections() const noexcept { return counts_->connections; }
+  [[nodiscard]] CounterSource counter_source() const;
   [[nodiscard]] const net::Endpoint& endpoint() const noexcept { return endpoint_; }
 
  protected:
@@ -126,9 +174,9 @@ class ClientLink {
   // The session to send by. An error, which is counted: no session, or the window is full.
   [[nodiscard]] Result<Session*> sender() noexcept;
   [[nodiscard]] Result<Session*> requester() noexcept;
-  void count_refused() noexcept { request_counts_.refused.add(); }
-  void count_sent() noexcept { request_counts_.sent.add(); }
-  void count_push() noexcept { request_counts_.pushes.add(); }
+  void count_refused() noexcept { counts_->requests.refused.add(); }
+  void count_sent() noexcept { counts_->requests.sent.add(); }
+  void count_push() noexcept { counts_->requests.pushes.add(); }
   void note_told() noexcept;  // a request's coroutine was resumed
   [[nodiscard]] Instant now() noexcept { return host_->core().loop().now(); }
 
@@ -151,8 +199,7 @@ class ClientLink {
   ClientOptions options_;
   SessionOps ops_{};
   ServiceSlot slot_;
-  RequestCounts request_counts_;
-  ConnectCounts connect_counts_;
+  const std::shared_ptr<ClientCounts> counts_ = std::make_shared<ClientCounts>();
   InFlight in_flight_;
   Session* session_ = nullptr;
   SessionEnd* end_wait_ = nullptr;

@@ -7,10 +7,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "weft/base/counter_table.h"
 #include "weft/base/list.h"
 #include "weft/base/result.h"
 #include "weft/rt/task/async_event.h"
@@ -20,6 +22,7 @@
 #include "weft/serve/client/client.h"
 #include "weft/serve/client/guarded.h"
 #include "weft/sync/counter.h"
+#include "weft/sync/counter_block.h"
 
 namespace weft::serve {
 
@@ -32,14 +35,33 @@ struct PoolOptions {
   std::optional<BreakerOptions> breaker{};           // for the pool's endpoint, over all its connections
 };
 
+// clang-format off
+#define WEFT_CLIENT_POOL_COUNTERS(ROW)                                                                        \
+  ROW(waited, counter, "waits_total", "", "", "requests",                                                     \
+      "Requests that had to wait for a connection with room.", "serve/client/client_pool.h")                  \
+  ROW(refused, counter, "refusals_total", "reason", "waiting_max", "requests",                                \
+      "Requests that the pool refused: as many waited as may.", "serve/client/client_pool.h")                 \
+  ROW(refused_open, counter, "refusals_total", "reason", "breaker", "requests",                               \
+      "Requests that the pool refused: the circuit breaker was open.", "serve/client/client_pool.h")          \
+  ROW(breaker_openings, counter, "breaker_openings_total", "", "", "openings",                                \
+      "How often the circuit breaker opened.", "serve/client/client_pool.h")                                  \
+  ROW(probes, counter, "probes_total", "", "", "probes",                                                      \
+      "Probes that began.", "serve/client/client_pool.h")                                                     \
+  ROW(probe_failures, counter, "probe_failures_total", "", "", "probes",                                      \
+      "Probes that failed; each costs the connection that failed.", "serve/client/client_pool.h")             \
+  ROW(waiting, gauge, "requests_waiting", "", "", "requests",                                                 \
+      "Requests that wait for a connection with room.", "serve/client/client_pool.h")
+// clang-format on
+
 // The core counts, any thread reads.
 struct PoolCounts {
-  sync::Counter waited;          // requests that waited for a connection with room
-  sync::Counter refused;         // requests beyond waiting_max
-  sync::Counter refused_open;    // requests while the circuit breaker was open
-  sync::Counter probes;          // probes that were begun
-  sync::Counter probe_failures;  // probes that failed; each failure costs its connection
+  using Number = sync::Counter;
+  WEFT_COUNTER_BLOCK(WEFT_CLIENT_POOL_COUNTERS)
 };
+inline constexpr CounterRow kClientPoolRows[] = {WEFT_CLIENT_POOL_COUNTERS(WEFT_COUNTER_ROW)};
+inline constexpr CounterTable kClientPoolTable = {
+    "client_pool", "A `serve::ClientPool`; its clients are in the table of clients: `admin->add(name, *pool)`.",
+    kClientPoolRows};
 
 // ClientPool: a fixed number of connections of one core to one endpoint. A request goes over the healthy connection
 // with the fewest requests in flight; equal connections take turns. Cores share nothing: each has its own pool.
@@ -104,8 +126,24 @@ class ClientPool {
     return static_cast<std::size_t>(std::count_if(state_->members.begin(), state_->members.end(),
                                                   [](const auto& member) { return member->well(); }));
   }
-  [[nodiscard]] std::size_t waiting() const noexcept { return state_->waiting; }
-  [[nodiscard]] const PoolCounts& counts() const noexcept { return state_->counts; }
+  [[nodiscard]] std::size_t waiting() const noexcept { return state_->counts->waiting.value(); }
+  [[nodiscard]] const PoolCounts& counts() const noexcept { return *state_->counts; }
+  // These and those of the pool's clients, summed, for a page of metrics, as long as the pool exists. Any thread.
+  [[nodiscard]] CounterSource counter_source() const {
+    std::vector<CounterSource> clients;
+    for (const auto& member : state_->members) {
+      clients.push_back(member->client->counter_source());
+    }
+    return [weak = std::weak_ptr<const PoolCounts>(state_->counts), clients = std::move(clients)](
+               std::string_view name, CounterReadings& into) {
+      if (const auto counts = weak.lock()) {
+        into.push_back({&kClientPoolTable, {{"client_pool", std::string(name)}}, sync::read_counters(*counts)});
+        for (const CounterSource& client : clients) {
+          client(name, into);
+        }
+      }
+    };
+  }
   [[nodiscard]] Client& client(std::size_t index) noexcept { return *state_->members[index]->client; }
   // Null: the pool has no breaker.
   [[nodiscard]] CircuitBreaker* breaker() noexcept { return state_->breaker ? &*state_->breaker : nullptr; }
@@ -196,9 +234,9 @@ class ClientPool {
     static rt::Task<Result<void>> wait_in_line(State* self) {
       WaitingCaller caller;
       self->line.push_back(caller);
-      ++self->waiting;
+      self->counts->waiting.add();
       const Result<void> come = co_await caller.come.wait();
-      --self->waiting;
+      self->counts->waiting.subtract();
       if (!come && !caller.hooked()) {
         self->wake(1);  // this request was woken and does not take its turn: wake the next one
       }
@@ -216,12 +254,12 @@ class ClientPool {
           self->wake(1);  // there is room for one more
           co_return response;
         }
-        if (self->waiting >= self->options.waiting_max) {
-          self->counts.refused.add();
+        if (self->counts->waiting.value() >= self->options.waiting_max) {
+          self->counts->refused.add();
           co_return Error(Errc::resource_exhausted, "as many requests wait for a connection as may");
         }
         if (!came_before) {
-          self->counts.waited.add();
+          self->counts->waited.add();
         }
         const Result<void> come =
             co_await rt::with_timeout(wait_in_line(self.get()), time_left(deadline, self->host->core().loop().now()));
@@ -231,7 +269,9 @@ class ClientPool {
       }
     }
     static rt::Task<Result<Response>> guard(std::shared_ptr<State> self, rt::Task<Result<Response>> task) {
-      co_return co_await guarded(&*self->breaker, std::move(task), &self->counts.refused_open);
+      Result<Response> response = co_await guarded(&*self->breaker, std::move(task), &self->counts->refused_open);
+      self->counts->breaker_openings.set(self->breaker->openings());
+      co_return response;
     }
 
     // --- health ---
@@ -244,7 +284,7 @@ class ClientPool {
         }
         const std::uint64_t connection = member->connection();
         const std::uint64_t answered = member->client->requests().answered.value();
-        self->counts.probes.add();
+        self->counts->probes.add();
         const Result<void> answer =
             co_await rt::with_timeout(try_probe(self.get(), member), self->options.probe_timeout);
         const bool cancelled = co_await rt::is_cancelled();
@@ -266,7 +306,7 @@ class ClientPool {
           }
           (void)co_await rt::with_timeout(wait_change(member), self->options.probe_every);
         } else {
-          self->counts.probe_failures.add();
+          self->counts->probe_failures.add();
           member->well_connection = 0;
           member->client->drop_connection(answer.error());
           (void)co_await rt::yield();
@@ -309,11 +349,10 @@ class ClientPool {
     const std::shared_ptr<ClientHost> host;
     const PoolOptions options;
     const Probe probe;
-    PoolCounts counts;
+    const std::shared_ptr<PoolCounts> counts = std::make_shared<PoolCounts>();
     std::optional<CircuitBreaker> breaker;
     std::vector<std::unique_ptr<Member>> members;
     List<WaitingCaller> line;
-    std::size_t waiting = 0;
     std::size_t next = 0;
     bool closed = false;
     rt::TaskScope scope;          // watch()

@@ -329,6 +329,7 @@ TEST_F(ClientPoolTest, TheBreakerOpensWhenRequestsFailAndClosesWhenTheyAreAnswer
     }
     EXPECT_EQ(pool->client(0).requests().sent.value(), sent);  // no request was sent to the peer
     EXPECT_EQ(pool->counts().refused_open.value(), 10u);
+    EXPECT_EQ(pool->counts().breaker_openings.value(), pool->breaker()->openings());
     *silent = false;
     const BreakerOptions soon_again{
         .failure_percent = 101, .failures_in_row = 1, .open_time = std::chrono::milliseconds(1)};

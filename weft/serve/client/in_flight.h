@@ -14,22 +14,38 @@
 #include "weft/serve/client/correlation.h"
 #include "weft/serve/client/owned_bytes.h"
 #include "weft/sync/counter.h"
+#include "weft/sync/counter_block.h"
 
 namespace weft::serve {
 
-// Counts requests and responses. The core counts, any thread reads. Each sent request ends in one of
-// `answered`, `timed_out`, `cancelled` and `lost`. Each response is counted in `answered` or `late`; other
-// frames in `pushes`.
-struct RequestCounts {
-  sync::Counter sent;
-  sync::Counter refused;    // not sent: no connection, or no room
-  sync::Counter answered;   // the response arrived
-  sync::Counter timed_out;  // the deadline passed first
-  sync::Counter cancelled;  // the request's task was cancelled first
-  sync::Counter lost;       // the connection ended, or the client closed, first
-  sync::Counter late;       // dropped responses to requests that had been given up
-  sync::Counter pushes;     // frames that answer no request
+// clang-format off
+#define WEFT_REQUEST_COUNTERS(ROW)                                                                                \
+  ROW(sent, counter, "requests_sent_total", "", "", "requests",                                                   \
+      "Requests that were sent.", "serve/client/client_link.h")                                                   \
+  ROW(refused, counter, "requests_refused_total", "", "", "requests",                                             \
+      "Requests that were not sent, for want of a connection or of room.", "serve/client/client_link.h")          \
+  ROW(answered, counter, "requests_ended_total", "outcome", "answered", "requests",                               \
+      "Requests that were sent and ended: the response came.", "serve/client/in_flight.cc")                       \
+  ROW(timed_out, counter, "requests_ended_total", "outcome", "timed out", "requests",                             \
+      "Requests that were sent and ended: the deadline passed first.", "serve/client/in_flight.cc")               \
+  ROW(cancelled, counter, "requests_ended_total", "outcome", "cancelled", "requests",                             \
+      "Requests that were sent and ended: their task was cancelled.", "serve/client/in_flight.cc")                \
+  ROW(lost, counter, "requests_ended_total", "outcome", "lost", "requests",                                       \
+      "Requests that were sent and ended: the connection ended, or the client closed, first.",                    \
+      "serve/client/in_flight.cc")                                                                                \
+  ROW(late, counter, "responses_late_total", "", "", "responses",                                                 \
+      "Responses that were dropped because their requests had been given up.", "serve/client/in_flight.cc")       \
+  ROW(pushes, counter, "pushes_total", "", "", "frames",                                                          \
+      "Frames that answer no request.", "serve/client/client_link.h")
+// clang-format on
+
+// What became of requests. Each request that was sent is in one of `answered`, `timed_out`, `cancelled` and `lost` in
+// the end; each response in one of `answered` and `late`, or it is a push.
+template <typename Number>
+struct RequestNumbers {
+  WEFT_COUNTER_BLOCK(WEFT_REQUEST_COUNTERS)
 };
+using RequestCounts = RequestNumbers<sync::Counter>;  // the core counts, any thread reads
 
 // InFlight: the requests of one connection that wait for their responses.
 // Owner: a client. Affinity: one thread.

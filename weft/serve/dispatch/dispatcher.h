@@ -5,31 +5,56 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "weft/base/counter_table.h"
 #include "weft/base/result.h"
 #include "weft/serve/dispatch/id_table.h"
 #include "weft/serve/frame/error_frame.h"
 #include "weft/serve/frame/header_codec.h"
 #include "weft/serve/session/session_task.h"
 #include "weft/sync/counter.h"
+#include "weft/sync/counter_block.h"
 
 namespace weft::serve {
 
-// Counts the outcomes of frames. The dispatcher's thread counts, any thread reads. Each frame is counted in
-// exactly one counter, when its handler has ended.
+// clang-format off
+#define WEFT_DISPATCH_COUNTERS(ROW)                                                                               \
+  ROW(handled, counter, "frames_total", "outcome", "handled", "frames",                                           \
+      "Frames by what became of them: a handler took it.", "serve/dispatch/dispatcher.h")                         \
+  ROW(unknown, counter, "frames_total", "outcome", "unknown", "frames",                                           \
+      "Frames by what became of them: no handler has its id.", "serve/dispatch/dispatcher.h")                     \
+  ROW(invalid, counter, "frames_total", "outcome", "invalid", "frames",                                           \
+      "Frames by what became of them: its body was no message of the handler's type.",                            \
+      "serve/dispatch/dispatcher.h")                                                                              \
+  ROW(refused, counter, "frames_total", "outcome", "refused", "frames",                                           \
+      "Frames by what became of them: the handler returned an error.", "serve/dispatch/dispatcher.h")             \
+  ROW(failed, counter, "frames_total", "outcome", "failed", "frames",                                             \
+      "Frames by what became of them: an exception came out of the handler.", "serve/dispatch/dispatcher.h")      \
+  ROW(errors, counter, "frames_total", "outcome", "error", "frames",                                              \
+      "Frames by what became of them: it was itself an error frame.", "serve/dispatch/dispatcher.h")              \
+  ROW(cancelled, counter, "frames_total", "outcome", "cancelled", "frames",                                       \
+      "Frames by what became of them: the session was closed before its coroutine had ended.",                    \
+      "serve/dispatch/dispatcher.h")                                                                              \
+  ROW(heartbeats, counter, "frames_total", "outcome", "heartbeat", "frames",                                      \
+      "Frames by what became of them: a heartbeat without a handler.", "serve/dispatch/dispatcher.h")
+// clang-format on
+
+// What became of frames. The dispatcher's thread counts, any thread reads; each frame is in exactly one of these, when
+// its handler has ended.
 struct DispatchCounts {
-  sync::Counter handled;     // a handler returned without an error
-  sync::Counter unknown;     // no handler has the id
-  sync::Counter invalid;     // the body was not a message of the handler's type
-  sync::Counter refused;     // the handler returned an error
-  sync::Counter failed;      // the handler threw
-  sync::Counter errors;      // the frame was itself an error frame
-  sync::Counter cancelled;   // the session was closed before the handler, a coroutine, ended
-  sync::Counter heartbeats;  // heartbeats without a handler, which need no answer
+  using Number = sync::Counter;
+  WEFT_COUNTER_BLOCK(WEFT_DISPATCH_COUNTERS)
 };
+inline constexpr CounterRow kDispatchRows[] = {WEFT_DISPATCH_COUNTERS(WEFT_COUNTER_ROW)};
+inline constexpr CounterTable kDispatchTable = {
+    "dispatcher",
+    "The `serve::Dispatcher`s of one name, summed: `admin->add(name, dispatcher)`, `admin->remove(name)`.",
+    kDispatchRows};
 
 // Caller: the owner of a frame, usually a Session, which sends the answer. Handlers that are coroutines also
 // need caller.start_handler(SessionTask::Ptr).
@@ -100,6 +125,12 @@ class Dispatcher {
   [[nodiscard]] bool handles(std::uint32_t id) const noexcept { return table_.find(id) != nullptr; }
   [[nodiscard]] std::size_t size() const noexcept { return table_.size(); }
   [[nodiscard]] const DispatchCounts& counts() const noexcept { return counts_; }
+  // The same for a page of metrics. The dispatcher outlives it.
+  [[nodiscard]] CounterSource counter_source() const {
+    return [this](std::string_view name, CounterReadings& into) {
+      into.push_back({&kDispatchTable, {{"dispatcher", std::string(name)}}, sync::read_counters(counts_)});
+    };
+  }
 
  private:
   struct Entry {

@@ -1,66 +1,58 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/metrics/counters.h"
 
+#include <iterator>
 #include <numeric>
 
 namespace weft::serve {
 
+namespace {
+
+#define WEFT_CLOSED_ROW(name, text, meaning)      \
+  CounterRow{"closed",                            \
+             "sessions_closed_total",             \
+             CounterKind::counter,                \
+             "reason",                            \
+             text,                                \
+             "sessions",                          \
+             "Sessions that ended: " meaning ".", \
+             "serve/session/shard.cc"},
+#define WEFT_REJECTED_ROW(name, text, meaning)                     \
+  CounterRow{"rejected",                                           \
+             "connections_rejected_total",                         \
+             CounterKind::counter,                                 \
+             "reason",                                             \
+             text,                                                 \
+             "connections",                                        \
+             "Connections that never were sessions: " meaning ".", \
+             "serve/session/shard.cc"},
+
+constexpr CounterRow kRows[] = {{"sessions", "sessions", CounterKind::gauge, "", "", "sessions",
+                                 "Sessions that there are.", "serve/admission/session_count.h"},
+                                WEFT_SESSION_COUNTERS(WEFT_COUNTER_ROW) WEFT_CLOSE_REASONS(WEFT_CLOSED_ROW)
+                                    WEFT_REJECTIONS(WEFT_REJECTED_ROW)};
+static_assert(std::size(kRows) == sync::count_of_rows<ServerReading>());
+
+}  // namespace
+
+constinit const CounterTable kServerTable = {
+    "server", "A `serve::Server`, the sum of its cores: `AdminOptions::servers`, or `admin->add(name, *server)`.",
+    kRows};
+constinit const CounterTable kClientHostTable = {
+    "client_host", "The connections of all clients of one core: `admin->add(name, *client_host)`.", kRows};
+
 std::string_view describe(CloseReason reason) noexcept {
-  switch (reason) {
-    case CloseReason::peer_closed: return "peer closed";
-    case CloseReason::peer_failed: return "peer failed";
-    case CloseReason::refused_frame: return "refused frame";
-    case CloseReason::refused_tls: return "refused tls";
-    case CloseReason::handshake_timeout: return "handshake timeout";
-    case CloseReason::idle_timeout: return "idle timeout";
-    case CloseReason::slow_consumer: return "slow consumer";
-    case CloseReason::close_timeout: return "close timeout";
-    case CloseReason::out_of_memory: return "out of memory";
-    case CloseReason::service: return "service";
-    case CloseReason::service_failed: return "service failed";
-    case CloseReason::server_stopped: return "server stopped";
-  }
-  return "unknown";
+  const auto index = static_cast<std::size_t>(reason);
+  return index < kCloseReasons ? kCloseReasonNames[index] : "unknown";
 }
 
 std::string_view describe(Rejection rejection) noexcept {
-  switch (rejection) {
-    case Rejection::full: return "full";
-    case Rejection::admission: return "admission";
-    case Rejection::no_memory: return "no memory";
-    case Rejection::lane_full: return "lane full";
-    case Rejection::failed: return "failed";
-  }
-  return "unknown";
+  const auto index = static_cast<std::size_t>(rejection);
+  return index < kRejections ? kRejectionNames[index] : "unknown";
 }
 
 std::uint64_t CounterValues::closed_total() const noexcept {
   return std::accumulate(closed.begin(), closed.end(), std::uint64_t{0});
-}
-
-void CounterValues::add(const CoreCounters& counters) noexcept {
-  opened += counters.opened.value();
-  for (std::size_t i = 0; i < kCloseReasons; ++i) {
-    closed[i] += counters.closed[i].value();
-  }
-  for (std::size_t i = 0; i < kRejections; ++i) {
-    rejected[i] += counters.rejected[i].value();
-  }
-  accept_pauses += counters.accept_pauses.value();
-  rate_pauses += counters.rate_pauses.value();
-  handler_pauses += counters.handler_pauses.value();
-  tasks_refused += counters.tasks_refused.value();
-  frames_in += counters.frames_in.value();
-  bytes_in += counters.bytes_in.value();
-  reads += counters.reads.value();
-  frames_out += counters.frames_out.value();
-  bytes_out += counters.bytes_out.value();
-  writes += counters.writes.value();
-  dropped_newest += counters.dropped_newest.value();
-  dropped_oldest += counters.dropped_oldest.value();
-  conflated += counters.conflated.value();
-  undelivered += counters.undelivered.value();
-  stale_ids += counters.stale_ids.value();
 }
 
 }  // namespace weft::serve

@@ -4,68 +4,119 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
+#include "weft/base/counter_table.h"
 #include "weft/sync/atomic.h"
 #include "weft/sync/counter.h"
+#include "weft/sync/counter_block.h"
 
 namespace weft::serve {
 
-// Why a session ended. Each has its own count.
-enum class CloseReason : std::uint8_t {
-  peer_closed,        // the peer ended the stream, between two frames
-  peer_failed,        // reset, or ended inside a frame
-  refused_frame,      // the codec refuses the peer's bytes: version, size, syntax
-  refused_tls,        // the peer's TLS: its version, its certificate, records that are none, or it refused ours
-  handshake_timeout,  // no whole frame since it was accepted
-  idle_timeout,       // nothing came, and nothing could be sent
-  slow_consumer,      // it does not read what is sent to it, and the policy says that it goes
-  close_timeout,      // what was queued at close() could not be delivered in time
-  out_of_memory,      // the byte budget or the memory is spent
-  service,            // the service closed or aborted it
-  service_failed,     // the service threw
-  server_stopped,     // drained, or aborted when the deadline had passed
-};
-inline constexpr std::size_t kCloseReasons = static_cast<std::size_t>(CloseReason::server_stopped) + 1;
+// clang-format off
+// Why a session ended: ROW(enumerator, name, meaning).
+#define WEFT_CLOSE_REASONS(ROW)                                                                                      \
+  ROW(peer_closed, "peer closed", "the peer ended the stream, between two frames")                                   \
+  ROW(peer_failed, "peer failed", "the stream was reset, or ended inside a frame")                                   \
+  ROW(refused_frame, "refused frame", "the codec refuses the peer's bytes, for their version, size or syntax")       \
+  ROW(refused_tls, "refused tls", "the peer's TLS is no good, or the peer refused the server's")                     \
+  ROW(handshake_timeout, "handshake timeout", "no whole frame came in time after the connection was accepted")       \
+  ROW(idle_timeout, "idle timeout", "nothing came, and nothing could be sent")                                       \
+  ROW(slow_consumer, "slow consumer", "the peer does not read what is sent to it, and the policy is to disconnect")  \
+  ROW(close_timeout, "close timeout", "what was queued at close() could not be delivered in time")                   \
+  ROW(out_of_memory, "out of memory", "the byte budget or the memory is spent")                                      \
+  ROW(service, "service", "the service closed or aborted the session")                                               \
+  ROW(service_failed, "service failed", "the service threw")                                                         \
+  ROW(server_stopped, "server stopped", "the server drained, or aborted the session at the deadline of stop()")
+
+// What became of connections that never were sessions: ROW(enumerator, name, meaning).
+#define WEFT_REJECTIONS(ROW)                                                                     \
+  ROW(full, "full", "there were as many sessions as there may be")                               \
+  ROW(admission, "admission", "the listener's Admission refused, which counts the reason")       \
+  ROW(no_memory, "no memory", "there was no slot, no watch or no state of TLS to be had")        \
+  ROW(lane_full, "lane full", "the session's core takes no more jobs at the moment")             \
+  ROW(failed, "failed", "the connection ended before it was accepted, or could not be set up")
+
+// Of the sessions of one core, since the server was made.
+#define WEFT_SESSION_COUNTERS(ROW)                                                                                   \
+  ROW(opened, counter, "sessions_opened_total", "", "", "sessions",                                                  \
+      "Sessions that began.", "serve/session/session.cc")                                                            \
+  ROW(accept_pauses, counter, "accept_pauses_total", "", "", "pauses",                                               \
+      "How often accepting paused for want of descriptors or memory.", "serve/server/acceptor.cc")                   \
+  ROW(rate_pauses, counter, "rate_pauses_total", "", "", "pauses",                                                   \
+      "How often a session was not read for a while because it sent too many frames.", "serve/session/session.cc")   \
+  ROW(handler_pauses, counter, "handler_pauses_total", "", "", "pauses",                                             \
+      "How often a session was not read for a while because as many of its handlers ran as may.",                    \
+      "serve/session/session_spawn.cc")                                                                              \
+  ROW(tasks_refused, counter, "tasks_refused_total", "", "", "coroutines",                                           \
+      "Coroutines that were one too many for their session.", "serve/session/session_spawn.cc")                      \
+  ROW(frames_in, counter, "frames_total", "direction", "in", "frames",                                               \
+      "Whole frames: received.", "serve/session/session_read.cc")                                                    \
+  ROW(frames_out, counter, "frames_total", "direction", "out", "frames",                                             \
+      "Whole frames: taken for sending.", "serve/session/session_write.cc")                                          \
+  ROW(bytes_in, counter, "bytes_total", "direction", "in", "bytes",                                                  \
+      "Bytes of sessions: read.", "serve/session/session_read.cc")                                                   \
+  ROW(bytes_out, counter, "bytes_total", "direction", "out", "bytes",                                                \
+      "Bytes of sessions: written.", "serve/session/session_write.cc")                                               \
+  ROW(reads, counter, "system_calls_total", "direction", "in", "system calls",                                       \
+      "System calls that moved bytes: reads.", "serve/session/session_read.cc")                                      \
+  ROW(writes, counter, "system_calls_total", "direction", "out", "system calls",                                     \
+      "System calls that moved bytes: writes.", "serve/session/session_write.cc")                                    \
+  ROW(dropped_newest, counter, "frames_dropped_total", "reason", "newest", "frames",                                 \
+      "Frames that were not delivered: not taken, by the policy drop_newest.", "serve/session/session_write.cc")     \
+  ROW(dropped_oldest, counter, "frames_dropped_total", "reason", "oldest", "frames",                                 \
+      "Frames that were not delivered: taken back, by the policy drop_oldest.", "serve/session/session_write.cc")    \
+  ROW(conflated, counter, "frames_dropped_total", "reason", "conflated", "frames",                                   \
+      "Frames that were not delivered: replaced by a newer one, by the policy conflate.",                            \
+      "serve/session/session_write.cc")                                                                              \
+  ROW(undelivered, counter, "frames_dropped_total", "reason", "undelivered", "frames",                               \
+      "Frames that were not delivered: queued when their session ended.", "serve/session/shard.cc")                  \
+  ROW(stale_ids, counter, "stale_ids_total", "", "", "messages",                                                     \
+      "Messages for sessions that had ended.", "serve/server/server_run.cc")
+// clang-format on
+
+#define WEFT_ENUMERATOR(enumerator, ...) enumerator,
+#define WEFT_NAME(enumerator, name, meaning) name,
+
+// Each reason has its own count.
+enum class CloseReason : std::uint8_t { WEFT_CLOSE_REASONS(WEFT_ENUMERATOR) };
+inline constexpr std::string_view kCloseReasonNames[] = {WEFT_CLOSE_REASONS(WEFT_NAME)};
+inline constexpr std::size_t kCloseReasons = std::size(kCloseReasonNames);
 [[nodiscard]] std::string_view describe(CloseReason reason) noexcept;  // "peer closed"
 
-// What became of connections that never were sessions.
-enum class Rejection : std::uint8_t {
-  full,       // as many sessions as there may be
-  admission,  // the listener's Admission said no; it counts why
-  no_memory,  // no slot, no watch, no state of TLS
-  lane_full,  // its core takes no more tasks at the moment
-  failed,     // gone before it was accepted, or its stream could not be set up
-};
-inline constexpr std::size_t kRejections = static_cast<std::size_t>(Rejection::failed) + 1;
+enum class Rejection : std::uint8_t { WEFT_REJECTIONS(WEFT_ENUMERATOR) };
+inline constexpr std::string_view kRejectionNames[] = {WEFT_REJECTIONS(WEFT_NAME)};
+inline constexpr std::size_t kRejections = std::size(kRejectionNames);
 [[nodiscard]] std::string_view describe(Rejection rejection) noexcept;
 
-// Of one core, since the server was made. Written by that core, in lines of its own.
-struct alignas(sync::kLineSize) CoreCounters {
-  sync::Counter opened;
-  std::array<sync::Counter, kCloseReasons> closed;
-  std::array<sync::Counter, kRejections> rejected;
-  sync::Counter accept_pauses;                  // descriptors or memory ran out
-  sync::Counter rate_pauses;                    // a session was not read for a while, because it sent too many frames
-  sync::Counter handler_pauses;                 // the same, because as many of its handlers ran as may
-  sync::Counter tasks_refused;                  // coroutines that were one too many for their session
-  sync::Counter frames_in, bytes_in, reads;     // reads and writes are system calls that moved bytes
-  sync::Counter frames_out, bytes_out, writes;  // frames that were taken for sending
-  sync::Counter dropped_newest, dropped_oldest, conflated;  // frames, by the policy that dropped them
-  sync::Counter undelivered;                                // frames that were queued when their session ended
-  sync::Counter stale_ids;                                  // posts to sessions that had ended
+#undef WEFT_NAME
+#undef WEFT_ENUMERATOR
+
+// The lists as members; Number is a sync::Counter or a plain number.
+template <typename Number>
+struct SessionNumbers {
+  WEFT_SESSION_COUNTERS(WEFT_COUNTER_MEMBER)
+  std::array<Number, kCloseReasons> closed{};
+  std::array<Number, kRejections> rejected{};
+
+  template <typename Visitor, typename... Blocks>
+  static constexpr void visit(Visitor&& visitor, Blocks&... blocks) {
+    WEFT_SESSION_COUNTERS(WEFT_COUNTER_VISIT)
+    for (std::size_t i = 0; i < kCloseReasons; ++i) {
+      visitor(blocks.closed[i]...);
+    }
+    for (std::size_t i = 0; i < kRejections; ++i) {
+      visitor(blocks.rejected[i]...);
+    }
+  }
 };
 
-// The sum of all cores, or a core's numbers at one moment.
-struct CounterValues {
-  std::uint64_t opened = 0;
-  std::array<std::uint64_t, kCloseReasons> closed{};
-  std::array<std::uint64_t, kRejections> rejected{};
-  std::uint64_t accept_pauses = 0, rate_pauses = 0, handler_pauses = 0, tasks_refused = 0;
-  std::uint64_t frames_in = 0, bytes_in = 0, reads = 0;
-  std::uint64_t frames_out = 0, bytes_out = 0, writes = 0;
-  std::uint64_t dropped_newest = 0, dropped_oldest = 0, conflated = 0, undelivered = 0, stale_ids = 0;
+// Of one core, since the server was made. Written by that core, in lines of its own.
+struct alignas(sync::kLineSize) CoreCounters : SessionNumbers<sync::Counter> {};
 
+// The sum of all cores, or a core's numbers at one moment.
+struct CounterValues : SessionNumbers<std::uint64_t> {
   [[nodiscard]] std::uint64_t closed_for(CloseReason reason) const noexcept {
     return closed[static_cast<std::size_t>(reason)];
   }
@@ -73,7 +124,21 @@ struct CounterValues {
     return rejected[static_cast<std::size_t>(why)];
   }
   [[nodiscard]] std::uint64_t closed_total() const noexcept;
-  void add(const CoreCounters& counters) noexcept;
+  void add(const CoreCounters& counters) noexcept { sync::add_counters(*this, counters); }
 };
+
+// What a page shows of a server, or of the clients of one core.
+struct ServerReading {
+  std::uint64_t sessions = 0;  // now
+  CounterValues counted;
+
+  template <typename Visitor, typename... Blocks>
+  static constexpr void visit(Visitor&& visitor, Blocks&... blocks) {
+    visitor(blocks.sessions...);
+    CounterValues::visit(visitor, blocks.counted...);
+  }
+};
+extern const CounterTable kServerTable;
+extern const CounterTable kClientHostTable;  // the same rows
 
 }  // namespace weft::serve

@@ -28,7 +28,7 @@ bool is_local(const net::Endpoint& endpoint) {
 
 // Shared by the services of all cores.
 struct Shared {
-  rt::Runtime& runtime;
+  std::shared_ptr<const MetricSources> sources;
   AdminOptions options;
 };
 
@@ -85,8 +85,7 @@ class AdminService {
       return;
     }
     PrometheusWriter writer;
-    write_metrics(writer, shared_->options.servers);
-    write_metrics(writer, shared_->runtime);
+    shared_->sources->write(writer);
     if (shared_->options.metrics) {
       shared_->options.metrics(writer);
     }
@@ -146,10 +145,15 @@ Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions op
   listener.limits.message_rate = {100, 32};  // pipelined requests do not occupy a core
   const HttpCodec codec(options.head_max, 8 * 1024);
   const std::string endpoint = options.endpoint;
-  const auto shared = std::make_shared<const Shared>(Shared{runtime, std::move(options)});
+  const auto sources = std::make_shared<MetricSources>();
+  for (const NamedServer& named : options.servers) {
+    sources->add(named.name, *named.server);
+  }
+  sources->add("", runtime);
+  const auto shared = std::make_shared<const Shared>(Shared{sources, std::move(options)});
   std::string bound = WEFT_TRY(server->listen<HttpCodec>(
       endpoint, listener, [shared](rt::Core& core) { return AdminService(shared, core); }, codec));
-  return std::unique_ptr<Admin>(new Admin(std::move(server), std::move(bound)));
+  return std::unique_ptr<Admin>(new Admin(sources, std::move(server), std::move(bound)));
 }
 
 }  // namespace weft::serve

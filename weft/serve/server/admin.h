@@ -6,6 +6,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "weft/base/result.h"
@@ -13,10 +15,15 @@
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/admission/token_bucket.h"
 #include "weft/serve/metrics/prometheus.h"
+#include "weft/serve/metrics/sources.h"
 #include "weft/serve/server/server.h"
-#include "weft/serve/server/server_metrics.h"
 
 namespace weft::serve {
+
+struct NamedServer {
+  std::string name;  // the label `server`; each once
+  const Server* server = nullptr;
+};
 
 struct AdminOptions {
   std::string endpoint = "tcp://127.0.0.1:0";
@@ -34,7 +41,7 @@ struct AdminOptions {
 };
 
 // Admin: metrics and health of a server over HTTP/1.1, on the cores of its runtime.
-//   GET /metrics   the counters, for Prometheus
+//   GET /metrics   the counters, for Prometheus: those of servers, cores and added things (docs/metrics.md)
 //   GET /healthz   200: the core that answers is alive
 //   GET /readyz    200, or 503 with a line for each reason: a server is starting, full, draining or stopped
 // HEAD as GET. Otherwise 404, 405, or the refusals of HttpCodec: 400, 411, 413, 431, 505.
@@ -50,14 +57,22 @@ class Admin {
   // a null server; otherwise as Server::listen().
   [[nodiscard]] static Result<std::unique_ptr<Admin>> make(rt::Runtime& runtime, AdminOptions options = {});
 
+  // Shows the counters of a thing on /metrics: admin->add("orders", socket). As MetricSources. Any thread.
+  template <Countable Thing>
+  void add(std::string name, Thing& thing) {
+    sources_->add(std::move(name), thing);
+  }
+  std::size_t remove(std::string_view name) { return sources_->remove(name); }
+
   [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }  // as bound
   [[nodiscard]] CounterValues counters() const noexcept { return server_->counters(); }
   Result<void> stop(Instant deadline) { return server_->stop(deadline); }
 
  private:
-  Admin(std::unique_ptr<Server> server, std::string endpoint)
-      : server_(std::move(server)), endpoint_(std::move(endpoint)) {}
+  Admin(std::shared_ptr<MetricSources> sources, std::unique_ptr<Server> server, std::string endpoint)
+      : sources_(std::move(sources)), server_(std::move(server)), endpoint_(std::move(endpoint)) {}
 
+  std::shared_ptr<MetricSources> sources_;  // its services' too
   std::unique_ptr<Server> server_;
   std::string endpoint_;
 };

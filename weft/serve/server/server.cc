@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/server/server.h"
 
+#include "weft/serve/server/server_run.h"
+
 namespace weft::serve {
 
 namespace {
@@ -47,6 +49,8 @@ Result<std::string> Server::listen_with(std::string_view endpoint, const Listene
   specs_.push_back({WEFT_TRY(net::parse_endpoint(bound, true)), options, std::move(kind)});
   return bound;
 }
+
+Session* Server::find(ServerRun& run, SessionId id) noexcept { return run.find(id); }
 
 Result<void> Server::route(SessionId id, const std::shared_ptr<ServerRun>& run) const noexcept {
   if (run == nullptr) {
@@ -178,6 +182,13 @@ CounterValues Server::counters(unsigned core) const noexcept {
 std::size_t Server::sessions() const noexcept {
   const auto run = this->run();
   return run == nullptr ? 0 : run->sessions();
+}
+
+CounterSource Server::counter_source() const {
+  return [this](std::string_view name, CounterReadings& into) {
+    const ServerReading reading{sessions(), counters()};
+    into.push_back({&kServerTable, {{"server", std::string(name)}}, sync::read_counters(reading)});
+  };
 }
 
 std::uint16_t Server::epoch() const noexcept {

@@ -19,10 +19,12 @@
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/frame/shared_frame.h"
 #include "weft/serve/metrics/counters.h"
-#include "weft/serve/server/server_run.h"
+#include "weft/serve/server/server_options.h"
 #include "weft/serve/session/service.h"
 
 namespace weft::serve {
+
+class ServerRun;
 
 // Server: listeners, and the sessions that came through them, on the cores of a runtime.
 // Owner: the program; the runtime must outlive the server. The destructor is stop() with a deadline in the past.
@@ -83,6 +85,8 @@ class Server {
   [[nodiscard]] CounterValues counters() const noexcept;               // of all cores, since make()
   [[nodiscard]] CounterValues counters(unsigned core) const noexcept;  // of one core
   [[nodiscard]] std::size_t sessions() const noexcept;
+  // Both for a page of metrics. The server outlives it.
+  [[nodiscard]] CounterSource counter_source() const;
   [[nodiscard]] std::uint16_t epoch() const noexcept;
   [[nodiscard]] rt::Runtime& runtime() noexcept { return runtime_; }
 
@@ -97,6 +101,8 @@ class Server {
   Result<std::string> listen_with(std::string_view endpoint, const ListenerOptions& options, ServiceKind kind);
   Result<void> start();
   [[nodiscard]] std::shared_ptr<ServerRun> run() const noexcept;
+  // The session of that run, on its own core; null: the session has ended.
+  [[nodiscard]] static Session* find(ServerRun& run, SessionId id) noexcept;
   // Runs function(Shard&) on every core.
   template <typename Function>
   Result<void> on_shards(const Function& function);
@@ -116,7 +122,7 @@ Result<void> Server::post_to(SessionId id, Function&& function) {
   const std::shared_ptr<ServerRun> run = this->run();
   WEFT_TRY(route(id, run));
   return runtime_.post(id.core(), [run, id, target = std::forward<Function>(function)]() mutable {
-    if (Session* const session = run->find(id)) {
+    if (Session* const session = find(*run, id)) {
       target(*session);
     }
   });

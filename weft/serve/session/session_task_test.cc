@@ -12,6 +12,7 @@
 #include "weft/rt/task/task_work.h"
 #include "weft/serve/dispatch/dispatcher.h"
 #include "weft/serve/server/test_client.h"
+#include "weft/serve/session/shard.h"
 #include <gtest/gtest.h>
 
 namespace weft::serve {

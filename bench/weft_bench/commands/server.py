@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""Weft's server beside epoll by hand and Boost.Asio: the same frames, one load generator, in turns."""
+
+from weft_bench import command_line
+from weft_bench.harness import rounds, server_cells, server_rounds
+
+PROGRAMS = ("bench/server/bench_load", "bench/server/bench_server_raw", "bench/bench_sockets")
+
+
+def parse_arguments(texts):
+    parser = command_line.cell_parser(
+        "server", __doc__, server_cells.GROUPS, "A name is PATTERN/SIZE/xCONNECTIONS and perhaps depth16 (requests "
+        "under way), load50 (per cent of what\nthe slowest server can do, in an open loop) or a kind of bad peers;\n"
+        "bench/server/README.md says what they mean.", "'one_way', 'echo/*/x128', 'echo/100/x3/depth4'", "all")
+    parser.add_argument("--threads", metavar="N", type=int, default=1, help="threads of each server (default: 1)")
+    arguments = command_line.parse_cells(parser, texts, server_cells.choose, "all",
+                                         (server_rounds.FULL, server_rounds.QUICK, server_rounds.TINY))
+    if arguments.threads < 1:
+        parser.error("a server has at least one thread")
+    if not arguments.list:
+        command_line.check(parser, arguments, [arguments.build / file for file in PROGRAMS])
+        command_line.say(f"Measuring {len(arguments.chosen)} cells; the load generator and the server are processes")
+    return arguments
+
+
+def main(texts):
+    arguments = parse_arguments(texts)
+
+    def measure(records):
+        setup = server_rounds.Setup(arguments.build / "bench/server", arguments.effort, arguments.threads)
+        records.append(rounds.setup_record("server", arguments.effort, threads=arguments.threads))
+        rounds.measure_all(arguments.chosen, lambda name: server_rounds.measure_cell(setup, name), records,
+                           arguments.build / "bench/bench_sockets", command_line.say)
+    return command_line.run_cells("server", measure, arguments)

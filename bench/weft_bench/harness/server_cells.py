@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""Names of the server's cells: what there is, what a name means, which columns and which published figure it has."""
+
+import re
+
+from weft_bench.harness import cells
+from weft_bench.harness.cells import A_A, cross
+
+SIZES = (64, 512, 4096)
+CONNECTIONS = (1, 16, 128, 1000, 10000)
+STREAM_SIZES = (64, 256, 1024, 8192)
+BAD_PEERS = ("wrong_version", "oversized", "half_open", "slow_loris", "flood", "fd_exhaustion")
+
+# Of network_system, as published: messages per second on one connection. It counts what was put
+# into a queue, not what arrived.
+PUBLISHED = {"one_way/64/x1": 769_230, "one_way/256/x1": 305_255, "one_way/1024/x1": 128_205, "one_way/8192/x1": 20_833}
+# Microseconds that another one prints for a round trip; nothing comes back there.
+PUBLISHED_US = {"echo/64/x1": 7.3, "echo/512/x1": 7.3, "echo/4096/x1": 7.8}
+
+BAD_PLAIN = "echo/{size}/x{times}/depth{depth}"  # the same load without bad peers
+
+NAME = re.compile(r"(?P<pattern>echo|one_way|storm|idle|bad)/(?P<size>[1-9][0-9]{1,7})/x(?P<times>[1-9][0-9]{0,4})"
+                  r"(/depth(?P<depth>[1-9][0-9]{0,2}))?(/load(?P<load>[1-9][0-9]?))?"
+                  r"(/(?P<abuse>" + "|".join(BAD_PEERS) + r"))?$")
+
+ECHO = cross(["echo"], SIZES, [f"x{count}" for count in CONNECTIONS])
+ECHO += [name + "/depth16" for name in ECHO]
+LOADS = cross(["echo/64"], ("x1", "x16", "x128"), ("load50", "load80"))
+ONE_WAY = cross(["one_way"], STREAM_SIZES, ("x1", "x50"))
+STORMS = ["storm/64/x1000", "storm/64/x10000"]
+BAD = cross(["bad/64/x16/depth4"], BAD_PEERS)
+QUICK = ["echo/64/x1", "echo/64/x128", "echo/64/x128/depth16", "echo/4096/x16/depth16", "one_way/64/x1",
+         "one_way/8192/x1", "one_way/64/x50", "storm/64/x1000", "idle/64/x1000", "bad/64/x16/depth4/slow_loris"]
+GROUPS = {"quick": QUICK, "echo": ECHO, "one_way": ONE_WAY, "load": LOADS, "bad": BAD,
+          "all": ECHO + ["echo/64/x16/depth16" + A_A] + LOADS + ONE_WAY + STORMS + ["idle/64/x10000"] + BAD}
+
+
+def parse(name):
+    """The parts of a name, or None.
+
+    >>> parse("echo/64/x128/depth16")["times"], parse("bad/64/x16/depth4/flood")["abuse"], parse("idle/64/x1000")["depth"]
+    (128, 'flood', 1)
+    >>> parse("echo/64"), parse("echo/64/x16/flood"), parse("storm/64/x1/load50"), parse("echo/8/x1"), parse("bad/64/x1")
+    (None, None, None, None, None)
+    """
+    found = NAME.match(name.removesuffix(A_A))
+    if found is None or int(found["size"]) < 16:
+        return None
+    if (found["pattern"] == "bad") != (found["abuse"] is not None) or (found["load"] and found["pattern"] != "echo"):
+        return None
+    return {"pattern": found["pattern"], "size": int(found["size"]), "times": int(found["times"]),
+            "depth": int(found["depth"] or 1), "load": int(found["load"] or 0), "abuse": found["abuse"]}
+
+
+def choose(text):
+    """The cells that a comma-separated list of groups, patterns and names means, each once; and what means nothing.
+
+    >>> choose("one_way/64/*,echo/100/x3,nonsense")
+    (['one_way/64/x1', 'one_way/64/x50', 'echo/100/x3'], ['nonsense'])
+    """
+    return cells.choose(text, GROUPS, parse)
+
+
+# Column, program, variant. Weft comes first, where it is built.
+SERVERS = [("weft", "weft", ""), ("weft_io_uring", "weft", "io_uring"), ("raw", "raw", ""), ("asio", "asio", ""),
+           ("asio_tuned", "asio", "tuned"), ("asio_awaitable", "asio", "awaitable")]
+
+
+def columns_of(name, built):
+    """[(column, program, variant)] of those whose program is built; "io_uring" is among them where the system permits it.
+
+    >>> [column for column, *_ in columns_of("one_way/64/x1", {"raw", "asio"})]
+    ['raw', 'asio', 'asio_tuned']
+    >>> [column for column, *_ in columns_of("echo/64/x1 A/A", {"raw", "asio"})]
+    ['raw again', 'raw']
+    >>> [[column for column, *_ in columns_of("echo/64/x1", built)] for built in ({"weft"}, {"weft", "io_uring"})]
+    [['weft'], ['weft', 'weft_io_uring']]
+    """
+    if name.endswith(A_A):
+        return [("raw again", "raw", ""), ("raw", "raw", "")]
+    pattern = parse(name)["pattern"]
+    left_out = {"bad": {"weft_io_uring", "asio_tuned", "asio_awaitable"}, "storm": {"asio_tuned", "asio_awaitable"},
+                "idle": {"asio_awaitable"}, "one_way": {"asio_awaitable"}, "echo": set()}[pattern]
+    return [server for server in SERVERS if server[1] in built and server[0] not in left_out and
+            (server[2] != "io_uring" or "io_uring" in built)]
+
+
+def server_options(cell):
+    """What a server is told beside its variant: limits that only a server with limits knows.
+
+    >>> server_options(parse("bad/64/x16/depth4/flood")), server_options(parse("echo/64/x1"))
+    (['--per-address', '64'], [])
+    """
+    return {"flood": ["--per-address", "64"], "fd_exhaustion": ["--files", "128"], "half_open": ["--patience-ms", "500"],
+            "slow_loris": ["--patience-ms", "500"]}.get(cell["abuse"], [])

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT
+"""Measures one of the server's cells: for every column a server and a load generator, which take turns."""
+
+import contextlib
+import dataclasses
+import functools
+import os
+import pathlib
+import resource
+import subprocess
+
+from weft_bench.harness import rounds, server_cells
+from weft_bench.harness.child import Child, ChildError
+from weft_bench.harness.rounds import Effort
+
+COUNT_MAX = 20_000_000
+FILES_BESIDE = 64  # that are not connections
+
+FULL = Effort(0.3, 0.1, 12, 20, 5, 500, 25, False)
+QUICK = Effort(0.15, 0.06, 8, 12, 5, 250, 12, False)
+TINY = Effort(0.002, 0.001, 2, 2, 1, 20, 5, False)
+BAD_REPETITION_S = 0.4  # so long that peers that come at some rate have come
+
+
+@dataclasses.dataclass
+class Setup:
+    build: pathlib.Path  # bench/server in the folder of the build
+    effort: Effort
+    threads: int = 1  # of a server
+
+    def program(self, name):
+        return self.build / name
+
+    def built(self):
+        built = {program for _, program, _ in server_cells.SERVERS if self.program(f"bench_server_{program}").is_file()}
+        return built | ({"io_uring"} if "weft" in built and io_uring_works(self.program("bench_server_weft")) else set())
+
+    def placement(self):
+        """(processor of the generator, those of a server): as far apart as they can be, the same when there is one.
+
+        >>> Setup(pathlib.Path(), TINY).placement()[0] == min(os.sched_getaffinity(0))
+        True
+        """
+        allowed = sorted(os.sched_getaffinity(0))
+        return allowed[0], allowed[1:][-self.threads:] or allowed
+
+
+@functools.cache
+def io_uring_works(program):
+    """Whether that server runs with io_uring here: many systems forbid it. It ends when its input does."""
+    return subprocess.run([program, "--variant", "io_uring"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+class ServerColumn(rounds.Column):
+    """One server and its load while they are measured."""
+
+    def __init__(self, setup, name, column):
+        self.setup = setup
+        self.name, self.program, self.variant = column
+        self.cell = server_cells.parse(name)
+        self.cell_name = name.removesuffix(server_cells.A_A)
+        self.child = self.server = None
+        self.interval_ns = 0
+        self.version = ""
+        self.path = str(setup.program(f"bench_server_{self.program}"))
+        # A closed loop fills all connections twice before it counts as one.
+        self.least = max(2 * self.cell["times"] * self.cell["depth"], 50 if setup.effort.rounds < 5 else 200)
+        self.count = self.least
+
+    def start(self, stack):
+        mine, servers = self.setup.placement()
+        arguments = ["--threads", str(self.setup.threads), *server_cells.server_options(self.cell)]
+        arguments += ["--variant", self.variant] if self.variant else []
+        before = ["taskset", "-c", ",".join(map(str, servers))]
+        self.server = stack.enter_context(Child(self.path, arguments, before=before))
+        ready = self.server.answer()
+        self.version = ready["version"]
+        load = ["--cell", self.cell_name, "--port", str(ready["port"]), "--pid", str(ready["pid"]), "--cpu", str(mine),
+                "--peer-cpu", str(servers[0]), "--ping-pongs", str(self.setup.effort.ping_pongs)]
+        self.child = stack.enter_context(Child(self.setup.program("bench_load"), load))
+        self.child.answer()
+
+    def warm_up(self):
+        self.grow_count(self.least, COUNT_MAX)
+
+    def load_at(self, rate):
+        super().load_at(rate)
+        self.count = max(self.count, self.least)
+
+    def repeat(self):
+        return self.checked(super().repeat)
+
+    def checked(self, measure):
+        """The run of `measure`, or a ChildError where the server counted other messages than the generator."""
+        before = self.server.ask("counts")["messages"]
+        run = measure()
+        counted = self.server.ask("counts")["messages"] - before
+        ends = self.cell["times"] if self.cell["pattern"] == "one_way" else 0
+        if self.cell["pattern"] in ("echo", "one_way") and counted != run["messages"] + ends:
+            raise ChildError(f"{self.name} counted {counted} messages instead of {run['messages'] + ends}")
+        return run
+
+    def record_of_counts(self, cell):
+        """System calls of the server in one repetition that is not timed; they stay unknown where `perf` may not."""
+        counts = self.checked(lambda: self.child.count(self.count))
+        known = counts["syscalls"] is not None
+        return {"kind": "count", "cell": cell, "column": self.name, "syscalls_by": "perf" if known else None,
+                "syscalls": counts["syscalls"] / counts["messages"] if known else None, "allocations": None}
+
+    def finish(self):
+        self.child.finish()
+        reasons = self.server.ask("counts")
+        self.server.finish()
+        return [{"kind": "counts", "cell": self.cell_name, "column": self.name, **reasons}]
+
+
+def columns_for(setup, name):
+    return [ServerColumn(setup, name, column) for column in server_cells.columns_of(name, setup.built())]
+
+
+def measure_load(setup, name, records):
+    with contextlib.ExitStack() as stack:
+        columns = columns_for(setup, name)
+        for column in columns:
+            column.start(stack)
+        cell = columns[0].cell
+        if cell["pattern"] != "storm":
+            for column in columns:
+                column.warm_up()
+        if cell["load"]:
+            rounds.slow_down(columns, cell["load"])
+        few = cell["pattern"] in ("storm", "bad")
+        number, agreed = rounds.run_in_turns(columns, name, setup.effort, records, few)
+        if cell["pattern"] in ("echo", "one_way"):
+            records += [column.record_of_counts(name) for column in columns]
+        records += [record for column in columns for record in column.finish()]
+    return columns, number, agreed
+
+
+def measure_bad(setup, name, records):
+    """The load is grown without bad peers, by a generator that goes away."""
+    if setup.effort.rounds > 2:
+        setup = dataclasses.replace(setup, effort=dataclasses.replace(setup.effort, repetition_s=BAD_REPETITION_S))
+    with contextlib.ExitStack() as stack:
+        plain = server_cells.BAD_PLAIN.format(**server_cells.parse(name))
+        columns = columns_for(setup, plain)
+        for column in columns:
+            column.start(stack)
+            column.warm_up()
+            column.finish()
+    counts = {column.name: column.count for column in columns}
+    with contextlib.ExitStack() as stack:
+        columns = columns_for(setup, name)
+        for column in columns:
+            column.start(stack)
+            column.count = counts[column.name]
+        number, agreed = rounds.run_in_turns(columns, name, setup.effort, records, True)
+        records += [record for column in columns for record in column.finish()]
+    return columns, number, agreed
+
+
+def too_few_files(cell):
+    """Why a cell cannot be measured here, or None.
+
+    >>> too_few_files({"times": 10**9}) is None, too_few_files({"times": 1}) is None
+    (False, True)
+    """
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    wanted = cell["times"] + FILES_BESIDE
+    if limit not in (resource.RLIM_INFINITY, -1) and limit < wanted:
+        return f"{cell['times']} connections need {wanted} files, a process may have {limit}: see `ulimit -Hn`"
+    return None
+
+
+def measure_cell(setup, name):
+    """All records of one cell; a failure is a record too, and so is a cell that this machine does not allow."""
+    cell = server_cells.parse(name)
+    why = too_few_files(cell)
+    if why is not None:
+        return [{"kind": "skip", "cell": name, "why": why}]
+    if cell["pattern"] == "idle":
+        return rounds.record_cell(name, cell, lambda records: rounds.measure_apart(
+            columns_for(setup, name), name, setup.effort, records))
+    how = measure_bad if cell["pattern"] == "bad" else measure_load
+    return rounds.record_cell(name, cell, lambda records: how(setup, name, records))

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: MIT
+"""The measured figures in README.md and docs/*.md. Each stands in a block
+
+    <!-- figures: NAME -->
+    <!-- end of figures -->
+
+that is made from docs/figures.json, a part of one report, with its machine. `./dev bench report --figures` makes the file and
+the blocks; a test sees that they agree, and that no figure stands elsewhere. Run as a program it makes the blocks anew."""
+
+import json
+import re
+import textwrap
+
+from weft_bench import ROOT, printer, results
+
+FILE = ROOT / "docs/figures.json"
+BLOCK = re.compile(r"(<!-- figures: (?P<name>\w+) -->\n)(?P<body>.*?)(<!-- end of figures -->)", re.DOTALL)
+# A rate, a ratio, a share, or a time in a unit in which no bound is set.
+LOOSE = re.compile(r"(?<![\w.])\d[\d.,]*\s?(?:ns|us|µs|[kMG]/s|[kMG]B/s|x|×|times|%|per cent)(?![\w/])")
+# name: (title of the first column, suite, [(what, row)], columns [(column, title)])
+TABLES = {
+    "sockets": ("64 bytes", "sockets", [
+        ("PUSH to PULL over tcp", "push_pull/tcp/64"), ("over ipc", "push_pull/ipc/64"), ("inproc", "push_pull/inproc/64"),
+        ("ROUTER to ROUTER over tcp", "router_router/tcp/64"), ("PUB to 8 SUBs over tcp", "pub_sub/tcp/64/x8"),
+        ("PUSH to PULL over tcp, both in Python", "push_pull/tcp/64/pyzmq"), ("with asyncio", "push_pull/tcp/64/asyncio"),
+        ("round trip over tcp", "round_trip/tcp/64"), ("over ipc", "round_trip/ipc/64"), ("inproc", "round_trip/inproc/64")],
+        [("weft", "Weft"), ("libzmq", "libzmq 4.3.5")]),
+    "server": ("64 bytes", "server", [
+        ("echo, 1 connection", "echo/64/x1"), ("one way, 1 connection", "one_way/64/x1"),
+        ("one way, 50 connections", "one_way/64/x50"), ("memory of an idle connection", "idle/64/x1000")],
+        [("weft", "Weft"), ("raw", "epoll by hand"), ("asio", "Boost.Asio")]),
+}
+KEPT = ("suite", "row", "placement", "rounds", "unit", "ours", "columns", "ratios", "limit", "foreign")
+
+
+class FiguresError(Exception):
+    """The figures cannot be made; nothing was written."""
+
+
+def rows_of(suite):
+    """The rows of a suite that the documents show."""
+    return [row for _, of, rows, _ in TABLES.values() if of == suite for _, row in rows]
+
+
+def extract(report):
+    """The part of a report's results that the documents show."""
+    found = []
+    for _, suite, rows, _ in TABLES.values():
+        for _, row in rows:
+            result = results.best(report["results"], suite, row)
+            if result is None:
+                raise FiguresError(f"{row} was not measured")
+            found.append({key: result[key] for key in KEPT if key in result})
+    return {"effort": report["effort"], "started": report["started"], "machine": report["machine"], "results": found}
+
+
+def disturbance(found):
+    """The largest share of the busy time that other programs took while one of the rows was measured.
+
+    >>> disturbance([{"foreign": 0.5}, {"foreign": 0.75}, {}]), disturbance([])
+    (0.75, 0)
+    """
+    return max((result.get("foreign", 0) for result in found), default=0)
+
+
+def of_run(data, suite):
+    """What the figures were measured on, in one sentence."""
+    card = data["machine"]
+    taken = disturbance([result for result in data["results"] if result["suite"] == suite])
+    return (f"{card['processor']}, {card['cpus']} processors, Linux {card['kernel']}, {card['compiler']}, {card['flags']}, "
+            f"commit {card['commit']}, {data['started'][:10]}; other programs took up to {printer.share(taken)} of the busy time. "
+            "The ratio is the median over rounds in turns, with its 95 % interval; above 1x Weft is better.")
+
+
+def block(name, data):
+    """The text of one block."""
+    head, suite, rows, columns = TABLES[name]
+    rival = {"sockets": "libzmq", "server": "asio"}[suite]
+    lines = [[head, *(title for _, title in columns), f"beside {columns[-1][1]}"]]
+    for what, row in rows:
+        result = results.best(data["results"], suite, row)
+        lines.append([what, *(printer.cost(result, column) for column, _ in columns),
+                      printer.interval(result["ratios"].get(rival), "x")])
+    return f"{printer.markdown_table(lines)}\n\n{textwrap.fill(of_run(data, suite), 128)}\n"
+
+
+def fill(text, data):
+    """A document with its blocks made from the data."""
+    def make(found):
+        if found["name"] not in TABLES:
+            raise FiguresError(f"no figures are called {found['name']}")
+        return found[1] + block(found["name"], data) + found[4]
+    return BLOCK.sub(make, text)
+
+
+def loose(text):
+    """The figures of a document that stand outside its blocks.
+
+    >>> loose("takes 4.5 ns, 3.2x, 24 M/s and 15 %; waits 10 s, 250 ms, keeps 16 MiB"), loose("libzmq 4.3.5, 3 times")
+    (['4.5 ns', '3.2x', '24 M/s', '15 %'], ['3 times'])
+    """
+    return LOOSE.findall(BLOCK.sub("", text))
+
+
+def documents(root=ROOT):
+    return [root / "README.md", *sorted((root / "docs").glob("*.md"))]
+
+
+def write(report, root=ROOT):
+    """Makes the file from a report, and the blocks of all documents from the file; the documents that have one."""
+    data = extract(report)
+    texts = {file: fill(file.read_text(encoding="utf-8"), data) for file in documents(root)}
+    (root / FILE.relative_to(ROOT)).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+    for file, text in texts.items():
+        file.write_text(text, encoding="utf-8")
+    return [file for file, text in texts.items() if BLOCK.search(text)]
+
+
+def wrong(root=ROOT):
+    """What is wrong with the figures of the documents, as texts."""
+    data = json.loads((root / FILE.relative_to(ROOT)).read_text(encoding="utf-8"))
+    found = []
+    for file in documents(root):
+        text = file.read_text(encoding="utf-8")
+        if fill(text, data) != text:
+            found.append(f"{file.name}: its figures are not those of {FILE.name}: run `PYTHONPATH=bench python3 -m "
+                         "weft_bench.pages.figures`")
+        found += [f"{file.name}: {figure} is typed by hand; a measured figure belongs in a block, a bound is said in s, ms "
+                  "or bytes" for figure in loose(text)]
+    return found
+
+
+def remake():
+    """Makes the blocks of all documents anew from the stored figures."""
+    stored = json.loads(FILE.read_text(encoding="utf-8"))
+    for document in documents():
+        document.write_text(fill(document.read_text(encoding="utf-8"), stored), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    remake()

@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: MIT
+"""From the records of a suite to its results, all of one shape: docs/report.schema.json says which.
+
+A result is one row in one placement of the two cores. Its `columns` hold the cost of each contender: less is better.
+`ratios` are rivals over ours: above 1 Weft is better. `measures` are all intervals that a bar may be about."""
+
+import json
+
+from weft_bench import BENCH, stats
+from weft_bench.harness import cells, server_cells
+from weft_bench.harness.cells import A_A, TRIPS
+from weft_bench.stats import Pool, median
+
+SCHEMA = 3
+PLACEMENT_ROUNDS_MIN = 5  # fewer rounds than this of one placement make no row of their own
+LIMITS = ("floor", "std_function")  # contenders of micro that leave out what the part is for: what it could be at best
+# Members of a server's run that are there in some patterns only; each is a measure of its own.
+OF_BAD_PEERS = ("exhausted_cpu", "recovery_s", "slowest_limit_s")
+
+
+def rounds_of(runs, columns=None):
+    """The runs of one cell as [(placement, {column: run})], one per round, in order, of all columns or of some."""
+    rounds = {}
+    for run in runs:
+        if columns is None or run["column"] in columns:
+            rounds.setdefault(run["round"], {})[run["column"]] = run
+    return [(stats.placement_of(each.values()), each) for _, each in sorted(rounds.items())]
+
+
+def split_by_placement(rounds, all_placements):
+    """[(placement, rounds)]: near and far apart; everything as `mixed` when neither was seen often enough."""
+    apart = [(name, [each for where, each in rounds if where == name]) for name in ("near", "far")]
+    apart = [(name, found) for name, found in apart if len(found) >= PLACEMENT_ROUNDS_MIN]
+    if not apart:
+        return [("mixed", [each for _, each in rounds])]
+    return apart if all_placements else [max(apart, key=lambda entry: len(entry[1]))]
+
+
+def per_message(run):
+    return run["cpu_seconds"] / run["messages"]
+
+
+def cost_of_sockets(pattern):
+    """What a run costs: seconds per message, per median round trip or per connection; bytes of an idle connection."""
+    if pattern in TRIPS:
+        return lambda run: run["p50_ns"] / 1e9
+    if pattern == "idle_memory":
+        return lambda run: max(run["memory_bytes"], 1) / run["messages"]
+    if pattern == "connect_storm":
+        return lambda run: run["seconds"] / run["messages"]
+    return lambda run: run["seconds"] / (run["messages"] - run["receivers"])
+
+
+def cost_of_server(run):
+    """Seconds per message, or per connection that is ready; bytes of an idle connection.
+
+    >>> cost_of_server({"seconds": 2.0, "messages": 100})
+    0.02
+    >>> cost_of_server({"seconds": 2.0, "messages": 100, "memory_bytes": 51200.0})
+    512.0
+    """
+    return run.get("memory_bytes", run["seconds"]) / run["messages"]
+
+
+def plain_result(suite, name, where, rounds, ours, columns, measure, unit):
+    """A result with the costs of its columns and nothing else."""
+    samples = {column: [measure(each[column]) for each in rounds] for column in columns}
+    return {"suite": suite, "row": name, "placement": where, "rounds": len(rounds), "unit": unit, "ours": ours,
+            "columns": {column: median(values) for column, values in samples.items()}, "samples": samples,
+            "ratios": {}, "measures": {}, "bars": [], "uses": {column: {} for column in columns}}
+
+
+def add_tails(result, rounds):
+    """The quantiles of all round trips of each column, and the histograms themselves."""
+    result["tails"], result["trips"] = {}, {}
+    for column in result["columns"]:
+        runs = [each[column] for each in rounds]
+        pool = Pool([run["trips"] for run in runs])
+        result["tails"][column] = {"p50": median(run["p50_ns"] for run in runs) / 1e9,
+                                   "p99": median(run["p99_ns"] for run in runs) / 1e9,
+                                   "p999": pool.quantile(0.999) / 1e9, "max": max(run["max_ns"] for run in runs) / 1e9}
+        result["trips"][column] = pool.merged()
+
+
+def add_uses(result, rounds, counts):
+    """What a message takes beside time: CPU seconds, context switches and, where they were counted, system calls."""
+    for column, uses in result["uses"].items():
+        runs = [each[column] for each in rounds]
+        uses["cpu"] = median(map(per_message, runs))
+        uses["switches"] = sum(run["switches"] for run in runs) / sum(run["messages"] for run in runs)
+        for count in counts:
+            if count["column"] == column:
+                uses |= {key: count.get(key) for key in ("syscalls", "syscalls_by", "allocations")}
+
+
+def tell_bars(result, file):
+    """Adds the bars of a list, or of a file, that are about this row, and whether its measures meet them.
+
+    A bar above 1 also needs an interval above 1. `never worse` is missed when the whole interval is below 1.
+
+    >>> result = {"row": "pair/tcp/64", "measures": {"speed": [4.0, 0.9, 5.0], "limit": [1.4, 1.2, 1.6]}}
+    >>> def met(*bars): tell_bars(result, bars); return [bar["met"] for bar in result["bars"]]
+    >>> met({"cells": ["pair/*/64"], "measure": "speed", "least": 3})
+    [False]
+    >>> met({"cells": ["*"], "measure": "limit", "most": 1.5}, {"cells": ["*"], "measure": "p99", "least": 1})
+    [True]
+    >>> met({"cells": ["*"], "measure": "speed", "never_worse": True})
+    [True]
+    """
+    bars = json.loads(file.read_text(encoding="utf-8")) if hasattr(file, "read_text") else file
+    result["bars"] = []
+    for bar in bars:
+        value = result["measures"].get(bar["measure"])
+        if value is None or not any(cells.matches(pattern, result["row"]) for pattern in bar["cells"]):
+            continue
+        middle, low, high = value
+        if "never_worse" in bar:
+            text, met = "never worse", high >= 1
+        elif "most" in bar:
+            text, met = f"<= {bar['most']:g}", middle <= bar["most"]
+        else:
+            text, met = f">= {bar['least']:g}", middle >= bar["least"] and (low > 1 or bar["least"] <= 1)
+        result["bars"].append({"measure": bar["measure"], "bar": text, "value": value, "met": met})
+
+
+def of_sockets(cell, where, rounds, of_kind):
+    """
+    >>> def run(seconds, cpu): return {"seconds": seconds, "messages": 1001, "receivers": 1, "cpu_seconds": cpu,
+    ...                                "switches": 10}
+    >>> rounds = [{"weft": run(0.001, 0.001), "libzmq": run(0.004, 0.006)}] * 5
+    >>> result = of_sockets({"cell": "push_pull/tcp/64", "pattern": "push_pull"}, "near", rounds, lambda _: [])
+    >>> round(1 / result["columns"]["weft"]), result["ratios"], result["measures"]["cpu"][0]
+    (1000000, {'libzmq': [4.0, 4.0, 4.0]}, 6.0)
+    """
+    name, pattern = cell["cell"], cell["pattern"]
+    ours = "libzmq again" if name.endswith(A_A) else "weft"
+    columns = sorted(rounds[0], key=lambda column: column != ours)
+    cost = cost_of_sockets(pattern)
+    result = plain_result("sockets", name, where, rounds, ours, columns, cost, "B" if pattern == "idle_memory" else "s")
+    add_uses(result, rounds, of_kind("count"))
+    speed = stats.ratio(rounds, cost, "libzmq", ours)
+    found = {"speed": speed}
+    if "interval_ns" in rounds[0][ours]:
+        result["rate"] = 1e9 / rounds[0][ours]["interval_ns"]
+    else:  # between two requests of a load the requester spins, whatever the library does
+        found["cpu"] = stats.ratio(rounds, per_message, "libzmq", ours)
+    if pattern in TRIPS:
+        add_tails(result, rounds)
+        found["p99"] = stats.ratio(rounds, lambda run: run["p99_ns"], "libzmq", ours)
+        found["p999"] = ratio_of_tails(rounds, 0.999, "libzmq", ours)
+    if "weft push_pull" in rounds[0]:
+        found["own"] = stats.ratio(rounds, cost, "weft push_pull", ours)
+    limit = "raw_spinning" if "raw_spinning" in rounds[0] and "/eco" not in name else "raw"
+    if limit in rounds[0]:
+        found["limit"] = stats.ratio(rounds, cost, ours, limit)
+    if pattern == "idle_memory":
+        found["bytes"] = [result["columns"][ours]] * 3
+    result["measures"] = {measure: value for measure, value in found.items() if value}
+    result["ratios"] = {"libzmq": speed} if speed else {}
+    if found.get("limit"):
+        result["limit"] = found["limit"]
+    if ours == "weft":
+        tell_bars(result, BENCH / "bars.json")
+    return result
+
+
+def ratio_of_tails(rounds, share, above, below):
+    """The interval of a quantile over another, of all round trips of the drawn rounds together."""
+    pools = [Pool([each[column]["trips"] for each in rounds]) for column in (above, below)]
+    lives = [next(iter(each.values())).get("life", 0) for each in rounds]
+    return stats.bootstrap(lambda drawn: pools[0].quantile(share, drawn) / pools[1].quantile(share, drawn),
+                           range(len(rounds)), lives=lives, draws=1000)
+
+
+def in_order(columns):
+    """Weft first: in a round that goes backwards they stand the other way round.
+
+    >>> in_order(["asio", "raw", "weft"]), in_order(["raw", "raw again"])
+    (['weft', 'raw', 'asio'], ['raw again', 'raw'])
+    """
+    order = [name for name, *_ in server_cells.SERVERS]
+    return sorted(columns, key=lambda name: order.index(name) if name in order else -1)
+
+
+def of_server(cell, where, rounds, of_kind):
+    """
+    >>> def run(seconds, cpu): return {"seconds": seconds, "messages": 1000, "cpu_seconds": cpu, "switches": 10}
+    >>> rounds = [{"weft": run(0.002, 0.002), "raw": run(0.001, 0.001), "asio": run(0.003, 0.006)}] * 5
+    >>> result = of_server({"cell": "one_way/64/x1", "pattern": "one_way"}, "near", rounds, lambda _: [])
+    >>> [result["measures"][measure][0] for measure in ("raw", "cpu", "asio", "rate")]
+    [0.5, 2.0, 1.5, 500000.0]
+    >>> [bar["met"] for bar in result["bars"]], result["limit"][0], result["ratios"]["asio"][0]
+    ([False], 2.0, 1.5)
+    """
+    name, pattern, columns = cell["cell"], cell["pattern"], in_order(rounds[0])
+    load = next((run["interval_ns"] for run in rounds[0].values() if "interval_ns" in run), None)
+    measure = (lambda run: run["p50_ns"] / 1e9) if load else cost_of_server
+    ours = next(column for column in ("weft", "raw again", "raw") if column in columns)
+    result = plain_result("server", name, where, rounds, ours, columns, measure, "B" if pattern == "idle" else "s")
+    if load:
+        result["rate"] = 1e9 / load
+    add_uses(result, rounds, of_kind("count"))
+    for column, uses in result["uses"].items():
+        add_uses_of_server(uses, rounds, column)
+        uses["reasons"] = next((counts["reasons"] for counts in of_kind("counts") if counts["column"] == column), {})
+        if column != "raw":
+            uses["beside_raw"] = stats.ratio(rounds, measure, "raw", column)
+    if "trips" in rounds[0][ours]:
+        add_tails(result, rounds)
+    if ours == "weft":
+        add_measures_of_server(result, rounds, measure)
+        tell_bars(result, BENCH / "server/bars.json")
+    return result
+
+
+def add_uses_of_server(uses, rounds, column):
+    runs = [each[column] for each in rounds]
+    uses["cost"] = median(map(cost_of_server, runs))
+    uses["busy"] = median(run["cpu_seconds"] / run["seconds"] for run in runs)
+    if "alone_seconds" in runs[0]:
+        uses["kept"] = stats.of_rounds(rounds, lambda each: each[column]["alone_seconds"] / each[column]["seconds"])
+        uses["limited"] = sum(run["limited"] for run in runs) / max(sum(run["peers"] for run in runs), 1)
+    for name in OF_BAD_PEERS + ("idle_cpu",):
+        if name in runs[0]:
+            uses[name] = max(run[name] for run in runs)
+
+
+def add_measures_of_server(result, rounds, measure):
+    """In `raw`, `asio` and `kept` more is better; in `cpu` and `ready`, our cost over that of raw, less is."""
+    ours, pattern = result["uses"]["weft"], result["row"].split("/")[0]
+    found = {"raw": ours["beside_raw"], "cpu": stats.ratio(rounds, per_message, "weft", "raw"),
+             "rate": stats.of_rounds(rounds, lambda each: 1 / max(cost_of_server(each["weft"]), 1e-12))}
+    if "asio" in rounds[0]:
+        found["asio"] = stats.ratio(rounds, measure, "asio", "weft")
+    if "weft_io_uring" in rounds[0]:
+        found["epoll"] = stats.ratio(rounds, measure, "weft", "weft_io_uring")
+    if pattern == "storm":
+        found["ready"] = stats.ratio(rounds, cost_of_server, "weft", "raw")
+    if pattern == "idle":
+        found["bytes"] = stats.of_rounds(rounds, lambda each: cost_of_server(each["weft"]))
+    if pattern == "bad":
+        found["kept"] = ours["kept"]
+        found |= {name: [ours[name]] * 3 for name in ("limited", *OF_BAD_PEERS) if name in ours}
+    result["measures"] = {name: value for name, value in found.items() if value}
+    if found.get("asio"):
+        result["ratios"] = {"asio": found["asio"]}
+    if found["raw"] and min(found["raw"]) > 0:
+        result["limit"] = stats.inverse(found["raw"])
+
+
+def of_micro(cell, where, rounds, _):
+    """Ours beside each rival, and beside what it could be at best. Another form of ours is a rival only with a bar.
+
+    >>> cell = {"cell": "r", "threads": 1, "contenders": ["weft", "x", "floor", "weft_other"],
+    ...         "bars": [{"rival": "x", "ratio": 2.0, "placement": ""}]}
+    >>> rounds = [{"weft": {"ns": 2.0}, "x": {"ns": 6.0}, "floor": {"ns": 1.0}, "weft_other": {"ns": 4.0}}] * 5
+    >>> result = of_micro(cell, "mixed", rounds, None)
+    >>> result["columns"]["weft"], result["ratios"], result["limit"], result["placement"]
+    (2.0, {'x': [3.0, 3.0, 3.0]}, [2.0, 2.0, 2.0], '')
+    >>> result["bars"]
+    [{'measure': 'x', 'bar': '>= 2', 'value': [3.0, 3.0, 3.0], 'met': True}]
+    >>> list(of_micro({**cell, "contenders": ["weft", "x"]}, "mixed", [{"weft": {"ns": 2.0}}] * 5, None)["columns"])
+    ['weft']
+    """
+    ours, *rivals = [name for name in cell["contenders"] if name in rounds[0]]
+    result = plain_result("micro", cell["cell"], where if cell["threads"] > 1 else "", rounds, ours, [ours, *rivals],
+                          lambda run: max(run["ns"], 1e-9), "ns")
+    result["measures"] = {name: stats.ratio(rounds, lambda run: max(run["ns"], 1e-9), name, ours) for name in rivals}
+    bars = {bar["rival"]: bar["ratio"] for bar in reversed(cell["bars"])
+            if bar["rival"] in rivals and bar["placement"] in ("", where)}
+    result["bars"] = [{"measure": name, "bar": f">= {bars[name]:g}", "value": result["measures"][name],
+                       "met": result["measures"][name][0] >= bars[name]} for name in rivals if name in bars]
+    floor = next((name for name in LIMITS if name in rivals), None)
+    if floor is not None:
+        result["limit"] = stats.inverse(result["measures"][floor])
+    result["ratios"] = {name: value for name, value in result["measures"].items()
+                        if name != floor and (name in bars or not name.startswith(ours))}
+    return result
+
+
+SUITES = {"micro": of_micro, "sockets": of_sockets, "server": of_server}
+
+
+def of(suite, records, all_placements=True):
+    """(results, failures). A failure is {"suite", "row", "why"}; so is a cell that this machine does not allow."""
+    results, failures, kinds = [], [], {}
+    for record in records:
+        kinds.setdefault((record["kind"], record.get("cell")), []).append(record)
+    for record in records:
+        name = record.get("cell")
+        if record["kind"] in ("failure", "skip"):
+            column = f" ({record['column']})" if "column" in record else ""
+            failures.append({"suite": suite, "row": name + column, "why": record["why"]})
+        elif record["kind"] == "cell":
+            results += results_of_cell(suite, record, lambda kind: kinds.get((kind, name), []), all_placements)
+    return results, failures
+
+
+def results_of_cell(suite, cell, of_kind, all_placements):
+    """One result per placement that was seen often, or of the one that was seen most often."""
+    failed = {failure["column"] for failure in of_kind("failure") if "column" in failure}
+    names = {run["column"] for run in of_kind("run")} - failed  # the others are compared without it
+    rounds = rounds_of(of_kind("run"), names)
+    if not rounds or cell.get("contenders", [None])[0] in failed:
+        return []
+    found = [SUITES[suite](cell, where, group, of_kind) for where, group in split_by_placement(rounds, all_placements)]
+    if "busy_seconds" in cell:
+        others = max(cell["busy_seconds"] - cell["own_seconds"], 0) / max(cell["busy_seconds"], 1e-9)
+        found = [{**result, "foreign": others} for result in found]
+    return found
+
+
+def best(results, suite, name):
+    """The result of a row that counts: of several placements, that with the most rounds. None: it was not measured."""
+    found = [result for result in results if result["suite"] == suite and result["row"] == name]
+    return max(found, key=lambda result: result["rounds"], default=None)
+
+
+def rival_of(result):
+    """The rival that came closest, or None.
+
+    >>> rival_of({"ratios": {"a": [4, 3, 5], "b": [2, 1, 3]}}), rival_of({"ratios": {}})
+    ('b', None)
+    """
+    return min(result["ratios"], key=lambda name: result["ratios"][name][0], default=None)
+
+
+def closest(result):
+    """The ratio to the rival that came closest."""
+    return result["ratios"][rival_of(result)]

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: MIT
+# Which headers a user gets. weft/public.txt names the public ones; the support headers are those that they include,
+# directly or not: the compiler needs them. Every other header of weft/ stays private.
+cmake_policy(VERSION 3.25)  # an install script sets none
+
+# weft_public_headers(SOURCE OUT): the lines of weft/public.txt as paths below SOURCE, in their order. A variable
+# `about_<path>` holds what each offers.
+function(weft_public_headers source out)
+  set(headers)
+  file(STRINGS ${source}/weft/public.txt lines ENCODING UTF-8)
+  foreach(line IN LISTS lines)
+    if(line MATCHES "^(#|$)")
+      continue()
+    endif()
+    if(NOT line MATCHES "^([a-z0-9_/]+\\.h): (.+)$")
+      message(FATAL_ERROR "weft/public.txt: `${line}` is no `path: what it offers`")
+    endif()
+    set(header weft/${CMAKE_MATCH_1})
+    set(about "${CMAKE_MATCH_2}")
+    if(NOT EXISTS ${source}/${header} OR header IN_LIST headers)
+      message(FATAL_ERROR "weft/public.txt: ${header} is not there, or twice")
+    endif()
+    list(APPEND headers ${header})
+    set(about_${header} "${about}" PARENT_SCOPE)
+  endforeach()
+  set(${out} ${headers} PARENT_SCOPE)
+endfunction()
+
+# weft_support_headers(SOURCE OUT): sorted, without the public ones.
+function(weft_support_headers source out)
+  weft_public_headers(${source} public)
+  set(found ${public})
+  set(open ${public})
+  while(open)
+    list(POP_FRONT open header)
+    file(STRINGS ${source}/${header} includes REGEX "^[ \t]*#[ \t]*include[ \t]*\"weft/")
+    foreach(line IN LISTS includes)
+      string(REGEX REPLACE "^[^\"]*\"([^\"]+)\".*" "\\1" included "${line}")
+      if(included MATCHES "/test_[a-z_]+\\.h$")
+        message(FATAL_ERROR "${header} would be installed and includes the test header ${included}")
+      endif()
+      if(NOT included IN_LIST found)
+        list(APPEND found ${included})
+        list(APPEND open ${included})
+      endif()
+    endforeach()
+  endwhile()
+  list(REMOVE_ITEM found ${public})
+  list(SORT found)
+  set(${out} ${found} PARENT_SCOPE)
+endfunction()
+
+# In an install script: puts both kinds below `include`.
+function(weft_install_headers source include)
+  weft_public_headers(${source} public)
+  weft_support_headers(${source} support)
+  foreach(header IN LISTS public support)
+    get_filename_component(folder ${header} DIRECTORY)
+    file(INSTALL DESTINATION ${include}/${folder} TYPE FILE FILES ${source}/${header})
+  endforeach()
+endfunction()

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: MIT
+// A program with one of everything that counts, and traffic through all of it, for metrics_test.py: says the endpoint
+// of its admin port and waits for the end of its input. With --tables: the tables of counters for docs/metrics.md.
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/rt/bus/event_bus.h"
+#include "weft/rt/core/runtime.h"
+#include "weft/rt/exec/thread_pool.h"
+#include "weft/rt/task/task_scope.h"
+#include "weft/serve/client/client.h"
+#include "weft/serve/client/client_host.h"
+#include "weft/serve/client/client_pool.h"
+#include "weft/serve/dispatch/dispatcher.h"
+#include "weft/serve/server/admin.h"
+#include "weft/sys/clock.h"
+#include "weft/weft.h"
+
+namespace {
+
+using namespace weft;
+using namespace std::chrono_literals;
+using Session = serve::SessionOf<serve::HeaderCodec>;
+using Client = serve::Client<serve::HeaderCodec>;
+using Pool = serve::ClientPool<serve::HeaderCodec>;
+
+constexpr const CounterTable* kTables[] = {&kSocketTable,
+                                           &serve::kServerTable,
+                                           &serve::kClientTable,
+                                           &serve::kClientPoolTable,
+                                           &serve::kClientHostTable,
+                                           &serve::kDispatchTable,
+                                           &rt::kCoreTable,
+                                           &rt::kExecutorTable,
+                                           &rt::kEventBusTable};
+
+std::string text(std::string_view view) { return std::string(view); }
+
+void print_tables() {
+  for (const CounterTable* table : kTables) {
+    std::printf("\n### `weft_%s_…`\n\n%s\n\n", text(table->thing).c_str(), text(table->help).c_str());
+    std::printf("| metric | kind | unit | meaning | in C++ | counted in |\n|---|---|---|---|---|---|\n");
+    for (const CounterRow& row : table->rows) {
+      std::string metric = "weft_" + text(table->thing) + "_" + text(row.metric);
+      if (!row.label.empty()) {
+        metric += "{" + text(row.label) + "=\"" + text(row.label_value) + "\"}";
+      }
+      const std::size_t slash = row.where.rfind('/');
+      std::printf("| `%s` | %s | %s | %s | `%s` | [%s](../weft/%s) |\n", metric.c_str(),
+                  row.kind == CounterKind::counter ? "counter" : "gauge", text(row.unit).c_str(),
+                  text(row.help).c_str(), text(row.member).c_str(), text(row.where.substr(slash + 1)).c_str(),
+                  text(row.where).c_str());
+    }
+  }
+}
+
+constexpr std::uint32_t kEcho = 1;
+constexpr std::uint32_t kSilence = 2;  // is never answered
+
+// Answers kEcho; the dispatchers of all cores are known to main(), which outlives the server.
+struct Echo {
+  serve::Dispatcher<Session> dispatcher;
+
+  Echo() {
+    (void)dispatcher.on(kEcho, [](Session& session, const serve::HeaderCodec::Frame& frame) {
+      (void)session.send(frame.header, frame.body);
+    });
+    (void)dispatcher.on(kSilence, [](Session& /*session*/, const serve::HeaderCodec::Frame& /*frame*/) {});
+  }
+  void on_frame(Session& session, const serve::HeaderCodec::Frame& frame) { dispatcher.dispatch(session, frame); }
+};
+
+// Two sockets: five messages from `orders` to `desk`, and one of `desk` to a peer that there is not.
+Result<void> talk(Socket& orders, Socket& desk) {
+  const std::string endpoint = WEFT_TRY(desk.bind("tcp://127.0.0.1:0"));
+  WEFT_TRY(orders.connect(endpoint));
+  for (int i = 0; i < 5; ++i) {
+    WEFT_TRY(orders.send("order"));
+    (void)WEFT_TRY(desk.recv_all());
+  }
+  WEFT_TRY(desk.send("nobody", More::yes));
+  return desk.send("is dropped");
+}
+
+struct Asking {
+  std::shared_ptr<serve::ClientHost> host;
+  std::unique_ptr<Client> client;
+  std::unique_ptr<Pool> pool;
+};
+
+// Three requests that are answered and one that is not, by a client; two by a pool.
+rt::Task<Result<void>> ask(Asking* asking, std::string endpoint) {
+  asking->host = std::make_shared<serve::ClientHost>(*rt::Core::current());
+  auto client = Client::open(asking->host, endpoint);
+  serve::PoolOptions options;
+  options.connections = 2;
+  options.breaker.emplace();
+  auto pool = Pool::open(asking->host, endpoint, options);
+  if (!client || !pool) {
+    co_return client ? pool.error() : client.error();
+  }
+  asking->client = std::move(*client);
+  asking->pool = std::move(*pool);
+  const auto connected = co_await asking->client->connected(sys::now() + 30s);
+  if (!connected) {
+    co_return connected;
+  }
+  for (int i = 0; i < 3; ++i) {
+    const auto answer = co_await asking->client->request({kEcho, 0}, as_bytes("hello"), sys::now() + 30s);
+    if (!answer) {
+      co_return answer.error();
+    }
+  }
+  const auto silence = co_await asking->client->request({kSilence, 0}, as_bytes("hello"), sys::now() + 1ms);
+  if (silence) {
+    co_return Error(Errc::protocol_error, "silence was answered");
+  }
+  for (int i = 0; i < 2; ++i) {
+    const auto answer = co_await asking->pool->request({kEcho, 0}, as_bytes("hello"), sys::now() + 30s);
+    if (!answer) {
+      co_return answer.error();
+    }
+  }
+  co_return Result<void>();
+}
+
+Result<void> run() {
+  rt::RuntimeOptions two;
+  two.cores = 2;
+  const auto runtime = WEFT_TRY(rt::Runtime::start(two));
+  const auto server = WEFT_TRY(serve::Server::make(*runtime));
+  std::mutex mutex;
+  std::vector<std::shared_ptr<Echo>> echoes;
+  const std::string endpoint = WEFT_TRY(server->listen<serve::HeaderCodec>("tcp://127.0.0.1:0", {}, [&] {
+    struct Shared {
+      std::shared_ptr<Echo> echo = std::make_shared<Echo>();
+      void on_frame(Session& session, const serve::HeaderCodec::Frame& frame) { echo->on_frame(session, frame); }
+    } service;
+    const std::lock_guard lock(mutex);
+    echoes.push_back(service.echo);
+    return service;
+  }));
+
+  serve::AdminOptions options;
+  options.servers.push_back({"echo", server.get()});
+  const auto admin = WEFT_TRY(serve::Admin::make(*runtime, std::move(options)));
+
+  Context context;
+  Socket orders = WEFT_TRY(context.socket(SocketType::dealer));
+  Socket desk = WEFT_TRY(context.socket(SocketType::router));
+  WEFT_TRY(talk(orders, desk));
+  admin->add("orders", orders);
+  admin->add("desk", desk);
+  {
+    Socket closed = WEFT_TRY(context.socket(SocketType::pull));
+    admin->add("closed", closed);
+  }
+
+  Asking asking;
+  WEFT_TRY(rt::spawn(runtime->core(0).loop(), ask(&asking, endpoint)).get());
+  admin->add("asking", *asking.client);
+  admin->add("pool", *asking.pool);
+  admin->add("host", *asking.host);
+  for (const auto& echo : echoes) {
+    admin->add("echo", echo->dispatcher);
+  }
+
+  const auto workers = WEFT_TRY(rt::ThreadPool::make_fixed(1));
+  for (int i = 0; i < 4; ++i) {
+    WEFT_TRY(workers->submit([] { return 0; }).get());
+  }
+  admin->add("workers", *workers);
+
+  rt::EventBus bus;
+  const auto subscription = WEFT_TRY(bus.subscribe<int>([](const int& /*event*/) {}));
+  admin->add("news", bus);
+  const auto spare = WEFT_TRY(rt::ThreadPool::make_fixed(1));
+  admin->add("spare", *spare);
+  if (admin->remove("spare") != 1) {
+    return Error(Errc::protocol_error, "what was added cannot be removed");
+  }
+
+  std::printf("%s\n", admin->endpoint().c_str());
+  std::fflush(stdout);
+  while (std::getchar() != EOF) {
+  }
+  (void)admin->stop(Instant());
+  asking = {};
+  (void)server->stop(Instant());
+  return {};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc == 2 && std::string_view(argv[1]) == "--tables") {
+    print_tables();
+    return 0;
+  }
+  if (const auto result = run(); !result) {
+    std::fprintf(stderr, "metrics_side: %s\n", result.error().message().c_str());
+    return result.error() == Errc::not_supported ? 77 : 1;
+  }
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/connection/connection.h"
+
+#include <utility>
+
+#include "weft/sys/clock.h"
+
+namespace weft::msg {
+
+namespace {
+
+std::unique_ptr<Connector> make_connector(const ConnectionOwner& owner, const net::Endpoint& endpoint,
+                                          std::optional<net::Socks5Proxy> proxy, const void* seed) {
+  const Options options = owner.options_copy();
+  auto connector = std::unique_ptr<Connector>(new Connector{
+      net::Dialer(endpoint, owner.stream_options()),
+      net::Backoff(options.reconnect_interval, options.reconnect_interval_max, net::Backoff::seed_for(seed))});
+  if (proxy) {
+    connector->dialer.set_proxy(std::move(*proxy));
+  }
+  return connector;
+}
+
+}  // namespace
+
+Connection::Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, const net::Endpoint& endpoint,
+                       std::optional<net::Socks5Proxy> proxy)
+    : common_(*this, *owner, io, endpoint.text(), nullptr),
+      send_(common_),
+      receive_(common_),
+      link_(common_, send_, receive_, owner, make_connector(*owner, endpoint, proxy, this), proxy.has_value()) {}
+
+Connection::Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, std::unique_ptr<net::Stream> stream,
+                       std::string local_endpoint)
+    : common_(*this, *owner, io, std::move(local_endpoint), std::move(stream)),
+      send_(common_),
+      receive_(common_),
+      link_(common_, send_, receive_, owner, nullptr, false) {}
+
+void Connection::apply_marks(const Options& options) noexcept {
+  send_.channel().set_mark(options.send_high_water_mark);
+  receive_.channel().set_mark(options.receive_high_water_mark);
+}
+
+}  // namespace weft::msg

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "weft/base/time.h"
+#include "weft/msg/connection/connection_owner.h"
+#include "weft/msg/message/part.h"
+#include "weft/net/stream.h"
+#include "weft/sync/spin.h"
+#include "weft/sys/clock.h"
+#include "weft/zmtp/local_end.h"
+
+namespace weft::msg {
+
+class Connection;
+class IoService;
+
+// ConnectionCommon: what the three parts of a connection share.
+// Owner: the connection. Affinity: what is not constant, with both batons.
+struct ConnectionCommon {
+  ConnectionCommon(Connection& self, ConnectionOwner& socket, IoService& service, std::string at,
+                   std::unique_ptr<net::Stream> accepted)
+      : connection(self),
+        owner(socket),
+        share(socket.share()),
+        io(service),
+        endpoint(std::move(at)),
+        stream(std::move(accepted)),
+        local_end(socket.make_local_end()) {}
+
+  // A thread of the application holds a baton for microseconds, or while a large part moves at full speed, but not
+  // beyond this time, in ticks.
+  [[nodiscard]] static std::uint64_t await_end() noexcept {
+    return sys::ticks() +
+           static_cast<std::uint64_t>(kAwaitLongest / std::chrono::microseconds(1)) * sys::ticks_per_us();
+  }
+  // For how long to spin for the peer: learnt in every mode but eco, because a peer may never read, or dribble.
+  [[nodiscard]] std::uint32_t learnt_budget(sync::SpinBudget& spin) const noexcept {
+    const bool eco = share.wait_mode == sync::WaitMode::eco;
+    return spin.budget_us(eco ? sync::WaitMode::eco : sync::WaitMode::adaptive);
+  }
+  static constexpr std::size_t kAwaitedMin = 8 * 1024;  // a wait that brought less did not pay
+
+  Connection& connection;
+  ConnectionOwner& owner;
+  SocketShare& share;  // the owner's
+  IoService& io;
+  const std::string endpoint;
+  PipeShare* pipe = nullptr;            // set once, before the connection starts
+  std::unique_ptr<net::Stream> stream;  // null: there is no connection
+  zmtp::LocalEnd local_end;
+};
+
+}  // namespace weft::msg

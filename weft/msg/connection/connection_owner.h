@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+#include "weft/msg/connection/authentication.h"
+#include "weft/msg/connection/socket_share.h"
+#include "weft/msg/message/monitor.h"
+#include "weft/msg/message/options.h"
+#include "weft/rt/loop/loop.h"
+#include "weft/sys/socket.h"
+#include "weft/zmtp/local_end.h"
+
+namespace weft::msg {
+
+class Connection;
+struct InprocLink;
+
+// ConnectionOwner: a socket as its connections and pipes see it. A dynamic seam (docs/design/0012).
+// Owner: see SocketCore, which implements it. Affinity: any thread, unless a member says otherwise.
+// Cost: a virtual call, and mostly a lock of the socket: when a connection begins, is lost or ends, and for each
+// subscription. Messages pass through share(), which is no call at all.
+class ConnectionOwner {
+ public:
+  ConnectionOwner(const ConnectionOwner&) = delete;
+  ConnectionOwner& operator=(const ConnectionOwner&) = delete;
+
+  [[nodiscard]] SocketShare& share() noexcept { return share_; }
+
+  // What the next connection is made with.
+  [[nodiscard]] virtual Options options_copy() const = 0;
+  [[nodiscard]] virtual zmtp::LocalEnd make_local_end() const = 0;
+  [[nodiscard]] virtual sys::SocketOptions stream_options() const = 0;
+  [[nodiscard]] virtual bool conflates() const = 0;
+  [[nodiscard]] virtual bool raw() const = 0;  // connections are plain bytes: STREAM, and ROUTER if it was asked for
+  // The last message that a connection brings, which we made (`outgoing`) or the peer made; empty: none.
+  [[nodiscard]] virtual std::string farewell(bool outgoing) const = 0;
+  [[nodiscard]] virtual Monitor& monitor() noexcept = 0;
+  // Null when no authenticator is bound. An error: it cannot be asked. I/O thread.
+  [[nodiscard]] virtual Result<std::unique_ptr<ZapRequest>> ask_authenticator(rt::Loop& loop,
+                                                                              const ZapQuestion& question,
+                                                                              ZapRequest::Done done) = 0;
+
+  // The life of a connection, in this order and on the I/O thread: any number of ready and lost, then finished.
+  [[nodiscard]] virtual bool connection_ready(Connection& connection, Bytes identity) = 0;  // false refuses the peer
+  virtual void connection_lost(Connection& connection) = 0;
+  virtual void forget_descriptor(Connection& connection) noexcept = 0;  // before the stream goes; idempotent
+  virtual void connection_finished(Connection& connection) = 0;         // nothing of it may be used afterwards
+
+  // With the read baton. False: the peer asked for too much.
+  [[nodiscard]] virtual bool handle_subscription(Connection& connection, bool subscribe, Bytes topic) = 0;
+  // From the socket at the other end of `link`.
+  virtual void handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic) = 0;
+
+ protected:
+  ConnectionOwner(const SocketShare::Traits& traits, sync::WaitMode wait_mode) noexcept : share_(traits, wait_mode) {}
+  ~ConnectionOwner() = default;
+
+  SocketShare share_;
+};
+
+}  // namespace weft::msg

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+// Link: the end of a connection.
+#include <algorithm>
+#include <utility>
+
+#include "weft/msg/connection/connection.h"
+#include "weft/msg/connection/io_service.h"
+#include "weft/msg/connection/link.h"
+#include "weft/sys/clock.h"
+
+namespace weft::msg {
+
+namespace {
+constexpr Duration kDrainLongest = std::chrono::seconds(1);  // for the peer to see our end and close too
+constexpr Duration kLingerRetry = std::chrono::milliseconds(1);
+constexpr Duration kStalledLongest = std::chrono::seconds(30);  // for a peer that takes nothing of what is left for it
+}  // namespace
+
+bool Link::take_both_batons() noexcept {
+  const bool reads = receive_.try_take_for_link();
+  const bool writes = send_.try_take_for_link();
+  return reads && writes;
+}
+
+void Link::take_down() {
+  if (phase_ != Phase::traffic) {
+    return;
+  }
+  if (!take_both_batons()) {
+    schedule<&Link::take_down>(timers_.take_down, sys::now() + kBatonRetry);
+  } else if (receive_.ended()) {
+    finish_take_down();
+  } else {
+    // The request was made for an earlier connection.
+    send_.give_to_senders();
+    receive_.give_back();
+  }
+}
+
+void Link::finish_take_down() {
+  const auto keep = keep_alive();
+  const Error reason = receive_.end_reason();
+  // All that arrived is queued, whatever the mark: before finish(), after which the socket may be gone.
+  bool queued = receive_.read_rest();
+  if (raw_ && !closing_.begun) {
+    common_.owner.connection_lost(common_.connection);  // before the notice: its reader finds that the id is unknown
+    queued |= receive_.queue_notice();
+  }
+  queued |= receive_.queue_farewell(closing_.begun ? std::string() : common_.owner.farewell(connecting()));
+  if (queued) {
+    common_.share.signal_input(*common_.pipe);
+  }
+  const int fd = common_.stream->fd();
+  drop_stream();
+  // Before the event: its reader finds that nothing more is sent to this connection.
+  const auto owner = keep_owner_;
+  MonitorEvent event = describe(EventKind::disconnected, reason, fd);
+  event.detail = static_cast<std::uint32_t>(receive_.take_breach());
+  if (ends_for_good(reason) || (closing_.begun && send_.empty())) {
+    finish();
+    owner->monitor().emit(event);
+    return;
+  }
+  if (!closing_.begun) {
+    common_.owner.connection_lost(common_.connection);
+  }
+  owner->monitor().emit(event);
+  retry_later(Cause::lost);
+}
+
+void Link::drop_stream() noexcept {
+  WEFT_ASSERT(send_.held_by_link() && receive_.held_by_link());
+  zap_.reset();
+  authenticated_.clear();
+  peer_gone(std::exchange(peer_id_, 0));
+  common_.owner.forget_descriptor(common_.connection);
+  common_.io.loop().unwatch(std::exchange(watch_, 0));
+  schedule<&Link::handle_peer_time>(timers_.peer, kNever);
+  send_.disconnect(connecting());
+  receive_.disconnect();
+  app_reads_.active = false;
+  common_.stream.reset();
+}
+
+void Link::close(Instant deadline) {
+  closing_.patient = false;
+  begin_close(deadline);
+}
+
+void Link::close_when_sent() {
+  common_.io.loop().post([keep = common_.connection.shared_from_this(), this] {
+    closing_.patient = !closing_.begun;  // the socket's own closing has a deadline
+    if (closing_.patient) {
+      begin_close(sys::now() + kStalledLongest);
+    }
+  });
+}
+
+void Link::begin_close(Instant deadline) {
+  const auto keep = keep_alive();
+  if (phase_ == Phase::finished) {
+    return;
+  }
+  closing_.begun = true;
+  closing_.deadline = deadline;
+  if (deadline <= sys::now()) {
+    handle_close_time();
+    return;
+  }
+  schedule<&Link::handle_close_time>(timers_.close, deadline);
+  const bool nothing_queued = send_.held_by_link() && send_.empty();
+  switch (phase_) {
+    case Phase::traffic: linger(); return;
+    case Phase::finished:
+    case Phase::draining: return;
+    case Phase::idle:
+    case Phase::dialling:
+    case Phase::handshake:
+      if (nothing_queued || !connecting() || gave_up_ ||
+          (common_.owner.options_copy().reconnect_stop & Cause::closing) != 0) {
+        finish();
+      }
+      return;
+  }
+}
+
+// Waits until everything is flushed, then ends our direction and waits for the peer to end its own.
+void Link::linger() {
+  if (phase_ != Phase::traffic) {
+    return;
+  }
+  std::uint64_t flushed = closing_.flushed_seen;
+  const bool all_flushed = send_.try_take_when_flushed(flushed);
+  if (closing_.patient && flushed != std::exchange(closing_.flushed_seen, flushed)) {
+    closing_.deadline = sys::now() + kStalledLongest;
+    schedule<&Link::handle_close_time>(timers_.close, closing_.deadline);
+  }
+  if (!all_flushed || !receive_.try_take_for_link()) {
+    schedule<&Link::linger>(timers_.take_down, sys::now() + kLingerRetry);
+    return;
+  }
+  phase_ = Phase::draining;
+  common_.owner.forget_descriptor(common_.connection);
+  app_reads_.active = false;
+  common_.stream->shutdown_write();
+  schedule<&Link::handle_close_time>(timers_.close, std::min(closing_.deadline, sys::now() + kDrainLongest));
+  set_interest(sys::Interest::readable | sys::Interest::peer_closed);
+  drain();
+}
+
+// Reads and drops. To close with unread bytes would reset the connection, and the peer would lose what we just sent.
+void Link::drain() {
+  const auto keep = keep_alive();
+  for (;;) {
+    receive_.reader().reset();
+    bool drained = false;
+    const sys::IoResult result = receive_.ended() ? sys::IoResult{sys::IoResult::Status::end_of_stream, 0, 0}
+                                                  : receive_.reader().fill(*common_.stream, nullptr, drained);
+    if (result.status == sys::IoResult::Status::would_block) {
+      receive_.reader().reset();
+      return;
+    }
+    if (result.status != sys::IoResult::Status::done) {
+      finish();
+      return;
+    }
+  }
+}
+
+void Link::handle_close_time() {
+  const auto keep = keep_alive();
+  if (phase_ == Phase::finished) {
+    return;
+  }
+  // An application's thread may hold a baton for a moment more. Without both the stream must not go.
+  if (phase_ == Phase::traffic && !take_both_batons()) {
+    schedule<&Link::handle_close_time>(timers_.close, sys::now() + kBatonRetry);
+    return;
+  }
+  finish();
+}
+
+void Link::finish() {
+  const auto keep = keep_alive();
+  if (phase_ == Phase::finished) {
+    return;
+  }
+  if (common_.stream != nullptr) {
+    drop_stream();
+  }
+  common_.io.loop().unwatch(std::exchange(watch_, 0));
+  if (connector_ != nullptr) {
+    connector_->dialer.cancel();
+  }
+  phase_ = Phase::finished;
+  schedule<&Link::handle_close_time>(timers_.close, kNever);
+  schedule<&Link::dial>(timers_.retry, kNever);
+  schedule<&Link::handle_connect_time>(timers_.connect, kNever);
+  schedule<&Link::take_down>(timers_.take_down, kNever);
+  schedule<&Link::handle_peer_time>(timers_.peer, kNever);
+  common_.io.forget(common_.connection);
+  common_.owner.connection_finished(common_.connection);
+  keep_owner_.reset();
+}
+
+}  // namespace weft::msg

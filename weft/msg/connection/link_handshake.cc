@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+// Link: the handshake.
+#include <utility>
+
+#include "weft/msg/connection/connection.h"
+#include "weft/msg/connection/io_service.h"
+#include "weft/msg/connection/link.h"
+#include "weft/sys/call.h"
+#include "weft/sys/clock.h"
+
+namespace weft::msg {
+
+namespace {
+
+// "127.0.0.1:5555" -> "127.0.0.1", "[::1]:5555" -> "::1"; of a unix socket, as libzmq has it, "localhost:uid:gid:pid".
+std::string host_of(const net::Stream& stream) {
+  const std::string address = stream.peer_address();
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string::npos || address[0] == '/' || address[0] == '@') {
+    const auto peer = sys::peer_credentials(stream.fd());
+    return !peer ? "localhost"
+                 : "localhost:" + std::to_string(peer->uid) + ':' + std::to_string(peer->gid) + ':' +
+                       std::to_string(peer->pid);
+  }
+  return address[0] == '[' && colon > 2 ? address.substr(1, colon - 2) : address.substr(0, colon);
+}
+
+}  // namespace
+
+void Link::begin_handshake(std::unique_ptr<net::Stream> stream) {
+  schedule<&Link::handle_connect_time>(timers_.connect, kNever);
+  common_.stream = std::move(stream);
+  other_end_ = common_.owner.monitor().watched() ? find_other_end() : std::string();
+  common_.owner.monitor().emit(
+      describe(connecting() ? EventKind::connected : EventKind::accepted, Error(), common_.stream->fd()));
+  receive_.begin_handshake();
+  raw_ = common_.owner.raw();
+  if (!raw_) {
+    common_.local_end.start(sys::now(), opening_);
+  }
+  phase_ = Phase::handshake;
+  interest_ = sys::Interest::readable | sys::Interest::writable | sys::Interest::peer_closed;
+  auto watch = common_.io.loop().watch(common_.stream->fd(), interest_, true, this);
+  if (!watch) {
+    fail_handshake(watch.error());
+    return;
+  }
+  watch_ = *watch;
+  if (raw_) {
+    enter_traffic();
+    return;
+  }
+  schedule_peer_time();
+  int os_errno = 0;
+  if (!write_handshake(os_errno)) {
+    fail_handshake(Error(Errc::connection_closed, "lost during the handshake", os_errno));
+  }
+}
+
+bool Link::write_handshake(int& os_errno) {
+  while (!common_.local_end.pending_output().empty()) {
+    const Bytes output = common_.local_end.pending_output();
+    const sys::IoResult result = common_.stream->write({&output, 1});
+    if (result.status == sys::IoResult::Status::would_block) {
+      return true;
+    }
+    if (result.status != sys::IoResult::Status::done) {
+      os_errno = result.os_errno;
+      return false;
+    }
+    common_.local_end.consume_output(result.bytes);
+  }
+  return true;
+}
+
+void Link::handle_handshake() {
+  if (refused_for_now_) {
+    await_leaving();
+    return;
+  }
+  bool alive = true;
+  int os_errno = 0;
+  while (alive && !common_.local_end.ready() && !common_.local_end.fault()) {
+    receive_.reader().consume_bytes(common_.local_end.handle_input(receive_.reader().unparsed(), sys::now()));
+    alive = write_handshake(os_errno);
+    if (alive && common_.local_end.question() != nullptr) {
+      answer_question();
+      if (common_.local_end.question() != nullptr) {
+        return;  // the answer continues the handshake
+      }
+      continue;
+    }
+    if (common_.local_end.ready() || common_.local_end.fault()) {
+      break;
+    }
+    bool drained = false;
+    const sys::IoResult result = receive_.reader().fill(*common_.stream, nullptr, drained);
+    if (result.status == sys::IoResult::Status::would_block) {
+      receive_.reader().settle();
+      return;
+    }
+    alive = alive && result.status == sys::IoResult::Status::done;
+    os_errno = result.os_errno;
+  }
+  if (common_.local_end.fault()) {
+    (void)write_handshake(os_errno);  // the ERROR command, if the peer still reads
+    fail_handshake(Error(common_.local_end.fault()->code, common_.local_end.fault()->text),
+                   common_.local_end.fault()->detail);
+  } else if (!alive || !write_handshake(os_errno)) {
+    fail_handshake(Error(Errc::connection_closed, "closed during the handshake", os_errno));
+  } else if (common_.local_end.pending_output().empty()) {
+    enter_traffic();
+  }
+}
+
+void Link::answer_question() {
+  if (zap_ != nullptr) {
+    return;  // asked already
+  }
+  const Options options = common_.owner.options_copy();
+  const std::string address = host_of(*common_.stream);
+  auto asked =
+      common_.owner.ask_authenticator(common_.io.loop(),
+                                      {options.zap_domain, address, options.routing_id,
+                                       common_.local_end.mechanism_name(), common_.local_end.question()->credentials},
+                                      [this](const ZapReply& reply) { handle_zap_reply(reply); });
+  const auto refuse = [this](const char* why) { fail_handshake(Error(Errc::no_such_endpoint, why)); };
+  if (!asked) {
+    refuse("the authenticator cannot be asked");
+  } else if (*asked == nullptr) {
+    // No authenticator: CURVE has proved that the client knows our key, PLAIN has proved nothing. As in libzmq.
+    const bool unproven =
+        common_.local_end.mechanism_name() == "PLAIN" || (options.zap_enforce_domain && !options.zap_domain.empty());
+    unproven ? refuse("there is no authenticator") : common_.local_end.answer(zmtp::kAdmitted, sys::now());
+  } else {
+    zap_ = std::move(*asked);
+  }
+}
+
+void Link::handle_zap_reply(const ZapReply& reply) {
+  const auto keep = keep_alive();
+  const auto request = std::move(zap_);  // until the end of its own callback
+  if (reply.breach != ZapBreach::none) {
+    fail_handshake(Error(Errc::handshake_refused, "the authenticator's reply is no ZAP"),
+                   static_cast<std::uint32_t>(reply.breach));
+    return;
+  }
+  if (reply.status == zmtp::kRefusedForNow) {
+    refused_for_now_ = true;
+    MonitorEvent event = describe(EventKind::handshake_failed, Error(Errc::handshake_refused, "refused for now"));
+    event.detail = zmtp::kRefusedForNow;
+    common_.owner.monitor().emit(std::move(event));
+    await_leaving();
+    return;
+  }
+  authenticated_ = reply.metadata;
+  authenticated_.emplace_back("User-Id", reply.user_id);
+  common_.local_end.answer(reply.status, sys::now());
+  handle_handshake();
+}
+
+// The client gets no answer and may come again: after it gave up, or when the time for the handshake is over.
+void Link::await_leaving() {
+  for (;;) {
+    receive_.reader().reset();
+    bool drained = false;
+    const sys::IoResult result = receive_.reader().fill(*common_.stream, nullptr, drained);
+    if (result.status == sys::IoResult::Status::would_block) {
+      receive_.reader().reset();
+      return;
+    }
+    if (result.status != sys::IoResult::Status::done) {
+      fail_handshake(Error(Errc::connection_closed, "closed during the handshake", result.os_errno));
+      return;
+    }
+  }
+}
+
+// Greet with ZMTP 3 where a ZMTP 3 peer answered before. Not where the peer is unknown: an old one would lose what it
+// queued for a connection that has to be made twice, and a PAIR of libzmq 2.x would abort.
+void Link::choose_opening() noexcept {
+  const bool modern = connecting() && common_.local_end.version() == zmtp::Version::v3;
+  opening_ = modern ? zmtp::Opening::whole : zmtp::Opening::signature;
+}
+
+void Link::fail_handshake(Error reason, std::uint32_t detail) {
+  const int fd = common_.stream != nullptr ? common_.stream->fd() : -1;
+  const bool again = connecting() && common_.local_end.greeted_too_much();
+  const bool told = again || std::exchange(refused_for_now_, false);
+  MonitorEvent event = describe(told ? EventKind::disconnected : EventKind::handshake_failed, reason, fd);
+  event.detail = detail;
+  common_.owner.monitor().emit(std::move(event));
+  drop_stream();
+  choose_opening();
+  if (again) {
+    retry_later(Cause::misgreeted);
+  } else if (ends_for_good(reason)) {
+    finish();
+  } else {
+    retry_later(Cause::handshake_failed);
+  }
+}
+
+// Another try would end the same way: the peer has refused us, or one side broke the protocol.
+bool Link::ends_for_good(const Error& reason) const {
+  const Errc code = reason.code();
+  const bool fault = code == Errc::protocol_error || code == Errc::incompatible_peer ||
+                     code == Errc::handshake_refused || code == Errc::message_too_large;
+  return !connecting() || (fault && !common_.owner.options_copy().reconnect_after_fault);
+}
+
+// The properties of the peer that a received message can tell.
+void Link::remember_peer() {
+  // The first of a name counts, so our own and the authenticator's properties stand before the peer's.
+  zmtp::Metadata properties = authenticated_;
+  properties.emplace_back("Peer-Address", host_of(*common_.stream));
+  properties.emplace_back("__fd", std::to_string(common_.stream->fd()));  // libzmq's name
+  for (const auto& property : common_.local_end.peer_metadata()) {
+    if (property.first != "User-Id") {  // only an authenticator may set it
+      properties.push_back(property);
+    }
+  }
+  peer_id_ = msg::remember_peer(std::move(properties));
+}
+
+void Link::enter_traffic() {
+  WEFT_ASSERT(send_.held_by_link() && receive_.held_by_link());
+  zmtp::Mechanism* const cipher = raw_ ? nullptr : common_.local_end.cipher();
+  const zmtp::Framing framing = raw_ ? zmtp::Framing::none : common_.local_end.framing();
+  send_.connect(cipher, framing, common_.local_end.minor_version());
+  receive_.connect(cipher, framing);
+  choose_opening();
+  phase_ = Phase::traffic;
+  remember_peer();
+  if (!closing_.begun && !common_.owner.connection_ready(common_.connection, common_.local_end.peer_identity())) {
+    fail_handshake(raw_ ? Error(Errc::resource_exhausted, "too many connections have ended and were not received from")
+                        : Error(Errc::address_in_use, "another peer has this routing id"));
+    return;
+  }
+  if (!closing_.begun && common_.share.traits.takes_subscriptions && !common_.local_end.subscribes_by_itself()) {
+    (void)common_.owner.handle_subscription(common_.connection, true, {});
+  }
+  if (connector_ != nullptr) {
+    connector_->backoff.reset();
+  }
+  if (!raw_) {
+    common_.owner.monitor().emit(describe(EventKind::handshake_succeeded, Error(), common_.stream->fd()));
+    schedule_peer_time();
+  }
+  app_reads_.active = false;
+  send_.give_to_senders();
+  set_interest(sys::Interest::readable | sys::Interest::peer_closed);
+  receive_.begin_traffic(raw_ && !closing_.begun);
+  common_.share.output_parker.wake_with_fence();
+  if (closing_.begun) {
+    linger();
+  }
+}
+
+}  // namespace weft::msg

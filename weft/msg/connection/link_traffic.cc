@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// Link: events of the poller and time, while there is a connection.
+#include <utility>
+
+#include "weft/msg/connection/connection.h"
+#include "weft/msg/connection/io_service.h"
+#include "weft/msg/connection/link.h"
+#include "weft/sys/clock.h"
+
+namespace weft::msg {
+
+void Link::handle_traffic(const sys::PollEvent& event) {
+  if (event.writable && send_.flush_into_room()) {
+    set_interest(sys::Interest::readable | sys::Interest::peer_closed);
+  }
+  if (event.readable && !event.failed && !event.peer_closed && app_has_read()) {
+    // The socket's own thread waits for this very descriptor: reading here would only race it.
+    if (!app_reads_.active) {
+      app_reads_.active = true;
+      app_reads_.idle_turns = 0;
+      set_interest(interest_);
+      common_.io.watch_app(common_.connection);
+    }
+    return;
+  }
+  if (event.readable || event.failed || event.peer_closed) {
+    receive_.read();
+  }
+}
+
+void Link::await_room() {
+  if (phase_ == Phase::traffic) {
+    set_interest(interest_ | sys::Interest::writable);
+  }
+}
+
+// `interest` is for the connection. While the application reads by itself, the I/O thread leaves out readability.
+void Link::set_interest(sys::Interest interest) {
+  interest_ = interest;
+  sys::Interest asked = interest;
+  if (app_reads_.active) {
+    asked = has(interest, sys::Interest::writable) ? sys::Interest::writable | sys::Interest::peer_closed
+                                                   : sys::Interest::peer_closed;
+  }
+  if (watch_ != 0) {
+    (void)common_.io.loop().rewatch(watch_, asked,
+                                    true);  // fails only for a dead descriptor, which the next read finds
+  }
+}
+
+// Whether an application's thread waits for input, or has read since the last call.
+bool Link::app_has_read() noexcept {
+  const std::uint64_t reads = common_.share.app_read_count();
+  const bool read = reads != std::exchange(app_reads_.seen, reads);
+  return (read || common_.share.app_waits()) && common_.connection.poll_token != 0;
+}
+
+bool Link::watch_turn() noexcept {
+  if (phase_ != Phase::traffic || !app_reads_.active) {
+    app_reads_.active = false;
+    return false;
+  }
+  constexpr std::uint32_t kIdleTurns = 10;
+  const bool read = common_.share.app_read_count() != app_reads_.seen;
+  if (app_has_read() && (read || ++app_reads_.idle_turns < kIdleTurns)) {
+    app_reads_.idle_turns = read ? 0 : app_reads_.idle_turns;
+    return true;
+  }
+  app_reads_.active = false;
+  set_interest(interest_);
+  return false;
+}
+
+void Link::resume_reading() noexcept {
+  if (phase_ == Phase::traffic) {
+    receive_.read();
+  }
+}
+
+// --- time ---
+
+void Link::schedule_peer_time() {
+  schedule<&Link::handle_peer_time>(timers_.peer, common_.local_end.next_deadline(receive_.last_input()));
+}
+
+void Link::handle_peer_time() {
+  if (phase_ != Phase::handshake && phase_ != Phase::traffic) {
+    return;
+  }
+  const bool held = receive_.held_by_link();
+  if (!held) {
+    receive_.read();  // bytes in the kernel prove that the peer lives
+    if (!receive_.try_take_for_link()) {
+      schedule<&Link::handle_peer_time>(timers_.peer, sys::now() + kBatonRetry);
+      return;
+    }
+  }
+  const Instant now = sys::now();
+  // While the channel is full and we do not read, the silence is our own.
+  const Instant last = receive_.stalled() ? now : receive_.last_input();
+  const zmtp::TimeAction action = common_.local_end.handle_time(now, last);
+  if (action == zmtp::TimeAction::expired) {
+    if (phase_ == Phase::handshake) {
+      fail_handshake(Error(Errc::timed_out, "handshake took too long"));
+      return;
+    }
+    receive_.end_with_fault();
+  }
+  const Instant next = common_.local_end.next_deadline(last);
+  if (!held) {
+    receive_.give_back();
+  }
+  if (action == zmtp::TimeAction::send_ping) {
+    std::uint8_t ping[zmtp::kPingFrameMax];
+    send_.queue_control(Bytes(ping, zmtp::write_ping(ping, common_.local_end.ping_ttl_deciseconds(), {})));
+  }
+  if (action != zmtp::TimeAction::expired) {
+    schedule<&Link::handle_peer_time>(timers_.peer, next);
+  }
+}
+
+}  // namespace weft::msg

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// ReceiveSide: decoding. Every function here runs with the read baton.
+#include <utility>
+
+#include "weft/msg/connection/connection.h"
+#include "weft/msg/connection/io_service.h"
+#include "weft/msg/connection/receive_side.h"
+#include "weft/sys/clock.h"
+
+namespace weft::msg {
+
+// Decodes frames until one is for the caller. With `view` a message of one part is shown in place, else it is queued.
+ReceiveSide::Decoded ReceiveSide::decode(FrameView* view) noexcept {
+  for (;;) {
+    Reader::Frame frame;
+    const Reader::Step step = reader_.look(frame);
+    has_partial_ = step == Reader::Step::header_only;
+    switch (step) {
+      case Reader::Step::need_more: return Decoded::need_more;
+      case Reader::Step::malformed: end_input(Error(Errc::protocol_error, "malformed frame")); return Decoded::stopped;
+      case Reader::Step::forged:
+        end_input(Error(Errc::protocol_error, "a message that cannot be decrypted"), reader_.breach());
+        return Decoded::stopped;
+      case Reader::Step::header_only:
+        partial_ = frame.header;
+        if (!common_.local_end.admit(reader_.inner_header(frame.header))) {
+          end_with_fault();
+          return Decoded::stopped;
+        }
+        return Decoded::need_more;
+      case Reader::Step::frame: break;
+    }
+    if (!common_.local_end.admit(frame.header)) {
+      end_with_fault();
+      return Decoded::stopped;
+    }
+    if ((frame.header.flags & zmtp::kCommand) != 0) {
+      if (!handle_command(frame.body)) {
+        return Decoded::stopped;
+      }
+      reader_.consume();
+      continue;
+    }
+    const Decoded decoded = decode_message(frame, view);
+    if (decoded != Decoded::consumed) {
+      return decoded;
+    }
+  }
+}
+
+ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, FrameView* view) noexcept {
+  const bool more = (frame.header.flags & zmtp::kMore) != 0;
+  if (share_.traits.takes_subscriptions && !more && assembly_.parts.empty() && !assembly_.skipping) {
+    const zmtp::Event event = common_.local_end.parse_legacy_subscription(frame.body);
+    if (common_.local_end.fault()) {
+      end_with_fault();
+      return Decoded::stopped;
+    }
+    if (event.kind != zmtp::Event::Kind::none) {
+      if (!subscribe(event)) {
+        return Decoded::stopped;
+      }
+      reader_.consume();
+      return Decoded::consumed;
+    }
+  }
+  if (!share_.traits.receives) {
+    assembly_.skipping = more;
+    reader_.consume();
+    return Decoded::consumed;
+  }
+  if (more || !assembly_.parts.empty()) {
+    if (share_.traits.single_part && discard(more)) {
+      reader_.consume();
+      return Decoded::consumed;
+    }
+    if (!assemble(frame)) {
+      return Decoded::stopped;
+    }
+    reader_.consume();
+    if (more) {
+      return Decoded::consumed;
+    }
+    const bool pushed = channel_.push(assembly_.parts);
+    assembly_.parts.clear();
+    assembly_.bytes = 0;
+    if (!pushed) {
+      end_input(Error(Errc::resource_exhausted, "no memory for a received message"));
+      return Decoded::stopped;
+    }
+    return Decoded::queued;
+  }
+  if (view != nullptr) {
+    *view = {frame.body, false, frame.block, nullptr};
+    return Decoded::view;
+  }
+  Cell* cell = channel_.claim();
+  if (cell == nullptr || !make_input_cell(*cell, frame)) {
+    end_input(Error(Errc::resource_exhausted, "no memory for a received message"));
+    return Decoded::stopped;
+  }
+  channel_.push_claimed(*cell);
+  reader_.consume();
+  return Decoded::queued;
+}
+
+bool ReceiveSide::make_input_cell(Cell& cell, const Reader::Frame& frame) noexcept {
+  constexpr std::size_t kSliceMin = 4096;  // smaller ones are copied, so that they never pin a large block
+  if (frame.body.size() >= kSliceMin && frame.block != nullptr) {
+    frame.block->add_reference();
+    cell.kind = Cell::Kind::large;
+    cell.topic_is_large = false;
+    cell.body.large = {frame.block, frame.body.data(), frame.body.size()};
+  } else {
+    Outbound part{frame.body, nullptr, false};
+    if (!make_cell(cell, part)) {
+      return false;
+    }
+  }
+  cell.more = (frame.header.flags & zmtp::kMore) != 0;
+  return true;
+}
+
+// RFC 37: a socket whose messages are of one part discards what is of more; with groups, of more than a group and a
+// part. While that lasts, an empty part in the assembly says so.
+bool ReceiveSide::discard(bool more) noexcept {
+  const std::size_t wanted = share_.traits.groups ? 2 : 1;
+  if (!assembly_.skipping && assembly_.parts.size() + (more ? 2 : 1) <= wanted) {
+    return false;
+  }
+  drop_assembly();
+  assembly_.skipping = more;
+  if (more) {
+    assembly_.parts.push_back(Cell{});
+  } else {
+    common_.pipe->discarded.store(common_.pipe->discarded.load(std::memory_order_relaxed) + 1,
+                                  std::memory_order_relaxed);
+  }
+  return true;
+}
+
+void ReceiveSide::drop_assembly() noexcept {
+  for (Cell& cell : assembly_.parts) {
+    cell.release();
+  }
+  assembly_.parts.clear();
+  assembly_.bytes = 0;
+}
+
+bool ReceiveSide::assemble(const Reader::Frame& frame) noexcept {
+  assembly_.bytes += frame.body.size();
+  if (assembly_.parts.size() >= kPartsMax || assembly_.bytes > kMultipartBytesMax) {
+    end_input(Error(Errc::message_too_large, "multipart message exceeds its limit"));
+    return false;
+  }
+  Cell cell;
+  if (!make_input_cell(cell, frame)) {
+    end_input(Error(Errc::resource_exhausted, "no memory for a received message"));
+    return false;
+  }
+  assembly_.parts.push_back(cell);
+  return true;
+}
+
+bool ReceiveSide::subscribe(const zmtp::Event& event) noexcept {
+  const bool on = event.kind == zmtp::Event::Kind::subscribe || event.kind == zmtp::Event::Kind::join;
+  if (common_.owner.handle_subscription(common_.connection, on, event.topic_or_context)) {
+    return true;
+  }
+  end_input(Error(Errc::protocol_error, "too many subscriptions"));
+  return false;
+}
+
+bool ReceiveSide::handle_command(Bytes body) noexcept {
+  const zmtp::Event event = common_.local_end.handle_command(body, sys::now());
+  if (common_.local_end.fault()) {
+    end_with_fault();
+    return false;
+  }
+  switch (event.kind) {
+    case zmtp::Event::Kind::none:
+    case zmtp::Event::Kind::pong: return true;
+    case zmtp::Event::Kind::ping: {
+      std::uint8_t pong[zmtp::kPongFrameMax];
+      common_.connection.send_side().queue_control(Bytes(pong, zmtp::write_pong(pong, event.topic_or_context)));
+      watch_time_to_live(event.ttl_deciseconds);
+      return true;
+    }
+    case zmtp::Event::Kind::subscribe:
+    case zmtp::Event::Kind::cancel: return !share_.traits.takes_subscriptions || subscribe(event);
+    case zmtp::Event::Kind::join:
+    case zmtp::Event::Kind::leave: return subscribe(event);
+    case zmtp::Event::Kind::error:
+      end_input(Error(Errc::connection_closed, "the peer reported an error"));
+      return false;
+  }
+  return true;
+}
+
+// The peer says how long its silence may last; only the I/O thread has timers.
+void ReceiveSide::watch_time_to_live(std::uint16_t deciseconds) noexcept {
+  if (std::exchange(time_to_live_, deciseconds) == deciseconds) {
+    return;
+  }
+  common_.io.loop().post([weak = common_.connection.weak_from_this()] {
+    if (const auto self = weak.lock(); self != nullptr) {
+      self->link().handle_peer_time();
+    }
+  });
+}
+
+}  // namespace weft::msg

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "weft/msg/connection/connection_common.h"
+#include "weft/msg/queue/channel.h"
+#include "weft/msg/wire/frame_run.h"
+#include "weft/msg/wire/reader.h"
+#include "weft/sync/baton.h"
+#include "weft/sync/spin.h"
+
+namespace weft::msg {
+
+// ReceiveSide: the way in of a connection: the bytes that were read, a channel of parts, and the read baton.
+// The holder of the baton reads from the kernel and decodes.
+// Owner: the connection. Affinity: as each group of members says.
+// Cost: see Pipe. An idle connection holds no block. Invariants:
+//   (1) Messages arrive in order: a frame is shown in place only while the channel is empty, to its consumer.
+//   (2) No thread waits for the baton.
+//   (3) A message of several parts enters the channel only when it is whole.
+class ReceiveSide {
+ public:
+  static constexpr std::size_t kPartsMax = 65'536;                         // of one multipart message
+  static constexpr std::size_t kMultipartBytesMax = std::size_t{1} << 31;  // of one multipart message, together
+
+  explicit ReceiveSide(ConnectionCommon& common) noexcept;
+  ReceiveSide(const ReceiveSide&) = delete;
+  ReceiveSide& operator=(const ReceiveSide&) = delete;
+  ~ReceiveSide() { drop_assembly(); }
+
+  // --- under the socket's receive lock (receive_side.cc) ---
+  enum class Peek : std::uint8_t { nothing, stream, run, channel };
+  // The channel and `run` were found empty. stream: one part, in place, until pop() or unpeek().
+  [[nodiscard]] Peek peek(FrameView& view, FrameRun& run) noexcept;
+  void pop() noexcept;
+  void unpeek() noexcept { give_baton(); }
+  void collect() noexcept;  // reads into the channel what the kernel holds; for a connection that conflates
+  void set_readable() noexcept { maybe_readable_.store(true, std::memory_order_relaxed); }
+  void handle_credit() noexcept;  // the consumer reported credit, or the mark has changed
+  [[nodiscard]] Channel& channel() noexcept { return channel_; }
+
+  // --- I/O thread (receive_side.cc) ---
+  void read() noexcept;  // into the channel, up to its mark; nothing when another thread holds the baton
+  [[nodiscard]] bool held_by_link() const noexcept { return held_by_link_; }
+  [[nodiscard]] bool try_take_for_link() noexcept { return held_by_link_ = held_by_link_ || baton_.try_take(); }
+  void give_back() noexcept;  // after try_take_for_link(), for a moment; reads what was left meanwhile
+  [[nodiscard]] Instant last_input() const noexcept {
+    return Instant(Duration(last_input_.load(std::memory_order_relaxed)));
+  }
+
+  // --- the link, while it holds the baton (receive_side.cc) ---
+  [[nodiscard]] Reader& reader() noexcept { return reader_; }
+  void begin_handshake() noexcept;
+  void connect(zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept;
+  // Reads what is there and gives the baton to the application's threads. `notice`: of a raw connection's begin.
+  void begin_traffic(bool notice) noexcept;
+  [[nodiscard]] bool read_rest() noexcept;     // whatever the mark. Whether something was queued, as the next two
+  [[nodiscard]] bool queue_notice() noexcept;  // of a raw connection: that it is there, or that it is gone
+  [[nodiscard]] bool queue_farewell(const std::string& text) noexcept;
+  void disconnect() noexcept;
+  [[nodiscard]] bool stalled() const noexcept { return stalled_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool ended() const noexcept { return end_.reached; }
+  [[nodiscard]] Error end_reason() const noexcept { return end_.reason; }
+  [[nodiscard]] zmtp::Breach take_breach() noexcept { return std::exchange(end_.breach, zmtp::Breach::none); }
+  void end_with_fault() noexcept;
+
+ private:
+  enum class Decoded : std::uint8_t { view, queued, consumed, need_more, stopped };
+
+  // With the read baton (receive_side.cc).
+  void give_baton() noexcept;
+  [[nodiscard]] bool fill() noexcept;
+  [[nodiscard]] bool await_rest() noexcept;
+  [[nodiscard]] bool read_once() noexcept;
+  void resume_later() noexcept;
+  void end_input(Error reason, zmtp::Breach breach = zmtp::Breach::none) noexcept;
+
+  // With the read baton (receive_decode.cc).
+  [[nodiscard]] Decoded decode(FrameView* view) noexcept;
+  [[nodiscard]] Decoded decode_message(const Reader::Frame& frame, FrameView* view) noexcept;
+  [[nodiscard]] bool discard(bool more) noexcept;
+  void drop_assembly() noexcept;
+  [[nodiscard]] bool assemble(const Reader::Frame& frame) noexcept;
+  [[nodiscard]] bool make_input_cell(Cell& cell, const Reader::Frame& frame) noexcept;
+  [[nodiscard]] bool handle_command(Bytes body) noexcept;
+  [[nodiscard]] bool subscribe(const zmtp::Event& event) noexcept;
+  void watch_time_to_live(std::uint16_t deciseconds) noexcept;
+
+  struct Assembly {
+    std::vector<Cell> parts;  // of a message that is not whole yet
+    std::size_t bytes = 0;
+    bool skipping = false;  // in the middle of a message that this socket type does not take
+  };
+  struct End {
+    bool reached = false;
+    Error reason;
+    zmtp::Breach breach = zmtp::Breach::none;
+  };
+
+  ConnectionCommon& common_;
+  SocketShare& share_;
+  Channel channel_;
+  sync::Baton baton_;
+  Reader reader_;
+  bool plain_ = false;  // a frame that is no command is a message for the application, and small ones are admitted
+  Assembly assembly_;
+  sync::SpinBudget rest_spin_;
+  std::uint16_t time_to_live_ = 0;  // of the peer's last PING, in tenths of a second
+  zmtp::FrameHeader partial_;       // header of the first, incomplete frame
+  bool has_partial_ = false;
+  End end_;
+  std::atomic<bool> stalled_{false};         // a hint: decoding stopped at the receive high-water mark
+  std::atomic<bool> maybe_readable_{true};   // a hint: the kernel may have bytes for us
+  std::atomic<std::int64_t> last_input_{0};  // Instant, nanoseconds
+  std::atomic<bool> resume_posted_{false};
+  bool held_by_link_ = true;  // I/O thread
+};
+
+}  // namespace weft::msg

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "weft/msg/connection/connection_common.h"
+#include "weft/msg/connection/flusher.h"
+#include "weft/msg/queue/channel.h"
+#include "weft/msg/wire/writer.h"
+#include "weft/sync/baton.h"
+#include "weft/sync/spin.h"
+
+namespace weft::msg {
+
+// SendSide: the way out of a connection: a channel of parts, a batch of bytes, and the write baton.
+// The holder of the baton moves parts into the batch and the batch to the kernel.
+// Owner: the connection. Affinity: as each group of members says. Cost: see Pipe.
+// Each of the verbs append, queue, encode, flush and arm has one meaning: see the README. Invariants:
+//   (1) Parts leave in the order in which they were sent: a part is appended only while the channel is empty.
+//   (2) Bytes in the batch have a flusher that is not a sender which may never come back: see Flusher.
+//   (3) No thread waits for the baton.
+//   (4) A message of several parts enters the channel, or the batch, only when it is whole.
+class SendSide {
+ public:
+  explicit SendSide(ConnectionCommon& common) noexcept;
+  SendSide(const SendSide&) = delete;
+  SendSide& operator=(const SendSide&) = delete;
+
+  // --- under the socket's send lock (send_side.cc) ---
+  // A message of one part; takes over its buffer. False: the high-water mark is reached, nothing changed.
+  [[nodiscard]] bool try_send(Outbound& part, bool wide) noexcept;
+  void send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept;
+  void queue_subscription(bool subscribe, Bytes topic) noexcept;
+  // The socket takes the connection off its list of those with a batch.
+  void flush_listed() noexcept {
+    flush_if_free();
+    listed_ = false;
+  }
+  [[nodiscard]] Channel& channel() noexcept { return channel_; }
+
+  // --- any thread ---
+  void queue_control(Bytes frame) noexcept;  // a PING or PONG; bounded, the rest is dropped
+
+  // --- I/O thread (send_turn.cc) ---
+  enum class FlushTurn : std::uint8_t { drop, keep, busy, await_room };
+  [[nodiscard]] FlushTurn flush_turn() noexcept;  // while armed. await_room: no longer armed, flush_into_room() is next
+  [[nodiscard]] bool flush_into_room() noexcept;  // the poller reports room. True: no more of it is needed
+  [[nodiscard]] bool flush_at_once() const noexcept { return flusher() == Flusher::at_once; }  // while armed
+  // True: the link holds the baton, and no sender writes until give_to_senders().
+  [[nodiscard]] bool held_by_link() const noexcept { return flusher() == Flusher::link; }
+  [[nodiscard]] bool try_take_for_link() noexcept;
+  // The same once all is flushed. Also gives how much the kernel took, ever.
+  [[nodiscard]] bool try_take_when_flushed(std::uint64_t& flushed) noexcept;
+
+  // --- the link, while it holds the baton (send_turn.cc) ---
+  void connect(zmtp::Mechanism* cipher, zmtp::Framing framing, int peer_minor) noexcept;  // common.stream is there
+  void give_to_senders() noexcept;  // requires connect(); flushes what was queued meanwhile
+  void disconnect(
+      bool comes_again) noexcept;  // common.stream goes. Whole messages stay for the next connection, if any
+  [[nodiscard]] bool empty() noexcept { return channel_.empty() && writer_.empty(); }
+
+ private:
+  // --- any thread ---
+  [[nodiscard]] Flusher flusher() const noexcept { return flusher_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t batch_age() const noexcept;  // in ticks; without the baton a hint
+  void flush_if_free() noexcept;                           // else the holder of the baton flushes
+  void flush_for_nudges() noexcept;                        // without the baton
+
+  // --- the producer, with or without the baton ---
+  [[nodiscard]] bool queue(Outbound& part) noexcept;
+  [[nodiscard]] bool queue_for_holder(Outbound& part) noexcept;  // without it
+
+  // --- with the write baton ---
+  void give_baton() noexcept {
+    if (baton_.release()) [[unlikely]] {
+      flush_for_nudges();
+    }
+  }
+  [[nodiscard]] bool send_out_of_flow(Outbound& part, bool wide) noexcept;  // gives the baton back
+  [[nodiscard]] bool send_directly(Outbound& part, bool wide) noexcept;
+  [[nodiscard]] bool send_big(std::uint8_t flags, Outbound& part) noexcept;
+  [[nodiscard]] bool append_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) noexcept;
+  [[nodiscard]] bool encode_cell(Cell& cell) noexcept;
+  void encode_channel() noexcept;
+  void encode_control() noexcept;
+  void flush_batch() noexcept {
+    writer_.flush();
+    batch_.flushed_at = sys::ticks();
+  }
+  void flush_all() noexcept;
+  void flush_and_leave() noexcept;
+  void flush_if_due(std::uint32_t appended) noexcept;
+  void flush_or_arm(bool wide, bool now) noexcept;
+  void leave(bool soon) noexcept;
+  void arm(bool soon) noexcept;
+  void change(FlushEvent event) noexcept;
+  void await_room(std::size_t size) noexcept;
+  [[nodiscard]] bool is_idle(bool wide) const noexcept;
+  void note_batch_begin() noexcept;
+  std::uint32_t count_appended() noexcept {
+    const std::uint32_t appended = batch_.appended.load(std::memory_order_relaxed) + 1;  // written with the baton only
+    batch_.appended.store(appended, std::memory_order_relaxed);
+    return appended;
+  }
+  void list_at_socket() noexcept;  // and with the send lock
+  void drop_begun_message() noexcept;
+  void expect_connection() const noexcept { WEFT_ASSERT(!held_by_link() && writer_.is_open()); }
+
+  // What the I/O thread reads without the baton are hints.
+  struct Batch {
+    std::atomic<std::uint64_t> began{0};     // ticks
+    std::atomic<std::uint32_t> appended{0};  // sends, ever
+    std::uint64_t flushed_at = 0;            // ticks
+  };
+  struct Turns {
+    std::uint32_t appended_seen = 0;  // I/O thread: in the turn before
+    std::uint32_t quiet = 0;          // in a row
+  };
+  struct Control {
+    std::mutex mutex;
+    std::vector<std::uint8_t> frames;  // guarded by mutex: to go between messages
+    std::atomic<bool> waits{false};
+  };
+
+  ConnectionCommon& common_;
+  SocketShare& share_;
+  Channel channel_;
+  sync::Baton baton_;
+  Writer writer_;
+  Batch batch_;
+  std::atomic<Flusher> flusher_{Flusher::link};
+  bool listed_ = false;  // send lock: the socket flushes before a call of its own waits
+  Turns turns_;
+  std::uint32_t blocked_sends_ = 0;
+  int peer_minor_ = 1;
+  sync::SpinBudget room_spin_;
+  Control control_;
+};
+
+}  // namespace weft::msg

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: MIT
+// SendSide: encoding, flushing, the I/O thread's turns, and the link. Every private function here but flush_if_free()
+// and flush_for_nudges() runs with the write baton.
+#include <utility>
+
+#include "weft/msg/connection/connection.h"
+#include "weft/msg/connection/io_service.h"
+#include "weft/msg/connection/send_side.h"
+
+namespace weft::msg {
+
+namespace {
+constexpr std::uint64_t kOverdueUs = 100;            // a batch of this age is not left to its sender
+constexpr std::uint32_t kQuietTurnsMax = 4;          // turns without work before the connection is no longer visited
+constexpr std::size_t kControlBytesMax = 16 * 1024;  // PONGs beyond this are dropped: the peer floods us
+}  // namespace
+
+// --- which thread flushes ---
+
+void SendSide::change(FlushEvent event) noexcept {
+  const Flusher before = flusher();
+  const Flusher after = next_flusher(before, event);
+  if (after == before) {
+    return;
+  }
+  flusher_.store(after, std::memory_order_relaxed);
+  if (is_armed(after)) {
+    turns_.quiet = 0;
+    common_.io.arm(common_.connection);
+  } else if (is_armed(before) && after == Flusher::link) {
+    common_.io.disarm(common_.connection);
+  }
+}
+
+// `soon`: the sender may have sent all that it has.
+void SendSide::arm(bool soon) noexcept {
+  const Flusher now = flusher();
+  if (!is_armed(now) && !(now == Flusher::poller && writer_.blocked())) {
+    change(soon ? FlushEvent::begin : FlushEvent::leave);
+  }
+}
+
+// After a flush: the I/O thread flushes what the kernel did not take. `soon` when that is much.
+void SendSide::leave(bool soon) noexcept {
+  if (!writer_.empty()) {
+    arm(soon);
+    return;
+  }
+  change(FlushEvent::done);
+  if (!is_armed(flusher())) {
+    writer_.rest();
+  }
+}
+
+// --- encoding and flushing ---
+
+void SendSide::queue_control(Bytes frame) noexcept {
+  {
+    const std::lock_guard lock(control_.mutex);
+    if (control_.frames.size() + frame.size() > kControlBytesMax) {
+      return;
+    }
+    control_.frames.insert(control_.frames.end(), frame.begin(), frame.end());
+    control_.waits.store(true, std::memory_order_relaxed);  // ordered by the baton's nudge
+  }
+  flush_if_free();
+}
+
+void SendSide::encode_control() noexcept {
+  if (!control_.waits.load(std::memory_order_relaxed)) [[likely]] {
+    return;
+  }
+  const std::lock_guard lock(control_.mutex);
+  if (writer_.prepare(writer_.raw_size(control_.frames))) {
+    writer_.append_raw(control_.frames);
+    control_.frames.clear();
+    control_.waits.store(false, std::memory_order_relaxed);
+  }
+}
+
+bool SendSide::encode_cell(Cell& cell) noexcept {
+  if (cell.is_message()) {
+    return append_part(cell.more ? zmtp::kMore : 0, cell.bytes(),
+                       cell.kind == Cell::Kind::large ? cell.body.large.buffer : nullptr);
+  }
+  const bool subscribe = cell.kind == Cell::Kind::subscribe;
+  const Bytes topic = cell.bytes();
+  const bool group = share_.traits.groups;
+  const std::size_t size = group ? zmtp::join_frame_size(subscribe, topic.size())
+                                 : zmtp::subscribe_frame_size(subscribe, topic.size(), peer_minor_);
+  if (!writer_.prepare(size)) {
+    return false;
+  }
+  std::vector<std::uint8_t> frame(size);
+  if (group) {
+    (void)zmtp::write_join(frame.data(), subscribe, topic);
+  } else {
+    (void)zmtp::write_subscribe(frame.data(), subscribe, topic, peer_minor_);
+  }
+  writer_.append_raw(frame);
+  cell.release();
+  return true;
+}
+
+// Encodes until the channel is empty or the kernel takes no more. Flushes whenever the batch is full.
+void SendSide::encode_channel() noexcept {
+  bool credit = false;
+  while (Cell* cell = channel_.front()) {
+    const bool more = cell->more;
+    const std::size_t bytes = Channel::footprint(*cell);
+    const bool encoded = encode_cell(*cell);
+    if (!encoded && writer_.empty()) {
+      arm(false);  // out of memory: the I/O thread's turn tries again
+      break;
+    }
+    if (encoded) {
+      credit |= channel_.pop(!more, bytes);
+    }
+    if (!encoded || writer_.full()) {
+      writer_.grow_limit();
+      flush_batch();
+      if (writer_.blocked()) {
+        break;
+      }
+    }
+  }
+  if (credit) {
+    share_.output_parker.wake_with_fence();
+  }
+}
+
+// The batch, then the control frames and the channel, as far as the kernel takes them.
+void SendSide::flush_all() noexcept {
+  flush_batch();
+  if (!writer_.blocked()) {
+    encode_control();
+    encode_channel();
+    if (!writer_.blocked()) {
+      flush_batch();
+    }
+  }
+}
+
+void SendSide::flush_and_leave() noexcept {
+  expect_connection();
+  flush_all();
+  leave(false);
+}
+
+void SendSide::flush_if_free() noexcept {
+  if (baton_.try_take_or_nudge()) {
+    flush_and_leave();
+    give_baton();
+  }
+}
+
+void SendSide::flush_for_nudges() noexcept {
+  while (baton_.try_take_or_nudge()) {
+    flush_and_leave();
+    if (!baton_.release()) {
+      return;
+    }
+  }
+}
+
+// --- the I/O thread ---
+
+SendSide::FlushTurn SendSide::flush_turn() noexcept {
+  WEFT_ASSERT(is_armed(flusher()));
+  // A sender in full flow flushes by itself. To take the baton from it would cost it the baton's bias.
+  const std::uint32_t appended = batch_.appended.load(std::memory_order_relaxed);
+  if (std::exchange(turns_.appended_seen, appended) != appended && batch_age() < kOverdueUs * sys::ticks_per_us()) {
+    return FlushTurn::busy;
+  }
+  if (!baton_.try_take()) {
+    return FlushTurn::busy;  // another thread flushes at this moment
+  }
+  FlushTurn turn = FlushTurn::keep;
+  if (!empty() || writer_.blocked()) {
+    flush_and_leave();
+    if (writer_.blocked()) {
+      change(FlushEvent::kernel_full);
+      turn = FlushTurn::await_room;
+    }
+    turns_.quiet = 0;
+  } else if (++turns_.quiet > kQuietTurnsMax) {
+    change(FlushEvent::quiet);
+    writer_.rest();
+    turn = FlushTurn::drop;
+  }
+  give_baton();
+  return turn;
+}
+
+bool SendSide::flush_into_room() noexcept {
+  if (!baton_.try_take_or_nudge()) {
+    return false;  // the holder flushes
+  }
+  flush_and_leave();
+  const bool full = writer_.blocked() && !writer_.failed();
+  if (!full && flusher() == Flusher::poller) {
+    change(FlushEvent::done);
+  }
+  give_baton();
+  return !full;
+}
+
+bool SendSide::try_take_for_link() noexcept {
+  if (!held_by_link() && baton_.try_take()) {
+    change(FlushEvent::disconnect);
+  }
+  return held_by_link();
+}
+
+bool SendSide::try_take_when_flushed(std::uint64_t& flushed) noexcept {
+  if (!held_by_link() && baton_.try_take_or_nudge()) {
+    flush_and_leave();
+    flushed = writer_.written();
+    if (empty()) {
+      change(FlushEvent::disconnect);
+    } else {
+      give_baton();
+    }
+  }
+  return held_by_link();
+}
+
+// --- the link ---
+
+void SendSide::connect(zmtp::Mechanism* cipher, zmtp::Framing framing, int peer_minor) noexcept {
+  WEFT_ASSERT(held_by_link());
+  peer_minor_ = peer_minor;
+  writer_.open(common_.stream.get(), cipher, framing);
+}
+
+void SendSide::give_to_senders() noexcept {
+  change(FlushEvent::connect);
+  flush_and_leave();
+  give_baton();
+}
+
+void SendSide::disconnect(bool comes_again) noexcept {
+  WEFT_ASSERT(held_by_link());
+  drop_begun_message();
+  writer_.close(comes_again);
+  const std::lock_guard lock(control_.mutex);
+  control_.frames.clear();
+  control_.waits.store(false, std::memory_order_relaxed);
+}
+
+// The lost connection took the first parts of a message. The next connection must not get the rest.
+void SendSide::drop_begun_message() noexcept {
+  bool credit = false;
+  bool inside = writer_.inside_message();
+  while (inside && !channel_.empty()) {
+    Cell& cell = *channel_.front();
+    inside = cell.more;
+    const std::size_t bytes = Channel::footprint(cell);
+    cell.release();
+    credit |= channel_.pop(!inside, bytes);
+  }
+  if (credit) {
+    share_.output_parker.wake_with_fence();
+  }
+}
+
+}  // namespace weft::msg

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "weft/sync/parker.h"
+#include "weft/sync/spin.h"
+#include "weft/zmtp/socket_type.h"
+
+namespace weft::msg {
+
+class Connection;
+
+// PipeShare: what a pipe and the connection under it both touch.
+// Owner: the socket, as part of its pipe; it lives until the connection has finished and its input was taken.
+struct PipeShare {
+  std::atomic<PipeShare*> next_signal{nullptr};  // in SocketShare::signals
+  std::atomic<bool> signalled{false};
+  std::uint64_t dropped = 0;                // send lock: messages that found the mark reached and were not for waiting
+  std::atomic<std::uint64_t> discarded{0};  // by the receiver: messages of more parts than the type takes
+};
+
+// SocketShare: what a socket and its connections both touch while messages move.
+// Owner: the socket. Affinity: any thread; `unflushed` has the send lock.
+// Cost: a plain struct, so that no message passes a virtual call on its way between the two.
+struct SocketShare {
+  // What the socket type does with messages. Immutable.
+  struct Traits {
+    zmtp::SocketType wire;  // what the handshake says
+    bool receives;
+    bool takes_subscriptions;
+    bool single_part;
+    bool groups;
+  };
+
+  SocketShare(const Traits& type_traits, sync::WaitMode mode) noexcept : traits(type_traits), wait_mode(mode) {}
+
+  // The connection put something into the channel of `pipe`: the socket's next receiver finds it, a sleeper wakes.
+  void signal_input(PipeShare& pipe) noexcept {
+    // A pipe is listed once. acq_rel: the receiver that takes the list sees what was queued before.
+    if (!pipe.signalled.exchange(true, std::memory_order_acq_rel)) {
+      PipeShare* head = signals.load(std::memory_order_relaxed);
+      do {
+        pipe.next_signal.store(head, std::memory_order_relaxed);
+        // Release pairs with the acquire of the receiver that takes the list.
+      } while (!signals.compare_exchange_weak(head, &pipe, std::memory_order_release, std::memory_order_relaxed));
+    }
+    input_parker.wake_with_fence();
+  }
+  [[nodiscard]] bool app_waits() const noexcept { return waiting.load(std::memory_order_relaxed) > 0; }
+  [[nodiscard]] std::uint64_t app_read_count() const noexcept { return app_reads.load(std::memory_order_relaxed); }
+  void note_app_read() noexcept { app_reads.store(app_read_count() + 1, std::memory_order_relaxed); }
+
+  const Traits traits;
+  const sync::WaitMode wait_mode;
+  sync::Parker input_parker;
+  sync::Parker output_parker;
+  std::atomic<int> waiting{0};              // threads of the application that wait for input
+  std::atomic<std::uint64_t> app_reads{0};  // reads from the kernel by threads of the application; a hint
+  std::atomic<PipeShare*> signals{nullptr};
+  // Option send_timeout is none, or kAwaitLongest at least: a sender may spin for room in the kernel.
+  std::atomic<bool> sends_patiently{true};
+
+  std::vector<std::shared_ptr<Connection>> unflushed;  // with a batch that the socket flushes before a call waits
+  std::atomic<bool> has_unflushed{false};              // a hint to the sender itself
+};
+
+}  // namespace weft::msg

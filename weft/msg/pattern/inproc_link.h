@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "weft/base/time.h"
+#include "weft/msg/connection/connection_owner.h"
+#include "weft/msg/queue/channel.h"
+
+namespace weft::msg {
+
+// InprocLink: what the two pipes of an inproc connection share: a channel each way and where each end's socket is.
+// Owner: both pipes, and the context while no socket is bound to its name. Affinity: as each member says.
+struct InprocLink {
+  Channel channel[2];                            // [i]: what end i sends
+  std::atomic<ConnectionOwner*> owner[2] = {};   // null: not bound yet, or closed
+  std::shared_ptr<ConnectionOwner> keep[2];      // keeps `owner` valid; set once, dropped when both ends are gone
+  std::atomic<bool> closed[2] = {false, false};  // end i will send no more
+  Instant expires = kNever;  // guarded by the context's inproc lock: until when the link waits for a socket to bind
+  std::mutex marks_mutex;
+  struct Marks {
+    int send = 0;
+    int receive = 0;
+    bool known = false;  // the end's socket is there
+  };
+  Marks marks[2];  // guarded by marks_mutex
+
+  // Each direction holds what its sender may queue plus what its receiver may; 0 on either side means no mark.
+  void set_marks(int end, int send, int receive);
+};
+
+}  // namespace weft::msg
