@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// RADIO (RFC 48): a message goes to every peer that joined its group. In pipes the group is a part of its own in front.
+// RADIO (RFC 48): a message goes to every peer that joined its group. In pipes, the group is an extra part in front.
 #include <algorithm>
 #include <map>
 #include <string>
