@@ -58,7 +58,7 @@ class Socket {
   Result<std::uint32_t> connect_peer(std::string_view endpoint);
   // `endpoint`: as given to bind, or the exact one. The connections that peers made to it end. no_such_endpoint
   Result<void> unbind(std::string_view endpoint);
-  Result<void> disconnect(std::string_view endpoint);  // as given to connect; ends all its connects; no_such_endpoint
+  Result<void> disconnect(std::string_view endpoint);  // as given to connect, ends every one; no_such_endpoint
 
   // One part. invalid_state (REQ, REP out of turn), unreachable (SERVER, PEER, STREAM; ROUTER with the
   // option router_mandatory), invalid_argument (More::yes where messages are of one part), not_supported.

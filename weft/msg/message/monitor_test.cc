@@ -105,7 +105,7 @@ TEST(Monitor, EveryKindHasANameOfItsOwn) {
   EXPECT_EQ(event_name(static_cast<EventKind>(static_cast<int>(EventKind::stopped) + 1)), "unknown event");
 }
 
-TEST(Monitor, CountsEventsThatNobodyWatches) {
+TEST(Monitor, CountsEventsOfASocketWithoutAWatcher) {
   Monitor monitor;
   monitor.emit({EventKind::accepted, "a"});
   monitor.emit({EventKind::accepted, "b"});

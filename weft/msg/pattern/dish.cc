@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// DISH (RFC 48): the socket receives the messages of the groups that it joined. Joins go to every radio, and to each
-// radio again when it reconnects. The socket also filters messages: one may be on its way while the socket leaves its
-// group.
+// DISH (RFC 48): the socket receives the messages of the groups that it joined. Joins go to every radio, and all of
+// them again over each new connection. The socket also filters received messages: one may be on its way while the
+// socket leaves its group.
 #include <algorithm>
 #include <mutex>
 #include <set>

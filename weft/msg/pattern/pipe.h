@@ -112,7 +112,7 @@ class Pipe final : public PipeShare {
   const int link_end_ = 0;
   Channel& tx_;
   Channel& rx_;
-  std::atomic<bool> ending_{false};  // nothing is published with it
+  std::atomic<bool> ending_{false};  // a flag alone: no other data is published with it
   FrameRun run_;                     // messages before those in the channel
   Peeked peeked_ = Peeked::nothing;
   bool peeked_more_ = false;

@@ -127,7 +127,7 @@ class Publisher final : public Pattern {
 
  private:
   static constexpr std::size_t kSubscriptionsMax = 262'144;  // of one peer
-  static constexpr std::size_t kChoiceTopicMax = 256;        // longer topics are looked up every time
+  static constexpr std::size_t kChoiceTopicMax = 256;        // for a longer topic the choice is made anew
   static constexpr std::size_t kNoticesMax = 1'000'000;      // not received yet; beyond, new ones are dropped, counted
 
   using Subscriptions = PrefixTable<std::vector<Pipe*>>;
@@ -271,7 +271,7 @@ class Publisher final : public Pattern {
   }
 
   const bool notifies_;
-  Subscriptions subscriptions_;                    // send lock, as what follows
+  Subscriptions subscriptions_;                    // send lock, as all down to distributor_
   Subscriptions wanted_;                           // with xpub_manual: the peers' own subscriptions
   std::vector<Pipe*> peers_;                       // that are ready
   std::unordered_map<Pipe*, std::size_t> counts_;  // subscriptions of each peer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SUB and XSUB: subscriptions go to every publisher, and to each publisher again when it reconnects. SUB also filters
+// SUB and XSUB: subscriptions go to every publisher, and all of them again over each new connection. SUB also filters
 // received messages, because a publisher may send more than the socket subscribed to. XSUB subscribes by sending 01
 // (unsubscribes: 00) and the topic.
 #include <algorithm>

@@ -65,7 +65,7 @@ class Channel {
     if (within(mark)) [[likely]] {
       return true;
     }
-    // Acquire pairs with the release in pop(); only the counts are published by it.
+    // Acquire pairs with the release in pop(), which publishes nothing but the counts.
     sending().credited_seen = queue_.beside_returned().messages.load(std::memory_order_acquire);
     sending().credited_bytes_seen = queue_.beside_returned().bytes.load(std::memory_order_relaxed);
     return within(mark) || sending().newest != nullptr;

@@ -44,7 +44,7 @@ class Reader {
   // The first frame. header_only: the header is known but the body is not complete. With a cipher, the reader decrypts
   // the frame in place and shows the frame inside. forged: the cipher refused the frame.
   [[nodiscard]] Step look(Frame& frame) noexcept;
-  [[nodiscard]] zmtp::Breach breach() const noexcept { return breach_; }  // after forged: why
+  [[nodiscard]] zmtp::Breach breach() const noexcept { return breach_; }  // after forged: the reason
   void consume() noexcept;                                                // after look() gave a frame
   // The common case, in few steps: whole short ZMTP 3 frames of one-part messages, in the clear, go into `run`, which
   // was empty. False: the first frame is none of these; call look().

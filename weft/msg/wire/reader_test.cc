@@ -244,7 +244,7 @@ TEST(Reader, ManyFramesThatFillBlocksExactlyOrNotAtAllComeOutRight) {
   }
 }
 
-TEST(Reader, SlicesStayUnchangedWhileTheReaderGoesOn) {
+TEST(Reader, SlicesStayUnchangedWhileTheReaderReadsOn) {
   Reader reader;
   FakeStream stream;
   Decoder decoder;
@@ -270,7 +270,7 @@ TEST(Reader, SlicesStayUnchangedWhileTheReaderGoesOn) {
   }
 }
 
-TEST(Reader, ABlockThatNobodyElseHoldsIsUsedAgain) {
+TEST(Reader, ABlockWithoutOtherHoldersIsUsedAgain) {
   Reader reader;
   FakeStream stream;
   Reader::Frame taken;
