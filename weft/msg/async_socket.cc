@@ -15,7 +15,7 @@ namespace {
 constexpr Error kMoved(Errc::closed, "the socket was moved from");
 }
 
-// What the handle and the calls under way share.
+// State: shared by the handle and the calls under way.
 class AsyncSocket::State final : private rt::Watcher, private rt::TurnJob {
  public:
   State(rt::Loop& loop, Socket own) noexcept
@@ -41,27 +41,28 @@ class AsyncSocket::State final : private rt::Watcher, private rt::TurnJob {
     input.pulse();
     change.pulse();
   }
-  // What is missed by this look, the descriptor tells. It does I/O: input may be there afterwards.
+  // Flushes, and wakes the receivers if the socket has input. flush_batches() does I/O, so input may arrive meanwhile.
+  // For input that comes later, the socket's descriptor becomes readable.
   void look() {
     socket.core()->flush_batches();
     if (socket.core()->readiness({true, true}).input) {
       input.pulse();
     }
   }
-  // On a core: together with what else is sent in this turn. Elsewhere the I/O thread sees to it, if nobody does
-  // before.
+  // On a core, the message is flushed with all others of this turn. Elsewhere the I/O thread flushes it, unless a call
+  // flushes before.
   [[nodiscard]] Result<void> try_send(Message&& message, More more) {
     Result<void> sent = socket.try_send(std::move(message), more);
     if (!sent && sent.error() == Errc::would_block) {
       look();
-      sent = socket.try_send(std::move(message), more);  // NOLINT(bugprone-use-after-move): what was refused is here
+      sent = socket.try_send(std::move(message), more);  // NOLINT(bugprone-use-after-move): a refused message stays
     }
     if (rt::Core* const core = rt::Core::current(); sent && core != nullptr) {
       core->at_turn_end(*this);
     }
     return sent;
   }
-  // Whether the others of the loop are to go first.
+  // Whether the coroutine must yield to the others of the loop.
   [[nodiscard]] bool burst_is_over() noexcept {
     if (++burst_ <= kBurst) {
       return false;
@@ -80,7 +81,7 @@ class AsyncSocket::State final : private rt::Watcher, private rt::TurnJob {
     look();
     change.pulse();
     if (socket.core()->closed() || socket.core()->terminated()) {
-      loop_.unwatch(std::exchange(watch_, 0));  // it would be readable for ever
+      loop_.unwatch(std::exchange(watch_, 0));  // the descriptor would stay readable for ever
     }
   }
 
@@ -132,7 +133,7 @@ rt::Task<Result<void>> AsyncSocket::send_all(std::vector<Message> parts) {
 }
 rt::Task<Result<void>> AsyncSocket::wait_subscribers(std::size_t count) { return await_subscribers(state_, count); }
 
-// Without a time-out, which is the default, a call is one coroutine.
+// Without a time-out, which is the default, a call costs one coroutine.
 rt::Task<Result<Message>> AsyncSocket::recv_part(std::shared_ptr<State> state) {
   if (state != nullptr) {
     const Duration timeout = state->socket.core()->receive_timeout();
@@ -143,7 +144,7 @@ rt::Task<Result<Message>> AsyncSocket::recv_part(std::shared_ptr<State> state) {
   return recv_from(std::move(state));
 }
 
-// What is there is taken whatever the time-out is; only then it counts.
+// Takes a message that is there, whatever the time-out is. The time-out counts from the first would_block on.
 rt::Task<Result<Message>> AsyncSocket::recv_within(std::shared_ptr<State> state, Duration timeout) {
   if (state->burst_is_over()) {
     (void)co_await rt::yield();
@@ -180,7 +181,7 @@ rt::Task<Result<void>> AsyncSocket::send_within(std::shared_ptr<State> state, Me
   if (sent || sent.error() != Errc::would_block) {
     co_return sent;
   }
-  // What was refused is still here. NOLINTNEXTLINE(bugprone-use-after-move)
+  // The refused message is still here. NOLINTNEXTLINE(bugprone-use-after-move)
   co_return co_await rt::with_timeout(send_to(std::move(state), std::move(message), more), timeout);
 }
 
@@ -195,11 +196,11 @@ rt::Task<Result<Message>> AsyncSocket::recv_from(std::shared_ptr<State> state) {
     if (co_await rt::is_cancelled()) {
       co_return rt::kCancelled;
     }
-    Result<Message> message = state->socket.try_recv();  // what comes after a would_block, the descriptor tells
+    Result<Message> message = state->socket.try_recv();  // later input makes the descriptor readable
     if (message || message.error() != Errc::would_block) {
       co_return message;
     }
-    state->socket.core()->flush_batches();  // who waits has sent what it had to send
+    state->socket.core()->flush_batches();  // before the wait, so that no sent message stays behind in a batch
     const Result<void> waited = co_await state->input.wait();
     if (!waited) {
       co_return waited.error();
@@ -215,7 +216,7 @@ rt::Task<Result<std::vector<Message>>> AsyncSocket::recv_all_from(std::shared_pt
   }
   parts.push_back(*std::move(first));
   while (parts.back().more()) {
-    Result<Message> next = state->socket.try_recv();  // a message is there as a whole
+    Result<Message> next = state->socket.try_recv();  // only whole messages are delivered, so the next part is there
     if (!next) {
       co_return next.error();
     }
@@ -235,7 +236,7 @@ rt::Task<Result<void>> AsyncSocket::send_to(std::shared_ptr<State> state, Messag
     if (co_await rt::is_cancelled()) {
       co_return rt::kCancelled;
     }
-    // What was refused is still here. NOLINTNEXTLINE(bugprone-use-after-move)
+    // The refused message is still here. NOLINTNEXTLINE(bugprone-use-after-move)
     const Result<void> sent = state->try_send(std::move(message), more);
     if (sent || sent.error() != Errc::would_block) {
       co_return sent;

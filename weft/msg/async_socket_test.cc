@@ -41,7 +41,7 @@ class AsyncSocketTest : public testing::TestWithParam<const char*> {
   std::unique_ptr<rt::Loop> loop_;
 };
 
-// Coroutines get the loop and the Socket; what they make of it ends on the loop.
+// A coroutine gets the loop and the Socket. It makes the AsyncSocket itself, so that it is destroyed on the loop.
 Task<Result<std::vector<std::string>>> take(rt::Loop* loop, Socket socket, int count) {
   Result<AsyncSocket> made = AsyncSocket::make(*loop, std::move(socket));
   AsyncSocket in = std::move(made).value();
@@ -160,14 +160,14 @@ TEST_P(AsyncSocketTest, AReceiverThatTimesOutTakesNothingWithIt) {
       co_return std::string(late->text());
     }
   };
-  // tcp and ipc: a message first, so that the connection stands and try_send() has room.
+  // tcp and ipc: send a message first, so that the connection stands and try_send() has room.
   ASSERT_TRUE(push.send("first"));
   ASSERT_EQ(pull.recv()->text(), "first");
   EXPECT_EQ(run(Receiver::go(loop_.get(), std::move(pull), &push)).value(), "late");
 }
 
-// Beside each other in a published queue one of two waiters is forgotten.
-TEST_P(AsyncSocketTest, RegressionEachOfTwoWhoWaitForTheSameSocketIsServed) {
+// In a published queue, one of two coroutines that wait at the same time is forgotten.
+TEST_P(AsyncSocketTest, RegressionEachCoroutineThatWaitsForTheSameSocketIsServed) {
   Socket pull = socket(SocketType::pull);
   Socket push = socket(SocketType::push);
   ASSERT_TRUE(push.connect(bound(pull)));
@@ -189,8 +189,8 @@ TEST_P(AsyncSocketTest, RegressionEachOfTwoWhoWaitForTheSameSocketIsServed) {
   EXPECT_EQ(sum.get().value(), 6u);
 }
 
-// A published session that is closed leaves those that wait for it suspended for ever.
-TEST_P(AsyncSocketTest, RegressionCloseEndsAllWhoWait) {
+// A published session leaves the coroutines that wait for it suspended for ever when it is closed.
+TEST_P(AsyncSocketTest, RegressionCloseEndsAllWaits) {
   Socket pull = socket(SocketType::pull);
   (void)bound(pull);
   struct Waiters {
@@ -216,7 +216,7 @@ TEST_P(AsyncSocketTest, RegressionCloseEndsAllWhoWait) {
   EXPECT_EQ(run(Waiters::go(loop_.get(), std::move(pull))).value(), 3);
 }
 
-TEST_P(AsyncSocketTest, TheEndOfTheContextEndsAllWhoWait) {
+TEST_P(AsyncSocketTest, TheEndOfTheContextEndsAllWaits) {
   Socket pull = socket(SocketType::pull);
   (void)bound(pull);
   auto taken = rt::spawn(*loop_, take(loop_.get(), std::move(pull), 1));
@@ -225,7 +225,7 @@ TEST_P(AsyncSocketTest, TheEndOfTheContextEndsAllWhoWait) {
   EXPECT_EQ(taken.get().error(), Errc::terminated);
 }
 
-TEST_P(AsyncSocketTest, ALoopThatStopsEndsAllWhoWait) {
+TEST_P(AsyncSocketTest, ALoopThatStopsEndsAllWaits) {
   Socket pull = socket(SocketType::pull);
   (void)bound(pull);
   auto taken = rt::spawn(*loop_, take(loop_.get(), std::move(pull), 1));
@@ -234,7 +234,7 @@ TEST_P(AsyncSocketTest, ALoopThatStopsEndsAllWhoWait) {
   EXPECT_EQ(taken.get().error(), rt::kCancelled);
 }
 
-TEST_P(AsyncSocketTest, WhatIsPublishedAfterWaitSubscribersReachesThemAll) {
+TEST_P(AsyncSocketTest, AMessageAfterWaitSubscribersReachesAllSubscribers) {
   Socket pub = socket(SocketType::pub);
   const std::string endpoint = bound(pub);
   struct Publisher {
@@ -278,7 +278,7 @@ TEST_P(AsyncSocketTest, OnlyASocketThatPublishesHasSubscribers) {
   EXPECT_EQ(run(Wrong::timed(loop_.get(), std::move(pub))).error(), Errc::timed_out);
 }
 
-TEST_P(AsyncSocketTest, WhoLosesAWhenAnyHasTakenNoMessage) {
+TEST_P(AsyncSocketTest, AReceiverThatLosesAWhenAnyHasTakenNoMessage) {
   constexpr int kCount = 200;
   Socket pull = socket(SocketType::pull);
   Socket push = socket(SocketType::push);
@@ -307,7 +307,7 @@ TEST_P(AsyncSocketTest, WhoLosesAWhenAnyHasTakenNoMessage) {
   EXPECT_EQ(got.get().value(), kCount);
 }
 
-TEST_P(AsyncSocketTest, AFloodOfMessagesLetsTheOthersOfTheLoopGoOn) {
+TEST_P(AsyncSocketTest, AFloodOfMessagesLetsTheOthersOfTheLoopRun) {
   constexpr int kCount = 800;
   Socket pull = socket(SocketType::pull);
   Socket push = socket(SocketType::push);
@@ -366,7 +366,7 @@ TEST_P(AsyncSocketTest, TheOptionReceiveTimeoutEndsAWaitAndTakesNothing) {
       const Result<Message> one = co_await socket.recv();
       EXPECT_TRUE(one);
       EXPECT_TRUE(out->send("two"));
-      // Zero: what is there is taken, also where it is the turn of others between.
+      // With zero, recv() takes a message that is there, also when it yields to other coroutines first.
       EXPECT_TRUE(socket.socket().set(option::receive_timeout, Duration::zero()));
       for (;;) {
         const Result<Message> two = co_await socket.recv();
@@ -401,7 +401,7 @@ TEST_P(AsyncSocketTest, TheOptionSendTimeoutEndsAWaitForAPeer) {
       }
       Message kept = text("kept");
       EXPECT_EQ(socket.try_send(std::move(kept)).error(), Errc::would_block);
-      EXPECT_EQ(kept.text(), "kept");  // NOLINT(bugprone-use-after-move): it says so
+      EXPECT_EQ(kept.text(), "kept");  // NOLINT(bugprone-use-after-move): a refused message stays
       co_return timed_out;
     }
   };

@@ -13,9 +13,10 @@ namespace msg {
 class ContextCore;
 }
 
-// Context: sockets that can reach each other over inproc, and the one thread that keeps their connections going.
-// Owner: a move-only handle. Destruction closes every socket that is still open and waits until what they queued was
-// delivered or their linger ended. Affinity: any thread. A forked child may close what it inherited, and nothing else.
+// Context: sockets that can reach each other over inproc, and the one I/O thread that serves their connections.
+// Owner: a move-only handle. Destruction closes every open socket, and waits until their queued messages were delivered
+// or their linger ended.
+// Affinity: any thread. A forked child may close an inherited context, and do nothing else with it.
 class Context {
  public:
   explicit Context(const ContextOptions& options = {});
@@ -25,9 +26,9 @@ class Context {
 
   // not_supported, too_many_sockets, terminated; closed when moved from.
   Result<Socket> socket(SocketType type);
-  // Every call that waits, and every later call on a socket, fails with `terminated`; sockets can still be closed.
+  // Every call that waits, and every later call on a socket, fails with `terminated`. Sockets can still be closed.
   void shut_down();
-  void close();  // what destruction does; idempotent
+  void close();  // does the same as destruction; idempotent
 
  private:
   std::shared_ptr<msg::ContextCore> core_;

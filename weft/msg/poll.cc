@@ -18,7 +18,7 @@ namespace {
 
 msg::SocketCore* core_of(const PollItem& item) { return item.socket == nullptr ? nullptr : item.socket->core().get(); }
 
-// Looks at the sockets. Descriptors are answered by Waiter::sleep().
+// Fills in the answers of the sockets and counts the ready ones. Waiter::sleep() answers for descriptors.
 std::size_t look(std::span<PollItem> items, bool asleep) {
   std::size_t ready = 0;
   for (PollItem& item : items) {
@@ -39,7 +39,9 @@ std::size_t look(std::span<PollItem> items, bool asleep) {
   return ready;
 }
 
-// Waiter: one call's sleep: each socket rings the calling thread's event, connections have descriptors of their own.
+// Waiter: the sleep of one poll() call. Each socket rings the calling thread's event; besides, a socket may name one
+// descriptor to wait for.
+// Owner: the call. Affinity: its thread.
 class Waiter {
  public:
   Waiter(std::span<PollItem> items, sys::EventFd& event)
@@ -81,7 +83,7 @@ class Waiter {
     return {};
   }
 
-  // Sleeps, and takes the answers for the caller's descriptors. Zero timeout: only looks.
+  // Sleeps until a descriptor is ready, and fills in the answers for the caller's descriptors. Zero timeout: no sleep.
   [[nodiscard]] Result<std::size_t> sleep(Duration timeout, const sys::SignalMask* mask) {
     (void)WEFT_TRY(sys::poll_fds(fds_, timeout, mask));
     if (has(fds_.back().got, sys::Interest::readable)) {
@@ -104,7 +106,7 @@ class Waiter {
  private:
   std::span<PollItem> items_;
   sys::EventFd& event_;
-  std::vector<sys::PollFd> fds_;  // of every item, in order, and of the event
+  std::vector<sys::PollFd> fds_;  // one of each item, in order, then that of the event
   std::vector<sync::WakeList::Sleeper> sleepers_;
 };
 
@@ -143,7 +145,7 @@ Result<std::size_t> poll(std::span<PollItem> items, Duration timeout, const sys:
   }
   Waiter waiter(items, *WEFT_TRY(thread_event()));
   if (has_fds && has_sockets) {
-    // Descriptors first: one may be that of a socket (ZMQ_FD), and looking at the socket takes back its signal.
+    // Poll the descriptors first: one may be a socket's own (ZMQ_FD), and readiness() takes back its signal.
     if (const std::size_t fds_ready = WEFT_TRY(waiter.sleep(Duration::zero(), mask)); fds_ready != 0) {
       return fds_ready + look(items, false);
     }

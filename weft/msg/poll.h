@@ -11,7 +11,7 @@
 
 namespace weft {
 
-// What to wait for: on a socket, or on a file descriptor when `socket` is null.
+// PollItem: a socket, or a file descriptor when `socket` is null, and the conditions to wait for.
 struct PollItem {
   Socket* socket = nullptr;
   int fd = -1;
@@ -25,9 +25,9 @@ struct PollItem {
   bool failed = false;  // answer, descriptors only: an error or a hang-up
 };
 
-// Waits until at least one item is ready and returns how many are; 0 after `timeout`. Negative: for ever; zero: never
-// waits. A closed socket counts as ready: its next call says why. While it sleeps, and only then, the thread's signal
-// mask is `mask` if there is one. Errors: interrupted, resource_exhausted.
+// Waits until at least one item is ready and returns the number of ready items; 0 after `timeout`. A negative timeout
+// waits for ever, zero never. A closed socket counts as ready: its next call returns the reason. While the thread
+// sleeps, and only then, its signal mask is `mask`, unless that is null. Errors: interrupted, resource_exhausted.
 Result<std::size_t> poll(std::span<PollItem> items, Duration timeout, const sys::SignalMask* mask = nullptr);
 
 }  // namespace weft

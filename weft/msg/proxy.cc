@@ -12,11 +12,11 @@ namespace weft {
 
 namespace {
 
-constexpr std::size_t kBurst = 256;                           // messages one way before the other has its turn
-constexpr Duration kHeldLook = std::chrono::milliseconds(2);  // until a message that found no room is tried again
+constexpr std::size_t kBurst = 256;                           // messages one way before the other way has its turn
+constexpr Duration kHeldLook = std::chrono::milliseconds(2);  // until the proxy sends a held message again
 constexpr Error kClosed(Errc::closed, "a proxy's socket is closed");
 
-// One of the sockets, its place among what is polled, and what went through it.
+// One of the sockets, its place among the polled items, and the counts of its parts and bytes.
 struct Side {
   msg::SocketCore* core = nullptr;  // null: there is none
   PollItem* item = nullptr;
@@ -30,8 +30,8 @@ struct Side {
 struct Direction {
   Side* from = nullptr;
   Side* to = nullptr;
-  Side* full = nullptr;  // waits for room there; null: for input
-  Message held;          // the first part of a message that was taken and, against what was said, found no room
+  Side* full = nullptr;  // the side that the direction waits for room at; null: it waits for input
+  Message held;          // the first part of a taken message for which send() had no room, though `to` said it had
   bool holds = false;
 };
 
@@ -40,9 +40,11 @@ bool is_nothing(const Error& error) noexcept {
 }
 bool ends_proxy(const Error& error) noexcept { return error == Errc::terminated || error == Errc::closed; }
 
-// Proxy: one call of proxy(). Owner: that call. Affinity: its thread. Invariants:
-//   (1) A message is taken only when who gets it has room. (2) What was taken is sent before the call returns, unless
-//   a socket refuses it for good.
+// Proxy: one call of proxy().
+// Owner: that call. Affinity: its thread.
+// Invariants:
+// 1. The proxy takes a message only when the sockets that get it have room.
+// 2. It sends every taken message before the call returns, unless a socket refuses it for good.
 class Proxy {
  public:
   Proxy(Socket& frontend, Socket& backend, Socket* capture, Socket* control) {
@@ -134,7 +136,7 @@ class Proxy {
     if (direction.holds) {
       return false;
     }
-    // The rest of a message is there when its first part is, and finds room when that did.
+    // When the first part is there, all parts are. When the first part found room, the others do too.
     while (more) {
       Message part;
       msg::Inbound in{&part, {}};
@@ -164,7 +166,7 @@ class Proxy {
     direction.full = nullptr;
     const bool from_ended = direction.from->core->closed() || direction.from->core->terminated();
     for (Side* side : {direction.to, &capture_}) {
-      // A socket that is its own other end, such as a REP, may have room only once it received.
+      // A frontend that is its own backend, such as a REP, may have room only once it received.
       if (!from_ended && side != direction.from && side->core != nullptr &&
           !side->core->readiness({.output = true}).output) {
         direction.full = side;
@@ -239,7 +241,7 @@ class Proxy {
   }
 
   Side frontend_;
-  Side backend_;  // without a core when it is the frontend
+  Side backend_;  // without a core when the backend is the frontend
   Side capture_;
   Side control_;
   std::array<PollItem, 4> items_;

@@ -6,17 +6,19 @@
 
 namespace weft {
 
-// Carries whole messages between two sockets, both ways as far as their types go, in the calling thread, until a
-// context ends: terminated; closed (a socket was); interrupted (a signal; calling again goes on, nothing is lost).
-// Cost: payloads are moved, not copied. A message is taken only when the other side, and `capture`, have room for it,
-// so that the high-water marks hold. A message for a peer that is gone is dropped, as the socket itself would.
-// `frontend` and `backend` may be the same socket: what comes in goes out again. `capture` gets every message too.
+// Carries whole messages between two sockets, in each direction that their types allow. Runs in the calling thread
+// until an error: terminated (a context ended), closed (a socket was closed), interrupted (a signal). After a signal
+// the caller may call again; nothing is lost.
+// Cost: payloads are moved, not copied. The proxy takes a message only when the other side and `capture` have room for
+// it, so the high-water marks hold. It drops a message for a peer that is gone, as the socket itself does.
+// `frontend` and `backend` may be the same socket: the proxy then sends each message back out. `capture` gets every
+// message too.
 Result<void> proxy(Socket& frontend, Socket& backend, Socket* capture = nullptr);
 
-// The same under orders that come in on `control`, each a message of one part: PAUSE, RESUME, TERMINATE (returns with
-// success), and STATISTICS, which is answered with eight parts of 64 bits in the machine's order: of the frontend, then
-// of the backend, message parts in, their bytes, parts out, their bytes. If `control` is a REP, every other order is
-// answered with an empty message. An unknown order changes nothing.
+// The same, and obeys orders that `control` receives, each a message of one part: PAUSE, RESUME, TERMINATE (returns
+// with success) and STATISTICS. The reply to STATISTICS has eight parts of 64 bits in the machine's byte order. Four
+// are of the frontend, then four of the backend: message parts in, their bytes, parts out, their bytes. If `control` is
+// a REP, it replies to every other order with an empty message. An unknown order changes nothing.
 Result<void> proxy(Socket& frontend, Socket& backend, Socket* capture, Socket& control);
 
 }  // namespace weft

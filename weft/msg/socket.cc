@@ -23,7 +23,7 @@ Socket::~Socket() { close(); }
 
 void Socket::close() {
   if (core_ != nullptr) {
-    core_->close();  // the handle keeps it: other threads may be inside a call
+    core_->close();  // the handle keeps the core: other threads may be inside a call
   }
 }
 

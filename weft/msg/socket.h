@@ -32,11 +32,12 @@ struct Received {
   bool truncated = false;
 };
 
-// Socket: a messaging socket. A moved-from or closed socket answers every call with Errc::closed.
-// Owner: move-only handle; destruction closes, and what was queued is still delivered within the option `linger`.
+// Socket: a messaging socket. Every call on a moved-from or closed socket returns Errc::closed.
+// Owner: a move-only handle; destruction closes. The context then still delivers queued messages, for at most the time
+// of the option `linger`.
 // Affinity: any thread, also several at once.
-// Errors of every call: closed; terminated (the context was shut down). Waiting calls also: timed_out (option
-// send_timeout, receive_timeout), interrupted (a signal).
+// Errors of every call: closed; terminated (the context was shut down). Waiting calls also: timed_out (options
+// send_timeout and receive_timeout), interrupted (a signal).
 class Socket {
  public:
   Socket() noexcept = default;  // closed
@@ -46,21 +47,22 @@ class Socket {
   ~Socket();
   void close();  // idempotent; does not wait
 
-  // tcp://host:port, ipc://path, ipc://@name, inproc://name; "*" or port 0 let the system choose. The exact endpoint.
-  // malformed_endpoint, unknown_transport, address_in_use, address_unavailable, name_unresolved, resource_exhausted.
+  // tcp://host:port, ipc://path, ipc://@name, inproc://name; "*" or port 0 let the system choose. Returns the exact
+  // endpoint. malformed_endpoint, unknown_transport, address_in_use, address_unavailable, name_unresolved,
+  // resource_exhausted.
   Result<std::string> bind(std::string_view endpoint);
-  // Returns at once; the connection is made, and made again when lost, in the background.
+  // Returns at once. The I/O thread connects, and reconnects after a loss.
   Result<void> connect(std::string_view endpoint);
-  // PEER: and who it is that will be there, for Message::set_routing_id. not_supported; invalid_state (option
-  // immediate).
+  // PEER: connects, and returns the routing id of the peer for Message::set_routing_id. not_supported; invalid_state
+  // (option immediate).
   Result<std::uint32_t> connect_peer(std::string_view endpoint);
-  // As given to bind, or the exact one; the connections that were made to it end. no_such_endpoint
+  // `endpoint`: as given to bind, or the exact one. The connections that peers made to it end. no_such_endpoint
   Result<void> unbind(std::string_view endpoint);
-  Result<void> disconnect(std::string_view endpoint);  // as given to connect, however often; no_such_endpoint
+  Result<void> disconnect(std::string_view endpoint);  // as given to connect, ends every one; no_such_endpoint
 
   // One part. invalid_state (REQ, REP out of turn), unreachable (SERVER, PEER, STREAM; ROUTER with the
   // option router_mandatory), invalid_argument (More::yes where messages are of one part), not_supported.
-  // On an error the message is still the caller's.
+  // On an error the caller keeps the message.
   Result<void> send(Bytes bytes, More more = More::no);
   Result<void> send(std::string_view text, More more = More::no) { return send(as_bytes(text), more); }
   Result<void> send(Message&& message, More more = More::no);
@@ -79,13 +81,13 @@ class Socket {
   // SUB and XSUB: messages whose first part begins with `prefix`.
   Result<void> subscribe(std::string_view prefix);
   Result<void> unsubscribe(std::string_view prefix);
-  // DISH: messages of this group, up to 255 bytes none of which is zero. invalid_argument: also to join twice, or to
-  // leave what was not joined.
+  // DISH: messages of this group: up to 255 bytes, none of them zero. invalid_argument: also to join twice, or to leave
+  // a group that was not joined.
   Result<void> join(std::string_view group);
   Result<void> leave(std::string_view group);
 
-  // socket.set(weft::option::linger, 1s). Endpoints made earlier keep what they were made with, but for the high-water
-  // marks, the time-outs and linger. invalid_argument.
+  // socket.set(weft::option::linger, 1s). Earlier endpoints keep the values they were made with, except for the
+  // high-water marks, the time-outs and linger. invalid_argument.
   template <typename T>
   Result<void> set(const Option<T>& row, std::type_identity_t<T> value) {
     return change([&](Options& options) { return set_option(options, row, std::move(value)); });
@@ -98,12 +100,13 @@ class Socket {
   }
   Result<Options> options();
 
-  // What happens to this socket's connections from the first call on. Waits up to `timeout`; negative: for ever.
+  // The next event of this socket's connections; the first call begins to collect. Waits up to `timeout`; negative: for
+  // ever.
   Result<MonitorEvent> next_event(Duration timeout);
   Result<void> watch_events();  // begins to collect without waiting
   Result<void> report_pipes();  // an event pipe_statistics for each peer; would_block: there is none
   Result<Statistics> statistics();
-  // The same for a page of metrics, as long as the socket is open.
+  // A source of the same numbers for a page of metrics; gives none once the socket is closed.
   [[nodiscard]] CounterSource counter_source() const;
   // ROUTER: whether the peer of that name takes a message now. unreachable; not_supported.
   Result<bool> peer_writable(std::string_view routing_id);

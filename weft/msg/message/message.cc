@@ -9,7 +9,7 @@ namespace weft {
 
 namespace {
 
-// What the buffer of a group begins with; the group and a zero follow.
+// The head of a group's buffer. The group and a zero byte follow.
 struct Tag {
   Message::Origin origin;
   std::size_t size;
@@ -77,7 +77,7 @@ MutableBytes Message::mutable_bytes() noexcept {
   if (!storage_.large.buffer->sole_owner()) {
     return {};
   }
-  return {const_cast<std::uint8_t*>(storage_.large.data), storage_.large.size};  // nobody else looks at them
+  return {const_cast<std::uint8_t*>(storage_.large.data), storage_.large.size};  // no other handle sees them
 }
 
 Message Message::share() const noexcept {
@@ -108,7 +108,7 @@ Result<void> Message::set_routing_id(std::uint32_t id) noexcept {
     sender_.origin.routing_id = id;
     return {};
   }
-  mem::Buffer* group = make_group(tagged_group(), {tagged_origin().peer, id});  // others may share the one there is
+  mem::Buffer* group = make_group(tagged_group(), {tagged_origin().peer, id});  // others may share the old one
   if (group == nullptr) {
     return Error(Errc::resource_exhausted, "no memory for a message");
   }

@@ -13,19 +13,18 @@ namespace weft {
 
 // Message: one part of a message: its bytes, and whether more parts follow.
 // Owner: a move-only value. Affinity: one thread at a time; it may move between threads.
-// Cost: up to kInlineMax bytes live inside; larger ones hold a reference to a pooled buffer, or to a slice of the block
-// they were read into. Moving copies 64 bytes. A group takes a buffer of
-// its own.
+// Cost: up to kInlineMax bytes live inside. A larger message holds a reference to a pooled buffer, or to a slice of the
+// block that its bytes were read into. Moving copies 64 bytes. A group takes a buffer of its own.
 class Message {
  public:
   static constexpr std::size_t kInlineMax = 48;
   static constexpr std::size_t kGroupMax = 255;
 
   Message() noexcept : kind_(Kind::small), size_(0), more_(false), storage_{} {}
-  // Copies. resource_exhausted when memory ran out.
+  // Copies the bytes. resource_exhausted when memory ran out.
   [[nodiscard]] static Result<Message> copy_of(Bytes bytes);
   [[nodiscard]] static Result<Message> copy_of(std::string_view text) { return copy_of(as_bytes(text)); }
-  // Uninitialised, to be filled through mutable_bytes().
+  // Uninitialised; the caller fills the bytes through mutable_bytes().
   [[nodiscard]] static Result<Message> with_size(std::size_t size);
 
   Message(Message&& other) noexcept { take(other); }
@@ -45,13 +44,13 @@ class Message {
   [[nodiscard]] std::size_t size() const noexcept { return is_large() ? storage_.large.size : size_; }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 
-  // Writable only while nobody else can see the bytes; null otherwise (a slice of a shared block).
+  // Writable only while no other handle can see the bytes; null otherwise (a slice of a shared block).
   [[nodiscard]] MutableBytes mutable_bytes() noexcept;
 
-  // Another handle on the same bytes: small ones are copied, large ones shared.
+  // Another handle on the same bytes: copies small ones, shares large ones.
   [[nodiscard]] Message share() const noexcept;
 
-  // Somebody else may look at the same bytes, also when they are constant.
+  // Another handle may see the same bytes; always true for constant bytes.
   [[nodiscard]] bool shared() const noexcept {
     return is_large() && (!storage_.large.buffer->sole_owner() || storage_.large.buffer->constant());
   }
@@ -59,42 +58,44 @@ class Message {
   [[nodiscard]] bool more() const noexcept { return more_; }
   void set_more(bool more) noexcept { more_ = more; }
 
-  // What is known of the peer that sent a received message: "Socket-Type", "Identity" (or "Routing-Id"),
-  // "Peer-Address", "User-Id", and whatever else the peer or an authenticator said. Zero-terminated; null: nothing by
-  // that name, or the message did not come over a connection. Valid as long as the connection, and a while longer
+  // A property of the peer that sent a received message: "Socket-Type", "Identity" (or "Routing-Id"), "Peer-Address",
+  // "User-Id", and every other one that the peer or an authenticator named. Zero-terminated. Null: there is no such
+  // property, or the message did not come over a connection. Valid as long as the connection, and a while longer
   // (peer_properties.h).
   [[nodiscard]] const char* peer_property(std::string_view name) const noexcept;
 
-  // SERVER and PEER: which peer a message came from, or is to go to; as long as that peer is connected. 0: none.
+  // SERVER and PEER: the number of the peer that a message came from or goes to. Valid while that peer is connected.
+  // 0: none.
   [[nodiscard]] std::uint32_t routing_id() const noexcept { return origin().routing_id; }
   Result<void> set_routing_id(std::uint32_t id) noexcept;  // invalid_argument: 0; resource_exhausted
 
-  // RADIO and DISH: what a message is about, up to kGroupMax bytes none of which is zero; zero-terminated.
+  // RADIO and DISH: the group of a message: up to kGroupMax bytes, none of them zero; zero-terminated.
   [[nodiscard]] std::string_view group() const noexcept { return in_group() ? tagged_group() : std::string_view(""); }
   [[nodiscard]] static Result<void> check_group(std::string_view group) noexcept;  // invalid_argument: cannot be one
   Result<void> set_group(std::string_view group) noexcept;  // invalid_argument; resource_exhausted
 
-  // For whoever keeps messages in foreign memory: a number that stays with the object, whatever moves in or out of it.
+  // For code that keeps messages in foreign memory (the C API): a number that stays with the object. Moving a message
+  // in or out does not move the number.
   [[nodiscard]] std::uint32_t mark() const noexcept { return mark_; }
   void set_mark(std::uint32_t mark) noexcept { mark_ = mark; }
 
-  // Who sent it.
+  // The sender of a received message.
   struct Origin {
     std::uint32_t peer = 0;  // msg::PeerId
     std::uint32_t routing_id = 0;
   };
   [[nodiscard]] Origin origin() const noexcept { return in_group() ? tagged_origin() : sender_.origin; }
 
-  // For the layers below the API: the buffer reference moves in or out.
+  // For the layers below the API: these move a buffer reference in or out.
   void assign(mem::Buffer* buffer, Bytes bytes) noexcept;  // adopts one reference
   [[nodiscard]] mem::Buffer* release_buffer() noexcept;    // null when small; the message is empty afterwards
-  bool assign_copy(Bytes bytes) noexcept;                  // false when memory ran out; then empty
-  // The three above leave no group. After one of them:
+  bool assign_copy(Bytes bytes) noexcept;                  // false when memory ran out; then the message is empty
+  // The three above drop the group. Call these two after one of them:
   void set_origin(Origin origin) noexcept { sender_.origin = origin; }
   void share_sender(const Message& other) noexcept;  // the origin and the group of `other`
 
  private:
-  // The first bit: the bytes are in a buffer. The second: there is a group.
+  // The first bit: the bytes are in a buffer. The second bit: there is a group.
   enum class Kind : std::uint8_t { small, large, small_in_group, large_in_group };
   struct Large {
     const std::uint8_t* data;
@@ -108,7 +109,7 @@ class Message {
   [[nodiscard]] Origin tagged_origin() const noexcept;
   [[gnu::noinline]] void replace(mem::Buffer* buffer, Bytes bytes) noexcept;  // so that assign() saves no registers
   [[gnu::cold]] void release_with_group() noexcept;
-  void drop_group() noexcept;                     // in_group()
+  void drop_group() noexcept;                     // requires in_group()
   void adopt_group(mem::Buffer* group) noexcept;  // takes over a reference
 
   void reset() noexcept {

@@ -49,7 +49,7 @@ TEST(Message, MovingLeavesTheSourceEmptyAndTakesTheMoreFlagAlong) {
     Message target = std::move(source);
     EXPECT_EQ(target.text(), text);
     EXPECT_TRUE(target.more());
-    EXPECT_TRUE(source.empty());  // NOLINT(bugprone-use-after-move): it is the question
+    EXPECT_TRUE(source.empty());  // NOLINT(bugprone-use-after-move): the test is about the source
     Message assigned = copy_of("to be replaced, and long enough to hold a buffer of its own: 0123456789");
     assigned = std::move(target);
     EXPECT_EQ(assigned.text(), text);
@@ -146,7 +146,7 @@ TEST(Message, ARoutingIdIsNotZeroAndGoesWithTheMessage) {
   EXPECT_EQ(message.share().routing_id(), 0xfedcba98);
   const Message moved = std::move(message);
   EXPECT_EQ(moved.routing_id(), 0xfedcba98);
-  EXPECT_EQ(message.routing_id(), 0u);  // NOLINT(bugprone-use-after-move): it is the question
+  EXPECT_EQ(message.routing_id(), 0u);  // NOLINT(bugprone-use-after-move): the test is about the source
 }
 
 TEST(Message, AGroupOfEveryLengthGoesWithTheMessageAndLeavesItsBytesWhereTheyAre) {
@@ -164,7 +164,7 @@ TEST(Message, AGroupOfEveryLengthGoesWithTheMessageAndLeavesItsBytesWhereTheyAre
       const Message moved = std::move(message);
       EXPECT_EQ(moved.group(), group);
       EXPECT_EQ(moved.text(), text);
-      EXPECT_EQ(message.group(), "");  // NOLINT(bugprone-use-after-move): it is the question
+      EXPECT_EQ(message.group(), "");  // NOLINT(bugprone-use-after-move): the test is about the source
     }
   }
 }
@@ -196,7 +196,7 @@ TEST(Message, AGroupAndARoutingIdStandBesideEachOther) {
   EXPECT_EQ(message.routing_id(), 8u);
 }
 
-TEST(Message, WhatReplacesAMessageHasNoGroup) {
+TEST(Message, ANewBodyDropsTheGroup) {
   for (const std::string& text : {kSmall, kLarge}) {
     Message message = copy_of(text);
     ASSERT_TRUE(message.set_group("group"));

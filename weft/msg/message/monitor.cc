@@ -31,7 +31,7 @@ void Monitor::set_sink(Sink sink) {
     (void)sink_({EventKind::stopped, {}});
   }
   sink_ = std::move(sink);
-  has_sink_.store(sink_ != nullptr, std::memory_order_relaxed);  // a hint: sink_ itself is looked at under the lock
+  has_sink_.store(sink_ != nullptr, std::memory_order_relaxed);  // a hint: emit() checks sink_ under the lock
 }
 
 void Monitor::emit(MonitorEvent event) {

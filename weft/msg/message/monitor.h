@@ -30,8 +30,8 @@ enum class EventKind : std::uint8_t {
   handshake_failed,  // with the reason
   disconnected,      // with the reason
   closed,            // a listener
-  pipe_statistics,   // of one peer, because report_pipes() was called
-  stopped,           // the last thing a sink gets
+  pipe_statistics,   // of one peer, after a call of report_pipes()
+  stopped,           // the last event that a sink gets
 };
 inline constexpr std::size_t kEventKinds = static_cast<std::size_t>(EventKind::stopped) + 1;
 [[nodiscard]] std::string_view event_name(EventKind kind) noexcept;
@@ -41,34 +41,36 @@ struct MonitorEvent {
   std::string endpoint;
   Error reason{};
   Duration delay{0};
-  int fd = -1;                   // of the connection or the listener; -1: there is none, or none any more
+  int fd = -1;                   // of the connection or the listener; -1: none, or closed already
   std::uint32_t detail = 0;      // handshake_failed, disconnected: zmtp::Fault::detail
-  std::string other{};           // the other end of the connection, if there is one that has an address
+  std::string other{};           // address of the connection's other end; empty: none
   bool outgoing = false;         // `endpoint` is the far end, `other` the near one; else the other way round
   std::uint64_t queued_out = 0;  // pipe_statistics: messages that wait to go out
   std::uint64_t queued_in = 0;   // pipe_statistics: messages that wait to be received
 };
 
-// Monitor: what happens to a socket's connections, in order.
-// Owner: the socket. Affinity: any thread. Cost: each event is counted; while the socket is watched, also a lock and a
-// copy per event, never on the path of a message. Bounded: beyond kEventsMax waiting events the newest are dropped and
-// counted.
-// Lock order: emitters may hold any lock of their socket; a sink runs under the monitor's own.
+// Monitor: the events of a socket's connections, in order.
+// Owner: the socket. Affinity: any thread.
+// Cost: each event costs one count; while the socket is watched, also a lock and a copy. No event is on the path of a
+// message.
+// Invariants:
+// 1. At most kEventsMax events wait. Beyond that the monitor drops and counts new events.
+// 2. Lock order: emitters may hold any lock of their socket; a sink runs under the monitor's own lock.
 class Monitor {
  public:
   static constexpr std::size_t kEventsMax = 4096;
 
-  // Is given each event on the thread where it happens, one at a time: it never waits and calls nothing of the socket
-  // it watches. False: there was no room for the event.
+  // The monitor calls the sink with each event, one at a time, on the thread of the event. A sink never waits and calls
+  // nothing of the socket that it watches. False: the sink had no room for the event.
   using Sink = std::function<bool(const MonitorEvent&)>;
-  void set_sink(Sink sink);  // the sink before gets `stopped` and is gone when this returns; an empty one ends
+  void set_sink(Sink sink);  // the old sink gets `stopped` and is gone when this returns; an empty sink only removes it
 
   void enable() noexcept { enabled_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool watched() const noexcept {
     return enabled_.load(std::memory_order_relaxed) || has_sink_.load(std::memory_order_relaxed);
   }
   void emit(MonitorEvent event);
-  void end(Errc reason);  // wakes whoever waits: `reason` is the answer once all events were taken
+  void end(Errc reason);  // wakes all receivers: receive() returns `reason` once all events were taken
 
   // The oldest event. A negative timeout waits for ever. timed_out; closed or terminated.
   [[nodiscard]] Result<MonitorEvent> receive(Duration timeout);

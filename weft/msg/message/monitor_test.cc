@@ -50,7 +50,7 @@ TEST(Monitor, DropsTheNewestBeyondItsBoundAndCountsThem) {
   EXPECT_EQ(monitor.dropped(), 3u);
 }
 
-TEST(Monitor, WhoWaitsIsWokenByAnEventAndByTheEnd) {
+TEST(Monitor, AReceiverIsWokenByAnEventAndByTheEnd) {
   Monitor monitor;
   monitor.enable();
   std::thread emitter([&] { monitor.emit({EventKind::accepted, "x"}); });
@@ -61,7 +61,7 @@ TEST(Monitor, WhoWaitsIsWokenByAnEventAndByTheEnd) {
   ender.join();
 }
 
-TEST(Monitor, WhatHappenedBeforeTheEndIsGivenBeforeIt) {
+TEST(Monitor, EventsBeforeTheEndAreGivenBeforeTheEnd) {
   Monitor monitor;
   monitor.enable();
   monitor.emit({EventKind::accepted, "x"});
@@ -81,13 +81,13 @@ TEST(Monitor, ASinkGetsEachEventAndAtItsEndStopped) {
   });
   monitor.emit({EventKind::listening, "a"});
   monitor.emit({EventKind::closed, "a"});
-  EXPECT_EQ(monitor.receive(0ms).error(), Errc::timed_out);  // the queue is another matter
+  EXPECT_EQ(monitor.receive(0ms).error(), Errc::timed_out);  // the sink's events do not enter the queue
   monitor.set_sink(nullptr);
   monitor.emit({EventKind::listening, "b"});
   EXPECT_EQ(kinds, (std::vector{EventKind::listening, EventKind::closed, EventKind::stopped}));
 }
 
-TEST(Monitor, WhatASinkHasNoRoomForIsCounted) {
+TEST(Monitor, AnEventThatASinkRefusesIsCounted) {
   Monitor monitor;
   monitor.set_sink([](const MonitorEvent& event) { return event.kind != EventKind::accepted; });
   monitor.emit({EventKind::listening, "a"});
@@ -105,7 +105,7 @@ TEST(Monitor, EveryKindHasANameOfItsOwn) {
   EXPECT_EQ(event_name(static_cast<EventKind>(static_cast<int>(EventKind::stopped) + 1)), "unknown event");
 }
 
-TEST(Monitor, CountsEventsThatNobodyWatches) {
+TEST(Monitor, CountsEventsOfASocketWithoutAWatcher) {
   Monitor monitor;
   monitor.emit({EventKind::accepted, "a"});
   monitor.emit({EventKind::accepted, "b"});

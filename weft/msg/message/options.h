@@ -13,52 +13,53 @@
 
 namespace weft {
 
-// What proves who a peer is, and what hides the traffic. The numbers are the C interface's.
+// The mechanism that authenticates peers and encrypts the traffic: null does neither, plain only authenticates, curve
+// does both. The numbers are those of the C interface.
 enum class Security : std::uint8_t { null = 0, plain = 1, curve = 2 };
 
-// Options of one socket. Durations are rounded to what the operating system can do; a negative one means "no limit".
-// The defaults are the C++ API's: peers that die are noticed, closing is bounded, reconnecting backs off.
+// Options of one socket. Durations are rounded to the operating system's units; a negative one means "no limit".
+// The defaults are the C++ API's: heartbeats notice dead peers, closing is bounded, reconnecting backs off.
 struct Options {
   int send_high_water_mark = 1000;  // messages queued per peer; 0: as many as fit into 1 GiB
   int receive_high_water_mark = 1000;
   Duration send_timeout{-1};
   Duration receive_timeout{-1};
-  Duration linger = std::chrono::seconds(10);  // how long closing goes on delivering what was queued
+  Duration linger = std::chrono::seconds(10);  // for how long a closed socket still delivers queued messages
   Duration reconnect_interval = std::chrono::milliseconds(100);
   Duration reconnect_interval_max = std::chrono::seconds(5);  // 0: constant
   Duration handshake_timeout = std::chrono::seconds(5);
   Duration heartbeat_interval = std::chrono::seconds(15);  // 0: no heartbeats
-  Duration heartbeat_timeout{-1};                          // 0: none; less: the interval
+  Duration heartbeat_timeout{-1};                          // 0: none; negative: the interval
   Duration heartbeat_ttl{0};                               // 0: not announced
   std::int64_t max_message_size = -1;                      // bytes in one part; -1: no limit
-  std::string routing_id;                                  // up to 255 bytes; empty: the peer makes one up
+  std::string routing_id;                                  // up to 255 bytes; empty: the peer chooses one
   bool immediate = false;                                  // queue only for peers that are connected
-  bool router_mandatory = false;     // sending to an unknown routing id is an error instead of a counted drop
+  bool router_mandatory = false;     // sending to an unknown routing id is an error, not a counted drop
   bool router_handover = false;      // a new peer takes over a routing id that is in use
   bool router_raw = false;           // ROUTER: peers are plain byte streams, as of STREAM; before bind and connect
   bool stream_notify = true;         // STREAM, raw ROUTER: an empty message when a peer comes and when it goes
   bool xpub_verbose = false;         // pass on subscriptions that are already known
-  bool xpub_verboser = false;        // the same, and unsubscriptions that others still have
-  bool xpub_no_drop = false;         // PUB, XPUB: wait for who is full instead of dropping what is for him
-  bool xpub_manual = false;          // XPUB: what peers ask for is only told; the application subscribes for them
+  bool xpub_verboser = false;        // the same, and unsubscriptions from topics that other peers still have
+  bool xpub_no_drop = false;         // PUB, XPUB, RADIO: wait for a full peer instead of dropping its message
+  bool xpub_manual = false;          // XPUB: subscriptions are only passed on; the application subscribes for the peers
   std::string xpub_welcome_message;  // PUB, XPUB: the first message to every new peer; empty: none
-  bool invert_matching = false;      // PUB, XPUB, SUB: what matches no subscription goes out, or comes in
+  bool invert_matching = false;      // PUB, XPUB, SUB: send, or receive, the messages that match no subscription
   bool conflate = false;             // queue only the newest message, of one part; not for XPUB, XSUB and request-reply
   bool probe_router = false;         // DEALER, REQ, ROUTER: the first message to every new peer is empty
   std::string hello_message;         // DEALER, ROUTER, CLIENT, SERVER, PEER: the first message to every new peer
-  std::string disconnect_message;    // ROUTER, SERVER, PEER: is received as if from a peer that connected and went
-  std::string hiccup_message;        // DEALER, CLIENT, PEER: the same of a peer that was connected to
-  bool req_correlate = false;        // REQ: number requests, take only the reply with that number
+  std::string disconnect_message;    // ROUTER, SERVER, PEER: received as the last message of a peer that connected here
+  std::string hiccup_message;        // DEALER, CLIENT, PEER: the same for a peer that this socket connected to
+  bool req_correlate = false;        // REQ: number requests, and take only the reply with the request's number
   bool req_relaxed = false;          // REQ: a new request may be sent before the reply to the last one
-  std::string connect_routing_id;    // ROUTER, STREAM: what the peer of the next connect is called, once
+  std::string connect_routing_id;    // ROUTER, STREAM: the routing id for the peer of the next connect, once
   bool ipv6 = false;
   Duration connect_timeout{0};         // of one attempt, over all addresses of the host; 0: the system's
-  Duration tcp_max_retransmission{0};  // unacknowledged data ends a connection after it; 0: the system's
-  std::string socks_proxy;             // tcp connections go through this SOCKS5 proxy, "host:port"; empty: straight
-  std::string socks_username;          // what the proxy is told; empty: nothing
+  Duration tcp_max_retransmission{0};  // unacknowledged data ends a connection after this time; 0: the system's
+  std::string socks_proxy;             // tcp connections go through this SOCKS5 proxy, "host:port"; empty: directly
+  std::string socks_username;          // for the proxy; empty: the proxy gets no name
   std::string socks_password;
-  bool reconnect_after_fault = true;  // also to a peer that has refused us, or with which the protocol was broken
-  int reconnect_stop = 0;             // 1: not again when refused, 2: nor after a failed handshake, 4: nor once closing
+  bool reconnect_after_fault = true;  // reconnect also to a peer that refused this end, or broke the protocol
+  int reconnect_stop = 0;             // never reconnect: 1 when refused, 2 after a failed handshake, 4 once closing
   std::string bind_to_device;         // tcp: the network interface to use; empty: any
   std::string tcp_accept_filter;      // networks to accept from, "10.0.0.0/8,::1"; empty: any
   std::string ipc_filter;             // processes to accept from, "uid:1000,gid:100,pid:1"; empty: any
@@ -71,27 +72,27 @@ struct Options {
   int tcp_keepalive_idle = -1;
   int tcp_keepalive_interval = -1;
   int type_of_service = 0;
-  bool plain_server = false;     // clients must show a name and a password, and somebody must answer for them (ZAP)
+  bool plain_server = false;     // clients must show a name and a password, which an authenticator checks (ZAP)
   std::string plain_username;    // as a client
   std::string plain_password;    // as a client
-  bool curve_server = false;     // clients must know our public key; curve_secret_key is ours
+  bool curve_server = false;     // clients must know this server's public key; curve_secret_key is the server's
   std::string curve_public_key;  // keys: 32 bytes, or empty
   std::string curve_secret_key;
-  std::string curve_server_key;  // as a client: the server's public key
-  std::string zap_domain;        // what is told to the authenticator; not empty: it is asked without a mechanism, too
-  bool zap_enforce_domain = false;     // with a domain and nobody to ask, nobody is let in
-  Security security = Security::null;  // not a row: follows those above, as the last of them that was set has it
+  std::string curve_server_key;        // as a client: the server's public key
+  std::string zap_domain;              // goes to the authenticator; not empty: it also checks peers without a mechanism
+  bool zap_enforce_domain = false;     // with a domain but no authenticator, every peer is refused
+  Security security = Security::null;  // not a row: the option of a mechanism that was set last decides it
 };
 
-// Option<T>: one row: the option's name, where it lives, and which values it takes (durations: in milliseconds;
-// strings: their size). Rows are the values in weft::option and the table behind find_option().
+// Option<T>: one row: the option's name, its member of Options, and the range of its values (durations: in
+// milliseconds; strings: their size). The constants in weft::option are the rows; option_table() lists them all.
 template <typename T>
 struct Option {
   std::string_view name;
   T Options::* member;
   std::int64_t min;
   std::int64_t max;
-  void (*then)(Options&) = nullptr;  // what else setting it means
+  void (*then)(Options&) = nullptr;  // runs after the option was set, and sets what follows from it
 };
 
 namespace option {
@@ -157,7 +158,7 @@ inline constexpr Option<int> tcp_keepalive_interval{"tcp_keepalive_interval", &O
                                                     kIntMax};
 inline constexpr Option<int> type_of_service{"type_of_service", &Options::type_of_service, 0, kIntMax};
 
-// The last one set decides which mechanism it is, and which side of it.
+// Of these options, the one that was set last decides the mechanism and its side.
 inline constexpr Option<bool> plain_server{"plain_server", &Options::plain_server, 0, 1, [](Options& o) {
                                              o.security = o.plain_server ? Security::plain : Security::null;
                                            }};
@@ -186,10 +187,10 @@ using AnyOption = std::variant<const Option<int>*, const Option<std::int64_t>*, 
                                const Option<Duration>*, const Option<std::string>*>;
 
 [[nodiscard]] std::span<const AnyOption> option_table() noexcept;
-// By name, for configuration files and tools. unknown_option when there is no such row.
+// Finds a row by name, for configuration files and tools. unknown_option when there is no such row.
 [[nodiscard]] Result<AnyOption> find_option(std::string_view name) noexcept;
 
-// invalid_argument, and nothing changed, when `value` is outside the row's range.
+// Sets one option. invalid_argument, with nothing changed, when `value` is outside the row's range.
 template <typename T>
 [[nodiscard]] Result<void> set_option(Options& options, const Option<T>& row, T value) {
   std::int64_t measure = 0;

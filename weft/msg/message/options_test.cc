@@ -37,7 +37,7 @@ std::string_view name_of(const AnyOption& any) {
   return std::visit([](const auto* row) { return row->name; }, any);
 }
 
-// The value of the row's type at `measure`: a number, milliseconds, or a string of that size.
+// A value of the row's type with the size `measure`: a number, milliseconds, or a string of that size.
 template <typename T>
 T value_at(std::int64_t measure) {
   if constexpr (std::is_same_v<T, std::string>) {
@@ -117,7 +117,7 @@ TEST(Options, BothEdgesOfEveryRangeAreAllowedAndOneMoreIsRefused) {
             EXPECT_TRUE(set_option(options, *row, value_at<T>(row->max))) << row->name;
             EXPECT_EQ(show(options.*(row->member)), show(value_at<T>(row->max))) << row->name;
             const std::string before = show(options.*(row->member));
-            // A limit that is the type's own cannot be exceeded; of a negative duration every one means "no limit".
+            // A value cannot exceed the limit of its own type. Every negative duration means "no limit".
             const bool below = std::is_same_v<T, std::string> ? false : !std::is_same_v<T, Duration> || row->min == 0;
             if (below && row->min > std::numeric_limits<std::int64_t>::min()) {
               EXPECT_EQ(set_option(options, *row, value_at<T>(row->min - 1)).error(), Errc::invalid_argument)
@@ -158,7 +158,7 @@ TEST(Options, TheSameEdgesHoldForTexts) {
   }
 }
 
-TEST(Options, NumbersThatAreNoneAreRefused) {
+TEST(Options, TextsThatAreNoNumbersAreRefused) {
   Options options;
   for (const std::string_view text : {"", " 1", "1 ", "x", "1x", "0x10", "1.5", "+1", "99999999999999999999", "--1"}) {
     EXPECT_EQ(set_option(options, "backlog", text).error(), Errc::invalid_argument) << text;

@@ -13,8 +13,8 @@
 
 namespace weft::msg {
 
-// Cell: one message part as it lies in a pipe's ring. Trivially copyable; a cell that holds a buffer owns one
-// reference. Up to kInlineMax payload bytes lie inside, so that small messages touch no pool.
+// Cell: one message part, or one subscription, in a pipe's ring. Trivially copyable; a cell that holds a buffer owns
+// one reference. Up to kInlineMax payload bytes lie inside, so that small messages need no pooled buffer.
 struct Cell {
   static constexpr std::size_t kInlineMax = 112;
   enum class Kind : std::uint8_t { small, large, subscribe, cancel };
@@ -58,10 +58,10 @@ struct Cell {
 };
 static_assert(sizeof(Cell) <= 128 && std::is_trivially_copyable_v<Cell>);
 
-// For how long a call goes on, at most, while large parts move.
+// The longest time for which a call keeps its baton to spin for the peer while large parts move.
 inline constexpr Duration kAwaitLongest = std::chrono::milliseconds(20);
 
-// Outbound: one part that a caller wants sent: plain bytes, or a message whose buffer may be taken over.
+// Outbound: one part that a caller sends: plain bytes, or a message whose buffer may be taken over.
 struct Outbound {
   Bytes bytes;
   Message* message = nullptr;  // null: the bytes must be copied
@@ -69,7 +69,8 @@ struct Outbound {
   bool waits = false;  // the call may wait; SocketCore::send() sets it
 };
 
-// Fills `cell` from `part`, taking over the message's buffer if it has one. False when memory ran out: nothing changed.
+// Fills `cell` from `part`; takes over the message's buffer for more than kInlineMax bytes. False when memory ran out:
+// the part is unchanged.
 [[nodiscard]] inline bool make_cell(Cell& cell, Outbound& part) noexcept {
   cell.more = part.more;
   cell.topic_is_large = false;
@@ -94,16 +95,16 @@ struct Outbound {
   return true;
 }
 
-// FrameView: a received part that has not been taken yet. Valid until the pipe it came from is told to pop or unpeek.
+// FrameView: a received part that has not been taken yet. Valid until the caller pops or unpeeks the pipe.
 struct FrameView {
   Bytes bytes;
   bool more = false;
   mem::Buffer* slice_of = nullptr;  // shareable: taking adds a reference
   Cell* cell = nullptr;             // a cell whose buffer may be taken over
-  Message::Origin origin{};         // who sent it
+  Message::Origin origin{};         // the sender
 };
 
-// Inbound: where a received part goes: into a Message, or as much as fits into the caller's bytes.
+// Inbound: the target of a received part: a Message, or the caller's bytes, which take as much as fits.
 struct Inbound {
   Message* message = nullptr;
   MutableBytes target;
@@ -111,7 +112,7 @@ struct Inbound {
   std::size_t size = 0;  // of the part, also when `target` was smaller
   bool more = false;
 
-  // False when memory ran out: the part is lost to nobody, it stays where it was.
+  // False when memory ran out: the part stays in the pipe.
   [[nodiscard]] bool take(FrameView& view) noexcept {
     size = view.bytes.size();
     more = view.more;
@@ -134,7 +135,7 @@ struct Inbound {
     if (view.bytes.size() > Message::kInlineMax) {
       if (view.cell != nullptr && view.cell->kind == Cell::Kind::large) {
         message->assign(view.cell->body.large.buffer, view.bytes);
-        view.cell->kind = Cell::Kind::small;  // its reference is ours now
+        view.cell->kind = Cell::Kind::small;  // the message has its reference now
         view.cell->size = 0;
         message->set_more(view.more);
         return true;

@@ -13,7 +13,7 @@ namespace {
 struct Known {
   std::mutex mutex;
   PeerId last = 0;
-  std::unordered_map<PeerId, zmtp::Metadata> peers;  // whose values stay where they are until they are erased
+  std::unordered_map<PeerId, zmtp::Metadata> peers;  // a value keeps its address until it is erased
   std::deque<PeerId> gone;
 };
 
@@ -52,7 +52,7 @@ const char* peer_property(PeerId peer, std::string_view name) noexcept {
     return nullptr;
   }
   if (name == "Routing-Id") {
-    name = "Identity";  // what ZMTP calls it
+    name = "Identity";  // the name of the property in ZMTP
   }
   Known& all = known();
   const std::lock_guard lock(all.mutex);

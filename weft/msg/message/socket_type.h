@@ -4,11 +4,11 @@
 #include <cstdint>
 
 // Every socket type, a row each. A new pattern is a file in weft/msg/pattern/, a row here and a line in
-// tests/conformance/pattern_test.cc: the enumerator, the maker's declaration and the pattern table are made from the row.
+// tests/conformance/pattern_test.cc. The enumerator, the maker's declaration and the pattern table come from the row.
 //
 // ROW(name, number, wire type, maker, traits that differ from PatternTraits's defaults...)
-// `number` is that of the C API and never changes; numbers from 32 on belong to Weft. `wire type` is what the handshake
-// says (zmtp::SocketType), so that two types can speak with the same peers. Several types may share a maker.
+// `number` is that of the C API and never changes; numbers from 32 on belong to Weft. `wire type` is the type that the
+// handshake names (zmtp::SocketType), so that two types can speak with the same peers. Several types may share a maker.
 #define WEFT_SOCKET_TYPES(ROW)                                                                        \
   ROW(pair, 0, pair, make_pair)                                                                       \
   ROW(pub, 1, pub, make_publisher, .receives = false, .conflates = true, .takes_subscriptions = true) \
@@ -33,7 +33,7 @@
 
 namespace weft {
 
-// What a socket is made as: `SocketType::push`, `SocketType::sub` and so on.
+// The type of a socket: `SocketType::push`, `SocketType::sub` and so on.
 enum class SocketType : std::uint8_t {
 #define WEFT_ROW(name, number, ...) name = number,
   WEFT_SOCKET_TYPES(WEFT_ROW)

@@ -9,7 +9,7 @@
 namespace weft {
 
 // clang-format off
-// What a socket counts beside the path of a message: messages that pass through it are not counted.
+// The counters of a socket. None is on the path of a message: messages that pass through a socket are not counted.
 #define WEFT_SOCKET_COUNTERS(ROW)                                                                                      \
   ROW(dropped, counter, "messages_dropped_total", "", "", "messages",                                                  \
       "Messages that found no room or no peer, where the pattern does not wait, or that no peer should have sent.",    \
@@ -44,7 +44,7 @@ namespace weft {
       "Events that the reader of the socket's monitor was too slow for.", "msg/message/monitor.cc")
 // clang-format on
 
-// What a socket counted since it was made, and what it has now.
+// The counts of a socket since it was made, and its current gauges.
 struct Statistics {
   using Number = std::uint64_t;
   WEFT_COUNTER_BLOCK(WEFT_SOCKET_COUNTERS)

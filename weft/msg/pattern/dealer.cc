@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// DEALER and CLIENT (RFC 41): sends to its peers in turn, receives from them in turn.
+// DEALER and CLIENT (RFC 41): the socket sends to its peers in turn and receives from them in turn.
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/load_balancer.h"
 #include "weft/msg/pattern/pattern.h"
@@ -16,7 +16,7 @@ class Dealer : public Pattern {
   void attach(Pipe& pipe) override {
     queue_.attach(pipe);
     balancer_.attach(pipe);
-    greet(pipe);  // before what the application sends
+    greet(pipe);  // before the application's messages
   }
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
     greet(pipe);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// DISH (RFC 48): receives the messages of the groups it joined. Joins go to every radio, and again to each that
-// connects anew. What comes is filtered too: a message may have been on its way when its group was left.
+// DISH (RFC 48): the socket receives the messages of the groups that it joined. Joins go to every radio, and all of
+// them again over each new connection. The socket also filters received messages: one may be on its way while the
+// socket leaves its group.
 #include <algorithm>
 #include <mutex>
 #include <set>
@@ -82,11 +83,11 @@ class Dish final : public Pattern {
     if (found) {
       queue_.unpeek();
     }
-    return found || found.error() != Errc::would_block;  // without memory, receive() says so
+    return found || found.error() != Errc::would_block;  // without memory: true, so that receive() reports the error
   }
 
  private:
-  // Peeks at the body of the next message of a group that was joined, having taken the group; others go.
+  // Peeks at the body of the next message of a joined group, after it took the group part. Drops all other messages.
   Result<void> find_body(FrameView& view) {
     while (queue_.peek(view) != nullptr) {
       if (in_body_) {
@@ -106,7 +107,7 @@ class Dish final : public Pattern {
     return Errc::would_block;
   }
 
-  // Messages of one group and radio, one after the other, share what says so.
+  // Messages of one group and one radio that follow each other share one head: the group and the origin.
   Result<void> note_head(const FrameView& view) {
     const Message::Origin known = head_.origin();
     if (head_.group() == as_text(view.bytes) && known.peer == view.origin.peer) {
@@ -135,10 +136,10 @@ class Dish final : public Pattern {
   FairQueue queue_;                            // receive lock, as the next three
   Message head_;                               // group and origin of the last message
   bool in_body_ = false;                       // the group was taken
-  bool skipping_ = false;                      // in the middle of a message that goes
+  bool skipping_ = false;                      // in the middle of a message that is dropped
   std::vector<Pipe*> pipes_;                   // send lock
-  std::mutex groups_mutex_;                    // for those who have the receive lock only
-  std::set<std::string, std::less<>> groups_;  // send lock to read, and groups_mutex_ to change
+  std::mutex groups_mutex_;                    // for threads that hold the receive lock only
+  std::set<std::string, std::less<>> groups_;  // send lock or groups_mutex_ to read, both to change
 };
 
 }  // namespace

@@ -9,28 +9,28 @@
 
 namespace weft::msg {
 
-// Distributor: gives a message to many pipes; who is full misses it, and that is counted.
+// Distributor: gives a message to many pipes. A full pipe misses the message, and its counter `dropped` counts it.
 // Owner: a pattern. Affinity: the send lock.
-// Cost: the payload is copied once, if it does not fit into a cell, and shared by all.
+// Cost: a payload that does not fit into a cell is copied at most once, and all pipes share it.
 class Distributor {
  public:
   ~Distributor() { forget_staged(); }
 
   [[nodiscard]] bool in_message() const noexcept { return in_message_; }
-  // Whose turn it is for the message that begins now. Each pipe once.
+  // Sets the pipes for the message that begins now, each of them once.
   void choose(std::vector<Pipe*> pipes) { chosen_ = std::move(pipes); }
   std::vector<Pipe*>& chosen() noexcept { return chosen_; }
   void detach(Pipe& pipe) noexcept { std::erase(chosen_, &pipe); }
 
   [[nodiscard]] Result<void> send(Outbound& part);
-  // A whole message of several parts to others than chosen(); takes over the references.
+  // Sends a whole message of several parts to the pipes `to`, not to chosen(); takes over the references.
   void send_parts(std::span<Cell> parts, std::span<Pipe* const> to);
 
  private:
   void send_single(Outbound& part, const Message* shared) noexcept;
   void forget_staged() noexcept;
 
-  static constexpr std::size_t kWide = 4;  // more pipes than this are flushed by the I/O thread
+  static constexpr std::size_t kWide = 4;  // to more pipes than this, the I/O thread flushes
 
   std::vector<Pipe*> chosen_;
   std::vector<Cell> staged_;

@@ -39,7 +39,7 @@ bool FairQueue::detach(Pipe& pipe) noexcept {
       cut = std::exchange(more_, false);
     }
     --active_;
-    // Keep the pipe in turn in its place in the order.
+    // The swap may move the pipe whose turn it is; current_ follows it.
     const bool current_moves = current_ == active_;
     swap(index, active_);
     if (current_moves && index != active_) {
@@ -55,7 +55,7 @@ bool FairQueue::detach(Pipe& pipe) noexcept {
   return cut;
 }
 
-// From the pipe in turn on, which was asked before: nothing is lost by asking again.
+// Begins with the pipe in turn. peek() tried that pipe before; a second try loses nothing.
 Pipe* FairQueue::peek_others(FrameView& view) noexcept {
   std::size_t fruitless = 0;  // inproc pipes in a row without input
   while (active_ > 0 && fruitless < active_) {
@@ -65,7 +65,7 @@ Pipe* FairQueue::peek_others(FrameView& view) noexcept {
       return pipe;
     }
     if (more_) {
-      return nullptr;  // cannot happen while whole messages are published; never mix two
+      return nullptr;  // never mix two messages; cannot happen while senders publish whole messages
     }
     if (pipe->connection() != nullptr) {
       --active_;

@@ -11,16 +11,18 @@ namespace weft::msg {
 
 // FairQueue: takes whole messages from pipes in turn.
 // Owner: a pattern. Affinity: the receive lock.
-// Cost: O(1) while the pipe in turn has input. Connections without input leave the rotation until activated; inproc
-// pipes stay in it, because their senders do not announce each message. Invariants: (1) pipes_[0, active_) are in the
-// rotation. (2) The parts of a message come from one pipe without a gap.
+// Cost: O(1) while the pipe in turn has input. A connection without input leaves the rotation until activate(). Inproc
+// pipes stay in the rotation, because their senders do not announce each message.
+// Invariants:
+// 1. pipes_[0, active_) are in the rotation.
+// 2. The parts of a message come from one pipe without a gap.
 class FairQueue {
  public:
   void attach(Pipe& pipe);           // idempotent
-  bool detach(Pipe& pipe) noexcept;  // idempotent. True: in the middle of its message, whose rest is lost
+  bool detach(Pipe& pipe) noexcept;  // idempotent. True: it cut a message of the pipe, whose rest is lost
   void activate(Pipe& pipe) noexcept;
 
-  // The next part and where it is from. The view is valid until pop() or unpeek(), one of which must follow.
+  // The next part and its pipe. The view is valid until pop() or unpeek(), one of which must follow.
   [[nodiscard]] Pipe* peek(FrameView& view) noexcept {
     if (active_ != 0 && pipes_[current_]->peek(view)) [[likely]] {
       peeked_more_ = view.more;
@@ -36,8 +38,8 @@ class FairQueue {
     }
   }
   void unpeek() noexcept { pipes_[current_]->unpeek(); }
-  // After peek(), instead of unpeek(): the part is the next one to be peeked at. False, with nothing changed: it cannot
-  // stay where it is.
+  // After peek(), instead of unpeek(): the next peek() gives this part again, before all others. False, with nothing
+  // changed: the part cannot stay in its place.
   [[nodiscard]] bool hold() noexcept {
     if (!pipes_[current_]->peeked_in_place()) {
       return false;
@@ -49,7 +51,7 @@ class FairQueue {
   [[nodiscard]] bool has_input() noexcept;
   [[nodiscard]] bool in_message() const noexcept { return more_; }
 
-  // The usual whole: the next part into `part`. resource_exhausted: no memory, the part stays.
+  // Peeks, takes and pops: moves the next part into `part`. resource_exhausted: no memory, and the part stays.
   [[nodiscard]] Result<void> receive(Inbound& part) noexcept {
     FrameView view;
     if (peek(view) == nullptr) {
@@ -70,7 +72,7 @@ class FairQueue {
   std::vector<Pipe*> pipes_;
   std::size_t active_ = 0;
   std::size_t current_ = 0;
-  bool more_ = false;         // in the middle of a message of pipes_[current_], or one is held
+  bool more_ = false;         // pipes_[current_] has the next part: the rest of its message, or a held part
   bool peeked_more_ = false;  // the peeked part is not the last
 };
 

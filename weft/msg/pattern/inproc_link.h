@@ -11,23 +11,23 @@
 
 namespace weft::msg {
 
-// InprocLink: what the two pipes of an inproc connection share: a channel each way and where each end's socket is.
+// InprocLink: the state that two pipes of an inproc connection share: a channel each way, and the socket of each end.
 // Owner: both pipes, and the context while no socket is bound to its name. Affinity: as each member says.
 struct InprocLink {
-  Channel channel[2];                            // [i]: what end i sends
+  Channel channel[2];                            // [i]: messages that end i sends
   std::atomic<ConnectionOwner*> owner[2] = {};   // null: not bound yet, or closed
   std::shared_ptr<ConnectionOwner> keep[2];      // keeps `owner` valid; set once, dropped when both ends are gone
   std::atomic<bool> closed[2] = {false, false};  // end i will send no more
-  Instant expires = kNever;  // guarded by the context's inproc lock: until when the link waits for a socket to bind
+  Instant expires = kNever;  // when the link stops waiting for a socket to bind; guarded by the context's inproc lock
   std::mutex marks_mutex;
   struct Marks {
     int send = 0;
     int receive = 0;
-    bool known = false;  // the end's socket is there
+    bool known = false;  // the end has a socket
   };
   Marks marks[2];  // guarded by marks_mutex
 
-  // Each direction holds what its sender may queue plus what its receiver may; 0 on either side means no mark.
+  // The mark of each direction is the sender's mark plus the receiver's. 0 on either side means no mark.
   void set_marks(int end, int send, int receive);
 };
 

@@ -10,11 +10,12 @@
 
 namespace weft::msg {
 
-// LoadBalancer: gives whole messages to pipes in turn, skipping those that are full.
+// LoadBalancer: gives whole messages to pipes in turn and skips full pipes.
 // Owner: a pattern. Affinity: the send lock.
-// Cost: a single-part message goes straight to its pipe; the parts of a longer one wait here until it is whole.
-// Invariants: (1) the parts of a message go to one pipe, or, if that pipe goes away meanwhile, nowhere.
-// (2) would_block is answered to the first part of a message only.
+// Cost: a one-part message goes straight to its pipe. The parts of a longer one stay in staged_ until it is whole.
+// Invariants:
+// 1. The parts of a message go to one pipe. If that pipe is detached meanwhile, the message is dropped and counted.
+// 2. Only the first part of a message gets would_block.
 class LoadBalancer {
  public:
   ~LoadBalancer() { forget_staged(); }
@@ -27,10 +28,10 @@ class LoadBalancer {
     }
     return send(part, {});
   }
-  // `prefix`: parts without buffers that go before the first one (REQ).
+  // `prefix`: parts without buffers that go in front of the first part (REQ).
   [[nodiscard]] Result<void> send(Outbound& part, std::span<const Cell> prefix);
   [[nodiscard]] bool writable() noexcept;
-  [[nodiscard]] Pipe* last() const noexcept { return last_; }  // where the last message went; null if it went away
+  [[nodiscard]] Pipe* last() const noexcept { return last_; }  // got the last message; null: it was detached
   [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
  private:
@@ -49,7 +50,7 @@ class LoadBalancer {
   std::vector<Pipe*> pipes_;
   std::size_t current_ = 0;
   Pipe* last_ = nullptr;
-  Pipe* pinned_ = nullptr;  // for the message that is being staged
+  Pipe* pinned_ = nullptr;  // gets the message that is being staged; null: it was detached
   bool in_message_ = false;
   std::vector<Cell> staged_;
   std::uint64_t dropped_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// PAIR and CHANNEL (RFC 52): exactly one peer at a time; the next one is refused.
+// PAIR and CHANNEL (RFC 52): exactly one peer at a time. The socket refuses a second peer.
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/load_balancer.h"
 #include "weft/msg/pattern/pattern.h"

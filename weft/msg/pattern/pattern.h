@@ -12,29 +12,32 @@
 
 namespace weft::msg {
 
-// PatternTraits: what the engine must know of a socket type besides its pattern. A row of WEFT_SOCKET_TYPES sets them.
+// PatternTraits: the facts about a socket type that the engine uses besides its pattern. A row of WEFT_SOCKET_TYPES
+// sets them.
 struct PatternTraits {
   SocketType type;
-  zmtp::SocketType wire;  // what the handshake says
+  zmtp::SocketType wire;  // the type that the handshake names
   bool sends = true;
   bool receives = true;
-  bool conflates = false;            // the option `conflate` counts
+  bool conflates = false;            // the option `conflate` has an effect
   bool takes_subscriptions = false;  // peers' SUBSCRIBE goes to handle_subscription(), not to the application
   bool one_lock = false;             // sending and receiving share state: send() runs with the receive lock too
   bool single_part = false;          // messages are of one part, so that any thread may send and receive them
-  bool groups = false;               // RADIO, DISH: and of a group, which peers JOIN and LEAVE
-  bool takes_hiccup = false;         // the option `hiccup_message` counts
-  bool takes_goodbye = false;        // the option `disconnect_message` counts
+  bool groups = false;               // RADIO, DISH: each message is of a group; peers JOIN and LEAVE groups
+  bool takes_hiccup = false;         // the option `hiccup_message` has an effect
+  bool takes_goodbye = false;        // the option `disconnect_message` has an effect
 };
 
-// Pattern: what a socket type does with its pipes. A dynamic seam; a new pattern is a file in pattern/ and a row of
-// WEFT_SOCKET_TYPES (message/socket_type.h).
+// Pattern: the rules by which a socket type sends to its pipes and receives from them. A dynamic seam; a new pattern is
+// a file in pattern/ and a row of WEFT_SOCKET_TYPES (message/socket_type.h).
 // Life of a pipe: attach -> any number of ready / lost -> detach -> deactivate. Between attach and ready the peer is
-// unknown, and messages may be queued for it. After detach the pattern sends nothing there; the application can receive
-// what the pipe holds until deactivate. All calls but ready are idempotent; attach may follow detach.
-// Locks: attach, ready, lost, detach and option changes hold both. send, can_send, (un)subscribe and
-// handle_subscription hold the send lock; receive and can_receive the receive lock.
-// No call waits; would_block says that nothing changed.
+// unknown, and the pattern may queue messages for it. After detach the pattern sends nothing to the pipe. Until
+// deactivate the application can receive the messages that the pipe holds.
+// Locks: the socket holds both locks in attach, ready, lost, detach and option changes. It holds the send lock in send,
+// can_send, (un)subscribe and handle_subscription, and the receive lock in receive and can_receive.
+// Invariants:
+// 1. All calls but ready are idempotent; attach may follow detach.
+// 2. No call waits. would_block means that nothing changed.
 class Pattern {
  public:
   Pattern(const PatternTraits& traits, const Options& options) noexcept : traits_(traits), options_(options) {}
@@ -45,7 +48,7 @@ class Pattern {
   [[nodiscard]] const PatternTraits& traits() const noexcept { return traits_; }
 
   virtual void attach(Pipe& pipe) = 0;
-  // The peer's identity is known (empty: none). False refuses the peer.
+  // The handshake is over and the peer's identity known (empty: none). False refuses the peer.
   [[nodiscard]] virtual bool ready(Pipe& pipe, Bytes identity);
   virtual void lost(Pipe& pipe);
   virtual void detach(Pipe& pipe) = 0;
@@ -55,28 +58,28 @@ class Pattern {
   [[nodiscard]] virtual bool can_send();
   [[nodiscard]] virtual bool can_receive();
   virtual void activate(Pipe& pipe);    // receive lock: the pipe may have input
-  virtual void deactivate(Pipe& pipe);  // receive lock: it never will again
+  virtual void deactivate(Pipe& pipe);  // receive lock: the pipe will never have input again
   [[nodiscard]] virtual std::uint64_t dropped() const noexcept { return dropped_; }  // send lock
-  // Receive lock. False: input cannot matter now, so readable descriptors are not to be waited for.
+  // Receive lock. False: the pattern takes no input now, so a waiting thread leaves readable descriptors out.
   [[nodiscard]] virtual bool expects_input() const noexcept { return traits_.receives; }
 
   [[nodiscard]] virtual Result<void> subscribe(Bytes topic);
   [[nodiscard]] virtual Result<void> unsubscribe(Bytes topic);
   // Send lock. Whether the peer of that name takes a message now. unreachable; not_supported.
   [[nodiscard]] virtual Result<bool> peer_writable(Bytes routing_id);
-  // False: the peer asks for more than its bound. Also for groups, as are the two above.
+  // False: the peer subscribes to more than its bound. Groups come here too, as they do to (un)subscribe.
   [[nodiscard]] virtual bool handle_subscription(Pipe& pipe, bool subscribe, Bytes topic);
 
-  // Send lock. Peers that asked for something, of a socket to which peers subscribe.
+  // Send lock. The number of peers with at least one subscription, for a socket to which peers subscribe.
   [[nodiscard]] virtual std::size_t subscribers() const noexcept { return 0; }
 
-  // The answer to More::yes of patterns that are single_part.
+  // The error for More::yes in single_part patterns.
   [[nodiscard]] static Error refuse_more() noexcept;
 
  protected:
-  // Option probe_router: an empty message, once per connection. Both locks.
+  // Option probe_router: sends an empty message, once per connection. Both locks.
   void probe(Pipe& pipe);
-  // Option hello_message, once per connection, before the probe. Both locks.
+  // Option hello_message: sends it once per connection, before the probe. Both locks.
   void greet(Pipe& pipe);
 
   const PatternTraits& traits_;
@@ -84,7 +87,7 @@ class Pattern {
   std::uint64_t dropped_ = 0;  // send lock: messages that no pipe took
 };
 
-// One maker per file of this folder.
+// One maker per file that holds a pattern.
 #define WEFT_ROW(name, number, wire_name, maker, ...) \
   [[nodiscard]] std::unique_ptr<Pattern> maker(const PatternTraits& traits, const Options& options);
 WEFT_SOCKET_TYPES(WEFT_ROW)

@@ -18,7 +18,7 @@ Pipe::Pipe(ConnectionOwner& owner, Connection& connection) noexcept
 Pipe::Pipe(ConnectionOwner& owner, std::shared_ptr<InprocLink> link, int end) noexcept
     : owner_(owner), link_(std::move(link)), link_end_(end), tx_(link_->channel[end]), rx_(link_->channel[1 - end]) {}
 
-// Null for an end that is unbound or closed: it has no thread to wake.
+// Null when the other end is unbound or closed: then there is no thread to wake.
 ConnectionOwner* Pipe::other_owner() const noexcept {
   // Acquire pairs with the release of SocketCore::join_inproc().
   return link_->owner[1 - link_end_].load(std::memory_order_acquire);
@@ -36,7 +36,7 @@ bool Pipe::try_send(Outbound& part, bool wide) noexcept {
 
 bool Pipe::try_send_inproc(Outbound& part) noexcept {
   if (!tx_.has_credit() || !tx_.push(part)) {
-    return false;  // out of memory counts as a full pipe: the caller waits or is told so
+    return false;  // without memory the pipe counts as full: the caller waits or gets would_block
   }
   wake_inproc_reader();
   return true;

@@ -17,11 +17,11 @@ namespace weft::msg {
 
 class Connection;
 
-// Pipe: a socket's view of one peer: somewhere to send, somewhere to receive from.
+// Pipe: a socket's view of one peer: one way to send and one way to receive.
 // Owner: the socket, which keeps the connection of a pipe for as long as the pipe.
 // Affinity: send members under the socket's send lock, receive members under its receive lock.
-// Cost: a small message of one part is appended to the connection's batch, without the channel; a received one is
-// decoded in place in the read block, small ones a run at a time. The channels carry the rest.
+// Cost: a small one-part message is appended to the connection's batch, without the channel. A received message is
+// decoded in place in the read block, small ones a run at a time. The channels carry all other messages.
 class Pipe final : public PipeShare {
  public:
   Pipe(ConnectionOwner& owner, Connection& connection) noexcept;
@@ -31,13 +31,13 @@ class Pipe final : public PipeShare {
 
   // --- send side ---
   [[nodiscard]] bool writable() noexcept { return tx_.has_credit(); }
-  // A single-part message; takes over its buffer. False: the high-water mark is reached, nothing changed.
+  // Sends a one-part message; takes over its buffer. False: the pipe is at its high-water mark, and nothing changed.
   [[nodiscard]] bool try_send(Outbound& part, bool wide) noexcept;
-  // A whole message, whatever the mark; takes over the references. Empty messages count as sent. `waits` as in
+  // Sends a whole message, whatever the mark; takes over the references. Empty messages count as sent. `waits`: as in
   // Outbound.
   void send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept;
   void send_subscription(bool subscribe, Bytes topic) noexcept;  // in order with messages, outside the mark
-  // Ends the connection once all that was sent is out. Nothing that it brings is for the application any more.
+  // Ends the connection once the kernel has taken everything that was sent. The application receives no more from it.
   void end();
   [[nodiscard]] bool ending() const noexcept { return ending_.load(std::memory_order_relaxed); }  // any thread
 
@@ -59,25 +59,25 @@ class Pipe final : public PipeShare {
     pop_beyond_run();
   }
   void unpeek() noexcept;
-  // After peek(): the part stays in front, and its view valid, also after unpeek().
+  // After peek(). True: the part stays in front and its view stays valid, also after unpeek().
   [[nodiscard]] bool peeked_in_place() const noexcept { return peeked_ != Peeked::stream; }
-  // Whole messages that came through the channel so far: as its producer knows, and taken.
+  // Whole messages that the producer put into the channel so far, and that the consumer took out.
   [[nodiscard]] std::uint64_t arrived_count() const noexcept { return rx_.written(); }
   [[nodiscard]] std::uint64_t taken_count() const noexcept { return rx_.read(); }
   [[nodiscard]] bool has_queued() noexcept { return !rx_.empty(); }  // in the channel
-  // Any thread: messages that wait to go out, and to be taken.
+  // Any thread: messages that wait in the channels to be sent, and to be received.
   [[nodiscard]] std::uint64_t queued_out() const noexcept { return tx_.queued(); }
   [[nodiscard]] std::uint64_t queued_in() const noexcept { return rx_.queued(); }
-  // No more will come: the other end is gone and everything it sent was taken.
+  // The other end is gone, and the application has taken everything that it sent.
   [[nodiscard]] bool drained() noexcept;
 
   [[nodiscard]] ConnectionOwner& owner() const noexcept { return owner_; }
   [[nodiscard]] Connection* connection() const noexcept { return connection_; }
-  [[nodiscard]] bool connects() const noexcept;  // a connection that is made again when it is lost
+  [[nodiscard]] bool connects() const noexcept;  // this end dials: the I/O thread reconnects after a loss
   [[nodiscard]] const std::shared_ptr<InprocLink>& link() const noexcept { return link_; }
   [[nodiscard]] int link_end() const noexcept { return link_end_; }
 
-  // Patterns' own notes. `ready`: the peer is known (send lock). The rest says which lock guards it.
+  // Notes of the pattern and of the socket. Each names the locks that guard it.
   struct Notes {
     bool ready = false;             // send lock: handshake done
     bool attached = false;          // both locks: in the pattern's lists
@@ -87,10 +87,10 @@ class Pipe final : public PipeShare {
     std::size_t balance_index = 0;  // send lock: place in the load balancer
     Message::Origin origin;         // both locks to write, either to read
     std::string routing_id;         // both locks to write, either to read
-    bool names_peer = false;        // both locks: routing_id was chosen here, whatever the peer calls itself
-    bool gone = false;              // receive lock, both to set: STREAM: its connection ended by itself
-    std::string other_end;          // both locks: endpoint at the other end of the connection, if it was asked for
-    bool greeted = false;           // both locks: this connection got its hello
+    bool names_peer = false;        // both locks: this socket chose routing_id, whatever the peer calls itself
+    bool gone = false;              // receive lock, both to set: STREAM: the connection ended by itself
+    std::string other_end;          // both locks: address of the other end; empty if no monitor watched
+    bool greeted = false;           // both locks: this connection got its hello message
     bool probed = false;            // both locks: this connection got its probe
   };
   Notes notes;
@@ -112,8 +112,8 @@ class Pipe final : public PipeShare {
   const int link_end_ = 0;
   Channel& tx_;
   Channel& rx_;
-  std::atomic<bool> ending_{false};  // nothing is published with it
-  FrameRun run_;                     // before what is in the channel
+  std::atomic<bool> ending_{false};  // a flag alone: no other data is published with it
+  FrameRun run_;                     // messages before those in the channel
   Peeked peeked_ = Peeked::nothing;
   bool peeked_more_ = false;
   std::size_t peeked_bytes_ = 0;

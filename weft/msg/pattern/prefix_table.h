@@ -11,13 +11,13 @@
 
 namespace weft::msg {
 
-// PrefixTable<Value>: topic prefixes with a value each, found by hash: one look-up per distinct prefix length.
-// Owner: a pattern. Affinity: the lock that its owner says. Cost: find is O(number of distinct lengths up to the
-// topic's).
+// PrefixTable<Value>: topic prefixes with a value each, found by hash.
+// Owner: a pattern. Affinity: the lock that its owner names.
+// Cost: match() does one hash look-up for each distinct prefix length up to the topic's size; find() does one.
 template <typename Value>
 class PrefixTable {
  public:
-  // The value for `prefix`, made if it is new.
+  // The value for `prefix`; insert() makes it if the prefix is new.
   Value& insert(Bytes prefix, bool& is_new) {
     const auto [it, fresh] = entries_.try_emplace(std::string(as_text(prefix)));
     is_new = fresh;
@@ -37,7 +37,7 @@ class PrefixTable {
     }
   }
 
-  // Calls visit(value) for every prefix of `topic`; stops when it returns false.
+  // Calls visit(value) for every prefix of `topic`, the shortest first; stops when `visit` returns false.
   template <typename Visit>
   void match(Bytes topic, Visit visit) {
     for (const LengthCount& length : lengths_) {
@@ -58,7 +58,7 @@ class PrefixTable {
     match(topic, [&](Value&) { return !(found = true); });
     return found;
   }
-  // Calls visit(prefix, value); the table must not change meanwhile.
+  // Calls visit(prefix, value) for every entry. The table must not change meanwhile.
   template <typename Visit>
   void for_each(Visit visit) {
     for (auto& [prefix, value] : entries_) {

@@ -40,7 +40,7 @@ TEST(PrefixTable, FindsEveryPrefixOfATopicFromShortToLong) {
   EXPECT_EQ(matches(table, ""), (std::vector<int>{0}));
 }
 
-TEST(PrefixTable, InsertTellsWhatIsNewAndKeepsTheValue) {
+TEST(PrefixTable, InsertReportsANewPrefixAndKeepsTheValue) {
   Table table;
   bool is_new = false;
   table.insert(as_bytes("a"), is_new) = 5;
@@ -50,7 +50,7 @@ TEST(PrefixTable, InsertTellsWhatIsNewAndKeepsTheValue) {
   EXPECT_EQ(table.size(), 1u);
 }
 
-TEST(PrefixTable, WhatIsErasedIsGoneAndTheOthersStay) {
+TEST(PrefixTable, AnErasedPrefixIsGoneAndTheOthersStay) {
   Table table;
   insert(table, "ab") = 1;
   insert(table, "cd") = 2;
@@ -65,7 +65,7 @@ TEST(PrefixTable, WhatIsErasedIsGoneAndTheOthersStay) {
   EXPECT_FALSE(table.matches(as_bytes("cde")));
 }
 
-TEST(PrefixTable, MatchStopsWhenItIsToldTo) {
+TEST(PrefixTable, MatchStopsWhenTheVisitorReturnsFalse) {
   Table table;
   insert(table, "") = 0;
   insert(table, "a") = 1;

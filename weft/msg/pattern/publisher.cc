@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// PUB and XPUB: a message goes to every peer that subscribed to a prefix of its first part. XPUB also shows the
-// application which topics are subscribed to, as messages of 01 (or 00) and the topic.
+// PUB and XPUB: a message goes to every peer that subscribed to a prefix of its first part. XPUB also gives the
+// application the subscriptions of its peers, as messages of 01 (unsubscriptions: 00) and the topic.
 #include <algorithm>
 #include <deque>
 #include <mutex>
@@ -79,7 +79,7 @@ class Publisher final : public Pattern {
     return distributor_.send(part);
   }
 
-  // The application's subscriptions in the name of the peer whose wish it received last.
+  // The application subscribes in the name of one peer: the one whose notice it received last.
   Result<void> subscribe(Bytes topic) override { return subscribe_last_asker(true, topic); }
   Result<void> unsubscribe(Bytes topic) override { return subscribe_last_asker(false, topic); }
 
@@ -127,12 +127,12 @@ class Publisher final : public Pattern {
 
  private:
   static constexpr std::size_t kSubscriptionsMax = 262'144;  // of one peer
-  static constexpr std::size_t kChoiceTopicMax = 256;        // longer topics are looked up every time
-  static constexpr std::size_t kNoticesMax = 1'000'000;      // not yet received; the newest are dropped and counted
+  static constexpr std::size_t kChoiceTopicMax = 256;        // for a longer topic the choice is made anew
+  static constexpr std::size_t kNoticesMax = 1'000'000;      // not received yet; beyond, new ones are dropped, counted
 
   using Subscriptions = PrefixTable<std::vector<Pipe*>>;
 
-  // What peers ask for goes into this table.
+  // The table into which the peers' own subscriptions go.
   [[nodiscard]] Subscriptions& asked() noexcept { return options_.xpub_manual ? wanted_ : subscriptions_; }
 
   bool add(Pipe& pipe, Bytes topic) {
@@ -162,7 +162,7 @@ class Publisher final : public Pattern {
     return true;
   }
 
-  // True: the pipe did not have it. `is_new`: nobody had it.
+  // True: the pipe did not have the topic. `is_new`: no pipe had it.
   static bool insert(Subscriptions& table, Pipe& pipe, Bytes topic, bool& is_new) {
     std::vector<Pipe*>& pipes = table.insert(topic, is_new);
     if (std::find(pipes.begin(), pipes.end(), &pipe) != pipes.end()) {
@@ -184,7 +184,7 @@ class Publisher final : public Pattern {
     });
   }
 
-  // Whom the message goes to. Often they are the same as last time.
+  // Chooses the pipes for a message. The last choice stands if the decisive bytes of the topic are the same.
   void choose(Bytes topic) {
     const Bytes decisive = subscriptions_.decisive(topic);
     if (choice_stands_ && choice_inverted_ == options_.invert_matching && as_text(decisive) == choice_topic_)
@@ -213,7 +213,7 @@ class Publisher final : public Pattern {
     }
   }
 
-  // `chosen` marks whom the message matches; afterwards it holds everyone else.
+  // Inverts the choice: `chosen` then holds every ready pipe that match() did not mark with publication_.
   void choose_others(std::vector<Pipe*>& chosen) {
     chosen.clear();
     std::copy_if(peers_.begin(), peers_.end(), std::back_inserter(chosen),
@@ -227,7 +227,7 @@ class Publisher final : public Pattern {
     choice_stands_ = false;
     const std::lock_guard lock(notices_mutex_);
     if (last_asker_ == nullptr) {
-      return {};  // it went meanwhile
+      return {};  // the peer is gone
     }
     if (subscribe) {
       bool is_new = false;
@@ -242,19 +242,19 @@ class Publisher final : public Pattern {
     return {};
   }
 
-  // What a peer sent before it subscribed or went is to be received before the notice of that.
+  // The application receives a peer's earlier messages before the notice that the peer subscribed or left.
   struct Notice {
     std::string text;
     Pipe* pipe;            // null: gone, and drained
-    std::uint64_t behind;  // messages of `pipe`
-    bool from_gone;        // the peer is not to be subscribed for any more
+    std::uint64_t behind;  // due once the application has taken so many messages of `pipe`
+    bool from_gone;        // the peer is gone: the application cannot subscribe for it any more
   };
   [[nodiscard]] bool notice_is_due() const noexcept {
     return !notices_.empty() &&
            (notices_.front().pipe == nullptr || notices_.front().pipe->taken_count() >= notices_.front().behind);
   }
 
-  // By the thread that runs the pipe's other end, or with it at rest.
+  // Called by the thread that runs the pipe's other end, or while no thread runs it: arrived_count() stands still.
   void notify(Pipe& pipe, bool subscribe, Bytes topic) {
     if (!notifies_) {
       return;
@@ -271,19 +271,19 @@ class Publisher final : public Pattern {
   }
 
   const bool notifies_;
-  Subscriptions subscriptions_;                    // send lock, as what follows
-  Subscriptions wanted_;                           // with xpub_manual: what peers asked for
+  Subscriptions subscriptions_;                    // send lock, as all down to distributor_
+  Subscriptions wanted_;                           // with xpub_manual: the peers' own subscriptions
   std::vector<Pipe*> peers_;                       // that are ready
   std::unordered_map<Pipe*, std::size_t> counts_;  // subscriptions of each peer
   std::uint64_t publication_ = 0;
-  bool choice_stands_ = false;  // send lock, as the next two: what distributor_ chose is also for topics that begin so
+  bool choice_stands_ = false;  // send lock, as the next two: chosen() also holds for topics with these decisive bytes
   bool choice_inverted_ = false;
   std::string choice_topic_;
   Distributor distributor_;
-  FairQueue queue_;  // receive lock: what XSUB peers send besides subscriptions
+  FairQueue queue_;  // receive lock: messages that XSUB peers send besides subscriptions
   std::mutex notices_mutex_;
   std::deque<Notice> notices_;  // guarded by notices_mutex_, as the next
-  Pipe* last_asker_ = nullptr;  // whose notice was received last
+  Pipe* last_asker_ = nullptr;  // the peer whose notice the application received last
 };
 
 }  // namespace

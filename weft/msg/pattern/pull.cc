@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// PULL and GATHER (RFC 49): receives from its peers in turn.
+// PULL and GATHER (RFC 49): the socket receives from its peers in turn.
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/pattern.h"
 

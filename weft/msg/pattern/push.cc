@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// PUSH and SCATTER (RFC 49): sends to its peers in turn.
+// PUSH and SCATTER (RFC 49): the socket sends to its peers in turn.
 #include "weft/msg/pattern/load_balancer.h"
 #include "weft/msg/pattern/pattern.h"
 #include "weft/msg/pattern/single_part.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// RADIO (RFC 48): a message goes to every peer that joined its group. In pipes the group is a part of its own in front.
+// RADIO (RFC 48): a message goes to every peer that joined its group. In pipes, the group is an extra part in front.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -84,7 +84,7 @@ class Radio final : public Pattern {
  private:
   static constexpr std::size_t kGroupsMax = 262'144;  // of one peer
 
-  std::map<std::string, std::vector<Pipe*>, std::less<>> members_;  // send lock, as what follows
+  std::map<std::string, std::vector<Pipe*>, std::less<>> members_;  // send lock, as the next two
   std::unordered_map<Pipe*, std::size_t> counts_;                   // groups of each peer
   Distributor distributor_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// REP: receives a request, sends its reply to where it came from, in turn. The envelope, up to and with the first empty
-// part, is kept from the one and put before the other (RFC 28).
+// REP: the application receives a request, then sends its reply; the reply goes to the peer that asked. The socket
+// keeps the envelope of the request, up to and with the first empty part, and puts it in front of the reply (RFC 28).
 #include <vector>
 
 #include "weft/msg/pattern/fair_queue.h"
@@ -59,7 +59,7 @@ class Rep final : public Pattern {
       asker_->send_parts(envelope_, false, part.waits);
       envelope_.clear();
     } else {
-      ++dropped_;  // the asker is gone, or does not read
+      ++dropped_;  // the asker is gone, or its pipe is full because it does not read
       forget_envelope();
     }
     replying_ = false;
@@ -78,7 +78,7 @@ class Rep final : public Pattern {
   bool expects_input() const noexcept override { return !replying_; }
 
  private:
-  // Peeks at the next part of the request proper, having taken the envelope; a message without a delimiter goes.
+  // Peeks at the next part of the request proper, after it took the envelope. Drops a message without a delimiter.
   bool find_body(FrameView& view) {
     for (;;) {
       Pipe* pipe = queue_.peek(view);
@@ -111,8 +111,8 @@ class Rep final : public Pattern {
   }
 
   FairQueue queue_;
-  std::vector<Cell> envelope_;  // then the parts of the reply
-  Pipe* asker_ = nullptr;       // null: gone
+  std::vector<Cell> envelope_;  // send() appends the parts of the reply
+  Pipe* asker_ = nullptr;       // sent the request; null: gone
   bool in_body_ = false;        // the envelope was taken
   bool replying_ = false;       // the request was received whole
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// REQ: one request, then its reply, in turn. An empty part goes before the request and comes before the reply (RFC 28),
-// with the option req_correlate after a number of the request.
+// REQ: one request, then its reply, in turn. An empty part, the delimiter, stands before the request and before the
+// reply (RFC 28). With the option req_correlate, the request's number stands before the delimiter.
 #include <array>
 #include <cstring>
 #include <random>
@@ -86,7 +86,7 @@ class Req final : public Pattern {
     const std::uint32_t number = number_ + 1;
     envelope[0].more = envelope[1].more = true;
     envelope[0].size = sizeof number;
-    std::memcpy(envelope[0].body.small, &number, sizeof number);  // only we read it: any order of the bytes will do
+    std::memcpy(envelope[0].body.small, &number, sizeof number);  // only this socket reads it: any byte order will do
     const bool numbered = options_.req_correlate;
     if (awaiting_) {
       if (!balancer_.writable()) {
@@ -110,7 +110,7 @@ class Req final : public Pattern {
     }
   }
 
-  // A new request takes the place of one whose reply may be here, or half taken: that is no reply to the new one.
+  // A new request replaces the last one. Drop the last one's reply, which may be queued already or half taken.
   void give_up_reply() {
     skipping_ |= in_reply_ || in_envelope_;
     in_reply_ = in_envelope_ = false;
@@ -121,13 +121,14 @@ class Req final : public Pattern {
     }
   }
 
-  // Whether the part before the delimiter numbers the reply to the request that is out.
+  // Whether the part before the delimiter carries the number of the request that is out.
   [[nodiscard]] bool is_number(const FrameView& view) const noexcept {
     return view.more && view.bytes.size() == sizeof number_ &&
            std::memcmp(view.bytes.data(), &number_, sizeof number_) == 0;
   }
 
-  // Peeks at the next part of the reply proper; what is not from the peer that was asked, or has no delimiter, goes.
+  // Peeks at the next part of the reply proper. Drops messages of other peers than the one that was asked, and messages
+  // without a delimiter or with another number.
   bool find_reply(FrameView& view) {
     for (;;) {
       const Pipe* pipe = queue_.peek(view);
@@ -153,7 +154,7 @@ class Req final : public Pattern {
 
   FairQueue queue_;
   LoadBalancer balancer_;
-  Pipe* asked_ = nullptr;     // null: whoever answers
+  Pipe* asked_ = nullptr;     // got the request; null: it is gone, so any peer may answer
   bool in_request_ = false;   // some parts were sent
   bool awaiting_ = false;     // a request is out, its reply not yet received whole
   bool in_reply_ = false;     // the delimiter was taken

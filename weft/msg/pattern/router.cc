@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ROUTER: the first part of a message says which peer it goes to, or came from.
+// ROUTER: the first part of a message names the peer that the message goes to, or came from.
 #include <algorithm>
 #include <array>
 #include <random>
@@ -23,7 +23,7 @@ class Router final : public Pattern {
   void attach(Pipe& pipe) override {
     queue_.attach(pipe);
     if (pipe.notes.names_peer && !peers_.contains(pipe.notes.routing_id)) {
-      name(pipe, pipe.notes.routing_id);  // messages may be queued for it before it is there
+      name(pipe, pipe.notes.routing_id);  // the application may queue messages for the peer before it is connected
       greet(pipe);
     }
   }
@@ -45,7 +45,7 @@ class Router final : public Pattern {
   void deactivate(Pipe& pipe) override {
     FrameView view;
     if (held_ == &pipe && queue_.peek(view) == &pipe) {
-      (void)keep_body(view);  // who got the id gets this part too
+      (void)keep_body(view);  // the caller that got the id gets this part too
     }
     held_ = held_ == &pipe ? nullptr : held_;
     in_received_ = !queue_.detach(pipe) && in_received_;
@@ -107,7 +107,8 @@ class Router final : public Pattern {
     return found->second->writable();
   }
 
-  // Which peer is meant is not known before the first part. Where nothing may be dropped some peer has to have room.
+  // Only the first part of a message names the peer. With router_mandatory nothing may be dropped, so at least one peer
+  // needs room.
   bool can_send() override {
     return in_sent_ || !options_.router_mandatory ||
            std::any_of(peers_.begin(), peers_.end(), [](const auto& peer) { return peer.second->writable(); });
@@ -148,7 +149,8 @@ class Router final : public Pattern {
 
   static Error out_of_memory() noexcept { return {Errc::resource_exhausted, "no memory for a received message"}; }
 
-  // The part behind the id stays in its place, or is taken with it: who got the id finds the rest without waiting.
+  // Gives the id to the caller. The part behind it stays in its place or is taken now, so that the caller gets it
+  // without waiting.
   Result<void> receive_id(Inbound& part, Pipe& from, FrameView& body) {
     FrameView id{as_bytes(from.notes.routing_id), true, nullptr, nullptr};
     if (!part.take(id)) {
@@ -163,7 +165,7 @@ class Router final : public Pattern {
     return keep_body(body) ? Result<void>() : out_of_memory();
   }
 
-  // Takes what was peeked at. False when memory ran out: it stays.
+  // Takes the peeked part. False when memory ran out: the part stays in the queue.
   bool keep_body(FrameView& view) {
     Inbound body{&body_, {}};
     if (!body.take(view)) {
@@ -205,7 +207,7 @@ class Router final : public Pattern {
     return {};
   }
 
-  // The peer of the last message is often that of the next one.
+  // Tries the peer of the last message first: it is often that of the next one.
   Pipe* find(std::string_view id) {
     if (recent_ != nullptr && id == recent_->notes.routing_id) {
       return recent_;
@@ -226,7 +228,7 @@ class Router final : public Pattern {
       peers_.erase(found);
     }
   }
-  // RFC 23: identities that begin with a zero byte are ours to give.
+  // RFC 23: only the ROUTER itself makes identities that begin with a zero byte.
   std::string make_id() {
     std::array<std::uint8_t, 5> id{};
     store_big_endian<std::uint32_t>(id.data() + 1, next_id_++);
@@ -242,13 +244,13 @@ class Router final : public Pattern {
   FairQueue queue_;
   std::unordered_map<std::string, Pipe*, Hash, std::equal_to<>> peers_;  // send lock to read, both to change
   std::uint32_t next_id_;
-  Message body_;  // receive lock, as the next three: the part behind the id that was given
+  Message body_;  // receive lock, as the next three: the part behind the id that the caller got
   bool has_body_ = false;
-  Pipe* held_ = nullptr;      // receive lock, as the next: whose id was given, and the part behind it not yet
-  bool in_received_ = false;  // the next part in the queue belongs to the message whose id was given
-  bool in_sent_ = false;      // send lock, as what follows: the id of the message was taken
-  Pipe* target_ = nullptr;    // null: the message goes nowhere
-  Pipe* recent_ = nullptr;    // null, or in peers_ by the name that it has
+  Pipe* held_ = nullptr;      // the caller got its id, but not yet the part behind it; null: none
+  bool in_received_ = false;  // the next part in the queue belongs to the message whose id the caller got
+  bool in_sent_ = false;      // send lock, as all that follow: the id of the message was taken
+  Pipe* target_ = nullptr;    // null: the message is dropped
+  Pipe* recent_ = nullptr;    // null, or in peers_ under its routing id
   std::vector<Cell> staged_;
 };
 

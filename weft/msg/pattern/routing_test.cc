@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What patterns are made of: FairQueue, LoadBalancer, Distributor.
+// The parts that patterns are made of: FairQueue, LoadBalancer, Distributor.
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,7 +24,7 @@ class RoutingTest : public testing::Test {
     pairs_.push_back(std::make_unique<PipePair>(owner_.core(), mark));
     return *pairs_.back();
   }
-  // All that a pipe holds, parts of one message joined by '|'.
+  // Receives everything that a pipe holds; joins the parts of one message by '|'.
   static Texts drain(Pipe& pipe) {
     Texts texts;
     FrameView view;
@@ -56,7 +56,7 @@ class FairQueueTest : public RoutingTest {
   FairQueue queue_;
 };
 
-TEST_F(FairQueueTest, WhatIsHeldIsTheNextPart) {
+TEST_F(FairQueueTest, AHeldPartIsTheNextPart) {
   PipePair& a = pair();
   PipePair& b = pair();
   queue_.attach(a.far);
@@ -247,7 +247,7 @@ TEST_F(LoadBalancerTest, WithoutPipesOrRoomItWouldBlock) {
   EXPECT_FALSE(balancer_.writable());
   EXPECT_EQ(send("x").error(), Errc::would_block);
   EXPECT_EQ(send("x", true).error(), Errc::would_block);
-  PipePair& a = pair(1);  // room for two: one at each end
+  PipePair& a = pair(1);  // room for two messages: one at each end
   balancer_.attach(a.near);
   EXPECT_TRUE(balancer_.writable());
   EXPECT_TRUE(send("1"));
@@ -322,7 +322,7 @@ TEST_F(LoadBalancerTest, DetachingAnyPipeKeepsTheTurnOfTheOthers) {
       Outbound part{as_bytes(text), nullptr, false};
       ASSERT_TRUE(balancer.send(part));
     };
-    give("0");  // the turn is at the second
+    give("0");  // the second pipe is the next in turn
     balancer.detach(three[gone]->near);
     for (const std::string_view text : {"1", "2", "3", "4"}) {
       give(text);
@@ -384,7 +384,7 @@ TEST_F(DistributorTest, ALargePayloadIsSharedByAllAndNotCopied) {
   }
 }
 
-TEST_F(DistributorTest, WhoIsFullMissesTheMessageWhichIsCounted) {
+TEST_F(DistributorTest, AFullPipeMissesTheMessageAndCountsIt) {
   PipePair& full = pair(1);
   PipePair& wide = pair(10);
   distributor_.choose({&full.near, &wide.near});

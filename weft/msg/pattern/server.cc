@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// SERVER (RFC 41) and PEER (RFC 51): a message's routing id says which peer it goes to, or came from.
+// SERVER (RFC 41) and PEER (RFC 51): a message's routing id names the peer that it goes to, or came from.
 #include <random>
 #include <unordered_map>
 
@@ -17,7 +17,7 @@ class Server final : public Pattern {
 
   void attach(Pipe& pipe) override {
     queue_.attach(pipe);
-    std::uint32_t& id = pipe.notes.origin.routing_id;  // what is received from the pipe shows it
+    std::uint32_t& id = pipe.notes.origin.routing_id;  // messages from the pipe carry it
     if (id == 0) {
       id = make_id();
     }
@@ -45,7 +45,7 @@ class Server final : public Pattern {
   }
   Result<void> receive(Inbound& part) override { return queue_.receive(part); }
 
-  // Some peer might take a message; which one is not known before its routing id.
+  // Always true: only the message's routing id names the peer, so its room is not known before.
   bool can_send() override { return true; }
   bool can_receive() override { return queue_.has_input(); }
 

@@ -7,7 +7,8 @@
 
 namespace weft::msg {
 
-// SinglePart: a pattern whose messages are of one part. What comes from peers is seen to by the connection.
+// SinglePart: makes a pattern refuse messages of several parts from the application. The connection drops those of
+// peers.
 template <typename Base>
 class SinglePart final : public Base {
  public:
@@ -17,7 +18,7 @@ class SinglePart final : public Base {
   }
 };
 
-// For two socket types that differ in nothing else.
+// For two socket types that differ only in whether messages are of one part.
 template <typename Base>
 std::unique_ptr<Pattern> make_whole_or_single(const PatternTraits& traits, const Options& options) {
   if (traits.single_part) {

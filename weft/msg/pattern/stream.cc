@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// STREAM and raw ROUTER: peers are plain byte streams. A message is two parts: which connection, and bytes.
+// STREAM and raw ROUTER: peers are plain byte streams. A message has two parts: the id of the connection, and bytes.
 #include <array>
 #include <atomic>
 #include <map>
@@ -17,7 +17,8 @@ namespace weft::msg {
 
 namespace {
 
-// Connections that ended and still hold messages, a notice at least; about 6 KB each. Beyond, new ones are refused.
+// Connections that ended and still hold messages, at least the notice of their end: about 6 KB each. Beyond this number
+// the socket refuses new connections.
 constexpr std::size_t kGoneMax = 8192;
 
 class Stream final : public Pattern {
@@ -29,12 +30,12 @@ class Stream final : public Pattern {
     forget_told();
     if (is_ours(pipe)) {
       queue_.attach(pipe);
-      name(pipe);  // a connecting pipe can be written to before it is connected
+      name(pipe);  // the application can send to a connecting pipe before it is connected
     }
   }
   bool ready(Pipe& pipe, Bytes /*identity*/) override { return is_ours(pipe) && gone_ < kGoneMax; }
-  // Until the application was told that a connection is gone, its id stays known and what is sent there is dropped:
-  // a server that answers and hangs up must not fail over a client that was faster.
+  // Until the application has received the notice of a connection's end, the id stays known and messages to it are
+  // dropped. So a server that answers and hangs up gets no error from a client that hung up first.
   void lost(Pipe& pipe) override {
     const auto found = peers_.find(pipe.notes.routing_id);
     if (!pipe.connects() && found != peers_.end() && found->second == &pipe) {
@@ -64,7 +65,7 @@ class Stream final : public Pattern {
     if (pipe == nullptr) {
       return Errc::would_block;
     }
-    // The bytes are taken with the id: who got the id finds them without waiting.
+    // Take the bytes together with the id: the caller that got the id then gets the bytes without waiting.
     Inbound body{&body_, {}};
     FrameView id{as_bytes(pipe->notes.routing_id), true, nullptr, nullptr, view.origin};
     if (!part.take(id) || !body.take(view)) {
@@ -74,12 +75,12 @@ class Stream final : public Pattern {
     has_body_ = true;
     queue_.pop();
     if (!pipe->has_queued()) {
-      note_told(*pipe);  // the end of the connection may take a moment more, which whoever was told shall not see
+      note_told(*pipe);  // deactivate() comes a moment later; the caller that has the notice shall not see that gap
     }
     return {};
   }
 
-  // Parts come in pairs, whatever the second one says of more to come. An empty second part ends the connection.
+  // Parts come in pairs, whatever the `more` flag of the second part is. An empty second part ends the connection.
   Result<void> send(Outbound& part) override {
     if (!in_sent_) {
       return begin(part);
@@ -100,7 +101,7 @@ class Stream final : public Pattern {
     return {};
   }
 
-  // Some peer might take a message; which one is not known before its first part.
+  // Always true: only the first part names the connection, so its room is not known before.
   bool can_send() override { return true; }
   bool can_receive() override {
     FrameView view;
@@ -115,10 +116,11 @@ class Stream final : public Pattern {
   }
 
  private:
-  // Not one that was ended meanwhile, nor one of inproc: a ROUTER may have bound a name before it was told to be raw.
+  // False for a connection that the application ended, and for an inproc pipe: a ROUTER may bind an inproc name before
+  // the option router_raw is set.
   static bool is_ours(const Pipe& pipe) noexcept { return pipe.connection() != nullptr && !pipe.ending(); }
 
-  // Passes over connections that the application has ended; what they still hold goes with them.
+  // Skips connections that the application has ended, and drops the messages that they still hold.
   Pipe* next(FrameView& view) {
     Pipe* pipe = queue_.peek(view);
     while (pipe != nullptr && pipe->ending()) {
@@ -145,7 +147,7 @@ class Stream final : public Pattern {
 
   Result<void> begin(const Outbound& part) {
     if (!part.more) {
-      ++dropped_;  // an id and nothing for it; libzmq swallows the part behind it, too
+      ++dropped_;  // an id without bytes; libzmq drops also the part that is sent next
       return {};
     }
     forget_told();
@@ -164,7 +166,7 @@ class Stream final : public Pattern {
     return {};
   }
 
-  // Keeps the name that was chosen for the pipe, or that it had before, if nobody else has it.
+  // Keeps the name that was chosen for the pipe, or that it had before, if no other pipe has it.
   void name(Pipe& pipe) {
     std::string& id = pipe.notes.routing_id;
     const auto found = peers_.find(id);
@@ -184,12 +186,12 @@ class Stream final : public Pattern {
       peers_.erase(found);
     }
   }
-  // What the receiving side learns the sending side takes when it looks.
+  // The receiving side queues the ids of gone connections here; the sending side forgets them at its next call.
   void note_told(const Pipe& pipe) {
     if (pipe.notes.gone) {
       const std::lock_guard lock(told_mutex_);
       told_.push_back(pipe.notes.routing_id);
-      has_told_.store(true, std::memory_order_relaxed);  // whoever was told is the one who must see it
+      has_told_.store(true, std::memory_order_relaxed);  // only the thread that got the notice must see it at once
     }
   }
   void forget_told() {
@@ -213,13 +215,13 @@ class Stream final : public Pattern {
 
   FairQueue queue_;
   std::size_t gone_ = 0;                             // receive lock
-  std::map<std::string, Pipe*, std::less<>> peers_;  // send lock; null: gone, and the application does not know yet
+  std::map<std::string, Pipe*, std::less<>> peers_;  // send lock; null: gone, and the application has no notice yet
   std::uint32_t next_id_;
-  Message body_;  // receive lock, as the next: the bytes behind the id that was given
+  Message body_;  // receive lock, as the next: the bytes behind the id that the caller got
   bool has_body_ = false;
   bool in_sent_ = false;    // send lock, as the next: the id of the message was taken
-  Pipe* target_ = nullptr;  // null: the message goes nowhere
-  std::mutex told_mutex_;   // behind every other lock
+  Pipe* target_ = nullptr;  // null: the message is dropped
+  std::mutex told_mutex_;   // taken after every other lock
   std::vector<std::string> told_;
   std::atomic<bool> has_told_{false};
 };

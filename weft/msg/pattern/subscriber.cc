@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// SUB and XSUB: subscriptions go to every publisher, and again to each that connects anew. SUB also filters what comes,
-// because a publisher may send more than was asked for. XSUB subscribes by sending 01 (00: unsubscribes) and the topic.
+// SUB and XSUB: subscriptions go to every publisher, and all of them again over each new connection. SUB also filters
+// received messages, because a publisher may send more than the socket subscribed to. XSUB subscribes by sending 01
+// (unsubscribes: 00) and the topic.
 #include <algorithm>
 #include <mutex>
 #include <string_view>
@@ -26,7 +27,7 @@ class Subscriber final : public Pattern {
       pipes_.push_back(&pipe);
     }
   }
-  // In the order in which they were made: who gets a message for the last one has them all.
+  // Sends the subscriptions in the order in which they were made: a publisher that has the last one then has them all.
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
     std::vector<std::pair<std::uint64_t, std::string_view>> wishes;
     wishes.reserve(subscriptions_.size());
@@ -53,7 +54,7 @@ class Subscriber final : public Pattern {
     Wish& wish = subscriptions_.insert(topic, is_new);
     ++wish.count;
     wish.made = is_new ? ++made_ : wish.made;
-    tell_publishers(true, topic);  // also when it is not new: an XPUB may want to see each (xpub_verbose)
+    tell_publishers(true, topic);  // also when the topic is not new: an XPUB with xpub_verbose shows each one
     return {};
   }
   Result<void> unsubscribe(Bytes topic) override {
@@ -114,11 +115,11 @@ class Subscriber final : public Pattern {
 
  private:
   struct Wish {
-    std::uint32_t count = 0;  // how often it was asked for
-    std::uint64_t made = 0;   // when, in the order of all
+    std::uint32_t count = 0;  // subscribe() calls less unsubscribe() calls
+    std::uint64_t made = 0;   // place in the order of all subscriptions
   };
 
-  // Peeks at the next part of a message that was subscribed to; others go.
+  // Peeks at the next part of a message that the socket subscribed to. Drops all other messages.
   bool find_match(FrameView& view) {
     while (queue_.peek(view) != nullptr) {
       if (in_received_ || !filters_ || (!skipping_ && matches(view.bytes))) {
@@ -155,13 +156,13 @@ class Subscriber final : public Pattern {
   const bool filters_;
   FairQueue queue_;                  // receive lock, as the next two
   bool in_received_ = false;         // in the middle of a message that matches
-  bool skipping_ = false;            // in the middle of one that does not
-  PrefixTable<Wish> subscriptions_;  // send lock, as what follows
+  bool skipping_ = false;            // in the middle of a message that does not
+  PrefixTable<Wish> subscriptions_;  // send lock, as the next three
   std::uint64_t made_ = 0;           // subscriptions so far
   std::vector<Pipe*> pipes_;
   Distributor distributor_;
-  std::mutex filter_mutex_;  // the receiving side's copy
-  PrefixTable<bool> filter_;
+  std::mutex filter_mutex_;
+  PrefixTable<bool> filter_;  // guarded by filter_mutex_: the receiving side's copy of the topics
 };
 
 }  // namespace

@@ -13,15 +13,15 @@
 namespace weft::msg {
 
 // Channel: one direction of a pipe: a ring of cells with a high-water mark.
-// Owner: the pipe or the inproc link. Affinity: one producer, one consumer (each side's lock or baton hands over).
-// Cost: a push is a copy of the cell and one release store; credits come back once per low-water mark.
+// Owner: the connection's send side or receive side, or the inproc link.
+// Affinity: one producer and one consumer; the lock or baton of a side hands that side from thread to thread.
+// Cost: a push is a copy of the cell and one release store. The consumer reports credit once per low-water mark.
 // Invariants:
-//   (1) written - credited <= mark + one message, where `written` counts whole messages and `credited` those that the
-//       consumer has reported. The consumer reports every low_water(mark) messages, so a full producer may go on as
-//       soon as that many were read.
-//   (2) Only whole messages are visible to the consumer.
-//   (3) Without a mark the same holds in bytes: written - credited <= kUnmarkedBytesMax + one message.
-//   (4) A channel that conflates has room for one message, of one part, and always takes the next in its place.
+// 1. written - credited <= mark + one message. `written` counts whole messages, `credited` those that the consumer has
+//    reported. The consumer reports every low_water(mark) messages; then a full producer has room again.
+// 2. Only whole messages are visible to the consumer.
+// 3. Without a mark the same holds in bytes: written - credited <= kUnmarkedBytesMax + one message.
+// 4. A channel that conflates has room for one message, of one part. The next message always replaces that one.
 class Channel {
  public:
   Channel() = default;
@@ -37,7 +37,7 @@ class Channel {
 
   static constexpr std::uint64_t kUnmarkedBytesMax = std::uint64_t{1} << 30;
 
-  // What a part costs while it is queued, in bytes.
+  // The bytes that a part takes while it is queued.
   [[nodiscard]] static std::size_t footprint(const Cell& cell) noexcept {
     return sizeof(Cell) + (cell.is_large() ? cell.body.large.size : 0);
   }
@@ -46,11 +46,11 @@ class Channel {
     return mark == 0 ? kUnmarkedReport : (mark + 1) / 2;
   }
 
-  // Before anything is sent.
+  // Call it before the first message is sent.
   void conflate() { sending().newest = receiving().newest = new Newest; }
-  // Consumer, and who has not begun to send.
+  // Consumer, and a producer that has not begun to send.
   [[nodiscard]] bool conflates() const noexcept { return receiving().newest != nullptr; }
-  // Consumer. The front becomes the newest message if that is not in front already.
+  // Consumer. Puts the newest message in front, if it is not there already. Requires conflates().
   void refresh() noexcept { receiving().newest->refresh(); }
 
   // Any thread. 0: no mark.
@@ -65,12 +65,12 @@ class Channel {
     if (within(mark)) [[likely]] {
       return true;
     }
-    // Acquire pairs with the release in pop(); the counts alone matter.
+    // Acquire pairs with the release in pop(), which publishes nothing but the counts.
     sending().credited_seen = queue_.beside_returned().messages.load(std::memory_order_acquire);
     sending().credited_bytes_seen = queue_.beside_returned().bytes.load(std::memory_order_relaxed);
     return within(mark) || sending().newest != nullptr;
   }
-  // Producer. The next cell to fill, or null when memory ran out; then push_claimed(it).
+  // Producer. The next cell to fill, or null when memory ran out. The caller fills it and calls push_claimed().
   [[nodiscard]] Cell* claim() noexcept {
     return sending().newest != nullptr ? sending().newest->claim() : queue_.claim();
   }
@@ -85,8 +85,8 @@ class Channel {
     queue_.publish();
     count(sending().written);
   }
-  // Producer. A whole message; takes over the references. False, with nothing taken, when memory ran out midway: what
-  // was already staged stays invisible until the next message, so the caller must treat the pipe as failed.
+  // Producer. Pushes a whole message; takes over the references. False, with nothing taken, when memory ran out midway.
+  // Cells that were staged stay invisible until the next message, so the caller must treat the pipe as failed.
   [[nodiscard]] bool push(std::span<const Cell> parts) noexcept {
     if (Newest* newest = sending().newest; newest != nullptr) [[unlikely]] {
       for (const Cell& part : parts) {
@@ -109,7 +109,7 @@ class Channel {
     return true;
   }
 
-  // Producer. A message of one part; takes over its buffer. False, with nothing changed, when memory ran out.
+  // Producer. Pushes a one-part message; takes over its buffer. False, with nothing changed, when memory ran out.
   [[nodiscard]] bool push(Outbound& part) noexcept {
     Cell* cell = claim();
     if (cell == nullptr || !make_cell(*cell, part)) {
@@ -119,10 +119,10 @@ class Channel {
     return true;
   }
 
-  // Whole messages so far: put in (producer), taken out (consumer).
+  // Whole messages so far: pushed by the producer, popped by the consumer.
   [[nodiscard]] std::uint64_t written() const noexcept { return sending().written.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t read() const noexcept { return receiving().read.load(std::memory_order_relaxed); }
-  // Any thread: whole messages that were in it a moment ago. Of a channel that conflates: one, or none.
+  // Any thread: whole messages that were in the channel a moment ago. For a channel that conflates: one, or none.
   [[nodiscard]] std::uint64_t queued() const noexcept {
     if (const Newest* newest = sending().newest; newest != nullptr) {
       return newest->waits() ? 1 : 0;
@@ -135,8 +135,8 @@ class Channel {
   // Consumer.
   [[nodiscard]] Cell* front() noexcept { return conflates() ? receiving().newest->front() : queue_.front(); }
   [[nodiscard]] bool empty() noexcept { return conflates() ? receiving().newest->empty() : queue_.empty(); }
-  // Consumer. Releases nothing: the cell's reference is the caller's business. True when credit was reported, so that a
-  // producer that waits for it must be woken.
+  // Consumer. Releases nothing: the caller releases the cell's reference. True when it reported credit: then the caller
+  // must wake a producer that waits for credit.
   [[nodiscard]] bool pop(bool ends_message, std::size_t bytes) noexcept {
     Receiving& own = receiving();
     if (own.newest != nullptr) [[unlikely]] {
@@ -165,7 +165,7 @@ class Channel {
   static constexpr std::int64_t kUnmarkedReport = 1024;
   static constexpr std::int64_t kMark = 1000;
 
-  // One side counts; relaxed, as the counts order nothing: others only look at them (queued()).
+  // Only one side writes each count. Relaxed, because the counts order nothing: queued() of other threads reads them.
   static void count(std::atomic<std::uint64_t>& messages) noexcept {
     messages.store(messages.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -175,8 +175,8 @@ class Channel {
                      : own.written_bytes - own.credited_bytes_seen < kUnmarkedBytesMax;
   }
 
-  // Each side has what it looks at for every message in lines of its own, the mark too: those are 512 bytes of a
-  // connection.
+  // Each side keeps the members that it uses for every message in cache lines of its own, also its copy of the mark.
+  // That costs 512 bytes of each connection.
   struct Sending {
     std::atomic<std::uint64_t> written{0};
     std::uint64_t credited_seen = 0;

@@ -134,7 +134,7 @@ TEST(Channel, ReleasesWhatIsLeftInsideWhenItEnds) {
 TEST(Channel, WithoutAMarkTheBoundIsInBytes) {
   Channel channel;
   channel.set_mark(0);
-  // Cells that claim a size; nobody looks at the bytes.
+  // The cells claim a size; the channel never reads the bytes.
   constexpr std::size_t kClaimed = Channel::kUnmarkedBytesMax / 4;
   Cell cell{};
   cell.kind = Cell::Kind::large;
@@ -185,7 +185,7 @@ TEST(Channel, AClaimedCellIsInvisibleUntilItIsPushed) {
   EXPECT_EQ(pop(channel), "nothing");
 }
 
-TEST(Channel, OneThatConflatesKeepsTheNewestAndReleasesTheOthers) {
+TEST(Channel, AConflatingChannelKeepsTheNewestAndReleasesTheOthers) {
   mem::Buffer* buffer = mem::Buffer::make(1000);
   Cell large{};
   large.kind = Cell::Kind::large;
@@ -214,7 +214,7 @@ TEST(Channel, OneThatConflatesKeepsTheNewestAndReleasesTheOthers) {
     for (int i = 0; i < 3; ++i) {
       buffer->add_reference();
       ASSERT_TRUE(channel.push({&large, 1}));
-      (void)channel.front();  // one in front, the next behind it
+      (void)channel.front();  // moves one message to the front; the next one waits behind it
     }
     EXPECT_EQ(channel.written(), 8u);
   }

@@ -8,7 +8,7 @@
 
 namespace weft::msg {
 
-// Newest: a channel's cells when only the newest message counts: a place for one, which the next one takes.
+// Newest: the cells of a channel that conflates: one place, in which the next message replaces the last.
 // Owner: the channel. Affinity: as the channel's. Cost: one uncontended lock per message on each side.
 class Newest {
  public:
@@ -20,18 +20,18 @@ class Newest {
     pop_released();
   }
 
-  // Producer. The cell to fill, then put() it.
+  // Producer. The cell to fill; then the caller calls put() with it.
   [[nodiscard]] Cell* claim() noexcept { return &claimed_; }
   void put(const Cell& cell) noexcept {
     const std::lock_guard lock(mutex_);
-    if (has_newest_.exchange(true, std::memory_order_relaxed)) {  // the lock orders it
+    if (has_newest_.exchange(true, std::memory_order_relaxed)) {  // the lock orders newest_
       newest_.release();
     }
     cell.copy_to(newest_);
     newest_.more = false;
   }
 
-  // Consumer. What front() gave stays in front until pop(), or until refresh() finds a newer one.
+  // Consumer. The front message stays in front until pop(), or until refresh() replaces it by a newer one.
   [[nodiscard]] Cell* front() noexcept {
     if (!has_front_) {
       refresh();
@@ -39,7 +39,7 @@ class Newest {
     return has_front_ ? &front_ : nullptr;
   }
   void refresh() noexcept {
-    if (!has_newest_.load(std::memory_order_relaxed)) {  // a hint: who put it wakes us
+    if (!has_newest_.load(std::memory_order_relaxed)) {  // a hint: the producer wakes the consumer after put()
       return;
     }
     const std::lock_guard lock(mutex_);
@@ -49,7 +49,7 @@ class Newest {
     has_newest_.store(false, std::memory_order_relaxed);
   }
   void pop() noexcept { has_front_ = false; }
-  // Any thread: a message was put, and the consumer has not seen it yet.
+  // Any thread: the consumer has not yet taken the newest message to the front.
   [[nodiscard]] bool waits() const noexcept { return has_newest_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool empty() const noexcept { return !has_front_ && !has_newest_.load(std::memory_order_acquire); }
 

@@ -10,13 +10,15 @@
 
 namespace weft::msg {
 
-// FrameRun: whole messages of one short part each that lie one behind the other in a read block, as they came: what a
-// reader hands out at once, so that a connection is asked for messages once a run.
-// Owner: a pipe. Affinity: the receive lock. Cost: a reference on the block, for as long as it is not empty; a few
-// instructions for each message. Invariant: the bytes stay in place, whatever the reader does meanwhile.
+// FrameRun: whole messages of one short part each, one behind the other in a read block, as they came. The reader hands
+// them out at once, so that the pipe calls the connection once a run.
+// Owner: a pipe. Affinity: the receive lock.
+// Cost: a few instructions for each message. A run that is not empty holds one reference to the block.
+// Invariants:
+// 1. The bytes stay in place, whatever the reader does meanwhile.
 class FrameRun {
  public:
-  static constexpr std::size_t kMax = 32;  // messages; what is in a run is beyond the high-water mark
+  static constexpr std::size_t kMax = 32;  // messages; those in a run do not count towards the high-water mark
 
   FrameRun() noexcept = default;
   FrameRun(const FrameRun&) = delete;
@@ -24,7 +26,7 @@ class FrameRun {
   ~FrameRun() { drop_block(); }
 
   [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
-  // The size of the whole short frames of messages of one part at the front of `input`, at most kMax of them.
+  // The bytes of the whole short frames of one-part messages at the front of `input`, at most kMax frames.
   [[nodiscard]] static std::size_t measure(Bytes input) noexcept {
     std::size_t size = 0;
     for (std::size_t count = 0; count < kMax; ++count) {
@@ -36,7 +38,7 @@ class FrameRun {
     }
     return size;
   }
-  // Requires empty(). `frames` as measure() found them in `block`.
+  // Requires empty(). `frames`: as measure() found them in `block`.
   void assign(mem::Buffer* block, Bytes frames) noexcept {
     block->add_reference();
     block_ = block;
@@ -44,7 +46,7 @@ class FrameRun {
     end_ = begin_ + frames.size();
   }
 
-  // The first message; not when empty().
+  // The first message. Requires !empty().
   [[nodiscard]] Bytes front() const noexcept { return {begin_ + zmtp::kFrameHeaderSizeMin, begin_[1]}; }
   void pop() noexcept {
     begin_ += zmtp::kFrameHeaderSizeMin + begin_[1];

@@ -35,7 +35,7 @@ Bytes Reader::unparsed() const noexcept {
   return block_ == nullptr ? Bytes() : Bytes(block_->data() + begin_, end_ - begin_);
 }
 
-// `status` is that of frame.header.
+// `status`: the result of parsing frame.header.
 inline Reader::Step Reader::look_at_body(Frame& frame, Bytes input, zmtp::ParseStatus status) noexcept {
   switch (status) {
     case zmtp::ParseStatus::need_more: return Step::need_more;
@@ -88,7 +88,7 @@ Reader::Step Reader::look_recoded(Frame& frame, Bytes input) noexcept {
   return open(frame, block_->data() + begin_ + frame.header.header_size);
 }
 
-// The block is the reader's to write where nobody was shown anything yet.
+// Decrypting in place is safe: no view has shown these bytes yet.
 Reader::Step Reader::open(Frame& frame, std::uint8_t* body) noexcept {
   if (!opened_) {
     breach_ = cipher_->open(MutableBytes(body, frame.body.size()), opened_flags_);
@@ -149,7 +149,7 @@ bool Reader::grow_big() noexcept {
   return true;
 }
 
-// Makes room for at least one more frame of up to kBigFrame behind what is there.
+// Makes room behind the unparsed bytes for at least one more frame of up to kBigFrame.
 bool Reader::prepare_block() noexcept {
   if (block_ != nullptr && begin_ == end_ && block_->capacity() >= kBlockSize && block_->sole_owner()) {
     begin_ = end_ = 0;
@@ -191,7 +191,7 @@ sys::IoResult Reader::fill(net::Stream& stream, const zmtp::FrameHeader* header,
     into[count++] = {big_->data() + big_filled_, big_room};
   }
   std::size_t room = big_room;
-  // Behind a big frame that is not whole yet, the block must stay empty.
+  // The block must stay empty until this read can complete the big frame: the bytes behind belong to the big frame.
   if (big_ == nullptr || big_filled_ + big_room == big_header_.body_size) {
     const std::size_t behind =
         std::min(block_->capacity() - end_, big_ != nullptr || after_big_ ? kBehindBig : kBlockSize);

@@ -16,18 +16,18 @@ namespace weft::msg {
 
 // Reader: the bytes of a connection that were read but not taken yet, and the frames in them.
 // Owner: the connection. Affinity: the holder of the read baton.
-// Cost: one system call reads up to kBlockSize; frames are looked at in place. A frame of kBigFrame and more is read
-// straight into a buffer of its own. An idle reader holds no block, one with part of a small frame a small block.
+// Cost: one system call reads up to kBlockSize. Frames are parsed in place. A frame of kBigFrame bytes and more is read
+// straight into a buffer of its own. An idle reader holds no block; with part of a small frame, it holds a small block.
 // Invariants:
-//   (1) A size that the peer claims never sizes an allocation by itself: a big frame's buffer grows as its bytes
-//   arrive. (2) Bytes that a view shows stay in place until consume() or a fill(), and longer for who holds the block.
+// 1. A size that the peer claims never sizes an allocation by itself: a big frame's buffer grows as its bytes arrive.
+// 2. Bytes that a view shows stay in place until consume() or fill(); for a holder of the block, until it releases it.
 class Reader {
  public:
   static constexpr std::size_t kBlockSize = 256 * 1024;
   static constexpr std::size_t kBigFrame = 128 * 1024;
   static constexpr std::size_t kBigFirst = 1024 * 1024;
-  static constexpr std::size_t kBehindBig = 8 * 1024;  // read behind a big frame: of another one it would be copied
-  static constexpr std::size_t kRawMax = 8192;  // of one raw message; libzmq's, on which programs size their buffers
+  static constexpr std::size_t kBehindBig = 8 * 1024;  // read behind a big frame; a next big frame's part is copied
+  static constexpr std::size_t kRawMax = 8192;  // of one raw message; libzmq's limit, by which programs size buffers
 
   Reader() = default;
   Reader(const Reader&) = delete;
@@ -38,16 +38,16 @@ class Reader {
   struct Frame {
     zmtp::FrameHeader header;
     Bytes body;
-    mem::Buffer* block = nullptr;  // what `body` lies in
+    mem::Buffer* block = nullptr;  // `body` lies in it; null for raw bytes
   };
   enum class Step : std::uint8_t { frame, header_only, need_more, malformed, forged };
-  // The first frame. header_only: the header is known but the body is not complete. With a cipher a frame is opened
-  // where it lies and shown as what was in it; forged: it cannot be opened.
+  // The first frame. header_only: the header is known but the body is not complete. With a cipher, the reader decrypts
+  // the frame in place and shows the frame inside. forged: the cipher refused the frame.
   [[nodiscard]] Step look(Frame& frame) noexcept;
-  [[nodiscard]] zmtp::Breach breach() const noexcept { return breach_; }  // after forged: why
+  [[nodiscard]] zmtp::Breach breach() const noexcept { return breach_; }  // after forged: the reason
   void consume() noexcept;                                                // after look() gave a frame
-  // The common case, in few steps: whole short frames in the clear and of ZMTP 3, of messages of one part, go into
-  // `run`, which was empty. False: there is none at the front, see look().
+  // The common case, in few steps: whole short ZMTP 3 frames of one-part messages, in the clear, go into `run`, which
+  // was empty. False: the first frame is none of these; call look().
   [[nodiscard]] bool take_run(FrameRun& run) noexcept {
     if (begin_ == end_ || big_ != nullptr || recodes_) {
       return false;
@@ -61,21 +61,21 @@ class Reader {
     begin_ += size;
     return true;
   }
-  // For the connection at hand. Without framing, what was read is shown in pieces, each without a block to share.
+  // For the connection at hand. Without framing, look() shows the bytes in pieces, each without a block to share.
   void set_cipher(zmtp::Mechanism* cipher, zmtp::Framing framing = zmtp::Framing::v3) noexcept;
-  // Of a header_only frame: the header as far as it is known of what is inside.
+  // For a header_only frame: the header of the frame inside, as far as the outer header says it.
   [[nodiscard]] zmtp::FrameHeader inner_header(const zmtp::FrameHeader& header) const noexcept;
 
-  // What the handshake sees: everything that was read and not taken.
+  // Everything that was read and not taken. The handshake parses it.
   [[nodiscard]] Bytes unparsed() const noexcept;
   void consume_bytes(std::size_t size) noexcept { begin_ += size; }
 
-  // One read. `header` is that of an incomplete first frame, or null. resource_exhausted shows as status failed,
-  // ENOMEM. `drained` afterwards: the read took less than there was room for, so nothing is left for now.
+  // One read. `header`: that of an incomplete first frame, or null. Without memory the status is failed, with ENOMEM.
+  // `drained` afterwards: the read failed or took less than its room, so the kernel has no more bytes for now.
   [[nodiscard]] sys::IoResult fill(net::Stream& stream, const zmtp::FrameHeader* header, bool& drained) noexcept;
-  void settle() noexcept;  // nothing to read for now: hold no more memory than what is there needs
+  void settle() noexcept;  // when there is nothing to read: keeps only the memory that the unparsed bytes need
   [[nodiscard]] bool inside_big() const noexcept { return big_ != nullptr; }
-  [[nodiscard]] std::size_t big_filled() const noexcept { return big_filled_; }  // of it, when inside_big()
+  [[nodiscard]] std::size_t big_filled() const noexcept { return big_filled_; }  // bytes of its body; inside_big()
   [[nodiscard]] bool empty() const noexcept { return begin_ == end_ && big_ == nullptr; }
 
  private:
@@ -103,7 +103,7 @@ class Reader {
   mem::Buffer* big_ = nullptr;  // body of the first frame, when it is big
   zmtp::FrameHeader big_header_;
   std::size_t big_filled_ = 0;
-  bool after_big_ = false;  // nothing was read since a big frame was consumed: what comes is likely another
+  bool after_big_ = false;  // nothing was read since a big frame was consumed: the next frame is likely big too
 };
 
 }  // namespace weft::msg

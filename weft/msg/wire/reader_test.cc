@@ -23,10 +23,10 @@ struct Taken {
   friend bool operator==(const Taken&, const Taken&) = default;
 };
 
-// What a connection does: takes frames until there are none, reads, and so on until the stream has no more.
+// Reads as a connection does: takes frames until there are none, fills, and repeats until the stream has no more.
 class Decoder {
  public:
-  // What one fill brought: frames, and how the stream answered in the end.
+  // Collects the frames, and returns the status of the last fill; `done` for a malformed frame.
   Status run(Reader& reader, FakeStream& stream) {
     for (;;) {
       const Reader::Step step = take_frames(reader);
@@ -244,7 +244,7 @@ TEST(Reader, ManyFramesThatFillBlocksExactlyOrNotAtAllComeOutRight) {
   }
 }
 
-TEST(Reader, SlicesStayUnchangedWhileTheReaderGoesOn) {
+TEST(Reader, SlicesStayUnchangedWhileTheReaderReadsOn) {
   Reader reader;
   FakeStream stream;
   Decoder decoder;
@@ -256,7 +256,7 @@ TEST(Reader, SlicesStayUnchangedWhileTheReaderGoesOn) {
   stream.input += frame(0, pattern(400'000, 7));
   EXPECT_EQ(decoder.run(reader, stream), Status::would_block);
   reader.settle();
-  for (int i = 0; i < 300; ++i) {  // more traffic, that reuses whatever it may
+  for (int i = 0; i < 300; ++i) {  // more traffic: the reader reuses every block that it may
     stream.input += frame(0, pattern(3000, 99));
   }
   decoder.keep_slices = false;
@@ -270,7 +270,7 @@ TEST(Reader, SlicesStayUnchangedWhileTheReaderGoesOn) {
   }
 }
 
-TEST(Reader, ABlockThatNobodyElseHoldsIsUsedAgain) {
+TEST(Reader, ABlockWithoutOtherHoldersIsUsedAgain) {
   Reader reader;
   FakeStream stream;
   Reader::Frame taken;
@@ -296,13 +296,13 @@ TEST(Reader, ASizeThatAPeerClaimsDoesNotSizeAnAllocation) {
   Decoder decoder;
   EXPECT_EQ(decoder.run(reader, stream), Status::would_block);
   EXPECT_LE(stream.largest_request, Reader::kBigFirst + Reader::kBlockSize);
-  stream.input = pattern(5'000'000);  // the buffer follows what came
+  stream.input = pattern(5'000'000);  // the buffer grows with the bytes that came
   EXPECT_EQ(decoder.run(reader, stream), Status::would_block);
   EXPECT_LE(stream.largest_request, 8u * 1024 * 1024);
   EXPECT_FALSE(reader.empty());
 }
 
-TEST(Reader, AMalformedFrameIsToldAtItsFirstByte) {
+TEST(Reader, AMalformedFrameIsReportedAtItsFirstByte) {
   for (const char flags : {'\x08', '\x80', '\x05'}) {
     Reader reader;
     FakeStream stream;

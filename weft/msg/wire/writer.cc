@@ -22,7 +22,7 @@ std::size_t write_header(zmtp::Framing framing, std::uint8_t* to, std::uint8_t f
   return 0;
 }
 
-// Takes the frame at the front of whole frames that we wrote ourselves, as ZMTP 3 has them.
+// Takes the frame at the front of `frames`: whole ZMTP 3 frames that this process encoded.
 Bytes take_frame(Bytes& frames, std::uint8_t& flags) noexcept {
   zmtp::FrameHeader header;
   const auto status = zmtp::parse_frame_header(frames, header);
@@ -46,13 +46,13 @@ void Writer::open(net::Stream* stream, zmtp::Mechanism* cipher, zmtp::Framing fr
   }
 }
 
-// The next connection does not cut messages into frames as the one did that they were kept from.
+// Kept messages are ZMTP 3 frames in the clear. This connection has a cipher or another framing, so encode them again.
 void Writer::recode_kept() noexcept {
   mem::Buffer* const kept = block_;
   Bytes frames(kept->data() + begin_, end_ - begin_);
   begin_ = end_ = 0;
   block_ = mem::Buffer::make(raw_size(frames));
-  for (std::uint8_t flags = 0; block_ != nullptr && !frames.empty();) {  // without memory they are lost
+  for (std::uint8_t flags = 0; block_ != nullptr && !frames.empty();) {  // without memory the messages are lost
     const Bytes body = take_frame(frames, flags);
     append(flags, body);
   }
@@ -89,23 +89,23 @@ void Writer::close(bool keep) noexcept {
   open(nullptr);
   blocked_ = failed_ = false;
   inside_message_ = false;
-  drop_big();  // its message was begun, or would have to be told apart from one that was: it goes
+  drop_big();  // not kept: a part of its message may be sent already, and the Writer does not track whether
   if (!keep || recoded || begin_ == end_) {
     reset();
     return;
   }
-  // Walk the frames of the block and keep the messages that are whole in it and begin at or behind `begin_`. Commands
-  // belong to the old connection, also those between the parts of a message.
+  // Walk the frames of the block. Keep the messages that are whole in it and begin at or behind `begin_`. Drop the
+  // commands, also those between the parts of a message: they belong to the old connection.
   std::uint8_t* const data = block_->data();
-  std::size_t kept = 0;     // whole messages so far
-  std::size_t written = 0;  // those, and parts of the message at hand
+  std::size_t kept = 0;     // bytes of whole messages so far
+  std::size_t written = 0;  // those, and the parts of the message at hand
   bool at_start = !begins_inside_;
   bool unsent = false;  // the message at hand may be kept
   zmtp::FrameHeader header;
   for (std::size_t at = 0, size = 0; at < end_; at += size) {
     const auto status = zmtp::parse_frame_header(Bytes(data + at, end_ - at), header);
     if (status != zmtp::ParseStatus::complete || header.body_size > end_ - at - header.header_size) {
-      break;  // the frame of the big part
+      break;  // the header of the big part's frame
     }
     size = header.header_size + static_cast<std::size_t>(header.body_size);
     if ((header.flags & zmtp::kCommand) != 0) {
@@ -133,7 +133,7 @@ bool Writer::prepare(std::size_t size) noexcept {
     return false;
   }
   const std::size_t needed = size + overhead_;
-  // An empty block that is smaller than the limit is exchanged below: otherwise batches would never grow.
+  // An empty block that is smaller than the limit is exchanged below; otherwise batches would never grow.
   if (block_ != nullptr && block_->capacity() - end_ >= needed && (begin_ != end_ || block_->capacity() >= limit_))
       [[likely]] {
     return true;
@@ -164,7 +164,7 @@ void Writer::append_recoded(std::uint8_t flags, Bytes body) noexcept {
     end_ += header + body.size();
     return;
   }
-  // As libzmq has it, and every peer takes it: the outer frame is a message.
+  // The outer frame is always a message frame: libzmq sends it so, and every peer takes it.
   const std::size_t size = body.size() + zmtp::kSealOverhead;
   const std::size_t header = zmtp::write_frame_header(to, 0, size);
   cipher_->seal(to + header, flags, body);
@@ -227,7 +227,7 @@ bool Writer::lend_big(std::uint8_t flags, Bytes body) noexcept {
   if (cipher_ != nullptr) [[unlikely]] {
     return seal_big(flags, body);
   }
-  // Reserved before the first byte leaves: half a frame could not be taken back.
+  // Reserve the memory before the first byte leaves: half a frame could not be taken back.
   mem::Buffer* reserve = mem::Buffer::make(body.size());
   if (reserve == nullptr) {
     return false;
@@ -282,7 +282,7 @@ void Writer::flush() noexcept {
     const std::uint64_t before = written_;
     handle(stream_->write(
         {from + (has_block ? 0 : 1), static_cast<std::size_t>((has_block ? 1 : 0) + (big_ != nullptr ? 1 : 0))}));
-    // A short write means that the kernel's buffer is full: asking again at once would only confirm it.
+    // A short write means that the kernel's buffer is full. A second write at once would only return would_block.
     if (written_ != before && !empty() && pending() < wanted) {
       blocked_ = true;
     }
@@ -294,7 +294,7 @@ void Writer::write_through(std::uint8_t flags, Bytes body) noexcept {
   const std::size_t header_size = zmtp::write_frame_header(header, flags, body.size());
   const Bytes from[2] = {Bytes(header, header_size), body};
   WEFT_DCHECK(empty());
-  // The block must be able to take what the kernel does not.
+  // Make room first: the block takes the bytes that the kernel does not take.
   if (!prepare(body.size())) {
     return;
   }

@@ -23,7 +23,7 @@ class WriterTest : public testing::Test {
     ASSERT_TRUE(writer_.prepare(body.size()));
     writer_.append(flags, as_bytes(body));
   }
-  // The buffer's other reference, to see when the writer gives up its own.
+  // Returns a second reference to the buffer, so that the test sees when the writer releases its own.
   [[nodiscard]] mem::Buffer* append_big(std::uint8_t flags, const std::string& body) {
     EXPECT_TRUE(writer_.prepare(0));
     mem::Buffer* buffer = mem::Buffer::make(body.size());
@@ -37,7 +37,7 @@ class WriterTest : public testing::Test {
     ASSERT_TRUE(writer_.prepare(bytes.size()));
     writer_.append_raw(as_bytes(bytes));
   }
-  // What the next connection would get.
+  // The bytes that the next connection sends.
   std::string kept() {
     writer_.close(true);
     FakeStream next;
@@ -66,7 +66,7 @@ TEST_F(WriterTest, WritesABatchWithOneCall) {
   EXPECT_FALSE(writer_.blocked());
 }
 
-TEST_F(WriterTest, GoesOnAfterAShortWriteWhereverItWasCut) {
+TEST_F(WriterTest, ResumesAfterAShortWriteWhereverItWasCut) {
   const std::string small = pattern(300);
   const std::string big = pattern(Writer::kBigPart, 3);
   const std::string expected = frame(zmtp::kMore, small) + frame(0, big);
@@ -92,7 +92,7 @@ TEST_F(WriterTest, GoesOnAfterAShortWriteWhereverItWasCut) {
   }
 }
 
-TEST_F(WriterTest, AFullKernelIsNotAskedAgainAtOnce) {
+TEST_F(WriterTest, AWriteThatFillsTheKernelIsNotRetriedAtOnce) {
   append(0, pattern(1000));
   stream_.room = 10;
   writer_.flush();
@@ -146,7 +146,7 @@ TEST_F(WriterTest, ABigPartOfSomebodyElsesBytesIsCopiedOnlyAsFarAsTheKernelTookI
       EXPECT_FALSE(writer.prepare(1)) << "nothing is encoded behind it";
       writer.flush();
       writer.keep_rest();
-      writer.keep_rest();  // once is enough
+      writer.keep_rest();  // a second call changes nothing
       body.assign(body.size(), '!');
     }
     const std::size_t taken = stream.output.size();
@@ -160,7 +160,7 @@ TEST_F(WriterTest, ABigPartOfSomebodyElsesBytesIsCopiedOnlyAsFarAsTheKernelTookI
   }
 }
 
-TEST_F(WriterTest, WhatIsLentIsWrittenFromWhereItLiesUntilTheRestIsKept) {
+TEST_F(WriterTest, ALentPartIsWrittenFromWhereItLiesUntilTheRestIsKept) {
   std::string body = pattern(100'000, 5);
   std::string expected = frame(zmtp::kMore, body);
   ASSERT_TRUE(writer_.prepare(0));
@@ -177,7 +177,7 @@ TEST_F(WriterTest, WhatIsLentIsWrittenFromWhereItLiesUntilTheRestIsKept) {
   writer_.flush();
   expected.back() = '2';
   EXPECT_TRUE(stream_.output == expected);
-  // Lent, and out with the first write: there is no rest to keep.
+  // The first write takes the whole lent part: there is no rest to keep.
   ASSERT_TRUE(writer_.prepare(0));
   ASSERT_TRUE(writer_.lend_big(0, as_bytes(body)));
   writer_.flush();
@@ -238,7 +238,7 @@ TEST_F(WriterTest, TheBatchGrowsToItsLimitAndRestsSmallAgain) {
   EXPECT_EQ(batch(), first);
 }
 
-TEST_F(WriterTest, ALostConnectionKeepsNothingWhenItIsNotAskedTo) {
+TEST_F(WriterTest, ALostConnectionKeepsNothingWithoutKeep) {
   append(0, "x");
   writer_.close(false);
   EXPECT_TRUE(writer_.empty());
@@ -290,7 +290,7 @@ TEST_F(WriterTest, TheUnfinishedMessageAtTheEndIsNotKept) {
 
 TEST_F(WriterTest, TheRestOfAMessageWhoseBeginningWasSentIsNotKept) {
   append(zmtp::kMore, "first");
-  writer_.flush();  // the block is empty now, but the message is not over
+  writer_.flush();  // empties the block in the middle of the message
   EXPECT_TRUE(writer_.inside_message());
   append(zmtp::kMore, "second");
   append(0, "third");
@@ -392,7 +392,7 @@ TEST_F(OldWriterTest, WritesAllKindsOfPartsInItsFraming) {
   EXPECT_EQ(stream_.output, expected);
 }
 
-TEST_F(OldWriterTest, WhatWasKeptFromAnotherConnectionIsCutAnew) {
+TEST_F(OldWriterTest, MessagesKeptFromAnotherConnectionAreEncodedAgain) {
   std::string expected;
   for (int i = 0; i < 60; ++i) {
     append(i % 2 == 0 ? zmtp::kMore : 0, i % 3 == 0 ? pattern(254) : "");
