@@ -93,8 +93,6 @@ class Reader {
   bool opened_ = false;   // the first frame was opened already
   std::uint8_t opened_flags_ = 0;
   zmtp::Breach breach_ = zmtp::Breach::none;
-  bool raw_ = false;
-  bool unusual_ = false;  // raw_, or there is a big frame
   mem::Buffer* block_ = nullptr;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
