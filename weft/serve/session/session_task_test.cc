@@ -170,6 +170,29 @@ TEST_F(SessionTasks, TheFramesOfHandlersThatRunCountAsMemoryOfTheServer) {
   on_core([&] { EXPECT_LT(shard->budget().held(), 100'000u); });
 }
 
+TEST_F(SessionTasks, AHandlerWhoseFrameExceedsTheMemoryIsRefusedAndIsNotOneTooMany) {
+  ServerOptions options;
+  options.memory_max = options.core_memory_max = 128 * 1024;
+  make_server(options);
+  Result<void> started;
+  script_.on_frame = [&](HeaderSession& session, const Frame& frame) {
+    const std::string body(200'000, 'x');
+    const auto handle = [](const Frame&) -> rt::Task<> {
+      ADD_FAILURE() << "a refused handler does not run";
+      co_return;
+    };
+    const auto report = [](const Error&, bool, const Frame&) { ADD_FAILURE() << "a refused handler has no outcome"; };
+    started = start_with_frame(session, Frame{frame.header, as_bytes(body)}, handle, report);
+    EXPECT_FALSE(session.has_tasks());
+    test::echo(session, frame);
+  };
+  Client client(listen());
+  client.send(1, "x");
+  EXPECT_EQ(client.receive(), "x");
+  EXPECT_EQ(started.error(), Errc::resource_exhausted);
+  EXPECT_EQ(server_->counters().tasks_refused, 0u) << "this counter is of handlers_max and tasks_max";
+}
+
 TEST_F(SessionTasks, AHandlerThatWaitsDoesNotDelayOtherSessions) {
   ASSERT_TRUE(dispatcher_.on(1, [this](HeaderSession& session, const Frame& frame) -> rt::Task<> {
     return echo_when(shared_.go_on, session, frame);
