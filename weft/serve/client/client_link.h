@@ -129,7 +129,7 @@ class ClientLink {
   void count_refused() noexcept { request_counts_.refused.add(); }
   void count_sent() noexcept { request_counts_.sent.add(); }
   void count_push() noexcept { request_counts_.pushes.add(); }
-  void note_told() noexcept;  // a request's coroutine was resumed
+  void note_resumed() noexcept;  // a request's coroutine was resumed
   [[nodiscard]] Instant now() noexcept { return host_->core().loop().now(); }
 
  private:
@@ -144,7 +144,7 @@ class ClientLink {
   static rt::Task<Result<void>> wait_ended(ClientLink* self);
   static rt::Task<Result<void>> wait_connected(std::shared_ptr<ClientLink> self);
   [[nodiscard]] Result<void> open(std::unique_ptr<net::Stream> stream);
-  void tell(ClientEvent::Kind kind, const Error& why) noexcept;
+  void report(ClientEvent::Kind kind, const Error& why) noexcept;
 
   const std::shared_ptr<ClientHost> host_;
   const net::Endpoint endpoint_;

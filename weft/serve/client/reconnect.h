@@ -14,12 +14,12 @@ enum class Attempt : bool {
 };
 
 // Runs attempt() again and again, with a wait between that grows while they fail, until its task is cancelled or
-// go_on() says no. A peer that takes connections and drops them is not connected to more often than one that refuses.
-template <typename MakeAttempt, typename GoOn>
-rt::Task<void> keep_connected(MakeAttempt attempt, GoOn go_on, net::Backoff backoff) {
-  while (go_on()) {
+// wanted() returns false. A peer that takes connections and drops them is not connected to more often than one that refuses.
+template <typename MakeAttempt, typename Wanted>
+rt::Task<void> keep_connected(MakeAttempt attempt, Wanted wanted, net::Backoff backoff) {
+  while (wanted()) {
     const Attempt outcome = co_await attempt();
-    if (!go_on()) {
+    if (!wanted()) {
       co_return;
     }
     if (outcome == Attempt::proved) {

@@ -26,7 +26,7 @@ std::optional<CloseCause> SessionClock::passed(const SessionLimits& limits, Sess
   }
   if (state == SessionState::closing) {
     return CloseCause{CloseReason::close_timeout,
-                      Error(Errc::timed_out, "the peer did not take what was queued in time")};
+                      Error(Errc::timed_out, "the peer did not take the queued bytes in time")};
   }
   if (handshake_deadline(limits) <= now) {
     return CloseCause{CloseReason::handshake_timeout,

@@ -8,7 +8,7 @@
 namespace weft::serve {
 
 namespace {
-constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for what the peer sends");
+constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for received bytes");
 }  // namespace
 
 void Session::handle_event(const sys::PollEvent& event) {

@@ -11,7 +11,7 @@ constexpr std::size_t kSharedMin = 2 * 1024;             // bytes; below, a copy
 constexpr std::size_t kPartsMax = std::size_t{1} << 30;  // bytes of one frame, with any codec
 constexpr int kWritesMax = 16;                           // system calls for each flush
 constexpr Error kClosed(Errc::closed, "the session is closed");
-constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for what is sent");
+constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a queued frame");
 }  // namespace
 
 Result<void> Session::send_parts(const Parts& parts) {
@@ -45,7 +45,7 @@ Result<void> Session::send_parts(const Parts& parts) {
 
 Result<void> Session::send_shared(const SharedFrame& frame) {
   if (frame.tag() != slot_.ops->codec_tag) {
-    return Error(Errc::invalid_argument, "a frame for another codec");
+    return Error(Errc::invalid_argument, "the frame was encoded for another codec");
   }
   const Bytes bytes = frame.bytes();
   if (bytes.size() < kSharedMin) {
