@@ -13,8 +13,8 @@ enum class Attempt : bool {
   proved,  // the peer spoke: the next wait is the first one again
 };
 
-// Runs attempt() again and again, with a wait between that grows while they fail, until its task is cancelled or
-// wanted() returns false. A peer that takes connections and drops them is not connected to more often than one that refuses.
+// Repeats attempt() until the task is cancelled or wanted() returns false. The waits between attempts grow while these
+// fail. A peer that takes connections and drops them is connected to no more often than one that refuses them.
 template <typename MakeAttempt, typename Wanted>
 rt::Task<void> keep_connected(MakeAttempt attempt, Wanted wanted, net::Backoff backoff) {
   while (wanted()) {
