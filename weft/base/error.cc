@@ -39,7 +39,7 @@ std::string_view describe(Errc code) noexcept {
     case Errc::system: return "system error";
     case Errc::other: return "error of another domain";
     case Errc::cancelled: return "cancelled before it began";
-    case Errc::job_threw: return "the task threw an exception";
+    case Errc::job_threw: return "the job threw an exception";
   }
   return "unknown error";
 }

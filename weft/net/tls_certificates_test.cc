@@ -100,7 +100,7 @@ TEST_F(TlsTest, AStreamWithoutTlsHasNoInfo) {
 
 // --- files ---
 
-TEST_F(TlsTest, NewConnectionsGetTheNewCertificateAndOldOnesGoOn) {
+TEST_F(TlsTest, NewConnectionsGetTheNewCertificateAndOldOnesContinue) {
   connect();
   const auto old_server = std::move(server_);
   const auto old_client = std::move(client_);

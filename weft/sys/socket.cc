@@ -193,7 +193,7 @@ bool is_unix_stream_bound(const SocketAddress& at) noexcept {
     return false;
   }
   const Fd probe(*other_type);
-  return ::connect(probe.fd(), raw(at), raw_size(at)) != 0 && errno == EPROTOTYPE;
+  return call([&] { return ::connect(probe.fd(), raw(at), raw_size(at)); }).os_errno == EPROTOTYPE;
 }
 
 Result<Connecting> open_unix_connection(const SocketAddress& to, const SocketOptions& options) noexcept {

@@ -14,16 +14,16 @@ class Waiting : public ListHook {
  public:
   // Called when the wait ends. Ok: the message is in the lane. Any other outcome: the message is still in `waiting` and
   // the lane will not take it. The Waiting is then on no list and may be destroyed.
-  using Told = void(Waiting& waiting, Error outcome) noexcept;
+  using Report = void(Waiting& waiting, Error outcome) noexcept;
   // Null: there is no call, and the Waiting may be gone as soon as its message is in the lane.
-  explicit Waiting(Told* who_is_told) noexcept : told_(who_is_told) {}
+  explicit Waiting(Report* function) noexcept : report_(function) {}
 
-  [[nodiscard]] Told* told() const noexcept { return told_; }
+  [[nodiscard]] Report* report() const noexcept { return report_; }
 
   Job message;
 
  private:
-  Told* told_;
+  Report* report_;
 };
 
 using Backlog = List<Waiting>;  // first come, first served

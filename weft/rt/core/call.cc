@@ -151,7 +151,7 @@ void Posting::cancel() noexcept {
   go_on();
 }
 
-void Posting::handle_told(Waiting& waiting, Error outcome) noexcept {
+void Posting::handle_wait_end(Waiting& waiting, Error outcome) noexcept {
   Posting& self = *static_cast<Entry&>(waiting).posting;
   self.error_ = outcome;
   self.go_on();

@@ -270,10 +270,10 @@ class [[nodiscard]] Posting final : private detail::CoreWait {
 
  private:
   struct Entry : Waiting {
-    Entry(Posting* who, Job job) noexcept : Waiting(handle_told), posting(who) { message = std::move(job); }
+    Entry(Posting* who, Job job) noexcept : Waiting(handle_wait_end), posting(who) { message = std::move(job); }
     Posting* posting;
   };
-  static void handle_told(Waiting& waiting, Error outcome) noexcept;
+  static void handle_wait_end(Waiting& waiting, Error outcome) noexcept;
   [[nodiscard]] Error check() const noexcept;
   void take_back() noexcept;
   void cancel() noexcept;

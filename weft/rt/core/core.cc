@@ -228,12 +228,12 @@ void Core::serve(Outgoing& out) noexcept {
       continue;
     }
     Waiting& waiting = out.backlog.front();
-    Waiting::Told* const told = waiting.told();
+    Waiting::Report* const report = waiting.report();
     waiting.unhook();
     ::new (static_cast<void*>(cell)) Message{std::move(waiting.message)};
     commit(out);
-    if (told != nullptr) {
-      told(waiting, Error());
+    if (report != nullptr) {
+      report(waiting, Error());
     }
   }
 }
@@ -267,8 +267,8 @@ void Core::end() noexcept {
     while (!outgoing_[i].backlog.empty()) {
       Waiting& waiting = outgoing_[i].backlog.front();
       forget(waiting);
-      if (waiting.told() != nullptr) {
-        waiting.told()(waiting, Error(Errc::closed, "the runtime was stopped"));
+      if (waiting.report() != nullptr) {
+        waiting.report()(waiting, Error(Errc::closed, "the runtime was stopped"));
       }
     }
   }

@@ -112,7 +112,7 @@ class Core final : private TurnHook {
   // --- for awaiters ---
   // False: no room, or other messages wait for it.
   [[nodiscard]] bool try_send(unsigned target, Waiting& waiting) noexcept;
-  // Queues the message behind those. Its Told function is called, unless forget() takes the message back.
+  // Queues the message behind those. Its Report function is called, unless forget() takes the message back.
   void wait_to_send(unsigned target, Waiting& waiting) noexcept;
   void forget(Waiting& waiting) noexcept;
   [[nodiscard]] bool ended() const noexcept { return ended_; }

@@ -220,15 +220,15 @@ TEST_P(ExecutorTest, MayBeDestroyedByItsOwnJob) {
   if (made_.below != nullptr) {
     return;  // a strand's turn is a job of the executor below
   }
-  Signal go_on;
+  Signal proceed;
   Signal done;
   const auto destroy = [&] {
-    (void)(has_threads() && go_on.take());  // the test's thread must have returned from execute()
+    (void)(has_threads() && proceed.take());  // the test's thread must have returned from execute()
     made_.executor.reset();
     done.give();
   };
   ASSERT_TRUE(executor().execute(destroy));
-  go_on.give();
+  proceed.give();
   EXPECT_TRUE(done.take());
 }
 
@@ -247,13 +247,13 @@ TEST_P(ExecutorTest, DestructionDropsWaitingJobsAndEndsTheirFutures) {
     return;  // no job ever waits
   }
   Signal begun;
-  Signal go_on;
+  Signal proceed;
   std::vector<std::thread> release;
   std::vector<Future<int>> futures;
   for (int i = 0; i < 3; ++i) {
     (void)executor().execute([&] {
       begun.give();
-      (void)go_on.take();
+      (void)proceed.take();
     });
   }
   ASSERT_TRUE(begun.take());
@@ -263,7 +263,7 @@ TEST_P(ExecutorTest, DestructionDropsWaitingJobsAndEndsTheirFutures) {
     futures.push_back(executor().submit([&, i] { return ran.fetch_add(1), i; }));
   }
   std::thread destroyer([&] { made_.executor.reset(); });
-  go_on.give(3);
+  proceed.give(3);
   destroyer.join();
   int told = 0;
   for (Future<int>& future : futures) {
@@ -295,15 +295,15 @@ TEST_P(ExecutorTest, StopReportsAJobThatRunsPastTheDeadline) {
     return;
   }
   Signal begun;
-  Signal go_on;
+  Signal proceed;
   auto running = executor().submit([&] {
     begun.give();
-    return go_on.take();
+    return proceed.take();
   });
   ASSERT_TRUE(begun.take());
   EXPECT_EQ(executor().stop(StopMode::drain, sys::now()).error(), Errc::timed_out);
   EXPECT_EQ(running.get_until(sys::now()).error(), Errc::timed_out);
-  go_on.give();
+  proceed.give();
   EXPECT_TRUE(executor().stop(StopMode::drain, in_a_long_time()));
   EXPECT_TRUE(running.get().value());
 }

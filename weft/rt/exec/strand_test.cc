@@ -63,7 +63,7 @@ TEST(Strand, PassesOnThatTheUnderlyingQueueIsFull) {
   Strand strand(*pool);
   bool ran = false;
   EXPECT_EQ(strand.execute([&] { ran = true; }).error(), Errc::resource_exhausted);
-  blocker.let_go();
+  blocker.release();
   while (!strand.execute([] {})) {
     std::this_thread::yield();
   }
@@ -81,7 +81,7 @@ TEST(Strand, ItsOwnFullQueueIsReported) {
   auto late = strand.submit_after(1ms, [] { return 1; });
   EXPECT_TRUE(strand.execute([] {}));
   EXPECT_EQ(strand.execute([] {}).error(), Errc::resource_exhausted);
-  blocker.let_go();
+  blocker.release();
   EXPECT_EQ(late.get_until(in_a_long_time()).value(), 1);
   EXPECT_TRUE(strand.stop(StopMode::drain, in_a_long_time()));
   EXPECT_EQ(strand.counts().executed, 4u);
@@ -98,7 +98,7 @@ TEST(Strand, ItsJobsAreDroppedAndToldWhenTheUnderlyingExecutorAbandonsIt) {
   EXPECT_EQ(first.get_until(in_a_long_time()).error(), Errc::terminated);
   EXPECT_EQ(second.get_until(in_a_long_time()).error(), Errc::terminated);
   EXPECT_EQ(strand.execute([] {}).error(), Errc::closed);
-  blocker.let_go();
+  blocker.release();
   EXPECT_TRUE(strand.stop(StopMode::drain, in_a_long_time()));
 }
 

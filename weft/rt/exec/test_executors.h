@@ -37,7 +37,7 @@ struct Made {
   std::unique_ptr<Executor> executor;
 };
 
-// Keeps threads of an executor busy until let_go(). The destructor waits for the jobs that it released.
+// Keeps threads of an executor busy until release(). The destructor waits for the jobs that it released.
 class Blocker {
  public:
   Blocker() = default;
@@ -65,18 +65,18 @@ class Blocker {
     }
     return true;
   }
-  void let_go() { go_on_.give(std::exchange(blocked_, 0)); }
+  void release() { released_.give(std::exchange(blocked_, 0)); }
 
  private:
   void run() {
     inside_.fetch_add(1, std::memory_order_relaxed);
     begun_.give();
-    (void)go_on_.take();
+    (void)released_.take();
     inside_.fetch_sub(1, std::memory_order_release);
   }
 
   Signal begun_;
-  Signal go_on_;
+  Signal released_;
   std::atomic<int> inside_{0};
   int blocked_ = 0;
 };

@@ -41,14 +41,14 @@ struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
         }) {}
 
   Result<void> push(Job& job) noexcept;
-  void wake_somebody(unsigned max) noexcept;
+  void wake_worker(unsigned max) noexcept;
   Result<void> start_worker() noexcept;  // requires that the gate counts the worker already
   void run(Worker& mine) noexcept;
   bool find(Worker& mine, Job& job) noexcept;
   void execute(Worker& mine, Job& job) noexcept;
   [[nodiscard]] bool any_ready() const noexcept;
   [[nodiscard]] bool drained() const noexcept;
-  bool look_around() noexcept;
+  bool spin_for_job() noexcept;
   void close() noexcept;
   void abandon() noexcept;
   bool wait_for_workers(Instant deadline) noexcept;
@@ -87,7 +87,7 @@ Result<void> ThreadPool::Shared::push(Job& job) noexcept {
   }
   for (unsigned tried = 0; tried < workers_max; ++tried) {
     switch (workers[index].queue.try_push(job)) {
-      case Queue::Push::done: wake_somebody(workers_max); return {};
+      case Queue::Push::done: wake_worker(workers_max); return {};
       case Queue::Push::closed:
         refused.fetch_add(1, std::memory_order_relaxed);
         return Error(Errc::closed, "the executor was stopped");
@@ -99,15 +99,14 @@ Result<void> ThreadPool::Shared::push(Job& job) noexcept {
   return Error(Errc::resource_exhausted, "the queue is full");
 }
 
-void ThreadPool::Shared::wake_somebody(unsigned max) noexcept {
+void ThreadPool::Shared::wake_worker(unsigned max) noexcept {
   switch (gate.notify(max)) {
     case WorkerGate::Notified::nobody: break;
     case WorkerGate::Notified::woke: wakes.fetch_add(1, std::memory_order_relaxed); break;
     case WorkerGate::Notified::start:
       if (!start_worker()) {
         gate.undo_start();
-        wake_somebody(
-            0);  // other pushers may have counted on this start; without a sleeper a busy worker takes the job
+        wake_worker(0);  // other pushers may have counted on this start; without a sleeper a busy worker takes the job
       }
       break;
   }
@@ -187,7 +186,7 @@ void ThreadPool::Shared::execute(Worker& mine, Job& job) noexcept {
 }
 
 // A searcher spins here. True: a queue has a job, or the gate is closed.
-bool ThreadPool::Shared::look_around() noexcept {
+bool ThreadPool::Shared::spin_for_job() noexcept {
   const bool found =
       sync::spin_until(budget.budget_us(sync::WaitMode::adaptive), [this] { return any_ready() || gate.closed(); });
   budget.record(found);
@@ -205,7 +204,7 @@ void ThreadPool::Shared::run(Worker& mine) noexcept {
       if (std::exchange(searching, false)) {
         gate.stop_searching();
         if (any_ready()) {
-          wake_somebody(workers_max);
+          wake_worker(workers_max);
         }
       }
       execute(mine, job);
@@ -219,7 +218,7 @@ void ThreadPool::Shared::run(Worker& mine) noexcept {
       continue;
     }
     searching = searching || gate.start_searching();
-    if (searching && look_around()) {
+    if (searching && spin_for_job()) {
       continue;
     }
     if (!gate.announce(searching) || any_ready()) {

@@ -45,7 +45,7 @@ TEST(ThreadPool, AFullQueueIsReportedAndTheJobsInItRun) {
   EXPECT_EQ(pool->execute([&] { ran.fetch_add(100); }).error(), Errc::resource_exhausted);
   EXPECT_EQ(pool->submit([&] { return ran.fetch_add(100); }).get().error(), Errc::resource_exhausted);
   EXPECT_EQ(pool->counts().refused, 2u);
-  blocker.let_go();
+  blocker.release();
   EXPECT_TRUE(pool->stop(StopMode::drain, in_a_long_time()));
   EXPECT_EQ(ran.load(), 4);
 }
@@ -76,7 +76,7 @@ TEST(ThreadPool, ADelayedJobThatFindsTheQueueFullIsLateAndNotLost) {
     std::this_thread::yield();
   }
   EXPECT_FALSE(late.ready());
-  blocker.let_go();
+  blocker.release();
   EXPECT_EQ(late.get_until(in_a_long_time()).value(), 1);
 }
 
@@ -160,7 +160,7 @@ TEST(ThreadPool, ABurstCostsAtMostOneWakePerWorker) {
     ASSERT_TRUE(pool->execute([] {}));
   }
   EXPECT_EQ(pool->counts().wakes, before);  // no worker sleeps
-  blocker.let_go();
+  blocker.release();
   EXPECT_TRUE(pool->stop(StopMode::drain, in_a_long_time()));
   EXPECT_LE(pool->counts().wakes, before + kWorkers);
 }
@@ -172,7 +172,7 @@ TEST(ThreadPool, ADynamicPoolGrowsToItsMaximumAndNotBeyond) {
   Blocker blocker;
   ASSERT_TRUE(blocker.block(*pool, 2 * kMost, kMost));
   EXPECT_EQ(pool->counts().workers, static_cast<unsigned>(kMost));
-  blocker.let_go();
+  blocker.release();
   EXPECT_TRUE(pool->stop(StopMode::drain, in_a_long_time()));
   EXPECT_EQ(pool->counts().executed, 2u * kMost);
 }
@@ -184,7 +184,7 @@ TEST(ThreadPool, ADynamicPoolShrinksToItsMinimumAndGrowsAgain) {
   for (int round = 0; round < 3; ++round) {
     Blocker blocker;
     ASSERT_TRUE(blocker.block(*pool, 3));
-    blocker.let_go();
+    blocker.release();
     Instant patience = sys::now() + 100ms;
     while (pool->counts().workers > 1) {
       if (sys::now() > patience) {  // a worker whose permit another took at its time limit sleeps until the next job

@@ -182,9 +182,9 @@ bool Loop::announce_sleep(Duration timeout) noexcept {
   return hook_ == nullptr || ((nap || !hook_->has_work()) && hook_->may_sleep());
 }
 
-// Spins before a sleep: checks the mailboxes kLooksPerPoll times, then polls the descriptors once and yields.
-bool Loop::look_for_work(Duration timeout, std::size_t& event_count) {
-  constexpr int kLooksPerPoll = 16;
+// Spins before a sleep: checks the mailboxes kChecksPerPoll times, then polls the descriptors once and yields.
+bool Loop::spin_for_work(Duration timeout, std::size_t& event_count) {
+  constexpr int kChecksPerPoll = 16;
   std::uint64_t budget_us = spin_budget_.budget_us(wait_mode_);
   if (timeout > Duration::zero()) {
     budget_us = std::min(budget_us, static_cast<std::uint64_t>(timeout / std::chrono::microseconds(1)));
@@ -196,7 +196,7 @@ bool Loop::look_for_work(Duration timeout, std::size_t& event_count) {
   const std::uint64_t end = sys::ticks() + budget_us * sys::ticks_per_us();
   bool found = false;
   do {
-    for (int i = 0; i < kLooksPerPoll && !found; ++i) {
+    for (int i = 0; i < kChecksPerPoll && !found; ++i) {
       sys::pause();
       found = mailed();
     }
@@ -217,7 +217,7 @@ std::size_t Loop::poll(Duration timeout) { return poller_->wait(events_, timeout
 void Loop::wait(Instant wanted) {
   const Duration timeout = wanted == kNever ? Duration(-1) : std::max(Duration::zero(), wanted - now_);
   std::size_t count = 0;
-  const bool found = timeout != Duration::zero() && look_for_work(timeout, count);
+  const bool found = timeout != Duration::zero() && spin_for_work(timeout, count);
   if (!found && timeout != Duration::zero()) {
     count = poll(announce_sleep(timeout) ? timeout : Duration::zero());
     sleep_.store(Sleep::awake, std::memory_order_relaxed);

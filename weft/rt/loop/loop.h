@@ -108,7 +108,7 @@ class Loop {
   [[nodiscard]] bool has_mail() const noexcept;
   void wait(Instant wanted);
   [[nodiscard]] bool announce_sleep(Duration timeout) noexcept;
-  [[nodiscard]] bool look_for_work(Duration timeout, std::size_t& event_count);
+  [[nodiscard]] bool spin_for_work(Duration timeout, std::size_t& event_count);
   [[nodiscard]] std::size_t poll(Duration timeout);
   void dispatch(const sys::PollEvent& event);
   [[nodiscard]] Slot* find(WatchId id) noexcept;

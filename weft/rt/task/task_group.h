@@ -238,7 +238,7 @@ class [[nodiscard]] AnyOfVector : public detail::VectorGroup<T> {
   Result<First<detail::Kept<T>>> await_resume() {
     this->group_.close();
     if (this->tasks_.empty()) {
-      return Error(Errc::invalid_argument, "none of no tasks can be the first");
+      return Error(Errc::invalid_argument, "there is no task to wait for");
     }
     const std::size_t first = this->group_.first();
     return First<detail::Kept<T>>{first, detail::take_kept(this->tasks_[first])};

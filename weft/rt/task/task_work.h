@@ -135,7 +135,7 @@ class [[nodiscard]] RunOn {
   [[no_unique_address]] std::conditional_t<kTakesToken, std::stop_source, std::monostate> stop_;
   std::atomic<bool> cancelled_{false};
   State state_ = State::waiting;
-  Error error_ = Error(Errc::terminated, "the task was dropped before it ran");
+  Error error_ = Error(Errc::terminated, "the job was dropped before it ran");
   std::exception_ptr exception_;
   union {
     Value value_;

@@ -152,7 +152,9 @@ TEST_F(TaskWorkTest, AnExecutorThatStopsEndsTheWaitsForItsWork) {
   Future<int> future = spawn(*loop_, Top::go(single->get()));
   (void)spawn(*loop_, []() -> Task<void> { co_return; }()).get();  // by now the first task waits
   std::thread stopper([&] { EXPECT_TRUE((*single)->stop(StopMode::abandon, kNever)); });
-  EXPECT_EQ(future.get().error(), Errc::terminated);
+  const Error dropped = future.get().error();
+  EXPECT_EQ(dropped, Errc::terminated);
+  EXPECT_STREQ(dropped.text(), "the job was dropped before it ran");
   hold.store(false);
   stopper.join();
 }

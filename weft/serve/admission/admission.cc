@@ -145,7 +145,7 @@ struct alignas(sync::kLineSize) Admission::Stripe {
     }
   }
   // Forgets an entry that gained no connection.
-  void let_go(std::uint32_t at, bool keep) noexcept {
+  void forget_unused(std::uint32_t at, bool keep) noexcept {
     if (at != kNone && entries[at].connections == 0 && !keep) {
       forget(at);
     }
@@ -157,12 +157,12 @@ Result<std::unique_ptr<Admission>> Admission::make(AdmissionOptions options) {
     return Error(Errc::invalid_argument, "a prefix is not longer than an address");
   }
   if (options.entries_max < 2 * kStripes || options.entries_max > 1U << 26U) {
-    return Error(Errc::invalid_argument, "entries_max");
+    return Error(Errc::invalid_argument, "entries_max is out of its range");
   }
   try {
     return std::unique_ptr<Admission>(new Admission(std::move(options)));
   } catch (const std::bad_alloc&) {
-    return Error(Errc::resource_exhausted, "memory");
+    return Error(Errc::resource_exhausted, "no memory for the addresses");
   }
 }
 
@@ -228,9 +228,9 @@ Result<Admission::Lease> Admission::admit_to(Stripe& stripe, const net::IpPrefix
     return Lease(this, static_cast<std::uint32_t>(&stripe - stripes_.get()), prefix_at, address_at);
   }
   if (address_at != prefix_at) {
-    stripe.let_go(address_at, false);
+    stripe.forget_unused(address_at, false);
   }
-  stripe.let_go(prefix_at, keep);
+  stripe.forget_unused(prefix_at, keep);
   return Error(Errc::resource_exhausted);
 }
 

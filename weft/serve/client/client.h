@@ -61,7 +61,7 @@ class Client {
                                                             ClientOptions options = {}, const Codec& codec = Codec()) {
     net::Endpoint parsed = WEFT_TRY(net::parse_endpoint(endpoint, false));
     if (parsed.transport == net::Transport::inproc) {
-      return Error(Errc::not_supported, "a client has a socket");
+      return Error(Errc::not_supported, "a client needs a socket, and inproc has none");
     }
     if (rt::Core::current() != &host->core()) {
       return Error(Errc::invalid_state, "a client is opened on the core of its host");
@@ -206,7 +206,7 @@ class Client {
         co_return asked.error();
       }
       co_await waiter;
-      self->note_told();
+      self->note_resumed();
       if (!waiter.result()) {
         co_return waiter.result().error();
       }

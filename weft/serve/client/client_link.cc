@@ -127,16 +127,16 @@ rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
     }
   }
   if (!opened) {
-    self->tell(ClientEvent::Kind::unconnected, opened.error());
+    self->report(ClientEvent::Kind::unconnected, opened.error());
     co_return Attempt::failed;
   }
   self->counts_->connections.connected.add();
   self->changed_.pulse();
-  self->tell(ClientEvent::Kind::connected, Error());
+  self->report(ClientEvent::Kind::connected, Error());
   co_await SessionEnd(*self);
   self->counts_->connections.lost.add();
   self->changed_.pulse();
-  self->tell(ClientEvent::Kind::lost, self->why_);
+  self->report(ClientEvent::Kind::lost, self->why_);
   co_return self->heard_ ? Attempt::proved : Attempt::failed;
 }
 
@@ -166,7 +166,7 @@ Result<void> ClientLink::open(std::unique_ptr<net::Stream> stream) {
   return {};
 }
 
-void ClientLink::tell(ClientEvent::Kind kind, const Error& why) noexcept {
+void ClientLink::report(ClientEvent::Kind kind, const Error& why) noexcept {
   try {
     if (options_.on_event && !silent_) {
       options_.on_event(ClientEvent{kind, why});
@@ -213,7 +213,7 @@ void ClientLink::drop_connection(const Error& why) noexcept {
   }
 }
 
-void ClientLink::note_told() noexcept {
+void ClientLink::note_resumed() noexcept {
   if (closing_ && in_flight_.waiting() == 0) {
     changed_.pulse();
   }

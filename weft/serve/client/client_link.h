@@ -178,7 +178,7 @@ class ClientLink {
   void count_refused() noexcept { counts_->requests.refused.add(); }
   void count_sent() noexcept { counts_->requests.sent.add(); }
   void count_push() noexcept { counts_->requests.pushes.add(); }
-  void note_told() noexcept;  // a request's coroutine was resumed
+  void note_resumed() noexcept;  // a request's coroutine was resumed
   [[nodiscard]] Instant now() noexcept { return host_->core().loop().now(); }
 
  private:
@@ -193,7 +193,7 @@ class ClientLink {
   static rt::Task<Result<void>> wait_ended(ClientLink* self);
   static rt::Task<Result<void>> wait_connected(std::shared_ptr<ClientLink> self);
   [[nodiscard]] Result<void> open(std::unique_ptr<net::Stream> stream);
-  void tell(ClientEvent::Kind kind, const Error& why) noexcept;
+  void report(ClientEvent::Kind kind, const Error& why) noexcept;
 
   const std::shared_ptr<ClientHost> host_;
   const net::Endpoint endpoint_;

@@ -89,7 +89,7 @@ class ClientPool {
                                                                 std::string_view endpoint, PoolOptions options = {},
                                                                 Probe probe = {}, const Codec& codec = Codec()) {
     if (options.connections == 0) {
-      return Error(Errc::invalid_argument, "a pool has connections");
+      return Error(Errc::invalid_argument, "a pool needs a connection");
     }
     auto state = std::make_shared<State>(std::move(host), std::move(options), std::move(probe));
     if (const auto filled = State::fill(state, endpoint, codec); !filled) {
@@ -177,12 +177,12 @@ class ClientPool {
         member->probed = bool(self->probe);
         ClientOptions options = self->options.client;
         options.on_event = [weak = std::weak_ptr<State>(self), member = member.get(),
-                            tell = std::move(options.on_event)](const ClientEvent& event) {
+                            report = std::move(options.on_event)](const ClientEvent& event) {
           if (const auto state = weak.lock()) {
             state->handle_event(*member, event);
           }
-          if (tell) {
-            tell(event);
+          if (report) {
+            report(event);
           }
         };
         member->client = WEFT_TRY(Client::open(self->host, endpoint, std::move(options), codec));
@@ -255,7 +255,7 @@ class ClientPool {
         }
         if (self->counts->waiting.value() >= self->options.waiting_max) {
           self->counts->refused.add();
-          co_return Error(Errc::resource_exhausted, "as many requests wait for a connection as may");
+          co_return Error(Errc::resource_exhausted, "too many requests wait for a connection");
         }
         if (!came_before) {
           self->counts->waited.add();

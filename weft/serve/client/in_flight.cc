@@ -18,7 +18,7 @@ bool InFlight::Waiter::suspend(rt::CancelScope& scope, std::coroutine_handle<> c
   if (!Wait::begin(scope, coroutine)) {
     in_->counts_.cancelled.add();
     in_->abandon(*this);
-    tell(rt::kCancelled);
+    end(rt::kCancelled);
     return false;
   }
   if (deadline_ == kNever) {
@@ -29,7 +29,7 @@ bool InFlight::Waiter::suspend(rt::CancelScope& scope, std::coroutine_handle<> c
   if (!timer_) {
     in_->counts_.cancelled.add();
     in_->abandon(*this);
-    tell(kNoMemory);
+    end(kNoMemory);
   }
   return true;
 }
@@ -38,21 +38,21 @@ void InFlight::Waiter::handle_deadline() noexcept {
   timer_ = {};
   in_->counts_.timed_out.add();
   in_->abandon(*this);
-  tell(Error(Errc::timed_out, "no response came in time"));
+  end(Error(Errc::timed_out, "no response came in time"));
 }
 
 void InFlight::Waiter::give_up(rt::Wait& self) noexcept {
   auto& waiter = static_cast<Waiter&>(self);
   waiter.in_->counts_.cancelled.add();
   waiter.in_->abandon(waiter);
-  waiter.tell(rt::kCancelled);
+  waiter.end(rt::kCancelled);
 }
 
-void InFlight::Waiter::answer(Bytes body) noexcept { tell(body_.assign(body) ? Result<void>() : kNoMemory); }
+void InFlight::Waiter::answer(Bytes body) noexcept { end(body_.assign(body) ? Result<void>() : kNoMemory); }
 
-void InFlight::Waiter::tell(const Result<void>& result) noexcept {
+void InFlight::Waiter::end(const Result<void>& result) noexcept {
   result_ = result;
-  told_ = true;
+  ended_ = true;
   if (timer_) {
     (void)wheel_->cancel(std::exchange(timer_, {}));
   }
@@ -69,7 +69,7 @@ InFlight::InFlight(Matching matching, std::uint32_t max, RequestCounts& counts) 
 
 Result<std::uint32_t> InFlight::add(Waiter& waiter, std::uint32_t key) {
   if (full()) {
-    return Error(Errc::resource_exhausted, "as many requests are in flight as may be");
+    return Error(Errc::resource_exhausted, "too many requests are in flight");
   }
   const std::uint32_t slot = WEFT_TRY(take_place());
   if (const auto entered = enter_lane(slot, key); !entered) {
@@ -190,7 +190,7 @@ void InFlight::fail_all(const Error& why) noexcept {
     }
     if (Waiter* const waiter = detach(slot)) {
       counts_.lost.add();
-      waiter->tell(why);
+      waiter->end(why);
     }
     free_place(slot);
     --size_;

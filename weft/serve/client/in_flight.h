@@ -67,7 +67,7 @@ class InFlight {
     Waiter(const Waiter&) = delete;
     Waiter& operator=(const Waiter&) = delete;
 
-    [[nodiscard]] bool await_ready() const noexcept { return told_; }
+    [[nodiscard]] bool await_ready() const noexcept { return ended_; }
     template <rt::detail::TaskPromise Promise>
     bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
       return suspend(coroutine.promise().scope(), coroutine);
@@ -84,11 +84,11 @@ class InFlight {
     static void give_up(rt::Wait& self) noexcept;
     bool suspend(rt::CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
     void handle_deadline() noexcept;
-    void tell(const Result<void>& result) noexcept;
+    void end(const Result<void>& result) noexcept;
 
     InFlight* in_ = nullptr;  // null: the result is known
     std::uint32_t slot_ = 0;
-    bool told_ = false;
+    bool ended_ = false;
     Instant deadline_;
     rt::TimerId timer_;
     rt::TimerWheel* wheel_ = nullptr;

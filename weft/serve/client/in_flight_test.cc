@@ -211,7 +211,7 @@ TEST_F(InFlightTest, AllFailTogetherAndNoWaiterIsForgotten) {
   EXPECT_EQ(counts_.lost.value(), 6u);
 }
 
-TEST_F(InFlightTest, ACancelledTaskGoesOnAtOnce) {
+TEST_F(InFlightTest, ACancelledTaskResumesAtOnce) {
   make(Matching::in_order);
   rt::TaskScope scope(time_.runner());
   Outcome outcome;

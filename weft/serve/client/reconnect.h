@@ -13,13 +13,13 @@ enum class Attempt : bool {
   proved,  // the peer sent something: the next wait is the first one again
 };
 
-// Runs attempt() until its task is cancelled or go_on() returns false. The wait between two attempts grows while they
+// Runs attempt() until its task is cancelled or wanted() returns false. The wait between two attempts grows while they
 // fail. A peer that accepts connections and drops them gets no more attempts than a peer that refuses them.
-template <typename MakeAttempt, typename GoOn>
-rt::Task<void> keep_connected(MakeAttempt attempt, GoOn go_on, net::Backoff backoff) {
-  while (go_on()) {
+template <typename MakeAttempt, typename Wanted>
+rt::Task<void> keep_connected(MakeAttempt attempt, Wanted wanted, net::Backoff backoff) {
+  while (wanted()) {
     const Attempt outcome = co_await attempt();
-    if (!go_on()) {
+    if (!wanted()) {
       co_return;
     }
     if (outcome == Attempt::proved) {

@@ -48,7 +48,7 @@ inline Error error_of_frame(Bytes body) noexcept {
     case ErrorCode::handler_failed: return frame_error(ErrorCode::handler_failed, "the peer's handler failed");
     case ErrorCode::refused: return frame_error(ErrorCode::refused, "the peer refused");
   }
-  return Error(Errc::protocol_error, "an error frame with a code that is none");
+  return Error(Errc::protocol_error, "the error frame has an unknown code");
 }
 
 }  // namespace detail

@@ -190,7 +190,7 @@ class Dispatcher {
   template <typename Handler>
   Result<void> set(Entry& entry, Handler handler) {
     if (entry) {
-      return Error(Errc::invalid_state, "there is a handler for this");
+      return Error(Errc::invalid_state, "this handler is set already");
     }
     entry = keep(std::move(handler));
     return {};

@@ -165,11 +165,11 @@ using test::TaskCaller;
 TEST(DispatcherTask, AHandlerMayBeACoroutineWhoseFrameAndCapturesLiveUntilItHasEnded) {
   rt::test::HandTurned here;
   TaskCaller caller(here.runner());
-  rt::AsyncEvent go_on;
+  rt::AsyncEvent proceed;
   Dispatcher<TaskCaller> dispatcher;
   ASSERT_TRUE(dispatcher.on(
-      1, [&go_on, name = std::string(100, 'n')](TaskCaller& to, const Frame& frame) -> rt::Task<Result<void>> {
-        (void)co_await go_on.wait();
+      1, [&proceed, name = std::string(100, 'n')](TaskCaller& to, const Frame& frame) -> rt::Task<Result<void>> {
+        (void)co_await proceed.wait();
         (void)to.send(frame.header, frame.body);
         (void)to.send({2, 0}, as_bytes(name));
         co_return Result<void>();
@@ -181,7 +181,7 @@ TEST(DispatcherTask, AHandlerMayBeACoroutineWhoseFrameAndCapturesLiveUntilItHasE
   }
   EXPECT_EQ(caller.tasks.size(), 1u);
   EXPECT_EQ(dispatcher.counts().handled.value(), 0u) << "not yet";
-  go_on.set();
+  proceed.set();
   here.turn();
   ASSERT_EQ(caller.sent.size(), 2u);
   EXPECT_EQ(caller.sent[0], (test::Got{{1, kFlagAuthCheck}, bytes("the frame's body")}));

@@ -28,10 +28,10 @@ class IdTable {
   // invalid_state: the id has a value; resource_exhausted: the table holds kSizeMax values.
   Result<void> add(std::uint32_t id, const T& value) {
     if (find(id) != nullptr) {
-      return Error(Errc::invalid_state, "this id has a handler");
+      return Error(Errc::invalid_state, "this id has a handler already");
     }
     if (size_ == kSizeMax) {
-      return Error(Errc::resource_exhausted, "handlers");
+      return Error(Errc::resource_exhausted, "too many handlers");
     }
     if (id < kDenseMax) {
       dense_.resize(std::max<std::size_t>(dense_.size(), id + std::size_t{1}));

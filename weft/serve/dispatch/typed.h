@@ -91,7 +91,7 @@ struct TypedHandler {
     // The body of a coroutine is a copy already, and aligned.
     const AlignedBody body(frame.body);
     if (body.bytes().empty()) {
-      return Error(Errc::resource_exhausted, "memory");
+      return Error(Errc::resource_exhausted, "no memory for an aligned copy of the body");
     }
     const T* const message = verified<T>(body.bytes(), identifier, limits);
     if (message == nullptr) {

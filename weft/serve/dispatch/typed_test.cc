@@ -159,13 +159,13 @@ TEST(Typed, AnIdentifierThatCannotBeOneIsRefused) {
 // The published adapter's message dies at the first co_await.
 TEST(Typed, ACoroutinesMessageLivesUntilTheCoroutineHasEnded) {
   rt::test::HandTurned here;
-  rt::AsyncEvent go_on;
+  rt::AsyncEvent proceed;
   std::vector<std::string> got;
   Dispatcher<test::TaskCaller> dispatcher;
   ASSERT_TRUE(route<schema::Echo>(dispatcher, 1, "ECHO",
                                   [&](test::TaskCaller&, const schema::Echo& echo) -> rt::Task<Result<void>> {
                                     got.push_back("begun: " + text_of(echo));
-                                    (void)co_await go_on.wait();
+                                    (void)co_await proceed.wait();
                                     got.push_back("ended: " + text_of(echo));
                                     co_return frame_error(ErrorCode::refused, "not today");
                                   }));
@@ -175,7 +175,7 @@ TEST(Typed, ACoroutinesMessageLivesUntilTheCoroutineHasEnded) {
     dispatcher.dispatch(caller, frame_of(1, body));
   }
   EXPECT_EQ(got, std::vector<std::string>{"begun: hello"});
-  go_on.set();
+  proceed.set();
   here.turn();
   EXPECT_EQ(got.back(), "ended: hello");
   EXPECT_EQ(caller.only_error().text, "not today");

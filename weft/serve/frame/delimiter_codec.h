@@ -39,12 +39,12 @@ class DelimiterCodec {
 
   [[nodiscard]] Decoded<Frame> decode(Bytes input) noexcept {
     const Bytes window = input.first(std::min(input.size(), body_max_ + size_));  // a delimiter behind it is too late
-    const std::size_t body_size = find(window, std::min(looked_, window.size()));
+    const std::size_t body_size = find(window, std::min(searched_, window.size()));
     if (body_size != kNone) {
-      looked_ = 0;
+      searched_ = 0;
       return Decoded<Frame>::whole({{}, input.first(body_size)}, body_size + size_);
     }
-    looked_ = window.size() < size_ ? 0 : window.size() - size_ + 1;
+    searched_ = window.size() < size_ ? 0 : window.size() - size_ + 1;
     if (window.size() == body_max_ + size_) {
       return Decoded<Frame>::refused(kTooLarge);
     }
@@ -98,7 +98,7 @@ class DelimiterCodec {
   }
 
   std::size_t body_max_ = kBodyMax;
-  std::size_t looked_ = 0;  // no delimiter begins before this offset of the frame
+  std::size_t searched_ = 0;  // no delimiter begins before this offset of the frame
   std::array<std::uint8_t, kDelimiterMax> delimiter_{'\n'};
   std::uint8_t size_ = 1;
 };

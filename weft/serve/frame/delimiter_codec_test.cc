@@ -36,7 +36,7 @@ TEST(DelimiterCodec, OneByteAtATimeADelimiterIsFoundAcrossPieces) {
 }
 
 // The codec searches no byte twice: a delimiter written into the searched part later is not found.
-TEST(DelimiterCodec, NothingIsLookedAtTwice) {
+TEST(DelimiterCodec, NoByteIsSearchedTwice) {
   DelimiterCodec codec;
   Buffer input = bytes("aaaa");
   EXPECT_EQ(codec.decode(input).least, 5u);
@@ -48,7 +48,7 @@ TEST(DelimiterCodec, NothingIsLookedAtTwice) {
   EXPECT_EQ(codec.decode(input).frame.body.size(), 0u);  // and the next frame is searched from its beginning
 }
 
-TEST(DelimiterCodec, OnlyTheBeginningOfADelimiterIsLookedAtAgain) {
+TEST(DelimiterCodec, OnlyTheBeginningOfADelimiterIsSearchedAgain) {
   auto codec = ending_in("xyz");
   Buffer input = bytes("xyz_xy");
   input[2] = '_';

@@ -81,7 +81,7 @@ Result<void> PrometheusWriter::family(std::string_view name, Type type, std::str
     }
   }
   if (std::any_of(names.begin(), names.end(), [&](const std::string& each) { return families_.contains(each); })) {
-    return Error(Errc::invalid_state, "a metric of this name is there");
+    return Error(Errc::invalid_state, "a metric has this name already");
   }
   name_ = names[0];
   type_ = type;
@@ -110,7 +110,7 @@ Result<void> PrometheusWriter::begin(Labels labels, bool histogram, std::string&
     rendered += '"';
   }
   if (!samples_.insert(rendered).second) {
-    return Error(Errc::invalid_state, "this sample is there");
+    return Error(Errc::invalid_state, "the metric has this sample already");
   }
   return {};
 }

@@ -127,7 +127,7 @@ Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions op
     return Error(Errc::not_supported, "an admin port needs a build with the library http_parser");
   }
   if (!is_local(WEFT_TRY(net::parse_endpoint(options.endpoint, true))) && !options.remote) {
-    return Error(Errc::invalid_argument, "an admin port that other machines reach must be asked for");
+    return Error(Errc::invalid_argument, "an admin port that other machines reach needs AdminOptions::remote");
   }
   for (const NamedServer& named : options.servers) {
     if (named.server == nullptr) {

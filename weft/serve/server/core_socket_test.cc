@@ -113,7 +113,7 @@ TEST_F(CoreSocketTest, MessagesThatASocketPullsReachTheSessionsInOrder) {
   }
 }
 
-TEST_F(CoreSocketTest, ASubscriberOnACoreGetsItsTopicsAndSessionsGoOn) {
+TEST_F(CoreSocketTest, ASubscriberOnACoreGetsItsTopicsAndSessionsContinue) {
   const auto client = member(listen_members());
   Socket pub = socket(SocketType::xpub);
   Socket sub = socket(SocketType::sub);

@@ -165,7 +165,7 @@ void HttpCodec::begin_head() noexcept {
   http_parser parser;
   http_parser_init(&parser, HTTP_REQUEST);
   std::memcpy(parser_.data(), &parser, sizeof parser);
-  looked_ = head_size_ = body_size_ = target_begin_ = target_size_ = name_begin_ = name_size_ = 0;
+  parsed_ = head_size_ = body_size_ = target_begin_ = target_size_ = name_begin_ = name_size_ = 0;
   refusal_ = hosts_ = 0;
   method_ = 0;
   in_value_ = true;
@@ -174,34 +174,34 @@ void HttpCodec::begin_head() noexcept {
 
 bool HttpCodec::parse_head(Bytes window) noexcept {
   static_assert(sizeof(http_parser) <= sizeof(parser_));
-  if (looked_ == 0) {
+  if (parsed_ == 0) {
     begin_head();
   }
   http_parser parser;
   std::memcpy(&parser, parser_.data(), sizeof parser);
   Events::Call call{this, window};
   parser.data = &call;
-  const Bytes fresh = window.subspan(looked_);
+  const Bytes fresh = window.subspan(parsed_);
   const std::size_t parsed =
       http_parser_execute(&parser, Events::settings(), reinterpret_cast<const char*>(fresh.data()), fresh.size());
   parser.data = nullptr;
   std::memcpy(parser_.data(), &parser, sizeof parser);
   switch (HTTP_PARSER_ERRNO(&parser)) {
     case HPE_PAUSED:  // the head is whole
-      head_size_ = looked_ + static_cast<std::uint32_t>(parsed);
+      head_size_ = parsed_ + static_cast<std::uint32_t>(parsed);
       return true;
     case HPE_OK:
-      looked_ = static_cast<std::uint32_t>(window.size());
+      parsed_ = static_cast<std::uint32_t>(window.size());
       if (window.size() < head_max_) {
         return false;
       }
       refusal_ = kHeadTooLarge;
-      head_size_ = looked_;
+      head_size_ = parsed_;
       return true;
     case HPE_HEADER_OVERFLOW: refusal_ = kHeadTooLarge; break;
     default: refusal_ = kMalformed; break;
   }
-  head_size_ = static_cast<std::uint32_t>(std::min(looked_ + parsed + 1, window.size()));  // with the byte at fault
+  head_size_ = static_cast<std::uint32_t>(std::min(parsed_ + parsed + 1, window.size()));  // with the byte at fault
   return true;
 }
 
@@ -222,7 +222,7 @@ Decoded<HttpFrame> HttpCodec::decode(Bytes input) noexcept {
     return Decoded<Frame>::more(1);
   }
   if (refused_) {
-    return Decoded<Frame>::refused(Error(Errc::protocol_error, "no request that is taken"));
+    return Decoded<Frame>::refused(Error(Errc::protocol_error, "the request is refused"));
   }
   if (head_size_ == 0 && !parse_head(input.first(std::min<std::size_t>(input.size(), head_max_)))) {
     return Decoded<Frame>::more(input.size() + 1);
@@ -233,7 +233,7 @@ Decoded<HttpFrame> HttpCodec::decode(Bytes input) noexcept {
   }
   const HttpFrame frame{request(input), input.subspan(head_size_, body_size_)};
   refused_ = refusal_ != 0;
-  looked_ = head_size_ = 0;
+  parsed_ = head_size_ = 0;
   return Decoded<Frame>::whole(frame, size);
 }
 

@@ -84,7 +84,7 @@ class HttpCodec {
   std::uint32_t head_max_;
   std::uint32_t body_max_;
   alignas(8) std::array<std::byte, 32> parser_{};  // the library's parser, whose only pointer is set for each call
-  std::uint32_t looked_ = 0;                       // bytes of the head that were parsed
+  std::uint32_t parsed_ = 0;                       // bytes of the head that were parsed
   std::uint32_t head_size_ = 0;                    // 0: the head is incomplete
   std::uint32_t body_size_ = 0;
   std::uint32_t target_begin_ = 0, target_size_ = 0;

@@ -145,7 +145,7 @@ TEST_F(LimitsTest, AClosedSessionDoesNotWaitForeverForAPeerThatDoesNotRead) {
   EXPECT_EQ(server_->counters().undelivered, 1u);
 }
 
-TEST_F(LimitsTest, APeerThatGoesOnSendingAfterCloseIsCutOff) {
+TEST_F(LimitsTest, APeerThatKeepsSendingAfterCloseIsCutOff) {
   script_.on_frame = [](HeaderSession& session, const HeaderCodec::Frame&) { session.close(); };
   ListenerOptions options;
   options.limits.close_timeout = kLong;
@@ -269,7 +269,7 @@ TEST_F(LimitsTest, APeerThatSendsTooManyFramesIsReadMoreSlowlyAndLosesNone) {
 }
 
 // One EMFILE must not stop accepting for good.
-TEST_F(LimitsTest, AcceptPausesWhenDescriptorsRunOutAndGoesOnWhenThereAreSome) {
+TEST_F(LimitsTest, AcceptPausesWhenDescriptorsRunOutAndResumesWhenThereAreSome) {
   const std::string endpoint = listen();
   Client first(endpoint);
   first.send(1, "before");

@@ -39,7 +39,7 @@ void LogWriter::write(const LogRecord& record) {
       return;
     }
     first = pending_.empty();
-    tell_suppressed(record.time);
+    report_suppressed(record.time);
     append_line(record, pending_);
   }
   if (first) {
@@ -47,8 +47,8 @@ void LogWriter::write(const LogRecord& record) {
   }
 }
 
-void LogWriter::tell_suppressed(std::chrono::system_clock::time_point time) {
-  if (const std::uint64_t lines = suppressed_ - std::exchange(told_, suppressed_); lines != 0) {
+void LogWriter::report_suppressed(std::chrono::system_clock::time_point time) {
+  if (const std::uint64_t lines = suppressed_ - std::exchange(reported_, suppressed_); lines != 0) {
     append_suppressed_line(time, lines, pending_);
   }
 }
@@ -65,7 +65,7 @@ void LogWriter::run() {
   for (;;) {
     changed_.wait(lock, [this] { return !pending_.empty() || ending_; });
     if (ending_) {
-      tell_suppressed(std::chrono::system_clock::now());
+      report_suppressed(std::chrono::system_clock::now());
     }
     if (pending_.empty()) {
       return;

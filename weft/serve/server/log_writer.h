@@ -47,7 +47,7 @@ class LogWriter {
  private:
   explicit LogWriter(LogWriterOptions options) : options_(std::move(options)) {}
   void run();
-  void tell_suppressed(std::chrono::system_clock::time_point time);
+  void report_suppressed(std::chrono::system_clock::time_point time);
 
   const LogWriterOptions options_;
   mutable std::mutex mutex_;
@@ -55,7 +55,7 @@ class LogWriter {
   std::string pending_;  // guarded by mutex_, as the next four
   TokenBucket bucket_;
   std::uint64_t suppressed_ = 0;
-  std::uint64_t told_ = 0;  // the part of suppressed_ that a line has reported
+  std::uint64_t reported_ = 0;  // the part of suppressed_ that a line has reported
   bool ending_ = false;
   sys::Thread thread_;
 };

@@ -93,23 +93,23 @@ TEST(LogWriter, LinesThatComeTooFastAreSuppressedCountedAndReported) {
   }
   EXPECT_GT(suppressed, 0u);
   EXPECT_LE(suppressed, 47u);
-  std::uint64_t told = 0;
+  std::uint64_t reported = 0;
   std::uint64_t written = 0;
   for (const test::LogLine& line : lines_of(output.text)) {
     if (line.at("event") == u"suppressed") {
       const std::u16string& lines = line.at("lines");
-      told += std::stoul(std::string(lines.begin(), lines.end()));
+      reported += std::stoul(std::string(lines.begin(), lines.end()));
     } else {
       ++written;
     }
   }
-  EXPECT_EQ(told, suppressed);
-  EXPECT_EQ(written + told, 50u);
+  EXPECT_EQ(reported, suppressed);
+  EXPECT_EQ(written + reported, 50u);
 }
 
 TEST(LogWriter, AnOutputThatDoesNotTakeItsLinesDelaysNoCaller) {
   Signal stuck;
-  Signal go_on;
+  Signal proceed;
   LogWriterOptions options;
   options.lines = {};
   options.pending_max = 1000;
@@ -118,7 +118,7 @@ TEST(LogWriter, AnOutputThatDoesNotTakeItsLinesDelaysNoCaller) {
   options.output = [&](std::string_view lines) {
     if (std::exchange(first, false)) {
       stuck.give();
-      EXPECT_TRUE(go_on.take());
+      EXPECT_TRUE(proceed.take());
     }
     written += lines.size();
   };
@@ -130,7 +130,7 @@ TEST(LogWriter, AnOutputThatDoesNotTakeItsLinesDelaysNoCaller) {
     (*writer)->write({});
   }
   EXPECT_GT((*writer)->suppressed(), 50u);
-  go_on.give();
+  proceed.give();
   writer = Error(Errc::closed);
   EXPECT_LT(written, 2000u);
 }

@@ -135,7 +135,7 @@ Result<void> Server::restart() {
     return kOnCore;
   }
   if (run() != nullptr) {
-    return Error(Errc::invalid_state, "stop it first");
+    return Error(Errc::invalid_state, "restart() needs a stopped server");
   }
   WEFT_TRY(start());
   for (const Spec& spec : specs_) {

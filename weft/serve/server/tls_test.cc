@@ -278,7 +278,7 @@ TEST_F(TlsServerTest, APeerThatDoesNotReadDoesNotStopTheOthers) {
 
 // --- certificates ---
 
-TEST_F(TlsServerTest, ANewCertificateIsForNewConnectionsAndOldOnesGoOn) {
+TEST_F(TlsServerTest, ANewCertificateIsForNewConnectionsAndOldOnesContinue) {
   const std::string endpoint = listen(options_);
   const auto old = connect(endpoint);
   TestAuthority other("another authority");

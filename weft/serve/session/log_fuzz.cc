@@ -24,8 +24,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   WEFT_ASSERT(fields->at("reason") == u"idle timeout" && fields->size() == 12);
   std::u16string name;
   for (std::string_view rest = record.peer.substr(0, kLogTextMax); !rest.empty();) {
-    const std::size_t taken = utf8_size(rest);
-    const std::uint32_t code = taken == 0 ? 0xFFFD : utf8_decode(rest.substr(0, taken));
+    const std::size_t taken = weft::utf8_size(rest);
+    const std::uint32_t code = taken == 0 ? 0xFFFD : weft::utf8_decode(rest.substr(0, taken));
     if (code >= 0x10000) {
       name += static_cast<char16_t>(0xD800 + ((code - 0x10000) >> 10));
     }

@@ -17,13 +17,17 @@
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/loop/turn_job.h"
 #include "weft/serve/admission/admission.h"
-#include "weft/serve/admission/token_bucket.h"
 #include "weft/serve/frame/frame_codec.h"
 #include "weft/serve/frame/shared_frame.h"
 #include "weft/serve/metrics/counters.h"
 #include "weft/serve/session/groups.h"
 #include "weft/serve/session/log.h"
+#include "weft/serve/session/partial_input.h"
+#include "weft/serve/session/rate_pause.h"
+#include "weft/serve/session/session_clock.h"
 #include "weft/serve/session/session_id.h"
+#include "weft/serve/session/session_limits.h"
+#include "weft/serve/session/session_state.h"
 #include "weft/serve/session/session_task.h"
 #include "weft/serve/session/write_queue.h"
 
@@ -31,28 +35,6 @@ namespace weft::serve {
 
 class Shard;
 struct ServiceSlot;
-
-// What a session does with a frame when `write_budget` bytes are queued already.
-enum class SlowConsumer : std::uint8_t {
-  disconnect,   // the session ends. From half the budget on, it reads no more requests from its peer
-  drop_newest,  // send() refuses the frame: resource_exhausted
-  drop_oldest,  // the session drops its oldest frames to make room
-  conflate,     // the session drops every queued frame and keeps the newest one
-};
-
-// Bounds of a session. A negative duration: none.
-struct SessionLimits {
-  std::size_t write_budget = 1024 * 1024;  // bytes; a frame of any size is taken while fewer are queued
-  SlowConsumer slow_consumer = SlowConsumer::disconnect;
-  // From accept to the first whole frame, TLS included. Negative, for clients that only listen: TLS alone has 10 s.
-  Duration handshake_timeout = std::chrono::seconds(10);
-  Duration idle_timeout = std::chrono::minutes(5);   // without a byte received or written
-  Duration close_timeout = std::chrono::seconds(5);  // from close() until all that is queued is written
-  RateLimit message_rate{};                          // frames of one session; the session reads frames above it later
-  std::size_t groups_max = 64;                       // groups that the session is in at a time
-  std::uint32_t handlers_max = 1;                    // coroutines that handle its frames at a time; at least 1
-  std::size_t tasks_max = 8;                         // other coroutines, from spawn(); the session refuses more
-};
 
 // Session: one connection, on one core, from accept to on_close(). Services get SessionOf<Codec>, which adds
 // send().
@@ -96,14 +78,14 @@ class Session : private rt::Watcher, private rt::TurnJob {
   Session& operator=(const Session&) = delete;
 
   [[nodiscard]] SessionId id() const noexcept { return id_; }
-  [[nodiscard]] bool is_open() const noexcept { return state_ == State::open; }  // neither closed nor ended
-  [[nodiscard]] std::size_t queued() const noexcept { return writes_.size(); }   // bytes
+  [[nodiscard]] bool is_open() const noexcept { return state_ <= State::draining; }  // neither closed nor ended
+  [[nodiscard]] std::size_t queued() const noexcept { return writes_.size(); }       // bytes
   [[nodiscard]] std::string peer_address() const { return stream_->peer_address(); }
   [[nodiscard]] const net::Stream& stream() const noexcept { return *stream_; }   // for net::tls_info()
   [[nodiscard]] const SessionCounts& counts() const noexcept { return counts_; }  // up to the last read and write
   [[nodiscard]] Shard& shard() const noexcept { return shard_; }
   // The reason that the end will be counted under; it is final in on_close().
-  [[nodiscard]] CloseReason reason() const noexcept { return reason_; }
+  [[nodiscard]] CloseReason reason() const noexcept { return cause_.reason; }
   // A pointer of the service's choice. The service frees its target in on_close().
   void set_context(void* context) noexcept { context_ = context; }
   [[nodiscard]] void* context() const noexcept { return context_; }
@@ -138,7 +120,8 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // resource_exhausted: tasks_max run (counted, tasks_refused), or no memory; invalid_argument: the task was
   // moved from. A refused coroutine does not run.
   Result<void> spawn(rt::Task<void> task);
-  // For dispatchers: starts the coroutine that handles a frame, see start_with_frame(). Errors as spawn().
+  // For dispatchers: starts the coroutine that handles a frame, see start_with_frame(). closed;
+  // resource_exhausted: handlers_max handlers run (counted, tasks_refused), or the memory budget is spent.
   Result<void> start_handler(SessionTask::Ptr task);
   [[nodiscard]] bool has_tasks() const noexcept;
 
@@ -157,12 +140,12 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // Where to write a frame of up to `size` bytes, for SessionOf::send(). Null: the caller must use
   // send_parts().
   [[nodiscard]] std::uint8_t* place_for(std::size_t size) noexcept {
-    return writes_.size() < take_limit_ && size < kThroughMin ? writes_.room(size) : nullptr;
+    return writes_.size() < queue_limits_.take && size < kThroughMin ? writes_.room(size) : nullptr;
   }
   void commit(std::size_t size) noexcept {
     writes_.commit(size);
-    ++frames_out_;
-    if (!flush_due_) {
+    ++uncounted_.out;
+    if (!writing_.flush_due) {
       flush_soon();
     }
   }
@@ -173,7 +156,19 @@ class Session : private rt::Watcher, private rt::TurnJob {
   template <typename Codec, typename Service>
   friend struct ServiceCalls;
 
-  enum class State : std::uint8_t { open, closing, ended };
+  using State = SessionState;
+
+  // Bounds of queued().
+  struct QueueLimits {
+    std::size_t take;  // frames are taken while fewer bytes are queued; 0: not open
+    std::size_t read;  // frames are read while fewer bytes are queued
+  };
+  [[nodiscard]] static QueueLimits queue_limits(const SessionLimits& limits) noexcept;
+  // Frames that are not yet added to the counters.
+  struct FrameCounts {
+    std::uint32_t in = 0;
+    std::uint32_t out = 0;
+  };
 
   // --- from the shard ---
   [[nodiscard]] Result<void> start(std::unique_ptr<net::Stream> stream, SessionId id, Admission::Lease lease);
@@ -185,29 +180,24 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // --- reading (session_read.cc) ---
   void handle_event(const sys::PollEvent& event) override;
   void read_some();
-  [[nodiscard]] bool look_at_stream() noexcept;
-  void go_on_reading();
+  [[nodiscard]] bool read_stream_state() noexcept;
+  void continue_reading();
   void handle_bytes(std::size_t into_kept, Bytes fresh);
   void decode(Bytes fresh);
   [[nodiscard]] bool decode_kept(Bytes& fresh);
   [[nodiscard]] bool decode_frames(Bytes input, DecodeResult& result);
   [[nodiscard]] bool keep(Bytes bytes);
-  [[nodiscard]] bool make_kept_room(std::size_t must, std::size_t wish);
-  void drop_kept() noexcept;
   void handle_end();
   void discard_input() noexcept;
   void note_frame() noexcept {
-    ++frames_in_;
+    ++uncounted_.in;
     if (rated_) [[unlikely]] {
       spend_token();
     }
   }
   void spend_token() noexcept;
   [[nodiscard]] bool wants_frames() const noexcept {
-    return state_ == State::open && pauses_ == 0 && writes_.size() < throttle_;
-  }
-  [[nodiscard]] Bytes kept() const noexcept {
-    return kept_ == nullptr ? Bytes() : Bytes(kept_->data() + kept_begin_, kept_end_ - kept_begin_);
+    return is_open() && pauses_ == 0 && writes_.size() < queue_limits_.read;
   }
 
   // --- writing (session_write.cc) ---
@@ -220,13 +210,13 @@ class Session : private rt::Watcher, private rt::TurnJob {
   void watch_writable(bool on) noexcept;
   [[nodiscard]] bool note_written(const sys::IoResult& result, std::size_t asked) noexcept;
   void resume_throttled() noexcept;
-  [[nodiscard]] bool all_written() const noexcept { return writes_.empty() && !unsent_; }
+  [[nodiscard]] bool all_written() const noexcept { return writes_.empty() && !writing_.unsent; }
 
   // --- coroutines (session_spawn.cc) ---
   [[nodiscard]] Result<void> make_tasks() noexcept;
   void handle_task_end(SessionTask::Kind kind, std::size_t room_size) noexcept;
   void cancel_tasks() noexcept;
-  void let_go() noexcept;
+  void release_all_but_tasks() noexcept;
   void drop_tasks() noexcept;
 
   // --- ending ---
@@ -238,69 +228,39 @@ class Session : private rt::Watcher, private rt::TurnJob {
   void list() noexcept;  // the shard then calls handle_turn() at the end of the turn
   void arm_timer() noexcept;
   void check_time() noexcept;
-  [[nodiscard]] Instant next_deadline() const noexcept;
-  [[nodiscard]] Instant handshake_deadline() const noexcept;
 
   static constexpr Duration kLinger = std::chrono::seconds(1);  // for the peer's end, after all is written
-  static constexpr Duration kTlsHandshake = std::chrono::seconds(10);
   static constexpr std::size_t kUnlimited = ~std::size_t{0};
 
   // Members that every frame touches.
   WriteQueue writes_;
-  std::size_t take_limit_;  // frames are taken while fewer bytes are queued; 0: not open
-  std::size_t throttle_;    // frames are read while fewer bytes are queued
+  QueueLimits queue_limits_;
   std::uint32_t pauses_ = 0;
-  std::uint32_t frames_in_ = 0;  // frames_in_ and frames_out_: not yet added to the counters
-  std::uint32_t frames_out_ = 0;
+  FrameCounts uncounted_;
   State state_ = State::open;
-  bool flush_due_ = false;  // the read event at hand, or the end of the turn, will flush
-
-  CloseReason reason_ = CloseReason::service;
-  bool begun_ = false;    // on_open() was called
-  bool blocked_ = false;  // the kernel took fewer bytes than it was given
-  bool unsent_ = false;   // the stream itself still holds bytes that it took
-  bool watches_writable_ = false;
-  bool readable_ = false;   // unread bytes may be there, and the kernel will report no event for them
-  bool throttled_ = false;  // reading stopped because `throttle_` bytes are queued
-  bool go_on_ = false;      // reading continues at the end of the turn
-  bool heard_frame_ = false;
-  bool end_seen_ = false;      // an event reported the peer's end or a failure; the next reads will return it
-  bool peer_ended_ = false;    // a read returned the end of the stream
-  bool end_handled_ = false;   // the service handled the frames before that end
-  bool write_ending_ = false;  // end_writing() was called
-  bool write_ended_ = false;
-  bool draining_ = false;
-  bool rated_;
+  bool rated_;                   // message_rate limits the session
   bool handlers_pause_ = false;  // reading is paused because handlers_max handlers run
+  WriteState writing_;
 
+  // Members that every event touches.
+  ReadState reading_;
+  std::uint32_t replies_ = 0;
   Shard& shard_;
   const ServiceSlot& slot_;
   std::unique_ptr<net::Stream> stream_;
+  PartialInput input_;
+  SessionClock clock_;
+  SessionCounts counts_;
+
   SessionId id_;
   rt::Loop::WatchId watch_ = 0;
   void* context_ = nullptr;
-
-  mem::Buffer* kept_ = nullptr;  // received, not decoded: less than a frame, or bytes that came while paused
-  std::size_t kept_begin_ = 0;
-  std::size_t kept_end_ = 0;
-  std::size_t least_ = 0;  // bytes that the codec needs before it decodes again
-  std::size_t discarded_ = 0;
   std::string peer_;  // for the log: a closed socket no longer has the address
-  std::uint32_t replies_ = 0;
-  std::uint32_t handlers_ = 0;  // handlers among the coroutines of tasks_
+  CloseCause cause_;
   TaskSet* tasks_ = nullptr;
-
-  Error why_;
-  Instant accepted_{};
-  Instant last_active_{};
-  SessionCounts counts_;  // beside last_active_: a read and a write touch both
-  Instant close_deadline_ = kNever;
-  rt::TimerId timer_;
-  Instant timer_due_ = kNever;
   std::vector<GroupMembership> groups_;
   Admission::Lease lease_;
-  TokenBucket tokens_;
-  rt::TimerId token_timer_;
+  RatePause rate_;
 };
 
 }  // namespace weft::serve

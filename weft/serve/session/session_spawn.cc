@@ -25,7 +25,7 @@ struct EndsSession {
 
 // Makes the set of coroutines when the session starts its first one. closed: the session is not open.
 Result<void> Session::make_tasks() noexcept {
-  if (state_ != State::open) {
+  if (!is_open()) {
     return kClosed;
   }
   if (tasks_ == nullptr) {
@@ -33,10 +33,10 @@ Result<void> Session::make_tasks() noexcept {
     if (block == nullptr) {
       return kNoMemory;
     }
-    const auto told = [](void* self, SessionTask::Kind kind, std::size_t room_size) noexcept {
+    const auto report = [](void* self, SessionTask::Kind kind, std::size_t room_size) noexcept {
       static_cast<Session*>(self)->handle_task_end(kind, room_size);
     };
-    tasks_ = ::new (block) TaskSet(shard_.loop().tasks(), told, this);
+    tasks_ = ::new (block) TaskSet(shard_.loop().tasks(), report, this);
   }
   return {};
 }
@@ -46,9 +46,9 @@ Result<void> Session::spawn(rt::Task<void> task) {
     return Error(Errc::invalid_argument, "the task was moved from");
   }
   WEFT_TRY(make_tasks());
-  if (tasks_->size() - handlers_ >= slot_.limits.tasks_max) {
+  if (tasks_->size() - tasks_->handlers() >= slot_.limits.tasks_max) {
     shard_.counters().tasks_refused.add();
-    return Error(Errc::resource_exhausted, "the session has as many coroutines as it may");
+    return Error(Errc::resource_exhausted, "the session has tasks_max coroutines already");
   }
   using Block = SessionTaskOf<void, EndsSession>;
   auto block = Block::make({this});
@@ -62,17 +62,16 @@ Result<void> Session::spawn(rt::Task<void> task) {
 Result<void> Session::start_handler(SessionTask::Ptr task) {
   WEFT_TRY(make_tasks());
   const std::uint32_t most = std::max<std::uint32_t>(slot_.limits.handlers_max, 1);
-  if (handlers_ >= most) {  // session_read.cc pauses reading at handlers_max, so this frame was not read just now
+  if (tasks_->handlers() >= most) {  // the frame was read before the session paused, or the service calls by itself
     shard_.counters().tasks_refused.add();
-    return Error(Errc::resource_exhausted, "as many handlers run as may");
+    return Error(Errc::resource_exhausted, "handlers_max handlers run already");
   }
   if (!shard_.budget().take(task->room_size())) {
     return kNoMemory;
   }
-  ++handlers_;
   begin_reply();
   tasks_->start(std::move(task), SessionTask::Kind::handler);
-  if (handlers_ >= most && !handlers_pause_) {
+  if (tasks_->handlers() >= most && !handlers_pause_) {
     handlers_pause_ = true;
     pause_reading();
     shard_.counters().handler_pauses.add();
@@ -83,7 +82,6 @@ Result<void> Session::start_handler(SessionTask::Ptr task) {
 void Session::handle_task_end(SessionTask::Kind kind, std::size_t room_size) noexcept {
   shard_.budget().give_back(room_size);
   if (kind == SessionTask::Kind::handler) {
-    --handlers_;
     if (handlers_pause_) {
       handlers_pause_ = false;
       resume_reading();
@@ -105,10 +103,10 @@ void Session::cancel_tasks() noexcept {
 
 // Ends a session whose coroutines still run: closes all but the stream and the memory that they may refer to.
 // The last coroutine to end lists the session for the shard again.
-void Session::let_go() noexcept {
-  if (!write_ended_) {
+void Session::release_all_but_tasks() noexcept {
+  if (writing_.end != WriteEnd::done) {
     stream_->shutdown_write();
-    write_ended_ = true;
+    writing_.end = WriteEnd::done;
   }
   shard_.counters().undelivered.add(writes_.clear(shard_.budget()));
   clean_up();

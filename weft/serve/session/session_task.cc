@@ -22,6 +22,7 @@ void TaskSet::start(SessionTask::Ptr task, SessionTask::Kind kind) noexcept {
   started.set_ = this;
   started.kind_ = kind;
   ++size_;
+  handlers_ += kind == SessionTask::Kind::handler ? 1 : 0;
   scope_.runner().count_task(1);
   started.promise_->start_in(scope_, started);
   started.starting_ = true;
@@ -38,8 +39,9 @@ void TaskSet::finish(SessionTask& task) noexcept {
   task.end_(task, scope_.cancelled());
   task.free_(task);
   --size_;
+  handlers_ -= kind == SessionTask::Kind::handler ? 1 : 0;
   scope_.runner().count_task(-1);
-  told_(owner_, kind, room_size);
+  report_(owner_, kind, room_size);
 }
 
 }  // namespace weft::serve

@@ -133,13 +133,13 @@ class SessionTaskOf final : public SessionTask {
 // TaskSet: the coroutines of one session. Owner: the session, which ends after them. Affinity: its core.
 // Cost: no allocation of its own. A task that never waits is over when start() returns.
 // Invariants:
-//   (1) `told` is called once for each task that ends, when its block is freed.
+//   (1) `report` is called once for each task that ends, when its block is freed.
 //   (2) After cancel() a task waits only for operations that cannot be cancelled.
 class TaskSet {
  public:
-  using Told = void(void* owner, SessionTask::Kind kind, std::size_t room_size) noexcept;
+  using Report = void(void* owner, SessionTask::Kind kind, std::size_t room_size) noexcept;
 
-  TaskSet(rt::TaskRunner& runner, Told* told, void* owner) noexcept : told_(told), owner_(owner) {
+  TaskSet(rt::TaskRunner& runner, Report* report, void* owner) noexcept : report_(report), owner_(owner) {
     scope_.open(runner.root());
   }
   TaskSet(const TaskSet&) = delete;
@@ -150,15 +150,17 @@ class TaskSet {
   void start(SessionTask::Ptr task, SessionTask::Kind kind) noexcept;
   void cancel() noexcept { scope_.cancel(); }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] std::size_t handlers() const noexcept { return handlers_; }  // of size(), those of Kind::handler
 
  private:
   friend class SessionTask;
   void finish(SessionTask& task) noexcept;
 
   rt::CancelScope scope_;
-  Told* told_;
+  Report* report_;
   void* owner_;
   std::size_t size_ = 0;
+  std::size_t handlers_ = 0;
 };
 
 // --- handlers of frames ---
@@ -176,13 +178,13 @@ struct HandlerTask<rt::Task<T>> {
 template <typename T>
 struct HandlerTask<Result<rt::Task<T>>> : HandlerTask<rt::Task<T>> {};
 
-// A frame that lives as long as its handler, and the function that receives the outcome: told(outcome,
+// A frame that lives as long as its handler, and the function that receives the outcome: report(outcome,
 // cancelled, frame).
-template <typename Frame, typename Told>
+template <typename Frame, typename Report>
 struct KeptFrame {
   Frame frame;
-  Told told;
-  void handle_end(const Error& outcome, bool cancelled) noexcept { told(outcome, cancelled, frame); }
+  Report report;
+  void handle_end(const Error& outcome, bool cancelled) noexcept { report(outcome, cancelled, frame); }
 };
 
 template <typename Block, typename Caller, typename Task>
@@ -195,12 +197,12 @@ Result<void> start_made(Caller& caller, typename Block::ThisPtr block, Task task
 
 // Copies the frame, calls handler(copy), which returns a coroutine, and passes that to
 // caller.start_handler(SessionTask::Ptr). The copy lives until the coroutine has ended, so references to it
-// stay valid. On an error no coroutine was started, and `told` is not called.
-template <typename Caller, typename Frame, typename Handler, typename Told>
-Result<void> start_with_frame(Caller& caller, const Frame& frame, Handler&& handler, Told told) {
+// stay valid. On an error no coroutine was started, and `report` is not called.
+template <typename Caller, typename Frame, typename Handler, typename Report>
+Result<void> start_with_frame(Caller& caller, const Frame& frame, Handler&& handler, Report report) {
   using Outcome = std::invoke_result_t<Handler&, const Frame&>;
-  using Block = SessionTaskOf<typename HandlerTask<Outcome>::Value, KeptFrame<Frame, Told>>;
-  auto block = Block::make({frame, std::move(told)}, frame.body.size());
+  using Block = SessionTaskOf<typename HandlerTask<Outcome>::Value, KeptFrame<Frame, Report>>;
+  auto block = Block::make({frame, std::move(report)}, frame.body.size());
   if (block == nullptr) {
     return Error(Errc::resource_exhausted, "no memory for the handler");
   }

@@ -36,7 +36,7 @@ rt::Task<> echo_when(rt::AsyncEvent& event, HeaderSession& session, const Frame&
 
 // Shared by the coroutines of a test, on the one core.
 struct Shared {
-  rt::AsyncEvent go_on;
+  rt::AsyncEvent proceed;
   Signal begun;
   Signal ended;
   std::vector<Error> outcomes;  // of their awaits
@@ -84,16 +84,16 @@ class SessionTasks : public test::ServerTest {
 
 TEST_F(SessionTasks, AHandlerThatWaitsAnswersWithTheFrameThatItWasGiven) {
   ASSERT_TRUE(dispatcher_.on(7, [this](HeaderSession& session, const Frame& frame) -> rt::Task<> {
-    return echo_when(shared_.go_on, session, frame);
+    return echo_when(shared_.proceed, session, frame);
   }));
   Client client(listen_with_dispatcher());
   // The first in the shared scratch block, the others in the session's own.
   for (const std::size_t size : {5u, 60'000u, 1'000'000u}) {
     const std::string body(size, static_cast<char>('a' + size % 7));
     client.send(7, body);
-    on_core([this] { shared_.go_on.set(); });
+    on_core([this] { shared_.proceed.set(); });
     EXPECT_EQ(client.receive(), body);
-    on_core([this] { shared_.go_on.reset(); });
+    on_core([this] { shared_.proceed.reset(); });
   }
 }
 
@@ -128,7 +128,7 @@ TEST_F(SessionTasks, AsManyHandlersRunAtATimeAsMayAndTheNextFramesWait) {
   ASSERT_TRUE(dispatcher_.on(1, [this](HeaderSession& session, const Frame& frame) -> rt::Task<> {
     shared_.most = std::max(shared_.most, ++shared_.running);
     shared_.begun.give();
-    (void)co_await shared_.go_on.wait();
+    (void)co_await shared_.proceed.wait();
     (void)session.send(frame.header, frame.body);
     --shared_.running;
   }));
@@ -145,7 +145,7 @@ TEST_F(SessionTasks, AsManyHandlersRunAtATimeAsMayAndTheNextFramesWait) {
     ASSERT_TRUE(shared_.begun.take());
   }
   on_core([this] { EXPECT_EQ(shared_.running, 3); });
-  on_core([this] { shared_.go_on.set(); });
+  on_core([this] { shared_.proceed.set(); });
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(client.receive(), std::to_string(i));
   }
@@ -158,22 +158,45 @@ TEST_F(SessionTasks, TheFramesOfHandlersThatRunCountAsMemoryOfTheServer) {
   ASSERT_TRUE(dispatcher_.on(1, [&](HeaderSession& session, const Frame&) -> rt::Task<> {
     shard = &session.shard();
     shared_.begun.give();
-    (void)co_await shared_.go_on.wait();
+    (void)co_await shared_.proceed.wait();
   }));
   ASSERT_TRUE(dispatcher_.on(2, test::echo));
   Client client(listen_with_dispatcher());
   client.send(1, std::string(500'000, 'x'));
   ASSERT_TRUE(shared_.begun.take());
   on_core([&] { EXPECT_GE(shard->budget().held(), 500'000u); });
-  on_core([this] { shared_.go_on.set(); });
+  on_core([this] { shared_.proceed.set(); });
   client.send(2, "x");
   EXPECT_EQ(client.receive(), "x");
   on_core([&] { EXPECT_LT(shard->budget().held(), 100'000u); });
 }
 
+TEST_F(SessionTasks, AHandlerWhoseFrameExceedsTheMemoryIsRefusedAndIsNotOneTooMany) {
+  ServerOptions options;
+  options.memory_max = options.core_memory_max = 128 * 1024;
+  make_server(options);
+  Result<void> started;
+  script_.on_frame = [&](HeaderSession& session, const Frame& frame) {
+    const std::string body(200'000, 'x');
+    const auto handle = [](const Frame&) -> rt::Task<> {
+      ADD_FAILURE() << "a refused handler does not run";
+      co_return;
+    };
+    const auto report = [](const Error&, bool, const Frame&) { ADD_FAILURE() << "a refused handler has no outcome"; };
+    started = start_with_frame(session, Frame{frame.header, as_bytes(body)}, handle, report);
+    EXPECT_FALSE(session.has_tasks());
+    test::echo(session, frame);
+  };
+  Client client(listen());
+  client.send(1, "x");
+  EXPECT_EQ(client.receive(), "x");
+  EXPECT_EQ(started.error(), Errc::resource_exhausted);
+  EXPECT_EQ(server_->counters().tasks_refused, 0u) << "this counter is of handlers_max and tasks_max";
+}
+
 TEST_F(SessionTasks, AHandlerThatWaitsDoesNotDelayOtherSessions) {
   ASSERT_TRUE(dispatcher_.on(1, [this](HeaderSession& session, const Frame& frame) -> rt::Task<> {
-    return echo_when(shared_.go_on, session, frame);
+    return echo_when(shared_.proceed, session, frame);
   }));
   ASSERT_TRUE(dispatcher_.on(2, test::echo));
   const std::string endpoint = listen_with_dispatcher();
@@ -184,7 +207,7 @@ TEST_F(SessionTasks, AHandlerThatWaitsDoesNotDelayOtherSessions) {
     other.send(2, "now");
     EXPECT_EQ(other.receive(), "now");
   }
-  on_core([this] { shared_.go_on.set(); });
+  on_core([this] { shared_.proceed.set(); });
   EXPECT_EQ(waits.receive(), "later");
 }
 
@@ -195,7 +218,7 @@ TEST_F(SessionTasks, AHandlerMayAwaitWhateverATaskMay) {
   const auto steps = [&](HeaderSession& session) -> rt::Task<Result<std::string>> {
     const unsigned here = session.id().core();
     EXPECT_TRUE(co_await rt::sleep(std::chrono::milliseconds(1)));
-    const auto late = co_await rt::with_timeout(echo_when(shared_.go_on, session, {}), std::chrono::milliseconds(1));
+    const auto late = co_await rt::with_timeout(echo_when(shared_.proceed, session, {}), std::chrono::milliseconds(1));
     EXPECT_EQ(late.error(), Errc::timed_out);
     const auto other = co_await runtime_->call(1 - here, [] { return rt::Core::current()->index(); });
     const auto slept = co_await runtime_->call(
@@ -415,14 +438,14 @@ TEST_F(SessionTasks, AnExceptionOfASpawnedCoroutineEndsItsSessionAlone) {
 TEST_F(SessionTasks, StopWaitsForHandlersAndDeliversTheirAnswersButNotForWhatAccompanies) {
   ASSERT_TRUE(dispatcher_.on(1, [this](HeaderSession& session, const Frame& frame) -> rt::Task<> {
     EXPECT_TRUE(session.spawn(wait_for_the_end(shared_, session)));
-    (void)co_await shared_.go_on.wait();
+    (void)co_await shared_.proceed.wait();
     (void)session.send(frame.header, frame.body);
   }));
   Client client(listen_with_dispatcher());
   client.send(1, "the answer");
   ASSERT_TRUE(shared_.begun.take());
   server_->begin_stop(sys::now() + kLong);
-  on_core([this] { shared_.go_on.set(); });
+  on_core([this] { shared_.proceed.set(); });
   EXPECT_EQ(client.receive(), "the answer");
   EXPECT_EQ(client.read_to_end(), "");
   EXPECT_TRUE(server_->stop(sys::now() + kLong));

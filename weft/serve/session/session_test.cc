@@ -249,7 +249,7 @@ struct Talker {  // has on_end(): the service closes the session itself
     ended->give();
   }
 };
-TEST_F(SessionTest, AServiceWithOnEndGoesOnSendingUntilItCloses) {
+TEST_F(SessionTest, AServiceWithOnEndKeepsSendingUntilItCloses) {
   make_server();
   Signal ended;
   SessionId id;

@@ -11,7 +11,7 @@ constexpr std::size_t kSharedMin = 2 * 1024;             // bytes; below, a copy
 constexpr std::size_t kPartsMax = std::size_t{1} << 30;  // bytes of one frame, with any codec
 constexpr int kWritesMax = 16;                           // system calls for each flush
 constexpr Error kClosed(Errc::closed, "the session is closed");
-constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for what is sent");
+constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a queued frame");
 }  // namespace
 
 Result<void> Session::send_parts(const Parts& parts) {
@@ -22,10 +22,10 @@ Result<void> Session::send_parts(const Parts& parts) {
   if (size > kPartsMax) {
     return Error(Errc::message_too_large, "a frame of more than 1 GiB");
   }
-  if (writes_.size() >= take_limit_) {
+  if (writes_.size() >= queue_limits_.take) {
     WEFT_TRY(make_room(size));
   }
-  if (size >= kThroughMin && !blocked_) {
+  if (size >= kThroughMin && !writing_.blocked) {
     return write_through(parts, size);
   }
   std::uint8_t* place = writes_.room(size);
@@ -45,20 +45,20 @@ Result<void> Session::send_parts(const Parts& parts) {
 
 Result<void> Session::send_shared(const SharedFrame& frame) {
   if (frame.tag() != slot_.ops->codec_tag) {
-    return Error(Errc::invalid_argument, "a frame for another codec");
+    return Error(Errc::invalid_argument, "the frame was encoded for another codec");
   }
   const Bytes bytes = frame.bytes();
   if (bytes.size() < kSharedMin) {
     return send_bytes(bytes);
   }
-  if (writes_.size() >= take_limit_) {
+  if (writes_.size() >= queue_limits_.take) {
     WEFT_TRY(make_room(bytes.size()));
   }
   if (!writes_.append_shared(frame.buffer(), bytes, shard_.budget())) {
     return kNoMemory;
   }
-  ++frames_out_;
-  if (!flush_due_) {
+  ++uncounted_.out;
+  if (!writing_.flush_due) {
     flush_soon();
   }
   return {};
@@ -66,14 +66,14 @@ Result<void> Session::send_shared(const SharedFrame& frame) {
 
 // The write budget is spent: first offers the kernel the queued bytes, then applies the slow-consumer policy.
 Result<void> Session::make_room(std::size_t size) {
-  if (take_limit_ == 0) {
+  if (queue_limits_.take == 0) {
     return kClosed;
   }
   flush();
-  if (state_ != State::open) {
+  if (!is_open()) {
     return kClosed;
   }
-  if (writes_.size() < take_limit_) {
+  if (writes_.size() < queue_limits_.take) {
     return {};
   }
   CoreCounters& counters = shard_.counters();
@@ -86,7 +86,7 @@ Result<void> Session::make_room(std::size_t size) {
       return Error(Errc::resource_exhausted, "the peer does not read what is sent to it");
     case SlowConsumer::drop_oldest:
       counters.dropped_oldest.add(
-          writes_.drop_oldest(std::max(size, writes_.size() - take_limit_ + 1), shard_.budget()).frames);
+          writes_.drop_oldest(std::max(size, writes_.size() - queue_limits_.take + 1), shard_.budget()).frames);
       break;
     case SlowConsumer::conflate: counters.conflated.add(writes_.drop_oldest(kUnlimited, shard_.budget()).frames); break;
   }
@@ -96,27 +96,27 @@ Result<void> Session::make_room(std::size_t size) {
 // Writes a large frame from where it lies, behind the queued bytes. Copies the part that the kernel does not
 // take.
 Result<void> Session::write_through(const Parts& parts, std::size_t size) {
-  while (!writes_.empty() && !blocked_ && state_ == State::open) {
+  while (!writes_.empty() && !writing_.blocked && is_open()) {
     Bytes queue[WriteQueue::kGatherMax];
     if (writes_.gather(queue) <= WriteQueue::kGatherMax - parts.size()) {
       break;
     }
     flush();
   }
-  if (state_ != State::open) {
+  if (!is_open()) {
     return kClosed;
   }
   Bytes from[WriteQueue::kGatherMax];
-  std::size_t count = blocked_ ? 0 : writes_.gather({from, WriteQueue::kGatherMax - parts.size()});
+  std::size_t count = writing_.blocked ? 0 : writes_.gather({from, WriteQueue::kGatherMax - parts.size()});
   for (const Bytes part : parts) {
     if (!part.empty()) {
       from[count++] = part;
     }
   }
   const std::size_t queued = writes_.size();
-  ++frames_out_;
+  ++uncounted_.out;
   std::size_t through = 0;
-  if (!blocked_) {
+  if (!writing_.blocked) {
     const sys::IoResult result = stream_->write({from, count});
     if (!note_written(result, queued + size)) {
       return kClosed;
@@ -137,12 +137,12 @@ Result<void> Session::write_through(const Parts& parts, std::size_t size) {
 }
 
 void Session::flush_soon() noexcept {
-  flush_due_ = true;
+  writing_.flush_due = true;
   list();
 }
 
 void Session::watch_writable(bool on) noexcept {
-  if (watches_writable_ == on) {
+  if (writing_.watches_writable == on) {
     return;
   }
   const sys::Interest interest = sys::Interest::readable | sys::Interest::peer_closed;
@@ -150,7 +150,7 @@ void Session::watch_writable(bool on) noexcept {
       !watched) {
     return end(CloseReason::out_of_memory, watched.error());
   }
-  watches_writable_ = on;
+  writing_.watches_writable = on;
 }
 
 // Accounts for a write of `asked` bytes. When the kernel took fewer, waits for a writable event. False: the
@@ -158,7 +158,7 @@ void Session::watch_writable(bool on) noexcept {
 bool Session::note_written(const sys::IoResult& result, std::size_t asked) noexcept {
   switch (result.status) {
     case sys::IoResult::Status::done:
-      last_active_ = shard_.loop().now();
+      clock_.note_active(shard_.loop().now());
       shard_.counters().writes.add();
       shard_.counters().bytes_out.add(result.bytes);
       counts_.bytes_out += result.bytes;
@@ -167,9 +167,9 @@ bool Session::note_written(const sys::IoResult& result, std::size_t asked) noexc
     case sys::IoResult::Status::end_of_stream:
     case sys::IoResult::Status::failed: fail(result); return false;
   }
-  unsent_ = slot_.layered && stream_->state().unsent;
-  if (result.bytes < asked || unsent_) {
-    blocked_ = true;
+  writing_.unsent = slot_.layered && stream_->state().unsent;
+  if (result.bytes < asked || writing_.unsent) {
+    writing_.blocked = true;
     watch_writable(true);
   }
   return true;
@@ -195,12 +195,12 @@ bool Session::write_out(std::span<const Bytes> from) noexcept {
 }
 
 void Session::flush() noexcept {
-  if (frames_out_ != 0) {
-    shard_.counters().frames_out.add(frames_out_);
-    counts_.frames_out += frames_out_;
-    frames_out_ = 0;
+  if (uncounted_.out != 0) {
+    shard_.counters().frames_out.add(uncounted_.out);
+    counts_.frames_out += uncounted_.out;
+    uncounted_.out = 0;
   }
-  for (int i = 0; i < kWritesMax && !all_written() && !blocked_ && state_ != State::ended; ++i) {
+  for (int i = 0; i < kWritesMax && !all_written() && !writing_.blocked && state_ != State::ended; ++i) {
     const Bytes sole = writes_.sole();
     const bool ok = !sole.empty() ? write_out({&sole, 1}) : gather_and_write();
     if (!ok) {
@@ -209,17 +209,17 @@ void Session::flush() noexcept {
   }
   if (all_written()) {
     watch_writable(false);
-  } else if (!blocked_ && state_ != State::ended) {
+  } else if (!writing_.blocked && state_ != State::ended) {
     list();  // other sessions have their turn first
   }
   resume_throttled();
 }
 
 void Session::resume_throttled() noexcept {
-  if (throttled_ && writes_.size() <= throttle_ / 2) {
-    throttled_ = false;
-    if (state_ == State::open) {
-      go_on_ = true;
+  if (reading_.throttled && writes_.size() <= queue_limits_.read / 2) {
+    reading_.throttled = false;
+    if (is_open()) {
+      reading_.resume_due = true;
       list();
     }
   }

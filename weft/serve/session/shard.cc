@@ -6,7 +6,7 @@
 namespace weft::serve {
 
 namespace {
-void tell(const LogSink& log, const LogRecord& record) noexcept {
+void write_record(const LogSink& log, const LogRecord& record) noexcept {
   try {
     log(record);
   } catch (...) {  // NOLINT(bugprone-empty-catch): a failing log ends no session
@@ -69,17 +69,17 @@ Session* Shard::find(SessionId id) noexcept {
 
 void Shard::finish(Session& session) noexcept {
   if (session.has_tasks()) [[unlikely]] {
-    return session.let_go();  // the last coroutine lists the session, which then comes back here
+    return session.release_all_but_tasks();  // the last coroutine lists the session, and this function runs again
   }
   const SlotId slot = session.id().slot();
-  counters_.closed[static_cast<std::size_t>(session.reason_)].add();
+  counters_.closed[static_cast<std::size_t>(session.cause_.reason)].add();
   const std::uint64_t undelivered = session.writes_.clear(budget_);
   counters_.undelivered.add(undelivered);
   log_end(session, undelivered);
   const ServiceSlot& service = session.slot_;
   try {
-    if (session.begun_) {
-      service.ops->closed(session, session.why_);
+    if (session.clock_.begun()) {
+      service.ops->closed(session, session.cause_.why);
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch): the session ends in any case
   }
@@ -105,7 +105,7 @@ void Shard::reject(Rejection why, std::string_view peer, const Error& error) noe
   record.peer = peer;
   record.reason = describe(why);
   record.error = error;
-  tell(log_, record);
+  write_record(log_, record);
 }
 
 void Shard::log_end(const Session& session, std::uint64_t undelivered) const noexcept {
@@ -114,17 +114,17 @@ void Shard::log_end(const Session& session, std::uint64_t undelivered) const noe
   }
   LogRecord record;
   record.time = std::chrono::system_clock::now();
-  record.level = level_of(session.reason_);
+  record.level = level_of(session.cause_.reason);
   record.core = core_.index();
   record.session = session.id_;
   record.peer = session.peer_;
-  record.reason = describe(session.reason_);
-  record.error = session.why_;
-  record.age = core_.loop().now() - session.accepted_;
+  record.reason = describe(session.cause_.reason);
+  record.error = session.cause_.why;
+  record.age = core_.loop().now() - session.clock_.accepted();
   record.counts = session.counts_;
-  record.counts.frames_out += session.frames_out_;
+  record.counts.frames_out += session.uncounted_.out;
   record.undelivered = undelivered;
-  tell(log_, record);
+  write_record(log_, record);
 }
 
 std::size_t Shard::publish(GroupId group, const SharedFrame& frame) {

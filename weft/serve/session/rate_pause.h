@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "weft/base/time.h"
+#include "weft/rt/loop/timer_wheel.h"
+#include "weft/serve/admission/token_bucket.h"
+
+namespace weft::serve {
+
+// RatePause: the message rate of one session: its bucket, and the timer that ends the pause of an empty one.
+// Owner: a session, which keeps the limit. Affinity: one core. Cost: as TokenBucket; a timer for each pause.
+class RatePause {
+ public:
+  // Takes the token of the next frame. True: the bucket has none, and `resume` runs when it has. False, without a
+  // token taken: a pause has begun already, or no memory for a timer.
+  [[nodiscard]] bool begins(const RateLimit& limit, rt::TimerWheel& timers, Instant now, rt::TimerCallback resume) {
+    if (timer_ || tokens_.try_take(limit, now)) {
+      return false;
+    }
+    timer_ = timers.schedule(now + tokens_.wait(limit, now), resume);
+    return static_cast<bool>(timer_);
+  }
+  void note_fired() noexcept { timer_ = {}; }
+  void cancel(rt::TimerWheel& timers) noexcept { (void)timers.cancel(timer_); }
+
+ private:
+  TokenBucket tokens_;
+  rt::TimerId timer_;
+};
+
+}  // namespace weft::serve

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "weft/serve/session/session_clock.h"
+
+#include <algorithm>
+
+namespace weft::serve {
+
+Instant SessionClock::next_deadline(const SessionLimits& limits, SessionState state) const noexcept {
+  return state == SessionState::closing
+             ? close_deadline_
+             : std::min(handshake_deadline(limits), deadline_after(last_active_, limits.idle_timeout));
+}
+
+Instant SessionClock::handshake_deadline(const SessionLimits& limits) const noexcept {
+  if (stage_ == Stage::heard) {
+    return kNever;
+  }
+  const Duration limit = limits.handshake_timeout;
+  return deadline_after(accepted_, begun() || limit >= Duration::zero() ? limit : kTlsHandshake);
+}
+
+std::optional<CloseCause> SessionClock::passed(const SessionLimits& limits, SessionState state,
+                                               Instant now) const noexcept {
+  if (next_deadline(limits, state) > now) {
+    return std::nullopt;
+  }
+  if (state == SessionState::closing) {
+    return CloseCause{CloseReason::close_timeout,
+                      Error(Errc::timed_out, "the peer did not take the queued bytes in time")};
+  }
+  if (handshake_deadline(limits) <= now) {
+    return CloseCause{CloseReason::handshake_timeout,
+                      Error(Errc::timed_out, begun() ? "no whole frame came in time" : "TLS took too long")};
+  }
+  return CloseCause{CloseReason::idle_timeout, Error(Errc::timed_out, "the connection was idle for too long")};
+}
+
+bool SessionClock::arm(rt::TimerWheel& timers, Instant due, rt::TimerCallback callback) noexcept {
+  if (due == kNever || (timer_ && timer_due_ <= due)) {
+    return true;
+  }
+  timer_due_ = due;
+  if (timer_ && timers.reschedule(timer_, due)) {
+    return true;
+  }
+  timer_ = timers.schedule(due, callback);
+  return static_cast<bool>(timer_);
+}
+
+}  // namespace weft::serve

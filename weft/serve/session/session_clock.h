@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+
+#include "weft/base/time.h"
+#include "weft/rt/loop/timer_wheel.h"
+#include "weft/serve/session/session_limits.h"
+#include "weft/serve/session/session_state.h"
+
+namespace weft::serve {
+
+// SessionClock: the deadlines of one session, and the one timer for the next of them.
+// Owner: a session. Affinity: one core.
+// Cost: a read or a write stores an instant; the timer stays. A timer that fires before next_deadline() is armed again.
+class SessionClock {
+ public:
+  static constexpr Duration kTlsHandshake = std::chrono::seconds(10);  // where the limits bound no handshake
+
+  void start(Instant now) noexcept { accepted_ = last_active_ = now; }
+  void note_begun() noexcept { stage_ = Stage::begun; }           // on_open() is called now
+  void note_frame() noexcept { stage_ = Stage::heard; }           // a whole frame came
+  void note_active(Instant now) noexcept { last_active_ = now; }  // bytes were read or written
+  void close_by(Instant deadline) noexcept { close_deadline_ = deadline; }
+  [[nodiscard]] Instant close_deadline() const noexcept { return close_deadline_; }
+  [[nodiscard]] Instant accepted() const noexcept { return accepted_; }
+  [[nodiscard]] bool begun() const noexcept { return stage_ != Stage::connected; }
+
+  [[nodiscard]] Instant next_deadline(const SessionLimits& limits, SessionState state) const noexcept;
+  // Why the session ends if one of its deadlines has passed.
+  [[nodiscard]] std::optional<CloseCause> passed(const SessionLimits& limits, SessionState state,
+                                                 Instant now) const noexcept;
+
+  // Makes the timer fire at `due` or before. False: no memory.
+  [[nodiscard]] bool arm(rt::TimerWheel& timers, Instant due, rt::TimerCallback callback) noexcept;
+  void note_fired() noexcept { timer_ = {}; }
+  void cancel(rt::TimerWheel& timers) noexcept { (void)timers.cancel(timer_); }
+
+ private:
+  // A session only moves down this list. A frame comes after on_open().
+  enum class Stage : std::uint8_t {
+    connected,  // the handshake of TLS may still run
+    begun,      // on_open() was called
+    heard,      // a whole frame came
+  };
+
+  [[nodiscard]] Instant handshake_deadline(const SessionLimits& limits) const noexcept;
+
+  rt::TimerId timer_;
+  Instant timer_due_ = kNever;
+  Instant close_deadline_ = kNever;
+  Instant accepted_{};
+  Stage stage_ = Stage::connected;
+  Instant last_active_{};
+};
+
+}  // namespace weft::serve

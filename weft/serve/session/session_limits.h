@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/base/time.h"
+#include "weft/serve/admission/token_bucket.h"
+
+namespace weft::serve {
+
+// What a session does with a frame when `write_budget` bytes are queued already.
+enum class SlowConsumer : std::uint8_t {
+  disconnect,   // the session ends. From half the budget on, it reads no more requests from its peer
+  drop_newest,  // send() refuses the frame: resource_exhausted
+  drop_oldest,  // the session drops its oldest frames to make room
+  conflate,     // the session drops every queued frame and keeps the newest one
+};
+
+// Bounds of a session. A negative duration: none.
+struct SessionLimits {
+  std::size_t write_budget = 1024 * 1024;  // bytes; a frame of any size is taken while fewer are queued
+  SlowConsumer slow_consumer = SlowConsumer::disconnect;
+  // From accept to the first whole frame, TLS included. Negative, for clients that only listen: TLS alone has 10 s.
+  Duration handshake_timeout = std::chrono::seconds(10);
+  Duration idle_timeout = std::chrono::minutes(5);   // without a byte received or written
+  Duration close_timeout = std::chrono::seconds(5);  // from close() until all that is queued is written
+  RateLimit message_rate{};                          // frames of one session; the session reads frames above it later
+  std::size_t groups_max = 64;                       // groups that the session is in at a time
+  std::uint32_t handlers_max = 1;                    // coroutines that handle its frames at a time; at least 1
+  std::size_t tasks_max = 8;                         // other coroutines, from spawn(); the session refuses more
+};
+
+}  // namespace weft::serve

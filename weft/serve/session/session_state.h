@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+
+#include "weft/base/error.h"
+#include "weft/serve/metrics/counters.h"
+
+namespace weft::serve {
+
+// The life of a session. A session only moves down this list, and may skip states.
+enum class SessionState : std::uint8_t {
+  open,      // the session takes frames from its peer and from send()
+  draining,  // as open, and the session closes as soon as it owes no reply. From drain()
+  closing,   // the session writes all that is queued, and discards all that arrives. From close()
+  ended,     // the shard calls on_close() at the end of the turn, or after the last coroutine. From end()
+};
+
+// The end of the peer's stream, as far as the session has seen it. It only moves down this list, and may skip states.
+enum class PeerEnd : std::uint8_t {
+  none,
+  announced,  // an event reported the end or a failure: the next reads will return it
+  read,       // a read returned it, or the session discards no more bytes
+  handled,    // the service handled the frames before the end
+};
+
+// The end of the stream to the peer. It only moves down this list, and may skip states.
+enum class WriteEnd : std::uint8_t {
+  none,
+  due,   // end_writing() was called: the end follows all that is queued
+  done,  // the stream was shut down for writing
+};
+
+// How the reading of a session stands. The session reads while it is open, nothing pauses it, and its queue is short.
+struct ReadState {
+  std::uint32_t discarded = 0;  // bytes that came after close()
+  PeerEnd peer_end = PeerEnd::none;
+  bool readable = false;    // unread bytes may be there, and the kernel will report no event for them
+  bool throttled = false;   // decoding stopped because too many bytes are queued
+  bool resume_due = false;  // reading continues at the end of the turn
+
+  void note_end(PeerEnd seen) noexcept {
+    if (peer_end < seen) {
+      peer_end = seen;
+    }
+  }
+};
+
+// How the writing of a session stands.
+struct WriteState {
+  bool flush_due = false;  // the read event at hand, or the end of the turn, will flush
+  WriteEnd end = WriteEnd::none;
+  bool blocked = false;  // the kernel took fewer bytes than it was given
+  bool unsent = false;   // the stream itself still holds bytes that it took
+  bool watches_writable = false;
+};
+
+// The reason for which a session ends: the one that it is counted under, and the error that on_close() gets.
+struct CloseCause {
+  CloseReason reason = CloseReason::service;
+  Error why;
+};
+
+}  // namespace weft::serve
