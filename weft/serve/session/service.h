@@ -22,7 +22,7 @@ struct SessionOps {
   void (*closed)(Session& session, const Error& why);
 };
 
-// What a listener runs on one core, and its data.
+// ServiceSlot: a listener on one core: its functions and their data.
 struct ServiceSlot {
   const SessionOps* ops = nullptr;
   void* service = nullptr;      // the service object of this core

@@ -10,7 +10,7 @@
 
 namespace weft::serve {
 
-// What a session does with a frame when `write_budget` bytes are queued already.
+// SlowConsumer: the fate of a frame when `write_budget` bytes are queued already.
 enum class SlowConsumer : std::uint8_t {
   disconnect,   // the session ends. From half the budget on, it reads no more requests from its peer
   drop_newest,  // send() refuses the frame: resource_exhausted
