@@ -87,6 +87,7 @@ void look_up(benchmark::State& state, std::uint32_t count) {
     table.add(id, count_call);
   }
   std::uint32_t id = count / 2;
+  const bench::CountedPart counted;
   for (auto _ : state) {
     benchmark::DoNotOptimize(id);
     benchmark::DoNotOptimize(table.find(id));
@@ -108,6 +109,7 @@ void dispatch(benchmark::State& state, std::uint32_t count) {
   std::size_t next = 0;
   std::uint64_t unknown = 0;
   table.count_unknown(unknown);
+  const bench::CountedPart counted;
   for (auto _ : state) {
     table.take(ids[next++ & (ids.size() - 1)]);
   }
