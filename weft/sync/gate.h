@@ -113,9 +113,9 @@ class BasicGate {
     }
     static void tell(typename List::Waiter& waiter) noexcept {
       auto& wait = static_cast<Wait&>(waiter);
-      wait.post_(Resumption(go_on, &wait));
+      wait.post_(Resumption(resume, &wait));
     }
-    static void go_on(void* waiter) {
+    static void resume(void* waiter) {
       auto& wait = *static_cast<Wait*>(waiter);
       if (wait.self().attempt() || wait.settle()) {
         wait.coroutine_.resume();

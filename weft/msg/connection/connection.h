@@ -40,7 +40,7 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] int fd() const noexcept { return common_.stream->fd(); }  // while there is a connection
   void apply_marks(const Options& options) noexcept;                      // any thread
 
-  std::uint64_t poll_token = 0;  // receive lock: place in the socket's set of descriptors; 0: none
+  std::uint64_t poll_tag = 0;  // receive lock: place in the socket's set of descriptors; 0: none
   // The I/O service's.
   std::atomic<Connection*> next_armed{nullptr};
   sync::CallList<std::shared_ptr<Connection>>::Entry resume_entry;

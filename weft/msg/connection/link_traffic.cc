@@ -52,7 +52,7 @@ void Link::set_interest(sys::Interest interest) {
 bool Link::app_has_read() noexcept {
   const std::uint64_t reads = common_.share.app_read_count();
   const bool read = reads != std::exchange(app_reads_.seen, reads);
-  return (read || common_.share.app_waits()) && common_.connection.poll_token != 0;
+  return (read || common_.share.app_waits()) && common_.connection.poll_tag != 0;
 }
 
 bool Link::watch_turn() noexcept {

@@ -60,8 +60,8 @@ class SendSide {
   // --- the link, while it holds the baton (send_turn.cc) ---
   void connect(zmtp::Mechanism* cipher, zmtp::Framing framing, int peer_minor) noexcept;  // common.stream is there
   void give_to_senders() noexcept;  // requires connect(); flushes messages queued meanwhile
-  void disconnect(
-      bool comes_again) noexcept;  // common.stream goes. Whole messages stay for the next connection, if any
+  // common.stream goes. Whole messages stay for the next connection, if any.
+  void disconnect(bool comes_again) noexcept;
   [[nodiscard]] bool empty() noexcept { return channel_.empty() && writer_.empty(); }
 
  private:

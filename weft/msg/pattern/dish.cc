@@ -46,7 +46,7 @@ class Dish final : public Pattern {
         return Error(Errc::invalid_argument, "joined this group already");
       }
     }
-    tell_radios(true, group);
+    send_to_radios(true, group);
     return {};
   }
   Result<void> unsubscribe(Bytes group) override {
@@ -58,7 +58,7 @@ class Dish final : public Pattern {
       }
       groups_.erase(found);
     }
-    tell_radios(false, group);
+    send_to_radios(false, group);
     return {};
   }
 
@@ -125,7 +125,7 @@ class Dish final : public Pattern {
     return groups_.contains(as_text(group));
   }
 
-  void tell_radios(bool join, Bytes group) {
+  void send_to_radios(bool join, Bytes group) {
     for (Pipe* pipe : pipes_) {
       if (pipe->notes.ready) {
         pipe->send_subscription(join, group);

@@ -27,7 +27,7 @@ class Stream final : public Pattern {
       : Pattern(traits, options), next_id_(std::random_device{}()) {}
 
   void attach(Pipe& pipe) override {
-    forget_told();
+    forget_reported();
     if (is_ours(pipe)) {
       queue_.attach(pipe);
       name(pipe);  // the application can send to a connecting pipe before it is connected
@@ -52,7 +52,7 @@ class Stream final : public Pattern {
   void activate(Pipe& pipe) override { queue_.activate(pipe); }
   void deactivate(Pipe& pipe) override {
     (void)queue_.detach(pipe);
-    note_told(pipe);
+    note_reported(pipe);
     gone_ -= std::exchange(pipe.notes.gone, false) ? 1 : 0;
   }
 
@@ -75,7 +75,7 @@ class Stream final : public Pattern {
     has_body_ = true;
     queue_.pop();
     if (!pipe->has_queued()) {
-      note_told(*pipe);  // deactivate() comes a moment later; the caller that has the notice shall not see that gap
+      note_reported(*pipe);  // deactivate() comes a moment later; the caller that has the notice shall not see that gap
     }
     return {};
   }
@@ -150,7 +150,7 @@ class Stream final : public Pattern {
       ++dropped_;  // an id without bytes; libzmq drops also the part that is sent next
       return {};
     }
-    forget_told();
+    forget_reported();
     const bool strict = traits_.type == SocketType::stream || options_.router_mandatory;
     const auto found = peers_.find(as_text(part.bytes));
     if (found == peers_.end() && strict) {
@@ -187,25 +187,25 @@ class Stream final : public Pattern {
     }
   }
   // The receiving side queues the ids of gone connections here; the sending side forgets them at its next call.
-  void note_told(const Pipe& pipe) {
+  void note_reported(const Pipe& pipe) {
     if (pipe.notes.gone) {
-      const std::lock_guard lock(told_mutex_);
-      told_.push_back(pipe.notes.routing_id);
-      has_told_.store(true, std::memory_order_relaxed);  // only the thread that got the notice must see it at once
+      const std::lock_guard lock(reported_mutex_);
+      reported_.push_back(pipe.notes.routing_id);
+      has_reported_.store(true, std::memory_order_relaxed);  // only the thread that got the notice must see it at once
     }
   }
-  void forget_told() {
-    if (!has_told_.load(std::memory_order_relaxed)) {
+  void forget_reported() {
+    if (!has_reported_.load(std::memory_order_relaxed)) {
       return;
     }
-    const std::lock_guard lock(told_mutex_);
-    for (const std::string& id : told_) {
+    const std::lock_guard lock(reported_mutex_);
+    for (const std::string& id : reported_) {
       if (const auto found = peers_.find(id); found != peers_.end() && found->second == nullptr) {
         peers_.erase(found);
       }
     }
-    told_.clear();
-    has_told_.store(false, std::memory_order_relaxed);
+    reported_.clear();
+    has_reported_.store(false, std::memory_order_relaxed);
   }
   std::string make_id() {
     std::array<std::uint8_t, 5> id{};
@@ -219,11 +219,11 @@ class Stream final : public Pattern {
   std::uint32_t next_id_;
   Message body_;  // receive lock, as the next: the bytes behind the id that the caller got
   bool has_body_ = false;
-  bool in_sent_ = false;    // send lock, as the next: the id of the message was taken
-  Pipe* target_ = nullptr;  // null: the message is dropped
-  std::mutex told_mutex_;   // taken after every other lock
-  std::vector<std::string> told_;
-  std::atomic<bool> has_told_{false};
+  bool in_sent_ = false;       // send lock, as the next: the id of the message was taken
+  Pipe* target_ = nullptr;     // null: the message is dropped
+  std::mutex reported_mutex_;  // taken after every other lock
+  std::vector<std::string> reported_;
+  std::atomic<bool> has_reported_{false};
 };
 
 }  // namespace

@@ -54,7 +54,7 @@ class Subscriber final : public Pattern {
     Wish& wish = subscriptions_.insert(topic, is_new);
     ++wish.count;
     wish.made = is_new ? ++made_ : wish.made;
-    tell_publishers(true, topic);  // also when the topic is not new: an XPUB with xpub_verbose shows each one
+    send_to_publishers(true, topic);  // also when the topic is not new: an XPUB with xpub_verbose shows each one
     return {};
   }
   Result<void> unsubscribe(Bytes topic) override {
@@ -64,7 +64,7 @@ class Subscriber final : public Pattern {
     }
     if (--wish->count == 0) {
       subscriptions_.erase(topic);
-      tell_publishers(false, topic);
+      send_to_publishers(false, topic);
     }
     return {};
   }
@@ -136,7 +136,7 @@ class Subscriber final : public Pattern {
     return filter_.matches(topic) != options_.invert_matching;
   }
 
-  void tell_publishers(bool subscribe, Bytes topic) {
+  void send_to_publishers(bool subscribe, Bytes topic) {
     {
       const std::lock_guard lock(filter_mutex_);
       bool is_new = false;

@@ -66,7 +66,7 @@ bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
   }
   pipe.notes.ready = true;
   if (traits_.receives && !add_descriptor(connection)) {
-    connection.poll_token = 0;  // without a descriptor the I/O thread reads, and signals
+    connection.poll_tag = 0;  // without a descriptor the I/O thread reads, and signals
   }
   return true;
 }

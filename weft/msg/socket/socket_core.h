@@ -186,7 +186,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     return closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] Result<void> try_send(Outbound& part);
-  [[nodiscard]] Result<void> try_receive(Inbound& part, bool look_at_descriptors, bool asleep);
+  [[nodiscard]] Result<void> try_receive(Inbound& part, bool poll_descriptors, bool asleep);
   [[nodiscard]] bool others_wait(bool asleep) const noexcept {
     return share_.waiting.load(std::memory_order_relaxed) > (asleep ? 1 : 0);
   }
@@ -196,7 +196,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> wait_for_output(Instant deadline, Attempt attempt);
   class InputWait;
   void announce_watch() noexcept;                                              // receive lock
-  bool look_at_descriptors() noexcept;                                         // receive lock
+  bool poll_descriptors() noexcept;                                            // receive lock
   void take_events(std::size_t count, const sys::PollEvent* events) noexcept;  // receive lock
   void collect_signals() noexcept;                                             // receive lock
   [[nodiscard]] Result<void> ensure_descriptors() noexcept;                    // receive lock
@@ -231,8 +231,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<std::uint32_t> connect_inproc(const net::Endpoint& endpoint);
   void close_pipes(Instant deadline);
   [[nodiscard]] Pipe* find_inproc(const InprocLink& link) noexcept;
-  void name_peer(Pipe& pipe);      // both locks
-  void tell_id(const Pipe& pipe);  // both locks
+  void name_peer(Pipe& pipe);        // both locks
+  void report_id(const Pipe& pipe);  // both locks
   [[nodiscard]] Result<void> refuse_raw() const;
 
   ContextCore& context_;

@@ -170,7 +170,7 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
     if (!options_.immediate) {
       pattern_->attach(pipe);
       pipe.notes.attached = true;
-      tell_id(pipe);
+      report_id(pipe);
       routing_id = pipe.notes.origin.routing_id;
     }
     connected_.emplace(std::string(text), connection);
@@ -187,7 +187,7 @@ Result<void> SocketCore::refuse_raw() const {
 }
 
 // STREAM: the caller of connect reads the peer's name in the option routing_id, unless the caller chose the name.
-void SocketCore::tell_id(const Pipe& pipe) {
+void SocketCore::report_id(const Pipe& pipe) {
   if (type() == SocketType::stream && !pipe.notes.names_peer) {
     const std::lock_guard lock(options_mutex_);
     options_.routing_id = pipe.notes.routing_id;

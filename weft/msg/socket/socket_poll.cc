@@ -16,7 +16,7 @@ Readiness SocketCore::readiness(Readiness wanted, bool asleep) {
     announce_watch();
     collect_signals();
     ready.input = pattern_->can_receive();
-    if (!ready.input && pattern_->expects_input() && look_at_descriptors()) {
+    if (!ready.input && pattern_->expects_input() && poll_descriptors()) {
       ready.input = pattern_->can_receive();
     }
     if (!ended_.empty()) {

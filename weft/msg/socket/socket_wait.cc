@@ -35,7 +35,7 @@ Result<void> SocketCore::try_receive(Inbound& part, bool look, bool asleep) {
   }
   collect_signals();
   Result<void> result = pattern_->receive(part);
-  if (would_block(result) && look && pattern_->expects_input() && look_at_descriptors()) {
+  if (would_block(result) && look && pattern_->expects_input() && poll_descriptors()) {
     result = pattern_->receive(part);
   }
   if (watch_ && would_block(result) && !asleep) [[unlikely]] {
@@ -43,7 +43,7 @@ Result<void> SocketCore::try_receive(Inbound& part, bool look, bool asleep) {
     // descriptor, and then reads the connections once more for input that came meanwhile.
     announce_watch();
     collect_signals();
-    (void)(pattern_->expects_input() && look_at_descriptors());
+    (void)(pattern_->expects_input() && poll_descriptors());
     result = pattern_->receive(part);
   }
   if (!ended_.empty()) [[unlikely]] {
@@ -83,8 +83,8 @@ Result<void> SocketCore::recv_or_wait(Inbound& part, Timeout timeout) {
   if (!would_block(result) || !timeout.may_wait()) {
     return result;
   }
-  WEFT_TRY(wait_for_input(timeout.deadline(receive_timeout()), [&](bool look_again) {
-    result = try_receive(part, look_again, true);
+  WEFT_TRY(wait_for_input(timeout.deadline(receive_timeout()), [&](bool poll_again) {
+    result = try_receive(part, poll_again, true);
     return !would_block(result);
   }));
   return result;
@@ -261,7 +261,7 @@ Result<void> SocketCore::add_descriptor(Connection& connection) noexcept {
     return added.error();
   }
   slot.connection = &connection;
-  connection.poll_token = token;
+  connection.poll_tag = token;
   only_stream_ = &connection;
   // Wake the threads that sleep on the futex: one of them must wait for the descriptors instead.
   if (++stream_count_ == 1) {
@@ -272,15 +272,15 @@ Result<void> SocketCore::add_descriptor(Connection& connection) noexcept {
 
 void SocketCore::forget_descriptor(Connection& connection) noexcept {
   const std::lock_guard lock(receive_mutex_);
-  if (connection.poll_token == 0) {
+  if (connection.poll_tag == 0) {
     return;
   }
   (void)epoll_->remove(connection.fd());
-  const auto index = static_cast<std::uint32_t>(connection.poll_token);
+  const auto index = static_cast<std::uint32_t>(connection.poll_tag);
   descriptor_slots_[index].connection = nullptr;
   ++descriptor_slots_[index].generation;
   free_descriptor_slots_.push_back(index);
-  connection.poll_token = 0;
+  connection.poll_tag = 0;
   --stream_count_;
   only_stream_ = nullptr;
   for (const DescriptorSlot& slot : descriptor_slots_) {
@@ -303,7 +303,7 @@ void SocketCore::take_events(std::size_t count, const sys::PollEvent* events) no
 }
 
 // Asks the kernel which connections have input. A single connection is read without a query: that saves a system call.
-bool SocketCore::look_at_descriptors() noexcept {
+bool SocketCore::poll_descriptors() noexcept {
   if (stream_count_ == 0) {
     return false;
   }

@@ -36,7 +36,7 @@ Bytes Reader::unparsed() const noexcept {
 }
 
 // `status`: the result of parsing frame.header.
-inline Reader::Step Reader::look_at_body(Frame& frame, Bytes input, zmtp::ParseStatus status) noexcept {
+inline Reader::Step Reader::find_body(Frame& frame, Bytes input, zmtp::ParseStatus status) noexcept {
   switch (status) {
     case zmtp::ParseStatus::need_more: return Step::need_more;
     case zmtp::ParseStatus::malformed: return Step::malformed;
@@ -66,12 +66,12 @@ Reader::Step Reader::look(Frame& frame) noexcept {
   }
   const Bytes input(block_->data() + begin_, end_ - begin_);
   if (recodes_) [[unlikely]] {
-    return look_recoded(frame, input);
+    return find_recoded_frame(frame, input);
   }
-  return look_at_body(frame, input, zmtp::parse_frame_header(input, frame.header));
+  return find_body(frame, input, zmtp::parse_frame_header(input, frame.header));
 }
 
-Reader::Step Reader::look_recoded(Frame& frame, Bytes input) noexcept {
+Reader::Step Reader::find_recoded_frame(Frame& frame, Bytes input) noexcept {
   if (framing_ == zmtp::Framing::none) {
     frame.header = {};
     frame.body = input.first(std::min(input.size(), kRawMax));
@@ -81,7 +81,7 @@ Reader::Step Reader::look_recoded(Frame& frame, Bytes input) noexcept {
   }
   const zmtp::ParseStatus status = framing_ == zmtp::Framing::v1 ? zmtp::parse_frame_header_v1(input, frame.header)
                                                                  : zmtp::parse_frame_header(input, frame.header);
-  const Step step = look_at_body(frame, input, status);
+  const Step step = find_body(frame, input, status);
   if (step != Step::frame || cipher_ == nullptr) {
     return step;
   }

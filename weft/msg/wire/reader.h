@@ -79,8 +79,8 @@ class Reader {
   [[nodiscard]] bool empty() const noexcept { return begin_ == end_ && big_ == nullptr; }
 
  private:
-  [[nodiscard]] Step look_at_body(Frame& frame, Bytes input, zmtp::ParseStatus status) noexcept;
-  [[nodiscard]] Step look_recoded(Frame& frame, Bytes input) noexcept;
+  [[nodiscard]] Step find_body(Frame& frame, Bytes input, zmtp::ParseStatus status) noexcept;
+  [[nodiscard]] Step find_recoded_frame(Frame& frame, Bytes input) noexcept;
   [[nodiscard]] Step open(Frame& frame, std::uint8_t* body) noexcept;
   [[nodiscard]] bool prepare_block() noexcept;
   [[nodiscard]] bool begin_big(const zmtp::FrameHeader& header) noexcept;

@@ -104,7 +104,7 @@ Error CallState::Caller::check() noexcept {
 
 void CallState::Caller::handle_reply() noexcept {
   cancel_timer();
-  go_on();
+  resume_caller();
 }
 
 void CallState::Caller::give_up(Error why) noexcept {
@@ -114,7 +114,7 @@ void CallState::Caller::give_up(Error why) noexcept {
   }
   if (state_->withdraw()) {
     drop();
-    go_on();
+    resume_caller();
   }
 }
 
@@ -148,13 +148,13 @@ void Posting::take_back() noexcept {
 void Posting::cancel() noexcept {
   take_back();
   error_ = kCancelled;
-  go_on();
+  resume_caller();
 }
 
 void Posting::handle_wait_end(Waiting& waiting, Error outcome) noexcept {
   Posting& self = *static_cast<Entry&>(waiting).posting;
   self.error_ = outcome;
-  self.go_on();
+  self.resume_caller();
 }
 
 }  // namespace weft::rt

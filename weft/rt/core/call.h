@@ -45,7 +45,7 @@ class CoreWait : protected Wait {
       return true;
     }
   }
-  void go_on() noexcept {
+  void resume_caller() noexcept {
     if (coroutine_) {
       std::exchange(coroutine_, nullptr).resume();
     } else {

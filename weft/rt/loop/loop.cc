@@ -241,8 +241,8 @@ void Loop::turn() {
   timers_.advance(now_, kTimersPerTurn);  // timers beyond the limit are due in the next turn
   tasks_.turn();
   const Instant hook_wants = hook_ != nullptr ? hook_->handle_turn(now_) : kNever;
-  const bool go_on = ran_jobs || tasks_.has_ready() || (ending_ && tasks_.idle());
-  wait(go_on ? now_ : std::min(hook_wants, timers_.next_deadline()));
+  const bool has_work = ran_jobs || tasks_.has_ready() || (ending_ && tasks_.idle());
+  wait(has_work ? now_ : std::min(hook_wants, timers_.next_deadline()));
 }
 
 void Loop::run_turns() {

@@ -312,10 +312,10 @@ Result<std::size_t> UringPoller::wait(std::span<PollEvent> out, Duration timeout
   Duration left = timeout;
   for (;;) {
     WEFT_TRY(arm_due());
-    const bool go_on = WEFT_TRY(enter(left));
+    const bool entered = WEFT_TRY(enter(left));
     const Taken taken = take(out);
     // Void completions do not end a wait. No completion at all means the timeout, or a signal.
-    if (taken.events != 0 || taken.woken || taken.completions == 0 || !go_on || timeout == Duration::zero()) {
+    if (taken.events != 0 || taken.woken || taken.completions == 0 || !entered || timeout == Duration::zero()) {
       return taken.events;
     }
     if (limited) {
