@@ -87,7 +87,6 @@ void look_up(benchmark::State& state, std::uint32_t count) {
     table.add(id, count_call);
   }
   std::uint32_t id = count / 2;
-  const bench::CountedPart counted;
   for (auto _ : state) {
     benchmark::DoNotOptimize(id);
     benchmark::DoNotOptimize(table.find(id));
