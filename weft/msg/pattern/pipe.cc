@@ -19,7 +19,7 @@ Pipe::Pipe(ConnectionOwner& owner, std::shared_ptr<InprocLink> link, int end) no
     : owner_(owner), link_(std::move(link)), link_end_(end), tx_(link_->channel[end]), rx_(link_->channel[1 - end]) {}
 
 // Null when the other end is unbound or closed: then there is no thread to wake.
-ConnectionOwner* Pipe::other_owner() const noexcept {
+[[gnu::always_inline]] inline ConnectionOwner* Pipe::other_owner() const noexcept {
   // Acquire pairs with the release of SocketCore::join_inproc().
   return link_->owner[1 - link_end_].load(std::memory_order_acquire);
 }
