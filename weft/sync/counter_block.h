@@ -18,7 +18,7 @@
 // The arguments after the member are those of CounterRow, in that order. From the list are made: the members of the
 // struct that counts (Number is sync::Counter or std::atomic) and of the struct of plain values, by
 // WEFT_COUNTER_BLOCK in a template with the parameter Number; and the rows of a CounterTable, by WEFT_COUNTER_ROW.
-// Whoever adds a counter adds a row, and nothing else but the line that counts.
+// A new counter is a row, and the line that counts.
 #define WEFT_COUNTER_MEMBER(member, ...) Number member{};
 #define WEFT_COUNTER_VISIT(member, ...) visitor(blocks.member...);
 #define WEFT_COUNTER_ROW(member, kind, metric, label, value, unit, help, where) \

@@ -86,7 +86,6 @@ void SocketCore::connection_lost(Connection& connection) {
 }
 
 void SocketCore::connection_finished(Connection& connection) {
-  std::shared_ptr<Connection> keep;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     collect_signals();
