@@ -83,15 +83,12 @@ class Publisher final : public Pattern {
       return false;
     }
     const auto tell = [&](Bytes topic, bool last) {
-      if (last || options_.xpub_verboser || options_.xpub_manual) {
-        (void)notify(*subscriber, false, topic);
-      }
+      const bool due = last || options_.xpub_verboser || options_.xpub_manual;
+      return !due || notify(*subscriber, false, topic).has_value();  // false, without memory: the next sweep tells
     };
     const bool none_wanted = wanted_.remove_some(subscriber->wanted, tell);
     if (none_wanted && subscriptions_.remove_some(subscriber->own, [&](Bytes topic, bool last) {
-          if (!options_.xpub_manual) {
-            tell(topic, last);
-          }
+          return options_.xpub_manual || tell(topic, last);
         })) {
       subscribers_.erase(subscriber->id);
     } else {  // the next in turn: a peer with few subscriptions does not wait for one with many
@@ -243,11 +240,12 @@ class Publisher final : public Pattern {
 
   [[nodiscard]] Result<void> remove(Subscriber& subscriber, Bytes topic) {
     const bool manual = options_.xpub_manual;
-    const auto removed =
-        manual ? wanted_.remove(subscriber.wanted, topic) : subscriptions_.remove(subscriber.own, topic);
-    if (removed == SubscriptionTable::Removed::last || options_.xpub_verboser || manual) {
-      return notify(subscriber, false, topic);
+    SubscriptionTable& table = manual ? wanted_ : subscriptions_;
+    SubscriptionTable::Peer& peer = manual ? subscriber.wanted : subscriber.own;
+    if (notifies_ && (options_.xpub_verboser || manual || table.is_last(peer, topic))) {
+      WEFT_TRY(notify(subscriber, false, topic));
     }
+    table.remove(peer, topic);
     return {};
   }
 
@@ -324,18 +322,18 @@ class Publisher final : public Pattern {
     }
     const std::lock_guard lock(notices_mutex_);
     try {
-      std::shared_ptr<NoticeSource>& source = sources_[subscriber.own.pipe];
-      if (source == nullptr) {
-        source = std::make_shared<NoticeSource>(subscriber.own.pipe);
+      auto found = sources_.find(subscriber.own.pipe);
+      if (found == sources_.end()) {
+        found = sources_.emplace(subscriber.own.pipe, std::make_shared<NoticeSource>(subscriber.own.pipe)).first;
       }
-      subscriber.source = source;
+      subscriber.source = found->second;
     } catch (const std::bad_alloc&) {
       // notices of this peer may overtake its messages
     }
   }
 
   // Called by the thread that runs the pipe's other end, or while no thread runs it: arrived_count() stands still.
-  // An error: the peer exceeds its bound, or there is no memory; the application does not learn of the subscription.
+  // An error: the peer exceeds its bound, or there is no memory; the application learns nothing.
   [[nodiscard]] Result<void> notify(Subscriber& subscriber, bool subscribe, Bytes topic) noexcept {
     if (!notifies_) {
       return {};
@@ -367,7 +365,6 @@ class Publisher final : public Pattern {
         source->bytes += footprint;
       }
     } catch (const std::bad_alloc&) {
-      ++dropped_;
       return Error(Errc::resource_exhausted, "no memory for the notice of a subscription");
     }
     share_->input_parker.wake_with_fence();

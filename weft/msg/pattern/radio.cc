@@ -34,7 +34,7 @@ class Radio final : public Pattern {
     if (member == nullptr) {
       return false;
     }
-    if (groups_.remove_some(member->groups, [](Bytes, bool) {})) {
+    if (groups_.remove_some(member->groups, [](Bytes, bool) { return true; })) {
       members_.erase(member->id);
     } else {
       member->unhook();

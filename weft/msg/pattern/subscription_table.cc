@@ -66,10 +66,10 @@ Result<bool> SubscriptionTable::add(Peer& peer, Bytes topic) noexcept {
   return is_new;
 }
 
-SubscriptionTable::Removed SubscriptionTable::remove(Peer& peer, Bytes topic) noexcept {
+void SubscriptionTable::remove(Peer& peer, Bytes topic) noexcept {
   const std::uint32_t* const place = peer.topics.find(topic);
   if (place == nullptr) {
-    return Removed::none;
+    return;
   }
   Peers& peers = *topics_.find(topic);
   Peer*& gap = peers.all()[*place];
@@ -80,11 +80,9 @@ SubscriptionTable::Removed SubscriptionTable::remove(Peer& peer, Bytes topic) no
   peers.drop_last();
   peer.bytes -= topic.size();
   peer.topics.erase(topic);
-  if (peers.count != 0) {
-    return Removed::one;
+  if (peers.count == 0) {
+    topics_.erase(topic);
   }
-  topics_.erase(topic);
-  return Removed::last;
 }
 
 // Sets topic_ to one of the peer's. False: the peer has none, or memory ran out.

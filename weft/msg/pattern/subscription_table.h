@@ -34,8 +34,6 @@ class SubscriptionTable {
     std::size_t bytes = 0;              // of all its topics
     PrefixTable<std::uint32_t> topics;  // with the peer's place among the peers of the topic
   };
-  enum class Removed : std::uint8_t { none, one, last };  // last: no peer has the topic any more
-
   SubscriptionTable() noexcept = default;
   SubscriptionTable(const SubscriptionTable&) = delete;
   SubscriptionTable& operator=(const SubscriptionTable&) = delete;
@@ -43,17 +41,21 @@ class SubscriptionTable {
   // True: the topic is new. False: another peer has the topic, or this one has it already. protocol_error: the peer
   // would exceed a bound; resource_exhausted: no memory. After an error nothing has changed.
   [[nodiscard]] Result<bool> add(Peer& peer, Bytes topic) noexcept;
-  Removed remove(Peer& peer, Bytes topic) noexcept;
-  // Removes some topics of the peer, in bounded time, and calls removed(topic, last) for each. True: none is left.
-  template <typename Function>
-  [[nodiscard]] bool remove_some(Peer& peer, Function removed) {
+  void remove(Peer& peer, Bytes topic) noexcept;
+  // The peer has the topic, and no other peer has.
+  [[nodiscard]] bool is_last(Peer& peer, Bytes topic) noexcept {
+    return peer.topics.find(topic) != nullptr && peers(topic).size() == 1;
+  }
+  // Removes some topics of the peer, in bounded time, after tell(topic, last) returned true. True: none is left.
+  template <typename Tell>
+  [[nodiscard]] bool remove_some(Peer& peer, Tell tell) {
     std::size_t bytes = 0;
     for (std::size_t i = 0; i < kStepTopics && bytes < kStepBytes; ++i) {
-      if (!take_first(peer)) {
-        return peer.topics.size() == 0;
+      if (!take_first(peer) || !tell(as_bytes(topic_), is_last(peer, as_bytes(topic_)))) {
+        break;
       }
       bytes += topic_.size();
-      removed(as_bytes(topic_), remove(peer, as_bytes(topic_)) == Removed::last);
+      remove(peer, as_bytes(topic_));
     }
     return peer.topics.size() == 0;
   }
