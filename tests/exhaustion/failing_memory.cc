@@ -75,6 +75,7 @@ FailingMemory::FailingMemory(std::size_t spared, Length length) noexcept {
 }
 FailingMemory::~FailingMemory() { state = {}; }
 void FailingMemory::end() noexcept { state.armed = false; }
+void FailingMemory::resume() noexcept { state.armed = !state.failed || state.all; }
 bool FailingMemory::failed() const noexcept { return state.failed; }
 
 }  // namespace weft::test

@@ -18,6 +18,7 @@ class FailingMemory {
   ~FailingMemory();
 
   void end() noexcept;                         // allocations succeed again
+  void resume() noexcept;                      // after end(): as before it
   [[nodiscard]] bool failed() const noexcept;  // an allocation was refused
 };
 

@@ -50,8 +50,8 @@ class ConnectionOwner {
   virtual void forget_descriptor(Connection& connection) noexcept = 0;  // before the stream goes; idempotent
   virtual void connection_finished(Connection& connection) = 0;         // nothing of it may be used afterwards
 
-  // With the read baton. False: the peer asked for too much.
-  [[nodiscard]] virtual bool handle_subscription(Connection& connection, bool subscribe, Bytes topic) = 0;
+  // With the read baton. An error: the peer asked for too much, or there is no memory.
+  [[nodiscard]] virtual Result<void> handle_subscription(Connection& connection, bool subscribe, Bytes topic) = 0;
   // From the socket at the other end of `link`.
   virtual void handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic) = 0;
 

@@ -164,11 +164,11 @@ bool ReceiveSide::assemble(const Reader::Frame& frame) noexcept {
 
 bool ReceiveSide::subscribe(const zmtp::Event& event) noexcept {
   const bool on = event.kind == zmtp::Event::Kind::subscribe || event.kind == zmtp::Event::Kind::join;
-  if (common_.owner.handle_subscription(common_.connection, on, event.topic_or_context)) {
-    return true;
+  const Result<void> handled = common_.owner.handle_subscription(common_.connection, on, event.topic_or_context);
+  if (!handled) {
+    end_input(handled.error());
   }
-  end_input(Error(Errc::protocol_error, "too many subscriptions"));
-  return false;
+  return handled.has_value();
 }
 
 bool ReceiveSide::handle_command(Bytes body) noexcept {

@@ -2,8 +2,8 @@
 // DISH (RFC 48): the socket receives the messages of the groups that it joined. Joins go to every radio, and all of
 // them again over each new connection. The socket also filters received messages: one may be on its way while the
 // socket leaves its group.
-#include <algorithm>
 #include <mutex>
+#include <new>
 #include <set>
 #include <string>
 
@@ -20,7 +20,8 @@ class Dish final : public Pattern {
 
   void attach(Pipe& pipe) override {
     queue_.attach(pipe);
-    if (std::find(pipes_.begin(), pipes_.end(), &pipe) == pipes_.end()) {
+    if (!is_attached(pipe)) {
+      pipe.notes.balance_index = pipes_.size();
       pipes_.push_back(&pipe);
     }
   }
@@ -30,7 +31,14 @@ class Dish final : public Pattern {
     }
     return true;
   }
-  void detach(Pipe& pipe) override { std::erase(pipes_, &pipe); }
+  void detach(Pipe& pipe) override {
+    if (is_attached(pipe)) {
+      Pipe* const last = pipes_.back();
+      pipes_[pipe.notes.balance_index] = last;
+      last->notes.balance_index = pipe.notes.balance_index;
+      pipes_.pop_back();
+    }
+  }
   void activate(Pipe& pipe) override { queue_.activate(pipe); }
   void deactivate(Pipe& pipe) override {
     if (queue_.detach(pipe)) {
@@ -42,8 +50,12 @@ class Dish final : public Pattern {
     WEFT_TRY(Message::check_group(as_text(group)));
     {
       const std::lock_guard lock(groups_mutex_);
-      if (!groups_.emplace(as_text(group)).second) {
-        return Error(Errc::invalid_argument, "joined this group already");
+      try {
+        if (!groups_.emplace(as_text(group)).second) {
+          return Error(Errc::invalid_argument, "joined this group already");
+        }
+      } catch (const std::bad_alloc&) {
+        return Error(Errc::resource_exhausted, "no memory for a group");
       }
     }
     send_to_radios(true, group);
@@ -87,6 +99,10 @@ class Dish final : public Pattern {
   }
 
  private:
+  [[nodiscard]] bool is_attached(const Pipe& pipe) const noexcept {
+    return pipe.notes.balance_index < pipes_.size() && pipes_[pipe.notes.balance_index] == &pipe;
+  }
+
   // Peeks at the body of the next message of a joined group, after it took the group part. Drops all other messages.
   Result<void> find_body(FrameView& view) {
     while (queue_.peek(view) != nullptr) {

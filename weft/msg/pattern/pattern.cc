@@ -24,7 +24,8 @@ Result<void> Pattern::unsubscribe(Bytes /*topic*/) {
 Result<bool> Pattern::peer_writable(Bytes /*routing_id*/) {
   return Error(Errc::not_supported, "this socket type does not know its peers by name");
 }
-bool Pattern::handle_subscription(Pipe& /*pipe*/, bool /*subscribe*/, Bytes /*topic*/) { return true; }
+Result<void> Pattern::handle_subscription(Pipe& /*pipe*/, bool /*subscribe*/, Bytes /*topic*/) { return {}; }
+bool Pattern::sweep() { return false; }
 
 void Pattern::probe(Pipe& pipe) {
   if (options_.probe_router && !pipe.notes.probed) {

@@ -34,7 +34,7 @@ struct PatternTraits {
 // unknown, and the pattern may queue messages for it. After detach the pattern sends nothing to the pipe. Until
 // deactivate the application can receive the messages that the pipe holds.
 // Locks: the socket holds both locks in attach, ready, lost, detach and option changes. It holds the send lock in send,
-// can_send, (un)subscribe and handle_subscription, and the receive lock in receive and can_receive.
+// can_send, (un)subscribe, handle_subscription and sweep, and the receive lock in receive and can_receive.
 // Invariants:
 // 1. All calls but ready are idempotent; attach may follow detach.
 // 2. No call waits. would_block means that nothing changed.
@@ -67,8 +67,11 @@ class Pattern {
   [[nodiscard]] virtual Result<void> unsubscribe(Bytes topic);
   // Send lock. Whether the peer of that name takes a message now. unreachable; not_supported.
   [[nodiscard]] virtual Result<bool> peer_writable(Bytes routing_id);
-  // False: the peer subscribes to more than its bound. Groups come here too, as they do to (un)subscribe.
-  [[nodiscard]] virtual bool handle_subscription(Pipe& pipe, bool subscribe, Bytes topic);
+  // Groups come here too, as they do to (un)subscribe. protocol_error: the peer subscribes to more than its bound;
+  // resource_exhausted. After an error nothing has changed, and the peer is to be refused.
+  [[nodiscard]] virtual Result<void> handle_subscription(Pipe& pipe, bool subscribe, Bytes topic);
+  // Send lock. Does work that detach() left, for a bounded time. True: more is left.
+  [[nodiscard]] virtual bool sweep();
 
   // Send lock. The number of peers with at least one subscription, for a socket to which peers subscribe.
   [[nodiscard]] virtual std::size_t subscribers() const noexcept { return 0; }

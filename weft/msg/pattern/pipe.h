@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "weft/base/slot_pool.h"
 #include "weft/msg/connection/connection_owner.h"
 #include "weft/msg/message/part.h"
 #include "weft/msg/pattern/inproc_link.h"
@@ -82,9 +83,9 @@ class Pipe final : public PipeShare {
     bool ready = false;             // send lock: handshake done
     bool attached = false;          // both locks: in the pattern's lists
     bool ended = false;             // receive lock: nothing more will come from the other end
-    std::uint64_t sent_mark = 0;    // send lock: last publication that went here
+    SlotId subscriber;              // send lock: PUB, XPUB, RADIO: the peer's subscriptions
     std::size_t queue_index = 0;    // receive lock: place in the fair queue
-    std::size_t balance_index = 0;  // send lock: place in the load balancer
+    std::size_t balance_index = 0;  // send lock: place in the list of pipes to send to
     Message::Origin origin;         // both locks to write, either to read
     std::string routing_id;         // both locks to write, either to read
     bool names_peer = false;        // both locks: this socket chose routing_id, whatever the peer calls itself

@@ -15,7 +15,7 @@ using Table = PrefixTable<int>;
 
 int& insert(Table& table, std::string_view prefix) {
   bool is_new = false;
-  return table.insert(as_bytes(prefix), is_new);
+  return *table.insert(as_bytes(prefix), is_new);
 }
 
 std::vector<int> matches(Table& table, std::string_view topic) {
@@ -43,9 +43,9 @@ TEST(PrefixTable, FindsEveryPrefixOfATopicFromShortToLong) {
 TEST(PrefixTable, InsertReportsANewPrefixAndKeepsTheValue) {
   Table table;
   bool is_new = false;
-  table.insert(as_bytes("a"), is_new) = 5;
+  *table.insert(as_bytes("a"), is_new) = 5;
   EXPECT_TRUE(is_new);
-  EXPECT_EQ(table.insert(as_bytes("a"), is_new), 5);
+  EXPECT_EQ(*table.insert(as_bytes("a"), is_new), 5);
   EXPECT_FALSE(is_new);
   EXPECT_EQ(table.size(), 1u);
 }
@@ -74,34 +74,65 @@ TEST(PrefixTable, MatchStopsWhenTheVisitorReturnsFalse) {
   EXPECT_EQ(visits, 1);
 }
 
-TEST(PrefixTable, EraseIfVisitsEveryEntryAndTakesTheChosenOnes) {
+TEST(PrefixTable, FirstGivesOneAfterTheOtherUntilTheTableIsEmpty) {
   Table table;
+  int sum = 0;
   for (int i = 0; i < 100; ++i) {
     insert(table, std::string(static_cast<std::size_t>(i % 7), 'x') + std::to_string(i)) = i;
   }
-  table.erase_if([](std::string_view, int value) { return value % 3 == 0; });
-  EXPECT_EQ(table.size(), 66u);
-  int sum = 0;
-  table.for_each([&](std::string_view, int& value) {
-    EXPECT_NE(value % 3, 0);
-    sum += value;
-  });
-  EXPECT_EQ(sum, 99 * 100 / 2 - 3 * (33 * 34 / 2));
+  std::string prefix;
+  for (int* value = table.first(prefix); value != nullptr; value = table.first(prefix)) {
+    EXPECT_EQ(table.find(as_bytes(prefix)), value);
+    sum += *value;
+    table.erase(as_bytes(prefix));
+  }
+  EXPECT_EQ(sum, 99 * 100 / 2);
+  EXPECT_EQ(table.size(), 0u);
+}
+
+TEST(PrefixTable, PrefixesOfAnyLengthAndManyChildrenAreFound) {
+  Table table;
+  const std::string deep(70'000, 'd');
+  for (const std::size_t size : {70'000, 300, 255, 256, 24, 25, 1, 0, 69'999}) {
+    insert(table, deep.substr(0, size)) = static_cast<int>(size);
+  }
+  for (int byte = 0; byte < 256; ++byte) {
+    insert(table, deep.substr(0, 100) + static_cast<char>(byte) + "leaf") = 1000 + byte;
+  }
+  EXPECT_EQ(matches(table, deep), (std::vector<int>{0, 1, 24, 25, 255, 256, 300, 69'999, 70'000}));
+  EXPECT_EQ(matches(table, deep.substr(0, 100) + "\x7fleaf"), (std::vector<int>{0, 1, 24, 25, 1127}));
+  for (int byte = 0; byte < 256; ++byte) {
+    table.erase(as_bytes(deep.substr(0, 100) + static_cast<char>(byte) + "leaf"));
+  }
+  for (const std::size_t size : {24, 25, 255, 0, 70'000, 256, 1, 300}) {
+    table.erase(as_bytes(deep.substr(0, size)));
+  }
+  EXPECT_EQ(matches(table, deep), (std::vector<int>{69'999}));
+}
+
+// A tree as deep as 10,000 nodes is freed without recursion.
+TEST(PrefixTable, EveryPrefixOfALongTopicMayBeInTheTable) {
+  Table table;
+  const std::string topic(20'000, 'd');
+  for (std::size_t size = topic.size(); size > 0; size -= 2) {
+    insert(table, std::string_view(topic).substr(0, size)) = 1;
+  }
+  EXPECT_EQ(matches(table, topic).size(), 10'000u);
 }
 
 TEST(PrefixTable, AgreesWithASearchThroughAllOfThem) {
   Random random(5);
   Table table;
   std::map<std::string, int> reference;
-  const auto random_text = [&](std::size_t size_max) {
-    std::string text(random.below(size_max + 1), ' ');
-    for (char& c : text) {
-      c = static_cast<char>('a' + random.below(2));
+  const auto random_text = [&](std::size_t letters_max) {
+    std::string text;
+    for (std::size_t left = random.below(letters_max + 1); left > 0; --left) {
+      text += random.below(2) == 0 ? "a" : "bcdefghijk";  // some paths outgrow a node
     }
     return text;
   };
   for (int step = 0; step < 5000; ++step) {
-    const std::string prefix = random_text(5);
+    const std::string prefix = random_text(6);
     if (random.below(2) == 0) {
       insert(table, prefix) = step;
       reference[prefix] = step;
@@ -116,7 +147,15 @@ TEST(PrefixTable, AgreesWithASearchThroughAllOfThem) {
         expected.push_back(value);
       }
     }
-    std::vector<int> found = matches(table, topic);
+    std::vector<int> found;
+    const Table::Scope scope = table.match(as_bytes(topic), [&](int value) {
+      found.push_back(value);
+      return true;
+    });
+    if (const std::string other = random_text(8);
+        scope.whole ? other == topic : as_text(as_bytes(other)).starts_with(topic.substr(0, scope.size))) {
+      ASSERT_EQ(matches(table, other), found) << other << " in the scope of " << topic;
+    }
     std::sort(found.begin(), found.end());
     std::sort(expected.begin(), expected.end());
     ASSERT_EQ(found, expected) << "topic " << topic << " at step " << step;

@@ -2,15 +2,21 @@
 // PUB and XPUB: a message goes to every peer that subscribed to a prefix of its first part. XPUB also gives the
 // application the subscriptions of its peers, as messages of 01 (unsubscriptions: 00) and the topic.
 #include <algorithm>
+#include <cstdint>
 #include <deque>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
+#include "weft/base/list.h"
+#include "weft/base/slot_map.h"
 #include "weft/msg/pattern/distributor.h"
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/pattern.h"
-#include "weft/msg/pattern/prefix_table.h"
+#include "weft/msg/pattern/subscription_table.h"
 
 namespace weft::msg {
 
@@ -19,7 +25,9 @@ namespace {
 class Publisher final : public Pattern {
  public:
   Publisher(const PatternTraits& traits, const Options& options)
-      : Pattern(traits, options), notifies_(traits.receives) {}
+      : Pattern(traits, options), notifies_(traits.receives) {
+    choice_topic_.reserve(kChoiceTopicMax);
+  }
 
   void attach(Pipe& pipe) override {
     if (notifies_) {
@@ -27,29 +35,31 @@ class Publisher final : public Pattern {
     }
   }
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
-    choice_stands_ = false;
-    if (std::find(peers_.begin(), peers_.end(), &pipe) == peers_.end()) {
-      peers_.push_back(&pipe);
+    Subscriber* const subscriber = subscriber_of(pipe);
+    if (subscriber == nullptr) {
+      return false;
     }
+    choice_stands_ = false;
+    subscriber->ready = true;
     if (!options_.xpub_welcome_message.empty()) {
       Outbound welcome{as_bytes(options_.xpub_welcome_message), nullptr, false};
       pipe.dropped += pipe.try_send(welcome, false) ? 0 : 1;
     }
     return true;
   }
+  // Only takes the peer out of the choice: the peer's subscriptions stay for sweep(), as there may be many.
   void detach(Pipe& pipe) override {
     choice_stands_ = false;
-    std::erase(peers_, &pipe);
     distributor_.detach(pipe);
-    if (counts_.erase(&pipe) != 0) {
-      remove_all(wanted_, pipe, true);
-      remove_all(subscriptions_, pipe, !options_.xpub_manual);
+    Subscriber* const subscriber = subscribers_.find(pipe.notes.subscriber);
+    if (subscriber == nullptr) {
+      return;
     }
-    const std::lock_guard lock(notices_mutex_);
-    last_asker_ = last_asker_ == &pipe ? nullptr : last_asker_;
-    for (Notice& notice : notices_) {
-      notice.from_gone |= notice.pipe == &pipe;
-    }
+    find_source(*subscriber);
+    pipe.notes.subscriber = {};
+    subscribed_ -= subscriber->asked != 0 ? 1 : 0;
+    subscriber->own.pipe = subscriber->wanted.pipe = nullptr;
+    leaving_.push_back(*subscriber);
   }
   void lost(Pipe& pipe) override { detach(pipe); }
   void activate(Pipe& pipe) override {
@@ -61,22 +71,48 @@ class Publisher final : public Pattern {
     if (notifies_) {
       queue_.detach(pipe);
       const std::lock_guard lock(notices_mutex_);
-      for (Notice& notice : notices_) {
-        notice.pipe = notice.pipe == &pipe ? nullptr : notice.pipe;
+      if (const auto found = sources_.find(&pipe); found != sources_.end()) {
+        found->second->pipe = nullptr;
+        sources_.erase(found);
       }
     }
   }
+  bool sweep() override {
+    Subscriber* const subscriber = leaving_.first();
+    if (subscriber == nullptr) {
+      return false;
+    }
+    const auto tell = [&](Bytes topic, bool last) {
+      const bool due = last || options_.xpub_verboser || options_.xpub_manual;
+      return !due || notify(*subscriber, false, topic).has_value();  // false, without memory: the next sweep tells
+    };
+    const bool none_wanted = wanted_.remove_some(subscriber->wanted, tell);
+    if (none_wanted && subscriptions_.remove_some(subscriber->own, [&](Bytes topic, bool last) {
+          return options_.xpub_manual || tell(topic, last);
+        })) {
+      subscribers_.erase(subscriber->id);
+    } else {  // the next in turn: a peer with few subscriptions does not wait for one with many
+      subscriber->unhook();
+      leaving_.push_back(*subscriber);
+    }
+    return !leaving_.empty();
+  }
 
   Result<void> send(Outbound& part) override {
-    if (!distributor_.in_message()) {
-      choose(part.bytes);
-      const std::vector<Pipe*>& chosen = distributor_.chosen();
-      if (options_.xpub_no_drop &&
-          !std::all_of(chosen.begin(), chosen.end(), [](Pipe* pipe) { return pipe->writable(); })) {
-        return Errc::would_block;
+    try {
+      if (!distributor_.in_message()) {
+        choose(part.bytes);
+        const std::vector<Pipe*>& chosen = distributor_.chosen();
+        if (options_.xpub_no_drop &&
+            !std::all_of(chosen.begin(), chosen.end(), [](Pipe* pipe) { return pipe->writable(); })) {
+          return Errc::would_block;
+        }
       }
+      return distributor_.send(part);
+    } catch (const std::bad_alloc&) {
+      choice_stands_ = false;
+      return Error(Errc::resource_exhausted, "no memory for a message");
     }
-    return distributor_.send(part);
   }
 
   // The application subscribes in the name of one peer: the one whose notice it received last.
@@ -90,11 +126,16 @@ class Publisher final : public Pattern {
     {
       const std::lock_guard lock(notices_mutex_);
       if (notice_is_due() && !queue_.in_message()) {
-        FrameView view{as_bytes(notices_.front().text), false, nullptr, nullptr};
+        const Notice& notice = notices_.front();
+        FrameView view{as_bytes(notice.text), false, nullptr, nullptr};
         if (!part.take(view)) {
           return Error(Errc::resource_exhausted, "no memory for a received message");
         }
-        last_asker_ = notices_.front().from_gone ? nullptr : notices_.front().pipe;
+        last_asker_ = notice.asker;
+        notice_bytes_ -= notice.footprint();
+        if (notice.source != nullptr) {
+          notice.source->bytes -= notice.footprint();
+        }
         notices_.pop_front();
         return {};
       }
@@ -116,108 +157,135 @@ class Publisher final : public Pattern {
     return queue_.has_input();
   }
 
-  bool handle_subscription(Pipe& pipe, bool subscribe, Bytes topic) override {
+  Result<void> handle_subscription(Pipe& pipe, bool subscribe, Bytes topic) override {
+    Subscriber* const subscriber = subscriber_of(pipe);
+    if (subscriber == nullptr) {
+      return Error(Errc::resource_exhausted, "no memory for a subscriber");
+    }
     choice_stands_ = false;
-    return subscribe ? add(pipe, topic) : remove(pipe, topic);
+    const bool asked_before = subscriber->asked != 0;
+    const std::size_t before = subscriber->topics();
+    const Result<void> changed = subscribe ? add(*subscriber, topic) : remove(*subscriber, topic);
+    subscriber->asked += subscriber->topics() - before;
+    subscribed_ += (subscriber->asked != 0 ? 1u : 0u) - (asked_before ? 1u : 0u);
+    return changed;
   }
-  [[nodiscard]] std::size_t subscribers() const noexcept override {
-    return static_cast<std::size_t>(
-        std::count_if(counts_.begin(), counts_.end(), [](const auto& peer) { return peer.second != 0; }));
-  }
+  [[nodiscard]] std::size_t subscribers() const noexcept override { return subscribed_; }
 
  private:
-  static constexpr std::size_t kSubscriptionsMax = 262'144;  // of one peer
-  static constexpr std::size_t kChoiceTopicMax = 256;        // for a longer topic the choice is made anew
-  static constexpr std::size_t kNoticesMax = 1'000'000;      // not received yet; beyond, new ones are dropped, counted
+  static constexpr std::size_t kChoiceTopicMax = 256;  // for a longer topic the choice is made anew
+  // Bounds of the notices that the application has not received yet. A peer in another process that exceeds its own is
+  // refused. At the bound of all peers new notices are dropped, counted.
+  static constexpr std::size_t kNoticeBytesOfPeerMax = std::size_t{32} << 20;
+  static constexpr std::size_t kNoticeBytesMax = std::size_t{256} << 20;
 
-  using Subscriptions = PrefixTable<std::vector<Pipe*>>;
+  // NoticeSource: a pipe, to the notices of its subscriptions. Guarded by notices_mutex_.
+  struct NoticeSource {
+    Pipe* pipe;             // null: gone, and drained
+    std::size_t bytes = 0;  // of its notices
+  };
+  // The application receives a peer's earlier messages before the notice that the peer subscribed or left.
+  struct Notice {
+    std::string text;
+    std::shared_ptr<NoticeSource> source;  // null: there was no memory for one
+    std::uint64_t behind;                  // due once the application has taken so many messages of the pipe
+    SlotId asker;
 
-  // The table into which the peers' own subscriptions go.
-  [[nodiscard]] Subscriptions& asked() noexcept { return options_.xpub_manual ? wanted_ : subscriptions_; }
+    [[nodiscard]] std::size_t footprint() const noexcept { return sizeof(Notice) + text.size(); }
+  };
+  // Subscriber: a peer, from the handshake or its first subscription until sweep() has removed its last one.
+  struct Subscriber : ListHook {     // in leaving_, once the pipe is detached
+    SubscriptionTable::Peer own;     // in subscriptions_
+    SubscriptionTable::Peer wanted;  // in wanted_
+    SlotId id;
+    std::size_t asked = 0;  // topics for which the peer itself asked
+    bool ready = false;
+    std::shared_ptr<NoticeSource> source;  // null: no notice yet
 
-  bool add(Pipe& pipe, Bytes topic) {
-    std::size_t& count = counts_[&pipe];
-    if (count >= kSubscriptionsMax) {
-      return false;
-    }
-    bool is_new = false;
-    count += insert(asked(), pipe, topic, is_new) ? 1 : 0;
-    if (is_new || options_.xpub_verbose || options_.xpub_verboser || options_.xpub_manual) {
-      notify(pipe, true, topic);
-    }
-    return true;
-  }
+    [[nodiscard]] std::size_t topics() const noexcept { return own.topics.size() + wanted.topics.size(); }
+  };
 
-  bool remove(Pipe& pipe, Bytes topic) {
-    std::vector<Pipe*>* pipes = asked().find(topic);
-    const bool had = pipes != nullptr && std::erase(*pipes, &pipe) != 0;
-    const bool last = had && pipes->empty();
-    counts_[&pipe] -= had ? 1 : 0;
-    if (last || options_.xpub_verboser || options_.xpub_manual) {
-      notify(pipe, false, topic);
-    }
-    if (last) {
-      asked().erase(topic);
-    }
-    return true;
-  }
-
-  // True: the pipe did not have the topic. `is_new`: no pipe had it.
-  static bool insert(Subscriptions& table, Pipe& pipe, Bytes topic, bool& is_new) {
-    std::vector<Pipe*>& pipes = table.insert(topic, is_new);
-    if (std::find(pipes.begin(), pipes.end(), &pipe) != pipes.end()) {
-      return false;
-    }
-    pipes.push_back(&pipe);
-    return true;
-  }
-
-  void remove_all(Subscriptions& table, Pipe& pipe, bool tell) {
-    table.erase_if([&](std::string_view topic, std::vector<Pipe*>& pipes) {
-      if (std::erase(pipes, &pipe) == 0) {
-        return false;
+  // Null: no memory.
+  [[nodiscard]] Subscriber* subscriber_of(Pipe& pipe) noexcept {
+    Subscriber* subscriber = subscribers_.find(pipe.notes.subscriber);
+    if (subscriber == nullptr) {
+      const auto id = subscribers_.emplace();
+      if (!id) {
+        return nullptr;
       }
-      if (tell && (pipes.empty() || options_.xpub_verboser || options_.xpub_manual)) {
-        notify(pipe, false, as_bytes(topic));
-      }
-      return pipes.empty();
-    });
+      subscriber = subscribers_.find(*id);
+      subscriber->id = pipe.notes.subscriber = *id;
+      subscriber->own.pipe = subscriber->wanted.pipe = &pipe;
+      share_ = &pipe.owner().share();
+    }
+    return subscriber;
   }
 
-  // Chooses the pipes for a message. The last choice stands if the decisive bytes of the topic are the same.
+  [[nodiscard]] Result<void> add(Subscriber& subscriber, Bytes topic) {
+    const bool manual = options_.xpub_manual;
+    SubscriptionTable& table = manual ? wanted_ : subscriptions_;
+    SubscriptionTable::Peer& peer = manual ? subscriber.wanted : subscriber.own;
+    const std::size_t before = peer.topics.size();
+    const bool is_new = WEFT_TRY(table.add(peer, topic));
+    if (is_new || options_.xpub_verbose || options_.xpub_verboser || manual) {
+      if (const auto told = notify(subscriber, true, topic); !told) {
+        if (peer.topics.size() != before) {
+          table.remove(peer, topic);
+        }
+        return told;
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] Result<void> remove(Subscriber& subscriber, Bytes topic) {
+    const bool manual = options_.xpub_manual;
+    SubscriptionTable& table = manual ? wanted_ : subscriptions_;
+    SubscriptionTable::Peer& peer = manual ? subscriber.wanted : subscriber.own;
+    if (notifies_ && (options_.xpub_verboser || manual || table.is_last(peer, topic))) {
+      WEFT_TRY(notify(subscriber, false, topic));
+    }
+    table.remove(peer, topic);
+    return {};
+  }
+
+  // Chooses the pipes for a message. The last choice stands for every topic in its scope.
   void choose(Bytes topic) {
-    const Bytes decisive = subscriptions_.decisive(topic);
-    if (choice_stands_ && choice_inverted_ == options_.invert_matching && as_text(decisive) == choice_topic_)
-        [[likely]] {
+    if (choice_stands_ && choice_inverted_ == options_.invert_matching && choice_covers(topic)) [[likely]] {
       return;
     }
+    choice_stands_ = false;
     ++publication_;
     std::vector<Pipe*>& chosen = distributor_.chosen();
     chosen.clear();
-    subscriptions_.match(topic, [&](std::vector<Pipe*>& pipes) {
-      for (Pipe* pipe : pipes) {
-        if (pipe->notes.sent_mark != publication_) {
-          pipe->notes.sent_mark = publication_;
-          chosen.push_back(pipe);
-        }
+    const auto scope = subscriptions_.match(topic, [&](SubscriptionTable::Peer& peer) {
+      if (peer.mark != publication_) {
+        peer.mark = publication_;
+        chosen.push_back(peer.pipe);
       }
-      return true;
     });
     if (options_.invert_matching) {
       choose_others(chosen);
     }
-    choice_stands_ = decisive.size() <= kChoiceTopicMax;
+    choice_stands_ = scope.size <= kChoiceTopicMax;
     if (choice_stands_) {
       choice_inverted_ = options_.invert_matching;
-      choice_topic_ = as_text(decisive);
+      choice_topic_ = as_text(topic.first(scope.size));
+      choice_whole_ = scope.whole;
     }
+  }
+  [[nodiscard]] bool choice_covers(Bytes topic) const noexcept {
+    return choice_whole_ ? as_text(topic) == choice_topic_ : as_text(topic).starts_with(choice_topic_);
   }
 
   // Inverts the choice: `chosen` then holds every ready pipe that match() did not mark with publication_.
   void choose_others(std::vector<Pipe*>& chosen) {
     chosen.clear();
-    std::copy_if(peers_.begin(), peers_.end(), std::back_inserter(chosen),
-                 [&](const Pipe* pipe) { return pipe->notes.sent_mark != publication_; });
+    subscribers_.for_each([&](SlotId, const Subscriber& subscriber) {
+      if (subscriber.ready && subscriber.own.pipe != nullptr && subscriber.own.mark != publication_) {
+        chosen.push_back(subscriber.own.pipe);
+      }
+    });
   }
 
   Result<void> subscribe_last_asker(bool subscribe, Bytes topic) {
@@ -226,64 +294,102 @@ class Publisher final : public Pattern {
     }
     choice_stands_ = false;
     const std::lock_guard lock(notices_mutex_);
-    if (last_asker_ == nullptr) {
+    Subscriber* const asker = subscribers_.find(last_asker_);
+    if (asker == nullptr || asker->own.pipe == nullptr) {
       return {};  // the peer is gone
     }
     if (subscribe) {
-      bool is_new = false;
-      insert(subscriptions_, *last_asker_, topic, is_new);
-      (void)counts_[last_asker_];
-    } else if (std::vector<Pipe*>* pipes = subscriptions_.find(topic); pipes != nullptr) {
-      std::erase(*pipes, last_asker_);
-      if (pipes->empty()) {
-        subscriptions_.erase(topic);
-      }
+      WEFT_TRY(subscriptions_.add(asker->own, topic));
+    } else {
+      subscriptions_.remove(asker->own, topic);
     }
     return {};
   }
 
-  // The application receives a peer's earlier messages before the notice that the peer subscribed or left.
-  struct Notice {
-    std::string text;
-    Pipe* pipe;            // null: gone, and drained
-    std::uint64_t behind;  // due once the application has taken so many messages of `pipe`
-    bool from_gone;        // the peer is gone: the application cannot subscribe for it any more
-  };
   [[nodiscard]] bool notice_is_due() const noexcept {
-    return !notices_.empty() &&
-           (notices_.front().pipe == nullptr || notices_.front().pipe->taken_count() >= notices_.front().behind);
+    if (notices_.empty()) {
+      return false;
+    }
+    const Notice& first = notices_.front();
+    return first.source == nullptr || first.source->pipe == nullptr ||
+           first.source->pipe->taken_count() >= first.behind;
+  }
+
+  // Sets the subscriber's source, if there is memory for it.
+  void find_source(Subscriber& subscriber) noexcept {
+    if (!notifies_ || subscriber.source != nullptr || subscriber.own.pipe == nullptr) {
+      return;
+    }
+    const std::lock_guard lock(notices_mutex_);
+    try {
+      auto found = sources_.find(subscriber.own.pipe);
+      if (found == sources_.end()) {
+        found = sources_.emplace(subscriber.own.pipe, std::make_shared<NoticeSource>(subscriber.own.pipe)).first;
+      }
+      subscriber.source = found->second;
+    } catch (const std::bad_alloc&) {
+      // notices of this peer may overtake its messages
+    }
   }
 
   // Called by the thread that runs the pipe's other end, or while no thread runs it: arrived_count() stands still.
-  void notify(Pipe& pipe, bool subscribe, Bytes topic) {
+  // An error: the peer exceeds its bound, or there is no memory; the application learns nothing.
+  [[nodiscard]] Result<void> notify(Subscriber& subscriber, bool subscribe, Bytes topic) noexcept {
     if (!notifies_) {
-      return;
+      return {};
     }
-    {
-      const std::lock_guard lock(notices_mutex_);
-      if (notices_.size() >= kNoticesMax) {
-        ++dropped_;
-        return;
+    find_source(subscriber);
+    const Pipe* const there = subscriber.own.pipe;
+    const std::lock_guard lock(notices_mutex_);
+    NoticeSource* const source = subscriber.source.get();
+    if (there != nullptr && there->connection() != nullptr && source != nullptr &&
+        source->bytes > kNoticeBytesOfPeerMax) {
+      return Error(Errc::protocol_error, "too many subscriptions that the application has not received");
+    }
+    if (notice_bytes_ > kNoticeBytesMax) {
+      ++dropped_;
+      return {};
+    }
+    try {
+      Notice notice{{},
+                    subscriber.source,
+                    source != nullptr && source->pipe != nullptr ? source->pipe->arrived_count() : 0,
+                    subscriber.id};
+      notice.text.reserve(1 + topic.size());
+      notice.text += subscribe ? '\1' : '\0';
+      notice.text += as_text(topic);
+      const std::size_t footprint = notice.footprint();
+      notices_.push_back(std::move(notice));
+      notice_bytes_ += footprint;
+      if (source != nullptr) {
+        source->bytes += footprint;
       }
-      notices_.push_back({(subscribe ? '\1' : '\0') + std::string(as_text(topic)), &pipe, pipe.arrived_count(), false});
+    } catch (const std::bad_alloc&) {
+      return Error(Errc::resource_exhausted, "no memory for the notice of a subscription");
     }
-    pipe.owner().share().input_parker.wake_with_fence();
+    share_->input_parker.wake_with_fence();
+    return {};
   }
 
   const bool notifies_;
-  Subscriptions subscriptions_;                    // send lock, as all down to distributor_
-  Subscriptions wanted_;                           // with xpub_manual: the peers' own subscriptions
-  std::vector<Pipe*> peers_;                       // that are ready
-  std::unordered_map<Pipe*, std::size_t> counts_;  // subscriptions of each peer
+  SocketShare* share_ = nullptr;     // set with the first subscriber
+  SubscriptionTable subscriptions_;  // send lock, as all down to distributor_
+  SubscriptionTable wanted_;         // with xpub_manual: the peers' own subscriptions
+  SlotMap<Subscriber> subscribers_;
+  List<Subscriber> leaving_;    // the pipe is detached, subscriptions may be left
+  std::size_t subscribed_ = 0;  // subscribers that asked for a topic, without those that leave
   std::uint64_t publication_ = 0;
-  bool choice_stands_ = false;  // send lock, as the next two: chosen() also holds for topics with these decisive bytes
+  bool choice_stands_ = false;  // chosen() also holds for the topics that begin with choice_topic_,
+  bool choice_whole_ = false;   // or, if this is set, for that topic only
   bool choice_inverted_ = false;
   std::string choice_topic_;
   Distributor distributor_;
   FairQueue queue_;  // receive lock: messages that XSUB peers send besides subscriptions
   std::mutex notices_mutex_;
-  std::deque<Notice> notices_;  // guarded by notices_mutex_, as the next
-  Pipe* last_asker_ = nullptr;  // the peer whose notice the application received last
+  std::deque<Notice> notices_;  // guarded by notices_mutex_, as all below
+  std::size_t notice_bytes_ = 0;
+  std::unordered_map<Pipe*, std::shared_ptr<NoticeSource>> sources_;
+  SlotId last_asker_;  // the peer whose notice the application received last
 };
 
 }  // namespace

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // RADIO (RFC 48): a message goes to every peer that joined its group. In pipes, the group is an extra part in front.
 #include <algorithm>
-#include <map>
-#include <string>
-#include <unordered_map>
+#include <new>
+#include <vector>
 
+#include "weft/base/list.h"
+#include "weft/base/slot_map.h"
 #include "weft/msg/pattern/distributor.h"
 #include "weft/msg/pattern/pattern.h"
+#include "weft/msg/pattern/subscription_table.h"
 
 namespace weft::msg {
 
@@ -17,29 +19,46 @@ class Radio final : public Pattern {
   using Pattern::Pattern;
 
   void attach(Pipe& /*pipe*/) override {}
+  // The groups of the peer stay for sweep(), as there may be many.
   void detach(Pipe& pipe) override {
-    if (counts_.erase(&pipe) == 0) {
-      return;
-    }
-    for (auto entry = members_.begin(); entry != members_.end();) {
-      std::erase(entry->second, &pipe);
-      entry = entry->second.empty() ? members_.erase(entry) : std::next(entry);
+    if (Member* const member = members_.find(pipe.notes.subscriber); member != nullptr) {
+      pipe.notes.subscriber = {};
+      joined_ -= member->groups.topics.size() != 0 ? 1 : 0;
+      member->groups.pipe = nullptr;
+      leaving_.push_back(*member);
     }
   }
   void lost(Pipe& pipe) override { detach(pipe); }
+  bool sweep() override {
+    Member* const member = leaving_.first();
+    if (member == nullptr) {
+      return false;
+    }
+    if (groups_.remove_some(member->groups, [](Bytes, bool) { return true; })) {
+      members_.erase(member->id);
+    } else {
+      member->unhook();
+      leaving_.push_back(*member);
+    }
+    return !leaving_.empty();
+  }
 
   Result<void> send(Outbound& part) override {
     if (part.more) {
       return refuse_more();
     }
     const std::string_view group = part.message == nullptr ? std::string_view() : part.message->group();
-    const auto found = members_.find(group);
-    if (found == members_.end()) {
+    std::vector<Pipe*>& chosen = distributor_.chosen();
+    try {
+      choose(as_bytes(group), chosen);
+    } catch (const std::bad_alloc&) {
+      return Error(Errc::resource_exhausted, "no memory for a message");
+    }
+    if (chosen.empty()) {
       return {};
     }
-    const std::vector<Pipe*>& members = found->second;
     if (options_.xpub_no_drop &&
-        !std::all_of(members.begin(), members.end(), [](Pipe* pipe) { return pipe->writable(); })) {
+        !std::all_of(chosen.begin(), chosen.end(), [](Pipe* pipe) { return pipe->writable(); })) {
       return Errc::would_block;
     }
     Cell parts[2];
@@ -51,41 +70,50 @@ class Radio final : public Pattern {
       parts[0].release();
       return Error(Errc::resource_exhausted, "no memory for a message part");
     }
-    distributor_.send_parts(parts, members);
+    distributor_.send_parts(parts, chosen);
     return {};
   }
 
   bool can_send() override { return true; }
 
-  bool handle_subscription(Pipe& pipe, bool join, Bytes group) override {
-    std::size_t& count = counts_[&pipe];
-    if (join) {
-      if (count >= kGroupsMax) {
-        return false;
-      }
-      std::vector<Pipe*>& members = members_[std::string(as_text(group))];
-      if (std::find(members.begin(), members.end(), &pipe) == members.end()) {
-        members.push_back(&pipe);
-        ++count;
-      }
-    } else if (const auto found = members_.find(as_text(group)); found != members_.end()) {
-      count -= std::erase(found->second, &pipe);
-      if (found->second.empty()) {
-        members_.erase(found);
-      }
+  Result<void> handle_subscription(Pipe& pipe, bool join, Bytes group) override {
+    Member* member = members_.find(pipe.notes.subscriber);
+    if (member == nullptr) {
+      const SlotId id = WEFT_TRY(members_.emplace());
+      member = members_.find(id);
+      member->id = pipe.notes.subscriber = id;
+      member->groups.pipe = &pipe;
     }
-    return true;
+    const std::size_t before = member->groups.topics.size();
+    if (join) {
+      WEFT_TRY(groups_.add(member->groups, group));
+    } else {
+      groups_.remove(member->groups, group);
+    }
+    joined_ += (member->groups.topics.size() != 0 ? 1u : 0u) - (before != 0 ? 1u : 0u);
+    return {};
   }
-  [[nodiscard]] std::size_t subscribers() const noexcept override {
-    return static_cast<std::size_t>(
-        std::count_if(counts_.begin(), counts_.end(), [](const auto& peer) { return peer.second != 0; }));
-  }
+  [[nodiscard]] std::size_t subscribers() const noexcept override { return joined_; }
 
  private:
-  static constexpr std::size_t kGroupsMax = 262'144;  // of one peer
+  struct Member : ListHook {  // in leaving_, once the pipe is detached
+    SubscriptionTable::Peer groups;
+    SlotId id;
+  };
 
-  std::map<std::string, std::vector<Pipe*>, std::less<>> members_;  // send lock, as the next two
-  std::unordered_map<Pipe*, std::size_t> counts_;                   // groups of each peer
+  void choose(Bytes group, std::vector<Pipe*>& chosen) {
+    chosen.clear();
+    for (const SubscriptionTable::Peer* peer : groups_.peers(group)) {
+      if (peer->pipe != nullptr) {
+        chosen.push_back(peer->pipe);
+      }
+    }
+  }
+
+  SubscriptionTable groups_;  // send lock, as all below
+  SlotMap<Member> members_;
+  List<Member> leaving_;    // the pipe is detached, groups may be left
+  std::size_t joined_ = 0;  // members of a group, without those that leave
   Distributor distributor_;
 };
 

@@ -2,10 +2,11 @@
 // SUB and XSUB: subscriptions go to every publisher, and all of them again over each new connection. SUB also filters
 // received messages, because a publisher may send more than the socket subscribed to. XSUB subscribes by sending 01
 // (unsubscribes: 00) and the topic.
-#include <algorithm>
+#include <iterator>
+#include <list>
 #include <mutex>
-#include <string_view>
-#include <utility>
+#include <new>
+#include <string>
 #include <vector>
 
 #include "weft/msg/pattern/distributor.h"
@@ -23,23 +24,25 @@ class Subscriber final : public Pattern {
 
   void attach(Pipe& pipe) override {
     queue_.attach(pipe);
-    if (std::find(pipes_.begin(), pipes_.end(), &pipe) == pipes_.end()) {
+    if (!is_attached(pipe)) {
+      pipe.notes.balance_index = pipes_.size();
       pipes_.push_back(&pipe);
     }
   }
   // Sends the subscriptions in the order in which they were made: a publisher that has the last one then has them all.
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
-    std::vector<std::pair<std::uint64_t, std::string_view>> wishes;
-    wishes.reserve(subscriptions_.size());
-    subscriptions_.for_each([&](std::string_view topic, Wish& wish) { wishes.emplace_back(wish.made, topic); });
-    std::sort(wishes.begin(), wishes.end());
-    for (const auto& [made, topic] : wishes) {
-      pipe.send_subscription(true, as_bytes(topic));
+    for (const Wish& wish : wishes_) {
+      pipe.send_subscription(true, as_bytes(wish.topic));
     }
     return true;
   }
   void detach(Pipe& pipe) override {
-    std::erase(pipes_, &pipe);
+    if (is_attached(pipe)) {
+      Pipe* const last = pipes_.back();
+      pipes_[pipe.notes.balance_index] = last;
+      last->notes.balance_index = pipe.notes.balance_index;
+      pipes_.pop_back();
+    }
     distributor_.detach(pipe);
   }
   void activate(Pipe& pipe) override { queue_.activate(pipe); }
@@ -50,21 +53,23 @@ class Subscriber final : public Pattern {
   }
 
   Result<void> subscribe(Bytes topic) override {
-    bool is_new = false;
-    Wish& wish = subscriptions_.insert(topic, is_new);
-    ++wish.count;
-    wish.made = is_new ? ++made_ : wish.made;
+    WEFT_TRY(wish_for(topic));
     send_to_publishers(true, topic);  // also when the topic is not new: an XPUB with xpub_verbose shows each one
     return {};
   }
   Result<void> unsubscribe(Bytes topic) override {
-    Wish* wish = subscriptions_.find(topic);
-    if (wish == nullptr) {
+    const Wishes::iterator* const found = subscriptions_.find(topic);
+    if (found == nullptr) {
       return Error(Errc::invalid_argument, "not subscribed to this topic");
     }
+    const Wishes::iterator wish = *found;
     if (--wish->count == 0) {
-      subscriptions_.erase(topic);
+      {
+        const std::lock_guard lock(filter_mutex_);
+        subscriptions_.erase(topic);
+      }
       send_to_publishers(false, topic);
+      wishes_.erase(wish);
     }
     return {};
   }
@@ -84,9 +89,15 @@ class Subscriber final : public Pattern {
         }
         return {};
       }
-      distributor_.choose(pipes_);
     }
-    return distributor_.send(part);
+    try {
+      if (!distributor_.in_message()) {
+        distributor_.choose(pipes_);
+      }
+      return distributor_.send(part);
+    } catch (const std::bad_alloc&) {
+      return Error(Errc::resource_exhausted, "no memory for a message");
+    }
   }
 
   Result<void> receive(Inbound& part) override {
@@ -115,9 +126,36 @@ class Subscriber final : public Pattern {
 
  private:
   struct Wish {
+    std::string topic;
     std::uint32_t count = 0;  // subscribe() calls less unsubscribe() calls
-    std::uint64_t made = 0;   // place in the order of all subscriptions
   };
+  using Wishes = std::list<Wish>;
+
+  [[nodiscard]] bool is_attached(const Pipe& pipe) const noexcept {
+    return pipe.notes.balance_index < pipes_.size() && pipes_[pipe.notes.balance_index] == &pipe;
+  }
+
+  [[nodiscard]] Result<void> wish_for(Bytes topic) {
+    constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a subscription");
+    if (const Wishes::iterator* const wish = subscriptions_.find(topic); wish != nullptr) {
+      ++(*wish)->count;
+      return {};
+    }
+    try {
+      wishes_.push_back({std::string(as_text(topic)), 1});
+    } catch (const std::bad_alloc&) {
+      return kNoMemory;
+    }
+    const std::lock_guard lock(filter_mutex_);
+    bool is_new = false;
+    Wishes::iterator* const wish = subscriptions_.insert(topic, is_new);
+    if (wish == nullptr) {
+      wishes_.pop_back();
+      return kNoMemory;
+    }
+    *wish = std::prev(wishes_.end());
+    return {};
+  }
 
   // Peeks at the next part of a message that the socket subscribed to. Drops all other messages.
   bool find_match(FrameView& view) {
@@ -133,19 +171,10 @@ class Subscriber final : public Pattern {
 
   bool matches(Bytes topic) {
     const std::lock_guard lock(filter_mutex_);
-    return filter_.matches(topic) != options_.invert_matching;
+    return subscriptions_.matches(topic) != options_.invert_matching;
   }
 
   void send_to_publishers(bool subscribe, Bytes topic) {
-    {
-      const std::lock_guard lock(filter_mutex_);
-      bool is_new = false;
-      if (subscribe) {
-        filter_.insert(topic, is_new) = true;
-      } else {
-        filter_.erase(topic);
-      }
-    }
     for (Pipe* pipe : pipes_) {
       if (pipe->notes.ready) {
         pipe->send_subscription(subscribe, topic);
@@ -154,15 +183,14 @@ class Subscriber final : public Pattern {
   }
 
   const bool filters_;
-  FairQueue queue_;                  // receive lock, as the next two
-  bool in_received_ = false;         // in the middle of a message that matches
-  bool skipping_ = false;            // in the middle of a message that does not
-  PrefixTable<Wish> subscriptions_;  // send lock, as the next three
-  std::uint64_t made_ = 0;           // subscriptions so far
+  FairQueue queue_;           // receive lock, as the next two
+  bool in_received_ = false;  // in the middle of a message that matches
+  bool skipping_ = false;     // in the middle of a message that does not
+  Wishes wishes_;             // send lock, as the next two: in the order in which they were made
   std::vector<Pipe*> pipes_;
   Distributor distributor_;
-  std::mutex filter_mutex_;
-  PrefixTable<bool> filter_;  // guarded by filter_mutex_: the receiving side's copy of the topics
+  std::mutex filter_mutex_;                      // for threads that hold the receive lock only
+  PrefixTable<Wishes::iterator> subscriptions_;  // send lock or filter_mutex_ to read, both to change
 };
 
 }  // namespace

@@ -214,10 +214,15 @@ Pipe* SocketCore::find_inproc(const InprocLink& link) noexcept {
 }
 
 void SocketCore::handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic) {
+  // The caller holds its send lock. Its socket takes no subscriptions, and one that does sends none, so that of two
+  // sockets one at most locks the other.
+  if (!traits_.takes_subscriptions && !(traits_.groups && traits_.sends)) {
+    return;
+  }
   {
     const std::lock_guard lock(send_mutex_);
-    if (Pipe* pipe = find_inproc(link); pipe != nullptr && (traits_.takes_subscriptions || traits_.groups)) {
-      (void)pattern_->handle_subscription(*pipe, subscribe, topic);  // a peer in this process needs no limit
+    if (Pipe* pipe = find_inproc(link); pipe != nullptr) {
+      pipe->dropped += pattern_->handle_subscription(*pipe, subscribe, topic) ? 0 : 1;  // 1: no memory
     }
   }
   share_.output_parker.wake_with_fence();  // a sender may wait for subscribers
@@ -244,12 +249,17 @@ void SocketCore::close_inproc(Pipe& pipe, Instant deadline) {
 }
 
 void SocketCore::inproc_peer_closed(const InprocLink& link) {
+  bool unswept = false;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     if (Pipe* pipe = find_inproc(link); pipe != nullptr && !pipe->notes.ended) {
       end_pipe(*pipe);
       bury_drained();
+      unswept = pattern_->sweep();
     }
+  }
+  if (unswept) {
+    start_sweep();
   }
   share_.input_parker.wake_with_fence();
   share_.output_parker.wake_with_fence();
@@ -257,6 +267,7 @@ void SocketCore::inproc_peer_closed(const InprocLink& link) {
 
 void SocketCore::disconnect_inproc(const InprocLink& link) {
   std::unique_ptr<Pipe> pipe;
+  bool unswept = false;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     const std::lock_guard table(table_mutex_);
@@ -276,7 +287,11 @@ void SocketCore::disconnect_inproc(const InprocLink& link) {
     if (pipe->notes.attached) {
       pattern_->detach(*pipe);
       pattern_->deactivate(*pipe);
+      unswept = pattern_->sweep();
     }
+  }
+  if (unswept) {
+    start_sweep();
   }
   const Duration linger = options_copy().linger;
   close_inproc(*pipe, linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger));

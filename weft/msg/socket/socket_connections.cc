@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // SocketCore: its connections, from the first handshake until the application has taken all their input.
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "weft/msg/connection/io_service.h"
 #include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/msg/socket/zap.h"
+#include "weft/sys/clock.h"
 
 namespace weft::msg {
 
@@ -72,20 +74,28 @@ bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
 }
 
 void SocketCore::connection_lost(Connection& connection) {
-  const std::scoped_lock lock(receive_mutex_, send_mutex_);
-  Pipe& pipe = pipe_of(connection);
-  pipe.notes.ready = false;
-  if (!pipe.notes.attached) {
-    return;
+  bool unswept = false;
+  {
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    Pipe& pipe = pipe_of(connection);
+    pipe.notes.ready = false;
+    if (!pipe.notes.attached) {
+      return;
+    }
+    pattern_->lost(pipe);
+    if (options_.immediate) {
+      pattern_->detach(pipe);  // nothing may be queued for a peer that is not there
+      share_.output_parker.wake_with_fence();
+    }
+    unswept = pattern_->sweep();
   }
-  pattern_->lost(pipe);
-  if (options_.immediate) {
-    pattern_->detach(pipe);  // nothing may be queued for a peer that is not there
-    share_.output_parker.wake_with_fence();
+  if (unswept) {
+    start_sweep();
   }
 }
 
 void SocketCore::connection_finished(Connection& connection) {
+  bool unswept = false;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     collect_signals();
@@ -96,6 +106,10 @@ void SocketCore::connection_finished(Connection& connection) {
     std::erase_if(share_.unflushed, [&](const auto& entry) { return entry.get() == &connection; });
     end_pipe(pipe);
     bury_drained();
+    unswept = pattern_->sweep();
+  }
+  if (unswept) {
+    start_sweep();
   }
   share_.output_parker.wake_with_fence();  // a sender that waits for this very peer retries, and fails
   {
@@ -150,16 +164,57 @@ void SocketCore::bury_drained() {
   }
 }
 
-bool SocketCore::handle_subscription(Connection& connection, bool subscribe, Bytes topic) {
+Result<void> SocketCore::handle_subscription(Connection& connection, bool subscribe, Bytes topic) {
   {
     const std::lock_guard lock(send_mutex_);
-    if (!closed_.load(std::memory_order_relaxed) &&
-        !pattern_->handle_subscription(pipe_of(connection), subscribe, topic)) {
-      return false;
+    if (!closed_.load(std::memory_order_relaxed)) {
+      WEFT_TRY(pattern_->handle_subscription(pipe_of(connection), subscribe, topic));
     }
   }
   share_.output_parker.wake_with_fence();  // a sender may wait for subscribers
-  return true;
+  return {};
+}
+
+// The I/O thread does the work that detaching left in the pattern, a part every kSweepEvery: a thread that sends finds
+// the lock free in between.
+void SocketCore::start_sweep() noexcept {
+  if (sweeps_.exchange(true)) {
+    return;
+  }
+  bool counted = false;
+  try {
+    counted = context_.start_io().has_value();
+    if (counted) {
+      context_.io().loop().post([this, keep = shared_from_this()] { sweep(); });
+      return;
+    }
+  } catch (const std::bad_alloc&) {
+    // as below
+  }
+  if (counted) {
+    context_.connection_ended();
+  }
+  sweeps_.store(false);  // the next peer that leaves starts it
+}
+
+void SocketCore::sweep() noexcept {
+  constexpr Duration kSweepEvery = std::chrono::milliseconds(1);
+  const std::shared_ptr<SocketCore> keep = sweeping_ != nullptr ? std::move(sweeping_) : shared_from_this();
+  sweeps_.store(false);  // before the lock: work that is left after this sweep starts another
+  bool more = false;
+  if (!closed()) {
+    const std::lock_guard lock(send_mutex_);
+    more = pattern_->sweep();
+  }
+  const auto fire = [](void* core) { static_cast<SocketCore*>(core)->sweep(); };
+  if (more && !sweeps_.exchange(true)) {
+    if (context_.io().loop().timers().schedule(deadline_after(sys::now(), kSweepEvery), {fire, this})) {
+      sweeping_ = keep;
+      return;
+    }
+    sweeps_.store(false);
+  }
+  context_.connection_ended();
 }
 
 Result<std::size_t> SocketCore::subscribers() {

@@ -149,7 +149,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void connection_lost(Connection& connection) override;
   void forget_descriptor(Connection& connection) noexcept override;
   void connection_finished(Connection& connection) override;
-  [[nodiscard]] bool handle_subscription(Connection& connection, bool subscribe, Bytes topic) override;
+  [[nodiscard]] Result<void> handle_subscription(Connection& connection, bool subscribe, Bytes topic) override;
   void handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic) override;
   void add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint);
 
@@ -203,7 +203,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> add_descriptor(Connection& connection) noexcept;  // receive lock
   [[nodiscard]] static Pipe& pipe_of(Connection& connection) noexcept;
   void end_pipe(Pipe& pipe);  // both locks
-  void bury_drained();        // receive lock
+  void start_sweep() noexcept;
+  void sweep() noexcept;  // I/O thread
+  void bury_drained();    // receive lock
   void apply_marks();
   [[nodiscard]] Result<void> make_raw(bool raw);  // both locks; before the first connection
   void end_feed();                                // feed lock
@@ -293,10 +295,12 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   std::multimap<std::string, std::shared_ptr<InprocLink>> connected_inproc_;
   std::vector<std::unique_ptr<Pipe>> inproc_pipes_;
   std::atomic<std::size_t> inproc_count_{0};
-  bool pipes_closed_ = false;         // only connections_ can still emit events
-  std::vector<Pipe*> ended_;          // receive lock: ended pipes that may hold input
-  std::size_t bury_next_ = 0;         // receive lock: the place in ended_ that bury_drained() checks next
-  std::uint64_t dropped_before_ = 0;  // send lock: messages dropped by pipes that are gone
+  std::shared_ptr<SocketCore> sweeping_;  // I/O thread: this, while a timer is to call sweep()
+  std::atomic<bool> sweeps_{false};       // from start_sweep() to the last sweep()
+  bool pipes_closed_ = false;             // only connections_ can still emit events
+  std::vector<Pipe*> ended_;              // receive lock: ended pipes that may hold input
+  std::size_t bury_next_ = 0;             // receive lock: the place in ended_ that bury_drained() checks next
+  std::uint64_t dropped_before_ = 0;      // send lock: messages dropped by pipes that are gone
 };
 
 }  // namespace weft::msg

@@ -257,9 +257,16 @@ void SocketCore::close_accepted(const std::string& endpoint) {
 }
 
 void SocketCore::stop_sending_to(Pipe& pipe) {
-  const std::scoped_lock lock(receive_mutex_, send_mutex_);
-  if (pipe.notes.attached && !pipe.notes.ended) {
-    pattern_->detach(pipe);
+  bool unswept = false;
+  {
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    if (pipe.notes.attached && !pipe.notes.ended) {
+      pattern_->detach(pipe);
+      unswept = pattern_->sweep();
+    }
+  }
+  if (unswept) {
+    start_sweep();
   }
 }
 

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+// Subscribers that harm: nothing that one of them asks for slows the publisher or the other subscribers.
+#include <atomic>
+#include <cstdlib>
+#include <set>
+
+#include "tests/conformance/conformance.h"
+#include "tests/conformance/wire.h"
+#include "weft/msg/socket/socket_core.h"
+
+namespace weft::conformance {
+namespace {
+
+std::string subscribe(std::string_view topic) {
+  return wire_frame(zmtp::kCommand, "\x9SUBSCRIBE" + std::string(topic));
+}
+std::string cancel(std::string_view topic) {
+  return wire_frame(zmtp::kCommand,
+                    "\x6"
+                    "CANCEL" +
+                        std::string(topic));
+}
+std::string topic_of(int number) { return "t" + std::to_string(number); }
+
+// The suite measures, so it runs alone.
+class QuietHostileSubscriber : public Conformance {
+ protected:
+  static std::size_t subscribers(Socket& socket) { return socket.core()->subscribers().value_or(0); }
+  static void wait_for_subscribers(Socket& socket, std::size_t count) {
+    const Instant end = sys::now() + kLong;
+    while (subscribers(socket) != count) {
+      ASSERT_LT(sys::now(), end);
+      std::this_thread::yield();
+    }
+  }
+  // Returns once the publisher has all subscriptions that the peer sent.
+  static void settle(Socket& publisher, WirePeer& peer) {
+    peer.write(subscribe("settled"));
+    std::atomic<bool> settled{false};
+    std::thread reader([&] {
+      EXPECT_EQ(peer.read_frame().body, "settled");
+      settled = true;
+    });
+    while (!settled) {
+      send(publisher, "settled");
+      std::this_thread::yield();
+    }
+    reader.join();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(QuietTcp, QuietHostileSubscriber, testing::Values(kTransports[1]),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+// A look-up for each subscribed length took 2.6 ms for a message.
+TEST_P(QuietHostileSubscriber, ATopicOfEveryLengthDoesNotSlowThePublisher) {
+  Socket pub = make(SocketType::pub);
+  WirePeer peer = WirePeer::dial(bind(pub), zmtp::SocketType::sub);
+  std::string subscriptions;
+  for (std::size_t size = 1; size <= 4096; ++size) {
+    subscriptions += subscribe(std::string(size, '\xee'));
+  }
+  peer.write(subscriptions);
+  settle(pub, peer);
+  std::string body(4096, 'x');
+  const Instant begin = sys::now();
+  for (int i = 0; i < 300; ++i) {
+    body.replace(0, 8, std::to_string(10'000'000 + i));
+    send(pub, body);
+  }
+  EXPECT_LT(sys::now() - begin, 200ms);
+}
+
+// Each end of a subscriber visited all topics of the others, which took 31 ms.
+TEST_P(QuietHostileSubscriber, TheTopicsOfOneDoNotDelayTheEndOfAnother) {
+  Socket pub = make(SocketType::pub);
+  const std::string endpoint = bind(pub);
+  const auto come_and_go = [&](std::size_t others) {
+    const Instant begin = sys::now();
+    for (int i = 0; i < 20; ++i) {
+      WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::sub);
+      peer.write(subscribe("small"));
+      wait_for_subscribers(pub, others + 1);
+      peer = WirePeer::dial(endpoint, zmtp::SocketType::sub);
+      wait_for_subscribers(pub, others);
+    }
+    return sys::now() - begin;
+  };
+  const Duration alone = come_and_go(0);
+  WirePeer large = WirePeer::dial(endpoint, zmtp::SocketType::sub);
+  std::string subscriptions;
+  for (int i = 0; i < 200'000; ++i) {
+    subscriptions += subscribe(topic_of(i));
+  }
+  large.write(subscriptions);
+  settle(pub, large);
+  EXPECT_LT(come_and_go(1), 3 * alone + 300ms);
+}
+
+class HostileSubscriber : public QuietHostileSubscriber {};
+INSTANTIATE_TEST_SUITE_P(Tcp, HostileSubscriber, testing::Values(kTransports[1]),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+TEST_P(HostileSubscriber, AnEndedSubscribersTopicsAreAllToldOnce) {
+  constexpr int kTopics = 3000;
+  Socket xpub = make(SocketType::xpub);
+  const std::string endpoint = bind(xpub);
+  WirePeer stays = WirePeer::dial(endpoint, zmtp::SocketType::sub);
+  stays.write(subscribe(topic_of(7)));
+  EXPECT_EQ(recv_text(xpub), "\1" + topic_of(7));
+  std::set<std::string> expected;
+  {
+    WirePeer leaves = WirePeer::dial(endpoint, zmtp::SocketType::sub);
+    std::string subscriptions;
+    for (int i = 0; i < kTopics; ++i) {
+      subscriptions += subscribe(topic_of(i));
+      if (i != 7) {
+        expected.insert(topic_of(i));
+      }
+    }
+    leaves.write(subscriptions);
+    for (const std::string& text : recv_many(xpub, kTopics - 1)) {
+      EXPECT_EQ(text[0], '\1');
+    }
+  }
+  std::set<std::string> told;
+  for (const std::string& text : recv_many(xpub, kTopics - 1)) {
+    EXPECT_EQ(text[0], '\0');
+    EXPECT_TRUE(told.insert(text.substr(1)).second) << text;
+  }
+  EXPECT_EQ(told, expected);
+  EXPECT_EQ(subscribers(xpub), 1u);
+  send(xpub, topic_of(7));
+  EXPECT_EQ(stays.read_frame().body, topic_of(7));
+  EXPECT_EQ(xpub.recv_until(sys::now()).error(), Errc::timed_out);
+}
+
+TEST_P(HostileSubscriber, ASubscriberOfTooManyBytesIsLeft) {
+  Socket pub = make(SocketType::pub);
+  (void)pub.watch_events();
+  WirePeer peer = WirePeer::dial(bind(pub), zmtp::SocketType::sub);
+  const std::string rest(60'000, 'x');
+  for (int i = 0; i < 270; ++i) {  // 16,200,000 bytes: within the bound
+    peer.write(subscribe(topic_of(i) + rest));
+  }
+  settle(pub, peer);
+  std::string more;
+  for (int i = 270; i < 290; ++i) {
+    more += subscribe(topic_of(i) + rest);
+  }
+  (void)peer.write_until_full(more, 100ms);
+  const MonitorEvent event = wait_for_event(pub, EventKind::disconnected);
+  EXPECT_EQ(event.reason, Errc::protocol_error);
+  EXPECT_STREQ(event.reason.text(), "too many bytes of subscriptions");
+  wait_for_subscribers(pub, 0);
+}
+
+// The application does not receive: what waits for it stays bounded, and the notices of other peers still find room.
+TEST_P(HostileSubscriber, ASubscriberThatComesAndGoesFasterThanTheApplicationReadsIsLeft) {
+  Socket xpub = make(SocketType::xpub);
+  (void)xpub.watch_events();
+  const std::string endpoint = bind(xpub);
+  WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::sub);
+  const std::string topic(60'000, 'x');
+  const std::string turn = subscribe(topic) + cancel(topic);
+  for (int i = 0; i < 400; ++i) {  // 48 MB of notices
+    if (peer.write_until_full(turn, 100ms) != turn.size()) {
+      break;
+    }
+  }
+  const MonitorEvent event = wait_for_event(xpub, EventKind::disconnected);
+  EXPECT_STREQ(event.reason.text(), "too many subscriptions that the application has not received");
+  WirePeer other = WirePeer::dial(endpoint, zmtp::SocketType::sub);
+  other.write(subscribe("other"));
+  while (recv_text(xpub) != "\1other" && !HasFailure()) {
+  }
+}
+
+// Runs each of `tasks` in a thread. A deadlock ends the program: its threads cannot be joined.
+void run_all(std::initializer_list<std::function<void()>> tasks, Duration limit) {
+  std::atomic<std::size_t> ended{0};
+  std::vector<std::thread> threads;
+  for (const std::function<void()>& task : tasks) {
+    threads.emplace_back([&ended, task] {
+      task();
+      ++ended;
+    });
+  }
+  const Instant end = sys::now() + limit;
+  while (ended != threads.size()) {
+    if (sys::now() > end) {
+      (void)std::fputs("deadlock\n", stderr);
+      std::_Exit(1);
+    }
+    std::this_thread::yield();
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+class SubscriberPair : public Conformance {};
+INSTANTIATE_TEST_SUITE_P(Inproc, SubscriberPair, testing::Values(kTransports[0]),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+// Each subscription locked the other socket, whatever its type.
+TEST_P(SubscriberPair, TwoSubscribersThatAreConnectedToEachOtherDoNotWaitForEachOther) {
+  for (const auto& [first_type, second_type] :
+       {std::pair(SocketType::sub, SocketType::sub), std::pair(SocketType::sub, SocketType::xsub),
+        std::pair(SocketType::xsub, SocketType::xsub)}) {
+    Socket first = make(first_type);
+    Socket second = make(second_type);
+    connect(first, bind(second));
+    connect(second, bind(first));
+    const auto churn = [](Socket& socket) {
+      for (int i = 0; i < 20'000; ++i) {
+        const std::string topic = topic_of(i % 10);
+        ASSERT_TRUE(socket.core()->subscribe(as_bytes(topic), i / 10 % 2 == 0));
+      }
+    };
+    run_all({[&] { churn(first); }, [&] { churn(second); }}, kLong);
+  }
+}
+
+TEST_P(SubscriberPair, ASubscriberThatIsConnectedToItselfSubscribes) {
+  Socket sub = make(SocketType::sub);
+  connect(sub, bind(sub));
+  run_all({[&] { EXPECT_TRUE(sub.subscribe("a")); }}, kLong);
+}
+
+TEST_P(SubscriberPair, APublisherAndItsSubscriberMayBothChangeAtOnce) {
+  Socket xpub = make(SocketType::xpub);
+  Socket xsub = make(SocketType::xsub);
+  connect(xsub, bind(xpub));
+  connect(xpub, bind(xsub));
+  run_all({[&] {
+             for (int i = 0; i < 20'000; ++i) {
+               ASSERT_TRUE(xsub.core()->subscribe(as_bytes(topic_of(i % 10)), i / 10 % 2 == 0));
+             }
+           },
+           [&] {
+             for (int i = 0; i < 20'000; ++i) {
+               send(xpub, topic_of(i % 10));
+             }
+           }},
+          kLong);
+}
+
+}  // namespace
+}  // namespace weft::conformance

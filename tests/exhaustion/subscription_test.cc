@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: MIT
+// Subscriptions without memory: each allocation fails once, alone and with all later ones.
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/exhaustion/walk.h"
+#include "weft/msg/pattern/pattern.h"
+#include "weft/msg/pattern/subscription_table.h"
+#include "weft/msg/socket/test_support.h"
+
+namespace weft::msg {
+namespace {
+
+using weft::test::FailingMemory;
+using weft::test::made;
+using weft::test::walk;
+
+// Topics that split paths, fork and outgrow a node.
+const std::vector<std::string> kTopics = [] {
+  std::vector<std::string> all{"",
+                               "a",
+                               "abc",
+                               "abd",
+                               "abcdef",
+                               "b",
+                               "x",
+                               std::string(300, 'a'),
+                               std::string(600, 'a'),
+                               std::string(301, 'a') + "b"};
+  for (char c = 'c'; c < 'm'; ++c) {
+    all.push_back(std::string("ab") + c + "tail");
+  }
+  return all;
+}();
+using Held = std::array<bool, 20>;  // the topics of a peer; no memory needed
+
+std::size_t count(const Held& held) { return static_cast<std::size_t>(std::count(held.begin(), held.end(), true)); }
+std::size_t place_of(Bytes topic) {
+  return static_cast<std::size_t>(std::find(kTopics.begin(), kTopics.end(), as_text(topic)) - kTopics.begin());
+}
+
+TEST(SubscriptionExhaustion, APrefixTableHoldsWhatItTook) {
+  walk([](FailingMemory& memory) {
+    PrefixTable<std::size_t> table;
+    Held held{};
+    for (std::size_t i = 0; i < kTopics.size(); ++i) {
+      bool is_new = false;
+      std::size_t* const value = table.insert(as_bytes(kTopics[i]), is_new);
+      held[i] = value != nullptr;
+      if (value != nullptr) {
+        EXPECT_TRUE(is_new);
+        *value = i;
+      }
+      if (i % 5 == 4) {
+        table.erase(as_bytes(kTopics[i - 2]));
+        held[i - 2] = false;
+      }
+    }
+    memory.end();
+    for (std::size_t i = 0; i < kTopics.size(); ++i) {
+      const std::size_t* const value = table.find(as_bytes(kTopics[i]));
+      EXPECT_EQ(value != nullptr, held[i]) << kTopics[i];
+      EXPECT_TRUE(value == nullptr || *value == i);
+    }
+    EXPECT_EQ(table.size(), count(held));
+  });
+}
+
+TEST(SubscriptionExhaustion, TheTableKnowsTheSamePeersOfATopicAsTopicsOfAPeer) {
+  weft::msg::test::Owner owner;
+  weft::msg::test::PipePair pipes(owner.core());
+  walk([&](FailingMemory& memory) {
+    SubscriptionTable table;
+    SubscriptionTable::Peer peers[6];
+    Held held[6] = {};
+    for (std::size_t p = 0; p < 6; ++p) {
+      peers[p].pipe = &pipes.near;
+      for (std::size_t i = p; i < kTopics.size(); ++i) {
+        held[p][i] = made(table.add(peers[p], as_bytes(kTopics[i])));
+      }
+    }
+    for (std::size_t i = 0; i < kTopics.size(); i += 3) {
+      for (const std::size_t p : {1, 4}) {
+        table.remove(peers[p], as_bytes(kTopics[i]));
+        held[p][i] = false;
+      }
+    }
+    while (!table.remove_some(peers[2],
+                              [&](Bytes topic, bool) { return std::exchange(held[2][place_of(topic)], false); })) {
+      memory.end();  // the rest needs memory
+    }
+    memory.end();
+    for (std::size_t i = 0; i < kTopics.size(); ++i) {
+      std::set<SubscriptionTable::Peer*> with;
+      for (std::size_t p = 0; p < 6; ++p) {
+        if (held[p][i]) {
+          with.insert(&peers[p]);
+        }
+      }
+      const auto there = table.peers(as_bytes(kTopics[i]));
+      EXPECT_EQ(std::set<SubscriptionTable::Peer*>(there.begin(), there.end()), with) << kTopics[i];
+      EXPECT_EQ(there.size(), with.size());
+    }
+    for (std::size_t p = 0; p < 6; ++p) {
+      EXPECT_EQ(peers[p].topics.size(), count(held[p]));
+    }
+  });
+}
+
+// The topics that an XPUB told its application of, less those that it said are gone, are those that the peers have.
+TEST(SubscriptionExhaustion, APublisherRefusesASubscriptionOrTellsTheApplication) {
+  weft::msg::test::Owner owner;
+  const PatternRow& row = *find_pattern(SocketType::xpub);
+  const Options options;
+  walk([&](FailingMemory& memory) {
+    memory.end();
+    weft::msg::test::PipePair pairs[2] = {weft::msg::test::PipePair(owner.core()),
+                                          weft::msg::test::PipePair(owner.core())};
+    const auto pattern = row.make(row.traits, options);
+    for (weft::msg::test::PipePair& pair : pairs) {
+      pattern->attach(pair.near);
+    }
+    memory.resume();
+    Held held[2] = {};
+    for (weft::msg::test::PipePair& pair : pairs) {
+      (void)pattern->ready(pair.near, {});
+    }
+    for (std::size_t i = 0; i < kTopics.size(); ++i) {
+      for (const std::size_t p : {0, 1}) {
+        held[p][i] = made(pattern->handle_subscription(pairs[p].near, true, as_bytes(kTopics[i])));
+      }
+      Outbound part{as_bytes(kTopics[i]), nullptr, false};
+      (void)made(pattern->send(part));
+    }
+    EXPECT_EQ(pattern->subscribers(), (count(held[0]) == 0 ? 0u : 1u) + (count(held[1]) == 0 ? 0u : 1u));
+    for (std::size_t i = 0; i < kTopics.size(); i += 4) {
+      if (made(pattern->handle_subscription(pairs[1].near, false, as_bytes(kTopics[i])))) {
+        held[1][i] = false;
+      }
+    }
+    Held told{};
+    const auto receive_all = [&] {
+      Message message;
+      Inbound part{&message, {}};
+      while (pattern->receive(part)) {
+        bool& topic = told[place_of(message.bytes().subspan(1))];
+        EXPECT_EQ(topic, message.bytes()[0] == 0) << message.text().substr(1);
+        topic = !topic;
+      }
+    };
+    pattern->detach(pairs[0].near);
+    (void)pattern->sweep();
+    memory.end();
+    while (pattern->sweep()) {
+    }
+    receive_all();
+    EXPECT_EQ(told, held[1]);
+    pattern->detach(pairs[1].near);
+    while (pattern->sweep()) {
+    }
+    receive_all();
+    EXPECT_EQ(told, Held{});
+    for (weft::msg::test::PipePair& pair : pairs) {
+      pattern->deactivate(pair.near);
+    }
+  });
+}
+
+TEST(SubscriptionExhaustion, APeerLeavesWithoutMemory) {
+  weft::msg::test::Owner owner;
+  for (const SocketType type : {SocketType::pub, SocketType::xpub, SocketType::radio}) {
+    const PatternRow& row = *find_pattern(type);
+    const Options options;
+    weft::msg::test::PipePair pipes(owner.core());
+    const auto pattern = row.make(row.traits, options);
+    pattern->attach(pipes.near);
+    ASSERT_TRUE(pattern->ready(pipes.near, {}));
+    for (const std::string& topic : kTopics) {
+      ASSERT_TRUE(pattern->handle_subscription(pipes.near, true, as_bytes(topic)));
+    }
+    {
+      const FailingMemory memory(0, FailingMemory::Length::all);
+      pattern->detach(pipes.near);
+      for (int i = 0; i < 10; ++i) {
+        (void)pattern->sweep();
+      }
+    }
+    while (pattern->sweep()) {
+    }
+    EXPECT_EQ(pattern->subscribers(), 0u);
+    pattern->deactivate(pipes.near);
+  }
+}
+
+TEST(SubscriptionExhaustion, ASubscriberHasEachTopicThatItWasPromised) {
+  for (const SocketType type : {SocketType::sub, SocketType::dish}) {
+    const PatternRow& row = *find_pattern(type);
+    const Options options;
+    walk([&](FailingMemory& memory) {
+      memory.end();
+      const auto pattern = row.make(row.traits, options);
+      memory.resume();
+      Held held{};
+      for (std::size_t i = 0; i < kTopics.size(); ++i) {
+        held[i] = kTopics[i].size() <= 255 && made(pattern->subscribe(as_bytes(kTopics[i])));
+      }
+      memory.end();
+      for (std::size_t i = 0; i < kTopics.size(); ++i) {
+        EXPECT_EQ(pattern->unsubscribe(as_bytes(kTopics[i])).has_value(), held[i]) << kTopics[i];
+      }
+    });
+  }
+}
+
+}  // namespace
+}  // namespace weft::msg
