@@ -220,7 +220,7 @@ void Link::remember_peer() {
       properties.push_back(property);
     }
   }
-  peer_id_ = msg::remember_peer(std::move(properties));
+  peer_ = KnownPeer::remember(properties);
 }
 
 void Link::enter_traffic() {
