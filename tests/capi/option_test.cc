@@ -223,6 +223,8 @@ TEST_F(Options, TheRoutingIdHasUpTo255Bytes) {
   EXPECT_TRUE(refused(set(socket, ZMQ_ROUTING_ID, "")));
   EXPECT_TRUE(refused(set(socket, ZMQ_ROUTING_ID, std::string(256, 'x'))));
   EXPECT_TRUE(refused(zmq_setsockopt(socket, ZMQ_ROUTING_ID, nullptr, 3)));
+  EXPECT_TRUE(refused(set(socket, ZMQ_ROUTING_ID, std::string("\0abcd", 5)))) << "a ROUTER makes such ids";
+  EXPECT_EQ(get_text(socket, ZMQ_ROUTING_ID), "");
   EXPECT_EQ(set(socket, ZMQ_IDENTITY, std::string("a\0b", 3) + std::string(252, 'x')), 0);
   EXPECT_EQ(get_text(socket, ZMQ_ROUTING_ID)->size(), 255U);
   EXPECT_FALSE(get_text(socket, ZMQ_ROUTING_ID, 254));

@@ -132,6 +132,37 @@ TEST_P(Ending, AForkedChildMayCloseWhatItInheritedAndItsParentGoesOn) {
   EXPECT_EQ(recv_text(pull), "after");
 }
 
+TEST_P(Ending, AForkedChildThatClosesABoundSocketLeavesTheEndpointToItsParent) {
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.watch_events());
+  const std::string endpoint = bind(pull);
+  {
+    Socket push = make(SocketType::push);
+    connect(push, endpoint);
+    send(push, "before");
+    EXPECT_EQ(recv_text(pull), "before");
+  }
+  if (GetParam().streams) {
+    wait_for_event(pull, EventKind::disconnected);
+  }
+  EXPECT_EQ(pull.try_recv().error(), Errc::would_block);  // forgets the connection: nothing but `pull` keeps the socket
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ::alarm(20);
+    pull = Socket();  // also destroys the socket
+    context().close();
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  Socket push = make(SocketType::push);
+  connect(push, endpoint);
+  send(push, "after");
+  EXPECT_EQ(recv_text(pull), "after");
+}
+
 TEST_P(Ending, TheNumberOfSocketsIsBounded) {
   Context context({.sockets_max = 3});
   std::vector<Socket> sockets;

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "tests/conformance/conformance.h"
+#include "weft/base/endian.h"
 
 namespace weft::conformance {
 namespace {
@@ -85,6 +86,30 @@ TEST_P(Routing, PeersWithoutIdentityGetOneOfFiveBytesThatBeginsWithZero) {
   for (std::size_t i = 0; i < 5; ++i) {
     EXPECT_EQ(recv_text(dealers[i]), std::to_string(i));
   }
+}
+
+TEST_P(Routing, ANameThatTheApplicationChoseIsNotGivenToAPeerWithoutIdentity) {
+  Socket router = make(SocketType::router);
+  Socket first = make(SocketType::dealer);
+  connect(router, bind(first));
+  std::string next = introduce(first, router);
+  std::uint32_t number = load_big_endian<std::uint32_t>(as_bytes(next).data() + 1) + 1;
+  store_big_endian(reinterpret_cast<std::uint8_t*>(next.data() + 1), number);
+  Socket named = make(SocketType::dealer);
+  ASSERT_TRUE(router.set(option::connect_routing_id, next));
+  connect(router, bind(named));
+  send(router, {next, "to the chosen name"});
+  EXPECT_EQ(recv_text(named), "to the chosen name");
+  Socket second = make(SocketType::dealer);
+  connect(router, bind(second));
+  EXPECT_NE(introduce(second, router), next);
+  send(router, {next, "once more"});
+  EXPECT_EQ(recv_text(named), "once more");
+}
+
+TEST_P(Routing, AnIdentityThatBeginsWithZeroIsRefused) {
+  Socket dealer = make(SocketType::dealer);
+  EXPECT_EQ(dealer.set(option::routing_id, std::string("\0x", 2)).error(), Errc::invalid_argument);
 }
 
 // Also when the sender disconnects between the two calls.

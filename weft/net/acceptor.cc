@@ -49,6 +49,10 @@ void Acceptor::close() noexcept {
   if (listener_->fd() < 0) {
     return;
   }
+  if (listener_->inherited()) {
+    listener_->close();  // the loop is the parent's: its poller is shared with this process, its thread is not here
+    return;
+  }
   if (resume_timer_) {
     (void)loop_.timers().cancel(std::exchange(resume_timer_, {}));
   }

@@ -30,7 +30,13 @@ void Listener::close() noexcept {
   if (!bound_.fd.valid()) {
     return;
   }
-  // Removes the file first: while the socket is open, no other file can have its inode number.
+  if (!inherited()) {
+    remove_files();  // first: while the socket is open, no other file can have its inode number
+  }
+  bound_.fd.close();
+}
+
+void Listener::remove_files() noexcept {
   if (!bound_.file.empty()) {
     const auto identity = sys::identify_file(bound_.file);
     if (identity && *identity == bound_.identity) {
@@ -40,7 +46,6 @@ void Listener::close() noexcept {
   if (!bound_.directory.empty()) {
     static_cast<void>(sys::remove_directory(bound_.directory));
   }
-  bound_.fd.close();
 }
 
 }  // namespace weft::net

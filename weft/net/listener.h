@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -10,13 +11,15 @@
 #include "weft/net/endpoint.h"
 #include "weft/net/stream.h"
 #include "weft/net/transport.h"
+#include "weft/sys/fork.h"
 #include "weft/sys/socket.h"
 
 namespace weft::net {
 
 // Listener: a bound endpoint that accepts streams. Owner: the binding socket. Affinity: one thread at a time.
-// Invariant: after close() the endpoint is free, and the socket file and the directory that open() made are
-// gone.
+// Invariants:
+// 1. After close() the endpoint is free, and the socket file and the directory that open() made are gone.
+// 2. close() in a forked child closes only the child's descriptor. The file and the directory are the parent's.
 class Listener {
  public:
   // address_in_use, address_unavailable, name_unresolved, not_supported (a transport without sockets). open()
@@ -37,16 +40,19 @@ class Listener {
   // for a while. Any other error concerns one connection only, and the listener continues.
   [[nodiscard]] Result<std::unique_ptr<Stream>> try_accept();
 
-  void close() noexcept;  // idempotent
+  void close() noexcept;                                                                        // idempotent
+  [[nodiscard]] bool inherited() const noexcept { return born_in_ != sys::fork_generation(); }  // in a forked child
 
  private:
   Listener(const TransportRow& row, BoundSocket bound, const sys::SocketOptions& options)
       : row_(row), bound_(std::move(bound)), options_(options) {}
+  void remove_files() noexcept;
 
   const TransportRow& row_;
   BoundSocket bound_;
   sys::SocketOptions options_;
   AcceptFilter filter_;
+  const std::uint32_t born_in_ = sys::fork_generation();
 };
 
 }  // namespace weft::net

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "weft/net/resolver.h"
 
+#include <atomic>
 #include <exception>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -27,8 +29,17 @@ Resolver::~Resolver() {
 }
 
 Resolver& Resolver::shared() {
-  static Resolver resolver;
-  return resolver;
+  static std::atomic<Resolver*> current{nullptr};  // no lock: a forked child could inherit a locked one
+  Resolver* resolver = current.load(std::memory_order_acquire);
+  if (resolver == nullptr || resolver->born_in_ != sys::fork_generation()) {
+    auto made = std::make_unique<Resolver>();
+    made->inherited_from_ = resolver;
+    // Release: pairs with the acquires of other threads. One of two threads that come here at once finds the other's.
+    if (current.compare_exchange_strong(resolver, made.get(), std::memory_order_acq_rel)) {
+      resolver = made.release();
+    }
+  }
+  return *resolver;
 }
 
 Result<Resolver::RequestId> Resolver::submit(std::string host, std::uint16_t port, bool ipv6, Callback callback) {
@@ -64,6 +75,9 @@ bool Resolver::ensure_worker() {
 }
 
 bool Resolver::cancel(RequestId id) {
+  if (born_in_ != sys::fork_generation()) {
+    return true;  // no worker is here to call back, or to unlock the mutex
+  }
   std::unique_lock lock(mutex_);
   const auto request = requests_.extract(id);  // destroyed after the lock is released
   if (!request.empty()) {

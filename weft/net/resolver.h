@@ -14,6 +14,7 @@
 
 #include "weft/base/result.h"
 #include "weft/sys/address.h"
+#include "weft/sys/fork.h"
 
 namespace weft::net {
 
@@ -26,7 +27,9 @@ namespace weft::net {
 // 2. After cancel() returns, that callback does not run and is not running, unless the callback itself called
 //    cancel().
 // 3. At most `max_pending` requests wait.
-// 4. Destruction drops the waiting requests and joins the workers, after the look-ups under way.
+// 4. Destruction drops the waiting requests and joins the workers, after the look-ups under way. shared() is not
+//    destroyed: exit() waits for no look-up.
+// 5. A forked child has no workers. There shared() is another object, and an inherited one only takes cancel().
 class Resolver {
  public:
   using Addresses = std::vector<sys::SocketAddress>;
@@ -42,7 +45,7 @@ class Resolver {
   Resolver& operator=(const Resolver&) = delete;
   ~Resolver();
 
-  [[nodiscard]] static Resolver& shared();  // lives until the process exits
+  [[nodiscard]] static Resolver& shared();  // one for each process, from the first call on
 
   // resource_exhausted: max_pending requests wait, or no thread can be started.
   [[nodiscard]] Result<RequestId> submit(std::string host, std::uint16_t port, bool ipv6, Callback callback);
@@ -72,6 +75,8 @@ class Resolver {
   std::size_t idle_ = 0;
   RequestId last_id_ = 0;
   bool stopping_ = false;
+  const std::uint32_t born_in_ = sys::fork_generation();
+  const Resolver* inherited_from_ = nullptr;  // shared() of the parent process, so that leak checkers find it
 };
 
 }  // namespace weft::net

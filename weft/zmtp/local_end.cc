@@ -299,10 +299,9 @@ bool LocalEnd::accept_metadata(Bytes metadata) {
       if (std::exchange(has_identity, true)) {
         return fail(Errc::protocol_error, "peer sent Identity twice"), false;
       }
-      if (property.value.size() > kIdentityMax) {
-        return fail(Errc::protocol_error, "peer's identity is longer than 255 bytes"), false;
+      if (!accept_identity(property.value)) {
+        return false;
       }
-      peer_identity_ = as_text(property.value);
     }
     peer_metadata_.emplace_back(property.name, as_text(property.value));
   }
@@ -310,6 +309,19 @@ bool LocalEnd::accept_metadata(Bytes metadata) {
     return fail(Errc::protocol_error, "peer sent no Socket-Type"), false;
   }
   return accept_socket_type(type);
+}
+
+// RFC 23: identities that begin with a zero byte are for a ROUTER, which names anonymous peers so. A peer with such an
+// identity could take the name of another.
+bool LocalEnd::accept_identity(Bytes identity) {
+  if (identity.size() > kIdentityMax) {
+    return fail(Errc::protocol_error, "peer's identity is longer than 255 bytes"), false;
+  }
+  if (!identity.empty() && identity.front() == 0) {
+    return fail(Errc::protocol_error, "peer's identity begins with a zero byte"), false;
+  }
+  peer_identity_ = as_text(identity);
+  return true;
 }
 
 bool LocalEnd::accept_socket_type(std::string_view value) {

@@ -168,6 +168,7 @@ class LocalEnd {
   void handle_step(const Mechanism::Step& step, Instant now);
   [[nodiscard]] bool accept_metadata(Bytes metadata);
   [[nodiscard]] bool accept_socket_type(std::string_view value);
+  [[nodiscard]] bool accept_identity(Bytes identity);
   void poll_mechanism();
   [[nodiscard]] Event subscription(Event::Kind kind, Bytes topic) noexcept;
   [[nodiscard]] Event ping(Bytes data, Instant now) noexcept;

@@ -216,6 +216,8 @@ TEST(PeerHandshake, RefusesMalformedMetadata) {
       {"0B 'Socket-Type' 00000003 'REQ' 0B 'Socket-Type' 00000003 'REQ'", "peer sent Socket-Type twice"},
       {"0B 'Socket-Type' 00000003 'REQ' 0B 'SOCKET-TYPE' 00000003 'REQ'", "peer sent Socket-Type twice"},
       {"08 'Identity' 00000000 08 'identity' 00000000", "peer sent Identity twice"},
+      {"08 'Identity' 00000005 00 'abcd'", "peer's identity begins with a zero byte"},
+      {"08 'Identity' 00000001 00", "peer's identity begins with a zero byte"},
   };
   for (const auto& [properties, text] : cases) {
     expect_fault(config, greeting_bytes(3, 1) + command_frame(wire("05 'READY'") + wire(properties)),

@@ -67,7 +67,9 @@ std::size_t LocalEnd::handle_old_greeting(Bytes input, Instant now) {
     return 0;
   }
   const auto size = static_cast<std::size_t>(header.body_size);
-  peer_identity_ = as_text(rest.subspan(header.header_size, size));
+  if (!accept_identity(rest.subspan(header.header_size, size))) {
+    return 0;
+  }
   if (version_ != Version::v1) {
     peer_metadata_.emplace_back("Socket-Type", socket_type_name(peer_type_));
   }

@@ -153,6 +153,13 @@ TEST(PeerOld, WithoutThemTheWholeGreetingGoesOutAtOnce) {
   EXPECT_EQ(in_steps(config).pending_output().size(), kGreetingSize);
 }
 
+TEST(PeerOld, AnIdentityThatBeginsWithZeroIsRefused) {
+  for (const Buffer& input :
+       {wire("03 00 00 'a'"), greeting_2(push) + wire("00 01 00"), wire(kSignature) + wire("00 08 03 00 00 'a'")}) {
+    expect_fault(config_of(pull), input, Errc::protocol_error, "peer's identity begins with a zero byte");
+  }
+}
+
 TEST(PeerOld, SocketTypesMustFit) {
   expect_fault(config_of(pull), greeting_2(pub), Errc::incompatible_peer, "peer's socket type cannot talk to ours");
   expect_fault(config_of(pull), wire(kSignature) + wire("01 15"), Errc::incompatible_peer,

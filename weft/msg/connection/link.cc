@@ -147,7 +147,14 @@ void Link::handle_event(const sys::PollEvent& event) {
       common_.io.loop().unwatch(std::exchange(watch_, 0));  // finish() may close the descriptor
       handle_dial(connector_->dialer.finish());
       return;
-    case Phase::handshake: handle_handshake(); return;
+    case Phase::handshake:
+      handle_handshake();
+      // While the authenticator is asked, no bytes are read. The client still owes some, so one that ends its direction
+      // has given up.
+      if (phase_ == Phase::handshake && zap_ != nullptr && (event.peer_closed || event.failed)) {
+        fail_handshake(Error(Errc::connection_closed, "the client left before the authenticator answered"));
+      }
+      return;
     case Phase::traffic: handle_traffic(event); return;
     case Phase::draining: drain(); return;
     case Phase::idle:

@@ -28,7 +28,7 @@ class Link final : public rt::Watcher {
   Link& operator=(const Link&) = delete;
   ~Link() = default;
 
-  [[nodiscard]] PeerId peer_id() const noexcept { return peer_id_; }
+  [[nodiscard]] const std::shared_ptr<const KnownPeer>& peer() const noexcept { return peer_; }
   [[nodiscard]] bool connecting() const noexcept { return connector_ != nullptr; }  // any thread
   [[nodiscard]] const std::string& other_end() const noexcept { return other_end_; }
 
@@ -129,10 +129,10 @@ class Link final : public rt::Watcher {
   bool gave_up_ = false;                              // never connects again
   zmtp::Opening opening_ = zmtp::Opening::signature;  // of the next handshake
   int dialled_fd_ = -1;                               // of the attempt under way or just failed; for events only
-  std::string other_end_;            // MonitorEvent::other; empty when nothing watched as the connection began
-  PeerId peer_id_ = 0;               // while there is a connection past its handshake
-  zmtp::Metadata authenticated_;     // the authenticator's properties of the peer
-  std::unique_ptr<ZapRequest> zap_;  // the question that the handshake waits for
+  std::string other_end_;                  // MonitorEvent::other; empty when nothing watched as the connection began
+  std::shared_ptr<const KnownPeer> peer_;  // while there is a connection past its handshake; null: without memory
+  zmtp::Metadata authenticated_;           // the authenticator's properties of the peer
+  std::unique_ptr<ZapRequest> zap_;        // the question that the handshake waits for
 };
 
 }  // namespace weft::msg

@@ -72,7 +72,7 @@ void Link::drop_stream() noexcept {
   WEFT_ASSERT(send_.held_by_link() && receive_.held_by_link());
   zap_.reset();
   authenticated_.clear();
-  peer_gone(std::exchange(peer_id_, 0));
+  peer_.reset();
   common_.owner.forget_descriptor(common_.connection);
   common_.io.loop().unwatch(std::exchange(watch_, 0));
   schedule<&Link::handle_peer_time>(timers_.peer, kNever);

@@ -126,7 +126,7 @@ void Link::answer_question() {
                                       [this](const ZapReply& reply) { handle_zap_reply(reply); });
   const auto refuse = [this](const char* why) { fail_handshake(Error(Errc::no_such_endpoint, why)); };
   if (!asked) {
-    refuse("the authenticator cannot be asked");
+    fail_handshake(asked.error());
   } else if (*asked == nullptr) {
     // No authenticator: CURVE has proved that the client knows our key, PLAIN has proved nothing. As in libzmq.
     const bool unproven =
@@ -220,7 +220,7 @@ void Link::remember_peer() {
       properties.push_back(property);
     }
   }
-  peer_id_ = msg::remember_peer(std::move(properties));
+  peer_ = KnownPeer::remember(properties);
 }
 
 void Link::enter_traffic() {

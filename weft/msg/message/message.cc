@@ -1,35 +1,51 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/message/message.h"
 
+#include <atomic>
 #include <new>
 
+#include "weft/mem/pool.h"
 #include "weft/msg/message/peer_properties.h"
+#include "weft/sync/atomic_counted.h"
 
 namespace weft {
 
 namespace {
-
-// The head of a group's buffer. The group and a zero byte follow.
-struct Tag {
-  Message::Origin origin;
-  std::size_t size;
-};
-
-const Tag& tag_of(mem::Buffer* buffer) noexcept { return *std::launder(reinterpret_cast<const Tag*>(buffer->data())); }
-char* text_of(mem::Buffer* buffer) noexcept { return reinterpret_cast<char*>(buffer->data() + sizeof(Tag)); }
-
-// Null when memory ran out.
-mem::Buffer* make_group(std::string_view group, Message::Origin origin) noexcept {
-  mem::Buffer* buffer = mem::Buffer::make(sizeof(Tag) + group.size() + 1);
-  if (buffer != nullptr) {
-    ::new (static_cast<void*>(buffer->data())) Tag{origin, group.size()};
-    copy_bytes(buffer->data() + sizeof(Tag), as_bytes(group));
-    text_of(buffer)[group.size()] = '\0';
+struct TagDisposer {
+  template <typename Tag>
+  static void dispose(Tag* tag) noexcept {
+    tag->~Tag();
+    mem::pool_deallocate(tag);
   }
-  return buffer;
-}
-
+};
 }  // namespace
+
+// A pooled block. The group and a zero byte follow. The origin and the group are constant.
+struct Message::Tag : sync::AtomicCounted<Message::Tag, TagDisposer> {
+  Tag(Origin of, std::string_view group) noexcept : origin(of), group_size(group.size()) {
+    copy_bytes(reinterpret_cast<std::uint8_t*>(this + 1), as_bytes(group));
+    reinterpret_cast<std::uint8_t*>(this + 1)[group.size()] = 0;
+  }
+  ~Tag() {
+    if (mem::Buffer* const kept = properties.load(std::memory_order_acquire); kept != nullptr) {
+      kept->release();
+    }
+  }
+  [[nodiscard]] std::string_view group() const noexcept {
+    return {reinterpret_cast<const char*>(this + 1), group_size};
+  }
+  // Null when memory ran out.
+  [[nodiscard]] static Tag* make(Origin origin, std::string_view group) noexcept {
+    void* const memory = mem::pool_allocate(sizeof(Tag) + group.size() + 1);
+    return memory == nullptr ? nullptr : ::new (memory) Tag(origin, group);
+  }
+
+  const Origin origin;
+  const std::size_t group_size;
+  // A reference, or null. Set once: copies of the message, which other threads may hold, share it. The release in
+  // peer_property() pairs with the acquires there and in the destructor.
+  std::atomic<mem::Buffer*> properties{nullptr};
+};
 
 bool Message::assign_copy(Bytes bytes) noexcept {
   if (bytes.size() <= kInlineMax) {
@@ -90,30 +106,42 @@ Message Message::share() const noexcept {
   if (is_large()) {
     storage_.large.buffer->add_reference();
   }
-  if (in_group()) {
-    sender_.group->add_reference();
+  if (tagged()) {
+    sender_.tag->add_reference();
   }
   return copy;
 }
 
 const char* Message::peer_property(std::string_view name) const noexcept {
-  return msg::peer_property(origin().peer, name);
+  mem::Buffer* kept = tagged() ? sender_.tag->properties.load(std::memory_order_acquire) : nullptr;
+  if (kept == nullptr) {
+    msg::PeerProperties known = msg::properties_of(origin().peer);
+    if (known == nullptr) {
+      return nullptr;
+    }
+    if (!tagged()) {
+      Tag* const tag = Tag::make(origin(), {});
+      if (tag == nullptr) {
+        return nullptr;
+      }
+      adopt_tag(tag);
+    }
+    if (sender_.tag->properties.compare_exchange_strong(kept, known.get(), std::memory_order_acq_rel)) {
+      kept = known.detach();
+    }
+  }
+  return msg::find_property(*kept, name);
 }
 
 Result<void> Message::set_routing_id(std::uint32_t id) noexcept {
   if (id == 0) {
     return Error(Errc::invalid_argument, "a routing id is not zero");
   }
-  if (!in_group()) {
+  if (!tagged()) {
     sender_.origin.routing_id = id;
     return {};
   }
-  mem::Buffer* group = make_group(tagged_group(), {tagged_origin().peer, id});  // others may share the old one
-  if (group == nullptr) {
-    return Error(Errc::resource_exhausted, "no memory for a message");
-  }
-  adopt_group(group);
-  return {};
+  return replace_tag(group(), {origin().peer, id});
 }
 
 Result<void> Message::check_group(std::string_view group) noexcept {
@@ -125,56 +153,59 @@ Result<void> Message::check_group(std::string_view group) noexcept {
 
 Result<void> Message::set_group(std::string_view group) noexcept {
   WEFT_TRY(check_group(group));
-  if (group.empty()) {
-    if (in_group()) {
-      drop_group();
-    }
-    return {};
-  }
-  mem::Buffer* made = make_group(group, origin());
+  return group.empty() && !tagged() ? Result<void>() : replace_tag(group, origin());
+}
+
+// The old tag stays as it is: others may share it.
+Result<void> Message::replace_tag(std::string_view group, Origin origin) noexcept {
+  Tag* const made = Tag::make(origin, group);
   if (made == nullptr) {
     return Error(Errc::resource_exhausted, "no memory for a message");
   }
-  adopt_group(made);
+  if (tagged()) {
+    if (mem::Buffer* const kept = sender_.tag->properties.load(std::memory_order_acquire); kept != nullptr) {
+      kept->add_reference();
+      made->properties.store(kept, std::memory_order_release);
+    }
+    drop_tag();
+  }
+  adopt_tag(made);
   return {};
 }
 
 void Message::share_sender(const Message& other) noexcept {
-  if (other.in_group()) {
-    other.sender_.group->add_reference();
-    adopt_group(other.sender_.group);
-    return;
+  if (tagged()) {
+    drop_tag();
   }
-  if (in_group()) {
-    drop_group();
+  if (other.tagged()) {
+    other.sender_.tag->add_reference();
+    adopt_tag(other.sender_.tag);
+  } else {
+    sender_.origin = other.sender_.origin;
   }
-  sender_.origin = other.sender_.origin;
 }
 
-void Message::adopt_group(mem::Buffer* group) noexcept {
-  if (in_group()) {
-    drop_group();
-  }
-  sender_.group = group;
-  kind_ = is_large() ? Kind::large_in_group : Kind::small_in_group;
+void Message::adopt_tag(Tag* tag) const noexcept {
+  sender_.tag = tag;
+  kind_ = is_large() ? Kind::large_tagged : Kind::small_tagged;
 }
 
-void Message::release_with_group() noexcept {
-  drop_group();
+void Message::release_with_tag() noexcept {
+  drop_tag();
   if (is_large()) {
     storage_.large.buffer->release();
   }
 }
 
-void Message::drop_group() noexcept {
-  mem::Buffer* group = sender_.group;
-  sender_.origin = tag_of(group).origin;
+void Message::drop_tag() noexcept {
+  Tag* const tag = sender_.tag;
+  sender_.origin = tag->origin;
   kind_ = is_large() ? Kind::large : Kind::small;
-  group->release();
+  tag->release();
 }
 
-std::string_view Message::tagged_group() const noexcept { return {text_of(sender_.group), tag_of(sender_.group).size}; }
-Message::Origin Message::tagged_origin() const noexcept { return tag_of(sender_.group).origin; }
+std::string_view Message::tagged_group() const noexcept { return sender_.tag->group(); }
+Message::Origin Message::tagged_origin() const noexcept { return sender_.tag->origin; }
 
 void Message::assign(mem::Buffer* buffer, Bytes bytes) noexcept {
   if (kind_ != Kind::small) {
@@ -195,8 +226,8 @@ mem::Buffer* Message::release_buffer() noexcept {
   if (!is_large()) {
     return nullptr;
   }
-  if (in_group()) [[unlikely]] {
-    drop_group();
+  if (tagged()) [[unlikely]] {
+    drop_tag();
   }
   mem::Buffer* buffer = storage_.large.buffer;
   kind_ = Kind::small;

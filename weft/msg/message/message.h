@@ -59,9 +59,10 @@ class Message {
   void set_more(bool more) noexcept { more_ = more; }
 
   // A property of the peer that sent a received message: "Socket-Type", "Identity" (or "Routing-Id"), "Peer-Address",
-  // "User-Id", and every other one that the peer or an authenticator named. Zero-terminated. Null: there is no such
-  // property, or the message did not come over a connection. Valid as long as the connection, and a while longer
-  // (peer_properties.h).
+  // "User-Id", and every other one that the peer or an authenticator named. Zero-terminated. Valid as long as this
+  // message, the message that this one is moved to, or a copy that was made after the call. Null: there is no such
+  // property, the message did not come over a connection, or memory ran out. Ask a message first while its connection
+  // lasts or soon after: of gone peers the process keeps 4 MiB of properties (peer_properties.h).
   [[nodiscard]] const char* peer_property(std::string_view name) const noexcept;
 
   // SERVER and PEER: the number of the peer that a message came from or goes to. Valid while that peer is connected.
@@ -70,7 +71,7 @@ class Message {
   Result<void> set_routing_id(std::uint32_t id) noexcept;  // invalid_argument: 0; resource_exhausted
 
   // RADIO and DISH: the group of a message: up to kGroupMax bytes, none of them zero; zero-terminated.
-  [[nodiscard]] std::string_view group() const noexcept { return in_group() ? tagged_group() : std::string_view(""); }
+  [[nodiscard]] std::string_view group() const noexcept { return tagged() ? tagged_group() : std::string_view(""); }
   [[nodiscard]] static Result<void> check_group(std::string_view group) noexcept;  // invalid_argument: cannot be one
   Result<void> set_group(std::string_view group) noexcept;  // invalid_argument; resource_exhausted
 
@@ -84,19 +85,22 @@ class Message {
     std::uint32_t peer = 0;  // msg::PeerId
     std::uint32_t routing_id = 0;
   };
-  [[nodiscard]] Origin origin() const noexcept { return in_group() ? tagged_origin() : sender_.origin; }
+  [[nodiscard]] Origin origin() const noexcept { return tagged() ? tagged_origin() : sender_.origin; }
 
   // For the layers below the API: these move a buffer reference in or out.
   void assign(mem::Buffer* buffer, Bytes bytes) noexcept;  // adopts one reference
   [[nodiscard]] mem::Buffer* release_buffer() noexcept;    // null when small; the message is empty afterwards
   bool assign_copy(Bytes bytes) noexcept;                  // false when memory ran out; then the message is empty
-  // The three above drop the group. Call these two after one of them:
+  // The three above drop the group and the properties. Call these two after one of them:
   void set_origin(Origin origin) noexcept { sender_.origin = origin; }
   void share_sender(const Message& other) noexcept;  // the origin and the group of `other`
 
  private:
-  // The first bit: the bytes are in a buffer. The second bit: there is a group.
-  enum class Kind : std::uint8_t { small, large, small_in_group, large_in_group };
+  // The first bit: the bytes are in a buffer. The second bit: there is a tag.
+  enum class Kind : std::uint8_t { small, large, small_tagged, large_tagged };
+  // The origin, the group, and the peer's properties, of one message and its copies: for messages that need more than
+  // the origin.
+  struct Tag;
   struct Large {
     const std::uint8_t* data;
     std::size_t size;
@@ -104,20 +108,21 @@ class Message {
   };
 
   [[nodiscard]] bool is_large() const noexcept { return (static_cast<unsigned>(kind_) & 1U) != 0; }
-  [[nodiscard]] bool in_group() const noexcept { return (static_cast<unsigned>(kind_) & 2U) != 0; }
+  [[nodiscard]] bool tagged() const noexcept { return (static_cast<unsigned>(kind_) & 2U) != 0; }
   [[nodiscard]] std::string_view tagged_group() const noexcept;
   [[nodiscard]] Origin tagged_origin() const noexcept;
   [[gnu::noinline]] void replace(mem::Buffer* buffer, Bytes bytes) noexcept;  // so that assign() saves no registers
-  [[gnu::cold]] void release_with_group() noexcept;
-  void drop_group() noexcept;                     // requires in_group()
-  void adopt_group(mem::Buffer* group) noexcept;  // takes over a reference
+  [[gnu::cold]] void release_with_tag() noexcept;
+  void drop_tag() noexcept;                 // requires tagged()
+  void adopt_tag(Tag* tag) const noexcept;  // takes over a reference; requires !tagged()
+  [[nodiscard]] Result<void> replace_tag(std::string_view group, Origin origin) noexcept;
 
   void reset() noexcept {
     if (kind_ != Kind::small) {
       if (kind_ == Kind::large) [[likely]] {
         storage_.large.buffer->release();
       } else {
-        release_with_group();
+        release_with_tag();
       }
     }
     kind_ = Kind::small;
@@ -134,7 +139,7 @@ class Message {
     other.sender_.origin = {};
   }
 
-  Kind kind_;
+  mutable Kind kind_;  // as sender_
   std::uint8_t size_;
   bool more_;
   std::uint32_t mark_ = 0;
@@ -144,8 +149,9 @@ class Message {
   } storage_;
   union Sender {
     Origin origin;
-    mem::Buffer* group;  // in_group(): the origin and the group
-  } sender_{};
+    Tag* tag;  // tagged()
+  };
+  mutable Sender sender_{};  // the first peer_property() adds a tag
 };
 static_assert(sizeof(Message) <= 64);
 

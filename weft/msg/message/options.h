@@ -32,8 +32,8 @@ struct Options {
   Duration heartbeat_timeout{-1};                          // 0: none; negative: the interval
   Duration heartbeat_ttl{0};                               // 0: not announced
   std::int64_t max_message_size = -1;                      // bytes in one part; -1: no limit
-  std::string routing_id;                                  // up to 255 bytes; empty: the peer chooses one
-  bool immediate = false;                                  // queue only for peers that are connected
+  std::string routing_id;            // up to 255 bytes, the first not zero; empty: the peer chooses one
+  bool immediate = false;            // queue only for peers that are connected
   bool router_mandatory = false;     // sending to an unknown routing id is an error, not a counted drop
   bool router_handover = false;      // a new peer takes over a routing id that is in use
   bool router_raw = false;           // ROUTER: peers are plain byte streams, as of STREAM; before bind and connect
@@ -92,7 +92,8 @@ struct Option {
   T Options::* member;
   std::int64_t min;
   std::int64_t max;
-  void (*then)(Options&) = nullptr;  // runs after the option was set, and sets what follows from it
+  void (*then)(Options&) = nullptr;           // runs after the option was set, and sets what follows from it
+  bool (*accepts)(const T& value) = nullptr;  // a rule for values within the range
 };
 
 namespace option {
@@ -114,7 +115,10 @@ inline constexpr Option<Duration> heartbeat_ttl{"heartbeat_ttl", &Options::heart
                                                 6'553'599};  // 16 bits of 100 ms
 inline constexpr Option<std::int64_t> max_message_size{"max_message_size", &Options::max_message_size, -1,
                                                        std::numeric_limits<std::int64_t>::max()};
-inline constexpr Option<std::string> routing_id{"routing_id", &Options::routing_id, 0, 255};
+inline constexpr Option<std::string> routing_id{
+    "routing_id", &Options::routing_id, 0, 255, nullptr, [](const std::string& id) {
+      return !id.starts_with('\0');
+    }};  // a ROUTER names its anonymous peers so
 inline constexpr Option<bool> immediate{"immediate", &Options::immediate, 0, 1};
 inline constexpr Option<bool> router_mandatory{"router_mandatory", &Options::router_mandatory, 0, 1};
 inline constexpr Option<bool> router_handover{"router_handover", &Options::router_handover, 0, 1};
@@ -201,7 +205,7 @@ template <typename T>
   } else {
     measure = static_cast<std::int64_t>(value);
   }
-  if (measure < row.min || measure > row.max) {
+  if (measure < row.min || measure > row.max || (row.accepts != nullptr && !row.accepts(value))) {
     return Error(Errc::invalid_argument, row.name.data());
   }
   options.*row.member = std::move(value);

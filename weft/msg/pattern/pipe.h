@@ -10,6 +10,7 @@
 #include "weft/base/slot_pool.h"
 #include "weft/msg/connection/connection_owner.h"
 #include "weft/msg/message/part.h"
+#include "weft/msg/message/peer_properties.h"
 #include "weft/msg/pattern/inproc_link.h"
 #include "weft/msg/queue/channel.h"
 #include "weft/msg/wire/frame_run.h"
@@ -80,19 +81,20 @@ class Pipe final : public PipeShare {
 
   // Notes of the pattern and of the socket. Each names the locks that guard it.
   struct Notes {
-    bool ready = false;             // send lock: handshake done
-    bool attached = false;          // both locks: in the pattern's lists
-    bool ended = false;             // receive lock: nothing more will come from the other end
-    SlotId subscriber;              // send lock: PUB, XPUB, RADIO: the peer's subscriptions
-    std::size_t queue_index = 0;    // receive lock: place in the fair queue
-    std::size_t balance_index = 0;  // send lock: place in the list of pipes to send to
-    Message::Origin origin;         // both locks to write, either to read
-    std::string routing_id;         // both locks to write, either to read
-    bool names_peer = false;        // both locks: this socket chose routing_id, whatever the peer calls itself
-    bool gone = false;              // receive lock, both to set: STREAM: the connection ended by itself
-    std::string other_end;          // both locks: address of the other end; empty if no monitor watched
-    bool greeted = false;           // both locks: this connection got its hello message
-    bool probed = false;            // both locks: this connection got its probe
+    bool ready = false;                     // send lock: handshake done
+    bool attached = false;                  // both locks: in the pattern's lists
+    bool ended = false;                     // receive lock: nothing more will come from the other end
+    SlotId subscriber;                      // send lock: PUB, XPUB, RADIO: the peer's subscriptions
+    std::size_t queue_index = 0;            // receive lock: place in the fair queue
+    std::size_t balance_index = 0;          // send lock: place in the list of pipes to send to
+    Message::Origin origin;                 // both locks to write, either to read
+    std::shared_ptr<const KnownPeer> peer;  // both locks: the peer of `origin`, for the messages in this pipe
+    std::string routing_id;                 // both locks to write, either to read
+    bool names_peer = false;                // both locks: this socket chose routing_id, whatever the peer calls itself
+    bool gone = false;                      // receive lock, both to set: STREAM: the connection ended by itself
+    std::string other_end;                  // both locks: address of the other end; empty if no monitor watched
+    bool greeted = false;                   // both locks: this connection got its hello message
+    bool probed = false;                    // both locks: this connection got its probe
   };
   Notes notes;
 

@@ -228,10 +228,13 @@ class Router final : public Pattern {
       peers_.erase(found);
     }
   }
-  // RFC 23: only the ROUTER itself makes identities that begin with a zero byte.
+  // RFC 23: only the ROUTER itself makes identities that begin with a zero byte. The application may have chosen one of
+  // them for a peer.
   std::string make_id() {
     std::array<std::uint8_t, 5> id{};
-    store_big_endian<std::uint32_t>(id.data() + 1, next_id_++);
+    do {
+      store_big_endian<std::uint32_t>(id.data() + 1, next_id_++);
+    } while (peers_.contains(as_text(id)));
     return std::string(as_text(id));
   }
   void forget_staged() noexcept {

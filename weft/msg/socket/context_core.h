@@ -19,6 +19,8 @@
 
 namespace weft::msg {
 
+class ZapClient;
+
 // ContextCore: the common part of all sockets: the I/O thread, the inproc names, the open sockets and the count of
 // connections.
 // Owner: the Context handle and every socket. Affinity: any thread.
@@ -32,7 +34,7 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   ~ContextCore();
 
   [[nodiscard]] Result<std::shared_ptr<SocketCore>> make_socket(SocketType type);
-  // A socket of the library itself, for example the DEALER of a ZAP question. The limit does not count it, and
+  // A socket of the library itself, for example the DEALER of the ZAP questions. The limit does not count it, and
   // wait_until_quiet() does not wait for it.
   [[nodiscard]] std::shared_ptr<SocketCore> make_own_socket(SocketType type);
   void shut_down();  // every blocked and later call fails with `terminated`; sockets must still be closed
@@ -55,6 +57,9 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   void connection_ended() noexcept;
   void forget(SocketCore& core) noexcept;
 
+  // I/O thread: the client of the authenticator, while a question is under way (zap.cc).
+  [[nodiscard]] std::weak_ptr<ZapClient>& zap_client() noexcept { return zap_client_; }
+
   // inproc.cc
   [[nodiscard]] Result<void> bind_inproc(const std::string& name, SocketCore& core);
   [[nodiscard]] Result<void> unbind_inproc(const std::string& endpoint, SocketCore& core);
@@ -62,7 +67,7 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   // Returns the socket that is bound to `name`. Null: no socket is, and `link` waits for one.
   [[nodiscard]] std::shared_ptr<SocketCore> find_inproc(const std::string& name,
                                                         const std::shared_ptr<InprocLink>& link);
-  [[nodiscard]] bool is_inproc_bound(const std::string& name);
+  [[nodiscard]] std::shared_ptr<SocketCore> inproc_binder(const std::string& name);  // null: none
   // The connector is closed. Until `deadline` another socket may still bind and take the connector's messages.
   void expire_pending(InprocLink& link, Instant deadline) noexcept;
 
@@ -72,11 +77,12 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   const std::uint32_t born_in_ = sys::fork_generation();
   ContextOptions options_;  // sockets_max, io_thread: guarded by mutex_
   std::mutex mutex_;
-  sync::Parker quiet_;             // the thread that counts down wakes it, under mutex_
-  std::unique_ptr<IoService> io_;  // set once, under mutex_
-  std::set<SocketCore*> open_;     // guarded by mutex_
-  std::size_t connections_ = 0;    // guarded by mutex_
-  bool shut_down_ = false;         // guarded by mutex_
+  sync::Parker quiet_;                   // the thread that counts down wakes it, under mutex_
+  std::unique_ptr<IoService> io_;        // set once, under mutex_
+  std::set<SocketCore*> open_;           // guarded by mutex_
+  std::size_t connections_ = 0;          // guarded by mutex_
+  bool shut_down_ = false;               // guarded by mutex_
+  std::weak_ptr<ZapClient> zap_client_;  // I/O thread
   std::mutex inproc_mutex_;
   std::map<std::string, SocketCore*> inproc_;                        // guarded by inproc_mutex_
   std::multimap<std::string, std::shared_ptr<InprocLink>> pending_;  // guarded by inproc_mutex_

@@ -73,10 +73,10 @@ std::shared_ptr<SocketCore> ContextCore::find_inproc(const std::string& name, co
   return found->second->shared_from_this();
 }
 
-bool ContextCore::is_inproc_bound(const std::string& name) {
+std::shared_ptr<SocketCore> ContextCore::inproc_binder(const std::string& name) {
   const std::lock_guard lock(inproc_mutex_);
   const auto found = inproc_.find(name);
-  return found != inproc_.end() && !found->second->closed();
+  return found == inproc_.end() || found->second->closed() ? nullptr : found->second->shared_from_this();
 }
 
 void ContextCore::expire_pending(InprocLink& link, Instant deadline) noexcept {

@@ -56,7 +56,8 @@ bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
   if (closed_.load(std::memory_order_relaxed)) {
     return true;  // the connection only lingers: the pattern does not get it
   }
-  pipe.notes.origin.peer = connection.link().peer_id();
+  pipe.notes.peer = connection.link().peer();
+  pipe.notes.origin.peer = pipe.notes.peer == nullptr ? 0 : pipe.notes.peer->id();
   pipe.notes.other_end = connection.link().other_end();
   pattern_->attach(pipe);
   pipe.notes.attached = true;
