@@ -203,6 +203,8 @@ class SpscRing {
     return mine.published - mine.head;
   }
   [[nodiscard]] bool empty() noexcept { return !has_value(shared_->consumer.head); }
+  // The number of values popped since make().
+  [[nodiscard]] std::uint64_t popped() const noexcept { return shared_->consumer.head; }
 
  private:
   struct Producer {

@@ -46,6 +46,7 @@ void Core::run(std::span<const std::unique_ptr<Core>> cores, sync::WaitMode mode
   current_ = this;
   loop_->run(this, mode);
   end();
+  run_given();
   current_ = nullptr;
 }
 
@@ -76,8 +77,13 @@ void Core::run_messages() {
   if (hot_ != nullptr && !hot_->empty()) {
     ready |= hot_bit_;
   }
-  if ((ready & kRoom) != 0) {
-    serve_backlogs();
+  if ((ready & ~kLanes) != 0) [[unlikely]] {
+    if ((ready & kRoom) != 0) {
+      serve_backlogs();
+    }
+    if ((ready & kGiven) != 0) {
+      take_given();
+    }
   }
   std::size_t budget = kMessagesPerTurn;
   std::uint64_t left = ready & kLanes;
@@ -92,6 +98,9 @@ void Core::run_messages() {
     }
   }
   ready_ |= left;
+  if (!jobs_.empty()) [[unlikely]] {
+    run_due_jobs();
+  }
 }
 
 bool Core::visit(unsigned bit, std::size_t& budget) {
@@ -136,6 +145,72 @@ std::size_t Core::run_lane(unsigned lane, Ring& ring, std::size_t most) {
     }
   }
   return done;
+}
+
+// --- given jobs ---
+
+void Core::give(CoreJob& job) noexcept {
+  if (Core* const giver = runtime_.own_core(); giver != nullptr) {
+    giver->outgoing_[index_].lane.show();
+    job.lane_ = giver->index_;
+  } else {
+    job.lane_ = cores_ + Runtime::foreign_ordinal() % runtime_.options_.foreign_lanes;
+  }
+  {
+    const std::lock_guard lock(given_mutex_);
+    given_.push_back(job);
+    if (job_runner_ == JobRunner::core) {
+      (void)ring(kGiven);  // under the lock: once the core has the job it may end
+    }
+    if (job_runner_ != JobRunner::none) {
+      return;
+    }
+    job_runner_ = JobRunner::giver;
+  }
+  run_given();
+}
+
+// Takes the given jobs, and notes how many messages come before each.
+void Core::take_given() noexcept {
+  List<CoreJob> came;
+  {
+    const std::lock_guard lock(given_mutex_);
+    came.splice_back(given_);
+  }
+  while (CoreJob* const job = came.pop_front()) {
+    Ring* const ring = lanes_[job->lane_].incoming();
+    job->after_ = ring == nullptr ? 0 : ring->popped() + ring->readable(ring->capacity());
+    jobs_.push_back(*job);
+  }
+}
+
+// Runs the jobs whose messages have run. While one is left its lane has messages, so the core does not sleep.
+void Core::run_due_jobs() noexcept {
+  for (CoreJob* job = jobs_.first(); job != nullptr;) {
+    Ring* const ring = lanes_[job->lane_].incoming();
+    if (ring != nullptr && ring->popped() < job->after_) {
+      job = jobs_.next(*job);
+      continue;
+    }
+    job->unhook();
+    job->function_(*job);
+    job = jobs_.first();
+  }
+}
+
+// Runs every given job on the calling thread. Requires that the core's loop has ended and that no other thread does
+// this. From then on the next giver does.
+void Core::run_given() noexcept {
+  while (CoreJob* const job = jobs_.pop_front()) {
+    job->function_(*job);
+  }
+  std::unique_lock lock(given_mutex_);
+  while (CoreJob* const job = given_.pop_front()) {
+    lock.unlock();
+    job->function_(*job);
+    lock.lock();
+  }
+  job_runner_ = JobRunner::none;
 }
 
 // --- sending ---
@@ -263,6 +338,9 @@ void Core::close_foreign() noexcept {
 void Core::end() noexcept {
   ended_ = true;
   run_turn_jobs();
+  while (TurnJob* const job = end_jobs_.pop_front()) {
+    job->run();
+  }
   for (unsigned i = 0; i < cores_; ++i) {
     while (!outgoing_[i].backlog.empty()) {
       Waiting& waiting = outgoing_[i].backlog.front();

@@ -15,6 +15,7 @@
 #include "weft/base/counter_table.h"
 #include "weft/base/result.h"
 #include "weft/rt/core/backlog.h"
+#include "weft/rt/core/core_job.h"
 #include "weft/rt/core/doorbell.h"
 #include "weft/rt/core/lane.h"
 #include "weft/rt/exec/executor.h"
@@ -75,7 +76,7 @@ extern const CounterTable kCoreTable;
 // Core: one thread of a runtime: a loop, its timers and its mailboxes. A lane from each core of the runtime, itself
 // included, and lanes for all other threads; a doorbell that says which of them have messages.
 // Owner: the Runtime.
-// Affinity: index(), runtime(), counts() any thread; everything else the core's own thread.
+// Affinity: index(), runtime(), counts(), give() any thread; everything else the core's own thread.
 // Cost: see Runtime. A turn runs at most kMessagesPerTurn messages, and of one lane at most kMessagesPerVisit.
 // Invariants:
 //   1. The messages of one sender run in the order of posting, whichever call posted them.
@@ -83,6 +84,8 @@ extern const CounterTable kCoreTable;
 //      woken at once. A receiver that is awake sees the first message that a job posts to it at once. It sees the
 //      others after kBatch of them, after flush(), or when that job ends.
 //   3. While a message waits for room in a lane, every later message for that lane waits behind it or is refused.
+//   4. A CoreJob runs once, after the messages that its giver posted to the core before: on the core's thread, or after
+//      the end of all that the thread does on the thread that gives it or another job. Never two at a time.
 class Core final : private TurnHook {
  public:
   static constexpr std::size_t kMessagesPerTurn = 1024;
@@ -101,6 +104,11 @@ class Core final : private TurnHook {
       turn_jobs_.push_back(job);
     }
   }
+  // Runs the job once when the core's loop has ended, after the core's coroutines; its timers fire no more. Unhook the
+  // job to take it back.
+  void at_end(TurnJob& job) noexcept { end_jobs_.push_back(job); }
+  // Runs the job once, soon, see invariant 4. Never refused, never waits. The core outlives the call.
+  void give(CoreJob& job) noexcept;
   [[nodiscard]] CoreCounts counts() const noexcept;
 
   // Shows the receivers all messages posted until now, and rings their bells; for a job that runs for long.
@@ -115,7 +123,7 @@ class Core final : private TurnHook {
   // Queues the message behind those. Its Report function is called, unless forget() takes the message back.
   void wait_to_send(unsigned target, Waiting& waiting) noexcept;
   void forget(Waiting& waiting) noexcept;
-  [[nodiscard]] bool ended() const noexcept { return ended_; }
+  [[nodiscard]] bool ended() const noexcept { return ended_; }                // also in a CoreJob, on any thread
   [[nodiscard]] List<detail::CallState>& calls() noexcept { return calls_; }  // that this core made
 
  private:
@@ -159,6 +167,9 @@ class Core final : private TurnHook {
   bool visit(unsigned bit, std::size_t& budget);  // whether a lane of that bit still has messages
   std::size_t run_lane(unsigned lane, Ring& ring, std::size_t most);
   void run_turn_jobs() noexcept;
+  void take_given() noexcept;
+  void run_due_jobs() noexcept;
+  void run_given() noexcept;
   void end() noexcept;
 
   // --- sending ---
@@ -184,8 +195,10 @@ class Core final : private TurnHook {
   void close_foreign() noexcept;
 
   static constexpr unsigned kLaneBits = 60;
-  static constexpr std::uint64_t kRoom = std::uint64_t{1} << kLaneBits;        // a lane has room: serve the backlogs
-  static constexpr std::uint64_t kTurn = std::uint64_t{1} << (kLaneBits + 1);  // asks for a turn only
+  static constexpr std::uint64_t kRoom = std::uint64_t{1} << kLaneBits;         // a lane has room: serve the backlogs
+  static constexpr std::uint64_t kTurn = std::uint64_t{1} << (kLaneBits + 1);   // asks for a turn only
+  static constexpr std::uint64_t kGiven = std::uint64_t{1} << (kLaneBits + 2);  // there are given jobs
+  static_assert(kLaneBits + 2 < Doorbell::kBits);
   static constexpr std::uint64_t kLanes = kRoom - 1;
   static constexpr std::uint64_t bit_of(unsigned lane) noexcept { return std::uint64_t{1} << (lane % kLaneBits); }
 
@@ -212,6 +225,8 @@ class Core final : private TurnHook {
   Ring* hot_ = nullptr;      // the lane that had messages last; checked also without the bell
   std::uint64_t hot_bit_ = 0;
   List<TurnJob> turn_jobs_;
+  List<TurnJob> end_jobs_;
+  List<CoreJob> jobs_;  // given, and taken by this thread; in the order of giving
 
   // Sending.
   std::unique_ptr<Outgoing[]> outgoing_;
@@ -225,6 +240,12 @@ class Core final : private TurnHook {
   // This thread writes these, any thread reads them.
   CoreNumbers<std::atomic<std::uint64_t>> counters_;
   std::atomic<std::uint64_t> dropped_{0};  // messages that waited for room and were taken back
+
+  // The thread that runs given jobs: the core's; once that has ended, any giver that finds no other.
+  enum class JobRunner : std::uint8_t { core, none, giver };
+  std::mutex given_mutex_;
+  List<CoreJob> given_;                     // guarded by given_mutex_
+  JobRunner job_runner_ = JobRunner::core;  // guarded by given_mutex_
 };
 
 // kMadeInPlace: whether post() makes the message in the lane's cell. That saves a copy: a large load of bytes that

@@ -33,8 +33,8 @@ class Response {
 // Client: requests over a connection to one endpoint, which the client makes, keeps and makes again. The connection
 // is a Session of the core, as a server's are: same reading, writing, batching, bounds and time-outs.
 // Owner: the program. The destructor ends the client at once: requests in flight are answered with `closed`,
-// and on_event and on_push are not called any more. In another thread than the core's, the destructor posts
-// that to the core. The runtime must outlive the client.
+// and on_event and on_push are not called any more. In another thread than the core's, the destructor gives
+// that to the core and does not wait. The runtime must outlive the client.
 // Affinity: its core's thread, where the tasks are awaited too. Any thread may call requests() and connections().
 // Cost: an idle client has a session and no buffer. A request costs a coroutine frame from the pool, a copy of its
 // body into the batch, and a copy of the response's body. All requests of a turn are written with one system call.
@@ -73,13 +73,8 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
   ~Client() {
-    // The last reference is dropped on the core.
-    State* const state = state_.get();
-    state->self = std::move(state_);
-    run_on(state->host().core(), [state] {
-      const auto last = std::move(state->self);
-      last->shut_down();
-    });
+    State& state = *state_;
+    state.farewell.begin(state.host().core(), std::move(state_));
   }
 
   // Sends the request and returns the response. The body is read when the task begins. Errors, besides those of
@@ -215,7 +210,7 @@ class Client {
 
     const Codec codec;
     Push push;
-    std::shared_ptr<State> self;  // keeps the state of a destroyed client until the core has ended it
+    Farewell<State> farewell;
   };
 
   explicit Client(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Connecting, connecting again, and the ends of clients.
 #include <atomic>
+#include <new>
 #include <string>
 #include <vector>
 
+#include "weft/rt/core/test_runtime.h"
 #include "weft/serve/client/client.h"
 #include "weft/serve/client/test_serve_client.h"
 #include "weft/sys/event_fd.h"
@@ -311,6 +313,69 @@ TEST_F(ClientLifeTest, ARuntimeThatStopsEndsItsClientsAndAnswersTheirRequests) {
   ASSERT_TRUE(runtime_->stop(sys::now() + kLong));
   EXPECT_TRUE(done.ready());
 }
+
+// The core is busy and the lane to it is full: the destructor needs neither.
+TEST_F(ClientLifeTest, TheDestructorInAnotherThreadDoesNotWait) {
+  rt::RuntimeOptions options;
+  options.cores = 2;
+  options.lane_capacity = 1;
+  runtime_ = rt::Runtime::start(options).value();
+  std::unique_ptr<HeaderClient> client;
+  script_.on_frame = echo;
+  watch_close();
+  const auto make = [](std::string endpoint, std::unique_ptr<HeaderClient>* into) -> rt::Task<void> {
+    *into = open_client(endpoint);
+    EXPECT_TRUE(co_await (*into)->connected());
+  };
+  run(make(listen(), &client));
+  {
+    const rt::test::Blocked blocked(*runtime_, 0);
+    while (runtime_->post(0, [] {})) {
+    }
+    client.reset();
+  }
+  EXPECT_TRUE(closed_.take());
+}
+
+rt::Task<void> connect_by_bad_wraps(std::string endpoint, int bad) {
+  struct Seen {
+    int wraps = 0;
+    std::vector<Error> errors;
+  } seen;
+  ClientOptions options;
+  options.wrap = [&seen, bad](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
+    if (seen.wraps++ >= bad) {
+      return stream;
+    }
+    switch (seen.wraps) {
+      case 1: throw std::bad_alloc();
+      case 2: throw 3;
+      default: return std::unique_ptr<net::Stream>();
+    }
+  };
+  options.on_event = [&seen](const ClientEvent& event) {
+    if (event.kind == ClientEvent::Kind::unconnected) {
+      seen.errors.push_back(event.why);
+    }
+  };
+  const auto client = open_client(endpoint, options);
+  if (bad == 3) {
+    EXPECT_TRUE(co_await client->connected(in_long()));
+    const auto answer = co_await ask(client.get(), kOne, "wrapped");
+    EXPECT_EQ(answer, "wrapped");
+    EXPECT_EQ(seen.errors, (std::vector<Error>{Errc::resource_exhausted, Errc::system, Errc::invalid_argument}));
+  } else {
+    while (seen.wraps < 5) {
+      EXPECT_TRUE(co_await rt::yield());
+    }
+  }
+  EXPECT_TRUE(co_await client->close(kNever));
+}
+TEST_F(ClientLifeTest, AWrapFunctionThatThrowsFailsTheAttemptOnly) {
+  script_.on_frame = echo;
+  run(connect_by_bad_wraps(listen(), 3));
+}
+TEST_F(ClientLifeTest, AClientWhoseWrapFunctionAlwaysThrowsCloses) { run(connect_by_bad_wraps(listen(), 1'000'000)); }
 
 // --- limits ---
 

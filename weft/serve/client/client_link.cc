@@ -5,11 +5,13 @@
 
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/client/dial.h"
+#include "weft/serve/server/wrap.h"
 
 namespace weft::serve {
 
 namespace {
 constexpr Error kClosed(Errc::closed, "the client is closed");
+constexpr Error kNoMemory(Errc::resource_exhausted, "no memory to connect");
 constexpr Error kNotConnected(Errc::connection_failed, "not connected");
 constexpr Error kOwed(Errc::timed_out, "the peer left out a response");
 constexpr Error kMute(Errc::timed_out, "the peer answered none of its requests in time");
@@ -103,8 +105,11 @@ rt::Task<void> ClientLink::run(std::shared_ptr<ClientLink> self) {
   (void)co_await rt::yield();  // the caller of open() gets its client before the first event
   ClientLink* const link = self.get();
   net::Backoff backoff(link->options_.reconnect_first / 2, link->options_.reconnect_max, net::Backoff::seed_for(link));
-  co_await keep_connected([link] { return attempt(link); },
-                          [link] { return !link->closing_ && !link->scope_.cancelled(); }, backoff);
+  try {
+    co_await keep_connected([link] { return attempt(link); },
+                            [link] { return !link->closing_ && !link->scope_.cancelled(); }, backoff);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): no memory to begin; close() must not wait for this
+  }
   link->closing_ = link->ended_ = true;
   link->changed_.pulse();
 }
@@ -112,7 +117,11 @@ rt::Task<void> ClientLink::run(std::shared_ptr<ClientLink> self) {
 // Runs one connection from the first packet to its end.
 rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
   self->counts_->connections.attempts.add();
-  auto stream = co_await rt::with_timeout(connect(self), self->options_.connect_timeout);
+  Result<std::unique_ptr<net::Stream>> stream = kNoMemory;
+  try {
+    stream = co_await rt::with_timeout(connect(self), self->options_.connect_timeout);
+  } catch (...) {  // NOLINT(bugprone-empty-catch): the attempt failed for want of memory
+  }
   const bool cancelled = co_await rt::is_cancelled();
   if (cancelled || self->closing_) {
     co_return Attempt::failed;
@@ -146,7 +155,7 @@ rt::Task<Result<std::unique_ptr<net::Stream>>> ClientLink::connect(ClientLink* s
   rt::Loop& loop = self->host_->core().loop();
   auto stream = co_await dial(loop, self->endpoint_, options.socket, options.resolver);
   if (stream && options.wrap) {
-    stream = options.wrap(std::move(*stream));
+    stream = wrap_stream(options.wrap, std::move(*stream));
   }
   if (stream && options.tls != nullptr) {
     stream = options.tls->wrap(std::move(*stream), options.tls_name.empty() ? self->endpoint_.host : options.tls_name);

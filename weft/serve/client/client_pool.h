@@ -101,13 +101,8 @@ class ClientPool {
   ClientPool(const ClientPool&) = delete;
   ClientPool& operator=(const ClientPool&) = delete;
   ~ClientPool() {
-    // The last reference is dropped on the core.
-    State* const state = state_.get();
-    state->self = std::move(state_);
-    run_on(state->host->core(), [state] {
-      const auto last = std::move(state->self);
-      last->shut_down();
-    });
+    State& state = *state_;
+    state.farewell.begin(state.host->core(), std::move(state_));
   }
 
   // As Client::request(), over a healthy connection; waits while none has room. `body` must live until the task
@@ -354,8 +349,8 @@ class ClientPool {
     List<WaitingCaller> line;
     std::size_t next = 0;
     bool closed = false;
-    rt::TaskScope scope;          // watch()
-    std::shared_ptr<State> self;  // keeps the state of a destroyed pool until the core has ended it
+    rt::TaskScope scope;  // watch()
+    Farewell<State> farewell;
   };
 
   explicit ClientPool(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}

@@ -14,11 +14,16 @@ enum class Attempt : bool {
 };
 
 // Runs attempt() until its task is cancelled or wanted() returns false. The wait between two attempts grows while they
-// fail. A peer that accepts connections and drops them gets no more attempts than a peer that refuses them.
+// fail. A peer that accepts connections and drops them gets no more attempts than a peer that refuses them. An attempt
+// that throws has failed.
 template <typename MakeAttempt, typename Wanted>
 rt::Task<void> keep_connected(MakeAttempt attempt, Wanted wanted, net::Backoff backoff) {
   while (wanted()) {
-    const Attempt outcome = co_await attempt();
+    Attempt outcome = Attempt::failed;
+    try {
+      outcome = co_await attempt();
+    } catch (...) {  // NOLINT(bugprone-empty-catch): the next attempt comes after a wait
+    }
     if (!wanted()) {
       co_return;
     }

@@ -7,11 +7,12 @@ namespace weft::serve {
 
 namespace {
 constexpr Error kStopped(Errc::closed, "the server is stopped");
+constexpr Error kAdopted(Errc::not_supported, "stop() closed the descriptor that a listener had adopted");
 constexpr Error kOnCore(Errc::invalid_state, "a core cannot wait for the others");
 }  // namespace
 
 Server::Server(rt::Runtime& runtime, const ServerOptions& options)
-    : runtime_(runtime), options_(options), counters_(std::make_unique<CoreCounters[]>(runtime.size())) {}
+    : runtime_(runtime), options_(options), counters_(new CoreCounters[runtime.size()]) {}
 
 Server::~Server() { (void)stop(Instant()); }
 
@@ -20,15 +21,15 @@ Result<std::unique_ptr<Server>> Server::make(rt::Runtime& runtime, const ServerO
     return Error(Errc::invalid_argument, "a server has at most 256 cores");
   }
   std::unique_ptr<Server> server(new Server(runtime, options));
-  WEFT_TRY(server->start());
+  server->start();
   return server;
 }
 
-Result<void> Server::start() {
-  auto run = std::make_shared<ServerRun>(runtime_, options_, counters_.get());
+void Server::start() {
+  auto run = std::make_shared<ServerRun>(runtime_, options_, counters_);
+  run->start();
   const std::lock_guard lock(mutex_);
   run_ = std::move(run);
-  return {};
 }
 
 std::shared_ptr<ServerRun> Server::run() const noexcept {
@@ -126,7 +127,9 @@ Result<void> Server::stop(Instant deadline) {
   }
   const auto result = run->stop(deadline);
   const std::lock_guard lock(mutex_);
-  run_.reset();
+  if (run_ == run) {  // no other thread stopped and restarted the server meanwhile
+    run_.reset();
+  }
   return result;
 }
 
@@ -137,9 +140,15 @@ Result<void> Server::restart() {
   if (run() != nullptr) {
     return Error(Errc::invalid_state, "restart() needs a stopped server");
   }
-  WEFT_TRY(start());
   for (const Spec& spec : specs_) {
-    if (auto bound = run()->add_listener(spec.endpoint, spec.options, spec.kind); !bound) {
+    if (spec.options.socket.adopt_fd >= 0) {
+      return kAdopted;
+    }
+  }
+  start();
+  const auto run = this->run();
+  for (const Spec& spec : specs_) {
+    if (auto bound = run->add_listener(spec.endpoint, spec.options, spec.kind); !bound) {
       (void)stop(Instant());
       return bound.error();
     }

@@ -27,9 +27,9 @@ namespace weft::serve {
 class ServerRun;
 
 // Server: listeners, and the sessions that came through them, on the cores of a runtime.
-// Owner: the program; the runtime must outlive the server. The destructor is stop() with a deadline in the past.
-// Affinity: make(), listen(), stop() and restart(): one foreign thread at a time. post_to(), send_to(),
-// broadcast(), publish(), begin_stop(), counters() and sessions(): any thread, callbacks too.
+// Owner: the program. The destructor is stop() with a deadline in the past. A core that ends, ends its sessions. Once
+// the runtime is gone, only stop(), begin_stop() and the destructor may be called.
+// Affinity: make(), listen() and restart(): one foreign thread at a time. The others: any thread, callbacks too.
 // Cost: an accepted connection stays on one core, which reads it, handles its frames and writes. A message
 // to a session costs one post to its core. A message to a group costs one post to each core, whatever the
 // number of members there.
@@ -48,8 +48,8 @@ class Server {
 
   // Accepts connections from now on. Returns the bound endpoint ("tcp://127.0.0.1:4711" for "…:0"). Calls
   // `make_service` once on each core, without arguments or with the rt::Core&; it returns that core's service
-  // (see service.h). Errors: those of net::Listener::open; invalid_state: stopped, or called by a core; system:
-  // `make_service` threw.
+  // (see service.h). Errors: those of net::Listener::open; closed: stopped, or stopping; invalid_state: called by a
+  // core; system: `make_service` threw.
   template <FrameCodec Codec, typename MakeService>
   Result<std::string> listen(std::string_view endpoint, const ListenerOptions& options, MakeService make_service,
                              const Codec& codec = Codec()) {
@@ -72,11 +72,11 @@ class Server {
 
   // Closes the listeners. Each session answers the frames that it received, delivers its queue and closes.
   // Sessions that are left at the deadline are aborted. Waits for the end of all. timed_out: sessions were aborted.
-  // On a core stop() does not wait: as begin_stop(). Idempotent.
+  // On a core stop() does not wait: as begin_stop(). Of several stops the earliest deadline counts.
   Result<void> stop(Instant deadline);
   void begin_stop(Instant deadline);
   // After stop(): opens the same listeners at the same endpoints, with new services and ids of a new epoch.
-  // Errors of listen(); after an error the server is stopped.
+  // Errors of listen(); not_supported: a listener had adopted its descriptor. After an error the server is stopped.
   Result<void> restart();
 
   // Whether the server takes connections. invalid_state: there is no listener yet; terminated: the server
@@ -99,7 +99,7 @@ class Server {
 
   Server(rt::Runtime& runtime, const ServerOptions& options);
   Result<std::string> listen_with(std::string_view endpoint, const ListenerOptions& options, ServiceKind kind);
-  Result<void> start();
+  void start();
   [[nodiscard]] std::shared_ptr<ServerRun> run() const noexcept;
   // The session of that run, on its own core; null: the session has ended.
   [[nodiscard]] static Session* find(ServerRun& run, SessionId id) noexcept;
@@ -110,7 +110,7 @@ class Server {
 
   rt::Runtime& runtime_;
   ServerOptions options_;
-  std::unique_ptr<CoreCounters[]> counters_;
+  std::shared_ptr<CoreCounters[]> counters_;  // also of each run, which may outlive the server
   std::vector<Spec> specs_;
   mutable std::mutex mutex_;
   std::shared_ptr<ServerRun> run_;  // guarded by mutex_

@@ -2,46 +2,116 @@
 #include "weft/serve/server/server_run.h"
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <new>
 #include <utility>
 
-#include "weft/rt/core/post_surely.h"
+#include "weft/serve/server/wrap.h"
 
 namespace weft::serve {
 
 namespace {
 constexpr Error kStops(Errc::terminated, "the server stops");
-}
+constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for the connection");
+}  // namespace
 
-ServerRun::ServerRun(rt::Runtime& runtime, const ServerOptions& options, CoreCounters* counters)
+ServerRun::ServerRun(rt::Runtime& runtime, const ServerOptions& options, std::shared_ptr<CoreCounters[]> counters)
     : runtime_(runtime),
       epoch_(next_epoch()),
       budget_(options.memory_max),
       count_(options.sessions_max),
       log_(options.log),
-      counters_(counters),
-      parts_(runtime.size()) {
+      counters_(std::move(counters)) {
   for (unsigned core = 0; core < runtime.size(); ++core) {
-    parts_[core].shard = std::make_unique<Shard>(runtime.core(core), epoch_, budget_, options.core_memory_max, count_,
-                                                 counters[core], log_);
+    parts_.push_back(std::make_unique<Part>(*this, core));
+    parts_.back()->shard = std::make_unique<Shard>(runtime.core(core), epoch_, budget_, options.core_memory_max, count_,
+                                                   counters_[core], log_);
+  }
+}
+
+void ServerRun::start() {
+  for (unsigned core = 0; core < parts_.size(); ++core) {
+    call(core);
   }
 }
 
 // --- running things on cores ---
 
-void ServerRun::on_each_core(const std::function<void(unsigned)>& function) {
-  std::mutex mutex;
-  std::condition_variable changed;
-  unsigned left = runtime_.size();
-  for (unsigned core = 0; core < runtime_.size(); ++core) {
-    post_surely(runtime_, core, [&, core] {
-      function(core);
-      const std::lock_guard lock(mutex);
-      --left;
-      changed.notify_all();
-    });
+void ServerRun::call(unsigned core) {
+  Part& part = *parts_[core];
+  {
+    const std::lock_guard lock(mutex_);
+    if (part.down || part.due != nullptr) {
+      return;
+    }
+    part.due = shared_from_this();
   }
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&left] { return left == 0; });
+  runtime_.core(core).give(part.attend);
+}
+
+// Does on the core what start() and begin_stop() want of it. A core that ended before the run started has nothing.
+void ServerRun::attend(unsigned core) noexcept {
+  Part& part = *parts_[core];
+  std::shared_ptr<ServerRun> self;
+  bool begun = false;
+  Instant deadline;
+  {
+    const std::lock_guard lock(mutex_);
+    self = std::move(part.due);
+    if (part.down) {
+      return;
+    }
+    begun = begun_;
+    deadline = stop_deadline_;
+  }
+  rt::Core& here = runtime_.core(core);
+  if (here.ended()) {
+    return tear_down(core);
+  }
+  if (part.keep == nullptr) {
+    part.keep = self;
+    here.at_end(part.core_ended);
+  }
+  if (begun) {
+    stop_by(core, deadline);
+  }
+}
+
+bool ServerRun::on_each_core(const std::function<bool(unsigned)>& function) {
+  struct All {
+    const std::function<bool(unsigned)>& function;
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::size_t left;  // guarded by mutex, as `good`
+    bool good = true;
+  };
+  struct One final : rt::CoreJob {
+    One() noexcept : CoreJob([](rt::CoreJob& job) noexcept { static_cast<One&>(job).run(); }) {}
+    void run() noexcept {
+      bool good = false;
+      try {
+        good = all->function(core);
+      } catch (...) {  // NOLINT(bugprone-empty-catch): the caller reports it
+      }
+      const std::lock_guard lock(all->mutex);
+      all->good = all->good && good;
+      --all->left;
+      all->changed.notify_all();  // under the lock: the caller may end
+    }
+    All* all = nullptr;
+    unsigned core = 0;
+  };
+  All all{function, {}, {}, parts_.size()};
+  const auto jobs = std::make_unique<One[]>(parts_.size());
+  for (unsigned core = 0; core < parts_.size(); ++core) {
+    jobs[core].all = &all;
+    jobs[core].core = core;
+    runtime_.core(core).give(jobs[core]);
+  }
+  std::unique_lock lock(all.mutex);
+  all.changed.wait(lock, [&all] { return all.left == 0; });
+  return all.good;
 }
 
 // --- listeners ---
@@ -72,8 +142,12 @@ Result<ServerRun::Listeners> ServerRun::open_listeners(const net::Endpoint& endp
   return listeners;
 }
 
-void ServerRun::add_port(unsigned core, const std::shared_ptr<const ListenerOptions>& options,
+// False: the server stops.
+bool ServerRun::add_port(unsigned core, const std::shared_ptr<const ListenerOptions>& options,
                          const ServiceKind& kind) {
+  if (parts_[core]->stopping) {
+    return false;
+  }
   auto port = std::make_unique<Port>();
   port->options = options;
   port->codec = kind.codec;
@@ -81,7 +155,21 @@ void ServerRun::add_port(unsigned core, const std::shared_ptr<const ListenerOpti
   port->ops = kind.ops;
   port->slot = {&port->ops, port->service.get(), port->codec.get(), options->limits,
                 options->wrap || options->tls != nullptr};
-  parts_[core].ports.push_back(std::move(port));
+  parts_[core]->ports.push_back(std::move(port));
+  return true;
+}
+
+void ServerRun::set_acceptor(unsigned core, std::size_t port, std::unique_ptr<net::Listener> listener,
+                             bool everywhere) {
+  net::Acceptor::Handlers handlers;
+  handlers.accepted = [this, core, port, everywhere](std::unique_ptr<net::Stream> stream) {
+    accept(core, port, std::move(stream), everywhere);
+  };
+  CoreCounters& counters = counters_[core];
+  handlers.failed = [&counters](const Error&) { counters.rejected[static_cast<std::size_t>(Rejection::failed)].add(); };
+  handlers.paused = [&counters](const Error&) { counters.accept_pauses.add(); };
+  parts_[core]->ports[port]->acceptor =
+      net::Acceptor::make(runtime_.core(core).loop(), std::move(listener), std::move(handlers));
 }
 
 Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const ListenerOptions& options,
@@ -89,47 +177,46 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
   std::string bound;
   Listeners listeners = WEFT_TRY(open_listeners(endpoint, options, bound));
   const auto shared_options = std::make_shared<const ListenerOptions>(options);
+  const bool everywhere = std::count(listeners.begin(), listeners.end(), nullptr) == 0;
   const std::size_t port = ports_;
-  std::mutex mutex;
-  bool failed = false;
-  on_each_core([&](unsigned core) {
-    try {
-      if (parts_[core].shard != nullptr && !parts_[core].stopping) {
-        return add_port(core, shared_options, kind);
-      }
-    } catch (...) {  // NOLINT(bugprone-empty-catch): reported below
+  std::atomic<bool> stops{false};
+  const bool made = on_each_core([&](unsigned core) {
+    if (!add_port(core, shared_options, kind)) {
+      stops = true;
+      return false;
     }
-    const std::lock_guard lock(mutex);
-    failed = true;
+    if (listeners[core] != nullptr) {
+      set_acceptor(core, port, std::move(listeners[core]), everywhere);
+    }
+    return true;
   });
-  if (failed) {
-    on_each_core([&](unsigned core) { parts_[core].ports.resize(std::min(parts_[core].ports.size(), port)); });
-    return Error(Errc::system, "the service could not be made");
+  if (!made) {
+    (void)on_each_core([&](unsigned core) {
+      auto& ports = parts_[core]->ports;
+      ports.resize(std::min(ports.size(), port));
+      return true;
+    });
+    return stops ? Error(Errc::closed, "the server stops") : Error(Errc::system, "the service could not be made");
   }
   ++ports_;
-  const bool everywhere = std::count(listeners.begin(), listeners.end(), nullptr) == 0;
   // Acceptors start last: they may pass a connection to any core.
-  on_each_core([&](unsigned core) {
-    if (listeners[core] == nullptr || parts_[core].stopping) {
-      return;
+  const bool started = on_each_core([&](unsigned core) {
+    const auto& ports = parts_[core]->ports;
+    if (port < ports.size() && ports[port]->acceptor != nullptr) {
+      ports[port]->acceptor->start();
     }
-    net::Acceptor::Handlers handlers;
-    if (everywhere) {
-      handlers.accepted = [this, core, port](std::unique_ptr<net::Stream> stream) {
-        place(core, port, std::move(stream));
-      };
-    } else {
-      handlers.accepted = [this, port](std::unique_ptr<net::Stream> stream) { deal(port, std::move(stream)); };
-    }
-    CoreCounters& counters = counters_[core];
-    handlers.failed = [&counters](const Error&) {
-      counters.rejected[static_cast<std::size_t>(Rejection::failed)].add();
-    };
-    handlers.paused = [&counters](const Error&) { counters.accept_pauses.add(); };
-    auto& acceptor = parts_[core].ports[port]->acceptor;
-    acceptor = net::Acceptor::make(runtime_.core(core).loop(), std::move(listeners[core]), std::move(handlers));
-    acceptor->start();
+    return true;
   });
+  if (!started) {
+    (void)on_each_core([&](unsigned core) {
+      const auto& ports = parts_[core]->ports;
+      if (port < ports.size() && ports[port]->acceptor != nullptr) {
+        ports[port]->acceptor->close();
+      }
+      return true;
+    });
+    return Error(Errc::resource_exhausted, "no memory for the listener");
+  }
   const std::lock_guard lock(mutex_);
   listens_ = true;
   return bound;
@@ -140,61 +227,87 @@ ServerRun::Phase ServerRun::phase() noexcept {
   return begun_ ? Phase::draining : listens_ ? Phase::serving : Phase::starting;
 }
 
+// --- connections ---
+
+void ServerRun::accept(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream, bool everywhere) noexcept {
+  if (everywhere) {
+    return place(core, port, std::move(stream));
+  }
+  try {
+    deal(port, std::move(stream));
+  } catch (...) {
+    reject(core, Rejection::no_memory, kNoMemory);
+  }
+}
+
 // Passes each connection to the next core in turn. Runs on the accepting core only.
 void ServerRun::deal(std::size_t port, std::unique_ptr<net::Stream> stream) {
-  const unsigned core = next_core_++ % runtime_.size();
+  const auto core = static_cast<unsigned>(next_core_++ % parts_.size());
   const unsigned here = rt::Core::current()->index();
   if (core == here) {
     return place(core, port, std::move(stream));
   }
-  const std::string peer = parts_[here].shard->peer_of(*stream);
+  Shard& shard = *parts_[here]->shard;
+  const std::string peer = shard.peer_of(*stream);
   const auto posted = runtime_.post(core, [run = shared_from_this(), core, port, owned = std::move(stream)]() mutable {
     run->place(core, port, std::move(owned));
   });
   if (!posted) {
-    parts_[here].shard->reject(Rejection::lane_full, peer, posted.error());
+    shard.reject(Rejection::lane_full, peer, posted.error());
   }
 }
 
-void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream) {
-  Part& part = parts_[core];
-  if (part.stopping) {
-    if (part.shard == nullptr) {  // the shard that would log it is destroyed
-      return counters_[core].rejected[static_cast<std::size_t>(Rejection::failed)].add();
+void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream) noexcept {
+  Part& part = *parts_[core];
+  try {
+    if (!part.stopping) {
+      return try_place(part, *part.ports[port], std::move(stream));
     }
-    return part.shard->reject(Rejection::failed, part.shard->peer_of(*stream), kStops);
+    reject(core, Rejection::failed, kStops, part.shard == nullptr ? std::string() : part.shard->peer_of(*stream));
+  } catch (...) {
+    reject(core, Rejection::no_memory, kNoMemory);
   }
-  const Port& into = *part.ports[port];
+}
+
+// Throws std::bad_alloc.
+void ServerRun::try_place(Part& part, const Port& into, std::unique_ptr<net::Stream> stream) {
+  const ListenerOptions& options = *into.options;
   Admission::Lease lease;
-  if (into.options->admission != nullptr) {
-    const auto peer = sys::peer_address(stream->fd());
-    auto admitted = into.options->admission->admit(peer ? *peer : sys::SocketAddress(), part.shard->loop().now());
+  if (options.admission != nullptr) {
+    const auto address = sys::peer_address(stream->fd());
+    auto admitted = options.admission->admit(address ? *address : sys::SocketAddress(), part.shard->loop().now());
     if (!admitted) {
       return part.shard->reject(Rejection::admission, part.shard->peer_of(*stream), admitted.error());
     }
     lease = std::move(*admitted);
   }
-  const ListenerOptions& options = *into.options;
-  const std::string peer_name = into.slot.layered ? part.shard->peer_of(*stream) : std::string();
+  const std::string peer = into.slot.layered ? part.shard->peer_of(*stream) : std::string();
   if (options.wrap) {
-    auto wrapped = options.wrap(std::move(stream));
+    auto wrapped = wrap_stream(options.wrap, std::move(stream));
     if (!wrapped) {
-      return part.shard->reject(Rejection::failed, peer_name, wrapped.error());
+      return part.shard->reject(Rejection::failed, peer, wrapped.error());
     }
     stream = std::move(*wrapped);
   }
   if (options.tls != nullptr) {
     auto wrapped = options.tls->wrap(std::move(stream));
     if (!wrapped) {
-      return part.shard->reject(Rejection::no_memory, peer_name, wrapped.error());
+      return part.shard->reject(Rejection::no_memory, peer, wrapped.error());
     }
     stream = std::move(*wrapped);
   }
   part.shard->open(into.slot, std::move(stream), std::move(lease));
 }
 
+void ServerRun::reject(unsigned core, Rejection why, const Error& error, std::string_view peer) noexcept {
+  if (Shard* const shard = parts_[core]->shard.get()) {
+    return shard->reject(why, peer, error);
+  }
+  counters_[core].rejected[static_cast<std::size_t>(why)].add();  // the shard that would log it is destroyed
+}
+
 Session* ServerRun::find(SessionId id) noexcept {
-  Shard* const shard = parts_[id.core()].shard.get();
+  Shard* const shard = parts_[id.core()]->shard.get();
   Session* const session = shard == nullptr ? nullptr : shard->find(id);
   if (session == nullptr) {
     counters_[id.core()].stale_ids.add();
@@ -207,58 +320,67 @@ Session* ServerRun::find(SessionId id) noexcept {
 void ServerRun::begin_stop(Instant deadline) {
   {
     const std::lock_guard lock(mutex_);
-    if (std::exchange(begun_, true)) {
+    if (begun_ && deadline >= stop_deadline_) {
       return;
     }
+    begun_ = true;
+    stop_deadline_ = deadline;
   }
-  for (unsigned core = 0; core < runtime_.size(); ++core) {
-    post_surely(runtime_, core, [run = shared_from_this(), core, deadline] { run->begin_stop_here(core, deadline); });
+  for (unsigned core = 0; core < parts_.size(); ++core) {
+    call(core);
   }
 }
 
-void ServerRun::begin_stop_here(unsigned core, Instant deadline) {
-  Part& part = parts_[core];
-  part.stopping = true;
-  for (const auto& port : part.ports) {
-    if (port->acceptor != nullptr) {
-      port->acceptor->close();
+void ServerRun::stop_by(unsigned core, Instant deadline) noexcept {
+  Part& part = *parts_[core];
+  rt::Core& here = runtime_.core(core);
+  if (!part.stopping) {
+    part.stopping = true;
+    for (const auto& port : part.ports) {
+      if (port->acceptor != nullptr) {
+        port->acceptor->close();
+      }
     }
+    // Destroys the shard later: its last session may be on the stack.
+    part.shard->drain([&part, &here] { here.at_turn_end(part.drained); });
   }
-  if (rt::Core::current() == nullptr) {  // the runtime's threads have ended
-    return tear_down(core);
+  if (deadline >= part.deadline) {
+    return;
   }
-  struct Deadline {
-    ServerRun* run;
-    unsigned core;
-  };
-  auto at_deadline = std::make_shared<Deadline>(Deadline{this, core});
-  if (deadline != kNever) {
-    part.deadline_timer =
-        runtime_.core(core).loop().timers().schedule(deadline, {[](void* context) {
-                                                                  const auto& at = *static_cast<Deadline*>(context);
-                                                                  Part& late = at.run->parts_[at.core];
-                                                                  late.deadline_timer = {};
-                                                                  if (late.shard->size() != 0) {
-                                                                    late.shard->end_all();
-                                                                    const std::lock_guard lock(at.run->mutex_);
-                                                                    at.run->aborted_ = true;
-                                                                  }
-                                                                },
-                                                                at_deadline.get()});
+  part.deadline = deadline;
+  rt::TimerWheel& timers = here.loop().timers();
+  (void)timers.cancel(part.deadline_timer);
+  part.deadline_timer = timers.schedule(deadline, {[](void* late) {
+                                                     auto& late_part = *static_cast<Part*>(late);
+                                                     late_part.run.end_sessions(late_part);
+                                                   },
+                                                   &part});
+  if (!part.deadline_timer) {  // no memory for it
+    end_sessions(part);
   }
-  part.shard->drain([run = shared_from_this(), core, at_deadline] {
-    // Destroy the shard later: its last session is still on the stack.
-    post_surely(run->runtime_, core, [run, core, at_deadline] { run->tear_down(core); });
-  });
 }
 
-void ServerRun::tear_down(unsigned core) {
-  Part& part = parts_[core];
+void ServerRun::end_sessions(Part& part) noexcept {
+  part.deadline_timer = {};
+  if (part.shard->size() != 0) {
+    part.shard->end_all();
+    const std::lock_guard lock(mutex_);
+    aborted_ = true;
+  }
+}
+
+void ServerRun::tear_down(unsigned core) noexcept {
+  Part& part = *parts_[core];
+  const auto self = std::move(part.keep);
+  part.stopping = true;
   (void)runtime_.core(core).loop().timers().cancel(part.deadline_timer);
+  part.drained.unhook();
+  part.core_ended.unhook();
   part.shard->abandon();
   part.shard.reset();
   part.ports.clear();
   const std::lock_guard lock(mutex_);
+  part.down = true;
   ++down_;
   changed_.notify_all();
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "weft/net/acceptor.h"
@@ -19,30 +20,35 @@
 namespace weft::serve {
 
 // ServerRun: a server from one start to its stop: a shard on each core, and its listeners.
-// Owner: the server, and messages under way. A message that arrives after the stop finds no session.
-// Affinity: add_listener() and stop(): foreign threads, one at a time; begin_stop(): any thread; find() and
-// shard(): the core's own thread; the others: any thread.
-// Invariant: the core's own thread makes, uses and destroys the objects of that core. Only after the runtime
-// has ended its threads does stop() destroy them.
+// Owner: the server, each part until it is down, and messages under way. A message that arrives after the stop finds
+// no session.
+// Affinity: add_listener(): foreign threads, one at a time; find() and shard(): the core's own thread; the others: any
+// thread.
+// Invariants:
+//   1. The core's own thread uses and destroys the objects of that core, at the latest at its end.
+//   2. Of all deadlines that the stops name, the earliest counts.
+//   3. begin_stop() waits for nothing. Once every part is down, the run does not touch the runtime.
 class ServerRun : public std::enable_shared_from_this<ServerRun> {
  public:
   enum class Phase : std::uint8_t { starting, serving, draining };
 
-  ServerRun(rt::Runtime& runtime, const ServerOptions& options, CoreCounters* counters);
+  // start() follows.
+  ServerRun(rt::Runtime& runtime, const ServerOptions& options, std::shared_ptr<CoreCounters[]> counters);
   ServerRun(const ServerRun&) = delete;
   ServerRun& operator=(const ServerRun&) = delete;
   ~ServerRun() = default;
 
+  void start();
   Result<std::string> add_listener(const net::Endpoint& endpoint, const ListenerOptions& options,
                                    const ServiceKind& kind);
   void begin_stop(Instant deadline);
-  Result<void> stop(Instant deadline);  // begin_stop(), and waits for the end
+  Result<void> stop(Instant deadline);  // begin_stop(), and waits for the end, but not on a core
 
   [[nodiscard]] Phase phase() noexcept;
   [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_; }
   [[nodiscard]] std::size_t sessions() const noexcept { return count_.value(); }
   [[nodiscard]] Session* find(SessionId id) noexcept;  // on id.core(); null, and counted: there is no such session
-  [[nodiscard]] Shard* shard(unsigned core) noexcept { return parts_[core].shard.get(); }  // null: stopped
+  [[nodiscard]] Shard* shard(unsigned core) noexcept { return parts_[core]->shard.get(); }  // null: stopped
   [[nodiscard]] rt::Runtime& runtime() noexcept { return runtime_; }
 
  private:
@@ -54,39 +60,72 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
     ServiceSlot slot;
     std::shared_ptr<net::Acceptor> acceptor;  // null: another core's acceptor passes connections to this one
   };
+  // PartJob: a job of one core's part. Job: rt::CoreJob or rt::TurnJob.
+  template <typename Job, void (ServerRun::*kDo)(unsigned core) noexcept>
+  struct PartJob final : Job {
+    PartJob(ServerRun& of, unsigned on) noexcept
+        : Job([](Job& job) noexcept {
+            auto& self = static_cast<PartJob&>(job);
+            (self.run_->*kDo)(self.core_);
+          }),
+          run_(&of),
+          core_(on) {}
+
+   private:
+    ServerRun* run_;
+    unsigned core_;
+  };
+  void attend(unsigned core) noexcept;
+  void tear_down(unsigned core) noexcept;
   struct Part {  // one core's part; only that core touches it
+    Part(ServerRun& of, unsigned core) noexcept : run(of), attend(of, core), drained(of, core), core_ended(of, core) {}
+
+    ServerRun& run;
     std::unique_ptr<Shard> shard;
     std::vector<std::unique_ptr<Port>> ports;
     rt::TimerId deadline_timer;
+    Instant deadline = kNever;  // of the stop
     bool stopping = false;
+    bool down = false;                // guarded by mutex_: nothing of the part is left
+    std::shared_ptr<ServerRun> keep;  // from the first attend() until the part is down
+    std::shared_ptr<ServerRun> due;   // guarded by mutex_: `attend` was given and has not run; keeps the run
+    PartJob<rt::CoreJob, &ServerRun::attend> attend;
+    PartJob<rt::TurnJob, &ServerRun::tear_down> drained;     // in the turn after the last session's end
+    PartJob<rt::TurnJob, &ServerRun::tear_down> core_ended;  // if that comes first
   };
   using Listeners = std::vector<std::unique_ptr<net::Listener>>;  // by core; null: none on that core
 
   Result<Listeners> open_listeners(const net::Endpoint& endpoint, const ListenerOptions& options, std::string& bound);
-  // Runs the function on each core, and waits for all. Must not be called on a core.
-  void on_each_core(const std::function<void(unsigned core)>& function);
-  void add_port(unsigned core, const std::shared_ptr<const ListenerOptions>& options, const ServiceKind& kind);
+  // Runs the function on each core, and waits for all. False: one returned false or threw. Not on a core.
+  bool on_each_core(const std::function<bool(unsigned core)>& function);
+  bool add_port(unsigned core, const std::shared_ptr<const ListenerOptions>& options, const ServiceKind& kind);
+  void set_acceptor(unsigned core, std::size_t port, std::unique_ptr<net::Listener> listener, bool everywhere);
+  void accept(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream, bool everywhere) noexcept;
   void deal(std::size_t port, std::unique_ptr<net::Stream> stream);
-  void place(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream);
-  void begin_stop_here(unsigned core, Instant deadline);
-  void tear_down(unsigned core);
+  void place(unsigned core, std::size_t port, std::unique_ptr<net::Stream> stream) noexcept;
+  void try_place(Part& part, const Port& into, std::unique_ptr<net::Stream> stream);
+  void reject(unsigned core, Rejection why, const Error& error, std::string_view peer = {}) noexcept;
+  void call(unsigned core);  // lets attend() run there, soon
+  void stop_by(unsigned core, Instant deadline) noexcept;
+  void end_sessions(Part& part) noexcept;
 
   rt::Runtime& runtime_;
   const std::uint16_t epoch_;
   ByteBudget budget_;
   SessionCount count_;
   const LogSink log_;
-  CoreCounters* counters_;
-  std::vector<Part> parts_;
+  const std::shared_ptr<CoreCounters[]> counters_;
+  std::vector<std::unique_ptr<Part>> parts_;
   std::size_t ports_ = 0;   // belongs to the thread that adds listeners
   unsigned next_core_ = 0;  // for hand_off; belongs to the accepting core
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  unsigned down_ = 0;     // guarded by mutex_: cores whose part is destroyed
-  bool begun_ = false;    // guarded by mutex_
-  bool listens_ = false;  // guarded by mutex_: a listener was added
-  bool aborted_ = false;  // guarded by mutex_: sessions were left at the deadline
+  unsigned down_ = 0;               // guarded by mutex_: parts that are down
+  bool begun_ = false;              // guarded by mutex_
+  Instant stop_deadline_ = kNever;  // guarded by mutex_: the earliest
+  bool listens_ = false;            // guarded by mutex_: a listener was added
+  bool aborted_ = false;            // guarded by mutex_: sessions were left at the deadline
 };
 
 }  // namespace weft::serve

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/session/shard.h"
 
+#include <new>
 #include <utility>
 
 namespace weft::serve {
@@ -34,8 +35,9 @@ void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, A
   if (draining_) {
     return reject(Rejection::failed, peer_of(*stream), Error(Errc::terminated, "the server stops"));
   }
+  std::string peer = peer_of(*stream);
   if (!count_.take()) {
-    return reject(Rejection::full, peer_of(*stream));
+    return reject(Rejection::full, peer);
   }
   const auto place = sessions_.emplace();
   if (!place || place->slot() >= SessionId::kSlots) {
@@ -43,15 +45,18 @@ void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, A
       sessions_.erase(*place);
     }
     count_.give_back();
-    return reject(Rejection::no_memory, peer_of(*stream));
+    return reject(Rejection::no_memory, peer);
   }
   Block& block = *sessions_.find(*place);
   block.session = slot.ops->make(block.place, *this, slot);
-  block.session->peer_ = peer_of(*stream);
-  if (const auto started =
-          block.session->start(std::move(stream), SessionId::make(core_.index(), *place, epoch_), std::move(lease));
-      !started) {
-    const std::string peer = std::move(block.session->peer_);
+  block.session->peer_ = std::move(peer);
+  Result<void> started = Error(Errc::resource_exhausted, "no memory for a session");
+  try {
+    started = block.session->start(std::move(stream), SessionId::make(core_.index(), *place, epoch_), std::move(lease));
+  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): `started` says so
+  }
+  if (!started) {
+    peer = std::move(block.session->peer_);
     slot.ops->destroy(*block.session);
     sessions_.erase(*place);
     count_.give_back();

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+// How a server ends. Every order of several ends: tests/server/stop_orders_test.cc.
+#include <atomic>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/rt/core/test_runtime.h"
+#include "weft/serve/server/test_client.h"
+#include "weft/sys/socket.h"
+#include <gtest/gtest.h>
+
+namespace weft::serve {
+namespace {
+
+using test::Client;
+using test::echo;
+using test::HeaderSession;
+using test::kLong;
+using test::Signal;
+
+constexpr std::chrono::hours kAnHour{1};
+
+class StopTest : public test::ServerTest {
+ protected:
+  void start_narrow_runtime(unsigned cores) {
+    rt::RuntimeOptions options;
+    options.cores = cores;
+    options.pinning = rt::Pinning::never;
+    options.wait_mode = sync::WaitMode::eco;
+    options.lane_capacity = 1;
+    runtime_ = rt::Runtime::start(options).value();
+  }
+  // A session that owes a reply that never comes.
+  std::unique_ptr<Client> connect_and_owe() {
+    script_.on_frame = [this](HeaderSession& session, const HeaderCodec::Frame&) {
+      session.begin_reply();
+      owed_.give();
+    };
+    auto client = std::make_unique<Client>(listen());
+    client->send(1, "");
+    EXPECT_TRUE(owed_.take());
+    return client;
+  }
+  void fill_lanes() {
+    for (unsigned core = 0; core < runtime_->size(); ++core) {
+      for (int i = 0; i < 100 && runtime_->post(core, [] {}); ++i) {
+      }
+    }
+  }
+
+  Signal owed_;
+};
+
+// --- deadlines ---
+
+TEST_F(StopTest, AStopThatHasBegunEndsWithTheRuntime) {
+  watch_close();
+  const auto client = connect_and_owe();
+  server_->begin_stop(sys::now() + kAnHour);
+  EXPECT_TRUE(runtime_->stop(sys::now() + kLong));
+  EXPECT_TRUE(closed_.take());
+  EXPECT_EQ(reason_, CloseReason::server_stopped);
+  EXPECT_EQ(server_->sessions(), 0u);
+  server_.reset();
+}
+
+TEST_F(StopTest, OfTwoStopsTheEarlierDeadlineCounts) {
+  const auto client = connect_and_owe();
+  server_->begin_stop(sys::now() + kAnHour);
+  EXPECT_EQ(server_->stop(sys::now()).error(), Errc::timed_out);
+  ASSERT_TRUE(server_->restart());
+  const auto other = connect_and_owe();
+  server_->begin_stop(sys::now());
+  EXPECT_EQ(server_->stop(sys::now() + kAnHour).error(), Errc::timed_out);
+}
+
+TEST_F(StopTest, TheDestructorOverrulesAStopThatHasBegun) {
+  watch_close();
+  const auto client = connect_and_owe();
+  server_->begin_stop(sys::now() + kAnHour);
+  server_.reset();
+  EXPECT_TRUE(closed_.take());
+}
+
+// --- lanes ---
+
+// Only the core itself empties its lane to itself.
+TEST_F(StopTest, AStopEndsThoughACoresLaneToItselfIsFull) {
+  start_narrow_runtime(1);
+  script_.on_close = [this](HeaderSession&, const Error&) { fill_lanes(); };
+  const auto client = connect_and_owe();
+  EXPECT_EQ(server_->stop(sys::now()).error(), Errc::timed_out);
+}
+
+TEST_F(StopTest, AStopOnACoreWhoseLanesAreFullDoesNotWait) {
+  start_narrow_runtime(2);
+  watch_close();
+  const auto client = connect_and_owe();
+  rt::test::on_core(*runtime_, 0, [this] {
+    fill_lanes();
+    server_->begin_stop(sys::now());
+  });
+  EXPECT_TRUE(closed_.take());
+  EXPECT_EQ(server_->stop(sys::now()).error(), Errc::timed_out);
+  server_.reset();
+}
+
+TEST_F(StopTest, BeginStopDoesNotWaitForACoreThatIsBusyAndWhoseLaneIsFull) {
+  start_narrow_runtime(1);
+  const auto client = connect_and_owe();
+  {
+    const rt::test::Blocked blocked(*runtime_, 0);
+    fill_lanes();
+    server_->begin_stop(sys::now());
+    EXPECT_EQ(server_->ready().error(), Errc::terminated);
+  }
+  EXPECT_EQ(server_->stop(sys::now()).error(), Errc::timed_out);
+}
+
+// A core runs at most 256 messages of a lane in a turn.
+TEST_F(StopTest, FramesSentBeforeAStopAreDelivered) {
+  constexpr int kFrames = 1000;
+  std::atomic<std::uint64_t> id{0};
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame&) {
+    id = session.id().value;
+    owed_.give();
+  };
+  start_runtime(1);
+  Client client(listen());
+  client.send(1, "");
+  ASSERT_TRUE(owed_.take());
+  const auto frame = SharedFrame::encode(HeaderCodec(), {2, 0}, as_bytes("last words"));
+  ASSERT_TRUE(frame);
+  {
+    const rt::test::Blocked blocked(*runtime_, 0);
+    for (int i = 0; i < kFrames; ++i) {
+      ASSERT_TRUE(server_->send_to(SessionId{id.load()}, *frame));
+    }
+    server_->begin_stop(sys::now() + kLong);
+  }
+  for (int i = 0; i < kFrames; ++i) {
+    ASSERT_EQ(client.receive(), "last words") << i;
+  }
+  EXPECT_EQ(client.read_to_end(), "");
+}
+
+// --- who stops ---
+
+TEST_F(StopTest, AServerDestroyedOnACoreLeavesItsSessionsWhatTheyCount) {
+  script_.on_close = [this](HeaderSession& session, const Error&) {
+    EXPECT_EQ(session.reason(), CloseReason::server_stopped);
+    closed_.give();
+  };
+  const auto client = connect_and_owe();
+  rt::test::on_core(*runtime_, 0, [this] { server_.reset(); });
+  EXPECT_TRUE(closed_.take());
+  EXPECT_EQ(client->read_to_end(), "");
+}
+
+TEST_F(StopTest, AServerOutlivesItsRuntime) {
+  const auto client = connect_and_owe();
+  runtime_.reset();
+  EXPECT_EQ(client->read_to_end(), "");
+  server_->begin_stop(sys::now());
+  (void)server_->stop(sys::now());
+  server_.reset();
+}
+
+TEST_F(StopTest, AServerOfARuntimeThatWasStoppedRefusesListeners) {
+  ASSERT_TRUE(runtime_->stop(sys::now() + kLong));
+  make_server();
+  const auto make_service = [this] { return test::ScriptService{&script_}; };
+  EXPECT_EQ(server_->listen<HeaderCodec>("tcp://127.0.0.1:0", {}, make_service).error(), Errc::closed);
+  EXPECT_TRUE(server_->stop(sys::now()));
+  EXPECT_TRUE(server_->restart());  // without listeners
+}
+
+TEST_F(StopTest, AServerWhoseStopHasBegunRefusesListeners) {
+  listen();
+  server_->begin_stop(sys::now() + kLong);
+  const auto make_service = [this] { return test::ScriptService{&script_}; };
+  EXPECT_EQ(server_->listen<HeaderCodec>("tcp://127.0.0.1:0", {}, make_service).error(), Errc::closed);
+}
+
+TEST_F(StopTest, ARestartAfterTheRuntimesEndIsAnError) {
+  listen();
+  ASSERT_TRUE(runtime_->stop(sys::now() + kLong));
+  EXPECT_TRUE(server_->stop(sys::now()));
+  EXPECT_EQ(server_->restart().error(), Errc::closed);
+}
+
+// --- listeners ---
+
+// After a stop the descriptor's number may be another's.
+TEST_F(StopTest, ARestartDoesNotAdoptADescriptorOnceMore) {
+  auto listener = sys::open_tcp_listener(*sys::SocketAddress::parse_numeric("127.0.0.1", 0), {});
+  ASSERT_TRUE(listener);
+  const std::string endpoint = "tcp://" + sys::local_address(listener->fd())->to_text();
+  ListenerOptions options;
+  options.socket.adopt_fd = listener->release();
+  script_.on_frame = echo;
+  Client client(listen(options, endpoint));
+  client.send(1, "adopted");
+  EXPECT_EQ(client.receive(), "adopted");
+  client.close();
+  ASSERT_TRUE(server_->stop(sys::now() + kLong));
+  const auto other = sys::open_tcp_listener(*sys::SocketAddress::parse_numeric("127.0.0.1", 0), {});
+  ASSERT_TRUE(other);
+  ASSERT_EQ(other->fd(), options.socket.adopt_fd);
+  EXPECT_EQ(server_->restart().error(), Errc::not_supported);
+  EXPECT_EQ(server_->ready().error(), Errc::closed);
+  EXPECT_TRUE(sys::local_address(other->fd()));  // open
+}
+
+class BothAcceptModes : public StopTest, public testing::WithParamInterface<AcceptMode> {};
+
+TEST_P(BothAcceptModes, AWrapFunctionThatThrowsCostsItsConnectionAlone) {
+  std::atomic<int> calls{0};
+  ListenerOptions options;
+  options.accept = GetParam();
+  options.wrap = [&calls](std::unique_ptr<net::Stream> stream) -> Result<std::unique_ptr<net::Stream>> {
+    switch (calls++) {
+      case 0: throw std::bad_alloc();
+      case 1: throw std::runtime_error("no");
+      case 2: throw 3;
+      case 3: return std::unique_ptr<net::Stream>();
+      default: return stream;
+    }
+  };
+  script_.on_frame = echo;
+  const std::string endpoint = listen(options);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(Client(endpoint).read_to_end(), "");
+  }
+  Client client(endpoint);
+  client.send(1, "wrapped");
+  EXPECT_EQ(client.receive(), "wrapped");
+  EXPECT_EQ(server_->counters().rejected_for(Rejection::failed), 4u);
+  EXPECT_EQ(server_->sessions(), 1u);
+}
+
+INSTANTIATE_TEST_SUITE_P(StopTest, BothAcceptModes, testing::Values(AcceptMode::automatic, AcceptMode::hand_off),
+                         [](const auto& parameter) { return parameter.index == 0 ? "Automatic" : "HandOff"; });
+
+TEST_F(StopTest, AListenerThatFailsOnOneOfFourCoresLeavesNothing) {
+  start_runtime(4);
+  make_server();
+  const auto token = std::make_shared<int>(0);
+  struct Counted {
+    std::shared_ptr<int> token;
+    void on_frame(HeaderSession& session, const HeaderCodec::Frame& frame) { echo(session, frame); }
+  };
+  std::string endpoint = "tcp://127.0.0.1:0";
+  for (unsigned failing = 0; failing < 4; ++failing) {
+    const auto bound = server_->listen<HeaderCodec>(endpoint, {}, [token, failing](rt::Core& core) {
+      if (core.index() == failing) {
+        throw std::bad_alloc();
+      }
+      return Counted{token};
+    });
+    EXPECT_EQ(bound.error(), Errc::system);
+    EXPECT_EQ(token.use_count(), 1);
+    EXPECT_EQ(server_->ready().error(), Errc::invalid_state);  // no listener yet
+  }
+  script_.on_frame = echo;
+  Client client(listen());
+  client.send(1, "x");
+  EXPECT_EQ(client.receive(), "x");
+}
+
+}  // namespace
+}  // namespace weft::serve
