@@ -4,6 +4,7 @@
 // socket leaves its group.
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <set>
 #include <string>
 
@@ -46,19 +47,23 @@ class Dish final : public Pattern {
         return Error(Errc::invalid_argument, "joined this group already");
       }
     }
-    send_to_radios(true, group);
+    try {
+      send_to_radios(true, group);
+    } catch (const std::bad_alloc&) {
+      const std::lock_guard lock(groups_mutex_);
+      groups_.erase(groups_.find(as_text(group)));  // a radio that has the group only sends messages that are dropped
+      throw;
+    }
     return {};
   }
   Result<void> unsubscribe(Bytes group) override {
-    {
-      const std::lock_guard lock(groups_mutex_);
-      const auto found = groups_.find(as_text(group));
-      if (found == groups_.end()) {
-        return Error(Errc::invalid_argument, "did not join this group");
-      }
-      groups_.erase(found);
+    const auto found = groups_.find(as_text(group));
+    if (found == groups_.end()) {
+      return Error(Errc::invalid_argument, "did not join this group");
     }
     send_to_radios(false, group);
+    const std::lock_guard lock(groups_mutex_);
+    groups_.erase(found);
     return {};
   }
 

@@ -69,9 +69,9 @@ void Pipe::send_subscription(bool subscribe, Bytes topic) {
 
 bool Pipe::connects() const noexcept { return connection_ != nullptr && connection_->connecting(); }
 
-void Pipe::end() {
+void Pipe::end() noexcept {
   ending_.store(true, std::memory_order_relaxed);
-  connection_->link().close_when_sent();
+  connection_->link().request_close_when_sent();
 }
 
 bool Pipe::peek_beyond_run(FrameView& view) noexcept {

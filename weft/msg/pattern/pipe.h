@@ -39,7 +39,7 @@ class Pipe final : public PipeShare {
   // In order with messages, outside the mark. Throws std::bad_alloc: nothing was sent.
   void send_subscription(bool subscribe, Bytes topic);
   // Ends the connection once the kernel has taken everything that was sent. The application receives no more from it.
-  void end();
+  void end() noexcept;
   [[nodiscard]] bool ending() const noexcept { return ending_.load(std::memory_order_relaxed); }  // any thread
 
   // --- receive side ---

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <string>
 #include <unordered_map>
 
@@ -191,6 +192,7 @@ class Publisher final : public Pattern {
         [[likely]] {
       return;
     }
+    choice_stands_ = false;  // also when memory runs out below
     ++publication_;
     std::vector<Pipe*>& chosen = distributor_.chosen();
     chosen.clear();
@@ -206,10 +208,10 @@ class Publisher final : public Pattern {
     if (options_.invert_matching) {
       choose_others(chosen);
     }
-    choice_stands_ = decisive.size() <= kChoiceTopicMax;
-    if (choice_stands_) {
+    if (decisive.size() <= kChoiceTopicMax) {
       choice_inverted_ = options_.invert_matching;
       choice_topic_ = as_text(decisive);
+      choice_stands_ = true;
     }
   }
 
@@ -265,7 +267,13 @@ class Publisher final : public Pattern {
         ++dropped_;
         return;
       }
-      notices_.push_back({(subscribe ? '\1' : '\0') + std::string(as_text(topic)), &pipe, pipe.arrived_count(), false});
+      try {
+        notices_.push_back(
+            {(subscribe ? '\1' : '\0') + std::string(as_text(topic)), &pipe, pipe.arrived_count(), false});
+      } catch (const std::bad_alloc&) {
+        ++dropped_;  // as beyond the bound
+        return;
+      }
     }
     pipe.owner().share().input_parker.wake_with_fence();
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/socket/zap.h"
 
+#include <new>
 #include <utility>
 
 #include "weft/msg/socket/context_core.h"
@@ -84,6 +85,7 @@ class InprocZapRequest final : public ZapRequest, private rt::Watcher {
 
  private:
   void handle_event(const sys::PollEvent& event) override;
+  void take_reply();
 
   rt::Loop& loop_;
   const std::shared_ptr<SocketCore> socket_;
@@ -108,6 +110,18 @@ Result<void> InprocZapRequest::begin(const ZapQuestion& question) {
 }
 
 void InprocZapRequest::handle_event(const sys::PollEvent& /*event*/) {
+  try {
+    take_reply();
+  } catch (const std::bad_alloc&) {
+    ZapReply reply;
+    reply.status = zmtp::kCannotTell;
+    const Done done = std::move(done_);
+    loop_.unwatch(std::exchange(watch_, 0));
+    done(reply);
+  }
+}
+
+void InprocZapRequest::take_reply() {
   while (socket_->readiness({true, false}).input) {
     Message message;
     Inbound part{&message, {}};
