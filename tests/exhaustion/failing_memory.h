@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace weft::test {
 
@@ -21,5 +22,21 @@ class FailingMemory {
   void resume() noexcept;                      // after end(): as before it
   [[nodiscard]] bool failed() const noexcept;  // an allocation was refused
 };
+
+// OthersFailingMemory: while it lives, one allocation of any thread but the calling one fails: of the I/O threads.
+// Owner: a test, on its stack. Affinity: its thread; one at a time.
+class OthersFailingMemory {
+ public:
+  explicit OthersFailingMemory(std::size_t spared) noexcept;
+  OthersFailingMemory(const OthersFailingMemory&) = delete;
+  OthersFailingMemory& operator=(const OthersFailingMemory&) = delete;
+  ~OthersFailingMemory();
+
+  void end() noexcept;
+  [[nodiscard]] bool failed() const noexcept;
+};
+
+// Blocks that the program has allocated and not freed, of all threads.
+[[nodiscard]] std::int64_t live_allocations() noexcept;
 
 }  // namespace weft::test

@@ -118,9 +118,7 @@ Result<sys::EventFd*> thread_event() {
   return &*event;
 }
 
-}  // namespace
-
-Result<std::size_t> poll(std::span<PollItem> items, Duration timeout, const sys::SignalMask* mask) {
+Result<std::size_t> poll_items(std::span<PollItem> items, Duration timeout, const sys::SignalMask* mask) {
   bool has_fds = false;
   bool has_sockets = false;
   sync::WaitMode mode = sync::WaitMode::adaptive;
@@ -170,6 +168,12 @@ Result<std::size_t> poll(std::span<PollItem> items, Duration timeout, const sys:
       return std::size_t{0};
     }
   }
+}
+
+}  // namespace
+
+Result<std::size_t> poll(std::span<PollItem> items, Duration timeout, const sys::SignalMask* mask) {
+  return msg::or_no_memory([&] { return poll_items(items, timeout, mask); });
 }
 
 }  // namespace weft

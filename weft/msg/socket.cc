@@ -99,11 +99,13 @@ Result<Received> Socket::try_recv_into(MutableBytes target) {
 }
 
 Result<std::vector<Message>> Socket::recv_all() {
-  std::vector<Message> parts;
-  do {
-    parts.push_back(WEFT_TRY(recv()));
-  } while (parts.back().more());
-  return parts;
+  return msg::or_no_memory([&]() -> Result<std::vector<Message>> {
+    std::vector<Message> parts;
+    do {
+      parts.push_back(WEFT_TRY(recv()));
+    } while (parts.back().more());
+    return parts;
+  });
 }
 
 Result<void> Socket::subscribe(std::string_view prefix) {
@@ -127,7 +129,8 @@ Result<void> Socket::set(std::string_view name, std::string_view value) {
   return change([&](Options& options) { return set_option(options, name, value); });
 }
 Result<Options> Socket::options() {
-  return core_ == nullptr ? Result<Options>(kClosed) : Result<Options>(core_->options_copy());
+  return core_ == nullptr ? Result<Options>(kClosed)
+                          : msg::or_no_memory([&] { return Result<Options>(core_->options_copy()); });
 }
 
 Result<MonitorEvent> Socket::next_event(Duration timeout) {

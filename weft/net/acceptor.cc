@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/net/acceptor.h"
 
+#include <new>
 #include <utility>
 
 namespace weft::net {
@@ -25,10 +26,11 @@ void Acceptor::start() {
 void Acceptor::handle_event(const sys::PollEvent& /*event*/) {
   const auto keep = shared_from_this();  // a handler may close it, and the owner drop it
   for (int i = 0; i < kAcceptsPerTurn && watch_ != 0; ++i) {
-    auto stream = listener_->try_accept();
+    auto stream = accept();
     if (stream) {
-      handlers_.accepted(std::move(*stream));
-    } else if (stream.error() == Errc::would_block) {
+      continue;
+    }
+    if (stream.error() == Errc::would_block) {
       return;
     } else if (stream.error() == Errc::resource_exhausted) {
       pause(stream.error());
@@ -36,6 +38,16 @@ void Acceptor::handle_event(const sys::PollEvent& /*event*/) {
       handlers_.failed(stream.error());
     }
   }
+}
+
+// Hands one connection over. A connection for which memory runs out is closed.
+Result<void> Acceptor::accept() noexcept {
+  try {
+    handlers_.accepted(WEFT_TRY(listener_->try_accept()));
+  } catch (const std::bad_alloc&) {
+    return Error(Errc::resource_exhausted, "no memory for an accepted connection");
+  }
+  return {};
 }
 
 void Acceptor::pause(const Error& why) {

@@ -26,8 +26,8 @@ namespace weft::net {
 //   3. After close() no handler is called. A handler may call close(), and its owner may then drop the Acceptor.
 class Acceptor final : private rt::Watcher, public std::enable_shared_from_this<Acceptor> {
  public:
-  struct Handlers {  // none is empty
-    std::function<void(std::unique_ptr<Stream>)> accepted;
+  struct Handlers {                                         // none is empty
+    std::function<void(std::unique_ptr<Stream>)> accepted;  // may throw std::bad_alloc
     std::function<void(const Error&)> failed;  // one connection: it was gone, or the listener's filter refused it
     std::function<void(const Error&)> paused;  // descriptors or memory ran out; the Acceptor tries again after kPause
   };
@@ -50,6 +50,7 @@ class Acceptor final : private rt::Watcher, public std::enable_shared_from_this<
       : loop_(loop), listener_(std::move(listener)), handlers_(std::move(handlers)) {}
 
   void handle_event(const sys::PollEvent& event) override;
+  [[nodiscard]] Result<void> accept() noexcept;
   void pause(const Error& why);
 
   rt::Loop& loop_;

@@ -40,6 +40,7 @@ template <typename T, std::size_t kFirstRing = 4, std::size_t kRing = 256, typen
 class SpscQueue {
   static_assert(std::is_trivially_copyable_v<T>);
   static_assert((kRing & (kRing - 1)) == 0 && (kFirstRing & (kFirstRing - 1)) == 0);
+  struct Ring;
 
  public:
   SpscQueue() noexcept = default;
@@ -67,6 +68,30 @@ class SpscQueue {
     return &ring->cells()[producer_.staged & ring->mask];
   }
   void stage() noexcept { ++producer_.staged; }
+
+  // Producer. rewind() takes back the cells that were staged since mark(), if publish() was not called in between.
+  struct Mark {
+    Ring* ring;
+    std::uint64_t staged;
+  };
+  [[nodiscard]] Mark mark() const noexcept { return {producer_.ring, producer_.staged}; }
+  void rewind(const Mark& mark) noexcept {
+    producer_.staged = mark.staged;
+    Ring* const ring = mark.ring != nullptr ? mark.ring : first_.load(std::memory_order_relaxed);
+    if (producer_.ring == ring) {
+      return;
+    }
+    // The consumer has seen none of the rings behind: it leaves a ring at a cell that is published. It may have read
+    // `end`, but compares that with places before `staged` only, until the next publish() gives it kOpen.
+    for (Ring* linked = ring->next; linked != nullptr;) {
+      Ring* const next = linked->next;
+      destroy(linked);
+      linked = next;
+    }
+    ring->next = nullptr;
+    ring->end.store(kOpen, std::memory_order_relaxed);
+    producer_.ring = ring;
+  }
 
   // Producer. Makes all staged cells visible.
   void publish() noexcept {

@@ -43,7 +43,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::uint64_t poll_tag = 0;  // receive lock: place in the socket's set of descriptors; 0: none
   // The I/O service's.
   std::atomic<Connection*> next_armed{nullptr};
-  sync::CallList<std::shared_ptr<Connection>>::Entry resume_entry;
+  sync::CallList<std::shared_ptr<Connection>>::Entry request_entry;
+  std::atomic<unsigned> requests{0};  // IoService::Request, as bits
 
  private:
   ConnectionCommon common_;

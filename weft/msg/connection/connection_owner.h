@@ -19,6 +19,15 @@ namespace weft::msg {
 class Connection;
 struct InprocLink;
 
+// LinkOptions: the options that a link reads again and again. To read them needs no memory.
+struct LinkOptions {
+  Duration connect_timeout{0};
+  Duration reconnect_interval{0};
+  int reconnect_stop = 0;
+  bool reconnect_after_fault = true;
+  bool stream_notify = true;
+};
+
 // ConnectionOwner: a socket as its connections and pipes see it. A dynamic seam (docs/design/0012).
 // Owner: see SocketCore, which implements it. Affinity: any thread, unless a member says otherwise.
 // Cost: a virtual call, and mostly a lock of the socket: when a connection begins, is lost or ends, and for each
@@ -32,10 +41,12 @@ class ConnectionOwner {
 
   // The settings of the next connection.
   [[nodiscard]] virtual Options options_copy() const = 0;
+  [[nodiscard]] virtual LinkOptions link_options() const noexcept = 0;
   [[nodiscard]] virtual zmtp::LocalEnd make_local_end() const = 0;
   [[nodiscard]] virtual sys::SocketOptions stream_options() const = 0;
-  [[nodiscard]] virtual bool conflates() const = 0;
-  [[nodiscard]] virtual bool raw() const = 0;  // connections are plain bytes: STREAM, and ROUTER if it was asked for
+  [[nodiscard]] virtual bool conflates() const noexcept = 0;
+  [[nodiscard]] virtual bool raw()
+      const noexcept = 0;  // connections are plain bytes: STREAM, and ROUTER if it was asked for
   // The last message that a connection brings, which we made (`outgoing`) or the peer made; empty: none.
   [[nodiscard]] virtual std::string farewell(bool outgoing) const = 0;
   [[nodiscard]] virtual Monitor& monitor() noexcept = 0;
@@ -45,6 +56,7 @@ class ConnectionOwner {
                                                                               ZapRequest::Done done) = 0;
 
   // The life of a connection, in this order and on the I/O thread: any number of ready and lost, then finished.
+  // connection_ready() throws std::bad_alloc, with nothing changed.
   [[nodiscard]] virtual bool connection_ready(Connection& connection, Bytes identity) = 0;  // false refuses the peer
   virtual void connection_lost(Connection& connection) = 0;
   virtual void forget_descriptor(Connection& connection) noexcept = 0;  // before the stream goes; idempotent
@@ -52,7 +64,7 @@ class ConnectionOwner {
 
   // With the read baton. An error: the peer asked for too much, or there is no memory.
   [[nodiscard]] virtual Result<void> handle_subscription(Connection& connection, bool subscribe, Bytes topic) = 0;
-  // From the socket at the other end of `link`.
+  // From the socket at the other end of `link`. Throws std::bad_alloc.
   virtual void handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic) = 0;
 
  protected:

@@ -19,7 +19,7 @@ Result<std::unique_ptr<IoService>> IoService::make(const sys::ThreadOptions& thr
 
 IoService::~IoService() {
   loop_->stop();
-  resumed_.take_all([](const std::shared_ptr<Connection>& /*connection*/) {});
+  requests_.take_all([](const std::shared_ptr<Connection>& /*connection*/) {});
 }
 
 void IoService::arm(Connection& connection) noexcept {
@@ -31,15 +31,37 @@ void IoService::arm(Connection& connection) noexcept {
   loop_->nudge();
 }
 
-void IoService::resume_reading(std::shared_ptr<Connection> connection) noexcept {
-  auto& entry = connection->resume_entry;
-  if (resumed_.add(entry, std::move(connection))) {
+void IoService::request(std::shared_ptr<Connection> connection, unsigned requests) noexcept {
+  auto& entry = connection->request_entry;
+  connection->requests.fetch_or(requests, std::memory_order_relaxed);  // the list orders it before the visit
+  if (requests_.add(entry, std::move(connection))) {
     loop_->wake_sleeper();  // with a fence, which pairs with that before has_work() and may_sleep()
   }
 }
 
-void IoService::request_take_down(std::shared_ptr<Connection> connection) {
-  loop_->post([connection = std::move(connection)] { connection->link().take_down(); });
+void IoService::run_errand(Errand& errand) noexcept {
+  if (errands_.add(errand.entry, &errand)) {
+    loop_->wake_sleeper();
+  }
+  std::unique_lock lock(errand.mutex);
+  errand.ended.wait(lock, [&] { return errand.done; });
+}
+
+void IoService::add_link() {
+  if (armed_.capacity() <= links_ || watched_.capacity() <= links_) {
+    const std::size_t room = std::max<std::size_t>(16, 2 * links_);
+    armed_.reserve(room);
+    watched_.reserve(room);
+  }
+  ++links_;
+}
+
+void IoService::retry_starved() noexcept {
+  List<TimerRetry> due;
+  due.splice_back(starved_);
+  while (TimerRetry* retry = due.pop_front()) {
+    retry->link.retry_timers();  // may list it again
+  }
 }
 
 void IoService::collect_armed() noexcept {
@@ -103,7 +125,16 @@ void IoService::run_watches(Instant now) {
 }
 
 Instant IoService::handle_turn(Instant now) {
-  resumed_.take_all([](const std::shared_ptr<Connection>& connection) { connection->link().resume_reading(); });
+  requests_.take_all([](const std::shared_ptr<Connection>& connection) {
+    connection->link().handle_requests(connection->requests.exchange(0, std::memory_order_relaxed));
+  });
+  errands_.take_all([](Errand* errand) {
+    errand->function(errand->context);
+    const std::lock_guard lock(errand->mutex);
+    errand->done = true;
+    errand->ended.notify_one();  // under the lock: the caller's stack goes when it has the lock
+  });
+  retry_starved();
   collect_armed();
   if (armed_.empty()) {
     next_flush_ = kNever;
@@ -121,7 +152,8 @@ Instant IoService::handle_turn(Instant now) {
   } else if (now >= next_watch_) {
     run_watches(now);
   }
-  return std::min(next_flush_, watched_.empty() ? kNever : next_watch_);
+  const Instant next_retry = starved_.empty() ? kNever : now + kRetryEvery;
+  return std::min({next_flush_, watched_.empty() ? kNever : next_watch_, next_retry});
 }
 
 }  // namespace weft::msg

@@ -2,19 +2,41 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <vector>
 
+#include "weft/base/list.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/sync/call_list.h"
 
 namespace weft::msg {
 
 class Connection;
+class Link;
+
+// Errand: a function that the I/O thread runs while the caller waits.
+// Owner: the caller's stack. Cost: no allocation; two wake-ups.
+struct Errand {
+  void (*function)(void* context);
+  void* context;
+  sync::CallList<Errand*>::Entry entry{};
+  std::mutex mutex{};
+  std::condition_variable ended{};
+  bool done = false;  // guarded by mutex
+};
+
+// TimerRetry: a link that found no memory for a timer.
+// Owner: the link. Affinity: the I/O thread.
+struct TimerRetry : ListHook {
+  explicit TimerRetry(Link& owner) noexcept : link(owner) {}
+  Link& link;
+};
 
 // IoService: the guarantee of progress. Its thread connects and shakes hands, keeps time, reads for sockets whose
 // threads are elsewhere, and flushes the batches that senders left.
-// Owner: the context. Affinity: arm(), resume_reading() and request_take_down() any thread; the rest its own thread.
+// Owner: the context. Affinity: arm(), request() and run() any thread; the rest its own thread.
 // Invariants:
 //   1. An armed connection has its flush turn when the nap ends, or at once after a rest, until it has nothing left.
 //   2. With no connection armed or watched, and no timer, the thread sleeps without a time-out.
@@ -27,10 +49,29 @@ class IoService final : private rt::TurnHook {
 
   // With the connection's write baton; once until disarm(), or until its flush turn ends the arming.
   void arm(Connection& connection) noexcept;
-  void resume_reading(std::shared_ptr<Connection> connection) noexcept;
-  void request_take_down(std::shared_ptr<Connection> connection);
+  // Calls Link::handle_requests() soon. Requests that wait at the same time are handled in the order of the bits.
+  enum Request : unsigned { resolved = 1, read = 2, peer_time = 4, take_down = 8, close_when_sent = 16, close = 32 };
+  void request(std::shared_ptr<Connection> connection, unsigned requests) noexcept;
+  // Runs `task` on the own thread, and waits until it has run. `task` does not throw.
+  template <typename Task>
+  void run(Task task) noexcept {
+    if (loop_->on_loop_thread()) {
+      task();
+      return;
+    }
+    Errand errand{[](void* context) { (*static_cast<Task*>(context))(); }, &task};
+    run_errand(errand);
+  }
 
   // Own thread.
+  // Room for one more connection in the lists below, until remove_link(). Throws std::bad_alloc.
+  void add_link();
+  void remove_link() noexcept { --links_; }
+  // Calls Link::retry_timers() within kRetryEvery.
+  void retry_timers(TimerRetry& retry) noexcept {
+    retry.unhook();
+    starved_.push_back(retry);
+  }
   void disarm(Connection& connection) noexcept;  // the link has taken the write baton
   void watch_app(Connection& connection) { watched_.push_back(&connection); }
   void forget(Connection& connection) noexcept;  // before the connection dies
@@ -40,13 +81,16 @@ class IoService final : private rt::TurnHook {
   static constexpr Duration kNapLongest = std::chrono::microseconds(250);  // while senders flush by themselves
   static constexpr std::uint32_t kCheckApartUs = 3;  // while a sender sends, it appends in between
   static constexpr Duration kWatchEvery = std::chrono::milliseconds(10);
+  static constexpr Duration kRetryEvery = std::chrono::milliseconds(10);
 
   explicit IoService(std::unique_ptr<rt::Loop> loop) noexcept : loop_(std::move(loop)) {}
   Instant handle_turn(Instant now) override;
   [[nodiscard]] bool has_work() const noexcept override {
-    return incoming_.load(std::memory_order_relaxed) != nullptr || !resumed_.empty();
+    return incoming_.load(std::memory_order_relaxed) != nullptr || !requests_.empty() || !errands_.empty();
   }
-  [[nodiscard]] bool may_sleep() noexcept override { return resumed_.empty(); }
+  [[nodiscard]] bool may_sleep() noexcept override { return requests_.empty() && errands_.empty(); }
+  void run_errand(Errand& errand) noexcept;
+  void retry_starved() noexcept;
   void collect_armed() noexcept;
   void run_flushes(bool only_bursts);
   void flush_bursts();
@@ -54,7 +98,10 @@ class IoService final : private rt::TurnHook {
 
   std::unique_ptr<rt::Loop> loop_;
   std::atomic<Connection*> incoming_{nullptr};  // armed, newest first
-  sync::CallList<std::shared_ptr<Connection>> resumed_;
+  sync::CallList<std::shared_ptr<Connection>> requests_;
+  sync::CallList<Errand*> errands_;
+  std::size_t links_ = 0;
+  List<TimerRetry> starved_;
   std::vector<Connection*> armed_;
   std::vector<Connection*> watched_;
   Duration nap_ = kNap;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "weft/base/assert.h"
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/connection/io_service.h"
 #include "weft/sys/clock.h"
@@ -28,37 +29,107 @@ Link::Link(ConnectionCommon& common, SendSide& send, ReceiveSide& receive, std::
 
 std::shared_ptr<void> Link::keep_alive() const { return common_.connection.shared_from_this(); }
 
-void Link::schedule(rt::TimerId& timer, Instant deadline, void (*fire)(void*)) {
+void Link::schedule(Timer& timer, Instant deadline, void (*fire)(void*)) noexcept {
   rt::TimerWheel& timers = common_.io.loop().timers();
-  (void)timers.cancel(timer);  // false, and harmless, for one that fired: ids are never used again
+  (void)timers.cancel(timer.id);  // false, and harmless, for one that fired: ids are never used again
   timer = {};
-  if (deadline != kNever) {
-    timer = timers.schedule(deadline, {fire, this});
+  if (deadline == kNever) {
+    return;
+  }
+  timer.id = timers.schedule(deadline, {fire, this});
+  if (!timer.id) {
+    timer.unscheduled = deadline;
+    timer.fire = fire;
+    common_.io.retry_timers(timer_retry_);
   }
 }
 
-void Link::start() {
+void Link::retry_timers() noexcept {
+  const auto keep = keep_alive();
+  const Instant now = sys::now();
+  for (Timer* timer : {&timers_.retry, &timers_.connect, &timers_.peer, &timers_.close, &timers_.take_down}) {
+    const Instant deadline = std::exchange(timer->unscheduled, kNever);
+    if (deadline <= now) {
+      timer->fire(this);
+    } else if (deadline != kNever) {
+      schedule(*timer, deadline, timer->fire);
+    }
+  }
+}
+
+void Link::handle_no_memory() noexcept {
+  constexpr Error kReason(Errc::resource_exhausted, "no memory for the connection");
+  common_.io.loop().unwatch(std::exchange(watch_, 0));
+  if (phase_ == Phase::finished) {
+    return;
+  }
+  if (common_.stream != nullptr) {
+    WEFT_ASSERT(send_.held_by_link() && receive_.held_by_link());
+    if (phase_ == Phase::traffic && !closing_.begun) {
+      common_.owner.connection_lost(common_.connection);
+    }
+    fail_handshake(kReason);
+  } else if (connecting()) {
+    connector_->dialer.cancel();
+    emit(EventKind::connect_failed, kReason, dialled_fd_);
+    retry_later(Cause::lost);
+  } else {
+    finish();
+  }
+}
+
+void Link::handle_requests(unsigned requests) noexcept {
+  const auto keep = keep_alive();
+  if ((requests & IoService::resolved) != 0) {
+    run<&Link::handle_resolved>();
+  }
+  if ((requests & IoService::read) != 0) {
+    resume_reading();
+  }
+  if ((requests & IoService::peer_time) != 0) {
+    run<&Link::handle_peer_time>();
+  }
+  if ((requests & IoService::take_down) != 0) {
+    run<&Link::take_down>();
+  }
+  if ((requests & IoService::close_when_sent) != 0) {
+    run<&Link::close_when_sent>();
+  }
+  if ((requests & IoService::close) != 0) {
+    close(Instant(Duration(close_deadline_.load(std::memory_order_relaxed))));  // ordered by the request
+  }
+}
+
+void Link::begin() {
   if (phase_ == Phase::finished) {
     return;  // an application's thread closed it before this task ran
+  }
+  if (!listed_) {
+    common_.io.add_link();
+    listed_ = true;
   }
   if (connector_ == nullptr) {
     begin_handshake(std::move(common_.stream));
     return;
   }
-  connector_->dialer.on_resolved([weak = common_.connection.weak_from_this(), &loop = common_.io.loop()] {
-    loop.post([weak] {
-      if (const auto self = weak.lock(); self != nullptr && self->link().phase_ == Phase::dialling) {
-        self->link().handle_dial(self->link().connector_->dialer.finish());
-      }
-    });
+  connector_->dialer.on_resolved([weak = common_.connection.weak_from_this(), &io = common_.io] {
+    if (auto self = weak.lock(); self != nullptr) {
+      io.request(std::move(self), IoService::resolved);
+    }
   });
   dial();
+}
+
+void Link::handle_resolved() {
+  if (phase_ == Phase::dialling) {
+    handle_dial(connector_->dialer.finish());
+  }
 }
 
 void Link::dial() {
   phase_ = Phase::dialling;
   dialled_fd_ = -1;
-  Duration timeout = common_.owner.options_copy().connect_timeout;
+  Duration timeout = common_.owner.link_options().connect_timeout;
   if (timeout <= Duration::zero() && proxied_) {
     timeout = kProxyPatience;
   }
@@ -71,7 +142,7 @@ void Link::dial() {
 void Link::handle_dial(const Result<net::Progress>& progress) {
   if (!progress) {
     connector_->dialer.cancel();
-    common_.owner.monitor().emit(describe(EventKind::connect_failed, progress.error(), dialled_fd_));
+    emit(EventKind::connect_failed, progress.error(), dialled_fd_);
     const int os_errno = progress.error().os_errno();
     retry_later(os_errno == ECONNREFUSED || os_errno == ENOENT ? Cause::refused : Cause::lost);
     return;
@@ -90,7 +161,7 @@ void Link::handle_dial(const Result<net::Progress>& progress) {
   }
   watch_ = *watch;
   if (interest == sys::Interest::writable) {  // else the link waits for the proxy's answer
-    common_.owner.monitor().emit(describe(EventKind::connect_delayed));
+    emit(EventKind::connect_delayed);
   }
 }
 
@@ -101,11 +172,11 @@ void Link::handle_connect_time() {
   }
 }
 
-void Link::retry_later(Cause cause) {
+void Link::retry_later(Cause cause) noexcept {
   phase_ = Phase::idle;
   other_end_.clear();
   schedule<&Link::handle_connect_time>(timers_.connect, kNever);
-  const Options options = common_.owner.options_copy();
+  const LinkOptions options = common_.owner.link_options();
   gave_up_ = (options.reconnect_interval < Duration::zero() && cause != Cause::misgreeted) ||
              ((cause | (closing_.begun ? Cause::closing : 0)) & options.reconnect_stop) != 0;
   if (closing_.begun && (gave_up_ || (send_.empty()))) {
@@ -116,9 +187,11 @@ void Link::retry_later(Cause cause) {
     return;
   }
   const Duration delay = cause == Cause::misgreeted ? Duration::zero() : connector_->backoff.next();
-  MonitorEvent event = describe(EventKind::connect_retried);
-  event.delay = delay;
-  common_.owner.monitor().emit(std::move(event));
+  common_.owner.monitor().emit_made(EventKind::connect_retried, [&] {
+    MonitorEvent event = describe(EventKind::connect_retried);
+    event.delay = delay;
+    return event;
+  });
   schedule<&Link::dial>(timers_.retry, sys::now() + delay);
 }
 
@@ -140,23 +213,38 @@ MonitorEvent Link::describe(EventKind kind, Error reason, int fd) const {
   return event;
 }
 
+void Link::emit(EventKind kind, Error reason, int fd, std::uint32_t detail) const noexcept {
+  common_.owner.monitor().emit_made(kind, [&] {
+    MonitorEvent event = describe(kind, reason, fd);
+    event.detail = detail;
+    return event;
+  });
+}
+
 void Link::handle_event(const sys::PollEvent& event) {
   const auto keep = keep_alive();
+  if (phase_ == Phase::traffic) {
+    handle_traffic(event);
+    return;
+  }
+  run<&Link::handle_readiness>();
+  // While the authenticator is asked, no bytes are read. The client still owes some, so one that ends its direction
+  // has given up.
+  if (phase_ == Phase::handshake && zap_ != nullptr && (event.peer_closed || event.failed)) {
+    fail_handshake(Error(Errc::connection_closed, "the client left before the authenticator answered"));
+  }
+}
+
+// Before and after the traffic.
+void Link::handle_readiness() {
   switch (phase_) {
     case Phase::dialling:
       common_.io.loop().unwatch(std::exchange(watch_, 0));  // finish() may close the descriptor
       handle_dial(connector_->dialer.finish());
       return;
-    case Phase::handshake:
-      handle_handshake();
-      // While the authenticator is asked, no bytes are read. The client still owes some, so one that ends its direction
-      // has given up.
-      if (phase_ == Phase::handshake && zap_ != nullptr && (event.peer_closed || event.failed)) {
-        fail_handshake(Error(Errc::connection_closed, "the client left before the authenticator answered"));
-      }
-      return;
-    case Phase::traffic: handle_traffic(event); return;
+    case Phase::handshake: handle_handshake(); return;
     case Phase::draining: drain(); return;
+    case Phase::traffic:
     case Phase::idle:
     case Phase::finished: return;
   }

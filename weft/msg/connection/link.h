@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
 #include <string>
 
 #include "weft/msg/connection/connection_common.h"
 #include "weft/msg/connection/connector.h"
+#include "weft/msg/connection/io_service.h"
 #include "weft/msg/connection/receive_side.h"
 #include "weft/msg/connection/send_side.h"
 #include "weft/msg/message/monitor.h"
@@ -32,9 +35,12 @@ class Link final : public rt::Watcher {
   [[nodiscard]] bool connecting() const noexcept { return connector_ != nullptr; }  // any thread
   [[nodiscard]] const std::string& other_end() const noexcept { return other_end_; }
 
-  void start();
-  void close(Instant deadline);  // delivers the queued messages until then, then ends
-  void close_when_sent();        // any thread: the same for as long as the peer takes some of it
+  void start() noexcept { run<&Link::begin>(); }
+  void close(Instant deadline);                      // delivers the queued messages until then, then ends
+  void request_close(Instant deadline) noexcept;     // any thread: close() soon
+  void request_close_when_sent() noexcept;           // any thread: the same for as long as the peer takes some of it
+  void handle_requests(unsigned requests) noexcept;  // IoService::Request
+  void retry_timers() noexcept;
   void handle_event(const sys::PollEvent& event) override;
   void await_room();                         // asks the poller to report room in the kernel
   [[nodiscard]] bool watch_turn() noexcept;  // true: the application reads by itself; visit again
@@ -50,29 +56,52 @@ class Link final : public rt::Watcher {
   static constexpr Duration kBatonRetry = std::chrono::microseconds(200);
 
   // link.cc
-  [[nodiscard]] std::shared_ptr<void> keep_alive() const;
   using Step = void (Link::*)();
+  // Each step of the link runs in here. Without memory the connection ends with resource_exhausted; an outgoing one
+  // dials again later. From begin_handshake() on, the ways to the end need no memory, nor do those of traffic.
   template <Step kStep>
-  void schedule(rt::TimerId& timer, Instant deadline) {
-    schedule(timer, deadline, [](void* self) { (static_cast<Link*>(self)->*kStep)(); });
+  void run() noexcept {
+    const auto keep = keep_alive();
+    try {
+      (this->*kStep)();
+    } catch (const std::bad_alloc&) {
+      handle_no_memory();
+    }
   }
-  void schedule(rt::TimerId& timer, Instant deadline, void (*fire)(void*));
+  void handle_no_memory() noexcept;
+  void begin();
+  void handle_resolved();
+  void handle_readiness();
+  [[nodiscard]] std::shared_ptr<void> keep_alive() const;
+  // Without memory for it, the link tries to schedule the timer again until it has one.
+  struct Timer {
+    rt::TimerId id;
+    Instant unscheduled = kNever;  // the deadline while memory for the timer is missing
+    void (*fire)(void*) = nullptr;
+  };
+  template <Step kStep>
+  void schedule(Timer& timer, Instant deadline) noexcept {
+    schedule(timer, deadline, [](void* self) { static_cast<Link*>(self)->run<kStep>(); });
+  }
+  void schedule(Timer& timer, Instant deadline, void (*fire)(void*)) noexcept;
   void dial();
   void handle_dial(const Result<net::Progress>& progress);
   void handle_connect_time();
-  void retry_later(Cause cause);
+  void retry_later(Cause cause) noexcept;
   [[nodiscard]] std::string find_other_end() const;
   [[nodiscard]] MonitorEvent describe(EventKind kind, Error reason = {}, int fd = -1) const;
+  void emit(EventKind kind, Error reason = {}, int fd = -1, std::uint32_t detail = 0) const noexcept;
 
   // link_handshake.cc
   void begin_handshake(std::unique_ptr<net::Stream> stream);
   void handle_handshake();
   [[nodiscard]] bool write_handshake(int& os_errno);
   void await_leaving();
-  void fail_handshake(Error reason, std::uint32_t detail = 0);
-  [[nodiscard]] bool ends_for_good(const Error& reason) const;
+  void fail_handshake(Error reason, std::uint32_t detail = 0) noexcept;
+  [[nodiscard]] bool ends_for_good(const Error& reason) const noexcept;
   void choose_opening() noexcept;
   void answer_question();
+  void take_zap_reply(const ZapReply& reply) noexcept;
   void handle_zap_reply(const ZapReply& reply);
   void enter_traffic();
   void remember_peer();
@@ -86,19 +115,21 @@ class Link final : public rt::Watcher {
   // link_end.cc
   [[nodiscard]] bool take_both_batons() noexcept;
   void finish_take_down();
+  [[nodiscard]] bool queue_farewell() noexcept;
   void drop_stream() noexcept;
   void begin_close(Instant deadline);
+  void close_when_sent();
   void linger();
   void drain();
   void handle_close_time();
-  void finish();
+  void finish() noexcept;
 
   struct Timers {
-    rt::TimerId retry;
-    rt::TimerId connect;
-    rt::TimerId peer;
-    rt::TimerId close;
-    rt::TimerId take_down;
+    Timer retry;
+    Timer connect;
+    Timer peer;
+    Timer close;
+    Timer take_down;
   };
   struct Closing {
     bool begun = false;
@@ -124,6 +155,9 @@ class Link final : public rt::Watcher {
   AppReads app_reads_;
   Closing closing_;
   Timers timers_;
+  TimerRetry timer_retry_{*this};
+  bool listed_ = false;                               // at the I/O service
+  std::atomic<Instant::rep> close_deadline_{};        // of request_close()
   bool raw_ = false;                                  // this connection is bytes, not frames
   bool refused_for_now_ = false;                      // the handshake does not go on
   bool gave_up_ = false;                              // never connects again

@@ -46,7 +46,7 @@ void Link::finish_take_down() {
     common_.owner.connection_lost(common_.connection);  // before the notice: its reader finds that the id is unknown
     queued |= receive_.queue_notice();
   }
-  queued |= receive_.queue_farewell(closing_.begun ? std::string() : common_.owner.farewell(connecting()));
+  queued |= !closing_.begun && queue_farewell();
   if (queued) {
     common_.share.signal_input(*common_.pipe);
   }
@@ -54,18 +54,26 @@ void Link::finish_take_down() {
   drop_stream();
   // Before the event: its reader finds that nothing more is sent to this connection.
   const auto owner = keep_owner_;
-  MonitorEvent event = describe(EventKind::disconnected, reason, fd);
-  event.detail = static_cast<std::uint32_t>(receive_.take_breach());
+  const auto detail = static_cast<std::uint32_t>(receive_.take_breach());
   if (ends_for_good(reason) || (closing_.begun && send_.empty())) {
     finish();
-    owner->monitor().emit(event);
+    emit(EventKind::disconnected, reason, fd, detail);  // `keep` and `owner` still are
     return;
   }
   if (!closing_.begun) {
     common_.owner.connection_lost(common_.connection);
   }
-  owner->monitor().emit(event);
+  emit(EventKind::disconnected, reason, fd, detail);
   retry_later(Cause::lost);
+}
+
+// Without memory the farewell is left out.
+bool Link::queue_farewell() noexcept {
+  try {
+    return receive_.queue_farewell(common_.owner.farewell(connecting()));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 void Link::drop_stream() noexcept {
@@ -87,13 +95,20 @@ void Link::close(Instant deadline) {
   begin_close(deadline);
 }
 
+void Link::request_close(Instant deadline) noexcept {
+  close_deadline_.store(deadline.time_since_epoch().count(), std::memory_order_relaxed);
+  common_.io.request(common_.connection.shared_from_this(), IoService::close);
+}
+
+void Link::request_close_when_sent() noexcept {
+  common_.io.request(common_.connection.shared_from_this(), IoService::close_when_sent);
+}
+
 void Link::close_when_sent() {
-  common_.io.loop().post([keep = common_.connection.shared_from_this(), this] {
-    closing_.patient = !closing_.begun;  // the socket's own closing has a deadline
-    if (closing_.patient) {
-      begin_close(sys::now() + kStalledLongest);
-    }
-  });
+  closing_.patient = !closing_.begun;  // the socket's own closing has a deadline
+  if (closing_.patient) {
+    begin_close(sys::now() + kStalledLongest);
+  }
 }
 
 void Link::begin_close(Instant deadline) {
@@ -117,7 +132,7 @@ void Link::begin_close(Instant deadline) {
     case Phase::dialling:
     case Phase::handshake:
       if (nothing_queued || !connecting() || gave_up_ ||
-          (common_.owner.options_copy().reconnect_stop & Cause::closing) != 0) {
+          (common_.owner.link_options().reconnect_stop & Cause::closing) != 0) {
         finish();
       }
       return;
@@ -180,7 +195,7 @@ void Link::handle_close_time() {
   finish();
 }
 
-void Link::finish() {
+void Link::finish() noexcept {
   const auto keep = keep_alive();
   if (phase_ == Phase::finished) {
     return;
@@ -198,7 +213,11 @@ void Link::finish() {
   schedule<&Link::handle_connect_time>(timers_.connect, kNever);
   schedule<&Link::take_down>(timers_.take_down, kNever);
   schedule<&Link::handle_peer_time>(timers_.peer, kNever);
+  timer_retry_.unhook();
   common_.io.forget(common_.connection);
+  if (std::exchange(listed_, false)) {
+    common_.io.remove_link();
+  }
   common_.owner.connection_finished(common_.connection);
   keep_owner_.reset();
 }

@@ -31,8 +31,7 @@ void Link::begin_handshake(std::unique_ptr<net::Stream> stream) {
   schedule<&Link::handle_connect_time>(timers_.connect, kNever);
   common_.stream = std::move(stream);
   other_end_ = common_.owner.monitor().watched() ? find_other_end() : std::string();
-  common_.owner.monitor().emit(
-      describe(connecting() ? EventKind::connected : EventKind::accepted, Error(), common_.stream->fd()));
+  emit(connecting() ? EventKind::connected : EventKind::accepted, Error(), common_.stream->fd());
   receive_.begin_handshake();
   raw_ = common_.owner.raw();
   if (!raw_) {
@@ -123,7 +122,7 @@ void Link::answer_question() {
       common_.owner.ask_authenticator(common_.io.loop(),
                                       {options.zap_domain, address, options.routing_id,
                                        common_.local_end.mechanism_name(), common_.local_end.question()->credentials},
-                                      [this](const ZapReply& reply) { handle_zap_reply(reply); });
+                                      [this](const ZapReply& reply) { take_zap_reply(reply); });
   const auto refuse = [this](const char* why) { fail_handshake(Error(Errc::no_such_endpoint, why)); };
   if (!asked) {
     fail_handshake(asked.error());
@@ -137,8 +136,16 @@ void Link::answer_question() {
   }
 }
 
-void Link::handle_zap_reply(const ZapReply& reply) {
+void Link::take_zap_reply(const ZapReply& reply) noexcept {
   const auto keep = keep_alive();
+  try {
+    handle_zap_reply(reply);
+  } catch (const std::bad_alloc&) {
+    handle_no_memory();
+  }
+}
+
+void Link::handle_zap_reply(const ZapReply& reply) {
   const auto request = std::move(zap_);  // until the end of its own callback
   if (reply.breach != ZapBreach::none) {
     fail_handshake(Error(Errc::handshake_refused, "the authenticator's reply is no ZAP"),
@@ -147,9 +154,7 @@ void Link::handle_zap_reply(const ZapReply& reply) {
   }
   if (reply.status == zmtp::kRefusedForNow) {
     refused_for_now_ = true;
-    MonitorEvent event = describe(EventKind::handshake_failed, Error(Errc::handshake_refused, "refused for now"));
-    event.detail = zmtp::kRefusedForNow;
-    common_.owner.monitor().emit(std::move(event));
+    emit(EventKind::handshake_failed, Error(Errc::handshake_refused, "refused for now"), -1, zmtp::kRefusedForNow);
     await_leaving();
     return;
   }
@@ -183,13 +188,11 @@ void Link::choose_opening() noexcept {
   opening_ = modern ? zmtp::Opening::whole : zmtp::Opening::signature;
 }
 
-void Link::fail_handshake(Error reason, std::uint32_t detail) {
+void Link::fail_handshake(Error reason, std::uint32_t detail) noexcept {
   const int fd = common_.stream != nullptr ? common_.stream->fd() : -1;
   const bool again = connecting() && common_.local_end.greeted_too_much();
   const bool told = again || std::exchange(refused_for_now_, false);
-  MonitorEvent event = describe(told ? EventKind::disconnected : EventKind::handshake_failed, reason, fd);
-  event.detail = detail;
-  common_.owner.monitor().emit(std::move(event));
+  emit(told ? EventKind::disconnected : EventKind::handshake_failed, reason, fd, detail);
   drop_stream();
   choose_opening();
   if (again) {
@@ -202,11 +205,11 @@ void Link::fail_handshake(Error reason, std::uint32_t detail) {
 }
 
 // Another try would end the same way: the peer has refused us, or one side broke the protocol.
-bool Link::ends_for_good(const Error& reason) const {
+bool Link::ends_for_good(const Error& reason) const noexcept {
   const Errc code = reason.code();
   const bool fault = code == Errc::protocol_error || code == Errc::incompatible_peer ||
                      code == Errc::handshake_refused || code == Errc::message_too_large;
-  return !connecting() || (fault && !common_.owner.options_copy().reconnect_after_fault);
+  return !connecting() || (fault && !common_.owner.link_options().reconnect_after_fault);
 }
 
 // The properties of the peer that a received message can tell.
@@ -244,7 +247,7 @@ void Link::enter_traffic() {
     connector_->backoff.reset();
   }
   if (!raw_) {
-    common_.owner.monitor().emit(describe(EventKind::handshake_succeeded, Error(), common_.stream->fd()));
+    emit(EventKind::handshake_succeeded, Error(), common_.stream->fd());
     schedule_peer_time();
   }
   app_reads_.active = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ReceiveSide: decoding. Every function here runs with the read baton.
+#include <new>
 #include <utility>
 
 #include "weft/msg/connection/connection.h"
@@ -70,6 +71,10 @@ ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, Fra
     return Decoded::consumed;
   }
   if (more || !assembly_.parts.empty()) {
+    if (!make_room(assembly_.parts)) {
+      end_input(kNoMemoryToReceive);
+      return Decoded::stopped;
+    }
     if (share_.traits.single_part && discard(more)) {
       reader_.consume();
       return Decoded::consumed;
@@ -81,13 +86,13 @@ ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, Fra
     if (more) {
       return Decoded::consumed;
     }
-    const bool pushed = channel_.push(assembly_.parts);
-    assembly_.parts.clear();
-    assembly_.bytes = 0;
-    if (!pushed) {
-      end_input(Error(Errc::resource_exhausted, "no memory for a received message"));
+    if (!channel_.push(assembly_.parts)) {
+      drop_assembly();
+      end_input(kNoMemoryToReceive);
       return Decoded::stopped;
     }
+    assembly_.parts.clear();
+    assembly_.bytes = 0;
     return Decoded::queued;
   }
   if (view != nullptr) {
@@ -96,7 +101,7 @@ ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, Fra
   }
   Cell* cell = channel_.claim();
   if (cell == nullptr || !make_input_cell(*cell, frame)) {
-    end_input(Error(Errc::resource_exhausted, "no memory for a received message"));
+    end_input(kNoMemoryToReceive);
     return Decoded::stopped;
   }
   channel_.push_claimed(*cell);
@@ -155,7 +160,7 @@ bool ReceiveSide::assemble(const Reader::Frame& frame) noexcept {
   }
   Cell cell;
   if (!make_input_cell(cell, frame)) {
-    end_input(Error(Errc::resource_exhausted, "no memory for a received message"));
+    end_input(kNoMemoryToReceive);
     return false;
   }
   assembly_.parts.push_back(cell);
@@ -202,11 +207,7 @@ void ReceiveSide::watch_time_to_live(std::uint16_t deciseconds) noexcept {
   if (std::exchange(time_to_live_, deciseconds) == deciseconds) {
     return;
   }
-  common_.io.loop().post([weak = common_.connection.weak_from_this()] {
-    if (const auto self = weak.lock(); self != nullptr) {
-      self->link().handle_peer_time();
-    }
-  });
+  common_.io.request(common_.connection.shared_from_this(), IoService::peer_time);
 }
 
 }  // namespace weft::msg

@@ -14,7 +14,7 @@ constexpr std::uint32_t kGatherUs = 4;  // between two reads for more of a big f
 constexpr int kConflatedFills = 16;     // reads in one turn, of a connection that conflates
 }  // namespace
 
-ReceiveSide::ReceiveSide(ConnectionCommon& common) noexcept : common_(common), share_(common.share) {
+ReceiveSide::ReceiveSide(ConnectionCommon& common) : common_(common), share_(common.share) {
   if (common.owner.conflates()) {
     channel_.conflate();
   }
@@ -112,7 +112,9 @@ void ReceiveSide::handle_credit() noexcept {
   }
 }
 
-void ReceiveSide::resume_later() noexcept { common_.io.resume_reading(common_.connection.shared_from_this()); }
+void ReceiveSide::resume_later() noexcept {
+  common_.io.request(common_.connection.shared_from_this(), IoService::read);
+}
 
 bool ReceiveSide::fill() noexcept {
   bool drained = false;
@@ -141,14 +143,14 @@ void ReceiveSide::end_input(Error reason, zmtp::Breach breach) noexcept {
     reader_.reset();  // bytes behind a fault mean nothing
   }
   maybe_readable_.store(false, std::memory_order_relaxed);
-  common_.io.request_take_down(common_.connection.shared_from_this());
+  common_.io.request(common_.connection.shared_from_this(), IoService::take_down);
 }
 
 // Queued whatever the mark. A connection with a full channel is not read, so its end, and with that the next notice,
 // waits for the application.
 bool ReceiveSide::queue_notice() noexcept {
   Outbound empty;
-  return common_.owner.options_copy().stream_notify && channel_.push(empty);
+  return common_.owner.link_options().stream_notify && channel_.push(empty);
 }
 
 // The I/O thread reads: into the channel, up to its mark.

@@ -29,7 +29,7 @@ class ReceiveSide {
   static constexpr std::size_t kPartsMax = 65'536;                         // of one multipart message
   static constexpr std::size_t kMultipartBytesMax = std::size_t{1} << 31;  // of one multipart message, together
 
-  explicit ReceiveSide(ConnectionCommon& common) noexcept;
+  explicit ReceiveSide(ConnectionCommon& common);
   ReceiveSide(const ReceiveSide&) = delete;
   ReceiveSide& operator=(const ReceiveSide&) = delete;
   ~ReceiveSide() { drop_assembly(); }

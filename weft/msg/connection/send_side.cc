@@ -3,6 +3,7 @@
 #include "weft/msg/connection/send_side.h"
 
 #include <algorithm>
+#include <new>
 
 #include "weft/msg/connection/connection.h"
 #include "weft/sys/clock.h"
@@ -19,14 +20,14 @@ constexpr std::size_t kAwaitedUnit = 256 * 1024;   // a wait for room has one mo
 constexpr std::size_t kAwaitedMax = 4 * 1024 * 1024;  // that is about the time of copying 4 MB
 }  // namespace
 
-SendSide::SendSide(ConnectionCommon& common) noexcept : common_(common), share_(common.share) {
+SendSide::SendSide(ConnectionCommon& common) : common_(common), share_(common.share) {
   if (common.owner.conflates() && share_.traits.wire != zmtp::SocketType::sub) {  // all subscriptions must arrive
     channel_.conflate();
   }
   (void)baton_.try_take();  // the link's
 }
 
-bool SendSide::try_send(Outbound& part, bool wide) noexcept {
+Offered SendSide::try_send(Outbound& part, bool wide) noexcept {
   if (!baton_.try_take()) {
     return queue_for_holder(part);
   }
@@ -39,10 +40,10 @@ bool SendSide::try_send(Outbound& part, bool wide) noexcept {
     flush_if_due(appended);
   }
   give_baton();
-  return true;
+  return Offered::taken;
 }
 
-bool SendSide::send_out_of_flow(Outbound& part, bool wide) noexcept {
+Offered SendSide::send_out_of_flow(Outbound& part, bool wide) noexcept {
   expect_connection();
   if (writer_.blocked() && part.waits && part.bytes.size() >= Writer::kBigPart) {
     await_room(part.bytes.size());
@@ -56,7 +57,7 @@ bool SendSide::send_out_of_flow(Outbound& part, bool wide) noexcept {
   if (!sent && writer_.blocked()) {
     arm(false);
     // Queued before the baton goes: the thread that finds room then finds the part.
-    const bool queued = queue(part);
+    const Offered queued = queue(part);
     give_baton();
     return queued;
   }
@@ -64,20 +65,25 @@ bool SendSide::send_out_of_flow(Outbound& part, bool wide) noexcept {
     arm(false);
   }
   give_baton();
-  return sent || queue_for_holder(part);
+  return sent ? Offered(Offered::taken) : queue_for_holder(part);
 }
 
-bool SendSide::queue(Outbound& part) noexcept { return channel_.has_credit() && channel_.push(part); }
-
-bool SendSide::queue_for_holder(Outbound& part) noexcept {
-  if (!queue(part)) {
-    return false;
+Offered SendSide::queue(Outbound& part) noexcept {
+  if (!channel_.has_credit()) {
+    return Offered::full;
   }
-  flush_if_free();
-  return true;
+  return channel_.push(part) ? Offered::taken : Offered::no_memory;
 }
 
-void SendSide::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
+Offered SendSide::queue_for_holder(Outbound& part) noexcept {
+  const Offered queued = queue(part);
+  if (queued) {
+    flush_if_free();
+  }
+  return queued;
+}
+
+bool SendSide::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
   std::size_t size = 0;
   for (const Cell& part : parts) {
     size += part.bytes().size();
@@ -96,15 +102,9 @@ void SendSide::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept
     }
     flush_or_arm(wide, idle);
     give_baton();
-    return;
+    return true;
   }
   const bool queued = channel_.push(parts);
-  if (!queued) {
-    for (Cell& part : parts) {
-      part.release();
-    }
-    ++common_.pipe->dropped;
-  }
   if (holds) {
     if (queued) {
       expect_connection();
@@ -118,19 +118,20 @@ void SendSide::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept
   } else if (queued) {
     flush_if_free();
   }
+  return queued;
 }
 
-void SendSide::queue_subscription(bool subscribe, Bytes topic) noexcept {
+bool SendSide::queue_subscription(bool subscribe, Bytes topic) noexcept {
   Cell* cell = channel_.claim();
   Outbound part{topic, nullptr, false};
   if (cell == nullptr || !make_cell(*cell, part)) {
-    ++common_.pipe->dropped;
-    return;
+    return false;
   }
   cell->topic_is_large = cell->kind == Cell::Kind::large;
   cell->kind = subscribe ? Cell::Kind::subscribe : Cell::Kind::cancel;
   channel_.push_claimed(*cell);
   flush_if_free();
+  return true;
 }
 
 // False: no room, nothing changed. The reference to `buffer` is taken over; a big part has one.
@@ -282,12 +283,18 @@ void SendSide::flush_or_arm(bool wide, bool now) noexcept {
   }
 }
 
+// Without memory for the list, the I/O thread alone flushes the batch, which is armed.
 void SendSide::list_at_socket() noexcept {
-  if (!listed_) {
-    listed_ = true;
-    share_.unflushed.push_back(common_.connection.shared_from_this());
-    share_.has_unflushed.store(true, std::memory_order_relaxed);
+  if (listed_) {
+    return;
   }
+  try {
+    share_.unflushed.push_back(common_.connection.shared_from_this());
+  } catch (const std::bad_alloc&) {
+    return;
+  }
+  listed_ = true;
+  share_.has_unflushed.store(true, std::memory_order_relaxed);
 }
 
 }  // namespace weft::msg

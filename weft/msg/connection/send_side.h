@@ -27,15 +27,16 @@ namespace weft::msg {
 //   4. A message of several parts enters the channel, or the batch, only when it is whole.
 class SendSide {
  public:
-  explicit SendSide(ConnectionCommon& common) noexcept;
+  explicit SendSide(ConnectionCommon& common);
   SendSide(const SendSide&) = delete;
   SendSide& operator=(const SendSide&) = delete;
 
   // --- under the socket's send lock (send_side.cc) ---
-  // A message of one part; takes over its buffer. False: the high-water mark is reached, nothing changed.
-  [[nodiscard]] bool try_send(Outbound& part, bool wide) noexcept;
-  void send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept;
-  void queue_subscription(bool subscribe, Bytes topic) noexcept;
+  // A message of one part; takes over its buffer. full: the high-water mark is reached.
+  [[nodiscard]] Offered try_send(Outbound& part, bool wide) noexcept;
+  // False when memory ran out, as the next: nothing changed.
+  [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept;
+  [[nodiscard]] bool queue_subscription(bool subscribe, Bytes topic) noexcept;
   // The socket takes the connection off its list of those with a batch.
   void flush_listed() noexcept {
     flush_if_free();
@@ -72,8 +73,8 @@ class SendSide {
   void flush_for_nudges() noexcept;                        // without the baton
 
   // --- the producer, with or without the baton ---
-  [[nodiscard]] bool queue(Outbound& part) noexcept;
-  [[nodiscard]] bool queue_for_holder(Outbound& part) noexcept;  // without it
+  [[nodiscard]] Offered queue(Outbound& part) noexcept;
+  [[nodiscard]] Offered queue_for_holder(Outbound& part) noexcept;  // without it
 
   // --- with the write baton ---
   void give_baton() noexcept {
@@ -81,7 +82,7 @@ class SendSide {
       flush_for_nudges();
     }
   }
-  [[nodiscard]] bool send_out_of_flow(Outbound& part, bool wide) noexcept;  // gives the baton back
+  [[nodiscard]] Offered send_out_of_flow(Outbound& part, bool wide) noexcept;  // gives the baton back
   [[nodiscard]] bool send_directly(Outbound& part, bool wide) noexcept;
   [[nodiscard]] bool send_big(std::uint8_t flags, Outbound& part) noexcept;
   [[nodiscard]] bool append_part(std::uint8_t flags, Bytes body, mem::Buffer* buffer) noexcept;

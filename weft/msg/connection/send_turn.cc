@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SendSide: encoding, flushing, the I/O thread's turns, and the link. Every private function here but flush_if_free()
 // and flush_for_nudges() runs with the write baton.
+#include <new>
 #include <utility>
 
 #include "weft/msg/connection/connection.h"
@@ -60,7 +61,11 @@ void SendSide::queue_control(Bytes frame) noexcept {
     if (control_.frames.size() + frame.size() > kControlBytesMax) {
       return;
     }
-    control_.frames.insert(control_.frames.end(), frame.begin(), frame.end());
+    try {
+      control_.frames.insert(control_.frames.end(), frame.begin(), frame.end());
+    } catch (const std::bad_alloc&) {
+      return;  // as beyond the bound
+    }
     control_.waits.store(true, std::memory_order_relaxed);  // ordered by the baton's nudge
   }
   flush_if_free();
@@ -91,13 +96,17 @@ bool SendSide::encode_cell(Cell& cell) noexcept {
   if (!writer_.prepare(size)) {
     return false;
   }
-  std::vector<std::uint8_t> frame(size);
-  if (group) {
-    (void)zmtp::write_join(frame.data(), subscribe, topic);
-  } else {
-    (void)zmtp::write_subscribe(frame.data(), subscribe, topic, peer_minor_);
+  mem::Buffer* const frame = mem::Buffer::make(size);
+  if (frame == nullptr) {
+    return false;
   }
-  writer_.append_raw(frame);
+  if (group) {
+    (void)zmtp::write_join(frame->data(), subscribe, topic);
+  } else {
+    (void)zmtp::write_subscribe(frame->data(), subscribe, topic, peer_minor_);
+  }
+  writer_.append_raw(Bytes(frame->data(), size));
+  frame->release();
   cell.release();
   return true;
 }

@@ -25,20 +25,40 @@ std::string_view event_name(EventKind kind) noexcept {
   return "unknown event";
 }
 
-void Monitor::set_sink(Sink sink) {
+namespace {
+// False: the sink had no room, or no memory.
+bool give(const Monitor::Sink& sink, const MonitorEvent& event) noexcept {
+  try {
+    return sink(event);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+}
+}  // namespace
+
+void Monitor::count_lost(EventKind kind) noexcept {
+  counts_[static_cast<std::size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
+  dropped_.fetch_add(watched() ? 1 : 0, std::memory_order_relaxed);
+}
+
+void Monitor::emit(EventKind kind, std::string_view endpoint, const Error& reason, int fd) noexcept {
+  emit_made(kind, [&] { return MonitorEvent{kind, std::string(endpoint), reason, {}, fd}; });
+}
+
+void Monitor::set_sink(Sink sink) noexcept {
   const std::lock_guard lock(sink_mutex_);
-  if (sink_) {
-    (void)sink_({EventKind::stopped, {}});
+  if (sink_ && !give(sink_, {EventKind::stopped, {}})) {
+    dropped_.fetch_add(1, std::memory_order_relaxed);
   }
   sink_ = std::move(sink);
   has_sink_.store(sink_ != nullptr, std::memory_order_relaxed);  // a hint: emit() checks sink_ under the lock
 }
 
-void Monitor::emit(MonitorEvent event) {
+void Monitor::emit(MonitorEvent event) noexcept {
   counts_[static_cast<std::size_t>(event.kind)].fetch_add(1, std::memory_order_relaxed);  // the count stands alone
   if (has_sink_.load(std::memory_order_relaxed)) {
     const std::lock_guard lock(sink_mutex_);
-    if (sink_ && !sink_(event)) {
+    if (sink_ && !give(sink_, event)) {
       dropped_.fetch_add(1, std::memory_order_relaxed);
     }
   }
@@ -51,7 +71,12 @@ void Monitor::emit(MonitorEvent event) {
       dropped_.fetch_add(1, std::memory_order_relaxed);
       return;
     }
-    events_.push_back(std::move(event));
+    try {
+      events_.push_back(std::move(event));
+    } catch (const std::bad_alloc&) {
+      dropped_.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
   }
   arrived_.notify_one();
 }

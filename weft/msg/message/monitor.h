@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <string>
 #include <string_view>
 
@@ -63,13 +64,25 @@ class Monitor {
   // The monitor calls the sink with each event, one at a time, on the thread of the event. A sink never waits and calls
   // nothing of the socket that it watches. False: the sink had no room for the event.
   using Sink = std::function<bool(const MonitorEvent&)>;
-  void set_sink(Sink sink);  // the old sink gets `stopped` and is gone when this returns; an empty sink only removes it
+  void set_sink(
+      Sink sink) noexcept;  // the old sink gets `stopped` and is gone when this returns; an empty sink only removes it
 
   void enable() noexcept { enabled_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool watched() const noexcept {
     return enabled_.load(std::memory_order_relaxed) || has_sink_.load(std::memory_order_relaxed);
   }
-  void emit(MonitorEvent event);
+  // Without memory for an event the monitor drops and counts it, as beyond its bound.
+  void emit(MonitorEvent event) noexcept;
+  void emit(EventKind kind, std::string_view endpoint, const Error& reason = {}, int fd = -1) noexcept;
+  // Emits the event that `make` gives. `make` may throw std::bad_alloc.
+  template <typename Make>
+  void emit_made(EventKind kind, Make make) noexcept {
+    try {
+      emit(make());
+    } catch (const std::bad_alloc&) {
+      count_lost(kind);
+    }
+  }
   void end(Errc reason);  // wakes all receivers: receive() returns `reason` once all events were taken
 
   // The oldest event. A negative timeout waits for ever. timed_out; closed or terminated.
@@ -81,6 +94,8 @@ class Monitor {
   }
 
  private:
+  void count_lost(EventKind kind) noexcept;
+
   std::atomic<bool> enabled_{false};
   std::atomic<std::uint64_t> dropped_{0};
   std::array<std::atomic<std::uint64_t>, kEventKinds> counts_{};

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <type_traits>
+#include <vector>
 
 #include "weft/base/bytes.h"
+#include "weft/base/error.h"
 #include "weft/base/time.h"
 #include "weft/mem/buffer.h"
 #include "weft/msg/message/message.h"
@@ -94,6 +98,55 @@ struct Outbound {
   cell.body.large = {buffer, data, part.bytes.size()};
   return true;
 }
+
+// Whether `cells` takes one more without memory; gets the memory.
+[[nodiscard]] inline bool make_room(std::vector<Cell>& cells) noexcept {
+  if (cells.size() < cells.capacity()) {
+    return true;
+  }
+  try {
+    cells.reserve(std::max<std::size_t>(4, 2 * cells.size()));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return true;
+}
+
+// Appends `part`, as make_cell(). False when memory ran out: nothing changed.
+[[nodiscard]] inline bool append_cell(std::vector<Cell>& cells, Outbound& part) noexcept {
+  Cell cell;
+  if (!make_room(cells) || !make_cell(cell, part)) {
+    return false;
+  }
+  cells.push_back(cell);
+  return true;
+}
+// Undoes append_cell(): the part has its buffer again.
+inline void take_cell_back(std::vector<Cell>& cells, Outbound& part) noexcept {
+  const Cell& cell = cells.back();
+  if (cell.is_large() && part.message != nullptr) {
+    part.message->assign(cell.body.large.buffer, part.bytes);
+  } else if (cell.is_large()) {
+    cell.body.large.buffer->release();
+  }
+  cells.pop_back();
+}
+
+// Offered: a pipe's answer to a message that was offered to it. True: the pipe took it; else nothing changed.
+class Offered {
+ public:
+  enum Answer : std::uint8_t { taken, full, no_memory };
+  constexpr Offered(Answer answer) noexcept : answer_(answer) {}  // NOLINT(google-explicit-constructor)
+  [[nodiscard]] constexpr explicit operator bool() const noexcept { return answer_ == taken; }
+  [[nodiscard]] constexpr bool lacks_memory() const noexcept { return answer_ == no_memory; }
+
+ private:
+  Answer answer_;
+};
+
+// The errors for a call that found no memory.
+inline constexpr Error kNoMemoryToSend(Errc::resource_exhausted, "no memory for a message");
+inline constexpr Error kNoMemoryToReceive(Errc::resource_exhausted, "no memory for a received message");
 
 // FrameView: a received part that has not been taken yet. Valid until the caller pops or unpeeks the pipe.
 struct FrameView {

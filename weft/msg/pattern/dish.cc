@@ -58,19 +58,23 @@ class Dish final : public Pattern {
         return Error(Errc::resource_exhausted, "no memory for a group");
       }
     }
-    send_to_radios(true, group);
+    try {
+      send_to_radios(true, group);
+    } catch (const std::bad_alloc&) {
+      const std::lock_guard lock(groups_mutex_);
+      groups_.erase(groups_.find(as_text(group)));  // a radio that has the group only sends messages that are dropped
+      throw;
+    }
     return {};
   }
   Result<void> unsubscribe(Bytes group) override {
-    {
-      const std::lock_guard lock(groups_mutex_);
-      const auto found = groups_.find(as_text(group));
-      if (found == groups_.end()) {
-        return Error(Errc::invalid_argument, "did not join this group");
-      }
-      groups_.erase(found);
+    const auto found = groups_.find(as_text(group));
+    if (found == groups_.end()) {
+      return Error(Errc::invalid_argument, "did not join this group");
     }
     send_to_radios(false, group);
+    const std::lock_guard lock(groups_mutex_);
+    groups_.erase(found);
     return {};
   }
 

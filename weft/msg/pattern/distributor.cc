@@ -34,17 +34,15 @@ Result<void> Distributor::send(Outbound& part) {
     if (part.message != nullptr) {
       owned = std::move(*part.message);
     } else if (!owned.assign_copy(part.bytes)) {
-      return Error(Errc::resource_exhausted, "no memory for a message");
+      return kNoMemoryToSend;
     }
     part.bytes = owned.bytes();
     send_single(part, &owned);
     return {};
   }
-  Cell cell;
-  if (!make_cell(cell, part)) {
-    return Error(Errc::resource_exhausted, "no memory for a message part");
+  if (!append_cell(staged_, part)) {
+    return kNoMemoryToSend;
   }
-  staged_.push_back(cell);
   in_message_ = part.more;
   if (part.more) {
     return {};
@@ -54,19 +52,35 @@ Result<void> Distributor::send(Outbound& part) {
   return {};
 }
 
-void Distributor::send_parts(std::span<Cell> parts, std::span<Pipe* const> to) {
+// Whether copies_ holds references of its own to `parts`; false when memory ran out.
+bool Distributor::copy(std::span<const Cell> parts) noexcept {
+  copies_.clear();
+  for (const Cell& part : parts) {
+    if (!make_room(copies_)) {
+      return false;
+    }
+    copies_.push_back(part);
+  }
+  for (Cell& copy : copies_) {
+    if (copy.is_large()) {
+      copy.body.large.buffer->add_reference();
+    }
+  }
+  return true;
+}
+
+void Distributor::send_parts(std::span<Cell> parts, std::span<Pipe* const> to) noexcept {
   for (Pipe* pipe : to) {
-    if (!pipe->writable()) {
+    if (!pipe->writable() || !copy(parts)) {
       ++pipe->dropped;
       continue;
     }
-    copies_.assign(parts.begin(), parts.end());
-    for (Cell& copy : copies_) {
-      if (copy.is_large()) {
-        copy.body.large.buffer->add_reference();
+    if (!pipe->send_parts(copies_, to.size() > kWide, false)) {
+      for (Cell& copy : copies_) {
+        copy.release();
       }
+      ++pipe->dropped;
     }
-    pipe->send_parts(copies_, to.size() > kWide, false);
   }
   for (Cell& part : parts) {
     part.release();

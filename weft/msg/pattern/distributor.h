@@ -9,7 +9,8 @@
 
 namespace weft::msg {
 
-// Distributor: gives a message to many pipes. A full pipe misses the message, and its counter `dropped` counts it.
+// Distributor: gives a message to many pipes. A pipe that is full, or for which memory ran out, misses
+// the message, and its counter `dropped` counts it.
 // Owner: a pattern. Affinity: the send lock.
 // Cost: a payload that does not fit into a cell is copied at most once, and all pipes share it.
 class Distributor {
@@ -31,10 +32,11 @@ class Distributor {
 
   [[nodiscard]] Result<void> send(Outbound& part);
   // Sends a whole message of several parts to the pipes `to`, not to chosen(); takes over the references.
-  void send_parts(std::span<Cell> parts, std::span<Pipe* const> to);
+  void send_parts(std::span<Cell> parts, std::span<Pipe* const> to) noexcept;
 
  private:
   void send_single(Outbound& part, const Message* shared) noexcept;
+  [[nodiscard]] bool copy(std::span<const Cell> parts) noexcept;
   void forget_staged() noexcept;
 
   static constexpr std::size_t kWide = 4;  // to more pipes than this, the I/O thread flushes

@@ -51,42 +51,62 @@ Pipe* LoadBalancer::next_writable() noexcept {
 
 bool LoadBalancer::writable() noexcept { return in_message_ || next_writable() != nullptr; }
 
+// False when memory ran out: `part` is unchanged.
+bool LoadBalancer::stage(Outbound& part, std::span<const Cell> prefix) noexcept {
+  for (const Cell& cell : prefix) {
+    if (!make_room(staged_)) {
+      return false;
+    }
+    staged_.push_back(cell);
+  }
+  return append_cell(staged_, part);
+}
+
+Result<void> LoadBalancer::refuse(bool first) noexcept {
+  if (first) {
+    forget_staged();
+    pinned_ = nullptr;
+  }
+  return kNoMemoryToSend;
+}
+
 Result<void> LoadBalancer::send(Outbound& part, std::span<const Cell> prefix) {
   if (!in_message_ && !part.more && prefix.empty()) [[likely]] {
+    bool lacks_memory = false;
     for (std::size_t i = 0; i < pipes_.size(); ++i) {
-      if (try_next(part)) {
+      const Offered offered = try_next(part);
+      if (offered) {
         return {};
       }
+      lacks_memory |= offered.lacks_memory();
     }
-    return Errc::would_block;
+    return lacks_memory ? Result<void>(kNoMemoryToSend) : Errc::would_block;
   }
-  if (!in_message_) {
-    Pipe* pipe = next_writable();
-    if (pipe == nullptr) {
+  const bool first = !in_message_;
+  if (first) {
+    pinned_ = next_writable();
+    if (pinned_ == nullptr) {
       return Errc::would_block;
     }
-    pinned_ = pipe;
-    staged_.assign(prefix.begin(), prefix.end());
   }
-  Cell cell;
-  if (!make_cell(cell, part)) {
-    if (!in_message_) {
-      forget_staged();
-    }
-    return Error(Errc::resource_exhausted, "no memory for a message part");
+  if (!stage(part, first ? prefix : std::span<const Cell>())) {
+    return refuse(first);
   }
-  in_message_ = part.more;
-  staged_.push_back(cell);
   if (part.more) {
+    in_message_ = true;
     return {};
   }
+  if (pinned_ != nullptr && !pinned_->send_parts(staged_, false, part.waits)) {
+    take_cell_back(staged_, part);
+    return refuse(first);
+  }
+  in_message_ = false;
   last_ = pinned_;
   if (pinned_ == nullptr) {
     ++dropped_;
     forget_staged();
     return {};
   }
-  pinned_->send_parts(staged_, false, part.waits);
   staged_.clear();
   if (!pipes_.empty() && pipes_[current_] == pinned_) {
     advance();

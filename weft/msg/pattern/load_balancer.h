@@ -15,7 +15,8 @@ namespace weft::msg {
 // Cost: a one-part message goes straight to its pipe. The parts of a longer one stay in staged_ until it is whole.
 // Invariants:
 // 1. The parts of a message go to one pipe. If that pipe is detached meanwhile, the message is dropped and counted.
-// 2. Only the first part of a message gets would_block.
+// 2. Only the first part of a message gets would_block. Any part may get resource_exhausted, and then is not sent: the
+//    caller sends it again.
 class LoadBalancer {
  public:
   ~LoadBalancer() { forget_staged(); }
@@ -37,15 +38,17 @@ class LoadBalancer {
  private:
   [[nodiscard]] Pipe* next_writable() noexcept;
   // Offers a message of one part to the pipe whose turn it is.
-  [[nodiscard]] bool try_next(Outbound& part) noexcept {
+  [[nodiscard]] Offered try_next(Outbound& part) noexcept {
     Pipe* const pipe = pipes_[current_];
-    const bool sent = pipe->try_send(part, false);
+    const Offered offered = pipe->try_send(part, false);
     advance();
-    last_ = sent ? pipe : last_;
-    return sent;
+    last_ = offered ? pipe : last_;
+    return offered;
   }
   void advance() noexcept { current_ = current_ + 1 < pipes_.size() ? current_ + 1 : 0; }
   void forget_staged() noexcept;
+  [[nodiscard]] bool stage(Outbound& part, std::span<const Cell> prefix) noexcept;
+  [[nodiscard]] Result<void> refuse(bool first) noexcept;
 
   std::vector<Pipe*> pipes_;
   std::size_t current_ = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/pattern/pattern.h"
 
+#include <new>
+
 namespace weft::msg {
 
 bool Pattern::ready(Pipe& /*pipe*/, Bytes /*identity*/) { return true; }
@@ -30,14 +32,22 @@ bool Pattern::sweep() { return false; }
 void Pattern::probe(Pipe& pipe) {
   if (options_.probe_router && !pipe.notes.probed) {
     Outbound empty;
-    pipe.notes.probed = pipe.try_send(empty, false);
+    pipe.notes.probed = offer_first(pipe, empty);
   }
+}
+
+bool Pattern::offer_first(Pipe& pipe, Outbound& part) {
+  const Offered offered = pipe.try_send(part, false);
+  if (offered.lacks_memory()) {
+    throw std::bad_alloc();
+  }
+  return static_cast<bool>(offered);
 }
 
 void Pattern::greet(Pipe& pipe) {
   if (!options_.hello_message.empty() && !pipe.notes.greeted) {
     Outbound hello{as_bytes(options_.hello_message), nullptr, false};
-    pipe.notes.greeted = pipe.try_send(hello, false);
+    pipe.notes.greeted = offer_first(pipe, hello);
   }
   probe(pipe);
 }

@@ -80,10 +80,12 @@ class Pattern {
   [[nodiscard]] static Error refuse_more() noexcept;
 
  protected:
+  // The next three throw std::bad_alloc.
   // Option probe_router: sends an empty message, once per connection. Both locks.
   void probe(Pipe& pipe);
   // Option hello_message: sends it once per connection, before the probe. Both locks.
   void greet(Pipe& pipe);
+  [[nodiscard]] static bool offer_first(Pipe& pipe, Outbound& part);  // false: the pipe is full
 
   const PatternTraits& traits_;
   const Options& options_;

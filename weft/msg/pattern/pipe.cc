@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/pattern/pipe.h"
 
+#include <new>
 #include <utility>
 
 #include "weft/msg/connection/connection.h"
@@ -30,36 +31,37 @@ void Pipe::wake_inproc_reader() noexcept {
   }
 }
 
-bool Pipe::try_send(Outbound& part, bool wide) noexcept {
+Offered Pipe::try_send(Outbound& part, bool wide) noexcept {
   return connection_ != nullptr ? connection_->send_side().try_send(part, wide) : try_send_inproc(part);
 }
 
-bool Pipe::try_send_inproc(Outbound& part) noexcept {
-  if (!tx_.has_credit() || !tx_.push(part)) {
-    return false;  // without memory the pipe counts as full: the caller waits or gets would_block
+Offered Pipe::try_send_inproc(Outbound& part) noexcept {
+  if (!tx_.has_credit()) {
+    return Offered::full;
+  }
+  if (!tx_.push(part)) {
+    return Offered::no_memory;
+  }
+  wake_inproc_reader();
+  return Offered::taken;
+}
+
+bool Pipe::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
+  if (connection_ != nullptr) {
+    return connection_->send_side().send_parts(parts, wide, waits);
+  }
+  if (!tx_.push(parts)) {
+    return false;
   }
   wake_inproc_reader();
   return true;
 }
 
-void Pipe::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
+void Pipe::send_subscription(bool subscribe, Bytes topic) {
   if (connection_ != nullptr) {
-    connection_->send_side().send_parts(parts, wide, waits);
-    return;
-  }
-  if (!tx_.push(parts)) {
-    for (Cell& part : parts) {
-      part.release();
+    if (!connection_->send_side().queue_subscription(subscribe, topic)) {
+      throw std::bad_alloc();
     }
-    ++dropped;
-    return;
-  }
-  wake_inproc_reader();
-}
-
-void Pipe::send_subscription(bool subscribe, Bytes topic) noexcept {
-  if (connection_ != nullptr) {
-    connection_->send_side().queue_subscription(subscribe, topic);
   } else if (ConnectionOwner* peer = other_owner(); peer != nullptr) {
     peer->handle_inproc_subscription(*link_, subscribe, topic);
   }
@@ -67,9 +69,9 @@ void Pipe::send_subscription(bool subscribe, Bytes topic) noexcept {
 
 bool Pipe::connects() const noexcept { return connection_ != nullptr && connection_->connecting(); }
 
-void Pipe::end() {
+void Pipe::end() noexcept {
   ending_.store(true, std::memory_order_relaxed);
-  connection_->link().close_when_sent();
+  connection_->link().request_close_when_sent();
 }
 
 bool Pipe::peek_beyond_run(FrameView& view) noexcept {

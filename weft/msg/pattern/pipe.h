@@ -33,14 +33,15 @@ class Pipe final : public PipeShare {
 
   // --- send side ---
   [[nodiscard]] bool writable() noexcept { return tx_.has_credit(); }
-  // Sends a one-part message; takes over its buffer. False: the pipe is at its high-water mark, and nothing changed.
-  [[nodiscard]] bool try_send(Outbound& part, bool wide) noexcept;
+  // Sends a one-part message; takes over its buffer. full: the pipe is at its high-water mark.
+  [[nodiscard]] Offered try_send(Outbound& part, bool wide) noexcept;
   // Sends a whole message, whatever the mark; takes over the references. Empty messages count as sent. `waits`: as in
-  // Outbound.
-  void send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept;
-  void send_subscription(bool subscribe, Bytes topic) noexcept;  // in order with messages, outside the mark
+  // Outbound. False when memory ran out: nothing changed, and the caller keeps the references.
+  [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept;
+  // In order with messages, outside the mark. Throws std::bad_alloc: nothing was sent.
+  void send_subscription(bool subscribe, Bytes topic);
   // Ends the connection once the kernel has taken everything that was sent. The application receives no more from it.
-  void end();
+  void end() noexcept;
   [[nodiscard]] bool ending() const noexcept { return ending_.load(std::memory_order_relaxed); }  // any thread
 
   // --- receive side ---
@@ -99,7 +100,7 @@ class Pipe final : public PipeShare {
   Notes notes;
 
  private:
-  [[nodiscard]] bool try_send_inproc(Outbound& part) noexcept;
+  [[nodiscard]] Offered try_send_inproc(Outbound& part) noexcept;
   void wake_inproc_reader() noexcept;
   void credit_reported() noexcept;
   [[nodiscard]] bool peek_beyond_run(FrameView& view) noexcept;

@@ -254,7 +254,7 @@ class Publisher final : public Pattern {
     if (choice_stands_ && choice_inverted_ == options_.invert_matching && choice_covers(topic)) [[likely]] {
       return;
     }
-    choice_stands_ = false;
+    choice_stands_ = false;  // also when memory runs out below
     ++publication_;
     std::vector<Pipe*>& chosen = distributor_.chosen();
     chosen.clear();
@@ -267,11 +267,11 @@ class Publisher final : public Pattern {
     if (options_.invert_matching) {
       choose_others(chosen);
     }
-    choice_stands_ = scope.size <= kChoiceTopicMax;
-    if (choice_stands_) {
+    if (scope.size <= kChoiceTopicMax) {
       choice_inverted_ = options_.invert_matching;
       choice_topic_ = as_text(topic.first(scope.size));
       choice_whole_ = scope.whole;
+      choice_stands_ = true;
     }
   }
   [[nodiscard]] bool choice_covers(Bytes topic) const noexcept {

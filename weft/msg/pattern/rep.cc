@@ -30,12 +30,10 @@ class Rep final : public Pattern {
       return Error(Errc::invalid_state, "the last request was not replied to yet");
     }
     FrameView view;
-    if (!find_body(view)) {
-      return Errc::would_block;
-    }
+    WEFT_TRY(find_body(view));
     if (!part.take(view)) {
       queue_.unpeek();
-      return Error(Errc::resource_exhausted, "no memory for a received message");
+      return kNoMemoryToReceive;
     }
     queue_.pop();
     in_body_ = part.more;
@@ -47,16 +45,17 @@ class Rep final : public Pattern {
     if (!replying_) {
       return Error(Errc::invalid_state, "there is no request to reply to");
     }
-    Cell cell;
-    if (!make_cell(cell, part)) {
-      return Error(Errc::resource_exhausted, "no memory for a message part");
+    if (!append_cell(envelope_, part)) {
+      return kNoMemoryToSend;
     }
-    envelope_.push_back(cell);
     if (part.more) {
       return {};
     }
     if (asker_ != nullptr && asker_->writable()) {
-      asker_->send_parts(envelope_, false, part.waits);
+      if (!asker_->send_parts(envelope_, false, part.waits)) {
+        take_cell_back(envelope_, part);
+        return kNoMemoryToSend;
+      }
       envelope_.clear();
     } else {
       ++dropped_;  // the asker is gone, or its pipe is full because it does not read
@@ -69,35 +68,39 @@ class Rep final : public Pattern {
   bool can_send() override { return replying_; }
   bool can_receive() override {
     FrameView view;
-    if (replying_ || !find_body(view)) {
+    if (replying_) {
       return false;
     }
-    queue_.unpeek();
-    return true;
+    const Result<void> found = find_body(view);
+    if (found) {
+      queue_.unpeek();
+    }
+    return found || found.error() != Errc::would_block;  // without memory: true, so that receive() reports the error
   }
   bool expects_input() const noexcept override { return !replying_; }
 
  private:
   // Peeks at the next part of the request proper, after it took the envelope. Drops a message without a delimiter.
-  bool find_body(FrameView& view) {
+  Result<void> find_body(FrameView& view) {
     for (;;) {
       Pipe* pipe = queue_.peek(view);
       if (pipe == nullptr) {
-        return false;
+        return Errc::would_block;
       }
       if (in_body_) {
-        return true;
+        return {};
       }
       if (envelope_.empty()) {
         asker_ = pipe;
       }
       Outbound part{view.bytes, nullptr, view.more};
-      Cell cell;
-      if (!view.more || !make_cell(cell, part)) {
+      if (!view.more) {
         forget_envelope();
-      } else {
-        envelope_.push_back(cell);
+      } else if (append_cell(envelope_, part)) {
         in_body_ = view.bytes.empty();
+      } else {
+        queue_.unpeek();
+        return kNoMemoryToReceive;
       }
       queue_.pop();
     }

@@ -86,14 +86,16 @@ class Router final : public Pattern {
     if (!part.more && staged_.empty() && target_->try_send(part, false)) {
       return {};
     }
-    Cell cell;
-    if (!make_cell(cell, part)) {
+    if (!append_cell(staged_, part)) {
       in_sent_ = true;
-      return Error(Errc::resource_exhausted, "no memory for a message part");
+      return kNoMemoryToSend;
     }
-    staged_.push_back(cell);
     if (!part.more) {
-      target_->send_parts(staged_, false, part.waits);
+      if (!target_->send_parts(staged_, false, part.waits)) {
+        take_cell_back(staged_, part);
+        in_sent_ = true;
+        return kNoMemoryToSend;
+      }
       staged_.clear();
     }
     return {};

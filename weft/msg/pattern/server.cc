@@ -41,7 +41,8 @@ class Server final : public Pattern {
     if (found == peers_.end()) {
       return Error(Errc::unreachable, "no connected peer has the message's routing id");
     }
-    return found->second->try_send(part, false) ? Result<void>() : Errc::would_block;
+    const Offered offered = found->second->try_send(part, false);
+    return offered ? Result<void>() : offered.lacks_memory() ? Result<void>(kNoMemoryToSend) : Errc::would_block;
   }
   Result<void> receive(Inbound& part) override { return queue_.receive(part); }
 

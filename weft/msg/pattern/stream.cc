@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <new>
 #include <random>
 #include <string>
 #include <utility>
@@ -190,7 +191,11 @@ class Stream final : public Pattern {
   void note_reported(const Pipe& pipe) {
     if (pipe.notes.gone) {
       const std::lock_guard lock(reported_mutex_);
-      reported_.push_back(pipe.notes.routing_id);
+      try {
+        reported_.push_back(pipe.notes.routing_id);
+      } catch (const std::bad_alloc&) {
+        return;  // the id stays known, and messages to it are dropped
+      }
       has_reported_.store(true, std::memory_order_relaxed);  // only the thread that got the notice must see it at once
     }
   }

@@ -85,8 +85,7 @@ class Channel {
     queue_.publish();
     count(sending().written);
   }
-  // Producer. Pushes a whole message; takes over the references. False, with nothing taken, when memory ran out midway.
-  // Cells that were staged stay invisible until the next message, so the caller must treat the pipe as failed.
+  // Producer. Pushes a whole message; takes over the references. False, with nothing changed, when memory ran out.
   [[nodiscard]] bool push(std::span<const Cell> parts) noexcept {
     if (Newest* newest = sending().newest; newest != nullptr) [[unlikely]] {
       for (const Cell& part : parts) {
@@ -95,9 +94,13 @@ class Channel {
       count(sending().written);
       return true;
     }
+    const auto mark = queue_.mark();
+    const std::uint64_t bytes_before = sending().written_bytes;
     for (const Cell& part : parts) {
       Cell* cell = queue_.claim();
       if (cell == nullptr) {
+        queue_.rewind(mark);
+        sending().written_bytes = bytes_before;
         return false;
       }
       part.copy_to(*cell);

@@ -12,6 +12,10 @@ ContextCore::~ContextCore() {
 }
 
 Result<std::shared_ptr<SocketCore>> ContextCore::make_socket(SocketType type) {
+  return or_no_memory([&] { return open_socket(type); });
+}
+
+Result<std::shared_ptr<SocketCore>> ContextCore::open_socket(SocketType type) {
   const PatternRow* row = find_pattern(type);
   if (row == nullptr) {
     return Error(Errc::not_supported, "this socket type is not implemented");
@@ -62,19 +66,18 @@ void ContextCore::close() {
     return;
   }
   shut_down();
-  std::vector<std::shared_ptr<SocketCore>> open;
-  {
-    const std::lock_guard lock(mutex_);
-    for (SocketCore* core : open_) {
-      open.push_back(core->shared_from_this());
-    }
-  }
-  for (const auto& core : open) {
+  for (std::shared_ptr<SocketCore> core = next_open(nullptr); core != nullptr; core = next_open(core.get())) {
     core->close();
   }
-  open.clear();
   while (!wait_until_quiet()) {  // a signal came: wait again
   }
+}
+
+// In the order of the addresses; null behind the last.
+std::shared_ptr<SocketCore> ContextCore::next_open(SocketCore* after) {
+  const std::lock_guard lock(mutex_);
+  const auto next = open_.upper_bound(after);
+  return next == open_.end() ? nullptr : (*next)->shared_from_this();
 }
 
 void ContextCore::set_sockets_max(std::size_t count) {

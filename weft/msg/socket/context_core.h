@@ -72,6 +72,8 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   void expire_pending(InprocLink& link, Instant deadline) noexcept;
 
  private:
+  [[nodiscard]] Result<std::shared_ptr<SocketCore>> open_socket(SocketType type);
+  [[nodiscard]] std::shared_ptr<SocketCore> next_open(SocketCore* after);
   void drop_expired() noexcept;  // inproc lock
 
   const std::uint32_t born_in_ = sys::fork_generation();

@@ -14,7 +14,7 @@ SocketCore& core_of(ConnectionOwner& owner) noexcept { return static_cast<Socket
 // --- names ---
 
 Result<void> ContextCore::bind_inproc(const std::string& name, SocketCore& core) {
-  std::vector<std::shared_ptr<InprocLink>> waiting;
+  decltype(pending_) waiting;
   {
     const std::lock_guard lock(inproc_mutex_);
     if (core.closed()) {  // a socket that is open here calls unbind_all_inproc() later
@@ -24,18 +24,26 @@ Result<void> ContextCore::bind_inproc(const std::string& name, SocketCore& core)
       return Error(Errc::address_in_use, "this inproc name is bound already");
     }
     drop_expired();
-    const auto [first, last] = pending_.equal_range(name);
-    for (auto it = first; it != last; ++it) {
-      waiting.push_back(it->second);
+    for (auto it = pending_.find(name); it != pending_.end(); it = pending_.find(name)) {
+      waiting.insert(pending_.extract(it));
     }
-    pending_.erase(first, last);
   }
-  for (const auto& link : waiting) {
-    // If `core` was closed meanwhile, the link waits again, or joins the socket that is bound there now.
-    std::shared_ptr<SocketCore> binder = core.shared_from_this();
-    while (binder != nullptr && !SocketCore::join_inproc(link, *binder)) {
-      binder = find_inproc(name, link);
+  try {
+    for (; !waiting.empty(); waiting.erase(waiting.begin())) {
+      // If `core` was closed meanwhile, the link waits again, or joins the socket that is bound there now.
+      const std::shared_ptr<InprocLink>& link = waiting.begin()->second;
+      std::shared_ptr<SocketCore> binder = core.shared_from_this();
+      while (binder != nullptr && !SocketCore::join_inproc(link, *binder)) {
+        binder = find_inproc(name, link);
+      }
     }
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(inproc_mutex_);
+    pending_.merge(waiting);
+    if (const auto found = inproc_.find(name); found != inproc_.end() && found->second == &core) {
+      inproc_.erase(found);
+    }
+    throw;
   }
   return {};
 }
@@ -56,7 +64,8 @@ void ContextCore::unbind_all_inproc(SocketCore& core) noexcept {
   const std::lock_guard lock(inproc_mutex_);
   std::erase_if(inproc_, [&](const auto& entry) {
     if (entry.second == &core) {
-      core.monitor().emit({EventKind::closed, "inproc://" + entry.first});
+      core.monitor().emit_made(EventKind::closed,
+                               [&] { return MonitorEvent{EventKind::closed, "inproc://" + entry.first}; });
     }
     return entry.second == &core;
   });
@@ -101,12 +110,12 @@ bool may_join(zmtp::SocketType a, zmtp::SocketType b) noexcept {
 }  // namespace
 
 Result<std::string> SocketCore::bind_inproc(const net::Endpoint& endpoint) {
-  const std::string text = endpoint.text();
+  std::string text = endpoint.text();
   if (auto bound = context_.bind_inproc(endpoint.name, *this); !bound) {
-    monitor_.emit({EventKind::bind_failed, text, bound.error()});
+    monitor_.emit(EventKind::bind_failed, text, bound.error());
     return bound.error();
   }
-  monitor_.emit({EventKind::listening, text});
+  monitor_.emit(EventKind::listening, text);
   return text;
 }
 
@@ -119,35 +128,48 @@ Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) 
     link->channel[1].conflate();
   }
   const std::uint32_t routing_id = WEFT_TRY(adopt_inproc(link, 0, endpoint.text()));
-  while (const auto binder = context_.find_inproc(endpoint.name, link)) {
-    if (!may_join(wire_type(), binder->wire_type())) {
-      disconnect_inproc(*link);
-      return Error(Errc::incompatible_peer, "the bound socket's type cannot talk to this one");
+  try {
+    while (const auto binder = context_.find_inproc(endpoint.name, link)) {
+      if (!may_join(wire_type(), binder->wire_type())) {
+        disconnect_inproc(*link);
+        return Error(Errc::incompatible_peer, "the bound socket's type cannot talk to this one");
+      }
+      if (join_inproc(link, *binder)) {
+        break;
+      }
     }
-    if (join_inproc(link, *binder)) {
-      break;
-    }
+  } catch (const std::bad_alloc&) {
+    disconnect_inproc(*link);
+    throw;
   }
   share_.output_parker.wake_with_fence();
   return routing_id;
 }
 
 // Gives the binder its end of the link and makes both ends ready; the connector has its end already. False: the binder
-// was closed meanwhile.
+// was closed meanwhile. Throws std::bad_alloc: the binder does not have its end.
 bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore& binder) {
   SocketCore& connector = core_of(*link->keep[0]);
   if (!may_join(connector.wire_type(), binder.wire_type())) {
-    connector.monitor_.emit({EventKind::handshake_failed, "inproc", Error(Errc::incompatible_peer)});
+    connector.monitor_.emit(EventKind::handshake_failed, "inproc", Error(Errc::incompatible_peer));
     return true;
   }
+  const std::string connector_id = connector.options_copy().routing_id;
+  const std::string binder_id = binder.options_copy().routing_id;
   link->keep[1] = binder.shared_from_this();
   link->owner[1].store(&binder);  // pairs with the acquire in Pipe::other_owner()
-  if (!binder.adopt_inproc(link, 1, {})) {
+  try {
+    if (!binder.adopt_inproc(link, 1, {})) {
+      link->owner[1].store(nullptr);
+      return false;
+    }
+    binder.inproc_ready(*link, as_bytes(connector_id));
+    connector.inproc_ready(*link, as_bytes(binder_id));
+  } catch (const std::bad_alloc&) {
     link->owner[1].store(nullptr);
-    return false;
+    (void)binder.take_inproc(*link);
+    throw;
   }
-  binder.inproc_ready(*link, as_bytes(connector.options_copy().routing_id));
-  connector.inproc_ready(*link, as_bytes(binder.options_copy().routing_id));
   // Sequentially consistent, as in close_inproc(): a connector that closes meanwhile sees the binder's end, or this
   // thread sees the connector closed.
   if (link->closed[0].load()) {
@@ -175,16 +197,29 @@ Result<std::uint32_t> SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>
     name_peer(*pipe);
   }
   link->set_marks(end, options_.send_high_water_mark, options_.receive_high_water_mark);
-  pattern_->attach(*pipe);
-  pipe->notes.attached = true;
-  const std::uint32_t routing_id = pipe->notes.origin.routing_id;
-  const std::lock_guard table(table_mutex_);
-  inproc_pipes_.push_back(std::move(pipe));
-  inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
-  if (!connected_to.empty()) {
-    connected_inproc_.emplace(connected_to, link);
+  try {
+    attach(*pipe);
+    const std::lock_guard table(table_mutex_);
+    make_room_for_end();
+    Pipe* const added = inproc_pipes_.emplace_back(std::move(pipe)).get();
+    inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
+    if (!connected_to.empty()) {
+      try {
+        connected_inproc_.emplace(connected_to, link);
+      } catch (const std::bad_alloc&) {
+        pipe = std::move(inproc_pipes_.back());
+        inproc_pipes_.pop_back();
+        throw;
+      }
+    }
+    return added->notes.origin.routing_id;
+  } catch (const std::bad_alloc&) {
+    if (pipe->notes.attached) {
+      detach(*pipe);
+    }
+    give_name_back(*pipe);
+    throw;
   }
-  return routing_id;
 }
 
 void SocketCore::inproc_ready(const InprocLink& link, Bytes identity) {
@@ -229,14 +264,17 @@ void SocketCore::handle_inproc_subscription(const InprocLink& link, bool subscri
 }
 
 // This end sends no more; the other end may still take the messages in the channel.
-void SocketCore::close_inproc(Pipe& pipe, Instant deadline) {
+void SocketCore::close_inproc(Pipe& pipe, Instant deadline) noexcept {
   InprocLink& link = *pipe.link();
   const int end = pipe.link_end();
   ConnectionOwner* peer = link.owner[1 - end].load();
   if (peer != nullptr && end == 0) {
-    const std::string text = peer->farewell(false);
-    Outbound part{as_bytes(text), nullptr, false};
-    (void)(!text.empty() && link.channel[end].push(part));  // without memory the farewell is left out
+    try {
+      const std::string text = peer->farewell(false);
+      Outbound part{as_bytes(text), nullptr, false};
+      (void)(!text.empty() && link.channel[end].push(part));  // without memory the farewell is left out
+    } catch (const std::bad_alloc&) {                         // NOLINT(bugprone-empty-catch): the same
+    }
   }
   link.closed[end].store(true);
   link.owner[end].store(nullptr);
@@ -248,7 +286,7 @@ void SocketCore::close_inproc(Pipe& pipe, Instant deadline) {
   }
 }
 
-void SocketCore::inproc_peer_closed(const InprocLink& link) {
+void SocketCore::inproc_peer_closed(const InprocLink& link) noexcept {
   bool unswept = false;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
@@ -265,7 +303,14 @@ void SocketCore::inproc_peer_closed(const InprocLink& link) {
   share_.output_parker.wake_with_fence();
 }
 
-void SocketCore::disconnect_inproc(const InprocLink& link) {
+void SocketCore::disconnect_inproc(const InprocLink& link) noexcept {
+  if (const std::unique_ptr<Pipe> pipe = take_inproc(link); pipe != nullptr) {
+    close_inproc(*pipe, linger_end());
+  }
+}
+
+// Takes this socket's end of the link out of the tables and the pattern. Null: there is none.
+std::unique_ptr<Pipe> SocketCore::take_inproc(const InprocLink& link) noexcept {
   std::unique_ptr<Pipe> pipe;
   bool unswept = false;
   {
@@ -280,21 +325,19 @@ void SocketCore::disconnect_inproc(const InprocLink& link) {
     inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
     std::erase_if(connected_inproc_, [&](const auto& entry) { return entry.second.get() == &link; });
     if (pipe == nullptr) {
-      return;
+      return nullptr;
     }
     std::erase(ended_, pipe.get());
     dropped_before_ += pipe->dropped;
     if (pipe->notes.attached) {
-      pattern_->detach(*pipe);
-      pattern_->deactivate(*pipe);
+      detach(*pipe);
       unswept = pattern_->sweep();
     }
   }
   if (unswept) {
     start_sweep();
   }
-  const Duration linger = options_copy().linger;
-  close_inproc(*pipe, linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger));
+  return pipe;
 }
 
 }  // namespace weft::msg

@@ -17,20 +17,26 @@ Result<std::shared_ptr<MonitorFeed>> MonitorFeed::open(ContextCore& context, std
     return Error(Errc::invalid_argument, "events go out through pair, push or pub");
   }
   auto core = WEFT_TRY(context.make_socket(type));
-  (void)core->set_options([](Options& options) {
+  auto feed = or_no_memory([&] { return open_over(core, endpoint, type, std::move(encode)); });
+  if (!feed) {
+    core->close();
+  }
+  return feed;
+}
+
+Result<std::shared_ptr<MonitorFeed>> MonitorFeed::open_over(const std::shared_ptr<SocketCore>& core,
+                                                            std::string_view endpoint, SocketType type, Encode encode) {
+  WEFT_TRY(core->set_options([](Options& options) {
     options.linger = Duration::zero();  // unread events keep no context alive
     return Result<void>();
-  });
+  }));
   std::shared_ptr<MonitorFeed> feed(new MonitorFeed(core, std::move(encode), type != SocketType::pub));
   core->on_inproc_peer([weak = feed->weak_from_this()] {
     if (const auto self = weak.lock(); self != nullptr) {
       self->handle_reader();
     }
   });
-  if (auto bound = core->bind(endpoint); !bound) {
-    core->close();
-    return bound.error();
-  }
+  WEFT_TRY(core->bind(endpoint));
   return feed;
 }
 
@@ -51,13 +57,22 @@ bool MonitorFeed::take(const MonitorEvent& event) {
 void MonitorFeed::handle_reader() {
   const std::lock_guard lock(mutex_);
   has_reader_ = true;
-  for (const MonitorEvent& event : backlog_) {
-    encode_(event, *this);
+  while (!backlog_.empty()) {
+    try {
+      encode_(backlog_.front(), *this);
+    } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): the event is dropped
+    }
+    backlog_.pop_front();
   }
-  backlog_ = {};
 }
 
 void MonitorFeed::send(std::span<const Bytes> parts) {
+  Outbound end;
+  if (torn_ && !core_->send(end, Timeout::none())) {
+    dropped_ = true;
+    return;
+  }
+  torn_ = false;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Outbound part{parts[i], nullptr, i + 1 < parts.size()};
     if (core_->send(part, Timeout::none())) {
@@ -67,9 +82,9 @@ void MonitorFeed::send(std::span<const Bytes> parts) {
     if (i == 0) {
       return;
     }
-    // A later part fails only for want of memory. An empty part needs none and takes its place, so the message ends.
-    part.bytes = {};
-    (void)core_->send(part, Timeout::none());
+    // A later part fails only for want of memory. An empty part ends the message, now or before the next one.
+    torn_ = !core_->send(end, Timeout::none());
+    return;
   }
 }
 

@@ -33,7 +33,7 @@ class MonitorFeed : public std::enable_shared_from_this<MonitorFeed> {
   using Encode = std::function<void(const MonitorEvent& event, MonitorFeed& feed)>;
 
   // `type`: pair or push, which wait for the first reader, or pub, which does not. Errors: invalid_argument (another
-  // type), address_in_use, too_many_sockets, terminated.
+  // type), address_in_use, too_many_sockets, resource_exhausted, terminated.
   [[nodiscard]] static Result<std::shared_ptr<MonitorFeed>> open(ContextCore& context, std::string_view endpoint,
                                                                  SocketType type, Encode encode);
   ~MonitorFeed() = default;
@@ -44,6 +44,9 @@ class MonitorFeed : public std::enable_shared_from_this<MonitorFeed> {
 
  private:
   MonitorFeed(std::shared_ptr<SocketCore> core, Encode encode, bool waits_for_reader);
+  [[nodiscard]] static Result<std::shared_ptr<MonitorFeed>> open_over(const std::shared_ptr<SocketCore>& core,
+                                                                      std::string_view endpoint, SocketType type,
+                                                                      Encode encode);
   void handle_reader();
 
   const std::shared_ptr<SocketCore> core_;
@@ -51,7 +54,8 @@ class MonitorFeed : public std::enable_shared_from_this<MonitorFeed> {
   std::mutex mutex_;
   std::deque<MonitorEvent> backlog_;  // guarded by mutex_
   bool has_reader_;                   // guarded by mutex_; stays true when the reader goes
-  bool dropped_ = false;              // guarded by mutex_: a message of the current event was
+  bool dropped_ = false;              // guarded by mutex_, as the next: a message of the current event was
+  bool torn_ = false;                 // the last message lacks its end
 };
 
 }  // namespace weft::msg

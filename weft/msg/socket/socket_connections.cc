@@ -37,17 +37,28 @@ void SocketCore::collect_signals() noexcept {
 
 void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint) {
   auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), std::move(stream), endpoint);
-  {
-    const std::lock_guard lock(table_mutex_);
-    if (closed_.load(std::memory_order_relaxed)) {
-      return;
-    }
-    context_.connection_started();  // before close() can find the connection
-    connections_.try_emplace(connection.get(), *this, connection);
+  const std::scoped_lock lock(receive_mutex_, table_mutex_);
+  if (closed_.load(std::memory_order_relaxed)) {
+    return;
+  }
+  make_room_for_end();
+  connections_.try_emplace(connection.get(), *this, connection);
+  try {
     // Under the table lock: a change of the options comes wholly before this or wholly after.
     connection->apply_marks(options_copy());
+    context_.io().loop().post([connection] { connection->link().start(); });
+  } catch (const std::bad_alloc&) {
+    connections_.erase(connection.get());
+    throw;
   }
-  context_.io().loop().post([connection] { connection->link().start(); });
+  context_.connection_started();  // before close() can find the connection
+}
+
+void SocketCore::make_room_for_end() {
+  const std::size_t pipes = connections_.size() + inproc_pipes_.size() + 1;
+  if (ended_.capacity() < pipes) {
+    ended_.reserve(2 * pipes);
+  }
 }
 
 bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
@@ -59,15 +70,17 @@ bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
   pipe.notes.peer = connection.link().peer();
   pipe.notes.origin.peer = pipe.notes.peer == nullptr ? 0 : pipe.notes.peer->id();
   pipe.notes.other_end = connection.link().other_end();
-  pattern_->attach(pipe);
-  pipe.notes.attached = true;
-  if (!pattern_->ready(pipe, identity)) {
-    pattern_->detach(pipe);
-    pattern_->deactivate(pipe);
-    pipe.notes.attached = false;
+  attach(pipe);
+  try {
+    pipe.notes.ready = pattern_->ready(pipe, identity);
+  } catch (const std::bad_alloc&) {
+    detach(pipe);
+    throw;
+  }
+  if (!pipe.notes.ready) {
+    detach(pipe);
     return false;
   }
-  pipe.notes.ready = true;
   if (traits_.receives && !add_descriptor(connection)) {
     connection.poll_tag = 0;  // without a descriptor the I/O thread reads, and signals
   }
@@ -127,18 +140,18 @@ void SocketCore::connection_finished(Connection& connection) {
 }
 
 // The other end is gone for good. The application can still receive the pipe's input.
-void SocketCore::end_pipe(Pipe& pipe) {
+void SocketCore::end_pipe(Pipe& pipe) noexcept {
   pipe.notes.ended = true;
   if (pipe.notes.attached) {
     pattern_->detach(pipe);
     pattern_->activate(pipe);
   }
   bury_next_ = ended_.size();
-  ended_.push_back(&pipe);
+  ended_.push_back(&pipe);  // make_room_for_end()
 }
 
 // Forgets ended pipes whose input was taken. Each call checks at most 64 of them in turn, the newest first.
-void SocketCore::bury_drained() {
+void SocketCore::bury_drained() noexcept {
   constexpr std::size_t kLooks = 64;
   for (std::size_t looks = std::min(ended_.size(), kLooks); looks > 0 && !ended_.empty(); --looks) {
     const std::size_t i = bury_next_ < ended_.size() ? bury_next_ : 0;

@@ -34,7 +34,7 @@ Duration SocketCore::receive_timeout() const noexcept {
   return Duration(receive_timeout_.load(std::memory_order_relaxed));
 }
 
-Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>& change) {
+Result<void> SocketCore::change_options(const std::function<Result<void>(Options&)>& change) {
   if (closed()) {
     return refusal();
   }
@@ -65,19 +65,32 @@ Options SocketCore::options_copy() const {
   return options_;
 }
 
+LinkOptions SocketCore::link_options() const noexcept {
+  const std::lock_guard lock(options_mutex_);
+  return {options_.connect_timeout, options_.reconnect_interval, options_.reconnect_stop,
+          options_.reconnect_after_fault, options_.stream_notify};
+}
+
+Instant SocketCore::linger_end() const noexcept {
+  const std::lock_guard lock(options_mutex_);
+  return options_.linger < Duration::zero() ? kNever : deadline_after(sys::now(), options_.linger);
+}
+
 // A raw ROUTER keeps its type and gets the pattern of STREAM.
 Result<void> SocketCore::make_raw(bool raw) {
   const std::lock_guard lock(table_mutex_);
   if (!connections_.empty() || !inproc_pipes_.empty()) {
     return Error(Errc::invalid_argument, "router_raw has to be set before anything is connected");
   }
+  auto pattern = find_pattern(raw ? SocketType::stream : SocketType::router)->make(traits_, options_);
   dropped_before_ += pattern_->dropped();
-  pattern_ = find_pattern(raw ? SocketType::stream : SocketType::router)->make(traits_, options_);
+  pattern_ = std::move(pattern);
   return {};
 }
 
-bool SocketCore::raw() const {
-  return type() == SocketType::stream || (type() == SocketType::router && options_copy().router_raw);
+bool SocketCore::raw() const noexcept {
+  const std::lock_guard lock(options_mutex_);
+  return type() == SocketType::stream || (type() == SocketType::router && options_.router_raw);
 }
 
 void SocketCore::apply_marks() {
@@ -95,7 +108,7 @@ void SocketCore::apply_marks() {
   }
 }
 
-Result<void> SocketCore::subscribe(Bytes topic, bool on) {
+Result<void> SocketCore::change_subscription(Bytes topic, bool on) {
   const std::lock_guard lock(send_mutex_);
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
@@ -106,7 +119,7 @@ Result<void> SocketCore::subscribe(Bytes topic, bool on) {
   return on ? pattern_->subscribe(topic) : pattern_->unsubscribe(topic);
 }
 
-Result<void> SocketCore::join(Bytes group, bool on) {
+Result<void> SocketCore::change_group(Bytes group, bool on) {
   const std::lock_guard lock(send_mutex_);
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
@@ -160,7 +173,10 @@ sys::SocketOptions SocketCore::stream_options() const {
   return stream;
 }
 
-bool SocketCore::conflates() const { return traits_.conflates && options_copy().conflate; }
+bool SocketCore::conflates() const noexcept {
+  const std::lock_guard lock(options_mutex_);
+  return traits_.conflates && options_.conflate;
+}
 
 // Options disconnect_message and hiccup_message.
 std::string SocketCore::farewell(bool outgoing) const {
@@ -171,7 +187,7 @@ std::string SocketCore::farewell(bool outgoing) const {
 }
 
 // Option connect_routing_id names the peer of the next connect, once.
-void SocketCore::name_peer(Pipe& pipe) {
+void SocketCore::name_peer(Pipe& pipe) noexcept {
   const std::lock_guard lock(options_mutex_);
   pipe.notes.names_peer = !options_.connect_routing_id.empty();
   if (pipe.notes.names_peer) {
@@ -179,24 +195,46 @@ void SocketCore::name_peer(Pipe& pipe) {
   }
 }
 
+void SocketCore::give_name_back(Pipe& pipe) noexcept {
+  const std::lock_guard lock(options_mutex_);
+  if (pipe.notes.names_peer) {
+    options_.connect_routing_id = std::move(pipe.notes.routing_id);
+  }
+}
+
+void SocketCore::attach(Pipe& pipe) {
+  try {
+    pattern_->attach(pipe);
+  } catch (const std::bad_alloc&) {
+    detach(pipe);
+    throw;
+  }
+  pipe.notes.attached = true;
+}
+
+void SocketCore::detach(Pipe& pipe) noexcept {
+  pattern_->detach(pipe);
+  pattern_->deactivate(pipe);
+  pipe.notes.attached = false;
+}
+
 // --- the end ---
 
-void SocketCore::terminate() {
+void SocketCore::terminate() noexcept {
   terminated_.store(true, std::memory_order_release);
   monitor_.end(Errc::terminated);
   share_.input_parker.wake_with_fence();
   share_.output_parker.wake_with_fence();
 }
 
-void SocketCore::close() {
+void SocketCore::close() noexcept {
   if (closed_.exchange(true) || context_.inherited()) {
     return;
   }
   const auto keep = shared_from_this();
   flush_batches();
   unbind_all();
-  const Duration linger = options_copy().linger;
-  close_pipes(linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger));
+  close_pipes(linger_end());
   share_.input_parker.wake_with_fence();
   share_.output_parker.wake_with_fence();
   monitor_.end(Errc::closed);
@@ -204,26 +242,21 @@ void SocketCore::close() {
   context_.forget(*this);
 }
 
-void SocketCore::close_pipes(Instant deadline) {
-  std::vector<std::shared_ptr<Connection>> connections;
+void SocketCore::close_pipes(Instant deadline) noexcept {
   std::vector<std::unique_ptr<Pipe>> inproc;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     collect_signals();
     const std::lock_guard table(table_mutex_);
     for (auto& [connection, connected] : connections_) {
-      connections.push_back(connected.connection);
       if (connected.pipe.notes.attached) {
-        pattern_->detach(connected.pipe);
-        pattern_->deactivate(connected.pipe);
-        connected.pipe.notes.attached = false;
+        detach(connected.pipe);
       }
+      connection->link().request_close(deadline);  // nothing happens to one that has finished
     }
     for (const auto& pipe : inproc_pipes_) {
       if (pipe->notes.attached) {
-        pattern_->detach(*pipe);
-        pattern_->deactivate(*pipe);
-        pipe->notes.attached = false;
+        detach(*pipe);
       }
     }
     inproc.swap(inproc_pipes_);
@@ -237,9 +270,6 @@ void SocketCore::close_pipes(Instant deadline) {
   }
   for (const auto& pipe : inproc) {
     close_inproc(*pipe, deadline);
-  }
-  for (const auto& connection : connections) {
-    context_.io().loop().post([connection, deadline] { connection->link().close(deadline); });
   }
 }
 

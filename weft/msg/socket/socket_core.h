@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -34,6 +35,16 @@ class Acceptor;
 namespace weft::msg {
 
 class ContextCore;
+
+// Runs `call`. Memory that runs out in there becomes the call's error.
+template <typename Call>
+[[nodiscard]] auto or_no_memory(Call&& call) noexcept -> decltype(call()) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return Error(Errc::resource_exhausted, "no memory");
+  }
+}
 
 // Readiness: the directions that a poll waits for, or finds ready.
 struct Readiness {
@@ -84,36 +95,62 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   // a call into the library costs as much as the case itself. send_or_wait() and recv_or_wait() do the rest.
   [[nodiscard]] Result<void> send(Outbound& part, Timeout timeout) {
     part.waits = timeout.may_wait();
-    if (send_common(part)) [[likely]] {
-      return {};
+    try {
+      if (send_common(part)) [[likely]] {
+        return {};
+      }
+      return send_or_wait(part, timeout);
+    } catch (const std::bad_alloc&) {
+      return kNoMemoryToSend;
     }
-    return send_or_wait(part, timeout);
   }
   [[nodiscard]] Result<void> recv(Inbound& part, Timeout timeout) {
-    if (recv_common(part)) [[likely]] {
-      return {};
+    try {
+      if (recv_common(part)) [[likely]] {
+        return {};
+      }
+      return recv_or_wait(part, timeout);
+    } catch (const std::bad_alloc&) {
+      return kNoMemoryToReceive;
     }
-    return recv_or_wait(part, timeout);
   }
   [[nodiscard]] Duration send_timeout() const noexcept;  // negative: for ever
   [[nodiscard]] Duration receive_timeout() const noexcept;
-  [[nodiscard]] Result<void> set_options(const std::function<Result<void>(Options&)>& change);
+  [[nodiscard]] Result<void> set_options(const std::function<Result<void>(Options&)>& change) {
+    return or_no_memory([&] { return change_options(change); });
+  }
   [[nodiscard]] Options options_copy() const override;
-  [[nodiscard]] Result<void> subscribe(Bytes topic, bool on);
-  [[nodiscard]] Result<void> join(Bytes group, bool on);
+  [[nodiscard]] LinkOptions link_options() const noexcept override;
+  [[nodiscard]] Result<void> subscribe(Bytes topic, bool on) {
+    return or_no_memory([&] { return change_subscription(topic, on); });
+  }
+  [[nodiscard]] Result<void> join(Bytes group, bool on) {
+    return or_no_memory([&] { return change_group(group, on); });
+  }
   [[nodiscard]] Result<bool> peer_writable(Bytes routing_id);
   [[nodiscard]] Result<std::size_t> subscribers();
-  void close();  // idempotent
+  void close() noexcept;  // idempotent
   [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
-  void terminate();  // every call fails with `terminated` from now on
+  void terminate() noexcept;  // every call fails with `terminated` from now on
   [[nodiscard]] bool terminated() const noexcept { return terminated_.load(std::memory_order_acquire); }
 
   // --- endpoints (socket_endpoints.cc) ---
-  [[nodiscard]] Result<std::string> bind(std::string_view endpoint);
-  [[nodiscard]] Result<void> connect(std::string_view endpoint);
-  [[nodiscard]] Result<std::uint32_t> connect_peer(std::string_view endpoint);
-  [[nodiscard]] Result<void> unbind(std::string_view endpoint);
-  [[nodiscard]] Result<void> disconnect(std::string_view endpoint);
+  // resource_exhausted: nothing changed.
+  [[nodiscard]] Result<std::string> bind(std::string_view endpoint) {
+    return or_no_memory([&] { return bind_endpoint(endpoint); });
+  }
+  [[nodiscard]] Result<void> connect(std::string_view endpoint) {
+    return or_no_memory([&] { return connect_endpoint(endpoint); });
+  }
+  [[nodiscard]] Result<std::uint32_t> connect_peer(std::string_view endpoint) {
+    return or_no_memory([&] { return connect_named(endpoint); });
+  }
+  [[nodiscard]] Result<void> unbind(std::string_view endpoint) {
+    return or_no_memory([&] { return unbind_endpoint(endpoint); });
+  }
+  [[nodiscard]] Result<void> disconnect(std::string_view endpoint) {
+    return or_no_memory([&] { return disconnect_endpoint(endpoint); });
+  }
 
   // --- events as messages (socket_monitor.cc) ---
   // Ends an earlier feed first. Errors: malformed_endpoint, unknown_transport (not inproc), and MonitorFeed::open()'s.
@@ -139,8 +176,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   // --- for connections, see ConnectionOwner ---
   [[nodiscard]] zmtp::LocalEnd make_local_end() const override;
   [[nodiscard]] sys::SocketOptions stream_options() const override;
-  [[nodiscard]] bool conflates() const override;
-  [[nodiscard]] bool raw() const override;
+  [[nodiscard]] bool conflates() const noexcept override;
+  [[nodiscard]] bool raw() const noexcept override;
   [[nodiscard]] std::string farewell(bool outgoing) const override;
   [[nodiscard]] Monitor& monitor() noexcept override { return monitor_; }
   [[nodiscard]] Result<std::unique_ptr<ZapRequest>> ask_authenticator(rt::Loop& loop, const ZapQuestion& question,
@@ -151,12 +188,12 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void connection_finished(Connection& connection) override;
   [[nodiscard]] Result<void> handle_subscription(Connection& connection, bool subscribe, Bytes topic) override;
   void handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic) override;
-  void add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint);
+  void add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint);  // throws std::bad_alloc
 
   // --- inproc (inproc.cc) ---
   [[nodiscard]] static bool join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore& binder);
   void inproc_ready(const InprocLink& link, Bytes identity);
-  void inproc_peer_closed(const InprocLink& link);
+  void inproc_peer_closed(const InprocLink& link) noexcept;
   [[nodiscard]] SocketType type() const noexcept { return traits_.type; }
   [[nodiscard]] zmtp::SocketType wire_type() const noexcept { return traits_.wire; }
   [[nodiscard]] bool single_part() const noexcept { return traits_.single_part; }
@@ -165,6 +202,20 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Statistics statistics();  // socket_statistics.cc
 
  private:
+  // The calls above; these throw std::bad_alloc, with nothing changed.
+  [[nodiscard]] Result<void> change_options(const std::function<Result<void>(Options&)>& change);
+  [[nodiscard]] Result<std::string> bind_endpoint(std::string_view endpoint);
+  [[nodiscard]] Result<void> connect_endpoint(std::string_view endpoint);
+  [[nodiscard]] Result<std::uint32_t> connect_named(std::string_view endpoint);
+  [[nodiscard]] Result<void> unbind_endpoint(std::string_view endpoint);
+  [[nodiscard]] Result<void> disconnect_endpoint(std::string_view endpoint);
+  [[nodiscard]] Result<void> change_subscription(Bytes topic, bool on);
+  [[nodiscard]] Result<void> change_group(Bytes group, bool on);
+  [[nodiscard]] Instant linger_end() const noexcept;  // when a socket or connection that is closed now lingers no more
+  void make_room_for_end();                           // receive and table lock, before a pipe begins: for end_pipe()
+  void attach(Pipe& pipe);                            // both locks; throws std::bad_alloc, with nothing changed
+  void detach(Pipe& pipe) noexcept;                   // both locks: the pattern forgets the pipe
+  void give_name_back(Pipe& pipe) noexcept;           // both locks: undoes name_peer()
   // One attempt that reads no signals and no descriptors, and forgets no drained pipe. False: nothing changed.
   [[nodiscard]] bool send_common(Outbound& part) {
     if (traits_.one_lock) [[unlikely]] {
@@ -201,21 +252,23 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void collect_signals() noexcept;                                             // receive lock
   [[nodiscard]] Result<void> ensure_descriptors() noexcept;                    // receive lock
   [[nodiscard]] Result<void> add_descriptor(Connection& connection) noexcept;  // receive lock
+  [[nodiscard]] bool add_descriptor_slot() noexcept;                           // receive lock
   [[nodiscard]] static Pipe& pipe_of(Connection& connection) noexcept;
-  void end_pipe(Pipe& pipe);  // both locks
+  void end_pipe(Pipe& pipe) noexcept;  // both locks
   void start_sweep() noexcept;
-  void sweep() noexcept;  // I/O thread
-  void bury_drained();    // receive lock
+  void sweep() noexcept;         // I/O thread
+  void bury_drained() noexcept;  // receive lock
   void apply_marks();
+  [[nodiscard]] Result<void> begin_feed(std::string_view endpoint, SocketType type, MonitorFeed::Encode encode);
   [[nodiscard]] Result<void> make_raw(bool raw);  // both locks; before the first connection
-  void end_feed();                                // feed lock
-  void end_feed_if_quiet();
-  void unbind_all();
+  void end_feed() noexcept;                       // feed lock
+  void end_feed_if_quiet() noexcept;
+  void unbind_all() noexcept;
   [[nodiscard]] std::shared_ptr<net::Acceptor> make_acceptor(std::unique_ptr<net::Listener> listener);
-  void close_acceptor(net::Acceptor& acceptor);  // I/O thread
+  void close_acceptor(net::Acceptor& acceptor) noexcept;  // I/O thread
   [[nodiscard]] std::shared_ptr<net::Acceptor> take_bound(std::string name);
-  void close_accepted(const std::string& endpoint);
-  void stop_sending_to(Pipe& pipe);
+  void close_accepted(const std::string& endpoint) noexcept;
+  void stop_sending_to(Pipe& pipe) noexcept;
   struct Connections {
     std::vector<std::shared_ptr<Connection>> connections;
     std::vector<std::shared_ptr<InprocLink>> links;
@@ -223,18 +276,19 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] bool take_connected(const std::string& name, Connections& into);
   [[nodiscard]] Result<std::uint32_t> adopt_inproc(const std::shared_ptr<InprocLink>& link, int end,
                                                    const std::string& connected_to);
-  void close_inproc(Pipe& pipe, Instant deadline);
-  void disconnect_inproc(const InprocLink& link);
+  void close_inproc(Pipe& pipe, Instant deadline) noexcept;
+  void disconnect_inproc(const InprocLink& link) noexcept;
+  [[nodiscard]] std::unique_ptr<Pipe> take_inproc(const InprocLink& link) noexcept;
   [[nodiscard]] Result<std::unique_ptr<net::Listener>> open_listener(const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::string> bind_inproc(const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::optional<net::Socks5Proxy>> proxy_for(const net::Endpoint& endpoint) const;
   // Return the routing id that the pattern gave the new peer; 0: none.
   [[nodiscard]] Result<std::uint32_t> connect_pipe(std::string_view endpoint);
   [[nodiscard]] Result<std::uint32_t> connect_inproc(const net::Endpoint& endpoint);
-  void close_pipes(Instant deadline);
+  void close_pipes(Instant deadline) noexcept;
   [[nodiscard]] Pipe* find_inproc(const InprocLink& link) noexcept;
-  void name_peer(Pipe& pipe);        // both locks
-  void report_id(const Pipe& pipe);  // both locks
+  void name_peer(Pipe& pipe) noexcept;  // both locks
+  void report_id(const Pipe& pipe);     // both locks
   [[nodiscard]] Result<void> refuse_raw() const;
 
   ContextCore& context_;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // SocketCore: bind, connect and their opposites.
-#include <future>
-
 #include "weft/msg/connection/io_service.h"
 #include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
@@ -13,19 +11,23 @@ namespace weft::msg {
 
 namespace {
 
-// Runs `task` on the I/O thread. The caller waits until `task` has run.
-void run_on_loop(rt::Loop& loop, const std::function<void()>& task) {
-  if (loop.on_loop_thread()) {
-    task();
-    return;
+// Counted: one connection of a context (ContextCore::start_io()), until keep().
+// Owner: a call, on its stack.
+class Counted {
+ public:
+  explicit Counted(ContextCore& context) noexcept : context_(&context) {}
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() {
+    if (context_ != nullptr) {
+      context_->connection_ended();
+    }
   }
-  std::promise<void> done;
-  loop.post([&] {
-    task();
-    done.set_value();
-  });
-  done.get_future().wait();
-}
+  void keep() noexcept { context_ = nullptr; }
+
+ private:
+  ContextCore* context_;
+};
 
 // "tcp://localhost:5555" -> "tcp://127.0.0.1:5555"; a text without a numeric form stays unchanged. May query the name
 // service.
@@ -52,7 +54,7 @@ Error describe_unknown(std::string_view text) {
 
 }  // namespace
 
-Result<std::string> SocketCore::bind(std::string_view text) {
+Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
   }
@@ -63,27 +65,28 @@ Result<std::string> SocketCore::bind(std::string_view text) {
   }
   auto listener = open_listener(endpoint);
   if (!listener) {
-    monitor_.emit({EventKind::bind_failed, std::string(text), listener.error()});
+    monitor_.emit(EventKind::bind_failed, text, listener.error());
     return listener.error();
   }
   WEFT_TRY(context_.start_io());
+  const Counted counted(context_);
   const int fd = (*listener)->fd();
   auto acceptor = make_acceptor(std::move(*listener));
-  const std::string exact = acceptor->endpoint();
-  bool closed_meanwhile = false;
-  {
-    const std::lock_guard lock(table_mutex_);
-    closed_meanwhile = closed();
-    if (!closed_meanwhile) {
-      bound_[exact] = acceptor;
-      bound_aliases_[std::string(text)] = exact;
-      // Under the lock: a thread that closes the socket finds the acceptor, and posts its job after this one.
-      monitor_.emit({EventKind::listening, exact, Error(), {}, fd});
-      context_.io().loop().post([acceptor, keep = shared_from_this()] { acceptor->start(); });
-    }
+  std::string exact = acceptor->endpoint();
+  // The entries are made first: to move them into the tables needs no memory.
+  decltype(bound_) bound{{exact, acceptor}};
+  decltype(bound_aliases_) alias{{std::string(text), exact}};
+  const std::lock_guard lock(table_mutex_);
+  if (closed()) {
+    return refusal();
   }
-  context_.connection_ended();
-  return closed_meanwhile ? Result<std::string>(refusal()) : Result<std::string>(exact);
+  // Under the lock: a thread that closes the socket finds the acceptor, and asks the I/O thread after this.
+  context_.io().loop().post([acceptor, keep = shared_from_this()] { acceptor->start(); });
+  monitor_.emit(EventKind::listening, exact, Error(), fd);
+  bound_.merge(bound);
+  bound_aliases_.erase(alias.begin()->first);
+  bound_aliases_.merge(alias);
+  return exact;
 }
 
 Result<std::unique_ptr<net::Listener>> SocketCore::open_listener(const net::Endpoint& endpoint) {
@@ -103,7 +106,7 @@ Result<std::unique_ptr<net::Listener>> SocketCore::open_listener(const net::Endp
 std::shared_ptr<net::Acceptor> SocketCore::make_acceptor(std::unique_ptr<net::Listener> listener) {
   const std::string endpoint = listener->bound_endpoint();
   const auto report = [this, endpoint](const Error& error) {
-    monitor_.emit({EventKind::accept_failed, endpoint, error});
+    monitor_.emit(EventKind::accept_failed, endpoint, error);
   };
   return net::Acceptor::make(
       context_.io().loop(), std::move(listener),
@@ -111,13 +114,13 @@ std::shared_ptr<net::Acceptor> SocketCore::make_acceptor(std::unique_ptr<net::Li
        report});
 }
 
-void SocketCore::close_acceptor(net::Acceptor& acceptor) {
+void SocketCore::close_acceptor(net::Acceptor& acceptor) noexcept {
   const int fd = acceptor.fd();
   if (fd < 0) {
     return;
   }
   acceptor.close();
-  monitor_.emit({EventKind::closed, acceptor.endpoint(), Error(), {}, fd});
+  monitor_.emit(EventKind::closed, acceptor.endpoint(), Error(), fd);
 }
 
 Result<std::optional<net::Socks5Proxy>> SocketCore::proxy_for(const net::Endpoint& endpoint) const {
@@ -129,12 +132,12 @@ Result<std::optional<net::Socks5Proxy>> SocketCore::proxy_for(const net::Endpoin
       WEFT_TRY(net::parse_socks5_proxy(options.socks_proxy, options.socks_username, options.socks_password)));
 }
 
-Result<void> SocketCore::connect(std::string_view text) {
+Result<void> SocketCore::connect_endpoint(std::string_view text) {
   WEFT_TRY(connect_pipe(text));
   return {};
 }
 
-Result<std::uint32_t> SocketCore::connect_peer(std::string_view text) {
+Result<std::uint32_t> SocketCore::connect_named(std::string_view text) {
   if (type() != SocketType::peer) {
     return Error(Errc::not_supported, "only a PEER names whom it connects to");
   }
@@ -155,27 +158,38 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
   }
   auto proxy = WEFT_TRY(proxy_for(endpoint));
   WEFT_TRY(context_.start_io());
+  Counted counted(context_);
   auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), endpoint, std::move(proxy));
+  decltype(connected_) entry{{std::string(text), connection}};
   std::uint32_t routing_id = 0;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     if (closed()) {
-      context_.connection_ended();
       return refusal();
     }
     connection->apply_marks(options_);
     const std::lock_guard table(table_mutex_);
+    make_room_for_end();
     Pipe& pipe = connections_.try_emplace(connection.get(), *this, connection).first->second.pipe;
     name_peer(pipe);
-    if (!options_.immediate) {
-      pattern_->attach(pipe);
-      pipe.notes.attached = true;
-      report_id(pipe);
-      routing_id = pipe.notes.origin.routing_id;
+    try {
+      if (!options_.immediate) {
+        attach(pipe);
+        report_id(pipe);
+        routing_id = pipe.notes.origin.routing_id;
+      }
+      // Under the locks: a thread that closes the socket finds the connection, and asks the I/O thread after this.
+      context_.io().loop().post([connection, keep = shared_from_this()] { connection->link().start(); });
+    } catch (const std::bad_alloc&) {
+      if (pipe.notes.attached) {
+        detach(pipe);
+      }
+      give_name_back(pipe);
+      connections_.erase(connection.get());
+      throw;
     }
-    connected_.emplace(std::string(text), connection);
-    // Under the locks: a thread that closes the socket finds the connection, and posts its job after this one.
-    context_.io().loop().post([connection, keep = shared_from_this()] { connection->link().start(); });
+    connected_.merge(entry);
+    counted.keep();
   }
   share_.output_parker.wake_with_fence();  // a waiting sender can queue at the new pipe
   return routing_id;
@@ -194,14 +208,14 @@ void SocketCore::report_id(const Pipe& pipe) {
   }
 }
 
-Result<void> SocketCore::unbind(std::string_view text) {
+Result<void> SocketCore::unbind_endpoint(std::string_view text) {
   if (closed_.load(std::memory_order_relaxed)) {
     return refusal();
   }
   std::shared_ptr<net::Acceptor> acceptor = take_bound(std::string(text));
   if (acceptor == nullptr) {
     if (context_.unbind_inproc(std::string(text), *this)) {
-      monitor_.emit({EventKind::closed, std::string(text)});
+      monitor_.emit(EventKind::closed, text);
       return {};
     }
     acceptor = take_bound(numeric_form(text, options_copy().ipv6));
@@ -209,11 +223,9 @@ Result<void> SocketCore::unbind(std::string_view text) {
   if (acceptor == nullptr) {
     return describe_unknown(text);
   }
-  run_on_loop(context_.io().loop(), [&] {
-    close_acceptor(*acceptor);
-    close_accepted(acceptor->endpoint());
-  });
-  context_.connection_ended();
+  const Counted counted(context_);
+  context_.io().run([&] { close_acceptor(*acceptor); });
+  close_accepted(acceptor->endpoint());
   return {};
 }
 
@@ -235,28 +247,27 @@ std::shared_ptr<net::Acceptor> SocketCore::take_bound(std::string name) {
   return acceptor;
 }
 
-// I/O thread. Closes the connections accepted at `endpoint`. The application can still take their input.
-void SocketCore::close_accepted(const std::string& endpoint) {
-  std::vector<std::shared_ptr<Connection>> connections;
+// Closes the connections accepted at `endpoint`. The application can still take their input, also the bytes that the
+// kernel holds: the I/O thread reads before it closes.
+void SocketCore::close_accepted(const std::string& endpoint) noexcept {
+  const Instant deadline = linger_end();
   {
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
     const std::lock_guard table(table_mutex_);
-    for (const auto& [connection, connected] : connections_) {
+    for (auto& [connection, connected] : connections_) {
       if (!connection->connecting() && connection->endpoint() == endpoint) {
-        connections.push_back(connected.connection);
+        if (connected.pipe.notes.attached && !connected.pipe.notes.ended) {
+          pattern_->detach(connected.pipe);
+        }
+        context_.io().request(connected.connection, IoService::read);
+        connection->link().request_close(deadline);
       }
     }
-  }
-  const Duration linger = options_copy().linger;
-  const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
-  for (const auto& connection : connections) {
-    connection->link().resume_reading();  // bytes that the kernel holds count as received
-    stop_sending_to(pipe_of(*connection));
-    connection->link().close(deadline);
   }
   share_.output_parker.wake_with_fence();  // a sender that waits for one of them retries, and fails
 }
 
-void SocketCore::stop_sending_to(Pipe& pipe) {
+void SocketCore::stop_sending_to(Pipe& pipe) noexcept {
   bool unswept = false;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
@@ -270,7 +281,7 @@ void SocketCore::stop_sending_to(Pipe& pipe) {
   }
 }
 
-void SocketCore::unbind_all() {
+void SocketCore::unbind_all() noexcept {
   std::map<std::string, std::shared_ptr<net::Acceptor>> bound;
   {
     const std::lock_guard lock(table_mutex_);
@@ -278,7 +289,7 @@ void SocketCore::unbind_all() {
     bound_aliases_.clear();
   }
   if (!bound.empty()) {
-    run_on_loop(context_.io().loop(), [&] {
+    context_.io().run([&] {
       for (const auto& [name, acceptor] : bound) {
         close_acceptor(*acceptor);
       }
@@ -287,7 +298,7 @@ void SocketCore::unbind_all() {
   context_.unbind_all_inproc(*this);
 }
 
-Result<void> SocketCore::disconnect(std::string_view text) {
+Result<void> SocketCore::disconnect_endpoint(std::string_view text) {
   if (closed_.load(std::memory_order_relaxed)) {
     return refusal();
   }
@@ -295,11 +306,10 @@ Result<void> SocketCore::disconnect(std::string_view text) {
   if (!take_connected(std::string(text), ended) && !take_connected(numeric_form(text, options_copy().ipv6), ended)) {
     return describe_unknown(text);
   }
-  const Duration linger = options_copy().linger;
-  const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
+  const Instant deadline = linger_end();
   for (const auto& connection : ended.connections) {
     stop_sending_to(pipe_of(*connection));
-    context_.io().loop().post([connection, deadline] { connection->link().close(deadline); });
+    connection->link().request_close(deadline);
   }
   share_.output_parker.wake_with_fence();  // a sender that waits for this very peer retries, and fails
   for (const auto& link : ended.links) {

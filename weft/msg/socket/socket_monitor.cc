@@ -8,6 +8,10 @@
 namespace weft::msg {
 
 Result<void> SocketCore::start_feed(std::string_view text, SocketType type, MonitorFeed::Encode encode) {
+  return or_no_memory([&] { return begin_feed(text, type, std::move(encode)); });
+}
+
+Result<void> SocketCore::begin_feed(std::string_view text, SocketType type, MonitorFeed::Encode encode) {
   const std::lock_guard lock(feed_mutex_);
   if (closed() || terminated()) {
     return refusal();
@@ -18,7 +22,12 @@ Result<void> SocketCore::start_feed(std::string_view text, SocketType type, Moni
   }
   end_feed();
   feed_ = WEFT_TRY(MonitorFeed::open(context_, text, type, std::move(encode)));
-  monitor_.set_sink([feed = feed_](const MonitorEvent& event) { return feed->take(event); });
+  try {
+    monitor_.set_sink([feed = feed_](const MonitorEvent& event) { return feed->take(event); });
+  } catch (const std::bad_alloc&) {
+    end_feed();
+    throw;
+  }
   return {};
 }
 
@@ -37,17 +46,19 @@ Result<void> SocketCore::report_pipes() {
     return refusal();
   }
   bool any = false;
-  const auto report = [&](const Pipe& pipe, const std::string& endpoint, bool outgoing) {
+  const auto report = [&](const Pipe& pipe, std::string_view endpoint, bool outgoing) {
     if (!pipe.notes.attached) {
       return;
     }
     any = true;
-    MonitorEvent event{EventKind::pipe_statistics, endpoint};
-    event.other = pipe.notes.other_end;
-    event.outgoing = outgoing;
-    event.queued_out = pipe.queued_out();
-    event.queued_in = pipe.queued_in();
-    monitor_.emit(std::move(event));
+    monitor_.emit_made(EventKind::pipe_statistics, [&] {
+      MonitorEvent event{EventKind::pipe_statistics, std::string(endpoint)};
+      event.other = pipe.notes.other_end;
+      event.outgoing = outgoing;
+      event.queued_out = pipe.queued_out();
+      event.queued_in = pipe.queued_in();
+      return event;
+    });
   };
   const std::lock_guard table(table_mutex_);
   for (const auto& [connection, connected] : connections_) {
@@ -59,7 +70,7 @@ Result<void> SocketCore::report_pipes() {
   return any ? Result<void>() : Errc::would_block;
 }
 
-void SocketCore::end_feed() {
+void SocketCore::end_feed() noexcept {
   monitor_.set_sink(nullptr);
   if (feed_ != nullptr) {
     feed_->close();
@@ -68,7 +79,7 @@ void SocketCore::end_feed() {
 }
 
 // The connections of a closed socket still emit events; the last of them ends the feed.
-void SocketCore::end_feed_if_quiet() {
+void SocketCore::end_feed_if_quiet() noexcept {
   {
     const std::lock_guard lock(table_mutex_);
     if (!pipes_closed_ || !connections_.empty()) {

@@ -244,16 +244,27 @@ Result<void> SocketCore::ensure_descriptors() noexcept {
   return {};
 }
 
+// Every slot has a place in free_descriptor_slots_, so that forget_descriptor() needs no memory.
+bool SocketCore::add_descriptor_slot() noexcept {
+  try {
+    if (free_descriptor_slots_.capacity() == descriptor_slots_.size()) {
+      free_descriptor_slots_.reserve(std::max<std::size_t>(4, 2 * descriptor_slots_.size()));
+    }
+    descriptor_slots_.emplace_back();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  free_descriptor_slots_.push_back(static_cast<std::uint32_t>(descriptor_slots_.size() - 1));
+  return true;
+}
+
 Result<void> SocketCore::add_descriptor(Connection& connection) noexcept {
   WEFT_TRY(ensure_descriptors());
-  std::uint32_t index;
-  if (free_descriptor_slots_.empty()) {
-    index = static_cast<std::uint32_t>(descriptor_slots_.size());
-    descriptor_slots_.emplace_back();
-  } else {
-    index = free_descriptor_slots_.back();
-    free_descriptor_slots_.pop_back();
+  if (free_descriptor_slots_.empty() && !add_descriptor_slot()) {
+    return Error(Errc::resource_exhausted, "no memory for a descriptor");
   }
+  const std::uint32_t index = free_descriptor_slots_.back();
+  free_descriptor_slots_.pop_back();
   DescriptorSlot& slot = descriptor_slots_[index];
   const std::uint64_t token = (static_cast<std::uint64_t>(slot.generation) << 32) | index;
   if (auto added = epoll_->add(connection.fd(), token, sys::Interest::readable); !added) {

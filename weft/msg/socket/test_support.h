@@ -103,7 +103,7 @@ struct PipePair {
 
   [[nodiscard]] bool send(std::string_view text) {
     Outbound part{as_bytes(text), nullptr, false};
-    return near.try_send(part, false);
+    return static_cast<bool>(near.try_send(part, false));
   }
   void send_parts(std::initializer_list<std::string_view> texts) {
     std::vector<Cell> cells;
@@ -112,7 +112,7 @@ struct PipePair {
       cells.emplace_back();
       (void)make_cell(cells.back(), part);
     }
-    near.send_parts(cells, false, false);
+    ASSERT_TRUE(near.send_parts(cells, false, false));
   }
 
   std::shared_ptr<InprocLink> link = std::make_shared<InprocLink>();

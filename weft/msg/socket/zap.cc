@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstdint>
 #include <map>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -110,7 +111,9 @@ class ZapClient final : public std::enable_shared_from_this<ZapClient>, private 
   class Question;
 
   void handle_event(const sys::PollEvent& event) override;
+  void take_replies();
   void handle_reply();
+  void fail_questions() noexcept;
 
   rt::Loop& loop_;
   const std::shared_ptr<SocketCore> socket_;
@@ -173,6 +176,27 @@ Result<std::unique_ptr<ZapRequest>> ZapClient::ask(const ZapQuestion& question, 
 
 void ZapClient::handle_event(const sys::PollEvent& /*event*/) {
   const auto keep = shared_from_this();  // an answer may end the last question
+  try {
+    take_replies();
+  } catch (const std::bad_alloc&) {
+    fail_questions();
+  }
+}
+
+// Without memory for a reply no question can be told from another: all of them fail, and the next asks by a new client.
+void ZapClient::fail_questions() noexcept {
+  broken_ = true;
+  ZapReply reply;
+  reply.status = zmtp::kCannotTell;
+  while (!questions_.empty()) {
+    const auto first = questions_.begin();
+    const ZapRequest::Done done = first->second->take_done();
+    questions_.erase(first);
+    done(reply);
+  }
+}
+
+void ZapClient::take_replies() {
   while (socket_->readiness({true, false}).input) {
     Message message;
     Inbound part{&message, {}};

@@ -84,14 +84,11 @@ void Loop::nudge() noexcept {
 }
 
 Result<Loop::WatchId> Loop::watch(int fd, sys::Interest interest, bool edge_triggered, Watcher* watcher) {
-  std::uint32_t index;
-  if (free_slots_.empty()) {
-    index = static_cast<std::uint32_t>(slots_.size());
-    slots_.emplace_back();
-  } else {
-    index = free_slots_.back();
-    free_slots_.pop_back();
+  if (free_slots_.empty() && !add_slot()) {
+    return Error(Errc::resource_exhausted, "no memory to watch a descriptor");
   }
+  const std::uint32_t index = free_slots_.back();
+  free_slots_.pop_back();
   Slot& slot = slots_[index];
   const WatchId id = (static_cast<WatchId>(slot.generation) << 32) | index;
   if (auto added = poller_->add(fd, interest, edge_triggered, id); !added) {
@@ -101,6 +98,20 @@ Result<Loop::WatchId> Loop::watch(int fd, sys::Interest interest, bool edge_trig
   slot.watcher = watcher;
   slot.fd = fd;
   return id;
+}
+
+// Every slot has a place in free_slots_, so that unwatch() needs no memory.
+bool Loop::add_slot() noexcept {
+  try {
+    if (free_slots_.capacity() == slots_.size()) {
+      free_slots_.reserve(std::max<std::size_t>(16, 2 * slots_.size()));
+    }
+    slots_.emplace_back();
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  free_slots_.push_back(static_cast<std::uint32_t>(slots_.size() - 1));
+  return true;
 }
 
 Loop::Slot* Loop::find(WatchId id) noexcept {
@@ -118,7 +129,7 @@ Result<void> Loop::rewatch(WatchId id, sys::Interest interest, bool edge_trigger
   return poller_->modify(slot->fd, interest, edge_triggered, id);
 }
 
-void Loop::unwatch(WatchId id) {
+void Loop::unwatch(WatchId id) noexcept {
   Slot* slot = find(id);
   if (slot == nullptr) {
     return;

@@ -82,7 +82,7 @@ class Loop {
   using WatchId = std::uint64_t;  // 0 is none
   [[nodiscard]] Result<WatchId> watch(int fd, sys::Interest interest, bool edge_triggered, Watcher* watcher);
   [[nodiscard]] Result<void> rewatch(WatchId id, sys::Interest interest, bool edge_triggered);
-  void unwatch(WatchId id);  // before the descriptor is closed
+  void unwatch(WatchId id) noexcept;  // before the descriptor is closed
   [[nodiscard]] TimerWheel& timers() noexcept { return timers_; }
   [[nodiscard]] TaskRunner& tasks() noexcept { return tasks_; }
   [[nodiscard]] Instant now() const noexcept { return now_; }                                // of this turn
@@ -111,6 +111,7 @@ class Loop {
   [[nodiscard]] bool spin_for_work(Duration timeout, std::size_t& event_count);
   [[nodiscard]] std::size_t poll(Duration timeout);
   void dispatch(const sys::PollEvent& event);
+  [[nodiscard]] bool add_slot() noexcept;
   [[nodiscard]] Slot* find(WatchId id) noexcept;
 
   std::unique_ptr<sys::Poller> poller_;
