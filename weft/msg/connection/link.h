@@ -99,6 +99,7 @@ class Link final : public rt::Watcher {
     rt::TimerId peer;
     rt::TimerId close;
     rt::TimerId take_down;
+    rt::TimerId linger;
   };
   struct Closing {
     bool begun = false;
