@@ -20,6 +20,11 @@ class BasicMutex : private BasicBaton<System> {
     }
   }
   [[nodiscard]] bool try_lock() noexcept { return Base::try_take(); }
+  // Holder only: whether another thread waits for the mutex. May stay true until unlock().
+  [[nodiscard]] bool wanted() const noexcept {
+    // Relaxed: a hint. unlock() wakes the thread in any case.
+    return (Base::state_.load(std::memory_order_relaxed) & Base::kNudged) != 0;
+  }
   void unlock() noexcept {
     if (Base::release()) [[unlikely]] {
       System::futex_wake(Base::state_);

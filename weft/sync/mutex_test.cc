@@ -29,6 +29,25 @@ TEST(Mutex, WorksWithTheLocksOfTheStandardLibrary) {
   EXPECT_FALSE(third.owns_lock());
 }
 
+TEST(Mutex, TheHolderSeesThatAnotherThreadWaits) {
+  for (int takes : {1, 1000}) {  // without the bias, and with it
+    Mutex mutex;
+    for (int i = 1; i < takes; ++i) {
+      const std::lock_guard lock(mutex);
+    }
+    mutex.lock();
+    EXPECT_FALSE(mutex.wanted());
+    std::thread other([&] { const std::lock_guard lock(mutex); });
+    while (!mutex.wanted()) {
+      std::this_thread::yield();
+    }
+    mutex.unlock();
+    other.join();
+    const std::lock_guard lock(mutex);
+    EXPECT_FALSE(mutex.wanted());
+  }
+}
+
 // One thread locks nearly always and so gets the bias again and again; the other threads interrupt it.
 TEST(Mutex, KeepsCountsExactWhileTheBiasComesAndGoes) {
   constexpr std::uint64_t kOften = 2'000'000;

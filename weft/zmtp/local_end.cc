@@ -71,10 +71,10 @@ void LocalEnd::start(Instant now, Opening opening) {
   peer_type_ = SocketType::pair;
   peer_identity_.clear();
   peer_metadata_.clear();
-  started_ = last_ping_ = ping_window_ = now;
+  started_ = last_ping_ = now;
   unanswered_ = kNever;
   peer_ttl_ = Duration::zero();
-  pings_received_ = 0;
+  meters_ = {};
 
   output_.clear();
   output_sent_ = greeting_offered_ = 0;
@@ -251,7 +251,7 @@ void LocalEnd::handle_step(const Mechanism::Step& step, Instant now) {
   poll_mechanism();
   if (done) {
     phase_ = Phase::traffic;
-    started_ = last_ping_ = ping_window_ = now;
+    started_ = last_ping_ = now;
   }
   asking_ = !done && mechanism_->question() != nullptr;
 }
@@ -348,10 +348,10 @@ Event LocalEnd::handle_command(Bytes body, Instant now) noexcept {
     return fail(Errc::protocol_error, "malformed command"), Event{};
   }
   if (command.name == "SUBSCRIBE") {
-    return subscription(Event::Kind::subscribe, command.data);
+    return subscription(Event::Kind::subscribe, command.data, now);
   }
   if (command.name == "CANCEL") {
-    return subscription(Event::Kind::cancel, command.data);
+    return subscription(Event::Kind::cancel, command.data, now);
   }
   if (body.size() > config_.limits.command_bytes_max) {
     return fail(Errc::message_too_large, "command exceeds its limit"), Event{};
@@ -363,12 +363,18 @@ Event LocalEnd::handle_command(Bytes body, Instant now) noexcept {
     if (command.data.size() > kGroupMax) {
       return fail(Errc::protocol_error, "a group is longer than 255 bytes"), Event{};
     }
+    if (!meters_.subscriptions.take(config_.limits.subscriptions, now)) {
+      return fail(Errc::protocol_error, "more JOIN and LEAVE commands than the limit"), Event{};
+    }
     return {command.name == "JOIN" ? Event::Kind::join : Event::Kind::leave, 0, command.data};
   }
   Event event;
   if (command.name == "PONG") {
     if (parse_pong(command.data, event.topic_or_context) != ParseStatus::complete) {
       return fail(Errc::protocol_error, "malformed PONG command"), Event{};
+    }
+    if (!meters_.pongs.take(config_.limits.pongs, now)) {
+      return fail(Errc::protocol_error, "more PONG commands than the limit"), Event{};
     }
     event.kind = Event::Kind::pong;
   } else if (command.name == "ERROR") {
@@ -380,20 +386,26 @@ Event LocalEnd::handle_command(Bytes body, Instant now) noexcept {
     event.topic_or_context = as_bytes(reason);
   } else if (command.name == "READY") {
     fail(Errc::protocol_error, "peer sent READY twice");
+  } else if (!meters_.unknown_commands.take(config_.limits.unknown_commands, now)) {
+    fail(Errc::protocol_error, "more unknown commands than the limit");
   }
   return event;
 }
 
-Event LocalEnd::parse_legacy_subscription(Bytes message_body) noexcept {
+Event LocalEnd::parse_legacy_subscription(Bytes message_body, Instant now) noexcept {
   if (fault_ || message_body.empty() || message_body[0] > 1) {
     return {};
   }
-  return subscription(message_body[0] == 1 ? Event::Kind::subscribe : Event::Kind::cancel, message_body.subspan(1));
+  return subscription(message_body[0] == 1 ? Event::Kind::subscribe : Event::Kind::cancel, message_body.subspan(1),
+                      now);
 }
 
-Event LocalEnd::subscription(Event::Kind kind, Bytes topic) noexcept {
+Event LocalEnd::subscription(Event::Kind kind, Bytes topic, Instant now) noexcept {
   if (topic.size() > config_.limits.subscription_bytes_max) {
     return fail(Errc::message_too_large, "subscription exceeds its limit"), Event{};
+  }
+  if (!meters_.subscriptions.take(config_.limits.subscriptions, now)) {
+    return fail(Errc::protocol_error, "more subscriptions and cancellations than the limit"), Event{};
   }
   return {kind, 0, topic};
 }
@@ -403,11 +415,7 @@ Event LocalEnd::ping(Bytes data, Instant now) noexcept {
   if (parse_ping(data, ping) != ParseStatus::complete) {
     return fail(Errc::protocol_error, "malformed PING command"), Event{};
   }
-  if (now - ping_window_ >= std::chrono::seconds(1)) {
-    ping_window_ = now;
-    pings_received_ = 0;
-  }
-  if (++pings_received_ > config_.limits.pings_per_second_max) {
+  if (!meters_.pings.take(config_.limits.pings, now)) {
     return fail(Errc::protocol_error, "more PING commands than the limit"), Event{};
   }
   peer_ttl_ = ping.ttl_deciseconds * kDecisecond;

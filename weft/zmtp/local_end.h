@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -22,6 +24,13 @@
 
 namespace weft::zmtp {
 
+// How many commands of one kind a peer may send: `burst` at once, which leaves room for the backlog after a reader
+// stalled, and `per_second` from then on.
+struct CommandRate {
+  std::uint32_t burst;
+  std::uint32_t per_second;
+};
+
 // Every bound on what a peer can make this process hold or do. A value equal to its bound is allowed; one
 // more is a fault.
 struct Limits {
@@ -29,8 +38,11 @@ struct Limits {
   std::uint32_t metadata_properties_max = 64;         // properties in them
   std::uint32_t command_bytes_max = 1024;             // body of a later command, SUBSCRIBE and CANCEL excepted
   std::uint32_t subscription_bytes_max = 64 * 1024;   // topic, in either form
-  std::uint32_t pings_per_second_max = 10'000;        // leaves room for the backlog after a reader stalled
   std::uint64_t frame_bytes_max = kFrameBodySizeMax;  // body of one message frame
+  CommandRate pings{10'000, 10'000};
+  CommandRate pongs{10'000, 10'000};              // one for each of our PINGs
+  CommandRate subscriptions{1'000'000, 100'000};  // SUBSCRIBE, CANCEL, JOIN, LEAVE, and the older form
+  CommandRate unknown_commands{10'000, 1'000};    // of later versions
 };
 
 using Metadata = std::vector<std::pair<std::string, std::string>>;
@@ -122,7 +134,7 @@ class LocalEnd {
   [[nodiscard]] Event handle_command(Bytes body, Instant now) noexcept;
   // The form that 3.0 peers use and 3.1 peers may use: a message that begins with 01 or 00. Any other message
   // is Kind::none.
-  [[nodiscard]] Event parse_legacy_subscription(Bytes message_body) noexcept;
+  [[nodiscard]] Event parse_legacy_subscription(Bytes message_body, Instant now) noexcept;
 
   // Null: traffic is in the clear. Otherwise every frame of it is sealed, and the calls above take the opened
   // content.
@@ -152,6 +164,25 @@ class LocalEnd {
  private:
   enum class Phase : std::uint8_t { idle, greeting, old_greeting, handshake, traffic };
 
+  // The commands of one kind so far. The state is one word: the time at which the rate has made up for all of them.
+  class Meter {
+   public:
+    [[nodiscard]] bool take(const CommandRate& rate, Instant now) noexcept {
+      const Duration each = std::chrono::nanoseconds(std::chrono::seconds(1)) / rate.per_second;
+      even_at_ = std::max(even_at_, now) + each;
+      return even_at_ - now <= rate.burst * each;
+    }
+
+   private:
+    Instant even_at_{};
+  };
+  struct Meters {
+    Meter pings;
+    Meter pongs;
+    Meter subscriptions;
+    Meter unknown_commands;
+  };
+
   void fail(Errc code, const char* text, Breach breach = Breach::none) noexcept;
   [[nodiscard]] bool serves() const noexcept;  // this is the server of a mechanism whose sides differ
   void refuse(const char* text) noexcept;
@@ -170,7 +201,7 @@ class LocalEnd {
   [[nodiscard]] bool accept_socket_type(std::string_view value);
   [[nodiscard]] bool accept_identity(Bytes identity);
   void poll_mechanism();
-  [[nodiscard]] Event subscription(Event::Kind kind, Bytes topic) noexcept;
+  [[nodiscard]] Event subscription(Event::Kind kind, Bytes topic, Instant now) noexcept;
   [[nodiscard]] Event ping(Bytes data, Instant now) noexcept;
   [[nodiscard]] Instant expiry(Instant last_input) const noexcept;
   [[nodiscard]] Instant ping_due() const noexcept;
@@ -202,8 +233,7 @@ class LocalEnd {
   Instant last_ping_{};          // ours; ready() counts as the first
   Instant unanswered_ = kNever;  // our first PING since the peer's last bytes
   Duration peer_ttl_{0};
-  Instant ping_window_{};  // start of the second that pings_received_ counts
-  std::uint32_t pings_received_ = 0;
+  Meters meters_;
 };
 
 }  // namespace weft::zmtp

@@ -77,7 +77,7 @@ std::size_t LocalEnd::handle_old_greeting(Bytes input, Instant now) {
     peer_metadata_.emplace_back("Identity", peer_identity_);
   }
   phase_ = Phase::traffic;
-  started_ = last_ping_ = ping_window_ = now;
+  started_ = last_ping_ = now;
   return taken + header.header_size + size;
 }
 

@@ -40,7 +40,7 @@ void expect_command_fault(const Buffer& body, Errc code, std::string_view text, 
   EXPECT_EQ(peer.fault()->text, text);
   EXPECT_TRUE(peer.pending_output().empty());
   EXPECT_EQ(peer.handle_command(wire("04 'PONG'"), kStart).kind, Event::Kind::none) << "worked on after a fault";
-  EXPECT_EQ(peer.parse_legacy_subscription(wire("01")).kind, Event::Kind::none);
+  EXPECT_EQ(peer.parse_legacy_subscription(wire("01"), kStart).kind, Event::Kind::none);
 }
 
 TEST(PeerTraffic, RefusesMalformedCommands) {
@@ -70,12 +70,12 @@ TEST(PeerTraffic, IgnoresUnknownCommandsAndComparesNamesExactly) {
 TEST(PeerTraffic, LegacySubscriptionsBeginWithOneOrZero) {
   LocalEnd peer = ready_peer(config_of(xpub), "SUB");
   const Buffer subscribe = wire("01 'topic'");
-  const Event event = peer.parse_legacy_subscription(subscribe);
+  const Event event = peer.parse_legacy_subscription(subscribe, kStart);
   EXPECT_EQ(event.kind, Event::Kind::subscribe);
   EXPECT_EQ(as_text(event.topic_or_context), "topic");
-  EXPECT_EQ(peer.parse_legacy_subscription(wire("00")).kind, Event::Kind::cancel);
-  EXPECT_EQ(peer.parse_legacy_subscription(wire("02 'topic'")).kind, Event::Kind::none);
-  EXPECT_EQ(peer.parse_legacy_subscription({}).kind, Event::Kind::none);
+  EXPECT_EQ(peer.parse_legacy_subscription(wire("00"), kStart).kind, Event::Kind::cancel);
+  EXPECT_EQ(peer.parse_legacy_subscription(wire("02 'topic'"), kStart).kind, Event::Kind::none);
+  EXPECT_EQ(peer.parse_legacy_subscription({}, kStart).kind, Event::Kind::none);
 }
 
 TEST(PeerTraffic, BoundsTopicsInBothForms) {
@@ -86,9 +86,9 @@ TEST(PeerTraffic, BoundsTopicsInBothForms) {
   LocalEnd peer = ready_peer(config, "SUB");
   EXPECT_EQ(peer.handle_command(wire("09 'SUBSCRIBE' 'abc'"), kStart).kind, Event::Kind::subscribe);
   EXPECT_EQ(peer.handle_command(wire("06 'CANCEL' 'abc'"), kStart).kind, Event::Kind::cancel);
-  EXPECT_EQ(peer.parse_legacy_subscription(wire("01 'abc'")).kind, Event::Kind::subscribe);
+  EXPECT_EQ(peer.parse_legacy_subscription(wire("01 'abc'"), kStart).kind, Event::Kind::subscribe);
   EXPECT_FALSE(peer.fault());
-  EXPECT_EQ(peer.parse_legacy_subscription(wire("00 'abcd'")).kind, Event::Kind::none);
+  EXPECT_EQ(peer.parse_legacy_subscription(wire("00 'abcd'"), kStart).kind, Event::Kind::none);
   ASSERT_TRUE(peer.fault());
   EXPECT_EQ(peer.fault()->code, Errc::message_too_large);
   for (const std::string_view body : {"09 'SUBSCRIBE' 'abcd'", "06 'CANCEL' 'abcd'"}) {
@@ -130,9 +130,57 @@ TEST(PeerTraffic, AdmitsFramesUpToTheirLimits) {
   EXPECT_TRUE(admits(kLong, kFrameBodySizeMax));
 }
 
+TEST(PeerTraffic, AFloodOfCommandsOfOneKindIsAFault) {
+  LocalEndConfig config = config_of(radio);
+  config.limits.pings = config.limits.pongs = config.limits.subscriptions = config.limits.unknown_commands = {4, 2};
+  const std::pair<std::string_view, std::string_view> cases[] = {
+      {"04 'PING' 0000", "more PING commands than the limit"},
+      {"04 'PONG'", "more PONG commands than the limit"},
+      {"09 'SUBSCRIBE' 'a'", "more subscriptions and cancellations than the limit"},
+      {"06 'CANCEL' 'a'", "more subscriptions and cancellations than the limit"},
+      {"04 'JOIN' 'a'", "more JOIN and LEAVE commands than the limit"},
+      {"03 'FOO'", "more unknown commands than the limit"},
+  };
+  for (const auto& [text, fault] : cases) {
+    const Buffer body = wire(text);
+    LocalEnd peer = ready_peer(config, "DISH");
+    for (int i = 0; i < 4; ++i) {
+      (void)peer.handle_command(body, kStart);
+    }
+    for (int second = 1; second <= 5; ++second) {
+      (void)peer.handle_command(body, kStart + std::chrono::seconds(second));
+      (void)peer.handle_command(body, kStart + std::chrono::seconds(second));
+    }
+    EXPECT_FALSE(peer.fault()) << text;
+    EXPECT_EQ(peer.handle_command(body, kStart + std::chrono::seconds(5)).kind, Event::Kind::none);
+    ASSERT_TRUE(peer.fault()) << text;
+    EXPECT_EQ(peer.fault()->text, fault);
+  }
+}
+
+TEST(PeerTraffic, AFloodOfOldSubscriptionsIsAFault) {
+  LocalEndConfig config = config_of(xpub);
+  config.limits.subscriptions = {2, 1};
+  LocalEnd peer = ready_peer(config, "SUB");
+  EXPECT_EQ(peer.parse_legacy_subscription(wire("01 'a'"), kStart).kind, Event::Kind::subscribe);
+  EXPECT_EQ(peer.parse_legacy_subscription(wire("00 'a'"), kStart).kind, Event::Kind::cancel);
+  EXPECT_EQ(peer.parse_legacy_subscription(wire("02 'a'"), kStart).kind, Event::Kind::none);
+  EXPECT_FALSE(peer.fault()) << "a message";
+  EXPECT_EQ(peer.parse_legacy_subscription(wire("01 'a'"), kStart).kind, Event::Kind::none);
+  EXPECT_TRUE(peer.fault());
+}
+
+TEST(PeerTraffic, ASubscriberWithManyTopicsStaysWithinTheRate) {
+  LocalEnd peer = ready_peer(config_of(xpub), "SUB");
+  const Buffer subscribe = wire("09 'SUBSCRIBE' 'a'");
+  for (int i = 0; i < 200'000; ++i) {
+    ASSERT_EQ(peer.handle_command(subscribe, kStart).kind, Event::Kind::subscribe) << i;
+  }
+}
+
 TEST(PeerTraffic, AFloodOfPingsIsAFault) {
   LocalEndConfig config = config_of(rep);
-  config.limits.pings_per_second_max = 3;
+  config.limits.pings = {3, 3};
   LocalEnd peer = ready_peer(config, "REQ");
   const Buffer ping = wire("04 'PING' 0000");
   Instant now = kStart;
@@ -197,7 +245,7 @@ TEST(PeerTraffic, AllocatesNothing) {
       }
       const Bytes body = rest.subspan(header.header_size, header.body_size);
       const bool command = (header.flags & kCommand) != 0;
-      const Event event = command ? peer.handle_command(body, now) : peer.parse_legacy_subscription(body);
+      const Event event = command ? peer.handle_command(body, now) : peer.parse_legacy_subscription(body, now);
       events += event.kind != Event::Kind::none ? 1 : 0;
       rest = rest.subspan(header.header_size + header.body_size);
     }

@@ -109,7 +109,7 @@ inline std::size_t take_frame(LocalEnd& peer, Bytes input, std::string& log) {
   }
   const Bytes body = input.subspan(header.header_size, header.body_size);
   const bool command = (header.flags & kCommand) != 0;
-  const Event event = command ? peer.handle_command(body, kStart) : peer.parse_legacy_subscription(body);
+  const Event event = command ? peer.handle_command(body, kStart) : peer.parse_legacy_subscription(body, kStart);
   if (!event.topic_or_context.empty()) {
     const std::less_equal<const std::uint8_t*> not_after;
     WEFT_ASSERT(not_after(body.data(), event.topic_or_context.data()));

@@ -47,7 +47,8 @@ void Link::schedule(Timer& timer, Instant deadline, void (*fire)(void*)) noexcep
 void Link::retry_timers() noexcept {
   const auto keep = keep_alive();
   const Instant now = sys::now();
-  for (Timer* timer : {&timers_.retry, &timers_.connect, &timers_.peer, &timers_.close, &timers_.take_down}) {
+  for (Timer* timer :
+       {&timers_.retry, &timers_.connect, &timers_.peer, &timers_.close, &timers_.take_down, &timers_.linger}) {
     const Instant deadline = std::exchange(timer->unscheduled, kNever);
     if (deadline <= now) {
       timer->fire(this);

@@ -130,6 +130,7 @@ class Link final : public rt::Watcher {
     Timer peer;
     Timer close;
     Timer take_down;
+    Timer linger;
   };
   struct Closing {
     bool begun = false;

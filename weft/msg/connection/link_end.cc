@@ -151,7 +151,7 @@ void Link::linger() {
     schedule<&Link::handle_close_time>(timers_.close, closing_.deadline);
   }
   if (!all_flushed || !receive_.try_take_for_link()) {
-    schedule<&Link::linger>(timers_.take_down, sys::now() + kLingerRetry);
+    schedule<&Link::linger>(timers_.linger, sys::now() + kLingerRetry);
     return;
   }
   phase_ = Phase::draining;
@@ -212,6 +212,7 @@ void Link::finish() noexcept {
   schedule<&Link::dial>(timers_.retry, kNever);
   schedule<&Link::handle_connect_time>(timers_.connect, kNever);
   schedule<&Link::take_down>(timers_.take_down, kNever);
+  schedule<&Link::linger>(timers_.linger, kNever);
   schedule<&Link::handle_peer_time>(timers_.peer, kNever);
   timer_retry_.unhook();
   common_.io.forget(common_.connection);

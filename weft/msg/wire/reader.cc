@@ -46,7 +46,7 @@ inline Reader::Step Reader::find_body(Frame& frame, Bytes input, zmtp::ParseStat
     return Step::header_only;
   }
   frame.body = input.subspan(frame.header.header_size, static_cast<std::size_t>(frame.header.body_size));
-  frame.block = block_;
+  frame.block = end_ < kSharedMin ? nullptr : block_;
   frame_size_ = frame.header.header_size + frame.body.size();
   return Step::frame;
 }
@@ -185,8 +185,8 @@ sys::IoResult Reader::fill(net::Stream& stream, const zmtp::FrameHeader* header,
   std::size_t count = 0;
   std::size_t big_room = 0;
   if (big_ != nullptr) {
-    const std::size_t limit =
-        static_cast<std::size_t>(std::min<std::uint64_t>(big_->capacity(), big_header_.body_size));
+    const std::size_t limit = static_cast<std::size_t>(
+        std::min<std::uint64_t>({big_->capacity(), big_header_.body_size, big_filled_ + kBigReadMax}));
     big_room = limit - big_filled_;
     into[count++] = {big_->data() + big_filled_, big_room};
   }

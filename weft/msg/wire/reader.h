@@ -26,7 +26,9 @@ class Reader {
   static constexpr std::size_t kBlockSize = 256 * 1024;
   static constexpr std::size_t kBigFrame = 128 * 1024;
   static constexpr std::size_t kBigFirst = 1024 * 1024;
-  static constexpr std::size_t kBehindBig = 8 * 1024;  // read behind a big frame; a next big frame's part is copied
+  static constexpr std::size_t kBehindBig = 8 * 1024;      // read behind a big frame; a next big frame's part is copied
+  static constexpr std::size_t kBigReadMax = 1024 * 1024;  // of a big frame in one read, so that one read is short
+  static constexpr std::size_t kSharedMin = 32 * 1024;     // a block that holds less is not worth pinning: see Frame
   static constexpr std::size_t kRawMax = 8192;  // of one raw message; libzmq's limit, by which programs size buffers
 
   Reader() = default;
@@ -38,7 +40,9 @@ class Reader {
   struct Frame {
     zmtp::FrameHeader header;
     Bytes body;
-    mem::Buffer* block = nullptr;  // `body` lies in it; null for raw bytes
+    // `body` lies in it. Null for raw bytes, and while fewer than kSharedMin bytes were read into the block: whoever
+    // keeps the body copies it. So what a peer pins is at most 8 times what it sent.
+    mem::Buffer* block = nullptr;
   };
   enum class Step : std::uint8_t { frame, header_only, need_more, malformed, forged };
   // The first frame. header_only: the header is known but the body is not complete. With a cipher, the reader decrypts

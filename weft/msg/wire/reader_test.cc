@@ -348,7 +348,7 @@ TEST(Reader, SettlingKeepsWhatIsThereAndAnEmptyReaderHoldsNothing) {
   FakeStream stream;
   bool drained = false;
   Reader::Frame taken;
-  const std::string whole = frame(0, pattern(200));
+  const std::string whole = frame(0, pattern(Reader::kSharedMin));
   stream.input = whole.substr(0, 50);
   ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
   reader.settle();
@@ -356,13 +356,42 @@ TEST(Reader, SettlingKeepsWhatIsThereAndAnEmptyReaderHoldsNothing) {
   stream.input = whole.substr(50);
   ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
   ASSERT_EQ(reader.look(taken), Reader::Step::frame);
-  EXPECT_EQ(as_text(taken.body), pattern(200));
+  EXPECT_TRUE(as_text(taken.body) == pattern(Reader::kSharedMin));
   reader.consume();
   mem::Buffer* const block = taken.block;
   block->add_reference();
   reader.settle();
   EXPECT_TRUE(block->sole_owner()) << "the reader holds the block still";
   block->release();
+}
+
+// A thousand of them, read one by one and queued, would pin a thousand blocks of 256 KB.
+TEST(Reader, AFrameThatIsAlmostAloneInItsBlockIsNotShared) {
+  Reader reader;
+  FakeStream stream;
+  bool drained = false;
+  Reader::Frame taken;
+  stream.input = frame(0, pattern(5000));
+  ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
+  ASSERT_EQ(reader.look(taken), Reader::Step::frame);
+  EXPECT_TRUE(as_text(taken.body) == pattern(5000));
+  EXPECT_EQ(taken.block, nullptr);
+  reader.consume();
+  stream.input = frame(0, pattern(5000)) + frame(0, pattern(Reader::kSharedMin));
+  ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
+  ASSERT_EQ(reader.look(taken), Reader::Step::frame);
+  EXPECT_NE(taken.block, nullptr) << "others share the block";
+}
+
+TEST(Reader, OneReadOfABigFrameIsShort) {
+  Reader reader;
+  FakeStream stream;
+  Decoder decoder;
+  stream.input = frame(0, pattern(3 << 20));
+  EXPECT_EQ(decoder.run(reader, stream), Status::would_block);
+  EXPECT_LE(stream.largest_request, Reader::kBigReadMax + Reader::kBehindBig);
+  ASSERT_EQ(decoder.frames.size(), 1u);
+  EXPECT_TRUE(decoder.frames[0].body == pattern(3 << 20));
 }
 
 TEST(Reader, ShowsRawBytesAsTheyCameInPiecesWithoutABlock) {

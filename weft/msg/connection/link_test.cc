@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// The end of a connection, with the order forced: a sender holds the write baton while the input ends and the socket
+// closes.
+#include "weft/msg/connection/link.h"
+
+#include <atomic>
+#include <cerrno>
+#include <future>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "weft/msg/connection/connection.h"
+#include "weft/msg/connection/io_service.h"
+#include "weft/msg/pattern/pipe.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/event_fd.h"
+#include <gtest/gtest.h>
+
+namespace weft::msg::test {
+namespace {
+
+using namespace std::chrono_literals;
+
+// GatedStream: a stream without bytes to read, in whose write() the sender stays until the test opens the gate.
+class GatedStream final : public net::Stream {
+ public:
+  std::atomic<bool> ended{false};  // the peer's direction
+  std::atomic<bool> fails{false};  // every write, once the gate is open
+  std::atomic<bool> entered{false};
+  std::atomic<bool> open{false};
+
+  [[nodiscard]] int fd() const override { return event_.fd(); }
+  [[nodiscard]] sys::IoResult read(std::span<MutableBytes> /*into*/) override {
+    return {ended ? sys::IoResult::Status::end_of_stream : sys::IoResult::Status::would_block, 0, 0};
+  }
+  [[nodiscard]] sys::IoResult write(std::span<const Bytes> from) override {
+    entered = true;
+    entered.notify_all();
+    open.wait(false);
+    if (fails) {
+      return {sys::IoResult::Status::failed, 0, ECONNRESET};
+    }
+    std::size_t size = 0;
+    for (const Bytes& block : from) {
+      size += block.size();
+    }
+    return {sys::IoResult::Status::done, size, 0};
+  }
+  void shutdown_write() override { ended = true; }
+  [[nodiscard]] std::string peer_address() const override { return {}; }
+
+ private:
+  sys::EventFd event_ = sys::EventFd::make().value();
+};
+
+// LoneOwner: the socket of one raw connection, which needs no handshake.
+class LoneOwner final : public ConnectionOwner {
+ public:
+  LoneOwner() : ConnectionOwner({zmtp::SocketType::pair, true, false, false, false}, sync::WaitMode::eco) {}
+
+  [[nodiscard]] Options options_copy() const override { return {}; }
+  [[nodiscard]] zmtp::LocalEnd make_local_end() const override { return zmtp::LocalEnd(zmtp::LocalEndConfig{}); }
+  [[nodiscard]] sys::SocketOptions stream_options() const override { return {}; }
+  [[nodiscard]] bool conflates() const override { return false; }
+  [[nodiscard]] bool raw() const override { return true; }
+  [[nodiscard]] std::string farewell(bool /*outgoing*/) const override { return {}; }
+  [[nodiscard]] Monitor& monitor() noexcept override { return monitor_; }
+  [[nodiscard]] Result<std::unique_ptr<ZapRequest>> ask_authenticator(rt::Loop& /*loop*/,
+                                                                      const ZapQuestion& /*question*/,
+                                                                      ZapRequest::Done /*done*/) override {
+    return std::unique_ptr<ZapRequest>();
+  }
+  [[nodiscard]] bool connection_ready(Connection& /*connection*/, Bytes /*identity*/) override { return true; }
+  void connection_lost(Connection& /*connection*/) override {}
+  void forget_descriptor(Connection& /*connection*/) noexcept override {}
+  void connection_finished(Connection& /*connection*/) override { finished_.set_value(); }
+  [[nodiscard]] bool handle_subscription(Connection& /*connection*/, bool /*subscribe*/, Bytes /*topic*/) override {
+    return true;
+  }
+  void handle_inproc_subscription(const InprocLink& /*link*/, bool /*subscribe*/, Bytes /*topic*/) override {}
+
+  [[nodiscard]] std::future<void> finished() { return finished_.get_future(); }
+
+ private:
+  Monitor monitor_;
+  std::promise<void> finished_;
+};
+
+class LinkEnd : public testing::Test {
+ protected:
+  LinkEnd() {
+    on_loop([&] { connection_->link().start(); });
+    sender_ = std::thread([&] {
+      Outbound part{as_bytes(text_), nullptr, false};
+      (void)pipe_.try_send(part, false);
+    });
+    stream_->entered.wait(false);
+  }
+  ~LinkEnd() override {
+    open_gate();
+    on_loop([&] { connection_->link().close(Instant::min()); });  // at once, if the test failed
+    finished_.wait();
+    io_.reset();
+  }
+
+  template <typename Work>
+  void on_loop(Work work) {
+    std::promise<void> done;
+    io_->loop().post([&] {
+      work();
+      done.set_value();
+    });
+    done.get_future().wait();
+  }
+  void open_gate() {
+    stream_->open = true;
+    stream_->open.notify_all();
+    if (sender_.joinable()) {
+      sender_.join();
+    }
+  }
+  [[nodiscard]] bool finishes() { return finished_.wait_for(10s) == std::future_status::ready; }
+  [[nodiscard]] Link& link() { return connection_->link(); }
+
+  const std::string text_ = std::string(64 * 1024, 'x');
+  std::unique_ptr<IoService> io_ = IoService::make({}).value();
+  std::shared_ptr<LoneOwner> owner_ = std::make_shared<LoneOwner>();
+  std::future<void> finished_ = owner_->finished();
+  GatedStream* const stream_ = new GatedStream;  // the connection owns it
+  std::shared_ptr<Connection> connection_ =
+      std::make_shared<Connection>(owner_, *io_, std::unique_ptr<net::Stream>(stream_), "test");
+  Pipe pipe_{*owner_, *connection_};
+  std::thread sender_;
+};
+
+// There is nobody to deliver to, so the linger has nothing to wait for.
+TEST_F(LinkEnd, AConnectionWhoseInputEndedIsTakenDownAlthoughTheSocketClosesMeanwhile) {
+  on_loop([&] {
+    stream_->ended = true;
+    connection_->receive_side().read();  // asks for the take-down, which waits for the sender
+  });
+  on_loop([&] { link().close(sys::now() + 1h); });
+  stream_->fails = true;
+  open_gate();
+  EXPECT_TRUE(finishes()) << "the connection waits for the whole linger";
+}
+
+TEST_F(LinkEnd, ATakeDownThatFindsNothingToDoDoesNotStopTheLinger) {
+  on_loop([&] {
+    link().close(sys::now() + 1h);
+    link().take_down();  // asked for by an earlier connection, and waits for the sender too
+  });
+  open_gate();
+  EXPECT_TRUE(finishes()) << "everything was sent, and nobody notices";
+}
+
+}  // namespace
+}  // namespace weft::msg::test
