@@ -240,6 +240,11 @@ Result<void> finish_connect(int fd) noexcept {
   return {};
 }
 
+Error take_error(int fd) noexcept {
+  const auto os_errno = read_option(fd, SO_ERROR, "read the socket's error");
+  return os_errno && *os_errno != 0 ? make_error(*os_errno, "the connection failed") : Error();
+}
+
 Result<SocketAddress> local_address(int fd) noexcept { return query_address(fd, &query_local, "getsockname"); }
 
 Result<SocketAddress> peer_address(int fd) noexcept { return query_address(fd, &query_peer, "getpeername"); }

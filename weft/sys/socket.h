@@ -79,6 +79,10 @@ struct Connecting {
 // socket that connected to itself, which loopback allows when no socket listens on an ephemeral port.
 [[nodiscard]] Result<void> finish_connect(int fd) noexcept;
 
+// The error of a connection that was reset or timed out; ok: there is none, or `fd` is no socket. The socket forgets
+// the error: reads then give the bytes that came before it, and the end of the stream.
+[[nodiscard]] Error take_error(int fd) noexcept;
+
 // Sets TCP_NODELAY, keep-alive and type of service on an accepted TCP socket.
 [[nodiscard]] Result<void> tune_tcp(int fd, const SocketOptions& options) noexcept;
 

@@ -6,6 +6,8 @@
 #include <thread>
 #include <vector>
 
+#include "weft/rt/exec/thread_pool.h"
+#include "weft/rt/task/task_work.h"
 #include "weft/serve/server/test_client.h"
 #include "weft/serve/session/test_log.h"
 #include <gtest/gtest.h>
@@ -194,6 +196,29 @@ TEST_F(LogTest, ACloseThatIsNotDeliveredInTime) {
   Client client(listen_logged(limits));
   client.send(1, "");
   EXPECT_EQ(only(CloseReason::close_timeout, LogLevel::warning).undelivered, 1u);
+}
+
+rt::Task<> work_on(rt::ThreadPool& pool, Signal& proceed) {
+  (void)co_await rt::run_on(pool, [&proceed] { return proceed.take(); });
+}
+
+TEST_F(LogTest, ASessionThatEndedBeforeItsCoroutineSaysWhatItDidNotDeliver) {
+  const auto pool = std::move(rt::ThreadPool::make_fixed(1)).value();
+  Signal proceed;
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    EXPECT_TRUE(session.spawn(work_on(*pool, proceed)));
+    for (int i = 0; i < 3; ++i) {
+      echo(session, frame);
+    }
+    session.abort();
+  };
+  Client client(listen_logged());
+  client.send(1, "x");
+  EXPECT_EQ(client.read_to_end(), "");  // the stream has ended, and the coroutine runs
+  EXPECT_EQ(server_->counters().undelivered, 3u);
+  proceed.give();
+  EXPECT_EQ(only(CloseReason::service, LogLevel::info).undelivered, 3u);
+  EXPECT_EQ(server_->counters().undelivered, 3u);
 }
 
 TEST_F(LogTest, AServiceThatClosesAbortsOrThrows) {

@@ -65,6 +65,9 @@ void Session::handle_turn() noexcept {
 }
 
 void Session::settle() noexcept {
+  if (reading_.peer_end == PeerEnd::broken && is_open() && !wants_frames()) {
+    end(CloseReason::peer_failed, record_.why);
+  }
   if (is_open()) {
     if (writing_.end == WriteEnd::due && all_written()) {
       finish_writing();
@@ -96,7 +99,7 @@ void Session::settle() noexcept {
   // has not read yet. So the session reads and discards them first.
   discard_input();
   if (reading_.peer_end >= PeerEnd::read && !writing_.unsent) {
-    end(cause_.reason, cause_.why);
+    end(record_.reason, record_.why);
   }
 }
 
@@ -111,8 +114,15 @@ void Session::finish_writing() noexcept {
 }
 
 void Session::fail(const sys::IoResult& result) noexcept {
-  if (const Error why = stream_->state().failure; !(why == Errc::ok)) {
-    return end(why == Errc::protocol_error ? CloseReason::refused_tls : CloseReason::peer_failed, why);
+  const Error why = stream_->state().failure;
+  if (why == Errc::protocol_error) {
+    return end(CloseReason::refused_tls, why);
+  }
+  if (reading_.peer_end == PeerEnd::broken) {
+    return end(CloseReason::peer_failed, record_.why);
+  }
+  if (!(why == Errc::ok)) {
+    return end(CloseReason::peer_failed, why);
   }
   end(CloseReason::peer_failed, sys::make_error(result.os_errno, "the connection failed"));
 }
@@ -123,7 +133,7 @@ void Session::close_for(CloseReason reason, Error why) noexcept {
   }
   state_ = State::closing;
   queue_limits_.take = 0;
-  cause_ = {reason, why};
+  record_.set_cause(reason, why);
   cancel_tasks();
   clock_.close_by(deadline_after(shard_.loop().now(), slot_.limits.close_timeout));
   arm_timer();
@@ -136,7 +146,7 @@ void Session::end(CloseReason reason, Error why) noexcept {
   }
   // A session that was closed and has written all keeps the reason that close() gave.
   if (is_open() || !(writing_.end == WriteEnd::done || all_written())) {
-    cause_ = {reason, why};
+    record_.set_cause(reason, why);
   }
   state_ = State::ended;
   queue_limits_.take = 0;

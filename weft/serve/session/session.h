@@ -27,6 +27,7 @@
 #include "weft/serve/session/session_clock.h"
 #include "weft/serve/session/session_id.h"
 #include "weft/serve/session/session_limits.h"
+#include "weft/serve/session/session_record.h"
 #include "weft/serve/session/session_state.h"
 #include "weft/serve/session/session_task.h"
 #include "weft/serve/session/write_queue.h"
@@ -81,11 +82,13 @@ class Session : private rt::Watcher, private rt::TurnJob {
   [[nodiscard]] bool is_open() const noexcept { return state_ <= State::draining; }  // neither closed nor ended
   [[nodiscard]] std::size_t queued() const noexcept { return writes_.size(); }       // bytes
   [[nodiscard]] std::string peer_address() const { return stream_->peer_address(); }
-  [[nodiscard]] const net::Stream& stream() const noexcept { return *stream_; }   // for net::tls_info()
-  [[nodiscard]] const SessionCounts& counts() const noexcept { return counts_; }  // up to the last read and write
+  [[nodiscard]] const net::Stream& stream() const noexcept { return *stream_; }  // for net::tls_info()
+  [[nodiscard]] const SessionCounts& counts() const noexcept {
+    return record_.counts;
+  }  // up to the last read and write
   [[nodiscard]] Shard& shard() const noexcept { return shard_; }
   // The reason that the end will be counted under; it is final in on_close().
-  [[nodiscard]] CloseReason reason() const noexcept { return cause_.reason; }
+  [[nodiscard]] CloseReason reason() const noexcept { return record_.reason; }
   // A pointer of the service's choice. The service frees its target in on_close().
   void set_context(void* context) noexcept { context_ = context; }
   [[nodiscard]] void* context() const noexcept { return context_; }
@@ -179,6 +182,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
 
   // --- reading (session_read.cc) ---
   void handle_event(const sys::PollEvent& event) override;
+  void note_peer_end(bool failed) noexcept;
   void read_some();
   [[nodiscard]] bool read_stream_state() noexcept;
   void continue_reading();
@@ -210,6 +214,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   void watch_writable(bool on) noexcept;
   [[nodiscard]] bool note_written(const sys::IoResult& result, std::size_t asked) noexcept;
   void resume_throttled() noexcept;
+  void drop_queue() noexcept;  // what an ended session did not write, counted
   [[nodiscard]] bool all_written() const noexcept { return writes_.empty() && !writing_.unsent; }
 
   // --- coroutines (session_spawn.cc) ---
@@ -250,13 +255,11 @@ class Session : private rt::Watcher, private rt::TurnJob {
   std::unique_ptr<net::Stream> stream_;
   PartialInput input_;
   SessionClock clock_;
-  SessionCounts counts_;
 
   SessionId id_;
   rt::Loop::WatchId watch_ = 0;
   void* context_ = nullptr;
-  std::string peer_;  // for the log: a closed socket no longer has the address
-  CloseCause cause_;
+  SessionRecord record_;
   TaskSet* tasks_ = nullptr;
   std::vector<GroupMembership> groups_;
   Admission::Lease lease_;

@@ -4,6 +4,7 @@
 
 #include "weft/serve/session/session.h"
 #include "weft/serve/session/shard.h"
+#include "weft/sys/socket.h"
 
 namespace weft::serve {
 
@@ -20,7 +21,7 @@ void Session::handle_event(const sys::PollEvent& event) {
   if (event.readable || event.peer_closed || event.failed) {
     reading_.readable = true;
     if (event.peer_closed || event.failed) {
-      reading_.note_end(PeerEnd::announced);
+      note_peer_end(event.failed);
     }
     if (wants_frames()) [[likely]] {
       read_some();
@@ -29,6 +30,19 @@ void Session::handle_event(const sys::PollEvent& event) {
   writing_.flush_due = false;
   flush();
   settle();
+}
+
+// A failure without an error is a hang-up: both directions were closed in order, and unread frames may remain.
+void Session::note_peer_end(bool failed) noexcept {
+  const Error why = failed && is_open() ? sys::take_error(stream_->fd()) : Error();
+  if (why == Errc::ok) {
+    return reading_.note_end(PeerEnd::announced);
+  }
+  if (reading_.peer_end >= PeerEnd::read) {
+    return end(CloseReason::peer_failed, why);
+  }
+  reading_.note_end(PeerEnd::broken);
+  record_.why = why;
 }
 
 // One read. The rest of a half-received frame is read behind its beginning; the bytes after it are decoded in
@@ -52,13 +66,18 @@ void Session::read_some() {
   switch (result.status) {
     case sys::IoResult::Status::done: break;
     case sys::IoResult::Status::would_block: reading_.readable = false; return;
-    case sys::IoResult::Status::end_of_stream: reading_.note_end(PeerEnd::read); return handle_end();
+    case sys::IoResult::Status::end_of_stream:
+      if (reading_.peer_end == PeerEnd::broken) {
+        return end(CloseReason::peer_failed, record_.why);
+      }
+      reading_.note_end(PeerEnd::read);
+      return handle_end();
     case sys::IoResult::Status::failed: return fail(result);
   }
   clock_.note_active(shard_.loop().now());
   shard_.counters().reads.add();
   shard_.counters().bytes_in.add(result.bytes);
-  counts_.bytes_in += result.bytes;
+  record_.counts.bytes_in += result.bytes;
   // A read that did not fill its room has emptied the socket; an event reports the next bytes.
   reading_.readable = result.bytes == missing.size() + scratch.size() || reading_.peer_end != PeerEnd::none;
   const std::size_t into_kept = std::min(missing.size(), result.bytes);
@@ -89,7 +108,7 @@ void Session::handle_bytes(std::size_t into_kept, Bytes fresh) {
   if (uncounted_.in != 0) {
     clock_.note_frame();
     shard_.counters().frames_in.add(uncounted_.in);
-    counts_.frames_in += uncounted_.in;
+    record_.counts.frames_in += uncounted_.in;
     uncounted_.in = 0;
   }
 }

@@ -108,7 +108,7 @@ void Session::release_all_but_tasks() noexcept {
     stream_->shutdown_write();
     writing_.end = WriteEnd::done;
   }
-  shard_.counters().undelivered.add(writes_.clear(shard_.budget()));
+  drop_queue();
   clean_up();
 }
 

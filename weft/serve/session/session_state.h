@@ -19,7 +19,8 @@ enum class SessionState : std::uint8_t {
 // The end of the peer's stream, as far as the session has seen it. It only moves down this list, and may skip states.
 enum class PeerEnd : std::uint8_t {
   none,
-  announced,  // an event reported the end or a failure: the next reads will return it
+  announced,  // an event reported the end: the next reads will return it
+  broken,     // the connection failed: the session ends when it has read what came before, or when it does not read
   read,       // a read returned it, or the session discards no more bytes
   handled,    // the service handled the frames before the end
 };

@@ -161,7 +161,7 @@ bool Session::note_written(const sys::IoResult& result, std::size_t asked) noexc
       clock_.note_active(shard_.loop().now());
       shard_.counters().writes.add();
       shard_.counters().bytes_out.add(result.bytes);
-      counts_.bytes_out += result.bytes;
+      record_.counts.bytes_out += result.bytes;
       break;
     case sys::IoResult::Status::would_block: break;
     case sys::IoResult::Status::end_of_stream:
@@ -197,7 +197,7 @@ bool Session::write_out(std::span<const Bytes> from) noexcept {
 void Session::flush() noexcept {
   if (uncounted_.out != 0) {
     shard_.counters().frames_out.add(uncounted_.out);
-    counts_.frames_out += uncounted_.out;
+    record_.counts.frames_out += uncounted_.out;
     uncounted_.out = 0;
   }
   for (int i = 0; i < kWritesMax && !all_written() && !writing_.blocked && state_ != State::ended; ++i) {
@@ -223,6 +223,12 @@ void Session::resume_throttled() noexcept {
       list();
     }
   }
+}
+
+void Session::drop_queue() noexcept {
+  const std::size_t frames = writes_.clear(shard_.budget());
+  record_.undelivered += static_cast<std::uint32_t>(frames);
+  shard_.counters().undelivered.add(frames);
 }
 
 }  // namespace weft::serve

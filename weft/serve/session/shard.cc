@@ -35,9 +35,8 @@ void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, A
   if (draining_) {
     return reject(Rejection::failed, peer_of(*stream), Error(Errc::terminated, "the server stops"));
   }
-  std::string peer = peer_of(*stream);
   if (!count_.take()) {
-    return reject(Rejection::full, peer);
+    return reject(Rejection::full, peer_of(*stream));
   }
   const auto place = sessions_.emplace();
   if (!place || place->slot() >= SessionId::kSlots) {
@@ -45,22 +44,22 @@ void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, A
       sessions_.erase(*place);
     }
     count_.give_back();
-    return reject(Rejection::no_memory, peer);
+    return reject(Rejection::no_memory, peer_of(*stream));
   }
   Block& block = *sessions_.find(*place);
   block.session = slot.ops->make(block.place, *this, slot);
-  block.session->peer_ = std::move(peer);
+  block.session->record_.peer = peer_to_log(*stream);
   Result<void> started = Error(Errc::resource_exhausted, "no memory for a session");
   try {
     started = block.session->start(std::move(stream), SessionId::make(core_.index(), *place, epoch_), std::move(lease));
   } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): `started` says so
   }
   if (!started) {
-    peer = std::move(block.session->peer_);
+    const auto peer = std::move(block.session->record_.peer);
     slot.ops->destroy(*block.session);
     sessions_.erase(*place);
     count_.give_back();
-    return reject(Rejection::no_memory, peer, started.error());
+    return reject(Rejection::no_memory, peer == nullptr ? std::string_view() : *peer, started.error());
   }
 }
 
@@ -72,19 +71,27 @@ Session* Shard::find(SessionId id) noexcept {
   return block == nullptr || block->session->state_ == Session::State::ended ? nullptr : block->session;
 }
 
+// Null: no log wants it, or no memory.
+std::unique_ptr<const std::string> Shard::peer_to_log(const net::Stream& stream) const noexcept {
+  try {
+    return log_ ? std::make_unique<const std::string>(stream.peer_address()) : nullptr;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
 void Shard::finish(Session& session) noexcept {
   if (session.has_tasks()) [[unlikely]] {
     return session.release_all_but_tasks();  // the last coroutine lists the session, and this function runs again
   }
   const SlotId slot = session.id().slot();
-  counters_.closed[static_cast<std::size_t>(session.cause_.reason)].add();
-  const std::uint64_t undelivered = session.writes_.clear(budget_);
-  counters_.undelivered.add(undelivered);
-  log_end(session, undelivered);
+  counters_.closed[static_cast<std::size_t>(session.record_.reason)].add();
+  session.drop_queue();
+  log_end(session);
   const ServiceSlot& service = session.slot_;
   try {
     if (session.clock_.begun()) {
-      service.ops->closed(session, session.cause_.why);
+      service.ops->closed(session, session.record_.why);
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch): the session ends in any case
   }
@@ -113,22 +120,23 @@ void Shard::reject(Rejection why, std::string_view peer, const Error& error) noe
   write_record(log_, record);
 }
 
-void Shard::log_end(const Session& session, std::uint64_t undelivered) const noexcept {
+void Shard::log_end(const Session& session) const noexcept {
   if (!log_) {
     return;
   }
   LogRecord record;
   record.time = std::chrono::system_clock::now();
-  record.level = level_of(session.cause_.reason);
+  const SessionRecord& ended = session.record_;
+  record.level = level_of(ended.reason);
   record.core = core_.index();
   record.session = session.id_;
-  record.peer = session.peer_;
-  record.reason = describe(session.cause_.reason);
-  record.error = session.cause_.why;
+  record.peer = ended.peer == nullptr ? std::string_view() : *ended.peer;
+  record.reason = describe(ended.reason);
+  record.error = ended.why;
   record.age = core_.loop().now() - session.clock_.accepted();
-  record.counts = session.counts_;
+  record.counts = ended.counts;
   record.counts.frames_out += session.uncounted_.out;
-  record.undelivered = undelivered;
+  record.undelivered = ended.undelivered;
   write_record(log_, record);
 }
 

@@ -80,7 +80,8 @@ class Shard {
 
   void finish(Session& session) noexcept;  // destroys it, once its coroutines have ended
   void report_empty();
-  void log_end(const Session& session, std::uint64_t undelivered) const noexcept;
+  void log_end(const Session& session) const noexcept;
+  [[nodiscard]] std::unique_ptr<const std::string> peer_to_log(const net::Stream& stream) const noexcept;
 
   rt::Core& core_;
   const std::uint16_t epoch_;
