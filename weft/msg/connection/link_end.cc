@@ -78,7 +78,7 @@ void Link::drop_stream() noexcept {
   schedule<&Link::handle_peer_time>(timers_.peer, kNever);
   send_.disconnect(connecting());
   receive_.disconnect();
-  app_reads_.active = false;
+  IoService::take_back(*this, common_.share);
   common_.stream.reset();
 }
 
@@ -141,7 +141,7 @@ void Link::linger() {
   }
   phase_ = Phase::draining;
   common_.owner.forget_descriptor(common_.connection);
-  app_reads_.active = false;
+  IoService::take_back(*this, common_.share);
   common_.stream->shutdown_write();
   schedule<&Link::handle_close_time>(timers_.close, std::min(closing_.deadline, sys::now() + kDrainLongest));
   set_interest(sys::Interest::readable | sys::Interest::peer_closed);
@@ -198,7 +198,7 @@ void Link::finish() {
   schedule<&Link::handle_connect_time>(timers_.connect, kNever);
   schedule<&Link::take_down>(timers_.take_down, kNever);
   schedule<&Link::handle_peer_time>(timers_.peer, kNever);
-  common_.io.forget(common_.connection);
+  common_.io.disarm(common_.connection);
   common_.owner.connection_finished(common_.connection);
   keep_owner_.reset();
 }

@@ -247,7 +247,6 @@ void Link::enter_traffic() {
     common_.owner.monitor().emit(describe(EventKind::handshake_succeeded, Error(), common_.stream->fd()));
     schedule_peer_time();
   }
-  app_reads_.active = false;
   send_.give_to_senders();
   set_interest(sys::Interest::readable | sys::Interest::peer_closed);
   receive_.begin_traffic(raw_ && !closing_.begun);

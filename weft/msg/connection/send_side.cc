@@ -3,6 +3,7 @@
 #include "weft/msg/connection/send_side.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "weft/msg/connection/connection.h"
 #include "weft/sys/clock.h"
@@ -283,10 +284,19 @@ void SendSide::flush_or_arm(bool wide, bool now) noexcept {
 }
 
 void SendSide::list_at_socket() noexcept {
-  if (!listed_) {
-    listed_ = true;
+  if (listed_place_ == kNotListed) {
+    listed_place_ = share_.unflushed.size();
     share_.unflushed.push_back(common_.connection.shared_from_this());
     share_.has_unflushed.store(true, std::memory_order_relaxed);
+  }
+}
+
+void SendSide::leave_list() noexcept {
+  if (listed_place_ != kNotListed) {
+    share_.unflushed[listed_place_] = std::move(share_.unflushed.back());
+    share_.unflushed[listed_place_]->send_side().listed_place_ = listed_place_;
+    share_.unflushed.pop_back();
+    listed_place_ = kNotListed;
   }
 }
 

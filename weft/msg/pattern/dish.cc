@@ -2,13 +2,13 @@
 // DISH (RFC 48): the socket receives the messages of the groups that it joined. Joins go to every radio, and all of
 // them again over each new connection. The socket also filters received messages: one may be on its way while the
 // socket leaves its group.
-#include <algorithm>
 #include <mutex>
 #include <set>
 #include <string>
 
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/pattern.h"
+#include "weft/msg/pattern/pipe_list.h"
 
 namespace weft::msg {
 
@@ -20,9 +20,7 @@ class Dish final : public Pattern {
 
   void attach(Pipe& pipe) override {
     queue_.attach(pipe);
-    if (std::find(pipes_.begin(), pipes_.end(), &pipe) == pipes_.end()) {
-      pipes_.push_back(&pipe);
-    }
+    radios_.add(pipe);
   }
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
     for (const std::string& group : groups_) {
@@ -30,7 +28,7 @@ class Dish final : public Pattern {
     }
     return true;
   }
-  void detach(Pipe& pipe) override { std::erase(pipes_, &pipe); }
+  void detach(Pipe& pipe) override { radios_.remove(pipe); }
   void activate(Pipe& pipe) override { queue_.activate(pipe); }
   void deactivate(Pipe& pipe) override {
     if (queue_.detach(pipe)) {
@@ -126,7 +124,7 @@ class Dish final : public Pattern {
   }
 
   void send_to_radios(bool join, Bytes group) {
-    for (Pipe* pipe : pipes_) {
+    for (Pipe* pipe : radios_.pipes()) {
       if (pipe->notes.ready) {
         pipe->send_subscription(join, group);
       }
@@ -137,7 +135,7 @@ class Dish final : public Pattern {
   Message head_;                               // group and origin of the last message
   bool in_body_ = false;                       // the group was taken
   bool skipping_ = false;                      // in the middle of a message that is dropped
-  std::vector<Pipe*> pipes_;                   // send lock
+  PipeList radios_;                            // send lock
   std::mutex groups_mutex_;                    // for threads that hold the receive lock only
   std::set<std::string, std::less<>> groups_;  // send lock or groups_mutex_ to read, both to change
 };

@@ -61,7 +61,7 @@ void Pipe::send_subscription(bool subscribe, Bytes topic) noexcept {
   if (connection_ != nullptr) {
     connection_->send_side().queue_subscription(subscribe, topic);
   } else if (ConnectionOwner* peer = other_owner(); peer != nullptr) {
-    peer->handle_inproc_subscription(*link_, subscribe, topic);
+    peer->handle_inproc_subscription(*link_, 1 - link_end_, subscribe, topic);
   }
 }
 

@@ -84,7 +84,8 @@ class Pipe final : public PipeShare {
     bool ended = false;             // receive lock: nothing more will come from the other end
     std::uint64_t sent_mark = 0;    // send lock: last publication that went here
     std::size_t queue_index = 0;    // receive lock: place in the fair queue
-    std::size_t balance_index = 0;  // send lock: place in the load balancer
+    std::size_t balance_index = 0;  // send lock: place in the load balancer or the pattern's list of peers
+    std::size_t ended_index = 0;    // receive lock, once `ended`: place in the socket's list of ended pipes
     Message::Origin origin;         // both locks to write, either to read
     std::string routing_id;         // both locks to write, either to read
     bool names_peer = false;        // both locks: this socket chose routing_id, whatever the peer calls itself

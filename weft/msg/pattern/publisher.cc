@@ -10,6 +10,7 @@
 #include "weft/msg/pattern/distributor.h"
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/pattern.h"
+#include "weft/msg/pattern/pipe_list.h"
 #include "weft/msg/pattern/prefix_table.h"
 
 namespace weft::msg {
@@ -28,9 +29,7 @@ class Publisher final : public Pattern {
   }
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
     choice_stands_ = false;
-    if (std::find(peers_.begin(), peers_.end(), &pipe) == peers_.end()) {
-      peers_.push_back(&pipe);
-    }
+    peers_.add(pipe);
     if (!options_.xpub_welcome_message.empty()) {
       Outbound welcome{as_bytes(options_.xpub_welcome_message), nullptr, false};
       pipe.dropped += pipe.try_send(welcome, false) ? 0 : 1;
@@ -39,7 +38,7 @@ class Publisher final : public Pattern {
   }
   void detach(Pipe& pipe) override {
     choice_stands_ = false;
-    std::erase(peers_, &pipe);
+    peers_.remove(pipe);
     distributor_.detach(pipe);
     if (counts_.erase(&pipe) != 0) {
       remove_all(wanted_, pipe, true);
@@ -216,7 +215,8 @@ class Publisher final : public Pattern {
   // Inverts the choice: `chosen` then holds every ready pipe that match() did not mark with publication_.
   void choose_others(std::vector<Pipe*>& chosen) {
     chosen.clear();
-    std::copy_if(peers_.begin(), peers_.end(), std::back_inserter(chosen),
+    const std::vector<Pipe*>& peers = peers_.pipes();
+    std::copy_if(peers.begin(), peers.end(), std::back_inserter(chosen),
                  [&](const Pipe* pipe) { return pipe->notes.sent_mark != publication_; });
   }
 
@@ -273,7 +273,7 @@ class Publisher final : public Pattern {
   const bool notifies_;
   Subscriptions subscriptions_;                    // send lock, as all down to distributor_
   Subscriptions wanted_;                           // with xpub_manual: the peers' own subscriptions
-  std::vector<Pipe*> peers_;                       // that are ready
+  PipeList peers_;                                 // that are ready
   std::unordered_map<Pipe*, std::size_t> counts_;  // subscriptions of each peer
   std::uint64_t publication_ = 0;
   bool choice_stands_ = false;  // send lock, as the next two: chosen() also holds for topics with these decisive bytes

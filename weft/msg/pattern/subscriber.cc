@@ -11,6 +11,7 @@
 #include "weft/msg/pattern/distributor.h"
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/pattern.h"
+#include "weft/msg/pattern/pipe_list.h"
 #include "weft/msg/pattern/prefix_table.h"
 
 namespace weft::msg {
@@ -23,9 +24,7 @@ class Subscriber final : public Pattern {
 
   void attach(Pipe& pipe) override {
     queue_.attach(pipe);
-    if (std::find(pipes_.begin(), pipes_.end(), &pipe) == pipes_.end()) {
-      pipes_.push_back(&pipe);
-    }
+    publishers_.add(pipe);
   }
   // Sends the subscriptions in the order in which they were made: a publisher that has the last one then has them all.
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
@@ -39,7 +38,7 @@ class Subscriber final : public Pattern {
     return true;
   }
   void detach(Pipe& pipe) override {
-    std::erase(pipes_, &pipe);
+    publishers_.remove(pipe);
     distributor_.detach(pipe);
   }
   void activate(Pipe& pipe) override { queue_.activate(pipe); }
@@ -84,7 +83,7 @@ class Subscriber final : public Pattern {
         }
         return {};
       }
-      distributor_.choose(pipes_);
+      distributor_.choose(publishers_.pipes());
     }
     return distributor_.send(part);
   }
@@ -146,7 +145,7 @@ class Subscriber final : public Pattern {
         filter_.erase(topic);
       }
     }
-    for (Pipe* pipe : pipes_) {
+    for (Pipe* pipe : publishers_.pipes()) {
       if (pipe->notes.ready) {
         pipe->send_subscription(subscribe, topic);
       }
@@ -159,7 +158,7 @@ class Subscriber final : public Pattern {
   bool skipping_ = false;            // in the middle of a message that does not
   PrefixTable<Wish> subscriptions_;  // send lock, as the next three
   std::uint64_t made_ = 0;           // subscriptions so far
-  std::vector<Pipe*> pipes_;
+  PipeList publishers_;
   Distributor distributor_;
   std::mutex filter_mutex_;
   PrefixTable<bool> filter_;  // guarded by filter_mutex_: the receiving side's copy of the topics

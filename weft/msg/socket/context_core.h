@@ -7,6 +7,8 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "weft/base/result.h"
@@ -67,7 +69,11 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   void expire_pending(InprocLink& link, Instant deadline) noexcept;
 
  private:
-  void drop_expired() noexcept;  // inproc lock
+  // Links that wait for a socket to bind their name. With the inproc lock.
+  using Pending = std::multimap<std::string, std::shared_ptr<InprocLink>>;
+  void add_pending(const std::string& name, const std::shared_ptr<InprocLink>& link);
+  Pending::iterator remove_pending(Pending::iterator place) noexcept;
+  void drop_expired() noexcept;
 
   const std::uint32_t born_in_ = sys::fork_generation();
   ContextOptions options_;  // sockets_max, io_thread: guarded by mutex_
@@ -78,8 +84,10 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   std::size_t connections_ = 0;    // guarded by mutex_
   bool shut_down_ = false;         // guarded by mutex_
   std::mutex inproc_mutex_;
-  std::map<std::string, SocketCore*> inproc_;                        // guarded by inproc_mutex_
-  std::multimap<std::string, std::shared_ptr<InprocLink>> pending_;  // guarded by inproc_mutex_
+  std::map<std::string, SocketCore*> inproc_;  // guarded by inproc_mutex_, as the next three
+  Pending pending_;
+  std::unordered_map<const InprocLink*, Pending::iterator> pending_places_;
+  std::set<std::pair<Instant, const InprocLink*>> expiring_;  // the pending links
 };
 
 }  // namespace weft::msg

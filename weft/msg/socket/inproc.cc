@@ -25,10 +25,10 @@ Result<void> ContextCore::bind_inproc(const std::string& name, SocketCore& core)
     }
     drop_expired();
     const auto [first, last] = pending_.equal_range(name);
-    for (auto it = first; it != last; ++it) {
+    for (auto it = first; it != last;) {
       waiting.push_back(it->second);
+      it = remove_pending(it);
     }
-    pending_.erase(first, last);
   }
   for (const auto& link : waiting) {
     // If `core` was closed meanwhile, the link waits again, or joins the socket that is bound there now.
@@ -67,7 +67,7 @@ std::shared_ptr<SocketCore> ContextCore::find_inproc(const std::string& name, co
   const auto found = inproc_.find(name);
   if (found == inproc_.end() || found->second->closed()) {
     drop_expired();
-    pending_.emplace(name, link);
+    add_pending(name, link);
     return nullptr;
   }
   return found->second->shared_from_this();
@@ -81,13 +81,34 @@ bool ContextCore::is_inproc_bound(const std::string& name) {
 
 void ContextCore::expire_pending(InprocLink& link, Instant deadline) noexcept {
   const std::lock_guard lock(inproc_mutex_);
+  const bool pending = pending_places_.contains(&link);
+  if (pending) {
+    expiring_.erase({link.expires, &link});
+  }
   link.expires = deadline;
+  if (pending) {
+    expiring_.emplace(deadline, &link);
+  }
   drop_expired();
+}
+
+void ContextCore::add_pending(const std::string& name, const std::shared_ptr<InprocLink>& link) {
+  pending_places_.emplace(link.get(), pending_.emplace(name, link));
+  expiring_.emplace(link->expires, link.get());
+}
+
+ContextCore::Pending::iterator ContextCore::remove_pending(Pending::iterator place) noexcept {
+  const InprocLink* const link = place->second.get();
+  expiring_.erase({link->expires, link});
+  pending_places_.erase(link);
+  return pending_.erase(place);
 }
 
 void ContextCore::drop_expired() noexcept {
   const Instant now = sys::now();
-  std::erase_if(pending_, [&](const auto& entry) { return entry.second->expires <= now; });
+  while (!expiring_.empty() && expiring_.begin()->first <= now) {
+    (void)remove_pending(pending_places_.at(expiring_.begin()->second));
+  }
 }
 
 // --- links ---
@@ -121,7 +142,7 @@ Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) 
   const std::uint32_t routing_id = WEFT_TRY(adopt_inproc(link, 0, endpoint.text()));
   while (const auto binder = context_.find_inproc(endpoint.name, link)) {
     if (!may_join(wire_type(), binder->wire_type())) {
-      disconnect_inproc(*link);
+      disconnect_inproc(*link, 0);
       return Error(Errc::incompatible_peer, "the bound socket's type cannot talk to this one");
     }
     if (join_inproc(link, *binder)) {
@@ -146,12 +167,12 @@ bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore
     link->owner[1].store(nullptr);
     return false;
   }
-  binder.inproc_ready(*link, as_bytes(connector.options_copy().routing_id));
-  connector.inproc_ready(*link, as_bytes(binder.options_copy().routing_id));
+  binder.inproc_ready(*link, 1, as_bytes(connector.options_copy().routing_id));
+  connector.inproc_ready(*link, 0, as_bytes(binder.options_copy().routing_id));
   // Sequentially consistent, as in close_inproc(): a connector that closes meanwhile sees the binder's end, or this
   // thread sees the connector closed.
   if (link->closed[0].load()) {
-    binder.inproc_peer_closed(*link);
+    binder.inproc_peer_closed(*link, 1);
   }
   // Messages that were sent before the binder was known woke no thread. A sender may wait for its first peer.
   binder.share_.input_parker.wake_with_fence();
@@ -179,19 +200,21 @@ Result<std::uint32_t> SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>
   pipe->notes.attached = true;
   const std::uint32_t routing_id = pipe->notes.origin.routing_id;
   const std::lock_guard table(table_mutex_);
-  inproc_pipes_.push_back(std::move(pipe));
+  link->pipe[end] = pipe.get();
+  InprocPipe& owned = inproc_pipes_[pipe.get()];
+  owned.pipe = std::move(pipe);
   inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
   if (!connected_to.empty()) {
-    connected_inproc_.emplace(connected_to, link);
+    owned.connected = connected_inproc_.emplace(connected_to, link);
   }
   return routing_id;
 }
 
-void SocketCore::inproc_ready(const InprocLink& link, Bytes identity) {
+void SocketCore::inproc_ready(const InprocLink& link, int end, Bytes identity) {
   Pipe* pipe = nullptr;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
-    pipe = find_inproc(link);
+    pipe = find_inproc(link, end);
     if (pipe == nullptr || !pipe->notes.attached || pipe->notes.ended) {
       return;
     }
@@ -200,23 +223,25 @@ void SocketCore::inproc_ready(const InprocLink& link, Bytes identity) {
       return;
     }
   }
-  disconnect_inproc(link);
+  disconnect_inproc(link, end);
 }
 
-Pipe* SocketCore::find_inproc(const InprocLink& link) noexcept {
+Pipe* SocketCore::find_inproc(const InprocLink& link, int end) noexcept {
   const std::lock_guard table(table_mutex_);
-  for (const auto& pipe : inproc_pipes_) {
-    if (pipe->link().get() == &link) {
-      return pipe.get();
-    }
-  }
-  return nullptr;
+  return link.pipe[end];
 }
 
-void SocketCore::handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic) {
+// The link's name stays in connected_inproc_, for disconnect().
+void SocketCore::erase_inproc(const Pipe& pipe) noexcept {
+  pipe.link()->pipe[pipe.link_end()] = nullptr;
+  inproc_pipes_.erase(&pipe);
+  inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
+}
+
+void SocketCore::handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, Bytes topic) {
   {
     const std::lock_guard lock(send_mutex_);
-    if (Pipe* pipe = find_inproc(link); pipe != nullptr && (traits_.takes_subscriptions || traits_.groups)) {
+    if (Pipe* pipe = find_inproc(link, end); pipe != nullptr && (traits_.takes_subscriptions || traits_.groups)) {
       (void)pattern_->handle_subscription(*pipe, subscribe, topic);  // a peer in this process needs no limit
     }
   }
@@ -239,14 +264,14 @@ void SocketCore::close_inproc(Pipe& pipe, Instant deadline) {
   context_.expire_pending(link, nothing_sent ? Instant::min() : deadline);
   peer = link.owner[1 - end].load();
   if (peer != nullptr) {
-    core_of(*peer).inproc_peer_closed(link);
+    core_of(*peer).inproc_peer_closed(link, 1 - end);
   }
 }
 
-void SocketCore::inproc_peer_closed(const InprocLink& link) {
+void SocketCore::inproc_peer_closed(const InprocLink& link, int end) {
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
-    if (Pipe* pipe = find_inproc(link); pipe != nullptr && !pipe->notes.ended) {
+    if (Pipe* pipe = find_inproc(link, end); pipe != nullptr && !pipe->notes.ended) {
       end_pipe(*pipe);
       bury_drained();
     }
@@ -255,23 +280,23 @@ void SocketCore::inproc_peer_closed(const InprocLink& link) {
   share_.output_parker.wake_with_fence();
 }
 
-void SocketCore::disconnect_inproc(const InprocLink& link) {
+void SocketCore::disconnect_inproc(const InprocLink& link, int end) {
   std::unique_ptr<Pipe> pipe;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     const std::lock_guard table(table_mutex_);
-    for (auto& candidate : inproc_pipes_) {
-      if (candidate->link().get() == &link) {
-        pipe = std::move(candidate);
-      }
-    }
-    std::erase(inproc_pipes_, nullptr);
-    inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
-    std::erase_if(connected_inproc_, [&](const auto& entry) { return entry.second.get() == &link; });
-    if (pipe == nullptr) {
+    const auto found = inproc_pipes_.find(link.pipe[end]);
+    if (found == inproc_pipes_.end()) {
       return;
     }
-    std::erase(ended_, pipe.get());
+    pipe = std::move(found->second.pipe);
+    if (found->second.connected) {
+      connected_inproc_.erase(*found->second.connected);
+    }
+    erase_inproc(*pipe);
+    if (pipe->notes.ended) {
+      drop_ended(pipe->notes.ended_index);
+    }
     dropped_before_ += pipe->dropped;
     if (pipe->notes.attached) {
       pattern_->detach(*pipe);

@@ -93,20 +93,18 @@ void SocketCore::connection_finished(Connection& connection) {
     dropped_before_ += pipe.dropped + pipe.discarded.exchange(0, std::memory_order_relaxed);
     pipe.dropped = 0;
     pipe.notes.ready = false;
-    std::erase_if(share_.unflushed, [&](const auto& entry) { return entry.get() == &connection; });
+    connection.send_side().leave_list();
+    {
+      const std::lock_guard table(table_mutex_);
+      if (auto& connected = connections_.find(&connection)->second.connected; connected) {
+        (*connected)->second = nullptr;
+        connected.reset();
+      }
+    }
     end_pipe(pipe);
     bury_drained();
   }
   share_.output_parker.wake_with_fence();  // a sender that waits for this very peer retries, and fails
-  {
-    const std::lock_guard lock(table_mutex_);
-    for (auto& [name, connected] : connected_) {
-      if (connected.get() == &connection) {
-        connected = nullptr;
-      }
-    }
-  }
-  share_.output_parker.wake_with_fence();  // a sender that waits for room at this very peer retries, and fails
   end_feed_if_quiet();
   context_.connection_ended();
 }
@@ -118,7 +116,7 @@ void SocketCore::end_pipe(Pipe& pipe) {
     pattern_->detach(pipe);
     pattern_->activate(pipe);
   }
-  bury_next_ = ended_.size();
+  bury_next_ = pipe.notes.ended_index = ended_.size();
   ended_.push_back(&pipe);
 }
 
@@ -138,16 +136,20 @@ void SocketCore::bury_drained() {
       pipe->notes.attached = false;
     }
     collect_signals();
-    ended_[i] = ended_.back();
-    ended_.pop_back();
+    drop_ended(i);
     const std::lock_guard lock(table_mutex_);
     if (pipe->connection() != nullptr) {
       connections_.erase(pipe->connection());
     } else {
-      std::erase_if(inproc_pipes_, [&](const auto& owned) { return owned.get() == pipe; });
-      inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
+      erase_inproc(*pipe);
     }
   }
+}
+
+void SocketCore::drop_ended(std::size_t place) noexcept {
+  ended_[place] = ended_.back();
+  ended_[place]->notes.ended_index = place;
+  ended_.pop_back();
 }
 
 bool SocketCore::handle_subscription(Connection& connection, bool subscribe, Bytes topic) {
@@ -180,7 +182,7 @@ std::uint64_t SocketCore::dropped() {
   for (const auto& [connection, connected] : connections_) {
     sum += connected.pipe.dropped + connected.pipe.discarded.load(std::memory_order_relaxed);
   }
-  for (const auto& pipe : inproc_pipes_) {
+  for (const auto& [pipe, keep] : inproc_pipes_) {
     sum += pipe->dropped;
   }
   return sum;

@@ -11,6 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "weft/base/list.h"
 #include "weft/base/result.h"
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/message/monitor.h"
@@ -150,13 +151,14 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void forget_descriptor(Connection& connection) noexcept override;
   void connection_finished(Connection& connection) override;
   [[nodiscard]] bool handle_subscription(Connection& connection, bool subscribe, Bytes topic) override;
-  void handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic) override;
+  void handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, Bytes topic) override;
   void add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint);
 
   // --- inproc (inproc.cc) ---
   [[nodiscard]] static bool join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore& binder);
-  void inproc_ready(const InprocLink& link, Bytes identity);
-  void inproc_peer_closed(const InprocLink& link);
+  // `end`: this socket's end of the link.
+  void inproc_ready(const InprocLink& link, int end, Bytes identity);
+  void inproc_peer_closed(const InprocLink& link, int end);
   [[nodiscard]] SocketType type() const noexcept { return traits_.type; }
   [[nodiscard]] zmtp::SocketType wire_type() const noexcept { return traits_.wire; }
   [[nodiscard]] bool single_part() const noexcept { return traits_.single_part; }
@@ -202,8 +204,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> ensure_descriptors() noexcept;                    // receive lock
   [[nodiscard]] Result<void> add_descriptor(Connection& connection) noexcept;  // receive lock
   [[nodiscard]] static Pipe& pipe_of(Connection& connection) noexcept;
-  void end_pipe(Pipe& pipe);  // both locks
-  void bury_drained();        // receive lock
+  void end_pipe(Pipe& pipe);                    // both locks
+  void bury_drained();                          // receive lock
+  void drop_ended(std::size_t place) noexcept;  // receive lock
   void apply_marks();
   [[nodiscard]] Result<void> make_raw(bool raw);  // both locks; before the first connection
   void end_feed();                                // feed lock
@@ -222,7 +225,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<std::uint32_t> adopt_inproc(const std::shared_ptr<InprocLink>& link, int end,
                                                    const std::string& connected_to);
   void close_inproc(Pipe& pipe, Instant deadline);
-  void disconnect_inproc(const InprocLink& link);
+  void disconnect_inproc(const InprocLink& link, int end);
   [[nodiscard]] Result<std::unique_ptr<net::Listener>> open_listener(const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::string> bind_inproc(const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::optional<net::Socks5Proxy>> proxy_for(const net::Endpoint& endpoint) const;
@@ -230,9 +233,10 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<std::uint32_t> connect_pipe(std::string_view endpoint);
   [[nodiscard]] Result<std::uint32_t> connect_inproc(const net::Endpoint& endpoint);
   void close_pipes(Instant deadline);
-  [[nodiscard]] Pipe* find_inproc(const InprocLink& link) noexcept;
-  void name_peer(Pipe& pipe);        // both locks
-  void report_id(const Pipe& pipe);  // both locks
+  [[nodiscard]] Pipe* find_inproc(const InprocLink& link, int end) noexcept;
+  void erase_inproc(const Pipe& pipe) noexcept;  // receive and table lock
+  void name_peer(Pipe& pipe);                    // both locks
+  void report_id(const Pipe& pipe);              // both locks
   [[nodiscard]] Result<void> refuse_raw() const;
 
   ContextCore& context_;
@@ -275,26 +279,33 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   };
   std::vector<DescriptorSlot> descriptor_slots_;
   std::vector<std::uint32_t> free_descriptor_slots_;
+  List<Connection> streams_;  // with a descriptor in epoll_
   std::size_t stream_count_ = 0;
-  Connection* only_stream_ = nullptr;  // when stream_count_ is 1
 
   // Table lock: connections, acceptors and inproc pipes.
   std::mutex table_mutex_;
+  using Connected = std::multimap<std::string, std::shared_ptr<Connection>>;  // null: gave up; disconnect() erases it
   struct ConnectedPipe {
     ConnectedPipe(ConnectionOwner& owner, std::shared_ptr<Connection> own) noexcept
         : connection(std::move(own)), pipe(owner, *connection) {}
     const std::shared_ptr<Connection> connection;
     Pipe pipe;
+    std::optional<Connected::iterator> connected;  // its place in connected_; none: accepted, or disconnected
   };
   std::unordered_map<Connection*, ConnectedPipe> connections_;
-  std::multimap<std::string, std::shared_ptr<Connection>> connected_;  // null: gave up; disconnect() erases it
+  Connected connected_;
   std::map<std::string, std::shared_ptr<net::Acceptor>> bound_;
   std::map<std::string, std::string> bound_aliases_;  // the caller's endpoint -> the exact one
-  std::multimap<std::string, std::shared_ptr<InprocLink>> connected_inproc_;
-  std::vector<std::unique_ptr<Pipe>> inproc_pipes_;
+  using ConnectedInproc = std::multimap<std::string, std::shared_ptr<InprocLink>>;
+  struct InprocPipe {
+    std::unique_ptr<Pipe> pipe;
+    std::optional<ConnectedInproc::iterator> connected;  // as above, in connected_inproc_
+  };
+  ConnectedInproc connected_inproc_;
+  std::unordered_map<const Pipe*, InprocPipe> inproc_pipes_;
   std::atomic<std::size_t> inproc_count_{0};
   bool pipes_closed_ = false;         // only connections_ can still emit events
-  std::vector<Pipe*> ended_;          // receive lock: ended pipes that may hold input
+  std::vector<Pipe*> ended_;          // receive lock: ended pipes that may hold input; each knows its place
   std::size_t bury_next_ = 0;         // receive lock: the place in ended_ that bury_drained() checks next
   std::uint64_t dropped_before_ = 0;  // send lock: messages dropped by pipes that are gone
 };

@@ -165,7 +165,8 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
     }
     connection->apply_marks(options_);
     const std::lock_guard table(table_mutex_);
-    Pipe& pipe = connections_.try_emplace(connection.get(), *this, connection).first->second.pipe;
+    ConnectedPipe& connected = connections_.try_emplace(connection.get(), *this, connection).first->second;
+    Pipe& pipe = connected.pipe;
     name_peer(pipe);
     if (!options_.immediate) {
       pattern_->attach(pipe);
@@ -173,7 +174,7 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
       report_id(pipe);
       routing_id = pipe.notes.origin.routing_id;
     }
-    connected_.emplace(std::string(text), connection);
+    connected.connected = connected_.emplace(std::string(text), connection);
     // Under the locks: a thread that closes the socket finds the connection, and posts its job after this one.
     context_.io().loop().post([connection, keep = shared_from_this()] { connection->link().start(); });
   }
@@ -296,7 +297,7 @@ Result<void> SocketCore::disconnect(std::string_view text) {
   }
   share_.output_parker.wake_with_fence();  // a sender that waits for this very peer retries, and fails
   for (const auto& link : ended.links) {
-    disconnect_inproc(*link);
+    disconnect_inproc(*link, 0);
   }
   if (!ended.connections.empty()) {
     context_.connection_ended();
@@ -313,10 +314,14 @@ bool SocketCore::take_connected(const std::string& name, Connections& into) {
   const bool any = first != last || first_link != last_link;
   for (auto it = first; it != last; ++it) {
     if (it->second != nullptr) {  // null: the connection gave up
+      connections_.find(it->second.get())->second.connected.reset();
       into.connections.push_back(it->second);
     }
   }
   for (auto it = first_link; it != last_link; ++it) {
+    if (const auto owned = inproc_pipes_.find(it->second->pipe[0]); owned != inproc_pipes_.end()) {
+      owned->second.connected.reset();
+    }
     into.links.push_back(it->second);
   }
   if (!into.connections.empty()) {

@@ -19,7 +19,7 @@ Statistics SocketCore::statistics() {
     for (const auto& [connection, connected] : connections_) {
       add(connected.pipe);
     }
-    for (const auto& pipe : inproc_pipes_) {
+    for (const auto& [pipe, keep] : inproc_pipes_) {
       add(*pipe);
     }
   }
