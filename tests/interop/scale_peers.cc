@@ -21,8 +21,8 @@
 
 namespace {
 
-constexpr int kPortsOfAnAddress = 20'000;
-constexpr int kAtOnce = 256;  // connections under way: fewer than the backlog
+constexpr int kPortsOfAnAddress = 10'000;  // with more the kernel searches long for a free one
+constexpr int kAtOnce = 256;               // connections under way: fewer than the backlog
 
 [[noreturn]] void fail(const char* what) {
   std::perror(what);
@@ -63,6 +63,17 @@ class Peers {
  public:
   Peers(Protocol protocol, std::uint16_t port) : protocol_(std::move(protocol)), port_(port) {}
 
+  // Connections that stop in the middle of their longest handshake.
+  void open_half(int count) {
+    const std::size_t first = fds_.size();
+    open(count, false);
+    // All but the last byte of a READY of 16 KiB with one property.
+    std::string half = protocol_.hello.substr(0, 64) + std::string("\6\0\0\0\0\0\0\x40\0", 9);
+    half += std::string("\5READY\1X\0\0\x3f\xf4", 12) + std::string(0x3ff4 - 1, 'x');
+    for (std::size_t i = first; i < fds_.size(); ++i) {
+      send_all(fds_[i], half);
+    }
+  }
   void open(int count, bool shakes_hands) {
     ++generation_;  // new source addresses: the ports of the old ones rest for a minute
     for (int i = 0; i < count; i += kAtOnce) {
@@ -153,7 +164,7 @@ int main(int argc, char** argv) {
   if (argc != 3) {
     std::puts(
         "usage: scale_peers PORT DEALER|PUSH|lines: answers lines of input with \"done\":\n"
-        "  open N, silent N: connects, with and without a handshake\n"
+        "  open N, silent N, half N: connects, with a handshake, without, with half of one\n"
         "  each 0: every connection sends a message; pace N: one sends N, a millisecond apart\n"
         "  in_order|reverse|random 0: closes all connections");
     return 2;
@@ -165,6 +176,8 @@ int main(int argc, char** argv) {
   while (std::cin >> what >> number) {
     if (what == "open" || what == "silent") {
       peers.open(number, what == "open");
+    } else if (what == "half") {
+      peers.open_half(number);
     } else if (what == "each") {
       peers.send_each();
     } else if (what == "pace") {

@@ -51,10 +51,12 @@ class Subject {
   Subject& operator=(const Subject&) = delete;
   virtual ~Subject() = default;
   virtual Result<std::string> bind() = 0;
-  virtual std::uint64_t accepted() = 0;  // ever
-  virtual std::uint64_t open() = 0;      // connections whose handshake is over
-  virtual std::uint64_t received() = 0;  // messages
-  virtual void shut() = 0;               // ends all connections, and waits for their ends
+  virtual std::uint64_t accepted() { return 0; }  // ever
+  virtual std::uint64_t open() = 0;               // connections whose handshake is over
+  virtual std::uint64_t received() { return 0; }  // messages
+  virtual void connect(std::uint64_t /*count*/, bool /*before_bind*/) {}
+  virtual void disconnect() {}
+  virtual void shut() = 0;  // ends all connections, and waits for their ends
 };
 
 class SocketSubject final : public Subject {
@@ -67,6 +69,9 @@ class SocketSubject final : public Subject {
     WEFT_TRY(socket_.set(weft::option::heartbeat_interval, weft::Duration(0)));
     WEFT_TRY(socket_.set(weft::option::handshake_timeout, kHour));
     WEFT_TRY(socket_.set(weft::option::backlog, 4096));
+    WEFT_TRY(socket_.set(weft::option::connections_max, 1'000'000));
+    WEFT_TRY(socket_.set(weft::option::address_connections_max, 0));
+    WEFT_TRY(socket_.set(weft::option::address_rate_max, 0));
     WEFT_TRY(socket_.set(weft::option::linger, weft::Duration(0)));
     std::string endpoint = WEFT_TRY(socket_.bind("tcp://127.0.0.1:*"));
     receiver_ = std::thread([this] {
@@ -93,6 +98,41 @@ class SocketSubject final : public Subject {
   weft::Socket socket_;
   std::thread receiver_;
   std::atomic<std::uint64_t> received_{0};
+};
+
+// One PULL and one PUSH of a process, joined many times. The connections need no descriptors.
+class InprocSubject final : public Subject {
+ public:
+  Result<std::string> bind() override {
+    pull_ = WEFT_TRY(context_.socket(weft::SocketType::pull));
+    push_ = WEFT_TRY(context_.socket(weft::SocketType::push));
+    WEFT_TRY(push_.set(weft::option::linger, weft::Duration(0)));
+    return pull_.bind(kEndpoint);
+  }
+  std::uint64_t open() override { return pull_.statistics().value_or(weft::Statistics{}).peers; }
+  void connect(std::uint64_t count, bool before_bind) override {
+    if (before_bind) {
+      (void)pull_.unbind(kEndpoint);
+    }
+    for (std::uint64_t i = 0; i < count; ++i) {
+      (void)push_.connect(kEndpoint);
+    }
+    if (before_bind) {
+      (void)pull_.bind(kEndpoint);
+    }
+  }
+  void disconnect() override { (void)push_.disconnect(kEndpoint); }
+  void shut() override {
+    pull_.close();
+    push_.close();
+    context_.close();
+  }
+
+ private:
+  static constexpr const char* kEndpoint = "inproc://many";
+  weft::Context context_;
+  weft::Socket pull_;
+  weft::Socket push_;
 };
 
 class ServerSubject final : public Subject {
@@ -136,6 +176,9 @@ std::unique_ptr<Subject> make_subject(std::string_view kind) {
   if (kind == "server") {
     return std::make_unique<ServerSubject>();
   }
+  if (kind == "inproc") {
+    return std::make_unique<InprocSubject>();
+  }
   return std::make_unique<SocketSubject>(kind == "router" ? weft::SocketType::router : weft::SocketType::pull);
 }
 
@@ -151,6 +194,11 @@ int serve_commands(Subject& subject) {
   while (std::cin >> what >> number) {
     if (what == "shut") {
       subject.shut();
+    } else if (what == "connect" || what == "early" || what == "disconnect") {
+      std::thread([&] {  // whose time counts
+        what == "disconnect" ? subject.disconnect() : subject.connect(number, what == "early");
+      })
+          .join();
     } else {
       const auto count = [&] {
         return what == "open" ? subject.open() : what == "accepted" ? subject.accepted() : subject.received();
@@ -168,10 +216,11 @@ int serve_commands(Subject& subject) {
 
 int main(int argc, char** argv) {
   const std::string_view kind = argc == 2 ? argv[1] : "";
-  if (kind != "router" && kind != "pull" && kind != "server") {
+  if (kind != "router" && kind != "pull" && kind != "server" && kind != "inproc") {
     std::puts(
-        "usage: scale_side router|pull|server: binds, says \"bound ENDPOINT\", and answers lines of input:\n"
+        "usage: scale_side router|pull|server|inproc: binds, says \"bound ENDPOINT\", and answers lines of input:\n"
         "  open N, accepted N, received N: waits until the count is N\n"
+        "  connect N, early N, disconnect 0: of inproc; early connects before it binds\n"
         "  shut 0: ends all connections\n"
         "each with the processor time in microseconds and the resident memory in KiB");
     return kind == "--help" ? 0 : 2;

@@ -130,7 +130,7 @@ void IoService::leave_to_app(Link& link, SocketShare& share) noexcept {
 }
 
 void IoService::take_back(Link& link, SocketShare& share) noexcept {
-  static_cast<ListHook&>(link).unhook();
+  link.unhook();
   if (share.app_readers.links.empty()) {
     share.app_readers.unhook();
     share.app_readers.active = false;

@@ -78,10 +78,10 @@ struct SocketShare {
   std::atomic<PipeShare*> signals{nullptr};
   // Option send_timeout is none, or kAwaitLongest at least: a sender may spin for room in the kernel.
   std::atomic<bool> sends_patiently{true};
-  AppReaders app_readers;
 
   std::vector<std::shared_ptr<Connection>> unflushed;  // with a batch that the socket flushes before a call waits
   std::atomic<bool> has_unflushed{false};              // a hint to the sender itself
+  AppReaders app_readers;
 };
 
 }  // namespace weft::msg

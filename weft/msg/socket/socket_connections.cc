@@ -33,7 +33,23 @@ void SocketCore::collect_signals() noexcept {
   }
 }
 
-void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint) {
+void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint,
+                              const std::shared_ptr<net::Admission>& gate) {
+  std::size_t kept = 0;
+  int connections_max = 0;
+  {
+    const std::lock_guard table(table_mutex_);
+    const std::lock_guard options(options_mutex_);
+    kept = accepted_count_;  // only this thread adds
+    connections_max = options_.connections_max;
+  }
+  auto place = bounds_.admit(*stream, gate, kept, connections_max, context_.io().loop().now());
+  if (!place) {
+    MonitorEvent event{EventKind::accept_failed, endpoint, place.error()};
+    event.other = monitor_.watched() ? stream->peer_address() : std::string();
+    monitor_.emit(std::move(event));
+    return;
+  }
   auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), std::move(stream), endpoint);
   {
     const std::lock_guard lock(table_mutex_);
@@ -41,7 +57,8 @@ void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::st
       return;
     }
     context_.connection_started();  // before close() can find the connection
-    connections_.try_emplace(connection.get(), *this, connection);
+    connections_.try_emplace(connection.get(), *this, connection).first->second.place = std::move(*place);
+    ++accepted_count_;
     // Under the table lock: a change of the options comes wholly before this or wholly after.
     connection->apply_marks(options_copy());
   }
@@ -139,10 +156,17 @@ void SocketCore::bury_drained() {
     drop_ended(i);
     const std::lock_guard lock(table_mutex_);
     if (pipe->connection() != nullptr) {
-      connections_.erase(pipe->connection());
+      erase_connection(pipe->connection());
     } else {
       erase_inproc(*pipe);
     }
+  }
+}
+
+void SocketCore::erase_connection(Connection* connection) noexcept {
+  if (const auto found = connections_.find(connection); found != connections_.end()) {
+    accepted_count_ -= connection->connecting() ? 0 : 1;
+    connections_.erase(found);
   }
 }
 

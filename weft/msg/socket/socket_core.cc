@@ -235,7 +235,7 @@ void SocketCore::close_pipes(Instant deadline) {
     }
     inproc.swap(inproc_pipes_);
     for (const Pipe* pipe : ended_) {
-      connections_.erase(pipe->connection());  // the connection has finished: the table kept only its input
+      erase_connection(pipe->connection());  // the connection has finished: the table kept only its input
     }
     ended_.clear();
     connected_.clear();

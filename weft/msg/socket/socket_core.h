@@ -18,6 +18,7 @@
 #include "weft/msg/message/options.h"
 #include "weft/msg/message/statistics.h"
 #include "weft/msg/pattern/pattern.h"
+#include "weft/msg/socket/accept_bounds.h"
 #include "weft/msg/socket/monitor_feed.h"
 #include "weft/net/endpoint.h"
 #include "weft/net/listener.h"
@@ -152,7 +153,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void connection_finished(Connection& connection) override;
   [[nodiscard]] bool handle_subscription(Connection& connection, bool subscribe, Bytes topic) override;
   void handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, Bytes topic) override;
-  void add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint);
+  // Closes the stream instead if a bound is reached. `gate`: as in AcceptBounds.
+  void add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint,
+                    const std::shared_ptr<net::Admission>& gate);
 
   // --- inproc (inproc.cc) ---
   [[nodiscard]] static bool join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore& binder);
@@ -204,15 +207,17 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> ensure_descriptors() noexcept;                    // receive lock
   [[nodiscard]] Result<void> add_descriptor(Connection& connection) noexcept;  // receive lock
   [[nodiscard]] static Pipe& pipe_of(Connection& connection) noexcept;
-  void end_pipe(Pipe& pipe);                    // both locks
-  void bury_drained();                          // receive lock
-  void drop_ended(std::size_t place) noexcept;  // receive lock
+  void end_pipe(Pipe& pipe);                               // both locks
+  void bury_drained();                                     // receive lock
+  void erase_connection(Connection* connection) noexcept;  // receive and table lock; null: none
+  void drop_ended(std::size_t place) noexcept;             // receive lock
   void apply_marks();
   [[nodiscard]] Result<void> make_raw(bool raw);  // both locks; before the first connection
   void end_feed();                                // feed lock
   void end_feed_if_quiet();
   void unbind_all();
-  [[nodiscard]] std::shared_ptr<net::Acceptor> make_acceptor(std::unique_ptr<net::Listener> listener);
+  [[nodiscard]] std::shared_ptr<net::Acceptor> make_acceptor(std::unique_ptr<net::Listener> listener,
+                                                             std::shared_ptr<net::Admission> gate);
   void close_acceptor(net::Acceptor& acceptor);  // I/O thread
   [[nodiscard]] std::shared_ptr<net::Acceptor> take_bound(std::string name);
   void close_accepted(const std::string& endpoint);
@@ -248,6 +253,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   std::atomic<Duration::rep> receive_timeout_;
   std::unique_ptr<Pattern> pattern_;
   Monitor monitor_;
+  AcceptBounds bounds_;
   std::mutex feed_mutex_;              // before every other lock
   std::shared_ptr<MonitorFeed> feed_;  // guarded by feed_mutex_
   std::function<void()> on_inproc_peer_;
@@ -290,9 +296,11 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
         : connection(std::move(own)), pipe(owner, *connection) {}
     const std::shared_ptr<Connection> connection;
     Pipe pipe;
+    AcceptBounds::Place place;
     std::optional<Connected::iterator> connected;  // its place in connected_; none: accepted, or disconnected
   };
   std::unordered_map<Connection*, ConnectedPipe> connections_;
+  std::size_t accepted_count_ = 0;  // of connections_
   Connected connected_;
   std::map<std::string, std::shared_ptr<net::Acceptor>> bound_;
   std::map<std::string, std::string> bound_aliases_;  // the caller's endpoint -> the exact one

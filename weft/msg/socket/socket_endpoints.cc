@@ -66,9 +66,13 @@ Result<std::string> SocketCore::bind(std::string_view text) {
     monitor_.emit({EventKind::bind_failed, std::string(text), listener.error()});
     return listener.error();
   }
+  std::shared_ptr<net::Admission> gate;
+  if (endpoint.transport == net::Transport::tcp) {
+    gate = WEFT_TRY(bounds_.make_gate(options_copy()));
+  }
   WEFT_TRY(context_.start_io());
   const int fd = (*listener)->fd();
-  auto acceptor = make_acceptor(std::move(*listener));
+  auto acceptor = make_acceptor(std::move(*listener), std::move(gate));
   const std::string exact = acceptor->endpoint();
   bool closed_meanwhile = false;
   {
@@ -100,15 +104,17 @@ Result<std::unique_ptr<net::Listener>> SocketCore::open_listener(const net::Endp
   return listener;
 }
 
-std::shared_ptr<net::Acceptor> SocketCore::make_acceptor(std::unique_ptr<net::Listener> listener) {
+std::shared_ptr<net::Acceptor> SocketCore::make_acceptor(std::unique_ptr<net::Listener> listener,
+                                                         std::shared_ptr<net::Admission> gate) {
   const std::string endpoint = listener->bound_endpoint();
   const auto report = [this, endpoint](const Error& error) {
     monitor_.emit({EventKind::accept_failed, endpoint, error});
   };
-  return net::Acceptor::make(
-      context_.io().loop(), std::move(listener),
-      {[this, endpoint](std::unique_ptr<net::Stream> stream) { add_accepted(std::move(stream), endpoint); }, report,
-       report});
+  return net::Acceptor::make(context_.io().loop(), std::move(listener),
+                             {[this, endpoint, gate = std::move(gate)](std::unique_ptr<net::Stream> stream) {
+                                add_accepted(std::move(stream), endpoint, gate);
+                              },
+                              report, report});
 }
 
 void SocketCore::close_acceptor(net::Acceptor& acceptor) {

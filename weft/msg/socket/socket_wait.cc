@@ -282,7 +282,7 @@ void SocketCore::forget_descriptor(Connection& connection) noexcept {
   free_descriptor_slots_.push_back(index);
   connection.poll_tag = 0;
   --stream_count_;
-  static_cast<ListHook&>(connection).unhook();
+  connection.unhook();
 }
 
 void SocketCore::take_events(std::size_t count, const sys::PollEvent* events) noexcept {

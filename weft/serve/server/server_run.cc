@@ -165,7 +165,7 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
     return part.shard->reject(Rejection::failed, part.shard->peer_of(*stream), kStops);
   }
   const Port& into = *part.ports[port];
-  Admission::Lease lease;
+  net::Admission::Lease lease;
   if (into.options->admission != nullptr) {
     const auto peer = sys::peer_address(stream->fd());
     auto admitted = into.options->admission->admit(peer ? *peer : sys::SocketAddress(), part.shard->loop().now());
