@@ -445,6 +445,10 @@ ZMQ_EXPORT int zmq_poller_remove_fd(void* poller, zmq_fd_t fd);
 #endif
 
 /* --- Weft's own --- */
+/* Options of bound sockets (int; 0, the default, is no bound). A connection beyond a bound is closed at once. */
+#define WEFT_CONNECTIONS_MAX 1001         /* of the socket */
+#define WEFT_ADDRESS_CONNECTIONS_MAX 1002 /* of one address to one endpoint */
+#define WEFT_ADDRESS_RATE_MAX 1003        /* new ones of one address in a second */
 ZMQ_EXPORT void weft_version(int* major, int* minor, int* patch);
 
 #ifdef __cplusplus

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "bench/server/host.h"
+#include "weft/net/admission.h"
 #include "weft/rt/core/runtime.h"
-#include "weft/serve/admission/admission.h"
 #include "weft/serve/frame/header_codec.h"
 #include "weft/serve/server/server.h"
 
@@ -90,9 +90,9 @@ HostedServer start(const HostOptions& options, std::vector<Tally>& tallies) {
     listener.limits.handshake_timeout = std::chrono::milliseconds(options.patience_ms);
   }
   if (options.per_address > 0) {
-    weft::serve::AdmissionOptions admission;
+    weft::net::AdmissionOptions admission;
     admission.address_connections_max = options.per_address;
-    listener.admission = must(weft::serve::Admission::make(admission));
+    listener.admission = must(weft::net::Admission::make(admission));
   }
   const std::string endpoint = must(server->listen<HeaderCodec>(
       "tcp://127.0.0.1:0", listener, [&tallies](weft::rt::Core& core) { return Service(tallies[core.index()]); }));

@@ -141,6 +141,27 @@ TEST_F(ConnectionOptions, AMessageBeyondMaxmsgsizeEndsTheConnection) {
   EXPECT_ERRNO(EAGAIN, zmq_recv(pull.get(), nullptr, 0, ZMQ_DONTWAIT));
 }
 
+TEST_F(ConnectionOptions, ConnectionsBeyondTheBoundAreClosed) {
+  for (const int option : {WEFT_CONNECTIONS_MAX, WEFT_ADDRESS_CONNECTIONS_MAX, WEFT_ADDRESS_RATE_MAX}) {
+    const Watched pull(context_, ZMQ_PULL);
+    pull.set(option, 1);
+    const int port = pull.bind();
+    Plain first;
+    ASSERT_EQ(first.connect(port), 0);
+    pull.expect(ZMQ_EVENT_ACCEPTED);
+    // The rate admits one more peer in each second for which the machine stops this test.
+    int event = ZMQ_EVENT_ACCEPTED;
+    for (int i = 0; i < 100 && event == ZMQ_EVENT_ACCEPTED; ++i) {
+      Plain other;
+      ASSERT_EQ(other.connect(port), 0);
+      do {
+        event = pull.next().number;
+      } while (event != ZMQ_EVENT_ACCEPTED && event != ZMQ_EVENT_ACCEPT_FAILED);
+    }
+    EXPECT_EQ(event, ZMQ_EVENT_ACCEPT_FAILED);
+  }
+}
+
 TEST_F(ConnectionOptions, WithImmediateOnlyConnectedPeersAreSentTo) {
   const Watched push(context_, ZMQ_PUSH);
   const int port = free_port();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "weft/base/list.h"
 #include "weft/msg/connection/connection_common.h"
 #include "weft/msg/connection/link.h"
 #include "weft/msg/connection/receive_side.h"
@@ -19,7 +20,8 @@ namespace weft::msg {
 // Owner: the socket's table of connections, until the connection is finished and its input was taken.
 // Affinity: the holder of the write baton runs the send side, the holder of the read baton the receive side. The I/O
 // thread runs the link, which holds both batons while there is no connection. Cost: see Pipe.
-class Connection final : public std::enable_shared_from_this<Connection> {
+// The hook, with the receive lock: in the socket's list of connections with a descriptor.
+class Connection final : public std::enable_shared_from_this<Connection>, public ListHook {
  public:
   // Connecting: `endpoint` is dialled, if need be through a proxy, again whenever the connection is lost. Accepted:
   // lives as long as `stream`.
@@ -45,6 +47,8 @@ class Connection final : public std::enable_shared_from_this<Connection> {
   std::atomic<Connection*> next_armed{nullptr};
   sync::CallList<std::shared_ptr<Connection>>::Entry request_entry;
   std::atomic<unsigned> requests{0};  // IoService::Request, as bits
+  static constexpr std::size_t kNotArmed = ~std::size_t{0};
+  std::size_t armed_place = kNotArmed;
 
  private:
   ConnectionCommon common_;

@@ -64,8 +64,8 @@ class ConnectionOwner {
 
   // With the read baton. An error: the peer asked for too much, or there is no memory.
   [[nodiscard]] virtual Result<void> handle_subscription(Connection& connection, bool subscribe, Bytes topic) = 0;
-  // From the socket at the other end of `link`. Throws std::bad_alloc.
-  virtual void handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic) = 0;
+  // From the socket at the other end of `link`; `end` is this socket's. Throws std::bad_alloc.
+  virtual void handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, Bytes topic) = 0;
 
  protected:
   ConnectionOwner(const SocketShare::Traits& traits, sync::WaitMode wait_mode) noexcept : share_(traits, wait_mode) {}

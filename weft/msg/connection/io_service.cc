@@ -2,6 +2,7 @@
 #include "weft/msg/connection/io_service.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "weft/msg/connection/connection.h"
 #include "weft/sync/spin.h"
@@ -48,10 +49,8 @@ void IoService::run_errand(Errand& errand) noexcept {
 }
 
 void IoService::add_link() {
-  if (armed_.capacity() <= links_ || watched_.capacity() <= links_) {
-    const std::size_t room = std::max<std::size_t>(16, 2 * links_);
-    armed_.reserve(room);
-    watched_.reserve(room);
+  if (armed_.capacity() <= links_) {
+    armed_.reserve(std::max<std::size_t>(16, 2 * links_));
   }
   ++links_;
 }
@@ -70,18 +69,25 @@ void IoService::collect_armed() noexcept {
   }
   for (Connection* connection = incoming_.exchange(nullptr, std::memory_order_acquire); connection != nullptr;
        connection = connection->next_armed.load(std::memory_order_relaxed)) {
+    connection->armed_place = armed_.size();
     armed_.push_back(connection);
   }
 }
 
 void IoService::disarm(Connection& connection) noexcept {
   collect_armed();
-  std::erase(armed_, &connection);
+  if (connection.armed_place != Connection::kNotArmed) {
+    drop_armed(connection.armed_place);
+  }
 }
 
-void IoService::forget(Connection& connection) noexcept {
-  disarm(connection);
-  std::erase(watched_, &connection);
+void IoService::drop_armed(std::size_t place) noexcept {
+  armed_[place]->armed_place = Connection::kNotArmed;
+  if (place + 1 < armed_.size()) {
+    armed_[place] = armed_.back();
+    armed_[place]->armed_place = place;
+  }
+  armed_.pop_back();
 }
 
 void IoService::run_flushes(bool only_bursts) {
@@ -98,8 +104,7 @@ void IoService::run_flushes(bool only_bursts) {
       ++i;
       continue;
     }
-    armed_[i] = armed_.back();
-    armed_.pop_back();
+    drop_armed(i);
     if (turn == SendSide::FlushTurn::await_room) {
       connection.link().await_room();
     }
@@ -119,9 +124,59 @@ void IoService::flush_bursts() {
   }
 }
 
-void IoService::run_watches(Instant now) {
-  std::erase_if(watched_, [](Connection* connection) { return !connection->link().watch_turn(); });
-  next_watch_ = now + kWatchEvery;
+// --- connections that threads of the application read ---
+
+namespace {
+
+// Whether a thread of the application waits for input, or has read since the last call.
+bool has_read(SocketShare& share) noexcept {
+  const std::uint64_t reads = share.app_read_count();
+  return reads != std::exchange(share.app_readers.seen, reads) || share.app_waits();
+}
+
+}  // namespace
+
+bool IoService::app_reads(SocketShare& share) noexcept { return share.app_readers.active || has_read(share); }
+
+void IoService::leave_to_app(Link& link, SocketShare& share) noexcept {
+  AppReaders& readers = share.app_readers;
+  readers.links.push_back(link);
+  if (!readers.active) {
+    readers.active = true;
+    readers.idle_turns = 0;
+    readers.unhook();
+    readers_.push_back(readers);
+  }
+}
+
+void IoService::take_back(Link& link, SocketShare& share) noexcept {
+  link.unhook();
+  if (share.app_readers.links.empty()) {
+    share.app_readers.unhook();
+    share.app_readers.active = false;
+  }
+}
+
+void IoService::check_readers() noexcept {
+  AppReaders* next = nullptr;
+  for (AppReaders* readers = readers_.first(); readers != nullptr; readers = next) {
+    next = readers_.next(*readers);
+    SocketShare& share = readers->links.front().share();
+    const bool read = share.app_read_count() != readers->seen;
+    if (has_read(share) && (read || ++readers->idle_turns < kIdleChecks)) {
+      readers->idle_turns = read ? 0 : readers->idle_turns;
+      continue;
+    }
+    readers->active = false;
+    readers->unhook();
+    idle_readers_.push_back(*readers);
+  }
+}
+
+void IoService::take_back_some() noexcept {
+  for (std::size_t i = 0; i < kTakesPerTurn && !idle_readers_.empty(); ++i) {
+    idle_readers_.front().links.front().await_input();
+  }
 }
 
 Instant IoService::handle_turn(Instant now) {
@@ -145,15 +200,19 @@ Instant IoService::handle_turn(Instant now) {
     run_flushes(false);
     next_flush_ = armed_.empty() ? kNever : now + nap_;
   }
-  if (watched_.empty()) {
-    next_watch_ = kNever;
-  } else if (next_watch_ == kNever) {
-    next_watch_ = now + kWatchEvery;
-  } else if (now >= next_watch_) {
-    run_watches(now);
+  if (readers_.empty()) {
+    next_check_ = kNever;
+  } else if (next_check_ == kNever) {
+    next_check_ = now + kCheckEvery;
+  } else if (now >= next_check_) {
+    check_readers();
+    next_check_ = readers_.empty() ? kNever : now + kCheckEvery;
   }
-  const Instant next_retry = starved_.empty() ? kNever : now + kRetryEvery;
-  return std::min({next_flush_, watched_.empty() ? kNever : next_watch_, next_retry});
+  take_back_some();
+  if (!idle_readers_.empty()) {
+    return now;
+  }
+  return std::min({next_flush_, next_check_, starved_.empty() ? kNever : now + kRetryEvery});
 }
 
 }  // namespace weft::msg

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "weft/base/list.h"
+#include "weft/msg/connection/socket_share.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/sync/call_list.h"
 
@@ -39,7 +40,9 @@ struct TimerRetry : ListHook {
 // Owner: the context. Affinity: arm(), request() and run() any thread; the rest its own thread.
 // Invariants:
 //   1. An armed connection has its flush turn when the nap ends, or at once after a rest, until it has nothing left.
-//   2. With no connection armed or watched, and no timer, the thread sleeps without a time-out.
+//   2. With no connection armed or left to the application, and no timer, the thread sleeps without a time-out.
+//   3. No turn costs more for connections that are neither armed nor have events. To check whether the application
+//      still reads costs one look at each socket, not at each connection.
 class IoService final : private rt::TurnHook {
  public:
   static Result<std::unique_ptr<IoService>> make(const sys::ThreadOptions& thread_options);
@@ -64,7 +67,7 @@ class IoService final : private rt::TurnHook {
   }
 
   // Own thread.
-  // Room for one more connection in the lists below, until remove_link(). Throws std::bad_alloc.
+  // Room for one more connection in the list of the armed ones, until remove_link(). Throws std::bad_alloc.
   void add_link();
   void remove_link() noexcept { --links_; }
   // Calls Link::retry_timers() within kRetryEvery.
@@ -72,16 +75,20 @@ class IoService final : private rt::TurnHook {
     retry.unhook();
     starved_.push_back(retry);
   }
-  void disarm(Connection& connection) noexcept;  // the link has taken the write baton
-  void watch_app(Connection& connection) { watched_.push_back(&connection); }
-  void forget(Connection& connection) noexcept;  // before the connection dies
+  void disarm(Connection& connection) noexcept;  // the link has taken the write baton; or the connection ends
+  // True: threads of the application receive, so they read the connection. The link calls leave_to_app() then.
+  [[nodiscard]] static bool app_reads(SocketShare& share) noexcept;
+  void leave_to_app(Link& link, SocketShare& share) noexcept;
+  static void take_back(Link& link, SocketShare& share) noexcept;  // idempotent
 
  private:
   static constexpr Duration kNap = std::chrono::microseconds(100);
   static constexpr Duration kNapLongest = std::chrono::microseconds(250);  // while senders flush by themselves
   static constexpr std::uint32_t kCheckApartUs = 3;  // while a sender sends, it appends in between
-  static constexpr Duration kWatchEvery = std::chrono::milliseconds(10);
   static constexpr Duration kRetryEvery = std::chrono::milliseconds(10);
+  static constexpr Duration kCheckEvery = std::chrono::milliseconds(10);
+  static constexpr std::uint32_t kIdleChecks = 10;   // without a read: the thread that waits has nothing to read
+  static constexpr std::size_t kTakesPerTurn = 256;  // connections taken back from the application in one turn
 
   explicit IoService(std::unique_ptr<rt::Loop> loop) noexcept : loop_(std::move(loop)) {}
   Instant handle_turn(Instant now) override;
@@ -92,9 +99,11 @@ class IoService final : private rt::TurnHook {
   void run_errand(Errand& errand) noexcept;
   void retry_starved() noexcept;
   void collect_armed() noexcept;
+  void drop_armed(std::size_t place) noexcept;
   void run_flushes(bool only_bursts);
   void flush_bursts();
-  void run_watches(Instant now);
+  void check_readers() noexcept;
+  void take_back_some() noexcept;
 
   std::unique_ptr<rt::Loop> loop_;
   std::atomic<Connection*> incoming_{nullptr};  // armed, newest first
@@ -102,11 +111,12 @@ class IoService final : private rt::TurnHook {
   sync::CallList<Errand*> errands_;
   std::size_t links_ = 0;
   List<TimerRetry> starved_;
-  std::vector<Connection*> armed_;
-  std::vector<Connection*> watched_;
+  std::vector<Connection*> armed_;  // each knows its place
+  List<AppReaders> readers_;        // checked every kCheckEvery
+  List<AppReaders> idle_readers_;   // the I/O thread takes their links back
   Duration nap_ = kNap;
   Instant next_flush_ = kNever;
-  Instant next_watch_ = kNever;
+  Instant next_check_ = kNever;
 };
 
 }  // namespace weft::msg

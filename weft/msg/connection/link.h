@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "weft/base/list.h"
 #include "weft/msg/connection/connection_common.h"
 #include "weft/msg/connection/connector.h"
 #include "weft/msg/connection/io_service.h"
@@ -22,7 +23,8 @@ namespace weft::msg {
 // Link: the life of a connection: dial, handshake, time, take-down, close. It holds both batons while there is no
 // connection, so no other part needs to know whether there is one.
 // Owner: the connection. Affinity: the I/O thread, unless a member says otherwise.
-class Link final : public rt::Watcher {
+// The hook: in AppReaders::links while the socket's own threads read the connection.
+class Link final : public rt::Watcher, public ListHook {
  public:
   // Connecting: `connector` dials again whenever the connection is lost. Accepted, with null: as long as the stream.
   Link(ConnectionCommon& common, SendSide& send, ReceiveSide& receive, std::shared_ptr<ConnectionOwner> owner,
@@ -32,6 +34,7 @@ class Link final : public rt::Watcher {
   ~Link() = default;
 
   [[nodiscard]] const std::shared_ptr<const KnownPeer>& peer() const noexcept { return peer_; }
+  [[nodiscard]] SocketShare& share() noexcept { return common_.share; }
   [[nodiscard]] bool connecting() const noexcept { return connector_ != nullptr; }  // any thread
   [[nodiscard]] const std::string& other_end() const noexcept { return other_end_; }
 
@@ -42,9 +45,9 @@ class Link final : public rt::Watcher {
   void handle_requests(unsigned requests) noexcept;  // IoService::Request
   void retry_timers() noexcept;
   void handle_event(const sys::PollEvent& event) override;
-  void await_room();                         // asks the poller to report room in the kernel
-  [[nodiscard]] bool watch_turn() noexcept;  // true: the application reads by itself; visit again
-  void take_down();                          // the input has ended
+  void await_room();   // asks the poller to report room in the kernel
+  void await_input();  // the application reads no more: asks the poller for input again
+  void take_down();    // the input has ended
   void resume_reading() noexcept;
   void handle_peer_time();
 
@@ -109,7 +112,6 @@ class Link final : public rt::Watcher {
   // link_traffic.cc
   void handle_traffic(const sys::PollEvent& event);
   void set_interest(sys::Interest interest);
-  [[nodiscard]] bool app_has_read() noexcept;
   void schedule_peer_time();
 
   // link_end.cc
@@ -138,11 +140,6 @@ class Link final : public rt::Watcher {
     std::uint64_t flushed_seen = 0;  // bytes that the kernel had taken when the deadline last moved
     Instant deadline = kNever;
   };
-  struct AppReads {
-    bool active = false;  // the socket's own threads wait for the descriptor, so this thread does not
-    std::uint64_t seen = 0;
-    std::uint32_t idle_turns = 0;
-  };
 
   ConnectionCommon& common_;
   SendSide& send_;
@@ -153,7 +150,6 @@ class Link final : public rt::Watcher {
   Phase phase_ = Phase::idle;
   rt::Loop::WatchId watch_ = 0;
   sys::Interest interest_ = sys::Interest::none;
-  AppReads app_reads_;
   Closing closing_;
   Timers timers_;
   TimerRetry timer_retry_{*this};

@@ -86,7 +86,7 @@ void Link::drop_stream() noexcept {
   schedule<&Link::handle_peer_time>(timers_.peer, kNever);
   send_.disconnect(connecting());
   receive_.disconnect();
-  app_reads_.active = false;
+  IoService::take_back(*this, common_.share);
   common_.stream.reset();
 }
 
@@ -156,7 +156,7 @@ void Link::linger() {
   }
   phase_ = Phase::draining;
   common_.owner.forget_descriptor(common_.connection);
-  app_reads_.active = false;
+  IoService::take_back(*this, common_.share);
   common_.stream->shutdown_write();
   schedule<&Link::handle_close_time>(timers_.close, std::min(closing_.deadline, sys::now() + kDrainLongest));
   set_interest(sys::Interest::readable | sys::Interest::peer_closed);
@@ -215,7 +215,7 @@ void Link::finish() noexcept {
   schedule<&Link::linger>(timers_.linger, kNever);
   schedule<&Link::handle_peer_time>(timers_.peer, kNever);
   timer_retry_.unhook();
-  common_.io.forget(common_.connection);
+  common_.io.disarm(common_.connection);
   if (std::exchange(listed_, false)) {
     common_.io.remove_link();
   }

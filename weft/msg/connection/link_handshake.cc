@@ -12,6 +12,10 @@ namespace weft::msg {
 
 namespace {
 
+// Bytes of one read before the handshake is over. A peer that is not known yet makes this process hold so many, and as
+// many as its handshake may have (zmtp::Limits): less than Reader::kSettleMax together, so no block stays with it.
+constexpr std::size_t kHandshakeReadMax = 8 * 1024;
+
 // "127.0.0.1:5555" -> "127.0.0.1", "[::1]:5555" -> "::1"; of a unix socket, as libzmq has it, "localhost:uid:gid:pid".
 std::string host_of(const net::Stream& stream) {
   const std::string address = stream.peer_address();
@@ -85,6 +89,7 @@ void Link::handle_handshake() {
     if (alive && common_.local_end.question() != nullptr) {
       answer_question();
       if (common_.local_end.question() != nullptr) {
+        receive_.reader().settle();
         return;  // the answer continues the handshake
       }
       continue;
@@ -93,7 +98,7 @@ void Link::handle_handshake() {
       break;
     }
     bool drained = false;
-    const sys::IoResult result = receive_.reader().fill(*common_.stream, nullptr, drained);
+    const sys::IoResult result = receive_.reader().fill(*common_.stream, nullptr, drained, kHandshakeReadMax);
     if (result.status == sys::IoResult::Status::would_block) {
       receive_.reader().settle();
       return;
@@ -250,7 +255,6 @@ void Link::enter_traffic() {
     emit(EventKind::handshake_succeeded, Error(), common_.stream->fd());
     schedule_peer_time();
   }
-  app_reads_.active = false;
   send_.give_to_senders();
   set_interest(sys::Interest::readable | sys::Interest::peer_closed);
   receive_.begin_traffic(raw_ && !closing_.begun);

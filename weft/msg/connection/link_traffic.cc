@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Link: events of the poller and time, while there is a connection.
-#include <utility>
-
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/connection/io_service.h"
 #include "weft/msg/connection/link.h"
@@ -13,13 +11,12 @@ void Link::handle_traffic(const sys::PollEvent& event) {
   if (event.writable && send_.flush_into_room()) {
     set_interest(sys::Interest::readable | sys::Interest::peer_closed);
   }
-  if (event.readable && !event.failed && !event.peer_closed && app_has_read()) {
+  if (event.readable && !event.failed && !event.peer_closed && common_.connection.poll_tag != 0 &&
+      IoService::app_reads(common_.share)) {
     // The socket's own thread waits for this very descriptor: reading here would only race it.
-    if (!app_reads_.active) {
-      app_reads_.active = true;
-      app_reads_.idle_turns = 0;
+    if (!hooked()) {
+      common_.io.leave_to_app(*this, common_.share);
       set_interest(interest_);
-      common_.io.watch_app(common_.connection);
     }
     return;
   }
@@ -38,7 +35,7 @@ void Link::await_room() {
 void Link::set_interest(sys::Interest interest) {
   interest_ = interest;
   sys::Interest asked = interest;
-  if (app_reads_.active) {
+  if (hooked()) {
     asked = has(interest, sys::Interest::writable) ? sys::Interest::writable | sys::Interest::peer_closed
                                                    : sys::Interest::peer_closed;
   }
@@ -48,27 +45,9 @@ void Link::set_interest(sys::Interest interest) {
   }
 }
 
-// Whether an application's thread waits for input, or has read since the last call.
-bool Link::app_has_read() noexcept {
-  const std::uint64_t reads = common_.share.app_read_count();
-  const bool read = reads != std::exchange(app_reads_.seen, reads);
-  return (read || common_.share.app_waits()) && common_.connection.poll_tag != 0;
-}
-
-bool Link::watch_turn() noexcept {
-  if (phase_ != Phase::traffic || !app_reads_.active) {
-    app_reads_.active = false;
-    return false;
-  }
-  constexpr std::uint32_t kIdleTurns = 10;
-  const bool read = common_.share.app_read_count() != app_reads_.seen;
-  if (app_has_read() && (read || ++app_reads_.idle_turns < kIdleTurns)) {
-    app_reads_.idle_turns = read ? 0 : app_reads_.idle_turns;
-    return true;
-  }
-  app_reads_.active = false;
+void Link::await_input() {
+  IoService::take_back(*this, common_.share);
   set_interest(interest_);
-  return false;
 }
 
 void Link::resume_reading() noexcept {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "weft/msg/connection/connection.h"
 #include "weft/sys/clock.h"
@@ -285,7 +286,7 @@ void SendSide::flush_or_arm(bool wide, bool now) noexcept {
 
 // Without memory for the list, the I/O thread alone flushes the batch, which is armed.
 void SendSide::list_at_socket() noexcept {
-  if (listed_) {
+  if (listed_place_ != kNotListed) {
     return;
   }
   try {
@@ -293,8 +294,17 @@ void SendSide::list_at_socket() noexcept {
   } catch (const std::bad_alloc&) {
     return;
   }
-  listed_ = true;
+  listed_place_ = share_.unflushed.size() - 1;
   share_.has_unflushed.store(true, std::memory_order_relaxed);
+}
+
+void SendSide::leave_list() noexcept {
+  if (listed_place_ != kNotListed) {
+    share_.unflushed[listed_place_] = std::move(share_.unflushed.back());
+    share_.unflushed[listed_place_]->send_side().listed_place_ = listed_place_;
+    share_.unflushed.pop_back();
+    listed_place_ = kNotListed;
+  }
 }
 
 }  // namespace weft::msg

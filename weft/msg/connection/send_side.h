@@ -37,11 +37,12 @@ class SendSide {
   // False when memory ran out, as the next: nothing changed.
   [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept;
   [[nodiscard]] bool queue_subscription(bool subscribe, Bytes topic) noexcept;
-  // The socket takes the connection off its list of those with a batch.
+  // The socket empties its list of connections with a batch.
   void flush_listed() noexcept {
     flush_if_free();
-    listed_ = false;
+    listed_place_ = kNotListed;
   }
+  void leave_list() noexcept;  // idempotent
   [[nodiscard]] Channel& channel() noexcept { return channel_; }
 
   // --- any thread ---
@@ -135,7 +136,8 @@ class SendSide {
   Writer writer_;
   Batch batch_;
   std::atomic<Flusher> flusher_{Flusher::link};
-  bool listed_ = false;  // send lock: the socket flushes before a call of its own waits
+  static constexpr std::size_t kNotListed = ~std::size_t{0};
+  std::size_t listed_place_ = kNotListed;  // send lock: in SocketShare::unflushed
   Turns turns_;
   std::uint32_t blocked_sends_ = 0;
   int peer_minor_ = 1;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "weft/base/list.h"
 #include "weft/sync/parker.h"
 #include "weft/sync/spin.h"
 #include "weft/zmtp/socket_type.h"
@@ -13,6 +14,7 @@
 namespace weft::msg {
 
 class Connection;
+class Link;
 
 // PipeShare: the members that a pipe and the connection under it both touch.
 // Owner: the socket, as part of its pipe; it lives until the connection has finished and its input was taken.
@@ -21,6 +23,16 @@ struct PipeShare {
   std::atomic<bool> signalled{false};
   std::uint64_t dropped = 0;                // send lock: messages that found the mark reached and were not for waiting
   std::atomic<std::uint64_t> discarded{0};  // by the receiver: messages of more parts than the type takes
+};
+
+// AppReaders: the connections of a socket that its own threads read. While these threads receive, they wait for the
+// descriptors themselves, and the I/O thread does not wait for input there.
+// Owner: the socket. Affinity: the I/O thread; in one of the lists of IoService while it has links.
+struct AppReaders : ListHook {
+  List<Link> links;
+  bool active = false;     // the threads receive; else the I/O thread takes the links back
+  std::uint64_t seen = 0;  // app_read_count() at the last check
+  std::uint32_t idle_turns = 0;
 };
 
 // SocketShare: the members that a socket and its connections both touch while messages move.
@@ -69,6 +81,7 @@ struct SocketShare {
 
   std::vector<std::shared_ptr<Connection>> unflushed;  // with a batch that the socket flushes before a call waits
   std::atomic<bool> has_unflushed{false};              // a hint to the sender itself
+  AppReaders app_readers;
 };
 
 }  // namespace weft::msg

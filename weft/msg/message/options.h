@@ -31,16 +31,20 @@ struct Options {
   Duration heartbeat_interval = std::chrono::seconds(15);  // 0: no heartbeats
   Duration heartbeat_timeout{-1};                          // 0: none; negative: the interval
   Duration heartbeat_ttl{0};                               // 0: not announced
-  std::int64_t max_message_size = -1;                      // bytes in one part; -1: no limit
-  std::string routing_id;            // up to 255 bytes, the first not zero; empty: the peer chooses one
-  bool immediate = false;            // queue only for peers that are connected
-  bool router_mandatory = false;     // sending to an unknown routing id is an error, not a counted drop
-  bool router_handover = false;      // a new peer takes over a routing id that is in use
-  bool router_raw = false;           // ROUTER: peers are plain byte streams, as of STREAM; before bind and connect
-  bool stream_notify = true;         // STREAM, raw ROUTER: an empty message when a peer comes and when it goes
-  bool xpub_verbose = false;         // pass on subscriptions that are already known
-  bool xpub_verboser = false;        // the same, and unsubscriptions from topics that other peers still have
-  bool xpub_no_drop = false;         // PUB, XPUB, RADIO: wait for a full peer instead of dropping its message
+  std::int64_t max_message_size = 64 << 20;                // bytes in one part; -1: no limit
+  // Bounds on connections to bound endpoints; 0: none. A connection beyond a bound is closed at once and counted.
+  int connections_max = 65'536;         // of the socket, until the application has received all that they sent
+  int address_connections_max = 8'192;  // of one address to one endpoint; of IPv6, the first 64 bits are the address
+  int address_rate_max = 2'000;         // new ones of one address in a second: each is a handshake
+  std::string routing_id;               // up to 255 bytes, the first not zero; empty: the peer chooses one
+  bool immediate = false;               // queue only for peers that are connected
+  bool router_mandatory = false;        // sending to an unknown routing id is an error, not a counted drop
+  bool router_handover = false;         // a new peer takes over a routing id that is in use
+  bool router_raw = false;              // ROUTER: peers are plain byte streams, as of STREAM; before bind and connect
+  bool stream_notify = true;            // STREAM, raw ROUTER: an empty message when a peer comes and when it goes
+  bool xpub_verbose = false;            // pass on subscriptions that are already known
+  bool xpub_verboser = false;           // the same, and unsubscriptions from topics that other peers still have
+  bool xpub_no_drop = false;            // PUB, XPUB, RADIO: wait for a full peer instead of dropping its message
   bool xpub_manual = false;          // XPUB: subscriptions are only passed on; the application subscribes for the peers
   std::string xpub_welcome_message;  // PUB, XPUB: the first message to every new peer; empty: none
   bool invert_matching = false;      // PUB, XPUB, SUB: send, or receive, the messages that match no subscription
@@ -115,6 +119,10 @@ inline constexpr Option<Duration> heartbeat_ttl{"heartbeat_ttl", &Options::heart
                                                 6'553'599};  // 16 bits of 100 ms
 inline constexpr Option<std::int64_t> max_message_size{"max_message_size", &Options::max_message_size, -1,
                                                        std::numeric_limits<std::int64_t>::max()};
+inline constexpr Option<int> connections_max{"connections_max", &Options::connections_max, 0, 1 << 24};
+inline constexpr Option<int> address_connections_max{"address_connections_max", &Options::address_connections_max, 0,
+                                                     1 << 24};
+inline constexpr Option<int> address_rate_max{"address_rate_max", &Options::address_rate_max, 0, 1 << 24};
 inline constexpr Option<std::string> routing_id{
     "routing_id", &Options::routing_id, 0, 255, nullptr, [](const std::string& id) {
       return !id.starts_with('\0');

@@ -28,6 +28,14 @@ namespace weft {
       "Connections of peers to bound endpoints: accepted.", "msg/message/monitor.cc")                                  \
   ROW(accepts_failed, counter, "accepts_total", "outcome", "failed", "connections",                                    \
       "Connections of peers to bound endpoints: that could not be accepted.", "msg/message/monitor.cc")                \
+  ROW(refused_full, counter, "connections_refused_total", "reason", "socket_full", "connections",                      \
+      "Accepted connections that were closed at once: the socket has connections_max.", "msg/socket/accept_bounds.cc") \
+  ROW(refused_address, counter, "connections_refused_total", "reason", "address_full", "connections",                  \
+      "Accepted connections that were closed at once: their address has address_connections_max.",                     \
+      "msg/socket/accept_bounds.cc")                                                                                   \
+  ROW(refused_rate, counter, "connections_refused_total", "reason", "address_rate", "connections",                     \
+      "Accepted connections that were closed at once: their address connects more often than address_rate_max.",       \
+      "msg/socket/accept_bounds.cc")                                                                                   \
   ROW(connected, counter, "connects_total", "outcome", "connected", "attempts",                                        \
       "Attempts to connect: that reached the peer.", "msg/message/monitor.cc")                                         \
   ROW(connects_failed, counter, "connects_total", "outcome", "failed", "attempts",                                     \

@@ -9,6 +9,7 @@
 
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/pattern.h"
+#include "weft/msg/pattern/pipe_list.h"
 
 namespace weft::msg {
 
@@ -20,10 +21,7 @@ class Dish final : public Pattern {
 
   void attach(Pipe& pipe) override {
     queue_.attach(pipe);
-    if (!is_attached(pipe)) {
-      pipe.notes.balance_index = pipes_.size();
-      pipes_.push_back(&pipe);
-    }
+    radios_.add(pipe);
   }
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
     for (const std::string& group : groups_) {
@@ -31,14 +29,7 @@ class Dish final : public Pattern {
     }
     return true;
   }
-  void detach(Pipe& pipe) override {
-    if (is_attached(pipe)) {
-      Pipe* const last = pipes_.back();
-      pipes_[pipe.notes.balance_index] = last;
-      last->notes.balance_index = pipe.notes.balance_index;
-      pipes_.pop_back();
-    }
-  }
+  void detach(Pipe& pipe) override { radios_.remove(pipe); }
   void activate(Pipe& pipe) override { queue_.activate(pipe); }
   void deactivate(Pipe& pipe) override {
     if (queue_.detach(pipe)) {
@@ -103,10 +94,6 @@ class Dish final : public Pattern {
   }
 
  private:
-  [[nodiscard]] bool is_attached(const Pipe& pipe) const noexcept {
-    return pipe.notes.balance_index < pipes_.size() && pipes_[pipe.notes.balance_index] == &pipe;
-  }
-
   // Peeks at the body of the next message of a joined group, after it took the group part. Drops all other messages.
   Result<void> find_body(FrameView& view) {
     while (queue_.peek(view) != nullptr) {
@@ -146,7 +133,7 @@ class Dish final : public Pattern {
   }
 
   void send_to_radios(bool join, Bytes group) {
-    for (Pipe* pipe : pipes_) {
+    for (Pipe* pipe : radios_.pipes()) {
       if (pipe->notes.ready) {
         pipe->send_subscription(join, group);
       }
@@ -157,7 +144,7 @@ class Dish final : public Pattern {
   Message head_;                               // group and origin of the last message
   bool in_body_ = false;                       // the group was taken
   bool skipping_ = false;                      // in the middle of a message that is dropped
-  std::vector<Pipe*> pipes_;                   // send lock
+  PipeList radios_;                            // send lock
   std::mutex groups_mutex_;                    // for threads that hold the receive lock only
   std::set<std::string, std::less<>> groups_;  // send lock or groups_mutex_ to read, both to change
 };

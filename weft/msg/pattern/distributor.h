@@ -21,7 +21,7 @@ class Distributor {
   // Sets the pipes for the message that begins now, each of them once.
   void choose(std::vector<Pipe*> pipes) { chosen_ = std::move(pipes); }
   std::vector<Pipe*>& chosen() noexcept { return chosen_; }
-  // Between messages the choice is forgotten.
+  // Between two messages this forgets the whole choice, in O(1) for each of many pipes that leave.
   void detach(Pipe& pipe) noexcept {
     if (in_message_) {
       std::erase(chosen_, &pipe);

@@ -11,11 +11,14 @@
 
 namespace weft::msg {
 
+class Pipe;
+
 // InprocLink: the state that two pipes of an inproc connection share: a channel each way, and the socket of each end.
 // Owner: both pipes, and the context while no socket is bound to its name. Affinity: as each member says.
 struct InprocLink {
   Channel channel[2];                            // [i]: messages that end i sends
   std::atomic<ConnectionOwner*> owner[2] = {};   // null: not bound yet, or closed
+  Pipe* pipe[2] = {};                            // of end i; guarded by its socket's table lock; null: none, or gone
   std::shared_ptr<ConnectionOwner> keep[2];      // keeps `owner` valid; set once, dropped when both ends are gone
   std::atomic<bool> closed[2] = {false, false};  // end i will send no more
   Instant expires = kNever;  // when the link stops waiting for a socket to bind; guarded by the context's inproc lock

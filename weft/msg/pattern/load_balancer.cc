@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/pattern/load_balancer.h"
 
-#include <algorithm>
-
 namespace weft::msg {
 
 void LoadBalancer::forget_staged() noexcept {
@@ -12,23 +10,19 @@ void LoadBalancer::forget_staged() noexcept {
   staged_.clear();
 }
 
-void LoadBalancer::attach(Pipe& pipe) {
-  if (std::find(pipes_.begin(), pipes_.end(), &pipe) == pipes_.end()) {
-    pipes_.push_back(&pipe);
-  }
-}
+void LoadBalancer::attach(Pipe& pipe) { list_.add(pipe); }
 
 void LoadBalancer::detach(Pipe& pipe) noexcept {
-  const auto found = std::find(pipes_.begin(), pipes_.end(), &pipe);
-  if (found == pipes_.end()) {
+  if (!list_.contains(pipe)) {
     return;
   }
-  const auto index = static_cast<std::size_t>(found - pipes_.begin());
-  pipes_.erase(found);
-  if (index < current_) {
-    --current_;
+  // No other pipe misses its turn: the pipe that had the last turn moves into a place before the present turn, and the
+  // pipe at the end into the present turn.
+  if (pipe.notes.balance_index < current_) {
+    list_.swap(pipe.notes.balance_index, --current_);
   }
-  if (current_ >= pipes_.size()) {
+  list_.remove(pipe);
+  if (current_ >= list_.pipes().size()) {
     current_ = 0;
   }
   if (pinned_ == &pipe) {
@@ -40,9 +34,10 @@ void LoadBalancer::detach(Pipe& pipe) noexcept {
 }
 
 Pipe* LoadBalancer::next_writable() noexcept {
-  for (std::size_t i = 0; i < pipes_.size(); ++i) {
-    if (pipes_[current_]->writable()) {
-      return pipes_[current_];
+  const std::vector<Pipe*>& pipes = list_.pipes();
+  for (std::size_t i = 0; i < pipes.size(); ++i) {
+    if (pipes[current_]->writable()) {
+      return pipes[current_];
     }
     advance();
   }
@@ -73,7 +68,7 @@ Result<void> LoadBalancer::refuse(bool first) noexcept {
 Result<void> LoadBalancer::send(Outbound& part, std::span<const Cell> prefix) {
   if (!in_message_ && !part.more && prefix.empty()) [[likely]] {
     bool lacks_memory = false;
-    for (std::size_t i = 0; i < pipes_.size(); ++i) {
+    for (std::size_t i = 0; i < list_.pipes().size(); ++i) {
       const Offered offered = try_next(part);
       if (offered) {
         return {};
@@ -108,7 +103,7 @@ Result<void> LoadBalancer::send(Outbound& part, std::span<const Cell> prefix) {
     return {};
   }
   staged_.clear();
-  if (!pipes_.empty() && pipes_[current_] == pinned_) {
+  if (!list_.pipes().empty() && list_.pipes()[current_] == pinned_) {
     advance();
   }
   pinned_ = nullptr;

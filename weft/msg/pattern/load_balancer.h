@@ -7,6 +7,7 @@
 
 #include "weft/base/result.h"
 #include "weft/msg/pattern/pipe.h"
+#include "weft/msg/pattern/pipe_list.h"
 
 namespace weft::msg {
 
@@ -24,7 +25,7 @@ class LoadBalancer {
   void detach(Pipe& pipe) noexcept;  // idempotent
 
   [[nodiscard]] Result<void> send(Outbound& part) {
-    if (!in_message_ && !part.more && !pipes_.empty() && try_next(part)) [[likely]] {
+    if (!in_message_ && !part.more && !list_.pipes().empty() && try_next(part)) [[likely]] {
       return {};
     }
     return send(part, {});
@@ -39,18 +40,18 @@ class LoadBalancer {
   [[nodiscard]] Pipe* next_writable() noexcept;
   // Offers a message of one part to the pipe whose turn it is.
   [[nodiscard]] Offered try_next(Outbound& part) noexcept {
-    Pipe* const pipe = pipes_[current_];
+    Pipe* const pipe = list_.pipes()[current_];
     const Offered offered = pipe->try_send(part, false);
     advance();
     last_ = offered ? pipe : last_;
     return offered;
   }
-  void advance() noexcept { current_ = current_ + 1 < pipes_.size() ? current_ + 1 : 0; }
+  void advance() noexcept { current_ = current_ + 1 < list_.pipes().size() ? current_ + 1 : 0; }
   void forget_staged() noexcept;
   [[nodiscard]] bool stage(Outbound& part, std::span<const Cell> prefix) noexcept;
   [[nodiscard]] Result<void> refuse(bool first) noexcept;
 
-  std::vector<Pipe*> pipes_;
+  PipeList list_;
   std::size_t current_ = 0;
   Pipe* last_ = nullptr;
   Pipe* pinned_ = nullptr;  // gets the message that is being staged; null: it was detached

@@ -63,7 +63,7 @@ void Pipe::send_subscription(bool subscribe, Bytes topic) {
       throw std::bad_alloc();
     }
   } else if (ConnectionOwner* peer = other_owner(); peer != nullptr) {
-    peer->handle_inproc_subscription(*link_, subscribe, topic);
+    peer->handle_inproc_subscription(*link_, 1 - link_end_, subscribe, topic);
   }
 }
 

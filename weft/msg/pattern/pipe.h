@@ -87,7 +87,8 @@ class Pipe final : public PipeShare {
     bool ended = false;                     // receive lock: nothing more will come from the other end
     SlotId subscriber;                      // send lock: PUB, XPUB, RADIO: the peer's subscriptions
     std::size_t queue_index = 0;            // receive lock: place in the fair queue
-    std::size_t balance_index = 0;          // send lock: place in the list of pipes to send to
+    std::size_t balance_index = 0;          // send lock: place in the pattern's PipeList
+    std::size_t ended_index = 0;            // receive lock, once `ended`: place in the socket's list of ended pipes
     Message::Origin origin;                 // both locks to write, either to read
     std::shared_ptr<const KnownPeer> peer;  // both locks: the peer of `origin`, for the messages in this pipe
     std::string routing_id;                 // both locks to write, either to read

@@ -243,6 +243,36 @@ TEST_F(LoadBalancerTest, GivesToPipesInTurn) {
   EXPECT_EQ(drain(b.far), (Texts{"1", "3"}));
 }
 
+TEST_F(LoadBalancerTest, WhenAPipeLeavesNoOtherMissesItsTurnOrGetsASecond) {
+  for (std::size_t leaves = 0; leaves < 4; ++leaves) {
+    for (std::size_t turn = 0; turn < 4; ++turn) {
+      LoadBalancer balancer;
+      std::vector<std::unique_ptr<PipePair>> pairs;
+      for (int i = 0; i < 4; ++i) {
+        pairs.push_back(std::make_unique<PipePair>(owner_.core()));
+        balancer.attach(pairs.back()->near);
+      }
+      const auto send_one = [&] {
+        Outbound part{as_bytes("x"), nullptr, false};
+        ASSERT_TRUE(balancer.send(part));
+      };
+      for (std::size_t i = 0; i < turn; ++i) {
+        send_one();
+      }
+      balancer.detach(pairs[leaves]->near);
+      balancer.detach(pairs[leaves]->near);
+      const std::size_t rest = 4 - turn - (leaves >= turn ? 1 : 0);
+      for (std::size_t i = 0; i < rest; ++i) {
+        send_one();
+      }
+      for (std::size_t i = 0; i < 4; ++i) {
+        EXPECT_EQ(drain(pairs[i]->far).size(), i != leaves || leaves < turn ? 1U : 0U)
+            << leaves << " leaves in turn " << turn << ": pipe " << i;
+      }
+    }
+  }
+}
+
 TEST_F(LoadBalancerTest, WithoutPipesOrRoomItWouldBlock) {
   EXPECT_FALSE(balancer_.writable());
   EXPECT_EQ(send("x").error(), Errc::would_block);

@@ -12,6 +12,7 @@
 #include "weft/msg/pattern/distributor.h"
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/pattern.h"
+#include "weft/msg/pattern/pipe_list.h"
 #include "weft/msg/pattern/prefix_table.h"
 
 namespace weft::msg {
@@ -24,10 +25,7 @@ class Subscriber final : public Pattern {
 
   void attach(Pipe& pipe) override {
     queue_.attach(pipe);
-    if (!is_attached(pipe)) {
-      pipe.notes.balance_index = pipes_.size();
-      pipes_.push_back(&pipe);
-    }
+    publishers_.add(pipe);
   }
   // Sends the subscriptions in the order in which they were made: a publisher that has the last one then has them all.
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
@@ -37,12 +35,7 @@ class Subscriber final : public Pattern {
     return true;
   }
   void detach(Pipe& pipe) override {
-    if (is_attached(pipe)) {
-      Pipe* const last = pipes_.back();
-      pipes_[pipe.notes.balance_index] = last;
-      last->notes.balance_index = pipe.notes.balance_index;
-      pipes_.pop_back();
-    }
+    publishers_.remove(pipe);
     distributor_.detach(pipe);
   }
   void activate(Pipe& pipe) override { queue_.activate(pipe); }
@@ -92,7 +85,7 @@ class Subscriber final : public Pattern {
     }
     try {
       if (!distributor_.in_message()) {
-        distributor_.choose(pipes_);
+        distributor_.choose(publishers_.pipes());
       }
       return distributor_.send(part);
     } catch (const std::bad_alloc&) {
@@ -130,10 +123,6 @@ class Subscriber final : public Pattern {
     std::uint32_t count = 0;  // subscribe() calls less unsubscribe() calls
   };
   using Wishes = std::list<Wish>;
-
-  [[nodiscard]] bool is_attached(const Pipe& pipe) const noexcept {
-    return pipe.notes.balance_index < pipes_.size() && pipes_[pipe.notes.balance_index] == &pipe;
-  }
 
   [[nodiscard]] Result<void> wish_for(Bytes topic) {
     constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a subscription");
@@ -175,7 +164,7 @@ class Subscriber final : public Pattern {
   }
 
   void send_to_publishers(bool subscribe, Bytes topic) {
-    for (Pipe* pipe : pipes_) {
+    for (Pipe* pipe : publishers_.pipes()) {
       if (pipe->notes.ready) {
         pipe->send_subscription(subscribe, topic);
       }
@@ -187,7 +176,7 @@ class Subscriber final : public Pattern {
   bool in_received_ = false;  // in the middle of a message that matches
   bool skipping_ = false;     // in the middle of a message that does not
   Wishes wishes_;             // send lock, as the next two: in the order in which they were made
-  std::vector<Pipe*> pipes_;
+  PipeList publishers_;
   Distributor distributor_;
   std::mutex filter_mutex_;                      // for threads that hold the receive lock only
   PrefixTable<Wishes::iterator> subscriptions_;  // send lock or filter_mutex_ to read, both to change

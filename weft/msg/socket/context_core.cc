@@ -108,7 +108,9 @@ Result<void> ContextCore::wait_until_quiet() {
   }
   io_.reset();
   const std::lock_guard inproc_lock(inproc_mutex_);
-  pending_.clear();
+  while (!pending_.empty()) {
+    (void)remove_pending(pending_.begin());
+  }
   return {};
 }
 

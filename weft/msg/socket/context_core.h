@@ -7,6 +7,8 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "weft/base/result.h"
@@ -74,7 +76,19 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
  private:
   [[nodiscard]] Result<std::shared_ptr<SocketCore>> open_socket(SocketType type);
   [[nodiscard]] std::shared_ptr<SocketCore> next_open(SocketCore* after);
-  void drop_expired() noexcept;  // inproc lock
+  // Links that wait for a socket to bind their name. With the inproc lock.
+  using Pending = std::multimap<std::string, std::shared_ptr<InprocLink>>;
+  using PendingPlaces = std::map<const InprocLink*, Pending::iterator>;
+  using Expiring = std::set<std::pair<Instant, const InprocLink*>>;
+  struct PendingNodes {  // of one link, outside the tables
+    Pending::node_type link;
+    PendingPlaces::node_type place;
+    Expiring::node_type expiry;
+  };
+  void add_pending(const std::string& name, const std::shared_ptr<InprocLink>& link);  // throws std::bad_alloc
+  PendingNodes extract_pending(Pending::iterator place) noexcept;
+  void insert_pending(PendingNodes nodes) noexcept;
+  void drop_expired() noexcept;
 
   const std::uint32_t born_in_ = sys::fork_generation();
   ContextOptions options_;  // sockets_max, io_thread: guarded by mutex_
@@ -86,8 +100,10 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   bool shut_down_ = false;               // guarded by mutex_
   std::weak_ptr<ZapClient> zap_client_;  // I/O thread
   std::mutex inproc_mutex_;
-  std::map<std::string, SocketCore*> inproc_;                        // guarded by inproc_mutex_
-  std::multimap<std::string, std::shared_ptr<InprocLink>> pending_;  // guarded by inproc_mutex_
+  std::map<std::string, SocketCore*> inproc_;  // guarded by inproc_mutex_, as the next three
+  Pending pending_;
+  PendingPlaces pending_places_;
+  Expiring expiring_;  // the pending links
 };
 
 }  // namespace weft::msg

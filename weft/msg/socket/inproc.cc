@@ -14,24 +14,26 @@ SocketCore& core_of(ConnectionOwner& owner) noexcept { return static_cast<Socket
 // --- names ---
 
 Result<void> ContextCore::bind_inproc(const std::string& name, SocketCore& core) {
-  decltype(pending_) waiting;
+  std::vector<PendingNodes> waiting;
   {
     const std::lock_guard lock(inproc_mutex_);
     if (core.closed()) {  // a socket that is open here calls unbind_all_inproc() later
       return Error(Errc::closed, "the socket is closed");
     }
+    drop_expired();
+    waiting.reserve(pending_.count(name));
     if (!inproc_.emplace(name, &core).second) {
       return Error(Errc::address_in_use, "this inproc name is bound already");
     }
-    drop_expired();
     for (auto it = pending_.find(name); it != pending_.end(); it = pending_.find(name)) {
-      waiting.insert(pending_.extract(it));
+      waiting.push_back(extract_pending(it));
     }
   }
+  std::size_t next = 0;
   try {
-    for (; !waiting.empty(); waiting.erase(waiting.begin())) {
+    for (; next < waiting.size(); ++next) {
       // If `core` was closed meanwhile, the link waits again, or joins the socket that is bound there now.
-      const std::shared_ptr<InprocLink>& link = waiting.begin()->second;
+      const std::shared_ptr<InprocLink>& link = waiting[next].link.mapped();
       std::shared_ptr<SocketCore> binder = core.shared_from_this();
       while (binder != nullptr && !SocketCore::join_inproc(link, *binder)) {
         binder = find_inproc(name, link);
@@ -39,7 +41,9 @@ Result<void> ContextCore::bind_inproc(const std::string& name, SocketCore& core)
     }
   } catch (const std::bad_alloc&) {
     const std::lock_guard lock(inproc_mutex_);
-    pending_.merge(waiting);
+    for (; next < waiting.size(); ++next) {
+      insert_pending(std::move(waiting[next]));
+    }
     if (const auto found = inproc_.find(name); found != inproc_.end() && found->second == &core) {
       inproc_.erase(found);
     }
@@ -76,7 +80,7 @@ std::shared_ptr<SocketCore> ContextCore::find_inproc(const std::string& name, co
   const auto found = inproc_.find(name);
   if (found == inproc_.end() || found->second->closed()) {
     drop_expired();
-    pending_.emplace(name, link);
+    add_pending(name, link);
     return nullptr;
   }
   return found->second->shared_from_this();
@@ -90,13 +94,42 @@ std::shared_ptr<SocketCore> ContextCore::inproc_binder(const std::string& name) 
 
 void ContextCore::expire_pending(InprocLink& link, Instant deadline) noexcept {
   const std::lock_guard lock(inproc_mutex_);
+  auto expiry = expiring_.extract({link.expires, &link});
   link.expires = deadline;
+  if (!expiry.empty()) {
+    expiry.value().first = deadline;
+    expiring_.insert(std::move(expiry));
+  }
   drop_expired();
+}
+
+void ContextCore::add_pending(const std::string& name, const std::shared_ptr<InprocLink>& link) {
+  // The entries are made first: to move them into the tables needs no memory.
+  Pending entry{{name, link}};
+  PendingPlaces place{{link.get(), entry.begin()}};  // which stays valid
+  Expiring expiry{{link->expires, link.get()}};
+  pending_.merge(entry);
+  pending_places_.merge(place);
+  expiring_.merge(expiry);
+}
+
+ContextCore::PendingNodes ContextCore::extract_pending(Pending::iterator place) noexcept {
+  const InprocLink* const link = place->second.get();
+  return {pending_.extract(place), pending_places_.extract(link), expiring_.extract({link->expires, link})};
+}
+
+void ContextCore::insert_pending(PendingNodes nodes) noexcept {
+  nodes.expiry.value().first = nodes.link.mapped()->expires;  // which may have changed
+  nodes.place.mapped() = pending_.insert(std::move(nodes.link));
+  pending_places_.insert(std::move(nodes.place));
+  expiring_.insert(std::move(nodes.expiry));
 }
 
 void ContextCore::drop_expired() noexcept {
   const Instant now = sys::now();
-  std::erase_if(pending_, [&](const auto& entry) { return entry.second->expires <= now; });
+  while (!expiring_.empty() && expiring_.begin()->first <= now) {
+    (void)extract_pending(pending_places_.at(expiring_.begin()->second));
+  }
 }
 
 // --- links ---
@@ -131,7 +164,7 @@ Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) 
   try {
     while (const auto binder = context_.find_inproc(endpoint.name, link)) {
       if (!may_join(wire_type(), binder->wire_type())) {
-        disconnect_inproc(*link);
+        disconnect_inproc(*link, 0);
         return Error(Errc::incompatible_peer, "the bound socket's type cannot talk to this one");
       }
       if (join_inproc(link, *binder)) {
@@ -139,7 +172,7 @@ Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) 
       }
     }
   } catch (const std::bad_alloc&) {
-    disconnect_inproc(*link);
+    disconnect_inproc(*link, 0);
     throw;
   }
   share_.output_parker.wake_with_fence();
@@ -163,17 +196,17 @@ bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore
       link->owner[1].store(nullptr);
       return false;
     }
-    binder.inproc_ready(*link, as_bytes(connector_id));
-    connector.inproc_ready(*link, as_bytes(binder_id));
+    binder.inproc_ready(*link, 1, as_bytes(connector_id));
+    connector.inproc_ready(*link, 0, as_bytes(binder_id));
   } catch (const std::bad_alloc&) {
     link->owner[1].store(nullptr);
-    (void)binder.take_inproc(*link);
+    (void)binder.take_inproc(*link, 1);
     throw;
   }
   // Sequentially consistent, as in close_inproc(): a connector that closes meanwhile sees the binder's end, or this
   // thread sees the connector closed.
   if (link->closed[0].load()) {
-    binder.inproc_peer_closed(*link);
+    binder.inproc_peer_closed(*link, 1);
   }
   // Messages that were sent before the binder was known woke no thread. A sender may wait for its first peer.
   binder.share_.input_parker.wake_with_fence();
@@ -201,18 +234,20 @@ Result<std::uint32_t> SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>
     attach(*pipe);
     const std::lock_guard table(table_mutex_);
     make_room_for_end();
-    Pipe* const added = inproc_pipes_.emplace_back(std::move(pipe)).get();
-    inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
+    // The entry is made first: to move it into the table needs no memory.
+    ConnectedInproc entry;
     if (!connected_to.empty()) {
-      try {
-        connected_inproc_.emplace(connected_to, link);
-      } catch (const std::bad_alloc&) {
-        pipe = std::move(inproc_pipes_.back());
-        inproc_pipes_.pop_back();
-        throw;
-      }
+      entry.emplace(connected_to, link);
     }
-    return added->notes.origin.routing_id;
+    InprocPipe& owned = inproc_pipes_[pipe.get()];
+    if (!entry.empty()) {
+      owned.connected = entry.begin();  // stays valid
+      connected_inproc_.merge(entry);
+    }
+    link->pipe[end] = pipe.get();
+    owned.pipe = std::move(pipe);
+    inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
+    return owned.pipe->notes.origin.routing_id;
   } catch (const std::bad_alloc&) {
     if (pipe->notes.attached) {
       detach(*pipe);
@@ -222,11 +257,11 @@ Result<std::uint32_t> SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>
   }
 }
 
-void SocketCore::inproc_ready(const InprocLink& link, Bytes identity) {
+void SocketCore::inproc_ready(const InprocLink& link, int end, Bytes identity) {
   Pipe* pipe = nullptr;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
-    pipe = find_inproc(link);
+    pipe = find_inproc(link, end);
     if (pipe == nullptr || !pipe->notes.attached || pipe->notes.ended) {
       return;
     }
@@ -235,20 +270,22 @@ void SocketCore::inproc_ready(const InprocLink& link, Bytes identity) {
       return;
     }
   }
-  disconnect_inproc(link);
+  disconnect_inproc(link, end);
 }
 
-Pipe* SocketCore::find_inproc(const InprocLink& link) noexcept {
+Pipe* SocketCore::find_inproc(const InprocLink& link, int end) noexcept {
   const std::lock_guard table(table_mutex_);
-  for (const auto& pipe : inproc_pipes_) {
-    if (pipe->link().get() == &link) {
-      return pipe.get();
-    }
-  }
-  return nullptr;
+  return link.pipe[end];
 }
 
-void SocketCore::handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic) {
+// The link's name stays in connected_inproc_, for disconnect().
+void SocketCore::erase_inproc(const Pipe& pipe) noexcept {
+  pipe.link()->pipe[pipe.link_end()] = nullptr;
+  inproc_pipes_.erase(&pipe);
+  inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
+}
+
+void SocketCore::handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, Bytes topic) {
   // The caller holds its send lock. Its socket takes no subscriptions, and one that does sends none, so that of two
   // sockets one at most locks the other.
   if (!traits_.takes_subscriptions && !(traits_.groups && traits_.sends)) {
@@ -256,7 +293,7 @@ void SocketCore::handle_inproc_subscription(const InprocLink& link, bool subscri
   }
   {
     const std::lock_guard lock(send_mutex_);
-    if (Pipe* pipe = find_inproc(link); pipe != nullptr) {
+    if (Pipe* pipe = find_inproc(link, end); pipe != nullptr) {
       pipe->dropped += pattern_->handle_subscription(*pipe, subscribe, topic) ? 0 : 1;  // 1: no memory
     }
   }
@@ -282,15 +319,15 @@ void SocketCore::close_inproc(Pipe& pipe, Instant deadline) noexcept {
   context_.expire_pending(link, nothing_sent ? Instant::min() : deadline);
   peer = link.owner[1 - end].load();
   if (peer != nullptr) {
-    core_of(*peer).inproc_peer_closed(link);
+    core_of(*peer).inproc_peer_closed(link, 1 - end);
   }
 }
 
-void SocketCore::inproc_peer_closed(const InprocLink& link) noexcept {
+void SocketCore::inproc_peer_closed(const InprocLink& link, int end) noexcept {
   bool unswept = false;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
-    if (Pipe* pipe = find_inproc(link); pipe != nullptr && !pipe->notes.ended) {
+    if (Pipe* pipe = find_inproc(link, end); pipe != nullptr && !pipe->notes.ended) {
       end_pipe(*pipe);
       bury_drained();
       unswept = pattern_->sweep();
@@ -303,31 +340,31 @@ void SocketCore::inproc_peer_closed(const InprocLink& link) noexcept {
   share_.output_parker.wake_with_fence();
 }
 
-void SocketCore::disconnect_inproc(const InprocLink& link) noexcept {
-  if (const std::unique_ptr<Pipe> pipe = take_inproc(link); pipe != nullptr) {
+void SocketCore::disconnect_inproc(const InprocLink& link, int end) noexcept {
+  if (const std::unique_ptr<Pipe> pipe = take_inproc(link, end); pipe != nullptr) {
     close_inproc(*pipe, linger_end());
   }
 }
 
 // Takes this socket's end of the link out of the tables and the pattern. Null: there is none.
-std::unique_ptr<Pipe> SocketCore::take_inproc(const InprocLink& link) noexcept {
+std::unique_ptr<Pipe> SocketCore::take_inproc(const InprocLink& link, int end) noexcept {
   std::unique_ptr<Pipe> pipe;
   bool unswept = false;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     const std::lock_guard table(table_mutex_);
-    for (auto& candidate : inproc_pipes_) {
-      if (candidate->link().get() == &link) {
-        pipe = std::move(candidate);
-      }
-    }
-    std::erase(inproc_pipes_, nullptr);
-    inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
-    std::erase_if(connected_inproc_, [&](const auto& entry) { return entry.second.get() == &link; });
-    if (pipe == nullptr) {
+    const auto found = inproc_pipes_.find(link.pipe[end]);
+    if (found == inproc_pipes_.end()) {
       return nullptr;
     }
-    std::erase(ended_, pipe.get());
+    pipe = std::move(found->second.pipe);
+    if (found->second.connected) {
+      connected_inproc_.erase(*found->second.connected);
+    }
+    erase_inproc(*pipe);
+    if (pipe->notes.ended) {
+      drop_ended(pipe->notes.ended_index);
+    }
     dropped_before_ += pipe->dropped;
     if (pipe->notes.attached) {
       detach(*pipe);

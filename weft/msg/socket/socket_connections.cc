@@ -35,20 +35,37 @@ void SocketCore::collect_signals() noexcept {
   }
 }
 
-void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint) {
+void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint,
+                              const std::shared_ptr<net::Admission>& gate) {
+  std::size_t kept = 0;
+  int connections_max = 0;
+  {
+    const std::lock_guard table(table_mutex_);
+    const std::lock_guard options(options_mutex_);
+    kept = accepted_count_;  // only this thread adds
+    connections_max = options_.connections_max;
+  }
+  auto place = bounds_.admit(*stream, gate, kept, connections_max, context_.io().loop().now());
+  if (!place) {
+    MonitorEvent event{EventKind::accept_failed, endpoint, place.error()};
+    event.other = monitor_.watched() ? stream->peer_address() : std::string();
+    monitor_.emit(std::move(event));
+    return;
+  }
   auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), std::move(stream), endpoint);
   const std::scoped_lock lock(receive_mutex_, table_mutex_);
   if (closed_.load(std::memory_order_relaxed)) {
     return;
   }
   make_room_for_end();
-  connections_.try_emplace(connection.get(), *this, connection);
+  connections_.try_emplace(connection.get(), *this, connection).first->second.place = std::move(*place);
+  ++accepted_count_;
   try {
     // Under the table lock: a change of the options comes wholly before this or wholly after.
     connection->apply_marks(options_copy());
     context_.io().loop().post([connection] { connection->link().start(); });
   } catch (const std::bad_alloc&) {
-    connections_.erase(connection.get());
+    erase_connection(connection.get());
     throw;
   }
   context_.connection_started();  // before close() can find the connection
@@ -117,7 +134,14 @@ void SocketCore::connection_finished(Connection& connection) {
     dropped_before_ += pipe.dropped + pipe.discarded.exchange(0, std::memory_order_relaxed);
     pipe.dropped = 0;
     pipe.notes.ready = false;
-    std::erase_if(share_.unflushed, [&](const auto& entry) { return entry.get() == &connection; });
+    connection.send_side().leave_list();
+    {
+      const std::lock_guard table(table_mutex_);
+      if (auto& connected = connections_.find(&connection)->second.connected; connected) {
+        (*connected)->second = nullptr;
+        connected.reset();
+      }
+    }
     end_pipe(pipe);
     bury_drained();
     unswept = pattern_->sweep();
@@ -126,15 +150,6 @@ void SocketCore::connection_finished(Connection& connection) {
     start_sweep();
   }
   share_.output_parker.wake_with_fence();  // a sender that waits for this very peer retries, and fails
-  {
-    const std::lock_guard lock(table_mutex_);
-    for (auto& [name, connected] : connected_) {
-      if (connected.get() == &connection) {
-        connected = nullptr;
-      }
-    }
-  }
-  share_.output_parker.wake_with_fence();  // a sender that waits for room at this very peer retries, and fails
   end_feed_if_quiet();
   context_.connection_ended();
 }
@@ -146,7 +161,7 @@ void SocketCore::end_pipe(Pipe& pipe) noexcept {
     pattern_->detach(pipe);
     pattern_->activate(pipe);
   }
-  bury_next_ = ended_.size();
+  bury_next_ = pipe.notes.ended_index = ended_.size();
   ended_.push_back(&pipe);  // make_room_for_end()
 }
 
@@ -166,16 +181,27 @@ void SocketCore::bury_drained() noexcept {
       pipe->notes.attached = false;
     }
     collect_signals();
-    ended_[i] = ended_.back();
-    ended_.pop_back();
+    drop_ended(i);
     const std::lock_guard lock(table_mutex_);
     if (pipe->connection() != nullptr) {
-      connections_.erase(pipe->connection());
+      erase_connection(pipe->connection());
     } else {
-      std::erase_if(inproc_pipes_, [&](const auto& owned) { return owned.get() == pipe; });
-      inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
+      erase_inproc(*pipe);
     }
   }
+}
+
+void SocketCore::erase_connection(Connection* connection) noexcept {
+  if (const auto found = connections_.find(connection); found != connections_.end()) {
+    accepted_count_ -= connection->connecting() ? 0 : 1;
+    connections_.erase(found);
+  }
+}
+
+void SocketCore::drop_ended(std::size_t place) noexcept {
+  ended_[place] = ended_.back();
+  ended_[place]->notes.ended_index = place;
+  ended_.pop_back();
 }
 
 Result<void> SocketCore::handle_subscription(Connection& connection, bool subscribe, Bytes topic) {
@@ -249,7 +275,7 @@ std::uint64_t SocketCore::dropped() {
   for (const auto& [connection, connected] : connections_) {
     sum += connected.pipe.dropped + connected.pipe.discarded.load(std::memory_order_relaxed);
   }
-  for (const auto& pipe : inproc_pipes_) {
+  for (const auto& [pipe, keep] : inproc_pipes_) {
     sum += pipe->dropped;
   }
   return sum;

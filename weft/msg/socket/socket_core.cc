@@ -42,6 +42,8 @@ Result<void> SocketCore::change_options(const std::function<Result<void>(Options
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     Options changed = options_;
     WEFT_TRY(change(changed));
+    const bool marks_change = changed.send_high_water_mark != options_.send_high_water_mark ||
+                              changed.receive_high_water_mark != options_.receive_high_water_mark;
     WEFT_TRY(check_security(changed));
     if (changed.router_raw != options_.router_raw && type() == SocketType::router) {
       WEFT_TRY(make_raw(changed.router_raw));
@@ -54,7 +56,9 @@ Result<void> SocketCore::change_options(const std::function<Result<void>(Options
     receive_timeout_.store(options_.receive_timeout.count(), std::memory_order_relaxed);
     share_.sends_patiently.store(options_.send_timeout < Duration::zero() || options_.send_timeout >= kAwaitLongest,
                                  std::memory_order_relaxed);
-    apply_marks();
+    if (marks_change) {
+      apply_marks();
+    }
   }
   share_.output_parker.wake_with_fence();  // a higher mark gives a waiting sender room
   return {};
@@ -99,7 +103,7 @@ void SocketCore::apply_marks() {
     connection->apply_marks(options_);
     connection->receive_side().handle_credit();
   }
-  for (const auto& pipe : inproc_pipes_) {
+  for (const auto& [pipe, keep] : inproc_pipes_) {
     InprocLink& link = *pipe->link();
     link.set_marks(pipe->link_end(), options_.send_high_water_mark, options_.receive_high_water_mark);
     if (ConnectionOwner* peer = link.owner[1 - pipe->link_end()].load(std::memory_order_acquire); peer != nullptr) {
@@ -243,33 +247,36 @@ void SocketCore::close() noexcept {
 }
 
 void SocketCore::close_pipes(Instant deadline) noexcept {
-  std::vector<std::unique_ptr<Pipe>> inproc;
+  std::unordered_map<const Pipe*, InprocPipe> inproc;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     collect_signals();
     const std::lock_guard table(table_mutex_);
     for (auto& [connection, connected] : connections_) {
+      connected.connected.reset();
       if (connected.pipe.notes.attached) {
         detach(connected.pipe);
       }
       connection->link().request_close(deadline);  // nothing happens to one that has finished
     }
-    for (const auto& pipe : inproc_pipes_) {
-      if (pipe->notes.attached) {
-        detach(*pipe);
+    for (const auto& [key, owned] : inproc_pipes_) {
+      Pipe& pipe = *owned.pipe;
+      if (pipe.notes.attached) {
+        detach(pipe);
       }
+      pipe.link()->pipe[pipe.link_end()] = nullptr;
     }
     inproc.swap(inproc_pipes_);
     for (const Pipe* pipe : ended_) {
-      connections_.erase(pipe->connection());  // the connection has finished: the table kept only its input
+      erase_connection(pipe->connection());  // the connection has finished: the table kept only its input
     }
     ended_.clear();
     connected_.clear();
     connected_inproc_.clear();
     pipes_closed_ = true;
   }
-  for (const auto& pipe : inproc) {
-    close_inproc(*pipe, deadline);
+  for (const auto& [key, owned] : inproc) {
+    close_inproc(*owned.pipe, deadline);
   }
 }
 

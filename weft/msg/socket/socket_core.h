@@ -12,12 +12,14 @@
 #include <unordered_map>
 #include <vector>
 
+#include "weft/base/list.h"
 #include "weft/base/result.h"
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/message/options.h"
 #include "weft/msg/message/statistics.h"
 #include "weft/msg/pattern/pattern.h"
+#include "weft/msg/socket/accept_bounds.h"
 #include "weft/msg/socket/monitor_feed.h"
 #include "weft/net/endpoint.h"
 #include "weft/net/listener.h"
@@ -187,13 +189,16 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void forget_descriptor(Connection& connection) noexcept override;
   void connection_finished(Connection& connection) override;
   [[nodiscard]] Result<void> handle_subscription(Connection& connection, bool subscribe, Bytes topic) override;
-  void handle_inproc_subscription(const InprocLink& link, bool subscribe, Bytes topic) override;
-  void add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint);  // throws std::bad_alloc
+  void handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, Bytes topic) override;
+  // Closes the stream instead if a bound is reached. `gate`: as in AcceptBounds. Throws std::bad_alloc.
+  void add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint,
+                    const std::shared_ptr<net::Admission>& gate);
 
   // --- inproc (inproc.cc) ---
   [[nodiscard]] static bool join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore& binder);
-  void inproc_ready(const InprocLink& link, Bytes identity);
-  void inproc_peer_closed(const InprocLink& link) noexcept;
+  // `end`: this socket's end of the link.
+  void inproc_ready(const InprocLink& link, int end, Bytes identity);
+  void inproc_peer_closed(const InprocLink& link, int end) noexcept;
   [[nodiscard]] SocketType type() const noexcept { return traits_.type; }
   [[nodiscard]] zmtp::SocketType wire_type() const noexcept { return traits_.wire; }
   [[nodiscard]] bool single_part() const noexcept { return traits_.single_part; }
@@ -256,15 +261,18 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] static Pipe& pipe_of(Connection& connection) noexcept;
   void end_pipe(Pipe& pipe) noexcept;  // both locks
   void start_sweep() noexcept;
-  void sweep() noexcept;         // I/O thread
-  void bury_drained() noexcept;  // receive lock
+  void sweep() noexcept;                                   // I/O thread
+  void bury_drained() noexcept;                            // receive lock
+  void erase_connection(Connection* connection) noexcept;  // receive and table lock; null: none
+  void drop_ended(std::size_t place) noexcept;             // receive lock
   void apply_marks();
   [[nodiscard]] Result<void> begin_feed(std::string_view endpoint, SocketType type, MonitorFeed::Encode encode);
   [[nodiscard]] Result<void> make_raw(bool raw);  // both locks; before the first connection
   void end_feed() noexcept;                       // feed lock
   void end_feed_if_quiet() noexcept;
   void unbind_all() noexcept;
-  [[nodiscard]] std::shared_ptr<net::Acceptor> make_acceptor(std::unique_ptr<net::Listener> listener);
+  [[nodiscard]] std::shared_ptr<net::Acceptor> make_acceptor(std::unique_ptr<net::Listener> listener,
+                                                             std::shared_ptr<net::Admission> gate);
   void close_acceptor(net::Acceptor& acceptor) noexcept;  // I/O thread
   [[nodiscard]] std::shared_ptr<net::Acceptor> take_bound(std::string name);
   void close_accepted(const std::string& endpoint) noexcept;
@@ -277,8 +285,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<std::uint32_t> adopt_inproc(const std::shared_ptr<InprocLink>& link, int end,
                                                    const std::string& connected_to);
   void close_inproc(Pipe& pipe, Instant deadline) noexcept;
-  void disconnect_inproc(const InprocLink& link) noexcept;
-  [[nodiscard]] std::unique_ptr<Pipe> take_inproc(const InprocLink& link) noexcept;
+  void disconnect_inproc(const InprocLink& link, int end) noexcept;
+  [[nodiscard]] std::unique_ptr<Pipe> take_inproc(const InprocLink& link, int end) noexcept;
   [[nodiscard]] Result<std::unique_ptr<net::Listener>> open_listener(const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::string> bind_inproc(const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::optional<net::Socks5Proxy>> proxy_for(const net::Endpoint& endpoint) const;
@@ -286,9 +294,10 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<std::uint32_t> connect_pipe(std::string_view endpoint);
   [[nodiscard]] Result<std::uint32_t> connect_inproc(const net::Endpoint& endpoint);
   void close_pipes(Instant deadline) noexcept;
-  [[nodiscard]] Pipe* find_inproc(const InprocLink& link) noexcept;
-  void name_peer(Pipe& pipe) noexcept;  // both locks
-  void report_id(const Pipe& pipe);     // both locks
+  [[nodiscard]] Pipe* find_inproc(const InprocLink& link, int end) noexcept;
+  void erase_inproc(const Pipe& pipe) noexcept;  // receive and table lock
+  void name_peer(Pipe& pipe) noexcept;           // both locks
+  void report_id(const Pipe& pipe);              // both locks
   [[nodiscard]] Result<void> refuse_raw() const;
 
   ContextCore& context_;
@@ -300,6 +309,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   std::atomic<Duration::rep> receive_timeout_;
   std::unique_ptr<Pattern> pattern_;
   Monitor monitor_;
+  AcceptBounds bounds_;
   std::mutex feed_mutex_;              // before every other lock
   std::shared_ptr<MonitorFeed> feed_;  // guarded by feed_mutex_
   std::function<void()> on_inproc_peer_;
@@ -331,28 +341,37 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   };
   std::vector<DescriptorSlot> descriptor_slots_;
   std::vector<std::uint32_t> free_descriptor_slots_;
+  List<Connection> streams_;  // with a descriptor in epoll_
   std::size_t stream_count_ = 0;
-  Connection* only_stream_ = nullptr;  // when stream_count_ is 1
 
   // Table lock: connections, acceptors and inproc pipes.
   std::mutex table_mutex_;
+  using Connected = std::multimap<std::string, std::shared_ptr<Connection>>;  // null: gave up; disconnect() erases it
   struct ConnectedPipe {
     ConnectedPipe(ConnectionOwner& owner, std::shared_ptr<Connection> own) noexcept
         : connection(std::move(own)), pipe(owner, *connection) {}
     const std::shared_ptr<Connection> connection;
     Pipe pipe;
+    AcceptBounds::Place place;
+    std::optional<Connected::iterator> connected;  // its place in connected_; none: accepted, or disconnected
   };
   std::unordered_map<Connection*, ConnectedPipe> connections_;
-  std::multimap<std::string, std::shared_ptr<Connection>> connected_;  // null: gave up; disconnect() erases it
+  std::size_t accepted_count_ = 0;  // of connections_
+  Connected connected_;
   std::map<std::string, std::shared_ptr<net::Acceptor>> bound_;
   std::map<std::string, std::string> bound_aliases_;  // the caller's endpoint -> the exact one
-  std::multimap<std::string, std::shared_ptr<InprocLink>> connected_inproc_;
-  std::vector<std::unique_ptr<Pipe>> inproc_pipes_;
+  using ConnectedInproc = std::multimap<std::string, std::shared_ptr<InprocLink>>;
+  struct InprocPipe {
+    std::unique_ptr<Pipe> pipe;
+    std::optional<ConnectedInproc::iterator> connected;  // as above, in connected_inproc_
+  };
+  ConnectedInproc connected_inproc_;
+  std::unordered_map<const Pipe*, InprocPipe> inproc_pipes_;
   std::atomic<std::size_t> inproc_count_{0};
   std::shared_ptr<SocketCore> sweeping_;  // I/O thread: this, while a timer is to call sweep()
   std::atomic<bool> sweeps_{false};       // from start_sweep() to the last sweep()
   bool pipes_closed_ = false;             // only connections_ can still emit events
-  std::vector<Pipe*> ended_;              // receive lock: ended pipes that may hold input
+  std::vector<Pipe*> ended_;              // receive lock: ended pipes that may hold input; each knows its place
   std::size_t bury_next_ = 0;             // receive lock: the place in ended_ that bury_drained() checks next
   std::uint64_t dropped_before_ = 0;      // send lock: messages dropped by pipes that are gone
 };

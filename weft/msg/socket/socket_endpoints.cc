@@ -68,10 +68,14 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
     monitor_.emit(EventKind::bind_failed, text, listener.error());
     return listener.error();
   }
+  std::shared_ptr<net::Admission> gate;
+  if (endpoint.transport == net::Transport::tcp) {
+    gate = WEFT_TRY(bounds_.make_gate(options_copy()));
+  }
   WEFT_TRY(context_.start_io());
   const Counted counted(context_);
   const int fd = (*listener)->fd();
-  auto acceptor = make_acceptor(std::move(*listener));
+  auto acceptor = make_acceptor(std::move(*listener), std::move(gate));
   std::string exact = acceptor->endpoint();
   // The entries are made first: to move them into the tables needs no memory.
   decltype(bound_) bound{{exact, acceptor}};
@@ -103,15 +107,17 @@ Result<std::unique_ptr<net::Listener>> SocketCore::open_listener(const net::Endp
   return listener;
 }
 
-std::shared_ptr<net::Acceptor> SocketCore::make_acceptor(std::unique_ptr<net::Listener> listener) {
+std::shared_ptr<net::Acceptor> SocketCore::make_acceptor(std::unique_ptr<net::Listener> listener,
+                                                         std::shared_ptr<net::Admission> gate) {
   const std::string endpoint = listener->bound_endpoint();
   const auto report = [this, endpoint](const Error& error) {
     monitor_.emit(EventKind::accept_failed, endpoint, error);
   };
-  return net::Acceptor::make(
-      context_.io().loop(), std::move(listener),
-      {[this, endpoint](std::unique_ptr<net::Stream> stream) { add_accepted(std::move(stream), endpoint); }, report,
-       report});
+  return net::Acceptor::make(context_.io().loop(), std::move(listener),
+                             {[this, endpoint, gate = std::move(gate)](std::unique_ptr<net::Stream> stream) {
+                                add_accepted(std::move(stream), endpoint, gate);
+                              },
+                              report, report});
 }
 
 void SocketCore::close_acceptor(net::Acceptor& acceptor) noexcept {
@@ -170,7 +176,8 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
     connection->apply_marks(options_);
     const std::lock_guard table(table_mutex_);
     make_room_for_end();
-    Pipe& pipe = connections_.try_emplace(connection.get(), *this, connection).first->second.pipe;
+    ConnectedPipe& connected = connections_.try_emplace(connection.get(), *this, connection).first->second;
+    Pipe& pipe = connected.pipe;
     name_peer(pipe);
     try {
       if (!options_.immediate) {
@@ -188,6 +195,7 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
       connections_.erase(connection.get());
       throw;
     }
+    connected.connected = entry.begin();  // stays valid
     connected_.merge(entry);
     counted.keep();
   }
@@ -313,7 +321,7 @@ Result<void> SocketCore::disconnect_endpoint(std::string_view text) {
   }
   share_.output_parker.wake_with_fence();  // a sender that waits for this very peer retries, and fails
   for (const auto& link : ended.links) {
-    disconnect_inproc(*link);
+    disconnect_inproc(*link, 0);
   }
   if (!ended.connections.empty()) {
     context_.connection_ended();
@@ -330,10 +338,14 @@ bool SocketCore::take_connected(const std::string& name, Connections& into) {
   const bool any = first != last || first_link != last_link;
   for (auto it = first; it != last; ++it) {
     if (it->second != nullptr) {  // null: the connection gave up
+      connections_.find(it->second.get())->second.connected.reset();
       into.connections.push_back(it->second);
     }
   }
   for (auto it = first_link; it != last_link; ++it) {
+    if (const auto owned = inproc_pipes_.find(it->second->pipe[0]); owned != inproc_pipes_.end()) {
+      owned->second.connected.reset();
+    }
     into.links.push_back(it->second);
   }
   if (!into.connections.empty()) {

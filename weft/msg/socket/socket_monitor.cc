@@ -64,7 +64,7 @@ Result<void> SocketCore::report_pipes() {
   for (const auto& [connection, connected] : connections_) {
     report(connected.pipe, connection->endpoint(), connection->connecting());
   }
-  for (const auto& pipe : inproc_pipes_) {
+  for (const auto& [pipe, keep] : inproc_pipes_) {
     report(*pipe, "inproc", pipe->link_end() == 0);
   }
   return any ? Result<void>() : Errc::would_block;

@@ -19,7 +19,7 @@ Statistics SocketCore::statistics() {
     for (const auto& [connection, connected] : connections_) {
       add(connected.pipe);
     }
-    for (const auto& pipe : inproc_pipes_) {
+    for (const auto& [pipe, keep] : inproc_pipes_) {
       add(*pipe);
     }
   }
@@ -27,6 +27,7 @@ Statistics SocketCore::statistics() {
   all.binds_failed = monitor_.count(EventKind::bind_failed);
   all.accepted = monitor_.count(EventKind::accepted);
   all.accepts_failed = monitor_.count(EventKind::accept_failed);
+  bounds_.report(all);
   all.connected = monitor_.count(EventKind::connected);
   all.connects_failed = monitor_.count(EventKind::connect_failed);
   all.reconnects = monitor_.count(EventKind::connect_retried);

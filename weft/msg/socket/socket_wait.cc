@@ -273,7 +273,7 @@ Result<void> SocketCore::add_descriptor(Connection& connection) noexcept {
   }
   slot.connection = &connection;
   connection.poll_tag = token;
-  only_stream_ = &connection;
+  streams_.push_back(connection);
   // Wake the threads that sleep on the futex: one of them must wait for the descriptors instead.
   if (++stream_count_ == 1) {
     share_.input_parker.wake_with_fence();
@@ -293,10 +293,7 @@ void SocketCore::forget_descriptor(Connection& connection) noexcept {
   free_descriptor_slots_.push_back(index);
   connection.poll_tag = 0;
   --stream_count_;
-  only_stream_ = nullptr;
-  for (const DescriptorSlot& slot : descriptor_slots_) {
-    only_stream_ = slot.connection != nullptr ? slot.connection : only_stream_;
-  }
+  connection.unhook();
 }
 
 void SocketCore::take_events(std::size_t count, const sys::PollEvent* events) noexcept {
@@ -319,8 +316,9 @@ bool SocketCore::poll_descriptors() noexcept {
     return false;
   }
   if (stream_count_ == 1) {
-    only_stream_->receive_side().set_readable();
-    if (Pipe& pipe = pipe_of(*only_stream_); pipe.notes.attached) {
+    Connection& only = streams_.front();
+    only.receive_side().set_readable();
+    if (Pipe& pipe = pipe_of(only); pipe.notes.attached) {
       pattern_->activate(pipe);
     }
     return true;

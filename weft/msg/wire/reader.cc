@@ -173,7 +173,8 @@ bool Reader::prepare_block() noexcept {
   return true;
 }
 
-sys::IoResult Reader::fill(net::Stream& stream, const zmtp::FrameHeader* header, bool& drained) noexcept {
+sys::IoResult Reader::fill(net::Stream& stream, const zmtp::FrameHeader* header, bool& drained,
+                           std::size_t most) noexcept {
   const sys::IoResult no_memory{sys::IoResult::Status::failed, 0, ENOMEM};
   if (big_ == nullptr && header != nullptr && header->body_size >= kBigFrame && !begin_big(*header)) {
     return no_memory;
@@ -194,7 +195,7 @@ sys::IoResult Reader::fill(net::Stream& stream, const zmtp::FrameHeader* header,
   // The block must stay empty until this read can complete the big frame: the bytes behind belong to the big frame.
   if (big_ == nullptr || big_filled_ + big_room == big_header_.body_size) {
     const std::size_t behind =
-        std::min(block_->capacity() - end_, big_ != nullptr || after_big_ ? kBehindBig : kBlockSize);
+        std::min({block_->capacity() - end_, big_ != nullptr || after_big_ ? kBehindBig : kBlockSize, most});
     into[count++] = {block_->data() + end_, behind};
     room += behind;
   }
@@ -215,7 +216,7 @@ void Reader::settle() noexcept {
   const std::size_t have = end_ - begin_;
   if (have == 0) {
     drop_block();
-  } else if (block_->capacity() >= kBlockSize && have <= kBlockSize / 16) {
+  } else if (block_->capacity() >= kBlockSize && have <= kSettleMax) {
     if (mem::Buffer* small = mem::Buffer::make(have); small != nullptr) {
       copy_bytes(small->data(), Bytes(block_->data() + begin_, have));
       drop_block();

@@ -29,6 +29,7 @@ class Reader {
   static constexpr std::size_t kBehindBig = 8 * 1024;      // read behind a big frame; a next big frame's part is copied
   static constexpr std::size_t kBigReadMax = 1024 * 1024;  // of a big frame in one read, so that one read is short
   static constexpr std::size_t kSharedMin = 32 * 1024;     // a block that holds less is not worth pinning: see Frame
+  static constexpr std::size_t kSettleMax = 32 * 1024;     // settle() copies so many unparsed bytes out of a block
   static constexpr std::size_t kRawMax = 8192;  // of one raw message; libzmq's limit, by which programs size buffers
 
   Reader() = default;
@@ -76,7 +77,9 @@ class Reader {
 
   // One read. `header`: that of an incomplete first frame, or null. Without memory the status is failed, with ENOMEM.
   // `drained` afterwards: the read failed or took less than its room, so the kernel has no more bytes for now.
-  [[nodiscard]] sys::IoResult fill(net::Stream& stream, const zmtp::FrameHeader* header, bool& drained) noexcept;
+  // `most`: of bytes into the block.
+  [[nodiscard]] sys::IoResult fill(net::Stream& stream, const zmtp::FrameHeader* header, bool& drained,
+                                   std::size_t most = kBlockSize) noexcept;
   void settle() noexcept;  // when there is nothing to read: keeps only the memory that the unparsed bytes need
   [[nodiscard]] bool inside_big() const noexcept { return big_ != nullptr; }
   [[nodiscard]] std::size_t big_filled() const noexcept { return big_filled_; }  // bytes of its body; inside_big()

@@ -165,6 +165,20 @@ TEST(Reader, ARunIsBoundedAndStaysWhateverTheReaderDoes) {
   EXPECT_TRUE(run.empty());
 }
 
+// The bound of a peer whose handshake is not over: see link_handshake.cc.
+TEST(Reader, ReadsAtMostTheBytesThatItIsAskedForAndSettlesThemIntoASmallBlock) {
+  Reader reader;
+  FakeStream stream;
+  stream.input = pattern(300'000);
+  bool drained = false;
+  ASSERT_EQ(reader.fill(stream, nullptr, drained, 8192).status, Status::done);
+  EXPECT_EQ(stream.largest_request, 8192U);
+  EXPECT_FALSE(drained) << "the kernel may have more";
+  ASSERT_EQ(reader.fill(stream, nullptr, drained, Reader::kSettleMax - 8192).status, Status::done);
+  reader.settle();
+  EXPECT_EQ(as_text(reader.unparsed()), pattern(Reader::kSettleMax));
+}
+
 TEST(Reader, TakesFramesThatComeByteByByteOrInAnyPieces) {
   const std::string input = frame(0, pattern(100)) + frame(zmtp::kMore, pattern(700)) + frame(0, "");
   for (const std::size_t piece : {1u, 2u, 3u, 7u, 64u, 500u}) {

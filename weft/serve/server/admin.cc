@@ -116,7 +116,7 @@ class AdminService {
 
   std::shared_ptr<const Shared> shared_;
   rt::Core& core_;
-  TokenBucket scrapes_;
+  net::TokenBucket scrapes_;
   std::string body_;
 };
 

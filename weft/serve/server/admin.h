@@ -12,8 +12,8 @@
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
+#include "weft/net/token_bucket.h"
 #include "weft/rt/core/runtime.h"
-#include "weft/serve/admission/token_bucket.h"
 #include "weft/serve/metrics/prometheus.h"
 #include "weft/serve/metrics/sources.h"
 #include "weft/serve/server/server.h"
@@ -37,7 +37,7 @@ struct AdminOptions {
   std::uint32_t head_max = 8 * 1024;                   // bytes of a request
   Duration request_timeout = std::chrono::seconds(5);  // until the first request
   Duration idle_timeout = std::chrono::minutes(2);     // between requests
-  RateLimit scrapes{10, 10};                           // answers of /metrics, for each core; beyond, 429
+  net::RateLimit scrapes{10, 10};                      // answers of /metrics, for each core; beyond, 429
 };
 
 // Admin: metrics and health of a server over HTTP/1.1, on the cores of its runtime.

@@ -228,9 +228,9 @@ TEST_F(LimitsTest, MoreSessionsThanThereMayBeAreClosedAndCounted) {
 }
 
 TEST_F(LimitsTest, OneAddressHasAsManyConnectionsAsItMayAndOthersAreServed) {
-  AdmissionOptions limits;
+  net::AdmissionOptions limits;
   limits.address_connections_max = 2;
-  auto admission = Admission::make(limits);
+  auto admission = net::Admission::make(limits);
   ASSERT_TRUE(admission);
   ListenerOptions options;
   options.admission = std::move(*admission);

@@ -11,14 +11,14 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/serve/admission/token_bucket.h"
+#include "weft/net/token_bucket.h"
 #include "weft/serve/session/log.h"
 #include "weft/sys/thread.h"
 
 namespace weft::serve {
 
 struct LogWriterOptions {
-  RateLimit lines{100, 200};             // beyond this rate, lines are suppressed and counted
+  net::RateLimit lines{100, 200};        // beyond this rate, lines are suppressed and counted
   std::size_t pending_max = 256 * 1024;  // bytes that wait for a slow output; beyond, likewise
   // Gets whole lines, on the writer's thread; empty: standard error.
   std::function<void(std::string_view lines)> output{};
@@ -53,7 +53,7 @@ class LogWriter {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::string pending_;  // guarded by mutex_, as the next four
-  TokenBucket bucket_;
+  net::TokenBucket bucket_;
   std::uint64_t suppressed_ = 0;
   std::uint64_t reported_ = 0;  // the part of suppressed_ that a line has reported
   bool ending_ = false;

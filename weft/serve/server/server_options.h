@@ -37,7 +37,7 @@ struct ListenerOptions {
   std::shared_ptr<net::TlsServer> tls{};
   // Decides from which addresses connections are taken, and how many. Several listeners may share one.
   // Null: all connections.
-  std::shared_ptr<Admission> admission{};
+  std::shared_ptr<net::Admission> admission{};
 
   static sys::SocketOptions default_socket() {
     sys::SocketOptions options;

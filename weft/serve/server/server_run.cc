@@ -272,7 +272,7 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
 // Throws std::bad_alloc.
 void ServerRun::try_place(Part& part, const Port& into, std::unique_ptr<net::Stream> stream) {
   const ListenerOptions& options = *into.options;
-  Admission::Lease lease;
+  net::Admission::Lease lease;
   if (options.admission != nullptr) {
     const auto address = sys::peer_address(stream->fd());
     auto admitted = options.admission->admit(address ? *address : sys::SocketAddress(), part.shard->loop().now());

@@ -398,9 +398,9 @@ TEST_F(TlsServerTest, ASilentPeerIsCutOff) {
 }
 
 TEST_F(TlsServerTest, LeasesAreGivenBackWhateverBecomesOfTheHandshake) {
-  AdmissionOptions limits;
+  net::AdmissionOptions limits;
   limits.address_connections_max = 4;
-  auto admission = Admission::make(limits);
+  auto admission = net::Admission::make(limits);
   ASSERT_TRUE(admission);
   options_.admission = std::move(*admission);
   const std::string endpoint = listen(options_);

@@ -288,9 +288,9 @@ TEST_F(LogTest, ConnectionsThatNeverWereSessions) {
 }
 
 TEST_F(LogTest, APeerThatIsNotAdmittedIsLoggedWithTheReasonOfAdmission) {
-  AdmissionOptions admission;
+  net::AdmissionOptions admission;
   admission.address_connections_max = 1;
-  listener_.admission = std::move(Admission::make(std::move(admission))).value();
+  listener_.admission = std::move(net::Admission::make(std::move(admission))).value();
   const std::string endpoint = listen_logged();
   Client first(endpoint);
   first.send(1, "");
@@ -300,7 +300,7 @@ TEST_F(LogTest, APeerThatIsNotAdmittedIsLoggedWithTheReasonOfAdmission) {
   const std::lock_guard lock(mutex_);
   ASSERT_EQ(ended_.size(), 1u);
   EXPECT_EQ(ended_[0].reason, "admission");
-  EXPECT_EQ(ended_[0].error.text(), std::string(describe(AdmissionRejection::address_connections)));
+  EXPECT_EQ(ended_[0].error.text(), std::string(describe(net::AdmissionRejection::address_connections)));
 }
 
 TEST_F(LogTest, AStreamThatCannotBeMadeIsLoggedWithItsError) {

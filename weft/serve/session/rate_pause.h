@@ -2,18 +2,19 @@
 #pragma once
 
 #include "weft/base/time.h"
+#include "weft/net/token_bucket.h"
 #include "weft/rt/loop/timer_wheel.h"
-#include "weft/serve/admission/token_bucket.h"
 
 namespace weft::serve {
 
 // RatePause: the message rate of one session: its bucket, and the timer that ends the pause of an empty one.
-// Owner: a session, which keeps the limit. Affinity: one core. Cost: as TokenBucket; a timer for each pause.
+// Owner: a session, which keeps the limit. Affinity: one core. Cost: as net::TokenBucket; a timer for each pause.
 class RatePause {
  public:
   // Takes the token of the next frame. True: the bucket has none, and `resume` runs when it has. False, without a
   // token taken: a pause has begun already, or no memory for a timer.
-  [[nodiscard]] bool begins(const RateLimit& limit, rt::TimerWheel& timers, Instant now, rt::TimerCallback resume) {
+  [[nodiscard]] bool begins(const net::RateLimit& limit, rt::TimerWheel& timers, Instant now,
+                            rt::TimerCallback resume) {
     if (timer_ || tokens_.try_take(limit, now)) {
       return false;
     }
@@ -24,7 +25,7 @@ class RatePause {
   void cancel(rt::TimerWheel& timers) noexcept { (void)timers.cancel(timer_); }
 
  private:
-  TokenBucket tokens_;
+  net::TokenBucket tokens_;
   rt::TimerId timer_;
 };
 

@@ -21,7 +21,7 @@ Session::Session(Shard& shard, const ServiceSlot& slot) noexcept
       shard_(shard),
       slot_(slot) {}
 
-Result<void> Session::start(std::unique_ptr<net::Stream> stream, SessionId id, Admission::Lease lease) {
+Result<void> Session::start(std::unique_ptr<net::Stream> stream, SessionId id, net::Admission::Lease lease) {
   lease_ = std::move(lease);
   stream_ = std::move(stream);
   id_ = id;

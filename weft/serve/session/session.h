@@ -13,10 +13,10 @@
 #include "weft/base/bytes.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
+#include "weft/net/admission.h"
 #include "weft/net/stream.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/loop/turn_job.h"
-#include "weft/serve/admission/admission.h"
 #include "weft/serve/frame/frame_codec.h"
 #include "weft/serve/frame/shared_frame.h"
 #include "weft/serve/metrics/counters.h"
@@ -174,7 +174,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   };
 
   // --- from the shard ---
-  [[nodiscard]] Result<void> start(std::unique_ptr<net::Stream> stream, SessionId id, Admission::Lease lease);
+  [[nodiscard]] Result<void> start(std::unique_ptr<net::Stream> stream, SessionId id, net::Admission::Lease lease);
   void handle_turn() noexcept;  // the work put off until the end of the turn; may destroy the session
   void drain() noexcept;        // reads once more, then closes when no reply is owed
   void clean_up() noexcept;     // after on_close()
@@ -262,7 +262,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   SessionRecord record_;
   TaskSet* tasks_ = nullptr;
   std::vector<GroupMembership> groups_;
-  Admission::Lease lease_;
+  net::Admission::Lease lease_;
   RatePause rate_;
 };
 

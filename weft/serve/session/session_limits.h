@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "weft/base/time.h"
-#include "weft/serve/admission/token_bucket.h"
+#include "weft/net/token_bucket.h"
 
 namespace weft::serve {
 
@@ -26,7 +26,7 @@ struct SessionLimits {
   Duration handshake_timeout = std::chrono::seconds(10);
   Duration idle_timeout = std::chrono::minutes(5);   // without a byte received or written
   Duration close_timeout = std::chrono::seconds(5);  // from close() until all that is queued is written
-  RateLimit message_rate{};                          // frames of one session; the session reads frames above it later
+  net::RateLimit message_rate{};                     // frames of one session; the session reads frames above it later
   std::size_t groups_max = 64;                       // groups that the session is in at a time
   std::uint32_t handlers_max = 1;                    // coroutines that handle its frames at a time; at least 1
   std::size_t tasks_max = 8;                         // other coroutines, from spawn(); the session refuses more

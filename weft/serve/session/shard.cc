@@ -31,7 +31,7 @@ MutableBytes Shard::scratch() noexcept {
   return {scratch_->data(), Session::kReadMax};
 }
 
-void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, Admission::Lease lease) {
+void Shard::open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, net::Admission::Lease lease) {
   if (draining_) {
     return reject(Rejection::failed, peer_of(*stream), Error(Errc::terminated, "the server stops"));
   }

@@ -49,7 +49,7 @@ class Shard {
   [[nodiscard]] MutableBytes scratch() noexcept;  // empty: no memory
 
   // Makes a session of a connection, or rejects the connection: counted, and closed.
-  void open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, Admission::Lease lease = {});
+  void open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, net::Admission::Lease lease = {});
   // Counts and logs a connection that becomes no session; `peer` comes from peer_of().
   void reject(Rejection why, std::string_view peer, const Error& error = {}) noexcept;
   // The address of the stream's other end if a log wants it; otherwise empty.

@@ -11,10 +11,10 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/net/ip_prefix.h"
-#include "weft/serve/admission/token_bucket.h"
+#include "weft/net/token_bucket.h"
 #include "weft/sys/address.h"
 
-namespace weft::serve {
+namespace weft::net {
 
 // Why a connection, or a message, was rejected.
 enum class AdmissionRejection : std::uint8_t {
@@ -38,11 +38,11 @@ struct AdmissionOptions {
   std::uint32_t address_connections_max = 0;  // connections of one address; 0: no bound
   std::uint32_t prefix_connections_max = 0;   // connections of one prefix; 0: no bound
   std::uint8_t ipv4_prefix_bits = 32;
-  std::uint8_t ipv6_prefix_bits = 64;    // the addresses that one customer of a network has
-  RateLimit accept_rate{};               // connections of one prefix, over time
-  std::uint32_t entries_max = 65536;     // addresses and prefixes in the table
-  std::vector<net::IpPrefix> allowed{};  // empty: every address
-  std::vector<net::IpPrefix> exempt{};   // allowed and not bounded: load balancers, probes
+  std::uint8_t ipv6_prefix_bits = 64;  // the addresses that one customer of a network has
+  RateLimit accept_rate{};             // connections of one prefix, over time
+  std::uint32_t entries_max = 65536;   // addresses and prefixes in the table
+  std::vector<IpPrefix> allowed{};     // empty: every address
+  std::vector<IpPrefix> exempt{};      // allowed and not bounded: load balancers, probes
   // Called for rejections, at most as often as `report_rate` allows; on the rejecting thread, with no lock held.
   void (*report)(void* context, const RejectionReport& report) = nullptr;
   void* report_context = nullptr;
@@ -50,10 +50,10 @@ struct AdmissionOptions {
   std::uint64_t seed = 0;  // of the hash; a number that peers cannot know
 };
 
-// Admission: decides from which addresses connections are taken, and how many. Owner: the server; admission
-// outlives its leases. Affinity: any thread.
-// Cost: admit() and the end of a lease take one of kShards locks; addresses of one prefix share a lock. make()
-// allocates the table, 60 bytes an entry; its memory is touched as it fills.
+// Admission: decides from which addresses connections are taken, and how many. Owner: a server or a socket;
+// admission outlives its leases. Affinity: any thread.
+// Cost: admit() and the end of a lease take one of kStripes locks; addresses of one prefix share a lock. The
+// table doubles as it fills, to 60 bytes an entry; a small one takes 4 KB.
 // Invariants:
 //   1. An address or prefix never has more leases than its bound, and a rejected connection changes no count.
 //      Each admit() is one step under one lock. Only the end of a lease undoes it, once; nothing times out,
@@ -107,12 +107,12 @@ class Admission {
 
   // resource_exhausted: rejected; the text is describe() of the reason.
   [[nodiscard]] Result<Lease> admit(const sys::SocketAddress& peer, Instant now);
-  // Counts and reports a rejection that another part of the server decided.
+  // Counts and reports a rejection that another part of the owner decided.
   void reject(AdmissionRejection rejection, const sys::SocketAddress& peer, Instant now);
 
   [[nodiscard]] std::uint64_t rejected(AdmissionRejection rejection) const;
   // Of an address, or of a prefix of the bounded length.
-  [[nodiscard]] std::uint32_t connections(const net::IpPrefix& prefix) const;
+  [[nodiscard]] std::uint32_t connections(const IpPrefix& prefix) const;
   [[nodiscard]] std::uint64_t connections() const;  // all that hold a lease
   [[nodiscard]] std::uint32_t entries() const;
 
@@ -121,10 +121,10 @@ class Admission {
   static constexpr std::uint32_t kStripes = 16;
 
   explicit Admission(AdmissionOptions options);
-  [[nodiscard]] Stripe& stripe_of(const net::IpPrefix& prefix) const noexcept;
-  [[nodiscard]] net::IpPrefix prefix_of(Bytes address) const noexcept;
-  [[nodiscard]] Result<Lease> admit_to(Stripe& stripe, const net::IpPrefix& prefix, const net::IpPrefix& address,
-                                       Instant now, AdmissionRejection& rejection);
+  [[nodiscard]] Stripe& stripe_of(const IpPrefix& prefix) const noexcept;
+  [[nodiscard]] IpPrefix prefix_of(Bytes address) const noexcept;
+  [[nodiscard]] Result<Lease> admit_to(Stripe& stripe, const IpPrefix& prefix, const IpPrefix& address, Instant now,
+                                       AdmissionRejection& rejection);
   void end(const Lease& lease) noexcept;
 
   AdmissionOptions options_;
@@ -136,4 +136,4 @@ class Admission {
   std::uint64_t suppressed_ = 0;
 };
 
-}  // namespace weft::serve
+}  // namespace weft::net

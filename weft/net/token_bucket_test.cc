@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "weft/serve/admission/token_bucket.h"
+#include "weft/net/token_bucket.h"
 
 #include <gtest/gtest.h>
 
-namespace weft::serve {
+namespace weft::net {
 namespace {
 
 constexpr Instant kStart = Instant(Duration(1'000'000'000'000));
@@ -86,4 +86,4 @@ TEST(TokenBucket, TheLargestLimitsAndTimesDoNotOverflow) {
 }
 
 }  // namespace
-}  // namespace weft::serve
+}  // namespace weft::net

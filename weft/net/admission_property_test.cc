@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "weft/serve/admission/admission.h"
-#include "weft/serve/admission/token_bucket.h"
+#include "weft/net/admission.h"
+#include "weft/net/token_bucket.h"
 #include <gtest/gtest.h>
 
-namespace weft::serve {
+namespace weft::net {
 namespace {
 
 [[maybe_unused]] const int kSeeded = setenv("RC_PARAMS", "seed=6", 0);
@@ -43,8 +43,8 @@ TEST(AdmissionProperty, LeasesAreThoseOfAModelOfTwoCounts) {
           ++of_prefix[prefix];
           leases.emplace_back(std::move(lease).value(), address);
         }
-        RC_ASSERT(admission->connections(net::IpPrefix::of(peer.ip_bytes(), 64)) == of_prefix[prefix]);
-        RC_ASSERT(admission->connections(net::IpPrefix::of(peer.ip_bytes(), 128)) == of_address[address]);
+        RC_ASSERT(admission->connections(IpPrefix::of(peer.ip_bytes(), 64)) == of_prefix[prefix]);
+        RC_ASSERT(admission->connections(IpPrefix::of(peer.ip_bytes(), 128)) == of_address[address]);
       } else if (!leases.empty()) {
         std::swap(leases[pick % leases.size()], leases.back());
         --of_address[leases.back().second];
@@ -81,4 +81,4 @@ TEST(TokenBucketProperty, AllowsExactlyWhatARationalNumberAllows) {
 }
 
 }  // namespace
-}  // namespace weft::serve
+}  // namespace weft::net

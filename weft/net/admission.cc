@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT
-#include "weft/serve/admission/admission.h"
+#include "weft/net/admission.h"
 
 #include <algorithm>
-#include <bit>
 #include <new>
 
 #include "weft/base/assert.h"
 #include "weft/sync/atomic.h"
 
-namespace weft::serve {
+namespace weft::net {
 namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-bool contains(const std::vector<net::IpPrefix>& prefixes, Bytes address) noexcept {
+bool contains(const std::vector<IpPrefix>& prefixes, Bytes address) noexcept {
   return std::any_of(prefixes.begin(), prefixes.end(),
-                     [&](const net::IpPrefix& prefix) { return prefix.contains(address); });
+                     [&](const IpPrefix& prefix) { return prefix.contains(address); });
 }
 
 }  // namespace
@@ -34,11 +33,11 @@ const char* describe(AdmissionRejection rejection) noexcept {
 
 // Stripe: an entry for each address and prefix that it knows, behind one lock.
 // Invariants:
-//   1. An entry is in the chain of its bucket, or free.
+//   1. An entry is in the chain of its bucket, or free. There are as many buckets as entries have room.
 //   2. An entry in use without connections is in the idle list, the one that was unused longest first.
 struct alignas(sync::kLineSize) Admission::Stripe {
   struct Entry {
-    net::IpPrefix key;
+    IpPrefix key;
     std::uint32_t connections = 0;
     std::uint32_t next = kNone;  // of the chain, or of the free list
     std::uint32_t idle_before = kNone;
@@ -47,7 +46,8 @@ struct alignas(sync::kLineSize) Admission::Stripe {
   };
 
   mutable std::mutex mutex;
-  std::vector<Entry> entries;  // grows up to its bound, for which memory is reserved
+  static constexpr std::uint32_t kEntriesFirst = 4;
+  std::vector<Entry> entries;  // grows up to its bound
   std::vector<std::uint32_t> buckets;
   std::uint32_t free = kNone;
   std::uint32_t idle_first = kNone;
@@ -60,14 +60,31 @@ struct alignas(sync::kLineSize) Admission::Stripe {
   void set_up(std::uint32_t entries_max, std::uint64_t hash_seed) {
     bound = entries_max;
     seed = hash_seed;
-    buckets.assign(std::bit_ceil(entries_max), kNone);
-    entries.reserve(entries_max);
+    buckets.assign(kEntriesFirst, kNone);
+    entries.reserve(kEntriesFirst);
+  }
+  // Makes room for one entry more, where none is free. False: no memory.
+  [[nodiscard]] bool grow() noexcept {
+    if (entries.size() < buckets.size()) {
+      return true;
+    }
+    try {
+      std::vector<std::uint32_t> larger(buckets.size() * 2, kNone);
+      entries.reserve(larger.size());
+      buckets.swap(larger);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    for (std::uint32_t at = 0; at < entries.size(); ++at) {  // all are in use
+      entries[at].next = std::exchange(bucket(entries[at].key), at);
+    }
+    return true;
   }
 
-  [[nodiscard]] std::uint32_t& bucket(const net::IpPrefix& key) noexcept {
+  [[nodiscard]] std::uint32_t& bucket(const IpPrefix& key) noexcept {
     return buckets[key.hash(seed) >> 8U & (buckets.size() - 1)];  // the lowest bits chose the stripe
   }
-  [[nodiscard]] std::uint32_t find(const net::IpPrefix& key) noexcept {
+  [[nodiscard]] std::uint32_t find(const IpPrefix& key) noexcept {
     std::uint32_t at = bucket(key);
     while (at != kNone && !(entries[at].key == key)) {
       at = entries[at].next;
@@ -77,7 +94,7 @@ struct alignas(sync::kLineSize) Admission::Stripe {
 
   // Finds the entry of the key, or adds an idle one; kNone: the table is full of other entries with
   // connections. Never forgets `spared` to make room.
-  std::uint32_t find_or_add(const net::IpPrefix& key, std::uint32_t spared) {
+  std::uint32_t find_or_add(const IpPrefix& key, std::uint32_t spared) {
     if (const std::uint32_t found = find(key); found != kNone) {
       if (entries[found].connections == 0) {
         make_busy(found);
@@ -88,7 +105,7 @@ struct alignas(sync::kLineSize) Admission::Stripe {
     std::uint32_t at = free;
     if (at != kNone) {
       free = entries[at].next;
-    } else if (entries.size() < bound) {
+    } else if (entries.size() < bound && grow()) {
       at = static_cast<std::uint32_t>(entries.size());
       entries.emplace_back();
     } else {
@@ -174,12 +191,12 @@ Admission::Admission(AdmissionOptions options) : options_(std::move(options)), s
 
 Admission::~Admission() = default;
 
-Admission::Stripe& Admission::stripe_of(const net::IpPrefix& prefix) const noexcept {
+Admission::Stripe& Admission::stripe_of(const IpPrefix& prefix) const noexcept {
   return stripes_[prefix.hash(options_.seed) % kStripes];
 }
 
-net::IpPrefix Admission::prefix_of(Bytes address) const noexcept {
-  return net::IpPrefix::of(address, address.size() == 4 ? options_.ipv4_prefix_bits : options_.ipv6_prefix_bits);
+IpPrefix Admission::prefix_of(Bytes address) const noexcept {
+  return IpPrefix::of(address, address.size() == 4 ? options_.ipv4_prefix_bits : options_.ipv6_prefix_bits);
 }
 
 Result<Admission::Lease> Admission::admit(const sys::SocketAddress& peer, Instant now) {
@@ -189,9 +206,9 @@ Result<Admission::Lease> Admission::admit(const sys::SocketAddress& peer, Instan
   }
   AdmissionRejection rejection = AdmissionRejection::not_allowed;
   if (options_.allowed.empty() || contains(options_.allowed, bytes)) {
-    const net::IpPrefix prefix = prefix_of(bytes);
+    const IpPrefix prefix = prefix_of(bytes);
     Stripe& stripe = stripe_of(prefix);
-    Result<Lease> lease = admit_to(stripe, prefix, net::IpPrefix::of(bytes, 128), now, rejection);
+    Result<Lease> lease = admit_to(stripe, prefix, IpPrefix::of(bytes, 128), now, rejection);
     if (lease) {
       return lease;
     }
@@ -200,7 +217,7 @@ Result<Admission::Lease> Admission::admit(const sys::SocketAddress& peer, Instan
   return Error(Errc::resource_exhausted, describe(rejection));
 }
 
-Result<Admission::Lease> Admission::admit_to(Stripe& stripe, const net::IpPrefix& prefix, const net::IpPrefix& address,
+Result<Admission::Lease> Admission::admit_to(Stripe& stripe, const IpPrefix& prefix, const IpPrefix& address,
                                              Instant now, AdmissionRejection& rejection) {
   const bool keep = options_.accept_rate.limits();
   const auto over = [](std::uint32_t connections, std::uint32_t bound) { return bound != 0 && connections >= bound; };
@@ -269,7 +286,7 @@ std::uint64_t Admission::rejected(AdmissionRejection rejection) const {
   return rejected_[static_cast<std::size_t>(rejection)];
 }
 
-std::uint32_t Admission::connections(const net::IpPrefix& prefix) const {
+std::uint32_t Admission::connections(const IpPrefix& prefix) const {
   Stripe& stripe = stripe_of(prefix_of(prefix.bytes()));
   const std::lock_guard lock(stripe.mutex);
   const std::uint32_t at = stripe.find(prefix);
@@ -294,4 +311,4 @@ std::uint32_t Admission::entries() const {
   return sum;
 }
 
-}  // namespace weft::serve
+}  // namespace weft::net

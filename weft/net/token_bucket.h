@@ -6,7 +6,7 @@
 
 #include "weft/base/time.h"
 
-namespace weft::serve {
+namespace weft::net {
 
 // A rate: `per_second` tokens a second, and up to `burst` tokens at once after a rest.
 struct RateLimit {
@@ -83,4 +83,4 @@ class TokenBucket {
   Instant last_ = kUnused;
 };
 
-}  // namespace weft::serve
+}  // namespace weft::net

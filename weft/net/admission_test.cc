@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/serve/admission/admission.h"
+#include "weft/net/admission.h"
 
 #include <atomic>
 #include <string>
@@ -8,7 +8,7 @@
 #include "weft/base/random.h"
 #include <gtest/gtest.h>
 
-namespace weft::serve {
+namespace weft::net {
 namespace {
 
 using Lease = Admission::Lease;
@@ -19,7 +19,7 @@ sys::SocketAddress peer(std::string_view host, std::uint16_t port = 1234) {
   return sys::SocketAddress::parse_numeric(host, port).value();
 }
 std::uint32_t count(const Admission& admission, std::string_view prefix) {
-  return admission.connections(*net::IpPrefix::parse(prefix));
+  return admission.connections(*IpPrefix::parse(prefix));
 }
 std::unique_ptr<Admission> make(AdmissionOptions options) {
   options.seed = 5;
@@ -122,8 +122,8 @@ TEST(Admission, APrefixThatConnectsTooOftenIsRejectedAndOthersAreNot) {
 
 TEST(Admission, OnlyAllowedPrefixesAreTakenAndExemptOnesWithoutBound) {
   const auto admission = make({.address_connections_max = 1,
-                               .allowed = net::parse_ip_prefixes("10.0.0.0/8").value(),
-                               .exempt = net::parse_ip_prefixes("192.168.0.7").value()});
+                               .allowed = parse_ip_prefixes("10.0.0.0/8").value(),
+                               .exempt = parse_ip_prefixes("192.168.0.7").value()});
   const auto lease = admission->admit(peer("10.1.2.3"), kStart);
   EXPECT_TRUE(lease);
   EXPECT_FALSE(admission->admit(peer("11.1.2.3"), kStart));
@@ -264,12 +264,31 @@ TEST(Admission, FromAnyThreadBoundsHoldAndEveryCountReturnsToZero) {
   }
   EXPECT_GT(granted.load(), kAddresses * kAddressMax);
   for (std::size_t i = 0; i < kAddresses; ++i) {
-    EXPECT_EQ(admission->connections(net::IpPrefix::of(addresses[i].ip_bytes(), 128)), leases[i].size());
+    EXPECT_EQ(admission->connections(IpPrefix::of(addresses[i].ip_bytes(), 128)), leases[i].size());
     leases[i].clear();
   }
   EXPECT_EQ(admission->connections(), 0u);
   EXPECT_EQ(admission->entries(), 0u);
 }
 
+TEST(Admission, TheTableGrowsAndKeepsEachCount) {
+  const auto admission = make({.address_connections_max = 2});
+  std::vector<Lease> leases;
+  const auto address = [](int i) { return peer("10.0." + std::to_string(i / 256) + "." + std::to_string(i % 256)); };
+  constexpr int kAddresses = 5000;
+  for (int i = 0; i < 2 * kAddresses; ++i) {
+    auto lease = admission->admit(address(i / 2), kStart);
+    ASSERT_TRUE(lease) << i;
+    leases.push_back(std::move(*lease));
+  }
+  EXPECT_EQ(admission->entries(), static_cast<std::uint32_t>(kAddresses));
+  for (int i = 0; i < kAddresses; ++i) {
+    ASSERT_FALSE(admission->admit(address(i), kStart)) << i;
+  }
+  leases.clear();
+  EXPECT_EQ(admission->connections(), 0U);
+  EXPECT_EQ(admission->entries(), 0U);
+}
+
 }  // namespace
-}  // namespace weft::serve
+}  // namespace weft::net

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/socket/accept_bounds.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "weft/sys/socket.h"
+
+namespace weft::msg {
+
+namespace {
+constexpr std::int64_t kEntriesLeast = 64;
+constexpr std::int64_t kEntriesMost = 1 << 20;  // where the socket's own bound asks for more, or there is none
+}  // namespace
+
+Result<std::shared_ptr<net::Admission>> AcceptBounds::make_gate(const Options& options) {
+  if (options.address_connections_max == 0 && options.address_rate_max == 0) {
+    return std::shared_ptr<net::Admission>();
+  }
+  net::AdmissionOptions bounds;
+  bounds.address_connections_max = static_cast<std::uint32_t>(options.address_connections_max);
+  bounds.prefix_connections_max = bounds.address_connections_max;  // of IPv6: /64
+  bounds.accept_rate = {static_cast<std::uint32_t>(options.address_rate_max),
+                        static_cast<std::uint32_t>(options.address_rate_max)};
+  // An IPv6 connection has two entries: its address and its prefix.
+  const std::int64_t wanted = options.connections_max == 0 ? kEntriesMost : 2 * std::int64_t{options.connections_max};
+  bounds.entries_max = static_cast<std::uint32_t>(std::clamp(wanted, kEntriesLeast, kEntriesMost));
+  bounds.report = &AcceptBounds::count;
+  bounds.report_context = this;
+  bounds.report_rate = {};  // each one
+  bounds.seed = std::random_device{}() | static_cast<std::uint64_t>(std::random_device{}()) << 32;
+  return std::shared_ptr<net::Admission>(WEFT_TRY(net::Admission::make(std::move(bounds))));
+}
+
+Result<AcceptBounds::Place> AcceptBounds::admit(const net::Stream& stream, const std::shared_ptr<net::Admission>& gate,
+                                                std::size_t kept, int connections_max, Instant now) {
+  if (connections_max != 0 && kept >= static_cast<std::size_t>(connections_max)) {
+    refused_full_.fetch_add(1, std::memory_order_relaxed);  // the count stands alone, as the next two
+    return Error(Errc::connection_failed, "the socket has connections_max connections");
+  }
+  Place place{gate, {}};
+  if (gate != nullptr) {
+    const auto peer = sys::peer_address(stream.fd());
+    auto lease = gate->admit(peer ? *peer : sys::SocketAddress(), now);
+    if (!lease) {
+      return Error(Errc::connection_failed, lease.error().text());
+    }
+    place.lease = std::move(*lease);
+  }
+  return place;
+}
+
+void AcceptBounds::count(void* self, const net::RejectionReport& report) {
+  auto& bounds = *static_cast<AcceptBounds*>(self);
+  const bool rate = report.rejection == net::AdmissionRejection::accept_rate;
+  (rate ? bounds.refused_rate_ : bounds.refused_address_).fetch_add(1, std::memory_order_relaxed);
+}
+
+void AcceptBounds::report(Statistics& into) const noexcept {
+  into.refused_full = refused_full_.load(std::memory_order_relaxed);
+  into.refused_address = refused_address_.load(std::memory_order_relaxed);
+  into.refused_rate = refused_rate_.load(std::memory_order_relaxed);
+}
+
+}  // namespace weft::msg
