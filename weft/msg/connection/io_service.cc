@@ -162,9 +162,9 @@ void IoService::check_readers() noexcept {
   for (AppReaders* readers = readers_.first(); readers != nullptr; readers = next) {
     next = readers_.next(*readers);
     SocketShare& share = readers->links.front().share();
-    const bool read = share.app_read_count() != readers->seen;
-    if (has_read(share) && (read || ++readers->idle_turns < kIdleChecks)) {
-      readers->idle_turns = read ? 0 : readers->idle_turns;
+    const bool reads_on = share.app_read_count() != readers->seen;
+    if (has_read(share) && (reads_on || ++readers->idle_turns < kIdleChecks)) {
+      readers->idle_turns = reads_on ? 0 : readers->idle_turns;
       continue;
     }
     readers->active = false;

@@ -109,7 +109,7 @@ Result<void> ContextCore::wait_until_quiet() {
   io_.reset();
   const std::lock_guard inproc_lock(inproc_mutex_);
   while (!pending_.empty()) {
-    (void)remove_pending(pending_.begin());
+    (void)extract_pending(pending_.begin());
   }
   return {};
 }
