@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/pattern/distributor.h"
 
+#include <algorithm>
+#include <new>
+
 namespace weft::msg {
 
 void Distributor::forget_staged() noexcept {
@@ -41,7 +44,7 @@ Result<void> Distributor::send(Outbound& part) {
     return {};
   }
   Cell cell;
-  if (!make_cell(cell, part)) {
+  if (!reserve(staged_.size() + 1) || !make_cell(cell, part)) {
     return Error(Errc::resource_exhausted, "no memory for a message part");
   }
   staged_.push_back(cell);
@@ -54,7 +57,22 @@ Result<void> Distributor::send(Outbound& part) {
   return {};
 }
 
-void Distributor::send_parts(std::span<Cell> parts, std::span<Pipe* const> to) {
+bool Distributor::reserve(std::size_t parts) noexcept {
+  constexpr std::size_t kFirst = 8;
+  if (copies_.capacity() >= parts) [[likely]] {
+    return true;
+  }
+  try {
+    const std::size_t room = std::max(parts + parts / 2, kFirst);
+    staged_.reserve(room);
+    copies_.reserve(room);  // the last, as it says how much there is
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return true;
+}
+
+void Distributor::send_parts(std::span<Cell> parts, std::span<Pipe* const> to) noexcept {
   for (Pipe* pipe : to) {
     if (!pipe->writable()) {
       ++pipe->dropped;

@@ -30,8 +30,11 @@ class Distributor {
   }
 
   [[nodiscard]] Result<void> send(Outbound& part);
-  // Sends a whole message of several parts to the pipes `to`, not to chosen(); takes over the references.
-  void send_parts(std::span<Cell> parts, std::span<Pipe* const> to);
+  // Room for a message of so many parts. False: no memory.
+  [[nodiscard]] bool reserve(std::size_t parts) noexcept;
+  // Sends a whole message of several parts to the pipes `to`, not to chosen(); takes over the references. Requires
+  // reserve().
+  void send_parts(std::span<Cell> parts, std::span<Pipe* const> to) noexcept;
 
  private:
   void send_single(Outbound& part, const Message* shared) noexcept;
