@@ -46,6 +46,10 @@ class PrefixTree {
     [[nodiscard]] bool begins(Bytes rest) const noexcept {
       return size <= rest.size() && (size == 0 || std::memcmp(path(), rest.data(), size) == 0);
     }
+    // The same, of a child that was found by the first byte of `rest`.
+    [[nodiscard]] bool goes_on(Bytes rest) const noexcept {
+      return size <= rest.size() && (size == 1 || std::memcmp(path() + 1, rest.data() + 1, size - 1u) == 0);
+    }
     // The link to the child whose path begins with `byte`; null: there is none.
     [[nodiscard]] Node** child(std::uint8_t byte) noexcept {
       if (children > 1) {
@@ -144,11 +148,12 @@ class PrefixTable : private PrefixTree {
   // counts only if it never does.
   template <typename Visit>
   Scope match(Bytes topic, Visit visit) {
+    Node* node = root_;
+    if (node == nullptr) {
+      return {};
+    }
     std::size_t at = 0;
-    for (Node* node = root_; node != nullptr;) {
-      if (!node->begins(topic.subspan(at))) {
-        return {std::min(at + node->size, topic.size()), at + node->size > topic.size()};
-      }
+    for (bool begins = node->begins(topic); begins; begins = node->goes_on(topic.subspan(at))) {
       at += node->size;
       if (node->has_value && !visit(*std::launder(reinterpret_cast<Value*>(node->value)))) {
         return {at, false};
@@ -165,7 +170,7 @@ class PrefixTable : private PrefixTree {
       }
       node = *link;
     }
-    return {};
+    return {std::min(at + node->size, topic.size()), at + node->size > topic.size()};
   }
   [[nodiscard]] bool matches(Bytes topic) {
     bool found = false;
