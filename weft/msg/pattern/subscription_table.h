@@ -24,7 +24,7 @@ class SubscriptionTable {
  public:
   // The bounds of one peer. Peers in the same process have none.
   static constexpr std::size_t kTopicsMax = 262'144;
-  static constexpr std::size_t kTopicBytesMax = std::size_t{16} << 20;
+  static constexpr std::size_t kTopicBytesMax = std::size_t{32} << 20;
 
   // Peer: one peer's part of the table. It stays where it is and has no topics when it is destroyed, or outlives the
   // table.
