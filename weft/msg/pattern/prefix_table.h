@@ -18,7 +18,7 @@ namespace weft::msg {
 // prefix of its parent. PrefixTable is its only user.
 // Invariants:
 // 1. The paths of two children of a node begin with different bytes. Only the root's path may be empty.
-// 2. A node without a value has two children, or one whose path has no room for the node's.
+// 2. A node without a value has children. erase() joins it with an only child whose path has room for both.
 // 3. A node has `only` for one child, `links` for more whose first bytes are close together, else `fork`.
 class PrefixTree {
  public:

@@ -57,10 +57,16 @@ bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
     return true;  // the connection only lingers: the pattern does not get it
   }
   pipe.notes.origin.peer = connection.link().peer_id();
-  pipe.notes.other_end = connection.link().other_end();
-  pattern_->attach(pipe);
-  pipe.notes.attached = true;
-  if (!pattern_->ready(pipe, identity)) {
+  bool taken = false;
+  try {
+    pipe.notes.other_end = connection.link().other_end();
+    pattern_->attach(pipe);
+    pipe.notes.attached = true;
+    taken = pattern_->ready(pipe, identity);
+  } catch (const std::bad_alloc&) {
+    // without memory the peer is refused
+  }
+  if (!taken) {
     pattern_->detach(pipe);
     pattern_->deactivate(pipe);
     pipe.notes.attached = false;
