@@ -134,17 +134,32 @@ TEST_P(HostileSubscriber, AnEndedSubscribersTopicsAreAllToldOnce) {
   EXPECT_EQ(xpub.recv_until(sys::now()).error(), Errc::timed_out);
 }
 
+TEST_P(HostileSubscriber, APublisherMayCloseWhileTheTopicsOfAnEndedSubscriberGo) {
+  std::string subscriptions;
+  for (int i = 0; i < 20'000; ++i) {
+    subscriptions += subscribe(topic_of(i));
+  }
+  Socket xpub = make(SocketType::xpub);
+  {
+    WirePeer peer = WirePeer::dial(bind(xpub), zmtp::SocketType::sub);
+    peer.write(subscriptions);
+    EXPECT_EQ(recv_many(xpub, 20'000).size(), 20'000u);
+  }
+  EXPECT_EQ(recv_text(xpub)[0], '\0');
+  xpub.close();
+}
+
 TEST_P(HostileSubscriber, ASubscriberOfTooManyBytesIsLeft) {
   Socket pub = make(SocketType::pub);
   (void)pub.watch_events();
   WirePeer peer = WirePeer::dial(bind(pub), zmtp::SocketType::sub);
   const std::string rest(60'000, 'x');
-  for (int i = 0; i < 270; ++i) {  // 16,200,000 bytes: within the bound
+  for (int i = 0; i < 550; ++i) {  // 33,000,000 bytes: within the bound
     peer.write(subscribe(topic_of(i) + rest));
   }
   settle(pub, peer);
   std::string more;
-  for (int i = 270; i < 290; ++i) {
+  for (int i = 550; i < 570; ++i) {
     more += subscribe(topic_of(i) + rest);
   }
   (void)peer.write_until_full(more, 100ms);
@@ -225,6 +240,26 @@ TEST_P(SubscriberPair, ASubscriberThatIsConnectedToItselfSubscribes) {
   Socket sub = make(SocketType::sub);
   connect(sub, bind(sub));
   run_all({[&] { EXPECT_TRUE(sub.subscribe("a")); }}, kLong);
+}
+
+// The I/O thread starts for the rest of the topics.
+TEST_P(SubscriberPair, AnEndedSubscribersTopicsAreAllToldOnce) {
+  constexpr std::size_t kTopics = 3000;
+  Socket xpub = make(SocketType::xpub);
+  {
+    Socket sub = make(SocketType::sub);
+    connect(sub, bind(xpub));
+    for (std::size_t i = 0; i < kTopics; ++i) {
+      ASSERT_TRUE(sub.subscribe(topic_of(static_cast<int>(i))));
+    }
+    EXPECT_EQ(recv_many(xpub, kTopics).size(), kTopics);
+  }
+  std::set<std::string> told;
+  for (const std::string& text : recv_many(xpub, kTopics)) {
+    EXPECT_EQ(text[0], '\0');
+    EXPECT_TRUE(told.insert(text.substr(1)).second) << text;
+  }
+  EXPECT_EQ(told.size(), kTopics);
 }
 
 TEST_P(SubscriberPair, APublisherAndItsSubscriberMayBothChangeAtOnce) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <new>
 #include <set>
 #include <string>
 #include <utility>
@@ -169,6 +170,37 @@ TEST(SubscriptionExhaustion, APublisherRefusesASubscriptionOrTellsTheApplication
       pattern->deactivate(pair.near);
     }
   });
+}
+
+// The socket refuses the peer when attach() throws, or ready() says so.
+TEST(SubscriptionExhaustion, APeerThatWasHalfAttachedIsDetached) {
+  weft::msg::test::Owner owner;
+  for (const SocketType type :
+       {SocketType::pub, SocketType::xpub, SocketType::sub, SocketType::xsub, SocketType::radio, SocketType::dish}) {
+    const PatternRow& row = *find_pattern(type);
+    const Options options;
+    walk([&](FailingMemory& memory) {
+      memory.end();
+      weft::msg::test::PipePair pipes(owner.core());
+      const auto pattern = row.make(row.traits, options);
+      memory.resume();
+      try {
+        pattern->attach(pipes.near);
+        (void)pattern->ready(pipes.near, {});
+      } catch (const std::bad_alloc&) {
+        EXPECT_TRUE(memory.failed());
+      }
+      pattern->detach(pipes.near);
+      pattern->deactivate(pipes.near);
+      memory.end();
+      while (pattern->sweep()) {
+      }
+      pattern->attach(pipes.near);
+      EXPECT_TRUE(pattern->ready(pipes.near, {}));
+      pattern->detach(pipes.near);
+      pattern->deactivate(pipes.near);
+    });
+  }
 }
 
 TEST(SubscriptionExhaustion, APeerLeavesWithoutMemory) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/pattern/distributor.h"
 
+#include <algorithm>
+#include <new>
+
 namespace weft::msg {
 
 void Distributor::forget_staged() noexcept {
@@ -40,7 +43,7 @@ Result<void> Distributor::send(Outbound& part) {
     send_single(part, &owned);
     return {};
   }
-  if (!append_cell(staged_, part)) {
+  if (!reserve(staged_.size() + 1) || !append_cell(staged_, part)) {
     return kNoMemoryToSend;
   }
   in_message_ = part.more;
@@ -52,28 +55,32 @@ Result<void> Distributor::send(Outbound& part) {
   return {};
 }
 
-// Whether copies_ holds references of its own to `parts`; false when memory ran out.
-bool Distributor::copy(std::span<const Cell> parts) noexcept {
-  copies_.clear();
-  for (const Cell& part : parts) {
-    if (!make_room(copies_)) {
-      return false;
-    }
-    copies_.push_back(part);
+bool Distributor::reserve(std::size_t parts) noexcept {
+  constexpr std::size_t kFirst = 8;
+  if (copies_.capacity() >= parts) [[likely]] {
+    return true;
   }
-  for (Cell& copy : copies_) {
-    if (copy.is_large()) {
-      copy.body.large.buffer->add_reference();
-    }
+  try {
+    const std::size_t room = std::max(parts + parts / 2, kFirst);
+    staged_.reserve(room);
+    copies_.reserve(room);  // the last, as it says how much there is
+  } catch (const std::bad_alloc&) {
+    return false;
   }
   return true;
 }
 
 void Distributor::send_parts(std::span<Cell> parts, std::span<Pipe* const> to) noexcept {
   for (Pipe* pipe : to) {
-    if (!pipe->writable() || !copy(parts)) {
+    if (!pipe->writable()) {
       ++pipe->dropped;
       continue;
+    }
+    copies_.assign(parts.begin(), parts.end());
+    for (Cell& copy : copies_) {
+      if (copy.is_large()) {
+        copy.body.large.buffer->add_reference();
+      }
     }
     if (!pipe->send_parts(copies_, to.size() > kWide, false)) {
       for (Cell& copy : copies_) {

@@ -31,12 +31,14 @@ class Distributor {
   }
 
   [[nodiscard]] Result<void> send(Outbound& part);
-  // Sends a whole message of several parts to the pipes `to`, not to chosen(); takes over the references.
+  // Room for a message of so many parts. False: no memory.
+  [[nodiscard]] bool reserve(std::size_t parts) noexcept;
+  // Sends a whole message of several parts to the pipes `to`, not to chosen(); takes over the references. Requires
+  // reserve().
   void send_parts(std::span<Cell> parts, std::span<Pipe* const> to) noexcept;
 
  private:
   void send_single(Outbound& part, const Message* shared) noexcept;
-  [[nodiscard]] bool copy(std::span<const Cell> parts) noexcept;
   void forget_staged() noexcept;
 
   static constexpr std::size_t kWide = 4;  // to more pipes than this, the I/O thread flushes

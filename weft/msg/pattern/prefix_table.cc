@@ -2,15 +2,19 @@
 #include "weft/msg/pattern/prefix_table.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <iterator>
+#include <utility>
 
 namespace weft::msg {
 
 namespace {
 constexpr std::size_t kPathMin = 24;   // bytes: with its path a node of this capacity takes 64 bytes of the heap
 constexpr std::size_t kPathMax = 255;  // a longer path is a chain of nodes
-constexpr std::size_t kForkMin = 2;
+
+// Links by byte are worth their memory up to this span.
+constexpr std::size_t span_max(std::size_t children) noexcept { return 12 + 4 * children; }
 }  // namespace
 
 void PrefixTree::free_all(Destroy destroy) noexcept {
@@ -29,12 +33,8 @@ void PrefixTree::free_all(Destroy destroy) noexcept {
   while (listed != nullptr) {
     Node* const node = listed;
     listed = *std::launder(reinterpret_cast<Node**>(node->value));
-    if (node->children == 1) {
-      list(node->only);
-    } else if (node->children > 1) {
-      std::for_each(node->fork->links(), node->fork->links() + node->children, list);
-      std::free(node->fork);
-    }
+    for_each_child(*node, list);
+    std::free(node->children > 1 ? node->links : nullptr);
     std::free(node);
   }
 }
@@ -82,48 +82,90 @@ void PrefixTree::free_chain(Node* head) noexcept {
   }
 }
 
-// A new fork if `fork` is null. Null: no memory, and the old fork stays.
-PrefixTree::Fork* PrefixTree::resize(Fork* fork, std::size_t capacity) noexcept {
-  void* const block = std::realloc(fork, sizeof(Fork) + capacity * sizeof(Node*));
-  if (block == nullptr) {
-    return nullptr;
+// In the order of their first bytes.
+template <typename Visit>
+void PrefixTree::for_each_child(Node& node, Visit visit) noexcept {
+  Node** const links = node.children < 2 ? &node.only : node.span != 0 ? node.links : node.fork->links();
+  std::size_t left = node.children;
+  for (Node** link = links; left != 0; ++link) {
+    if (*link != nullptr) {
+      visit(*link);
+      --left;
+    }
   }
-  Fork* const resized = fork == nullptr ? new (block) Fork : static_cast<Fork*>(block);
-  resized->capacity = capacity;
-  return resized;
 }
 
-// The fork has `count` children, and room.
-void PrefixTree::put(Fork& fork, std::size_t count, Node& child) noexcept {
+// `child` comes behind the `count` children of the fork, which has room.
+void PrefixTree::append(Fork& fork, std::size_t count, Node& child) noexcept {
   const std::uint8_t byte = child.path()[0];
-  Node** const link = fork.links() + fork.place(byte);
-  std::copy_backward(link, fork.links() + count, fork.links() + count + 1);
-  *link = &child;
+  fork.links()[count] = &child;
   fork.groups[byte / 8].present = static_cast<std::uint8_t>(fork.groups[byte / 8].present | 1u << (byte % 8));
   std::for_each(fork.groups + byte / 8 + 1, std::end(fork.groups), [](Fork::Group& group) { ++group.before; });
 }
 
-// False: no memory, and nothing changed.
-bool PrefixTree::add_child(Node& node, Node& child) noexcept {
-  if (node.children == 0) {
-    node.only = &child;
-  } else if (node.children == 1) {
-    Fork* const fork = resize(nullptr, kForkMin);
-    if (fork == nullptr) {
+// Gives the node, which has two children at least or one and `added`, the shape that its children need. False: no
+// memory, and nothing changed.
+bool PrefixTree::reshape(Node& node, Node* added) noexcept {
+  Node* children[256];
+  std::size_t count = 0;
+  for_each_child(node, [&](Node* child) {
+    if (added != nullptr && added->path()[0] < child->path()[0]) {
+      children[count++] = std::exchange(added, nullptr);
+    }
+    children[count++] = child;
+  });
+  if (added != nullptr) {
+    children[count++] = added;
+  }
+  const std::uint8_t low = children[0]->path()[0];
+  const std::size_t span = children[count - 1]->path()[0] - low + 1u;
+  void* shape = nullptr;
+  if (span <= span_max(count)) {
+    auto* const links = static_cast<Node**>(std::calloc(span, sizeof(Node*)));
+    if (links == nullptr) {
       return false;
     }
-    put(*fork, 0, *node.only);
-    put(*fork, 1, child);
-    node.fork = fork;
+    std::for_each(children, children + count, [&](Node* child) { links[child->path()[0] - low] = child; });
+    shape = links;
   } else {
-    if (node.children == node.fork->capacity) {
-      Fork* const larger = resize(node.fork, std::size_t{node.children} * 2);
-      if (larger == nullptr) {
-        return false;
-      }
-      node.fork = larger;
+    const std::size_t capacity = std::bit_ceil(count);
+    void* const block = std::malloc(sizeof(Fork) + capacity * sizeof(Node*));
+    if (block == nullptr) {
+      return false;
     }
-    put(*node.fork, node.children, child);
+    auto* const fork = new (block) Fork;
+    fork->capacity = capacity;
+    for (std::size_t i = 0; i < count; ++i) {
+      append(*fork, i, *children[i]);
+    }
+    shape = fork;
+  }
+  std::free(node.children > 1 ? node.links : nullptr);
+  node.children = static_cast<std::uint16_t>(count);
+  node.low = low;
+  node.span = static_cast<std::uint16_t>(span <= span_max(count) ? span : 0);
+  if (node.span != 0) {
+    node.links = static_cast<Node**>(shape);
+  } else {
+    node.fork = static_cast<Fork*>(shape);
+  }
+  return true;
+}
+
+// False: no memory, and nothing changed.
+bool PrefixTree::add_child(Node& node, Node& child) noexcept {
+  const std::uint8_t byte = child.path()[0];
+  if (node.children == 0) {
+    node.only = &child;
+  } else if (node.span != 0 && static_cast<std::uint8_t>(byte - node.low) < node.span) {
+    node.links[static_cast<std::uint8_t>(byte - node.low)] = &child;
+  } else if (node.children > 1 && node.span == 0 && node.children < node.fork->capacity) {
+    Fork& fork = *node.fork;
+    Node** const link = fork.links() + fork.place(byte);
+    append(fork, node.children, child);
+    std::rotate(link, fork.links() + node.children, fork.links() + node.children + 1);
+  } else {
+    return reshape(node, &child);
   }
   ++node.children;
   return true;
@@ -135,20 +177,26 @@ void PrefixTree::remove_child(Node& node, std::uint8_t byte) noexcept {
     node.children = 0;
     return;
   }
-  Fork& fork = *node.fork;
-  Node** const link = fork.links() + fork.place(byte);
-  std::copy(link + 1, fork.links() + node.children, link);
-  fork.groups[byte / 8].present = static_cast<std::uint8_t>(fork.groups[byte / 8].present & ~(1u << (byte % 8)));
-  std::for_each(fork.groups + byte / 8 + 1, std::end(fork.groups), [](Fork::Group& group) { --group.before; });
+  if (node.span != 0) {
+    node.links[static_cast<std::uint8_t>(byte - node.low)] = nullptr;
+  } else {
+    Fork& fork = *node.fork;
+    Node** const link = fork.links() + fork.place(byte);
+    std::copy(link + 1, fork.links() + node.children, link);
+    fork.groups[byte / 8].present = static_cast<std::uint8_t>(fork.groups[byte / 8].present & ~(1u << (byte % 8)));
+    std::for_each(fork.groups + byte / 8 + 1, std::end(fork.groups), [](Fork::Group& group) { --group.before; });
+  }
   --node.children;
   if (node.children == 1) {
-    Node* const only = fork.links()[0];
-    std::free(node.fork);
+    Node** const links = node.span != 0 ? node.links : node.fork->links();
+    Node* const only = *std::find_if(links, links + std::max<std::size_t>(node.span, 1),
+                                     [](const Node* child) { return child != nullptr; });
+    std::free(node.links);
     node.only = only;
-  } else if (std::size_t{node.children} * 4 <= fork.capacity) {
-    if (Fork* const smaller = resize(node.fork, fork.capacity / 2); smaller != nullptr) {
-      node.fork = smaller;
-    }
+    node.span = 0;
+  } else if (node.span != 0 ? node.span > 2 * span_max(node.children)
+                            : std::size_t{node.children} * 4 <= node.fork->capacity) {
+    (void)reshape(node, nullptr);  // without memory the shape stays
   }
 }
 
@@ -157,27 +205,22 @@ void PrefixTree::remove_child(Node& node, std::uint8_t byte) noexcept {
 PrefixTree::Node* PrefixTree::split(Node*& link, std::size_t common, Bytes rest) noexcept {
   Node& lower = *link;
   Node* const upper = make_node(Bytes(lower.path(), common));
-  Chain chain{upper, upper};
-  Fork* fork = nullptr;
-  if (upper != nullptr && !rest.empty()) {
-    fork = resize(nullptr, kForkMin);
-    chain = fork != nullptr ? make_chain(rest) : Chain{nullptr, nullptr};
-  }
+  const Chain chain = upper == nullptr || rest.empty() ? Chain{upper, upper} : make_chain(rest);
   if (chain.tail == nullptr) {
-    std::free(fork);
     std::free(upper);
     return nullptr;
   }
   lower.size = static_cast<std::uint8_t>(lower.size - common);
   std::memmove(lower.path(), lower.path() + common, lower.size);
-  if (fork != nullptr) {
-    put(*fork, 0, lower);
-    put(*fork, 1, *chain.head);
-    upper->fork = fork;
-    upper->children = 2;
-  } else {
-    upper->only = &lower;
-    upper->children = 1;
+  upper->only = &lower;
+  upper->children = 1;
+  if (chain.head != upper && !add_child(*upper, *chain.head)) {
+    std::memmove(lower.path() + common, lower.path(), lower.size);
+    copy_bytes(lower.path(), Bytes(upper->path(), common));
+    lower.size = static_cast<std::uint8_t>(lower.size + common);
+    free_chain(chain.head);
+    std::free(upper);
+    return nullptr;
   }
   link = upper;
   return chain.tail;
@@ -308,7 +351,9 @@ void* PrefixTree::first(std::string& prefix) const {
     if (node->has_value) {
       return node->value;
     }
-    node = node->children == 1 ? node->only : node->fork->links()[0];
+    Node* first = nullptr;
+    for_each_child(*node, [&](Node* child) { first = first == nullptr ? child : first; });
+    node = first;
   }
   return nullptr;
 }

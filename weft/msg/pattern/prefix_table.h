@@ -18,8 +18,8 @@ namespace weft::msg {
 // prefix of its parent. PrefixTable is its only user.
 // Invariants:
 // 1. The paths of two children of a node begin with different bytes. Only the root's path may be empty.
-// 2. A node without a value has two children, or one whose path has no room for the node's.
-// 3. A node has `only` for one child, and `fork` for more.
+// 2. A node without a value has children. erase() joins it with an only child whose path has room for both.
+// 3. A node has `only` for one child, `links` for more whose first bytes are close together, else `fork`.
 class PrefixTree {
  public:
   PrefixTree() noexcept = default;
@@ -34,9 +34,12 @@ class PrefixTree {
     std::uint8_t size = 0;      // of the path
     std::uint8_t capacity = 0;  // bytes for the path, which stand behind the node
     bool has_value = false;
+    std::uint8_t low = 0;  // the byte of links[0]
     std::uint16_t children = 0;
+    std::uint16_t span = 0;  // of `links`; 0: there are none
     union {
       Node* only = nullptr;
+      Node** links;  // by first byte; null: no child
       Fork* fork;
     };
     alignas(8) std::byte value[kValueSize];
@@ -46,10 +49,18 @@ class PrefixTree {
     [[nodiscard]] bool begins(Bytes rest) const noexcept {
       return size <= rest.size() && (size == 0 || std::memcmp(path(), rest.data(), size) == 0);
     }
+    // The same, of a child that was found by the first byte of `rest`.
+    [[nodiscard]] bool goes_on(Bytes rest) const noexcept {
+      return size <= rest.size() && (size <= 1 || std::memcmp(path() + 1, rest.data() + 1, size - 1u) == 0);
+    }
     // The link to the child whose path begins with `byte`; null: there is none.
     [[nodiscard]] Node** child(std::uint8_t byte) noexcept {
       if (children > 1) {
-        return fork->find(byte);
+        if (span == 0) {
+          return fork->find(byte);
+        }
+        const auto place = static_cast<std::uint8_t>(byte - low);
+        return place < span && links[place] != nullptr ? links + place : nullptr;
       }
       return children == 1 && only->path()[0] == byte ? &only : nullptr;
     }
@@ -104,8 +115,10 @@ class PrefixTree {
   [[nodiscard]] static Node* make_node(Bytes path) noexcept;
   [[nodiscard]] static Chain make_chain(Bytes rest) noexcept;
   static void free_chain(Node* head) noexcept;
-  [[nodiscard]] static Fork* resize(Fork* fork, std::size_t capacity) noexcept;
-  static void put(Fork& fork, std::size_t count, Node& child) noexcept;
+  template <typename Visit>
+  static void for_each_child(Node& node, Visit visit) noexcept;
+  static void append(Fork& fork, std::size_t count, Node& child) noexcept;
+  [[nodiscard]] static bool reshape(Node& node, Node* added) noexcept;
   [[nodiscard]] static bool add_child(Node& node, Node& child) noexcept;
   static void remove_child(Node& node, std::uint8_t byte) noexcept;
   [[nodiscard]] Node* split(Node*& link, std::size_t common, Bytes rest) noexcept;
@@ -144,11 +157,12 @@ class PrefixTable : private PrefixTree {
   // counts only if it never does.
   template <typename Visit>
   Scope match(Bytes topic, Visit visit) {
+    Node* node = root_;
+    if (node == nullptr) {
+      return {};
+    }
     std::size_t at = 0;
-    for (Node* node = root_; node != nullptr;) {
-      if (!node->begins(topic.subspan(at))) {
-        return {std::min(at + node->size, topic.size()), at + node->size > topic.size()};
-      }
+    for (bool begins = node->begins(topic); begins; begins = node->goes_on(topic.subspan(at))) {
       at += node->size;
       if (node->has_value && !visit(*std::launder(reinterpret_cast<Value*>(node->value)))) {
         return {at, false};
@@ -165,7 +179,7 @@ class PrefixTable : private PrefixTree {
       }
       node = *link;
     }
-    return {};
+    return {std::min(at + node->size, topic.size()), at + node->size > topic.size()};
   }
   [[nodiscard]] bool matches(Bytes topic) {
     bool found = false;

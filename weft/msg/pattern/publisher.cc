@@ -3,6 +3,7 @@
 // application the subscriptions of its peers, as messages of 01 (unsubscriptions: 00) and the topic.
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -99,20 +100,17 @@ class Publisher final : public Pattern {
   }
 
   Result<void> send(Outbound& part) override {
-    try {
-      if (!distributor_.in_message()) {
-        choose(part.bytes);
-        const std::vector<Pipe*>& chosen = distributor_.chosen();
-        if (options_.xpub_no_drop &&
-            !std::all_of(chosen.begin(), chosen.end(), [](Pipe* pipe) { return pipe->writable(); })) {
-          return Errc::would_block;
-        }
+    if (!distributor_.in_message()) {
+      if (!choice_covers(part.bytes) && !choose(part.bytes)) [[unlikely]] {
+        return Error(Errc::resource_exhausted, "no memory for a message");
       }
-      return distributor_.send(part);
-    } catch (const std::bad_alloc&) {
-      choice_stands_ = false;
-      return Error(Errc::resource_exhausted, "no memory for a message");
+      const std::vector<Pipe*>& chosen = distributor_.chosen();
+      if (options_.xpub_no_drop &&
+          !std::all_of(chosen.begin(), chosen.end(), [](Pipe* pipe) { return pipe->writable(); })) {
+        return Errc::would_block;
+      }
     }
+    return distributor_.send(part);
   }
 
   // The application subscribes in the name of one peer: the one whose notice it received last.
@@ -249,33 +247,40 @@ class Publisher final : public Pattern {
     return {};
   }
 
-  // Chooses the pipes for a message. The last choice stands for every topic in its scope.
-  void choose(Bytes topic) {
-    if (choice_stands_ && choice_inverted_ == options_.invert_matching && choice_covers(topic)) [[likely]] {
-      return;
-    }
-    choice_stands_ = false;  // also when memory runs out below
+  // The last choice stands, and holds for this topic.
+  [[nodiscard]] bool choice_covers(Bytes topic) const noexcept {
+    const std::size_t size = choice_topic_.size();
+    return choice_stands_ && choice_inverted_ == options_.invert_matching && topic.size() >= size &&
+           topic.size() <= choice_size_max_ &&
+           (size == 0 || std::memcmp(topic.data(), choice_topic_.data(), size) == 0);
+  }
+
+  // Chooses the pipes for a message. False: no memory.
+  [[nodiscard]] bool choose(Bytes topic) noexcept {
+    choice_stands_ = false;
     ++publication_;
     std::vector<Pipe*>& chosen = distributor_.chosen();
     chosen.clear();
-    const auto scope = subscriptions_.match(topic, [&](SubscriptionTable::Peer& peer) {
-      if (peer.mark != publication_) {
-        peer.mark = publication_;
-        chosen.push_back(peer.pipe);
+    try {
+      const auto scope = subscriptions_.match(topic, [&](SubscriptionTable::Peer& peer) {
+        if (peer.mark != publication_) {
+          peer.mark = publication_;
+          chosen.push_back(peer.pipe);
+        }
+      });
+      if (options_.invert_matching) {
+        choose_others(chosen);
       }
-    });
-    if (options_.invert_matching) {
-      choose_others(chosen);
+      choice_stands_ = scope.size <= kChoiceTopicMax;
+      if (choice_stands_) {
+        choice_inverted_ = options_.invert_matching;
+        choice_topic_ = as_text(topic.first(scope.size));
+        choice_size_max_ = scope.whole ? scope.size : SIZE_MAX;
+      }
+      return true;
+    } catch (const std::bad_alloc&) {
+      return false;
     }
-    if (scope.size <= kChoiceTopicMax) {
-      choice_inverted_ = options_.invert_matching;
-      choice_topic_ = as_text(topic.first(scope.size));
-      choice_whole_ = scope.whole;
-      choice_stands_ = true;
-    }
-  }
-  [[nodiscard]] bool choice_covers(Bytes topic) const noexcept {
-    return choice_whole_ ? as_text(topic) == choice_topic_ : as_text(topic).starts_with(choice_topic_);
   }
 
   // Inverts the choice: `chosen` then holds every ready pipe that match() did not mark with publication_.
@@ -379,10 +384,10 @@ class Publisher final : public Pattern {
   List<Subscriber> leaving_;    // the pipe is detached, subscriptions may be left
   std::size_t subscribed_ = 0;  // subscribers that asked for a topic, without those that leave
   std::uint64_t publication_ = 0;
-  bool choice_stands_ = false;  // chosen() also holds for the topics that begin with choice_topic_,
-  bool choice_whole_ = false;   // or, if this is set, for that topic only
-  bool choice_inverted_ = false;
+  bool choice_stands_ = false;    // chosen() also holds for topics that begin with choice_topic_ and are not longer
+  bool choice_inverted_ = false;  // than choice_size_max_
   std::string choice_topic_;
+  std::size_t choice_size_max_ = 0;
   Distributor distributor_;
   FairQueue queue_;  // receive lock: messages that XSUB peers send besides subscriptions
   std::mutex notices_mutex_;

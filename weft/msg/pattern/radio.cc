@@ -49,9 +49,7 @@ class Radio final : public Pattern {
     }
     const std::string_view group = part.message == nullptr ? std::string_view() : part.message->group();
     std::vector<Pipe*>& chosen = distributor_.chosen();
-    try {
-      choose(as_bytes(group), chosen);
-    } catch (const std::bad_alloc&) {
+    if (!distributor_.reserve(2) || !choose(as_bytes(group), chosen)) {
       return Error(Errc::resource_exhausted, "no memory for a message");
     }
     if (chosen.empty()) {
@@ -101,13 +99,21 @@ class Radio final : public Pattern {
     SlotId id;
   };
 
-  void choose(Bytes group, std::vector<Pipe*>& chosen) {
+  // False: no memory.
+  [[nodiscard]] bool choose(Bytes group, std::vector<Pipe*>& chosen) noexcept {
+    const auto members = groups_.peers(group);
     chosen.clear();
-    for (const SubscriptionTable::Peer* peer : groups_.peers(group)) {
-      if (peer->pipe != nullptr) {
-        chosen.push_back(peer->pipe);
+    try {
+      chosen.reserve(members.size());
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    for (const SubscriptionTable::Peer* member : members) {
+      if (member->pipe != nullptr) {
+        chosen.push_back(member->pipe);
       }
     }
+    return true;
   }
 
   SubscriptionTable groups_;  // send lock, as all below

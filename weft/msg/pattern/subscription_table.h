@@ -24,16 +24,16 @@ class SubscriptionTable {
  public:
   // The bounds of one peer. Peers in the same process have none.
   static constexpr std::size_t kTopicsMax = 262'144;
-  static constexpr std::size_t kTopicBytesMax = std::size_t{16} << 20;
+  static constexpr std::size_t kTopicBytesMax = std::size_t{32} << 20;
 
-  // Peer: one peer's part of the table. It stays where it is and has no topics when it is destroyed, or outlives the
-  // table.
+  // Peer: one peer's part of the table. While it has topics the table has its address.
   struct Peer {
     Pipe* pipe = nullptr;               // null: the peer is gone, and match() leaves it out
     std::uint64_t mark = 0;             // for the visitor of match()
     std::size_t bytes = 0;              // of all its topics
     PrefixTable<std::uint32_t> topics;  // with the peer's place among the peers of the topic
   };
+
   SubscriptionTable() noexcept = default;
   SubscriptionTable(const SubscriptionTable&) = delete;
   SubscriptionTable& operator=(const SubscriptionTable&) = delete;
