@@ -17,6 +17,9 @@ void check_layers(const Files& files, Report& report);
 // The form of files: licence, include guard, own header first, columns, errno, markers, names of machines, READMEs.
 void check_form(const Files& files, Report& report);
 
+// Coroutines: forms that GCC 12 miscompiles.
+void check_coroutines(const Files& files, Report& report);
+
 // How large files, rooms and classes may be; and the largest of each as a table.
 void check_sizes(const Files& files, Report& report);
 void print_sizes(const Files& files);

@@ -179,6 +179,29 @@ TEST_F(TidyTest, RefusesErrnoOutsideSysButNotInProse) {
   expect_refused("weft/low/c.cc:2: [errno]");
 }
 
+TEST_F(TidyTest, RefusesAnAwaitInAConditionThatDeclaresNothing) {
+  for (const char* code : {"if (co_await f()) {}", "if (!g(co_await f(1, 2))) {}", "while (a && b == co_await f()) {}",
+                           "for (; co_await f();) {}", "switch (int(co_await f())) {}", "do {} while (co_await f());",
+                           "if constexpr (x) {} else if (x && co_await f()) {}", "if (x)\n  if (\nco_await f()) {}"}) {
+    write("weft/low/c.cc", kLicence + "T c() {\n" + code + "\n}\n");
+    EXPECT_NE(run().find(": [await-in-condition]"), std::string::npos) << code;
+  }
+  write("weft/low/c.cc", kLicence + "T c() {\n\n  if (co_await f()) {}\n}\n");
+  expect_refused("weft/low/c.cc:4: [await-in-condition]");
+}
+
+TEST_F(TidyTest, AllowsAnAwaitThatIsNamedOrBehindACondition) {
+  for (const char* code :
+       {"if (const auto r = co_await f(); !r) {}", "if (const bool b = co_await f()) {}", "if (x) { co_await f(); }",
+        "while (auto& r = co_await f()) {}", "for (const auto x : co_await f()) {}",
+        "for (int i = 0; co_await f(); ++i) {}", "switch (std::vector<int> v = co_await f(); v[0]) {}",
+        "if (auto [a, b] = co_await f(); a) {}", "if (run([]() -> T { co_await f(); })) {}",
+        "(void)co_await g(co_await f());", "// if (co_await f())", "co_return co_await f() ? 1 : 0;"}) {
+    write("weft/low/c.cc", kLicence + "T c() {\n" + code + "\n}\n");
+    EXPECT_TRUE(run().starts_with("passed\n")) << code << run();
+  }
+}
+
 TEST_F(TidyTest, RefusesAPathRelativeToTheIncluder) {
   write("weft/low/c.cc", kLicence + "#include \"a.h\"\n");
   expect_refused("weft/low/c.cc:2: [include-path]");

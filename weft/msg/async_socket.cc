@@ -149,7 +149,7 @@ rt::Task<Result<Message>> AsyncSocket::recv_within(std::shared_ptr<State> state,
   if (state->burst_is_over()) {
     (void)co_await rt::yield();
   }
-  if (co_await rt::is_cancelled()) {
+  if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
     co_return rt::kCancelled;
   }
   Result<Message> message = state->socket.try_recv();
@@ -174,7 +174,7 @@ rt::Task<Result<void>> AsyncSocket::send_within(std::shared_ptr<State> state, Me
   if (state->burst_is_over()) {
     (void)co_await rt::yield();
   }
-  if (co_await rt::is_cancelled()) {
+  if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
     co_return rt::kCancelled;
   }
   const Result<void> sent = state->try_send(std::move(message), more);
@@ -193,7 +193,7 @@ rt::Task<Result<Message>> AsyncSocket::recv_from(std::shared_ptr<State> state) {
     if (state->burst_is_over()) {
       (void)co_await rt::yield();
     }
-    if (co_await rt::is_cancelled()) {
+    if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
       co_return rt::kCancelled;
     }
     Result<Message> message = state->socket.try_recv();  // later input makes the descriptor readable
@@ -233,7 +233,7 @@ rt::Task<Result<void>> AsyncSocket::send_to(std::shared_ptr<State> state, Messag
     if (state->burst_is_over()) {
       (void)co_await rt::yield();
     }
-    if (co_await rt::is_cancelled()) {
+    if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
       co_return rt::kCancelled;
     }
     // The refused message is still here. NOLINTNEXTLINE(bugprone-use-after-move)

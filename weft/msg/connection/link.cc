@@ -229,9 +229,9 @@ void Link::handle_event(const sys::PollEvent& event) {
     return;
   }
   run<&Link::handle_readiness>();
-  // While the authenticator is asked, no bytes are read. The client still owes some, so one that ends its direction
-  // has given up.
-  if (phase_ == Phase::handshake && zap_ != nullptr && (event.peer_closed || event.failed)) {
+  // While the authenticator is asked, no bytes are read. A client still owes some, so one that ends its direction has
+  // given up. A server may have sent an ERROR before its end.
+  if (phase_ == Phase::handshake && zap_ != nullptr && !connecting() && (event.peer_closed || event.failed)) {
     fail_handshake(Error(Errc::connection_closed, "the client left before the authenticator answered"));
   }
 }

@@ -217,7 +217,7 @@ class CallOf final : public CallState {
 
 // Calling: the awaiter of Runtime::call(); co_await it once, on the core that made it.
 template <typename F>
-class [[nodiscard]] Calling final : private detail::CallState::Caller {
+class [[nodiscard]] Calling : private detail::CallState::Caller {
   using Call = detail::CallOf<F>;
   static_assert(alignof(Call) <= alignof(std::max_align_t));
 
@@ -243,7 +243,7 @@ class [[nodiscard]] Calling final : private detail::CallState::Caller {
 };
 
 // Posting: the awaiter of Runtime::post_wait(); co_await it once, on the core that made it.
-class [[nodiscard]] Posting final : private detail::CoreWait {
+class [[nodiscard]] Posting : private detail::CoreWait {
  public:
   Posting(Core* core, unsigned target, Job job) noexcept
       : CoreWait(core, [](Wait& self) noexcept { static_cast<Posting&>(self).cancel(); }),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/rt/core/call.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -12,8 +13,6 @@
 #include "weft/rt/task/task_scope.h"
 #include <gtest/gtest.h>
 
-// Closures that own something have a name here: GCC 12 destroys a closure twice that is made inside a co_await
-// expression.
 namespace weft::rt {
 namespace {
 
@@ -36,7 +35,8 @@ TEST(Call, BringsTheResultBackToTheCallersCore) {
       *owned += 1;
       return std::move(owned);
     };
-    auto result = co_await runtime->call(1, std::move(add_one));
+    auto calling = runtime->call(1, std::move(add_one));
+    auto result = co_await calling;
     EXPECT_EQ(Core::current()->index(), 0u);
     EXPECT_EQ(**result, 21);
     bool ran = false;
@@ -49,6 +49,30 @@ TEST(Call, BringsTheResultBackToTheCallersCore) {
   };
   ASSERT_TRUE(runtime->post(0, [&] { caller(); }));
   EXPECT_TRUE(done.take());
+}
+
+// Whether co_await takes the awaiter only by its name.
+template <typename Awaiter>
+constexpr bool kByName = requires(Awaiter& awaiter) { awaiter.operator co_await(); } &&
+                         !requires(Awaiter&& awaiter) { std::move(awaiter).operator co_await(); };
+
+TEST(Call, AClosureThatGcc12WouldDestroyTwiceIsNotAwaitedInOneStep) {
+  auto make = [](Runtime& runtime, auto&& function) {
+    using F = decltype(function);
+    constexpr bool call = kByName<decltype(runtime.call(0, std::forward<F>(function)))>;
+    static_assert(call == kByName<decltype(runtime.post_wait(0, std::forward<F>(function)))>);
+    return std::bool_constant<call>();
+  };
+  auto owning = [text = std::string()] {};
+  auto owning_task = [text = std::string()]() -> Task<int> { co_return 1; };
+  auto plain = [&owning] { owning(); };
+  std::function<void()> erased = plain;
+  using detail::kClosuresEndTwice;
+  static_assert(decltype(make(std::declval<Runtime&>(), std::move(owning)))() == kClosuresEndTwice);
+  static_assert(decltype(make(std::declval<Runtime&>(), std::move(owning_task)))() == kClosuresEndTwice);
+  static_assert(!decltype(make(std::declval<Runtime&>(), owning))(), "a copy of a closure with a name");
+  static_assert(!decltype(make(std::declval<Runtime&>(), std::move(plain)))());
+  static_assert(!decltype(make(std::declval<Runtime&>(), std::move(erased)))());
 }
 
 TEST(Call, ClosuresOfAnySizeArePassed) {
@@ -75,7 +99,8 @@ TEST(Call, EndsAtItsDeadlineAndTheLateResultIsDropped) {
       began = true;
       return 1;
     };
-    const auto result = co_await runtime->call(1, std::move(begin), sys::now() + std::chrono::milliseconds(1));
+    auto calling = runtime->call(1, std::move(begin), sys::now() + std::chrono::milliseconds(1));
+    const auto result = co_await calling;
     EXPECT_EQ(result.error(), Errc::timed_out);
     const auto past = co_await runtime->call(0, [] { return 1; }, Instant());
     EXPECT_EQ(past.error(), Errc::timed_out);

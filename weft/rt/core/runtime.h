@@ -16,6 +16,7 @@
 #include "weft/rt/core/task_call.h"
 #include "weft/rt/exec/executor.h"
 #include "weft/rt/loop/job.h"
+#include "weft/rt/task/closure_await.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/thread.h"
 
@@ -99,10 +100,10 @@ class Runtime {
 
   // post() for a coroutine on a core, which waits until there is room: Result<void>. The waiters for one core are
   // served in order. Meanwhile post() to that core is refused, so that no message overtakes another. Dropping the
-  // coroutine takes the message back.
+  // coroutine takes the message back. A closure that owns something: as for call().
   template <typename F>
-  [[nodiscard]] Posting post_wait(unsigned core, F&& function) {
-    return Posting(own_core(), core, Job(std::forward<F>(function)));
+  [[nodiscard]] detail::ClosureAwaiter<Posting, F> post_wait(unsigned core, F&& function) {
+    return detail::ClosureAwaiter<Posting, F>(own_core(), core, Job(std::forward<F>(function)));
   }
   // Calls the function on that core, which may be this one, and awaits its result: Result<R>; a Result as it is. The
   // coroutine resumes on its own core. The call waits for room in a full lane, as post_wait() does.
@@ -115,16 +116,19 @@ class Runtime {
   // Only a Task may await such a call. The deadline and the cancellation of the awaiter cancel the called task too, and
   // the call waits for its end: while the called task runs, it may refer to the caller's variables and to the
   // function's captures. If the cancelled task returned a Result with a value all the same, that is the result.
-  // GCC before 13 destroys a closure that owns something twice when it is made inside the co_await expression: give it
-  // a name, or write `auto calling = runtime.call(...); co_await calling`.
+  // With GCC 12 a closure that owns something takes two steps, or the compiler refuses it (closure_await.h):
+  // `auto calling = runtime.call(1, [text] {...}); const auto result = co_await calling;`.
   template <typename F>
-  [[nodiscard]] Calling<std::decay_t<F>> call(unsigned core, F&& function, Instant deadline = kNever) {
-    return Calling<std::decay_t<F>>(own_core(), core, deadline, std::forward<F>(function));
+  [[nodiscard]] detail::ClosureAwaiter<Calling<std::decay_t<F>>, F> call(unsigned core, F&& function,
+                                                                         Instant deadline = kNever) {
+    return detail::ClosureAwaiter<Calling<std::decay_t<F>>, F>(own_core(), core, deadline, std::forward<F>(function));
   }
   template <typename F>
     requires detail::ReturnsTask<std::decay_t<F>>
-  [[nodiscard]] CallingTask<std::decay_t<F>> call(unsigned core, F&& function, Instant deadline = kNever) {
-    return CallingTask<std::decay_t<F>>(own_core(), core, deadline, std::forward<F>(function));
+  [[nodiscard]] detail::ClosureAwaiter<CallingTask<std::decay_t<F>>, F> call(unsigned core, F&& function,
+                                                                             Instant deadline = kNever) {
+    return detail::ClosureAwaiter<CallingTask<std::decay_t<F>>, F>(own_core(), core, deadline,
+                                                                   std::forward<F>(function));
   }
 
   // Refuses messages of foreign threads from now on, lets the cores work until no message is left, cancels the

@@ -168,7 +168,7 @@ class CallOfTask final : public TaskCall {
 // CallingTask: the awaiter of Runtime::call() of a function that returns a Task; co_await it once, in a task of the
 // core that made it.
 template <typename F>
-class [[nodiscard]] CallingTask final : private detail::CallState::Caller {
+class [[nodiscard]] CallingTask : private detail::CallState::Caller {
   using Call = detail::CallOfTask<F>;
   static_assert(alignof(Call) <= alignof(std::max_align_t));
 

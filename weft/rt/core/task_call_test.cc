@@ -37,7 +37,8 @@ Task<void> bring_results_back(Runtime& runtime) {
     EXPECT_EQ(Core::current()->index(), 1u);
     co_return here + *owned;
   };
-  const Result<int> sum = co_await runtime.call(1, std::move(add));
+  auto adding = runtime.call(1, std::move(add));
+  const Result<int> sum = co_await adding;
   EXPECT_EQ(Core::current()->index(), 0u);
   EXPECT_EQ(sum.value_or(0), 21);
   const Result<void> done = co_await runtime.call(1, [&here]() -> Task<void> {

@@ -61,7 +61,7 @@ class AsyncQueue {
   // Waits for room. Errors: closed; kCancelled. The value is lost then.
   Task<Result<void>> push(T value) {
     for (;;) {
-      if (co_await is_cancelled()) {
+      if (const bool cancelled = co_await is_cancelled(); cancelled) {
         co_return kCancelled;
       }
       // A refused value is still here. NOLINTNEXTLINE(bugprone-use-after-move)
@@ -78,7 +78,7 @@ class AsyncQueue {
   // Waits for a value. Errors: closed, once no value is left; kCancelled: nothing was taken.
   Task<Result<T>> pop() {
     for (;;) {
-      if (co_await is_cancelled()) {
+      if (const bool cancelled = co_await is_cancelled(); cancelled) {
         co_return kCancelled;
       }
       Result<T> popped = try_pop();

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "weft/base/result.h"
 #include "weft/mem/pool.h"
 #include "weft/rt/loop/task_runner.h"
 
@@ -150,10 +151,13 @@ class Promise<void> final : public PromiseBase {
 // - A parameter by reference must outlive the task, not only the call.
 // - Temporaries of aggregate types with members that need destruction, made inside a co_await expression, may be
 //   destroyed twice: name them first (`const Key key{a, b}; co_await find(key);`), or give the type a constructor.
-// - `if (co_await f())` and `while (co_await f())` of a Result never resume. Write `const auto r = co_await f(); if
-//   (r)`. A bool is good: `if (co_await is_cancelled())`.
+//   A closure that owns something is such a temporary: `auto calling = runtime.call(1, [text] {...}); co_await
+//   calling`. run_on(), call() and post_wait() refuse the other form; Executor::submit() cannot.
+// - An await in the condition of if, while, do, for or switch never resumes, or traps, when the coroutine declares no
+//   variable at all, whatever the await gives. Name the result: `if (const bool done = co_await f(); done)`, or
+//   `const auto r = co_await f(); if (r)`.
 // - `condition ? co_await a : co_await b`, and co_await inside of a statement expression: use an if. WEFT_TRY holds a
-//   return and is not for coroutines: `auto r = co_await f(); if (!r) { co_return r.error(); }`.
+//   return and is not for coroutines: WEFT_CO_TRY, below, is.
 // - co_await is not allowed in a catch block, by the language.
 template <typename T>
 class [[nodiscard]] Task {
@@ -210,7 +214,8 @@ class [[nodiscard]] Task {
   Handle coroutine_;
 };
 
-// IsCancelled: `if (co_await is_cancelled())`: whether the present task is cancelled. Does not wait.
+// IsCancelled: whether the present task is cancelled: `if (const bool cancelled = co_await is_cancelled(); cancelled)`.
+// Does not wait.
 class [[nodiscard]] IsCancelled {
  public:
   IsCancelled() noexcept {}  // NOLINT(modernize-use-equals-default): not an aggregate, see above
@@ -238,3 +243,21 @@ inline Task<void> Promise<void>::get_return_object() noexcept {
 }  // namespace detail
 
 }  // namespace weft::rt
+
+// In a coroutine that returns a Result or an Error. `WEFT_CO_TRY(auto message, co_await socket.recv());` declares a
+// variable with the value of a Result, and `WEFT_CO_TRY(co_await socket.send(text));` needs none; an Error ends the
+// coroutine as its result. Each is two or three statements, so it needs braces as the body of an if. Put an expression
+// with a comma outside of all parentheses into parentheses.
+#define WEFT_CO_TRY(...) WEFT_CO_TRY_PICK(__VA_ARGS__, WEFT_CO_TRY_VALUE, WEFT_CO_TRY_CHECK)(__COUNTER__, __VA_ARGS__)
+#define WEFT_CO_TRY_PICK(first, second, form, ...) form
+#define WEFT_CO_TRY_NAME(number) WEFT_CO_TRY_JOIN(weft_co_try_, number)
+#define WEFT_CO_TRY_JOIN(name, number) name##number
+#define WEFT_CO_TRY_CHECK(number, expression)   \
+  auto WEFT_CO_TRY_NAME(number) = expression;   \
+  if (!WEFT_CO_TRY_NAME(number)) [[unlikely]] { \
+    co_return WEFT_CO_TRY_NAME(number).error(); \
+  }                                             \
+  static_assert(true)
+#define WEFT_CO_TRY_VALUE(number, declaration, expression) \
+  WEFT_CO_TRY_CHECK(number, expression);                   \
+  declaration = ::weft::detail::take_value(WEFT_CO_TRY_NAME(number))

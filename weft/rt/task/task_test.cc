@@ -4,6 +4,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "weft/rt/task/async_event.h"
@@ -33,6 +34,41 @@ TEST(Task, GivesItsValueToItsAwaiter) {
     co_return a + *b;
   }());
   EXPECT_EQ(sum, 42);
+}
+
+Task<Result<void>> check(bool good) { co_return good ? Result<void>() : Result<void>(Errc::timed_out); }
+Task<Result<int&>> refer_to(int& value) { co_return value; }
+
+Task<Result<int>> try_all(int first, int second, bool good, int& last) {
+  WEFT_CO_TRY(const int a, co_await give_result(first));
+  WEFT_CO_TRY(auto b, co_await give_result(second));
+  WEFT_CO_TRY(co_await check(good));
+  WEFT_CO_TRY(int& c, co_await refer_to(last));
+  b += a + std::exchange(c, 0);
+  co_return b;
+}
+
+TEST(Task, CoTryDeclaresTheValueOrEndsTheCoroutineByTheError) {
+  HandTurned here;
+  int last = 3;
+  EXPECT_EQ(here.run(try_all(1, 2, false, last))->error(), Errc::timed_out);
+  EXPECT_EQ(here.run(try_all(-1, 2, true, last))->error(), Errc::invalid_argument);
+  EXPECT_EQ(here.run(try_all(1, -2, true, last))->error(), Errc::invalid_argument);
+  EXPECT_EQ(last, 3);
+  EXPECT_EQ(here.run(try_all(1, 2, true, last))->value(), 6);
+  EXPECT_EQ(last, 0);
+}
+
+TEST(Task, CoTryTakesResultsThatOnlyMove) {
+  HandTurned here;
+  struct Source {
+    static Task<Result<std::unique_ptr<int>>> give(int value) { co_return std::make_unique<int>(value); }
+    static Task<Result<std::unique_ptr<int>>> pass(int value) {
+      WEFT_CO_TRY(auto owned, co_await give(value));
+      co_return owned;
+    }
+  };
+  EXPECT_EQ(**here.run(Source::pass(5))->operator->(), 5);
 }
 
 TEST(Task, GivesAResultAsItIs) {

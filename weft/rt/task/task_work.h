@@ -14,6 +14,7 @@
 
 #include "weft/base/result.h"
 #include "weft/rt/exec/executor.h"
+#include "weft/rt/task/closure_await.h"
 #include "weft/rt/task/task.h"
 
 namespace weft::rt {
@@ -147,11 +148,13 @@ class [[nodiscard]] RunOn {
 // coroutine's variables: when the await ends, the function has ended or will never run.
 // When the task is cancelled, a function that has not begun does not run (kCancelled). For a function that runs, the
 // await sets its std::stop_token if it takes one, waits for it, and returns its result.
+// With GCC 12 a function that owns something is awaited in two steps, or the compiler refuses it (closure_await.h):
+// `auto work = run_on(pool, [text] {...}); const auto done = co_await work;`.
 // Errors: resource_exhausted, closed: the executor refused; terminated: the executor dropped the function; kCancelled.
 // Cost: a closure of 8 bytes through Executor::execute(); no allocation unless the function takes a token.
 template <typename F>
-RunOn<std::decay_t<F>> run_on(Executor& executor, F&& function) {
-  return RunOn<std::decay_t<F>>(executor, std::forward<F>(function));
+detail::ClosureAwaiter<RunOn<std::decay_t<F>>, F> run_on(Executor& executor, F&& function) {
+  return detail::ClosureAwaiter<RunOn<std::decay_t<F>>, F>(executor, std::forward<F>(function));
 }
 
 }  // namespace weft::rt

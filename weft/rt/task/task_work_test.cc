@@ -50,6 +50,25 @@ TEST_F(TaskWorkTest, RunOnRunsTheFunctionElsewhereAndResumesHere) {
   EXPECT_EQ(spawn(*loop_, Top::go(loop_.get(), pool_.get())).get().value(), true);
 }
 
+TEST_F(TaskWorkTest, AFunctionThatOwnsSomethingIsDestroyedOnce) {
+  struct Top {
+    static Task<long> go(Executor* pool) {
+      auto owned = std::make_shared<int>(7);
+      {
+        auto work = run_on(*pool, [owned] { return *owned; });
+        const Result<int> seven = co_await work;
+        EXPECT_EQ(seven.value_or(0), 7);
+      }
+      co_return owned.use_count();
+    }
+  };
+  EXPECT_EQ(spawn(*loop_, Top::go(pool_.get())).get().value(), 1);
+  auto owning = [text = std::string()] {};
+  using Work = decltype(run_on(*pool_, std::move(owning)));
+  static_assert(std::is_same_v<Work, RunOn<decltype(owning)>> != detail::kClosuresEndTwice,
+                "GCC 12 would destroy the function of `co_await run_on(...)` twice");
+}
+
 TEST_F(TaskWorkTest, TheAwaitRethrowsTheExceptionOfTheWork) {
   struct Top {
     static Task<std::string> go(Executor* pool) {

@@ -189,7 +189,7 @@ class Client {
     }
     static rt::Task<Result<Response>> request(std::shared_ptr<State> self, Header header, Bytes body,
                                               Instant deadline) {
-      if (co_await rt::is_cancelled()) {
+      if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
         co_return rt::kCancelled;
       }
       if (deadline <= self->now()) {

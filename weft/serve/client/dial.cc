@@ -38,7 +38,7 @@ class WatchedFd final : private rt::Watcher {
 
 rt::Task<Result<std::unique_ptr<net::Stream>>> dial(rt::Loop& loop, net::Endpoint endpoint, sys::SocketOptions options,
                                                     net::Resolver* resolver) {
-  if (co_await rt::is_cancelled()) {
+  if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
     co_return rt::kCancelled;
   }
   // The event is shared: the loop's mailbox may still hold the wake-up when this coroutine has ended.

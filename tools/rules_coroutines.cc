@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include <regex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/rules.h"
+
+namespace tidy {
+namespace {
+
+// A bracket that is open at some place of the code.
+struct Open {
+  char bracket;
+  bool condition;      // of if, while, for or switch
+  std::size_t inside;  // the place behind the bracket
+};
+
+// The word that ends at `end`, spaces skipped; for `if constexpr (` the word before constexpr.
+std::string_view word_before(std::string_view code, std::size_t end) {
+  for (;;) {
+    while (end > 0 && (code[end - 1] == ' ' || code[end - 1] == '\n')) {
+      --end;
+    }
+    std::size_t begin = end;
+    while (begin > 0 && is_word(code[begin - 1])) {
+      --begin;
+    }
+    const std::string_view word = code.substr(begin, end - begin);
+    if (word != "constexpr") {
+      return word;
+    }
+    end = begin;
+  }
+}
+
+bool is_condition(std::string_view word) {
+  return word == "if" || word == "while" || word == "for" || word == "switch";
+}
+
+// `const auto name = ...`, `bool name = ...`, `auto [a, b] = ...`, `auto& name : ...`
+bool declares(std::string_view text) {
+  static const std::regex declaration(
+      R"((^|[;(])\s*(const\s+)?[A-Za-z_][\w:]*(<[^;=]*>)?(\s*[&*]+\s*|\s+)(\w+|\[[\w\s,]+\])\s*(=(?!=)|:(?!:)|\{))");
+  return std::regex_search(text.begin(), text.end(), declaration);
+}
+
+// GCC 12: in a coroutine that declares no variable, an await in a condition never resumes. A variable in the condition
+// makes the code right, whatever the rest of the coroutine holds.
+void check_awaits(const File& file, Report& report) {
+  std::string code;
+  for (const std::string& line : file.code) {
+    (code += line) += '\n';
+  }
+  constexpr std::string_view kAwait = "co_await";
+  std::vector<Open> open;
+  std::size_t line = 1;
+  for (std::size_t at = 0; at < code.size(); ++at) {
+    const char c = code[at];
+    line += c == '\n' ? 1 : 0;
+    if (c == '(' || c == '{') {
+      open.push_back({c, c == '(' && is_condition(word_before(code, at)), at + 1});
+    } else if ((c == ')' || c == '}') && !open.empty()) {
+      open.pop_back();
+    } else if (code.compare(at, kAwait.size(), kAwait) == 0 && (at == 0 || !is_word(code[at - 1]))) {
+      for (std::size_t i = open.size(); i > 0 && open[i - 1].bracket == '('; --i) {
+        const Open& outer = open[i - 1];
+        if (outer.condition && !declares(std::string_view(code).substr(outer.inside, at - outer.inside))) {
+          report.error(file.path, line, "await-in-condition", "GCC 12 may never resume from this await",
+                       "name the result: `if (const bool done = co_await f(); done)`");
+          break;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+void check_coroutines(const Files& files, Report& report) {
+  for (const File& file : files) {
+    if (is_cpp(file.path)) {
+      check_awaits(file, report);
+    }
+  }
+}
+
+}  // namespace tidy
