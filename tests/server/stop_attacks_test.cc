@@ -115,6 +115,8 @@ TEST_P(StopInside, EndsAllAndARestartServesAgain) {
     EXPECT_EQ(server_->sessions(), 0u);
     restart_and_echo(endpoint);
   }
+  server_.reset();
+  runtime_.reset();  // its sessions refer to variables of this function
 }
 
 std::vector<Inside> all_inside() {
@@ -261,6 +263,7 @@ TEST_P(StopWhileAccepting, LosesNoConnectionAndLeavesNone) {
   for (std::thread& thread : threads) {
     thread.join();
   }
+  server_.reset();  // its sessions refer to variables of this function
 }
 INSTANTIATE_TEST_SUITE_P(StopAttack, StopWhileAccepting, testing::Values(AcceptMode::automatic, AcceptMode::hand_off),
                          [](const auto& parameter) { return parameter.index == 0 ? "Automatic" : "HandOff"; });
