@@ -65,8 +65,8 @@ function(weft_discover_uring_tests target filter)
   gtest_discover_tests(${target} TEST_FILTER ${filter} TEST_PREFIX io_uring. DISCOVERY_MODE PRE_TEST
     DISCOVERY_TIMEOUT 60 PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT WEFT_POLLER=io_uring)
 endfunction()
-weft_discover_uring_tests(rt_test "Loop*:Runtime*:Call*:PostWait*:TaskTime*:TaskWork*")
-weft_discover_uring_tests(serve_test "*ServerTest*:*SessionTest*:*LimitsTest*:*AcceptMode*:*Slow*")
+weft_discover_uring_tests(rt_test "Loop*:Runtime*:Core*:Call*:PostWait*:TaskTime*:TaskWork*")
+weft_discover_uring_tests(serve_test "*ServerTest*:*StopTest*:*SessionTest*:*LimitsTest*:*AcceptMode*:*Slow*")
 
 # Compares with libsodium's own result for the same bytes.
 if(sodium_FOUND)

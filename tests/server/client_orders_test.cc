@@ -226,5 +226,44 @@ INSTANTIATE_TEST_SUITE_P(ClientOrders, EveryClient,
                                          Situation{"FourCoresNobodyListens", 4, false, true}),
                          [](const auto& situation) { return std::string(situation.param.name); });
 
+TEST(ClientEnds, SeveralThreadsMayDestroyClientsWhileTheirRuntimeStops) {
+  constexpr std::size_t kClients = 8;
+  weft::test::Watchdog watchdog;
+  for (int round = 0; round < 20; ++round) {
+    watchdog.begin("several threads");
+    rt::RuntimeOptions options;
+    options.cores = 1;
+    options.lane_capacity = 1;
+    const auto runtime = rt::Runtime::start(options).value();
+    const auto token = std::make_shared<int>(0);
+    std::vector<std::unique_ptr<HeaderClient>> clients;
+    Signal made;
+    while (!runtime->post(0, [&] {
+      ClientOptions each;
+      each.on_event = [token](const ClientEvent&) {};
+      for (std::size_t i = 0; i < kClients; ++i) {
+        clients.push_back(test::open_client("tcp://127.0.0.1:1", each));
+      }
+      made.give();
+    })) {
+      std::this_thread::yield();
+    }
+    ASSERT_TRUE(made.take());
+    std::vector<std::thread> threads;
+    for (std::size_t half = 0; half < 2; ++half) {
+      threads.emplace_back([&clients, half] {
+        for (std::size_t i = half; i < kClients; i += 2) {
+          clients[i].reset();
+        }
+      });
+    }
+    ASSERT_TRUE(runtime->stop(sys::now() + kLong));
+    for (std::thread& thread : threads) {
+      thread.join();
+    }
+    EXPECT_EQ(token.use_count(), 1);
+  }
+}
+
 }  // namespace
 }  // namespace weft::serve

@@ -29,8 +29,8 @@ struct ListenerOptions {
   sys::SocketOptions socket = default_socket();
   net::AcceptFilter filter{};
   // Puts a layer between a session and its socket: makes a stream from the accepted one. Called on the session's
-  // core; an error refuses the connection. When a read() of such a stream returns fewer bytes than it had room for,
-  // no more bytes are there now. The stream reports other changes in its state(). TLS is above it.
+  // core; an error or an exception refuses the connection. When a read() of such a stream returns fewer bytes than
+  // it had room for, no more bytes are there now. The stream reports other changes in its state(). TLS is above it.
   std::function<Result<std::unique_ptr<net::Stream>>(std::unique_ptr<net::Stream>)> wrap{};
   // Connections use TLS 1.3, and their sessions begin after the handshake. Several listeners may share one
   // TlsServer; reload() changes the certificate while they run. Null: no TLS.

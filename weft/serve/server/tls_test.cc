@@ -130,6 +130,28 @@ TEST_F(TlsServerTest, SessionsBeginBehindTheHandshakeAndKnowTheirPeer) {
   expect_heard(1);
 }
 
+// A session in its handshake owes nothing, and the service never hears of it.
+TEST_F(TlsServerTest, AStopEndsTheHandshakesUnderWay) {
+  const std::string endpoint = listen(options_);
+  std::uint64_t opened = 0;
+  for (const Duration patience : {kLong, Duration()}) {
+    Client silent(endpoint);
+    Client begun(endpoint);
+    begun.write(std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11));  // of a ClientHello
+    opened += 2;
+    until([opened](const CounterValues& counters) { return counters.opened == opened; });
+    server_->begin_stop(sys::now() + patience);
+    (void)silent.read_to_end();
+    (void)begun.read_to_end();
+    silent.close();
+    begun.close();
+    (void)server_->stop(sys::now() + kLong);
+    EXPECT_EQ(server_->sessions(), 0u);
+    ASSERT_TRUE(server_->restart());
+  }
+  expect_heard(0);
+}
+
 TEST_F(TlsServerTest, BroadcastsAndGroupsReachThemButNotThoseWhoStillShakeHands) {
   script_.on_frame = [](HeaderSession& session, const HeaderCodec::Frame& frame) {
     (void)session.join(GroupId{1});
