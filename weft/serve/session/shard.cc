@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/session/shard.h"
 
+#include <new>
 #include <utility>
 
 namespace weft::serve {
@@ -67,13 +68,17 @@ Session* Shard::find(SessionId id) noexcept {
   return block == nullptr || block->session->state_ == Session::State::ended ? nullptr : block->session;
 }
 
+std::string Shard::peer_of(const net::Stream& stream) const noexcept {
+  try {
+    return log_ ? stream.peer_address() : std::string();
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
 // Null: no log wants it, or no memory.
 std::unique_ptr<const std::string> Shard::peer_to_log(const net::Stream& stream) const noexcept {
-  try {
-    return log_ ? std::make_unique<const std::string>(stream.peer_address()) : nullptr;
-  } catch (...) {
-    return nullptr;
-  }
+  return log_ ? std::unique_ptr<const std::string>(new (std::nothrow) std::string(peer_of(stream))) : nullptr;
 }
 
 void Shard::finish(Session& session) noexcept {
