@@ -211,6 +211,40 @@ TEST_F(SilentReaders, DistinctSharedFramesCountAsMemoryOfTheServer) {
   EXPECT_EQ(server_->counters().refused_memory, refused);
 }
 
+// Each peer asks for as much as its session may queue, and reads nothing.
+TEST_F(HostilePeers, PeersThatReadNothingDoNotKeepOthersFromTheirAnswers) {
+  ServerOptions options;
+  options.memory_max = options.core_memory_max = 4 * 1024 * 1024;
+  make_server(options);
+  std::size_t refused = 0;
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    const std::string body(8 * 1024, 'q');
+    while (frame.header.id == 1 && session.queued() < 500u * 1024 && session.send(frame.header, as_bytes(body))) {
+    }
+    for (int i = 0; frame.header.id == 2 && i < 10; ++i) {
+      refused += session.send(frame.header, as_bytes(body)) ? 0 : 1;
+    }
+  };
+  const std::string endpoint = listen({}, "ipc://*");
+  std::deque<Client> silent;
+  Client good(endpoint);
+  for (int i = 0; i < 12; ++i) {
+    silent.emplace_back(endpoint);
+    silent.back().send(1, "much");
+    silent.back().send(1, "more");  // when the kernel has taken what it takes
+    pass(Duration(1));
+  }
+  pass(Shard::kReliefEvery);
+  good.send(2, "may be refused");
+  pass(2 * Shard::kReliefEvery);
+  on_core([&] { refused = 0; });
+  good.send(2, "is answered");
+  good.end_writing();
+  EXPECT_TRUE(good.read_to_end().ends_with(frame_of(2, std::string(8 * 1024, 'q'))));
+  on_core([&] { EXPECT_EQ(refused, 0u); });
+  EXPECT_GT(closed_for(CloseReason::slow_consumer), 0u);
+}
+
 TEST_F(SilentReaders, ASharedFrameForAllIsChargedOnce) {
   const SharedFrame frame = frame_of_size(kBudget / 4);
   std::size_t taken = 0;

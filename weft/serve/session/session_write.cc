@@ -135,6 +135,7 @@ Result<void> Session::write_through(const Parts& parts, std::size_t size) {
 
 Error Session::refuse_for_memory() noexcept {
   shard_.counters().refused_memory.add();
+  shard_.end_slowest();
   return kNoMemory;
 }
 

@@ -153,6 +153,24 @@ std::size_t Shard::publish(GroupId group, const SharedFrame& frame) {
   return taken;
 }
 
+void Shard::end_slowest() noexcept {
+  const Instant now = core_.loop().now();
+  if (now < relief_due_) {
+    return;
+  }
+  relief_due_ = now + kReliefEvery;
+  Session* slowest = nullptr;
+  for_each([&slowest](Session& session) {
+    if (session.writing_.blocked && session.is_open() && (slowest == nullptr || session.queued() > slowest->queued())) {
+      slowest = &session;
+    }
+  });
+  if (slowest != nullptr) {
+    slowest->end(CloseReason::slow_consumer,
+                 Error(Errc::resource_exhausted, "memory was spent, and this peer left the most bytes unread"));
+  }
+}
+
 void Shard::drain(std::function<void()> when_empty) {
   draining_ = true;
   when_empty_ = std::move(when_empty);

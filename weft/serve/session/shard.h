@@ -30,6 +30,7 @@ namespace weft::serve {
 class Shard {
  public:
   static constexpr std::size_t kInputPart = 2;  // half-received input takes at most this part of the core's budget
+  static constexpr Duration kReliefEvery = std::chrono::milliseconds(100);
 
   Shard(rt::Core& core, std::uint16_t epoch, ByteBudget& budget, std::size_t core_budget, SessionCount& count,
         CoreCounters& counters, const LogSink& log) noexcept
@@ -71,6 +72,10 @@ class Shard {
   // Sends to the group's members on this core. Returns the number of members that took the frame.
   std::size_t publish(GroupId group, const SharedFrame& frame);
 
+  // Called when memory for a frame was refused. At most once in kReliefEvery, ends the session with the most queued
+  // bytes of those whose peers do not take them. So peers that read nothing do not keep others from their answers.
+  void end_slowest() noexcept;
+
   // Every session writes what it owes, then closes. Calls `when_empty` once when no session is left, perhaps
   // during this call.
   void drain(std::function<void()> when_empty);
@@ -101,6 +106,7 @@ class Shard {
   GroupTable groups_;
   mem::Buffer* scratch_ = nullptr;
   std::function<void()> when_empty_;
+  Instant relief_due_{};  // when end_slowest() may end the next session
   bool draining_ = false;
 };
 
