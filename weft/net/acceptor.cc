@@ -33,7 +33,7 @@ void Acceptor::handle_event(const sys::PollEvent& /*event*/) {
     if (stream.error() == Errc::would_block) {
       return;
     } else if (stream.error() == Errc::resource_exhausted) {
-      pause(stream.error());
+      return pause(stream.error());
     } else {
       handlers_.failed(stream.error());
     }
@@ -51,9 +51,11 @@ Result<void> Acceptor::accept() noexcept {
 }
 
 void Acceptor::pause(const Error& why) {
-  loop_.unwatch(std::exchange(watch_, 0));
   resume_timer_ =
       loop_.timers().schedule(loop_.now() + kPause, {[](void* self) { static_cast<Acceptor*>(self)->start(); }, this});
+  if (resume_timer_) {
+    loop_.unwatch(std::exchange(watch_, 0));
+  }
   handlers_.paused(why);  // last: it may close this
 }
 

@@ -22,7 +22,8 @@ namespace weft::net {
 // Invariants:
 //   1. The acceptor takes at most kAcceptsPerTurn connections a turn.
 //   2. When descriptors or memory run out, the acceptor watches nothing for kPause and retries. An exhausted process
-//      spends two system calls on it in that time.
+//      spends two system calls on it in that time. If there is no memory for the pause's timer, it retries in
+//      each turn.
 //   3. After close() no handler is called. A handler may call close(), and its owner may then drop the Acceptor.
 class Acceptor final : private rt::Watcher, public std::enable_shared_from_this<Acceptor> {
  public:

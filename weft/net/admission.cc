@@ -2,7 +2,9 @@
 #include "weft/net/admission.h"
 
 #include <algorithm>
+#include <bit>
 #include <new>
+#include <random>
 
 #include "weft/base/assert.h"
 #include "weft/sync/atomic.h"
@@ -177,9 +179,13 @@ Result<std::unique_ptr<Admission>> Admission::make(AdmissionOptions options) {
     return Error(Errc::invalid_argument, "entries_max is out of its range");
   }
   try {
+    if (options.seed == 0) {
+      std::random_device random;
+      options.seed = std::uint64_t{random()} << 32U | random();
+    }
     return std::unique_ptr<Admission>(new Admission(std::move(options)));
-  } catch (const std::bad_alloc&) {
-    return Error(Errc::resource_exhausted, "no memory for the addresses");
+  } catch (const std::exception&) {
+    return Error(Errc::resource_exhausted, "no memory for the addresses, or no random number");
   }
 }
 

@@ -47,7 +47,7 @@ struct AdmissionOptions {
   void (*report)(void* context, const RejectionReport& report) = nullptr;
   void* report_context = nullptr;
   RateLimit report_rate{10, 10};
-  std::uint64_t seed = 0;  // of the hash; a number that peers cannot know
+  std::uint64_t seed = 0;  // of the hash; 0: a random number, which peers cannot know
 };
 
 // Admission: decides from which addresses connections are taken, and how many. Owner: a server or a socket;

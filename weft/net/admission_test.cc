@@ -40,6 +40,24 @@ TEST(Admission, AnAddressHasNoMoreConnectionsThanItsBoundAndGetsThemBack) {
   EXPECT_TRUE(admission->admit(peer("10.0.0.1"), kStart));
 }
 
+// Without a seed of the program's, a peer cannot know which addresses share a place of the table.
+TEST(Admission, TwoTablesWithoutASeedPlaceAddressesDifferently) {
+  const auto admitted = [] {
+    const auto admission = std::move(Admission::make({.entries_max = 32})).value();
+    std::vector<Lease> leases;
+    std::string addresses;
+    for (int i = 0; i < 200; ++i) {
+      auto lease = admission->admit(peer("10.0.0." + std::to_string(i)), kStart);
+      addresses += lease ? '1' : '0';
+      if (lease) {
+        leases.push_back(std::move(*lease));
+      }
+    }
+    return addresses;
+  };
+  EXPECT_NE(admitted(), admitted());
+}
+
 TEST(Admission, ARejectionSaysWhy) {
   const auto admission = make({.address_connections_max = 1});
   const auto lease = admission->admit(peer("::1"), kStart);

@@ -206,6 +206,18 @@ TEST(Socket, FinishBeforeTheConnectIsOverWouldBlock) {
   EXPECT_EQ(finish_connect(unconnected.fd()).error().code(), Errc::would_block);
 }
 
+TEST(Socket, ASocketHasTheErrorOfAResetOnce) {
+  Pair pair = connect_pair();
+  EXPECT_EQ(take_error(pair.client.fd()), Errc::ok);
+  EXPECT_EQ(take_error(-1), Errc::ok);
+  const linger at_once{1, 0};  // closing resets
+  ASSERT_EQ(::setsockopt(pair.server.fd(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once), 0);
+  pair.server.close();
+  ASSERT_TRUE(wait_for(pair.client.fd(), Interest::readable));
+  EXPECT_EQ(take_error(pair.client.fd()), Errc::connection_failed);
+  EXPECT_EQ(take_error(pair.client.fd()), Errc::ok);
+}
+
 TEST(Socket, AcceptTellsEmptyFromExhausted) {
   const Fd listener = std::move(open_tcp_listener(loopback(0), {})).value();
   EXPECT_EQ(accept_connection(listener.fd()).error().code(), Errc::would_block);

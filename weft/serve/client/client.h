@@ -90,6 +90,10 @@ class Client {
   // it ends the connection. The function must not call on_push().
   void on_push(Push function) { state_->push = std::move(function); }
 
+  // Sets the function that is called when a late response made room for a request, in the turn in which it is read.
+  // The function must not call into the client.
+  void on_room(std::function<void()> function) { state_->on_room(std::move(function)); }
+
   // Waits until there is a connection. timed_out; closed; kCancelled.
   [[nodiscard]] rt::Task<Result<void>> connected(Instant deadline = kNever) {
     return ClientLink::connected(state_, deadline);
@@ -106,6 +110,7 @@ class Client {
   [[nodiscard]] std::size_t in_flight() const noexcept { return state_->in_flight().waiting(); }
   // True: a request would be sent now, unless the write budget is spent.
   [[nodiscard]] bool has_room() noexcept { return state_->has_room(); }
+  [[nodiscard]] std::size_t room() const noexcept { return state_->room(); }  // requests that would be sent now
   [[nodiscard]] const RequestCounts& requests() const noexcept { return state_->requests(); }
   [[nodiscard]] const ConnectCounts& connections() const noexcept { return state_->connections(); }
   // Both for a page of metrics, as long as the client exists. Any thread.
@@ -137,7 +142,7 @@ class Client {
           return waiter.answer(frame.body);
         }
         if (match.known) {
-          return;
+          return note_late();
         }
       }
       count_push();

@@ -155,6 +155,8 @@ class ClientLink {
   [[nodiscard]] bool is_connected() const noexcept { return session_ != nullptr && session_->is_open(); }
   // Drops a connection whose whole window is requests that were given up: its peer answers no more.
   [[nodiscard]] bool has_room() noexcept;
+  [[nodiscard]] std::size_t room() const noexcept { return is_connected() && !closing_ ? in_flight_.room() : 0; }
+  void on_room(std::function<void()> function) { on_room_ = std::move(function); }
   [[nodiscard]] ClientHost& host() noexcept { return *host_; }
   [[nodiscard]] InFlight& in_flight() noexcept { return in_flight_; }
   [[nodiscard]] const InFlight& in_flight() const noexcept { return in_flight_; }
@@ -177,6 +179,11 @@ class ClientLink {
   [[nodiscard]] Result<Session*> requester() noexcept;
   void count_refused() noexcept { counts_->requests.refused.add(); }
   void count_sent() noexcept { counts_->requests.sent.add(); }
+  void note_late() {
+    if (on_room_ && !silent_) {
+      on_room_();
+    }
+  }
   void count_push() noexcept { counts_->requests.pushes.add(); }
   void note_resumed() noexcept;  // a request's coroutine was resumed
   [[nodiscard]] Instant now() noexcept { return host_->core().loop().now(); }
@@ -204,6 +211,7 @@ class ClientLink {
   InFlight in_flight_;
   Session* session_ = nullptr;
   SessionEnd* end_wait_ = nullptr;
+  std::function<void()> on_room_;
   Error why_;  // why the last session ended
   rt::TimerId owed_timer_;
   bool heard_ = false;

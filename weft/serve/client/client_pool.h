@@ -181,6 +181,11 @@ class ClientPool {
           }
         };
         member->client = WEFT_TRY(Client::open(self->host, endpoint, std::move(options), codec));
+        member->client->on_room([weak = std::weak_ptr<State>(self)] {
+          if (const auto state = weak.lock()) {
+            state->wake();
+          }
+        });
         self->members.push_back(std::move(member));
         if (self->probe) {
           WEFT_TRY(self->scope.spawn(watch(self, self->members.back().get())));
@@ -192,7 +197,7 @@ class ClientPool {
     void handle_event(Member& member, const ClientEvent& event) {
       member.changed.pulse();
       if (event.kind == ClientEvent::Kind::connected && !probe) {
-        wake(options.client.in_flight_max);
+        wake();
       }
     }
     void shut_down() noexcept {
@@ -201,7 +206,7 @@ class ClientPool {
       for (const auto& member : members) {
         member->client->abort();
       }
-      wake(~std::size_t{0});
+      wake_all();
     }
 
     // --- requests to connections ---
@@ -219,23 +224,37 @@ class ClientPool {
       }
       return best;
     }
-    void wake(std::size_t count) noexcept {
-      for (; count != 0 && !line.empty(); --count) {
+    // Requests that the connections would take now.
+    [[nodiscard]] std::size_t room() const noexcept {
+      std::size_t room = 0;
+      for (const auto& member : members) {
+        room += member->well() ? member->client->room() : 0;
+      }
+      return room;
+    }
+    // Wakes the next requests while there is room. Every place that becomes free calls it: each may be the last event.
+    void wake() noexcept {
+      for (std::size_t free = line.empty() ? 0 : room(); woken < free && !line.empty(); ++woken) {
+        line.pop_front()->come.set();
+      }
+    }
+    void wake_all() noexcept {
+      for (; !line.empty(); ++woken) {
         line.pop_front()->come.set();
       }
     }
 
-    static rt::Task<Result<void>> wait_in_line(State* self) {
+    static rt::Task<Result<void>> wait_in_line(State* self, bool* woken) {
       WaitingCaller caller;
       self->line.push_back(caller);
       self->counts->waiting.add();
       const Result<void> come = co_await caller.come.wait();
       self->counts->waiting.subtract();
-      if (!come && !caller.hooked()) {
-        self->wake(1);  // this request was woken and does not take its turn: wake the next one
-      }
+      *woken = !caller.hooked();
       co_return come;
     }
+    // Whether the request may take a place: a newcomer leaves the places to requests that were woken for them.
+    [[nodiscard]] bool has_turn(bool came_before) const noexcept { return came_before || woken == 0 || woken < room(); }
     static rt::Task<Result<Response>> request(std::shared_ptr<State> self, Header header, Bytes body,
                                               Instant deadline) {
       for (bool came_before = false;; came_before = true) {
@@ -243,9 +262,9 @@ class ClientPool {
           co_return Error(Errc::closed, "the pool is closed");
         }
         Client* const client = came_before || self->line.empty() ? self->pick() : nullptr;
-        if (client != nullptr) {
+        if (client != nullptr && self->has_turn(came_before)) {
           auto response = co_await client->request(header, body, deadline);
-          self->wake(1);  // there is room for one more
+          self->wake();
           co_return response;
         }
         if (self->counts->waiting.value() >= self->options.waiting_max) {
@@ -255,9 +274,12 @@ class ClientPool {
         if (!came_before) {
           self->counts->waited.add();
         }
-        const Result<void> come =
-            co_await rt::with_timeout(wait_in_line(self.get()), time_left(deadline, self->host->core().loop().now()));
+        bool woken = false;
+        const Result<void> come = co_await rt::with_timeout(wait_in_line(self.get(), &woken),
+                                                            time_left(deadline, self->host->core().loop().now()));
+        self->woken -= woken ? 1 : 0;
         if (!come) {
+          self->wake();  // this request may have been woken, and does not take its turn
           co_return come.error();
         }
       }
@@ -296,7 +318,7 @@ class ClientPool {
           const bool recovered = !member->well();
           member->well_connection = connection;
           if (recovered) {
-            self->wake(self->options.client.in_flight_max);
+            self->wake();
           }
           (void)co_await rt::with_timeout(wait_change(member), self->options.probe_every);
         } else {
@@ -327,7 +349,7 @@ class ClientPool {
     static rt::Task<Result<void>> close(std::shared_ptr<State> self, Instant deadline) {
       self->closed = true;
       self->scope.cancel();
-      self->wake(~std::size_t{0});
+      self->wake_all();
       Result<void> worst;
       rt::TaskScope closing(self->host->core().loop());
       for (const auto& member : self->members) {
@@ -348,6 +370,7 @@ class ClientPool {
     std::vector<std::unique_ptr<Member>> members;
     List<WaitingCaller> line;
     std::size_t next = 0;
+    std::size_t woken = 0;  // requests that were woken and have not resumed yet
     bool closed = false;
     rt::TaskScope scope;  // watch()
     Farewell<State> farewell;

@@ -164,6 +164,55 @@ TEST_F(ClientPoolTest, ARequestWithoutRoomWaitsInTurnAndNotForEver) {
   run(live(listen(), &order));
 }
 
+// The ids keep their order: a request that was given up keeps its place until its response came.
+TEST_F(ClientPoolTest, LateResponsesMakeRoomForAllRequestsThatWait) {
+  constexpr std::uint32_t kHeld = 1, kLate = 2, kTogether = 3, kRelease = 9;
+  int late = 0;
+  int together = 0;
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    late += frame.header.id == kLate ? 1 : 0;
+    for (; frame.header.id == kRelease && late != 0; --late) {
+      (void)session.send({kLate, 0}, as_bytes("late"));
+    }
+    together += frame.header.id == kTogether ? 1 : 0;
+    for (int i = 0; together == 3 && i < 3; ++i) {
+      (void)session.send({kTogether, 0}, as_bytes("together"));
+    }
+  };
+  const auto live = [](std::string endpoint) -> rt::Task<void> {
+    PoolOptions options;
+    options.connections = 1;
+    options.client.in_flight_max = 4;
+    options.client.late_max = Duration(-1);
+    const auto pool = open_pool(endpoint, options);
+    EXPECT_TRUE(co_await pool->client(0).connected());
+    Result<std::string> held = Error(Errc::closed);
+    rt::TaskScope holding(*rt::Loop::current());
+    EXPECT_TRUE(holding.spawn(ask_into(pool.get(), FrameHeader{kHeld, 0}, "held", &held)));
+    Texts texts(6);
+    rt::TaskScope given_up(*rt::Loop::current());
+    rt::TaskScope waiting(*rt::Loop::current());
+    for (std::size_t i = 0; i < 3; ++i) {
+      EXPECT_TRUE(given_up.spawn(ask_into(pool.get(), FrameHeader{kLate, 0}, "?", &texts[i], soon())));
+    }
+    EXPECT_TRUE(co_await given_up.join());
+    const Instant deadline = sys::now() + std::chrono::seconds(10);
+    for (std::size_t i = 3; i < 6; ++i) {
+      EXPECT_TRUE(waiting.spawn(ask_into(pool.get(), FrameHeader{kTogether, 0}, "!", &texts[i], deadline)));
+    }
+    EXPECT_EQ(pool->waiting(), 3u);
+    EXPECT_TRUE(pool->client(0).send({kRelease, 0}, {}));
+    EXPECT_TRUE(co_await waiting.join());
+    for (std::size_t i = 0; i < 6; ++i) {
+      EXPECT_EQ(texts[i], i < 3 ? Result<std::string>(Error(Errc::timed_out)) : Result<std::string>("together"));
+    }
+    EXPECT_EQ(pool->waiting(), 0u);
+    holding.cancel();
+    (void)co_await holding.join();
+  };
+  run(live(listen()));
+}
+
 TEST_F(ClientPoolTest, ARequestThatWaitsIsAnsweredAtItsDeadlineWhenCancelledAndAtTheEnd) {
   const auto live = [](bool close) -> rt::Task<void> {
     PoolOptions options;

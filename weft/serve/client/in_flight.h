@@ -122,6 +122,7 @@ class InFlight {
   [[nodiscard]] std::size_t owed() const noexcept { return size_ - waiting_; }
   [[nodiscard]] bool owed_since(Instant instant) const noexcept;
   [[nodiscard]] bool full() const noexcept { return size_ >= max_; }
+  [[nodiscard]] std::size_t room() const noexcept { return max_ - size_; }  // places that are not used
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};

@@ -22,6 +22,8 @@ namespace weft::serve {
   ROW(refused_frame, "refused frame", "the codec refuses the peer's bytes, for their version, size or syntax")       \
   ROW(refused_tls, "refused tls", "the peer's TLS is no good, or the peer refused the server's")                     \
   ROW(handshake_timeout, "handshake timeout", "no whole frame came in time after the connection was accepted")       \
+  ROW(frame_timeout, "frame timeout", "a frame that began was not whole in time")                                    \
+  ROW(reply_timeout, "reply timeout", "a reply was owed for too long, and nothing came or could be sent")            \
   ROW(idle_timeout, "idle timeout", "nothing came, and nothing could be sent")                                       \
   ROW(slow_consumer, "slow consumer", "the peer does not read what is sent to it, and the policy is to disconnect")  \
   ROW(close_timeout, "close timeout", "what was queued at close() could not be delivered in time")                   \
@@ -69,6 +71,9 @@ namespace weft::serve {
       "Frames that were not delivered: taken back, by the policy drop_oldest.", "serve/session/session_write.cc")    \
   ROW(conflated, counter, "frames_dropped_total", "reason", "conflated", "frames",                                   \
       "Frames that were not delivered: replaced by a newer one, by the policy conflate.",                            \
+      "serve/session/session_write.cc")                                                                              \
+  ROW(refused_memory, counter, "frames_dropped_total", "reason", "no memory", "frames",                              \
+      "Frames that were not delivered: not taken, because the byte budget or the memory was spent.",                 \
       "serve/session/session_write.cc")                                                                              \
   ROW(undelivered, counter, "frames_dropped_total", "reason", "undelivered", "frames",                               \
       "Frames that were not delivered: queued when their session ended.", "serve/session/shard.cc")                  \

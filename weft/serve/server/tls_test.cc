@@ -224,6 +224,22 @@ TEST_F(TlsServerTest, AnEndThatTlsDidNotAnnounceIsAFailure) {
   EXPECT_EQ(reason_, CloseReason::peer_failed);
 }
 
+TEST_F(TlsServerTest, AResetEndsASessionThatIsPaused) {
+  Signal paused;
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    EXPECT_TRUE(session.send(frame.header, as_bytes(std::string(64 * 1024, 'r'))));
+    session.pause_reading();
+    paused.give();
+  };
+  const auto client = connect(listen(options_));
+  client->send(1, "request");
+  ASSERT_TRUE(paused.take());
+  EXPECT_EQ(client->read(10).size(), 10u);  // the rest is unread: closing resets
+  client->close();
+  ASSERT_TRUE(closed_.take());
+  EXPECT_EQ(reason_, CloseReason::peer_failed);
+}
+
 TEST_F(TlsServerTest, AStopDeliversAndRestartServesAgain) {
   const std::string endpoint = listen(options_);
   auto client = connect(endpoint);

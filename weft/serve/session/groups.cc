@@ -2,6 +2,7 @@
 #include "weft/serve/session/groups.h"
 
 #include <new>
+#include <random>
 
 #include "weft/serve/session/session.h"
 
@@ -10,6 +11,12 @@ namespace weft::serve {
 namespace {
 std::uint64_t key_of(GroupId id) noexcept { return static_cast<std::uint64_t>(id); }
 }  // namespace
+
+GroupHash::GroupHash() {
+  std::random_device random;
+  first_ = std::uint64_t{random()} << 32U | random();
+  second_ = std::uint64_t{random()} << 32U | random();
+}
 
 bool GroupTable::join(Session& session, GroupId id) {
   for (const GroupMembership& membership : session.groups_) {

@@ -28,6 +28,23 @@ struct GroupMembership {
   std::uint32_t member;  // index of this session among the group's members
 };
 
+// GroupHash: the hash of a group's number under a random key. Programs make groups of what peers name, and a peer that
+// knew the hash could choose numbers of one bucket.
+class GroupHash {
+ public:
+  GroupHash();
+  std::size_t operator()(std::uint64_t group) const noexcept { return mix(mix(group ^ first_) + second_); }
+
+ private:
+  static std::uint64_t mix(std::uint64_t word) noexcept {
+    word = (word ^ word >> 30U) * 0xbf58476d1ce4e5b9U;
+    word = (word ^ word >> 27U) * 0x94d049bb133111ebU;
+    return word ^ word >> 31U;
+  }
+
+  std::uint64_t first_, second_;
+};
+
 // GroupTable: one core's sessions by group. Owner: the shard. Affinity: its core.
 // Cost: join and leave are O(groups of the session); join adds one hash look-up. A group without members takes
 // no memory.
@@ -44,7 +61,7 @@ class GroupTable {
  private:
   void remove(Session& session, std::uint32_t membership) noexcept;
 
-  std::unordered_map<std::uint64_t, std::unique_ptr<Group>> groups_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Group>, GroupHash> groups_;
 };
 
 }  // namespace weft::serve

@@ -5,7 +5,7 @@
 
 namespace weft::serve {
 
-bool PartialInput::make_room(std::size_t more, ByteBudget::Share& budget) noexcept {
+bool PartialInput::make_room(std::size_t more, InputMemory& memory) noexcept {
   const std::size_t have = size();
   const std::size_t wanted = std::max({kMin, have + more, std::min(needed_, std::max(kStep, 4 * have))});
   if (block_ != nullptr && block_->capacity() >= wanted) {
@@ -17,34 +17,36 @@ bool PartialInput::make_room(std::size_t more, ByteBudget::Share& budget) noexce
     return true;
   }
   mem::Buffer* const block = mem::Buffer::make(wanted);
-  if (block == nullptr || !budget.take(block->capacity())) {
+  if (block == nullptr || !memory.take(block->capacity(), *this)) {
     if (block != nullptr) {
       block->release();
     }
     return false;
   }
   copy_bytes(block->data(), bytes());
-  drop(budget);
+  drop(memory);
   block_ = block;
+  memory.add(*this, block->capacity());
   end_ = have;
   return true;
 }
 
-bool PartialInput::append(Bytes bytes, ByteBudget::Share& budget) noexcept {
+bool PartialInput::append(Bytes bytes, InputMemory& memory) noexcept {
   if (bytes.empty()) {
     return true;
   }
-  if (!make_room(bytes.size(), budget)) {
+  if (!make_room(bytes.size(), memory)) {
     return false;
   }
   copy_bytes(block_->data() + end_, bytes);
-  end_ += bytes.size();
+  extend(bytes.size(), memory);
   return true;
 }
 
-void PartialInput::drop(ByteBudget::Share& budget) noexcept {
+void PartialInput::drop(InputMemory& memory) noexcept {
   if (block_ != nullptr) {
-    budget.give_back(block_->capacity());
+    memory.remove(*this, block_->capacity());
+    memory.give_back(block_->capacity());
     block_->release();
     block_ = nullptr;
   }

@@ -6,7 +6,7 @@
 
 #include "weft/base/bytes.h"
 #include "weft/mem/buffer.h"
-#include "weft/serve/admission/byte_budget.h"
+#include "weft/serve/session/input_memory.h"
 
 namespace weft::serve {
 
@@ -15,18 +15,19 @@ namespace weft::serve {
 // Owner: a session. Affinity: one core.
 // Cost: one pooled block while it holds bytes, otherwise none. Bytes move only when the block is too short behind them.
 // Invariants:
-//   (1) The block is charged to the budget until drop().
+//   (1) The block is taken from the core's InputMemory until drop(). Another holder may evict the owner, which then
+//       calls drop().
 //   (2) The block is in proportion to the bytes received: a size that the peer only announces takes at most kStep.
-class PartialInput {
+class PartialInput : private InputHolder {
  public:
   static constexpr std::size_t kMin = 128;
   static constexpr std::size_t kStep =
       64 * 1024;  // up to this size the first bytes of a frame get a block for all of it
 
-  PartialInput() = default;
+  explicit PartialInput(void* owner) noexcept : InputHolder(owner) {}  // the owner that is evicted
   PartialInput(const PartialInput&) = delete;
   PartialInput& operator=(const PartialInput&) = delete;
-  ~PartialInput() = default;  // requires drop(): the object keeps no budget
+  ~PartialInput() = default;  // requires drop(): the object keeps no reference to the memory
 
   [[nodiscard]] bool empty() const noexcept { return block_ == nullptr; }
   [[nodiscard]] std::size_t size() const noexcept { return end_ - begin_; }
@@ -38,8 +39,8 @@ class PartialInput {
   void set_needed(std::size_t bytes) noexcept { needed_ = bytes; }
 
   // Makes room for `more` bytes behind the bytes here, and for needed() bytes within the bound of (2). False: no
-  // memory, or the budget is spent; nothing changed.
-  [[nodiscard]] bool make_room(std::size_t more, ByteBudget::Share& budget) noexcept;
+  // memory, or none that others may lose; nothing changed.
+  [[nodiscard]] bool make_room(std::size_t more, InputMemory& memory) noexcept;
   // Where to read the missing ones of needed() bytes, at most `max` of them. Empty: none are missing, or empty().
   [[nodiscard]] MutableBytes missing(std::size_t max) noexcept {
     if (block_ == nullptr || size() >= needed_) {
@@ -48,12 +49,17 @@ class PartialInput {
     return {block_->data() + end_, std::min({needed_ - size(), block_->capacity() - end_, max})};
   }
   // Adds bytes that were read to where missing() said.
-  void extend(std::size_t bytes) noexcept { end_ += bytes; }
+  void extend(std::size_t bytes, InputMemory& memory) noexcept {
+    if (bytes != 0) {
+      end_ += bytes;
+      memory.renew(*this, block_->capacity());
+    }
+  }
   // Copies bytes behind those here. False: as make_room().
-  [[nodiscard]] bool append(Bytes bytes, ByteBudget::Share& budget) noexcept;
+  [[nodiscard]] bool append(Bytes bytes, InputMemory& memory) noexcept;
   // Removes decoded bytes from the front; the caller drops what is empty.
   void consume(std::size_t bytes) noexcept { begin_ += bytes; }
-  void drop(ByteBudget::Share& budget) noexcept;  // all bytes and the block
+  void drop(InputMemory& memory) noexcept;  // all bytes and the block
 
  private:
   mem::Buffer* block_ = nullptr;

@@ -19,7 +19,8 @@ Session::Session(Shard& shard, const ServiceSlot& slot) noexcept
       queue_limits_(queue_limits(slot.limits)),
       rated_(slot.limits.message_rate.limits()),
       shard_(shard),
-      slot_(slot) {}
+      slot_(slot),
+      input_(this) {}
 
 Result<void> Session::start(std::unique_ptr<net::Stream> stream, SessionId id, net::Admission::Lease lease) {
   lease_ = std::move(lease);
@@ -86,13 +87,13 @@ void Session::settle() noexcept {
   if (state_ != State::closing) {
     return;
   }
-  input_.drop(shard_.budget());
+  input_.drop(shard_.input_memory());
   if (writing_.end != WriteEnd::done) {
     if (!all_written()) {
       return;  // the next writable event, or the timer, continues here
     }
     finish_writing();
-    clock_.close_by(std::min(clock_.close_deadline(), shard_.loop().now() + kLinger));
+    clock_.finish_by(std::min(clock_.deadline(), shard_.loop().now() + kLinger));
     arm_timer();
   }
   // A socket that is closed with unread bytes resets the connection, and the peer then loses bytes that it
@@ -135,7 +136,7 @@ void Session::close_for(CloseReason reason, Error why) noexcept {
   queue_limits_.take = 0;
   record_.set_cause(reason, why);
   cancel_tasks();
-  clock_.close_by(deadline_after(shard_.loop().now(), slot_.limits.close_timeout));
+  clock_.finish_by(deadline_after(shard_.loop().now(), slot_.limits.close_timeout));
   arm_timer();
   list();
 }
@@ -166,9 +167,15 @@ void Session::end_writing() noexcept {
 
 void Session::resume_reading() noexcept {
   if (pauses_ != 0 && --pauses_ == 0 && is_open()) {
-    reading_.resume_due = true;
-    list();
+    read_again();
   }
+}
+
+// The session did not read for a while: it reads at the end of this turn, and a half-received frame has its time anew.
+void Session::read_again() noexcept {
+  clock_.finish_by(kNever);
+  reading_.resume_due = true;
+  list();
 }
 
 // Takes the token of the next frame after a frame was handled. Without a token, that frame waits.
@@ -186,7 +193,12 @@ void Session::spend_token() noexcept {
 }
 
 void Session::end_reply() noexcept {
-  if (replies_ != 0 && --replies_ == 0 && (state_ == State::draining || reading_.peer_end == PeerEnd::handled)) {
+  if (replies_ == 0 || --replies_ != 0) {
+    return;
+  }
+  clock_.note_active(shard_.loop().now());
+  arm_timer();  // the idle time is shorter than the reply's
+  if (state_ == State::draining || reading_.peer_end == PeerEnd::handled) {
     list();
   }
 }
@@ -222,7 +234,7 @@ void Session::clean_up() noexcept {
   rate_.cancel(shard_.loop().timers());
   shard_.loop().unwatch(watch_);
   writing_.watches_writable = false;
-  input_.drop(shard_.budget());
+  input_.drop(shard_.input_memory());
   drop_tasks();
 }
 
@@ -232,7 +244,7 @@ void Session::arm_timer() noexcept {
   if (state_ == State::ended) {
     return;
   }
-  const Instant due = clock_.next_deadline(slot_.limits, state_);
+  const Instant due = clock_.next_deadline(slot_.limits, state_, replies_ != 0);
   if (!clock_.arm(shard_.loop().timers(), due, {[](void* self) { static_cast<Session*>(self)->check_time(); }, this})) {
     end(CloseReason::out_of_memory, Error(Errc::resource_exhausted, "no memory for a timer"));
   }
@@ -243,7 +255,10 @@ void Session::check_time() noexcept {
   if (state_ == State::ended) {
     return;
   }
-  if (const auto cause = clock_.passed(slot_.limits, state_, shard_.loop().now())) {
+  if (is_open() && !wants_frames()) {
+    clock_.finish_by(kNever);  // read_again() gives the half-received frame its time
+  }
+  if (const auto cause = clock_.passed(slot_.limits, state_, replies_ != 0, shard_.loop().now())) {
     return end(cause->reason, cause->why);
   }
   arm_timer();

@@ -52,7 +52,7 @@ struct ServiceSlot;
 //   (3) A read event does bounded work: one read of at most 2 * kReadMax bytes. The rest waits until the
 //       other sessions of the core had their turn.
 //   (4) A peer can make the session hold its write budget and one frame, one half-received frame, and one
-//       frame for each running handler; not more.
+//       frame for each running handler; not more. Each half-received frame has a deadline.
 //   (5) The coroutines of a session end before the session. Until then its id and its place stay taken;
 //       on_close() comes after them.
 //   (6) With TLS the service hears of a session when the handshake is over. The service never hears of a
@@ -191,6 +191,8 @@ class Session : private rt::Watcher, private rt::TurnJob {
   [[nodiscard]] bool decode_kept(Bytes& fresh);
   [[nodiscard]] bool decode_frames(Bytes input, DecodeResult& result);
   [[nodiscard]] bool keep(Bytes bytes);
+  void time_frame() noexcept;
+  static void evict(void* self) noexcept;  // for InputMemory
   void handle_end();
   void discard_input() noexcept;
   void note_frame() noexcept {
@@ -200,6 +202,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
     }
   }
   void spend_token() noexcept;
+  void read_again() noexcept;
   [[nodiscard]] bool wants_frames() const noexcept {
     return is_open() && pauses_ == 0 && writes_.size() < queue_limits_.read;
   }
@@ -214,6 +217,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   void watch_writable(bool on) noexcept;
   [[nodiscard]] bool note_written(const sys::IoResult& result, std::size_t asked) noexcept;
   void resume_throttled() noexcept;
+  [[nodiscard]] Error refuse_for_memory() noexcept;
   void drop_queue() noexcept;  // what an ended session did not write, counted
   [[nodiscard]] bool all_written() const noexcept { return writes_.empty() && !writing_.unsent; }
 

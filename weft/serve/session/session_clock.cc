@@ -5,10 +5,12 @@
 
 namespace weft::serve {
 
-Instant SessionClock::next_deadline(const SessionLimits& limits, SessionState state) const noexcept {
-  return state == SessionState::closing
-             ? close_deadline_
-             : std::min(handshake_deadline(limits), deadline_after(last_active_, limits.idle_timeout));
+Instant SessionClock::next_deadline(const SessionLimits& limits, SessionState state, bool owes_reply) const noexcept {
+  if (state == SessionState::closing) {
+    return deadline_;
+  }
+  const Duration quiet = owes_reply ? limits.reply_timeout : limits.idle_timeout;
+  return std::min({deadline_, handshake_deadline(limits), deadline_after(last_active_, quiet)});
 }
 
 Instant SessionClock::handshake_deadline(const SessionLimits& limits) const noexcept {
@@ -19,9 +21,9 @@ Instant SessionClock::handshake_deadline(const SessionLimits& limits) const noex
   return deadline_after(accepted_, begun() || limit >= Duration::zero() ? limit : kTlsHandshake);
 }
 
-std::optional<CloseCause> SessionClock::passed(const SessionLimits& limits, SessionState state,
+std::optional<CloseCause> SessionClock::passed(const SessionLimits& limits, SessionState state, bool owes_reply,
                                                Instant now) const noexcept {
-  if (next_deadline(limits, state) > now) {
+  if (next_deadline(limits, state, owes_reply) > now) {
     return std::nullopt;
   }
   if (state == SessionState::closing) {
@@ -31,6 +33,12 @@ std::optional<CloseCause> SessionClock::passed(const SessionLimits& limits, Sess
   if (handshake_deadline(limits) <= now) {
     return CloseCause{CloseReason::handshake_timeout,
                       Error(Errc::timed_out, begun() ? "no whole frame came in time" : "TLS took too long")};
+  }
+  if (deadline_ <= now) {
+    return CloseCause{CloseReason::frame_timeout, Error(Errc::timed_out, "a frame that began was not whole in time")};
+  }
+  if (owes_reply) {
+    return CloseCause{CloseReason::reply_timeout, Error(Errc::timed_out, "a reply was owed for too long")};
   }
   return CloseCause{CloseReason::idle_timeout, Error(Errc::timed_out, "the connection was idle for too long")};
 }

@@ -22,15 +22,16 @@ class SessionClock {
   void start(Instant now) noexcept { accepted_ = last_active_ = now; }
   void note_begun() noexcept { stage_ = Stage::begun; }           // on_open() is called now
   void note_frame() noexcept { stage_ = Stage::heard; }           // a whole frame came
-  void note_active(Instant now) noexcept { last_active_ = now; }  // bytes were read or written
-  void close_by(Instant deadline) noexcept { close_deadline_ = deadline; }
-  [[nodiscard]] Instant close_deadline() const noexcept { return close_deadline_; }
+  void note_active(Instant now) noexcept { last_active_ = now; }  // bytes were read or written, or a reply ended
+  // The deadline of what is under way: of a half-received frame, and from close() on of the close. kNever: of nothing.
+  void finish_by(Instant deadline) noexcept { deadline_ = deadline; }
+  [[nodiscard]] Instant deadline() const noexcept { return deadline_; }
   [[nodiscard]] Instant accepted() const noexcept { return accepted_; }
   [[nodiscard]] bool begun() const noexcept { return stage_ != Stage::connected; }
 
-  [[nodiscard]] Instant next_deadline(const SessionLimits& limits, SessionState state) const noexcept;
+  [[nodiscard]] Instant next_deadline(const SessionLimits& limits, SessionState state, bool owes_reply) const noexcept;
   // Why the session ends if one of its deadlines has passed.
-  [[nodiscard]] std::optional<CloseCause> passed(const SessionLimits& limits, SessionState state,
+  [[nodiscard]] std::optional<CloseCause> passed(const SessionLimits& limits, SessionState state, bool owes_reply,
                                                  Instant now) const noexcept;
 
   // Makes the timer fire at `due` or before. False: no memory.
@@ -50,7 +51,7 @@ class SessionClock {
 
   rt::TimerId timer_;
   Instant timer_due_ = kNever;
-  Instant close_deadline_ = kNever;
+  Instant deadline_ = kNever;
   Instant accepted_{};
   Stage stage_ = Stage::connected;
   Instant last_active_{};

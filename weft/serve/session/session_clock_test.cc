@@ -17,8 +17,9 @@ SessionLimits limits() {
   return limits;
 }
 
-CloseReason reason_at(const SessionClock& clock, const SessionLimits& limits, SessionState state, Instant now) {
-  const auto cause = clock.passed(limits, state, now);
+CloseReason reason_at(const SessionClock& clock, const SessionLimits& limits, SessionState state, Instant now,
+                      bool owes = false) {
+  const auto cause = clock.passed(limits, state, owes, now);
   return cause ? cause->reason : CloseReason::service;
 }
 
@@ -26,12 +27,12 @@ TEST(SessionClockTest, TheFirstFrameEndsTheHandshakeDeadline) {
   SessionClock clock;
   clock.start(kStart);
   clock.note_begun();
-  EXPECT_EQ(clock.next_deadline(limits(), SessionState::open), kStart + seconds(10));
-  EXPECT_FALSE(clock.passed(limits(), SessionState::open, kStart + seconds(9)));
+  EXPECT_EQ(clock.next_deadline(limits(), SessionState::open, false), kStart + seconds(10));
+  EXPECT_FALSE(clock.passed(limits(), SessionState::open, false, kStart + seconds(9)));
   EXPECT_EQ(reason_at(clock, limits(), SessionState::open, kStart + seconds(10)), CloseReason::handshake_timeout);
   clock.note_frame();
   EXPECT_TRUE(clock.begun());
-  EXPECT_EQ(clock.next_deadline(limits(), SessionState::open), kStart + seconds(60));
+  EXPECT_EQ(clock.next_deadline(limits(), SessionState::open, false), kStart + seconds(60));
   EXPECT_EQ(reason_at(clock, limits(), SessionState::open, kStart + seconds(60)), CloseReason::idle_timeout);
 }
 
@@ -41,7 +42,7 @@ TEST(SessionClockTest, EachReadOrWriteMovesTheIdleDeadline) {
   clock.note_begun();
   clock.note_frame();
   clock.note_active(kStart + seconds(50));
-  EXPECT_FALSE(clock.passed(limits(), SessionState::open, kStart + seconds(109)));
+  EXPECT_FALSE(clock.passed(limits(), SessionState::open, false, kStart + seconds(109)));
   EXPECT_EQ(reason_at(clock, limits(), SessionState::draining, kStart + seconds(110)), CloseReason::idle_timeout);
 }
 
@@ -51,17 +52,42 @@ TEST(SessionClockTest, WithoutAHandshakeTimeoutTlsAloneIsBounded) {
   SessionClock clock;
   clock.start(kStart);
   EXPECT_FALSE(clock.begun());
-  EXPECT_EQ(clock.next_deadline(unbounded, SessionState::open), kStart + SessionClock::kTlsHandshake);
+  EXPECT_EQ(clock.next_deadline(unbounded, SessionState::open, false), kStart + SessionClock::kTlsHandshake);
   clock.note_begun();
-  EXPECT_EQ(clock.next_deadline(unbounded, SessionState::open), kStart + seconds(60));
+  EXPECT_EQ(clock.next_deadline(unbounded, SessionState::open, false), kStart + seconds(60));
+}
+
+TEST(SessionClockTest, AnOwedReplyHasABoundOfItsOwn) {
+  SessionLimits with_reply = limits();
+  with_reply.reply_timeout = seconds(600);
+  SessionClock clock;
+  clock.start(kStart);
+  clock.note_begun();
+  clock.note_frame();
+  EXPECT_EQ(clock.next_deadline(with_reply, SessionState::open, true), kStart + seconds(600));
+  EXPECT_EQ(reason_at(clock, with_reply, SessionState::open, kStart + seconds(599), true), CloseReason::service);
+  EXPECT_EQ(reason_at(clock, with_reply, SessionState::open, kStart + seconds(600), true), CloseReason::reply_timeout);
+  EXPECT_EQ(reason_at(clock, with_reply, SessionState::open, kStart + seconds(60)), CloseReason::idle_timeout);
+}
+
+TEST(SessionClockTest, AHalfReceivedFrameHasADeadline) {
+  SessionClock clock;
+  clock.start(kStart);
+  clock.note_begun();
+  clock.note_frame();
+  clock.finish_by(kStart + seconds(20));
+  EXPECT_EQ(clock.next_deadline(limits(), SessionState::draining, true), kStart + seconds(20));
+  EXPECT_EQ(reason_at(clock, limits(), SessionState::open, kStart + seconds(20)), CloseReason::frame_timeout);
+  clock.finish_by(kNever);
+  EXPECT_EQ(reason_at(clock, limits(), SessionState::open, kStart + seconds(20)), CloseReason::service);
 }
 
 TEST(SessionClockTest, AClosingSessionHasItsCloseDeadlineAlone) {
   SessionClock clock;
   clock.start(kStart);
-  EXPECT_EQ(clock.next_deadline(limits(), SessionState::closing), kNever);
-  clock.close_by(kStart + seconds(200));
-  EXPECT_FALSE(clock.passed(limits(), SessionState::closing, kStart + seconds(199)));
+  EXPECT_EQ(clock.next_deadline(limits(), SessionState::closing, false), kNever);
+  clock.finish_by(kStart + seconds(200));
+  EXPECT_FALSE(clock.passed(limits(), SessionState::closing, false, kStart + seconds(199)));
   EXPECT_EQ(reason_at(clock, limits(), SessionState::closing, kStart + seconds(200)), CloseReason::close_timeout);
 }
 

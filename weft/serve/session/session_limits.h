@@ -24,7 +24,11 @@ struct SessionLimits {
   SlowConsumer slow_consumer = SlowConsumer::disconnect;
   // From accept to the first whole frame, TLS included. Negative, for clients that only listen: TLS alone has 10 s.
   Duration handshake_timeout = std::chrono::seconds(10);
-  Duration idle_timeout = std::chrono::minutes(5);   // without a byte received or written
+  // From a frame's first byte to its last. The time in which the session does not read does not count.
+  Duration frame_timeout = std::chrono::minutes(1);
+  std::size_t input_max = std::size_t{64} << 20;     // bytes of a half-received frame, if the codec allows more
+  Duration idle_timeout = std::chrono::minutes(5);   // without a byte received or written, and no reply owed
+  Duration reply_timeout = std::chrono::hours(1);    // the same, while a reply is owed
   Duration close_timeout = std::chrono::seconds(5);  // from close() until all that is queued is written
   net::RateLimit message_rate{};                     // frames of one session; the session reads frames above it later
   std::size_t groups_max = 64;                       // groups that the session is in at a time

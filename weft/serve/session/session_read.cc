@@ -51,7 +51,7 @@ void Session::read_some() {
   MutableBytes into[2];
   std::size_t count = 0;
   const MutableBytes scratch = shard_.scratch();
-  if (scratch.empty() || (!input_.empty() && !input_.make_room(0, shard_.budget()))) [[unlikely]] {
+  if (scratch.empty() || (!input_.empty() && !input_.make_room(0, shard_.input_memory()))) [[unlikely]] {
     return end(CloseReason::out_of_memory, kNoMemory);
   }
   const MutableBytes missing = input_.missing(kReadMax);
@@ -63,15 +63,13 @@ void Session::read_some() {
   if (slot_.layered && !read_stream_state()) {
     return;
   }
+  if (result.status != sys::IoResult::Status::done && reading_.peer_end == PeerEnd::broken) {
+    return fail(result);
+  }
   switch (result.status) {
     case sys::IoResult::Status::done: break;
     case sys::IoResult::Status::would_block: reading_.readable = false; return;
-    case sys::IoResult::Status::end_of_stream:
-      if (reading_.peer_end == PeerEnd::broken) {
-        return end(CloseReason::peer_failed, record_.why);
-      }
-      reading_.note_end(PeerEnd::read);
-      return handle_end();
+    case sys::IoResult::Status::end_of_stream: reading_.note_end(PeerEnd::read); return handle_end();
     case sys::IoResult::Status::failed: return fail(result);
   }
   clock_.note_active(shard_.loop().now());
@@ -103,14 +101,38 @@ bool Session::read_stream_state() noexcept {
 }
 
 void Session::handle_bytes(std::size_t into_kept, Bytes fresh) {
-  input_.extend(into_kept);
+  input_.extend(into_kept, shard_.input_memory());
   decode(fresh);
   if (uncounted_.in != 0) {
     clock_.note_frame();
     shard_.counters().frames_in.add(uncounted_.in);
     record_.counts.frames_in += uncounted_.in;
-    uncounted_.in = 0;
   }
+  time_frame();
+  uncounted_.in = 0;
+}
+
+// After bytes were decoded: the next frame's time begins with its first bytes.
+void Session::time_frame() noexcept {
+  if (!is_open()) [[unlikely]] {
+    return;
+  }
+  if (input_.empty() || !wants_frames()) [[likely]] {
+    clock_.finish_by(kNever);
+  } else if (uncounted_.in != 0 || clock_.deadline() == kNever) {
+    clock_.finish_by(deadline_after(shard_.loop().now(), slot_.limits.frame_timeout));
+    arm_timer();
+  }
+}
+
+// Called when another session needs memory for its input, and no session is being read.
+void Session::evict(void* self) noexcept {
+  auto& session = *static_cast<Session*>(self);
+  if (session.is_open()) {
+    session.end(CloseReason::out_of_memory,
+                Error(Errc::resource_exhausted, "the largest half-received frame makes room for others"));
+  }
+  session.input_.drop(session.shard_.input_memory());
 }
 
 // At the end of a turn: handles the bytes that waited while the session was paused or other sessions had
@@ -185,7 +207,7 @@ bool Session::decode_kept(Bytes& fresh) {
     input_.consume(result.consumed);
     input_.set_needed(result.least);
     if (input_.size() == 0) {
-      input_.drop(shard_.budget());
+      input_.drop(shard_.input_memory());
     } else if (result.least == 0) {
       flush();  // queued bytes may have stopped the decoding
     }
@@ -200,6 +222,9 @@ bool Session::decode_frames(Bytes input, DecodeResult& result) {
   } catch (...) {
     end(CloseReason::service_failed, Error(Errc::system, "the service threw"));
   }
+  if (result.least > slot_.limits.input_max) [[unlikely]] {
+    result.error = Error(Errc::message_too_large, "a frame of more than input_max bytes");
+  }
   if (is_open() && !(result.error == Errc::ok)) [[unlikely]] {
     close_for(CloseReason::refused_frame, result.error);
   }
@@ -209,7 +234,7 @@ bool Session::decode_frames(Bytes input, DecodeResult& result) {
 
 // Keeps received bytes until the session decodes them. False: no memory, and the session has ended.
 bool Session::keep(Bytes bytes) {
-  if (!input_.append(bytes, shard_.budget())) {
+  if (!input_.append(bytes, shard_.input_memory())) {
     end(CloseReason::out_of_memory, kNoMemory);
     return false;
   }

@@ -32,7 +32,7 @@ Result<void> Session::send_parts(const Parts& parts) {
   if (place == nullptr) {
     place = writes_.reserve(size, shard_.budget());
     if (place == nullptr) {
-      return kNoMemory;
+      return refuse_for_memory();
     }
   }
   for (const Bytes part : parts) {
@@ -54,8 +54,8 @@ Result<void> Session::send_shared(const SharedFrame& frame) {
   if (writes_.size() >= queue_limits_.take) {
     WEFT_TRY(make_room(bytes.size()));
   }
-  if (!writes_.append_shared(frame.buffer(), bytes, shard_.budget())) {
-    return kNoMemory;
+  if (!writes_.append_shared(shard_.held_frames(), frame.buffer(), bytes, shard_.budget())) {
+    return refuse_for_memory();
   }
   ++uncounted_.out;
   if (!writing_.flush_due) {
@@ -114,7 +114,6 @@ Result<void> Session::write_through(const Parts& parts, std::size_t size) {
     }
   }
   const std::size_t queued = writes_.size();
-  ++uncounted_.out;
   std::size_t through = 0;
   if (!writing_.blocked) {
     const sys::IoResult result = stream_->write({from, count});
@@ -124,16 +123,20 @@ Result<void> Session::write_through(const Parts& parts, std::size_t size) {
     writes_.advance(std::min(result.bytes, queued), shard_.budget());
     through = result.bytes - std::min(result.bytes, queued);
   }
-  if (through == size) {
-    return {};
-  }
-  if (!writes_.append_rest(parts, through, shard_.budget())) {
+  if (through != size && !writes_.append_rest(parts, through, shard_.budget())) {
     if (through != 0) {  // the peer has half a frame: the stream cannot be used any more
       end(CloseReason::out_of_memory, kNoMemory);
     }
-    return kNoMemory;
+    return refuse_for_memory();
   }
+  ++uncounted_.out;
   return {};
+}
+
+Error Session::refuse_for_memory() noexcept {
+  shard_.counters().refused_memory.add();
+  shard_.end_slowest();
+  return kNoMemory;
 }
 
 void Session::flush_soon() noexcept {
@@ -219,8 +222,7 @@ void Session::resume_throttled() noexcept {
   if (reading_.throttled && writes_.size() <= queue_limits_.read / 2) {
     reading_.throttled = false;
     if (is_open()) {
-      reading_.resume_due = true;
-      list();
+      read_again();
     }
   }
 }

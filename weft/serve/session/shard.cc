@@ -71,13 +71,17 @@ Session* Shard::find(SessionId id) noexcept {
   return block == nullptr || block->session->state_ == Session::State::ended ? nullptr : block->session;
 }
 
+std::string Shard::peer_of(const net::Stream& stream) const noexcept {
+  try {
+    return log_ ? stream.peer_address() : std::string();
+  } catch (const std::bad_alloc&) {
+    return {};
+  }
+}
+
 // Null: no log wants it, or no memory.
 std::unique_ptr<const std::string> Shard::peer_to_log(const net::Stream& stream) const noexcept {
-  try {
-    return log_ ? std::make_unique<const std::string>(stream.peer_address()) : nullptr;
-  } catch (...) {
-    return nullptr;
-  }
+  return log_ ? std::unique_ptr<const std::string>(new (std::nothrow) std::string(peer_of(stream))) : nullptr;
 }
 
 void Shard::finish(Session& session) noexcept {
@@ -150,6 +154,24 @@ std::size_t Shard::publish(GroupId group, const SharedFrame& frame) {
     taken += member.session->send_shared(frame) ? 1 : 0;
   }
   return taken;
+}
+
+void Shard::end_slowest() noexcept {
+  const Instant now = core_.loop().now();
+  if (now < relief_due_) {
+    return;
+  }
+  relief_due_ = now + kReliefEvery;
+  Session* slowest = nullptr;
+  for_each([&slowest](Session& session) {
+    if (session.writing_.blocked && session.is_open() && (slowest == nullptr || session.queued() > slowest->queued())) {
+      slowest = &session;
+    }
+  });
+  if (slowest != nullptr) {
+    slowest->end(CloseReason::slow_consumer,
+                 Error(Errc::resource_exhausted, "memory was spent, and this peer left the most bytes unread"));
+  }
 }
 
 void Shard::drain(std::function<void()> when_empty) {

@@ -12,6 +12,8 @@
 #include "weft/serve/admission/session_count.h"
 #include "weft/serve/metrics/counters.h"
 #include "weft/serve/session/groups.h"
+#include "weft/serve/session/held_frames.h"
+#include "weft/serve/session/input_memory.h"
 #include "weft/serve/session/service.h"
 #include "weft/serve/session/session.h"
 
@@ -27,11 +29,16 @@ namespace weft::serve {
 //       coroutines and its on_close().
 class Shard {
  public:
+  static constexpr std::size_t kInputPart = 2;  // half-received input takes at most this part of the core's budget
+  static constexpr Duration kReliefEvery = std::chrono::milliseconds(100);
+
   Shard(rt::Core& core, std::uint16_t epoch, ByteBudget& budget, std::size_t core_budget, SessionCount& count,
         CoreCounters& counters, const LogSink& log) noexcept
       : core_(core),
         epoch_(epoch),
         budget_(budget, core_budget),
+        input_memory_(budget_, core_budget / kInputPart, &Session::evict),
+        held_frames_(budget_),
         count_(count),
         counters_(counters),
         log_(log),
@@ -45,6 +52,8 @@ class Shard {
   [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_; }
   [[nodiscard]] CoreCounters& counters() noexcept { return counters_; }
   [[nodiscard]] ByteBudget::Share& budget() noexcept { return budget_; }
+  [[nodiscard]] InputMemory& input_memory() noexcept { return input_memory_; }
+  [[nodiscard]] HeldFrames& held_frames() noexcept { return held_frames_; }
   [[nodiscard]] GroupTable& groups() noexcept { return groups_; }
   [[nodiscard]] MutableBytes scratch() noexcept;  // empty: no memory
 
@@ -52,10 +61,8 @@ class Shard {
   void open(const ServiceSlot& slot, std::unique_ptr<net::Stream> stream, net::Admission::Lease lease = {});
   // Counts and logs a connection that becomes no session; `peer` comes from peer_of().
   void reject(Rejection why, std::string_view peer, const Error& error = {}) noexcept;
-  // The address of the stream's other end if a log wants it; otherwise empty.
-  [[nodiscard]] std::string peer_of(const net::Stream& stream) const {
-    return log_ ? stream.peer_address() : std::string();
-  }
+  // The address of the stream's other end if a log wants it; otherwise, and without memory, empty.
+  [[nodiscard]] std::string peer_of(const net::Stream& stream) const noexcept;
   [[nodiscard]] Session* find(SessionId id) noexcept;  // null: it ended, or belongs to another core or server
   [[nodiscard]] std::size_t size() const noexcept { return sessions_.size(); }
   template <typename Function>
@@ -64,6 +71,10 @@ class Shard {
   }
   // Sends to the group's members on this core. Returns the number of members that took the frame.
   std::size_t publish(GroupId group, const SharedFrame& frame);
+
+  // Called when memory for a frame was refused. At most once in kReliefEvery, ends the session with the most queued
+  // bytes of those whose peers do not take them. So peers that read nothing do not keep others from their answers.
+  void end_slowest() noexcept;
 
   // Every session writes what it owes, then closes. Calls `when_empty` once when no session is left, perhaps
   // during this call.
@@ -86,6 +97,8 @@ class Shard {
   rt::Core& core_;
   const std::uint16_t epoch_;
   ByteBudget::Share budget_;
+  InputMemory input_memory_;
+  HeldFrames held_frames_;
   SessionCount& count_;
   CoreCounters& counters_;
   const LogSink& log_;
@@ -93,6 +106,7 @@ class Shard {
   GroupTable groups_;
   mem::Buffer* scratch_ = nullptr;
   std::function<void()> when_empty_;
+  Instant relief_due_{};  // when end_slowest() may end the next session
   bool draining_ = false;
 };
 

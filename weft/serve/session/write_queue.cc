@@ -67,13 +67,18 @@ bool WriteQueue::append_rest(std::span<const Bytes> parts, std::size_t skip, Byt
   return true;
 }
 
-bool WriteQueue::append_shared(mem::Buffer* buffer, Bytes frame, ByteBudget::Share& budget) noexcept {
-  Segment* const segment = add_segment(0, budget);
-  if (segment == nullptr) {
+bool WriteQueue::append_shared(HeldFrames& frames, mem::Buffer* buffer, Bytes frame,
+                               ByteBudget::Share& budget) noexcept {
+  HeldFrames::Held* const held = frames.hold(buffer);
+  if (held == nullptr) {
     return false;
   }
-  buffer->add_reference();
-  segment->shared = buffer;
+  Segment* const segment = add_segment(0, budget);
+  if (segment == nullptr) {
+    HeldFrames::release(held);
+    return false;
+  }
+  segment->shared = held;
   segment->bytes = const_cast<std::uint8_t*>(frame.data());  // the queue only reads it
   segment->end = static_cast<std::uint32_t>(frame.size());
   segment->frames = 1;
@@ -91,7 +96,7 @@ std::size_t WriteQueue::gather(std::span<Bytes> into) const noexcept {
 
 void WriteQueue::release(Segment* segment, ByteBudget::Share& budget) noexcept {
   if (segment->shared != nullptr) {
-    segment->shared->release();
+    HeldFrames::release(segment->shared);
   }
   mem::Buffer* const block = mem::Buffer::of(segment);
   budget.give_back(block->capacity());

@@ -8,6 +8,7 @@
 #include "weft/base/bytes.h"
 #include "weft/mem/buffer.h"
 #include "weft/serve/admission/byte_budget.h"
+#include "weft/serve/session/held_frames.h"
 
 namespace weft::serve {
 
@@ -21,7 +22,7 @@ namespace weft::serve {
 //   (2) A block holds whole frames only, except for the rest of the frame that was begun. The end of each frame
 //       is recorded.
 //   (3) The memory of blocks is charged to the budget until they are released. Bytes that are referred to are
-//       not charged: the caller that shares them among many sessions bounds them.
+//       charged once for all queues of the core (HeldFrames).
 class WriteQueue {
  public:
   static constexpr std::size_t kBlockMin = 4 * 1024;
@@ -55,8 +56,9 @@ class WriteQueue {
   // Appends a frame whose first `skip` bytes were written already. A `skip` above 0 requires an empty queue.
   // False: as reserve().
   [[nodiscard]] bool append_rest(std::span<const Bytes> parts, std::size_t skip, ByteBudget::Share& budget) noexcept;
-  // Appends a frame inside `buffer` and takes a reference to it. False: as reserve().
-  [[nodiscard]] bool append_shared(mem::Buffer* buffer, Bytes frame, ByteBudget::Share& budget) noexcept;
+  // Appends a frame inside `buffer`, which `frames` holds until the frame has left. False: as reserve().
+  [[nodiscard]] bool append_shared(HeldFrames& frames, mem::Buffer* buffer, Bytes frame,
+                                   ByteBudget::Share& budget) noexcept;
 
   // All queued bytes, if they lie in one piece; otherwise empty.
   [[nodiscard]] Bytes sole() const noexcept {
@@ -78,7 +80,7 @@ class WriteQueue {
   // Describes one block, in front of its bytes, or bytes of another buffer, in a block of its own.
   struct Segment {
     Segment* next;
-    mem::Buffer* shared;  // holds the bytes; null: they lie behind this segment
+    HeldFrames::Held* shared;  // holds the bytes; null: they lie behind this segment
     std::uint8_t* bytes;
     std::uint32_t* ends;   // the end of each frame, from the back of the block downward; null for a shared segment
     std::uint32_t begin;   // of the bytes to write

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/session/write_queue.h"
 
+#include <array>
 #include <deque>
 #include <string>
 
@@ -33,8 +34,11 @@ class WriteQueueTest : public testing::Test {
   void append_shared(std::string_view frame) {
     mem::Buffer* const buffer = mem::Buffer::make(frame.size());
     copy_bytes(buffer->data(), as_bytes(frame));
-    EXPECT_TRUE(queue_.append_shared(buffer, Bytes(buffer->data(), frame.size()), share_));
+    EXPECT_TRUE(append_buffer(queue_, buffer, frame.size()));
     buffer->release();
+  }
+  bool append_buffer(WriteQueue& queue, mem::Buffer* buffer, std::size_t size) {
+    return queue.append_shared(frames_, buffer, Bytes(buffer->data(), size), share_);
   }
   [[nodiscard]] std::string content() const {
     Bytes parts[WriteQueue::kGatherMax];
@@ -48,6 +52,7 @@ class WriteQueueTest : public testing::Test {
 
   ByteBudget budget_{std::size_t{1} << 26};
   ByteBudget::Share share_{budget_, std::size_t{1} << 26};
+  HeldFrames frames_{share_};
   WriteQueue queue_;
 };
 
@@ -125,6 +130,44 @@ TEST_F(WriteQueueTest, RefusesWhatTheBudgetDoesNotHold) {
   queue.commit(100);
   EXPECT_EQ(queue.clear(share), 1u);
   EXPECT_EQ(share.held(), 0u);
+}
+
+TEST_F(WriteQueueTest, ASharedFrameIsChargedOnceForAllQueuesThatHoldIt) {
+  constexpr std::size_t kFrame = 64 * 1024;
+  std::array<WriteQueue, 10> queues;
+  std::array<mem::Buffer*, 3> buffers{};
+  for (mem::Buffer*& buffer : buffers) {
+    buffer = mem::Buffer::make(kFrame);
+    for (WriteQueue& queue : queues) {
+      ASSERT_TRUE(append_buffer(queue, buffer, kFrame));
+    }
+  }
+  // In another order each is found again.
+  for (mem::Buffer* const buffer : buffers) {
+    ASSERT_TRUE(append_buffer(queue_, buffer, kFrame));
+    buffer->release();
+  }
+  const std::size_t segments = 33 * 128;
+  EXPECT_GE(share_.held(), 3 * kFrame);
+  EXPECT_LE(share_.held(), 3 * kFrame + segments);
+  for (WriteQueue& queue : queues) {
+    queue.advance(kFrame, share_);
+  }
+  EXPECT_GE(share_.held(), 3 * kFrame);
+  queue_.advance(kFrame, share_);
+  EXPECT_LT(share_.held(), 2 * kFrame + segments) << "no queue holds the first frame any more";
+  for (WriteQueue& queue : queues) {
+    queue.clear(share_);
+  }
+}
+
+TEST_F(WriteQueueTest, ASharedFrameThatTheBudgetDoesNotTakeIsRefused) {
+  mem::Buffer* const large = mem::Buffer::make(std::size_t{1} << 27);
+  ASSERT_NE(large, nullptr);
+  EXPECT_FALSE(append_buffer(queue_, large, 100));
+  large->release();
+  EXPECT_EQ(share_.held(), 0u);
+  EXPECT_TRUE(queue_.empty());
 }
 
 // Random steps beside a list of frames: bytes leave in order, and only whole frames are missing.
