@@ -71,6 +71,7 @@ TEST_F(AcceptBounds, TheBoundOfTheSocketHoldsForUnixPeersToo) {
   bind(("ipc://" + directory + "/place").c_str());
   expect_admitted(1);
   expect_refused("the socket has connections_max connections");
+  peers_.clear();
   pull_.close();
   context_.close();
   EXPECT_TRUE(sys::remove_directory(directory));

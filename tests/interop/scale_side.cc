@@ -192,13 +192,17 @@ int serve_commands(Subject& subject) {
   std::string what;
   std::uint64_t number = 0;
   while (std::cin >> what >> number) {
-    if (what == "shut") {
-      subject.shut();
-    } else if (what == "connect" || what == "early" || what == "disconnect") {
-      std::thread([&] {  // whose time counts
-        what == "disconnect" ? subject.disconnect() : subject.connect(number, what == "early");
-      })
-          .join();
+    if (what == "shut" || what == "connect" || what == "early" || what == "disconnect") {
+      const auto act = [&] {
+        if (what == "shut") {
+          subject.shut();
+        } else if (what == "disconnect") {
+          subject.disconnect();
+        } else {
+          subject.connect(number, what == "early");
+        }
+      };
+      std::thread(act).join();  // whose time counts
     } else {
       const auto count = [&] {
         return what == "open" ? subject.open() : what == "accepted" ? subject.accepted() : subject.received();
