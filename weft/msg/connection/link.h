@@ -39,7 +39,7 @@ class Link final : public rt::Watcher {
   void await_room();                         // asks the poller to report room in the kernel
   [[nodiscard]] bool watch_turn() noexcept;  // true: the application reads by itself; visit again
   void take_down();                          // the input has ended
-  void resume_reading() noexcept;
+  void resume_reading();                     // the turn before was spent, or the application made room
   void handle_peer_time();
 
  private:

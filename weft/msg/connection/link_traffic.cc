@@ -68,12 +68,30 @@ bool Link::watch_turn() noexcept {
   }
   app_reads_.active = false;
   set_interest(interest_);
+  if (receive_.left_over()) {
+    receive_.read();
+  }
   return false;
 }
 
-void Link::resume_reading() noexcept {
-  if (phase_ == Phase::traffic) {
-    receive_.read();
+void Link::resume_reading() {
+  switch (phase_) {
+    case Phase::traffic:
+      if (receive_.held_by_link()) {
+        take_down();  // its reading goes on
+      } else {
+        receive_.read();
+      }
+      return;
+    case Phase::handshake:
+      if (refused_for_now_) {
+        await_leaving();
+      }
+      return;
+    case Phase::draining: drain(); return;
+    case Phase::idle:
+    case Phase::dialling:
+    case Phase::finished: return;
   }
 }
 

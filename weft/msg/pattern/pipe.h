@@ -59,6 +59,8 @@ class Pipe final : public PipeShare {
     pop_beyond_run();
   }
   void unpeek() noexcept;
+  // After peek() found nothing: the socket's turn is spent, and there may be input.
+  [[nodiscard]] bool stopped() const noexcept { return peeked_ == Peeked::spent; }
   // After peek(). True: the part stays in front and its view stays valid, also after unpeek().
   [[nodiscard]] bool peeked_in_place() const noexcept { return peeked_ != Peeked::stream; }
   // Whole messages that the producer put into the channel so far, and that the consumer took out.
@@ -102,7 +104,7 @@ class Pipe final : public PipeShare {
   [[nodiscard]] bool peek_beyond_run(FrameView& view) noexcept;
   void pop_beyond_run() noexcept;
 
-  enum class Peeked : std::uint8_t { nothing, run, cell, stream };
+  enum class Peeked : std::uint8_t { nothing, run, cell, stream, spent };
 
   [[nodiscard]] ConnectionOwner* other_owner() const noexcept;
 

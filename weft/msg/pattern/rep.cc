@@ -99,7 +99,9 @@ class Rep final : public Pattern {
         envelope_.push_back(cell);
         in_body_ = view.bytes.empty();
       }
-      queue_.pop();
+      if (!queue_.drop()) {
+        return false;
+      }
     }
   }
 

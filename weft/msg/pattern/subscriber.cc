@@ -126,7 +126,9 @@ class Subscriber final : public Pattern {
         return true;
       }
       skipping_ = view.more;
-      queue_.pop();
+      if (!queue_.drop()) {
+        return false;
+      }
     }
     return false;
   }

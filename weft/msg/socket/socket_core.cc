@@ -20,7 +20,10 @@ SocketCore::SocketCore(ContextCore& context, const PatternRow& row)
       keep_context_(context.shared_from_this()),
       send_timeout_(options_.send_timeout.count()),
       receive_timeout_(options_.receive_timeout.count()),
-      pattern_(row.make(row.traits, options_)) {}
+      pattern_(row.make(row.traits, options_)) {
+  share_.receive_mutex = &receive_mutex_;
+  share_.send_mutex = &send_mutex_;
+}
 
 SocketCore::~SocketCore() = default;
 

@@ -125,8 +125,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void on_inproc_peer(std::function<void()> callback) { on_inproc_peer_ = std::move(callback); }
 
   // --- polling (socket_poll.cc) ---
-  // `asleep`: the caller is between announce() and forget().
-  [[nodiscard]] Readiness readiness(Readiness wanted, bool asleep = false);
+  // `deadline`: the caller is between announce() and forget(), and waits until then; Instant::min(): it is not.
+  [[nodiscard]] Readiness readiness(Readiness wanted, Instant deadline = Instant::min());
   // From here to forget(), news rings the sleeper's event. Returns the descriptor to wait for besides the event, or -1.
   // The caller checks readiness() again before it sleeps, and drains the event before the next announce().
   [[nodiscard]] Result<int> announce(Readiness wanted, sync::WakeList::Sleeper& sleeper);
@@ -186,7 +186,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     return closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] Result<void> try_send(Outbound& part);
-  [[nodiscard]] Result<void> try_receive(Inbound& part, bool poll_descriptors, bool asleep);
+  // `deadline`: of the wait that the calling thread is in; Instant::min(): it does not wait.
+  [[nodiscard]] Result<void> try_receive(Inbound& part, bool poll_descriptors, Instant deadline);
   [[nodiscard]] bool others_wait(bool asleep) const noexcept {
     return share_.waiting.load(std::memory_order_relaxed) > (asleep ? 1 : 0);
   }
@@ -202,8 +203,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> ensure_descriptors() noexcept;                    // receive lock
   [[nodiscard]] Result<void> add_descriptor(Connection& connection) noexcept;  // receive lock
   [[nodiscard]] static Pipe& pipe_of(Connection& connection) noexcept;
-  void end_pipe(Pipe& pipe);  // both locks
-  void bury_drained();        // receive lock
+  void end_pipe(Pipe& pipe);                                    // both locks
+  void bury_drained();                                          // receive lock
   void apply_marks();
   [[nodiscard]] Result<void> make_raw(bool raw);  // both locks; before the first connection
   void end_feed();                                // feed lock
@@ -293,8 +294,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   std::multimap<std::string, std::shared_ptr<InprocLink>> connected_inproc_;
   std::vector<std::unique_ptr<Pipe>> inproc_pipes_;
   std::atomic<std::size_t> inproc_count_{0};
-  bool pipes_closed_ = false;         // only connections_ can still emit events
-  std::vector<Pipe*> ended_;          // receive lock: ended pipes that may hold input
+  bool pipes_closed_ = false;  // only connections_ can still emit events
+  std::vector<Pipe*> ended_;   // receive lock: ended pipes that may hold input
   std::size_t bury_next_ = 0;         // receive lock: the place in ended_ that bury_drained() checks next
   std::uint64_t dropped_before_ = 0;  // send lock: messages dropped by pipes that are gone
 };

@@ -13,6 +13,8 @@ namespace weft::msg {
 
 namespace {
 
+constexpr int kTurnsAtUnbind = 24;  // 6 MB, which a kernel holds for a connection
+
 // Runs `task` on the I/O thread. The caller waits until `task` has run.
 void run_on_loop(rt::Loop& loop, const std::function<void()>& task) {
   if (loop.on_loop_thread()) {
@@ -249,7 +251,9 @@ void SocketCore::close_accepted(const std::string& endpoint) {
   const Duration linger = options_copy().linger;
   const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
   for (const auto& connection : connections) {
-    connection->link().resume_reading();  // bytes that the kernel holds count as received
+    for (int turns = 0; turns == 0 || (connection->receive_side().stalled() && turns < kTurnsAtUnbind); ++turns) {
+      connection->link().resume_reading();  // bytes that the kernel holds count as received
+    }
     stop_sending_to(pipe_of(*connection));
     connection->link().close(deadline);
   }
