@@ -196,5 +196,31 @@ TEST_P(Floods, WhatAPeerSentBeforeItLeftArrivesInManyTurns) {
   }
 }
 
+// A peer that connects, sends much and leaves, over and over: what it left is bounded.
+TEST_P(Floods, NobodyIsAcceptedWhileEndedConnectionsHoldTooMuch) {
+  constexpr std::size_t kPart = 16 << 20;
+  constexpr std::size_t kParts = 17;  // together more than the bound of 256 MB
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.watch_events());
+  const std::string endpoint = bind(pull);
+  {
+    WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::push);
+    const std::string part = wire_frame(0, std::string(kPart, 'x'));
+    for (std::size_t i = 0; i < kParts; ++i) {
+      peer.write(part);
+    }
+  }
+  wait_for_event(pull, EventKind::disconnected);
+  EXPECT_EQ(WirePeer::dial(endpoint).read_to_end(), "") << "a connection that nobody accepts says nothing";
+  wait_for_event(pull, EventKind::accept_failed);
+  for (std::size_t i = 0; i < kParts; ++i) {
+    EXPECT_EQ(pull.recv().value().size(), kPart);
+  }
+  EXPECT_EQ(pull.try_recv().error(), Errc::would_block);
+  WirePeer peer = WirePeer::dial(endpoint, zmtp::SocketType::push);
+  peer.write(wire_frame(0, "next"));
+  EXPECT_EQ(recv_text(pull), "next");
+}
+
 }  // namespace
 }  // namespace weft::conformance

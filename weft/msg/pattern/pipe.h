@@ -72,6 +72,8 @@ class Pipe final : public PipeShare {
   [[nodiscard]] std::uint64_t queued_in() const noexcept { return rx_.queued(); }
   // The other end is gone, and the application has taken everything that it sent.
   [[nodiscard]] bool drained() noexcept;
+  // The memory of what an ended pipe still holds.
+  [[nodiscard]] std::uint64_t unread_bytes() const noexcept { return rx_.unread_bytes(); }
 
   [[nodiscard]] ConnectionOwner& owner() const noexcept { return owner_; }
   [[nodiscard]] Connection* connection() const noexcept { return connection_; }
@@ -84,6 +86,7 @@ class Pipe final : public PipeShare {
     bool ready = false;             // send lock: handshake done
     bool attached = false;          // both locks: in the pattern's lists
     bool ended = false;             // receive lock: nothing more will come from the other end
+    std::uint64_t unread = 0;       // receive lock: its share of SocketCore::unread_ended_
     std::uint64_t sent_mark = 0;    // send lock: last publication that went here
     std::size_t queue_index = 0;    // receive lock: place in the fair queue
     std::size_t balance_index = 0;  // send lock: place in the load balancer

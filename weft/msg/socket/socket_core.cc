@@ -234,6 +234,7 @@ void SocketCore::close_pipes(Instant deadline) {
       connections_.erase(pipe->connection());  // the connection has finished: the table kept only its input
     }
     ended_.clear();
+    unread_ended_.store(0, std::memory_order_relaxed);
     connected_.clear();
     connected_inproc_.clear();
     pipes_closed_ = true;

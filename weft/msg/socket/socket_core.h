@@ -76,6 +76,11 @@ class Timeout {
 //   2. The pattern knows each pipe from attach to detach; the table keeps the pipe until it is drained.
 class SocketCore final : public ConnectionOwner, public std::enable_shared_from_this<SocketCore> {
  public:
+  // Bytes that ended connections hold and that the application has not received. Beyond this the socket closes each
+  // connection that it accepts, before the handshake: the peer keeps its messages and comes again.
+  static constexpr std::uint64_t kUnreadEndedMax = std::uint64_t{256} << 20;
+  static constexpr std::uint64_t kUnreadEndedEach = 8 * 1024;  // the connection itself counts so much
+
   SocketCore(ContextCore& context, const PatternRow& row);
   ~SocketCore();
 
@@ -204,6 +209,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> add_descriptor(Connection& connection) noexcept;  // receive lock
   [[nodiscard]] static Pipe& pipe_of(Connection& connection) noexcept;
   void end_pipe(Pipe& pipe);                                    // both locks
+  void count_unread(Pipe& pipe, std::uint64_t bytes) noexcept;  // receive lock
   void bury_drained();                                          // receive lock
   void apply_marks();
   [[nodiscard]] Result<void> make_raw(bool raw);  // both locks; before the first connection
@@ -296,6 +302,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   std::atomic<std::size_t> inproc_count_{0};
   bool pipes_closed_ = false;  // only connections_ can still emit events
   std::vector<Pipe*> ended_;   // receive lock: ended pipes that may hold input
+  // Memory that ended_ holds, about. Receive lock to write; a thread that accepts reads a hint.
+  std::atomic<std::uint64_t> unread_ended_{0};
   std::size_t bury_next_ = 0;         // receive lock: the place in ended_ that bury_drained() checks next
   std::uint64_t dropped_before_ = 0;  // send lock: messages dropped by pipes that are gone
 };
