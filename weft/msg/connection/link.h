@@ -40,6 +40,7 @@ class Link final : public rt::Watcher {
   [[nodiscard]] bool watch_turn() noexcept;  // true: the application reads by itself; visit again
   void take_down();                          // the input has ended
   void resume_reading();                     // the turn before was spent, or the application made room
+  void read_traffic() noexcept;              // for a turn, if there is a connection; ends nothing by itself
   void handle_peer_time();
 
  private:

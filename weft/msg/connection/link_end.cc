@@ -157,7 +157,7 @@ void Link::linger() {
 // Reads and drops. A close with unread bytes would reset the connection, and the peer would lose the last bytes sent.
 void Link::drain() {
   const auto keep = keep_alive();
-  for (Turn turn; !turn.spent();) {
+  for (Turn turn; turn.may_read();) {
     receive_.reader().reset();
     bool drained = false;
     const sys::IoResult result = receive_.ended() ? sys::IoResult{sys::IoResult::Status::end_of_stream, 0, 0}

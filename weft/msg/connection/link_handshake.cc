@@ -161,7 +161,7 @@ void Link::handle_zap_reply(const ZapReply& reply) {
 
 // The client gets no answer and may come again: after it gave up, or when the time for the handshake is over.
 void Link::await_leaving() {
-  for (Turn turn; !turn.spent();) {
+  for (Turn turn; turn.may_read();) {
     receive_.reader().reset();
     bool drained = false;
     const sys::IoResult result = receive_.reader().fill(*common_.stream, nullptr, drained);

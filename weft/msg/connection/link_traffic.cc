@@ -74,6 +74,12 @@ bool Link::watch_turn() noexcept {
   return false;
 }
 
+void Link::read_traffic() noexcept {
+  if (phase_ == Phase::traffic && !receive_.held_by_link()) {
+    receive_.read();
+  }
+}
+
 void Link::resume_reading() {
   switch (phase_) {
     case Phase::traffic:

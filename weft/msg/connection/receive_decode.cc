@@ -44,7 +44,7 @@ ReceiveSide::Decoded ReceiveSide::decode(FrameView* view, Turn& turn) noexcept {
       return decoded;
     }
     turn.count_frame();
-    if (turn.spent()) [[unlikely]] {
+    if (!turn.may_decode()) [[unlikely]] {
       return Decoded::spent;
     }
   }

@@ -38,7 +38,7 @@ ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
       give_baton();
       return Peek::run;
     }
-    if (turn.spent() && !may_stay(end)) [[unlikely]] {
+    if (!turn.may_decode() && !may_stay(end)) [[unlikely]] {
       return stop_spent();
     }
     const Decoded decoded = end_.reached && reader_.empty() ? Decoded::stopped : decode(&view, turn);
@@ -46,6 +46,9 @@ ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
       return Peek::stream;  // with the baton, until pop() or unpeek()
     }
     if (decoded == Decoded::need_more && maybe_readable_.load(std::memory_order_relaxed) && !end_.reached) {
+      if (!turn.may_read() && !may_stay(end)) [[unlikely]] {
+        return stop_spent();
+      }
       share_.note_app_read();
       if (fill(turn)) {
         continue;
@@ -211,16 +214,15 @@ bool ReceiveSide::read_once(Turn& turn) noexcept {
       stalled_.store(true, std::memory_order_relaxed);
       return queued;
     }
-    if (turn.spent()) {
-      stalled_.store(true, std::memory_order_relaxed);
-      resume_later();
-      return queued;
-    }
-    const Decoded decoded = decode(nullptr, turn);
+    const Decoded decoded = turn.may_decode() ? decode(nullptr, turn) : Decoded::spent;
     if (decoded == Decoded::queued) {
       queued = true;
       turn.count_frame();
-    } else if (decoded != Decoded::spent && (decoded != Decoded::need_more || end_.reached || !fill(turn))) {
+    } else if (decoded == Decoded::spent || (decoded == Decoded::need_more && !end_.reached && !turn.may_read())) {
+      stalled_.store(true, std::memory_order_relaxed);
+      resume_later();
+      return queued;
+    } else if (decoded != Decoded::need_more || end_.reached || !fill(turn)) {
       break;
     }
   }

@@ -36,7 +36,9 @@ class Turn {
 
   void count_frame() noexcept { --frames_; }
   void count_bytes(std::size_t bytes) noexcept { bytes_ -= static_cast<std::int64_t>(bytes); }
-  [[nodiscard]] bool spent() const noexcept { return frames_ <= 0 || bytes_ <= 0; }
+  [[nodiscard]] bool may_decode() const noexcept { return frames_ > 0; }
+  [[nodiscard]] bool may_read() const noexcept { return bytes_ > 0; }
+  [[nodiscard]] bool spent() const noexcept { return !may_decode() || !may_read(); }
   // Once in a turn: the first connection that had to stop. That one goes to the end of the line.
   [[nodiscard]] bool first_to_stop() noexcept {
     const bool first = !stopped_;

@@ -45,7 +45,7 @@ class FairQueue {
     Turn& turn = pipes_[current_]->owner().share().turn;
     pop();
     turn.count_frame();
-    return !turn.spent();
+    return turn.may_decode();
   }
   // After peek(), instead of unpeek(): the next peek() gives this part again, before all others. False, with nothing
   // changed: the part cannot stay in its place.

@@ -252,7 +252,7 @@ void SocketCore::close_accepted(const std::string& endpoint) {
   const Instant deadline = linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger);
   for (const auto& connection : connections) {
     for (int turns = 0; turns == 0 || (connection->receive_side().stalled() && turns < kTurnsAtUnbind); ++turns) {
-      connection->link().resume_reading();  // bytes that the kernel holds count as received
+      connection->link().read_traffic();  // bytes that the kernel holds count as received
     }
     stop_sending_to(pipe_of(*connection));
     connection->link().close(deadline);

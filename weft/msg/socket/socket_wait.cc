@@ -59,7 +59,7 @@ Result<void> SocketCore::try_receive(Inbound& part, bool look, Instant deadline)
     share_.input_parker.wake_with_fence();  // there may be more: this thread, another, or descriptor() goes on
   }
   // The kernel wakes no other thread for messages that this thread has read and not taken.
-  if (others_wait(asleep) && result && pattern_->can_receive()) [[unlikely]] {
+  if (others_wait(asleep) && result && (share_.turn.spent() || pattern_->can_receive())) [[unlikely]] {
     lock.unlock();
     share_.input_parker.wake_with_fence();
   }
