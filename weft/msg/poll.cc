@@ -19,7 +19,7 @@ namespace {
 msg::SocketCore* core_of(const PollItem& item) { return item.socket == nullptr ? nullptr : item.socket->core().get(); }
 
 // Fills in the answers of the sockets and counts the ready ones. Waiter::sleep() answers for descriptors.
-std::size_t look(std::span<PollItem> items, bool asleep) {
+std::size_t look(std::span<PollItem> items, Instant deadline = Instant::min()) {
   std::size_t ready = 0;
   for (PollItem& item : items) {
     if (item.socket == nullptr) {
@@ -27,7 +27,7 @@ std::size_t look(std::span<PollItem> items, bool asleep) {
     }
     item.input = item.output = item.urgent = item.failed = false;
     if (msg::SocketCore* core = core_of(item); core != nullptr) {
-      const msg::Readiness answer = core->readiness({item.want_input, item.want_output}, asleep);
+      const msg::Readiness answer = core->readiness({item.want_input, item.want_output}, deadline);
       item.input = answer.input;
       item.output = answer.output;
     } else {
@@ -130,12 +130,12 @@ Result<std::size_t> poll_items(std::span<PollItem> items, Duration timeout, cons
     }
   }
   const Instant deadline = deadline_after(sys::now(), timeout);
-  std::size_t ready = has_fds ? 0 : look(items, false);
+  std::size_t ready = has_fds ? 0 : look(items);
   static thread_local sync::SpinBudget spin;
   if (ready == 0 && has_sockets && !has_fds && timeout != Duration::zero()) {
     const std::uint32_t budget = spin.budget_us(mode);
     if (budget != 0) {
-      spin.record(sync::spin_until(budget, [&] { return (ready = look(items, false)) != 0; }));
+      spin.record(sync::spin_until(budget, [&] { return (ready = look(items)) != 0; }));
     }
   }
   if (ready != 0) {
@@ -145,12 +145,12 @@ Result<std::size_t> poll_items(std::span<PollItem> items, Duration timeout, cons
   if (has_fds && has_sockets) {
     // Poll the descriptors first: one may be a socket's own (ZMQ_FD), and readiness() takes back its signal.
     if (const std::size_t fds_ready = WEFT_TRY(waiter.sleep(Duration::zero(), mask)); fds_ready != 0) {
-      return fds_ready + look(items, false);
+      return fds_ready + look(items);
     }
   }
   for (bool first = true;; first = false) {
     WEFT_TRY(waiter.announce());
-    ready = look(items, true);
+    ready = look(items, deadline);
     const Duration left = ready != 0 || timeout == Duration::zero() ? Duration::zero()
                           : deadline == kNever                      ? Duration(-1)
                                                                     : std::max(Duration::zero(), deadline - sys::now());

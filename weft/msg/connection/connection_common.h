@@ -31,8 +31,8 @@ struct ConnectionCommon {
         stream(std::move(accepted)),
         local_end(socket.make_local_end()) {}
 
-  // A thread of the application holds a baton for microseconds, or while a large part moves at full speed, but not
-  // beyond this time, in ticks.
+  // A sender holds a baton for microseconds, or while a large part moves at full speed, but not beyond this time, in
+  // ticks. A receiver: see Turn::stay_end().
   [[nodiscard]] static std::uint64_t await_end() noexcept {
     return sys::ticks() +
            static_cast<std::uint64_t>(kAwaitLongest / std::chrono::microseconds(1)) * sys::ticks_per_us();

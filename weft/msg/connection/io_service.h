@@ -53,7 +53,15 @@ class IoService final : private rt::TurnHook {
   // With the connection's write baton; once until disarm(), or until its flush turn ends the arming.
   void arm(Connection& connection) noexcept;
   // Calls Link::handle_requests() soon. Requests that wait at the same time are handled in the order of the bits.
-  enum Request : unsigned { resolved = 1, read = 2, peer_time = 4, take_down = 8, close_when_sent = 16, close = 32 };
+  enum Request : unsigned {
+    resolved = 1,
+    read = 2,
+    read_held = 4,  // what the kernel holds, before a close
+    peer_time = 8,
+    take_down = 16,
+    close_when_sent = 32,
+    close = 64
+  };
   void request(std::shared_ptr<Connection> connection, unsigned requests) noexcept;
   // Runs `task` on the own thread, and waits until it has run. `task` does not throw.
   template <typename Task>

@@ -16,6 +16,7 @@ namespace {
 // The kernel gives up on a peer that does not answer a connect. A silent proxy has answered it, so the link gives up by
 // itself.
 constexpr Duration kProxyPatience = std::chrono::seconds(30);
+constexpr int kTurnsAtUnbind = 24;  // 6 MB, which a kernel holds for a connection
 }  // namespace
 
 Link::Link(ConnectionCommon& common, SendSide& send, ReceiveSide& receive, std::shared_ptr<ConnectionOwner> owner,
@@ -85,7 +86,12 @@ void Link::handle_requests(unsigned requests) noexcept {
     run<&Link::handle_resolved>();
   }
   if ((requests & IoService::read) != 0) {
-    resume_reading();
+    run<&Link::resume_reading>();
+  }
+  if ((requests & IoService::read_held) != 0) {
+    for (int turns = 0; turns == 0 || (receive_.stalled() && turns < kTurnsAtUnbind); ++turns) {
+      read_traffic();
+    }
   }
   if ((requests & IoService::peer_time) != 0) {
     run<&Link::handle_peer_time>();

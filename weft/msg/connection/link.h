@@ -45,10 +45,11 @@ class Link final : public rt::Watcher, public ListHook {
   void handle_requests(unsigned requests) noexcept;  // IoService::Request
   void retry_timers() noexcept;
   void handle_event(const sys::PollEvent& event) override;
-  void await_room();   // asks the poller to report room in the kernel
-  void await_input();  // the application reads no more: asks the poller for input again
-  void take_down();    // the input has ended
-  void resume_reading() noexcept;
+  void await_room();             // asks the poller to report room in the kernel
+  void await_input();            // the application reads no more: asks the poller for input again
+  void take_down();              // the input has ended
+  void resume_reading();         // the turn before was spent, or the application made room
+  void read_traffic() noexcept;  // for a turn, if there is a connection; ends nothing by itself
   void handle_peer_time();
 
  private:

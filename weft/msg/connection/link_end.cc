@@ -41,7 +41,13 @@ void Link::finish_take_down() {
   const auto keep = keep_alive();
   const Error reason = receive_.end_reason();
   // All that arrived is queued, whatever the mark: before finish(), after which the socket may be gone.
-  bool queued = receive_.read_rest();
+  bool queued = false;
+  if (!receive_.read_rest(queued)) {
+    if (queued) {
+      common_.share.signal_input(*common_.pipe);
+    }
+    return;  // resume_reading() comes here again
+  }
   if (raw_ && !closing_.begun) {
     common_.owner.connection_lost(common_.connection);  // before the notice: its reader finds that the id is unknown
     queued |= receive_.queue_notice();
@@ -166,7 +172,7 @@ void Link::linger() {
 // Reads and drops. A close with unread bytes would reset the connection, and the peer would lose the last bytes sent.
 void Link::drain() {
   const auto keep = keep_alive();
-  for (;;) {
+  for (Turn turn; turn.may_read();) {
     receive_.reader().reset();
     bool drained = false;
     const sys::IoResult result = receive_.ended() ? sys::IoResult{sys::IoResult::Status::end_of_stream, 0, 0}
@@ -179,7 +185,9 @@ void Link::drain() {
       finish();
       return;
     }
+    turn.count_bytes(result.bytes);
   }
+  common_.io.request(common_.connection.shared_from_this(), IoService::read);
 }
 
 void Link::handle_close_time() {

@@ -171,7 +171,7 @@ void Link::handle_zap_reply(const ZapReply& reply) {
 
 // The client gets no answer and may come again: after it gave up, or when the time for the handshake is over.
 void Link::await_leaving() {
-  for (;;) {
+  for (Turn turn; turn.may_read();) {
     receive_.reader().reset();
     bool drained = false;
     const sys::IoResult result = receive_.reader().fill(*common_.stream, nullptr, drained);
@@ -183,7 +183,9 @@ void Link::await_leaving() {
       fail_handshake(Error(Errc::connection_closed, "closed during the handshake", result.os_errno));
       return;
     }
+    turn.count_bytes(result.bytes);
   }
+  common_.io.request(common_.connection.shared_from_this(), IoService::read);
 }
 
 // Greet with ZMTP 3 where a ZMTP 3 peer answered before, not where the peer is unknown. An old peer would need a second

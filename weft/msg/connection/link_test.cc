@@ -57,7 +57,10 @@ class GatedStream final : public net::Stream {
 // LoneOwner: the socket of one raw connection, which needs no handshake.
 class LoneOwner final : public ConnectionOwner {
  public:
-  LoneOwner() : ConnectionOwner({zmtp::SocketType::pair, true, false, false, false}, sync::WaitMode::eco) {}
+  LoneOwner() : ConnectionOwner({zmtp::SocketType::pair, true, false, false, false}, sync::WaitMode::eco) {
+    share_.receive_mutex = &receive_mutex_;
+    share_.send_mutex = &send_mutex_;
+  }
 
   [[nodiscard]] Options options_copy() const override { return {}; }
   [[nodiscard]] zmtp::LocalEnd make_local_end() const override { return zmtp::LocalEnd(zmtp::LocalEndConfig{}); }
@@ -84,6 +87,8 @@ class LoneOwner final : public ConnectionOwner {
 
  private:
   Monitor monitor_;
+  sync::Mutex receive_mutex_;
+  sync::Mutex send_mutex_;
   std::promise<void> finished_;
 };
 

@@ -48,11 +48,35 @@ void Link::set_interest(sys::Interest interest) {
 void Link::await_input() {
   IoService::take_back(*this, common_.share);
   set_interest(interest_);
+  if (receive_.left_over()) {
+    receive_.read();
+  }
 }
 
-void Link::resume_reading() noexcept {
-  if (phase_ == Phase::traffic) {
+void Link::read_traffic() noexcept {
+  if (phase_ == Phase::traffic && !receive_.held_by_link()) {
     receive_.read();
+  }
+}
+
+void Link::resume_reading() {
+  switch (phase_) {
+    case Phase::traffic:
+      if (receive_.held_by_link()) {
+        take_down();  // its reading goes on
+      } else {
+        receive_.read();
+      }
+      return;
+    case Phase::handshake:
+      if (refused_for_now_) {
+        await_leaving();
+      }
+      return;
+    case Phase::draining: drain(); return;
+    case Phase::idle:
+    case Phase::dialling:
+    case Phase::finished: return;
   }
 }
 

@@ -10,8 +10,9 @@
 
 namespace weft::msg {
 
-// Decodes frames until one is for the caller. With `view` a message of one part is shown in place, else it is queued.
-ReceiveSide::Decoded ReceiveSide::decode(FrameView* view) noexcept {
+// Decodes frames until one is for the caller, or the turn is spent. With `view` a message of one part is shown in
+// place, else it is queued.
+ReceiveSide::Decoded ReceiveSide::decode(FrameView* view, Turn& turn) noexcept {
   for (;;) {
     Reader::Frame frame;
     const Reader::Step step = reader_.look(frame);
@@ -40,11 +41,12 @@ ReceiveSide::Decoded ReceiveSide::decode(FrameView* view) noexcept {
         return Decoded::stopped;
       }
       reader_.consume();
-      continue;
-    }
-    const Decoded decoded = decode_message(frame, view);
-    if (decoded != Decoded::consumed) {
+    } else if (const Decoded decoded = decode_message(frame, view); decoded != Decoded::consumed) {
       return decoded;
+    }
+    turn.count_frame();
+    if (!turn.may_decode()) [[unlikely]] {
+      return Decoded::spent;
     }
   }
 }

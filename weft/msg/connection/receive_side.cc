@@ -11,7 +11,6 @@ namespace weft::msg {
 
 namespace {
 constexpr std::uint32_t kGatherUs = 4;  // between two reads for more of a big frame
-constexpr int kConflatedFills = 16;     // reads in one turn, of a connection that conflates
 }  // namespace
 
 ReceiveSide::ReceiveSide(ConnectionCommon& common) : common_(common), share_(common.share) {
@@ -25,6 +24,7 @@ ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
   if (!baton_.try_take()) {
     return Peek::nothing;  // the I/O thread reads, queues and signals
   }
+  Turn& turn = share_.turn;
   for (std::uint64_t end = 0;;) {
     // The I/O thread may have queued a part after the caller found the channel empty and before we took the baton.
     if (!channel_.empty()) {
@@ -38,23 +38,27 @@ ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
       give_baton();
       return Peek::run;
     }
-    const Decoded decoded = end_.reached && reader_.empty() ? Decoded::stopped : decode(&view);
+    if (!turn.may_decode() && !may_stay(end)) [[unlikely]] {
+      return stop_spent();
+    }
+    const Decoded decoded = end_.reached && reader_.empty() ? Decoded::stopped : decode(&view, turn);
     if (decoded == Decoded::view) {
       return Peek::stream;  // with the baton, until pop() or unpeek()
     }
     if (decoded == Decoded::need_more && maybe_readable_.load(std::memory_order_relaxed) && !end_.reached) {
+      if (!turn.may_read() && !may_stay(end)) [[unlikely]] {
+        return stop_spent();
+      }
       share_.note_app_read();
-      if (fill()) {
+      if (fill(turn)) {
         continue;
       }
     }
-    if (decoded == Decoded::need_more && reader_.inside_big() && share_.app_waits() && !end_.reached) [[unlikely]] {
-      end = end == 0 ? ConnectionCommon::await_end() : end;
-      if (sys::ticks() < end && await_rest()) {
-        continue;
-      }
+    if (decoded == Decoded::need_more && !end_.reached && may_stay(end) && await_rest()) [[unlikely]] {
+      continue;
     }
     if (decoded == Decoded::need_more || decoded == Decoded::stopped) {
+      left_over_.store(false, std::memory_order_relaxed);
       reader_.settle();
       if (!baton_.release()) {
         return Peek::nothing;
@@ -68,13 +72,35 @@ ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
   }
 }
 
+// A thread that waits stays with a big frame beyond its turn: not beyond its deadline, and not while another thread
+// wants the socket's lock. `end`: 0 before the first call.
+bool ReceiveSide::may_stay(std::uint64_t& end) const noexcept {
+  if (!reader_.inside_big() || !share_.turn.waits() || share_.receive_mutex->wanted()) [[likely]] {
+    return false;
+  }
+  end = end == 0 ? share_.turn.stay_end() : end;
+  return sys::ticks() < end;
+}
+
+// The pipe stays in the socket's rotation, so the next turn goes on. If there is none, the I/O thread reads: see
+// Link::watch_turn(). Without a descriptor the I/O thread is the only one that does.
+ReceiveSide::Peek ReceiveSide::stop_spent() noexcept {
+  left_over_.store(true, std::memory_order_relaxed);
+  const bool watched = common_.connection.poll_tag != 0;
+  give_baton();
+  if (!watched) {
+    resume_later();
+  }
+  return Peek::spent;
+}
+
 // More of a big frame is on its way. Spinning for it takes less time than sleeping, and saves the sender the wake-up.
 // Two reads are 4 us apart, so that each brings much.
 bool ReceiveSide::await_rest() noexcept {
   const std::size_t before = reader_.big_filled();
   const bool found = sync::spin_until(common_.learnt_budget(rest_spin_), [&] {
     sync::spin_for(kGatherUs);
-    return fill() || end_.reached;
+    return fill(share_.turn) || end_.reached;
   });
   rest_spin_.record(found && reader_.big_filled() - before >= ConnectionCommon::kAwaitedMin);
   return found;
@@ -85,7 +111,8 @@ void ReceiveSide::collect() noexcept {
     return;
   }
   share_.note_app_read();
-  (void)read_once();
+  Turn turn;  // of its own: a spent one of the socket would give the application an old message for the newest
+  (void)read_once(turn);
   give_baton();
 }
 
@@ -116,12 +143,13 @@ void ReceiveSide::resume_later() noexcept {
   common_.io.request(common_.connection.shared_from_this(), IoService::read);
 }
 
-bool ReceiveSide::fill() noexcept {
+bool ReceiveSide::fill(Turn& turn) noexcept {
   bool drained = false;
   const sys::IoResult result = reader_.fill(*common_.stream, has_partial_ ? &partial_ : nullptr, drained);
   maybe_readable_.store(!drained, std::memory_order_relaxed);
   switch (result.status) {
     case sys::IoResult::Status::done:
+      turn.count_bytes(result.bytes);
       last_input_.store(sys::now().time_since_epoch().count(), std::memory_order_relaxed);
       return true;
     case sys::IoResult::Status::would_block: return false;
@@ -153,37 +181,50 @@ bool ReceiveSide::queue_notice() noexcept {
   return common_.owner.link_options().stream_notify && channel_.push(empty);
 }
 
-// The I/O thread reads: into the channel, up to its mark.
+// The I/O thread reads: into the channel, up to its mark or to the end of the turn.
 void ReceiveSide::read() noexcept {
   if (!baton_.try_take_or_nudge()) {
     return;
   }
+  Turn turn;
   bool queued = false;
-  do {
-    queued |= read_once();
-  } while (baton_.release() && baton_.try_take_or_nudge());
+  for (;;) {
+    queued |= read_once(turn);
+    if (!baton_.release()) {
+      break;
+    }
+    if (turn.spent()) {
+      resume_later();  // for the nudge
+      break;
+    }
+    if (!baton_.try_take_or_nudge()) {
+      break;
+    }
+  }
   if (queued) {
     share_.signal_input(*common_.pipe);
   }
 }
 
-bool ReceiveSide::read_once() noexcept {
+bool ReceiveSide::read_once(Turn& turn) noexcept {
   bool queued = false;
-  int fills = 0;
   stalled_.store(false, std::memory_order_relaxed);
+  left_over_.store(false, std::memory_order_relaxed);
   resume_posted_.store(false, std::memory_order_relaxed);
   while (!end_.reached || !reader_.empty()) {
     if (!end_.reached && !channel_.has_credit()) {
       stalled_.store(true, std::memory_order_relaxed);
       return queued;
     }
-    const Decoded decoded = decode(nullptr);
+    const Decoded decoded = turn.may_decode() ? decode(nullptr, turn) : Decoded::spent;
     if (decoded == Decoded::queued) {
       queued = true;
-    } else if (channel_.conflates() && ++fills > kConflatedFills) {
-      resume_later();  // no mark ends the loop
-      break;
-    } else if (decoded != Decoded::need_more || end_.reached || !fill()) {
+      turn.count_frame();
+    } else if (decoded == Decoded::spent || (decoded == Decoded::need_more && !end_.reached && !turn.may_read())) {
+      stalled_.store(true, std::memory_order_relaxed);
+      resume_later();
+      return queued;
+    } else if (decoded != Decoded::need_more || end_.reached || !fill(turn)) {
       break;
     }
   }
@@ -219,7 +260,8 @@ void ReceiveSide::begin_traffic(bool notice) noexcept {
   WEFT_ASSERT(held_by_link_);
   const bool noticed = notice && queue_notice();
   // Bytes may have come behind the peer's READY, and the kernel may hold more.
-  const bool queued = read_once() || noticed;
+  Turn turn;
+  const bool queued = read_once(turn) || noticed;
   held_by_link_ = false;
   if (baton_.release()) {
     read();
@@ -229,10 +271,12 @@ void ReceiveSide::begin_traffic(bool notice) noexcept {
   }
 }
 
-bool ReceiveSide::read_rest() noexcept {
+bool ReceiveSide::read_rest(bool& queued) noexcept {
   WEFT_ASSERT(held_by_link_);
   end_.reached = true;
-  return read_once();
+  Turn turn;
+  queued = read_once(turn);
+  return !stalled();
 }
 
 bool ReceiveSide::queue_farewell(const std::string& text) noexcept {

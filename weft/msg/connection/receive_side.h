@@ -35,8 +35,9 @@ class ReceiveSide {
   ~ReceiveSide() { drop_assembly(); }
 
   // --- under the socket's receive lock (receive_side.cc) ---
-  enum class Peek : std::uint8_t { nothing, stream, run, channel };
-  // The channel and `run` were found empty. stream: one part, in place, until pop() or unpeek().
+  enum class Peek : std::uint8_t { nothing, stream, run, channel, spent };
+  // The channel and `run` were found empty. stream: one part, in place, until pop() or unpeek(). spent: the socket's
+  // turn is spent; there may be input.
   [[nodiscard]] Peek peek(FrameView& view, FrameRun& run) noexcept;
   void pop() noexcept;
   void unpeek() noexcept { give_baton(); }
@@ -61,29 +62,34 @@ class ReceiveSide {
   // Reads the bytes that came already, then gives the baton to the application's threads. `notice`: a raw connection
   // tells the application of its begin.
   void begin_traffic(bool notice) noexcept;
-  [[nodiscard]] bool read_rest() noexcept;     // whatever the mark. Whether something was queued, as the next two
+  // Whatever the mark. False: the turn is spent, call it again. `queued`: something was queued; the next two return it.
+  [[nodiscard]] bool read_rest(bool& queued) noexcept;
   [[nodiscard]] bool queue_notice() noexcept;  // of a raw connection: that it is there, or that it is gone
   [[nodiscard]] bool queue_farewell(const std::string& text) noexcept;
   void disconnect() noexcept;
   [[nodiscard]] bool stalled() const noexcept { return stalled_.load(std::memory_order_relaxed); }
+  // A hint: a turn of the application left bytes in the reader, which no event of the poller reports.
+  [[nodiscard]] bool left_over() const noexcept { return left_over_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool ended() const noexcept { return end_.reached; }
   [[nodiscard]] Error end_reason() const noexcept { return end_.reason; }
   [[nodiscard]] zmtp::Breach take_breach() noexcept { return std::exchange(end_.breach, zmtp::Breach::none); }
   void end_with_fault() noexcept;
 
  private:
-  enum class Decoded : std::uint8_t { view, queued, consumed, need_more, stopped };
+  enum class Decoded : std::uint8_t { view, queued, consumed, need_more, stopped, spent };
 
   // With the read baton (receive_side.cc).
   void give_baton() noexcept;
-  [[nodiscard]] bool fill() noexcept;
+  [[nodiscard]] bool fill(Turn& turn) noexcept;
   [[nodiscard]] bool await_rest() noexcept;
-  [[nodiscard]] bool read_once() noexcept;
+  [[nodiscard]] bool may_stay(std::uint64_t& end) const noexcept;
+  [[nodiscard]] Peek stop_spent() noexcept;
+  [[nodiscard]] bool read_once(Turn& turn) noexcept;
   void resume_later() noexcept;
   void end_input(Error reason, zmtp::Breach breach = zmtp::Breach::none) noexcept;
 
   // With the read baton (receive_decode.cc).
-  [[nodiscard]] Decoded decode(FrameView* view) noexcept;
+  [[nodiscard]] Decoded decode(FrameView* view, Turn& turn) noexcept;
   [[nodiscard]] Decoded decode_message(const Reader::Frame& frame, FrameView* view) noexcept;
   [[nodiscard]] bool discard(bool more) noexcept;
   void drop_assembly() noexcept;
@@ -116,7 +122,8 @@ class ReceiveSide {
   zmtp::FrameHeader partial_;       // header of the first, incomplete frame
   bool has_partial_ = false;
   End end_;
-  std::atomic<bool> stalled_{false};         // a hint: decoding stopped at the receive high-water mark
+  std::atomic<bool> stalled_{false};  // a hint: decoding stopped at the high-water mark, or the turn was spent
+  std::atomic<bool> left_over_{false};
   std::atomic<bool> maybe_readable_{true};   // a hint: the kernel may have bytes for us
   std::atomic<std::int64_t> last_input_{0};  // Instant, nanoseconds
   std::atomic<bool> resume_posted_{false};

@@ -227,10 +227,11 @@ void SendSide::await_room(std::size_t size) noexcept {
   }
   const std::uint32_t times = 1 + static_cast<std::uint32_t>(std::min(size, kAwaitedMax) / kAwaitedUnit);
   const std::uint64_t end = ConnectionCommon::await_end();
-  for (bool found = true; found && writer_.blocked() && !writer_.failed() && sys::ticks() < end;) {
+  for (bool found = true;
+       found && writer_.blocked() && !writer_.failed() && !share_.send_mutex->wanted() && sys::ticks() < end;) {
     const std::uint64_t before = writer_.written();
     found = sync::spin_until(times * common_.learnt_budget(room_spin_),
-                             [&] { return sys::is_writable(common_.stream->fd()); });
+                             [&] { return sys::is_writable(common_.stream->fd()) || share_.send_mutex->wanted(); });
     if (found) {
       flush_all();
     }

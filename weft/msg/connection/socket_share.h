@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "weft/base/list.h"
+#include "weft/msg/connection/turn.h"
+#include "weft/sync/mutex.h"
 #include "weft/sync/parker.h"
 #include "weft/sync/spin.h"
 #include "weft/zmtp/socket_type.h"
@@ -78,6 +80,11 @@ struct SocketShare {
   std::atomic<PipeShare*> signals{nullptr};
   // Option send_timeout is none, or kAwaitLongest at least: a sender may spin for room in the kernel.
   std::atomic<bool> sends_patiently{true};
+
+  Turn turn;  // receive lock: of the application's present call
+  // The socket's locks. A thread that spins for its peer holds one, and stops once another thread wants it.
+  const sync::Mutex* receive_mutex = nullptr;
+  const sync::Mutex* send_mutex = nullptr;
 
   std::vector<std::shared_ptr<Connection>> unflushed;  // with a batch that the socket flushes before a call waits
   std::atomic<bool> has_unflushed{false};              // a hint to the sender itself

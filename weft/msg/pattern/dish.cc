@@ -109,7 +109,9 @@ class Dish final : public Pattern {
         }
         in_body_ = true;
       }
-      queue_.pop();
+      if (!queue_.drop()) {
+        break;
+      }
     }
     return Errc::would_block;
   }

@@ -57,7 +57,8 @@ bool FairQueue::detach(Pipe& pipe) noexcept {
 
 // Begins with the pipe in turn. peek() tried that pipe before; a second try loses nothing.
 Pipe* FairQueue::peek_others(FrameView& view) noexcept {
-  std::size_t fruitless = 0;  // inproc pipes in a row without input
+  std::size_t fruitless = 0;  // pipes in a row without input that stay in the rotation
+  const Pipe* spender = nullptr;
   while (active_ > 0 && fruitless < active_) {
     Pipe* pipe = pipes_[current_];
     if (pipe->peek(view)) {
@@ -67,7 +68,11 @@ Pipe* FairQueue::peek_others(FrameView& view) noexcept {
     if (more_) {
       return nullptr;  // never mix two messages; cannot happen while senders publish whole messages
     }
-    if (pipe->connection() != nullptr) {
+    const bool stopped = pipe->stopped();
+    if (stopped && pipe->owner().share().turn.first_to_stop()) {
+      spender = pipe;
+    }
+    if (pipe->connection() != nullptr && !stopped) {
       --active_;
       swap(current_, active_);
       if (current_ == active_) {
@@ -77,6 +82,9 @@ Pipe* FairQueue::peek_others(FrameView& view) noexcept {
       ++fruitless;
       current_ = current_ + 1 < active_ ? current_ + 1 : 0;
     }
+  }
+  if (spender != nullptr) {
+    current_ = spender->notes.queue_index + 1 < active_ ? spender->notes.queue_index + 1 : 0;
   }
   return nullptr;
 }

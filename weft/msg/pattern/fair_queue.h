@@ -16,6 +16,7 @@ namespace weft::msg {
 // Invariants:
 // 1. pipes_[0, active_) are in the rotation.
 // 2. The parts of a message come from one pipe without a gap.
+// 3. A connection that spends the socket's turn stays in the rotation, and the next turn begins behind it.
 class FairQueue {
  public:
   void attach(Pipe& pipe);           // idempotent
@@ -38,6 +39,14 @@ class FairQueue {
     }
   }
   void unpeek() noexcept { pipes_[current_]->unpeek(); }
+  // Instead of pop(), for a part that is not for the application. False: the turn is spent, and the caller returns
+  // would_block; the next turn goes on.
+  [[nodiscard]] bool drop() noexcept {
+    Turn& turn = pipes_[current_]->owner().share().turn;
+    pop();
+    turn.count_frame();
+    return turn.may_decode();
+  }
   // After peek(), instead of unpeek(): the next peek() gives this part again, before all others. False, with nothing
   // changed: the part cannot stay in its place.
   [[nodiscard]] bool hold() noexcept {

@@ -95,7 +95,8 @@ bool Pipe::peek_beyond_run(FrameView& view) noexcept {
       peeked_ = Peeked::stream;
       return true;
     }
-    if (result == ReceiveSide::Peek::nothing) {
+    if (result == ReceiveSide::Peek::nothing || result == ReceiveSide::Peek::spent) {
+      peeked_ = result == ReceiveSide::Peek::spent ? Peeked::spent : Peeked::nothing;
       return false;
     }
     cell = rx_.front();

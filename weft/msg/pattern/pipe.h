@@ -62,6 +62,8 @@ class Pipe final : public PipeShare {
     pop_beyond_run();
   }
   void unpeek() noexcept;
+  // After peek() found nothing: the socket's turn is spent, and there may be input.
+  [[nodiscard]] bool stopped() const noexcept { return peeked_ == Peeked::spent; }
   // After peek(). True: the part stays in front and its view stays valid, also after unpeek().
   [[nodiscard]] bool peeked_in_place() const noexcept { return peeked_ != Peeked::stream; }
   // Whole messages that the producer put into the channel so far, and that the consumer took out.
@@ -73,6 +75,8 @@ class Pipe final : public PipeShare {
   [[nodiscard]] std::uint64_t queued_in() const noexcept { return rx_.queued(); }
   // The other end is gone, and the application has taken everything that it sent.
   [[nodiscard]] bool drained() noexcept;
+  // The memory of what an ended pipe still holds.
+  [[nodiscard]] std::uint64_t unread_bytes() const noexcept { return rx_.unread_bytes(); }
 
   [[nodiscard]] ConnectionOwner& owner() const noexcept { return owner_; }
   [[nodiscard]] Connection* connection() const noexcept { return connection_; }
@@ -89,6 +93,7 @@ class Pipe final : public PipeShare {
     std::size_t queue_index = 0;            // receive lock: place in the fair queue
     std::size_t balance_index = 0;          // send lock: place in the pattern's PipeList
     std::size_t ended_index = 0;            // receive lock, once `ended`: place in the socket's list of ended pipes
+    std::uint64_t unread = 0;               // receive lock: its share of SocketCore::unread_ended_
     Message::Origin origin;                 // both locks to write, either to read
     std::shared_ptr<const KnownPeer> peer;  // both locks: the peer of `origin`, for the messages in this pipe
     std::string routing_id;                 // both locks to write, either to read
@@ -107,7 +112,7 @@ class Pipe final : public PipeShare {
   [[nodiscard]] bool peek_beyond_run(FrameView& view) noexcept;
   void pop_beyond_run() noexcept;
 
-  enum class Peeked : std::uint8_t { nothing, run, cell, stream };
+  enum class Peeked : std::uint8_t { nothing, run, cell, stream, spent };
 
   [[nodiscard]] ConnectionOwner* other_owner() const noexcept;
 

@@ -102,7 +102,9 @@ class Rep final : public Pattern {
         queue_.unpeek();
         return kNoMemoryToReceive;
       }
-      queue_.pop();
+      if (!queue_.drop()) {
+        return false;
+      }
     }
   }
 

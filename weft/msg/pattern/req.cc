@@ -117,7 +117,9 @@ class Req final : public Pattern {
     FrameView view;
     while (queue_.peek(view) != nullptr) {
       skipping_ = view.more;
-      queue_.pop();
+      if (!queue_.drop()) {
+        return;  // a peer that floods; its further messages are taken as replies
+      }
     }
   }
 
@@ -148,7 +150,9 @@ class Req final : public Pattern {
         in_reply_ = true;  // that was the delimiter
         in_envelope_ = false;
       }
-      queue_.pop();
+      if (!queue_.drop()) {
+        return false;
+      }
     }
   }
 

@@ -153,7 +153,9 @@ class Subscriber final : public Pattern {
         return true;
       }
       skipping_ = view.more;
-      queue_.pop();
+      if (!queue_.drop()) {
+        return false;
+      }
     }
     return false;
   }

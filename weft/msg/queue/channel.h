@@ -135,6 +135,11 @@ class Channel {
     return put > taken ? put - taken : 0;
   }
 
+  // Consumer, when no producer is left: the bytes of all that is queued.
+  [[nodiscard]] std::uint64_t unread_bytes() const noexcept {
+    return conflates() ? 0 : sending().written_bytes - receiving().read_bytes;
+  }
+
   // Consumer.
   [[nodiscard]] Cell* front() noexcept { return conflates() ? receiving().newest->front() : queue_.front(); }
   [[nodiscard]] bool empty() noexcept { return conflates() ? receiving().newest->empty() : queue_.empty(); }

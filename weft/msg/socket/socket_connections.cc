@@ -37,6 +37,11 @@ void SocketCore::collect_signals() noexcept {
 
 void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint,
                               const std::shared_ptr<net::Admission>& gate) {
+  if (unread_ended_.load(std::memory_order_relaxed) >= kUnreadEndedMax) {
+    monitor_.emit(EventKind::accept_failed, endpoint,
+                  Error(Errc::resource_exhausted, "connections that ended hold too much that was not received"));
+    return;
+  }
   std::size_t kept = 0;
   int connections_max = 0;
   {
@@ -163,6 +168,14 @@ void SocketCore::end_pipe(Pipe& pipe) noexcept {
   }
   bury_next_ = pipe.notes.ended_index = ended_.size();
   ended_.push_back(&pipe);  // make_room_for_end()
+  if (pipe.connection() != nullptr) {
+    count_unread(pipe, kUnreadEndedEach + pipe.unread_bytes());
+  }
+}
+
+void SocketCore::count_unread(Pipe& pipe, std::uint64_t bytes) noexcept {
+  const std::uint64_t before = std::exchange(pipe.notes.unread, bytes);
+  unread_ended_.store(unread_ended_.load(std::memory_order_relaxed) + bytes - before, std::memory_order_relaxed);
 }
 
 // Forgets ended pipes whose input was taken. Each call checks at most 64 of them in turn, the newest first.
@@ -174,8 +187,12 @@ void SocketCore::bury_drained() noexcept {
     bury_next_ = i;
     if (pipe->notes.attached && traits_.receives && !pipe->ending() && !pipe->drained()) {
       bury_next_ = i + 1;
+      if (pipe->connection() != nullptr) {
+        count_unread(*pipe, kUnreadEndedEach + pipe->unread_bytes());
+      }
       continue;
     }
+    count_unread(*pipe, 0);
     if (pipe->notes.attached) {
       pattern_->deactivate(*pipe);
       pipe->notes.attached = false;

@@ -20,7 +20,10 @@ SocketCore::SocketCore(ContextCore& context, const PatternRow& row)
       keep_context_(context.shared_from_this()),
       send_timeout_(options_.send_timeout.count()),
       receive_timeout_(options_.receive_timeout.count()),
-      pattern_(row.make(row.traits, options_)) {}
+      pattern_(row.make(row.traits, options_)) {
+  share_.receive_mutex = &receive_mutex_;
+  share_.send_mutex = &send_mutex_;
+}
 
 SocketCore::~SocketCore() = default;
 
@@ -271,6 +274,7 @@ void SocketCore::close_pipes(Instant deadline) noexcept {
       erase_connection(pipe->connection());  // the connection has finished: the table kept only its input
     }
     ended_.clear();
+    unread_ended_.store(0, std::memory_order_relaxed);
     connected_.clear();
     connected_inproc_.clear();
     pipes_closed_ = true;

@@ -89,6 +89,11 @@ class Timeout {
 //   2. The pattern knows each pipe from attach to detach; the table keeps the pipe until it is drained.
 class SocketCore final : public ConnectionOwner, public std::enable_shared_from_this<SocketCore> {
  public:
+  // Bytes that ended connections hold and that the application has not received. Beyond this the socket closes each
+  // connection that it accepts, before the handshake: the peer keeps its messages and comes again.
+  static constexpr std::uint64_t kUnreadEndedMax = std::uint64_t{256} << 20;
+  static constexpr std::uint64_t kUnreadEndedEach = 8 * 1024;  // the connection itself counts so much
+
   SocketCore(ContextCore& context, const PatternRow& row);
   ~SocketCore();
 
@@ -164,8 +169,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void on_inproc_peer(std::function<void()> callback) { on_inproc_peer_ = std::move(callback); }
 
   // --- polling (socket_poll.cc) ---
-  // `asleep`: the caller is between announce() and forget().
-  [[nodiscard]] Readiness readiness(Readiness wanted, bool asleep = false);
+  // `deadline`: the caller is between announce() and forget(), and waits until then; Instant::min(): it is not.
+  [[nodiscard]] Readiness readiness(Readiness wanted, Instant deadline = Instant::min());
   // From here to forget(), news rings the sleeper's event. Returns the descriptor to wait for besides the event, or -1.
   // The caller checks readiness() again before it sleeps, and drains the event before the next announce().
   [[nodiscard]] Result<int> announce(Readiness wanted, sync::WakeList::Sleeper& sleeper);
@@ -242,7 +247,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     return closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] Result<void> try_send(Outbound& part);
-  [[nodiscard]] Result<void> try_receive(Inbound& part, bool poll_descriptors, bool asleep);
+  // `deadline`: of the wait that the calling thread is in; Instant::min(): it does not wait.
+  [[nodiscard]] Result<void> try_receive(Inbound& part, bool poll_descriptors, Instant deadline);
   [[nodiscard]] bool others_wait(bool asleep) const noexcept {
     return share_.waiting.load(std::memory_order_relaxed) > (asleep ? 1 : 0);
   }
@@ -259,7 +265,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> add_descriptor(Connection& connection) noexcept;  // receive lock
   [[nodiscard]] bool add_descriptor_slot() noexcept;                           // receive lock
   [[nodiscard]] static Pipe& pipe_of(Connection& connection) noexcept;
-  void end_pipe(Pipe& pipe) noexcept;  // both locks
+  void end_pipe(Pipe& pipe) noexcept;                           // both locks
+  void count_unread(Pipe& pipe, std::uint64_t bytes) noexcept;  // receive lock
   void start_sweep() noexcept;
   void sweep() noexcept;                                   // I/O thread
   void bury_drained() noexcept;                            // receive lock
@@ -372,8 +379,10 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   std::atomic<bool> sweeps_{false};       // from start_sweep() to the last sweep()
   bool pipes_closed_ = false;             // only connections_ can still emit events
   std::vector<Pipe*> ended_;              // receive lock: ended pipes that may hold input; each knows its place
-  std::size_t bury_next_ = 0;             // receive lock: the place in ended_ that bury_drained() checks next
-  std::uint64_t dropped_before_ = 0;      // send lock: messages dropped by pipes that are gone
+  // Memory that ended_ holds, about. Receive lock to write; a thread that accepts reads a hint.
+  std::atomic<std::uint64_t> unread_ended_{0};
+  std::size_t bury_next_ = 0;         // receive lock: the place in ended_ that bury_drained() checks next
+  std::uint64_t dropped_before_ = 0;  // send lock: messages dropped by pipes that are gone
 };
 
 }  // namespace weft::msg

@@ -267,7 +267,7 @@ void SocketCore::close_accepted(const std::string& endpoint) noexcept {
         if (connected.pipe.notes.attached && !connected.pipe.notes.ended) {
           pattern_->detach(connected.pipe);
         }
-        context_.io().request(connected.connection, IoService::read);
+        context_.io().request(connected.connection, IoService::read_held);
         connection->link().request_close(deadline);
       }
     }

@@ -6,13 +6,15 @@
 
 namespace weft::msg {
 
-Readiness SocketCore::readiness(Readiness wanted, bool asleep) {
+Readiness SocketCore::readiness(Readiness wanted, Instant deadline) {
+  const bool asleep = deadline != Instant::min();
   Readiness ready;
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return wanted;  // the next call returns the error
   }
   if (wanted.input) {
     std::unique_lock lock(receive_mutex_);
+    share_.turn.begin(deadline);
     announce_watch();
     collect_signals();
     ready.input = pattern_->can_receive();
@@ -21,6 +23,10 @@ Readiness SocketCore::readiness(Readiness wanted, bool asleep) {
     }
     if (!ended_.empty()) {
       bury_drained();
+    }
+    share_.turn.end_waiting();
+    if (!ready.input && share_.turn.spent()) {
+      share_.input_parker.wake_with_fence();  // there may be more: the thread that waits comes again
     }
     // The kernel wakes no other thread for messages that this thread has read.
     if (ready.input && others_wait(asleep)) {

@@ -25,14 +25,19 @@ Result<void> SocketCore::try_send(Outbound& part) {
   if (refuses()) [[unlikely]] {
     return refusal();
   }
+  if (traits_.one_lock) {
+    share_.turn.begin(Instant::min());  // a new request drops what came for the last one
+  }
   return pattern_->send(part);
 }
 
-Result<void> SocketCore::try_receive(Inbound& part, bool look, bool asleep) {
+Result<void> SocketCore::try_receive(Inbound& part, bool look, Instant deadline) {
+  const bool asleep = deadline != Instant::min();
   std::unique_lock lock(receive_mutex_);
   if (refuses()) [[unlikely]] {
     return refusal();
   }
+  share_.turn.begin(deadline);
   collect_signals();
   Result<void> result = pattern_->receive(part);
   if (would_block(result) && look && pattern_->expects_input() && poll_descriptors()) {
@@ -46,11 +51,15 @@ Result<void> SocketCore::try_receive(Inbound& part, bool look, bool asleep) {
     (void)(pattern_->expects_input() && poll_descriptors());
     result = pattern_->receive(part);
   }
+  share_.turn.end_waiting();
   if (!ended_.empty()) [[unlikely]] {
     bury_drained();
   }
+  if (would_block(result) && share_.turn.spent()) [[unlikely]] {
+    share_.input_parker.wake_with_fence();  // there may be more: this thread, another, or descriptor() goes on
+  }
   // The kernel wakes no other thread for messages that this thread has read and not taken.
-  if (others_wait(asleep) && result && pattern_->can_receive()) [[unlikely]] {
+  if (others_wait(asleep) && result && (share_.turn.spent() || pattern_->can_receive())) [[unlikely]] {
     lock.unlock();
     share_.input_parker.wake_with_fence();
   }
@@ -79,12 +88,13 @@ Result<void> SocketCore::send_or_wait(Outbound& part, Timeout timeout) {
 Result<void> SocketCore::recv_or_wait(Inbound& part, Timeout timeout) {
   // In eco mode the thread does not spin: its sleep is its first query, and returns at once if the kernel has bytes.
   const bool look = !timeout.may_wait() || share_.wait_mode != sync::WaitMode::eco;
-  Result<void> result = try_receive(part, look, false);
+  Result<void> result = try_receive(part, look, Instant::min());
   if (!would_block(result) || !timeout.may_wait()) {
     return result;
   }
-  WEFT_TRY(wait_for_input(timeout.deadline(receive_timeout()), [&](bool poll_again) {
-    result = try_receive(part, poll_again, true);
+  const Instant deadline = timeout.deadline(receive_timeout());
+  WEFT_TRY(wait_for_input(deadline, [&](bool poll_again) {
+    result = try_receive(part, poll_again, deadline);
     return !would_block(result);
   }));
   return result;

@@ -401,11 +401,11 @@ TEST(Reader, OneReadOfABigFrameIsShort) {
   Reader reader;
   FakeStream stream;
   Decoder decoder;
-  stream.input = frame(0, pattern(3 << 20));
+  stream.input = frame(0, pattern(5 << 20));
   EXPECT_EQ(decoder.run(reader, stream), Status::would_block);
   EXPECT_LE(stream.largest_request, Reader::kBigReadMax + Reader::kBehindBig);
   ASSERT_EQ(decoder.frames.size(), 1u);
-  EXPECT_TRUE(decoder.frames[0].body == pattern(3 << 20));
+  EXPECT_TRUE(decoder.frames[0].body == pattern(5 << 20));
 }
 
 TEST(Reader, ShowsRawBytesAsTheyCameInPiecesWithoutABlock) {

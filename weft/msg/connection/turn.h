@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "weft/base/time.h"
+#include "weft/msg/message/part.h"
+#include "weft/sys/clock.h"
+
+namespace weft::msg {
+
+// Turn: the input that one peer can make a thread take before the thread serves others. The I/O thread has a turn for
+// each connection that it reads; a call of the application has one turn for all connections together.
+// Owner: the reading thread, or the socket. Affinity: its user; the socket's has the receive lock.
+// Cost: a subtraction for a frame that brings no message, and for a read from the kernel.
+// Invariant: a turn that is spent loses nothing. The I/O thread resumes the connection behind the others; the
+// application's next call goes on, and a waiting thread is woken for it.
+class Turn {
+ public:
+  static constexpr std::int32_t kFrames = 1024;       // that bring no message, or that the I/O thread queues
+  static constexpr std::int64_t kBytes = 256 * 1024;  // read from the kernel; the last read may exceed it
+  // The longest time for which a thread that waits stays with one big frame, beyond its turn.
+  static constexpr Duration kStayLongest = kAwaitLongest;
+
+  Turn() noexcept = default;
+
+  // `deadline`: the call may wait until then. Instant::min(): the call may not wait.
+  void begin(Instant deadline) noexcept {
+    *this = Turn();
+    deadline_ = deadline;
+  }
+  void end_waiting() noexcept { deadline_ = Instant::min(); }
+
+  void count_frame() noexcept { --frames_; }
+  void count_bytes(std::size_t bytes) noexcept { bytes_ -= static_cast<std::int64_t>(bytes); }
+  [[nodiscard]] bool may_decode() const noexcept { return frames_ > 0; }
+  [[nodiscard]] bool may_read() const noexcept { return bytes_ > 0; }
+  [[nodiscard]] bool spent() const noexcept { return !may_decode() || !may_read(); }
+  // Once in a turn: the first connection that had to stop. That one goes to the end of the line.
+  [[nodiscard]] bool first_to_stop() noexcept {
+    const bool first = !stopped_;
+    stopped_ = true;
+    return first;
+  }
+
+  [[nodiscard]] bool waits() const noexcept { return deadline_ != Instant::min(); }
+  // Requires waits(). The end of the stay that begins now, in ticks.
+  [[nodiscard]] std::uint64_t stay_end() const noexcept {
+    const Duration left = deadline_ == kNever ? kStayLongest : std::min(deadline_ - sys::now(), kStayLongest);
+    return sys::ticks() + static_cast<std::uint64_t>(std::max(left, Duration::zero()) / std::chrono::microseconds(1)) *
+                              sys::ticks_per_us();
+  }
+
+ private:
+  std::int64_t bytes_ = kBytes;
+  std::int32_t frames_ = kFrames;
+  bool stopped_ = false;
+  Instant deadline_ = Instant::min();
+};
+
+}  // namespace weft::msg
