@@ -72,6 +72,14 @@ struct CoreCounts : CoreNumbers<std::uint64_t>, ForeignLaneNumbers<std::uint64_t
 };
 extern const CounterTable kCoreTable;
 
+// CoreResident: an object of another room that lives on a core. A message that knows the object's number finds it there
+// without a reference: none, once the object is gone.
+// Owner: anyone. Affinity: the core's thread, or any thread when that has ended.
+struct CoreResident : ListHook {
+  explicit CoreResident(std::uint64_t own) noexcept : number(own) {}
+  const std::uint64_t number;
+};
+
 // Core: one thread of a runtime: a loop, its timers and its mailboxes. A lane from each core of the runtime, itself
 // included, and lanes for all other threads; a doorbell that says which of them have messages.
 // Owner: the Runtime.
@@ -101,6 +109,7 @@ class Core final : private TurnHook {
       turn_jobs_.push_back(job);
     }
   }
+  [[nodiscard]] List<CoreResident>& residents() noexcept { return residents_; }
   [[nodiscard]] CoreCounts counts() const noexcept;
 
   // Shows the receivers all messages posted until now, and rings their bells; for a job that runs for long.
@@ -212,6 +221,7 @@ class Core final : private TurnHook {
   Ring* hot_ = nullptr;      // the lane that had messages last; checked also without the bell
   std::uint64_t hot_bit_ = 0;
   List<TurnJob> turn_jobs_;
+  List<CoreResident> residents_;
 
   // Sending.
   std::unique_ptr<Outgoing[]> outgoing_;

@@ -12,13 +12,15 @@ namespace {
 constexpr Error kStops(Errc::terminated, "the server stops");
 }
 
-ServerRun::ServerRun(rt::Runtime& runtime, const ServerOptions& options, CoreCounters* counters)
+ServerRun::ServerRun(rt::Runtime& runtime, const ServerOptions& options, CoreCounters* counters,
+                     std::shared_ptr<GroupPresence> presence)
     : runtime_(runtime),
       epoch_(next_epoch()),
       budget_(options.memory_max),
       count_(options.sessions_max),
       log_(options.log),
       counters_(counters),
+      presence_(std::move(presence)),
       parts_(runtime.size()) {
   for (unsigned core = 0; core < runtime.size(); ++core) {
     parts_[core].shard = std::make_unique<Shard>(runtime.core(core), epoch_, budget_, options.core_memory_max, count_,
@@ -74,6 +76,7 @@ Result<ServerRun::Listeners> ServerRun::open_listeners(const net::Endpoint& endp
 
 void ServerRun::add_port(unsigned core, const std::shared_ptr<const ListenerOptions>& options,
                          const ServiceKind& kind) {
+  parts_[core].shard->move_in(*presence_);
   auto port = std::make_unique<Port>();
   port->options = options;
   port->codec = kind.codec;
@@ -191,15 +194,6 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
     stream = std::move(*wrapped);
   }
   part.shard->open(into.slot, std::move(stream), std::move(lease));
-}
-
-Session* ServerRun::find(SessionId id) noexcept {
-  Shard* const shard = parts_[id.core()].shard.get();
-  Session* const session = shard == nullptr ? nullptr : shard->find(id);
-  if (session == nullptr) {
-    counters_[id.core()].stale_ids.add();
-  }
-  return session;
 }
 
 // --- the end ---

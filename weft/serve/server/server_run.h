@@ -20,15 +20,15 @@ namespace weft::serve {
 
 // ServerRun: a server from one start to its stop: a shard on each core, and its listeners.
 // Owner: the server, and messages under way. A message that arrives after the stop finds no session.
-// Affinity: add_listener() and stop(): foreign threads, one at a time; begin_stop(): any thread; find() and
-// shard(): the core's own thread; the others: any thread.
+// Affinity: add_listener() and stop(): foreign threads, one at a time; the others: any thread.
 // Invariant: the core's own thread makes, uses and destroys the objects of that core. Only after the runtime
 // has ended its threads does stop() destroy them.
 class ServerRun : public std::enable_shared_from_this<ServerRun> {
  public:
   enum class Phase : std::uint8_t { starting, serving, draining };
 
-  ServerRun(rt::Runtime& runtime, const ServerOptions& options, CoreCounters* counters);
+  ServerRun(rt::Runtime& runtime, const ServerOptions& options, CoreCounters* counters,
+            std::shared_ptr<GroupPresence> presence);
   ServerRun(const ServerRun&) = delete;
   ServerRun& operator=(const ServerRun&) = delete;
   ~ServerRun() = default;
@@ -41,8 +41,6 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   [[nodiscard]] Phase phase() noexcept;
   [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_; }
   [[nodiscard]] std::size_t sessions() const noexcept { return count_.value(); }
-  [[nodiscard]] Session* find(SessionId id) noexcept;  // on id.core(); null, and counted: there is no such session
-  [[nodiscard]] Shard* shard(unsigned core) noexcept { return parts_[core].shard.get(); }  // null: stopped
   [[nodiscard]] rt::Runtime& runtime() noexcept { return runtime_; }
 
  private:
@@ -77,6 +75,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   SessionCount count_;
   const LogSink log_;
   CoreCounters* counters_;
+  const std::shared_ptr<GroupPresence> presence_;
   std::vector<Part> parts_;
   std::size_t ports_ = 0;   // belongs to the thread that adds listeners
   unsigned next_core_ = 0;  // for hand_off; belongs to the accepting core
