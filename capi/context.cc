@@ -43,10 +43,16 @@ struct ContextOption {
   bool (*write)(ContextHandle&, int value);  // null: read-only; false: EINVAL
 };
 
-void make_core(ContextHandle& handle) {
+// False: no memory.
+bool make_core(ContextHandle& handle) noexcept {
   ContextOptions options;
   options.sockets_max = static_cast<std::size_t>(handle.sockets_max);
-  handle.core = std::make_shared<msg::ContextCore>(options);
+  try {
+    handle.core = std::make_shared<msg::ContextCore>(options);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  return true;
 }
 
 template <typename Change>
@@ -152,7 +158,11 @@ void* zmq_ctx_new(void) {
   handle->blocky = true;
   handle->zero_copy_receive = true;
   handle->io_thread = ThreadOptions();
-  make_core(*handle);
+  if (!make_core(*handle)) {
+    retire(handle);
+    errno = ENOMEM;
+    return nullptr;
+  }
   handle->tag.store(ContextHandle::kTag, std::memory_order_release);
   return handle;
 }

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <new>
@@ -20,7 +21,8 @@ template <typename Handle>
 class HandleStore {
  public:
   static HandleStore& instance() {
-    static auto* store = new HandleStore;  // outlives every static destructor
+    alignas(HandleStore) static std::byte place[sizeof(HandleStore)];
+    static auto* const store = ::new (static_cast<void*>(place)) HandleStore;  // outlives every static destructor
     return *store;
   }
   // Null: no memory. The handle is live when the caller has set its tag.

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <string>
 
 #include "capi/handle_store.h"
@@ -83,6 +85,22 @@ static_assert(ZMQ_DONTWAIT == msg::Timeout::kNoWait);
 int fail(int code) noexcept;
 int fail(const Error& error) noexcept;
 [[nodiscard]] int errno_of(const Error& error) noexcept;
+
+// Runs the body of a function of the C interface, through which no exception may pass. Memory that runs out in there
+// sets ENOMEM, and the function returns `failed`.
+template <typename Body>
+[[nodiscard]] auto or_enomem(Body&& body, decltype(body()) failed) noexcept -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    errno = ENOMEM;
+    return failed;
+  }
+}
+template <typename Body>
+[[nodiscard]] int or_enomem(Body&& body) noexcept {
+  return or_enomem(body, -1);
+}
 
 // The received part's size; -1: errno is set.
 [[nodiscard]] inline int recv_part(SocketHandle& handle, msg::Inbound& part, int flags) {

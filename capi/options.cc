@@ -542,7 +542,8 @@ int zmq_setsockopt(void* socket, int option, const void* optval, size_t optvalle
     return -1;
   }
   const OptionRow* row = find(option, handle->core->wire_type());
-  return row == nullptr || row->write == nullptr ? fail(EINVAL) : row->write(*handle, optval, optvallen);
+  return row == nullptr || row->write == nullptr ? fail(EINVAL)
+                                                 : or_enomem([&] { return row->write(*handle, optval, optvallen); });
 }
 
 int zmq_getsockopt(void* socket, int option, void* optval, size_t* optvallen) {
@@ -554,6 +555,6 @@ int zmq_getsockopt(void* socket, int option, void* optval, size_t* optvallen) {
   if (row == nullptr || row->read == nullptr || optval == nullptr || optvallen == nullptr) {
     return fail(EINVAL);
   }
-  return row->read(*handle, optval, optvallen);
+  return or_enomem([&] { return row->read(*handle, optval, optvallen); });
 }
 }

@@ -71,7 +71,9 @@ int poll_items(zmq_pollitem_t* items, int nitems, long timeout, const sys::Signa
 
 extern "C" {
 
-int zmq_poll(zmq_pollitem_t* items, int nitems, long timeout) { return poll_items(items, nitems, timeout, nullptr); }
+int zmq_poll(zmq_pollitem_t* items, int nitems, long timeout) {
+  return or_enomem([&] { return poll_items(items, nitems, timeout, nullptr); });
+}
 
 int zmq_ppoll(zmq_pollitem_t* items, int nitems, long timeout, const void* sigmask) {
   sys::SignalMask mask;
@@ -79,6 +81,6 @@ int zmq_ppoll(zmq_pollitem_t* items, int nitems, long timeout, const void* sigma
     static_assert(sizeof(sigset_t) <= sizeof mask.bytes);
     std::memcpy(mask.bytes.data(), sigmask, sizeof(sigset_t));
   }
-  return poll_items(items, nitems, timeout, sigmask != nullptr ? &mask : nullptr);
+  return or_enomem([&] { return poll_items(items, nitems, timeout, sigmask != nullptr ? &mask : nullptr); });
 }
 }

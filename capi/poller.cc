@@ -54,8 +54,10 @@ int add(Poller& poller, const Registration& wanted) {
   if ((wanted.events & ~kEventMask) != 0 || find(poller, wanted.socket, wanted.fd) != poller.registrations.end()) {
     return fail(EINVAL);
   }
-  poller.registrations.push_back(wanted);
-  return 0;
+  return or_enomem([&] {
+    poller.registrations.push_back(wanted);
+    return 0;
+  });
 }
 
 int modify(Poller& poller, const void* socket, int fd, short events) {
@@ -200,7 +202,11 @@ int zmq_poller_wait_all(void* poller, zmq_poller_event_t* events, int n_events, 
   if (check_sockets(set) != 0) {
     return -1;
   }
-  if (!fill_items(set) && timeout < 0) {
+  const int wants = or_enomem([&] { return fill_items(set) ? 1 : 0; });
+  if (wants < 0) {
+    return -1;
+  }
+  if (wants == 0 && timeout < 0) {
     return fail(EFAULT);  // no event could end the wait
   }
   const auto ready = poll(set.items, wait_of(timeout));

@@ -105,10 +105,16 @@ void* zmq_socket(void* context, int type) {
     errno = ENOMEM;
     return nullptr;
   }
-  (void)(*core)->set_options([&](Options& options) {
+  const auto set = (*core)->set_options([&](Options& options) {
     set_compatible_defaults(options, *owner, type);
     return Result<void>();
   });
+  if (!set) {
+    (*core)->close();
+    retire(handle);
+    errno = errno_of(set.error());
+    return nullptr;
+  }
   handle->core = std::move(*core);
   handle->socket = Socket(handle->core);
   handle->last_endpoint.clear();
@@ -138,15 +144,17 @@ int zmq_bind(void* socket, const char* endpoint) {
   if (endpoint == nullptr) {
     return fail(EINVAL);
   }
-  if (lacks_io_thread(*handle, endpoint, true)) {
-    return fail(EMTHREAD);
-  }
-  auto bound = handle->core->bind(endpoint);
-  if (!bound) {
-    return fail(bound.error());
-  }
-  handle->last_endpoint = std::move(*bound);
-  return 0;
+  return or_enomem([&] {
+    if (lacks_io_thread(*handle, endpoint, true)) {
+      return fail(EMTHREAD);
+    }
+    auto bound = handle->core->bind(endpoint);
+    if (!bound) {
+      return fail(bound.error());
+    }
+    handle->last_endpoint = std::move(*bound);
+    return 0;
+  });
 }
 
 int zmq_connect(void* socket, const char* endpoint) {
@@ -157,14 +165,17 @@ int zmq_connect(void* socket, const char* endpoint) {
   if (endpoint == nullptr) {
     return fail(EINVAL);
   }
-  if (lacks_io_thread(*handle, endpoint, false)) {
-    return fail(EMTHREAD);
-  }
-  if (auto connected = handle->core->connect(endpoint); !connected) {
-    return fail(connected.error());
-  }
-  handle->last_endpoint = endpoint;
-  return 0;
+  return or_enomem([&] {
+    if (lacks_io_thread(*handle, endpoint, false)) {
+      return fail(EMTHREAD);
+    }
+    std::string text = endpoint;
+    if (auto connected = handle->core->connect(endpoint); !connected) {
+      return fail(connected.error());
+    }
+    handle->last_endpoint = std::move(text);
+    return 0;
+  });
 }
 
 uint32_t zmq_connect_peer(void* socket, const char* endpoint) {
@@ -172,18 +183,23 @@ uint32_t zmq_connect_peer(void* socket, const char* endpoint) {
   if (handle == nullptr) {
     return 0;
   }
-  if (endpoint != nullptr && lacks_io_thread(*handle, endpoint, false)) {
-    errno = EMTHREAD;
-    return 0;
-  }
-  const auto peer =
-      endpoint == nullptr ? Result<std::uint32_t>(Errc::invalid_argument) : handle->core->connect_peer(endpoint);
-  if (!peer) {
-    errno = peer.error() == Errc::invalid_state ? EFAULT : errno_of(peer.error());
-    return 0;
-  }
-  handle->last_endpoint = endpoint;
-  return *peer;
+  return or_enomem(
+      [&]() -> std::uint32_t {
+        if (endpoint != nullptr && lacks_io_thread(*handle, endpoint, false)) {
+          errno = EMTHREAD;
+          return 0;
+        }
+        std::string text = endpoint == nullptr ? "" : endpoint;
+        const auto peer =
+            endpoint == nullptr ? Result<std::uint32_t>(Errc::invalid_argument) : handle->core->connect_peer(endpoint);
+        if (!peer) {
+          errno = peer.error() == Errc::invalid_state ? EFAULT : errno_of(peer.error());
+          return 0;
+        }
+        handle->last_endpoint = std::move(text);
+        return *peer;
+      },
+      0);
 }
 
 int zmq_join(void* socket, const char* group) { return change_group(socket, group, true); }

@@ -48,7 +48,7 @@ int zmq_timers_add(void* timers, size_t interval, zmq_timer_fn handler, void* ar
   if (handle == nullptr || handler == nullptr) {
     return fail(EFAULT);
   }
-  return handle->value.add(sys::now(), duration_of(interval), handler, arg);
+  return or_enomem([&] { return handle->value.add(sys::now(), duration_of(interval), handler, arg); });
 }
 
 int zmq_timers_cancel(void* timers, int timer_id) {

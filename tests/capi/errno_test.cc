@@ -3,11 +3,13 @@
 // the blocking calls. Pollers are in poller_test.cc, names of endpoints in endpoint_test.cc.
 #include <pthread.h>
 
+#include <array>
 #include <atomic>
 #include <csignal>
 #include <functional>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/capi/capi_test.h"
@@ -45,6 +47,40 @@ class CapiErrnoTest : public testing::Test {
   int number_ = 0;
   std::size_t size_ = sizeof number_;
 };
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // their allocators end the program
+// The allocation fails before a byte of the message is read. Without ZMQ_DONTWAIT the call must not wait either.
+TEST_F(CapiErrnoTest, OfMessagesForWhichThereIsNoMemory) {
+  constexpr std::size_t kTooMuch = std::size_t{1} << 46;
+  EXPECT_ERRNO(ENOMEM, zmq_msg_init_size(&none_, kTooMuch));
+  const std::pair<int, int> pairs[] = {{ZMQ_PUSH, ZMQ_PULL}, {ZMQ_DEALER, ZMQ_DEALER}, {ZMQ_PAIR, ZMQ_PAIR},
+                                       {ZMQ_PUB, ZMQ_SUB},   {ZMQ_REQ, ZMQ_REP},       {ZMQ_CLIENT, ZMQ_SERVER}};
+  for (const char* const endpoint : {"tcp://127.0.0.1:*", "inproc://no-memory"}) {
+    for (const auto& [sender, receiver] : pairs) {
+      void* const to = open(receiver);
+      void* const from = open(sender);
+      ASSERT_EQ(zmq_bind(to, endpoint), 0);
+      std::array<char, 64> at{};
+      std::size_t size = at.size();
+      ASSERT_EQ(zmq_getsockopt(to, ZMQ_LAST_ENDPOINT, at.data(), &size), 0);
+      if (receiver == ZMQ_SUB) {
+        ASSERT_EQ(zmq_setsockopt(to, ZMQ_SUBSCRIBE, "", 0), 0);
+      }
+      ASSERT_EQ(zmq_connect(from, at.data()), 0);
+      if (sender == ZMQ_PUB) {
+        zmq_pollitem_t item{to, 0, ZMQ_POLLIN, 0};
+        while (zmq_poll(&item, 1, 1) == 0) {  // until the subscription is there
+          ASSERT_EQ(zmq_send(from, &byte_, 1, 0), 1);
+        }
+      }
+      EXPECT_ERRNO(ENOMEM, zmq_send(from, &byte_, kTooMuch, 0)) << sender << " over " << endpoint;
+      EXPECT_ERRNO(ENOMEM, zmq_send(from, &byte_, kTooMuch, ZMQ_DONTWAIT)) << sender << " over " << endpoint;
+      EXPECT_EQ(zmq_send(from, &byte_, 1, 0), 1) << sender << " over " << endpoint;
+      EXPECT_EQ(zmq_unbind(to, at.data()), 0);
+    }
+  }
+}
+#endif
 
 TEST_F(CapiErrnoTest, OfContexts) {
   int nothing = 0;

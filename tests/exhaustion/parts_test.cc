@@ -18,6 +18,7 @@
 #include "weft/mem/pool.h"
 #include "weft/mem/ring_buffer.h"
 #include "weft/mem/slab.h"
+#include "weft/msg/queue/channel.h"
 #include "weft/rt/bus/event_bus.h"
 #include "weft/rt/exec/inline_executor.h"
 #include "weft/rt/exec/strand.h"
@@ -221,6 +222,40 @@ TEST(Exhaustion, AnUnboundedQueueKeepsWhatItTookInOrder) {
       queue.pop();
     }
     EXPECT_EQ(queue.front(), nullptr);
+  });
+}
+
+// Cells of a message that did not fit whole came out in front of the next message.
+TEST(Exhaustion, AChannelTakesAWholeMessageOrNothing) {
+  walk([](FailingMemory& memory) {
+    msg::Channel channel;
+    static std::array<msg::Cell, 700> parts;  // several rings
+    std::size_t taken = 0;
+    for (std::uint8_t message = 0; message < 4; ++message) {
+      for (msg::Cell& part : parts) {
+        part = {};
+        part.more = &part != &parts.back();
+        part.size = 1;
+        part.body.small[0] = message;
+      }
+      taken += channel.push(parts) ? 1 : 0;
+    }
+    memory.end();
+    std::size_t whole = 0;
+    while (msg::Cell* first = channel.front()) {
+      const std::uint8_t message = first->body.small[0];
+      std::size_t count = 0;
+      for (bool more = true; more; ++count) {
+        msg::Cell* const part = channel.front();
+        ASSERT_NE(part, nullptr);
+        ASSERT_EQ(part->body.small[0], message);
+        more = part->more;
+        (void)channel.pop(!more, msg::Channel::footprint(*part));
+      }
+      EXPECT_EQ(count, parts.size());
+      ++whole;
+    }
+    EXPECT_EQ(whole, taken);
   });
 }
 

@@ -73,6 +73,14 @@ struct CoreCounts : CoreNumbers<std::uint64_t>, ForeignLaneNumbers<std::uint64_t
 };
 extern const CounterTable kCoreTable;
 
+// CoreResident: an object of another room that lives on a core. A message that knows the object's number finds it there
+// without a reference: none, once the object is gone.
+// Owner: anyone. Affinity: the core's thread, or any thread when that has ended.
+struct CoreResident : ListHook {
+  explicit CoreResident(std::uint64_t own) noexcept : number(own) {}
+  const std::uint64_t number;
+};
+
 // Core: one thread of a runtime: a loop, its timers and its mailboxes. A lane from each core of the runtime, itself
 // included, and lanes for all other threads; a doorbell that says which of them have messages.
 // Owner: the Runtime.
@@ -109,6 +117,7 @@ class Core final : private TurnHook {
   void at_end(TurnJob& job) noexcept { end_jobs_.push_back(job); }
   // Runs the job once, soon, see invariant 4. Never refused, never waits. The core outlives the call.
   void give(CoreJob& job) noexcept;
+  [[nodiscard]] List<CoreResident>& residents() noexcept { return residents_; }
   [[nodiscard]] CoreCounts counts() const noexcept;
 
   // Shows the receivers all messages posted until now, and rings their bells; for a job that runs for long.
@@ -227,6 +236,7 @@ class Core final : private TurnHook {
   List<TurnJob> turn_jobs_;
   List<TurnJob> end_jobs_;
   List<CoreJob> jobs_;  // given, and taken by this thread; in the order of giving
+  List<CoreResident> residents_;
 
   // Sending.
   std::unique_ptr<Outgoing[]> outgoing_;

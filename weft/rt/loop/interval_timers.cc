@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <new>
 
 namespace weft::rt {
 
@@ -16,9 +17,14 @@ int IntervalTimers::add(Instant now, Duration interval, Callback callback, void*
   do {
     last_id_ = last_id_ == INT_MAX ? 1 : last_id_ + 1;
   } while (timers_.contains(last_id_));
-  Timer& timer = timers_[last_id_];
-  timer = {deadline_after(now, interval), next_order_++, interval, callback, argument};
-  queue_.emplace(timer.due, timer.order, last_id_);
+  const Timer timer = {deadline_after(now, interval), next_order_++, interval, callback, argument};
+  const auto entry = queue_.emplace(timer.due, timer.order, last_id_).first;
+  try {
+    timers_.emplace(last_id_, timer);
+  } catch (const std::bad_alloc&) {
+    queue_.erase(entry);
+    throw;
+  }
   return last_id_;
 }
 

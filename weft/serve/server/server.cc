@@ -12,7 +12,10 @@ constexpr Error kOnCore(Errc::invalid_state, "a core cannot wait for the others"
 }  // namespace
 
 Server::Server(rt::Runtime& runtime, const ServerOptions& options)
-    : runtime_(runtime), options_(options), counters_(new CoreCounters[runtime.size()]) {}
+    : runtime_(runtime),
+      options_(options),
+      counters_(new CoreCounters[runtime.size()]),
+      presence_(std::make_shared<GroupPresence>(runtime.size())) {}
 
 Server::~Server() { (void)stop(Instant()); }
 
@@ -26,9 +29,10 @@ Result<std::unique_ptr<Server>> Server::make(rt::Runtime& runtime, const ServerO
 }
 
 void Server::start() {
-  auto run = std::make_shared<ServerRun>(runtime_, options_, counters_);
+  auto run = std::make_shared<ServerRun>(runtime_, options_, counters_, presence_);
   run->start();
   const std::lock_guard lock(mutex_);
+  epoch_.store(run->epoch(), std::memory_order_relaxed);
   run_ = std::move(run);
 }
 
@@ -51,63 +55,75 @@ Result<std::string> Server::listen_with(std::string_view endpoint, const Listene
   return bound;
 }
 
-Session* Server::find(ServerRun& run, SessionId id) noexcept { return run.find(id); }
+Session* Server::find(SessionId id) noexcept {
+  Shard* const shard = Shard::here(id.epoch());
+  return shard == nullptr ? nullptr : shard->find_or_count(id);
+}
 
-Result<void> Server::route(SessionId id, const std::shared_ptr<ServerRun>& run) const noexcept {
-  if (run == nullptr) {
+Result<void> Server::route(SessionId id) const noexcept {
+  const std::uint16_t epoch = this->epoch();
+  if (epoch == 0) {
     return kStopped;
   }
-  if (!id || id.epoch() != run->epoch() || id.core() >= runtime_.size()) {
+  if (!id || id.epoch() != epoch || id.core() >= runtime_.size()) {
     return Error(Errc::unreachable, "a session of another server or another start");
   }
   return {};
 }
 
 Result<void> Server::send_to(SessionId id, const SharedFrame& frame) {
-  const auto run = this->run();
-  WEFT_TRY(route(id, run));
-  if (const rt::Core* const here = rt::Core::current(); here == &runtime_.core(id.core())) {
-    Session* const session = run->find(id);
+  WEFT_TRY(route(id));
+  if (rt::Core::current() == &runtime_.core(id.core())) {
+    Session* const session = find(id);
     return session != nullptr ? session->send_shared(frame) : Error(Errc::unreachable, "the session has ended");
   }
-  return runtime_.post(id.core(), [run, id, frame] {
-    if (Session* const session = run->find(id)) {
+  return runtime_.post(id.core(), [id, frame] {
+    if (Session* const session = find(id)) {
       (void)session->send_shared(frame);
     }
   });
 }
 
 template <typename Function>
-Result<void> Server::on_shards(const Function& function) {
-  const auto run = this->run();
-  if (run == nullptr) {
+Result<void> Server::on_shard(unsigned core, std::uint16_t epoch, const Function& function) {
+  const auto run_here = [epoch, function] {
+    if (Shard* const shard = Shard::here(epoch)) {
+      function(*shard);
+    }
+  };
+  if (rt::Core::current() == &runtime_.core(core)) {
+    run_here();
+    return {};
+  }
+  return runtime_.post(core, run_here);
+}
+
+Result<void> Server::publish(GroupId group, const SharedFrame& frame) {
+  const std::uint16_t epoch = this->epoch();
+  if (epoch == 0) {
+    return kStopped;
+  }
+  Result<void> result;
+  presence_->for_each_core(group, [&](unsigned core) {
+    const auto sent = on_shard(core, epoch, [group, frame](Shard& shard) { shard.publish(group, frame); });
+    result = sent ? result : sent;
+  });
+  return result;
+}
+
+Result<void> Server::broadcast(const SharedFrame& frame) {
+  const std::uint16_t epoch = this->epoch();
+  if (epoch == 0) {
     return kStopped;
   }
   Result<void> result;
   for (unsigned core = 0; core < runtime_.size(); ++core) {
-    if (rt::Core::current() == &runtime_.core(core)) {
-      if (Shard* const shard = run->shard(core)) {
-        function(*shard);
-      }
-      continue;
-    }
-    const auto posted = runtime_.post(core, [run, function] {
-      if (Shard* const shard = run->shard(rt::Core::current()->index())) {
-        function(*shard);
-      }
+    const auto sent = on_shard(core, epoch, [frame](Shard& shard) {
+      shard.for_each([&frame](Session& session) { (void)session.send_shared(frame); });
     });
-    result = posted ? result : posted;
+    result = sent ? result : sent;
   }
   return result;
-}
-
-Result<void> Server::publish(GroupId group, const SharedFrame& frame) {
-  return on_shards([group, frame](Shard& shard) { shard.publish(group, frame); });
-}
-
-Result<void> Server::broadcast(const SharedFrame& frame) {
-  return on_shards(
-      [frame](Shard& shard) { shard.for_each([&frame](Session& session) { (void)session.send_shared(frame); }); });
 }
 
 void Server::begin_stop(Instant deadline) {
@@ -128,6 +144,7 @@ Result<void> Server::stop(Instant deadline) {
   const auto result = run->stop(deadline);
   const std::lock_guard lock(mutex_);
   if (run_ == run) {  // no other thread stopped and restarted the server meanwhile
+    epoch_.store(0, std::memory_order_relaxed);
     run_.reset();
   }
   return result;
@@ -198,11 +215,6 @@ CounterSource Server::counter_source() const {
     const ServerReading reading{sessions(), counters()};
     into.push_back({&kServerTable, {{"server", std::string(name)}}, sync::read_counters(reading)});
   };
-}
-
-std::uint16_t Server::epoch() const noexcept {
-  const auto run = this->run();
-  return run == nullptr ? std::uint16_t{0} : run->epoch();
 }
 
 }  // namespace weft::serve

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -24,15 +25,17 @@
 
 namespace weft::serve {
 
+class GroupPresence;
 class ServerRun;
+class Shard;
 
 // Server: listeners, and the sessions that came through them, on the cores of a runtime.
 // Owner: the program. The destructor is stop() with a deadline in the past. A core that ends, ends its sessions. Once
 // the runtime is gone, only stop(), begin_stop() and the destructor may be called.
 // Affinity: make(), listen() and restart(): one foreign thread at a time. The others: any thread, callbacks too.
 // Cost: an accepted connection stays on one core, which reads it, handles its frames and writes. A message
-// to a session costs one post to its core. A message to a group costs one post to each core, whatever the
-// number of members there.
+// to a session costs one post to its core. A message to a group costs one post to each core with members, whatever
+// their number. Neither locks, nor counts references.
 // Invariants:
 //   1. Only the core of its session reads and writes a socket, however the socket was accepted.
 //   2. An id finds its session or nothing: never a session of another server, an earlier start, or a later use
@@ -64,8 +67,8 @@ class Server {
   // Sends the frame to one session. Errors as post_to(), and those of Session::send_shared() when the
   // session is on this core.
   Result<void> send_to(SessionId id, const SharedFrame& frame);
-  // Sends the frame to every member of the group, on all cores. resource_exhausted: a lane was full, so some
-  // cores did not get it.
+  // Sends the frame to every member of the group, on all cores: to each session whose join() happened before. A join
+  // that was only posted may come too late. resource_exhausted: a lane was full, so some cores did not get it.
   Result<void> publish(GroupId group, const SharedFrame& frame);
   // Sends the frame to every session of the frame's codec.
   Result<void> broadcast(const SharedFrame& frame);
@@ -87,7 +90,7 @@ class Server {
   [[nodiscard]] std::size_t sessions() const noexcept;
   // Both for a page of metrics. The server outlives it.
   [[nodiscard]] CounterSource counter_source() const;
-  [[nodiscard]] std::uint16_t epoch() const noexcept;
+  [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }  // 0: stopped
   [[nodiscard]] rt::Runtime& runtime() noexcept { return runtime_; }
 
  private:
@@ -101,17 +104,19 @@ class Server {
   Result<std::string> listen_with(std::string_view endpoint, const ListenerOptions& options, ServiceKind kind);
   void start();
   [[nodiscard]] std::shared_ptr<ServerRun> run() const noexcept;
-  // The session of that run, on its own core; null: the session has ended.
-  [[nodiscard]] static Session* find(ServerRun& run, SessionId id) noexcept;
-  // Runs function(Shard&) on every core.
+  // On the session's core; null, and counted: the session has ended.
+  [[nodiscard]] static Session* find(SessionId id) noexcept;
+  // Runs function(Shard&) on that core.
   template <typename Function>
-  Result<void> on_shards(const Function& function);
-  Result<void> route(SessionId id, const std::shared_ptr<ServerRun>& run) const noexcept;
+  Result<void> on_shard(unsigned core, std::uint16_t epoch, const Function& function);
+  Result<void> route(SessionId id) const noexcept;
 
   rt::Runtime& runtime_;
   ServerOptions options_;
   std::shared_ptr<CoreCounters[]> counters_;  // also of each run, which may outlive the server
+  std::shared_ptr<GroupPresence> presence_;   // the same
   std::vector<Spec> specs_;
+  std::atomic<std::uint16_t> epoch_{0};  // of run_. Relaxed: messages find their shard by it, or none
   mutable std::mutex mutex_;
   std::shared_ptr<ServerRun> run_;  // guarded by mutex_
 };
@@ -119,10 +124,9 @@ class Server {
 template <typename Function>
   requires std::invocable<Function&, Session&>
 Result<void> Server::post_to(SessionId id, Function&& function) {
-  const std::shared_ptr<ServerRun> run = this->run();
-  WEFT_TRY(route(id, run));
-  return runtime_.post(id.core(), [run, id, target = std::forward<Function>(function)]() mutable {
-    if (Session* const session = find(*run, id)) {
+  WEFT_TRY(route(id));
+  return runtime_.post(id.core(), [id, target = std::forward<Function>(function)]() mutable {
+    if (Session* const session = find(id)) {
       target(*session);
     }
   });

@@ -16,13 +16,15 @@ constexpr Error kStops(Errc::terminated, "the server stops");
 constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for the connection");
 }  // namespace
 
-ServerRun::ServerRun(rt::Runtime& runtime, const ServerOptions& options, std::shared_ptr<CoreCounters[]> counters)
+ServerRun::ServerRun(rt::Runtime& runtime, const ServerOptions& options, std::shared_ptr<CoreCounters[]> counters,
+                     std::shared_ptr<GroupPresence> presence)
     : runtime_(runtime),
       epoch_(next_epoch()),
       budget_(options.memory_max),
       count_(options.sessions_max),
       log_(options.log),
-      counters_(std::move(counters)) {
+      counters_(std::move(counters)),
+      presence_(std::move(presence)) {
   for (unsigned core = 0; core < runtime.size(); ++core) {
     parts_.push_back(std::make_unique<Part>(*this, core));
     parts_.back()->shard = std::make_unique<Shard>(runtime.core(core), epoch_, budget_, options.core_memory_max, count_,
@@ -148,6 +150,7 @@ bool ServerRun::add_port(unsigned core, const std::shared_ptr<const ListenerOpti
   if (parts_[core]->stopping) {
     return false;
   }
+  parts_[core]->shard->move_in(*presence_);
   auto port = std::make_unique<Port>();
   port->options = options;
   port->codec = kind.codec;
@@ -304,15 +307,6 @@ void ServerRun::reject(unsigned core, Rejection why, const Error& error, std::st
     return shard->reject(why, peer, error);
   }
   counters_[core].rejected[static_cast<std::size_t>(why)].add();  // the shard that would log it is destroyed
-}
-
-Session* ServerRun::find(SessionId id) noexcept {
-  Shard* const shard = parts_[id.core()]->shard.get();
-  Session* const session = shard == nullptr ? nullptr : shard->find(id);
-  if (session == nullptr) {
-    counters_[id.core()].stale_ids.add();
-  }
-  return session;
 }
 
 // --- the end ---

@@ -20,10 +20,9 @@
 namespace weft::serve {
 
 // ServerRun: a server from one start to its stop: a shard on each core, and its listeners.
-// Owner: the server, each part until it is down, and messages under way. A message that arrives after the stop finds
-// no session.
-// Affinity: add_listener(): foreign threads, one at a time; find() and shard(): the core's own thread; the others: any
-// thread.
+// Owner: the server, each part until it is down, and connections under way to another core. A message that arrives
+// after the stop finds no session.
+// Affinity: add_listener(): foreign threads, one at a time; the others: any thread.
 // Invariants:
 //   1. The core's own thread uses and destroys the objects of that core, at the latest at its end.
 //   2. Of all deadlines that the stops name, the earliest counts.
@@ -33,7 +32,8 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   enum class Phase : std::uint8_t { starting, serving, draining };
 
   // start() follows.
-  ServerRun(rt::Runtime& runtime, const ServerOptions& options, std::shared_ptr<CoreCounters[]> counters);
+  ServerRun(rt::Runtime& runtime, const ServerOptions& options, std::shared_ptr<CoreCounters[]> counters,
+            std::shared_ptr<GroupPresence> presence);
   ServerRun(const ServerRun&) = delete;
   ServerRun& operator=(const ServerRun&) = delete;
   ~ServerRun() = default;
@@ -47,8 +47,6 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   [[nodiscard]] Phase phase() noexcept;
   [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_; }
   [[nodiscard]] std::size_t sessions() const noexcept { return count_.value(); }
-  [[nodiscard]] Session* find(SessionId id) noexcept;  // on id.core(); null, and counted: there is no such session
-  [[nodiscard]] Shard* shard(unsigned core) noexcept { return parts_[core]->shard.get(); }  // null: stopped
   [[nodiscard]] rt::Runtime& runtime() noexcept { return runtime_; }
 
  private:
@@ -115,6 +113,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   SessionCount count_;
   const LogSink log_;
   const std::shared_ptr<CoreCounters[]> counters_;
+  const std::shared_ptr<GroupPresence> presence_;
   std::vector<std::unique_ptr<Part>> parts_;
   std::size_t ports_ = 0;   // belongs to the thread that adds listeners
   unsigned next_core_ = 0;  // for hand_off; belongs to the accepting core

@@ -253,6 +253,51 @@ TEST_F(ServerTest, AGroupIsReachedOnAllCoresWithOneFrame) {
   }
 }
 
+TEST_F(ServerTest, AMessageToAGroupIsPostedToCoresWithMembersOnly) {
+  Signal done;
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    if (frame.header.id == 1) {
+      EXPECT_TRUE(session.join(GroupId{7}));
+    } else {
+      session.leave(GroupId{7});
+    }
+    done.give();
+  };
+  Client client(listen());
+  const auto frame = SharedFrame::encode(HeaderCodec(), {3, 0}, as_bytes("news"));
+  const auto posts_of_a_publish = [&] {
+    const auto posts = [&] {
+      std::uint64_t sum = 0;
+      for (unsigned core = 0; core < runtime_->size(); ++core) {
+        sum += runtime_->core(core).counts().foreign_posted;
+      }
+      return sum;
+    };
+    const std::uint64_t before = posts();
+    EXPECT_TRUE(server_->publish(GroupId{7}, *frame));
+    return posts() - before;
+  };
+  EXPECT_EQ(posts_of_a_publish(), 0u);
+  client.send(1, "");
+  ASSERT_TRUE(done.take());
+  EXPECT_EQ(posts_of_a_publish(), 1u);
+  EXPECT_EQ(client.receive(), "news");
+  client.send(2, "");
+  ASSERT_TRUE(done.take());
+  EXPECT_EQ(posts_of_a_publish(), 0u);
+}
+
+TEST_F(ServerTest, AMemberHearsWhatItsCorePublishesAfterTheJoin) {
+  const auto frame = SharedFrame::encode(HeaderCodec(), {3, 0}, as_bytes("news"));
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame&) {
+    EXPECT_TRUE(session.join(GroupId{7}));
+    EXPECT_TRUE(server_->publish(GroupId{7}, *frame));
+  };
+  Client client(listen());
+  client.send(1, "");
+  EXPECT_EQ(client.receive(), "news");
+}
+
 TEST_F(ServerTest, MembersMayLeaveJoinAndEndInAnyOrder) {
   Random random(5);
   Signal done;

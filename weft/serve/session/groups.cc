@@ -18,6 +18,10 @@ GroupHash::GroupHash() {
   second_ = std::uint64_t{random()} << 32U | random();
 }
 
+GroupPresence::GroupPresence(unsigned cores)
+    : words_((cores + kWordBits - 1) / kWordBits),
+      bits_(std::make_unique<std::atomic<std::uint64_t>[]>(kBuckets * words_)) {}
+
 bool GroupTable::join(Session& session, GroupId id) {
   for (const GroupMembership& membership : session.groups_) {
     if (membership.group->id == id) {
@@ -33,6 +37,9 @@ bool GroupTable::join(Session& session, GroupId id) {
     }
     group->members.push_back({&session, static_cast<std::uint32_t>(session.groups_.size())});
     session.groups_.push_back({group.get(), static_cast<std::uint32_t>(group->members.size() - 1)});
+    if (group->members.size() == 1) {
+      note_group(id);
+    }
     return true;
   } catch (const std::bad_alloc&) {
     const auto found = groups_.find(key_of(id));
@@ -40,6 +47,20 @@ bool GroupTable::join(Session& session, GroupId id) {
       groups_.erase(found);
     }
     return false;
+  }
+}
+
+void GroupTable::note_group(GroupId id) noexcept {
+  const std::size_t bucket = GroupPresence::bucket_of(id);
+  if (groups_in_[bucket]++ == 0 && presence_ != nullptr) {
+    presence_->set(bucket, core_);
+  }
+}
+
+void GroupTable::forget_group(GroupId id) noexcept {
+  const std::size_t bucket = GroupPresence::bucket_of(id);
+  if (--groups_in_[bucket] == 0 && presence_ != nullptr) {
+    presence_->clear(bucket, core_);
   }
 }
 
@@ -78,6 +99,7 @@ void GroupTable::remove(Session& session, std::uint32_t membership) noexcept {
   }
   memberships.pop_back();
   if (members.empty()) {
+    forget_group(gone.group->id);
     groups_.erase(key_of(gone.group->id));
   }
 }

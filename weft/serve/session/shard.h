@@ -27,14 +27,15 @@ namespace weft::serve {
 //   (1) An id finds the session that it was given to, or none.
 //   (2) A session is destroyed at the end of a turn, with none of its callbacks on the stack, after its
 //       coroutines and its on_close().
-class Shard {
+class Shard : public rt::CoreResident {
  public:
   static constexpr std::size_t kInputPart = 2;  // half-received input takes at most this part of the core's budget
   static constexpr Duration kReliefEvery = std::chrono::milliseconds(100);
 
   Shard(rt::Core& core, std::uint16_t epoch, ByteBudget& budget, std::size_t core_budget, SessionCount& count,
         CoreCounters& counters, const LogSink& log) noexcept
-      : core_(core),
+      : CoreResident(epoch),
+        core_(core),
         epoch_(epoch),
         budget_(budget, core_budget),
         input_memory_(budget_, core_budget / kInputPart, &Session::evict),
@@ -46,6 +47,23 @@ class Shard {
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
   ~Shard();
+
+  // The shard of that start of a server on the calling core; null: the server has no listener there yet, or no more.
+  [[nodiscard]] static Shard* here(std::uint16_t epoch) noexcept {
+    const List<rt::CoreResident>& residents = rt::Core::current()->residents();
+    rt::CoreResident* resident = residents.first();
+    while (resident != nullptr && resident->number != epoch) {
+      resident = residents.next(*resident);
+    }
+    return static_cast<Shard*>(resident);  // only shards are residents
+  }
+  // From now on here() finds the shard, and publishers see its groups. Idempotent.
+  void move_in(GroupPresence& presence) noexcept {
+    if (!hooked()) {
+      groups_.announce_to(presence, core_.index());
+      core_.residents().push_back(*this);
+    }
+  }
 
   [[nodiscard]] rt::Core& core() noexcept { return core_; }
   [[nodiscard]] rt::Loop& loop() noexcept { return core_.loop(); }
@@ -63,7 +81,14 @@ class Shard {
   void reject(Rejection why, std::string_view peer, const Error& error = {}) noexcept;
   // The address of the stream's other end if a log wants it; otherwise, and without memory, empty.
   [[nodiscard]] std::string peer_of(const net::Stream& stream) const noexcept;
-  [[nodiscard]] Session* find(SessionId id) noexcept;  // null: it ended, or belongs to another core or server
+  [[nodiscard]] Session* find(SessionId id) noexcept;            // null: it ended, or belongs to another core or server
+  [[nodiscard]] Session* find_or_count(SessionId id) noexcept {  // counts an id that finds none
+    Session* const session = find(id);
+    if (session == nullptr) {
+      counters_.stale_ids.add();
+    }
+    return session;
+  }
   [[nodiscard]] std::size_t size() const noexcept { return sessions_.size(); }
   template <typename Function>
   void for_each(Function&& function) {
