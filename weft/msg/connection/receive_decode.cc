@@ -66,6 +66,9 @@ ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, Fra
   }
   if (!share_.traits.receives) {
     assembly_.skipping = more;
+    if (!more) {
+      drop_unexpected();
+    }
     reader_.consume();
     return Decoded::consumed;
   }
@@ -85,7 +88,7 @@ ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, Fra
     assembly_.parts.clear();
     assembly_.bytes = 0;
     if (!pushed) {
-      end_input(Error(Errc::resource_exhausted, "no memory for a received message"));
+      end_without_memory();
       return Decoded::stopped;
     }
     return Decoded::queued;
@@ -96,7 +99,7 @@ ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, Fra
   }
   Cell* cell = channel_.claim();
   if (cell == nullptr || !make_input_cell(*cell, frame)) {
-    end_input(Error(Errc::resource_exhausted, "no memory for a received message"));
+    end_without_memory();
     return Decoded::stopped;
   }
   channel_.push_claimed(*cell);
@@ -133,10 +136,15 @@ bool ReceiveSide::discard(bool more) noexcept {
   if (more) {
     assembly_.parts.push_back(Cell{});
   } else {
-    common_.pipe->discarded.store(common_.pipe->discarded.load(std::memory_order_relaxed) + 1,
-                                  std::memory_order_relaxed);
+    drop_unexpected();
   }
   return true;
+}
+
+void ReceiveSide::end_without_memory() noexcept {
+  count_past_channel(1);
+  ++share_.drops.dropped_no_memory;
+  end_input(Error(Errc::resource_exhausted, "no memory for a received message"));
 }
 
 void ReceiveSide::drop_assembly() noexcept {
@@ -155,7 +163,7 @@ bool ReceiveSide::assemble(const Reader::Frame& frame) noexcept {
   }
   Cell cell;
   if (!make_input_cell(cell, frame)) {
-    end_input(Error(Errc::resource_exhausted, "no memory for a received message"));
+    end_without_memory();
     return false;
   }
   assembly_.parts.push_back(cell);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "weft/msg/message/message_drops.h"
 #include "weft/sync/parker.h"
 #include "weft/sync/spin.h"
 #include "weft/zmtp/socket_type.h"
@@ -19,8 +20,6 @@ class Connection;
 struct PipeShare {
   std::atomic<PipeShare*> next_signal{nullptr};  // in SocketShare::signals
   std::atomic<bool> signalled{false};
-  std::uint64_t dropped = 0;                // send lock: messages that found the mark reached and were not for waiting
-  std::atomic<std::uint64_t> discarded{0};  // by the receiver: messages of more parts than the type takes
 };
 
 // SocketShare: the members that a socket and its connections both touch while messages move.
@@ -69,6 +68,11 @@ struct SocketShare {
 
   std::vector<std::shared_ptr<Connection>> unflushed;  // with a batch that the socket flushes before a call waits
   std::atomic<bool> has_unflushed{false};              // a hint to the sender itself
+
+  MessageDrops drops;
+  // Messages of inproc pipes that are gone: those that still wait for a socket to bind, and those that one got later.
+  std::atomic<std::uint64_t> left_behind{0};
+  std::atomic<std::uint64_t> sent_late{0};
 };
 
 }  // namespace weft::msg

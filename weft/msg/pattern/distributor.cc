@@ -12,15 +12,19 @@ void Distributor::forget_staged() noexcept {
 
 void Distributor::send_single(Outbound& part, const Message* shared) noexcept {
   const bool wide = chosen_.size() > kWide;
+  std::uint64_t missed = 0;
   for (Pipe* pipe : chosen_) {
     if (shared == nullptr) [[likely]] {
       Outbound copy{part.bytes, nullptr, false};
-      pipe->dropped += pipe->try_send(copy, wide) ? 0 : 1;
+      missed += pipe->try_send(copy, wide) ? 0 : 1;
     } else {
       Message share = shared->share();
       Outbound copy{share.bytes(), &share, false};
-      pipe->dropped += pipe->try_send(copy, wide) ? 0 : 1;
+      missed += pipe->try_send(copy, wide) ? 0 : 1;
     }
+  }
+  if (missed != 0) {
+    chosen_.front()->drops().dropped_full += missed;
   }
 }
 
@@ -57,7 +61,7 @@ Result<void> Distributor::send(Outbound& part) {
 void Distributor::send_parts(std::span<Cell> parts, std::span<Pipe* const> to) {
   for (Pipe* pipe : to) {
     if (!pipe->writable()) {
-      ++pipe->dropped;
+      ++pipe->drops().dropped_full;
       continue;
     }
     copies_.assign(parts.begin(), parts.end());

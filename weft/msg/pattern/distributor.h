@@ -9,7 +9,7 @@
 
 namespace weft::msg {
 
-// Distributor: gives a message to many pipes. A full pipe misses the message, and its counter `dropped` counts it.
+// Distributor: gives a message to many pipes. A full pipe misses the message, and its socket counts that.
 // Owner: a pattern. Affinity: the send lock.
 // Cost: a payload that does not fit into a cell is copied at most once, and all pipes share it.
 class Distributor {

@@ -82,7 +82,7 @@ Result<void> LoadBalancer::send(Outbound& part, std::span<const Cell> prefix) {
   }
   last_ = pinned_;
   if (pinned_ == nullptr) {
-    ++dropped_;
+    ++drops_.dropped_no_peer;
     forget_staged();
     return {};
   }

@@ -33,7 +33,7 @@ class Publisher final : public Pattern {
     }
     if (!options_.xpub_welcome_message.empty()) {
       Outbound welcome{as_bytes(options_.xpub_welcome_message), nullptr, false};
-      pipe.dropped += pipe.try_send(welcome, false) ? 0 : 1;
+      drops_.dropped_full += pipe.try_send(welcome, false) ? 0 : 1;
     }
     return true;
   }
@@ -119,6 +119,11 @@ class Publisher final : public Pattern {
   bool handle_subscription(Pipe& pipe, bool subscribe, Bytes topic) override {
     choice_stands_ = false;
     return subscribe ? add(pipe, topic) : remove(pipe, topic);
+  }
+  void add_counts(Statistics& into) override {
+    const std::lock_guard lock(notices_mutex_);
+    into.arrived += notified_;
+    into.queued_in += notices_.size();
   }
   [[nodiscard]] std::size_t subscribers() const noexcept override {
     return static_cast<std::size_t>(
@@ -262,9 +267,10 @@ class Publisher final : public Pattern {
     {
       const std::lock_guard lock(notices_mutex_);
       if (notices_.size() >= kNoticesMax) {
-        ++dropped_;
+        ++drops_.dropped_full;
         return;
       }
+      ++notified_;
       notices_.push_back({(subscribe ? '\1' : '\0') + std::string(as_text(topic)), &pipe, pipe.arrived_count(), false});
     }
     pipe.owner().share().input_parker.wake_with_fence();
@@ -282,7 +288,8 @@ class Publisher final : public Pattern {
   Distributor distributor_;
   FairQueue queue_;  // receive lock: messages that XSUB peers send besides subscriptions
   std::mutex notices_mutex_;
-  std::deque<Notice> notices_;  // guarded by notices_mutex_, as the next
+  std::deque<Notice> notices_;  // guarded by notices_mutex_, as the next two
+  std::uint64_t notified_ = 0;  // notices so far, without those that were dropped
   Pipe* last_asker_ = nullptr;  // the peer whose notice the application received last
 };
 

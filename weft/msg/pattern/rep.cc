@@ -30,9 +30,7 @@ class Rep final : public Pattern {
       return Error(Errc::invalid_state, "the last request was not replied to yet");
     }
     FrameView view;
-    if (!find_body(view)) {
-      return Errc::would_block;
-    }
+    WEFT_TRY(find_body(view));
     if (!part.take(view)) {
       queue_.unpeek();
       return Error(Errc::resource_exhausted, "no memory for a received message");
@@ -59,7 +57,8 @@ class Rep final : public Pattern {
       asker_->send_parts(envelope_, false, part.waits);
       envelope_.clear();
     } else {
-      ++dropped_;  // the asker is gone, or its pipe is full because it does not read
+      // The asker is gone, or its pipe is full because it does not read.
+      ++(asker_ == nullptr ? drops_.dropped_no_peer : drops_.dropped_full);
       forget_envelope();
     }
     replying_ = false;
@@ -68,33 +67,40 @@ class Rep final : public Pattern {
 
   bool can_send() override { return replying_; }
   bool can_receive() override {
-    FrameView view;
-    if (replying_ || !find_body(view)) {
+    if (replying_) {
       return false;
     }
-    queue_.unpeek();
-    return true;
+    FrameView view;
+    const Result<void> found = find_body(view);
+    if (found) {
+      queue_.unpeek();
+    }
+    return found || found.error() != Errc::would_block;  // without memory: true, so that receive() reports the error
   }
   bool expects_input() const noexcept override { return !replying_; }
 
  private:
   // Peeks at the next part of the request proper, after it took the envelope. Drops a message without a delimiter.
-  bool find_body(FrameView& view) {
+  Result<void> find_body(FrameView& view) {
     for (;;) {
       Pipe* pipe = queue_.peek(view);
       if (pipe == nullptr) {
-        return false;
+        return Errc::would_block;
       }
       if (in_body_) {
-        return true;
+        return {};
       }
       if (envelope_.empty()) {
         asker_ = pipe;
       }
       Outbound part{view.bytes, nullptr, view.more};
       Cell cell;
-      if (!view.more || !make_cell(cell, part)) {
+      if (!view.more) {
+        ++drops_.dropped_unexpected;
         forget_envelope();
+      } else if (!make_cell(cell, part)) {
+        queue_.unpeek();
+        return Error(Errc::resource_exhausted, "no memory for a received message");
       } else {
         envelope_.push_back(cell);
         in_body_ = view.bytes.empty();

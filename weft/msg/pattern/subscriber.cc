@@ -126,6 +126,7 @@ class Subscriber final : public Pattern {
         return true;
       }
       skipping_ = view.more;
+      drops_.dropped_unexpected += view.more ? 0 : 1;
       queue_.pop();
     }
     return false;

@@ -146,6 +146,7 @@ bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore
     link->owner[1].store(nullptr);
     return false;
   }
+  link->join();
   binder.inproc_ready(*link, as_bytes(connector.options_copy().routing_id));
   connector.inproc_ready(*link, as_bytes(binder.options_copy().routing_id));
   // Sequentially consistent, as in close_inproc(): a connector that closes meanwhile sees the binder's end, or this
@@ -272,11 +273,11 @@ void SocketCore::disconnect_inproc(const InprocLink& link) {
       return;
     }
     std::erase(ended_, pipe.get());
-    dropped_before_ += pipe->dropped;
     if (pipe->notes.attached) {
       pattern_->detach(*pipe);
       pattern_->deactivate(*pipe);
     }
+    remember(*pipe);
   }
   const Duration linger = options_copy().linger;
   close_inproc(*pipe, linger < Duration::zero() ? kNever : deadline_after(sys::now(), linger));

@@ -48,6 +48,7 @@ Result<void> SocketCore::set_options(const std::function<Result<void>(Options&)>
     }
     {
       const std::lock_guard options(options_mutex_);
+      options_.wipe_secrets();
       options_ = std::move(changed);
     }
     send_timeout_.store(options_.send_timeout.count(), std::memory_order_relaxed);
@@ -71,7 +72,7 @@ Result<void> SocketCore::make_raw(bool raw) {
   if (!connections_.empty() || !inproc_pipes_.empty()) {
     return Error(Errc::invalid_argument, "router_raw has to be set before anything is connected");
   }
-  dropped_before_ += pattern_->dropped();
+  add_drops(gone_, pattern_->drops());
   pattern_ = find_pattern(raw ? SocketType::stream : SocketType::router)->make(traits_, options_);
   return {};
 }
@@ -225,10 +226,14 @@ void SocketCore::close_pipes(Instant deadline) {
         pattern_->deactivate(*pipe);
         pipe->notes.attached = false;
       }
+      remember(*pipe);
     }
     inproc.swap(inproc_pipes_);
     for (const Pipe* pipe : ended_) {
-      connections_.erase(pipe->connection());  // the connection has finished: the table kept only its input
+      if (pipe->connection() != nullptr) {
+        remember(*pipe);
+        connections_.erase(pipe->connection());  // the connection has finished: the table kept only its input
+      }
     }
     ended_.clear();
     connected_.clear();

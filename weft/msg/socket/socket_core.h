@@ -161,7 +161,6 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] zmtp::SocketType wire_type() const noexcept { return traits_.wire; }
   [[nodiscard]] bool single_part() const noexcept { return traits_.single_part; }
   [[nodiscard]] sync::WaitMode wait_mode() const noexcept { return share_.wait_mode; }
-  [[nodiscard]] std::uint64_t dropped();
   [[nodiscard]] Statistics statistics();  // socket_statistics.cc
 
  private:
@@ -202,8 +201,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> ensure_descriptors() noexcept;                    // receive lock
   [[nodiscard]] Result<void> add_descriptor(Connection& connection) noexcept;  // receive lock
   [[nodiscard]] static Pipe& pipe_of(Connection& connection) noexcept;
-  void end_pipe(Pipe& pipe);  // both locks
-  void bury_drained();        // receive lock
+  void end_pipe(Pipe& pipe);                 // both locks
+  void bury_drained();                       // receive lock
+  void remember(const Pipe& pipe) noexcept;  // receive and table lock: the pipe goes for good
   void apply_marks();
   [[nodiscard]] Result<void> make_raw(bool raw);  // both locks; before the first connection
   void end_feed();                                // feed lock
@@ -293,10 +293,10 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   std::multimap<std::string, std::shared_ptr<InprocLink>> connected_inproc_;
   std::vector<std::unique_ptr<Pipe>> inproc_pipes_;
   std::atomic<std::size_t> inproc_count_{0};
-  bool pipes_closed_ = false;         // only connections_ can still emit events
-  std::vector<Pipe*> ended_;          // receive lock: ended pipes that may hold input
-  std::size_t bury_next_ = 0;         // receive lock: the place in ended_ that bury_drained() checks next
-  std::uint64_t dropped_before_ = 0;  // send lock: messages dropped by pipes that are gone
+  bool pipes_closed_ = false;  // only connections_ can still emit events
+  std::vector<Pipe*> ended_;   // receive lock: ended pipes that may hold input
+  std::size_t bury_next_ = 0;  // receive lock: the place in ended_ that bury_drained() checks next
+  Statistics gone_;            // table lock: the counts of pipes that are gone
 };
 
 }  // namespace weft::msg
