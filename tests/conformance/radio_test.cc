@@ -275,7 +275,7 @@ TEST_P(RadioWire, ADishTakesMessagesOfAGroupAndAPartAndDiscardsOthers) {
               wire_frame(0, "2"));
   EXPECT_EQ(hear(dish), "g: 1");
   EXPECT_EQ(hear(dish), "g: 2");
-  EXPECT_EQ(dish.statistics()->dropped, 1u);
+  EXPECT_EQ(dish.statistics()->dropped_unexpected, 4u);
 }
 
 TEST_P(RadioWire, AGroupThatIsTooLongEndsTheConnection) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -22,12 +23,31 @@ namespace {
 
 constexpr std::chrono::milliseconds kLook{20};  // the longest wait of a call before the loop checks for a stop
 constexpr std::uint64_t kInFlightMax = 64;      // requests of a DEALER without a reply
+constexpr std::uint64_t kPacedEvery = 512;      // messages that a PUSH without a mark sends before it looks
+constexpr std::uint64_t kQueuedMax = 2000;      // its messages that may wait
+constexpr std::chrono::seconds kSettle{10};     // the longest time until the counters balance
+
+// Every process has this pair of CURVE keys.
+constexpr std::array<std::uint8_t, 32> kPublicKey{0x12, 0x91, 0x0a, 0x16, 0x2a, 0x00, 0xb5, 0x3f, 0x2c, 0x97, 0x12,
+                                                  0x3e, 0x24, 0xd8, 0x32, 0x86, 0x2c, 0x6e, 0x86, 0x58, 0xdc, 0x1f,
+                                                  0x65, 0x97, 0x43, 0x16, 0x3c, 0x63, 0x45, 0xbb, 0xb9, 0x21};
+constexpr std::array<std::uint8_t, 32> kSecretKey{0x58, 0x74, 0x2b, 0xf0, 0x56, 0x09, 0x75, 0xac, 0xd6, 0xd6, 0x15,
+                                                  0x8c, 0x06, 0xa3, 0xb1, 0x80, 0x20, 0x7c, 0x83, 0xba, 0x24, 0x54,
+                                                  0x57, 0x05, 0x4e, 0x20, 0x54, 0x70, 0xa6, 0x80, 0x2f, 0xd3};
 
 struct Options {
   std::string role;
   bool bind = false;
   std::string endpoint;
   std::uint64_t generation = 0;
+  bool curve = false;
+  bool unmarked = false;  // no high-water mark
+};
+
+// The messages that the application gave to the socket, and took from it.
+struct Moved {
+  std::uint64_t given = 0;
+  std::uint64_t taken = 0;
 };
 
 [[noreturn]] void fail(const std::string& what) {
@@ -83,8 +103,16 @@ class Listener {
 
 bool nothing_yet(const Error& error) { return error == Errc::timed_out || error == Errc::would_block; }
 
-void run_push(Socket& socket, const Options& options, const std::atomic<bool>& stop) {
-  for (std::uint64_t sequence = 0; !stop;) {
+std::uint64_t queued_out(Socket& socket) {
+  const auto numbers = socket.statistics();
+  return numbers ? numbers->queued_out : 0;
+}
+
+void run_push(Socket& socket, const Options& options, const std::atomic<bool>& stop, Moved& moved) {
+  for (std::uint64_t& sequence = moved.given; !stop;) {
+    while (options.unmarked && sequence % kPacedEvery == 0 && queued_out(socket) > kQueuedMax && !stop) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
     const auto sent = socket.send(Bytes(make_note(options.generation, sequence)));
     if (sent) {
       ++sequence;
@@ -94,11 +122,12 @@ void run_push(Socket& socket, const Options& options, const std::atomic<bool>& s
   }
 }
 
-void run_pull(Socket& socket, const Options& options, const std::atomic<bool>& stop) {
+void run_pull(Socket& socket, const Options& options, const std::atomic<bool>& stop, Moved& moved) {
   Listener listener(options.generation > 0);
   while (!stop) {
     const auto note = socket.recv();
     if (note) {
+      ++moved.taken;
       listener.hear(note->bytes());
     } else if (!nothing_yet(note.error())) {
       fail("recv: " + note.error().message());
@@ -106,9 +135,9 @@ void run_pull(Socket& socket, const Options& options, const std::atomic<bool>& s
   }
 }
 
-void run_dealer(Socket& socket, const Options& options, const std::atomic<bool>& stop) {
+void run_dealer(Socket& socket, const Options& options, const std::atomic<bool>& stop, Moved& moved) {
   Listener listener(true);
-  std::uint64_t sequence = 0;
+  std::uint64_t& sequence = moved.given;
   std::uint64_t in_flight = 0;
   while (!stop) {
     while (in_flight < kInFlightMax && socket.try_send(Bytes(make_note(options.generation, sequence)))) {
@@ -117,6 +146,7 @@ void run_dealer(Socket& socket, const Options& options, const std::atomic<bool>&
     }
     const auto note = socket.recv();
     if (note) {
+      ++moved.taken;
       listener.hear(note->bytes());
       in_flight -= in_flight > 0 ? 1 : 0;
     } else if (nothing_yet(note.error())) {
@@ -127,7 +157,7 @@ void run_dealer(Socket& socket, const Options& options, const std::atomic<bool>&
   }
 }
 
-void run_router(Socket& socket, const Options& options, const std::atomic<bool>& stop) {
+void run_router(Socket& socket, const Options& options, const std::atomic<bool>& stop, Moved& moved) {
   Listener listener(options.generation > 0);
   std::map<std::string, std::uint64_t> sequences;  // of the replies to each dealer
   while (!stop) {
@@ -141,18 +171,53 @@ void run_router(Socket& socket, const Options& options, const std::atomic<bool>&
     if (parts->size() != 2) {
       fail("a message of " + std::to_string(parts->size()) + " parts");
     }
+    ++moved.taken;
     const std::string id((*parts)[0].text());
     listener.hear((*parts)[1].bytes());
     need(socket.send(id, More::yes), "send id");
     need(socket.send(Bytes(make_note(options.generation, sequences[id]++))), "send");
+    ++moved.given;
   }
+}
+
+// Once the application has stopped: every message was handed over or delivered, or dropped and counted, or waits. The
+// I/O thread may still move some, so wait until the counters agree.
+void check_balance(Socket& socket, const Moved& moved) {
+  const auto deadline = std::chrono::steady_clock::now() + kSettle;
+  for (;;) {
+    const auto now = socket.statistics();
+    if (!now) {
+      fail("statistics: " + now.error().message());
+    }
+    if (moved.given + now->arrived == now->sent + moved.taken + now->dropped + now->queued_out + now->queued_in) {
+      std::printf("balance %llu\n", static_cast<unsigned long long>(now->dropped));
+      std::fflush(stdout);
+      return;
+    }
+    if (std::chrono::steady_clock::now() > deadline) {
+      fail("no balance: given " + std::to_string(moved.given) + ", arrived " + std::to_string(now->arrived) +
+           ", sent " + std::to_string(now->sent) + ", taken " + std::to_string(moved.taken) + ", dropped " +
+           std::to_string(now->dropped) + ", queued " + std::to_string(now->queued_out) + " and " +
+           std::to_string(now->queued_in));
+    }
+    std::this_thread::yield();
+  }
+}
+
+void secure(Socket& socket, const Options& options) {
+  const std::string public_key(kPublicKey.begin(), kPublicKey.end());
+  need(socket.set(option::curve_secret_key, std::string(kSecretKey.begin(), kSecretKey.end())), "curve_secret_key");
+  need(options.bind ? socket.set(option::curve_server, true) : socket.set(option::curve_public_key, public_key),
+       "curve_server, curve_public_key");
+  need(options.bind ? Result<void>() : socket.set(option::curve_server_key, public_key), "curve_server_key");
 }
 
 int usage(std::FILE* to, int status) {
   std::fputs(
-      "usage: kill_side push|pull|dealer|router --bind|--connect ENDPOINT --generation N\n"
-      "  Says \"at ENDPOINT\", then \"from GENERATION\" whenever it hears from another partner; ends at the line "
-      "\"stop\".\n"
+      "usage: kill_side push|pull|dealer|router --bind|--connect ENDPOINT --generation N [--curve] [--unmarked]\n"
+      "  Says \"at ENDPOINT\", then \"from GENERATION\" whenever it hears from another partner. At the line \"stop\" "
+      "it "
+      "says \"balance DROPPED\" and ends.\n"
       "  Generation 0 survives; its partners come one after the other.\n"
       "exit status: 0 stopped, 1 something wrong was received, 2 wrong usage\n",
       to);
@@ -172,6 +237,13 @@ int play(const Options& options) {
   Socket socket = std::move(*opened);
   need(socket.set(option::send_timeout, kLook), "send_timeout");
   need(socket.set(option::receive_timeout, kLook), "receive_timeout");
+  if (options.unmarked) {
+    need(socket.set(option::send_high_water_mark, 0), "send_high_water_mark");
+    need(socket.set(option::receive_high_water_mark, 0), "receive_high_water_mark");
+  }
+  if (options.curve) {
+    secure(socket, options);
+  }
   std::string exact = options.endpoint;
   if (options.bind) {
     const auto bound = socket.bind(options.endpoint);
@@ -189,11 +261,13 @@ int play(const Options& options) {
     (void)link.wait_line("stop", std::chrono::hours(1));
     stop = true;
   });
+  Moved moved;
   (type == SocketType::push     ? run_push
    : type == SocketType::pull   ? run_pull
    : type == SocketType::dealer ? run_dealer
-                                : run_router)(socket, options, stop);
+                                : run_router)(socket, options, stop, moved);
   listener.join();
+  check_balance(socket, moved);
   return 0;
 }
 
@@ -202,8 +276,16 @@ int run(int argc, char** argv) {
   if (argc == 2 && std::string(argv[1]) == "--help") {
     return usage(stdout, 0);
   }
-  if (argc != 6) {
+  if (argc < 6) {
     return usage(stderr, 2);
+  }
+  for (int i = 6; i < argc; ++i) {
+    const std::string argument = argv[i];
+    options.curve |= argument == "--curve";
+    options.unmarked |= argument == "--unmarked";
+    if (argument != "--curve" && argument != "--unmarked") {
+      return usage(stderr, 2);
+    }
   }
   options.role = argv[1];
   options.bind = std::string(argv[2]) == "--bind";

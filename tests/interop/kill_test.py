@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """kill -9 of one side, many times in a row: the other side, a Weft process, serves the successor within two
-back-offs, with as many descriptors and threads as before, and ends cleanly. One line per survivor."""
+back-offs, with as many descriptors and threads as before, its counters balance, and it ends cleanly. One line per
+survivor."""
 
 import argparse
 import itertools
@@ -27,10 +28,11 @@ class Survivor:
     role: str
     binds: bool
     transport: str
+    flags: tuple[str, ...] = ()  # of kill_side, for both sides
 
     @property
     def name(self) -> str:
-        return f"{self.role} {self.transport} {'binds' if self.binds else 'connects'}"
+        return " ".join([self.role, self.transport, "binds" if self.binds else "connects", *self.flags])
 
 
 def count_descriptors(pid: int) -> int:
@@ -47,17 +49,18 @@ class Trial:
     def __init__(self, build_dir: Path, survivor: Survivor, directory: str):
         self.survivor = survivor
         self.program = build_dir / "tests" / "interop" / "kill_side"
-        path = f"{survivor.role}-{survivor.binds}"
+        path = "-".join([survivor.role, str(survivor.binds), *survivor.flags])
         self.endpoint = "tcp://127.0.0.1:*" if survivor.transport == "tcp" else f"ipc://{directory}/{path}"
         self.survivor_peer: Peer | None = None
         self.partner: Peer | None = None
         self.resumed: list[float] = []  # seconds from the successor's start to the first message
+        self.dropped = 0  # messages that the survivor counted as dropped
 
     def start(self, role: str, binds: bool, generation: int, pyzmq: bool = False) -> Peer:
         arguments = [role, "--bind" if binds else "--connect", self.endpoint, "--generation", generation]
         if pyzmq:
             return Peer(Path(sys.executable), Path(__file__).with_name("pyzmq_kill_side.py"), *arguments)
-        return Peer(self.program, *arguments)
+        return Peer(self.program, *arguments, *self.survivor.flags)
 
     def start_partner(self, generation: int, pyzmq: bool) -> None:
         self.partner = self.start(PARTNERS[self.survivor.role], not self.survivor.binds, generation, pyzmq)
@@ -102,6 +105,7 @@ class Trial:
             wait_until(lambda: count_descriptors(pid) == descriptors, f"descriptors are not {descriptors} again", 5)
             wait_until(lambda: count_threads(pid) == threads, f"threads are not {threads} again", 5)
         self.survivor_peer.send("stop")
+        self.dropped = int(self.survivor_peer.expect("balance"))
         self.survivor_peer.finish()
         if statistics.median(self.resumed) > TWO_BACK_OFFS or max(self.resumed) > TWO_BACK_OFFS + BUSY_MACHINE:
             raise PeerError(f"resumed after {sorted(self.resumed)[-5:]} s")
@@ -123,11 +127,15 @@ def try_survivor(build_dir: Path, survivor: Survivor, directory: str, weft_kills
         trial.clean_up()
     resumed = [1000 * seconds for seconds in trial.resumed] or [0.0]
     print(
-        f"{'FAIL' if error else 'ok':4} {survivor.name:20} {len(trial.resumed):3} kills, resumed after "
-        f"{statistics.median(resumed):4.0f} ms (median), {max(resumed):4.0f} ms (longest)  {error}",
+        f"{'FAIL' if error else 'ok':4} {survivor.name:40} {len(trial.resumed):3} kills, resumed after "
+        f"{statistics.median(resumed):4.0f} ms (median), {max(resumed):4.0f} ms (longest), dropped {trial.dropped}  {error}",
         flush=True,
     )
     return not error
+
+
+def kills_of(survivor: Survivor, arguments: argparse.Namespace) -> tuple[int, int]:
+    return (arguments.other_kills, 0) if survivor.flags else (arguments.kills, arguments.pyzmq_kills)
 
 
 def main() -> int:
@@ -135,14 +143,17 @@ def main() -> int:
     parser.add_argument("build_dir", type=Path)
     parser.add_argument("--kills", type=int, default=50, help="of a Weft process, for each survivor")
     parser.add_argument("--pyzmq-kills", type=int, default=3)
+    parser.add_argument("--other-kills", type=int, default=10, help="under CURVE, and without high-water marks")
     parser.add_argument("--filter", default="", help="only survivors whose name contains each of the words")
     parser.add_argument("--jobs", type=int, default=4, help="survivors at the same time")
     arguments = parser.parse_args()
     survivors = [Survivor(*row) for row in itertools.product(PARTNERS, (True, False), ("tcp", "ipc"))]
+    others = (("--curve",), ("--unmarked",), ("--curve", "--unmarked"))
+    survivors += [Survivor(*row) for row in itertools.product(PARTNERS, (True, False), ("tcp",), others)]
     survivors = [one for one in survivors if all(word in f" {one.name} " for word in arguments.filter.split())]
     with tempfile.TemporaryDirectory(prefix="weft-kill-") as directory, ThreadPoolExecutor(arguments.jobs) as pool:
         tries = [
-            pool.submit(try_survivor, arguments.build_dir, one, directory, arguments.kills, arguments.pyzmq_kills)
+            pool.submit(try_survivor, arguments.build_dir, one, directory, *kills_of(one, arguments))
             for one in survivors
         ]
         wrong = sum(not one.result() for one in tries)

@@ -107,7 +107,8 @@ std::string run_sides(const std::vector<Job>& jobs, const std::vector<Link*>& li
   }
   std::ostringstream report;
   for (const Outcome& outcome : outcomes) {
-    report << outcome.sent << ' ' << outcome.received << ' ' << outcome.error << '\n';
+    report << outcome.sent << ' ' << outcome.received << ' ' << outcome.handed << ' ' << outcome.arrived << ' '
+           << outcome.error << '\n';
   }
   return report.str();
 }
@@ -164,12 +165,12 @@ std::string finish_child(const Child& child, Clock::time_point deadline) {
   int status = 0;
   ::waitpid(child.pid, &status, 0);
   if (late) {
-    return "0 0 hangs\n";
+    return "0 0 0 0 hangs\n";
   }
   if (WIFSIGNALED(status)) {
-    return "0 0 killed by signal " + std::to_string(WTERMSIG(status)) + "\n";
+    return "0 0 0 0 killed by signal " + std::to_string(WTERMSIG(status)) + "\n";
   }
-  return WEXITSTATUS(status) == 0 ? report : "0 0 exit status " + std::to_string(WEXITSTATUS(status)) + "\n";
+  return WEXITSTATUS(status) == 0 ? report : "0 0 0 0 exit status " + std::to_string(WEXITSTATUS(status)) + "\n";
 }
 
 std::vector<Child> start_cell(const Cell& cell, const std::string& endpoint) {
@@ -212,6 +213,8 @@ bool run_cell(const Cell& cell, const std::string& directory) {
   long sent = 0;
   long received = 0;
   std::string error;
+  std::vector<long> handed;
+  std::vector<long> arrived;
   for (const Child& child : start_cell(cell, endpoint_for(cell, directory))) {
     std::istringstream report(finish_child(child, start + kCellLimit));
     for (std::string line; std::getline(report, line);) {
@@ -219,7 +222,7 @@ bool run_cell(const Cell& cell, const std::string& directory) {
       long s = 0;
       long r = 0;
       std::string reason;
-      words >> s >> r;
+      words >> s >> r >> handed.emplace_back() >> arrived.emplace_back();
       std::getline(words >> std::ws, reason);
       sent += s;
       received += r;
@@ -228,6 +231,11 @@ bool run_cell(const Cell& cell, const std::string& directory) {
   }
   if (error.empty() && received == 0 && !(cell.role == "xpub" && cell.shape.size == 0)) {
     error = "nothing was received";
+  }
+  // No connection broke, so each side got all that the other handed over. For an XPUB its peer's subscriptions arrive.
+  if (error.empty() && (handed[0] != arrived[1] || (cell.role != "xpub" && handed[1] != arrived[0]))) {
+    error = "handed over " + std::to_string(handed[0]) + " and " + std::to_string(handed[1]) + ", arrived " +
+            std::to_string(arrived[1]) + " and " + std::to_string(arrived[0]);
   }
   const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
   std::printf("%-4s %-44s sent %5ld received %5ld  %5lld ms  %s\n", error.empty() ? "ok" : "FAIL", cell.name().c_str(),

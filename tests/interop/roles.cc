@@ -27,6 +27,7 @@ void run_push(Side& side) {
       side.send(socket, {0, at(i)});
     }
   }
+  side.check_balance({&socket});
 }
 
 void run_pull(Side& side) {
@@ -38,6 +39,7 @@ void run_pull(Side& side) {
       side.expect(socket, {0, at(i)});
     }
   }
+  side.check_balance({&socket});
 }
 
 // Expects that no further message comes: an unexpected one would be received next.
@@ -60,6 +62,7 @@ void run_req(Side& side) {
     }
     need(socket.try_recv().error() == Errc::invalid_state, "REQ receives without a request");
   }
+  side.check_balance({&socket});
 }
 
 void run_rep(Side& side) {
@@ -76,6 +79,7 @@ void run_rep(Side& side) {
       side.send(socket, {kReplies, at(i)});
     }
   }
+  side.check_balance({&socket});
 }
 
 // Sends in bursts and takes the replies to each.
@@ -100,6 +104,7 @@ void run_pair(Side& side) {
     ask_in_bursts(side, socket, 0);
   }
   need_quiet(socket);
+  side.check_balance({&socket});
 }
 
 void run_echo(Side& side) {
@@ -112,6 +117,7 @@ void run_echo(Side& side) {
       side.send(socket, {kReplies, at(i)});
     }
   }
+  side.check_balance({&socket});
 }
 
 void run_dealers(Side& side) {
@@ -133,6 +139,7 @@ void run_dealers(Side& side) {
     }
     need_quiet(socket);
   });
+  side.check_balance(all);
 }
 
 int dealer_of(std::string_view routing_id) {
@@ -165,6 +172,7 @@ void run_router(Side& side) {
     }
   }
   need_quiet(socket);
+  side.check_balance({&socket});
 }
 
 struct Row {
@@ -194,11 +202,14 @@ Outcome run_role(Context& context, const Job& job, Link& link) {
   Side side(context, job, link);
   try {
     find_row(job.role)->run(side);
+    need(side.balanced(), "the role ended without a balance");
   } catch (const Failure& failure) {
     outcome.error = job.role + ": " + failure.what();
   }
   outcome.sent = side.sent();
   outcome.received = side.received();
+  outcome.handed = side.handed();
+  outcome.arrived = side.arrived();
   return outcome;
 }
 

@@ -28,6 +28,8 @@ struct Outcome {
   std::string error{};  // empty: everything arrived, in order, and nothing else did
   long sent = 0;        // messages
   long received = 0;
+  long handed = 0;  // by the sockets' own counters: handed over to the partner, and arrived from it
+  long arrived = 0;
 };
 
 [[nodiscard]] bool is_role(const std::string& name);

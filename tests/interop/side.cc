@@ -103,9 +103,14 @@ void Side::send(Socket& socket, const MessageId& id, std::string_view topic, std
   }
   prompt.check();
   ++sent_;
+  ++given_;
 }
 
-void Side::send_text(Socket& socket, std::string_view text) { need(socket.send(text), "send"); }
+void Side::send_text(Socket& socket, std::string_view text) {
+  need(socket.send(text), "send");
+  const bool subscribes = socket.type() == SocketType::xsub && (text.front() == '\0' || text.front() == '\1');
+  given_ += subscribes ? 0 : 1;
+}
 
 Message Side::receive_part(Socket& socket, int style) {
   if (style == kWhole) {
@@ -137,6 +142,7 @@ std::vector<Message> Side::receive(Socket& socket) {
     parts.push_back(receive_part(socket, style));
   } while (parts.back().more());
   prompt.check();
+  ++taken_;
   return parts;
 }
 
@@ -153,6 +159,46 @@ void Side::begin_round(Socket& socket, int round, int peers) {
     if (gone == peers) {
       link_.send("lost");
     }
+  }
+}
+
+namespace {
+std::string describe(const Statistics& sum, long given, long taken) {
+  std::ostringstream text;
+  text << "the counters do not balance: given " << given << ", taken " << taken << "; sent " << sum.sent
+       << ", queued out " << sum.queued_out << ", arrived " << sum.arrived << ", queued in " << sum.queued_in
+       << ", dropped";
+  const std::vector<std::uint64_t> values = sync::read_counters(sum);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (kSocketTable.rows[i].metric == "messages_dropped_total") {
+      text << ' ' << kSocketTable.rows[i].label_value << ' ' << values[i];
+    }
+  }
+  return text.str();
+}
+}  // namespace
+
+void Side::check_balance(const std::vector<Socket*>& sockets) {
+  const SocketType type = sockets.front()->type();
+  const bool publishes = type == SocketType::pub || type == SocketType::xpub;
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  for (;;) {
+    Statistics sum;
+    for (Socket* socket : sockets) {
+      const Statistics one = need(socket->statistics(), "statistics");
+      sync::add_counters(sum, one);
+      sum.dropped += one.dropped;
+    }
+    const auto out = static_cast<long>(sum.sent + sum.queued_out);
+    const auto in = static_cast<long>(sum.dropped + sum.queued_in) + taken_ - static_cast<long>(sum.arrived);
+    handed_ = static_cast<long>(sum.sent);
+    arrived_ = static_cast<long>(sum.arrived);
+    if ((publishes ? sum.dropped == 0 && in == 0 : out + in == given_) && sum.queued_out == 0) {
+      balanced_ = true;
+      return;
+    }
+    need(std::chrono::steady_clock::now() < deadline, describe(sum, given_, taken_));
+    std::this_thread::yield();
   }
 }
 

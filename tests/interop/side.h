@@ -57,6 +57,13 @@ class Side {
   void begin_round(Socket& socket, int round, int peers = 1);
   void wait_line(const std::string& word);
 
+  // At the end of a role, with all its sockets: waits until everything is handed over, and checks that the sockets'
+  // counters agree with what this side sent and received. A publisher's count copies, so this side cannot know them.
+  void check_balance(const std::vector<Socket*>& sockets);
+  [[nodiscard]] bool balanced() const noexcept { return balanced_; }
+  [[nodiscard]] long handed() const noexcept { return handed_; }
+  [[nodiscard]] long arrived() const noexcept { return arrived_; }
+
  private:
   void send_part(Socket& socket, Message part, More more, int style);
   [[nodiscard]] Message receive_part(Socket& socket, int style);
@@ -66,6 +73,11 @@ class Side {
   Link& link_;
   std::atomic<long> sent_{0};
   std::atomic<long> received_{0};
+  std::atomic<long> given_{0};  // messages to and from the sockets, with those that control the role
+  std::atomic<long> taken_{0};
+  bool balanced_ = false;
+  long handed_ = 0;
+  long arrived_ = 0;
 };
 
 // Runs body(0) .. body(count - 1) at the same time; throws the first Failure once all have ended.

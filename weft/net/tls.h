@@ -90,7 +90,7 @@ class TlsClient {
 // The results of the handshake.
 struct TlsInfo {
   std::string protocol;      // ALPN; empty: none
-  std::string peer_subject;  // of the peer's verified certificate (RFC 2253); empty: it sent none
+  std::string peer_subject;  // of the peer's certificate (RFC 2253); empty: the peer sent none, or nobody verified it
   bool resumed = false;      // with a ticket of an earlier connection
 };
 [[nodiscard]] std::optional<TlsInfo> tls_info(const Stream& stream);  // empty: not TLS, or not established

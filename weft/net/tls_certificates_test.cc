@@ -76,6 +76,14 @@ TEST_F(TlsTest, ClientsProveThemselvesWhenTheyMust) {
       comes_in({.ca_file = authority_.file(), .certificate_file = unknown.certificate, .key_file = unknown.key}));
 }
 
+TEST_F(TlsTest, AnUnverifiedCertificateNamesNobody) {
+  make(server_options(), {.verify = false});
+  EXPECT_TRUE(comes_in({.verify = false}));
+  EXPECT_EQ(tls_info(*client_)->peer_subject, "");
+  EXPECT_TRUE(comes_in(client_options()));
+  EXPECT_EQ(tls_info(*client_)->peer_subject, "CN=server");
+}
+
 TEST_F(TlsTest, ProtocolsAreAgreedOnOrTheHandshakeIsRefused) {
   TlsServerOptions server = server_options();
   server.protocols = {"weft/2", "weft/1"};

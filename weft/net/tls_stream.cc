@@ -416,7 +416,9 @@ std::optional<TlsInfo> tls_info(const Stream& stream) {
   unsigned size = 0;
   SSL_get0_alpn_selected(tls->ssl(), &protocol, &size);
   info.protocol.assign(reinterpret_cast<const char*>(protocol), size);
-  if (const X509* const certificate = SSL_get0_peer_certificate(tls->ssl())) {
+  const bool verified =
+      (SSL_get_verify_mode(tls->ssl()) & SSL_VERIFY_PEER) != 0 && SSL_get_verify_result(tls->ssl()) == X509_V_OK;
+  if (const X509* const certificate = SSL_get0_peer_certificate(tls->ssl()); verified && certificate != nullptr) {
     info.peer_subject = subject_of(certificate);
   }
   info.resumed = SSL_session_reused(tls->ssl()) == 1;

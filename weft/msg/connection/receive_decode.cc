@@ -69,12 +69,15 @@ ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, Fra
   }
   if (!share_.traits.receives) {
     assembly_.skipping = more;
+    if (!more) {
+      drop_unexpected();
+    }
     reader_.consume();
     return Decoded::consumed;
   }
   if (more || !assembly_.parts.empty()) {
     if (!make_room(assembly_.parts)) {
-      end_input(kNoMemoryToReceive);
+      end_without_memory();
       return Decoded::stopped;
     }
     if (share_.traits.single_part && discard(more)) {
@@ -90,7 +93,7 @@ ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, Fra
     }
     if (!channel_.push(assembly_.parts)) {
       drop_assembly();
-      end_input(kNoMemoryToReceive);
+      end_without_memory();
       return Decoded::stopped;
     }
     assembly_.parts.clear();
@@ -103,7 +106,7 @@ ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, Fra
   }
   Cell* cell = channel_.claim();
   if (cell == nullptr || !make_input_cell(*cell, frame)) {
-    end_input(kNoMemoryToReceive);
+    end_without_memory();
     return Decoded::stopped;
   }
   channel_.push_claimed(*cell);
@@ -140,10 +143,15 @@ bool ReceiveSide::discard(bool more) noexcept {
   if (more) {
     assembly_.parts.push_back(Cell{});
   } else {
-    common_.pipe->discarded.store(common_.pipe->discarded.load(std::memory_order_relaxed) + 1,
-                                  std::memory_order_relaxed);
+    drop_unexpected();
   }
   return true;
+}
+
+void ReceiveSide::end_without_memory() noexcept {
+  count_past_channel(1);
+  ++share_.drops.dropped_no_memory;
+  end_input(kNoMemoryToReceive);
 }
 
 void ReceiveSide::drop_assembly() noexcept {
@@ -162,7 +170,7 @@ bool ReceiveSide::assemble(const Reader::Frame& frame) noexcept {
   }
   Cell cell;
   if (!make_input_cell(cell, frame)) {
-    end_input(kNoMemoryToReceive);
+    end_without_memory();
     return false;
   }
   assembly_.parts.push_back(cell);

@@ -31,7 +31,9 @@ ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
       give_baton();
       return Peek::channel;
     }
-    if (plain_ && assembly_.parts.empty() && reader_.take_run(run)) [[likely]] {
+    const std::size_t taken = plain_ && assembly_.parts.empty() ? reader_.take_run(run) : 0;
+    if (taken != 0) [[likely]] {
+      count_past_channel(taken);
       if (reader_.empty()) {
         reader_.settle();
       }
@@ -117,6 +119,7 @@ void ReceiveSide::collect() noexcept {
 }
 
 void ReceiveSide::pop() noexcept {
+  count_past_channel(1);
   reader_.consume();
   if (reader_.empty()) {
     reader_.settle();

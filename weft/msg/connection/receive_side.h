@@ -46,6 +46,10 @@ class ReceiveSide {
   void handle_credit() noexcept;  // the consumer reported credit, or the mark has changed
   [[nodiscard]] Channel& channel() noexcept { return channel_; }
 
+  // --- any thread ---
+  // Messages that arrived, ever.
+  [[nodiscard]] std::uint64_t arrived_count() const noexcept { return channel_.written() + past_channel_.load(); }
+
   // --- I/O thread (receive_side.cc) ---
   void read() noexcept;  // into the channel, up to its mark; nothing when another thread holds the baton
   [[nodiscard]] bool held_by_link() const noexcept { return held_by_link_; }
@@ -92,12 +96,22 @@ class ReceiveSide {
   [[nodiscard]] Decoded decode(FrameView* view, Turn& turn) noexcept;
   [[nodiscard]] Decoded decode_message(const Reader::Frame& frame, FrameView* view) noexcept;
   [[nodiscard]] bool discard(bool more) noexcept;
+  void end_without_memory() noexcept;
   void drop_assembly() noexcept;
   [[nodiscard]] bool assemble(const Reader::Frame& frame) noexcept;
   [[nodiscard]] bool make_input_cell(Cell& cell, const Reader::Frame& frame) noexcept;
   [[nodiscard]] bool handle_command(Bytes body) noexcept;
   [[nodiscard]] bool subscribe(const zmtp::Event& event) noexcept;
   void watch_time_to_live(std::uint16_t deciseconds) noexcept;
+
+  // With the read baton, so no other thread changes the count. Relaxed, because the count orders nothing.
+  void count_past_channel(std::size_t messages) noexcept {
+    past_channel_.store(past_channel_.load(std::memory_order_relaxed) + messages, std::memory_order_relaxed);
+  }
+  void drop_unexpected() noexcept {
+    count_past_channel(1);
+    ++share_.drops.dropped_unexpected;
+  }
 
   struct Assembly {
     std::vector<Cell> parts;  // of a message that is not whole yet
@@ -127,7 +141,8 @@ class ReceiveSide {
   std::atomic<bool> maybe_readable_{true};   // a hint: the kernel may have bytes for us
   std::atomic<std::int64_t> last_input_{0};  // Instant, nanoseconds
   std::atomic<bool> resume_posted_{false};
-  bool held_by_link_ = true;  // I/O thread
+  bool held_by_link_ = true;                    // I/O thread
+  std::atomic<std::uint64_t> past_channel_{0};  // messages that were shown in place, or dropped
 };
 
 }  // namespace weft::msg

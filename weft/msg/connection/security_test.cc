@@ -312,8 +312,22 @@ TEST_F(Sealed, AChangedByteIsForged) {
 TEST_F(Sealed, WhatWasSealedForOneConnectionIsNotKeptForTheNext) {
   ASSERT_TRUE(writer_.prepare(5));
   writer_.append(0, as_bytes("hello"));
-  writer_.close(true);
+  EXPECT_EQ(writer_.close(true), 1u);
   EXPECT_TRUE(writer_.empty());
+}
+
+TEST_F(Sealed, TheKernelHasTheMessagesWhoseSealedFramesItTook) {
+  ASSERT_TRUE(writer_.prepare(1000));
+  const std::size_t frame_size = 2 + zmtp::kSealOverhead + 1;
+  for (const std::uint8_t flags : {std::uint8_t{0}, zmtp::kMore, std::uint8_t{0}, std::uint8_t{0}, zmtp::kMore}) {
+    writer_.append(flags, as_bytes("x"));
+  }
+  stream_.room = 3 * frame_size + 1;  // the first message, the two parts of the second, and a byte
+  writer_.flush();
+  EXPECT_EQ(writer_.pending_messages(), 3u) << "the batch is not over";
+  EXPECT_EQ(writer_.close(true), 2u) << "the third message, and the one that was begun";
+  EXPECT_EQ(writer_.sent(), 2u);
+  EXPECT_EQ(writer_.pending_messages(), 0u);
 }
 
 }  // namespace

@@ -19,9 +19,14 @@ constexpr std::uint32_t kSendsPerClock = 16;       // the clock is read once in 
 constexpr std::uint32_t kBlockedSendsPerTry = 64;  // while the kernel is full, a flush is tried once in so many sends
 constexpr std::size_t kAwaitedUnit = 256 * 1024;   // a wait for room has one more budget for each of these of a part:
 constexpr std::size_t kAwaitedMax = 4 * 1024 * 1024;  // that is about the time of copying 4 MB
+
+bool subscribes(const SocketShare::Traits& traits) noexcept {
+  return traits.wire == zmtp::SocketType::sub || traits.wire == zmtp::SocketType::xsub;
+}
 }  // namespace
 
-SendSide::SendSide(ConnectionCommon& common) : common_(common), share_(common.share) {
+SendSide::SendSide(ConnectionCommon& common)
+    : common_(common), share_(common.share), writer_(subscribes(common.share.traits)) {
   if (common.owner.conflates() && share_.traits.wire != zmtp::SocketType::sub) {  // all subscriptions must arrive
     channel_.conflate();
   }
@@ -36,7 +41,7 @@ Offered SendSide::try_send(Outbound& part, bool wide) noexcept {
     return send_out_of_flow(part, wide);
   }
   // Armed and listed at the socket when the batch began.
-  const std::uint32_t appended = count_appended();
+  const std::uint64_t appended = writer_.appended();
   if (appended % kSendsPerClock == 0 || writer_.full()) [[unlikely]] {
     flush_if_due(appended);
   }
@@ -130,7 +135,7 @@ bool SendSide::queue_subscription(bool subscribe, Bytes topic) noexcept {
   }
   cell->topic_is_large = cell->kind == Cell::Kind::large;
   cell->kind = subscribe ? Cell::Kind::subscribe : Cell::Kind::cancel;
-  channel_.push_claimed(*cell);
+  channel_.push_claimed_subscription(*cell);
   flush_if_free();
   return true;
 }
@@ -256,7 +261,7 @@ std::uint64_t SendSide::batch_age() const noexcept {
 }
 
 // Flushes a batch that is full, or old. Reads the clock if `appended` is a multiple of 16, and not for 0.
-void SendSide::flush_if_due(std::uint32_t appended) noexcept {
+void SendSide::flush_if_due(std::uint64_t appended) noexcept {
   const bool full = writer_.full();
   if (full || (appended % kSendsPerClock == 0 && appended != 0 && batch_age() > kFlushUs * sys::ticks_per_us())) {
     if (full) {
@@ -268,7 +273,7 @@ void SendSide::flush_if_due(std::uint32_t appended) noexcept {
 
 // After something was appended: flushes it now, or a full or old batch, or leaves it to the I/O thread.
 void SendSide::flush_or_arm(bool wide, bool now) noexcept {
-  const std::uint32_t appended = count_appended();
+  const std::uint64_t appended = writer_.appended();
   if (now) {
     flush_batch();
     if (writer_.empty()) {

@@ -47,6 +47,8 @@ class SendSide {
 
   // --- any thread ---
   void queue_control(Bytes frame) noexcept;  // a PING or PONG; bounded, the rest is dropped
+  [[nodiscard]] std::uint64_t sent_count() const noexcept { return writer_.sent(); }  // messages, ever
+  [[nodiscard]] std::uint64_t queued_count() const noexcept { return channel_.queued() + writer_.pending_messages(); }
 
   // --- I/O thread (send_turn.cc) ---
   enum class FlushTurn : std::uint8_t { drop, keep, busy, await_room };
@@ -65,6 +67,8 @@ class SendSide {
   // common.stream goes. Whole messages stay for the next connection, if any.
   void disconnect(bool comes_again) noexcept;
   [[nodiscard]] bool empty() noexcept { return channel_.empty() && writer_.empty(); }
+  // And with the send lock, once no more is sent: there will be no connection for the messages that wait.
+  void abandon() noexcept;
 
  private:
   // --- any thread ---
@@ -96,7 +100,7 @@ class SendSide {
   }
   void flush_all() noexcept;
   void flush_and_leave() noexcept;
-  void flush_if_due(std::uint32_t appended) noexcept;
+  void flush_if_due(std::uint64_t appended) noexcept;
   void flush_or_arm(bool wide, bool now) noexcept;
   void leave(bool soon) noexcept;
   void arm(bool soon) noexcept;
@@ -104,23 +108,17 @@ class SendSide {
   void await_room(std::size_t size) noexcept;
   [[nodiscard]] bool is_idle(bool wide) const noexcept;
   void note_batch_begin() noexcept;
-  std::uint32_t count_appended() noexcept {
-    const std::uint32_t appended = batch_.appended.load(std::memory_order_relaxed) + 1;  // written with the baton only
-    batch_.appended.store(appended, std::memory_order_relaxed);
-    return appended;
-  }
   void list_at_socket() noexcept;  // and with the send lock
-  void drop_begun_message() noexcept;
+  void drop_front_message() noexcept;
   void expect_connection() const noexcept { WEFT_ASSERT(!held_by_link() && writer_.is_open()); }
 
   // The I/O thread reads the atomics without the baton, as hints.
   struct Batch {
-    std::atomic<std::uint64_t> began{0};     // ticks
-    std::atomic<std::uint32_t> appended{0};  // sends, ever
-    std::uint64_t flushed_at = 0;            // ticks
+    std::atomic<std::uint64_t> began{0};  // ticks
+    std::uint64_t flushed_at = 0;         // ticks
   };
   struct Turns {
-    std::uint32_t appended_seen = 0;  // I/O thread: in the turn before
+    std::uint64_t appended_seen = 0;  // I/O thread: in the turn before
     std::uint32_t quiet = 0;          // in a row
   };
   struct Control {

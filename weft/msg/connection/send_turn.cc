@@ -115,7 +115,7 @@ bool SendSide::encode_cell(Cell& cell) noexcept {
 void SendSide::encode_channel() noexcept {
   bool credit = false;
   while (Cell* cell = channel_.front()) {
-    const bool more = cell->more;
+    const bool ends_message = !cell->more && cell->is_message();
     const std::size_t bytes = Channel::footprint(*cell);
     const bool encoded = encode_cell(*cell);
     if (!encoded && writer_.empty()) {
@@ -123,7 +123,7 @@ void SendSide::encode_channel() noexcept {
       break;
     }
     if (encoded) {
-      credit |= channel_.pop(!more, bytes);
+      credit |= channel_.pop(ends_message, bytes);
     }
     if (!encoded || writer_.full()) {
       writer_.grow_limit();
@@ -177,7 +177,7 @@ void SendSide::flush_for_nudges() noexcept {
 SendSide::FlushTurn SendSide::flush_turn() noexcept {
   WEFT_ASSERT(is_armed(flusher()));
   // A sender in full flow flushes by itself. To take the baton from it would cost it the baton's bias.
-  const std::uint32_t appended = batch_.appended.load(std::memory_order_relaxed);
+  const std::uint64_t appended = writer_.appended();
   if (std::exchange(turns_.appended_seen, appended) != appended && batch_age() < kOverdueUs * sys::ticks_per_us()) {
     return FlushTurn::busy;
   }
@@ -187,6 +187,7 @@ SendSide::FlushTurn SendSide::flush_turn() noexcept {
   FlushTurn turn = FlushTurn::keep;
   if (!empty() || writer_.blocked()) {
     flush_and_leave();
+    turns_.appended_seen = writer_.appended();  // also those that this thread appended from the channel
     if (writer_.blocked()) {
       change(FlushEvent::kernel_full);
       turn = FlushTurn::await_room;
@@ -239,7 +240,7 @@ bool SendSide::try_take_when_flushed(std::uint64_t& flushed) noexcept {
 void SendSide::connect(zmtp::Mechanism* cipher, zmtp::Framing framing, int peer_minor) noexcept {
   WEFT_ASSERT(held_by_link());
   peer_minor_ = peer_minor;
-  writer_.open(common_.stream.get(), cipher, framing);
+  share_.drops.dropped_no_memory += writer_.open(common_.stream.get(), cipher, framing);
 }
 
 void SendSide::give_to_senders() noexcept {
@@ -250,23 +251,33 @@ void SendSide::give_to_senders() noexcept {
 
 void SendSide::disconnect(bool comes_again) noexcept {
   WEFT_ASSERT(held_by_link());
-  drop_begun_message();
-  writer_.close(comes_again);
+  if (writer_.inside_message()) {
+    drop_front_message();  // the lost connection took its first parts; the next one must not get the rest
+  }
+  share_.drops.dropped_lost += writer_.close(comes_again);
   const std::lock_guard lock(control_.mutex);
   control_.frames.clear();
   control_.waits.store(false, std::memory_order_relaxed);
 }
 
-// The lost connection took the first parts of a message. The next connection must not get the rest.
-void SendSide::drop_begun_message() noexcept {
+void SendSide::abandon() noexcept {
+  WEFT_ASSERT(held_by_link());
+  share_.drops.dropped_lost += writer_.close(false) + channel_.queued();
+  while (!channel_.empty()) {
+    drop_front_message();
+  }
+}
+
+// Drops the parts of a message that are in front of the channel, or a subscription.
+void SendSide::drop_front_message() noexcept {
   bool credit = false;
-  bool inside = writer_.inside_message();
-  while (inside && !channel_.empty()) {
+  for (bool inside = true; inside && !channel_.empty();) {
     Cell& cell = *channel_.front();
     inside = cell.more;
+    const bool ends_message = !inside && cell.is_message();
     const std::size_t bytes = Channel::footprint(cell);
     cell.release();
-    credit |= channel_.pop(!inside, bytes);
+    credit |= channel_.pop(ends_message, bytes);
   }
   if (credit) {
     share_.output_parker.wake_with_fence();

@@ -8,6 +8,7 @@
 
 #include "weft/base/list.h"
 #include "weft/msg/connection/turn.h"
+#include "weft/msg/message/message_drops.h"
 #include "weft/sync/mutex.h"
 #include "weft/sync/parker.h"
 #include "weft/sync/spin.h"
@@ -23,8 +24,6 @@ class Link;
 struct PipeShare {
   std::atomic<PipeShare*> next_signal{nullptr};  // in SocketShare::signals
   std::atomic<bool> signalled{false};
-  std::uint64_t dropped = 0;                // send lock: messages that found the mark reached and were not for waiting
-  std::atomic<std::uint64_t> discarded{0};  // by the receiver: messages of more parts than the type takes
 };
 
 // AppReaders: the connections of a socket that its own threads read. While these threads receive, they wait for the
@@ -89,6 +88,11 @@ struct SocketShare {
   std::vector<std::shared_ptr<Connection>> unflushed;  // with a batch that the socket flushes before a call waits
   std::atomic<bool> has_unflushed{false};              // a hint to the sender itself
   AppReaders app_readers;
+
+  MessageDrops drops;
+  // Messages of inproc pipes that are gone: those that still wait for a socket to bind, and those that one got later.
+  std::atomic<std::uint64_t> left_behind{0};
+  std::atomic<std::uint64_t> sent_late{0};
 };
 
 }  // namespace weft::msg

@@ -115,6 +115,20 @@ Result<void> assign(Options& options, const Option<std::string>& row, std::strin
 
 }  // namespace
 
+void msg::wipe(std::string& text) noexcept {
+  text.resize(text.capacity());                                                     // no allocation
+  for (volatile char& byte : std::span<volatile char>(text.data(), text.size())) {  // the compiler keeps such stores
+    byte = 0;
+  }
+  text.clear();
+}
+
+void Options::wipe_secrets() noexcept {
+  for (std::string* const secret : {&plain_password, &curve_secret_key, &socks_password}) {
+    msg::wipe(*secret);
+  }
+}
+
 std::span<const AnyOption> option_table() noexcept { return kTable; }
 
 Result<AnyOption> find_option(std::string_view name) noexcept {

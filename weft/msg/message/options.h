@@ -19,7 +19,16 @@ enum class Security : std::uint8_t { null = 0, plain = 1, curve = 2 };
 
 // Options of one socket. Durations are rounded to the operating system's units; a negative one means "no limit".
 // The defaults are the C++ API's: heartbeats notice dead peers, closing is bounded, reconnecting backs off.
+// The destructor overwrites the passwords and the secret key, so that no copy leaves them in freed memory.
 struct Options {
+  Options() = default;
+  Options(const Options&) = default;
+  Options(Options&&) = default;
+  Options& operator=(const Options&) = default;
+  Options& operator=(Options&&) = default;
+  ~Options() { wipe_secrets(); }
+  void wipe_secrets() noexcept;
+
   int send_high_water_mark = 1000;  // messages queued per peer; 0: as many as fit into 1 GiB
   int receive_high_water_mark = 1000;
   Duration send_timeout{-1};
@@ -202,6 +211,10 @@ using AnyOption = std::variant<const Option<int>*, const Option<std::int64_t>*, 
 // Finds a row by name, for configuration files and tools. unknown_option when there is no such row.
 [[nodiscard]] Result<AnyOption> find_option(std::string_view name) noexcept;
 
+namespace msg {
+void wipe(std::string& text) noexcept;  // overwrites all memory of the text, and leaves it empty
+}
+
 // Sets one option. invalid_argument, with nothing changed, when `value` is outside the row's range.
 template <typename T>
 [[nodiscard]] Result<void> set_option(Options& options, const Option<T>& row, T value) {
@@ -216,7 +229,13 @@ template <typename T>
   if (measure < row.min || measure > row.max || (row.accepts != nullptr && !row.accepts(value))) {
     return Error(Errc::invalid_argument, row.name.data());
   }
-  options.*row.member = std::move(value);
+  if constexpr (std::is_same_v<T, std::string>) {
+    msg::wipe(options.*row.member);
+    options.*row.member = std::move(value);
+    msg::wipe(value);  // a short text was copied
+  } else {
+    options.*row.member = std::move(value);
+  }
   if (row.then != nullptr) {
     row.then(options);
   }

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/message/options.h"
 
+#include <algorithm>
+#include <array>
 #include <limits>
+#include <memory>
+#include <new>
 #include <set>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -70,6 +75,48 @@ TEST(Options, AnUnknownNameIsNotFound) {
   EXPECT_EQ(find_option("linger ").error(), Errc::unknown_option);
   Options options;
   EXPECT_EQ(set_option(options, "no_such_option", "1").error(), Errc::unknown_option);
+}
+
+// Whether any byte sequence of `storage` is `text`.
+template <std::size_t kSize>
+bool holds(const std::array<unsigned char, kSize>& storage, std::string_view text) {
+  const std::string_view bytes(reinterpret_cast<const char*>(storage.data()), storage.size());
+  return bytes.find(text) != std::string_view::npos;
+}
+
+// Short texts lie inside the object, so the test reads the object's memory after its end.
+TEST(Options, NoCopyLeavesASecretInItsMemory) {
+  constexpr std::string_view kSecret = "s3cr3t-pass";
+  struct Storage {
+    alignas(Options) std::array<unsigned char, sizeof(Options)> bytes{};
+  };
+  const auto first = std::make_unique<Storage>();
+  const auto second = std::make_unique<Storage>();
+  for (const auto* row : {&option::plain_password, &option::curve_secret_key, &option::socks_password}) {
+    auto* const options = new (first->bytes.data()) Options;
+    ASSERT_TRUE(set_option(*options, *row, std::string(kSecret)));
+    auto* const copy = new (second->bytes.data()) Options(*options);
+    EXPECT_TRUE(holds(second->bytes, kSecret));
+    std::destroy_at(copy);
+    EXPECT_FALSE(holds(second->bytes, kSecret)) << row->name << " of a copy";
+    auto* const moved = new (second->bytes.data()) Options(std::move(*options));
+    std::destroy_at(options);
+    EXPECT_FALSE(holds(first->bytes, kSecret)) << row->name << " of the options that were moved from";
+    ASSERT_TRUE(set_option(*moved, *row, std::string("n")));
+    EXPECT_FALSE(holds(second->bytes, kSecret.substr(2))) << row->name << " that was replaced";
+    std::destroy_at(moved);
+  }
+}
+
+TEST(Options, WipingOverwritesAllMemoryOfAText) {
+  std::string text(100, 'k');
+  text.resize(3);
+  const char* const memory = text.data();
+  const std::size_t size = text.capacity();
+  msg::wipe(text);
+  ASSERT_EQ(text.data(), memory);
+  EXPECT_TRUE(text.empty());
+  EXPECT_EQ(std::count(memory, memory + size, 'k'), 0);
 }
 
 TEST(Options, EveryMemberHasExactlyOneRow) {

@@ -3,6 +3,8 @@
 
 #include <iterator>
 
+#include "weft/msg/message/message_drops.h"
+
 namespace weft {
 
 namespace {
@@ -11,5 +13,17 @@ static_assert(std::size(kRows) == sync::count_of_rows<Statistics>());
 }  // namespace
 
 constinit const CounterTable kSocketTable = {"socket", "A messaging socket: `admin->add(name, socket)`.", kRows};
+
+namespace msg {
+void add_drops(Statistics& into, const MessageDrops& drops) noexcept {
+  MessageDrops::visit([](std::uint64_t& sum, const std::atomic<std::uint64_t>& number) { sum += number.load(); }, into,
+                      drops);
+}
+
+void sum_drops(Statistics& of) noexcept {
+  of.dropped = 0;
+  MessageDrops::visit([&of](std::uint64_t number) { of.dropped += number; }, of);
+}
+}  // namespace msg
 
 }  // namespace weft

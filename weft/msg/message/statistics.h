@@ -9,11 +9,33 @@
 namespace weft {
 
 // clang-format off
-// The counters of a socket. None is on the path of a message: messages that pass through a socket are not counted.
+// The messages of a socket that vanished, by the reason that an operator acts upon.
+#define WEFT_DROP_COUNTERS(ROW)                                                                                        \
+  ROW(dropped_full, counter, "messages_dropped_total", "reason", "full", "messages",                                   \
+      "Messages that vanished: the peer's queue was at its mark, and the pattern does not wait.",                      \
+      "msg/pattern/distributor.cc")                                                                                    \
+  ROW(dropped_no_peer, counter, "messages_dropped_total", "reason", "no peer", "messages",                             \
+      "Messages that vanished: they named no connected peer, or their peer left before they were whole.",              \
+      "msg/pattern/router.cc")                                                                                         \
+  ROW(dropped_lost, counter, "messages_dropped_total", "reason", "lost", "messages",                                   \
+      "Messages that vanished: not yet handed over, or not yet received, when their connection ended.",                \
+      "msg/connection/send_turn.cc")                                                                                   \
+  ROW(dropped_conflated, counter, "messages_dropped_total", "reason", "conflated", "messages",                         \
+      "Messages that vanished: replaced by a newer one, by the option conflate.", "msg/socket/socket_statistics.cc")   \
+  ROW(dropped_unexpected, counter, "messages_dropped_total", "reason", "unexpected", "messages",                       \
+      "Messages that vanished: received, though nobody asked for them or the socket's type does not take them.",       \
+      "msg/connection/receive_side.h")                                                                                 \
+  ROW(dropped_no_memory, counter, "messages_dropped_total", "reason", "no memory", "messages",                         \
+      "Messages that vanished: memory ran out.", "msg/connection/send_side.cc")
+// The counters of a socket.
 #define WEFT_SOCKET_COUNTERS(ROW)                                                                                      \
-  ROW(dropped, counter, "messages_dropped_total", "", "", "messages",                                                  \
-      "Messages that found no room or no peer, where the pattern does not wait, or that no peer should have sent.",    \
-      "msg/socket/socket_core.cc")                                                                                     \
+  ROW(sent, counter, "messages_total", "direction", "out", "messages",                                                 \
+      "Messages that passed: handed over whole, to the kernel or to a socket of this process.",                        \
+      "msg/socket/socket_statistics.cc")                                                                               \
+  ROW(arrived, counter, "messages_total", "direction", "in", "messages",                                               \
+      "Messages that passed: received whole from peers, taken by the application or not.",                             \
+      "msg/socket/socket_statistics.cc")                                                                               \
+  WEFT_DROP_COUNTERS(ROW)                                                                                              \
   ROW(queued_out, gauge, "messages_queued", "direction", "out", "messages",                                            \
       "Messages in queues: that wait to go out.", "msg/socket/socket_statistics.cc")                                   \
   ROW(queued_in, gauge, "messages_queued", "direction", "in", "messages",                                              \
@@ -52,10 +74,11 @@ namespace weft {
       "Events that the reader of the socket's monitor was too slow for.", "msg/message/monitor.cc")
 // clang-format on
 
-// The counts of a socket since it was made, and its current gauges.
+// The counts of a socket since it was made, and its current gauges. They balance (docs/metrics.md).
 struct Statistics {
   using Number = std::uint64_t;
   WEFT_COUNTER_BLOCK(WEFT_SOCKET_COUNTERS)
+  Number dropped = 0;  // the sum of all reasons
 };
 extern const CounterTable kSocketTable;
 

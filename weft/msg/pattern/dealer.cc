@@ -31,11 +31,10 @@ class Dealer : public Pattern {
   Result<void> receive(Inbound& part) override { return queue_.receive(part); }
   bool can_send() override { return balancer_.writable(); }
   bool can_receive() override { return queue_.has_input(); }
-  std::uint64_t dropped() const noexcept override { return balancer_.dropped(); }
 
  private:
   FairQueue queue_;
-  LoadBalancer balancer_;
+  LoadBalancer balancer_{drops_};
 };
 
 }  // namespace

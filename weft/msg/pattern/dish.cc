@@ -102,6 +102,7 @@ class Dish final : public Pattern {
       }
       if (skipping_ || !view.more || !joined(view.bytes)) {
         skipping_ = view.more;
+        drops_.dropped_unexpected += view.more ? 0 : 1;
       } else {
         if (auto noted = note_head(view); !noted) {
           queue_.unpeek();

@@ -15,15 +15,26 @@ void Distributor::forget_staged() noexcept {
 
 void Distributor::send_single(Outbound& part, const Message* shared) noexcept {
   const bool wide = chosen_.size() > kWide;
+  std::uint64_t full = 0;
+  std::uint64_t no_memory = 0;
   for (Pipe* pipe : chosen_) {
+    Offered offered = Offered::taken;
     if (shared == nullptr) [[likely]] {
       Outbound copy{part.bytes, nullptr, false};
-      pipe->dropped += pipe->try_send(copy, wide) ? 0 : 1;
+      offered = pipe->try_send(copy, wide);
     } else {
       Message share = shared->share();
       Outbound copy{share.bytes(), &share, false};
-      pipe->dropped += pipe->try_send(copy, wide) ? 0 : 1;
+      offered = pipe->try_send(copy, wide);
     }
+    if (!offered) [[unlikely]] {
+      ++(offered.lacks_memory() ? no_memory : full);
+    }
+  }
+  if (full + no_memory != 0) {
+    MessageDrops& drops = chosen_.front()->drops();
+    drops.dropped_full += full;
+    drops.dropped_no_memory += no_memory;
   }
 }
 
@@ -73,7 +84,7 @@ bool Distributor::reserve(std::size_t parts) noexcept {
 void Distributor::send_parts(std::span<Cell> parts, std::span<Pipe* const> to) noexcept {
   for (Pipe* pipe : to) {
     if (!pipe->writable()) {
-      ++pipe->dropped;
+      ++pipe->drops().dropped_full;
       continue;
     }
     copies_.assign(parts.begin(), parts.end());
@@ -86,7 +97,7 @@ void Distributor::send_parts(std::span<Cell> parts, std::span<Pipe* const> to) n
       for (Cell& copy : copies_) {
         copy.release();
       }
-      ++pipe->dropped;
+      ++pipe->drops().dropped_no_memory;
     }
   }
   for (Cell& part : parts) {

@@ -10,7 +10,7 @@
 namespace weft::msg {
 
 // Distributor: gives a message to many pipes. A pipe that is full, or for which memory ran out, misses
-// the message, and its counter `dropped` counts it.
+// the message, and its socket counts that.
 // Owner: a pattern. Affinity: the send lock.
 // Cost: a payload that does not fit into a cell is copied at most once, and all pipes share it.
 class Distributor {

@@ -18,4 +18,25 @@ void InprocLink::set_marks(int end, int send, int receive) {
   }
 }
 
+void InprocLink::leave_behind(std::uint64_t messages) noexcept {
+  keep[0]->share().left_behind += messages;
+  left_behind.store(messages);
+  // Sequentially consistent, as in join(): this thread sees the link joined, or the other thread sees the messages.
+  if (joined.load()) {
+    settle(true);
+  }
+}
+
+void InprocLink::join() noexcept {
+  joined.store(true);
+  settle(true);
+}
+
+void InprocLink::settle(bool delivered) noexcept {
+  const std::uint64_t messages = left_behind.exchange(0);
+  SocketShare& share = keep[0]->share();
+  (delivered ? share.sent_late : share.drops.dropped_lost) += messages;
+  share.left_behind -= messages;
+}
+
 }  // namespace weft::msg

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 
@@ -16,11 +17,18 @@ class Pipe;
 // InprocLink: the state that two pipes of an inproc connection share: a channel each way, and the socket of each end.
 // Owner: both pipes, and the context while no socket is bound to its name. Affinity: as each member says.
 struct InprocLink {
+  ~InprocLink() {
+    if (keep[0] != nullptr) {
+      settle(false);
+    }
+  }
   Channel channel[2];                            // [i]: messages that end i sends
   std::atomic<ConnectionOwner*> owner[2] = {};   // null: not bound yet, or closed
   Pipe* pipe[2] = {};                            // of end i; guarded by its socket's table lock; null: none, or gone
   std::shared_ptr<ConnectionOwner> keep[2];      // keeps `owner` valid; set once, dropped when both ends are gone
   std::atomic<bool> closed[2] = {false, false};  // end i will send no more
+  std::atomic<bool> joined{false};               // both ends have, or had, a socket
+  std::atomic<std::uint64_t> left_behind{0};     // messages of end 0, which left before the link was joined
   Instant expires = kNever;  // when the link stops waiting for a socket to bind; guarded by the context's inproc lock
   std::mutex marks_mutex;
   struct Marks {
@@ -32,6 +40,13 @@ struct InprocLink {
 
   // The mark of each direction is the sender's mark plus the receiver's. 0 on either side means no mark.
   void set_marks(int end, int send, int receive);
+
+  // End 0 leaves with so many messages in its channel; they wait for a socket that binds.
+  void leave_behind(std::uint64_t messages) noexcept;
+  void join() noexcept;
+
+ private:
+  void settle(bool delivered) noexcept;
 };
 
 }  // namespace weft::msg

@@ -98,7 +98,7 @@ Result<void> LoadBalancer::send(Outbound& part, std::span<const Cell> prefix) {
   in_message_ = false;
   last_ = pinned_;
   if (pinned_ == nullptr) {
-    ++dropped_;
+    ++drops_.dropped_no_peer;
     forget_staged();
     return {};
   }

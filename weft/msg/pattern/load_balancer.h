@@ -20,6 +20,9 @@ namespace weft::msg {
 //    caller sends it again.
 class LoadBalancer {
  public:
+  explicit LoadBalancer(MessageDrops& drops) noexcept : drops_(drops) {}
+  LoadBalancer(const LoadBalancer&) = delete;
+  LoadBalancer& operator=(const LoadBalancer&) = delete;
   ~LoadBalancer() { forget_staged(); }
   void attach(Pipe& pipe);           // idempotent
   void detach(Pipe& pipe) noexcept;  // idempotent
@@ -34,7 +37,6 @@ class LoadBalancer {
   [[nodiscard]] Result<void> send(Outbound& part, std::span<const Cell> prefix);
   [[nodiscard]] bool writable() noexcept;
   [[nodiscard]] Pipe* last() const noexcept { return last_; }  // got the last message; null: it was detached
-  [[nodiscard]] std::uint64_t dropped() const noexcept { return dropped_; }
 
  private:
   [[nodiscard]] Pipe* next_writable() noexcept;
@@ -57,7 +59,7 @@ class LoadBalancer {
   Pipe* pinned_ = nullptr;  // gets the message that is being staged; null: it was detached
   bool in_message_ = false;
   std::vector<Cell> staged_;
-  std::uint64_t dropped_ = 0;
+  MessageDrops& drops_;
 };
 
 }  // namespace weft::msg

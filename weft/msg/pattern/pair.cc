@@ -32,12 +32,11 @@ class Pair : public Pattern {
   Result<void> receive(Inbound& part) override { return queue_.receive(part); }
   bool can_send() override { return balancer_.writable(); }
   bool can_receive() override { return queue_.has_input(); }
-  std::uint64_t dropped() const noexcept override { return balancer_.dropped(); }
 
  private:
   Pipe* peer_ = nullptr;
   FairQueue queue_;
-  LoadBalancer balancer_;
+  LoadBalancer balancer_{drops_};
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "weft/base/result.h"
+#include "weft/msg/message/message_drops.h"
 #include "weft/msg/message/options.h"
 #include "weft/msg/message/part.h"
 #include "weft/msg/message/socket_type.h"
@@ -59,7 +60,9 @@ class Pattern {
   [[nodiscard]] virtual bool can_receive();
   virtual void activate(Pipe& pipe);    // receive lock: the pipe may have input
   virtual void deactivate(Pipe& pipe);  // receive lock: the pipe will never have input again
-  [[nodiscard]] virtual std::uint64_t dropped() const noexcept { return dropped_; }  // send lock
+  // Both locks. Adds what the pattern itself has a share in of the socket's balance, besides drops().
+  virtual void add_counts(Statistics& /*into*/) {}
+  [[nodiscard]] const MessageDrops& drops() const noexcept { return drops_; }  // any thread
   // Receive lock. False: the pattern takes no input now, so a waiting thread leaves readable descriptors out.
   [[nodiscard]] virtual bool expects_input() const noexcept { return traits_.receives; }
 
@@ -89,7 +92,7 @@ class Pattern {
 
   const PatternTraits& traits_;
   const Options& options_;
-  std::uint64_t dropped_ = 0;  // send lock: messages that no pipe took
+  MessageDrops drops_;  // besides those of the pipes
 };
 
 // One maker per file that holds a pattern.

@@ -135,6 +135,21 @@ void Pipe::credit_reported() noexcept {
   }
 }
 
+// The channels of an inproc pipe belong to the receiving end once both ends have a socket.
+void Pipe::add_counts(Statistics& into) const noexcept {
+  into.queued_in += rx_.queued() + run_.count();
+  into.dropped_conflated += tx_.replaced() + rx_.outdated();
+  if (connection_ != nullptr) {
+    into.sent += connection_->send_side().sent_count();
+    into.queued_out += connection_->send_side().queued_count();
+    into.arrived += connection_->receive_side().arrived_count();
+    into.dropped_conflated += rx_.replaced();
+    return;
+  }
+  (link_->joined.load() ? into.sent : into.queued_out) += tx_.written() - tx_.replaced();
+  into.arrived += rx_.written() - rx_.replaced();
+}
+
 bool Pipe::drained() noexcept { return notes.ended && run_.empty() && rx_.empty(); }
 
 }  // namespace weft::msg

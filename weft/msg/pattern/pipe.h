@@ -70,6 +70,9 @@ class Pipe final : public PipeShare {
   [[nodiscard]] std::uint64_t arrived_count() const noexcept { return rx_.written(); }
   [[nodiscard]] std::uint64_t taken_count() const noexcept { return rx_.read(); }
   [[nodiscard]] bool has_queued() noexcept { return !rx_.empty(); }  // in the channel
+  // Receive lock. Adds the pipe's share in the balance of its socket.
+  void add_counts(Statistics& into) const noexcept;
+  [[nodiscard]] MessageDrops& drops() const noexcept { return owner_.share().drops; }
   // Any thread: messages that wait in the channels to be sent, and to be received.
   [[nodiscard]] std::uint64_t queued_out() const noexcept { return tx_.queued(); }
   [[nodiscard]] std::uint64_t queued_in() const noexcept { return rx_.queued(); }

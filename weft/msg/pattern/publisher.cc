@@ -44,7 +44,7 @@ class Publisher final : public Pattern {
     subscriber->ready = true;
     if (!options_.xpub_welcome_message.empty()) {
       Outbound welcome{as_bytes(options_.xpub_welcome_message), nullptr, false};
-      pipe.dropped += pipe.try_send(welcome, false) ? 0 : 1;
+      drops_.dropped_full += pipe.try_send(welcome, false) ? 0 : 1;
     }
     return true;
   }
@@ -167,6 +167,11 @@ class Publisher final : public Pattern {
     subscriber->asked += subscriber->topics() - before;
     subscribed_ += (subscriber->asked != 0 ? 1u : 0u) - (asked_before ? 1u : 0u);
     return changed;
+  }
+  void add_counts(Statistics& into) override {
+    const std::lock_guard lock(notices_mutex_);
+    into.arrived += notified_;
+    into.queued_in += notices_.size();
   }
   [[nodiscard]] std::size_t subscribers() const noexcept override { return subscribed_; }
 
@@ -352,7 +357,7 @@ class Publisher final : public Pattern {
       return Error(Errc::protocol_error, "too many subscriptions that the application has not received");
     }
     if (notice_bytes_ > kNoticeBytesMax) {
-      ++dropped_;
+      ++drops_.dropped_full;
       return {};
     }
     try {
@@ -365,6 +370,7 @@ class Publisher final : public Pattern {
       notice.text += as_text(topic);
       const std::size_t footprint = notice.footprint();
       notices_.push_back(std::move(notice));
+      ++notified_;
       notice_bytes_ += footprint;
       if (source != nullptr) {
         source->bytes += footprint;
@@ -393,6 +399,7 @@ class Publisher final : public Pattern {
   std::mutex notices_mutex_;
   std::deque<Notice> notices_;  // guarded by notices_mutex_, as all below
   std::size_t notice_bytes_ = 0;
+  std::uint64_t notified_ = 0;  // notices so far, without those that were dropped
   std::unordered_map<Pipe*, std::shared_ptr<NoticeSource>> sources_;
   SlotId last_asker_;  // the peer whose notice the application received last
 };

@@ -16,10 +16,9 @@ class Push : public Pattern {
   void detach(Pipe& pipe) override { balancer_.detach(pipe); }
   Result<void> send(Outbound& part) override { return balancer_.send(part); }
   bool can_send() override { return balancer_.writable(); }
-  std::uint64_t dropped() const noexcept override { return balancer_.dropped(); }
 
  private:
-  LoadBalancer balancer_;
+  LoadBalancer balancer_{drops_};
 };
 
 }  // namespace

@@ -58,7 +58,8 @@ class Rep final : public Pattern {
       }
       envelope_.clear();
     } else {
-      ++dropped_;  // the asker is gone, or its pipe is full because it does not read
+      // The asker is gone, or its pipe is full because it does not read.
+      ++(asker_ == nullptr ? drops_.dropped_no_peer : drops_.dropped_full);
       forget_envelope();
     }
     replying_ = false;
@@ -67,10 +68,10 @@ class Rep final : public Pattern {
 
   bool can_send() override { return replying_; }
   bool can_receive() override {
-    FrameView view;
     if (replying_) {
       return false;
     }
+    FrameView view;
     const Result<void> found = find_body(view);
     if (found) {
       queue_.unpeek();
@@ -95,6 +96,7 @@ class Rep final : public Pattern {
       }
       Outbound part{view.bytes, nullptr, view.more};
       if (!view.more) {
+        ++drops_.dropped_unexpected;
         forget_envelope();
       } else if (append_cell(envelope_, part)) {
         in_body_ = view.bytes.empty();
@@ -103,7 +105,7 @@ class Rep final : public Pattern {
         return kNoMemoryToReceive;
       }
       if (!queue_.drop()) {
-        return false;
+        return Errc::would_block;
       }
     }
   }

@@ -78,7 +78,6 @@ class Req final : public Pattern {
     return true;
   }
   bool expects_input() const noexcept override { return awaiting_; }
-  std::uint64_t dropped() const noexcept override { return balancer_.dropped(); }
 
  private:
   Result<void> begin(Outbound& part) {
@@ -116,8 +115,7 @@ class Req final : public Pattern {
     in_reply_ = in_envelope_ = false;
     FrameView view;
     while (queue_.peek(view) != nullptr) {
-      skipping_ = view.more;
-      if (!queue_.drop()) {
+      if (!skip(view)) {
         return;  // a peer that floods; its further messages are taken as replies
       }
     }
@@ -144,8 +142,11 @@ class Req final : public Pattern {
         in_envelope_ = true;
       } else if (skipping_ || (asked_ != nullptr && pipe != asked_) || numbered_ != in_envelope_ ||
                  !view.bytes.empty() || !view.more) {
-        skipping_ = view.more;
         in_envelope_ = false;
+        if (!skip(view)) {
+          return false;
+        }
+        continue;
       } else {
         in_reply_ = true;  // that was the delimiter
         in_envelope_ = false;
@@ -156,8 +157,15 @@ class Req final : public Pattern {
     }
   }
 
+  // Drops the peeked part, and the rest of its message when it comes. False: the turn is spent.
+  [[nodiscard]] bool skip(const FrameView& view) noexcept {
+    skipping_ = view.more;
+    drops_.dropped_unexpected += view.more ? 0 : 1;
+    return queue_.drop();
+  }
+
   FairQueue queue_;
-  LoadBalancer balancer_;
+  LoadBalancer balancer_{drops_};
   Pipe* asked_ = nullptr;     // got the request; null: it is gone, so any peer may answer
   bool in_request_ = false;   // some parts were sent
   bool awaiting_ = false;     // a request is out, its reply not yet received whole

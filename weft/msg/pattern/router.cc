@@ -80,7 +80,7 @@ class Router final : public Pattern {
     in_sent_ = part.more;
     if (target_ == nullptr) {
       forget_staged();
-      dropped_ += part.more ? 0 : 1;
+      count_drop(part.more);
       return {};
     }
     if (!part.more && staged_.empty() && target_->try_send(part, false)) {
@@ -196,6 +196,7 @@ class Router final : public Pattern {
 
   Result<void> begin(const Outbound& part) {
     target_ = find(as_text(part.bytes));
+    target_was_full_ = false;
     if (target_ == nullptr && options_.router_mandatory) {
       return Error(Errc::unreachable, "no connected peer has this routing id");
     }
@@ -204,9 +205,18 @@ class Router final : public Pattern {
         return Errc::would_block;
       }
       target_ = nullptr;
+      target_was_full_ = true;
     }
     in_sent_ = part.more;
+    count_drop(part.more);  // an id alone is no message for anybody
     return {};
+  }
+
+  // `more`: the message is not at its end, where it is counted once.
+  void count_drop(bool more) noexcept {
+    if (!more) {
+      ++(target_was_full_ ? drops_.dropped_full : drops_.dropped_no_peer);
+    }
   }
 
   // Tries the peer of the last message first: it is often that of the next one.
@@ -255,7 +265,8 @@ class Router final : public Pattern {
   bool in_received_ = false;  // the next part in the queue belongs to the message whose id the caller got
   bool in_sent_ = false;      // send lock, as all that follow: the id of the message was taken
   Pipe* target_ = nullptr;    // null: the message is dropped
-  Pipe* recent_ = nullptr;    // null, or in peers_ under its routing id
+  bool target_was_full_ = false;
+  Pipe* recent_ = nullptr;  // null, or in peers_ under its routing id
   std::vector<Cell> staged_;
 };
 

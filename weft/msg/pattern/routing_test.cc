@@ -226,7 +226,8 @@ class LoadBalancerTest : public RoutingTest {
     delimiter.more = true;
     return balancer_.send(part, delimited ? std::span<const Cell>(&delimiter, 1) : std::span<const Cell>());
   }
-  LoadBalancer balancer_;
+  MessageDrops drops_;
+  LoadBalancer balancer_{drops_};
 };
 
 TEST_F(LoadBalancerTest, GivesToPipesInTurn) {
@@ -332,7 +333,7 @@ TEST_F(LoadBalancerTest, AMessageWhosePipeGoesAwayGoesNowhereAndIsCounted) {
   balancer_.detach(a.near);
   ASSERT_TRUE(send(std::string(1000, 'x'), true));
   ASSERT_TRUE(send("a2"));
-  EXPECT_EQ(balancer_.dropped(), 1u);
+  EXPECT_EQ(drops_.dropped_no_peer, 1u);
   ASSERT_TRUE(send("whole"));
   EXPECT_TRUE(drain(a.far).empty());
   EXPECT_EQ(drain(b.far), Texts{"whole"});
@@ -342,7 +343,8 @@ TEST_F(LoadBalancerTest, AMessageWhosePipeGoesAwayGoesNowhereAndIsCounted) {
 
 TEST_F(LoadBalancerTest, DetachingAnyPipeKeepsTheTurnOfTheOthers) {
   for (std::size_t gone = 0; gone < 3; ++gone) {
-    LoadBalancer balancer;
+    MessageDrops drops;
+    LoadBalancer balancer{drops};
     std::vector<PipePair*> three;
     for (int i = 0; i < 3; ++i) {
       three.push_back(&pair());
@@ -422,8 +424,7 @@ TEST_F(DistributorTest, AFullPipeMissesTheMessageAndCountsIt) {
   ASSERT_TRUE(send("2"));
   ASSERT_TRUE(send("3", true));
   ASSERT_TRUE(send("3"));
-  EXPECT_EQ(full.near.dropped, 2u);
-  EXPECT_EQ(wide.near.dropped, 0u);
+  EXPECT_EQ(owner_.core().share().drops.dropped_full, 2u);
   EXPECT_EQ(drain(full.far), Texts{"1"});
   EXPECT_EQ(drain(wide.far), (Texts{"1", "2", "3|3"}));
 }

@@ -87,7 +87,7 @@ class Stream final : public Pattern {
       return begin(part);
     }
     if (target_ == nullptr) {
-      dropped_ += part.bytes.empty() ? 0 : 1;
+      (target_was_full_ ? drops_.dropped_full : drops_.dropped_no_peer) += part.bytes.empty() ? 0 : 1;
     } else if (part.bytes.empty()) {
       forget_name(*target_);
       target_->end();
@@ -148,7 +148,7 @@ class Stream final : public Pattern {
 
   Result<void> begin(const Outbound& part) {
     if (!part.more) {
-      ++dropped_;  // an id without bytes; libzmq drops also the part that is sent next
+      ++drops_.dropped_no_peer;  // an id without bytes; libzmq drops also the part that is sent next
       return {};
     }
     forget_reported();
@@ -163,6 +163,7 @@ class Stream final : public Pattern {
       return Errc::would_block;
     }
     target_ = full ? nullptr : target;
+    target_was_full_ = full;
     in_sent_ = true;
     return {};
   }
@@ -224,8 +225,9 @@ class Stream final : public Pattern {
   std::uint32_t next_id_;
   Message body_;  // receive lock, as the next: the bytes behind the id that the caller got
   bool has_body_ = false;
-  bool in_sent_ = false;       // send lock, as the next: the id of the message was taken
-  Pipe* target_ = nullptr;     // null: the message is dropped
+  bool in_sent_ = false;    // send lock, as the next: the id of the message was taken
+  Pipe* target_ = nullptr;  // null: the message is dropped
+  bool target_was_full_ = false;
   std::mutex reported_mutex_;  // taken after every other lock
   std::vector<std::string> reported_;
   std::atomic<bool> has_reported_{false};

@@ -153,6 +153,7 @@ class Subscriber final : public Pattern {
         return true;
       }
       skipping_ = view.more;
+      drops_.dropped_unexpected += view.more ? 0 : 1;
       if (!queue_.drop()) {
         return false;
       }

@@ -75,22 +75,27 @@ class Channel {
     return sending().newest != nullptr ? sending().newest->claim() : queue_.claim();
   }
   void push_claimed(const Cell& cell) noexcept {
+    WEFT_DCHECK(cell.is_message());
     if (Newest* newest = sending().newest; newest != nullptr) [[unlikely]] {
       newest->put(cell);
       count(sending().written);
       return;
     }
-    sending().written_bytes += footprint(cell);
-    queue_.stage();
-    queue_.publish();
+    publish_claimed(cell);
     count(sending().written);
+  }
+  // Producer. The same for a subscription: it counts as bytes, and not as a message. Not for a channel that conflates.
+  void push_claimed_subscription(const Cell& cell) noexcept {
+    WEFT_DCHECK(sending().newest == nullptr && !cell.is_message());
+    publish_claimed(cell);
   }
   // Producer. Pushes a whole message; takes over the references. False, with nothing changed, when memory ran out.
   [[nodiscard]] bool push(std::span<const Cell> parts) noexcept {
     if (Newest* newest = sending().newest; newest != nullptr) [[unlikely]] {
-      for (const Cell& part : parts) {
-        newest->put(part);
+      for (Cell part : parts.first(parts.size() - 1)) {  // of a longer message only the last part remains
+        part.release();
       }
+      newest->put(parts.back());
       count(sending().written);
       return true;
     }
@@ -125,14 +130,18 @@ class Channel {
   // Whole messages so far: pushed by the producer, popped by the consumer.
   [[nodiscard]] std::uint64_t written() const noexcept { return sending().written.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t read() const noexcept { return receiving().read.load(std::memory_order_relaxed); }
-  // Any thread: whole messages that were in the channel a moment ago. For a channel that conflates: one, or none.
+  // Any thread: whole messages that were in the channel a moment ago.
   [[nodiscard]] std::uint64_t queued() const noexcept {
-    if (const Newest* newest = sending().newest; newest != nullptr) {
-      return newest->waits() ? 1 : 0;
-    }
-    const std::uint64_t taken = read();
+    const std::uint64_t gone = read() + replaced() + outdated();
     const std::uint64_t put = written();
-    return put > taken ? put - taken : 0;
+    return put > gone ? put - gone : 0;
+  }
+  // Any thread, for a channel that conflates: messages that a newer one replaced, behind the front and in front.
+  [[nodiscard]] std::uint64_t replaced() const noexcept {
+    return sending().newest != nullptr ? sending().newest->replaced() : 0;
+  }
+  [[nodiscard]] std::uint64_t outdated() const noexcept {
+    return sending().newest != nullptr ? sending().newest->outdated() : 0;
   }
 
   // Consumer, when no producer is left: the bytes of all that is queued.
@@ -143,8 +152,8 @@ class Channel {
   // Consumer.
   [[nodiscard]] Cell* front() noexcept { return conflates() ? receiving().newest->front() : queue_.front(); }
   [[nodiscard]] bool empty() noexcept { return conflates() ? receiving().newest->empty() : queue_.empty(); }
-  // Consumer. Releases nothing: the caller releases the cell's reference. True when it reported credit: then the caller
-  // must wake a producer that waits for credit.
+  // Consumer. Releases nothing: the caller releases the cell's reference. `ends_message`: the cell is the last part of
+  // a message, and no subscription. True when it reported credit: then the caller must wake a producer that waits.
   [[nodiscard]] bool pop(bool ends_message, std::size_t bytes) noexcept {
     Receiving& own = receiving();
     if (own.newest != nullptr) [[unlikely]] {
@@ -170,6 +179,12 @@ class Channel {
   }
 
  private:
+  void publish_claimed(const Cell& cell) noexcept {
+    sending().written_bytes += footprint(cell);
+    queue_.stage();
+    queue_.publish();
+  }
+
   static constexpr std::int64_t kUnmarkedReport = 1024;
   static constexpr std::int64_t kMark = 1000;
 

@@ -222,6 +222,42 @@ TEST(Channel, AConflatingChannelKeepsTheNewestAndReleasesTheOthers) {
   buffer->release();
 }
 
+TEST(Channel, AConflatingChannelCountsWhatANewerMessageReplaced) {
+  Channel channel;
+  channel.conflate();
+  for (const char* text : {"a", "b", "c"}) {
+    ASSERT_TRUE(push(channel, text));
+  }
+  EXPECT_EQ(channel.replaced(), 2u);
+  (void)channel.front();
+  ASSERT_TRUE(push(channel, "d"));
+  EXPECT_EQ(channel.queued(), 2u) << "one in front, one behind";
+  channel.refresh();
+  EXPECT_EQ(channel.outdated(), 1u);
+  EXPECT_EQ(channel.queued(), 1u);
+  EXPECT_EQ(pop(channel), "d");
+  const std::vector<Cell> parts = {small_cell("first", true), small_cell("last")};
+  ASSERT_TRUE(channel.push(parts));
+  EXPECT_EQ(channel.replaced(), 2u) << "parts of one message replace no message";
+  EXPECT_EQ(channel.written(), channel.read() + channel.replaced() + channel.outdated() + channel.queued());
+}
+
+TEST(Channel, ASubscriptionIsNoMessage) {
+  Channel channel;
+  channel.set_mark(1);
+  Cell* cell = channel.claim();
+  Outbound topic{as_bytes(std::string_view("topic")), nullptr, false};
+  ASSERT_TRUE(make_cell(*cell, topic));
+  cell->kind = Cell::Kind::subscribe;
+  channel.push_claimed_subscription(*cell);
+  EXPECT_EQ(channel.queued(), 0u);
+  EXPECT_TRUE(channel.has_credit());
+  ASSERT_NE(channel.front(), nullptr);
+  EXPECT_FALSE(channel.pop(false, Channel::footprint(*channel.front())));
+  EXPECT_EQ(channel.read(), 0u);
+  EXPECT_TRUE(channel.empty());
+}
+
 TEST(Channel, PassesEverythingFromOneThreadToAnotherWithinItsMark) {
   Channel channel;
   channel.set_mark(7);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <mutex>
 
 #include "weft/msg/message/part.h"
@@ -26,6 +27,7 @@ class Newest {
     const std::lock_guard lock(mutex_);
     if (has_newest_.exchange(true, std::memory_order_relaxed)) {  // the lock orders newest_
       newest_.release();
+      ++replaced_;
     }
     cell.copy_to(newest_);
     newest_.more = false;
@@ -43,14 +45,18 @@ class Newest {
       return;
     }
     const std::lock_guard lock(mutex_);
-    pop_released();
+    if (has_front_) {
+      pop_released();
+      ++outdated_;
+    }
     newest_.copy_to(front_);
     has_front_ = true;
     has_newest_.store(false, std::memory_order_relaxed);
   }
   void pop() noexcept { has_front_ = false; }
-  // Any thread: the consumer has not yet taken the newest message to the front.
-  [[nodiscard]] bool waits() const noexcept { return has_newest_.load(std::memory_order_relaxed); }
+  // Any thread: messages that the producer replaced, and those that the consumer had in front and did not take.
+  [[nodiscard]] std::uint64_t replaced() const noexcept { return replaced_.load(); }
+  [[nodiscard]] std::uint64_t outdated() const noexcept { return outdated_.load(); }
   [[nodiscard]] bool empty() const noexcept { return !has_front_ && !has_newest_.load(std::memory_order_acquire); }
 
  private:
@@ -65,6 +71,8 @@ class Newest {
   std::mutex mutex_;
   Cell newest_{};  // guarded by mutex_
   std::atomic<bool> has_newest_{false};
+  std::atomic<std::uint64_t> replaced_{0};
+  std::atomic<std::uint64_t> outdated_{0};
   Cell front_{};  // consumer, as the next
   bool has_front_ = false;
 };

@@ -196,6 +196,7 @@ bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore
       link->owner[1].store(nullptr);
       return false;
     }
+    link->join();
     binder.inproc_ready(*link, 1, as_bytes(connector_id));
     connector.inproc_ready(*link, 0, as_bytes(binder_id));
   } catch (const std::bad_alloc&) {
@@ -293,8 +294,9 @@ void SocketCore::handle_inproc_subscription(const InprocLink& link, int end, boo
   }
   {
     const std::lock_guard lock(send_mutex_);
-    if (Pipe* pipe = find_inproc(link, end); pipe != nullptr) {
-      pipe->dropped += pattern_->handle_subscription(*pipe, subscribe, topic) ? 0 : 1;  // 1: no memory
+    Pipe* pipe = find_inproc(link, end);
+    if (pipe != nullptr && !pattern_->handle_subscription(*pipe, subscribe, topic)) {
+      ++share_.drops.dropped_no_memory;
     }
   }
   share_.output_parker.wake_with_fence();  // a sender may wait for subscribers
@@ -365,11 +367,11 @@ std::unique_ptr<Pipe> SocketCore::take_inproc(const InprocLink& link, int end) n
     if (pipe->notes.ended) {
       drop_ended(pipe->notes.ended_index);
     }
-    dropped_before_ += pipe->dropped;
     if (pipe->notes.attached) {
       detach(*pipe);
       unswept = pattern_->sweep();
     }
+    remember(*pipe);
   }
   if (unswept) {
     start_sweep();

@@ -136,8 +136,6 @@ void SocketCore::connection_finished(Connection& connection) {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     collect_signals();
     Pipe& pipe = pipe_of(connection);
-    dropped_before_ += pipe.dropped + pipe.discarded.exchange(0, std::memory_order_relaxed);
-    pipe.dropped = 0;
     pipe.notes.ready = false;
     connection.send_side().leave_list();
     {
@@ -148,6 +146,7 @@ void SocketCore::connection_finished(Connection& connection) {
       }
     }
     end_pipe(pipe);
+    connection.send_side().abandon();
     bury_drained();
     unswept = pattern_->sweep();
   }
@@ -200,6 +199,7 @@ void SocketCore::bury_drained() noexcept {
     collect_signals();
     drop_ended(i);
     const std::lock_guard lock(table_mutex_);
+    remember(*pipe);
     if (pipe->connection() != nullptr) {
       erase_connection(pipe->connection());
     } else {
@@ -283,19 +283,6 @@ Result<std::size_t> SocketCore::subscribers() {
     return Error(Errc::not_supported, "no peer subscribes to a socket of this type");
   }
   return pattern_->subscribers();
-}
-
-std::uint64_t SocketCore::dropped() {
-  const std::lock_guard lock(send_mutex_);
-  const std::lock_guard table(table_mutex_);
-  std::uint64_t sum = dropped_before_ + pattern_->dropped();
-  for (const auto& [connection, connected] : connections_) {
-    sum += connected.pipe.dropped + connected.pipe.discarded.load(std::memory_order_relaxed);
-  }
-  for (const auto& [pipe, keep] : inproc_pipes_) {
-    sum += pipe->dropped;
-  }
-  return sum;
 }
 
 }  // namespace weft::msg

@@ -53,6 +53,7 @@ Result<void> SocketCore::change_options(const std::function<Result<void>(Options
     }
     {
       const std::lock_guard options(options_mutex_);
+      options_.wipe_secrets();
       options_ = std::move(changed);
     }
     send_timeout_.store(options_.send_timeout.count(), std::memory_order_relaxed);
@@ -90,7 +91,7 @@ Result<void> SocketCore::make_raw(bool raw) {
     return Error(Errc::invalid_argument, "router_raw has to be set before anything is connected");
   }
   auto pattern = find_pattern(raw ? SocketType::stream : SocketType::router)->make(traits_, options_);
-  dropped_before_ += pattern_->dropped();
+  add_drops(gone_, pattern_->drops());
   pattern_ = std::move(pattern);
   return {};
 }
@@ -268,10 +269,14 @@ void SocketCore::close_pipes(Instant deadline) noexcept {
         detach(pipe);
       }
       pipe.link()->pipe[pipe.link_end()] = nullptr;
+      remember(pipe);
     }
     inproc.swap(inproc_pipes_);
     for (const Pipe* pipe : ended_) {
-      erase_connection(pipe->connection());  // the connection has finished: the table kept only its input
+      if (pipe->connection() != nullptr) {
+        remember(*pipe);
+        erase_connection(pipe->connection());  // the connection has finished: the table kept only its input
+      }
     }
     ended_.clear();
     unread_ended_.store(0, std::memory_order_relaxed);

@@ -208,7 +208,6 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] zmtp::SocketType wire_type() const noexcept { return traits_.wire; }
   [[nodiscard]] bool single_part() const noexcept { return traits_.single_part; }
   [[nodiscard]] sync::WaitMode wait_mode() const noexcept { return share_.wait_mode; }
-  [[nodiscard]] std::uint64_t dropped();
   [[nodiscard]] Statistics statistics();  // socket_statistics.cc
 
  private:
@@ -270,6 +269,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void start_sweep() noexcept;
   void sweep() noexcept;                                   // I/O thread
   void bury_drained() noexcept;                            // receive lock
+  void remember(const Pipe& pipe) noexcept;                // receive and table lock: the pipe goes for good
   void erase_connection(Connection* connection) noexcept;  // receive and table lock; null: none
   void drop_ended(std::size_t place) noexcept;             // receive lock
   void apply_marks();
@@ -381,8 +381,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   std::vector<Pipe*> ended_;              // receive lock: ended pipes that may hold input; each knows its place
   // Memory that ended_ holds, about. Receive lock to write; a thread that accepts reads a hint.
   std::atomic<std::uint64_t> unread_ended_{0};
-  std::size_t bury_next_ = 0;         // receive lock: the place in ended_ that bury_drained() checks next
-  std::uint64_t dropped_before_ = 0;  // send lock: messages dropped by pipes that are gone
+  std::size_t bury_next_ = 0;  // receive lock: the place in ended_ that bury_drained() checks next
+  Statistics gone_;            // table lock: the counts of pipes that are gone
 };
 
 }  // namespace weft::msg

@@ -7,13 +7,17 @@ namespace weft::msg {
 
 Statistics SocketCore::statistics() {
   Statistics all;
-  all.dropped = dropped();
   {
-    const std::lock_guard lock(send_mutex_);
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
     const std::lock_guard table(table_mutex_);
+    all = gone_;
+    add_drops(all, share_.drops);
+    add_drops(all, pattern_->drops());
+    pattern_->add_counts(all);
+    all.sent += share_.sent_late.load();
+    all.queued_out += share_.left_behind.load();
     const auto add = [&all](const Pipe& pipe) {
-      all.queued_out += pipe.queued_out();
-      all.queued_in += pipe.queued_in();
+      pipe.add_counts(all);
       all.peers += pipe.notes.ready ? 1 : 0;
     };
     for (const auto& [connection, connected] : connections_) {
@@ -23,6 +27,7 @@ Statistics SocketCore::statistics() {
       add(*pipe);
     }
   }
+  sum_drops(all);
   all.binds = monitor_.count(EventKind::listening);
   all.binds_failed = monitor_.count(EventKind::bind_failed);
   all.accepted = monitor_.count(EventKind::accepted);
@@ -36,6 +41,19 @@ Statistics SocketCore::statistics() {
   all.disconnected = monitor_.count(EventKind::disconnected);
   all.events_dropped = monitor_.dropped();
   return all;
+}
+
+// The messages that wait in a pipe that goes are lost. Those of an inproc pipe that nobody joined may still be taken.
+void SocketCore::remember(const Pipe& pipe) noexcept {
+  Statistics last;
+  pipe.add_counts(last);
+  gone_.sent += last.sent;
+  gone_.arrived += last.arrived;
+  gone_.dropped_conflated += last.dropped_conflated;
+  gone_.dropped_lost += last.queued_in;
+  if (pipe.connection() == nullptr && last.queued_out != 0) {
+    pipe.link()->leave_behind(last.queued_out);
+  }
 }
 
 }  // namespace weft::msg

@@ -26,17 +26,26 @@ class FrameRun {
   ~FrameRun() { drop_block(); }
 
   [[nodiscard]] bool empty() const noexcept { return begin_ == end_; }
-  // The bytes of the whole short frames of one-part messages at the front of `input`, at most kMax frames.
-  [[nodiscard]] static std::size_t measure(Bytes input) noexcept {
-    std::size_t size = 0;
-    for (std::size_t count = 0; count < kMax; ++count) {
-      const std::size_t frame = zmtp::short_frame_size(input.subspan(size));
+  struct Frames {
+    std::size_t count = 0;
+    std::size_t size = 0;  // in bytes
+  };
+  // The whole short frames of one-part messages at the front of `input`, at most kMax frames.
+  [[nodiscard]] static Frames measure(Bytes input) noexcept {
+    Frames frames;
+    while (frames.count < kMax) {
+      const std::size_t frame = zmtp::short_frame_size(input.subspan(frames.size));
       if (frame == 0) {
         break;
       }
-      size += frame;
+      frames.size += frame;
+      ++frames.count;
     }
-    return size;
+    return frames;
+  }
+  // The messages that are left.
+  [[nodiscard]] std::size_t count() const noexcept {
+    return measure({begin_, static_cast<std::size_t>(end_ - begin_)}).count;
   }
   // Requires empty(). `frames`: as measure() found them in `block`.
   void assign(mem::Buffer* block, Bytes frames) noexcept {

@@ -52,19 +52,18 @@ class Reader {
   [[nodiscard]] zmtp::Breach breach() const noexcept { return breach_; }  // after forged: the reason
   void consume() noexcept;                                                // after look() gave a frame
   // The common case, in few steps: whole short ZMTP 3 frames of one-part messages, in the clear, go into `run`, which
-  // was empty. False: the first frame is none of these; call look().
-  [[nodiscard]] bool take_run(FrameRun& run) noexcept {
+  // was empty. Returns how many. 0: the first frame is none of these; call look().
+  [[nodiscard]] std::size_t take_run(FrameRun& run) noexcept {
     if (begin_ == end_ || big_ != nullptr || recodes_) {
-      return false;
+      return 0;
     }
     const Bytes input(block_->data() + begin_, end_ - begin_);
-    const std::size_t size = FrameRun::measure(input);
-    if (size == 0) {
-      return false;
+    const FrameRun::Frames frames = FrameRun::measure(input);
+    if (frames.count != 0) {
+      run.assign(block_, input.first(frames.size));
+      begin_ += frames.size;
     }
-    run.assign(block_, input.first(size));
-    begin_ += size;
-    return true;
+    return frames.count;
   }
   // For the connection at hand. Without framing, look() shows the bytes in pieces, each without a block to share.
   void set_cipher(zmtp::Mechanism* cipher, zmtp::Framing framing = zmtp::Framing::v3) noexcept;

@@ -34,29 +34,36 @@ Bytes take_frame(Bytes& frames, std::uint8_t& flags) noexcept {
 }
 }  // namespace
 
-void Writer::open(net::Stream* stream, zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept {
+std::uint64_t Writer::open(net::Stream* stream, zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept {
   stream_ = stream;
   cipher_ = cipher;
   framing_ = framing;
   recodes_ = cipher != nullptr || framing != zmtp::Framing::v3;
   overhead_ = kHeaderSizeMax + (cipher != nullptr ? zmtp::kSealOverhead : 0);
   blocked_ = failed_ = false;
-  if (recodes_ && begin_ != end_) {
-    recode_kept();
-  }
+  return recodes_ && begin_ != end_ ? recode_kept() : 0;
 }
 
 // Kept messages are ZMTP 3 frames in the clear. This connection has a cipher or another framing, so encode them again.
-void Writer::recode_kept() noexcept {
+std::uint64_t Writer::recode_kept() noexcept {
+  const std::uint64_t messages = pending_messages();
   mem::Buffer* const kept = block_;
   Bytes frames(kept->data() + begin_, end_ - begin_);
-  begin_ = end_ = 0;
+  rewind();
   block_ = mem::Buffer::make(raw_size(frames));
-  for (std::uint8_t flags = 0; block_ != nullptr && !frames.empty();) {  // without memory the messages are lost
+  const bool has_memory = block_ != nullptr && reserve_ends(messages);
+  if (has_memory) {
+    add(appended_, -messages);  // append() counts them again
+  } else {
+    reset();
+    add(lost_, messages);
+  }
+  for (std::uint8_t flags = 0; has_memory && !frames.empty();) {
     const Bytes body = take_frame(frames, flags);
     append(flags, body);
   }
   kept->release();
+  return has_memory ? 0 : messages;
 }
 
 void Writer::drop_big() noexcept {
@@ -74,7 +81,52 @@ void Writer::reset() noexcept {
     block_->release();
     block_ = nullptr;
   }
+  if (ends_ != nullptr) {
+    ends_->release();
+    ends_ = nullptr;
+  }
+  rewind();
+}
+
+void Writer::rewind() noexcept {
   begin_ = end_ = 0;
+  end_count_ = 0;
+}
+
+// Room for so many more ends. False when memory ran out.
+bool Writer::reserve_ends(std::uint64_t count) noexcept {
+  constexpr std::size_t kEndsMin = 64;
+  const std::size_t needed = (end_count_ + count) * sizeof(std::uint32_t);
+  if (ends_ != nullptr && ends_->capacity() >= needed) {
+    return true;
+  }
+  mem::Buffer* const larger = mem::Buffer::make(std::max(2 * needed, kEndsMin * sizeof(std::uint32_t)));
+  if (larger == nullptr) {
+    return false;
+  }
+  if (ends_ != nullptr) {
+    copy_bytes(larger->data(), Bytes(ends_->data(), end_count_ * sizeof(std::uint32_t)));
+    ends_->release();
+  }
+  ends_ = larger;
+  return true;
+}
+
+void Writer::note_end() noexcept {
+  const auto end = static_cast<std::uint32_t>(end_);
+  std::memcpy(ends_->data() + end_count_ * sizeof end, &end, sizeof end);
+  ++end_count_;
+}
+
+std::uint64_t Writer::count_sent_ends() const noexcept {
+  std::uint64_t count = 0;
+  for (std::uint32_t end = 0; count < end_count_; ++count) {
+    std::memcpy(&end, ends_->data() + count * sizeof end, sizeof end);
+    if (end > begin_) {
+      break;
+    }
+  }
+  return count;
 }
 
 void Writer::rest() noexcept {
@@ -84,15 +136,28 @@ void Writer::rest() noexcept {
   }
 }
 
-void Writer::close(bool keep) noexcept {
-  const bool recoded = recodes_;
-  open(nullptr);
+std::uint64_t Writer::close(bool keep) noexcept {
+  const Split split = split_batch(keep);
+  const std::uint64_t lost = pending_messages() - split.sent - split.kept;
+  const std::uint64_t begun = inside_message_ ? 1 : 0;
+  add(sent_, split.sent);
+  add(lost_, lost);
+  (void)open(nullptr);
   blocked_ = failed_ = false;
   inside_message_ = false;
   drop_big();  // not kept: a part of its message may be sent already, and the Writer does not track whether
-  if (!keep || recoded || begin_ == end_) {
+  if (split.kept == 0) {
     reset();
-    return;
+  }
+  return lost + begun;
+}
+
+// Counts the messages of the batch that the kernel has, and keeps those in the block that the next connection gets.
+Writer::Split Writer::split_batch(bool keep) noexcept {
+  Split split;
+  if (recodes_) {
+    split.sent = count_sent_ends();
+    return split;
   }
   // Walk the frames of the block. Keep the messages that are whole in it and begin at or behind `begin_`. Drop the
   // commands, also those between the parts of a message: they belong to the old connection.
@@ -108,28 +173,31 @@ void Writer::close(bool keep) noexcept {
       break;  // the header of the big part's frame
     }
     size = header.header_size + static_cast<std::size_t>(header.body_size);
-    if ((header.flags & zmtp::kCommand) != 0) {
+    const bool ends = (header.flags & zmtp::kMore) == 0;
+    const bool is_subscription =
+        subscribes_ && at_start && ends && header.body_size > 0 && data[at + header.header_size] <= 1;
+    if ((header.flags & zmtp::kCommand) != 0 || is_subscription) {
       continue;
     }
     unsent = at_start ? at >= begin_ : unsent;
-    at_start = (header.flags & zmtp::kMore) == 0;
-    if (unsent) {
+    at_start = ends;
+    split.sent += ends && at + size <= begin_ ? 1 : 0;
+    if (unsent && keep) {
       std::memmove(data + written, data + at, size);
       written += size;
-      kept = at_start ? written : kept;
+      kept = ends ? written : kept;
+      split.kept += ends ? 1 : 0;
     }
-    written = at_start ? kept : written;
+    written = ends ? kept : written;
   }
   begin_ = 0;
   end_ = kept;
   begins_inside_ = false;
-  if (kept == 0) {
-    reset();
-  }
+  return split;
 }
 
 bool Writer::prepare(std::size_t size) noexcept {
-  if (big_ != nullptr) {
+  if (big_ != nullptr || (recodes_ && !reserve_ends(1))) {
     return false;
   }
   const std::size_t needed = size + overhead_;
@@ -141,12 +209,14 @@ bool Writer::prepare(std::size_t size) noexcept {
   if (begin_ != end_) {
     return false;
   }
-  begin_ = end_ = 0;
+  rewind();
   const std::size_t wanted = std::max(needed, limit_ + kBatchMin / 8);
   if (block_ != nullptr && block_->capacity() >= wanted) {
     return true;
   }
-  reset();
+  if (block_ != nullptr) {
+    block_->release();
+  }
   block_ = mem::Buffer::make(std::min(std::max(wanted, needed), std::max(needed, mem::Buffer::kPooledMax)));
   return block_ != nullptr;
 }
@@ -154,6 +224,7 @@ bool Writer::prepare(std::size_t size) noexcept {
 void Writer::note_part(std::uint8_t flags) noexcept {
   begins_inside_ = end_ == 0 ? inside_message_ : begins_inside_;
   inside_message_ = (flags & zmtp::kMore) != 0;
+  add(appended_, inside_message_ ? 0 : 1);
 }
 
 void Writer::append_recoded(std::uint8_t flags, Bytes body) noexcept {
@@ -175,6 +246,9 @@ void Writer::append(std::uint8_t flags, Bytes body) noexcept {
   note_part(flags);
   if (recodes_) [[unlikely]] {
     append_recoded(flags, body);
+    if (!inside_message_) {
+      note_end();
+    }
     return;
   }
   std::uint8_t* to = block_->data() + end_;
@@ -253,7 +327,8 @@ void Writer::advance(std::size_t bytes) noexcept {
     drop_big();
   }
   if (begin_ == end_ && big_ == nullptr) {
-    begin_ = end_ = 0;
+    rewind();
+    add(sent_, pending_messages());
   }
 }
 
@@ -307,6 +382,8 @@ void Writer::write_through(std::uint8_t flags, Bytes body) noexcept {
   const std::size_t sent = result.status == sys::IoResult::Status::done ? result.bytes : 0;
   if (sent == header_size + body.size()) {
     written_ += sent;
+    add(appended_, (flags & zmtp::kMore) == 0 ? 1 : 0);
+    add(sent_, pending_messages());
     return;
   }
   append(flags, body);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -21,24 +22,30 @@ namespace weft::msg {
 // 1. The block is rewound only when it is empty; `begins_inside_` keeps whether it then begins inside a message.
 // 2. At most one big part is pending, behind everything in the block; nothing is encoded behind it.
 // 3. With a cipher, everything in the block and the big part is sealed, in the order in which it goes out.
-// 4. The batch limit grows from kBatchMin to kBatchMax while batches fill up, and falls back when the writer rests.
+// 4. appended = sent + lost + pending, in whole messages. A message counts as sent when the kernel has all of it. The
+//    Writer finds that when the block is empty, and in close().
+// 5. The batch limit grows from kBatchMin to kBatchMax while batches fill up, and falls back when the writer rests.
 class Writer {
  public:
   static constexpr std::size_t kBatchMin = 8 * 1024;
   static constexpr std::size_t kBatchMax = 256 * 1024;
   static constexpr std::size_t kBigPart = 32 * 1024;
 
-  Writer() = default;
+  // `subscribes`: a frame of one part that begins with 0 or 1 is a subscription, as old peers take it, and no message.
+  explicit Writer(bool subscribes = false) noexcept : subscribes_(subscribes) {}
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
   ~Writer() { reset(); }
 
-  // `cipher` seals each frame, unless it is null. Messages that close() kept are encoded again in this framing.
-  void open(net::Stream* stream, zmtp::Mechanism* cipher = nullptr, zmtp::Framing framing = zmtp::Framing::v3) noexcept;
+  // `cipher` seals each frame, unless it is null. Messages that close() kept are encoded again in this framing. Returns
+  // how many of those are lost because memory ran out.
+  std::uint64_t open(net::Stream* stream, zmtp::Mechanism* cipher = nullptr,
+                     zmtp::Framing framing = zmtp::Framing::v3) noexcept;
   [[nodiscard]] bool is_open() const noexcept { return stream_ != nullptr; }
   // The connection is gone. With `keep`, whole messages of which nothing was sent stay for the next connection. Sealed
-  // messages, and those in another framing than that of ZMTP 3, are never kept.
-  void close(bool keep) noexcept;
+  // messages, and those in another framing than that of ZMTP 3, are never kept. Returns how many messages are lost,
+  // with the one that lacks parts.
+  std::uint64_t close(bool keep) noexcept;
 
   [[nodiscard]] bool blocked() const noexcept { return blocked_; }  // the kernel took no more, or the stream failed
   [[nodiscard]] bool failed() const noexcept { return failed_; }
@@ -61,6 +68,7 @@ class Writer {
       return false;
     }
     end_ += zmtp::write_short_frame(block_->data() + end_, body);
+    count_appended();
     return true;
   }
   // Requires prepare(). `flags` as in zmtp::write_frame_header.
@@ -89,13 +97,37 @@ class Writer {
 
   [[nodiscard]] std::uint64_t written() const noexcept { return written_; }  // bytes that the kernel took, ever
 
+  // Any thread: whole messages, ever. Relaxed, because the counts order nothing.
+  [[nodiscard]] std::uint64_t appended() const noexcept { return appended_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t sent() const noexcept { return sent_.load(std::memory_order_relaxed); }
+  [[nodiscard]] std::uint64_t pending_messages() const noexcept {
+    const std::uint64_t gone = sent() + lost_.load(std::memory_order_relaxed);
+    const std::uint64_t all = appended();
+    return all > gone ? all - gone : 0;
+  }
+
  private:
+  // Whole messages among those in the batch.
+  struct Split {
+    std::uint64_t sent = 0;
+    std::uint64_t kept = 0;
+  };
   void handle(const sys::IoResult& result) noexcept;
   void advance(std::size_t bytes) noexcept;
   void drop_big() noexcept;
   void note_part(std::uint8_t flags) noexcept;
   void append_recoded(std::uint8_t flags, Bytes body) noexcept;
-  void recode_kept() noexcept;
+  [[nodiscard]] std::uint64_t recode_kept() noexcept;
+  [[nodiscard]] Split split_batch(bool keep) noexcept;
+  [[nodiscard]] std::uint64_t count_sent_ends() const noexcept;
+  [[nodiscard]] bool reserve_ends(std::uint64_t count) noexcept;
+  void note_end() noexcept;
+  void rewind() noexcept;  // the block is empty
+  // With the baton only, as the next.
+  static void add(std::atomic<std::uint64_t>& count, std::uint64_t messages) noexcept {
+    count.store(count.load(std::memory_order_relaxed) + messages, std::memory_order_relaxed);
+  }
+  void count_appended() noexcept { add(appended_, 1); }
 
   net::Stream* stream_ = nullptr;
   zmtp::Mechanism* cipher_ = nullptr;
@@ -114,6 +146,12 @@ class Writer {
   bool failed_ = false;
   zmtp::Framing framing_ = zmtp::Framing::v3;
   bool recodes_ = false;  // not the common case: a cipher, or another framing than that of ZMTP 3
+  const bool subscribes_;
+  std::atomic<std::uint64_t> appended_{0};
+  std::atomic<std::uint64_t> sent_{0};
+  std::atomic<std::uint64_t> lost_{0};
+  mem::Buffer* ends_ = nullptr;  // if recodes_: the places in the block where messages end, std::uint32_t each
+  std::uint32_t end_count_ = 0;
 };
 
 }  // namespace weft::msg

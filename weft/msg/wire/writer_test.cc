@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/wire/writer.h"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -278,6 +279,101 @@ TEST_F(WriterTest, ALostConnectionKeepsExactlyTheWholeMessagesOfWhichNothingWasS
     writer.flush();
     ASSERT_EQ(next.output, expected) << "after " << sent << " of " << all.size() << " bytes";
   }
+}
+
+// A message by its parts. The last one may be big.
+using Parts = std::vector<std::string>;
+
+// Appends the messages, lets the kernel take `sent` bytes, loses the connection, and checks that each message is
+// counted exactly once. Returns how many bytes there were.
+std::size_t check_balance(const std::vector<Parts>& messages, std::size_t sent, bool keep, zmtp::Framing framing) {
+  FakeStream stream;
+  Writer writer;
+  writer.open(&stream, nullptr, framing);
+  std::vector<std::size_t> ends;
+  std::size_t size = 0;
+  std::size_t room = 0;
+  for (const Parts& parts : messages) {
+    for (const std::string& part : parts) {
+      room += part.size() < Writer::kBigPart ? part.size() + writer.frame_overhead() : 0;
+    }
+  }
+  EXPECT_TRUE(writer.prepare(room));
+  for (const Parts& parts : messages) {
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::uint8_t flags = i + 1 < parts.size() ? zmtp::kMore : 0;
+      size += framing == zmtp::Framing::v1 ? frame_v1(flags, parts[i]).size() : frame(flags, parts[i]).size();
+      if (parts[i].size() < Writer::kBigPart) {
+        EXPECT_TRUE(writer.prepare(0));
+        writer.append(flags, as_bytes(parts[i]));
+      } else {
+        EXPECT_TRUE(writer.prepare(0));
+        EXPECT_TRUE(writer.lend_big(flags, as_bytes(parts[i])));
+        writer.keep_rest();
+      }
+    }
+    ends.push_back(size);
+  }
+  EXPECT_EQ(writer.pending_messages(), messages.size());
+  stream.room = sent;
+  writer.flush();
+  const auto out =
+      static_cast<std::uint64_t>(std::count_if(ends.begin(), ends.end(), [&](std::size_t end) { return end <= sent; }));
+  const std::uint64_t lost = writer.close(keep);
+  EXPECT_EQ(writer.sent(), out) << "after " << sent << " bytes";
+  EXPECT_EQ(writer.appended(), out + lost + writer.pending_messages()) << "after " << sent << " bytes";
+  FakeStream next;
+  writer.open(&next);
+  const std::uint64_t kept = writer.pending_messages();
+  writer.flush();
+  EXPECT_EQ(kept > 0, !next.output.empty());
+  EXPECT_EQ(writer.sent(), out + kept);
+  EXPECT_EQ(writer.close(false), 0u);
+  EXPECT_TRUE(keep || kept == 0);
+  EXPECT_EQ(kept + lost + out, messages.size()) << "after " << sent << " bytes";
+  return size;
+}
+
+TEST_F(WriterTest, EachMessageOfALostConnectionIsSentOrKeptOrLost) {
+  const std::vector<std::vector<Parts>> batches = {
+      {{"one"}, {"two", "2"}, {pattern(300)}, {"", pattern(500), ""}},
+      {{"small"}, {"head", pattern(Writer::kBigPart)}},
+      {{pattern(Writer::kBigPart, 7)}},
+  };
+  for (const zmtp::Framing framing : {zmtp::Framing::v3, zmtp::Framing::v1}) {
+    for (const bool keep : {false, true}) {
+      for (const std::vector<Parts>& batch : batches) {
+        const std::size_t size = check_balance(batch, 0, keep, framing);
+        for (std::size_t sent = 1; sent <= size; sent += sent < 400 || sent + 2 > size ? 1 : 20'011) {
+          (void)check_balance(batch, sent, keep, framing);
+        }
+        (void)check_balance(batch, size, keep, framing);
+      }
+    }
+  }
+}
+
+TEST_F(WriterTest, AMessageThatWasBegunIsLostOnce) {
+  append(0, "whole");
+  append(zmtp::kMore, "begun");
+  EXPECT_EQ(writer_.close(true), 1u);
+  EXPECT_EQ(writer_.pending_messages(), 1u);
+  EXPECT_EQ(writer_.close(false), 1u) << "kept in vain";
+  EXPECT_EQ(writer_.pending_messages(), 0u);
+}
+
+TEST_F(WriterTest, SubscriptionsToOldPeersAreNoMessages) {
+  Writer writer(true);
+  writer.open(&stream_);
+  const std::string subscription = frame(0, "\1topic");
+  ASSERT_TRUE(writer.prepare(1000));
+  writer.append_raw(as_bytes(subscription));
+  writer.append(0, as_bytes("upstream"));
+  EXPECT_EQ(writer.pending_messages(), 1u);
+  stream_.room = subscription.size() + 1;
+  writer.flush();
+  EXPECT_EQ(writer.close(true), 1u);
+  EXPECT_EQ(writer.sent(), 0u);
 }
 
 TEST_F(WriterTest, TheUnfinishedMessageAtTheEndIsNotKept) {
