@@ -215,6 +215,9 @@ TEST_F(LogTest, ASessionThatEndedBeforeItsCoroutineSaysWhatItDidNotDeliver) {
   Client client(listen_logged());
   client.send(1, "x");
   EXPECT_EQ(client.read_to_end(), "");  // the stream has ended, and the coroutine runs
+  Signal turn_ended;
+  ASSERT_TRUE(runtime_->post(0, [&] { turn_ended.give(); }));
+  ASSERT_TRUE(turn_ended.take());
   EXPECT_EQ(server_->counters().undelivered, 3u);
   proceed.give();
   EXPECT_EQ(only(CloseReason::service, LogLevel::info).undelivered, 3u);

@@ -119,7 +119,7 @@ void Session::fail(const sys::IoResult& result) noexcept {
   if (why == Errc::protocol_error) {
     return end(CloseReason::refused_tls, why);
   }
-  if (reading_.peer_end == PeerEnd::broken) {
+  if (reading_.peer_end == PeerEnd::broken && is_open()) {
     return end(CloseReason::peer_failed, record_.why);
   }
   if (!(why == Errc::ok)) {
