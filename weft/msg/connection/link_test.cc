@@ -63,10 +63,11 @@ class LoneOwner final : public ConnectionOwner {
   }
 
   [[nodiscard]] Options options_copy() const override { return {}; }
+  [[nodiscard]] LinkOptions link_options() const noexcept override { return {}; }
   [[nodiscard]] zmtp::LocalEnd make_local_end() const override { return zmtp::LocalEnd(zmtp::LocalEndConfig{}); }
   [[nodiscard]] sys::SocketOptions stream_options() const override { return {}; }
-  [[nodiscard]] bool conflates() const override { return false; }
-  [[nodiscard]] bool raw() const override { return true; }
+  [[nodiscard]] bool conflates() const noexcept override { return false; }
+  [[nodiscard]] bool raw() const noexcept override { return true; }
   [[nodiscard]] std::string farewell(bool /*outgoing*/) const override { return {}; }
   [[nodiscard]] Monitor& monitor() noexcept override { return monitor_; }
   [[nodiscard]] Result<std::unique_ptr<ZapRequest>> ask_authenticator(rt::Loop& /*loop*/,
@@ -78,10 +79,12 @@ class LoneOwner final : public ConnectionOwner {
   void connection_lost(Connection& /*connection*/) override {}
   void forget_descriptor(Connection& /*connection*/) noexcept override {}
   void connection_finished(Connection& /*connection*/) override { finished_.set_value(); }
-  [[nodiscard]] bool handle_subscription(Connection& /*connection*/, bool /*subscribe*/, Bytes /*topic*/) override {
-    return true;
+  [[nodiscard]] Result<void> handle_subscription(Connection& /*connection*/, bool /*subscribe*/,
+                                                 Bytes /*topic*/) override {
+    return {};
   }
-  void handle_inproc_subscription(const InprocLink& /*link*/, bool /*subscribe*/, Bytes /*topic*/) override {}
+  void handle_inproc_subscription(const InprocLink& /*link*/, int /*end*/, bool /*subscribe*/,
+                                  Bytes /*topic*/) override {}
 
   [[nodiscard]] std::future<void> finished() { return finished_.get_future(); }
 

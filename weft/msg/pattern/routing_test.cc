@@ -247,7 +247,8 @@ TEST_F(LoadBalancerTest, GivesToPipesInTurn) {
 TEST_F(LoadBalancerTest, WhenAPipeLeavesNoOtherMissesItsTurnOrGetsASecond) {
   for (std::size_t leaves = 0; leaves < 4; ++leaves) {
     for (std::size_t turn = 0; turn < 4; ++turn) {
-      LoadBalancer balancer;
+      MessageDrops drops;
+      LoadBalancer balancer{drops};
       std::vector<std::unique_ptr<PipePair>> pairs;
       for (int i = 0; i < 4; ++i) {
         pairs.push_back(std::make_unique<PipePair>(owner_.core()));
