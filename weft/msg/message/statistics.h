@@ -26,7 +26,7 @@ namespace weft {
       "Messages that vanished: received, though nobody asked for them or the socket's type does not take them.",       \
       "msg/connection/receive_side.h")                                                                                 \
   ROW(dropped_no_memory, counter, "messages_dropped_total", "reason", "no memory", "messages",                         \
-      "Messages that vanished: memory ran out.", "msg/connection/send_side.cc")
+      "Messages that vanished: memory ran out.", "msg/connection/receive_decode.cc")
 // The counters of a socket.
 #define WEFT_SOCKET_COUNTERS(ROW)                                                                                      \
   ROW(sent, counter, "messages_total", "direction", "out", "messages",                                                 \

@@ -153,7 +153,9 @@ Result<std::shared_ptr<ZapClient>> ZapClient::make(ContextCore& context, rt::Loo
 }
 
 Result<std::unique_ptr<ZapRequest>> ZapClient::ask(const ZapQuestion& question, ZapRequest::Done done) {
-  if (questions_.size() >= kZapQuestionsMax || socket_->statistics().queued_out >= kZapQuestionsMax) {
+  const auto authenticator = authenticator_.lock();
+  if (questions_.size() >= kZapQuestionsMax ||
+      (authenticator != nullptr && authenticator->statistics().queued_in >= kZapQuestionsMax)) {
     return Error(Errc::resource_exhausted, "too many handshakes wait for the authenticator");
   }
   const std::uint64_t number = ++last_number_;
