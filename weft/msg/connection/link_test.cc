@@ -121,10 +121,11 @@ class LinkEnd : public testing::Test {
     });
     done.get_future().wait();
   }
+  // Idempotent. Once the sender has left the stream, the link may free it.
   void open_gate() {
-    stream_->open = true;
-    stream_->open.notify_all();
     if (sender_.joinable()) {
+      stream_->open = true;
+      stream_->open.notify_all();
       sender_.join();
     }
   }

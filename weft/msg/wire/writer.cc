@@ -161,8 +161,8 @@ Writer::Split Writer::split_batch(bool keep) noexcept {
   }
   // Walk the frames of the block. Keep the messages that are whole in it and begin at or behind `begin_`. Drop the
   // commands, also those between the parts of a message: they belong to the old connection.
-  std::uint8_t* const data = block_->data();
-  std::size_t kept = 0;     // bytes of whole messages so far
+  std::uint8_t* const data = block_ != nullptr ? block_->data() : nullptr;  // null: end_ is 0
+  std::size_t kept = 0;                                                     // bytes of whole messages so far
   std::size_t written = 0;  // those, and the parts of the message at hand
   bool at_start = !begins_inside_;
   bool unsent = false;  // the message at hand may be kept

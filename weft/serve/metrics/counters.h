@@ -78,7 +78,7 @@ namespace weft::serve {
   ROW(undelivered, counter, "frames_dropped_total", "reason", "undelivered", "frames",                               \
       "Frames that were not delivered: queued when their session ended.", "serve/session/shard.cc")                  \
   ROW(stale_ids, counter, "stale_ids_total", "", "", "messages",                                                     \
-      "Messages for sessions that had ended.", "serve/server/server_run.cc")
+      "Messages for sessions that had ended.", "serve/session/shard.h")
 // clang-format on
 
 #define WEFT_ENUMERATOR(enumerator, ...) enumerator,
