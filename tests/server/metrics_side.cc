@@ -134,6 +134,7 @@ Result<void> run() {
   rt::RuntimeOptions two;
   two.cores = 2;
   const auto runtime = WEFT_TRY(rt::Runtime::start(two));
+  WEFT_TRY(runtime->post(1, [] {}));
   const auto server = WEFT_TRY(serve::Server::make(*runtime));
   std::mutex mutex;
   std::vector<std::shared_ptr<Echo>> echoes;

@@ -374,6 +374,7 @@ void ServerRun::tear_down(unsigned core) noexcept {
   part.shard.reset();
   part.ports.clear();
   const std::lock_guard lock(mutex_);
+  begun_ = true;  // also when the core's end came before any stop
   part.down = true;
   ++down_;
   changed_.notify_all();

@@ -188,6 +188,7 @@ TEST_F(StopTest, AServerWhoseStopHasBegunRefusesListeners) {
 TEST_F(StopTest, ARestartAfterTheRuntimesEndIsAnError) {
   listen();
   ASSERT_TRUE(runtime_->stop(sys::now() + kLong));
+  EXPECT_EQ(server_->ready().error(), Errc::terminated);
   EXPECT_TRUE(server_->stop(sys::now()));
   EXPECT_EQ(server_->restart().error(), Errc::closed);
 }
