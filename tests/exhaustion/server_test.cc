@@ -3,6 +3,7 @@
 #include <string>
 
 #include "tests/exhaustion/failing_memory.h"
+#include "weft/rt/core/test_runtime.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/server/test_client.h"
 #include "weft/serve/session/shard.h"
@@ -19,14 +20,6 @@ using weft::test::FailingMemory;
 class ServerExhaustion : public test::ServerTest {
  protected:
   void SetUp() override { start_runtime(1); }
-  void on_core(const std::function<void()>& function) {
-    Signal done;
-    ASSERT_TRUE(runtime_->post(0, [&] {
-      function();
-      done.give();
-    }));
-    ASSERT_TRUE(done.take());
-  }
 };
 
 rt::Task<> wait_a_turn() { (void)co_await rt::yield(); }
@@ -59,15 +52,15 @@ TEST_F(ServerExhaustion, EveryRequestIsAnsweredOrItsSessionEndsAndTheNextOneIsSe
       client.send(1, "in");
       ASSERT_EQ(client.receive(), "in");
       std::optional<FailingMemory> memory;
-      on_core([&] { memory.emplace(spared, length); });
+      rt::test::on_core(*runtime_, 0, [&] { memory.emplace(spared, length); });
       const std::string frame = test::frame_of(2, body);
       client.write(std::string_view(frame).substr(0, 1000));
-      on_core([] {});
+      rt::test::on_core(*runtime_, 0, [] {});
       client.write(std::string_view(frame).substr(1000));
       client.end_writing();
       (void)client.read_to_end();
       bool failed = false;
-      on_core([&] {
+      rt::test::on_core(*runtime_, 0, [&] {
         failed = memory->failed();
         memory.reset();
       });

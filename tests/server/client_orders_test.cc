@@ -11,6 +11,7 @@
 
 #include "tests/server/watchdog.h"
 #include "weft/rt/core/core_task.h"
+#include "weft/rt/core/test_runtime.h"
 #include "weft/serve/client/client_pool.h"
 #include "weft/serve/client/test_serve_client.h"
 #include <gtest/gtest.h>
@@ -168,9 +169,8 @@ class World {
   }
   void start(rt::Task<void> task) { EXPECT_TRUE(rt::spawn(runtime_->core(0), std::move(task))); }
   void fill_lanes() {
-    for (unsigned core = 0; situation_.full_lanes && core < runtime_->size(); ++core) {
-      for (int i = 0; i < 100 && runtime_->post(core, [] {}); ++i) {
-      }
+    if (situation_.full_lanes) {
+      rt::test::fill_lanes(*runtime_);
     }
   }
   void run(Step step) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/server/watchdog.h"
+#include "weft/rt/core/test_runtime.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/server/test_client.h"
 #include <gtest/gtest.h>
@@ -81,14 +82,6 @@ constexpr std::uint32_t kSleep = 3;
 
 rt::Task<void> sleep_for_an_hour() { (void)co_await rt::sleep(std::chrono::hours(1)); }
 
-// Fills the lanes from the calling thread to every core.
-void fill_lanes(rt::Runtime& runtime) {
-  for (unsigned core = 0; core < runtime.size(); ++core) {
-    for (int i = 0; i < 100 && runtime.post(core, [] {}); ++i) {
-    }
-  }
-}
-
 // World: a server with sessions, in one situation.
 class World {
  public:
@@ -113,14 +106,14 @@ class World {
   void act(const Act& act) {
     if (!act.on_core) {
       if (situation_.full_lanes && act.step != Step::end_runtime) {
-        fill_lanes(*runtime_);
+        rt::test::fill_lanes(*runtime_);
       }
       return run(act.step);
     }
     Signal done;
     while (!runtime_->post(situation_.cores - 1, [&] {
       if (situation_.full_lanes) {
-        fill_lanes(*runtime_);
+        rt::test::fill_lanes(*runtime_);
       }
       run(act.step);
       done.give();
@@ -159,7 +152,7 @@ class World {
     void on_close(HeaderSession& /*session*/, const Error& /*why*/) {
       ++world.closed_;
       if (world.situation_.full_lanes) {
-        fill_lanes(*world.runtime_);
+        rt::test::fill_lanes(*world.runtime_);
       }
     }
   };

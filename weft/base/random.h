@@ -6,6 +6,13 @@
 
 namespace weft {
 
+// The finaliser of splitmix64 (by Vigna): each bit of the result depends on each bit of the word.
+[[nodiscard]] constexpr std::uint64_t mix_bits(std::uint64_t word) noexcept {
+  word = (word ^ (word >> 30)) * 0xbf58476d1ce4e5b9u;
+  word = (word ^ (word >> 27)) * 0x94d049bb133111ebu;
+  return word ^ (word >> 31);
+}
+
 // Random: xoshiro256**, seeded by splitmix64 (both by Blackman and Vigna). Fast and well distributed; not for secrets.
 // Affinity: one thread at a time. Cost: 32 bytes, about 1 ns a number. Equal seeds give equal sequences.
 class Random {
@@ -13,10 +20,7 @@ class Random {
   explicit constexpr Random(std::uint64_t seed) noexcept {
     for (std::uint64_t& word : state_) {
       seed += 0x9e3779b97f4a7c15u;
-      std::uint64_t mixed = seed;
-      mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
-      mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebu;
-      word = mixed ^ (mixed >> 31);
+      word = mix_bits(seed);
     }
   }
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "weft/base/random.h"
 #include "weft/sys/address.h"
 
 namespace weft::net {
@@ -13,12 +14,6 @@ namespace {
 
 constexpr Error kNoPrefix(Errc::invalid_argument, "a network is a numeric address, or one and the bits that count");
 constexpr unsigned kMappedBits = 96;  // of an IPv6 address, before its IPv4 address
-
-std::uint64_t mix(std::uint64_t value) noexcept {  // the finaliser of splitmix64
-  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
-  value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
-  return value ^ (value >> 31U);
-}
 
 }  // namespace
 
@@ -84,7 +79,7 @@ std::uint64_t IpPrefix::hash(std::uint64_t seed) const noexcept {
   std::array<std::uint64_t, 2> words;
   std::memcpy(words.data(), bytes_.data(), sizeof words);
   const std::uint64_t kind = size_ * 256U + bits_;
-  return mix(mix(mix(seed ^ kind) ^ words[0]) + words[1]);
+  return mix_bits(mix_bits(mix_bits(seed ^ kind) ^ words[0]) + words[1]);
 }
 
 Result<std::vector<IpPrefix>> parse_ip_prefixes(std::string_view list) {

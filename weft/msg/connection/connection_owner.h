@@ -45,8 +45,8 @@ class ConnectionOwner {
   [[nodiscard]] virtual zmtp::LocalEnd make_local_end() const = 0;
   [[nodiscard]] virtual sys::SocketOptions stream_options() const = 0;
   [[nodiscard]] virtual bool conflates() const noexcept = 0;
-  [[nodiscard]] virtual bool raw()
-      const noexcept = 0;  // connections are plain bytes: STREAM, and ROUTER if it was asked for
+  // Connections are plain bytes: STREAM, and ROUTER if it was asked for.
+  [[nodiscard]] virtual bool raw() const noexcept = 0;
   // The last message that a connection brings, which we made (`outgoing`) or the peer made; empty: none.
   [[nodiscard]] virtual std::string farewell(bool outgoing) const = 0;
   [[nodiscard]] virtual Monitor& monitor() noexcept = 0;

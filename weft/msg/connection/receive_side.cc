@@ -85,7 +85,7 @@ bool ReceiveSide::may_stay(std::uint64_t& end) const noexcept {
 }
 
 // The pipe stays in the socket's rotation, so the next turn goes on. If there is none, the I/O thread reads: see
-// Link::watch_turn(). Without a descriptor the I/O thread is the only one that does.
+// Link::await_input(). Without a descriptor the I/O thread is the only one that does.
 ReceiveSide::Peek ReceiveSide::stop_spent() noexcept {
   left_over_.store(true, std::memory_order_relaxed);
   const bool watched = common_.connection.poll_tag != 0;

@@ -2,7 +2,6 @@
 // SUB and XSUB: subscriptions go to every publisher, and all of them again over each new connection. SUB also filters
 // received messages, because a publisher may send more than the socket subscribed to. XSUB subscribes by sending 01
 // (unsubscribes: 00) and the topic.
-#include <iterator>
 #include <list>
 #include <mutex>
 #include <new>

@@ -2,7 +2,6 @@
 #include "weft/msg/socket/accept_bounds.h"
 
 #include <algorithm>
-#include <random>
 #include <utility>
 
 #include "weft/sys/socket.h"
@@ -29,7 +28,6 @@ Result<std::shared_ptr<net::Admission>> AcceptBounds::make_gate(const Options& o
   bounds.report = &AcceptBounds::count;
   bounds.report_context = this;
   bounds.report_rate = {};  // each one
-  bounds.seed = std::random_device{}() | static_cast<std::uint64_t>(std::random_device{}()) << 32;
   return std::shared_ptr<net::Admission>(WEFT_TRY(net::Admission::make(std::move(bounds))));
 }
 

@@ -91,18 +91,18 @@ bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
   }
   pipe.notes.peer = connection.link().peer();
   pipe.notes.origin.peer = pipe.notes.peer == nullptr ? 0 : pipe.notes.peer->id();
-  bool taken = false;
+  pipe.notes.other_end = connection.link().other_end();
+  attach(pipe);
   try {
-    pipe.notes.other_end = connection.link().other_end();
-    attach(pipe);
-    taken = pattern_->ready(pipe, identity);
-  } catch (const std::bad_alloc&) {  // NOLINT(bugprone-empty-catch): without memory the peer is refused
+    pipe.notes.ready = pattern_->ready(pipe, identity);
+  } catch (const std::bad_alloc&) {
+    detach(pipe);
+    throw;
   }
-  if (!taken) {
+  if (!pipe.notes.ready) {
     detach(pipe);
     return false;
   }
-  pipe.notes.ready = true;
   if (traits_.receives && !add_descriptor(connection)) {
     connection.poll_tag = 0;  // without a descriptor the I/O thread reads, and signals
   }

@@ -57,6 +57,14 @@ void on_core(Runtime& runtime, unsigned core, F function) {
   ASSERT_TRUE(done.take());
 }
 
+// Fills the lanes from the calling thread to every core.
+inline void fill_lanes(Runtime& runtime) {
+  for (unsigned core = 0; core < runtime.size(); ++core) {
+    for (int i = 0; i < 100 && runtime.post(core, [] {}); ++i) {
+    }
+  }
+}
+
 // Keeps a core busy, so that messages to it stay in its lanes.
 class Blocked {
  public:

@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "weft/rt/core/test_runtime.h"
 #include "weft/serve/server/test_client.h"
 #include "weft/serve/session/shard.h"
 #include <gtest/gtest.h>
@@ -28,21 +29,13 @@ class HostilePeers : public test::ServerTest {
     watch_close();
     script_.on_frame = echo;
   }
-  void on_core(const std::function<void()>& function) {
-    Signal done;
-    ASSERT_TRUE(runtime_->post(0, [&] {
-      function();
-      done.give();
-    }));
-    ASSERT_TRUE(done.take());
-  }
   // Lets the core's time pass, and its timers fire.
   void pass(Duration time) {
     Instant now{};
-    on_core([&] { now = runtime_->core(0).loop().now(); });
+    rt::test::on_core(*runtime_, 0, [&] { now = runtime_->core(0).loop().now(); });
     for (const Instant end = now + time; now < end;) {
       std::this_thread::yield();
-      on_core([&] { now = runtime_->core(0).loop().now(); });
+      rt::test::on_core(*runtime_, 0, [&] { now = runtime_->core(0).loop().now(); });
     }
   }
   bool any_closed() { return server_->counters().closed_total() != 0; }
@@ -197,7 +190,7 @@ TEST_F(SilentReaders, DistinctSharedFramesCountAsMemoryOfTheServer) {
   constexpr std::size_t kBody = 64 * 1024;
   std::size_t queued = 0;
   std::size_t refused = 0;
-  on_core([&] {
+  rt::test::on_core(*runtime_, 0, [&] {
     for (const SessionId id : ids_) {
       for (int i = 0; i < 12; ++i) {
         const auto sent = server_->send_to(id, frame_of_size(kBody));
@@ -237,18 +230,18 @@ TEST_F(HostilePeers, PeersThatReadNothingDoNotKeepOthersFromTheirAnswers) {
   pass(Shard::kReliefEvery);
   good.send(2, "may be refused");
   pass(2 * Shard::kReliefEvery);
-  on_core([&] { refused = 0; });
+  rt::test::on_core(*runtime_, 0, [&] { refused = 0; });
   good.send(2, "is answered");
   good.end_writing();
   EXPECT_TRUE(good.read_to_end().ends_with(frame_of(2, std::string(8 * 1024, 'q'))));
-  on_core([&] { EXPECT_EQ(refused, 0u); });
+  rt::test::on_core(*runtime_, 0, [&] { EXPECT_EQ(refused, 0u); });
   EXPECT_GT(closed_for(CloseReason::slow_consumer), 0u);
 }
 
 TEST_F(SilentReaders, ASharedFrameForAllIsChargedOnce) {
   const SharedFrame frame = frame_of_size(kBudget / 4);
   std::size_t taken = 0;
-  on_core([&] {
+  rt::test::on_core(*runtime_, 0, [&] {
     for (const SessionId id : ids_) {
       taken += server_->send_to(id, frame) ? 1 : 0;
     }

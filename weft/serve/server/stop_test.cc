@@ -25,14 +25,6 @@ constexpr std::chrono::hours kAnHour{1};
 
 class StopTest : public test::ServerTest {
  protected:
-  void start_narrow_runtime(unsigned cores) {
-    rt::RuntimeOptions options;
-    options.cores = cores;
-    options.pinning = rt::Pinning::never;
-    options.wait_mode = sync::WaitMode::eco;
-    options.lane_capacity = 1;
-    runtime_ = rt::Runtime::start(options).value();
-  }
   // A session that owes a reply that never comes.
   std::unique_ptr<Client> connect_and_owe() {
     script_.on_frame = [this](HeaderSession& session, const HeaderCodec::Frame&) {
@@ -43,12 +35,6 @@ class StopTest : public test::ServerTest {
     client->send(1, "");
     EXPECT_TRUE(owed_.take());
     return client;
-  }
-  void fill_lanes() {
-    for (unsigned core = 0; core < runtime_->size(); ++core) {
-      for (int i = 0; i < 100 && runtime_->post(core, [] {}); ++i) {
-      }
-    }
   }
 
   Signal owed_;
@@ -89,18 +75,18 @@ TEST_F(StopTest, TheDestructorOverrulesAStopThatHasBegun) {
 
 // Only the core itself empties its lane to itself.
 TEST_F(StopTest, AStopEndsThoughACoresLaneToItselfIsFull) {
-  start_narrow_runtime(1);
-  script_.on_close = [this](HeaderSession&, const Error&) { fill_lanes(); };
+  start_runtime(1, 1);
+  script_.on_close = [this](HeaderSession&, const Error&) { rt::test::fill_lanes(*runtime_); };
   const auto client = connect_and_owe();
   EXPECT_EQ(server_->stop(sys::now()).error(), Errc::timed_out);
 }
 
 TEST_F(StopTest, AStopOnACoreWhoseLanesAreFullDoesNotWait) {
-  start_narrow_runtime(2);
+  start_runtime(2, 1);
   watch_close();
   const auto client = connect_and_owe();
   rt::test::on_core(*runtime_, 0, [this] {
-    fill_lanes();
+    rt::test::fill_lanes(*runtime_);
     server_->begin_stop(sys::now());
   });
   EXPECT_TRUE(closed_.take());
@@ -109,11 +95,11 @@ TEST_F(StopTest, AStopOnACoreWhoseLanesAreFullDoesNotWait) {
 }
 
 TEST_F(StopTest, BeginStopDoesNotWaitForACoreThatIsBusyAndWhoseLaneIsFull) {
-  start_narrow_runtime(1);
+  start_runtime(1, 1);
   const auto client = connect_and_owe();
   {
     const rt::test::Blocked blocked(*runtime_, 0);
-    fill_lanes();
+    rt::test::fill_lanes(*runtime_);
     server_->begin_stop(sys::now());
     EXPECT_EQ(server_->ready().error(), Errc::terminated);
   }

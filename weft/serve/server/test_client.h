@@ -178,11 +178,12 @@ class ServerTest : public testing::Test {
     runtime_.reset();
   }
 
-  void start_runtime(unsigned cores) {
+  void start_runtime(unsigned cores, std::size_t lane_capacity = rt::RuntimeOptions().lane_capacity) {
     rt::RuntimeOptions options;
     options.cores = cores;
     options.pinning = rt::Pinning::never;
     options.wait_mode = sync::WaitMode::eco;
+    options.lane_capacity = lane_capacity;
     auto runtime = rt::Runtime::start(options);
     ASSERT_TRUE(runtime) << runtime.error().message();
     server_.reset();

@@ -4,6 +4,7 @@
 #include <new>
 #include <random>
 
+#include "weft/base/random.h"
 #include "weft/serve/session/session.h"
 
 namespace weft::serve {
@@ -16,6 +17,10 @@ GroupHash::GroupHash() {
   std::random_device random;
   first_ = std::uint64_t{random()} << 32U | random();
   second_ = std::uint64_t{random()} << 32U | random();
+}
+
+std::size_t GroupHash::operator()(std::uint64_t group) const noexcept {
+  return mix_bits(mix_bits(group ^ first_) + second_);
 }
 
 GroupPresence::GroupPresence(unsigned cores)

@@ -36,15 +36,9 @@ struct GroupMembership {
 class GroupHash {
  public:
   GroupHash();
-  std::size_t operator()(std::uint64_t group) const noexcept { return mix(mix(group ^ first_) + second_); }
+  std::size_t operator()(std::uint64_t group) const noexcept;
 
  private:
-  static std::uint64_t mix(std::uint64_t word) noexcept {
-    word = (word ^ word >> 30U) * 0xbf58476d1ce4e5b9U;
-    word = (word ^ word >> 27U) * 0x94d049bb133111ebU;
-    return word ^ word >> 31U;
-  }
-
   std::uint64_t first_, second_;
 };
 

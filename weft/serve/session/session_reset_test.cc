@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/rt/core/test_runtime.h"
 #include "weft/rt/task/async_event.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/dispatch/dispatcher.h"
@@ -37,14 +38,6 @@ class SessionReset : public test::ServerTest {
     ASSERT_TRUE(closed_.take());
     EXPECT_EQ(reason_, CloseReason::peer_failed);
   }
-  void on_core(const std::function<void()>& function) {
-    Signal done;
-    ASSERT_TRUE(runtime_->post(0, [&] {
-      function();
-      done.give();
-    }));
-    ASSERT_TRUE(done.take());
-  }
   // Handlers of frames run until `proceed_`.
   void handle_by_coroutine() {
     ASSERT_TRUE(dispatcher_.on(1, [this](HeaderSession& session, const Frame& frame) -> rt::Task<> {
@@ -74,7 +67,7 @@ TEST_F(SessionReset, EndsASessionWhoseHandlerRuns) {
   client.close();
   expect_reset();
   ASSERT_TRUE(handled_.take());
-  on_core([this] { EXPECT_EQ(outcome_, rt::kCancelled); });
+  rt::test::on_core(*runtime_, 0, [this] { EXPECT_EQ(outcome_, rt::kCancelled); });
   EXPECT_EQ(server_->sessions(), 0u);
 }
 
@@ -82,7 +75,7 @@ TEST_F(SessionReset, EndsASessionWhenTheResetComesWithTheRequest) {
   handle_by_coroutine();
   Client client(listen());
   meet(client);
-  on_core([&] {  // the core sees both in one event
+  rt::test::on_core(*runtime_, 0, [&] {  // the core sees both in one event
     client.send(1, "question");
     client.close();
   });
@@ -139,14 +132,14 @@ TEST_F(SessionReset, AnEndOfThePeersStreamDoesNotEndASessionWhoseHandlerRuns) {
   handle_by_coroutine();
   for (const char* const endpoint : {"tcp://127.0.0.1:0", "ipc://*"}) {
     SCOPED_TRACE(endpoint);
-    on_core([this] { proceed_.reset(); });
+    rt::test::on_core(*runtime_, 0, [this] { proceed_.reset(); });
     Client client(listen({}, endpoint));
     meet(client);
     client.send(1, "question");
     ASSERT_TRUE(begun_.take());
     client.end_writing();
-    on_core([] {});
-    on_core([this] { proceed_.set(); });
+    rt::test::on_core(*runtime_, 0, [] {});
+    rt::test::on_core(*runtime_, 0, [this] { proceed_.set(); });
     const std::string answers = client.read_to_end();
     EXPECT_TRUE(answers.ends_with(frame_of(1, "question")));
     ASSERT_TRUE(closed_.take());
@@ -178,7 +171,7 @@ TEST_F(SessionReset, AHangUpWithoutAnErrorLosesNoFrameThatThePeerSent) {
     client.send(1, "b");
     client.send(1, "c");
     client.close();
-    on_core([] {});
+    rt::test::on_core(*runtime_, 0, [] {});
     ASSERT_TRUE(server_->post_to(id, [](Session& session) { session.resume_reading(); }));
     ASSERT_TRUE(closed_.take());
     EXPECT_EQ(reason_, CloseReason::peer_closed);
