@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "weft/base/list.h"
+#include "weft/base/time.h"
+#include "weft/msg/socket/accept_bounds.h"
+#include "weft/net/stream.h"
+#include "weft/rt/loop/loop.h"
+
+namespace weft::msg {
+
+// Lobby: the accepted peers of one endpoint that have not sent a byte yet. A peer may wait for the opening of our
+// greeting before it speaks, so the lobby writes that at once. It hands a peer over with the peer's first byte, with
+// its end, or when the peer is late.
+// Owner: the endpoint's acceptor. Affinity: the loop's thread. An empty or closed lobby may be destroyed on any thread.
+// Cost: about 200 bytes for each peer. Entering and leaving is O(1), with one call of the poller each.
+// Invariants:
+// 1. The peers are in the order in which they came, so the first is the first to be late. One timer serves them all.
+// 2. A turn of the loop hands over at most kLateAtOnce late peers.
+// 3. After close() no peer is handed over.
+class Lobby {
+ public:
+  static constexpr int kLateAtOnce = 64;
+
+  struct Guest {
+    std::unique_ptr<net::Stream> stream;
+    AcceptBounds::Place place{};
+    Instant since{};          // when it came
+    std::size_t greeted = 0;  // bytes of the opening that the kernel took
+  };
+  // `handle` may throw std::bad_alloc: then the lobby calls `lost`, and the peer's stream is closed.
+  struct Handlers {  // none is empty
+    std::function<void(Guest&&)> handle;
+    std::function<void()> lost;
+  };
+
+  // `patience`: from the arrival until a peer is late; 0: no peer is.
+  Lobby(rt::Loop& loop, std::vector<std::uint8_t> opening, Duration patience, Handlers handlers)
+      : loop_(loop), opening_(std::move(opening)), patience_(patience), handlers_(std::move(handlers)) {}
+  Lobby(const Lobby&) = delete;
+  Lobby& operator=(const Lobby&) = delete;
+  ~Lobby();
+
+  // Throws std::bad_alloc, with the stream closed.
+  void enter(std::unique_ptr<net::Stream> stream, AcceptBounds::Place place);
+  void close() noexcept;  // closes the streams; idempotent
+  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+
+ private:
+  struct Seat final : rt::Watcher, ListHook {
+    Seat(Lobby& of, Guest&& sits) noexcept : lobby(of), guest(std::move(sits)) {}
+    void handle_event(const sys::PollEvent& /*event*/) override { lobby.leave(*this); }
+    Lobby& lobby;
+    Guest guest;
+    rt::Loop::WatchId watch = 0;
+  };
+
+  [[nodiscard]] Guest take(Seat& seat) noexcept;
+  void leave(Seat& seat) noexcept;
+  [[nodiscard]] bool await_late() noexcept;
+  void handle_late() noexcept;
+
+  rt::Loop& loop_;
+  const std::vector<std::uint8_t> opening_;
+  const Duration patience_;
+  const Handlers handlers_;
+  List<Seat> seats_;
+  std::size_t size_ = 0;
+  rt::TimerId late_timer_;
+};
+
+}  // namespace weft::msg
