@@ -171,7 +171,8 @@ Result<BoundSocket> open_listener(const Endpoint& endpoint, const sys::SocketOpt
   BoundSocket bound;
   bound.fd = options.adopt_fd >= 0 ? WEFT_TRY(sys::adopt_listener(options.adopt_fd, true))
                                    : WEFT_TRY(listen_at(endpoint, options));
-  bound.text = "tcp://" + WEFT_TRY(sys::local_address(bound.fd.fd())).to_text();
+  bound.text = std::string(transport_row(endpoint.transport).name) + "://" +
+               WEFT_TRY(sys::local_address(bound.fd.fd())).to_text();
   return bound;
 }
 
@@ -198,7 +199,8 @@ Result<sys::Connecting> begin_connect(const sys::SocketAddress& to, const Endpoi
 }  // namespace
 
 TransportRow tcp_transport() noexcept {
-  return {Transport::tcp, "tcp", &parse, &format, &open_listener, &sys::tune_tcp, &known_addresses, &begin_connect};
+  return {Transport::tcp,   "tcp",          &parse, &format, &open_listener, &sys::tune_tcp,
+          &known_addresses, &begin_connect, true};
 }
 
 }  // namespace weft::net

@@ -24,15 +24,15 @@ std::unique_ptr<Connector> make_connector(const ConnectionOwner& owner, const ne
 }  // namespace
 
 Connection::Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, const net::Endpoint& endpoint,
-                       std::optional<net::Socks5Proxy> proxy)
-    : common_(*this, *owner, io, endpoint.text(), nullptr),
+                       std::optional<net::Socks5Proxy> proxy, std::shared_ptr<const net::Layering> layering)
+    : common_(*this, *owner, io, endpoint.text(), nullptr, std::move(layering)),
       send_(common_),
       receive_(common_),
       link_(common_, send_, receive_, owner, make_connector(*owner, endpoint, proxy, this), proxy.has_value()) {}
 
 Connection::Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, std::unique_ptr<net::Stream> stream,
-                       std::string local_endpoint)
-    : common_(*this, *owner, io, std::move(local_endpoint), std::move(stream)),
+                       std::string local_endpoint, std::shared_ptr<const net::Layering> layering)
+    : common_(*this, *owner, io, std::move(local_endpoint), std::move(stream), std::move(layering)),
       send_(common_),
       receive_(common_),
       link_(common_, send_, receive_, owner, nullptr, false) {}

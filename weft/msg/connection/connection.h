@@ -24,11 +24,11 @@ namespace weft::msg {
 class Connection final : public std::enable_shared_from_this<Connection>, public ListHook {
  public:
   // Connecting: `endpoint` is dialled, if need be through a proxy, again whenever the connection is lost. Accepted:
-  // lives as long as `stream`.
+  // lives as long as `stream`. `layering`: of a transport with a layer, else null.
   Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, const net::Endpoint& endpoint,
-             std::optional<net::Socks5Proxy> proxy);
+             std::optional<net::Socks5Proxy> proxy, std::shared_ptr<const net::Layering> layering = nullptr);
   Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, std::unique_ptr<net::Stream> stream,
-             std::string local_endpoint);
+             std::string local_endpoint, std::shared_ptr<const net::Layering> layering = nullptr);
 
   [[nodiscard]] SendSide& send_side() noexcept { return send_; }
   [[nodiscard]] ReceiveSide& receive_side() noexcept { return receive_; }

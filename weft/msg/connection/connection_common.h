@@ -8,6 +8,7 @@
 #include "weft/base/time.h"
 #include "weft/msg/connection/connection_owner.h"
 #include "weft/msg/message/part.h"
+#include "weft/net/layering.h"
 #include "weft/net/stream.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/clock.h"
@@ -22,12 +23,13 @@ class IoService;
 // Owner: the connection. Affinity: a member that is not constant, with both batons.
 struct ConnectionCommon {
   ConnectionCommon(Connection& self, ConnectionOwner& socket, IoService& service, std::string at,
-                   std::unique_ptr<net::Stream> accepted)
+                   std::unique_ptr<net::Stream> accepted, std::shared_ptr<const net::Layering> how)
       : connection(self),
         owner(socket),
         share(socket.share()),
         io(service),
         endpoint(std::move(at)),
+        layering(std::move(how)),
         stream(std::move(accepted)),
         local_end(socket.make_local_end()) {}
 
@@ -42,6 +44,14 @@ struct ConnectionCommon {
     const bool eco = share.wait_mode == sync::WaitMode::eco;
     return spin.budget_us(eco ? sync::WaitMode::eco : sync::WaitMode::adaptive);
   }
+  [[nodiscard]] bool layered() const noexcept { return layering != nullptr; }
+  // A layer holds bytes that no writer knows of. Any thread that keeps the stream.
+  [[nodiscard]] bool layer_has_unsent() const noexcept { return layered() && stream->state().unsent; }
+  // The layer's own reason for a failure of the stream, else `otherwise`.
+  [[nodiscard]] Error failure_or(Error otherwise) const noexcept {
+    const Error own = layered() ? stream->state().failure : Error();
+    return own == Errc::ok ? otherwise : own;
+  }
   static constexpr std::size_t kAwaitedMin = 8 * 1024;  // a wait that brought less did not pay
 
   Connection& connection;
@@ -49,8 +59,9 @@ struct ConnectionCommon {
   SocketShare& share;  // the owner's
   IoService& io;
   const std::string endpoint;
-  PipeShare* pipe = nullptr;            // set once, before the connection starts
-  std::unique_ptr<net::Stream> stream;  // null: there is no connection
+  const std::shared_ptr<const net::Layering> layering;  // null: streams are sockets, without a state() of their own
+  PipeShare* pipe = nullptr;                            // set once, before the connection starts
+  std::unique_ptr<net::Stream> stream;                  // null: there is no connection
   zmtp::LocalEnd local_end;
 };
 

@@ -58,9 +58,10 @@ class IoService final : private rt::TurnHook {
     read = 2,
     read_held = 4,  // what the kernel holds, before a close
     peer_time = 8,
-    take_down = 16,
-    close_when_sent = 32,
-    close = 64
+    write_layer = 16,  // bytes that the stream's layer holds
+    take_down = 32,
+    close_when_sent = 64,
+    close = 128
   };
   void request(std::shared_ptr<Connection> connection, unsigned requests) noexcept;
   // Runs `task` on the own thread, and waits until it has run. `task` does not throw.

@@ -96,6 +96,9 @@ void Link::handle_requests(unsigned requests) noexcept {
   if ((requests & IoService::peer_time) != 0) {
     run<&Link::handle_peer_time>();
   }
+  if ((requests & IoService::write_layer) != 0) {
+    await_room();
+  }
   if ((requests & IoService::take_down) != 0) {
     run<&Link::take_down>();
   }

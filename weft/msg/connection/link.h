@@ -98,7 +98,9 @@ class Link final : public rt::Watcher, public ListHook {
 
   // link_handshake.cc
   void begin_handshake(std::unique_ptr<net::Stream> stream);
+  [[nodiscard]] Result<void> put_layer();
   void handle_handshake();
+  void handle_layer_handshake();
   [[nodiscard]] bool write_handshake(int& os_errno);
   void await_leaving();
   void fail_handshake(Error reason, std::uint32_t detail = 0) noexcept;
@@ -112,6 +114,8 @@ class Link final : public rt::Watcher, public ListHook {
 
   // link_traffic.cc
   void handle_traffic(const sys::PollEvent& event);
+  void push_layer() noexcept;
+  [[nodiscard]] sys::Interest traffic_interest() const noexcept;
   void set_interest(sys::Interest interest);
   void schedule_peer_time();
 

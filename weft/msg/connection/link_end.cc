@@ -165,13 +165,14 @@ void Link::linger() {
   IoService::take_back(*this, common_.share);
   common_.stream->shutdown_write();
   schedule<&Link::handle_close_time>(timers_.close, std::min(closing_.deadline, sys::now() + kDrainLongest));
-  set_interest(sys::Interest::readable | sys::Interest::peer_closed);
+  set_interest(traffic_interest());
   drain();
 }
 
 // Reads and drops. A close with unread bytes would reset the connection, and the peer would lose the last bytes sent.
 void Link::drain() {
   const auto keep = keep_alive();
+  push_layer();
   for (Turn turn; turn.may_read();) {
     receive_.reader().reset();
     bool drained = false;

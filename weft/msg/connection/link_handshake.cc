@@ -38,10 +38,14 @@ void Link::begin_handshake(std::unique_ptr<net::Stream> stream) {
   emit(connecting() ? EventKind::connected : EventKind::accepted, Error(), common_.stream->fd());
   receive_.begin_handshake();
   raw_ = common_.owner.raw();
-  if (!raw_) {
-    common_.local_end.start(sys::now(), opening_);
+  if (!raw_ || common_.layered()) {
+    common_.local_end.start(sys::now(), opening_);  // of a raw connection: the time for the layer's handshake
   }
   phase_ = Phase::handshake;
+  if (const auto put = put_layer(); !put) {
+    fail_handshake(put.error());
+    return;
+  }
   interest_ = sys::Interest::readable | sys::Interest::writable | sys::Interest::peer_closed;
   auto watch = common_.io.loop().watch(common_.stream->fd(), interest_, true, this);
   if (!watch) {
@@ -49,18 +53,30 @@ void Link::begin_handshake(std::unique_ptr<net::Stream> stream) {
     return;
   }
   watch_ = *watch;
-  if (raw_) {
+  if (raw_ && !common_.layered()) {
     enter_traffic();
     return;
   }
   schedule_peer_time();
+  if (raw_) {
+    return;  // the socket is writable: its event begins the layer's handshake
+  }
   int os_errno = 0;
   if (!write_handshake(os_errno)) {
-    fail_handshake(Error(Errc::connection_closed, "lost during the handshake", os_errno));
+    fail_handshake(common_.failure_or(Error(Errc::connection_closed, "lost during the handshake", os_errno)));
   }
 }
 
+// Requires a stream, which an error closes.
+Result<void> Link::put_layer() {
+  if (common_.layered()) {
+    common_.stream = WEFT_TRY(common_.layering->apply(std::move(common_.stream), common_.local_end.mechanism_name()));
+  }
+  return {};
+}
+
 bool Link::write_handshake(int& os_errno) {
+  push_layer();
   while (!common_.local_end.pending_output().empty()) {
     const Bytes output = common_.local_end.pending_output();
     const sys::IoResult result = common_.stream->write({&output, 1});
@@ -79,6 +95,10 @@ bool Link::write_handshake(int& os_errno) {
 void Link::handle_handshake() {
   if (refused_for_now_) {
     await_leaving();
+    return;
+  }
+  if (raw_) {
+    handle_layer_handshake();
     return;
   }
   bool alive = true;
@@ -101,7 +121,11 @@ void Link::handle_handshake() {
     const sys::IoResult result = receive_.reader().fill(*common_.stream, nullptr, drained, kHandshakeReadMax);
     if (result.status == sys::IoResult::Status::would_block) {
       receive_.reader().settle();
-      return;
+      if (!common_.layered() || write_handshake(os_errno)) {  // the read may have ended the layer's own handshake
+        return;
+      }
+      alive = false;
+      break;
     }
     alive = alive && result.status == sys::IoResult::Status::done;
     os_errno = result.os_errno;
@@ -111,9 +135,23 @@ void Link::handle_handshake() {
     fail_handshake(Error(common_.local_end.fault()->code, common_.local_end.fault()->text),
                    common_.local_end.fault()->detail);
   } else if (!alive || !write_handshake(os_errno)) {
-    fail_handshake(Error(Errc::connection_closed, "closed during the handshake", os_errno));
+    fail_handshake(common_.failure_or(Error(Errc::connection_closed, "closed during the handshake", os_errno)));
   } else if (common_.local_end.pending_output().empty()) {
     enter_traffic();
+  }
+}
+
+// Of a raw connection, which has no handshake of its own.
+void Link::handle_layer_handshake() {
+  push_layer();
+  bool drained = false;
+  const sys::IoResult result = receive_.reader().fill(*common_.stream, nullptr, drained, kHandshakeReadMax);
+  if (common_.stream->state().established) {
+    enter_traffic();  // which reads on, also an end
+  } else if (result.status != sys::IoResult::Status::would_block) {
+    fail_handshake(common_.failure_or(Error(Errc::connection_closed, "closed during the handshake", result.os_errno)));
+  } else {
+    receive_.reader().settle();
   }
 }
 
@@ -256,9 +294,11 @@ void Link::enter_traffic() {
   if (!raw_) {
     emit(EventKind::handshake_succeeded, Error(), common_.stream->fd());
     schedule_peer_time();
+  } else {
+    schedule<&Link::handle_peer_time>(timers_.peer, kNever);
   }
   send_.give_to_senders();
-  set_interest(sys::Interest::readable | sys::Interest::peer_closed);
+  set_interest(traffic_interest());
   receive_.begin_traffic(raw_ && !closing_.begun);
   common_.share.output_parker.wake_with_fence();
   if (closing_.begun) {

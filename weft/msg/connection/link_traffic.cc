@@ -9,7 +9,8 @@ namespace weft::msg {
 
 void Link::handle_traffic(const sys::PollEvent& event) {
   if (event.writable && send_.flush_into_room()) {
-    set_interest(sys::Interest::readable | sys::Interest::peer_closed);
+    push_layer();
+    set_interest(traffic_interest());
   }
   if (event.readable && !event.failed && !event.peer_closed && common_.connection.poll_tag != 0 &&
       IoService::app_reads(common_.share)) {
@@ -20,9 +21,22 @@ void Link::handle_traffic(const sys::PollEvent& event) {
     }
     return;
   }
-  if (event.readable || event.failed || event.peer_closed) {
+  // A layer that fails in a write has no event for its reader.
+  if (event.readable || event.failed || event.peer_closed || (common_.layered() && common_.stream->state().ended)) {
     receive_.read();
   }
+}
+
+// Writes bytes that a layer holds and no writer knows of.
+void Link::push_layer() noexcept {
+  if (common_.layer_has_unsent()) {
+    (void)common_.stream->write({});  // a failure: see state().ended
+  }
+}
+
+sys::Interest Link::traffic_interest() const noexcept {
+  const sys::Interest input = sys::Interest::readable | sys::Interest::peer_closed;
+  return common_.layer_has_unsent() ? input | sys::Interest::writable : input;
 }
 
 void Link::await_room() {

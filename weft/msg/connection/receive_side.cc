@@ -149,6 +149,13 @@ void ReceiveSide::resume_later() noexcept {
 bool ReceiveSide::fill(Turn& turn) noexcept {
   bool drained = false;
   const sys::IoResult result = reader_.fill(*common_.stream, has_partial_ ? &partial_ : nullptr, drained);
+  if (common_.layered()) [[unlikely]] {
+    const net::StreamState now = common_.stream->state();
+    drained = drained && !now.ended;
+    if (now.unsent) {
+      common_.io.request(common_.connection.shared_from_this(), IoService::write_layer);
+    }
+  }
   maybe_readable_.store(!drained, std::memory_order_relaxed);
   switch (result.status) {
     case sys::IoResult::Status::done:
@@ -157,7 +164,9 @@ bool ReceiveSide::fill(Turn& turn) noexcept {
       return true;
     case sys::IoResult::Status::would_block: return false;
     case sys::IoResult::Status::end_of_stream: end_input(Errc::connection_closed); return false;
-    case sys::IoResult::Status::failed: end_input(sys::make_error(result.os_errno, "read")); return false;
+    case sys::IoResult::Status::failed:
+      end_input(common_.failure_or(sys::make_error(result.os_errno, "read")));
+      return false;
   }
   return false;
 }

@@ -36,7 +36,8 @@ void SocketCore::collect_signals() noexcept {
 }
 
 void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint,
-                              const std::shared_ptr<net::Admission>& gate) {
+                              const std::shared_ptr<net::Admission>& gate,
+                              const std::shared_ptr<const net::Layering>& layering) {
   if (unread_ended_.load(std::memory_order_relaxed) >= kUnreadEndedMax) {
     monitor_.emit(EventKind::accept_failed, endpoint,
                   Error(Errc::resource_exhausted, "connections that ended hold too much that was not received"));
@@ -57,7 +58,8 @@ void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::st
     monitor_.emit(std::move(event));
     return;
   }
-  auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), std::move(stream), endpoint);
+  auto connection =
+      std::make_shared<Connection>(shared_from_this(), context_.io(), std::move(stream), endpoint, layering);
   const std::scoped_lock lock(receive_mutex_, table_mutex_);
   if (closed_.load(std::memory_order_relaxed)) {
     return;

@@ -197,7 +197,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, Bytes topic) override;
   // Closes the stream instead if a bound is reached. `gate`: as in AcceptBounds. Throws std::bad_alloc.
   void add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint,
-                    const std::shared_ptr<net::Admission>& gate);
+                    const std::shared_ptr<net::Admission>& gate, const std::shared_ptr<const net::Layering>& layering);
 
   // --- inproc (inproc.cc) ---
   [[nodiscard]] static bool join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore& binder);
@@ -279,7 +279,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void end_feed_if_quiet() noexcept;
   void unbind_all() noexcept;
   [[nodiscard]] std::shared_ptr<net::Acceptor> make_acceptor(std::unique_ptr<net::Listener> listener,
-                                                             std::shared_ptr<net::Admission> gate);
+                                                             std::shared_ptr<net::Admission> gate,
+                                                             std::shared_ptr<const net::Layering> layering);
   void close_acceptor(net::Acceptor& acceptor) noexcept;  // I/O thread
   [[nodiscard]] std::shared_ptr<net::Acceptor> take_bound(std::string name);
   void close_accepted(const std::string& endpoint) noexcept;

@@ -4,6 +4,8 @@
 #include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/net/acceptor.h"
+#include "weft/net/layering.h"
+#include "weft/net/transport.h"
 #include "weft/sys/address.h"
 #include "weft/sys/clock.h"
 
@@ -33,11 +35,19 @@ class Counted {
 // service.
 std::string numeric_form(std::string_view text, bool ipv6) {
   const auto endpoint = net::parse_endpoint(text, false);
-  if (!endpoint || endpoint->transport != net::Transport::tcp || endpoint->has_source) {
+  if (!endpoint || !net::transport_row(endpoint->transport).over_tcp || endpoint->has_source) {
     return std::string(text);
   }
   const auto addresses = sys::resolve(endpoint->host, endpoint->port, ipv6);
-  return addresses ? "tcp://" + addresses->front().to_text() : std::string(text);
+  return addresses ? std::string(text.substr(0, text.find("://") + 3)) + addresses->front().to_text()
+                   : std::string(text);
+}
+
+// Null: the transport's streams are sockets.
+std::shared_ptr<const net::Layering> layering_for(const net::Endpoint& endpoint, bool accepts) {
+  return net::transport_row(endpoint.transport).layer == nullptr
+             ? nullptr
+             : std::make_shared<const net::Layering>(net::Layering{endpoint, accepts});
 }
 
 // The error for an endpoint that this socket does not know.
@@ -69,13 +79,13 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
     return listener.error();
   }
   std::shared_ptr<net::Admission> gate;
-  if (endpoint.transport == net::Transport::tcp) {
+  if (net::transport_row(endpoint.transport).over_tcp) {
     gate = WEFT_TRY(bounds_.make_gate(options_copy()));
   }
   WEFT_TRY(context_.start_io());
   const Counted counted(context_);
   const int fd = (*listener)->fd();
-  auto acceptor = make_acceptor(std::move(*listener), std::move(gate));
+  auto acceptor = make_acceptor(std::move(*listener), std::move(gate), layering_for(endpoint, true));
   std::string exact = acceptor->endpoint();
   // The entries are made first: to move them into the tables needs no memory.
   decltype(bound_) bound{{exact, acceptor}};
@@ -108,16 +118,18 @@ Result<std::unique_ptr<net::Listener>> SocketCore::open_listener(const net::Endp
 }
 
 std::shared_ptr<net::Acceptor> SocketCore::make_acceptor(std::unique_ptr<net::Listener> listener,
-                                                         std::shared_ptr<net::Admission> gate) {
+                                                         std::shared_ptr<net::Admission> gate,
+                                                         std::shared_ptr<const net::Layering> layering) {
   const std::string endpoint = listener->bound_endpoint();
   const auto report = [this, endpoint](const Error& error) {
     monitor_.emit(EventKind::accept_failed, endpoint, error);
   };
-  return net::Acceptor::make(context_.io().loop(), std::move(listener),
-                             {[this, endpoint, gate = std::move(gate)](std::unique_ptr<net::Stream> stream) {
-                                add_accepted(std::move(stream), endpoint, gate);
-                              },
-                              report, report});
+  return net::Acceptor::make(
+      context_.io().loop(), std::move(listener),
+      {[this, endpoint, gate = std::move(gate), layering = std::move(layering)](std::unique_ptr<net::Stream> stream) {
+         add_accepted(std::move(stream), endpoint, gate, layering);
+       },
+       report, report});
 }
 
 void SocketCore::close_acceptor(net::Acceptor& acceptor) noexcept {
@@ -131,7 +143,7 @@ void SocketCore::close_acceptor(net::Acceptor& acceptor) noexcept {
 
 Result<std::optional<net::Socks5Proxy>> SocketCore::proxy_for(const net::Endpoint& endpoint) const {
   const Options options = options_copy();
-  if (options.socks_proxy.empty() || endpoint.transport != net::Transport::tcp) {
+  if (options.socks_proxy.empty() || !net::transport_row(endpoint.transport).over_tcp) {
     return std::optional<net::Socks5Proxy>();
   }
   return std::optional(
@@ -165,7 +177,8 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
   auto proxy = WEFT_TRY(proxy_for(endpoint));
   WEFT_TRY(context_.start_io());
   Counted counted(context_);
-  auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), endpoint, std::move(proxy));
+  auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), endpoint, std::move(proxy),
+                                                 layering_for(endpoint, false));
   decltype(connected_) entry{{std::string(text), connection}};
   std::uint32_t routing_id = 0;
   {

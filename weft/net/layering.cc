@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+#include "weft/net/layering.h"
+
+#include <algorithm>
+#include <array>
+#include <mutex>
+#include <utility>
+
+#include "weft/net/transport.h"
+
+namespace weft::net {
+namespace {
+
+using Status = sys::IoResult::Status;
+
+class SharedStream final : public Stream {
+ public:
+  explicit SharedStream(std::unique_ptr<Stream> layer) noexcept : layer_(std::move(layer)), fd_(layer_->fd()) {}
+
+  [[nodiscard]] int fd() const override { return fd_; }
+  [[nodiscard]] sys::IoResult read(std::span<MutableBytes> into) override {
+    const std::lock_guard lock(mutex_);
+    return layer_->read(into);
+  }
+  [[nodiscard]] sys::IoResult write(std::span<const Bytes> from) override {
+    const std::lock_guard lock(mutex_);
+    return write_locked(from);
+  }
+  void shutdown_write() override {
+    const std::lock_guard lock(mutex_);
+    layer_->shutdown_write();
+  }
+  [[nodiscard]] std::string peer_address() const override { return layer_->peer_address(); }
+  [[nodiscard]] StreamState state() const noexcept override {
+    const std::lock_guard lock(mutex_);
+    StreamState state = layer_->state();
+    state.unsent = state.unsent && !owes_;
+    return state;
+  }
+  [[nodiscard]] const Stream* below() const noexcept override { return layer_.get(); }
+
+ private:
+  static constexpr std::size_t kPartsMax = 64;
+
+  [[nodiscard]] sys::IoResult write_locked(std::span<const Bytes> from);
+
+  const std::unique_ptr<Stream> layer_;
+  const int fd_;
+  mutable std::mutex mutex_;
+  bool owes_ = false;  // the layer took one byte more than write() reported
+};
+
+sys::IoResult SharedStream::write_locked(std::span<const Bytes> from) {
+  if (layer_->state().unsent) {
+    const sys::IoResult pushed = layer_->write({});
+    if (pushed.status == Status::failed) {
+      return pushed;
+    }
+    if (layer_->state().unsent) {
+      return {};
+    }
+  }
+  std::array<Bytes, kPartsMax> parts;
+  const std::size_t count = std::min(from.size(), kPartsMax);
+  std::size_t owed = owes_ ? 1 : 0;
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t skip = std::min(owed, from[i].size());
+    parts[i] = from[i].subspan(skip);
+    owed -= skip;
+    size += parts[i].size();
+  }
+  std::size_t taken = owes_ && owed == 0 ? 1 : 0;
+  if (size != 0) {
+    const sys::IoResult written = layer_->write(std::span(parts).first(count));
+    if (written.status == Status::failed || written.status == Status::end_of_stream) {
+      return written;
+    }
+    taken += written.bytes;
+  }
+  if (taken == 0) {
+    return {};
+  }
+  owes_ = layer_->state().unsent;
+  taken -= owes_ ? 1 : 0;
+  return {taken != 0 ? Status::done : Status::would_block, taken, 0};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Stream>> Layering::apply(std::unique_ptr<Stream> below, std::string_view mechanism) const {
+  return make_shared_stream(WEFT_TRY(transport_row(endpoint.transport).layer(std::move(below), *this, mechanism)));
+}
+
+std::unique_ptr<Stream> make_shared_stream(std::unique_ptr<Stream> layer) {
+  return std::make_unique<SharedStream>(std::move(layer));
+}
+
+}  // namespace weft::net

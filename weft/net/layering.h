@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "weft/base/result.h"
+#include "weft/net/endpoint.h"
+#include "weft/net/stream.h"
+
+namespace weft::net {
+
+class TlsClient;
+class TlsServer;
+
+// Layering: how the streams of one bound or dialled endpoint get the layer of their transport (TransportRow::layer).
+// Owner: shared by the connections of the endpoint. Affinity: immutable.
+struct Layering {
+  Endpoint endpoint;                              // bound or dialled
+  bool accepts = false;                           // its streams are accepted; else dialled
+  std::shared_ptr<const TlsServer> tls_server{};  // accepts, and the transport has TLS
+  std::shared_ptr<const TlsClient> tls_client{};  // dials, and the transport has TLS
+  std::string tls_name{};                         // dials: the name that the server's certificate must be for
+
+  // `below` with the layer, as a stream for one reader and one writer at the same time (make_shared_stream()).
+  // `mechanism`: of ZMTP, "NULL", "PLAIN" or "CURVE". Error: `below` is closed.
+  [[nodiscard]] Result<std::unique_ptr<Stream>> apply(std::unique_ptr<Stream> below, std::string_view mechanism) const;
+};
+
+// The stream `layer` behind a lock: one thread may read while another writes. A layer's two directions share their
+// state, so `layer` itself is for one thread at a time. Differences from Stream, which spare a writer the state():
+// 1. While the layer holds bytes of a write(), write() has reported one byte less than it took. So a writer whose bytes
+//    are all taken knows that the socket has them, and a writer that is not done awaits room, as with a socket.
+// 2. The caller of a short write() writes the rest next, byte for byte. write() of nothing moves unsent bytes only.
+// 3. state().unsent: bytes that no write() caused, such as the answer to a ping.
+[[nodiscard]] std::unique_ptr<Stream> make_shared_stream(std::unique_ptr<Stream> layer);
+
+}  // namespace weft::net
