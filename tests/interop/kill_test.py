@@ -10,6 +10,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +42,18 @@ def count_descriptors(pid: int) -> int:
 
 def count_threads(pid: int) -> int:
     return len(os.listdir(f"/proc/{pid}/task"))
+
+
+def steady(count: Callable[[int], int], pid: int) -> int:
+    """The count once ten checks in a row gave the same: a process that begins opens files for a moment."""
+    seen = [count(pid)]
+
+    def stays() -> bool:
+        seen.append(count(pid))
+        return len(seen) >= 10 and len(set(seen[-10:])) == 1
+
+    wait_until(stays, "a new process comes to rest", 5)
+    return seen[-1]
 
 
 class Trial:
@@ -99,7 +112,7 @@ class Trial:
         self.wait_for_traffic(1)
         pid = self.survivor_peer.pid
         # Before the first kill: a killed peer's connection may live on for a moment beside its successor's.
-        descriptors, threads = count_descriptors(pid), count_threads(pid)
+        descriptors, threads = steady(count_descriptors, pid), steady(count_threads, pid)
         for generation in range(2, 2 + weft_kills + pyzmq_kills):
             self.replace(generation, pyzmq=generation >= 2 + weft_kills)
             wait_until(lambda: count_descriptors(pid) == descriptors, f"descriptors are not {descriptors} again", 5)

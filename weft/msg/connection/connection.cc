@@ -9,11 +9,10 @@ namespace weft::msg {
 
 namespace {
 
-std::unique_ptr<Connector> make_connector(const ConnectionOwner& owner, const net::Endpoint& endpoint,
+std::unique_ptr<Connector> make_connector(const Options& options, const net::Endpoint& endpoint,
                                           std::optional<net::Socks5Proxy> proxy, const void* seed) {
-  const Options options = owner.options_copy();
   auto connector = std::unique_ptr<Connector>(new Connector{
-      net::Dialer(endpoint, owner.stream_options()),
+      net::Dialer(endpoint, stream_options(options)),
       net::Backoff(options.reconnect_interval, options.reconnect_interval_max, net::Backoff::seed_for(seed))});
   if (proxy) {
     connector->dialer.set_proxy(std::move(*proxy));
@@ -23,16 +22,19 @@ std::unique_ptr<Connector> make_connector(const ConnectionOwner& owner, const ne
 
 }  // namespace
 
-Connection::Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, const net::Endpoint& endpoint,
-                       std::optional<net::Socks5Proxy> proxy, std::shared_ptr<const net::Layering> layering)
-    : common_(*this, *owner, io, endpoint.text(), nullptr, std::move(layering)),
+Connection::Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, FrozenOptions options,
+                       const net::Endpoint& endpoint, std::optional<net::Socks5Proxy> proxy,
+                       std::shared_ptr<const net::Layering> layering)
+    : common_(*this, *owner, io, std::move(options), endpoint.text(), nullptr, std::move(layering)),
       send_(common_),
       receive_(common_),
-      link_(common_, send_, receive_, owner, make_connector(*owner, endpoint, proxy, this), proxy.has_value()) {}
+      link_(common_, send_, receive_, owner, make_connector(*common_.options, endpoint, proxy, this),
+            proxy.has_value()) {}
 
-Connection::Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, std::unique_ptr<net::Stream> stream,
-                       std::string local_endpoint, std::shared_ptr<const net::Layering> layering)
-    : common_(*this, *owner, io, std::move(local_endpoint), std::move(stream), std::move(layering)),
+Connection::Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, FrozenOptions options,
+                       std::unique_ptr<net::Stream> stream, std::string local_endpoint,
+                       std::shared_ptr<const net::Layering> layering)
+    : common_(*this, *owner, io, std::move(options), std::move(local_endpoint), std::move(stream), std::move(layering)),
       send_(common_),
       receive_(common_),
       link_(common_, send_, receive_, owner, nullptr, false) {}

@@ -9,6 +9,7 @@
 
 #include "weft/base/list.h"
 #include "weft/msg/connection/connection_common.h"
+#include "weft/msg/connection/frozen_options.h"
 #include "weft/msg/connection/link.h"
 #include "weft/msg/connection/receive_side.h"
 #include "weft/msg/connection/send_side.h"
@@ -25,10 +26,12 @@ class Connection final : public std::enable_shared_from_this<Connection>, public
  public:
   // Connecting: `endpoint` is dialled, if need be through a proxy, again whenever the connection is lost. Accepted:
   // lives as long as `stream`. `layering`: of a transport with a layer, else null.
-  Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, const net::Endpoint& endpoint,
-             std::optional<net::Socks5Proxy> proxy, std::shared_ptr<const net::Layering> layering = nullptr);
-  Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, std::unique_ptr<net::Stream> stream,
-             std::string local_endpoint, std::shared_ptr<const net::Layering> layering = nullptr);
+  Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, FrozenOptions options,
+             const net::Endpoint& endpoint, std::optional<net::Socks5Proxy> proxy,
+             std::shared_ptr<const net::Layering> layering);
+  Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, FrozenOptions options,
+             std::unique_ptr<net::Stream> stream, std::string local_endpoint,
+             std::shared_ptr<const net::Layering> layering);
 
   [[nodiscard]] SendSide& send_side() noexcept { return send_; }
   [[nodiscard]] ReceiveSide& receive_side() noexcept { return receive_; }
@@ -38,6 +41,7 @@ class Connection final : public std::enable_shared_from_this<Connection>, public
   void attach(PipeShare& pipe) noexcept { common_.pipe = &pipe; }
   [[nodiscard]] PipeShare& pipe() noexcept { return *common_.pipe; }
   [[nodiscard]] const std::string& endpoint() const noexcept { return common_.endpoint; }
+  [[nodiscard]] const FrozenOptions& options() const noexcept { return common_.options; }
   [[nodiscard]] bool connecting() const noexcept { return link_.connecting(); }
   [[nodiscard]] int fd() const noexcept { return common_.stream->fd(); }  // while there is a connection
   void apply_marks(const Options& options) noexcept;                      // any thread

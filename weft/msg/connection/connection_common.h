@@ -4,9 +4,11 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "weft/base/time.h"
 #include "weft/msg/connection/connection_owner.h"
+#include "weft/msg/connection/frozen_options.h"
 #include "weft/msg/message/part.h"
 #include "weft/net/layering.h"
 #include "weft/net/stream.h"
@@ -22,16 +24,17 @@ class IoService;
 // ConnectionCommon: the members that the three parts of a connection share.
 // Owner: the connection. Affinity: a member that is not constant, with both batons.
 struct ConnectionCommon {
-  ConnectionCommon(Connection& self, ConnectionOwner& socket, IoService& service, std::string at,
+  ConnectionCommon(Connection& self, ConnectionOwner& socket, IoService& service, FrozenOptions frozen, std::string at,
                    std::unique_ptr<net::Stream> accepted, std::shared_ptr<const net::Layering> how)
       : connection(self),
         owner(socket),
         share(socket.share()),
         io(service),
+        options(std::move(frozen)),
         endpoint(std::move(at)),
         layering(std::move(how)),
         stream(std::move(accepted)),
-        local_end(socket.make_local_end()) {}
+        local_end(make_local_end(*options, share.traits.wire)) {}
 
   // A sender holds a baton for microseconds, or while a large part moves at full speed, but not beyond this time, in
   // ticks. A receiver: see Turn::stay_end().
@@ -58,6 +61,7 @@ struct ConnectionCommon {
   ConnectionOwner& owner;
   SocketShare& share;  // the owner's
   IoService& io;
+  const FrozenOptions options;  // of the bind or connect
   const std::string endpoint;
   const std::shared_ptr<const net::Layering> layering;  // null: streams are sockets, without a state() of their own
   PipeShare* pipe = nullptr;                            // set once, before the connection starts

@@ -11,22 +11,11 @@
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/message/options.h"
 #include "weft/rt/loop/loop.h"
-#include "weft/sys/socket.h"
-#include "weft/zmtp/local_end.h"
 
 namespace weft::msg {
 
 class Connection;
 struct InprocLink;
-
-// LinkOptions: the options that a link reads again and again. To read them needs no memory.
-struct LinkOptions {
-  Duration connect_timeout{0};
-  Duration reconnect_interval{0};
-  int reconnect_stop = 0;
-  bool reconnect_after_fault = true;
-  bool stream_notify = true;
-};
 
 // ConnectionOwner: a socket as its connections and pipes see it. A dynamic seam (docs/design/0012).
 // Owner: see SocketCore, which implements it. Affinity: any thread, unless a member says otherwise.
@@ -39,16 +28,12 @@ class ConnectionOwner {
 
   [[nodiscard]] SocketShare& share() noexcept { return share_; }
 
-  // The settings of the next connection.
-  [[nodiscard]] virtual Options options_copy() const = 0;
-  [[nodiscard]] virtual LinkOptions link_options() const noexcept = 0;
-  [[nodiscard]] virtual zmtp::LocalEnd make_local_end() const = 0;
-  [[nodiscard]] virtual sys::SocketOptions stream_options() const = 0;
-  [[nodiscard]] virtual bool conflates() const noexcept = 0;
+  // Whether a connection with these options keeps only the newest message.
+  [[nodiscard]] virtual bool conflates(const Options& options) const noexcept = 0;
   // Connections are plain bytes: STREAM, and ROUTER if it was asked for.
   [[nodiscard]] virtual bool raw() const noexcept = 0;
   // The last message that a connection brings, which we made (`outgoing`) or the peer made; empty: none.
-  [[nodiscard]] virtual std::string farewell(bool outgoing) const = 0;
+  [[nodiscard]] virtual std::string farewell(const Options& options, bool outgoing) const = 0;
   [[nodiscard]] virtual Monitor& monitor() noexcept = 0;
   // Null when no authenticator is bound. An error: it cannot be asked. I/O thread.
   [[nodiscard]] virtual Result<std::unique_ptr<ZapRequest>> ask_authenticator(rt::Loop& loop,

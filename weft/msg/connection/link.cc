@@ -139,7 +139,7 @@ void Link::handle_resolved() {
 void Link::dial() {
   phase_ = Phase::dialling;
   dialled_fd_ = -1;
-  Duration timeout = common_.owner.link_options().connect_timeout;
+  Duration timeout = common_.options->connect_timeout;
   if (timeout <= Duration::zero() && proxied_) {
     timeout = kProxyPatience;
   }
@@ -186,7 +186,7 @@ void Link::retry_later(Cause cause) noexcept {
   phase_ = Phase::idle;
   other_end_.clear();
   schedule<&Link::handle_connect_time>(timers_.connect, kNever);
-  const LinkOptions options = common_.owner.link_options();
+  const Options& options = *common_.options;
   gave_up_ = (options.reconnect_interval < Duration::zero() && cause != Cause::misgreeted) ||
              ((cause | (closing_.begun ? Cause::closing : 0)) & options.reconnect_stop) != 0;
   if (closing_.begun && (gave_up_ || (send_.empty()))) {

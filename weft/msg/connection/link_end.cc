@@ -76,7 +76,7 @@ void Link::finish_take_down() {
 // Without memory the farewell is left out.
 bool Link::queue_farewell() noexcept {
   try {
-    return receive_.queue_farewell(common_.owner.farewell(connecting()));
+    return receive_.queue_farewell(common_.owner.farewell(*common_.options, connecting()));
   } catch (const std::bad_alloc&) {
     return false;
   }
@@ -137,8 +137,7 @@ void Link::begin_close(Instant deadline) {
     case Phase::idle:
     case Phase::dialling:
     case Phase::handshake:
-      if (nothing_queued || !connecting() || gave_up_ ||
-          (common_.owner.link_options().reconnect_stop & Cause::closing) != 0) {
+      if (nothing_queued || !connecting() || gave_up_ || (common_.options->reconnect_stop & Cause::closing) != 0) {
         finish();
       }
       return;

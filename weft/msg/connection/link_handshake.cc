@@ -159,7 +159,7 @@ void Link::answer_question() {
   if (zap_ != nullptr) {
     return;  // asked already
   }
-  const Options options = common_.owner.options_copy();
+  const Options& options = *common_.options;
   const std::string address = host_of(*common_.stream);
   auto asked =
       common_.owner.ask_authenticator(common_.io.loop(),
@@ -254,7 +254,7 @@ bool Link::ends_for_good(const Error& reason) const noexcept {
   const Errc code = reason.code();
   const bool fault = code == Errc::protocol_error || code == Errc::incompatible_peer ||
                      code == Errc::handshake_refused || code == Errc::message_too_large;
-  return !connecting() || (fault && !common_.owner.link_options().reconnect_after_fault);
+  return !connecting() || (fault && !common_.options->reconnect_after_fault);
 }
 
 // The properties of the peer that a received message can tell.

@@ -62,13 +62,9 @@ class LoneOwner final : public ConnectionOwner {
     share_.send_mutex = &send_mutex_;
   }
 
-  [[nodiscard]] Options options_copy() const override { return {}; }
-  [[nodiscard]] LinkOptions link_options() const noexcept override { return {}; }
-  [[nodiscard]] zmtp::LocalEnd make_local_end() const override { return zmtp::LocalEnd(zmtp::LocalEndConfig{}); }
-  [[nodiscard]] sys::SocketOptions stream_options() const override { return {}; }
-  [[nodiscard]] bool conflates() const noexcept override { return false; }
+  [[nodiscard]] bool conflates(const Options& /*options*/) const noexcept override { return false; }
   [[nodiscard]] bool raw() const noexcept override { return true; }
-  [[nodiscard]] std::string farewell(bool /*outgoing*/) const override { return {}; }
+  [[nodiscard]] std::string farewell(const Options& /*options*/, bool /*outgoing*/) const override { return {}; }
   [[nodiscard]] Monitor& monitor() noexcept override { return monitor_; }
   [[nodiscard]] Result<std::unique_ptr<ZapRequest>> ask_authenticator(rt::Loop& /*loop*/,
                                                                       const ZapQuestion& /*question*/,
@@ -137,8 +133,8 @@ class LinkEnd : public testing::Test {
   std::shared_ptr<LoneOwner> owner_ = std::make_shared<LoneOwner>();
   std::future<void> finished_ = owner_->finished();
   GatedStream* const stream_ = new GatedStream;  // the connection owns it
-  std::shared_ptr<Connection> connection_ =
-      std::make_shared<Connection>(owner_, *io_, std::unique_ptr<net::Stream>(stream_), "test");
+  std::shared_ptr<Connection> connection_ = std::make_shared<Connection>(
+      owner_, *io_, std::make_shared<const Options>(), std::unique_ptr<net::Stream>(stream_), "test", nullptr);
   Pipe pipe_{*owner_, *connection_};
   std::thread sender_;
 };

@@ -14,7 +14,7 @@ constexpr std::uint32_t kGatherUs = 4;  // between two reads for more of a big f
 }  // namespace
 
 ReceiveSide::ReceiveSide(ConnectionCommon& common) : common_(common), share_(common.share) {
-  if (common.owner.conflates()) {
+  if (common.owner.conflates(*common.options)) {
     channel_.conflate();
   }
   (void)baton_.try_take();  // the link's
@@ -190,7 +190,7 @@ void ReceiveSide::end_input(Error reason, zmtp::Breach breach) noexcept {
 // waits for the application.
 bool ReceiveSide::queue_notice() noexcept {
   Outbound empty;
-  return common_.owner.link_options().stream_notify && channel_.push(empty);
+  return common_.options->stream_notify && channel_.push(empty);
 }
 
 // The I/O thread reads: into the channel, up to its mark or to the end of the turn.

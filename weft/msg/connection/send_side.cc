@@ -27,7 +27,8 @@ bool subscribes(const SocketShare::Traits& traits) noexcept {
 
 SendSide::SendSide(ConnectionCommon& common)
     : common_(common), share_(common.share), writer_(subscribes(common.share.traits)) {
-  if (common.owner.conflates() && share_.traits.wire != zmtp::SocketType::sub) {  // all subscriptions must arrive
+  if (common.owner.conflates(*common.options) &&
+      share_.traits.wire != zmtp::SocketType::sub) {  // all subscriptions must arrive
     channel_.conflate();
   }
   (void)baton_.try_take();  // the link's

@@ -19,6 +19,11 @@ enum class Security : std::uint8_t { null = 0, plain = 1, curve = 2 };
 
 // Options of one socket. Durations are rounded to the operating system's units; a negative one means "no limit".
 // The defaults are the C++ API's: heartbeats notice dead peers, closing is bounded, reconnecting backs off.
+// A bind and a connect freeze the options. Each connection of that endpoint reads the frozen ones, for as long as the
+// endpoint stands: a change acts on later binds and connects. As in libzmq, these act on the whole socket, at once:
+//   - send_timeout, receive_timeout, linger, and Weft's connections_max;
+//   - router_mandatory, router_handover, probe_router, req_correlate, req_relaxed, invert_matching, and xpub_*;
+//   - the high-water marks, for all peers that there are: a later peer of an older bind gets the marks of the bind.
 // The destructor overwrites the passwords and the secret key, so that no copy leaves them in freed memory.
 struct Options {
   Options() = default;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/pattern/inproc_link.h"
 
+#include <utility>
+
 namespace weft::msg {
 
 void InprocLink::set_marks(int end, int send, int receive) {
-  const std::lock_guard lock(marks_mutex);
+  const std::lock_guard lock(ends_mutex);
   marks[end] = {send, receive, true};
   for (int from = 0; from < 2; ++from) {
     const Marks& sender = marks[from];
@@ -16,6 +18,16 @@ void InprocLink::set_marks(int end, int send, int receive) {
       channel[from].set_mark(sender.known ? sender.send : receiver.receive);
     }
   }
+}
+
+void InprocLink::freeze(int end, FrozenOptions frozen) noexcept {
+  const std::lock_guard lock(ends_mutex);
+  options[end] = std::move(frozen);
+}
+
+FrozenOptions InprocLink::frozen(int end) noexcept {
+  const std::lock_guard lock(ends_mutex);
+  return options[end];
 }
 
 void InprocLink::leave_behind(std::uint64_t messages) noexcept {

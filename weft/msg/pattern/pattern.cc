@@ -45,8 +45,9 @@ bool Pattern::offer_first(Pipe& pipe, Outbound& part) {
 }
 
 void Pattern::greet(Pipe& pipe) {
-  if (!options_.hello_message.empty() && !pipe.notes.greeted) {
-    Outbound hello{as_bytes(options_.hello_message), nullptr, false};
+  const FrozenOptions frozen = pipe.options();
+  if (!frozen->hello_message.empty() && !pipe.notes.greeted) {
+    Outbound hello{as_bytes(frozen->hello_message), nullptr, false};
     pipe.notes.greeted = offer_first(pipe, hello);
   }
   probe(pipe);

@@ -91,8 +91,8 @@ class Pattern {
   [[nodiscard]] static bool offer_first(Pipe& pipe, Outbound& part);  // false: the pipe is full
 
   const PatternTraits& traits_;
-  const Options& options_;
-  MessageDrops drops_;  // besides those of the pipes
+  const Options& options_;  // the socket's, as they are now: a change acts on every pipe
+  MessageDrops drops_;      // besides those of the pipes
 };
 
 // One maker per file that holds a pattern.

@@ -19,6 +19,10 @@ Pipe::Pipe(ConnectionOwner& owner, Connection& connection) noexcept
 Pipe::Pipe(ConnectionOwner& owner, std::shared_ptr<InprocLink> link, int end) noexcept
     : owner_(owner), link_(std::move(link)), link_end_(end), tx_(link_->channel[end]), rx_(link_->channel[1 - end]) {}
 
+FrozenOptions Pipe::options() const noexcept {
+  return connection_ != nullptr ? connection_->options() : link_->frozen(link_end_);
+}
+
 // Null when the other end is unbound or closed: then there is no thread to wake.
 [[gnu::always_inline]] inline ConnectionOwner* Pipe::other_owner() const noexcept {
   // Acquire pairs with the release of SocketCore::join_inproc().

@@ -9,6 +9,7 @@
 
 #include "weft/base/slot_pool.h"
 #include "weft/msg/connection/connection_owner.h"
+#include "weft/msg/connection/frozen_options.h"
 #include "weft/msg/message/part.h"
 #include "weft/msg/message/peer_properties.h"
 #include "weft/msg/pattern/inproc_link.h"
@@ -81,6 +82,8 @@ class Pipe final : public PipeShare {
   // The memory of what an ended pipe still holds.
   [[nodiscard]] std::uint64_t unread_bytes() const noexcept { return rx_.unread_bytes(); }
 
+  // The owner's options of the bind or connect that made this pipe.
+  [[nodiscard]] FrozenOptions options() const noexcept;
   [[nodiscard]] ConnectionOwner& owner() const noexcept { return owner_; }
   [[nodiscard]] Connection* connection() const noexcept { return connection_; }
   [[nodiscard]] bool connects() const noexcept;  // this end dials: the I/O thread reconnects after a loss

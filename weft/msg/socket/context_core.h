@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
+#include "weft/msg/connection/frozen_options.h"
 #include "weft/msg/connection/io_service.h"
 #include "weft/msg/message/context_options.h"
 #include "weft/msg/socket/socket_core.h"
@@ -62,12 +63,11 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   [[nodiscard]] std::weak_ptr<ZapClient>& zap_client() noexcept { return zap_client_; }
 
   // inproc.cc
-  [[nodiscard]] Result<void> bind_inproc(const std::string& name, SocketCore& core);
+  [[nodiscard]] Result<void> bind_inproc(const std::string& name, SocketCore& core, const FrozenOptions& options);
   [[nodiscard]] Result<void> unbind_inproc(const std::string& endpoint, SocketCore& core);
   void unbind_all_inproc(SocketCore& core) noexcept;
   // Returns the socket that is bound to `name`. Null: no socket is, and `link` waits for one.
-  [[nodiscard]] std::shared_ptr<SocketCore> find_inproc(const std::string& name,
-                                                        const std::shared_ptr<InprocLink>& link);
+  [[nodiscard]] InprocBinder find_inproc(const std::string& name, const std::shared_ptr<InprocLink>& link);
   [[nodiscard]] std::shared_ptr<SocketCore> inproc_binder(const std::string& name);  // null: none
   // The connector is closed. Until `deadline` another socket may still bind and take the connector's messages.
   void expire_pending(InprocLink& link, Instant deadline) noexcept;
@@ -99,7 +99,11 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   bool shut_down_ = false;               // guarded by mutex_
   std::weak_ptr<ZapClient> zap_client_;  // I/O thread
   std::mutex inproc_mutex_;
-  std::map<std::string, SocketCore*> inproc_;  // guarded by inproc_mutex_, as the next three
+  struct InprocName {
+    SocketCore* core;
+    FrozenOptions options;  // of the bind
+  };
+  std::map<std::string, InprocName> inproc_;  // guarded by inproc_mutex_, as the next three
   Pending pending_;
   PendingPlaces pending_places_;
   Expiring expiring_;  // the pending links

@@ -13,7 +13,7 @@ SocketCore& core_of(ConnectionOwner& owner) noexcept { return static_cast<Socket
 
 // --- names ---
 
-Result<void> ContextCore::bind_inproc(const std::string& name, SocketCore& core) {
+Result<void> ContextCore::bind_inproc(const std::string& name, SocketCore& core, const FrozenOptions& options) {
   std::vector<PendingNodes> waiting;
   {
     const std::lock_guard lock(inproc_mutex_);
@@ -22,7 +22,7 @@ Result<void> ContextCore::bind_inproc(const std::string& name, SocketCore& core)
     }
     drop_expired();
     waiting.reserve(pending_.count(name));
-    if (!inproc_.emplace(name, &core).second) {
+    if (!inproc_.emplace(name, InprocName{&core, options}).second) {
       return Error(Errc::address_in_use, "this inproc name is bound already");
     }
     for (auto it = pending_.find(name); it != pending_.end(); it = pending_.find(name)) {
@@ -34,8 +34,8 @@ Result<void> ContextCore::bind_inproc(const std::string& name, SocketCore& core)
     for (; next < waiting.size(); ++next) {
       // If `core` was closed meanwhile, the link waits again, or joins the socket that is bound there now.
       const std::shared_ptr<InprocLink>& link = waiting[next].link.mapped();
-      std::shared_ptr<SocketCore> binder = core.shared_from_this();
-      while (binder != nullptr && !SocketCore::join_inproc(link, *binder)) {
+      InprocBinder binder{core.shared_from_this(), options};
+      while (binder.core != nullptr && !SocketCore::join_inproc(link, binder)) {
         binder = find_inproc(name, link);
       }
     }
@@ -44,7 +44,7 @@ Result<void> ContextCore::bind_inproc(const std::string& name, SocketCore& core)
     for (; next < waiting.size(); ++next) {
       insert_pending(std::move(waiting[next]));
     }
-    if (const auto found = inproc_.find(name); found != inproc_.end() && found->second == &core) {
+    if (const auto found = inproc_.find(name); found != inproc_.end() && found->second.core == &core) {
       inproc_.erase(found);
     }
     throw;
@@ -57,7 +57,7 @@ Result<void> ContextCore::unbind_inproc(const std::string& endpoint, SocketCore&
   const std::string name = endpoint.starts_with(kPrefix) ? endpoint.substr(kPrefix.size()) : std::string();
   const std::lock_guard lock(inproc_mutex_);
   const auto found = inproc_.find(name);
-  if (found == inproc_.end() || found->second != &core) {
+  if (found == inproc_.end() || found->second.core != &core) {
     return Error(Errc::no_such_endpoint, "not bound there");
   }
   inproc_.erase(found);
@@ -67,29 +67,29 @@ Result<void> ContextCore::unbind_inproc(const std::string& endpoint, SocketCore&
 void ContextCore::unbind_all_inproc(SocketCore& core) noexcept {
   const std::lock_guard lock(inproc_mutex_);
   std::erase_if(inproc_, [&](const auto& entry) {
-    if (entry.second == &core) {
+    if (entry.second.core == &core) {
       core.monitor().emit_made(EventKind::closed,
                                [&] { return MonitorEvent{EventKind::closed, "inproc://" + entry.first}; });
     }
-    return entry.second == &core;
+    return entry.second.core == &core;
   });
 }
 
-std::shared_ptr<SocketCore> ContextCore::find_inproc(const std::string& name, const std::shared_ptr<InprocLink>& link) {
+InprocBinder ContextCore::find_inproc(const std::string& name, const std::shared_ptr<InprocLink>& link) {
   const std::lock_guard lock(inproc_mutex_);
   const auto found = inproc_.find(name);
-  if (found == inproc_.end() || found->second->closed()) {
+  if (found == inproc_.end() || found->second.core->closed()) {
     drop_expired();
     add_pending(name, link);
-    return nullptr;
+    return {};
   }
-  return found->second->shared_from_this();
+  return {found->second.core->shared_from_this(), found->second.options};
 }
 
 std::shared_ptr<SocketCore> ContextCore::inproc_binder(const std::string& name) {
   const std::lock_guard lock(inproc_mutex_);
   const auto found = inproc_.find(name);
-  return found == inproc_.end() || found->second->closed() ? nullptr : found->second->shared_from_this();
+  return found == inproc_.end() || found->second.core->closed() ? nullptr : found->second.core->shared_from_this();
 }
 
 void ContextCore::expire_pending(InprocLink& link, Instant deadline) noexcept {
@@ -144,7 +144,7 @@ bool may_join(zmtp::SocketType a, zmtp::SocketType b) noexcept {
 
 Result<std::string> SocketCore::bind_inproc(const net::Endpoint& endpoint) {
   std::string text = endpoint.text();
-  if (auto bound = context_.bind_inproc(endpoint.name, *this); !bound) {
+  if (auto bound = context_.bind_inproc(endpoint.name, *this, freeze_options()); !bound) {
     monitor_.emit(EventKind::bind_failed, text, bound.error());
     return bound.error();
   }
@@ -156,18 +156,21 @@ Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) 
   auto link = std::make_shared<InprocLink>();
   link->keep[0] = shared_from_this();
   link->owner[0].store(this, std::memory_order_release);
-  if (conflates()) {
+  const FrozenOptions options = freeze_options();
+  link->freeze(0, options);
+  if (conflates(*options)) {
     link->channel[0].conflate();
     link->channel[1].conflate();
   }
   const std::uint32_t routing_id = WEFT_TRY(adopt_inproc(link, 0, endpoint.text()));
   try {
-    while (const auto binder = context_.find_inproc(endpoint.name, link)) {
-      if (!may_join(wire_type(), binder->wire_type())) {
+    for (InprocBinder binder = context_.find_inproc(endpoint.name, link); binder.core != nullptr;
+         binder = context_.find_inproc(endpoint.name, link)) {
+      if (!may_join(wire_type(), binder.core->wire_type())) {
         disconnect_inproc(*link, 0);
         return Error(Errc::incompatible_peer, "the bound socket's type cannot talk to this one");
       }
-      if (join_inproc(link, *binder)) {
+      if (join_inproc(link, binder)) {
         break;
       }
     }
@@ -181,14 +184,15 @@ Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) 
 
 // Gives the binder its end of the link and makes both ends ready; the connector has its end already. False: the binder
 // was closed meanwhile. Throws std::bad_alloc: the binder does not have its end.
-bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore& binder) {
+bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, const InprocBinder& bound) {
+  SocketCore& binder = *bound.core;
   SocketCore& connector = core_of(*link->keep[0]);
   if (!may_join(connector.wire_type(), binder.wire_type())) {
     connector.monitor_.emit(EventKind::handshake_failed, "inproc", Error(Errc::incompatible_peer));
     return true;
   }
-  const std::string connector_id = connector.options_copy().routing_id;
-  const std::string binder_id = binder.options_copy().routing_id;
+  const FrozenOptions connected = link->frozen(0);
+  link->freeze(1, bound.options);
   link->keep[1] = binder.shared_from_this();
   link->owner[1].store(&binder);  // pairs with the acquire in Pipe::other_owner()
   try {
@@ -197,8 +201,8 @@ bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore
       return false;
     }
     link->join();
-    binder.inproc_ready(*link, 1, as_bytes(connector_id));
-    connector.inproc_ready(*link, 0, as_bytes(binder_id));
+    binder.inproc_ready(*link, 1, as_bytes(connected->routing_id));
+    connector.inproc_ready(*link, 0, as_bytes(bound.options->routing_id));
   } catch (const std::bad_alloc&) {
     link->owner[1].store(nullptr);
     (void)binder.take_inproc(*link, 1);
@@ -230,7 +234,9 @@ Result<std::uint32_t> SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>
   if (end == 0) {
     name_peer(*pipe);
   }
-  link->set_marks(end, options_.send_high_water_mark, options_.receive_high_water_mark);
+  const FrozenOptions frozen = link->frozen(end);
+  const Options& marks = end == 0 ? options_ : *frozen;  // the connect is now, under the lock; the bind was earlier
+  link->set_marks(end, marks.send_high_water_mark, marks.receive_high_water_mark);
   try {
     attach(*pipe);
     const std::lock_guard table(table_mutex_);
@@ -309,7 +315,7 @@ void SocketCore::close_inproc(Pipe& pipe, Instant deadline) noexcept {
   ConnectionOwner* peer = link.owner[1 - end].load();
   if (peer != nullptr && end == 0) {
     try {
-      const std::string text = peer->farewell(false);
+      const std::string text = peer->farewell(*link.frozen(1), false);
       Outbound part{as_bytes(text), nullptr, false};
       (void)(!text.empty() && link.channel[end].push(part));  // without memory the farewell is left out
     } catch (const std::bad_alloc&) {                         // NOLINT(bugprone-empty-catch): the same

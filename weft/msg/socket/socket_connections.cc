@@ -35,11 +35,9 @@ void SocketCore::collect_signals() noexcept {
   }
 }
 
-void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint,
-                              const std::shared_ptr<net::Admission>& gate,
-                              const std::shared_ptr<const net::Layering>& layering) {
+void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const Listening& listening) {
   if (unread_ended_.load(std::memory_order_relaxed) >= kUnreadEndedMax) {
-    monitor_.emit(EventKind::accept_failed, endpoint,
+    monitor_.emit(EventKind::accept_failed, listening.endpoint,
                   Error(Errc::resource_exhausted, "connections that ended hold too much that was not received"));
     return;
   }
@@ -51,15 +49,15 @@ void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::st
     kept = accepted_count_;  // only this thread adds
     connections_max = options_.connections_max;
   }
-  auto place = bounds_.admit(*stream, gate, kept, connections_max, context_.io().loop().now());
+  auto place = bounds_.admit(*stream, listening.gate, kept, connections_max, context_.io().loop().now());
   if (!place) {
-    MonitorEvent event{EventKind::accept_failed, endpoint, place.error()};
+    MonitorEvent event{EventKind::accept_failed, listening.endpoint, place.error()};
     event.other = monitor_.watched() ? stream->peer_address() : std::string();
     monitor_.emit(std::move(event));
     return;
   }
-  auto connection =
-      std::make_shared<Connection>(shared_from_this(), context_.io(), std::move(stream), endpoint, layering);
+  auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), listening.options,
+                                                 std::move(stream), listening.endpoint, listening.layering);
   const std::scoped_lock lock(receive_mutex_, table_mutex_);
   if (closed_.load(std::memory_order_relaxed)) {
     return;
@@ -68,8 +66,7 @@ void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::st
   connections_.try_emplace(connection.get(), *this, connection).first->second.place = std::move(*place);
   ++accepted_count_;
   try {
-    // Under the table lock: a change of the options comes wholly before this or wholly after.
-    connection->apply_marks(options_copy());
+    connection->apply_marks(*listening.options);
     context_.io().loop().post([connection] { connection->link().start(); });
   } catch (const std::bad_alloc&) {
     erase_connection(connection.get());
@@ -121,7 +118,7 @@ void SocketCore::connection_lost(Connection& connection) {
       return;
     }
     pattern_->lost(pipe);
-    if (options_.immediate) {
+    if (connection.options()->immediate) {
       pattern_->detach(pipe);  // nothing may be queued for a peer that is not there
       share_.output_parker.wake_with_fence();
     }

@@ -55,6 +55,7 @@ Result<void> SocketCore::change_options(const std::function<Result<void>(Options
       const std::lock_guard options(options_mutex_);
       options_.wipe_secrets();
       options_ = std::move(changed);
+      frozen_.reset();
     }
     send_timeout_.store(options_.send_timeout.count(), std::memory_order_relaxed);
     receive_timeout_.store(options_.receive_timeout.count(), std::memory_order_relaxed);
@@ -73,10 +74,12 @@ Options SocketCore::options_copy() const {
   return options_;
 }
 
-LinkOptions SocketCore::link_options() const noexcept {
+FrozenOptions SocketCore::freeze_options() {
   const std::lock_guard lock(options_mutex_);
-  return {options_.connect_timeout, options_.reconnect_interval, options_.reconnect_stop,
-          options_.reconnect_after_fault, options_.stream_notify};
+  if (frozen_ == nullptr) {
+    frozen_ = std::make_shared<const Options>(options_);
+  }
+  return frozen_;
 }
 
 Instant SocketCore::linger_end() const noexcept {
@@ -87,8 +90,8 @@ Instant SocketCore::linger_end() const noexcept {
 // A raw ROUTER keeps its type and gets the pattern of STREAM.
 Result<void> SocketCore::make_raw(bool raw) {
   const std::lock_guard lock(table_mutex_);
-  if (!connections_.empty() || !inproc_pipes_.empty()) {
-    return Error(Errc::invalid_argument, "router_raw has to be set before anything is connected");
+  if (!bound_.empty() || !connections_.empty() || !inproc_pipes_.empty()) {  // raw peers pass no mechanism
+    return Error(Errc::invalid_argument, "router_raw has to be set before anything is bound or connected");
   }
   auto pattern = find_pattern(raw ? SocketType::stream : SocketType::router)->make(traits_, options_);
   add_drops(gone_, pattern_->drops());
@@ -146,52 +149,14 @@ Result<bool> SocketCore::peer_writable(Bytes routing_id) {
   return pattern_->peer_writable(routing_id);
 }
 
-zmtp::LocalEnd SocketCore::make_local_end() const {
-  const Options options = options_copy();
-  zmtp::LocalEndConfig config;
-  config.socket_type = traits_.wire;
-  config.identity = options.routing_id;
-  if (options.max_message_size >= 0) {
-    config.limits.frame_bytes_max = static_cast<std::uint64_t>(options.max_message_size);
-  }
-  config.heartbeat_interval = options.heartbeat_interval;
-  config.heartbeat_timeout = options.heartbeat_timeout;
-  config.heartbeat_ttl = options.heartbeat_ttl;
-  config.handshake_timeout = options.handshake_timeout;
-  config.as_server = is_security_server(options);
-  config.takes_old_peers = options.security == Security::null && options.zap_domain.empty();
-  return {std::move(config), make_mechanism(options)};
-}
-
-sys::SocketOptions SocketCore::stream_options() const {
-  const Options options = options_copy();
-  sys::SocketOptions stream;
-  stream.send_buffer = options.send_buffer;
-  stream.receive_buffer = options.receive_buffer;
-  stream.tos = options.type_of_service;
-  stream.backlog = options.backlog;
-  stream.keepalive = options.tcp_keepalive;
-  stream.keepalive_count = options.tcp_keepalive_count;
-  stream.keepalive_idle = options.tcp_keepalive_idle;
-  stream.keepalive_interval = options.tcp_keepalive_interval;
-  stream.ipv6 = options.ipv6;
-  stream.user_timeout =
-      static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(options.tcp_max_retransmission).count());
-  stream.device = options.bind_to_device;
-  return stream;
-}
-
-bool SocketCore::conflates() const noexcept {
-  const std::lock_guard lock(options_mutex_);
-  return traits_.conflates && options_.conflate;
-}
+bool SocketCore::conflates(const Options& options) const noexcept { return traits_.conflates && options.conflate; }
 
 // Options disconnect_message and hiccup_message.
-std::string SocketCore::farewell(bool outgoing) const {
+std::string SocketCore::farewell(const Options& options, bool outgoing) const {
   if (outgoing) {
-    return traits_.takes_hiccup ? options_copy().hiccup_message : std::string();
+    return traits_.takes_hiccup ? options.hiccup_message : std::string();
   }
-  return traits_.takes_goodbye ? options_copy().disconnect_message : std::string();
+  return traits_.takes_goodbye ? options.disconnect_message : std::string();
 }
 
 // Option connect_routing_id names the peer of the next connect, once.
@@ -200,6 +165,7 @@ void SocketCore::name_peer(Pipe& pipe) noexcept {
   pipe.notes.names_peer = !options_.connect_routing_id.empty();
   if (pipe.notes.names_peer) {
     pipe.notes.routing_id = std::exchange(options_.connect_routing_id, {});
+    frozen_.reset();
   }
 }
 
@@ -207,6 +173,7 @@ void SocketCore::give_name_back(Pipe& pipe) noexcept {
   const std::lock_guard lock(options_mutex_);
   if (pipe.notes.names_peer) {
     options_.connect_routing_id = std::move(pipe.notes.routing_id);
+    frozen_.reset();
   }
 }
 

@@ -15,6 +15,7 @@
 #include "weft/base/list.h"
 #include "weft/base/result.h"
 #include "weft/msg/connection/connection.h"
+#include "weft/msg/connection/frozen_options.h"
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/message/options.h"
 #include "weft/msg/message/statistics.h"
@@ -37,6 +38,13 @@ class Acceptor;
 namespace weft::msg {
 
 class ContextCore;
+class SocketCore;
+
+// InprocBinder: a socket that is bound to a name, and its options at that time.
+struct InprocBinder {
+  std::shared_ptr<SocketCore> core;
+  FrozenOptions options;
+};
 
 // Runs `call`. Memory that runs out in there becomes the call's error.
 template <typename Call>
@@ -126,8 +134,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> set_options(const std::function<Result<void>(Options&)>& change) {
     return or_no_memory([&] { return change_options(change); });
   }
-  [[nodiscard]] Options options_copy() const override;
-  [[nodiscard]] LinkOptions link_options() const noexcept override;
+  [[nodiscard]] Options options_copy() const;
   [[nodiscard]] Result<void> subscribe(Bytes topic, bool on) {
     return or_no_memory([&] { return change_subscription(topic, on); });
   }
@@ -181,11 +188,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<int> descriptor();
 
   // --- for connections, see ConnectionOwner ---
-  [[nodiscard]] zmtp::LocalEnd make_local_end() const override;
-  [[nodiscard]] sys::SocketOptions stream_options() const override;
-  [[nodiscard]] bool conflates() const noexcept override;
+  [[nodiscard]] bool conflates(const Options& options) const noexcept override;
   [[nodiscard]] bool raw() const noexcept override;
-  [[nodiscard]] std::string farewell(bool outgoing) const override;
+  [[nodiscard]] std::string farewell(const Options& options, bool outgoing) const override;
   [[nodiscard]] Monitor& monitor() noexcept override { return monitor_; }
   [[nodiscard]] Result<std::unique_ptr<ZapRequest>> ask_authenticator(rt::Loop& loop, const ZapQuestion& question,
                                                                       ZapRequest::Done done) override;
@@ -195,12 +200,18 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void connection_finished(Connection& connection) override;
   [[nodiscard]] Result<void> handle_subscription(Connection& connection, bool subscribe, Bytes topic) override;
   void handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, Bytes topic) override;
-  // Closes the stream instead if a bound is reached. `gate`: as in AcceptBounds. Throws std::bad_alloc.
-  void add_accepted(std::unique_ptr<net::Stream> stream, const std::string& endpoint,
-                    const std::shared_ptr<net::Admission>& gate, const std::shared_ptr<const net::Layering>& layering);
+  // Listening: one bound endpoint, for its acceptor.
+  struct Listening {
+    std::string endpoint;
+    FrozenOptions options;
+    std::shared_ptr<net::Admission> gate;           // as in AcceptBounds
+    std::shared_ptr<const net::Layering> layering;  // null: the transport's streams are sockets
+  };
+  // Closes the stream instead if a bound is reached. Throws std::bad_alloc.
+  void add_accepted(std::unique_ptr<net::Stream> stream, const Listening& listening);
 
   // --- inproc (inproc.cc) ---
-  [[nodiscard]] static bool join_inproc(const std::shared_ptr<InprocLink>& link, SocketCore& binder);
+  [[nodiscard]] static bool join_inproc(const std::shared_ptr<InprocLink>& link, const InprocBinder& bound);
   // `end`: this socket's end of the link.
   void inproc_ready(const InprocLink& link, int end, Bytes identity);
   void inproc_peer_closed(const InprocLink& link, int end) noexcept;
@@ -273,14 +284,14 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void erase_connection(Connection* connection) noexcept;  // receive and table lock; null: none
   void drop_ended(std::size_t place) noexcept;             // receive lock
   void apply_marks();
+  [[nodiscard]] FrozenOptions freeze_options();
   [[nodiscard]] Result<void> begin_feed(std::string_view endpoint, SocketType type, MonitorFeed::Encode encode);
-  [[nodiscard]] Result<void> make_raw(bool raw);  // both locks; before the first connection
+  [[nodiscard]] Result<void> make_raw(bool raw);  // both locks; before the first bind and connect
   void end_feed() noexcept;                       // feed lock
   void end_feed_if_quiet() noexcept;
   void unbind_all() noexcept;
   [[nodiscard]] std::shared_ptr<net::Acceptor> make_acceptor(std::unique_ptr<net::Listener> listener,
-                                                             std::shared_ptr<net::Admission> gate,
-                                                             std::shared_ptr<const net::Layering> layering);
+                                                             Listening listening);
   void close_acceptor(net::Acceptor& acceptor) noexcept;  // I/O thread
   [[nodiscard]] std::shared_ptr<net::Acceptor> take_bound(std::string name);
   void close_accepted(const std::string& endpoint) noexcept;
@@ -295,9 +306,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void close_inproc(Pipe& pipe, Instant deadline) noexcept;
   void disconnect_inproc(const InprocLink& link, int end) noexcept;
   [[nodiscard]] std::unique_ptr<Pipe> take_inproc(const InprocLink& link, int end) noexcept;
-  [[nodiscard]] Result<std::unique_ptr<net::Listener>> open_listener(const net::Endpoint& endpoint);
+  [[nodiscard]] Result<std::unique_ptr<net::Listener>> open_listener(const net::Endpoint& endpoint,
+                                                                     const Options& options);
   [[nodiscard]] Result<std::string> bind_inproc(const net::Endpoint& endpoint);
-  [[nodiscard]] Result<std::optional<net::Socks5Proxy>> proxy_for(const net::Endpoint& endpoint) const;
   // Return the routing id that the pattern gave the new peer; 0: none.
   [[nodiscard]] Result<std::uint32_t> connect_pipe(std::string_view endpoint);
   [[nodiscard]] Result<std::uint32_t> connect_inproc(const net::Endpoint& endpoint);
@@ -312,7 +323,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   const PatternTraits& traits_;
   const std::shared_ptr<ContextCore> keep_context_;  // a call may be under way while another thread closes the context
   mutable std::mutex options_mutex_;
-  Options options_;  // written with the receive, send and options lock, read with any of them
+  Options options_;       // written with the receive, send and options lock, read with any of them
+  FrozenOptions frozen_;  // options lock: a copy of options_; null: none since they changed
   std::atomic<Duration::rep> send_timeout_;
   std::atomic<Duration::rep> receive_timeout_;
   std::unique_ptr<Pattern> pattern_;

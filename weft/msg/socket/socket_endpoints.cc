@@ -50,6 +50,15 @@ std::shared_ptr<const net::Layering> layering_for(const net::Endpoint& endpoint,
              : std::make_shared<const net::Layering>(net::Layering{endpoint, accepts});
 }
 
+// No proxy: the option names none, or the transport is not over tcp.
+Result<std::optional<net::Socks5Proxy>> proxy_for(const net::Endpoint& endpoint, const Options& options) {
+  if (options.socks_proxy.empty() || !net::transport_row(endpoint.transport).over_tcp) {
+    return std::optional<net::Socks5Proxy>();
+  }
+  return std::optional(
+      WEFT_TRY(net::parse_socks5_proxy(options.socks_proxy, options.socks_username, options.socks_password)));
+}
+
 // The error for an endpoint that this socket does not know.
 Error describe_unknown(std::string_view text) {
   const std::size_t colon = text.find("://");
@@ -73,20 +82,21 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
     WEFT_TRY(refuse_raw());
     return bind_inproc(endpoint);
   }
-  auto listener = open_listener(endpoint);
+  const FrozenOptions options = freeze_options();
+  auto listener = open_listener(endpoint, *options);
   if (!listener) {
     monitor_.emit(EventKind::bind_failed, text, listener.error());
     return listener.error();
   }
   std::shared_ptr<net::Admission> gate;
   if (net::transport_row(endpoint.transport).over_tcp) {
-    gate = WEFT_TRY(bounds_.make_gate(options_copy()));
+    gate = WEFT_TRY(bounds_.make_gate(*options));
   }
   WEFT_TRY(context_.start_io());
   const Counted counted(context_);
   const int fd = (*listener)->fd();
-  auto acceptor = make_acceptor(std::move(*listener), std::move(gate), layering_for(endpoint, true));
-  std::string exact = acceptor->endpoint();
+  std::string exact = (*listener)->bound_endpoint();
+  auto acceptor = make_acceptor(std::move(*listener), {exact, options, std::move(gate), layering_for(endpoint, true)});
   // The entries are made first: to move them into the tables needs no memory.
   decltype(bound_) bound{{exact, acceptor}};
   decltype(bound_aliases_) alias{{std::string(text), exact}};
@@ -103,33 +113,30 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
   return exact;
 }
 
-Result<std::unique_ptr<net::Listener>> SocketCore::open_listener(const net::Endpoint& endpoint) {
-  const Options options = options_copy();
+Result<std::unique_ptr<net::Listener>> SocketCore::open_listener(const net::Endpoint& endpoint,
+                                                                 const Options& options) {
   auto filter = WEFT_TRY(net::AcceptFilter::parse(options.tcp_accept_filter, options.ipc_filter));
-  sys::SocketOptions stream = stream_options();
+  sys::SocketOptions stream = stream_options(options);
   stream.adopt_fd = options.use_fd;
   auto listener = WEFT_TRY(net::Listener::open(endpoint, stream));
   listener->set_filter(std::move(filter));
   if (options.use_fd >= 0) {
     const std::lock_guard lock(options_mutex_);
     options_.use_fd = -1;  // the listener owns it; the next bind opens its own
+    frozen_.reset();
   }
   return listener;
 }
 
-std::shared_ptr<net::Acceptor> SocketCore::make_acceptor(std::unique_ptr<net::Listener> listener,
-                                                         std::shared_ptr<net::Admission> gate,
-                                                         std::shared_ptr<const net::Layering> layering) {
-  const std::string endpoint = listener->bound_endpoint();
-  const auto report = [this, endpoint](const Error& error) {
+std::shared_ptr<net::Acceptor> SocketCore::make_acceptor(std::unique_ptr<net::Listener> listener, Listening listening) {
+  const auto report = [this, endpoint = listening.endpoint](const Error& error) {
     monitor_.emit(EventKind::accept_failed, endpoint, error);
   };
-  return net::Acceptor::make(
-      context_.io().loop(), std::move(listener),
-      {[this, endpoint, gate = std::move(gate), layering = std::move(layering)](std::unique_ptr<net::Stream> stream) {
-         add_accepted(std::move(stream), endpoint, gate, layering);
-       },
-       report, report});
+  return net::Acceptor::make(context_.io().loop(), std::move(listener),
+                             {[this, listening = std::move(listening)](std::unique_ptr<net::Stream> stream) {
+                                add_accepted(std::move(stream), listening);
+                              },
+                              report, report});
 }
 
 void SocketCore::close_acceptor(net::Acceptor& acceptor) noexcept {
@@ -139,15 +146,6 @@ void SocketCore::close_acceptor(net::Acceptor& acceptor) noexcept {
   }
   acceptor.close();
   monitor_.emit(EventKind::closed, acceptor.endpoint(), Error(), fd);
-}
-
-Result<std::optional<net::Socks5Proxy>> SocketCore::proxy_for(const net::Endpoint& endpoint) const {
-  const Options options = options_copy();
-  if (options.socks_proxy.empty() || !net::transport_row(endpoint.transport).over_tcp) {
-    return std::optional<net::Socks5Proxy>();
-  }
-  return std::optional(
-      WEFT_TRY(net::parse_socks5_proxy(options.socks_proxy, options.socks_username, options.socks_password)));
 }
 
 Result<void> SocketCore::connect_endpoint(std::string_view text) {
@@ -174,10 +172,11 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
     WEFT_TRY(refuse_raw());
     return connect_inproc(endpoint);
   }
-  auto proxy = WEFT_TRY(proxy_for(endpoint));
+  const FrozenOptions options = freeze_options();
+  auto proxy = WEFT_TRY(proxy_for(endpoint, *options));
   WEFT_TRY(context_.start_io());
   Counted counted(context_);
-  auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), endpoint, std::move(proxy),
+  auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), options, endpoint, std::move(proxy),
                                                  layering_for(endpoint, false));
   decltype(connected_) entry{{std::string(text), connection}};
   std::uint32_t routing_id = 0;
@@ -193,7 +192,7 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
     Pipe& pipe = connected.pipe;
     name_peer(pipe);
     try {
-      if (!options_.immediate) {
+      if (!options->immediate) {
         attach(pipe);
         report_id(pipe);
         routing_id = pipe.notes.origin.routing_id;
@@ -226,6 +225,7 @@ void SocketCore::report_id(const Pipe& pipe) {
   if (type() == SocketType::stream && !pipe.notes.names_peer) {
     const std::lock_guard lock(options_mutex_);
     options_.routing_id = pipe.notes.routing_id;
+    frozen_.reset();
   }
 }
 

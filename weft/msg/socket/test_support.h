@@ -99,6 +99,8 @@ class FakeStream final : public net::Stream {
 struct PipePair {
   explicit PipePair(SocketCore& owner, int mark = 0) : near(owner, link, 0), far(owner, link, 1) {
     link->set_marks(0, mark, mark);
+    link->freeze(0, std::make_shared<const Options>());
+    link->freeze(1, link->frozen(0));
   }
 
   [[nodiscard]] bool send(std::string_view text) {
