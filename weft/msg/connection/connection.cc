@@ -31,13 +31,13 @@ Connection::Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, Fr
       link_(common_, send_, receive_, owner, make_connector(*common_.options, endpoint, proxy, this),
             proxy.has_value()) {}
 
-Connection::Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, FrozenOptions options,
-                       std::unique_ptr<net::Stream> stream, std::string local_endpoint,
-                       std::shared_ptr<const net::Layering> layering)
-    : common_(*this, *owner, io, std::move(options), std::move(local_endpoint), std::move(stream), std::move(layering)),
+Connection::Connection(std::shared_ptr<ConnectionOwner> owner, IoService& io, FrozenOptions options, Accepted accepted,
+                       std::string local_endpoint, std::shared_ptr<const net::Layering> layering)
+    : common_(*this, *owner, io, std::move(options), std::move(local_endpoint), std::move(accepted.stream),
+              std::move(layering)),
       send_(common_),
       receive_(common_),
-      link_(common_, send_, receive_, owner, nullptr, false) {}
+      link_(common_, send_, receive_, owner, accepted) {}
 
 void Connection::apply_marks(const Options& options) noexcept {
   send_.channel().set_mark(options.send_high_water_mark);

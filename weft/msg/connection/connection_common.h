@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -20,6 +21,13 @@ namespace weft::msg {
 
 class Connection;
 class IoService;
+
+// Accepted: a stream that a listener gave.
+struct Accepted {
+  std::unique_ptr<net::Stream> stream;
+  Instant since{};          // when the peer came
+  std::size_t greeted = 0;  // bytes of our greeting that the kernel took already
+};
 
 // ConnectionCommon: the members that the three parts of a connection share.
 // Owner: the connection. Affinity: a member that is not constant, with both batons.

@@ -28,6 +28,15 @@ Link::Link(ConnectionCommon& common, SendSide& send, ReceiveSide& receive, std::
       connector_(std::move(connector)),
       proxied_(proxied) {}
 
+Link::Link(ConnectionCommon& common, SendSide& send, ReceiveSide& receive, std::shared_ptr<ConnectionOwner> owner,
+           const Accepted& accepted)
+    : common_(common),
+      send_(send),
+      receive_(receive),
+      keep_owner_(std::move(owner)),
+      accepted_at_(accepted.since),
+      greeted_(accepted.greeted) {}
+
 std::shared_ptr<void> Link::keep_alive() const { return common_.connection.shared_from_this(); }
 
 void Link::schedule(Timer& timer, Instant deadline, void (*fire)(void*)) noexcept {

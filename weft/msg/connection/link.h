@@ -26,9 +26,12 @@ namespace weft::msg {
 // The hook: in AppReaders::links while the socket's own threads read the connection.
 class Link final : public rt::Watcher, public ListHook {
  public:
-  // Connecting: `connector` dials again whenever the connection is lost. Accepted, with null: as long as the stream.
+  // Connecting: `connector` dials again whenever the connection is lost. Accepted: lives as long as the stream, which is
+  // common's.
   Link(ConnectionCommon& common, SendSide& send, ReceiveSide& receive, std::shared_ptr<ConnectionOwner> owner,
        std::unique_ptr<Connector> connector, bool proxied);
+  Link(ConnectionCommon& common, SendSide& send, ReceiveSide& receive, std::shared_ptr<ConnectionOwner> owner,
+       const Accepted& accepted);
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
   ~Link() = default;
@@ -151,7 +154,9 @@ class Link final : public rt::Watcher, public ListHook {
   ReceiveSide& receive_;
   std::shared_ptr<ConnectionOwner> keep_owner_;  // until finished
   const std::unique_ptr<Connector> connector_;
-  const bool proxied_;
+  const bool proxied_ = false;
+  const Instant accepted_at_{};
+  const std::size_t greeted_ = 0;  // accepted: bytes of our greeting that went out before
   Phase phase_ = Phase::idle;
   rt::Loop::WatchId watch_ = 0;
   sys::Interest interest_ = sys::Interest::none;

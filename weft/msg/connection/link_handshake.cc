@@ -35,11 +35,15 @@ void Link::begin_handshake(std::unique_ptr<net::Stream> stream) {
   schedule<&Link::handle_connect_time>(timers_.connect, kNever);
   common_.stream = std::move(stream);
   other_end_ = common_.owner.monitor().watched() ? find_other_end() : std::string();
-  emit(connecting() ? EventKind::connected : EventKind::accepted, Error(), common_.stream->fd());
+  if (connecting()) {
+    emit(EventKind::connected, Error(), common_.stream->fd());
+  }
   receive_.begin_handshake();
   raw_ = common_.owner.raw();
   if (!raw_ || common_.layered()) {
-    common_.local_end.start(sys::now(), opening_);  // of a raw connection: the time for the layer's handshake
+    // Of a raw connection: for the time of the layer's handshake.
+    common_.local_end.start(connecting() ? sys::now() : accepted_at_, opening_);
+    common_.local_end.consume_output(greeted_);
   }
   phase_ = Phase::handshake;
   if (const auto put = put_layer(); !put) {

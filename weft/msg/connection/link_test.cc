@@ -133,8 +133,9 @@ class LinkEnd : public testing::Test {
   std::shared_ptr<LoneOwner> owner_ = std::make_shared<LoneOwner>();
   std::future<void> finished_ = owner_->finished();
   GatedStream* const stream_ = new GatedStream;  // the connection owns it
-  std::shared_ptr<Connection> connection_ = std::make_shared<Connection>(
-      owner_, *io_, std::make_shared<const Options>(), std::unique_ptr<net::Stream>(stream_), "test", nullptr);
+  std::shared_ptr<Connection> connection_ =
+      std::make_shared<Connection>(owner_, *io_, std::make_shared<const Options>(),
+                                   Accepted{std::unique_ptr<net::Stream>(stream_)}, "test", nullptr);
   Pipe pipe_{*owner_, *connection_};
   std::thread sender_;
 };

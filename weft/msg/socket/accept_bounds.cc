@@ -32,12 +32,13 @@ Result<std::shared_ptr<net::Admission>> AcceptBounds::make_gate(const Options& o
 }
 
 Result<AcceptBounds::Place> AcceptBounds::admit(const net::Stream& stream, const std::shared_ptr<net::Admission>& gate,
-                                                std::size_t kept, int connections_max, Instant now) {
-  if (connections_max != 0 && kept >= static_cast<std::size_t>(connections_max)) {
+                                                int connections_max, Instant now) {
+  if (connections_max != 0 && kept_.load(std::memory_order_relaxed) >= static_cast<std::size_t>(connections_max)) {
     refused_full_.fetch_add(1, std::memory_order_relaxed);  // the count stands alone, as the next two
     return Error(Errc::connection_failed, "the socket has connections_max connections");
   }
-  Place place{gate, {}};
+  kept_.fetch_add(1, std::memory_order_relaxed);
+  Place place{decltype(Place::counted)(&kept_), gate, {}};
   if (gate != nullptr) {
     const auto peer = sys::peer_address(stream.fd());
     auto lease = gate->admit(peer ? *peer : sys::SocketAddress(), now);

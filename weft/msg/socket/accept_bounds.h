@@ -20,22 +20,27 @@ namespace weft::msg {
 // Owner: the socket. Affinity: the I/O thread, unless a member says otherwise.
 class AcceptBounds {
  public:
-  // One kept connection, as its address counts it.
+  // One kept connection, as its socket and its address count it. May end on any thread, before the AcceptBounds.
   struct Place {
+    struct GiveBack {
+      void operator()(std::atomic<std::size_t>* kept) const noexcept { kept->fetch_sub(1, std::memory_order_relaxed); }
+    };
+    std::unique_ptr<std::atomic<std::size_t>, GiveBack> counted;  // the socket's count of kept connections
     std::shared_ptr<net::Admission> gate;
     net::Admission::Lease lease;
   };
 
   // Any thread. The bounds of one endpoint, for each address; null: the options have none. resource_exhausted.
   [[nodiscard]] Result<std::shared_ptr<net::Admission>> make_gate(const Options& options);
-  // `kept`: how many connections the socket has. connection_failed, counted: a bound is reached.
+  // connection_failed, counted: a bound is reached.
   [[nodiscard]] Result<Place> admit(const net::Stream& stream, const std::shared_ptr<net::Admission>& gate,
-                                    std::size_t kept, int connections_max, Instant now);
+                                    int connections_max, Instant now);
   void report(Statistics& into) const noexcept;  // any thread
 
  private:
   static void count(void* self, const net::RejectionReport& report);
 
+  std::atomic<std::size_t> kept_{0};  // only admit() adds. Relaxed, because the count orders nothing
   std::atomic<std::uint64_t> refused_full_{0};
   std::atomic<std::uint64_t> refused_address_{0};
   std::atomic<std::uint64_t> refused_rate_{0};

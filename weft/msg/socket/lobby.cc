@@ -4,23 +4,19 @@
 #include <new>
 #include <utility>
 
-#include "weft/base/assert.h"
-
 namespace weft::msg {
 
-Lobby::~Lobby() { WEFT_ASSERT(seats_.empty()); }
-
 void Lobby::enter(std::unique_ptr<net::Stream> stream, AcceptBounds::Place place) {
-  auto seat = std::make_unique<Seat>(*this, Guest{std::move(stream), std::move(place), loop_.now(), 0});
-  Guest& guest = seat->guest;
+  auto seat = std::make_unique<Seat>(*this, Guest{{std::move(stream), loop_.now()}, std::move(place)});
+  Accepted& peer = seat->guest.peer;
   if (!opening_.empty()) {
     const Bytes opening(opening_);
-    const sys::IoResult written = guest.stream->write({&opening, 1});
-    guest.greeted = written.status == sys::IoResult::Status::done ? written.bytes : 0;
+    const sys::IoResult written = peer.stream->write({&opening, 1});
+    peer.greeted = written.status == sys::IoResult::Status::done ? written.bytes : 0;
   }
   // Edge-triggered: bytes that came before count as an edge.
   constexpr auto kInterest = sys::Interest::readable | sys::Interest::peer_closed;
-  const auto watch = loop_.watch(guest.stream->fd(), kInterest, true, seat.get());
+  const auto watch = loop_.watch(peer.stream->fd(), kInterest, true, seat.get());
   seat->watch = watch ? *watch : 0;
   seats_.push_back(*seat);
   ++size_;
@@ -32,10 +28,15 @@ void Lobby::enter(std::unique_ptr<net::Stream> stream, AcceptBounds::Place place
 }
 
 void Lobby::close() noexcept {
-  while (Seat* const seat = seats_.first()) {
-    (void)take(*seat);
+  const bool inherited = born_in_ != sys::fork_generation();
+  while (Seat* const seat = seats_.pop_front()) {
+    const std::unique_ptr<Seat> owned(seat);
+    if (!inherited) {
+      loop_.unwatch(seat->watch);
+    }
   }
-  if (late_timer_) {
+  size_ = 0;
+  if (late_timer_ && !inherited) {
     (void)loop_.timers().cancel(std::exchange(late_timer_, {}));
   }
 }
@@ -61,14 +62,15 @@ bool Lobby::await_late() noexcept {
   if (patience_ == Duration::zero() || late_timer_) {
     return true;
   }
-  late_timer_ = loop_.timers().schedule(deadline_after(seats_.front().guest.since, patience_),
+  late_timer_ = loop_.timers().schedule(deadline_after(seats_.front().guest.peer.since, patience_),
                                         {[](void* self) { static_cast<Lobby*>(self)->handle_late(); }, this});
   return static_cast<bool>(late_timer_);
 }
 
 void Lobby::handle_late() noexcept {
   late_timer_ = {};
-  for (int i = 0; i < kLateAtOnce && !seats_.empty() && seats_.front().guest.since + patience_ <= loop_.now(); ++i) {
+  for (int i = 0; i < kLateAtOnce && !seats_.empty() && seats_.front().guest.peer.since + patience_ <= loop_.now();
+       ++i) {
     leave(seats_.front());
   }
   while (!seats_.empty() && !await_late()) {

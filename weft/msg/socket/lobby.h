@@ -10,30 +10,31 @@
 
 #include "weft/base/list.h"
 #include "weft/base/time.h"
+#include "weft/msg/connection/connection_common.h"
 #include "weft/msg/socket/accept_bounds.h"
 #include "weft/net/stream.h"
 #include "weft/rt/loop/loop.h"
+#include "weft/sys/fork.h"
 
 namespace weft::msg {
 
 // Lobby: the accepted peers of one endpoint that have not sent a byte yet. A peer may wait for the opening of our
 // greeting before it speaks, so the lobby writes that at once. It hands a peer over with the peer's first byte, with
 // its end, or when the peer is late.
-// Owner: the endpoint's acceptor. Affinity: the loop's thread. An empty or closed lobby may be destroyed on any thread.
+// Owner: the bound endpoint. Affinity: the loop's thread. A closed or never entered lobby may be destroyed on any thread.
 // Cost: about 200 bytes for each peer. Entering and leaving is O(1), with one call of the poller each.
 // Invariants:
 // 1. The peers are in the order in which they came, so the first is the first to be late. One timer serves them all.
 // 2. A turn of the loop hands over at most kLateAtOnce late peers.
-// 3. After close() no peer is handed over.
+// 3. After close() no peer is handed over. close() in a forked child only frees memory and the child's descriptors: the
+//    loop is the parent's.
 class Lobby {
  public:
   static constexpr int kLateAtOnce = 64;
 
   struct Guest {
-    std::unique_ptr<net::Stream> stream;
-    AcceptBounds::Place place{};
-    Instant since{};          // when it came
-    std::size_t greeted = 0;  // bytes of the opening that the kernel took
+    Accepted peer;
+    AcceptBounds::Place place;
   };
   // `handle` may throw std::bad_alloc: then the lobby calls `lost`, and the peer's stream is closed.
   struct Handlers {  // none is empty
@@ -46,7 +47,7 @@ class Lobby {
       : loop_(loop), opening_(std::move(opening)), patience_(patience), handlers_(std::move(handlers)) {}
   Lobby(const Lobby&) = delete;
   Lobby& operator=(const Lobby&) = delete;
-  ~Lobby();
+  ~Lobby() { close(); }
 
   // Throws std::bad_alloc, with the stream closed.
   void enter(std::unique_ptr<net::Stream> stream, AcceptBounds::Place place);
@@ -74,6 +75,7 @@ class Lobby {
   List<Seat> seats_;
   std::size_t size_ = 0;
   rt::TimerId late_timer_;
+  const std::uint32_t born_in_ = sys::fork_generation();
 };
 
 }  // namespace weft::msg

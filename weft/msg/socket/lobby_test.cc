@@ -98,10 +98,10 @@ TEST_F(LobbyTest, TheFirstByteHandsThePeerOver) {
   ASSERT_TRUE(handed_over_.take());
   on_loop([&] {
     ASSERT_EQ(left_.size(), 1u);
-    EXPECT_EQ(left_[0].greeted, 7u);
+    EXPECT_EQ(left_[0].peer.greeted, 7u);
     std::uint8_t byte = 0;
     MutableBytes into(&byte, 1);
-    EXPECT_EQ(left_[0].stream->read({&into, 1}).bytes, 1u);
+    EXPECT_EQ(left_[0].peer.stream->read({&into, 1}).bytes, 1u);
     EXPECT_EQ(byte, 'x');
   });
   EXPECT_EQ(size(), 1u);
@@ -115,7 +115,7 @@ TEST_F(LobbyTest, AByteThatCameBeforeThePeerEnteredHandsItOver) {
   ASSERT_EQ(::write(peer.fd(), "x", 1), 1);
   on_loop([&] { lobby_->enter(net::make_socket_stream(sys::Fd(ends[0])), {}); });
   ASSERT_TRUE(handed_over_.take());
-  on_loop([&] { EXPECT_EQ(left_[0].greeted, 0u); });
+  on_loop([&] { EXPECT_EQ(left_[0].peer.greeted, 0u); });
 }
 
 TEST_F(LobbyTest, APeerThatEndsIsHandedOver) {
@@ -149,8 +149,8 @@ TEST_F(LobbyTest, LatePeersAreHandedOverInOrderSomeInATurn) {
   }
   on_loop([&] {
     for (std::size_t i = 0; i < kPeers; ++i) {
-      EXPECT_EQ(left_[i].stream->fd(), fds[i]);
-      EXPECT_GE(loop_->now() - left_[i].since, milliseconds(200));
+      EXPECT_EQ(left_[i].peer.stream->fd(), fds[i]);
+      EXPECT_GE(loop_->now() - left_[i].peer.since, milliseconds(200));
     }
     for (const auto& [turn, count] : by_turn_) {
       EXPECT_LE(count, Lobby::kLateAtOnce);
@@ -166,7 +166,7 @@ TEST_F(LobbyTest, APeerThatComesLaterIsLateLater) {
   ASSERT_TRUE(handed_over_.take());
   const sys::Fd second = enter();
   ASSERT_TRUE(handed_over_.take());
-  on_loop([&] { EXPECT_GE(left_[1].since - left_[0].since, milliseconds(30)); });
+  on_loop([&] { EXPECT_GE(left_[1].peer.since - left_[0].peer.since, milliseconds(30)); });
 }
 
 TEST_F(LobbyTest, WithoutPatienceThereIsNoTimer) {
@@ -208,7 +208,7 @@ TEST_F(LobbyTest, APeerThatHasGoneBeforeTheGreetingIsHandedOver) {
   ::close(ends[1]);
   on_loop([&] { lobby_->enter(net::make_socket_stream(sys::Fd(ends[0])), {}); });
   ASSERT_TRUE(handed_over_.take());
-  on_loop([&] { EXPECT_EQ(left_[0].greeted, 0u); });
+  on_loop([&] { EXPECT_EQ(left_[0].peer.greeted, 0u); });
 }
 
 }  // namespace

@@ -12,6 +12,16 @@
 
 namespace weft::msg {
 
+namespace {
+
+// "tcp://192.0.2.1:4711"; empty if the address is unknown.
+std::string far_end(const net::Stream& stream, const std::string& endpoint) {
+  const std::string address = stream.peer_address();
+  return address.empty() ? address : endpoint.substr(0, endpoint.find("://") + 3) + address;
+}
+
+}  // namespace
+
 Pipe& SocketCore::pipe_of(Connection& connection) noexcept { return static_cast<Pipe&>(connection.pipe()); }
 
 Result<std::unique_ptr<ZapRequest>> SocketCore::ask_authenticator(rt::Loop& loop, const ZapQuestion& question,
@@ -35,36 +45,46 @@ void SocketCore::collect_signals() noexcept {
   }
 }
 
-void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const Listening& listening) {
+void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const Listening& listening, Lobby& lobby) {
   if (unread_ended_.load(std::memory_order_relaxed) >= kUnreadEndedMax) {
     monitor_.emit(EventKind::accept_failed, listening.endpoint,
                   Error(Errc::resource_exhausted, "connections that ended hold too much that was not received"));
     return;
   }
-  std::size_t kept = 0;
   int connections_max = 0;
   {
-    const std::lock_guard table(table_mutex_);
     const std::lock_guard options(options_mutex_);
-    kept = accepted_count_;  // only this thread adds
     connections_max = options_.connections_max;
   }
-  auto place = bounds_.admit(*stream, listening.gate, kept, connections_max, context_.io().loop().now());
+  const Instant now = context_.io().loop().now();
+  auto place = bounds_.admit(*stream, listening.gate, connections_max, now);
+  monitor_.emit_made(place ? EventKind::accepted : EventKind::accept_failed, [&] {
+    MonitorEvent event{EventKind::accepted, listening.endpoint, Error(), {}, stream->fd()};
+    if (!place) {
+      event = {EventKind::accept_failed, listening.endpoint, place.error()};
+    }
+    event.other = monitor_.watched() ? far_end(*stream, listening.endpoint) : std::string();
+    return event;
+  });
   if (!place) {
-    MonitorEvent event{EventKind::accept_failed, listening.endpoint, place.error()};
-    event.other = monitor_.watched() ? stream->peer_address() : std::string();
-    monitor_.emit(std::move(event));
     return;
   }
+  if (raw()) {  // the application learns of a connection at once
+    add_connection({{std::move(stream), now}, std::move(*place)}, listening);
+  } else {
+    lobby.enter(std::move(stream), std::move(*place));
+  }
+}
+
+void SocketCore::add_connection(Lobby::Guest guest, const Listening& listening) {
   auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), listening.options,
-                                                 std::move(stream), listening.endpoint, listening.layering);
+                                                 std::move(guest.peer), listening.endpoint, listening.layering);
   const std::scoped_lock lock(receive_mutex_, table_mutex_);
   if (closed_.load(std::memory_order_relaxed)) {
     return;
   }
   make_room_for_end();
-  connections_.try_emplace(connection.get(), *this, connection).first->second.place = std::move(*place);
-  ++accepted_count_;
+  connections_.try_emplace(connection.get(), *this, connection).first->second.place = std::move(guest.place);
   try {
     connection->apply_marks(*listening.options);
     context_.io().loop().post([connection] { connection->link().start(); });
@@ -209,7 +229,6 @@ void SocketCore::bury_drained() noexcept {
 
 void SocketCore::erase_connection(Connection* connection) noexcept {
   if (const auto found = connections_.find(connection); found != connections_.end()) {
-    accepted_count_ -= connection->connecting() ? 0 : 1;
     connections_.erase(found);
   }
 }

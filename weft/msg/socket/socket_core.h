@@ -21,6 +21,7 @@
 #include "weft/msg/message/statistics.h"
 #include "weft/msg/pattern/pattern.h"
 #include "weft/msg/socket/accept_bounds.h"
+#include "weft/msg/socket/lobby.h"
 #include "weft/msg/socket/monitor_feed.h"
 #include "weft/net/endpoint.h"
 #include "weft/net/listener.h"
@@ -207,8 +208,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     std::shared_ptr<net::Admission> gate;           // as in AcceptBounds
     std::shared_ptr<const net::Layering> layering;  // null: the transport's streams are sockets
   };
-  // Closes the stream instead if a bound is reached. Throws std::bad_alloc.
-  void add_accepted(std::unique_ptr<net::Stream> stream, const Listening& listening);
+  // I/O thread, as the next. Closes the stream instead if a bound is reached. Throws std::bad_alloc.
+  void add_accepted(std::unique_ptr<net::Stream> stream, const Listening& listening, Lobby& lobby);
+  void add_connection(Lobby::Guest guest, const Listening& listening);  // throws std::bad_alloc
 
   // --- inproc (inproc.cc) ---
   [[nodiscard]] static bool join_inproc(const std::shared_ptr<InprocLink>& link, const InprocBinder& bound);
@@ -290,10 +292,14 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void end_feed() noexcept;                       // feed lock
   void end_feed_if_quiet() noexcept;
   void unbind_all() noexcept;
-  [[nodiscard]] std::shared_ptr<net::Acceptor> make_acceptor(std::unique_ptr<net::Listener> listener,
-                                                             Listening listening);
-  void close_acceptor(net::Acceptor& acceptor) noexcept;  // I/O thread
-  [[nodiscard]] std::shared_ptr<net::Acceptor> take_bound(std::string name);
+  struct Bound {
+    std::shared_ptr<net::Acceptor> acceptor;
+    std::shared_ptr<Lobby> lobby;
+  };
+  [[nodiscard]] std::shared_ptr<Lobby> make_lobby(const Listening& listening);
+  [[nodiscard]] Bound make_bound(std::unique_ptr<net::Listener> listener, const Listening& listening);
+  void close_bound(const Bound& bound) noexcept;  // I/O thread
+  [[nodiscard]] Bound take_bound(std::string name);
   void close_accepted(const std::string& endpoint) noexcept;
   void stop_sending_to(Pipe& pipe) noexcept;
   struct Connections {
@@ -376,9 +382,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     std::optional<Connected::iterator> connected;  // its place in connected_; none: accepted, or disconnected
   };
   std::unordered_map<Connection*, ConnectedPipe> connections_;
-  std::size_t accepted_count_ = 0;  // of connections_
   Connected connected_;
-  std::map<std::string, std::shared_ptr<net::Acceptor>> bound_;
+  std::map<std::string, Bound> bound_;
   std::map<std::string, std::string> bound_aliases_;  // the caller's endpoint -> the exact one
   using ConnectedInproc = std::multimap<std::string, std::shared_ptr<InprocLink>>;
   struct InprocPipe {

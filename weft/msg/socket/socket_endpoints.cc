@@ -96,16 +96,17 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
   const Counted counted(context_);
   const int fd = (*listener)->fd();
   std::string exact = (*listener)->bound_endpoint();
-  auto acceptor = make_acceptor(std::move(*listener), {exact, options, std::move(gate), layering_for(endpoint, true)});
   // The entries are made first: to move them into the tables needs no memory.
-  decltype(bound_) bound{{exact, acceptor}};
+  decltype(bound_) bound{
+      {exact, make_bound(std::move(*listener), {exact, options, std::move(gate), layering_for(endpoint, true)})}};
   decltype(bound_aliases_) alias{{std::string(text), exact}};
   const std::lock_guard lock(table_mutex_);
   if (closed()) {
     return refusal();
   }
   // Under the lock: a thread that closes the socket finds the acceptor, and asks the I/O thread after this.
-  context_.io().loop().post([acceptor, keep = shared_from_this()] { acceptor->start(); });
+  context_.io().loop().post(
+      [acceptor = bound.begin()->second.acceptor, keep = shared_from_this()] { acceptor->start(); });
   monitor_.emit(EventKind::listening, exact, Error(), fd);
   bound_.merge(bound);
   bound_aliases_.erase(alias.begin()->first);
@@ -128,24 +129,45 @@ Result<std::unique_ptr<net::Listener>> SocketCore::open_listener(const net::Endp
   return listener;
 }
 
-std::shared_ptr<net::Acceptor> SocketCore::make_acceptor(std::unique_ptr<net::Listener> listener, Listening listening) {
+// The lobby writes the opening of our greeting, unless a layer below ZMTP begins the conversation.
+std::shared_ptr<Lobby> SocketCore::make_lobby(const Listening& listening) {
+  std::vector<std::uint8_t> opening;
+  if (listening.layering == nullptr) {
+    zmtp::LocalEnd end = make_local_end(*listening.options, traits_.wire);
+    end.start(Instant(), zmtp::Opening::signature);
+    const Bytes output = end.pending_output();
+    opening.assign(output.begin(), output.end());
+  }
+  return std::make_shared<Lobby>(
+      context_.io().loop(), std::move(opening), listening.options->handshake_timeout,
+      Lobby::Handlers{[this, listening](Lobby::Guest&& guest) { add_connection(std::move(guest), listening); },
+                      [this, endpoint = listening.endpoint] {
+                        monitor_.emit(EventKind::accept_failed, endpoint,
+                                      Error(Errc::resource_exhausted, "no memory for an accepted connection"));
+                      }});
+}
+
+SocketCore::Bound SocketCore::make_bound(std::unique_ptr<net::Listener> listener, const Listening& listening) {
   const auto report = [this, endpoint = listening.endpoint](const Error& error) {
     monitor_.emit(EventKind::accept_failed, endpoint, error);
   };
-  return net::Acceptor::make(context_.io().loop(), std::move(listener),
-                             {[this, listening = std::move(listening)](std::unique_ptr<net::Stream> stream) {
-                                add_accepted(std::move(stream), listening);
-                              },
-                              report, report});
+  auto lobby = make_lobby(listening);
+  auto acceptor = net::Acceptor::make(context_.io().loop(), std::move(listener),
+                                      {[this, listening, lobby](std::unique_ptr<net::Stream> stream) {
+                                         add_accepted(std::move(stream), listening, *lobby);
+                                       },
+                                       report, report});
+  return {std::move(acceptor), std::move(lobby)};
 }
 
-void SocketCore::close_acceptor(net::Acceptor& acceptor) noexcept {
-  const int fd = acceptor.fd();
+void SocketCore::close_bound(const Bound& bound) noexcept {
+  const int fd = bound.acceptor->fd();
   if (fd < 0) {
     return;
   }
-  acceptor.close();
-  monitor_.emit(EventKind::closed, acceptor.endpoint(), Error(), fd);
+  bound.acceptor->close();
+  bound.lobby->close();
+  monitor_.emit(EventKind::closed, bound.acceptor->endpoint(), Error(), fd);
 }
 
 Result<void> SocketCore::connect_endpoint(std::string_view text) {
@@ -233,39 +255,39 @@ Result<void> SocketCore::unbind_endpoint(std::string_view text) {
   if (closed_.load(std::memory_order_relaxed)) {
     return refusal();
   }
-  std::shared_ptr<net::Acceptor> acceptor = take_bound(std::string(text));
-  if (acceptor == nullptr) {
+  Bound bound = take_bound(std::string(text));
+  if (bound.acceptor == nullptr) {
     if (context_.unbind_inproc(std::string(text), *this)) {
       monitor_.emit(EventKind::closed, text);
       return {};
     }
-    acceptor = take_bound(numeric_form(text, options_copy().ipv6));
+    bound = take_bound(numeric_form(text, options_copy().ipv6));
   }
-  if (acceptor == nullptr) {
+  if (bound.acceptor == nullptr) {
     return describe_unknown(text);
   }
   const Counted counted(context_);
-  context_.io().run([&] { close_acceptor(*acceptor); });
-  close_accepted(acceptor->endpoint());
+  context_.io().run([&] { close_bound(bound); });
+  close_accepted(bound.acceptor->endpoint());
   return {};
 }
 
-// Takes the acceptor out of the table; null: `name` is not bound. With an acceptor the caller owes the context a
+// Takes the endpoint out of the table; without an acceptor: `name` is not bound. With one the caller owes the context a
 // connection_ended().
-std::shared_ptr<net::Acceptor> SocketCore::take_bound(std::string name) {
+SocketCore::Bound SocketCore::take_bound(std::string name) {
   const std::lock_guard lock(table_mutex_);
   if (const auto alias = bound_aliases_.find(name); alias != bound_aliases_.end()) {
     name = alias->second;
   }
   const auto found = bound_.find(name);
   if (found == bound_.end()) {
-    return nullptr;
+    return {};
   }
-  std::shared_ptr<net::Acceptor> acceptor = found->second;
+  Bound bound = std::move(found->second);
   context_.connection_started();  // under the lock, before close() passes: the I/O thread stays
   bound_.erase(found);
   std::erase_if(bound_aliases_, [&](const auto& entry) { return entry.second == name; });
-  return acceptor;
+  return bound;
 }
 
 // Closes the connections accepted at `endpoint`. The application can still take their input, also the bytes that the
@@ -303,7 +325,7 @@ void SocketCore::stop_sending_to(Pipe& pipe) noexcept {
 }
 
 void SocketCore::unbind_all() noexcept {
-  std::map<std::string, std::shared_ptr<net::Acceptor>> bound;
+  decltype(bound_) bound;
   {
     const std::lock_guard lock(table_mutex_);
     bound.swap(bound_);
@@ -311,8 +333,8 @@ void SocketCore::unbind_all() noexcept {
   }
   if (!bound.empty()) {
     context_.io().run([&] {
-      for (const auto& [name, acceptor] : bound) {
-        close_acceptor(*acceptor);
+      for (const auto& [name, endpoint] : bound) {
+        close_bound(endpoint);
       }
     });
   }
