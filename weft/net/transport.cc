@@ -11,7 +11,7 @@
 namespace weft::net {
 
 std::span<const TransportRow> transports() noexcept {
-  static const std::array rows = {tcp_transport(), ipc_transport(), inproc_transport()};
+  static const std::array rows = {tcp_transport(), tls_tcp_transport(), ipc_transport(), inproc_transport()};
   return rows;
 }
 

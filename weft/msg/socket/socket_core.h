@@ -33,7 +33,8 @@
 
 namespace weft::net {
 class Acceptor;
-}
+class TlsServer;
+}  // namespace weft::net
 
 namespace weft::msg {
 
@@ -135,6 +136,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     return or_no_memory([&] { return change_options(change); });
   }
   [[nodiscard]] Options options_copy() const;
+  [[nodiscard]] Result<void> reload_certificates() {
+    return or_no_memory([&] { return reload_servers(); });
+  }
   [[nodiscard]] Result<void> subscribe(Bytes topic, bool on) {
     return or_no_memory([&] { return change_subscription(topic, on); });
   }
@@ -290,6 +294,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void end_feed() noexcept;                       // feed lock
   void end_feed_if_quiet() noexcept;
   void unbind_all() noexcept;
+  [[nodiscard]] Result<void> reload_servers();
   [[nodiscard]] std::shared_ptr<net::Acceptor> make_acceptor(std::unique_ptr<net::Listener> listener,
                                                              Listening listening);
   void close_acceptor(net::Acceptor& acceptor) noexcept;  // I/O thread
@@ -309,6 +314,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<std::unique_ptr<net::Listener>> open_listener(const net::Endpoint& endpoint,
                                                                      const Options& options);
   [[nodiscard]] Result<std::string> bind_inproc(const net::Endpoint& endpoint);
+  // Null: the transport's streams are sockets (socket_tls.cc).
+  [[nodiscard]] Result<std::shared_ptr<const net::Layering>> make_layering(const net::Endpoint& endpoint, bool accepts,
+                                                                           const Options& options);
   // Return the routing id that the pattern gave the new peer; 0: none.
   [[nodiscard]] Result<std::uint32_t> connect_pipe(std::string_view endpoint);
   [[nodiscard]] Result<std::uint32_t> connect_inproc(const net::Endpoint& endpoint);
@@ -379,7 +387,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   std::size_t accepted_count_ = 0;  // of connections_
   Connected connected_;
   std::map<std::string, std::shared_ptr<net::Acceptor>> bound_;
-  std::map<std::string, std::string> bound_aliases_;  // the caller's endpoint -> the exact one
+  std::vector<std::weak_ptr<net::TlsServer>> tls_servers_;  // of the endpoints in bound_
+  std::map<std::string, std::string> bound_aliases_;        // the caller's endpoint -> the exact one
   using ConnectedInproc = std::multimap<std::string, std::shared_ptr<InprocLink>>;
   struct InprocPipe {
     std::unique_ptr<Pipe> pipe;

@@ -43,13 +43,6 @@ std::string numeric_form(std::string_view text, bool ipv6) {
                    : std::string(text);
 }
 
-// Null: the transport's streams are sockets.
-std::shared_ptr<const net::Layering> layering_for(const net::Endpoint& endpoint, bool accepts) {
-  return net::transport_row(endpoint.transport).layer == nullptr
-             ? nullptr
-             : std::make_shared<const net::Layering>(net::Layering{endpoint, accepts});
-}
-
 // No proxy: the option names none, or the transport is not over tcp.
 Result<std::optional<net::Socks5Proxy>> proxy_for(const net::Endpoint& endpoint, const Options& options) {
   if (options.socks_proxy.empty() || !net::transport_row(endpoint.transport).over_tcp) {
@@ -83,7 +76,8 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
     return bind_inproc(endpoint);
   }
   const FrozenOptions options = freeze_options();
-  auto listener = open_listener(endpoint, *options);
+  auto layering = make_layering(endpoint, true, *options);
+  auto listener = layering ? open_listener(endpoint, *options) : layering.error();
   if (!listener) {
     monitor_.emit(EventKind::bind_failed, text, listener.error());
     return listener.error();
@@ -96,7 +90,7 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
   const Counted counted(context_);
   const int fd = (*listener)->fd();
   std::string exact = (*listener)->bound_endpoint();
-  auto acceptor = make_acceptor(std::move(*listener), {exact, options, std::move(gate), layering_for(endpoint, true)});
+  auto acceptor = make_acceptor(std::move(*listener), {exact, options, std::move(gate), std::move(*layering)});
   // The entries are made first: to move them into the tables needs no memory.
   decltype(bound_) bound{{exact, acceptor}};
   decltype(bound_aliases_) alias{{std::string(text), exact}};
@@ -174,10 +168,11 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
   }
   const FrozenOptions options = freeze_options();
   auto proxy = WEFT_TRY(proxy_for(endpoint, *options));
+  auto layering = WEFT_TRY(make_layering(endpoint, false, *options));
   WEFT_TRY(context_.start_io());
   Counted counted(context_);
   auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), options, endpoint, std::move(proxy),
-                                                 layering_for(endpoint, false));
+                                                 std::move(layering));
   decltype(connected_) entry{{std::string(text), connection}};
   std::uint32_t routing_id = 0;
   {
