@@ -9,6 +9,7 @@
 
 #include "capi/handle_store.h"
 #include "capi/handles.h"
+#include "weft/net/ws/upgrade.h"
 #include "weft/zmtp/curve.h"
 
 namespace weft::capi {
@@ -128,6 +129,7 @@ struct Capability {
 constexpr Capability kCapabilities[] = {
     {"ipc", []() noexcept { return true; }},
     {"curve", zmtp::curve_available},
+    {"ws", net::ws::upgrade_available},
 };
 
 void put_version(int* major, int* minor, int* patch, const std::array<int, 3>& version) noexcept {

@@ -30,6 +30,7 @@ inline constexpr Transport kTransports[] = {
     {"inproc", "inproc://place-N", false},
     {"tcp", "tcp://127.0.0.1:*", true},
     {"ipc", "ipc://DIR/place-N", true},
+    {"ws", "ws://127.0.0.1:*/path", true},
 #ifdef WEFT_HAVE_SODIUM
     {"curve", "tcp://127.0.0.1:*", true, true},
 #endif

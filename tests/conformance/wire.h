@@ -6,7 +6,9 @@
 #include <string_view>
 
 #include "weft/net/dialer.h"
+#include "weft/net/layering.h"
 #include "weft/net/listener.h"
+#include "weft/net/transport.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
 #include "weft/zmtp/local_end.h"
@@ -32,14 +34,14 @@ class BytePeer {
       progress = dialer.finish();
     }
     EXPECT_TRUE(progress) << progress.error().message();
-    return BytePeer(dialer.take_stream());
+    return BytePeer(with_layer(dialer.take_stream(), dialer.endpoint(), false));
   }
   // Takes the next connection to `listener`.
   static BytePeer accept(net::Listener& listener) {
     EXPECT_TRUE(wait(listener.fd(), sys::Interest::readable));
     auto stream = listener.try_accept();
     EXPECT_TRUE(stream) << stream.error().message();
-    return BytePeer(std::move(stream).value());
+    return BytePeer(with_layer(std::move(stream).value(), *net::parse_endpoint(listener.bound_endpoint(), true), true));
   }
 
   void write(std::string_view bytes) { ASSERT_EQ(write_until_full(bytes, kLong), bytes.size()); }
@@ -83,6 +85,15 @@ class BytePeer {
   static constexpr Duration kLong = std::chrono::seconds(20);
 
   explicit BytePeer(std::unique_ptr<net::Stream> stream) : stream_(std::move(stream)) {}
+
+  // The layer's handshake continues in read() and write().
+  static std::unique_ptr<net::Stream> with_layer(std::unique_ptr<net::Stream> stream, const net::Endpoint& endpoint,
+                                                 bool accepts) {
+    if (net::transport_row(endpoint.transport).layer == nullptr) {
+      return stream;
+    }
+    return net::Layering{endpoint, accepts}.apply(std::move(stream), "NULL").value();
+  }
 
   bool read_more() {
     for (;;) {

@@ -39,15 +39,22 @@ std::string numeric_form(std::string_view text, bool ipv6) {
     return std::string(text);
   }
   const auto addresses = sys::resolve(endpoint->host, endpoint->port, ipv6);
-  return addresses ? std::string(text.substr(0, text.find("://") + 3)) + addresses->front().to_text()
+  return addresses ? std::string(text.substr(0, text.find("://") + 3)) + addresses->front().to_text() + endpoint->path
                    : std::string(text);
 }
 
 // Null: the transport's streams are sockets.
-std::shared_ptr<const net::Layering> layering_for(const net::Endpoint& endpoint, bool accepts) {
-  return net::transport_row(endpoint.transport).layer == nullptr
-             ? nullptr
-             : std::make_shared<const net::Layering>(net::Layering{endpoint, accepts});
+std::shared_ptr<const net::Layering> layering_for(const net::Endpoint& endpoint, bool accepts, const Options& options,
+                                                  zmtp::SocketType type) {
+  if (net::transport_row(endpoint.transport).layer == nullptr) {
+    return nullptr;
+  }
+  net::Layering layering{endpoint, accepts};
+  layering.socket_type = type;
+  if (options.max_message_size >= 0) {
+    layering.message_max = static_cast<std::uint64_t>(options.max_message_size);
+  }
+  return std::make_shared<const net::Layering>(std::move(layering));
 }
 
 // The error for an endpoint that this socket does not know.
@@ -69,8 +76,8 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
     return refusal();
   }
   const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, true));
+  WEFT_TRY(refuse_raw(endpoint));
   if (endpoint.transport == net::Transport::inproc) {
-    WEFT_TRY(refuse_raw());
     return bind_inproc(endpoint);
   }
   auto listener = open_listener(endpoint);
@@ -85,7 +92,8 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
   WEFT_TRY(context_.start_io());
   const Counted counted(context_);
   const int fd = (*listener)->fd();
-  auto acceptor = make_acceptor(std::move(*listener), std::move(gate), layering_for(endpoint, true));
+  auto acceptor = make_acceptor(std::move(*listener), std::move(gate),
+                                layering_for(endpoint, true, options_copy(), share_.traits.wire));
   std::string exact = acceptor->endpoint();
   // The entries are made first: to move them into the tables needs no memory.
   decltype(bound_) bound{{exact, acceptor}};
@@ -170,15 +178,15 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
     return refusal();
   }
   const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, false));
+  WEFT_TRY(refuse_raw(endpoint));
   if (endpoint.transport == net::Transport::inproc) {
-    WEFT_TRY(refuse_raw());
     return connect_inproc(endpoint);
   }
   auto proxy = WEFT_TRY(proxy_for(endpoint));
   WEFT_TRY(context_.start_io());
   Counted counted(context_);
   auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), endpoint, std::move(proxy),
-                                                 layering_for(endpoint, false));
+                                                 layering_for(endpoint, false, options_copy(), share_.traits.wire));
   decltype(connected_) entry{{std::string(text), connection}};
   std::uint32_t routing_id = 0;
   {
@@ -216,9 +224,12 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
   return routing_id;
 }
 
-// A raw socket carries a stream of bytes, and inproc has none.
-Result<void> SocketCore::refuse_raw() const {
-  return raw() ? Result<void>(Error(Errc::incompatible_peer, "raw sockets have no inproc")) : Result<void>();
+// A raw socket carries a stream of bytes, and some transports have none: inproc, and ws with its messages.
+Result<void> SocketCore::refuse_raw(const net::Endpoint& endpoint) const {
+  const bool has_bytes = endpoint.transport != net::Transport::inproc && endpoint.transport != net::Transport::ws &&
+                         endpoint.transport != net::Transport::wss;
+  return raw() && !has_bytes ? Result<void>(Error(Errc::incompatible_peer, "raw sockets have no inproc and no ws"))
+                             : Result<void>();
 }
 
 // STREAM: the caller of connect reads the peer's name in the option routing_id, unless the caller chose the name.
