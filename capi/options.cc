@@ -294,9 +294,9 @@ int write_reconnect_stop(SocketHandle& handle, const void* value, size_t size) {
   return !take(value, size, number) ? -1 : change(handle, [&](Options& options) { options.reconnect_stop = number; });
 }
 
-// The next connect finds out whether the text names a proxy.
+// An empty value is the default. The next bind or connect finds out whether it can use the text.
 template <const auto& kRow>
-int write_socks(SocketHandle& handle, const void* value, size_t size) {
+int write_filled(SocketHandle& handle, const void* value, size_t size) {
   return value == nullptr || size == 0 ? change(handle, [](Options& options) { (options.*kRow.member).clear(); })
                                        : write_row<kRow>(handle, value, size);
 }
@@ -410,6 +410,14 @@ int write_subscription(SocketHandle& handle, const void* value, size_t size) {
   return !kOn && !done && done.error() == Errc::invalid_argument ? 0 : answer(done);
 }
 
+int write_tls_reload(SocketHandle& handle, const void* value, size_t size) {
+  int number = 0;
+  if (!take(value, size, number)) {
+    return -1;
+  }
+  return number != 1 ? fail(EINVAL) : answer(handle.core->reload_certificates());
+}
+
 #define WEFT_ROW(id, row) {id, read_row<option::row>, write_row<option::row>}
 #define WEFT_FLAG(id, row, types) {id, nullptr, write_flag<option::row>, types}
 #define WEFT_STORED(index) {kStored[index].id, read_stored<index>, write_stored<index>}
@@ -433,6 +441,13 @@ constexpr OptionRow kOptions[] = {
     WEFT_ROW(WEFT_CONNECTIONS_MAX, connections_max),
     WEFT_ROW(WEFT_ADDRESS_CONNECTIONS_MAX, address_connections_max),
     WEFT_ROW(WEFT_ADDRESS_RATE_MAX, address_rate_max),
+    {WEFT_TLS_CERTIFICATE, read_text<option::tls_certificate>, write_filled<option::tls_certificate>},
+    {WEFT_TLS_KEY, read_text<option::tls_key>, write_filled<option::tls_key>},
+    {WEFT_TLS_AUTHORITIES, read_text<option::tls_authorities>, write_filled<option::tls_authorities>},
+    WEFT_ROW(WEFT_TLS_CLIENT_REQUIRED, tls_client_required),
+    {WEFT_TLS_SERVER_NAME, read_text<option::tls_server_name>, write_filled<option::tls_server_name>},
+    WEFT_ROW(WEFT_TLS_VERIFY, tls_verify),
+    {WEFT_TLS_RELOAD, nullptr, write_tls_reload},
     WEFT_ROW(ZMQ_SNDHWM, send_high_water_mark),
     WEFT_ROW(ZMQ_RCVHWM, receive_high_water_mark),
     WEFT_ROW(ZMQ_RCVTIMEO, receive_timeout),
@@ -500,9 +515,9 @@ constexpr OptionRow kOptions[] = {
     WEFT_STORED(4),
     WEFT_STORED(5),
     WEFT_STORED(6),
-    {ZMQ_SOCKS_PROXY, read_text<option::socks_proxy>, write_socks<option::socks_proxy>},
-    {ZMQ_SOCKS_USERNAME, read_text<option::socks_username>, write_socks<option::socks_username>},
-    {ZMQ_SOCKS_PASSWORD, read_text<option::socks_password>, write_socks<option::socks_password>},
+    {ZMQ_SOCKS_PROXY, read_text<option::socks_proxy>, write_filled<option::socks_proxy>},
+    {ZMQ_SOCKS_USERNAME, read_text<option::socks_username>, write_filled<option::socks_username>},
+    {ZMQ_SOCKS_PASSWORD, read_text<option::socks_password>, write_filled<option::socks_password>},
 };
 
 #undef WEFT_ROW

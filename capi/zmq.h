@@ -449,6 +449,14 @@ ZMQ_EXPORT int zmq_poller_remove_fd(void* poller, zmq_fd_t fd);
 #define WEFT_CONNECTIONS_MAX 1001         /* of the socket */
 #define WEFT_ADDRESS_CONNECTIONS_MAX 1002 /* of one address to one endpoint */
 #define WEFT_ADDRESS_RATE_MAX 1003        /* new ones of one address in a second */
+/* Options of tls+tcp endpoints: read by the zmq_bind() or zmq_connect() that follows. PEM files, by name. */
+#define WEFT_TLS_CERTIFICATE 1010     /* text: our certificate, then the chain to its authority */
+#define WEFT_TLS_KEY 1011             /* text: its key, without a pass phrase */
+#define WEFT_TLS_AUTHORITIES 1012     /* text: the authorities of peers; empty: servers the system's, clients none */
+#define WEFT_TLS_CLIENT_REQUIRED 1013 /* int, 1: with authorities, a client without a certificate is refused */
+#define WEFT_TLS_SERVER_NAME 1014     /* text: the name in the server's certificate; empty: the endpoint's host */
+#define WEFT_TLS_VERIFY 1015          /* int, 1; 0 takes any server, even a man in the middle */
+#define WEFT_TLS_RELOAD 1016          /* int, write-only: 1 reads the certificates of bound endpoints again */
 ZMQ_EXPORT void weft_version(int* major, int* minor, int* patch);
 
 #ifdef __cplusplus

@@ -10,6 +10,8 @@ namespace {
 using net::ws::test::frame;
 using net::ws::test::message;
 
+std::string as_key(const zmtp::CurveKey& key) { return std::string(as_text(key)); }
+
 constexpr std::string_view kRequest =
     "GET /any HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: ZWS2.0\r\nSec-WebSocket-Version: 13\r\n"
@@ -186,11 +188,11 @@ TEST_P(WebSocket, EveryMechanismWorks) {
     Socket push = make(SocketType::push);
     if (curve) {
       const auto ours = zmtp::make_curve_key_pair().value();
-      ASSERT_TRUE(pull.set(option::curve_secret_key, text_of(server_keys().secret_key)));
+      ASSERT_TRUE(pull.set(option::curve_secret_key, as_key(server_keys().secret_key)));
       ASSERT_TRUE(pull.set(option::curve_server, true));
-      ASSERT_TRUE(push.set(option::curve_public_key, text_of(ours.public_key)));
-      ASSERT_TRUE(push.set(option::curve_secret_key, text_of(ours.secret_key)));
-      ASSERT_TRUE(push.set(option::curve_server_key, text_of(server_keys().public_key)));
+      ASSERT_TRUE(push.set(option::curve_public_key, as_key(ours.public_key)));
+      ASSERT_TRUE(push.set(option::curve_secret_key, as_key(ours.secret_key)));
+      ASSERT_TRUE(push.set(option::curve_server_key, as_key(server_keys().public_key)));
       ASSERT_TRUE(push.set(option::heartbeat_interval, 1ms));  // in the clear, as libzmq sends it
       ASSERT_TRUE(pull.set(option::heartbeat_interval, 1ms));
       ASSERT_TRUE(pull.set(option::heartbeat_timeout, kLong));

@@ -133,6 +133,10 @@ Result<Options> Socket::options() {
                           : msg::or_no_memory([&] { return Result<Options>(core_->options_copy()); });
 }
 
+Result<void> Socket::reload_certificates() {
+  return core_ == nullptr ? Result<void>(kClosed) : core_->reload_certificates();
+}
+
 Result<MonitorEvent> Socket::next_event(Duration timeout) {
   return core_ == nullptr ? Result<MonitorEvent>(kClosed) : core_->monitor().receive(timeout);
 }

@@ -100,6 +100,10 @@ class Socket {
   }
   Result<Options> options();
 
+  // Reads the certificates of the bound tls+tcp endpoints again, for later connections. invalid_argument: a file cannot
+  // be used; the endpoint keeps what it had.
+  Result<void> reload_certificates();
+
   // The next event of this socket's connections; the first call begins to collect. Waits up to `timeout`; negative: for
   // ever.
   Result<MonitorEvent> next_event(Duration timeout);

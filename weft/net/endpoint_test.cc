@@ -162,7 +162,7 @@ TEST(Endpoint, EveryTransportHasOneRow) {
     EXPECT_TRUE(names.insert(row.name).second);
     EXPECT_EQ(&transport_row(row.transport), &row);
   }
-  EXPECT_EQ(names.size(), 5u);
+  EXPECT_EQ(names.size(), 6u);
 }
 
 }  // namespace

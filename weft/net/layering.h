@@ -32,6 +32,10 @@ struct Layering {
   [[nodiscard]] Result<std::unique_ptr<Stream>> apply(std::unique_ptr<Stream> below, std::string_view mechanism) const;
 };
 
+// TLS over `below`, by the TlsServer or TlsClient of the endpoint. A TransportRow::layer, or the lower part of one.
+[[nodiscard]] Result<std::unique_ptr<Stream>> put_tls(std::unique_ptr<Stream> below, const Layering& how,
+                                                      std::string_view mechanism);
+
 // The stream `layer` behind a lock: one thread may read while another writes. A layer's two directions share their
 // state, so `layer` itself is for one thread at a time. Differences from Stream, which spare a writer the state():
 // 1. While the layer holds bytes of a write(), write() has reported one byte less than it took. So a writer whose bytes

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "weft/net/layering.h"
+
 namespace weft::net {
 namespace {
 
@@ -201,6 +203,15 @@ Result<sys::Connecting> begin_connect(const sys::SocketAddress& to, const Endpoi
 TransportRow tcp_transport() noexcept {
   return {Transport::tcp,   "tcp",          &parse, &format, &open_listener, &sys::tune_tcp,
           &known_addresses, &begin_connect, true};
+}
+
+TransportRow tls_tcp_transport() noexcept {
+  TransportRow row = tcp_transport();
+  row.transport = Transport::tls_tcp;
+  row.name = "tls+tcp";
+  row.has_tls = true;
+  row.layer = &put_tls;
+  return row;
 }
 
 }  // namespace weft::net

@@ -12,8 +12,8 @@
 namespace weft::net {
 
 std::span<const TransportRow> transports() noexcept {
-  static const std::array rows = {tcp_transport(), ws_transport(), wss_transport(), ipc_transport(),
-                                  inproc_transport()};
+  static const std::array rows = {tcp_transport(), tls_tcp_transport(), ws_transport(),
+                                  wss_transport(), ipc_transport(),     inproc_transport()};
   return rows;
 }
 

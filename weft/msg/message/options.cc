@@ -70,6 +70,12 @@ constexpr AnyOption kTable[] = {
     &option::curve_public_key,
     &option::curve_secret_key,
     &option::curve_server_key,
+    &option::tls_certificate,
+    &option::tls_key,
+    &option::tls_authorities,
+    &option::tls_client_required,
+    &option::tls_server_name,
+    &option::tls_verify,
     &option::zap_domain,
     &option::zap_enforce_domain,
 };

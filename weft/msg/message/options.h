@@ -92,6 +92,12 @@ struct Options {
   std::string curve_public_key;  // keys: 32 bytes, or empty
   std::string curve_secret_key;
   std::string curve_server_key;        // as a client: the server's public key
+  std::string tls_certificate;         // PEM file for tls+tcp: our certificate, then the chain to its authority
+  std::string tls_key;                 // PEM file: its key, without a pass phrase
+  std::string tls_authorities;         // PEM file: the authorities of peers; empty: servers the system's, clients none
+  bool tls_client_required = true;     // bind, with tls_authorities: a client without a certificate is refused
+  std::string tls_server_name;         // connect: the name in the server's certificate; empty: the endpoint's host
+  bool tls_verify = true;              // connect: off takes any server, even a man in the middle; for tests
   std::string zap_domain;              // goes to the authenticator; not empty: it also checks peers without a mechanism
   bool zap_enforce_domain = false;     // with a domain but no authenticator, every peer is refused
   Security security = Security::null;  // not a row: the option of a mechanism that was set last decides it
@@ -200,6 +206,13 @@ inline constexpr Option<std::string> curve_server_key{"curve_server_key", &Optio
                                                         o.security = Security::curve;
                                                         o.curve_server = false;
                                                       }};
+inline constexpr Option<std::string> tls_certificate{"tls_certificate", &Options::tls_certificate, 0, 4096};
+inline constexpr Option<std::string> tls_key{"tls_key", &Options::tls_key, 0, 4096};
+inline constexpr Option<std::string> tls_authorities{"tls_authorities", &Options::tls_authorities, 0, 4096};
+inline constexpr Option<bool> tls_client_required{"tls_client_required", &Options::tls_client_required, 0, 1};
+inline constexpr Option<std::string> tls_server_name{"tls_server_name", &Options::tls_server_name, 0, 253};
+inline constexpr Option<bool> tls_verify{"tls_verify", &Options::tls_verify, 0, 1};
+
 inline constexpr Option<bool> zap_enforce_domain{"zap_enforce_domain", &Options::zap_enforce_domain, 0, 1};
 inline constexpr Option<std::string> zap_domain{"zap_domain", &Options::zap_domain, 0, 255};
 }  // namespace option

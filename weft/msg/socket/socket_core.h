@@ -32,7 +32,8 @@
 
 namespace weft::net {
 class Acceptor;
-}
+class TlsServer;
+}  // namespace weft::net
 
 namespace weft::msg {
 
@@ -128,6 +129,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   }
   [[nodiscard]] Options options_copy() const override;
   [[nodiscard]] LinkOptions link_options() const noexcept override;
+  [[nodiscard]] Result<void> reload_certificates() {
+    return or_no_memory([&] { return reload_servers(); });
+  }
   [[nodiscard]] Result<void> subscribe(Bytes topic, bool on) {
     return or_no_memory([&] { return change_subscription(topic, on); });
   }
@@ -278,6 +282,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void end_feed() noexcept;                       // feed lock
   void end_feed_if_quiet() noexcept;
   void unbind_all() noexcept;
+  [[nodiscard]] Result<void> reload_servers();
   [[nodiscard]] std::shared_ptr<net::Acceptor> make_acceptor(std::unique_ptr<net::Listener> listener,
                                                              std::shared_ptr<net::Admission> gate,
                                                              std::shared_ptr<const net::Layering> layering);
@@ -297,6 +302,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] std::unique_ptr<Pipe> take_inproc(const InprocLink& link, int end) noexcept;
   [[nodiscard]] Result<std::unique_ptr<net::Listener>> open_listener(const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::string> bind_inproc(const net::Endpoint& endpoint);
+  // Null: the transport's streams are sockets (socket_tls.cc).
+  [[nodiscard]] Result<std::shared_ptr<const net::Layering>> make_layering(const net::Endpoint& endpoint, bool accepts,
+                                                                           const Options& options);
   [[nodiscard]] Result<std::optional<net::Socks5Proxy>> proxy_for(const net::Endpoint& endpoint) const;
   // Return the routing id that the pattern gave the new peer; 0: none.
   [[nodiscard]] Result<std::uint32_t> connect_pipe(std::string_view endpoint);
@@ -367,7 +375,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   std::size_t accepted_count_ = 0;  // of connections_
   Connected connected_;
   std::map<std::string, std::shared_ptr<net::Acceptor>> bound_;
-  std::map<std::string, std::string> bound_aliases_;  // the caller's endpoint -> the exact one
+  std::vector<std::weak_ptr<net::TlsServer>> tls_servers_;  // of the endpoints in bound_
+  std::map<std::string, std::string> bound_aliases_;        // the caller's endpoint -> the exact one
   using ConnectedInproc = std::multimap<std::string, std::shared_ptr<InprocLink>>;
   struct InprocPipe {
     std::unique_ptr<Pipe> pipe;

@@ -43,20 +43,6 @@ std::string numeric_form(std::string_view text, bool ipv6) {
                    : std::string(text);
 }
 
-// Null: the transport's streams are sockets.
-std::shared_ptr<const net::Layering> layering_for(const net::Endpoint& endpoint, bool accepts, const Options& options,
-                                                  zmtp::SocketType type) {
-  if (net::transport_row(endpoint.transport).layer == nullptr) {
-    return nullptr;
-  }
-  net::Layering layering{endpoint, accepts};
-  layering.socket_type = type;
-  if (options.max_message_size >= 0) {
-    layering.message_max = static_cast<std::uint64_t>(options.max_message_size);
-  }
-  return std::make_shared<const net::Layering>(std::move(layering));
-}
-
 // The error for an endpoint that this socket does not know.
 Error describe_unknown(std::string_view text) {
   const std::size_t colon = text.find("://");
@@ -80,7 +66,8 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
   if (endpoint.transport == net::Transport::inproc) {
     return bind_inproc(endpoint);
   }
-  auto listener = open_listener(endpoint);
+  auto layering = make_layering(endpoint, true, options_copy());
+  auto listener = layering ? open_listener(endpoint) : layering.error();
   if (!listener) {
     monitor_.emit(EventKind::bind_failed, text, listener.error());
     return listener.error();
@@ -92,8 +79,7 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
   WEFT_TRY(context_.start_io());
   const Counted counted(context_);
   const int fd = (*listener)->fd();
-  auto acceptor = make_acceptor(std::move(*listener), std::move(gate),
-                                layering_for(endpoint, true, options_copy(), share_.traits.wire));
+  auto acceptor = make_acceptor(std::move(*listener), std::move(gate), std::move(*layering));
   std::string exact = acceptor->endpoint();
   // The entries are made first: to move them into the tables needs no memory.
   decltype(bound_) bound{{exact, acceptor}};
@@ -183,10 +169,11 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
     return connect_inproc(endpoint);
   }
   auto proxy = WEFT_TRY(proxy_for(endpoint));
+  auto layering = WEFT_TRY(make_layering(endpoint, false, options_copy()));
   WEFT_TRY(context_.start_io());
   Counted counted(context_);
-  auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), endpoint, std::move(proxy),
-                                                 layering_for(endpoint, false, options_copy(), share_.traits.wire));
+  auto connection =
+      std::make_shared<Connection>(shared_from_this(), context_.io(), endpoint, std::move(proxy), std::move(layering));
   decltype(connected_) entry{{std::string(text), connection}};
   std::uint32_t routing_id = 0;
   {

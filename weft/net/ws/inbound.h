@@ -38,7 +38,7 @@ class Inbound {
   struct Config {
     bool masked = false;           // the peer is a client
     bool bare = false;             // the sub-protocol is ZWS2.0 alone: no mechanism, the first message is an identity
-    bool maybe_bare = false;  // jszmq's listener agrees to any sub-protocol, and then speaks ZWS2.0 alone
+    bool maybe_bare = false;       // jszmq's listener agrees to any sub-protocol, and then speaks ZWS2.0 alone
     std::string_view mechanism{};  // of the greeting
     zmtp::SocketType ours = zmtp::SocketType::pair;
     std::uint64_t message_max = UINT64_MAX;  // bounds the memory of a message in fragments, besides kJoinedMax
