@@ -32,11 +32,13 @@ inline constexpr Transport kTransports[] = {
     {"inproc", "inproc://place-N", false},
     {"tcp", "tcp://127.0.0.1:*", true},
     {"ipc", "ipc://DIR/place-N", true},
+    {"ws", "ws://127.0.0.1:*/path", true},
 #ifdef WEFT_HAVE_SODIUM
     {"curve", "tcp://127.0.0.1:*", true, true},
 #endif
 #ifdef WEFT_HAVE_OPENSSL
     {"tls", "tls+tcp://127.0.0.1:*", true, false, true},
+    {"wss", "wss://127.0.0.1:*/path", true, false, true},
 #endif
 };
 

@@ -7,7 +7,10 @@
 
 #include "tests/conformance/certificates.h"
 #include "weft/net/dialer.h"
+#include "weft/net/layering.h"
 #include "weft/net/listener.h"
+#include "weft/net/transport.h"
+#include "weft/net/ws_stream.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
 #include "weft/zmtp/local_end.h"
@@ -90,14 +93,18 @@ class BytePeer {
 
   explicit BytePeer(std::unique_ptr<net::Stream> stream) : stream_(std::move(stream)) {}
 
-  static std::unique_ptr<net::Stream> put_layer(std::unique_ptr<net::Stream> below,
-                                                [[maybe_unused]] const std::string& endpoint,
-                                                [[maybe_unused]] bool accepted) {
+  // The layer's handshake continues in read() and write().
+  static std::unique_ptr<net::Stream> put_layer(std::unique_ptr<net::Stream> below, const std::string& text,
+                                                bool accepted) {
+    const net::Endpoint endpoint = *net::parse_endpoint(text, accepted);
 #ifdef WEFT_HAVE_OPENSSL
-    if (endpoint.starts_with("tls+")) {
-      return put_test_tls(std::move(below), accepted);
+    if (net::transport_row(endpoint.transport).has_tls) {
+      below = put_test_tls(std::move(below), accepted);
     }
 #endif
+    if (text.starts_with("ws")) {
+      return net::make_shared_stream(net::ws::make_zws_stream(std::move(below), {.client = !accepted}).value());
+    }
     return below;
   }
 

@@ -10,7 +10,7 @@
 
 namespace weft::net {
 
-enum class Transport : std::uint8_t { tcp, tls_tcp, ipc, inproc };
+enum class Transport : std::uint8_t { tcp, tls_tcp, ws, wss, ipc, inproc };
 
 inline constexpr std::size_t kMaxInprocName = 255;  // bytes
 inline constexpr std::size_t kMaxIpcPath = 107;     // bytes; sun_path without its NUL
@@ -27,7 +27,7 @@ struct Endpoint {
   std::string source_host{};  // as `host`; empty for any
   std::uint16_t source_port = 0;
 
-  std::string path{};     // ipc: file path, or the abstract name without its '@'
+  std::string path{};     // ipc: file path, or the abstract name without its '@'; ws: "/path?query"
   bool abstract = false;  // ipc
   bool wildcard = false;  // tcp: every interface; ipc: a fresh path
 
@@ -37,8 +37,9 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-// tcp://host:port, tls+tcp://host:port, ipc://path, ipc://@name, inproc://name; for bind also tcp://*:port, tcp://host:*
-// (or :0), ipc://*; for connect also tcp://source:port;host:port; tls+tcp as tcp. No name is looked up.
+// tcp://host:port, tls+tcp://host:port, ws://host:port/path, wss://host:port/path, ipc://path, ipc://@name,
+// inproc://name; for bind also tcp://*:port, tcp://host:* (or :0), ipc://*; for connect also
+// tcp://source:port;host:port. tls+tcp, ws and wss as tcp. No name is looked up.
 // Errors: unknown_transport; malformed_endpoint with a text that says which rule was broken.
 [[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view text, bool for_bind);
 

@@ -65,6 +65,12 @@ TEST(Endpoint, ParsesAndFormats) {
        "tcp://*:*;h:80",
        {.transport = Transport::tcp, .host = "h", .port = 80, .has_source = true},
        "tcp://*:0;h:80"},
+      {Use::both, "ws://h:80/a/b?c", {.transport = Transport::ws, .host = "h", .port = 80, .path = "/a/b?c"}, ""},
+      {Use::both,
+       "wss://[::1]:80",
+       {.transport = Transport::wss, .host = "::1", .port = 80, .path = "/"},
+       "wss://[::1]:80/"},
+      {Use::bind, "ws://*:*/a", {.transport = Transport::ws, .any_port = true, .path = "/a", .wildcard = true}, ""},
       {Use::both, "ipc:///tmp/x.sock", {.transport = Transport::ipc, .path = "/tmp/x.sock"}, ""},
       {Use::both, "ipc://relative name", {.transport = Transport::ipc, .path = "relative name"}, ""},
       {Use::both, "ipc://" + longest_path, {.transport = Transport::ipc, .path = longest_path}, ""},
@@ -120,6 +126,12 @@ TEST(Endpoint, RefusesWithTheRuleThatWasBroken) {
       {Use::connect, "tcp://a;b:80", "a tcp address needs :port after its host"},
       {Use::connect, "tcp://a:1;", "a tcp address needs :port after its host"},
       {Use::connect, "tcp://a:1;b:2;c:3", "a tcp host is an address, a host name or an interface name"},
+      {Use::both, "ws://h/", "a tcp address needs :port after its host"},
+      {Use::connect, "ws://*:80/", "connect needs a host, not the wildcard"},
+      {Use::both, "ws://h:80/a b", "a ws path has only printable characters of ASCII and no space"},
+      {Use::both, "ws://h:80/a\r\nX: y", "a ws path has only printable characters of ASCII and no space"},
+      {Use::both, "ws://h:80/\xC3\xA4", "a ws path has only printable characters of ASCII and no space"},
+      {Use::both, "ws://h:80/" + std::string(1024, 'p'), "a ws path has at most 1024 bytes"},
       {Use::both, "ipc://", "an ipc path is missing"},
       {Use::both, "ipc://@", "an ipc path is missing"},
       {Use::connect, "ipc://*", "connect needs a path, not the wildcard"},
@@ -150,7 +162,7 @@ TEST(Endpoint, EveryTransportHasOneRow) {
     EXPECT_TRUE(names.insert(row.name).second);
     EXPECT_EQ(&transport_row(row.transport), &row);
   }
-  EXPECT_EQ(names.size(), 3u);
+  EXPECT_EQ(names.size(), 6u);
 }
 
 }  // namespace

@@ -38,6 +38,10 @@ class SharedStream final : public Stream {
     state.unsent = state.unsent && !owes_;
     return state;
   }
+  [[nodiscard]] bool ping() noexcept override {
+    const std::lock_guard lock(mutex_);
+    return layer_->ping();
+  }
   [[nodiscard]] const Stream* below() const noexcept override { return layer_.get(); }
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include "weft/base/result.h"
 #include "weft/net/endpoint.h"
 #include "weft/net/stream.h"
+#include "weft/zmtp/socket_type.h"
 
 namespace weft::net {
 
@@ -22,6 +24,8 @@ struct Layering {
   std::shared_ptr<const TlsServer> tls_server{};  // accepts, and the transport has TLS
   std::shared_ptr<const TlsClient> tls_client{};  // dials, and the transport has TLS
   std::string tls_name{};                         // dials: the name that the server's certificate must be for
+  zmtp::SocketType socket_type = zmtp::SocketType::pair;
+  std::uint64_t message_max = UINT64_MAX;  // bytes of a message part that the socket takes
 
   // `below` with the layer, as a stream for one reader and one writer at the same time (make_shared_stream()).
   // `mechanism`: of ZMTP, "NULL", "PLAIN" or "CURVE". Error: `below` is closed.

@@ -37,6 +37,8 @@ class Stream {
   virtual void shutdown_write() = 0;                                           // the peer reads end_of_stream
   [[nodiscard]] virtual std::string peer_address() const = 0;  // "192.0.2.1:4711", "/path", "@name"; empty if unknown
   [[nodiscard]] virtual StreamState state() const noexcept { return {}; }
+  // Asks the peer for a sign of life by a means of the stream's own, which read() hears. False: the stream has none.
+  [[nodiscard]] virtual bool ping() noexcept { return false; }
   [[nodiscard]] virtual const Stream* below() const noexcept { return nullptr; }  // of a layer: the stream under it
 };
 

@@ -248,6 +248,9 @@ void Link::fail_stream(const char* text, int os_errno) noexcept {
 }
 
 void Link::fail_handshake(Error reason, std::uint32_t detail) noexcept {
+  if (detail == 0 && common_.breaks_websocket(reason)) {
+    detail = static_cast<std::uint32_t>(zmtp::Breach::websocket);
+  }
   const int fd = common_.stream != nullptr ? common_.stream->fd() : -1;
   const bool again = connecting() && common_.local_end.greeted_too_much();
   const bool told = again || std::exchange(refused_for_now_, false);

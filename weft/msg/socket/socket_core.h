@@ -325,7 +325,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void erase_inproc(const Pipe& pipe) noexcept;  // receive and table lock
   void name_peer(Pipe& pipe) noexcept;           // both locks
   void report_id(const Pipe& pipe);              // both locks
-  [[nodiscard]] Result<void> refuse_raw() const;
+  [[nodiscard]] Result<void> refuse_raw(const net::Endpoint& endpoint) const;
 
   ContextCore& context_;
   const PatternTraits& traits_;

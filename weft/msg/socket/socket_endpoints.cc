@@ -39,7 +39,7 @@ std::string numeric_form(std::string_view text, bool ipv6) {
     return std::string(text);
   }
   const auto addresses = sys::resolve(endpoint->host, endpoint->port, ipv6);
-  return addresses ? std::string(text.substr(0, text.find("://") + 3)) + addresses->front().to_text()
+  return addresses ? std::string(text.substr(0, text.find("://") + 3)) + addresses->front().to_text() + endpoint->path
                    : std::string(text);
 }
 
@@ -71,8 +71,8 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
     return refusal();
   }
   const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, true));
+  WEFT_TRY(refuse_raw(endpoint));
   if (endpoint.transport == net::Transport::inproc) {
-    WEFT_TRY(refuse_raw());
     return bind_inproc(endpoint);
   }
   const FrozenOptions options = freeze_options();
@@ -162,8 +162,8 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
     return refusal();
   }
   const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, false));
+  WEFT_TRY(refuse_raw(endpoint));
   if (endpoint.transport == net::Transport::inproc) {
-    WEFT_TRY(refuse_raw());
     return connect_inproc(endpoint);
   }
   const FrozenOptions options = freeze_options();
@@ -210,9 +210,12 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
   return routing_id;
 }
 
-// A raw socket carries a stream of bytes, and inproc has none.
-Result<void> SocketCore::refuse_raw() const {
-  return raw() ? Result<void>(Error(Errc::incompatible_peer, "raw sockets have no inproc")) : Result<void>();
+// A raw socket carries a stream of bytes, and some transports have none: inproc, and ws with its messages.
+Result<void> SocketCore::refuse_raw(const net::Endpoint& endpoint) const {
+  const bool has_bytes = endpoint.transport != net::Transport::inproc && endpoint.transport != net::Transport::ws &&
+                         endpoint.transport != net::Transport::wss;
+  return raw() && !has_bytes ? Result<void>(Error(Errc::incompatible_peer, "raw sockets have no inproc and no ws"))
+                             : Result<void>();
 }
 
 // STREAM: the caller of connect reads the peer's name in the option routing_id, unless the caller chose the name.

@@ -14,6 +14,10 @@ Result<std::shared_ptr<const net::Layering>> SocketCore::make_layering(const net
     return std::shared_ptr<const net::Layering>();
   }
   auto layering = std::make_shared<net::Layering>(net::Layering{endpoint, accepts});
+  layering->socket_type = share_.traits.wire;
+  if (options.max_message_size >= 0) {
+    layering->message_max = static_cast<std::uint64_t>(options.max_message_size);
+  }
   if (row.has_tls && !net::tls_available()) {
     return Error(Errc::unknown_transport, "this build has no TLS");
   }
