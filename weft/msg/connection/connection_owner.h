@@ -25,7 +25,8 @@ struct LinkOptions {
   Duration reconnect_interval{0};
   int reconnect_stop = 0;
   bool reconnect_after_fault = true;
-  bool stream_notify = true;
+  bool tells_begin = false;  // an empty message when the connection is there
+  bool tells_end = false;    // the same when it is lost
 };
 
 // ConnectionOwner: a socket as its connections and pipes see it. A dynamic seam (docs/design/0012).

@@ -259,7 +259,7 @@ void Link::enter_traffic() {
   }
   send_.give_to_senders();
   set_interest(sys::Interest::readable | sys::Interest::peer_closed);
-  receive_.begin_traffic(raw_ && !closing_.begun);
+  receive_.begin_traffic(!closing_.begun && common_.owner.link_options().tells_begin);
   common_.share.output_parker.wake_with_fence();
   if (closing_.begun) {
     linger();

@@ -6,6 +6,7 @@
 
 #include "weft/msg/connection/io_service.h"
 #include "weft/msg/connection/security.h"
+#include "weft/msg/message/own_properties.h"
 #include "weft/msg/socket/context_core.h"
 #include "weft/sys/clock.h"
 
@@ -75,8 +76,14 @@ Options SocketCore::options_copy() const {
 
 LinkOptions SocketCore::link_options() const noexcept {
   const std::lock_guard lock(options_mutex_);
-  return {options_.connect_timeout, options_.reconnect_interval, options_.reconnect_stop,
-          options_.reconnect_after_fault, options_.stream_notify};
+  const bool stream = is_raw() && options_.stream_notify;
+  const int router = type() == SocketType::router && !is_raw() ? options_.router_notify : 0;
+  return {.connect_timeout = options_.connect_timeout,
+          .reconnect_interval = options_.reconnect_interval,
+          .reconnect_stop = options_.reconnect_stop,
+          .reconnect_after_fault = options_.reconnect_after_fault,
+          .tells_begin = stream || (router & 1) != 0,
+          .tells_end = stream || (router & 2) != 0};
 }
 
 Instant SocketCore::linger_end() const noexcept {
@@ -98,7 +105,7 @@ Result<void> SocketCore::make_raw(bool raw) {
 
 bool SocketCore::raw() const noexcept {
   const std::lock_guard lock(options_mutex_);
-  return type() == SocketType::stream || (type() == SocketType::router && options_.router_raw);
+  return is_raw();
 }
 
 void SocketCore::apply_marks() {
@@ -151,6 +158,7 @@ zmtp::LocalEnd SocketCore::make_local_end() const {
   zmtp::LocalEndConfig config;
   config.socket_type = traits_.wire;
   config.identity = options.routing_id;
+  config.metadata = split_properties(options.metadata);
   if (options.max_message_size >= 0) {
     config.limits.frame_bytes_max = static_cast<std::uint64_t>(options.max_message_size);
   }
@@ -169,6 +177,8 @@ sys::SocketOptions SocketCore::stream_options() const {
   stream.send_buffer = options.send_buffer;
   stream.receive_buffer = options.receive_buffer;
   stream.tos = options.type_of_service;
+  stream.priority = options.priority;
+  stream.busy_poll = options.busy_poll;
   stream.backlog = options.backlog;
   stream.keepalive = options.tcp_keepalive;
   stream.keepalive_count = options.tcp_keepalive_count;

@@ -136,6 +136,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   }
   [[nodiscard]] Result<bool> peer_writable(Bytes routing_id);
   [[nodiscard]] Result<std::size_t> subscribers();
+  [[nodiscard]] Result<std::size_t> topics();
   void close() noexcept;  // idempotent
   [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
   void terminate() noexcept;  // every call fails with `terminated` from now on
@@ -306,6 +307,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void name_peer(Pipe& pipe) noexcept;           // both locks
   void report_id(const Pipe& pipe);              // both locks
   [[nodiscard]] Result<void> refuse_raw() const;
+  [[nodiscard]] bool is_raw() const noexcept {  // with a lock of options_
+    return type() == SocketType::stream || (type() == SocketType::router && options_.router_raw);
+  }
 
   ContextCore& context_;
   const PatternTraits& traits_;
