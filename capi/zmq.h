@@ -381,6 +381,21 @@ ZMQ_EXPORT void zmq_threadclose(void* thread);
 #define ZMQ_HICCUP_MSG 114
 #define ZMQ_XSUB_VERBOSE_UNSUBSCRIBE 115
 #define ZMQ_TOPICS_COUNT 116
+/* of a transport that Weft lacks: EINVAL */
+#define ZMQ_NORM_MODE 117
+#define ZMQ_NORM_UNICAST_NACK 118
+#define ZMQ_NORM_BUFFER_SIZE 119
+#define ZMQ_NORM_SEGMENT_SIZE 120
+#define ZMQ_NORM_BLOCK_SIZE 121
+#define ZMQ_NORM_NUM_PARITY 122
+#define ZMQ_NORM_NUM_AUTOPARITY 123
+#define ZMQ_NORM_PUSH 124
+/* ZMQ_NORM_MODE */
+#define ZMQ_NORM_FIXED 0
+#define ZMQ_NORM_CC 1
+#define ZMQ_NORM_CCL 2
+#define ZMQ_NORM_CCE 3
+#define ZMQ_NORM_CCE_ECNONLY 4
 /* ZMQ_RECONNECT_STOP */
 #define ZMQ_RECONNECT_STOP_CONN_REFUSED 0x1
 #define ZMQ_RECONNECT_STOP_HANDSHAKE_FAILED 0x2
@@ -438,6 +453,8 @@ ZMQ_EXPORT int zmq_poller_modify(void* poller, void* socket, short events);
 ZMQ_EXPORT int zmq_poller_remove(void* poller, void* socket);
 ZMQ_EXPORT int zmq_poller_wait(void* poller, zmq_poller_event_t* event, long timeout);
 ZMQ_EXPORT int zmq_poller_wait_all(void* poller, zmq_poller_event_t* events, int n_events, long timeout);
+/* A descriptor for other event loops: readable once one of the sockets may be ready; the next zmq_poller_wait() clears
+   it. EINVAL: no socket is of a thread-safe type. */
 ZMQ_EXPORT int zmq_poller_fd(void* poller, zmq_fd_t* fd);
 ZMQ_EXPORT int zmq_poller_add_fd(void* poller, zmq_fd_t fd, void* user_data, short events);
 ZMQ_EXPORT int zmq_poller_modify_fd(void* poller, zmq_fd_t fd, short events);

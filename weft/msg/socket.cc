@@ -115,6 +115,8 @@ Result<void> Socket::unsubscribe(std::string_view prefix) {
   return core_ == nullptr ? Result<void>(kClosed) : core_->subscribe(as_bytes(prefix), false);
 }
 
+Result<std::size_t> Socket::topics() { return core_ == nullptr ? Result<std::size_t>(kClosed) : core_->topics(); }
+
 Result<void> Socket::join(std::string_view group) {
   return core_ == nullptr ? Result<void>(kClosed) : core_->join(as_bytes(group), true);
 }

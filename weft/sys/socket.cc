@@ -110,6 +110,12 @@ Result<void> tune_tcp(int fd, const SocketOptions& options) noexcept {
   if (options.tos != 0) {
     WEFT_TRY(set_type_of_service(fd, options.tos));
   }
+  if (options.priority != 0) {
+    try_option(fd, SOL_SOCKET, SO_PRIORITY, options.priority);  // above 6 the system asks for a privilege
+  }
+  if (options.busy_poll > 0) {
+    try_option(fd, SOL_SOCKET, SO_BUSY_POLL, options.busy_poll);  // beyond its own value the system asks for one, too
+  }
   if (options.user_timeout > 0) {
     WEFT_TRY(set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, options.user_timeout, "set the user timeout"));
   }

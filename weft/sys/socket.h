@@ -43,6 +43,8 @@ struct SocketOptions {
   int keepalive_idle = -1;      // seconds
   int keepalive_interval = -1;  // seconds
   int user_timeout = 0;         // TCP_USER_TIMEOUT, milliseconds; 0 leaves the default
+  int priority = 0;             // SO_PRIORITY of TCP; 0 leaves the default
+  int busy_poll = 0;            // SO_BUSY_POLL of TCP, microseconds; 0 leaves the default
   bool reuse_port = false;      // SO_REUSEPORT: TCP listeners share an address, the kernel distributes
   int adopt_fd = -1;            // a listener takes this descriptor over instead of opening its own
   std::string device{};         // SO_BINDTODEVICE; empty: any

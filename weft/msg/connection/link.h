@@ -111,6 +111,8 @@ class Link final : public rt::Watcher, public ListHook {
   void take_zap_reply(const ZapReply& reply) noexcept;
   void handle_zap_reply(const ZapReply& reply);
   void enter_traffic();
+  enum Notice : int { kBegin = 1, kEnd = 2 };  // bits of the option router_notify
+  [[nodiscard]] bool tells(Notice notice) const noexcept;
   [[nodiscard]] std::string certificate_subject() const;
   void remember_peer();
 

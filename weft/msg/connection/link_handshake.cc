@@ -297,6 +297,12 @@ void Link::remember_peer() {
   peer_ = KnownPeer::remember(properties);
 }
 
+// Whether the application gets an empty message at that point.
+bool Link::tells(Notice notice) const noexcept {
+  const bool router = common_.share.traits.wire == zmtp::SocketType::router;
+  return raw_ ? common_.options->stream_notify : router && (common_.options->router_notify & notice) != 0;
+}
+
 void Link::enter_traffic() {
   WEFT_ASSERT(send_.held_by_link() && receive_.held_by_link());
   zmtp::Mechanism* const cipher = raw_ ? nullptr : common_.local_end.cipher();
@@ -325,7 +331,7 @@ void Link::enter_traffic() {
   }
   send_.give_to_senders();
   set_interest(traffic_interest());
-  receive_.begin_traffic(raw_ && !closing_.begun);
+  receive_.begin_traffic(!closing_.begun && tells(kBegin));
   common_.share.output_parker.wake_with_fence();
   if (closing_.begun) {
     linger();

@@ -147,6 +147,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   }
   [[nodiscard]] Result<bool> peer_writable(Bytes routing_id);
   [[nodiscard]] Result<std::size_t> subscribers();
+  [[nodiscard]] Result<std::size_t> topics();
   void close() noexcept;  // idempotent
   [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
   void terminate() noexcept;  // every call fails with `terminated` from now on
