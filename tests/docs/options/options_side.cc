@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Asks the libzmq.so.5 that it loads for each socket option of standard input, one a line: NAME NUMBER. A line of output:
-// the option, the socket types that answer alike, and the answers that are not EINVAL:
+// Asks the libzmq.so.5 that it loads for each socket option of standard input, one a line: NAME NUMBER. A line of
+// output: the option, the socket types that answer alike, and the answers that are not EINVAL:
 //   get4, get8, getN: reading 4, 8 and 255 bytes; the value, or the length of the text (L)
 //   the other words: setting an int, a number of 64 bits (w), a text of so many bytes (s), nothing (null, empty); = and
 //   the value that the first successful reading gives afterwards; =? when no reading succeeds
