@@ -9,6 +9,8 @@
 
 #include "capi/handle_store.h"
 #include "capi/handles.h"
+#include "weft/net/tls.h"
+#include "weft/net/ws/upgrade.h"
 #include "weft/zmtp/curve.h"
 
 namespace weft::capi {
@@ -128,6 +130,8 @@ struct Capability {
 constexpr Capability kCapabilities[] = {
     {"ipc", []() noexcept { return true; }},
     {"curve", zmtp::curve_available},
+    {"ws", net::ws::upgrade_available},
+    {"wss", []() noexcept { return net::ws::upgrade_available() && net::tls_available(); }},
 };
 
 void put_version(int* major, int* minor, int* patch, const std::array<int, 3>& version) noexcept {

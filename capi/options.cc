@@ -62,6 +62,41 @@ int write_message(SocketHandle& handle, const void* value, size_t size) {
                    : write_row<kRow>(handle, value, size);
 }
 
+// A part behind the first never subscribes, whatever the option is: see docs/compatibility.md.
+int check_flag(SocketHandle& /*handle*/, const void* value, size_t size) {
+  int number = 0;
+  return !take(value, size, number) ? -1 : number < 0 ? fail(EINVAL) : 0;
+}
+
+int read_topics(SocketHandle& handle, void* value, size_t* size) {
+  const auto count = handle.core->topics();
+  return count ? put_exactly(value, size, clamped(*count)) : fail(count.error());
+}
+
+// Every type reads it. A REP accepts it, as all options of a ROUTER, without an effect.
+int write_router_notify(SocketHandle& handle, const void* value, size_t size) {
+  const bool takes = (kRouters >> static_cast<unsigned>(handle.core->wire_type()) & 1U) != 0;
+  return takes ? write_row<option::router_notify>(handle, value, size) : fail(EINVAL);
+}
+
+// A negative number is the system's default.
+int write_busy_poll(SocketHandle& handle, const void* value, size_t size) {
+  int number = 0;
+  return !take(value, size, number) ? -1 : change(handle, [&](Options& options) { options.busy_poll = number; });
+}
+
+// Adds one property to those that were set before.
+int write_metadata(SocketHandle& handle, const void* value, size_t size) {
+  const std::string_view text(static_cast<const char*>(value), value == nullptr ? 0 : size);
+  if (text.empty() || text.find('\0') != std::string_view::npos) {
+    return fail(EINVAL);
+  }
+  return answer(handle.core->set_options([&](Options& options) {
+    std::string all = options.metadata;
+    return set_option(options, option::metadata, all.append(all.empty() ? 0 : 1, '\0').append(text));
+  }));
+}
+
 // Rounds down to tenths of a second, the unit in which the peer receives it.
 int write_heartbeat_ttl(SocketHandle& handle, const void* value, size_t size) {
   int number = 0;
@@ -100,7 +135,7 @@ int write_ipv4_only(SocketHandle& handle, const void* value, size_t size) {
 }
 
 // --- values that are kept and read back. The affinity may leave a socket no I/O thread. The others have no
-// effect: options of transports that Weft lacks, and hints ---
+// effect: options of transports that Weft lacks, and hints (Weft's batches grow and shrink with the traffic) ---
 
 struct StoredRow {
   int id;
@@ -114,7 +149,8 @@ constexpr StoredRow kStored[] = {
     {ZMQ_AFFINITY, true, 0, INT64_MIN, INT64_MAX},      {ZMQ_RATE, false, 100, 1, INT32_MAX},
     {ZMQ_RECOVERY_IVL, false, 10'000, 0, INT32_MAX},    {ZMQ_MULTICAST_HOPS, false, 1, 1, INT32_MAX},
     {ZMQ_MULTICAST_MAXTPDU, false, 1500, 1, INT32_MAX}, {ZMQ_MULTICAST_LOOP, false, 1, 0, kAny},
-    {ZMQ_LOOPBACK_FASTPATH, false, 0, 0, kAny},
+    {ZMQ_LOOPBACK_FASTPATH, false, 0, 0, kAny},         {ZMQ_IN_BATCH_SIZE, false, 8192, 1, INT32_MAX},
+    {ZMQ_OUT_BATCH_SIZE, false, 8192, 1, INT32_MAX},
 };
 static_assert(std::size(kStored) == SocketHandle::kStoredCount);
 
@@ -187,9 +223,9 @@ int write_reconnect_stop(SocketHandle& handle, const void* value, size_t size) {
   return !take(value, size, number) ? -1 : change(handle, [&](Options& options) { options.reconnect_stop = number; });
 }
 
-// The next connect finds out whether the text names a proxy.
+// An empty value is the default. The next bind or connect finds out whether it can use the text.
 template <const auto& kRow>
-int write_socks(SocketHandle& handle, const void* value, size_t size) {
+int write_filled(SocketHandle& handle, const void* value, size_t size) {
   return value == nullptr || size == 0 ? change(handle, [](Options& options) { (options.*kRow.member).clear(); })
                                        : write_row<kRow>(handle, value, size);
 }
@@ -303,6 +339,14 @@ int write_subscription(SocketHandle& handle, const void* value, size_t size) {
   return !kOn && !done && done.error() == Errc::invalid_argument ? 0 : answer(done);
 }
 
+int write_tls_reload(SocketHandle& handle, const void* value, size_t size) {
+  int number = 0;
+  if (!take(value, size, number)) {
+    return -1;
+  }
+  return number != 1 ? fail(EINVAL) : answer(handle.core->reload_certificates());
+}
+
 #define WEFT_ROW(id, row) {id, read_row<option::row>, write_row<option::row>}
 #define WEFT_FLAG(id, row, types) {id, nullptr, write_flag<option::row>, types}
 #define WEFT_STORED(index) {kStored[index].id, read_stored<index>, write_stored<index>}
@@ -326,6 +370,13 @@ constexpr OptionRow kOptions[] = {
     WEFT_ROW(WEFT_CONNECTIONS_MAX, connections_max),
     WEFT_ROW(WEFT_ADDRESS_CONNECTIONS_MAX, address_connections_max),
     WEFT_ROW(WEFT_ADDRESS_RATE_MAX, address_rate_max),
+    {WEFT_TLS_CERTIFICATE, read_text<option::tls_certificate>, write_filled<option::tls_certificate>},
+    {WEFT_TLS_KEY, read_text<option::tls_key>, write_filled<option::tls_key>},
+    {WEFT_TLS_AUTHORITIES, read_text<option::tls_authorities>, write_filled<option::tls_authorities>},
+    WEFT_ROW(WEFT_TLS_CLIENT_REQUIRED, tls_client_required),
+    {WEFT_TLS_SERVER_NAME, read_text<option::tls_server_name>, write_filled<option::tls_server_name>},
+    WEFT_ROW(WEFT_TLS_VERIFY, tls_verify),
+    {WEFT_TLS_RELOAD, nullptr, write_tls_reload},
     WEFT_ROW(ZMQ_SNDHWM, send_high_water_mark),
     WEFT_ROW(ZMQ_RCVHWM, receive_high_water_mark),
     WEFT_ROW(ZMQ_RCVTIMEO, receive_timeout),
@@ -341,6 +392,10 @@ constexpr OptionRow kOptions[] = {
     {ZMQ_XPUB_VERBOSER, nullptr, write_flag<option::xpub_verbose, option::xpub_verboser>, kPublishers},
     WEFT_FLAG(ZMQ_XPUB_NODROP, xpub_no_drop, kPublishers | types(ZMQ_RADIO)),
     WEFT_FLAG(ZMQ_XPUB_MANUAL, xpub_manual, kPublishers),
+    {ZMQ_XPUB_MANUAL_LAST_VALUE, nullptr, write_flag<option::xpub_manual, option::xpub_manual_last_value>, kPublishers},
+    {ZMQ_ONLY_FIRST_SUBSCRIBE, nullptr, check_flag, kPublishers | types(ZMQ_XSUB)},
+    {ZMQ_XSUB_VERBOSE_UNSUBSCRIBE, nullptr, write_any<option::xsub_verbose_unsubscribe>, types(ZMQ_XSUB)},
+    {ZMQ_TOPICS_COUNT, read_topics, nullptr, kPublishers | types(ZMQ_SUB, ZMQ_XSUB)},
     {ZMQ_XPUB_WELCOME_MSG, nullptr, write_message<option::xpub_welcome_message>, kPublishers},
     {ZMQ_HELLO_MSG, nullptr, write_message<option::hello_message>},
     {ZMQ_DISCONNECT_MSG, nullptr, write_message<option::disconnect_message>},
@@ -365,8 +420,12 @@ constexpr OptionRow kOptions[] = {
     {ZMQ_ZAP_DOMAIN, read_text<option::zap_domain>, write_text<option::zap_domain>},
     WEFT_FLAG(ZMQ_ROUTER_HANDOVER, router_handover, kRouters),
     WEFT_FLAG(ZMQ_ROUTER_RAW, router_raw, kRouters),
+    {ZMQ_ROUTER_NOTIFY, read_row<option::router_notify>, write_router_notify},
     {ZMQ_STREAM_NOTIFY, nullptr, write_row<option::stream_notify>, types(ZMQ_STREAM)},
     WEFT_ROW(ZMQ_TOS, type_of_service),
+    WEFT_ROW(ZMQ_PRIORITY, priority),
+    {ZMQ_BUSY_POLL, read_row<option::busy_poll>, write_busy_poll},
+    {ZMQ_METADATA, nullptr, write_metadata},
     WEFT_ROW(ZMQ_HANDSHAKE_IVL, handshake_timeout),
     WEFT_ROW(ZMQ_HEARTBEAT_IVL, heartbeat_interval),
     {ZMQ_HEARTBEAT_TTL, read_row<option::heartbeat_ttl>, write_heartbeat_ttl},
@@ -393,9 +452,11 @@ constexpr OptionRow kOptions[] = {
     WEFT_STORED(4),
     WEFT_STORED(5),
     WEFT_STORED(6),
-    {ZMQ_SOCKS_PROXY, read_text<option::socks_proxy>, write_socks<option::socks_proxy>},
-    {ZMQ_SOCKS_USERNAME, read_text<option::socks_username>, write_socks<option::socks_username>},
-    {ZMQ_SOCKS_PASSWORD, read_text<option::socks_password>, write_socks<option::socks_password>},
+    WEFT_STORED(7),
+    WEFT_STORED(8),
+    {ZMQ_SOCKS_PROXY, read_text<option::socks_proxy>, write_filled<option::socks_proxy>},
+    {ZMQ_SOCKS_USERNAME, read_text<option::socks_username>, write_filled<option::socks_username>},
+    {ZMQ_SOCKS_PASSWORD, read_text<option::socks_password>, write_filled<option::socks_password>},
 };
 
 #undef WEFT_ROW

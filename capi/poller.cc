@@ -2,11 +2,13 @@
 // zmq_poller_*: a set of sockets and descriptors to wait for, kept between waits.
 #include <algorithm>
 #include <cerrno>
+#include <optional>
 #include <vector>
 
 #include "capi/handle_store.h"
 #include "capi/handles.h"
 #include "weft/msg/poll.h"
+#include "weft/sys/epoll_set.h"
 
 using namespace weft;        // NOLINT(google-build-using-namespace)
 using namespace weft::capi;  // NOLINT(google-build-using-namespace)
@@ -26,8 +28,9 @@ struct Registration {
 // Poller: the value of a handle from zmq_poller_new(). Affinity: one thread at a time, as libzmq requires.
 struct Poller {
   std::vector<Registration> registrations;
-  std::vector<PollItem> items;  // scratch of a wait; item i is registration i
-  std::size_t first = 0;        // where the next wait without room for all events starts, so that none is starved
+  std::vector<PollItem> items;       // scratch of a wait; item i is registration i
+  std::size_t first = 0;             // where the next wait without room for all events starts, so that none is starved
+  std::optional<sys::EpollSet> set;  // of zmq_poller_fd(), once it was called: the descriptors of all sockets
 };
 using PollerHandle = ValueHandle<Poller, 0x57504f4c>;
 
@@ -50,12 +53,36 @@ PollerHandle* poller_for_fd(void* poller, int fd) noexcept {
   return handle;
 }
 
+Result<void> watch(Poller& poller, void* socket) {
+  SocketHandle* const handle = socket_of(socket);
+  if (!poller.set || handle == nullptr) {
+    return {};
+  }
+  return poller.set->add(WEFT_TRY(handle->core->descriptor()), 0, sys::Interest::readable);
+}
+
+// A socket that was closed has left the set with its descriptor.
+void unwatch(Poller& poller, void* socket) noexcept {
+  SocketHandle* const handle = poller.set && socket != nullptr ? socket_of(socket) : nullptr;
+  if (handle == nullptr) {
+    return;
+  }
+  if (const auto fd = handle->core->descriptor(); fd) {
+    (void)poller.set->remove(*fd);
+  }
+}
+
 int add(Poller& poller, const Registration& wanted) {
   if ((wanted.events & ~kEventMask) != 0 || find(poller, wanted.socket, wanted.fd) != poller.registrations.end()) {
     return fail(EINVAL);
   }
   return or_enomem([&] {
     poller.registrations.push_back(wanted);
+    const Result<void> watched = wanted.socket != nullptr ? watch(poller, wanted.socket) : Result<void>();
+    if (!watched) {
+      poller.registrations.pop_back();
+      return fail(watched.error());
+    }
     return 0;
   });
 }
@@ -74,6 +101,7 @@ int remove(Poller& poller, const void* socket, int fd) {
   if (known == poller.registrations.end()) {
     return fail(EINVAL);
   }
+  unwatch(poller, known->socket);
   poller.registrations.erase(known);
   return 0;
 }
@@ -91,7 +119,36 @@ int check_sockets(const Poller& poller) noexcept {
     if (socket->core->terminated()) {
       return fail(ETERM);
     }
+    if (poller.set) {
+      (void)socket->core->readiness({true, false});  // the socket's descriptor is not readable until there is news
+    }
   }
+  return 0;
+}
+
+// The poller's own descriptor.
+int open_set(Poller& poller, zmq_fd_t& fd) {
+  const bool any = std::any_of(poller.registrations.begin(), poller.registrations.end(), [](const Registration& known) {
+    const SocketHandle* const socket = known.socket == nullptr ? nullptr : socket_of(known.socket);
+    return socket != nullptr && socket->core->single_part();
+  });
+  if (!any) {
+    return fail(EINVAL);
+  }
+  if (!poller.set) {
+    auto set = sys::EpollSet::make();
+    if (!set) {
+      return fail(set.error());
+    }
+    poller.set.emplace(std::move(*set));
+    for (const Registration& known : poller.registrations) {
+      if (const auto watched = known.socket == nullptr ? Result<void>() : watch(poller, known.socket); !watched) {
+        poller.set.reset();
+        return fail(watched.error());
+      }
+    }
+  }
+  fd = poller.set->fd();
   return 0;
 }
 
@@ -195,7 +252,7 @@ int zmq_poller_wait_all(void* poller, zmq_poller_event_t* events, int n_events, 
   if (events == nullptr) {
     return fail(EFAULT);
   }
-  if (n_events <= 0) {
+  if (n_events < 0) {
     return fail(EINVAL);
   }
   Poller& set = handle->value;
@@ -230,8 +287,11 @@ int zmq_poller_wait(void* poller, zmq_poller_event_t* event, long timeout) {
   return -1;
 }
 
-// libzmq gives a descriptor to pollers of thread-safe sockets only, and Weft has none of those.
 int zmq_poller_fd(void* poller, zmq_fd_t* fd) {
-  return PollerHandle::of(poller) == nullptr ? -1 : fail(fd == nullptr ? EFAULT : EINVAL);
+  PollerHandle* handle = PollerHandle::of(poller);
+  if (handle == nullptr) {
+    return -1;
+  }
+  return fd == nullptr ? fail(EFAULT) : or_enomem([&] { return open_set(handle->value, *fd); });
 }
 }

@@ -381,6 +381,21 @@ ZMQ_EXPORT void zmq_threadclose(void* thread);
 #define ZMQ_HICCUP_MSG 114
 #define ZMQ_XSUB_VERBOSE_UNSUBSCRIBE 115
 #define ZMQ_TOPICS_COUNT 116
+/* of a transport that Weft lacks: EINVAL */
+#define ZMQ_NORM_MODE 117
+#define ZMQ_NORM_UNICAST_NACK 118
+#define ZMQ_NORM_BUFFER_SIZE 119
+#define ZMQ_NORM_SEGMENT_SIZE 120
+#define ZMQ_NORM_BLOCK_SIZE 121
+#define ZMQ_NORM_NUM_PARITY 122
+#define ZMQ_NORM_NUM_AUTOPARITY 123
+#define ZMQ_NORM_PUSH 124
+/* ZMQ_NORM_MODE */
+#define ZMQ_NORM_FIXED 0
+#define ZMQ_NORM_CC 1
+#define ZMQ_NORM_CCL 2
+#define ZMQ_NORM_CCE 3
+#define ZMQ_NORM_CCE_ECNONLY 4
 /* ZMQ_RECONNECT_STOP */
 #define ZMQ_RECONNECT_STOP_CONN_REFUSED 0x1
 #define ZMQ_RECONNECT_STOP_HANDSHAKE_FAILED 0x2
@@ -438,6 +453,8 @@ ZMQ_EXPORT int zmq_poller_modify(void* poller, void* socket, short events);
 ZMQ_EXPORT int zmq_poller_remove(void* poller, void* socket);
 ZMQ_EXPORT int zmq_poller_wait(void* poller, zmq_poller_event_t* event, long timeout);
 ZMQ_EXPORT int zmq_poller_wait_all(void* poller, zmq_poller_event_t* events, int n_events, long timeout);
+/* A descriptor for other event loops: readable once one of the sockets may be ready; the next zmq_poller_wait() clears
+   it. EINVAL: no socket is of a thread-safe type. */
 ZMQ_EXPORT int zmq_poller_fd(void* poller, zmq_fd_t* fd);
 ZMQ_EXPORT int zmq_poller_add_fd(void* poller, zmq_fd_t fd, void* user_data, short events);
 ZMQ_EXPORT int zmq_poller_modify_fd(void* poller, zmq_fd_t fd, short events);
@@ -449,6 +466,14 @@ ZMQ_EXPORT int zmq_poller_remove_fd(void* poller, zmq_fd_t fd);
 #define WEFT_CONNECTIONS_MAX 1001         /* of the socket */
 #define WEFT_ADDRESS_CONNECTIONS_MAX 1002 /* of one address to one endpoint */
 #define WEFT_ADDRESS_RATE_MAX 1003        /* new ones of one address in a second */
+/* Options of tls+tcp endpoints: read by the zmq_bind() or zmq_connect() that follows. PEM files, by name. */
+#define WEFT_TLS_CERTIFICATE 1010     /* text: our certificate, then the chain to its authority */
+#define WEFT_TLS_KEY 1011             /* text: its key, without a pass phrase */
+#define WEFT_TLS_AUTHORITIES 1012     /* text: the authorities of peers; empty: servers the system's, clients none */
+#define WEFT_TLS_CLIENT_REQUIRED 1013 /* int, 1: with authorities, a client without a certificate is refused */
+#define WEFT_TLS_SERVER_NAME 1014     /* text: the name in the server's certificate; empty: the endpoint's host */
+#define WEFT_TLS_VERIFY 1015          /* int, 1; 0 takes any server, even a man in the middle */
+#define WEFT_TLS_RELOAD 1016          /* int, write-only: 1 reads the certificates of bound endpoints again */
 ZMQ_EXPORT void weft_version(int* major, int* minor, int* patch);
 
 #ifdef __cplusplus

@@ -254,6 +254,30 @@ TEST_F(Drafts, ARouterTellsWhetherAPeerHasRoom) {
   close({router, dealer});
 }
 
+TEST_F(Drafts, ARouterTellsOfPeersThatComeAndGo) {
+  void* router = open(ZMQ_ROUTER);
+  void* dealer = open(ZMQ_DEALER);
+  const int both = ZMQ_NOTIFY_CONNECT | ZMQ_NOTIFY_DISCONNECT;
+  ASSERT_EQ(zmq_setsockopt(router, ZMQ_ROUTER_NOTIFY, &both, sizeof both), 0);
+  ASSERT_EQ(zmq_setsockopt(dealer, ZMQ_ROUTING_ID, "X", 1), 0);
+  ASSERT_EQ(zmq_bind(router, "tcp://127.0.0.1:*"), 0);
+  char endpoint[256];
+  std::size_t size = sizeof endpoint;
+  ASSERT_EQ(zmq_getsockopt(router, ZMQ_LAST_ENDPOINT, endpoint, &size), 0);
+  ASSERT_EQ(zmq_connect(dealer, endpoint), 0);
+  EXPECT_EQ(receive(router), "X");
+  EXPECT_EQ(receive(router), "");
+  close({dealer});
+  EXPECT_EQ(receive(router), "X");
+  EXPECT_EQ(receive(router), "");
+  dealer = open(ZMQ_DEALER);
+  int value = -1;
+  size = sizeof value;
+  EXPECT_EQ(zmq_getsockopt(dealer, ZMQ_ROUTER_NOTIFY, &value, &size), 0);
+  EXPECT_EQ(value, 0);
+  close({router, dealer});
+}
+
 TEST_F(Drafts, MessagesComeWithAConnectionAndWithItsEnd) {
   void* server = open(ZMQ_SERVER);
   void* client = open(ZMQ_CLIENT);

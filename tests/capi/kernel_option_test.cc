@@ -137,6 +137,22 @@ TEST_F(KernelOptions, AreThoseOfBothEndsOfAConnection) {
   }
 }
 
+TEST_F(KernelOptions, SomeAreTriedAndTheSystemMayRefuseThem) {
+  constexpr KernelRow kTried[] = {{"ZMQ_PRIORITY", ZMQ_PRIORITY, 5, SOL_SOCKET, SO_PRIORITY, 5},
+                                  {"ZMQ_PRIORITY", ZMQ_PRIORITY, 1'000'000, SOL_SOCKET, SO_PRIORITY, 1'000'000},
+                                  {"ZMQ_BUSY_POLL", ZMQ_BUSY_POLL, 70, SOL_SOCKET, SO_BUSY_POLL, 70}};
+  for (const KernelRow& row : kTried) {
+    SCOPED_TRACE(row.what);
+    const Plain probe(::socket(AF_INET, SOCK_STREAM, 0));
+    const bool may = ::setsockopt(probe.fd(), row.level, row.name, &row.value, sizeof row.value) == 0;
+    connect([&](void* socket) { set(socket, row.option, row.value); },
+            [&](const Trio& trio) {
+              EXPECT_EQ(ask_number(trio.accepted, row.level, row.name) == row.expected, may);
+              EXPECT_EQ(ask_number(trio.connected, row.level, row.name) == row.expected, may);
+            });
+  }
+}
+
 TEST_F(KernelOptions, AreTheSystemsOwnWhenNothingWasAskedFor) {
   const Plain fresh(::socket(AF_INET, SOCK_STREAM, 0));
   connect([](void* /*socket*/) {},

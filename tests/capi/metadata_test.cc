@@ -49,6 +49,16 @@ TEST_F(MessageProperties, NameThePeerOfAConnection) {
   EXPECT_ERRNO(EINVAL, zmq_msg_gets(&message_, nullptr));
 }
 
+TEST_F(MessageProperties, NameTheMetadataOfTheSender) {
+  for (const char* property : {"X-hello:world", "X-second:a:b", "X-hello:too late"}) {
+    ASSERT_EQ(zmq_setsockopt(push_, ZMQ_METADATA, property, std::strlen(property)), 0);
+  }
+  exchange("tcp://127.0.0.1:*");
+  EXPECT_EQ(text("X-hello"), "world");
+  EXPECT_EQ(text("X-second"), "a:b");
+  EXPECT_EQ(text("hello"), "(null)");
+}
+
 TEST_F(MessageProperties, OutliveTheConnectionAndGoWithCopies) {
   exchange("tcp://127.0.0.1:*");
   ASSERT_EQ(zmq_close(push_), 0);

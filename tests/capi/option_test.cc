@@ -15,6 +15,8 @@
 
 namespace {
 
+using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
+
 struct IntOption {
   int id;
   const char* name;
@@ -58,6 +60,11 @@ const std::vector<IntOption> kInts = {
     {WEFT_OPTION(ZMQ_XPUB_VERBOSER), kPublishers, {}, {0, 1, 2}, {-1}},
     {WEFT_OPTION(ZMQ_XPUB_NODROP), kPublishers, {}, {0, 1, 2}, {-1}},
     {WEFT_OPTION(ZMQ_XPUB_MANUAL), kPublishers, {}, {0, 1, 2}, {-1}},
+    {WEFT_OPTION(ZMQ_XPUB_MANUAL_LAST_VALUE), kPublishers, {}, {0, 1, 2}, {-1}},
+    {WEFT_OPTION(ZMQ_ONLY_FIRST_SUBSCRIBE), {ZMQ_XSUB, ZMQ_XPUB, ZMQ_PUB}, {}, {0, 1, 2}, {-1}},
+    {WEFT_OPTION(ZMQ_XSUB_VERBOSE_UNSUBSCRIBE), {ZMQ_XSUB}, {}, {0, 1, 2, -1}, {}},
+    {WEFT_OPTION(ZMQ_TOPICS_COUNT), {ZMQ_SUB}, 0, {}, {0}, true},
+    {WEFT_OPTION(ZMQ_ROUTER_NOTIFY), {ZMQ_ROUTER, ZMQ_REP}, 0, {0, 1, 2, 3}, {4, -1}},
     {WEFT_OPTION(ZMQ_ROUTER_RAW), {ZMQ_ROUTER, ZMQ_REP}, {}, {0, 1, 2}, {-1}},
     {WEFT_OPTION(ZMQ_STREAM_NOTIFY), {ZMQ_STREAM}, {}, {0, 1}, {2, -1}},
     {WEFT_OPTION(ZMQ_IPV6), kEvery, 0, {0, 1}, {2, -1}},
@@ -67,6 +74,10 @@ const std::vector<IntOption> kInts = {
     {WEFT_OPTION(ZMQ_CONFLATE), kEvery, 0, {0, 1}, {2, -1}},
     {WEFT_OPTION(ZMQ_ROUTER_HANDOVER), {ZMQ_ROUTER, ZMQ_REP}, {}, {0, 1, 2}, {-1}},
     {WEFT_OPTION(ZMQ_TOS), kEvery, 0, {0, 1, 255, kMax}, {-1}},
+    {WEFT_OPTION(ZMQ_PRIORITY), kEvery, 0, {0, 1, kMax}, {-1}},
+    {WEFT_OPTION(ZMQ_BUSY_POLL), kEvery, 0, {0, 1, kMax, -1}, {}},
+    {WEFT_OPTION(ZMQ_IN_BATCH_SIZE), kEvery, 8192, {1, kMax}, {0, -1}},
+    {WEFT_OPTION(ZMQ_OUT_BATCH_SIZE), kEvery, 8192, {1, kMax}, {0, -1}},
     {WEFT_OPTION(ZMQ_HANDSHAKE_IVL), kEvery, 30'000, {0, kMax}, {-1}},
     {WEFT_OPTION(ZMQ_INVERT_MATCHING), kEvery, 0, {0, 1}, {}},
     {WEFT_OPTION(ZMQ_HEARTBEAT_IVL), kEvery, 0, {0, kMax}, {-1}},
@@ -181,12 +192,31 @@ TEST_F(Options, AnOptionIsReadWithItsOwnSizeOnly) {
 
 TEST_F(Options, AnOptionOfSomeSocketTypesIsRefusedByTheOthers) {
   for (const IntOption& row : kInts) {
-    for (int type = ZMQ_PAIR; type <= ZMQ_XSUB && !row.types.empty(); ++type) {
+    for (int type = ZMQ_PAIR; type <= ZMQ_XSUB && !row.types.empty() && !row.read_only; ++type) {
       const bool takes = std::find(row.types.begin(), row.types.end(), type) != row.types.end();
       void* socket = open(type);
       EXPECT_EQ(set(socket, row.id, 1) == 0, takes) << row.name << " on type " << type;
     }
   }
+}
+
+TEST_F(Options, MetadataIsPropertiesWhoseNamesBeginWithX) {
+  void* const socket = open(ZMQ_PULL);
+  const std::string longest = "X-" + std::string(253, 'n');
+  for (const std::string& text : {"X-a:b"s, "X-:b"s, "X-a:b:c"s, "X-a: "s, longest + ":v"}) {
+    EXPECT_EQ(set(socket, ZMQ_METADATA, text), 0) << text;
+  }
+  for (const std::string& text : {""s, ":"s, "X-a"s, "X-a:"s, ":b"s, "a:b"s, "x-a:b"s, longest + "n:v", "X-a:b\0"s}) {
+    EXPECT_TRUE(refused(set(socket, ZMQ_METADATA, text))) << text;
+  }
+  EXPECT_TRUE(refused(zmq_setsockopt(socket, ZMQ_METADATA, nullptr, 5)));
+  EXPECT_EQ(get_text(socket, ZMQ_METADATA), std::nullopt);
+  EXPECT_TRUE(refused(set(socket, ZMQ_METADATA, "X-much:" + std::string(9000, 'v'))));  // a handshake has bounds
+  int count = 5;
+  while (count < 1000 && set(socket, ZMQ_METADATA, "X-" + std::to_string(count) + ":v") == 0) {
+    ++count;
+  }
+  EXPECT_EQ(count, 56);
 }
 
 TEST_F(Options, WideNumbers) {

@@ -133,6 +133,78 @@ TEST_F(PatternOptions, WithXpubManualTheApplicationSubscribesForThePeer) {
   EXPECT_EQ(receive(sub), Parts());
 }
 
+TEST_F(PatternOptions, WithXpubManualLastValueTheNextMessageIsForTheLastSubscriber) {
+  void* const xpub = open(ZMQ_XPUB);
+  void* const subs[] = {open(ZMQ_SUB), open(ZMQ_SUB)};
+  set(xpub, ZMQ_XPUB_MANUAL_LAST_VALUE, 1);
+  const std::string endpoint = bind(xpub);
+  for (void* const sub : subs) {
+    ASSERT_EQ(zmq_connect(sub, endpoint.c_str()), 0);
+    set(sub, ZMQ_SUBSCRIBE, "t"s);
+    EXPECT_EQ(receive(xpub), kSubscribed);
+    set(xpub, ZMQ_SUBSCRIBE, "t"s);
+  }
+  send(xpub, {"t", "to the second"});
+  EXPECT_EQ(receive(subs[0]), Parts());
+  EXPECT_EQ(receive(subs[1]), (Parts{"t", "to the second"}));
+  send(xpub, {"t"});
+  EXPECT_EQ(receive(subs[0]), Parts{"t"});
+  EXPECT_EQ(receive(subs[1]), Parts{"t"});
+}
+
+TEST_F(PatternOptions, APartBehindTheFirstSubscribesToNothingWithAndWithoutOnlyFirstSubscribe) {
+  for (const int on : {0, 1}) {
+    void* const xpub = open(ZMQ_XPUB);
+    void* const xsub = open(ZMQ_XSUB);
+    set(xpub, ZMQ_ONLY_FIRST_SUBSCRIBE, on);
+    set(xsub, ZMQ_ONLY_FIRST_SUBSCRIBE, on);
+    join(xsub, xpub);
+    send(xsub, {"upstream", "\1t"});
+    EXPECT_EQ(receive(xpub), (Parts{"upstream", "\1t"}));
+    send(xpub, {"t"});
+    EXPECT_EQ(receive(xsub), Parts());
+  }
+}
+
+TEST_F(PatternOptions, WithXsubVerboseUnsubscribeEveryUnsubscriptionIsPassedOn) {
+  for (const int on : {0, 1}) {
+    void* const xpub = open(ZMQ_XPUB);
+    void* const xsub = open(ZMQ_XSUB);
+    set(xpub, ZMQ_XPUB_VERBOSER, 1);
+    set(xsub, ZMQ_XSUB_VERBOSE_UNSUBSCRIBE, on);
+    join(xsub, xpub);
+    send(xsub, kSubscribed);
+    send(xsub, kSubscribed);
+    EXPECT_EQ(receive_all(xpub).size(), 2u);
+    send(xsub, kUnsubscribed);
+    EXPECT_EQ(receive_all(xpub).size(), on != 0 ? 1u : 0u);
+    send(xsub, kUnsubscribed);
+    EXPECT_EQ(receive_all(xpub), std::vector<Parts>{kUnsubscribed});
+  }
+}
+
+TEST_F(PatternOptions, TheTopicsCountIsThatOfThePeersOrOfTheSocketItself) {
+  void* const pub = open(ZMQ_PUB);
+  void* const sub = open(ZMQ_SUB);
+  join(sub, pub);
+  const auto count = [](void* socket) {
+    int topics = -1;
+    std::size_t size = sizeof topics;
+    EXPECT_EQ(zmq_getsockopt(socket, ZMQ_TOPICS_COUNT, &topics, &size), 0);
+    return topics;
+  };
+  int topics = 0;
+  for (const char* topic : {"a", "ab", "abc"}) {
+    set(sub, ZMQ_SUBSCRIBE, std::string(topic));
+    EXPECT_EQ(count(sub), ++topics);
+    EXPECT_EQ(count(pub), topics);
+  }
+  set(sub, ZMQ_UNSUBSCRIBE, "ab"s);
+  EXPECT_EQ(count(sub), 2);
+  EXPECT_EQ(count(pub), 2);
+  EXPECT_ERRNO(EINVAL, zmq_getsockopt(open(ZMQ_PUSH), ZMQ_TOPICS_COUNT, &topics, nullptr));
+}
+
 TEST_F(PatternOptions, TheXpubWelcomeMsgIsTheFirstMessageOfASubscriber) {
   void* const xpub = open(ZMQ_XPUB);
   void* const sub = open(ZMQ_SUB);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -137,6 +138,52 @@ TEST_F(CapiPollerTest, RefusesWhatIsNeitherSocketNorDescriptor) {
   EXPECT_ERRNO(EINVAL, zmq_poller_fd(poller_, &fd));
 }
 
+TEST_F(CapiPollerTest, ItsDescriptorTellsAnotherLoopOfNews) {
+  void* const server = zmq_socket(context_, ZMQ_SERVER);
+  void* const client = zmq_socket(context_, ZMQ_CLIENT);
+  ASSERT_EQ(zmq_bind(server, "inproc://server"), 0);
+  zmq_fd_t fd = -1;
+  ASSERT_EQ(zmq_poller_add(poller_, server, nullptr, ZMQ_POLLIN), 0);
+  ASSERT_EQ(zmq_poller_fd(poller_, &fd), 0);
+  ASSERT_EQ(zmq_poller_add(poller_, pull_, nullptr, ZMQ_POLLIN), 0);  // later, and of another type
+  const auto readable = [&](int timeout) {
+    pollfd item{fd, POLLIN, 0};
+    return ::poll(&item, 1, timeout) == 1;
+  };
+  const auto drain = [&] {
+    while (zmq_poller_wait(poller_, &event_, 0) == 0) {
+      char byte = 0;
+      EXPECT_EQ(zmq_recv(event_.socket, &byte, 1, ZMQ_DONTWAIT), 1);
+    }
+    EXPECT_EQ(zmq_errno(), EAGAIN);
+    EXPECT_FALSE(readable(0));
+  };
+  EXPECT_EQ(zmq_connect(client, "inproc://server"), 0);
+  drain();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(zmq_send(client, "x", 1, 0), 1);
+    EXPECT_TRUE(readable(20'000));
+    drain();
+    send();
+    EXPECT_TRUE(readable(20'000));
+    drain();
+  }
+  ASSERT_EQ(zmq_poller_remove(poller_, pull_), 0);
+  send();
+  EXPECT_FALSE(readable(0));
+  zmq_close(server);  // still in the poller
+  zmq_close(client);
+  EXPECT_ERRNO(ENOTSOCK, zmq_poller_wait(poller_, &event_, 0));
+  EXPECT_EQ(zmq_poller_remove(poller_, server), 0);
+}
+
+TEST_F(CapiPollerTest, WithoutSocketsOrRoomForEventsAWaitStillEnds) {
+  EXPECT_ERRNO(EAGAIN, zmq_poller_wait_all(poller_, &event_, 0, 0));
+  EXPECT_ERRNO(EFAULT, zmq_poller_wait_all(poller_, &event_, 0, -1));
+  ASSERT_EQ(zmq_poller_add(poller_, pull_, nullptr, ZMQ_POLLIN), 0);
+  EXPECT_ERRNO(EAGAIN, zmq_poller_wait_all(poller_, &event_, 0, 0));
+}
+
 TEST_F(CapiPollerTest, APointerToNoPollerAnswersEfault) {
   int not_a_poller[64] = {};
   for (void* wrong : {static_cast<void*>(nullptr), static_cast<void*>(not_a_poller)}) {
@@ -215,8 +262,12 @@ TEST_F(CapiSignalTest, ABlockedSignalEndsAWaitThatLetsItIn) {
   EXPECT_EQ(handled_, 1);
 }
 
-TEST_F(CapiSignalTest, AReadySocketComesBeforeASignal) {
+// Otherwise a program that is always busy would never get its signal.
+TEST_F(CapiSignalTest, ASignalComesBeforeAReadySocket) {
   send();
+  EXPECT_EQ(zmq_ppoll(&item_, 1, -1, nullptr), 1);
+  EXPECT_ERRNO(EINTR, zmq_ppoll(&item_, 1, -1, &open_));
+  EXPECT_EQ(handled_, 1);
   EXPECT_EQ(zmq_ppoll(&item_, 1, -1, &open_), 1);
   EXPECT_EQ(item_.revents, ZMQ_POLLIN);
 }

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "tests/conformance/certificates.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
 #include "weft/weft.h"
@@ -23,6 +24,7 @@ struct Transport {
   const char* endpoint;    // "DIR": a fresh directory, "N": a fresh number
   bool streams;            // connections with a handshake, buffers of the kernel between, and reconnecting
   bool encrypted = false;  // CURVE: the binding side is the server
+  bool tls = false;        // both sides have certificates, and demand them
 };
 
 // A new transport is one line in this table.
@@ -30,8 +32,13 @@ inline constexpr Transport kTransports[] = {
     {"inproc", "inproc://place-N", false},
     {"tcp", "tcp://127.0.0.1:*", true},
     {"ipc", "ipc://DIR/place-N", true},
+    {"ws", "ws://127.0.0.1:*/path", true},
 #ifdef WEFT_HAVE_SODIUM
     {"curve", "tcp://127.0.0.1:*", true, true},
+#endif
+#ifdef WEFT_HAVE_OPENSSL
+    {"tls", "tls+tcp://127.0.0.1:*", true, false, true},
+    {"wss", "wss://127.0.0.1:*/path", true, false, true},
 #endif
 };
 
@@ -65,6 +72,11 @@ class Conformance : public testing::TestWithParam<Transport> {
     EXPECT_TRUE((*socket).set(option::send_timeout, kLong));
     EXPECT_TRUE((*socket).set(option::reconnect_interval, 2ms));
     EXPECT_TRUE((*socket).set(option::reconnect_interval_max, 20ms));
+#ifdef WEFT_HAVE_OPENSSL
+    if (GetParam().tls) {
+      give_certificate(*socket);
+    }
+#endif
     return std::move(socket).value();
   }
 

@@ -14,7 +14,11 @@ class ConnectionOption : public Conformance {
       GTEST_SKIP() << "inproc has no connections";
     }
   }
-  [[nodiscard]] static bool is_tcp() { return std::string_view(GetParam().endpoint).starts_with("tcp:"); }
+  [[nodiscard]] static bool is_tcp() { return scheme().ends_with("tcp://"); }
+  [[nodiscard]] static std::string scheme() {
+    const std::string endpoint = GetParam().endpoint;
+    return endpoint.substr(0, endpoint.find("://") + 3);
+  }
 
   // The next event of this kind.
   static MonitorEvent event(Socket& socket, EventKind kind) {
@@ -58,7 +62,7 @@ TEST_P(ConnectionOption, AnUnansweredAttemptEndsInTimeAndIsMadeAgain) {
   }
   Socket socket = make_watched(SocketType::push);
   ASSERT_TRUE(socket.set(option::connect_timeout, 20ms));
-  connect(socket, "tcp://" + address->to_text());
+  connect(socket, scheme() + address->to_text());
   for (int i = 0; i < 2; ++i) {
     EXPECT_EQ(event(socket, EventKind::connect_failed).reason, Errc::timed_out);
   }
@@ -126,7 +130,7 @@ TEST_P(ConnectionOption, ABoundDescriptorIsAdopted) {
       is_tcp() ? *sys::SocketAddress::parse_numeric("127.0.0.1", 0) : *sys::SocketAddress::from_path(endpoint.path);
   auto listener = is_tcp() ? sys::open_tcp_listener(at, {}) : sys::open_unix_listener(at, {});
   ASSERT_TRUE(listener);
-  const std::string exact = std::string(is_tcp() ? "tcp://" : "ipc://") + sys::local_address(listener->fd())->to_text();
+  const std::string exact = scheme() + sys::local_address(listener->fd())->to_text();
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.set(option::use_fd, listener->release()));
   secure_server(pull);

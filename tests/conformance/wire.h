@@ -5,8 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "tests/conformance/certificates.h"
 #include "weft/net/dialer.h"
+#include "weft/net/layering.h"
 #include "weft/net/listener.h"
+#include "weft/net/transport.h"
+#include "weft/net/ws_stream.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
 #include "weft/zmtp/local_end.h"
@@ -32,17 +36,22 @@ class BytePeer {
       progress = dialer.finish();
     }
     EXPECT_TRUE(progress) << progress.error().message();
-    return BytePeer(dialer.take_stream());
+    return BytePeer(put_layer(dialer.take_stream(), endpoint, false));
   }
   // Takes the next connection to `listener`.
   static BytePeer accept(net::Listener& listener) {
     EXPECT_TRUE(wait(listener.fd(), sys::Interest::readable));
     auto stream = listener.try_accept();
     EXPECT_TRUE(stream) << stream.error().message();
-    return BytePeer(std::move(stream).value());
+    return BytePeer(put_layer(std::move(stream).value(), listener.bound_endpoint(), true));
   }
 
-  void write(std::string_view bytes) { ASSERT_EQ(write_until_full(bytes, kLong), bytes.size()); }
+  void write(std::string_view bytes) {
+    ASSERT_EQ(write_until_full(bytes, kLong), bytes.size());
+    while (stream_->state().unsent && wait(stream_->fd(), sys::Interest::writable)) {
+      ASSERT_NE(stream_->write({}).status, sys::IoResult::Status::failed);
+    }
+  }
   // Writes until the kernel takes no byte for `patience`; returns how many bytes it took.
   std::size_t write_until_full(std::string_view bytes, Duration patience) {
     const std::size_t size = bytes.size();
@@ -83,6 +92,21 @@ class BytePeer {
   static constexpr Duration kLong = std::chrono::seconds(20);
 
   explicit BytePeer(std::unique_ptr<net::Stream> stream) : stream_(std::move(stream)) {}
+
+  // The layer's handshake continues in read() and write().
+  static std::unique_ptr<net::Stream> put_layer(std::unique_ptr<net::Stream> below, const std::string& text,
+                                                bool accepted) {
+    const net::Endpoint endpoint = *net::parse_endpoint(text, accepted);
+#ifdef WEFT_HAVE_OPENSSL
+    if (net::transport_row(endpoint.transport).has_tls) {
+      below = put_test_tls(std::move(below), accepted);
+    }
+#endif
+    if (text.starts_with("ws")) {
+      return net::make_shared_stream(net::ws::make_zws_stream(std::move(below), {.client = !accepted}).value());
+    }
+    return below;
+  }
 
   bool read_more() {
     for (;;) {

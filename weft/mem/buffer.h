@@ -44,6 +44,7 @@ class Buffer : public sync::AtomicCounted<Buffer, BufferDisposer> {
   [[nodiscard]] static Buffer* of(void* data) noexcept { return static_cast<Buffer*>(data) - 1; }  // data() of it
   [[nodiscard]] std::size_t capacity() const noexcept { return capacity_; }
 
+  [[nodiscard]] bool external() const noexcept { return external_.free_bytes != nullptr; }
   [[nodiscard]] bool constant() const noexcept { return external_.free_bytes == &keep_bytes; }
 
  private:

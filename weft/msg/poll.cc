@@ -132,7 +132,7 @@ Result<std::size_t> poll_items(std::span<PollItem> items, Duration timeout, cons
   const Instant deadline = deadline_after(sys::now(), timeout);
   std::size_t ready = has_fds ? 0 : look(items);
   static thread_local sync::SpinBudget spin;
-  if (ready == 0 && has_sockets && !has_fds && timeout != Duration::zero()) {
+  if (ready == 0 && has_sockets && !has_fds && timeout != Duration::zero() && mask == nullptr) {
     const std::uint32_t budget = spin.budget_us(mode);
     if (budget != 0) {
       spin.record(sync::spin_until(budget, [&] { return (ready = look(items)) != 0; }));
@@ -173,7 +173,15 @@ Result<std::size_t> poll_items(std::span<PollItem> items, Duration timeout, cons
 }  // namespace
 
 Result<std::size_t> poll(std::span<PollItem> items, Duration timeout, const sys::SignalMask* mask) {
-  return msg::or_no_memory([&] { return poll_items(items, timeout, mask); });
+  return msg::or_no_memory([&]() -> Result<std::size_t> {
+    auto ready = poll_items(items, timeout, mask);
+    if (mask != nullptr && ready) {
+      // The kernel lets a signal through only when no descriptor is ready. A program that blocks its signals outside
+      // this call would get none while messages keep coming.
+      (void)WEFT_TRY(sys::poll_fds({}, Duration::zero(), mask));
+    }
+    return ready;
+  });
 }
 
 }  // namespace weft

@@ -27,7 +27,8 @@ struct PollItem {
 
 // Waits until at least one item is ready and returns the number of ready items; 0 after `timeout`. A negative timeout
 // waits for ever, zero never. A closed socket counts as ready: its next call returns the reason. While the thread
-// sleeps, and only then, its signal mask is `mask`, unless that is null. Errors: interrupted, resource_exhausted.
+// sleeps, and only then, its signal mask is `mask`, unless that is null. With a mask the call does not spin, and a
+// signal that waits to be let through comes before an item that is ready. Errors: interrupted, resource_exhausted.
 Result<std::size_t> poll(std::span<PollItem> items, Duration timeout, const sys::SignalMask* mask = nullptr);
 
 }  // namespace weft

@@ -115,6 +115,8 @@ Result<void> Socket::unsubscribe(std::string_view prefix) {
   return core_ == nullptr ? Result<void>(kClosed) : core_->subscribe(as_bytes(prefix), false);
 }
 
+Result<std::size_t> Socket::topics() { return core_ == nullptr ? Result<std::size_t>(kClosed) : core_->topics(); }
+
 Result<void> Socket::join(std::string_view group) {
   return core_ == nullptr ? Result<void>(kClosed) : core_->join(as_bytes(group), true);
 }
@@ -131,6 +133,10 @@ Result<void> Socket::set(std::string_view name, std::string_view value) {
 Result<Options> Socket::options() {
   return core_ == nullptr ? Result<Options>(kClosed)
                           : msg::or_no_memory([&] { return Result<Options>(core_->options_copy()); });
+}
+
+Result<void> Socket::reload_certificates() {
+  return core_ == nullptr ? Result<void>(kClosed) : core_->reload_certificates();
 }
 
 Result<MonitorEvent> Socket::next_event(Duration timeout) {

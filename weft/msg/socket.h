@@ -81,6 +81,8 @@ class Socket {
   // SUB and XSUB: messages whose first part begins with `prefix`.
   Result<void> subscribe(std::string_view prefix);
   Result<void> unsubscribe(std::string_view prefix);
+  // PUB, XPUB: the number of different topics that peers subscribed to; SUB, XSUB: of the socket's own. not_supported.
+  Result<std::size_t> topics();
   // DISH: messages of this group: up to 255 bytes, none of them zero. invalid_argument: also to join twice, or to leave
   // a group that was not joined.
   Result<void> join(std::string_view group);
@@ -99,6 +101,10 @@ class Socket {
     return all ? Result<T>(std::move((*all).*row.member)) : Result<T>(all.error());
   }
   Result<Options> options();
+
+  // Reads the certificates of the bound tls+tcp endpoints again, for later connections. invalid_argument: a file cannot
+  // be used; the endpoint keeps what it had.
+  Result<void> reload_certificates();
 
   // The next event of this socket's connections; the first call begins to collect. Waits up to `timeout`; negative: for
   // ever.

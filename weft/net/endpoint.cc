@@ -24,7 +24,7 @@ Result<Endpoint> parse_endpoint(std::string_view text, bool for_bind) {
       return endpoint;
     }
   }
-  return Error(Errc::unknown_transport, "the transports are tcp, ipc and inproc");
+  return Error(Errc::unknown_transport, "the transports are tcp, tls+tcp, ws, wss, ipc, inproc and udp");
 }
 
 }  // namespace weft::net

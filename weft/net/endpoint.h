@@ -10,7 +10,7 @@
 
 namespace weft::net {
 
-enum class Transport : std::uint8_t { tcp, ipc, inproc };
+enum class Transport : std::uint8_t { tcp, tls_tcp, ws, wss, ipc, inproc, udp };
 
 inline constexpr std::size_t kMaxInprocName = 255;  // bytes
 inline constexpr std::size_t kMaxIpcPath = 107;     // bytes; sun_path without its NUL
@@ -20,16 +20,16 @@ inline constexpr std::size_t kMaxIpcPath = 107;     // bytes; sun_path without i
 struct Endpoint {
   Transport transport = Transport::inproc;
 
-  std::string host{};  // tcp: numeric address without brackets, host name or interface name; empty for the wildcard
+  std::string host{};  // tcp, udp: numeric address without brackets, host or interface name; empty for the wildcard
   std::uint16_t port = 0;
-  bool any_port = false;      // tcp bind: the system chooses
-  bool has_source = false;    // tcp connect: "tcp://source:port;host:port"
-  std::string source_host{};  // as `host`; empty for any
+  bool any_port = false;      // bind: the system chooses
+  bool has_source = false;    // tcp connect: "tcp://source:port;host:port"; udp: "udp://interface;group:port"
+  std::string source_host{};  // as `host`; empty for any. udp: the interface for multicast, by name or address
   std::uint16_t source_port = 0;
 
-  std::string path{};     // ipc: file path, or the abstract name without its '@'
+  std::string path{};     // ipc: file path, or the abstract name without its '@'; ws: "/path?query"
   bool abstract = false;  // ipc
-  bool wildcard = false;  // tcp: every interface; ipc: a fresh path
+  bool wildcard = false;  // tcp, udp: every interface; ipc: a fresh path
 
   std::string name{};  // inproc
 
@@ -37,8 +37,10 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-// tcp://host:port, ipc://path, ipc://@name, inproc://name; for bind also tcp://*:port, tcp://host:* (or :0), ipc://*;
-// for connect also tcp://source:port;host:port. No name is looked up.
+// tcp://host:port, tls+tcp://host:port, ws://host:port/path, wss://host:port/path, ipc://path, ipc://@name,
+// inproc://name; for bind also tcp://*:port, tcp://host:* (or :0), ipc://*; for connect also
+// tcp://source:port;host:port. tls+tcp, ws and wss as tcp. udp://host:port as tcp, and for both
+// udp://interface;group:port. No name is looked up.
 // Errors: unknown_transport; malformed_endpoint with a text that says which rule was broken.
 [[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view text, bool for_bind);
 

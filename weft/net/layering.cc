@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "weft/net/tls.h"
 #include "weft/net/transport.h"
 
 namespace weft::net {
@@ -36,6 +37,10 @@ class SharedStream final : public Stream {
     StreamState state = layer_->state();
     state.unsent = state.unsent && !owes_;
     return state;
+  }
+  [[nodiscard]] bool ping() noexcept override {
+    const std::lock_guard lock(mutex_);
+    return layer_->ping();
   }
   [[nodiscard]] const Stream* below() const noexcept override { return layer_.get(); }
 
@@ -90,6 +95,11 @@ sys::IoResult SharedStream::write_locked(std::span<const Bytes> from) {
 
 Result<std::unique_ptr<Stream>> Layering::apply(std::unique_ptr<Stream> below, std::string_view mechanism) const {
   return make_shared_stream(WEFT_TRY(transport_row(endpoint.transport).layer(std::move(below), *this, mechanism)));
+}
+
+Result<std::unique_ptr<Stream>> put_tls(std::unique_ptr<Stream> below, const Layering& how,
+                                        std::string_view /*mechanism*/) {
+  return how.accepts ? how.tls_server->wrap(std::move(below)) : how.tls_client->wrap(std::move(below), how.tls_name);
 }
 
 std::unique_ptr<Stream> make_shared_stream(std::unique_ptr<Stream> layer) {

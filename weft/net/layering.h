@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include "weft/base/result.h"
 #include "weft/net/endpoint.h"
 #include "weft/net/stream.h"
+#include "weft/zmtp/socket_type.h"
 
 namespace weft::net {
 
@@ -22,11 +24,17 @@ struct Layering {
   std::shared_ptr<const TlsServer> tls_server{};  // accepts, and the transport has TLS
   std::shared_ptr<const TlsClient> tls_client{};  // dials, and the transport has TLS
   std::string tls_name{};                         // dials: the name that the server's certificate must be for
+  zmtp::SocketType socket_type = zmtp::SocketType::pair;
+  std::uint64_t message_max = UINT64_MAX;  // bytes of a message part that the socket takes
 
   // `below` with the layer, as a stream for one reader and one writer at the same time (make_shared_stream()).
   // `mechanism`: of ZMTP, "NULL", "PLAIN" or "CURVE". Error: `below` is closed.
   [[nodiscard]] Result<std::unique_ptr<Stream>> apply(std::unique_ptr<Stream> below, std::string_view mechanism) const;
 };
+
+// TLS over `below`, by the TlsServer or TlsClient of the endpoint. A TransportRow::layer, or the lower part of one.
+[[nodiscard]] Result<std::unique_ptr<Stream>> put_tls(std::unique_ptr<Stream> below, const Layering& how,
+                                                      std::string_view mechanism);
 
 // The stream `layer` behind a lock: one thread may read while another writes. A layer's two directions share their
 // state, so `layer` itself is for one thread at a time. Differences from Stream, which spare a writer the state():

@@ -18,6 +18,7 @@ struct StreamState {
   bool ended = false;       // behind the bytes that read() gave is an end or a failure that no event announces
   bool unsent = false;  // it holds bytes that the socket did not take: write() again when writable, even with no bytes
   Error failure{};      // after `failed`: the reason, unless the socket itself failed
+  bool datagrams = false;  // no peer and no end: read() and write() have whole frames, and there is no handshake
 };
 
 // Stream: the seam between a connection and its byte transport: a reliable, ordered, two-way stream of bytes.
@@ -37,6 +38,8 @@ class Stream {
   virtual void shutdown_write() = 0;                                           // the peer reads end_of_stream
   [[nodiscard]] virtual std::string peer_address() const = 0;  // "192.0.2.1:4711", "/path", "@name"; empty if unknown
   [[nodiscard]] virtual StreamState state() const noexcept { return {}; }
+  // Asks the peer for a sign of life by a means of the stream's own, which read() hears. False: the stream has none.
+  [[nodiscard]] virtual bool ping() noexcept { return false; }
   [[nodiscard]] virtual const Stream* below() const noexcept { return nullptr; }  // of a layer: the stream under it
 };
 

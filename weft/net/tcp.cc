@@ -4,29 +4,31 @@
 #include <algorithm>
 #include <charconv>
 
-namespace weft::net {
-namespace {
+#include "weft/net/layering.h"
 
-struct HostPort {
-  std::string_view host;  // without brackets
-  std::string_view port;
-};
+namespace weft::net {
+
+namespace {
+bool is_host_character(char c) noexcept {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+}
+}  // namespace
 
 Result<HostPort> split_host_port(std::string_view text) {
   if (text.starts_with('[')) {
     const std::size_t end = text.find(']');
     if (end == std::string_view::npos) {
-      return Error(Errc::malformed_endpoint, "a [ in a tcp address is not closed");
+      return Error(Errc::malformed_endpoint, "a [ in an address is not closed");
     }
     const std::string_view after = text.substr(end + 1);
     if (!after.starts_with(':')) {
-      return Error(Errc::malformed_endpoint, "a tcp address needs :port after its host");
+      return Error(Errc::malformed_endpoint, "an address needs :port after its host");
     }
     return HostPort{text.substr(1, end - 1), after.substr(1)};
   }
   const std::size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) {
-    return Error(Errc::malformed_endpoint, "a tcp address needs :port after its host");
+    return Error(Errc::malformed_endpoint, "an address needs :port after its host");
   }
   return HostPort{text.substr(0, colon), text.substr(colon + 1)};
 }
@@ -36,22 +38,18 @@ Result<std::uint16_t> parse_port(std::string_view text) {
   const char* end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data(), end, port);
   if (parsed.ec != std::errc() || parsed.ptr != end) {
-    return Error(Errc::malformed_endpoint, "a tcp port is a number up to 65535");
+    return Error(Errc::malformed_endpoint, "a port is a number up to 65535");
   }
   return port;
 }
 
-bool is_host_character(char c) noexcept {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
-}
-
-// A numeric address, a host name or an interface name. Colons belong to IPv6 and to interface aliases ("eth0:1").
+// Colons belong to IPv6 and to interface aliases ("eth0:1").
 Result<void> check_host(std::string_view host) {
   if (host.empty()) {
-    return Error(Errc::malformed_endpoint, "a tcp host is missing");
+    return Error(Errc::malformed_endpoint, "a host is missing");
   }
   if (host.size() > 253) {
-    return Error(Errc::malformed_endpoint, "a tcp host has at most 253 bytes");
+    return Error(Errc::malformed_endpoint, "a host has at most 253 bytes");
   }
   if (std::all_of(host.begin(), host.end(), is_host_character) || sys::SocketAddress::parse_numeric(host, 0)) {
     return {};
@@ -64,8 +62,29 @@ Result<void> check_host(std::string_view host) {
       return {};
     }
   }
-  return Error(Errc::malformed_endpoint, "a tcp host is an address, a host name or an interface name");
+  return Error(Errc::malformed_endpoint, "a host is an address, a host name or an interface name");
 }
+
+std::string format_host_port(const std::string& host, bool any_host, std::uint16_t port, bool any_port) {
+  std::string text;
+  if (any_host) {
+    text = "*";
+  } else if (host.find(':') != std::string::npos) {
+    text.append("[").append(host).append("]");
+  } else {
+    text = host;
+  }
+  return text.append(":").append(any_port ? "*" : std::to_string(port));
+}
+
+Result<sys::SocketAddress> local_address(const std::string& host, std::uint16_t port, bool ipv6) {
+  if (auto numeric = sys::SocketAddress::parse_numeric(host, port)) {
+    return numeric;
+  }
+  return sys::interface_address(host, port, ipv6);
+}
+
+namespace {
 
 Result<void> parse_bind(std::string_view address, Endpoint& into) {
   if (address.find(';') != std::string_view::npos) {
@@ -120,32 +139,12 @@ Result<void> parse(std::string_view address, bool for_bind, Endpoint& into) {
   return for_bind ? parse_bind(address, into) : parse_connect(address, into);
 }
 
-std::string format_host_port(const std::string& host, bool any_host, std::uint16_t port, bool any_port) {
-  std::string text;
-  if (any_host) {
-    text = "*";
-  } else if (host.find(':') != std::string::npos) {
-    text.append("[").append(host).append("]");
-  } else {
-    text = host;
-  }
-  return text.append(":").append(any_port ? "*" : std::to_string(port));
-}
-
 std::string format(const Endpoint& endpoint) {
   std::string text;
   if (endpoint.has_source) {
     text = format_host_port(endpoint.source_host, endpoint.source_host.empty(), endpoint.source_port, false) + ";";
   }
   return text + format_host_port(endpoint.host, endpoint.wildcard, endpoint.port, endpoint.any_port);
-}
-
-// An address of this machine, numeric or of an interface, without a name service.
-Result<sys::SocketAddress> local_address(const std::string& host, std::uint16_t port, bool ipv6) {
-  if (auto numeric = sys::SocketAddress::parse_numeric(host, port)) {
-    return numeric;
-  }
-  return sys::interface_address(host, port, ipv6);
 }
 
 Result<sys::Fd> listen_at(const Endpoint& endpoint, const sys::SocketOptions& options) {
@@ -201,6 +200,15 @@ Result<sys::Connecting> begin_connect(const sys::SocketAddress& to, const Endpoi
 TransportRow tcp_transport() noexcept {
   return {Transport::tcp,   "tcp",          &parse, &format, &open_listener, &sys::tune_tcp,
           &known_addresses, &begin_connect, true};
+}
+
+TransportRow tls_tcp_transport() noexcept {
+  TransportRow row = tcp_transport();
+  row.transport = Transport::tls_tcp;
+  row.name = "tls+tcp";
+  row.has_tls = true;
+  row.layer = &put_tls;
+  return row;
 }
 
 }  // namespace weft::net

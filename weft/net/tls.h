@@ -93,6 +93,7 @@ struct TlsInfo {
   std::string peer_subject;  // of the peer's certificate (RFC 2253); empty: the peer sent none, or nobody verified it
   bool resumed = false;      // with a ticket of an earlier connection
 };
-[[nodiscard]] std::optional<TlsInfo> tls_info(const Stream& stream);  // empty: not TLS, or not established
+// Of the stream, or of the nearest layer under it. Empty: no TLS, or not established.
+[[nodiscard]] std::optional<TlsInfo> tls_info(const Stream& stream);
 
 }  // namespace weft::net

@@ -94,6 +94,7 @@ class TlsStream final : public Stream {
   [[nodiscard]] sys::IoResult write(std::span<const Bytes> from) override;
   void shutdown_write() override;
   [[nodiscard]] std::string peer_address() const override { return below_->peer_address(); }
+  [[nodiscard]] const Stream* below() const noexcept override { return below_.get(); }
   [[nodiscard]] StreamState state() const noexcept override {
     return {established_, ended_ || failed_, held_ != nullptr, failure_};
   }
@@ -407,7 +408,10 @@ Result<std::unique_ptr<Stream>> make_tls_stream(std::unique_ptr<Stream> below,
 }
 
 std::optional<TlsInfo> tls_info(const Stream& stream) {
-  const auto* const tls = dynamic_cast<const TlsStream*>(&stream);
+  const TlsStream* tls = nullptr;
+  for (const Stream* layer = &stream; layer != nullptr && tls == nullptr; layer = layer->below()) {
+    tls = dynamic_cast<const TlsStream*>(layer);
+  }
   if (tls == nullptr || !tls->established()) {
     return std::nullopt;
   }

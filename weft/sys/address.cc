@@ -155,6 +155,11 @@ Bytes SocketAddress::ip_bytes() const noexcept {
   return std::equal(std::begin(kMapped), std::end(kMapped), bytes.begin()) ? bytes.last(4) : bytes;
 }
 
+bool SocketAddress::is_multicast() const noexcept {
+  const Bytes bytes = ip_bytes();
+  return family_ == Family::ipv4 ? (bytes[0] & 0xF0) == 0xE0 : bytes.size() == 16 && bytes[0] == 0xFF;
+}
+
 SocketAddress SocketAddress::with_port(std::uint16_t port) const noexcept {
   static_assert(offsetof(sockaddr_in, sin_port) == offsetof(sockaddr_in6, sin6_port));
   SocketAddress out = *this;
@@ -191,6 +196,8 @@ std::string SocketAddress::to_text() const {
   }
   return {};
 }
+
+std::uint32_t interface_number(const std::string& name) noexcept { return ::if_nametoindex(name.c_str()); }
 
 bool operator==(const SocketAddress& a, const SocketAddress& b) noexcept {
   return a.family_ == b.family_ && a.size_ == b.size_ &&

@@ -37,6 +37,7 @@ class SocketAddress {
   [[nodiscard]] bool is_ip() const noexcept { return family_ == Family::ipv4 || family_ == Family::ipv6; }
   [[nodiscard]] std::uint16_t port() const noexcept;  // 0 for unix
   [[nodiscard]] Bytes ip_bytes() const noexcept;  // 4, 16, or none for unix; an IPv4 address in IPv6 form gives its 4
+  [[nodiscard]] bool is_multicast() const noexcept;  // 224.0.0.0/4, ff00::/8
   [[nodiscard]] SocketAddress with_port(std::uint16_t port) const noexcept;
 
   [[nodiscard]] std::string to_text() const;    // "127.0.0.1:5555", "[::1]:5555", "/path", "@name", ""
@@ -55,6 +56,8 @@ class SocketAddress {
 // The address of a network interface ("lo", "eth0"); with `ipv6` an IPv6 address is preferred.
 // address_unavailable: there is no such interface, or it has no address.
 [[nodiscard]] Result<SocketAddress> interface_address(std::string_view name, std::uint16_t port, bool ipv6);
+
+[[nodiscard]] std::uint32_t interface_number(const std::string& name) noexcept;  // 0: there is no such interface
 
 // Every address of a host name, in the system's order of preference. Waits for the name service: never call
 // it on an I/O thread. IPv6 addresses are included only with `ipv6`. name_unresolved: the name has no

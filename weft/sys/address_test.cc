@@ -63,7 +63,19 @@ TEST(SocketAddress, ComparesByWhatItNames) {
   EXPECT_EQ(SocketAddress().to_text(), "");
 }
 
+TEST(SocketAddress, KnowsMulticast) {
+  for (const char* group : {"224.0.0.1", "239.255.255.255", "ff02::1"}) {
+    EXPECT_TRUE(SocketAddress::parse_numeric(group, 1)->is_multicast()) << group;
+  }
+  for (const char* host : {"127.0.0.1", "240.0.0.1", "223.255.255.255", "::1", "fe80::1", "::ffff:239.0.0.1"}) {
+    EXPECT_FALSE(SocketAddress::parse_numeric(host, 1)->is_multicast()) << host;
+  }
+  EXPECT_FALSE(SocketAddress().is_multicast());
+}
+
 TEST(NameLookup, FindsTheLoopbackInterface) {
+  EXPECT_GT(interface_number("lo"), 0u);
+  EXPECT_EQ(interface_number("no-such-nic"), 0u);
   const auto loopback = interface_address("lo", 7, false);
   ASSERT_TRUE(loopback) << loopback.error().message();
   EXPECT_EQ(loopback->to_text(), "127.0.0.1:7");

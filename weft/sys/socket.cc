@@ -60,15 +60,6 @@ Result<Fd> open_stream(int domain, const SocketOptions& options) noexcept {
   return fd;
 }
 
-Result<void> set_type_of_service(int fd, int value) noexcept {
-  const int tos = value & 0xFF;  // one byte in the header; IPv6 refuses a larger value, IPv4 cuts it off
-  if (WEFT_TRY(read_option(fd, SO_DOMAIN, "read the socket's domain")) != AF_INET6) {
-    return set_option(fd, IPPROTO_IP, IP_TOS, tos, "set the type of service");
-  }
-  try_option(fd, IPPROTO_IP, IP_TOS, tos);  // for IPv4 peers of an IPv6 socket, where the system supports it
-  return set_option(fd, IPPROTO_IPV6, IPV6_TCLASS, tos, "set the traffic class");
-}
-
 Result<void> bind_and_listen(int fd, const SocketAddress& at, int backlog) noexcept {
   WEFT_TRY(checked_call("bind", [&] { return ::bind(fd, raw(at), raw_size(at)); }));
   WEFT_TRY(checked_call("listen", [&] { return ::listen(fd, backlog); }));
@@ -105,10 +96,25 @@ bool concerns_one_connection(int os_errno) noexcept {
 
 }  // namespace
 
+Result<void> set_type_of_service(int fd, int value) noexcept {
+  const int tos = value & 0xFF;  // one byte in the header; IPv6 refuses a larger value, IPv4 cuts it off
+  if (WEFT_TRY(read_option(fd, SO_DOMAIN, "read the socket's domain")) != AF_INET6) {
+    return set_option(fd, IPPROTO_IP, IP_TOS, tos, "set the type of service");
+  }
+  try_option(fd, IPPROTO_IP, IP_TOS, tos);  // for IPv4 peers of an IPv6 socket, where the system supports it
+  return set_option(fd, IPPROTO_IPV6, IPV6_TCLASS, tos, "set the traffic class");
+}
+
 Result<void> tune_tcp(int fd, const SocketOptions& options) noexcept {
   WEFT_TRY(set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1, "set TCP_NODELAY"));
   if (options.tos != 0) {
     WEFT_TRY(set_type_of_service(fd, options.tos));
+  }
+  if (options.priority != 0) {
+    try_option(fd, SOL_SOCKET, SO_PRIORITY, options.priority);  // above 6 the system asks for a privilege
+  }
+  if (options.busy_poll > 0) {
+    try_option(fd, SOL_SOCKET, SO_BUSY_POLL, options.busy_poll);  // beyond its own value the system asks for one, too
   }
   if (options.user_timeout > 0) {
     WEFT_TRY(set_option(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, options.user_timeout, "set the user timeout"));

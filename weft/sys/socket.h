@@ -20,6 +20,7 @@ struct IoResult {
   Status status = Status::would_block;
   std::size_t bytes = 0;
   int os_errno = 0;  // the reason when `failed`; make_error() turns it into an Error
+  bool cut = false;  // `done`: the call stopped before its room was full, and there may be more at once
 };
 
 inline constexpr std::size_t kMaxReadVector = 4;
@@ -43,6 +44,8 @@ struct SocketOptions {
   int keepalive_idle = -1;      // seconds
   int keepalive_interval = -1;  // seconds
   int user_timeout = 0;         // TCP_USER_TIMEOUT, milliseconds; 0 leaves the default
+  int priority = 0;             // SO_PRIORITY of TCP; 0 leaves the default
+  int busy_poll = 0;            // SO_BUSY_POLL of TCP, microseconds; 0 leaves the default
   bool reuse_port = false;      // SO_REUSEPORT: TCP listeners share an address, the kernel distributes
   int adopt_fd = -1;            // a listener takes this descriptor over instead of opening its own
   std::string device{};         // SO_BINDTODEVICE; empty: any
@@ -85,6 +88,9 @@ struct Connecting {
 
 // Sets TCP_NODELAY, keep-alive and type of service on an accepted TCP socket.
 [[nodiscard]] Result<void> tune_tcp(int fd, const SocketOptions& options) noexcept;
+
+// IP_TOS, IPV6_TCLASS. 0 to 255; higher bits are left out.
+[[nodiscard]] Result<void> set_type_of_service(int fd, int value) noexcept;
 
 [[nodiscard]] Result<SocketAddress> local_address(int fd) noexcept;
 [[nodiscard]] Result<SocketAddress> peer_address(int fd) noexcept;

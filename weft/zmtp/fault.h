@@ -24,6 +24,7 @@ enum class Breach : std::uint32_t {
   invalid_metadata = 0x10000018,
   cryptographic = 0x11000001,
   mechanism_mismatch = 0x11000002,
+  websocket = 0x30000000,  // of the upgrade or the frames below ZMTP
 };
 
 // The reason why a connection must end. A value; `text` is static and says what the peer did.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "weft/msg/connection/security.h"
+#include "weft/msg/message/own_properties.h"
 
 namespace weft::msg {
 
@@ -14,6 +15,8 @@ sys::SocketOptions stream_options(const Options& options) {
   stream.send_buffer = options.send_buffer;
   stream.receive_buffer = options.receive_buffer;
   stream.tos = options.type_of_service;
+  stream.priority = options.priority;
+  stream.busy_poll = options.busy_poll;
   stream.backlog = options.backlog;
   stream.keepalive = options.tcp_keepalive;
   stream.keepalive_count = options.tcp_keepalive_count;
@@ -30,6 +33,7 @@ zmtp::LocalEnd make_local_end(const Options& options, zmtp::SocketType type) {
   zmtp::LocalEndConfig config;
   config.socket_type = type;
   config.identity = options.routing_id;
+  config.metadata = split_properties(options.metadata);
   if (options.max_message_size >= 0) {
     config.limits.frame_bytes_max = static_cast<std::uint64_t>(options.max_message_size);
   }

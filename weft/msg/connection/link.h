@@ -106,6 +106,7 @@ class Link final : public rt::Watcher, public ListHook {
   void handle_layer_handshake();
   [[nodiscard]] bool write_handshake(int& os_errno);
   void await_leaving();
+  void fail_stream(const char* text, int os_errno) noexcept;
   void fail_handshake(Error reason, std::uint32_t detail = 0) noexcept;
   [[nodiscard]] bool ends_for_good(const Error& reason) const noexcept;
   void choose_opening() noexcept;
@@ -113,6 +114,9 @@ class Link final : public rt::Watcher, public ListHook {
   void take_zap_reply(const ZapReply& reply) noexcept;
   void handle_zap_reply(const ZapReply& reply);
   void enter_traffic();
+  enum Notice : int { kBegin = 1, kEnd = 2 };  // bits of the option router_notify
+  [[nodiscard]] bool tells(Notice notice) const noexcept;
+  [[nodiscard]] std::string certificate_subject() const;
   void remember_peer();
 
   // link_traffic.cc

@@ -50,6 +50,8 @@ void Link::finish_take_down() {
   }
   if (raw_ && !closing_.begun) {
     common_.owner.connection_lost(common_.connection);  // before the notice: its reader finds that the id is unknown
+  }
+  if (!closing_.begun && tells(kEnd)) {
     queued |= receive_.queue_notice();
   }
   queued |= !closing_.begun && queue_farewell();

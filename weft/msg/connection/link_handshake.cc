@@ -5,6 +5,7 @@
 #include "weft/msg/connection/connection.h"
 #include "weft/msg/connection/io_service.h"
 #include "weft/msg/connection/link.h"
+#include "weft/net/tls.h"
 #include "weft/sys/call.h"
 #include "weft/sys/clock.h"
 
@@ -15,6 +16,9 @@ namespace {
 // Bytes of one read before the handshake is over. A peer that is not known yet makes this process hold so many, and as
 // many as its handshake may have (zmtp::Limits): less than Reader::kSettleMax together, so no block stays with it.
 constexpr std::size_t kHandshakeReadMax = 8 * 1024;
+
+// The mechanism that ZAP is told for a client whose certificate TLS has verified, when ZMTP's own is NULL.
+constexpr std::string_view kTlsMechanism = "TLS";
 
 // "127.0.0.1:5555" -> "127.0.0.1", "[::1]:5555" -> "::1"; of a unix socket, as libzmq has it, "localhost:uid:gid:pid".
 std::string host_of(const net::Stream& stream) {
@@ -67,7 +71,7 @@ void Link::begin_handshake(std::unique_ptr<net::Stream> stream) {
   }
   int os_errno = 0;
   if (!write_handshake(os_errno)) {
-    fail_handshake(common_.failure_or(Error(Errc::connection_closed, "lost during the handshake", os_errno)));
+    fail_stream("lost during the handshake", os_errno);
   }
 }
 
@@ -139,7 +143,7 @@ void Link::handle_handshake() {
     fail_handshake(Error(common_.local_end.fault()->code, common_.local_end.fault()->text),
                    common_.local_end.fault()->detail);
   } else if (!alive || !write_handshake(os_errno)) {
-    fail_handshake(common_.failure_or(Error(Errc::connection_closed, "closed during the handshake", os_errno)));
+    fail_stream("closed during the handshake", os_errno);
   } else if (common_.local_end.pending_output().empty()) {
     enter_traffic();
   }
@@ -153,7 +157,7 @@ void Link::handle_layer_handshake() {
   if (common_.stream->state().established) {
     enter_traffic();  // which reads on, also an end
   } else if (result.status != sys::IoResult::Status::would_block) {
-    fail_handshake(common_.failure_or(Error(Errc::connection_closed, "closed during the handshake", result.os_errno)));
+    fail_stream("closed during the handshake", result.os_errno);
   } else {
     receive_.reader().settle();
   }
@@ -165,11 +169,15 @@ void Link::answer_question() {
   }
   const Options& options = *common_.options;
   const std::string address = host_of(*common_.stream);
-  auto asked =
-      common_.owner.ask_authenticator(common_.io.loop(),
-                                      {options.zap_domain, address, options.routing_id,
-                                       common_.local_end.mechanism_name(), common_.local_end.question()->credentials},
-                                      [this](const ZapReply& reply) { take_zap_reply(reply); });
+  std::string_view mechanism = common_.local_end.mechanism_name();
+  std::vector<std::string> credentials = common_.local_end.question()->credentials;
+  if (std::string subject = certificate_subject(); mechanism == "NULL" && !subject.empty()) {
+    mechanism = kTlsMechanism;
+    credentials.push_back(std::move(subject));
+  }
+  auto asked = common_.owner.ask_authenticator(
+      common_.io.loop(), {options.zap_domain, address, options.routing_id, mechanism, credentials},
+      [this](const ZapReply& reply) { take_zap_reply(reply); });
   const auto refuse = [this](const char* why) { fail_handshake(Error(Errc::no_such_endpoint, why)); };
   if (!asked) {
     fail_handshake(asked.error());
@@ -206,7 +214,7 @@ void Link::handle_zap_reply(const ZapReply& reply) {
     return;
   }
   authenticated_ = reply.metadata;
-  authenticated_.emplace_back("User-Id", reply.user_id);
+  authenticated_.emplace_back("User-Id", reply.user_id.empty() ? certificate_subject() : reply.user_id);
   common_.local_end.answer(reply.status, sys::now());
   handle_handshake();
 }
@@ -222,7 +230,7 @@ void Link::await_leaving() {
       return;
     }
     if (result.status != sys::IoResult::Status::done) {
-      fail_handshake(Error(Errc::connection_closed, "closed during the handshake", result.os_errno));
+      fail_stream("closed during the handshake", result.os_errno);
       return;
     }
     turn.count_bytes(result.bytes);
@@ -237,7 +245,16 @@ void Link::choose_opening() noexcept {
   opening_ = modern ? zmtp::Opening::whole : zmtp::Opening::signature;
 }
 
+// The stream failed. A monitor of libzmq's kind is told only of failures with a detail.
+void Link::fail_stream(const char* text, int os_errno) noexcept {
+  const Error reason = common_.failure_or(Error(Errc::connection_closed, text, os_errno));
+  fail_handshake(reason, reason == Errc::protocol_error ? static_cast<std::uint32_t>(zmtp::Breach::unspecified) : 0);
+}
+
 void Link::fail_handshake(Error reason, std::uint32_t detail) noexcept {
+  if (detail == 0 && common_.breaks_websocket(reason)) {
+    detail = static_cast<std::uint32_t>(zmtp::Breach::websocket);
+  }
   const int fd = common_.stream != nullptr ? common_.stream->fd() : -1;
   const bool again = connecting() && common_.local_end.greeted_too_much();
   const bool told = again || std::exchange(refused_for_now_, false);
@@ -261,10 +278,19 @@ bool Link::ends_for_good(const Error& reason) const noexcept {
   return !connecting() || (fault && !common_.options->reconnect_after_fault);
 }
 
+// Of the certificate by which TLS has verified the client; empty: none.
+std::string Link::certificate_subject() const {
+  const auto info = common_.layered() && !connecting() ? net::tls_info(*common_.stream) : std::nullopt;
+  return info ? info->peer_subject : std::string();
+}
+
 // The properties of the peer that a received message can tell.
 void Link::remember_peer() {
   // The first of a name counts, so our own and the authenticator's properties stand before the peer's.
   zmtp::Metadata properties = authenticated_;
+  if (std::string subject = certificate_subject(); !subject.empty()) {
+    properties.emplace_back("User-Id", std::move(subject));
+  }
   properties.emplace_back("Peer-Address", host_of(*common_.stream));
   properties.emplace_back("__fd", std::to_string(common_.stream->fd()));  // libzmq's name
   for (const auto& property : common_.local_end.peer_metadata()) {
@@ -273,6 +299,12 @@ void Link::remember_peer() {
     }
   }
   peer_ = KnownPeer::remember(properties);
+}
+
+// Whether the application gets an empty message at that point.
+bool Link::tells(Notice notice) const noexcept {
+  const bool router = common_.share.traits.wire == zmtp::SocketType::router;
+  return raw_ ? common_.options->stream_notify : router && (common_.options->router_notify & notice) != 0;
 }
 
 void Link::enter_traffic() {
@@ -303,7 +335,7 @@ void Link::enter_traffic() {
   }
   send_.give_to_senders();
   set_interest(traffic_interest());
-  receive_.begin_traffic(raw_ && !closing_.begun);
+  receive_.begin_traffic(!closing_.begun && tells(kBegin));
   common_.share.output_parker.wake_with_fence();
   if (closing_.begun) {
     linger();

@@ -127,7 +127,7 @@ void Link::handle_peer_time() {
   if (!held) {
     receive_.give_back();
   }
-  if (action == zmtp::TimeAction::send_ping) {
+  if (action == zmtp::TimeAction::send_ping && !(common_.layered() && common_.stream->ping())) {
     std::uint8_t ping[zmtp::kPingFrameMax];
     send_.queue_control(Bytes(ping, zmtp::write_ping(ping, common_.local_end.ping_ttl_deciseconds(), {})));
   }

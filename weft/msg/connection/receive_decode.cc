@@ -53,7 +53,8 @@ ReceiveSide::Decoded ReceiveSide::decode(FrameView* view, Turn& turn) noexcept {
 
 ReceiveSide::Decoded ReceiveSide::decode_message(const Reader::Frame& frame, FrameView* view) noexcept {
   const bool more = (frame.header.flags & zmtp::kMore) != 0;
-  if (share_.traits.takes_subscriptions && !more && assembly_.parts.empty() && !assembly_.skipping) {
+  // A message may begin with several subscriptions, as parts.
+  if (share_.traits.takes_subscriptions && assembly_.parts.empty() && !assembly_.skipping) {
     const zmtp::Event event = common_.local_end.parse_legacy_subscription(frame.body, sys::now());
     if (common_.local_end.fault()) {
       end_with_fault();

@@ -186,11 +186,11 @@ void ReceiveSide::end_input(Error reason, zmtp::Breach breach) noexcept {
   common_.io.request(common_.connection.shared_from_this(), IoService::take_down);
 }
 
-// Queued whatever the mark. A connection with a full channel is not read, so its end, and with that the next notice,
-// waits for the application.
+// An empty message, whatever the mark. A connection with a full channel is not read, so its end, and with that the next
+// notice, waits for the application.
 bool ReceiveSide::queue_notice() noexcept {
   Outbound empty;
-  return common_.options->stream_notify && channel_.push(empty);
+  return channel_.push(empty);
 }
 
 // The I/O thread reads: into the channel, up to its mark or to the end of the turn.

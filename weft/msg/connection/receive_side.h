@@ -63,12 +63,12 @@ class ReceiveSide {
   [[nodiscard]] Reader& reader() noexcept { return reader_; }
   void begin_handshake() noexcept;
   void connect(zmtp::Mechanism* cipher, zmtp::Framing framing) noexcept;
-  // Reads the bytes that came already, then gives the baton to the application's threads. `notice`: a raw connection
-  // tells the application of its begin.
+  // Reads the bytes that came already, then gives the baton to the application's threads. `notice`: queue_notice()
+  // first.
   void begin_traffic(bool notice) noexcept;
   // Whatever the mark. False: the turn is spent, call it again. `queued`: something was queued; the next two return it.
   [[nodiscard]] bool read_rest(bool& queued) noexcept;
-  [[nodiscard]] bool queue_notice() noexcept;  // of a raw connection: that it is there, or that it is gone
+  [[nodiscard]] bool queue_notice() noexcept;  // that the connection is there, or that it is lost
   [[nodiscard]] bool queue_farewell(const std::string& text) noexcept;
   void disconnect() noexcept;
   [[nodiscard]] bool stalled() const noexcept { return stalled_.load(std::memory_order_relaxed); }

@@ -55,6 +55,10 @@ class Message {
     return is_large() && (!storage_.large.buffer->sole_owner() || storage_.large.buffer->constant());
   }
 
+  // The bytes are the application's own. A queue hands them on uncopied, so that the application is told when the last
+  // handle goes.
+  [[nodiscard]] bool external() const noexcept { return is_large() && storage_.large.buffer->external(); }
+
   [[nodiscard]] bool more() const noexcept { return more_; }
   void set_more(bool more) noexcept { more_ = more; }
 

@@ -56,6 +56,7 @@ struct Options {
   bool router_handover = false;         // a new peer takes over a routing id that is in use
   bool router_raw = false;              // ROUTER: peers are plain byte streams, as of STREAM; before bind and connect
   bool stream_notify = true;            // STREAM, raw ROUTER: an empty message when a peer comes and when it goes
+  int router_notify = 0;                // ROUTER: the same; the sum of 1, when a peer comes, and 2, when it goes
   bool xpub_verbose = false;            // pass on subscriptions that are already known
   bool xpub_verboser = false;           // the same, and unsubscriptions from topics that other peers still have
   bool xpub_no_drop = false;            // PUB, XPUB, RADIO: wait for a full peer instead of dropping its message
@@ -70,6 +71,10 @@ struct Options {
   bool req_correlate = false;        // REQ: number requests, and take only the reply with the request's number
   bool req_relaxed = false;          // REQ: a new request may be sent before the reply to the last one
   std::string connect_routing_id;    // ROUTER, STREAM: the routing id for the peer of the next connect, once
+  // XPUB: as xpub_manual; and the next message behind a received subscription goes only to the peer that subscribed.
+  bool xpub_manual_last_value = false;
+  // XSUB: pass on every unsubscription, not only the last one of a topic.
+  bool xsub_verbose_unsubscribe = false;
   bool ipv6 = false;
   Duration connect_timeout{0};         // of one attempt, over all addresses of the host; 0: the system's
   Duration tcp_max_retransmission{0};  // unacknowledged data ends a connection after this time; 0: the system's
@@ -90,6 +95,9 @@ struct Options {
   int tcp_keepalive_idle = -1;
   int tcp_keepalive_interval = -1;
   int type_of_service = 0;
+  int priority = 0;              // of tcp packets in the queues of the system, SO_PRIORITY; 0: its default
+  int busy_poll = 0;             // us for which a read may poll the network card, SO_BUSY_POLL; 0: the system's
+  std::string metadata;          // goes to every peer: "X-name:value", a zero byte between two (own_properties.h)
   bool plain_server = false;     // clients must show a name and a password, which an authenticator checks (ZAP)
   std::string plain_username;    // as a client
   std::string plain_password;    // as a client
@@ -97,6 +105,12 @@ struct Options {
   std::string curve_public_key;  // keys: 32 bytes, or empty
   std::string curve_secret_key;
   std::string curve_server_key;        // as a client: the server's public key
+  std::string tls_certificate;         // PEM file for tls+tcp: our certificate, then the chain to its authority
+  std::string tls_key;                 // PEM file: its key, without a pass phrase
+  std::string tls_authorities;         // PEM file: the authorities of peers; empty: servers the system's, clients none
+  bool tls_client_required = true;     // bind, with tls_authorities: a client without a certificate is refused
+  std::string tls_server_name;         // connect: the name in the server's certificate; empty: the endpoint's host
+  bool tls_verify = true;              // connect: off takes any server, even a man in the middle; for tests
   std::string zap_domain;              // goes to the authenticator; not empty: it also checks peers without a mechanism
   bool zap_enforce_domain = false;     // with a domain but no authenticator, every peer is refused
   Security security = Security::null;  // not a row: the option of a mechanism that was set last decides it
@@ -113,6 +127,10 @@ struct Option {
   void (*then)(Options&) = nullptr;           // runs after the option was set, and sets what follows from it
   bool (*accepts)(const T& value) = nullptr;  // a rule for values within the range
 };
+
+namespace msg {
+[[nodiscard]] bool are_properties(std::string_view text) noexcept;  // own_properties.h
+}
 
 namespace option {
 inline constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
@@ -146,10 +164,15 @@ inline constexpr Option<bool> router_mandatory{"router_mandatory", &Options::rou
 inline constexpr Option<bool> router_handover{"router_handover", &Options::router_handover, 0, 1};
 inline constexpr Option<bool> router_raw{"router_raw", &Options::router_raw, 0, 1};
 inline constexpr Option<bool> stream_notify{"stream_notify", &Options::stream_notify, 0, 1};
+inline constexpr Option<int> router_notify{"router_notify", &Options::router_notify, 0, 3};
 inline constexpr Option<bool> xpub_verbose{"xpub_verbose", &Options::xpub_verbose, 0, 1};
 inline constexpr Option<bool> xpub_verboser{"xpub_verboser", &Options::xpub_verboser, 0, 1};
 inline constexpr Option<bool> xpub_no_drop{"xpub_no_drop", &Options::xpub_no_drop, 0, 1};
 inline constexpr Option<bool> xpub_manual{"xpub_manual", &Options::xpub_manual, 0, 1};
+inline constexpr Option<bool> xpub_manual_last_value{"xpub_manual_last_value", &Options::xpub_manual_last_value, 0, 1,
+                                                     [](Options& o) { o.xpub_manual = o.xpub_manual_last_value; }};
+inline constexpr Option<bool> xsub_verbose_unsubscribe{"xsub_verbose_unsubscribe", &Options::xsub_verbose_unsubscribe,
+                                                       0, 1};
 inline constexpr Option<std::string> xpub_welcome_message{"xpub_welcome_message", &Options::xpub_welcome_message, 0,
                                                           1 << 20};
 inline constexpr Option<bool> invert_matching{"invert_matching", &Options::invert_matching, 0, 1};
@@ -183,6 +206,10 @@ inline constexpr Option<int> tcp_keepalive_idle{"tcp_keepalive_idle", &Options::
 inline constexpr Option<int> tcp_keepalive_interval{"tcp_keepalive_interval", &Options::tcp_keepalive_interval, -1,
                                                     kIntMax};
 inline constexpr Option<int> type_of_service{"type_of_service", &Options::type_of_service, 0, kIntMax};
+inline constexpr Option<int> priority{"priority", &Options::priority, 0, kIntMax};
+inline constexpr Option<int> busy_poll{"busy_poll", &Options::busy_poll, 0, kIntMax};
+inline constexpr auto kAreProperties = [](const std::string& text) { return msg::are_properties(text); };
+inline constexpr Option<std::string> metadata{"metadata", &Options::metadata, 0, 8192, nullptr, kAreProperties};
 
 // Of these options, the one that was set last decides the mechanism and its side.
 inline constexpr Option<bool> plain_server{"plain_server", &Options::plain_server, 0, 1, [](Options& o) {
@@ -205,6 +232,13 @@ inline constexpr Option<std::string> curve_server_key{"curve_server_key", &Optio
                                                         o.security = Security::curve;
                                                         o.curve_server = false;
                                                       }};
+inline constexpr Option<std::string> tls_certificate{"tls_certificate", &Options::tls_certificate, 0, 4096};
+inline constexpr Option<std::string> tls_key{"tls_key", &Options::tls_key, 0, 4096};
+inline constexpr Option<std::string> tls_authorities{"tls_authorities", &Options::tls_authorities, 0, 4096};
+inline constexpr Option<bool> tls_client_required{"tls_client_required", &Options::tls_client_required, 0, 1};
+inline constexpr Option<std::string> tls_server_name{"tls_server_name", &Options::tls_server_name, 0, 253};
+inline constexpr Option<bool> tls_verify{"tls_verify", &Options::tls_verify, 0, 1};
+
 inline constexpr Option<bool> zap_enforce_domain{"zap_enforce_domain", &Options::zap_enforce_domain, 0, 1};
 inline constexpr Option<std::string> zap_domain{"zap_domain", &Options::zap_domain, 0, 255};
 }  // namespace option

@@ -71,14 +71,16 @@ struct Outbound {
   Message* message = nullptr;  // null: the bytes must be copied
   bool more = false;
   bool waits = false;  // the call may wait; SocketCore::send() sets it
+
+  [[nodiscard]] bool external() const noexcept { return message != nullptr && message->external(); }
 };
 
-// Fills `cell` from `part`; takes over the message's buffer for more than kInlineMax bytes. False when memory ran out:
-// the part is unchanged.
+// Fills `cell` from `part`; takes over the message's buffer if it is external, or for more than kInlineMax bytes. False
+// when memory ran out: the part is unchanged.
 [[nodiscard]] inline bool make_cell(Cell& cell, Outbound& part) noexcept {
   cell.more = part.more;
   cell.topic_is_large = false;
-  if (part.bytes.size() <= Cell::kInlineMax) [[likely]] {
+  if (part.bytes.size() <= Cell::kInlineMax && !part.external()) [[likely]] {
     cell.kind = Cell::Kind::small;
     cell.size = static_cast<std::uint8_t>(part.bytes.size());
     copy_bytes(cell.body.small, part.bytes);
@@ -185,20 +187,18 @@ struct Inbound {
   static constexpr std::size_t kSliceMin = 4096;
 
   bool take_into_message(FrameView& view) noexcept {
-    if (view.bytes.size() > Message::kInlineMax) {
-      if (view.cell != nullptr && view.cell->kind == Cell::Kind::large) {
-        message->assign(view.cell->body.large.buffer, view.bytes);
-        view.cell->kind = Cell::Kind::small;  // the message has its reference now
-        view.cell->size = 0;
-        message->set_more(view.more);
-        return true;
-      }
-      if (view.slice_of != nullptr && view.bytes.size() >= kSliceMin) {
-        view.slice_of->add_reference();
-        message->assign(view.slice_of, view.bytes);
-        message->set_more(view.more);
-        return true;
-      }
+    if (view.cell != nullptr && view.cell->kind == Cell::Kind::large) {
+      message->assign(view.cell->body.large.buffer, view.bytes);
+      view.cell->kind = Cell::Kind::small;  // the message has its reference now
+      view.cell->size = 0;
+      message->set_more(view.more);
+      return true;
+    }
+    if (view.slice_of != nullptr && view.bytes.size() >= kSliceMin) {
+      view.slice_of->add_reference();
+      message->assign(view.slice_of, view.bytes);
+      message->set_more(view.more);
+      return true;
     }
     if (!message->assign_copy(view.bytes)) {
       return false;

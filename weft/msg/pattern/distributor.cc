@@ -40,7 +40,7 @@ void Distributor::send_single(Outbound& part, const Message* shared) noexcept {
 
 Result<void> Distributor::send(Outbound& part) {
   if (!in_message_ && !part.more) [[likely]] {
-    if (part.bytes.size() <= Cell::kInlineMax || chosen_.empty()) {
+    if ((part.bytes.size() <= Cell::kInlineMax && !part.external()) || chosen_.empty()) {
       send_single(part, nullptr);
       return {};
     }

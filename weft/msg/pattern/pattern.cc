@@ -23,6 +23,7 @@ Result<void> Pattern::subscribe(Bytes /*topic*/) {
 Result<void> Pattern::unsubscribe(Bytes /*topic*/) {
   return Error(Errc::not_supported, "this socket type does not subscribe");
 }
+Result<std::size_t> Pattern::topics() { return Error(Errc::not_supported, "this socket type has no topics"); }
 Result<bool> Pattern::peer_writable(Bytes /*routing_id*/) {
   return Error(Errc::not_supported, "this socket type does not know its peers by name");
 }

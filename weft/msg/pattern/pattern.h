@@ -76,6 +76,8 @@ class Pattern {
   // Send lock. Does work that detach() left, for a bounded time. True: more is left.
   [[nodiscard]] virtual bool sweep();
 
+  // Send lock. The number of different topics: of peers, or of the socket itself.
+  [[nodiscard]] virtual Result<std::size_t> topics();
   // Send lock. The number of peers with at least one subscription, for a socket to which peers subscribe.
   [[nodiscard]] virtual std::size_t subscribers() const noexcept { return 0; }
 

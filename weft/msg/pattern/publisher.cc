@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -110,6 +111,9 @@ class Publisher final : public Pattern {
         return Errc::would_block;
       }
     }
+    if (options_.xpub_manual_last_value && !distributor_.in_message()) [[unlikely]] {
+      return send_to_last_asker(part);
+    }
     return distributor_.send(part);
   }
 
@@ -121,21 +125,16 @@ class Publisher final : public Pattern {
     if (!notifies_) {
       return Pattern::receive(part);
     }
-    {
-      const std::lock_guard lock(notices_mutex_);
-      if (notice_is_due() && !queue_.in_message()) {
-        const Notice& notice = notices_.front();
-        FrameView view{as_bytes(notice.text), false, nullptr, nullptr};
-        if (!part.take(view)) {
-          return Error(Errc::resource_exhausted, "no memory for a received message");
-        }
-        last_asker_ = notice.asker;
-        notice_bytes_ -= notice.footprint();
-        if (notice.source != nullptr) {
-          notice.source->bytes -= notice.footprint();
-        }
-        notices_.pop_front();
-        return {};
+    if (!queue_.in_message()) {
+      if (const auto given = give_notice(part)) {
+        return *given;
+      }
+      // Reads from the kernel: a subscription in front of the message makes a notice.
+      if (FrameView view; queue_.peek(view) != nullptr) {
+        queue_.unpeek();
+      }
+      if (const auto given = give_notice(part)) {
+        return *given;
       }
     }
     return queue_.receive(part);
@@ -174,6 +173,7 @@ class Publisher final : public Pattern {
     into.queued_in += notices_.size();
   }
   [[nodiscard]] std::size_t subscribers() const noexcept override { return subscribed_; }
+  [[nodiscard]] Result<std::size_t> topics() override { return subscriptions_.size(); }
 
  private:
   static constexpr std::size_t kChoiceTopicMax = 256;  // for a longer topic the choice is made anew
@@ -255,8 +255,8 @@ class Publisher final : public Pattern {
   // The last choice stands, and holds for this topic.
   [[nodiscard]] bool choice_covers(Bytes topic) const noexcept {
     const std::size_t size = choice_topic_.size();
-    return choice_stands_ && choice_inverted_ == options_.invert_matching && topic.size() >= size &&
-           topic.size() <= choice_size_max_ &&
+    return choice_stands_ && choice_inverted_ == options_.invert_matching && !options_.xpub_manual_last_value &&
+           topic.size() >= size && topic.size() <= choice_size_max_ &&
            (size == 0 || std::memcmp(topic.data(), choice_topic_.data(), size) == 0);
   }
 
@@ -266,9 +266,11 @@ class Publisher final : public Pattern {
     ++publication_;
     std::vector<Pipe*>& chosen = distributor_.chosen();
     chosen.clear();
+    const Subscriber* const only = options_.xpub_manual_last_value ? last_asker() : nullptr;
+    chosen_for_ = only != nullptr ? only->id : SlotId();
     try {
       const auto scope = subscriptions_.match(topic, [&](SubscriptionTable::Peer& peer) {
-        if (peer.mark != publication_) {
+        if (peer.mark != publication_ && (only == nullptr || &peer == &only->own)) {
           peer.mark = publication_;
           chosen.push_back(peer.pipe);
         }
@@ -298,6 +300,23 @@ class Publisher final : public Pattern {
     });
   }
 
+  // Null: there is none, or the last one is gone.
+  [[nodiscard]] Subscriber* last_asker() noexcept {
+    const std::lock_guard lock(notices_mutex_);
+    Subscriber* const asker = options_.xpub_manual ? subscribers_.find(last_asker_) : nullptr;
+    return asker != nullptr && asker->own.pipe != nullptr ? asker : nullptr;
+  }
+
+  // Option xpub_manual_last_value: the peer that asked last got this message alone. The next one goes to all peers.
+  Result<void> send_to_last_asker(Outbound& part) {
+    const Result<void> sent = distributor_.send(part);
+    const std::lock_guard lock(notices_mutex_);
+    if (sent && last_asker_ == chosen_for_) {
+      last_asker_ = {};
+    }
+    return sent;
+  }
+
   Result<void> subscribe_last_asker(bool subscribe, Bytes topic) {
     if (!notifies_ || !options_.xpub_manual) {
       return Error(Errc::not_supported, "only an XPUB with the option xpub_manual subscribes for its peers");
@@ -314,6 +333,26 @@ class Publisher final : public Pattern {
       subscriptions_.remove(asker->own, topic);
     }
     return {};
+  }
+
+  // Nothing: no notice is due.
+  [[nodiscard]] std::optional<Result<void>> give_notice(Inbound& part) {
+    const std::lock_guard lock(notices_mutex_);
+    if (!notice_is_due()) {
+      return std::nullopt;
+    }
+    const Notice& notice = notices_.front();
+    FrameView view{as_bytes(notice.text), false, nullptr, nullptr};
+    if (!part.take(view)) {
+      return Error(Errc::resource_exhausted, "no memory for a received message");
+    }
+    last_asker_ = notice.asker;
+    notice_bytes_ -= notice.footprint();
+    if (notice.source != nullptr) {
+      notice.source->bytes -= notice.footprint();
+    }
+    notices_.pop_front();
+    return Result<void>();
   }
 
   [[nodiscard]] bool notice_is_due() const noexcept {
@@ -394,6 +433,7 @@ class Publisher final : public Pattern {
   bool choice_inverted_ = false;  // than choice_size_max_
   std::string choice_topic_;
   std::size_t choice_size_max_ = 0;
+  SlotId chosen_for_;  // xpub_manual_last_value: the one peer of the choice; none: every peer
   Distributor distributor_;
   FairQueue queue_;  // receive lock: messages that XSUB peers send besides subscriptions
   std::mutex notices_mutex_;

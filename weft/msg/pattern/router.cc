@@ -154,7 +154,7 @@ class Router final : public Pattern {
   // Gives the id to the caller. The part behind it stays in its place or is taken now, so that the caller gets it
   // without waiting.
   Result<void> receive_id(Inbound& part, Pipe& from, FrameView& body) {
-    FrameView id{as_bytes(from.notes.routing_id), true, nullptr, nullptr};
+    FrameView id{as_bytes(from.notes.routing_id), true, nullptr, nullptr, from.notes.origin};
     if (!part.take(id)) {
       queue_.unpeek();
       return out_of_memory();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SUB and XSUB: subscriptions go to every publisher, and all of them again over each new connection. SUB also filters
 // received messages, because a publisher may send more than the socket subscribed to. XSUB subscribes by sending 01
-// (unsubscribes: 00) and the topic.
+// (unsubscribes: 00) and the topic, or several of them as the first parts of a message.
 #include <list>
 #include <mutex>
 #include <new>
@@ -71,15 +71,9 @@ class Subscriber final : public Pattern {
       return Pattern::send(part);
     }
     if (!distributor_.in_message()) {
-      if (!part.more && !part.bytes.empty() && part.bytes[0] <= 1) {
+      if (!part.bytes.empty() && part.bytes[0] <= 1) {
         const Bytes topic = part.bytes.subspan(1);
-        if (part.bytes[0] == 1) {
-          return subscribe(topic);
-        }
-        if (subscriptions_.find(topic) != nullptr) {
-          return unsubscribe(topic);
-        }
-        return {};
+        return part.bytes[0] == 1 ? subscribe(topic) : pass_unsubscription(topic);
       }
     }
     try {
@@ -107,6 +101,7 @@ class Subscriber final : public Pattern {
   }
 
   bool can_send() override { return !filters_; }
+  [[nodiscard]] Result<std::size_t> topics() override { return subscriptions_.size(); }
   bool can_receive() override {
     FrameView view;
     if (!find_match(view)) {
@@ -143,6 +138,16 @@ class Subscriber final : public Pattern {
     }
     *wish = std::prev(wishes_.end());
     return {};
+  }
+
+  // XSUB. Only the last unsubscription of a topic, unless the option xsub_verbose_unsubscribe passes on all.
+  [[nodiscard]] Result<void> pass_unsubscription(Bytes topic) {
+    const Wishes::iterator* const wish = subscriptions_.find(topic);
+    const bool last = wish != nullptr && (*wish)->count == 1;
+    if (options_.xsub_verbose_unsubscribe && !last) {
+      send_to_publishers(false, topic);
+    }
+    return wish != nullptr ? unsubscribe(topic) : Result<void>();
   }
 
   // Peeks at the next part of a message that the socket subscribed to. Drops all other messages.

@@ -42,6 +42,9 @@ class SubscriptionTable {
   // would exceed a bound; resource_exhausted: no memory. After an error nothing has changed.
   [[nodiscard]] Result<bool> add(Peer& peer, Bytes topic) noexcept;
   void remove(Peer& peer, Bytes topic) noexcept;
+  [[nodiscard]] std::size_t size() const noexcept {
+    return topics_.size();
+  }  // topics, also those of peers that are gone
   // The peer has the topic, and no other peer has.
   [[nodiscard]] bool is_last(Peer& peer, Bytes topic) noexcept {
     return peer.topics.find(topic) != nullptr && peers(topic).size() == 1;

@@ -292,6 +292,11 @@ void SocketCore::sweep() noexcept {
   context_.connection_ended();
 }
 
+Result<std::size_t> SocketCore::topics() {
+  const std::lock_guard lock(send_mutex_);
+  return refuses() ? Result<std::size_t>(refusal()) : pattern_->topics();
+}
+
 Result<std::size_t> SocketCore::subscribers() {
   const std::lock_guard lock(send_mutex_);
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {

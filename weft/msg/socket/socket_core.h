@@ -34,7 +34,8 @@
 
 namespace weft::net {
 class Acceptor;
-}
+class TlsServer;
+}  // namespace weft::net
 
 namespace weft::msg {
 
@@ -136,6 +137,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     return or_no_memory([&] { return change_options(change); });
   }
   [[nodiscard]] Options options_copy() const;
+  [[nodiscard]] Result<void> reload_certificates() {
+    return or_no_memory([&] { return reload_servers(); });
+  }
   [[nodiscard]] Result<void> subscribe(Bytes topic, bool on) {
     return or_no_memory([&] { return change_subscription(topic, on); });
   }
@@ -144,6 +148,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   }
   [[nodiscard]] Result<bool> peer_writable(Bytes routing_id);
   [[nodiscard]] Result<std::size_t> subscribers();
+  [[nodiscard]] Result<std::size_t> topics();
   void close() noexcept;  // idempotent
   [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
   void terminate() noexcept;  // every call fails with `terminated` from now on
@@ -296,6 +301,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     std::shared_ptr<net::Acceptor> acceptor;
     std::shared_ptr<Lobby> lobby;
   };
+  [[nodiscard]] Result<void> reload_servers();
   [[nodiscard]] std::shared_ptr<Lobby> make_lobby(const Listening& listening);
   [[nodiscard]] Bound make_bound(std::unique_ptr<net::Listener> listener, const Listening& listening);
   void close_bound(const Bound& bound) noexcept;  // I/O thread
@@ -315,6 +321,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<std::unique_ptr<net::Listener>> open_listener(const net::Endpoint& endpoint,
                                                                      const Options& options);
   [[nodiscard]] Result<std::string> bind_inproc(const net::Endpoint& endpoint);
+  // Null: the transport's streams are sockets (socket_tls.cc).
+  [[nodiscard]] Result<std::shared_ptr<const net::Layering>> make_layering(const net::Endpoint& endpoint, bool accepts,
+                                                                           const Options& options);
   // Return the routing id that the pattern gave the new peer; 0: none.
   [[nodiscard]] Result<std::uint32_t> connect_pipe(std::string_view endpoint);
   [[nodiscard]] Result<std::uint32_t> connect_inproc(const net::Endpoint& endpoint);
@@ -323,7 +332,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void erase_inproc(const Pipe& pipe) noexcept;  // receive and table lock
   void name_peer(Pipe& pipe) noexcept;           // both locks
   void report_id(const Pipe& pipe);              // both locks
-  [[nodiscard]] Result<void> refuse_raw() const;
+  [[nodiscard]] Result<void> refuse_raw(const net::Endpoint& endpoint) const;
 
   ContextCore& context_;
   const PatternTraits& traits_;
@@ -384,7 +393,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   std::unordered_map<Connection*, ConnectedPipe> connections_;
   Connected connected_;
   std::map<std::string, Bound> bound_;
-  std::map<std::string, std::string> bound_aliases_;  // the caller's endpoint -> the exact one
+  std::vector<std::weak_ptr<net::TlsServer>> tls_servers_;  // of the endpoints in bound_
+  std::map<std::string, std::string> bound_aliases_;        // the caller's endpoint -> the exact one
   using ConnectedInproc = std::multimap<std::string, std::shared_ptr<InprocLink>>;
   struct InprocPipe {
     std::unique_ptr<Pipe> pipe;

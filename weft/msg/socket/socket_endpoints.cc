@@ -39,15 +39,8 @@ std::string numeric_form(std::string_view text, bool ipv6) {
     return std::string(text);
   }
   const auto addresses = sys::resolve(endpoint->host, endpoint->port, ipv6);
-  return addresses ? std::string(text.substr(0, text.find("://") + 3)) + addresses->front().to_text()
+  return addresses ? std::string(text.substr(0, text.find("://") + 3)) + addresses->front().to_text() + endpoint->path
                    : std::string(text);
-}
-
-// Null: the transport's streams are sockets.
-std::shared_ptr<const net::Layering> layering_for(const net::Endpoint& endpoint, bool accepts) {
-  return net::transport_row(endpoint.transport).layer == nullptr
-             ? nullptr
-             : std::make_shared<const net::Layering>(net::Layering{endpoint, accepts});
 }
 
 // No proxy: the option names none, or the transport is not over tcp.
@@ -78,12 +71,13 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
     return refusal();
   }
   const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, true));
+  WEFT_TRY(refuse_raw(endpoint));
   if (endpoint.transport == net::Transport::inproc) {
-    WEFT_TRY(refuse_raw());
     return bind_inproc(endpoint);
   }
   const FrozenOptions options = freeze_options();
-  auto listener = open_listener(endpoint, *options);
+  auto layering = make_layering(endpoint, true, *options);
+  auto listener = layering ? open_listener(endpoint, *options) : layering.error();
   if (!listener) {
     monitor_.emit(EventKind::bind_failed, text, listener.error());
     return listener.error();
@@ -98,7 +92,7 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
   std::string exact = (*listener)->bound_endpoint();
   // The entries are made first: to move them into the tables needs no memory.
   decltype(bound_) bound{
-      {exact, make_bound(std::move(*listener), {exact, options, std::move(gate), layering_for(endpoint, true)})}};
+      {exact, make_bound(std::move(*listener), {exact, options, std::move(gate), std::move(*layering)})}};
   decltype(bound_aliases_) alias{{std::string(text), exact}};
   const std::lock_guard lock(table_mutex_);
   if (closed()) {
@@ -190,16 +184,17 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
     return refusal();
   }
   const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, false));
+  WEFT_TRY(refuse_raw(endpoint));
   if (endpoint.transport == net::Transport::inproc) {
-    WEFT_TRY(refuse_raw());
     return connect_inproc(endpoint);
   }
   const FrozenOptions options = freeze_options();
   auto proxy = WEFT_TRY(proxy_for(endpoint, *options));
+  auto layering = WEFT_TRY(make_layering(endpoint, false, *options));
   WEFT_TRY(context_.start_io());
   Counted counted(context_);
   auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), options, endpoint, std::move(proxy),
-                                                 layering_for(endpoint, false));
+                                                 std::move(layering));
   decltype(connected_) entry{{std::string(text), connection}};
   std::uint32_t routing_id = 0;
   {
@@ -237,9 +232,12 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
   return routing_id;
 }
 
-// A raw socket carries a stream of bytes, and inproc has none.
-Result<void> SocketCore::refuse_raw() const {
-  return raw() ? Result<void>(Error(Errc::incompatible_peer, "raw sockets have no inproc")) : Result<void>();
+// A raw socket carries a stream of bytes, and some transports have none: inproc, and ws with its messages.
+Result<void> SocketCore::refuse_raw(const net::Endpoint& endpoint) const {
+  const bool has_bytes = endpoint.transport != net::Transport::inproc && endpoint.transport != net::Transport::ws &&
+                         endpoint.transport != net::Transport::wss;
+  return raw() && !has_bytes ? Result<void>(Error(Errc::incompatible_peer, "raw sockets have no inproc and no ws"))
+                             : Result<void>();
 }
 
 // STREAM: the caller of connect reads the peer's name in the option routing_id, unless the caller chose the name.

@@ -60,8 +60,8 @@ class Client {
   [[nodiscard]] static Result<std::unique_ptr<Client>> open(std::shared_ptr<ClientHost> host, std::string_view endpoint,
                                                             ClientOptions options = {}, const Codec& codec = Codec()) {
     net::Endpoint parsed = WEFT_TRY(net::parse_endpoint(endpoint, false));
-    if (parsed.transport == net::Transport::inproc) {
-      return Error(Errc::not_supported, "a client needs a socket, and inproc has none");
+    if (parsed.transport != net::Transport::tcp && parsed.transport != net::Transport::ipc) {
+      return Error(Errc::not_supported, "a client connects over tcp and ipc; TLS is one of its options");
     }
     if (rt::Core::current() != &host->core()) {
       return Error(Errc::invalid_state, "a client is opened on the core of its host");

@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "weft/net/transport.h"
 #include "weft/serve/server/wrap.h"
 
 namespace weft::serve {
@@ -120,6 +121,9 @@ bool ServerRun::on_each_core(const std::function<bool(unsigned)>& function) {
 
 Result<ServerRun::Listeners> ServerRun::open_listeners(const net::Endpoint& endpoint, const ListenerOptions& options,
                                                        std::string& bound) {
+  if (net::transport_row(endpoint.transport).layer != nullptr) {
+    return Error(Errc::not_supported, "a server listens on tcp and ipc; TLS is an option of its listener");
+  }
   Listeners listeners(runtime_.size());
   const bool several = runtime_.size() > 1 && endpoint.transport == net::Transport::tcp && options.socket.adopt_fd < 0;
   if (options.accept == AcceptMode::reuse_port && endpoint.transport != net::Transport::tcp) {

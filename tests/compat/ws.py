@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: MIT
+"""WebSocket: our library with a libzmq that has ws://, and with jszmq in a browser and in Node.js.
+
+Each cell sends messages whose contents are checked, with either side binding; a browser cannot bind. libzmq is built
+from the tree of 4.3.5 that ./dev compat libzmq fetches too. The last step looks at the page of examples/browser.
+"""
+
+import argparse
+import functools
+import http.server
+import os
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "tests/compat"), str(ROOT / "examples/browser")]
+
+import libzmq as crate  # noqa: E402
+import run as example  # noqa: E402
+
+PYTHON = "/usr/bin/python3"  # with Debian's python3-zmq, which loads the system's libzmq.so.5, or that of LD_LIBRARY_PATH
+LIMIT = 120  # seconds for a cell
+PARTNERS = {"push": "pull", "pull": "push", "pub": "sub", "sub": "pub", "req": "rep", "rep": "req"}
+PARTNERS |= {"dealer": "router", "router": "dealer"}
+
+# One role of ws_peer.py on jszmq: run(role, way, endpoint, count) is done when every message was checked.
+PEER_JS = """
+(function (root, zmq, Buffer) {
+  const kinds = {pub: zmq.XPub, sub: zmq.Sub, req: zmq.Req, rep: zmq.Rep, dealer: zmq.Dealer, router: zmq.Router,
+                 push: zmq.Push, pull: zmq.Pull};
+  const alphabet = Array.from({length: 1000}, (_, i) => String.fromCharCode(97 + (i % 26))).join("");
+  const make = (n) => [String(n), alphabet.slice(n % 26, (n % 26) + (n % 301))];
+  root.run = (role, way, endpoint, count) =>
+    new Promise((resolve, reject) => {
+      const socket = new kinds[role]();
+      const check = (n, parts) => {
+        const want = make(n);
+        if (parts.length !== 2 || parts.some((part, i) => part.toString() !== want[i]))
+          reject(new Error(`message ${n} is ${parts}`));
+      };
+      const send = (from) => { for (let n = from; n < count; ++n) socket.send(make(n)); };
+      let received = 0;
+      socket.on("message", (...parts) => {
+        if (role === "pub") return send(0);  // the subscription
+        if (role === "router") { check(received++, parts.slice(1)); socket.send(parts); }
+        else if (role === "rep") { check(received++, parts); socket.send(parts); }
+        else if (role === "req") { check(received++, parts); if (received < count) socket.send(make(received)); }
+        else check(received++, parts);
+        if (received === count) resolve("ok");
+      });
+      if (role === "sub") socket.subscribe("");
+      way === "bind" ? socket.bind(endpoint) : socket.connect(endpoint);
+      if (role === "req") socket.send(make(0));
+      if (role === "push" || role === "dealer") way === "bind" ? socket.once("attach", () => send(0)) : send(0);
+      if (role === "push" || role === "pub") resolve("ok");
+    });
+})(globalThis, globalThis.zmq || require("jszmq"), globalThis.Buffer);
+"""
+
+
+def build_libzmq(work):
+    """Returns a libzmq.so.5 with ws://."""
+    library = work / "reference/lib/libzmq.so.5"
+    if not library.exists():
+        tree = crate.fetch(ROOT / "build/compat/libzmq")
+        crate.say("build libzmq with WebSocket")
+        switches = ["BUILD_STATIC=OFF", "BUILD_TESTS=OFF", "ENABLE_DRAFTS=ON", "ENABLE_WS=ON", "WITH_LIBSODIUM=ON"]
+        switches += ["ENABLE_CURVE=ON", "WITH_PERF_TOOL=OFF", "WITH_DOCS=OFF", "ENABLE_CPACK=OFF", "CMAKE_BUILD_TYPE=Release"]
+        command = ["cmake", "-S", tree, "-B", work / "reference", "-G", "Ninja", "-Wno-dev", *crate.launcher()]
+        crate.run(command + [f"-D{switch}" for switch in switches], work / "configure.log")
+        crate.run(["cmake", "--build", work / "reference", "--target", "libzmq"], work / "build.log")
+    return library
+
+
+class PyPeer:
+    """A role in a process of its own, on the given library."""
+
+    def __init__(self, library, role, way, endpoint, count):
+        command = [PYTHON, "-B", ROOT / "tests/compat/ws_peer.py", role, way, endpoint, str(count)]
+        environment = dict(os.environ, LD_LIBRARY_PATH=str(library.parent))
+        self.process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self.endpoint = self.process.stdout.readline().strip() if way == "bind" else endpoint
+
+    def finish(self):
+        """Waits until every message was checked. Returns "" or what is wrong."""
+        timer = threading.Timer(LIMIT, self.process.kill)
+        timer.start()
+        said = self.process.stdout.readline()
+        timer.cancel()
+        return "" if said == "ok\n" else said + self.process.stdout.read()
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait(LIMIT)
+        self.process.stdout.close()
+
+
+class NodePeer(PyPeer):
+    """A role on jszmq in Node.js."""
+
+    def __init__(self, folder, role, way, endpoint, count):
+        (folder / "peer.js").write_text(PEER_JS)
+        ends = "process.stdin.on('end', () => process.exit(0)).resume()"
+        code = f"require('./peer.js'); run('{role}', '{way}', '{endpoint}', {count})"
+        code += f".then(console.log, (e) => console.log(e.message)); {ends}"
+        self.process = subprocess.Popen(
+            ["node", "-e", code], cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        self.endpoint = endpoint
+
+
+class Browser:
+    """Headless Chromium with a page that has jszmq."""
+
+    def __init__(self, folder):
+        from playwright.sync_api import sync_playwright
+
+        self.playwright = sync_playwright().start()
+        self.browser = self.playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        (folder / "page.html").write_text("<!doctype html><script src=jszmq.js></script><script src=peer.js></script>")
+        (folder / "peer.js").write_text(PEER_JS)
+        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
+        handler.log_message = lambda *_: None
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def run(self, role, endpoint, count):
+        page = self.browser.new_page()
+        page.goto(f"http://127.0.0.1:{self.server.server_port}/page.html")
+        page.set_default_timeout(LIMIT * 1000)
+        try:
+            return page, page.evaluate(f"run('{role}', 'connect', '{endpoint}', {count})")
+        except Exception as error:  # noqa: BLE001: whatever the page threw is the cell's result
+            return page, str(error)
+
+    def photograph(self, url, file):
+        page = self.browser.new_page(viewport={"width": 960, "height": 720})
+        errors = []
+        page.on("pageerror", lambda error: errors.append(str(error)))
+        page.goto(url)
+        page.wait_for_function("Number(document.getElementById('count').textContent) > 300", timeout=LIMIT * 1000)
+        page.wait_for_function("document.getElementById('reply').textContent === 'HELLO FROM THE PAGE'", timeout=LIMIT * 1000)
+        page.screenshot(path=str(file))
+        return errors
+
+    def close(self):
+        self.browser.close()
+        self.playwright.stop()
+        self.server.shutdown()
+
+
+def free_port():
+    import socket
+
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def cell_of_libraries(ours, theirs, role, we_bind, count):
+    binder, other = (ours, theirs) if we_bind else (theirs, ours)
+    one = PyPeer(binder, role, "bind", "ws://127.0.0.1:*/path", count)
+    two = PyPeer(other, PARTNERS[role], "connect", one.endpoint, count)
+    wrong = [peer.finish() for peer in (one, two)]
+    for peer in (two, one):
+        peer.end()
+    return "; ".join(filter(None, wrong))
+
+
+def cell_of_node(ours, folder, role, count):
+    theirs = NodePeer(folder, role, "bind", f"ws://127.0.0.1:{free_port()}/", count)
+    us = PyPeer(ours, PARTNERS[role], "connect", theirs.endpoint, count)
+    wrong = [us.finish(), theirs.finish()]
+    us.end()
+    theirs.end()
+    return "; ".join(filter(None, wrong))
+
+
+def cell_of_browser(ours, browser, role, count):
+    us = PyPeer(ours, PARTNERS[role], "bind", "ws://127.0.0.1:*", count)
+    page, said = browser.run(role, us.endpoint, count)
+    wrong = us.finish()
+    page.close()
+    us.end()
+    return wrong or ("" if said == "ok" else said)
+
+
+def show(name, wrong, since):
+    print(f"{'FAILED' if wrong else 'ok':6s} {time.monotonic() - since:6.1f} s  {name} {wrong.strip()[:400]}", flush=True)
+    return 1 if wrong else 0
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./dev compat ws", description=__doc__.split("\n")[0])
+    parser.add_argument("library", type=Path, help="our libzmq.so.5")
+    parser.add_argument("--messages", type=int, default=10_000, help="of each cell (default %(default)s)")
+    arguments = parser.parse_args()
+    ours = arguments.library.resolve()
+    work = ROOT / "build/compat/ws"
+    work.mkdir(parents=True, exist_ok=True)
+    theirs = build_libzmq(work)
+    jszmq = example.bundle_jszmq(ROOT / "build/npm")
+    count, failed = arguments.messages, 0
+    for role in PARTNERS:
+        for we_bind in (True, False):
+            since = time.monotonic()
+            name = f"libzmq: {role} binds on {'ours' if we_bind else 'theirs'}, {PARTNERS[role]} connects"
+            failed += show(name, cell_of_libraries(ours, theirs, role, we_bind, count), since)
+    for role in PARTNERS:
+        since = time.monotonic()
+        failed += show(f"jszmq in Node.js: {role} binds", cell_of_node(ours, jszmq.parent, role, count), since)
+    browser = Browser(jszmq.parent)
+    for role in PARTNERS:
+        since = time.monotonic()
+        failed += show(f"jszmq in Chromium: {role} connects", cell_of_browser(ours, browser, role, count), since)
+    server, process = example.serve(0, example.find_program(), jszmq)
+    since = time.monotonic()
+    errors = browser.photograph(f"http://127.0.0.1:{server.server_port}/", work / "page.png")
+    failed += show(f"the page of examples/browser: {work / 'page.png'}", "; ".join(errors), since)
+    process.stdin.close()
+    process.wait(LIMIT)
+    browser.close()
+    print(f"{failed} failed" if failed else "everything passed")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+// A socket at ws://, and a peer that writes HTTP and WebSocket frames by hand: a browser, and what pretends to be one.
+#include "tests/conformance/conformance.h"
+#include "tests/conformance/wire.h"
+#include "weft/net/ws/test_frames.h"
+
+namespace weft::conformance {
+namespace {
+
+using net::ws::test::frame;
+using net::ws::test::message;
+
+std::string as_key(const zmtp::CurveKey& key) { return std::string(as_text(key)); }
+
+constexpr std::string_view kRequest =
+    "GET /any HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: ZWS2.0\r\nSec-WebSocket-Version: 13\r\n"
+    "Origin: http://h\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n";
+constexpr std::string_view kAnswer =
+    "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\nSec-WebSocket-Protocol: ZWS2.0\r\n\r\n";
+const std::string kNoIdentity = message(true, 0, "");
+
+class WebSocket : public Conformance {
+ protected:
+  void SetUp() override {
+    if (std::string_view(GetParam().name) != "ws") {
+      GTEST_SKIP() << "no WebSocket";
+    }
+  }
+  // A peer of `socket` that knows nothing but tcp.
+  BytePeer dial(Socket& socket) {
+    if (endpoint_.empty()) {
+      EXPECT_TRUE(socket.watch_events());
+      endpoint_ = bind(socket);
+    }
+    return BytePeer::dial("tcp" + endpoint_.substr(2, endpoint_.rfind('/') - 2));
+  }
+  // The same after the upgrade of the sub-protocol ZWS2.0, as a browser makes it.
+  BytePeer browse(Socket& socket) {
+    BytePeer peer = dial(socket);
+    peer.write(std::string(kRequest) + kNoIdentity);
+    EXPECT_EQ(peer.read(kAnswer.size() + 3), std::string(kAnswer) + message(false, 0, ""));
+    return peer;
+  }
+  void expect_end(Socket& socket, EventKind kind, Errc code, std::string_view text) {
+    const MonitorEvent event = wait_for_event(socket, kind);
+    EXPECT_EQ(event.reason.code(), code);
+    EXPECT_EQ(event.reason.text() == nullptr ? "" : event.reason.text(), text);
+  }
+
+  std::string endpoint_;
+};
+WEFT_EVERY_TRANSPORT(WebSocket);
+
+TEST_P(WebSocket, ABrowserSubscribesAndGetsWhatIsPublished) {
+  Socket publisher = make(SocketType::xpub);
+  BytePeer peer = browse(publisher);
+  peer.write(message(true, 0, "\1news"));
+  EXPECT_EQ(recv_text(publisher), "\1news");
+  send(publisher, {"news", "today"});
+  EXPECT_EQ(peer.read(15), message(false, 1, "news") + message(false, 0, "today"));
+}
+
+TEST_P(WebSocket, AByteAtATimeIsAsGoodAsAll) {
+  Socket pull = make(SocketType::pull);
+  BytePeer peer = dial(pull);
+  for (const char byte : std::string(kRequest) + kNoIdentity + message(true, 0, "slow") + frame(true, 0x02, "\1fr") +
+                             frame(true, 0x89, "ping") + frame(true, 0x80, "agments") + message(true, 0, "")) {
+    peer.write(std::string_view(&byte, 1));
+  }
+  EXPECT_EQ(recv_text(pull), "slow");
+  EXPECT_EQ(recv(pull), (Texts{"fragments", ""}));
+  EXPECT_EQ(peer.read(kAnswer.size() + 9).substr(kAnswer.size()), message(false, 0, "") + frame(false, 0x8A, "ping"));
+}
+
+TEST_P(WebSocket, ABadUpgradeIsAnsweredAndTold) {
+  Socket pull = make(SocketType::pull);
+  const struct {
+    std::string_view request;
+    std::string_view status;
+    std::string_view why;
+  } cases[] = {
+      {"GET / HTTP/1.1\r\nHost: h\r\n\r\n", "426", "the request asks for no WebSocket"},
+      {"\xFF\1\1\1\1\1\1\1\1\x7F\3", "400", "the request for a WebSocket is no HTTP"},
+      {"GET / HTTP/1.1\r\nHost: h\r\nCookie: \xC3(\r\n\r\n", "400", "a header of the WebSocket's upgrade is not UTF-8"},
+  };
+  for (const auto& [request, status, why] : cases) {
+    BytePeer peer = dial(pull);
+    peer.write(request);
+    EXPECT_EQ(peer.read_to_end().substr(0, 12), "HTTP/1.1 " + std::string(status));
+    const MonitorEvent event = wait_for_event(pull, EventKind::handshake_failed);
+    EXPECT_EQ(event.reason.code(), Errc::protocol_error);
+    EXPECT_EQ(event.reason.text(), why);
+    EXPECT_EQ(event.detail, static_cast<std::uint32_t>(zmtp::Breach::websocket));
+  }
+}
+
+TEST_P(WebSocket, ASlowUpgradeEndsInTime) {
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::handshake_timeout, 30ms));
+  BytePeer peer = dial(pull);
+  peer.write(kRequest.substr(0, 40));
+  EXPECT_EQ(peer.read_to_end(), "");
+  expect_end(pull, EventKind::handshake_failed, Errc::timed_out, "handshake took too long");
+}
+
+TEST_P(WebSocket, ABrokenFrameEndsTheConnectionWithAStatusAndAReason) {
+  Socket pull = make(SocketType::pull);
+  const struct {
+    std::string bytes;
+    std::string_view status;
+    std::string_view why;
+  } cases[] = {
+      {frame(true, 0x81, "text"), "\x03\xEB", "a WebSocket text message"},
+      {frame(false, 0x82, "x"), "\x03\xEA", "a WebSocket client's frame without a mask"},
+      {frame(true, 0x09, ""), "\x03\xEA", "a fragmented WebSocket control frame"},
+      {frame(true, 0xC2, "x"), "\x03\xEA", "a WebSocket frame with a reserved bit"},
+      {frame(true, 0x80, "x"), "\x03\xEA", "a WebSocket continuation of no message"},
+  };
+  for (const auto& [bytes, status, why] : cases) {
+    BytePeer peer = browse(pull);
+    peer.write(message(true, 0, "good") + bytes + message(true, 0, "never"));
+    EXPECT_EQ(recv_text(pull), "good");
+    EXPECT_EQ(peer.read(4), frame(false, 0x88, status));
+    expect_end(pull, EventKind::disconnected, Errc::protocol_error, why);
+  }
+}
+
+TEST_P(WebSocket, AMessageBeyondTheSocketsLimitEndsTheConnection) {
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::max_message_size, 10));
+  BytePeer peer = browse(pull);
+  peer.write(message(true, 0, "0123456789") + message(true, 0, "0123456789+"));
+  EXPECT_EQ(recv_text(pull), "0123456789");
+  expect_end(pull, EventKind::disconnected, Errc::message_too_large, "message exceeds its limit");
+  BytePeer other = browse(pull);
+  other.write(frame(true, 0x02, std::string(1, '\0')) + frame(true, 0x80, "0123456789+"));
+  expect_end(pull, EventKind::disconnected, Errc::message_too_large, "message exceeds its limit");
+}
+
+TEST_P(WebSocket, ACloseIsAnsweredAndTheEnd) {
+  Socket pull = make(SocketType::pull);
+  BytePeer peer = browse(pull);
+  peer.write(message(true, 0, "last") + frame(true, 0x88, "\x03\xE9"));
+  EXPECT_EQ(recv_text(pull), "last");
+  EXPECT_EQ(peer.read_to_end(), frame(false, 0x88, "\x03\xE9"));
+}
+
+TEST_P(WebSocket, ASocketThatClosesSaysClose) {
+  Socket push = make(SocketType::push);
+  BytePeer peer = browse(push);
+  send(push, {"last"});
+  push.close();
+  EXPECT_EQ(peer.read(7 + 4), message(false, 0, "last") + frame(false, 0x88, "\x03\xE8"));
+}
+
+TEST_P(WebSocket, HeartbeatsArePingsAndSilenceEnds) {
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::heartbeat_interval, 20ms));
+  BytePeer peer = browse(pull);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(peer.read(2), frame(false, 0x89, ""));
+    peer.write(frame(true, 0x8A, ""));
+  }
+  expect_end(pull, EventKind::disconnected, Errc::timed_out, "peer is silent");
+}
+
+TEST_P(WebSocket, TheRefusedClientTriesAgain) {
+  auto listener = net::Listener::open(*net::parse_endpoint("tcp://127.0.0.1:*", true), {}).value();
+  Socket push = make(SocketType::push);
+  connect(push, "ws" + listener->bound_endpoint().substr(3) + "/where?q");
+  for (int i = 0; i < 2; ++i) {
+    BytePeer peer = BytePeer::accept(*listener);
+    EXPECT_EQ(peer.read(25), "GET /where?q HTTP/1.1\r\nHo");
+    peer.write("HTTP/1.1 503 Busy\r\n\r\n");
+  }
+}
+
+TEST_P(WebSocket, EveryMechanismWorks) {
+  for (const bool curve : {false, true}) {
+#ifndef WEFT_HAVE_SODIUM
+    if (curve) {
+      continue;
+    }
+#endif
+    Socket pull = make(SocketType::pull);
+    Socket push = make(SocketType::push);
+    if (curve) {
+      const auto ours = zmtp::make_curve_key_pair().value();
+      ASSERT_TRUE(pull.set(option::curve_secret_key, as_key(server_keys().secret_key)));
+      ASSERT_TRUE(pull.set(option::curve_server, true));
+      ASSERT_TRUE(push.set(option::curve_public_key, as_key(ours.public_key)));
+      ASSERT_TRUE(push.set(option::curve_secret_key, as_key(ours.secret_key)));
+      ASSERT_TRUE(push.set(option::curve_server_key, as_key(server_keys().public_key)));
+      ASSERT_TRUE(push.set(option::heartbeat_interval, 1ms));  // in the clear, as libzmq sends it
+      ASSERT_TRUE(pull.set(option::heartbeat_interval, 1ms));
+      ASSERT_TRUE(pull.set(option::heartbeat_timeout, kLong));
+      ASSERT_TRUE(push.set(option::heartbeat_timeout, kLong));
+    }
+    connect(push, bind(pull));
+    for (int i = 0; i < 1000; ++i) {
+      send(push, {std::to_string(i), std::string(static_cast<std::size_t>(i) * 97, 'x')});
+    }
+    for (int i = 0; i < 1000; ++i) {
+      EXPECT_EQ(recv(pull), (Texts{std::to_string(i), std::string(static_cast<std::size_t>(i) * 97, 'x')}));
+    }
+  }
+}
+
+TEST_P(WebSocket, ARawSocketHasNoWebSocket) {
+  Socket raw = make(SocketType::stream);
+  EXPECT_EQ(raw.bind("ws://127.0.0.1:*").error().code(), Errc::incompatible_peer);
+  EXPECT_EQ(raw.connect("ws://127.0.0.1:1").error().code(), Errc::incompatible_peer);
+}
+
+TEST_P(WebSocket, TheEndpointHasItsPathAndIsUnboundByIt) {
+  Socket pull = make(SocketType::pull);
+  const auto exact = pull.bind("ws://localhost:*/a/b");
+  ASSERT_TRUE(exact);
+  EXPECT_TRUE(exact->starts_with("ws://127.0.0.1:") && exact->ends_with("/a/b")) << *exact;
+  EXPECT_FALSE(pull.unbind(exact->substr(0, exact->size() - 4)));
+  EXPECT_TRUE(pull.unbind("ws://localhost" + exact->substr(14)));
+}
+
+}  // namespace
+}  // namespace weft::conformance

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "weft/net/udp.h"
+
+#include "weft/net/tcp.h"
+#include "weft/sys/datagram.h"
+
+namespace weft::net {
+namespace {
+
+using Family = sys::SocketAddress::Family;
+
+constexpr Error kNoGroup(Errc::malformed_endpoint, "an interface is for a multicast group only");
+
+Result<void> parse_interface(std::string_view text, Endpoint& into) {
+  if (text.starts_with('[') && text.ends_with(']')) {
+    text = text.substr(1, text.size() - 2);
+  }
+  into.has_source = true;
+  if (text == "*") {
+    return {};
+  }
+  WEFT_TRY(check_host(text));
+  const auto numeric = sys::SocketAddress::parse_numeric(text, 0);
+  if (numeric && numeric->is_multicast()) {
+    return Error(Errc::malformed_endpoint, "a multicast group is no interface");
+  }
+  into.source_host = text;
+  return {};
+}
+
+Result<void> parse(std::string_view address, bool for_bind, Endpoint& into) {
+  const std::size_t semicolon = address.rfind(';');
+  if (semicolon != std::string_view::npos) {
+    WEFT_TRY(parse_interface(address.substr(0, semicolon), into));
+    address.remove_prefix(semicolon + 1);
+  }
+  const HostPort parts = WEFT_TRY(split_host_port(address));
+  if (parts.host == "*" && for_bind && !into.has_source) {
+    into.wildcard = true;
+  } else if (parts.host == "*") {
+    return into.has_source ? kNoGroup : Error(Errc::malformed_endpoint, "connect needs a host, not the wildcard");
+  } else {
+    WEFT_TRY(check_host(parts.host));
+    into.host = parts.host;
+  }
+  const auto numeric = sys::SocketAddress::parse_numeric(into.host, 0);
+  if (into.has_source && numeric && !numeric->is_multicast()) {
+    return kNoGroup;
+  }
+  if (parts.port == "*" && !for_bind) {
+    return Error(Errc::malformed_endpoint, "connect needs a port, not the wildcard");
+  }
+  into.port = parts.port == "*" ? std::uint16_t{0} : WEFT_TRY(parse_port(parts.port));
+  if (into.port == 0 && !for_bind) {
+    return Error(Errc::malformed_endpoint, "connect needs a port other than 0");
+  }
+  into.any_port = into.port == 0;
+  return {};
+}
+
+std::string format(const Endpoint& endpoint) {
+  std::string text = format_host_port(endpoint.host, endpoint.wildcard, endpoint.port, endpoint.any_port);
+  return endpoint.has_source ? (endpoint.source_host.empty() ? "*" : endpoint.source_host) + ";" + text : text;
+}
+
+Result<sys::SocketAddress> find_target(const Endpoint& endpoint, bool for_bind, bool ipv6) {
+  if (endpoint.wildcard) {
+    return sys::SocketAddress::any(ipv6, endpoint.port);
+  }
+  const auto known = for_bind ? local_address(endpoint.host, endpoint.port, ipv6)
+                              : sys::SocketAddress::parse_numeric(endpoint.host, endpoint.port);
+  if (known) {
+    return known;
+  }
+  return WEFT_TRY(sys::resolve(endpoint.host, endpoint.port, ipv6)).front();
+}
+
+// Requires a multicast group of `family`.
+Result<void> choose_interface(const std::string& name, Family family, sys::DatagramOptions& how) {
+  constexpr Error kNone(Errc::address_unavailable, "no such interface for a multicast group");
+  if (name.empty()) {
+    return {};
+  }
+  how.interface_number = sys::interface_number(name);
+  if (how.interface_number != 0) {
+    return {};
+  }
+  const auto numeric = sys::SocketAddress::parse_numeric(name, 0);
+  if (!numeric || numeric->family() != Family::ipv4 || family != Family::ipv4) {
+    return kNone;  // the system finds an interface by its address for IPv4 only
+  }
+  how.interface = *numeric;
+  return {};
+}
+
+}  // namespace
+
+TransportRow udp_transport() noexcept {
+  return {Transport::udp, "udp", &parse, &format, nullptr, nullptr, nullptr, nullptr};
+}
+
+Result<UdpSocket> open_udp(const Endpoint& endpoint, bool for_bind, const UdpOptions& udp,
+                           const sys::SocketOptions& options) {
+  const sys::SocketAddress target = WEFT_TRY(find_target(endpoint, for_bind, options.ipv6));
+  if (endpoint.has_source && !target.is_multicast()) {
+    return kNoGroup;
+  }
+  sys::DatagramOptions how;
+  how.hops = udp.multicast_hops;
+  how.loop = udp.multicast_loop;
+  how.bound = for_bind;
+  how.local = for_bind && !target.is_multicast()
+                  ? target
+                  : sys::SocketAddress::any(target.family() == Family::ipv6, target.port());
+  if (target.is_multicast()) {
+    WEFT_TRY(choose_interface(endpoint.source_host, target.family(), how));
+    how.group = for_bind ? target : sys::SocketAddress();
+    how.shared = for_bind && endpoint.port != 0;
+  }
+  auto fd = sys::open_datagram_socket(how, options);
+  if (!fd && endpoint.wildcard && options.ipv6 && fd.error() == Errc::not_supported) {  // a kernel without IPv6
+    how.local = sys::SocketAddress::any(false, endpoint.port);
+    fd = sys::open_datagram_socket(how, options);
+  }
+  UdpSocket socket{WEFT_TRY(std::move(fd)), target, {}};
+  if (!for_bind) {
+    socket.text = endpoint.text();
+    return socket;
+  }
+  const sys::SocketAddress bound = WEFT_TRY(sys::local_address(socket.fd.fd()));
+  Endpoint exact = endpoint;
+  exact.port = bound.port();
+  exact.any_port = false;
+  socket.text = target.is_multicast() ? exact.text() : "udp://" + bound.to_text();
+  return socket;
+}
+
+}  // namespace weft::net

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include "weft/net/ws.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "weft/net/layering.h"
+#include "weft/net/tcp.h"
+#include "weft/net/tls.h"
+#include "weft/net/ws/upgrade.h"
+#include "weft/net/ws_stream.h"
+
+namespace weft::net {
+namespace {
+
+const TransportRow& tcp() noexcept {
+  static const TransportRow row = tcp_transport();
+  return row;
+}
+
+Result<void> parse(std::string_view address, bool for_bind, Endpoint& into) {
+  if (!ws::upgrade_available()) {
+    return Error(Errc::not_supported, "this build has no WebSocket");
+  }
+  const std::size_t slash = std::min(address.find('/'), address.size());
+  WEFT_TRY(tcp().parse(address.substr(0, slash), for_bind, into));
+  const std::string_view path = address.substr(slash);
+  if (path.size() > kMaxWsPath) {
+    return Error(Errc::malformed_endpoint, "a ws path has at most 1024 bytes", ENAMETOOLONG);
+  }
+  if (!std::all_of(path.begin(), path.end(), [](char c) { return c > ' ' && c <= '~'; })) {
+    return Error(Errc::malformed_endpoint, "a ws path has only printable characters of ASCII and no space");
+  }
+  into.path = path.empty() ? "/" : path;
+  return {};
+}
+
+std::string format(const Endpoint& endpoint) { return tcp().format(endpoint) + endpoint.path; }
+
+Result<BoundSocket> open_listener(const Endpoint& endpoint, const sys::SocketOptions& options) {
+  BoundSocket bound = WEFT_TRY(tcp().open_listener(endpoint, options));
+  bound.text += endpoint.path;
+  return bound;
+}
+
+// The value of the request's Host: without the source address that the endpoint may name.
+std::string host_of(const Endpoint& endpoint) {
+  Endpoint target = endpoint;
+  target.has_source = false;
+  return tcp().format(target);
+}
+
+Result<std::unique_ptr<Stream>> layer(std::unique_ptr<Stream> below, const Layering& how, std::string_view mechanism) {
+  if (how.endpoint.transport == Transport::wss && how.tls_server == nullptr && how.tls_client == nullptr) {
+    return Error(Errc::not_supported, "wss without TLS");
+  }
+  if (how.tls_server != nullptr) {
+    below = WEFT_TRY(how.tls_server->wrap(std::move(below)));
+  } else if (how.tls_client != nullptr) {
+    below = WEFT_TRY(how.tls_client->wrap(std::move(below), how.tls_name));
+  }
+  ws::ZwsOptions options;
+  options.client = !how.accepts;
+  options.mechanism = mechanism;
+  options.socket_type = how.socket_type;
+  options.message_max = how.message_max;
+  options.path = how.endpoint.path;
+  if (options.client) {
+    options.host = host_of(how.endpoint);
+  }
+  return ws::make_zws_stream(std::move(below), options);
+}
+
+TransportRow row_of(Transport transport, std::string_view name) noexcept {
+  TransportRow row = tcp();
+  row.transport = transport;
+  row.name = name;
+  row.parse = &parse;
+  row.format = &format;
+  row.open_listener = &open_listener;
+  row.layer = &layer;
+  return row;
+}
+
+}  // namespace
+
+TransportRow ws_transport() noexcept { return row_of(Transport::ws, "ws"); }
+
+TransportRow wss_transport() noexcept {
+  TransportRow row = row_of(Transport::wss, "wss");
+  row.has_tls = true;
+  return row;
+}
+
+}  // namespace weft::net

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "weft/base/bytes.h"
+
+namespace weft::net::ws {
+
+// WebSocket framing (RFC 6455 section 5): pure functions of bytes. No extension is ever agreed on, so the reserved bits
+// are errors.
+
+enum class Opcode : std::uint8_t { continuation = 0, text = 1, binary = 2, close = 8, ping = 9, pong = 10 };
+[[nodiscard]] constexpr bool is_control(Opcode opcode) noexcept { return static_cast<std::uint8_t>(opcode) >= 8; }
+
+using MaskKey = std::array<std::uint8_t, 4>;
+
+inline constexpr std::size_t kHeaderMax = 14;  // flags and opcode, size of 1 + 8 bytes, mask
+inline constexpr std::size_t kControlBodyMax = 125;
+
+struct Header {
+  bool last = true;  // of its message
+  Opcode opcode = Opcode::binary;
+  std::uint8_t header_size = 0;
+  std::uint64_t body_size = 0;
+  std::optional<MaskKey> mask{};
+};
+
+enum class ParseStatus : std::uint8_t { complete, need_more, malformed };
+struct Parsed {
+  ParseStatus status = ParseStatus::need_more;
+  const char* problem = "";  // malformed: the broken rule
+};
+
+// Reads the header at the front of `input`. `masked`: what the peer's frames must be; a server's peer masks. A broken
+// rule is reported from the first byte that shows it. `out` is written only when complete.
+[[nodiscard]] Parsed parse_header(Bytes input, bool masked, Header& out) noexcept;
+
+// Writes the header of a whole message or control frame and returns its size. `to` has room for kHeaderMax.
+std::size_t write_header(std::uint8_t* to, Opcode opcode, std::uint64_t body_size,
+                         const std::optional<MaskKey>& mask) noexcept;
+
+// Copies `from`, which begins `offset` bytes into the frame's body, with the mask put on or taken off. `to` is
+// from.data(), or apart from `from`.
+void copy_masked(std::uint8_t* to, Bytes from, MaskKey mask, std::uint64_t offset) noexcept;
+
+}  // namespace weft::net::ws

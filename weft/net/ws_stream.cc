@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: MIT
+#include "weft/net/ws_stream.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <new>
+#include <optional>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include "weft/base/endian.h"
+#include "weft/mem/buffer.h"
+#include "weft/net/ws/accept_key.h"
+#include "weft/net/ws/inbound.h"
+#include "weft/net/ws/outbound.h"
+#include "weft/net/ws/upgrade.h"
+
+namespace weft::net::ws {
+namespace {
+
+using sys::IoResult;
+using Status = IoResult::Status;
+
+constexpr std::size_t kBlock = 64 * 1024;       // of one read or write below
+constexpr int kReadsMax = 32;                   // of the stream below in one read: a peer may send what gives nothing
+constexpr std::size_t kUpgradeRead = 1024;      // bytes of one read before the upgrade is over
+constexpr std::size_t kControlsMax = 4 * 1024;  // control frames that wait; past this a PING gets no PONG
+constexpr std::string_view kBare = "ZWS2.0";
+constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a WebSocket");
+
+std::vector<std::string> protocols_for(const std::string& mechanism) {
+  std::vector<std::string> protocols{"ZWS2.0/" + mechanism};
+  if (mechanism == "NULL") {
+    protocols.emplace_back(kBare);
+  }
+  return protocols;
+}
+
+// A block from the pool, for the time of one call or until it is empty.
+class Block {
+ public:
+  Block() = default;
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
+  ~Block() { drop(); }
+
+  [[nodiscard]] bool make(std::size_t size) noexcept {
+    if (buffer_ == nullptr) {
+      buffer_ = mem::Buffer::make(size);
+      begin = end = 0;
+    }
+    return buffer_ != nullptr;
+  }
+  void drop() noexcept {
+    if (buffer_ != nullptr) {
+      std::exchange(buffer_, nullptr)->release();
+    }
+    begin = end = 0;
+  }
+  [[nodiscard]] Bytes bytes() const noexcept {
+    return buffer_ == nullptr ? Bytes() : Bytes(buffer_->data() + begin, end - begin);
+  }
+  [[nodiscard]] MutableBytes room() const noexcept { return {buffer_->data() + end, buffer_->capacity() - end}; }
+  [[nodiscard]] bool empty() const noexcept { return begin == end; }
+
+  std::size_t begin = 0;
+  std::size_t end = 0;
+
+ private:
+  mem::Buffer* buffer_ = nullptr;
+};
+
+class ZwsStream final : public Stream {
+ public:
+  ZwsStream(std::unique_ptr<Stream> below, ZwsOptions options, std::uint64_t seed, Upgrade upgrade)
+      : below_(std::move(below)), options_(std::move(options)), seed_(seed), upgrade_(std::move(upgrade)) {}
+  void begin();
+
+  [[nodiscard]] int fd() const override { return below_->fd(); }
+  [[nodiscard]] IoResult read(std::span<MutableBytes> into) override;
+  [[nodiscard]] IoResult write(std::span<const Bytes> from) override;
+  void shutdown_write() override;
+  [[nodiscard]] std::string peer_address() const override { return below_->peer_address(); }
+  [[nodiscard]] StreamState state() const noexcept override;
+  [[nodiscard]] bool ping() noexcept override;
+  [[nodiscard]] const Stream* below() const noexcept override { return below_.get(); }
+
+ private:
+  // reading
+  [[nodiscard]] bool read_upgrade();
+  void begin_frames(Bytes behind);
+  void read_frames(std::span<MutableBytes> into, std::size_t& total);
+  [[nodiscard]] bool read_into(MutableBytes& room, std::size_t& total);
+  [[nodiscard]] bool fill(MutableBytes& room, std::size_t& total);
+  [[nodiscard]] IoResult read_below(std::span<MutableBytes> into);
+  void handle_control();
+  void end_with(Error error, CloseStatus status);
+  [[nodiscard]] IoResult outcome(std::size_t total) const noexcept;
+
+  // writing
+  [[nodiscard]] IoResult write_parts(std::span<const Bytes> from);
+  [[nodiscard]] bool write_part(Bytes part, std::size_t& total);
+  [[nodiscard]] bool write_uncopied(Bytes& rest, std::size_t& total);
+  void queue_control(Opcode opcode, Bytes body);
+  bool push();
+
+  const std::unique_ptr<Stream> below_;
+  const ZwsOptions options_;
+  const std::uint64_t seed_;
+  std::optional<Upgrade> upgrade_;  // until established
+  Error failure_;                   // ok: not failed
+
+  Inbound in_;
+  Block staged_;  // bytes from below that were not translated
+  Status below_status_ = Status::done;
+  int below_errno_ = 0;
+  int reads_ = 0;         // of the stream below, in this read
+  bool drained_ = false;  // in this read: the stream below has no more bytes for now
+  bool heard_ = false;    // in this read: a control frame came
+  bool rests_ = false;    // the last read ended with bytes unread, to give others a turn
+  bool closed_ = false;   // the peer's CLOSE came
+
+  Outbound out_;
+  Block held_;            // what the stream below has to take next
+  std::string controls_;  // whole control frames that wait for the end of a frame; of an upgrade, its head
+  int write_errno_ = 0;
+  bool close_sent_ = false;
+  bool write_ended_ = false;
+};
+
+void ZwsStream::begin() {
+  controls_ = upgrade_->take_output();
+  (void)push();
+}
+
+StreamState ZwsStream::state() const noexcept {
+  const bool ended = rests_ || closed_ || failure_ != Errc::ok || write_errno_ != 0 ||
+                     below_status_ == Status::end_of_stream || below_status_ == Status::failed;
+  const bool waits = !controls_.empty() && (upgrade_ || out_.between_frames());
+  return {!upgrade_, ended, !held_.empty() || waits, failure_};
+}
+
+// --- reading ---
+
+IoResult ZwsStream::read(std::span<MutableBytes> into) {
+  if (failure_ != Errc::ok || closed_) {
+    return outcome(0);
+  }
+  heard_ = rests_ = false;
+  reads_ = 0;
+  std::size_t total = 0;
+  try {
+    do {  // a read below may end inside a frame, and would_block is for an empty socket only
+      drained_ = false;
+      below_status_ = Status::done;
+      if (!upgrade_ || read_upgrade()) {
+        read_frames(into, total);
+      }
+    } while (total == 0 && drained_ && !rests_ && below_status_ == Status::done && failure_ == Errc::ok && !closed_);
+    if (heard_) {
+      (void)push();
+    }
+  } catch (const std::bad_alloc&) {
+    failure_ = kNoMemory;
+    return {Status::failed, 0, ENOMEM};
+  }
+  return outcome(total);
+}
+
+IoResult ZwsStream::outcome(std::size_t total) const noexcept {
+  if (total != 0) {
+    return {Status::done, total, 0};
+  }
+  if (failure_ != Errc::ok) {
+    return {Status::failed, 0, EPROTO};
+  }
+  if (closed_) {
+    return {Status::end_of_stream, 0, 0};
+  }
+  return {heard_ || rests_ ? Status::done : below_status_, 0, below_errno_};
+}
+
+// The stream below has nothing more for now when a read took less than its room.
+IoResult ZwsStream::read_below(std::span<MutableBytes> into) {
+  const IoResult result = below_->read(into);
+  rests_ = ++reads_ == kReadsMax;
+  std::size_t room = 0;
+  for (const MutableBytes part : into) {
+    room += part.size();
+  }
+  below_status_ = result.status;
+  below_errno_ = result.os_errno;
+  drained_ = result.status != Status::done || result.bytes < room;
+  return result;
+}
+
+// True: the upgrade is over.
+bool ZwsStream::read_upgrade() {
+  while (upgrade_ && !drained_ && !rests_) {
+    std::uint8_t bytes[kUpgradeRead];
+    MutableBytes into(bytes);
+    const Bytes got(bytes, read_below({&into, 1}).bytes);
+    const std::size_t taken = upgrade_->handle_input(got);
+    controls_ += upgrade_->take_output();
+    if (upgrade_->fault()) {
+      failure_ = *upgrade_->fault();
+      (void)push();  // the refusal
+      return false;
+    }
+    if (upgrade_->done()) {
+      begin_frames(got.subspan(taken));
+    }
+  }
+  return !upgrade_;
+}
+
+// `behind`: bytes that came behind the upgrade.
+void ZwsStream::begin_frames(Bytes behind) {
+  if (!staged_.make(kUpgradeRead)) {
+    throw std::bad_alloc();
+  }
+  copy_bytes(staged_.room().data(), behind);
+  staged_.end = behind.size();
+  const bool bare = upgrade_->protocol() == kBare;
+  const bool maybe_bare = options_.client && options_.mechanism == "NULL";
+  in_.start({!options_.client, bare, maybe_bare, options_.mechanism, options_.socket_type, options_.message_max});
+  out_.start(options_.client, bare, seed_);
+  (void)push();
+  upgrade_.reset();
+}
+
+void ZwsStream::read_frames(std::span<MutableBytes> into, std::size_t& total) {
+  bool more = true;
+  for (std::size_t i = 0; i < std::min(into.size(), sys::kMaxReadVector) && more; ++i) {
+    MutableBytes room = into[i];
+    more = read_into(room, total);
+  }
+  if (staged_.empty()) {
+    staged_.drop();
+  }
+}
+
+// True: `room` is full, and there may be more.
+bool ZwsStream::read_into(MutableBytes& room, std::size_t& total) {
+  while (!room.empty()) {
+    if (!staged_.empty() || in_.has_output()) {
+      const Inbound::Moved moved = in_.translate(staged_.bytes(), room);
+      staged_.begin += moved.taken;
+      room = room.subspan(moved.made);
+      total += moved.made;
+      if (in_.fault()) {
+        end_with(in_.fault()->error, in_.fault()->status);
+        return false;
+      }
+      handle_control();
+      if (closed_) {
+        return false;
+      }
+    } else if (drained_ || rests_ || !fill(room, total)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// One read below: the rest of a body goes straight to its place.
+bool ZwsStream::fill(MutableBytes& room, std::size_t& total) {
+  if (!staged_.make(kBlock)) {
+    throw std::bad_alloc();
+  }
+  staged_.begin = staged_.end = 0;
+  const std::size_t direct = std::min(in_.body_rest(), room.size());
+  MutableBytes into[2] = {room.first(direct), staged_.room()};
+  const bool both = direct != 0 && direct == in_.body_rest();  // else what follows belongs to the body
+  const std::span<MutableBytes> asked = direct == 0 ? std::span(into).subspan(1) : std::span(into).first(both ? 2 : 1);
+  const IoResult result = read_below(asked);
+  if (result.status != Status::done) {
+    return false;
+  }
+  const std::size_t passed = std::min(result.bytes, direct);
+  if (passed != 0) {
+    in_.pass(room.first(passed));
+    room = room.subspan(passed);
+    total += passed;
+  }
+  staged_.end = result.bytes - passed;
+  return true;
+}
+
+void ZwsStream::handle_control() {
+  switch (in_.control()) {
+    case Inbound::Control::none: return;
+    case Inbound::Control::pong: heard_ = true; return;
+    case Inbound::Control::ping:
+      heard_ = true;
+      if (controls_.size() < kControlsMax) {
+        queue_control(Opcode::pong, in_.control_body());
+      }
+      return;
+    case Inbound::Control::close:
+      closed_ = true;
+      queue_control(Opcode::close, in_.control_body().first(std::min<std::size_t>(in_.control_body().size(), 2)));
+      (void)push();
+      return;
+  }
+}
+
+void ZwsStream::end_with(Error error, CloseStatus status) {
+  failure_ = error;
+  std::uint8_t body[2];
+  store_big_endian(body, static_cast<std::uint16_t>(status));
+  queue_control(Opcode::close, body);
+  (void)push();
+}
+
+// --- writing ---
+
+IoResult ZwsStream::write(std::span<const Bytes> from) {
+  try {
+    return write_parts(from);
+  } catch (const std::bad_alloc&) {
+    return {Status::failed, 0, ENOMEM};
+  }
+}
+
+// Gives held bytes to the stream below, then control frames, if they may stand there. True: a byte was taken.
+bool ZwsStream::push() {
+  bool moved = false;
+  while (write_errno_ == 0) {
+    if (held_.empty()) {
+      held_.drop();
+      if (controls_.empty() || !(upgrade_ || out_.between_frames())) {
+        break;
+      }
+      if (!held_.make(controls_.size())) {
+        throw std::bad_alloc();
+      }
+      copy_bytes(held_.room().data(), as_bytes(controls_));
+      held_.end = controls_.size();
+      controls_ = {};
+    }
+    const Bytes from = held_.bytes();
+    const IoResult result = below_->write({&from, 1});
+    if (result.status == Status::failed) {
+      write_errno_ = result.os_errno;
+    }
+    held_.begin += result.bytes;
+    moved = moved || result.bytes != 0;
+    if (!held_.empty()) {
+      break;
+    }
+  }
+  if (write_ended_ && held_.empty()) {
+    below_->shutdown_write();
+  }
+  return moved;
+}
+
+IoResult ZwsStream::write_parts(std::span<const Bytes> from) {
+  const bool moved = push();
+  std::size_t total = 0;
+  bool room = held_.empty() && !upgrade_ && !close_sent_ && !write_ended_;
+  const std::span<const Bytes> parts = from.first(std::min(from.size(), sys::kMaxWriteVector));
+  const bool any = std::any_of(parts.begin(), parts.end(), [](Bytes part) { return !part.empty(); });
+  for (std::size_t i = 0; i < parts.size() && room && write_errno_ == 0; ++i) {
+    room = write_part(parts[i], total);
+  }
+  if (room) {
+    (void)push();
+  }
+  if (total == 0 && (write_errno_ != 0 || (any && (close_sent_ || write_ended_)))) {
+    return {Status::failed, 0, write_errno_ != 0 ? write_errno_ : EPIPE};
+  }
+  return {total != 0 || moved || (!any && held_.empty()) ? Status::done : Status::would_block, total, 0};
+}
+
+// Translates into held_, and pushes that whenever it is full. False: the stream below takes no more for now.
+bool ZwsStream::write_part(Bytes part, std::size_t& total) {
+  while (!part.empty()) {
+    if (out_.may_lend(part.size())) {
+      if (!write_uncopied(part, total)) {
+        return false;
+      }
+      continue;
+    }
+    if (!held_.make(kBlock)) {
+      throw std::bad_alloc();
+    }
+    const Outbound::Moved moved = out_.translate(part, held_.room());
+    held_.end += moved.made;
+    total += moved.taken;
+    part = part.subspan(moved.taken);
+    if (!part.empty() || !controls_.empty()) {
+      (void)push();
+      if (!held_.empty() || write_errno_ != 0) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
+// The bytes of a body go from where they lie, behind what is held.
+bool ZwsStream::write_uncopied(Bytes& rest, std::size_t& total) {
+  const Bytes body = rest.first(static_cast<std::size_t>(std::min<std::uint64_t>(rest.size(), out_.body_rest())));
+  const Bytes parts[2] = {held_.bytes(), body};
+  const std::span<const Bytes> from = held_.empty() ? std::span(parts).subspan(1) : std::span(parts);
+  const IoResult result = below_->write(from);
+  if (result.status == Status::failed) {
+    write_errno_ = result.os_errno;
+    return false;
+  }
+  const std::size_t of_held = std::min(result.bytes, held_.bytes().size());
+  const std::size_t of_body = result.bytes - of_held;
+  held_.begin += of_held;
+  if (held_.empty()) {
+    held_.drop();
+  }
+  out_.pass(of_body);
+  total += of_body;
+  rest = rest.subspan(of_body);
+  return of_body == body.size();
+}
+
+void ZwsStream::queue_control(Opcode opcode, Bytes body) {
+  if (close_sent_ || write_ended_) {
+    return;
+  }
+  std::uint8_t frame[kHeaderMax + kControlBodyMax];
+  controls_.append(as_text(Bytes(frame, out_.write_control(frame, opcode, body))));
+  close_sent_ = opcode == Opcode::close;
+}
+
+void ZwsStream::shutdown_write() {
+  if (write_ended_) {
+    return;
+  }
+  try {
+    if (!upgrade_) {
+      std::uint8_t body[2];
+      store_big_endian(body, static_cast<std::uint16_t>(CloseStatus::normal));
+      queue_control(Opcode::close, body);
+    }
+    write_ended_ = true;
+    (void)push();
+  } catch (const std::bad_alloc&) {
+    write_ended_ = true;
+    below_->shutdown_write();
+  }
+}
+
+bool ZwsStream::ping() noexcept {
+  try {
+    if (!upgrade_ && controls_.empty()) {  // one that waits is enough
+      queue_control(Opcode::ping, {});
+      (void)push();
+    }
+  } catch (const std::bad_alloc&) {
+    return true;  // the silence that follows ends the connection
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Stream>> make_zws_stream(std::unique_ptr<Stream> below, const ZwsOptions& options) {
+  if (!upgrade_available()) {
+    return Error(Errc::not_supported, "this build has no WebSocket");
+  }
+  try {
+    std::random_device device;
+    std::uint8_t nonce[16];
+    for (std::size_t i = 0; i < sizeof nonce; i += 4) {
+      store_big_endian<std::uint32_t>(nonce + i, device());
+    }
+    const std::uint64_t seed = device() | static_cast<std::uint64_t>(device()) << 32;
+    auto upgrade = options.client ? Upgrade::as_client(options.host, options.path, protocols_for(options.mechanism),
+                                                       encode_base64(nonce))
+                                  : Upgrade::as_server(protocols_for(options.mechanism));
+    auto stream = std::make_unique<ZwsStream>(std::move(below), options, seed, std::move(upgrade));
+    stream->begin();
+    return std::unique_ptr<Stream>(std::move(stream));
+  } catch (const std::exception&) {  // no memory, or no source of random numbers
+    return kNoMemory;
+  }
+}
+
+}  // namespace weft::net::ws
