@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "bench/server/host.h"
-#include "weft/net/admission.h"
+#include "weft/net/admit/admission.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/frame/header_codec.h"
 #include "weft/serve/server/server.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "weft/base/result.h"
-#include "weft/net/accept_filter.h"
+#include "weft/net/admit/accept_filter.h"
 #include "weft/net/endpoint.h"
 #include "weft/net/stream.h"
 #include "weft/net/transport.h"

@@ -13,7 +13,7 @@
 namespace weft::net {
 
 std::span<const TransportRow> transports() noexcept {
-  static const std::array rows = {tcp_transport(), tls_tcp_transport(), ws_transport(),    wss_transport(),
+  static const std::array rows = {tcp_transport(), tls_tcp_transport(), ws_transport(), wss_transport(),
                                   ipc_transport(), inproc_transport(),  udp_transport()};
   return rows;
 }

@@ -10,7 +10,7 @@
 #include "weft/base/time.h"
 #include "weft/msg/message/options.h"
 #include "weft/msg/message/statistics.h"
-#include "weft/net/admission.h"
+#include "weft/net/admit/admission.h"
 #include "weft/net/stream.h"
 
 namespace weft::msg {

@@ -3,8 +3,8 @@
 
 #include <utility>
 
+#include "weft/net/admit/ip_prefix.h"
 #include "weft/net/endpoint.h"
-#include "weft/net/ip_prefix.h"
 #include "weft/serve/server/http_codec.h"
 #include "weft/sys/address.h"
 

@@ -12,7 +12,7 @@
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
-#include "weft/net/token_bucket.h"
+#include "weft/net/admit/token_bucket.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/metrics/prometheus.h"
 #include "weft/serve/metrics/sources.h"

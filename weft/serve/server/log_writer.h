@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "weft/base/result.h"
-#include "weft/net/token_bucket.h"
+#include "weft/net/admit/token_bucket.h"
 #include "weft/serve/session/log.h"
 #include "weft/sys/thread.h"
 

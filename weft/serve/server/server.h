@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/net/accept_filter.h"
+#include "weft/net/admit/accept_filter.h"
 #include "weft/net/endpoint.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/frame/shared_frame.h"

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "weft/net/accept_filter.h"
+#include "weft/net/admit/accept_filter.h"
 #include "weft/net/tls.h"
 #include "weft/rt/core/core.h"
 #include "weft/serve/session/log.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "weft/base/time.h"
-#include "weft/net/token_bucket.h"
+#include "weft/net/admit/token_bucket.h"
 #include "weft/rt/loop/timer_wheel.h"
 
 namespace weft::serve {

@@ -13,7 +13,7 @@
 #include "weft/base/bytes.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
-#include "weft/net/admission.h"
+#include "weft/net/admit/admission.h"
 #include "weft/net/stream.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/loop/turn_job.h"

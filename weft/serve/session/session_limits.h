@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "weft/base/time.h"
-#include "weft/net/token_bucket.h"
+#include "weft/net/admit/token_bucket.h"
 
 namespace weft::serve {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/net/ip_prefix.h"
+#include "weft/net/admit/ip_prefix.h"
 
 #include "weft/sys/address.h"
 #include <gtest/gtest.h>

@@ -3,7 +3,7 @@
 #include <cstdint>
 
 #include "weft/base/assert.h"
-#include "weft/net/ip_prefix.h"
+#include "weft/net/admit/ip_prefix.h"
 
 // The first 16 bytes are an address, the rest is a list of prefixes as text. Checked besides the sanitizers:
 // a prefix's text parses as the same prefix, and contains() agrees with a comparison bit by bit.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/net/accept_filter.h"
+#include "weft/net/admit/accept_filter.h"
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/net/admission.h"
+#include "weft/net/admit/admission.h"
 
 #include <atomic>
 #include <string>

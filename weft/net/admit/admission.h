@@ -10,8 +10,8 @@
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
-#include "weft/net/ip_prefix.h"
-#include "weft/net/token_bucket.h"
+#include "weft/net/admit/ip_prefix.h"
+#include "weft/net/admit/token_bucket.h"
 #include "weft/sys/address.h"
 
 namespace weft::net {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "weft/base/result.h"
-#include "weft/net/ip_prefix.h"
+#include "weft/net/admit/ip_prefix.h"
 
 namespace weft::net {
 

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "weft/net/admission.h"
-#include "weft/net/token_bucket.h"
+#include "weft/net/admit/admission.h"
+#include "weft/net/admit/token_bucket.h"
 #include <gtest/gtest.h>
 
 namespace weft::net {

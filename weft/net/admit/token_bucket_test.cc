@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/net/token_bucket.h"
+#include "weft/net/admit/token_bucket.h"
 
 #include <gtest/gtest.h>
 
