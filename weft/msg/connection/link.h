@@ -26,8 +26,7 @@ namespace weft::msg {
 // The hook: in AppReaders::links while the socket's own threads read the connection.
 class Link final : public rt::Watcher, public ListHook {
  public:
-  // Connecting: `connector` dials again whenever the connection is lost. Accepted: lives as long as the stream, which is
-  // common's.
+  // Connecting: `connector` dials again whenever the connection is lost. Accepted: lives as long as common's stream.
   Link(ConnectionCommon& common, SendSide& send, ReceiveSide& receive, std::shared_ptr<ConnectionOwner> owner,
        std::unique_ptr<Connector> connector, bool proxied);
   Link(ConnectionCommon& common, SendSide& send, ReceiveSide& receive, std::shared_ptr<ConnectionOwner> owner,

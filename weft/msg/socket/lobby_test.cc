@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/socket/lobby.h"
 
-#include <sys/socket.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <functional>
 #include <future>
@@ -11,16 +8,20 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "weft/net/listener.h"
 #include "weft/rt/loop/test_signal.h"
+#include "weft/sys/socket.h"
 #include <gtest/gtest.h>
 
 namespace weft::msg {
 namespace {
 
 using std::chrono::milliseconds;
+using StreamPtr = std::unique_ptr<net::Stream>;
 
 // A lobby on a loop of its own, and the peers that it handed over. The loop's thread writes `left_` and `lost_`; a test
 // reads them by on_loop().
@@ -56,24 +57,50 @@ class LobbyTest : public testing::Test {
     });
     done.get_future().wait();
   }
-  // The peer's end.
-  sys::Fd enter() {
-    int ends[2] = {-1, -1};
-    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    on_loop([&] { lobby_->enter(net::make_socket_stream(sys::Fd(ends[0])), {}); });
-    return sys::Fd(ends[1]);
+  // A connection of loopback: our end and the peer's.
+  struct Ends {
+    StreamPtr ours;
+    StreamPtr peers;
+  };
+  Ends connect() {
+    const auto at = *net::parse_endpoint(listener_->bound_endpoint(), false);
+    const auto to = *sys::SocketAddress::parse_numeric(at.host, at.port);
+    auto dialled = std::move(sys::open_tcp_connection(to, nullptr, {})).value();
+    auto accepted = listener_->try_accept();
+    while (!accepted && accepted.error() == Errc::would_block) {
+      std::this_thread::yield();
+      accepted = listener_->try_accept();
+    }
+    return {std::move(accepted).value(), net::make_socket_stream(std::move(dialled.fd))};
+  }
+  StreamPtr enter() {
+    Ends ends = connect();
+    on_loop([&] { lobby_->enter(std::move(ends.ours), {}); });
+    return std::move(ends.peers);
+  }
+  static void send(net::Stream& peer) {
+    const Bytes byte = as_bytes("x");
+    ASSERT_EQ(peer.write({&byte, 1}).bytes, 1u);
   }
   std::size_t size() {
     std::size_t size = 0;
     on_loop([&] { size = lobby_->size(); });
     return size;
   }
-  static std::string received(const sys::Fd& peer) {
-    char bytes[64];
-    const ssize_t size = ::read(peer.fd(), bytes, sizeof bytes);
-    return size < 0 ? "nothing" : std::string(bytes, static_cast<std::size_t>(size));
+  // Empty: the other end is gone.
+  static std::string received(net::Stream& peer) {
+    std::uint8_t bytes[64];
+    MutableBytes into(bytes);
+    sys::IoResult result = peer.read({&into, 1});
+    while (result.status == sys::IoResult::Status::would_block) {
+      std::this_thread::yield();
+      result = peer.read({&into, 1});
+    }
+    return std::string(as_text(Bytes(bytes, result.bytes)));
   }
 
+  std::unique_ptr<net::Listener> listener_ =
+      std::move(net::Listener::open(*net::parse_endpoint("tcp://127.0.0.1:*", true), {.backlog = 256})).value();
   std::unique_ptr<rt::Loop> loop_;
   std::unique_ptr<Lobby> lobby_;
   rt::test::Signal handed_over_;
@@ -85,16 +112,16 @@ class LobbyTest : public testing::Test {
 
 TEST_F(LobbyTest, ASilentPeerStaysAndGetsTheOpening) {
   make(std::chrono::hours(1));
-  const sys::Fd peer = enter();
-  EXPECT_EQ(received(peer), "opening");
+  const StreamPtr peer = enter();
+  EXPECT_EQ(received(*peer), "opening");
   EXPECT_EQ(size(), 1u);
 }
 
 TEST_F(LobbyTest, TheFirstByteHandsThePeerOver) {
   make(std::chrono::hours(1));
-  const sys::Fd silent = enter();
-  const sys::Fd peer = enter();
-  ASSERT_EQ(::write(peer.fd(), "x", 1), 1);
+  const StreamPtr silent = enter();
+  const StreamPtr peer = enter();
+  send(*peer);
   ASSERT_TRUE(handed_over_.take());
   on_loop([&] {
     ASSERT_EQ(left_.size(), 1u);
@@ -109,21 +136,19 @@ TEST_F(LobbyTest, TheFirstByteHandsThePeerOver) {
 
 TEST_F(LobbyTest, AByteThatCameBeforeThePeerEnteredHandsItOver) {
   make(std::chrono::hours(1), "");
-  int ends[2] = {-1, -1};
-  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-  const sys::Fd peer(ends[1]);
-  ASSERT_EQ(::write(peer.fd(), "x", 1), 1);
-  on_loop([&] { lobby_->enter(net::make_socket_stream(sys::Fd(ends[0])), {}); });
+  Ends ends = connect();
+  send(*ends.peers);
+  on_loop([&] { lobby_->enter(std::move(ends.ours), {}); });
   ASSERT_TRUE(handed_over_.take());
   on_loop([&] { EXPECT_EQ(left_[0].peer.greeted, 0u); });
 }
 
 TEST_F(LobbyTest, APeerThatEndsIsHandedOver) {
   make(Duration::zero());
-  sys::Fd half = enter();
-  ASSERT_EQ(::shutdown(half.fd(), SHUT_WR), 0);
+  const StreamPtr half = enter();
+  half->shutdown_write();
   ASSERT_TRUE(handed_over_.take());
-  enter().close();
+  enter().reset();
   ASSERT_TRUE(handed_over_.take());
   EXPECT_EQ(size(), 0u);
 }
@@ -131,17 +156,15 @@ TEST_F(LobbyTest, APeerThatEndsIsHandedOver) {
 TEST_F(LobbyTest, LatePeersAreHandedOverInOrderSomeInATurn) {
   make(milliseconds(200));
   constexpr std::size_t kPeers = Lobby::kLateAtOnce * 2 + 10;
-  std::vector<sys::Fd> peers;
+  std::vector<Ends> peers(kPeers);
   std::vector<int> fds;
-  for (std::size_t i = 0; i < kPeers; ++i) {
-    int ends[2] = {-1, -1};
-    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-    peers.emplace_back(ends[1]);
-    fds.push_back(ends[0]);
+  for (Ends& ends : peers) {
+    ends = connect();
+    fds.push_back(ends.ours->fd());
   }
   on_loop([&] {  // all in one turn, so all are late in one turn
-    for (const int fd : fds) {
-      lobby_->enter(net::make_socket_stream(sys::Fd(fd)), {});
+    for (Ends& ends : peers) {
+      lobby_->enter(std::move(ends.ours), {});
     }
   });
   for (std::size_t i = 0; i < kPeers; ++i) {
@@ -162,53 +185,51 @@ TEST_F(LobbyTest, LatePeersAreHandedOverInOrderSomeInATurn) {
 
 TEST_F(LobbyTest, APeerThatComesLaterIsLateLater) {
   make(milliseconds(30));
-  const sys::Fd first = enter();
+  const StreamPtr first = enter();
   ASSERT_TRUE(handed_over_.take());
-  const sys::Fd second = enter();
+  const StreamPtr second = enter();
   ASSERT_TRUE(handed_over_.take());
   on_loop([&] { EXPECT_GE(left_[1].peer.since - left_[0].peer.since, milliseconds(30)); });
 }
 
 TEST_F(LobbyTest, WithoutPatienceThereIsNoTimer) {
   make(Duration::zero());
-  const sys::Fd peer = enter();
+  const StreamPtr peer = enter();
   on_loop([&] { EXPECT_EQ(loop_->timers().size(), 0u); });
   EXPECT_EQ(size(), 1u);
 }
 
 TEST_F(LobbyTest, CloseEndsEveryStreamAndHandsNoneOver) {
   make(milliseconds(30));
-  const sys::Fd peer = enter();
-  const sys::Fd other = enter();
+  const StreamPtr peer = enter();
+  const StreamPtr other = enter();
   on_loop([&] {
     lobby_->close();
     lobby_->close();
     EXPECT_EQ(loop_->timers().size(), 0u);
   });
-  EXPECT_EQ(received(peer), "opening");
-  EXPECT_EQ(received(peer), "");
+  EXPECT_EQ(received(*peer), "opening");
+  EXPECT_EQ(received(*peer), "");
   EXPECT_EQ(size(), 0u);
   on_loop([&] { EXPECT_TRUE(left_.empty()); });
 }
 
 TEST_F(LobbyTest, APeerThatNobodyHasMemoryForIsClosedAndReported) {
   make(Duration::zero());
-  const sys::Fd peer = enter();
+  const StreamPtr peer = enter();
   on_loop([&] { without_memory_ = true; });
-  ASSERT_EQ(::write(peer.fd(), "x", 1), 1);
+  send(*peer);
   ASSERT_TRUE(handed_over_.take());
   on_loop([&] { EXPECT_EQ(lost_, 1); });
   EXPECT_EQ(size(), 0u);
 }
 
-TEST_F(LobbyTest, APeerThatHasGoneBeforeTheGreetingIsHandedOver) {
+TEST_F(LobbyTest, APeerThatHasGoneBeforeItEntersIsHandedOver) {
   make(Duration::zero());
-  int ends[2] = {-1, -1};
-  ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends), 0);
-  ::close(ends[1]);
-  on_loop([&] { lobby_->enter(net::make_socket_stream(sys::Fd(ends[0])), {}); });
+  Ends ends = connect();
+  ends.peers.reset();
+  on_loop([&] { lobby_->enter(std::move(ends.ours), {}); });
   ASSERT_TRUE(handed_over_.take());
-  on_loop([&] { EXPECT_EQ(left_[0].peer.greeted, 0u); });
 }
 
 }  // namespace
