@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <set>
 #include <string>
@@ -36,40 +37,69 @@ const std::vector<std::string> kTopics = [] {
   for (char c = 'c'; c < 'm'; ++c) {
     all.push_back(std::string("ab") + c + "tail");
   }
+  for (char c = 0; c < 12; ++c) {  // far apart
+    all.push_back(std::string("w") + static_cast<char>(1 + c * 20) + (c % 2 == 0 ? "" : "tail"));
+  }
   return all;
 }();
-using Held = std::array<bool, 20>;  // the topics of a peer; no memory needed
+using Held = std::array<bool, 32>;  // the topics of a peer; no memory needed
 
 std::size_t count(const Held& held) { return static_cast<std::size_t>(std::count(held.begin(), held.end(), true)); }
 std::size_t place_of(Bytes topic) {
   return static_cast<std::size_t>(std::find(kTopics.begin(), kTopics.end(), as_text(topic)) - kTopics.begin());
 }
 
-TEST(SubscriptionExhaustion, APrefixTableHoldsWhatItTook) {
+template <typename Value>
+void walk_a_table() {
   walk([](FailingMemory& memory) {
-    PrefixTable<std::size_t> table;
+    PrefixTable<Value> table;
     Held held{};
     for (std::size_t i = 0; i < kTopics.size(); ++i) {
       bool is_new = false;
-      std::size_t* const value = table.insert(as_bytes(kTopics[i]), is_new);
+      Value* const value = table.insert(as_bytes(kTopics[i]), is_new);
       held[i] = value != nullptr;
       if (value != nullptr) {
         EXPECT_TRUE(is_new);
-        *value = i;
+        *value = static_cast<Value>(i);
       }
       if (i % 5 == 4) {
         table.erase(as_bytes(kTopics[i - 2]));
         held[i - 2] = false;
       }
     }
-    memory.end();
-    for (std::size_t i = 0; i < kTopics.size(); ++i) {
-      const std::size_t* const value = table.find(as_bytes(kTopics[i]));
-      EXPECT_EQ(value != nullptr, held[i]) << kTopics[i];
-      EXPECT_TRUE(value == nullptr || *value == i);
+    const auto check = [&] {
+      for (std::size_t i = 0; i < kTopics.size(); ++i) {
+        const Value* const value = table.find(as_bytes(kTopics[i]));
+        EXPECT_EQ(value != nullptr, held[i]) << kTopics[i];
+        EXPECT_TRUE(value == nullptr || *value == static_cast<Value>(i));
+      }
+      EXPECT_EQ(table.size(), count(held));
+    };
+    check();
+    for (std::size_t i = 1; i < kTopics.size(); i += 3) {
+      table.erase(as_bytes(kTopics[i]));
+      held[i] = false;
     }
-    EXPECT_EQ(table.size(), count(held));
+    check();
+    memory.end();
+    for (std::size_t i = 0; i < kTopics.size(); i += 2) {
+      bool is_new = false;
+      Value* const value = table.insert(as_bytes(kTopics[i]), is_new);
+      ASSERT_NE(value, nullptr);
+      EXPECT_EQ(is_new, !std::exchange(held[i], true));
+      *value = static_cast<Value>(i);
+    }
+    check();
+    for (const std::string& topic : kTopics) {
+      table.erase(as_bytes(topic));
+    }
+    EXPECT_EQ(table.size(), 0u);
   });
+}
+
+TEST(SubscriptionExhaustion, APrefixTableHoldsWhatItTook) {
+  walk_a_table<std::uint32_t>();
+  walk_a_table<std::uint64_t>();
 }
 
 TEST(SubscriptionExhaustion, TheTableKnowsTheSamePeersOfATopicAsTopicsOfAPeer) {

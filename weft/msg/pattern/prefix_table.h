@@ -9,134 +9,200 @@
 #include <cstring>
 #include <new>
 #include <string>
+#include <type_traits>
 
 #include "weft/base/bytes.h"
 
 namespace weft::msg {
 
-// PrefixTree: the nodes of a PrefixTable, whatever its values: a tree in which each node adds a run of bytes to the
-// prefix of its parent. PrefixTable is its only user.
+// How many bits are set: a table is quicker than counting without the processor's instruction.
+constexpr std::array<std::uint8_t, 128> kBitCounts = [] {
+  std::array<std::uint8_t, 128> ones{};
+  for (unsigned bits = 0; bits < ones.size(); ++bits) {
+    ones[bits] = static_cast<std::uint8_t>(std::popcount(bits));
+  }
+  return ones;
+}();
+
+// PrefixTree: the nodes of a PrefixTable, with values of four or eight bytes: a tree in which each link adds a byte,
+// and each node or leaf a path, to the prefix of its parent. PrefixTable is its only user.
 // Invariants:
-// 1. The paths of two children of a node begin with different bytes. Only the root's path may be empty.
-// 2. A node without a value has children. erase() joins it with an only child whose path has room for both.
-// 3. A node has `only` for one child, `links` for more whose first bytes are close together, else `fork`.
+// 1. A node without children has a value.
+// 2. A node without a value has two children at least. It may have one, if a path for both would exceed kPathMax, or if
+//    there was no memory to join them.
+// 3. A node, its children and its path are one block. The children have an eighth to spare at most, the block more only
+//    if there was no memory to shrink it.
+template <std::size_t kValueSize>
 class PrefixTree {
+  static_assert(kValueSize == 4 || kValueSize == 8);
+
  public:
   PrefixTree() noexcept = default;
   PrefixTree(const PrefixTree&) = delete;
   PrefixTree& operator=(const PrefixTree&) = delete;
 
  protected:
-  static constexpr std::size_t kValueSize = 16;
+  struct Node;
 
-  struct Fork;
-  struct Node {
-    std::uint8_t size = 0;      // of the path
-    std::uint8_t capacity = 0;  // bytes for the path, which stand behind the node
-    bool has_value = false;
-    std::uint8_t low = 0;  // the byte of links[0]
-    std::uint16_t children = 0;
-    std::uint16_t span = 0;  // of `links`; 0: there are none
-    union {
-      Node* only = nullptr;
-      Node** links;  // by first byte; null: no child
-      Fork* fork;
+  // Link: nothing, a node, or a leaf, which is a value of four bytes and a path of three at most.
+  struct Link {
+    static constexpr bool kHoldsLeaf = kValueSize == 4;
+    static constexpr std::size_t kPathMax = 3;
+
+    std::uint32_t low;   // half of the node's address; or 1 + 2 * size of the leaf's path, and the path
+    std::uint32_t high;  // half of the node's address; or the leaf's value
+
+    [[nodiscard]] bool empty() const noexcept { return (std::uint64_t{high} << 32 | low) == 0; }
+    [[nodiscard]] bool is_leaf() const noexcept { return kHoldsLeaf && (low & 1) != 0; }
+    [[nodiscard]] std::size_t leaf_size() const noexcept { return low >> 1 & kPathMax; }
+    [[nodiscard]] std::uint8_t leaf_byte(std::size_t i) const noexcept {
+      return static_cast<std::uint8_t>(std::uint64_t{low} >> (8 + 8 * i));
+    }
+    [[nodiscard]] Node* node() const noexcept {
+      // NOLINTNEXTLINE(performance-no-int-to-ptr): compilers load both halves at once
+      return reinterpret_cast<Node*>(static_cast<std::uintptr_t>(std::uint64_t{high} << 32 | low));
+    }
+  };
+  // Children: links by first byte. Behind it stand the links of `span` bytes from `low` on; or eight bytes of keys and
+  // a link for each; or a bit for each byte, in groups of eight, and a link for each bit.
+  struct alignas(8) Children {
+    struct Group {
+      std::uint8_t present;  // a bit for each of eight bytes
+      std::uint8_t before;   // children in the groups before this one
     };
-    alignas(8) std::byte value[kValueSize];
+    static constexpr std::size_t kKeysMax = 8;
+    static constexpr std::size_t kKeysWords = 1;
+    static constexpr std::size_t kGroups = 32;
+    static constexpr std::size_t kGroupsWords = kGroups * sizeof(Group) / 8;
 
-    [[nodiscard]] std::uint8_t* path() noexcept { return reinterpret_cast<std::uint8_t*>(this + 1); }
-    [[nodiscard]] const std::uint8_t* path() const noexcept { return reinterpret_cast<const std::uint8_t*>(this + 1); }
-    [[nodiscard]] bool begins(Bytes rest) const noexcept {
+    std::uint16_t count;
+    std::uint16_t span;  // 0: keys, or groups for more than kKeysMax
+    std::uint8_t low;    // the byte of the first child
+
+    [[nodiscard]] Link* behind() noexcept { return reinterpret_cast<Link*>(this + 1); }
+    [[nodiscard]] std::uint64_t& keys() noexcept { return *reinterpret_cast<std::uint64_t*>(this + 1); }
+    [[nodiscard]] Group* groups() noexcept { return reinterpret_cast<Group*>(this + 1); }
+    // The first is that of the first child.
+    [[nodiscard]] Link* links() noexcept { return behind() + index_words(count, span); }
+    [[nodiscard]] std::size_t link_count() const noexcept { return span != 0 ? span : count; }
+    // Of keys or groups.
+    [[nodiscard]] static std::size_t index_words(std::size_t count, std::size_t span) noexcept {
+      return span != 0 ? 0 : count <= kKeysMax ? kKeysWords : kGroupsWords;
+    }
+    // Null: there is none.
+    [[nodiscard]] Link* find(std::uint8_t byte) noexcept {
+      if (span != 0) {
+        const auto place = static_cast<std::uint8_t>(byte - low);
+        return place < span && !behind()[place].empty() ? behind() + place : nullptr;
+      }
+      if (count <= kKeysMax) {
+        constexpr std::uint64_t kEach = 0x0101010101010101;
+        const std::uint64_t difference = keys() ^ kEach * byte;
+        const std::uint64_t zeros = (difference - kEach) & ~difference & kEach << 7;  // the lowest one is right
+        const auto place = static_cast<std::size_t>(std::countr_zero(zeros)) / 8;
+        return place < count ? behind() + kKeysWords + place : nullptr;
+      }
+      const Group group = groups()[byte / 8];
+      const unsigned bit = 1u << (byte % 8);
+      const std::size_t place = std::size_t{group.before} + kBitCounts[group.present & (bit - 1)];
+      return (group.present & bit) != 0 ? behind() + kGroupsWords + place : nullptr;
+    }
+  };
+  // Node: its children stand behind it, if there are any, then its path.
+  struct Node {
+    std::uint8_t size;  // of the path
+    bool has_value;
+    std::uint16_t path_at;  // words of eight bytes from the node to its path
+    alignas(kValueSize) std::byte value[kValueSize];
+
+    [[nodiscard]] bool has_children() const noexcept { return path_at > sizeof(Node) / 8; }
+    [[nodiscard]] Children& children() noexcept { return *reinterpret_cast<Children*>(this + 1); }
+    [[nodiscard]] std::uint8_t* path() noexcept {
+      return reinterpret_cast<std::uint8_t*>(this) + std::size_t{path_at} * 8;
+    }
+    [[nodiscard]] bool begins(Bytes rest) noexcept {
       return size <= rest.size() && (size == 0 || std::memcmp(path(), rest.data(), size) == 0);
     }
-    // The same, of a child that was found by the first byte of `rest`.
-    [[nodiscard]] bool goes_on(Bytes rest) const noexcept {
-      return size <= rest.size() && (size <= 1 || std::memcmp(path() + 1, rest.data() + 1, size - 1u) == 0);
-    }
-    // The link to the child whose path begins with `byte`; null: there is none.
-    [[nodiscard]] Node** child(std::uint8_t byte) noexcept {
-      if (children > 1) {
-        if (span == 0) {
-          return fork->find(byte);
-        }
-        const auto place = static_cast<std::uint8_t>(byte - low);
-        return place < span && links[place] != nullptr ? links + place : nullptr;
-      }
-      return children == 1 && only->path()[0] == byte ? &only : nullptr;
-    }
   };
-  // The children of a node, in the order of their first bytes. The links stand behind the fork. Groups of eight bytes,
-  // because a table has the ones of eight bits. Counting the ones of 64 bits without the processor's instruction, a
-  // match through four forks took half as long again.
-  struct Fork {
-    struct Group {
-      std::uint8_t present = 0;  // a bit for the first byte of each child
-      std::uint8_t before = 0;   // children in the groups before this one
-    };
-    Group groups[32];
-    std::uint64_t capacity = 0;
-
-    [[nodiscard]] Node** links() noexcept { return reinterpret_cast<Node**>(this + 1); }
-    [[nodiscard]] std::size_t place(std::uint8_t byte) const noexcept {
-      const Group group = groups[byte / 8];
-      return std::size_t{group.before} + kOnes[group.present & ((1u << (byte % 8)) - 1)];
-    }
-    [[nodiscard]] Node** find(std::uint8_t byte) noexcept {
-      const bool there = (groups[byte / 8].present >> (byte % 8) & 1) != 0;
-      return there ? links() + place(byte) : nullptr;
-    }
-  };
-  static constexpr std::array<std::uint8_t, 128> kOnes = [] {
-    std::array<std::uint8_t, 128> ones{};
-    for (unsigned bits = 0; bits < ones.size(); ++bits) {
-      ones[bits] = static_cast<std::uint8_t>(std::popcount(bits));
-    }
-    return ones;
-  }();
-
-  using Destroy = void (*)(void* value) noexcept;
-
   ~PrefixTree() = default;
-  void free_all(Destroy destroy) noexcept;
+  // Calls visit(value) for each value, unless `visit` is null; then the tree is empty.
+  void clear(void (*visit)(void* value)) noexcept;
   // Null: no memory, and nothing changed. The caller constructs the value of a new prefix.
   [[nodiscard]] void* insert(Bytes prefix, bool& is_new) noexcept;
-  [[nodiscard]] void* find(Bytes prefix) const noexcept;
-  void erase(Bytes prefix, Destroy destroy) noexcept;
-  void* first(std::string& prefix) const;
+  [[nodiscard]] void* find(Bytes prefix) noexcept;
+  void erase(Bytes prefix) noexcept;
+  void* first(std::string& prefix);
 
-  Node* root_ = nullptr;
+  [[nodiscard]] static bool begins(const Link& link, Bytes rest) noexcept {
+    if (!link.is_leaf()) {
+      return link.node()->begins(rest);
+    }
+    bool same = link.leaf_size() <= rest.size();
+    for (std::size_t i = 0; same && i < link.leaf_size(); ++i) {
+      same = link.leaf_byte(i) == rest[i];
+    }
+    return same;
+  }
+  [[nodiscard]] static std::size_t path_size(const Link& link) noexcept {
+    return link.is_leaf() ? link.leaf_size() : link.node()->size;
+  }
+  [[nodiscard]] static bool has_children(const Link& link) noexcept {
+    return !link.is_leaf() && link.node()->has_children();
+  }
+  // Null: the prefix that ends here has none.
+  [[nodiscard]] static void* value(Link& link) noexcept {
+    if (link.is_leaf()) {
+      return &link.high;
+    }
+    return link.node()->has_value ? link.node()->value : nullptr;
+  }
+
+  Link root_{};
   std::size_t size_ = 0;
 
  private:
-  struct Chain {
-    Node* head;
-    Node* tail;
-  };
-  [[nodiscard]] static Node* make_node(Bytes path) noexcept;
-  [[nodiscard]] static Chain make_chain(Bytes rest) noexcept;
-  static void free_chain(Node* head) noexcept;
+  struct Entries;
+  struct Shape;
+  using LeafPath = std::uint8_t[Link::kPathMax];
+
+  [[nodiscard]] static Bytes path(const Link& link, LeafPath& room) noexcept;
+  [[nodiscard]] static Link to_node(Node* node) noexcept;
+  [[nodiscard]] static Link to_leaf(Bytes path, std::uint32_t value) noexcept;
+  [[nodiscard]] static std::size_t bytes(const Node& node) noexcept;
+  [[nodiscard]] static Node* make_node(Bytes path, std::size_t path_at) noexcept;
+  static void make_from_leaf(Node& node, const Link& leaf) noexcept;
+  [[nodiscard]] static bool make_chain(Bytes rest, Link& head) noexcept;
+  static void free_chain(Link head) noexcept;
   template <typename Visit>
-  static void for_each_child(Node& node, Visit visit) noexcept;
-  static void append(Fork& fork, std::size_t count, Node& child) noexcept;
-  [[nodiscard]] static bool reshape(Node& node, Node* added) noexcept;
-  [[nodiscard]] static bool add_child(Node& node, Node& child) noexcept;
-  static void remove_child(Node& node, std::uint8_t byte) noexcept;
-  [[nodiscard]] Node* split(Node*& link, std::size_t common, Bytes rest) noexcept;
-  static void join(Node*& link) noexcept;
+  static void for_each_child(Node& node, Visit visit);
+  static void trim(Link& link) noexcept;
+  [[nodiscard]] static bool add_child(Link& link, std::uint8_t byte, Link child) noexcept;
+  static void remove_child(Link& link, std::uint8_t byte) noexcept;
+  [[nodiscard]] static bool split(Link& link, std::size_t common, Bytes rest) noexcept;
+  static void shorten(Link& link, std::size_t count) noexcept;
+  static void join(Link& link) noexcept;
 };
 
-// PrefixTable<Value>: topic prefixes with a value each.
+extern template class PrefixTree<4>;
+extern template class PrefixTree<8>;
+
+template <typename Value>
+using PrefixTreeOf = PrefixTree<std::is_integral_v<Value> && sizeof(Value) == 4 ? 4 : 8>;
+
+// PrefixTable<Value>: topic prefixes with a value each, which insert() and erase() may move.
 // Owner: a pattern. Affinity: the lock that its owner names.
 // Cost: match() reads at most the topic, whatever is in the table, and a node for each branch and each prefix on the
-// way. insert(), find() and erase() are O(prefix). A prefix costs about 64 bytes and those of its own that no other
-// prefix has. Nothing is hashed, so a peer that chooses
-// its prefixes can make no look-up slow.
+// way. insert(), find() and erase() are O(prefix), and arrange the children of one node, 256 at most, anew. A prefix
+// costs 8 to 32 bytes beside its siblings, a block of 8 bytes (16 for values of eight bytes) and those of its own that
+// no other prefix has, and a second such block where it branches off. Values of four bytes need no first block for
+// three bytes of their own. Nothing is hashed, so a peer that chooses its prefixes can make no look-up slow.
 template <typename Value>
-class PrefixTable : private PrefixTree {
-  static_assert(sizeof(Value) <= kValueSize && alignof(Value) <= 8);
+class PrefixTable : private PrefixTreeOf<Value> {
+  using Tree = PrefixTreeOf<Value>;
+  static_assert(std::is_trivially_copyable_v<Value> && sizeof(Value) <= 8 && alignof(Value) <= 8);
 
  public:
-  ~PrefixTable() { free_all(&destroy); }
+  ~PrefixTable() { Tree::clear(nullptr); }
 
   // Scope: the topics for which match() visits the same values: those that begin with the first `size` bytes of the
   // topic, or, with `whole`, only the topic of that size.
@@ -147,39 +213,47 @@ class PrefixTable : private PrefixTree {
 
   // The value for `prefix`, which is value-initialized if the prefix is new. Null: no memory, and nothing changed.
   [[nodiscard]] Value* insert(Bytes prefix, bool& is_new) noexcept {
-    void* const place = PrefixTree::insert(prefix, is_new);
+    void* const place = Tree::insert(prefix, is_new);
     return place != nullptr && is_new ? new (place) Value() : static_cast<Value*>(place);
   }
-  [[nodiscard]] Value* find(Bytes prefix) noexcept { return static_cast<Value*>(PrefixTree::find(prefix)); }
-  void erase(Bytes prefix) noexcept { PrefixTree::erase(prefix, &destroy); }
+  [[nodiscard]] Value* find(Bytes prefix) noexcept { return static_cast<Value*>(Tree::find(prefix)); }
+  void erase(Bytes prefix) noexcept { Tree::erase(prefix); }
+  // Removes every prefix, after kVisit(value).
+  template <void (*kVisit)(Value&) noexcept>
+  void clear() noexcept {
+    Tree::clear([](void* value) { kVisit(*static_cast<Value*>(value)); });
+  }
 
   // Calls visit(value) for every prefix of `topic`, the shortest first; stops when `visit` returns false. The scope
   // counts only if it never does.
   template <typename Visit>
   Scope match(Bytes topic, Visit visit) {
-    Node* node = root_;
-    if (node == nullptr) {
+    if (this->root_.empty()) {
       return {};
     }
+    typename Tree::Link* link = &this->root_;
     std::size_t at = 0;
-    for (bool begins = node->begins(topic); begins; begins = node->goes_on(topic.subspan(at))) {
-      at += node->size;
-      if (node->has_value && !visit(*std::launder(reinterpret_cast<Value*>(node->value)))) {
+    for (;;) {
+      const bool begins = Tree::begins(*link, topic.subspan(at));
+      at += Tree::path_size(*link);
+      if (!begins) {
+        return {std::min(at, topic.size()), at > topic.size()};
+      }
+      if (void* const value = Tree::value(*link);
+          value != nullptr && !visit(*std::launder(static_cast<Value*>(value)))) {
         return {at, false};
       }
-      if (node->children == 0) {
+      if (!Tree::has_children(*link)) {
         return {at, false};
       }
       if (at == topic.size()) {
         return {at, true};
       }
-      Node** const link = node->child(topic[at]);
+      link = link->node()->children().find(topic[at++]);
       if (link == nullptr) {
-        return {at + 1, false};
+        return {at, false};
       }
-      node = *link;
     }
-    return {std::min(at + node->size, topic.size()), at + node->size > topic.size()};
   }
   [[nodiscard]] bool matches(Bytes topic) {
     bool found = false;
@@ -188,11 +262,8 @@ class PrefixTable : private PrefixTree {
   }
   // Sets `prefix` to one that begins with no other, and returns its value. Null: the table is empty. Throws
   // std::bad_alloc.
-  [[nodiscard]] Value* first(std::string& prefix) { return static_cast<Value*>(PrefixTree::first(prefix)); }
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
-
- private:
-  static void destroy(void* value) noexcept { static_cast<Value*>(value)->~Value(); }
+  [[nodiscard]] Value* first(std::string& prefix) { return static_cast<Value*>(Tree::first(prefix)); }
+  [[nodiscard]] std::size_t size() const noexcept { return this->size_; }
 };
 
 }  // namespace weft::msg

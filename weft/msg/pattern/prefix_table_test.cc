@@ -2,8 +2,10 @@
 #include "weft/msg/pattern/prefix_table.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "weft/base/random.h"
 #include <gtest/gtest.h>
@@ -118,6 +120,92 @@ TEST(PrefixTable, EveryPrefixOfALongTopicMayBeInTheTable) {
     insert(table, std::string_view(topic).substr(0, size)) = 1;
   }
   EXPECT_EQ(matches(table, topic).size(), 10'000u);
+}
+
+std::int64_t cleared = 0;
+void add_cleared(std::int64_t& value) noexcept { cleared += value; }
+
+TEST(PrefixTable, ClearVisitsEachValueAndEmptiesTheTable) {
+  PrefixTable<std::int64_t> table;
+  std::int64_t expected = cleared;
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 1000; ++i) {
+      bool is_new = false;
+      *table.insert(as_bytes(std::to_string(i * i) + static_cast<char>(i)), is_new) = i;
+      expected += i;
+    }
+    table.clear<&add_cleared>();
+    EXPECT_EQ(cleared, expected);
+    EXPECT_EQ(table.size(), 0u);
+    EXPECT_FALSE(table.matches(as_bytes("1")));
+  }
+}
+
+// Random inserts and erases, beside a std::map. The table grows and shrinks by turns.
+template <typename Value>
+void agree_with_map(std::uint64_t letters, std::size_t letters_max) {
+  SCOPED_TRACE(std::to_string(letters) + " letters, values of " + std::to_string(sizeof(Value)) + " bytes");
+  Random random(letters);
+  PrefixTable<Value> table;
+  std::map<std::string, Value> reference;
+  const auto random_text = [&] {
+    std::string text;
+    for (std::size_t left = random.below(letters_max + 1); left > 0; --left) {
+      text += static_cast<char>(random.below(letters) * (255 / letters));
+      if (random.below(20) == 0) {
+        text += std::string(random.below(random.below(20) == 0 ? 300 : 20), 'a');  // some paths outgrow a node
+      }
+    }
+    return text;
+  };
+  for (int step = 1; step <= 1500; ++step) {
+    std::string prefix = random_text();
+    if (const auto near = reference.lower_bound(prefix); near != reference.end() && random.below(2) == 0) {
+      prefix = near->first.substr(0, random.below(near->first.size() + 2));
+    }
+    if (random.below(8) < (step / 500 % 2 == 0 ? 6u : 2u)) {
+      bool is_new = false;
+      Value& value = *table.insert(as_bytes(prefix), is_new);
+      ASSERT_EQ(is_new, !reference.contains(prefix));
+      ASSERT_EQ(value, is_new ? Value() : reference[prefix]);
+      value = reference[prefix] = static_cast<Value>(step);
+    } else {
+      table.erase(as_bytes(prefix));
+      reference.erase(prefix);
+    }
+    ASSERT_EQ(table.size(), reference.size());
+    std::vector<Value> expected;
+    const std::string topic = prefix + random_text();
+    for (std::size_t size = 0; size <= topic.size(); ++size) {
+      if (const auto found = reference.find(topic.substr(0, size)); found != reference.end()) {
+        expected.push_back(found->second);
+      }
+    }
+    std::vector<Value> found;
+    table.match(as_bytes(topic), [&](Value value) {
+      found.push_back(value);
+      return true;
+    });
+    ASSERT_EQ(found, expected) << "step " << step;
+  }
+  for (const auto& [prefix, value] : reference) {
+    Value* const found = table.find(as_bytes(prefix));
+    ASSERT_NE(found, nullptr);
+    EXPECT_EQ(*found, value);
+  }
+  std::string prefix;
+  for (Value* value = table.first(prefix); value != nullptr; value = table.first(prefix)) {
+    ASSERT_EQ(reference.erase(prefix), 1u);
+    table.erase(as_bytes(prefix));
+  }
+  EXPECT_TRUE(reference.empty());
+}
+
+TEST(PrefixTable, AgreesWithAMapWhateverTheLetters) {
+  for (const std::uint64_t letters : {1, 2, 10, 26, 255}) {
+    agree_with_map<std::uint32_t>(letters, letters > 10 ? 3 : 6);
+    agree_with_map<std::int64_t>(letters, letters > 10 ? 3 : 6);
+  }
 }
 
 TEST(PrefixTable, AgreesWithASearchThroughAllOfThem) {

@@ -6,34 +6,53 @@
 namespace weft::msg {
 
 bool SubscriptionTable::Peers::resize(std::uint32_t wanted) noexcept {
-  void* const block = std::realloc(capacity != 0 ? many : nullptr, wanted * sizeof(Peer*));
-  if (block == nullptr) {
+  Many* const old = many();
+  auto* const array = static_cast<Many*>(std::realloc(old, sizeof(Many) + wanted * sizeof(Peer*)));
+  if (array == nullptr) {
     return false;
   }
-  auto* const array = static_cast<Peer**>(block);
-  if (capacity == 0) {
-    array[0] = one;
+  if (old == nullptr) {
+    array->count = 1;
+    array->peers()[0] = one_;
   }
-  many = array;
-  capacity = wanted;
+  array->capacity = wanted;
+  one_ = reinterpret_cast<Peer*>(reinterpret_cast<std::byte*>(array) + 1);
   return true;
 }
 
 bool SubscriptionTable::Peers::put(Peer& peer) noexcept {
-  constexpr std::uint32_t kFirst = 4;
-  if (capacity == 0 ? count == 1 && !resize(kFirst) : count == capacity && !resize(capacity * 2)) {
+  if (one_ == nullptr) {
+    one_ = &peer;
+    return true;
+  }
+  constexpr std::uint32_t kFirst = 2;
+  if (const Many* const array = many();
+      array == nullptr ? !resize(kFirst) : array->count == array->capacity && !resize(array->capacity * 2)) {
     return false;
   }
-  ++count;
+  ++many()->count;
   all().back() = &peer;
   return true;
 }
 
 void SubscriptionTable::Peers::drop_last() noexcept {
-  --count;
-  if (capacity != 0 && count != 0 && count <= capacity / 4) {
-    (void)resize(capacity / 2);
+  Many* const array = many();
+  if (array == nullptr) {
+    one_ = nullptr;
+    return;
   }
+  --array->count;
+  if (array->count == 1) {
+    one_ = array->peers()[0];
+    std::free(array);
+  } else if (array->count <= array->capacity / 4) {
+    (void)resize(array->capacity / 2);
+  }
+}
+
+void SubscriptionTable::Peers::free() noexcept {
+  std::free(many());
+  one_ = nullptr;
 }
 
 Result<bool> SubscriptionTable::add(Peer& peer, Bytes topic) noexcept {
@@ -54,14 +73,11 @@ Result<bool> SubscriptionTable::add(Peer& peer, Bytes topic) noexcept {
   }
   bool is_new = false;
   Peers* const peers = topics_.insert(topic, is_new);
-  if (peers == nullptr || !peers->put(peer)) {
+  if (peers == nullptr || !peers->put(peer)) {  // the first peer of a topic needs no memory
     peer.topics.erase(topic);
-    if (is_new) {
-      topics_.erase(topic);
-    }
     return kNoMemory;
   }
-  *place = peers->count - 1;
+  *place = static_cast<std::uint32_t>(peers->all().size() - 1);
   peer.bytes += topic.size();
   return is_new;
 }
@@ -80,7 +96,7 @@ void SubscriptionTable::remove(Peer& peer, Bytes topic) noexcept {
   peers.drop_last();
   peer.bytes -= topic.size();
   peer.topics.erase(topic);
-  if (peers.count == 0) {
+  if (peers.all().empty()) {
     topics_.erase(topic);
   }
 }

@@ -16,7 +16,8 @@ namespace weft::msg {
 // SubscriptionTable: the topics that peers subscribed to, and the peers of each topic.
 // Owner: a pattern. Affinity: the send lock.
 // Cost: match() is that of PrefixTable, and a visit for each peer. add() and remove() are O(topic), however many topics
-// and peers there are. Nothing throws. A subscription costs about 128 bytes, and its topic twice at most.
+// and peers there are. Nothing throws. A subscription costs about 60 bytes if the topics are numbers behind a common
+// prefix, and at most 256 and its topic twice; and up to 32 more if other peers have its topic.
 // Invariants:
 // 1. A peer has a topic if, and only if, the peer is among the peers of the topic.
 // 2. A topic without peers is not in the table.
@@ -37,6 +38,7 @@ class SubscriptionTable {
   SubscriptionTable() noexcept = default;
   SubscriptionTable(const SubscriptionTable&) = delete;
   SubscriptionTable& operator=(const SubscriptionTable&) = delete;
+  ~SubscriptionTable() { topics_.clear<&free_peers>(); }
 
   // True: the topic is new. False: another peer has the topic, or this one has it already. protocol_error: the peer
   // would exceed a bound; resource_exhausted: no memory. After an error nothing has changed.
@@ -85,27 +87,37 @@ class SubscriptionTable {
   static constexpr std::size_t kStepTopics = 512;  // about 0.2 ms
   static constexpr std::size_t kStepBytes = 1024 * 1024;
 
-  // The peers of a topic: one in place, or an array.
-  struct Peers {
-    union {
-      Peer* one = nullptr;
-      Peer** many;
-    };
-    std::uint32_t count = 0;
-    std::uint32_t capacity = 0;  // of `many`; 0: `one` holds
-
-    Peers() noexcept = default;
-    Peers(const Peers&) = delete;
-    Peers& operator=(const Peers&) = delete;
-    ~Peers() { std::free(capacity != 0 ? many : nullptr); }
-
-    [[nodiscard]] std::span<Peer*> all() noexcept { return {capacity == 0 ? &one : many, count}; }
-    [[nodiscard]] bool put(Peer& peer) noexcept;  // false: no memory
+  // Peers: those of a topic. One is in place, more are in an array, which free() gives back.
+  class Peers {
+   public:
+    [[nodiscard]] std::span<Peer*> all() noexcept {
+      Many* const array = many();
+      return array != nullptr ? std::span(array->peers(), array->count) : std::span(&one_, one_ != nullptr ? 1 : 0);
+    }
+    [[nodiscard]] bool put(Peer& peer) noexcept;  // false: no memory, and nothing changed
     void drop_last() noexcept;
+    void free() noexcept;
+
+   private:
+    struct Many {
+      std::uint32_t count;
+      std::uint32_t capacity;
+
+      [[nodiscard]] Peer** peers() noexcept { return reinterpret_cast<Peer**>(this + 1); }
+    };
+    // Null: one_ is a peer, or null.
+    [[nodiscard]] Many* many() const noexcept {
+      const bool is_many = (reinterpret_cast<std::uintptr_t>(one_) & 1) != 0;
+      return is_many ? reinterpret_cast<Many*>(reinterpret_cast<std::byte*>(one_) - 1) : nullptr;
+    }
     [[nodiscard]] bool resize(std::uint32_t wanted) noexcept;
+
+    Peer* one_ = nullptr;  // or the byte behind the first of a Many
   };
 
   [[nodiscard]] bool take_first(Peer& peer) noexcept;
+
+  static void free_peers(Peers& peers) noexcept { peers.free(); }
 
   PrefixTable<Peers> topics_;
   std::string topic_;  // of remove_some()

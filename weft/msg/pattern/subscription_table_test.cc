@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: MIT
+#include "weft/msg/pattern/subscription_table.h"
+
+#include <malloc.h>
+
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "weft/base/random.h"
+#include "weft/msg/socket/test_support.h"
+#include <gtest/gtest.h>
+
+namespace weft::msg {
+namespace {
+
+class SubscriptionTableTest : public testing::Test {
+ protected:
+  [[nodiscard]] bool add(SubscriptionTable::Peer& peer, std::string_view topic) {
+    peer.pipe = &pipes_.near;
+    return table_.add(peer, as_bytes(topic)).value();
+  }
+  // As often as it takes.
+  void remove_all(SubscriptionTable::Peer& peer) {
+    while (!table_.remove_some(peer, [](Bytes, bool) { return true; })) {
+    }
+  }
+
+ private:
+  weft::msg::test::Owner owner_;
+  weft::msg::test::PipePair pipes_{owner_.core()};
+
+ protected:
+  SubscriptionTable table_;
+};
+
+// Of all heaps of the process. Sanitizers: 0.
+std::size_t bytes_in_use() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return 0;
+#else
+  const struct mallinfo2 info = ::mallinfo2();
+  return info.uordblks + info.hblkhd;
+#endif
+}
+
+std::string numbered(std::size_t number) {
+  char text[16];
+  std::snprintf(text, sizeof text, "topic.%06zu", number);
+  return text;
+}
+
+TEST_F(SubscriptionTableTest, AgreesWithAMapOfSets) {
+  constexpr std::size_t kPeers = 9;
+  Random random(3);
+  SubscriptionTable::Peer peers[kPeers];
+  std::map<std::string, std::set<std::size_t>> reference;
+  const auto drop = [&](std::size_t peer, const std::string& topic) {
+    const auto found = reference.find(topic);
+    if (found != reference.end() && found->second.erase(peer) != 0 && found->second.empty()) {
+      reference.erase(found);
+    }
+  };
+  for (int step = 0; step < 10'000; ++step) {
+    const std::size_t peer = random.below(kPeers);
+    const std::string topic = std::to_string(random.below(400));
+    const auto with = reference.find(topic);
+    ASSERT_EQ(table_.is_last(peers[peer], as_bytes(topic)), with != reference.end() && with->second == std::set{peer});
+    if (random.below(8) < (step / 2500 % 2 == 0 ? 6u : 2u)) {
+      ASSERT_EQ(add(peers[peer], topic), with == reference.end());
+      reference[topic].insert(peer);
+    } else {
+      table_.remove(peers[peer], as_bytes(topic));
+      drop(peer, topic);
+    }
+    if (random.below(500) == 0) {
+      bool stops = false;
+      (void)table_.remove_some(peers[peer], [&](Bytes gone, bool last) {
+        const std::string text(as_text(gone));
+        stops = random.below(30) == 0;
+        EXPECT_EQ(last, reference[text].size() == 1);
+        if (!stops) {
+          drop(peer, text);
+        }
+        return !stops;
+      });
+    }
+    std::multiset<std::size_t> expected;
+    for (std::size_t size = 0; size <= topic.size(); ++size) {
+      if (const auto found = reference.find(topic.substr(0, size)); found != reference.end()) {
+        expected.insert(found->second.begin(), found->second.end());
+      }
+    }
+    std::multiset<std::size_t> found;
+    table_.match(as_bytes(topic),
+                 [&](SubscriptionTable::Peer& there) { found.insert(static_cast<std::size_t>(&there - peers)); });
+    ASSERT_EQ(found, expected);
+  }
+  for (SubscriptionTable::Peer& peer : peers) {
+    remove_all(peer);
+    EXPECT_EQ(peer.bytes, 0u);
+  }
+  EXPECT_TRUE(table_.peers(as_bytes("1")).empty());
+}
+
+TEST_F(SubscriptionTableTest, TwoHundredThousandTopicsOfAPeerCostLessThanTwelveMebibytes) {
+  SubscriptionTable::Peer peer;
+  const std::size_t before = bytes_in_use();
+  for (std::size_t i = 0; i < 200'000; ++i) {
+    ASSERT_TRUE(add(peer, numbered(i)));
+  }
+  EXPECT_LT(bytes_in_use() - before, std::size_t{12} << 20);
+  remove_all(peer);
+  EXPECT_LT(bytes_in_use(), before + (std::size_t{1} << 18));  // freed blocks that the heap caches for the thread
+}
+
+// The topics of a peer that wants them to cost much: each byte has two children, as far apart as links by byte allow.
+TEST_F(SubscriptionTableTest, ChosenTopicsCostAtMost256BytesAndTheirOwnTwice) {
+  constexpr std::size_t kBits = 14;
+  SubscriptionTable::Peer peer;
+  const std::size_t before = bytes_in_use();
+  for (std::size_t i = 0; i < std::size_t{1} << kBits; ++i) {
+    std::string topic;
+    for (std::size_t bit = 0; bit < kBits; ++bit) {
+      topic += (i >> bit & 1) != 0 ? '\7' : '\0';
+    }
+    ASSERT_TRUE(add(peer, topic + "tail"));
+  }
+  EXPECT_LE(bytes_in_use() - before, (256 + 2 * (kBits + 4)) << kBits);
+}
+
+TEST_F(SubscriptionTableTest, APeerOfOneTopicCostsLessThanAHundredBytes) {
+  constexpr std::size_t kPeers = 10'000;
+  for (const bool same : {true, false}) {
+    const auto peers = std::make_unique<SubscriptionTable::Peer[]>(kPeers);
+    const std::size_t before = bytes_in_use();
+    for (std::size_t i = 0; i < kPeers; ++i) {
+      EXPECT_EQ(add(peers[i], numbered(same ? 0 : i)), !same || i == 0);
+    }
+    EXPECT_LT(bytes_in_use() - before, kPeers * 100);
+    for (std::size_t i = 0; i < kPeers; ++i) {
+      table_.remove(peers[i], as_bytes(numbered(same ? 0 : i)));
+    }
+    EXPECT_TRUE(table_.peers(as_bytes(numbered(0))).empty());
+  }
+}
+
+}  // namespace
+}  // namespace weft::msg
