@@ -20,8 +20,7 @@ import sys
 import time
 from pathlib import Path
 
-from weft_compat import reference
-from weft_compat.reference import CRATE, OFFLINE, SKIP, VERSION
+from weft_compat.reference import CRATE, OFFLINE, SKIP, VERSION, WORK, build_reference, fetch
 from weft_compat.runs import ATTEMPTS, OWN_NETWORK, ROOT, check_loaded, existing, launcher, run, run_process, say
 
 LIMIT = 70  # seconds for a program; each has an alarm of its own at 60 or less
@@ -217,7 +216,7 @@ def parse_arguments():
     parser.add_argument("names", nargs="*", metavar="NAME", help="only programs whose name contains this")
     parser.add_argument("--jobs", type=int, default=4 * (os.cpu_count() or 1), help="programs at once (default %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every outcome there")
-    parser.add_argument("--work", type=Path, default=reference.WORK, metavar="DIR", help="default %(default)s")
+    parser.add_argument("--work", type=Path, default=WORK, metavar="DIR", help="default %(default)s")
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--table", action="store_true", help="compare with the kept results of libzmq instead of building it")
     group.add_argument("--write-reference", action="store_true", help="run the programs on libzmq, and keep the results")
@@ -245,7 +244,7 @@ def main():
     exceptions = read_exceptions()
     work = arguments.work.resolve()
     (work / "logs").mkdir(parents=True, exist_ok=True)
-    tree = reference.fetch(work)
+    tree = fetch(work)
     known = known_programs(tree)
     programs = [name for name in known if not arguments.names or any(part in name for part in arguments.names)]
     if not programs:
@@ -253,7 +252,7 @@ def main():
     stray = [name for name in exceptions if name not in known]
     if stray:
         sys.exit(f"{EXCEPTIONS}: no program is named {' '.join(stray)}")
-    theirs = None if arguments.table else reference.build_reference(tree, work)
+    theirs = None if arguments.table else build_reference(tree, work)
     folder = build_programs(work, tree, library, known)
     for one in filter(None, (library, theirs)):
         check_loaded(folder / programs[0], one)
