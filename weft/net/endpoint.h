@@ -37,8 +37,8 @@ struct Endpoint {
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
 };
 
-// tcp://host:port, tls+tcp://host:port, ipc://path, ipc://@name, inproc://name; for bind also tcp://*:port, tcp://host:*
-// (or :0), ipc://*; for connect also tcp://source:port;host:port; tls+tcp as tcp. No name is looked up.
+// tcp://host:port, ipc://path, ipc://@name, inproc://name; for bind also tcp://*:port, tcp://host:* (or :0), ipc://*;
+// for connect also tcp://source:port;host:port. tls+tcp as tcp. No name is looked up.
 // Errors: unknown_transport; malformed_endpoint with a text that says which rule was broken.
 [[nodiscard]] Result<Endpoint> parse_endpoint(std::string_view text, bool for_bind);
 
