@@ -3,9 +3,16 @@
 
 import asyncio
 import ctypes
+import errno
+import pathlib
+import shutil
 import sys
+import tempfile
 import threading
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+import tls_options as tls  # noqa: E402
 
 try:
     import zmq
@@ -310,6 +317,83 @@ class Authenticators(Case):
             self.assertEqual(recv_monitor_message(monitor)["value"], value)
             client.close()
             server.close()
+
+
+@unittest.skipIf(shutil.which("openssl") is None, "no openssl to make certificates")
+class Tls(Case):
+    def setUp(self):
+        super().setUp()
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        tls.make_certificates(self.folder)
+
+    def file(self, name: str) -> bytes:
+        return f"{self.folder}/{name}".encode()
+
+    def secured(self, kind, **options):
+        socket = self.socket(kind, **options)
+        tls.secure(socket, self.folder)
+        return socket
+
+    def bound(self, socket) -> str:
+        try:
+            socket.bind("tls+tcp://127.0.0.1:*")
+        except zmq.ZMQError as error:
+            if error.errno == zmq.EPROTONOSUPPORT:
+                self.skipTest("a build without OpenSSL")
+            raise
+        return socket.getsockopt(zmq.LAST_ENDPOINT).rstrip(b"\0").decode()
+
+    def test_both_sides_have_certificates(self):
+        router = self.secured(zmq.ROUTER)
+        endpoint = self.bound(router)
+        self.assertTrue(endpoint.startswith("tls+tcp://127.0.0.1:"))
+        dealer = self.secured(zmq.DEALER)
+        dealer.connect(endpoint)
+        for size in (0, 1, 64, 65_536, 3 << 20):
+            dealer.send_multipart([b"question", b"x" * size])
+            self.assertTrue(router.poll(PATIENCE))
+            name, question, body = router.recv_multipart(copy=False)
+            self.assertEqual((question.bytes, len(body)), (b"question", size))
+            self.assertEqual(body.get("User-Id"), "CN=worker 7")
+            router.send_multipart([name, b"answer"])
+            self.assertTrue(dealer.poll(PATIENCE))
+            self.assertEqual(dealer.recv(), b"answer")
+
+    def test_a_server_of_an_unknown_authority_is_not_talked_to(self):
+        pull = self.socket(zmq.PULL)
+        tls.set_text(pull, tls.CERTIFICATE, self.file("peer.crt"))
+        tls.set_text(pull, tls.KEY, self.file("peer.key"))
+        endpoint = self.bound(pull)
+        push = self.socket(zmq.PUSH)  # trusts the system's authorities
+        monitor = push.get_monitor_socket(zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
+        push.connect(endpoint)
+        self.assertTrue(monitor.poll(PATIENCE))
+        self.assertEqual(recv_monitor_message(monitor)["event"], zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
+        push.disable_monitor()
+        unverified = self.socket(zmq.PUSH)
+        unverified.setsockopt(tls.VERIFY, 0)
+        unverified.connect(endpoint)
+        unverified.send(b"whoever you are")
+        self.assertTrue(pull.poll(PATIENCE))
+        self.assertEqual(pull.recv(), b"whoever you are")
+
+    def test_a_new_certificate_is_read_while_bound(self):
+        pull = self.secured(zmq.PULL)
+        endpoint = self.bound(pull)
+        tls.make_certificates(self.folder)  # another authority
+        pull.setsockopt(tls.RELOAD, 1)
+        push = self.secured(zmq.PUSH)
+        tls.set_text(push, tls.SERVER_NAME, b"localhost")
+        push.connect(endpoint)
+        push.send(b"hello")
+        self.assertTrue(pull.poll(PATIENCE))
+        with open(self.file("peer.crt"), "w") as file:
+            file.write("no certificate")
+        with self.assertRaises(zmq.ZMQError) as raised:
+            pull.setsockopt(tls.RELOAD, 1)
+        self.assertEqual(raised.exception.errno, errno.EINVAL)
 
 
 if __name__ == "__main__":

@@ -94,6 +94,8 @@ const std::vector<IntOption> kInts = {
     {WEFT_OPTION(WEFT_CONNECTIONS_MAX), kEvery, 0, {0, 1, 1 << 24}, {-1, kMax}},
     {WEFT_OPTION(WEFT_ADDRESS_CONNECTIONS_MAX), kEvery, 0, {0, 1, 1 << 24}, {-1, kMax}},
     {WEFT_OPTION(WEFT_ADDRESS_RATE_MAX), kEvery, 0, {0, 1, 1 << 24}, {-1, kMax}},
+    {WEFT_OPTION(WEFT_TLS_CLIENT_REQUIRED), kEvery, 1, {0, 1}, {2, -1}},
+    {WEFT_OPTION(WEFT_TLS_VERIFY), kEvery, 1, {0, 1}, {2, -1}},
     {WEFT_OPTION(ZMQ_TYPE), kEvery, ZMQ_DEALER, {}, {0}, true},
     {WEFT_OPTION(ZMQ_RCVMORE), kEvery, 0, {}, {0}, true},
     {WEFT_OPTION(ZMQ_MECHANISM), kEvery, ZMQ_NULL, {}, {0}, true},
@@ -413,6 +415,25 @@ TEST_F(Options, OfAProxyAddressNameAndPasswordAreReadBackAndForgotten) {
   EXPECT_TRUE(refused(set(socket, ZMQ_SOCKS_USERNAME, std::string(256, 'x'))));
   EXPECT_EQ(set(socket, ZMQ_SOCKS_PROXY, "no port"), 0);
   EXPECT_TRUE(refused(zmq_connect(socket, "tcp://127.0.0.1:5555")));
+}
+
+TEST_F(Options, OfTlsFilesAndNamesAreReadBackAndForgotten) {
+  void* socket = open(ZMQ_DEALER);
+  for (const int id : {WEFT_TLS_CERTIFICATE, WEFT_TLS_KEY, WEFT_TLS_AUTHORITIES, WEFT_TLS_SERVER_NAME}) {
+    EXPECT_EQ(get_text(socket, id), std::string(1, '\0'));
+    EXPECT_EQ(set(socket, id, "/no/such/file"), 0);
+    EXPECT_EQ(get_text(socket, id), std::string("/no/such/file\0", 14));
+    EXPECT_EQ(set(socket, id, ""), 0);
+    EXPECT_EQ(get_text(socket, id), std::string(1, '\0'));
+    EXPECT_TRUE(refused(set(socket, id, std::string(5000, 'x'))));
+  }
+}
+
+TEST_F(Options, ToReloadCertificatesIsAnActAndNoValue) {
+  void* socket = open(ZMQ_DEALER);
+  EXPECT_EQ(get(socket, WEFT_TLS_RELOAD), std::nullopt);
+  EXPECT_EQ(set(socket, WEFT_TLS_RELOAD, 1), 0) << "nothing is bound";
+  EXPECT_TRUE(refused(set(socket, WEFT_TLS_RELOAD, 0)));
 }
 
 TEST_F(Options, TheDeviceIsANameOfUpTo16Bytes) {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/conformance/certificates.h"
+#include "tests/conformance/test_certificates.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
 #include "weft/weft.h"

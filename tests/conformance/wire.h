@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "tests/conformance/certificates.h"
+#include "tests/conformance/test_certificates.h"
 #include "weft/net/dialer.h"
 #include "weft/net/layering.h"
 #include "weft/net/listener.h"

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """pyzmq talks to Weft: every pattern, each side binding once, over tcp and ipc, in one part and in several, from 0
-bytes to 16 MB; and each side ends and restarts. One line per cell."""
+bytes to 16 MB; and each side ends and restarts. One line per cell. --tls: over tls+tcp, with pyzmq on our own library."""
 
 import argparse
+import functools
 import itertools
+import shutil
 import sys
 import tempfile
 import time
@@ -14,8 +16,11 @@ try:
     import zmq
 except ImportError:
     print("pyzmq_matrix: pyzmq is not installed (see deps/pip.txt)")
-    sys.exit(2)
+    sys.exit(77 if "--tls" in sys.argv else 2)
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+
+import tls_options as tls
 from payload import Shape
 from peers import Peer, PeerError
 from pyzmq_roles import PARTNERS, ROLES, Job, run_role
@@ -48,9 +53,9 @@ class Cell:
         return f"weft-{self.role} pyzmq-{PARTNERS[self.role]} {self.transport} {binds} {parts} {self.size}{restarts}"
 
 
-def all_cells() -> list[Cell]:
+def all_cells(transports: tuple[str, ...]) -> list[Cell]:
     cells = []
-    for role, transport, binds in itertools.product(ROLES, ("tcp", "ipc"), (True, False)):
+    for role, transport, binds in itertools.product(ROLES, transports, (True, False)):
         cells += [Cell(role, transport, binds, many, size, None) for many in (False, True) for size in SIZES]
         if role not in ("xpub", "xsub"):
             cells += [Cell(role, transport, binds, False, 64, who) for who in RESTARTS[1:]]
@@ -60,8 +65,9 @@ def all_cells() -> list[Cell]:
 class Run:
     """One cell: a Weft process, or one after the other, and a pyzmq role in this process."""
 
-    def __init__(self, program: Path, context: zmq.Context, cell: Cell, endpoint: str):
+    def __init__(self, program: Path, context: zmq.Context, cell: Cell, endpoint: str, directory: str):
         self.program, self.context, self.cell, self.endpoint = program, context, cell, endpoint
+        self.certificates = directory if cell.transport == "tls+tcp" else ""
         self.shape = Shape(cell.size, cell.multipart)
         self.peers: list[Peer] = []
 
@@ -70,11 +76,15 @@ class Run:
         arguments += ["--first-round", first_round, "--set", "reconnect_interval=20"]
         arguments += ["--bind", ",".join(bind)] if bind else ["--connect"]
         arguments += ["--multipart"] if self.cell.multipart else []
+        if self.certificates:
+            for option, name in (("certificate", "peer.crt"), ("key", "peer.key"), ("authorities", "ca.crt")):
+                arguments += ["--set", f"tls_{option}={self.certificates}/{name}"]
         self.peers.append(Peer(self.program, *arguments))
         return self.peers[-1]
 
     def job(self, bind: list[str], **more: object) -> Job:
-        return Job(PARTNERS[self.cell.role], bind, self.shape, self.cell.count, **more)
+        secure = functools.partial(tls.secure, folder=self.certificates) if self.certificates else None
+        return Job(PARTNERS[self.cell.role], bind, self.shape, self.cell.count, secure=secure, **more)
 
     def play(self) -> tuple[int, int]:
         """Messages that pyzmq sent and received."""
@@ -123,8 +133,8 @@ def finish(peer: Peer, side, before=None) -> None:
 
 
 def run_cell(program: Path, context: zmq.Context, cell: Cell, directory: str, number: int) -> bool:
-    endpoint = "tcp://127.0.0.1:*" if cell.transport == "tcp" else f"ipc://{directory}/{number}"
-    run = Run(program, context, cell, endpoint)
+    endpoint = f"ipc://{directory}/{number}" if cell.transport == "ipc" else f"{cell.transport}://127.0.0.1:*"
+    run = Run(program, context, cell, endpoint, directory)
     start, counts, error = time.monotonic(), (0, 0), ""
     try:
         counts = run.play()
@@ -150,14 +160,21 @@ def main() -> int:
     parser.add_argument("build_dir", type=Path)
     parser.add_argument("--filter", action="append", default=[], help="only cells whose name has each of the words")
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--tls", action="store_true")
     arguments = parser.parse_args()
     program = arguments.build_dir / "tests" / "interop" / "interop_peer"
     if not program.exists():
         parser.error(f"{program} is not built")
+    if arguments.tls and shutil.which("openssl") is None:
+        print("skipped: no openssl to make certificates")
+        return 77
     words = " ".join(arguments.filter).split()
     right = wrong = 0
     with tempfile.TemporaryDirectory(prefix="weft-interop-") as directory, zmq.Context() as context:
-        cells = [cell for cell in all_cells() if all(word in f" {cell.name} " for word in words)]
+        if arguments.tls:
+            tls.make_certificates(directory)
+        transports = ("tls+tcp",) if arguments.tls else ("tcp", "ipc")
+        cells = [cell for cell in all_cells(transports) if all(word in f" {cell.name} " for word in words)]
         for number, cell in enumerate(cell for cell in cells for _ in range(arguments.repeat)):
             if run_cell(program, context, cell, directory, number):
                 right += 1

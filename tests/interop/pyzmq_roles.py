@@ -30,6 +30,7 @@ class Job:
     rounds: int = 1
     first_round: int = 0
     on_lost: Callable[[], Peer] | None = None  # called when the peer is gone; returns its successor
+    secure: Callable[[zmq.Socket], None] | None = None  # called with each socket before it binds or connects
     endpoints: list[str] = field(default_factory=list)  # result: the endpoints that it bound or connected to
 
 
@@ -51,6 +52,8 @@ class Side:
         socket.reconnect_ivl = 20
         for name, value in options.items():
             setattr(socket, name, value)
+        if self.job.secure:
+            self.job.secure(socket)
         if self.job.rounds > 1:
             self._monitors[socket] = socket.get_monitor_socket(zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED)
             self._monitors[socket].rcvtimeo = int(PATIENCE * 1000)
