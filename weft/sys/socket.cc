@@ -6,6 +6,9 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <climits>
+
 #include "weft/sys/call.h"
 
 namespace weft::sys {
@@ -104,6 +107,11 @@ bool concerns_one_connection(int os_errno) noexcept {
 }
 
 }  // namespace
+
+void bound_unsent(int fd, std::size_t bytes) noexcept {
+  constexpr std::size_t kMax = INT_MAX;
+  try_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, bytes == SIZE_MAX ? 0 : static_cast<int>(std::min(bytes, kMax)));
+}
 
 Result<void> tune_tcp(int fd, const SocketOptions& options) noexcept {
   WEFT_TRY(set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1, "set TCP_NODELAY"));

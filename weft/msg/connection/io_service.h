@@ -60,7 +60,8 @@ class IoService final : private rt::TurnHook {
     peer_time = 8,
     take_down = 16,
     close_when_sent = 32,
-    close = 64
+    close = 64,
+    marks = 128,  // the marks have changed
   };
   void request(std::shared_ptr<Connection> connection, unsigned requests) noexcept;
   // Runs `task` on the own thread, and waits until it has run. `task` does not throw.

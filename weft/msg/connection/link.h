@@ -42,6 +42,7 @@ class Link final : public rt::Watcher, public ListHook {
   void close(Instant deadline);                      // delivers the queued messages until then, then ends
   void request_close(Instant deadline) noexcept;     // any thread: close() soon
   void request_close_when_sent() noexcept;           // any thread: the same for as long as the peer takes some of it
+  void request_marks() noexcept;                     // any thread: the marks have changed
   void handle_requests(unsigned requests) noexcept;  // IoService::Request
   void retry_timers() noexcept;
   void handle_event(const sys::PollEvent& event) override;
@@ -112,6 +113,7 @@ class Link final : public rt::Watcher, public ListHook {
 
   // link_traffic.cc
   void handle_traffic(const sys::PollEvent& event);
+  void bound_unsent() noexcept;
   void set_interest(sys::Interest interest);
   void schedule_peer_time();
 

@@ -25,6 +25,9 @@ void Link::handle_traffic(const sys::PollEvent& event) {
   }
 }
 
+// Bytes that the kernel holds and has not sent are as old as a message that waits in the channel.
+void Link::bound_unsent() noexcept { sys::bound_unsent(common_.stream->fd(), send_.channel().bytes_beside()); }
+
 void Link::await_room() {
   if (phase_ == Phase::traffic) {
     set_interest(interest_ | sys::Interest::writable);

@@ -148,7 +148,8 @@ void ReceiveSide::resume_later() noexcept {
 
 bool ReceiveSide::fill(Turn& turn) noexcept {
   bool drained = false;
-  const sys::IoResult result = reader_.fill(*common_.stream, has_partial_ ? &partial_ : nullptr, drained);
+  const sys::IoResult result =
+      reader_.fill(*common_.stream, has_partial_ ? &partial_ : nullptr, drained, channel_.bytes_beside());
   maybe_readable_.store(!drained, std::memory_order_relaxed);
   switch (result.status) {
     case sys::IoResult::Status::done:
