@@ -3,7 +3,9 @@
 #include <netinet/tcp.h>
 #include <sys/resource.h>
 
+#include <chrono>
 #include <functional>
+#include <thread>
 #include <vector>
 
 #include "tests/capi/plain_peer.h"
@@ -151,6 +153,44 @@ TEST_F(KernelOptions, SomeAreTriedAndTheSystemMayRefuseThem) {
               EXPECT_EQ(ask_number(trio.connected, row.level, row.name) == row.expected, may);
             });
   }
+}
+
+TEST_F(KernelOptions, AMarkBelowTheDefaultBoundsWhatTheKernelHasNotSent) {
+  const struct {
+    int mark;
+    int bytes;
+  } rows[] = {{1, 65'536}, {500, 128'000}, {1000, 0}, {0, 0}, {5000, 0}};
+  for (const auto& row : rows) {
+    SCOPED_TRACE(row.mark);
+    connect([&](void* socket) { set(socket, ZMQ_SNDHWM, row.mark); },
+            [&](const Trio& trio) {
+              const int usual = ask_number(trio.listener, IPPROTO_TCP, TCP_NOTSENT_LOWAT);
+              for (const int fd : {trio.accepted, trio.connected}) {
+                EXPECT_EQ(ask_number(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT), row.bytes == 0 ? usual : row.bytes);
+              }
+            });
+  }
+}
+
+TEST_F(KernelOptions, ANewMarkActsOnAConnectionThatIsThere) {
+  std::vector<void*> sockets;
+  connect([&](void* socket) { sockets.push_back(socket); },
+          [&](const Trio& trio) {
+            const int usual = ask_number(trio.listener, IPPROTO_TCP, TCP_NOTSENT_LOWAT);
+            for (const int mark : {1, 1000}) {
+              const int wanted = mark == 1 ? 65'536 : usual;
+              for (void* const socket : sockets) {
+                set(socket, ZMQ_SNDHWM, mark);
+              }
+              for (const int fd : {trio.accepted, trio.connected}) {
+                const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+                while (ask_number(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT) != wanted) {
+                  ASSERT_LT(std::chrono::steady_clock::now(), end);
+                  std::this_thread::yield();
+                }
+              }
+            }
+          });
 }
 
 TEST_F(KernelOptions, AreTheSystemsOwnWhenNothingWasAskedFor) {

@@ -108,6 +108,7 @@ TEST_P(DraftOption, OfAPeerThatIsRefusedARouterTellsNothing) {
 
 TEST_P(DraftOption, AManualPublisherGivesTheLastValueToTheLastSubscriberAlone) {
   Socket xpub = make(SocketType::xpub);
+  ASSERT_TRUE(xpub.set(option::xpub_manual, true));
   ASSERT_TRUE(xpub.set(option::xpub_manual_last_value, true));
   const std::string endpoint = bind(xpub);
   Socket subs[] = {make(SocketType::sub), make(SocketType::sub)};

@@ -6,6 +6,9 @@
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
+#include <algorithm>
+#include <climits>
+
 #include "weft/sys/call.h"
 
 namespace weft::sys {
@@ -103,6 +106,11 @@ Result<void> set_type_of_service(int fd, int value) noexcept {
   }
   try_option(fd, IPPROTO_IP, IP_TOS, tos);  // for IPv4 peers of an IPv6 socket, where the system supports it
   return set_option(fd, IPPROTO_IPV6, IPV6_TCLASS, tos, "set the traffic class");
+}
+
+void bound_unsent(int fd, std::size_t bytes) noexcept {
+  constexpr std::size_t kMax = INT_MAX;
+  try_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, bytes == SIZE_MAX ? 0 : static_cast<int>(std::min(bytes, kMax)));
 }
 
 Result<void> tune_tcp(int fd, const SocketOptions& options) noexcept {

@@ -86,6 +86,10 @@ struct Connecting {
 // the error: reads then give the bytes that came before it, and the end of the stream.
 [[nodiscard]] Error take_error(int fd) noexcept;
 
+// The kernel takes no more from this end of a TCP connection while it holds so many bytes that it has not sent.
+// SIZE_MAX: as many as the system likes. Nothing happens to a socket that is no TCP.
+void bound_unsent(int fd, std::size_t bytes) noexcept;
+
 // Sets TCP_NODELAY, keep-alive and type of service on an accepted TCP socket.
 [[nodiscard]] Result<void> tune_tcp(int fd, const SocketOptions& options) noexcept;
 

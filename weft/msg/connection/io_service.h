@@ -61,7 +61,8 @@ class IoService final : private rt::TurnHook {
     write_layer = 16,  // bytes that the stream's layer holds
     take_down = 32,
     close_when_sent = 64,
-    close = 128
+    close = 128,
+    marks = 256,  // the marks have changed
   };
   void request(std::shared_ptr<Connection> connection, unsigned requests) noexcept;
   // Runs `task` on the own thread, and waits until it has run. `task` does not throw.

@@ -117,6 +117,9 @@ void Link::handle_requests(unsigned requests) noexcept {
   if ((requests & IoService::close) != 0) {
     close(Instant(Duration(close_deadline_.load(std::memory_order_relaxed))));  // ordered by the request
   }
+  if ((requests & IoService::marks) != 0 && phase_ == Phase::traffic) {
+    bound_unsent();
+  }
 }
 
 void Link::begin() {

@@ -44,6 +44,7 @@ class Link final : public rt::Watcher, public ListHook {
   void close(Instant deadline);                      // delivers the queued messages until then, then ends
   void request_close(Instant deadline) noexcept;     // any thread: close() soon
   void request_close_when_sent() noexcept;           // any thread: the same for as long as the peer takes some of it
+  void request_marks() noexcept;                     // any thread: the marks have changed
   void handle_requests(unsigned requests) noexcept;  // IoService::Request
   void retry_timers() noexcept;
   void handle_event(const sys::PollEvent& event) override;
@@ -122,6 +123,7 @@ class Link final : public rt::Watcher, public ListHook {
   void handle_traffic(const sys::PollEvent& event);
   void push_layer() noexcept;
   [[nodiscard]] sys::Interest traffic_interest() const noexcept;
+  void bound_unsent() noexcept;
   void set_interest(sys::Interest interest);
   void schedule_peer_time();
 

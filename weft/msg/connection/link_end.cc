@@ -108,6 +108,8 @@ void Link::request_close(Instant deadline) noexcept {
   common_.io.request(common_.connection.shared_from_this(), IoService::close);
 }
 
+void Link::request_marks() noexcept { common_.io.request(common_.connection.shared_from_this(), IoService::marks); }
+
 void Link::request_close_when_sent() noexcept {
   common_.io.request(common_.connection.shared_from_this(), IoService::close_when_sent);
 }

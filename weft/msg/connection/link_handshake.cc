@@ -315,6 +315,9 @@ void Link::enter_traffic() {
   receive_.connect(cipher, framing);
   choose_opening();
   phase_ = Phase::traffic;
+  if (send_.channel().bytes_beside() != SIZE_MAX) {
+    bound_unsent();
+  }
   remember_peer();
   if (!closing_.begun && !common_.owner.connection_ready(common_.connection, common_.local_end.peer_identity())) {
     fail_handshake(raw_ ? Error(Errc::resource_exhausted, "too many connections have ended and were not received from")

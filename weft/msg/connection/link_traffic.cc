@@ -39,6 +39,9 @@ sys::Interest Link::traffic_interest() const noexcept {
   return common_.layer_has_unsent() ? input | sys::Interest::writable : input;
 }
 
+// Bytes that the kernel holds and has not sent are as old as a message that waits in the channel.
+void Link::bound_unsent() noexcept { sys::bound_unsent(common_.stream->fd(), send_.channel().bytes_beside()); }
+
 void Link::await_room() {
   if (phase_ == Phase::traffic) {
     set_interest(interest_ | sys::Interest::writable);

@@ -148,7 +148,8 @@ void ReceiveSide::resume_later() noexcept {
 
 bool ReceiveSide::fill(Turn& turn) noexcept {
   bool drained = false;
-  const sys::IoResult result = reader_.fill(*common_.stream, has_partial_ ? &partial_ : nullptr, drained);
+  const sys::IoResult result =
+      reader_.fill(*common_.stream, has_partial_ ? &partial_ : nullptr, drained, channel_.bytes_beside());
   if (common_.layered()) [[unlikely]] {
     const net::StreamState now = common_.stream->state();
     drained = drained && !now.ended;

@@ -187,7 +187,7 @@ bool SendSide::send_directly(Outbound& part, bool wide) noexcept {
     return send_big(flags, part);
   }
   if (!append_part(flags, part.bytes, nullptr)) {
-    writer_.grow_limit();  // no room for one more: the batch is full
+    writer_.grow_limit(channel_.bytes_beside());  // no room for one more: the batch is full
     flush_batch();
     if (writer_.blocked() || !append_part(flags, part.bytes, nullptr)) {
       return false;
@@ -266,7 +266,7 @@ void SendSide::flush_if_due(std::uint64_t appended) noexcept {
   const bool full = writer_.full();
   if (full || (appended % kSendsPerClock == 0 && appended != 0 && batch_age() > kFlushUs * sys::ticks_per_us())) {
     if (full) {
-      writer_.grow_limit();
+      writer_.grow_limit(channel_.bytes_beside());
     }
     flush_batch();
   }

@@ -126,7 +126,7 @@ void SendSide::encode_channel() noexcept {
       credit |= channel_.pop(ends_message, bytes);
     }
     if (!encoded || writer_.full()) {
-      writer_.grow_limit();
+      writer_.grow_limit(channel_.bytes_beside());
       flush_batch();
       if (writer_.blocked()) {
         break;

@@ -71,7 +71,7 @@ struct Options {
   bool req_correlate = false;        // REQ: number requests, and take only the reply with the request's number
   bool req_relaxed = false;          // REQ: a new request may be sent before the reply to the last one
   std::string connect_routing_id;    // ROUTER, STREAM: the routing id for the peer of the next connect, once
-  // XPUB: as xpub_manual; and the next message behind a received subscription goes only to the peer that subscribed.
+  // XPUB with xpub_manual: the next message behind a received subscription goes only to the peer that subscribed.
   bool xpub_manual_last_value = false;
   // XSUB: pass on every unsubscription, not only the last one of a topic.
   bool xsub_verbose_unsubscribe = false;
@@ -169,8 +169,7 @@ inline constexpr Option<bool> xpub_verbose{"xpub_verbose", &Options::xpub_verbos
 inline constexpr Option<bool> xpub_verboser{"xpub_verboser", &Options::xpub_verboser, 0, 1};
 inline constexpr Option<bool> xpub_no_drop{"xpub_no_drop", &Options::xpub_no_drop, 0, 1};
 inline constexpr Option<bool> xpub_manual{"xpub_manual", &Options::xpub_manual, 0, 1};
-inline constexpr Option<bool> xpub_manual_last_value{"xpub_manual_last_value", &Options::xpub_manual_last_value, 0, 1,
-                                                     [](Options& o) { o.xpub_manual = o.xpub_manual_last_value; }};
+inline constexpr Option<bool> xpub_manual_last_value{"xpub_manual_last_value", &Options::xpub_manual_last_value, 0, 1};
 inline constexpr Option<bool> xsub_verbose_unsubscribe{"xsub_verbose_unsubscribe", &Options::xsub_verbose_unsubscribe,
                                                        0, 1};
 inline constexpr Option<std::string> xpub_welcome_message{"xpub_welcome_message", &Options::xpub_welcome_message, 0,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -44,6 +46,19 @@ class Channel {
 
   static constexpr std::int64_t low_water(std::int64_t mark) noexcept {
     return mark == 0 ? kUnmarkedReport : (mark + 1) / 2;
+  }
+
+  // A mark below the default asks for fresh messages, so it bounds the bytes beside the channel, too: those of a batch,
+  // of one read from the kernel, and those that the kernel holds and has not sent. A message counts as 256 bytes there;
+  // 64 KB are the least, so that large messages move at full speed. SIZE_MAX: no bound.
+  [[nodiscard]] static constexpr std::size_t bytes_beside(std::int64_t mark) noexcept {
+    constexpr std::size_t kEach = 256;
+    constexpr std::size_t kLeast = 64 * 1024;
+    return mark == 0 || mark >= kMark ? SIZE_MAX : std::max(static_cast<std::size_t>(mark) * kEach, kLeast);
+  }
+  // Any thread.
+  [[nodiscard]] std::size_t bytes_beside() const noexcept {
+    return bytes_beside(sending().mark.load(std::memory_order_relaxed));
   }
 
   // Call it before the first message is sent.
@@ -186,7 +201,7 @@ class Channel {
   }
 
   static constexpr std::int64_t kUnmarkedReport = 1024;
-  static constexpr std::int64_t kMark = 1000;
+  static constexpr std::int64_t kMark = 1000;  // the default
 
   // Only one side writes each count. Relaxed, because the counts order nothing: queued() of other threads reads them.
   static void count(std::atomic<std::uint64_t>& messages) noexcept {

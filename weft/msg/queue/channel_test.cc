@@ -41,6 +41,17 @@ std::string pop(Channel& channel, bool* reported = nullptr) {
   return text;
 }
 
+TEST(Channel, AMarkBelowTheDefaultBoundsTheBytesBesideTheChannel) {
+  Channel channel;
+  EXPECT_EQ(channel.bytes_beside(), SIZE_MAX);
+  const std::pair<std::int64_t, std::size_t> rows[] = {{1, 65'536},    {256, 65'536}, {257, 65'792},
+                                                       {999, 255'744}, {0, SIZE_MAX}, {100'000, SIZE_MAX}};
+  for (const auto& [mark, bytes] : rows) {
+    channel.set_mark(mark);
+    EXPECT_EQ(channel.bytes_beside(), bytes) << mark;
+  }
+}
+
 TEST(Channel, IsFullAtItsMarkAndTakesAgainWhenHalfWasRead) {
   for (int mark = 1; mark <= 40; ++mark) {
     Channel channel;

@@ -109,6 +109,7 @@ void SocketCore::apply_marks() {
   for (const auto& [connection, keep] : connections_) {
     connection->apply_marks(options_);
     connection->receive_side().handle_credit();
+    connection->link().request_marks();
   }
   for (const auto& [pipe, keep] : inproc_pipes_) {
     InprocLink& link = *pipe->link();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -91,7 +92,7 @@ class Writer {
   // Requires empty(). Writes one small part without a copy, if the kernel takes all of it; else keeps the rest.
   void write_through(std::uint8_t flags, Bytes body) noexcept;
 
-  void grow_limit() noexcept { limit_ = limit_ < kBatchMax ? limit_ * 2 : kBatchMax; }
+  void grow_limit(std::size_t most = kBatchMax) noexcept { limit_ = std::min({limit_ * 2, most, kBatchMax}); }
   void rest() noexcept;  // releases the block, if empty, and sets the batch limit back to kBatchMin
   void reset() noexcept;
 

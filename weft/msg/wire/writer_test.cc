@@ -235,6 +235,8 @@ TEST_F(WriterTest, TheBatchGrowsToItsLimitAndRestsSmallAgain) {
     writer_.grow_limit();
   }
   EXPECT_GE(batch(), Writer::kBatchMax / 2);
+  writer_.grow_limit(64 * 1024);
+  EXPECT_LE(batch(), 65 * 1024U);
   writer_.rest();
   EXPECT_EQ(batch(), first);
 }
