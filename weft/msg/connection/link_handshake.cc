@@ -35,10 +35,12 @@ void Link::begin_handshake(std::unique_ptr<net::Stream> stream) {
   schedule<&Link::handle_connect_time>(timers_.connect, kNever);
   common_.stream = std::move(stream);
   other_end_ = common_.owner.monitor().watched() ? find_other_end() : std::string();
-  emit(connecting() ? EventKind::connected : EventKind::accepted, Error(), common_.stream->fd());
-  receive_.begin_handshake();
   raw_ = common_.owner.raw();
-  if (!raw_) {
+  if (!common_.stream->state().datagrams) {
+    emit(connecting() ? EventKind::connected : EventKind::accepted, Error(), common_.stream->fd());
+  }
+  receive_.begin_handshake();
+  if (greets()) {
     common_.local_end.start(sys::now(), opening_);
   }
   phase_ = Phase::handshake;
@@ -49,7 +51,7 @@ void Link::begin_handshake(std::unique_ptr<net::Stream> stream) {
     return;
   }
   watch_ = *watch;
-  if (raw_) {
+  if (!greets()) {
     enter_traffic();
     return;
   }
@@ -59,6 +61,9 @@ void Link::begin_handshake(std::unique_ptr<net::Stream> stream) {
     fail_handshake(Error(Errc::connection_closed, "lost during the handshake", os_errno));
   }
 }
+
+// A connection of plain bytes has no handshake, and one of datagrams nobody to shake hands with. Requires a stream.
+bool Link::greets() const { return !raw_ && !common_.stream->state().datagrams; }
 
 bool Link::write_handshake(int& os_errno) {
   while (!common_.local_end.pending_output().empty()) {
@@ -198,11 +203,14 @@ void Link::choose_opening() noexcept {
 void Link::fail_handshake(Error reason, std::uint32_t detail) noexcept {
   const int fd = common_.stream != nullptr ? common_.stream->fd() : -1;
   const bool again = connecting() && common_.local_end.greeted_too_much();
+  const bool keeps = keeps_stream(reason);
   const bool told = again || std::exchange(refused_for_now_, false);
   emit(told ? EventKind::disconnected : EventKind::handshake_failed, reason, fd, detail);
-  drop_stream();
+  drop_stream(keeps);
   choose_opening();
-  if (again) {
+  if (keeps) {
+    begin_later();
+  } else if (again) {
     retry_later(Cause::misgreeted);
   } else if (ends_for_good(reason)) {
     finish();
@@ -233,18 +241,29 @@ void Link::remember_peer() {
   peer_ = KnownPeer::remember(properties);
 }
 
+// Why the pattern refused the connection.
+Error Link::describe_refusal() const {
+  if (raw_) {
+    return {Errc::resource_exhausted, "too many connections have ended and were not received from"};
+  }
+  return greets() ? Error(Errc::address_in_use, "another peer has this routing id")
+                  : Error(Errc::invalid_state, "the socket has an endpoint for datagrams already");
+}
+
 void Link::enter_traffic() {
   WEFT_ASSERT(send_.held_by_link() && receive_.held_by_link());
-  zmtp::Mechanism* const cipher = raw_ ? nullptr : common_.local_end.cipher();
+  const bool greeted = greets();
+  zmtp::Mechanism* const cipher = greeted ? common_.local_end.cipher() : nullptr;
   const zmtp::Framing framing = raw_ ? zmtp::Framing::none : common_.local_end.framing();
   send_.connect(cipher, framing, common_.local_end.minor_version());
   receive_.connect(cipher, framing);
   choose_opening();
   phase_ = Phase::traffic;
-  remember_peer();
+  if (!common_.stream->state().datagrams) {
+    remember_peer();
+  }
   if (!closing_.begun && !common_.owner.connection_ready(common_.connection, common_.local_end.peer_identity())) {
-    fail_handshake(raw_ ? Error(Errc::resource_exhausted, "too many connections have ended and were not received from")
-                        : Error(Errc::address_in_use, "another peer has this routing id"));
+    fail_handshake(describe_refusal());
     return;
   }
   if (!closing_.begun && common_.share.traits.takes_subscriptions && !common_.local_end.subscribes_by_itself()) {
@@ -253,7 +272,7 @@ void Link::enter_traffic() {
   if (connector_ != nullptr) {
     connector_->backoff.reset();
   }
-  if (!raw_) {
+  if (greeted) {
     emit(EventKind::handshake_succeeded, Error(), common_.stream->fd());
     schedule_peer_time();
   }

@@ -63,7 +63,9 @@ void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const std::st
     return;
   }
   make_room_for_end();
-  connections_.try_emplace(connection.get(), *this, connection).first->second.place = std::move(*place);
+  ConnectedPipe& accepted = connections_.try_emplace(connection.get(), *this, connection).first->second;
+  accepted.place = std::move(*place);
+  accepted.origin = Origin::accepted;
   ++accepted_count_;
   try {
     // Under the table lock: a change of the options comes wholly before this or wholly after.
@@ -132,6 +134,7 @@ void SocketCore::connection_lost(Connection& connection) {
 
 void SocketCore::connection_finished(Connection& connection) {
   bool unswept = false;
+  bool bound = false;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     collect_signals();
@@ -140,10 +143,12 @@ void SocketCore::connection_finished(Connection& connection) {
     connection.send_side().leave_list();
     {
       const std::lock_guard table(table_mutex_);
-      if (auto& connected = connections_.find(&connection)->second.connected; connected) {
-        (*connected)->second = nullptr;
-        connected.reset();
+      ConnectedPipe& ended = connections_.find(&connection)->second;
+      if (ended.connected) {
+        (*ended.connected)->second = nullptr;
+        ended.connected.reset();
       }
+      bound = ended.origin == Origin::datagrams_bound;
     }
     end_pipe(pipe);
     connection.send_side().abandon();
@@ -154,6 +159,9 @@ void SocketCore::connection_finished(Connection& connection) {
     start_sweep();
   }
   share_.output_parker.wake_with_fence();  // a sender that waits for this very peer retries, and fails
+  if (bound) {
+    monitor_.emit(EventKind::closed, connection.endpoint());
+  }
   end_feed_if_quiet();
   context_.connection_ended();
 }
@@ -210,7 +218,7 @@ void SocketCore::bury_drained() noexcept {
 
 void SocketCore::erase_connection(Connection* connection) noexcept {
   if (const auto found = connections_.find(connection); found != connections_.end()) {
-    accepted_count_ -= connection->connecting() ? 0 : 1;
+    accepted_count_ -= found->second.origin == Origin::accepted ? 1 : 0;
     connections_.erase(found);
   }
 }
