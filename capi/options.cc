@@ -218,9 +218,8 @@ struct StoredRow {
 };
 constexpr std::int64_t kAny = 1;
 constexpr StoredRow kStored[] = {
-    {ZMQ_AFFINITY, true, 0, INT64_MIN, INT64_MAX},      {ZMQ_RATE, false, 100, 1, INT32_MAX},
-    {ZMQ_RECOVERY_IVL, false, 10'000, 0, INT32_MAX},    {ZMQ_MULTICAST_HOPS, false, 1, 1, INT32_MAX},
-    {ZMQ_MULTICAST_MAXTPDU, false, 1500, 1, INT32_MAX}, {ZMQ_MULTICAST_LOOP, false, 1, 0, kAny},
+    {ZMQ_AFFINITY, true, 0, INT64_MIN, INT64_MAX},   {ZMQ_RATE, false, 100, 1, INT32_MAX},
+    {ZMQ_RECOVERY_IVL, false, 10'000, 0, INT32_MAX}, {ZMQ_MULTICAST_MAXTPDU, false, 1500, 1, INT32_MAX},
     {ZMQ_LOOPBACK_FASTPATH, false, 0, 0, kAny},
 };
 static_assert(std::size(kStored) == SocketHandle::kStoredCount);
@@ -460,6 +459,8 @@ constexpr OptionRow kOptions[] = {
     {ZMQ_CONNECT_ROUTING_ID, nullptr, write_row<option::connect_routing_id>, kRouters | types(ZMQ_STREAM)},
     {ZMQ_IPV4ONLY, read_ipv4_only, write_ipv4_only},
     WEFT_ROW(ZMQ_IPV6, ipv6),
+    WEFT_ROW(ZMQ_MULTICAST_HOPS, multicast_hops),
+    {ZMQ_MULTICAST_LOOP, read_row<option::multicast_loop>, write_any<option::multicast_loop>},
     {ZMQ_MECHANISM, read_mechanism, nullptr},
     {ZMQ_PLAIN_SERVER, read_server<option::plain_server, Security::plain>, write_row<option::plain_server>},
     {ZMQ_PLAIN_USERNAME, read_text<option::plain_username>, write_text<option::plain_username>},
@@ -498,8 +499,6 @@ constexpr OptionRow kOptions[] = {
     WEFT_STORED(2),
     WEFT_STORED(3),
     WEFT_STORED(4),
-    WEFT_STORED(5),
-    WEFT_STORED(6),
     {ZMQ_SOCKS_PROXY, read_text<option::socks_proxy>, write_socks<option::socks_proxy>},
     {ZMQ_SOCKS_USERNAME, read_text<option::socks_username>, write_socks<option::socks_username>},
     {ZMQ_SOCKS_PASSWORD, read_text<option::socks_password>, write_socks<option::socks_password>},
