@@ -184,9 +184,17 @@ def run_program(program, library, log):
     return outcome
 
 
+# A network with an interface that takes multicast: without one the programs leave multicast out.
+SET_UP_NETWORK = """ip link set lo up
+ip link add multi0 type veth peer name multi1 && for name in multi0 multi1; do
+  echo 0 >/proc/sys/net/ipv6/conf/$name/accept_dad
+  ip link set $name up
+done && ip addr add 192.0.2.1/24 dev multi0 && ip route add 224.0.0.0/4 dev multi0"""
+
+
 def own_network():
     """The command that gives a program a network of its own: the programs bind fixed ports, and several run at once."""
-    prefix = ["unshare", "--net", "--", "sh", "-c", 'ip link set lo up 2>/dev/null; exec "$0"']
+    prefix = ["unshare", "--net", "--", "sh", "-c", f'{{ {SET_UP_NETWORK}; }} 2>/dev/null; exec "$0"']
     probe = ["unshare", "--net", "--", "sh", "-c", "ip link set lo up"]
     try:
         if subprocess.run(probe, capture_output=True).returncode == 0:
