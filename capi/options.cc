@@ -146,10 +146,9 @@ struct StoredRow {
 };
 constexpr std::int64_t kAny = 1;
 constexpr StoredRow kStored[] = {
-    {ZMQ_AFFINITY, true, 0, INT64_MIN, INT64_MAX},      {ZMQ_RATE, false, 100, 1, INT32_MAX},
-    {ZMQ_RECOVERY_IVL, false, 10'000, 0, INT32_MAX},    {ZMQ_MULTICAST_HOPS, false, 1, 1, INT32_MAX},
-    {ZMQ_MULTICAST_MAXTPDU, false, 1500, 1, INT32_MAX}, {ZMQ_MULTICAST_LOOP, false, 1, 0, kAny},
-    {ZMQ_LOOPBACK_FASTPATH, false, 0, 0, kAny},         {ZMQ_IN_BATCH_SIZE, false, 8192, 1, INT32_MAX},
+    {ZMQ_AFFINITY, true, 0, INT64_MIN, INT64_MAX},   {ZMQ_RATE, false, 100, 1, INT32_MAX},
+    {ZMQ_RECOVERY_IVL, false, 10'000, 0, INT32_MAX}, {ZMQ_MULTICAST_MAXTPDU, false, 1500, 1, INT32_MAX},
+    {ZMQ_LOOPBACK_FASTPATH, false, 0, 0, kAny},      {ZMQ_IN_BATCH_SIZE, false, 8192, 1, INT32_MAX},
     {ZMQ_OUT_BATCH_SIZE, false, 8192, 1, INT32_MAX},
 };
 static_assert(std::size(kStored) == SocketHandle::kStoredCount);
@@ -408,6 +407,8 @@ constexpr OptionRow kOptions[] = {
     {ZMQ_CONNECT_ROUTING_ID, nullptr, write_row<option::connect_routing_id>, kRouters | types(ZMQ_STREAM)},
     {ZMQ_IPV4ONLY, read_ipv4_only, write_ipv4_only},
     WEFT_ROW(ZMQ_IPV6, ipv6),
+    WEFT_ROW(ZMQ_MULTICAST_HOPS, multicast_hops),
+    {ZMQ_MULTICAST_LOOP, read_row<option::multicast_loop>, write_any<option::multicast_loop>},
     {ZMQ_MECHANISM, read_mechanism, nullptr},
     {ZMQ_PLAIN_SERVER, read_server<option::plain_server, Security::plain>, write_row<option::plain_server>},
     {ZMQ_PLAIN_USERNAME, read_text<option::plain_username>, write_text<option::plain_username>},
@@ -452,8 +453,6 @@ constexpr OptionRow kOptions[] = {
     WEFT_STORED(4),
     WEFT_STORED(5),
     WEFT_STORED(6),
-    WEFT_STORED(7),
-    WEFT_STORED(8),
     {ZMQ_SOCKS_PROXY, read_text<option::socks_proxy>, write_filled<option::socks_proxy>},
     {ZMQ_SOCKS_USERNAME, read_text<option::socks_username>, write_filled<option::socks_username>},
     {ZMQ_SOCKS_PASSWORD, read_text<option::socks_password>, write_filled<option::socks_password>},

@@ -351,7 +351,7 @@ ZMQ_EXPORT void zmq_threadclose(void* thread);
 /* --- drafts: libzmq may still change them; libzmq.so.5 exports these functions in any case --- */
 #ifdef ZMQ_BUILD_DRAFT_API
 /* Messages of these types have one part: ZMQ_SNDMORE is refused with EINVAL. Any thread may use the sockets, several at
-   once. ZMQ_DGRAM is a number only: zmq_socket() returns EINVAL. */
+   once. ZMQ_DGRAM is different: its messages have two parts, an address and a body. */
 #define ZMQ_SERVER 12
 #define ZMQ_CLIENT 13
 #define ZMQ_RADIO 14

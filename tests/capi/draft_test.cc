@@ -51,7 +51,6 @@ TEST_F(Drafts, TheTypesOfOnePartSayThatTheyAreThreadSafeAndRefuseMore) {
     EXPECT_ERRNO(sends ? EINVAL : ENOTSUP, zmq_send(socket, "a", 1, ZMQ_SNDMORE | ZMQ_DONTWAIT));
     close({socket});
   }
-  EXPECT_ERRNO(EINVAL, zmq_socket(context_, ZMQ_DGRAM));
   EXPECT_ERRNO(EINVAL, zmq_socket(context_, ZMQ_CHANNEL + 1));
 }
 

@@ -307,6 +307,21 @@ TEST(SocketExhaustion, ServersAndGroups) {
            [](Socket& dish) { return dish.join("group"); }});
 }
 
+// The bound socket receives: a DISH, which joins before. A second attempt finds that it has joined.
+TEST(SocketExhaustion, Datagrams) {
+  const auto join = [](Socket& socket, bool binds) {
+    const auto joined = binds ? socket.join("group") : Result<void>();
+    return joined || joined.error() != Errc::invalid_argument ? joined : Result<void>();
+  };
+  torture({"radio, udp",
+           SocketType::dish,
+           SocketType::radio,
+           "udp://127.0.0.1:*",
+           {1, 300},
+           [](Socket& dish, Socket& radio, Shape shape) { return by_group(radio, dish, shape); },
+           join});
+}
+
 TEST(SocketExhaustion, Curve) {
   if (!zmtp::curve_available()) {
     GTEST_SKIP();

@@ -123,7 +123,7 @@ void Link::handle_requests(unsigned requests) noexcept {
 }
 
 void Link::begin() {
-  if (phase_ == Phase::finished) {
+  if (phase_ != Phase::idle) {
     return;  // an application's thread closed it before this task ran
   }
   if (!listed_) {

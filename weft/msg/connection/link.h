@@ -102,6 +102,8 @@ class Link final : public rt::Watcher, public ListHook {
   // link_handshake.cc
   void begin_handshake(std::unique_ptr<net::Stream> stream);
   [[nodiscard]] Result<void> put_layer();
+  [[nodiscard]] bool greets() const;
+  [[nodiscard]] Error describe_refusal() const;
   void handle_handshake();
   void handle_layer_handshake();
   [[nodiscard]] bool write_handshake(int& os_errno);
@@ -131,7 +133,9 @@ class Link final : public rt::Watcher, public ListHook {
   [[nodiscard]] bool take_both_batons() noexcept;
   void finish_take_down();
   [[nodiscard]] bool queue_farewell() noexcept;
-  void drop_stream() noexcept;
+  [[nodiscard]] bool keeps_stream(const Error& reason) const;
+  void begin_later() noexcept;
+  void drop_stream(bool keep = false) noexcept;
   void begin_close(Instant deadline);
   void close_when_sent();
   void linger();

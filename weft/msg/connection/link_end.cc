@@ -12,6 +12,7 @@ namespace weft::msg {
 
 namespace {
 constexpr Duration kDrainLongest = std::chrono::seconds(1);  // for the peer to see our end and close too
+constexpr Duration kMemoryRetry = std::chrono::milliseconds(10);
 constexpr Duration kLingerRetry = std::chrono::milliseconds(1);
 constexpr Duration kStalledLongest = std::chrono::seconds(30);  // for a peer that takes none of the bytes left
 }  // namespace
@@ -59,11 +60,12 @@ void Link::finish_take_down() {
     common_.share.signal_input(*common_.pipe);
   }
   const int fd = common_.stream->fd();
-  drop_stream();
+  const bool again = keeps_stream(reason);
+  drop_stream(again);
   // Before the event: its reader finds that nothing more is sent to this connection.
   const auto owner = keep_owner_;
   const auto detail = static_cast<std::uint32_t>(receive_.take_breach());
-  if (ends_for_good(reason) || (closing_.begun && send_.empty())) {
+  if (!again && (ends_for_good(reason) || (closing_.begun && send_.empty()))) {
     finish();
     emit(EventKind::disconnected, reason, fd, detail);  // `keep` and `owner` still are
     return;
@@ -72,7 +74,22 @@ void Link::finish_take_down() {
     common_.owner.connection_lost(common_.connection);
   }
   emit(EventKind::disconnected, reason, fd, detail);
-  retry_later(Cause::lost);
+  if (again) {
+    begin_later();
+  } else {
+    retry_later(Cause::lost);
+  }
+}
+
+// Datagrams end when memory runs out, and for no other reason. No peer would come again, so the socket stays.
+bool Link::keeps_stream(const Error& reason) const {
+  return common_.stream != nullptr && common_.stream->state().datagrams && reason == Errc::resource_exhausted &&
+         !closing_.begun;
+}
+
+void Link::begin_later() noexcept {
+  phase_ = Phase::idle;
+  schedule<&Link::begin>(timers_.retry, sys::now() + kMemoryRetry);
 }
 
 // Without memory the farewell is left out.
@@ -84,7 +101,7 @@ bool Link::queue_farewell() noexcept {
   }
 }
 
-void Link::drop_stream() noexcept {
+void Link::drop_stream(bool keep) noexcept {
   WEFT_ASSERT(send_.held_by_link() && receive_.held_by_link());
   zap_.reset();
   authenticated_.clear();
@@ -92,10 +109,12 @@ void Link::drop_stream() noexcept {
   common_.owner.forget_descriptor(common_.connection);
   common_.io.loop().unwatch(std::exchange(watch_, 0));
   schedule<&Link::handle_peer_time>(timers_.peer, kNever);
-  send_.disconnect(connecting());
+  send_.disconnect(connecting() || keep);
   receive_.disconnect();
   IoService::take_back(*this, common_.share);
-  common_.stream.reset();
+  if (!keep) {
+    common_.stream.reset();
+  }
 }
 
 void Link::close(Instant deadline) {

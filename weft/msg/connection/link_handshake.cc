@@ -39,12 +39,12 @@ void Link::begin_handshake(std::unique_ptr<net::Stream> stream) {
   schedule<&Link::handle_connect_time>(timers_.connect, kNever);
   common_.stream = std::move(stream);
   other_end_ = common_.owner.monitor().watched() ? find_other_end() : std::string();
+  raw_ = common_.owner.raw();
   if (connecting()) {
     emit(EventKind::connected, Error(), common_.stream->fd());
   }
   receive_.begin_handshake();
-  raw_ = common_.owner.raw();
-  if (!raw_ || common_.layered()) {
+  if (greets() || common_.layered()) {
     // Of a raw connection: for the time of the layer's handshake.
     common_.local_end.start(connecting() ? sys::now() : accepted_at_, opening_);
     common_.local_end.consume_output(greeted_);
@@ -61,7 +61,7 @@ void Link::begin_handshake(std::unique_ptr<net::Stream> stream) {
     return;
   }
   watch_ = *watch;
-  if (raw_ && !common_.layered()) {
+  if (!greets() && !common_.layered()) {
     enter_traffic();
     return;
   }
@@ -82,6 +82,8 @@ Result<void> Link::put_layer() {
   }
   return {};
 }
+// A connection of plain bytes has no handshake, and one of datagrams nobody to shake hands with. Requires a stream.
+bool Link::greets() const { return !raw_ && !common_.stream->state().datagrams; }
 
 bool Link::write_handshake(int& os_errno) {
   push_layer();
@@ -257,11 +259,14 @@ void Link::fail_handshake(Error reason, std::uint32_t detail) noexcept {
   }
   const int fd = common_.stream != nullptr ? common_.stream->fd() : -1;
   const bool again = connecting() && common_.local_end.greeted_too_much();
+  const bool keeps = keeps_stream(reason);
   const bool told = again || std::exchange(refused_for_now_, false);
   emit(told ? EventKind::disconnected : EventKind::handshake_failed, reason, fd, detail);
-  drop_stream();
+  drop_stream(keeps);
   choose_opening();
-  if (again) {
+  if (keeps) {
+    begin_later();
+  } else if (again) {
     retry_later(Cause::misgreeted);
   } else if (ends_for_good(reason)) {
     finish();
@@ -307,9 +312,19 @@ bool Link::tells(Notice notice) const noexcept {
   return raw_ ? common_.options->stream_notify : router && (common_.options->router_notify & notice) != 0;
 }
 
+// Why the pattern refused the connection.
+Error Link::describe_refusal() const {
+  if (raw_) {
+    return {Errc::resource_exhausted, "too many connections have ended and were not received from"};
+  }
+  return greets() ? Error(Errc::address_in_use, "another peer has this routing id")
+                  : Error(Errc::invalid_state, "the socket has an endpoint for datagrams already");
+}
+
 void Link::enter_traffic() {
   WEFT_ASSERT(send_.held_by_link() && receive_.held_by_link());
-  zmtp::Mechanism* const cipher = raw_ ? nullptr : common_.local_end.cipher();
+  const bool greeted = greets();
+  zmtp::Mechanism* const cipher = greeted ? common_.local_end.cipher() : nullptr;
   const zmtp::Framing framing = raw_ ? zmtp::Framing::none : common_.local_end.framing();
   send_.connect(cipher, framing, common_.local_end.minor_version());
   receive_.connect(cipher, framing);
@@ -318,10 +333,11 @@ void Link::enter_traffic() {
   if (send_.channel().bytes_beside() != SIZE_MAX) {
     bound_unsent();
   }
-  remember_peer();
+  if (!common_.stream->state().datagrams) {
+    remember_peer();
+  }
   if (!closing_.begun && !common_.owner.connection_ready(common_.connection, common_.local_end.peer_identity())) {
-    fail_handshake(raw_ ? Error(Errc::resource_exhausted, "too many connections have ended and were not received from")
-                        : Error(Errc::address_in_use, "another peer has this routing id"));
+    fail_handshake(describe_refusal());
     return;
   }
   if (!closing_.begun && common_.share.traits.takes_subscriptions && !common_.local_end.subscribes_by_itself()) {
@@ -330,7 +346,7 @@ void Link::enter_traffic() {
   if (connector_ != nullptr) {
     connector_->backoff.reset();
   }
-  if (!raw_) {
+  if (greeted) {
     emit(EventKind::handshake_succeeded, Error(), common_.stream->fd());
     schedule_peer_time();
   } else {

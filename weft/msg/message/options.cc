@@ -46,6 +46,8 @@ constexpr AnyOption kTable[] = {
     &option::req_correlate,
     &option::req_relaxed,
     &option::connect_routing_id,
+    &option::multicast_hops,
+    &option::multicast_loop,
     &option::ipv6,
     &option::connect_timeout,
     &option::tcp_max_retransmission,

@@ -75,6 +75,8 @@ struct Options {
   bool xpub_manual_last_value = false;
   // XSUB: pass on every unsubscription, not only the last one of a topic.
   bool xsub_verbose_unsubscribe = false;
+  int multicast_hops = 1;      // udp: routers take one off
+  bool multicast_loop = true;  // udp: what a socket sends to a group also reaches the group's members on this host
   bool ipv6 = false;
   Duration connect_timeout{0};         // of one attempt, over all addresses of the host; 0: the system's
   Duration tcp_max_retransmission{0};  // unacknowledged data ends a connection after this time; 0: the system's
@@ -183,6 +185,8 @@ inline constexpr Option<std::string> hiccup_message{"hiccup_message", &Options::
 inline constexpr Option<bool> req_correlate{"req_correlate", &Options::req_correlate, 0, 1};
 inline constexpr Option<bool> req_relaxed{"req_relaxed", &Options::req_relaxed, 0, 1};
 inline constexpr Option<std::string> connect_routing_id{"connect_routing_id", &Options::connect_routing_id, 0, 255};
+inline constexpr Option<int> multicast_hops{"multicast_hops", &Options::multicast_hops, 1, kIntMax};
+inline constexpr Option<bool> multicast_loop{"multicast_loop", &Options::multicast_loop, 0, 1};
 inline constexpr Option<bool> ipv6{"ipv6", &Options::ipv6, 0, 1};
 inline constexpr Option<Duration> connect_timeout{"connect_timeout", &Options::connect_timeout, 0, kIntMax};
 inline constexpr Option<Duration> tcp_max_retransmission{"tcp_max_retransmission", &Options::tcp_max_retransmission, 0,

@@ -28,6 +28,7 @@
   ROW(dish, 15, dish, make_dish, .sends = false, .single_part = true, .groups = true)                 \
   ROW(gather, 16, gather, make_pull, .sends = false, .single_part = true)                             \
   ROW(scatter, 17, scatter, make_push, .receives = false, .single_part = true)                        \
+  ROW(dgram, 18, dgram, make_dgram) /* udp only */                                                    \
   ROW(peer, 19, peer, make_server, .single_part = true, .takes_hiccup = true, .takes_goodbye = true)  \
   ROW(channel, 20, channel, make_pair, .single_part = true)
 

@@ -26,7 +26,14 @@ namespace weft {
       "Messages that vanished: received, though nobody asked for them or the socket's type does not take them.",       \
       "msg/connection/receive_side.h")                                                                                 \
   ROW(dropped_no_memory, counter, "messages_dropped_total", "reason", "no memory", "messages",                         \
-      "Messages that vanished: memory ran out.", "msg/connection/receive_decode.cc")
+      "Messages that vanished: memory ran out.", "msg/connection/receive_decode.cc")                                   \
+  ROW(dropped_too_long, counter, "messages_dropped_total", "reason", "too long", "messages",                           \
+      "Messages that vanished: longer than a datagram can be.", "msg/wire/datagram_stream.cc")                         \
+  ROW(dropped_refused, counter, "messages_dropped_total", "reason", "refused", "messages",                             \
+      "Messages that vanished: the system refused to send the datagram.", "msg/wire/datagram_stream.cc")               \
+  ROW(dropped_overflow, counter, "messages_dropped_total", "reason", "overflow", "messages",                           \
+      "Messages that vanished: datagrams that came while the system's receive buffer was full.",                       \
+      "msg/wire/datagram_stream.cc")
 // The counters of a socket.
 #define WEFT_SOCKET_COUNTERS(ROW)                                                                                      \
   ROW(sent, counter, "messages_total", "direction", "out", "messages",                                                 \

@@ -24,8 +24,10 @@ class Dish final : public Pattern {
     radios_.add(pipe);
   }
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
-    for (const std::string& group : groups_) {
-      pipe.send_subscription(true, as_bytes(group));
+    if (!pipe.notes.datagrams) {
+      for (const std::string& group : groups_) {
+        pipe.send_subscription(true, as_bytes(group));
+      }
     }
     return true;
   }
@@ -137,7 +139,7 @@ class Dish final : public Pattern {
 
   void send_to_radios(bool join, Bytes group) {
     for (Pipe* pipe : radios_.pipes()) {
-      if (pipe->notes.ready) {
+      if (pipe->notes.ready && !pipe->notes.datagrams) {
         pipe->send_subscription(join, group);
       }
     }

@@ -18,9 +18,14 @@ class Radio final : public Pattern {
  public:
   using Pattern::Pattern;
 
-  void attach(Pipe& /*pipe*/) override {}
+  void attach(Pipe& pipe) override {
+    if (pipe.notes.datagrams && std::find(open_.begin(), open_.end(), &pipe) == open_.end()) {
+      open_.push_back(&pipe);
+    }
+  }
   // The groups of the peer stay for sweep(), as there may be many.
   void detach(Pipe& pipe) override {
+    std::erase(open_, &pipe);
     if (Member* const member = members_.find(pipe.notes.subscriber); member != nullptr) {
       pipe.notes.subscriber = {};
       joined_ -= member->groups.topics.size() != 0 ? 1 : 0;
@@ -91,7 +96,7 @@ class Radio final : public Pattern {
     joined_ += (member->groups.topics.size() != 0 ? 1u : 0u) - (before != 0 ? 1u : 0u);
     return {};
   }
-  [[nodiscard]] std::size_t subscribers() const noexcept override { return joined_; }
+  [[nodiscard]] std::size_t subscribers() const noexcept override { return joined_ + open_.size(); }
 
  private:
   struct Member : ListHook {  // in leaving_, once the pipe is detached
@@ -104,10 +109,11 @@ class Radio final : public Pattern {
     const auto members = groups_.peers(group);
     chosen.clear();
     try {
-      chosen.reserve(members.size());
+      chosen.reserve(members.size() + open_.size());
     } catch (const std::bad_alloc&) {
       return false;
     }
+    chosen.insert(chosen.end(), open_.begin(), open_.end());
     for (const SubscriptionTable::Peer* member : members) {
       if (member->pipe != nullptr) {
         chosen.push_back(member->pipe);
@@ -118,8 +124,9 @@ class Radio final : public Pattern {
 
   SubscriptionTable groups_;  // send lock, as all below
   SlotMap<Member> members_;
-  List<Member> leaving_;    // the pipe is detached, groups may be left
-  std::size_t joined_ = 0;  // members of a group, without those that leave
+  List<Member> leaving_;     // the pipe is detached, groups may be left
+  std::size_t joined_ = 0;   // members of a group, without those that leave
+  std::vector<Pipe*> open_;  // over datagrams: get every message
   Distributor distributor_;
 };
 

@@ -109,4 +109,22 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   Expiring expiring_;  // the pending links
 };
 
+// Counted: one connection of a context (ContextCore::start_io()), until keep().
+// Owner: a call, on its stack.
+class Counted {
+ public:
+  explicit Counted(ContextCore& context) noexcept : context_(&context) {}
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() {
+    if (context_ != nullptr) {
+      context_->connection_ended();
+    }
+  }
+  void keep() noexcept { context_ = nullptr; }
+
+ private:
+  ContextCore* context_;
+};
+
 }  // namespace weft::msg

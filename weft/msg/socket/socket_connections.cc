@@ -84,7 +84,9 @@ void SocketCore::add_connection(Lobby::Guest guest, const Listening& listening) 
     return;
   }
   make_room_for_end();
-  connections_.try_emplace(connection.get(), *this, connection).first->second.place = std::move(guest.place);
+  ConnectedPipe& accepted = connections_.try_emplace(connection.get(), *this, connection).first->second;
+  accepted.place = std::move(guest.place);
+  accepted.origin = Origin::accepted;
   try {
     connection->apply_marks(*listening.options);
     context_.io().loop().post([connection] { connection->link().start(); });
@@ -151,6 +153,7 @@ void SocketCore::connection_lost(Connection& connection) {
 
 void SocketCore::connection_finished(Connection& connection) {
   bool unswept = false;
+  bool bound = false;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     collect_signals();
@@ -159,10 +162,12 @@ void SocketCore::connection_finished(Connection& connection) {
     connection.send_side().leave_list();
     {
       const std::lock_guard table(table_mutex_);
-      if (auto& connected = connections_.find(&connection)->second.connected; connected) {
-        (*connected)->second = nullptr;
-        connected.reset();
+      ConnectedPipe& ended = connections_.find(&connection)->second;
+      if (ended.connected) {
+        (*ended.connected)->second = nullptr;
+        ended.connected.reset();
       }
+      bound = ended.origin == Origin::datagrams_bound;
     }
     end_pipe(pipe);
     connection.send_side().abandon();
@@ -173,6 +178,9 @@ void SocketCore::connection_finished(Connection& connection) {
     start_sweep();
   }
   share_.output_parker.wake_with_fence();  // a sender that waits for this very peer retries, and fails
+  if (bound) {
+    monitor_.emit(EventKind::closed, connection.endpoint());
+  }
   end_feed_if_quiet();
   context_.connection_ended();
 }

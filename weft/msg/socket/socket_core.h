@@ -334,6 +334,14 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void report_id(const Pipe& pipe);              // both locks
   [[nodiscard]] Result<void> refuse_raw(const net::Endpoint& endpoint) const;
 
+  // udp (socket_datagrams.cc).
+  enum class Origin : std::uint8_t { dialled, accepted, datagrams_bound, datagrams_connected };  // of a connection
+  [[nodiscard]] Result<void> refuse_unlike_transport() const;
+  [[nodiscard]] Result<std::string> bind_datagrams(std::string_view text, const net::Endpoint& endpoint);
+  [[nodiscard]] Result<std::uint32_t> connect_datagrams(std::string_view text, const net::Endpoint& endpoint);
+  [[nodiscard]] Result<bool> unbind_datagrams(std::string name);  // false: no datagrams are bound there
+  [[nodiscard]] Result<std::string> open_datagrams(std::string_view text, const net::Endpoint& endpoint, Origin origin);
+
   ContextCore& context_;
   const PatternTraits& traits_;
   const std::shared_ptr<ContextCore> keep_context_;  // a call may be under way while another thread closes the context
@@ -388,10 +396,11 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     const std::shared_ptr<Connection> connection;
     Pipe pipe;
     AcceptBounds::Place place;
+    Origin origin = Origin::dialled;
     std::optional<Connected::iterator> connected;  // its place in connected_; none: accepted, or disconnected
   };
   std::unordered_map<Connection*, ConnectedPipe> connections_;
-  Connected connected_;
+  Connected connected_;  // and datagrams, also bound ones
   std::map<std::string, Bound> bound_;
   std::vector<std::weak_ptr<net::TlsServer>> tls_servers_;  // of the endpoints in bound_
   std::map<std::string, std::string> bound_aliases_;        // the caller's endpoint -> the exact one

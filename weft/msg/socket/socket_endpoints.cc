@@ -13,24 +13,6 @@ namespace weft::msg {
 
 namespace {
 
-// Counted: one connection of a context (ContextCore::start_io()), until keep().
-// Owner: a call, on its stack.
-class Counted {
- public:
-  explicit Counted(ContextCore& context) noexcept : context_(&context) {}
-  Counted(const Counted&) = delete;
-  Counted& operator=(const Counted&) = delete;
-  ~Counted() {
-    if (context_ != nullptr) {
-      context_->connection_ended();
-    }
-  }
-  void keep() noexcept { context_ = nullptr; }
-
- private:
-  ContextCore* context_;
-};
-
 // "tcp://localhost:5555" -> "tcp://127.0.0.1:5555"; a text without a numeric form stays unchanged. May query the name
 // service.
 std::string numeric_form(std::string_view text, bool ipv6) {
@@ -71,7 +53,11 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
     return refusal();
   }
   const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, true));
+  if (endpoint.transport == net::Transport::udp) {
+    return bind_datagrams(text, endpoint);
+  }
   WEFT_TRY(refuse_raw(endpoint));
+  WEFT_TRY(refuse_unlike_transport());
   if (endpoint.transport == net::Transport::inproc) {
     return bind_inproc(endpoint);
   }
@@ -184,7 +170,11 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
     return refusal();
   }
   const net::Endpoint endpoint = WEFT_TRY(net::parse_endpoint(text, false));
+  if (endpoint.transport == net::Transport::udp) {
+    return connect_datagrams(text, endpoint);
+  }
   WEFT_TRY(refuse_raw(endpoint));
+  WEFT_TRY(refuse_unlike_transport());
   if (endpoint.transport == net::Transport::inproc) {
     return connect_inproc(endpoint);
   }
@@ -255,6 +245,9 @@ Result<void> SocketCore::unbind_endpoint(std::string_view text) {
   }
   Bound bound = take_bound(std::string(text));
   if (bound.acceptor == nullptr) {
+    if (WEFT_TRY(unbind_datagrams(std::string(text)))) {
+      return {};
+    }
     if (context_.unbind_inproc(std::string(text), *this)) {
       monitor_.emit(EventKind::closed, text);
       return {};

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // SocketCore: its counters.
+#include <algorithm>
+
 #include "weft/msg/message/statistics.h"
 #include "weft/msg/socket/socket_core.h"
 
@@ -27,6 +29,9 @@ Statistics SocketCore::statistics() {
       add(*pipe);
     }
   }
+  // The writer of a datagram takes it for sent, whatever becomes of it. The reader has not seen those of the overflow.
+  all.sent -= std::min(all.sent, all.dropped_too_long + all.dropped_refused);
+  all.arrived += all.dropped_overflow;
   sum_drops(all);
   all.binds = monitor_.count(EventKind::listening);
   all.binds_failed = monitor_.count(EventKind::bind_failed);

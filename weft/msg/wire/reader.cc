@@ -205,7 +205,7 @@ sys::IoResult Reader::fill(net::Stream& stream, const zmtp::FrameHeader* header,
     big_filled_ += big_ != nullptr ? to_big : 0;
     end_ += result.bytes - to_big;
     after_big_ &= big_ != nullptr;
-    drained = result.bytes < room;
+    drained = result.bytes < room && !result.cut;
   } else {
     drained = true;
   }

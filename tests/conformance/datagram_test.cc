@@ -1,0 +1,441 @@
+// SPDX-License-Identifier: MIT
+// udp: RADIO and DISH, and DGRAM.
+#include "weft/sys/datagram.h"
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "tests/conformance/conformance.h"
+#include "weft/msg/socket/socket_core.h"
+#include "weft/net/udp.h"
+
+namespace weft::conformance {
+namespace {
+
+constexpr Duration kLong = 20s;
+constexpr char kSomewhere[] = "udp://127.0.0.1:*";
+
+class Datagrams : public testing::Test {
+ protected:
+  Socket make(SocketType type) {
+    auto socket = context_.socket(type);
+    EXPECT_TRUE(socket) << socket.error().message();
+    EXPECT_TRUE(socket->set(option::receive_timeout, kLong));
+    EXPECT_TRUE(socket->set(option::send_timeout, kLong));
+    return std::move(socket).value();
+  }
+  static std::string bind(Socket& socket, std::string_view endpoint = kSomewhere) {
+    const auto exact = socket.bind(endpoint);
+    EXPECT_TRUE(exact) << exact.error().message();
+    return exact ? *exact : std::string();
+  }
+  static Result<void> tell(Socket& radio, std::string_view group, std::string_view text) {
+    Message message = std::move(Message::copy_of(text)).value();
+    WEFT_TRY(message.set_group(group));
+    return radio.send(std::move(message));
+  }
+  static std::string hear(Socket& dish) {
+    const auto message = dish.recv();
+    EXPECT_TRUE(message) << message.error().message();
+    return message ? std::string(message->group()) + ": " + std::string(message->text()) : message.error().message();
+  }
+  // The address behind "udp://".
+  static std::string place_of(const std::string& endpoint) { return endpoint.substr(6); }
+  static void send_to(Socket& dgram, std::string_view address, std::string_view body) {
+    EXPECT_TRUE(dgram.send(address, More::yes));
+    EXPECT_TRUE(dgram.send(body));
+  }
+  // "address: body"
+  static std::string recv_from(Socket& dgram) {
+    auto parts = dgram.recv_all();
+    EXPECT_TRUE(parts) << parts.error().message();
+    if (!parts || parts->size() != 2) {
+      return "not a datagram";
+    }
+    std::string address((*parts)[0].text());
+    EXPECT_TRUE(address.ends_with('\0'));  // as libzmq has it
+    return std::string(address.c_str()) + ": " + std::string((*parts)[1].text());
+  }
+  static Statistics statistics(Socket& socket) { return socket.statistics().value(); }
+  static void expect_balance(Socket& socket, std::uint64_t sent, std::uint64_t received) {
+    const Statistics now = statistics(socket);
+    EXPECT_EQ(sent + now.arrived, now.sent + received + now.dropped + now.queued_in + now.queued_out);
+  }
+
+  Context context_;
+};
+
+// Stranger: sends datagrams that no RADIO would.
+class Stranger {
+ public:
+  explicit Stranger(const std::string& endpoint)
+      : udp_(net::open_udp(net::parse_endpoint(endpoint, false).value(), false, {}, {}).value()) {}
+  bool send(std::string_view bytes) const {
+    const sys::OutgoingDatagram datagram{udp_.to.raw(), udp_.to.raw_size(), {as_bytes(bytes), Bytes()}};
+    return sys::send_datagrams(udp_.fd.fd(), {&datagram, 1}).count == 1;
+  }
+
+ private:
+  net::UdpSocket udp_;
+};
+
+TEST_F(Datagrams, ADishGetsTheGroupsItJoinedAndNothingElse) {
+  Socket dish = make(SocketType::dish);
+  Socket radio = make(SocketType::radio);
+  ASSERT_TRUE(dish.join("news"));
+  ASSERT_TRUE(radio.connect(bind(dish)));
+  for (const std::string_view group : {"news", "sport", "new", "newss", "", "news"}) {
+    ASSERT_TRUE(tell(radio, group, "of " + std::string(group)));
+  }
+  EXPECT_EQ(hear(dish), "news: of news");
+  EXPECT_EQ(hear(dish), "news: of news");
+  ASSERT_TRUE(dish.join("sport"));
+  ASSERT_TRUE(dish.leave("news"));
+  ASSERT_TRUE(tell(radio, "news", "no more"));
+  ASSERT_TRUE(tell(radio, "sport", "at last"));
+  EXPECT_EQ(hear(dish), "sport: at last");
+  EXPECT_EQ(dish.try_recv().error(), Errc::would_block);
+  EXPECT_EQ(statistics(dish).dropped_unexpected, 5u);
+  expect_balance(dish, 0, 3);
+  expect_balance(radio, 8, 0);
+  EXPECT_EQ(statistics(radio).sent, 8u);
+}
+
+TEST_F(Datagrams, ARadioSendsToEveryAddressItConnectedTo) {
+  Socket radio = make(SocketType::radio);
+  std::vector<Socket> dishes;
+  for (int i = 0; i < 3; ++i) {
+    dishes.push_back(make(SocketType::dish));
+    ASSERT_TRUE(dishes.back().join("news"));
+    ASSERT_TRUE(radio.connect(bind(dishes.back())));
+  }
+  Socket over_tcp = make(SocketType::dish);
+  ASSERT_TRUE(over_tcp.join("news"));
+  ASSERT_TRUE(over_tcp.connect(bind(radio, "tcp://127.0.0.1:*")));
+  const Instant end = sys::now() + kLong;
+  while (radio.core()->subscribers().value() < 4 && sys::now() < end) {
+    std::this_thread::yield();
+  }
+  ASSERT_TRUE(tell(radio, "news", "for all"));
+  for (Socket& dish : dishes) {
+    EXPECT_EQ(hear(dish), "news: for all");
+  }
+  EXPECT_EQ(hear(over_tcp), "news: for all");
+}
+
+TEST_F(Datagrams, MessagesOfEverySizeArrive) {
+  Socket dish = make(SocketType::dish);
+  Socket radio = make(SocketType::radio);
+  ASSERT_TRUE(dish.set(option::receive_buffer, 1 << 20));
+  ASSERT_TRUE(dish.join("g"));
+  ASSERT_TRUE(radio.connect(bind(dish)));
+  for (const std::size_t size : {0u, 1u, 47u, 48u, 112u, 113u, 255u, 256u, 1500u, 8192u, 32'768u, 40'000u, 65'505u}) {
+    const std::string body(size, static_cast<char>('a' + size % 26));
+    ASSERT_TRUE(tell(radio, "g", body));
+    EXPECT_EQ(hear(dish), "g: " + body);
+  }
+  ASSERT_TRUE(tell(radio, "g", std::string(65'506, 'x')));  // one byte more than a datagram takes
+  ASSERT_TRUE(tell(radio, "g", "next"));
+  EXPECT_EQ(hear(dish), "g: next");
+  EXPECT_EQ(statistics(radio).dropped_too_long, 1u);
+  expect_balance(radio, 15, 0);
+}
+
+TEST_F(Datagrams, ALongGroupArrives) {
+  Socket dish = make(SocketType::dish);
+  Socket radio = make(SocketType::radio);
+  const std::string group(Message::kGroupMax, 'g');
+  ASSERT_TRUE(dish.join(group));
+  ASSERT_TRUE(radio.connect(bind(dish)));
+  ASSERT_TRUE(tell(radio, group, "body"));
+  EXPECT_EQ(hear(dish), group + ": body");
+}
+
+TEST_F(Datagrams, OnlyTheRightTypesInTheRightDirection) {
+  for (const SocketType type : {SocketType::pub, SocketType::push, SocketType::pair, SocketType::radio}) {
+    Socket socket = make(type);
+    EXPECT_EQ(socket.bind(kSomewhere).error(), Errc::incompatible_peer);
+  }
+  for (const SocketType type : {SocketType::sub, SocketType::router, SocketType::dish, SocketType::dgram}) {
+    Socket socket = make(type);
+    EXPECT_EQ(socket.connect("udp://127.0.0.1:5555").error(), Errc::incompatible_peer);
+  }
+  Socket dgram = make(SocketType::dgram);
+  EXPECT_EQ(dgram.bind("tcp://127.0.0.1:*").error(), Errc::incompatible_peer);
+  EXPECT_EQ(dgram.connect("inproc://nobody").error(), Errc::incompatible_peer);
+}
+
+TEST_F(Datagrams, ASocketThatAuthenticatesItsPeersHasNoUdp) {
+  Socket dish = make(SocketType::dish);
+  ASSERT_TRUE(dish.set(option::plain_server, true));
+  EXPECT_EQ(dish.bind(kSomewhere).error(), Errc::incompatible_peer);
+  Socket radio = make(SocketType::radio);
+  ASSERT_TRUE(radio.set(option::zap_domain, "global"));
+  EXPECT_EQ(radio.connect("udp://127.0.0.1:5555").error(), Errc::incompatible_peer);
+}
+
+TEST_F(Datagrams, EveryMemberOfAGroupOnThisHostGetsAMessage) {
+  Socket probe = make(SocketType::dish);
+  const std::string exact = bind(probe);
+  ASSERT_TRUE(probe.unbind(exact));
+  const std::string group = "udp://lo;239.12.34.58" + exact.substr(exact.rfind(':'));
+  Socket radio = make(SocketType::radio);
+  Socket first = make(SocketType::dish);
+  Socket second = make(SocketType::dish);
+  if (!first.bind(group) || !second.bind(group) || !radio.connect(group)) {
+    GTEST_SKIP() << "no multicast here";
+  }
+  ASSERT_TRUE(first.join("news"));
+  ASSERT_TRUE(second.join("news"));
+  ASSERT_TRUE(tell(radio, "news", "for all"));
+  if (statistics(radio).dropped_refused != 0) {
+    GTEST_SKIP() << "no multicast here";
+  }
+  EXPECT_EQ(hear(first), "news: for all");
+  EXPECT_EQ(hear(second), "news: for all");
+}
+
+TEST_F(Datagrams, Ipv6) {
+  Socket dish = make(SocketType::dish);
+  ASSERT_TRUE(dish.set(option::ipv6, true));
+  ASSERT_TRUE(dish.join("news"));
+  const auto exact = dish.bind("udp://[::1]:*");
+  if (!exact) {
+    GTEST_SKIP() << "no IPv6 here: " << exact.error().message();
+  }
+  Socket radio = make(SocketType::radio);
+  ASSERT_TRUE(radio.set(option::ipv6, true));
+  ASSERT_TRUE(radio.connect(*exact));
+  ASSERT_TRUE(tell(radio, "news", "six"));
+  EXPECT_EQ(hear(dish), "news: six");
+
+  Socket dgram = make(SocketType::dgram);
+  ASSERT_TRUE(dgram.set(option::ipv6, true));
+  const std::string place = place_of(bind(dgram, "udp://[::1]:*"));
+  send_to(dgram, place, "to itself");
+  EXPECT_EQ(recv_from(dgram), place + ": to itself");
+}
+
+TEST_F(Datagrams, WhatNoMessageCanBeIsDroppedAndCounted) {
+  Socket dish = make(SocketType::dish);
+  ASSERT_TRUE(dish.set(option::max_message_size, 100));
+  ASSERT_TRUE(dish.join("news"));
+  const Stranger stranger(bind(dish));
+  const std::string zero_in_group("\4ne\0sbody", 9);
+  for (const std::string& bytes : {std::string(), std::string("\5news"), std::string("\xFF"), zero_in_group,
+                                   "\4news" + std::string(101, 'x'), std::string(65'507, '\4')}) {
+    ASSERT_TRUE(stranger.send(bytes));
+  }
+  ASSERT_TRUE(stranger.send("\4newsgood"));
+  EXPECT_EQ(hear(dish), "news: good");
+  EXPECT_EQ(statistics(dish).dropped_unexpected, 6u);
+  expect_balance(dish, 0, 1);
+}
+
+TEST_F(Datagrams, AFloodOfAStrangerDoesNotStarveOtherPeers) {
+  Socket dish = make(SocketType::dish);
+  ASSERT_TRUE(dish.join("news"));
+  const std::string place = bind(dish);
+  Socket radio = make(SocketType::radio);
+  ASSERT_TRUE(dish.connect(bind(radio, "tcp://127.0.0.1:*")));
+  const Instant end = sys::now() + kLong;
+  while (radio.core()->subscribers().value() == 0 && sys::now() < end) {
+    std::this_thread::yield();
+  }
+  std::atomic<bool> stop{false};
+  std::thread flood([&] {
+    const Stranger stranger(place);
+    while (!stop.load()) {
+      (void)stranger.send("");
+      (void)stranger.send("\5sportgoal");
+    }
+  });
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(tell(radio, "news", std::to_string(i)));
+    EXPECT_EQ(hear(dish), "news: " + std::to_string(i));
+  }
+  stop = true;
+  flood.join();
+  EXPECT_GT(statistics(dish).dropped_unexpected, 0u);
+}
+
+TEST_F(Datagrams, AFloodThatNobodyReceivesHoldsNoMoreThanTheMark) {
+  Socket dish = make(SocketType::dish);
+  ASSERT_TRUE(dish.set(option::receive_high_water_mark, 10));
+  ASSERT_TRUE(dish.join("news"));
+  const Stranger stranger(bind(dish));
+  for (int i = 0; i < 5000; ++i) {
+    (void)stranger.send("\4newsbody");
+  }
+  const Statistics now = statistics(dish);
+  EXPECT_LE(now.queued_in, 11u);
+  ASSERT_TRUE(dish.recv());
+  // The datagrams that the system had no room for are counted once more of them come.
+  const Instant end = sys::now() + kLong;
+  while (statistics(dish).dropped_overflow == 0 && sys::now() < end) {
+    (void)stranger.send("\4newsbody");
+    while (dish.try_recv()) {
+    }
+  }
+  EXPECT_GT(statistics(dish).dropped_overflow, 0u);
+}
+
+TEST_F(Datagrams, UnbindFreesThePortAndKeepsWhatArrived) {
+  Socket dish = make(SocketType::dish);
+  ASSERT_TRUE(dish.join("news"));
+  ASSERT_TRUE(dish.watch_events());
+  const std::string exact = bind(dish);
+  Socket radio = make(SocketType::radio);
+  ASSERT_TRUE(radio.connect(exact));
+  ASSERT_TRUE(tell(radio, "news", "before"));
+  ASSERT_TRUE(dish.unbind(exact));
+  EXPECT_EQ(hear(dish), "news: before");
+  EXPECT_EQ(dish.unbind(exact).error(), Errc::no_such_endpoint);
+  EXPECT_EQ(dish.next_event(kLong)->kind, EventKind::listening);
+  const auto closed = dish.next_event(kLong);
+  EXPECT_EQ(closed->kind, EventKind::closed);
+  EXPECT_EQ(closed->endpoint, exact);
+  ASSERT_TRUE(tell(radio, "news", "to nobody"));
+  ASSERT_TRUE(dish.bind(exact));
+  ASSERT_TRUE(tell(radio, "news", "after"));
+  EXPECT_EQ(hear(dish), "news: after");
+  ASSERT_TRUE(radio.disconnect(exact));
+  ASSERT_TRUE(tell(radio, "news", "to nobody"));
+  EXPECT_EQ(radio.disconnect(exact).error(), Errc::no_such_endpoint);
+  EXPECT_EQ(dish.try_recv().error(), Errc::would_block);
+}
+
+TEST_F(Datagrams, UnbindTakesTheNameThatWasBound) {
+  Socket dish = make(SocketType::dish);
+  (void)bind(dish);
+  EXPECT_TRUE(dish.unbind(kSomewhere));
+}
+
+TEST_F(Datagrams, WhatWasSentBeforeCloseArrives) {
+  Socket dish = make(SocketType::dish);
+  ASSERT_TRUE(dish.join("news"));
+  const std::string exact = bind(dish);
+  for (int round = 0; round < 20; ++round) {
+    Socket radio = make(SocketType::radio);
+    ASSERT_TRUE(radio.connect(exact));
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_TRUE(tell(radio, "news", std::to_string(i)));
+    }
+    radio.close();
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_EQ(hear(dish), "news: " + std::to_string(i));
+    }
+  }
+}
+
+TEST_F(Datagrams, AThreadThatSleepsWakesForADatagram) {
+  Socket dish = make(SocketType::dish);
+  ASSERT_TRUE(dish.join("news"));
+  const std::string exact = bind(dish);
+  std::thread sender([&] {
+    Socket radio = make(SocketType::radio);
+    ASSERT_TRUE(radio.connect(exact));
+    std::this_thread::yield();
+    ASSERT_TRUE(tell(radio, "news", "wake"));
+  });
+  EXPECT_EQ(hear(dish), "news: wake");
+  sender.join();
+}
+
+TEST_F(Datagrams, SocketsCloseInTheMiddleOfTraffic) {
+  for (int round = 0; round < 20; ++round) {
+    Socket dish = make(SocketType::dish);
+    ASSERT_TRUE(dish.join("news"));
+    const std::string exact = bind(dish);
+    std::atomic<bool> stop{false};
+    std::thread sender([&] {
+      Socket radio = make(SocketType::radio);
+      ASSERT_TRUE(radio.connect(exact));
+      while (!stop.load()) {
+        ASSERT_TRUE(tell(radio, "news", "more"));
+      }
+    });
+    std::thread receiver([&] {
+      while (dish.recv()) {
+      }
+    });
+    ASSERT_TRUE(round % 2 == 0 ? dish.unbind(exact).has_value() : true);
+    dish.close();
+    receiver.join();
+    stop = true;
+    sender.join();
+  }
+}
+
+TEST_F(Datagrams, QuestionAndAnswerOfDgram) {
+  Socket here = make(SocketType::dgram);
+  Socket there = make(SocketType::dgram);
+  const std::string at_here = place_of(bind(here));
+  const std::string at_there = place_of(bind(there));
+  send_to(here, at_there, "is anybody there?");
+  auto question = there.recv_all();
+  ASSERT_TRUE(question);
+  EXPECT_EQ((*question)[0].text(), at_here + '\0');
+  EXPECT_EQ((*question)[1].text(), "is anybody there?");
+  send_to(there, (*question)[0].text(), "yes");  // the address as it came
+  EXPECT_EQ(recv_from(here), at_there + ": yes");
+  send_to(here, at_here, "");
+  EXPECT_EQ(recv_from(here), at_here + ": ");
+}
+
+TEST_F(Datagrams, ADgramMessageIsAnAddressAndABody) {
+  Socket dgram = make(SocketType::dgram);
+  const std::string place = place_of(bind(dgram));
+  EXPECT_EQ(dgram.send("alone").error(), Errc::invalid_argument);
+  ASSERT_TRUE(dgram.send(place, More::yes));
+  EXPECT_EQ(dgram.send("a third would follow", More::yes).error(), Errc::invalid_argument);
+  ASSERT_TRUE(dgram.send("body"));
+  EXPECT_EQ(recv_from(dgram), place + ": body");
+  std::uint64_t bad = 0;
+  for (const std::string_view address :
+       {"", "localhost:5555", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", "127.0.0.1:x", ":5555", "[::1:5"}) {
+    send_to(dgram, address, "to nobody");
+    EXPECT_EQ(statistics(dgram).dropped_no_peer, ++bad) << address;
+  }
+  send_to(dgram, "[::1]:9", "another family");
+  const Instant end = sys::now() + kLong;
+  while (statistics(dgram).dropped_refused == 0 && sys::now() < end) {  // the I/O thread may send it
+    std::this_thread::yield();
+  }
+  expect_balance(dgram, 1 + bad + 1, 1);
+}
+
+TEST_F(Datagrams, ADgramThatIsNotBoundCannotSend) {
+  Socket dgram = make(SocketType::dgram);
+  EXPECT_EQ(dgram.try_send(as_bytes("127.0.0.1:5555"), More::yes).error(), Errc::would_block);
+  EXPECT_EQ(dgram.try_recv().error(), Errc::would_block);
+  const std::string first = bind(dgram);
+  ASSERT_TRUE(dgram.watch_events());
+  const std::string second = bind(dgram);  // one endpoint at a time, as a PAIR has one peer
+  for (auto event = dgram.next_event(kLong); event && event->kind != EventKind::closed;) {
+    event = dgram.next_event(kLong);
+  }
+  send_to(dgram, place_of(first), "to itself");
+  EXPECT_EQ(recv_from(dgram), place_of(first) + ": to itself");
+  ASSERT_TRUE(dgram.unbind(first));
+  EXPECT_EQ(dgram.try_send(as_bytes("127.0.0.1:5555"), More::yes).error(), Errc::would_block);
+  const std::string third = bind(dgram);
+  send_to(dgram, place_of(third), "again");
+  EXPECT_EQ(recv_from(dgram), place_of(third) + ": again");
+}
+
+TEST_F(Datagrams, UnbindInTheMiddleOfAMessageDropsIt) {
+  Socket dgram = make(SocketType::dgram);
+  const std::string first = bind(dgram);
+  ASSERT_TRUE(dgram.send(place_of(first), More::yes));
+  ASSERT_TRUE(dgram.unbind(first));
+  ASSERT_TRUE(dgram.send("body"));
+  EXPECT_EQ(statistics(dgram).dropped_no_peer, 1u);
+  const std::string second = bind(dgram);
+  send_to(dgram, place_of(second), "whole");
+  EXPECT_EQ(recv_from(dgram), place_of(second) + ": whole");
+}
+
+}  // namespace
+}  // namespace weft::conformance

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// SocketCore: udp endpoints. One is a connection whose stream is a UDP socket, from bind or connect to unbind or
+// disconnect. It has no peers, and so no handshake, no reconnecting and no end by itself.
+#include "weft/msg/connection/io_service.h"
+#include "weft/msg/socket/context_core.h"
+#include "weft/msg/socket/socket_core.h"
+#include "weft/msg/wire/datagram_stream.h"
+#include "weft/net/udp.h"
+
+namespace weft::msg {
+
+namespace {
+
+// Datagrams prove nothing about their sender, and nobody encrypts them.
+Result<void> refuse_security(const Options& options) noexcept {
+  if (options.security != Security::null || !options.zap_domain.empty()) {
+    return Error(Errc::incompatible_peer, "udp cannot authenticate or encrypt, as the options demand");
+  }
+  return {};
+}
+
+net::UdpOptions udp_options(const Options& options) noexcept {
+  return {options.multicast_hops, options.multicast_loop};
+}
+
+}  // namespace
+
+Result<void> SocketCore::refuse_unlike_transport() const {
+  return type() == SocketType::dgram ? Result<void>(Error(Errc::incompatible_peer, "DGRAM has udp only"))
+                                     : Result<void>();
+}
+
+Result<std::string> SocketCore::bind_datagrams(std::string_view text, const net::Endpoint& endpoint) {
+  if (type() != SocketType::dish && type() != SocketType::dgram) {
+    return Error(Errc::incompatible_peer, "only DISH and DGRAM bind udp");
+  }
+  auto bound = open_datagrams(text, endpoint, Origin::datagrams_bound);
+  if (!bound) {
+    monitor_.emit(EventKind::bind_failed, text, bound.error());
+  }
+  return bound;
+}
+
+Result<std::uint32_t> SocketCore::connect_datagrams(std::string_view text, const net::Endpoint& endpoint) {
+  if (type() != SocketType::radio) {
+    return Error(Errc::incompatible_peer, "only RADIO connects over udp");
+  }
+  WEFT_TRY(open_datagrams(text, endpoint, Origin::datagrams_connected));
+  return std::uint32_t{0};
+}
+
+Result<std::string> SocketCore::open_datagrams(std::string_view text, const net::Endpoint& endpoint, Origin origin) {
+  const bool binds = origin == Origin::datagrams_bound;
+  const FrozenOptions options = freeze_options();
+  WEFT_TRY(refuse_security(*options));
+  net::UdpSocket udp = WEFT_TRY(net::open_udp(endpoint, binds, udp_options(*options), stream_options(*options)));
+  WEFT_TRY(context_.start_io());
+  Counted counted(context_);
+  const int fd = udp.fd.fd();
+  const auto form = type() == SocketType::dgram ? DatagramStream::Form::addressed : DatagramStream::Form::grouped;
+  const std::uint64_t part_max =
+      options->max_message_size < 0 ? zmtp::kFrameBodySizeMax : static_cast<std::uint64_t>(options->max_message_size);
+  auto stream = std::make_unique<DatagramStream>(std::move(udp.fd), form, binds ? sys::SocketAddress() : udp.to,
+                                                 part_max, share_.drops);
+  auto connection = std::make_shared<Connection>(shared_from_this(), context_.io(), options,
+                                                 Accepted{std::move(stream)}, udp.text, nullptr);
+  // The entries are made first: to move them into the tables needs no memory.
+  decltype(connected_) entry{{binds ? udp.text : std::string(text), connection}};
+  decltype(bound_aliases_) alias{{std::string(text), udp.text}};
+  {
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    if (closed()) {
+      return refusal();
+    }
+    connection->apply_marks(options_);
+    const std::lock_guard table(table_mutex_);
+    make_room_for_end();
+    ConnectedPipe& connected = connections_.try_emplace(connection.get(), *this, connection).first->second;
+    connected.origin = origin;
+    connected.pipe.notes.datagrams = true;
+    try {
+      attach(connected.pipe);
+    } catch (const std::bad_alloc&) {
+      connections_.erase(connection.get());
+      throw;
+    }
+    connected.connected = entry.begin();  // stays valid
+    connected_.merge(entry);
+    if (binds) {
+      bound_aliases_.erase(alias.begin()->first);
+      bound_aliases_.merge(alias);
+    }
+    counted.keep();
+  }
+  monitor_.emit(binds ? EventKind::listening : EventKind::connected, udp.text, Error(), fd);
+  context_.io().run([&] { connection->link().start(); });
+  share_.output_parker.wake_with_fence();  // a waiting sender can send through the new pipe
+  return udp.text;
+}
+
+// The application can still take what the system has received. The port is free afterwards, unless messages wait for
+// room in the kernel, or another thread is in the middle of a call.
+Result<bool> SocketCore::unbind_datagrams(std::string name) {
+  constexpr std::string_view kPrefix = "udp://";
+  if (!name.starts_with(kPrefix)) {
+    return false;
+  }
+  Connections ended;
+  {
+    const std::lock_guard table(table_mutex_);
+    if (const auto alias = bound_aliases_.find(name); alias != bound_aliases_.end()) {
+      name = alias->second;
+    }
+    std::erase_if(bound_aliases_, [&](const auto& entry) { return entry.second == name; });
+  }
+  if (!take_connected(name, ended)) {
+    return false;
+  }
+  const Instant deadline = linger_end();
+  for (const auto& connection : ended.connections) {
+    stop_sending_to(pipe_of(*connection));
+  }
+  context_.io().run([&] {
+    for (const auto& connection : ended.connections) {
+      connection->link().handle_requests(IoService::read_held);
+      connection->link().close(deadline);
+    }
+  });
+  share_.output_parker.wake_with_fence();  // a sender that waits for room retries, and fails
+  if (!ended.connections.empty()) {
+    context_.connection_ended();
+  }
+  return true;
+}
+
+}  // namespace weft::msg
