@@ -124,6 +124,7 @@ class PrefixTree {
       return size <= rest.size() && (size == 0 || std::memcmp(path(), rest.data(), size) == 0);
     }
   };
+
   ~PrefixTree() = default;
   // Calls visit(value) for each value, unless `visit` is null; then the tree is empty.
   void clear(void (*visit)(void* value)) noexcept;
