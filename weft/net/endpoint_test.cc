@@ -150,7 +150,7 @@ TEST(Endpoint, EveryTransportHasOneRow) {
     EXPECT_TRUE(names.insert(row.name).second);
     EXPECT_EQ(&transport_row(row.transport), &row);
   }
-  EXPECT_EQ(names.size(), 3u);
+  EXPECT_EQ(names.size(), 4u);
 }
 
 }  // namespace

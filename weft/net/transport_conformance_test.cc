@@ -192,8 +192,10 @@ INSTANTIATE_TEST_SUITE_P(All, TransportConformance,
                          testing::Values(Place{"TcpIpv4", "tcp://127.0.0.1:*"}, Place{"TcpWildcard", "tcp://*:0"},
                                          Place{"TcpInterface", "tcp://lo:*"}, Place{"TcpHostName", "tcp://localhost:*"},
                                          Place{"TcpIpv6", "tcp://[::1]:*", true},
-                                         Place{"TcpIpv6Wildcard", "tcp://*:*", true}, Place{"IpcPath", "ipc://DIR/s"},
-                                         Place{"IpcFresh", "ipc://*"}, Place{"IpcAbstract", "ipc://@DIR"}),
+                                         Place{"TcpIpv6Wildcard", "tcp://*:*", true},
+                                         Place{"TlsTcpBelowItsLayer", "tls+tcp://127.0.0.1:*"},
+                                         Place{"IpcPath", "ipc://DIR/s"}, Place{"IpcFresh", "ipc://*"},
+                                         Place{"IpcAbstract", "ipc://@DIR"}),
                          [](const auto& test) { return test.param.name; });
 
 }  // namespace
