@@ -372,8 +372,7 @@ TEST_P(Stream, OneThreadReceivesWhileAnotherAnswersAndEnds) {
       for (int round = 0; round < kRounds; ++round) {
         BytePeer peer = BytePeer::dial(endpoint);
         peer.write("?");
-        // Some do not wait for the answer. Over TLS they all do: a socket that closes with the server's tickets unread
-        // resets the connection, and the question is lost with it.
+        // Some do not wait. Over TLS that would reset the connection, since the server's tickets are unread.
         if (round % 3 != i || GetParam().tls) {
           EXPECT_EQ(peer.read_to_end(), "answer");
         }
