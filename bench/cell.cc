@@ -24,8 +24,8 @@ const std::map<std::string_view, Pattern> kPatterns{
 };
 
 const std::map<std::string_view, bool Cell::*> kFlags{
-    {"hwm0", &Cell::unlimited}, {"moved", &Cell::moved},   {"curve", &Cell::curve},
-    {"eco", &Cell::eco},        {"pinned", &Cell::pinned},
+    {"hwm0", &Cell::unlimited}, {"moved", &Cell::moved}, {"curve", &Cell::curve},
+    {"tls", &Cell::tls},        {"eco", &Cell::eco},     {"pinned", &Cell::pinned},
 };
 
 std::optional<std::size_t> number_in(std::string_view text, std::size_t min, std::size_t max) {
@@ -82,11 +82,14 @@ Cell parse_cell(const std::string& name) {
   for (std::size_t i = 3; i < parts.size(); ++i) {
     if (!take_word(cell, parts[i])) {
       refuse("'" + parts[i] +
-             "' is not one of hwm0, moved, curve, eco, pinned, x8 (not with pair, burst), load50 (round_trip)");
+             "' is not one of hwm0, moved, curve, tls, eco, pinned, x8 (not with pair, burst), load50 (round_trip)");
     }
   }
   if (cell.curve && cell.transport == "inproc") {
     refuse("inproc has no handshake");
+  }
+  if (cell.tls && (cell.transport != "tcp" || cell.curve || cell.storms())) {
+    refuse("TLS is over tcp, and without CURVE");
   }
   if (cell.storms() && cell.transport == "inproc") {
     refuse("inproc has no connections");

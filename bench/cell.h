@@ -24,7 +24,7 @@ enum class Pattern {
 };
 enum class Side { leader, follower };  // the leader receives or replies; the follower sends or requests
 
-// One row of the table. Its name is "push_pull/tcp/64", followed by any of hwm0, moved, curve, eco, pinned, x8,
+// One row of the table. Its name is "push_pull/tcp/64", followed by any of hwm0, moved, curve, tls, eco, pinned, x8,
 // load50. Affinity: immutable.
 struct Cell {
   std::string name;
@@ -35,6 +35,7 @@ struct Cell {
   bool unlimited = false;  // hwm0: high-water marks of 0 instead of 1000
   bool moved = false;      // zmq_msg_send and zmq_msg_recv instead of copies out of a buffer and into one
   bool curve = false;
+  bool tls = false;     // tls+tcp
   bool eco = false;     // WEFT_WAIT_MODE=eco: sleep at once instead of spinning; other libraries ignore it
   bool pinned = false;  // each side's threads on one processor
   int load = 0;         // per cent of the closed-loop rate; rounds.py makes a pause of it

@@ -33,7 +33,11 @@ using Ends = std::vector<std::unique_ptr<End>>;
 struct Addresses {
   std::array<std::array<char, 128>, kLanesMax> endpoints{};
   std::array<char, 41> server_public{}, server_secret{}, client_public{}, client_secret{};  // CURVE
+  std::array<char, 128> certificate{}, key{};                                               // TLS: PEM files
 };
+
+// A certificate for 127.0.0.1, which is its own authority, by the program openssl. The process that made it removes it.
+void make_certificate(Addresses& addresses);
 
 // Engine: a library, or the system without one. Owner: main; a forked process has its own. Affinity: different
 // threads may call bind() and connect(), one after the other.

@@ -17,6 +17,9 @@
 #ifdef BENCH_HAVE_SODIUM
 #include <sodium.h>
 #endif
+#ifdef BENCH_HAVE_OPENSSL
+#include <openssl/ssl.h>
+#endif
 
 namespace bench {
 namespace {
@@ -51,12 +54,81 @@ void set_no_delay(const Cell& cell, int fd) {
   }
 }
 
+#ifdef BENCH_HAVE_OPENSSL
+// OpenSSL on a socket that waits: SSL_write and SSL_read, and nothing else. Each process or thread uses one side.
+class SslSocket {
+ public:
+  explicit SslSocket(const Addresses& addresses) : addresses_(addresses) {}
+  SslSocket(const SslSocket&) = delete;
+  SslSocket& operator=(const SslSocket&) = delete;
+  ~SslSocket() {
+    SSL_free(ssl_);
+    SSL_CTX_free(context_);
+  }
+
+  // Shakes hands in the first call.
+  void begin(int fd, bool listens) {
+    if (ssl_ != nullptr) [[likely]] {
+      return;
+    }
+    context_ = SSL_CTX_new(listens ? TLS_server_method() : TLS_client_method());
+    const char* const certificate = addresses_.certificate.data();
+    const bool good = listens ? SSL_CTX_use_certificate_chain_file(context_, certificate) == 1 &&
+                                    SSL_CTX_use_PrivateKey_file(context_, addresses_.key.data(), SSL_FILETYPE_PEM) == 1
+                              : SSL_CTX_load_verify_file(context_, certificate) == 1;
+    if (!good) {
+      fail("a file of TLS");
+    }
+    SSL_CTX_set_verify(context_, listens ? SSL_VERIFY_NONE : SSL_VERIFY_PEER, nullptr);
+    SSL_CTX_set_min_proto_version(context_, TLS1_3_VERSION);
+    SSL_CTX_set_read_ahead(context_, 1);  // one system call for each record, not two
+    ssl_ = SSL_new(context_);
+    SSL_set_fd(ssl_, fd);
+    if ((listens ? SSL_accept(ssl_) : SSL_connect(ssl_)) != 1) {
+      fail("the handshake of TLS");
+    }
+  }
+  std::size_t read(void* target, std::size_t capacity) {
+    std::size_t got = 0;
+    if (SSL_read_ex(ssl_, target, capacity, &got) != 1) {
+      fail("SSL_read");
+    }
+    return got;
+  }
+  void write(const void* data, std::size_t size) {
+    std::size_t sent = 0;
+    if (size != 0 && SSL_write_ex(ssl_, data, size, &sent) != 1) {
+      fail("SSL_write");
+    }
+  }
+
+ private:
+  const Addresses& addresses_;
+  SSL_CTX* context_ = nullptr;
+  SSL* ssl_ = nullptr;
+};
+#endif
+
 // Frames over a stream. One-way patterns collect up to 256 KB before they write, and read up to 256 KB at once.
 class StreamEnd final : public End {
  public:
-  StreamEnd(const Cell& cell, int fd, bool listens, bool spinning)
-      : cell_(cell), fd_(fd), listens_(listens), spinning_(spinning), direct_(cell.pattern == Pattern::round_trip) {}
-  ~StreamEnd() override { close(fd_); }
+  StreamEnd(const Cell& cell, int fd, bool listens, bool spinning, const Addresses& addresses)
+      : cell_(cell), fd_(fd), listens_(listens), spinning_(spinning), direct_(cell.pattern == Pattern::round_trip) {
+#ifdef BENCH_HAVE_OPENSSL
+    if (cell.tls) {
+      ssl_ = std::make_unique<SslSocket>(addresses);
+      serves_ = listens;
+    }
+#else
+    (void)addresses;
+#endif
+  }
+  ~StreamEnd() override {
+#ifdef BENCH_HAVE_OPENSSL
+    ssl_.reset();
+#endif
+    close(fd_);
+  }
   StreamEnd(const StreamEnd&) = delete;
   StreamEnd& operator=(const StreamEnd&) = delete;
 
@@ -115,6 +187,11 @@ class StreamEnd final : public End {
       set_no_delay(cell_, fd_);
       listens_ = false;
     }
+#ifdef BENCH_HAVE_OPENSSL
+    if (ssl_ != nullptr) {
+      ssl_->begin(fd_, serves_);
+    }
+#endif
   }
 
   // The block is empty: a long rest is read directly to its place, a short one together with the next messages.
@@ -135,6 +212,11 @@ class StreamEnd final : public End {
   }
 
   std::size_t read_some(void* target, std::size_t capacity) {
+#ifdef BENCH_HAVE_OPENSSL
+    if (ssl_ != nullptr) {
+      return ssl_->read(target, capacity);
+    }
+#endif
     ssize_t got = -1;
     if (spinning_) {
       yield_until(
@@ -154,6 +236,13 @@ class StreamEnd final : public End {
 
   void write_all(std::array<iovec, 2>& parts) {
     accept_once();
+#ifdef BENCH_HAVE_OPENSSL
+    if (ssl_ != nullptr) {
+      ssl_->write(parts[0].iov_base, parts[0].iov_len);
+      ssl_->write(parts[1].iov_base, parts[1].iov_len);
+      return;
+    }
+#endif
     while (parts[0].iov_len + parts[1].iov_len > 0) {
       ssize_t sent = writev(fd_, parts.data(), 2);
       check_system(sent >= 0 || errno == EINTR, "writev");
@@ -169,6 +258,10 @@ class StreamEnd final : public End {
 
   const Cell& cell_;
   int fd_;
+#ifdef BENCH_HAVE_OPENSSL
+  std::unique_ptr<SslSocket> ssl_;
+  bool serves_ = false;
+#endif
   bool listens_;
   const bool spinning_;
   const bool direct_;
@@ -235,8 +328,9 @@ class SealedEnd final : public End {
 #endif
 
 // Seals the stream of a CURVE cell, which is one-way: prepare() refuses CURVE round trips.
-std::unique_ptr<End> make_stream_end(const Cell& cell, int fd, bool listens, bool spinning) {
-  auto end = std::make_unique<StreamEnd>(cell, fd, listens, spinning);
+std::unique_ptr<End> make_stream_end(const Cell& cell, int fd, bool listens, bool spinning,
+                                     const Addresses& addresses) {
+  auto end = std::make_unique<StreamEnd>(cell, fd, listens, spinning, addresses);
 #ifdef BENCH_HAVE_SODIUM
   if (cell.curve) {
     return std::make_unique<SealedEnd>(std::move(end), cell.size);
@@ -251,14 +345,24 @@ constexpr bool kSeals = true;
 constexpr bool kSeals = false;
 #endif
 
+#ifdef BENCH_HAVE_OPENSSL
+constexpr bool kTls = true;
+#else
+constexpr bool kTls = false;
+#endif
+
 class RawEngine final : public Engine {
  public:
   explicit RawEngine(bool spinning) : spinning_(spinning) {}
   std::string version() const override { return spinning_ ? "spinning" : "sleeping"; }
   std::string path() const override { return ""; }
-  void prepare(const Cell& cell, Addresses&) override {
-    if (cell.times != 1 || cell.storms() || (cell.curve && (!kSeals || cell.trips())) || cell.moved) {
+  void prepare(const Cell& cell, Addresses& addresses) override {
+    if (cell.times != 1 || cell.storms() || (cell.curve && (!kSeals || cell.trips())) ||
+        (cell.tls && (!kTls || cell.trips())) || cell.moved) {
       fail("no raw limit for " + cell.name);
+    }
+    if (cell.tls) {
+      make_certificate(addresses);
     }
   }
 
@@ -282,7 +386,7 @@ class RawEngine final : public Engine {
     size = name_of(fd, address);
     std::memcpy(addresses.endpoints[0].data(), &address, size);
     addresses.endpoints[1][0] = static_cast<char>(size);
-    ends.push_back(make_stream_end(cell, fd, true, spinning_));
+    ends.push_back(make_stream_end(cell, fd, true, spinning_, addresses));
     return ends;
   }
 
@@ -298,7 +402,7 @@ class RawEngine final : public Engine {
     const int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
     check_system(fd >= 0 && ::connect(fd, &address.any, size) == 0, "connect");
     set_no_delay(cell, fd);
-    ends.push_back(make_stream_end(cell, fd, false, spinning_));
+    ends.push_back(make_stream_end(cell, fd, false, spinning_, addresses));
     return ends;
   }
 

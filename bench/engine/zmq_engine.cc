@@ -66,8 +66,20 @@ void ZmqContext::set_keys(void* socket, bool serves, const Addresses& addresses)
   }
 }
 
+void ZmqContext::set_certificate(void* socket, bool serves, const Addresses& addresses) {
+  const auto set_file = [&](int option, const std::array<char, 128>& file) {
+    check_zmq(zmq_setsockopt(socket, option, file.data(), std::strlen(file.data())) == 0, "a file of TLS");
+  };
+  if (serves) {
+    set_file(WEFT_TLS_CERTIFICATE, addresses.certificate);
+    set_file(WEFT_TLS_KEY, addresses.key);
+  } else {
+    set_file(WEFT_TLS_AUTHORITIES, addresses.certificate);
+  }
+}
+
 void bind_zmq(void* socket, const Cell& cell, int lane, Addresses& addresses) {
-  std::string endpoint = "tcp://127.0.0.1:*";
+  std::string endpoint = cell.tls ? "tls+tcp://127.0.0.1:*" : "tcp://127.0.0.1:*";
   if (cell.transport == "ipc") {  // an abstract name leaves no file
     endpoint = "ipc://@weft-bench-" + std::to_string(getpid()) + "-" + std::to_string(lane);
   } else if (cell.transport == "inproc") {
@@ -192,6 +204,9 @@ class ZmqEngine final : public Engine {
                         zmq_curve_keypair(addresses.client_public.data(), addresses.client_secret.data()) == 0;
       check_zmq(made, "zmq_curve_keypair");
     }
+    if (cell.tls) {
+      make_certificate(addresses);
+    }
   }
   Ends bind(const Cell& cell, Addresses& addresses) override {
     context_ = std::make_shared<ZmqContext>();
@@ -223,6 +238,9 @@ class ZmqEngine final : public Engine {
     last_ = context->open_socket(type, cell);
     if (cell.curve) {
       ZmqContext::set_keys(last_, side == cell.binder(), addresses);
+    }
+    if (cell.tls) {
+      ZmqContext::set_certificate(last_, side == cell.binder(), addresses);
     }
     if (type != ZMQ_ROUTER) {
       return std::make_unique<ZmqEnd>(context, last_);

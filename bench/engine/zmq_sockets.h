@@ -23,6 +23,7 @@ class ZmqContext {
 
   static void set(void* socket, int option, int value);
   static void set_keys(void* socket, bool serves, const Addresses& addresses);
+  static void set_certificate(void* socket, bool serves, const Addresses& addresses);
 
  private:
   void* context_;

@@ -372,7 +372,8 @@ TEST_P(Stream, OneThreadReceivesWhileAnotherAnswersAndEnds) {
       for (int round = 0; round < kRounds; ++round) {
         BytePeer peer = BytePeer::dial(endpoint);
         peer.write("?");
-        if (round % 3 != i) {  // some do not wait for the answer
+        // Some do not wait. Over TLS that would reset the connection, since the server's tickets are unread.
+        if (round % 3 != i || GetParam().tls) {
           EXPECT_EQ(peer.read_to_end(), "answer");
         }
       }

@@ -68,7 +68,7 @@ class Side:
             return
         first = self.job.bind[0]
         for index, socket in enumerate(self.sockets):
-            fresh = first if index == 0 or first.startswith("tcp:") else f"{first}-{index}"
+            fresh = first if index == 0 or "tcp://" in first else f"{first}-{index}"
             socket.bind(self.job.bind[index] if index < len(self.job.bind) else fresh)
             self.job.endpoints.append(socket.last_endpoint.decode())
         self.peer.send(" ".join(["at", *self.job.endpoints]))

@@ -49,7 +49,7 @@ void Side::join(std::vector<Socket*> sockets) {
     std::string line = "at";
     for (std::size_t i = 0; i < sockets.size(); ++i) {
       const std::string& first = job_.endpoints.front();
-      const bool fresh = i == 0 || first.starts_with("tcp:");
+      const bool fresh = i == 0 || first.find("tcp://") != std::string::npos;
       const std::string made = fresh ? first : first + "-" + std::to_string(i);
       const std::string& endpoint = i < job_.endpoints.size() ? job_.endpoints[i] : made;
       line += " " + need(sockets[i]->bind(endpoint), "bind " + endpoint);

@@ -194,6 +194,7 @@ INSTANTIATE_TEST_SUITE_P(All, TransportConformance,
                                          Place{"TcpInterface", "tcp://lo:*"}, Place{"TcpHostName", "tcp://localhost:*"},
                                          Place{"TcpIpv6", "tcp://[::1]:*", true},
                                          Place{"TcpIpv6Wildcard", "tcp://*:*", true}, Place{"Ws", "ws://127.0.0.1:*/a"},
+                                         Place{"TlsTcpBelowItsLayer", "tls+tcp://127.0.0.1:*"},
                                          Place{"IpcPath", "ipc://DIR/s"}, Place{"IpcFresh", "ipc://*"},
                                          Place{"IpcAbstract", "ipc://@DIR"}),
                          [](const auto& test) { return test.param.name; });
