@@ -102,17 +102,21 @@ class Publisher final : public Pattern {
 
   Result<void> send(Outbound& part) override {
     if (!distributor_.in_message()) {
-      if (!choice_covers(part.bytes) && !choose(part.bytes)) [[unlikely]] {
-        return Error(Errc::resource_exhausted, "no memory for a message");
+      bool to_one = false;
+      if (!choice_covers(part.bytes)) [[unlikely]] {
+        if (!choose(part.bytes)) {
+          return Error(Errc::resource_exhausted, "no memory for a message");
+        }
+        to_one = chosen_for_ != SlotId();
       }
       const std::vector<Pipe*>& chosen = distributor_.chosen();
       if (options_.xpub_no_drop &&
           !std::all_of(chosen.begin(), chosen.end(), [](Pipe* pipe) { return pipe->writable(); })) {
         return Errc::would_block;
       }
-    }
-    if (options_.xpub_manual_last_value && !distributor_.in_message()) [[unlikely]] {
-      return send_to_last_asker(part);
+      if (to_one) [[unlikely]] {
+        return send_to_last_asker(part);
+      }
     }
     return distributor_.send(part);
   }
@@ -255,8 +259,8 @@ class Publisher final : public Pattern {
   // The last choice stands, and holds for this topic.
   [[nodiscard]] bool choice_covers(Bytes topic) const noexcept {
     const std::size_t size = choice_topic_.size();
-    return choice_stands_ && choice_inverted_ == options_.invert_matching && !options_.xpub_manual_last_value &&
-           topic.size() >= size && topic.size() <= choice_size_max_ &&
+    return choice_stands_ && choice_inverted_ == options_.invert_matching && topic.size() >= size &&
+           topic.size() <= choice_size_max_ &&
            (size == 0 || std::memcmp(topic.data(), choice_topic_.data(), size) == 0);
   }
 
@@ -278,7 +282,7 @@ class Publisher final : public Pattern {
       if (options_.invert_matching) {
         choose_others(chosen);
       }
-      choice_stands_ = scope.size <= kChoiceTopicMax;
+      choice_stands_ = scope.size <= kChoiceTopicMax && !options_.xpub_manual_last_value;
       if (choice_stands_) {
         choice_inverted_ = options_.invert_matching;
         choice_topic_ = as_text(topic.first(scope.size));
@@ -308,7 +312,7 @@ class Publisher final : public Pattern {
   }
 
   // Option xpub_manual_last_value: the peer that asked last got this message alone. The next one goes to all peers.
-  Result<void> send_to_last_asker(Outbound& part) {
+  [[gnu::noinline, gnu::cold]] Result<void> send_to_last_asker(Outbound& part) {
     const Result<void> sent = distributor_.send(part);
     const std::lock_guard lock(notices_mutex_);
     if (sent && last_asker_ == chosen_for_) {

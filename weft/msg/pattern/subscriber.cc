@@ -151,7 +151,7 @@ class Subscriber final : public Pattern {
   }
 
   // Peeks at the next part of a message that the socket subscribed to. Drops all other messages.
-  bool find_match(FrameView& view) {
+  [[gnu::always_inline]] bool find_match(FrameView& view) {
     while (queue_.peek(view) != nullptr) {
       if (in_received_ || !filters_ || (!skipping_ && matches(view.bytes))) {
         return true;
