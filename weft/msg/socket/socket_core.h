@@ -292,9 +292,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] std::shared_ptr<net::Acceptor> make_acceptor(std::unique_ptr<net::Listener> listener,
                                                              Listening listening);
   void close_acceptor(net::Acceptor& acceptor) noexcept;  // I/O thread
-  [[nodiscard]] std::shared_ptr<net::Acceptor> take_bound(std::string name);
+  [[nodiscard]] std::shared_ptr<net::Acceptor> take_bound(const std::string& name);
   void close_accepted(const std::string& endpoint) noexcept;
-  void stop_sending_to(Pipe& pipe) noexcept;
+  void leave(Connection& connection) noexcept;
   struct Connections {
     std::vector<std::shared_ptr<Connection>> connections;
     std::vector<std::shared_ptr<InprocLink>> links;
@@ -378,7 +378,6 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   std::size_t accepted_count_ = 0;  // of connections_
   Connected connected_;
   std::map<std::string, std::shared_ptr<net::Acceptor>> bound_;
-  std::map<std::string, std::string> bound_aliases_;  // the caller's endpoint -> the exact one
   using ConnectedInproc = std::multimap<std::string, std::shared_ptr<InprocLink>>;
   struct InprocPipe {
     std::unique_ptr<Pipe> pipe;
