@@ -222,6 +222,15 @@ int write_reconnect_stop(SocketHandle& handle, const void* value, size_t size) {
   return !take(value, size, number) ? -1 : change(handle, [&](Options& options) { options.reconnect_stop = number; });
 }
 
+// Only a null pointer takes the proxy away. The next connect finds out whether the text names one.
+int write_socks_proxy(SocketHandle& handle, const void* value, size_t size) {
+  if ((value == nullptr) != (size == 0)) {
+    return fail(EINVAL);
+  }
+  return value == nullptr ? change(handle, [](Options& options) { options.socks_proxy.clear(); })
+                          : write_row<option::socks_proxy>(handle, value, size);
+}
+
 // An empty value is the default. The next bind or connect finds out whether it can use the text.
 template <const auto& kRow>
 int write_filled(SocketHandle& handle, const void* value, size_t size) {
@@ -453,7 +462,7 @@ constexpr OptionRow kOptions[] = {
     WEFT_STORED(4),
     WEFT_STORED(5),
     WEFT_STORED(6),
-    {ZMQ_SOCKS_PROXY, read_text<option::socks_proxy>, write_filled<option::socks_proxy>},
+    {ZMQ_SOCKS_PROXY, read_text<option::socks_proxy>, write_socks_proxy},
     {ZMQ_SOCKS_USERNAME, read_text<option::socks_username>, write_filled<option::socks_username>},
     {ZMQ_SOCKS_PASSWORD, read_text<option::socks_password>, write_filled<option::socks_password>},
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A message with a free function: its bytes go to a receiver of the same process uncopied, and the function runs once the
-// last handle is gone.
+// A message with a free function: its bytes go to a receiver of the same process uncopied, and the function runs once
+// the last handle is gone.
 #include <atomic>
 #include <vector>
 

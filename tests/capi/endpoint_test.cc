@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Names of endpoints: the names that zmq_unbind and zmq_disconnect accept, and the end of the connections behind them.
 #include <pthread.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <string>
@@ -74,6 +75,60 @@ TEST_F(CapiEndpointTest, EitherCallEndsEitherKind) {
     EXPECT_ERRNO(ENOENT, zmq_disconnect(connector, endpoint.c_str()));
     EXPECT_EQ(zmq_disconnect(binder, endpoint.c_str()), 0);
     EXPECT_ERRNO(ENOENT, zmq_unbind(binder, endpoint.c_str()));
+    zmq_close(connector);
+    zmq_close(binder);
+  }
+}
+
+TEST_F(CapiEndpointTest, AWildcardIsNoNameForUnbind) {
+  void* const socket = make(ZMQ_PULL);
+  for (const char* wanted : {"tcp://127.0.0.1:*", "tcp://*:*", "ipc://*"}) {
+    const std::string endpoint = bind(socket, wanted);
+    EXPECT_ERRNO(ENOENT, zmq_unbind(socket, wanted)) << wanted;
+    EXPECT_EQ(zmq_unbind(socket, endpoint.c_str()), 0) << endpoint;
+  }
+  zmq_close(socket);
+}
+
+TEST_F(CapiEndpointTest, AfterDisconnectNothingIsReceivedFromThere) {
+  for (const char* wanted : {"tcp://127.0.0.1:*", "ipc://*", "inproc://left"}) {
+    void* const push = make(ZMQ_PUSH);
+    void* const pull = make(ZMQ_PULL);
+    const std::string endpoint = bind(push, wanted);
+    ASSERT_EQ(zmq_connect(pull, endpoint.c_str()), 0);
+    for (const char* text : {"1", "2"}) {
+      ASSERT_EQ(zmq_send(push, text, 1, 0), 1);
+    }
+    EXPECT_EQ(receive(pull), "1");
+    EXPECT_EQ(zmq_disconnect(pull, endpoint.c_str()), 0);
+    EXPECT_EQ(receive(pull, ZMQ_DONTWAIT), zmq_strerror(EAGAIN)) << wanted;
+    zmq_close(pull);
+    zmq_close(push);
+  }
+}
+
+// A PAIR has room for one peer. The connection that gives up makes room for the next.
+TEST_F(CapiEndpointTest, AConnectionThatMayNotReconnectLeavesItsSocket) {
+  const std::string abstract = "ipc://@leaves " + std::to_string(::getpid());
+  for (const char* wanted : {"tcp://127.0.0.1:*", abstract.c_str()}) {
+    void* const binder = make(ZMQ_PAIR);
+    void* const connector = make(ZMQ_PAIR);
+    const int never = -1;
+    ASSERT_EQ(zmq_setsockopt(connector, ZMQ_RECONNECT_IVL, &never, sizeof never), 0);
+    const std::string endpoint = bind(binder, wanted);
+    ASSERT_EQ(zmq_connect(connector, endpoint.c_str()), 0);
+    ASSERT_EQ(zmq_send(binder, "1", 1, 0), 1);
+    EXPECT_EQ(receive(connector), "1");
+    ASSERT_EQ(zmq_unbind(binder, endpoint.c_str()), 0);
+    // Once the connector has noticed, it has no peer.
+    while (zmq_send(connector, "lost", 4, ZMQ_DONTWAIT) == 4) {
+    }
+    while (zmq_bind(binder, endpoint.c_str()) != 0) {
+      ASSERT_EQ(zmq_errno(), EADDRINUSE);
+    }
+    ASSERT_EQ(zmq_connect(connector, endpoint.c_str()), 0);
+    ASSERT_EQ(zmq_send(connector, "2", 1, 0), 1);
+    EXPECT_EQ(receive(binder), "2") << wanted;
     zmq_close(connector);
     zmq_close(binder);
   }

@@ -100,13 +100,16 @@ TEST_P(Life, UnbindFreesTheEndpointAtOnce) {
   EXPECT_EQ(one.unbind(endpoint + "0").error(), Errc::no_such_endpoint);
 }
 
-TEST_P(Life, UnbindTakesTheEndpointAsItWasGivenToBind) {
+TEST_P(Life, UnbindTakesTheEndpointThatBindReturned) {
   Socket socket = make(SocketType::pull);
   const std::string given = new_endpoint();
   const auto exact = socket.bind(given);
   ASSERT_TRUE(exact);
-  ASSERT_TRUE(socket.unbind(given));
-  EXPECT_EQ(socket.unbind(given).error(), Errc::no_such_endpoint);
+  if (given != *exact) {  // a wildcard
+    EXPECT_EQ(socket.unbind(given).error(), Errc::no_such_endpoint);
+  }
+  ASSERT_TRUE(socket.unbind(*exact));
+  EXPECT_EQ(socket.unbind(*exact).error(), Errc::no_such_endpoint);
   Socket another = make(SocketType::pull);
   EXPECT_TRUE(another.bind(*exact));
 }

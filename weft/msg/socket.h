@@ -56,9 +56,10 @@ class Socket {
   // PEER: connects, and returns the routing id of the peer for Message::set_routing_id. not_supported; invalid_state
   // (option immediate).
   Result<std::uint32_t> connect_peer(std::string_view endpoint);
-  // `endpoint`: as given to bind, or the exact one. The connections that peers made to it end. no_such_endpoint
+  // `endpoint`: as bind returned it. The connections that peers made to it end. no_such_endpoint
   Result<void> unbind(std::string_view endpoint);
-  Result<void> disconnect(std::string_view endpoint);  // as given to connect, ends every one; no_such_endpoint
+  // `endpoint`: as given to connect. Ends every such connection: nothing more is received from it. no_such_endpoint
+  Result<void> disconnect(std::string_view endpoint);
 
   // One part. invalid_state (REQ, REP out of turn), unreachable (SERVER, PEER, STREAM; ROUTER with the
   // option router_mandatory), invalid_argument (More::yes where messages are of one part), not_supported.

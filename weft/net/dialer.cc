@@ -130,7 +130,8 @@ Result<Progress> Dialer::try_next_address() {
 Result<Progress> Dialer::try_address(const sys::SocketAddress& address) {
   stream_.reset();
   connecting_ = {};
-  connecting_ = WEFT_TRY(row_.begin_connect(address, endpoint_, options_));
+  connecting_ =
+      WEFT_TRY(row_.begin_connect(address, proxy_ && proxy_->endpoint.has_source ? hop() : endpoint_, options_));
   state_ = State::connecting;
   return connecting_.connected ? finish_connect() : Progress::pending;
 }

@@ -65,9 +65,6 @@ std::size_t reply_size(Bytes reply) {
 Result<Socks5Proxy> parse_socks5_proxy(std::string_view address, std::string username, std::string password) {
   Socks5Proxy proxy;
   proxy.endpoint = WEFT_TRY(parse_endpoint(std::string("tcp://").append(address), false));
-  if (proxy.endpoint.has_source) {
-    return Error(Errc::malformed_endpoint, "a proxy has no source address");
-  }
   proxy.username = std::move(username);
   proxy.password = std::move(password);
   return proxy;

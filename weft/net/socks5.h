@@ -20,7 +20,8 @@ struct Socks5Proxy {
   std::string username;  // up to 255 bytes; empty: no login
   std::string password;  // up to 255 bytes
 };
-// `address`: "host:port", "[::1]:port". malformed_endpoint with a text that says which rule was broken.
+// `address`: "host:port", "[::1]:port", or with an address of this host before that, "source:port;host:port".
+// malformed_endpoint with a text that says which rule was broken.
 [[nodiscard]] Result<Socks5Proxy> parse_socks5_proxy(std::string_view address, std::string username,
                                                      std::string password);
 

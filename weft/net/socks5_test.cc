@@ -175,7 +175,8 @@ TEST(Socks5, AnyBytesEndTheSameWayHoweverTheyAreCut) {
 TEST(Socks5, AProxyIsAHostAndAPort) {
   EXPECT_EQ(parse_socks5_proxy("proxy.example:1080", {}, {})->endpoint.host, "proxy.example");
   EXPECT_EQ(parse_socks5_proxy("[::1]:1080", {}, {})->endpoint.port, 1080);
-  for (const char* text : {"", "host", "host:", ":1080", "host:*", "*:1080", "host:0", "a:1;b:2", "host:99999"}) {
+  EXPECT_EQ(parse_socks5_proxy("127.0.0.2:0;host:1080", {}, {})->endpoint.source_host, "127.0.0.2");
+  for (const char* text : {"", "host", "host:", ":1080", "host:*", "*:1080", "host:0", "a:1;b", "host:99999"}) {
     EXPECT_EQ(parse_socks5_proxy(text, {}, {}).error(), Errc::malformed_endpoint) << text;
   }
 }

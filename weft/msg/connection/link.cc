@@ -199,13 +199,10 @@ void Link::retry_later(Cause cause) noexcept {
   other_end_.clear();
   schedule<&Link::handle_connect_time>(timers_.connect, kNever);
   const Options& options = *common_.options;
-  gave_up_ = (options.reconnect_interval < Duration::zero() && cause != Cause::misgreeted) ||
-             ((cause | (closing_.begun ? Cause::closing : 0)) & options.reconnect_stop) != 0;
-  if (closing_.begun && (gave_up_ || (send_.empty()))) {
-    finish();  // no connection will ever take the queued messages
-    return;
-  }
-  if (gave_up_) {
+  const bool gives_up = (options.reconnect_interval < Duration::zero() && cause != Cause::misgreeted) ||
+                        ((cause | (closing_.begun ? Cause::closing : 0)) & options.reconnect_stop) != 0;
+  if (gives_up || (closing_.begun && send_.empty())) {
+    finish();  // no connection will ever take the queued messages; the socket sends its next ones elsewhere
     return;
   }
   const Duration delay = cause == Cause::misgreeted ? Duration::zero() : connector_->backoff.next();
@@ -217,7 +214,7 @@ void Link::retry_later(Cause cause) noexcept {
   schedule<&Link::dial>(timers_.retry, sys::now() + delay);
 }
 
-// An unnamed unix socket has no address.
+// Of an unnamed unix socket "ipc://", as libzmq has it.
 std::string Link::find_other_end() const {
   std::string address;
   if (!connecting()) {
@@ -225,7 +222,8 @@ std::string Link::find_other_end() const {
   } else if (const auto local = sys::local_address(common_.stream->fd()); local) {
     address = local->to_text();
   }
-  return address.empty() ? address : common_.endpoint.substr(0, common_.endpoint.find("://") + 3) + address;
+  const std::string scheme = common_.endpoint.substr(0, common_.endpoint.find("://") + 3);
+  return address.empty() && scheme != "ipc://" ? address : scheme + address;
 }
 
 MonitorEvent Link::describe(EventKind kind, Error reason, int fd) const {

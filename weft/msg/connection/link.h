@@ -176,7 +176,6 @@ class Link final : public rt::Watcher, public ListHook {
   std::atomic<Instant::rep> close_deadline_{};        // of request_close()
   bool raw_ = false;                                  // this connection is bytes, not frames
   bool refused_for_now_ = false;                      // the handshake does not go on
-  bool gave_up_ = false;                              // never connects again
   zmtp::Opening opening_ = zmtp::Opening::signature;  // of the next handshake
   int dialled_fd_ = -1;                               // of the attempt under way or just failed; for events only
   std::string other_end_;                  // MonitorEvent::other; empty when nothing watched as the connection began

@@ -160,7 +160,7 @@ void Link::begin_close(Instant deadline) {
     case Phase::idle:
     case Phase::dialling:
     case Phase::handshake:
-      if (nothing_queued || !connecting() || gave_up_ || (common_.options->reconnect_stop & Cause::closing) != 0) {
+      if (nothing_queued || !connecting() || (common_.options->reconnect_stop & Cause::closing) != 0) {
         finish();
       }
       return;

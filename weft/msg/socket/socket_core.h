@@ -305,9 +305,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] std::shared_ptr<Lobby> make_lobby(const Listening& listening);
   [[nodiscard]] Bound make_bound(std::unique_ptr<net::Listener> listener, const Listening& listening);
   void close_bound(const Bound& bound) noexcept;  // I/O thread
-  [[nodiscard]] Bound take_bound(std::string name);
+  [[nodiscard]] Bound take_bound(const std::string& name);
   void close_accepted(const std::string& endpoint) noexcept;
-  void stop_sending_to(Pipe& pipe) noexcept;
+  void leave(Connection& connection) noexcept;
   struct Connections {
     std::vector<std::shared_ptr<Connection>> connections;
     std::vector<std::shared_ptr<InprocLink>> links;
@@ -339,7 +339,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> refuse_unlike_transport() const;
   [[nodiscard]] Result<std::string> bind_datagrams(std::string_view text, const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::uint32_t> connect_datagrams(std::string_view text, const net::Endpoint& endpoint);
-  [[nodiscard]] Result<bool> unbind_datagrams(std::string name);  // false: no datagrams are bound there
+  [[nodiscard]] bool unbind_datagrams(const std::string& name);  // false: no datagrams are bound there
   [[nodiscard]] Result<std::string> open_datagrams(std::string_view text, const net::Endpoint& endpoint, Origin origin);
 
   ContextCore& context_;
@@ -403,7 +403,6 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   Connected connected_;  // and datagrams, also bound ones
   std::map<std::string, Bound> bound_;
   std::vector<std::weak_ptr<net::TlsServer>> tls_servers_;  // of the endpoints in bound_
-  std::map<std::string, std::string> bound_aliases_;        // the caller's endpoint -> the exact one
   using ConnectedInproc = std::multimap<std::string, std::shared_ptr<InprocLink>>;
   struct InprocPipe {
     std::unique_ptr<Pipe> pipe;

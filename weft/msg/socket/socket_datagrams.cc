@@ -66,7 +66,6 @@ Result<std::string> SocketCore::open_datagrams(std::string_view text, const net:
                                                  Accepted{std::move(stream)}, udp.text, nullptr);
   // The entries are made first: to move them into the tables needs no memory.
   decltype(connected_) entry{{binds ? udp.text : std::string(text), connection}};
-  decltype(bound_aliases_) alias{{std::string(text), udp.text}};
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     if (closed()) {
@@ -86,10 +85,6 @@ Result<std::string> SocketCore::open_datagrams(std::string_view text, const net:
     }
     connected.connected = entry.begin();  // stays valid
     connected_.merge(entry);
-    if (binds) {
-      bound_aliases_.erase(alias.begin()->first);
-      bound_aliases_.merge(alias);
-    }
     counted.keep();
   }
   monitor_.emit(binds ? EventKind::listening : EventKind::connected, udp.text, Error(), fd);
@@ -100,25 +95,23 @@ Result<std::string> SocketCore::open_datagrams(std::string_view text, const net:
 
 // The application can still take what the system has received. The port is free afterwards, unless messages wait for
 // room in the kernel, or another thread is in the middle of a call.
-Result<bool> SocketCore::unbind_datagrams(std::string name) {
+bool SocketCore::unbind_datagrams(const std::string& name) {
   constexpr std::string_view kPrefix = "udp://";
   if (!name.starts_with(kPrefix)) {
     return false;
   }
   Connections ended;
-  {
-    const std::lock_guard table(table_mutex_);
-    if (const auto alias = bound_aliases_.find(name); alias != bound_aliases_.end()) {
-      name = alias->second;
-    }
-    std::erase_if(bound_aliases_, [&](const auto& entry) { return entry.second == name; });
-  }
   if (!take_connected(name, ended)) {
     return false;
   }
   const Instant deadline = linger_end();
-  for (const auto& connection : ended.connections) {
-    stop_sending_to(pipe_of(*connection));
+  {
+    const std::scoped_lock lock(receive_mutex_, send_mutex_);
+    for (const auto& connection : ended.connections) {
+      if (Pipe& pipe = pipe_of(*connection); pipe.notes.attached && !pipe.notes.ended) {
+        pattern_->detach(pipe);
+      }
+    }
   }
   context_.io().run([&] {
     for (const auto& connection : ended.connections) {

@@ -76,10 +76,9 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
   const Counted counted(context_);
   const int fd = (*listener)->fd();
   std::string exact = (*listener)->bound_endpoint();
-  // The entries are made first: to move them into the tables needs no memory.
+  // The entry is made first: to move it into the table needs no memory.
   decltype(bound_) bound{
       {exact, make_bound(std::move(*listener), {exact, options, std::move(gate), std::move(*layering)})}};
-  decltype(bound_aliases_) alias{{std::string(text), exact}};
   const std::lock_guard lock(table_mutex_);
   if (closed()) {
     return refusal();
@@ -89,8 +88,6 @@ Result<std::string> SocketCore::bind_endpoint(std::string_view text) {
       [acceptor = bound.begin()->second.acceptor, keep = shared_from_this()] { acceptor->start(); });
   monitor_.emit(EventKind::listening, exact, Error(), fd);
   bound_.merge(bound);
-  bound_aliases_.erase(alias.begin()->first);
-  bound_aliases_.merge(alias);
   return exact;
 }
 
@@ -245,7 +242,7 @@ Result<void> SocketCore::unbind_endpoint(std::string_view text) {
   }
   Bound bound = take_bound(std::string(text));
   if (bound.acceptor == nullptr) {
-    if (WEFT_TRY(unbind_datagrams(std::string(text)))) {
+    if (unbind_datagrams(std::string(text))) {
       return {};
     }
     if (context_.unbind_inproc(std::string(text), *this)) {
@@ -265,11 +262,8 @@ Result<void> SocketCore::unbind_endpoint(std::string_view text) {
 
 // Takes the endpoint out of the table; without an acceptor: `name` is not bound. With one the caller owes the context a
 // connection_ended().
-SocketCore::Bound SocketCore::take_bound(std::string name) {
+SocketCore::Bound SocketCore::take_bound(const std::string& name) {
   const std::lock_guard lock(table_mutex_);
-  if (const auto alias = bound_aliases_.find(name); alias != bound_aliases_.end()) {
-    name = alias->second;
-  }
   const auto found = bound_.find(name);
   if (found == bound_.end()) {
     return {};
@@ -277,7 +271,6 @@ SocketCore::Bound SocketCore::take_bound(std::string name) {
   Bound bound = std::move(found->second);
   context_.connection_started();  // under the lock, before close() passes: the I/O thread stays
   bound_.erase(found);
-  std::erase_if(bound_aliases_, [&](const auto& entry) { return entry.second == name; });
   return bound;
 }
 
@@ -298,18 +291,21 @@ void SocketCore::close_accepted(const std::string& endpoint) noexcept {
       }
     }
   }
+  context_.io().run([] {});  // the I/O thread has begun: a message that a peer sends from now on comes too late
   share_.output_parker.wake_with_fence();  // a sender that waits for one of them retries, and fails
 }
 
-void SocketCore::stop_sending_to(Pipe& pipe) noexcept {
+// The application sends nothing more there, and receives nothing more from there. The I/O thread reads, for the linger.
+void SocketCore::leave(Connection& connection) noexcept {
   bool unswept = false;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
-    if (pipe.notes.attached && !pipe.notes.ended) {
-      pattern_->detach(pipe);
+    if (Pipe& pipe = pipe_of(connection); pipe.notes.attached) {
+      detach(pipe);
       unswept = pattern_->sweep();
     }
   }
+  forget_descriptor(connection);
   if (unswept) {
     start_sweep();
   }
@@ -320,7 +316,6 @@ void SocketCore::unbind_all() noexcept {
   {
     const std::lock_guard lock(table_mutex_);
     bound.swap(bound_);
-    bound_aliases_.clear();
   }
   if (!bound.empty()) {
     context_.io().run([&] {
@@ -342,7 +337,8 @@ Result<void> SocketCore::disconnect_endpoint(std::string_view text) {
   }
   const Instant deadline = linger_end();
   for (const auto& connection : ended.connections) {
-    stop_sending_to(pipe_of(*connection));
+    leave(*connection);
+    context_.io().request(connection, IoService::read);
     connection->link().request_close(deadline);
   }
   share_.output_parker.wake_with_fence();  // a sender that waits for this very peer retries, and fails
