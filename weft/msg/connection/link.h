@@ -120,6 +120,7 @@ class Link final : public rt::Watcher, public ListHook {
   [[nodiscard]] sys::Interest traffic_interest() const noexcept;
   void set_interest(sys::Interest interest);
   void schedule_peer_time();
+  void send_ping();
 
   // link_end.cc
   [[nodiscard]] bool take_both_batons() noexcept;
