@@ -17,6 +17,12 @@ ROOT = HERE.parents[1]
 # Modules of Node.js that only the listening side of jszmq uses, and a page has none.
 NOT_IN_A_PAGE = ("url", "http", "https", "net")
 
+ENTRY = """
+globalThis.process ??= {env: {}, nextTick: (run) => queueMicrotask(run)};
+globalThis.Buffer = require("buffer").Buffer;
+globalThis.zmq = require("jszmq");
+"""
+
 
 def fetch_jszmq(work):
     """Installs the packages of deps/npm.txt below `work`, once; returns the folder."""
@@ -38,7 +44,7 @@ def bundle_jszmq(work):
     """One file for a page, which sets `zmq`; returns its path."""
     folder = fetch_jszmq(work)
     (folder / "nothing.js").write_text("module.exports = {};\n")
-    (folder / "entry.js").write_text('globalThis.zmq = require("jszmq"); globalThis.Buffer = require("buffer").Buffer;\n')
+    (folder / "entry.js").write_text(ENTRY)
     command = ["node_modules/.bin/esbuild", "entry.js", "--bundle", "--outfile=jszmq.js", "--define:global=globalThis"]
     command += [f"--alias:{name}=./nothing.js" for name in NOT_IN_A_PAGE] + ["--log-level=error", "--minify"]
     subprocess.run(command, cwd=folder, check=True)

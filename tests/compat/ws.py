@@ -54,7 +54,11 @@ PEER_JS = """
       if (role === "sub") socket.subscribe("");
       way === "bind" ? socket.bind(endpoint) : socket.connect(endpoint);
       if (role === "req") socket.send(make(0));
-      if (role === "push" || role === "dealer") way === "bind" ? socket.once("attach", () => send(0)) : send(0);
+      // jszmq drops what is sent before a peer is there.
+      if ((role === "push" || role === "dealer") && way === "bind") {
+        const attach = socket.attachEndpoint.bind(socket);
+        socket.attachEndpoint = (peer) => { attach(peer); setTimeout(() => send(0)); };
+      } else if (role === "push" || role === "dealer") send(0);
       if (role === "push" || role === "pub") resolve("ok");
     });
 })(globalThis, globalThis.zmq || require("jszmq"), globalThis.Buffer);
@@ -190,14 +194,43 @@ def cell_of_browser(ours, browser, role, count):
     return wrong or ("" if said == "ok" else said)
 
 
-def show(name, wrong, since):
+def show(name, cell):
+    """Runs one cell; True: it failed."""
+    since = time.monotonic()
+    wrong = cell()
     print(f"{'FAILED' if wrong else 'ok':6s} {time.monotonic() - since:6.1f} s  {name} {wrong.strip()[:400]}", flush=True)
-    return 1 if wrong else 0
+    return bool(wrong)
+
+
+def look(browser, jszmq, picture):
+    """The page of examples/browser: what is wrong with it."""
+    server, process = example.serve(0, example.find_program(), jszmq)
+    try:
+        return "; ".join(browser.photograph(f"http://127.0.0.1:{server.server_port}/", picture))
+    finally:
+        process.stdin.close()
+        process.wait(LIMIT)
+        server.shutdown()
+
+
+def cells(ours, theirs, jszmq, browser, work, count):
+    """(name, function) of each cell."""
+    folder = jszmq.parent
+    for role, partner in PARTNERS.items():
+        for we_bind in (True, False):
+            name = f"libzmq: {role} binds on {'ours' if we_bind else 'theirs'}, {partner} connects"
+            yield name, functools.partial(cell_of_libraries, ours, theirs, role, we_bind, count)
+    for role in PARTNERS:
+        yield f"Node.js: {role} binds on jszmq", functools.partial(cell_of_node, ours, folder, role, count)
+    for role in PARTNERS:
+        yield f"Chromium: {role} connects on jszmq", functools.partial(cell_of_browser, ours, browser, role, count)
+    yield f"Chromium: examples/browser in {work / 'page.png'}", functools.partial(look, browser, jszmq, work / "page.png")
 
 
 def main():
     parser = argparse.ArgumentParser(prog="./dev compat ws", description=__doc__.split("\n")[0])
     parser.add_argument("library", type=Path, help="our libzmq.so.5")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only cells whose name contains this")
     parser.add_argument("--messages", type=int, default=10_000, help="of each cell (default %(default)s)")
     arguments = parser.parse_args()
     ours = arguments.library.resolve()
@@ -205,25 +238,10 @@ def main():
     work.mkdir(parents=True, exist_ok=True)
     theirs = build_libzmq(work)
     jszmq = example.bundle_jszmq(ROOT / "build/npm")
-    count, failed = arguments.messages, 0
-    for role in PARTNERS:
-        for we_bind in (True, False):
-            since = time.monotonic()
-            name = f"libzmq: {role} binds on {'ours' if we_bind else 'theirs'}, {PARTNERS[role]} connects"
-            failed += show(name, cell_of_libraries(ours, theirs, role, we_bind, count), since)
-    for role in PARTNERS:
-        since = time.monotonic()
-        failed += show(f"jszmq in Node.js: {role} binds", cell_of_node(ours, jszmq.parent, role, count), since)
     browser = Browser(jszmq.parent)
-    for role in PARTNERS:
-        since = time.monotonic()
-        failed += show(f"jszmq in Chromium: {role} connects", cell_of_browser(ours, browser, role, count), since)
-    server, process = example.serve(0, example.find_program(), jszmq)
-    since = time.monotonic()
-    errors = browser.photograph(f"http://127.0.0.1:{server.server_port}/", work / "page.png")
-    failed += show(f"the page of examples/browser: {work / 'page.png'}", "; ".join(errors), since)
-    process.stdin.close()
-    process.wait(LIMIT)
+    every = cells(ours, theirs, jszmq, browser, work, arguments.messages)
+    wanted = [cell for cell in every if not arguments.names or any(name in cell[0] for name in arguments.names)]
+    failed = sum(show(*cell) for cell in wanted)
     browser.close()
     print(f"{failed} failed" if failed else "everything passed")
     sys.exit(1 if failed else 0)

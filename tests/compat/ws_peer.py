@@ -51,7 +51,8 @@ def main():
     context = zmq.Context()
     socket = context.socket(KINDS[role])
     socket.sndhwm = socket.rcvhwm = 0
-    socket.rcvtimeo = socket.sndtimeo = socket.linger = PATIENCE
+    socket.rcvtimeo = socket.sndtimeo = PATIENCE
+    socket.linger = 0 if role in ("sub", "pull") else PATIENCE
     if role == "sub":
         socket.subscribe(b"")
     if way == "bind":

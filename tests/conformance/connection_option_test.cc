@@ -14,7 +14,7 @@ class ConnectionOption : public Conformance {
       GTEST_SKIP() << "inproc has no connections";
     }
   }
-  [[nodiscard]] static bool is_tcp() { return scheme().ends_with("tcp://"); }
+  [[nodiscard]] static bool is_tcp() { return scheme() != "ipc://"; }
   [[nodiscard]] static std::string scheme() {
     const std::string endpoint = GetParam().endpoint;
     return endpoint.substr(0, endpoint.find("://") + 3);
@@ -130,7 +130,8 @@ TEST_P(ConnectionOption, ABoundDescriptorIsAdopted) {
       is_tcp() ? *sys::SocketAddress::parse_numeric("127.0.0.1", 0) : *sys::SocketAddress::from_path(endpoint.path);
   auto listener = is_tcp() ? sys::open_tcp_listener(at, {}) : sys::open_unix_listener(at, {});
   ASSERT_TRUE(listener);
-  const std::string exact = scheme() + sys::local_address(listener->fd())->to_text();
+  const std::string exact =
+      scheme() + sys::local_address(listener->fd())->to_text() + (is_tcp() ? endpoint.path : std::string());
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.set(option::use_fd, listener->release()));
   secure_server(pull);

@@ -11,6 +11,9 @@
 namespace weft::net {
 
 enum class Transport : std::uint8_t { tcp, tls_tcp, ws, wss, ipc, inproc, udp };
+[[nodiscard]] constexpr bool is_websocket(Transport transport) noexcept {
+  return transport == Transport::ws || transport == Transport::wss;
+}
 
 inline constexpr std::size_t kMaxInprocName = 255;  // bytes
 inline constexpr std::size_t kMaxIpcPath = 107;     // bytes; sun_path without its NUL

@@ -16,7 +16,7 @@
 #include "weft/base/random.h"
 #include "weft/net/stream.h"
 #include "weft/net/test_certificates.h"
-#include "weft/net/test_pipe.h"
+#include "weft/net/ws/test_pipe.h"
 #include "weft/net/tls.h"
 #include <gtest/gtest.h>
 

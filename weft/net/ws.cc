@@ -20,7 +20,7 @@ const TransportRow& tcp() noexcept {
 
 Result<void> parse(std::string_view address, bool for_bind, Endpoint& into) {
   if (!ws::upgrade_available()) {
-    return Error(Errc::not_supported, "this build has no WebSocket");
+    return Error(Errc::unknown_transport, "this build has no WebSocket");
   }
   const std::size_t slash = std::min(address.find('/'), address.size());
   WEFT_TRY(tcp().parse(address.substr(0, slash), for_bind, into));

@@ -178,6 +178,9 @@ IoResult ZwsStream::outcome(std::size_t total) const noexcept {
   if (closed_) {
     return {Status::end_of_stream, 0, 0};
   }
+  if (write_errno_ != 0 && below_status_ == Status::would_block) {
+    return {Status::failed, 0, write_errno_};  // no event would say it
+  }
   return {heard_ || rests_ ? Status::done : below_status_, 0, below_errno_};
 }
 

@@ -63,11 +63,6 @@ struct ConnectionCommon {
     const Error own = layered() ? stream->state().failure : Error();
     return own == Errc::ok ? otherwise : own;
   }
-  // Of a WebSocket, `reason` says how the peer broke its rules.
-  [[nodiscard]] bool breaks_websocket(const Error& reason) const noexcept {
-    return layered() && reason == Errc::protocol_error && stream != nullptr && stream->state().failure == reason &&
-           (layering->endpoint.transport == net::Transport::ws || layering->endpoint.transport == net::Transport::wss);
-  }
   static constexpr std::size_t kAwaitedMin = 8 * 1024;  // a wait that brought less did not pay
 
   Connection& connection;

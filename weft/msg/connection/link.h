@@ -128,6 +128,7 @@ class Link final : public rt::Watcher, public ListHook {
   void bound_unsent() noexcept;
   void set_interest(sys::Interest interest);
   void schedule_peer_time();
+  void send_ping();
 
   // link_end.cc
   [[nodiscard]] bool take_both_batons() noexcept;

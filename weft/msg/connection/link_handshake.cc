@@ -250,13 +250,14 @@ void Link::choose_opening() noexcept {
 // The stream failed. A monitor of libzmq's kind is told only of failures with a detail.
 void Link::fail_stream(const char* text, int os_errno) noexcept {
   const Error reason = common_.failure_or(Error(Errc::connection_closed, text, os_errno));
-  fail_handshake(reason, reason == Errc::protocol_error ? static_cast<std::uint32_t>(zmtp::Breach::unspecified) : 0);
+  const bool websocket = common_.layered() && net::is_websocket(common_.layering->endpoint.transport);
+  const zmtp::Breach breach = reason != Errc::protocol_error ? zmtp::Breach::none
+                              : websocket                    ? zmtp::Breach::websocket
+                                                             : zmtp::Breach::unspecified;
+  fail_handshake(reason, static_cast<std::uint32_t>(breach));
 }
 
 void Link::fail_handshake(Error reason, std::uint32_t detail) noexcept {
-  if (detail == 0 && common_.breaks_websocket(reason)) {
-    detail = static_cast<std::uint32_t>(zmtp::Breach::websocket);
-  }
   const int fd = common_.stream != nullptr ? common_.stream->fd() : -1;
   const bool again = connecting() && common_.local_end.greeted_too_much();
   const bool keeps = keeps_stream(reason);

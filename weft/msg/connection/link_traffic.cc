@@ -103,6 +103,17 @@ void Link::schedule_peer_time() {
   schedule<&Link::handle_peer_time>(timers_.peer, common_.local_end.next_deadline(receive_.last_input()));
 }
 
+void Link::send_ping() {
+  if (common_.layered() && common_.stream->ping()) {
+    if (common_.layer_has_unsent()) {
+      await_room();
+    }
+    return;
+  }
+  std::uint8_t ping[zmtp::kPingFrameMax];
+  send_.queue_control(Bytes(ping, zmtp::write_ping(ping, common_.local_end.ping_ttl_deciseconds(), {})));
+}
+
 void Link::handle_peer_time() {
   if (phase_ != Phase::handshake && phase_ != Phase::traffic) {
     return;
@@ -130,9 +141,8 @@ void Link::handle_peer_time() {
   if (!held) {
     receive_.give_back();
   }
-  if (action == zmtp::TimeAction::send_ping && !(common_.layered() && common_.stream->ping())) {
-    std::uint8_t ping[zmtp::kPingFrameMax];
-    send_.queue_control(Bytes(ping, zmtp::write_ping(ping, common_.local_end.ping_ttl_deciseconds(), {})));
+  if (action == zmtp::TimeAction::send_ping) {
+    send_ping();
   }
   if (action != zmtp::TimeAction::expired) {
     schedule<&Link::handle_peer_time>(timers_.peer, next);

@@ -221,8 +221,7 @@ Result<std::uint32_t> SocketCore::connect_pipe(std::string_view text) {
 
 // A raw socket carries a stream of bytes, and some transports have none: inproc, and ws with its messages.
 Result<void> SocketCore::refuse_raw(const net::Endpoint& endpoint) const {
-  const bool has_bytes = endpoint.transport != net::Transport::inproc && endpoint.transport != net::Transport::ws &&
-                         endpoint.transport != net::Transport::wss;
+  const bool has_bytes = endpoint.transport != net::Transport::inproc && !net::is_websocket(endpoint.transport);
   return raw() && !has_bytes ? Result<void>(Error(Errc::incompatible_peer, "raw sockets have no inproc and no ws"))
                              : Result<void>();
 }

@@ -35,8 +35,8 @@ class Outbound {
   [[nodiscard]] Moved translate(Bytes input, MutableBytes output);
   // Between two frames: a control frame may be sent.
   [[nodiscard]] bool between_frames() const noexcept { return state_ == State::header && held_size_ == 0; }
-  // The next min(`size`, body_rest()) bytes of input go out as they are, and are so many that copying them does not pay.
-  // The caller sends some of them itself, and then calls pass().
+  // The next min(`size`, body_rest()) bytes of input go out as they are, and copying so many does not pay: the caller
+  // sends some of them itself, and then calls pass().
   [[nodiscard]] bool may_lend(std::size_t size) const noexcept {
     return state_ == State::body && !mask_ && rest_ >= kLendMin && size >= kLendMin;
   }

@@ -7,8 +7,8 @@
 #include "weft/base/assert.h"
 #include "weft/net/ws/upgrade.h"
 
-// The first byte chooses the end and the cuts; the rest is the peer's bytes. Checked besides the sanitizers: the outcome
-// is the same whole and in pieces, and comes within the bound of a head.
+// The first byte chooses the end and the cuts; the rest is the peer's bytes. Checked besides the sanitizers: the
+// outcome is the same whole and in pieces, and comes within the bound of a head.
 namespace {
 
 using namespace weft::net::ws;
