@@ -51,7 +51,8 @@ class WebSocket : public Conformance {
 
   std::string endpoint_;
 };
-WEFT_EVERY_TRANSPORT(WebSocket);
+INSTANTIATE_TEST_SUITE_P(EveryTransport, WebSocket, testing::ValuesIn(kTransports),
+                         [](const auto& row) { return std::string(row.param.name); });
 
 TEST_P(WebSocket, ABrowserSubscribesAndGetsWhatIsPublished) {
   Socket publisher = make(SocketType::xpub);

@@ -394,7 +394,7 @@ bool ZwsStream::write_part(Bytes part, std::size_t& total) {
     held_.end += moved.made;
     total += moved.taken;
     part = part.subspan(moved.taken);
-    if (!part.empty() || !controls_.empty()) {
+    if (!controls_.empty() || (!part.empty() && !out_.may_lend(part.size()))) {
       (void)push();
       if (!held_.empty() || write_errno_ != 0) {
         return false;
