@@ -129,6 +129,7 @@ struct Capability {
 };
 constexpr Capability kCapabilities[] = {
     {"ipc", []() noexcept { return true; }},
+    {"draft", []() noexcept { return true; }},
     {"curve", zmtp::curve_available},
     {"ws", net::ws::upgrade_available},
     {"wss", []() noexcept { return net::ws::upgrade_available() && net::tls_available(); }},

@@ -81,7 +81,8 @@ TEST(CapiUtilitiesTest, SaysWhatItIsAndWhatItHas) {
   zmq_version(&major, &minor, &patch);
   EXPECT_EQ(ZMQ_MAKE_VERSION(major, minor, patch), ZMQ_VERSION);
   EXPECT_EQ(zmq_has("ipc"), 1);
-  for (const char* missing : {"pgm", "tipc", "norm", "gssapi", "vmci", "draft", "IPC", ""}) {
+  EXPECT_EQ(zmq_has("draft"), 1);
+  for (const char* missing : {"pgm", "tipc", "norm", "gssapi", "vmci", "IPC", ""}) {
     EXPECT_EQ(zmq_has(missing), 0) << missing;
   }
 }
