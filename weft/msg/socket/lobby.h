@@ -21,8 +21,8 @@ namespace weft::msg {
 // Lobby: the accepted peers of one endpoint that have not sent a byte yet. A peer may wait for the opening of our
 // greeting before it speaks, so the lobby writes that at once. It hands a peer over with the peer's first byte, with
 // its end, or when the peer is late.
-// Owner: the bound endpoint. Affinity: the loop's thread. A lobby that is closed, or was never entered, may be destroyed
-// on any thread.
+// Owner: the bound endpoint. Affinity: the loop's thread. Once it is closed, and before anybody entered, any thread may
+// destroy it.
 // Cost: about 200 bytes for each peer. Entering and leaving is O(1), with one call of the poller each.
 // Invariants:
 // 1. The peers are in the order in which they came, so the first is the first to be late. One timer serves them all.
