@@ -138,7 +138,7 @@ StreamState ZwsStream::state() const noexcept {
   const bool ended = rests_ || closed_ || failure_ != Errc::ok || write_errno_ != 0 ||
                      below_status_ == Status::end_of_stream || below_status_ == Status::failed;
   const bool waits = !controls_.empty() && (upgrade_ || out_.between_frames());
-  return {!upgrade_, ended, !held_.empty() || waits, failure_};
+  return {!upgrade_, ended, !held_.empty() || waits || below_->state().unsent, failure_};
 }
 
 // --- reading ---
@@ -170,7 +170,7 @@ IoResult ZwsStream::read(std::span<MutableBytes> into) {
 
 IoResult ZwsStream::outcome(std::size_t total) const noexcept {
   if (total != 0) {
-    return {Status::done, total, 0};
+    return {.status = Status::done, .bytes = total, .cut = below_status_ == Status::done};
   }
   if (failure_ != Errc::ok) {
     return {Status::failed, 0, EPROTO};
@@ -330,6 +330,10 @@ IoResult ZwsStream::write(std::span<const Bytes> from) {
 // Gives held bytes to the stream below, then control frames, if they may stand there. True: a byte was taken.
 bool ZwsStream::push() {
   bool moved = false;
+  if (held_.empty() && below_->state().unsent) {  // of TLS: a record that the socket did not take whole
+    const IoResult result = below_->write({});
+    write_errno_ = result.status == Status::failed ? result.os_errno : write_errno_;
+  }
   while (write_errno_ == 0) {
     if (held_.empty()) {
       held_.drop();
