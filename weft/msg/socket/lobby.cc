@@ -44,8 +44,10 @@ void Lobby::close() noexcept {
 Lobby::Guest Lobby::take(Seat& seat) noexcept {
   const std::unique_ptr<Seat> owned(&seat);
   seat.unhook();
-  --size_;
   loop_.unwatch(seat.watch);
+  if (--size_ == 0 && late_timer_) {  // an empty lobby wakes nobody
+    (void)loop_.timers().cancel(std::exchange(late_timer_, {}));
+  }
   return std::move(seat.guest);
 }
 

@@ -140,7 +140,10 @@ TEST_F(LobbyTest, AByteThatCameBeforeThePeerEnteredHandsItOver) {
   send(*ends.peers);
   on_loop([&] { lobby_->enter(std::move(ends.ours), {}); });
   ASSERT_TRUE(handed_over_.take());
-  on_loop([&] { EXPECT_EQ(left_[0].peer.greeted, 0u); });
+  on_loop([&] {
+    EXPECT_EQ(left_[0].peer.greeted, 0u);
+    EXPECT_EQ(loop_->timers().size(), 0u);
+  });
 }
 
 TEST_F(LobbyTest, APeerThatEndsIsHandedOver) {
