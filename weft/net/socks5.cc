@@ -24,6 +24,7 @@ constexpr std::size_t kShortReply = 2;
 constexpr std::size_t kReplyHead = 5;  // version, outcome, reserved, kind of address, its first byte
 constexpr std::size_t kPortSize = 2;
 constexpr std::size_t kHostMax = 255;
+constexpr std::size_t kLoginMax = 1 + 2 * (1 + 255);
 
 void append_short(std::vector<std::uint8_t>& to, std::string_view text) {
   WEFT_ASSERT(text.size() <= UINT8_MAX);
@@ -64,9 +65,9 @@ std::size_t reply_size(Bytes reply) {
 
 Result<Socks5Proxy> parse_socks5_proxy(std::string_view address, std::string username, std::string password) {
   Socks5Proxy proxy;
+  proxy.password = Secret(std::move(password));
   proxy.endpoint = WEFT_TRY(parse_endpoint(std::string("tcp://").append(address), false));
   proxy.username = std::move(username);
-  proxy.password = std::move(password);
   return proxy;
 }
 
@@ -76,6 +77,7 @@ void Socks5::start(const Socks5Proxy& proxy, std::string_view host, std::uint16_
   password_ = proxy.password;
   fault_.reset();
   input_.clear();
+  wipe(output_);
   output_sent_ = 0;
   step_ = Step::method;
   output_ = {kVersion, 1, kNoLogin};
@@ -98,6 +100,10 @@ void Socks5::start(const Socks5Proxy& proxy, std::string_view host, std::uint16_
 void Socks5::consume_output(std::size_t size) noexcept {
   WEFT_ASSERT(size <= output_.size() - output_sent_);
   output_sent_ += size;
+  if (step_ == Step::login && output_sent_ == output_.size()) {
+    wipe(output_);
+    output_sent_ = 0;
+  }
 }
 
 std::size_t Socks5::wanted() const noexcept {
@@ -150,9 +156,12 @@ void Socks5::choose_method(std::uint8_t method) {
   if (method == kNoLogin) {
     ask();
   } else if (method == kPassword && !username_.empty()) {
-    output_ = {kLoginVersion};
+    output_.clear();
+    output_.reserve(kLoginMax);  // a vector that grows leaves copies
+    output_.push_back(kLoginVersion);
     append_short(output_, username_);
-    append_short(output_, password_);
+    append_short(output_, password_.text());
+    password_.forget();
     output_sent_ = 0;
     step_ = Step::login;
     input_.clear();
@@ -165,6 +174,8 @@ void Socks5::choose_method(std::uint8_t method) {
 }
 
 void Socks5::ask() {
+  password_.forget();
+  wipe(output_);
   output_ = request_;
   output_sent_ = 0;
   step_ = Step::reply;

@@ -10,6 +10,7 @@
 
 #include "weft/base/bytes.h"
 #include "weft/base/result.h"
+#include "weft/base/secret.h"
 #include "weft/net/endpoint.h"
 
 namespace weft::net {
@@ -18,7 +19,7 @@ namespace weft::net {
 struct Socks5Proxy {
   Endpoint endpoint;     // tcp
   std::string username;  // up to 255 bytes; empty: no login
-  std::string password;  // up to 255 bytes
+  Secret password;       // up to 255 bytes
 };
 // `address`: "host:port", "[::1]:port", or with an address of this host before that, "source:port;host:port".
 // malformed_endpoint with a text that says which rule was broken.
@@ -32,8 +33,14 @@ struct Socks5Proxy {
 // 1. It never wants a byte beyond the proxy's last reply: the later bytes come from the endpoint itself.
 // 2. The outcome depends on the bytes, never on how they were cut. The first wrong byte is a fault at once.
 // 3. The first fault stays until start().
+// 4. The password is overwritten once it was sent, or is not wanted.
 class Socks5 {
  public:
+  Socks5() = default;
+  Socks5(const Socks5&) = delete;
+  Socks5& operator=(const Socks5&) = delete;
+  ~Socks5() { wipe(output_); }
+
   // `host`: an address, or a name for the proxy to look up; up to 253 bytes.
   void start(const Socks5Proxy& proxy, std::string_view host, std::uint16_t port);
 
@@ -53,7 +60,7 @@ class Socks5 {
   void ask();
 
   std::string username_;
-  std::string password_;
+  Secret password_;  // until it is in the output
   std::vector<std::uint8_t> request_;
   std::vector<std::uint8_t> output_;
   std::size_t output_sent_ = 0;

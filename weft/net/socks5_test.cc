@@ -181,5 +181,39 @@ TEST(Socks5, AProxyIsAHostAndAPort) {
   }
 }
 
+// All of the memory of the client, and of its output up to its capacity.
+bool holds(const Socks5& client, const std::uint8_t* output, std::size_t capacity, std::string_view secret) {
+  const std::string_view inside(reinterpret_cast<const char*>(&client), sizeof client);
+  const std::string_view outside(reinterpret_cast<const char*>(output), capacity);
+  return inside.find(secret) != std::string_view::npos || outside.find(secret) != std::string_view::npos;
+}
+
+TEST(Socks5, ThePasswordLeavesTheMemoryOnceItWasSent) {
+  Socks5 client;
+  client.start(proxy_with("me", "my secret"), "example.org", 5555);
+  take_output(client);
+  client.handle_input(as_bytes("\5\2"s));
+  const std::uint8_t* const output = client.pending_output().data();
+  const std::size_t size = client.pending_output().size();
+  ASSERT_TRUE(holds(client, output, size, "my secret"));
+  client.consume_output(size - 1);
+  ASSERT_TRUE(holds(client, output, size, "my secret"));
+  client.consume_output(1);
+  EXPECT_FALSE(holds(client, output, size, "secret"));
+  client.handle_input(as_bytes("\1\0"s));
+  EXPECT_GT(take_output(client).size(), 0U);  // the request
+  client.handle_input(as_bytes(kReply));
+  EXPECT_TRUE(client.done());
+}
+
+TEST(Socks5, APasswordThatTheProxyDoesNotWantIsForgotten) {
+  Socks5 client;
+  client.start(proxy_with("me", "my secret"), "example.org", 5555);
+  take_output(client);
+  ASSERT_TRUE(holds(client, nullptr, 0, "my secret"));
+  client.handle_input(as_bytes(kMethod));
+  EXPECT_FALSE(holds(client, nullptr, 0, "secret"));
+}
+
 }  // namespace
 }  // namespace weft::net

@@ -149,6 +149,7 @@ void append_property(std::vector<std::uint8_t>& to, std::string_view name, Bytes
 
 void append_command_frame(std::vector<std::uint8_t>& to, Bytes body) {
   std::uint8_t header[kFrameHeaderSizeMax];
+  to.reserve(to.size() + kFrameHeaderSizeMax + body.size());  // first: a vector that grows leaves a copy of a password
   append(to, Bytes(header, write_frame_header(header, kCommand, body.size())));
   append(to, body);
 }

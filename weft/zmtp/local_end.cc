@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "weft/base/assert.h"
+#include "weft/base/secret.h"
 #include "weft/zmtp/null.h"
 
 namespace weft::zmtp {
@@ -76,7 +77,7 @@ void LocalEnd::start(Instant now, Opening opening) {
   peer_ttl_ = Duration::zero();
   meters_ = {};
 
-  output_.clear();
+  wipe(output_);
   output_sent_ = greeting_offered_ = 0;
   offer_greeting(opening == Opening::whole || !takes_old_peers() ? kGreetingSize : kSignatureSize);
   phase_ = Phase::greeting;
@@ -115,7 +116,7 @@ void LocalEnd::consume_output(std::size_t size) noexcept {
   WEFT_ASSERT(size <= output_.size() - output_sent_);
   output_sent_ += size;
   if (output_sent_ == output_.size()) {
-    output_.clear();
+    wipe(output_);
     if (phase_ == Phase::traffic) {
       output_.shrink_to_fit();  // no output follows the handshake
     }
@@ -274,7 +275,7 @@ void LocalEnd::poll_mechanism() {
   std::vector<std::uint8_t> body;
   while (mechanism_->poll_command(body)) {
     append_command_frame(output_, body);
-    body.clear();
+    wipe(body);  // PLAIN's password is in one
   }
 }
 

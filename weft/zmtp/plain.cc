@@ -8,6 +8,8 @@
 namespace weft::zmtp {
 namespace {
 
+constexpr std::size_t kHelloMax = sizeof "HELLO" + 2 * (1 + kPlainTextMax);
+
 Mechanism::Step failed(const char* text, Breach breach) {
   return {Mechanism::Step::Kind::failed, {}, {Errc::protocol_error, text, static_cast<std::uint32_t>(breach)}};
 }
@@ -33,7 +35,7 @@ bool take_text(Bytes& from, std::string& text) {
 
 PlainClient::PlainClient(std::string username, std::string password)
     : username_(std::move(username)), password_(std::move(password)) {
-  WEFT_ASSERT(username_.size() <= kPlainTextMax && password_.size() <= kPlainTextMax);
+  WEFT_ASSERT(username_.size() <= kPlainTextMax && password_.text().size() <= kPlainTextMax);
 }
 
 void PlainClient::start(Bytes our_metadata) {
@@ -43,9 +45,10 @@ void PlainClient::start(Bytes our_metadata) {
 
 bool PlainClient::poll_command(std::vector<std::uint8_t>& body) {
   if (state_ == State::owes_hello) {
+    body.reserve(body.size() + kHelloMax);  // a vector that grows leaves copies
     append_command_name(body, "HELLO");
     append_text(body, username_);
-    append_text(body, password_);
+    append_text(body, password_.text());
     state_ = State::awaits_welcome;
     return true;
   }
@@ -75,7 +78,7 @@ Mechanism::Step PlainClient::handle_command(const Command& command) {
 
 void PlainServer::start(Bytes our_metadata) {
   our_metadata_ = our_metadata;
-  question_.credentials.clear();
+  forget_credentials();
   state_ = State::awaits_hello;
 }
 
@@ -95,13 +98,15 @@ bool PlainServer::poll_command(std::vector<std::uint8_t>& body) {
 }
 
 bool PlainServer::take_hello(Bytes data) {
-  std::string username;
-  std::string password;
-  if (!take_text(data, username) || !take_text(data, password) || !data.empty()) {
-    return false;
+  question_.credentials.resize(2);
+  return take_text(data, question_.credentials[0]) && take_text(data, question_.credentials[1]) && data.empty();
+}
+
+void PlainServer::forget_credentials() noexcept {
+  for (std::string& credential : question_.credentials) {
+    wipe(credential);
   }
-  question_.credentials = {std::move(username), std::move(password)};
-  return true;
+  question_.credentials.clear();
 }
 
 Mechanism::Step PlainServer::handle_command(const Command& command) {
@@ -122,7 +127,7 @@ Mechanism::Step PlainServer::handle_command(const Command& command) {
 const Question* PlainServer::question() const noexcept { return state_ == State::asks ? &question_ : nullptr; }
 
 Mechanism::Step PlainServer::admit() {
-  question_.credentials.clear();  // the password is no longer needed
+  forget_credentials();
   state_ = State::owes_welcome;
   return {};
 }

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "weft/base/secret.h"
 #include "weft/zmtp/mechanism.h"
 
 namespace weft::zmtp {
@@ -28,13 +29,14 @@ class PlainClient final : public Mechanism {
  private:
   enum class State : std::uint8_t { owes_hello, awaits_welcome, owes_initiate, awaits_ready, done };
   const std::string username_;
-  const std::string password_;
+  const Secret password_;
   Bytes our_metadata_;
   State state_ = State::done;
 };
 
 class PlainServer final : public Mechanism {
  public:
+  ~PlainServer() override { forget_credentials(); }
   [[nodiscard]] std::string_view name() const noexcept override { return "PLAIN"; }
   void start(Bytes our_metadata) override;
   [[nodiscard]] bool poll_command(std::vector<std::uint8_t>& body) override;
@@ -45,6 +47,7 @@ class PlainServer final : public Mechanism {
  private:
   enum class State : std::uint8_t { awaits_hello, asks, owes_welcome, awaits_initiate, owes_ready, done };
   [[nodiscard]] bool take_hello(Bytes data);
+  void forget_credentials() noexcept;
 
   Question question_;
   Bytes our_metadata_;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "weft/zmtp/plain.h"
 
+#include <array>
 #include <memory>
+#include <string_view>
 
 #include "weft/zmtp/local_end.h"
 #include "weft/zmtp/test_security.h"
@@ -127,6 +129,29 @@ TEST(Null, MayAskBeforeItSaysAnything) {
   EXPECT_FALSE(theirs.pending_output().empty());
   EXPECT_EQ(theirs.handle_input(Bytes(input).subspan(64), kStart), input.size() - 64);
   EXPECT_TRUE(theirs.ready());
+}
+
+template <typename T>
+std::string_view memory_of(const T& object) {
+  return {reinterpret_cast<const char*>(&object), sizeof object};
+}
+
+TEST(Plain, ThePasswordLeavesTheMemoryOfTheClientWithIt) {
+  alignas(PlainClient) std::array<unsigned char, sizeof(PlainClient)> memory{};
+  auto* const client = std::construct_at(reinterpret_cast<PlainClient*>(memory.data()), "admin", "my secret");
+  ASSERT_NE(memory_of(memory).find("my secret"), std::string_view::npos);
+  std::destroy_at(client);
+  EXPECT_EQ(memory_of(memory).find("secret"), std::string_view::npos);
+}
+
+TEST(Plain, ThePasswordLeavesTheOutputOnceItWasSent) {
+  LocalEnd ours = client("admin", "my secret");
+  ours.consume_output(ours.pending_output().size());
+  (void)ours.handle_input(greeting_bytes(3, 1, "PLAIN"), kStart);
+  const Bytes hello = ours.pending_output();
+  ASSERT_NE(as_text(hello).find("my secret"), std::string_view::npos);
+  ours.consume_output(hello.size());
+  EXPECT_EQ(as_text(hello).find("secret"), std::string_view::npos);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -44,12 +43,6 @@ struct ConnectionCommon {
         stream(std::move(accepted)),
         local_end(make_local_end(*options, share.traits.wire)) {}
 
-  // A sender holds a baton for microseconds, or while a large part moves at full speed, but not beyond this time, in
-  // ticks. A receiver: see Turn::stay_end().
-  [[nodiscard]] static std::uint64_t await_end() noexcept {
-    return sys::ticks() +
-           static_cast<std::uint64_t>(kAwaitLongest / std::chrono::microseconds(1)) * sys::ticks_per_us();
-  }
   // For how long to spin for the peer: learnt in every mode but eco, because a peer may never read, or dribble.
   [[nodiscard]] std::uint32_t learnt_budget(sync::SpinBudget& spin) const noexcept {
     const bool eco = share.wait_mode == sync::WaitMode::eco;

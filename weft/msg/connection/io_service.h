@@ -62,7 +62,8 @@ class IoService final : private rt::TurnHook {
     take_down = 32,
     close_when_sent = 64,
     close = 128,
-    marks = 256,  // the marks have changed
+    marks = 256,        // the marks have changed
+    drop_unread = 512,  // the peer does not read our subscriptions
   };
   void request(std::shared_ptr<Connection> connection, unsigned requests) noexcept;
   // Runs `task` on the own thread, and waits until it has run. `task` does not throw.

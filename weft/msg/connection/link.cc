@@ -111,6 +111,9 @@ void Link::handle_requests(unsigned requests) noexcept {
   if ((requests & IoService::take_down) != 0) {
     run<&Link::take_down>();
   }
+  if ((requests & IoService::drop_unread) != 0) {
+    run<&Link::drop_unread>();
+  }
   if ((requests & IoService::close_when_sent) != 0) {
     run<&Link::close_when_sent>();
   }

@@ -51,6 +51,7 @@ class Link final : public rt::Watcher, public ListHook {
   void await_room();             // asks the poller to report room in the kernel
   void await_input();            // the application reads no more: asks the poller for input again
   void take_down();              // the input has ended
+  void drop_unread();            // the peer does not read our subscriptions: ends the connection
   void resume_reading();         // the turn before was spent, or the application made room
   void read_traffic() noexcept;  // for a turn, if there is a connection; ends nothing by itself
   void handle_peer_time();

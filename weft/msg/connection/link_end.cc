@@ -38,6 +38,18 @@ void Link::take_down() {
   }
 }
 
+void Link::drop_unread() {
+  if (phase_ != Phase::traffic || !send_.subscriptions_overflow() || receive_.held_by_link()) {
+    return;  // the request was made for an earlier connection, or this one ends already
+  }
+  if (!receive_.try_take_for_link()) {
+    schedule<&Link::drop_unread>(timers_.take_down, sys::now() + kBatonRetry);
+    return;
+  }
+  receive_.end_with(Error(Errc::connection_failed, "the peer does not read our subscriptions"));
+  receive_.give_back();
+}
+
 void Link::finish_take_down() {
   const auto keep = keep_alive();
   const Error reason = receive_.end_reason();

@@ -176,6 +176,14 @@ void ReceiveSide::end_with_fault() noexcept {
   end_input(Error(common_.local_end.fault()->code, common_.local_end.fault()->text));
 }
 
+// An end that came before keeps its reason.
+void ReceiveSide::end_with(Error reason) noexcept {
+  if (end_.reached) {
+    reason = end_.reason;
+  }
+  end_input(reason, end_.breach);
+}
+
 void ReceiveSide::end_input(Error reason, zmtp::Breach breach) noexcept {
   end_.reached = true;
   end_.reason = reason;

@@ -78,6 +78,7 @@ class ReceiveSide {
   [[nodiscard]] Error end_reason() const noexcept { return end_.reason; }
   [[nodiscard]] zmtp::Breach take_breach() noexcept { return std::exchange(end_.breach, zmtp::Breach::none); }
   void end_with_fault() noexcept;
+  void end_with(Error reason) noexcept;
 
  private:
   enum class Decoded : std::uint8_t { view, queued, consumed, need_more, stopped, spent };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "weft/msg/connection/connection.h"
+#include "weft/msg/connection/io_service.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/poll.h"
 
@@ -53,7 +54,7 @@ Offered SendSide::try_send(Outbound& part, bool wide) noexcept {
 Offered SendSide::send_out_of_flow(Outbound& part, bool wide) noexcept {
   expect_connection();
   if (writer_.blocked() && part.waits && part.bytes.size() >= Writer::kBigPart) {
-    await_room(part.bytes.size());
+    await_room(part.bytes.size(), part);
   } else if (writer_.blocked() && ++blocked_sends_ % kBlockedSendsPerTry == 0) {
     flush_and_leave();
   }
@@ -90,7 +91,7 @@ Offered SendSide::queue_for_holder(Outbound& part) noexcept {
   return queued;
 }
 
-bool SendSide::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
+bool SendSide::send_parts(std::span<Cell> parts, bool wide, Outbound* call) noexcept {
   std::size_t size = 0;
   for (const Cell& part : parts) {
     size += part.bytes().size();
@@ -116,8 +117,8 @@ bool SendSide::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept
     if (queued) {
       expect_connection();
       flush_all();
-      if (big && waits) {
-        await_room(size);
+      if (big && call != nullptr && call->waits) {
+        await_room(size, *call);
       }
       leave(big);
     }
@@ -128,7 +129,13 @@ bool SendSide::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept
   return queued;
 }
 
-bool SendSide::queue_subscription(bool subscribe, Bytes topic) noexcept {
+bool SendSide::queue_subscription(bool subscribe, Bytes topic, bool begins) noexcept {
+  if (!begins && channel_.unread_bytes() + sizeof(Cell) + topic.size() > begun_with_ + kSubscriptionBytesMax) {
+    if (!overflow_.exchange(true, std::memory_order_relaxed)) {
+      common_.io.request(common_.connection.shared_from_this(), IoService::drop_unread);
+    }
+    return true;
+  }
   Cell* cell = channel_.claim();
   Outbound part{topic, nullptr, false};
   if (cell == nullptr || !make_cell(*cell, part)) {
@@ -137,6 +144,9 @@ bool SendSide::queue_subscription(bool subscribe, Bytes topic) noexcept {
   cell->topic_is_large = cell->kind == Cell::Kind::large;
   cell->kind = subscribe ? Cell::Kind::subscribe : Cell::Kind::cancel;
   channel_.push_claimed_subscription(*cell);
+  if (begins) {
+    begun_with_ = channel_.unread_bytes();
+  }
   flush_if_free();
   return true;
 }
@@ -216,7 +226,7 @@ bool SendSide::send_big(std::uint8_t flags, Outbound& part) noexcept {
   }
   flush_batch();
   if (part.waits) {
-    await_room(part.bytes.size());
+    await_room(part.bytes.size(), part);
   }
   writer_.keep_rest();
   batch_.flushed_at = sys::ticks();
@@ -224,15 +234,21 @@ bool SendSide::send_big(std::uint8_t flags, Outbound& part) noexcept {
   return true;
 }
 
+// When a wait for room that begins now ends, in ticks: with the call's deadline at the latest.
+std::uint64_t SendSide::await_end(Outbound& call) const noexcept {
+  if (call.deadline == Instant::min()) {
+    const Duration timeout(share_.send_timeout.load(std::memory_order_relaxed));
+    call.deadline = timeout < Duration::zero() ? kNever : deadline_after(sys::now(), timeout);
+  }
+  return msg::await_end(call.deadline);
+}
+
 // A queue of big parts is memory that no cache holds. While the peer reads, spinning for room in the kernel takes less
 // time than queueing one more part, also when the peer copies a part of `size` bytes meanwhile. The sender spins again
 // after each flush that wrote much. Updates blocked().
-void SendSide::await_room(std::size_t size) noexcept {
-  if (!share_.sends_patiently.load(std::memory_order_relaxed)) {
-    return;
-  }
+void SendSide::await_room(std::size_t size, Outbound& call) noexcept {
   const std::uint32_t times = 1 + static_cast<std::uint32_t>(std::min(size, kAwaitedMax) / kAwaitedUnit);
-  const std::uint64_t end = ConnectionCommon::await_end();
+  const std::uint64_t end = await_end(call);
   for (bool found = true;
        found && writer_.blocked() && !writer_.failed() && !share_.send_mutex->wanted() && sys::ticks() < end;) {
     const std::uint64_t before = writer_.written();

@@ -27,6 +27,10 @@ namespace weft::msg {
 //   4. A message of several parts enters the channel, or the batch, only when it is whole.
 class SendSide {
  public:
+  // Subscriptions and cancellations that wait for a peer that does not read them, besides those with which the
+  // connection began. It is the bound on those that a publisher keeps of one peer.
+  static constexpr std::uint64_t kSubscriptionBytesMax = std::uint64_t{32} << 20;
+
   explicit SendSide(ConnectionCommon& common);
   SendSide(const SendSide&) = delete;
   SendSide& operator=(const SendSide&) = delete;
@@ -34,9 +38,11 @@ class SendSide {
   // --- under the socket's send lock (send_side.cc) ---
   // A message of one part; takes over its buffer. full: the high-water mark is reached.
   [[nodiscard]] Offered try_send(Outbound& part, bool wide) noexcept;
-  // False when memory ran out, as the next: nothing changed.
-  [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept;
-  [[nodiscard]] bool queue_subscription(bool subscribe, Bytes topic) noexcept;
+  // False when memory ran out, as the next: nothing changed. `call`: as in Pipe::send_parts().
+  [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, Outbound* call) noexcept;
+  // `begins`: the connection begins with it. Any other one beyond kSubscriptionBytesMax is not queued, and ends the
+  // connection; the next one begins with all subscriptions.
+  [[nodiscard]] bool queue_subscription(bool subscribe, Bytes topic, bool begins) noexcept;
   // The socket empties its list of connections with a batch.
   void flush_listed() noexcept {
     flush_if_free();
@@ -47,6 +53,7 @@ class SendSide {
 
   // --- any thread ---
   void queue_control(Bytes frame) noexcept;  // a PING or PONG; bounded, the rest is dropped
+  [[nodiscard]] bool subscriptions_overflow() const noexcept { return overflow_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t sent_count() const noexcept { return writer_.sent(); }  // messages, ever
   [[nodiscard]] std::uint64_t queued_count() const noexcept { return channel_.queued() + writer_.pending_messages(); }
 
@@ -105,11 +112,13 @@ class SendSide {
   void leave(bool soon) noexcept;
   void arm(bool soon) noexcept;
   void change(FlushEvent event) noexcept;
-  void await_room(std::size_t size) noexcept;
+  [[nodiscard]] std::uint64_t await_end(Outbound& call) const noexcept;
+  void await_room(std::size_t size, Outbound& call) noexcept;
   [[nodiscard]] bool is_idle(bool wide) const noexcept;
   void note_batch_begin() noexcept;
   void list_at_socket() noexcept;  // and with the send lock
   void drop_front_message() noexcept;
+  void drop_subscriptions() noexcept;
   void expect_connection() const noexcept { WEFT_ASSERT(!held_by_link() && writer_.is_open()); }
 
   // The I/O thread reads the atomics without the baton, as hints.
@@ -138,6 +147,8 @@ class SendSide {
   std::size_t listed_place_ = kNotListed;  // send lock: in SocketShare::unflushed
   Turns turns_;
   std::uint32_t blocked_sends_ = 0;
+  std::uint64_t begun_with_ = 0;       // send lock: bytes of the subscriptions with which the connection began
+  std::atomic<bool> overflow_{false};  // a flag alone: no other data is published with it
   int peer_minor_ = 1;
   sync::SpinBudget room_spin_;
   Control control_;

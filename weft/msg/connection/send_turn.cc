@@ -14,6 +14,11 @@ namespace {
 constexpr std::uint64_t kOverdueUs = 100;            // a batch of this age is not left to its sender
 constexpr std::uint32_t kQuietTurnsMax = 4;          // turns without work before the connection is no longer visited
 constexpr std::size_t kControlBytesMax = 16 * 1024;  // PONGs beyond this are dropped: the peer floods us
+
+bool joins(const SocketShare::Traits& traits) noexcept {
+  return traits.wire == zmtp::SocketType::sub || traits.wire == zmtp::SocketType::xsub ||
+         traits.wire == zmtp::SocketType::dish;
+}
 }  // namespace
 
 // --- which thread flushes ---
@@ -240,6 +245,7 @@ bool SendSide::try_take_when_flushed(std::uint64_t& flushed) noexcept {
 void SendSide::connect(zmtp::Mechanism* cipher, zmtp::Framing framing, int peer_minor) noexcept {
   WEFT_ASSERT(held_by_link());
   peer_minor_ = peer_minor;
+  overflow_.store(false, std::memory_order_relaxed);
   share_.drops.dropped_no_memory += writer_.open(common_.stream.get(), cipher, framing);
 }
 
@@ -255,6 +261,7 @@ void SendSide::disconnect(bool comes_again) noexcept {
     drop_front_message();  // the lost connection took its first parts; the next one must not get the rest
   }
   share_.drops.dropped_lost += writer_.close(comes_again);
+  drop_subscriptions();
   const std::lock_guard lock(control_.mutex);
   control_.frames.clear();
   control_.waits.store(false, std::memory_order_relaxed);
@@ -264,6 +271,16 @@ void SendSide::abandon() noexcept {
   WEFT_ASSERT(held_by_link());
   share_.drops.dropped_lost += writer_.close(false) + channel_.queued();
   while (!channel_.empty()) {
+    drop_front_message();
+  }
+}
+
+// The next connection begins with all subscriptions. Those of an XSUB may stand behind messages, which stay for the next
+// connection unless all together are too much: a peer that never reads and comes again must not make them grow.
+void SendSide::drop_subscriptions() noexcept {
+  const bool all = joins(share_.traits) && channel_.unread_bytes() > kSubscriptionBytesMax;
+  while (!channel_.empty() && (all || !channel_.front()->is_message())) {
+    share_.drops.dropped_lost += channel_.front()->is_message() ? 1 : 0;
     drop_front_message();
   }
 }

@@ -77,8 +77,7 @@ struct SocketShare {
   alignas(64) std::atomic<int> waiting{0};  // threads of the application that wait for input
   std::atomic<std::uint64_t> app_reads{0};  // reads from the kernel by threads of the application; a hint
   std::atomic<PipeShare*> signals{nullptr};
-  // Option send_timeout is none, or kAwaitLongest at least: a sender may spin for room in the kernel.
-  std::atomic<bool> sends_patiently{true};
+  std::atomic<Duration::rep> send_timeout{-1};  // the option; negative: none
 
   Turn turn;  // receive lock: of the application's present call
   // The socket's locks. A thread that spins for its peer holds one, and stops once another thread wants it.

@@ -12,6 +12,13 @@
 
 namespace weft::msg {
 
+// When a wait that begins now ends, in ticks: after kAwaitLongest, or at the call's deadline.
+[[nodiscard]] inline std::uint64_t await_end(Instant deadline) noexcept {
+  const Duration left = deadline == kNever ? kAwaitLongest : std::min(deadline - sys::now(), kAwaitLongest);
+  return sys::ticks() + static_cast<std::uint64_t>(std::max(left, Duration::zero()) / std::chrono::microseconds(1)) *
+                            sys::ticks_per_us();
+}
+
 // Turn: the input that one peer can make a thread take before the thread serves others. The I/O thread has a turn for
 // each connection that it reads; a call of the application has one turn for all connections together.
 // Owner: the reading thread, or the socket. Affinity: its user; the socket's has the receive lock.
@@ -22,9 +29,6 @@ class Turn {
  public:
   static constexpr std::int32_t kFrames = 1024;       // that bring no message, or that the I/O thread queues
   static constexpr std::int64_t kBytes = 256 * 1024;  // read from the kernel; the last read may exceed it
-  // The longest time for which a thread that waits stays with one big frame, beyond its turn.
-  static constexpr Duration kStayLongest = kAwaitLongest;
-
   Turn() noexcept = default;
 
   // `deadline`: the call may wait until then. Instant::min(): the call may not wait.
@@ -47,12 +51,8 @@ class Turn {
   }
 
   [[nodiscard]] bool waits() const noexcept { return deadline_ != Instant::min(); }
-  // Requires waits(). The end of the stay that begins now, in ticks.
-  [[nodiscard]] std::uint64_t stay_end() const noexcept {
-    const Duration left = deadline_ == kNever ? kStayLongest : std::min(deadline_ - sys::now(), kStayLongest);
-    return sys::ticks() + static_cast<std::uint64_t>(std::max(left, Duration::zero()) / std::chrono::microseconds(1)) *
-                              sys::ticks_per_us();
-  }
+  // Requires waits(). The end of the stay with one big frame, beyond the turn, that begins now, in ticks.
+  [[nodiscard]] std::uint64_t stay_end() const noexcept { return msg::await_end(deadline_); }
 
  private:
   std::int64_t bytes_ = kBytes;

@@ -129,17 +129,9 @@ Result<void> assign(Options& options, const Option<std::string>& row, std::strin
 
 }  // namespace
 
-void msg::wipe(std::string& text) noexcept {
-  text.resize(text.capacity());                                                     // no allocation
-  for (volatile char& byte : std::span<volatile char>(text.data(), text.size())) {  // the compiler keeps such stores
-    byte = 0;
-  }
-  text.clear();
-}
-
 void Options::wipe_secrets() noexcept {
   for (std::string* const secret : {&plain_password, &curve_secret_key, &socks_password}) {
-    msg::wipe(*secret);
+    wipe(*secret);
   }
 }
 

@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "weft/base/result.h"
+#include "weft/base/secret.h"
 #include "weft/base/time.h"
 
 namespace weft {
@@ -253,10 +254,6 @@ using AnyOption = std::variant<const Option<int>*, const Option<std::int64_t>*, 
 // Finds a row by name, for configuration files and tools. unknown_option when there is no such row.
 [[nodiscard]] Result<AnyOption> find_option(std::string_view name) noexcept;
 
-namespace msg {
-void wipe(std::string& text) noexcept;  // overwrites all memory of the text, and leaves it empty
-}
-
 // Sets one option. invalid_argument, with nothing changed, when `value` is outside the row's range.
 template <typename T>
 [[nodiscard]] Result<void> set_option(Options& options, const Option<T>& row, T value) {
@@ -272,9 +269,9 @@ template <typename T>
     return Error(Errc::invalid_argument, row.name.data());
   }
   if constexpr (std::is_same_v<T, std::string>) {
-    msg::wipe(options.*row.member);
+    wipe(options.*row.member);
     options.*row.member = std::move(value);
-    msg::wipe(value);  // a short text was copied
+    wipe(value);  // a short text was copied
   } else {
     options.*row.member = std::move(value);
   }

@@ -122,7 +122,7 @@ TEST(Options, WipingOverwritesAllMemoryOfAText) {
   text.resize(3);
   const char* const memory = text.data();
   const std::size_t size = text.capacity();
-  msg::wipe(text);
+  wipe(text);
   ASSERT_EQ(text.data(), memory);
   EXPECT_TRUE(text.empty());
   EXPECT_EQ(std::count(memory, memory + size, 'k'), 0);

@@ -104,7 +104,7 @@ class Dgram final : public Pattern {
       return kNoMemoryToSend;
     }
     in_message_ = false;
-    if (!pipe_->send_parts(parts, false, part.waits)) {
+    if (!pipe_->send_parts(parts, false, &part)) {
       parts[0].release();
       parts[1].release();
       ++drops_.dropped_no_memory;

@@ -93,7 +93,7 @@ void Distributor::send_parts(std::span<Cell> parts, std::span<Pipe* const> to) n
         copy.body.large.buffer->add_reference();
       }
     }
-    if (!pipe->send_parts(copies_, to.size() > kWide, false)) {
+    if (!pipe->send_parts(copies_, to.size() > kWide, nullptr)) {
       for (Cell& copy : copies_) {
         copy.release();
       }

@@ -91,7 +91,7 @@ Result<void> LoadBalancer::send(Outbound& part, std::span<const Cell> prefix) {
     in_message_ = true;
     return {};
   }
-  if (pinned_ != nullptr && !pinned_->send_parts(staged_, false, part.waits)) {
+  if (pinned_ != nullptr && !pinned_->send_parts(staged_, false, &part)) {
     take_cell_back(staged_, part);
     return refuse(first);
   }

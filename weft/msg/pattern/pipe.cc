@@ -50,9 +50,9 @@ Offered Pipe::try_send_inproc(Outbound& part) noexcept {
   return Offered::taken;
 }
 
-bool Pipe::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
+bool Pipe::send_parts(std::span<Cell> parts, bool wide, Outbound* call) noexcept {
   if (connection_ != nullptr) {
-    return connection_->send_side().send_parts(parts, wide, waits);
+    return connection_->send_side().send_parts(parts, wide, call);
   }
   if (!tx_.push(parts)) {
     return false;
@@ -63,7 +63,7 @@ bool Pipe::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
 
 void Pipe::send_subscription(bool subscribe, Bytes topic) {
   if (connection_ != nullptr) {
-    if (!connection_->send_side().queue_subscription(subscribe, topic)) {
+    if (!connection_->send_side().queue_subscription(subscribe, topic, !notes.ready)) {
       throw std::bad_alloc();
     }
   } else if (ConnectionOwner* peer = other_owner(); peer != nullptr) {
@@ -141,17 +141,21 @@ void Pipe::credit_reported() noexcept {
 
 // The channels of an inproc pipe belong to the receiving end once both ends have a socket.
 void Pipe::add_counts(Statistics& into) const noexcept {
-  into.queued_in += rx_.queued() + run_.count();
+  into.queued_in += queued_in();
   into.dropped_conflated += tx_.replaced() + rx_.outdated();
   if (connection_ != nullptr) {
     into.sent += connection_->send_side().sent_count();
-    into.queued_out += connection_->send_side().queued_count();
+    into.queued_out += queued_out();
     into.arrived += connection_->receive_side().arrived_count();
     into.dropped_conflated += rx_.replaced();
     return;
   }
   (link_->joined.load() ? into.sent : into.queued_out) += tx_.written() - tx_.replaced();
   into.arrived += rx_.written() - rx_.replaced();
+}
+
+std::uint64_t Pipe::queued_out() const noexcept {
+  return connection_ != nullptr ? connection_->send_side().queued_count() : tx_.queued();
 }
 
 bool Pipe::drained() noexcept { return notes.ended && run_.empty() && rx_.empty(); }

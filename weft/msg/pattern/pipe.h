@@ -36,9 +36,9 @@ class Pipe final : public PipeShare {
   [[nodiscard]] bool writable() noexcept { return tx_.has_credit(); }
   // Sends a one-part message; takes over its buffer. full: the pipe is at its high-water mark.
   [[nodiscard]] Offered try_send(Outbound& part, bool wide) noexcept;
-  // Sends a whole message, whatever the mark; takes over the references. Empty messages count as sent. `waits`: as in
-  // Outbound. False when memory ran out: nothing changed, and the caller keeps the references.
-  [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept;
+  // Sends a whole message, whatever the mark; takes over the references. Empty messages count as sent. `call`: the
+  // part with which the caller sends them; null: the call does not wait. False when memory ran out: nothing changed, and the caller keeps the references.
+  [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, Outbound* call) noexcept;
   // In order with messages, outside the mark. Throws std::bad_alloc: nothing was sent.
   void send_subscription(bool subscribe, Bytes topic);
   // Ends the connection once the kernel has taken everything that was sent. The application receives no more from it.
@@ -74,9 +74,9 @@ class Pipe final : public PipeShare {
   // Receive lock. Adds the pipe's share in the balance of its socket.
   void add_counts(Statistics& into) const noexcept;
   [[nodiscard]] MessageDrops& drops() const noexcept { return owner_.share().drops; }
-  // Any thread: messages that wait in the channels to be sent, and to be received.
-  [[nodiscard]] std::uint64_t queued_out() const noexcept { return tx_.queued(); }
-  [[nodiscard]] std::uint64_t queued_in() const noexcept { return rx_.queued(); }
+  // Messages that wait to be sent, also those in the batch; and to be received, with the receive lock.
+  [[nodiscard]] std::uint64_t queued_out() const noexcept;
+  [[nodiscard]] std::uint64_t queued_in() const noexcept { return rx_.queued() + run_.count(); }
   // The other end is gone, and the application has taken everything that it sent.
   [[nodiscard]] bool drained() noexcept;
   // The memory of what an ended pipe still holds.
@@ -94,6 +94,8 @@ class Pipe final : public PipeShare {
   struct Notes {
     bool ready = false;                     // send lock: handshake done
     bool attached = false;                  // both locks: in the pattern's lists
+    std::uint64_t order = 0;                // both locks: pipes of a socket were attached in this order
+    bool left = false;                      // both locks: disconnected or unbound: it is attached no more
     bool ended = false;                     // receive lock: nothing more will come from the other end
     SlotId subscriber;                      // send lock: PUB, XPUB, RADIO: the peer's subscriptions
     std::size_t queue_index = 0;            // receive lock: place in the fair queue

@@ -52,7 +52,7 @@ class Rep final : public Pattern {
       return {};
     }
     if (asker_ != nullptr && asker_->writable()) {
-      if (!asker_->send_parts(envelope_, false, part.waits)) {
+      if (!asker_->send_parts(envelope_, false, &part)) {
         take_cell_back(envelope_, part);
         return kNoMemoryToSend;
       }

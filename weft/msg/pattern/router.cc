@@ -91,7 +91,7 @@ class Router final : public Pattern {
       return kNoMemoryToSend;
     }
     if (!part.more) {
-      if (!target_->send_parts(staged_, false, part.waits)) {
+      if (!target_->send_parts(staged_, false, &part)) {
         take_cell_back(staged_, part);
         in_sent_ = true;
         return kNoMemoryToSend;

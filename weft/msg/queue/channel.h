@@ -115,16 +115,16 @@ class Channel {
       return true;
     }
     const auto mark = queue_.mark();
-    const std::uint64_t bytes_before = sending().written_bytes;
+    const std::uint64_t bytes_before = written_bytes();
     for (const Cell& part : parts) {
       Cell* cell = queue_.claim();
       if (cell == nullptr) {
         queue_.rewind(mark);
-        sending().written_bytes = bytes_before;
+        sending().written_bytes.store(bytes_before, std::memory_order_relaxed);
         return false;
       }
       part.copy_to(*cell);
-      sending().written_bytes += footprint(part);
+      add(sending().written_bytes, footprint(part));
       queue_.stage();
     }
     queue_.publish();
@@ -159,9 +159,11 @@ class Channel {
     return sending().newest != nullptr ? sending().newest->outdated() : 0;
   }
 
-  // Consumer, when no producer is left: the bytes of all that is queued.
+  // The bytes of all that is queued. Either side, and exact while the other side rests. 0 for a channel that conflates.
   [[nodiscard]] std::uint64_t unread_bytes() const noexcept {
-    return conflates() ? 0 : sending().written_bytes - receiving().read_bytes;
+    const std::uint64_t gone = read_bytes();  // first, so that the difference is never negative for the producer
+    const std::uint64_t put = written_bytes();
+    return conflates() || put < gone ? 0 : put - gone;
   }
 
   // Consumer.
@@ -177,17 +179,18 @@ class Channel {
       return false;
     }
     queue_.pop();
-    own.read_bytes += bytes;
+    add(own.read_bytes, bytes);
     if (!ends_message) {
       return false;
     }
     count(own.read);
     if (static_cast<std::int64_t>(read() - own.credited) >= low_water(own.mark.load(std::memory_order_relaxed)) ||
-        own.read_bytes - own.credited_bytes >= kUnmarkedBytesMax / 2) [[unlikely]] {
+        read_bytes() - own.credited_bytes >= kUnmarkedBytesMax / 2) [[unlikely]] {
       own.credited = read();
-      own.credited_bytes = own.read_bytes;
-      queue_.beside_returned().bytes.store(own.read_bytes, std::memory_order_relaxed);  // ordered by the release below
-      queue_.beside_returned().messages.store(read(), std::memory_order_release);       // pairs with has_credit()
+      own.credited_bytes = read_bytes();
+      queue_.beside_returned().bytes.store(own.credited_bytes,
+                                           std::memory_order_relaxed);             // ordered by the release below
+      queue_.beside_returned().messages.store(read(), std::memory_order_release);  // pairs with has_credit()
       return true;
     }
     return false;
@@ -195,7 +198,7 @@ class Channel {
 
  private:
   void publish_claimed(const Cell& cell) noexcept {
-    sending().written_bytes += footprint(cell);
+    add(sending().written_bytes, footprint(cell));
     queue_.stage();
     queue_.publish();
   }
@@ -204,13 +207,20 @@ class Channel {
   static constexpr std::int64_t kMark = 1000;  // the default
 
   // Only one side writes each count. Relaxed, because the counts order nothing: queued() of other threads reads them.
-  static void count(std::atomic<std::uint64_t>& messages) noexcept {
-    messages.store(messages.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  static void add(std::atomic<std::uint64_t>& count, std::uint64_t more) noexcept {
+    count.store(count.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  }
+  static void count(std::atomic<std::uint64_t>& messages) noexcept { add(messages, 1); }
+  [[nodiscard]] std::uint64_t written_bytes() const noexcept {
+    return sending().written_bytes.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] std::uint64_t read_bytes() const noexcept {
+    return receiving().read_bytes.load(std::memory_order_relaxed);
   }
   [[nodiscard]] bool within(std::uint64_t mark) const noexcept {
     const Sending& own = sending();
     return mark != 0 ? written() - own.credited_seen < mark
-                     : own.written_bytes - own.credited_bytes_seen < kUnmarkedBytesMax;
+                     : written_bytes() - own.credited_bytes_seen < kUnmarkedBytesMax;
   }
 
   // Each side keeps the members that it uses for every message in cache lines of its own, also its copy of the mark.
@@ -218,7 +228,7 @@ class Channel {
   struct Sending {
     std::atomic<std::uint64_t> written{0};
     std::uint64_t credited_seen = 0;
-    std::uint64_t written_bytes = 0;
+    std::atomic<std::uint64_t> written_bytes{0};
     std::uint64_t credited_bytes_seen = 0;
     std::atomic<std::int64_t> mark{kMark};
     Newest* newest = nullptr;  // instead of the queue, if it conflates; owned
@@ -226,7 +236,7 @@ class Channel {
   struct Receiving {
     std::atomic<std::uint64_t> read{0};
     std::uint64_t credited = 0;
-    std::uint64_t read_bytes = 0;
+    std::atomic<std::uint64_t> read_bytes{0};
     std::uint64_t credited_bytes = 0;
     std::atomic<std::int64_t> mark{kMark};
     Newest* newest = nullptr;

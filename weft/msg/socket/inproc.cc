@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // inproc: two sockets of one context, joined by a link, without a byte stream or a thread in between.
+#include <algorithm>
+
 #include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/sys/clock.h"
@@ -73,6 +75,11 @@ void ContextCore::unbind_all_inproc(SocketCore& core) noexcept {
     }
     return entry.second.core == &core;
   });
+}
+
+bool ContextCore::binds_inproc(const SocketCore& core) noexcept {
+  const std::lock_guard lock(inproc_mutex_);
+  return std::any_of(inproc_.begin(), inproc_.end(), [&](const auto& entry) { return entry.second.core == &core; });
 }
 
 InprocBinder ContextCore::find_inproc(const std::string& name, const std::shared_ptr<InprocLink>& link) {
@@ -187,7 +194,7 @@ Result<std::uint32_t> SocketCore::connect_inproc(const net::Endpoint& endpoint) 
 bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, const InprocBinder& bound) {
   SocketCore& binder = *bound.core;
   SocketCore& connector = core_of(*link->keep[0]);
-  if (!may_join(connector.wire_type(), binder.wire_type())) {
+  if (!may_join(connector.wire_type(), binder.wire_type()) || binder.raw()) {  // made raw by another thread as it bound
     connector.monitor_.emit(EventKind::handshake_failed, "inproc", Error(Errc::incompatible_peer));
     return true;
   }
@@ -223,7 +230,7 @@ bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, const Inpr
   return true;
 }
 
-// An error: this socket is closed. `connected_to`: the link's name for disconnect(); empty at the binder's end.
+// An error: this socket is closed, or another thread made it raw. `connected_to`: the link's name for disconnect(); empty at the binder's end.
 Result<std::uint32_t> SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>& link, int end,
                                                const std::string& connected_to) {
   auto pipe = std::make_unique<Pipe>(*this, link, end);
@@ -231,6 +238,7 @@ Result<std::uint32_t> SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>
   if (closed()) {
     return refusal();
   }
+  WEFT_TRY(refuse_raw({net::Transport::inproc}));
   if (end == 0) {
     name_peer(*pipe);
   }

@@ -107,7 +107,7 @@ void SocketCore::make_room_for_end() {
 bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
   const std::scoped_lock lock(receive_mutex_, send_mutex_);
   Pipe& pipe = pipe_of(connection);
-  if (closed_.load(std::memory_order_relaxed)) {
+  if (closed_.load(std::memory_order_relaxed) || pipe.notes.left) {
     return true;  // the connection only lingers: the pattern does not get it
   }
   pipe.notes.peer = connection.link().peer();

@@ -18,11 +18,11 @@ SocketCore::SocketCore(ContextCore& context, const PatternRow& row)
       context_(context),
       traits_(row.traits),
       keep_context_(context.shared_from_this()),
-      send_timeout_(options_.send_timeout.count()),
       receive_timeout_(options_.receive_timeout.count()),
       pattern_(row.make(row.traits, options_)) {
   share_.receive_mutex = &receive_mutex_;
   share_.send_mutex = &send_mutex_;
+  share_.send_timeout.store(options_.send_timeout.count(), std::memory_order_relaxed);
 }
 
 SocketCore::~SocketCore() = default;
@@ -32,7 +32,9 @@ Error SocketCore::refusal() const noexcept {
                                                  : Error(Errc::terminated, "the context was shut down");
 }
 
-Duration SocketCore::send_timeout() const noexcept { return Duration(send_timeout_.load(std::memory_order_relaxed)); }
+Duration SocketCore::send_timeout() const noexcept {
+  return Duration(share_.send_timeout.load(std::memory_order_relaxed));
+}
 Duration SocketCore::receive_timeout() const noexcept {
   return Duration(receive_timeout_.load(std::memory_order_relaxed));
 }
@@ -57,10 +59,8 @@ Result<void> SocketCore::change_options(const std::function<Result<void>(Options
       options_ = std::move(changed);
       frozen_.reset();
     }
-    send_timeout_.store(options_.send_timeout.count(), std::memory_order_relaxed);
+    share_.send_timeout.store(options_.send_timeout.count(), std::memory_order_relaxed);
     receive_timeout_.store(options_.receive_timeout.count(), std::memory_order_relaxed);
-    share_.sends_patiently.store(options_.send_timeout < Duration::zero() || options_.send_timeout >= kAwaitLongest,
-                                 std::memory_order_relaxed);
     if (marks_change) {
       apply_marks();
     }
@@ -90,7 +90,8 @@ Instant SocketCore::linger_end() const noexcept {
 // A raw ROUTER keeps its type and gets the pattern of STREAM.
 Result<void> SocketCore::make_raw(bool raw) {
   const std::lock_guard lock(table_mutex_);
-  if (!bound_.empty() || !connections_.empty() || !inproc_pipes_.empty()) {  // raw peers pass no mechanism
+  // Raw peers pass no mechanism, and have no inproc.
+  if (!bound_.empty() || !connections_.empty() || !inproc_pipes_.empty() || context_.binds_inproc(*this)) {
     return Error(Errc::invalid_argument, "router_raw has to be set before anything is bound or connected");
   }
   auto pattern = find_pattern(raw ? SocketType::stream : SocketType::router)->make(traits_, options_);
@@ -185,7 +186,9 @@ void SocketCore::attach(Pipe& pipe) {
     detach(pipe);
     throw;
   }
-  pipe.notes.attached = true;
+  if (!std::exchange(pipe.notes.attached, true)) {
+    pipe.notes.order = ++attached_count_;
+  }
 }
 
 void SocketCore::detach(Pipe& pipe) noexcept {

@@ -176,7 +176,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   // Ends an earlier feed first. Errors: malformed_endpoint, unknown_transport (not inproc), and MonitorFeed::open()'s.
   [[nodiscard]] Result<void> start_feed(std::string_view endpoint, SocketType type, MonitorFeed::Encode encode);
   [[nodiscard]] Result<void> stop_feed();
-  // Emits an event pipe_statistics for each peer. would_block: there is no peer.
+  // Emits an event pipe_statistics for each peer, in the order of attaching. would_block: there is no peer.
   [[nodiscard]] Result<void> report_pipes();
   // `callback` runs, with no lock held, after each inproc connection to this socket. Set it before bind.
   void on_inproc_peer(std::function<void()> callback) { on_inproc_peer_ = std::move(callback); }
@@ -294,7 +294,8 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] FrozenOptions freeze_options();
   [[nodiscard]] Result<void> begin_feed(std::string_view endpoint, SocketType type, MonitorFeed::Encode encode);
   [[nodiscard]] Result<void> make_raw(bool raw);  // both locks; before the first bind and connect
-  void end_feed() noexcept;                       // feed lock
+  [[nodiscard]] Result<void> emit_pipes();
+  void end_feed() noexcept;  // feed lock
   void end_feed_if_quiet() noexcept;
   void unbind_all() noexcept;
   struct Bound {
@@ -348,9 +349,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   mutable std::mutex options_mutex_;
   Options options_;       // written with the receive, send and options lock, read with any of them
   FrozenOptions frozen_;  // options lock: a copy of options_; null: none since they changed
-  std::atomic<Duration::rep> send_timeout_;
   std::atomic<Duration::rep> receive_timeout_;
   std::unique_ptr<Pattern> pattern_;
+  std::uint64_t attached_count_ = 0;  // both locks: pipes, ever
   Monitor monitor_;
   AcceptBounds bounds_;
   std::mutex feed_mutex_;              // before every other lock

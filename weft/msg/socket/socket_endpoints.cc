@@ -285,6 +285,7 @@ void SocketCore::close_accepted(const std::string& endpoint) noexcept {
         if (connected.pipe.notes.attached && !connected.pipe.notes.ended) {
           pattern_->detach(connected.pipe);
         }
+        connected.pipe.notes.left = true;
         context_.io().request(connected.connection, IoService::read_held);
         connection->link().request_close(deadline);
       }
@@ -299,7 +300,9 @@ void SocketCore::leave(Connection& connection) noexcept {
   bool unswept = false;
   {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
-    if (Pipe& pipe = pipe_of(connection); pipe.notes.attached) {
+    Pipe& pipe = pipe_of(connection);
+    pipe.notes.left = true;  // its handshake may end after this
+    if (pipe.notes.attached) {
       detach(pipe);
       unswept = pattern_->sweep();
     }

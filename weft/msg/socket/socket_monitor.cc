@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // SocketCore: its events as messages.
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "weft/msg/socket/context_core.h"
 #include "weft/msg/socket/socket_core.h"
@@ -41,33 +43,40 @@ Result<void> SocketCore::stop_feed() {
 }
 
 Result<void> SocketCore::report_pipes() {
+  return or_no_memory([&] { return emit_pipes(); });
+}
+
+Result<void> SocketCore::emit_pipes() {
   const std::scoped_lock lock(receive_mutex_, send_mutex_);
   if (closed() || terminated()) {
     return refusal();
   }
-  bool any = false;
-  const auto report = [&](const Pipe& pipe, std::string_view endpoint, bool outgoing) {
-    if (!pipe.notes.attached) {
-      return;
-    }
-    any = true;
-    monitor_.emit_made(EventKind::pipe_statistics, [&] {
-      MonitorEvent event{EventKind::pipe_statistics, std::string(endpoint)};
-      event.other = pipe.notes.other_end;
-      event.outgoing = outgoing;
-      event.queued_out = pipe.queued_out();
-      event.queued_in = pipe.queued_in();
-      return event;
-    });
-  };
   const std::lock_guard table(table_mutex_);
+  std::vector<const Pipe*> pipes;
+  const auto add = [&pipes](const Pipe& pipe) {
+    if (pipe.notes.attached) {
+      pipes.push_back(&pipe);
+    }
+  };
   for (const auto& [connection, connected] : connections_) {
-    report(connected.pipe, connection->endpoint(), connection->connecting());
+    add(connected.pipe);
   }
   for (const auto& [pipe, keep] : inproc_pipes_) {
-    report(*pipe, "inproc", pipe->link_end() == 0);
+    add(*pipe);
   }
-  return any ? Result<void>() : Errc::would_block;
+  std::sort(pipes.begin(), pipes.end(), [](const Pipe* a, const Pipe* b) { return a->notes.order < b->notes.order; });
+  for (const Pipe* pipe : pipes) {
+    const Connection* const connection = pipe->connection();
+    monitor_.emit_made(EventKind::pipe_statistics, [&] {
+      MonitorEvent event{EventKind::pipe_statistics, connection != nullptr ? connection->endpoint() : "inproc"};
+      event.other = pipe->notes.other_end;
+      event.outgoing = connection != nullptr ? connection->connecting() : pipe->link_end() == 0;
+      event.queued_out = pipe->queued_out();
+      event.queued_in = pipe->queued_in();
+      return event;
+    });
+  }
+  return pipes.empty() ? Errc::would_block : Result<void>();
 }
 
 void SocketCore::end_feed() noexcept {

@@ -78,7 +78,10 @@ Result<void> SocketCore::send_or_wait(Outbound& part, Timeout timeout) {
   if (!would_block(result) || !timeout.may_wait()) {
     return result;
   }
-  WEFT_TRY(wait_for_output(timeout.deadline(send_timeout()), [&] {
+  if (part.deadline == Instant::min()) {  // else the first attempt has waited for room in the kernel
+    part.deadline = timeout.deadline(send_timeout());
+  }
+  WEFT_TRY(wait_for_output(part.deadline, [&] {
     result = try_send(part);
     return !would_block(result);
   }));

@@ -114,7 +114,7 @@ struct PipePair {
       cells.emplace_back();
       (void)make_cell(cells.back(), part);
     }
-    ASSERT_TRUE(near.send_parts(cells, false, false));
+    ASSERT_TRUE(near.send_parts(cells, false, nullptr));
   }
 
   std::shared_ptr<InprocLink> link = std::make_shared<InprocLink>();
