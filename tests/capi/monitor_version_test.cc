@@ -191,6 +191,29 @@ TEST_F(MonitorVersions, StatisticsCountTheMessagesQueuedAtEachPeer) {
   close({push, reader, nobody});
 }
 
+TEST_F(MonitorVersions, StatisticsComeInTheOrderOfConnecting) {
+  void* push = open(ZMQ_PUSH);
+  ASSERT_EQ(zmq_socket_monitor_versioned(push, "inproc://push", ZMQ_EVENT_PIPES_STATS, 2, ZMQ_PAIR), 0);
+  void* reader = open_reader(ZMQ_PAIR, "inproc://push");
+  std::vector<std::string> endpoints;
+  for (int i = 0; i < 20; ++i) {
+    void* nobody = open(ZMQ_PULL);
+    endpoints.push_back(i % 4 == 3 ? "inproc://nobody" + std::to_string(i) : bind_any(nobody));
+    ASSERT_EQ(zmq_close(nobody), 0);
+    ASSERT_EQ(zmq_connect(push, endpoints.back().c_str()), 0);
+  }
+  for (int i = 0; i < 20 + 7; ++i) {  // one for each, then one more for the first seven
+    ASSERT_EQ(zmq_send(push, "x", 1, 0), 1);
+  }
+  ASSERT_EQ(zmq_socket_monitor_pipes_stats(push), 0);
+  for (int i = 0; i < 20; ++i) {
+    const Event event = next(reader);
+    EXPECT_EQ(event.remote, i % 4 == 3 ? "inproc" : endpoints[i]);
+    EXPECT_EQ(event.values, (std::vector<std::uint64_t>{i < 7 ? 2U : 1U, 0}));
+  }
+  close({push, reader});
+}
+
 TEST_F(MonitorVersions, StatisticsComeFromInprocPeersToo) {
   void* pull = open(ZMQ_PULL);
   void* push = open(ZMQ_PUSH);

@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "tests/conformance/conformance.h"
+#include "tests/conformance/wire.h"
 
 namespace weft::conformance {
 namespace {
@@ -344,6 +345,49 @@ TEST_P(Flow, APartAboveTheMaximumEndsTheConnectionAndNothingOfItArrives) {
   wait_for_peers(pull);  // it reconnects
   send(push, "small");
   EXPECT_EQ(recv_text(pull), "small");
+}
+
+// The suite measures, so it runs alone.
+class QuietTimeout : public Flow {};
+INSTANTIATE_TEST_SUITE_P(QuietTcp, QuietTimeout, testing::Values(kTransports[1]),
+                         [](const auto& row) { return std::string(row.param.name); });
+
+// A large part waits for room in the kernel while the peer reads a little all the time: not beyond the time-out. The
+// best of some calls counts, because a loaded machine delays any one.
+TEST_P(QuietTimeout, ALargePartWaitsNoLongerThanTheTimeout) {
+  constexpr Duration kTimeout = 30ms;
+  auto listener = net::Listener::open(*net::parse_endpoint("tcp://127.0.0.1:*", true), {}).value();
+  Socket push = make(SocketType::push);
+  ASSERT_TRUE(push.set(option::send_high_water_mark, 1));
+  ASSERT_TRUE(push.set(option::send_buffer, 256 * 1024));
+  ASSERT_TRUE(push.set(option::linger, 0ms));
+  ASSERT_TRUE(push.connect(listener->bound_endpoint()));
+  WirePeer peer = WirePeer::accept(*listener, zmtp::SocketType::pull);
+  const std::string part(std::size_t{64} << 20, 'p');
+  while (push.try_send(as_bytes(part))) {
+  }
+  std::atomic<bool> ends{false};
+  std::thread reader([&] {
+    std::vector<std::uint8_t> some(2048);
+    MutableBytes into(some);
+    while (!ends) {
+      (void)peer.stream().read({&into, 1});
+    }
+  });
+  ASSERT_TRUE(push.set(option::send_timeout, kTimeout));
+  Duration least = kLong;
+  for (int i = 0; i < 5; ++i) {
+    const Instant begin = sys::now();
+    if (push.send(part)) {
+      continue;  // the peer has made room
+    }
+    const Duration took = sys::now() - begin;
+    EXPECT_GE(took, kTimeout);
+    least = std::min(least, took);
+  }
+  ends = true;
+  reader.join();
+  EXPECT_LT(least, kTimeout + 15ms);
 }
 
 }  // namespace

@@ -181,5 +181,29 @@ TEST_P(Monitoring, EventsFromBeforeAnybodyWatchedAreNotKept) {
   EXPECT_EQ(socket.next_event(0ms).error(), Errc::timed_out);
 }
 
+TEST_P(Monitoring, PipeStatisticsCountTheMessagesOfTheBatchToo) {
+  if (!GetParam().streams) {
+    GTEST_SKIP() << "inproc has no batch";
+  }
+  constexpr int kMark = 10;
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::receive_high_water_mark, 1));
+  Socket push = make(SocketType::push);
+  ASSERT_TRUE(push.set(option::send_high_water_mark, kMark));
+  ASSERT_TRUE(push.set(option::linger, 0ms));
+  connect(push, bind(pull));
+  ASSERT_TRUE(push.watch_events());
+  const std::string text(100, 'x');
+  const Instant end = sys::now() + kLong;
+  for (std::uint64_t queued = 0; queued <= kMark;) {
+    ASSERT_LT(sys::now(), end);
+    while (push.try_send(as_bytes(text))) {
+    }
+    ASSERT_TRUE(push.report_pipes());
+    queued = wait_for_event(push, EventKind::pipe_statistics).queued_out;
+  }
+  EXPECT_EQ(pull.try_recv()->text(), text);
+}
+
 }  // namespace
 }  // namespace weft::conformance

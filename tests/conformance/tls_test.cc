@@ -223,6 +223,59 @@ TEST_F(Tls, CurveInsideTlsNeedsBoth) {
 }
 #endif
 
+TEST_F(Tls, PlainInsideTlsIsAskedForByItsName) {
+  Socket handler = make(SocketType::rep);
+  ASSERT_TRUE(handler.bind("inproc://zeromq.zap.01"));
+  std::vector<std::vector<std::string>> requests;
+  std::thread authenticator([&] {
+    for (const bool admits : {true, false}) {
+      const auto parts = handler.recv_all();
+      ASSERT_TRUE(parts);
+      std::vector<std::string>& request = requests.emplace_back();
+      for (const Message& part : *parts) {
+        request.emplace_back(part.text());
+      }
+      const std::vector<std::string> reply = {"1.0", request[1], admits ? "200" : "400", "", admits ? "alice" : "", ""};
+      for (std::size_t i = 0; i < reply.size(); ++i) {
+        ASSERT_TRUE(handler.send(reply[i], i + 1 < reply.size() ? More::yes : More::no));
+      }
+    }
+  });
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::plain_server, true));
+  ASSERT_TRUE(pull.set(option::zap_domain, "home"));
+  const std::string endpoint = bind_mutual(pull);
+  Socket without = make(SocketType::push);
+  give_certificate(without);
+  connect(without, endpoint);
+  expect_refused(pull, "peer's security mechanism is NULL, not ours");
+  without.close();
+  const auto join = [&](Socket& push, const char* password) {
+    ASSERT_TRUE(push.set(option::plain_username, "me"));
+    ASSERT_TRUE(push.set(option::plain_password, password));
+    ASSERT_TRUE(push.set(option::reconnect_interval, Duration(-1)));
+    give_certificate(push);
+    connect(push, endpoint);
+  };
+  Socket push = make(SocketType::push);
+  join(push, "secret");
+  ASSERT_TRUE(push.send("hello"));
+  const auto got = pull.recv();
+  ASSERT_TRUE(got);
+  EXPECT_STREQ(got->peer_property("User-Id"), "alice");
+  Socket liar = make(SocketType::push);
+  join(liar, "guess");
+  authenticator.join();
+  ASSERT_EQ(requests.size(), 2u);
+  EXPECT_EQ(std::vector(requests[0].begin() + 5, requests[0].end()),
+            (std::vector<std::string>{"PLAIN", "me", "secret"}));
+  EXPECT_EQ(std::vector(requests[1].begin() + 5, requests[1].end()),
+            (std::vector<std::string>{"PLAIN", "me", "guess"}));
+  const MonitorEvent refused = wait_for(pull, EventKind::handshake_failed);
+  EXPECT_EQ(reason_of(refused), "the peer was not authenticated");
+  EXPECT_EQ(wait_for(liar, EventKind::handshake_failed).reason.code(), Errc::handshake_refused);
+}
+
 // --- the state of a connection ---
 
 TEST_F(Tls, APeerThatReadsNothingFillsTheQueueAndThenGetsAllInOrder) {
