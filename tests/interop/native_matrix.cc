@@ -28,7 +28,12 @@ constexpr std::chrono::seconds kCellLimit{60};
 constexpr std::array<std::size_t, 11> kSizes{0,       1, 64, 112, 113, 255, 256, 4096, 65'536, std::size_t{1} << 20,
                                              kSizeMax};
 constexpr std::array<const char*, 6> kRoles{"push", "pub", "xpub", "dealer", "req", "pair"};
-constexpr std::array<const char*, 4> kTransports{"tcp", "ipc", "abstract", "inproc"};
+constexpr std::array kTransports{
+    "tcp",     "ipc", "abstract", "inproc",
+#ifdef WEFT_HAVE_OPENSSL
+    "tls+tcp",
+#endif
+};
 
 struct Cell {
   std::string role;  // of the first side
@@ -73,8 +78,8 @@ std::vector<Cell> all_cells() {
 std::string endpoint_for(const Cell& cell, const std::string& directory) {
   static int number = 0;
   const std::string name = std::to_string(::getpid()) + "-" + std::to_string(++number);
-  if (cell.transport == "tcp") {
-    return "tcp://127.0.0.1:*";
+  if (cell.transport == "tcp" || cell.transport == "tls+tcp") {
+    return cell.transport + "://127.0.0.1:*";
   }
   if (cell.transport == "ipc") {
     return "ipc://" + directory + "/" + name;
@@ -82,13 +87,27 @@ std::string endpoint_for(const Cell& cell, const std::string& directory) {
   return (cell.transport == "abstract" ? "ipc://@weft-matrix-" : "inproc://") + name;
 }
 
-Job job_for(const Cell& cell, bool first, const std::string& endpoint) {
+// An authority, and a certificate of it for both sides, which demand one. False: it failed, and the reason is shown.
+bool make_certificates(const std::string& directory) {
+  const std::string commands = "cd '" + directory + R"(' && {
+    openssl req -x509 -newkey ed25519 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.crt &&
+    openssl req -newkey ed25519 -nodes -subj /CN=peer -addext subjectAltName=IP:127.0.0.1 -keyout peer.key -out peer.csr &&
+    openssl x509 -req -in peer.csr -CA ca.crt -CAkey ca.key -days 1 -copy_extensions copy -out peer.crt
+  } >openssl.log 2>&1 || { cat openssl.log; exit 1; })";
+  return std::system(commands.c_str()) == 0;
+}
+
+Job job_for(const Cell& cell, bool first, const std::string& endpoint, const std::string& directory) {
   Job job;
   job.role = first ? cell.role : partner_of(cell.role);
   job.bind = first == cell.first_binds;
   job.endpoints = {endpoint};
   job.shape = cell.shape;
   job.count = cell.count;
+  if (cell.transport == "tls+tcp") {
+    job.options = {"tls_certificate=" + directory + "/peer.crt", "tls_key=" + directory + "/peer.key",
+                   "tls_authorities=" + directory + "/ca.crt"};
+  }
   return job;
 }
 
@@ -173,7 +192,8 @@ std::string finish_child(const Child& child, Clock::time_point deadline) {
   return WEXITSTATUS(status) == 0 ? report : "0 0 0 0 exit status " + std::to_string(WEXITSTATUS(status)) + "\n";
 }
 
-std::vector<Child> start_cell(const Cell& cell, const std::string& endpoint) {
+std::vector<Child> start_cell(const Cell& cell, const std::string& directory) {
+  const std::string endpoint = endpoint_for(cell, directory);
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
     std::perror("socketpair");
@@ -185,7 +205,8 @@ std::vector<Child> start_cell(const Cell& cell, const std::string& endpoint) {
         [&] {
           Link first(pair[0], pair[0], true);
           Link second(pair[1], pair[1], true);
-          return run_sides({job_for(cell, true, endpoint), job_for(cell, false, endpoint)}, {&first, &second});
+          return run_sides({job_for(cell, true, endpoint, directory), job_for(cell, false, endpoint, directory)},
+                           {&first, &second});
         },
         [] {}));
   } else {
@@ -193,7 +214,7 @@ std::vector<Child> start_cell(const Cell& cell, const std::string& endpoint) {
       children.push_back(start_child(
           [&] {
             Link link(pair[side], pair[side], true);
-            return run_sides({job_for(cell, side == 0, endpoint)}, {&link});
+            return run_sides({job_for(cell, side == 0, endpoint, directory)}, {&link});
           },
           [&] {
             ::close(pair[1 - side]);
@@ -215,7 +236,7 @@ bool run_cell(const Cell& cell, const std::string& directory) {
   std::string error;
   std::vector<long> handed;
   std::vector<long> arrived;
-  for (const Child& child : start_cell(cell, endpoint_for(cell, directory))) {
+  for (const Child& child : start_cell(cell, directory)) {
     std::istringstream report(finish_child(child, start + kCellLimit));
     for (std::string line; std::getline(report, line);) {
       std::istringstream words(line);
@@ -292,8 +313,17 @@ int run(int argc, char** argv) {
   }
   int right = 0;
   int wrong = 0;
+  bool has_certificates = false;
   for (const Cell& cell : all_cells()) {
-    for (int i = 0; i < repeat && chosen(cell, words); ++i) {
+    if (!chosen(cell, words)) {
+      continue;
+    }
+    if (cell.transport == "tls+tcp" && !has_certificates && !(has_certificates = make_certificates(directory))) {
+      std::puts("FAIL tls+tcp: openssl makes no certificates");
+      ++wrong;
+      break;
+    }
+    for (int i = 0; i < repeat; ++i) {
       ++(run_cell(cell, directory) ? right : wrong);
     }
   }
