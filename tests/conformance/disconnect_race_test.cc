@@ -67,7 +67,8 @@ class DisconnectRace : public testing::Test {
     zmtp::LocalEndConfig config;
     config.socket_type = zmtp::SocketType::pull;
     zmtp::LocalEnd end(config);
-    zmtp::LocalEnd other({.socket_type = zmtp::SocketType::push});
+    config.socket_type = zmtp::SocketType::push;
+    zmtp::LocalEnd other(config);
     end.start(sys::now());
     other.start(sys::now());
     std::string said;
