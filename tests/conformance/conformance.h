@@ -55,6 +55,20 @@ inline void PrintTo(const Transport& transport, std::ostream* out) { *out << tra
 
 using Texts = std::vector<std::string>;
 
+// One message of a RADIO to a group.
+inline Result<void> tell(Socket& radio, std::string_view group, std::string_view text) {
+  Message message = std::move(Message::copy_of(text)).value();
+  WEFT_TRY(message.set_group(group));
+  return radio.send(std::move(message));
+}
+
+// The next message of a DISH as "group: text".
+inline std::string hear(Socket& dish) {
+  const auto message = dish.recv();
+  EXPECT_TRUE(message) << message.error().message();
+  return message ? std::string(message->group()) + ": " + std::string(message->text()) : message.error().message();
+}
+
 // Conformance: one context and a directory. Every wait of its sockets ends after kLong, so that a broken test fails
 // instead of hanging.
 class Conformance : public testing::TestWithParam<Transport> {

@@ -30,16 +30,6 @@ class Datagrams : public testing::Test {
     EXPECT_TRUE(exact) << exact.error().message();
     return exact ? *exact : std::string();
   }
-  static Result<void> tell(Socket& radio, std::string_view group, std::string_view text) {
-    Message message = std::move(Message::copy_of(text)).value();
-    WEFT_TRY(message.set_group(group));
-    return radio.send(std::move(message));
-  }
-  static std::string hear(Socket& dish) {
-    const auto message = dish.recv();
-    EXPECT_TRUE(message) << message.error().message();
-    return message ? std::string(message->group()) + ": " + std::string(message->text()) : message.error().message();
-  }
   // The address behind "udp://".
   static std::string place_of(const std::string& endpoint) { return endpoint.substr(6); }
   static void send_to(Socket& dgram, std::string_view address, std::string_view body) {

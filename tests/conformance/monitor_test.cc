@@ -53,8 +53,14 @@ TEST_P(Monitoring, TellsOfAConnectionFromBothEndsInOrder) {
   const std::string endpoint = bind(bound);
   connect(connected, endpoint);
   EXPECT_EQ(next(bound).kind, EventKind::listening);
-  EXPECT_EQ(next(bound).kind, EventKind::accepted);
-  EXPECT_EQ(next(bound).kind, EventKind::handshake_succeeded);
+  const MonitorEvent accepted = next(bound);
+  EXPECT_EQ(accepted.kind, EventKind::accepted);
+  const MonitorEvent greeted = next(bound);
+  EXPECT_EQ(greeted.kind, EventKind::handshake_succeeded);
+  EXPECT_EQ(accepted.other, greeted.other);
+  const std::string scheme = endpoint.substr(0, endpoint.find("://") + 3);
+  EXPECT_TRUE(accepted.other.starts_with(scheme)) << accepted.other;
+  EXPECT_EQ(accepted.other == scheme, scheme == "ipc://") << "an ipc peer has no name";
   EXPECT_EQ(next(connected).kind, EventKind::connected);
   const MonitorEvent succeeded = next(connected);
   EXPECT_EQ(succeeded.kind, EventKind::handshake_succeeded);

@@ -14,17 +14,6 @@ using zmtp::kMore;
 
 class RadioDish : public Conformance {
  protected:
-  static Result<void> tell(Socket& radio, std::string_view group, std::string_view text) {
-    Message message = std::move(Message::copy_of(text)).value();
-    WEFT_TRY(message.set_group(group));
-    return radio.send(std::move(message));
-  }
-  // The next message as "group: text".
-  static std::string hear(Socket& dish) {
-    const auto message = dish.recv();
-    EXPECT_TRUE(message) << message.error().message();
-    return message ? std::string(message->group()) + ": " + std::string(message->text()) : message.error().message();
-  }
   // Returns once `dish` gets messages of `radio`: the radio then knows its earlier groups, too.
   void tune_in(Socket& radio, Socket& dish) {
     const std::string group = "~" + std::to_string(++tunings_);

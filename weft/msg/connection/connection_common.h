@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "weft/base/time.h"
@@ -27,6 +28,13 @@ struct Accepted {
   Instant since{};          // when the peer came
   std::size_t greeted = 0;  // bytes of our greeting that the kernel took already
 };
+
+// The other end's name for monitor events: `address` with the scheme of `endpoint`. Empty: it has no address, and is
+// not an unnamed ipc peer.
+[[nodiscard]] inline std::string name_other_end(std::string_view endpoint, std::string_view address) {
+  const std::string_view scheme = endpoint.substr(0, endpoint.find("://") + 3);
+  return address.empty() && scheme != "ipc://" ? std::string() : std::string(scheme).append(address);
+}
 
 // ConnectionCommon: the members that the three parts of a connection share.
 // Owner: the connection. Affinity: a member that is not constant, with both batons.

@@ -225,8 +225,7 @@ std::string Link::find_other_end() const {
   } else if (const auto local = sys::local_address(common_.stream->fd()); local) {
     address = local->to_text();
   }
-  const std::string scheme = common_.endpoint.substr(0, common_.endpoint.find("://") + 3);
-  return address.empty() && scheme != "ipc://" ? address : scheme + address;
+  return name_other_end(common_.endpoint, address);
 }
 
 MonitorEvent Link::describe(EventKind kind, Error reason, int fd) const {

@@ -82,6 +82,7 @@ Result<void> Link::put_layer() {
   }
   return {};
 }
+
 // A connection of plain bytes has no handshake, and one of datagrams nobody to shake hands with. Requires a stream.
 bool Link::greets() const { return !raw_ && !common_.stream->state().datagrams; }
 
@@ -324,8 +325,8 @@ Error Link::describe_refusal() const {
 
 void Link::enter_traffic() {
   WEFT_ASSERT(send_.held_by_link() && receive_.held_by_link());
-  const bool greeted = greets();
-  zmtp::Mechanism* const cipher = greeted ? common_.local_end.cipher() : nullptr;
+  const bool speaks_zmtp = greets();
+  zmtp::Mechanism* const cipher = speaks_zmtp ? common_.local_end.cipher() : nullptr;
   const zmtp::Framing framing = raw_ ? zmtp::Framing::none : common_.local_end.framing();
   send_.connect(cipher, framing, common_.local_end.minor_version());
   receive_.connect(cipher, framing);
@@ -347,7 +348,7 @@ void Link::enter_traffic() {
   if (connector_ != nullptr) {
     connector_->backoff.reset();
   }
-  if (greeted) {
+  if (speaks_zmtp) {
     emit(EventKind::handshake_succeeded, Error(), common_.stream->fd());
     schedule_peer_time();
   } else {

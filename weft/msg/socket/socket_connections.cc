@@ -12,16 +12,6 @@
 
 namespace weft::msg {
 
-namespace {
-
-// "tcp://192.0.2.1:4711"; empty if the address is unknown.
-std::string far_end(const net::Stream& stream, const std::string& endpoint) {
-  const std::string address = stream.peer_address();
-  return address.empty() ? address : endpoint.substr(0, endpoint.find("://") + 3) + address;
-}
-
-}  // namespace
-
 Pipe& SocketCore::pipe_of(Connection& connection) noexcept { return static_cast<Pipe&>(connection.pipe()); }
 
 Result<std::unique_ptr<ZapRequest>> SocketCore::ask_authenticator(rt::Loop& loop, const ZapQuestion& question,
@@ -63,7 +53,7 @@ void SocketCore::add_accepted(std::unique_ptr<net::Stream> stream, const Listeni
     if (!place) {
       event = {EventKind::accept_failed, listening.endpoint, place.error()};
     }
-    event.other = monitor_.watched() ? far_end(*stream, listening.endpoint) : std::string();
+    event.other = monitor_.watched() ? name_other_end(listening.endpoint, stream->peer_address()) : std::string();
     return event;
   });
   if (!place) {
@@ -86,7 +76,6 @@ void SocketCore::add_connection(Lobby::Guest guest, const Listening& listening) 
   make_room_for_end();
   ConnectedPipe& accepted = connections_.try_emplace(connection.get(), *this, connection).first->second;
   accepted.place = std::move(guest.place);
-  accepted.origin = Origin::accepted;
   try {
     connection->apply_marks(*listening.options);
     context_.io().loop().post([connection] { connection->link().start(); });
@@ -158,6 +147,7 @@ void SocketCore::connection_finished(Connection& connection) {
     const std::scoped_lock lock(receive_mutex_, send_mutex_);
     collect_signals();
     Pipe& pipe = pipe_of(connection);
+    bound = pipe.notes.datagrams && type() != SocketType::radio;  // RADIO only connects; DISH and DGRAM only bind
     pipe.notes.ready = false;
     connection.send_side().leave_list();
     {
@@ -167,7 +157,6 @@ void SocketCore::connection_finished(Connection& connection) {
         (*ended.connected)->second = nullptr;
         ended.connected.reset();
       }
-      bound = ended.origin == Origin::datagrams_bound;
     }
     end_pipe(pipe);
     connection.send_side().abandon();

@@ -336,12 +336,11 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> refuse_raw(const net::Endpoint& endpoint) const;
 
   // udp (socket_datagrams.cc).
-  enum class Origin : std::uint8_t { dialled, accepted, datagrams_bound, datagrams_connected };  // of a connection
   [[nodiscard]] Result<void> refuse_unlike_transport() const;
   [[nodiscard]] Result<std::string> bind_datagrams(std::string_view text, const net::Endpoint& endpoint);
   [[nodiscard]] Result<std::uint32_t> connect_datagrams(std::string_view text, const net::Endpoint& endpoint);
   [[nodiscard]] bool unbind_datagrams(const std::string& name);  // false: no datagrams are bound there
-  [[nodiscard]] Result<std::string> open_datagrams(std::string_view text, const net::Endpoint& endpoint, Origin origin);
+  [[nodiscard]] Result<std::string> open_datagrams(std::string_view text, const net::Endpoint& endpoint, bool binds);
 
   ContextCore& context_;
   const PatternTraits& traits_;
@@ -397,7 +396,6 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
     const std::shared_ptr<Connection> connection;
     Pipe pipe;
     AcceptBounds::Place place;
-    Origin origin = Origin::dialled;
     std::optional<Connected::iterator> connected;  // its place in connected_; none: accepted, or disconnected
   };
   std::unordered_map<Connection*, ConnectedPipe> connections_;

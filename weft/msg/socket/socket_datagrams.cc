@@ -34,7 +34,7 @@ Result<std::string> SocketCore::bind_datagrams(std::string_view text, const net:
   if (type() != SocketType::dish && type() != SocketType::dgram) {
     return Error(Errc::incompatible_peer, "only DISH and DGRAM bind udp");
   }
-  auto bound = open_datagrams(text, endpoint, Origin::datagrams_bound);
+  auto bound = open_datagrams(text, endpoint, true);
   if (!bound) {
     monitor_.emit(EventKind::bind_failed, text, bound.error());
   }
@@ -45,12 +45,11 @@ Result<std::uint32_t> SocketCore::connect_datagrams(std::string_view text, const
   if (type() != SocketType::radio) {
     return Error(Errc::incompatible_peer, "only RADIO connects over udp");
   }
-  WEFT_TRY(open_datagrams(text, endpoint, Origin::datagrams_connected));
+  WEFT_TRY(open_datagrams(text, endpoint, false));
   return std::uint32_t{0};
 }
 
-Result<std::string> SocketCore::open_datagrams(std::string_view text, const net::Endpoint& endpoint, Origin origin) {
-  const bool binds = origin == Origin::datagrams_bound;
+Result<std::string> SocketCore::open_datagrams(std::string_view text, const net::Endpoint& endpoint, bool binds) {
   const FrozenOptions options = freeze_options();
   WEFT_TRY(refuse_security(*options));
   net::UdpSocket udp = WEFT_TRY(net::open_udp(endpoint, binds, udp_options(*options), stream_options(*options)));
@@ -75,7 +74,6 @@ Result<std::string> SocketCore::open_datagrams(std::string_view text, const net:
     const std::lock_guard table(table_mutex_);
     make_room_for_end();
     ConnectedPipe& connected = connections_.try_emplace(connection.get(), *this, connection).first->second;
-    connected.origin = origin;
     connected.pipe.notes.datagrams = true;
     try {
       attach(connected.pipe);
