@@ -91,7 +91,8 @@ std::string endpoint_for(const Cell& cell, const std::string& directory) {
 bool make_certificates(const std::string& directory) {
   const std::string commands = "cd '" + directory + R"(' && {
     openssl req -x509 -newkey ed25519 -nodes -days 2 -subj /CN=authority -keyout ca.key -out ca.crt &&
-    openssl req -newkey ed25519 -nodes -subj /CN=peer -addext subjectAltName=IP:127.0.0.1 -keyout peer.key -out peer.csr &&
+    openssl req -newkey ed25519 -nodes -subj /CN=peer -addext subjectAltName=IP:127.0.0.1 -keyout peer.key \
+      -out peer.csr &&
     openssl x509 -req -in peer.csr -CA ca.crt -CAkey ca.key -days 1 -copy_extensions copy -out peer.crt
   } >openssl.log 2>&1 || { cat openssl.log; exit 1; })";
   return std::system(commands.c_str()) == 0;

@@ -71,7 +71,7 @@ struct Outbound {
   Message* message = nullptr;  // null: the bytes must be copied
   bool more = false;
   bool waits = false;  // the call may wait; SocketCore::send() sets it
-  // Until when; Instant::min(): as the option send_timeout says, and the call has not waited yet. The first wait sets it.
+  // The call's deadline. Instant::min(): as the option send_timeout says; the first wait sets it.
   Instant deadline = Instant::min();
 
   [[nodiscard]] bool external() const noexcept { return message != nullptr && message->external(); }

@@ -37,7 +37,8 @@ class Pipe final : public PipeShare {
   // Sends a one-part message; takes over its buffer. full: the pipe is at its high-water mark.
   [[nodiscard]] Offered try_send(Outbound& part, bool wide) noexcept;
   // Sends a whole message, whatever the mark; takes over the references. Empty messages count as sent. `call`: the
-  // part with which the caller sends them; null: the call does not wait. False when memory ran out: nothing changed, and the caller keeps the references.
+  // caller's last part; null: the call does not wait. False when memory ran out: nothing changed, and the caller keeps
+  // the references.
   [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, Outbound* call) noexcept;
   // In order with messages, outside the mark. Throws std::bad_alloc: nothing was sent.
   void send_subscription(bool subscribe, Bytes topic);

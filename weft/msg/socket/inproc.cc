@@ -230,7 +230,8 @@ bool SocketCore::join_inproc(const std::shared_ptr<InprocLink>& link, const Inpr
   return true;
 }
 
-// An error: this socket is closed, or another thread made it raw. `connected_to`: the link's name for disconnect(); empty at the binder's end.
+// An error: this socket is closed, or another thread made it raw. `connected_to`: the link's name for disconnect();
+// empty at the binder's end.
 Result<std::uint32_t> SocketCore::adopt_inproc(const std::shared_ptr<InprocLink>& link, int end,
                                                const std::string& connected_to) {
   auto pipe = std::make_unique<Pipe>(*this, link, end);
