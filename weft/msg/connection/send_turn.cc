@@ -275,8 +275,8 @@ void SendSide::abandon() noexcept {
   }
 }
 
-// The next connection begins with all subscriptions. Those of an XSUB may stand behind messages. The messages stay for
-// the next connection unless all together are too much: a peer that never reads and comes again must not make them grow.
+// The next connection begins with all subscriptions. Those of an XSUB may stand behind messages, which stay for it
+// unless all together are too much: a peer that never reads and comes again must not make them grow.
 void SendSide::drop_subscriptions() noexcept {
   const bool all = joins(share_.traits) && channel_.unread_bytes() > kSubscriptionBytesMax;
   while (!channel_.empty() && (all || !channel_.front()->is_message())) {
