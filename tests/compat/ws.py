@@ -5,9 +5,9 @@ Each cell sends messages whose contents are checked, with either side binding; a
 from the tree of 4.3.5 that ./dev compat libzmq fetches too. The last step looks at the page of examples/browser.
 """
 
-import argparse
 import functools
 import http.server
+import json
 import os
 import subprocess
 import sys
@@ -16,10 +16,11 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/compat"), str(ROOT / "examples/browser")]
+sys.path.insert(0, str(ROOT / "examples/browser"))
 
-import libzmq as crate  # noqa: E402
 import run as example  # noqa: E402
+from weft_compat.reference import begin  # noqa: E402
+from weft_compat.runs import suite_parser  # noqa: E402
 
 PYTHON = "/usr/bin/python3"  # with Debian's python3-zmq, which loads the system's libzmq.so.5, or that of LD_LIBRARY_PATH
 LIMIT = 120  # seconds for a cell
@@ -63,20 +64,6 @@ PEER_JS = """
     });
 })(globalThis, globalThis.zmq || require("jszmq"), globalThis.Buffer);
 """
-
-
-def build_libzmq(work):
-    """Returns a libzmq.so.5 with ws://."""
-    library = work / "reference/lib/libzmq.so.5"
-    if not library.exists():
-        tree = crate.fetch(ROOT / "build/compat/libzmq")
-        crate.say("build libzmq with WebSocket")
-        switches = ["BUILD_STATIC=OFF", "BUILD_TESTS=OFF", "ENABLE_DRAFTS=ON", "ENABLE_WS=ON", "WITH_LIBSODIUM=ON"]
-        switches += ["ENABLE_CURVE=ON", "WITH_PERF_TOOL=OFF", "WITH_DOCS=OFF", "ENABLE_CPACK=OFF", "CMAKE_BUILD_TYPE=Release"]
-        command = ["cmake", "-S", tree, "-B", work / "reference", "-G", "Ninja", "-Wno-dev", *crate.launcher()]
-        crate.run(command + [f"-D{switch}" for switch in switches], work / "configure.log")
-        crate.run(["cmake", "--build", work / "reference", "--target", "libzmq"], work / "build.log")
-    return library
 
 
 class PyPeer:
@@ -195,11 +182,11 @@ def cell_of_browser(ours, browser, role, count):
 
 
 def show(name, cell):
-    """Runs one cell; True: it failed."""
+    """Runs one cell; returns what is wrong."""
     since = time.monotonic()
-    wrong = cell()
-    print(f"{'FAILED' if wrong else 'ok':6s} {time.monotonic() - since:6.1f} s  {name} {wrong.strip()[:400]}", flush=True)
-    return bool(wrong)
+    wrong = cell().strip()
+    print(f"{'FAILED' if wrong else 'ok':6s} {time.monotonic() - since:6.1f} s  {name} {wrong[:400]}", flush=True)
+    return wrong
 
 
 def look(browser, jszmq, picture):
@@ -228,22 +215,24 @@ def cells(ours, theirs, jszmq, browser, work, count):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./dev compat ws", description=__doc__.split("\n")[0])
-    parser.add_argument("library", type=Path, help="our libzmq.so.5")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only cells whose name contains this")
+    parser = suite_parser("ws", __doc__)
     parser.add_argument("--messages", type=int, default=10_000, help="of each cell (default %(default)s)")
-    arguments = parser.parse_args()
-    ours = arguments.library.resolve()
-    work = ROOT / "build/compat/ws"
-    work.mkdir(parents=True, exist_ok=True)
-    theirs = build_libzmq(work)
+    arguments, ours, theirs, work = begin(parser)
     jszmq = example.bundle_jszmq(ROOT / "build/npm")
+    since = time.monotonic()
     browser = Browser(jszmq.parent)
     every = cells(ours, theirs, jszmq, browser, work, arguments.messages)
     wanted = [cell for cell in every if not arguments.names or any(name in cell[0] for name in arguments.names)]
-    failed = sum(show(*cell) for cell in wanted)
+    outcomes = {name: show(name, cell) for name, cell in wanted}
     browser.close()
-    print(f"{failed} failed" if failed else "everything passed")
+    failed = [name for name, wrong in outcomes.items() if wrong]
+    if arguments.json:
+        passed = {name: wrong or "passed" for name, wrong in outcomes.items()}
+        arguments.json.write_text(json.dumps({"tests": passed, "worse": failed}, indent=1))
+    if not outcomes:
+        sys.exit("compat: no cell has such a name")
+    print(f"{len(outcomes)} cells of {arguments.messages} messages in {time.monotonic() - since:.0f} s")
+    print(f"{len(failed)} failed: {'; '.join(failed)}" if failed else "everything passed")
     sys.exit(1 if failed else 0)
 
 
