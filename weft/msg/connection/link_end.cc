@@ -208,7 +208,7 @@ void Link::drain() {
       finish();
       return;
     }
-    turn.count_bytes(result.bytes);
+    turn.count_read(result);
   }
   common_.io.request(common_.connection.shared_from_this(), IoService::read);
 }

@@ -160,7 +160,7 @@ bool ReceiveSide::fill(Turn& turn) noexcept {
   maybe_readable_.store(!drained, std::memory_order_relaxed);
   switch (result.status) {
     case sys::IoResult::Status::done:
-      turn.count_bytes(result.bytes);
+      turn.count_read(result);
       last_input_.store(sys::now().time_since_epoch().count(), std::memory_order_relaxed);
       return true;
     case sys::IoResult::Status::would_block: return false;
