@@ -153,6 +153,9 @@ bool ReceiveSide::fill(Turn& turn) noexcept {
   if (common_.layered()) [[unlikely]] {
     const net::StreamState now = common_.stream->state();
     drained = drained && !now.ended;
+    if (now.ended && result.status == sys::IoResult::Status::done) {
+      resume_later();  // the end: no event announces it, and the application may not receive again
+    }
     if (now.unsent) {
       common_.io.request(common_.connection.shared_from_this(), IoService::write_layer);
     }
