@@ -23,6 +23,7 @@ from weft_compat.reference import begin  # noqa: E402
 from weft_compat.runs import suite_parser  # noqa: E402
 
 PYTHON = "/usr/bin/python3"  # with Debian's python3-zmq, which loads the system's libzmq.so.5, or that of LD_LIBRARY_PATH
+PEER = ROOT / "tests/compat/ws_peer.py"
 LIMIT = 120  # seconds for a cell
 PARTNERS = {"push": "pull", "pull": "push", "pub": "sub", "sub": "pub", "req": "rep", "rep": "req"}
 PARTNERS |= {"dealer": "router", "router": "dealer"}
@@ -66,11 +67,27 @@ PEER_JS = """
 """
 
 
+def make_certificate(folder):
+    """A certificate that is its own authority, and its key: files in the folder."""
+    folder.mkdir(exist_ok=True)
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=weft.example"]
+    command += ["-addext", "subjectAltName=DNS:weft.example", "-keyout", folder / "key.pem", "-out", folder / "certificate.pem"]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder
+
+
+def has_wss(library):
+    """Whether libzmq was built with wss://."""
+    command = [PYTHON, "-B", PEER, "has", "WSS"]
+    environment = dict(os.environ, LD_LIBRARY_PATH=str(library.parent))
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout == "True\n"
+
+
 class PyPeer:
     """A role in a process of its own, on the given library."""
 
-    def __init__(self, library, role, way, endpoint, count):
-        command = [PYTHON, "-B", ROOT / "tests/compat/ws_peer.py", role, way, endpoint, str(count)]
+    def __init__(self, library, role, way, endpoint, count, *folder):
+        command = [PYTHON, "-B", PEER, role, way, endpoint, str(count), *folder]
         environment = dict(os.environ, LD_LIBRARY_PATH=str(library.parent))
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -105,6 +122,11 @@ class NodePeer(PyPeer):
         self.endpoint = endpoint
 
 
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
 class Browser:
     """Headless Chromium with a page that has jszmq."""
 
@@ -115,8 +137,7 @@ class Browser:
         self.browser = self.playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         (folder / "page.html").write_text("<!doctype html><script src=jszmq.js></script><script src=peer.js></script>")
         (folder / "peer.js").write_text(PEER_JS)
-        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-        handler.log_message = lambda *_: None
+        handler = functools.partial(QuietHandler, directory=str(folder))
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -153,10 +174,11 @@ def free_port():
         return one.getsockname()[1]
 
 
-def cell_of_libraries(ours, theirs, role, we_bind, count):
+def cell_of_libraries(ours, theirs, role, we_bind, count, *folder):
+    """Over wss:// with the certificate in the folder, else over ws://."""
     binder, other = (ours, theirs) if we_bind else (theirs, ours)
-    one = PyPeer(binder, role, "bind", "ws://127.0.0.1:*/path", count)
-    two = PyPeer(other, PARTNERS[role], "connect", one.endpoint, count)
+    one = PyPeer(binder, role, "bind", ("wss" if folder else "ws") + "://127.0.0.1:*/path", count, *folder)
+    two = PyPeer(other, PARTNERS[role], "connect", one.endpoint, count, *folder)
     wrong = [peer.finish() for peer in (one, two)]
     for peer in (two, one):
         peer.end()
@@ -203,10 +225,14 @@ def look(browser, jszmq, picture):
 def cells(ours, theirs, jszmq, browser, work, count):
     """(name, function) of each cell."""
     folder = jszmq.parent
-    for role, partner in PARTNERS.items():
-        for we_bind in (True, False):
-            name = f"libzmq: {role} binds on {'ours' if we_bind else 'theirs'}, {partner} connects"
-            yield name, functools.partial(cell_of_libraries, ours, theirs, role, we_bind, count)
+    layers = {"ws": (), "wss": (make_certificate(work / "certificate"),)} if has_wss(theirs) else {"ws": ()}
+    if len(layers) == 1:
+        print("libzmq has no wss here: its build found no GnuTLS (Debian: libgnutls28-dev)")
+    for layer, certificate in layers.items():
+        for role, partner in PARTNERS.items():
+            for we_bind in (True, False):
+                name = f"libzmq, {layer}: {role} binds on {'ours' if we_bind else 'theirs'}, {partner} connects"
+                yield name, functools.partial(cell_of_libraries, ours, theirs, role, we_bind, count, *certificate)
     for role in PARTNERS:
         yield f"Node.js: {role} binds on jszmq", functools.partial(cell_of_node, ours, folder, role, count)
     for role in PARTNERS:
