@@ -372,6 +372,12 @@ ZMQ_EXPORT void zmq_threadclose(void* thread);
 #define ZMQ_SOCKS_PASSWORD 100
 #define ZMQ_IN_BATCH_SIZE 101
 #define ZMQ_OUT_BATCH_SIZE 102
+/* of wss:// endpoints: PEM texts themselves, not the names of files; write-only. See also WEFT_TLS_... below */
+#define ZMQ_WSS_KEY_PEM 103
+#define ZMQ_WSS_CERT_PEM 104
+#define ZMQ_WSS_TRUST_PEM 105
+#define ZMQ_WSS_HOSTNAME 106
+#define ZMQ_WSS_TRUST_SYSTEM 107
 #define ZMQ_ONLY_FIRST_SUBSCRIBE 108
 #define ZMQ_RECONNECT_STOP 109
 #define ZMQ_HELLO_MSG 110
@@ -466,7 +472,7 @@ ZMQ_EXPORT int zmq_poller_remove_fd(void* poller, zmq_fd_t fd);
 #define WEFT_CONNECTIONS_MAX 1001         /* of the socket */
 #define WEFT_ADDRESS_CONNECTIONS_MAX 1002 /* of one address to one endpoint */
 #define WEFT_ADDRESS_RATE_MAX 1003        /* new ones of one address in a second */
-/* Options of tls+tcp endpoints: read by the zmq_bind() or zmq_connect() that follows. PEM files, by name. */
+/* Options of tls+tcp and wss endpoints: read by the zmq_bind() or zmq_connect() that follows. PEM files, by name. */
 #define WEFT_TLS_CERTIFICATE 1010     /* text: our certificate, then the chain to its authority */
 #define WEFT_TLS_KEY 1011             /* text: its key, without a pass phrase */
 #define WEFT_TLS_AUTHORITIES 1012     /* text: the authorities of peers; empty: servers the system's, clients none */

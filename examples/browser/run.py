@@ -56,8 +56,9 @@ def find_program():
         program = ROOT / f"build/{preset}/examples/browser"
         if program.exists():
             return program
-    subprocess.run([ROOT / "dev", "build", "release"], check=True)
-    return ROOT / "build/release/examples/browser"
+    subprocess.run(["cmake", "--preset", "dev"], cwd=ROOT, check=True)
+    subprocess.run(["cmake", "--build", "--preset", "dev", "--target", "browser"], cwd=ROOT, check=True)
+    return ROOT / "build/dev/examples/browser"
 
 
 class Page(http.server.SimpleHTTPRequestHandler):

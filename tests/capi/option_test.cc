@@ -34,6 +34,7 @@ constexpr int kMax = INT_MAX;
 #define WEFT_OPTION(name) name, #name
 
 const std::vector<IntOption> kInts = {
+    {WEFT_OPTION(ZMQ_WSS_TRUST_SYSTEM), kEvery, std::nullopt, {0, 1}, {-1, 2}},
     {WEFT_OPTION(ZMQ_RATE), kEvery, 100, {1, kMax}, {0, -1}},
     {WEFT_OPTION(ZMQ_RECOVERY_IVL), kEvery, 10'000, {0, kMax}, {-1}},
     {WEFT_OPTION(ZMQ_SNDBUF), kEvery, -1, {-1, 0, 4096, kMax}, {-2}},

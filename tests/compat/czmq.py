@@ -5,15 +5,14 @@ CZMQ is built once, against our zmq.h. Each of its classes is tested in a proces
 is one line. Needs apt-get, which reads the sources' index into build/, not into the system.
 """
 
-import argparse
 import os
 import re
 import shutil
 import subprocess
 import sys
 
-from weft_compat import reference
-from weft_compat.runs import ROOT, check_loaded, common_arguments, existing, launcher, run, run_process, say, side_by_side
+from weft_compat.reference import begin
+from weft_compat.runs import ROOT, check_loaded, launcher, run, run_process, say, side_by_side, side_by_side_parser
 
 LIMIT = 120  # seconds for a class
 
@@ -60,13 +59,7 @@ def build(work, source, library):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./dev compat czmq", description=__doc__.split("\n")[0])
-    common_arguments(parser)
-    arguments = parser.parse_intermixed_args()
-    library = existing(arguments.library)
-    theirs = reference.build_reference(reference.fetch())
-    work = ROOT / "build/compat/czmq"
-    work.mkdir(parents=True, exist_ok=True)
+    arguments, library, theirs, work = begin(side_by_side_parser("czmq", __doc__))
     source = fetch(work)
     program = build(work, source, library)
     for one in (library, theirs):

@@ -5,15 +5,14 @@ Both of its packages are built once by cgo, against our zmq.h: the stable interf
 Each test runs in a process of its own, so that a crash or a hang is one line. Needs Go.
 """
 
-import argparse
 import os
 import re
 import shutil
 import subprocess
 import sys
 
-from weft_compat import reference
-from weft_compat.runs import ROOT, check_loaded, common_arguments, existing, run, run_process, say, side_by_side
+from weft_compat.reference import begin
+from weft_compat.runs import ROOT, check_loaded, run, run_process, say, side_by_side, side_by_side_parser
 
 MODULE = "github.com/pebbe/zmq4"
 VERSION = "v1.4.0"
@@ -72,13 +71,7 @@ def why_it_failed(ending, test):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./dev compat go", description=__doc__.split("\n")[0])
-    common_arguments(parser)
-    arguments = parser.parse_intermixed_args()
-    library = existing(arguments.library)
-    theirs = reference.build_reference(reference.fetch())
-    work = ROOT / "build/compat/go"
-    work.mkdir(parents=True, exist_ok=True)
+    arguments, library, theirs, work = begin(side_by_side_parser("go", __doc__))
     source, programs = build(work, library)
     for program in programs.values():
         for one in (library, theirs):

@@ -5,9 +5,9 @@ Each cell sends messages whose contents are checked, with either side binding; a
 from the tree of 4.3.5 that ./dev compat libzmq fetches too. The last step looks at the page of examples/browser.
 """
 
-import argparse
 import functools
 import http.server
+import json
 import os
 import subprocess
 import sys
@@ -16,12 +16,14 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests/compat"), str(ROOT / "examples/browser")]
+sys.path.insert(0, str(ROOT / "examples/browser"))
 
-import libzmq as crate  # noqa: E402
 import run as example  # noqa: E402
+from weft_compat.reference import begin  # noqa: E402
+from weft_compat.runs import suite_parser  # noqa: E402
 
 PYTHON = "/usr/bin/python3"  # with Debian's python3-zmq, which loads the system's libzmq.so.5, or that of LD_LIBRARY_PATH
+PEER = ROOT / "tests/compat/ws_peer.py"
 LIMIT = 120  # seconds for a cell
 PARTNERS = {"push": "pull", "pull": "push", "pub": "sub", "sub": "pub", "req": "rep", "rep": "req"}
 PARTNERS |= {"dealer": "router", "router": "dealer"}
@@ -65,25 +67,27 @@ PEER_JS = """
 """
 
 
-def build_libzmq(work):
-    """Returns a libzmq.so.5 with ws://."""
-    library = work / "reference/lib/libzmq.so.5"
-    if not library.exists():
-        tree = crate.fetch(ROOT / "build/compat/libzmq")
-        crate.say("build libzmq with WebSocket")
-        switches = ["BUILD_STATIC=OFF", "BUILD_TESTS=OFF", "ENABLE_DRAFTS=ON", "ENABLE_WS=ON", "WITH_LIBSODIUM=ON"]
-        switches += ["ENABLE_CURVE=ON", "WITH_PERF_TOOL=OFF", "WITH_DOCS=OFF", "ENABLE_CPACK=OFF", "CMAKE_BUILD_TYPE=Release"]
-        command = ["cmake", "-S", tree, "-B", work / "reference", "-G", "Ninja", "-Wno-dev", *crate.launcher()]
-        crate.run(command + [f"-D{switch}" for switch in switches], work / "configure.log")
-        crate.run(["cmake", "--build", work / "reference", "--target", "libzmq"], work / "build.log")
-    return library
+def make_certificate(folder):
+    """A certificate that is its own authority, and its key: files in the folder."""
+    folder.mkdir(exist_ok=True)
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=weft.example"]
+    command += ["-addext", "subjectAltName=DNS:weft.example", "-keyout", folder / "key.pem", "-out", folder / "certificate.pem"]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder
+
+
+def has_wss(library):
+    """Whether libzmq was built with wss://."""
+    command = [PYTHON, "-B", PEER, "has", "WSS"]
+    environment = dict(os.environ, LD_LIBRARY_PATH=str(library.parent))
+    return subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout == "True\n"
 
 
 class PyPeer:
     """A role in a process of its own, on the given library."""
 
-    def __init__(self, library, role, way, endpoint, count):
-        command = [PYTHON, "-B", ROOT / "tests/compat/ws_peer.py", role, way, endpoint, str(count)]
+    def __init__(self, library, role, way, endpoint, count, *folder):
+        command = [PYTHON, "-B", PEER, role, way, endpoint, str(count), *folder]
         environment = dict(os.environ, LD_LIBRARY_PATH=str(library.parent))
         self.process = subprocess.Popen(
             command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -118,6 +122,11 @@ class NodePeer(PyPeer):
         self.endpoint = endpoint
 
 
+class QuietHandler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
 class Browser:
     """Headless Chromium with a page that has jszmq."""
 
@@ -128,8 +137,7 @@ class Browser:
         self.browser = self.playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         (folder / "page.html").write_text("<!doctype html><script src=jszmq.js></script><script src=peer.js></script>")
         (folder / "peer.js").write_text(PEER_JS)
-        handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-        handler.log_message = lambda *_: None
+        handler = functools.partial(QuietHandler, directory=str(folder))
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
@@ -166,10 +174,11 @@ def free_port():
         return one.getsockname()[1]
 
 
-def cell_of_libraries(ours, theirs, role, we_bind, count):
+def cell_of_libraries(ours, theirs, role, we_bind, count, *folder):
+    """Over wss:// with the certificate in the folder, else over ws://."""
     binder, other = (ours, theirs) if we_bind else (theirs, ours)
-    one = PyPeer(binder, role, "bind", "ws://127.0.0.1:*/path", count)
-    two = PyPeer(other, PARTNERS[role], "connect", one.endpoint, count)
+    one = PyPeer(binder, role, "bind", ("wss" if folder else "ws") + "://127.0.0.1:*/path", count, *folder)
+    two = PyPeer(other, PARTNERS[role], "connect", one.endpoint, count, *folder)
     wrong = [peer.finish() for peer in (one, two)]
     for peer in (two, one):
         peer.end()
@@ -195,11 +204,11 @@ def cell_of_browser(ours, browser, role, count):
 
 
 def show(name, cell):
-    """Runs one cell; True: it failed."""
+    """Runs one cell; returns what is wrong."""
     since = time.monotonic()
-    wrong = cell()
-    print(f"{'FAILED' if wrong else 'ok':6s} {time.monotonic() - since:6.1f} s  {name} {wrong.strip()[:400]}", flush=True)
-    return bool(wrong)
+    wrong = cell().strip()
+    print(f"{'FAILED' if wrong else 'ok':6s} {time.monotonic() - since:6.1f} s  {name} {wrong[:400]}", flush=True)
+    return wrong
 
 
 def look(browser, jszmq, picture):
@@ -216,10 +225,14 @@ def look(browser, jszmq, picture):
 def cells(ours, theirs, jszmq, browser, work, count):
     """(name, function) of each cell."""
     folder = jszmq.parent
-    for role, partner in PARTNERS.items():
-        for we_bind in (True, False):
-            name = f"libzmq: {role} binds on {'ours' if we_bind else 'theirs'}, {partner} connects"
-            yield name, functools.partial(cell_of_libraries, ours, theirs, role, we_bind, count)
+    layers = {"ws": (), "wss": (make_certificate(work / "certificate"),)} if has_wss(theirs) else {"ws": ()}
+    if len(layers) == 1:
+        print("libzmq has no wss here: its build found no GnuTLS (Debian: libgnutls28-dev)")
+    for layer, certificate in layers.items():
+        for role, partner in PARTNERS.items():
+            for we_bind in (True, False):
+                name = f"libzmq, {layer}: {role} binds on {'ours' if we_bind else 'theirs'}, {partner} connects"
+                yield name, functools.partial(cell_of_libraries, ours, theirs, role, we_bind, count, *certificate)
     for role in PARTNERS:
         yield f"Node.js: {role} binds on jszmq", functools.partial(cell_of_node, ours, folder, role, count)
     for role in PARTNERS:
@@ -228,22 +241,24 @@ def cells(ours, theirs, jszmq, browser, work, count):
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./dev compat ws", description=__doc__.split("\n")[0])
-    parser.add_argument("library", type=Path, help="our libzmq.so.5")
-    parser.add_argument("names", nargs="*", metavar="NAME", help="only cells whose name contains this")
+    parser = suite_parser("ws", __doc__)
     parser.add_argument("--messages", type=int, default=10_000, help="of each cell (default %(default)s)")
-    arguments = parser.parse_args()
-    ours = arguments.library.resolve()
-    work = ROOT / "build/compat/ws"
-    work.mkdir(parents=True, exist_ok=True)
-    theirs = build_libzmq(work)
+    arguments, ours, theirs, work = begin(parser)
     jszmq = example.bundle_jszmq(ROOT / "build/npm")
+    since = time.monotonic()
     browser = Browser(jszmq.parent)
     every = cells(ours, theirs, jszmq, browser, work, arguments.messages)
     wanted = [cell for cell in every if not arguments.names or any(name in cell[0] for name in arguments.names)]
-    failed = sum(show(*cell) for cell in wanted)
+    outcomes = {name: show(name, cell) for name, cell in wanted}
     browser.close()
-    print(f"{failed} failed" if failed else "everything passed")
+    failed = [name for name, wrong in outcomes.items() if wrong]
+    if arguments.json:
+        passed = {name: wrong or "passed" for name, wrong in outcomes.items()}
+        arguments.json.write_text(json.dumps({"tests": passed, "worse": failed}, indent=1))
+    if not outcomes:
+        sys.exit("compat: no cell has such a name")
+    print(f"{len(outcomes)} cells of {arguments.messages} messages in {time.monotonic() - since:.0f} s")
+    print(f"{len(failed)} failed: {'; '.join(failed)}" if failed else "everything passed")
     sys.exit(1 if failed else 0)
 
 

@@ -201,6 +201,74 @@ TEST_F(TlsPeers, AForgedRecordEndsTheConnection) {
   EXPECT_EQ(reason_of(event), "decryption failed or bad record mac");
 }
 
+// --- wss: the same below a WebSocket ---
+
+class WssPeers : public TlsPeers {
+ protected:
+  [[nodiscard]] std::string bind_wss(Socket& socket) {
+    give_certificate(socket);
+    const auto bound = socket.bind("wss://127.0.0.1:*");
+    EXPECT_TRUE(bound) << bound.error().message();
+    return bound ? *bound : std::string();
+  }
+  [[nodiscard]] static BytePeer dial_clear(const std::string& endpoint) {
+    return BytePeer::dial("tcp" + endpoint.substr(3, endpoint.rfind('/') - 3));
+  }
+};
+
+TEST_F(WssPeers, GarbageAndARequestInTheClearAreRefused) {
+  Socket pull = make(SocketType::pull);
+  const std::string endpoint = bind_wss(pull);
+  for (const std::string& garbage : {std::string(1000, '\xFF'), std::string("GET / HTTP/1.1\r\nHost: h\r\n\r\n"),
+                                     std::string("\x16\x03\x01\x00\x05\x01\xff\xff\xff\xff", 10)}) {
+    BytePeer peer = dial_clear(endpoint);
+    peer.write(garbage);
+    peer.end_writing();
+    EXPECT_FALSE(reason_of(wait_for(pull, EventKind::handshake_failed)).empty());
+    (void)peer.read_to_end();
+  }
+  EXPECT_EQ(pull.statistics()->handshakes_failed, 3u);
+  expect_serves(pull, endpoint);
+}
+
+TEST_F(WssPeers, ACertificateOfAnotherAuthorityIsTheReasonAndNotAnErrorOfTheSystem) {
+  Socket pull = make(SocketType::pull);
+  const std::string endpoint = bind_wss(pull);
+  const TestAuthority other("other");
+  Socket push = make(SocketType::push);
+  ASSERT_TRUE(push.set(option::tls_authorities, other.file()));
+  ASSERT_TRUE(push.connect(endpoint));
+  const MonitorEvent event = wait_for(push, EventKind::handshake_failed);
+  EXPECT_EQ(event.reason.code(), Errc::protocol_error) << event.reason.message();
+  EXPECT_NE(reason_of(event).find("certificate"), std::string_view::npos) << event.reason.message();
+}
+
+TEST_F(WssPeers, HalfAHandshakeOfTlsAndHalfAnUpgradeEndInTime) {
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::handshake_timeout, 50ms));
+  const std::string endpoint = bind_wss(pull);
+  std::size_t passes = 100;  // of a ClientHello
+  const auto half = dial_cut(endpoint, passes, 1000);
+  expect_refused(pull, "handshake took too long", Errc::timed_out);
+  std::size_t enough = 1 << 20;
+  const auto no_request = dial_cut(endpoint, enough, 1 << 20);  // TLS without HTTP
+  ASSERT_TRUE(no_request->state().established);
+  expect_refused(pull, "handshake took too long", Errc::timed_out);
+  EXPECT_EQ(pull.statistics()->handshakes_failed, 2u);
+}
+
+TEST_F(WssPeers, APeerThatLeavesInTheMiddleOfTlsIsAFailureWithAReason) {
+  Socket pull = make(SocketType::pull);
+  const std::string endpoint = bind_wss(pull);
+  {
+    std::size_t passes = 100;
+    const auto half = dial_cut(endpoint, passes, 1000);
+  }
+  EXPECT_FALSE(reason_of(wait_for(pull, EventKind::handshake_failed)).empty());
+  EXPECT_EQ(pull.statistics()->handshakes_failed, 1u);
+  expect_serves(pull, endpoint);
+}
+
 }  // namespace
 }  // namespace weft::conformance
 

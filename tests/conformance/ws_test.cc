@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // A socket at ws://, and a peer that writes HTTP and WebSocket frames by hand: a browser, and what pretends to be one.
+#include <atomic>
+#include <thread>
+
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/wire.h"
 #include "weft/net/ws/test_frames.h"
@@ -95,6 +98,7 @@ TEST_P(WebSocket, ABadUpgradeIsAnsweredAndTold) {
     EXPECT_EQ(event.reason.text(), why);
     EXPECT_EQ(event.detail, static_cast<std::uint32_t>(zmtp::Breach::websocket));
   }
+  EXPECT_EQ(pull.statistics()->handshakes_failed, std::size(cases));
 }
 
 TEST_P(WebSocket, ASlowUpgradeEndsInTime) {
@@ -108,6 +112,7 @@ TEST_P(WebSocket, ASlowUpgradeEndsInTime) {
 
 TEST_P(WebSocket, ABrokenFrameEndsTheConnectionWithAStatusAndAReason) {
   Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::heartbeat_interval, 0ms));  // the silence behind the fault is not what ends it
   const struct {
     std::string bytes;
     std::string_view status;
@@ -134,6 +139,7 @@ TEST_P(WebSocket, AMessageBeyondTheSocketsLimitEndsTheConnection) {
   BytePeer peer = browse(pull);
   peer.write(message(true, 0, "0123456789") + message(true, 0, "0123456789+"));
   EXPECT_EQ(recv_text(pull), "0123456789");
+  EXPECT_EQ(pull.try_recv().error(), Errc::would_block);  // the frame behind it is decoded by the next call
   expect_end(pull, EventKind::disconnected, Errc::message_too_large, "message exceeds its limit");
   BytePeer other = browse(pull);
   other.write(frame(true, 0x02, std::string(1, '\0')) + frame(true, 0x80, "0123456789+"));
@@ -142,6 +148,7 @@ TEST_P(WebSocket, AMessageBeyondTheSocketsLimitEndsTheConnection) {
 
 TEST_P(WebSocket, ACloseIsAnsweredAndTheEnd) {
   Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::heartbeat_interval, 0ms));  // the silence behind the end is not what ends it
   BytePeer peer = browse(pull);
   peer.write(message(true, 0, "last") + frame(true, 0x88, "\x03\xE9"));
   EXPECT_EQ(recv_text(pull), "last");
@@ -165,6 +172,65 @@ TEST_P(WebSocket, HeartbeatsArePingsAndSilenceEnds) {
     peer.write(frame(true, 0x8A, ""));
   }
   expect_end(pull, EventKind::disconnected, Errc::timed_out, "peer is silent");
+}
+
+// A peer that sends PINGs without pause, which bring the application nothing.
+class PingFlood {
+ public:
+  explicit PingFlood(BytePeer peer) : peer_(std::move(peer)), thread_([this] { run(); }) {}
+  PingFlood(const PingFlood&) = delete;
+  PingFlood& operator=(const PingFlood&) = delete;
+  ~PingFlood() {
+    over_.store(true, std::memory_order_relaxed);
+    thread_.join();
+  }
+
+ private:
+  void run() {
+    std::string pings;
+    while (pings.size() < 1 << 20) {
+      pings += frame(true, 0x89, "");
+    }
+    for (std::string_view rest; !over_.load(std::memory_order_relaxed);) {
+      rest = rest.empty() ? std::string_view(pings) : rest;
+      rest.remove_prefix(peer_.write_until_full(rest, 20ms));
+    }
+  }
+
+  std::atomic<bool> over_{false};
+  BytePeer peer_;
+  std::thread thread_;
+};
+
+TEST_P(WebSocket, AFloodOfPingsBeforeTheHandshakeIsOverHoldsUpNobodyAndEndsInTime) {
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::handshake_timeout, 100ms));
+  BytePeer first = dial(pull);
+  BytePeer second = dial(pull);
+  first.write(kRequest);
+  second.write(kRequest);
+  const PingFlood flood(std::move(first));
+  const PingFlood other(std::move(second));
+  expect_end(pull, EventKind::handshake_failed, Errc::timed_out, "handshake took too long");
+  expect_end(pull, EventKind::handshake_failed, Errc::timed_out, "handshake took too long");
+}
+
+TEST_P(WebSocket, AFloodOfPingsHoldsUpNoCallAndNoOtherPeer) {
+  Socket pull = make(SocketType::pull);
+  const PingFlood flood(browse(pull));
+  const PingFlood other(browse(pull));
+  ASSERT_TRUE(pull.set(option::receive_timeout, 50ms));
+  const Instant begun = sys::now();
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_EQ(pull.try_recv().error(), Errc::would_block);
+    EXPECT_EQ(pull.recv().error(), Errc::timed_out);
+  }
+  EXPECT_LT(sys::now() - begun, 2s);
+  ASSERT_TRUE(pull.set(option::receive_timeout, kLong));
+  BytePeer peer = browse(pull);
+  peer.write(message(true, 0, "heard"));
+  EXPECT_EQ(recv_text(pull), "heard");
+  EXPECT_LT(sys::now() - begun, 4s);
 }
 
 TEST_P(WebSocket, TheRefusedClientTriesAgain) {
@@ -207,6 +273,69 @@ TEST_P(WebSocket, EveryMechanismWorks) {
       EXPECT_EQ(recv(pull), (Texts{std::to_string(i), std::string(static_cast<std::size_t>(i) * 97, 'x')}));
     }
   }
+}
+
+// The authenticator of this context, which knows one password.
+class PasswordCheck {
+ public:
+  explicit PasswordCheck(Socket handler) : handler_(std::move(handler)) {
+    EXPECT_TRUE(handler_.bind("inproc://zeromq.zap.01"));
+    thread_ = std::thread([this] { run(); });
+  }
+  PasswordCheck(const PasswordCheck&) = delete;
+  PasswordCheck& operator=(const PasswordCheck&) = delete;
+  ~PasswordCheck() {
+    handler_.close();
+    thread_.join();
+  }
+
+ private:
+  void run() {
+    while (const auto parts = handler_.recv_all()) {
+      ASSERT_EQ(parts->size(), 8u);
+      EXPECT_EQ((*parts)[5].text(), "PLAIN");
+      const bool good = (*parts)[6].text() == "alice" && (*parts)[7].text() == "secret";
+      const std::string id((*parts)[1].text());
+      const std::string reply[] = {"1.0", id, good ? "200" : "400", "", good ? "alice" : "", ""};
+      for (std::size_t i = 0; i < std::size(reply); ++i) {
+        ASSERT_TRUE(handler_.send(reply[i], i + 1 < std::size(reply) ? More::yes : More::no));
+      }
+    }
+  }
+
+  Socket handler_;
+  std::thread thread_;
+};
+
+TEST_P(WebSocket, PlainLetsInWhoKnowsThePasswordAndNobodyElse) {
+  const PasswordCheck check(make(SocketType::rep));
+  Socket pull = make(SocketType::pull);
+  ASSERT_TRUE(pull.set(option::plain_server, true));
+  ASSERT_TRUE(pull.watch_events());
+  const std::string endpoint = bind(pull);
+  const auto client = [&](std::string_view password) {
+    Socket push = make(SocketType::push);
+    EXPECT_TRUE(push.set(option::plain_username, "alice"));
+    EXPECT_TRUE(push.set(option::plain_password, std::string(password)));
+    connect(push, endpoint);
+    return push;
+  };
+  Socket good = client("secret");
+  send(good, {"hello"});
+  EXPECT_EQ(recv_text(pull), "hello");
+  Socket bad = client("guess");
+  expect_end(pull, EventKind::handshake_failed, Errc::handshake_refused, "the peer was not authenticated");
+  Socket nobody = make(SocketType::push);  // NULL: the sub-protocols differ
+  connect(nobody, endpoint);
+  for (;;) {
+    const MonitorEvent event = wait_for_event(pull, EventKind::handshake_failed);
+    if (event.reason == Errc::protocol_error) {
+      EXPECT_STREQ(event.reason.text(), "the client offers no WebSocket sub-protocol of ours");
+      break;
+    }
+  }
+  EXPECT_GE(pull.statistics()->handshakes_failed, 2u);
+  EXPECT_EQ(pull.try_recv().error(), Errc::would_block);
 }
 
 TEST_P(WebSocket, ARawSocketHasNoWebSocket) {

@@ -33,7 +33,8 @@ class Stream {
   virtual ~Stream() = default;
 
   [[nodiscard]] virtual int fd() const = 0;
-  [[nodiscard]] virtual sys::IoResult read(std::span<MutableBytes> into) = 0;  // the first 4 are used
+  // The first 4 are used. `cut`: the stream stopped early to give others a turn, and no event announces the rest.
+  [[nodiscard]] virtual sys::IoResult read(std::span<MutableBytes> into) = 0;
   [[nodiscard]] virtual sys::IoResult write(std::span<const Bytes> from) = 0;  // the first 64 are used
   virtual void shutdown_write() = 0;                                           // the peer reads end_of_stream
   [[nodiscard]] virtual std::string peer_address() const = 0;  // "192.0.2.1:4711", "/path", "@name"; empty if unknown

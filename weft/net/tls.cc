@@ -7,6 +7,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include <memory>
 #include <utility>
 
 #include "weft/net/tls_stream.h"
@@ -28,6 +29,61 @@ Error refuse(const std::string& file, const char* text, std::string* why) {
   }
   ERR_clear_error();
   return Error(Errc::invalid_argument, text);
+}
+
+struct FreeOpenSsl {
+  void operator()(BIO* bio) const noexcept { BIO_free(bio); }
+  void operator()(X509* certificate) const noexcept { X509_free(certificate); }
+  void operator()(EVP_PKEY* key) const noexcept { EVP_PKEY_free(key); }
+};
+using Bio = std::unique_ptr<BIO, FreeOpenSsl>;
+using Certificate = std::unique_ptr<X509, FreeOpenSsl>;
+using Key = std::unique_ptr<EVP_PKEY, FreeOpenSsl>;
+
+Bio reader_of(const std::string& pem) { return Bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))); }
+int no_pass_phrase(char* /*buffer*/, int /*size*/, int /*writes*/, void* /*argument*/) { return -1; }
+
+// The next certificate. `bad`: what stands there is none, as opposed to the end of the text.
+Certificate next_certificate(BIO* from, bool& bad) {
+  Certificate certificate(PEM_read_bio_X509(from, nullptr, &no_pass_phrase, nullptr));
+  bad = certificate == nullptr && ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE;
+  if (!bad) {
+    ERR_clear_error();
+  }
+  return certificate;
+}
+
+Result<void> use_certificate_pem(SSL_CTX* ssl_ctx, const std::string& certificate_pem, const std::string& key_pem,
+                                 std::string* why) {
+  const Bio chain = reader_of(certificate_pem);
+  bool bad = false;
+  Certificate certificate = chain == nullptr ? nullptr : next_certificate(chain.get(), bad);
+  bool taken = certificate != nullptr && SSL_CTX_use_certificate(ssl_ctx, certificate.get()) == 1;
+  while (taken && (certificate = next_certificate(chain.get(), bad)) != nullptr) {
+    taken = SSL_CTX_add1_chain_cert(ssl_ctx, certificate.get()) == 1;
+  }
+  if (!taken || bad) {
+    return refuse("PEM", "the certificate cannot be used", why);
+  }
+  const Bio reader = reader_of(key_pem);
+  const Key key(reader == nullptr ? nullptr : PEM_read_bio_PrivateKey(reader.get(), nullptr, &no_pass_phrase, nullptr));
+  if (key == nullptr) {
+    return refuse("PEM", "the key cannot be used", why);
+  }
+  if (SSL_CTX_use_PrivateKey(ssl_ctx, key.get()) != 1 || SSL_CTX_check_private_key(ssl_ctx) != 1) {
+    return refuse("PEM", "the key is not the certificate's", why);
+  }
+  return {};
+}
+
+Result<void> trust_pem(SSL_CTX* ssl_ctx, const std::string& pem, std::string* why) {
+  const Bio reader = reader_of(pem);
+  int count = 0;
+  bool bad = reader == nullptr;
+  for (Certificate one; !bad && (one = next_certificate(reader.get(), bad)) != nullptr; ++count) {
+    bad = X509_STORE_add_cert(SSL_CTX_get_cert_store(ssl_ctx), one.get()) != 1;
+  }
+  return bad || count == 0 ? refuse("PEM", "the authorities of servers cannot be used", why) : Result<void>();
 }
 
 Result<std::string> wire_protocols(const std::vector<std::string>& protocols) {
@@ -62,7 +118,7 @@ Result<std::shared_ptr<TlsContext>> make_context(const SSL_METHOD* method, const
   SSL_CTX_set_mode(ssl_ctx, SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_read_ahead(ssl_ctx, 1);  // one system call for all available bytes, not two for each record
   SSL_CTX_set_session_cache_mode(ssl_ctx, SSL_SESS_CACHE_OFF);
-  SSL_CTX_set_default_passwd_cb(ssl_ctx, [](char*, int, int, void*) { return -1; });  // never prompts at a terminal
+  SSL_CTX_set_default_passwd_cb(ssl_ctx, &no_pass_phrase);  // never prompts at a terminal
   return context;
 }
 
@@ -95,7 +151,9 @@ int choose_protocol(SSL* /*ssl*/, const unsigned char** chosen, unsigned char* s
 Result<std::shared_ptr<const TlsContext>> make_server_context(const TlsServerOptions& options, std::string* why) {
   const auto context = WEFT_TRY(make_context(TLS_server_method(), options.protocols));
   SSL_CTX* const ssl_ctx = context->ssl_ctx;
-  WEFT_TRY(use_certificate(ssl_ctx, options.certificate_file, options.key_file, why));
+  WEFT_TRY(options.certificate_pem.empty()
+               ? use_certificate(ssl_ctx, options.certificate_file, options.key_file, why)
+               : use_certificate_pem(ssl_ctx, options.certificate_pem, options.key_pem, why));
   if (!options.client_ca_file.empty()) {
     const char* const file = options.client_ca_file.c_str();
     STACK_OF(X509_NAME)* const names = SSL_load_client_CA_file(file);
@@ -159,10 +217,14 @@ Result<std::shared_ptr<TlsClient>> TlsClient::make(const TlsClientOptions& optio
   if (!options.certificate_file.empty()) {
     WEFT_TRY(use_certificate(ssl_ctx, options.certificate_file, options.key_file, why));
   }
-  if (options.verify && options.ca_file.empty()) {
+  if (options.verify && (options.system_too || (options.ca_file.empty() && options.ca_pem.empty()))) {
     SSL_CTX_set_default_verify_paths(ssl_ctx);
-  } else if (options.verify && SSL_CTX_load_verify_file(ssl_ctx, options.ca_file.c_str()) != 1) {
+  }
+  if (options.verify && !options.ca_file.empty() && SSL_CTX_load_verify_file(ssl_ctx, options.ca_file.c_str()) != 1) {
     return refuse(options.ca_file, "the authorities of servers cannot be used", why);
+  }
+  if (options.verify && !options.ca_pem.empty()) {
+    WEFT_TRY(trust_pem(ssl_ctx, options.ca_pem, why));
   }
   SSL_CTX_set_verify(ssl_ctx, options.verify ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nullptr);
   const std::string& protocols = context->protocols;
@@ -172,11 +234,11 @@ Result<std::shared_ptr<TlsClient>> TlsClient::make(const TlsClientOptions& optio
     ERR_clear_error();
     return kNoMemory;
   }
-  return std::shared_ptr<TlsClient>(new TlsClient(options.verify, std::move(context)));
+  return std::shared_ptr<TlsClient>(new TlsClient(options.verify && options.check_name, std::move(context)));
 }
 
 Result<std::unique_ptr<Stream>> TlsClient::wrap(std::unique_ptr<Stream> stream, const std::string& server_name) const {
-  if (verify_ && server_name.empty()) {
+  if (checks_name_ && server_name.empty()) {
     return Error(Errc::invalid_argument, "a server that is to be verified has a name");
   }
   auto ssl = make_ssl(*context_);
@@ -189,7 +251,7 @@ Result<std::unique_ptr<Stream>> TlsClient::wrap(std::unique_ptr<Stream> stream, 
   // An address is not sent as a name (RFC 6066, 3).
   if (!server_name.empty() && X509_VERIFY_PARAM_set1_ip_asc(check, server_name.c_str()) != 1 &&
       (SSL_set_tlsext_host_name(ssl.get(), server_name.c_str()) != 1 ||
-       (verify_ && SSL_set1_host(ssl.get(), server_name.c_str()) != 1))) {
+       (checks_name_ && SSL_set1_host(ssl.get(), server_name.c_str()) != 1))) {
     ERR_clear_error();
     return Error(Errc::invalid_argument, "this is no name of a server");
   }

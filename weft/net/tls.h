@@ -30,6 +30,8 @@ struct TlsServerOptions {
   std::string client_ca_file{};          // PEM: the authorities of clients. Empty: no certificate is requested
   bool client_required = true;           // with a client_ca_file: a client without a certificate is refused
   std::vector<std::string> protocols{};  // ALPN, the best first. A client without a common one is refused
+  std::string certificate_pem{};         // the contents of such files, in their place
+  std::string key_pem{};
 };
 
 // TlsServer: the accepting side's certificate, and its rules for clients.
@@ -67,6 +69,9 @@ struct TlsClientOptions {
   std::string certificate_file{};        // PEM, as TlsServerOptions; shown to a server that requests it
   std::string key_file{};                // its key
   std::vector<std::string> protocols{};  // ALPN
+  std::string ca_pem{};                  // the contents of such a file, beside ca_file
+  bool system_too = false;               // also with a ca_file or ca_pem, the authorities that the system trusts
+  bool check_name = true;                // off: of these authorities, a certificate for any name is accepted
 };
 
 // TlsClient: the connecting side. Owner: shared by the dialers that connect. Affinity: any thread; immutable.
@@ -76,14 +81,16 @@ class TlsClient {
                                                                std::string* why = nullptr);
 
   // Begins the handshake. `server_name` is the host name or the address that the server's certificate must be
-  // for. invalid_argument: verification is on and `server_name` is empty; resource_exhausted.
+  // for; with check_name off it is only told to the server, unless empty. invalid_argument: it is to be checked and
+  // empty; resource_exhausted.
   [[nodiscard]] Result<std::unique_ptr<Stream>> wrap(std::unique_ptr<Stream> stream,
                                                      const std::string& server_name) const;
 
  private:
-  TlsClient(bool verify, std::shared_ptr<const TlsContext> context) : verify_(verify), context_(std::move(context)) {}
+  TlsClient(bool checks_name, std::shared_ptr<const TlsContext> context)
+      : checks_name_(checks_name), context_(std::move(context)) {}
 
-  const bool verify_;
+  const bool checks_name_;
   const std::shared_ptr<const TlsContext> context_;
 };
 

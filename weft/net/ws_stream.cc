@@ -23,7 +23,7 @@ using sys::IoResult;
 using Status = IoResult::Status;
 
 constexpr std::size_t kBlock = 64 * 1024;       // of one read or write below
-constexpr int kReadsMax = 32;                   // of the stream below in one read: a peer may send what gives nothing
+constexpr int kReadsMax = 8;                    // of the stream below in one read: a peer may send what gives nothing
 constexpr std::size_t kUpgradeRead = 1024;      // bytes of one read before the upgrade is over
 constexpr std::size_t kControlsMax = 4 * 1024;  // control frames that wait; past this a PING gets no PONG
 constexpr std::string_view kBare = "ZWS2.0";
@@ -118,7 +118,7 @@ class ZwsStream final : public Stream {
   int reads_ = 0;         // of the stream below, in this read
   bool drained_ = false;  // in this read: the stream below has no more bytes for now
   bool heard_ = false;    // in this read: a control frame came
-  bool rests_ = false;    // the last read ended with bytes unread, to give others a turn
+  bool rests_ = false;    // the last read stopped with bytes unread, to give others a turn: IoResult::cut
   bool closed_ = false;   // the peer's CLOSE came
 
   Outbound out_;
@@ -135,10 +135,11 @@ void ZwsStream::begin() {
 }
 
 StreamState ZwsStream::state() const noexcept {
-  const bool ended = rests_ || closed_ || failure_ != Errc::ok || write_errno_ != 0 ||
-                     below_status_ == Status::end_of_stream || below_status_ == Status::failed;
+  const StreamState below = below_->state();
+  const bool ended = closed_ || failure_ != Errc::ok || write_errno_ != 0 || below_status_ == Status::end_of_stream ||
+                     below_status_ == Status::failed || below.ended;
   const bool waits = !controls_.empty() && (upgrade_ || out_.between_frames());
-  return {!upgrade_, ended, !held_.empty() || waits || below_->state().unsent, failure_};
+  return {!upgrade_, ended, !held_.empty() || waits || below.unsent, failure_ != Errc::ok ? failure_ : below.failure};
 }
 
 // --- reading ---
@@ -170,7 +171,7 @@ IoResult ZwsStream::read(std::span<MutableBytes> into) {
 
 IoResult ZwsStream::outcome(std::size_t total) const noexcept {
   if (total != 0) {
-    return {.status = Status::done, .bytes = total, .cut = below_status_ == Status::done};
+    return {.status = Status::done, .bytes = total, .cut = rests_};
   }
   if (failure_ != Errc::ok) {
     return {Status::failed, 0, EPROTO};
@@ -181,7 +182,7 @@ IoResult ZwsStream::outcome(std::size_t total) const noexcept {
   if (write_errno_ != 0 && below_status_ == Status::would_block) {
     return {Status::failed, 0, write_errno_};  // no event would say it
   }
-  return {heard_ || rests_ ? Status::done : below_status_, 0, below_errno_};
+  return {heard_ || rests_ ? Status::done : below_status_, 0, below_errno_, rests_};
 }
 
 // The stream below has nothing more for now when a read took less than its room.

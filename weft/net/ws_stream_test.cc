@@ -165,6 +165,67 @@ TEST_F(WsStreamTest, AFloodOfPingsIsAnsweredWithinABound) {
   EXPECT_LT(down_.bytes.size(), 10'000u);
 }
 
+TEST_F(WsStreamTest, AReadThatAFloodOfPingsStopsSaysThatMoreIsThere) {
+  accept_by_hand();
+  const std::string ping = test::frame(true, 0x89, "");
+  while (up_.bytes.size() < 1 << 20) {
+    up_.bytes += ping;
+  }
+  up_.bytes += test::message(true, 0, "behind");
+  std::uint8_t room[100];
+  MutableBytes into(room);
+  sys::IoResult result = server_->read({&into, 1});
+  EXPECT_TRUE(result.status == Status::done && result.bytes == 0 && result.cut);
+  EXPECT_FALSE(up_.bytes.empty());
+  EXPECT_FALSE(server_->state().ended);
+  for (int i = 0; i < 100 && result.bytes == 0; ++i) {
+    result = server_->read({&into, 1});
+  }
+  EXPECT_EQ(as_text(Bytes(room).first(result.bytes)), short_frame("behind"));
+  EXPECT_FALSE(result.cut);
+  EXPECT_EQ(server_->read({&into, 1}).status, Status::would_block);
+}
+
+TEST_F(WsStreamTest, AReadThatEmptiedTheTransportIsNotCut) {
+  accept_by_hand();
+  up_.bytes = test::message(true, 0, "all");
+  std::uint8_t room[100];
+  MutableBytes into(room);
+  const sys::IoResult result = server_->read({&into, 1});
+  EXPECT_EQ(result.bytes, 5u);
+  EXPECT_FALSE(result.cut);
+}
+
+// A TLS below announces its end with its last bytes, and no event of the socket need follow.
+TEST_F(WsStreamTest, AnEndThatOnlyTheLayerBelowKnowsIsShown) {
+  class EndingLayer final : public Stream {
+   public:
+    EndingLayer(Pipe& in, Pipe& out) : in_(in), socket_(in, out, nullptr) {}
+    [[nodiscard]] int fd() const override { return -1; }
+    [[nodiscard]] sys::IoResult read(std::span<MutableBytes> into) override { return socket_.read(into); }
+    [[nodiscard]] sys::IoResult write(std::span<const Bytes> from) override { return socket_.write(from); }
+    void shutdown_write() override { socket_.shutdown_write(); }
+    [[nodiscard]] std::string peer_address() const override { return {}; }
+    [[nodiscard]] StreamState state() const noexcept override { return {.ended = in_.ended && in_.bytes.empty()}; }
+
+   private:
+    Pipe& in_;
+    PipeStream socket_;
+  };
+  begin();
+  server_ = *make_zws_stream(std::make_unique<EndingLayer>(up_, down_), {});
+  (void)touch(*server_);
+  (void)write(*server_, kGreeting);
+  (void)read_all(*server_);
+  up_.bytes = test::message(true, 0, "last");
+  up_.ended = true;
+  std::uint8_t room[100];
+  MutableBytes into(room);
+  EXPECT_EQ(server_->read({&into, 1}).bytes, 6u);
+  EXPECT_TRUE(server_->state().ended);
+  EXPECT_EQ(server_->read({&into, 1}).status, Status::end_of_stream);
+}
+
 TEST_F(WsStreamTest, OurPingIsAFrameAndThePeersPongASignOfLife) {
   connect();
   EXPECT_TRUE(server_->ping());

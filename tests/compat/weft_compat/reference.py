@@ -5,7 +5,7 @@ import os
 import shutil
 import sys
 
-from weft_compat.runs import ROOT, launcher, run, say
+from weft_compat.runs import ROOT, existing, launcher, run, say
 
 CRATE = "zeromq-src"
 VERSION = "0.3.6"  # carries libzmq 4.3.5
@@ -47,3 +47,15 @@ def build_reference(tree, work=WORK):
         run(command + [f"-D{switch}" for switch in switches], work / "reference.configure.log")
         run(["cmake", "--build", folder, "--target", "libzmq"], work / "reference.build.log")
     return library
+
+
+def begin(parser):
+    """The beginning of a suite that compares with this libzmq.
+
+    Returns the arguments, our library, libzmq, and the suite's folder: build/compat/ and the last word of the parser's name.
+    """
+    arguments = parser.parse_intermixed_args()
+    ours = existing(arguments.library)
+    work = ROOT / "build/compat" / parser.prog.split()[-1]
+    work.mkdir(parents=True, exist_ok=True)
+    return arguments, ours, build_reference(fetch()), work

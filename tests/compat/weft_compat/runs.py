@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Other projects' programs: set-up commands, a network of their own, and a test that is one process."""
 
+import argparse
 import concurrent.futures
 import dataclasses
 import json
@@ -102,13 +103,21 @@ def check_loaded(program, library):
         sys.exit(f"compat: {program} does not load {library}:\n{listing}")
 
 
-def common_arguments(parser):
-    """Adds the arguments that every suite has."""
+def suite_parser(name, summary):
+    """The parser of the arguments that every suite has."""
+    parser = argparse.ArgumentParser(prog=f"./dev compat {name}", description=summary.split("\n")[0])
     parser.add_argument("library", type=Path, help="our libzmq.so.5")
     parser.add_argument("names", nargs="*", metavar="NAME", help="only tests whose name contains this")
-    parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1), help="tests at once (default %(default)s)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every outcome there")
+    return parser
+
+
+def side_by_side_parser(name, summary):
+    """The parser of a suite that ends with side_by_side()."""
+    parser = suite_parser(name, summary)
+    parser.add_argument("--jobs", type=int, default=2 * (os.cpu_count() or 1), help="tests at once (default %(default)s)")
     parser.epilog = "Exit status: 0, or 1 when a test passes on libzmq and not here, or when none ran; 2: wrong arguments."
+    return parser
 
 
 def existing(library):

@@ -220,7 +220,7 @@ void Link::drain() {
       finish();
       return;
     }
-    turn.count_bytes(result.bytes);
+    turn.count_read(result);
   }
   common_.io.request(common_.connection.shared_from_this(), IoService::read);
 }

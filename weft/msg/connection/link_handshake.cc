@@ -114,6 +114,7 @@ void Link::handle_handshake() {
   }
   bool alive = true;
   int os_errno = 0;
+  Turn turn;
   while (alive && !common_.local_end.ready() && !common_.local_end.fault()) {
     receive_.reader().consume_bytes(common_.local_end.handle_input(receive_.reader().unparsed(), sys::now()));
     alive = write_handshake(os_errno);
@@ -128,8 +129,14 @@ void Link::handle_handshake() {
     if (common_.local_end.ready() || common_.local_end.fault()) {
       break;
     }
+    if (!turn.may_read()) {
+      receive_.reader().settle();
+      common_.io.request(common_.connection.shared_from_this(), IoService::read);
+      return;
+    }
     bool drained = false;
     const sys::IoResult result = receive_.reader().fill(*common_.stream, nullptr, drained, kHandshakeReadMax);
+    turn.count_read(result);
     if (result.status == sys::IoResult::Status::would_block) {
       receive_.reader().settle();
       if (!common_.layered() || write_handshake(os_errno)) {  // the read may have ended the layer's own handshake
@@ -236,7 +243,7 @@ void Link::await_leaving() {
       fail_stream("closed during the handshake", result.os_errno);
       return;
     }
-    turn.count_bytes(result.bytes);
+    turn.count_read(result);
   }
   common_.io.request(common_.connection.shared_from_this(), IoService::read);
 }

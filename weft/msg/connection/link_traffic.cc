@@ -85,11 +85,7 @@ void Link::resume_reading() {
         receive_.read();
       }
       return;
-    case Phase::handshake:
-      if (refused_for_now_) {
-        await_leaving();
-      }
-      return;
+    case Phase::handshake: handle_handshake(); return;
     case Phase::draining: drain(); return;
     case Phase::idle:
     case Phase::dialling:

@@ -153,6 +153,9 @@ bool ReceiveSide::fill(Turn& turn) noexcept {
   if (common_.layered()) [[unlikely]] {
     const net::StreamState now = common_.stream->state();
     drained = drained && !now.ended;
+    if (now.ended && result.status == sys::IoResult::Status::done) {
+      resume_later();  // the end: no event announces it, and the application may not receive again
+    }
     if (now.unsent) {
       common_.io.request(common_.connection.shared_from_this(), IoService::write_layer);
     }
@@ -160,7 +163,7 @@ bool ReceiveSide::fill(Turn& turn) noexcept {
   maybe_readable_.store(!drained, std::memory_order_relaxed);
   switch (result.status) {
     case sys::IoResult::Status::done:
-      turn.count_bytes(result.bytes);
+      turn.count_read(result);
       last_input_.store(sys::now().time_since_epoch().count(), std::memory_order_relaxed);
       return true;
     case sys::IoResult::Status::would_block: return false;

@@ -9,6 +9,7 @@
 #include "weft/base/time.h"
 #include "weft/msg/message/part.h"
 #include "weft/sys/clock.h"
+#include "weft/sys/socket.h"
 
 namespace weft::msg {
 
@@ -39,7 +40,10 @@ class Turn {
   void end_waiting() noexcept { deadline_ = Instant::min(); }
 
   void count_frame() noexcept { --frames_; }
-  void count_bytes(std::size_t bytes) noexcept { bytes_ -= static_cast<std::int64_t>(bytes); }
+  // A read that stopped early took a turn's work below it, however few bytes it gave: control frames of a WebSocket.
+  void count_read(const sys::IoResult& read) noexcept {
+    bytes_ -= read.cut ? kBytes : static_cast<std::int64_t>(read.bytes);
+  }
   [[nodiscard]] bool may_decode() const noexcept { return frames_ > 0; }
   [[nodiscard]] bool may_read() const noexcept { return bytes_ > 0; }
   [[nodiscard]] bool spent() const noexcept { return !may_decode() || !may_read(); }

@@ -84,6 +84,11 @@ constexpr AnyOption kTable[] = {
     &option::tls_client_required,
     &option::tls_server_name,
     &option::tls_verify,
+    &option::wss_certificate_pem,
+    &option::wss_key_pem,
+    &option::wss_trust_pem,
+    &option::wss_hostname,
+    &option::wss_trust_system,
     &option::zap_domain,
     &option::zap_enforce_domain,
 };
@@ -130,7 +135,7 @@ Result<void> assign(Options& options, const Option<std::string>& row, std::strin
 }  // namespace
 
 void Options::wipe_secrets() noexcept {
-  for (std::string* const secret : {&plain_password, &curve_secret_key, &socks_password}) {
+  for (std::string* const secret : {&plain_password, &curve_secret_key, &socks_password, &wss_key_pem}) {
     wipe(*secret);
   }
 }

@@ -114,6 +114,12 @@ struct Options {
   bool tls_client_required = true;     // bind, with tls_authorities: a client without a certificate is refused
   std::string tls_server_name;         // connect: the name in the server's certificate; empty: the endpoint's host
   bool tls_verify = true;              // connect: off takes any server, even a man in the middle; for tests
+  std::string wss_certificate_pem;     // bind wss: the contents of such a file, in place of tls_certificate
+  std::string wss_key_pem;             // its key
+  std::string wss_trust_pem;           // connect wss: the contents of such a file, beside tls_authorities
+  std::string wss_hostname;            // connect wss: in place of tls_server_name. Empty, and so is that, with only a
+                                       // wss_trust_pem: a certificate for any name, as in libzmq
+  bool wss_trust_system = false;       // connect wss: also with authorities of ours, those that the system trusts
   std::string zap_domain;              // goes to the authenticator; not empty: it also checks peers without a mechanism
   bool zap_enforce_domain = false;     // with a domain but no authenticator, every peer is refused
   Security security = Security::null;  // not a row: the option of a mechanism that was set last decides it
@@ -242,6 +248,12 @@ inline constexpr Option<std::string> tls_authorities{"tls_authorities", &Options
 inline constexpr Option<bool> tls_client_required{"tls_client_required", &Options::tls_client_required, 0, 1};
 inline constexpr Option<std::string> tls_server_name{"tls_server_name", &Options::tls_server_name, 0, 253};
 inline constexpr Option<bool> tls_verify{"tls_verify", &Options::tls_verify, 0, 1};
+inline constexpr Option<std::string> wss_certificate_pem{"wss_certificate_pem", &Options::wss_certificate_pem, 0,
+                                                         262144};
+inline constexpr Option<std::string> wss_key_pem{"wss_key_pem", &Options::wss_key_pem, 0, 262144};
+inline constexpr Option<std::string> wss_trust_pem{"wss_trust_pem", &Options::wss_trust_pem, 0, 262144};
+inline constexpr Option<std::string> wss_hostname{"wss_hostname", &Options::wss_hostname, 0, 4096};
+inline constexpr Option<bool> wss_trust_system{"wss_trust_system", &Options::wss_trust_system, 0, 1};
 
 inline constexpr Option<bool> zap_enforce_domain{"zap_enforce_domain", &Options::zap_enforce_domain, 0, 1};
 inline constexpr Option<std::string> zap_domain{"zap_domain", &Options::zap_domain, 0, 255};

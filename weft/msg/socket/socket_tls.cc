@@ -6,6 +6,40 @@
 #include "weft/net/transport.h"
 
 namespace weft::msg {
+namespace {
+
+bool is_wss(const net::Endpoint& endpoint) noexcept { return endpoint.transport == net::Transport::wss; }
+
+net::TlsServerOptions server_options(const net::Endpoint& endpoint, const Options& options) {
+  net::TlsServerOptions how{options.tls_certificate, options.tls_key, options.tls_authorities,
+                            options.tls_client_required};
+  if (is_wss(endpoint)) {
+    how.certificate_pem = options.wss_certificate_pem;
+    how.key_pem = options.wss_key_pem;
+  }
+  return how;
+}
+
+net::TlsClientOptions client_options(const net::Endpoint& endpoint, const Options& options) {
+  net::TlsClientOptions how{options.tls_authorities, options.tls_verify, options.tls_certificate, options.tls_key};
+  if (is_wss(endpoint)) {
+    how.ca_pem = options.wss_trust_pem;
+    how.system_too = options.wss_trust_system;
+    // libzmq's rule. With authorities that anybody can get a certificate from, the name is checked here all the same.
+    const bool named = !options.wss_hostname.empty() || !options.tls_server_name.empty();
+    how.check_name = named || how.ca_pem.empty() || !how.ca_file.empty() || how.system_too;
+  }
+  return how;
+}
+
+std::string server_name(const net::Endpoint& endpoint, const Options& options) {
+  if (is_wss(endpoint) && !options.wss_hostname.empty()) {
+    return options.wss_hostname;
+  }
+  return options.tls_server_name.empty() ? endpoint.host : options.tls_server_name;
+}
+
+}  // namespace
 
 Result<std::shared_ptr<const net::Layering>> SocketCore::make_layering(const net::Endpoint& endpoint, bool accepts,
                                                                        const Options& options) {
@@ -22,19 +56,20 @@ Result<std::shared_ptr<const net::Layering>> SocketCore::make_layering(const net
     return Error(Errc::unknown_transport, "this build has no TLS");
   }
   if (row.has_tls && accepts) {
-    if (options.tls_certificate.empty() || options.tls_key.empty()) {
+    net::TlsServerOptions how = server_options(endpoint, options);
+    const bool pem = !how.certificate_pem.empty();
+    if (pem ? how.key_pem.empty() : how.certificate_file.empty() || how.key_file.empty()) {
       return Error(Errc::invalid_argument, "to bind with TLS takes the options tls_certificate and tls_key");
     }
-    auto server = WEFT_TRY(net::TlsServer::make(
-        {options.tls_certificate, options.tls_key, options.tls_authorities, options.tls_client_required}));
+    auto server = WEFT_TRY(net::TlsServer::make(how));
     layering->tls_server = server;
     const std::lock_guard lock(table_mutex_);
     std::erase_if(tls_servers_, [](const auto& known) { return known.expired(); });
     tls_servers_.push_back(server);
   } else if (row.has_tls) {
-    layering->tls_client = WEFT_TRY(
-        net::TlsClient::make({options.tls_authorities, options.tls_verify, options.tls_certificate, options.tls_key}));
-    layering->tls_name = options.tls_server_name.empty() ? endpoint.host : options.tls_server_name;
+    const net::TlsClientOptions how = client_options(endpoint, options);
+    layering->tls_client = WEFT_TRY(net::TlsClient::make(how));
+    layering->tls_name = how.check_name ? server_name(endpoint, options) : std::string();
   }
   return std::shared_ptr<const net::Layering>(std::move(layering));
 }
