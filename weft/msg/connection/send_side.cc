@@ -129,20 +129,21 @@ bool SendSide::send_parts(std::span<Cell> parts, bool wide, Outbound* call) noex
   return queued;
 }
 
-bool SendSide::queue_subscription(bool subscribe, Bytes topic, bool begins) noexcept {
-  if (!begins && channel_.unread_bytes() + sizeof(Cell) + topic.size() > begun_with_ + kSubscriptionBytesMax) {
+bool SendSide::queue_subscription(bool subscribe, const FilterView& topic, bool begins) noexcept {
+  if (!begins && channel_.unread_bytes() + sizeof(Cell) + topic.text.size() > begun_with_ + kSubscriptionBytesMax) {
     if (!overflow_.exchange(true, std::memory_order_relaxed)) {
       common_.io.request(common_.connection.shared_from_this(), IoService::drop_unread);
     }
     return true;
   }
   Cell* cell = channel_.claim();
-  Outbound part{topic, nullptr, false};
+  Outbound part{as_bytes(topic.text), nullptr, false};
   if (cell == nullptr || !make_cell(*cell, part)) {
     return false;
   }
   cell->topic_is_large = cell->kind == Cell::Kind::large;
   cell->kind = subscribe ? Cell::Kind::subscribe : Cell::Kind::cancel;
+  cell->filter_kind = topic.kind;
   channel_.push_claimed_subscription(*cell);
   if (begins) {
     begun_with_ = channel_.unread_bytes();

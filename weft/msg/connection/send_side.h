@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "weft/base/filter.h"
 #include "weft/msg/connection/connection_common.h"
 #include "weft/msg/connection/flusher.h"
 #include "weft/msg/queue/channel.h"
@@ -42,7 +43,7 @@ class SendSide {
   [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, Outbound* call) noexcept;
   // `begins`: the connection begins with it. Any other one beyond kSubscriptionBytesMax is not queued, and ends the
   // connection; the next one begins with all subscriptions.
-  [[nodiscard]] bool queue_subscription(bool subscribe, Bytes topic, bool begins) noexcept;
+  [[nodiscard]] bool queue_subscription(bool subscribe, const FilterView& topic, bool begins) noexcept;
   // The socket empties its list of connections with a batch.
   void flush_listed() noexcept {
     flush_if_free();
@@ -69,8 +70,9 @@ class SendSide {
   [[nodiscard]] bool try_take_when_flushed(std::uint64_t& flushed) noexcept;
 
   // --- the link, while it holds the baton (send_turn.cc) ---
-  void connect(zmtp::Mechanism* cipher, zmtp::Framing framing, int peer_minor) noexcept;  // common.stream is there
-  void give_to_senders() noexcept;  // requires connect(); flushes messages queued meanwhile
+  void connect(zmtp::Mechanism* cipher, zmtp::Framing framing, int peer_minor,
+               bool peer_has_filters) noexcept;  // common.stream is there
+  void give_to_senders() noexcept;               // requires connect(); flushes messages queued meanwhile
   // common.stream goes. Whole messages stay for the next connection, if any.
   void disconnect(bool comes_again) noexcept;
   [[nodiscard]] bool empty() noexcept { return channel_.empty() && writer_.empty(); }
@@ -150,6 +152,7 @@ class SendSide {
   std::uint64_t begun_with_ = 0;       // send lock: bytes of the subscriptions with which the connection began
   std::atomic<bool> overflow_{false};  // a flag alone: no other data is published with it
   int peer_minor_ = 1;
+  bool peer_has_filters_ = false;
   sync::SpinBudget room_spin_;
   Control control_;
 };

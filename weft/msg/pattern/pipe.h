@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "weft/base/filter.h"
 #include "weft/base/slot_pool.h"
 #include "weft/msg/connection/connection_owner.h"
 #include "weft/msg/connection/frozen_options.h"
@@ -41,7 +42,9 @@ class Pipe final : public PipeShare {
   // the references.
   [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, Outbound* call) noexcept;
   // In order with messages, outside the mark. Throws std::bad_alloc: nothing was sent.
-  void send_subscription(bool subscribe, Bytes topic);
+  void send_subscription(bool subscribe, const FilterView& topic);
+  // The other end takes FILTER; send lock, while notes.ready.
+  [[nodiscard]] bool takes_filters() const noexcept { return connection_ == nullptr || notes.takes_filters; }
   // Ends the connection once the kernel has taken everything that was sent. The application receives no more from it.
   void end() noexcept;
   [[nodiscard]] bool ending() const noexcept { return ending_.load(std::memory_order_relaxed); }  // any thread
@@ -94,6 +97,7 @@ class Pipe final : public PipeShare {
   // Notes of the pattern and of the socket. Each names the locks that guard it.
   struct Notes {
     bool ready = false;                     // send lock: handshake done
+    bool takes_filters = false;             // both locks: the peer of this connection announced filters
     bool attached = false;                  // both locks: in the pattern's lists
     std::uint64_t order = 0;                // both locks: pipes of a socket were attached in this order
     bool left = false;                      // both locks: disconnected or unbound: it is attached no more
