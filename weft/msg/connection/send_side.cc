@@ -130,7 +130,8 @@ bool SendSide::send_parts(std::span<Cell> parts, bool wide, Outbound* call) noex
 }
 
 bool SendSide::queue_subscription(bool subscribe, Bytes topic, bool begins) noexcept {
-  if (!begins && channel_.unread_bytes() + sizeof(Cell) + topic.size() > begun_with_ + kSubscriptionBytesMax) {
+  const bool overflows = channel_.unread_bytes() + sizeof(Cell) + topic.size() > begun_with_ + kSubscriptionBytesMax;
+  if (!begins && (overflows || subscriptions_overflow())) {
     if (!overflow_.exchange(true, std::memory_order_relaxed)) {
       common_.io.request(common_.connection.shared_from_this(), IoService::drop_unread);
     }
