@@ -10,6 +10,7 @@ namespace weft::conformance {
 namespace {
 
 constexpr std::size_t kTopic = 60'000;
+constexpr std::size_t kShown = 10;  // of a topic, when a test fails
 constexpr std::string_view kReason = "the peer does not read our subscriptions";
 
 class SilentPublisher : public Conformance {
@@ -38,7 +39,7 @@ class SilentPublisher : public Conformance {
     EXPECT_EQ(event.reason.code(), Errc::connection_failed);
     EXPECT_EQ(event.reason.text(), kReason);
   }
-  // The topics that a publisher learns up to the topic "end", and how often each was subscribed to.
+  // How the topics begin that a publisher learns up to the topic "end", and how often each was subscribed to.
   [[nodiscard]] static std::map<std::string, int> learn(WirePeer& peer) {
     std::map<std::string, int> learnt;
     for (;;) {
@@ -47,7 +48,7 @@ class SilentPublisher : public Conformance {
       if (HasFailure() || body.substr(10) == "end") {
         return learnt;
       }
-      ++learnt[body.substr(10)];
+      ++learnt[body.substr(10, kShown)];
     }
   }
 
@@ -87,7 +88,7 @@ TEST_P(SilentPublisher, OneThatComesAgainAndAgainGetsEachSubscriptionOnce) {
   for (int i = 0; i < 200; ++i) {
     const std::string topic = std::to_string(i) + std::string(kTopic, 't');
     ASSERT_TRUE(sub.subscribe(topic));
-    all[topic] = 1;
+    all[topic.substr(0, kShown)] = 1;
   }
   for (int round = 0; round < 3; ++round) {
     (void)accept();

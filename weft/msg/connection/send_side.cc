@@ -130,7 +130,9 @@ bool SendSide::send_parts(std::span<Cell> parts, bool wide, Outbound* call) noex
 }
 
 bool SendSide::queue_subscription(bool subscribe, const FilterView& topic, bool begins) noexcept {
-  if (!begins && channel_.unread_bytes() + sizeof(Cell) + topic.text.size() > begun_with_ + kSubscriptionBytesMax) {
+  const std::size_t size = sizeof(Cell) + topic.text.size();
+  const bool overflows = channel_.unread_bytes() + size > begun_with_ + kSubscriptionBytesMax;
+  if (!begins && (overflows || subscriptions_overflow())) {
     if (!overflow_.exchange(true, std::memory_order_relaxed)) {
       common_.io.request(common_.connection.shared_from_this(), IoService::drop_unread);
     }
