@@ -24,8 +24,8 @@ const std::map<std::string_view, Pattern> kPatterns{
 };
 
 const std::map<std::string_view, bool Cell::*> kFlags{
-    {"hwm0", &Cell::unlimited}, {"moved", &Cell::moved}, {"curve", &Cell::curve},
-    {"tls", &Cell::tls},        {"eco", &Cell::eco},     {"pinned", &Cell::pinned},
+    {"hwm0", &Cell::unlimited}, {"moved", &Cell::moved}, {"curve", &Cell::curve},   {"tls", &Cell::tls},
+    {"ws", &Cell::ws},          {"eco", &Cell::eco},     {"pinned", &Cell::pinned},
 };
 
 std::optional<std::size_t> number_in(std::string_view text, std::size_t min, std::size_t max) {
@@ -81,8 +81,9 @@ Cell parse_cell(const std::string& name) {
   cell.size = *size;
   for (std::size_t i = 3; i < parts.size(); ++i) {
     if (!take_word(cell, parts[i])) {
-      refuse("'" + parts[i] +
-             "' is not one of hwm0, moved, curve, tls, eco, pinned, x8 (not with pair, burst), load50 (round_trip)");
+      refuse(
+          "'" + parts[i] +
+          "' is not one of hwm0, moved, curve, tls, ws, eco, pinned, x8 (not with pair, burst), load50 (round_trip)");
     }
   }
   if (cell.curve && cell.transport == "inproc") {
@@ -90,6 +91,9 @@ Cell parse_cell(const std::string& name) {
   }
   if (cell.tls && (cell.transport != "tcp" || cell.curve || cell.storms())) {
     refuse("TLS is over tcp, and without CURVE");
+  }
+  if (cell.ws && (cell.transport != "tcp" || cell.curve || cell.tls || cell.storms())) {
+    refuse("WebSocket is over tcp, and without CURVE or TLS");
   }
   if (cell.storms() && cell.transport == "inproc") {
     refuse("inproc has no connections");

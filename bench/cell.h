@@ -24,8 +24,8 @@ enum class Pattern {
 };
 enum class Side { leader, follower };  // the leader receives or replies; the follower sends or requests
 
-// One row of the table. Its name is "push_pull/tcp/64", followed by any of hwm0, moved, curve, tls, eco, pinned, x8,
-// load50. Affinity: immutable.
+// One row of the table. Its name is "push_pull/tcp/64", followed by any of hwm0, moved, curve, tls, ws, eco, pinned,
+// x8, load50. Affinity: immutable.
 struct Cell {
   std::string name;
   Pattern pattern = Pattern::push_pull;
@@ -36,6 +36,7 @@ struct Cell {
   bool moved = false;      // zmq_msg_send and zmq_msg_recv instead of copies out of a buffer and into one
   bool curve = false;
   bool tls = false;     // tls+tcp
+  bool ws = false;      // ws, whose bytes go over tcp
   bool eco = false;     // WEFT_WAIT_MODE=eco: sleep at once instead of spinning; other libraries ignore it
   bool pinned = false;  // each side's threads on one processor
   int load = 0;         // per cent of the closed-loop rate; rounds.py makes a pause of it

@@ -90,7 +90,7 @@ class NngEngine final : public Engine {
   std::string path() const override { return "libnng.so.1"; }
   void prepare(const Cell& cell, Addresses&) override {
     const bool has = cell.pattern == Pattern::push_pull || cell.pattern == Pattern::pair || cell.trips();
-    if (!has || cell.curve || cell.tls || cell.moved) {
+    if (!has || cell.curve || cell.tls || cell.ws || cell.moved) {
       fail("nng has nothing like " + cell.name);
     }
   }

@@ -79,7 +79,7 @@ void ZmqContext::set_certificate(void* socket, bool serves, const Addresses& add
 }
 
 void bind_zmq(void* socket, const Cell& cell, int lane, Addresses& addresses) {
-  std::string endpoint = cell.tls ? "tls+tcp://127.0.0.1:*" : "tcp://127.0.0.1:*";
+  std::string endpoint = std::string(cell.tls ? "tls+tcp" : cell.ws ? "ws" : "tcp") + "://127.0.0.1:*";
   if (cell.transport == "ipc") {  // an abstract name leaves no file
     endpoint = "ipc://@weft-bench-" + std::to_string(getpid()) + "-" + std::to_string(lane);
   } else if (cell.transport == "inproc") {

@@ -16,8 +16,8 @@
 #include "weft/base/random.h"
 #include "weft/net/stream.h"
 #include "weft/net/test_certificates.h"
-#include "weft/net/ws/test_pipe.h"
 #include "weft/net/tls.h"
+#include "weft/net/ws/test_pipe.h"
 #include <gtest/gtest.h>
 
 // A TlsServer and a TlsClient whose streams are joined by two strings instead of a kernel.

@@ -23,8 +23,8 @@ def measure(build, against, names, effort=rounds.Effort(), processes=False, nng=
 
 def parse_arguments(texts):
     parser = command_line.cell_parser(
-        "sockets", __doc__, cells.GROUPS, "A name is PATTERN/TRANSPORT/SIZE and then any of hwm0, moved, curve, eco, "
-        "pinned, pyzmq, asyncio,\nx8, load50; bench/README.md says what they mean.",
+        "sockets", __doc__, cells.GROUPS, "A name is PATTERN/TRANSPORT/SIZE and then any of hwm0, moved, curve, tls, ws, "
+        "eco, pinned, pyzmq, asyncio,\nx8, load50; bench/README.md says what they mean.",
         "'bars', 'push_pull/*/64', 'pub_sub/ipc/100/x3'", "bars")
     parser.add_argument("--against", metavar="PATH", type=pathlib.Path,
                         help="a libzmq.so.5, whatever its name (default: the one inside pyzmq)")

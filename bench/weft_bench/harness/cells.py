@@ -13,7 +13,7 @@ A_A = " A/A"  # a cell with this ending is libzmq against itself
 NAME = re.compile(
     r"(?P<pattern>push_pull|pub_sub|router_router|dealer_router|pair|round_trip|burst|connect_storm|idle_memory)"
     r"/(?P<transport>tcp|ipc|inproc)/(?P<size>[1-9][0-9]{1,7})"
-    r"(?P<words>(/(hwm0|moved|curve|tls|eco|pinned|pyzmq|asyncio|x[1-9][0-9]*|load[1-9][0-9]?))*)$")
+    r"(?P<words>(/(hwm0|moved|curve|tls|ws|eco|pinned|pyzmq|asyncio|x[1-9][0-9]*|load[1-9][0-9]?))*)$")
 PYTHON = ("pyzmq", "asyncio")  # through pyzmq: its Socket, its asyncio Socket
 
 
@@ -35,7 +35,7 @@ BARS = QUICK + cross(["push_pull"], TRANSPORTS, ["64/eco"])
 BARS += cross(["push_pull/inproc"], (8192, 65536, 1048576), ["moved"])
 BARS += cross(["router_router"], TRANSPORTS, (64, 1024))
 BARS += cross(["pub_sub"], ("tcp", "inproc"), ["64"], [f"x{times}" for times in FAN_OUTS])
-BARS += cross(["push_pull/tcp"], (64, 1024, 65536), ["curve", "tls"])
+BARS += cross(["push_pull/tcp"], (64, 1024, 65536), ["curve", "tls", "ws"])
 BARS += ["connect_storm/tcp/64/x1000", "idle_memory/tcp/64/x1000"]
 BARS += cross(["round_trip"], TRANSPORTS, ["64"], ["load10", "load50", "load80"])
 BARS += cross(["push_pull"], ("tcp", "inproc"), ["64"], ["x2", "x4", "x8", "pinned"])
@@ -55,6 +55,8 @@ def parse(name):
 
     >>> parse("push_pull/tcp/64/x4/curve")["words"], parse("round_trip/inproc/64 A/A")["transport"]
     (['x4', 'curve'], 'inproc')
+    >>> parse("push_pull/ipc/64/ws"), parse("push_pull/tcp/64/ws/tls")
+    (None, None)
     >>> parse("push_pull/tcp"), parse("push_pull/udp/64"), parse("pair/tcp/64/x2"), parse("push_pull/tcp/64/load50")
     (None, None, None, None)
     """
@@ -67,6 +69,7 @@ def parse(name):
     storms = found["pattern"] in ("connect_storm", "idle_memory")
     impossible = found["transport"] == "inproc" and ("curve" in words or storms)
     impossible |= "tls" in words and (found["transport"] != "tcp" or "curve" in words or storms)
+    impossible |= "ws" in words and (found["transport"] != "tcp" or bool({"curve", "tls"} & set(words)) or storms)
     impossible |= found["pattern"] in ("pair", "burst") and times > 1 or load and found["pattern"] != "round_trip"
     impossible |= times > (10_000 if storms else 64)
     if set(PYTHON) & set(words):
@@ -120,6 +123,8 @@ def columns_of(name, nng=False):
     ['weft', 'libzmq', 'raw']
     >>> columns_of("push_pull/tcp/64/tls")[1]
     ('libzmq', 'zmq', 'libzmq', 'push_pull/tcp/64/curve')
+    >>> columns_of("push_pull/tcp/64/ws")[1]
+    ('libzmq', 'zmq', 'libzmq_ws', 'push_pull/tcp/64/ws')
     >>> columns_of("push_pull/ipc/64/asyncio")[1]
     ('libzmq', 'asyncio', 'libzmq', 'push_pull/ipc/64/asyncio')
     >>> [column for column, *_ in columns_of("push_pull/tcp/64 A/A")]
@@ -135,6 +140,8 @@ def columns_of(name, nng=False):
     columns = [("weft", "zmq", "weft", name), ("libzmq", "zmq", "libzmq", name)]
     if "tls" in words:  # libzmq has none: CURVE is its way to encrypt
         columns[1] = ("libzmq", "zmq", "libzmq", name.replace("/tls", "/curve"))
+    if "ws" in words:  # its usual builds lack it
+        columns[1] = ("libzmq", "zmq", "libzmq_ws", name)
     if pattern == "router_router":
         columns.append(("weft push_pull", "zmq", "weft", name.replace("router_router", "push_pull")))
     if pattern not in ("connect_storm", "idle_memory") and cell["times"] == 1 and "moved" not in words and not (
@@ -144,6 +151,6 @@ def columns_of(name, nng=False):
         elif pattern != "round_trip":
             columns.append(("raw", "raw", "weft", name))
     exists = pattern in ("push_pull", "pair", "round_trip", "burst")  # its PUB loses what a subscriber has no room for
-    if nng and exists and not {"curve", "tls", "moved", "hwm0"} & set(words) and not cell["load"]:
+    if nng and exists and not {"curve", "tls", "ws", "moved", "hwm0"} & set(words) and not cell["load"]:
         columns.append(("nng", "nng", "weft", name))
     return columns

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Processes that run one cell on one library, and take commands."""
 
+import ctypes
 import importlib.util
 import json
 import os
@@ -103,12 +104,30 @@ def libzmq_of_pyzmq():
     return next(iter(sorted(libraries.glob("libzmq*.so*"))), None)
 
 
+BUILT = pathlib.Path(__file__).resolve().parents[3] / "build/compat/libzmq/reference/lib/libzmq.so.5"
+
+
+def has_websocket(library):
+    """Whether a libzmq.so.5 has ws://. libzmq writes the name in capitals."""
+    if not library.is_file():
+        return False
+    has = ctypes.CDLL(str(library)).zmq_has
+    return bool(has(b"WS") or has(b"ws"))
+
+
 class Libraries:
-    """Where the dynamic linker finds each libzmq.so.5, whatever the file is called. A context manager."""
+    """Where the dynamic linker finds each libzmq.so.5, whatever the file is called. A context manager.
+
+    "libzmq_ws" is the libzmq for cells over WebSocket: "libzmq" itself, or the one that ./dev compat ws built; it may be
+    missing.
+    """
 
     def __init__(self, weft, libzmq):
         self.folder = tempfile.TemporaryDirectory(prefix="weft-bench-")
         self.files = {"weft": pathlib.Path(weft).resolve(), "libzmq": pathlib.Path(libzmq).resolve()}
+        with_websocket = next(filter(has_websocket, (self.files["libzmq"], BUILT)), None)
+        if with_websocket is not None:
+            self.files["libzmq_ws"] = with_websocket.resolve()
         self.paths = {}
         for name, file in self.files.items():
             place = pathlib.Path(self.folder.name, name)

@@ -232,6 +232,8 @@ def own_seconds():
 def measure_cell(setup, name):
     """All records of one cell; a failure is a record too."""
     cell = cells.parse(name)
+    if not {library for _, _, library, _ in cells.columns_of(name)} <= setup.libraries.files.keys():
+        return [{"kind": "skip", "cell": name, "why": "no libzmq with WebSocket: ./dev compat ws builds one"}]
     if cell["pattern"] == "idle_memory":
         columns = [Column(setup, column) for column in cells.columns_of(name)]
         return record_cell(name, cell, lambda records: measure_apart(columns, name, setup.effort, records))
