@@ -463,10 +463,10 @@ ZMQ_EXPORT int zmq_poller_remove_fd(void* poller, zmq_fd_t fd);
 
 /* --- Weft's filters --- */
 /* Filters of a SUB or an XSUB, besides the prefixes of ZMQ_SUBSCRIBE: messages whose first part the filter matches.
-   `text` is at most 255 bytes, and need not end with a zero byte. Another library's publisher sends all that begins with
-   the bytes in front of the first wildcard, and this socket filters. Both calls return 0, or -1 and zmq_errno(). EINVAL:
-   the text breaks the rules of its kind, there is no such kind, another type of socket, or nothing to take back.
-   EMSGSIZE: a longer text. ENOMEM. */
+   `text` is at most 255 bytes, and need not end with a zero byte. Another library's publisher sends all that begins
+   with the bytes in front of the first wildcard, and this socket filters. Both calls return 0, or -1 and zmq_errno().
+   EINVAL: the text breaks the rules of its kind, there is no such kind, another type of socket, or nothing to take
+   back. EMSGSIZE: a longer text. ENOMEM. */
 #define WEFT_FILTER_EXACT 1 /* the first part is the text */
 #define WEFT_FILTER_TOKENS 2 /* tokens between dots: "px.*" with one there, "px.>" with one or more; or a plain name */
 #define WEFT_FILTER_PREFIX 3 /* as ZMQ_SUBSCRIBE */
