@@ -32,7 +32,7 @@ class FilterWire : public Conformance {
     shake_hands_plainly(peer, "SUB");
     return peer;
   }
-  // What the publisher says of a peer that ends.
+  // The publisher's reason for the end of a peer.
   static std::string reason_of_end(Socket& publisher) {
     return wait_for_event(publisher, EventKind::disconnected).reason.text();
   }

@@ -83,9 +83,10 @@ class Socket {
   // SUB and XSUB: messages whose first part begins with `prefix`.
   Result<void> subscribe(std::string_view prefix);
   Result<void> unsubscribe(std::string_view prefix);
-  // The same for messages whose first part a filter matches, such as Filter::glob("news:*:de"). A Weft publisher filters,
-  // too; any other one sends what begins with the filter's literal head. From its first filter on, an XSUB receives only
-  // what it subscribed to, as a SUB does. invalid_argument: unsubscribe() without subscribe().
+  // The same for messages whose first part a filter matches, such as Filter::glob("news:*:de"). A Weft publisher
+  // filters, too; any other one sends the messages that begin with the filter's literal head. From its first filter on,
+  // an XSUB receives only what it subscribed to, as a SUB does. With the option invert_matching the publisher must be a
+  // Weft one. invalid_argument: unsubscribe() without subscribe().
   Result<void> subscribe(const Filter& filter);
   Result<void> unsubscribe(const Filter& filter);
   // PUB, XPUB: the number of different topics that peers subscribed to; SUB, XSUB: of the socket's own. not_supported.

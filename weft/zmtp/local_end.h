@@ -131,8 +131,8 @@ class LocalEnd {
   }
   // Whether a message part of `size` bytes is admitted.
   [[nodiscard]] bool admits(std::uint64_t size) const noexcept { return size <= config_.limits.frame_bytes_max; }
-  // Ignores unknown commands, for later versions. Only a RADIO knows JOIN and LEAVE, only a PUB and an XPUB FILTER. The caller owes a PING a
-  // write_pong(context).
+  // Ignores unknown commands, for later versions. Only a RADIO knows JOIN and LEAVE, only a PUB and an XPUB
+  // FILTER. The caller owes a PING a write_pong(context).
   [[nodiscard]] Event handle_command(Bytes body, Instant now) noexcept;
   // The form that 3.0 peers use and 3.1 peers may use: a message that begins with 01 or 00. Any other message
   // is Kind::none.

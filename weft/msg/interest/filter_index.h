@@ -15,12 +15,13 @@ namespace weft::msg {
 // Owner: a SubscriptionTable, or a subscriber with one peer. Affinity: that of the owner.
 // Cost: a topic is one hash and one probe for the exact filters, a hash of its tokens and a probe for each *shape* of
 // the tokens filters (which of the tokens are `*`, and how many there are), and a radix tree of literal heads for the
-// globs, which are tried one by one. A kind that nobody uses costs one test. A filter costs about 110 bytes and its text,
-// a glob 350; another peer of it up to 300. add() and remove() take O(text).
+// globs, which are tried one by one. A kind that nobody uses costs one test. A filter costs about 110 bytes, a glob
+// 350,
+// another peer of it up to 300. add() and remove() take O(text).
 // Hashes have a secret key: no peer can choose filters that share a place.
 // Bounds: there are kShapesMax shapes, of which one peer brings kShapesOfPeerMax; tokens of another shape are tried one
-// by one, as globs. What is tried one by one for a peer and a message takes at most the larger of kStepsMin and the peer's
-// share of kSteps, about a nanosecond each, and one filter more. Then the peer is undecided.
+// by one, as globs. For one peer and message, these trials take at most the larger of kStepsMin and the peer's share of
+// kSteps, about a nanosecond each, and one filter more. Then the peer is undecided.
 // Invariants:
 // 1. A peer is among the holders of a filter if, and only if, the filter is in the peer's list.
 // 2. A filter without holders is not in the index.
@@ -67,8 +68,7 @@ class FilterIndex {
   [[nodiscard]] static FilterView last_of(const Peer& peer) noexcept;
 
   // Calls visit(peer, true) for peers with a filter that matches, and visit(peer, false) for those that are undecided.
-  // Leaves out peers whose mark is `mark`, so a visitor that sets the mark sees no peer twice. Each message has a mark of
-  // its own.
+  // Leaves out peers whose mark is `mark`: a visitor that sets the mark sees no peer twice. Marks differ by message.
   template <typename Visit>
   void match(std::string_view topic, std::uint64_t mark, Visit visit);
   // Whether any filter matches, however many steps that takes.

@@ -173,7 +173,7 @@ TEST_F(FilterIndexTest, APeerThatBringsManyShapesLeavesPlacesForOthers) {
   remove_all(other);
 }
 
-// What a hostile peer's filters cost beyond its share reaches only that peer: all messages come to it.
+// Filters of a peer that cost more than its share harm only that peer: all messages come to it.
 TEST_F(FilterIndexTest, APeerWithCostlyGlobsIsUndecidedAndNobodyElse) {
   FilterIndex::Peer hostile;
   FilterIndex::Peer honest;

@@ -39,9 +39,9 @@ inline constexpr std::uint64_t kHashPrime = (std::uint64_t{1} << 61) - 1;
 
 // HashTable<Item>: pointers to items by their hashes, which are below the prime.
 // Owner: FilterIndex. Affinity: that of the owner.
-// Cost: a look-up reads one slot of 16 bytes and, for each other item with a hash nearby, the next one. 21 to 43 bytes an
-// item, and none without items. The place of a hash is a random multiple of it, so that no peer can choose hashes that
-// share a place.
+// Cost: a look-up reads one slot of 16 bytes and, for each other item with a hash nearby, the next one. 21 to 43 bytes
+// an item, and none without items. The place of a hash is a random multiple of it, so that no peer can choose hashes
+// that share a place.
 template <typename Item>
 class HashTable {
  public:

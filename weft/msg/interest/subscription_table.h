@@ -17,12 +17,13 @@ namespace weft::msg {
 
 class Pipe;
 
-// SubscriptionTable: the topics that peers subscribed to, and the peers of each topic. A topic is a prefix, or a filter of
-// another kind.
+// SubscriptionTable: the topics that peers subscribed to, and the peers of each topic. A topic is a prefix, or a filter
+// of another kind.
 // Owner: a pattern. Affinity: the send lock.
 // Cost: match() is that of PrefixTable and of FilterIndex, and a visit for each peer. add() and remove() are O(topic),
-// however many topics and peers there are. Nothing throws. The subscription to a prefix costs about 60 bytes if the topics are numbers behind a common
-// prefix, and at most 256 and its topic twice; and up to 32 more if other peers have its topic.
+// however many topics and peers there are. Nothing throws. The subscription to a prefix costs
+// about 60 bytes if the topics are numbers behind a common prefix, and at most 256 and its topic twice; and up to 32
+// more if other peers have its topic.
 // Invariants:
 // 1. A peer has a topic if, and only if, the peer is among the peers of the topic.
 // 2. A topic without peers is not in the table.
@@ -50,8 +51,8 @@ class SubscriptionTable {
   [[nodiscard]] static FilterView prefix(Bytes bytes) noexcept { return {FilterKind::prefix, as_text(bytes)}; }
 
   // True: the topic is new. False: another peer has the topic, or this one has it already. protocol_error: the peer
-  // would exceed a bound; resource_exhausted: no memory. After an error nothing has changed. The text of a filter that is
-  // no prefix is one that Filter::make() takes.
+  // would exceed a bound; resource_exhausted: no memory. After an error nothing has changed. Filter::make() takes
+  // the text of a filter that is no prefix.
   [[nodiscard]] Result<bool> add(Peer& peer, const FilterView& topic) noexcept;
   void remove(Peer& peer, const FilterView& topic) noexcept;
   [[nodiscard]] std::size_t size() const noexcept {  // topics, also those of peers that are gone

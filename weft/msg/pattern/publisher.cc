@@ -402,8 +402,8 @@ class Publisher final : public Pattern {
   }
 
   // Called by the thread that runs the pipe's other end, or while no thread runs it: arrived_count() stands still.
-  // An error: the peer exceeds its bound, or there is no memory; the application learns nothing. A filter is told as its
-  // literal head: a proxy that subscribes to it elsewhere gets all that the filter needs.
+  // An error: the peer exceeds its bound, or there is no memory; the application learns nothing. A filter is told as
+  // its literal head: a proxy that subscribes to it elsewhere gets all that the filter needs.
   [[nodiscard]] Result<void> notify(Subscriber& subscriber, bool subscribe, const FilterView& wanted) noexcept {
     if (!notifies_) {
       return {};
