@@ -12,7 +12,7 @@
 
 #include "tests/exhaustion/walk.h"
 #include "weft/msg/pattern/pattern.h"
-#include "weft/msg/pattern/subscription_table.h"
+#include "weft/msg/interest/subscription_table.h"
 #include "weft/msg/socket/test_support.h"
 
 namespace weft::msg {

@@ -15,10 +15,10 @@
 
 #include "weft/base/list.h"
 #include "weft/base/slot_map.h"
+#include "weft/msg/interest/subscription_table.h"
 #include "weft/msg/pattern/distributor.h"
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/pattern.h"
-#include "weft/msg/pattern/subscription_table.h"
 
 namespace weft::msg {
 
@@ -223,6 +223,7 @@ class Publisher final : public Pattern {
       subscriber = subscribers_.find(*id);
       subscriber->id = pipe.notes.subscriber = *id;
       subscriber->own.pipe = subscriber->wanted.pipe = &pipe;
+      subscriber->own.local = subscriber->wanted.local = pipe.connection() == nullptr;
       share_ = &pipe.owner().share();
     }
     return subscriber;

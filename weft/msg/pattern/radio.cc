@@ -6,9 +6,9 @@
 
 #include "weft/base/list.h"
 #include "weft/base/slot_map.h"
+#include "weft/msg/interest/subscription_table.h"
 #include "weft/msg/pattern/distributor.h"
 #include "weft/msg/pattern/pattern.h"
-#include "weft/msg/pattern/subscription_table.h"
 
 namespace weft::msg {
 
@@ -86,6 +86,7 @@ class Radio final : public Pattern {
       member = members_.find(id);
       member->id = pipe.notes.subscriber = id;
       member->groups.pipe = &pipe;
+      member->groups.local = pipe.connection() == nullptr;
     }
     const std::size_t before = member->groups.topics.size();
     if (join) {

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "weft/msg/interest/prefix_table.h"
 #include "weft/msg/pattern/distributor.h"
 #include "weft/msg/pattern/fair_queue.h"
 #include "weft/msg/pattern/pattern.h"
 #include "weft/msg/pattern/pipe_list.h"
-#include "weft/msg/pattern/prefix_table.h"
 
 namespace weft::msg {
 

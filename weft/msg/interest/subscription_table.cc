@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/msg/pattern/subscription_table.h"
+#include "weft/msg/interest/subscription_table.h"
 
 #include <new>
 
@@ -65,8 +65,7 @@ Result<bool> SubscriptionTable::add(Peer& peer, Bytes topic) noexcept {
   if (!is_own_new) {
     return false;
   }
-  const bool local = peer.pipe->connection() == nullptr;
-  if (!local && (peer.topics.size() > kTopicsMax || peer.bytes + topic.size() > kTopicBytesMax)) {
+  if (!peer.local && (peer.topics.size() > kTopicsMax || peer.bytes + topic.size() > kTopicBytesMax)) {
     peer.topics.erase(topic);
     return Error(Errc::protocol_error,
                  peer.topics.size() >= kTopicsMax ? "too many subscriptions" : "too many bytes of subscriptions");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/msg/pattern/prefix_table.h"
+#include "weft/msg/interest/prefix_table.h"
 
 #include <algorithm>
 #include <bit>

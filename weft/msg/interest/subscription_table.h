@@ -7,11 +7,13 @@
 #include <span>
 #include <string>
 
+#include "weft/base/bytes.h"
 #include "weft/base/result.h"
-#include "weft/msg/pattern/pipe.h"
-#include "weft/msg/pattern/prefix_table.h"
+#include "weft/msg/interest/prefix_table.h"
 
 namespace weft::msg {
+
+class Pipe;
 
 // SubscriptionTable: the topics that peers subscribed to, and the peers of each topic.
 // Owner: a pattern. Affinity: the send lock.
@@ -30,6 +32,7 @@ class SubscriptionTable {
   // Peer: one peer's part of the table. While it has topics the table has its address.
   struct Peer {
     Pipe* pipe = nullptr;               // null: the peer is gone, and match() leaves it out
+    bool local = false;                 // in this process: without bounds
     std::uint64_t mark = 0;             // for the visitor of match()
     std::size_t bytes = 0;              // of all its topics
     PrefixTable<std::uint32_t> topics;  // with the peer's place among the peers of the topic
