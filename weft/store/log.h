@@ -70,7 +70,6 @@ class Log {
   [[nodiscard]] Result<void> write_staged();
   void keep_staged();
   void drop_staged() noexcept;
-  [[nodiscard]] bool has_staged() const noexcept { return next_staged_ != next_; }
   [[nodiscard]] std::size_t staged_bytes() const noexcept { return staged_bytes_; }
 
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);  // staged messages count
@@ -82,14 +81,14 @@ class Log {
   // Topics behind `after`, in byte order.
   [[nodiscard]] Result<std::vector<std::string>> topics_after(std::string_view after, std::size_t count);
 
-  // Inside a transaction. Removes the oldest block if all its messages are below `before`; false: it is not so, or there
-  // is none. The last block may go too.
+  // Inside a transaction. Removes the oldest block if all its messages are below `before` and older than `age`. None: it
+  // is not so, or there is no block. The last block may go too.
   struct Dropped {
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
     std::uint64_t last = 0;  // sequence
   };
-  [[nodiscard]] Result<std::optional<Dropped>> drop_oldest(std::uint64_t before);
+  [[nodiscard]] Result<std::optional<Dropped>> drop_oldest(std::uint64_t before, WallTime age);
   void keep_dropped(const Dropped& dropped);  // after the commit
   [[nodiscard]] Result<void> remove_all();    // inside a transaction; the log is of no use afterwards
 
@@ -97,7 +96,7 @@ class Log {
   [[nodiscard]] std::uint64_t next() const noexcept { return next_; }    // of the next committed message
   [[nodiscard]] std::uint64_t next_staged() const noexcept { return next_staged_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-  [[nodiscard]] WallTime oldest() const noexcept { return oldest_; }     // newest time of the oldest block
+  [[nodiscard]] WallTime oldest() const noexcept { return oldest_; }  // newest time of the oldest block
   [[nodiscard]] WallTime newest() const noexcept { return newest_; }
   [[nodiscard]] bool empty() const noexcept { return first_ == next_; }
 
