@@ -127,6 +127,9 @@ Result<Database> Database::open(const DatabaseOptions& options) {
       database.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON;"
                        "PRAGMA trusted_schema=OFF; PRAGMA cache_size=-8192"));
   if (!in_memory) {
+    // The switch to the log goes through a rollback journal. Were that file back after a loss of power, it would undo
+    // what the log holds: EXTRA syncs the directory when it is deleted.
+    WEFT_TRY(database.execute("PRAGMA synchronous=EXTRA"));
     auto mode = WEFT_TRY(database.prepare("PRAGMA journal_mode=WAL"));
     if (!WEFT_TRY(mode.step()) || mode.text(0) != "wal") {
       return Error(Errc::not_supported, "the file of the store cannot have a write-ahead log");
