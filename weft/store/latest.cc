@@ -96,14 +96,14 @@ void Latest::keep_staged() noexcept {
   next_ = next_staged_;
   staged_.clear();
   staged_topics_.clear();
-  staged_bytes_ = 0;
+  staged_bytes_ = trimmed_bytes_ = 0;
   (void)refresh_first();  // an error shows again at the next read
 }
 
 void Latest::drop_staged() noexcept {
   staged_.clear();
   staged_topics_.clear();
-  staged_bytes_ = 0;
+  staged_bytes_ = trimmed_bytes_ = 0;
   next_staged_ = next_;
 }
 

@@ -232,12 +232,22 @@ Result<std::uint64_t> Log::first_at(WallTime time) {
     return next_;
   }
   const Bytes bytes = find.bytes(1);
-  const auto block = WEFT_TRY(Block::parse({bytes.begin(), bytes.end()}, stream_, find.sequence(0)));
-  std::uint64_t sequence = block->first();
-  while (sequence < block->last() && block->message(sequence).time < time) {
+  const auto parsed = Block::parse({bytes.begin(), bytes.end()}, stream_, find.sequence(0));
+  if (!parsed) {  // the reader will meet the damage
+    return find.sequence(0);
+  }
+  const Block& found = **parsed;
+  std::uint64_t sequence = found.first();
+  while (sequence < found.last() && found.message(sequence).time < time) {
     ++sequence;
   }
   return sequence;
+}
+
+Result<std::uint64_t> Log::skip_block(std::uint64_t sequence) {
+  Statement& read = sql_->read_from.set(0, stream_).set(1, sequence);
+  const Rows rows(read);
+  return WEFT_TRY(read.step()) ? read.sequence(1) + 1 : next_;
 }
 
 Result<std::vector<std::string>> Log::topics_after(std::string_view after, std::size_t count) {

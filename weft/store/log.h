@@ -71,6 +71,7 @@ class Log {
   void keep_staged();
   void drop_staged() noexcept;
   [[nodiscard]] std::size_t staged_bytes() const noexcept { return staged_bytes_; }
+  [[nodiscard]] std::uint64_t trimmed_bytes() const noexcept { return 0; }
 
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);  // staged messages count
 
@@ -78,6 +79,8 @@ class Log {
   // cursor stands behind the newest message. corrupt: the block at the cursor is damaged; the cursor stays.
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
   [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);  // the sequence to read from to get all from `time` on
+  // The sequence behind the block that holds `sequence`, or behind the next one; also when that block is damaged.
+  [[nodiscard]] Result<std::uint64_t> skip_block(std::uint64_t sequence);
   // Topics behind `after`, in byte order.
   [[nodiscard]] Result<std::vector<std::string>> topics_after(std::string_view after, std::size_t count);
 

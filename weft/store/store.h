@@ -18,8 +18,8 @@
 namespace weft::store {
 
 struct StoreOptions {
-  std::string path;             // empty: streams that survive nothing, and no other
-  std::string vfs;              // DatabaseOptions::vfs
+  std::string path{};           // empty: streams that survive nothing, and no other
+  std::string vfs{};            // DatabaseOptions::vfs
   std::uint64_t bytes_max = 0;  // DatabaseOptions::bytes_max
 };
 

@@ -80,11 +80,30 @@ Result<void> Stream::open(std::uint64_t next, WallTime now) {
     const WallTime since = std::min(now, newest_) - settings_.same_id_window;
     Reader reader;
     reader.cursor.next = WEFT_TRY(std::visit([since](auto& messages) { return messages.first_at(since); }, messages_));
-    for (auto message = WEFT_TRY(read(reader)); message; message = WEFT_TRY(read(reader))) {
-      ids_.add(message->message.id, message->message.sequence, message->message.time);
-    }
+    WEFT_TRY(read_ids(reader));
   }
   return {};
+}
+
+Result<void> Stream::read_ids(Reader& reader) {
+  for (;;) {
+    const auto message = read(reader);
+    if (!message) {
+      if (message.error() != Errc::corrupt) {
+        return message.error();
+      }
+      // The ids of a damaged block are unknown; the reader who comes there is told.
+      ++damaged_;
+      const std::uint64_t at = reader.cursor.next;
+      auto* log = std::get_if<Log>(&messages_);
+      reader.cursor.next = log == nullptr ? at + 1 : WEFT_TRY(log->skip_block(at));
+      continue;
+    }
+    if (!*message) {
+      return {};
+    }
+    ids_.add((*message)->message.id, (*message)->message.sequence, (*message)->message.time);
+  }
 }
 
 Result<TopicLast> Stream::last_of(std::string_view topic) {
@@ -118,7 +137,11 @@ Result<Appended> Stream::append(const NewMessage& message, const Expect& expect,
   }
   if (settings_.when_full == Discard::refuse) {
     const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
-    if (bytes() + staged + size > settings_.bytes_max) {
+    std::size_t replaced = 0;
+    if (settings_.keep == Keep::latest && settings_.history == 1) {
+      replaced = WEFT_TRY(last_of(message.topic)).size;
+    }
+    if (bytes() + staged + size > settings_.bytes_max + replaced) {
       return Error(Errc::resource_exhausted, "the stream is full");
     }
   }
@@ -335,7 +358,8 @@ Result<std::optional<Log::Dropped>> Stream::drop_one(std::uint64_t before, WallT
 
 Result<void> Stream::write_drops(WallTime now) {
   const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
-  std::uint64_t size = bytes() + staged;
+  const std::uint64_t trimmed = std::visit([](const auto& messages) { return messages.trimmed_bytes(); }, messages_);
+  std::uint64_t size = bytes() + staged - std::min(bytes() + staged, trimmed);
   const auto drop_while = [&](auto more, std::uint64_t before, WallTime age) -> Result<void> {
     while (more() && drops_.size() < kDropsPerCommit) {
       const auto dropped = WEFT_TRY(drop_one(before, age));

@@ -122,10 +122,12 @@ class Stream {
   void keep_staged();
   void drop_staged();
   [[nodiscard]] std::uint64_t dropped_unread() const noexcept { return dropped_unread_; }
+  [[nodiscard]] std::uint64_t damaged() const noexcept { return damaged_; }  // blocks that open() found
 
   static constexpr std::size_t kDropsPerCommit = 64;
 
  private:
+  [[nodiscard]] Result<void> read_ids(Reader& reader);
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);
   [[nodiscard]] Result<std::uint64_t> resolve(const From& from, const std::optional<Filter>& filter);
   [[nodiscard]] Result<std::optional<Log::Dropped>> drop_one(std::uint64_t before, WallTime age);
@@ -141,7 +143,8 @@ class Stream {
   WallTime newest_{};       // of staged messages too
   WallTime newest_kept_{};  // of committed ones
   std::map<std::string, std::unique_ptr<Consumer>, std::less<>> consumers_;
-  std::vector<Log::Dropped> drops_;   // of the transaction
+  std::vector<Log::Dropped> drops_;  // of the transaction
+  std::uint64_t damaged_ = 0;
   std::uint64_t dropped_unread_ = 0;  // messages that waited for an acknowledgement when retention took them
 };
 
