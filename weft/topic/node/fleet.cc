@@ -16,10 +16,9 @@ namespace weft::topic {
 namespace {
 
 bool is_name(std::string_view name) noexcept {
-  return !name.empty() && name.size() <= Fleet::kNameMax &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-         });
+  return !name.empty() && name.size() <= Fleet::kNameMax && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  });
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ class Interest {
     }
   }
   [[nodiscard]] std::uint64_t count(std::string_view topic);  // the subscriptions that want it
-  [[nodiscard]] std::uint64_t patterns() noexcept;             // filters that are not exact
+  [[nodiscard]] std::uint64_t patterns() noexcept;            // filters that are not exact
 
  private:
   struct Entry {
@@ -72,9 +72,9 @@ class Interest {
   std::mutex mutex_;
   std::atomic<std::uint64_t> generation_{1};
   std::unordered_map<std::string, std::vector<Entry>, Hash, std::equal_to<>> exact_;  // guarded by mutex_
-  std::vector<Entry> others_;                                                          // the same
-  std::size_t size_ = 0;                                                               // the same
-  std::uint64_t marks_ = 0;                                                            // the same
+  std::vector<Entry> others_;                                                         // the same
+  std::size_t size_ = 0;                                                              // the same
+  std::uint64_t marks_ = 0;                                                           // the same
 };
 
 }  // namespace weft::topic

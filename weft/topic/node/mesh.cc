@@ -26,10 +26,8 @@ void Node::watch_links() {
       case EventKind::handshake_succeeded:
       case EventKind::disconnected:
       case EventKind::connect_failed:
-      case EventKind::handshake_failed:
-        break;
-      default:
-        return true;
+      case EventKind::handshake_failed: break;
+      default: return true;
     }
     const auto node = weak.lock();
     if (node == nullptr || node->closed()) {
@@ -51,28 +49,39 @@ void Node::watch_links() {
 void Node::handle_link(const std::string& endpoint, EventKind kind) {
   const bool up = kind == EventKind::handshake_succeeded;
   std::uint64_t instance = 0;
+  bool given = false;
+  bool drop = false;
   {
     const std::lock_guard lock(mesh_mutex_);
     const auto found = links_.find(endpoint);
-    if (found == links_.end()) {
+    if (found == links_.end() || !found->second.connected) {
       return;
     }
-    found->second.up = up;
-    found->second.failed = !up;
-    instance = found->second.instance;
+    Link& link = found->second;
+    const Instant now = sys::now();
+    if (!up && std::exchange(link.up, up)) {
+      link.down_since = now;
+    }
+    link.up = up;
+    instance = link.instance;
+    given = link.given;
     if (!up && instance != 0) {
       forget_peer(instance);
+      drop = !given && fleet_.kind == Fleet::Kind::tcp && now - link.down_since > kLearnedKept;
     }
   }
   if (up) {
     tell_roster(0);
     say({.kind = Control::Kind::roster_wanted});
     resend_probes();
+  } else if (given) {
+    scout_again(endpoint);
   } else if (fleet_.kind == Fleet::Kind::local && instance != 0) {
     const auto directory = LocalDirectory::open(options_.runtime_directory, fleet_.name);
-    if (directory && !directory->is_listening(instance)) {
-      drop_link(endpoint);
-    }
+    drop = directory && !directory->is_listening(instance);
+  }
+  if (drop) {
+    drop_link(endpoint);
   }
   mesh_changed();
 }
@@ -80,17 +89,39 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
 void Node::connect_link(const std::string& endpoint, std::uint64_t instance, bool given) {
   {
     const std::lock_guard lock(mesh_mutex_);
-    if (links_.size() >= kPeersMax || (instance != 0 && gone_.contains(instance))) {
+    if (instance != 0 && gone_.contains(instance)) {
+      return;
+    }
+    if (const auto found = links_.find(endpoint); found != links_.end()) {
+      Link& link = found->second;
+      link.given |= given;
+      if (instance != 0 && link.connected && link.instance != instance && !link.other_name) {
+        forget_peer(link.instance);  // another handle listens there
+        link.instance = instance;
+      }
       return;
     }
     for (const auto& [known, link] : links_) {
-      if (known == endpoint || (instance != 0 && link.instance == instance)) {
+      if (instance != 0 && link.instance == instance && link.connected) {
         return;
       }
     }
-    links_[endpoint] = {instance, given, false, false};
+    if (links_.size() >= kPeersMax) {
+      return;
+    }
+    Link& link = links_[endpoint];
+    link.instance = instance;
+    link.given = given;
+    link.connected = instance != 0;
+    link.down_since = sys::now();
   }
-  if (!in_.connect(endpoint)) {
+  if (instance == 0) {
+    loop_->post([weak = weak_from_this(), endpoint] {
+      if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
+        node->begin_scout(endpoint);
+      }
+    });
+  } else if (!in_.connect(endpoint)) {
     const std::lock_guard lock(mesh_mutex_);
     links_.erase(endpoint);
   }
@@ -104,13 +135,22 @@ void Node::drop_link(const std::string& endpoint) noexcept {
     if (found == links_.end()) {
       return;
     }
-    instance = found->second.instance;
+    instance = found->second.other_name ? 0 : found->second.instance;
     links_.erase(found);
     if (instance != 0) {
       forget_peer(instance);
     }
   }
   (void)in_.disconnect(endpoint);
+  try {
+    loop_->post([weak = weak_from_this(), endpoint] {
+      if (const auto node = weak.lock(); node != nullptr) {
+        node->end_scout(endpoint);
+      }
+    });
+  } catch (const std::bad_alloc&) {
+    mesh_changed();  // the scout finds no link when it comes back
+  }
   mesh_changed();
 }
 
@@ -135,7 +175,7 @@ void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool
   {
     const std::lock_guard lock(mesh_mutex_);
     for (const auto& [known, link] : links_) {
-      if (link.instance == instance) {
+      if (link.instance == instance && link.connected) {
         instead = known;
       }
     }
@@ -150,7 +190,7 @@ void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool
   {
     const std::lock_guard lock(mesh_mutex_);
     if (const auto found = links_.find(inproc_endpoint); found != links_.end()) {
-      found->second.up = true;
+      found->second.up = true;  // an inproc connection stands at once
     }
   }
   tell_roster(0);
@@ -212,6 +252,13 @@ Roster Node::roster() const {
   Roster own;
   own.node = node_name_;
   own.endpoint = endpoint_;
+  if (fleet_.kind == Fleet::Kind::tcp) {
+    for (const auto& [instance, peer] : peers_) {
+      if (!peer.roster.endpoint.empty() && own.peers.size() < Roster::kPeersMax) {
+        own.peers.push_back({instance, peer.roster.endpoint});
+      }
+    }
+  }
   return own;
 }
 
@@ -244,7 +291,9 @@ void Node::handle_out() {
     }
     try {
       if (auto control = decode_control(bytes)) {
-        handle_control(*std::move(control));
+        const char* const host =
+            control->kind == Control::Kind::roster ? message.peer_property("Peer-Address") : nullptr;
+        handle_control(*std::move(control), host == nullptr ? std::string_view() : std::string_view(host));
       } else {
         ++counters_.control_malformed;
       }
@@ -266,61 +315,69 @@ void Node::handle_out() {
   }
 }
 
-void Node::handle_control(Control&& control) {
+void Node::handle_control(Control&& control, std::string_view from_host) {
   if (control.from == instance_ || (control.to != 0 && control.to != instance_)) {
     return;
   }
   switch (control.kind) {
-    case Control::Kind::roster:
-      handle_roster(std::move(control));
-      return;
-    case Control::Kind::roster_wanted:
-      tell_roster(control.from);
-      return;
-    case Control::Kind::probe:
-      handle_probe(control);
-      return;
-    case Control::Kind::ready:
-      handle_ready(control);
-      return;
-    default:
-      return;
+    case Control::Kind::roster: handle_roster(std::move(control), from_host); return;
+    case Control::Kind::roster_wanted: tell_roster(control.from); return;
+    case Control::Kind::probe: handle_probe(control); return;
+    case Control::Kind::ready: handle_ready(control); return;
+    default: return;
   }
 }
 
-void Node::handle_roster(Control&& control) {
-  const auto parsed = parse_roster(control.texts);
+namespace {
+
+// A handle that listens on every interface does not know its address; its peers see it.
+std::string seen_endpoint(const std::string& endpoint, std::string_view from_host) {
+  const auto parsed = net::parse_endpoint(endpoint, true);
+  if (!parsed || parsed->transport != net::Transport::tcp || from_host.empty()) {
+    return endpoint;
+  }
+  if (!parsed->wildcard && parsed->host != "0.0.0.0" && parsed->host != "::") {
+    return endpoint;
+  }
+  net::Endpoint seen = *parsed;
+  seen.wildcard = false;
+  seen.host = from_host;
+  return seen.text();
+}
+
+}  // namespace
+
+void Node::handle_roster(Control&& control, std::string_view from_host) {
+  auto parsed = parse_roster(control.texts);
   if (!parsed) {
     ++counters_.control_malformed;
     return;
   }
-  const std::string endpoint = parsed->endpoint;
-  bool known = false;
+  parsed->endpoint = seen_endpoint(parsed->endpoint, from_host);
+  const Roster roster = *parsed;
+  bool fresh = false;
   {
     const std::lock_guard lock(mesh_mutex_);
-    if (gone_.contains(control.from)) {
+    if (gone_.contains(control.from) || (peers_.size() >= kPeersMax && !peers_.contains(control.from))) {
       return;
     }
-    for (auto& [at, link] : links_) {
-      known |= link.instance == control.from;
-      if (at == endpoint && link.instance == 0) {
-        link.instance = control.from;
-        known = true;
-      }
-    }
-    if (peers_.size() >= kPeersMax && !peers_.contains(control.from)) {
-      return;
-    }
+    fresh = !peers_.contains(control.from);
     Peer& peer = peers_[control.from];
     if (control.id >= peer.revision) {
       peer.revision = control.id;
-      peer.roster = *parsed;
+      peer.roster = *std::move(parsed);
       peer.lease = Duration(static_cast<Duration::rep>(std::min<std::uint64_t>(control.number, INT64_MAX)));
     }
     peer.heard = sys::now();
   }
-  if (!known) {
-    learn(control.from, endpoint);
+  learn(control.from, roster.endpoint);
+  if (fleet_.kind == Fleet::Kind::tcp) {
+    for (const Roster::Peer& other : roster.peers) {
+      learn(other.instance, other.endpoint);
+    }
+    if (fresh) {
+      tell_roster(0);  // the others hear of the new one
+    }
   }
   mesh_changed();
 }
@@ -359,7 +416,7 @@ Result<void> Node::wait_mesh(Instant deadline, const std::function<bool()>& done
 bool Node::settled() const {
   return std::all_of(links_.begin(), links_.end(), [&](const auto& each) {
     const Link& link = each.second;
-    return link.up && link.instance != 0 && peers_.contains(link.instance);
+    return link.other_name || (link.up && (link.plain || peers_.contains(link.instance)));
   });
 }
 

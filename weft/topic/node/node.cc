@@ -79,14 +79,14 @@ Result<void> Node::start(Context& context) {
   return begin_fleet();
 }
 
-Result<void> Node::set_curve() {
+Result<void> Node::set_curve(Socket& socket) {
   const FleetSecurity& keys = options_.security;
   if (!keys.curve()) {
     return {};
   }
-  WEFT_TRY(in_.set(option::curve_public_key, keys.curve_public));
-  WEFT_TRY(in_.set(option::curve_secret_key, keys.curve_secret));
-  return in_.set(option::curve_server_key, keys.curve_server_public);
+  WEFT_TRY(socket.set(option::curve_public_key, keys.curve_public));
+  WEFT_TRY(socket.set(option::curve_secret_key, keys.curve_secret));
+  return socket.set(option::curve_server_key, keys.curve_server_public);
 }
 
 Result<void> Node::make_sockets(Context& context) {
@@ -97,19 +97,27 @@ Result<void> Node::make_sockets(Context& context) {
     inner_ = WEFT_TRY(context.socket(SocketType::xpub));
   }
   for (Socket* const socket : {&out_, &in_, &inner_}) {
-    if (socket->core() == nullptr) {
-      continue;
+    if (socket->core() != nullptr) {
+      WEFT_TRY(set_common(*socket));
     }
-    WEFT_TRY(socket->set(option::send_high_water_mark, options_.peer_messages_max));
-    WEFT_TRY(socket->set(option::receive_high_water_mark, options_.peer_messages_max));
-    WEFT_TRY(socket->set(option::linger, 1s));
-    WEFT_TRY(socket->set(option::reconnect_interval, 50ms));
-    WEFT_TRY(socket->set(option::reconnect_interval_max, 2s));
   }
+  WEFT_TRY(in_.set(option::linger, 0s));  // what handles tell each other is of no use when one has gone
   if (fleet_.kind == Fleet::Kind::tcp) {
-    WEFT_TRY(set_curve());
+    WEFT_TRY(set_curve(in_));
+    Control welcome{.kind = Control::Kind::roster_wanted, .from = instance_};
+    const std::string bytes = WEFT_TRY(encode_control(welcome));
+    WEFT_TRY(out_.set(option::xpub_welcome_message, bytes));
   }
   return {};
+}
+
+Result<void> Node::set_common(Socket& socket) {
+  using namespace std::chrono_literals;
+  WEFT_TRY(socket.set(option::send_high_water_mark, options_.peer_messages_max));
+  WEFT_TRY(socket.set(option::receive_high_water_mark, options_.peer_messages_max));
+  WEFT_TRY(socket.set(option::linger, 1s));
+  WEFT_TRY(socket.set(option::reconnect_interval, 50ms));
+  return socket.set(option::reconnect_interval_max, 2s);
 }
 
 std::string Node::inproc_endpoint() const { return "inproc://weft.topics." + instance_text(instance_); }
@@ -163,6 +171,9 @@ Result<void> Node::begin_tcp() {
 void Node::end_watches() noexcept {
   loop_->unwatch(std::exchange(in_watch_, 0));
   loop_->unwatch(std::exchange(out_watch_, 0));
+  while (!scouts_.empty()) {
+    end_scout(std::string(scouts_.begin()->first));
+  }
   if (tick_) {
     loop_->timers().cancel(std::exchange(tick_, {}));
   }
@@ -176,13 +187,13 @@ void Node::close() noexcept {
   if (context_ != nullptr) {
     ProcessFleets::instance().leave(*this, context_.get(), options_.fleet);
   }
-  context_.reset();
   if (in_.core() != nullptr) {
     in_.core()->monitor().set_sink({});
   }
   if (own_loop_ != nullptr) {
     own_loop_->stop();
   }
+  context_.reset();
   if (loop_ != nullptr) {
     end_watches();
   }

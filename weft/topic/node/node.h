@@ -40,8 +40,8 @@ class Node;
 
 // PublisherCore: one topic of a handle, encoded once. Guarded by the node's publish lock, except what is const.
 struct PublisherCore : sync::AtomicCounted<PublisherCore> {
-  std::string wire;   // const
-  Message name;       // const: as the program reads it
+  std::string wire;     // const
+  Message name;         // const: as the program reads it
   bool inside = false;  // const: never leaves the process
   MatchMemo memo;
 };
@@ -148,11 +148,27 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     void handle_event(const sys::PollEvent& event) override;
     Node& node;
   };
+  // Link: an endpoint that the XSUB connects to, or would.
   struct Link {
-    std::uint64_t instance = 0;  // 0: not known yet
-    bool given = false;          // by the options, or by add_peer()
+    std::uint64_t instance = 0;  // 0: not known
+    bool given = false;          // by the options, or by add_peer(): a scout finds out which handle listens there
+    bool connected = false;      // the XSUB was told to connect; else there is a scout, or `other_name`
+    bool other_name = false;     // of this handle, or of one that another link connects to
+    bool plain = false;          // no handle of topics: a publisher of another library
     bool up = false;
-    bool failed = false;  // the last attempt failed
+    Instant down_since{};
+  };
+  // Scout: a socket that asks the handle at a given endpoint for its instance, before the XSUB connects. Else a handle
+  // that is listed under two names, or lists itself, would receive its messages twice.
+  struct Scout final : rt::Watcher {
+    Scout(Node& own, std::string at) noexcept : node(own), endpoint(std::move(at)) {}
+    void handle_event(const sys::PollEvent& event) override;
+    static void give_up(void* self);
+    Node& node;
+    std::string endpoint;
+    Socket socket;
+    rt::Loop::WatchId watch = 0;
+    rt::TimerId timer;
   };
   struct Peer {
     Roster roster;
@@ -173,13 +189,15 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     std::uint64_t told = ~std::uint64_t{0};
   };
   static constexpr std::size_t kPeersMax = 256;
+  static constexpr Duration kLearnedKept = std::chrono::seconds(60);   // a peer that was heard of and does not answer
+  static constexpr Duration kScoutPatience = std::chrono::seconds(1);  // from the handshake to the welcome
   static constexpr std::size_t kPeerProbesMax = 1024;
   static constexpr unsigned kPumpMost = 256;  // messages a turn
 
   Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop);
   [[nodiscard]] Result<void> start(Context& context);
   [[nodiscard]] Result<void> make_sockets(Context& context);
-  [[nodiscard]] Result<void> set_curve();
+  [[nodiscard]] Result<void> set_curve(Socket& socket);
   [[nodiscard]] Result<void> begin_fleet();
   [[nodiscard]] Result<void> begin_local();
   [[nodiscard]] Result<void> begin_tcp();
@@ -212,13 +230,21 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void drop_link(const std::string& endpoint) noexcept;
   void forget_peer(std::uint64_t instance);  // mesh lock
   void handle_out();
-  void handle_control(Control&& control);
-  void handle_roster(Control&& control);
+  void handle_control(Control&& control, std::string_view from_host);
+  void handle_roster(Control&& control, std::string_view from_host);
   void learn(std::uint64_t instance, const std::string& endpoint);
   void say(Control control);
   void tell_roster(std::uint64_t to);
   [[nodiscard]] Roster roster() const;  // mesh lock
   void mesh_changed() noexcept;
+
+  // scout.cc, all on the loop
+  void begin_scout(const std::string& endpoint);
+  [[nodiscard]] Result<void> send_scout(Scout& scout);
+  void end_scout(const std::string& endpoint) noexcept;
+  void handle_scouted(const std::string& endpoint, std::uint64_t instance);  // 0: a plain publisher
+  void scout_again(const std::string& endpoint);
+  [[nodiscard]] Result<void> set_common(Socket& socket);
 
   // ready.cc
   void handle_probe(const Control& control);
@@ -251,9 +277,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   rt::AsyncEvent room_;
 
   sync::Mutex pump_mutex_;
-  MatchMemo pump_memo_;            // pump lock
-  std::string pump_name_;          // pump lock: the decoded name of pump_memo_.topic
-  std::atomic<bool> led_{false};   // a waiting thread reads the XSUB
+  MatchMemo pump_memo_;           // pump lock
+  std::string pump_name_;         // pump lock: the decoded name of pump_memo_.topic
+  std::atomic<bool> led_{false};  // a waiting thread reads the XSUB
   std::atomic<std::uint64_t> leads_{0};
   std::atomic<bool> dormant_{false};  // the loop leaves the XSUB to leaders until one of them ends
   std::uint64_t leads_seen_ = 0;      // loop
@@ -270,10 +296,11 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   mutable std::mutex mesh_mutex_;
   std::condition_variable mesh_cv_;
   rt::AsyncEvent mesh_event_;
-  std::map<std::string, Link> links_;        // mesh lock, as the rest
-  std::map<std::uint64_t, Peer> peers_;      // whose roster came
-  std::set<std::uint64_t> gone_;             // said that they leave
-  std::uint64_t revision_ = 1;               // of our roster
+  std::map<std::string, std::unique_ptr<Scout>> scouts_;  // loop
+  std::map<std::string, Link> links_;                     // mesh lock, as the rest
+  std::map<std::uint64_t, Peer> peers_;                   // whose roster came
+  std::set<std::uint64_t> gone_;                          // said that they leave
+  std::uint64_t revision_ = 1;                            // of our roster
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, OwnProbe> own_probes_;
   std::vector<PeerProbe> peer_probes_;

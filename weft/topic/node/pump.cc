@@ -55,6 +55,9 @@ unsigned Node::pump(bool wait_for_lock) {
 }
 
 void Node::dispatch(Message&& topic, Message&& body, Message&& headers) {
+  if (topic.empty() || topic.bytes().front() < 0x20) {
+    return;  // a welcome
+  }
   counters_.received.store(counters_.received.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   try {
     interest_.match(topic.text(), pump_memo_);
@@ -205,9 +208,9 @@ void Node::wait_for_input(SubscriptionCore& subscription, sys::EventFd& event, I
     leads_.store(leads_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     const std::uint32_t budget = spin_.budget_us(in_.core()->wait_mode());
     const bool came = budget != 0 && sync::spin_until(budget, [&] {
-      (void)pump(false);
-      return subscription.has_input();
-    });
+                        (void)pump(false);
+                        return subscription.has_input();
+                      });
     if (budget != 0) {
       spin_.record(came);
     }

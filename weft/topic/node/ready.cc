@@ -34,11 +34,11 @@ void Node::resend_probes() {
   {
     const std::lock_guard lock(mesh_mutex_);
     for (const auto& [id, probe] : own_probes_) {
-      again.push_back({.kind = Control::Kind::probe,
-                       .id = id,
-                       .number = static_cast<std::uint64_t>(
-                           std::max<Duration::rep>(0, (probe.deadline - sys::now()).count())),
-                       .texts = {probe.topic}});
+      again.push_back(
+          {.kind = Control::Kind::probe,
+           .id = id,
+           .number = static_cast<std::uint64_t>(std::max<Duration::rep>(0, (probe.deadline - sys::now()).count())),
+           .texts = {probe.topic}});
     }
   }
   for (Control& control : again) {

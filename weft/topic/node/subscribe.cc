@@ -52,8 +52,7 @@ Result<void> Node::add_text_filter(SubscriptionCore& subscription, std::string_v
 // it, because both go over one connection.
 Result<void> Node::add(SubscriptionCore& subscription, std::string text, const Filter& wire) {
   WEFT_TRY(want(wire));
-  const auto added =
-      interest_.add(subscription, make_intrusive<const OwnFilter>(std::move(text), wire));
+  const auto added = interest_.add(subscription, make_intrusive<const OwnFilter>(std::move(text), wire));
   if (!added || !*added) {
     unwant(wire);
     return added ? Result<void>() : Result<void>(added.error());

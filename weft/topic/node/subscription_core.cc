@@ -62,9 +62,7 @@ Result<TopicMessage> SubscriptionCore::try_pop() noexcept {
   return Errc::would_block;
 }
 
-bool SubscriptionCore::has_input() noexcept {
-  return has_input_.load(std::memory_order_relaxed);
-}
+bool SubscriptionCore::has_input() noexcept { return has_input_.load(std::memory_order_relaxed); }
 
 void SubscriptionCore::close(const Error& reason) noexcept {
   const std::lock_guard lock(mutex_);

@@ -34,7 +34,8 @@ class SubscriptionCore final : public sync::AtomicCounted<SubscriptionCore> {
   };
   using Sink = std::function<void(TopicMessage&&)>;
 
-  SubscriptionCore(Full full, std::size_t messages_max, std::size_t bytes_max) : queue_(full, messages_max, bytes_max) {}
+  SubscriptionCore(Full full, std::size_t messages_max, std::size_t bytes_max)
+      : queue_(full, messages_max, bytes_max) {}
   // Instead of queueing, the subscription hands each message to the sink, on the thread that brings it. The sink does
   // not wait, and calls nothing that publishes.
   explicit SubscriptionCore(Sink sink) : queue_(Full::drop_newest, 1, 1), sink_(std::move(sink)) {}
@@ -42,7 +43,7 @@ class SubscriptionCore final : public sync::AtomicCounted<SubscriptionCore> {
   void offer(TopicMessage&& message) noexcept;
   // would_block; closed; resource_exhausted: the subscription has ended.
   [[nodiscard]] Result<TopicMessage> try_pop() noexcept;
-  [[nodiscard]] bool has_input() noexcept;  // or an end
+  [[nodiscard]] bool has_input() noexcept;   // or an end
   void close(const Error& reason) noexcept;  // idempotent: the first reason stays
   [[nodiscard]] std::uint64_t lost() noexcept;
 
