@@ -71,6 +71,7 @@ struct Outbound {
   Message* message = nullptr;  // null: the bytes must be copied
   bool more = false;
   bool waits = false;  // the call may wait; SocketCore::send() sets it
+  bool keep = false;   // PUB, XPUB: would_block instead of dropping the message for a full peer, as xpub_no_drop
 
   [[nodiscard]] bool external() const noexcept { return message != nullptr && message->external(); }
 };
