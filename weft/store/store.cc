@@ -322,7 +322,7 @@ Result<void> Store::write_stream(Side& side, Stream& stream, const Now& now) {
   }
   WEFT_TRY(stream.write_drops(now.wall));
   for (const auto& [name, consumer] : stream.consumers()) {
-    if (consumer->changed) {
+    if (consumer->changed || consumer->moved) {
       const std::string settings = write_settings(consumer->settings);
       const std::vector<std::uint8_t> waiting = consumer->state.write_waiting();
       Statement& write = side.write_consumer.set(0, stream.id()).set(1, std::string_view(name));
@@ -375,7 +375,7 @@ Error Store::commit_side(Side& side, bool in_memory, const Now& now) {
       continue;
     }
     for (const auto& [name, consumer] : stream->consumers()) {
-      consumer->changed = consumer->waits_for_disk = false;
+      consumer->changed = consumer->moved = consumer->waits_for_disk = false;
     }
     stream->keep_staged();
   }
@@ -408,6 +408,16 @@ bool Store::has_work(const Now& now) const noexcept {
            std::any_of(stream.consumers().begin(), stream.consumers().end(),
                        [](const auto& named) { return named.second->changed; });
   });
+}
+
+WallTime Store::next_age() const noexcept {
+  WallTime next = WallTime::max();
+  for (const auto& [name, stream] : streams_) {
+    if (stream->settings().age_max != Duration::zero() && stream->first() != stream->next()) {
+      next = std::min(next, stream->oldest() + stream->settings().age_max);
+    }
+  }
+  return next;
 }
 
 Instant Store::next_due() const noexcept {

@@ -102,6 +102,8 @@ class Store {
   [[nodiscard]] Committed commit(const Now& now);
   // Whether commit() would write: messages, acknowledgements, or what retention takes.
   [[nodiscard]] bool has_work(const Now& now) const noexcept;
+  // When the age of a stream next lets has_work() begin; WallTime::max(): never.
+  [[nodiscard]] WallTime next_age() const noexcept;
   // The next time that a consumer has a message due; kNever.
   [[nodiscard]] Instant next_due() const noexcept;
   [[nodiscard]] const StoreCounts& counts() const noexcept { return counts_; }

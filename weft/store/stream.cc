@@ -43,6 +43,13 @@ TopicPredicate Consumer::wants() const {
   return [this](std::string_view topic) { return filter->matches(topic); };
 }
 
+void Consumer::count_delivery() noexcept {
+  // With a bound of tries the deliveries are on the disk before the messages leave: a message that kills its receiver,
+  // and the hub with it, is counted too.
+  changed = changed || settings.tries_max != 0;
+  moved = true;
+}
+
 Stream::Stream(std::uint32_t id, std::string name, StreamSettings settings, std::vector<Filter> topics,
                std::variant<Log, Latest> messages)
     : id_(id),
@@ -260,7 +267,7 @@ Result<std::unique_ptr<Consumer>> Stream::make_consumer(std::string_view name, c
   }
   const std::uint64_t next = WEFT_TRY(resolve(settings.from, filter));
   return std::unique_ptr<Consumer>(
-      new Consumer{std::string(name), settings, std::move(filter), ConsumerState(settings, next), {}, true, false});
+      new Consumer{std::string(name), settings, std::move(filter), ConsumerState(settings, next), {}, true});
 }
 
 Consumer& Stream::add_consumer(std::unique_ptr<Consumer> consumer) {
@@ -289,7 +296,7 @@ Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instan
       continue;
     }
     state.deliver_again(due->sequence, now);
-    consumer.changed = true;
+    consumer.count_delivery();
     return std::optional(Delivery{*std::move(found), state.tries(due->sequence)});
   }
   if (!state.may_take_new()) {
@@ -303,7 +310,7 @@ Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instan
     return std::optional<Delivery>();
   }
   state.deliver_new(found->message.sequence, now);
-  consumer.changed = true;
+  consumer.count_delivery();
   return std::optional(Delivery{*std::move(found), 1});
 }
 

@@ -38,10 +38,12 @@ struct Consumer {
   std::optional<Filter> filter;  // none: every topic
   ConsumerState state;
   Cursor cursor{};              // for new messages; its block is only a cache
-  bool changed = false;         // since it was written
+  bool changed = false;         // since it was written; the next commit writes it
+  bool moved = false;           // the same by deliveries alone, for which no commit is made
   bool waits_for_disk = false;  // a caller waits until the change survives what the stream survives
 
   [[nodiscard]] TopicPredicate wants() const;
+  void count_delivery() noexcept;
 };
 
 // Reader: where one reader of a stream is.
