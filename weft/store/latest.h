@@ -40,7 +40,7 @@ class Latest {
   void keep_staged() noexcept;
   void drop_staged() noexcept;
   [[nodiscard]] std::size_t staged_bytes() const noexcept { return staged_bytes_; }
-  // What write_staged() removed, because newer values of the same topics were staged.
+  // The bytes that write_staged() removed, because newer values of the same topics were staged.
   [[nodiscard]] std::uint64_t trimmed_bytes() const noexcept { return trimmed_bytes_; }
 
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);

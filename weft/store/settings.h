@@ -16,7 +16,7 @@ namespace weft {
 // The time of day of a kept message. The store has no clock: the hub passes the time in.
 using WallTime = std::chrono::sys_time<Duration>;
 
-// What a stream keeps.
+// The messages that a stream keeps.
 enum class Keep : std::uint8_t {
   log,     // every message, in one order
   work,    // every message until a consumer acknowledged it
@@ -31,7 +31,7 @@ enum class Survives : std::uint8_t {
   power,    // the loss of power of all machines at once
 };
 
-// What happens to a message that exceeds the bounds of its stream.
+// The answer to a message that exceeds the bounds of its stream.
 enum class Discard : std::uint8_t {
   oldest,  // the oldest messages go
   refuse,  // the message is refused with resource_exhausted

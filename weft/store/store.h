@@ -46,7 +46,7 @@ struct StoreCounts {
 // Store: the streams of one file, and those in memory.
 // Owner: a hub. Affinity: one thread. Cost: a turn with messages is one transaction per file; a flush to the disk is
 // shared by all messages of the turn.
-// A turn is any number of calls, then commit(). What a turn appended or acknowledged must be answered after the commit,
+// A turn is any number of calls, then commit(). Appends and acknowledgements of a turn are answered after the commit,
 // with its result.
 // Invariants:
 // 1. A message is read, delivered and acknowledged to its publisher only after the commit of its turn.

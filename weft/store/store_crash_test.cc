@@ -20,7 +20,7 @@ Now at(int ms) {
   return {WallTime(1'700'000'000s + std::chrono::milliseconds(ms)), Instant(1h + std::chrono::milliseconds(ms))};
 }
 
-// What the store acknowledged: sequence to body, for each stream; and the newest value of each key.
+// The messages that the store acknowledged: sequence to body, for each stream; and the newest value of each key.
 struct Acknowledged {
   std::map<std::string, std::map<std::uint64_t, std::string>> messages;
   std::map<std::string, std::string> values;

@@ -20,7 +20,7 @@
 
 namespace weft::store {
 
-// What an append expects of its topic. conflict: it is not so.
+// Expect: a condition of an append on its topic. conflict: it is not so.
 struct Expect {
   std::optional<std::uint64_t> last{};  // the sequence of its newest message; 0: there is none
   bool absent = false;                  // it has no value: none, or an erasure
@@ -150,7 +150,7 @@ class Stream {
   std::uint64_t dropped_unread_ = 0;  // messages that waited for an acknowledgement when retention took them
 };
 
-// What a filter's text means: empty is every topic. invalid_argument, message_too_large.
+// The filter of a text: empty is every topic. invalid_argument, message_too_large.
 [[nodiscard]] Result<std::optional<Filter>> parse_optional_filter(std::string_view text) noexcept;
 [[nodiscard]] Result<std::vector<Filter>> parse_filters(const std::vector<std::string>& texts);
 

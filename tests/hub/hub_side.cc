@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+// hub_side DIRECTORY: hosts the hub of that directory until standard input ends. Prints "hosting", or the reason why not.
+#include <cstdio>
+#include <iostream>
+#include <string>
+
+#include "weft/topic/hub.h"
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    return 2;
+  }
+  weft::Context context;
+  weft::topic::HubOptions options;
+  options.directory = argv[1];
+  options.store = options.directory + "/store.db";
+  auto hub = weft::topic::Hub::host(context, options);
+  std::puts(hub ? "hosting" : hub.error().message().c_str());
+  std::fflush(stdout);
+  if (!hub) {
+    return hub.error() == weft::Errc::would_block ? 3 : 1;
+  }
+  std::string line;
+  while (std::getline(std::cin, line)) {
+  }
+  return 0;
+}
