@@ -44,7 +44,7 @@ class Latest {
   [[nodiscard]] std::uint64_t trimmed_bytes() const noexcept { return trimmed_bytes_; }
 
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);
-  // The value of a revision, or the newest one of a topic. None: there is none. Of a topic that was erased: the erasure.
+  // The value of a revision, or the newest one of a topic. None: there is none. An erasure too.
   [[nodiscard]] Result<std::optional<ReadMessage>> value_at(std::uint64_t revision);
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
   [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);

@@ -84,8 +84,8 @@ class Log {
   // Topics behind `after`, in byte order.
   [[nodiscard]] Result<std::vector<std::string>> topics_after(std::string_view after, std::size_t count);
 
-  // Inside a transaction. Removes the oldest block if all its messages are below `before` and older than `age`. None: it
-  // is not so, or there is no block. The last block may go too.
+  // Inside a transaction. Removes the oldest block if all its messages are below `before` and older than `age`. None:
+  // it is not so, or there is no block. The last block may go too.
   struct Dropped {
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;

@@ -78,8 +78,8 @@ class Stream {
   [[nodiscard]] std::uint64_t bytes() const noexcept;
   [[nodiscard]] WallTime oldest() const noexcept;
 
-  // Stages a message: nobody sees it before the store's commit. A duplicate is not staged. Errors: invalid_argument (the
-  // topic has a wrong form, or is none of the stream's), message_too_large, conflict, resource_exhausted (full).
+  // Stages a message: nobody sees it before the store's commit. A duplicate is not staged. Errors: invalid_argument
+  // (the topic has a wrong form, or is none of the stream's), message_too_large, conflict, resource_exhausted (full).
   [[nodiscard]] Result<Appended> append(const NewMessage& message, const Expect& expect, WallTime now);
 
   // Reading sees what is committed. corrupt: the block there is damaged, and the reader stays before it.

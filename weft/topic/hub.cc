@@ -17,7 +17,8 @@
 namespace weft::topic {
 namespace {
 
-constexpr int kHighWaterMark = 8192;  // ops of a connection on their way
+constexpr Duration kLinger = std::chrono::milliseconds(200);  // for the answers of the last turn
+constexpr int kHighWaterMark = 8192;                          // ops of a connection on their way
 
 // The time of day that goes on evenly while the hub lives: a jump of the system's clock reaches nothing.
 class HubClock {
@@ -69,7 +70,7 @@ Result<std::unique_ptr<Hub>> Hub::host(Context& context, const HubOptions& optio
   WEFT_TRY(socket.set(option::receive_high_water_mark, kHighWaterMark));
   WEFT_TRY(socket.set(option::router_mandatory, true));
   WEFT_TRY(socket.set(option::router_notify, 2));
-  WEFT_TRY(socket.set(option::linger, Duration::zero()));
+  WEFT_TRY(socket.set(option::linger, kLinger));
   WEFT_TRY(socket.set(option::ipc_filter, "uid:" + std::to_string(sys::user_id())));
   auto event = WEFT_TRY(sys::EventFd::make());
   auto impl = std::make_unique<Impl>(std::move(lock), std::move(socket), std::move(event));

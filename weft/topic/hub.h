@@ -47,8 +47,9 @@ struct HubCounters {
 // lock of the directory. The kernel drops the lock when that process dies, and the next one hosts.
 // Owner: the process that hosts; destruction stops. Affinity: any thread; its own thread does the work.
 // Cost: one thread, one socket, the file of the store. Idle: it wakes for deadlines only.
-// Bounds: clients_max connections, 1,024 channels each, 4,096 messages or 8 MiB that a client did not receive yet
-// (then its channels stop, and answers are dropped and counted), the store's and the leases' own.
+// Bounds: clients_max connections; 1,024 channels each; 4,096 messages or 8 MiB that a connection does not take (then
+// its channels stop, and answers are dropped and counted); 64 MiB delivered since the last op of a member (then its
+// channels stop); the store's and the leases' own.
 class Hub {
  public:
   // would_block: another process hosts. invalid_state: the directory is not this user's alone. Errors of the store's

@@ -164,7 +164,7 @@ bool HubSession::deliver(const store::Now& now) {
     }
     for (const std::string& name : order) {
       Client& client = clients_.find(name)->second;
-      if (!client.queue.empty()) {
+      if (!client.queue.empty() || client.unheard_bytes > Client::kUnheardBytesMax) {
         continue;
       }
       std::vector<std::uint32_t> ids;
@@ -317,6 +317,7 @@ bool HubSession::queue_delivery(const std::string& name, const Op& op) {
     return false;
   }
   outgoing_bytes_ += message->size();
+  clients_.find(name)->second.unheard_bytes += message->size();
   outgoing_.push_back({name, *std::move(message)});
   return true;
 }
@@ -346,6 +347,9 @@ Instant HubSession::next_deadline(const store::Now& now) const {
   for (const auto& [name, client] : clients_) {
     if (!client.queue.empty()) {
       next = std::min(next, now.steady + kRetrySend);
+      continue;
+    }
+    if (client.unheard_bytes > Client::kUnheardBytesMax) {
       continue;
     }
     for (const auto& [id, channel] : client.channels) {

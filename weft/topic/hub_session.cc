@@ -57,7 +57,9 @@ void HubSession::handle(const std::string& client, Bytes bytes, const store::Now
     }
     return;
   }
-  if (clients_.try_emplace(client).second) {
+  const auto [sender, is_new] = clients_.try_emplace(client);
+  sender->second.unheard_bytes = 0;
+  if (is_new) {
     counters_.clients.store(clients_.size(), std::memory_order_relaxed);
   }
   switch (op->kind) {

@@ -46,10 +46,14 @@ struct Client {
   static constexpr std::size_t kChannelsMax = 1024;
   static constexpr std::size_t kQueueMessagesMax = 4096;
   static constexpr std::size_t kQueueBytesMax = 8 * 1024 * 1024;
+  // Delivered since the last op of the member. Then its channels stop: a member that receives nothing would fill the
+  // memory of both ends with messages that it has credit for.
+  static constexpr std::size_t kUnheardBytesMax = 64 * 1024 * 1024;
 
   std::map<std::uint32_t, Channel> channels;
   std::deque<Message> queue;  // ops that the socket did not take
   std::size_t queue_bytes = 0;
+  std::size_t unheard_bytes = 0;
 };
 
 // An answer that waits for the commit of its turn, or has its result already.

@@ -355,6 +355,92 @@ TEST_F(HubTest, AMemberThatReceivesNothingHoldsUpNobodyAndTakesBoundedMemory) {
   EXPECT_LT(hub_->counters().delivered.load(), std::uint64_t{kMessages} / 2 + 8192);
 }
 
+TEST_F(HubTest, AMemberThatSaysNothingGetsABoundedNumberOfBytes) {
+  TestMember writer = member();
+  StreamSettings settings;
+  settings.survives = Survives::nothing;
+  ASSERT_EQ(writer.declare("s", settings), Errc::ok);
+  const std::string body(kOpBodyMax, 'x');
+  for (int i = 0; i < 80; ++i) {
+    ASSERT_EQ(writer.request(TestMember::append_op("s", "a", body)).op.error(), Errc::ok);
+  }
+  TestMember m = member();
+  Op read = op_of(OpKind::read, "s");
+  read.number = 1000;
+  ASSERT_EQ(m.request(read).op.error(), Errc::ok);
+  for (int i = 0; i < 64; ++i) {
+    ASSERT_EQ(m.next().op.kind, OpKind::delivery);
+  }
+  while (writer.request(op_of(OpKind::probe)).op.error() == Errc::ok && hub_->counters().delivered.load() < 64) {
+  }
+  EXPECT_LE(hub_->counters().delivered.load(), 66U);
+  // Any op lets the rest come.
+  for (int i = 64; i < 80;) {
+    if (i % 8 == 0) {
+      (void)m.send(op_of(OpKind::probe));
+    }
+    const OwnedOp op = m.next();
+    ASSERT_NE(op.op.error(), Errc::timed_out);
+    i += op.op.kind == OpKind::delivery ? 1 : 0;
+  }
+}
+
+TEST_F(HubTest, ChannelsAndCreditHaveBounds) {
+  TestMember m = member();
+  ASSERT_EQ(m.declare("s", process_log()), Errc::ok);
+  Op read = op_of(OpKind::read, "s");
+  read.number = (1U << 20U) + 1;
+  EXPECT_EQ(m.request(read).op.error(), Errc::invalid_argument);
+  read.number = 1;
+  std::uint32_t channel = 0;
+  for (int i = 0; i < 1024; ++i) {
+    channel = m.send(read);
+    ASSERT_EQ(m.answer_to(channel).op.error(), Errc::ok);
+  }
+  EXPECT_EQ(m.request(read).op.error(), Errc::resource_exhausted);
+  Op credit = op_of(OpKind::credit);
+  credit.id = channel;
+  credit.number = ~std::uint64_t{0};
+  (void)m.send(credit);
+  EXPECT_EQ(m.answer_to(channel).op.error(), Errc::invalid_argument);
+  Op end = op_of(OpKind::end);
+  end.id = channel;
+  (void)m.send(end);
+  EXPECT_EQ(m.answer_to(channel).op.error(), Errc::ok);
+  read.id = channel - 1;
+  (void)m.send(read);
+  EXPECT_EQ(m.answer_to(read.id).op.error(), Errc::invalid_state);  // that channel is open
+  (void)m.send(end);
+  EXPECT_EQ(m.answer_to(channel).op.error(), Errc::not_found);
+}
+
+TEST_F(HubTest, AFullStoreRefusesAndServesOnAndTakesMoreWhenThereIsRoom) {
+  hub_.reset();
+  options_.store_bytes_max = 2 << 20;
+  auto hub = host();
+  ASSERT_NE(hub, nullptr) << error_.message();
+  TestMember m = member();
+  ASSERT_EQ(m.declare("s", {}), Errc::ok);
+  const std::string body(100'000, 'x');
+  std::uint64_t kept = 0;
+  Errc error = Errc::ok;
+  for (int i = 0; i < 40 && error == Errc::ok; ++i) {
+    error = m.request(TestMember::append_op("s", "a", body)).op.error();
+    kept += error == Errc::ok ? 1 : 0;
+  }
+  EXPECT_EQ(error, Errc::resource_exhausted);
+  EXPECT_GE(kept, 10U);
+  EXPECT_EQ(hub->ended(), Error());
+  Op get = op_of(OpKind::get, "s");
+  get.flags = OpFlags::by_sequence;
+  get.number = kept;
+  EXPECT_EQ(m.request(get).op.error(), Errc::ok);
+  Op purge = op_of(OpKind::purge, "s");
+  purge.number = kept;
+  ASSERT_EQ(m.request(purge).op.error(), Errc::ok);
+  EXPECT_EQ(m.request(TestMember::append_op("s", "a", body)).op.number, kept + 1);
+}
+
 TEST_F(HubTest, TwentyThousandMessagesInFlightAreReadInOrderAndOnce) {
   TestMember m = member();
   ASSERT_EQ(m.declare("s", {}), Errc::ok);
