@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hub_side DIRECTORY: hosts the hub of that directory until standard input ends. Prints "hosting", or the reason why not.
+// hub_side DIRECTORY: hosts the hub of that directory until standard input ends. Prints "hosting", or the error.
 #include <cstdio>
 #include <iostream>
 #include <string>

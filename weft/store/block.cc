@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/store/block.h"
 
+#include <limits>
 #include <utility>
 
 #include "weft/base/assert.h"
@@ -18,6 +19,7 @@ constexpr std::size_t kCountAt = 12;
 constexpr std::size_t kFirstAt = 16;
 constexpr std::size_t kMessageHeader = 20;
 constexpr std::uint8_t kErased = 1;
+constexpr std::uint64_t kSequenceMax = std::numeric_limits<std::int64_t>::max();  // of a database's number
 
 struct MessageHeader {
   std::int64_t time;
@@ -109,6 +111,9 @@ Result<std::shared_ptr<const Block>> Block::parse(std::vector<std::uint8_t> byte
   const std::size_t count = load_big_endian<std::uint32_t>(at + kCountAt);
   if (count == 0 || count > (bytes.size() - kBlockHeader) / kMessageHeader) {
     return Error(Errc::corrupt, "a block with a wrong count");
+  }
+  if (first == 0 || first > kSequenceMax - count) {
+    return Error(Errc::corrupt, "a block with an impossible sequence");
   }
   std::shared_ptr<Block> block(new Block());
   block->at_.reserve(count);

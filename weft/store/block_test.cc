@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/store/block.h"
 
+#include <limits>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -52,6 +53,19 @@ TEST(Block, ThatIsCutOrInAnotherPlaceIsReported) {
   }
   EXPECT_EQ(Block::parse(good, 8, 40).error(), Errc::corrupt);
   EXPECT_EQ(Block::parse(good, 7, 41).error(), Errc::corrupt);
+}
+
+TEST(Block, WithASequenceThatNoDatabaseHoldsIsReported) {
+  BlockBuilder builder;
+  builder.add({.topic = "a"}, WallTime());
+  const std::uint64_t last = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(Block::parse(builder.finish(1, last), 1, last).error(), Errc::corrupt);
+  builder.add({.topic = "a"}, WallTime());
+  EXPECT_EQ(Block::parse(builder.finish(1, ~std::uint64_t{0}), 1, ~std::uint64_t{0}).error(), Errc::corrupt);
+  builder.add({.topic = "a"}, WallTime());
+  EXPECT_EQ(Block::parse(builder.finish(1, 0), 1, 0).error(), Errc::corrupt);
+  builder.add({.topic = "a"}, WallTime());
+  EXPECT_TRUE(Block::parse(builder.finish(1, last - 1), 1, last - 1));
 }
 
 TEST(Block, HasABoundAndTakesALongerMessageAlone) {

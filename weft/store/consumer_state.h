@@ -61,7 +61,8 @@ class ConsumerState {
   // Every message of the consumer below this is acknowledged.
   [[nodiscard]] std::uint64_t floor() const noexcept { return waiting_.empty() ? next_ : waiting_.begin()->first; }
 
-  // The messages that wait, as bytes: for each the distance of its sequence from the one before it, and its tries, both as varints.
+  // The messages that wait, as bytes: for each the distance of its sequence from the one before it, and its tries,
+  // both as varints.
   [[nodiscard]] std::vector<std::uint8_t> write_waiting() const;
   // After an open every message that waits gets ack_wait anew: its receiver may still work on it. corrupt.
   [[nodiscard]] Result<void> read_waiting(Bytes bytes, Instant now);

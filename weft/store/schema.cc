@@ -12,6 +12,7 @@ constexpr std::int32_t kApplication = 0x57454654;  // "WEFT"
 // stream.next: the sequence of the next message, when no block is left that tells it.
 // block.topics: the topics in it, one a line; NULL: too many. block.time: of its newest message, ns since 1970.
 // consumer.next: the first sequence that was never delivered; pending: see consumer_state.h.
+// hub.incarnation: see Store::incarnation().
 // kv: the values of streams that keep the latest.
 constexpr std::array<const char*, kFormat> kSteps{
     "CREATE TABLE stream(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, settings TEXT NOT NULL,"
@@ -26,7 +27,8 @@ constexpr std::array<const char*, kFormat> kSteps{
 
     "CREATE TABLE kv(stream INTEGER NOT NULL, topic TEXT NOT NULL, revision INTEGER NOT NULL, time INTEGER NOT NULL,"
     " erased INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY(stream, revision));"
-    "CREATE INDEX kv_topic ON kv(stream, topic, revision);",
+    "CREATE INDEX kv_topic ON kv(stream, topic, revision);"
+    "CREATE TABLE hub(id INTEGER PRIMARY KEY CHECK(id=1), incarnation INTEGER NOT NULL);",
 };
 
 Result<void> upgrade(Database& database, int from) {

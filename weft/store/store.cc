@@ -59,11 +59,28 @@ Store::~Store() = default;
 Result<std::unique_ptr<Store>> Store::open(const StoreOptions& options, const Now& now) {
   std::unique_ptr<Store> store(new Store());
   store->memory_ = WEFT_TRY(Side::open({}));
+  store->incarnation_ = static_cast<std::uint64_t>(std::max<std::int64_t>(1, ns_of(now.wall)));
   if (!options.path.empty()) {
     store->disk_ = WEFT_TRY(Side::open({options.path, options.vfs, options.bytes_max}));
+    WEFT_TRY(store->begin_incarnation(*store->disk_));
     WEFT_TRY(store->load(*store->disk_, now));
   }
   return store;
+}
+
+Result<void> Store::begin_incarnation(Side& side) {
+  constexpr std::uint64_t kLeap = std::uint64_t{1} << 40U;
+  const auto write = [&]() -> Result<void> {
+    {
+      auto find = WEFT_TRY(side.database.prepare("SELECT incarnation FROM hub"));
+      if (WEFT_TRY(find.step())) {
+        incarnation_ = std::max(incarnation_, find.sequence(0) + kLeap);
+      }
+    }
+    auto replace = WEFT_TRY(side.database.prepare("INSERT OR REPLACE INTO hub(id, incarnation) VALUES(1, ?)"));
+    return replace.set(0, incarnation_).run();
+  };
+  return in_transaction(side, write);
 }
 
 std::unique_ptr<Stream> Store::make_stream(Side& side, std::uint32_t id, std::string_view name,

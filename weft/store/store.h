@@ -62,6 +62,10 @@ class Store {
   [[nodiscard]] static Result<std::unique_ptr<Store>> open(const StoreOptions& options, const Now& now);
   ~Store();
 
+  // A number that is larger by 2^40 at least with every open of the file, and at least the time of the first one in ns
+  // since 1970. Without a file it is the time.
+  [[nodiscard]] std::uint64_t incarnation() const noexcept { return incarnation_; }
+
   // Makes the stream, or gives the one that is there. `redeclare` changes its settings, but neither what it keeps nor
   // what it survives. Durable when it returns. Errors: invalid_argument, not_supported, conflict (other settings),
   // resource_exhausted.
@@ -119,6 +123,7 @@ class Store {
   };
 
   Store() = default;
+  [[nodiscard]] Result<void> begin_incarnation(Side& side);
   [[nodiscard]] Result<void> load(Side& side, const Now& now);
   [[nodiscard]] Result<void> load_consumers(Side& side, Stream& stream, const Now& now);
   [[nodiscard]] std::unique_ptr<Stream> make_stream(Side& side, std::uint32_t id, std::string_view name,
@@ -134,6 +139,7 @@ class Store {
   std::unique_ptr<Side> memory_;
   std::map<std::string, std::unique_ptr<Stream>, std::less<>> streams_;
   std::vector<Dying> dying_;
+  std::uint64_t incarnation_ = 0;
   StoreCounts counts_;
 };
 

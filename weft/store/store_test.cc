@@ -423,6 +423,16 @@ TEST_F(StoreTest, AStreamThatSurvivesNothingIsOnNoDisk) {
   EXPECT_EQ(store_->find("s"), nullptr);
 }
 
+TEST_F(StoreTest, AnIncarnationIsLargerThanTheOneBeforeAlsoWhenTheClockWentBack) {
+  const std::uint64_t first = store_->incarnation();
+  EXPECT_GE(first, 1'700'000'000'000'000'000U);
+  open(-1h);
+  const std::uint64_t second = store_->incarnation();
+  EXPECT_GE(second, first + (std::uint64_t{1} << 40U));
+  open(1000h);
+  EXPECT_GE(store_->incarnation(), second + (std::uint64_t{1} << 40U));
+}
+
 TEST_F(StoreTest, AStoreWithoutAFileRefusesWhatItCannotKeep) {
   auto store = Store::open({}, at(0s));
   ASSERT_TRUE(store);

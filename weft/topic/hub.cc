@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "weft/topic/hub.h"
 
-#include <new>
 #include <span>
 #include <utility>
 
@@ -104,7 +103,7 @@ void Hub::Impl::run() noexcept {
   sys::set_up_thread("weft hub", {});
   try {
     serve();
-  } catch (const std::bad_alloc&) {
+  } catch (...) {  // std::bad_alloc; whatever it was, the next process hosts
     ended.store(Errc::resource_exhausted, std::memory_order_release);
   }
   socket.close();

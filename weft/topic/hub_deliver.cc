@@ -199,7 +199,7 @@ bool HubSession::deliver_one(const std::string& name, std::uint32_t id, Channel&
 }
 
 bool HubSession::deliver_consumer(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now) {
-  store::Stream* stream = store_->find(channel.stream);
+  store::Stream* stream = stream_of(channel);
   store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(channel.consumer);
   if (consumer == nullptr) {
     end_channel(name, id, Error(Errc::not_found, "the stream or the consumer is gone"), 0);
@@ -219,7 +219,7 @@ bool HubSession::deliver_consumer(const std::string& name, std::uint32_t id, Cha
 }
 
 bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, Channel& channel) {
-  store::Stream* stream = store_->find(channel.stream);
+  store::Stream* stream = stream_of(channel);
   if (stream == nullptr) {
     end_channel(name, id, Error(Errc::not_found, "the stream is gone"), 0);
     return false;
@@ -354,7 +354,7 @@ Instant HubSession::next_deadline(const store::Now& now) const {
     }
     for (const auto& [id, channel] : client.channels) {
       if (channel.kind == Channel::Kind::consumer && channel.credit != 0) {
-        store::Stream* stream = store_->find(channel.stream);
+        store::Stream* stream = stream_of(channel);
         const store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(channel.consumer);
         if (consumer != nullptr) {
           next = std::min(next, consumer->state.next_due());

@@ -29,7 +29,8 @@ struct Lease {
 // Owner: the hub. Affinity: one thread. Cost: a map entry; O(log n) a call.
 // Invariants:
 // 1. At most kLeasesMax leases, and kDataMax bytes of data each.
-// 2. A name has one holder. Epochs of one name only grow, also over a change of the hub: they begin at the time of day.
+// 2. A name has one holder. Epochs of one name only grow, also over a change of the hub: they begin at
+//    Store::incarnation().
 class LeaseTable {
  public:
   static constexpr std::size_t kLeasesMax = 65'536;

@@ -30,8 +30,7 @@ HubSession::HubSession(std::unique_ptr<store::Store> store, const HubOptions& op
       options_(options),
       send_(std::move(send)),
       counters_(counters),
-      leases_(ns_of(now.wall), deadline_after(now.steady, options.quiet)),
-      incarnation_(ns_of(now.wall)) {
+      leases_(store_->incarnation(), deadline_after(now.steady, options.quiet)) {
   leases_.set_observer([this](const std::string& name) {
     for (auto& [client, state] : clients_) {
       for (auto& [id, channel] : state.channels) {
@@ -83,7 +82,7 @@ void HubSession::handle(const std::string& client, Bytes bytes, const store::Now
     case OpKind::leases: return leases(client, *op);
     case OpKind::probe: {
       PendingAnswer& reply = answer(client, *op);
-      reply.number = incarnation_;
+      reply.number = store_->incarnation();
       reply.second = clients_.size();
       return;
     }
@@ -283,6 +282,12 @@ void HubSession::list(const std::string& client, const Op& op) {
   turn_bytes_ += reply.body.size();
 }
 
+store::Stream* HubSession::stream_of(const Channel& channel) const noexcept {
+  store::Stream* stream = store_->find(channel.stream);
+  const bool same = stream != nullptr && stream->id() == channel.stream_id && stream->in_memory() == channel.in_memory;
+  return same ? stream : nullptr;
+}
+
 Result<Channel*> HubSession::open_channel(const std::string& client, const Op& op) {
   auto& channels = clients_[client].channels;
   if (op.number > Channel::kCreditMax) {
@@ -319,6 +324,8 @@ void HubSession::consume(const std::string& client, const Op& op) {
   if (channel) {
     (*channel)->kind = Channel::Kind::consumer;
     (*channel)->stream = stream->name();
+    (*channel)->stream_id = stream->id();
+    (*channel)->in_memory = stream->in_memory();
     (*channel)->consumer = (*consumer)->name;
     reply.number = (*consumer)->state.floor();
     reply.second = stream->next();
@@ -340,6 +347,8 @@ void HubSession::read(const std::string& client, const Op& op) {
   if (channel) {
     (*channel)->kind = Channel::Kind::reader;
     (*channel)->stream = stream->name();
+    (*channel)->stream_id = stream->id();
+    (*channel)->in_memory = stream->in_memory();
     (*channel)->reader = *std::move(reader);
     (*channel)->caught_up = stream->next();
     reply.number = (*channel)->reader.cursor.next;

@@ -29,6 +29,8 @@ struct Channel {
   Kind kind = Kind::reader;
   std::uint64_t credit = 0;
   std::string stream{};         // its name: the stream may be gone
+  std::uint32_t stream_id = 0;  // another stream of that name is not the channel's
+  bool in_memory = false;       // likewise
   std::string consumer{};       // likewise
   store::Reader reader{};       // of a reader
   std::uint64_t caught_up = 0;  // of a reader: below this sequence everything was there when it was opened
@@ -116,6 +118,7 @@ class HubSession {
   void leases(const std::string& client, const Op& op);
 
   PendingAnswer& answer(const std::string& client, const Op& op, const Error& error = {});
+  [[nodiscard]] store::Stream* stream_of(const Channel& channel) const noexcept;  // null: it is gone
   [[nodiscard]] Result<Channel*> open_channel(const std::string& client, const Op& op);
   [[nodiscard]] store::Store::Committed commit(const store::Now& now);
   void tell_stored();
@@ -140,7 +143,6 @@ class HubSession {
   Send send_;
   HubCounters& counters_;
   LeaseTable leases_;
-  std::uint64_t incarnation_;
   std::map<std::string, Client, std::less<>> clients_;
   std::vector<PendingAnswer> answers_;
   std::size_t turn_bytes_ = 0;                        // of ops and of answers

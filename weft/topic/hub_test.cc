@@ -230,6 +230,25 @@ TEST_F(HubTest, InfoNamesTheStreamsAndTellsWhatEachHas) {
   EXPECT_EQ(m.request(op_of(OpKind::remove, "s")).op.error(), Errc::not_found);
 }
 
+TEST_F(HubTest, AChannelOfARemovedStreamIsNotOneOfTheNextStreamOfThatName) {
+  TestMember m = member();
+  ASSERT_EQ(m.declare("s", process_log()), Errc::ok);
+  ASSERT_EQ(m.request(TestMember::append_op("s", "a", "old")).op.error(), Errc::ok);
+  Op read = op_of(OpKind::read, "s");
+  read.number = 10;
+  ASSERT_EQ(m.request(read).op.error(), Errc::ok);
+  EXPECT_EQ(as_text(m.next().op.body), "old");
+  EXPECT_EQ(m.next().op.kind, OpKind::caught_up);
+  // All in one turn, as far as the hub is concerned.
+  (void)m.send(op_of(OpKind::remove, "s"));
+  const std::string settings = write_settings(process_log());
+  (void)m.send(op_of(OpKind::declare, "s", "", settings));
+  ASSERT_EQ(m.request(TestMember::append_op("s", "a", "new")).op.number, 1U);
+  for (OwnedOp op = m.next(); op.op.kind != OpKind::ended; op = m.next()) {
+    ASSERT_EQ(op.op.kind, OpKind::answer);
+  }
+}
+
 TEST_F(HubTest, ALeaseOfAConnectionEndsWithItAndFollowersAreTold) {
   TestMember follower = member();
   Op follow = op_of(OpKind::leases, "node.");

@@ -95,7 +95,7 @@ class TestMember {
     }
     return found;
   }
-  // What came by the time that the hub answers a probe.
+  // The deliveries that came by the time that the hub answers a probe.
   std::vector<OwnedOp> all_until_probe() {
     Op probe;
     probe.kind = OpKind::probe;
