@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/topic/hub.h"
 
+#include <atomic>
 #include <span>
 #include <utility>
 
@@ -37,7 +38,7 @@ struct Hub::Impl {
 
   sys::Fd lock;  // closed last: until then nobody else hosts
   HubOptions options;
-  HubCounters counters;
+  std::shared_ptr<HubCounters> counters = std::make_shared<HubCounters>();
   HubClock clock;
   Socket socket;
   sys::EventFd stop_event;
@@ -82,7 +83,7 @@ Result<std::unique_ptr<Hub>> Hub::host(Context& context, const HubOptions& optio
   Impl* self = impl.get();
   impl->session = std::make_unique<HubSession>(
       std::move(store), options, now,
-      [self](const std::string& client, Message& message) { return self->send(client, message); }, impl->counters);
+      [self](const std::string& client, Message& message) { return self->send(client, message); }, *impl->counters);
   // Bound last: members that connect find a hub that is ready.
   WEFT_TRY(impl->socket.bind(endpoint(options.directory)));
   impl->thread = WEFT_TRY(sys::Thread::start(&Impl::run, self));
@@ -97,7 +98,15 @@ void Hub::stop() noexcept {
 
 Error Hub::ended() const noexcept { return impl_->ended.load(std::memory_order_acquire); }
 
-const HubCounters& Hub::counters() const noexcept { return impl_->counters; }
+const HubCounters& Hub::counters() const noexcept { return *impl_->counters; }
+
+CounterSource Hub::counter_source() const {
+  return [weak = std::weak_ptr<HubCounters>(impl_->counters)](std::string_view name, CounterReadings& into) {
+    if (const auto counters = weak.lock()) {
+      into.push_back({&kHubTable, {{"hub", std::string(name)}}, sync::read_counters(*counters)});
+    }
+  };
+}
 
 void Hub::Impl::run() noexcept {
   sys::set_up_thread("weft hub", {});
@@ -139,7 +148,7 @@ bool Hub::Impl::take_op(const store::Now& now) {
   }
   const std::string client(id->text());
   if (parts != 1) {
-    counters.malformed.fetch_add(1, std::memory_order_relaxed);
+    counters->malformed.fetch_add(1, std::memory_order_relaxed);
   } else if (op.empty()) {  // the router's notice: the connection is gone
     session->drop_client(client);
   } else {

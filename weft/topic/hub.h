@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -14,6 +13,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/msg/context.h"
+#include "weft/topic/hub_counters.h"
 
 namespace weft::topic {
 
@@ -28,19 +28,6 @@ struct HubOptions {
   std::size_t turn_ops_max = 2000;
   // Called on the hub's thread with each message that was stored, after its commit. It does not wait.
   std::function<void(std::string_view topic, Bytes headers, Bytes body)> on_stored{};
-};
-
-// The counters of a hub, in the order that they are shown. weft/base/counter_table.h says what a row is.
-struct HubCounters {
-  std::atomic<std::uint64_t> ops{0};              // ops that came
-  std::atomic<std::uint64_t> malformed{0};        // messages that were no op, and were dropped
-  std::atomic<std::uint64_t> appended{0};         // messages that became durable
-  std::atomic<std::uint64_t> duplicates{0};       // messages whose id was known
-  std::atomic<std::uint64_t> refused{0};          // messages that were refused, or whose commit failed
-  std::atomic<std::uint64_t> delivered{0};        // messages to consumers and readers
-  std::atomic<std::uint64_t> answers_dropped{0};  // answers to members that are gone, or that do not receive
-  std::atomic<std::uint64_t> turns{0};            // commits that wrote something
-  std::atomic<std::uint64_t> clients{0};          // connections that sent an op, at the moment
 };
 
 // Hub: the server of a local fleet's kept topics and leases. One process of the fleet hosts it: the one that has the
@@ -66,6 +53,7 @@ class Hub {
   // Why the hub ended by itself: the disk failed, or memory ran out. Then the lock is free too.
   [[nodiscard]] Error ended() const noexcept;
   [[nodiscard]] const HubCounters& counters() const noexcept;
+  [[nodiscard]] CounterSource counter_source() const;
 
  private:
   struct Impl;

@@ -38,6 +38,8 @@ store::Store::Committed HubSession::commit(const store::Now& now) {
   counters_.appended.store(counts.appended, std::memory_order_relaxed);
   counters_.duplicates.store(counts.duplicates, std::memory_order_relaxed);
   counters_.refused.store(counts.refused, std::memory_order_relaxed);
+  counters_.dead_letters.store(counts.dead_letters, std::memory_order_relaxed);
+  counters_.dead_dropped.store(counts.dead_dropped, std::memory_order_relaxed);
   counters_.turns.store(counts.commits, std::memory_order_relaxed);
   tell_stored();
   return committed;

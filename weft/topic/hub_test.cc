@@ -305,6 +305,23 @@ TEST_F(HubTest, OnlyOneProcessHostsAndTheNextOneFindsEverything) {
   EXPECT_EQ(again.op.number, 1U);
 }
 
+TEST_F(HubTest, ItsCountersAreReadByNameAndGoneWithIt) {
+  TestMember m = member();
+  ASSERT_EQ(m.declare("s", process_log()), Errc::ok);
+  ASSERT_EQ(m.request(TestMember::append_op("s", "a", "x")).op.error(), Errc::ok);
+  const CounterSource source = hub_->counter_source();
+  CounterReadings readings;
+  source("h", readings);
+  ASSERT_EQ(readings.size(), 1U);
+  EXPECT_EQ(readings[0].table, &kHubTable);
+  ASSERT_EQ(readings[0].values.size(), kHubTable.rows.size());
+  EXPECT_EQ(readings[0].values[0], 2U);  // ops
+  EXPECT_EQ(readings[0].values[2], 1U);  // appended
+  hub_.reset();
+  source("h", readings);
+  EXPECT_EQ(readings.size(), 1U);
+}
+
 TEST_F(HubTest, ADirectoryThatOthersMayEnterIsRefused) {
   hub_.reset();
   std::filesystem::permissions(directory_, std::filesystem::perms::all);
