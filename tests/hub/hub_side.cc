@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // hub_side DIRECTORY: hosts the hub of that directory until standard input ends. Prints "hosting", or the error.
+#include <signal.h>
+#include <sys/resource.h>
+
 #include <cstdio>
+#include <cstdlib>
 #include <iostream>
 #include <string>
 
@@ -9,6 +13,13 @@
 int main(int argc, char** argv) {
   if (argc != 2) {
     return 2;
+  }
+  // A disk that fails at this size of a file, not for lack of room.
+  if (const char* bytes = std::getenv("WEFT_HUB_FILE_BYTES"); bytes != nullptr) {
+    const rlim_t size = std::strtoul(bytes, nullptr, 10);
+    const rlimit limit{size, size};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    ::signal(SIGXFSZ, SIG_IGN);
   }
   weft::Context context;
   weft::topic::HubOptions options;

@@ -89,6 +89,38 @@ TEST_F(HubKillTest, OfTwoProcessesOneHostsAndTheOtherOneHostsAfterItsDeath) {
   EXPECT_EQ(third.said(), "hosting\n");
 }
 
+TEST_F(HubKillTest, ADiskThatFailsLosesNothingAcknowledgedAndTheNextHubGoesOn) {
+  ::setenv("WEFT_HUB_FILE_BYTES", "2000000", 1);
+  auto hub = std::make_unique<HubProcess>(directory_);
+  ::unsetenv("WEFT_HUB_FILE_BYTES");
+  ASSERT_EQ(hub->said(), "hosting\n");
+  TestMember m(context_, Hub::endpoint(directory_));
+  ASSERT_EQ(m.declare("s", {}), Errc::ok);
+  std::vector<std::string> acknowledged;
+  Errc error = Errc::ok;
+  for (int i = 0; i < 100 && error == Errc::ok; ++i) {
+    const std::string body = std::to_string(i) + std::string(50'000, 'x');
+    error = m.request(TestMember::append_op("s", "a", body, std::to_string(i))).op.error();
+    if (error == Errc::ok) {
+      acknowledged.push_back(body);
+    }
+  }
+  EXPECT_TRUE(error == Errc::outcome_unknown || error == Errc::system) << describe(error);
+  EXPECT_GE(acknowledged.size(), 10U);
+  hub = nullptr;
+  hub = std::make_unique<HubProcess>(directory_);
+  ASSERT_EQ(hub->said(), "hosting\n");
+  Op read;
+  read.kind = OpKind::read;
+  read.name = "s";
+  read.number = 1000;
+  ASSERT_EQ(m.request(read).op.error(), Errc::ok);
+  for (const std::string& body : acknowledged) {
+    ASSERT_EQ(as_text(m.next().op.body), body);
+  }
+  EXPECT_EQ(m.request(TestMember::append_op("s", "a", "more")).op.error(), Errc::ok);
+}
+
 struct Outcome {
   std::uint64_t sent_again = 0;
   std::uint64_t duplicates = 0;

@@ -29,8 +29,8 @@ class TestDisk {
   [[nodiscard]] std::uint64_t operations() const noexcept { return operations_; }
   [[nodiscard]] bool died() const noexcept { return dies_at_ != 0 && operations_ >= dies_at_; }
 
-  // The disk as the next process finds it. After a loss of power each unsynced write of 512 bytes is there or not, by the
-  // seed; seed 0: none is.
+  // The disk as the next process finds it. After a loss of power each unsynced write of 512 bytes is there or not, by
+  // the seed; seed 0: none is.
   void restart() noexcept;
   void lose_power(std::uint64_t seed);
 
