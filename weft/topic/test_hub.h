@@ -22,9 +22,10 @@ namespace weft::topic {
 struct OwnedOp {
   OwnedOp() = default;
   explicit OwnedOp(Message&& received) : message(std::move(received)) { parse(); }
-  OwnedOp(OwnedOp&& other) noexcept : message(std::move(other.message)) { parse(); }
+  OwnedOp(OwnedOp&& other) noexcept : message(std::move(other.message)), op(other.op) { parse(); }
   OwnedOp& operator=(OwnedOp&& other) noexcept {
     message = std::move(other.message);
+    op = other.op;
     parse();
     return *this;
   }
@@ -34,8 +35,9 @@ struct OwnedOp {
 
  private:
   void parse() noexcept {
-    const auto parsed = parse_op(message.bytes());
-    op = parsed ? *parsed : op;
+    if (const auto parsed = parse_op(message.bytes())) {  // else the op is one without texts, of the helper's own
+      op = *parsed;
+    }
   }
 };
 
