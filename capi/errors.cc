@@ -45,6 +45,11 @@ constexpr ErrorRow kErrors[] = {
     {Errc::other, EIO},
     {Errc::cancelled, ECANCELED},  // no function of libzmq runs a task
     {Errc::job_threw, EIO},
+    {Errc::not_found, ENOENT},  // no function of libzmq keeps topics
+    {Errc::conflict, EEXIST},
+    {Errc::not_permitted, EPERM},
+    {Errc::outcome_unknown, EIO},
+    {Errc::corrupt, EIO},
 };
 
 constexpr bool rows_in_order() {
@@ -53,7 +58,7 @@ constexpr bool rows_in_order() {
       return false;
     }
   }
-  return std::size(kErrors) == static_cast<std::size_t>(Errc::job_threw) + 1;
+  return std::size(kErrors) == static_cast<std::size_t>(Errc::corrupt) + 1;
 }
 static_assert(rows_in_order(), "a new Errc needs a row here");
 

@@ -2,8 +2,8 @@
 # Each x_fuzz.cc becomes the libFuzzer program x_fuzz. Built by cmake/build_fuzzers.cmake. The build leaves the sockets
 # out: no parser needs them, and they take the longest to build.
 set(fuzzed)
-foreach(folder IN LISTS weft_folders)
-  if(TARGET weft_${folder} AND NOT folder STREQUAL "msg")
+foreach(folder IN LISTS weft_folders weft_topics_folders)
+  if(TARGET weft_${folder} AND NOT folder MATCHES "^(msg|topic)$")
     list(APPEND fuzzed $<TARGET_OBJECTS:weft_${folder}>)
   endif()
 endforeach()
@@ -11,6 +11,12 @@ add_library(weft_fuzzed STATIC ${fuzzed})
 target_include_directories(weft_fuzzed PUBLIC ${PROJECT_SOURCE_DIR})
 target_link_libraries(weft_fuzzed PUBLIC Threads::Threads PRIVATE ${sodium_LINK_LIBRARIES}
   ${weft_optional_link})
+if(TARGET weft_topic)
+  target_sources(weft_fuzzed PRIVATE weft/topic/ops.cc weft/topic/wire/control.cc weft/topic/wire/headers.cc)
+endif()
+if(SQLite3_FOUND)
+  target_link_libraries(weft_fuzzed PRIVATE ${SQLite3_LIBRARIES})
+endif()
 file(GLOB_RECURSE fuzzers CONFIGURE_DEPENDS weft/*_fuzz.cc)
 foreach(source IN LISTS fuzzers)
   get_filename_component(name ${source} NAME_WE)

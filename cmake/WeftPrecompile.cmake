@@ -6,7 +6,7 @@ add_library(library_headers OBJECT ${PROJECT_BINARY_DIR}/library_headers.cc)
 target_precompile_headers(library_headers PRIVATE
   <algorithm> <array> <atomic> <chrono> <concepts> <coroutine> <cstddef> <cstdint> <cstring> <functional> <limits> <map>
   <memory> <mutex> <new> <optional> <set> <span> <string> <string_view> <thread> <type_traits> <utility> <vector>)
-foreach(folder IN LISTS weft_folders)
+foreach(folder IN LISTS weft_folders weft_topics_folders)
   if(TARGET weft_${folder} AND NOT folder STREQUAL "zmtp")  # its definition of libsodium is another command line
     target_precompile_headers(weft_${folder} REUSE_FROM library_headers)
   endif()

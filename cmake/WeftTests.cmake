@@ -39,7 +39,7 @@ function(weft_add_unit_test target)
 endfunction()
 
 file(GLOB test_support CONFIGURE_DEPENDS tests/support/*.cc)
-foreach(folder IN LISTS weft_folders)
+foreach(folder IN LISTS weft_folders weft_topics_folders)
   file(GLOB_RECURSE tests CONFIGURE_DEPENDS weft/${folder}/*_test.cc weft/${folder}/test_*.cc)
   if(NOT WEFT_RAPIDCHECK)
     list(FILTER tests EXCLUDE REGEX "_property_test\\.cc$")
@@ -49,6 +49,9 @@ foreach(folder IN LISTS weft_folders)
   list(FILTER model_tests INCLUDE REGEX "_model_test\\.cc$")
   if(tests)
     weft_add_unit_test(${folder}_test ${tests})
+    if(folder IN_LIST weft_topics_folders)
+      target_link_libraries(${folder}_test PRIVATE weft_topics)
+    endif()
   endif()
   # Model tests are a program of their own: the same templates, compiled with the model checker's atomics instead of the
   # machine's. Not with sanitizers: the checker itself finds races, leaks and uses of freed memory, on stacks of its
@@ -74,6 +77,13 @@ if(sodium_FOUND)
     SKIP_PRECOMPILE_HEADERS ON)
   target_include_directories(zmtp_test SYSTEM PRIVATE ${sodium_INCLUDE_DIRS})
   target_link_libraries(zmtp_test PRIVATE ${sodium_LINK_LIBRARIES})
+endif()
+
+# A VFS of the tests loses unsynced writes, and has no room.
+if(SQLite3_FOUND AND TARGET store_test)
+  target_compile_definitions(store_test PRIVATE WEFT_HAVE_SQLITE)
+  target_include_directories(store_test SYSTEM PRIVATE ${SQLite3_INCLUDE_DIRS})
+  target_link_libraries(store_test PRIVATE ${SQLite3_LIBRARIES})
 endif()
 
 # These tests use OpenSSL for their certificates and for an old client.

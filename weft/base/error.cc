@@ -40,6 +40,11 @@ std::string_view describe(Errc code) noexcept {
     case Errc::other: return "error of another domain";
     case Errc::cancelled: return "cancelled before it began";
     case Errc::job_threw: return "the job threw an exception";
+    case Errc::not_found: return "not found";
+    case Errc::conflict: return "conflict";
+    case Errc::not_permitted: return "not permitted";
+    case Errc::outcome_unknown: return "outcome unknown";
+    case Errc::corrupt: return "stored data is corrupt";
   }
   return "unknown error";
 }

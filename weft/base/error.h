@@ -42,6 +42,11 @@ enum class Errc : std::uint16_t {
   other,                // an error of another domain; see domain and value
   cancelled,            // a job's stop token was set before it began, or a waiting task was cancelled
   job_threw,            // a job or a task ended by an exception; Future::exception() has a job's
+  not_found,            // there is no such stream, key, consumer or message
+  conflict,             // the state differs from what the caller expected, or the name is taken by another
+  not_permitted,        // the rights of the caller do not allow it
+  outcome_unknown,      // the request was sent, its answer was lost: it was carried out, or it was not
+  corrupt,              // stored data fails its checksum, or has no valid form
 };
 
 // ErrorDomain: the library that numbered an error. Weft's own domain is the default. Another library names

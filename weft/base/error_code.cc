@@ -38,6 +38,7 @@ class Category final : public std::error_category {
       case Errc::buffer_too_small: return std::errc::no_buffer_space;
       case Errc::connection_closed: return std::errc::connection_reset;
       case Errc::protocol_error: return std::errc::protocol_error;
+      case Errc::not_permitted: return std::errc::operation_not_permitted;
       default: return {value, *this};
     }
   }

@@ -11,7 +11,7 @@
 namespace weft {
 namespace {
 
-constexpr int kCodes = static_cast<int>(Errc::job_threw) + 1;
+constexpr int kCodes = static_cast<int>(Errc::corrupt) + 1;
 
 TEST(ErrorCode, AnErrcIsAnErrorCodeOfItsOwnCategory) {
   const std::error_code code = Errc::timed_out;
@@ -27,6 +27,7 @@ TEST(ErrorCode, ACodeEqualsTheStandardsConditionThatSaysTheSameAndNoOther) {
   EXPECT_EQ(std::error_code(Errc::would_block), std::errc::operation_would_block);
   EXPECT_EQ(std::error_code(Errc::address_in_use), std::errc::address_in_use);
   EXPECT_NE(std::error_code(Errc::address_in_use), std::errc::address_not_available);
+  EXPECT_EQ(std::error_code(Errc::not_permitted), std::errc::operation_not_permitted);
   EXPECT_EQ(std::error_code(Errc::incompatible_peer).default_error_condition().category(), error_category());
 }
 

@@ -13,7 +13,7 @@
 namespace weft {
 namespace {
 
-constexpr Errc kLast = Errc::job_threw;
+constexpr Errc kLast = Errc::corrupt;
 
 TEST(Error, EveryCodeHasADescriptionOfItsOwn) {
   std::set<std::string_view> seen;

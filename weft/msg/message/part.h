@@ -75,6 +75,7 @@ struct Outbound {
   bool waits = false;  // the call may wait; SocketCore::send() sets it
   // The call's deadline. Instant::min(): as the option send_timeout says; the first wait sets it.
   Instant deadline = Instant::min();
+  bool keep = false;   // PUB, XPUB: would_block instead of dropping the message for a full peer, as xpub_no_drop
 
   [[nodiscard]] bool external() const noexcept { return message != nullptr && message->external(); }
 };

@@ -111,7 +111,7 @@ class Publisher final : public Pattern {
         to_one = chosen_for_ != SlotId();
       }
       const std::vector<Pipe*>& chosen = distributor_.chosen();
-      if (options_.xpub_no_drop &&
+      if ((options_.xpub_no_drop || part.keep) &&
           !std::all_of(chosen.begin(), chosen.end(), [](Pipe* pipe) { return pipe->writable(); })) {
         return Errc::would_block;
       }

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: MIT
+// kill -9 of the process that hosts the hub, with appends in flight.
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "weft/sys/clock.h"
+#include "weft/sys/path.h"
+#include "weft/topic/test_hub.h"
+#include <gtest/gtest.h>
+
+extern char** environ;
+
+namespace weft::topic {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A process that hosts, from its line "hosting" to kill().
+class HubProcess {
+ public:
+  explicit HubProcess(const std::string& directory) {
+    std::array<int, 2> in{};
+    std::array<int, 2> out{};
+    EXPECT_EQ(::pipe2(in.data(), O_CLOEXEC), 0);
+    EXPECT_EQ(::pipe2(out.data(), O_CLOEXEC), 0);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in[0], 0);
+    posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+    std::string program = WEFT_HUB_SIDE;
+    std::string argument = directory;
+    std::array<char*, 3> arguments{program.data(), argument.data(), nullptr};
+    EXPECT_EQ(::posix_spawn(&pid_, program.c_str(), &actions, nullptr, arguments.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    ::close(in[0]);
+    ::close(out[1]);
+    input_ = in[1];
+    std::array<char, 256> line{};
+    const auto size = ::read(out[0], line.data(), line.size());
+    said_.assign(line.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
+    ::close(out[0]);
+  }
+  ~HubProcess() { kill(); }
+  HubProcess(const HubProcess&) = delete;
+  HubProcess& operator=(const HubProcess&) = delete;
+
+  void kill() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+      ::close(input_);
+      pid_ = -1;
+    }
+  }
+  void pause() { ::kill(pid_, SIGSTOP); }
+  void resume() { ::kill(pid_, SIGCONT); }
+  [[nodiscard]] const std::string& said() const { return said_; }
+
+ private:
+  pid_t pid_ = -1;
+  int input_ = -1;
+  std::string said_;
+};
+
+class HubKillTest : public testing::Test {
+ protected:
+  void SetUp() override { directory_ = *sys::make_private_directory(); }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+  std::string directory_;
+  Context context_;
+};
+
+TEST_F(HubKillTest, OfTwoProcessesOneHostsAndTheOtherOneHostsAfterItsDeath) {
+  HubProcess first(directory_);
+  EXPECT_EQ(first.said(), "hosting\n");
+  HubProcess second(directory_);
+  EXPECT_NE(second.said(), "hosting\n");
+  first.kill();
+  HubProcess third(directory_);
+  EXPECT_EQ(third.said(), "hosting\n");
+}
+
+TEST_F(HubKillTest, APausedHubIsNotDoubledAndAnswersWhenItGoesOn) {
+  HubProcess hub(directory_);
+  ASSERT_EQ(hub.said(), "hosting\n");
+  TestMember m(context_, Hub::endpoint(directory_));
+  ASSERT_EQ(m.declare("s", {}), Errc::ok);
+  hub.pause();
+  const std::uint32_t id = m.send(TestMember::append_op("s", "a", "body"));
+  HubOptions options;
+  options.directory = directory_;
+  options.store = directory_ + "/store.db";
+  EXPECT_EQ(Hub::host(context_, options).error(), Errc::would_block);
+  hub.resume();
+  EXPECT_EQ(m.answer_to(id).op.number, 1U);
+}
+
+TEST_F(HubKillTest, ADiskThatFailsLosesNothingAcknowledgedAndTheNextHubGoesOn) {
+  ::setenv("WEFT_HUB_FILE_BYTES", "2000000", 1);
+  auto hub = std::make_unique<HubProcess>(directory_);
+  ::unsetenv("WEFT_HUB_FILE_BYTES");
+  ASSERT_EQ(hub->said(), "hosting\n");
+  TestMember m(context_, Hub::endpoint(directory_));
+  ASSERT_EQ(m.declare("s", {}), Errc::ok);
+  std::vector<std::string> acknowledged;
+  Errc error = Errc::ok;
+  for (int i = 0; i < 100 && error == Errc::ok; ++i) {
+    const std::string body = std::to_string(i) + std::string(50'000, 'x');
+    error = m.request(TestMember::append_op("s", "a", body, std::to_string(i))).op.error();
+    if (error == Errc::ok) {
+      acknowledged.push_back(body);
+    }
+  }
+  EXPECT_TRUE(error == Errc::outcome_unknown || error == Errc::system) << describe(error);
+  EXPECT_GE(acknowledged.size(), 10U);
+  hub = nullptr;
+  hub = std::make_unique<HubProcess>(directory_);
+  ASSERT_EQ(hub->said(), "hosting\n");
+  Op read;
+  read.kind = OpKind::read;
+  read.name = "s";
+  read.number = 1000;
+  ASSERT_EQ(m.request(read).op.error(), Errc::ok);
+  for (const std::string& body : acknowledged) {
+    ASSERT_EQ(as_text(m.next().op.body), body);
+  }
+  EXPECT_EQ(m.request(TestMember::append_op("s", "a", "more")).op.error(), Errc::ok);
+}
+
+struct Outcome {
+  std::uint64_t sent_again = 0;
+  std::uint64_t duplicates = 0;
+  std::uint64_t inversions = 0;
+  int kills = 0;
+};
+
+// Publishes `messages` with 500 in flight, kills the hub now and then, and checks what the last hub reads.
+Outcome run(const std::string& directory, Context& context, Survives survives, std::uint64_t messages, int kills_max,
+            Duration between) {
+  Outcome outcome;
+  auto hub = std::make_unique<HubProcess>(directory);
+  EXPECT_EQ(hub->said(), "hosting\n");
+  TestMember m(context, Hub::endpoint(directory));
+  StreamSettings settings;
+  settings.survives = survives;
+  EXPECT_EQ(m.declare("s", settings), Errc::ok);
+
+  std::map<std::uint64_t, std::uint32_t> open;          // message to the id of its request
+  std::map<std::uint32_t, std::uint64_t> of_request;    // and back
+  std::map<std::uint64_t, std::uint64_t> acknowledged;  // message to sequence
+  const auto send = [&](std::uint64_t message) {
+    const std::string body = "message " + std::to_string(message);
+    const std::string id = "n-" + std::to_string(message);
+    const std::uint32_t request = m.send(TestMember::append_op("s", "a.b", body, id));
+    of_request[request] = message;
+    open[message] = request;
+  };
+  std::uint64_t next = 1;
+  Instant last_answer = sys::now();
+  Instant next_kill = sys::now() + between;
+  const Instant end = sys::now() + 240s;
+  std::uint64_t random = 88172645463325252U;
+  while ((next <= messages || !open.empty()) && sys::now() < end) {
+    if (next <= messages && open.size() < 500) {
+      send(next++);
+      continue;
+    }
+    OwnedOp op;
+    if (m.receive(op, sys::now() + 20ms)) {
+      const auto found = of_request.find(op.op.id);
+      if (op.op.kind != OpKind::answer || found == of_request.end()) {
+        continue;
+      }
+      EXPECT_EQ(op.op.error(), Errc::ok) << as_text(op.op.body);
+      outcome.duplicates += op.op.has(OpFlags::duplicate) ? 1 : 0;
+      const auto [at, added] = acknowledged.try_emplace(found->second, op.op.number);
+      EXPECT_TRUE(added || at->second == op.op.number) << "one message, two sequences";
+      open.erase(found->second);
+      of_request.erase(found);
+      last_answer = sys::now();
+    } else if (sys::now() - last_answer > 300ms) {
+      // No answer: what is open is sent again, with its ids.
+      const auto again = open;
+      for (const auto& [message, request] : again) {
+        of_request.erase(request);
+        send(message);
+        ++outcome.sent_again;
+      }
+      last_answer = sys::now();
+    }
+    if (next <= messages && outcome.kills < kills_max && sys::now() >= next_kill) {
+      hub->kill();
+      ++outcome.kills;
+      hub = std::make_unique<HubProcess>(directory);
+      EXPECT_EQ(hub->said(), "hosting\n");
+      random ^= random << 13U;
+      random ^= random >> 7U;
+      random ^= random << 17U;
+      next_kill = sys::now() + between / 2 +
+                  Duration(static_cast<Duration::rep>(random % static_cast<std::uint64_t>(between.count())));
+    }
+  }
+  EXPECT_TRUE(open.empty());
+  EXPECT_EQ(acknowledged.size(), messages);
+
+  // The last death, with nothing in flight; then everything is read.
+  hub->kill();
+  hub = std::make_unique<HubProcess>(directory);
+  Op read;
+  read.kind = OpKind::read;
+  read.name = "s";
+  read.number = 1'000'000;
+  EXPECT_EQ(m.request(read).op.error(), Errc::ok);
+  std::map<std::string, std::uint64_t> stored;
+  std::uint64_t sequence = 0;
+  std::uint64_t before = 0;
+  for (OwnedOp op = m.next(); op.op.kind == OpKind::delivery; op = m.next()) {
+    EXPECT_EQ(op.op.number, ++sequence);
+    const std::string body(as_text(op.op.body));
+    EXPECT_TRUE(stored.emplace(body, op.op.number).second) << body << " is stored twice";
+    const std::uint64_t message = std::strtoull(body.c_str() + 8, nullptr, 10);
+    outcome.inversions += message < before ? 1 : 0;
+    before = message;
+  }
+  EXPECT_EQ(stored.size(), messages);
+  for (const auto& [message, at] : acknowledged) {
+    const auto found = stored.find("message " + std::to_string(message));
+    if (found == stored.end()) {
+      ADD_FAILURE() << "message " << message << " was acknowledged and is lost";
+    } else {
+      EXPECT_EQ(found->second, at);
+    }
+  }
+  return outcome;
+}
+
+void print(const Outcome& outcome) {
+  std::printf("%d kills, %llu sent again, %llu answered as duplicates, %llu inversions\n", outcome.kills,
+              static_cast<unsigned long long>(outcome.sent_again), static_cast<unsigned long long>(outcome.duplicates),
+              static_cast<unsigned long long>(outcome.inversions));
+}
+
+TEST_F(HubKillTest, NothingAcknowledgedIsLostWhenTheHubIsKilledAtRandomInstants) {
+  const Outcome outcome = run(directory_, context_, Survives::power, 20'000, 40, 100ms);
+  print(outcome);
+  EXPECT_GE(outcome.kills, 1);
+}
+
+TEST_F(HubKillTest, ALogThatSurvivesProcessesLosesNothingEither) {
+  const Outcome outcome = run(directory_, context_, Survives::process, 20'000, 40, 60ms);
+  print(outcome);
+  EXPECT_GE(outcome.kills, 1);
+}
+
+// As many as WEFT_KILL_MESSAGES says.
+TEST_F(HubKillTest, ManyMessages) {
+  const char* configured = std::getenv("WEFT_KILL_MESSAGES");
+  if (configured == nullptr) {
+    GTEST_SKIP() << "set WEFT_KILL_MESSAGES";
+  }
+  const Outcome outcome =
+      run(directory_, context_, Survives::power, std::strtoull(configured, nullptr, 10), 1000, 300ms);
+  print(outcome);
+  EXPECT_GE(outcome.kills, 1);
+}
+
+}  // namespace
+}  // namespace weft::topic

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "weft/store/block.h"
+
+#include <limits>
+#include <utility>
+
+#include "weft/base/assert.h"
+#include "weft/base/endian.h"
+#include "weft/store/checksum.h"
+
+namespace weft::store {
+namespace {
+
+constexpr std::uint8_t kVersion = 1;
+constexpr std::size_t kBlockHeader = 24;
+constexpr std::size_t kCrcAt = 4;
+constexpr std::size_t kStreamAt = 8;
+constexpr std::size_t kCountAt = 12;
+constexpr std::size_t kFirstAt = 16;
+constexpr std::size_t kMessageHeader = 20;
+constexpr std::uint8_t kErased = 1;
+constexpr std::uint64_t kSequenceMax = std::numeric_limits<std::int64_t>::max();  // of a database's number
+
+struct MessageHeader {
+  std::int64_t time;
+  std::size_t body;
+  std::size_t headers;
+  std::size_t topic;
+  std::size_t id;
+  std::uint8_t flags;
+
+  [[nodiscard]] std::size_t size() const noexcept { return kMessageHeader + topic + id + headers + body; }
+};
+
+MessageHeader load_header(const std::uint8_t* at) noexcept {
+  return {load_big_endian<std::int64_t>(at),
+          load_big_endian<std::uint32_t>(at + 8),
+          std::size_t{at[12]} << 16U | std::size_t{at[13]} << 8U | at[14],
+          at[15],
+          at[16],
+          at[17]};
+}
+
+}  // namespace
+
+Result<void> BlockBuilder::check(const NewMessage& message) noexcept {
+  if (message.topic.empty()) {
+    return Error(Errc::invalid_argument, "a message without a topic");
+  }
+  if (message.topic.size() > kTopicMax || message.id.size() > kIdMax || message.headers.size() > kHeadersMax ||
+      message.body.size() > kBodyMax) {
+    return Error(Errc::message_too_large, "a message beyond the bounds of the store");
+  }
+  return {};
+}
+
+std::size_t BlockBuilder::size_of(const NewMessage& message) noexcept {
+  return kMessageHeader + message.topic.size() + message.id.size() + message.headers.size() + message.body.size();
+}
+
+bool BlockBuilder::takes(const NewMessage& message) const noexcept {
+  return count_ == 0 || bytes_.size() + size_of(message) <= kBlockMax;
+}
+
+void BlockBuilder::add(const NewMessage& message, WallTime time) {
+  WEFT_ASSERT(takes(message) && check(message).has_value());
+  const std::size_t at = bytes_.empty() ? kBlockHeader : bytes_.size();
+  bytes_.resize(at + size_of(message));
+  std::uint8_t* to = bytes_.data() + at;
+  store_big_endian(to, std::int64_t{time.time_since_epoch().count()});
+  store_big_endian(to + 8, static_cast<std::uint32_t>(message.body.size()));
+  to[12] = static_cast<std::uint8_t>(message.headers.size() >> 16U);
+  to[13] = static_cast<std::uint8_t>(message.headers.size() >> 8U);
+  to[14] = static_cast<std::uint8_t>(message.headers.size());
+  to[15] = static_cast<std::uint8_t>(message.topic.size());
+  to[16] = static_cast<std::uint8_t>(message.id.size());
+  to[17] = message.erased ? kErased : 0;
+  to += kMessageHeader;
+  for (const Bytes field : {as_bytes(message.topic), as_bytes(message.id), message.headers, message.body}) {
+    copy_bytes(to, field);
+    to += field.size();
+  }
+  ++count_;
+}
+
+std::vector<std::uint8_t> BlockBuilder::finish(std::uint32_t stream, std::uint64_t first) {
+  WEFT_ASSERT(count_ > 0);
+  std::uint8_t* at = bytes_.data();
+  at[0] = kVersion;
+  store_big_endian(at + kStreamAt, stream);
+  store_big_endian(at + kCountAt, count_);
+  store_big_endian(at + kFirstAt, first);
+  store_big_endian(at + kCrcAt, crc32c(Bytes(bytes_).subspan(kStreamAt)));
+  count_ = 0;
+  return std::exchange(bytes_, {});
+}
+
+Result<std::shared_ptr<const Block>> Block::parse(std::vector<std::uint8_t> bytes, std::uint32_t stream,
+                                                  std::uint64_t first) {
+  const std::uint8_t* at = bytes.data();
+  if (bytes.size() < kBlockHeader || at[0] != kVersion || at[1] != 0 || at[2] != 0 || at[3] != 0) {
+    return Error(Errc::corrupt, "a block of an unknown form");
+  }
+  if (load_big_endian<std::uint32_t>(at + kCrcAt) != crc32c(Bytes(bytes).subspan(kStreamAt))) {
+    return Error(Errc::corrupt, "a block whose checksum is wrong");
+  }
+  if (load_big_endian<std::uint32_t>(at + kStreamAt) != stream ||
+      load_big_endian<std::uint64_t>(at + kFirstAt) != first) {
+    return Error(Errc::corrupt, "a block in the place of another one");
+  }
+  const std::size_t count = load_big_endian<std::uint32_t>(at + kCountAt);
+  if (count == 0 || count > (bytes.size() - kBlockHeader) / kMessageHeader) {
+    return Error(Errc::corrupt, "a block with a wrong count");
+  }
+  if (first == 0 || first > kSequenceMax - count) {
+    return Error(Errc::corrupt, "a block with an impossible sequence");
+  }
+  std::shared_ptr<Block> block(new Block());
+  block->at_.reserve(count);
+  std::size_t next = kBlockHeader;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (bytes.size() - next < kMessageHeader || load_header(at + next).size() > bytes.size() - next) {
+      return Error(Errc::corrupt, "a block whose messages exceed it");
+    }
+    block->at_.push_back(static_cast<std::uint32_t>(next));
+    next += load_header(at + next).size();
+  }
+  if (next != bytes.size()) {
+    return Error(Errc::corrupt, "a block with bytes behind its messages");
+  }
+  block->bytes_ = std::move(bytes);
+  block->first_ = first;
+  return std::shared_ptr<const Block>(std::move(block));
+}
+
+StoredMessage Block::message(std::uint64_t sequence) const noexcept {
+  WEFT_ASSERT(sequence >= first_ && sequence - first_ < at_.size());
+  const std::size_t at = at_[static_cast<std::size_t>(sequence - first_)];
+  const MessageHeader header = load_header(bytes_.data() + at);
+  Bytes rest = Bytes(bytes_).subspan(at + kMessageHeader);
+  const auto take = [&rest](std::size_t size) {
+    const Bytes field = rest.first(size);
+    rest = rest.subspan(size);
+    return field;
+  };
+  StoredMessage message;
+  message.sequence = sequence;
+  message.time = WallTime(Duration(header.time));
+  message.topic = as_text(take(header.topic));
+  message.id = as_text(take(header.id));
+  message.headers = take(header.headers);
+  message.body = take(header.body);
+  message.erased = (header.flags & kErased) != 0;
+  return message;
+}
+
+}  // namespace weft::store

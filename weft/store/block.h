@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+#include "weft/store/settings.h"
+
+namespace weft::store {
+
+// A message as an application gives it to a stream. Views of the caller's bytes.
+struct NewMessage {
+  std::string_view topic;
+  std::string_view id{};  // empty: none
+  Bytes headers{};
+  Bytes body{};
+  bool erased = false;  // the topic has no value any more
+};
+
+// A message as the store gives it back. The views point into `block`'s bytes, or into the row's that made it.
+struct StoredMessage {
+  std::uint64_t sequence = 0;
+  WallTime time{};
+  std::string_view topic;
+  std::string_view id;
+  Bytes headers;
+  Bytes body;
+  bool erased = false;
+};
+
+// Bounds of one message, in bytes.
+inline constexpr std::size_t kTopicMax = 255;
+inline constexpr std::size_t kIdMax = 255;
+inline constexpr std::size_t kHeadersMax = 64 * 1024;
+inline constexpr std::size_t kBodyMax = 1024 * 1024;
+inline constexpr std::size_t kBlockMax = 256 * 1024;  // a block grows no further; a longer message is a block alone
+
+// A block is the messages of one stream with consecutive sequences, as bytes:
+//   0  version, 1; three zero bytes    4  CRC-32C of all bytes behind this number
+//   8  number of the stream           12  count of messages
+//   16 sequence of the first message  24  the messages, one behind the other
+// A message: time (8, ns since 1970), size of the body (4), of the headers (3), of the topic (1), of the id (1), flags
+// (1: erased), two zero bytes; topic, id, headers, body. Numbers are big-endian.
+
+// BlockBuilder: the block that is being written.
+// Owner: a value. Affinity: one thread. Cost: a copy of each message.
+class BlockBuilder {
+ public:
+  // message_too_large: a field exceeds its bound.
+  [[nodiscard]] static Result<void> check(const NewMessage& message) noexcept;
+  [[nodiscard]] static std::size_t size_of(const NewMessage& message) noexcept;
+
+  // Whether the message belongs into this block: it fits, or the block is empty.
+  [[nodiscard]] bool takes(const NewMessage& message) const noexcept;
+  void add(const NewMessage& message, WallTime time);  // requires takes() and check()
+  // The bytes of the block; the builder is empty then.
+  [[nodiscard]] std::vector<std::uint8_t> finish(std::uint32_t stream, std::uint64_t first);
+
+  [[nodiscard]] std::uint32_t count() const noexcept { return count_; }
+
+ private:
+  std::vector<std::uint8_t> bytes_;
+  std::uint32_t count_ = 0;
+};
+
+// Block: messages that were read, or just written. Immutable; any thread. Cost: the bytes, and 4 bytes a message.
+class Block {
+ public:
+  // corrupt: the checksum or the form is wrong, or the block is another one than `stream` and `first` say.
+  [[nodiscard]] static Result<std::shared_ptr<const Block>> parse(std::vector<std::uint8_t> bytes, std::uint32_t stream,
+                                                                  std::uint64_t first);
+
+  [[nodiscard]] std::uint64_t first() const noexcept { return first_; }
+  [[nodiscard]] std::uint64_t last() const noexcept { return first_ + at_.size() - 1; }
+  [[nodiscard]] std::size_t count() const noexcept { return at_.size(); }
+  [[nodiscard]] std::size_t size() const noexcept { return bytes_.size(); }
+  [[nodiscard]] StoredMessage message(std::uint64_t sequence) const noexcept;  // requires first() <= sequence <= last()
+
+ private:
+  Block() = default;
+
+  std::vector<std::uint8_t> bytes_;
+  std::vector<std::uint32_t> at_;
+  std::uint64_t first_ = 0;
+};
+
+}  // namespace weft::store

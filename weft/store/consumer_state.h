@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/store/settings.h"
+
+namespace weft::store {
+
+// ConsumerState: which messages a consumer has delivered, which of them wait for their acknowledgement, and which are
+// due again. It knows no messages, only their sequences.
+// Owner: a consumer. Affinity: one thread. Cost: a map entry, and one of the timer's set, for each message that waits;
+// O(log unacked_max) a call.
+// Invariants:
+// 1. Every sequence below next() that does not wait was acknowledged, rejected, or is none of the consumer's.
+// 2. At most unacked_max messages wait. Then may_take_new() is false.
+// 3. A message that waits is due at its deadline: ack_wait after its delivery, or when nak said.
+class ConsumerState {
+ public:
+  // `next`: the first sequence that the consumer may get.
+  ConsumerState(const ConsumerSettings& settings, std::uint64_t next);
+  void set_settings(const ConsumerSettings& settings);  // holds for later deliveries and refusals
+
+  // New messages: the caller finds the next one from next() on that the filter passes.
+  [[nodiscard]] bool may_take_new() const noexcept { return waiting_.size() < unacked_max_; }
+  [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
+  void skip_to(std::uint64_t next) noexcept;              // no sequence below `next` is the consumer's
+  void deliver_new(std::uint64_t sequence, Instant now);  // requires may_take_new() and sequence >= next()
+
+  // Messages that are due again.
+  struct Due {
+    std::uint64_t sequence;
+    std::uint32_t tries;  // deliveries so far
+  };
+  [[nodiscard]] std::optional<Due> due(Instant now) const;  // the one that is due longest
+  [[nodiscard]] bool exhausted(const Due& due) const noexcept { return tries_max_ != 0 && due.tries >= tries_max_; }
+  void deliver_again(std::uint64_t sequence, Instant now);  // requires that it waits
+  void postpone(std::uint64_t sequence, Instant until);     // not a delivery; nothing happens if it does not wait
+  [[nodiscard]] Instant next_due() const noexcept;          // kNever: nothing waits
+
+  // The outcome of a delivery. False: the message does not wait (an acknowledgement that comes twice, or too late).
+  bool ack(std::uint64_t sequence);
+  bool nak(std::uint64_t sequence, Duration delay, Instant now);  // a negative delay: the settings' retry wait
+  bool work(std::uint64_t sequence, Instant now);                 // ack_wait begins anew
+
+  // Messages below `first` are gone from the stream. Returns how many of them waited.
+  std::size_t drop_before(std::uint64_t first);
+
+  [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
+  [[nodiscard]] bool waits(std::uint64_t sequence) const { return waiting_.contains(sequence); }
+  [[nodiscard]] std::uint32_t tries(std::uint64_t sequence) const;  // 0: it does not wait
+  // Every message of the consumer below this is acknowledged.
+  [[nodiscard]] std::uint64_t floor() const noexcept { return waiting_.empty() ? next_ : waiting_.begin()->first; }
+
+  // The messages that wait, as bytes: for each the distance of its sequence from the one before it, and its tries,
+  // both as varints.
+  [[nodiscard]] std::vector<std::uint8_t> write_waiting() const;
+  // After an open every message that waits gets ack_wait anew: its receiver may still work on it. corrupt.
+  [[nodiscard]] Result<void> read_waiting(Bytes bytes, Instant now);
+
+ private:
+  struct Waiting {
+    std::uint32_t tries = 0;
+    Instant deadline{};
+  };
+  using Table = std::map<std::uint64_t, Waiting>;
+
+  [[nodiscard]] Duration retry_wait(std::uint32_t tries) const noexcept;
+  void set_deadline(Table::iterator at, Instant deadline);
+  void erase(Table::iterator at);
+
+  std::uint32_t unacked_max_;
+  std::uint32_t tries_max_;
+  Duration ack_wait_;
+  std::vector<Duration> retry_waits_;
+  std::uint64_t next_;
+  Table waiting_;
+  std::set<std::pair<Instant, std::uint64_t>> deadlines_;
+};
+
+}  // namespace weft::store

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+#include "weft/store/database.h"
+
+#include <utility>
+
+#include "weft/base/assert.h"
+#include "weft/sys/call.h"
+
+#ifdef WEFT_HAVE_SQLITE
+#include <sqlite3.h>
+#endif
+
+namespace weft::store {
+
+#ifdef WEFT_HAVE_SQLITE
+namespace {
+
+// `code` is an extended result code of SQLite.
+Error error_of(int code, sqlite3* connection) noexcept {
+  switch (code & 0xFF) {
+    case SQLITE_FULL: return Error(Errc::resource_exhausted, "the disk of the store is full");
+    case SQLITE_NOMEM: return Error(Errc::resource_exhausted, "no memory for the store");
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED: return Error(Errc::conflict, "another process has the store open");
+    case SQLITE_CORRUPT: return Error(Errc::corrupt, "the file of the store is damaged");
+    case SQLITE_NOTADB: return Error(Errc::corrupt, "the file is no store");
+    case SQLITE_READONLY:
+    case SQLITE_PERM:
+    case SQLITE_AUTH: return Error(Errc::not_permitted, "the file of the store cannot be written");
+    case SQLITE_TOOBIG: return Error(Errc::message_too_large, "too large for the store");
+    case SQLITE_CANTOPEN:
+    case SQLITE_IOERR: {
+      const int os = connection != nullptr ? sqlite3_system_errno(connection) : 0;
+      return os != 0 ? Error(Errc::system, "the disk of the store failed", os)
+                     : Error(Errc::system, "the disk of the store failed");
+    }
+    default: return Error(Errc::invalid_state, "the store refused a statement");
+  }
+}
+
+}  // namespace
+
+Statement::Statement(Statement&& other) noexcept
+    : statement_(std::exchange(other.statement_, nullptr)), refused_(other.refused_) {}
+
+Statement& Statement::operator=(Statement&& other) noexcept {
+  std::swap(statement_, other.statement_);
+  std::swap(refused_, other.refused_);
+  return *this;
+}
+
+Statement::~Statement() { sqlite3_finalize(statement_); }
+
+Statement& Statement::set_number(int parameter, std::int64_t value) noexcept {
+  const int code = sqlite3_bind_int64(statement_, parameter + 1, value);
+  refused_ = refused_ != 0 ? refused_ : code;
+  return *this;
+}
+
+Statement& Statement::set(int parameter, std::string_view text) noexcept {
+  const char* data = text.empty() ? "" : text.data();
+  const int code = sqlite3_bind_text64(statement_, parameter + 1, data, text.size(), SQLITE_STATIC, SQLITE_UTF8);
+  refused_ = refused_ != 0 ? refused_ : code;
+  return *this;
+}
+
+Statement& Statement::set(int parameter, Bytes bytes) noexcept {
+  const void* data = bytes.empty() ? static_cast<const void*>("") : bytes.data();
+  const int code = sqlite3_bind_blob64(statement_, parameter + 1, data, bytes.size(), SQLITE_STATIC);
+  refused_ = refused_ != 0 ? refused_ : code;
+  return *this;
+}
+
+Result<bool> Statement::step() noexcept {
+  const int code = refused_ != 0 ? refused_ : sqlite3_step(statement_);
+  if (code == SQLITE_ROW || code == SQLITE_DONE) {
+    return code == SQLITE_ROW;
+  }
+  return error_of(code, sqlite3_db_handle(statement_));
+}
+
+Result<void> Statement::run() noexcept {
+  Result<bool> row = step();
+  while (row && *row) {
+    row = step();
+  }
+  reset();
+  return row ? Result<void>() : Result<void>(row.error());
+}
+
+void Statement::reset() noexcept {
+  if (statement_ != nullptr) {
+    sqlite3_reset(statement_);
+    sqlite3_clear_bindings(statement_);
+    refused_ = 0;
+  }
+}
+
+std::int64_t Statement::number(int column) const noexcept { return sqlite3_column_int64(statement_, column); }
+
+std::string_view Statement::text(int column) const noexcept { return as_text(bytes(column)); }
+
+Bytes Statement::bytes(int column) const noexcept {
+  const auto* data = static_cast<const std::uint8_t*>(sqlite3_column_blob(statement_, column));
+  const int size = sqlite3_column_bytes(statement_, column);
+  return data == nullptr ? Bytes() : Bytes(data, static_cast<std::size_t>(size));
+}
+
+bool Statement::is_null(int column) const noexcept { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+
+void Database::Closer::operator()(sqlite3* connection) const noexcept { sqlite3_close_v2(connection); }
+
+Result<Database> Database::open(const DatabaseOptions& options) {
+  const bool in_memory = options.path.empty();
+  sqlite3* connection = nullptr;
+  const int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  const int code = sqlite3_open_v2(in_memory ? ":memory:" : options.path.c_str(), &connection, flags,
+                                   options.vfs.empty() ? nullptr : options.vfs.c_str());
+  Database database;
+  database.connection_.reset(connection);  // also after an error
+  if (code != SQLITE_OK) {
+    return error_of(code, connection);
+  }
+  // The exclusive lock is taken before the WAL is opened: then its index is in this process's memory, and no other
+  // process can read or write the file. A damaged page is an error instead of a guess.
+  WEFT_TRY(
+      database.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON;"
+                       "PRAGMA trusted_schema=OFF; PRAGMA cache_size=-8192"));
+  if (!in_memory) {
+    // The switch to the log goes through a rollback journal. Were that file back after a loss of power, it would undo
+    // what the log holds: EXTRA syncs the directory when it is deleted.
+    WEFT_TRY(database.execute("PRAGMA synchronous=EXTRA"));
+    auto mode = WEFT_TRY(database.prepare("PRAGMA journal_mode=WAL"));
+    if (!WEFT_TRY(mode.step()) || mode.text(0) != "wal") {
+      return Error(Errc::not_supported, "the file of the store cannot have a write-ahead log");
+    }
+    mode.reset();
+    WEFT_TRY(database.execute("PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864"));
+    // The lock is taken by the first transaction.
+    WEFT_TRY(database.execute("BEGIN IMMEDIATE; COMMIT"));
+  }
+  if (options.bytes_max != 0) {
+    const std::int64_t page = WEFT_TRY(database.pragma("PRAGMA page_size"));
+    const auto pages = std::to_string(options.bytes_max / static_cast<std::uint64_t>(page) + 1);
+    WEFT_TRY(database.pragma(("PRAGMA max_page_count=" + pages).c_str()));
+  }
+  return database;
+}
+
+Result<void> Database::execute(const char* sql) noexcept {
+  const int code = sqlite3_exec(connection_.get(), sql, nullptr, nullptr, nullptr);
+  return code == SQLITE_OK ? Result<void>() : Result<void>(error_of(code, connection_.get()));
+}
+
+Result<Statement> Database::prepare(std::string_view sql) noexcept {
+  sqlite3_stmt* statement = nullptr;
+  const int code = sqlite3_prepare_v3(connection_.get(), sql.data(), static_cast<int>(sql.size()),
+                                      SQLITE_PREPARE_PERSISTENT, &statement, nullptr);
+  if (code != SQLITE_OK) {
+    return error_of(code, connection_.get());
+  }
+  return Statement(statement);
+}
+
+Result<void> Database::begin(Flush flush) noexcept {
+  WEFT_ASSERT(sqlite3_get_autocommit(connection_.get()) != 0);
+  if (failed_) {
+    return Error(Errc::invalid_state, "the disk of the store failed; open the store again");
+  }
+  if (flush_ != flush) {
+    WEFT_TRY(execute(flush == Flush::power ? "PRAGMA synchronous=FULL" : "PRAGMA synchronous=NORMAL"));
+    flush_ = flush;
+  }
+  return execute("BEGIN IMMEDIATE");
+}
+
+Result<void> Database::commit() noexcept {
+  const int code = sqlite3_exec(connection_.get(), "COMMIT", nullptr, nullptr, nullptr);
+  if (code == SQLITE_OK) {
+    return {};
+  }
+  const Error error = error_of(code, connection_.get());
+  rollback();
+  if ((code & 0xFF) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM) {
+    failed_ = true;
+    return Error(Errc::outcome_unknown, "the disk of the store failed", error.os_errno());
+  }
+  return error;
+}
+
+void Database::rollback() noexcept {
+  if (connection_ != nullptr && sqlite3_get_autocommit(connection_.get()) == 0) {
+    sqlite3_exec(connection_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
+  }
+}
+
+std::string_view Database::last_error() const noexcept {
+  return connection_ == nullptr ? "" : sqlite3_errmsg(connection_.get());
+}
+
+#else
+
+namespace {
+constexpr Error kAbsent(Errc::not_supported, "this build has no SQLite: no topic is kept");
+}
+
+Statement::Statement(Statement&&) noexcept = default;
+Statement& Statement::operator=(Statement&&) noexcept = default;
+Statement::~Statement() = default;
+Statement& Statement::set_number(int /*parameter*/, std::int64_t /*value*/) noexcept { return *this; }
+Statement& Statement::set(int /*parameter*/, std::string_view /*text*/) noexcept { return *this; }
+Statement& Statement::set(int /*parameter*/, Bytes /*bytes*/) noexcept { return *this; }
+Result<bool> Statement::step() noexcept { return kAbsent; }
+Result<void> Statement::run() noexcept { return kAbsent; }
+void Statement::reset() noexcept {}
+std::int64_t Statement::number(int /*column*/) const noexcept { return 0; }
+std::string_view Statement::text(int /*column*/) const noexcept { return {}; }
+Bytes Statement::bytes(int /*column*/) const noexcept { return {}; }
+bool Statement::is_null(int /*column*/) const noexcept { return true; }
+void Database::Closer::operator()(sqlite3* /*connection*/) const noexcept {}
+Result<Database> Database::open(const DatabaseOptions& /*options*/) { return kAbsent; }
+Result<void> Database::execute(const char* /*sql*/) noexcept { return kAbsent; }
+Result<Statement> Database::prepare(std::string_view /*sql*/) noexcept { return kAbsent; }
+Result<void> Database::begin(Flush /*flush*/) noexcept { return kAbsent; }
+Result<void> Database::commit() noexcept { return kAbsent; }
+void Database::rollback() noexcept {}
+std::string_view Database::last_error() const noexcept { return {}; }
+
+#endif
+
+Database::Database() noexcept = default;
+Database::Database(Database&&) noexcept = default;
+Database& Database::operator=(Database&&) noexcept = default;
+Database::~Database() = default;
+
+Result<std::int64_t> Database::pragma(const char* sql) noexcept {
+  auto statement = WEFT_TRY(prepare(sql));
+  const bool row = WEFT_TRY(statement.step());
+  return row ? statement.number(0) : 0;
+}
+
+Result<std::int64_t> Database::user_version() noexcept { return pragma("PRAGMA user_version"); }
+Result<std::int64_t> Database::application_id() noexcept { return pragma("PRAGMA application_id"); }
+
+Result<void> Database::set_user_version(int version) {
+  return execute(("PRAGMA user_version=" + std::to_string(version)).c_str());
+}
+
+Result<void> Database::set_application_id(std::int32_t id) {
+  return execute(("PRAGMA application_id=" + std::to_string(id)).c_str());
+}
+
+}  // namespace weft::store

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace weft::store {
+
+class Database;
+
+// Statement: one prepared SQL statement. Columns and parameters count from 0.
+// Owner: a move-only value; it must go before its database. Affinity: the database's.
+// Errors of step() and run(): see Database.
+class Statement {
+ public:
+  Statement() noexcept = default;
+  Statement(Statement&& other) noexcept;
+  Statement& operator=(Statement&& other) noexcept;
+  ~Statement();
+
+  // Sets a parameter. Texts and bytes are not copied: they stay as they are until reset(). A parameter that the
+  // database refuses makes the next step() fail.
+  template <typename Number>
+    requires std::is_integral_v<Number>
+  Statement& set(int parameter, Number value) noexcept {
+    return set_number(parameter, static_cast<std::int64_t>(value));
+  }
+  Statement& set(int parameter, std::string_view text) noexcept;
+  Statement& set(int parameter, Bytes bytes) noexcept;
+
+  [[nodiscard]] Result<bool> step() noexcept;  // true: there is a row
+  [[nodiscard]] Result<void> run() noexcept;   // steps to the end and resets, also after an error
+  void reset() noexcept;
+
+  // Columns of the row. Views are valid until the next step() or reset().
+  [[nodiscard]] std::int64_t number(int column) const noexcept;
+  [[nodiscard]] std::uint64_t sequence(int column) const noexcept { return static_cast<std::uint64_t>(number(column)); }
+  [[nodiscard]] std::string_view text(int column) const noexcept;
+  [[nodiscard]] Bytes bytes(int column) const noexcept;
+  [[nodiscard]] bool is_null(int column) const noexcept;
+
+ private:
+  friend class Database;
+  explicit Statement(sqlite3_stmt* statement) noexcept : statement_(statement) {}
+  Statement& set_number(int parameter, std::int64_t value) noexcept;
+
+  sqlite3_stmt* statement_ = nullptr;
+  int refused_ = 0;  // the first parameter's error
+};
+
+// The fault that a commit survives: `process` is in the hands of the operating system when it returns, `power` on the
+// disk.
+enum class Flush : std::uint8_t { process, power };
+
+struct DatabaseOptions {
+  std::string path{};           // empty: in memory
+  std::string vfs{};            // SQLite's name of the file layer; empty: the system's
+  std::uint64_t bytes_max = 0;  // of the file; 0: as much as the disk holds
+};
+
+// Database: a SQLite file that this process has for itself, in WAL mode. The only class that names SQLite.
+// Owner: a move-only value. Affinity: one thread at a time.
+// Errors of every call: resource_exhausted (no room on the disk, or no memory: nothing changed), conflict (another
+// process has the file open), corrupt, not_permitted, message_too_large, system (the disk failed), not_supported (a
+// build without SQLite).
+// Invariants:
+// 1. A call that fails between begin() and commit() leaves nothing of the transaction.
+// 2. After commit() failed with outcome_unknown the file may hold the transaction or not, and failed() is true: the
+//    kernel may have forgotten writes that it had taken, so nothing more is written until the file is opened again.
+class Database {
+ public:
+  Database() noexcept;
+  Database(Database&&) noexcept;
+  Database& operator=(Database&&) noexcept;
+  ~Database();
+
+  [[nodiscard]] static Result<Database> open(const DatabaseOptions& options);
+  [[nodiscard]] bool is_open() const noexcept { return connection_ != nullptr; }
+
+  // `sql` of the execute calls is one statement or several, without parameters and without rows.
+  [[nodiscard]] Result<void> execute(const char* sql) noexcept;
+  [[nodiscard]] Result<Statement> prepare(std::string_view sql) noexcept;
+
+  [[nodiscard]] Result<void> begin(Flush flush) noexcept;
+  [[nodiscard]] Result<void> commit() noexcept;  // a failed commit has rolled back
+  void rollback() noexcept;                      // nothing happens outside a transaction
+  [[nodiscard]] bool failed() const noexcept { return failed_; }
+
+  [[nodiscard]] Result<std::int64_t> user_version() noexcept;
+  [[nodiscard]] Result<void> set_user_version(int version);
+  [[nodiscard]] Result<std::int64_t> application_id() noexcept;
+  [[nodiscard]] Result<void> set_application_id(std::int32_t id);
+
+  // The text of the library's last error, for logs.
+  [[nodiscard]] std::string_view last_error() const noexcept;
+
+ private:
+  struct Closer {
+    void operator()(sqlite3* connection) const noexcept;
+  };
+
+  [[nodiscard]] Result<std::int64_t> pragma(const char* sql) noexcept;
+
+  std::unique_ptr<sqlite3, Closer> connection_;
+  Flush flush_ = Flush::power;
+  bool failed_ = false;
+};
+
+}  // namespace weft::store

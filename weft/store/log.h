@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/store/block.h"
+#include "weft/store/database.h"
+
+namespace weft::store {
+
+// Whether a reader wants the messages of a topic. Empty: of every topic.
+using TopicPredicate = std::function<bool(std::string_view topic)>;
+
+// The newest message of a topic. sequence 0: the topic has none.
+struct TopicLast {
+  std::uint64_t sequence = 0;
+  bool erased = false;
+  std::size_t size = 0;  // of Latest: bytes in the table
+};
+
+// Cursor: where a reader is. The block stays in memory until the reader leaves it.
+struct Cursor {
+  std::uint64_t next = 1;
+  std::shared_ptr<const Block> block;
+};
+
+// A message and the block that its views point into.
+struct ReadMessage {
+  std::shared_ptr<const Block> block;
+  StoredMessage message;
+};
+
+// LogSql: the statements of all logs of one database.
+class LogSql {
+ public:
+  [[nodiscard]] static Result<LogSql> prepare(Database& database);
+
+  Statement insert_block, insert_topic, find_topic, remove_topic, read_from, read_first, read_sizes, drop_block,
+      drop_topics, drop_blocks, set_next, find_time, list_topics;
+};
+
+// Log: the messages of one stream that keeps all of them, in blocks.
+// Owner: a Stream. Affinity: the store's thread. Cost: a batch is one row; the newest blocks, up to kCacheMax bytes,
+// are also in memory.
+// Invariants:
+// 1. Sequences begin at 1 and are given once. A staged message is not read before keep_staged().
+// 2. write_staged() happens inside a transaction; keep_staged() after its commit, drop_staged() after its failure.
+class Log {
+ public:
+  static constexpr std::size_t kCacheMax = 1024 * 1024;
+  static constexpr std::size_t kTopicsTextMax = 4096;
+
+  Log(LogSql& sql, std::uint32_t stream) noexcept : sql_(&sql), stream_(stream) {}
+  // `next`: the stream row's. corrupt: the rows contradict each other.
+  [[nodiscard]] Result<void> open(std::uint64_t next);
+
+  // Requires BlockBuilder::check(). Times never decrease. Returns the message's sequence.
+  std::uint64_t stage(const NewMessage& message, WallTime time);
+  [[nodiscard]] Result<void> write_staged();
+  void keep_staged();
+  void drop_staged() noexcept;
+  [[nodiscard]] std::size_t staged_bytes() const noexcept { return staged_bytes_; }
+  [[nodiscard]] std::uint64_t trimmed_bytes() const noexcept { return 0; }
+
+  [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);  // staged messages count
+
+  // The first message from cursor.next on whose topic the predicate passes; the cursor then stands behind it. None: the
+  // cursor stands behind the newest message. corrupt: the block at the cursor is damaged; the cursor stays.
+  [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
+  [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);  // the sequence to read from to get all from `time` on
+  // The sequence behind the block that holds `sequence`, or behind the next one; also when that block is damaged.
+  [[nodiscard]] Result<std::uint64_t> skip_block(std::uint64_t sequence);
+  // Topics behind `after`, in byte order.
+  [[nodiscard]] Result<std::vector<std::string>> topics_after(std::string_view after, std::size_t count);
+
+  // Inside a transaction. Removes the oldest block if all its messages are below `before` and older than `age`. None:
+  // it is not so, or there is no block. The last block may go too.
+  struct Dropped {
+    std::uint64_t messages = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t last = 0;  // sequence
+  };
+  [[nodiscard]] Result<std::optional<Dropped>> drop_oldest(std::uint64_t before, WallTime age);
+  void keep_dropped(const Dropped& dropped);  // after the commit
+  [[nodiscard]] Result<void> remove_all();    // inside a transaction; the log is of no use afterwards
+
+  [[nodiscard]] std::uint64_t first() const noexcept { return first_; }  // oldest kept; next() when there is none
+  [[nodiscard]] std::uint64_t next() const noexcept { return next_; }    // of the next committed message
+  [[nodiscard]] std::uint64_t next_staged() const noexcept { return next_staged_; }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] WallTime oldest() const noexcept { return oldest_; }  // newest time of the oldest block
+  [[nodiscard]] WallTime newest() const noexcept { return newest_; }
+  [[nodiscard]] bool empty() const noexcept { return first_ == next_; }
+
+ private:
+  struct StagedBlock {
+    std::vector<std::uint8_t> bytes;
+    std::uint64_t first;
+    std::uint64_t last;
+    WallTime time;
+    std::set<std::string> topics;
+  };
+  void close_block();
+  [[nodiscard]] Result<void> refresh_first();
+  [[nodiscard]] std::shared_ptr<const Block> cached(std::uint64_t sequence) const noexcept;
+  [[nodiscard]] Result<std::shared_ptr<const Block>> load(std::uint64_t sequence, const TopicPredicate& wants);
+
+  LogSql* sql_;
+  std::uint32_t stream_;
+  std::uint64_t first_ = 1;
+  std::uint64_t next_ = 1;
+  std::uint64_t bytes_ = 0;
+  WallTime oldest_{};
+  WallTime newest_{};
+
+  BlockBuilder builder_;
+  std::set<std::string> builder_topics_;
+  WallTime builder_time_{};
+  std::uint64_t builder_first_ = 1;
+  std::vector<StagedBlock> staged_;
+  std::unordered_map<std::string, TopicLast> staged_topics_;
+  std::uint64_t next_staged_ = 1;
+  std::size_t staged_bytes_ = 0;
+
+  std::deque<std::shared_ptr<const Block>> cache_;  // the newest blocks, without a gap
+  std::size_t cache_bytes_ = 0;
+};
+
+}  // namespace weft::store

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include "weft/store/schema.h"
+
+#include <array>
+#include <cstdint>
+
+namespace weft::store {
+namespace {
+
+constexpr std::int32_t kApplication = 0x57454654;  // "WEFT"
+
+// stream.next: the sequence of the next message, when no block is left that tells it.
+// block.topics: the topics in it, one a line; NULL: too many. block.time: of its newest message, ns since 1970.
+// consumer.next: the first sequence that was never delivered; pending: see consumer_state.h.
+// hub.incarnation: see Store::incarnation().
+// kv: the values of streams that keep the latest.
+constexpr std::array<const char*, kFormat> kSteps{
+    "CREATE TABLE stream(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, settings TEXT NOT NULL,"
+    " next INTEGER NOT NULL);"
+    "CREATE TABLE block(stream INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, time INTEGER NOT NULL,"
+    " topics TEXT, bytes BLOB NOT NULL);"
+    "CREATE UNIQUE INDEX block_last ON block(stream, last);"
+    "CREATE TABLE topic(stream INTEGER NOT NULL, topic TEXT NOT NULL, last INTEGER NOT NULL,"
+    " PRIMARY KEY(stream, topic)) WITHOUT ROWID;"
+    "CREATE TABLE consumer(stream INTEGER NOT NULL, name TEXT NOT NULL, settings TEXT NOT NULL, next INTEGER NOT NULL,"
+    " pending BLOB NOT NULL, PRIMARY KEY(stream, name));",
+
+    "CREATE TABLE kv(stream INTEGER NOT NULL, topic TEXT NOT NULL, revision INTEGER NOT NULL, time INTEGER NOT NULL,"
+    " erased INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY(stream, revision));"
+    "CREATE INDEX kv_topic ON kv(stream, topic, revision);"
+    "CREATE TABLE hub(id INTEGER PRIMARY KEY CHECK(id=1), incarnation INTEGER NOT NULL);",
+};
+
+Result<void> upgrade(Database& database, int from) {
+  WEFT_TRY(database.begin(Flush::power));
+  const auto run = [&]() -> Result<void> {
+    for (int step = from; step < kFormat; ++step) {
+      WEFT_TRY(database.execute(kSteps[static_cast<std::size_t>(step)]));
+    }
+    WEFT_TRY(database.set_application_id(kApplication));
+    WEFT_TRY(database.set_user_version(kFormat));
+    return database.commit();
+  };
+  const Result<void> done = run();
+  if (!done) {
+    database.rollback();
+  }
+  return done;
+}
+
+}  // namespace
+
+Result<Database> open_database(const DatabaseOptions& options) {
+  Database database = WEFT_TRY(Database::open(options));
+  const std::int64_t version = WEFT_TRY(database.user_version());
+  const std::int64_t application = WEFT_TRY(database.application_id());
+  if (version < 0 || application != (version == 0 ? 0 : kApplication)) {
+    return Error(Errc::corrupt, "the file is another program's");
+  }
+  if (version > kFormat) {
+    return Error(Errc::not_supported, "a newer build made the store");
+  }
+  if (version < kFormat) {
+    WEFT_TRY(upgrade(database, static_cast<int>(version)));
+  }
+  return database;
+}
+
+}  // namespace weft::store

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "weft/base/result.h"
+#include "weft/store/database.h"
+
+namespace weft::store {
+
+// The tables of a store. The format is the number of steps that made them; each step takes the tables of the format
+// before it to the next one.
+inline constexpr int kFormat = 2;
+
+// Opens the file and brings it to kFormat. not_supported: a newer build made the file; corrupt: the file is another
+// program's; and the errors of Database::open. After an error the file is unchanged.
+[[nodiscard]] Result<Database> open_database(const DatabaseOptions& options);
+
+}  // namespace weft::store

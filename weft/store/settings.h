@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+
+namespace weft {
+
+// The time of day of a kept message. The store has no clock: the hub passes the time in.
+using WallTime = std::chrono::sys_time<Duration>;
+
+// The messages that a stream keeps.
+enum class Keep : std::uint8_t {
+  log,     // every message, in one order
+  work,    // every message until a consumer acknowledged it
+  latest,  // of each topic the newest values
+};
+
+// The fault that no acknowledged message is lost in.
+enum class Survives : std::uint8_t {
+  nothing,  // in memory: it ends with the process that hosts the stream
+  process,  // the death of every process at once
+  machine,  // the loss of any one machine
+  power,    // the loss of power of all machines at once
+};
+
+// The answer to a message that exceeds the bounds of its stream.
+enum class Discard : std::uint8_t {
+  oldest,  // the oldest messages go
+  refuse,  // the message is refused with resource_exhausted
+};
+
+[[nodiscard]] std::string_view name_of(Keep keep) noexcept;
+[[nodiscard]] std::string_view name_of(Survives survives) noexcept;
+[[nodiscard]] std::string_view name_of(Discard discard) noexcept;
+// invalid_argument: no such name.
+[[nodiscard]] Result<Keep> keep_of(std::string_view name) noexcept;
+[[nodiscard]] Result<Survives> survives_of(std::string_view name) noexcept;
+[[nodiscard]] Result<Discard> discard_of(std::string_view name) noexcept;
+
+// StreamSettings: what a stream keeps and for how long.
+struct StreamSettings {
+  static constexpr std::uint32_t kHistoryMax = 64;
+  static constexpr std::size_t kTopicsMax = 64;
+
+  std::vector<std::string> topics{};  // filters of the topics that it takes; none: every topic
+  Keep keep = Keep::log;
+  Survives survives = Survives::power;
+  Duration age_max{0};                   // 0: any age
+  std::uint64_t bytes_max = 1ULL << 30;  // of all its messages; at least 64 KiB
+  Discard when_full = Discard::oldest;
+  Duration same_id_window = std::chrono::minutes(2);  // 0: ids are not compared
+  std::uint32_t history = 1;                          // latest: values that are kept of each topic
+
+  friend bool operator==(const StreamSettings&, const StreamSettings&) = default;
+};
+// invalid_argument; not_supported: the store of one machine cannot survive the loss of the machine.
+[[nodiscard]] Result<void> check_settings(const StreamSettings& settings) noexcept;
+
+// From: the first message of a consumer or a reader.
+struct From {
+  enum class Kind : std::uint8_t {
+    first,           // the oldest that is kept
+    last,            // the newest that is kept, then what comes
+    next,            // what comes after the opening
+    sequence,        // `value`
+    time,            // the first one at or after `value` ns since 1970
+    last_per_topic,  // the newest of every topic, then what comes
+  };
+  Kind kind = Kind::first;
+  std::uint64_t value = 0;
+
+  static From first() noexcept { return {}; }
+  static From last() noexcept { return {Kind::last}; }
+  static From next() noexcept { return {Kind::next}; }
+  static From sequence(std::uint64_t sequence) noexcept { return {Kind::sequence, sequence}; }
+  static From time(WallTime time) noexcept {
+    return {Kind::time, static_cast<std::uint64_t>(time.time_since_epoch().count())};
+  }
+  static From last_per_topic() noexcept { return {Kind::last_per_topic}; }
+
+  friend bool operator==(const From&, const From&) = default;
+};
+[[nodiscard]] std::string_view name_of(From::Kind kind) noexcept;
+[[nodiscard]] Result<From::Kind> from_of(std::string_view name) noexcept;  // invalid_argument
+
+// ConsumerSettings: how a consumer, whose members share its messages, gets them.
+struct ConsumerSettings {
+  static constexpr std::uint32_t kUnackedMax = 65'536;
+  static constexpr std::size_t kRetryWaitsMax = 32;
+
+  std::string filter{};  // of topics; empty: every topic of the stream
+  From from{};
+  std::uint32_t unacked_max = 1000;              // delivered and not acknowledged; delivery stops there
+  Duration ack_wait = std::chrono::seconds(30);  // then the message is delivered again
+  std::uint32_t tries_max = 0;                   // deliveries of one message; 0: any number
+  std::vector<Duration> retry_waits{};           // after each refusal of a delivery; the last one holds for all others
+  std::string dead_letters{};                    // the topic for messages beyond tries_max; empty: they are dropped
+
+  friend bool operator==(const ConsumerSettings&, const ConsumerSettings&) = default;
+};
+[[nodiscard]] Result<void> check_settings(const ConsumerSettings& settings) noexcept;  // invalid_argument
+
+// The settings as lines `name=value`, for the database and the wire. Parsing takes what writing gives, in any order; a
+// name that is left out keeps its default. invalid_argument: an unknown name or a malformed value; `text` says which.
+[[nodiscard]] std::string write_settings(const StreamSettings& settings);
+[[nodiscard]] std::string write_settings(const ConsumerSettings& settings);
+[[nodiscard]] Result<StreamSettings> parse_stream_settings(std::string_view text);
+[[nodiscard]] Result<ConsumerSettings> parse_consumer_settings(std::string_view text);
+
+}  // namespace weft

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "weft/base/counter_table.h"
+#include "weft/sync/counter_block.h"
+
+namespace weft::topic {
+
+// clang-format off
+#define WEFT_HUB_COUNTERS(ROW)                                                                                         \
+  ROW(ops, counter, "ops_total", "", "", "ops", "Ops that members sent.", "topic/hub_session.cc")                      \
+  ROW(malformed, counter, "malformed_total", "", "", "messages",                                                       \
+      "Messages that were no op, and were dropped.", "topic/hub_session.cc")                                           \
+  ROW(appended, counter, "messages_total", "outcome", "appended", "messages",                                          \
+      "Messages by what became of them: durable.", "store/store.cc")                                                   \
+  ROW(duplicates, counter, "messages_total", "outcome", "duplicate", "messages",                                       \
+      "Messages by what became of them: their id was known.", "store/store.cc")                                        \
+  ROW(refused, counter, "messages_total", "outcome", "refused", "messages",                                            \
+      "Messages by what became of them: refused, or their commit failed.", "store/store.cc")                           \
+  ROW(delivered, counter, "deliveries_total", "", "", "messages",                                                      \
+      "Messages that were sent to consumers and readers.", "topic/hub_deliver.cc")                                     \
+  ROW(dead_letters, counter, "dead_letters_total", "outcome", "kept", "messages",                                      \
+      "Messages that were delivered too often: kept as dead letters.", "store/store.cc")                               \
+  ROW(dead_dropped, counter, "dead_letters_total", "outcome", "dropped", "messages",                                   \
+      "Messages that were delivered too often: dropped, because no topic is named for them.", "store/store.cc")        \
+  ROW(answers_dropped, counter, "answers_dropped_total", "", "", "answers",                                            \
+      "Answers and deliveries to members that are gone, or that take nothing.", "topic/hub_deliver.cc")                \
+  ROW(turns, counter, "commits_total", "", "", "commits", "Commits that wrote something.", "store/store.cc")           \
+  ROW(clients, gauge, "connections", "", "", "connections",                                                            \
+      "Connections of members that sent an op.", "topic/hub_session.cc")
+// clang-format on
+
+// The counts of a hub since it began to host, and its gauges.
+struct HubStatistics {
+  using Number = std::uint64_t;
+  WEFT_COUNTER_BLOCK(WEFT_HUB_COUNTERS)
+};
+struct HubCounters {
+  using Number = std::atomic<std::uint64_t>;
+  WEFT_COUNTER_BLOCK(WEFT_HUB_COUNTERS)
+};
+extern const CounterTable kHubTable;
+
+}  // namespace weft::topic

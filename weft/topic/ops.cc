@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/ops.h"
+
+#include "weft/base/assert.h"
+#include "weft/base/endian.h"
+
+namespace weft::topic {
+namespace {
+
+constexpr std::size_t kFlagsAt = 2;
+constexpr std::size_t kIdAt = 4;
+constexpr std::size_t kNumberAt = 8;
+constexpr std::size_t kSecondAt = 16;
+constexpr std::size_t kCodeAt = 24;
+constexpr std::size_t kNameAt = 26;
+constexpr std::size_t kKeyAt = 27;
+constexpr std::size_t kMessageIdAt = 28;
+constexpr std::size_t kHeadersAt = 29;
+
+std::size_t load_headers_size(const std::uint8_t* from) noexcept {
+  return std::size_t{from[0]} << 16U | std::size_t{from[1]} << 8U | from[2];
+}
+
+void store_headers_size(std::uint8_t* to, std::size_t size) noexcept {
+  to[0] = static_cast<std::uint8_t>(size >> 16U);
+  to[1] = static_cast<std::uint8_t>(size >> 8U);
+  to[2] = static_cast<std::uint8_t>(size);
+}
+
+bool is_known(OpKind kind) noexcept { return kind >= kOpKindFirst && kind <= kOpKindLast; }
+
+}  // namespace
+
+std::string_view op_name(OpKind kind) noexcept {
+  switch (kind) {
+    case OpKind::answer: return "answer";
+    case OpKind::delivery: return "delivery";
+    case OpKind::caught_up: return "caught_up";
+    case OpKind::ended: return "ended";
+    case OpKind::lease_changed: return "lease_changed";
+    case OpKind::declare: return "declare";
+    case OpKind::info: return "info";
+    case OpKind::remove: return "remove";
+    case OpKind::purge: return "purge";
+    case OpKind::append: return "append";
+    case OpKind::get: return "get";
+    case OpKind::list: return "list";
+    case OpKind::consume: return "consume";
+    case OpKind::read: return "read";
+    case OpKind::credit: return "credit";
+    case OpKind::end: return "end";
+    case OpKind::ack: return "ack";
+    case OpKind::nak: return "nak";
+    case OpKind::work: return "work";
+    case OpKind::reject: return "reject";
+    case OpKind::lease: return "lease";
+    case OpKind::release: return "release";
+    case OpKind::leases: return "leases";
+    case OpKind::probe: return "probe";
+  }
+  return "unknown";
+}
+
+Errc Op::error() const noexcept {
+  const auto errc = static_cast<Errc>(code);
+  return errc == Errc::ok || describe(errc) != "unknown error" ? errc : Errc::other;
+}
+
+Result<void> check_op(const Op& op) noexcept {
+  if (!is_known(op.kind) || (op.flags & ~OpFlags::all) != 0) {
+    return Error(Errc::invalid_argument, "an op with an unknown kind or flag");
+  }
+  if (op.name.size() > kOpNameMax || op.key.size() > kOpNameMax || op.message_id.size() > kOpNameMax) {
+    return Error(Errc::message_too_large, "a name beyond 255 bytes");
+  }
+  if (op.headers.size() > kOpHeadersMax) {
+    return Error(Errc::message_too_large, "headers beyond 64 KiB");
+  }
+  if (op.body.size() > kOpBodyMax) {
+    return Error(Errc::message_too_large, "a body beyond 1 MiB");
+  }
+  return {};
+}
+
+std::size_t encoded_size(const Op& op) noexcept {
+  return kOpHeaderSize + op.name.size() + op.key.size() + op.message_id.size() + op.headers.size() + op.body.size();
+}
+
+void encode_op(const Op& op, MutableBytes into) noexcept {
+  WEFT_ASSERT(check_op(op).has_value() && into.size() >= encoded_size(op));
+  std::uint8_t* at = into.data();
+  at[0] = kOpVersion;
+  at[1] = static_cast<std::uint8_t>(op.kind);
+  store_big_endian(at + kFlagsAt, op.flags);
+  store_big_endian(at + kIdAt, op.id);
+  store_big_endian(at + kNumberAt, op.number);
+  store_big_endian(at + kSecondAt, op.second);
+  store_big_endian(at + kCodeAt, op.code);
+  at[kNameAt] = static_cast<std::uint8_t>(op.name.size());
+  at[kKeyAt] = static_cast<std::uint8_t>(op.key.size());
+  at[kMessageIdAt] = static_cast<std::uint8_t>(op.message_id.size());
+  store_headers_size(at + kHeadersAt, op.headers.size());
+  at += kOpHeaderSize;
+  for (const Bytes field : {as_bytes(op.name), as_bytes(op.key), as_bytes(op.message_id), op.headers, op.body}) {
+    copy_bytes(at, field);
+    at += field.size();
+  }
+}
+
+Result<Op> parse_op(Bytes bytes) noexcept {
+  if (bytes.size() < kOpHeaderSize) {
+    return Error(Errc::protocol_error, "an op shorter than its header");
+  }
+  const std::uint8_t* at = bytes.data();
+  if (at[0] != kOpVersion) {
+    return Error(Errc::not_supported, "an op of another version");
+  }
+  Op op;
+  op.kind = static_cast<OpKind>(at[1]);
+  op.flags = load_big_endian<std::uint16_t>(at + kFlagsAt);
+  if (!is_known(op.kind) || (op.flags & ~OpFlags::all) != 0) {
+    return Error(Errc::not_supported, "an op with an unknown kind or flag");
+  }
+  op.id = load_big_endian<std::uint32_t>(at + kIdAt);
+  op.number = load_big_endian<std::uint64_t>(at + kNumberAt);
+  op.second = load_big_endian<std::uint64_t>(at + kSecondAt);
+  op.code = load_big_endian<std::uint16_t>(at + kCodeAt);
+  const std::size_t name = at[kNameAt];
+  const std::size_t key = at[kKeyAt];
+  const std::size_t message_id = at[kMessageIdAt];
+  const std::size_t headers = load_headers_size(at + kHeadersAt);
+  Bytes rest = bytes.subspan(kOpHeaderSize);
+  if (headers > kOpHeadersMax || name + key + message_id + headers > rest.size()) {
+    return Error(Errc::protocol_error, "an op whose fields exceed its size");
+  }
+  const auto take = [&rest](std::size_t size) {
+    const Bytes field = rest.first(size);
+    rest = rest.subspan(size);
+    return field;
+  };
+  op.name = as_text(take(name));
+  op.key = as_text(take(key));
+  op.message_id = as_text(take(message_id));
+  op.headers = take(headers);
+  op.body = rest;
+  if (op.body.size() > kOpBodyMax) {
+    return Error(Errc::protocol_error, "an op with a body beyond 1 MiB");
+  }
+  return op;
+}
+
+std::uint32_t op_id(Bytes bytes) noexcept {
+  return bytes.size() < kIdAt + 4 ? 0 : load_big_endian<std::uint32_t>(bytes.data() + kIdAt);
+}
+
+std::uint64_t sequence_at(Bytes body, std::size_t index) noexcept {
+  WEFT_ASSERT(index < sequence_count(body));
+  return load_big_endian<std::uint64_t>(body.data() + 8 * index);
+}
+
+}  // namespace weft::topic

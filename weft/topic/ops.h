@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+
+namespace weft::topic {
+
+// An op is one message of one part between a member of a fleet (DEALER) and the server of its kept topics (ROUTER).
+// docs/topics-ops.md says what each kind asks for and what answers it.
+//
+// byte  0      version, 1
+//       1      OpKind
+//       2..3   flags, OpFlags
+//       4..7   id: the member's number of a request, or of a channel; an answer and a delivery bear it
+//       8..15  number: the first number of the kind
+//       16..23 second: the second one
+//       24..25 code: of an answer its Errc, of a delivery how often the message was delivered before
+//       26     size of the name
+//       27     size of the key
+//       28     size of the message id
+//       29..31 size of the headers
+//       32..   name, key, message id, headers, body: the rest
+// All numbers are big-endian.
+inline constexpr std::uint8_t kOpVersion = 1;
+inline constexpr std::size_t kOpHeaderSize = 32;
+inline constexpr std::size_t kOpNameMax = 255;           // bytes of a name, of a key, and of a message id
+inline constexpr std::size_t kOpHeadersMax = 64 * 1024;  // bytes
+inline constexpr std::size_t kOpBodyMax = 1024 * 1024;   // bytes
+inline constexpr std::size_t kOpSizeMax = kOpHeaderSize + 3 * kOpNameMax + kOpHeadersMax + kOpBodyMax;
+inline constexpr std::size_t kOpSequencesMax = 4096;  // of one ack, besides its first
+
+enum class OpKind : std::uint8_t {
+  // From the server.
+  answer = 1,     // to the request of this id
+  delivery,       // a stored message, on the channel of this id
+  caught_up,      // the channel has delivered what was stored when it was opened
+  ended,          // the channel is closed by the server; `code` says why
+  lease_changed,  // a lease was taken or changed, or is gone: OpFlags::gone
+  // Of streams.
+  declare,  // makes the stream `name`; the body holds its settings
+  info,     // the settings and counts of the stream `name`, or the names of all
+  remove,   // the stream `name`, or its consumer `key`
+  purge,    // the messages of the stream `name` before `number`, or of the topic `key`
+  append,   // a message to the stream `name` under the topic `key`
+  get,      // the newest message of the topic `key`, or the one of the sequence `number`
+  list,     // the topics of the stream `name` with a live value, behind `key`
+  // Of channels.
+  consume,  // makes or joins the consumer `key` of the stream `name`; the body holds its settings; opens a channel
+  read,     // opens a channel without acknowledgements; the body holds where it begins and its filter
+  credit,   // `number` more deliveries on the channel `id`
+  end,      // closes the channel `id`
+  // Of deliveries of a consumer.
+  ack,     // the sequence `number`, and those in the body, 8 bytes each
+  nak,     // deliver `number` again after `second` ns
+  work,    // `number` takes longer: its time to acknowledge begins anew
+  reject,  // never deliver `number` again; the body says why
+  // Of members.
+  lease,    // takes, or renews, the name `name` for `number` ns; 0: for as long as the connection lasts
+  release,  // gives the lease of `name` back
+  leases,   // lists the leases whose names begin with `name`; with OpFlags::follow also opens a channel of changes
+  probe,    // answered at once: the server is there, and everything before this op was handed to it
+};
+inline constexpr OpKind kOpKindFirst = OpKind::answer;
+inline constexpr OpKind kOpKindLast = OpKind::probe;
+[[nodiscard]] std::string_view op_name(OpKind kind) noexcept;  // "append"; "unknown" for a number without a kind
+
+struct OpFlags {
+  static constexpr std::uint16_t expect_last = 1U << 0U;  // append: the topic's last sequence is `number`, or conflict
+  static constexpr std::uint16_t expect_absent = 1U << 1U;  // append: the topic has no live value, or conflict
+  static constexpr std::uint16_t erased = 1U << 2U;         // append, delivery, answer: the topic has no value any more
+  static constexpr std::uint16_t duplicate = 1U << 3U;      // answer: a message of this id was stored before
+  static constexpr std::uint16_t follow = 1U << 4U;         // leases: tell changes too
+  static constexpr std::uint16_t gone = 1U << 5U;           // lease_changed: nobody holds the lease any more
+  static constexpr std::uint16_t redeclare = 1U << 6U;      // declare: change what another declaration said
+  static constexpr std::uint16_t quiet = 1U << 7U;          // ack, nak, work, reject, credit: no answer unless it fails
+  static constexpr std::uint16_t by_sequence = 1U << 8U;    // get: the message `number`
+  static constexpr std::uint16_t more = 1U << 9U;           // answer of list, info, leases: ask again behind the last
+  static constexpr std::uint16_t all = (1U << 10U) - 1U;
+};
+
+// Op: one op. The views point into the bytes that it was parsed from, or to the caller's.
+struct Op {
+  OpKind kind = OpKind::probe;
+  std::uint16_t flags = 0;
+  std::uint32_t id = 0;
+  std::uint64_t number = 0;
+  std::uint64_t second = 0;
+  std::uint16_t code = 0;
+  std::string_view name{};
+  std::string_view key{};
+  std::string_view message_id{};
+  Bytes headers{};
+  Bytes body{};
+
+  [[nodiscard]] bool has(std::uint16_t flag) const noexcept { return (flags & flag) != 0; }
+  // Of an answer or of `ended`; Errc::other for a number that this version does not know.
+  [[nodiscard]] Errc error() const noexcept;
+};
+
+// message_too_large: a field exceeds its bound. invalid_argument: an unknown flag or kind.
+[[nodiscard]] Result<void> check_op(const Op& op) noexcept;
+[[nodiscard]] std::size_t encoded_size(const Op& op) noexcept;  // of an op that check_op passes
+// Requires: check_op passes, and `into` holds encoded_size(op) bytes.
+void encode_op(const Op& op, MutableBytes into) noexcept;
+
+// protocol_error: the bytes are no op, or exceed a bound; `text` says how. not_supported: another version, an unknown
+// kind or flag; op_id() gives the id to answer.
+[[nodiscard]] Result<Op> parse_op(Bytes bytes) noexcept;
+[[nodiscard]] std::uint32_t op_id(Bytes bytes) noexcept;  // 0 when the bytes are too short
+
+// OpSequences: the body of an ack.
+// Requires: nothing of the body; a size that is no multiple of 8 leaves out the rest.
+[[nodiscard]] inline std::size_t sequence_count(Bytes body) noexcept { return body.size() / 8; }
+[[nodiscard]] std::uint64_t sequence_at(Bytes body, std::size_t index) noexcept;
+
+}  // namespace weft::topic

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/ops.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace weft::topic {
+namespace {
+
+std::vector<std::uint8_t> encoded(const Op& op) {
+  std::vector<std::uint8_t> bytes(encoded_size(op));
+  encode_op(op, bytes);
+  return bytes;
+}
+
+Op full_op() {
+  Op op;
+  op.kind = OpKind::append;
+  op.flags = OpFlags::expect_last;
+  op.id = 0x01020304;
+  op.number = 0x1112131415161718;
+  op.second = 0x2122232425262728;
+  op.code = 0x3132;
+  op.name = "orders";
+  op.key = "orders.eu";
+  op.message_id = "n-17";
+  op.headers = as_bytes("A: b\r\n");
+  op.body = as_bytes("body");
+  return op;
+}
+
+TEST(Ops, AnOpLiesInItsBytesAsTheTableOfTheHeaderSays) {
+  const std::vector<std::uint8_t> bytes = encoded(full_op());
+  const std::vector<std::uint8_t> head{1,    10,   0,    1,    0x01, 0x02, 0x03, 0x04, 0x11, 0x12, 0x13,
+                                       0x14, 0x15, 0x16, 0x17, 0x18, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26,
+                                       0x27, 0x28, 0x31, 0x32, 6,    9,    4,    0,    0,    6};
+  EXPECT_EQ(std::vector<std::uint8_t>(bytes.begin(), bytes.begin() + 32), head);
+  EXPECT_EQ(as_text(Bytes(bytes).subspan(32)), "ordersorders.eun-17A: b\r\nbody");
+}
+
+TEST(Ops, EveryFieldComesBackAsItWent) {
+  const std::vector<std::uint8_t> bytes = encoded(full_op());
+  const auto op = parse_op(bytes);
+  ASSERT_TRUE(op) << op.error().message();
+  EXPECT_EQ(op->kind, OpKind::append);
+  EXPECT_TRUE(op->has(OpFlags::expect_last));
+  EXPECT_FALSE(op->has(OpFlags::erased));
+  EXPECT_EQ(op->id, 0x01020304U);
+  EXPECT_EQ(op->number, 0x1112131415161718U);
+  EXPECT_EQ(op->second, 0x2122232425262728U);
+  EXPECT_EQ(op->code, 0x3132);
+  EXPECT_EQ(op->name, "orders");
+  EXPECT_EQ(op->key, "orders.eu");
+  EXPECT_EQ(op->message_id, "n-17");
+  EXPECT_EQ(as_text(op->headers), "A: b\r\n");
+  EXPECT_EQ(as_text(op->body), "body");
+  EXPECT_EQ(op_id(bytes), op->id);
+}
+
+TEST(Ops, TheKindsAndFlagsOfTheFirstVersionKeepTheirNumbers) {
+  EXPECT_EQ(static_cast<int>(OpKind::answer), 1);
+  EXPECT_EQ(static_cast<int>(OpKind::lease_changed), 5);
+  EXPECT_EQ(static_cast<int>(OpKind::declare), 6);
+  EXPECT_EQ(static_cast<int>(OpKind::append), 10);
+  EXPECT_EQ(static_cast<int>(OpKind::list), 12);
+  EXPECT_EQ(static_cast<int>(OpKind::consume), 13);
+  EXPECT_EQ(static_cast<int>(OpKind::ack), 17);
+  EXPECT_EQ(static_cast<int>(OpKind::lease), 21);
+  EXPECT_EQ(static_cast<int>(OpKind::probe), 24);
+  EXPECT_EQ(OpFlags::more, 512);
+}
+
+TEST(Ops, EveryKindHasANameOfItsOwn) {
+  std::set<std::string_view> seen;
+  for (int i = static_cast<int>(kOpKindFirst); i <= static_cast<int>(kOpKindLast); ++i) {
+    EXPECT_TRUE(seen.insert(op_name(static_cast<OpKind>(i))).second) << i;
+  }
+  EXPECT_FALSE(seen.contains("unknown"));
+  EXPECT_EQ(op_name(static_cast<OpKind>(0)), "unknown");
+  EXPECT_EQ(op_name(static_cast<OpKind>(static_cast<int>(kOpKindLast) + 1)), "unknown");
+}
+
+TEST(Ops, AnOpAtEveryBoundIsTakenAndOneByteMoreIsRefused) {
+  const std::string name(kOpNameMax, 'n');
+  const std::string longer(kOpNameMax + 1, 'n');
+  const std::vector<std::uint8_t> headers(kOpHeadersMax + 1);
+  const std::vector<std::uint8_t> body(kOpBodyMax + 1);
+  Op op;
+  op.name = op.key = op.message_id = name;
+  op.headers = Bytes(headers).first(kOpHeadersMax);
+  op.body = Bytes(body).first(kOpBodyMax);
+  ASSERT_TRUE(check_op(op));
+  std::vector<std::uint8_t> bytes = encoded(op);
+  EXPECT_EQ(bytes.size(), kOpSizeMax);
+  ASSERT_TRUE(parse_op(bytes));
+  bytes.push_back(0);
+  EXPECT_EQ(parse_op(bytes).error(), Errc::protocol_error);
+
+  for (std::string_view Op::* field : {&Op::name, &Op::key, &Op::message_id}) {
+    Op wrong = op;
+    wrong.*field = longer;
+    EXPECT_EQ(check_op(wrong).error(), Errc::message_too_large);
+  }
+  Op wrong = op;
+  wrong.headers = headers;
+  EXPECT_EQ(check_op(wrong).error(), Errc::message_too_large);
+  wrong = op;
+  wrong.body = body;
+  EXPECT_EQ(check_op(wrong).error(), Errc::message_too_large);
+}
+
+TEST(Ops, AnOpThatIsCutIsNoOpUnlessOnlyItsBodyIs) {
+  const std::vector<std::uint8_t> bytes = encoded(full_op());
+  const std::size_t body_at = bytes.size() - 4;
+  for (std::size_t size = 0; size < bytes.size(); ++size) {
+    const auto op = parse_op(Bytes(bytes).first(size));
+    if (size < body_at) {
+      EXPECT_EQ(op.error(), Errc::protocol_error) << size;
+    } else {
+      ASSERT_TRUE(op) << size;
+      EXPECT_EQ(op->body.size(), size - body_at);
+    }
+  }
+  EXPECT_EQ(op_id(Bytes(bytes).first(7)), 0U);
+  EXPECT_EQ(op_id(Bytes(bytes).first(8)), 0x01020304U);
+}
+
+TEST(Ops, HeadersThatClaimMoreThanTheirBoundAreRefused) {
+  std::vector<std::uint8_t> bytes = encoded(full_op());
+  bytes[29] = 1;  // 65,536 and 6 bytes
+  bytes.resize(200'000);
+  EXPECT_EQ(parse_op(bytes).error(), Errc::protocol_error);
+  bytes[31] = 0;
+  EXPECT_TRUE(parse_op(bytes));
+}
+
+TEST(Ops, AnotherVersionAnUnknownKindAndAnUnknownFlagAreNotSupported) {
+  const std::vector<std::uint8_t> good = encoded(full_op());
+  const auto with = [&good](std::size_t at, std::uint8_t value) {
+    std::vector<std::uint8_t> bytes = good;
+    bytes[at] = value;
+    return parse_op(bytes).error();
+  };
+  EXPECT_EQ(with(0, 2), Errc::not_supported);
+  EXPECT_EQ(with(1, 0), Errc::not_supported);
+  EXPECT_EQ(with(1, static_cast<std::uint8_t>(kOpKindLast) + 1), Errc::not_supported);
+  EXPECT_EQ(with(2, 0x80), Errc::not_supported);
+  Op op;
+  op.flags = OpFlags::all + 1;
+  EXPECT_EQ(check_op(op).error(), Errc::invalid_argument);
+  op.flags = 0;
+  op.kind = static_cast<OpKind>(0);
+  EXPECT_EQ(check_op(op).error(), Errc::invalid_argument);
+}
+
+TEST(Ops, TheErrorOfAnAnswerIsItsCodeAndOtherWhenThisVersionDoesNotKnowIt) {
+  Op op;
+  EXPECT_EQ(op.error(), Errc::ok);
+  op.code = static_cast<std::uint16_t>(Errc::conflict);
+  EXPECT_EQ(op.error(), Errc::conflict);
+  op.code = 60'000;
+  EXPECT_EQ(op.error(), Errc::other);
+}
+
+TEST(Ops, AnAcksBodyIsSequencesOfEightBytes) {
+  const std::vector<std::uint8_t> body{0, 0, 0, 0, 0, 0, 1, 2, 0xFF, 0, 0, 0, 0, 0, 0, 1, 9};
+  ASSERT_EQ(sequence_count(body), 2U);
+  EXPECT_EQ(sequence_at(body, 0), 0x102U);
+  EXPECT_EQ(sequence_at(body, 1), 0xFF00000000000001U);
+  EXPECT_EQ(sequence_count({}), 0U);
+}
+
+}  // namespace
+}  // namespace weft::topic
