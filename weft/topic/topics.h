@@ -68,7 +68,7 @@ class Topics {
   [[nodiscard]] std::vector<NodeInfo> nodes() const;  // whose rosters came
 
   [[nodiscard]] std::uint64_t instance() const noexcept;
-  [[nodiscard]] std::string endpoint() const;  // where peers connect; empty: only within the process
+  [[nodiscard]] std::string endpoint() const;                  // where peers connect; empty: only within the process
   [[nodiscard]] std::uint64_t pattern_count() const noexcept;  // own filters that are not exact
   [[nodiscard]] TopicsStatistics statistics() const;
   [[nodiscard]] CounterSource counter_source() const;

@@ -71,9 +71,7 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
     }
   }
   if (up) {
-    tell_roster(0);
-    say({.kind = Control::Kind::roster_wanted});
-    resend_probes();
+    greet();
   } else if (given) {
     scout_again(endpoint);
   } else if (fleet_.kind == Fleet::Kind::local && instance != 0) {
@@ -84,6 +82,20 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
     drop_link(endpoint);
   }
   mesh_changed();
+}
+
+// A connection stands: its peer has heard nothing yet.
+void Node::greet() {
+  tell_roster(0);
+  say({.kind = Control::Kind::roster_wanted});
+  resend_probes();
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    for (PeerProbe& probe : peer_probes_) {
+      probe.told = ~std::uint64_t{0};
+    }
+  }
+  answer_probes();
 }
 
 void Node::connect_link(const std::string& endpoint, std::uint64_t instance, bool given) {
@@ -193,9 +205,7 @@ void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool
       found->second.up = true;  // an inproc connection stands at once
     }
   }
-  tell_roster(0);
-  say({.kind = Control::Kind::roster_wanted});
-  resend_probes();
+  greet();
 }
 
 void Node::part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept {

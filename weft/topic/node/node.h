@@ -235,6 +235,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void learn(std::uint64_t instance, const std::string& endpoint);
   void say(Control control);
   void tell_roster(std::uint64_t to);
+  void greet();
   [[nodiscard]] Roster roster() const;  // mesh lock
   void mesh_changed() noexcept;
 
@@ -305,6 +306,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::map<std::uint64_t, OwnProbe> own_probes_;
   std::vector<PeerProbe> peer_probes_;
   std::atomic<bool> probed_{false};  // peer_probes_ is not empty
+  std::mutex answer_mutex_;          // an older count does not overtake a newer one; before the mesh and interest locks
 };
 
 // The event that the calling thread sleeps on. resource_exhausted.
