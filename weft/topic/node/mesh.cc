@@ -63,6 +63,7 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
       link.down_since = now;
     }
     link.up = up;
+    link.failed = !up;
     instance = link.instance;
     given = link.given;
     if (!up && instance != 0) {
@@ -168,6 +169,10 @@ void Node::drop_link(const std::string& endpoint) noexcept {
 
 void Node::forget_peer(std::uint64_t instance) {
   peers_.erase(instance);
+  end_requests_to(instance);
+  for (auto& [id, claim] : claims_) {
+    claim.waiting.erase(instance);
+  }
   for (auto& [id, probe] : own_probes_) {
     probe.counts.erase(instance);
   }
@@ -262,6 +267,12 @@ Roster Node::roster() const {
   Roster own;
   own.node = node_name_;
   own.endpoint = endpoint_;
+  for (const Service& service : services_) {
+    own.services.push_back({service.topic, service.group});
+  }
+  for (const auto& [topic, epoch] : owned_) {
+    own.owned.push_back({topic, epoch});
+  }
   if (fleet_.kind == Fleet::Kind::tcp) {
     for (const auto& [instance, peer] : peers_) {
       if (!peer.roster.endpoint.empty() && own.peers.size() < Roster::kPeersMax) {
@@ -277,6 +288,7 @@ void Node::tell_roster(std::uint64_t to) {
   {
     const std::lock_guard lock(mesh_mutex_);
     control.id = revision_;
+    control.number = static_cast<std::uint64_t>(options_.presence.count());
     control.texts = roster_texts(roster());
   }
   say(std::move(control));
@@ -379,6 +391,8 @@ void Node::handle_roster(Control&& control, std::string_view from_host) {
       peer.lease = Duration(static_cast<Duration::rep>(std::min<std::uint64_t>(control.number, INT64_MAX)));
     }
     peer.heard = sys::now();
+    peer.answered |= control.to == instance_;
+    note_owned(control.from, peer.roster);
   }
   learn(control.from, roster.endpoint);
   if (fleet_.kind == Fleet::Kind::tcp) {
@@ -426,7 +440,15 @@ Result<void> Node::wait_mesh(Instant deadline, const std::function<bool()>& done
 bool Node::settled() const {
   return std::all_of(links_.begin(), links_.end(), [&](const auto& each) {
     const Link& link = each.second;
-    return link.other_name || (link.up && (link.plain || peers_.contains(link.instance)));
+    const auto peer = peers_.find(link.instance);
+    return link.other_name || (link.up && (link.plain || (peer != peers_.end() && peer->second.answered)));
+  });
+}
+bool Node::told_all() const {
+  return std::all_of(links_.begin(), links_.end(), [&](const auto& each) {
+    const Link& link = each.second;
+    const auto peer = peers_.find(link.instance);
+    return link.other_name || link.failed || link.plain || (peer != peers_.end() && peer->second.answered);
   });
 }
 
@@ -434,7 +456,7 @@ std::vector<Node::Member> Node::members() {
   const std::lock_guard lock(mesh_mutex_);
   std::vector<Member> all;
   for (const auto& [instance, peer] : peers_) {
-    all.push_back({instance, peer.roster.node, peer.roster.endpoint});
+    all.push_back({instance, peer.roster.node, peer.roster.endpoint, peer.lease});
   }
   return all;
 }

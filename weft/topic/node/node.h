@@ -110,6 +110,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     std::uint64_t instance = 0;
     std::string node;
     std::string endpoint;
+    Duration lease{0};
   };
   [[nodiscard]] Result<void> add_peer(std::string_view endpoint);
   [[nodiscard]] Result<void> remove_peer(std::string_view endpoint);
@@ -130,6 +131,41 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
   [[nodiscard]] std::string inproc_endpoint() const;
   [[nodiscard]] bool has_inner() const noexcept { return !inside_.empty(); }
+
+  // --- requests (requests.cc) ---
+  // A request under way: the replies enter its subscription. Owner: the call that waits for the reply.
+  struct Request {
+    std::uint64_t id = 0;
+    IntrusivePtr<SubscriptionCore> replies;
+  };
+  // Sends to one member of each group. unreachable: nobody serves the topic; would_block: nobody does as far as is
+  // known, and a peer has not told yet; resource_exhausted: kRequestsMax, or no memory; invalid_argument; closed.
+  [[nodiscard]] Result<Request> begin_request(std::string_view topic, Bytes body, std::string_view headers);
+  void end_request(std::uint64_t id) noexcept;
+  // What the program gets: the reply, or the error that the service answered with.
+  [[nodiscard]] static Result<TopicMessage> reply_of(Result<TopicMessage> received);
+  [[nodiscard]] bool told_all() const;  // mesh lock: every peer that can be reached has told what it serves
+  void reply(const TopicMessage& request, Bytes body, std::string_view headers) noexcept;
+  void reply_error(const TopicMessage& request, const Error& error) noexcept;
+  // The requests for one service. conflict: 1,024 services.
+  [[nodiscard]] Result<IntrusivePtr<SubscriptionCore>> serve(std::string_view topic, std::string_view group,
+                                                             std::size_t queue_max);
+  void stop_serving(SubscriptionCore& service) noexcept;
+
+  // --- owners (owners.cc) ---
+  // `claim` is 0 if it is decided already: conflict.
+  [[nodiscard]] Result<std::uint64_t> begin_claim(std::string_view topic);
+  // Mesh lock. Whether every peer has answered, or one has objected.
+  [[nodiscard]] bool claim_decided(std::uint64_t claim) const;
+  [[nodiscard]] Result<std::uint64_t> end_claim(std::uint64_t claim, bool in_time);  // the epoch; conflict
+  void give_up_ownership(const std::string& wire) noexcept;
+  [[nodiscard]] bool owns(const std::string& wire, std::uint64_t epoch) const;
+  [[nodiscard]] bool is_owned(std::string_view topic) const;
+  [[nodiscard]] Result<std::vector<std::string>> owned_topics(std::string_view filter) const;
+
+  // --- presence (presence.cc) ---
+  [[nodiscard]] std::vector<Member> announced() const;  // mesh lock: with a lease that has not run out
+  [[nodiscard]] Instant next_expiry() const;            // mesh lock
 
   // --- readiness of subscribers (ready.cc) ---
   [[nodiscard]] std::uint64_t begin_probe(const PublisherCore& publisher, Instant deadline);
@@ -156,6 +192,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     bool other_name = false;     // of this handle, or of one that another link connects to
     bool plain = false;          // no handle of topics: a publisher of another library
     bool up = false;
+    bool failed = false;  // the last attempt, or the last connection
     Instant down_since{};
   };
   // Scout: a socket that asks the handle at a given endpoint for its instance, before the XSUB connects. Else a handle
@@ -175,6 +212,23 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     std::uint64_t revision = 0;
     Duration lease{0};
     Instant heard;
+    bool answered = false;  // it has heard of us: it has our subscriptions
+  };
+  struct Service {
+    std::string topic;
+    std::string group;
+    IntrusivePtr<SubscriptionCore> requests;
+    std::size_t queue_max = 0;
+  };
+  struct Pending {
+    IntrusivePtr<SubscriptionCore> replies;
+    std::vector<std::uint64_t> members;  // that were asked
+  };
+  struct Claim {
+    std::string topic;
+    std::uint64_t epoch = 0;
+    std::set<std::uint64_t> waiting;  // peers that have not answered
+    bool lost = false;
   };
   struct OwnProbe {
     std::string topic;
@@ -192,6 +246,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static constexpr Duration kLearnedKept = std::chrono::seconds(60);   // a peer that was heard of and does not answer
   static constexpr Duration kScoutPatience = std::chrono::seconds(1);  // from the handshake to the welcome
   static constexpr std::size_t kPeerProbesMax = 1024;
+  static constexpr std::size_t kRequestsMax = 65'536;
+  static constexpr std::size_t kEpochsMax = 65'536;
   static constexpr unsigned kPumpMost = 256;  // messages a turn
 
   Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop);
@@ -246,6 +302,24 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void handle_scouted(const std::string& endpoint, std::uint64_t instance);  // 0: a plain publisher
   void scout_again(const std::string& endpoint);
   [[nodiscard]] Result<void> set_common(Socket& socket);
+
+  // requests.cc
+  [[nodiscard]] Result<void> open_inbox();
+  void handle_reply(TopicMessage&& message);
+  void handle_request(TopicMessage&& message);
+  void end_requests_to(std::uint64_t instance);  // mesh lock
+  [[nodiscard]] std::string inbox() const { return "_INBOX." + instance_text(instance_) + "."; }
+  [[nodiscard]] static std::string request_topic(std::uint64_t instance) { return "_REQ." + instance_text(instance); }
+
+  // owners.cc
+  void handle_claim(const Control& control);
+  void handle_claim_answer(const Control& control);
+  void note_owned(std::uint64_t from, const Roster& roster);  // mesh lock
+  void note_epoch(const std::string& topic, std::uint64_t epoch);
+
+  // presence.cc
+  void begin_presence();
+  static void renew(void* self);
 
   // ready.cc
   void handle_probe(const Control& control);
@@ -305,6 +379,15 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, OwnProbe> own_probes_;
   std::vector<PeerProbe> peer_probes_;
+  std::vector<Service> services_;
+  std::size_t next_service_ = 0;
+  std::map<std::uint64_t, Pending> requests_;
+  std::map<std::string, std::uint64_t> owned_;   // topic to epoch
+  std::map<std::string, std::uint64_t> epochs_;  // the newest epoch that was heard of
+  std::map<std::uint64_t, Claim> claims_;
+  rt::TimerId lease_timer_;          // loop
+  IntrusivePtr<SubscriptionCore> replies_in_;
+  IntrusivePtr<SubscriptionCore> requests_in_;
   std::atomic<bool> probed_{false};  // peer_probes_ is not empty
   std::mutex answer_mutex_;          // an older count does not overtake a newer one; before the mesh and interest locks
 };
