@@ -11,6 +11,7 @@
 
 #include "weft/base/bytes.h"
 #include "weft/base/error.h"
+#include "weft/base/filter.h"
 #include "weft/base/time.h"
 #include "weft/mem/buffer.h"
 #include "weft/msg/message/message.h"
@@ -32,6 +33,7 @@ struct Cell {
   bool more;
   bool topic_is_large;  // subscribe and cancel: which member of `body` holds the topic
   std::uint8_t size;
+  FilterKind filter_kind;  // subscribe and cancel
   union {
     std::uint8_t small[kInlineMax];
     Large large;
