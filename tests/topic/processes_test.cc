@@ -108,7 +108,7 @@ TEST_P(Processes, ASubscriberThatIsKilledLeavesNothingBehind) {
     Side holder = side({"hold", "a"});
     EXPECT_TRUE(holder.line().starts_with("ready"));
     ASSERT_TRUE(p.wait_subscribers(1, soon()));
-    EXPECT_EQ(topics().nodes().size(), 1u);
+    EXPECT_EQ(topics().sync(soon())->size(), 1u);
     holder.kill();
     holder.wait();
   }

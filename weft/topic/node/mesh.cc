@@ -187,6 +187,34 @@ void Node::learn(std::uint64_t instance, const std::string& endpoint) {
   connect_link(endpoint, instance, false);
 }
 
+void Node::met(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
+  if (!async()) {
+    meet(instance, inproc_endpoint, inner);
+    return;
+  }
+  loop_->post([weak = weak_from_this(), instance, inproc_endpoint, inner] {
+    if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
+      node->meet(instance, inproc_endpoint, inner);
+    }
+  });
+}
+
+void Node::parted(std::uint64_t instance, const std::string& inproc_endpoint) noexcept {
+  if (!async()) {
+    part(instance, inproc_endpoint);
+    return;
+  }
+  try {
+    loop_->post([weak = weak_from_this(), instance, inproc_endpoint] {
+      if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
+        node->part(instance, inproc_endpoint);
+      }
+    });
+  } catch (const std::bad_alloc&) {
+    return;  // the connection ends all the same, and its peer is forgotten with the next roster
+  }
+}
+
 void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
   std::string instead;  // of this connection to the same handle
   {

@@ -90,6 +90,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // The same, waiting for room.
   [[nodiscard]] Result<void> publish_until(PublisherCore& publisher, Bytes body, std::string_view headers,
                                            Instant deadline);
+  void flush() noexcept;  // AsyncTopics, before a wait: what was published leaves
   [[nodiscard]] rt::AsyncEvent& room() noexcept { return room_; }  // AsyncTopics: a peer may have room
 
   // --- subscribing (subscribe.cc) ---
@@ -126,7 +127,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] bool settled() const;  // mesh lock: every peer's roster came
   void ask_rosters();
   // For ProcessFleets: a handle of this process and context came, or left.
-  // `inner`: the other has a socket for topics that stay inside.
+  // `inner`: the other has a socket for topics that stay inside. Of AsyncTopics: the loop does it.
+  void met(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
+  void parted(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
   void meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
   void part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
   [[nodiscard]] std::string inproc_endpoint() const;
@@ -144,6 +147,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void end_request(std::uint64_t id) noexcept;
   // What the program gets: the reply, or the error that the service answered with.
   [[nodiscard]] static Result<TopicMessage> reply_of(Result<TopicMessage> received);
+  [[nodiscard]] bool served(std::string_view topic) const;  // mesh lock: somebody is known to serve it
   [[nodiscard]] bool told_all() const;  // mesh lock: every peer that can be reached has told what it serves
   void reply(const TopicMessage& request, Bytes body, std::string_view headers) noexcept;
   void reply_error(const TopicMessage& request, const Error& error) noexcept;
@@ -160,6 +164,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<std::uint64_t> end_claim(std::uint64_t claim, bool in_time);  // the epoch; conflict
   void give_up_ownership(const std::string& wire) noexcept;
   [[nodiscard]] bool owns(const std::string& wire, std::uint64_t epoch) const;
+  [[nodiscard]] bool owns_now(std::string_view topic) const;
   [[nodiscard]] bool is_owned(std::string_view topic) const;
   [[nodiscard]] Result<std::vector<std::string>> owned_topics(std::string_view filter) const;
 
@@ -229,6 +234,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     std::uint64_t epoch = 0;
     std::set<std::uint64_t> waiting;  // peers that have not answered
     bool lost = false;
+    bool outdated = false;  // a peer knows a later epoch
   };
   struct OwnProbe {
     std::string topic;
@@ -385,7 +391,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::map<std::string, std::uint64_t> owned_;   // topic to epoch
   std::map<std::string, std::uint64_t> epochs_;  // the newest epoch that was heard of
   std::map<std::uint64_t, Claim> claims_;
-  rt::TimerId lease_timer_;          // loop
+  rt::TimerId lease_timer_;  // loop
   IntrusivePtr<SubscriptionCore> replies_in_;
   IntrusivePtr<SubscriptionCore> requests_in_;
   std::atomic<bool> probed_{false};  // peer_probes_ is not empty

@@ -12,6 +12,7 @@ namespace weft::topic {
 
 namespace {
 
+constexpr const char* kTaken = "taken";  // of a claim_answer: the sender owns the topic, or its claim is better
 constexpr Error kConflict(Errc::conflict, "somebody alive owns this topic");
 
 bool beats(std::uint64_t epoch, std::uint64_t instance, std::uint64_t other_epoch, std::uint64_t other_instance) {
@@ -65,9 +66,10 @@ Result<std::uint64_t> Node::begin_claim(std::string_view topic) {
 
 bool Node::claim_decided(std::uint64_t claim) const {
   const auto found = claims_.find(claim);
-  return found == claims_.end() || found->second.lost || found->second.waiting.empty();
+  return found == claims_.end() || found->second.lost || found->second.outdated || found->second.waiting.empty();
 }
 
+// would_block: another owner was heard of, who is gone; claim again, with a higher epoch.
 Result<std::uint64_t> Node::end_claim(std::uint64_t claim, bool in_time) {
   std::uint64_t epoch = 0;
   {
@@ -76,6 +78,10 @@ Result<std::uint64_t> Node::end_claim(std::uint64_t claim, bool in_time) {
     if (found == claims_.end() || found->second.lost) {
       claims_.erase(claim);
       return kConflict;
+    }
+    if (found->second.outdated) {
+      claims_.erase(found);
+      return Errc::would_block;
     }
     if (!in_time) {
       claims_.erase(found);
@@ -98,6 +104,7 @@ void Node::handle_claim(const Control& control) {
   }
   const std::string& topic = control.texts.front();
   std::uint64_t objection = 0;
+  bool taken = false;
   {
     const std::lock_guard lock(mesh_mutex_);
     if (const auto owned = owned_.find(topic); owned != owned_.end()) {
@@ -113,14 +120,16 @@ void Node::handle_claim(const Control& control) {
         claim.lost = true;
       }
     }
+    taken = objection != 0;
     if (const auto known = epochs_.find(topic); known != epochs_.end() && known->second >= control.number) {
-      objection = std::max(objection, known->second);  // the claimer did not know of a later owner
-    }
-    if (objection == 0) {
-      note_epoch(topic, control.number);
+      objection = std::max(objection, known->second);  // the claimer did not know of an owner that is gone
     }
   }
-  say({.kind = Control::Kind::claim_answer, .to = control.from, .id = control.id, .number = objection});
+  Control answer{.kind = Control::Kind::claim_answer, .to = control.from, .id = control.id, .number = objection};
+  if (taken) {
+    answer.texts = {kTaken};
+  }
+  say(std::move(answer));
   mesh_changed();
 }
 
@@ -132,8 +141,10 @@ void Node::handle_claim_answer(const Control& control) {
       return;
     }
     found->second.waiting.erase(control.from);
+    const bool owned = control.texts.size() == 1 && control.texts.front() == kTaken;
     if (control.number != 0) {
-      found->second.lost = true;
+      found->second.lost |= owned;
+      found->second.outdated |= !owned && control.number >= found->second.epoch;
       note_epoch(found->second.topic, control.number);
     }
   }
@@ -171,19 +182,24 @@ bool Node::owns(const std::string& wire, std::uint64_t epoch) const {
   return found != owned_.end() && found->second == epoch;
 }
 
+bool Node::owns_now(std::string_view topic) const {
+  const auto wire = names_.encode(topic);
+  const std::lock_guard lock(mesh_mutex_);
+  return wire && owned_.contains(*wire);
+}
+
 bool Node::is_owned(std::string_view topic) const {
-  const auto filter = Filter::exact(topic);
-  const auto wire = filter ? names_.encode(*filter) : Result<Filter>(filter.error());
+  const auto wire = names_.encode(topic);
   if (!wire) {
     return false;
   }
   const std::lock_guard lock(mesh_mutex_);
-  if (owned_.contains(std::string(wire->text()))) {
+  if (owned_.contains(*wire)) {
     return true;
   }
   return std::any_of(peers_.begin(), peers_.end(), [&](const auto& each) {
     const auto& owned = each.second.roster.owned;
-    return std::any_of(owned.begin(), owned.end(), [&](const auto& one) { return one.topic == wire->text(); });
+    return std::any_of(owned.begin(), owned.end(), [&](const auto& one) { return one.topic == *wire; });
   });
 }
 

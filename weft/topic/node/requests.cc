@@ -98,14 +98,23 @@ Result<Node::Request> Node::begin_request(std::string_view topic, Bytes body, st
     block = block ? with_header(*block, kService, wire) : std::move(block);
     block = block && !each.group.empty() ? with_header(*block, kGroup, each.group) : std::move(block);
     const auto to = make_wire_publisher(request_topic(each.instance), false);
-    sent = !block ? Result<void>(block.error())
-                  : (!to ? Result<void>(to.error()) : publish(**to, body, *block, false));
+    sent = !block ? Result<void>(block.error()) : (!to ? Result<void>(to.error()) : publish(**to, body, *block, false));
     if (!sent) {
       end_request(request.id);
       return sent.error();
     }
   }
   return request;
+}
+
+bool Node::served(std::string_view topic) const {
+  const auto wire = names_.encode(topic);
+  const auto serves = [&](const auto& service) { return service.topic == *wire; };
+  return wire && (std::any_of(services_.begin(), services_.end(), serves) ||
+                  std::any_of(peers_.begin(), peers_.end(), [&](const auto& each) {
+                    const auto& services = each.second.roster.services;
+                    return each.second.answered && std::any_of(services.begin(), services.end(), serves);
+                  }));
 }
 
 void Node::end_request(std::uint64_t id) noexcept {
