@@ -90,6 +90,10 @@ rt::Task<Result<TopicMessage>> next_of(NodePtr node, IntrusivePtr<SubscriptionCo
 AsyncPublisher::AsyncPublisher(NodePtr node, IntrusivePtr<PublisherCore> core) noexcept
     : node_(std::move(node)), core_(std::move(core)) {}
 
+AsyncPublisher::AsyncPublisher(AsyncPublisher&&) noexcept = default;
+AsyncPublisher& AsyncPublisher::operator=(AsyncPublisher&&) noexcept = default;
+AsyncPublisher::~AsyncPublisher() = default;
+
 Result<void> AsyncPublisher::publish(Bytes body, const Headers& headers) {
   return node_ == nullptr ? Result<void>(kMoved) : node_->publish(*core_, body, headers.block(), false);
 }
@@ -379,9 +383,8 @@ rt::Task<Result<std::vector<NodeInfo>>> sync_with(NodePtr node, Instant deadline
   if (node == nullptr) {
     co_return kMoved;
   }
-  node->ask_rosters();
   Node* const raw = node.get();
-  std::function<bool()> settled = [raw] { return raw->settled(); };
+  std::function<bool()> settled = [raw, ask = node->ask_rosters()] { return raw->settled(ask); };
   const Result<void> waited = co_await await_mesh(node, deadline, std::move(settled));
   if (!waited) {
     co_return waited.error();

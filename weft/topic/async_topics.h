@@ -26,6 +26,10 @@ namespace weft {
 // Affinity: the loop's thread. On a core what was published leaves at the end of the turn at the latest.
 class AsyncPublisher {
  public:
+  AsyncPublisher(AsyncPublisher&&) noexcept;
+  AsyncPublisher& operator=(AsyncPublisher&&) noexcept;
+  ~AsyncPublisher();
+
   Result<void> publish(Bytes body, const Headers& headers = {});
   Result<void> publish(std::string_view body, const Headers& headers = {}) { return publish(as_bytes(body), headers); }
   // Waits until every peer has room. closed; kCancelled: nobody gets the message.

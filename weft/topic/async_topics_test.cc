@@ -16,7 +16,9 @@ namespace {
 class AsyncFleets : public testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
-    auto runtime = rt::Runtime::start({.cores = 2});
+    rt::RuntimeOptions options;
+    options.cores = 2;
+    auto runtime = rt::Runtime::start(options);
     ASSERT_TRUE(runtime);
     runtime_ = *std::move(runtime);
   }
@@ -24,7 +26,7 @@ class AsyncFleets : public testing::TestWithParam<std::string> {
   void run(unsigned core, rt::Task<Result<void>> task) {
     auto future = rt::spawn(runtime_->core(core), std::move(task));
     ASSERT_TRUE(future);
-    const Result<void> result = future->wait();
+    const Result<void> result = future->get();
     EXPECT_TRUE(result) << result.error().message();
   }
   rt::Future<void> start(unsigned core, rt::Task<Result<void>> task) {
@@ -85,7 +87,7 @@ TEST_P(AsyncFleets, OneCorePublishesToAnother) {
   Context& other = GetParam() == "inproc" ? context_ : second_;
   auto counted = start(0, count_up(&runtime_->core(0), &context_, options));
   run(1, publish_all(&runtime_->core(1), &other, options));
-  const Result<void> result = counted.wait();
+  const Result<void> result = counted.get();
   EXPECT_TRUE(result) << result.error().message();
 }
 
@@ -120,7 +122,7 @@ TEST_P(AsyncFleets, ACoroutineServesABlockingAsker) {
     EXPECT_EQ(reply->text(), "re:" + std::to_string(i));
   }
   ASSERT_TRUE(end.publish("now"));
-  EXPECT_TRUE(served.wait());
+  EXPECT_TRUE(served.get());
 }
 
 }  // namespace

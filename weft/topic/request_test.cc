@@ -15,6 +15,15 @@ namespace {
 class Fleets : public testing::TestWithParam<std::string> {
  protected:
   [[nodiscard]] Context& other_context() { return GetParam() == "inproc" ? context_ : second_; }
+  // Every handle knows every other one from here on. The one that came last knows the others first.
+  static void meet(const std::vector<Topics*>& handles) {
+    for (int round = 0; round < 2; ++round) {
+      for (auto each = handles.rbegin(); each != handles.rend(); ++each) {
+        ASSERT_TRUE((*each)->sync(soon()));
+      }
+    }
+  }
+
   TestFleet fleet_{GetParam()};
   Context context_;
   Context second_;
@@ -41,7 +50,7 @@ TEST_P(Requests, OneOfAGroupAnswers) {
   Topics c = fleet_.open(context_);
   Service first = *b.serve("svc.echo", {.group = "workers"}, echo("b"));
   Service second = *c.serve("svc.echo", {.group = "workers"}, echo("c"));
-  ASSERT_TRUE(a.sync(soon()));
+  meet({&a, &b, &c});
   int of_b = 0;
   int of_c = 0;
   for (int i = 0; i < 40; ++i) {
@@ -59,7 +68,7 @@ TEST_P(Requests, OneOfAGroupAnswers) {
 TEST_P(Requests, NobodyServingIsUnreachableAtOnce) {
   Topics a = fleet_.open(context_);
   Topics b = fleet_.open(other_context());
-  ASSERT_TRUE(a.sync(soon()));
+  meet({&a, &b});
   EXPECT_EQ(a.request("svc.none", "x", kNever).error(), Errc::unreachable);
   {
     Service service = *b.serve("svc.none", {}, echo("b"));
@@ -87,8 +96,8 @@ TEST_P(Requests, ADeadlinePasses) {
     go_on.wait(false);
     return Message();
   });
-  ASSERT_TRUE(a.sync(soon()));
-  EXPECT_EQ(a.request("svc", "x", sys::now() + 20ms).error(), Errc::timed_out);
+  meet({&a, &b});
+  ASSERT_EQ(a.request("svc", "x", sys::now() + 20ms).error(), Errc::timed_out);
   asked.wait(false);
   go_on = true;
   go_on.notify_all();
@@ -100,7 +109,7 @@ TEST_P(Requests, AnErrorOfTheHandlerIsTheAskersError) {
   Service refuses = *b.serve(
       "svc.refuse", {}, [](const TopicMessage&) -> Result<Message> { return Error(Errc::not_found, "no such thing"); });
   Service throws = *b.serve("svc.throw", {}, [](const TopicMessage&) -> Result<Message> { throw 1; });
-  ASSERT_TRUE(a.sync(soon()));
+  meet({&a, &b});
   EXPECT_EQ(a.request("svc.refuse", "x", soon()).error(), Errc::not_found);
   EXPECT_EQ(a.request("svc.throw", "x", soon()).error(), Errc::job_threw);
 }
@@ -109,7 +118,7 @@ TEST_P(Requests, ManyAtATime) {
   Topics a = fleet_.open(context_);
   Topics b = fleet_.open(other_context());
   Service service = *b.serve("svc", {.at_a_time = 4}, echo("b"));
-  ASSERT_TRUE(a.sync(soon()));
+  meet({&a, &b});
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&, t] {
@@ -137,7 +146,7 @@ TEST_P(Requests, AHandleThatIsGoneEndsItsRequests) {
     go_on.wait(false);
     return Message();
   });
-  ASSERT_TRUE(a.sync(soon()));
+  meet({&a, b.get()});
   std::thread closer([&] {
     asked.wait(false);
     b->close();
@@ -152,8 +161,7 @@ TEST_P(Requests, AHandleThatIsGoneEndsItsRequests) {
 TEST_P(Owners, TopicCreateConflictsWhileTheOwnerLives) {
   Topics a = fleet_.open(context_);
   Topics b = fleet_.open(other_context());
-  ASSERT_TRUE(a.sync(soon()));
-  ASSERT_TRUE(b.sync(soon()));
+  meet({&a, &b});
   std::uint64_t epoch = 0;
   {
     Owned world = *a.create("world.7", soon());
@@ -177,8 +185,7 @@ TEST_P(Owners, TopicCreateConflictsWhileTheOwnerLives) {
 TEST_P(Owners, OfTwoThatCreateAtOnceOneWins) {
   Topics a = fleet_.open(context_);
   Topics b = fleet_.open(other_context());
-  ASSERT_TRUE(a.sync(soon()));
-  ASSERT_TRUE(b.sync(soon()));
+  meet({&a, &b});
   for (int i = 0; i < 20; ++i) {
     const std::string topic = "world." + std::to_string(i);
     std::optional<Result<Owned>> of_a;
@@ -195,8 +202,7 @@ TEST_P(Owners, AnOwnerThatIsGoneFreesTheTopic) {
   auto a = std::make_unique<Topics>(fleet_.open(context_));
   Topics keeps = fleet_.open(context_);
   Topics b = fleet_.open(other_context());
-  ASSERT_TRUE(b.sync(soon()));
-  ASSERT_TRUE(keeps.sync(soon()));
+  meet({a.get(), &keeps, &b});
   Owned world = *keeps.create("world", soon());
   keeps.close();
   EXPECT_FALSE(world.here());

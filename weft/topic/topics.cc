@@ -83,8 +83,8 @@ Result<std::vector<NodeInfo>> Topics::sync(Instant deadline) {
   if (node_ == nullptr) {
     return kMoved;
   }
-  node_->ask_rosters();
-  WEFT_TRY(node_->wait_mesh(deadline, [this] { return node_->settled(); }));
+  const std::uint64_t ask = node_->ask_rosters();
+  WEFT_TRY(node_->wait_mesh(deadline, [&] { return node_->settled(ask); }));
   return infos(node_->members());
 }
 

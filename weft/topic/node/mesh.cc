@@ -87,15 +87,22 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
 
 // A connection stands: its peer has heard nothing yet.
 void Node::greet() {
-  tell_roster(0);
-  say({.kind = Control::Kind::roster_wanted});
-  resend_probes();
+  std::vector<std::uint64_t> heard;
   {
     const std::lock_guard lock(mesh_mutex_);
+    for (const auto& [instance, peer] : peers_) {
+      heard.push_back(instance);
+    }
     for (PeerProbe& probe : peer_probes_) {
       probe.told = ~std::uint64_t{0};
     }
   }
+  tell_roster(0);
+  for (const std::uint64_t instance : heard) {
+    tell_roster(instance);  // and so that it was heard
+  }
+  want_rosters();
+  resend_probes();
   answer_probes();
 }
 
@@ -318,11 +325,26 @@ void Node::tell_roster(std::uint64_t to) {
     control.id = revision_;
     control.number = static_cast<std::uint64_t>(options_.presence.count());
     control.texts = roster_texts(roster());
+    if (const auto peer = peers_.find(to); peer != peers_.end()) {
+      control.texts.push_back('a' + std::to_string(peer->second.their_ask));
+    }
   }
   say(std::move(control));
 }
 
-void Node::ask_rosters() { say({.kind = Control::Kind::roster_wanted}); }
+void Node::want_rosters() {
+  Control control{.kind = Control::Kind::roster_wanted};
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    control.id = ask_;
+  }
+  say(std::move(control));
+}
+std::uint64_t Node::ask_rosters() {
+  const std::uint64_t ask = with_mesh([this] { return ++ask_; });
+  want_rosters();
+  return ask;
+}
 
 void Node::Out::handle_event(const sys::PollEvent& /*event*/) { node.handle_out(); }
 
@@ -371,9 +393,18 @@ void Node::handle_control(Control&& control, std::string_view from_host) {
   }
   switch (control.kind) {
     case Control::Kind::roster: handle_roster(std::move(control), from_host); return;
-    case Control::Kind::roster_wanted: tell_roster(control.from); return;
+    case Control::Kind::roster_wanted: {
+      const std::lock_guard lock(mesh_mutex_);
+      if (const auto peer = peers_.find(control.from); peer != peers_.end()) {
+        peer->second.their_ask = std::max(peer->second.their_ask, control.id);
+      }
+    }
+      tell_roster(control.from);
+      return;
     case Control::Kind::probe: handle_probe(control); return;
     case Control::Kind::ready: handle_ready(control); return;
+    case Control::Kind::claim: handle_claim(control); return;
+    case Control::Kind::claim_answer: handle_claim_answer(control); return;
     default: return;
   }
 }
@@ -420,9 +451,13 @@ void Node::handle_roster(Control&& control, std::string_view from_host) {
     }
     peer.heard = sys::now();
     peer.answered |= control.to == instance_;
+    peer.our_ask = std::max(peer.our_ask, roster.answers);
     note_owned(control.from, peer.roster);
   }
   learn(control.from, roster.endpoint);
+  if (fresh) {
+    tell_roster(control.from);
+  }
   if (fleet_.kind == Fleet::Kind::tcp) {
     for (const Roster::Peer& other : roster.peers) {
       learn(other.instance, other.endpoint);
@@ -465,11 +500,11 @@ Result<void> Node::wait_mesh(Instant deadline, const std::function<bool()>& done
   return {};
 }
 
-bool Node::settled() const {
+bool Node::settled(std::uint64_t ask) const {
   return std::all_of(links_.begin(), links_.end(), [&](const auto& each) {
     const Link& link = each.second;
     const auto peer = peers_.find(link.instance);
-    return link.other_name || (link.up && (link.plain || (peer != peers_.end() && peer->second.answered)));
+    return link.other_name || (link.up && (link.plain || (peer != peers_.end() && peer->second.our_ask >= ask)));
   });
 }
 bool Node::told_all() const {

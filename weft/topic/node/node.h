@@ -104,7 +104,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void unsubscribe(SubscriptionCore& subscription) noexcept;
   [[nodiscard]] Result<TopicMessage> try_next(SubscriptionCore& subscription);
   [[nodiscard]] Result<TopicMessage> next_until(SubscriptionCore& subscription, Instant deadline);
-  [[nodiscard]] std::uint64_t pattern_count() noexcept { return interest_.patterns(); }
+  [[nodiscard]] std::uint64_t pattern_count() noexcept {
+    return interest_.patterns() - 1;  // the inbox has one
+  }
 
   // --- the fleet (mesh.cc) ---
   struct Member {
@@ -124,8 +126,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     const std::lock_guard lock(mesh_mutex_);
     return function();
   }
-  [[nodiscard]] bool settled() const;  // mesh lock: every peer's roster came
-  void ask_rosters();
+  [[nodiscard]] bool settled(std::uint64_t ask) const;  // mesh lock: every peer has answered this ask, or a later one
+  [[nodiscard]] std::uint64_t ask_rosters();
   // For ProcessFleets: a handle of this process and context came, or left.
   // `inner`: the other has a socket for topics that stay inside. Of AsyncTopics: the loop does it.
   void met(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
@@ -217,7 +219,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     std::uint64_t revision = 0;
     Duration lease{0};
     Instant heard;
-    bool answered = false;  // it has heard of us: it has our subscriptions
+    bool answered = false;        // it has heard of us: it has our subscriptions
+    std::uint64_t our_ask = 0;    // the last of our asks that it answered
+    std::uint64_t their_ask = 0;  // its last ask, which each roster for it answers
   };
   struct Service {
     std::string topic;
@@ -297,6 +301,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void learn(std::uint64_t instance, const std::string& endpoint);
   void say(Control control);
   void tell_roster(std::uint64_t to);
+  void want_rosters();
   void greet();
   [[nodiscard]] Roster roster() const;  // mesh lock
   void mesh_changed() noexcept;
@@ -382,6 +387,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::map<std::uint64_t, Peer> peers_;                   // whose roster came
   std::set<std::uint64_t> gone_;                          // said that they leave
   std::uint64_t revision_ = 1;                            // of our roster
+  std::uint64_t ask_ = 1;                                 // the last ask for rosters
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, OwnProbe> own_probes_;
   std::vector<PeerProbe> peer_probes_;

@@ -148,6 +148,11 @@ Result<Roster> parse_roster(const std::vector<std::string>& texts) {
     switch (text.front()) {
       case 'n': roster.node = rest; continue;
       case 'e': roster.endpoint = rest; continue;
+      case 'a':
+        if (std::from_chars(rest.data(), rest.data() + rest.size(), roster.answers).ptr != rest.data() + rest.size()) {
+          return kMalformed;
+        }
+        continue;
       case 's':
         if (!split(rest, left, right) || left.empty() || roster.services.size() >= Roster::kServicesMax) {
           return kMalformed;
