@@ -182,7 +182,10 @@ TEST_P(EachFleet, ARestartedHandleFindsItsSubscribers) {
     Publisher p = *a.publisher("a");
     ASSERT_TRUE(p.wait_subscribers(1, soon())) << life;
     ASSERT_TRUE(p.publish(std::to_string(life)));
-    EXPECT_EQ(s.next_until(soon())->text(), std::to_string(life));
+    const auto m = s.next_until(soon());
+    ASSERT_TRUE(m) << m.error().message() << " in life " << life << ", received " << b.statistics().received
+                   << ", unwanted " << b.statistics().unwanted;
+    EXPECT_EQ(m->text(), std::to_string(life));
   }
 }
 

@@ -50,7 +50,8 @@ class Publisher {
 
  private:
   friend class Topics;
-  Publisher(std::shared_ptr<topic::Node> node, IntrusivePtr<topic::PublisherCore> core, PublisherOptions options) noexcept;
+  Publisher(std::shared_ptr<topic::Node> node, IntrusivePtr<topic::PublisherCore> core,
+            PublisherOptions options) noexcept;
 
   std::shared_ptr<topic::Node> node_;
   IntrusivePtr<topic::PublisherCore> core_;

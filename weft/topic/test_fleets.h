@@ -19,7 +19,7 @@ namespace weft::topic {
 using namespace std::chrono_literals;
 
 // How long a test waits for what must come. No test waits so long when all is well.
-inline Instant soon() { return sys::now() + 20s; }
+inline Instant soon() { return sys::now() + 5s; }
 
 // TestFleet: handles of one fleet in one process. Each test has a fleet of its own.
 class TestFleet {

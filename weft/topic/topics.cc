@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/topic/topics.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "weft/topic/node/node.h"
@@ -9,7 +10,15 @@ namespace weft {
 
 namespace {
 constexpr Error kMoved(Errc::closed, "the handle of topics was moved from");
+
+std::vector<NodeInfo> infos(std::vector<topic::Node::Member> members) {
+  std::vector<NodeInfo> all;
+  for (topic::Node::Member& member : members) {
+    all.push_back({member.instance, std::move(member.node), std::move(member.endpoint), member.lease});
+  }
+  return all;
 }
+}  // namespace
 
 Topics::Topics(std::shared_ptr<topic::Node> node) noexcept : node_(std::move(node)) {}
 Topics::Topics(Topics&&) noexcept = default;
@@ -74,19 +83,88 @@ Result<std::vector<NodeInfo>> Topics::sync(Instant deadline) {
   if (node_ == nullptr) {
     return kMoved;
   }
-  node_->ask_rosters();
-  WEFT_TRY(node_->wait_mesh(deadline, [this] { return node_->settled(); }));
-  return nodes();
+  const std::uint64_t ask = node_->ask_rosters();
+  WEFT_TRY(node_->wait_mesh(deadline, [&] { return node_->settled(ask); }));
+  return infos(node_->members());
 }
 
 std::vector<NodeInfo> Topics::nodes() const {
-  std::vector<NodeInfo> all;
-  if (node_ != nullptr) {
-    for (auto& member : node_->members()) {
-      all.push_back({member.instance, std::move(member.node), std::move(member.endpoint)});
+  return node_ == nullptr ? std::vector<NodeInfo>() : infos(node_->with_mesh([this] { return node_->announced(); }));
+}
+
+Result<std::vector<NodeInfo>> Topics::watch_nodes(const std::vector<NodeInfo>& known, Instant deadline) const {
+  if (node_ == nullptr) {
+    return kMoved;
+  }
+  const auto same = [](const NodeInfo& a, const topic::Node::Member& b) { return a.instance == b.instance; };
+  while (true) {
+    std::vector<topic::Node::Member> now;
+    const auto changed = [&] {
+      now = node_->announced();
+      return !std::equal(known.begin(), known.end(), now.begin(), now.end(), same);
+    };
+    const Instant expiry = node_->with_mesh([this] { return node_->next_expiry(); });
+    const Result<void> waited = node_->wait_mesh(std::min(deadline, expiry), changed);
+    if (waited) {
+      return infos(std::move(now));
+    }
+    if (waited.error() != Errc::timed_out || expiry >= deadline) {
+      return waited.error();
     }
   }
-  return all;
+}
+
+Result<TopicMessage> Topics::request(std::string_view topic, Bytes body, Instant deadline, const Headers& headers) {
+  if (node_ == nullptr) {
+    return kMoved;
+  }
+  auto request = node_->begin_request(topic, body, headers.block());
+  if (!request && request.error() == Errc::would_block) {
+    (void)node_->wait_mesh(deadline, [&] { return node_->told_all() || node_->served(topic); });
+    request = node_->begin_request(topic, body, headers.block());
+  }
+  if (!request) {
+    return request.error() == Errc::would_block ? Error(Errc::unreachable, "nobody is known to serve this topic")
+                                                : request.error();
+  }
+  auto reply = node_->next_until(*request->replies, deadline);
+  node_->end_request(request->id);
+  return topic::Node::reply_of(std::move(reply));
+}
+
+Result<Service> Topics::serve(std::string_view topic, const ServiceOptions& options, RequestHandler handler) {
+  return node_ == nullptr ? Result<Service>(kMoved) : Service::start(node_, topic, options, std::move(handler));
+}
+
+Result<Owned> Topics::create(std::string_view topic, Instant deadline) {
+  if (node_ == nullptr) {
+    return kMoved;
+  }
+  std::string wire = WEFT_TRY(node_->names().encode(topic));
+  while (true) {
+    const std::uint64_t claim = WEFT_TRY(node_->begin_claim(topic));
+    const Result<void> waited = node_->wait_mesh(deadline, [&] { return node_->claim_decided(claim); });
+    const Result<std::uint64_t> epoch = node_->end_claim(claim, waited.has_value());
+    if (epoch) {
+      return Owned(node_, std::move(wire), *epoch);
+    }
+    if (epoch.error() != Errc::would_block) {
+      return epoch.error();
+    }
+  }
+}
+bool Topics::exists(std::string_view topic) const { return node_ != nullptr && node_->is_owned(topic); }
+bool Topics::is_local(std::string_view topic) const { return node_ != nullptr && node_->owns_now(topic); }
+Result<std::vector<std::string>> Topics::list(std::string_view filter) const {
+  return node_ == nullptr ? Result<std::vector<std::string>>(kMoved) : node_->owned_topics(filter);
+}
+
+Result<void> Topics::route(std::string_view filter, std::string_view endpoint) {
+  if (node_ == nullptr) {
+    return kMoved;
+  }
+  WEFT_TRY(node_->names().filter(filter));
+  return node_->add_peer(endpoint);
 }
 
 std::uint64_t Topics::instance() const noexcept { return node_ == nullptr ? 0 : node_->instance(); }

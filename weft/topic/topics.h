@@ -16,7 +16,9 @@
 #include "weft/msg/context.h"
 #include "weft/topic/node/counters.h"
 #include "weft/topic/node/options.h"
+#include "weft/topic/owned.h"
 #include "weft/topic/publisher.h"
+#include "weft/topic/service.h"
 #include "weft/topic/subscription.h"
 
 namespace weft {
@@ -30,6 +32,7 @@ struct NodeInfo {
   std::uint64_t instance = 0;  // random, for one life of the handle
   std::string node;            // TopicsOptions::node
   std::string endpoint;        // where peers connect; empty: only within its process
+  Duration presence{0};        // its lease; 0: none
 };
 
 // Topics: a handle on a fleet: topics that any handle publishes and any handle subscribes to, wherever it is: in this
@@ -59,16 +62,41 @@ class Topics {
   Result<Subscription> subscribe(const Filter& filter, const SubscriptionOptions& options = {});
   Result<Subscription> subscribe(const Result<Filter>& filter, const SubscriptionOptions& options = {});
 
+  // Asks one member of each group that serves the topic, and returns the first reply. unreachable, at once: nobody
+  // serves it; timed_out; connection_closed: the handle that was asked is gone, and may have answered;
+  // resource_exhausted: the service's queue is full, or 65,536 requests are under way; the error of the handler.
+  Result<TopicMessage> request(std::string_view topic, Bytes body, Instant deadline, const Headers& headers = {});
+  Result<TopicMessage> request(std::string_view topic, std::string_view body, Instant deadline,
+                               const Headers& headers = {}) {
+    return request(topic, as_bytes(body), deadline, headers);
+  }
+  // Answers requests, from now on. invalid_argument; resource_exhausted: 1,024 services, or no thread; closed.
+  Result<Service> serve(std::string_view topic, const ServiceOptions& options, RequestHandler handler);
+
+  // Owns the topic, once every peer that is connected agreed. conflict: somebody alive owns it; timed_out: a peer does
+  // not answer; invalid_argument; closed.
+  Result<Owned> create(std::string_view topic, Instant deadline);
+  [[nodiscard]] bool exists(std::string_view topic) const;    // somebody owns it
+  [[nodiscard]] bool is_local(std::string_view topic) const;  // this handle does
+  // The owned topics of the fleet that a filter matches. The errors of Filter::parse().
+  Result<std::vector<std::string>> list(std::string_view filter) const;
+
   // tcp fleets. Connects to a peer, and keeps trying. not_supported; malformed_endpoint; resource_exhausted.
   Result<void> add_peer(std::string_view endpoint);
   Result<void> remove_peer(std::string_view endpoint);  // also no_such_endpoint
+  // As add_peer(): from now on what matches the filter is published to that peer and received from there, as everything
+  // else is. The errors of Filter::parse().
+  Result<void> route(std::string_view filter, std::string_view endpoint);
   // Waits until the roster of every peer came, and returns the handles of the fleet, this one not. timed_out: a peer
   // does not answer; those that did are in nodes().
   Result<std::vector<NodeInfo>> sync(Instant deadline);
-  [[nodiscard]] std::vector<NodeInfo> nodes() const;  // whose rosters came
+  // The other handles that have a presence, and whose lease has not run out.
+  [[nodiscard]] std::vector<NodeInfo> nodes() const;
+  // nodes(), when they differ from `known`. timed_out; closed.
+  Result<std::vector<NodeInfo>> watch_nodes(const std::vector<NodeInfo>& known, Instant deadline) const;
 
   [[nodiscard]] std::uint64_t instance() const noexcept;
-  [[nodiscard]] std::string endpoint() const;  // where peers connect; empty: only within the process
+  [[nodiscard]] std::string endpoint() const;                  // where peers connect; empty: only within the process
   [[nodiscard]] std::uint64_t pattern_count() const noexcept;  // own filters that are not exact
   [[nodiscard]] TopicsStatistics statistics() const;
   [[nodiscard]] CounterSource counter_source() const;

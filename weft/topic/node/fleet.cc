@@ -64,7 +64,7 @@ void ProcessFleets::join(Node& node, const msg::ContextCore* context, const std:
   std::vector<Node*>& nodes = nodes_[{context, fleet}];
   for (Node* const other : nodes) {
     node.meet(other->instance(), other->inproc_endpoint(), other->has_inner());
-    other->meet(node.instance(), node.inproc_endpoint(), node.has_inner());
+    other->met(node.instance(), node.inproc_endpoint(), node.has_inner());
   }
   nodes.push_back(&node);
 }
@@ -76,7 +76,7 @@ void ProcessFleets::leave(Node& node, const msg::ContextCore* context, const std
     return;
   }
   for (Node* const other : found->second) {
-    other->part(node.instance(), node.inproc_endpoint());
+    other->parted(node.instance(), node.inproc_endpoint());
   }
   if (found->second.empty()) {
     nodes_.erase(found);

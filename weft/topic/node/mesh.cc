@@ -63,6 +63,7 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
       link.down_since = now;
     }
     link.up = up;
+    link.failed = !up;
     instance = link.instance;
     given = link.given;
     if (!up && instance != 0) {
@@ -71,9 +72,7 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
     }
   }
   if (up) {
-    tell_roster(0);
-    say({.kind = Control::Kind::roster_wanted});
-    resend_probes();
+    greet();
   } else if (given) {
     scout_again(endpoint);
   } else if (fleet_.kind == Fleet::Kind::local && instance != 0) {
@@ -84,6 +83,27 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
     drop_link(endpoint);
   }
   mesh_changed();
+}
+
+// A connection stands: its peer has heard nothing yet.
+void Node::greet() {
+  std::vector<std::uint64_t> heard;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    for (const auto& [instance, peer] : peers_) {
+      heard.push_back(instance);
+    }
+    for (PeerProbe& probe : peer_probes_) {
+      probe.told = ~std::uint64_t{0};
+    }
+  }
+  tell_roster(0);
+  for (const std::uint64_t instance : heard) {
+    tell_roster(instance);  // and so that it was heard
+  }
+  want_rosters();
+  resend_probes();
+  answer_probes();
 }
 
 void Node::connect_link(const std::string& endpoint, std::uint64_t instance, bool given) {
@@ -156,6 +176,10 @@ void Node::drop_link(const std::string& endpoint) noexcept {
 
 void Node::forget_peer(std::uint64_t instance) {
   peers_.erase(instance);
+  end_requests_to(instance);
+  for (auto& [id, claim] : claims_) {
+    claim.waiting.erase(instance);
+  }
   for (auto& [id, probe] : own_probes_) {
     probe.counts.erase(instance);
   }
@@ -168,6 +192,34 @@ void Node::learn(std::uint64_t instance, const std::string& endpoint) {
     return;
   }
   connect_link(endpoint, instance, false);
+}
+
+void Node::met(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
+  if (!async()) {
+    meet(instance, inproc_endpoint, inner);
+    return;
+  }
+  loop_->post([weak = weak_from_this(), instance, inproc_endpoint, inner] {
+    if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
+      node->meet(instance, inproc_endpoint, inner);
+    }
+  });
+}
+
+void Node::parted(std::uint64_t instance, const std::string& inproc_endpoint) noexcept {
+  if (!async()) {
+    part(instance, inproc_endpoint);
+    return;
+  }
+  try {
+    loop_->post([weak = weak_from_this(), instance, inproc_endpoint] {
+      if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
+        node->part(instance, inproc_endpoint);
+      }
+    });
+  } catch (const std::bad_alloc&) {
+    return;  // the connection ends all the same, and its peer is forgotten with the next roster
+  }
 }
 
 void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
@@ -193,9 +245,7 @@ void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool
       found->second.up = true;  // an inproc connection stands at once
     }
   }
-  tell_roster(0);
-  say({.kind = Control::Kind::roster_wanted});
-  resend_probes();
+  greet();
 }
 
 void Node::part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept {
@@ -252,6 +302,12 @@ Roster Node::roster() const {
   Roster own;
   own.node = node_name_;
   own.endpoint = endpoint_;
+  for (const Service& service : services_) {
+    own.services.push_back({service.topic, service.group});
+  }
+  for (const auto& [topic, epoch] : owned_) {
+    own.owned.push_back({topic, epoch});
+  }
   if (fleet_.kind == Fleet::Kind::tcp) {
     for (const auto& [instance, peer] : peers_) {
       if (!peer.roster.endpoint.empty() && own.peers.size() < Roster::kPeersMax) {
@@ -267,12 +323,28 @@ void Node::tell_roster(std::uint64_t to) {
   {
     const std::lock_guard lock(mesh_mutex_);
     control.id = revision_;
+    control.number = static_cast<std::uint64_t>(options_.presence.count());
     control.texts = roster_texts(roster());
+    if (const auto peer = peers_.find(to); peer != peers_.end()) {
+      control.texts.push_back('a' + std::to_string(peer->second.their_ask));
+    }
   }
   say(std::move(control));
 }
 
-void Node::ask_rosters() { say({.kind = Control::Kind::roster_wanted}); }
+void Node::want_rosters() {
+  Control control{.kind = Control::Kind::roster_wanted};
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    control.id = ask_;
+  }
+  say(std::move(control));
+}
+std::uint64_t Node::ask_rosters() {
+  const std::uint64_t ask = with_mesh([this] { return ++ask_; });
+  want_rosters();
+  return ask;
+}
 
 void Node::Out::handle_event(const sys::PollEvent& /*event*/) { node.handle_out(); }
 
@@ -321,9 +393,18 @@ void Node::handle_control(Control&& control, std::string_view from_host) {
   }
   switch (control.kind) {
     case Control::Kind::roster: handle_roster(std::move(control), from_host); return;
-    case Control::Kind::roster_wanted: tell_roster(control.from); return;
+    case Control::Kind::roster_wanted: {
+      const std::lock_guard lock(mesh_mutex_);
+      if (const auto peer = peers_.find(control.from); peer != peers_.end()) {
+        peer->second.their_ask = std::max(peer->second.their_ask, control.id);
+      }
+    }
+      tell_roster(control.from);
+      return;
     case Control::Kind::probe: handle_probe(control); return;
     case Control::Kind::ready: handle_ready(control); return;
+    case Control::Kind::claim: handle_claim(control); return;
+    case Control::Kind::claim_answer: handle_claim_answer(control); return;
     default: return;
   }
 }
@@ -369,8 +450,14 @@ void Node::handle_roster(Control&& control, std::string_view from_host) {
       peer.lease = Duration(static_cast<Duration::rep>(std::min<std::uint64_t>(control.number, INT64_MAX)));
     }
     peer.heard = sys::now();
+    peer.answered |= control.to == instance_;
+    peer.our_ask = std::max(peer.our_ask, roster.answers);
+    note_owned(control.from, peer.roster);
   }
   learn(control.from, roster.endpoint);
+  if (fresh) {
+    tell_roster(control.from);
+  }
   if (fleet_.kind == Fleet::Kind::tcp) {
     for (const Roster::Peer& other : roster.peers) {
       learn(other.instance, other.endpoint);
@@ -413,10 +500,18 @@ Result<void> Node::wait_mesh(Instant deadline, const std::function<bool()>& done
   return {};
 }
 
-bool Node::settled() const {
+bool Node::settled(std::uint64_t ask) const {
   return std::all_of(links_.begin(), links_.end(), [&](const auto& each) {
     const Link& link = each.second;
-    return link.other_name || (link.up && (link.plain || peers_.contains(link.instance)));
+    const auto peer = peers_.find(link.instance);
+    return link.other_name || (link.up && (link.plain || (peer != peers_.end() && peer->second.our_ask >= ask)));
+  });
+}
+bool Node::told_all() const {
+  return std::all_of(links_.begin(), links_.end(), [&](const auto& each) {
+    const Link& link = each.second;
+    const auto peer = peers_.find(link.instance);
+    return link.other_name || link.failed || link.plain || (peer != peers_.end() && peer->second.answered);
   });
 }
 
@@ -424,7 +519,7 @@ std::vector<Node::Member> Node::members() {
   const std::lock_guard lock(mesh_mutex_);
   std::vector<Member> all;
   for (const auto& [instance, peer] : peers_) {
-    all.push_back({instance, peer.roster.node, peer.roster.endpoint});
+    all.push_back({instance, peer.roster.node, peer.roster.endpoint, peer.lease});
   }
   return all;
 }

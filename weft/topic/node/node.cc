@@ -68,6 +68,7 @@ Result<void> Node::start(Context& context) {
     loop_ = own_loop_.get();
   }
   WEFT_TRY(make_sockets(context));
+  WEFT_TRY(open_inbox());
   watch_links();
   const int in_fd = WEFT_TRY(in_.core()->descriptor());
   const int out_fd = WEFT_TRY(out_.core()->descriptor());
@@ -102,6 +103,8 @@ Result<void> Node::make_sockets(Context& context) {
     }
   }
   WEFT_TRY(in_.set(option::linger, 0s));  // what handles tell each other is of no use when one has gone
+  // What was said before a connection stood would overtake the subscriptions, which go out when it stands.
+  WEFT_TRY(in_.set(option::immediate, true));
   if (fleet_.kind == Fleet::Kind::tcp) {
     WEFT_TRY(set_curve(in_));
     Control welcome{.kind = Control::Kind::roster_wanted, .from = instance_};
@@ -133,6 +136,7 @@ Result<void> Node::begin_fleet() {
     WEFT_TRY(begin_tcp());
   }
   ProcessFleets::instance().join(*this, context_.get(), options_.fleet);
+  begin_presence();
   return {};
 }
 
@@ -174,6 +178,9 @@ void Node::end_watches() noexcept {
   while (!scouts_.empty()) {
     end_scout(std::string(scouts_.begin()->first));
   }
+  if (lease_timer_) {
+    loop_->timers().cancel(std::exchange(lease_timer_, {}));
+  }
   if (tick_) {
     loop_->timers().cancel(std::exchange(tick_, {}));
   }
@@ -201,6 +208,15 @@ void Node::close() noexcept {
   {
     const std::lock_guard lock(subscriptions_mutex_);
     open = subscriptions_;
+  }
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    for (const auto& [id, pending] : requests_) {
+      open.push_back(pending.replies);
+    }
+    for (const Service& service : services_) {
+      open.push_back(service.requests);
+    }
   }
   for (const auto& subscription : open) {
     subscription->close(Error(Errc::closed, "the handle of topics was closed"));

@@ -90,6 +90,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // The same, waiting for room.
   [[nodiscard]] Result<void> publish_until(PublisherCore& publisher, Bytes body, std::string_view headers,
                                            Instant deadline);
+  void flush() noexcept;  // AsyncTopics, before a wait: what was published leaves
   [[nodiscard]] rt::AsyncEvent& room() noexcept { return room_; }  // AsyncTopics: a peer may have room
 
   // --- subscribing (subscribe.cc) ---
@@ -103,13 +104,16 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void unsubscribe(SubscriptionCore& subscription) noexcept;
   [[nodiscard]] Result<TopicMessage> try_next(SubscriptionCore& subscription);
   [[nodiscard]] Result<TopicMessage> next_until(SubscriptionCore& subscription, Instant deadline);
-  [[nodiscard]] std::uint64_t pattern_count() noexcept { return interest_.patterns(); }
+  [[nodiscard]] std::uint64_t pattern_count() noexcept {
+    return interest_.patterns() - 1;  // the inbox has one
+  }
 
   // --- the fleet (mesh.cc) ---
   struct Member {
     std::uint64_t instance = 0;
     std::string node;
     std::string endpoint;
+    Duration lease{0};
   };
   [[nodiscard]] Result<void> add_peer(std::string_view endpoint);
   [[nodiscard]] Result<void> remove_peer(std::string_view endpoint);
@@ -122,14 +126,53 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     const std::lock_guard lock(mesh_mutex_);
     return function();
   }
-  [[nodiscard]] bool settled() const;  // mesh lock: every peer's roster came
-  void ask_rosters();
+  [[nodiscard]] bool settled(std::uint64_t ask) const;  // mesh lock: every peer has answered this ask, or a later one
+  [[nodiscard]] std::uint64_t ask_rosters();
   // For ProcessFleets: a handle of this process and context came, or left.
-  // `inner`: the other has a socket for topics that stay inside.
+  // `inner`: the other has a socket for topics that stay inside. Of AsyncTopics: the loop does it.
+  void met(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
+  void parted(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
   void meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
   void part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
   [[nodiscard]] std::string inproc_endpoint() const;
   [[nodiscard]] bool has_inner() const noexcept { return !inside_.empty(); }
+
+  // --- requests (requests.cc) ---
+  // A request under way: the replies enter its subscription. Owner: the call that waits for the reply.
+  struct Request {
+    std::uint64_t id = 0;
+    IntrusivePtr<SubscriptionCore> replies;
+  };
+  // Sends to one member of each group. unreachable: nobody serves the topic; would_block: nobody does as far as is
+  // known, and a peer has not told yet; resource_exhausted: kRequestsMax, or no memory; invalid_argument; closed.
+  [[nodiscard]] Result<Request> begin_request(std::string_view topic, Bytes body, std::string_view headers);
+  void end_request(std::uint64_t id) noexcept;
+  // What the program gets: the reply, or the error that the service answered with.
+  [[nodiscard]] static Result<TopicMessage> reply_of(Result<TopicMessage> received);
+  [[nodiscard]] bool served(std::string_view topic) const;  // mesh lock: somebody is known to serve it
+  [[nodiscard]] bool told_all() const;  // mesh lock: every peer that can be reached has told what it serves
+  void reply(const TopicMessage& request, Bytes body, std::string_view headers) noexcept;
+  void reply_error(const TopicMessage& request, const Error& error) noexcept;
+  // The requests for one service. conflict: 1,024 services.
+  [[nodiscard]] Result<IntrusivePtr<SubscriptionCore>> serve(std::string_view topic, std::string_view group,
+                                                             std::size_t queue_max);
+  void stop_serving(SubscriptionCore& service) noexcept;
+
+  // --- owners (owners.cc) ---
+  // `claim` is 0 if it is decided already: conflict.
+  [[nodiscard]] Result<std::uint64_t> begin_claim(std::string_view topic);
+  // Mesh lock. Whether every peer has answered, or one has objected.
+  [[nodiscard]] bool claim_decided(std::uint64_t claim) const;
+  [[nodiscard]] Result<std::uint64_t> end_claim(std::uint64_t claim, bool in_time);  // the epoch; conflict
+  void give_up_ownership(const std::string& wire) noexcept;
+  [[nodiscard]] bool owns(const std::string& wire, std::uint64_t epoch) const;
+  [[nodiscard]] bool owns_now(std::string_view topic) const;
+  [[nodiscard]] bool is_owned(std::string_view topic) const;
+  [[nodiscard]] Result<std::vector<std::string>> owned_topics(std::string_view filter) const;
+
+  // --- presence (presence.cc) ---
+  [[nodiscard]] std::vector<Member> announced() const;  // mesh lock: with a lease that has not run out
+  [[nodiscard]] Instant next_expiry() const;            // mesh lock
 
   // --- readiness of subscribers (ready.cc) ---
   [[nodiscard]] std::uint64_t begin_probe(const PublisherCore& publisher, Instant deadline);
@@ -156,6 +199,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     bool other_name = false;     // of this handle, or of one that another link connects to
     bool plain = false;          // no handle of topics: a publisher of another library
     bool up = false;
+    bool failed = false;  // the last attempt, or the last connection
     Instant down_since{};
   };
   // Scout: a socket that asks the handle at a given endpoint for its instance, before the XSUB connects. Else a handle
@@ -175,6 +219,26 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     std::uint64_t revision = 0;
     Duration lease{0};
     Instant heard;
+    bool answered = false;        // it has heard of us: it has our subscriptions
+    std::uint64_t our_ask = 0;    // the last of our asks that it answered
+    std::uint64_t their_ask = 0;  // its last ask, which each roster for it answers
+  };
+  struct Service {
+    std::string topic;
+    std::string group;
+    IntrusivePtr<SubscriptionCore> requests;
+    std::size_t queue_max = 0;
+  };
+  struct Pending {
+    IntrusivePtr<SubscriptionCore> replies;
+    std::vector<std::uint64_t> members;  // that were asked
+  };
+  struct Claim {
+    std::string topic;
+    std::uint64_t epoch = 0;
+    std::set<std::uint64_t> waiting;  // peers that have not answered
+    bool lost = false;
+    bool outdated = false;  // a peer knows a later epoch
   };
   struct OwnProbe {
     std::string topic;
@@ -192,6 +256,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static constexpr Duration kLearnedKept = std::chrono::seconds(60);   // a peer that was heard of and does not answer
   static constexpr Duration kScoutPatience = std::chrono::seconds(1);  // from the handshake to the welcome
   static constexpr std::size_t kPeerProbesMax = 1024;
+  static constexpr std::size_t kRequestsMax = 65'536;
+  static constexpr std::size_t kEpochsMax = 65'536;
   static constexpr unsigned kPumpMost = 256;  // messages a turn
 
   Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop);
@@ -235,6 +301,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void learn(std::uint64_t instance, const std::string& endpoint);
   void say(Control control);
   void tell_roster(std::uint64_t to);
+  void want_rosters();
+  void greet();
   [[nodiscard]] Roster roster() const;  // mesh lock
   void mesh_changed() noexcept;
 
@@ -245,6 +313,24 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void handle_scouted(const std::string& endpoint, std::uint64_t instance);  // 0: a plain publisher
   void scout_again(const std::string& endpoint);
   [[nodiscard]] Result<void> set_common(Socket& socket);
+
+  // requests.cc
+  [[nodiscard]] Result<void> open_inbox();
+  void handle_reply(TopicMessage&& message);
+  void handle_request(TopicMessage&& message);
+  void end_requests_to(std::uint64_t instance);  // mesh lock
+  [[nodiscard]] std::string inbox() const { return "_INBOX." + instance_text(instance_) + "."; }
+  [[nodiscard]] static std::string request_topic(std::uint64_t instance) { return "_REQ." + instance_text(instance); }
+
+  // owners.cc
+  void handle_claim(const Control& control);
+  void handle_claim_answer(const Control& control);
+  void note_owned(std::uint64_t from, const Roster& roster);  // mesh lock
+  void note_epoch(const std::string& topic, std::uint64_t epoch);
+
+  // presence.cc
+  void begin_presence();
+  static void renew(void* self);
 
   // ready.cc
   void handle_probe(const Control& control);
@@ -301,10 +387,21 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::map<std::uint64_t, Peer> peers_;                   // whose roster came
   std::set<std::uint64_t> gone_;                          // said that they leave
   std::uint64_t revision_ = 1;                            // of our roster
+  std::uint64_t ask_ = 1;                                 // the last ask for rosters
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, OwnProbe> own_probes_;
   std::vector<PeerProbe> peer_probes_;
+  std::vector<Service> services_;
+  std::size_t next_service_ = 0;
+  std::map<std::uint64_t, Pending> requests_;
+  std::map<std::string, std::uint64_t> owned_;   // topic to epoch
+  std::map<std::string, std::uint64_t> epochs_;  // the newest epoch that was heard of
+  std::map<std::uint64_t, Claim> claims_;
+  rt::TimerId lease_timer_;  // loop
+  IntrusivePtr<SubscriptionCore> replies_in_;
+  IntrusivePtr<SubscriptionCore> requests_in_;
   std::atomic<bool> probed_{false};  // peer_probes_ is not empty
+  std::mutex answer_mutex_;          // an older count does not overtake a newer one; before the mesh and interest locks
 };
 
 // The event that the calling thread sleeps on. resource_exhausted.

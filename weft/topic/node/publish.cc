@@ -104,9 +104,10 @@ Result<void> Node::send_out(PublisherCore& publisher, Bytes body, std::string_vi
   return {};
 }
 
-void Node::flush_out(rt::TurnJob& job) noexcept {
-  Node& node = static_cast<Node&>(job);
-  for (Socket* const socket : {&node.out_, &node.inner_}) {
+void Node::flush_out(rt::TurnJob& job) noexcept { static_cast<Node&>(job).flush(); }
+
+void Node::flush() noexcept {
+  for (Socket* const socket : {&out_, &inner_}) {
     if (socket->core() != nullptr) {
       socket->core()->flush_batches();
     }

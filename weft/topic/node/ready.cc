@@ -18,8 +18,9 @@ std::uint64_t Node::begin_probe(const PublisherCore& publisher, Instant deadline
     own_probes_[control.id] = {publisher.wire, deadline, {}};
     own_probes_[control.id].counts[instance_] = 0;
   }
-  const std::uint64_t own = interest_.count(publisher.wire);
   {
+    const std::lock_guard answering(answer_mutex_);
+    const std::uint64_t own = interest_.count(publisher.wire);
     const std::lock_guard lock(mesh_mutex_);
     own_probes_[control.id].counts[instance_] = own;
   }
@@ -87,6 +88,7 @@ void Node::handle_probe(const Control& control) {
 
 // On any thread that subscribes, and on the loop. The subscriptions that are counted here went out before.
 void Node::answer_probes() {
+  const std::lock_guard answering(answer_mutex_);
   std::vector<PeerProbe> all;
   {
     const std::lock_guard lock(mesh_mutex_);
@@ -133,6 +135,10 @@ void Node::interest_changed() noexcept {
         own.emplace_back(id, probe.topic);
       }
     }
+    std::unique_lock<std::mutex> answering(answer_mutex_, std::defer_lock);
+    if (!own.empty()) {
+      answering.lock();
+    }
     for (const auto& [id, topic] : own) {
       const std::uint64_t count = interest_.count(topic);
       const std::lock_guard lock(mesh_mutex_);
@@ -140,7 +146,8 @@ void Node::interest_changed() noexcept {
         found->second.counts[instance_] = count;
       }
     }
-    if (!own.empty()) {
+    if (answering.owns_lock()) {
+      answering.unlock();
       mesh_changed();
     }
     if (probed_.load()) {

@@ -114,6 +114,7 @@ void Node::handle_scouted(const std::string& endpoint, std::uint64_t instance) {
       known |= instance != 0 && link.instance == instance && link.connected;
     }
     found->second.instance = instance;
+    found->second.failed = false;
     found->second.plain = instance == 0;
     found->second.other_name = known;
     found->second.connected = connect = !known;
@@ -140,6 +141,7 @@ void Node::scout_again(const std::string& endpoint) {
       if (at == endpoint || (instance != 0 && link.instance == instance && link.other_name)) {
         link.connected = link.up = link.other_name = link.plain = false;
         link.instance = 0;
+        link.failed = true;
         again.push_back(at);
       }
     }

@@ -8,10 +8,10 @@
 
 namespace weft::topic {
 
-// What the peers are asked for: the one place that says how a filter goes over the wire. The publishers send what begins
-// with the filter's literal head; the pump leaves out what no filter matches.
-Result<void> Node::want(const Filter& filter) { return in_.subscribe(filter.literal_head()); }
-void Node::unwant(const Filter& filter) noexcept { (void)in_.unsubscribe(filter.literal_head()); }
+// What the peers are asked for: the one place that says how a filter goes over the wire. Publishers of Weft send what the
+// filter matches, any other one what begins with its literal head.
+Result<void> Node::want(const Filter& filter) { return in_.subscribe(filter); }
+void Node::unwant(const Filter& filter) noexcept { (void)in_.unsubscribe(filter); }
 
 Result<IntrusivePtr<SubscriptionCore>> Node::subscribe(std::span<const Filter> filters,
                                                        const SubscriptionOptions& options) {

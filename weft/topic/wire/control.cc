@@ -146,11 +146,12 @@ Result<Roster> parse_roster(const std::vector<std::string>& texts) {
     std::string_view left;
     std::string_view right;
     switch (text.front()) {
-      case 'n':
-        roster.node = rest;
-        continue;
-      case 'e':
-        roster.endpoint = rest;
+      case 'n': roster.node = rest; continue;
+      case 'e': roster.endpoint = rest; continue;
+      case 'a':
+        if (std::from_chars(rest.data(), rest.data() + rest.size(), roster.answers).ptr != rest.data() + rest.size()) {
+          return kMalformed;
+        }
         continue;
       case 's':
         if (!split(rest, left, right) || left.empty() || roster.services.size() >= Roster::kServicesMax) {
@@ -176,8 +177,7 @@ Result<Roster> parse_roster(const std::vector<std::string>& texts) {
         roster.peers.push_back({instance, std::string(right)});
         continue;
       }
-      default:
-        continue;  // of a newer build
+      default: continue;  // of a newer build
     }
   }
   return roster;

@@ -19,7 +19,7 @@ namespace weft::topic {
 struct Control {
   enum class Kind : std::uint8_t {
     roster = 1,     // id: its revision, number: the lease in ns; texts: see Roster
-    roster_wanted,  // answered by a roster
+    roster_wanted,  // id: of the ask; answered by a roster
     leaving,
     probe,         // id: of the probe, number: how long it stands, in ns; text: the topic
     ready,         // id: of the probe, number: the matching subscriptions
@@ -68,7 +68,8 @@ struct Roster {
   std::string endpoint;  // where peers connect; empty: nowhere
   std::vector<Service> services;
   std::vector<Owned> owned;
-  std::vector<Peer> peers;  // tcp: the handles that this one is connected to
+  std::vector<Peer> peers;    // tcp: the handles that this one is connected to
+  std::uint64_t answers = 0;  // of a roster for one handle: the last roster_wanted of that handle, by its id
 };
 
 [[nodiscard]] std::vector<std::string> roster_texts(const Roster& roster);

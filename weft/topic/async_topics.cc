@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/async_topics.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/rt/task/async_event.h"
+#include "weft/rt/task/task_scope.h"
+#include "weft/rt/task/task_time.h"
+#include "weft/sys/clock.h"
+#include "weft/topic/node/node.h"
+
+namespace weft {
+
+namespace {
+
+using topic::Node;
+using topic::PublisherCore;
+using topic::SubscriptionCore;
+using NodePtr = std::shared_ptr<Node>;
+
+constexpr Error kMoved(Errc::closed, "the object was moved from");
+constexpr unsigned kBurst = 64;
+constexpr std::size_t kHandlersMax = 65'536;
+
+std::vector<NodeInfo> infos(std::vector<Node::Member> members) {
+  std::vector<NodeInfo> all;
+  for (Node::Member& member : members) {
+    all.push_back({member.instance, std::move(member.node), std::move(member.endpoint), member.lease});
+  }
+  return all;
+}
+
+rt::Task<Result<void>> change_of_mesh(NodePtr node) {
+  const Result<void> changed = co_await node->mesh_event().wait();
+  co_return changed;
+}
+
+// Node::wait_mesh() for coroutines.
+rt::Task<Result<void>> await_mesh(NodePtr node, Instant deadline, std::function<bool()> done) {
+  while (true) {
+    if (const bool is_done = node->with_mesh([&] { return done(); }); is_done) {
+      co_return Result<void>();
+    }
+    if (node->closed()) {
+      co_return Error(Errc::closed, "the handle of topics was closed");
+    }
+    const Instant now = sys::now();
+    if (now >= deadline) {
+      co_return Error(Errc::timed_out, "the fleet did not come so far in time");
+    }
+    const Duration left = deadline == kNever ? Duration(-1) : deadline - now;
+    const Result<void> waited = co_await rt::with_timeout(change_of_mesh(node), left);
+    if (!waited && waited.error() != Errc::timed_out) {
+      co_return waited;
+    }
+  }
+}
+
+rt::Task<Result<TopicMessage>> next_of(NodePtr node, IntrusivePtr<SubscriptionCore> core) {
+  if (node == nullptr) {
+    co_return kMoved;
+  }
+  thread_local unsigned burst = 0;
+  while (true) {
+    if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
+      co_return rt::kCancelled;
+    }
+    if (++burst > kBurst) {
+      burst = 0;
+      (void)co_await rt::yield();
+    }
+    Result<TopicMessage> message = node->try_next(*core);
+    if (message || message.error() != Errc::would_block) {
+      co_return message;
+    }
+    node->flush();
+    const Result<void> waited = co_await core->input().wait();
+    burst = 0;
+    if (!waited) {
+      co_return waited.error();
+    }
+  }
+}
+
+}  // namespace
+
+// --- AsyncPublisher ---
+
+AsyncPublisher::AsyncPublisher(NodePtr node, IntrusivePtr<PublisherCore> core) noexcept
+    : node_(std::move(node)), core_(std::move(core)) {}
+
+AsyncPublisher::AsyncPublisher(AsyncPublisher&&) noexcept = default;
+AsyncPublisher& AsyncPublisher::operator=(AsyncPublisher&&) noexcept = default;
+AsyncPublisher::~AsyncPublisher() = default;
+
+Result<void> AsyncPublisher::publish(Bytes body, const Headers& headers) {
+  return node_ == nullptr ? Result<void>(kMoved) : node_->publish(*core_, body, headers.block(), false);
+}
+
+namespace {
+rt::Task<Result<void>> publish_when_room(NodePtr node, IntrusivePtr<PublisherCore> core, Message body,
+                                         Headers headers) {
+  if (node == nullptr) {
+    co_return kMoved;
+  }
+  while (true) {
+    if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
+      co_return rt::kCancelled;
+    }
+    Result<void> published = node->publish(*core, body.bytes(), headers.block(), true);
+    if (!published && published.error() == Errc::would_block) {
+      node->flush();
+      published = node->publish(*core, body.bytes(), headers.block(), true);
+    }
+    if (published || published.error() != Errc::would_block) {
+      co_return published;
+    }
+    const Result<void> waited = co_await node->room().wait();
+    if (!waited) {
+      co_return waited;
+    }
+  }
+}
+
+rt::Task<Result<std::size_t>> ready_subscribers(NodePtr node, IntrusivePtr<PublisherCore> core, std::size_t count,
+                                                Instant deadline) {
+  if (node == nullptr) {
+    co_return kMoved;
+  }
+  const std::uint64_t probe = node->begin_probe(*core, deadline);
+  Node* const raw = node.get();
+  std::function<bool()> enough = [raw, probe, count] { return raw->probe_count(probe) >= count; };
+  const Result<void> waited = co_await await_mesh(node, deadline, std::move(enough));
+  const std::uint64_t ready = node->with_mesh([&] { return node->probe_count(probe); });
+  node->end_probe(probe);
+  if (!waited) {
+    co_return waited.error();
+  }
+  co_return static_cast<std::size_t>(ready);
+}
+}  // namespace
+
+rt::Task<Result<void>> AsyncPublisher::publish_wait(Message body, Headers headers) {
+  return publish_when_room(node_, core_, std::move(body), std::move(headers));
+}
+rt::Task<Result<std::size_t>> AsyncPublisher::wait_subscribers(std::size_t count, Instant deadline) {
+  return ready_subscribers(node_, core_, count, deadline);
+}
+std::string_view AsyncPublisher::topic() const noexcept {
+  return core_ == nullptr ? std::string_view() : core_->name.text();
+}
+
+// --- AsyncSubscription ---
+
+AsyncSubscription::AsyncSubscription(NodePtr node, IntrusivePtr<SubscriptionCore> core) noexcept
+    : node_(std::move(node)), core_(std::move(core)) {}
+AsyncSubscription::AsyncSubscription(AsyncSubscription&&) noexcept = default;
+AsyncSubscription& AsyncSubscription::operator=(AsyncSubscription&& other) noexcept {
+  if (this != &other) {
+    close();
+    node_ = std::move(other.node_);
+    core_ = std::move(other.core_);
+  }
+  return *this;
+}
+AsyncSubscription::~AsyncSubscription() { close(); }
+void AsyncSubscription::close() noexcept {
+  if (node_ != nullptr) {
+    node_->unsubscribe(*core_);
+  }
+}
+
+rt::Task<Result<TopicMessage>> AsyncSubscription::next() { return next_of(node_, core_); }
+Result<TopicMessage> AsyncSubscription::try_next() {
+  return node_ == nullptr ? Result<TopicMessage>(kMoved) : node_->try_next(*core_);
+}
+Result<void> AsyncSubscription::add(std::string_view filter) {
+  return node_ == nullptr ? Result<void>(kMoved) : node_->add_text_filter(*core_, filter);
+}
+Result<void> AsyncSubscription::add(const Filter& filter) {
+  return node_ == nullptr ? Result<void>(kMoved) : node_->add_filter(*core_, filter);
+}
+Result<void> AsyncSubscription::add(const Result<Filter>& filter) {
+  return filter ? add(*filter) : Result<void>(filter.error());
+}
+Result<void> AsyncSubscription::remove(std::string_view filter) {
+  return node_ == nullptr ? Result<void>(kMoved) : node_->remove_text_filter(*core_, filter);
+}
+Result<void> AsyncSubscription::remove(const Filter& filter) {
+  return node_ == nullptr ? Result<void>(kMoved) : node_->remove_filter(*core_, filter);
+}
+Result<void> AsyncSubscription::remove(const Result<Filter>& filter) {
+  return filter ? remove(*filter) : Result<void>(filter.error());
+}
+std::uint64_t AsyncSubscription::missed() const noexcept { return core_ == nullptr ? 0 : core_->lost(); }
+
+// --- Ongoing ---
+
+struct Ongoing::State {
+  State(NodePtr own, IntrusivePtr<SubscriptionCore> from, bool is_service)
+      : node(std::move(own)), messages(std::move(from)), serves(is_service), scope(node->loop()) {}
+
+  void stop() noexcept {
+    if (std::exchange(stopped, true)) {
+      return;
+    }
+    if (serves) {
+      node->stop_serving(*messages);
+    } else {
+      node->unsubscribe(*messages);
+    }
+    scope.cancel();
+  }
+
+  NodePtr node;
+  IntrusivePtr<SubscriptionCore> messages;
+  const bool serves;
+  bool stopped = false;
+  std::size_t running = 0;
+  rt::AsyncEvent done;  // a handler ended
+  AsyncRequestHandler handler;
+  rt::TaskScope scope;
+};
+
+Ongoing::Ongoing(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
+Ongoing::Ongoing(Ongoing&&) noexcept = default;
+Ongoing& Ongoing::operator=(Ongoing&& other) noexcept {
+  if (this != &other) {
+    stop();
+    state_ = std::move(other.state_);
+  }
+  return *this;
+}
+Ongoing::~Ongoing() { stop(); }
+void Ongoing::stop() noexcept {
+  if (state_ != nullptr) {
+    state_->stop();
+  }
+}
+
+namespace {
+
+using StatePtr = std::shared_ptr<Ongoing::State>;
+
+rt::Task<void> answer(StatePtr state, TopicMessage request) {
+  TopicMessage kept(Message(), Message(), Message(), nullptr);
+  auto headers = Message::copy_of(request.headers());
+  if (headers) {
+    kept = TopicMessage(Message(), Message(), *std::move(headers), nullptr);
+  }
+  Result<Message> body = Error(Errc::job_threw, "the handler threw");
+  try {
+    rt::Task<Result<Message>> handling = state->handler(std::move(request));
+    body = co_await std::move(handling);
+  } catch (...) {
+    body = Error(Errc::job_threw, "the handler threw");
+  }
+  if (body) {
+    state->node->reply(kept, body->bytes(), {});
+  } else {
+    state->node->reply_error(kept, body.error());
+  }
+  --state->running;
+  state->done.pulse();
+}
+
+rt::Task<void> serve_requests(StatePtr state, std::size_t at_a_time) {
+  while (true) {
+    while (state->running >= at_a_time) {
+      const Result<void> waited = co_await state->done.wait();
+      if (!waited) {
+        co_return;
+      }
+    }
+    Result<TopicMessage> request = co_await next_of(state->node, state->messages);
+    if (!request) {
+      co_return;
+    }
+    ++state->running;
+    if (!state->scope.spawn(answer(state, *std::move(request)))) {
+      co_return;
+    }
+  }
+}
+
+rt::Task<void> forward_messages(StatePtr state, serve::Server* server, serve::GroupId group,
+                                std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode) {
+  while (true) {
+    const Result<TopicMessage> message = co_await next_of(state->node, state->messages);
+    if (!message) {
+      co_return;
+    }
+    if (const Result<serve::SharedFrame> frame = encode(*message); frame) {
+      (void)server->publish(group, *frame);
+    }
+  }
+}
+
+}  // namespace
+
+// --- AsyncTopics ---
+
+AsyncTopics::AsyncTopics(NodePtr node) noexcept : node_(std::move(node)) {}
+AsyncTopics::AsyncTopics(AsyncTopics&&) noexcept = default;
+AsyncTopics& AsyncTopics::operator=(AsyncTopics&& other) noexcept {
+  if (this != &other) {
+    close();
+    node_ = std::move(other.node_);
+  }
+  return *this;
+}
+AsyncTopics::~AsyncTopics() { close(); }
+void AsyncTopics::close() noexcept {
+  if (node_ != nullptr) {
+    node_->close();
+  }
+}
+
+rt::Task<Result<AsyncTopics>> AsyncTopics::open(rt::Loop& loop, Context& context, TopicsOptions options) {
+  Result<NodePtr> node = Node::open(context, options, &loop);
+  if (!node) {
+    co_return node.error();
+  }
+  co_return AsyncTopics(*std::move(node));
+}
+
+Result<AsyncPublisher> AsyncTopics::publisher(std::string_view topic) {
+  if (node_ == nullptr) {
+    return kMoved;
+  }
+  return AsyncPublisher(node_, WEFT_TRY(node_->make_publisher(topic)));
+}
+
+Result<AsyncSubscription> AsyncTopics::subscribe(std::initializer_list<std::string_view> filters,
+                                                 const SubscriptionOptions& options) {
+  if (node_ == nullptr) {
+    return kMoved;
+  }
+  AsyncSubscription subscription(node_, WEFT_TRY(node_->subscribe({}, options)));
+  for (const std::string_view filter : filters) {
+    WEFT_TRY(subscription.add(filter));
+  }
+  return subscription;
+}
+Result<AsyncSubscription> AsyncTopics::subscribe(std::string_view filter, const SubscriptionOptions& options) {
+  return subscribe({filter}, options);
+}
+Result<AsyncSubscription> AsyncTopics::subscribe(const Result<Filter>& filter, const SubscriptionOptions& options) {
+  if (!filter || node_ == nullptr) {
+    return filter ? kMoved : filter.error();
+  }
+  return AsyncSubscription(node_, WEFT_TRY(node_->subscribe({&*filter, 1}, options)));
+}
+
+namespace {
+
+rt::Task<Result<TopicMessage>> ask(NodePtr node, std::string topic, Message body, Instant deadline, Headers headers) {
+  if (node == nullptr) {
+    co_return kMoved;
+  }
+  auto request = node->begin_request(topic, body.bytes(), headers.block());
+  if (!request && request.error() == Errc::would_block) {
+    Node* const raw = node.get();
+    std::function<bool()> told = [raw, topic] { return raw->told_all() || raw->served(topic); };
+    const Result<void> waited = co_await await_mesh(node, deadline, std::move(told));
+    if (!waited && waited.error() == Errc::cancelled) {
+      co_return waited.error();
+    }
+    request = node->begin_request(topic, body.bytes(), headers.block());
+  }
+  if (!request) {
+    co_return request.error() == Errc::would_block ? Error(Errc::unreachable, "nobody is known to serve this topic")
+                                                   : request.error();
+  }
+  const Duration left = deadline == kNever ? Duration(-1) : std::max(Duration::zero(), deadline - sys::now());
+  Result<TopicMessage> reply = co_await rt::with_timeout(next_of(node, request->replies), left);
+  node->end_request(request->id);
+  co_return Node::reply_of(std::move(reply));
+}
+
+rt::Task<Result<std::vector<NodeInfo>>> sync_with(NodePtr node, Instant deadline) {
+  if (node == nullptr) {
+    co_return kMoved;
+  }
+  Node* const raw = node.get();
+  std::function<bool()> settled = [raw, ask = node->ask_rosters()] { return raw->settled(ask); };
+  const Result<void> waited = co_await await_mesh(node, deadline, std::move(settled));
+  if (!waited) {
+    co_return waited.error();
+  }
+  co_return infos(node->members());
+}
+
+}  // namespace
+
+rt::Task<Result<TopicMessage>> AsyncTopics::request(std::string topic, Message body, Instant deadline,
+                                                    Headers headers) {
+  return ask(node_, std::move(topic), std::move(body), deadline, std::move(headers));
+}
+rt::Task<Result<std::vector<NodeInfo>>> AsyncTopics::sync(Instant deadline) { return sync_with(node_, deadline); }
+
+Result<Ongoing> AsyncTopics::serve(std::string_view topic, const ServiceOptions& options, AsyncRequestHandler handler) {
+  if (node_ == nullptr) {
+    return kMoved;
+  }
+  if (options.at_a_time == 0 || options.at_a_time > kHandlersMax || options.queue_max == 0) {
+    return Error(Errc::invalid_argument, "a service has 1 to 65,536 handlers at a time, and a queue");
+  }
+  auto state =
+      std::make_shared<Ongoing::State>(node_, WEFT_TRY(node_->serve(topic, options.group, options.queue_max)), true);
+  state->handler = std::move(handler);
+  Ongoing ongoing(state);
+  WEFT_TRY(state->scope.spawn(serve_requests(state, options.at_a_time)));
+  return ongoing;
+}
+
+Result<Ongoing> AsyncTopics::forward(std::string_view filter, serve::Server& server, serve::GroupId group,
+                                     std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode,
+                                     const SubscriptionOptions& options) {
+  if (node_ == nullptr) {
+    return kMoved;
+  }
+  const Filter parsed = WEFT_TRY(Filter::parse(filter));
+  auto state = std::make_shared<Ongoing::State>(node_, WEFT_TRY(node_->subscribe({&parsed, 1}, options)), false);
+  Ongoing ongoing(state);
+  WEFT_TRY(state->scope.spawn(forward_messages(state, &server, group, std::move(encode))));
+  return ongoing;
+}
+
+namespace {
+rt::Task<Result<std::uint64_t>> claim_topic(NodePtr node, std::string topic, Instant deadline) {
+  while (true) {
+    const Result<std::uint64_t> claim = node->begin_claim(topic);
+    if (!claim) {
+      co_return claim.error();
+    }
+    Node* const raw = node.get();
+    const std::uint64_t id = *claim;
+    std::function<bool()> decided = [raw, id] { return raw->claim_decided(id); };
+    const Result<void> waited = co_await await_mesh(node, deadline, std::move(decided));
+    const Result<std::uint64_t> epoch = node->end_claim(id, waited.has_value());
+    if (epoch || epoch.error() != Errc::would_block) {
+      co_return epoch;
+    }
+  }
+}
+}  // namespace
+
+rt::Task<Result<Owned>> AsyncTopics::create(std::string topic, Instant deadline) {
+  return own(node_, std::move(topic), deadline);
+}
+rt::Task<Result<Owned>> AsyncTopics::own(NodePtr node, std::string topic, Instant deadline) {
+  if (node == nullptr) {
+    co_return kMoved;
+  }
+  Result<std::string> wire = node->names().encode(topic);
+  if (!wire) {
+    co_return wire.error();
+  }
+  const Result<std::uint64_t> epoch = co_await claim_topic(node, topic, deadline);
+  if (!epoch) {
+    co_return epoch.error();
+  }
+  co_return Owned(node, *std::move(wire), *epoch);
+}
+bool AsyncTopics::exists(std::string_view topic) const { return node_ != nullptr && node_->is_owned(topic); }
+bool AsyncTopics::is_local(std::string_view topic) const { return node_ != nullptr && node_->owns_now(topic); }
+Result<std::vector<std::string>> AsyncTopics::list(std::string_view filter) const {
+  return node_ == nullptr ? Result<std::vector<std::string>>(kMoved) : node_->owned_topics(filter);
+}
+Result<void> AsyncTopics::add_peer(std::string_view endpoint) {
+  return node_ == nullptr ? Result<void>(kMoved) : node_->add_peer(endpoint);
+}
+Result<void> AsyncTopics::remove_peer(std::string_view endpoint) {
+  return node_ == nullptr ? Result<void>(kMoved) : node_->remove_peer(endpoint);
+}
+Result<void> AsyncTopics::route(std::string_view filter, std::string_view endpoint) {
+  if (node_ == nullptr) {
+    return kMoved;
+  }
+  WEFT_TRY(node_->names().filter(filter));
+  return node_->add_peer(endpoint);
+}
+std::vector<NodeInfo> AsyncTopics::nodes() const {
+  return node_ == nullptr ? std::vector<NodeInfo>() : infos(node_->with_mesh([this] { return node_->announced(); }));
+}
+std::uint64_t AsyncTopics::instance() const noexcept { return node_ == nullptr ? 0 : node_->instance(); }
+std::string AsyncTopics::endpoint() const { return node_ == nullptr ? std::string() : node_->endpoint(); }
+TopicsStatistics AsyncTopics::statistics() const { return node_ == nullptr ? TopicsStatistics{} : node_->statistics(); }
+
+}  // namespace weft

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/filter.h"
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/msg/context.h"
+#include "weft/rt/core/core.h"
+#include "weft/rt/loop/loop.h"
+#include "weft/rt/task/task.h"
+#include "weft/serve/frame/shared_frame.h"
+#include "weft/serve/server/server.h"
+#include "weft/topic/topics.h"
+
+namespace weft {
+
+// AsyncPublisher: Publisher for the coroutines of one loop; the same names. publish() never waits.
+// Affinity: the loop's thread. On a core what was published leaves at the end of the turn at the latest.
+class AsyncPublisher {
+ public:
+  AsyncPublisher(AsyncPublisher&&) noexcept;
+  AsyncPublisher& operator=(AsyncPublisher&&) noexcept;
+  ~AsyncPublisher();
+
+  Result<void> publish(Bytes body, const Headers& headers = {});
+  Result<void> publish(std::string_view body, const Headers& headers = {}) { return publish(as_bytes(body), headers); }
+  // Waits until every peer has room. closed; kCancelled: nobody gets the message.
+  [[nodiscard]] rt::Task<Result<void>> publish_wait(Message body, Headers headers = {});
+  [[nodiscard]] rt::Task<Result<std::size_t>> wait_subscribers(std::size_t count, Instant deadline);
+  [[nodiscard]] std::string_view topic() const noexcept;
+
+ private:
+  friend class AsyncTopics;
+  AsyncPublisher(std::shared_ptr<topic::Node> node, IntrusivePtr<topic::PublisherCore> core) noexcept;
+  std::shared_ptr<topic::Node> node_;
+  IntrusivePtr<topic::PublisherCore> core_;
+};
+
+// AsyncSubscription: Subscription for the coroutines of one loop; the same names.
+// Owner: a move-only value; destruction closes. Affinity: the loop's thread; any number of coroutines may wait.
+// A coroutine that is cancelled has taken no message. It yields to the others after 64 messages in a row.
+class AsyncSubscription {
+ public:
+  AsyncSubscription(AsyncSubscription&&) noexcept;
+  AsyncSubscription& operator=(AsyncSubscription&&) noexcept;
+  ~AsyncSubscription();
+  void close() noexcept;
+
+  [[nodiscard]] rt::Task<Result<TopicMessage>> next();  // also kCancelled
+  Result<TopicMessage> try_next();
+
+  Result<void> add(std::string_view filter);
+  Result<void> add(const Filter& filter);
+  Result<void> add(const Result<Filter>& filter);
+  Result<void> remove(std::string_view filter);
+  Result<void> remove(const Filter& filter);
+  Result<void> remove(const Result<Filter>& filter);
+  [[nodiscard]] std::uint64_t missed() const noexcept;
+
+ private:
+  friend class AsyncTopics;
+  AsyncSubscription(std::shared_ptr<topic::Node> node, IntrusivePtr<topic::SubscriptionCore> core) noexcept;
+  std::shared_ptr<topic::Node> node_;
+  IntrusivePtr<topic::SubscriptionCore> core_;
+};
+
+// Answers a request in a coroutine, as RequestHandler does.
+using AsyncRequestHandler = std::function<rt::Task<Result<Message>>(TopicMessage request)>;
+
+// Ongoing: a service or a forwarding that runs on a loop. Owner: a move-only value; destruction cancels its coroutines,
+// which end in the loop's next turns. Affinity: the loop's thread.
+class Ongoing {
+ public:
+  struct State;
+  explicit Ongoing(std::shared_ptr<State> state) noexcept;
+  Ongoing(Ongoing&&) noexcept;
+  Ongoing& operator=(Ongoing&&) noexcept;
+  ~Ongoing();
+  void stop() noexcept;  // idempotent
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
+// AsyncTopics: Topics for the coroutines of one loop, which may be a core's; the same names, meanings and errors. Its
+// loop's thread reads and writes the network. No lock is shared with another core.
+// Owner: a move-only value; destruction closes. Everything it made may outlive it. The context and the loop outlive both.
+// Affinity: the loop's thread.
+class AsyncTopics {
+ public:
+  [[nodiscard]] static rt::Task<Result<AsyncTopics>> open(rt::Loop& loop, Context& context, TopicsOptions options);
+  [[nodiscard]] static rt::Task<Result<AsyncTopics>> open(rt::Core& core, Context& context, TopicsOptions options) {
+    return open(core.loop(), context, std::move(options));
+  }
+  AsyncTopics(AsyncTopics&&) noexcept;
+  AsyncTopics& operator=(AsyncTopics&&) noexcept;
+  ~AsyncTopics();
+  void close() noexcept;
+
+  Result<AsyncPublisher> publisher(std::string_view topic);
+  Result<AsyncSubscription> subscribe(std::initializer_list<std::string_view> filters,
+                                      const SubscriptionOptions& options = {});
+  Result<AsyncSubscription> subscribe(std::string_view filter, const SubscriptionOptions& options = {});
+  Result<AsyncSubscription> subscribe(const Result<Filter>& filter, const SubscriptionOptions& options = {});
+
+  [[nodiscard]] rt::Task<Result<TopicMessage>> request(std::string topic, Message body, Instant deadline,
+                                                       Headers headers = {});
+  // `options.at_a_time` coroutines at once, at most 65,536.
+  Result<Ongoing> serve(std::string_view topic, const ServiceOptions& options, AsyncRequestHandler handler);
+  // Sends what the filter matches to the sessions of a group, on every core: one subscription, and one frame that
+  // `encode` makes, a message. A message that `encode` refuses is left out. The server outlives the forwarding.
+  Result<Ongoing> forward(std::string_view filter, serve::Server& server, serve::GroupId group,
+                          std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode,
+                          const SubscriptionOptions& options = {});
+
+  [[nodiscard]] rt::Task<Result<Owned>> create(std::string topic, Instant deadline);
+  [[nodiscard]] bool exists(std::string_view topic) const;
+  [[nodiscard]] bool is_local(std::string_view topic) const;
+  Result<std::vector<std::string>> list(std::string_view filter) const;
+  Result<void> add_peer(std::string_view endpoint);
+  Result<void> remove_peer(std::string_view endpoint);
+  Result<void> route(std::string_view filter, std::string_view endpoint);
+  [[nodiscard]] rt::Task<Result<std::vector<NodeInfo>>> sync(Instant deadline);
+  [[nodiscard]] std::vector<NodeInfo> nodes() const;
+
+  [[nodiscard]] std::uint64_t instance() const noexcept;
+  [[nodiscard]] std::string endpoint() const;
+  [[nodiscard]] TopicsStatistics statistics() const;
+
+ private:
+  explicit AsyncTopics(std::shared_ptr<topic::Node> node) noexcept;
+  [[nodiscard]] static rt::Task<Result<Owned>> own(std::shared_ptr<topic::Node> node, std::string topic,
+                                                   Instant deadline);
+  std::shared_ptr<topic::Node> node_;
+};
+
+}  // namespace weft

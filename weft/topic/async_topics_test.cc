@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/async_topics.h"
+
+#include <string>
+
+#include "weft/rt/core/core_task.h"
+#include "weft/rt/core/runtime.h"
+#include "weft/rt/exec/future.h"
+#include "weft/serve/frame/length_codec.h"
+#include "weft/topic/test_fleets.h"
+#include <gtest/gtest.h>
+
+namespace weft::topic {
+namespace {
+
+class AsyncFleets : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override {
+    rt::RuntimeOptions options;
+    options.cores = 2;
+    auto runtime = rt::Runtime::start(options);
+    ASSERT_TRUE(runtime);
+    runtime_ = *std::move(runtime);
+  }
+  // Runs the coroutine on a core, and waits for its end.
+  void run(unsigned core, rt::Task<Result<void>> task) {
+    auto future = rt::spawn(runtime_->core(core), std::move(task));
+    ASSERT_TRUE(future);
+    const Result<void> result = future->get();
+    EXPECT_TRUE(result) << result.error().message();
+  }
+  rt::Future<void> start(unsigned core, rt::Task<Result<void>> task) {
+    return *rt::spawn(runtime_->core(core), std::move(task));
+  }
+
+  TestFleet fleet_{GetParam()};
+  Context context_;
+  Context second_;
+  std::unique_ptr<rt::Runtime> runtime_;
+};
+INSTANTIATE_TEST_SUITE_P(Fleets, AsyncFleets, testing::Values("inproc", "local", "tcp"),
+                         [](const auto& kind) { return kind.param; });
+
+constexpr int kMessages = 2000;
+
+rt::Task<Result<void>> count_up(rt::Core* core, Context* context, TopicsOptions options) {
+  Result<AsyncTopics> topics = co_await AsyncTopics::open(*core, *context, options);
+  if (!topics) {
+    co_return topics.error();
+  }
+  Result<AsyncSubscription> s = topics->subscribe({"a.*"});
+  for (int i = 0; i < kMessages; ++i) {
+    const Result<TopicMessage> m = co_await s->next();
+    if (!m) {
+      co_return m.error();
+    }
+    EXPECT_EQ(m->text(), std::to_string(i));
+  }
+  const TopicsStatistics all = topics->statistics();
+  EXPECT_EQ(all.matched, all.delivered + all.dropped() + all.queued);
+  co_return Result<void>();
+}
+
+rt::Task<Result<void>> publish_all(rt::Core* core, Context* context, TopicsOptions options) {
+  Result<AsyncTopics> topics = co_await AsyncTopics::open(*core, *context, options);
+  if (!topics) {
+    co_return topics.error();
+  }
+  Result<AsyncPublisher> p = topics->publisher("a.b");
+  const Result<std::size_t> ready = co_await p->wait_subscribers(1, soon());
+  if (!ready) {
+    co_return ready.error();
+  }
+  for (int i = 0; i < kMessages; ++i) {
+    Result<Message> body = Message::copy_of(std::to_string(i));
+    const Result<void> published = co_await p->publish_wait(*std::move(body));
+    if (!published) {
+      co_return published;
+    }
+  }
+  co_return Result<void>();
+}
+
+TEST_P(AsyncFleets, OneCorePublishesToAnother) {
+  Topics seed = fleet_.open(context_);
+  const TopicsOptions options = fleet_.options();
+  Context& other = GetParam() == "inproc" ? context_ : second_;
+  auto counted = start(0, count_up(&runtime_->core(0), &context_, options));
+  run(1, publish_all(&runtime_->core(1), &other, options));
+  const Result<void> result = counted.get();
+  EXPECT_TRUE(result) << result.error().message();
+}
+
+rt::Task<Result<Message>> echo(TopicMessage request) {
+  (void)co_await rt::yield();
+  co_return Message::copy_of("re:" + std::string(request.text()));
+}
+
+rt::Task<Result<void>> serve_until(rt::Core* core, Context* context, TopicsOptions options, std::string last) {
+  Result<AsyncTopics> topics = co_await AsyncTopics::open(*core, *context, options);
+  if (!topics) {
+    co_return topics.error();
+  }
+  Result<Ongoing> service = topics->serve("svc", {.at_a_time = 8}, echo);
+  Result<AsyncSubscription> end = topics->subscribe(last);
+  const Result<TopicMessage> told = co_await end->next();
+  co_return told ? Result<void>() : Result<void>(told.error());
+}
+
+TEST_P(AsyncFleets, ACoroutineServesABlockingAsker) {
+  Topics seed = fleet_.open(context_);
+  auto served = start(0, serve_until(&runtime_->core(0), &second_, fleet_.options(), "end"));
+  if (GetParam() == "inproc") {
+    served = start(0, serve_until(&runtime_->core(0), &context_, fleet_.options(), "end"));
+  }
+  Publisher end = *seed.publisher("end");
+  ASSERT_TRUE(end.wait_subscribers(1, soon()));
+  ASSERT_TRUE(seed.sync(soon()));
+  for (int i = 0; i < 100; ++i) {
+    const auto reply = seed.request("svc", std::to_string(i), soon());
+    ASSERT_TRUE(reply) << reply.error().message();
+    EXPECT_EQ(reply->text(), "re:" + std::to_string(i));
+  }
+  ASSERT_TRUE(end.publish("now"));
+  EXPECT_TRUE(served.get());
+}
+
+}  // namespace
+}  // namespace weft::topic

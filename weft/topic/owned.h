@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace weft {
+
+namespace topic {
+class Node;
+}
+
+// Owned: a topic that this handle owns: no other handle alive does, as far as the fleet is connected.
+// Owner: a move-only value; destruction gives the topic up. Affinity: any thread.
+// A partition of the network may make two owners. When it ends, the higher epoch stays, or of equal ones the lower
+// instance; the other one's here() is false from then on.
+class Owned {
+ public:
+  Owned(Owned&&) noexcept;
+  Owned& operator=(Owned&&) noexcept;
+  ~Owned();
+
+  [[nodiscard]] bool here() const noexcept;                              // whether this is still the owner
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }  // grows with each owner of the topic
+
+ private:
+  friend class Topics;
+  friend class AsyncTopics;
+  Owned(std::shared_ptr<topic::Node> node, std::string wire, std::uint64_t epoch) noexcept;
+
+  std::shared_ptr<topic::Node> node_;
+  std::string wire_;
+  std::uint64_t epoch_ = 0;
+};
+
+}  // namespace weft
