@@ -153,6 +153,11 @@ std::uint32_t op_id(Bytes bytes) noexcept {
   return bytes.size() < kIdAt + 4 ? 0 : load_big_endian<std::uint32_t>(bytes.data() + kIdAt);
 }
 
+void set_op_id(MutableBytes bytes, std::uint32_t id) noexcept {
+  WEFT_ASSERT(bytes.size() >= kOpHeaderSize);
+  store_big_endian(bytes.data() + kIdAt, id);
+}
+
 std::uint64_t sequence_at(Bytes body, std::size_t index) noexcept {
   WEFT_ASSERT(index < sequence_count(body));
   return load_big_endian<std::uint64_t>(body.data() + 8 * index);
