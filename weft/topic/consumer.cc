@@ -14,7 +14,7 @@ Result<void> Delivery::ack_confirmed() {
   return confirmed(*call, link()->run(call));
 }
 
-Consumer::Consumer(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::Channel> channel) noexcept
+Consumer::Consumer(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::KeptChannel> channel) noexcept
     : link_(std::move(link)), channel_(std::move(channel)) {}
 Consumer::Consumer(Consumer&&) noexcept = default;
 Consumer& Consumer::operator=(Consumer&& other) noexcept {

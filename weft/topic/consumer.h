@@ -31,7 +31,7 @@ class Delivery : public topic::DeliveryBase {
 // Promise: each message of the stream at least once to one member, until it is acknowledged.
 class Consumer {
  public:
-  Consumer(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::Channel> channel) noexcept;
+  Consumer(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::KeptChannel> channel) noexcept;
   Consumer(Consumer&&) noexcept;
   Consumer& operator=(Consumer&&) noexcept;
   ~Consumer();
@@ -47,7 +47,7 @@ class Consumer {
   Result<void> wait_open();
 
   std::shared_ptr<topic::HubLink> link_;
-  IntrusivePtr<topic::Channel> channel_;
+  IntrusivePtr<topic::KeptChannel> channel_;
 };
 
 }  // namespace weft

@@ -11,7 +11,7 @@ namespace {
 constexpr Error kMoved(Errc::closed, "the reader was moved from");
 }
 
-Reader::Reader(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::Channel> channel) noexcept
+Reader::Reader(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::KeptChannel> channel) noexcept
     : link_(std::move(link)), channel_(std::move(channel)) {}
 Reader::Reader(Reader&&) noexcept = default;
 Reader& Reader::operator=(Reader&& other) noexcept {

@@ -22,7 +22,7 @@ class HubLink;
 // Promise: each message that the stream still keeps when it is read, once, also when the hub changes meanwhile.
 class Reader {
  public:
-  Reader(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::Channel> channel) noexcept;
+  Reader(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::KeptChannel> channel) noexcept;
   Reader(Reader&&) noexcept;
   Reader& operator=(Reader&&) noexcept;
   ~Reader();
@@ -42,7 +42,7 @@ class Reader {
   Result<void> wait_open();
 
   std::shared_ptr<topic::HubLink> link_;
-  IntrusivePtr<topic::Channel> channel_;
+  IntrusivePtr<topic::KeptChannel> channel_;
 };
 
 }  // namespace weft

@@ -93,8 +93,7 @@ Result<Published> Stream::publish_strict(std::string_view topic, Bytes body, Pub
   topic::HubLink& link = *core_->link();
   const std::string name(topic);
   options.deadline = core_->answer_by(options.deadline);
-  const auto turn =
-      WEFT_TRY(link.wait(core_->strict_news(), options.deadline, [&] { return core_->take_turn(name); }));
+  const auto turn = WEFT_TRY(link.wait(core_->strict_news(), options.deadline, [&] { return core_->take_turn(name); }));
   std::uint64_t last = 0;
   const auto publish = [&]() -> Result<Published> {
     if (!options.expect_last) {
@@ -194,9 +193,7 @@ Result<void> Stream::remove_consumer(std::string_view name) {
   return StreamCore::removed(*call, core_->link()->run(call));
 }
 
-Survives Stream::survives() const noexcept {
-  return core_ == nullptr ? Survives::nothing : core_->settings().survives;
-}
+Survives Stream::survives() const noexcept { return core_ == nullptr ? Survives::nothing : core_->settings().survives; }
 std::string_view Stream::name() const noexcept { return core_ == nullptr ? std::string_view() : core_->wire(); }
 
 }  // namespace weft

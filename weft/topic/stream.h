@@ -76,12 +76,12 @@ class Stream {
   Result<KeptMessage> message(std::uint64_t sequence);  // not_found: it never was, or is gone
   Result<KeptMessage> newest(std::string_view topic);   // also an erasure; not_found
   Result<StreamInfo> info();
-  Result<void> purge(std::uint64_t before);                // every message before this sequence goes
-  Result<void> purge_topic(std::string_view topic);        // streams that keep the latest; not_supported
-  Result<void> remove();                                   // the stream, its messages and consumers
-  Result<void> remove_consumer(std::string_view name);     // its open members end
-  [[nodiscard]] Survives survives() const noexcept;        // what the stream got
-  [[nodiscard]] std::string_view name() const noexcept;    // with the handle's space
+  Result<void> purge(std::uint64_t before);              // every message before this sequence goes
+  Result<void> purge_topic(std::string_view topic);      // streams that keep the latest; not_supported
+  Result<void> remove();                                 // the stream, its messages and consumers
+  Result<void> remove_consumer(std::string_view name);   // its open members end
+  [[nodiscard]] Survives survives() const noexcept;      // what the stream got
+  [[nodiscard]] std::string_view name() const noexcept;  // with the handle's space
 
   // Declares the stream: for Topics::stream(). conflict: it exists with other settings; not_supported: the engine
   // cannot keep the promise; invalid_argument; timed_out; closed.

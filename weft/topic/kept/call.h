@@ -52,9 +52,9 @@ class Call : public ListHook, public sync::AtomicCounted<Call> {
   News changed;
 
   bool done = false;
-  Error error;      // ok: `answer` holds
-  Message bytes;    // of the answer
-  Op answer;        // its views point into `bytes`
+  Error error;    // ok: `answer` holds
+  Message bytes;  // of the answer
+  Op answer;      // its views point into `bytes`
 
   [[nodiscard]] std::size_t footprint() const noexcept { return request.size() + sizeof(Call); }
 };

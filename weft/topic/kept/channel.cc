@@ -6,7 +6,7 @@
 
 namespace weft::topic {
 
-std::uint32_t Channel::credit_due() const noexcept {
+std::uint32_t KeptChannel::credit_due() const noexcept {
   const std::size_t held = queue_bytes + credit * size_hint;
   if (held >= bytes_max && (credit != 0 || !queue.empty())) {
     return 0;
@@ -18,7 +18,7 @@ std::uint32_t Channel::credit_due() const noexcept {
   return credit == 0 || room >= (window + 1) / 2 || room >= 4 * credit ? room : 0;
 }
 
-bool Channel::take(KeptMessage&& message) {
+bool KeptChannel::take(KeptMessage&& message) {
   if (credit == 0) {
     return false;
   }
@@ -46,7 +46,7 @@ bool Channel::take(KeptMessage&& message) {
   return true;
 }
 
-Result<KeptMessage> Channel::pop() {
+Result<KeptMessage> KeptChannel::pop() {
   if (queue.empty()) {
     return state == State::ended ? end : Error(Errc::would_block);
   }
@@ -57,7 +57,7 @@ Result<KeptMessage> Channel::pop() {
   return message;
 }
 
-Op Channel::open_op(std::string& body) {
+Op KeptChannel::open_op(std::string& body) {
   ConsumerSettings with = settings;
   if (reads() && next != 0 && (caught_up || with.from.kind != From::Kind::last_per_topic)) {
     with.from = From::sequence(next);

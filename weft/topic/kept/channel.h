@@ -20,21 +20,21 @@
 
 namespace weft::topic {
 
-// Channel: deliveries of the hub to one consumer or reader of this handle.
+// KeptChannel: deliveries of the hub to one consumer or reader of this handle.
 // Owner: its references: the link's table, the consumer or reader, and its deliveries. Affinity: guarded by the link's
 // lock, except what is const.
 // Invariants:
 //   1. The hub may send at most `credit` more deliveries; one beyond is dropped and counted.
 //   2. queue.size() + credit <= window. With more than bytes_max in the queue no credit is given.
 //   3. A reader's sequences grow. After a change of the hub it begins behind the last one that came.
-class Channel : public sync::AtomicCounted<Channel> {
+class KeptChannel : public sync::AtomicCounted<KeptChannel> {
  public:
   enum class State : std::uint8_t { opening, open, ended };
   static constexpr std::uint32_t kWindowMax = 65'536;
   static constexpr std::size_t kAcksMax = 512;  // of one op
 
-  Channel(std::string on_stream, std::string of_consumer, ConsumerSettings with, std::uint32_t messages,
-          std::size_t bytes)
+  KeptChannel(std::string on_stream, std::string of_consumer, ConsumerSettings with, std::uint32_t messages,
+              std::size_t bytes)
       : stream(std::move(on_stream)),
         consumer(std::move(of_consumer)),
         settings(std::move(with)),
@@ -55,11 +55,11 @@ class Channel : public sync::AtomicCounted<Channel> {
   std::size_t queue_bytes = 0;
   std::size_t size_hint = 4096;  // bytes of the largest delivery lately: how much a credit may cost
   std::uint32_t credit = 0;
-  bool opened = false;      // at least once
+  bool opened = false;          // at least once
   Instant open_until = kNever;  // until it is opened
-  std::uint64_t next = 0;   // reader: what to begin with after a change of the hub; 0: not known
+  std::uint64_t next = 0;       // reader: what to begin with after a change of the hub; 0: not known
   bool caught_up = false;
-  std::size_t stored = 0;   // messages in the queue that came before `caught_up`
+  std::size_t stored = 0;           // messages in the queue that came before `caught_up`
   std::vector<std::uint64_t> acks;  // to be sent
   bool acks_posted = false;
   News changed;
@@ -69,6 +69,10 @@ class Channel : public sync::AtomicCounted<Channel> {
   [[nodiscard]] std::uint32_t credit_due() const noexcept;
   // False: unasked, out of order, or a double; it is not queued.
   [[nodiscard]] bool take(KeptMessage&& message);
+  void drop_queue() noexcept {
+    queue.clear();
+    queue_bytes = stored = 0;
+  }
   [[nodiscard]] Result<KeptMessage> pop();  // would_block; the end's error
   // What opens the channel: anew, or where the hub before left it. `body` keeps the text of the settings.
   [[nodiscard]] Op open_op(std::string& body);

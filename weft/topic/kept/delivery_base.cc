@@ -14,7 +14,8 @@ constexpr std::uint64_t kSettingsWait = ~std::uint64_t{0};  // of a nak: the wai
 constexpr std::size_t kReasonMax = 1024;                    // bytes
 }  // namespace
 
-DeliveryBase::DeliveryBase(std::shared_ptr<HubLink> link, IntrusivePtr<Channel> channel, KeptMessage message) noexcept
+DeliveryBase::DeliveryBase(std::shared_ptr<HubLink> link, IntrusivePtr<KeptChannel> channel,
+                           KeptMessage message) noexcept
     : KeptMessage(std::move(message)), link_(std::move(link)), channel_(std::move(channel)) {}
 
 void DeliveryBase::send(OpKind kind, std::uint64_t second, std::string_view text) noexcept {
@@ -31,7 +32,7 @@ void DeliveryBase::send(OpKind kind, std::uint64_t second, std::string_view text
 }
 
 void DeliveryBase::ack() noexcept {
-  if (const IntrusivePtr<Channel> channel = std::exchange(channel_, nullptr)) {
+  if (const IntrusivePtr<KeptChannel> channel = std::exchange(channel_, nullptr)) {
     link_->acknowledge(*channel, sequence());
   }
 }
@@ -50,7 +51,7 @@ void DeliveryBase::reject(std::string_view why) noexcept {
 }
 
 Result<IntrusivePtr<Call>> DeliveryBase::confirm() noexcept {
-  const IntrusivePtr<Channel> channel = std::exchange(channel_, nullptr);
+  const IntrusivePtr<KeptChannel> channel = std::exchange(channel_, nullptr);
   if (channel == nullptr) {
     return Error(Errc::invalid_state, "the delivery was acknowledged, given back or rejected");
   }

@@ -18,7 +18,7 @@ class HubLink;
 // nothing. None of them waits; one that the hub does not get, because it ends, is as if it had not been called.
 class DeliveryBase : public KeptMessage {
  public:
-  DeliveryBase(std::shared_ptr<HubLink> link, IntrusivePtr<Channel> channel, KeptMessage message) noexcept;
+  DeliveryBase(std::shared_ptr<HubLink> link, IntrusivePtr<KeptChannel> channel, KeptMessage message) noexcept;
   DeliveryBase(DeliveryBase&&) noexcept = default;
   DeliveryBase& operator=(DeliveryBase&&) noexcept = default;
 
@@ -26,7 +26,7 @@ class DeliveryBase : public KeptMessage {
   // Deliver it again, to any member: after the time, or after the consumer's retry_waits.
   void retry(Duration after) noexcept;
   void retry() noexcept;
-  void working() noexcept;                      // ack_wait begins anew
+  void working() noexcept;                     // ack_wait begins anew
   void reject(std::string_view why) noexcept;  // never deliver it again
 
  protected:
@@ -38,7 +38,7 @@ class DeliveryBase : public KeptMessage {
   void send(OpKind kind, std::uint64_t second, std::string_view text) noexcept;
 
   std::shared_ptr<HubLink> link_;
-  IntrusivePtr<Channel> channel_;  // null: it was settled
+  IntrusivePtr<KeptChannel> channel_;  // null: it was settled
 };
 
 }  // namespace weft::topic

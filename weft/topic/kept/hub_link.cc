@@ -19,18 +19,12 @@ constexpr Error kSilent(Errc::timed_out, "the hub did not answer in time");
 
 const char* text_of(Errc errc) noexcept {
   switch (errc) {
-    case Errc::not_found:
-      return "the hub has no such stream, topic, consumer or message";
-    case Errc::conflict:
-      return "the hub has another state than the request expects";
-    case Errc::resource_exhausted:
-      return "a bound of the stream or of the hub is reached";
-    case Errc::corrupt:
-      return "the hub's file is damaged";
-    case Errc::not_supported:
-      return "the hub cannot keep what was declared";
-    default:
-      return "the hub refused the request";
+    case Errc::not_found: return "the hub has no such stream, topic, consumer or message";
+    case Errc::conflict: return "the hub has another state than the request expects";
+    case Errc::resource_exhausted: return "a bound of the stream or of the hub is reached";
+    case Errc::corrupt: return "the hub's file is damaged";
+    case Errc::not_supported: return "the hub cannot keep what was declared";
+    default: return "the hub refused the request";
   }
 }
 
@@ -52,9 +46,10 @@ void HubLink::close() noexcept {
       finish(call, call.sent && call.on_loss != OnLoss::resend ? kUnknown : kClosed);
     }
     for (auto& [id, channel] : channels_) {
-      send_acks(*channel);
-      channel->state = Channel::State::ended;
+      send_acks(*channel, id);
+      channel->state = KeptChannel::State::ended;
       channel->end = kClosed;
+      channel->drop_queue();
       channel->changed.tell();
     }
     channels_.clear();
@@ -96,8 +91,7 @@ bool HubLink::has_place(const Call& call) const noexcept {
   if (!call.is_append) {
     return calls_.size() - in_flight_ < kCallsMax;
   }
-  return in_flight_ == 0 ||
-         (in_flight_ < kInFlightMax && in_flight_bytes_ + call.footprint() <= kInFlightBytesMax);
+  return in_flight_ == 0 || (in_flight_ < kInFlightMax && in_flight_bytes_ + call.footprint() <= kInFlightBytesMax);
 }
 
 Result<IntrusivePtr<Call>> HubLink::prepare(const Op& op, OnLoss on_loss, Instant deadline) {
@@ -228,7 +222,7 @@ void HubLink::flush() noexcept {
 
 // --- channels ---
 
-Result<void> HubLink::open(Channel& channel) {
+Result<void> HubLink::open(KeptChannel& channel) {
   const std::lock_guard lock(mutex_);
   if (closed_) {
     return kClosed;
@@ -238,7 +232,7 @@ Result<void> HubLink::open(Channel& channel) {
   }
   return msg::or_no_memory([&]() -> Result<void> {
     channel.id = fresh_id();
-    channels_.emplace(channel.id, IntrusivePtr<Channel>::retain(&channel));
+    channels_.emplace(channel.id, IntrusivePtr<KeptChannel>::retain(&channel));
     if (state_ == Link::up) {
       std::string body;
       send_op(channel.open_op(body));
@@ -250,26 +244,27 @@ Result<void> HubLink::open(Channel& channel) {
   });
 }
 
-void HubLink::end(Channel& channel) noexcept {
+void HubLink::end(KeptChannel& channel) noexcept {
   const std::lock_guard lock(mutex_);
-  if (channel.state == Channel::State::ended) {
+  if (channel.state == KeptChannel::State::ended) {
     return;
   }
-  send_acks(channel);
+  send_acks(channel, channel.id);
   send_op({.kind = OpKind::end, .flags = OpFlags::quiet, .id = channel.id});
+  channel.drop_queue();
   end_channel(channel, Error(Errc::closed, "the consumer or reader was closed"));
 }
 
 // Takes the channel out of the table; the caller holds a reference.
-void HubLink::end_channel(Channel& channel, const Error& error) noexcept {
-  const auto held = IntrusivePtr<Channel>::retain(&channel);
-  channel.state = Channel::State::ended;
+void HubLink::end_channel(KeptChannel& channel, const Error& error) noexcept {
+  const auto held = IntrusivePtr<KeptChannel>::retain(&channel);
+  channel.state = KeptChannel::State::ended;
   channel.end = error;
   channels_.erase(channel.id);
   channel.changed.tell();
 }
 
-Result<KeptMessage> HubLink::try_next(Channel& channel) {
+Result<KeptMessage> HubLink::try_next(KeptChannel& channel) {
   Result<KeptMessage> message = channel.pop();
   if (message) {
     ++counts_.delivered;
@@ -278,15 +273,15 @@ Result<KeptMessage> HubLink::try_next(Channel& channel) {
   return message;
 }
 
-Result<std::optional<KeptMessage>> HubLink::try_next_stored(Channel& channel) {
+Result<std::optional<KeptMessage>> HubLink::try_next_stored(KeptChannel& channel) {
   if (channel.live()) {
     return std::optional<KeptMessage>();
   }
   return std::optional<KeptMessage>(WEFT_TRY(try_next(channel)));
 }
 
-void HubLink::give_credit(Channel& channel) noexcept {
-  if (channel.state != Channel::State::open || state_ != Link::up) {
+void HubLink::give_credit(KeptChannel& channel) noexcept {
+  if (channel.state != KeptChannel::State::open || state_ != Link::up) {
     return;
   }
   if (const std::uint32_t more = channel.credit_due(); more != 0) {
@@ -295,22 +290,22 @@ void HubLink::give_credit(Channel& channel) noexcept {
   }
 }
 
-void HubLink::acknowledge(Channel& channel, std::uint64_t sequence) noexcept {
+void HubLink::acknowledge(KeptChannel& channel, std::uint64_t sequence) noexcept {
   const std::lock_guard lock(mutex_);
-  if (closed_ || channel.state == Channel::State::ended) {
+  if (closed_ || channel.state == KeptChannel::State::ended) {
     return;
   }
   try {
     channel.acks.push_back(sequence);
-    if (channel.acks.size() >= Channel::kAcksMax) {
-      send_acks(channel);
+    if (channel.acks.size() >= KeptChannel::kAcksMax) {
+      send_acks(channel, channel.id);
     } else if (!channel.acks_posted) {
-      loop_.post([weak = weak_from_this(), kept = IntrusivePtr<Channel>::retain(&channel)] {
+      loop_.post([weak = weak_from_this(), kept = IntrusivePtr<KeptChannel>::retain(&channel)] {
         if (const auto link = weak.lock()) {
           {
             const std::lock_guard inner(link->mutex_);
             kept->acks_posted = false;
-            link->send_acks(*kept);
+            link->send_acks(*kept, kept->id);
           }
           link->flush();
         }
@@ -318,15 +313,15 @@ void HubLink::acknowledge(Channel& channel, std::uint64_t sequence) noexcept {
       channel.acks_posted = true;
     }
   } catch (const std::bad_alloc&) {
-    send_acks(channel);  // the hub delivers again what was not acknowledged
+    send_acks(channel, channel.id);  // the hub delivers again what was not acknowledged
   }
 }
 
-void HubLink::send_acks(Channel& channel) noexcept {
+void HubLink::send_acks(KeptChannel& channel, std::uint32_t id) noexcept {
   if (state_ != Link::up || channel.acks.empty()) {
     return;
   }
-  std::array<std::uint8_t, 8 * Channel::kAcksMax> body;
+  std::array<std::uint8_t, 8 * KeptChannel::kAcksMax> body;
   while (!channel.acks.empty()) {
     const std::uint64_t first = channel.acks.back();
     channel.acks.pop_back();
@@ -336,7 +331,7 @@ void HubLink::send_acks(Channel& channel) noexcept {
     }
     send_op({.kind = OpKind::ack,
              .flags = OpFlags::quiet,
-             .id = channel.id,
+             .id = id,
              .number = first,
              .name = channel.stream,
              .key = channel.consumer,
@@ -354,7 +349,7 @@ void HubLink::handle_op(Message&& message) {
     return;
   }
   if (const auto found = channels_.find(op->id); found != channels_.end()) {
-    const IntrusivePtr<Channel> channel = found->second;
+    const IntrusivePtr<KeptChannel> channel = found->second;
     handle_channel(*channel, std::move(message), *op);
   } else if (op->kind == OpKind::answer) {
     handle_answer(std::move(message), *op);
@@ -367,7 +362,7 @@ void HubLink::handle_op(Message&& message) {
 
 void HubLink::handle_answer(Message&& message, const Op& op) {
   if (op.id == 0) {
-    return;  // to a declaration that was repeated
+    return;  // to a declaration that was repeated, or an acknowledgement
   }
   const auto found = calls_.find(op.id);
   if (found == calls_.end()) {
@@ -381,15 +376,15 @@ void HubLink::handle_answer(Message&& message, const Op& op) {
   finish(*call, errc == Errc::ok ? Error() : Error(errc, text_of(errc)));
 }
 
-void HubLink::handle_channel(Channel& channel, Message&& message, const Op& op) {
+void HubLink::handle_channel(KeptChannel& channel, Message&& message, const Op& op) {
   switch (op.kind) {
     case OpKind::answer:
-      if (channel.state != Channel::State::opening) {
+      if (channel.state != KeptChannel::State::opening) {
         ++counts_.late_acks;  // a quiet acknowledgement failed: the message is another member's, or gone
       } else if (op.error() != Errc::ok) {
         end_channel(channel, Error(op.error(), text_of(op.error())));
       } else {
-        channel.state = Channel::State::open;
+        channel.state = KeptChannel::State::open;
         if (channel.reads() && !channel.opened && channel.settings.from.kind != From::Kind::last_per_topic) {
           channel.next = std::max(channel.next, op.number);
         }
@@ -422,9 +417,7 @@ void HubLink::handle_channel(Channel& channel, Message&& message, const Op& op) 
       end_channel(channel, op.error() == Errc::ok ? Error(Errc::closed, "the hub ended the channel")
                                                   : Error(op.error(), text_of(op.error())));
       return;
-    default:
-      ++counts_.malformed;
-      return;
+    default: ++counts_.malformed; return;
   }
 }
 
@@ -474,7 +467,7 @@ void HubLink::handle_deadlines() {
     while (Call* const call = kept.pop_front()) {
       order_.push_back(*call);
     }
-    std::vector<IntrusivePtr<Channel>> late;
+    std::vector<IntrusivePtr<KeptChannel>> late;
     for (const auto& [id, channel] : channels_) {
       if (channel->open_until <= now) {
         late.push_back(channel);

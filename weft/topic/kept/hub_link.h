@@ -92,16 +92,17 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   void stop_declaring(const std::string& stream) noexcept;
 
   // --- channels ---
-  [[nodiscard]] Result<void> open(Channel& channel);  // closed; resource_exhausted
-  void end(Channel& channel) noexcept;                // its consumer or reader went
-  [[nodiscard]] Result<KeptMessage> try_next(Channel& channel);  // with the lock held; would_block; the channel's end
-  [[nodiscard]] Result<std::optional<KeptMessage>> try_next_stored(Channel& channel);  // the same; none: it is live
-  [[nodiscard]] static Result<void> opened(const Channel& channel) noexcept {          // the same
-    return channel.state == Channel::State::ended ? channel.end
-           : channel.opened                       ? Result<void>()
-                                                  : Result<void>(Errc::would_block);
+  [[nodiscard]] Result<void> open(KeptChannel& channel);  // closed; resource_exhausted
+  void end(KeptChannel& channel) noexcept;                // its consumer or reader went
+  [[nodiscard]] Result<KeptMessage> try_next(
+      KeptChannel& channel);  // with the lock held; would_block; the channel's end
+  [[nodiscard]] Result<std::optional<KeptMessage>> try_next_stored(KeptChannel& channel);  // the same; none: it is live
+  [[nodiscard]] static Result<void> opened(const KeptChannel& channel) noexcept {          // the same
+    return channel.opened                               ? Result<void>()
+           : channel.state == KeptChannel::State::ended ? Result<void>(channel.end)
+                                                        : Result<void>(Errc::would_block);
   }
-  void acknowledge(Channel& channel, std::uint64_t sequence) noexcept;
+  void acknowledge(KeptChannel& channel, std::uint64_t sequence) noexcept;
 
   // --- waiting ---
   // Calls `attempt` under the lock, at once and after all news, until it returns anything but would_block. timed_out.
@@ -154,7 +155,6 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   void unlock() noexcept { mutex_.unlock(); }
   void flush() noexcept;  // of what was sent; before a wait
 
-
  private:
   // Connection: one socket, for one connection.
   struct Connection final : rt::Watcher {
@@ -176,11 +176,12 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   void finish(Call& call, const Error& error) noexcept;
   void handle_op(Message&& message);
   void handle_answer(Message&& message, const Op& op);
-  void handle_channel(Channel& channel, Message&& message, const Op& op);
-  void end_channel(Channel& channel, const Error& error) noexcept;
-  void give_credit(Channel& channel) noexcept;
+  void handle_channel(KeptChannel& channel, Message&& message, const Op& op);
+  void end_channel(KeptChannel& channel, const Error& error) noexcept;
+  void give_credit(KeptChannel& channel) noexcept;
   void send_op(const Op& op) noexcept;
-  void send_acks(Channel& channel) noexcept;
+  // `id`: what the answer to an acknowledgement that fails bears.
+  void send_acks(KeptChannel& channel, std::uint32_t id) noexcept;
 
   // hub_link_connection.cc, on the loop
   void post(void (HubLink::*work)());
@@ -215,7 +216,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   std::size_t in_flight_bytes_ = 0;
   std::uint32_t last_id_ = 0;
   std::uint64_t messages_ = 0;
-  std::unordered_map<std::uint32_t, IntrusivePtr<Channel>> channels_;
+  std::unordered_map<std::uint32_t, IntrusivePtr<KeptChannel>> channels_;
   std::unordered_map<std::string, Message> declared_;
   News place_;
   KeptStatistics counts_;

@@ -109,8 +109,8 @@ void HubLink::resend() {
   }
   for (const auto& [id, channel] : channels_) {
     std::string body;
+    send_acks(*channel, 0);  // before the hub gives the messages again
     send_op(channel->open_op(body));
-    send_acks(*channel);
   }
   List<Call> sent;
   while (Call* const call = order_.pop_front()) {
@@ -143,7 +143,8 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
   drop_connection();
   {
     const std::lock_guard lock(mutex_);
-    constexpr Error kGone(Errc::outcome_unknown, "the hub ended before it answered: it may have carried out the request");
+    constexpr Error kGone(Errc::outcome_unknown,
+                          "the hub ended before it answered: it may have carried out the request");
     List<Call> kept;
     while (Call* const call = order_.pop_front()) {
       if (call->sent && call->on_loss == OnLoss::give_up) {
@@ -156,7 +157,7 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
       order_.push_back(*call);
     }
     for (const auto& [id, channel] : channels_) {
-      channel->state = Channel::State::opening;
+      channel->state = KeptChannel::State::opening;
       channel->credit = 0;
     }
     again = wanted();
@@ -200,7 +201,7 @@ void HubLink::try_to_host() {
     while (Call* const call = kept.pop_front()) {
       order_.push_back(*call);
     }
-    std::vector<IntrusivePtr<Channel>> refused;
+    std::vector<IntrusivePtr<KeptChannel>> refused;
     for (const auto& [id, channel] : channels_) {
       if (!channel->opened) {
         refused.push_back(channel);

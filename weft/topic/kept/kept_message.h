@@ -25,7 +25,9 @@ class KeptMessage {
   // For what receives ops: a delivery, or the answer to `get`. protocol_error: it is none.
   [[nodiscard]] static Result<KeptMessage> of(Message&& op, const topic::Names& names);
 
-  [[nodiscard]] std::string_view topic() const noexcept { return named_ ? std::string_view(name_) : text(topic_at_, topic_size_); }
+  [[nodiscard]] std::string_view topic() const noexcept {
+    return named_ ? std::string_view(name_) : text(topic_at_, topic_size_);
+  }
   [[nodiscard]] Bytes body() const noexcept { return bytes_.bytes().subspan(body_at_ <= bytes_.size() ? body_at_ : 0); }
   [[nodiscard]] std::string_view text() const noexcept { return as_text(body()); }
   // The value of the first header of that name; empty: none.

@@ -29,7 +29,7 @@ Result<ConsumerSettings> settings_of(const Names& names, const ConsumerOptions& 
 }
 
 Result<void> check_queue(std::uint32_t messages, std::size_t bytes) {
-  if (messages == 0 || messages > Channel::kWindowMax || bytes == 0) {
+  if (messages == 0 || messages > KeptChannel::kWindowMax || bytes == 0) {
     return Error(Errc::invalid_argument, "a queue has 1 to 65,536 messages, and room for bytes");
   }
   return {};
@@ -191,32 +191,32 @@ Result<void> StreamCore::removed(const Call& call, const Result<void>& result) n
   return !result && result.error() == Errc::not_found && call.resent ? Result<void>() : result;
 }
 
-Result<IntrusivePtr<Channel>> StreamCore::open(Channel* made) const {
-  const auto channel = IntrusivePtr<Channel>::adopt(made);
+Result<IntrusivePtr<KeptChannel>> StreamCore::open(KeptChannel* made) const {
+  const auto channel = IntrusivePtr<KeptChannel>::adopt(made);
   channel->open_until = sys::now() + kAnswerWait;
   WEFT_TRY(link_->open(*channel));
   return channel;
 }
 
-Result<IntrusivePtr<Channel>> StreamCore::consumer(std::string_view name, const ConsumerOptions& options) const {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Channel>> {
+Result<IntrusivePtr<KeptChannel>> StreamCore::consumer(std::string_view name, const ConsumerOptions& options) const {
+  return msg::or_no_memory([&]() -> Result<IntrusivePtr<KeptChannel>> {
     if (name.empty() || name.size() > kOpNameMax) {
       return Error(Errc::invalid_argument, "a consumer has a name of up to 255 bytes");
     }
     WEFT_TRY(check_queue(options.queue_messages_max, options.queue_bytes_max));
-    return open(new Channel(wire_, std::string(name), WEFT_TRY(settings_of(link_->names(), options)),
-                            options.queue_messages_max, options.queue_bytes_max));
+    return open(new KeptChannel(wire_, std::string(name), WEFT_TRY(settings_of(link_->names(), options)),
+                                options.queue_messages_max, options.queue_bytes_max));
   });
 }
 
-Result<IntrusivePtr<Channel>> StreamCore::reader(const ReadOptions& options) const {
-  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Channel>> {
+Result<IntrusivePtr<KeptChannel>> StreamCore::reader(const ReadOptions& options) const {
+  return msg::or_no_memory([&]() -> Result<IntrusivePtr<KeptChannel>> {
     WEFT_TRY(check_queue(options.queue_messages_max, options.queue_bytes_max));
     ConsumerOptions as;
     as.filter = options.filter;
     as.from = options.from;
-    return open(new Channel(wire_, {}, WEFT_TRY(settings_of(link_->names(), as)), options.queue_messages_max,
-                            options.queue_bytes_max));
+    return open(new KeptChannel(wire_, {}, WEFT_TRY(settings_of(link_->names(), as)), options.queue_messages_max,
+                                options.queue_bytes_max));
   });
 }
 

@@ -47,7 +47,7 @@ class StreamCore {
   [[nodiscard]] Result<IntrusivePtr<Call>> append(std::string_view topic, Bytes body, const PublishOptions& options,
                                                   Flags flags) const;
   [[nodiscard]] Result<IntrusivePtr<Call>> get(std::string_view topic, std::uint64_t sequence) const;  // 0: the newest
-  [[nodiscard]] Result<IntrusivePtr<Call>> list(std::string_view behind) const;  // wire
+  [[nodiscard]] Result<IntrusivePtr<Call>> list(std::string_view behind) const;                        // wire
   [[nodiscard]] Result<IntrusivePtr<Call>> info() const;
   [[nodiscard]] Result<IntrusivePtr<Call>> purge(std::uint64_t before) const;
   [[nodiscard]] Result<IntrusivePtr<Call>> purge_topic(std::string_view topic) const;
@@ -59,8 +59,8 @@ class StreamCore {
   // Answers of `remove` that was sent twice.
   [[nodiscard]] static Result<void> removed(const Call& call, const Result<void>& result) noexcept;
 
-  [[nodiscard]] Result<IntrusivePtr<Channel>> consumer(std::string_view name, const ConsumerOptions& options) const;
-  [[nodiscard]] Result<IntrusivePtr<Channel>> reader(const ReadOptions& options) const;
+  [[nodiscard]] Result<IntrusivePtr<KeptChannel>> consumer(std::string_view name, const ConsumerOptions& options) const;
+  [[nodiscard]] Result<IntrusivePtr<KeptChannel>> reader(const ReadOptions& options) const;
 
   // --- Order::strict, with the link's lock held: one message of a topic at a time ---
   // would_block: another one is under way; strict_news() tells. resource_exhausted: 65,536 topics.
@@ -77,7 +77,7 @@ class StreamCore {
     std::uint64_t last = 0;
     bool busy = false;
   };
-  [[nodiscard]] Result<IntrusivePtr<Channel>> open(Channel* channel) const;
+  [[nodiscard]] Result<IntrusivePtr<KeptChannel>> open(KeptChannel* channel) const;
 
   const std::shared_ptr<HubLink> link_;
   const std::string wire_;  // the stream's name

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -23,6 +21,7 @@
 #include "weft/sys/clock.h"
 #include "weft/topic/kept/hub_link.h"
 #include "weft/topic/ops.h"
+#include <gtest/gtest.h>
 
 namespace weft::topic {
 
@@ -76,7 +75,7 @@ class FakeHub {
 
   // For `on_op`: sends any op to the member whose op it is.
   void say(const Op& op) { send(member_, op); }
-  std::atomic<bool> mute_answers{false};   // carries out and does not answer
+  std::atomic<bool> mute_answers{false};  // carries out and does not answer
   std::atomic<int> answer_times{1};
   std::atomic<std::uint64_t> appends{0};
   std::atomic<std::uint64_t> duplicates{0};
@@ -166,15 +165,17 @@ class FakeHub {
         if ((op.has(OpFlags::expect_last) && last != op.number) || (op.has(OpFlags::expect_absent) && !absent)) {
           return answer(op, Errc::conflict);
         }
-        stream.messages.push_back({key, id, std::string(as_text(op.headers)), std::string(as_text(op.body)),
-                                   op.has(OpFlags::erased)});
+        stream.messages.push_back(
+            {key, id, std::string(as_text(op.headers)), std::string(as_text(op.body)), op.has(OpFlags::erased)});
         const std::uint64_t sequence = stream.messages.size();
         stream.ids[id] = sequence;
         stream.last[key] = sequence;
         return answer(op, Errc::ok, {.number = sequence});
       }
       case OpKind::get: {
-        const std::uint64_t at = op.has(OpFlags::by_sequence) ? op.number : stream.last.contains(key) ? stream.last[key] : 0;
+        const std::uint64_t at = op.has(OpFlags::by_sequence) ? op.number
+                                 : stream.last.contains(key)  ? stream.last[key]
+                                                              : 0;
         if (at == 0 || at > stream.messages.size()) {
           return answer(op, Errc::not_found);
         }
@@ -204,8 +205,8 @@ class FakeHub {
       }
       case OpKind::info: {
         const std::string body = write_settings(stream.settings) +
-                                 "messages=" + std::to_string(stream.messages.size()) + "\nbytes=0\nfirst=1\nlast=" +
-                                 std::to_string(stream.messages.size()) + "\n";
+                                 "messages=" + std::to_string(stream.messages.size()) +
+                                 "\nbytes=0\nfirst=1\nlast=" + std::to_string(stream.messages.size()) + "\n";
         return answer(op, Errc::ok, {.body = as_bytes(body)});
       }
       case OpKind::remove:
@@ -213,11 +214,9 @@ class FakeHub {
           store_.streams.erase(std::string(op.name));
         }
         return answer(op, Errc::ok);
-      case OpKind::purge:
-        return answer(op, Errc::ok);
+      case OpKind::purge: return answer(op, Errc::ok);
       case OpKind::consume:
-      case OpKind::read:
-        return open(stream, op);
+      case OpKind::read: return open(stream, op);
       case OpKind::ack: {
         auto& waiting = stream.waiting[key];
         const bool was = waiting.erase(op.number) != 0;
@@ -234,11 +233,8 @@ class FakeHub {
           }
         }
         return;
-      case OpKind::reject:
-        stream.waiting[key].erase(op.number);
-        return;
-      default:
-        return;
+      case OpKind::reject: stream.waiting[key].erase(op.number); return;
+      default: return;
     }
   }
   void open(FakeStore::Stream& stream, const Op& op) {
@@ -255,20 +251,11 @@ class FakeHub {
     }
     const std::uint64_t end = stream.messages.size() + 1;
     switch (settings.from.kind) {
-      case From::Kind::sequence:
-        channel.next = settings.from.value;
-        break;
-      case From::Kind::next:
-        channel.next = end;
-        break;
-      case From::Kind::last:
-        channel.next = std::max<std::uint64_t>(end, 2) - 1;
-        break;
-      case From::Kind::last_per_topic:
-        channel.newest_only = true;
-        break;
-      default:
-        break;
+      case From::Kind::sequence: channel.next = settings.from.value; break;
+      case From::Kind::next: channel.next = end; break;
+      case From::Kind::last: channel.next = std::max<std::uint64_t>(end, 2) - 1; break;
+      case From::Kind::last_per_topic: channel.newest_only = true; break;
+      default: break;
     }
     if (op.kind == OpKind::consume) {
       const auto [at, made] = stream.consumers.emplace(channel.consumer, settings);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -15,6 +13,7 @@
 #include "weft/topic/kept/hub_link.h"
 #include "weft/topic/kept/test_hub.h"
 #include "weft/topic/stream.h"
+#include <gtest/gtest.h>
 
 namespace weft::topic {
 
