@@ -339,7 +339,7 @@ int write_subscription(SocketHandle& handle, const void* value, size_t size) {
   if (value == nullptr && size != 0) {
     return fail(EINVAL);
   }
-  const auto done = handle.core->subscribe(Bytes(static_cast<const std::uint8_t*>(value), size), kOn);
+  const auto done = handle.core->subscribe({FilterKind::prefix, {static_cast<const char*>(value), size}}, kOn);
   if (!done && done.error() == Errc::not_supported) {
     return fail(EINVAL);  // an XPUB without ZMQ_XPUB_MANUAL
   }

@@ -476,6 +476,22 @@ ZMQ_EXPORT int zmq_poller_remove_fd(void* poller, zmq_fd_t fd);
 #define WEFT_TLS_RELOAD 1016          /* int, write-only: 1 reads the certificates of bound endpoints again */
 ZMQ_EXPORT void weft_version(int* major, int* minor, int* patch);
 
+/* Filters of a SUB or an XSUB, besides the prefixes of ZMQ_SUBSCRIBE: messages whose first part the filter matches. `text`
+   is at most 255 bytes, and need not end with a zero byte. Another library's publisher sends all that begins with the
+   bytes in front of the first wildcard, and this socket filters. Both calls return 0, or -1 and zmq_errno(): EINVAL: the
+   text breaks the rules of its kind, there is no such kind, another type of socket, or nothing to take back; EMSGSIZE:
+   a longer text; ENOMEM. */
+#define WEFT_FILTER_EXACT 1 /* the first part is the text */
+#define WEFT_FILTER_TOKENS \
+  2 /* tokens between dots: "px.*" with one token there, "px.>" with one or more; or a plain name */
+#define WEFT_FILTER_PREFIX 3 /* as ZMQ_SUBSCRIBE */
+#define WEFT_FILTER_GLOB 4   /* the pattern of Redis' PSUBSCRIBE: "news:*:d[ek]" */
+ZMQ_EXPORT int weft_socket_subscribe(void* socket, int kind, const void* text, size_t size);
+ZMQ_EXPORT int weft_socket_unsubscribe(void* socket, int kind, const void* text, size_t size);
+/* The same for a glob that ends with a zero byte. */
+ZMQ_EXPORT int weft_socket_subscribe_glob(void* socket, const char* glob);
+ZMQ_EXPORT int weft_socket_unsubscribe_glob(void* socket, const char* glob);
+
 #ifdef __cplusplus
 }
 #endif

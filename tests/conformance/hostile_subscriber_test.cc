@@ -229,7 +229,7 @@ TEST_P(SubscriberPair, TwoSubscribersThatAreConnectedToEachOtherDoNotWaitForEach
     const auto churn = [](Socket& socket) {
       for (int i = 0; i < 20'000; ++i) {
         const std::string topic = topic_of(i % 10);
-        ASSERT_TRUE(socket.core()->subscribe(as_bytes(topic), i / 10 % 2 == 0));
+        ASSERT_TRUE(socket.core()->subscribe({FilterKind::prefix, topic}, i / 10 % 2 == 0));
       }
     };
     run_all({[&] { churn(first); }, [&] { churn(second); }}, kLong);
@@ -269,7 +269,7 @@ TEST_P(SubscriberPair, APublisherAndItsSubscriberMayBothChangeAtOnce) {
   connect(xpub, bind(xsub));
   run_all({[&] {
              for (int i = 0; i < 20'000; ++i) {
-               ASSERT_TRUE(xsub.core()->subscribe(as_bytes(topic_of(i % 10)), i / 10 % 2 == 0));
+               ASSERT_TRUE(xsub.core()->subscribe({FilterKind::prefix, topic_of(i % 10)}, i / 10 % 2 == 0));
              }
            },
            [&] {

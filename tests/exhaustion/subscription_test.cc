@@ -11,8 +11,9 @@
 #include <vector>
 
 #include "tests/exhaustion/walk.h"
-#include "weft/msg/pattern/pattern.h"
+#include "weft/msg/interest/filter_index.h"
 #include "weft/msg/interest/subscription_table.h"
+#include "weft/msg/pattern/pattern.h"
 #include "weft/msg/socket/test_support.h"
 
 namespace weft::msg {
@@ -45,6 +46,7 @@ const std::vector<std::string> kTopics = [] {
 using Held = std::array<bool, 32>;  // the topics of a peer; no memory needed
 
 std::size_t count(const Held& held) { return static_cast<std::size_t>(std::count(held.begin(), held.end(), true)); }
+FilterView prefix(std::string_view text) { return {FilterKind::prefix, text}; }
 std::size_t place_of(Bytes topic) {
   return static_cast<std::size_t>(std::find(kTopics.begin(), kTopics.end(), as_text(topic)) - kTopics.begin());
 }
@@ -112,17 +114,18 @@ TEST(SubscriptionExhaustion, TheTableKnowsTheSamePeersOfATopicAsTopicsOfAPeer) {
     for (std::size_t p = 0; p < 6; ++p) {
       peers[p].pipe = &pipes.near;
       for (std::size_t i = p; i < kTopics.size(); ++i) {
-        held[p][i] = made(table.add(peers[p], as_bytes(kTopics[i])));
+        held[p][i] = made(table.add(peers[p], prefix(kTopics[i])));
       }
     }
     for (std::size_t i = 0; i < kTopics.size(); i += 3) {
       for (const std::size_t p : {1, 4}) {
-        table.remove(peers[p], as_bytes(kTopics[i]));
+        table.remove(peers[p], prefix(kTopics[i]));
         held[p][i] = false;
       }
     }
-    while (!table.remove_some(peers[2],
-                              [&](Bytes topic, bool) { return std::exchange(held[2][place_of(topic)], false); })) {
+    while (!table.remove_some(peers[2], [&](const FilterView& topic, bool) {
+      return std::exchange(held[2][place_of(as_bytes(topic.text))], false);
+    })) {
       memory.end();  // the rest needs memory
     }
     memory.end();
@@ -138,8 +141,51 @@ TEST(SubscriptionExhaustion, TheTableKnowsTheSamePeersOfATopicAsTopicsOfAPeer) {
       EXPECT_EQ(there.size(), with.size());
     }
     for (std::size_t p = 0; p < 6; ++p) {
-      EXPECT_EQ(peers[p].topics.size(), count(held[p]));
+      EXPECT_EQ(peers[p].topics(), count(held[p]));
     }
+  });
+}
+
+// Filters that share literal heads and shapes, or have their own.
+TEST(SubscriptionExhaustion, TheIndexKnowsTheSameHoldersOfAFilterAsFiltersOfAPeer) {
+  std::vector<Filter> filters;
+  for (const char* text : {"a", "a.b", "a.*", "*.b", "a.>", ">", "b.*.*", "b.*.c"}) {
+    filters.push_back(*Filter::parse(text));
+  }
+  for (const char* text : {"a*", "a?c", "a*c", "*", "[ab]*", "long.head.of.its.own*x", "b\\*"}) {
+    filters.push_back(*Filter::glob(text));
+  }
+  walk([&](FailingMemory& memory) {
+    FilterIndex index;
+    FilterIndex::Peer peers[6];
+    Held held[6] = {};
+    for (std::size_t p = 0; p < 6; ++p) {
+      for (std::size_t i = p % 3; i < filters.size(); ++i) {
+        held[p][i] = made(index.add(peers[p], filters[i]));
+      }
+    }
+    for (std::size_t i = 0; i < filters.size(); i += 2) {
+      for (const std::size_t p : {1, 4}) {
+        index.remove(peers[p], filters[i]);
+        held[p][i] = false;
+      }
+    }
+    memory.end();
+    for (std::size_t i = 0; i < filters.size(); ++i) {
+      std::size_t holders = 0;
+      for (std::size_t p = 0; p < 6; ++p) {
+        EXPECT_EQ(index.has(peers[p], filters[i]), held[p][i]) << filters[i].text();
+        holders += held[p][i] ? 1 : 0;
+      }
+      EXPECT_EQ(index.holders(filters[i]), holders) << filters[i].text();
+    }
+    for (std::size_t p = 0; p < 6; ++p) {
+      EXPECT_EQ(peers[p].filters(), count(held[p]));
+      for (const Filter& filter : filters) {
+        index.remove(peers[p], filter);
+      }
+    }
+    EXPECT_TRUE(index.empty());
   });
 }
 
@@ -163,14 +209,14 @@ TEST(SubscriptionExhaustion, APublisherRefusesASubscriptionOrTellsTheApplication
     }
     for (std::size_t i = 0; i < kTopics.size(); ++i) {
       for (const std::size_t p : {0, 1}) {
-        held[p][i] = made(pattern->handle_subscription(pairs[p].near, true, as_bytes(kTopics[i])));
+        held[p][i] = made(pattern->handle_subscription(pairs[p].near, true, prefix(kTopics[i])));
       }
       Outbound part{as_bytes(kTopics[i]), nullptr, false};
       (void)made(pattern->send(part));
     }
     EXPECT_EQ(pattern->subscribers(), (count(held[0]) == 0 ? 0u : 1u) + (count(held[1]) == 0 ? 0u : 1u));
     for (std::size_t i = 0; i < kTopics.size(); i += 4) {
-      if (made(pattern->handle_subscription(pairs[1].near, false, as_bytes(kTopics[i])))) {
+      if (made(pattern->handle_subscription(pairs[1].near, false, prefix(kTopics[i])))) {
         held[1][i] = false;
       }
     }
@@ -243,7 +289,7 @@ TEST(SubscriptionExhaustion, APeerLeavesWithoutMemory) {
     pattern->attach(pipes.near);
     ASSERT_TRUE(pattern->ready(pipes.near, {}));
     for (const std::string& topic : kTopics) {
-      ASSERT_TRUE(pattern->handle_subscription(pipes.near, true, as_bytes(topic)));
+      ASSERT_TRUE(pattern->handle_subscription(pipes.near, true, prefix(topic)));
     }
     {
       const FailingMemory memory(0, FailingMemory::Length::all);
@@ -269,11 +315,19 @@ TEST(SubscriptionExhaustion, ASubscriberHasEachTopicThatItWasPromised) {
       memory.resume();
       Held held{};
       for (std::size_t i = 0; i < kTopics.size(); ++i) {
-        held[i] = kTopics[i].size() <= 255 && made(pattern->subscribe(as_bytes(kTopics[i])));
+        held[i] = kTopics[i].size() <= 255 && made(pattern->subscribe(prefix(kTopics[i])));
+      }
+      const Filter filters[] = {*Filter::glob("a*"), *Filter::parse("a.*"), *Filter::exact("a"), *Filter::glob("a*b")};
+      bool filtered[4] = {};
+      for (std::size_t i = 0; type == SocketType::sub && i < 4; ++i) {
+        filtered[i] = made(pattern->subscribe(filters[i]));
       }
       memory.end();
+      for (std::size_t i = 0; type == SocketType::sub && i < 4; ++i) {
+        EXPECT_EQ(pattern->unsubscribe(filters[i]).has_value(), filtered[i]) << i;
+      }
       for (std::size_t i = 0; i < kTopics.size(); ++i) {
-        EXPECT_EQ(pattern->unsubscribe(as_bytes(kTopics[i])).has_value(), held[i]) << kTopics[i];
+        EXPECT_EQ(pattern->unsubscribe(prefix(kTopics[i])).has_value(), held[i]) << kTopics[i];
       }
     });
   }

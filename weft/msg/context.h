@@ -30,6 +30,8 @@ class Context {
   void shut_down();
   void close();  // does the same as destruction; idempotent
 
+  [[nodiscard]] const std::shared_ptr<msg::ContextCore>& core() const noexcept { return core_; }
+
  private:
   std::shared_ptr<msg::ContextCore> core_;
 };

@@ -109,10 +109,16 @@ Result<std::vector<Message>> Socket::recv_all() {
 }
 
 Result<void> Socket::subscribe(std::string_view prefix) {
-  return core_ == nullptr ? Result<void>(kClosed) : core_->subscribe(as_bytes(prefix), true);
+  return core_ == nullptr ? Result<void>(kClosed) : core_->subscribe({FilterKind::prefix, prefix}, true);
 }
 Result<void> Socket::unsubscribe(std::string_view prefix) {
-  return core_ == nullptr ? Result<void>(kClosed) : core_->subscribe(as_bytes(prefix), false);
+  return core_ == nullptr ? Result<void>(kClosed) : core_->subscribe({FilterKind::prefix, prefix}, false);
+}
+Result<void> Socket::subscribe(const Filter& filter) {
+  return core_ == nullptr ? Result<void>(kClosed) : core_->subscribe(filter, true);
+}
+Result<void> Socket::unsubscribe(const Filter& filter) {
+  return core_ == nullptr ? Result<void>(kClosed) : core_->subscribe(filter, false);
 }
 
 Result<std::size_t> Socket::topics() { return core_ == nullptr ? Result<std::size_t>(kClosed) : core_->topics(); }

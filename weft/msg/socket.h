@@ -10,6 +10,7 @@
 
 #include "weft/base/bytes.h"
 #include "weft/base/counter_table.h"
+#include "weft/base/filter.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/msg/message/message.h"
@@ -82,6 +83,11 @@ class Socket {
   // SUB and XSUB: messages whose first part begins with `prefix`.
   Result<void> subscribe(std::string_view prefix);
   Result<void> unsubscribe(std::string_view prefix);
+  // The same for messages whose first part a filter matches, such as Filter::glob("news:*:de"). A Weft publisher filters,
+  // too; any other one sends what begins with the filter's literal head. From its first filter on, an XSUB receives only
+  // what it subscribed to, as a SUB does. invalid_argument: unsubscribe() without subscribe().
+  Result<void> subscribe(const Filter& filter);
+  Result<void> unsubscribe(const Filter& filter);
   // PUB, XPUB: the number of different topics that peers subscribed to; SUB, XSUB: of the socket's own. not_supported.
   Result<std::size_t> topics();
   // DISH: messages of this group: up to 255 bytes, none of them zero. invalid_argument: also to join twice, or to leave

@@ -20,6 +20,7 @@ std::size_t write_command_name(std::uint8_t* to, std::string_view name) noexcept
 void append(std::vector<std::uint8_t>& to, Bytes bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
 constexpr std::string_view join_name(bool join) { return join ? "JOIN" : "LEAVE"; }
+constexpr std::string_view filter_name(bool on) { return on ? "FILTER" : "UNFILTER"; }
 constexpr std::string_view subscription_name(bool subscribe) { return subscribe ? "SUBSCRIBE" : "CANCEL"; }
 
 std::size_t subscription_body_size(bool subscribe, std::size_t topic_size, int peer_minor) noexcept {
@@ -101,6 +102,28 @@ std::size_t write_subscribe(std::uint8_t* to, bool subscribe, Bytes topic, int p
   }
   copy_bytes(to + size, topic);
   return size + topic.size();
+}
+
+std::size_t filter_frame_size(bool on, std::size_t text_size) noexcept {
+  const std::size_t body_size = 1 + filter_name(on).size() + 1 + text_size;
+  return frame_header_size(body_size) + body_size;
+}
+
+std::size_t write_filter(std::uint8_t* to, bool on, const FilterView& filter) noexcept {
+  const std::string_view name = filter_name(on);
+  std::size_t size = write_frame_header(to, kCommand, 1 + name.size() + 1 + filter.text.size());
+  size += write_command_name(to + size, name);
+  to[size++] = static_cast<std::uint8_t>(filter.kind);
+  copy_bytes(to + size, as_bytes(filter.text));
+  return size + filter.text.size();
+}
+
+ParseStatus parse_filter(Bytes data, FilterView& out) noexcept {
+  if (data.empty()) {
+    return ParseStatus::malformed;
+  }
+  out = {static_cast<FilterKind>(data[0]), as_text(data.subspan(1))};
+  return Filter::make(out.kind, out.text) ? ParseStatus::complete : ParseStatus::malformed;
 }
 
 std::size_t join_frame_size(bool join, std::size_t group_size) noexcept {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "weft/base/bytes.h"
+#include "weft/base/filter.h"
 #include "weft/zmtp/frame.h"
 
 namespace weft::zmtp {
@@ -45,6 +46,12 @@ struct Ping {
 // and the topic.
 [[nodiscard]] std::size_t subscribe_frame_size(bool subscribe, std::size_t topic_size, int peer_minor) noexcept;
 std::size_t write_subscribe(std::uint8_t* to, bool subscribe, Bytes topic, int peer_minor) noexcept;
+// FILTER and UNFILTER, for a peer that announced filters: a byte with the FilterKind, and the filter's text.
+inline constexpr std::string_view kFilterProperty = "X-Weft-Filter";
+[[nodiscard]] std::size_t filter_frame_size(bool on, std::size_t text_size) noexcept;
+std::size_t write_filter(std::uint8_t* to, bool on, const FilterView& filter) noexcept;
+// The text is a view into `data`. malformed: Filter::make() refuses the kind or the text.
+[[nodiscard]] ParseStatus parse_filter(Bytes data, FilterView& out) noexcept;
 // JOIN and LEAVE are commands for every peer (RFC 37).
 inline constexpr std::size_t kGroupMax = 255;
 [[nodiscard]] std::size_t join_frame_size(bool join, std::size_t group_size) noexcept;

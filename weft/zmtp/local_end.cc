@@ -19,6 +19,9 @@ std::vector<std::uint8_t> encode_metadata(const LocalEndConfig& config) {
   if (sends_identity(config.socket_type)) {
     append_property(out, "Identity", as_bytes(config.identity));
   }
+  if (knows_filters(config.socket_type)) {
+    append_property(out, kFilterProperty, as_bytes("1"));
+  }
   for (const auto& [name, value] : config.metadata) {
     append_property(out, name, as_bytes(value));
   }
@@ -70,6 +73,7 @@ void LocalEnd::start(Instant now, Opening opening) {
   minor_version_ = 0;
   peer_type_ = SocketType::pair;
   peer_identity_.clear();
+  peer_has_filters_ = false;
   peer_metadata_.clear();
   started_ = last_ping_ = now;
   unanswered_ = kNever;
@@ -303,6 +307,8 @@ bool LocalEnd::accept_metadata(Bytes metadata) {
         return false;
       }
     }
+    peer_has_filters_ |= knows_filters(config_.socket_type) && same_name(property.name, kFilterProperty) &&
+                         as_text(property.value) == "1";
     peer_metadata_.emplace_back(property.name, as_text(property.value));
   }
   if (!has_type) {
@@ -353,6 +359,9 @@ Event LocalEnd::handle_command(Bytes body, Instant now) noexcept {
   if (command.name == "CANCEL") {
     return subscription(Event::Kind::cancel, command.data, now);
   }
+  if (takes_filters(config_.socket_type) && (command.name == "FILTER" || command.name == "UNFILTER")) {
+    return filter(command.name == "FILTER" ? Event::Kind::filter : Event::Kind::unfilter, command.data, now);
+  }
   if (body.size() > config_.limits.command_bytes_max) {
     return fail(Errc::message_too_large, "command exceeds its limit"), Event{};
   }
@@ -366,7 +375,7 @@ Event LocalEnd::handle_command(Bytes body, Instant now) noexcept {
     if (!meters_.subscriptions.take(config_.limits.subscriptions, now)) {
       return fail(Errc::protocol_error, "more JOIN and LEAVE commands than the limit"), Event{};
     }
-    return {command.name == "JOIN" ? Event::Kind::join : Event::Kind::leave, 0, command.data};
+    return {command.name == "JOIN" ? Event::Kind::join : Event::Kind::leave, 0, command.data, FilterKind::prefix};
   }
   Event event;
   if (command.name == "PONG") {
@@ -407,7 +416,21 @@ Event LocalEnd::subscription(Event::Kind kind, Bytes topic, Instant now) noexcep
   if (!meters_.subscriptions.take(config_.limits.subscriptions, now)) {
     return fail(Errc::protocol_error, "more subscriptions and cancellations than the limit"), Event{};
   }
-  return {kind, 0, topic};
+  return {kind, 0, topic, FilterKind::prefix};
+}
+
+Event LocalEnd::filter(Event::Kind kind, Bytes data, Instant now) noexcept {
+  if (!peer_has_filters_) {
+    return fail(Errc::protocol_error, "a filter from a peer that announced none"), Event{};
+  }
+  FilterView filter{};
+  if (parse_filter(data, filter) != ParseStatus::complete) {
+    return fail(Errc::protocol_error, "malformed FILTER or UNFILTER command"), Event{};
+  }
+  if (!meters_.subscriptions.take(config_.limits.subscriptions, now)) {
+    return fail(Errc::protocol_error, "more subscriptions and cancellations than the limit"), Event{};
+  }
+  return {kind, 0, as_bytes(filter.text), filter.kind};
 }
 
 Event LocalEnd::ping(Bytes data, Instant now) noexcept {
@@ -419,7 +442,7 @@ Event LocalEnd::ping(Bytes data, Instant now) noexcept {
     return fail(Errc::protocol_error, "more PING commands than the limit"), Event{};
   }
   peer_ttl_ = ping.ttl_deciseconds * kDecisecond;
-  return {Event::Kind::ping, ping.ttl_deciseconds, ping.context};
+  return {Event::Kind::ping, ping.ttl_deciseconds, ping.context, FilterKind::prefix};
 }
 
 // The time when silence since `last_input` ends the connection. Input at the very instant of a PING counts as

@@ -41,7 +41,7 @@ struct Limits {
   std::uint64_t frame_bytes_max = kFrameBodySizeMax;  // body of one message frame
   CommandRate pings{10'000, 10'000};
   CommandRate pongs{10'000, 10'000};              // one for each of our PINGs
-  CommandRate subscriptions{1'000'000, 100'000};  // SUBSCRIBE, CANCEL, JOIN, LEAVE, and the older form
+  CommandRate subscriptions{1'000'000, 100'000};  // SUBSCRIBE, CANCEL, FILTER, UNFILTER, JOIN, LEAVE, the older form
   CommandRate unknown_commands{10'000, 1'000};    // of later versions
 };
 
@@ -63,10 +63,12 @@ struct LocalEndConfig {
 
 // The meaning of a command for the socket. The view points into the caller's bytes.
 struct Event {
-  enum class Kind : std::uint8_t { none, subscribe, cancel, ping, pong, error, join, leave };
+  enum class Kind : std::uint8_t { none, subscribe, cancel, ping, pong, error, join, leave, filter, unfilter };
   Kind kind = Kind::none;
   std::uint16_t ttl_deciseconds = 0;  // ping
-  Bytes topic_or_context;  // subscribe, cancel: topic; join, leave: group; ping, pong: context; error: reason
+  // subscribe, cancel: topic; filter, unfilter: its text; join, leave: group; ping, pong: context; error: reason
+  Bytes topic_or_context;
+  FilterKind filter_kind = FilterKind::prefix;  // subscribe, cancel, filter, unfilter
 };
 
 enum class TimeAction : std::uint8_t { none, send_ping, expired };
@@ -129,7 +131,7 @@ class LocalEnd {
   }
   // Whether a message part of `size` bytes is admitted.
   [[nodiscard]] bool admits(std::uint64_t size) const noexcept { return size <= config_.limits.frame_bytes_max; }
-  // Ignores unknown commands, for later versions. Only a RADIO knows JOIN and LEAVE. The caller owes a PING a
+  // Ignores unknown commands, for later versions. Only a RADIO knows JOIN and LEAVE, only a PUB and an XPUB FILTER. The caller owes a PING a
   // write_pong(context).
   [[nodiscard]] Event handle_command(Bytes body, Instant now) noexcept;
   // The form that 3.0 peers use and 3.1 peers may use: a message that begins with 01 or 00. Any other message
@@ -157,6 +159,8 @@ class LocalEnd {
   [[nodiscard]] bool subscribes_by_itself() const noexcept { return version_ != Version::v1; }
   [[nodiscard]] int minor_version() const noexcept { return minor_version_; }  // of ZMTP 3: 0 or 1; older: 0
   [[nodiscard]] SocketType peer_type() const noexcept { return peer_type_; }
+  // The peer announced filters, as we do: it sends FILTER, or takes it.
+  [[nodiscard]] bool peer_has_filters() const noexcept { return peer_has_filters_; }
   [[nodiscard]] Bytes peer_identity() const noexcept { return as_bytes(peer_identity_); }
   [[nodiscard]] const Metadata& peer_metadata() const noexcept { return peer_metadata_; }  // all of it, as sent
   [[nodiscard]] std::string_view refusal() const noexcept { return refusal_; }             // the reason in ERROR
@@ -202,6 +206,7 @@ class LocalEnd {
   [[nodiscard]] bool accept_identity(Bytes identity);
   void poll_mechanism();
   [[nodiscard]] Event subscription(Event::Kind kind, Bytes topic, Instant now) noexcept;
+  [[nodiscard]] Event filter(Event::Kind kind, Bytes data, Instant now) noexcept;
   [[nodiscard]] Event ping(Bytes data, Instant now) noexcept;
   [[nodiscard]] Instant expiry(Instant last_input) const noexcept;
   [[nodiscard]] Instant ping_due() const noexcept;
@@ -227,6 +232,7 @@ class LocalEnd {
   int minor_version_ = 0;
   SocketType peer_type_ = SocketType::pair;
   std::string peer_identity_;
+  bool peer_has_filters_ = false;
   Metadata peer_metadata_;
 
   Instant started_{};            // the start of the connection, then the time of ready()

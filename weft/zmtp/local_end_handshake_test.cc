@@ -69,7 +69,7 @@ TEST(PeerHandshake, ConversationWithA31Subscriber) {
   expected.log =
       "1 0 a\n3 100 hi\n0 0  message 3\n4 0 yo\n0 0  message 0\n0 0 \n2 0 a\n1 0 b message 2\n5 0 400\n"
       "ready minor 1 identity  Socket-Type=SUB";
-  expected.output = wire(kGreeting31) + wire("04 1A 05 'READY' 0B 'Socket-Type' 00000004 'XPUB'");
+  expected.output = wire(kGreeting31) + wire("04 2D 05 'READY' 0B 'Socket-Type' 00000004 'XPUB' 0D 'X-Weft-Filter' 00000001 '1'");
   expected.taken = input.size();
   expect_conversation(config_of(xpub), input, expected);
 }
@@ -85,7 +85,7 @@ TEST(PeerHandshake, ConversationWithA30Subscriber) {
   expected.log =
       "1 0 a message 2\n1 0  message 1\n2 0 a message 2\n"
       "ready minor 0 identity  Socket-Type=SUB Identity=";
-  expected.output = wire(kGreeting31) + wire("04 19 05 'READY' 0B 'Socket-Type' 00000003 'PUB'");
+  expected.output = wire(kGreeting31) + wire("04 2C 05 'READY' 0B 'Socket-Type' 00000003 'PUB' 0D 'X-Weft-Filter' 00000001 '1'");
   expected.taken = input.size();
   expect_conversation(config_of(pub), input, expected);
 }

@@ -43,5 +43,12 @@ inline constexpr int kSocketTypeCount = 21;
 
 // Whether READY carries the Identity property, even when it is empty: REQ, DEALER and ROUTER.
 [[nodiscard]] bool sends_identity(SocketType type) noexcept;
+// Whether peers of the type filter by topic: PUB and XPUB, which take filters, and SUB and XSUB, which send them.
+[[nodiscard]] constexpr bool takes_filters(SocketType type) noexcept {
+  return type == SocketType::pub || type == SocketType::xpub;
+}
+[[nodiscard]] constexpr bool knows_filters(SocketType type) noexcept {
+  return takes_filters(type) || type == SocketType::sub || type == SocketType::xsub;
+}
 
 }  // namespace weft::zmtp

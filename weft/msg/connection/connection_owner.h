@@ -5,6 +5,7 @@
 #include <string>
 
 #include "weft/base/bytes.h"
+#include "weft/base/filter.h"
 #include "weft/base/result.h"
 #include "weft/msg/connection/authentication.h"
 #include "weft/msg/connection/socket_share.h"
@@ -48,9 +49,10 @@ class ConnectionOwner {
   virtual void connection_finished(Connection& connection) = 0;         // nothing of it may be used afterwards
 
   // With the read baton. An error: the peer asked for too much, or there is no memory.
-  [[nodiscard]] virtual Result<void> handle_subscription(Connection& connection, bool subscribe, Bytes topic) = 0;
+  [[nodiscard]] virtual Result<void> handle_subscription(Connection& connection, bool subscribe,
+                                                         const FilterView& topic) = 0;
   // From the socket at the other end of `link`; `end` is this socket's. Throws std::bad_alloc.
-  virtual void handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, Bytes topic) = 0;
+  virtual void handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, const FilterView& topic) = 0;
 
  protected:
   ConnectionOwner(const SocketShare::Traits& traits, sync::WaitMode wait_mode) noexcept : share_(traits, wait_mode) {}

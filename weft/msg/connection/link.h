@@ -36,6 +36,8 @@ class Link final : public rt::Watcher, public ListHook {
   ~Link() = default;
 
   [[nodiscard]] const std::shared_ptr<const KnownPeer>& peer() const noexcept { return peer_; }
+  // I/O thread, from the end of the handshake on.
+  [[nodiscard]] bool peer_has_filters() const noexcept { return greets() && common_.local_end.peer_has_filters(); }
   [[nodiscard]] SocketShare& share() noexcept { return common_.share; }
   [[nodiscard]] bool connecting() const noexcept { return connector_ != nullptr; }  // any thread
   [[nodiscard]] const std::string& other_end() const noexcept { return other_end_; }

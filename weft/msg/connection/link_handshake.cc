@@ -327,7 +327,7 @@ void Link::enter_traffic() {
   const bool greeted = greets();
   zmtp::Mechanism* const cipher = greeted ? common_.local_end.cipher() : nullptr;
   const zmtp::Framing framing = raw_ ? zmtp::Framing::none : common_.local_end.framing();
-  send_.connect(cipher, framing, common_.local_end.minor_version());
+  send_.connect(cipher, framing, common_.local_end.minor_version(), greeted && common_.local_end.peer_has_filters());
   receive_.connect(cipher, framing);
   choose_opening();
   phase_ = Phase::traffic;
@@ -342,7 +342,7 @@ void Link::enter_traffic() {
     return;
   }
   if (!closing_.begun && common_.share.traits.takes_subscriptions && !common_.local_end.subscribes_by_itself()) {
-    (void)common_.owner.handle_subscription(common_.connection, true, {});
+    (void)common_.owner.handle_subscription(common_.connection, true, {FilterKind::prefix, {}});
   }
   if (connector_ != nullptr) {
     connector_->backoff.reset();

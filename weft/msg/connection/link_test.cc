@@ -76,11 +76,11 @@ class LoneOwner final : public ConnectionOwner {
   void forget_descriptor(Connection& /*connection*/) noexcept override {}
   void connection_finished(Connection& /*connection*/) override { finished_.set_value(); }
   [[nodiscard]] Result<void> handle_subscription(Connection& /*connection*/, bool /*subscribe*/,
-                                                 Bytes /*topic*/) override {
+                                                 const FilterView& /*topic*/) override {
     return {};
   }
   void handle_inproc_subscription(const InprocLink& /*link*/, int /*end*/, bool /*subscribe*/,
-                                  Bytes /*topic*/) override {}
+                                  const FilterView& /*topic*/) override {}
 
   [[nodiscard]] std::future<void> finished() { return finished_.get_future(); }
 

@@ -179,8 +179,10 @@ bool ReceiveSide::assemble(const Reader::Frame& frame) noexcept {
 }
 
 bool ReceiveSide::subscribe(const zmtp::Event& event) noexcept {
-  const bool on = event.kind == zmtp::Event::Kind::subscribe || event.kind == zmtp::Event::Kind::join;
-  const Result<void> handled = common_.owner.handle_subscription(common_.connection, on, event.topic_or_context);
+  using Kind = zmtp::Event::Kind;
+  const bool on = event.kind == Kind::subscribe || event.kind == Kind::filter || event.kind == Kind::join;
+  const FilterView topic{event.filter_kind, as_text(event.topic_or_context)};
+  const Result<void> handled = common_.owner.handle_subscription(common_.connection, on, topic);
   if (!handled) {
     end_input(handled.error());
   }
@@ -204,6 +206,8 @@ bool ReceiveSide::handle_command(Bytes body) noexcept {
     }
     case zmtp::Event::Kind::subscribe:
     case zmtp::Event::Kind::cancel: return !share_.traits.takes_subscriptions || subscribe(event);
+    case zmtp::Event::Kind::filter:
+    case zmtp::Event::Kind::unfilter:
     case zmtp::Event::Kind::join:
     case zmtp::Event::Kind::leave: return subscribe(event);
     case zmtp::Event::Kind::error:

@@ -128,14 +128,15 @@ bool SendSide::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept
   return queued;
 }
 
-bool SendSide::queue_subscription(bool subscribe, Bytes topic) noexcept {
+bool SendSide::queue_subscription(bool subscribe, const FilterView& topic) noexcept {
   Cell* cell = channel_.claim();
-  Outbound part{topic, nullptr, false};
+  Outbound part{as_bytes(topic.text), nullptr, false};
   if (cell == nullptr || !make_cell(*cell, part)) {
     return false;
   }
   cell->topic_is_large = cell->kind == Cell::Kind::large;
   cell->kind = subscribe ? Cell::Kind::subscribe : Cell::Kind::cancel;
+  cell->filter_kind = topic.kind;
   channel_.push_claimed_subscription(*cell);
   flush_if_free();
   return true;

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "weft/base/filter.h"
 #include "weft/msg/connection/connection_common.h"
 #include "weft/msg/connection/flusher.h"
 #include "weft/msg/queue/channel.h"
@@ -36,7 +37,7 @@ class SendSide {
   [[nodiscard]] Offered try_send(Outbound& part, bool wide) noexcept;
   // False when memory ran out, as the next: nothing changed.
   [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept;
-  [[nodiscard]] bool queue_subscription(bool subscribe, Bytes topic) noexcept;
+  [[nodiscard]] bool queue_subscription(bool subscribe, const FilterView& topic) noexcept;
   // The socket empties its list of connections with a batch.
   void flush_listed() noexcept {
     flush_if_free();
@@ -62,8 +63,9 @@ class SendSide {
   [[nodiscard]] bool try_take_when_flushed(std::uint64_t& flushed) noexcept;
 
   // --- the link, while it holds the baton (send_turn.cc) ---
-  void connect(zmtp::Mechanism* cipher, zmtp::Framing framing, int peer_minor) noexcept;  // common.stream is there
-  void give_to_senders() noexcept;  // requires connect(); flushes messages queued meanwhile
+  void connect(zmtp::Mechanism* cipher, zmtp::Framing framing, int peer_minor,
+               bool peer_has_filters) noexcept;  // common.stream is there
+  void give_to_senders() noexcept;               // requires connect(); flushes messages queued meanwhile
   // common.stream goes. Whole messages stay for the next connection, if any.
   void disconnect(bool comes_again) noexcept;
   [[nodiscard]] bool empty() noexcept { return channel_.empty() && writer_.empty(); }
@@ -139,6 +141,7 @@ class SendSide {
   Turns turns_;
   std::uint32_t blocked_sends_ = 0;
   int peer_minor_ = 1;
+  bool peer_has_filters_ = false;
   sync::SpinBudget room_spin_;
   Control control_;
 };

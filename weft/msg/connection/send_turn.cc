@@ -91,8 +91,14 @@ bool SendSide::encode_cell(Cell& cell) noexcept {
   const bool subscribe = cell.kind == Cell::Kind::subscribe;
   const Bytes topic = cell.bytes();
   const bool group = share_.traits.groups;
-  const std::size_t size = group ? zmtp::join_frame_size(subscribe, topic.size())
-                                 : zmtp::subscribe_frame_size(subscribe, topic.size(), peer_minor_);
+  const bool filter = cell.filter_kind != FilterKind::prefix;
+  if (filter && !peer_has_filters_) {  // meant for the connection before: the pattern subscribes anew over this one
+    cell.release();
+    return true;
+  }
+  const std::size_t size = group    ? zmtp::join_frame_size(subscribe, topic.size())
+                           : filter ? zmtp::filter_frame_size(subscribe, topic.size())
+                                    : zmtp::subscribe_frame_size(subscribe, topic.size(), peer_minor_);
   if (!writer_.prepare(size)) {
     return false;
   }
@@ -102,6 +108,8 @@ bool SendSide::encode_cell(Cell& cell) noexcept {
   }
   if (group) {
     (void)zmtp::write_join(frame->data(), subscribe, topic);
+  } else if (filter) {
+    (void)zmtp::write_filter(frame->data(), subscribe, {cell.filter_kind, as_text(topic)});
   } else {
     (void)zmtp::write_subscribe(frame->data(), subscribe, topic, peer_minor_);
   }
@@ -237,9 +245,10 @@ bool SendSide::try_take_when_flushed(std::uint64_t& flushed) noexcept {
 
 // --- the link ---
 
-void SendSide::connect(zmtp::Mechanism* cipher, zmtp::Framing framing, int peer_minor) noexcept {
+void SendSide::connect(zmtp::Mechanism* cipher, zmtp::Framing framing, int peer_minor, bool peer_has_filters) noexcept {
   WEFT_ASSERT(held_by_link());
   peer_minor_ = peer_minor;
+  peer_has_filters_ = peer_has_filters;
   share_.drops.dropped_no_memory += writer_.open(common_.stream.get(), cipher, framing);
 }
 

@@ -55,55 +55,98 @@ void SubscriptionTable::Peers::free() noexcept {
   one_ = nullptr;
 }
 
-Result<bool> SubscriptionTable::add(Peer& peer, Bytes topic) noexcept {
+Result<void> SubscriptionTable::check_bounds(const Peer& peer, std::size_t topics, std::size_t size) noexcept {
+  if (peer.local || (topics <= kTopicsMax && peer.bytes + size <= kTopicBytesMax)) {
+    return {};
+  }
+  return Error(Errc::protocol_error,
+               topics > kTopicsMax ? "too many subscriptions" : "too many bytes of subscriptions");
+}
+
+Result<bool> SubscriptionTable::add(Peer& peer, const FilterView& topic) noexcept {
+  if (topic.kind == FilterKind::prefix) {
+    return add_prefix(peer, as_bytes(topic.text));
+  }
+  if (const Result<void> fits = check_bounds(peer, peer.topics() + 1, topic.text.size()); !fits) {
+    return filters_.has(peer, topic) ? Result<bool>(false) : fits.error();
+  }
+  const FilterIndex::Added added = WEFT_TRY(filters_.add(peer, topic));
+  peer.bytes += added != FilterIndex::Added::nothing ? topic.text.size() : 0;
+  return added == FilterIndex::Added::filter;
+}
+
+Result<bool> SubscriptionTable::add_prefix(Peer& peer, Bytes prefix) noexcept {
   constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a subscription");
   bool is_own_new = false;
-  std::uint32_t* const place = peer.topics.insert(topic, is_own_new);
+  std::uint32_t* const place = peer.prefixes.insert(prefix, is_own_new);
   if (place == nullptr) {
     return kNoMemory;
   }
   if (!is_own_new) {
     return false;
   }
-  if (!peer.local && (peer.topics.size() > kTopicsMax || peer.bytes + topic.size() > kTopicBytesMax)) {
-    peer.topics.erase(topic);
-    return Error(Errc::protocol_error,
-                 peer.topics.size() >= kTopicsMax ? "too many subscriptions" : "too many bytes of subscriptions");
+  if (const Result<void> fits = check_bounds(peer, peer.topics(), prefix.size()); !fits) {
+    peer.prefixes.erase(prefix);
+    return fits.error();
   }
   bool is_new = false;
-  Peers* const peers = topics_.insert(topic, is_new);
-  if (peers == nullptr || !peers->put(peer)) {  // the first peer of a topic needs no memory
-    peer.topics.erase(topic);
+  Peers* const peers = prefixes_.insert(prefix, is_new);
+  if (peers == nullptr || !peers->put(peer)) {  // the first peer of a prefix needs no memory
+    peer.prefixes.erase(prefix);
     return kNoMemory;
   }
   *place = static_cast<std::uint32_t>(peers->all().size() - 1);
-  peer.bytes += topic.size();
+  peer.bytes += prefix.size();
   return is_new;
 }
 
-void SubscriptionTable::remove(Peer& peer, Bytes topic) noexcept {
-  const std::uint32_t* const place = peer.topics.find(topic);
+void SubscriptionTable::remove(Peer& peer, const FilterView& topic) noexcept {
+  if (topic.kind == FilterKind::prefix) {
+    return remove_prefix(peer, as_bytes(topic.text));
+  }
+  if (filters_.has(peer, topic)) {
+    peer.bytes -= topic.text.size();
+    filters_.remove(peer, topic);
+  }
+}
+
+void SubscriptionTable::remove_prefix(Peer& peer, Bytes prefix) noexcept {
+  const std::uint32_t* const place = peer.prefixes.find(prefix);
   if (place == nullptr) {
     return;
   }
-  Peers& peers = *topics_.find(topic);
+  Peers& peers = *prefixes_.find(prefix);
   Peer*& gap = peers.all()[*place];
   if (Peer* const last = peers.all().back(); last != &peer) {
-    *last->topics.find(topic) = *place;
+    *last->prefixes.find(prefix) = *place;
     gap = last;
   }
   peers.drop_last();
-  peer.bytes -= topic.size();
-  peer.topics.erase(topic);
+  peer.bytes -= prefix.size();
+  peer.prefixes.erase(prefix);
   if (peers.all().empty()) {
-    topics_.erase(topic);
+    prefixes_.erase(prefix);
   }
+}
+
+bool SubscriptionTable::is_last(Peer& peer, const FilterView& topic) noexcept {
+  if (topic.kind != FilterKind::prefix) {
+    return filters_.has(peer, topic) && filters_.holders(topic) == 1;
+  }
+  return peer.prefixes.find(as_bytes(topic.text)) != nullptr && peers(as_bytes(topic.text)).size() == 1;
 }
 
 // Sets topic_ to one of the peer's. False: the peer has none, or memory ran out.
 bool SubscriptionTable::take_first(Peer& peer) noexcept {
   try {
-    return peer.topics.first(topic_) != nullptr;
+    kind_ = FilterKind::prefix;
+    if (peer.prefixes.size() == 0 && peer.filters() != 0) {
+      const FilterView filter = FilterIndex::last_of(peer);
+      kind_ = filter.kind;
+      topic_ = filter.text;
+      return true;
+    }
+    return peer.prefixes.first(topic_) != nullptr;
   } catch (const std::bad_alloc&) {
     return false;
   }

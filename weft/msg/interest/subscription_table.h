@@ -8,17 +8,20 @@
 #include <string>
 
 #include "weft/base/bytes.h"
+#include "weft/base/filter.h"
 #include "weft/base/result.h"
+#include "weft/msg/interest/filter_index.h"
 #include "weft/msg/interest/prefix_table.h"
 
 namespace weft::msg {
 
 class Pipe;
 
-// SubscriptionTable: the topics that peers subscribed to, and the peers of each topic.
+// SubscriptionTable: the topics that peers subscribed to, and the peers of each topic. A topic is a prefix, or a filter of
+// another kind.
 // Owner: a pattern. Affinity: the send lock.
-// Cost: match() is that of PrefixTable, and a visit for each peer. add() and remove() are O(topic), however many topics
-// and peers there are. Nothing throws. A subscription costs about 60 bytes if the topics are numbers behind a common
+// Cost: match() is that of PrefixTable and of FilterIndex, and a visit for each peer. add() and remove() are O(topic),
+// however many topics and peers there are. Nothing throws. The subscription to a prefix costs about 60 bytes if the topics are numbers behind a common
 // prefix, and at most 256 and its topic twice; and up to 32 more if other peers have its topic.
 // Invariants:
 // 1. A peer has a topic if, and only if, the peer is among the peers of the topic.
@@ -30,48 +33,51 @@ class SubscriptionTable {
   static constexpr std::size_t kTopicBytesMax = std::size_t{32} << 20;
 
   // Peer: one peer's part of the table. While it has topics the table has its address.
-  struct Peer {
-    Pipe* pipe = nullptr;               // null: the peer is gone, and match() leaves it out
-    bool local = false;                 // in this process: without bounds
-    std::uint64_t mark = 0;             // for the visitor of match()
-    std::size_t bytes = 0;              // of all its topics
-    PrefixTable<std::uint32_t> topics;  // with the peer's place among the peers of the topic
+  struct Peer : FilterIndex::Peer {
+    Pipe* pipe = nullptr;                 // null: the peer is gone, and match() leaves it out
+    bool local = false;                   // in this process: without bounds
+    std::size_t bytes = 0;                // of all its topics
+    PrefixTable<std::uint32_t> prefixes;  // with the peer's place among the peers of the prefix
+
+    [[nodiscard]] std::size_t topics() const noexcept { return prefixes.size() + filters(); }
   };
 
   SubscriptionTable() noexcept = default;
   SubscriptionTable(const SubscriptionTable&) = delete;
   SubscriptionTable& operator=(const SubscriptionTable&) = delete;
-  ~SubscriptionTable() { topics_.clear<&free_peers>(); }
+  ~SubscriptionTable() { prefixes_.clear<&free_peers>(); }
+
+  [[nodiscard]] static FilterView prefix(Bytes bytes) noexcept { return {FilterKind::prefix, as_text(bytes)}; }
 
   // True: the topic is new. False: another peer has the topic, or this one has it already. protocol_error: the peer
-  // would exceed a bound; resource_exhausted: no memory. After an error nothing has changed.
-  [[nodiscard]] Result<bool> add(Peer& peer, Bytes topic) noexcept;
-  void remove(Peer& peer, Bytes topic) noexcept;
-  [[nodiscard]] std::size_t size() const noexcept {
-    return topics_.size();
-  }  // topics, also those of peers that are gone
-  // The peer has the topic, and no other peer has.
-  [[nodiscard]] bool is_last(Peer& peer, Bytes topic) noexcept {
-    return peer.topics.find(topic) != nullptr && peers(topic).size() == 1;
+  // would exceed a bound; resource_exhausted: no memory. After an error nothing has changed. The text of a filter that is
+  // no prefix is one that Filter::make() takes.
+  [[nodiscard]] Result<bool> add(Peer& peer, const FilterView& topic) noexcept;
+  void remove(Peer& peer, const FilterView& topic) noexcept;
+  [[nodiscard]] std::size_t size() const noexcept {  // topics, also those of peers that are gone
+    return prefixes_.size() + filters_.size();
   }
+  // The peer has the topic, and no other peer has.
+  [[nodiscard]] bool is_last(Peer& peer, const FilterView& topic) noexcept;
   // Removes some topics of the peer, in bounded time, after tell(topic, last) returned true. True: none is left.
   template <typename Tell>
   [[nodiscard]] bool remove_some(Peer& peer, Tell tell) {
     std::size_t bytes = 0;
-    for (std::size_t i = 0; i < kStepTopics && bytes < kStepBytes; ++i) {
-      if (!take_first(peer) || !tell(as_bytes(topic_), is_last(peer, as_bytes(topic_)))) {
+    for (std::size_t i = 0; i < kStepTopics && bytes < kStepBytes && take_first(peer); ++i) {
+      const FilterView topic{kind_, topic_};
+      if (!tell(topic, is_last(peer, topic))) {
         break;
       }
       bytes += topic_.size();
-      remove(peer, as_bytes(topic_));
+      remove(peer, topic);
     }
-    return peer.topics.size() == 0;
+    return peer.topics() == 0;
   }
 
   // Calls visit(peer) for each peer of each prefix of `topic`: for a peer with several of them, several times.
   template <typename Visit>
   auto match(Bytes topic, Visit visit) {
-    return topics_.match(topic, [&](Peers& peers) {
+    return prefixes_.match(topic, [&](Peers& peers) {
       for (Peer* peer : peers.all()) {
         if (peer->pipe != nullptr) [[likely]] {
           visit(*peer);
@@ -80,9 +86,19 @@ class SubscriptionTable {
       return true;
     });
   }
-  // The peers of exactly this topic, also those that are gone.
+  // Filters that are no prefixes: FilterIndex::match() for the peers that are not gone.
+  [[nodiscard]] bool has_filters() const noexcept { return !filters_.empty(); }
+  template <typename Visit>
+  void match_filters(Bytes topic, std::uint64_t mark, Visit visit) {
+    filters_.match(as_text(topic), mark, [&](FilterIndex::Peer& there, bool matched) {
+      if (Peer& peer = static_cast<Peer&>(there); peer.pipe != nullptr) [[likely]] {
+        visit(peer, matched);
+      }
+    });
+  }
+  // The peers of exactly this prefix, also those that are gone.
   [[nodiscard]] std::span<Peer* const> peers(Bytes topic) noexcept {
-    Peers* const peers = topics_.find(topic);
+    Peers* const peers = prefixes_.find(topic);
     return peers != nullptr ? peers->all() : std::span<Peer* const>();
   }
 
@@ -118,12 +134,18 @@ class SubscriptionTable {
     Peer* one_ = nullptr;  // or the byte behind the first of a Many
   };
 
+  // protocol_error. `topics` are the peer's with the new one, `size` is the new one's.
+  [[nodiscard]] static Result<void> check_bounds(const Peer& peer, std::size_t topics, std::size_t size) noexcept;
+  [[nodiscard]] Result<bool> add_prefix(Peer& peer, Bytes prefix) noexcept;
+  void remove_prefix(Peer& peer, Bytes prefix) noexcept;
   [[nodiscard]] bool take_first(Peer& peer) noexcept;
 
   static void free_peers(Peers& peers) noexcept { peers.free(); }
 
-  PrefixTable<Peers> topics_;
-  std::string topic_;  // of remove_some()
+  PrefixTable<Peers> prefixes_;
+  FilterIndex filters_;
+  FilterKind kind_ = FilterKind::prefix;  // of remove_some(), as the next
+  std::string topic_;
 };
 
 }  // namespace weft::msg

@@ -20,11 +20,11 @@ class SubscriptionTableTest : public testing::Test {
  protected:
   [[nodiscard]] bool add(SubscriptionTable::Peer& peer, std::string_view topic) {
     peer.pipe = reinterpret_cast<Pipe*>(&peer);  // nothing reads it
-    return table_.add(peer, as_bytes(topic)).value();
+    return table_.add(peer, SubscriptionTable::prefix(as_bytes(topic))).value();
   }
   // As often as it takes.
   void remove_all(SubscriptionTable::Peer& peer) {
-    while (!table_.remove_some(peer, [](Bytes, bool) { return true; })) {
+    while (!table_.remove_some(peer, [](const FilterView&, bool) { return true; })) {
     }
   }
 
@@ -62,18 +62,19 @@ TEST_F(SubscriptionTableTest, AgreesWithAMapOfSets) {
     const std::size_t peer = random.below(kPeers);
     const std::string topic = std::to_string(random.below(400));
     const auto with = reference.find(topic);
-    ASSERT_EQ(table_.is_last(peers[peer], as_bytes(topic)), with != reference.end() && with->second == std::set{peer});
+    ASSERT_EQ(table_.is_last(peers[peer], SubscriptionTable::prefix(as_bytes(topic))),
+              with != reference.end() && with->second == std::set{peer});
     if (random.below(8) < (step / 2500 % 2 == 0 ? 6u : 2u)) {
       ASSERT_EQ(add(peers[peer], topic), with == reference.end());
       reference[topic].insert(peer);
     } else {
-      table_.remove(peers[peer], as_bytes(topic));
+      table_.remove(peers[peer], SubscriptionTable::prefix(as_bytes(topic)));
       drop(peer, topic);
     }
     if (random.below(500) == 0) {
       bool stops = false;
-      (void)table_.remove_some(peers[peer], [&](Bytes gone, bool last) {
-        const std::string text(as_text(gone));
+      (void)table_.remove_some(peers[peer], [&](const FilterView& gone, bool last) {
+        const std::string text(gone.text);
         stops = random.below(30) == 0;
         EXPECT_EQ(last, reference[text].size() == 1);
         if (!stops) {
@@ -136,7 +137,7 @@ TEST_F(SubscriptionTableTest, APeerOfOneTopicCostsLessThanAHundredBytes) {
     }
     EXPECT_LT(bytes_in_use() - before, kPeers * 100);
     for (std::size_t i = 0; i < kPeers; ++i) {
-      table_.remove(peers[i], as_bytes(numbered(same ? 0 : i)));
+      table_.remove(peers[i], {FilterKind::prefix, numbered(same ? 0 : i)});
     }
     EXPECT_TRUE(table_.peers(as_bytes(numbered(0))).empty());
   }

@@ -11,6 +11,7 @@
 
 #include "weft/base/bytes.h"
 #include "weft/base/error.h"
+#include "weft/base/filter.h"
 #include "weft/base/time.h"
 #include "weft/mem/buffer.h"
 #include "weft/msg/message/message.h"
@@ -32,6 +33,7 @@ struct Cell {
   bool more;
   bool topic_is_large;  // subscribe and cancel: which member of `body` holds the topic
   std::uint8_t size;
+  FilterKind filter_kind;  // subscribe and cancel
   union {
     std::uint8_t small[kInlineMax];
     Large large;
@@ -71,6 +73,7 @@ struct Outbound {
   Message* message = nullptr;  // null: the bytes must be copied
   bool more = false;
   bool waits = false;  // the call may wait; SocketCore::send() sets it
+  bool keep = false;   // PUB, XPUB: would_block instead of dropping the message for a full peer, as xpub_no_drop
 
   [[nodiscard]] bool external() const noexcept { return message != nullptr && message->external(); }
 };

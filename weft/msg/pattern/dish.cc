@@ -26,7 +26,7 @@ class Dish final : public Pattern {
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
     if (!pipe.notes.datagrams) {
       for (const std::string& group : groups_) {
-        pipe.send_subscription(true, as_bytes(group));
+        pipe.send_subscription(true, {FilterKind::prefix, group});
       }
     }
     return true;
@@ -39,7 +39,8 @@ class Dish final : public Pattern {
     }
   }
 
-  Result<void> subscribe(Bytes group) override {
+  Result<void> subscribe(const FilterView& name) override {
+    const Bytes group = as_bytes(name.text);
     WEFT_TRY(Message::check_group(as_text(group)));
     {
       const std::lock_guard lock(groups_mutex_);
@@ -60,7 +61,8 @@ class Dish final : public Pattern {
     }
     return {};
   }
-  Result<void> unsubscribe(Bytes group) override {
+  Result<void> unsubscribe(const FilterView& name) override {
+    const Bytes group = as_bytes(name.text);
     const auto found = groups_.find(as_text(group));
     if (found == groups_.end()) {
       return Error(Errc::invalid_argument, "did not join this group");
@@ -140,7 +142,7 @@ class Dish final : public Pattern {
   void send_to_radios(bool join, Bytes group) {
     for (Pipe* pipe : radios_.pipes()) {
       if (pipe->notes.ready && !pipe->notes.datagrams) {
-        pipe->send_subscription(join, group);
+        pipe->send_subscription(join, {FilterKind::prefix, as_text(group)});
       }
     }
   }

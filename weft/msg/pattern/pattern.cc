@@ -17,17 +17,19 @@ Result<void> Pattern::receive(Inbound& /*part*/) {
 bool Pattern::can_send() { return false; }
 bool Pattern::can_receive() { return false; }
 
-Result<void> Pattern::subscribe(Bytes /*topic*/) {
+Result<void> Pattern::subscribe(const FilterView& /*topic*/) {
   return Error(Errc::not_supported, "this socket type does not subscribe");
 }
-Result<void> Pattern::unsubscribe(Bytes /*topic*/) {
+Result<void> Pattern::unsubscribe(const FilterView& /*topic*/) {
   return Error(Errc::not_supported, "this socket type does not subscribe");
 }
 Result<std::size_t> Pattern::topics() { return Error(Errc::not_supported, "this socket type has no topics"); }
 Result<bool> Pattern::peer_writable(Bytes /*routing_id*/) {
   return Error(Errc::not_supported, "this socket type does not know its peers by name");
 }
-Result<void> Pattern::handle_subscription(Pipe& /*pipe*/, bool /*subscribe*/, Bytes /*topic*/) { return {}; }
+Result<void> Pattern::handle_subscription(Pipe& /*pipe*/, bool /*subscribe*/, const FilterView& /*topic*/) {
+  return {};
+}
 bool Pattern::sweep() { return false; }
 
 void Pattern::probe(Pipe& pipe) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "weft/base/filter.h"
 #include "weft/base/result.h"
 #include "weft/msg/message/message_drops.h"
 #include "weft/msg/message/options.h"
@@ -66,13 +67,14 @@ class Pattern {
   // Receive lock. False: the pattern takes no input now, so a waiting thread leaves readable descriptors out.
   [[nodiscard]] virtual bool expects_input() const noexcept { return traits_.receives; }
 
-  [[nodiscard]] virtual Result<void> subscribe(Bytes topic);
-  [[nodiscard]] virtual Result<void> unsubscribe(Bytes topic);
+  // A topic is a prefix, or a filter that Filter::make() takes; a group is passed as a prefix.
+  [[nodiscard]] virtual Result<void> subscribe(const FilterView& topic);
+  [[nodiscard]] virtual Result<void> unsubscribe(const FilterView& topic);
   // Send lock. Whether the peer of that name takes a message now. unreachable; not_supported.
   [[nodiscard]] virtual Result<bool> peer_writable(Bytes routing_id);
   // Groups come here too, as they do to (un)subscribe. protocol_error: the peer subscribes to more than its bound;
   // resource_exhausted. After an error nothing has changed, and the peer is to be refused.
-  [[nodiscard]] virtual Result<void> handle_subscription(Pipe& pipe, bool subscribe, Bytes topic);
+  [[nodiscard]] virtual Result<void> handle_subscription(Pipe& pipe, bool subscribe, const FilterView& topic);
   // Send lock. Does work that detach() left, for a bounded time. True: more is left.
   [[nodiscard]] virtual bool sweep();
 

@@ -61,7 +61,7 @@ bool Pipe::send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept {
   return true;
 }
 
-void Pipe::send_subscription(bool subscribe, Bytes topic) {
+void Pipe::send_subscription(bool subscribe, const FilterView& topic) {
   if (connection_ != nullptr) {
     if (!connection_->send_side().queue_subscription(subscribe, topic)) {
       throw std::bad_alloc();

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "weft/base/filter.h"
 #include "weft/base/slot_pool.h"
 #include "weft/msg/connection/connection_owner.h"
 #include "weft/msg/connection/frozen_options.h"
@@ -40,7 +41,9 @@ class Pipe final : public PipeShare {
   // Outbound. False when memory ran out: nothing changed, and the caller keeps the references.
   [[nodiscard]] bool send_parts(std::span<Cell> parts, bool wide, bool waits) noexcept;
   // In order with messages, outside the mark. Throws std::bad_alloc: nothing was sent.
-  void send_subscription(bool subscribe, Bytes topic);
+  void send_subscription(bool subscribe, const FilterView& topic);
+  // The other end takes FILTER; send lock, while notes.ready.
+  [[nodiscard]] bool takes_filters() const noexcept { return connection_ == nullptr || notes.takes_filters; }
   // Ends the connection once the kernel has taken everything that was sent. The application receives no more from it.
   void end() noexcept;
   [[nodiscard]] bool ending() const noexcept { return ending_.load(std::memory_order_relaxed); }  // any thread
@@ -93,6 +96,7 @@ class Pipe final : public PipeShare {
   // Notes of the pattern and of the socket. Each names the locks that guard it.
   struct Notes {
     bool ready = false;                     // send lock: handshake done
+    bool takes_filters = false;             // both locks: the peer of this connection announced filters
     bool attached = false;                  // both locks: in the pattern's lists
     bool ended = false;                     // receive lock: nothing more will come from the other end
     SlotId subscriber;                      // send lock: PUB, XPUB, RADIO: the peer's subscriptions

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// PUB and XPUB: a message goes to every peer that subscribed to a prefix of its first part. XPUB also gives the
-// application the subscriptions of its peers, as messages of 01 (unsubscriptions: 00) and the topic.
+// PUB and XPUB: a message goes to every peer that subscribed to a prefix of its first part, or to a filter that matches
+// it. XPUB also gives the application the subscriptions of its peers, as messages of 01 (unsubscriptions: 00) and the
+// topic, which of a filter is its literal head.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -84,12 +85,12 @@ class Publisher final : public Pattern {
     if (subscriber == nullptr) {
       return false;
     }
-    const auto tell = [&](Bytes topic, bool last) {
+    const auto tell = [&](const FilterView& topic, bool last) {
       const bool due = last || options_.xpub_verboser || options_.xpub_manual;
       return !due || notify(*subscriber, false, topic).has_value();  // false, without memory: the next sweep tells
     };
     const bool none_wanted = wanted_.remove_some(subscriber->wanted, tell);
-    if (none_wanted && subscriptions_.remove_some(subscriber->own, [&](Bytes topic, bool last) {
+    if (none_wanted && subscriptions_.remove_some(subscriber->own, [&](const FilterView& topic, bool last) {
           return options_.xpub_manual || tell(topic, last);
         })) {
       subscribers_.erase(subscriber->id);
@@ -110,7 +111,7 @@ class Publisher final : public Pattern {
         to_one = chosen_for_ != SlotId();
       }
       const std::vector<Pipe*>& chosen = distributor_.chosen();
-      if (options_.xpub_no_drop &&
+      if ((options_.xpub_no_drop || part.keep) &&
           !std::all_of(chosen.begin(), chosen.end(), [](Pipe* pipe) { return pipe->writable(); })) {
         return Errc::would_block;
       }
@@ -122,8 +123,8 @@ class Publisher final : public Pattern {
   }
 
   // The application subscribes in the name of one peer: the one whose notice it received last.
-  Result<void> subscribe(Bytes topic) override { return subscribe_last_asker(true, topic); }
-  Result<void> unsubscribe(Bytes topic) override { return subscribe_last_asker(false, topic); }
+  Result<void> subscribe(const FilterView& topic) override { return subscribe_last_asker(true, topic); }
+  Result<void> unsubscribe(const FilterView& topic) override { return subscribe_last_asker(false, topic); }
 
   Result<void> receive(Inbound& part) override {
     if (!notifies_) {
@@ -158,7 +159,7 @@ class Publisher final : public Pattern {
     return queue_.has_input();
   }
 
-  Result<void> handle_subscription(Pipe& pipe, bool subscribe, Bytes topic) override {
+  Result<void> handle_subscription(Pipe& pipe, bool subscribe, const FilterView& topic) override {
     Subscriber* const subscriber = subscriber_of(pipe);
     if (subscriber == nullptr) {
       return Error(Errc::resource_exhausted, "no memory for a subscriber");
@@ -209,7 +210,7 @@ class Publisher final : public Pattern {
     bool ready = false;
     std::shared_ptr<NoticeSource> source;  // null: no notice yet
 
-    [[nodiscard]] std::size_t topics() const noexcept { return own.topics.size() + wanted.topics.size(); }
+    [[nodiscard]] std::size_t topics() const noexcept { return own.topics() + wanted.topics(); }
   };
 
   // Null: no memory.
@@ -229,15 +230,15 @@ class Publisher final : public Pattern {
     return subscriber;
   }
 
-  [[nodiscard]] Result<void> add(Subscriber& subscriber, Bytes topic) {
+  [[nodiscard]] Result<void> add(Subscriber& subscriber, const FilterView& topic) {
     const bool manual = options_.xpub_manual;
     SubscriptionTable& table = manual ? wanted_ : subscriptions_;
     SubscriptionTable::Peer& peer = manual ? subscriber.wanted : subscriber.own;
-    const std::size_t before = peer.topics.size();
+    const std::size_t before = peer.topics();
     const bool is_new = WEFT_TRY(table.add(peer, topic));
     if (is_new || options_.xpub_verbose || options_.xpub_verboser || manual) {
       if (const auto told = notify(subscriber, true, topic); !told) {
-        if (peer.topics.size() != before) {
+        if (peer.topics() != before) {
           table.remove(peer, topic);
         }
         return told;
@@ -246,7 +247,7 @@ class Publisher final : public Pattern {
     return {};
   }
 
-  [[nodiscard]] Result<void> remove(Subscriber& subscriber, Bytes topic) {
+  [[nodiscard]] Result<void> remove(Subscriber& subscriber, const FilterView& topic) {
     const bool manual = options_.xpub_manual;
     SubscriptionTable& table = manual ? wanted_ : subscriptions_;
     SubscriptionTable::Peer& peer = manual ? subscriber.wanted : subscriber.own;
@@ -274,12 +275,16 @@ class Publisher final : public Pattern {
     const Subscriber* const only = options_.xpub_manual_last_value ? last_asker() : nullptr;
     chosen_for_ = only != nullptr ? only->id : SlotId();
     try {
-      const auto scope = subscriptions_.match(topic, [&](SubscriptionTable::Peer& peer) {
+      auto scope = subscriptions_.match(topic, [&](SubscriptionTable::Peer& peer) {
         if (peer.mark != publication_ && (only == nullptr || &peer == &only->own)) {
           peer.mark = publication_;
           chosen.push_back(peer.pipe);
         }
       });
+      if (subscriptions_.has_filters()) {
+        choose_by_filters(topic, only, chosen);
+        scope = {topic.size(), true};
+      }
       if (options_.invert_matching) {
         choose_others(chosen);
       }
@@ -293,6 +298,16 @@ class Publisher final : public Pattern {
     } catch (const std::bad_alloc&) {
       return false;
     }
+  }
+
+  // A peer that is undecided filters by itself, so that a message more does no harm.
+  void choose_by_filters(Bytes topic, const Subscriber* only, std::vector<Pipe*>& chosen) {
+    subscriptions_.match_filters(topic, publication_, [&](SubscriptionTable::Peer& peer, bool matched) {
+      if ((matched || !options_.invert_matching) && (only == nullptr || &peer == &only->own)) {
+        peer.mark = publication_;
+        chosen.push_back(peer.pipe);
+      }
+    });
   }
 
   // Inverts the choice: `chosen` then holds every ready pipe that match() did not mark with publication_.
@@ -322,7 +337,7 @@ class Publisher final : public Pattern {
     return sent;
   }
 
-  Result<void> subscribe_last_asker(bool subscribe, Bytes topic) {
+  Result<void> subscribe_last_asker(bool subscribe, const FilterView& topic) {
     if (!notifies_ || !options_.xpub_manual) {
       return Error(Errc::not_supported, "only an XPUB with the option xpub_manual subscribes for its peers");
     }
@@ -387,11 +402,13 @@ class Publisher final : public Pattern {
   }
 
   // Called by the thread that runs the pipe's other end, or while no thread runs it: arrived_count() stands still.
-  // An error: the peer exceeds its bound, or there is no memory; the application learns nothing.
-  [[nodiscard]] Result<void> notify(Subscriber& subscriber, bool subscribe, Bytes topic) noexcept {
+  // An error: the peer exceeds its bound, or there is no memory; the application learns nothing. A filter is told as its
+  // literal head: a proxy that subscribes to it elsewhere gets all that the filter needs.
+  [[nodiscard]] Result<void> notify(Subscriber& subscriber, bool subscribe, const FilterView& wanted) noexcept {
     if (!notifies_) {
       return {};
     }
+    const std::string_view topic = wanted.literal_head();
     find_source(subscriber);
     const Pipe* const there = subscriber.own.pipe;
     const std::lock_guard lock(notices_mutex_);
@@ -411,7 +428,7 @@ class Publisher final : public Pattern {
                     subscriber.id};
       notice.text.reserve(1 + topic.size());
       notice.text += subscribe ? '\1' : '\0';
-      notice.text += as_text(topic);
+      notice.text += topic;
       const std::size_t footprint = notice.footprint();
       notices_.push_back(std::move(notice));
       ++notified_;

@@ -28,7 +28,7 @@ class Radio final : public Pattern {
     std::erase(open_, &pipe);
     if (Member* const member = members_.find(pipe.notes.subscriber); member != nullptr) {
       pipe.notes.subscriber = {};
-      joined_ -= member->groups.topics.size() != 0 ? 1 : 0;
+      joined_ -= member->groups.topics() != 0 ? 1 : 0;
       member->groups.pipe = nullptr;
       leaving_.push_back(*member);
     }
@@ -39,7 +39,7 @@ class Radio final : public Pattern {
     if (member == nullptr) {
       return false;
     }
-    if (groups_.remove_some(member->groups, [](Bytes, bool) { return true; })) {
+    if (groups_.remove_some(member->groups, [](const FilterView&, bool) { return true; })) {
       members_.erase(member->id);
     } else {
       member->unhook();
@@ -79,7 +79,7 @@ class Radio final : public Pattern {
 
   bool can_send() override { return true; }
 
-  Result<void> handle_subscription(Pipe& pipe, bool join, Bytes group) override {
+  Result<void> handle_subscription(Pipe& pipe, bool join, const FilterView& group) override {
     Member* member = members_.find(pipe.notes.subscriber);
     if (member == nullptr) {
       const SlotId id = WEFT_TRY(members_.emplace());
@@ -88,13 +88,13 @@ class Radio final : public Pattern {
       member->groups.pipe = &pipe;
       member->groups.local = pipe.connection() == nullptr;
     }
-    const std::size_t before = member->groups.topics.size();
+    const std::size_t before = member->groups.topics();
     if (join) {
       WEFT_TRY(groups_.add(member->groups, group));
     } else {
       groups_.remove(member->groups, group);
     }
-    joined_ += (member->groups.topics.size() != 0 ? 1u : 0u) - (before != 0 ? 1u : 0u);
+    joined_ += (member->groups.topics() != 0 ? 1u : 0u) - (before != 0 ? 1u : 0u);
     return {};
   }
   [[nodiscard]] std::size_t subscribers() const noexcept override { return joined_ + open_.size(); }

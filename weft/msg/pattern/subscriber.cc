@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: MIT
 // SUB and XSUB: subscriptions go to every publisher, and all of them again over each new connection. SUB also filters
-// received messages, because a publisher may send more than the socket subscribed to. XSUB subscribes by sending 01
-// (unsubscribes: 00) and the topic, or several of them as the first parts of a message.
+// received messages, because a publisher may send more than the socket subscribed to, and so does XSUB from its first
+// filter on. XSUB subscribes by sending 01 (unsubscribes: 00) and the topic, or several of them as the first parts of a
+// message. A publisher that takes no filters gets their literal heads, which several filters and a prefix may share.
+#include <atomic>
 #include <list>
+#include <map>
 #include <mutex>
 #include <new>
 #include <string>
 #include <vector>
 
+#include "weft/msg/interest/filter_index.h"
 #include "weft/msg/interest/prefix_table.h"
 #include "weft/msg/pattern/distributor.h"
 #include "weft/msg/pattern/fair_queue.h"
@@ -20,7 +24,8 @@ namespace {
 
 class Subscriber final : public Pattern {
  public:
-  Subscriber(const PatternTraits& traits, const Options& options) : Pattern(traits, options), filters_(!traits.sends) {}
+  Subscriber(const PatternTraits& traits, const Options& options)
+      : Pattern(traits, options), takes_sends_(traits.sends), filters_(!traits.sends) {}
 
   void attach(Pipe& pipe) override {
     queue_.attach(pipe);
@@ -29,7 +34,7 @@ class Subscriber final : public Pattern {
   // Sends the subscriptions in the order in which they were made: a publisher that has the last one then has them all.
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
     for (const Wish& wish : wishes_) {
-      pipe.send_subscription(true, as_bytes(wish.topic));
+      send_to(pipe, true, wish.view());
     }
     return true;
   }
@@ -44,22 +49,19 @@ class Subscriber final : public Pattern {
     }
   }
 
-  Result<void> subscribe(Bytes topic) override {
-    WEFT_TRY(wish_for(topic));
+  Result<void> subscribe(const FilterView& topic) override {
+    WEFT_TRY(topic.kind == FilterKind::prefix ? wish_for_prefix(topic) : wish_for_filter(topic));
     send_to_publishers(true, topic);  // also when the topic is not new: an XPUB with xpub_verbose shows each one
     return {};
   }
-  Result<void> unsubscribe(Bytes topic) override {
-    const Wishes::iterator* const found = subscriptions_.find(topic);
+  Result<void> unsubscribe(const FilterView& topic) override {
+    const Wishes::iterator* const found = find(topic);
     if (found == nullptr) {
       return Error(Errc::invalid_argument, "not subscribed to this topic");
     }
     const Wishes::iterator wish = *found;
     if (--wish->count == 0) {
-      {
-        const std::lock_guard lock(filter_mutex_);
-        subscriptions_.erase(topic);
-      }
+      forget(topic);
       send_to_publishers(false, topic);
       wishes_.erase(wish);
     }
@@ -67,12 +69,12 @@ class Subscriber final : public Pattern {
   }
 
   Result<void> send(Outbound& part) override {
-    if (filters_) {
+    if (!takes_sends_) {
       return Pattern::send(part);
     }
     if (!distributor_.in_message()) {
       if (!part.bytes.empty() && part.bytes[0] <= 1) {
-        const Bytes topic = part.bytes.subspan(1);
+        const FilterView topic{FilterKind::prefix, as_text(part.bytes.subspan(1))};
         return part.bytes[0] == 1 ? subscribe(topic) : pass_unsubscription(topic);
       }
     }
@@ -100,8 +102,8 @@ class Subscriber final : public Pattern {
     return {};
   }
 
-  bool can_send() override { return !filters_; }
-  [[nodiscard]] Result<std::size_t> topics() override { return subscriptions_.size(); }
+  bool can_send() override { return takes_sends_; }
+  [[nodiscard]] Result<std::size_t> topics() override { return wishes_.size(); }
   bool can_receive() override {
     FrameView view;
     if (!find_match(view)) {
@@ -112,26 +114,39 @@ class Subscriber final : public Pattern {
   }
 
  private:
+  static constexpr Error kNoMemory{Errc::resource_exhausted, "no memory for a subscription"};
+
   struct Wish {
+    FilterKind kind;
     std::string topic;
     std::uint32_t count = 0;  // subscribe() calls less unsubscribe() calls
+
+    [[nodiscard]] FilterView view() const noexcept { return {kind, topic}; }
   };
   using Wishes = std::list<Wish>;
 
-  [[nodiscard]] Result<void> wish_for(Bytes topic) {
-    constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a subscription");
-    if (const Wishes::iterator* const wish = subscriptions_.find(topic); wish != nullptr) {
+  // Null: there is no such wish.
+  [[nodiscard]] const Wishes::iterator* find(const FilterView& topic) {
+    if (topic.kind == FilterKind::prefix) {
+      return prefixes_.find(as_bytes(topic.text));
+    }
+    const auto found = by_filter_.find(topic);
+    return found != by_filter_.end() ? &found->second : nullptr;
+  }
+
+  [[nodiscard]] Result<void> wish_for_prefix(const FilterView& topic) {
+    if (const Wishes::iterator* const wish = find(topic); wish != nullptr) {
       ++(*wish)->count;
       return {};
     }
     try {
-      wishes_.push_back({std::string(as_text(topic)), 1});
+      wishes_.push_back({topic.kind, std::string(topic.text), 1});
     } catch (const std::bad_alloc&) {
       return kNoMemory;
     }
     const std::lock_guard lock(filter_mutex_);
     bool is_new = false;
-    Wishes::iterator* const wish = subscriptions_.insert(topic, is_new);
+    Wishes::iterator* const wish = prefixes_.insert(as_bytes(topic.text), is_new);
     if (wish == nullptr) {
       wishes_.pop_back();
       return kNoMemory;
@@ -140,9 +155,63 @@ class Subscriber final : public Pattern {
     return {};
   }
 
+  [[nodiscard]] Result<void> wish_for_filter(const FilterView& topic) {
+    if (const Wishes::iterator* const wish = find(topic); wish != nullptr) {
+      ++(*wish)->count;
+      return {};
+    }
+    const std::size_t wishes = wishes_.size();
+    bool is_new = false;
+    std::uint32_t* const uses = heads_.insert(as_bytes(topic.literal_head()), is_new);
+    bool done = uses != nullptr;
+    try {
+      if (done) {
+        ++*uses;
+        wishes_.push_back({topic.kind, std::string(topic.text), 1});
+        by_filter_.emplace(wishes_.back().view(), std::prev(wishes_.end()));
+        const std::lock_guard lock(filter_mutex_);
+        done = index_.add(self_, topic).has_value();
+      }
+    } catch (const std::bad_alloc&) {
+      done = false;
+    }
+    if (!done) {
+      if (wishes_.size() != wishes) {
+        by_filter_.erase(topic);
+        wishes_.pop_back();
+      }
+      if (uses != nullptr) {
+        drop_head(topic);
+      }
+      return kNoMemory;
+    }
+    filters_.store(true, std::memory_order_relaxed);  // a flag alone: filter_mutex_ publishes the filter
+    return {};
+  }
+
+  void drop_head(const FilterView& topic) {
+    const Bytes head = as_bytes(topic.literal_head());
+    if (std::uint32_t* const uses = heads_.find(head); --*uses == 0) {
+      heads_.erase(head);
+    }
+  }
+
+  void forget(const FilterView& topic) {
+    if (topic.kind != FilterKind::prefix) {
+      by_filter_.erase(topic);
+      drop_head(topic);
+    }
+    const std::lock_guard lock(filter_mutex_);
+    if (topic.kind == FilterKind::prefix) {
+      prefixes_.erase(as_bytes(topic.text));
+    } else {
+      index_.remove(self_, topic);
+    }
+  }
+
   // XSUB. Only the last unsubscription of a topic, unless the option xsub_verbose_unsubscribe passes on all.
-  [[nodiscard]] Result<void> pass_unsubscription(Bytes topic) {
-    const Wishes::iterator* const wish = subscriptions_.find(topic);
+  [[nodiscard]] Result<void> pass_unsubscription(const FilterView& topic) {
+    const Wishes::iterator* const wish = find(topic);
     const bool last = wish != nullptr && (*wish)->count == 1;
     if (options_.xsub_verbose_unsubscribe && !last) {
       send_to_publishers(false, topic);
@@ -153,7 +222,7 @@ class Subscriber final : public Pattern {
   // Peeks at the next part of a message that the socket subscribed to. Drops all other messages.
   [[gnu::always_inline]] bool find_match(FrameView& view) {
     while (queue_.peek(view) != nullptr) {
-      if (in_received_ || !filters_ || (!skipping_ && matches(view.bytes))) {
+      if (in_received_ || !filters_.load(std::memory_order_relaxed) || (!skipping_ && matches(view.bytes))) {
         return true;
       }
       skipping_ = view.more;
@@ -167,26 +236,45 @@ class Subscriber final : public Pattern {
 
   bool matches(Bytes topic) {
     const std::lock_guard lock(filter_mutex_);
-    return subscriptions_.matches(topic) != options_.invert_matching;
+    return (prefixes_.matches(topic) || index_.matches(as_text(topic))) != options_.invert_matching;
   }
 
-  void send_to_publishers(bool subscribe, Bytes topic) {
+  void send_to_publishers(bool subscribe, const FilterView& topic) {
     for (Pipe* pipe : publishers_.pipes()) {
       if (pipe->notes.ready) {
-        pipe->send_subscription(subscribe, topic);
+        send_to(*pipe, subscribe, topic);
       }
     }
   }
 
-  const bool filters_;
-  FairQueue queue_;           // receive lock, as the next two
-  bool in_received_ = false;  // in the middle of a message that matches
-  bool skipping_ = false;     // in the middle of a message that does not
-  Wishes wishes_;             // send lock, as the next two: in the order in which they were made
+  // A publisher that takes no filters keeps a head until neither a filter nor the prefix itself needs it.
+  void send_to(Pipe& pipe, bool subscribe, const FilterView& topic) {
+    if (pipe.takes_filters()) {
+      pipe.send_subscription(subscribe, topic);
+      return;
+    }
+    const std::string_view head = topic.literal_head();
+    const bool is_prefix = topic.kind == FilterKind::prefix;
+    if (subscribe ||
+        (heads_.find(as_bytes(head)) == nullptr && (is_prefix || prefixes_.find(as_bytes(head)) == nullptr))) {
+      pipe.send_subscription(subscribe, {FilterKind::prefix, head});
+    }
+  }
+
+  const bool takes_sends_;     // XSUB
+  std::atomic<bool> filters_;  // SUB, and XSUB from its first filter on
+  FairQueue queue_;            // receive lock, as the next two
+  bool in_received_ = false;   // in the middle of a message that matches
+  bool skipping_ = false;      // in the middle of a message that does not
+  Wishes wishes_;              // send lock, as the next two: in the order in which they were made
   PipeList publishers_;
   Distributor distributor_;
-  std::mutex filter_mutex_;                      // for threads that hold the receive lock only
-  PrefixTable<Wishes::iterator> subscriptions_;  // send lock or filter_mutex_ to read, both to change
+  std::map<FilterView, Wishes::iterator> by_filter_;  // send lock; the wishes that are no prefixes
+  PrefixTable<std::uint32_t> heads_;                  // send lock; the filters of each literal head
+  std::mutex filter_mutex_;                           // for threads that hold the receive lock only
+  PrefixTable<Wishes::iterator> prefixes_;            // send lock or filter_mutex_ to read, both to change, as the next
+  FilterIndex::Peer self_;
+  FilterIndex index_;
 };
 
 }  // namespace

@@ -292,7 +292,7 @@ void SocketCore::erase_inproc(const Pipe& pipe) noexcept {
   inproc_count_.store(inproc_pipes_.size(), std::memory_order_relaxed);
 }
 
-void SocketCore::handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, Bytes topic) {
+void SocketCore::handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, const FilterView& topic) {
   // The caller holds its send lock. Its socket takes no subscriptions, and one that does sends none, so that of two
   // sockets one at most locks the other.
   if (!traits_.takes_subscriptions && !(traits_.groups && traits_.sends)) {

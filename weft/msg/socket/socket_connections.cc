@@ -113,6 +113,7 @@ bool SocketCore::connection_ready(Connection& connection, Bytes identity) {
   pipe.notes.peer = connection.link().peer();
   pipe.notes.origin.peer = pipe.notes.peer == nullptr ? 0 : pipe.notes.peer->id();
   pipe.notes.other_end = connection.link().other_end();
+  pipe.notes.takes_filters = connection.link().peer_has_filters();
   attach(pipe);
   try {
     pipe.notes.ready = pattern_->ready(pipe, identity);
@@ -247,7 +248,7 @@ void SocketCore::drop_ended(std::size_t place) noexcept {
   ended_.pop_back();
 }
 
-Result<void> SocketCore::handle_subscription(Connection& connection, bool subscribe, Bytes topic) {
+Result<void> SocketCore::handle_subscription(Connection& connection, bool subscribe, const FilterView& topic) {
   {
     const std::lock_guard lock(send_mutex_);
     if (!closed_.load(std::memory_order_relaxed)) {

@@ -120,7 +120,7 @@ void SocketCore::apply_marks() {
   }
 }
 
-Result<void> SocketCore::change_subscription(Bytes topic, bool on) {
+Result<void> SocketCore::change_subscription(const FilterView& topic, bool on) {
   const std::lock_guard lock(send_mutex_);
   if (closed_.load(std::memory_order_relaxed) || terminated_.load(std::memory_order_relaxed)) {
     return refusal();
@@ -139,7 +139,8 @@ Result<void> SocketCore::change_group(Bytes group, bool on) {
   if (!traits_.groups) {
     return Error(Errc::not_supported, "this socket type joins no groups");
   }
-  return on ? pattern_->subscribe(group) : pattern_->unsubscribe(group);
+  const FilterView name{FilterKind::prefix, as_text(group)};
+  return on ? pattern_->subscribe(name) : pattern_->unsubscribe(name);
 }
 
 Result<bool> SocketCore::peer_writable(Bytes routing_id) {

@@ -12,6 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "weft/base/filter.h"
 #include "weft/base/list.h"
 #include "weft/base/result.h"
 #include "weft/msg/connection/connection.h"
@@ -140,7 +141,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> reload_certificates() {
     return or_no_memory([&] { return reload_servers(); });
   }
-  [[nodiscard]] Result<void> subscribe(Bytes topic, bool on) {
+  [[nodiscard]] Result<void> subscribe(const FilterView& topic, bool on) {
     return or_no_memory([&] { return change_subscription(topic, on); });
   }
   [[nodiscard]] Result<void> join(Bytes group, bool on) {
@@ -204,8 +205,9 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   void connection_lost(Connection& connection) override;
   void forget_descriptor(Connection& connection) noexcept override;
   void connection_finished(Connection& connection) override;
-  [[nodiscard]] Result<void> handle_subscription(Connection& connection, bool subscribe, Bytes topic) override;
-  void handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, Bytes topic) override;
+  [[nodiscard]] Result<void> handle_subscription(Connection& connection, bool subscribe,
+                                                 const FilterView& topic) override;
+  void handle_inproc_subscription(const InprocLink& link, int end, bool subscribe, const FilterView& topic) override;
   // Listening: one bound endpoint, for its acceptor.
   struct Listening {
     std::string endpoint;
@@ -236,7 +238,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<std::uint32_t> connect_named(std::string_view endpoint);
   [[nodiscard]] Result<void> unbind_endpoint(std::string_view endpoint);
   [[nodiscard]] Result<void> disconnect_endpoint(std::string_view endpoint);
-  [[nodiscard]] Result<void> change_subscription(Bytes topic, bool on);
+  [[nodiscard]] Result<void> change_subscription(const FilterView& topic, bool on);
   [[nodiscard]] Result<void> change_group(Bytes group, bool on);
   [[nodiscard]] Instant linger_end() const noexcept;  // when a socket or connection that is closed now lingers no more
   void make_room_for_end();                           // receive and table lock, before a pipe begins: for end_pipe()

@@ -8,7 +8,8 @@ namespace weft::topic {
 Result<Names> Names::make(std::string_view space, char separator) {
   const auto byte = static_cast<unsigned char>(separator);
   const bool letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || (byte >= '0' && byte <= '9');
-  if (byte <= 0x20 || byte > 0x7e || letter || std::string_view("*>=?[]^\\").find(separator) != std::string_view::npos) {
+  if (byte <= 0x20 || byte > 0x7e || letter ||
+      std::string_view("*>=?[]^\\").find(separator) != std::string_view::npos) {
     return Error(Errc::invalid_argument, "this byte cannot separate tokens");
   }
   Names names;

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// Fleets of three processes: this one, and two that it starts.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "side.h"
+#include "weft/topic/test_fleets.h"
+#include <gtest/gtest.h>
+
+namespace weft::topic {
+namespace {
+
+class Processes : public testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { topics_.push_back(fleet_.open(context_)); }
+  Topics& topics() { return topics_.front(); }
+  Side side(std::vector<std::string> command) {
+    const TopicsOptions options = fleet_.options();
+    command.insert(command.begin(),
+                   {options.fleet, options.runtime_directory.empty() ? "/nowhere" : options.runtime_directory});
+    return Side(std::move(command));
+  }
+
+  TestFleet fleet_{GetParam()};
+  Context context_;
+  std::vector<Topics> topics_;
+};
+INSTANTIATE_TEST_SUITE_P(Fleets, Processes, testing::Values("local", "tcp"),
+                         [](const auto& kind) { return kind.param; });
+
+TEST_P(Processes, EachReceivesAllThatOnePublishes) {
+  constexpr std::uint64_t kMessages = 50'000;
+  Side first = side({"count", "a.b", std::to_string(kMessages)});
+  Side second = side({"count", "a.b", std::to_string(kMessages)});
+  EXPECT_TRUE(first.line().starts_with("ready"));
+  EXPECT_TRUE(second.line().starts_with("ready"));
+  Publisher p = *topics().publisher("a.b", {.when_full = WhenFull::wait});
+  ASSERT_TRUE(p.wait_subscribers(2, soon()));
+  for (std::uint64_t i = 0; i < kMessages; ++i) {
+    ASSERT_TRUE(p.publish(std::to_string(i)));
+  }
+  const std::string all = "received " + std::to_string(kMessages) + " missed 0";
+  EXPECT_EQ(first.line(), all);
+  EXPECT_EQ(second.line(), all);
+  EXPECT_EQ(topics().statistics().dropped_full, 0u);
+}
+
+TEST_P(Processes, TwoPublishToOne) {
+  constexpr std::uint64_t kMessages = 20'000;
+  Subscription s = *topics().subscribe("t.*");
+  Side first = side({"publish", "t.1", std::to_string(kMessages), "1"});
+  Side second = side({"publish", "t.2", std::to_string(kMessages), "1"});
+  std::uint64_t next[2] = {0, 0};
+  std::uint64_t missed = 0;
+  for (std::uint64_t i = 0; i + missed < 2 * kMessages; ++i) {
+    const auto m = s.next_until(soon());
+    ASSERT_TRUE(m) << m.error().message();
+    missed += m->missed();
+    std::uint64_t& expected = next[m->topic() == "t.1" ? 0 : 1];
+    const std::uint64_t number = std::stoull(std::string(m->text()));
+    EXPECT_GE(number, expected);
+    expected = number + 1;
+  }
+  const std::string all = "published " + std::to_string(kMessages) + " dropped 0";
+  EXPECT_EQ(first.line(), all);
+  EXPECT_EQ(second.line(), all);
+  const TopicsStatistics books = topics().statistics();
+  EXPECT_EQ(books.received, 2 * kMessages);
+  EXPECT_EQ(books.matched, books.delivered + books.dropped() + books.queued);
+}
+
+TEST_P(Processes, AProcessThatIsKilledWhileItPublishesDisturbsNobody) {
+  Subscription s = *topics().subscribe("a");
+  for (int life = 0; life < 3; ++life) {
+    Side flooder = side({"flood", "a", "1"});
+    EXPECT_EQ(flooder.line(), "flooding");
+    std::uint64_t next = 0;
+    for (int i = 0; i < 1000; ++i) {
+      const auto m = s.next_until(soon());
+      ASSERT_TRUE(m) << m.error().message();
+      const std::uint64_t number = std::stoull(std::string(m->text()));
+      if (number == 0) {
+        next = 0;  // of the next life; what the one before left is in front
+      }
+      EXPECT_GE(number, next);
+      next = number + 1;
+    }
+    flooder.kill();
+    flooder.wait();
+    while (s.try_next()) {
+    }
+  }
+  Side last = side({"publish", "b", "10", "1"});
+  Subscription b = *topics().subscribe("b");
+  for (int i = 0; i < 10; ++i) {
+    const auto m = b.next_until(soon());
+    ASSERT_TRUE(m) << m.error().message();
+    EXPECT_EQ(m->text(), std::to_string(i));
+  }
+  const TopicsStatistics books = topics().statistics();
+  EXPECT_EQ(books.matched, books.delivered + books.dropped() + books.queued);
+}
+
+TEST_P(Processes, ASubscriberThatIsKilledLeavesNothingBehind) {
+  Publisher p = *topics().publisher("a");
+  {
+    Side holder = side({"hold", "a"});
+    EXPECT_TRUE(holder.line().starts_with("ready"));
+    ASSERT_TRUE(p.wait_subscribers(1, soon()));
+    EXPECT_EQ(topics().nodes().size(), 1u);
+    holder.kill();
+    holder.wait();
+  }
+  // A newcomer finds the socket of the dead one, and removes it.
+  Side counter = side({"count", "a", "1"});
+  EXPECT_TRUE(counter.line().starts_with("ready"));
+  ASSERT_TRUE(p.wait_subscribers(1, soon()));
+  ASSERT_TRUE(p.publish("0"));
+  EXPECT_EQ(counter.line(), "received 1 missed 0");
+  if (GetParam() == "local") {
+    std::size_t sockets = 0;
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(fleet_.directory())) {
+      sockets += entry.is_socket() ? 1 : 0;
+    }
+    EXPECT_EQ(sockets, 2u);
+  }
+}
+
+}  // namespace
+}  // namespace weft::topic

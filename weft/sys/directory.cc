@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "weft/sys/directory.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+#include "weft/sys/call.h"
+
+namespace weft::sys {
+
+std::string runtime_directory() {
+  const char* const configured = std::getenv("XDG_RUNTIME_DIR");
+  if (configured != nullptr && configured[0] == '/') {
+    return std::string(configured) + "/weft";
+  }
+  return "/tmp/weft-" + std::to_string(::getuid());
+}
+
+Result<void> make_owned_directory(const std::string& path) {
+  const auto made = call([&] { return ::mkdir(path.c_str(), 0700); });
+  if (made.failed() && made.os_errno != EEXIST) {
+    return make_error(made.os_errno, "make a directory");
+  }
+  struct stat status{};
+  WEFT_TRY(checked_call("stat", [&] { return ::lstat(path.c_str(), &status); }));
+  if (!S_ISDIR(status.st_mode) || status.st_uid != ::getuid() || (status.st_mode & 0077) != 0) {
+    return Error(Errc::invalid_state, "the directory is another user's, or other users may enter it");
+  }
+  return {};
+}
+
+Result<std::vector<std::string>> list_directory(const std::string& path, std::size_t most) {
+  std::unique_ptr<DIR, int (*)(DIR*)> directory(nullptr, &::closedir);
+  const auto opened = call_once([&] {
+    directory.reset(::opendir(path.c_str()));
+    return directory != nullptr ? 0 : -1;
+  });
+  if (opened.failed()) {
+    return make_error(opened.os_errno, "open a directory");
+  }
+  std::vector<std::string> names;
+  while (names.size() < most) {
+    const dirent* const entry = ::readdir(directory.get());
+    if (entry == nullptr) {
+      break;
+    }
+    const std::string_view name(entry->d_name);
+    if (name != "." && name != "..") {
+      names.emplace_back(name);
+    }
+  }
+  return names;
+}
+
+int process_id() noexcept { return static_cast<int>(::getpid()); }
+
+}  // namespace weft::sys

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+// The same cases on every kind of fleet, with handles of two contexts where the fleet leaves the process: those meet
+// over ipc or tcp, as handles of two processes do.
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/topic/test_fleets.h"
+#include "weft/topic/topics.h"
+#include <gtest/gtest.h>
+
+namespace weft::topic {
+namespace {
+
+class EachFleet : public testing::TestWithParam<std::string> {
+ protected:
+  [[nodiscard]] Context& other_context() { return GetParam() == "inproc" ? context_ : second_; }
+
+  TestFleet fleet_{GetParam()};
+  Context context_;
+  Context second_;
+};
+INSTANTIATE_TEST_SUITE_P(Fleets, EachFleet, testing::Values("inproc", "local", "tcp"),
+                         [](const auto& kind) { return kind.param; });
+
+TEST_P(EachFleet, AMessageReachesAnotherHandle) {
+  Topics a = fleet_.open(context_);
+  Topics b = fleet_.open(other_context());
+  Subscription s = *b.subscribe({"px.*"});
+  Publisher px = *a.publisher("px.AAPL");
+  const auto ready = px.wait_subscribers(1, soon());
+  ASSERT_TRUE(ready) << ready.error().message();
+  EXPECT_EQ(*ready, 1u);
+  Headers headers;
+  ASSERT_TRUE(headers.add("a", "b"));
+  ASSERT_TRUE(px.publish("188", headers));
+  auto m = s.next_until(soon());
+  ASSERT_TRUE(m) << m.error().message();
+  EXPECT_EQ(m->topic(), "px.AAPL");
+  EXPECT_EQ(m->text(), "188");
+  EXPECT_EQ(m->header("a"), "b");
+  EXPECT_EQ(m->filter(), "px.*");
+}
+
+TEST_P(EachFleet, BothWaysAndInOrder) {
+  Topics a = fleet_.open(context_);
+  Topics b = fleet_.open(other_context());
+  Subscription sa = *a.subscribe("to.a");
+  Subscription sb = *b.subscribe("to.b");
+  Publisher pa = *a.publisher("to.b");
+  Publisher pb = *b.publisher("to.a");
+  ASSERT_TRUE(pa.wait_subscribers(1, soon()));
+  ASSERT_TRUE(pb.wait_subscribers(1, soon()));
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_TRUE(pa.publish(std::to_string(i)));
+    ASSERT_TRUE(pb.publish(std::to_string(i)));
+  }
+  for (int i = 0; i < 500; ++i) {
+    EXPECT_EQ(sa.next_until(soon())->text(), std::to_string(i));
+    EXPECT_EQ(sb.next_until(soon())->text(), std::to_string(i));
+  }
+}
+
+// Regression: a fleet that subscribed by byte prefixes gave "player:10" to a subscriber of "player:1".
+TEST_P(EachFleet, SubscribeIsExact) {
+  Topics a = fleet_.open(context_);
+  Topics b = fleet_.open(other_context());
+  Subscription s = *b.subscribe("player:1");
+  Publisher ten = *a.publisher("player:10");
+  Publisher one = *a.publisher("player:1");
+  ASSERT_TRUE(one.wait_subscribers(1, soon()));
+  EXPECT_EQ(*ten.wait_subscribers(0, soon()), 0u);
+  ASSERT_TRUE(ten.publish("ten"));
+  ASSERT_TRUE(one.publish("one"));
+  EXPECT_EQ(s.next_until(soon())->text(), "one");
+  EXPECT_EQ(s.try_next().error(), Errc::would_block);
+}
+
+// Regression: a glob was cut at its first `*`, so that "a:*:b" also received "a:x:c"; and it could not be taken back.
+TEST_P(EachFleet, SubscribePatternWithAStarInTheMiddle) {
+  Topics a = fleet_.open(context_);
+  Topics b = fleet_.open(other_context());
+  Subscription s = *b.subscribe(Filter::glob("a:*:b"));
+  Publisher b1 = *a.publisher("a:x:b");
+  Publisher c1 = *a.publisher("a:x:c");
+  ASSERT_TRUE(b1.wait_subscribers(1, soon()));
+  ASSERT_TRUE(c1.publish("c"));
+  ASSERT_TRUE(b1.publish("b"));
+  EXPECT_EQ(s.next_until(soon())->topic(), "a:x:b");
+  EXPECT_EQ(s.try_next().error(), Errc::would_block);
+  ASSERT_TRUE(s.remove(Filter::glob("a:*:b")));
+  ASSERT_TRUE(s.add("end"));
+  Publisher end = *a.publisher("end");
+  ASSERT_TRUE(end.wait_subscribers(1, soon()));
+  ASSERT_TRUE(b1.publish("not any more"));
+  ASSERT_TRUE(end.publish("end"));
+  EXPECT_EQ(s.next_until(soon())->topic(), "end");
+}
+
+// Regression: a message over the mark was dropped, and publish() returned as if it had not been.
+TEST_P(EachFleet, PublishOverTheMarkIsCountedOrWaits) {
+  TopicsOptions options = fleet_.options();
+  options.peer_messages_max = 4;
+  Topics a = fleet_.open(context_, options);
+  options = fleet_.options();
+  options.peer_messages_max = 4;
+  options.queue_messages_max = 8;
+  Topics b = fleet_.open(other_context(), options);
+  Subscription s = *b.subscribe("a", {.full = Full::drop_oldest});
+  Publisher p = *a.publisher("a");
+  ASSERT_TRUE(p.wait_subscribers(1, soon()));
+  constexpr std::uint64_t kMessages = 20'000;
+  const std::string body(1000, 'x');
+  for (std::uint64_t i = 0; i < kMessages; ++i) {
+    ASSERT_TRUE(p.publish(body));
+  }
+  Publisher last = *a.publisher("a", {.when_full = WhenFull::wait});
+  ASSERT_TRUE(last.publish("last"));
+  std::uint64_t received = 0;
+  std::uint64_t missed = 0;
+  while (true) {
+    auto m = s.next_until(soon());
+    ASSERT_TRUE(m) << m.error().message();
+    ++received;
+    missed += m->missed();
+    if (m->text() == "last") {
+      break;
+    }
+  }
+  const TopicsStatistics out = a.statistics();
+  const TopicsStatistics in = b.statistics();
+  EXPECT_EQ(out.published, kMessages + 1);
+  EXPECT_EQ(out.published, received + missed + out.dropped_full);
+  EXPECT_EQ(in.matched, in.delivered + in.dropped() + in.queued);
+  EXPECT_EQ(in.dropped_oldest, missed);
+}
+
+TEST_P(EachFleet, WaitSubscribersCountsEveryHandle) {
+  std::vector<Topics> handles;
+  std::vector<Subscription> subscriptions;
+  for (int i = 0; i < 4; ++i) {
+    handles.push_back(fleet_.open(i % 2 == 0 ? context_ : other_context()));
+  }
+  Publisher p = *handles[0].publisher("a.b");
+  EXPECT_EQ(*p.wait_subscribers(0, soon()), 0u);
+  std::thread later([&] {
+    for (Topics& each : handles) {
+      subscriptions.push_back(*each.subscribe("a.*"));
+    }
+  });
+  EXPECT_EQ(*p.wait_subscribers(4, soon()), 4u);
+  later.join();
+  ASSERT_TRUE(p.publish("now"));
+  for (Subscription& s : subscriptions) {
+    EXPECT_EQ(s.next_until(soon())->text(), "now");
+  }
+  EXPECT_EQ(p.wait_subscribers(5, sys::now() + 10ms).error(), Errc::timed_out);
+}
+
+// Regression: waiting for the cluster returned at once, whatever had come.
+TEST_P(EachFleet, SyncWaitsForEveryRoster) {
+  TopicsOptions options = fleet_.options();
+  options.node = "first";
+  Topics a = fleet_.open(context_, options);
+  options = fleet_.options();
+  options.node = "second";
+  Topics b = fleet_.open(other_context(), options);
+  const auto nodes = b.sync(soon());
+  ASSERT_TRUE(nodes) << nodes.error().message();
+  ASSERT_EQ(nodes->size(), 1u);
+  EXPECT_EQ(nodes->front().node, "first");
+  EXPECT_EQ(nodes->front().instance, a.instance());
+}
+
+// Regression: a subscriber never got messages again after the publisher had restarted.
+TEST_P(EachFleet, ARestartedHandleFindsItsSubscribers) {
+  Topics keeps = fleet_.open(context_);  // of a tcp fleet: the listed peer
+  Topics b = fleet_.open(other_context());
+  Subscription s = *b.subscribe("a");
+  for (int life = 0; life < 3; ++life) {
+    Topics a = fleet_.open(context_);
+    Publisher p = *a.publisher("a");
+    ASSERT_TRUE(p.wait_subscribers(1, soon())) << life;
+    ASSERT_TRUE(p.publish(std::to_string(life)));
+    const auto m = s.next_until(soon());
+    ASSERT_TRUE(m) << m.error().message() << " in life " << life << ", received " << b.statistics().received
+                   << ", unwanted " << b.statistics().unwanted;
+    EXPECT_EQ(m->text(), std::to_string(life));
+  }
+}
+
+TEST_P(EachFleet, ManyThreadsPublishAndNoneIsLostUnseen) {
+  Topics a = fleet_.open(context_);
+  Topics b = fleet_.open(other_context());
+  Subscription s = *b.subscribe("t.>");
+  constexpr int kThreads = 4;
+  constexpr int kEach = 2000;
+  {
+    Publisher p = *a.publisher("t.0");
+    ASSERT_TRUE(p.wait_subscribers(1, soon()));
+  }
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      Publisher p = *a.publisher("t." + std::to_string(t), {.when_full = WhenFull::wait});
+      for (int i = 0; i < kEach; ++i) {
+        EXPECT_TRUE(p.publish(std::to_string(i)));
+      }
+    });
+  }
+  std::vector<int> next(kThreads, 0);
+  for (int i = 0; i < kThreads * kEach; ++i) {
+    auto m = s.next_until(soon());
+    ASSERT_TRUE(m) << m.error().message() << " after " << i;
+    int& expected = next[static_cast<std::size_t>(m->topic().back() - '0')];
+    EXPECT_EQ(m->text(), std::to_string(expected++));
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+  EXPECT_EQ(a.statistics().dropped_full, 0u);
+}
+
+TEST_P(EachFleet, SubscribersOfOneHandleShareTheWait) {
+  Topics a = fleet_.open(context_);
+  Topics b = fleet_.open(other_context());
+  constexpr int kThreads = 6;
+  constexpr int kMessages = 300;
+  std::vector<Subscription> subscriptions;
+  for (int i = 0; i < kThreads; ++i) {
+    subscriptions.push_back(*b.subscribe("t." + std::to_string(i)));
+  }
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < kMessages; ++i) {
+        const auto m = subscriptions[static_cast<std::size_t>(t)].next_until(soon());
+        ASSERT_TRUE(m) << m.error().message() << " thread " << t << " message " << i;
+        EXPECT_EQ(m->text(), std::to_string(i));
+      }
+    });
+  }
+  std::vector<Publisher> publishers;
+  for (int i = 0; i < kThreads; ++i) {
+    publishers.push_back(*a.publisher("t." + std::to_string(i), {.when_full = WhenFull::wait}));
+    EXPECT_TRUE(publishers.back().wait_subscribers(1, soon()));
+  }
+  for (int i = 0; i < kMessages; ++i) {
+    for (Publisher& p : publishers) {
+      EXPECT_TRUE(p.publish(std::to_string(i)));
+    }
+  }
+  for (std::thread& thread : threads) {
+    thread.join();
+  }
+}
+
+}  // namespace
+}  // namespace weft::topic

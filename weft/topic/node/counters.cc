@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/node/counters.h"
+
+#include <array>
+
+namespace weft {
+
+namespace {
+constexpr std::array kRows = {WEFT_TOPICS_COUNTERS(WEFT_COUNTER_ROW)};
+static_assert(kRows.size() == sync::count_of_rows<TopicsStatistics>());
+}  // namespace
+
+const CounterTable kTopicsTable = {"topics", "A handle of topics. Topics::counter_source() adds it.", kRows};
+
+}  // namespace weft

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "weft/base/counter_table.h"
+#include "weft/sync/counter_block.h"
+
+namespace weft {
+
+// clang-format off
+// The counters of a handle of topics. A message and one subscription of the handle that it matches are a pair:
+// matched = delivered + the dropped ones up to dropped_no_memory + queued.
+#define WEFT_TOPICS_COUNTERS(ROW)                                                                                      \
+  ROW(published, counter, "messages_published_total", "", "", "messages",                                              \
+      "Messages that publish() took.", "topic/node/publish.cc")                                                        \
+  ROW(received, counter, "messages_received_total", "", "", "messages",                                                \
+      "Messages that came from other handles.", "topic/node/pump.cc")                                                  \
+  ROW(unwanted, counter, "messages_unwanted_total", "", "", "messages",                                                \
+      "Messages that came from other handles and match no subscription: a prefix brought them, or a filter went.",     \
+      "topic/node/pump.cc")                                                                                            \
+  ROW(matched, counter, "pairs_matched_total", "", "", "pairs",                                                        \
+      "Pairs of a message and a subscription that it matches.", "topic/node/message_queue.cc")                         \
+  ROW(delivered, counter, "pairs_delivered_total", "", "", "pairs",                                                    \
+      "Pairs that the program took.", "topic/node/message_queue.cc")                                                   \
+  ROW(dropped_oldest, counter, "pairs_dropped_total", "reason", "oldest", "pairs",                                     \
+      "Pairs that were lost: the oldest of a full queue.", "topic/node/message_queue.cc")                              \
+  ROW(dropped_newest, counter, "pairs_dropped_total", "reason", "newest", "pairs",                                     \
+      "Pairs that were lost: the queue was full, and drops the newest.", "topic/node/message_queue.cc")                \
+  ROW(dropped_conflated, counter, "pairs_dropped_total", "reason", "conflated", "pairs",                               \
+      "Pairs that were lost: a newer message of the topic took the place.", "topic/node/message_queue.cc")             \
+  ROW(dropped_ended, counter, "pairs_dropped_total", "reason", "ended", "pairs",                                       \
+      "Pairs that were lost: the subscription ended because its queue was full.", "topic/node/message_queue.cc")       \
+  ROW(dropped_closed, counter, "pairs_dropped_total", "reason", "closed", "pairs",                                     \
+      "Pairs that were lost: still queued when the subscription was closed.", "topic/node/subscription_core.cc")       \
+  ROW(dropped_no_memory, counter, "pairs_dropped_total", "reason", "no memory", "pairs",                               \
+      "Pairs that were lost: memory ran out.", "topic/node/message_queue.cc")                                          \
+  ROW(queued, gauge, "pairs_queued", "", "", "pairs",                                                                  \
+      "Pairs in the queues of subscriptions.", "topic/node/message_queue.cc")                                          \
+  ROW(dropped_full, counter, "messages_dropped_total", "reason", "full", "messages",                                   \
+      "Messages that a peer misses: what waits for that peer is at its bound.", "msg/pattern/distributor.cc")          \
+  ROW(dropped_lost, counter, "messages_dropped_total", "reason", "lost", "messages",                                   \
+      "Messages that a peer misses: the connection ended before they were handed over, or taken.",                     \
+      "msg/connection/send_turn.cc")                                                                                   \
+  ROW(requests, counter, "requests_total", "", "", "requests",                                                         \
+      "Requests that were made.", "topic/node/requests.cc")                                                            \
+  ROW(replies, counter, "replies_total", "", "", "replies",                                                            \
+      "Replies that were in time.", "topic/node/requests.cc")                                                          \
+  ROW(late_replies, counter, "late_replies_total", "", "", "replies",                                                  \
+      "Replies that came when no request waited for them.", "topic/node/requests.cc")                                  \
+  ROW(control_malformed, counter, "control_malformed_total", "", "", "messages",                                       \
+      "Messages of peers to the handle itself that do not parse.", "topic/node/mesh.cc")                               \
+  ROW(peers, gauge, "peers", "", "", "handles",                                                                        \
+      "Other handles that this handle is connected to.", "topic/node/mesh.cc")
+// clang-format on
+
+// The counts of a handle since it was opened, and its gauges.
+struct TopicsStatistics {
+  using Number = std::uint64_t;
+  WEFT_COUNTER_BLOCK(WEFT_TOPICS_COUNTERS)
+
+  // Pairs of this handle that were lost.
+  [[nodiscard]] std::uint64_t dropped() const noexcept {
+    return dropped_oldest + dropped_newest + dropped_conflated + dropped_ended + dropped_closed + dropped_no_memory;
+  }
+};
+extern const CounterTable kTopicsTable;
+
+namespace topic {
+struct TopicsCounters {
+  using Number = std::atomic<std::uint64_t>;
+  WEFT_COUNTER_BLOCK(WEFT_TOPICS_COUNTERS)
+};
+}  // namespace topic
+
+}  // namespace weft

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "weft/base/result.h"
+
+namespace weft::msg {
+class ContextCore;
+}
+
+namespace weft::topic {
+
+class Node;
+
+// Fleet: the option `fleet`, parsed. Affinity: immutable.
+struct Fleet {
+  enum class Kind : std::uint8_t { inproc, local, tcp };
+  static constexpr std::size_t kNameMax = 32;
+  static constexpr std::size_t kLocalHandlesMax = 64;
+
+  Kind kind = Kind::local;
+  std::string name;                // inproc, local; of "local": "default"
+  std::vector<std::string> peers;  // tcp
+
+  // not_supported: nats:// and tls://; invalid_argument.
+  [[nodiscard]] static Result<Fleet> parse(std::string_view text);
+};
+
+// ProcessFleets: the handles of this process that meet over inproc: those of one Context and one fleet.
+// Owner: the process. Affinity: any thread. Lock order: before every lock of a node.
+class ProcessFleets {
+ public:
+  static ProcessFleets& instance();
+
+  // Connects the node with every other one of the key, both ways.
+  void join(Node& node, const msg::ContextCore* context, const std::string& fleet);
+  void leave(Node& node, const msg::ContextCore* context, const std::string& fleet) noexcept;
+
+ private:
+  using Key = std::pair<const msg::ContextCore*, std::string>;
+  std::mutex mutex_;
+  std::map<Key, std::vector<Node*>> nodes_;  // guarded by mutex_
+};
+
+// LocalDirectory: the sockets of a local fleet, one file for each handle: "<instance>.sock".
+// Affinity: any thread, any process; the file system orders it.
+class LocalDirectory {
+ public:
+  // Makes the directories, all of mode 0700. invalid_state: another user's, or one that others may enter;
+  // invalid_argument: the path is too long for a socket; errors of the system.
+  [[nodiscard]] static Result<LocalDirectory> open(const std::string& runtime_directory, const std::string& fleet);
+
+  [[nodiscard]] const std::string& path() const noexcept { return path_; }
+  [[nodiscard]] std::string endpoint(std::uint64_t instance) const;  // "ipc://..."
+  // The instances that listen. Removes the files of those that ended without doing so.
+  [[nodiscard]] Result<std::vector<std::uint64_t>> listening() const;
+  // The instance of an endpoint in this directory; 0: it is none.
+  [[nodiscard]] std::uint64_t instance_at(std::string_view endpoint) const noexcept;
+  // Whether a handle listens there. If not, its file is removed.
+  [[nodiscard]] bool is_listening(std::uint64_t instance) const;
+
+ private:
+  std::string path_;
+};
+
+}  // namespace weft::topic

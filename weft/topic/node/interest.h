@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/topic/node/subscription_core.h"
+
+namespace weft::topic {
+
+// Match: a subscription that wants a topic, and why.
+struct Match {
+  IntrusivePtr<SubscriptionCore> subscription;
+  IntrusivePtr<const OwnFilter> filter;
+};
+
+// MatchMemo: what a topic matched last. Owner: a publisher, or the pump. Affinity: its owner's.
+struct MatchMemo {
+  std::uint64_t generation = 0;  // 0: none
+  std::string topic;
+  std::vector<Match> matches;
+};
+
+// Interest: which subscriptions of one handle want which topics.
+// Owner: the node. Affinity: any thread.
+// Cost: a memo that still holds costs one load and one comparison. Else a lock, a hash probe for the exact filters, and
+// one test for each other filter.
+// Invariants:
+//   1. A subscription is in a match once, however many of its filters match.
+//   2. Each change makes a new generation, after the change: a memo of that generation has seen it.
+class Interest {
+ public:
+  // A handle's filters, over all subscriptions.
+  static constexpr std::size_t kFiltersMax = 1u << 20;
+
+  // True: the subscription has the filter newly. resource_exhausted: kFiltersMax, or no memory.
+  Result<bool> add(SubscriptionCore& subscription, IntrusivePtr<const OwnFilter> filter);
+  // False: the subscription does not have it.
+  bool remove(SubscriptionCore& subscription, const Filter& filter) noexcept;
+  // Takes the subscription out, and returns the filters that it had.
+  std::vector<Filter> remove_all(SubscriptionCore& subscription);
+
+  // Fills the memo, unless it holds for this topic. Throws std::bad_alloc.
+  void match(std::string_view topic, MatchMemo& memo) {
+    if (memo.generation != generation_.load(std::memory_order_acquire) || memo.topic != topic) [[unlikely]] {
+      find(topic, memo);
+    }
+  }
+  [[nodiscard]] std::uint64_t count(std::string_view topic);  // the subscriptions that want it
+  [[nodiscard]] std::uint64_t patterns() noexcept;            // filters that are not exact
+
+ private:
+  struct Entry {
+    SubscriptionCore* subscription;
+    IntrusivePtr<const OwnFilter> filter;
+  };
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
+  };
+  void find(std::string_view topic, MatchMemo& memo);
+  void changed() noexcept { generation_.fetch_add(1, std::memory_order_release); }  // pairs with match()
+  void take_out(SubscriptionCore& subscription, const Filter& filter) noexcept;
+
+  std::mutex mutex_;
+  std::atomic<std::uint64_t> generation_{1};
+  std::unordered_map<std::string, std::vector<Entry>, Hash, std::equal_to<>> exact_;  // guarded by mutex_
+  std::vector<Entry> others_;                                                         // the same
+  std::size_t size_ = 0;                                                              // the same
+  std::uint64_t marks_ = 0;                                                           // the same
+};
+
+}  // namespace weft::topic

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: MIT
+// Node: the other handles of the fleet.
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "weft/msg/message/monitor.h"
+#include "weft/msg/socket/socket_core.h"
+#include "weft/net/endpoint.h"
+#include "weft/sys/clock.h"
+#include "weft/topic/node/node.h"
+
+namespace weft::topic {
+
+namespace {
+constexpr std::size_t kGoneMax = 1024;
+constexpr const char* kInner = ".inside";
+}  // namespace
+
+// --- connections ---
+
+// The monitor calls on the I/O thread; the loop does the work.
+void Node::watch_links() {
+  in_.core()->monitor().set_sink([weak = weak_from_this()](const MonitorEvent& event) {
+    switch (event.kind) {
+      case EventKind::handshake_succeeded:
+      case EventKind::disconnected:
+      case EventKind::connect_failed:
+      case EventKind::handshake_failed: break;
+      default: return true;
+    }
+    const auto node = weak.lock();
+    if (node == nullptr || node->closed()) {
+      return true;
+    }
+    try {
+      node->loop_->post([weak, endpoint = event.endpoint, kind = event.kind] {
+        if (const auto still = weak.lock(); still != nullptr && !still->closed()) {
+          still->handle_link(endpoint, kind);
+        }
+      });
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    return true;
+  });
+}
+
+void Node::handle_link(const std::string& endpoint, EventKind kind) {
+  const bool up = kind == EventKind::handshake_succeeded;
+  std::uint64_t instance = 0;
+  bool given = false;
+  bool drop = false;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    const auto found = links_.find(endpoint);
+    if (found == links_.end() || !found->second.connected) {
+      return;
+    }
+    Link& link = found->second;
+    const Instant now = sys::now();
+    if (!up && std::exchange(link.up, up)) {
+      link.down_since = now;
+    }
+    link.up = up;
+    link.failed = !up;
+    instance = link.instance;
+    given = link.given;
+    if (!up && instance != 0) {
+      forget_peer(instance);
+      drop = !given && fleet_.kind == Fleet::Kind::tcp && now - link.down_since > kLearnedKept;
+    }
+  }
+  if (up) {
+    greet();
+  } else if (given) {
+    scout_again(endpoint);
+  } else if (fleet_.kind == Fleet::Kind::local && instance != 0) {
+    const auto directory = LocalDirectory::open(options_.runtime_directory, fleet_.name);
+    drop = directory && !directory->is_listening(instance);
+  }
+  if (drop) {
+    drop_link(endpoint);
+  }
+  mesh_changed();
+}
+
+// A connection stands: its peer has heard nothing yet.
+void Node::greet() {
+  tell_roster(0);
+  say({.kind = Control::Kind::roster_wanted});
+  resend_probes();
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    for (PeerProbe& probe : peer_probes_) {
+      probe.told = ~std::uint64_t{0};
+    }
+  }
+  answer_probes();
+}
+
+void Node::connect_link(const std::string& endpoint, std::uint64_t instance, bool given) {
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    if (instance != 0 && gone_.contains(instance)) {
+      return;
+    }
+    if (const auto found = links_.find(endpoint); found != links_.end()) {
+      Link& link = found->second;
+      link.given |= given;
+      if (instance != 0 && link.connected && link.instance != instance && !link.other_name) {
+        forget_peer(link.instance);  // another handle listens there
+        link.instance = instance;
+      }
+      return;
+    }
+    for (const auto& [known, link] : links_) {
+      if (instance != 0 && link.instance == instance && link.connected) {
+        return;
+      }
+    }
+    if (links_.size() >= kPeersMax) {
+      return;
+    }
+    Link& link = links_[endpoint];
+    link.instance = instance;
+    link.given = given;
+    link.connected = instance != 0;
+    link.down_since = sys::now();
+  }
+  if (instance == 0) {
+    loop_->post([weak = weak_from_this(), endpoint] {
+      if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
+        node->begin_scout(endpoint);
+      }
+    });
+  } else if (!in_.connect(endpoint)) {
+    const std::lock_guard lock(mesh_mutex_);
+    links_.erase(endpoint);
+  }
+}
+
+void Node::drop_link(const std::string& endpoint) noexcept {
+  std::uint64_t instance = 0;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    const auto found = links_.find(endpoint);
+    if (found == links_.end()) {
+      return;
+    }
+    instance = found->second.other_name ? 0 : found->second.instance;
+    links_.erase(found);
+    if (instance != 0) {
+      forget_peer(instance);
+    }
+  }
+  (void)in_.disconnect(endpoint);
+  try {
+    loop_->post([weak = weak_from_this(), endpoint] {
+      if (const auto node = weak.lock(); node != nullptr) {
+        node->end_scout(endpoint);
+      }
+    });
+  } catch (const std::bad_alloc&) {
+    mesh_changed();  // the scout finds no link when it comes back
+  }
+  mesh_changed();
+}
+
+void Node::forget_peer(std::uint64_t instance) {
+  peers_.erase(instance);
+  end_requests_to(instance);
+  for (auto& [id, claim] : claims_) {
+    claim.waiting.erase(instance);
+  }
+  for (auto& [id, probe] : own_probes_) {
+    probe.counts.erase(instance);
+  }
+  std::erase_if(peer_probes_, [&](const PeerProbe& probe) { return probe.from == instance; });
+}
+
+// A peer was heard of.
+void Node::learn(std::uint64_t instance, const std::string& endpoint) {
+  if (instance == instance_ || endpoint.empty()) {
+    return;
+  }
+  connect_link(endpoint, instance, false);
+}
+
+void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
+  std::string instead;  // of this connection to the same handle
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    for (const auto& [known, link] : links_) {
+      if (link.instance == instance && link.connected) {
+        instead = known;
+      }
+    }
+  }
+  if (!instead.empty()) {
+    drop_link(instead);
+  }
+  connect_link(inproc_endpoint, instance, false);
+  if (inner) {
+    (void)in_.connect(inproc_endpoint + kInner);
+  }
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    if (const auto found = links_.find(inproc_endpoint); found != links_.end()) {
+      found->second.up = true;  // an inproc connection stands at once
+    }
+  }
+  greet();
+}
+
+void Node::part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept {
+  try {
+    {
+      const std::lock_guard lock(mesh_mutex_);
+      if (gone_.size() >= kGoneMax) {
+        gone_.clear();  // those that left long ago are heard of no more
+      }
+      gone_.insert(instance);
+    }
+    (void)in_.disconnect(inproc_endpoint + kInner);
+    drop_link(inproc_endpoint);
+  } catch (const std::bad_alloc&) {
+    drop_link(inproc_endpoint);
+  }
+}
+
+Result<void> Node::add_peer(std::string_view endpoint) {
+  if (fleet_.kind != Fleet::Kind::tcp) {
+    return Error(Errc::not_supported, "only a tcp fleet has listed peers");
+  }
+  return msg::or_no_memory([&]() -> Result<void> {
+    const net::Endpoint parsed = WEFT_TRY(net::parse_endpoint(endpoint, false));
+    connect_link(parsed.text(), 0, true);
+    return {};
+  });
+}
+
+Result<void> Node::remove_peer(std::string_view endpoint) {
+  return msg::or_no_memory([&]() -> Result<void> {
+    const std::string text = WEFT_TRY(net::parse_endpoint(endpoint, false)).text();
+    {
+      const std::lock_guard lock(mesh_mutex_);
+      if (!links_.contains(text)) {
+        return Error(Errc::no_such_endpoint, "there is no peer at this endpoint");
+      }
+    }
+    drop_link(text);
+    return {};
+  });
+}
+
+// --- what the handles tell each other ---
+
+void Node::say(Control control) {
+  control.from = instance_;
+  if (const auto bytes = encode_control(control)) {
+    (void)in_.try_send(as_bytes(*bytes));
+  }
+}
+
+Roster Node::roster() const {
+  Roster own;
+  own.node = node_name_;
+  own.endpoint = endpoint_;
+  for (const Service& service : services_) {
+    own.services.push_back({service.topic, service.group});
+  }
+  for (const auto& [topic, epoch] : owned_) {
+    own.owned.push_back({topic, epoch});
+  }
+  if (fleet_.kind == Fleet::Kind::tcp) {
+    for (const auto& [instance, peer] : peers_) {
+      if (!peer.roster.endpoint.empty() && own.peers.size() < Roster::kPeersMax) {
+        own.peers.push_back({instance, peer.roster.endpoint});
+      }
+    }
+  }
+  return own;
+}
+
+void Node::tell_roster(std::uint64_t to) {
+  Control control{.kind = Control::Kind::roster, .to = to};
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    control.id = revision_;
+    control.number = static_cast<std::uint64_t>(options_.presence.count());
+    control.texts = roster_texts(roster());
+  }
+  say(std::move(control));
+}
+
+void Node::ask_rosters() { say({.kind = Control::Kind::roster_wanted}); }
+
+void Node::Out::handle_event(const sys::PollEvent& /*event*/) { node.handle_out(); }
+
+void Node::handle_out() {
+  msg::SocketCore& out = *out_.core();
+  unsigned count = 0;
+  for (; count < kPumpMost; ++count) {
+    Message message;
+    msg::Inbound part{&message, {}};
+    if (!out.recv(part, msg::Timeout::none())) {
+      break;
+    }
+    const Bytes bytes = message.bytes();
+    if (!part.more && (bytes.empty() || bytes.front() <= 1)) {
+      continue;  // a peer subscribed, or took it back
+    }
+    try {
+      if (auto control = decode_control(bytes)) {
+        const char* const host =
+            control->kind == Control::Kind::roster ? message.peer_property("Peer-Address") : nullptr;
+        handle_control(*std::move(control), host == nullptr ? std::string_view() : std::string_view(host));
+      } else {
+        ++counters_.control_malformed;
+      }
+    } catch (const std::bad_alloc&) {
+      ++counters_.control_malformed;
+    }
+  }
+  if (async()) {
+    room_.pulse();
+  }
+  if (out.closed() || out.terminated()) {
+    loop_->unwatch(std::exchange(out_watch_, 0));
+  } else if (count == kPumpMost) {
+    loop_->post([weak = weak_from_this()] {
+      if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
+        node->handle_out();
+      }
+    });
+  }
+}
+
+void Node::handle_control(Control&& control, std::string_view from_host) {
+  if (control.from == instance_ || (control.to != 0 && control.to != instance_)) {
+    return;
+  }
+  switch (control.kind) {
+    case Control::Kind::roster: handle_roster(std::move(control), from_host); return;
+    case Control::Kind::roster_wanted: tell_roster(control.from); return;
+    case Control::Kind::probe: handle_probe(control); return;
+    case Control::Kind::ready: handle_ready(control); return;
+    default: return;
+  }
+}
+
+namespace {
+
+// A handle that listens on every interface does not know its address; its peers see it.
+std::string seen_endpoint(const std::string& endpoint, std::string_view from_host) {
+  const auto parsed = net::parse_endpoint(endpoint, true);
+  if (!parsed || parsed->transport != net::Transport::tcp || from_host.empty()) {
+    return endpoint;
+  }
+  if (!parsed->wildcard && parsed->host != "0.0.0.0" && parsed->host != "::") {
+    return endpoint;
+  }
+  net::Endpoint seen = *parsed;
+  seen.wildcard = false;
+  seen.host = from_host;
+  return seen.text();
+}
+
+}  // namespace
+
+void Node::handle_roster(Control&& control, std::string_view from_host) {
+  auto parsed = parse_roster(control.texts);
+  if (!parsed) {
+    ++counters_.control_malformed;
+    return;
+  }
+  parsed->endpoint = seen_endpoint(parsed->endpoint, from_host);
+  const Roster roster = *parsed;
+  bool fresh = false;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    if (gone_.contains(control.from) || (peers_.size() >= kPeersMax && !peers_.contains(control.from))) {
+      return;
+    }
+    fresh = !peers_.contains(control.from);
+    Peer& peer = peers_[control.from];
+    if (control.id >= peer.revision) {
+      peer.revision = control.id;
+      peer.roster = *std::move(parsed);
+      peer.lease = Duration(static_cast<Duration::rep>(std::min<std::uint64_t>(control.number, INT64_MAX)));
+    }
+    peer.heard = sys::now();
+    peer.answered |= control.to == instance_;
+    note_owned(control.from, peer.roster);
+  }
+  learn(control.from, roster.endpoint);
+  if (fleet_.kind == Fleet::Kind::tcp) {
+    for (const Roster::Peer& other : roster.peers) {
+      learn(other.instance, other.endpoint);
+    }
+    if (fresh) {
+      tell_roster(0);  // the others hear of the new one
+    }
+  }
+  mesh_changed();
+}
+
+// --- waiting for the mesh ---
+
+void Node::mesh_changed() noexcept {
+  {
+    const std::lock_guard lock(mesh_mutex_);
+  }
+  mesh_cv_.notify_all();
+  if (async()) {
+    mesh_event_.pulse();
+  }
+}
+
+Result<void> Node::wait_mesh(Instant deadline, const std::function<bool()>& done) {
+  std::unique_lock lock(mesh_mutex_);
+  while (!done()) {
+    if (closed()) {
+      return Error(Errc::closed, "the handle of topics was closed");
+    }
+    const Instant now = sys::now();
+    if (now >= deadline) {
+      return Error(Errc::timed_out, "the fleet did not come so far in time");
+    }
+    if (deadline == kNever) {
+      mesh_cv_.wait(lock);
+    } else {
+      mesh_cv_.wait_for(lock, deadline - now);
+    }
+  }
+  return {};
+}
+
+bool Node::settled() const {
+  return std::all_of(links_.begin(), links_.end(), [&](const auto& each) {
+    const Link& link = each.second;
+    const auto peer = peers_.find(link.instance);
+    return link.other_name || (link.up && (link.plain || (peer != peers_.end() && peer->second.answered)));
+  });
+}
+bool Node::told_all() const {
+  return std::all_of(links_.begin(), links_.end(), [&](const auto& each) {
+    const Link& link = each.second;
+    const auto peer = peers_.find(link.instance);
+    return link.other_name || link.failed || link.plain || (peer != peers_.end() && peer->second.answered);
+  });
+}
+
+std::vector<Node::Member> Node::members() {
+  const std::lock_guard lock(mesh_mutex_);
+  std::vector<Member> all;
+  for (const auto& [instance, peer] : peers_) {
+    all.push_back({instance, peer.roster.node, peer.roster.endpoint, peer.lease});
+  }
+  return all;
+}
+
+}  // namespace weft::topic

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/node/node.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "weft/msg/socket/socket_core.h"
+#include "weft/sys/directory.h"
+
+namespace weft::topic {
+
+namespace {
+
+std::uint64_t fresh_instance() {
+  std::random_device device;
+  std::uint64_t instance = 0;
+  while (instance == 0) {
+    instance = std::uint64_t{device()} << 32U | device();
+  }
+  return instance;
+}
+
+}  // namespace
+
+Node::Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop)
+    : rt::TurnJob(&Node::flush_out),
+      options_(options),
+      names_(std::move(names)),
+      fleet_(std::move(fleet)),
+      instance_(fresh_instance()),
+      loop_(loop) {}
+
+Node::~Node() { close(); }
+
+Result<std::shared_ptr<Node>> Node::open(Context& context, const TopicsOptions& options, rt::Loop* loop) {
+  return msg::or_no_memory([&]() -> Result<std::shared_ptr<Node>> {
+    Names names = WEFT_TRY(Names::make(options.space, options.separator));
+    Fleet fleet = WEFT_TRY(Fleet::parse(options.fleet));
+    if (context.core() == nullptr) {
+      return Error(Errc::closed, "the context is closed or was moved from");
+    }
+    if (options.peer_messages_max <= 0 || options.queue_messages_max == 0 || options.queue_bytes_max == 0 ||
+        options.presence < Duration::zero() || options.node.size() > 255) {
+      return Error(Errc::invalid_argument, "a bound of the options is 0, or a name too long");
+    }
+    std::shared_ptr<Node> node(new Node(options, std::move(names), std::move(fleet), loop));
+    if (auto started = node->start(context); !started) {
+      node->close();
+      return started.error();
+    }
+    return node;
+  });
+}
+
+Result<void> Node::start(Context& context) {
+  context_ = context.core();
+  node_name_ =
+      options_.node.empty() ? std::to_string(sys::process_id()) + "-" + instance_text(instance_) : options_.node;
+  if (options_.inside.size() > 256) {
+    return Error(Errc::invalid_argument, "at most 256 filters stay inside");
+  }
+  for (const std::string& text : options_.inside) {
+    inside_.push_back(WEFT_TRY(names_.filter(text)));
+  }
+  if (loop_ == nullptr) {
+    own_loop_ = WEFT_TRY(rt::Loop::make("topics"));
+    loop_ = own_loop_.get();
+  }
+  WEFT_TRY(make_sockets(context));
+  WEFT_TRY(open_inbox());
+  watch_links();
+  const int in_fd = WEFT_TRY(in_.core()->descriptor());
+  const int out_fd = WEFT_TRY(out_.core()->descriptor());
+  in_watch_ = WEFT_TRY(loop_->watch(in_fd, sys::Interest::readable, false, &in_watcher_));
+  out_watch_ = WEFT_TRY(loop_->watch(out_fd, sys::Interest::readable, false, &out_watcher_));
+  if (own_loop_ != nullptr) {
+    WEFT_TRY(own_loop_->start(nullptr));
+  }
+  return begin_fleet();
+}
+
+Result<void> Node::set_curve(Socket& socket) {
+  const FleetSecurity& keys = options_.security;
+  if (!keys.curve()) {
+    return {};
+  }
+  WEFT_TRY(socket.set(option::curve_public_key, keys.curve_public));
+  WEFT_TRY(socket.set(option::curve_secret_key, keys.curve_secret));
+  return socket.set(option::curve_server_key, keys.curve_server_public);
+}
+
+Result<void> Node::make_sockets(Context& context) {
+  using namespace std::chrono_literals;
+  out_ = WEFT_TRY(context.socket(SocketType::xpub));
+  in_ = WEFT_TRY(context.socket(SocketType::xsub));
+  if (!inside_.empty()) {
+    inner_ = WEFT_TRY(context.socket(SocketType::xpub));
+  }
+  for (Socket* const socket : {&out_, &in_, &inner_}) {
+    if (socket->core() != nullptr) {
+      WEFT_TRY(set_common(*socket));
+    }
+  }
+  WEFT_TRY(in_.set(option::linger, 0s));  // what handles tell each other is of no use when one has gone
+  // What was said before a connection stood would overtake the subscriptions, which go out when it stands.
+  WEFT_TRY(in_.set(option::immediate, true));
+  if (fleet_.kind == Fleet::Kind::tcp) {
+    WEFT_TRY(set_curve(in_));
+    Control welcome{.kind = Control::Kind::roster_wanted, .from = instance_};
+    const std::string bytes = WEFT_TRY(encode_control(welcome));
+    WEFT_TRY(out_.set(option::xpub_welcome_message, bytes));
+  }
+  return {};
+}
+
+Result<void> Node::set_common(Socket& socket) {
+  using namespace std::chrono_literals;
+  WEFT_TRY(socket.set(option::send_high_water_mark, options_.peer_messages_max));
+  WEFT_TRY(socket.set(option::receive_high_water_mark, options_.peer_messages_max));
+  WEFT_TRY(socket.set(option::linger, 1s));
+  WEFT_TRY(socket.set(option::reconnect_interval, 50ms));
+  return socket.set(option::reconnect_interval_max, 2s);
+}
+
+std::string Node::inproc_endpoint() const { return "inproc://weft.topics." + instance_text(instance_); }
+
+Result<void> Node::begin_fleet() {
+  WEFT_TRY(out_.bind(inproc_endpoint()));
+  if (inner_.core() != nullptr) {
+    WEFT_TRY(inner_.bind(inproc_endpoint() + ".inside"));
+  }
+  if (fleet_.kind == Fleet::Kind::local) {
+    WEFT_TRY(begin_local());
+  } else if (fleet_.kind == Fleet::Kind::tcp) {
+    WEFT_TRY(begin_tcp());
+  }
+  ProcessFleets::instance().join(*this, context_.get(), options_.fleet);
+  begin_presence();
+  return {};
+}
+
+// The handle listens before it reads the directory: of two handles that come at once, one at least sees the other, and
+// that one's roster tells the other.
+Result<void> Node::begin_local() {
+  const LocalDirectory directory = WEFT_TRY(LocalDirectory::open(options_.runtime_directory, fleet_.name));
+  endpoint_ = WEFT_TRY(out_.bind(directory.endpoint(instance_)));
+  const std::vector<std::uint64_t> instances = WEFT_TRY(directory.listening());
+  if (instances.size() > Fleet::kLocalHandlesMax) {
+    return Error(Errc::resource_exhausted, "the local fleet has 64 handles");
+  }
+  for (const std::uint64_t instance : instances) {
+    if (instance != instance_) {
+      learn(instance, directory.endpoint(instance));
+    }
+  }
+  return {};
+}
+
+Result<void> Node::begin_tcp() {
+  if (options_.security.curve()) {
+    WEFT_TRY(out_.set(option::curve_secret_key, options_.security.curve_server_secret));
+    WEFT_TRY(out_.set(option::curve_server, true));
+  }
+  endpoint_ = WEFT_TRY(out_.bind(options_.listen.empty() ? "tcp://127.0.0.1:0" : options_.listen));
+  if (!options_.advertise.empty()) {
+    endpoint_ = options_.advertise;
+  }
+  for (const std::string& peer : fleet_.peers) {
+    WEFT_TRY(add_peer(peer));
+  }
+  return {};
+}
+
+void Node::end_watches() noexcept {
+  loop_->unwatch(std::exchange(in_watch_, 0));
+  loop_->unwatch(std::exchange(out_watch_, 0));
+  while (!scouts_.empty()) {
+    end_scout(std::string(scouts_.begin()->first));
+  }
+  if (lease_timer_) {
+    loop_->timers().cancel(std::exchange(lease_timer_, {}));
+  }
+  if (tick_) {
+    loop_->timers().cancel(std::exchange(tick_, {}));
+  }
+  rt::TurnJob::unhook();
+}
+
+void Node::close() noexcept {
+  if (closed_.exchange(true, std::memory_order_acq_rel)) {
+    return;
+  }
+  if (context_ != nullptr) {
+    ProcessFleets::instance().leave(*this, context_.get(), options_.fleet);
+  }
+  if (in_.core() != nullptr) {
+    in_.core()->monitor().set_sink({});
+  }
+  if (own_loop_ != nullptr) {
+    own_loop_->stop();
+  }
+  context_.reset();
+  if (loop_ != nullptr) {
+    end_watches();
+  }
+  std::vector<IntrusivePtr<SubscriptionCore>> open;
+  {
+    const std::lock_guard lock(subscriptions_mutex_);
+    open = subscriptions_;
+  }
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    for (const auto& [id, pending] : requests_) {
+      open.push_back(pending.replies);
+    }
+    for (const Service& service : services_) {
+      open.push_back(service.requests);
+    }
+  }
+  for (const auto& subscription : open) {
+    subscription->close(Error(Errc::closed, "the handle of topics was closed"));
+  }
+  out_.close();
+  in_.close();
+  inner_.close();
+  mesh_changed();
+  if (async()) {
+    room_.pulse();
+  }
+}
+
+TopicsStatistics Node::statistics() {
+  TopicsStatistics all;
+  sync::add_counters(all, counters_);
+  {
+    const std::lock_guard lock(subscriptions_mutex_);
+    sync::add_counters(all, past_);
+    for (const auto& subscription : subscriptions_) {
+      subscription->add_counts(all);
+    }
+  }
+  for (Socket* const socket : {&out_, &inner_}) {
+    if (const auto numbers = socket->core() == nullptr ? Result<Statistics>(Errc::closed) : socket->statistics()) {
+      all.dropped_full += numbers->dropped_full;
+      all.dropped_lost += numbers->dropped_lost;
+    }
+  }
+  if (const auto numbers = in_.core() == nullptr ? Result<Statistics>(Errc::closed) : in_.statistics()) {
+    all.dropped_lost += numbers->dropped_lost;
+  }
+  const std::lock_guard lock(mesh_mutex_);
+  all.peers = peers_.size();
+  return all;
+}
+
+}  // namespace weft::topic

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/list.h"
+#include "weft/base/random.h"
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/msg/context.h"
+#include "weft/msg/socket.h"
+#include "weft/rt/loop/loop.h"
+#include "weft/rt/loop/turn_job.h"
+#include "weft/rt/task/async_event.h"
+#include "weft/sync/mutex.h"
+#include "weft/sync/spin.h"
+#include "weft/topic/node/counters.h"
+#include "weft/topic/node/fleet.h"
+#include "weft/topic/node/interest.h"
+#include "weft/topic/node/options.h"
+#include "weft/topic/node/subscription_core.h"
+#include "weft/topic/wire/control.h"
+#include "weft/topic/wire/name.h"
+
+namespace weft::topic {
+
+class Node;
+
+// PublisherCore: one topic of a handle, encoded once. Guarded by the node's publish lock, except what is const.
+struct PublisherCore : sync::AtomicCounted<PublisherCore> {
+  std::string wire;     // const
+  Message name;         // const: as the program reads it
+  bool inside = false;  // const: never leaves the process
+  MatchMemo memo;
+};
+
+// Node: what a Topics or AsyncTopics handle is inside: an XPUB that the fleet connects to, an XSUB that connects to the
+// fleet, and the index of the handle's own subscriptions.
+// Owner: the handle and everything that it made, by shared_ptr. Affinity: any thread; of AsyncTopics: the loop's.
+// Who reads the XSUB: a thread that waits in next(), the leader; one at a time. While there is none, the node's loop. So
+// no thread stands between a waiting subscriber and the network, and subscriptions whose threads are busy get their
+// policy all the same.
+// Cost: publishing is a lock, a memo and a queue for each own subscription, and one send if there are peers.
+// Locks, in order: pump, publish, interest, subscription. The mesh lock is never held while another one is taken, or
+// a socket is called.
+// Invariants:
+//   1. The messages of one publisher arrive in order, at each subscription.
+//   2. A message enters a subscription once, whatever the filters, and over whatever connection it came.
+//   3. An idle node makes no wake-ups, unless it has a presence.
+class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJob {
+ public:
+  // `loop` is null for a handle of any thread: the node then runs a loop of its own.
+  // invalid_argument: an option; not_supported: an engine that this build does not have; resource_exhausted: 64 handles
+  // of a local fleet, descriptors, memory; the errors of Socket::bind.
+  [[nodiscard]] static Result<std::shared_ptr<Node>> open(Context& context, const TopicsOptions& options,
+                                                          rt::Loop* loop);
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+  ~Node();
+  void close() noexcept;  // idempotent; ends every wait with `closed`. AsyncTopics: on the loop's thread
+  [[nodiscard]] bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
+
+  [[nodiscard]] const TopicsOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const Names& names() const noexcept { return names_; }
+  [[nodiscard]] std::uint64_t instance() const noexcept { return instance_; }
+  [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }
+  [[nodiscard]] rt::Loop& loop() noexcept { return *loop_; }
+  [[nodiscard]] bool async() const noexcept { return own_loop_ == nullptr; }
+  [[nodiscard]] TopicsStatistics statistics();
+
+  // --- publishing (publish.cc) ---
+  [[nodiscard]] Result<IntrusivePtr<PublisherCore>> make_publisher(std::string_view name);
+  // A topic as the wire has it: a reply's.
+  [[nodiscard]] Result<IntrusivePtr<PublisherCore>> make_wire_publisher(std::string wire, bool inside);
+  // `keep`: would_block, and nothing happened, while a peer's queue is full. closed; message_too_large: the headers;
+  // resource_exhausted.
+  [[nodiscard]] Result<void> publish(PublisherCore& publisher, Bytes body, std::string_view headers, bool keep);
+  // The same, waiting for room.
+  [[nodiscard]] Result<void> publish_until(PublisherCore& publisher, Bytes body, std::string_view headers,
+                                           Instant deadline);
+  [[nodiscard]] rt::AsyncEvent& room() noexcept { return room_; }  // AsyncTopics: a peer may have room
+
+  // --- subscribing (subscribe.cc) ---
+  [[nodiscard]] Result<IntrusivePtr<SubscriptionCore>> subscribe(std::span<const Filter> filters,
+                                                                 const SubscriptionOptions& options);
+  [[nodiscard]] Result<void> add_filter(SubscriptionCore& subscription, const Filter& filter);
+  [[nodiscard]] Result<void> add_text_filter(SubscriptionCore& subscription, std::string_view text);
+  // invalid_argument: the subscription does not have the filter.
+  [[nodiscard]] Result<void> remove_filter(SubscriptionCore& subscription, const Filter& filter);
+  [[nodiscard]] Result<void> remove_text_filter(SubscriptionCore& subscription, std::string_view text);
+  void unsubscribe(SubscriptionCore& subscription) noexcept;
+  [[nodiscard]] Result<TopicMessage> try_next(SubscriptionCore& subscription);
+  [[nodiscard]] Result<TopicMessage> next_until(SubscriptionCore& subscription, Instant deadline);
+  [[nodiscard]] std::uint64_t pattern_count() noexcept { return interest_.patterns(); }
+
+  // --- the fleet (mesh.cc) ---
+  struct Member {
+    std::uint64_t instance = 0;
+    std::string node;
+    std::string endpoint;
+    Duration lease{0};
+  };
+  [[nodiscard]] Result<void> add_peer(std::string_view endpoint);
+  [[nodiscard]] Result<void> remove_peer(std::string_view endpoint);
+  [[nodiscard]] std::vector<Member> members();  // whose roster came
+  // Waits on the mesh: `done` runs under the mesh lock, when anything of the mesh changes.
+  [[nodiscard]] Result<void> wait_mesh(Instant deadline, const std::function<bool()>& done);
+  [[nodiscard]] rt::AsyncEvent& mesh_event() noexcept { return mesh_event_; }
+  template <typename Function>
+  auto with_mesh(Function function) {
+    const std::lock_guard lock(mesh_mutex_);
+    return function();
+  }
+  [[nodiscard]] bool settled() const;  // mesh lock: every peer's roster came
+  void ask_rosters();
+  // For ProcessFleets: a handle of this process and context came, or left.
+  // `inner`: the other has a socket for topics that stay inside.
+  void meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
+  void part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
+  [[nodiscard]] std::string inproc_endpoint() const;
+  [[nodiscard]] bool has_inner() const noexcept { return !inside_.empty(); }
+
+  // --- requests (requests.cc) ---
+  // A request under way: the replies enter its subscription. Owner: the call that waits for the reply.
+  struct Request {
+    std::uint64_t id = 0;
+    IntrusivePtr<SubscriptionCore> replies;
+  };
+  // Sends to one member of each group. unreachable: nobody serves the topic; would_block: nobody does as far as is
+  // known, and a peer has not told yet; resource_exhausted: kRequestsMax, or no memory; invalid_argument; closed.
+  [[nodiscard]] Result<Request> begin_request(std::string_view topic, Bytes body, std::string_view headers);
+  void end_request(std::uint64_t id) noexcept;
+  // What the program gets: the reply, or the error that the service answered with.
+  [[nodiscard]] static Result<TopicMessage> reply_of(Result<TopicMessage> received);
+  [[nodiscard]] bool told_all() const;  // mesh lock: every peer that can be reached has told what it serves
+  void reply(const TopicMessage& request, Bytes body, std::string_view headers) noexcept;
+  void reply_error(const TopicMessage& request, const Error& error) noexcept;
+  // The requests for one service. conflict: 1,024 services.
+  [[nodiscard]] Result<IntrusivePtr<SubscriptionCore>> serve(std::string_view topic, std::string_view group,
+                                                             std::size_t queue_max);
+  void stop_serving(SubscriptionCore& service) noexcept;
+
+  // --- owners (owners.cc) ---
+  // `claim` is 0 if it is decided already: conflict.
+  [[nodiscard]] Result<std::uint64_t> begin_claim(std::string_view topic);
+  // Mesh lock. Whether every peer has answered, or one has objected.
+  [[nodiscard]] bool claim_decided(std::uint64_t claim) const;
+  [[nodiscard]] Result<std::uint64_t> end_claim(std::uint64_t claim, bool in_time);  // the epoch; conflict
+  void give_up_ownership(const std::string& wire) noexcept;
+  [[nodiscard]] bool owns(const std::string& wire, std::uint64_t epoch) const;
+  [[nodiscard]] bool is_owned(std::string_view topic) const;
+  [[nodiscard]] Result<std::vector<std::string>> owned_topics(std::string_view filter) const;
+
+  // --- presence (presence.cc) ---
+  [[nodiscard]] std::vector<Member> announced() const;  // mesh lock: with a lease that has not run out
+  [[nodiscard]] Instant next_expiry() const;            // mesh lock
+
+  // --- readiness of subscribers (ready.cc) ---
+  [[nodiscard]] std::uint64_t begin_probe(const PublisherCore& publisher, Instant deadline);
+  void end_probe(std::uint64_t probe) noexcept;
+  [[nodiscard]] std::uint64_t probe_count(std::uint64_t probe) const;  // mesh lock; own subscriptions count
+
+ private:
+  // In: what the loop does with the XSUB, and Out: with the XPUB.
+  struct In final : rt::Watcher {
+    explicit In(Node& own) noexcept : node(own) {}
+    void handle_event(const sys::PollEvent& event) override;
+    Node& node;
+  };
+  struct Out final : rt::Watcher {
+    explicit Out(Node& own) noexcept : node(own) {}
+    void handle_event(const sys::PollEvent& event) override;
+    Node& node;
+  };
+  // Link: an endpoint that the XSUB connects to, or would.
+  struct Link {
+    std::uint64_t instance = 0;  // 0: not known
+    bool given = false;          // by the options, or by add_peer(): a scout finds out which handle listens there
+    bool connected = false;      // the XSUB was told to connect; else there is a scout, or `other_name`
+    bool other_name = false;     // of this handle, or of one that another link connects to
+    bool plain = false;          // no handle of topics: a publisher of another library
+    bool up = false;
+    bool failed = false;  // the last attempt, or the last connection
+    Instant down_since{};
+  };
+  // Scout: a socket that asks the handle at a given endpoint for its instance, before the XSUB connects. Else a handle
+  // that is listed under two names, or lists itself, would receive its messages twice.
+  struct Scout final : rt::Watcher {
+    Scout(Node& own, std::string at) noexcept : node(own), endpoint(std::move(at)) {}
+    void handle_event(const sys::PollEvent& event) override;
+    static void give_up(void* self);
+    Node& node;
+    std::string endpoint;
+    Socket socket;
+    rt::Loop::WatchId watch = 0;
+    rt::TimerId timer;
+  };
+  struct Peer {
+    Roster roster;
+    std::uint64_t revision = 0;
+    Duration lease{0};
+    Instant heard;
+    bool answered = false;  // it has heard of us: it has our subscriptions
+  };
+  struct Service {
+    std::string topic;
+    std::string group;
+    IntrusivePtr<SubscriptionCore> requests;
+    std::size_t queue_max = 0;
+  };
+  struct Pending {
+    IntrusivePtr<SubscriptionCore> replies;
+    std::vector<std::uint64_t> members;  // that were asked
+  };
+  struct Claim {
+    std::string topic;
+    std::uint64_t epoch = 0;
+    std::set<std::uint64_t> waiting;  // peers that have not answered
+    bool lost = false;
+  };
+  struct OwnProbe {
+    std::string topic;
+    Instant deadline;
+    std::map<std::uint64_t, std::uint64_t> counts;  // by instance
+  };
+  struct PeerProbe {
+    std::string topic;
+    std::uint64_t from = 0;
+    std::uint64_t id = 0;
+    Instant deadline;
+    std::uint64_t told = ~std::uint64_t{0};
+  };
+  static constexpr std::size_t kPeersMax = 256;
+  static constexpr Duration kLearnedKept = std::chrono::seconds(60);   // a peer that was heard of and does not answer
+  static constexpr Duration kScoutPatience = std::chrono::seconds(1);  // from the handshake to the welcome
+  static constexpr std::size_t kPeerProbesMax = 1024;
+  static constexpr std::size_t kRequestsMax = 65'536;
+  static constexpr std::size_t kEpochsMax = 65'536;
+  static constexpr unsigned kPumpMost = 256;  // messages a turn
+
+  Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop);
+  [[nodiscard]] Result<void> start(Context& context);
+  [[nodiscard]] Result<void> make_sockets(Context& context);
+  [[nodiscard]] Result<void> set_curve(Socket& socket);
+  [[nodiscard]] Result<void> begin_fleet();
+  [[nodiscard]] Result<void> begin_local();
+  [[nodiscard]] Result<void> begin_tcp();
+  void end_watches() noexcept;
+
+  // publish.cc
+  [[nodiscard]] Result<void> send_out(PublisherCore& publisher, Bytes body, std::string_view headers, bool keep);
+  void offer_own(PublisherCore& publisher, Bytes body, std::string_view headers);
+  static void flush_out(rt::TurnJob& job) noexcept;
+
+  // pump.cc
+  unsigned pump(bool wait_for_lock);  // how many messages
+  void dispatch(Message&& topic, Message&& body, Message&& headers);
+  void watch_in();
+  void handle_in();
+  void lead_ended() noexcept;
+  void promote() noexcept;
+  void wait_for_input(SubscriptionCore& subscription, sys::EventFd& event, Instant deadline);
+  static void tick(void* self);
+
+  // subscribe.cc
+  [[nodiscard]] Result<void> want(const Filter& filter);
+  void unwant(const Filter& filter) noexcept;
+  [[nodiscard]] Result<void> add(SubscriptionCore& subscription, std::string text, const Filter& wire);
+
+  // mesh.cc
+  void watch_links();
+  void handle_link(const std::string& endpoint, EventKind kind);
+  void connect_link(const std::string& endpoint, std::uint64_t instance, bool given);
+  void drop_link(const std::string& endpoint) noexcept;
+  void forget_peer(std::uint64_t instance);  // mesh lock
+  void handle_out();
+  void handle_control(Control&& control, std::string_view from_host);
+  void handle_roster(Control&& control, std::string_view from_host);
+  void learn(std::uint64_t instance, const std::string& endpoint);
+  void say(Control control);
+  void tell_roster(std::uint64_t to);
+  void greet();
+  [[nodiscard]] Roster roster() const;  // mesh lock
+  void mesh_changed() noexcept;
+
+  // scout.cc, all on the loop
+  void begin_scout(const std::string& endpoint);
+  [[nodiscard]] Result<void> send_scout(Scout& scout);
+  void end_scout(const std::string& endpoint) noexcept;
+  void handle_scouted(const std::string& endpoint, std::uint64_t instance);  // 0: a plain publisher
+  void scout_again(const std::string& endpoint);
+  [[nodiscard]] Result<void> set_common(Socket& socket);
+
+  // requests.cc
+  [[nodiscard]] Result<void> open_inbox();
+  void handle_reply(TopicMessage&& message);
+  void handle_request(TopicMessage&& message);
+  void end_requests_to(std::uint64_t instance);  // mesh lock
+  [[nodiscard]] std::string inbox() const { return "_INBOX." + instance_text(instance_) + "."; }
+  [[nodiscard]] static std::string request_topic(std::uint64_t instance) { return "_REQ." + instance_text(instance); }
+
+  // owners.cc
+  void handle_claim(const Control& control);
+  void handle_claim_answer(const Control& control);
+  void note_owned(std::uint64_t from, const Roster& roster);  // mesh lock
+  void note_epoch(const std::string& topic, std::uint64_t epoch);
+
+  // presence.cc
+  void begin_presence();
+  static void renew(void* self);
+
+  // ready.cc
+  void handle_probe(const Control& control);
+  void handle_ready(const Control& control);
+  void answer_probes();
+  void interest_changed() noexcept;
+  void resend_probes();
+
+  const TopicsOptions options_;
+  const Names names_;
+  const Fleet fleet_;
+  const std::uint64_t instance_;
+  std::string node_name_;
+  std::string endpoint_;  // where peers of other processes connect; empty: nowhere
+  std::vector<Filter> inside_;
+  std::shared_ptr<msg::ContextCore> context_;
+  std::unique_ptr<rt::Loop> own_loop_;
+  rt::Loop* loop_;
+  Socket out_;
+  Socket in_;
+  Socket inner_;  // XPUB for topics that stay inside; closed when there are none
+  In in_watcher_{*this};
+  Out out_watcher_{*this};
+  rt::Loop::WatchId in_watch_ = 0;
+  rt::Loop::WatchId out_watch_ = 0;
+  std::atomic<bool> closed_{false};
+  TopicsCounters counters_;
+
+  sync::Mutex publish_mutex_;
+  rt::AsyncEvent room_;
+
+  sync::Mutex pump_mutex_;
+  MatchMemo pump_memo_;           // pump lock
+  std::string pump_name_;         // pump lock: the decoded name of pump_memo_.topic
+  std::atomic<bool> led_{false};  // a waiting thread reads the XSUB
+  std::atomic<std::uint64_t> leads_{0};
+  std::atomic<bool> dormant_{false};  // the loop leaves the XSUB to leaders until one of them ends
+  std::uint64_t leads_seen_ = 0;      // loop
+  rt::TimerId tick_;                  // loop
+  std::mutex follower_mutex_;
+  List<SubscriptionCore::Sleeper> followers_;  // follower lock
+  sync::SpinBudget spin_;
+
+  Interest interest_;
+  std::mutex subscriptions_mutex_;
+  std::vector<IntrusivePtr<SubscriptionCore>> subscriptions_;  // subscriptions lock: the open ones
+  TopicsStatistics past_;                                      // the same: of closed subscriptions
+
+  mutable std::mutex mesh_mutex_;
+  std::condition_variable mesh_cv_;
+  rt::AsyncEvent mesh_event_;
+  std::map<std::string, std::unique_ptr<Scout>> scouts_;  // loop
+  std::map<std::string, Link> links_;                     // mesh lock, as the rest
+  std::map<std::uint64_t, Peer> peers_;                   // whose roster came
+  std::set<std::uint64_t> gone_;                          // said that they leave
+  std::uint64_t revision_ = 1;                            // of our roster
+  std::uint64_t next_id_ = 1;
+  std::map<std::uint64_t, OwnProbe> own_probes_;
+  std::vector<PeerProbe> peer_probes_;
+  std::vector<Service> services_;
+  std::size_t next_service_ = 0;
+  std::map<std::uint64_t, Pending> requests_;
+  std::map<std::string, std::uint64_t> owned_;   // topic to epoch
+  std::map<std::string, std::uint64_t> epochs_;  // the newest epoch that was heard of
+  std::map<std::uint64_t, Claim> claims_;
+  rt::TimerId lease_timer_;          // loop
+  IntrusivePtr<SubscriptionCore> replies_in_;
+  IntrusivePtr<SubscriptionCore> requests_in_;
+  std::atomic<bool> probed_{false};  // peer_probes_ is not empty
+  std::mutex answer_mutex_;          // an older count does not overtake a newer one; before the mesh and interest locks
+};
+
+// The event that the calling thread sleeps on. resource_exhausted.
+[[nodiscard]] Result<sys::EventFd*> thread_event();
+
+}  // namespace weft::topic

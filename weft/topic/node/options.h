@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/base/time.h"
+
+namespace weft {
+
+// FleetSecurity: CURVE keys of a `tcp://` fleet, 32 bytes each. All handles of a fleet share the server's pair; a handle
+// that only connects needs no secret of the server.
+struct FleetSecurity {
+  std::string curve_server_public;  // of every peer; empty: no encryption
+  std::string curve_server_secret;  // of this handle as the one that peers connect to
+  std::string curve_public;         // of this handle as the one that connects
+  std::string curve_secret;
+
+  [[nodiscard]] bool curve() const noexcept { return !curve_server_public.empty(); }
+};
+
+// TopicsOptions: which fleet a handle joins, and its bounds.
+struct TopicsOptions {
+  // "inproc:NAME": the handles of one Context. "local" or "local:NAME": the handles of one user on this host, at most
+  // 64. "tcp://10.0.0.1:7300,10.0.0.2:7300": the listed hosts, and the peers that those tell of.
+  std::string fleet = "local";
+  std::string space{};      // the first token of every topic; empty: none
+  char separator = '.';     // between tokens, as the program writes names
+  std::string node{};       // this handle's name; empty: made of the process id and a random number
+  std::string listen{};     // tcp: "tcp://0.0.0.0:7300"; empty: a port of the system's choice
+  std::string advertise{};  // tcp: the endpoint that peers connect to; empty: `listen`, with the address they see
+  std::string runtime_directory{};                     // local: empty: $XDG_RUNTIME_DIR/weft, or /tmp/weft-UID
+  std::vector<std::string> inside{};                   // filters of topics that never leave the process; at most 256
+  std::size_t queue_messages_max = 65'536;             // of one subscription
+  std::size_t queue_bytes_max = std::size_t{8} << 20;  // the same; a queue takes one message beyond
+  int peer_messages_max = 1000;  // that wait for one peer; beyond, the newest are dropped and counted, or publish waits
+  Duration presence{0};          // how long nodes() of others keeps this handle when it is silent; 0: not announced
+  FleetSecurity security{};
+};
+
+// What a full queue of a subscription does with a message.
+enum class Full : std::uint8_t {
+  drop_oldest,
+  drop_newest,
+  newest_per_topic,  // a message replaces a waiting one of its topic; when the queue is full of topics, as drop_oldest
+  end,               // the subscription ends: after the queued messages next() says resource_exhausted
+};
+
+struct SubscriptionOptions {
+  Full full = Full::drop_oldest;
+  std::size_t queue_messages_max = 0;  // 0: the handle's
+  std::size_t queue_bytes_max = 0;     // 0: the handle's
+};
+
+// What publish() does while a peer's queue is full.
+enum class WhenFull : std::uint8_t {
+  drop,  // that peer misses the message; dropped_full counts it
+  wait,  // publish() waits for room. Queues of subscriptions follow their own policy all the same
+};
+
+struct PublisherOptions {
+  WhenFull when_full = WhenFull::drop;
+};
+
+}  // namespace weft

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+// Node: who owns a topic. An owner is announced by its roster, with an epoch that grows with each owner. A claim asks
+// every peer; of two claims at once the higher epoch wins, then the lower instance. The same rule ends one of two
+// ownerships that a partition of the network made.
+#include <algorithm>
+#include <utility>
+
+#include "weft/msg/socket/socket_core.h"
+#include "weft/topic/node/node.h"
+
+namespace weft::topic {
+
+namespace {
+
+constexpr Error kConflict(Errc::conflict, "somebody alive owns this topic");
+
+bool beats(std::uint64_t epoch, std::uint64_t instance, std::uint64_t other_epoch, std::uint64_t other_instance) {
+  return epoch != other_epoch ? epoch > other_epoch : instance < other_instance;
+}
+
+}  // namespace
+
+void Node::note_epoch(const std::string& topic, std::uint64_t epoch) {
+  if (epochs_.size() >= kEpochsMax && !epochs_.contains(topic)) {
+    epochs_.erase(epochs_.begin());
+  }
+  std::uint64_t& newest = epochs_[topic];
+  newest = std::max(newest, epoch);
+}
+
+Result<std::uint64_t> Node::begin_claim(std::string_view topic) {
+  Control control{.kind = Control::Kind::claim};
+  {
+    std::string wire = WEFT_TRY(names_.encode(topic));
+    const std::lock_guard lock(mesh_mutex_);
+    if (closed()) {
+      return Error(Errc::closed, "the handle of topics was closed");
+    }
+    bool taken = owned_.contains(wire) || owned_.size() >= Roster::kOwnedMax;
+    for (const auto& [instance, peer] : peers_) {
+      for (const Roster::Owned& owned : peer.roster.owned) {
+        taken |= owned.topic == wire;
+      }
+    }
+    for (const auto& [id, claim] : claims_) {
+      taken |= claim.topic == wire;
+    }
+    if (taken) {
+      return kConflict;
+    }
+    control.id = next_id_++;
+    control.number = (epochs_.contains(wire) ? epochs_[wire] : 0) + 1;
+    control.texts = {wire};
+    Claim& claim = claims_[control.id];
+    claim.topic = std::move(wire);
+    claim.epoch = control.number;
+    for (const auto& [instance, peer] : peers_) {
+      claim.waiting.insert(instance);
+    }
+  }
+  const std::uint64_t id = control.id;
+  say(std::move(control));
+  return id;
+}
+
+bool Node::claim_decided(std::uint64_t claim) const {
+  const auto found = claims_.find(claim);
+  return found == claims_.end() || found->second.lost || found->second.waiting.empty();
+}
+
+Result<std::uint64_t> Node::end_claim(std::uint64_t claim, bool in_time) {
+  std::uint64_t epoch = 0;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    const auto found = claims_.find(claim);
+    if (found == claims_.end() || found->second.lost) {
+      claims_.erase(claim);
+      return kConflict;
+    }
+    if (!in_time) {
+      claims_.erase(found);
+      return Error(Errc::timed_out, "a peer has not answered to the claim");
+    }
+    epoch = found->second.epoch;
+    note_epoch(found->second.topic, epoch);
+    owned_[found->second.topic] = epoch;
+    claims_.erase(found);
+    ++revision_;
+  }
+  tell_roster(0);
+  return epoch;
+}
+
+void Node::handle_claim(const Control& control) {
+  if (control.texts.size() != 1 || control.number == 0) {
+    ++counters_.control_malformed;
+    return;
+  }
+  const std::string& topic = control.texts.front();
+  std::uint64_t objection = 0;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    if (const auto owned = owned_.find(topic); owned != owned_.end()) {
+      objection = owned->second;
+    }
+    for (auto& [id, claim] : claims_) {
+      if (claim.topic != topic) {
+        continue;
+      }
+      if (beats(claim.epoch, instance_, control.number, control.from)) {
+        objection = std::max(objection, claim.epoch);
+      } else {
+        claim.lost = true;
+      }
+    }
+    if (const auto known = epochs_.find(topic); known != epochs_.end() && known->second >= control.number) {
+      objection = std::max(objection, known->second);  // the claimer did not know of a later owner
+    }
+    if (objection == 0) {
+      note_epoch(topic, control.number);
+    }
+  }
+  say({.kind = Control::Kind::claim_answer, .to = control.from, .id = control.id, .number = objection});
+  mesh_changed();
+}
+
+void Node::handle_claim_answer(const Control& control) {
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    const auto found = claims_.find(control.id);
+    if (found == claims_.end()) {
+      return;
+    }
+    found->second.waiting.erase(control.from);
+    if (control.number != 0) {
+      found->second.lost = true;
+      note_epoch(found->second.topic, control.number);
+    }
+  }
+  mesh_changed();
+}
+
+void Node::note_owned(std::uint64_t from, const Roster& roster) {
+  for (const Roster::Owned& theirs : roster.owned) {
+    note_epoch(theirs.topic, theirs.epoch);
+    const auto ours = owned_.find(theirs.topic);
+    if (ours != owned_.end() && beats(theirs.epoch, from, ours->second, instance_)) {
+      owned_.erase(ours);
+      ++revision_;
+    }
+  }
+}
+
+void Node::give_up_ownership(const std::string& wire) noexcept {
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    if (owned_.erase(wire) == 0) {
+      return;
+    }
+    ++revision_;
+  }
+  (void)msg::or_no_memory([&]() -> Result<void> {
+    tell_roster(0);
+    return {};
+  });
+}
+
+bool Node::owns(const std::string& wire, std::uint64_t epoch) const {
+  const std::lock_guard lock(mesh_mutex_);
+  const auto found = owned_.find(wire);
+  return found != owned_.end() && found->second == epoch;
+}
+
+bool Node::is_owned(std::string_view topic) const {
+  const auto filter = Filter::exact(topic);
+  const auto wire = filter ? names_.encode(*filter) : Result<Filter>(filter.error());
+  if (!wire) {
+    return false;
+  }
+  const std::lock_guard lock(mesh_mutex_);
+  if (owned_.contains(std::string(wire->text()))) {
+    return true;
+  }
+  return std::any_of(peers_.begin(), peers_.end(), [&](const auto& each) {
+    const auto& owned = each.second.roster.owned;
+    return std::any_of(owned.begin(), owned.end(), [&](const auto& one) { return one.topic == wire->text(); });
+  });
+}
+
+Result<std::vector<std::string>> Node::owned_topics(std::string_view filter) const {
+  const Filter wire = WEFT_TRY(names_.filter(filter));
+  std::set<std::string> found;
+  const std::lock_guard lock(mesh_mutex_);
+  const auto take = [&](const std::string& topic) {
+    if (wire.matches(topic)) {
+      found.insert(names_.decode(topic));
+    }
+  };
+  for (const auto& [topic, epoch] : owned_) {
+    take(topic);
+  }
+  for (const auto& [instance, peer] : peers_) {
+    for (const Roster::Owned& owned : peer.roster.owned) {
+      take(owned.topic);
+    }
+  }
+  return std::vector<std::string>(found.begin(), found.end());
+}
+
+}  // namespace weft::topic

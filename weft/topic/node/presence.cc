@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: MIT
+// Node: leases. A handle with a presence tells its roster three times in each lease; who watches times the lease.
+#include <algorithm>
+
+#include "weft/sys/clock.h"
+#include "weft/topic/node/node.h"
+
+namespace weft::topic {
+
+void Node::begin_presence() {
+  if (options_.presence == Duration::zero()) {
+    return;
+  }
+  loop_->post([weak = weak_from_this()] {
+    if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
+      renew(node.get());
+    }
+  });
+}
+
+void Node::renew(void* self) {
+  Node& node = *static_cast<Node*>(self);
+  const Duration third = std::max<Duration>(node.options_.presence / 3, std::chrono::milliseconds(1));
+  node.lease_timer_ = node.loop_->timers().schedule(node.loop_->now() + third, {&Node::renew, &node});
+  try {
+    node.tell_roster(0);
+  } catch (const std::bad_alloc&) {
+    return;  // the next one tells
+  }
+}
+
+std::vector<Node::Member> Node::announced() const {
+  std::vector<Member> all;
+  const Instant now = sys::now();
+  for (const auto& [instance, peer] : peers_) {
+    if (peer.lease > Duration::zero() && deadline_after(peer.heard, peer.lease) > now) {
+      all.push_back({instance, peer.roster.node, peer.roster.endpoint, peer.lease});
+    }
+  }
+  return all;
+}
+
+Instant Node::next_expiry() const {
+  Instant next = kNever;
+  const Instant now = sys::now();
+  for (const auto& [instance, peer] : peers_) {
+    const Instant ends = deadline_after(peer.heard, peer.lease);
+    if (peer.lease > Duration::zero() && ends > now) {
+      next = std::min(next, ends);
+    }
+  }
+  return next;
+}
+
+}  // namespace weft::topic

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// Node: publishing.
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+#include "weft/msg/socket/socket_core.h"
+#include "weft/rt/core/core.h"
+#include "weft/sync/wake_list.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/poll.h"
+#include "weft/topic/node/node.h"
+
+namespace weft::topic {
+
+namespace {
+constexpr Error kClosed(Errc::closed, "the handle of topics was closed");
+}
+
+Result<IntrusivePtr<PublisherCore>> Node::make_publisher(std::string_view name) {
+  return msg::or_no_memory([&]() -> Result<IntrusivePtr<PublisherCore>> {
+    std::string wire = WEFT_TRY(names_.encode(name));
+    const bool inside =
+        std::any_of(inside_.begin(), inside_.end(), [&](const Filter& filter) { return filter.matches(wire); });
+    return make_wire_publisher(std::move(wire), inside);
+  });
+}
+
+Result<IntrusivePtr<PublisherCore>> Node::make_wire_publisher(std::string wire, bool inside) {
+  auto publisher = make_intrusive<PublisherCore>();
+  publisher->name = WEFT_TRY(Message::copy_of(names_.decode(wire)));
+  publisher->wire = std::move(wire);
+  publisher->inside = inside;
+  return publisher;
+}
+
+Result<void> Node::publish(PublisherCore& publisher, Bytes body, std::string_view headers, bool keep) {
+  if (headers.size() > Headers::kBytesMax) {
+    return Error(Errc::message_too_large, "the headers exceed 64 KiB");
+  }
+  return msg::or_no_memory([&]() -> Result<void> {
+    const std::lock_guard lock(publish_mutex_);
+    if (closed_.load(std::memory_order_relaxed)) [[unlikely]] {
+      return kClosed;
+    }
+    interest_.match(publisher.wire, publisher.memo);
+    WEFT_TRY(send_out(publisher, body, headers, keep));
+    counters_.published.store(counters_.published.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if (!publisher.memo.matches.empty()) {
+      offer_own(publisher, body, headers);
+    }
+    return {};
+  });
+}
+
+void Node::offer_own(PublisherCore& publisher, Bytes body, std::string_view headers) {
+  Message owned;
+  Message block;
+  if (!owned.assign_copy(body) || (!headers.empty() && !block.assign_copy(as_bytes(headers)))) {
+    counters_.matched += publisher.memo.matches.size();
+    counters_.dropped_no_memory += publisher.memo.matches.size();
+    return;
+  }
+  const std::size_t count = publisher.memo.matches.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const Match& match = publisher.memo.matches[i];
+    const bool last = i + 1 == count;
+    match.subscription->offer(TopicMessage(publisher.name.share(), last ? std::move(owned) : owned.share(),
+                                           last ? std::move(block) : block.share(), match.filter));
+  }
+}
+
+// The parts after the first cannot fail: a large one is a Message with its buffer before the first is sent.
+Result<void> Node::send_out(PublisherCore& publisher, Bytes body, std::string_view headers, bool keep) {
+  msg::SocketCore& out = publisher.inside ? *inner_.core() : *out_.core();
+  const auto peers = out.subscribers();
+  if (!peers || *peers == 0) {
+    return {};
+  }
+  Message large_body;
+  Message large_headers;
+  if ((body.size() > msg::Cell::kInlineMax && !large_body.assign_copy(body)) ||
+      (headers.size() > msg::Cell::kInlineMax && !large_headers.assign_copy(as_bytes(headers)))) {
+    return msg::kNoMemoryToSend;
+  }
+  msg::Outbound topic{as_bytes(publisher.wire), nullptr, true};
+  topic.keep = keep;
+  if (const auto sent = out.send(topic, msg::Timeout::none()); !sent) {
+    return sent;
+  }
+  msg::Outbound content{large_body.empty() ? body : large_body.bytes(), large_body.empty() ? nullptr : &large_body,
+                        !headers.empty()};
+  WEFT_TRY(out.send(content, msg::Timeout::none()));
+  if (!headers.empty()) {
+    msg::Outbound block{large_headers.empty() ? as_bytes(headers) : large_headers.bytes(),
+                        large_headers.empty() ? nullptr : &large_headers, false};
+    WEFT_TRY(out.send(block, msg::Timeout::none()));
+  }
+  if (async()) {
+    if (rt::Core* const core = rt::Core::current(); core != nullptr) {
+      core->at_turn_end(*this);
+    }
+  }
+  return {};
+}
+
+void Node::flush_out(rt::TurnJob& job) noexcept {
+  Node& node = static_cast<Node&>(job);
+  for (Socket* const socket : {&node.out_, &node.inner_}) {
+    if (socket->core() != nullptr) {
+      socket->core()->flush_batches();
+    }
+  }
+}
+
+Result<void> Node::publish_until(PublisherCore& publisher, Bytes body, std::string_view headers, Instant deadline) {
+  Result<void> published = publish(publisher, body, headers, true);
+  if (published || published.error() != Errc::would_block) {
+    return published;
+  }
+  sys::EventFd& event = *WEFT_TRY(thread_event());
+  msg::SocketCore& out = publisher.inside ? *inner_.core() : *out_.core();
+  sync::WakeList::Sleeper sleeper{&event};
+  while (true) {
+    (void)out.announce({false, true}, sleeper);
+    published = publish(publisher, body, headers, true);
+    const Instant now = sys::now();
+    if (published || published.error() != Errc::would_block || now >= deadline) {
+      break;
+    }
+    sys::PollFd fd{event.fd(), sys::Interest::readable};
+    const auto polled = sys::poll_fds({&fd, 1}, deadline == kNever ? Duration(-1) : deadline - now);
+    if (!polled) {
+      published = polled.error();
+      break;
+    }
+    event.drain();
+  }
+  out.forget({false, true}, sleeper);
+  event.drain();
+  return published || published.error() != Errc::would_block
+             ? published
+             : Result<void>(Error(Errc::timed_out, "a peer had no room for the message"));
+}
+
+}  // namespace weft::topic

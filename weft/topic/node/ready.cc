@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// Node: how many subscriptions are ready for a topic.
+#include <algorithm>
+#include <utility>
+
+#include "weft/sys/clock.h"
+#include "weft/topic/node/node.h"
+
+namespace weft::topic {
+
+// A probe stands until its deadline. Each handle answers with the number of its matching subscriptions, and again when
+// the number changes.
+std::uint64_t Node::begin_probe(const PublisherCore& publisher, Instant deadline) {
+  Control control{.kind = Control::Kind::probe, .texts = {publisher.wire}};
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    control.id = next_id_++;
+    own_probes_[control.id] = {publisher.wire, deadline, {}};
+    own_probes_[control.id].counts[instance_] = 0;
+  }
+  {
+    const std::lock_guard answering(answer_mutex_);
+    const std::uint64_t own = interest_.count(publisher.wire);
+    const std::lock_guard lock(mesh_mutex_);
+    own_probes_[control.id].counts[instance_] = own;
+  }
+  const std::uint64_t id = control.id;
+  control.number = static_cast<std::uint64_t>(std::max<Duration::rep>(0, (deadline - sys::now()).count()));
+  say(std::move(control));
+  return id;
+}
+
+void Node::resend_probes() {
+  std::vector<Control> again;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    for (const auto& [id, probe] : own_probes_) {
+      again.push_back(
+          {.kind = Control::Kind::probe,
+           .id = id,
+           .number = static_cast<std::uint64_t>(std::max<Duration::rep>(0, (probe.deadline - sys::now()).count())),
+           .texts = {probe.topic}});
+    }
+  }
+  for (Control& control : again) {
+    say(std::move(control));
+  }
+}
+
+void Node::end_probe(std::uint64_t probe) noexcept {
+  const std::lock_guard lock(mesh_mutex_);
+  own_probes_.erase(probe);
+}
+
+std::uint64_t Node::probe_count(std::uint64_t probe) const {
+  const auto found = own_probes_.find(probe);
+  std::uint64_t sum = 0;
+  if (found != own_probes_.end()) {
+    for (const auto& [instance, count] : found->second.counts) {
+      sum += count;
+    }
+  }
+  return sum;
+}
+
+void Node::handle_probe(const Control& control) {
+  if (control.texts.size() != 1) {
+    ++counters_.control_malformed;
+    return;
+  }
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    const Instant now = sys::now();
+    std::erase_if(peer_probes_, [&](const PeerProbe& probe) {
+      return probe.deadline <= now || (probe.from == control.from && probe.id == control.id);
+    });
+    if (peer_probes_.size() >= kPeerProbesMax) {
+      return;
+    }
+    constexpr Duration kLongest = std::chrono::hours(1);
+    const Duration stands(static_cast<Duration::rep>(
+        std::min<std::uint64_t>(control.number, static_cast<std::uint64_t>(kLongest.count()))));
+    peer_probes_.push_back({control.texts.front(), control.from, control.id, now + stands});
+  }
+  probed_.store(true);  // sequentially consistent, as the load in interest_changed()
+  answer_probes();
+}
+
+// On any thread that subscribes, and on the loop. The subscriptions that are counted here went out before.
+void Node::answer_probes() {
+  const std::lock_guard answering(answer_mutex_);
+  std::vector<PeerProbe> all;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    const Instant now = sys::now();
+    std::erase_if(peer_probes_, [&](const PeerProbe& probe) { return probe.deadline <= now; });
+    probed_.store(!peer_probes_.empty());
+    all = peer_probes_;
+  }
+  for (const PeerProbe& probe : all) {
+    const std::uint64_t count = interest_.count(probe.topic);
+    {
+      const std::lock_guard lock(mesh_mutex_);
+      for (PeerProbe& each : peer_probes_) {
+        if (each.from == probe.from && each.id == probe.id) {
+          each.told = count;
+        }
+      }
+    }
+    if (count != probe.told) {
+      say({.kind = Control::Kind::ready, .to = probe.from, .id = probe.id, .number = count});
+    }
+  }
+}
+
+void Node::handle_ready(const Control& control) {
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    const auto found = own_probes_.find(control.id);
+    if (found == own_probes_.end() ||
+        (found->second.counts.size() > kPeersMax && !found->second.counts.contains(control.from))) {
+      return;
+    }
+    found->second.counts[control.from] = std::min<std::uint64_t>(control.number, Interest::kFiltersMax);
+  }
+  mesh_changed();
+}
+
+void Node::interest_changed() noexcept {
+  try {
+    std::vector<std::pair<std::uint64_t, std::string>> own;
+    {
+      const std::lock_guard lock(mesh_mutex_);
+      for (const auto& [id, probe] : own_probes_) {
+        own.emplace_back(id, probe.topic);
+      }
+    }
+    std::unique_lock<std::mutex> answering(answer_mutex_, std::defer_lock);
+    if (!own.empty()) {
+      answering.lock();
+    }
+    for (const auto& [id, topic] : own) {
+      const std::uint64_t count = interest_.count(topic);
+      const std::lock_guard lock(mesh_mutex_);
+      if (const auto found = own_probes_.find(id); found != own_probes_.end()) {
+        found->second.counts[instance_] = count;
+      }
+    }
+    if (answering.owns_lock()) {
+      answering.unlock();
+      mesh_changed();
+    }
+    if (probed_.load()) {
+      answer_probes();
+    }
+  } catch (const std::bad_alloc&) {
+    return;  // a prober hears of it with the next change
+  }
+}
+
+}  // namespace weft::topic

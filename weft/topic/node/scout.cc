@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// Node: which handle listens at a given endpoint.
+#include <new>
+#include <utility>
+
+#include "weft/msg/message/monitor.h"
+#include "weft/msg/socket/context_core.h"
+#include "weft/msg/socket/socket_core.h"
+#include "weft/topic/node/node.h"
+
+namespace weft::topic {
+
+void Node::begin_scout(const std::string& endpoint) {
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    const auto found = links_.find(endpoint);
+    if (found == links_.end() || found->second.connected || scouts_.contains(endpoint)) {
+      return;
+    }
+  }
+  auto scout = std::make_unique<Scout>(*this, endpoint);
+  Scout& added = *scout;
+  scouts_[endpoint] = std::move(scout);
+  if (!send_scout(added)) {
+    end_scout(endpoint);
+  }
+}
+
+Result<void> Node::send_scout(Scout& scout) {
+  scout.socket = Socket(WEFT_TRY(context_->make_socket(SocketType::xsub)));
+  WEFT_TRY(set_common(scout.socket));
+  WEFT_TRY(scout.socket.set(option::linger, Duration(0)));
+  WEFT_TRY(set_curve(scout.socket));
+  // The monitor calls on the I/O thread.
+  scout.socket.core()->monitor().set_sink([weak = weak_from_this(), at = scout.endpoint](const MonitorEvent& event) {
+    const auto node = weak.lock();
+    if (event.kind != EventKind::handshake_succeeded || node == nullptr) {
+      return true;
+    }
+    try {
+      node->loop_->post([weak, at] {
+        const auto still = weak.lock();
+        const auto found =
+            still == nullptr || still->closed() ? decltype(still->scouts_.end()){} : still->scouts_.find(at);
+        if (still == nullptr || still->closed() || found == still->scouts_.end() || found->second->timer) {
+          return;
+        }
+        Scout& waiting = *found->second;
+        waiting.timer =
+            still->loop_->timers().schedule(still->loop_->now() + kScoutPatience, {&Scout::give_up, &waiting});
+      });
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    return true;
+  });
+  const int fd = WEFT_TRY(scout.socket.core()->descriptor());
+  scout.watch = WEFT_TRY(loop_->watch(fd, sys::Interest::readable, false, &scout));
+  return scout.socket.connect(scout.endpoint);
+}
+
+void Node::end_scout(const std::string& endpoint) noexcept {
+  const auto found = scouts_.find(endpoint);
+  if (found == scouts_.end()) {
+    return;
+  }
+  Scout& scout = *found->second;
+  if (scout.socket.core() != nullptr) {
+    scout.socket.core()->monitor().set_sink({});
+  }
+  loop_->unwatch(scout.watch);
+  if (scout.timer) {
+    loop_->timers().cancel(scout.timer);
+  }
+  scout.socket.close();
+  scouts_.erase(found);
+}
+
+void Node::Scout::handle_event(const sys::PollEvent& /*event*/) {
+  Message message;
+  msg::Inbound part{&message, {}};
+  if (!socket.core()->recv(part, msg::Timeout::none())) {
+    return;
+  }
+  std::uint64_t instance = 0;
+  try {
+    const auto welcome = decode_control(message.bytes());
+    instance = welcome ? welcome->from : 0;
+  } catch (const std::bad_alloc&) {
+    return;  // the timer takes the peer for a plain publisher
+  }
+  Node& owner = node;
+  owner.handle_scouted(std::string(endpoint), instance);  // destroys the scout
+}
+
+void Node::Scout::give_up(void* self) {
+  Scout& scout = *static_cast<Scout*>(self);
+  scout.timer = {};
+  Node& owner = scout.node;
+  owner.handle_scouted(std::string(scout.endpoint), 0);
+}
+
+void Node::handle_scouted(const std::string& endpoint, std::uint64_t instance) {
+  end_scout(endpoint);
+  bool connect = false;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    const auto found = links_.find(endpoint);
+    if (found == links_.end() || found->second.connected) {
+      return;
+    }
+    bool known = instance == instance_;
+    for (const auto& [other, link] : links_) {
+      known |= instance != 0 && link.instance == instance && link.connected;
+    }
+    found->second.instance = instance;
+    found->second.failed = false;
+    found->second.plain = instance == 0;
+    found->second.other_name = known;
+    found->second.connected = connect = !known;
+  }
+  if (connect && !in_.connect(endpoint)) {
+    const std::lock_guard lock(mesh_mutex_);
+    links_.erase(endpoint);
+  }
+  mesh_changed();
+}
+
+// The connection ended: another handle may come up there. So may one at another name of the handle that ended.
+void Node::scout_again(const std::string& endpoint) {
+  (void)in_.disconnect(endpoint);
+  std::vector<std::string> again;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    const auto found = links_.find(endpoint);
+    if (found == links_.end()) {
+      return;
+    }
+    const std::uint64_t instance = found->second.instance;
+    for (auto& [at, link] : links_) {
+      if (at == endpoint || (instance != 0 && link.instance == instance && link.other_name)) {
+        link.connected = link.up = link.other_name = link.plain = false;
+        link.instance = 0;
+        link.failed = true;
+        again.push_back(at);
+      }
+    }
+  }
+  for (const std::string& at : again) {
+    begin_scout(at);
+  }
+}
+
+}  // namespace weft::topic

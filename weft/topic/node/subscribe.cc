@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// Node: subscriptions.
+#include <mutex>
+#include <utility>
+
+#include "weft/msg/socket/socket_core.h"
+#include "weft/topic/node/node.h"
+
+namespace weft::topic {
+
+// What the peers are asked for: the one place that says how a filter goes over the wire. The publishers send what begins
+// with the filter's literal head; the pump leaves out what no filter matches.
+Result<void> Node::want(const Filter& filter) { return in_.subscribe(filter.literal_head()); }
+void Node::unwant(const Filter& filter) noexcept { (void)in_.unsubscribe(filter.literal_head()); }
+
+Result<IntrusivePtr<SubscriptionCore>> Node::subscribe(std::span<const Filter> filters,
+                                                       const SubscriptionOptions& options) {
+  return msg::or_no_memory([&]() -> Result<IntrusivePtr<SubscriptionCore>> {
+    if (closed()) {
+      return Error(Errc::closed, "the handle of topics was closed");
+    }
+    auto subscription = make_intrusive<SubscriptionCore>(
+        options.full, options.queue_messages_max == 0 ? options_.queue_messages_max : options.queue_messages_max,
+        options.queue_bytes_max == 0 ? options_.queue_bytes_max : options.queue_bytes_max);
+    {
+      const std::lock_guard lock(subscriptions_mutex_);
+      subscriptions_.push_back(subscription);
+    }
+    for (const Filter& filter : filters) {
+      if (auto added = add_filter(*subscription, filter); !added) {
+        unsubscribe(*subscription);
+        return added.error();
+      }
+    }
+    if (closed()) {  // close() may have missed the subscription
+      subscription->close(Error(Errc::closed, "the handle of topics was closed"));
+    }
+    return subscription;
+  });
+}
+
+Result<void> Node::add_filter(SubscriptionCore& subscription, const Filter& filter) {
+  return msg::or_no_memory(
+      [&]() -> Result<void> { return add(subscription, std::string(filter.text()), WEFT_TRY(names_.encode(filter))); });
+}
+Result<void> Node::add_text_filter(SubscriptionCore& subscription, std::string_view text) {
+  return msg::or_no_memory(
+      [&]() -> Result<void> { return add(subscription, std::string(text), WEFT_TRY(names_.filter(text))); });
+}
+
+// The peers hear of the filter before the index does: whoever is told of the subscription by an answer to a probe has
+// it, because both go over one connection.
+Result<void> Node::add(SubscriptionCore& subscription, std::string text, const Filter& wire) {
+  WEFT_TRY(want(wire));
+  const auto added = interest_.add(subscription, make_intrusive<const OwnFilter>(std::move(text), wire));
+  if (!added || !*added) {
+    unwant(wire);
+    return added ? Result<void>() : Result<void>(added.error());
+  }
+  interest_changed();
+  return {};
+}
+
+Result<void> Node::remove_filter(SubscriptionCore& subscription, const Filter& filter) {
+  const Filter wire = WEFT_TRY(names_.encode(filter));
+  if (!interest_.remove(subscription, wire)) {
+    return Error(Errc::invalid_argument, "the subscription does not have this filter");
+  }
+  unwant(wire);
+  interest_changed();
+  return {};
+}
+Result<void> Node::remove_text_filter(SubscriptionCore& subscription, std::string_view text) {
+  return msg::or_no_memory([&]() -> Result<void> {
+    const Filter wire = WEFT_TRY(names_.filter(text));
+    if (!interest_.remove(subscription, wire)) {
+      return Error(Errc::invalid_argument, "the subscription does not have this filter");
+    }
+    unwant(wire);
+    interest_changed();
+    return {};
+  });
+}
+
+void Node::unsubscribe(SubscriptionCore& subscription) noexcept {
+  subscription.close(Error(Errc::closed, "the subscription was closed"));
+  try {
+    for (const Filter& filter : interest_.remove_all(subscription)) {
+      unwant(filter);
+    }
+  } catch (const std::bad_alloc&) {
+    return;  // the index keeps the subscription, which takes nothing more
+  }
+  const std::lock_guard lock(subscriptions_mutex_);
+  const auto same = [&](const IntrusivePtr<SubscriptionCore>& each) { return each.get() == &subscription; };
+  if (std::erase_if(subscriptions_, same) != 0) {
+    subscription.add_counts(past_);
+  }
+  interest_changed();
+}
+
+}  // namespace weft::topic

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/node/subscription_core.h"
+
+#include <mutex>
+#include <utility>
+
+namespace weft::topic {
+
+void SubscriptionCore::wake() noexcept {
+  // Relaxed: a hint for threads that spin; the lock orders the queue.
+  has_input_.store(true, std::memory_order_relaxed);
+  while (Sleeper* const sleeper = sleepers_.pop_front()) {
+    sleeper->event->signal();
+  }
+  if (event_ && !event_set_) {
+    event_set_ = true;
+    event_->signal();
+  }
+  if (input_.awaited()) {
+    input_.pulse();
+  }
+}
+
+void SubscriptionCore::offer(TopicMessage&& message) noexcept {
+  if (sink_) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (closed_) {
+        return;
+      }
+      ++sunk_;
+    }
+    sink_(std::move(message));
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  if (closed_) {
+    return;  // the match was made before the end, so no subscription of the index wants it
+  }
+  const bool had_ended = queue_.ended();
+  if (queue_.push(std::move(message)) || queue_.ended() != had_ended) {
+    wake();
+  }
+}
+
+Result<TopicMessage> SubscriptionCore::try_pop() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (std::optional<TopicMessage> message = queue_.pop()) {
+    return *std::move(message);
+  }
+  if (closed_) {
+    return end_;
+  }
+  if (queue_.ended()) {
+    return Error(Errc::resource_exhausted, "the subscription's queue was full, and its policy is to end");
+  }
+  has_input_.store(false, std::memory_order_relaxed);
+  if (event_set_) {
+    event_set_ = false;
+    event_->drain();
+  }
+  return Errc::would_block;
+}
+
+bool SubscriptionCore::has_input() noexcept { return has_input_.load(std::memory_order_relaxed); }
+
+void SubscriptionCore::close(const Error& reason) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (closed_) {
+    return;
+  }
+  closed_ = true;
+  end_ = reason;
+  while (queue_.pop()) {
+    ++dropped_closed_;
+  }
+  wake();
+}
+
+std::uint64_t SubscriptionCore::lost() noexcept {
+  const std::lock_guard lock(mutex_);
+  return queue_.lost().sum();
+}
+
+void SubscriptionCore::add_sleeper(Sleeper& sleeper) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!sleeper.hooked()) {
+    sleepers_.push_back(sleeper);
+  }
+}
+void SubscriptionCore::remove_sleeper(Sleeper& sleeper) noexcept {
+  const std::lock_guard lock(mutex_);
+  sleeper.unhook();
+}
+
+Result<int> SubscriptionCore::descriptor() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (!event_) {
+    event_.emplace(WEFT_TRY(sys::EventFd::make()));
+    event_->signal();  // there may be input already
+    event_set_ = true;
+  }
+  return event_->fd();
+}
+
+void SubscriptionCore::add_counts(TopicsStatistics& into) noexcept {
+  const std::lock_guard lock(mutex_);
+  const Lost& lost = queue_.lost();
+  into.matched += queue_.pushed() + sunk_;
+  into.delivered += queue_.popped() - dropped_closed_ + sunk_;
+  into.dropped_oldest += lost.oldest;
+  into.dropped_newest += lost.newest;
+  into.dropped_conflated += lost.conflated;
+  into.dropped_ended += lost.ended;
+  into.dropped_no_memory += lost.no_memory;
+  into.dropped_closed += dropped_closed_;
+  into.queued += queue_.size();
+}
+
+}  // namespace weft::topic

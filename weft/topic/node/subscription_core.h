@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include "weft/base/list.h"
+#include "weft/base/result.h"
+#include "weft/rt/task/async_event.h"
+#include "weft/sync/atomic_counted.h"
+#include "weft/sync/mutex.h"
+#include "weft/sys/event_fd.h"
+#include "weft/topic/node/counters.h"
+#include "weft/topic/node/message_queue.h"
+
+namespace weft::topic {
+
+// SubscriptionCore: the queue of one subscription, and the calls that wait for it.
+// Owner: the subscription's handle, the node's index, and the memos of what a topic matches.
+// Affinity: any thread. Of an AsyncTopics handle: the loop's thread.
+// Cost: offer() and try_pop() are a lock and a move; a system call wakes a thread that sleeps.
+// Invariants:
+//   1. After close() no message enters, and the queued ones are counted as dropped_closed.
+//   2. A waiter that was added before a message entered is signalled.
+class SubscriptionCore final : public sync::AtomicCounted<SubscriptionCore> {
+ public:
+  // Sleeper: a thread that waits for this subscription's input.
+  struct Sleeper : ListHook {
+    explicit Sleeper(sys::EventFd& own) noexcept : event(&own) {}
+    sys::EventFd* event;
+  };
+  using Sink = std::function<void(TopicMessage&&)>;
+
+  SubscriptionCore(Full full, std::size_t messages_max, std::size_t bytes_max)
+      : queue_(full, messages_max, bytes_max) {}
+  // Instead of queueing, the subscription hands each message to the sink, on the thread that brings it. The sink does
+  // not wait, and calls nothing that publishes.
+  explicit SubscriptionCore(Sink sink) : queue_(Full::drop_newest, 1, 1), sink_(std::move(sink)) {}
+
+  void offer(TopicMessage&& message) noexcept;
+  // would_block; closed; resource_exhausted: the subscription has ended.
+  [[nodiscard]] Result<TopicMessage> try_pop() noexcept;
+  [[nodiscard]] bool has_input() noexcept;   // or an end
+  void close(const Error& reason) noexcept;  // idempotent: the first reason stays
+  [[nodiscard]] std::uint64_t lost() noexcept;
+
+  void add_sleeper(Sleeper& sleeper) noexcept;
+  void remove_sleeper(Sleeper& sleeper) noexcept;
+  // Readable while there may be input. try_pop() that finds nothing clears it. resource_exhausted.
+  [[nodiscard]] Result<int> descriptor() noexcept;
+  // Of an AsyncTopics handle.
+  [[nodiscard]] rt::AsyncEvent& input() noexcept { return input_; }
+
+  void add_counts(TopicsStatistics& into) noexcept;
+
+  // --- guarded by the node's interest lock ---
+  std::map<Filter, IntrusivePtr<const OwnFilter>> filters;
+  std::uint64_t mark = 0;  // of the last match() that found this subscription
+
+ private:
+  void wake() noexcept;
+
+  sync::Mutex mutex_;
+  MessageQueue queue_;
+  List<Sleeper> sleepers_;
+  std::optional<sys::EventFd> event_;
+  bool event_set_ = false;
+  std::atomic<bool> has_input_{false};
+  bool closed_ = false;
+  Error end_;
+  std::uint64_t dropped_closed_ = 0;
+  std::uint64_t sunk_ = 0;
+  rt::AsyncEvent input_;
+  const Sink sink_;
+};
+
+}  // namespace weft::topic

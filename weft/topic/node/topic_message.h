@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "weft/base/filter.h"
+#include "weft/base/intrusive_ptr.h"
+#include "weft/msg/message/message.h"
+#include "weft/sync/atomic_counted.h"
+#include "weft/topic/wire/headers.h"
+
+namespace weft {
+
+namespace topic {
+
+// OwnFilter: one filter of one subscription, as the program wrote it and as the wire has it. Immutable.
+struct OwnFilter : sync::AtomicCounted<OwnFilter> {
+  OwnFilter(std::string written, Filter on_wire) : text(std::move(written)), wire(std::move(on_wire)) {}
+  const std::string text;
+  const Filter wire;
+};
+
+class MessageQueue;
+
+}  // namespace topic
+
+// TopicMessage: a message as a subscription receives it.
+// Owner: a move-only value. Affinity: one thread at a time. Cost: topics and bodies of up to 48 bytes lie inside;
+// larger ones are shared with every other receiver in the process.
+class TopicMessage {
+ public:
+  TopicMessage() noexcept = default;
+  TopicMessage(Message topic, Message body, Message headers, IntrusivePtr<const topic::OwnFilter> filter) noexcept
+      : topic_(std::move(topic)), body_(std::move(body)), headers_(std::move(headers)), filter_(std::move(filter)) {}
+
+  [[nodiscard]] std::string_view topic() const noexcept { return topic_.text(); }
+  [[nodiscard]] Bytes body() const noexcept { return body_.bytes(); }
+  [[nodiscard]] std::string_view text() const noexcept { return body_.text(); }
+  [[nodiscard]] Message take_body() noexcept { return std::move(body_); }  // body() is empty afterwards
+  // The value of the first header of that name; empty: none.
+  [[nodiscard]] std::string_view header(std::string_view name) const noexcept {
+    return find_header(headers_.text(), name);
+  }
+  [[nodiscard]] std::string_view headers() const noexcept { return headers_.text(); }  // the block
+  // The filter that matched, as the program wrote it. Of several filters of a subscription, one.
+  [[nodiscard]] std::string_view filter() const noexcept {
+    return filter_ == nullptr ? std::string_view() : std::string_view(filter_->text);
+  }
+  // The topic that takes an answer; empty: none is wanted.
+  [[nodiscard]] std::string_view reply_to() const noexcept { return header("Weft-Reply"); }
+  // How many messages for this subscription were lost between the one before and this one.
+  [[nodiscard]] std::uint64_t missed() const noexcept { return missed_; }
+
+  // What the message counts in a queue, in bytes.
+  [[nodiscard]] std::size_t footprint() const noexcept {
+    return sizeof(TopicMessage) + topic_.size() + body_.size() + headers_.size();
+  }
+
+ private:
+  friend class topic::MessageQueue;
+  Message topic_;
+  Message body_;
+  Message headers_;
+  IntrusivePtr<const topic::OwnFilter> filter_;
+  std::uint64_t missed_ = 0;
+};
+
+}  // namespace weft

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/publisher.h"
+
+#include <utility>
+
+#include "weft/topic/node/node.h"
+
+namespace weft {
+
+namespace {
+constexpr Error kMoved(Errc::closed, "the publisher was moved from");
+}
+
+Publisher::Publisher(std::shared_ptr<topic::Node> node, IntrusivePtr<topic::PublisherCore> core,
+                     PublisherOptions options) noexcept
+    : node_(std::move(node)), core_(std::move(core)), options_(options) {}
+Publisher::Publisher(Publisher&&) noexcept = default;
+Publisher& Publisher::operator=(Publisher&&) noexcept = default;
+Publisher::~Publisher() = default;
+
+Result<void> Publisher::publish(Bytes body, const Headers& headers) {
+  if (node_ == nullptr) {
+    return kMoved;
+  }
+  return options_.when_full == WhenFull::drop ? node_->publish(*core_, body, headers.block(), false)
+                                              : node_->publish_until(*core_, body, headers.block(), kNever);
+}
+Result<void> Publisher::publish_until(Instant deadline, Bytes body, const Headers& headers) {
+  return node_ == nullptr ? Result<void>(kMoved) : node_->publish_until(*core_, body, headers.block(), deadline);
+}
+Result<void> Publisher::try_publish(Bytes body, const Headers& headers) {
+  return node_ == nullptr ? Result<void>(kMoved) : node_->publish(*core_, body, headers.block(), true);
+}
+
+Result<std::size_t> Publisher::wait_subscribers(std::size_t count, Instant deadline) {
+  if (node_ == nullptr) {
+    return kMoved;
+  }
+  const std::uint64_t probe = node_->begin_probe(*core_, deadline);
+  std::uint64_t ready = 0;
+  const Result<void> waited = node_->wait_mesh(deadline, [&] { return (ready = node_->probe_count(probe)) >= count; });
+  node_->end_probe(probe);
+  if (!waited) {
+    return waited.error();
+  }
+  return static_cast<std::size_t>(ready);
+}
+
+std::string_view Publisher::topic() const noexcept {
+  return core_ == nullptr ? std::string_view() : core_->name.text();
+}
+
+}  // namespace weft

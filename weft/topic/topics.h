@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/counter_table.h"
+#include "weft/base/filter.h"
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/msg/context.h"
+#include "weft/topic/node/counters.h"
+#include "weft/topic/node/options.h"
+#include "weft/topic/publisher.h"
+#include "weft/topic/subscription.h"
+
+namespace weft {
+
+namespace topic {
+class Node;
+}
+
+// NodeInfo: a handle of the fleet.
+struct NodeInfo {
+  std::uint64_t instance = 0;  // random, for one life of the handle
+  std::string node;            // TopicsOptions::node
+  std::string endpoint;        // where peers connect; empty: only within its process
+};
+
+// Topics: a handle on a fleet: topics that any handle publishes and any handle subscribes to, wherever it is: in this
+// process, on this host, or on the listed hosts (TopicsOptions::fleet). One hop, without a broker.
+// Owner: a move-only value; destruction closes, and wakes every call that waits with `closed`. The context outlives it.
+// Affinity: any thread. AsyncTopics is the same for coroutines of one loop.
+// Cost: two sockets, and one thread that sleeps while nothing comes.
+// Promise: at most once, never twice; in order of each publisher and topic. Whatever must be kept is refused with
+// not_supported, not imitated.
+class Topics {
+ public:
+  // invalid_argument: an option; not_supported: the fleet's engine; invalid_state: the runtime directory belongs to
+  // another user, or other users may enter it; resource_exhausted: 64 handles of a local fleet, descriptors, memory;
+  // closed; the errors of Socket::bind.
+  [[nodiscard]] static Result<Topics> open(Context& context, const TopicsOptions& options = {});
+  Topics(Topics&&) noexcept;
+  Topics& operator=(Topics&&) noexcept;
+  ~Topics();
+  void close() noexcept;  // idempotent
+
+  // invalid_argument: no topic name, or one with wildcards.
+  Result<Publisher> publisher(std::string_view topic, const PublisherOptions& options = {});
+  // Each text is a topic or tokens, as Filter::parse() says. The errors of Subscription::add().
+  Result<Subscription> subscribe(std::initializer_list<std::string_view> filters,
+                                 const SubscriptionOptions& options = {});
+  Result<Subscription> subscribe(std::string_view filter, const SubscriptionOptions& options = {});
+  Result<Subscription> subscribe(const Filter& filter, const SubscriptionOptions& options = {});
+  Result<Subscription> subscribe(const Result<Filter>& filter, const SubscriptionOptions& options = {});
+
+  // tcp fleets. Connects to a peer, and keeps trying. not_supported; malformed_endpoint; resource_exhausted.
+  Result<void> add_peer(std::string_view endpoint);
+  Result<void> remove_peer(std::string_view endpoint);  // also no_such_endpoint
+  // Waits until the roster of every peer came, and returns the handles of the fleet, this one not. timed_out: a peer
+  // does not answer; those that did are in nodes().
+  Result<std::vector<NodeInfo>> sync(Instant deadline);
+  [[nodiscard]] std::vector<NodeInfo> nodes() const;  // whose rosters came
+
+  [[nodiscard]] std::uint64_t instance() const noexcept;
+  [[nodiscard]] std::string endpoint() const;                  // where peers connect; empty: only within the process
+  [[nodiscard]] std::uint64_t pattern_count() const noexcept;  // own filters that are not exact
+  [[nodiscard]] TopicsStatistics statistics() const;
+  [[nodiscard]] CounterSource counter_source() const;
+
+ private:
+  explicit Topics(std::shared_ptr<topic::Node> node) noexcept;
+
+  std::shared_ptr<topic::Node> node_;
+};
+
+}  // namespace weft

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/wire/control.h"
+
+#include <array>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+namespace weft::topic {
+
+namespace {
+
+constexpr std::string_view kMagic("\x02WT\x01", 4);
+constexpr std::size_t kHeaderSize = kMagic.size() + 1 + 4 * 8 + 2;
+
+void put(std::string& into, std::uint64_t number, unsigned bytes) {
+  for (unsigned i = bytes; i-- > 0;) {
+    into += static_cast<char>(number >> (8 * i));
+  }
+}
+
+// Reader: takes numbers and texts off the front. Affinity: its caller's.
+class Reader {
+ public:
+  explicit Reader(std::string_view rest) noexcept : rest_(rest) {}
+  [[nodiscard]] std::uint64_t number(unsigned bytes) noexcept {
+    std::uint64_t number = 0;
+    for (const char c : text(bytes)) {
+      number = number << 8 | static_cast<unsigned char>(c);
+    }
+    return number;
+  }
+  [[nodiscard]] std::string_view text(std::size_t size) noexcept {
+    if (size > rest_.size()) {
+      failed_ = true;
+      return {};
+    }
+    const std::string_view taken = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return taken;
+  }
+  [[nodiscard]] bool failed() const noexcept { return failed_; }
+  [[nodiscard]] bool empty() const noexcept { return rest_.empty(); }
+
+ private:
+  std::string_view rest_;
+  bool failed_ = false;
+};
+
+constexpr Error kMalformed(Errc::protocol_error, "a control message of topics is malformed");
+
+// "a\0b" in two. False: there is no zero byte, or more than one.
+bool split(std::string_view text, std::string_view& left, std::string_view& right) noexcept {
+  const std::size_t zero = text.find('\0');
+  if (zero == std::string_view::npos) {
+    return false;
+  }
+  left = text.substr(0, zero);
+  right = text.substr(zero + 1);
+  return right.find('\0') == std::string_view::npos;
+}
+
+std::string join(char kind, std::string_view left, std::string_view right) {
+  std::string text(1, kind);
+  text.append(left).append(1, '\0').append(right);
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> encode_control(const Control& control) {
+  constexpr Error kTooLarge(Errc::message_too_large, "a control message of topics exceeds its bounds");
+  if (control.texts.size() > kControlTextsMax) {
+    return kTooLarge;
+  }
+  std::string bytes(kMagic);
+  put(bytes, static_cast<std::uint64_t>(control.kind), 1);
+  for (const std::uint64_t number : {control.from, control.to, control.id, control.number}) {
+    put(bytes, number, 8);
+  }
+  put(bytes, control.texts.size(), 2);
+  for (const std::string& text : control.texts) {
+    if (text.size() > kControlTextMax || bytes.size() + text.size() + 2 > kControlBytesMax) {
+      return kTooLarge;
+    }
+    put(bytes, text.size(), 2);
+    bytes += text;
+  }
+  return bytes;
+}
+
+Result<Control> decode_control(Bytes bytes) {
+  if (bytes.size() < kHeaderSize || bytes.size() > kControlBytesMax || !as_text(bytes).starts_with(kMagic)) {
+    return kMalformed;
+  }
+  Reader reader(as_text(bytes).substr(kMagic.size()));
+  Control control;
+  const std::uint64_t kind = reader.number(1);
+  if (kind < static_cast<std::uint64_t>(Control::Kind::roster) ||
+      kind > static_cast<std::uint64_t>(Control::Kind::claim_answer)) {
+    return kMalformed;
+  }
+  control.kind = static_cast<Control::Kind>(kind);
+  control.from = reader.number(8);
+  control.to = reader.number(8);
+  control.id = reader.number(8);
+  control.number = reader.number(8);
+  const std::uint64_t count = reader.number(2);
+  if (count > kControlTextsMax || control.from == 0) {
+    return kMalformed;
+  }
+  for (std::uint64_t i = 0; i < count && !reader.failed(); ++i) {
+    const std::uint64_t size = reader.number(2);
+    if (size > kControlTextMax) {
+      return kMalformed;
+    }
+    control.texts.emplace_back(reader.text(size));
+  }
+  if (reader.failed() || !reader.empty()) {
+    return kMalformed;
+  }
+  return control;
+}
+
+std::vector<std::string> roster_texts(const Roster& roster) {
+  std::vector<std::string> texts = {'n' + roster.node, 'e' + roster.endpoint};
+  for (const Roster::Service& service : roster.services) {
+    texts.push_back(join('s', service.topic, service.group));
+  }
+  for (const Roster::Owned& owned : roster.owned) {
+    texts.push_back(join('o', owned.topic, std::to_string(owned.epoch)));
+  }
+  for (const Roster::Peer& peer : roster.peers) {
+    texts.push_back(join('p', instance_text(peer.instance), peer.endpoint));
+  }
+  return texts;
+}
+
+Result<Roster> parse_roster(const std::vector<std::string>& texts) {
+  Roster roster;
+  for (const std::string& text : texts) {
+    if (text.empty()) {
+      return kMalformed;
+    }
+    const std::string_view rest = std::string_view(text).substr(1);
+    std::string_view left;
+    std::string_view right;
+    switch (text.front()) {
+      case 'n': roster.node = rest; continue;
+      case 'e': roster.endpoint = rest; continue;
+      case 's':
+        if (!split(rest, left, right) || left.empty() || roster.services.size() >= Roster::kServicesMax) {
+          return kMalformed;
+        }
+        roster.services.push_back({std::string(left), std::string(right)});
+        continue;
+      case 'o': {
+        std::uint64_t epoch = 0;
+        if (!split(rest, left, right) || left.empty() || roster.owned.size() >= Roster::kOwnedMax ||
+            std::from_chars(right.data(), right.data() + right.size(), epoch).ptr != right.data() + right.size() ||
+            epoch == 0) {
+          return kMalformed;
+        }
+        roster.owned.push_back({std::string(left), epoch});
+        continue;
+      }
+      case 'p': {
+        const std::uint64_t instance = split(rest, left, right) ? parse_instance(left) : 0;
+        if (instance == 0 || right.empty() || roster.peers.size() >= Roster::kPeersMax) {
+          return kMalformed;
+        }
+        roster.peers.push_back({instance, std::string(right)});
+        continue;
+      }
+      default: continue;  // of a newer build
+    }
+  }
+  return roster;
+}
+
+std::string instance_text(std::uint64_t instance) {
+  std::array<char, 16> digits;
+  digits.fill('0');
+  std::array<char, 16> short_form;
+  const auto end = std::to_chars(short_form.data(), short_form.data() + short_form.size(), instance, 16).ptr;
+  const auto size = static_cast<std::size_t>(end - short_form.data());
+  return std::string(digits.data(), 16 - size).append(short_form.data(), size);
+}
+
+std::uint64_t parse_instance(std::string_view text) noexcept {
+  std::uint64_t instance = 0;
+  const char* const end = text.data() + text.size();
+  return text.size() == 16 && std::from_chars(text.data(), end, instance, 16).ptr == end ? instance : 0;
+}
+
+}  // namespace weft::topic

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+
+namespace weft::topic {
+
+// Control: what handles tell each other, besides the messages of topics. It goes from the XSUB of one handle to the
+// XPUB of every other, on the connection that also carries the sender's subscriptions: a handle that has received a
+// control message has every subscription that the sender made before.
+// On the wire, one part: 02 57 54 01, the kind, three numbers and one more of 8 bytes, the count of texts in 2 bytes,
+// then each text behind its size in 2 bytes. Numbers are in network byte order.
+struct Control {
+  enum class Kind : std::uint8_t {
+    roster = 1,     // id: its revision, number: the lease in ns; texts: see Roster
+    roster_wanted,  // answered by a roster
+    leaving,
+    probe,         // id: of the probe, number: how long it stands, in ns; text: the topic
+    ready,         // id: of the probe, number: the matching subscriptions
+    claim,         // id: of the claim, number: the epoch; text: the topic
+    claim_answer,  // id: of the claim, number: the epoch of the objector; 0: no objection
+  };
+
+  Kind kind = Kind::roster;
+  std::uint64_t from = 0;  // the sender's instance
+  std::uint64_t to = 0;    // 0: every handle
+  std::uint64_t id = 0;
+  std::uint64_t number = 0;
+  std::vector<std::string> texts{};
+};
+
+inline constexpr std::size_t kControlTextsMax = 8192;
+inline constexpr std::size_t kControlTextMax = 4096;  // bytes
+inline constexpr std::size_t kControlBytesMax = std::size_t{1} << 20;
+
+// message_too_large: beyond those bounds.
+[[nodiscard]] Result<std::string> encode_control(const Control& control);
+// protocol_error: malformed, or beyond those bounds. Throws std::bad_alloc.
+[[nodiscard]] Result<Control> decode_control(Bytes bytes);
+
+// Roster: what one handle tells all others of itself.
+struct Roster {
+  static constexpr std::size_t kServicesMax = 1024;
+  static constexpr std::size_t kOwnedMax = 1024;
+  static constexpr std::size_t kPeersMax = 1024;
+
+  struct Service {
+    std::string topic;
+    std::string group;
+    friend auto operator<=>(const Service&, const Service&) = default;
+  };
+  struct Owned {
+    std::string topic;
+    std::uint64_t epoch = 0;
+  };
+  struct Peer {
+    std::uint64_t instance = 0;
+    std::string endpoint;
+  };
+
+  std::string node;
+  std::string endpoint;  // where peers connect; empty: nowhere
+  std::vector<Service> services;
+  std::vector<Owned> owned;
+  std::vector<Peer> peers;  // tcp: the handles that this one is connected to
+};
+
+[[nodiscard]] std::vector<std::string> roster_texts(const Roster& roster);
+// protocol_error: malformed, or beyond Roster's bounds. Throws std::bad_alloc.
+[[nodiscard]] Result<Roster> parse_roster(const std::vector<std::string>& texts);
+
+[[nodiscard]] std::string instance_text(std::uint64_t instance);             // 16 hexadecimal digits
+[[nodiscard]] std::uint64_t parse_instance(std::string_view text) noexcept;  // 0: malformed
+
+}  // namespace weft::topic
