@@ -11,7 +11,7 @@
 #include "weft/msg/message/message.h"
 #include "weft/rt/task/async_event.h"
 #include "weft/sync/atomic_counted.h"
-#include "weft/topic/ops.h"
+#include "weft/topic/wire/ops.h"
 
 namespace weft::topic {
 

@@ -16,7 +16,7 @@
 #include "weft/sync/atomic_counted.h"
 #include "weft/topic/kept/call.h"
 #include "weft/topic/kept/kept_message.h"
-#include "weft/topic/ops.h"
+#include "weft/topic/wire/ops.h"
 
 namespace weft::topic {
 

@@ -24,8 +24,8 @@
 #include "weft/topic/kept/call.h"
 #include "weft/topic/kept/channel.h"
 #include "weft/topic/kept/counters.h"
-#include "weft/topic/ops.h"
 #include "weft/topic/wire/name.h"
+#include "weft/topic/wire/ops.h"
 
 namespace weft::topic {
 

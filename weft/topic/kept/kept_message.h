@@ -11,9 +11,9 @@
 #include "weft/base/result.h"
 #include "weft/msg/message/message.h"
 #include "weft/store/settings.h"
-#include "weft/topic/ops.h"
 #include "weft/topic/wire/headers.h"
 #include "weft/topic/wire/name.h"
+#include "weft/topic/wire/ops.h"
 
 namespace weft {
 
@@ -40,6 +40,7 @@ class KeptMessage {
   // How often it was delivered before, to any member of the consumer.
   [[nodiscard]] std::uint32_t tries() const noexcept { return tries_; }
 
+  [[nodiscard]] std::string_view wire_topic() const noexcept { return text(topic_at_, topic_size_); }
   // What the message counts in a queue, in bytes.
   [[nodiscard]] std::size_t footprint() const noexcept { return sizeof(KeptMessage) + bytes_.size(); }
 

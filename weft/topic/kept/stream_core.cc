@@ -93,7 +93,13 @@ void StreamCore::declared() {
 Result<IntrusivePtr<Call>> StreamCore::append(std::string_view topic, Bytes body, const PublishOptions& options,
                                               Flags flags) const {
   return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
-    const std::string wire = WEFT_TRY(link_->names().encode(topic));
+    return append_wire(WEFT_TRY(link_->names().encode(topic)), body, options, flags);
+  });
+}
+
+Result<IntrusivePtr<Call>> StreamCore::append_wire(std::string_view wire, Bytes body, const PublishOptions& options,
+                                                   Flags flags) const {
+  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
     if (!options.headers.empty() && !is_header_block(options.headers)) {
       return Error(Errc::invalid_argument, "the headers are no block of Headers");
     }
@@ -115,17 +121,15 @@ Result<IntrusivePtr<Call>> StreamCore::append(std::string_view topic, Bytes body
 
 Result<IntrusivePtr<Call>> StreamCore::get(std::string_view topic, std::uint64_t sequence) const {
   return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
-    Op op{.kind = OpKind::get, .name = wire_};
-    std::string wire;
-    if (sequence != 0) {
-      op.flags = OpFlags::by_sequence;
-      op.number = sequence;
-    } else {
-      wire = WEFT_TRY(link_->names().encode(topic));
-      op.key = wire;
+    if (sequence == 0) {
+      return get_wire(WEFT_TRY(link_->names().encode(topic)));
     }
-    return HubLink::prepare(op, OnLoss::resend, sys::now() + kAnswerWait);
+    return HubLink::prepare({.kind = OpKind::get, .flags = OpFlags::by_sequence, .number = sequence, .name = wire_},
+                            OnLoss::resend, sys::now() + kAnswerWait);
   });
+}
+Result<IntrusivePtr<Call>> StreamCore::get_wire(std::string_view wire) const {
+  return HubLink::prepare({.kind = OpKind::get, .name = wire_, .key = wire}, OnLoss::resend, sys::now() + kAnswerWait);
 }
 
 Result<IntrusivePtr<Call>> StreamCore::list(std::string_view behind) const {
@@ -211,12 +215,17 @@ Result<IntrusivePtr<KeptChannel>> StreamCore::consumer(std::string_view name, co
 
 Result<IntrusivePtr<KeptChannel>> StreamCore::reader(const ReadOptions& options) const {
   return msg::or_no_memory([&]() -> Result<IntrusivePtr<KeptChannel>> {
-    WEFT_TRY(check_queue(options.queue_messages_max, options.queue_bytes_max));
     ConsumerOptions as;
     as.filter = options.filter;
     as.from = options.from;
-    return open(new KeptChannel(wire_, {}, WEFT_TRY(settings_of(link_->names(), as)), options.queue_messages_max,
-                                options.queue_bytes_max));
+    return reader_wire(WEFT_TRY(settings_of(link_->names(), as)), options.queue_messages_max, options.queue_bytes_max);
+  });
+}
+Result<IntrusivePtr<KeptChannel>> StreamCore::reader_wire(ConsumerSettings settings, std::uint32_t messages,
+                                                          std::size_t bytes) const {
+  return msg::or_no_memory([&]() -> Result<IntrusivePtr<KeptChannel>> {
+    WEFT_TRY(check_queue(messages, bytes));
+    return open(new KeptChannel(wire_, {}, std::move(settings), messages, bytes));
   });
 }
 

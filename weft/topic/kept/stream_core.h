@@ -46,8 +46,11 @@ class StreamCore {
   };
   [[nodiscard]] Result<IntrusivePtr<Call>> append(std::string_view topic, Bytes body, const PublishOptions& options,
                                                   Flags flags) const;
+  [[nodiscard]] Result<IntrusivePtr<Call>> append_wire(std::string_view wire, Bytes body, const PublishOptions& options,
+                                                       Flags flags) const;
   [[nodiscard]] Result<IntrusivePtr<Call>> get(std::string_view topic, std::uint64_t sequence) const;  // 0: the newest
-  [[nodiscard]] Result<IntrusivePtr<Call>> list(std::string_view behind) const;                        // wire
+  [[nodiscard]] Result<IntrusivePtr<Call>> get_wire(std::string_view wire) const;
+  [[nodiscard]] Result<IntrusivePtr<Call>> list(std::string_view behind) const;  // wire
   [[nodiscard]] Result<IntrusivePtr<Call>> info() const;
   [[nodiscard]] Result<IntrusivePtr<Call>> purge(std::uint64_t before) const;
   [[nodiscard]] Result<IntrusivePtr<Call>> purge_topic(std::string_view topic) const;
@@ -61,6 +64,8 @@ class StreamCore {
 
   [[nodiscard]] Result<IntrusivePtr<KeptChannel>> consumer(std::string_view name, const ConsumerOptions& options) const;
   [[nodiscard]] Result<IntrusivePtr<KeptChannel>> reader(const ReadOptions& options) const;
+  [[nodiscard]] Result<IntrusivePtr<KeptChannel>> reader_wire(ConsumerSettings settings, std::uint32_t messages,
+                                                              std::size_t bytes) const;
 
   // --- Order::strict, with the link's lock held: one message of a topic at a time ---
   // would_block: another one is under way; strict_news() tells. resource_exhausted: 65,536 topics.

@@ -20,7 +20,7 @@
 #include "weft/msg/context.h"
 #include "weft/sys/clock.h"
 #include "weft/topic/kept/hub_link.h"
-#include "weft/topic/ops.h"
+#include "weft/topic/wire/ops.h"
 #include <gtest/gtest.h>
 
 namespace weft::topic {
