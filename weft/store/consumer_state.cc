@@ -32,12 +32,19 @@ bool read_varint(Bytes& from, std::uint64_t& value) noexcept {
 
 }  // namespace
 
-ConsumerState::ConsumerState(const ConsumerSettings& settings, std::uint64_t next) noexcept
+ConsumerState::ConsumerState(const ConsumerSettings& settings, std::uint64_t next)
     : unacked_max_(settings.unacked_max),
       tries_max_(settings.tries_max),
       ack_wait_(settings.ack_wait),
       retry_waits_(settings.retry_waits),
       next_(next) {}
+
+void ConsumerState::set_settings(const ConsumerSettings& settings) {
+  unacked_max_ = settings.unacked_max;
+  tries_max_ = settings.tries_max;
+  ack_wait_ = settings.ack_wait;
+  retry_waits_ = settings.retry_waits;
+}
 
 void ConsumerState::skip_to(std::uint64_t next) noexcept { next_ = std::max(next_, next); }
 
@@ -72,9 +79,7 @@ void ConsumerState::postpone(std::uint64_t sequence, Instant until) {
   }
 }
 
-Instant ConsumerState::next_due() const noexcept {
-  return deadlines_.empty() ? kNever : deadlines_.begin()->first;
-}
+Instant ConsumerState::next_due() const noexcept { return deadlines_.empty() ? kNever : deadlines_.begin()->first; }
 
 bool ConsumerState::ack(std::uint64_t sequence) {
   const auto at = waiting_.find(sequence);

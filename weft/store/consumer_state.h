@@ -27,24 +27,25 @@ namespace weft::store {
 class ConsumerState {
  public:
   // `next`: the first sequence that the consumer may get.
-  ConsumerState(const ConsumerSettings& settings, std::uint64_t next) noexcept;
+  ConsumerState(const ConsumerSettings& settings, std::uint64_t next);
+  void set_settings(const ConsumerSettings& settings);  // holds for later deliveries and refusals
 
   // New messages: the caller finds the next one from next() on that the filter passes.
   [[nodiscard]] bool may_take_new() const noexcept { return waiting_.size() < unacked_max_; }
   [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
-  void skip_to(std::uint64_t next) noexcept;                 // no sequence below `next` is the consumer's
-  void deliver_new(std::uint64_t sequence, Instant now);     // requires may_take_new() and sequence >= next()
+  void skip_to(std::uint64_t next) noexcept;              // no sequence below `next` is the consumer's
+  void deliver_new(std::uint64_t sequence, Instant now);  // requires may_take_new() and sequence >= next()
 
   // Messages that are due again.
   struct Due {
     std::uint64_t sequence;
     std::uint32_t tries;  // deliveries so far
   };
-  [[nodiscard]] std::optional<Due> due(Instant now) const;   // the one that is due longest
+  [[nodiscard]] std::optional<Due> due(Instant now) const;  // the one that is due longest
   [[nodiscard]] bool exhausted(const Due& due) const noexcept { return tries_max_ != 0 && due.tries >= tries_max_; }
-  void deliver_again(std::uint64_t sequence, Instant now);   // requires that it waits
-  void postpone(std::uint64_t sequence, Instant until);      // not a delivery; nothing happens if it does not wait
-  [[nodiscard]] Instant next_due() const noexcept;           // kNever: nothing waits
+  void deliver_again(std::uint64_t sequence, Instant now);  // requires that it waits
+  void postpone(std::uint64_t sequence, Instant until);     // not a delivery; nothing happens if it does not wait
+  [[nodiscard]] Instant next_due() const noexcept;          // kNever: nothing waits
 
   // The outcome of a delivery. False: the message does not wait (an acknowledgement that comes twice, or too late).
   bool ack(std::uint64_t sequence);
@@ -58,9 +59,7 @@ class ConsumerState {
   [[nodiscard]] bool waits(std::uint64_t sequence) const { return waiting_.contains(sequence); }
   [[nodiscard]] std::uint32_t tries(std::uint64_t sequence) const;  // 0: it does not wait
   // Every message of the consumer below this is acknowledged.
-  [[nodiscard]] std::uint64_t floor() const noexcept {
-    return waiting_.empty() ? next_ : waiting_.begin()->first;
-  }
+  [[nodiscard]] std::uint64_t floor() const noexcept { return waiting_.empty() ? next_ : waiting_.begin()->first; }
 
   // What waits, as bytes: for each the distance of its sequence from the one before it, and its tries, both as varints.
   [[nodiscard]] std::vector<std::uint8_t> write_waiting() const;

@@ -106,9 +106,7 @@ Bytes Statement::bytes(int column) const noexcept {
   return data == nullptr ? Bytes() : Bytes(data, static_cast<std::size_t>(size));
 }
 
-bool Statement::is_null(int column) const noexcept {
-  return sqlite3_column_type(statement_, column) == SQLITE_NULL;
-}
+bool Statement::is_null(int column) const noexcept { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
 
 void Database::Closer::operator()(sqlite3* connection) const noexcept { sqlite3_close_v2(connection); }
 
@@ -125,9 +123,13 @@ Result<Database> Database::open(const DatabaseOptions& options) {
   }
   // The exclusive lock is taken before the WAL is opened: then its index is in this process's memory, and no other
   // process can read or write the file. A damaged page is an error instead of a guess.
-  WEFT_TRY(database.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON;"
-                            "PRAGMA trusted_schema=OFF; PRAGMA cache_size=-8192"));
+  WEFT_TRY(
+      database.execute("PRAGMA locking_mode=EXCLUSIVE; PRAGMA temp_store=MEMORY; PRAGMA cell_size_check=ON;"
+                       "PRAGMA trusted_schema=OFF; PRAGMA cache_size=-8192"));
   if (!in_memory) {
+    // The switch to the log goes through a rollback journal. Were that file back after a loss of power, it would undo
+    // what the log holds: EXTRA syncs the directory when it is deleted.
+    WEFT_TRY(database.execute("PRAGMA synchronous=EXTRA"));
     auto mode = WEFT_TRY(database.prepare("PRAGMA journal_mode=WAL"));
     if (!WEFT_TRY(mode.step()) || mode.text(0) != "wal") {
       return Error(Errc::not_supported, "the file of the store cannot have a write-ahead log");

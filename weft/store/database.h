@@ -63,8 +63,8 @@ class Statement {
 enum class Flush : std::uint8_t { process, power };
 
 struct DatabaseOptions {
-  std::string path;             // empty: in memory
-  std::string vfs;              // SQLite's name of the file layer; empty: the system's
+  std::string path{};           // empty: in memory
+  std::string vfs{};            // SQLite's name of the file layer; empty: the system's
   std::uint64_t bytes_max = 0;  // of the file; 0: as much as the disk holds
 };
 

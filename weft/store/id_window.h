@@ -50,8 +50,8 @@ class IdWindow {
   std::size_t bytes_max_;
   std::size_t bytes_ = 0;
   std::uint64_t overflowed_ = 0;
-  std::deque<Entry> order_;                                     // by age; its entries do not move
-  std::unordered_map<std::string_view, std::uint64_t> ids_;     // the keys point into order_
+  std::deque<Entry> order_;                                  // by age; its entries do not move
+  std::unordered_map<std::string_view, std::uint64_t> ids_;  // the keys point into order_
 };
 
 }  // namespace weft::store

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "weft/base/assert.h"
+#include "weft/store/rows.h"
 
 namespace weft::store {
 namespace {
@@ -21,21 +22,6 @@ bool may_hold(std::string_view topics, const TopicPredicate& wants) {
   return false;
 }
 
-// Resets the statement when a reader leaves it early.
-class Rows {
- public:
-  explicit Rows(Statement& statement) noexcept : statement_(statement) {}
-  ~Rows() { statement_.reset(); }
-  Rows(const Rows&) = delete;
-  Rows& operator=(const Rows&) = delete;
-
- private:
-  Statement& statement_;
-};
-
-WallTime wall_time(std::int64_t ns) noexcept { return WallTime(Duration(ns)); }
-std::int64_t ns_of(WallTime time) noexcept { return time.time_since_epoch().count(); }
-
 }  // namespace
 
 Result<LogSql> LogSql::prepare(Database& database) {
@@ -43,10 +29,11 @@ Result<LogSql> LogSql::prepare(Database& database) {
   const std::pair<Statement*, std::string_view> all[] = {
       {&sql.insert_block, "INSERT INTO block(stream, first, last, time, topics, bytes) VALUES(?,?,?,?,?,?)"},
       {&sql.insert_topic,
-       "INSERT INTO topic(stream, topic, last) VALUES(?,?,?) ON CONFLICT(stream, topic) DO UPDATE SET last=excluded.last"},
+       "INSERT INTO topic(stream, topic, last) VALUES(?,?,?) ON CONFLICT(stream, topic) DO UPDATE SET "
+       "last=excluded.last"},
       {&sql.find_topic, "SELECT last FROM topic WHERE stream=? AND topic=?"},
       {&sql.remove_topic, "DELETE FROM topic WHERE stream=? AND topic=? AND last<=?"},
-      {&sql.read_from, "SELECT first, last, topics, bytes FROM block WHERE stream=? AND last>=? ORDER BY last"},
+      {&sql.read_from, "SELECT first, last, topics, bytes, time FROM block WHERE stream=? AND last>=? ORDER BY last"},
       {&sql.read_first, "SELECT first, time FROM block WHERE stream=? ORDER BY last LIMIT 1"},
       {&sql.read_sizes, "SELECT sum(length(bytes)), max(last), max(time) FROM block WHERE stream=?"},
       {&sql.drop_block, "DELETE FROM block WHERE stream=? AND last=?"},
@@ -202,7 +189,8 @@ Result<std::shared_ptr<const Block>> Log::load(std::uint64_t sequence, const Top
       continue;
     }
     const Bytes bytes = read.bytes(3);
-    auto block = WEFT_TRY(Block::parse(std::vector<std::uint8_t>(bytes.begin(), bytes.end()), stream_, read.sequence(0)));
+    auto block =
+        WEFT_TRY(Block::parse(std::vector<std::uint8_t>(bytes.begin(), bytes.end()), stream_, read.sequence(0)));
     if (block->last() != read.sequence(1)) {
       return Error(Errc::corrupt, "a block with a wrong count");
     }
@@ -244,12 +232,22 @@ Result<std::uint64_t> Log::first_at(WallTime time) {
     return next_;
   }
   const Bytes bytes = find.bytes(1);
-  const auto block = WEFT_TRY(Block::parse({bytes.begin(), bytes.end()}, stream_, find.sequence(0)));
-  std::uint64_t sequence = block->first();
-  while (sequence < block->last() && block->message(sequence).time < time) {
+  const auto parsed = Block::parse({bytes.begin(), bytes.end()}, stream_, find.sequence(0));
+  if (!parsed) {  // the reader will meet the damage
+    return find.sequence(0);
+  }
+  const Block& found = **parsed;
+  std::uint64_t sequence = found.first();
+  while (sequence < found.last() && found.message(sequence).time < time) {
     ++sequence;
   }
   return sequence;
+}
+
+Result<std::uint64_t> Log::skip_block(std::uint64_t sequence) {
+  Statement& read = sql_->read_from.set(0, stream_).set(1, sequence);
+  const Rows rows(read);
+  return WEFT_TRY(read.step()) ? read.sequence(1) + 1 : next_;
 }
 
 Result<std::vector<std::string>> Log::topics_after(std::string_view after, std::size_t count) {
@@ -262,13 +260,13 @@ Result<std::vector<std::string>> Log::topics_after(std::string_view after, std::
   return topics;
 }
 
-Result<std::optional<Log::Dropped>> Log::drop_oldest(std::uint64_t before) {
+Result<std::optional<Log::Dropped>> Log::drop_oldest(std::uint64_t before, WallTime age) {
   std::optional<Dropped> dropped;
   std::set<std::string> topics;
   {
     Statement& read = sql_->read_from.set(0, stream_).set(1, 0);
     const Rows rows(read);
-    if (!WEFT_TRY(read.step()) || read.sequence(1) >= before) {
+    if (!WEFT_TRY(read.step()) || read.sequence(1) >= before || wall_time(read.number(4)) >= age) {
       return dropped;
     }
     const Bytes bytes = read.bytes(3);

@@ -70,8 +70,8 @@ class Log {
   [[nodiscard]] Result<void> write_staged();
   void keep_staged();
   void drop_staged() noexcept;
-  [[nodiscard]] bool has_staged() const noexcept { return next_staged_ != next_; }
   [[nodiscard]] std::size_t staged_bytes() const noexcept { return staged_bytes_; }
+  [[nodiscard]] std::uint64_t trimmed_bytes() const noexcept { return 0; }
 
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);  // staged messages count
 
@@ -79,17 +79,19 @@ class Log {
   // cursor stands behind the newest message. corrupt: the block at the cursor is damaged; the cursor stays.
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
   [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);  // the sequence to read from to get all from `time` on
+  // The sequence behind the block that holds `sequence`, or behind the next one; also when that block is damaged.
+  [[nodiscard]] Result<std::uint64_t> skip_block(std::uint64_t sequence);
   // Topics behind `after`, in byte order.
   [[nodiscard]] Result<std::vector<std::string>> topics_after(std::string_view after, std::size_t count);
 
-  // Inside a transaction. Removes the oldest block if all its messages are below `before`; false: it is not so, or there
-  // is none. The last block may go too.
+  // Inside a transaction. Removes the oldest block if all its messages are below `before` and older than `age`. None: it
+  // is not so, or there is no block. The last block may go too.
   struct Dropped {
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
     std::uint64_t last = 0;  // sequence
   };
-  [[nodiscard]] Result<std::optional<Dropped>> drop_oldest(std::uint64_t before);
+  [[nodiscard]] Result<std::optional<Dropped>> drop_oldest(std::uint64_t before, WallTime age);
   void keep_dropped(const Dropped& dropped);  // after the commit
   [[nodiscard]] Result<void> remove_all();    // inside a transaction; the log is of no use afterwards
 
@@ -97,7 +99,7 @@ class Log {
   [[nodiscard]] std::uint64_t next() const noexcept { return next_; }    // of the next committed message
   [[nodiscard]] std::uint64_t next_staged() const noexcept { return next_staged_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
-  [[nodiscard]] WallTime oldest() const noexcept { return oldest_; }     // newest time of the oldest block
+  [[nodiscard]] WallTime oldest() const noexcept { return oldest_; }  // newest time of the oldest block
   [[nodiscard]] WallTime newest() const noexcept { return newest_; }
   [[nodiscard]] bool empty() const noexcept { return first_ == next_; }
 

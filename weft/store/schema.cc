@@ -25,7 +25,7 @@ constexpr std::array<const char*, kFormat> kSteps{
     " pending BLOB NOT NULL, PRIMARY KEY(stream, name));",
 
     "CREATE TABLE kv(stream INTEGER NOT NULL, topic TEXT NOT NULL, revision INTEGER NOT NULL, time INTEGER NOT NULL,"
-    " bytes BLOB NOT NULL, PRIMARY KEY(stream, revision));"
+    " erased INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY(stream, revision));"
     "CREATE INDEX kv_topic ON kv(stream, topic, revision);",
 };
 

@@ -50,7 +50,7 @@ struct StreamSettings {
   static constexpr std::uint32_t kHistoryMax = 64;
   static constexpr std::size_t kTopicsMax = 64;
 
-  std::vector<std::string> topics;  // filters of the topics that it takes; none: every topic
+  std::vector<std::string> topics{};  // filters of the topics that it takes; none: every topic
   Keep keep = Keep::log;
   Survives survives = Survives::power;
   Duration age_max{0};                   // 0: any age
@@ -96,13 +96,13 @@ struct ConsumerSettings {
   static constexpr std::uint32_t kUnackedMax = 65'536;
   static constexpr std::size_t kRetryWaitsMax = 32;
 
-  std::string filter;  // of topics; empty: every topic of the stream
+  std::string filter{};  // of topics; empty: every topic of the stream
   From from{};
-  std::uint32_t unacked_max = 1000;                 // delivered and not acknowledged; delivery stops there
-  Duration ack_wait = std::chrono::seconds(30);     // then the message is delivered again
-  std::uint32_t tries_max = 0;                      // deliveries of one message; 0: any number
-  std::vector<Duration> retry_waits{};  // after each refusal of a delivery; the last one holds for all others
-  std::string dead_letters{};                       // the topic for messages beyond tries_max; empty: they are dropped
+  std::uint32_t unacked_max = 1000;              // delivered and not acknowledged; delivery stops there
+  Duration ack_wait = std::chrono::seconds(30);  // then the message is delivered again
+  std::uint32_t tries_max = 0;                   // deliveries of one message; 0: any number
+  std::vector<Duration> retry_waits{};           // after each refusal of a delivery; the last one holds for all others
+  std::string dead_letters{};                    // the topic for messages beyond tries_max; empty: they are dropped
 
   friend bool operator==(const ConsumerSettings&, const ConsumerSettings&) = default;
 };

@@ -18,6 +18,12 @@ std::uint64_t clock_nanoseconds() noexcept {
 
 namespace {
 
+Duration read_clock(clockid_t clock) noexcept {
+  timespec spec{};
+  ::clock_gettime(clock, &spec);
+  return std::chrono::seconds(spec.tv_sec) + Duration(spec.tv_nsec);
+}
+
 #if defined(__x86_64__)
 struct Sample {
   std::uint64_t ticks;
@@ -61,6 +67,12 @@ std::uint64_t measure_ticks_per_us() noexcept { return 1000; }
 }  // namespace
 
 Instant now() noexcept { return Instant(Duration(static_cast<Duration::rep>(detail::clock_nanoseconds()))); }
+
+std::chrono::sys_time<Duration> wall_now() noexcept {
+  return std::chrono::sys_time<Duration>(read_clock(CLOCK_REALTIME));
+}
+
+Duration since_boot() noexcept { return read_clock(CLOCK_BOOTTIME); }
 
 std::uint64_t ticks_per_us() noexcept {
   static const std::uint64_t value = std::max<std::uint64_t>(1, measure_ticks_per_us());

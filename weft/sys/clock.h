@@ -10,6 +10,11 @@ namespace weft::sys {
 // CLOCK_MONOTONIC. Any thread, no system call (vDSO), about 25 ns.
 [[nodiscard]] Instant now() noexcept;
 
+// The time of day, CLOCK_REALTIME: it jumps when somebody sets it.
+[[nodiscard]] std::chrono::sys_time<Duration> wall_now() noexcept;
+// The time since the system was started, with the time that it slept: CLOCK_BOOTTIME.
+[[nodiscard]] Duration since_boot() noexcept;
+
 namespace detail {
 [[nodiscard]] std::uint64_t clock_nanoseconds() noexcept;
 }

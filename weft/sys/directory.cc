@@ -58,6 +58,8 @@ Result<std::vector<std::string>> list_directory(const std::string& path, std::si
   return names;
 }
 
+std::int64_t user_id() noexcept { return ::geteuid(); }
+
 int process_id() noexcept { return static_cast<int>(::getpid()); }
 
 }  // namespace weft::sys

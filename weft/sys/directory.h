@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,5 +17,6 @@ namespace weft::sys {
 // The names of the entries, at most `most`, without "." and "..", in no order. Errors of the system.
 [[nodiscard]] Result<std::vector<std::string>> list_directory(const std::string& path, std::size_t most);
 [[nodiscard]] int process_id() noexcept;
+[[nodiscard]] std::int64_t user_id() noexcept;  // the effective one
 
 }  // namespace weft::sys

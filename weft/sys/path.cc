@@ -60,6 +60,19 @@ Fd lock_parent_directory(const std::string& path) {
   return {};
 }
 
+Result<Fd> lock_file(const std::string& path) noexcept {
+  constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+  Fd fd(WEFT_TRY(checked_call("open lock file", [&] { return ::open(path.c_str(), kFlags, 0600); })));
+  WEFT_TRY(checked_call("lock file", [&] { return ::flock(fd.fd(), LOCK_EX | LOCK_NB); }));
+  return fd;
+}
+
+Result<void> make_private_file(const std::string& path) noexcept {
+  constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+  const Fd fd(WEFT_TRY(checked_call("make file", [&] { return ::open(path.c_str(), kFlags, 0600); })));
+  return {};
+}
+
 std::string absolute_path(const std::string& path) {
   std::error_code error;
   const std::filesystem::path absolute = std::filesystem::absolute(path, error);

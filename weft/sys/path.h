@@ -28,6 +28,12 @@ struct FileIdentity {
 // Takes the exclusive advisory lock of the directory that holds `path`, until the Fd closes. Returns an
 // invalid Fd when another process keeps the lock for 1000 attempts, or when the directory cannot be opened.
 [[nodiscard]] Fd lock_parent_directory(const std::string& path);
+// Opens the file, or makes it with mode 0600, and takes its exclusive advisory lock, which the kernel drops when the Fd
+// closes or the process dies, however it dies. Does not follow a symbolic link and does not wait. would_block: another
+// open file has the lock.
+[[nodiscard]] Result<Fd> lock_file(const std::string& path) noexcept;
+// Makes an empty file with mode 0600; one that is there stays as it is.
+[[nodiscard]] Result<void> make_private_file(const std::string& path) noexcept;
 [[nodiscard]] std::string absolute_path(const std::string& path);
 
 }  // namespace weft::sys

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+#include "weft/store/id_window.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace weft::store {
+namespace {
+
+using namespace std::chrono_literals;
+
+TEST(IdWindow, KnowsAnIdUntilItsTimeHasPassed) {
+  IdWindow window;
+  window.add("a", 1, WallTime(10s));
+  window.add("b", 2, WallTime(11s));
+  EXPECT_EQ(window.find("a"), 1U);
+  window.forget_before(WallTime(10s));
+  EXPECT_EQ(window.find("a"), 1U);
+  window.forget_before(WallTime(10s + 1ns));
+  EXPECT_EQ(window.find("a"), std::nullopt);
+  EXPECT_EQ(window.find("b"), 2U);
+}
+
+TEST(IdWindow, KeepsTheFirstSequenceOfAnIdAndNoEmptyId) {
+  IdWindow window;
+  window.add("a", 1, WallTime(10s));
+  window.add("a", 2, WallTime(11s));
+  window.add("", 3, WallTime(11s));
+  EXPECT_EQ(window.find("a"), 1U);
+  EXPECT_EQ(window.find(""), std::nullopt);
+  EXPECT_EQ(window.size(), 1U);
+}
+
+TEST(IdWindow, TakesTheNewestBack) {
+  IdWindow window;
+  for (std::uint64_t i = 1; i <= 10; ++i) {
+    window.add("id" + std::to_string(i), i, WallTime(1s));
+  }
+  window.forget_from(7);
+  EXPECT_EQ(window.size(), 6U);
+  EXPECT_EQ(window.find("id6"), 6U);
+  EXPECT_EQ(window.find("id7"), std::nullopt);
+  window.add("id7", 7, WallTime(2s));
+  EXPECT_EQ(window.find("id7"), 7U);
+}
+
+TEST(IdWindow, HasBoundsAndCountsWhatTheyPushOut) {
+  IdWindow by_count(100, 1'000'000);
+  IdWindow by_bytes(1'000'000, 1000);
+  for (std::uint64_t i = 0; i < 1000; ++i) {
+    const std::string id = "an id of 20 b " + std::to_string(100'000 + i);
+    by_count.add(id, i, WallTime(1s));
+    by_bytes.add(id, i, WallTime(1s));
+  }
+  EXPECT_EQ(by_count.size(), 100U);
+  EXPECT_EQ(by_count.overflowed(), 900U);
+  EXPECT_EQ(by_bytes.size(), 50U);
+  EXPECT_EQ(by_bytes.find("an id of 20 b 100999"), 999U);
+}
+
+}  // namespace
+}  // namespace weft::store

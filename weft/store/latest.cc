@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+#include "weft/store/latest.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/store/rows.h"
+
+namespace weft::store {
+
+Result<LatestSql> LatestSql::prepare(Database& database) {
+  LatestSql sql;
+  const std::pair<Statement*, std::string_view> all[] = {
+      {&sql.insert, "INSERT INTO kv(stream, topic, revision, time, erased, bytes) VALUES(?,?,?,?,?,?)"},
+      {&sql.trim,
+       "DELETE FROM kv WHERE stream=?1 AND topic=?2 AND revision<=(SELECT revision FROM kv WHERE stream=?1 AND topic=?2"
+       " ORDER BY revision DESC LIMIT 1 OFFSET ?3) RETURNING length(bytes)"},
+      {&sql.read_from, "SELECT revision, topic, bytes FROM kv WHERE stream=? AND revision>=? ORDER BY revision"},
+      {&sql.find_last,
+       "SELECT revision, erased, length(bytes) FROM kv WHERE stream=? AND topic=? ORDER BY revision DESC LIMIT 1"},
+      {&sql.find_revision, "SELECT revision, topic, bytes FROM kv WHERE stream=? AND revision=?"},
+      {&sql.list_topics,
+       "SELECT topic FROM kv AS a WHERE stream=?1 AND topic>?2 AND erased=0 AND revision="
+       "(SELECT max(revision) FROM kv WHERE stream=?1 AND topic=a.topic) ORDER BY topic LIMIT ?3"},
+      {&sql.read_sizes, "SELECT sum(length(bytes)), max(revision), max(time) FROM kv WHERE stream=?"},
+      {&sql.read_first, "SELECT revision, time FROM kv WHERE stream=? ORDER BY revision LIMIT 1"},
+      {&sql.drop_revision, "DELETE FROM kv WHERE stream=? AND revision=? RETURNING length(bytes)"},
+      {&sql.drop_topic, "DELETE FROM kv WHERE stream=? AND topic=? RETURNING length(bytes)"},
+      {&sql.drop_all, "DELETE FROM kv WHERE stream=?"},
+      {&sql.set_next, "UPDATE stream SET next=max(next, ?) WHERE id=?"},
+      {&sql.find_time, "SELECT revision FROM kv WHERE stream=? AND time>=? ORDER BY revision LIMIT 1"},
+  };
+  for (const auto& [statement, text] : all) {
+    *statement = WEFT_TRY(database.prepare(text));
+  }
+  return sql;
+}
+
+Result<void> Latest::open(std::uint64_t next) {
+  Statement& sizes = sql_->read_sizes.set(0, stream_);
+  const Rows rows(sizes);
+  if (!WEFT_TRY(sizes.step())) {
+    return Error(Errc::corrupt, "a stream whose values cannot be counted");
+  }
+  bytes_ = sizes.sequence(0);
+  newest_ = wall_time(sizes.number(2));
+  next_ = next_staged_ = std::max(next, sizes.sequence(1) + 1);
+  return refresh_first();
+}
+
+Result<void> Latest::refresh_first() {
+  Statement& oldest = sql_->read_first.set(0, stream_);
+  const Rows rows(oldest);
+  const bool found = WEFT_TRY(oldest.step());
+  first_ = found ? oldest.sequence(0) : next_;
+  oldest_ = found ? wall_time(oldest.number(1)) : newest_;
+  return {};
+}
+
+std::uint64_t Latest::stage(const NewMessage& message, WallTime time) {
+  const std::uint64_t revision = next_staged_++;
+  BlockBuilder builder;
+  builder.add(message, time);
+  staged_.push_back({std::string(message.topic), revision, time, builder.finish(stream_, revision)});
+  const std::size_t size = staged_.back().bytes.size();
+  staged_topics_[staged_.back().topic] = {revision, message.erased, size};
+  staged_bytes_ += size;
+  return revision;
+}
+
+Result<void> Latest::write_staged() {
+  trimmed_bytes_ = 0;
+  for (const Staged& staged : staged_) {
+    // The newest value knows whether it is an erasure; of an older one of this turn nobody asks.
+    const TopicLast& last = staged_topics_[staged.topic];
+    const bool erased = last.sequence == staged.revision && last.erased;
+    Statement& insert = sql_->insert.set(0, stream_).set(1, std::string_view(staged.topic)).set(2, staged.revision);
+    WEFT_TRY(insert.set(3, ns_of(staged.time)).set(4, int{erased}).set(5, Bytes(staged.bytes)).run());
+  }
+  for (const auto& [topic, last] : staged_topics_) {
+    Statement& trim = sql_->trim.set(0, stream_).set(1, std::string_view(topic)).set(2, history_);
+    const Rows rows(trim);
+    while (WEFT_TRY(trim.step())) {
+      trimmed_bytes_ += trim.sequence(0);
+    }
+  }
+  return {};
+}
+
+void Latest::keep_staged() noexcept {
+  if (!staged_.empty()) {
+    newest_ = staged_.back().time;
+  }
+  bytes_ += staged_bytes_;
+  bytes_ -= std::min(bytes_, trimmed_bytes_);
+  next_ = next_staged_;
+  staged_.clear();
+  staged_topics_.clear();
+  staged_bytes_ = trimmed_bytes_ = 0;
+  (void)refresh_first();  // an error shows again at the next read
+}
+
+void Latest::drop_staged() noexcept {
+  staged_.clear();
+  staged_topics_.clear();
+  staged_bytes_ = trimmed_bytes_ = 0;
+  next_staged_ = next_;
+}
+
+Result<TopicLast> Latest::last_of(std::string_view topic) {
+  if (!staged_topics_.empty()) {
+    if (const auto found = staged_topics_.find(std::string(topic)); found != staged_topics_.end()) {
+      return found->second;
+    }
+  }
+  Statement& find = sql_->find_last.set(0, stream_).set(1, topic);
+  const Rows rows(find);
+  if (!WEFT_TRY(find.step())) {
+    return TopicLast();
+  }
+  return TopicLast{find.sequence(0), find.number(1) != 0, static_cast<std::size_t>(find.number(2))};
+}
+
+Result<std::optional<ReadMessage>> Latest::row(Statement& statement, std::uint64_t revision) {
+  const Bytes bytes = statement.bytes(2);
+  auto block = WEFT_TRY(Block::parse({bytes.begin(), bytes.end()}, stream_, revision));
+  const StoredMessage message = block->message(revision);
+  if (block->count() != 1 || message.topic != statement.text(1)) {
+    return Error(Errc::corrupt, "a value in the place of another one");
+  }
+  return std::optional(ReadMessage{std::move(block), message});
+}
+
+Result<std::optional<ReadMessage>> Latest::value_at(std::uint64_t revision) {
+  Statement& find = sql_->find_revision.set(0, stream_).set(1, revision);
+  const Rows rows(find);
+  if (!WEFT_TRY(find.step())) {
+    return std::optional<ReadMessage>();
+  }
+  return row(find, revision);
+}
+
+Result<std::optional<ReadMessage>> Latest::read(Cursor& cursor, const TopicPredicate& wants) {
+  cursor.block.reset();
+  if (cursor.next >= next_) {
+    return std::optional<ReadMessage>();
+  }
+  Statement& read = sql_->read_from.set(0, stream_).set(1, cursor.next);
+  const Rows rows(read);
+  while (WEFT_TRY(read.step())) {
+    const std::uint64_t revision = read.sequence(0);
+    if (revision >= next_) {
+      break;
+    }
+    if (wants && !wants(read.text(1))) {
+      cursor.next = revision + 1;
+      continue;
+    }
+    auto found = WEFT_TRY(row(read, revision));
+    cursor.next = revision + 1;
+    return found;
+  }
+  cursor.next = next_;
+  return std::optional<ReadMessage>();
+}
+
+Result<std::uint64_t> Latest::first_at(WallTime time) {
+  Statement& find = sql_->find_time.set(0, stream_).set(1, ns_of(time));
+  const Rows rows(find);
+  return WEFT_TRY(find.step()) ? find.sequence(0) : next_;
+}
+
+Result<std::vector<std::string>> Latest::topics_after(std::string_view after, std::size_t count) {
+  Statement& list = sql_->list_topics.set(0, stream_).set(1, after).set(2, count);
+  const Rows rows(list);
+  std::vector<std::string> topics;
+  while (WEFT_TRY(list.step())) {
+    topics.emplace_back(list.text(0));
+  }
+  return topics;
+}
+
+Result<std::optional<Log::Dropped>> Latest::drop_oldest(std::uint64_t before, WallTime age) {
+  Log::Dropped dropped;
+  {
+    Statement& oldest = sql_->read_first.set(0, stream_);
+    const Rows rows(oldest);
+    if (!WEFT_TRY(oldest.step()) || oldest.sequence(0) >= before || wall_time(oldest.number(1)) >= age) {
+      return std::optional<Log::Dropped>();
+    }
+    dropped.last = oldest.sequence(0);
+  }
+  {
+    Statement& drop = sql_->drop_revision.set(0, stream_).set(1, dropped.last);
+    const Rows rows(drop);
+    while (WEFT_TRY(drop.step())) {
+      ++dropped.messages;
+      dropped.bytes += drop.sequence(0);
+    }
+  }
+  WEFT_TRY(sql_->set_next.set(0, next_).set(1, stream_).run());
+  return std::optional(dropped);
+}
+
+Result<Log::Dropped> Latest::drop_topic(std::string_view topic) {
+  Log::Dropped dropped;
+  {
+    Statement& drop = sql_->drop_topic.set(0, stream_).set(1, topic);
+    const Rows rows(drop);
+    while (WEFT_TRY(drop.step())) {
+      ++dropped.messages;
+      dropped.bytes += drop.sequence(0);
+    }
+  }
+  WEFT_TRY(sql_->set_next.set(0, next_).set(1, stream_).run());
+  return dropped;
+}
+
+void Latest::keep_dropped(const Log::Dropped& dropped) {
+  bytes_ -= std::min(bytes_, dropped.bytes);
+  (void)refresh_first();
+}
+
+Result<void> Latest::remove_all() { return sql_->drop_all.set(0, stream_).run(); }
+
+}  // namespace weft::store

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/store/block.h"
+#include "weft/store/database.h"
+#include "weft/store/log.h"
+
+namespace weft::store {
+
+// LatestSql: the statements of all tables of newest values of one database.
+class LatestSql {
+ public:
+  [[nodiscard]] static Result<LatestSql> prepare(Database& database);
+
+  Statement insert, trim, read_from, find_last, find_revision, list_topics, read_sizes, read_first, drop_revision,
+      drop_topic, drop_all, set_next, find_time;
+};
+
+// Latest: the newest values of each topic of one stream, in the order of their revisions. A revision is a sequence.
+// Owner: a Stream. Affinity: the store's thread. Cost: a value is one row.
+// Invariants: those of Log; and of a topic the newest `history` values are kept, or fewer.
+class Latest {
+ public:
+  Latest(LatestSql& sql, std::uint32_t stream, std::uint32_t history) noexcept
+      : sql_(&sql), stream_(stream), history_(history) {}
+  [[nodiscard]] Result<void> open(std::uint64_t next);
+  void set_history(std::uint32_t history) noexcept { history_ = history; }
+
+  std::uint64_t stage(const NewMessage& message, WallTime time);
+  [[nodiscard]] Result<void> write_staged();
+  void keep_staged() noexcept;
+  void drop_staged() noexcept;
+  [[nodiscard]] std::size_t staged_bytes() const noexcept { return staged_bytes_; }
+  // What write_staged() removed, because newer values of the same topics were staged.
+  [[nodiscard]] std::uint64_t trimmed_bytes() const noexcept { return trimmed_bytes_; }
+
+  [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);
+  // The value of a revision, or the newest one of a topic. None: there is none. Of a topic that was erased: the erasure.
+  [[nodiscard]] Result<std::optional<ReadMessage>> value_at(std::uint64_t revision);
+  [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
+  [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);
+  [[nodiscard]] Result<std::vector<std::string>> topics_after(std::string_view after, std::size_t count);  // live ones
+
+  // Inside a transaction.
+  [[nodiscard]] Result<std::optional<Log::Dropped>> drop_oldest(std::uint64_t before, WallTime age);
+  [[nodiscard]] Result<Log::Dropped> drop_topic(std::string_view topic);
+  void keep_dropped(const Log::Dropped& dropped);
+  [[nodiscard]] Result<void> remove_all();
+
+  [[nodiscard]] std::uint64_t first() const noexcept { return first_; }
+  [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
+  [[nodiscard]] std::uint64_t next_staged() const noexcept { return next_staged_; }
+  [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] WallTime oldest() const noexcept { return oldest_; }
+  [[nodiscard]] WallTime newest() const noexcept { return newest_; }
+  [[nodiscard]] bool empty() const noexcept { return first_ == next_; }
+
+ private:
+  struct Staged {
+    std::string topic;
+    std::uint64_t revision;
+    WallTime time;
+    std::vector<std::uint8_t> bytes;  // a block of one message
+  };
+  [[nodiscard]] Result<void> refresh_first();
+  [[nodiscard]] Result<std::optional<ReadMessage>> row(Statement& statement, std::uint64_t revision);
+
+  LatestSql* sql_;
+  std::uint32_t stream_;
+  std::uint32_t history_;
+  std::uint64_t first_ = 1;
+  std::uint64_t next_ = 1;
+  std::uint64_t bytes_ = 0;
+  WallTime oldest_{};
+  WallTime newest_{};
+
+  std::vector<Staged> staged_;
+  std::unordered_map<std::string, TopicLast> staged_topics_;
+  std::uint64_t next_staged_ = 1;
+  std::size_t staged_bytes_ = 0;
+  std::uint64_t trimmed_bytes_ = 0;  // by write_staged()
+};
+
+}  // namespace weft::store

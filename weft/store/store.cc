@@ -1,0 +1,435 @@
+// SPDX-License-Identifier: MIT
+#include "weft/store/store.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "weft/store/rows.h"
+#include "weft/store/schema.h"
+
+namespace weft::store {
+namespace {
+
+constexpr Duration kBuryAgain = std::chrono::seconds(1);  // while the stream of dead letters refuses one
+
+Result<void> check_stream_name(std::string_view name) noexcept {
+  if (name.empty() || name.size() > Store::kStreamNameMax ||
+      std::any_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x21; })) {
+    return Error(Errc::invalid_argument, "the name of a stream: 1 to 255 bytes without spaces");
+  }
+  return {};
+}
+
+}  // namespace
+
+struct Store::Side {
+  Database database;
+  LogSql log;
+  LatestSql latest;
+  Statement insert_stream, update_stream, remove_stream, list_streams;
+  Statement write_consumer, remove_consumer, remove_consumers, list_consumers;
+
+  [[nodiscard]] static Result<std::unique_ptr<Side>> open(const DatabaseOptions& options) {
+    auto side = std::make_unique<Side>();
+    side->database = WEFT_TRY(open_database(options));
+    side->log = WEFT_TRY(LogSql::prepare(side->database));
+    side->latest = WEFT_TRY(LatestSql::prepare(side->database));
+    const std::pair<Statement*, std::string_view> all[] = {
+        {&side->insert_stream, "INSERT INTO stream(name, settings, next) VALUES(?,?,1) RETURNING id"},
+        {&side->update_stream, "UPDATE stream SET settings=? WHERE id=?"},
+        {&side->remove_stream, "DELETE FROM stream WHERE id=?"},
+        {&side->list_streams, "SELECT id, name, settings, next FROM stream ORDER BY id"},
+        {&side->write_consumer,
+         "INSERT INTO consumer(stream, name, settings, next, pending) VALUES(?,?,?,?,?) ON CONFLICT(stream, name)"
+         " DO UPDATE SET settings=excluded.settings, next=excluded.next, pending=excluded.pending"},
+        {&side->remove_consumer, "DELETE FROM consumer WHERE stream=? AND name=?"},
+        {&side->remove_consumers, "DELETE FROM consumer WHERE stream=?"},
+        {&side->list_consumers, "SELECT name, settings, next, pending FROM consumer WHERE stream=?"},
+    };
+    for (const auto& [statement, text] : all) {
+      *statement = WEFT_TRY(side->database.prepare(text));
+    }
+    return side;
+  }
+};
+
+Store::~Store() = default;
+
+Result<std::unique_ptr<Store>> Store::open(const StoreOptions& options, const Now& now) {
+  std::unique_ptr<Store> store(new Store());
+  store->memory_ = WEFT_TRY(Side::open({}));
+  if (!options.path.empty()) {
+    store->disk_ = WEFT_TRY(Side::open({options.path, options.vfs, options.bytes_max}));
+    WEFT_TRY(store->load(*store->disk_, now));
+  }
+  return store;
+}
+
+std::unique_ptr<Stream> Store::make_stream(Side& side, std::uint32_t id, std::string_view name,
+                                           const StreamSettings& settings, std::vector<Filter> topics) const {
+  auto messages = settings.keep == Keep::latest ? std::variant<Log, Latest>(Latest(side.latest, id, settings.history))
+                                                : std::variant<Log, Latest>(Log(side.log, id));
+  return std::make_unique<Stream>(id, std::string(name), settings, std::move(topics), std::move(messages));
+}
+
+Result<void> Store::load(Side& side, const Now& now) {
+  struct Row {
+    std::uint32_t id;
+    std::string name;
+    std::string settings;
+    std::uint64_t next;
+  };
+  std::vector<Row> all;
+  {
+    const Rows rows(side.list_streams);
+    while (WEFT_TRY(side.list_streams.step())) {
+      all.push_back({static_cast<std::uint32_t>(side.list_streams.number(0)), std::string(side.list_streams.text(1)),
+                     std::string(side.list_streams.text(2)), side.list_streams.sequence(3)});
+    }
+  }
+  for (const Row& row : all) {
+    const auto settings = parse_stream_settings(row.settings);
+    auto topics = settings ? parse_filters(settings->topics) : Result<std::vector<Filter>>(settings.error());
+    if (!settings || !topics || !check_settings(*settings) || !check_stream_name(row.name)) {
+      return Error(Errc::corrupt, "a stream whose settings have no valid form");
+    }
+    auto stream = make_stream(side, row.id, row.name, *settings, *std::move(topics));
+    WEFT_TRY(stream->open(row.next, now.wall));
+    WEFT_TRY(load_consumers(side, *stream, now));
+    streams_.emplace(row.name, std::move(stream));
+  }
+  return {};
+}
+
+Result<void> Store::load_consumers(Side& side, Stream& stream, const Now& now) {
+  Statement& list = side.list_consumers.set(0, stream.id());
+  const Rows rows(list);
+  while (WEFT_TRY(list.step())) {
+    const auto settings = parse_consumer_settings(list.text(1));
+    auto filter = settings ? parse_optional_filter(settings->filter) : Result<std::optional<Filter>>(settings.error());
+    if (!settings || !filter || !check_settings(*settings) || list.text(0).empty() || list.number(2) < 1) {
+      return Error(Errc::corrupt, "a consumer whose settings have no valid form");
+    }
+    auto consumer = std::unique_ptr<Consumer>(new Consumer{std::string(list.text(0)), *settings, *std::move(filter),
+                                                           ConsumerState(*settings, list.sequence(2))});
+    WEFT_TRY(consumer->state.read_waiting(list.bytes(3), now.steady));
+    stream.add_consumer(std::move(consumer));
+  }
+  return {};
+}
+
+Store::Side* Store::side_of(const Stream& stream) noexcept { return stream.in_memory() ? memory_.get() : disk_.get(); }
+
+Stream* Store::find(std::string_view name) noexcept {
+  const auto found = streams_.find(name);
+  return found == streams_.end() ? nullptr : found->second.get();
+}
+
+Stream* Store::find_topic(std::string_view topic) noexcept {
+  const auto found = std::find_if(streams_.begin(), streams_.end(), [topic](const auto& entry) {
+    return !entry.second->settings().topics.empty() && entry.second->takes(topic);
+  });
+  return found == streams_.end() ? nullptr : found->second.get();
+}
+
+Result<void> Store::in_transaction(Side& side, const std::function<Result<void>()>& write) {
+  const auto run = [&]() -> Result<void> {
+    WEFT_TRY(side.database.begin(Flush::power));
+    WEFT_TRY(write());
+    return side.database.commit();
+  };
+  const Result<void> done = run();
+  if (!done) {
+    side.database.rollback();
+  }
+  return done;
+}
+
+Result<Stream*> Store::declare(std::string_view name, const StreamSettings& settings, bool redeclare, const Now& now) {
+  WEFT_TRY(check_stream_name(name));
+  WEFT_TRY(check_settings(settings));
+  auto topics = WEFT_TRY(parse_filters(settings.topics));
+  const std::string text = write_settings(settings);
+  if (Stream* stream = find(name)) {
+    if (stream->settings() == settings) {
+      return stream;
+    }
+    if (!redeclare) {
+      return Error(Errc::conflict, "the stream has other settings");
+    }
+    if (stream->settings().keep != settings.keep || stream->settings().survives != settings.survives) {
+      return Error(Errc::not_supported, "what a stream keeps and survives cannot be changed");
+    }
+    Side& side = *side_of(*stream);
+    WEFT_TRY(in_transaction(
+        side, [&] { return side.update_stream.set(0, std::string_view(text)).set(1, stream->id()).run(); }));
+    stream->set_settings(settings, std::move(topics));
+    return stream;
+  }
+  if (streams_.size() >= kStreamsMax) {
+    return Error(Errc::resource_exhausted, "a store has 1,024 streams");
+  }
+  Side* side = settings.survives == Survives::nothing ? memory_.get() : disk_.get();
+  if (side == nullptr) {
+    return Error(Errc::not_supported, "a store without a file keeps only what survives nothing");
+  }
+  std::int64_t id = 0;
+  const auto insert = [&]() -> Result<void> {
+    Statement& row = side->insert_stream.set(0, name).set(1, std::string_view(text));
+    const Rows rows(row);
+    if (!WEFT_TRY(row.step()) || row.number(0) > std::numeric_limits<std::uint32_t>::max()) {
+      return Error(Errc::resource_exhausted, "no number for a stream");
+    }
+    id = row.number(0);
+    return {};
+  };
+  WEFT_TRY(in_transaction(*side, insert));
+  auto stream = make_stream(*side, static_cast<std::uint32_t>(id), name, settings, std::move(topics));
+  WEFT_TRY(stream->open(1, now.wall));
+  return streams_.emplace(std::string(name), std::move(stream)).first->second.get();
+}
+
+Result<void> Store::remove(std::string_view name) {
+  Stream* stream = find(name);
+  if (stream == nullptr) {
+    return Error(Errc::not_found, "no such stream");
+  }
+  Side& side = *side_of(*stream);
+  const auto erase = [&]() -> Result<void> {
+    WEFT_TRY(stream->remove_all());
+    WEFT_TRY(side.remove_consumers.set(0, stream->id()).run());
+    return side.remove_stream.set(0, stream->id()).run();
+  };
+  WEFT_TRY(in_transaction(side, erase));
+  std::erase_if(dying_, [name](const Dying& dying) { return dying.stream == name; });
+  streams_.erase(streams_.find(name));
+  return {};
+}
+
+Result<void> Store::purge_before(Stream& stream, std::uint64_t sequence) {
+  return purge(stream, [&] { return stream.purge_before(sequence); });
+}
+
+Result<void> Store::purge_topic(Stream& stream, std::string_view topic) {
+  return purge(stream, [&] { return stream.purge_topic(topic); });
+}
+
+Result<void> Store::purge(Stream& stream, const std::function<Result<void>()>& write) {
+  if (stream.has_staged()) {
+    return Error(Errc::invalid_state, "a purge within a turn that has messages of the stream");
+  }
+  const Result<void> done = in_transaction(*side_of(stream), write);
+  done ? stream.keep_staged() : stream.drop_staged();
+  return done;
+}
+
+Result<Appended> Store::append(Stream& stream, const NewMessage& message, const Expect& expect, const Now& now) {
+  const auto appended = stream.append(message, expect, now.wall);
+  if (!appended) {
+    ++counts_.refused;
+  } else if (appended->duplicate) {
+    ++counts_.duplicates;
+  }
+  return appended;
+}
+
+Result<Consumer*> Store::consumer(Stream& stream, std::string_view name, const ConsumerSettings& settings,
+                                  bool redeclare) {
+  if (Consumer* there = stream.find_consumer(name)) {
+    if (there->settings == settings) {
+      return there;
+    }
+    if (!redeclare) {
+      return Error(Errc::conflict, "the consumer has other settings");
+    }
+    WEFT_TRY(check_settings(settings));
+    if (there->settings.filter != settings.filter || !(there->settings.from == settings.from)) {
+      return Error(Errc::not_supported, "the filter and the begin of a consumer cannot be changed");
+    }
+    there->settings = settings;
+    there->state.set_settings(settings);
+    there->changed = there->waits_for_disk = true;
+    return there;
+  }
+  auto made = WEFT_TRY(stream.make_consumer(name, settings));
+  made->waits_for_disk = true;
+  return &stream.add_consumer(std::move(made));
+}
+
+Result<void> Store::remove_consumer(Stream& stream, std::string_view name) {
+  if (stream.find_consumer(name) == nullptr) {
+    return Error(Errc::not_found, "no such consumer");
+  }
+  Side& side = *side_of(stream);
+  WEFT_TRY(in_transaction(side, [&] { return side.remove_consumer.set(0, stream.id()).set(1, name).run(); }));
+  stream.remove_consumer(name);
+  return {};
+}
+
+bool Store::ack(Consumer& consumer, std::uint64_t sequence, bool waits_for_disk) {
+  const bool waited = consumer.state.ack(sequence);
+  consumer.changed = consumer.changed || waited;
+  consumer.waits_for_disk = consumer.waits_for_disk || waits_for_disk;
+  return waited;
+}
+
+Result<std::optional<Delivery>> Store::next_delivery(Stream& stream, Consumer& consumer, const Now& now) {
+  while (const auto dead = stream.exhausted(consumer, now.steady)) {
+    if (!WEFT_TRY(bury(stream, consumer, *dead, now))) {
+      consumer.state.postpone(dead->sequence, deadline_after(now.steady, kBuryAgain));
+    }
+  }
+  return stream.next_delivery(consumer, now.steady);
+}
+
+// True: the message waits no more. False: it waits until its dead letter is durable, or is tried again.
+Result<bool> Store::bury(Stream& stream, Consumer& consumer, const Stream::Exhausted& dead, const Now& now) {
+  const auto message = WEFT_TRY(stream.message_at(dead.sequence));
+  if (!message || consumer.settings.dead_letters.empty()) {
+    counts_.dead_dropped += message ? 1 : 0;
+    return ack(consumer, dead.sequence, false);
+  }
+  Stream* to = find_topic(consumer.settings.dead_letters);
+  if (to == nullptr) {
+    return false;
+  }
+  const std::string id = dead_letter_id(stream.name(), dead.sequence, consumer.name);
+  NewMessage letter;
+  letter.topic = consumer.settings.dead_letters;
+  letter.id = id;
+  letter.headers = message->message.headers;
+  letter.body = message->message.body;
+  const auto appended = append(*to, letter, {}, now);
+  if (appended) {
+    dying_.push_back({stream.name(), consumer.name, dead.sequence, to->in_memory()});
+  }
+  return false;
+}
+
+std::string dead_letter_id(std::string_view stream, std::uint64_t sequence, std::string_view consumer) {
+  std::string id(stream);
+  id.append(":").append(std::to_string(sequence)).append(":").append(consumer);
+  if (id.size() > kIdMax) {  // two long names; the end of each is the part that differs most often
+    id.erase(0, id.size() - kIdMax);
+  }
+  return id;
+}
+
+Result<void> Store::write_stream(Side& side, Stream& stream, const Now& now) {
+  if (stream.has_staged()) {
+    WEFT_TRY(stream.write_staged());
+  }
+  WEFT_TRY(stream.write_drops(now.wall));
+  for (const auto& [name, consumer] : stream.consumers()) {
+    if (consumer->changed || consumer->moved) {
+      const std::string settings = write_settings(consumer->settings);
+      const std::vector<std::uint8_t> waiting = consumer->state.write_waiting();
+      Statement& write = side.write_consumer.set(0, stream.id()).set(1, std::string_view(name));
+      write.set(2, std::string_view(settings)).set(3, consumer->state.next()).set(4, Bytes(waiting));
+      WEFT_TRY(write.run());
+    }
+  }
+  return {};
+}
+
+Error Store::commit_side(Side& side, bool in_memory, const Now& now) {
+  std::vector<Stream*> changed;
+  Flush flush = Flush::process;
+  std::uint64_t messages = 0;
+  for (const auto& [name, stream] : streams_) {
+    if (stream->in_memory() != in_memory) {
+      continue;
+    }
+    bool has_changed = stream->has_staged() || stream->must_drop(now.wall);
+    bool must_flush = stream->has_staged();
+    for (const auto& [consumer_name, consumer] : stream->consumers()) {
+      has_changed = has_changed || consumer->changed;
+      must_flush = must_flush || consumer->waits_for_disk;
+    }
+    if (must_flush && stream->settings().survives == Survives::power) {
+      flush = Flush::power;
+    }
+    if (has_changed) {
+      changed.push_back(stream.get());
+      messages += stream->staged_count();
+    }
+  }
+  if (changed.empty()) {
+    return {};
+  }
+  const auto write = [&]() -> Result<void> {
+    WEFT_TRY(side.database.begin(flush));
+    for (Stream* stream : changed) {
+      WEFT_TRY(write_stream(side, *stream, now));
+    }
+    return side.database.commit();
+  };
+  const Result<void> done = write();
+  if (!done) {
+    side.database.rollback();
+  }
+  for (Stream* stream : changed) {
+    if (!done) {
+      stream->drop_staged();
+      continue;
+    }
+    for (const auto& [name, consumer] : stream->consumers()) {
+      consumer->changed = consumer->moved = consumer->waits_for_disk = false;
+    }
+    stream->keep_staged();
+  }
+  ++(done ? counts_.commits : counts_.commits_failed);
+  (done ? counts_.appended : counts_.refused) += messages;
+  return done.error();
+}
+
+Store::Committed Store::commit(const Now& now) {
+  Committed committed;
+  committed.memory = commit_side(*memory_, true, now);
+  if (disk_ != nullptr) {
+    committed.disk = commit_side(*disk_, false, now);
+  }
+  for (const Dying& dying : std::exchange(dying_, {})) {
+    Stream* stream = find(dying.stream);
+    Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(dying.consumer);
+    const Error& error = dying.to_memory ? committed.memory : committed.disk;
+    if (consumer != nullptr && error == Errc::ok && ack(*consumer, dying.sequence, false)) {
+      ++counts_.dead_letters;
+    }
+  }
+  return committed;
+}
+
+bool Store::has_work(const Now& now) const noexcept {
+  return std::any_of(streams_.begin(), streams_.end(), [&now](const auto& entry) {
+    const Stream& stream = *entry.second;
+    return stream.has_staged() || stream.must_drop(now.wall) ||
+           std::any_of(stream.consumers().begin(), stream.consumers().end(),
+                       [](const auto& named) { return named.second->changed; });
+  });
+}
+
+WallTime Store::next_age() const noexcept {
+  WallTime next = WallTime::max();
+  for (const auto& [name, stream] : streams_) {
+    if (stream->settings().age_max != Duration::zero() && stream->first() != stream->next()) {
+      next = std::min(next, stream->oldest() + stream->settings().age_max);
+    }
+  }
+  return next;
+}
+
+Instant Store::next_due() const noexcept {
+  Instant due = kNever;
+  for (const auto& [name, stream] : streams_) {
+    for (const auto& [consumer_name, consumer] : stream->consumers()) {
+      due = std::min(due, consumer->state.next_due());
+    }
+  }
+  return due;
+}
+
+bool Store::failed() const noexcept { return disk_ != nullptr && disk_->database.failed(); }
+
+}  // namespace weft::store

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/store/database.h"
+#include "weft/store/settings.h"
+#include "weft/store/stream.h"
+
+namespace weft::store {
+
+struct StoreOptions {
+  std::string path{};           // empty: streams that survive nothing, and no other
+  std::string vfs{};            // DatabaseOptions::vfs
+  std::uint64_t bytes_max = 0;  // DatabaseOptions::bytes_max
+};
+
+// The times of one call. `wall` is written beside messages; `steady` times deliveries.
+struct Now {
+  WallTime wall;
+  Instant steady;
+};
+
+// The id of a dead letter: `stream:sequence:consumer`, at most 255 bytes.
+[[nodiscard]] std::string dead_letter_id(std::string_view stream, std::uint64_t sequence, std::string_view consumer);
+
+// Counts since the store was opened.
+struct StoreCounts {
+  std::uint64_t appended = 0;    // messages that a commit made durable
+  std::uint64_t duplicates = 0;  // messages whose id was known
+  std::uint64_t refused = 0;     // messages that append() refused, or whose commit failed
+  std::uint64_t commits = 0;
+  std::uint64_t commits_failed = 0;
+  std::uint64_t dead_letters = 0;  // messages that went to a topic of dead letters
+  std::uint64_t dead_dropped = 0;  // messages beyond tries_max that no topic was named for
+};
+
+// Store: the streams of one file, and those in memory.
+// Owner: a hub. Affinity: one thread. Cost: a turn with messages is one transaction per file; a flush to the disk is
+// shared by all messages of the turn.
+// A turn is any number of calls, then commit(). What a turn appended or acknowledged must be answered after the commit,
+// with its result.
+// Invariants:
+// 1. A message is read, delivered and acknowledged to its publisher only after the commit of its turn.
+// 2. A turn whose commit fails leaves no message. Acknowledgements of consumers stay in memory, and go to the disk with
+//    the next commit.
+// 3. Streams that survive `nothing` are in a database of their own, in memory: a full disk does not refuse them.
+class Store {
+ public:
+  static constexpr std::size_t kStreamsMax = 1024;
+  static constexpr std::size_t kStreamNameMax = 255;
+
+  // The errors of open_database().
+  [[nodiscard]] static Result<std::unique_ptr<Store>> open(const StoreOptions& options, const Now& now);
+  ~Store();
+
+  // Makes the stream, or gives the one that is there. `redeclare` changes its settings, but neither what it keeps nor
+  // what it survives. Durable when it returns. Errors: invalid_argument, not_supported, conflict (other settings),
+  // resource_exhausted.
+  [[nodiscard]] Result<Stream*> declare(std::string_view name, const StreamSettings& settings, bool redeclare,
+                                        const Now& now);
+  [[nodiscard]] Stream* find(std::string_view name) noexcept;         // null: not there
+  [[nodiscard]] Stream* find_topic(std::string_view topic) noexcept;  // the first stream by name that names the topic
+  [[nodiscard]] Result<void> remove(std::string_view name);           // with its messages and consumers. not_found
+  // Between turns: invalid_state while the turn has messages of the stream. A log is purged by whole blocks, and not by
+  // topic (not_supported).
+  [[nodiscard]] Result<void> purge_before(Stream& stream, std::uint64_t sequence);
+  [[nodiscard]] Result<void> purge_topic(Stream& stream, std::string_view topic);
+  [[nodiscard]] const std::map<std::string, std::unique_ptr<Stream>, std::less<>>& streams() const noexcept {
+    return streams_;
+  }
+
+  [[nodiscard]] Result<Appended> append(Stream& stream, const NewMessage& message, const Expect& expect,
+                                        const Now& now);
+
+  // Makes the consumer, or gives the one that is there. A new one is durable after the next commit. conflict: another
+  // declaration has other settings; and the errors of Stream::make_consumer.
+  [[nodiscard]] Result<Consumer*> consumer(Stream& stream, std::string_view name, const ConsumerSettings& settings,
+                                           bool redeclare);
+  [[nodiscard]] Result<void> remove_consumer(Stream& stream, std::string_view name);  // not_found
+
+  // The next delivery, after those beyond tries_max went to their topic of dead letters.
+  [[nodiscard]] Result<std::optional<Delivery>> next_delivery(Stream& stream, Consumer& consumer, const Now& now);
+  // False: the message does not wait for an acknowledgement.
+  bool ack(Consumer& consumer, std::uint64_t sequence, bool waits_for_disk);
+
+  // Commits the turn. `disk` and `memory`: the result for streams that survive something, or nothing. When both are ok
+  // everything of the turn is durable. outcome_unknown: see Database; open the store again.
+  struct Committed {
+    Error disk{};
+    Error memory{};
+    [[nodiscard]] Error of(const Stream& stream) const noexcept { return stream.in_memory() ? memory : disk; }
+  };
+  [[nodiscard]] Committed commit(const Now& now);
+  // Whether commit() would write: messages, acknowledgements, or what retention takes.
+  [[nodiscard]] bool has_work(const Now& now) const noexcept;
+  // When the age of a stream next lets has_work() begin; WallTime::max(): never.
+  [[nodiscard]] WallTime next_age() const noexcept;
+  // The next time that a consumer has a message due; kNever.
+  [[nodiscard]] Instant next_due() const noexcept;
+  [[nodiscard]] const StoreCounts& counts() const noexcept { return counts_; }
+  [[nodiscard]] bool failed() const noexcept;
+
+ private:
+  struct Side;  // one database and its statements
+  struct Dying {
+    std::string stream;
+    std::string consumer;
+    std::uint64_t sequence;
+    bool to_memory;  // the dead letter's stream
+  };
+
+  Store() = default;
+  [[nodiscard]] Result<void> load(Side& side, const Now& now);
+  [[nodiscard]] Result<void> load_consumers(Side& side, Stream& stream, const Now& now);
+  [[nodiscard]] std::unique_ptr<Stream> make_stream(Side& side, std::uint32_t id, std::string_view name,
+                                                    const StreamSettings& settings, std::vector<Filter> topics) const;
+  [[nodiscard]] Result<void> in_transaction(Side& side, const std::function<Result<void>()>& write);
+  [[nodiscard]] Result<void> purge(Stream& stream, const std::function<Result<void>()>& write);
+  [[nodiscard]] Side* side_of(const Stream& stream) noexcept;
+  [[nodiscard]] Error commit_side(Side& side, bool in_memory, const Now& now);
+  [[nodiscard]] Result<void> write_stream(Side& side, Stream& stream, const Now& now);
+  [[nodiscard]] Result<bool> bury(Stream& stream, Consumer& consumer, const Stream::Exhausted& dead, const Now& now);
+
+  std::unique_ptr<Side> disk_;
+  std::unique_ptr<Side> memory_;
+  std::map<std::string, std::unique_ptr<Stream>, std::less<>> streams_;
+  std::vector<Dying> dying_;
+  StoreCounts counts_;
+};
+
+}  // namespace weft::store

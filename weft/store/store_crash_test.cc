@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+// A process that dies, or a machine that loses its power, at every single write of a small life of a store.
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "weft/store/store.h"
+#include "weft/store/test_vfs.h"
+#include <gtest/gtest.h>
+
+#ifdef WEFT_HAVE_SQLITE
+
+namespace weft::store {
+namespace {
+
+using namespace std::chrono_literals;
+
+Now at(int ms) {
+  return {WallTime(1'700'000'000s + std::chrono::milliseconds(ms)), Instant(1h + std::chrono::milliseconds(ms))};
+}
+
+// What the store acknowledged: sequence to body, for each stream; and the newest value of each key.
+struct Acknowledged {
+  std::map<std::string, std::map<std::uint64_t, std::string>> messages;
+  std::map<std::string, std::string> values;
+  std::set<std::uint64_t> acked;  // by the consumer of stream "power"
+  bool declared = false;
+};
+
+StreamSettings settings_of(Survives survives, Keep keep = Keep::log) {
+  StreamSettings settings;
+  settings.survives = survives;
+  settings.keep = keep;
+  return settings;
+}
+
+// Turns of a store until the first failure: messages into two logs, values, and acknowledgements of a consumer.
+void live(TestDisk& disk, Acknowledged& done, int turns, std::size_t size = 700) {
+  auto opened = Store::open({"store.db", disk.name()}, at(0));
+  if (!opened) {
+    return;
+  }
+  Store& store = **opened;
+  const auto power = store.declare("power", settings_of(Survives::power), false, at(0));
+  const auto process = store.declare("process", settings_of(Survives::process), false, at(0));
+  const auto values = store.declare("values", settings_of(Survives::power, Keep::latest), false, at(0));
+  if (!power || !process || !values) {
+    return;
+  }
+  const auto consumer = store.consumer(**power, "c", {}, false);
+  if (!consumer || store.commit(at(0)).disk != Errc::ok) {
+    return;
+  }
+  done.declared = true;
+  for (int turn = 1; turn <= turns; ++turn) {
+    std::map<std::string, std::map<std::uint64_t, std::string>> messages;
+    std::map<std::string, std::string> newest;
+    std::set<std::uint64_t> acked;
+    for (int i = 0; i < 3; ++i) {
+      const std::string body = "body " + std::to_string(100 + turn) + "/" + std::to_string(i) + std::string(size, '.');
+      for (Stream* stream : {*power, *process}) {
+        const auto appended = store.append(*stream, {.topic = "a.b", .body = as_bytes(body)}, {}, at(turn));
+        ASSERT_TRUE(appended) << appended.error().message();
+        messages[stream->name()][appended->sequence] = body;
+      }
+      const std::string key = "key." + std::to_string((turn + i) % 4);
+      ASSERT_TRUE(store.append(**values, {.topic = key, .body = as_bytes(body)}, {}, at(turn)));
+      newest[key] = body;
+    }
+    for (int i = 0; i < 2; ++i) {
+      const auto delivery = store.next_delivery(**power, **consumer, at(turn));
+      if (delivery && *delivery) {
+        store.ack(**consumer, (*delivery)->read.message.sequence, true);
+        acked.insert((*delivery)->read.message.sequence);
+      }
+    }
+    if (store.commit(at(turn)).disk != Errc::ok) {
+      return;
+    }
+    for (auto& [stream, all] : messages) {
+      done.messages[stream].merge(all);
+    }
+    for (auto& [key, body] : newest) {
+      done.values[key] = body;
+    }
+    done.acked.merge(acked);
+  }
+}
+
+std::map<std::uint64_t, std::string> read_all(Stream& stream) {
+  std::map<std::uint64_t, std::string> all;
+  auto reader = stream.open_reader("", From::first());
+  EXPECT_TRUE(reader);
+  for (;;) {
+    const auto message = stream.read(*reader);
+    EXPECT_TRUE(message) << message.error().message();
+    if (!message || !*message) {
+      return all;
+    }
+    EXPECT_TRUE(all.emplace((*message)->message.sequence, as_text((*message)->message.body)).second);
+  }
+}
+
+// `streams`: those whose acknowledged messages must all be there.
+void check(TestDisk& disk, const Acknowledged& done, const std::vector<std::string>& streams) {
+  auto opened = Store::open({"store.db", disk.name()}, at(5000));
+  ASSERT_TRUE(opened) << opened.error().message();
+  Store& store = **opened;
+  if (!done.declared) {
+    return;
+  }
+  for (const std::string& name : {std::string("power"), std::string("process")}) {
+    Stream* stream = store.find(name);
+    ASSERT_NE(stream, nullptr);
+    const auto all = read_all(*stream);
+    std::uint64_t expected = 1;
+    for (const auto& [sequence, body] : all) {
+      EXPECT_EQ(sequence, expected++);  // no gap, no double
+      EXPECT_TRUE(body.starts_with("body ")) << body;
+    }
+    if (std::find(streams.begin(), streams.end(), name) == streams.end()) {
+      continue;
+    }
+    const auto found = done.messages.find(name);
+    for (const auto& [sequence, body] : found == done.messages.end() ? decltype(all){} : found->second) {
+      ASSERT_TRUE(all.contains(sequence)) << name << " lost " << sequence;
+      EXPECT_EQ(all.at(sequence), body);
+    }
+  }
+  Stream* values = store.find("values");
+  ASSERT_NE(values, nullptr);
+  for (const auto& [key, body] : done.values) {
+    const auto newest = values->newest_of(key);
+    ASSERT_TRUE(newest && *newest) << key;
+    EXPECT_GE(as_text((*newest)->message.body), body.substr(0, 10)) << key;
+  }
+  // The consumer gets everything that it did not acknowledge, and goes on.
+  Stream& power = *store.find("power");
+  Consumer* consumer = power.find_consumer("c");
+  ASSERT_NE(consumer, nullptr);
+  std::set<std::uint64_t> again;
+  for (;;) {
+    const auto delivery = store.next_delivery(power, *consumer, at(10'000'000));
+    ASSERT_TRUE(delivery) << delivery.error().message();
+    if (!*delivery) {
+      break;
+    }
+    store.ack(*consumer, (*delivery)->read.message.sequence, false);
+    EXPECT_TRUE(again.insert((*delivery)->read.message.sequence).second);
+  }
+  for (const std::uint64_t sequence : done.acked) {
+    EXPECT_FALSE(again.contains(sequence)) << sequence << " was acknowledged";
+  }
+  for (std::uint64_t sequence = 1; sequence < power.next(); ++sequence) {
+    EXPECT_TRUE(again.contains(sequence) || sequence <= 2 * (power.next() - 1) / 3 + 2) << sequence;
+  }
+  // The store works on.
+  const auto appended = store.append(power, {.topic = "a.b", .body = as_bytes("body after")}, {}, at(6000));
+  ASSERT_TRUE(appended);
+  EXPECT_EQ(store.commit(at(6000)).disk, Errc::ok);
+  EXPECT_EQ(read_all(power).at(appended->sequence), "body after");
+}
+
+constexpr int kTurns = 8;
+
+std::uint64_t operations_of_a_life() {
+  TestDisk disk;
+  Acknowledged done;
+  disk.die_at(0);
+  live(disk, done, kTurns);
+  EXPECT_EQ(done.messages["power"].size(), 3U * kTurns);
+  return disk.operations();
+}
+
+TEST(StoreCrash, AProcessThatDiesAtAnyWriteLosesNothingAcknowledged) {
+  const std::uint64_t operations = operations_of_a_life();
+  ASSERT_GT(operations, 50U);
+  for (std::uint64_t n = 1; n <= operations && !HasFatalFailure(); ++n) {
+    SCOPED_TRACE("dies at operation " + std::to_string(n));
+    TestDisk disk;
+    Acknowledged done;
+    disk.die_at(n);
+    live(disk, done, kTurns);
+    ASSERT_TRUE(disk.died());
+    disk.restart();
+    check(disk, done, {"power", "process"});
+  }
+}
+
+TEST(StoreCrash, ALossOfPowerAtAnyWriteLosesNothingThatSurvivesPower) {
+  const std::uint64_t operations = operations_of_a_life();
+  for (std::uint64_t n = 1; n <= operations && !HasFatalFailure(); ++n) {
+    for (const std::uint64_t seed : {std::uint64_t{0}, n}) {
+      SCOPED_TRACE("loses power at operation " + std::to_string(n) + ", seed " + std::to_string(seed));
+      TestDisk disk;
+      Acknowledged done;
+      disk.die_at(n);
+      live(disk, done, kTurns);
+      disk.lose_power(seed);
+      check(disk, done, {"power"});
+    }
+  }
+}
+
+// So many bytes that the log is copied into the file several times in between.
+TEST(StoreCrash, ALossOfPowerWhileTheLogIsCopiedIntoTheFileLosesNothing) {
+  constexpr std::size_t kSize = 120'000;
+  TestDisk whole;
+  Acknowledged all;
+  live(whole, all, kTurns, kSize);
+  const std::uint64_t operations = whole.operations();
+  ASSERT_GT(operations, 3000U);
+  for (std::uint64_t n = 131; n <= operations && !HasFatalFailure(); n += 131) {
+    SCOPED_TRACE("loses power at operation " + std::to_string(n));
+    TestDisk disk;
+    Acknowledged done;
+    disk.die_at(n);
+    live(disk, done, kTurns, kSize);
+    n % 2 == 0 ? disk.lose_power(n) : disk.restart();
+    check(disk, done, n % 2 == 0 ? std::vector<std::string>{"power"} : std::vector<std::string>{"power", "process"});
+  }
+}
+
+// Without this the test above could pass by a disk that forgets nothing.
+TEST(StoreCrash, ALossOfPowerForgetsWhatOnlySurvivesAProcess) {
+  TestDisk disk;
+  auto opened = Store::open({"store.db", disk.name()}, at(0));
+  ASSERT_TRUE(opened);
+  auto stream = (*opened)->declare("s", settings_of(Survives::process), false, at(0));
+  ASSERT_TRUE(stream);
+  ASSERT_TRUE((*opened)->append(**stream, {.topic = "a"}, {}, at(1)));
+  EXPECT_EQ((*opened)->commit(at(1)).disk, Errc::ok);
+  const std::uint64_t syncs = disk.syncs();
+  ASSERT_TRUE((*opened)->append(**stream, {.topic = "a"}, {}, at(1)));
+  EXPECT_EQ((*opened)->commit(at(1)).disk, Errc::ok);
+  EXPECT_EQ(disk.syncs(), syncs);
+  disk.die_at(1);
+  opened->reset();
+  disk.lose_power(0);
+  opened = Store::open({"store.db", disk.name()}, at(2));
+  ASSERT_TRUE(opened) << opened.error().message();
+  ASSERT_NE((*opened)->find("s"), nullptr);
+  EXPECT_TRUE(read_all(*(*opened)->find("s")).empty());
+}
+
+TEST(StoreCrash, ASyncThatFailsLeavesTheOutcomeUnknownAndTheStoreWritesNoMore) {
+  TestDisk disk;
+  auto opened = Store::open({"store.db", disk.name()}, at(0));
+  ASSERT_TRUE(opened);
+  Store& store = **opened;
+  auto stream = store.declare("s", settings_of(Survives::power), false, at(0));
+  ASSERT_TRUE(stream);
+  ASSERT_TRUE(store.append(**stream, {.topic = "a", .body = as_bytes("one")}, {}, at(1)));
+  ASSERT_EQ(store.commit(at(1)).disk, Errc::ok);
+  disk.fail_syncs(true);
+  ASSERT_TRUE(store.append(**stream, {.topic = "a", .body = as_bytes("two")}, {}, at(1)));
+  EXPECT_EQ(store.commit(at(1)).disk, Errc::outcome_unknown);
+  EXPECT_TRUE(store.failed());
+  disk.fail_syncs(false);
+  ASSERT_TRUE(store.append(**stream, {.topic = "a", .body = as_bytes("three")}, {}, at(1)));
+  EXPECT_EQ(store.commit(at(1)).disk, Errc::invalid_state);
+  opened->reset();
+  opened = Store::open({"store.db", disk.name()}, at(2));
+  ASSERT_TRUE(opened);
+  const auto all = read_all(*(*opened)->find("s"));
+  EXPECT_EQ(all.at(1), "one");
+  EXPECT_LE(all.size(), 2U);
+}
+
+TEST(StoreCrash, AFullDiskRefusesAndTheStoreGoesOnWhenThereIsRoom) {
+  TestDisk disk;
+  auto opened = Store::open({"store.db", disk.name()}, at(0));
+  ASSERT_TRUE(opened);
+  Store& store = **opened;
+  auto stream = store.declare("s", settings_of(Survives::power), false, at(0));
+  ASSERT_TRUE(stream);
+  disk.set_room(disk.bytes() + 300'000);
+  std::map<std::uint64_t, std::string> acknowledged;
+  int refused = 0;
+  for (int i = 0; i < 200; ++i) {
+    if (i == 150) {
+      disk.set_room(100'000'000);
+    }
+    const std::string body = std::to_string(i) + std::string(5000, 'x');
+    const std::string id = "id" + std::to_string(i);
+    const auto appended = store.append(**stream, {.topic = "a", .id = id, .body = as_bytes(body)}, {}, at(i));
+    ASSERT_TRUE(appended) << appended.error().message();
+    EXPECT_FALSE(appended->duplicate);
+    const Error error = store.commit(at(i)).disk;
+    if (error == Errc::ok) {
+      acknowledged[appended->sequence] = body;
+    } else {
+      EXPECT_EQ(error, Errc::resource_exhausted) << error.message();
+      EXPECT_LT(i, 150);
+      ++refused;
+    }
+  }
+  EXPECT_GT(refused, 10);
+  EXPECT_GE(acknowledged.size(), 60U);
+  EXPECT_FALSE(store.failed());
+  EXPECT_EQ(read_all(**stream), acknowledged);
+  opened->reset();
+  disk.lose_power(0);
+  opened = Store::open({"store.db", disk.name()}, at(1000));
+  ASSERT_TRUE(opened);
+  EXPECT_EQ(read_all(*(*opened)->find("s")), acknowledged);
+}
+
+}  // namespace
+}  // namespace weft::store
+
+#endif

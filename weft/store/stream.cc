@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: MIT
+#include "weft/store/stream.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "weft/base/assert.h"
+
+namespace weft::store {
+namespace {
+
+constexpr std::size_t kTopicsPage = 256;
+constexpr std::uint64_t kAny = ~std::uint64_t{0};
+
+Result<void> check_consumer_name(std::string_view name) noexcept {
+  if (name.empty() || name.size() > Stream::kConsumerNameMax) {
+    return Error(Errc::invalid_argument, "a name of 1 to 255 bytes");
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::optional<Filter>> parse_optional_filter(std::string_view text) noexcept {
+  if (text.empty()) {
+    return std::optional<Filter>();
+  }
+  return std::optional(WEFT_TRY(Filter::parse(text)));
+}
+
+Result<std::vector<Filter>> parse_filters(const std::vector<std::string>& texts) {
+  std::vector<Filter> filters;
+  for (const std::string& text : texts) {
+    filters.push_back(WEFT_TRY(Filter::parse(text)));
+  }
+  return filters;
+}
+
+TopicPredicate Consumer::wants() const {
+  if (!filter) {
+    return {};
+  }
+  return [this](std::string_view topic) { return filter->matches(topic); };
+}
+
+void Consumer::count_delivery() noexcept {
+  // With a bound of tries the deliveries are on the disk before the messages leave: a message that kills its receiver,
+  // and the hub with it, is counted too.
+  changed = changed || settings.tries_max != 0;
+  moved = true;
+}
+
+Stream::Stream(std::uint32_t id, std::string name, StreamSettings settings, std::vector<Filter> topics,
+               std::variant<Log, Latest> messages)
+    : id_(id),
+      name_(std::move(name)),
+      settings_(std::move(settings)),
+      topics_(std::move(topics)),
+      messages_(std::move(messages)) {}
+
+bool Stream::takes(std::string_view topic) const noexcept {
+  return topics_.empty() ||
+         std::any_of(topics_.begin(), topics_.end(), [topic](const Filter& filter) { return filter.matches(topic); });
+}
+
+std::uint64_t Stream::first() const noexcept {
+  return std::visit([](const auto& messages) { return messages.first(); }, messages_);
+}
+std::uint64_t Stream::next() const noexcept {
+  return std::visit([](const auto& messages) { return messages.next(); }, messages_);
+}
+std::uint64_t Stream::bytes() const noexcept {
+  return std::visit([](const auto& messages) { return messages.bytes(); }, messages_);
+}
+WallTime Stream::oldest() const noexcept {
+  return std::visit([](const auto& messages) { return messages.oldest(); }, messages_);
+}
+std::uint64_t Stream::staged_count() const noexcept {
+  return std::visit([](const auto& messages) { return messages.next_staged() - messages.next(); }, messages_);
+}
+
+Result<void> Stream::open(std::uint64_t next, WallTime now) {
+  WEFT_TRY(std::visit([next](auto& messages) { return messages.open(next); }, messages_));
+  newest_ = newest_kept_ = std::visit([](const auto& messages) { return messages.newest(); }, messages_);
+  if (settings_.same_id_window > Duration::zero() && first() != this->next()) {
+    // The ids of the last window, from the messages themselves. A clock that went back finds more of them.
+    const WallTime since = std::min(now, newest_) - settings_.same_id_window;
+    Reader reader;
+    reader.cursor.next = WEFT_TRY(std::visit([since](auto& messages) { return messages.first_at(since); }, messages_));
+    WEFT_TRY(read_ids(reader));
+  }
+  return {};
+}
+
+Result<void> Stream::read_ids(Reader& reader) {
+  for (;;) {
+    const auto message = read(reader);
+    if (!message) {
+      if (message.error() != Errc::corrupt) {
+        return message.error();
+      }
+      // The ids of a damaged block are unknown; the reader who comes there is told.
+      ++damaged_;
+      const std::uint64_t at = reader.cursor.next;
+      auto* log = std::get_if<Log>(&messages_);
+      reader.cursor.next = log == nullptr ? at + 1 : WEFT_TRY(log->skip_block(at));
+      continue;
+    }
+    if (!*message) {
+      return {};
+    }
+    ids_.add((*message)->message.id, (*message)->message.sequence, (*message)->message.time);
+  }
+}
+
+Result<TopicLast> Stream::last_of(std::string_view topic) {
+  return std::visit([topic](auto& messages) { return messages.last_of(topic); }, messages_);
+}
+
+Result<Appended> Stream::append(const NewMessage& message, const Expect& expect, WallTime now) {
+  WEFT_TRY(BlockBuilder::check(message));
+  WEFT_TRY(check_topic(message.topic));
+  if (!takes(message.topic)) {
+    return Error(Errc::invalid_argument, "the stream does not take this topic");
+  }
+  const WallTime time = std::max(now, newest_);  // a clock that goes back does not reorder messages
+  if (settings_.same_id_window > Duration::zero() && !message.id.empty()) {
+    if (const auto before = ids_.find(message.id)) {
+      return Appended{*before, true};
+    }
+  }
+  if (expect.last || expect.absent) {
+    const TopicLast last = WEFT_TRY(last_of(message.topic));
+    if (expect.last && *expect.last != last.sequence) {
+      return Error(Errc::conflict, "the topic has another last sequence");
+    }
+    if (expect.absent && last.sequence != 0 && !last.erased) {
+      return Error(Errc::conflict, "the topic has a value");
+    }
+  }
+  const std::size_t size = BlockBuilder::size_of(message);
+  if (size > settings_.bytes_max) {
+    return Error(Errc::message_too_large, "the message exceeds its stream");
+  }
+  if (settings_.when_full == Discard::refuse) {
+    const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
+    std::size_t replaced = 0;
+    if (settings_.keep == Keep::latest && settings_.history == 1) {
+      replaced = WEFT_TRY(last_of(message.topic)).size;
+    }
+    if (bytes() + staged + size > settings_.bytes_max + replaced) {
+      return Error(Errc::resource_exhausted, "the stream is full");
+    }
+  }
+  const std::uint64_t sequence = std::visit([&](auto& messages) { return messages.stage(message, time); }, messages_);
+  newest_ = time;
+  if (settings_.same_id_window > Duration::zero()) {
+    ids_.add(message.id, sequence, time);
+  }
+  return Appended{sequence, false};
+}
+
+Result<std::uint64_t> Stream::resolve(const From& from, const std::optional<Filter>& filter) {
+  switch (from.kind) {
+    case From::Kind::first:
+    case From::Kind::last_per_topic: return first();
+    case From::Kind::next: return next();
+    case From::Kind::sequence: return std::max(from.value, first());
+    case From::Kind::time: {
+      const WallTime time(Duration(static_cast<Duration::rep>(std::min(from.value, kAny >> 1U))));
+      return std::visit([time](auto& messages) { return messages.first_at(time); }, messages_);
+    }
+    case From::Kind::last: break;
+  }
+  if (!filter) {
+    return std::max(first(), next() - 1);
+  }
+  std::uint64_t newest = 0;
+  std::string after;
+  for (;;) {
+    const auto topics = WEFT_TRY(topics_after(after, kTopicsPage));
+    for (const std::string& topic : topics) {
+      if (filter->matches(topic)) {
+        newest = std::max(newest, WEFT_TRY(last_of(topic)).sequence);
+      }
+    }
+    if (topics.size() < kTopicsPage) {
+      return newest == 0 ? next() : newest;
+    }
+    after = topics.back();
+  }
+}
+
+Result<Reader> Stream::open_reader(std::string_view filter, const From& from) {
+  if (settings_.keep == Keep::work) {
+    return Error(Errc::not_supported, "a work stream is read by its consumer");
+  }
+  Reader reader;
+  reader.filter = WEFT_TRY(parse_optional_filter(filter));
+  reader.cursor.next = WEFT_TRY(resolve(from, reader.filter));
+  reader.newest_until = from.kind == From::Kind::last_per_topic ? next() : 0;
+  return reader;
+}
+
+Result<std::optional<ReadMessage>> Stream::read(Reader& reader) {
+  TopicPredicate wants;
+  if (reader.filter) {
+    wants = [&reader](std::string_view topic) { return reader.filter->matches(topic); };
+  }
+  for (;;) {
+    auto found = WEFT_TRY(std::visit([&](auto& messages) { return messages.read(reader.cursor, wants); }, messages_));
+    if (!found || found->message.sequence >= reader.newest_until) {
+      return found;
+    }
+    if (WEFT_TRY(last_of(found->message.topic)).sequence == found->message.sequence) {
+      return found;
+    }
+  }
+}
+
+Result<std::optional<ReadMessage>> Stream::message_at(std::uint64_t sequence) {
+  if (sequence < first() || sequence >= next()) {
+    return std::optional<ReadMessage>();
+  }
+  if (auto* latest = std::get_if<Latest>(&messages_)) {
+    return latest->value_at(sequence);
+  }
+  Cursor cursor{sequence, nullptr};
+  auto found = WEFT_TRY(std::get<Log>(messages_).read(cursor, {}));
+  if (found && found->message.sequence != sequence) {
+    found.reset();
+  }
+  return found;
+}
+
+Result<std::optional<ReadMessage>> Stream::newest_of(std::string_view topic) {
+  const TopicLast last = WEFT_TRY(last_of(topic));
+  return message_at(last.sequence);
+}
+
+Result<std::vector<std::string>> Stream::topics_after(std::string_view after, std::size_t count) {
+  return std::visit([&](auto& messages) { return messages.topics_after(after, count); }, messages_);
+}
+
+Consumer* Stream::find_consumer(std::string_view name) noexcept {
+  const auto found = consumers_.find(name);
+  return found == consumers_.end() ? nullptr : found->second.get();
+}
+
+Result<std::unique_ptr<Consumer>> Stream::make_consumer(std::string_view name, const ConsumerSettings& settings) {
+  WEFT_TRY(check_consumer_name(name));
+  WEFT_TRY(check_settings(settings));
+  if (settings.from.kind == From::Kind::last_per_topic) {
+    return Error(Errc::not_supported, "a consumer from the newest of each topic: only a reader does so");
+  }
+  if (consumers_.size() >= kConsumersMax) {
+    return Error(Errc::resource_exhausted, "a stream has 1,024 consumers");
+  }
+  auto filter = WEFT_TRY(parse_optional_filter(settings.filter));
+  if (settings_.keep == Keep::work) {
+    if (!consumers_.empty()) {
+      return Error(Errc::conflict, "a work stream has one consumer, whose members share its messages");
+    }
+    if (filter || settings.from.kind != From::Kind::first) {
+      return Error(Errc::not_supported, "the consumer of a work stream takes all of it");
+    }
+  }
+  const std::uint64_t next = WEFT_TRY(resolve(settings.from, filter));
+  return std::unique_ptr<Consumer>(
+      new Consumer{std::string(name), settings, std::move(filter), ConsumerState(settings, next), {}, true});
+}
+
+Consumer& Stream::add_consumer(std::unique_ptr<Consumer> consumer) {
+  Consumer& added = *consumer;
+  consumers_.insert_or_assign(added.name, std::move(consumer));
+  return added;
+}
+
+void Stream::remove_consumer(std::string_view name) {
+  if (const auto found = consumers_.find(name); found != consumers_.end()) {
+    consumers_.erase(found);
+  }
+}
+
+Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instant now) {
+  ConsumerState& state = consumer.state;
+  while (const auto due = state.due(now)) {
+    if (state.exhausted(*due)) {
+      return std::optional<Delivery>();
+    }
+    auto found = WEFT_TRY(message_at(due->sequence));
+    if (!found) {  // retention, or a newer value of the topic, took it
+      state.ack(due->sequence);
+      consumer.changed = true;
+      ++dropped_unread_;
+      continue;
+    }
+    state.deliver_again(due->sequence, now);
+    consumer.count_delivery();
+    return std::optional(Delivery{*std::move(found), state.tries(due->sequence)});
+  }
+  if (!state.may_take_new()) {
+    return std::optional<Delivery>();
+  }
+  consumer.cursor.next = state.next();
+  auto found =
+      WEFT_TRY(std::visit([&](auto& messages) { return messages.read(consumer.cursor, consumer.wants()); }, messages_));
+  if (!found) {
+    state.skip_to(consumer.cursor.next);
+    return std::optional<Delivery>();
+  }
+  state.deliver_new(found->message.sequence, now);
+  consumer.count_delivery();
+  return std::optional(Delivery{*std::move(found), 1});
+}
+
+std::optional<Stream::Exhausted> Stream::exhausted(Consumer& consumer, Instant now) {
+  const auto due = consumer.state.due(now);
+  if (!due || !consumer.state.exhausted(*due)) {
+    return std::nullopt;
+  }
+  return Exhausted{due->sequence, due->tries};
+}
+
+void Stream::set_settings(StreamSettings settings, std::vector<Filter> topics) {
+  settings_ = std::move(settings);
+  topics_ = std::move(topics);
+  if (auto* latest = std::get_if<Latest>(&messages_)) {
+    latest->set_history(settings_.history);
+  }
+  if (settings_.same_id_window == Duration::zero()) {
+    ids_.clear();
+  }
+}
+
+Result<void> Stream::write_staged() {
+  return std::visit([](auto& messages) { return messages.write_staged(); }, messages_);
+}
+
+std::uint64_t Stream::floor() const noexcept {
+  if (settings_.keep != Keep::work || consumers_.empty()) {
+    return 0;
+  }
+  return consumers_.begin()->second->state.floor();
+}
+
+WallTime Stream::age_limit(WallTime now) const noexcept {
+  return settings_.age_max == Duration::zero() ? WallTime::min() : now - settings_.age_max;
+}
+
+bool Stream::must_drop(WallTime now) const noexcept {
+  if (first() == next()) {
+    return false;
+  }
+  return bytes() > settings_.bytes_max || oldest() < age_limit(now) || first() < floor();
+}
+
+Result<std::optional<Log::Dropped>> Stream::drop_one(std::uint64_t before, WallTime age) {
+  auto dropped = WEFT_TRY(std::visit([&](auto& messages) { return messages.drop_oldest(before, age); }, messages_));
+  if (dropped) {
+    drops_.push_back(*dropped);
+  }
+  return dropped;
+}
+
+Result<void> Stream::write_drops(WallTime now) {
+  const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
+  const std::uint64_t trimmed = std::visit([](const auto& messages) { return messages.trimmed_bytes(); }, messages_);
+  std::uint64_t size = bytes() + staged - std::min(bytes() + staged, trimmed);
+  const auto drop_while = [&](auto more, std::uint64_t before, WallTime age) -> Result<void> {
+    while (more() && drops_.size() < kDropsPerCommit) {
+      const auto dropped = WEFT_TRY(drop_one(before, age));
+      if (!dropped) {
+        break;
+      }
+      size -= std::min(size, dropped->bytes);
+    }
+    return {};
+  };
+  const std::uint64_t committed = next();  // staged messages stay
+  WEFT_TRY(drop_while([&] { return size > settings_.bytes_max; }, committed, WallTime::max()));
+  if (const WallTime age = age_limit(now); age != WallTime::min()) {
+    WEFT_TRY(drop_while([] { return true; }, committed, age));
+  }
+  if (const std::uint64_t below = floor(); first() < below) {
+    WEFT_TRY(drop_while([] { return true; }, below, WallTime::max()));
+  }
+  return {};
+}
+
+Result<void> Stream::purge_before(std::uint64_t sequence) {
+  while (WEFT_TRY(drop_one(std::min(sequence, next()), WallTime::max()))) {
+  }
+  return {};
+}
+
+Result<void> Stream::purge_topic(std::string_view topic) {
+  auto* latest = std::get_if<Latest>(&messages_);
+  if (latest == nullptr) {
+    return Error(Errc::not_supported, "messages of one topic leave a log by their age only");
+  }
+  drops_.push_back(WEFT_TRY(latest->drop_topic(topic)));
+  return {};
+}
+
+Result<void> Stream::remove_all() {
+  return std::visit([](auto& messages) { return messages.remove_all(); }, messages_);
+}
+
+void Stream::keep_staged() {
+  std::visit([](auto& messages) { messages.keep_staged(); }, messages_);
+  for (const Log::Dropped& dropped : std::exchange(drops_, {})) {
+    std::visit([&dropped](auto& messages) { messages.keep_dropped(dropped); }, messages_);
+  }
+  newest_kept_ = newest_;
+  ids_.forget_before(newest_ - settings_.same_id_window);
+  for (auto& [name, consumer] : consumers_) {
+    const std::size_t dropped = consumer->state.drop_before(first());
+    dropped_unread_ += dropped;
+    consumer->changed = consumer->changed || dropped != 0;
+  }
+}
+
+void Stream::drop_staged() {
+  drops_.clear();
+  std::visit([](auto& messages) { messages.drop_staged(); }, messages_);
+  newest_ = newest_kept_;
+  ids_.forget_from(next());
+}
+
+}  // namespace weft::store

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "weft/base/filter.h"
+#include "weft/base/result.h"
+#include "weft/store/consumer_state.h"
+#include "weft/store/id_window.h"
+#include "weft/store/latest.h"
+#include "weft/store/log.h"
+#include "weft/store/settings.h"
+
+namespace weft::store {
+
+// What an append expects of its topic. conflict: it is not so.
+struct Expect {
+  std::optional<std::uint64_t> last{};  // the sequence of its newest message; 0: there is none
+  bool absent = false;                  // it has no value: none, or an erasure
+};
+
+struct Appended {
+  std::uint64_t sequence = 0;
+  bool duplicate = false;  // `sequence` is the earlier message's
+};
+
+// Consumer: a named reader whose members share the messages and acknowledge each one.
+struct Consumer {
+  std::string name;
+  ConsumerSettings settings;
+  std::optional<Filter> filter;  // none: every topic
+  ConsumerState state;
+  Cursor cursor{};              // for new messages; its block is only a cache
+  bool changed = false;         // since it was written; the next commit writes it
+  bool moved = false;           // the same by deliveries alone, for which no commit is made
+  bool waits_for_disk = false;  // a caller waits until the change survives what the stream survives
+
+  [[nodiscard]] TopicPredicate wants() const;
+  void count_delivery() noexcept;
+};
+
+// Reader: where one reader of a stream is.
+struct Reader {
+  Cursor cursor{};
+  std::optional<Filter> filter{};  // none: every topic
+  std::uint64_t newest_until = 0;  // below this sequence only the newest message of each topic is read
+};
+
+struct Delivery {
+  ReadMessage read;
+  std::uint32_t tries = 0;  // deliveries so far, this one included
+};
+
+// Stream: one stream of a store: its messages, its ids, its consumers.
+// Owner: the store. Affinity: the store's thread.
+class Stream {
+ public:
+  static constexpr std::size_t kConsumersMax = 1024;
+  static constexpr std::size_t kConsumerNameMax = 255;
+
+  Stream(std::uint32_t id, std::string name, StreamSettings settings, std::vector<Filter> topics,
+         std::variant<Log, Latest> messages);
+
+  [[nodiscard]] const std::string& name() const noexcept { return name_; }
+  [[nodiscard]] const StreamSettings& settings() const noexcept { return settings_; }
+  [[nodiscard]] std::uint32_t id() const noexcept { return id_; }
+  [[nodiscard]] bool in_memory() const noexcept { return settings_.survives == Survives::nothing; }
+  [[nodiscard]] bool takes(std::string_view topic) const noexcept;
+  [[nodiscard]] std::uint64_t first() const noexcept;
+  [[nodiscard]] std::uint64_t next() const noexcept;
+  [[nodiscard]] std::uint64_t bytes() const noexcept;
+  [[nodiscard]] WallTime oldest() const noexcept;
+
+  // Stages a message: nobody sees it before the store's commit. A duplicate is not staged. Errors: invalid_argument (the
+  // topic has a wrong form, or is none of the stream's), message_too_large, conflict, resource_exhausted (full).
+  [[nodiscard]] Result<Appended> append(const NewMessage& message, const Expect& expect, WallTime now);
+
+  // Reading sees what is committed. corrupt: the block there is damaged, and the reader stays before it.
+  [[nodiscard]] Result<Reader> open_reader(std::string_view filter, const From& from);
+  [[nodiscard]] Result<std::optional<ReadMessage>> read(Reader& reader);
+  [[nodiscard]] Result<std::optional<ReadMessage>> message_at(std::uint64_t sequence);
+  [[nodiscard]] Result<std::optional<ReadMessage>> newest_of(std::string_view topic);  // an erasure too
+  [[nodiscard]] Result<std::vector<std::string>> topics_after(std::string_view after, std::size_t count);
+
+  [[nodiscard]] Consumer* find_consumer(std::string_view name) noexcept;
+  [[nodiscard]] const std::map<std::string, std::unique_ptr<Consumer>, std::less<>>& consumers() const noexcept {
+    return consumers_;
+  }
+  // A new consumer, not in the database. invalid_argument, not_supported, conflict (the only one of a work stream),
+  // resource_exhausted.
+  [[nodiscard]] Result<std::unique_ptr<Consumer>> make_consumer(std::string_view name,
+                                                                const ConsumerSettings& settings);
+  Consumer& add_consumer(std::unique_ptr<Consumer> consumer);
+  void remove_consumer(std::string_view name);
+
+  // The next message for the consumer: one that is due again, before a new one; of those beyond tries_max none: the
+  // caller takes them with exhausted(). The state counts the delivery.
+  [[nodiscard]] Result<std::optional<Delivery>> next_delivery(Consumer& consumer, Instant now);
+  // A message that is due, and was delivered tries_max times. It stays until the caller acknowledges it.
+  struct Exhausted {
+    std::uint64_t sequence = 0;
+    std::uint32_t tries = 0;
+  };
+  [[nodiscard]] std::optional<Exhausted> exhausted(Consumer& consumer, Instant now);
+
+  // For the store. `age`: messages up to before this time may go; `floor`: so may those below this sequence.
+  [[nodiscard]] Result<void> open(std::uint64_t next, WallTime now);
+  void set_settings(StreamSettings settings, std::vector<Filter> topics);
+  [[nodiscard]] bool has_staged() const noexcept { return staged_count() != 0; }
+  [[nodiscard]] std::uint64_t staged_count() const noexcept;
+  [[nodiscard]] Result<void> write_staged();
+  [[nodiscard]] Result<void> write_drops(WallTime now);
+  [[nodiscard]] bool must_drop(WallTime now) const noexcept;
+  [[nodiscard]] Result<void> purge_before(std::uint64_t sequence);
+  [[nodiscard]] Result<void> purge_topic(std::string_view topic);  // not_supported: a log
+  [[nodiscard]] Result<void> remove_all();
+  void keep_staged();
+  void drop_staged();
+  [[nodiscard]] std::uint64_t dropped_unread() const noexcept { return dropped_unread_; }
+  [[nodiscard]] std::uint64_t damaged() const noexcept { return damaged_; }  // blocks that open() found
+
+  static constexpr std::size_t kDropsPerCommit = 64;
+
+ private:
+  [[nodiscard]] Result<void> read_ids(Reader& reader);
+  [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);
+  [[nodiscard]] Result<std::uint64_t> resolve(const From& from, const std::optional<Filter>& filter);
+  [[nodiscard]] Result<std::optional<Log::Dropped>> drop_one(std::uint64_t before, WallTime age);
+  [[nodiscard]] std::uint64_t floor() const noexcept;
+  [[nodiscard]] WallTime age_limit(WallTime now) const noexcept;
+
+  std::uint32_t id_;
+  std::string name_;
+  StreamSettings settings_;
+  std::vector<Filter> topics_;  // none: every topic
+  std::variant<Log, Latest> messages_;
+  IdWindow ids_;
+  WallTime newest_{};       // of staged messages too
+  WallTime newest_kept_{};  // of committed ones
+  std::map<std::string, std::unique_ptr<Consumer>, std::less<>> consumers_;
+  std::vector<Log::Dropped> drops_;  // of the transaction
+  std::uint64_t damaged_ = 0;
+  std::uint64_t dropped_unread_ = 0;  // messages that waited for an acknowledgement when retention took them
+};
+
+// What a filter's text means: empty is every topic. invalid_argument, message_too_large.
+[[nodiscard]] Result<std::optional<Filter>> parse_optional_filter(std::string_view text) noexcept;
+[[nodiscard]] Result<std::vector<Filter>> parse_filters(const std::vector<std::string>& texts);
+
+}  // namespace weft::store

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/hub.h"
+
+#include <new>
+#include <span>
+#include <utility>
+
+#include "weft/msg/poll.h"
+#include "weft/msg/socket.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/directory.h"
+#include "weft/sys/event_fd.h"
+#include "weft/sys/path.h"
+#include "weft/sys/thread.h"
+#include "weft/topic/hub_session.h"
+
+namespace weft::topic {
+namespace {
+
+constexpr int kHighWaterMark = 8192;  // ops of a connection on their way
+
+// The time of day that goes on evenly while the hub lives: a jump of the system's clock reaches nothing.
+class HubClock {
+ public:
+  [[nodiscard]] store::Now now() const noexcept { return {wall_ + (sys::since_boot() - boot_), sys::now()}; }
+
+ private:
+  WallTime wall_ = sys::wall_now();
+  Duration boot_ = sys::since_boot();
+};
+
+}  // namespace
+
+struct Hub::Impl {
+  Impl(sys::Fd file, Socket router, sys::EventFd event) noexcept
+      : lock(std::move(file)), socket(std::move(router)), stop_event(std::move(event)) {}
+
+  sys::Fd lock;  // closed last: until then nobody else hosts
+  HubOptions options;
+  HubCounters counters;
+  HubClock clock;
+  Socket socket;
+  sys::EventFd stop_event;
+  std::unique_ptr<HubSession> session;
+  std::atomic<bool> stopping{false};
+  std::atomic<Errc> ended{Errc::ok};
+  sys::Thread thread;
+
+  static void run(void* self) { static_cast<Impl*>(self)->run(); }
+  void run() noexcept;
+  void serve();
+  [[nodiscard]] bool take_op(const store::Now& now);
+  [[nodiscard]] HubSession::Sent send(const std::string& client, Message& message);
+};
+
+std::string Hub::endpoint(const std::string& directory) { return "ipc://" + directory + "/hub.sock"; }
+
+Hub::Hub(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+
+Hub::~Hub() { stop(); }
+
+Result<std::unique_ptr<Hub>> Hub::host(Context& context, const HubOptions& options) {
+  WEFT_TRY(sys::make_owned_directory(options.directory));
+  auto lock = WEFT_TRY(sys::lock_file(options.directory + "/hub.lock"));
+  auto socket = WEFT_TRY(context.socket(SocketType::router));
+  WEFT_TRY(socket.set(option::max_message_size, static_cast<std::int64_t>(kOpSizeMax)));
+  WEFT_TRY(socket.set(option::connections_max, static_cast<int>(options.clients_max)));
+  WEFT_TRY(socket.set(option::send_high_water_mark, kHighWaterMark));
+  WEFT_TRY(socket.set(option::receive_high_water_mark, kHighWaterMark));
+  WEFT_TRY(socket.set(option::router_mandatory, true));
+  WEFT_TRY(socket.set(option::router_notify, 2));
+  WEFT_TRY(socket.set(option::linger, Duration::zero()));
+  WEFT_TRY(socket.set(option::ipc_filter, "uid:" + std::to_string(sys::user_id())));
+  auto event = WEFT_TRY(sys::EventFd::make());
+  auto impl = std::make_unique<Impl>(std::move(lock), std::move(socket), std::move(event));
+  impl->options = options;
+  const store::Now now = impl->clock.now();
+  if (!options.store.empty()) {
+    WEFT_TRY(sys::make_private_file(options.store));
+  }
+  auto store = WEFT_TRY(store::Store::open({options.store, options.vfs, options.store_bytes_max}, now));
+  Impl* self = impl.get();
+  impl->session = std::make_unique<HubSession>(
+      std::move(store), options, now,
+      [self](const std::string& client, Message& message) { return self->send(client, message); }, impl->counters);
+  // Bound last: members that connect find a hub that is ready.
+  WEFT_TRY(impl->socket.bind(endpoint(options.directory)));
+  impl->thread = WEFT_TRY(sys::Thread::start(&Impl::run, self));
+  return std::unique_ptr<Hub>(new Hub(std::move(impl)));
+}
+
+void Hub::stop() noexcept {
+  impl_->stopping.store(true, std::memory_order_release);
+  impl_->stop_event.signal();
+  impl_->thread.join();
+}
+
+Error Hub::ended() const noexcept { return impl_->ended.load(std::memory_order_acquire); }
+
+const HubCounters& Hub::counters() const noexcept { return impl_->counters; }
+
+void Hub::Impl::run() noexcept {
+  sys::set_up_thread("weft hub", {});
+  try {
+    serve();
+  } catch (const std::bad_alloc&) {
+    ended.store(Errc::resource_exhausted, std::memory_order_release);
+  }
+  socket.close();
+  session.reset();
+  lock.close();
+}
+
+HubSession::Sent Hub::Impl::send(const std::string& client, Message& message) {
+  // A refused routing id takes nothing, and neither does a full peer: the message stays whole.
+  const Result<void> named = socket.try_send(as_bytes(client), More::yes);
+  if (!named) {
+    return named.error() == Errc::would_block ? HubSession::Sent::full : HubSession::Sent::gone;
+  }
+  const Result<void> sent = socket.try_send(std::move(message));
+  return sent ? HubSession::Sent::yes : HubSession::Sent::gone;
+}
+
+// One message of a member: its routing id, and the op. False: none waits.
+bool Hub::Impl::take_op(const store::Now& now) {
+  auto id = socket.try_recv();
+  if (!id) {
+    return false;
+  }
+  Message op;
+  std::size_t parts = 0;
+  for (bool more = id->more(); more; ++parts) {
+    auto part = socket.try_recv();
+    if (!part) {
+      return false;
+    }
+    more = part->more();
+    op = *std::move(part);
+  }
+  const std::string client(id->text());
+  if (parts != 1) {
+    counters.malformed.fetch_add(1, std::memory_order_relaxed);
+  } else if (op.empty()) {  // the router's notice: the connection is gone
+    session->drop_client(client);
+  } else {
+    session->handle(client, op.bytes(), now);
+  }
+  return true;
+}
+
+void Hub::Impl::serve() {
+  bool more = false;
+  while (!stopping.load(std::memory_order_acquire)) {
+    store::Now now = clock.now();
+    const Instant deadline = more ? now.steady : session->next_deadline(now);
+    PollItem items[2];
+    items[0].socket = &socket;
+    items[0].want_input = true;
+    items[1].fd = stop_event.fd();
+    items[1].want_input = true;
+    const Duration wait = deadline == kNever ? Duration(-1) : std::max(deadline - now.steady, Duration::zero());
+    const auto ready = poll(items, wait);
+    if (!ready && ready.error() != Errc::interrupted) {
+      ended.store(ready.error().code(), std::memory_order_release);
+      return;
+    }
+    now = clock.now();
+    const Instant end = deadline_after(now.steady, options.turn_time_max);
+    std::size_t taken = 0;
+    while (taken < options.turn_ops_max && !session->turn_full() && take_op(now)) {
+      if (++taken % 32 == 0 && sys::now() >= end) {
+        break;
+      }
+    }
+    more = session->finish_turn(now);
+    if (session->failed()) {
+      ended.store(Errc::outcome_unknown, std::memory_order_release);
+      return;
+    }
+  }
+  (void)session->finish_turn(clock.now());
+}
+
+}  // namespace weft::topic

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+// The second half of a turn: commit, answers, deliveries.
+#include <algorithm>
+#include <utility>
+
+#include "weft/topic/hub_session.h"
+
+namespace weft::topic {
+namespace {
+
+constexpr Duration kRetryCommit = std::chrono::milliseconds(100);
+constexpr Duration kRetrySend = std::chrono::milliseconds(10);
+constexpr std::size_t kDeliveriesInARow = 64;  // of one channel, before the next one
+
+std::uint64_t ns_of(WallTime time) noexcept {
+  return static_cast<std::uint64_t>(std::max<Duration::rep>(0, time.time_since_epoch().count()));
+}
+
+Result<Message> encoded(const Op& op) {
+  auto message = Message::with_size(encoded_size(op));
+  if (message) {
+    encode_op(op, message->mutable_bytes());
+  }
+  return message;
+}
+
+}  // namespace
+
+store::Store::Committed HubSession::commit(const store::Now& now) {
+  store::Store::Committed committed;
+  // After a failure the store tries again later, unless somebody waits for an answer.
+  if (store_->has_work(now) && (!answers_.empty() || now.steady >= retry_at_)) {
+    committed = store_->commit(now);
+    const bool failed = committed.disk != Errc::ok || committed.memory != Errc::ok;
+    retry_at_ = failed ? deadline_after(now.steady, kRetryCommit) : Instant();
+  }
+  const store::StoreCounts& counts = store_->counts();
+  counters_.appended.store(counts.appended, std::memory_order_relaxed);
+  counters_.duplicates.store(counts.duplicates, std::memory_order_relaxed);
+  counters_.refused.store(counts.refused, std::memory_order_relaxed);
+  counters_.turns.store(counts.commits, std::memory_order_relaxed);
+  tell_stored();
+  return committed;
+}
+
+void HubSession::tell_stored() {
+  for (const auto& [name, from] : std::exchange(stored_from_, {})) {
+    store::Stream* stream = options_.on_stored ? store_->find(name) : nullptr;
+    for (std::uint64_t at = from; stream != nullptr && at < stream->next(); ++at) {
+      const auto message = stream->message_at(at);
+      if (message && *message && !(*message)->message.erased) {
+        options_.on_stored((*message)->message.topic, (*message)->message.headers, (*message)->message.body);
+      }
+    }
+  }
+}
+
+void HubSession::send_answers(const store::Store::Committed& committed) {
+  for (PendingAnswer& pending : std::exchange(answers_, {})) {
+    if (pending.needs != PendingAnswer::Needs::nothing && pending.error == Errc::ok) {
+      pending.error = pending.needs == PendingAnswer::Needs::disk ? committed.disk : committed.memory;
+    }
+    if (pending.quiet && pending.error == Errc::ok) {
+      continue;
+    }
+    Op op;
+    op.kind = OpKind::answer;
+    op.id = pending.id;
+    op.code = static_cast<std::uint16_t>(pending.error.code());
+    op.number = pending.error == Errc::ok || pending.error == Errc::conflict ? pending.number : 0;
+    op.second = pending.second;
+    op.flags = pending.flags;
+    op.key = pending.key;
+    op.message_id = pending.message_id;
+    op.headers = as_bytes(pending.headers);
+    op.body = as_bytes(pending.body);
+    const std::string reason = pending.error.text();
+    if (pending.error != Errc::ok && pending.body.empty()) {
+      op.body = as_bytes(reason);
+    }
+    send(pending.client, op);
+  }
+  turn_bytes_ = 0;
+}
+
+void HubSession::send(const std::string& name, const Op& op) {
+  const auto at = clients_.find(name);
+  auto message = at == clients_.end() ? Result<Message>(Errc::not_found) : encoded(op);
+  if (!message) {
+    counters_.answers_dropped.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  Client& client = at->second;
+  if (client.queue.empty()) {
+    const Sent sent = send_(name, *message);
+    if (sent == Sent::yes) {
+      return;
+    }
+    if (sent == Sent::gone) {
+      counters_.answers_dropped.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+  }
+  if (client.queue.size() >= Client::kQueueMessagesMax ||
+      client.queue_bytes + message->size() > Client::kQueueBytesMax) {
+    counters_.answers_dropped.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  client.queue_bytes += message->size();
+  client.queue.push_back(*std::move(message));
+}
+
+bool HubSession::flush(const std::string& name, Client& client) {
+  while (!client.queue.empty()) {
+    const std::size_t size = client.queue.front().size();
+    const Sent sent = send_(name, client.queue.front());
+    if (sent == Sent::full) {
+      return false;
+    }
+    counters_.answers_dropped.fetch_add(sent == Sent::gone ? 1 : 0, std::memory_order_relaxed);
+    client.queue_bytes -= size;
+    client.queue.pop_front();
+  }
+  return true;
+}
+
+bool HubSession::finish_turn(const store::Now& now) {
+  leases_.expire(now.steady);
+  for (auto& [name, client] : clients_) {
+    (void)flush(name, client);
+  }
+  send_answers(commit(now));
+  const bool more = deliver(now);
+  // Deliveries of consumers with a bound of tries are counted on the disk before they leave.
+  if (store_->has_work(now) && now.steady >= retry_at_) {
+    (void)commit(now);
+  }
+  outgoing_bytes_ = 0;
+  for (Outgoing& outgoing : std::exchange(outgoing_, {})) {
+    const auto at = clients_.find(outgoing.client);
+    if (at == clients_.end()) {
+      continue;
+    }
+    Client& client = at->second;
+    if (!client.queue.empty() || send_(outgoing.client, outgoing.message) == Sent::full) {
+      client.queue_bytes += outgoing.message.size();
+      client.queue.push_back(std::move(outgoing.message));
+    }
+  }
+  return more;
+}
+
+bool HubSession::deliver(const store::Now& now) {
+  bool any = true;
+  while (any) {
+    any = false;
+    // Begins behind the client that was served last, so that the bound of a turn starves nobody.
+    std::vector<std::string> order;
+    for (auto at = clients_.upper_bound(last_served_); at != clients_.end(); ++at) {
+      order.push_back(at->first);
+    }
+    for (auto at = clients_.begin(); at != clients_.end() && at->first <= last_served_; ++at) {
+      order.push_back(at->first);
+    }
+    for (const std::string& name : order) {
+      Client& client = clients_.find(name)->second;
+      if (!client.queue.empty()) {
+        continue;
+      }
+      std::vector<std::uint32_t> ids;
+      for (const auto& [id, channel] : client.channels) {
+        ids.push_back(id);
+      }
+      for (const std::uint32_t id : ids) {
+        for (std::size_t i = 0; i < kDeliveriesInARow; ++i) {
+          const auto found = client.channels.find(id);
+          if (found == client.channels.end() || !deliver_one(name, id, found->second, now)) {
+            break;
+          }
+          any = true;
+          if (outgoing_.size() >= kDeliveriesMax || outgoing_bytes_ >= kDeliveryBytesMax) {
+            last_served_ = name;
+            return true;
+          }
+        }
+      }
+    }
+  }
+  return false;
+}
+
+bool HubSession::deliver_one(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now) {
+  switch (channel.kind) {
+    case Channel::Kind::consumer: return channel.credit != 0 && deliver_consumer(name, id, channel, now);
+    case Channel::Kind::reader: return deliver_reader(name, id, channel);
+    case Channel::Kind::leases: return channel.credit != 0 && deliver_lease(name, id, channel);
+  }
+  return false;
+}
+
+bool HubSession::deliver_consumer(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now) {
+  store::Stream* stream = store_->find(channel.stream);
+  store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(channel.consumer);
+  if (consumer == nullptr) {
+    end_channel(name, id, Error(Errc::not_found, "the stream or the consumer is gone"), 0);
+    return false;
+  }
+  const auto delivery = store_->next_delivery(*stream, *consumer, now);
+  if (!delivery) {
+    end_channel(name, id, delivery.error(), consumer->state.next());
+    return false;
+  }
+  if (!*delivery) {
+    return false;
+  }
+  --channel.credit;
+  (void)send_message(name, id, (*delivery)->read, (*delivery)->tries - 1);
+  return true;
+}
+
+bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, Channel& channel) {
+  store::Stream* stream = store_->find(channel.stream);
+  if (stream == nullptr) {
+    end_channel(name, id, Error(Errc::not_found, "the stream is gone"), 0);
+    return false;
+  }
+  std::optional<store::ReadMessage> found;
+  if (channel.credit != 0) {
+    auto read = stream->read(channel.reader);
+    if (!read) {
+      end_channel(name, id, read.error(), channel.reader.cursor.next);
+      return false;
+    }
+    found = *std::move(read);
+  }
+  const bool behind =
+      channel.reader.cursor.next >= channel.caught_up && (!found || found->message.sequence >= channel.caught_up);
+  if (behind && !channel.told_caught_up) {
+    channel.told_caught_up = true;
+    Op op;
+    op.kind = OpKind::caught_up;
+    op.id = id;
+    op.number = channel.caught_up;
+    queue_delivery(name, op);
+  }
+  if (!found) {
+    return false;
+  }
+  --channel.credit;
+  if (!send_message(name, id, *found, 0)) {
+    channel.reader.cursor.next = found->message.sequence;  // no gap: the next turn tries again
+    ++channel.credit;
+    return false;
+  }
+  return true;
+}
+
+bool HubSession::deliver_lease(const std::string& name, std::uint32_t id, Channel& channel) {
+  Op op;
+  op.id = id;
+  std::string lease_name;
+  if (!channel.told_caught_up) {
+    const auto next = leases_.next_name(channel.prefix, channel.after, !channel.listed_one);
+    if (next) {
+      lease_name = channel.after = *next;
+      channel.listed_one = true;
+    } else {
+      channel.told_caught_up = true;
+      op.kind = OpKind::caught_up;
+      queue_delivery(name, op);
+      if (!channel.follow) {
+        end_channel(name, id, {}, 0);
+        return false;
+      }
+      return true;
+    }
+  } else if (!channel.changed.empty()) {
+    lease_name = std::move(channel.changed.extract(channel.changed.begin()).value());
+  } else {
+    return false;
+  }
+  const Lease* lease = leases_.find(lease_name);
+  op.kind = OpKind::lease_changed;
+  op.flags = lease == nullptr ? OpFlags::gone : 0;
+  op.name = lease_name;
+  if (lease != nullptr) {
+    op.number = lease->epoch;
+    op.body = as_bytes(lease->data);
+  }
+  --channel.credit;
+  queue_delivery(name, op);
+  return true;
+}
+
+bool HubSession::send_message(const std::string& name, std::uint32_t id, const store::ReadMessage& read,
+                              std::uint32_t before) {
+  Op op;
+  op.kind = OpKind::delivery;
+  op.id = id;
+  op.number = read.message.sequence;
+  op.second = ns_of(read.message.time);
+  op.code = static_cast<std::uint16_t>(std::min<std::uint32_t>(before, 0xFFFF));
+  op.flags = read.message.erased ? OpFlags::erased : 0;
+  op.key = read.message.topic;
+  op.message_id = read.message.id;
+  op.headers = read.message.headers;
+  op.body = read.message.body;
+  const bool queued = queue_delivery(name, op);
+  counters_.delivered.fetch_add(queued ? 1 : 0, std::memory_order_relaxed);
+  return queued;
+}
+
+bool HubSession::queue_delivery(const std::string& name, const Op& op) {
+  auto message = encoded(op);
+  if (!message) {  // no memory: a consumer's message comes again after ack_wait
+    counters_.answers_dropped.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  outgoing_bytes_ += message->size();
+  outgoing_.push_back({name, *std::move(message)});
+  return true;
+}
+
+void HubSession::end_channel(const std::string& name, std::uint32_t id, const Error& error, std::uint64_t number) {
+  Op op;
+  op.kind = OpKind::ended;
+  op.id = id;
+  op.code = static_cast<std::uint16_t>(error.code());
+  op.number = number;
+  const std::string reason = error.text();
+  op.body = as_bytes(reason);
+  queue_delivery(name, op);
+  clients_.find(name)->second.channels.erase(id);
+}
+
+Instant HubSession::next_deadline(const store::Now& now) const {
+  Instant next = leases_.next_expiry();
+  if (store_->has_work(now)) {
+    next = std::min(next, std::max(retry_at_, now.steady));
+  }
+  if (const WallTime age = store_->next_age(); age != WallTime::max()) {
+    // A nanosecond behind it, because a message goes when it is older than its age.
+    const Instant due = deadline_after(now.steady, std::max(age - now.wall, Duration::zero()) + Duration(1));
+    next = std::min(next, std::max(due, retry_at_));
+  }
+  for (const auto& [name, client] : clients_) {
+    if (!client.queue.empty()) {
+      next = std::min(next, now.steady + kRetrySend);
+      continue;
+    }
+    for (const auto& [id, channel] : client.channels) {
+      if (channel.kind == Channel::Kind::consumer && channel.credit != 0) {
+        store::Stream* stream = store_->find(channel.stream);
+        const store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(channel.consumer);
+        if (consumer != nullptr) {
+          next = std::min(next, consumer->state.next_due());
+        }
+      }
+    }
+  }
+  return next;
+}
+
+}  // namespace weft::topic

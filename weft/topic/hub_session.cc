@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/hub_session.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft::topic {
+namespace {
+
+constexpr std::size_t kNamesPage = 256;       // of info and list
+constexpr std::size_t kTopicsScanned = 4096;  // by one list
+constexpr std::uint64_t kLongestDelay = 365ULL * 24 * 3600 * 1'000'000'000;
+
+Duration duration_of(std::uint64_t ns) noexcept {
+  return Duration(static_cast<Duration::rep>(std::min(ns, kLongestDelay)));
+}
+
+std::uint64_t ns_of(WallTime time) noexcept {
+  return static_cast<std::uint64_t>(std::max<Duration::rep>(0, time.time_since_epoch().count()));
+}
+
+constexpr Error kNoStream(Errc::not_found, "no such stream");
+constexpr Error kNoConsumer(Errc::not_found, "no such consumer");
+
+}  // namespace
+
+HubSession::HubSession(std::unique_ptr<store::Store> store, const HubOptions& options, const store::Now& now, Send send,
+                       HubCounters& counters)
+    : store_(std::move(store)),
+      options_(options),
+      send_(std::move(send)),
+      counters_(counters),
+      leases_(ns_of(now.wall), deadline_after(now.steady, options.quiet)),
+      incarnation_(ns_of(now.wall)) {
+  leases_.set_observer([this](const std::string& name) {
+    for (auto& [client, state] : clients_) {
+      for (auto& [id, channel] : state.channels) {
+        if (channel.kind == Channel::Kind::leases && channel.follow && name.starts_with(channel.prefix)) {
+          channel.changed.insert(name);
+        }
+      }
+    }
+  });
+}
+
+void HubSession::handle(const std::string& client, Bytes bytes, const store::Now& now) {
+  counters_.ops.fetch_add(1, std::memory_order_relaxed);
+  turn_bytes_ += bytes.size();
+  const auto op = parse_op(bytes);
+  if (!op) {
+    if (op.error() == Errc::not_supported) {
+      Op unknown;
+      unknown.id = op_id(bytes);
+      answer(client, unknown, op.error());
+    } else {
+      counters_.malformed.fetch_add(1, std::memory_order_relaxed);
+    }
+    return;
+  }
+  if (clients_.try_emplace(client).second) {
+    counters_.clients.store(clients_.size(), std::memory_order_relaxed);
+  }
+  switch (op->kind) {
+    case OpKind::declare: return declare(client, *op, now);
+    case OpKind::info: return info(client, *op);
+    case OpKind::remove: return remove(client, *op, now);
+    case OpKind::purge: return purge(client, *op, now);
+    case OpKind::append: return append(client, *op, now);
+    case OpKind::get: return get(client, *op);
+    case OpKind::list: return list(client, *op);
+    case OpKind::consume: return consume(client, *op);
+    case OpKind::read: return read(client, *op);
+    case OpKind::credit: return credit(client, *op);
+    case OpKind::end: return end(client, *op);
+    case OpKind::ack:
+    case OpKind::nak:
+    case OpKind::work:
+    case OpKind::reject: return settle(client, *op, now);
+    case OpKind::lease: return lease(client, *op, now);
+    case OpKind::release: return release(client, *op);
+    case OpKind::leases: return leases(client, *op);
+    case OpKind::probe: {
+      PendingAnswer& reply = answer(client, *op);
+      reply.number = incarnation_;
+      reply.second = clients_.size();
+      return;
+    }
+    case OpKind::answer:
+    case OpKind::delivery:
+    case OpKind::caught_up:
+    case OpKind::ended:
+    case OpKind::lease_changed: break;
+  }
+  answer(client, *op, Error(Errc::invalid_argument, "an op that only a hub sends"));
+}
+
+void HubSession::drop_client(const std::string& client) {
+  leases_.drop_holder(client);
+  clients_.erase(client);
+  std::erase_if(answers_, [&client](const PendingAnswer& pending) { return pending.client == client; });
+  counters_.clients.store(clients_.size(), std::memory_order_relaxed);
+}
+
+PendingAnswer& HubSession::answer(const std::string& client, const Op& op, const Error& error) {
+  PendingAnswer pending;
+  pending.client = client;
+  pending.id = op.id;
+  pending.error = error;
+  pending.quiet = op.has(OpFlags::quiet);
+  answers_.push_back(std::move(pending));
+  turn_bytes_ += sizeof(PendingAnswer);
+  return answers_.back();
+}
+
+void HubSession::declare(const std::string& client, const Op& op, const store::Now& now) {
+  const auto settings = parse_stream_settings(as_text(op.body));
+  const auto stream = settings ? store_->declare(op.name, *settings, op.has(OpFlags::redeclare), now)
+                               : Result<store::Stream*>(settings.error());
+  PendingAnswer& reply = answer(client, op, stream.error());
+  if (stream) {
+    reply.number = (*stream)->first();
+    reply.second = (*stream)->next();
+    reply.body = write_settings((*stream)->settings());
+  }
+}
+
+std::string HubSession::describe(const store::Stream& stream) {
+  std::string text = write_settings(stream.settings());
+  const auto add = [&text](std::string_view name, std::uint64_t value) {
+    text.append(name).append("=").append(std::to_string(value)).append("\n");
+  };
+  add("first", stream.first());
+  add("next", stream.next());
+  add("bytes", stream.bytes());
+  add("dropped_unread", stream.dropped_unread());
+  add("damaged", stream.damaged());
+  for (const auto& [name, consumer] : stream.consumers()) {
+    text.append("consumer=").append(name).append("\n");
+    add("floor", consumer->state.floor());
+    add("waiting", consumer->state.waiting());
+  }
+  return text;
+}
+
+void HubSession::info(const std::string& client, const Op& op) {
+  if (!op.name.empty()) {
+    const store::Stream* stream = store_->find(op.name);
+    PendingAnswer& reply = answer(client, op, stream == nullptr ? kNoStream : Error());
+    if (stream != nullptr) {
+      reply.number = stream->first();
+      reply.second = stream->next();
+      reply.body = describe(*stream).substr(0, kOpBodyMax);
+      turn_bytes_ += reply.body.size();
+    }
+    return;
+  }
+  PendingAnswer& reply = answer(client, op);
+  const auto& all = store_->streams();
+  for (auto at = all.upper_bound(op.key); at != all.end(); ++at) {
+    if (reply.number == kNamesPage) {
+      reply.flags |= OpFlags::more;
+      break;
+    }
+    reply.body.append(at->first).append("\n");
+    reply.key = at->first;
+    ++reply.number;
+  }
+  turn_bytes_ += reply.body.size();
+}
+
+void HubSession::remove(const std::string& client, const Op& op, const store::Now& now) {
+  send_answers(commit(now));  // the turn's messages of the stream are answered before it goes
+  store::Stream* stream = store_->find(op.name);
+  if (stream == nullptr) {
+    answer(client, op, kNoStream);
+    return;
+  }
+  const Result<void> done = op.key.empty() ? store_->remove(op.name) : store_->remove_consumer(*stream, op.key);
+  answer(client, op, done.error());
+}
+
+void HubSession::purge(const std::string& client, const Op& op, const store::Now& now) {
+  send_answers(commit(now));
+  store::Stream* stream = store_->find(op.name);
+  if (stream == nullptr) {
+    answer(client, op, kNoStream);
+    return;
+  }
+  const Result<void> done =
+      op.key.empty() ? store_->purge_before(*stream, op.number) : store_->purge_topic(*stream, op.key);
+  PendingAnswer& reply = answer(client, op, done.error());
+  reply.number = stream->first();
+  reply.second = stream->next();
+}
+
+void HubSession::append(const std::string& client, const Op& op, const store::Now& now) {
+  store::Stream* stream = store_->find(op.name);
+  if (stream == nullptr) {
+    answer(client, op, kNoStream);
+    return;
+  }
+  store::NewMessage message;
+  message.topic = op.key;
+  message.id = op.message_id;
+  message.headers = op.headers;
+  message.body = op.body;
+  message.erased = op.has(OpFlags::erased);
+  store::Expect expect;
+  if (op.has(OpFlags::expect_last)) {
+    expect.last = op.number;
+  }
+  expect.absent = op.has(OpFlags::expect_absent);
+  const std::uint64_t before = stream->next();
+  const auto appended = store_->append(*stream, message, expect, now);
+  PendingAnswer& reply = answer(client, op, appended.error());
+  if (appended) {
+    reply.number = appended->sequence;
+    reply.flags = appended->duplicate ? OpFlags::duplicate : 0;
+    reply.needs = stream->in_memory() ? PendingAnswer::Needs::memory : PendingAnswer::Needs::disk;
+    stored_from_.try_emplace(stream->name(), before);
+  }
+}
+
+void HubSession::get(const std::string& client, const Op& op) {
+  store::Stream* stream = store_->find(op.name);
+  if (stream == nullptr) {
+    answer(client, op, kNoStream);
+    return;
+  }
+  const auto found = op.has(OpFlags::by_sequence) ? stream->message_at(op.number) : stream->newest_of(op.key);
+  if (!found || !*found) {
+    answer(client, op, found ? Error(Errc::not_found, "no such message") : found.error());
+    return;
+  }
+  const store::StoredMessage& message = (*found)->message;
+  PendingAnswer& reply = answer(client, op);
+  reply.number = message.sequence;
+  reply.second = ns_of(message.time);
+  reply.flags = message.erased ? OpFlags::erased : 0;
+  reply.key = message.topic;
+  reply.message_id = message.id;
+  reply.headers = as_text(message.headers);
+  reply.body = as_text(message.body);
+  turn_bytes_ += reply.headers.size() + reply.body.size();
+}
+
+void HubSession::list(const std::string& client, const Op& op) {
+  store::Stream* stream = store_->find(op.name);
+  const auto filter = store::parse_optional_filter(as_text(op.body));
+  if (stream == nullptr || !filter) {
+    answer(client, op, stream == nullptr ? kNoStream : filter.error());
+    return;
+  }
+  std::string after(op.key);
+  std::string body;
+  std::uint64_t count = 0;
+  bool more = true;
+  for (std::size_t scanned = 0; more && count < kNamesPage && scanned < kTopicsScanned; scanned += kNamesPage) {
+    const auto topics = stream->topics_after(after, kNamesPage);
+    if (!topics) {
+      answer(client, op, topics.error());
+      return;
+    }
+    more = topics->size() == kNamesPage;
+    for (const std::string& topic : *topics) {
+      after = topic;
+      if (!*filter || (*filter)->matches(topic)) {
+        body.append(topic).append("\n");
+        if (++count == kNamesPage) {
+          more = true;
+          break;
+        }
+      }
+    }
+  }
+  PendingAnswer& reply = answer(client, op);
+  reply.number = count;
+  reply.flags = more ? OpFlags::more : 0;
+  reply.key = std::move(after);
+  reply.body = std::move(body);
+  turn_bytes_ += reply.body.size();
+}
+
+Result<Channel*> HubSession::open_channel(const std::string& client, const Op& op) {
+  auto& channels = clients_[client].channels;
+  if (op.number > Channel::kCreditMax) {
+    return Error(Errc::invalid_argument, "more credit than 1,048,576");
+  }
+  if (channels.size() >= Client::kChannelsMax) {
+    return Error(Errc::resource_exhausted, "a connection has 1,024 channels");
+  }
+  const auto [at, added] = channels.try_emplace(op.id);
+  if (!added) {
+    return Error(Errc::invalid_state, "the id is an open channel's");
+  }
+  at->second.credit = op.number;
+  return &at->second;
+}
+
+void HubSession::consume(const std::string& client, const Op& op) {
+  store::Stream* stream = store_->find(op.name);
+  if (stream == nullptr) {
+    answer(client, op, kNoStream);
+    return;
+  }
+  const auto make = [&]() -> Result<store::Consumer*> {
+    if (op.body.empty()) {
+      store::Consumer* there = stream->find_consumer(op.key);
+      return there != nullptr ? Result<store::Consumer*>(there) : Result<store::Consumer*>(kNoConsumer);
+    }
+    const auto settings = WEFT_TRY(parse_consumer_settings(as_text(op.body)));
+    return store_->consumer(*stream, op.key, settings, op.has(OpFlags::redeclare));
+  };
+  const auto consumer = make();
+  const auto channel = consumer ? open_channel(client, op) : Result<Channel*>(consumer.error());
+  PendingAnswer& reply = answer(client, op, channel.error());
+  if (channel) {
+    (*channel)->kind = Channel::Kind::consumer;
+    (*channel)->stream = stream->name();
+    (*channel)->consumer = (*consumer)->name;
+    reply.number = (*consumer)->state.floor();
+    reply.second = stream->next();
+    reply.body = write_settings((*consumer)->settings);
+    reply.needs = stream->in_memory() ? PendingAnswer::Needs::memory : PendingAnswer::Needs::disk;
+  }
+}
+
+void HubSession::read(const std::string& client, const Op& op) {
+  store::Stream* stream = store_->find(op.name);
+  const auto settings = parse_consumer_settings(as_text(op.body));
+  if (stream == nullptr || !settings) {
+    answer(client, op, stream == nullptr ? kNoStream : settings.error());
+    return;
+  }
+  auto reader = stream->open_reader(settings->filter, settings->from);
+  const auto channel = reader ? open_channel(client, op) : Result<Channel*>(reader.error());
+  PendingAnswer& reply = answer(client, op, channel.error());
+  if (channel) {
+    (*channel)->kind = Channel::Kind::reader;
+    (*channel)->stream = stream->name();
+    (*channel)->reader = *std::move(reader);
+    (*channel)->caught_up = stream->next();
+    reply.number = (*channel)->reader.cursor.next;
+    reply.second = stream->next();
+  }
+}
+
+void HubSession::credit(const std::string& client, const Op& op) {
+  auto& channels = clients_[client].channels;
+  const auto at = channels.find(op.id);
+  if (at == channels.end()) {
+    // A channel that the hub ended meanwhile: the member is about to read so.
+    answer(client, op, op.has(OpFlags::quiet) ? Error() : Error(Errc::not_found, "no such channel"));
+    return;
+  }
+  if (op.number > Channel::kCreditMax - std::min(at->second.credit, Channel::kCreditMax)) {
+    answer(client, op, Error(Errc::invalid_argument, "more credit than 1,048,576"));
+    return;
+  }
+  at->second.credit += op.number;
+  answer(client, op).number = at->second.credit;
+}
+
+void HubSession::end(const std::string& client, const Op& op) {
+  const bool erased = clients_[client].channels.erase(op.id) != 0;
+  answer(client, op, erased ? Error() : Error(Errc::not_found, "no such channel"));
+}
+
+void HubSession::settle(const std::string& client, const Op& op, const store::Now& now) {
+  store::Stream* stream = store_->find(op.name);
+  store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(op.key);
+  if (consumer == nullptr) {
+    answer(client, op, stream == nullptr ? kNoStream : kNoConsumer);
+    return;
+  }
+  std::uint64_t waited = 0;
+  const bool quiet = op.has(OpFlags::quiet);
+  PendingAnswer& reply = answer(client, op);
+  switch (op.kind) {
+    case OpKind::ack: {
+      if (sequence_count(op.body) > kOpSequencesMax) {
+        reply.error = Error(Errc::invalid_argument, "more than 4,096 sequences of one ack");
+        return;
+      }
+      waited += store_->ack(*consumer, op.number, !quiet) ? 1 : 0;
+      for (std::size_t i = 0; i < sequence_count(op.body); ++i) {
+        waited += store_->ack(*consumer, sequence_at(op.body, i), !quiet) ? 1 : 0;
+      }
+      break;
+    }
+    case OpKind::nak:
+      // All ones: the wait of the consumer's settings.
+      waited =
+          consumer->state.nak(op.number, ~op.second == 0 ? Duration(-1) : duration_of(op.second), now.steady) ? 1 : 0;
+      break;
+    case OpKind::work: waited = consumer->state.work(op.number, now.steady) ? 1 : 0; break;
+    default: waited = store_->ack(*consumer, op.number, !quiet) ? 1 : 0; break;
+  }
+  reply.number = waited;
+  reply.needs = quiet                 ? PendingAnswer::Needs::nothing
+                : stream->in_memory() ? PendingAnswer::Needs::memory
+                                      : PendingAnswer::Needs::disk;
+}
+
+void HubSession::lease(const std::string& client, const Op& op, const store::Now& now) {
+  const auto epoch = leases_.take(op.name, client, op.second, duration_of(op.number), as_text(op.body), now.steady);
+  PendingAnswer& reply = answer(client, op, epoch.error());
+  if (epoch) {
+    reply.number = *epoch;
+  } else if (const Lease* held = leases_.find(op.name); epoch.error() == Errc::conflict && held != nullptr) {
+    reply.number = held->epoch;
+    reply.body = held->data;
+  }
+}
+
+void HubSession::release(const std::string& client, const Op& op) {
+  const bool held = leases_.release(op.name, client);
+  answer(client, op, held ? Error() : Error(Errc::not_found, "the member does not hold the lease"));
+}
+
+void HubSession::leases(const std::string& client, const Op& op) {
+  const auto channel = open_channel(client, op);
+  answer(client, op, channel.error()).number = leases_.size();
+  if (channel) {
+    (*channel)->kind = Channel::Kind::leases;
+    (*channel)->prefix = op.name;
+    (*channel)->follow = op.has(OpFlags::follow);
+  }
+}
+
+}  // namespace weft::topic

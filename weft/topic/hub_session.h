@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/msg/message/message.h"
+#include "weft/store/store.h"
+#include "weft/topic/hub.h"
+#include "weft/topic/hub_leases.h"
+#include "weft/topic/ops.h"
+
+namespace weft::topic {
+
+// Channel: deliveries of one kind to one member, as far as its credit goes.
+struct Channel {
+  enum class Kind : std::uint8_t { consumer, reader, leases };
+  static constexpr std::uint64_t kCreditMax = 1U << 20U;
+
+  Kind kind = Kind::reader;
+  std::uint64_t credit = 0;
+  std::string stream{};         // its name: the stream may be gone
+  std::string consumer{};       // likewise
+  store::Reader reader{};       // of a reader
+  std::uint64_t caught_up = 0;  // of a reader: below this sequence everything was there when it was opened
+  bool told_caught_up = false;
+  // Of leases: those of the first list that were told, and those that changed since.
+  std::string prefix{};
+  std::string after{};
+  bool listed_one = false;
+  bool follow = false;
+  std::set<std::string> changed{};
+};
+
+// Client: one connection of a member.
+struct Client {
+  static constexpr std::size_t kChannelsMax = 1024;
+  static constexpr std::size_t kQueueMessagesMax = 4096;
+  static constexpr std::size_t kQueueBytesMax = 8 * 1024 * 1024;
+
+  std::map<std::uint32_t, Channel> channels;
+  std::deque<Message> queue;  // ops that the socket did not take
+  std::size_t queue_bytes = 0;
+};
+
+// An answer that waits for the commit of its turn, or has its result already.
+struct PendingAnswer {
+  std::string client;
+  std::uint32_t id = 0;
+  std::uint16_t flags = 0;
+  Error error{};
+  std::uint64_t number = 0;
+  std::uint64_t second = 0;
+  std::string key{};
+  std::string message_id{};
+  std::string headers{};
+  std::string body{};
+  enum class Needs : std::uint8_t { nothing, disk, memory } needs = Needs::nothing;
+  bool quiet = false;  // sent only if it is an error
+};
+
+// HubSession: what the hub knows and does, without the socket and without a clock.
+// Owner: the hub. Affinity: the hub's thread.
+class HubSession {
+ public:
+  // Sends one op to a client; false: the client takes no more now. `gone`: it never will.
+  enum class Sent : std::uint8_t { yes, full, gone };
+  using Send = std::function<Sent(const std::string& client, Message& message)>;
+
+  HubSession(std::unique_ptr<store::Store> store, const HubOptions& options, const store::Now& now, Send send,
+             HubCounters& counters);
+
+  void handle(const std::string& client, Bytes op, const store::Now& now);
+  void drop_client(const std::string& client);
+  // The turn has brought as much as its memory allows.
+  [[nodiscard]] bool turn_full() const noexcept { return turn_bytes_ >= kTurnBytesMax; }
+  // Commits what the turn brought, answers it, and delivers. True: there is more to deliver at once.
+  bool finish_turn(const store::Now& now);
+  [[nodiscard]] bool failed() const noexcept { return store_->failed(); }
+  static constexpr std::size_t kTurnBytesMax = 8 * 1024 * 1024;
+  static constexpr std::size_t kDeliveriesMax = 2000;                // a turn
+  static constexpr std::size_t kDeliveryBytesMax = 4 * 1024 * 1024;  // a turn
+
+  // When finish_turn() has work although no op comes.
+  [[nodiscard]] Instant next_deadline(const store::Now& now) const;
+
+ private:
+  // Handlers, one for each kind. They add an answer.
+  void declare(const std::string& client, const Op& op, const store::Now& now);
+  void info(const std::string& client, const Op& op);
+  void remove(const std::string& client, const Op& op, const store::Now& now);
+  void purge(const std::string& client, const Op& op, const store::Now& now);
+  void append(const std::string& client, const Op& op, const store::Now& now);
+  void get(const std::string& client, const Op& op);
+  void list(const std::string& client, const Op& op);
+  void consume(const std::string& client, const Op& op);
+  void read(const std::string& client, const Op& op);
+  void credit(const std::string& client, const Op& op);
+  void end(const std::string& client, const Op& op);
+  void settle(const std::string& client, const Op& op, const store::Now& now);
+  void lease(const std::string& client, const Op& op, const store::Now& now);
+  void release(const std::string& client, const Op& op);
+  void leases(const std::string& client, const Op& op);
+
+  PendingAnswer& answer(const std::string& client, const Op& op, const Error& error = {});
+  [[nodiscard]] Result<Channel*> open_channel(const std::string& client, const Op& op);
+  [[nodiscard]] store::Store::Committed commit(const store::Now& now);
+  void tell_stored();
+  void send_answers(const store::Store::Committed& committed);
+  void send(const std::string& client, const Op& op);
+  [[nodiscard]] bool flush(const std::string& name, Client& client);
+  [[nodiscard]] bool deliver(const store::Now& now);  // true: the bound of the turn ended it
+  // Each delivers one op at most; false: the channel has nothing at the moment, or ended.
+  [[nodiscard]] bool deliver_one(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now);
+  [[nodiscard]] bool deliver_consumer(const std::string& name, std::uint32_t id, Channel& channel,
+                                      const store::Now& now);
+  [[nodiscard]] bool deliver_reader(const std::string& name, std::uint32_t id, Channel& channel);
+  [[nodiscard]] bool deliver_lease(const std::string& name, std::uint32_t id, Channel& channel);
+  bool queue_delivery(const std::string& name, const Op& op);
+  [[nodiscard]] bool send_message(const std::string& name, std::uint32_t id, const store::ReadMessage& read,
+                                  std::uint32_t before);
+  void end_channel(const std::string& name, std::uint32_t id, const Error& error, std::uint64_t number);
+  [[nodiscard]] static std::string describe(const store::Stream& stream);
+
+  std::unique_ptr<store::Store> store_;
+  HubOptions options_;
+  Send send_;
+  HubCounters& counters_;
+  LeaseTable leases_;
+  std::uint64_t incarnation_;
+  std::map<std::string, Client, std::less<>> clients_;
+  std::vector<PendingAnswer> answers_;
+  std::size_t turn_bytes_ = 0;                        // of ops and of answers
+  Instant retry_at_{};                                // after a commit that failed
+  std::map<std::string, std::uint64_t> stored_from_;  // of the turn: the first new sequence of each stream
+  // Deliveries wait for the commit of their tries.
+  struct Outgoing {
+    std::string client;
+    Message message;
+  };
+  std::vector<Outgoing> outgoing_;
+  std::size_t outgoing_bytes_ = 0;
+  std::string last_served_;  // the client whose turn was last, for fairness
+};
+
+}  // namespace weft::topic
