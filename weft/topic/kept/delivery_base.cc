@@ -60,11 +60,15 @@ Result<IntrusivePtr<Call>> DeliveryBase::confirm() noexcept {
       OnLoss::resend_change, sys::now() + kAnswerWait);
 }
 
+// The answer tells how many messages waited for the acknowledgement.
 Result<void> DeliveryBase::confirmed(const Call& call, const Result<void>& result) noexcept {
-  if (!result && result.error() == Errc::not_found && call.resent) {
+  if (!result || call.answer.number != 0) {
+    return result;
+  }
+  if (call.resent) {
     return Error(Errc::outcome_unknown, "it was acknowledged before the hub changed, or another member has it");
   }
-  return result;
+  return Error(Errc::not_found, "ack_wait is over, and another member may have it");
 }
 
 }  // namespace weft::topic

@@ -49,13 +49,15 @@ void HubLink::close() noexcept {
       send_acks(*channel, id);
       channel->state = KeptChannel::State::ended;
       channel->end = kClosed;
-      channel->drop_queue();
+      send_op({.kind = OpKind::end, .flags = OpFlags::quiet, .id = id});
+      give_back(*channel);
       channel->changed.tell();
     }
     channels_.clear();
     declared_.clear();
     place_.tell();
   }
+  flush();
   for (rt::TimerId* const timer : {&timer_, &retry_}) {
     if (*timer) {
       loop_.timers().cancel(std::exchange(*timer, {}));
@@ -251,8 +253,22 @@ void HubLink::end(KeptChannel& channel) noexcept {
   }
   send_acks(channel, channel.id);
   send_op({.kind = OpKind::end, .flags = OpFlags::quiet, .id = channel.id});
-  channel.drop_queue();
+  give_back(channel);
   end_channel(channel, Error(Errc::closed, "the consumer or reader was closed"));
+}
+
+// What waits in the queue goes to another member at once, not only after ack_wait.
+void HubLink::give_back(KeptChannel& channel) noexcept {
+  for (const KeptMessage& message : channel.queue) {
+    if (!channel.reads()) {
+      send_op({.kind = OpKind::nak,
+               .flags = OpFlags::quiet,
+               .number = message.sequence(),
+               .name = channel.stream,
+               .key = channel.consumer});
+    }
+  }
+  channel.drop_queue();
 }
 
 // Takes the channel out of the table; the caller holds a reference.

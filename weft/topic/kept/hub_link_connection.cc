@@ -45,7 +45,7 @@ void HubLink::connect() {
   }
   const auto made = msg::or_no_memory([&]() -> Result<void> {
     Socket socket = WEFT_TRY(settings_.make_socket());
-    WEFT_TRY(socket.set(option::linger, Duration::zero()));
+    WEFT_TRY(socket.set(option::linger, Duration(std::chrono::milliseconds(100))));
     WEFT_TRY(socket.set(option::reconnect_interval, Duration(std::chrono::milliseconds(-1))));
     WEFT_TRY(socket.set(option::send_high_water_mark, 0));
     WEFT_TRY(socket.set(option::receive_high_water_mark, 0));

@@ -374,7 +374,10 @@ TEST_F(HubLinkTest, InfoMessagesAndRemoval) {
   EXPECT_EQ(orders.message(0).error(), Errc::not_found);
   const auto info = orders.info();
   ASSERT_TRUE(info) << info.error().message();
-  EXPECT_EQ(info->messages, 1u);
+  EXPECT_EQ(info->first, 1u);
+  EXPECT_EQ(info->next, 2u);
+  ASSERT_EQ(info->consumers.size(), 1u);
+  EXPECT_EQ(info->consumers[0].floor, 3u);
   EXPECT_EQ(info->settings.topics, std::vector<std::string>{"o.>"});
   ASSERT_TRUE(orders.remove());
   EXPECT_EQ(orders.publish("o.1", "x").error(), Errc::not_found);

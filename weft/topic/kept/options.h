@@ -80,12 +80,17 @@ struct KeyValueOptions {
 
 // StreamInfo: what the hub says of a stream.
 struct StreamInfo {
-  std::string name;
+  struct Consumer {
+    std::string name;
+    std::uint64_t floor = 0;    // every message below it was acknowledged, or is none of the consumer's
+    std::uint64_t waiting = 0;  // delivered and not acknowledged
+  };
+  std::string name;         // with the handle's space
   StreamSettings settings;  // topics as the hub knows them
-  std::uint64_t messages = 0;
+  std::uint64_t first = 0;  // sequence of the oldest message
+  std::uint64_t next = 0;   // of the next message; equal to `first`: the stream is empty
   std::uint64_t bytes = 0;
-  std::uint64_t first = 0;  // sequence of the oldest message; of an empty stream that of the next
-  std::uint64_t last = 0;   // of the newest one; 0: there was none
+  std::vector<Consumer> consumers{};
 };
 
 }  // namespace weft

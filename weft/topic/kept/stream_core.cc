@@ -168,6 +168,7 @@ Published StreamCore::published(const Call& call) noexcept {
 Result<StreamInfo> StreamCore::read_info(const Call& call) {
   StreamInfo info;
   std::string settings;
+  bool counts = false;  // they stand behind the settings
   std::string_view text = as_text(call.answer.body);
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -175,16 +176,21 @@ Result<StreamInfo> StreamCore::read_info(const Call& call) {
     const std::size_t equals = std::min(line.find('='), line.size());
     const std::string_view name = line.substr(0, equals);
     const std::uint64_t number = number_of(line.substr(std::min(line.size(), equals + 1)));
-    if (name == "messages") {
-      info.messages = number;
+    if (name == "first") {
+      info.first = number;
+      counts = true;
+    } else if (!counts) {
+      settings.append(line).append("\n");
+    } else if (name == "next") {
+      info.next = number;
     } else if (name == "bytes") {
       info.bytes = number;
-    } else if (name == "first") {
-      info.first = number;
-    } else if (name == "last") {
-      info.last = number;
-    } else {
-      settings.append(line).append("\n");
+    } else if (name == "consumer") {
+      info.consumers.push_back({std::string(line.substr(equals + 1)), 0, 0});
+    } else if (name == "floor" && !info.consumers.empty()) {
+      info.consumers.back().floor = number;
+    } else if (name == "waiting" && !info.consumers.empty()) {
+      info.consumers.back().waiting = number;
     }
   }
   info.settings = WEFT_TRY(parse_stream_settings(settings));

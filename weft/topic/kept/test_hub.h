@@ -205,8 +205,8 @@ class FakeHub {
       }
       case OpKind::info: {
         const std::string body = write_settings(stream.settings) +
-                                 "messages=" + std::to_string(stream.messages.size()) +
-                                 "\nbytes=0\nfirst=1\nlast=" + std::to_string(stream.messages.size()) + "\n";
+                                 "first=1\nnext=" + std::to_string(stream.messages.size() + 1) +
+                                 "\nbytes=0\nconsumer=c\nfloor=3\nwaiting=2\n";
         return answer(op, Errc::ok, {.body = as_bytes(body)});
       }
       case OpKind::remove:
@@ -223,7 +223,7 @@ class FakeHub {
         for (std::size_t i = 0; i < sequence_count(op.body); ++i) {
           waiting.erase(sequence_at(op.body, i));
         }
-        return answer(op, was ? Errc::ok : Errc::not_found);
+        return answer(op, Errc::ok, {.number = was ? std::uint64_t{1} : 0});
       }
       case OpKind::nak:
         for (auto& [at, channel] : channels_) {
