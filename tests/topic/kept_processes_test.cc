@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // Kept topics while publishers, members of a consumer and hubs die by kill -9.
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <filesystem>
@@ -136,29 +135,42 @@ TEST_F(KeptProcesses, EachMessageReachesAMemberWhenMembersAndHubsDie) {
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::string, int> got;  // by text: how often
-  std::atomic<bool> all{false};
+  bool all = false;
   std::vector<std::thread> threads;
-  for (int member = 0; member < 2; ++member) {
+  Side* living[2] = {};
+  for (Side*& mine : living) {
     threads.emplace_back([&] {
       // Each member is killed after some messages, and another one takes its place.
-      for (int life = 0; !all; ++life) {
+      while (true) {
         auto process = side({"consume"});
+        {
+          const std::lock_guard lock(mutex);
+          if (all) {
+            process->kill();
+            return;
+          }
+          mine = process.get();
+        }
         int count = 0;
-        for (std::string line = process->line(); !line.empty() && !all; line = process->line()) {
+        for (std::string line = process->line(); !line.empty(); line = process->line()) {
           if (!line.starts_with("got ")) {
             continue;
           }
           {
             const std::lock_guard lock(mutex);
             ++got[line.substr(4)];
-            all = got.size() >= kMessages;
+            all = all || got.size() >= kMessages;
           }
           changed.notify_all();
           if (++count == 3000) {
             process->kill();
           }
         }
-        process->kill();
+        const std::lock_guard lock(mutex);
+        mine = nullptr;
+        if (all) {
+          return;
+        }
       }
     });
   }
@@ -174,6 +186,16 @@ TEST_F(KeptProcesses, EachMessageReachesAMemberWhenMembersAndHubsDie) {
     EXPECT_EQ(host->line(), "hosting");
   }
   reading.join();
+  {
+    std::unique_lock lock(mutex);
+    EXPECT_TRUE(changed.wait_for(lock, 60s, [&] { return got.size() >= kMessages; })) << "only " << got.size();
+    all = true;
+    for (Side* const process : living) {
+      if (process != nullptr) {
+        process->kill();
+      }
+    }
+  }
   for (std::thread& thread : threads) {
     thread.join();
   }
