@@ -35,6 +35,30 @@ Result<void> make_owned_directory(const std::string& path) {
   return {};
 }
 
+Result<std::string> make_state_directory() {
+  std::string path;
+  if (const char* const configured = std::getenv("XDG_STATE_HOME"); configured != nullptr && configured[0] == '/') {
+    path = configured;
+  } else if (const char* const home = std::getenv("HOME"); home != nullptr && home[0] == '/') {
+    path = std::string(home) + "/.local/state";
+  } else {
+    return Error(Errc::invalid_state, "neither XDG_STATE_HOME nor HOME names a directory");
+  }
+  for (std::size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    const std::string parent = path.substr(0, slash);
+    const auto made = call([&] { return ::mkdir(parent.c_str(), 0700); });
+    if (made.failed() && made.os_errno != EEXIST) {
+      return make_error(made.os_errno, "make a directory");
+    }
+    if (slash == std::string::npos) {
+      break;
+    }
+  }
+  path += "/weft";
+  WEFT_TRY(make_owned_directory(path));
+  return path;
+}
+
 Result<std::vector<std::string>> list_directory(const std::string& path, std::size_t most) {
   std::unique_ptr<DIR, int (*)(DIR*)> directory(nullptr, &::closedir);
   const auto opened = call_once([&] {

@@ -17,7 +17,7 @@
 #include "weft/store/store.h"
 #include "weft/topic/hub.h"
 #include "weft/topic/hub_leases.h"
-#include "weft/topic/ops.h"
+#include "weft/topic/wire/ops.h"
 
 namespace weft::topic {
 

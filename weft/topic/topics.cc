@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "weft/topic/hub_link_of.h"
+#include "weft/topic/kept/hub_link.h"
 #include "weft/topic/node/node.h"
 
 namespace weft {
@@ -70,6 +72,25 @@ Result<Subscription> Topics::subscribe(const Filter& filter, const SubscriptionO
 }
 Result<Subscription> Topics::subscribe(const Result<Filter>& filter, const SubscriptionOptions& options) {
   return filter ? subscribe(*filter, options) : Result<Subscription>(filter.error());
+}
+
+Result<Stream> Topics::stream(const StreamOptions& options) {
+  if (node_ == nullptr) {
+    return kMoved;
+  }
+  auto link = WEFT_TRY(topic::hub_link_of(*node_));
+  return Stream::declare(std::move(link), options);
+}
+Result<KeyValue> Topics::key_value(std::string_view name, const KeyValueOptions& options) {
+  if (node_ == nullptr) {
+    return kMoved;
+  }
+  auto link = WEFT_TRY(topic::hub_link_of(*node_));
+  return KeyValue::declare(std::move(link), name, options);
+}
+KeptStatistics Topics::kept_statistics() const {
+  const auto link = node_ == nullptr ? nullptr : node_->used_hub_link();
+  return link == nullptr ? KeptStatistics{} : link->statistics();
 }
 
 Result<void> Topics::add_peer(std::string_view endpoint) {

@@ -14,11 +14,14 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/msg/context.h"
+#include "weft/topic/kept/counters.h"
+#include "weft/topic/key_value.h"
 #include "weft/topic/node/counters.h"
 #include "weft/topic/node/options.h"
 #include "weft/topic/owned.h"
 #include "weft/topic/publisher.h"
 #include "weft/topic/service.h"
+#include "weft/topic/stream.h"
 #include "weft/topic/subscription.h"
 
 namespace weft {
@@ -80,6 +83,12 @@ class Topics {
   [[nodiscard]] bool is_local(std::string_view topic) const;  // this handle does
   // The owned topics of the fleet that a filter matches. The errors of Filter::parse().
   Result<std::vector<std::string>> list(std::string_view filter) const;
+
+  // Topics that are kept, in local fleets: declares the stream. The errors of Stream::declare(); not_supported: another
+  // kind of fleet, or a build without SQLite.
+  Result<Stream> stream(const StreamOptions& options);
+  Result<KeyValue> key_value(std::string_view name, const KeyValueOptions& options = {});
+  [[nodiscard]] KeptStatistics kept_statistics() const;  // all 0 before the first use
 
   // tcp fleets. Connects to a peer, and keeps trying. not_supported; malformed_endpoint; resource_exhausted.
   Result<void> add_peer(std::string_view endpoint);

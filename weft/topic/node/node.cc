@@ -7,6 +7,7 @@
 
 #include "weft/msg/socket/socket_core.h"
 #include "weft/sys/directory.h"
+#include "weft/topic/kept/hub_link.h"
 
 namespace weft::topic {
 
@@ -201,6 +202,12 @@ void Node::close() noexcept {
     own_loop_->stop();
   }
   context_.reset();
+  {
+    const std::lock_guard lock(hub_link_mutex_);
+    if (hub_link_ != nullptr) {
+      hub_link_->close();
+    }
+  }
   if (loop_ != nullptr) {
     end_watches();
   }
@@ -228,6 +235,18 @@ void Node::close() noexcept {
   if (async()) {
     room_.pulse();
   }
+}
+
+Result<std::shared_ptr<HubLink>> Node::hub_link(
+    const std::function<Result<std::shared_ptr<HubLink>>(Node&)>& make) {
+  const std::lock_guard lock(hub_link_mutex_);
+  if (closed()) {
+    return Error(Errc::closed, "the handle of topics was closed");
+  }
+  if (hub_link_ == nullptr) {
+    hub_link_ = WEFT_TRY(make(*this));
+  }
+  return hub_link_;
 }
 
 TopicsStatistics Node::statistics() {

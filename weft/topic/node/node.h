@@ -36,6 +36,7 @@
 
 namespace weft::topic {
 
+class HubLink;
 class Node;
 
 // PublisherCore: one topic of a handle, encoded once. Guarded by the node's publish lock, except what is const.
@@ -79,6 +80,17 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] rt::Loop& loop() noexcept { return *loop_; }
   [[nodiscard]] bool async() const noexcept { return own_loop_ == nullptr; }
   [[nodiscard]] TopicsStatistics statistics();
+
+  // --- kept topics ---
+  // The way to the fleet's hub; `make` makes it at the first use. closed; the errors of `make`, which is then tried anew.
+  [[nodiscard]] Result<std::shared_ptr<HubLink>> hub_link(
+      const std::function<Result<std::shared_ptr<HubLink>>(Node&)>& make);
+  [[nodiscard]] std::shared_ptr<HubLink> used_hub_link() noexcept {  // null: not used yet
+    const std::lock_guard lock(hub_link_mutex_);
+    return hub_link_;
+  }
+  [[nodiscard]] const Fleet& fleet() const noexcept { return fleet_; }
+  [[nodiscard]] const std::shared_ptr<msg::ContextCore>& context() const noexcept { return context_; }
 
   // --- publishing (publish.cc) ---
   [[nodiscard]] Result<IntrusivePtr<PublisherCore>> make_publisher(std::string_view name);
@@ -358,6 +370,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   rt::Loop::WatchId out_watch_ = 0;
   std::atomic<bool> closed_{false};
   TopicsCounters counters_;
+
+  std::mutex hub_link_mutex_;
+  std::shared_ptr<HubLink> hub_link_;  // guarded by hub_link_mutex_
 
   sync::Mutex publish_mutex_;
   rt::AsyncEvent room_;

@@ -32,6 +32,10 @@ struct TopicsOptions {
   std::string listen{};     // tcp: "tcp://0.0.0.0:7300"; empty: a port of the system's choice
   std::string advertise{};  // tcp: the endpoint that peers connect to; empty: `listen`, with the address they see
   std::string runtime_directory{};                     // local: empty: $XDG_RUNTIME_DIR/weft, or /tmp/weft-UID
+  // local: where the process that hosts the hub keeps topics, a file for each fleet; the same for all handles of a
+  // fleet. Empty: runtime_directory, if that is given; else $XDG_STATE_HOME/weft, or ~/.local/state/weft.
+  std::string store_directory{};
+  bool hosts = true;  // local: this process becomes the hub when no other one is
   std::vector<std::string> inside{};                   // filters of topics that never leave the process; at most 256
   std::size_t queue_messages_max = 65'536;             // of one subscription
   std::size_t queue_bytes_max = std::size_t{8} << 20;  // the same; a queue takes one message beyond

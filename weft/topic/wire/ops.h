@@ -112,6 +112,7 @@ void encode_op(const Op& op, MutableBytes into) noexcept;
 // kind or flag; op_id() gives the id to answer.
 [[nodiscard]] Result<Op> parse_op(Bytes bytes) noexcept;
 [[nodiscard]] std::uint32_t op_id(Bytes bytes) noexcept;  // 0 when the bytes are too short
+void set_op_id(MutableBytes bytes, std::uint32_t id) noexcept;  // of an encoded op
 
 // OpSequences: the body of an ack.
 // Requires: nothing of the body; a size that is no multiple of 8 leaves out the rest.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/topic/ops.h"
+#include "weft/topic/wire/ops.h"
 
 #include <set>
 #include <string>

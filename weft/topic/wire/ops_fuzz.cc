@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "weft/base/assert.h"
-#include "weft/topic/ops.h"
+#include "weft/topic/wire/ops.h"
 
 // The input is one op. Checked besides the sanitizers: an op that parses is within every bound, and encodes to the very
 // bytes that it was parsed from.

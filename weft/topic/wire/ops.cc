@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/topic/ops.h"
+#include "weft/topic/wire/ops.h"
 
 #include "weft/base/assert.h"
 #include "weft/base/endian.h"
@@ -151,6 +151,11 @@ Result<Op> parse_op(Bytes bytes) noexcept {
 
 std::uint32_t op_id(Bytes bytes) noexcept {
   return bytes.size() < kIdAt + 4 ? 0 : load_big_endian<std::uint32_t>(bytes.data() + kIdAt);
+}
+
+void set_op_id(MutableBytes bytes, std::uint32_t id) noexcept {
+  WEFT_ASSERT(bytes.size() >= kOpHeaderSize);
+  store_big_endian(bytes.data() + kIdAt, id);
 }
 
 std::uint64_t sequence_at(Bytes body, std::size_t index) noexcept {

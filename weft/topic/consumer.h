@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "weft/base/intrusive_ptr.h"
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/topic/kept/delivery_base.h"
+
+namespace weft {
+
+// Delivery: a message for a member of a consumer, to be acknowledged.
+// Owner: a move-only value; it may outlive its consumer. One that goes without ack(), retry() or reject() is delivered
+// again after ack_wait. Affinity: one thread at a time. Cost: ack() gathers; one op acknowledges what a turn brought.
+class Delivery : public topic::DeliveryBase {
+ public:
+  using DeliveryBase::DeliveryBase;
+
+  // Waits until the hub has kept the acknowledgement: the message is never delivered again. not_found: it was delivered
+  // to another member meanwhile; outcome_unknown; timed_out; closed.
+  Result<void> ack_confirmed();
+};
+
+// Consumer: a member of a consumer: who uses the same name, on any handle, shares its messages.
+// Owner: a move-only value; destruction closes. It may outlive the handle. Closing gives the messages of the queue back.
+// Affinity: any thread, also several at once; each message goes to one of them.
+// Promise: each message of the stream at least once to one member, until it is acknowledged.
+class Consumer {
+ public:
+  Consumer(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::KeptChannel> channel) noexcept;
+  Consumer(Consumer&&) noexcept;
+  Consumer& operator=(Consumer&&) noexcept;
+  ~Consumer();
+  void close() noexcept;  // idempotent
+
+  // closed: the consumer, its handle, or the hub removed it (not_found).
+  Result<Delivery> next();
+  Result<Delivery> next_until(Instant deadline);  // also timed_out
+  Result<Delivery> try_next();                    // never waits: would_block
+
+ private:
+  friend class Stream;
+  Result<void> wait_open();
+
+  std::shared_ptr<topic::HubLink> link_;
+  IntrusivePtr<topic::KeptChannel> channel_;
+};
+
+}  // namespace weft

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/hub_link_of.h"
+
+#include <utility>
+
+#include "weft/msg/context.h"
+#include "weft/msg/socket/context_core.h"
+#include "weft/sys/directory.h"
+#include "weft/topic/hub.h"
+#include "weft/topic/kept/hub_link.h"
+#include "weft/topic/node/node.h"
+
+namespace weft::topic {
+
+namespace {
+
+// Hosted: a hub of this process, with sockets of its own: it outlives the handle's for as long as it commits.
+struct Hosted {
+  Context context;
+  std::unique_ptr<Hub> hub;
+};
+
+Result<std::shared_ptr<void>> host(const std::string& directory, const TopicsOptions& options,
+                                   const std::string& fleet) {
+  return msg::or_no_memory([&]() -> Result<std::shared_ptr<void>> {
+    std::string path = options.store_directory.empty() ? options.runtime_directory : options.store_directory;
+    if (path.empty()) {
+      path = WEFT_TRY(sys::make_state_directory());
+    } else {
+      WEFT_TRY(sys::make_owned_directory(path));
+    }
+    auto hosted = std::make_shared<Hosted>();
+    HubOptions hub;
+    hub.directory = directory;
+    hub.store = path + "/" + fleet + ".topics";
+    hosted->hub = WEFT_TRY(Hub::host(hosted->context, hub));
+    return std::shared_ptr<void>(std::move(hosted));
+  });
+}
+
+Result<std::shared_ptr<HubLink>> make(Node& node) {
+  if (node.fleet().kind != Fleet::Kind::local) {
+    return Error(Errc::not_supported,
+                 "only a local fleet keeps topics: the handles of an inproc or tcp fleet have no hub");
+  }
+  return msg::or_no_memory([&]() -> Result<std::shared_ptr<HubLink>> {
+    const LocalDirectory directory =
+        WEFT_TRY(LocalDirectory::open(node.options().runtime_directory, node.fleet().name));
+    LinkSettings settings;
+    settings.endpoint = Hub::endpoint(directory.path());
+    settings.id = instance_text(node.instance());
+    settings.names = node.names();
+    settings.async = node.async();
+    settings.make_socket = [weak = std::weak_ptr<msg::ContextCore>(node.context())]() -> Result<Socket> {
+      const auto context = weak.lock();
+      if (context == nullptr) {
+        return Error(Errc::closed, "the context was closed");
+      }
+      return Socket(WEFT_TRY(context->make_socket(SocketType::dealer)));
+    };
+    if (node.options().hosts) {
+      settings.host = [path = directory.path(), options = node.options(), fleet = node.fleet().name] {
+        return host(path, options, fleet);
+      };
+    }
+    return std::make_shared<HubLink>(node.loop(), std::move(settings));
+  });
+}
+
+}  // namespace
+
+Result<std::shared_ptr<HubLink>> hub_link_of(Node& node) { return node.hub_link(make); }
+
+}  // namespace weft::topic

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+
+#include "weft/base/result.h"
+
+namespace weft::topic {
+
+class HubLink;
+class Node;
+
+// The way to the hub of a handle's fleet, made at the first use. not_supported: the fleet is none of this host; closed;
+// errors of the runtime directory.
+[[nodiscard]] Result<std::shared_ptr<HubLink>> hub_link_of(Node& node);
+
+}  // namespace weft::topic

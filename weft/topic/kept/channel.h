@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/store/settings.h"
+#include "weft/sync/atomic_counted.h"
+#include "weft/topic/kept/call.h"
+#include "weft/topic/kept/kept_message.h"
+#include "weft/topic/wire/ops.h"
+
+namespace weft::topic {
+
+// KeptChannel: deliveries of the hub to one consumer or reader of this handle.
+// Owner: its references: the link's table, the consumer or reader, and its deliveries. Affinity: guarded by the link's
+// lock, except what is const.
+// Invariants:
+//   1. The hub may send at most `credit` more deliveries; one beyond is dropped and counted.
+//   2. queue.size() + credit <= window. With more than bytes_max in the queue no credit is given.
+//   3. A reader's sequences grow. After a change of the hub it begins behind the last one that came.
+class KeptChannel : public sync::AtomicCounted<KeptChannel> {
+ public:
+  enum class State : std::uint8_t { opening, open, ended };
+  static constexpr std::uint32_t kWindowMax = 65'536;
+  static constexpr std::size_t kAcksMax = 512;  // of one op
+
+  KeptChannel(std::string on_stream, std::string of_consumer, ConsumerSettings with, std::uint32_t messages,
+              std::size_t bytes)
+      : stream(std::move(on_stream)),
+        consumer(std::move(of_consumer)),
+        settings(std::move(with)),
+        window(messages),
+        bytes_max(bytes) {}
+
+  const std::string stream;    // as the hub knows it
+  const std::string consumer;  // empty: a reader
+  const ConsumerSettings settings;
+  const std::uint32_t window;
+  const std::size_t bytes_max;
+  [[nodiscard]] bool reads() const noexcept { return consumer.empty(); }
+
+  std::uint32_t id = 0;
+  State state = State::opening;
+  Error end;
+  std::deque<KeptMessage> queue;
+  std::size_t queue_bytes = 0;
+  std::size_t size_hint = 4096;  // bytes of the largest delivery lately: how much a credit may cost
+  std::uint32_t credit = 0;
+  bool opened = false;          // at least once
+  Instant open_until = kNever;  // until it is opened
+  std::uint64_t next = 0;       // reader: what to begin with after a change of the hub; 0: not known
+  bool caught_up = false;
+  std::size_t stored = 0;           // messages in the queue that came before `caught_up`
+  std::vector<std::uint64_t> acks;  // to be sent
+  bool acks_posted = false;
+  News changed;
+
+  [[nodiscard]] bool live() const noexcept { return caught_up && stored == 0; }
+  // How many more deliveries the hub may send now. It is at least half of the window, or 0.
+  [[nodiscard]] std::uint32_t credit_due() const noexcept;
+  // False: unasked, out of order, or a double; it is not queued.
+  [[nodiscard]] bool take(KeptMessage&& message);
+  void drop_queue() noexcept {
+    queue.clear();
+    queue_bytes = stored = 0;
+  }
+  [[nodiscard]] Result<KeptMessage> pop();  // would_block; the end's error
+  // What opens the channel: anew, or where the hub before left it. `body` keeps the text of the settings.
+  [[nodiscard]] Op open_op(std::string& body);
+};
+
+}  // namespace weft::topic

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: MIT
+// Consumers and readers at a hub that ends, comes back, and lies.
+#include "weft/topic/kept/channel.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/topic/kept/test_link.h"
+#include <gtest/gtest.h>
+
+namespace weft::topic {
+namespace {
+
+class ChannelTest : public KeptTest {
+ protected:
+  void fill(Stream& stream, int from, int to) {
+    for (int i = from; i < to; ++i) {
+      ASSERT_TRUE(stream.publish("a." + std::to_string(i % 3), std::to_string(i)));
+    }
+  }
+};
+
+TEST_F(ChannelTest, AReaderReadsWhatIsStoredThenWhatComes) {
+  FakeHub hub(context_, endpoint_, store_);
+  TestLink link(context_, endpoint_);
+  Stream stream = link.stream({.name = "s"});
+  fill(stream, 0, 1000);
+  Reader reader = *stream.read({.queue_messages_max = 16});
+  int count = 0;
+  for (;; ++count) {
+    auto message = reader.next_stored();
+    ASSERT_TRUE(message) << message.error().message();
+    if (!*message) {
+      break;
+    }
+    EXPECT_EQ((*message)->text(), std::to_string(count));
+    EXPECT_EQ((*message)->sequence(), static_cast<std::uint64_t>(count) + 1);
+  }
+  EXPECT_EQ(count, 1000);
+  EXPECT_TRUE(reader.live());
+  EXPECT_EQ(reader.try_next().error(), Errc::would_block);
+  fill(stream, 1000, 1001);
+  EXPECT_EQ(reader.next_until(soon())->text(), "1000");
+}
+
+TEST_F(ChannelTest, AReaderOfAnEmptyStreamIsLive) {
+  FakeHub hub(context_, endpoint_, store_);
+  TestLink link(context_, endpoint_);
+  Stream stream = link.stream({.name = "s"});
+  Reader reader = *stream.read();
+  EXPECT_FALSE(reader.next_stored()->has_value());
+  EXPECT_TRUE(reader.live());
+}
+
+TEST_F(ChannelTest, AReaderBeginsWhereItIsTold) {
+  FakeHub hub(context_, endpoint_, store_);
+  TestLink link(context_, endpoint_);
+  Stream stream = link.stream({.name = "s"});
+  fill(stream, 0, 10);
+  EXPECT_EQ(stream.read({.from = From::sequence(7)})->next_until(soon())->text(), "6");
+  EXPECT_EQ(stream.read({.from = From::last()})->next_until(soon())->text(), "9");
+  EXPECT_EQ(stream.read({.filter = "a.2"})->next_until(soon())->text(), "2");
+  Reader newest = *stream.read({.from = From::last_per_topic()});
+  for (const char* text : {"7", "8", "9"}) {
+    EXPECT_EQ(newest.next_until(soon())->text(), text);
+  }
+  Reader next = *stream.read({.from = From::next()});
+  fill(stream, 10, 11);
+  EXPECT_EQ(next.next_until(soon())->text(), "10");
+}
+
+TEST_F(ChannelTest, AReaderHasNoGapAndNoDoubleWhenTheHubChanges) {
+  TestLink link(context_, endpoint_);
+  std::optional<FakeHub> hub(std::in_place, context_, endpoint_, store_);
+  Stream stream = link.stream({.name = "s"});
+  Reader first = *stream.read({.queue_messages_max = 8});
+  Reader next = *stream.read({.from = From::next()});
+  std::thread publisher([&] { fill(stream, 0, 400); });
+  int count = 0;
+  for (int hubs = 0; hubs < 4; ++hubs) {
+    for (int i = 0; i < 90; ++i, ++count) {
+      const auto message = first.next_until(soon());
+      ASSERT_TRUE(message) << message.error().message();
+      ASSERT_EQ(message->text(), std::to_string(count));
+    }
+    hub.reset();
+    hub.emplace(context_, endpoint_, store_);
+  }
+  publisher.join();
+  for (; count < 400; ++count) {
+    ASSERT_EQ(first.next_until(soon())->text(), std::to_string(count));
+  }
+  for (int i = 0; i < 400; ++i) {
+    ASSERT_EQ(next.next_until(soon())->text(), std::to_string(i)) << "opened at the end of an empty stream";
+  }
+}
+
+TEST_F(ChannelTest, WhatComesWhileNoHubIsThereIsReadAfterwards) {
+  TestLink link(context_, endpoint_);
+  TestLink other(context_, endpoint_);
+  std::optional<FakeHub> hub(std::in_place, context_, endpoint_, store_);
+  Stream stream = link.stream({.name = "s"});
+  Reader reader = *stream.read({.from = From::next()});  // nothing was delivered when the hub ends
+  hub.reset();
+  store_.streams["s"].messages.push_back({"a", "", "", "between", false});
+  hub.emplace(context_, endpoint_, store_);
+  EXPECT_EQ(reader.next_until(soon())->text(), "between");
+}
+
+TEST_F(ChannelTest, MembersShareTheMessagesOfAConsumer) {
+  FakeHub hub(context_, endpoint_, store_);
+  TestLink one(context_, endpoint_);
+  TestLink two(context_, endpoint_);
+  Stream stream = one.stream({.name = "s"});
+  Stream same = two.stream({.name = "s"});
+  Consumer a = *stream.consumer("billing", {.queue_messages_max = 4});
+  Consumer b = *same.consumer("billing", {.queue_messages_max = 4});
+  EXPECT_EQ(same.consumer("billing", {.tries_max = 3}).error(), Errc::conflict);
+  fill(stream, 0, 100);
+  std::map<std::string, int> seen;
+  while (seen.size() < 100) {
+    for (Consumer* each : {&a, &b}) {
+      auto delivery = each->try_next();
+      if (delivery) {
+        EXPECT_EQ(delivery->tries(), 0u);
+        ++seen[std::string(delivery->text())];
+        delivery->ack();
+        delivery->ack();  // nothing
+      }
+    }
+  }
+  for (const auto& [text, count] : seen) {
+    EXPECT_EQ(count, 1) << text;
+  }
+}
+
+TEST_F(ChannelTest, WhatIsGivenBackIsDeliveredAgainAndWhatIsRejectedIsNot) {
+  FakeHub hub(context_, endpoint_, store_);
+  TestLink link(context_, endpoint_);
+  Stream stream = link.stream({.name = "s"});
+  Consumer consumer = *stream.consumer("c");
+  fill(stream, 0, 2);
+  Delivery first = *consumer.next_until(soon());
+  first.working();
+  first.retry(Duration(0));
+  first.ack();  // nothing: it was given back
+  Delivery second = *consumer.next_until(soon());
+  EXPECT_EQ(second.text(), "1");
+  second.reject("broken");
+  Delivery again = *consumer.next_until(soon());
+  EXPECT_EQ(again.text(), "0");
+  EXPECT_EQ(again.tries(), 1u);
+  ASSERT_TRUE(again.ack_confirmed());
+  EXPECT_EQ(again.ack_confirmed().error(), Errc::invalid_state);
+  EXPECT_TRUE(store_.streams["s"].waiting["c"].empty());
+}
+
+TEST_F(ChannelTest, AConfirmedAcknowledgementOfAnotherMembersMessageIsNotFound) {
+  FakeHub hub(context_, endpoint_, store_);
+  TestLink link(context_, endpoint_);
+  Stream stream = link.stream({.name = "s"});
+  Consumer consumer = *stream.consumer("c");
+  fill(stream, 0, 1);
+  Delivery delivery = *consumer.next_until(soon());
+  const auto call =
+      *HubLink::prepare({.kind = OpKind::ack, .number = 1, .name = "s", .key = "c"}, OnLoss::resend_change, soon());
+  ASSERT_TRUE(link->run(call));
+  EXPECT_EQ(delivery.ack_confirmed().error(), Errc::not_found);
+}
+
+TEST_F(ChannelTest, AfterAChangeOfTheHubWhatWaitsInTheQueueComesOnce) {
+  TestLink link(context_, endpoint_);
+  std::optional<FakeHub> hub(std::in_place, context_, endpoint_, store_);
+  Stream stream = link.stream({.name = "s"});
+  // The credit suffices for all that the new hub gives again, so that it comes before the answer to "last".
+  Consumer consumer = *stream.consumer("c", {.queue_messages_max = 128});
+  fill(stream, 0, 40);
+  Delivery held = *consumer.next_until(soon());
+  hub.reset();
+  hub.emplace(context_, endpoint_, store_);
+  ASSERT_TRUE(stream.publish("a", "last"));
+  std::map<std::string, int> seen;
+  bool last = false;
+  while (!last || seen.size() < 41) {
+    Delivery delivery = *consumer.next_until(soon());
+    ++seen[std::string(delivery.text())];
+    last |= delivery.text() == "last";
+    delivery.ack();
+  }
+  EXPECT_EQ(seen["0"], 1) << "it was not acknowledged: the hub gives it again";
+  EXPECT_EQ(seen["1"], 1);
+  EXPECT_EQ(seen["39"], 1);
+  held.ack();
+}
+
+TEST_F(ChannelTest, AcknowledgementsOutliveAChangeOfTheHub) {
+  TestLink link(context_, endpoint_);
+  std::optional<FakeHub> hub(std::in_place, context_, endpoint_, store_);
+  Stream stream = link.stream({.name = "s"});
+  Consumer consumer = *stream.consumer("c");
+  fill(stream, 0, 1);
+  Delivery delivery = *consumer.next_until(soon());
+  hub.reset();
+  delivery.ack();  // nobody hears it
+  hub.emplace(context_, endpoint_, store_);
+  fill(stream, 1, 2);
+  // The new hub delivers again what it thinks is open; then it gets the acknowledgement.
+  for (bool done = false; !done;) {
+    Delivery next = *consumer.next_until(soon());
+    done = next.text() == "1";
+    ASSERT_TRUE(next.ack_confirmed() || next.text() == "0");
+  }
+  EXPECT_TRUE(store_.streams["s"].waiting["c"].empty());
+}
+
+TEST_F(ChannelTest, AHubThatSendsWithoutCreditFillsNoQueue) {
+  TestLink link(context_, endpoint_);
+  FakeHub hub(context_, endpoint_, store_, [](FakeHub& self, const Op& op) {
+    if (op.kind == OpKind::read) {
+      self.say({.kind = OpKind::answer, .id = op.id, .number = 1});
+      for (std::uint64_t i = 1; i <= 100; ++i) {
+        self.say({.kind = OpKind::delivery, .id = op.id, .number = i, .key = "a"});
+      }
+      return false;
+    }
+    return op.kind != OpKind::credit;
+  });
+  Stream stream = link.stream({.name = "s"});
+  Reader reader = *stream.read({.queue_messages_max = 10});
+  int count = 0;
+  ASSERT_TRUE(stream.publish("a", "behind the flood"));
+  while (reader.try_next()) {
+    ++count;
+  }
+  EXPECT_LE(count, 10 + 10);
+  EXPECT_GE(link->statistics().dropped_unasked, 80u);
+}
+
+TEST_F(ChannelTest, ADeliveryThatIsNoneAndAnEndAreTaken) {
+  TestLink link(context_, endpoint_);
+  FakeHub hub(context_, endpoint_, store_, [](FakeHub& self, const Op& op) {
+    if (op.kind == OpKind::read) {
+      self.say({.kind = OpKind::answer, .id = op.id, .number = 5});
+      self.say({.kind = OpKind::delivery, .id = op.id, .number = 4, .key = "a"});  // before the beginning
+      self.say({.kind = OpKind::delivery, .id = op.id, .number = 5, .key = "a"});
+      self.say({.kind = OpKind::delivery, .id = op.id, .number = 5, .key = "a"});
+      self.say({.kind = OpKind::lease_changed, .id = op.id});
+      self.say({.kind = OpKind::ended, .id = op.id, .code = static_cast<std::uint16_t>(Errc::not_found)});
+      self.say({.kind = OpKind::ended, .id = op.id});
+      return false;
+    }
+    return true;
+  });
+  Stream stream = link.stream({.name = "s"});
+  Reader reader = *stream.read();
+  EXPECT_EQ(reader.next_until(soon())->sequence(), 5u);
+  EXPECT_EQ(reader.next_until(soon()).error(), Errc::not_found);
+  EXPECT_EQ(link->statistics().dropped_doubles, 2u);
+}
+
+TEST_F(ChannelTest, LargeMessagesStopTheCredit) {
+  FakeHub hub(context_, endpoint_, store_);
+  TestLink link(context_, endpoint_);
+  Stream stream = link.stream({.name = "s"});
+  const std::string body(100'000, 'x');
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(stream.publish("a", body));
+  }
+  ASSERT_TRUE(stream.read({.queue_bytes_max = 1'000'000}));
+  // What the queue holds shows only in what a reader gets without the hub: close and count.
+  Reader reader = *stream.read({.queue_messages_max = 1000, .queue_bytes_max = 400'000});
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_EQ(reader.next_until(soon())->body().size(), body.size());
+  }
+}
+
+TEST(ChannelCredit, IsGivenByHalvesAndStopsAtTheBytes) {
+  const auto channel = make_intrusive<KeptChannel>("s", "", ConsumerSettings{}, 16U, std::size_t{64 * 1024});
+  EXPECT_EQ(channel->credit_due(), 16u) << "16 messages of the size that is guessed at first";
+  channel->credit = 16;
+  EXPECT_EQ(channel->credit_due(), 0u);
+  channel->credit = 9;
+  EXPECT_EQ(channel->credit_due(), 0u);
+  channel->credit = 8;
+  EXPECT_EQ(channel->credit_due(), 8u);
+  channel->credit = 0;
+  channel->size_hint = 32 * 1024;
+  EXPECT_EQ(channel->credit_due(), 2u);
+  channel->size_hint = 1024 * 1024;
+  EXPECT_EQ(channel->credit_due(), 1u) << "one message is always permitted";
+  const auto names = Names{};
+  auto bytes = *Message::with_size(encoded_size({.kind = OpKind::delivery, .number = 1}));
+  encode_op({.kind = OpKind::delivery, .number = 1}, bytes.mutable_bytes());
+  channel->credit = 1;
+  ASSERT_TRUE(channel->take(*KeptMessage::of(std::move(bytes), names)));
+  channel->queue_bytes = 64 * 1024;
+  EXPECT_EQ(channel->credit_due(), 0u);
+}
+
+}  // namespace
+}  // namespace weft::topic

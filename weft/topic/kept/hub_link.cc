@@ -1,0 +1,502 @@
+// SPDX-License-Identifier: MIT
+// HubLink: requests, channels, and what the hub says.
+#include "weft/topic/kept/hub_link.h"
+
+#include <algorithm>
+#include <array>
+#include <new>
+
+#include "weft/base/endian.h"
+#include "weft/msg/socket/socket_core.h"
+
+namespace weft::topic {
+
+namespace {
+constexpr Error kClosed(Errc::closed, "the handle of topics was closed");
+constexpr Error kUnknown(Errc::outcome_unknown, "the hub did not answer in time: it may have carried out the request");
+constexpr Error kUnsent(Errc::timed_out, "no hub took the request in time");
+constexpr Error kSilent(Errc::timed_out, "the hub did not answer in time");
+
+const char* text_of(Errc errc) noexcept {
+  switch (errc) {
+    case Errc::not_found: return "the hub has no such stream, topic, consumer or message";
+    case Errc::conflict: return "the hub has another state than the request expects";
+    case Errc::resource_exhausted: return "a bound of the stream or of the hub is reached";
+    case Errc::corrupt: return "the hub's file is damaged";
+    case Errc::not_supported: return "the hub cannot keep what was declared";
+    default: return "the hub refused the request";
+  }
+}
+
+}  // namespace
+
+HubLink::HubLink(rt::Loop& loop, LinkSettings settings) : loop_(loop), settings_(std::move(settings)) {}
+
+HubLink::~HubLink() { close(); }
+
+void HubLink::close() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) {
+      return;
+    }
+    closed_ = true;
+    while (!order_.empty()) {
+      Call& call = order_.front();
+      finish(call, call.sent && call.on_loss != OnLoss::resend ? kUnknown : kClosed);
+    }
+    for (auto& [id, channel] : channels_) {
+      send_acks(*channel, id);
+      channel->state = KeptChannel::State::ended;
+      channel->end = kClosed;
+      send_op({.kind = OpKind::end, .flags = OpFlags::quiet, .id = id});
+      give_back(*channel);
+      channel->changed.tell();
+    }
+    channels_.clear();
+    declared_.clear();
+    place_.tell();
+  }
+  flush();
+  for (rt::TimerId* const timer : {&timer_, &retry_}) {
+    if (*timer) {
+      loop_.timers().cancel(std::exchange(*timer, {}));
+    }
+  }
+  drop_connection();
+  hosted_.reset();
+}
+
+KeptStatistics HubLink::statistics() const {
+  const std::lock_guard lock(mutex_);
+  KeptStatistics all = counts_;
+  all.in_flight = in_flight_;
+  all.channels = channels_.size();
+  return all;
+}
+
+std::string HubLink::next_message_id() {
+  const std::lock_guard lock(mutex_);
+  return settings_.id + '-' + std::to_string(++messages_);
+}
+
+// --- requests ---
+
+std::uint32_t HubLink::fresh_id() noexcept {
+  do {
+    ++last_id_;
+  } while (last_id_ == 0 || calls_.contains(last_id_) || channels_.contains(last_id_));
+  return last_id_;
+}
+
+bool HubLink::has_place(const Call& call) const noexcept {
+  if (!call.is_append) {
+    return calls_.size() - in_flight_ < kCallsMax;
+  }
+  return in_flight_ == 0 || (in_flight_ < kInFlightMax && in_flight_bytes_ + call.footprint() <= kInFlightBytesMax);
+}
+
+Result<IntrusivePtr<Call>> HubLink::prepare(const Op& op, OnLoss on_loss, Instant deadline) {
+  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+    WEFT_TRY(check_op(op));
+    auto call = make_intrusive<Call>();
+    call->on_loss = on_loss;
+    call->is_append = op.kind == OpKind::append;
+    call->deadline = deadline;
+    call->request = WEFT_TRY(Message::with_size(encoded_size(op)));
+    encode_op(op, call->request.mutable_bytes());
+    return call;
+  });
+}
+
+Result<void> HubLink::start(const IntrusivePtr<Call>& call) {
+  if (closed_) {
+    return kClosed;
+  }
+  if (!has_place(*call)) {
+    return Errc::would_block;
+  }
+  if (call->deadline <= sys::now()) {
+    return kUnsent;
+  }
+  return msg::or_no_memory([&]() -> Result<void> {
+    if (state_ != Link::up) {
+      want_connection();
+    }
+    want_timer(call->deadline);
+    call->id = fresh_id();
+    set_op_id(call->request.mutable_bytes(), call->id);
+    calls_.emplace(call->id, call);
+    order_.push_back(*call);
+    if (call->is_append) {
+      ++in_flight_;
+      in_flight_bytes_ += call->footprint();
+      ++counts_.appended;
+    }
+    if (state_ == Link::up) {
+      call->sent = send(call->request);
+    }
+    return {};
+  });
+}
+
+rt::Task<Result<void>> HubLink::run_task(std::shared_ptr<HubLink> link, IntrusivePtr<Call> call) {
+  HubLink* const self = link.get();
+  const auto begin = [self, raw = &call] { return self->start(*raw); };
+  const Result<void> started = co_await wait_task<void>(link, &self->place_, begin, nullptr);
+  if (!started) {
+    co_return started.error();
+  }
+  const auto end = [raw = call.get()] { return outcome(*raw); };
+  const Result<void> ended = co_await wait_task<void>(link, &call->changed, end, call);
+  co_return ended;
+}
+
+void HubLink::send_quiet(const Op& op) noexcept {
+  const std::lock_guard lock(mutex_);
+  send_op(op);
+}
+
+void HubLink::send_op(const Op& op) noexcept {
+  if (state_ != Link::up || !check_op(op)) {
+    return;
+  }
+  if (auto message = Message::with_size(encoded_size(op))) {
+    encode_op(op, message->mutable_bytes());
+    (void)connection_.socket.try_send(*std::move(message));
+  }
+}
+
+// False: the connection is about to end; what it did not take leaves again over the next one.
+bool HubLink::send(const Message& message) noexcept {
+  return static_cast<bool>(connection_.socket.try_send(message.share()));
+}
+
+void HubLink::keep_declaring(const std::string& stream, const Op& op) {
+  auto message = Message::with_size(encoded_size(op));
+  if (message && check_op(op)) {
+    encode_op(op, message->mutable_bytes());
+    const std::lock_guard lock(mutex_);
+    if (!closed_ && declared_.size() < kChannelsMax) {
+      declared_.insert_or_assign(stream, *std::move(message));
+    }
+  }
+}
+void HubLink::stop_declaring(const std::string& stream) noexcept {
+  const std::lock_guard lock(mutex_);
+  declared_.erase(stream);
+}
+
+void HubLink::finish(Call& call, const Error& error) noexcept {
+  const auto held = IntrusivePtr<Call>::retain(&call);
+  call.unhook();
+  calls_.erase(call.id);
+  call.done = true;
+  call.error = error;
+  if (call.is_append) {
+    --in_flight_;
+    in_flight_bytes_ -= call.footprint();
+    if (error == Error()) {
+      ++counts_.acknowledged;
+    } else if (error == Errc::outcome_unknown) {
+      ++counts_.unknown;
+    } else if (call.answer.kind == OpKind::answer) {
+      ++counts_.refused;
+    } else {
+      ++counts_.unsent;
+    }
+  }
+  call.request = Message();
+  call.changed.tell();
+  // Not for each answer: a publisher that waits for a place sends a quarter of all at once.
+  if (!call.is_append || in_flight_ == 0 ||
+      (in_flight_ <= kInFlightMax / 4 * 3 && in_flight_bytes_ <= kInFlightBytesMax / 4 * 3)) {
+    place_.tell();
+  }
+}
+
+void HubLink::flush() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (state_ == Link::up) {
+    connection_.socket.core()->flush_batches();
+  }
+}
+
+// --- channels ---
+
+Result<void> HubLink::open(KeptChannel& channel) {
+  const std::lock_guard lock(mutex_);
+  if (closed_) {
+    return kClosed;
+  }
+  if (channels_.size() >= kChannelsMax) {
+    return Error(Errc::resource_exhausted, "4,096 consumers and readers of a handle");
+  }
+  return msg::or_no_memory([&]() -> Result<void> {
+    channel.id = fresh_id();
+    channels_.emplace(channel.id, IntrusivePtr<KeptChannel>::retain(&channel));
+    if (state_ == Link::up) {
+      std::string body;
+      send_op(channel.open_op(body));
+    } else {
+      want_connection();
+    }
+    want_timer(channel.open_until);
+    return {};
+  });
+}
+
+void HubLink::end(KeptChannel& channel) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (channel.state == KeptChannel::State::ended) {
+    return;
+  }
+  send_acks(channel, channel.id);
+  send_op({.kind = OpKind::end, .flags = OpFlags::quiet, .id = channel.id});
+  give_back(channel);
+  end_channel(channel, Error(Errc::closed, "the consumer or reader was closed"));
+}
+
+// What waits in the queue goes to another member at once, not only after ack_wait.
+void HubLink::give_back(KeptChannel& channel) noexcept {
+  for (const KeptMessage& message : channel.queue) {
+    if (!channel.reads()) {
+      send_op({.kind = OpKind::nak,
+               .flags = OpFlags::quiet,
+               .number = message.sequence(),
+               .name = channel.stream,
+               .key = channel.consumer});
+    }
+  }
+  channel.drop_queue();
+}
+
+// Takes the channel out of the table; the caller holds a reference.
+void HubLink::end_channel(KeptChannel& channel, const Error& error) noexcept {
+  const auto held = IntrusivePtr<KeptChannel>::retain(&channel);
+  channel.state = KeptChannel::State::ended;
+  channel.end = error;
+  channels_.erase(channel.id);
+  channel.changed.tell();
+}
+
+Result<KeptMessage> HubLink::try_next(KeptChannel& channel) {
+  Result<KeptMessage> message = channel.pop();
+  if (message) {
+    ++counts_.delivered;
+    give_credit(channel);
+  }
+  return message;
+}
+
+Result<std::optional<KeptMessage>> HubLink::try_next_stored(KeptChannel& channel) {
+  if (channel.live()) {
+    return std::optional<KeptMessage>();
+  }
+  return std::optional<KeptMessage>(WEFT_TRY(try_next(channel)));
+}
+
+void HubLink::give_credit(KeptChannel& channel) noexcept {
+  if (channel.state != KeptChannel::State::open || state_ != Link::up) {
+    return;
+  }
+  if (const std::uint32_t more = channel.credit_due(); more != 0) {
+    channel.credit += more;
+    send_op({.kind = OpKind::credit, .flags = OpFlags::quiet, .id = channel.id, .number = more});
+  }
+}
+
+void HubLink::acknowledge(KeptChannel& channel, std::uint64_t sequence) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (closed_ || channel.state == KeptChannel::State::ended) {
+    return;
+  }
+  try {
+    channel.acks.push_back(sequence);
+    if (channel.acks.size() >= KeptChannel::kAcksMax) {
+      send_acks(channel, channel.id);
+    } else if (!channel.acks_posted) {
+      loop_.post([weak = weak_from_this(), kept = IntrusivePtr<KeptChannel>::retain(&channel)] {
+        if (const auto link = weak.lock()) {
+          {
+            const std::lock_guard inner(link->mutex_);
+            kept->acks_posted = false;
+            link->send_acks(*kept, kept->id);
+          }
+          link->flush();
+        }
+      });
+      channel.acks_posted = true;
+    }
+  } catch (const std::bad_alloc&) {
+    send_acks(channel, channel.id);  // the hub delivers again what was not acknowledged
+  }
+}
+
+void HubLink::send_acks(KeptChannel& channel, std::uint32_t id) noexcept {
+  if (state_ != Link::up || channel.acks.empty()) {
+    return;
+  }
+  std::array<std::uint8_t, 8 * KeptChannel::kAcksMax> body;
+  while (!channel.acks.empty()) {
+    const std::uint64_t first = channel.acks.back();
+    channel.acks.pop_back();
+    std::size_t size = 0;
+    for (; !channel.acks.empty() && size < body.size(); size += 8, channel.acks.pop_back()) {
+      store_big_endian(body.data() + size, channel.acks.back());
+    }
+    send_op({.kind = OpKind::ack,
+             .flags = OpFlags::quiet,
+             .id = id,
+             .number = first,
+             .name = channel.stream,
+             .key = channel.consumer,
+             .body = Bytes(body.data(), size)});
+  }
+}
+
+// --- what the hub says ---
+
+void HubLink::handle_op(Message&& message) {
+  const auto op = parse_op(message.bytes());
+  const std::lock_guard lock(mutex_);
+  if (!op) {
+    ++counts_.malformed;
+    return;
+  }
+  if (const auto found = channels_.find(op->id); found != channels_.end()) {
+    const IntrusivePtr<KeptChannel> channel = found->second;
+    handle_channel(*channel, std::move(message), *op);
+  } else if (op->kind == OpKind::answer) {
+    handle_answer(std::move(message), *op);
+  } else if (op->kind == OpKind::delivery) {
+    ++counts_.dropped_unasked;
+  } else if (op->kind != OpKind::ended && op->kind != OpKind::caught_up) {
+    ++counts_.malformed;  // of a channel that was just closed they may come
+  }
+}
+
+void HubLink::handle_answer(Message&& message, const Op& op) {
+  if (op.id == 0) {
+    return;  // to a declaration that was repeated, or an acknowledgement
+  }
+  const auto found = calls_.find(op.id);
+  if (found == calls_.end()) {
+    ++counts_.malformed;  // it came after its deadline, or answers nothing
+    return;
+  }
+  const IntrusivePtr<Call> call = found->second;
+  const Errc errc = op.error();
+  call->bytes = std::move(message);
+  call->answer = *parse_op(call->bytes.bytes());  // its views point into the new place
+  finish(*call, errc == Errc::ok ? Error() : Error(errc, text_of(errc)));
+}
+
+void HubLink::handle_channel(KeptChannel& channel, Message&& message, const Op& op) {
+  switch (op.kind) {
+    case OpKind::answer:
+      if (channel.state != KeptChannel::State::opening) {
+        ++counts_.late_acks;  // a quiet acknowledgement failed: the message is another member's, or gone
+      } else if (op.error() != Errc::ok) {
+        end_channel(channel, Error(op.error(), text_of(op.error())));
+      } else {
+        channel.state = KeptChannel::State::open;
+        if (channel.reads() && !channel.opened && channel.settings.from.kind != From::Kind::last_per_topic) {
+          channel.next = std::max(channel.next, op.number);
+        }
+        channel.opened = true;
+        channel.open_until = kNever;
+        channel.changed.tell();
+        give_credit(channel);
+      }
+      return;
+    case OpKind::delivery: {
+      auto kept = KeptMessage::of(std::move(message), settings_.names);
+      const std::uint32_t credit = channel.credit;
+      if (!kept) {
+        ++counts_.malformed;
+      } else if (channel.take(*std::move(kept))) {
+        channel.changed.tell();
+      } else if (credit == 0) {
+        ++counts_.dropped_unasked;
+      } else {
+        ++counts_.dropped_doubles;
+        give_credit(channel);
+      }
+      return;
+    }
+    case OpKind::caught_up:
+      channel.caught_up = true;
+      channel.changed.tell();
+      return;
+    case OpKind::ended:
+      end_channel(channel, op.error() == Errc::ok ? Error(Errc::closed, "the hub ended the channel")
+                                                  : Error(op.error(), text_of(op.error())));
+      return;
+    default: ++counts_.malformed; return;
+  }
+}
+
+// --- deadlines ---
+
+void HubLink::want_timer(Instant deadline) {
+  if (deadline < timer_wanted_) {
+    timer_wanted_ = deadline;
+    post(&HubLink::arm_timer);
+  }
+}
+
+void HubLink::arm_timer() {
+  Instant wanted;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || timer_wanted_ == kNever) {
+      return;
+    }
+    wanted = timer_wanted_;
+  }
+  if (!timer_ || !loop_.timers().reschedule(timer_, wanted)) {
+    timer_ = loop_.timers().schedule(wanted, {&HubLink::timer_fired, this});
+  }
+}
+
+void HubLink::timer_fired(void* self) {
+  auto& link = *static_cast<HubLink*>(self);
+  link.timer_ = {};
+  link.handle_deadlines();
+}
+
+void HubLink::handle_deadlines() {
+  const Instant now = sys::now();
+  {
+    const std::lock_guard lock(mutex_);
+    Instant next = kNever;
+    List<Call> kept;
+    while (Call* const call = order_.pop_front()) {
+      if (call->deadline <= now) {
+        finish(*call, !call->sent ? kUnsent : call->on_loss == OnLoss::resend ? kSilent : kUnknown);
+      } else {
+        next = std::min(next, call->deadline);
+        kept.push_back(*call);
+      }
+    }
+    while (Call* const call = kept.pop_front()) {
+      order_.push_back(*call);
+    }
+    std::vector<IntrusivePtr<KeptChannel>> late;
+    for (const auto& [id, channel] : channels_) {
+      if (channel->open_until <= now) {
+        late.push_back(channel);
+      } else {
+        next = std::min(next, channel->open_until);
+      }
+    }
+    for (const auto& channel : late) {
+      end_channel(*channel, kSilent);
+    }
+    timer_wanted_ = next;
+  }
+  arm_timer();
+}
+
+}  // namespace weft::topic

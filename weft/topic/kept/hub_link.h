@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "weft/base/intrusive_ptr.h"
+#include "weft/base/list.h"
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/msg/socket.h"
+#include "weft/rt/loop/loop.h"
+#include "weft/rt/task/task.h"
+#include "weft/sys/clock.h"
+#include "weft/topic/kept/call.h"
+#include "weft/topic/kept/channel.h"
+#include "weft/topic/kept/counters.h"
+#include "weft/topic/wire/name.h"
+#include "weft/topic/wire/ops.h"
+
+namespace weft::topic {
+
+// What a HubLink needs to know of its handle.
+struct LinkSettings {
+  std::string endpoint;  // where the hub of the fleet listens: ipc://…/hub.sock
+  std::string id;        // of the handle's life: the front of the ids of its messages
+  Names names{};
+  std::function<Result<Socket>()> make_socket{};  // a DEALER
+  // Tries to make this process the hub; the hub lives as long as what it returns. would_block: another process is it.
+  // Empty: this handle never hosts.
+  std::function<Result<std::shared_ptr<void>>()> host{};
+  bool async = false;  // the callers are coroutines of the loop
+};
+
+// HubLink: a handle's way to the hub of its fleet: requests with answers, and channels with deliveries.
+// Owner: the handle and what it made, by shared_ptr. Affinity: any thread; async: the loop's. Connecting, receiving,
+// deadlines and hosting are work of the handle's loop.
+// Cost: a request is a lock, an encoded op and a send. No thread of its own; no wake-up while it waits for nothing.
+// Invariants:
+//   1. Each call ends: with its answer, at its deadline, or when the link closes.
+//   2. Ops leave in the order of start(). After a change of the hub, first the channels are opened again, then the calls
+//      without an answer leave again in that order, then new ones. So a publisher's order stays.
+//   3. At most kInFlightMax appends, and kInFlightBytesMax bytes of them, or one, wait for answers; at most kCallsMax
+//      other calls; at most kChannelsMax channels.
+//   4. Every connection has a socket of its own: what was queued for a hub that ended reaches no other one.
+class HubLink final : public std::enable_shared_from_this<HubLink> {
+ public:
+  static constexpr std::size_t kInFlightMax = 4096;
+  static constexpr std::size_t kInFlightBytesMax = std::size_t{8} << 20;
+  static constexpr std::size_t kCallsMax = 4096;
+  static constexpr std::size_t kChannelsMax = 4096;
+  static constexpr unsigned kReceiveMost = 256;  // ops a turn
+
+  HubLink(rt::Loop& loop, LinkSettings settings);
+  HubLink(const HubLink&) = delete;
+  HubLink& operator=(const HubLink&) = delete;
+  ~HubLink();
+  // Every call and channel ends with `closed`. On the loop's thread, or when the loop has stopped. Idempotent.
+  void close() noexcept;
+
+  [[nodiscard]] const Names& names() const noexcept { return settings_.names; }
+  [[nodiscard]] bool async() const noexcept { return settings_.async; }
+  [[nodiscard]] KeptStatistics statistics() const;
+  [[nodiscard]] std::string next_message_id();  // no other message of any handle has it
+
+  // --- requests ---
+  // Encodes `op`, whose id does not matter. message_too_large; invalid_argument; resource_exhausted.
+  [[nodiscard]] static Result<IntrusivePtr<Call>> prepare(const Op& op, OnLoss on_loss, Instant deadline);
+  // With the lock held. Sends a prepared call, once. would_block: no place; place() tells. closed; timed_out;
+  // resource_exhausted.
+  [[nodiscard]] Result<void> start(const IntrusivePtr<Call>& call);
+  // With the lock held. would_block: not done; call.changed tells.
+  [[nodiscard]] static Result<void> outcome(const Call& call) noexcept {
+    return !call.done ? Result<void>(Errc::would_block) : call.error == Error() ? Result<void>() : call.error;
+  }
+  // The same without waiting for an answer, which the hub gives only of a failure: credits, acknowledgements. Dropped
+  // when there is no connection: what it speaks of ended with it.
+  void send_quiet(const Op& op) noexcept;
+  [[nodiscard]] News& place() noexcept { return place_; }
+  // A stream that lives in the memory of its hub is declared again to each new one. `op`: declare, whose views the
+  // link copies.
+  void keep_declaring(const std::string& stream, const Op& op);
+  void stop_declaring(const std::string& stream) noexcept;
+
+  // --- channels ---
+  [[nodiscard]] Result<void> open(KeptChannel& channel);  // closed; resource_exhausted
+  void end(KeptChannel& channel) noexcept;                // its consumer or reader went
+  [[nodiscard]] Result<KeptMessage> try_next(
+      KeptChannel& channel);  // with the lock held; would_block; the channel's end
+  [[nodiscard]] Result<std::optional<KeptMessage>> try_next_stored(KeptChannel& channel);  // the same; none: it is live
+  [[nodiscard]] static Result<void> opened(const KeptChannel& channel) noexcept {          // the same
+    return channel.opened                               ? Result<void>()
+           : channel.state == KeptChannel::State::ended ? Result<void>(channel.end)
+                                                        : Result<void>(Errc::would_block);
+  }
+  void acknowledge(KeptChannel& channel, std::uint64_t sequence) noexcept;
+
+  // --- waiting ---
+  // Calls `attempt` under the lock, at once and after all news, until it returns anything but would_block. timed_out.
+  template <typename Attempt>
+  [[nodiscard]] auto wait(News& news, Instant deadline, Attempt attempt) -> decltype(attempt()) {
+    flush();
+    std::unique_lock lock(mutex_);
+    for (;;) {
+      auto result = attempt();
+      if (result || result.error() != Errc::would_block) {
+        return result;
+      }
+      const Instant now = sys::now();
+      if (now >= deadline) {
+        return Error(Errc::timed_out, "the deadline passed first");
+      }
+      if (deadline - now > std::chrono::hours(1)) {
+        news.threads.wait_for(lock, std::chrono::hours(1));
+      } else {
+        news.threads.wait_for(lock, deadline - now);
+      }
+    }
+  }
+  // Sends the call and waits for its answer.
+  [[nodiscard]] Result<void> run(const IntrusivePtr<Call>& call) {
+    WEFT_TRY(wait(place_, call->deadline, [&] { return start(call); }));
+    return wait(call->changed, kNever, [&] { return outcome(*call); });
+  }
+  [[nodiscard]] static rt::Task<Result<void>> run_task(std::shared_ptr<HubLink> link, IntrusivePtr<Call> call);
+  // wait() for coroutines. `kept` keeps alive what `attempt` and `news` refer to.
+  template <typename T, typename Attempt, typename Kept>
+  [[nodiscard]] static rt::Task<Result<T>> wait_task(std::shared_ptr<HubLink> link, News* news, Attempt attempt,
+                                                     Kept kept) {
+    (void)kept;
+    for (;;) {
+      link->lock();
+      Result<T> result = attempt();
+      link->unlock();
+      if (result || result.error() != Errc::would_block) {
+        co_return result;
+      }
+      link->flush();
+      const Result<void> waited = co_await news->tasks.wait();
+      if (!waited) {
+        co_return waited.error();
+      }
+    }
+  }
+  void lock() noexcept { mutex_.lock(); }
+  void unlock() noexcept { mutex_.unlock(); }
+  void flush() noexcept;  // of what was sent; before a wait
+
+ private:
+  // Connection: one socket, for one connection.
+  struct Connection final : rt::Watcher {
+    explicit Connection(HubLink& own) noexcept : link(own) {}
+    void handle_event(const sys::PollEvent& event) override;
+    HubLink& link;
+    Socket socket;
+    rt::Loop::WatchId watch = 0;
+    std::uint64_t number = 0;
+  };
+  enum class Link : std::uint8_t { idle, connecting, up };
+
+  // hub_link.cc, with the lock held
+  [[nodiscard]] std::uint32_t fresh_id() noexcept;
+  [[nodiscard]] bool has_place(const Call& call) const noexcept;
+  [[nodiscard]] bool send(const Message& message) noexcept;
+  void want_connection();
+  void want_timer(Instant deadline);
+  void finish(Call& call, const Error& error) noexcept;
+  void handle_op(Message&& message);
+  void handle_answer(Message&& message, const Op& op);
+  void handle_channel(KeptChannel& channel, Message&& message, const Op& op);
+  void end_channel(KeptChannel& channel, const Error& error) noexcept;
+  void give_back(KeptChannel& channel) noexcept;
+  void give_credit(KeptChannel& channel) noexcept;
+  void send_op(const Op& op) noexcept;
+  // `id`: what the answer to an acknowledgement that fails bears.
+  void send_acks(KeptChannel& channel, std::uint32_t id) noexcept;
+
+  // hub_link_connection.cc, on the loop
+  void post(void (HubLink::*work)());
+  void connect();
+  void watch_connection(std::uint64_t number);
+  void connected(std::uint64_t number);
+  void disconnected(std::uint64_t number, const Error& reason);
+  void drop_connection() noexcept;
+  void retry_later();
+  void try_to_host();
+  void resend();
+  void handle_input();
+  unsigned receive();  // how many ops
+  void arm_timer();
+  void handle_deadlines();
+  static void timer_fired(void* self);
+  static void retry_fired(void* self);
+  [[nodiscard]] bool wanted() const noexcept;  // a connection; lock
+
+  rt::Loop& loop_;
+  const LinkSettings settings_;
+
+  mutable std::mutex mutex_;
+  bool closed_ = false;
+  Link state_ = Link::idle;
+  bool connect_posted_ = false;
+  Instant timer_wanted_ = kNever;  // the earliest deadline of a call, or an earlier moment
+  Connection connection_{*this};
+  std::unordered_map<std::uint32_t, IntrusivePtr<Call>> calls_;
+  List<Call> order_;
+  std::size_t in_flight_ = 0;
+  std::size_t in_flight_bytes_ = 0;
+  std::uint32_t last_id_ = 0;
+  std::uint64_t messages_ = 0;
+  std::unordered_map<std::uint32_t, IntrusivePtr<KeptChannel>> channels_;
+  std::unordered_map<std::string, Message> declared_;
+  News place_;
+  KeptStatistics counts_;
+
+  // the loop's
+  std::uint64_t connections_ = 0;
+  bool was_up_ = false;
+  Duration pause_{0};
+  rt::TimerId timer_;
+  rt::TimerId retry_;
+  std::shared_ptr<void> hosted_;
+};
+
+}  // namespace weft::topic

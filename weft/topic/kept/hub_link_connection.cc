@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+// HubLink: one connection after the other, and hosting. All of it on the handle's loop.
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "weft/msg/message/monitor.h"
+#include "weft/msg/socket/socket_core.h"
+#include "weft/topic/kept/hub_link.h"
+
+namespace weft::topic {
+
+namespace {
+constexpr Duration kPauseFirst = std::chrono::milliseconds(2);
+constexpr Duration kPauseMost = std::chrono::milliseconds(250);
+constexpr unsigned kDrainMost = 65'536;  // ops of a connection that ended
+}  // namespace
+
+void HubLink::post(void (HubLink::*work)()) {
+  loop_.post([weak = weak_from_this(), work] {
+    if (const auto link = weak.lock()) {
+      (link.get()->*work)();
+    }
+  });
+}
+
+bool HubLink::wanted() const noexcept {
+  return !closed_ && (!order_.empty() || !channels_.empty() || !declared_.empty());
+}
+
+void HubLink::want_connection() {
+  if (state_ == Link::idle && !connect_posted_) {
+    post(&HubLink::connect);
+    connect_posted_ = true;
+  }
+}
+
+void HubLink::connect() {
+  {
+    const std::lock_guard lock(mutex_);
+    connect_posted_ = false;
+    if (state_ != Link::idle || retry_ || !wanted()) {
+      return;
+    }
+  }
+  const auto made = msg::or_no_memory([&]() -> Result<void> {
+    Socket socket = WEFT_TRY(settings_.make_socket());
+    WEFT_TRY(socket.set(option::linger, Duration(std::chrono::milliseconds(100))));
+    WEFT_TRY(socket.set(option::reconnect_interval, Duration(std::chrono::milliseconds(-1))));
+    WEFT_TRY(socket.set(option::send_high_water_mark, 0));
+    WEFT_TRY(socket.set(option::receive_high_water_mark, 0));
+    WEFT_TRY(socket.set(option::max_message_size, static_cast<std::int64_t>(kOpSizeMax)));
+    WEFT_TRY(socket.set(option::handshake_timeout, Duration(std::chrono::seconds(2))));
+    const std::uint64_t number = ++connections_;
+    socket.core()->monitor().set_sink([weak = weak_from_this(), number](const MonitorEvent& event) {
+      const bool up = event.kind == EventKind::handshake_succeeded;
+      if (!up && event.kind != EventKind::disconnected && event.kind != EventKind::connect_failed &&
+          event.kind != EventKind::handshake_failed) {
+        return true;
+      }
+      const auto link = weak.lock();
+      if (link == nullptr) {
+        return true;
+      }
+      try {
+        link->loop_.post([weak, number, up, reason = event.reason] {
+          if (const auto still = weak.lock()) {
+            up ? still->connected(number) : still->disconnected(number, reason);
+          }
+        });
+      } catch (const std::bad_alloc&) {
+        return false;
+      }
+      return true;
+    });
+    const int fd = WEFT_TRY(socket.core()->descriptor());
+    connection_.watch = WEFT_TRY(loop_.watch(fd, sys::Interest::readable, false, &connection_));
+    connection_.number = number;
+    const auto connecting = socket.connect(settings_.endpoint);
+    const std::lock_guard lock(mutex_);
+    connection_.socket = std::move(socket);
+    state_ = Link::connecting;
+    return connecting;
+  });
+  if (!made) {
+    disconnected(connections_, made.error());
+  }
+}
+
+void HubLink::connected(std::uint64_t number) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || number != connection_.number || state_ != Link::connecting) {
+      return;
+    }
+    state_ = Link::up;
+    ++counts_.connections;
+    was_up_ = true;
+    pause_ = Duration::zero();
+    resend();
+  }
+  flush();
+}
+
+// With the lock held.
+void HubLink::resend() {
+  for (const auto& [name, declaration] : declared_) {
+    (void)send(declaration);
+  }
+  for (const auto& [id, channel] : channels_) {
+    std::string body;
+    send_acks(*channel, 0);  // before the hub gives the messages again
+    send_op(channel->open_op(body));
+  }
+  List<Call> sent;
+  while (Call* const call = order_.pop_front()) {
+    if (call->sent) {
+      call->resent = true;
+      counts_.resent += call->is_append ? 1 : 0;
+    }
+    call->sent = send(call->request) || call->sent;
+    sent.push_back(*call);
+  }
+  while (Call* const call = sent.pop_front()) {
+    order_.push_back(*call);
+  }
+}
+
+void HubLink::disconnected(std::uint64_t number, const Error& reason) {
+  bool again = false;
+  bool was_up = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_ || number != connections_) {
+      return;
+    }
+    was_up = state_ == Link::up;
+  }
+  if (was_up) {
+    for (unsigned i = 0; receive() == kReceiveMost && i < kDrainMost / kReceiveMost; ++i) {
+    }  // what came before the end
+  }
+  drop_connection();
+  {
+    const std::lock_guard lock(mutex_);
+    constexpr Error kGone(Errc::outcome_unknown,
+                          "the hub ended before it answered: it may have carried out the request");
+    List<Call> kept;
+    while (Call* const call = order_.pop_front()) {
+      if (call->sent && call->on_loss == OnLoss::give_up) {
+        finish(*call, kGone);
+      } else {
+        kept.push_back(*call);
+      }
+    }
+    while (Call* const call = kept.pop_front()) {
+      order_.push_back(*call);
+    }
+    for (const auto& [id, channel] : channels_) {
+      channel->state = KeptChannel::State::opening;
+      channel->credit = 0;
+    }
+    again = wanted();
+  }
+  (void)reason;
+  if (!again) {
+    return;
+  }
+  if (was_up) {
+    connect();  // another process may be the hub already
+  } else {
+    try_to_host();
+  }
+}
+
+void HubLink::try_to_host() {
+  constexpr Error kNoHub(Errc::would_block);
+  Result<std::shared_ptr<void>> hosted(kNoHub);
+  if (hosted_ == nullptr && settings_.host) {
+    hosted = settings_.host();
+  }
+  if (hosted) {
+    hosted_ = *std::move(hosted);
+    {
+      const std::lock_guard lock(mutex_);
+      ++counts_.hosted;
+    }
+    connect();
+    return;
+  }
+  if (hosted.error() != Errc::would_block) {
+    const std::lock_guard lock(mutex_);
+    List<Call> kept;
+    while (Call* const call = order_.pop_front()) {
+      if (call->sent) {
+        kept.push_back(*call);
+      } else {
+        finish(*call, hosted.error());
+      }
+    }
+    while (Call* const call = kept.pop_front()) {
+      order_.push_back(*call);
+    }
+    std::vector<IntrusivePtr<KeptChannel>> refused;
+    for (const auto& [id, channel] : channels_) {
+      if (!channel->opened) {
+        refused.push_back(channel);
+      }
+    }
+    for (const auto& channel : refused) {
+      end_channel(*channel, hosted.error());
+    }
+    if (!wanted()) {
+      return;
+    }
+  }
+  retry_later();
+}
+
+void HubLink::retry_later() {
+  pause_ = std::clamp(2 * pause_, kPauseFirst, kPauseMost);
+  retry_ = loop_.timers().schedule(sys::now() + pause_, {&HubLink::retry_fired, this});
+  if (!retry_) {
+    post(&HubLink::connect);
+  }
+}
+
+void HubLink::retry_fired(void* self) {
+  auto& link = *static_cast<HubLink*>(self);
+  link.retry_ = {};
+  link.connect();
+}
+
+void HubLink::drop_connection() noexcept {
+  loop_.unwatch(std::exchange(connection_.watch, 0));
+  Socket socket;
+  {
+    const std::lock_guard lock(mutex_);
+    state_ = Link::idle;
+    socket = std::move(connection_.socket);
+  }
+  if (socket.core() != nullptr) {
+    socket.core()->monitor().set_sink({});
+    socket.close();
+  }
+}
+
+void HubLink::Connection::handle_event(const sys::PollEvent& /*event*/) { link.handle_input(); }
+
+void HubLink::handle_input() {
+  if (receive() == kReceiveMost) {
+    post(&HubLink::handle_input);
+  }
+}
+
+unsigned HubLink::receive() {
+  const std::shared_ptr<msg::SocketCore> core = connection_.socket.core();
+  if (core == nullptr) {
+    return 0;
+  }
+  unsigned count = 0;
+  for (; count < kReceiveMost; ++count) {
+    Message message;
+    msg::Inbound part{&message, {}};
+    if (!core->recv(part, msg::Timeout::none())) {
+      break;
+    }
+    try {
+      handle_op(std::move(message));
+    } catch (const std::bad_alloc&) {
+      const std::lock_guard lock(mutex_);
+      ++counts_.malformed;
+    }
+  }
+  if (core->closed() || core->terminated()) {
+    loop_.unwatch(std::exchange(connection_.watch, 0));  // the descriptor would stay readable for ever
+  }
+  return count;
+}
+
+}  // namespace weft::topic

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/kept/stream_core.h"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "weft/msg/socket/socket_core.h"
+
+namespace weft::topic {
+
+namespace {
+
+Result<ConsumerSettings> settings_of(const Names& names, const ConsumerOptions& options) {
+  ConsumerSettings settings;
+  if (!options.filter.empty()) {
+    settings.filter = WEFT_TRY(names.filter(options.filter)).text();
+  }
+  settings.from = options.from;
+  settings.unacked_max = options.unacked_max;
+  settings.ack_wait = options.ack_wait;
+  settings.tries_max = options.tries_max;
+  settings.retry_waits = options.retry_waits;
+  if (!options.dead_letters.empty()) {
+    settings.dead_letters = WEFT_TRY(names.encode(options.dead_letters));
+  }
+  WEFT_TRY(check_settings(settings));
+  return settings;
+}
+
+Result<void> check_queue(std::uint32_t messages, std::size_t bytes) {
+  if (messages == 0 || messages > KeptChannel::kWindowMax || bytes == 0) {
+    return Error(Errc::invalid_argument, "a queue has 1 to 65,536 messages, and room for bytes");
+  }
+  return {};
+}
+
+std::uint64_t number_of(std::string_view text) noexcept {
+  std::uint64_t value = 0;
+  (void)std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<StreamCore>> StreamCore::make(std::shared_ptr<HubLink> link, const StreamOptions& options) {
+  return msg::or_no_memory([&]() -> Result<std::shared_ptr<StreamCore>> {
+    const Names& names = link->names();
+    std::string wire = WEFT_TRY(names.encode(options.name));
+    StreamSettings settings;
+    for (const std::string& topic : options.topics) {
+      settings.topics.emplace_back(WEFT_TRY(names.filter(topic)).text());
+    }
+    settings.keep = options.keep;
+    settings.survives = options.survives;
+    settings.age_max = options.age_max;
+    settings.bytes_max = options.bytes_max;
+    settings.when_full = options.when_full;
+    settings.same_id_window = options.same_id_window;
+    WEFT_TRY(check_settings(settings));
+    return std::make_shared<StreamCore>(std::move(link), std::move(wire), std::move(settings));
+  });
+}
+
+StreamCore::~StreamCore() {
+  if (kept_declared_) {
+    link_->stop_declaring(wire_);
+  }
+}
+
+Instant StreamCore::answer_by(Instant deadline) const noexcept {
+  const Duration longest = settings_.same_id_window == Duration::zero() ? kAnswerWait : settings_.same_id_window / 2;
+  return std::min(deadline, sys::now() + longest);
+}
+
+Result<IntrusivePtr<Call>> StreamCore::declare(bool redeclare) const {
+  const std::string body = write_settings(settings_);
+  return HubLink::prepare({.kind = OpKind::declare,
+                           .flags = redeclare ? OpFlags::redeclare : std::uint16_t{0},
+                           .name = wire_,
+                           .body = as_bytes(body)},
+                          OnLoss::resend_change, sys::now() + kAnswerWait);
+}
+
+void StreamCore::declared() {
+  if (settings_.survives == Survives::nothing && !kept_declared_) {
+    const std::string body = write_settings(settings_);
+    link_->keep_declaring(wire_, {.kind = OpKind::declare, .name = wire_, .body = as_bytes(body)});
+    kept_declared_ = true;
+  }
+}
+
+Result<IntrusivePtr<Call>> StreamCore::append(std::string_view topic, Bytes body, const PublishOptions& options,
+                                              Flags flags) const {
+  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+    return append_wire(WEFT_TRY(link_->names().encode(topic)), body, options, flags);
+  });
+}
+
+Result<IntrusivePtr<Call>> StreamCore::append_wire(std::string_view wire, Bytes body, const PublishOptions& options,
+                                                   Flags flags) const {
+  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+    if (!options.headers.empty() && !is_header_block(options.headers)) {
+      return Error(Errc::invalid_argument, "the headers are no block of Headers");
+    }
+    const bool remembered = settings_.same_id_window != Duration::zero();
+    const std::string own = options.id.empty() && remembered ? link_->next_message_id() : std::string();
+    Op op{.kind = OpKind::append, .name = wire_, .key = wire};
+    op.message_id = options.id.empty() ? std::string_view(own) : options.id;
+    op.headers = as_bytes(options.headers);
+    op.body = body;
+    if (options.expect_last) {
+      op.flags |= OpFlags::expect_last;
+      op.number = *options.expect_last;
+    }
+    op.flags |= flags.expect_absent ? OpFlags::expect_absent : std::uint16_t{0};
+    op.flags |= flags.erased ? OpFlags::erased : std::uint16_t{0};
+    return HubLink::prepare(op, remembered ? OnLoss::resend_same_id : OnLoss::give_up, answer_by(options.deadline));
+  });
+}
+
+Result<IntrusivePtr<Call>> StreamCore::get(std::string_view topic, std::uint64_t sequence) const {
+  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+    if (sequence == 0) {
+      return get_wire(WEFT_TRY(link_->names().encode(topic)));
+    }
+    return HubLink::prepare({.kind = OpKind::get, .flags = OpFlags::by_sequence, .number = sequence, .name = wire_},
+                            OnLoss::resend, sys::now() + kAnswerWait);
+  });
+}
+Result<IntrusivePtr<Call>> StreamCore::get_wire(std::string_view wire) const {
+  return HubLink::prepare({.kind = OpKind::get, .name = wire_, .key = wire}, OnLoss::resend, sys::now() + kAnswerWait);
+}
+
+Result<IntrusivePtr<Call>> StreamCore::list(std::string_view behind) const {
+  return HubLink::prepare({.kind = OpKind::list, .name = wire_, .key = behind}, OnLoss::resend,
+                          sys::now() + kAnswerWait);
+}
+Result<IntrusivePtr<Call>> StreamCore::info() const {
+  return HubLink::prepare({.kind = OpKind::info, .name = wire_}, OnLoss::resend, sys::now() + kAnswerWait);
+}
+Result<IntrusivePtr<Call>> StreamCore::purge(std::uint64_t before) const {
+  return HubLink::prepare({.kind = OpKind::purge, .number = before, .name = wire_}, OnLoss::resend_change,
+                          sys::now() + kAnswerWait);
+}
+Result<IntrusivePtr<Call>> StreamCore::purge_topic(std::string_view topic) const {
+  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+    const std::string wire = WEFT_TRY(link_->names().encode(topic));
+    return HubLink::prepare({.kind = OpKind::purge, .name = wire_, .key = wire}, OnLoss::give_up,
+                            sys::now() + kAnswerWait);
+  });
+}
+Result<IntrusivePtr<Call>> StreamCore::remove() const {
+  return HubLink::prepare({.kind = OpKind::remove, .name = wire_}, OnLoss::resend_change, sys::now() + kAnswerWait);
+}
+Result<IntrusivePtr<Call>> StreamCore::remove_consumer(std::string_view consumer) const {
+  if (consumer.empty()) {
+    return Error(Errc::invalid_argument, "a consumer has a name");
+  }
+  return HubLink::prepare({.kind = OpKind::remove, .name = wire_, .key = consumer}, OnLoss::resend_change,
+                          sys::now() + kAnswerWait);
+}
+
+Published StreamCore::published(const Call& call) noexcept {
+  return {call.answer.number, call.answer.has(OpFlags::duplicate)};
+}
+
+Result<StreamInfo> StreamCore::read_info(const Call& call) {
+  StreamInfo info;
+  std::string settings;
+  bool counts = false;  // they stand behind the settings
+  std::string_view text = as_text(call.answer.body);
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::size_t equals = std::min(line.find('='), line.size());
+    const std::string_view name = line.substr(0, equals);
+    const std::uint64_t number = number_of(line.substr(std::min(line.size(), equals + 1)));
+    if (name == "first") {
+      info.first = number;
+      counts = true;
+    } else if (!counts) {
+      settings.append(line).append("\n");
+    } else if (name == "next") {
+      info.next = number;
+    } else if (name == "bytes") {
+      info.bytes = number;
+    } else if (name == "consumer") {
+      info.consumers.push_back({std::string(line.substr(equals + 1)), 0, 0});
+    } else if (name == "floor" && !info.consumers.empty()) {
+      info.consumers.back().floor = number;
+    } else if (name == "waiting" && !info.consumers.empty()) {
+      info.consumers.back().waiting = number;
+    }
+  }
+  info.settings = WEFT_TRY(parse_stream_settings(settings));
+  return info;
+}
+
+Result<void> StreamCore::removed(const Call& call, const Result<void>& result) noexcept {
+  return !result && result.error() == Errc::not_found && call.resent ? Result<void>() : result;
+}
+
+Result<IntrusivePtr<KeptChannel>> StreamCore::open(KeptChannel* made) const {
+  const auto channel = IntrusivePtr<KeptChannel>::adopt(made);
+  channel->open_until = sys::now() + kAnswerWait;
+  WEFT_TRY(link_->open(*channel));
+  return channel;
+}
+
+Result<IntrusivePtr<KeptChannel>> StreamCore::consumer(std::string_view name, const ConsumerOptions& options) const {
+  return msg::or_no_memory([&]() -> Result<IntrusivePtr<KeptChannel>> {
+    if (name.empty() || name.size() > kOpNameMax) {
+      return Error(Errc::invalid_argument, "a consumer has a name of up to 255 bytes");
+    }
+    WEFT_TRY(check_queue(options.queue_messages_max, options.queue_bytes_max));
+    return open(new KeptChannel(wire_, std::string(name), WEFT_TRY(settings_of(link_->names(), options)),
+                                options.queue_messages_max, options.queue_bytes_max));
+  });
+}
+
+Result<IntrusivePtr<KeptChannel>> StreamCore::reader(const ReadOptions& options) const {
+  return msg::or_no_memory([&]() -> Result<IntrusivePtr<KeptChannel>> {
+    ConsumerOptions as;
+    as.filter = options.filter;
+    as.from = options.from;
+    return reader_wire(WEFT_TRY(settings_of(link_->names(), as)), options.queue_messages_max, options.queue_bytes_max);
+  });
+}
+Result<IntrusivePtr<KeptChannel>> StreamCore::reader_wire(ConsumerSettings settings, std::uint32_t messages,
+                                                          std::size_t bytes) const {
+  return msg::or_no_memory([&]() -> Result<IntrusivePtr<KeptChannel>> {
+    WEFT_TRY(check_queue(messages, bytes));
+    return open(new KeptChannel(wire_, {}, std::move(settings), messages, bytes));
+  });
+}
+
+Result<StreamCore::Turn> StreamCore::take_turn(const std::string& topic) {
+  return msg::or_no_memory([&]() -> Result<Turn> {
+    auto found = strict_.find(topic);
+    if (found == strict_.end()) {
+      if (strict_.size() >= kStrictTopicsMax) {
+        return Error(Errc::resource_exhausted, "65,536 topics with a strict order");
+      }
+      found = strict_.emplace(topic, Strict{}).first;
+    }
+    if (found->second.busy) {
+      return Errc::would_block;
+    }
+    found->second.busy = true;
+    return Turn{found->second.last, found->second.last != 0};
+  });
+}
+
+void StreamCore::end_turn(const std::string& topic, std::uint64_t last) noexcept {
+  if (const auto found = strict_.find(topic); found != strict_.end()) {
+    found->second = {last, false};
+    if (last == 0) {
+      strict_.erase(found);
+    }
+  }
+  strict_news_.tell();
+}
+
+}  // namespace weft::topic

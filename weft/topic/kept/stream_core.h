@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "weft/base/bytes.h"
+#include "weft/base/intrusive_ptr.h"
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/rt/task/task.h"
+#include "weft/topic/kept/hub_link.h"
+#include "weft/topic/kept/options.h"
+
+namespace weft::topic {
+
+// StreamCore: a stream as one handle knows it: the requests of Stream and AsyncStream, encoded.
+// Owner: what the program holds of the stream. Affinity: any thread; immutable but for `strict_`.
+class StreamCore {
+ public:
+  static constexpr std::size_t kStrictTopicsMax = 65'536;
+
+  // `names`: how the program writes topics. invalid_argument; not_supported: the engine cannot keep the promise.
+  [[nodiscard]] static Result<std::shared_ptr<StreamCore>> make(std::shared_ptr<HubLink> link,
+                                                                const StreamOptions& options);
+  StreamCore(std::shared_ptr<HubLink> link, std::string wire, StreamSettings settings)
+      : link_(std::move(link)), wire_(std::move(wire)), settings_(std::move(settings)) {}
+  StreamCore(const StreamCore&) = delete;
+  StreamCore& operator=(const StreamCore&) = delete;
+  ~StreamCore();
+
+  [[nodiscard]] const std::shared_ptr<HubLink>& link() const noexcept { return link_; }
+  [[nodiscard]] const std::string& wire() const noexcept { return wire_; }
+  [[nodiscard]] const StreamSettings& settings() const noexcept { return settings_; }
+  [[nodiscard]] Instant answer_by(Instant deadline) const noexcept;  // of an append
+
+  [[nodiscard]] Result<IntrusivePtr<Call>> declare(bool redeclare) const;
+  void declared();  // the answer to declare() came
+
+  struct Flags {
+    bool expect_absent = false;
+    bool erased = false;
+  };
+  [[nodiscard]] Result<IntrusivePtr<Call>> append(std::string_view topic, Bytes body, const PublishOptions& options,
+                                                  Flags flags) const;
+  [[nodiscard]] Result<IntrusivePtr<Call>> append_wire(std::string_view wire, Bytes body, const PublishOptions& options,
+                                                       Flags flags) const;
+  [[nodiscard]] Result<IntrusivePtr<Call>> get(std::string_view topic, std::uint64_t sequence) const;  // 0: the newest
+  [[nodiscard]] Result<IntrusivePtr<Call>> get_wire(std::string_view wire) const;
+  [[nodiscard]] Result<IntrusivePtr<Call>> list(std::string_view behind) const;  // wire
+  [[nodiscard]] Result<IntrusivePtr<Call>> info() const;
+  [[nodiscard]] Result<IntrusivePtr<Call>> purge(std::uint64_t before) const;
+  [[nodiscard]] Result<IntrusivePtr<Call>> purge_topic(std::string_view topic) const;
+  [[nodiscard]] Result<IntrusivePtr<Call>> remove() const;
+  [[nodiscard]] Result<IntrusivePtr<Call>> remove_consumer(std::string_view consumer) const;
+
+  [[nodiscard]] static Published published(const Call& call) noexcept;
+  [[nodiscard]] static Result<StreamInfo> read_info(const Call& call);
+  // Answers of `remove` that was sent twice.
+  [[nodiscard]] static Result<void> removed(const Call& call, const Result<void>& result) noexcept;
+
+  [[nodiscard]] Result<IntrusivePtr<KeptChannel>> consumer(std::string_view name, const ConsumerOptions& options) const;
+  [[nodiscard]] Result<IntrusivePtr<KeptChannel>> reader(const ReadOptions& options) const;
+  [[nodiscard]] Result<IntrusivePtr<KeptChannel>> reader_wire(ConsumerSettings settings, std::uint32_t messages,
+                                                              std::size_t bytes) const;
+
+  // --- Order::strict, with the link's lock held: one message of a topic at a time ---
+  // would_block: another one is under way; strict_news() tells. resource_exhausted: 65,536 topics.
+  struct Turn {
+    std::uint64_t last = 0;
+    bool known = false;  // `last` holds
+  };
+  [[nodiscard]] Result<Turn> take_turn(const std::string& topic);
+  void end_turn(const std::string& topic, std::uint64_t last) noexcept;  // 0: not known
+  [[nodiscard]] News& strict_news() noexcept { return strict_news_; }
+
+ private:
+  struct Strict {
+    std::uint64_t last = 0;
+    bool busy = false;
+  };
+  [[nodiscard]] Result<IntrusivePtr<KeptChannel>> open(KeptChannel* channel) const;
+
+  const std::shared_ptr<HubLink> link_;
+  const std::string wire_;  // the stream's name
+  StreamSettings settings_;
+  bool kept_declared_ = false;
+  std::map<std::string, Strict, std::less<>> strict_;  // the link's lock
+  News strict_news_;
+};
+
+// How long a request that has no deadline of its own waits for its answer.
+inline constexpr Duration kAnswerWait = std::chrono::seconds(30);
+
+}  // namespace weft::topic

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: MIT
+// Kept topics of a local fleet, with the hub that one of the handles hosts.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "weft/topic/test_fleets.h"
+#include <gtest/gtest.h>
+
+namespace weft::topic {
+namespace {
+
+class Kept : public testing::Test {
+ protected:
+  TestFleet fleet_{"local"};
+  Context context_;
+};
+
+TEST_F(Kept, AHandleKeepsWhatAnotherOneReads) {
+  Topics one = fleet_.open(context_);
+  Topics two = fleet_.open(context_);
+  auto orders = one.stream({.name = "orders", .topics = {"orders.>"}});
+  ASSERT_TRUE(orders) << orders.error().message();
+  EXPECT_EQ(orders->publish("orders.eu.17", "first", {.id = "17"})->sequence, 1u);
+  EXPECT_TRUE(orders->publish("orders.eu.17", "first", {.id = "17"})->duplicate);
+  EXPECT_EQ(orders->publish("px.a", "not of the stream").error(), Errc::invalid_argument);
+  Stream same = *two.stream({.name = "orders", .topics = {"orders.>"}});
+  Reader reader = *same.read({.filter = "orders.eu.>"});
+  EXPECT_EQ(reader.next_until(soon())->text(), "first");
+  EXPECT_FALSE(reader.next_stored()->has_value());
+  EXPECT_TRUE(reader.live());
+  ASSERT_TRUE(orders->publish("orders.us.1", "other"));
+  ASSERT_TRUE(orders->publish("orders.eu.1", "second"));
+  EXPECT_EQ(reader.next_until(soon())->text(), "second");
+  EXPECT_EQ(same.info()->next, 4u);
+  EXPECT_EQ(one.kept_statistics().hosted + two.kept_statistics().hosted, 1u);
+}
+
+TEST_F(Kept, WhatIsKeptOutlivesEveryHandle) {
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    Topics topics = fleet_.open(context_);
+    Stream s = *topics.stream({.name = "s"});
+    EXPECT_EQ(s.publish("a", "x")->sequence, round + 1);
+  }
+}
+
+TEST_F(Kept, AnotherHandleHostsWhenTheHostGoes) {
+  auto one = std::make_unique<Topics>(fleet_.open(context_));
+  Topics two = fleet_.open(context_);
+  Stream first = *one->stream({.name = "s"});
+  Stream s = *two.stream({.name = "s"});
+  Reader reader = *s.read();
+  std::vector<PendingPublish> pending;
+  for (int i = 0; i < 500; ++i) {
+    if (i == 250) {
+      one.reset();
+    }
+    pending.push_back(*s.publish_later("a", std::to_string(i)));
+  }
+  for (PendingPublish& each : pending) {
+    const auto published = each.wait();
+    ASSERT_TRUE(published) << published.error().message();
+  }
+  for (int i = 0; i < 500; ++i) {
+    const auto message = reader.next_until(soon());
+    ASSERT_TRUE(message) << message.error().message();
+    ASSERT_EQ(message->text(), std::to_string(i));
+  }
+  EXPECT_EQ(two.kept_statistics().hosted, 1u);
+}
+
+TEST_F(Kept, AWorkQueueSharesItsMessagesAndGivesBackWhatWaits) {
+  Topics topics = fleet_.open(context_);
+  Stream jobs = *topics.stream({.name = "jobs", .keep = Keep::work});
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(jobs.publish("jobs", std::to_string(i)));
+  }
+  std::set<std::string> seen;
+  {
+    Consumer member = *jobs.consumer("workers", {.queue_messages_max = 50});
+    for (int i = 0; i < 10; ++i) {
+      Delivery d = *member.next_until(soon());
+      seen.insert(std::string(d.text()));
+      ASSERT_TRUE(d.ack_confirmed());
+    }
+  }
+  Consumer member = *jobs.consumer("workers", {});
+  while (seen.size() < 100) {
+    auto d = member.next_until(soon());  // sooner than ack_wait, which is 30 s
+    ASSERT_TRUE(d) << d.error().message();
+    EXPECT_TRUE(seen.insert(std::string(d->text())).second);
+    ASSERT_TRUE(d->ack_confirmed());
+  }
+  EXPECT_EQ(member.try_next().error(), Errc::would_block);
+}
+
+TEST_F(Kept, RetriesCountAndEndInDeadLetters) {
+  Topics topics = fleet_.open(context_);
+  Stream jobs = *topics.stream({.name = "jobs", .topics = {"jobs.>", "dead.>"}});
+  ASSERT_TRUE(jobs.publish("jobs.1", "poison"));
+  Consumer c = *jobs.consumer("c", {.filter = "jobs.>",
+                                    .tries_max = 3,
+                                    .retry_waits = {Duration(std::chrono::milliseconds(1))},
+                                    .dead_letters = "dead.jobs"});
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    Delivery d = *c.next_until(soon());
+    EXPECT_EQ(d.tries(), i);
+    d.retry();
+  }
+  Reader dead = *jobs.read({.filter = "dead.>"});
+  EXPECT_EQ(dead.next_until(soon())->text(), "poison");
+}
+
+TEST_F(Kept, ABucketHasRevisionsKeysAndAWatch) {
+  Topics one = fleet_.open(context_);
+  Topics two = fleet_.open(context_);
+  KeyValue config = *one.key_value("config");
+  KeyValue same = *two.key_value("config");
+  const std::uint64_t first = *config.put("db.host", "a");
+  EXPECT_EQ(config.create("db.host", "b").error(), Errc::conflict);
+  EXPECT_EQ(config.update("db.host", "b", first + 7).error(), Errc::conflict);
+  const std::uint64_t second = *config.update("db.host", "b", first);
+  EXPECT_GT(second, first);
+  const auto value = same.value("db.host");
+  ASSERT_TRUE(value) << value.error().message();
+  EXPECT_EQ(value->text(), "b");
+  EXPECT_EQ(value->key(), "db.host");
+  EXPECT_EQ(value->revision(), second);
+  ASSERT_TRUE(config.create("db.port", "1"));
+  ASSERT_TRUE(config.put("a key/with=any\xc3\xa9 byte", "1"));
+  EXPECT_EQ(*config.keys(), (std::vector<std::string>{"a key/with=any\xc3\xa9 byte", "db.host", "db.port"}));
+  EXPECT_EQ(*config.keys("db.*"), (std::vector<std::string>{"db.host", "db.port"}));
+  EXPECT_EQ(config.value("none").error(), Errc::not_found);
+
+  KeyValueWatch watch = *same.watch("db.*");
+  std::map<std::string, std::string> seen;
+  while (true) {
+    auto entry = watch.next_stored();
+    ASSERT_TRUE(entry) << entry.error().message();
+    if (!*entry) {
+      break;
+    }
+    seen[std::string((*entry)->key())] = (*entry)->text();
+  }
+  EXPECT_EQ(seen, (std::map<std::string, std::string>{{"db.host", "b"}, {"db.port", "1"}}));
+  EXPECT_TRUE(watch.live());
+  ASSERT_TRUE(config.erase("db.host"));
+  const auto erased = watch.next_until(soon());
+  ASSERT_TRUE(erased) << erased.error().message();
+  EXPECT_TRUE(erased->erased());
+  EXPECT_EQ(erased->key(), "db.host");
+  EXPECT_EQ(config.value("db.host").error(), Errc::not_found);
+  EXPECT_EQ(*config.keys("db.*"), std::vector<std::string>{"db.port"});
+  ASSERT_TRUE(config.create("db.host", "anew")) << "an erased key has no value";
+  for (const char* key : {"", ".", "a..b", ".a"}) {
+    EXPECT_EQ(config.put(key, "x").error(), Errc::invalid_argument) << key;
+  }
+  EXPECT_EQ(one.key_value("a.b").error(), Errc::invalid_argument);
+}
+
+TEST_F(Kept, ManyKeysComeInPages) {
+  Topics topics = fleet_.open(context_);
+  KeyValue kv = *topics.key_value("many", {.survives = Survives::nothing});
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(kv.put("k" + std::to_string(i), "x"));
+  }
+  const auto keys = kv.keys();
+  ASSERT_TRUE(keys) << keys.error().message();
+  EXPECT_EQ(keys->size(), 1000u);
+  EXPECT_TRUE(std::is_sorted(keys->begin(), keys->end()));
+}
+
+TEST_F(Kept, ASpaceAndAnotherSeparatorStayTheProgramsOwn) {
+  TopicsOptions options = fleet_.options();
+  options.space = "prod";
+  options.separator = ':';
+  Topics topics = fleet_.open(context_, options);
+  Stream s = *topics.stream({.name = "players", .topics = {"player:>"}});
+  EXPECT_EQ(s.name(), "prod.players");
+  ASSERT_TRUE(s.publish("player:1", "x"));
+  EXPECT_EQ(s.read({.filter = "player:*"})->next_until(soon())->topic(), "player:1");
+  KeyValue kv = *topics.key_value("config");
+  ASSERT_TRUE(kv.put("a.b", "x"));
+  EXPECT_EQ(kv.value("a.b")->key(), "a.b");
+  EXPECT_EQ(*kv.keys(), std::vector<std::string>{"a.b"});
+}
+
+TEST_F(Kept, OtherFleetsRefuse) {
+  for (const char* kind : {"inproc", "tcp"}) {
+    TestFleet fleet{kind};
+    Topics topics = fleet.open(context_);
+    EXPECT_EQ(topics.stream({.name = "s"}).error(), Errc::not_supported) << kind;
+    EXPECT_EQ(topics.key_value("s").error(), Errc::not_supported) << kind;
+  }
+  Topics topics = fleet_.open(context_);
+  EXPECT_EQ(topics.stream({.name = "s", .survives = Survives::machine}).error(), Errc::not_supported);
+}
+
+TEST_F(Kept, AHandleThatDoesNotHostWaitsForAHub) {
+  TopicsOptions options = fleet_.options();
+  options.hosts = false;
+  Topics member = fleet_.open(context_, options);
+  std::thread waiting([&] {
+    auto s = member.stream({.name = "s"});
+    EXPECT_TRUE(s) << s.error().message();
+  });
+  Topics host = fleet_.open(context_);
+  EXPECT_TRUE(host.stream({.name = "s"}));
+  waiting.join();
+  EXPECT_EQ(member.kept_statistics().hosted, 0u);
+}
+
+TEST_F(Kept, AHandleThatClosesEndsItsStreams) {
+  auto topics = std::make_unique<Topics>(fleet_.open(context_));
+  Stream s = *topics->stream({.name = "s"});
+  Consumer c = *s.consumer("c");
+  std::thread waiting([&] { EXPECT_EQ(c.next().error(), Errc::closed); });
+  topics.reset();
+  waiting.join();
+  EXPECT_EQ(s.publish("a", "x").error(), Errc::closed);
+}
+
+}  // namespace
+}  // namespace weft::topic

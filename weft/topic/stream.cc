@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/stream.h"
+
+#include <utility>
+
+#include "weft/topic/kept/stream_core.h"
+
+namespace weft {
+
+namespace {
+
+using topic::StreamCore;
+
+constexpr Error kMoved(Errc::closed, "the stream was moved from");
+
+Result<Published> result_of(const topic::Call& call) {
+  WEFT_TRY(topic::HubLink::outcome(call));
+  return StreamCore::published(call);
+}
+
+// A call without a value.
+Result<IntrusivePtr<topic::Call>> run(const StreamCore& core, Result<IntrusivePtr<topic::Call>> call) {
+  WEFT_TRY(call);
+  WEFT_TRY(core.link()->run(*call));
+  return call;
+}
+
+}  // namespace
+
+// --- PendingPublish ---
+
+PendingPublish::PendingPublish(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::Call> call) noexcept
+    : link_(std::move(link)), call_(std::move(call)) {}
+PendingPublish::PendingPublish(PendingPublish&&) noexcept = default;
+PendingPublish& PendingPublish::operator=(PendingPublish&&) noexcept = default;
+PendingPublish::~PendingPublish() = default;
+
+Result<Published> PendingPublish::wait() { return wait_until(kNever); }
+Result<Published> PendingPublish::wait_until(Instant deadline) {
+  if (call_ == nullptr) {
+    return kMoved;
+  }
+  return link_->wait(call_->changed, deadline, [&] { return result_of(*call_); });
+}
+Result<Published> PendingPublish::try_result() {
+  if (call_ == nullptr) {
+    return kMoved;
+  }
+  const std::lock_guard lock(*link_);
+  return result_of(*call_);
+}
+
+// --- Stream ---
+
+Stream::Stream(std::shared_ptr<StreamCore> core) noexcept : core_(std::move(core)) {}
+Stream::Stream(Stream&&) noexcept = default;
+Stream& Stream::operator=(Stream&&) noexcept = default;
+Stream::~Stream() = default;
+
+Result<Stream> Stream::declare(std::shared_ptr<topic::HubLink> link, const StreamOptions& options) {
+  const auto core = WEFT_TRY(StreamCore::make(std::move(link), options));
+  WEFT_TRY(run(*core, core->declare(options.redeclare)));
+  core->declared();
+  return Stream(core);
+}
+
+Result<PendingPublish> Stream::publish_later(std::string_view topic, Bytes body, const PublishOptions& options) {
+  if (core_ == nullptr) {
+    return kMoved;
+  }
+  if (options.order == Order::strict) {
+    return Error(Errc::invalid_argument, "a strict order has one message of a topic under way: publish()");
+  }
+  topic::HubLink& link = *core_->link();
+  auto call = WEFT_TRY(core_->append(topic, body, options, {}));
+  WEFT_TRY(link.wait(link.place(), call->deadline, [&] { return link.start(call); }));
+  return PendingPublish(core_->link(), std::move(call));
+}
+
+Result<Published> Stream::publish(std::string_view topic, Bytes body, const PublishOptions& options) {
+  if (core_ == nullptr) {
+    return kMoved;
+  }
+  if (options.order == Order::strict) {
+    return publish_strict(topic, body, options);
+  }
+  const auto call = WEFT_TRY(run(*core_, core_->append(topic, body, options, {})));
+  return StreamCore::published(*call);
+}
+
+// The turn of a topic is held from the question for its last sequence to the answer of the append.
+Result<Published> Stream::publish_strict(std::string_view topic, Bytes body, PublishOptions options) {
+  topic::HubLink& link = *core_->link();
+  const std::string name(topic);
+  options.deadline = core_->answer_by(options.deadline);
+  const auto turn = WEFT_TRY(link.wait(core_->strict_news(), options.deadline, [&] { return core_->take_turn(name); }));
+  std::uint64_t last = 0;
+  const auto publish = [&]() -> Result<Published> {
+    if (!options.expect_last) {
+      std::uint64_t known = turn.last;
+      if (!turn.known) {
+        const auto newest = run(*core_, core_->get(topic, 0));
+        if (!newest && newest.error() != Errc::not_found) {
+          return newest.error();
+        }
+        known = newest ? (*newest)->answer.number : 0;
+      }
+      options.expect_last = known;
+    }
+    const auto call = WEFT_TRY(run(*core_, core_->append(topic, body, options, {})));
+    const Published published = StreamCore::published(*call);
+    last = published.duplicate ? 0 : published.sequence;
+    return published;
+  };
+  Result<Published> published = publish();
+  const std::lock_guard lock(link);
+  core_->end_turn(name, last);
+  return published;
+}
+
+Result<Consumer> Stream::consumer(std::string_view name, const ConsumerOptions& options) {
+  if (core_ == nullptr) {
+    return kMoved;
+  }
+  Consumer consumer(core_->link(), WEFT_TRY(core_->consumer(name, options)));
+  WEFT_TRY(consumer.wait_open());
+  return consumer;
+}
+
+Result<Reader> Stream::read(const ReadOptions& options) {
+  if (core_ == nullptr) {
+    return kMoved;
+  }
+  Reader reader(core_->link(), WEFT_TRY(core_->reader(options)));
+  WEFT_TRY(reader.wait_open());
+  return reader;
+}
+
+Result<KeptMessage> Stream::message(std::uint64_t sequence) {
+  if (core_ == nullptr) {
+    return kMoved;
+  }
+  if (sequence == 0) {
+    return Error(Errc::not_found, "sequences begin at 1");
+  }
+  const auto call = WEFT_TRY(run(*core_, core_->get({}, sequence)));
+  return KeptMessage::of(std::move(call->bytes), core_->link()->names());
+}
+Result<KeptMessage> Stream::newest(std::string_view topic) {
+  if (core_ == nullptr) {
+    return kMoved;
+  }
+  const auto call = WEFT_TRY(run(*core_, core_->get(topic, 0)));
+  return KeptMessage::of(std::move(call->bytes), core_->link()->names());
+}
+
+Result<StreamInfo> Stream::info() {
+  if (core_ == nullptr) {
+    return kMoved;
+  }
+  const auto call = WEFT_TRY(run(*core_, core_->info()));
+  StreamInfo info = WEFT_TRY(StreamCore::read_info(*call));
+  info.name = core_->wire();
+  return info;
+}
+
+Result<void> Stream::purge(std::uint64_t before) {
+  if (core_ == nullptr) {
+    return kMoved;
+  }
+  WEFT_TRY(run(*core_, core_->purge(before)));
+  return {};
+}
+Result<void> Stream::purge_topic(std::string_view topic) {
+  if (core_ == nullptr) {
+    return kMoved;
+  }
+  WEFT_TRY(run(*core_, core_->purge_topic(topic)));
+  return {};
+}
+Result<void> Stream::remove() {
+  if (core_ == nullptr) {
+    return kMoved;
+  }
+  const auto call = WEFT_TRY(core_->remove());
+  return StreamCore::removed(*call, core_->link()->run(call));
+}
+Result<void> Stream::remove_consumer(std::string_view name) {
+  if (core_ == nullptr) {
+    return kMoved;
+  }
+  const auto call = WEFT_TRY(core_->remove_consumer(name));
+  return StreamCore::removed(*call, core_->link()->run(call));
+}
+
+Survives Stream::survives() const noexcept { return core_ == nullptr ? Survives::nothing : core_->settings().survives; }
+std::string_view Stream::name() const noexcept { return core_ == nullptr ? std::string_view() : core_->wire(); }
+
+}  // namespace weft
