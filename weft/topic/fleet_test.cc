@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The same cases on every kind of fleet, with handles of two contexts where the fleet leaves the process: those meet
 // over ipc or tcp, as handles of two processes do.
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -186,6 +187,73 @@ TEST_P(EachFleet, ARestartedHandleFindsItsSubscribers) {
     ASSERT_TRUE(m) << m.error().message() << " in life " << life << ", received " << b.statistics().received
                    << ", unwanted " << b.statistics().unwanted;
     EXPECT_EQ(m->text(), std::to_string(life));
+  }
+}
+
+// Regression: publishing to a routed topic was refused.
+TEST_P(EachFleet, TopicRouteTakesPublishing) {
+  Topics a = fleet_.open(context_);
+  TopicsOptions options = fleet_.options();
+  if (GetParam() != "tcp") {
+    EXPECT_EQ(a.route("a.>", "tcp://127.0.0.1:1").error(), Errc::not_supported);
+    return;
+  }
+  options.fleet = "tcp://";  // no listed peer
+  Topics b = fleet_.open(second_, options);
+  ASSERT_TRUE(b.route("a.>", a.endpoint()));
+  EXPECT_FALSE(b.route("a..b", a.endpoint()));
+  Subscription s = *a.subscribe("a.b");
+  Publisher p = *b.publisher("a.b");
+  ASSERT_TRUE(p.wait_subscribers(1, soon()));
+  ASSERT_TRUE(p.publish("1"));
+  EXPECT_EQ(s.next_until(soon())->text(), "1");
+  ASSERT_TRUE(b.remove_peer(a.endpoint()));
+  EXPECT_EQ(b.remove_peer(a.endpoint()).error(), Errc::no_such_endpoint);
+}
+
+// A handle that is listed under two names, and lists itself, receives each message once.
+TEST_P(EachFleet, AMessageComesOnceWhateverTheNamesOfAPeer) {
+  if (GetParam() != "tcp") {
+    return;
+  }
+  Topics a = fleet_.open(context_);
+  TopicsOptions options = fleet_.options();
+  const std::string port = a.endpoint().substr(a.endpoint().rfind(':'));
+  options.fleet = "tcp://127.0.0.1" + port + ",localhost" + port;
+  Topics b = fleet_.open(second_, options);
+  ASSERT_TRUE(b.add_peer(b.endpoint()));
+  Subscription s = *b.subscribe("a");
+  ASSERT_TRUE(b.sync(soon()));
+  Publisher own = *b.publisher("a");
+  Publisher other = *a.publisher("a");
+  EXPECT_EQ(*other.wait_subscribers(1, soon()), 1u);
+  ASSERT_TRUE(own.publish("own"));
+  EXPECT_EQ(s.next_until(soon())->text(), "own");
+  ASSERT_TRUE(other.publish("1"));
+  ASSERT_TRUE(other.publish("2"));
+  EXPECT_EQ(s.next_until(soon())->text(), "1");
+  EXPECT_EQ(s.next_until(soon())->text(), "2");
+  EXPECT_EQ(s.try_next().error(), Errc::would_block);
+}
+
+TEST_P(EachFleet, WhatStaysInsideReachesHandlesOfTheProcessOnly) {
+  Topics listed = fleet_.open(second_);  // of a tcp fleet: the listed peer
+  TopicsOptions options = fleet_.options();
+  options.inside = {"secret.>"};
+  Topics a = fleet_.open(context_, options);
+  Topics near = fleet_.open(context_);
+  Topics far = fleet_.open(other_context());
+  Subscription s_near = *near.subscribe({"secret.>", "open"});
+  Subscription s_far = *far.subscribe({"secret.>", "open"});
+  Publisher open = *a.publisher("open");
+  ASSERT_TRUE(open.wait_subscribers(2, soon()));
+  ASSERT_TRUE(a.publisher("secret.1")->publish("secret"));
+  ASSERT_TRUE(open.publish("open"));
+  std::set<std::string> got = {std::string(s_near.next_until(soon())->text()),
+                               std::string(s_near.next_until(soon())->text())};
+  EXPECT_EQ(got, (std::set<std::string>{"secret", "open"}));
+  if (GetParam() != "inproc") {  // whose handles are all of this process
+    EXPECT_EQ(s_far.next_until(soon())->text(), "open");
   }
 }
 

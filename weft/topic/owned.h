@@ -22,7 +22,7 @@ class Owned {
   ~Owned();
 
   [[nodiscard]] bool here() const noexcept;                              // whether this is still the owner
-  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }  // grows with each owner of the topic
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }  // grows with each owner that others heard of
 
  private:
   friend class Topics;

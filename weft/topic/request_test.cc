@@ -204,6 +204,7 @@ TEST_P(Owners, AnOwnerThatIsGoneFreesTheTopic) {
   Topics b = fleet_.open(other_context());
   meet({a.get(), &keeps, &b});
   Owned world = *keeps.create("world", soon());
+  ASSERT_TRUE(b.sync(soon()));  // and has heard of the owner
   keeps.close();
   EXPECT_FALSE(world.here());
   Result<Owned> next = Errc::conflict;

@@ -164,6 +164,26 @@ TEST_F(OneHandle, WhatIsQueuedWhenASubscriptionClosesIsCounted) {
   expect_balance(topics);
 }
 
+// Prints what a message costs; bench/ has the figure.
+TEST(QuietTopics, PublishThenNextTakesEachMessageOnce) {
+  Context context;
+  TopicsOptions options;
+  options.fleet = "inproc:quiet";
+  Topics topics = *Topics::open(context, options);
+  Subscription s = *topics.subscribe("a");
+  Publisher a = *topics.publisher("a");
+  constexpr int kRounds = 200'000;
+  const Instant begin = sys::now();
+  for (int i = 0; i < kRounds; ++i) {
+    (void)a.publish("12345678");
+    (void)s.try_next();
+  }
+  const double each = static_cast<double>((sys::now() - begin).count()) / kRounds;
+  RecordProperty("nanoseconds", std::to_string(each));
+  std::printf("publish and next: %.0f ns\n", each);
+  EXPECT_EQ(topics.statistics().delivered, static_cast<std::uint64_t>(kRounds));
+}
+
 TEST_F(OneHandle, NamesThatAreNoTopicsAreRefused) {
   Topics topics = open();
   for (const char* name : {"", "a..b", ".a", "a.", "a b", "a.*", ">", "a\tb"}) {
