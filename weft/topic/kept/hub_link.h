@@ -179,6 +179,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   void handle_channel(KeptChannel& channel, Message&& message, const Op& op);
   void end_channel(KeptChannel& channel, const Error& error) noexcept;
   void give_back(KeptChannel& channel) noexcept;
+  void give_back(const KeptChannel& channel, std::uint64_t sequence) noexcept;
   void give_credit(KeptChannel& channel) noexcept;
   void send_op(const Op& op) noexcept;
   // `id`: what the answer to an acknowledgement that fails bears.
