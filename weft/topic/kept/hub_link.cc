@@ -267,7 +267,7 @@ void HubLink::end(KeptChannel& channel) noexcept {
   }
 }
 
-// What waits in the queue goes to another member at once, not only after ack_wait.
+// The messages of the queue go to another member at once, not only after ack_wait.
 void HubLink::give_back(KeptChannel& channel) noexcept {
   for (const KeptMessage& message : channel.queue) {
     if (!channel.reads()) {

@@ -29,7 +29,7 @@
 
 namespace weft::topic {
 
-// What a HubLink needs to know of its handle.
+// LinkSettings: the handle's part of a HubLink.
 struct LinkSettings {
   std::string endpoint;  // where the hub of the fleet listens: ipc://…/hub.sock
   std::string id;        // of the handle's life: the front of the ids of its messages
