@@ -47,7 +47,7 @@ struct LinkSettings {
 // Cost: a request is a lock, an encoded op and a send. No thread of its own; no wake-up while it waits for nothing.
 // Invariants:
 //   1. Each call ends: with its answer, at its deadline, or when the link closes.
-//   2. Ops leave in the order of start(). After a change of the hub, first the channels are opened again, then the calls
+//   2. Ops leave in the order of start(). After a change of the hub, first the channels are opened again, then calls
 //      without an answer leave again in that order, then new ones. So a publisher's order stays.
 //   3. At most kInFlightMax appends, and kInFlightBytesMax bytes of them, or one, wait for answers; at most kCallsMax
 //      other calls; at most kChannelsMax channels.
