@@ -34,7 +34,7 @@ class KeyValueWatch {
   Reader reader_;
 };
 
-// KeyValue: a bucket of keys with values, kept as a stream of the newest values. A revision is the sequence of a change.
+// KeyValue: a bucket of keys with values, kept as a stream of the newest values. A revision is a change's sequence.
 // Keys: 1 to about 200 bytes, tokens with a '.' between two; any byte may stand in a token, and counts three bytes
 // unless it is a letter, a digit, '-', '_' or '/'.
 // Owner: a move-only value; it may outlive the handle, and every call is `closed` then. The bucket stays.

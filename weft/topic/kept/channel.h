@@ -58,6 +58,7 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   bool opened = false;          // at least once
   Instant open_until = kNever;  // until it is opened
   std::uint64_t next = 0;       // reader: what to begin with after a change of the hub; 0: not known
+  bool closing = false;         // the member went; what is on its way goes back, until the hub has ended the channel
   bool caught_up = false;
   std::size_t stored = 0;           // messages in the queue that came before `caught_up`
   std::vector<std::uint64_t> acks;  // to be sent

@@ -271,7 +271,6 @@ TEST_F(ChannelTest, LargeMessagesStopTheCredit) {
     ASSERT_TRUE(stream.publish("a", body));
   }
   ASSERT_TRUE(stream.read({.queue_bytes_max = 1'000'000}));
-  // What the queue holds shows only in what a reader gets without the hub: close and count.
   Reader reader = *stream.read({.queue_messages_max = 1000, .queue_bytes_max = 400'000});
   for (int i = 0; i < 100; ++i) {
     ASSERT_EQ(reader.next_until(soon())->body().size(), body.size());

@@ -252,23 +252,36 @@ void HubLink::end(KeptChannel& channel) noexcept {
     return;
   }
   send_acks(channel, channel.id);
-  send_op({.kind = OpKind::end, .flags = OpFlags::quiet, .id = channel.id});
+  const bool waits = !channel.reads() && state_ == Link::up && channel.state == KeptChannel::State::open;
+  send_op({.kind = OpKind::end, .flags = waits ? std::uint16_t{0} : OpFlags::quiet, .id = channel.id});
   give_back(channel);
+  const auto held = IntrusivePtr<KeptChannel>::retain(&channel);
   end_channel(channel, Error(Errc::closed, "the consumer or reader was closed"));
+  if (waits) {
+    try {
+      channels_.emplace(channel.id, held);
+      channel.closing = true;
+    } catch (const std::bad_alloc&) {
+      return;  // what is on its way is delivered again after ack_wait
+    }
+  }
 }
 
-// What waits in the queue goes to another member at once, not only after ack_wait.
+// The messages of the queue go to another member at once, not only after ack_wait.
 void HubLink::give_back(KeptChannel& channel) noexcept {
   for (const KeptMessage& message : channel.queue) {
     if (!channel.reads()) {
-      send_op({.kind = OpKind::nak,
-               .flags = OpFlags::quiet,
-               .number = message.sequence(),
-               .name = channel.stream,
-               .key = channel.consumer});
+      give_back(channel, message.sequence());
     }
   }
   channel.drop_queue();
+}
+void HubLink::give_back(const KeptChannel& channel, std::uint64_t sequence) noexcept {
+  send_op({.kind = OpKind::nak,
+           .flags = OpFlags::quiet,
+           .number = sequence,
+           .name = channel.stream,
+           .key = channel.consumer});
 }
 
 // Takes the channel out of the table; the caller holds a reference.
@@ -393,6 +406,14 @@ void HubLink::handle_answer(Message&& message, const Op& op) {
 }
 
 void HubLink::handle_channel(KeptChannel& channel, Message&& message, const Op& op) {
+  if (channel.closing) {
+    if (op.kind == OpKind::delivery) {
+      give_back(channel, op.number);
+    } else if (op.kind == OpKind::answer || op.kind == OpKind::ended) {
+      channels_.erase(channel.id);
+    }
+    return;
+  }
   switch (op.kind) {
     case OpKind::answer:
       if (channel.state != KeptChannel::State::opening) {

@@ -29,7 +29,7 @@
 
 namespace weft::topic {
 
-// What a HubLink needs to know of its handle.
+// LinkSettings: the handle's part of a HubLink.
 struct LinkSettings {
   std::string endpoint;  // where the hub of the fleet listens: ipc://…/hub.sock
   std::string id;        // of the handle's life: the front of the ids of its messages
@@ -47,7 +47,7 @@ struct LinkSettings {
 // Cost: a request is a lock, an encoded op and a send. No thread of its own; no wake-up while it waits for nothing.
 // Invariants:
 //   1. Each call ends: with its answer, at its deadline, or when the link closes.
-//   2. Ops leave in the order of start(). After a change of the hub, first the channels are opened again, then the calls
+//   2. Ops leave in the order of start(). After a change of the hub, first the channels are opened again, then calls
 //      without an answer leave again in that order, then new ones. So a publisher's order stays.
 //   3. At most kInFlightMax appends, and kInFlightBytesMax bytes of them, or one, wait for answers; at most kCallsMax
 //      other calls; at most kChannelsMax channels.
@@ -179,6 +179,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   void handle_channel(KeptChannel& channel, Message&& message, const Op& op);
   void end_channel(KeptChannel& channel, const Error& error) noexcept;
   void give_back(KeptChannel& channel) noexcept;
+  void give_back(const KeptChannel& channel, std::uint64_t sequence) noexcept;
   void give_credit(KeptChannel& channel) noexcept;
   void send_op(const Op& op) noexcept;
   // `id`: what the answer to an acknowledgement that fails bears.

@@ -156,6 +156,7 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
     while (Call* const call = kept.pop_front()) {
       order_.push_back(*call);
     }
+    std::erase_if(channels_, [](const auto& each) { return each.second->closing; });
     for (const auto& [id, channel] : channels_) {
       channel->state = KeptChannel::State::opening;
       channel->credit = 0;

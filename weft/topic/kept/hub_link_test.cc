@@ -286,15 +286,21 @@ TEST_F(HubLinkTest, ClosingEndsEveryWait) {
 }
 
 TEST_F(HubLinkTest, AHandleHostsWhenNobodyAnswersAndAnotherOneWhenItGoes) {
-  std::mutex lock_file;
+  std::atomic<bool> lock_file{false};
   struct Hosted {
-    Hosted(Context& context, const std::string& endpoint, FakeStore& store, std::mutex& lock)
-        : held(lock, std::adopt_lock), hub(context, endpoint, store) {}
-    std::unique_lock<std::mutex> held;
-    FakeHub hub;
+    Hosted(Context& context, const std::string& endpoint, FakeStore& store, std::atomic<bool>& lock)
+        : file(lock), hub(std::in_place, context, endpoint, store) {}
+    Hosted(const Hosted&) = delete;
+    Hosted& operator=(const Hosted&) = delete;
+    ~Hosted() {
+      hub.reset();
+      file = false;
+    }
+    std::atomic<bool>& file;
+    std::optional<FakeHub> hub;
   };
   const auto host = [&]() -> Result<std::shared_ptr<void>> {
-    if (!lock_file.try_lock()) {
+    if (lock_file.exchange(true)) {
       return Errc::would_block;
     }
     return std::shared_ptr<void>(std::make_shared<Hosted>(context_, endpoint_, store_, lock_file));

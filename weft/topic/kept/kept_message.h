@@ -41,7 +41,7 @@ class KeptMessage {
   [[nodiscard]] std::uint32_t tries() const noexcept { return tries_; }
 
   [[nodiscard]] std::string_view wire_topic() const noexcept { return text(topic_at_, topic_size_); }
-  // What the message counts in a queue, in bytes.
+  // The message's share of a queue's bound, in bytes.
   [[nodiscard]] std::size_t footprint() const noexcept { return sizeof(KeptMessage) + bytes_.size(); }
 
  private:

@@ -45,7 +45,7 @@ class KeyValueEntry {
 
 namespace topic {
 
-// What a change expects of its key, and what it is.
+// KeyChange: the expectation of a change of a key, and its kind.
 struct KeyChange {
   std::optional<std::uint64_t> revision{};
   bool absent = false;

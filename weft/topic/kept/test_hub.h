@@ -30,7 +30,7 @@ using namespace std::chrono_literals;
 // How long a test waits for what must come. No test waits so long when all is well.
 inline Instant soon() { return sys::now() + 20s; }
 
-// What a FakeHub stores; it outlives hubs, as a file does.
+// FakeStore: the messages of a FakeHub. The store outlives hubs, as a file does.
 struct FakeStore {
   struct Stored {
     std::string topic, id, headers, body;

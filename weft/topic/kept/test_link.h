@@ -22,7 +22,7 @@ class TestLink {
  public:
   using Host = std::function<Result<std::shared_ptr<void>>()>;
 
-  TestLink(Context& context, const std::string& endpoint, Host host = {}, Names names = {}) {
+  TestLink(Context& context, const std::string& endpoint, Host host = {}, Names names = {}, bool async = false) {
     static std::atomic<int> next{0};
     loop_ = *rt::Loop::make("topics");
     link_ = std::make_shared<HubLink>(
@@ -30,7 +30,8 @@ class TestLink {
                              .id = "test" + std::to_string(next++),
                              .names = std::move(names),
                              .make_socket = [&context] { return context.socket(SocketType::dealer); },
-                             .host = std::move(host)});
+                             .host = std::move(host),
+                             .async = async});
     EXPECT_TRUE(loop_->start(nullptr));
   }
   TestLink(const TestLink&) = delete;
@@ -42,6 +43,7 @@ class TestLink {
   }
 
   [[nodiscard]] const std::shared_ptr<HubLink>& link() const { return link_; }
+  [[nodiscard]] rt::Loop& loop() { return *loop_; }
   HubLink* operator->() { return link_.get(); }
   Stream stream(const StreamOptions& options) {
     auto stream = Stream::declare(link_, options);

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "weft/base/bytes.h"
+#include "weft/base/intrusive_ptr.h"
+#include "weft/base/result.h"
+#include "weft/rt/task/task.h"
+#include "weft/topic/kept/delivery_base.h"
+#include "weft/topic/kept/options.h"
+
+namespace weft {
+
+namespace topic {
+class StreamCore;
+}
+
+// AsyncDelivery: Delivery for the coroutines of one loop; the same names.
+class AsyncDelivery : public topic::DeliveryBase {
+ public:
+  using DeliveryBase::DeliveryBase;
+  [[nodiscard]] rt::Task<Result<void>> ack_confirmed();
+};
+
+// AsyncConsumer: Consumer for the coroutines of one loop; the same names. A coroutine that is cancelled has taken no
+// message. Affinity: the loop's thread; any number of coroutines may wait.
+class AsyncConsumer {
+ public:
+  AsyncConsumer(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::KeptChannel> channel) noexcept;
+  AsyncConsumer(AsyncConsumer&&) noexcept;
+  AsyncConsumer& operator=(AsyncConsumer&&) noexcept;
+  ~AsyncConsumer();
+  void close() noexcept;
+
+  [[nodiscard]] rt::Task<Result<AsyncDelivery>> next();  // also kCancelled
+  Result<AsyncDelivery> try_next();
+
+ private:
+  std::shared_ptr<topic::HubLink> link_;
+  IntrusivePtr<topic::KeptChannel> channel_;
+};
+
+// AsyncReader: Reader for the coroutines of one loop; the same names.
+class AsyncReader {
+ public:
+  AsyncReader(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::KeptChannel> channel) noexcept;
+  AsyncReader(AsyncReader&&) noexcept;
+  AsyncReader& operator=(AsyncReader&&) noexcept;
+  ~AsyncReader();
+  void close() noexcept;
+
+  [[nodiscard]] rt::Task<Result<KeptMessage>> next();
+  [[nodiscard]] rt::Task<Result<std::optional<KeptMessage>>> next_stored();
+  Result<KeptMessage> try_next();
+  [[nodiscard]] bool live() const noexcept;
+
+ private:
+  std::shared_ptr<topic::HubLink> link_;
+  IntrusivePtr<topic::KeptChannel> channel_;
+};
+
+// AsyncPendingPublish: PendingPublish for the coroutines of one loop.
+class AsyncPendingPublish {
+ public:
+  AsyncPendingPublish(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::Call> call) noexcept;
+  [[nodiscard]] rt::Task<Result<Published>> wait();
+  Result<Published> try_result();
+
+ private:
+  std::shared_ptr<topic::HubLink> link_;
+  IntrusivePtr<topic::Call> call_;
+};
+
+// AsyncStream: Stream for the coroutines of one loop; the same names, meanings and errors. A call encodes what it was
+// given before it returns its task, so that the task refers to none of the arguments.
+// Affinity: the loop's thread. A publish that is cancelled after it was sent is carried out all the same.
+// Order::strict: not_supported.
+class AsyncStream {
+ public:
+  explicit AsyncStream(std::shared_ptr<topic::StreamCore> core) noexcept;
+
+  [[nodiscard]] rt::Task<Result<Published>> publish(std::string_view topic, Bytes body,
+                                                    const PublishOptions& options = {});
+  [[nodiscard]] rt::Task<Result<Published>> publish(std::string_view topic, std::string_view body,
+                                                    const PublishOptions& options = {}) {
+    return publish(topic, as_bytes(body), options);
+  }
+  [[nodiscard]] rt::Task<Result<AsyncPendingPublish>> publish_later(std::string_view topic, Bytes body,
+                                                                    const PublishOptions& options = {});
+  [[nodiscard]] rt::Task<Result<AsyncPendingPublish>> publish_later(std::string_view topic, std::string_view body,
+                                                                    const PublishOptions& options = {}) {
+    return publish_later(topic, as_bytes(body), options);
+  }
+  // Options with texts are named before the co_await (rt/task/task.h says why).
+  [[nodiscard]] rt::Task<Result<AsyncConsumer>> consumer(std::string_view name, const ConsumerOptions& options);
+  [[nodiscard]] rt::Task<Result<AsyncReader>> read(const ReadOptions& options);
+  [[nodiscard]] rt::Task<Result<KeptMessage>> message(std::uint64_t sequence);
+  [[nodiscard]] rt::Task<Result<KeptMessage>> newest(std::string_view topic);
+  [[nodiscard]] rt::Task<Result<void>> purge(std::uint64_t before);
+  [[nodiscard]] rt::Task<Result<void>> remove();
+  [[nodiscard]] Survives survives() const noexcept;
+  [[nodiscard]] std::string_view name() const noexcept;
+
+  [[nodiscard]] static rt::Task<Result<AsyncStream>> declare(std::shared_ptr<topic::HubLink> link,
+                                                             const StreamOptions& options);
+
+ private:
+  std::shared_ptr<topic::StreamCore> core_;
+};
+
+}  // namespace weft
