@@ -41,7 +41,7 @@ class KeptProcesses : public testing::Test {
   Context context_;
 };
 
-// What the log holds: each text once, and of one publisher in its order.
+// Expects of the log: each text once, and of one publisher in its order.
 void expect_all(Topics& topics, const std::set<std::string>& kept) {
   Stream jobs = *topics.stream({.name = "jobs"});
   Reader reader = *jobs.read();

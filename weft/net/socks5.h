@@ -10,7 +10,7 @@
 
 #include "weft/base/bytes.h"
 #include "weft/base/result.h"
-#include "weft/base/secret.h"
+#include "weft/mem/secret.h"
 #include "weft/net/endpoint.h"
 
 namespace weft::net {

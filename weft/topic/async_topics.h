@@ -92,7 +92,8 @@ class Ongoing {
 
 // AsyncTopics: Topics for the coroutines of one loop, which may be a core's; the same names, meanings and errors. Its
 // loop's thread reads and writes the network. No lock is shared with another core.
-// Owner: a move-only value; destruction closes. Everything it made may outlive it. The context and the loop outlive both.
+// Owner: a move-only value; destruction closes. Its publishers and subscriptions may outlive it. The context
+// and the loop outlive both.
 // Affinity: the loop's thread.
 class AsyncTopics {
  public:

@@ -26,7 +26,7 @@ class Delivery : public topic::DeliveryBase {
 };
 
 // Consumer: a member of a consumer: who uses the same name, on any handle, shares its messages.
-// Owner: a move-only value; destruction closes. It may outlive the handle. Closing gives the messages of the queue back.
+// Owner: a move-only value; destruction closes. It may outlive the handle. Closing gives the queued messages back.
 // Affinity: any thread, also several at once; each message goes to one of them.
 // Promise: each message of the stream at least once to one member, until it is acknowledged.
 class Consumer {

@@ -8,7 +8,6 @@
 #include "weft/msg/poll.h"
 #include "weft/msg/socket.h"
 #include "weft/sys/clock.h"
-#include "weft/sys/directory.h"
 #include "weft/sys/event_fd.h"
 #include "weft/sys/path.h"
 #include "weft/sys/thread.h"

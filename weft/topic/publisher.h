@@ -23,16 +23,16 @@ struct PublisherCore;
 // Owner: a move-only value; it may outlive the handle, and every call is `closed` then.
 // Affinity: any thread, also several at once.
 // Cost: a lock, a move into the queue of each own subscription that matches, and a send if there are peers.
-// Promise: at most once, in order of each publisher. What is queued is lost with the process.
+// Promise: at most once, in order of each publisher. Queued messages are lost with the process.
 class Publisher {
  public:
   Publisher(Publisher&&) noexcept;
   Publisher& operator=(Publisher&&) noexcept;
   ~Publisher();
 
-  // Takes the message, or says why not. With WhenFull::drop publish() never waits: a peer whose queue is full misses the
-  // message, and dropped_full counts it. With WhenFull::wait it waits until every peer has room. That the message was
-  // taken says nothing of who receives it. closed; message_too_large: more than 64 KiB of headers;
+  // Takes the message, or says why not. With WhenFull::drop publish() never waits: a peer whose queue is full misses
+  // the message, and dropped_full counts it. With WhenFull::wait it waits until every peer has room. A taken
+  // message may still reach nobody. closed; message_too_large: more than 64 KiB of headers;
   // resource_exhausted: no memory.
   Result<void> publish(Bytes body, const Headers& headers = {});
   Result<void> publish(std::string_view body, const Headers& headers = {}) { return publish(as_bytes(body), headers); }
@@ -42,8 +42,8 @@ class Publisher {
   Result<void> try_publish(Bytes body, const Headers& headers = {});
 
   // Waits until `count` subscriptions of the fleet, own ones too, are ready for this topic: each of them receives what
-  // is published from now on. Their handles' answers came over the connections that carry the subscriptions. Returns how
-  // many are ready. timed_out; closed.
+  // is published from now on. Their handles' answers came over the connections that carry the subscriptions. Returns
+  // how many are ready. timed_out; closed.
   Result<std::size_t> wait_subscribers(std::size_t count, Instant deadline);
 
   [[nodiscard]] std::string_view topic() const noexcept;

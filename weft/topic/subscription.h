@@ -48,8 +48,8 @@ class Subscription {
 
   // How many messages were lost so far: what TopicMessage::missed() told, and tells with the next ones.
   [[nodiscard]] std::uint64_t missed() const noexcept;
-  // For event loops: readable while there may be a message. try_next() that returns would_block clears it. Valid as long
-  // as the subscription. resource_exhausted.
+  // For event loops: readable while there may be a message. try_next() that returns would_block clears it. Valid as
+  // long as the subscription. resource_exhausted.
   Result<int> descriptor();
 
  private:

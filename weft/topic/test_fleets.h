@@ -8,7 +8,6 @@
 #include <string>
 
 #include "weft/sys/clock.h"
-#include "weft/sys/directory.h"
 #include "weft/sys/path.h"
 #include "weft/sys/poll.h"
 #include "weft/topic/topics.h"

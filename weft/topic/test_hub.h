@@ -14,7 +14,7 @@
 #include "weft/store/settings.h"
 #include "weft/sys/clock.h"
 #include "weft/topic/hub.h"
-#include "weft/topic/ops.h"
+#include "weft/topic/wire/ops.h"
 
 namespace weft::topic {
 

@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "weft/base/assert.h"
-#include "weft/base/secret.h"
+#include "weft/mem/secret.h"
 #include "weft/zmtp/null.h"
 
 namespace weft::zmtp {

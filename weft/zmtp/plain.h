@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "weft/base/secret.h"
+#include "weft/mem/secret.h"
 #include "weft/zmtp/mechanism.h"
 
 namespace weft::zmtp {

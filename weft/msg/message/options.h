@@ -9,8 +9,8 @@
 #include <variant>
 
 #include "weft/base/result.h"
-#include "weft/base/secret.h"
 #include "weft/base/time.h"
+#include "weft/mem/secret.h"
 
 namespace weft {
 

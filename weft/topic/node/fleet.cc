@@ -6,7 +6,6 @@
 
 #include "weft/net/endpoint.h"
 #include "weft/sys/address.h"
-#include "weft/sys/directory.h"
 #include "weft/sys/path.h"
 #include "weft/sys/socket.h"
 #include "weft/topic/node/node.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "weft/msg/socket/socket_core.h"
-#include "weft/sys/directory.h"
+#include "weft/sys/path.h"
 #include "weft/topic/kept/hub_link.h"
 
 namespace weft::topic {
@@ -237,8 +237,7 @@ void Node::close() noexcept {
   }
 }
 
-Result<std::shared_ptr<HubLink>> Node::hub_link(
-    const std::function<Result<std::shared_ptr<HubLink>>(Node&)>& make) {
+Result<std::shared_ptr<HubLink>> Node::hub_link(const std::function<Result<std::shared_ptr<HubLink>>(Node&)>& make) {
   const std::lock_guard lock(hub_link_mutex_);
   if (closed()) {
     return Error(Errc::closed, "the handle of topics was closed");

@@ -50,9 +50,9 @@ struct PublisherCore : sync::AtomicCounted<PublisherCore> {
 // Node: what a Topics or AsyncTopics handle is inside: an XPUB that the fleet connects to, an XSUB that connects to the
 // fleet, and the index of the handle's own subscriptions.
 // Owner: the handle and everything that it made, by shared_ptr. Affinity: any thread; of AsyncTopics: the loop's.
-// Who reads the XSUB: a thread that waits in next(), the leader; one at a time. While there is none, the node's loop. So
-// no thread stands between a waiting subscriber and the network, and subscriptions whose threads are busy get their
-// policy all the same.
+// The reader of the XSUB is a thread that waits in next(), the leader; one at a time. While there is none, it is the
+// node's loop. So no thread stands between a waiting subscriber and the network, and subscriptions
+// whose threads are busy get their policy all the same.
 // Cost: publishing is a lock, a memo and a queue for each own subscription, and one send if there are peers.
 // Locks, in order: pump, publish, interest, subscription. The mesh lock is never held while another one is taken, or
 // a socket is called.
@@ -82,7 +82,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] TopicsStatistics statistics();
 
   // --- kept topics ---
-  // The way to the fleet's hub; `make` makes it at the first use. closed; the errors of `make`, which is then tried anew.
+  // The way to the fleet's hub; `make` makes it at the first use. closed; the errors of
+  // `make`, which is then tried anew.
   [[nodiscard]] Result<std::shared_ptr<HubLink>> hub_link(
       const std::function<Result<std::shared_ptr<HubLink>>(Node&)>& make);
   [[nodiscard]] std::shared_ptr<HubLink> used_hub_link() noexcept {  // null: not used yet
@@ -159,7 +160,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // known, and a peer has not told yet; resource_exhausted: kRequestsMax, or no memory; invalid_argument; closed.
   [[nodiscard]] Result<Request> begin_request(std::string_view topic, Bytes body, std::string_view headers);
   void end_request(std::uint64_t id) noexcept;
-  // What the program gets: the reply, or the error that the service answered with.
+  // The result for the program: the reply, or the error that the service answered with.
   [[nodiscard]] static Result<TopicMessage> reply_of(Result<TopicMessage> received);
   [[nodiscard]] bool served(std::string_view topic) const;  // mesh lock: somebody is known to serve it
   [[nodiscard]] bool told_all() const;  // mesh lock: every peer that can be reached has told what it serves

@@ -10,8 +10,8 @@
 
 namespace weft {
 
-// FleetSecurity: CURVE keys of a `tcp://` fleet, 32 bytes each. All handles of a fleet share the server's pair; a handle
-// that only connects needs no secret of the server.
+// FleetSecurity: CURVE keys of a `tcp://` fleet, 32 bytes each. All handles of a fleet share the server's pair; a
+// handle that only connects needs no secret of the server.
 struct FleetSecurity {
   std::string curve_server_public;  // of every peer; empty: no encryption
   std::string curve_server_secret;  // of this handle as the one that peers connect to
@@ -31,11 +31,11 @@ struct TopicsOptions {
   std::string node{};       // this handle's name; empty: made of the process id and a random number
   std::string listen{};     // tcp: "tcp://0.0.0.0:7300"; empty: a port of the system's choice
   std::string advertise{};  // tcp: the endpoint that peers connect to; empty: `listen`, with the address they see
-  std::string runtime_directory{};                     // local: empty: $XDG_RUNTIME_DIR/weft, or /tmp/weft-UID
+  std::string runtime_directory{};  // local: empty: $XDG_RUNTIME_DIR/weft, or /tmp/weft-UID
   // local: where the process that hosts the hub keeps topics, a file for each fleet; the same for all handles of a
   // fleet. Empty: runtime_directory, if that is given; else $XDG_STATE_HOME/weft, or ~/.local/state/weft.
   std::string store_directory{};
-  bool hosts = true;  // local: this process becomes the hub when no other one is
+  bool hosts = true;                                   // local: this process becomes the hub when no other one is
   std::vector<std::string> inside{};                   // filters of topics that never leave the process; at most 256
   std::size_t queue_messages_max = 65'536;             // of one subscription
   std::size_t queue_bytes_max = std::size_t{8} << 20;  // the same; a queue takes one message beyond
@@ -44,7 +44,7 @@ struct TopicsOptions {
   FleetSecurity security{};
 };
 
-// What a full queue of a subscription does with a message.
+// The policy of a full queue of a subscription.
 enum class Full : std::uint8_t {
   drop_oldest,
   drop_newest,
@@ -58,7 +58,7 @@ struct SubscriptionOptions {
   std::size_t queue_bytes_max = 0;     // 0: the handle's
 };
 
-// What publish() does while a peer's queue is full.
+// The policy of publish() while a peer's queue is full.
 enum class WhenFull : std::uint8_t {
   drop,  // that peer misses the message; dropped_full counts it
   wait,  // publish() waits for room. Queues of subscriptions follow their own policy all the same

@@ -54,7 +54,7 @@ class TopicMessage {
   // How many messages for this subscription were lost between the one before and this one.
   [[nodiscard]] std::uint64_t missed() const noexcept { return missed_; }
 
-  // What the message counts in a queue, in bytes.
+  // The bytes that the message counts in a queue.
   [[nodiscard]] std::size_t footprint() const noexcept {
     return sizeof(TopicMessage) + topic_.size() + body_.size() + headers_.size();
   }

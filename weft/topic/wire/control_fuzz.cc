@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a peer tells a handle: any bytes give a message that encodes to the same bytes, or an error.
+// Control messages of peers: any bytes give a message that encodes to the same bytes, or an error.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -111,7 +111,7 @@ void encode_op(const Op& op, MutableBytes into) noexcept;
 // protocol_error: the bytes are no op, or exceed a bound; `text` says how. not_supported: another version, an unknown
 // kind or flag; op_id() gives the id to answer.
 [[nodiscard]] Result<Op> parse_op(Bytes bytes) noexcept;
-[[nodiscard]] std::uint32_t op_id(Bytes bytes) noexcept;  // 0 when the bytes are too short
+[[nodiscard]] std::uint32_t op_id(Bytes bytes) noexcept;        // 0 when the bytes are too short
 void set_op_id(MutableBytes bytes, std::uint32_t id) noexcept;  // of an encoded op
 
 // OpSequences: the body of an ack.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/base/secret.h"
+#include "weft/mem/secret.h"
 
 #include <array>
 #include <cstdint>
