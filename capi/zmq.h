@@ -496,6 +496,9 @@ ZMQ_EXPORT int weft_socket_unsubscribe_glob(void* socket, const char* glob);
 #define WEFT_TLS_SERVER_NAME 1014     /* text: the name in the server's certificate; empty: the endpoint's host */
 #define WEFT_TLS_VERIFY 1015          /* int, 1; 0 takes any server, even a man in the middle */
 #define WEFT_TLS_RELOAD 1016          /* int, write-only: 1 reads the certificates of bound endpoints again */
+/* int, 0. 1: PUB, SUB and their X forms tell Weft peers that they know filters, so that publishers filter for
+   weft_socket_subscribe(). With 0 the prefixes of filters cross the wire, and the subscriber filters. */
+#define WEFT_ANNOUNCE_FILTERS 1017
 ZMQ_EXPORT void weft_version(int* major, int* minor, int* patch);
 
 #ifdef __cplusplus

@@ -208,7 +208,9 @@ TEST_P(Monitoring, PipeStatisticsCountTheMessagesOfTheBatchToo) {
     ASSERT_TRUE(push.report_pipes());
     queued = wait_for_event(push, EventKind::pipe_statistics).queued_out;
   }
-  EXPECT_EQ(pull.try_recv()->text(), text);
+  const auto first = pull.recv();
+  ASSERT_TRUE(first) << first.error().message();
+  EXPECT_EQ(first->text(), text);
 }
 
 }  // namespace

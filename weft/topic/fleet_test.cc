@@ -62,6 +62,25 @@ TEST_P(EachFleet, BothWaysAndInOrder) {
   }
 }
 
+// Regression: an inproc handle that left took the messages with it that its peers had not read yet.
+TEST_P(EachFleet, MessagesOutliveTheHandleThatPublishedThem) {
+  Topics b = fleet_.open(other_context());
+  Subscription s = *b.subscribe("px.*");
+  {
+    Topics a = fleet_.open(context_);
+    Publisher px = *a.publisher("px.AAPL");
+    ASSERT_TRUE(px.wait_subscribers(1, soon()));
+    for (int i = 0; i < 500; ++i) {
+      ASSERT_TRUE(px.publish(std::to_string(i)));
+    }
+  }
+  for (int i = 0; i < 500; ++i) {
+    const auto m = s.next_until(soon());
+    ASSERT_TRUE(m) << m.error().message();
+    EXPECT_EQ(m->text(), std::to_string(i));
+  }
+}
+
 // Regression: a fleet that subscribed by byte prefixes gave "player:10" to a subscriber of "player:1".
 TEST_P(EachFleet, SubscribeIsExact) {
   Topics a = fleet_.open(context_);

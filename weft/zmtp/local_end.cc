@@ -20,7 +20,7 @@ std::vector<std::uint8_t> encode_metadata(const LocalEndConfig& config) {
   if (sends_identity(config.socket_type)) {
     append_property(out, "Identity", as_bytes(config.identity));
   }
-  if (knows_filters(config.socket_type)) {
+  if (config.announces_filters && knows_filters(config.socket_type)) {
     append_property(out, kFilterProperty, as_bytes("1"));
   }
   for (const auto& [name, value] : config.metadata) {
@@ -308,8 +308,8 @@ bool LocalEnd::accept_metadata(Bytes metadata) {
         return false;
       }
     }
-    peer_has_filters_ |= knows_filters(config_.socket_type) && same_name(property.name, kFilterProperty) &&
-                         as_text(property.value) == "1";
+    peer_has_filters_ |= config_.announces_filters && knows_filters(config_.socket_type) &&
+                         same_name(property.name, kFilterProperty) && as_text(property.value) == "1";
     peer_metadata_.emplace_back(property.name, as_text(property.value));
   }
   if (!has_type) {

@@ -54,6 +54,7 @@ struct LocalEndConfig {
   bool as_server = false;       // goes into the greeting of a mechanism that has roles; NULL sends 0
   bool takes_old_peers = true;  // ZMTP 1.0 and 2.0, with NULL; false where NULL must ask, since they know no security
   Limits limits;
+  bool announces_filters = true;   // READY of a publisher or a subscriber says that FILTER is known
   Metadata metadata;               // further READY properties, "X-..."
   Duration heartbeat_interval{0};  // between our PINGs; 0: none
   Duration heartbeat_ttl{0};       // announced to the peer in our PINGs; 0: none

@@ -33,6 +33,7 @@ zmtp::LocalEnd make_local_end(const Options& options, zmtp::SocketType type) {
   zmtp::LocalEndConfig config;
   config.socket_type = type;
   config.identity = options.routing_id;
+  config.announces_filters = options.announce_filters;
   config.metadata = split_properties(options.metadata);
   if (options.max_message_size >= 0) {
     config.limits.frame_bytes_max = static_cast<std::uint64_t>(options.max_message_size);

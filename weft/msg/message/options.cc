@@ -84,6 +84,7 @@ constexpr AnyOption kTable[] = {
     &option::tls_client_required,
     &option::tls_server_name,
     &option::tls_verify,
+    &option::announce_filters,
     &option::wss_certificate_pem,
     &option::wss_key_pem,
     &option::wss_trust_pem,

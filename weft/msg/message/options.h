@@ -114,6 +114,7 @@ struct Options {
   bool tls_client_required = true;     // bind, with tls_authorities: a client without a certificate is refused
   std::string tls_server_name;         // connect: the name in the server's certificate; empty: the endpoint's host
   bool tls_verify = true;              // connect: off takes any server, even a man in the middle; for tests
+  bool announce_filters = true;        // PUB, SUB and X forms: READY has X-Weft-Filter, so that filters cross the wire
   std::string wss_certificate_pem;     // bind wss: the contents of such a file, in place of tls_certificate
   std::string wss_key_pem;             // its key
   std::string wss_trust_pem;           // connect wss: the contents of such a file, beside tls_authorities
@@ -248,6 +249,7 @@ inline constexpr Option<std::string> tls_authorities{"tls_authorities", &Options
 inline constexpr Option<bool> tls_client_required{"tls_client_required", &Options::tls_client_required, 0, 1};
 inline constexpr Option<std::string> tls_server_name{"tls_server_name", &Options::tls_server_name, 0, 253};
 inline constexpr Option<bool> tls_verify{"tls_verify", &Options::tls_verify, 0, 1};
+inline constexpr Option<bool> announce_filters{"announce_filters", &Options::announce_filters, 0, 1};
 inline constexpr Option<std::string> wss_certificate_pem{"wss_certificate_pem", &Options::wss_certificate_pem, 0,
                                                          262144};
 inline constexpr Option<std::string> wss_key_pem{"wss_key_pem", &Options::wss_key_pem, 0, 262144};

@@ -161,6 +161,7 @@ void Node::drop_link(const std::string& endpoint) noexcept {
       forget_peer(instance);
     }
   }
+  pump_all();
   (void)in_.disconnect(endpoint);
   try {
     loop_->post([weak = weak_from_this(), endpoint] {
@@ -249,6 +250,7 @@ void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool
 }
 
 void Node::part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept {
+  pump_all();
   try {
     {
       const std::lock_guard lock(mesh_mutex_);

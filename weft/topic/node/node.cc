@@ -192,6 +192,7 @@ void Node::close() noexcept {
   if (closed_.exchange(true, std::memory_order_acq_rel)) {
     return;
   }
+  flush();
   if (context_ != nullptr) {
     ProcessFleets::instance().leave(*this, context_.get(), options_.fleet);
   }

@@ -288,6 +288,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static void flush_out(rt::TurnJob& job) noexcept;
 
   // pump.cc
+  void pump_all();                    // before a disconnect
   unsigned pump(bool wait_for_lock);  // how many messages
   void dispatch(Message&& topic, Message&& body, Message&& headers);
   void watch_in();
