@@ -30,4 +30,13 @@ inline void store_big_endian(std::uint8_t* to, T value) noexcept {
   std::memcpy(to, &swapped, sizeof swapped);
 }
 
+// The same for 24 bits, which no integer type has. Requires: value < 2^24.
+[[nodiscard]] inline std::uint32_t load_big_endian_24(const std::uint8_t* from) noexcept {
+  return std::uint32_t{from[0]} << 16U | load_big_endian<std::uint16_t>(from + 1);
+}
+inline void store_big_endian_24(std::uint8_t* to, std::uint32_t value) noexcept {
+  to[0] = static_cast<std::uint8_t>(value >> 16U);
+  store_big_endian(to + 1, static_cast<std::uint16_t>(value));
+}
+
 }  // namespace weft

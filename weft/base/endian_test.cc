@@ -16,6 +16,15 @@ TEST(Endian, LoadsTheMostSignificantByteFirst) {
   EXPECT_EQ(load_big_endian<std::uint64_t>(bytes.data()), 0x0102030405060788u);
 }
 
+TEST(Endian, TwentyFourBitsAreThreeBytes) {
+  std::array<std::uint8_t, 5> bytes = {0xaa, 0, 0, 0, 0xbb};
+  store_big_endian_24(bytes.data() + 1, 0x010203u);
+  EXPECT_EQ(bytes, (std::array<std::uint8_t, 5>{0xaa, 0x01, 0x02, 0x03, 0xbb}));
+  EXPECT_EQ(load_big_endian_24(bytes.data() + 1), 0x010203u);
+  store_big_endian_24(bytes.data() + 1, 0xffffffu);
+  EXPECT_EQ(load_big_endian_24(bytes.data() + 1), 0xffffffu);
+}
+
 TEST(Endian, StoresTheMostSignificantByteFirst) {
   std::array<std::uint8_t, 8> bytes{};
   store_big_endian<std::uint64_t>(bytes.data(), 0x0102030405060788u);

@@ -35,7 +35,7 @@ struct MessageHeader {
 MessageHeader load_header(const std::uint8_t* at) noexcept {
   return {load_big_endian<std::int64_t>(at),
           load_big_endian<std::uint32_t>(at + 8),
-          std::size_t{at[12]} << 16U | std::size_t{at[13]} << 8U | at[14],
+          load_big_endian_24(at + 12),
           at[15],
           at[16],
           at[17]};
@@ -69,9 +69,7 @@ void BlockBuilder::add(const NewMessage& message, WallTime time) {
   std::uint8_t* to = bytes_.data() + at;
   store_big_endian(to, std::int64_t{time.time_since_epoch().count()});
   store_big_endian(to + 8, static_cast<std::uint32_t>(message.body.size()));
-  to[12] = static_cast<std::uint8_t>(message.headers.size() >> 16U);
-  to[13] = static_cast<std::uint8_t>(message.headers.size() >> 8U);
-  to[14] = static_cast<std::uint8_t>(message.headers.size());
+  store_big_endian_24(to + 12, static_cast<std::uint32_t>(message.headers.size()));
   to[15] = static_cast<std::uint8_t>(message.topic.size());
   to[16] = static_cast<std::uint8_t>(message.id.size());
   to[17] = message.erased ? kErased : 0;

@@ -233,6 +233,13 @@ Database::Database(Database&&) noexcept = default;
 Database& Database::operator=(Database&&) noexcept = default;
 Database::~Database() = default;
 
+Result<void> Database::prepare_all(std::span<const Prepared> all) noexcept {
+  for (const Prepared& prepared : all) {
+    *prepared.statement = WEFT_TRY(prepare(prepared.sql));
+  }
+  return {};
+}
+
 Result<std::int64_t> Database::pragma(const char* sql) noexcept {
   auto statement = WEFT_TRY(prepare(sql));
   const bool row = WEFT_TRY(statement.step());

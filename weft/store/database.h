@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -90,6 +91,12 @@ class Database {
   // `sql` of the execute calls is one statement or several, without parameters and without rows.
   [[nodiscard]] Result<void> execute(const char* sql) noexcept;
   [[nodiscard]] Result<Statement> prepare(std::string_view sql) noexcept;
+
+  struct Prepared {
+    Statement* statement;
+    std::string_view sql;
+  };
+  [[nodiscard]] Result<void> prepare_all(std::span<const Prepared> all) noexcept;
 
   [[nodiscard]] Result<void> begin(Flush flush) noexcept;
   [[nodiscard]] Result<void> commit() noexcept;  // a failed commit has rolled back

@@ -10,7 +10,7 @@ namespace weft::store {
 
 Result<LatestSql> LatestSql::prepare(Database& database) {
   LatestSql sql;
-  const std::pair<Statement*, std::string_view> all[] = {
+  const Database::Prepared all[] = {
       {&sql.insert, "INSERT INTO kv(stream, topic, revision, time, erased, bytes) VALUES(?,?,?,?,?,?)"},
       {&sql.trim,
        "DELETE FROM kv WHERE stream=?1 AND topic=?2 AND revision<=(SELECT revision FROM kv WHERE stream=?1 AND topic=?2"
@@ -30,9 +30,7 @@ Result<LatestSql> LatestSql::prepare(Database& database) {
       {&sql.set_next, "UPDATE stream SET next=max(next, ?) WHERE id=?"},
       {&sql.find_time, "SELECT revision FROM kv WHERE stream=? AND time>=? ORDER BY revision LIMIT 1"},
   };
-  for (const auto& [statement, text] : all) {
-    *statement = WEFT_TRY(database.prepare(text));
-  }
+  WEFT_TRY(database.prepare_all(all));
   return sql;
 }
 

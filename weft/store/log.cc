@@ -26,7 +26,7 @@ bool may_hold(std::string_view topics, const TopicPredicate& wants) {
 
 Result<LogSql> LogSql::prepare(Database& database) {
   LogSql sql;
-  const std::pair<Statement*, std::string_view> all[] = {
+  const Database::Prepared all[] = {
       {&sql.insert_block, "INSERT INTO block(stream, first, last, time, topics, bytes) VALUES(?,?,?,?,?,?)"},
       {&sql.insert_topic,
        "INSERT INTO topic(stream, topic, last) VALUES(?,?,?) ON CONFLICT(stream, topic) DO UPDATE SET "
@@ -43,9 +43,7 @@ Result<LogSql> LogSql::prepare(Database& database) {
       {&sql.find_time, "SELECT first, bytes FROM block WHERE stream=? AND time>=? ORDER BY last LIMIT 1"},
       {&sql.list_topics, "SELECT topic FROM topic WHERE stream=? AND topic>? ORDER BY topic LIMIT ?"},
   };
-  for (const auto& [statement, text] : all) {
-    *statement = WEFT_TRY(database.prepare(text));
-  }
+  WEFT_TRY(database.prepare_all(all));
   return sql;
 }
 

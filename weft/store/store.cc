@@ -35,7 +35,7 @@ struct Store::Side {
     side->database = WEFT_TRY(open_database(options));
     side->log = WEFT_TRY(LogSql::prepare(side->database));
     side->latest = WEFT_TRY(LatestSql::prepare(side->database));
-    const std::pair<Statement*, std::string_view> all[] = {
+    const Database::Prepared all[] = {
         {&side->insert_stream, "INSERT INTO stream(name, settings, next) VALUES(?,?,1) RETURNING id"},
         {&side->update_stream, "UPDATE stream SET settings=? WHERE id=?"},
         {&side->remove_stream, "DELETE FROM stream WHERE id=?"},
@@ -47,9 +47,7 @@ struct Store::Side {
         {&side->remove_consumers, "DELETE FROM consumer WHERE stream=?"},
         {&side->list_consumers, "SELECT name, settings, next, pending FROM consumer WHERE stream=?"},
     };
-    for (const auto& [statement, text] : all) {
-      *statement = WEFT_TRY(side->database.prepare(text));
-    }
+    WEFT_TRY(side->database.prepare_all(all));
     return side;
   }
 };

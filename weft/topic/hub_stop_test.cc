@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // A hub that stops while members are at work, and hosts again.
 #include <atomic>
-#include <filesystem>
 #include <map>
 #include <string>
 #include <thread>
@@ -15,32 +14,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class HubStopTest : public testing::Test {
+class HubStopTest : public HubTest {
  protected:
-  void SetUp() override {
-    directory_ = *sys::make_private_directory();
-    options_.directory = directory_;
-    options_.store = directory_ + "/store.db";
-    options_.quiet = Duration::zero();
-    hub_ = host();
-    if (hub_ == nullptr) {
-      GTEST_SKIP() << "this build has no SQLite";
-    }
-  }
-  void TearDown() override {
-    hub_.reset();
-    std::filesystem::remove_all(directory_);
-  }
   std::unique_ptr<Hub> host() {
-    auto hub = Hub::host(context_, options_);
-    EXPECT_TRUE(hub || hub.error() == Errc::not_supported) << hub.error().message();
-    return hub ? *std::move(hub) : nullptr;
+    auto hub = HubTest::host();
+    EXPECT_NE(hub, nullptr) << error_.message();
+    return hub;
   }
-
-  std::string directory_;
-  HubOptions options_;
-  Context context_;
-  std::unique_ptr<Hub> hub_;
 };
 
 TEST_F(HubStopTest, AHubThatStopsUnderAFloodLosesNothingAcknowledged) {

@@ -15,46 +15,6 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class HubTest : public testing::Test {
- protected:
-  void SetUp() override {
-    directory_ = *sys::make_private_directory();
-    options_.directory = directory_;
-    options_.store = directory_ + "/store.db";
-    options_.quiet = Duration::zero();
-    hub_ = host();
-    if (hub_ == nullptr && error_ == Errc::not_supported) {
-      GTEST_SKIP() << "this build has no SQLite";
-    }
-    ASSERT_NE(hub_, nullptr) << error_.message();
-  }
-  void TearDown() override {
-    hub_.reset();
-    std::filesystem::remove_all(directory_);
-  }
-  std::unique_ptr<Hub> host() {
-    auto hub = Hub::host(context_, options_);
-    error_ = hub.error();
-    return hub ? *std::move(hub) : nullptr;
-  }
-  TestMember member() { return TestMember(context_, Hub::endpoint(directory_)); }
-
-  static Op op_of(OpKind kind, std::string_view name = "", std::string_view key = "", std::string_view body = "") {
-    Op op;
-    op.kind = kind;
-    op.name = name;
-    op.key = key;
-    op.body = as_bytes(body);
-    return op;
-  }
-
-  std::string directory_;
-  HubOptions options_;
-  Error error_;
-  Context context_;
-  std::unique_ptr<Hub> hub_;
-};
-
 StreamSettings process_log() {
   StreamSettings settings;
   settings.survives = Survives::process;

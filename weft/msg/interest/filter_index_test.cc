@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/interest/filter_index.h"
 
-#include <malloc.h>
-
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -12,6 +10,7 @@
 
 #include "weft/base/random.h"
 #include "weft/base/test_filters.h"
+#include "weft/msg/interest/test_memory.h"
 #include <gtest/gtest.h>
 
 namespace weft::msg {
@@ -45,15 +44,6 @@ class FilterIndexTest : public testing::Test {
   FilterIndex index_;
   std::uint64_t mark_ = 0;
 };
-
-std::size_t bytes_in_use() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return 0;
-#else
-  const struct mallinfo2 info = ::mallinfo2();
-  return info.uordblks + info.hblkhd;
-#endif
-}
 
 Filter random_filter(Random& random) {
   for (;;) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "weft/msg/interest/subscription_table.h"
 
-#include <malloc.h>
-
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "weft/base/random.h"
+#include "weft/msg/interest/test_memory.h"
 #include <gtest/gtest.h>
 
 namespace weft::msg {
@@ -30,16 +29,6 @@ class SubscriptionTableTest : public testing::Test {
 
   SubscriptionTable table_;
 };
-
-// Of all heaps of the process. Sanitizers: 0.
-std::size_t bytes_in_use() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  return 0;
-#else
-  const struct mallinfo2 info = ::mallinfo2();
-  return info.uordblks + info.hblkhd;
-#endif
-}
 
 std::string numbered(std::size_t number) {
   char text[16];

@@ -75,7 +75,7 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
     queue_bytes = stored = 0;
   }
   [[nodiscard]] Result<KeptMessage> pop();  // would_block; the end's error
-  // What opens the channel: anew, or where the hub before left it. `body` keeps the text of the settings.
+  // The op that opens the channel: anew, or where the hub before left it. `body` keeps the text of the settings.
   [[nodiscard]] Op open_op(std::string& body);
 };
 

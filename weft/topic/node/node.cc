@@ -104,7 +104,7 @@ Result<void> Node::make_sockets(Context& context) {
     }
   }
   WEFT_TRY(in_.set(option::linger, 0s));  // what handles tell each other is of no use when one has gone
-  // What was said before a connection stood would overtake the subscriptions, which go out when it stands.
+  // Control messages of before a connection stood would overtake the subscriptions, which go out when it stands.
   WEFT_TRY(in_.set(option::immediate, true));
   if (fleet_.kind == Fleet::Kind::tcp) {
     WEFT_TRY(set_curve(in_));

@@ -17,16 +17,6 @@ constexpr std::size_t kKeyAt = 27;
 constexpr std::size_t kMessageIdAt = 28;
 constexpr std::size_t kHeadersAt = 29;
 
-std::size_t load_headers_size(const std::uint8_t* from) noexcept {
-  return std::size_t{from[0]} << 16U | std::size_t{from[1]} << 8U | from[2];
-}
-
-void store_headers_size(std::uint8_t* to, std::size_t size) noexcept {
-  to[0] = static_cast<std::uint8_t>(size >> 16U);
-  to[1] = static_cast<std::uint8_t>(size >> 8U);
-  to[2] = static_cast<std::uint8_t>(size);
-}
-
 bool is_known(OpKind kind) noexcept { return kind >= kOpKindFirst && kind <= kOpKindLast; }
 
 }  // namespace
@@ -99,7 +89,7 @@ void encode_op(const Op& op, MutableBytes into) noexcept {
   at[kNameAt] = static_cast<std::uint8_t>(op.name.size());
   at[kKeyAt] = static_cast<std::uint8_t>(op.key.size());
   at[kMessageIdAt] = static_cast<std::uint8_t>(op.message_id.size());
-  store_headers_size(at + kHeadersAt, op.headers.size());
+  store_big_endian_24(at + kHeadersAt, static_cast<std::uint32_t>(op.headers.size()));
   at += kOpHeaderSize;
   for (const Bytes field : {as_bytes(op.name), as_bytes(op.key), as_bytes(op.message_id), op.headers, op.body}) {
     copy_bytes(at, field);
@@ -128,7 +118,7 @@ Result<Op> parse_op(Bytes bytes) noexcept {
   const std::size_t name = at[kNameAt];
   const std::size_t key = at[kKeyAt];
   const std::size_t message_id = at[kMessageIdAt];
-  const std::size_t headers = load_headers_size(at + kHeadersAt);
+  const std::size_t headers = load_big_endian_24(at + kHeadersAt);
   Bytes rest = bytes.subspan(kOpHeaderSize);
   if (headers > kOpHeadersMax || name + key + message_id + headers > rest.size()) {
     return Error(Errc::protocol_error, "an op whose fields exceed its size");
