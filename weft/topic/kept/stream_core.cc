@@ -214,8 +214,9 @@ Result<IntrusivePtr<KeptChannel>> StreamCore::consumer(std::string_view name, co
       return Error(Errc::invalid_argument, "a consumer has a name of up to 255 bytes");
     }
     WEFT_TRY(check_queue(options.queue_messages_max, options.queue_bytes_max));
-    return open(new KeptChannel(wire_, std::string(name), WEFT_TRY(settings_of(link_->names(), options)),
-                                options.queue_messages_max, options.queue_bytes_max));
+    ConsumerSettings settings = WEFT_TRY(settings_of(link_->names(), options));
+    return open(new KeptChannel(wire_, std::string(name), std::move(settings), options.queue_messages_max,
+                                options.queue_bytes_max));
   });
 }
 
