@@ -18,6 +18,8 @@
 #include "weft/rt/task/task.h"
 #include "weft/serve/frame/shared_frame.h"
 #include "weft/serve/server/server.h"
+#include "weft/topic/async_key_value.h"
+#include "weft/topic/async_stream.h"
 #include "weft/topic/topics.h"
 
 namespace weft {
@@ -121,6 +123,11 @@ class AsyncTopics {
   Result<Ongoing> forward(std::string_view filter, serve::Server& server, serve::GroupId group,
                           std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode,
                           const SubscriptionOptions& options = {});
+
+  // Topics that are kept. Options with texts are named before the co_await (rt/task/task.h says why).
+  [[nodiscard]] rt::Task<Result<AsyncStream>> stream(const StreamOptions& options);
+  [[nodiscard]] rt::Task<Result<AsyncKeyValue>> key_value(std::string_view name, const KeyValueOptions& options = {});
+  [[nodiscard]] KeptStatistics kept_statistics() const;
 
   [[nodiscard]] rt::Task<Result<Owned>> create(std::string topic, Instant deadline);
   [[nodiscard]] bool exists(std::string_view topic) const;

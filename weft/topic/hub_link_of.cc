@@ -71,4 +71,9 @@ Result<std::shared_ptr<HubLink>> make(Node& node) {
 
 Result<std::shared_ptr<HubLink>> hub_link_of(Node& node) { return node.hub_link(make); }
 
+KeptStatistics kept_statistics_of(Node* node) {
+  const auto link = node == nullptr ? nullptr : node->used_hub_link();
+  return link == nullptr ? KeptStatistics{} : link->statistics();
+}
+
 }  // namespace weft::topic

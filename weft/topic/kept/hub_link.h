@@ -126,6 +126,9 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
       }
     }
   }
+  [[nodiscard]] Result<void> wait_open(KeptChannel& channel) {
+    return wait(channel.changed, kNever, [&] { return opened(channel); });
+  }
   // Sends the call and waits for its answer.
   [[nodiscard]] Result<void> run(const IntrusivePtr<Call>& call) {
     WEFT_TRY(wait(place_, call->deadline, [&] { return start(call); }));
