@@ -125,6 +125,34 @@ rt::Task<Result<void>> use_a_bucket(rt::Core* core, Context* context, TopicsOpti
 
 TEST_F(AsyncKept, AHandleOfACoreKeepsBuckets) { run(use_a_bucket(&runtime_->core(1), &context_, fleet_.options()), 1); }
 
+rt::Task<Result<void>> hear_what_is_stored(rt::Core* core, Context* context, TopicsOptions options) {
+  WEFT_CO_TRY(AsyncTopics topics, co_await AsyncTopics::open(*core, *context, options));
+  WEFT_CO_TRY(AsyncSubscription mine, topics.subscribe("orders.>"));
+  const StreamOptions declared{.name = "orders"};
+  WEFT_CO_TRY(AsyncStream orders, co_await topics.stream(declared));
+  std::vector<AsyncPendingPublish> pending;
+  for (int i = 0; i < 3000; ++i) {
+    const std::string text = std::to_string(i);
+    WEFT_CO_TRY(AsyncPendingPublish later, co_await orders.publish_later("orders.a", text));
+    pending.push_back(std::move(later));
+  }
+  for (int i = 0; i < 3000; ++i) {
+    WEFT_CO_TRY(const TopicMessage message, co_await mine.next());
+    EXPECT_EQ(message.text(), std::to_string(i));
+  }
+  for (AsyncPendingPublish& each : pending) {
+    WEFT_CO_TRY(co_await each.wait());
+  }
+  const TopicsStatistics all = topics.statistics();
+  EXPECT_EQ(all.published, 3000u);
+  EXPECT_EQ(all.matched, all.delivered + all.dropped() + all.queued);
+  co_return Result<void>();
+}
+
+TEST_F(AsyncKept, WhatIsStoredReachesVolatileSubscribersToo) {
+  run(hear_what_is_stored(&runtime_->core(0), &context_, fleet_.options()));
+}
+
 rt::Task<Result<void>> misuse(rt::Core* core, Context* context, TopicsOptions options) {
   WEFT_CO_TRY(AsyncTopics topics, co_await AsyncTopics::open(*core, *context, options));
   const StreamOptions declared{.name = "s"};

@@ -194,6 +194,9 @@ CounterSource Topics::counter_source() const {
   return [weak = std::weak_ptr<topic::Node>(node_)](std::string_view name, CounterReadings& into) {
     if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
       into.push_back({&kTopicsTable, {{"topics", std::string(name)}}, sync::read_counters(node->statistics())});
+      if (const auto link = node->used_hub_link()) {
+        link->read_counters(name, into);
+      }
     }
   };
 }
