@@ -2,8 +2,8 @@
 // The other process of kept_processes_test: `kept_side DIRECTORY COMMAND ...`. It ends when it is killed or done.
 //   host: hosts the hub, writes "hosting", and waits for the end of its input.
 //   publish NAME COUNT: publishes NAME:0, NAME:1, ... to the stream, and writes "kept N" for each acknowledged one.
-//   hear COUNT: subscribes to the topics as volatile ones, writes "hearing", receives so many messages in order, and writes
-//     "heard N missed M".
+//   hear COUNT: subscribes to the topics as volatile ones, writes "hearing", receives so many messages in order, and
+//     writes "heard N missed M".
 //   consume: takes messages as a member of the consumer, writes "got TEXT", then acknowledges and waits for it.
 #include <cstdio>
 #include <cstdlib>

@@ -93,8 +93,8 @@ class Ongoing {
 };
 
 // AsyncTopics: Topics for the coroutines of one loop, which may be a core's; the same names, meanings and errors. Its
-// loop's thread reads and writes the network. No lock is shared with another core. One that hosts the hub of kept topics
-// has it on a thread of its own, which opens the store; close() waits for the last commit of that hub.
+// loop's thread reads and writes the network. No lock is shared with another core. A hub of kept topics that the handle
+// hosts has a thread of its own, which opens the store; close() waits for its last commit.
 // Owner: a move-only value; destruction closes. Its publishers and subscriptions may outlive it. The context
 // and the loop outlive both.
 // Affinity: the loop's thread.

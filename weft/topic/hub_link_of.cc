@@ -9,7 +9,7 @@
 #include "weft/topic/hub.h"
 #include "weft/topic/kept/hub_link.h"
 #include "weft/topic/node/node.h"
-#include "weft/topic/stored_feed.h"
+#include "weft/topic/node/stored_feed.h"
 
 namespace weft::topic {
 

@@ -173,7 +173,7 @@ TEST_F(Kept, ManyKeysComeInPages) {
   EXPECT_TRUE(std::is_sorted(keys->begin(), keys->end()));
 }
 
-// What the counters of a handle, and of a hub that it hosts, say of a member of a table.
+// The reading of one counter of a handle, or of the hub that it hosts.
 std::uint64_t reading_of(const Topics& topics, std::string_view thing, std::string_view member) {
   CounterReadings readings;
   topics.counter_source()("t", readings);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/topic/stored_feed.h"
+#include "weft/topic/node/stored_feed.h"
 
 #include <new>
 #include <utility>
