@@ -25,7 +25,7 @@ class IdWindow {
   static constexpr std::size_t kIdsMax = 1'000'000;
   static constexpr std::size_t kBytesMax = 64 * 1024 * 1024;
 
-  explicit IdWindow(std::size_t ids_max = kIdsMax, std::size_t bytes_max = kBytesMax) noexcept
+  explicit IdWindow(std::size_t ids_max = kIdsMax, std::size_t bytes_max = kBytesMax)
       : ids_max_(ids_max), bytes_max_(bytes_max) {}
 
   [[nodiscard]] std::optional<std::uint64_t> find(std::string_view id) const;

@@ -160,7 +160,7 @@ rt::Task<Result<AsyncStream>> AsyncStream::declare(Link link, const StreamOption
     if (!ran) {
       co_return ran.error();
     }
-    (*core)->declared();
+    WEFT_CO_TRY((*core)->declared());
     co_return AsyncStream(*core);
   };
   return kDeclare(StreamCore::make(std::move(link), options), options.redeclare);

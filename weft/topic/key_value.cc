@@ -34,7 +34,7 @@ Result<KeyValue> KeyValue::declare(std::shared_ptr<topic::HubLink> link, std::st
   const auto core = WEFT_TRY(topic::KeyValueCore::make(std::move(link), name, options));
   const auto call = WEFT_TRY(core->stream().declare(false));
   WEFT_TRY(core->stream().link()->run(call));
-  core->stream().declared();
+  WEFT_TRY(core->stream().declared());
   return KeyValue(core);
 }
 

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "weft/msg/socket/socket_core.h"
 #include "weft/topic/kept/stream_core.h"
 
 namespace weft {
@@ -60,7 +61,7 @@ Stream::~Stream() = default;
 Result<Stream> Stream::declare(std::shared_ptr<topic::HubLink> link, const StreamOptions& options) {
   const auto core = WEFT_TRY(StreamCore::make(std::move(link), options));
   WEFT_TRY(run(*core, core->declare(options.redeclare)));
-  core->declared();
+  WEFT_TRY(core->declared());
   return Stream(core);
 }
 
@@ -91,7 +92,7 @@ Result<Published> Stream::publish(std::string_view topic, Bytes body, const Publ
 // The turn of a topic is held from the question for its last sequence to the answer of the append.
 Result<Published> Stream::publish_strict(std::string_view topic, Bytes body, PublishOptions options) {
   topic::HubLink& link = *core_->link();
-  const std::string name(topic);
+  const std::string name = WEFT_TRY(msg::or_no_memory([&] { return Result<std::string>(std::string(topic)); }));
   options.deadline = core_->answer_by(options.deadline);
   const auto turn = WEFT_TRY(link.wait(core_->strict_news(), options.deadline, [&] { return core_->take_turn(name); }));
   std::uint64_t last = 0;

@@ -110,13 +110,11 @@ bool HubLink::has_place(const Call& call) const noexcept {
 
 Result<IntrusivePtr<Call>> HubLink::prepare(const Op& op, OnLoss on_loss, Instant deadline) {
   return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
-    WEFT_TRY(check_op(op));
     auto call = make_intrusive<Call>();
     call->on_loss = on_loss;
     call->is_append = op.kind == OpKind::append;
     call->deadline = deadline;
-    call->request = WEFT_TRY(Message::with_size(encoded_size(op)));
-    encode_op(op, call->request.mutable_bytes());
+    call->request = WEFT_TRY(encoded(op));
     return call;
   });
 }
@@ -169,14 +167,18 @@ void HubLink::send_quiet(const Op& op) noexcept {
   send_op(op);
 }
 
-void HubLink::send_op(const Op& op) noexcept {
-  if (state_ != Link::up || !check_op(op)) {
-    return;
-  }
-  if (auto message = Message::with_size(encoded_size(op))) {
+Result<Message> HubLink::encoded(const Op& op) noexcept {
+  WEFT_TRY(check_op(op));
+  auto message = Message::with_size(encoded_size(op));
+  if (message) {
     encode_op(op, message->mutable_bytes());
-    (void)connection_.socket.try_send(*std::move(message));
   }
+  return message;
+}
+
+bool HubLink::send_op(const Op& op) noexcept {
+  const auto message = state_ == Link::up ? encoded(op) : Result<Message>(Errc::closed);
+  return message && send(*message);
 }
 
 // False: the connection is about to end; what it did not take leaves again over the next one.
@@ -184,15 +186,19 @@ bool HubLink::send(const Message& message) noexcept {
   return static_cast<bool>(connection_.socket.try_send(message.share()));
 }
 
-void HubLink::keep_declaring(const std::string& stream, const Op& op) {
-  auto message = Message::with_size(encoded_size(op));
-  if (message && check_op(op)) {
-    encode_op(op, message->mutable_bytes());
-    const std::lock_guard lock(mutex_);
-    if (!closed_ && declared_.size() < kChannelsMax) {
-      declared_.insert_or_assign(stream, *std::move(message));
-    }
+Result<void> HubLink::keep_declaring(const std::string& stream, const Op& op) {
+  Message message = WEFT_TRY(encoded(op));
+  const std::lock_guard lock(mutex_);
+  if (closed_) {
+    return kClosed;
   }
+  if (declared_.size() >= kChannelsMax) {
+    return Error(Errc::resource_exhausted, "4,096 streams in the memory of a hub");
+  }
+  return msg::or_no_memory([&]() -> Result<void> {
+    declared_.insert_or_assign(stream, std::move(message));
+    return {};
+  });
 }
 void HubLink::stop_declaring(const std::string& stream) noexcept {
   const std::lock_guard lock(mutex_);
@@ -246,14 +252,16 @@ Result<void> HubLink::open(KeptChannel& channel) {
   }
   return msg::or_no_memory([&]() -> Result<void> {
     channel.id = fresh_id();
-    channels_.emplace(channel.id, IntrusivePtr<KeptChannel>::retain(&channel));
-    if (state_ == Link::up) {
-      std::string body;
-      send_op(channel.open_op(body));
-    } else {
-      want_connection();
-    }
     want_timer(channel.open_until);
+    if (state_ != Link::up) {
+      want_connection();
+      channels_.emplace(channel.id, IntrusivePtr<KeptChannel>::retain(&channel));
+      return {};
+    }
+    std::string body;
+    const Message opening = WEFT_TRY(encoded(channel.open_op(body)));
+    channels_.emplace(channel.id, IntrusivePtr<KeptChannel>::retain(&channel));
+    (void)send(opening);  // refused: the connection is about to end, and the next one opens the channel
     return {};
   });
 }
@@ -307,10 +315,8 @@ void HubLink::end_channel(KeptChannel& channel, const Error& error) noexcept {
 
 Result<KeptMessage> HubLink::try_next(KeptChannel& channel) {
   Result<KeptMessage> message = channel.pop();
-  if (message) {
-    ++counts_.delivered;
-    give_credit(channel);
-  }
+  counts_.delivered += message ? 1 : 0;
+  give_credit(channel);  // also without a message: memory may have been short for an earlier credit
   return message;
 }
 
@@ -325,9 +331,9 @@ void HubLink::give_credit(KeptChannel& channel) noexcept {
   if (channel.state != KeptChannel::State::open || state_ != Link::up) {
     return;
   }
-  if (const std::uint32_t more = channel.credit_due(); more != 0) {
+  const std::uint32_t more = channel.credit_due();
+  if (more != 0 && send_op({.kind = OpKind::credit, .flags = OpFlags::quiet, .id = channel.id, .number = more})) {
     channel.credit += more;
-    send_op({.kind = OpKind::credit, .flags = OpFlags::quiet, .id = channel.id, .number = more});
   }
 }
 
@@ -474,8 +480,8 @@ void HubLink::handle_channel(KeptChannel& channel, Message&& message, const Op& 
 
 void HubLink::want_timer(Instant deadline) {
   if (deadline < timer_wanted_) {
-    timer_wanted_ = deadline;
     post(&HubLink::arm_timer);
+    timer_wanted_ = deadline;
   }
 }
 
@@ -516,16 +522,13 @@ void HubLink::handle_deadlines() {
     while (Call* const call = kept.pop_front()) {
       order_.push_back(*call);
     }
-    std::vector<IntrusivePtr<KeptChannel>> late;
-    for (const auto& [id, channel] : channels_) {
-      if (channel->open_until <= now) {
-        late.push_back(channel);
+    for (auto at = channels_.begin(); at != channels_.end();) {
+      KeptChannel& channel = *(at++)->second;  // end_channel() erases the entry
+      if (channel.open_until <= now) {
+        end_channel(channel, kSilent);
       } else {
-        next = std::min(next, channel->open_until);
+        next = std::min(next, channel.open_until);
       }
-    }
-    for (const auto& channel : late) {
-      end_channel(*channel, kSilent);
     }
     timer_wanted_ = next;
   }

@@ -96,7 +96,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   [[nodiscard]] News& place() noexcept { return place_; }
   // A stream that lives in the memory of its hub is declared again to each new one. `op`: declare, whose views the
   // link copies.
-  void keep_declaring(const std::string& stream, const Op& op);
+  [[nodiscard]] Result<void> keep_declaring(const std::string& stream, const Op& op);
   void stop_declaring(const std::string& stream) noexcept;
 
   // --- channels ---
@@ -192,7 +192,8 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   void give_back(KeptChannel& channel) noexcept;
   void give_back(const KeptChannel& channel, std::uint64_t sequence) noexcept;
   void give_credit(KeptChannel& channel) noexcept;
-  void send_op(const Op& op) noexcept;
+  bool send_op(const Op& op) noexcept;  // false: there is no connection, or no memory
+  [[nodiscard]] static Result<Message> encoded(const Op& op) noexcept;
   // `id`: what the answer to an acknowledgement that fails bears.
   void send_acks(KeptChannel& channel, std::uint32_t id) noexcept;
 
@@ -205,7 +206,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   void drop_connection() noexcept;
   void retry_later();
   void try_to_host();
-  void resend();
+  [[nodiscard]] Result<void> resend();
   void handle_input();
   unsigned receive();  // how many ops
   void arm_timer();

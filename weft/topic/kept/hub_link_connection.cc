@@ -88,6 +88,7 @@ void HubLink::connect() {
 }
 
 void HubLink::connected(std::uint64_t number) {
+  Result<void> resent;
   {
     const std::lock_guard lock(mutex_);
     if (closed_ || number != connection_.number || state_ != Link::connecting) {
@@ -97,20 +98,25 @@ void HubLink::connected(std::uint64_t number) {
     ++counts_.connections;
     hosted_served_ = true;
     pause_ = Duration::zero();
-    resend();
+    resent = msg::or_no_memory([this] { return resend(); });
+  }
+  if (!resent) {
+    disconnected(number, resent.error());  // the next connection begins anew
+    return;
   }
   flush();
 }
 
 // With the lock held.
-void HubLink::resend() {
+Result<void> HubLink::resend() {
   for (const auto& [name, declaration] : declared_) {
     (void)send(declaration);
   }
   for (const auto& [id, channel] : channels_) {
     std::string body;
     send_acks(*channel, 0);  // before the hub gives the messages again
-    send_op(channel->open_op(body));
+    const Message opening = WEFT_TRY(encoded(channel->open_op(body)));
+    (void)send(opening);
   }
   List<Call> sent;
   while (Call* const call = order_.pop_front()) {
@@ -124,6 +130,7 @@ void HubLink::resend() {
   while (Call* const call = sent.pop_front()) {
     order_.push_back(*call);
   }
+  return {};
 }
 
 void HubLink::disconnected(std::uint64_t number, const Error& reason) {
@@ -209,14 +216,11 @@ void HubLink::try_to_host() {
     while (Call* const call = kept.pop_front()) {
       order_.push_back(*call);
     }
-    std::vector<IntrusivePtr<KeptChannel>> refused;
-    for (const auto& [id, channel] : channels_) {
-      if (!channel->opened) {
-        refused.push_back(channel);
+    for (auto at = channels_.begin(); at != channels_.end();) {
+      KeptChannel& channel = *(at++)->second;  // end_channel() erases the entry
+      if (!channel.opened) {
+        end_channel(channel, hosting.error());
       }
-    }
-    for (const auto& channel : refused) {
-      end_channel(*channel, hosting.error());
     }
     if (!wanted()) {
       return;
@@ -256,8 +260,12 @@ void HubLink::drop_connection() noexcept {
 void HubLink::Connection::handle_event(const sys::PollEvent& /*event*/) { link.handle_input(); }
 
 void HubLink::handle_input() {
-  if (receive() == kReceiveMost) {
-    post(&HubLink::handle_input);
+  while (receive() == kReceiveMost) {
+    try {
+      post(&HubLink::handle_input);
+      return;
+    } catch (const std::bad_alloc&) {  // no memory for a later turn: go on in this one
+    }
   }
 }
 

@@ -75,20 +75,25 @@ Instant StreamCore::answer_by(Instant deadline) const noexcept {
 }
 
 Result<IntrusivePtr<Call>> StreamCore::declare(bool redeclare) const {
-  const std::string body = write_settings(settings_);
-  return HubLink::prepare({.kind = OpKind::declare,
-                           .flags = redeclare ? OpFlags::redeclare : std::uint16_t{0},
-                           .name = wire_,
-                           .body = as_bytes(body)},
-                          OnLoss::resend_change, sys::now() + kAnswerWait);
+  return msg::or_no_memory([&]() -> Result<IntrusivePtr<Call>> {
+    const std::string body = write_settings(settings_);
+    return HubLink::prepare({.kind = OpKind::declare,
+                             .flags = redeclare ? OpFlags::redeclare : std::uint16_t{0},
+                             .name = wire_,
+                             .body = as_bytes(body)},
+                            OnLoss::resend_change, sys::now() + kAnswerWait);
+  });
 }
 
-void StreamCore::declared() {
-  if (settings_.survives == Survives::nothing && !kept_declared_) {
-    const std::string body = write_settings(settings_);
-    link_->keep_declaring(wire_, {.kind = OpKind::declare, .name = wire_, .body = as_bytes(body)});
-    kept_declared_ = true;
-  }
+Result<void> StreamCore::declared() {
+  return msg::or_no_memory([&]() -> Result<void> {
+    if (settings_.survives == Survives::nothing && !kept_declared_) {
+      const std::string body = write_settings(settings_);
+      WEFT_TRY(link_->keep_declaring(wire_, {.kind = OpKind::declare, .name = wire_, .body = as_bytes(body)}));
+      kept_declared_ = true;
+    }
+    return {};
+  });
 }
 
 Result<IntrusivePtr<Call>> StreamCore::append(std::string_view topic, Bytes body, const PublishOptions& options,
@@ -167,36 +172,38 @@ Published StreamCore::published(const Call& call) noexcept {
 }
 
 Result<StreamInfo> StreamCore::read_info(const Call& call) const {
-  StreamInfo info;
-  info.name = wire_;
-  std::string settings;
-  bool counts = false;  // they stand behind the settings
-  std::string_view text = as_text(call.answer.body);
-  while (!text.empty()) {
-    const std::string_view line = text.substr(0, text.find('\n'));
-    text.remove_prefix(std::min(text.size(), line.size() + 1));
-    const std::size_t equals = std::min(line.find('='), line.size());
-    const std::string_view name = line.substr(0, equals);
-    const std::uint64_t number = number_of(line.substr(std::min(line.size(), equals + 1)));
-    if (name == "first") {
-      info.first = number;
-      counts = true;
-    } else if (!counts) {
-      settings.append(line).append("\n");
-    } else if (name == "next") {
-      info.next = number;
-    } else if (name == "bytes") {
-      info.bytes = number;
-    } else if (name == "consumer") {
-      info.consumers.push_back({std::string(line.substr(equals + 1)), 0, 0});
-    } else if (name == "floor" && !info.consumers.empty()) {
-      info.consumers.back().floor = number;
-    } else if (name == "waiting" && !info.consumers.empty()) {
-      info.consumers.back().waiting = number;
+  return msg::or_no_memory([&]() -> Result<StreamInfo> {
+    StreamInfo info;
+    info.name = wire_;
+    std::string settings;
+    bool counts = false;  // they stand behind the settings
+    std::string_view text = as_text(call.answer.body);
+    while (!text.empty()) {
+      const std::string_view line = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(text.size(), line.size() + 1));
+      const std::size_t equals = std::min(line.find('='), line.size());
+      const std::string_view name = line.substr(0, equals);
+      const std::uint64_t number = number_of(line.substr(std::min(line.size(), equals + 1)));
+      if (name == "first") {
+        info.first = number;
+        counts = true;
+      } else if (!counts) {
+        settings.append(line).append("\n");
+      } else if (name == "next") {
+        info.next = number;
+      } else if (name == "bytes") {
+        info.bytes = number;
+      } else if (name == "consumer") {
+        info.consumers.push_back({std::string(line.substr(equals + 1)), 0, 0});
+      } else if (name == "floor" && !info.consumers.empty()) {
+        info.consumers.back().floor = number;
+      } else if (name == "waiting" && !info.consumers.empty()) {
+        info.consumers.back().waiting = number;
+      }
     }
-  }
-  info.settings = WEFT_TRY(parse_stream_settings(settings));
-  return info;
+    info.settings = WEFT_TRY(parse_stream_settings(settings));
+    return info;
+  });
 }
 
 Result<void> StreamCore::removed(const Call& call, const Result<void>& result) noexcept {

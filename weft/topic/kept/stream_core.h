@@ -38,7 +38,7 @@ class StreamCore {
   [[nodiscard]] Instant answer_by(Instant deadline) const noexcept;  // of an append
 
   [[nodiscard]] Result<IntrusivePtr<Call>> declare(bool redeclare) const;
-  void declared();  // the answer to declare() came
+  [[nodiscard]] Result<void> declared();  // the answer to declare() came. resource_exhausted
 
   struct Flags {
     bool expect_absent = false;
