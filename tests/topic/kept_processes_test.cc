@@ -19,7 +19,11 @@
 namespace weft::topic {
 namespace {
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr int kMessages = 20'000;
+#else
+constexpr int kMessages = 200'000;
+#endif
 
 class KeptProcesses : public testing::Test {
  protected:
@@ -190,7 +194,7 @@ TEST_F(KeptProcesses, EachMessageReachesAMemberWhenMembersAndHubsDie) {
             all = all || got.size() >= kMessages;
           }
           changed.notify_all();
-          if (++count == 3000) {
+          if (++count == kMessages * 3 / 20) {
             process->kill();
           }
         }

@@ -247,6 +247,41 @@ TEST_F(StoreTest, AClockThatJumpsBackReordersNothingAndDropsNothing) {
   EXPECT_TRUE(store_->append(*store_->find("s"), {.topic = "a", .id = "x"}, {}, at(-100s))->duplicate);
 }
 
+TEST_F(StoreTest, AClockThatJumpsForwardAndComesBackKeepsTheOrderTheIdsAndTheWaits) {
+  StreamSettings settings;
+  settings.age_max = 100s;
+  settings.same_id_window = 10s;
+  Stream& stream = declare(settings);
+  ConsumerSettings waits;
+  waits.ack_wait = 30s;
+  append(stream, {.topic = "a", .id = "x", .body = as_bytes("1")}, 0s);
+  Consumer& consumer = **store_->consumer(stream, "c", waits, false);
+  // The steady clock times deliveries: a jump of the time of day makes none due.
+  const auto jumped = [](Duration wall, Duration steady) { return Now{kDay + wall, Instant(steady)}; };
+  ASSERT_TRUE(*store_->next_delivery(stream, consumer, jumped(0s, 1h)));
+  EXPECT_FALSE(*store_->next_delivery(stream, consumer, jumped(1'000'000s, 1h + 29s)));
+  const auto again = store_->next_delivery(stream, consumer, jumped(-1'000'000s, 1h + 31s));
+  ASSERT_TRUE(again && *again);
+  EXPECT_EQ((*again)->tries, 2U);
+  // A second message a year later, by the clock: the first one is older than its age, and its id is forgotten.
+  constexpr auto kYear = std::chrono::hours(365 * 24);
+  append(stream, {.topic = "a", .id = "y", .body = as_bytes("2")}, kYear);
+  ASSERT_EQ(store_->commit(at(kYear)).disk, Errc::ok);
+  EXPECT_EQ(read(stream), "2:2 ");
+  EXPECT_FALSE(store_->append(stream, {.topic = "a", .id = "x", .body = as_bytes("3")}, {}, at(kYear))->duplicate);
+  ASSERT_EQ(store_->commit(at(kYear)).disk, Errc::ok);
+  // The clock is set right, also while no process hosts: what is there stays, times go on from the newest, ids hold.
+  open(20s);
+  Stream& after = *store_->find("s");
+  EXPECT_TRUE(store_->append(after, {.topic = "a", .id = "y"}, {}, at(20s))->duplicate);
+  append(after, {.topic = "a", .id = "z", .body = as_bytes("4")}, 30s);
+  EXPECT_EQ(read(after), "2:2 3:3 4:4 ");
+  EXPECT_EQ(after.message_at(4)->value().message.time, kDay + kYear);
+  EXPECT_FALSE(store_->has_work(at(1000s))) << "no message is older than the clock says";
+  // Until the clock has come as far, the bound of bytes holds, not that of the age; then the age again.
+  EXPECT_TRUE(store_->has_work(at(kYear + 101s)));
+}
+
 TEST_F(StoreTest, MembersOfAConsumerShareItAndWhatIsNotAcknowledgedComesAgain) {
   Stream& stream = declare({});
   for (int i = 0; i < 4; ++i) {

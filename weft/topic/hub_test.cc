@@ -319,6 +319,70 @@ TEST_F(HubTest, BytesThatAreNoOpAreDroppedAndCountedAndUnknownKindsAreAnswered) 
   EXPECT_EQ(hub_->counters().malformed.load(), 2U);
 }
 
+// A member that sends any op with any fields, and knows the names of everything. The others' messages are untouched.
+TEST_F(HubTest, AMemberThatLiesAboutEverythingHarmsNoOther) {
+  TestMember honest = member();
+  ASSERT_EQ(honest.declare("mine", process_log()), Errc::ok);
+  const std::string settings = write_settings(ConsumerSettings{});
+  Op consume = op_of(OpKind::consume, "mine", "c", settings);
+  consume.number = 100;
+  ASSERT_EQ(honest.request(consume).op.error(), Errc::ok);
+  Op lease = op_of(OpKind::lease, "held");
+  lease.second = honest.request(lease).op.number;
+  ASSERT_NE(lease.second, 0U);
+
+  constexpr OpKind kKinds[] = {OpKind::declare, OpKind::info,          OpKind::append,  OpKind::get,    OpKind::list,
+                               OpKind::consume, OpKind::read,          OpKind::credit,  OpKind::end,    OpKind::nak,
+                               OpKind::work,    OpKind::lease,         OpKind::release, OpKind::leases, OpKind::probe,
+                               OpKind::answer,  OpKind::lease_changed, OpKind::ended,   OpKind::ack};
+  const std::string names[] = {"", "mine", "theirs", std::string(255, 'n'), "held", "a..b", std::string("\0x", 2)};
+  const std::string bodies[] = {"",
+                                write_settings(process_log()),
+                                write_settings(ConsumerSettings{}),
+                                "keep=latest\nhistory=64\nsurvives=nothing\n",
+                                "filter=>\nfrom=sequence\nfrom_value=18446744073709551615\n",
+                                std::string(4097, '\xff'),
+                                "=\n=\n"};
+  const std::uint64_t numbers[] = {0, 1, 2, 100, 1U << 20U, std::uint64_t{1} << 63U, ~std::uint64_t{0}};
+  std::uint64_t random = 88172645463325252U;
+  const auto pick = [&random](std::size_t count) {
+    random ^= random << 13U;
+    random ^= random >> 7U;
+    random ^= random << 17U;
+    return static_cast<std::size_t>(random % count);
+  };
+  TestMember liar = member();
+  for (int i = 0; i < 20'000; ++i) {
+    Op op = op_of(kKinds[pick(std::size(kKinds))], names[pick(std::size(names))], names[pick(std::size(names))],
+                  bodies[pick(std::size(bodies))]);
+    if (op.name == "mine" && (op.kind == OpKind::append || op.kind == OpKind::consume || op.kind == OpKind::ack)) {
+      op.name = "theirs";  // what any member may do with the stream of another one
+    }
+    op.id = static_cast<std::uint32_t>(1 + pick(40));
+    op.number = numbers[pick(std::size(numbers))];
+    op.second = numbers[pick(std::size(numbers))];
+    op.flags = static_cast<std::uint16_t>(pick(16) == 0 ? OpFlags::redeclare : pick(2) == 0 ? OpFlags::quiet : 0);
+    op.message_id = pick(4) == 0 ? std::string_view(names[3]) : std::string_view();
+    if (op.kind == OpKind::declare && op.name == "mine") {
+      op.flags = 0;  // redeclaring is a member's right
+    }
+    (void)liar.send(op);
+    if (i % 64 == 0) {
+      OwnedOp said;
+      while (liar.receive(said, sys::now())) {
+      }
+    }
+  }
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_EQ(honest.request(TestMember::append_op("mine", "a", std::to_string(i))).op.error(), Errc::ok);
+    const OwnedOp delivery = honest.next();
+    ASSERT_EQ(delivery.op.kind, OpKind::delivery);
+    EXPECT_EQ(as_text(delivery.op.body), std::to_string(i));
+  }
+  EXPECT_EQ(honest.request(lease).op.error(), Errc::ok) << "the lease is still the honest member's";
+  EXPECT_EQ(hub_->ended(), Errc::ok);
+}
+
 TEST_F(HubTest, AMemberThatReceivesNothingHoldsUpNobodyAndTakesBoundedMemory) {
   auto deaf = context_.socket(SocketType::dealer);
   ASSERT_TRUE(deaf && deaf->set(option::receive_high_water_mark, 1) && deaf->connect(Hub::endpoint(directory_)));

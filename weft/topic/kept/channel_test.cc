@@ -3,6 +3,7 @@
 #include "weft/topic/kept/channel.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "weft/topic/kept/test_link.h"
+#include "weft/topic/key_value.h"
 #include <gtest/gtest.h>
 
 namespace weft::topic {
@@ -238,6 +240,84 @@ TEST_F(ChannelTest, AHubThatSendsWithoutCreditFillsNoQueue) {
   }
   EXPECT_LE(count, 10 + 10);
   EXPECT_GE(link->statistics().dropped_unasked, 80u);
+}
+
+// A hub that answers each op with any ops under any ids. No call waits beyond its deadline, and the books balance.
+TEST_F(ChannelTest, AHubThatLiesAboutEverythingEndsNothingButItsOwnCalls) {
+  std::uint64_t random = 88172645463325252U;
+  const auto pick = [&random](std::size_t count) {
+    random ^= random << 13U;
+    random ^= random >> 7U;
+    random ^= random << 17U;
+    return static_cast<std::size_t>(random % count);
+  };
+  std::atomic<bool> lies{false};
+  FakeHub hub(context_, endpoint_, store_, [&](FakeHub& self, const Op& op) {
+    constexpr OpKind kKinds[] = {OpKind::answer, OpKind::delivery, OpKind::caught_up,
+                                 OpKind::ended,  OpKind::append,   OpKind::lease_changed,
+                                 OpKind::credit, OpKind::delivery, OpKind::delivery};
+    const std::string texts[] = {"", "a", "s", std::string(255, 'k'), "kv.b.k", "first=\nconsumer\nfloor=99\n=\n"};
+    const std::uint64_t numbers[] = {0, 1, 2, 7, std::uint64_t{1} << 63U, ~std::uint64_t{0}};
+    for (int i = 0; lies && i < 8; ++i) {
+      const std::string& body = texts[pick(std::size(texts))];
+      self.say({.kind = kKinds[pick(std::size(kKinds))],
+                .flags = static_cast<std::uint16_t>(pick(3) == 0 ? OpFlags::erased : 0),
+                .id = pick(3) == 0 ? op.id : static_cast<std::uint32_t>(pick(64)),
+                .number = numbers[pick(std::size(numbers))],
+                .second = numbers[pick(std::size(numbers))],
+                .code = static_cast<std::uint16_t>(pick(80)),
+                .name = texts[pick(4)],
+                .key = texts[pick(5)],
+                .headers = as_bytes(texts[pick(std::size(texts))]),
+                .body = as_bytes(body)});
+    }
+    return !lies || op.kind != OpKind::append || pick(2) == 0;
+  });
+  TestLink link(context_, endpoint_);
+  Stream stream = link.stream({.name = "s"});
+  KeyValue bucket = *KeyValue::declare(link.link(), "b", {});
+  lies = true;
+  for (int round = 0; round < 300; ++round) {
+    (void)stream.publish("a", "x", {.deadline = sys::now() + 20ms});
+    auto reader = round % 3 == 0 ? stream.read({.queue_messages_max = 4}) : Result<Reader>(Errc::closed);
+    if (reader) {
+      (void)reader->next_until(sys::now() + 5ms);
+    }
+    auto consumer = round % 3 == 1 ? stream.consumer("c", {.queue_messages_max = 4}) : Result<Consumer>(Errc::closed);
+    if (consumer) {
+      if (auto delivery = consumer->next_until(sys::now() + 5ms)) {
+        delivery->ack();
+        delivery->retry();
+      }
+    }
+    (void)stream.publish_later("a", "y", {.deadline = sys::now() + 20ms});
+  }
+  lies = false;
+  const auto honest = stream.publish("a", "at last");
+  ASSERT_TRUE(honest) << honest.error().text();
+  ASSERT_TRUE(bucket.put("k", "v"));
+  EXPECT_EQ(bucket.value("k")->text(), "v");
+  link.close();
+  const KeptStatistics all = link->statistics();
+  EXPECT_EQ(all.appended, all.acknowledged + all.refused + all.unknown + all.unsent + all.in_flight);
+  EXPECT_EQ(all.in_flight, 0u);
+}
+
+TEST_F(ChannelTest, AThreadThatWaitsForADeliveryEndsWithItsConsumerOrHub) {
+  TestLink link(context_, endpoint_);
+  std::optional<FakeHub> hub(std::in_place, context_, endpoint_, store_);
+  Stream stream = link.stream({.name = "s"});
+  auto consumer = stream.consumer("c");
+  ASSERT_TRUE(consumer);
+  std::thread waiting([&] { EXPECT_EQ(consumer->next().error(), Errc::closed); });
+  hub.reset();  // a change of the hub ends no wait
+  hub.emplace(context_, endpoint_, store_);
+  consumer->close();
+  waiting.join();
+  EXPECT_EQ(consumer->next().error(), Errc::closed);
+  EXPECT_EQ(consumer->try_next().error(), Errc::closed);
+  consumer->close();
+  EXPECT_TRUE(stream.publish("a", "x"));
 }
 
 TEST_F(ChannelTest, ADeliveryThatIsNoneAndAnEndAreTaken) {

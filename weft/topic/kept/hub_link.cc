@@ -28,6 +28,13 @@ const char* text_of(Errc errc) noexcept {
   }
 }
 
+// The error of an answer or an end. would_block would be no end: whoever waits would wait for ever.
+Error error_of(const Op& op) noexcept {
+  const Errc errc = op.error();
+  return errc == Errc::would_block ? Error(Errc::protocol_error, "the hub answered that it has no answer")
+                                   : Error(errc, text_of(errc));
+}
+
 }  // namespace
 
 HubLink::HubLink(rt::Loop& loop, LinkSettings settings) : loop_(loop), settings_(std::move(settings)) {}
@@ -420,7 +427,7 @@ void HubLink::handle_answer(Message&& message, const Op& op) {
   const Errc errc = op.error();
   call->bytes = std::move(message);
   call->answer = *parse_op(call->bytes.bytes());  // its views point into the new place
-  finish(*call, errc == Errc::ok ? Error() : Error(errc, text_of(errc)));
+  finish(*call, errc == Errc::ok ? Error() : error_of(op));
 }
 
 void HubLink::handle_channel(KeptChannel& channel, Message&& message, const Op& op) {
@@ -437,7 +444,7 @@ void HubLink::handle_channel(KeptChannel& channel, Message&& message, const Op& 
       if (channel.state != KeptChannel::State::opening) {
         ++counts_.late_acks;  // a quiet acknowledgement failed: the message is another member's, or gone
       } else if (op.error() != Errc::ok) {
-        end_channel(channel, Error(op.error(), text_of(op.error())));
+        end_channel(channel, error_of(op));
       } else {
         channel.state = KeptChannel::State::open;
         if (channel.reads() && !channel.opened && channel.settings.from.kind != From::Kind::last_per_topic) {
@@ -469,8 +476,7 @@ void HubLink::handle_channel(KeptChannel& channel, Message&& message, const Op& 
       channel.changed.tell();
       return;
     case OpKind::ended:
-      end_channel(channel, op.error() == Errc::ok ? Error(Errc::closed, "the hub ended the channel")
-                                                  : Error(op.error(), text_of(op.error())));
+      end_channel(channel, op.error() == Errc::ok ? Error(Errc::closed, "the hub ended the channel") : error_of(op));
       return;
     default: ++counts_.malformed; return;
   }
