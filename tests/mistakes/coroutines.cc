@@ -12,6 +12,8 @@ rt::Task<Result<int>> whole() {
   co_return first + co_await std::move(task);
 }
 
+rt::Task<Result<>> nothing() { co_return Result<>(); }
+
 // MISTAKE a task that is awaited as a variable: weft: a task is awaited once: co_await std::move(task)
 rt::Task<int> wrong() {
   rt::Task<int> task = number();

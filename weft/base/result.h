@@ -12,6 +12,7 @@
 #include "weft/base/result_chain.h"
 #include "weft/base/result_reference.h"
 #include "weft/base/result_void.h"
+#include "weft/base/version.h"
 
 namespace weft {
 
