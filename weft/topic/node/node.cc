@@ -42,7 +42,8 @@ Result<std::shared_ptr<Node>> Node::open(Context& context, const TopicsOptions& 
       return Error(Errc::closed, "the context is closed or was moved from");
     }
     if (options.peer_messages_max <= 0 || options.queue_messages_max == 0 || options.queue_bytes_max == 0 ||
-        options.presence < Duration::zero() || options.node.size() > 255) {
+        options.presence < Duration::zero() || options.node.size() > Roster::kNameMax ||
+        options.advertise.size() > Roster::kEndpointMax) {
       return Error(Errc::invalid_argument, "a bound of the options is 0, or a name too long");
     }
     std::shared_ptr<Node> node(new Node(options, std::move(names), std::move(fleet), loop));
@@ -144,7 +145,8 @@ Result<void> Node::begin_fleet() {
 // The handle listens before it reads the directory: of two handles that come at once, one at least sees the other, and
 // that one's roster tells the other.
 Result<void> Node::begin_local() {
-  const LocalDirectory directory = WEFT_TRY(LocalDirectory::open(options_.runtime_directory, fleet_.name));
+  const LocalDirectory& directory =
+      directory_.emplace(WEFT_TRY(LocalDirectory::open(options_.runtime_directory, fleet_.name)));
   endpoint_ = WEFT_TRY(out_.bind(directory.endpoint(instance_)));
   const std::vector<std::uint64_t> instances = WEFT_TRY(directory.listening());
   if (instances.size() > Fleet::kLocalHandlesMax) {
