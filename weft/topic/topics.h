@@ -99,7 +99,7 @@ class Topics {
   // Waits until the roster of every peer came, and returns the handles of the fleet, this one not. timed_out: a peer
   // does not answer; those that did are in nodes().
   Result<std::vector<NodeInfo>> sync(Instant deadline);
-  // The other handles that have a presence, and whose lease has not run out.
+  // The other handles that have a presence and are connected, and whose lease has not run out.
   [[nodiscard]] std::vector<NodeInfo> nodes() const;
   // nodes(), when they differ from `known`. timed_out; closed.
   Result<std::vector<NodeInfo>> watch_nodes(const std::vector<NodeInfo>& known, Instant deadline) const;

@@ -22,6 +22,22 @@ std::uint64_t fresh_instance() {
   return instance;
 }
 
+// A key that has no effect would be a secret kept from nobody.
+Result<void> check_security(const TopicsOptions& options, const Fleet& fleet) {
+  const FleetSecurity& keys = options.security;
+  if (keys.empty()) {
+    return {};
+  }
+  if (fleet.kind != Fleet::Kind::tcp) {
+    return Error(Errc::invalid_argument, "only a tcp fleet has keys");
+  }
+  if (keys.curve_server_public.empty() || keys.curve_server_secret.empty() || keys.curve_public.empty() ||
+      keys.curve_secret.empty()) {
+    return Error(Errc::invalid_argument, "CURVE needs the fleet's pair of keys, and a pair of this handle's own");
+  }
+  return {};
+}
+
 }  // namespace
 
 Node::Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop)
@@ -45,6 +61,9 @@ Result<std::shared_ptr<Node>> Node::open(Context& context, const TopicsOptions& 
         options.presence < Duration::zero() || options.node.size() > Roster::kNameMax ||
         options.advertise.size() > Roster::kEndpointMax) {
       return Error(Errc::invalid_argument, "a bound of the options is 0, or a name too long");
+    }
+    if (auto security = check_security(options, fleet); !security) {
+      return security.error();
     }
     std::shared_ptr<Node> node(new Node(options, std::move(names), std::move(fleet), loop));
     if (auto started = node->start(context); !started) {
@@ -269,6 +288,9 @@ TopicsStatistics Node::statistics() {
   }
   if (const auto numbers = in_.core() == nullptr ? Result<Statistics>(Errc::closed) : in_.statistics()) {
     all.dropped_lost += numbers->dropped_lost;
+  }
+  if (const auto numbers = out_.core() == nullptr ? Result<Statistics>(Errc::closed) : out_.statistics()) {
+    all.peers_refused = numbers->handshakes_failed;
   }
   const std::lock_guard lock(mesh_mutex_);
   all.peers = peers_.size();

@@ -80,6 +80,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] rt::Loop& loop() noexcept { return *loop_; }
   [[nodiscard]] bool async() const noexcept { return own_loop_ == nullptr; }
   [[nodiscard]] TopicsStatistics statistics();
+  void count_not_forwarded() noexcept { ++counters_.not_forwarded; }
 
   // --- kept topics ---
   // The way to the fleet's hub; `make` makes it at the first use. closed; the errors of
@@ -186,6 +187,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // --- presence (presence.cc) ---
   [[nodiscard]] std::vector<Member> announced() const;  // mesh lock: with a lease that has not run out
   [[nodiscard]] Instant next_expiry() const;            // mesh lock
+  // Mesh lock. True: announced() differs from `known`, whatever the order; `now` is announced() then.
+  [[nodiscard]] bool nodes_differ(std::vector<std::uint64_t> known, std::vector<Member>& now) const;
 
   // --- readiness of subscribers (ready.cc) ---
   [[nodiscard]] std::uint64_t begin_probe(const PublisherCore& publisher, Instant deadline);
