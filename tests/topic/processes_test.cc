@@ -128,5 +128,29 @@ TEST_P(Processes, ASubscriberThatIsKilledLeavesNothingBehind) {
   }
 }
 
+// A stopped process keeps its connections; its lease runs out. A killed one leaves with its connections.
+TEST_P(Processes, AProcessThatIsStoppedLeavesTheNodesAfterItsLease) {
+  Side first = side({"present", "first"});
+  ASSERT_EQ(first.line(), "present");
+  auto nodes = topics().watch_nodes({}, soon());
+  ASSERT_TRUE(nodes) << nodes.error().message();
+  ASSERT_EQ(nodes->size(), 1u);
+  EXPECT_EQ(nodes->front().node, "first");
+  first.stop();
+  nodes = topics().watch_nodes(*nodes, soon());
+  ASSERT_TRUE(nodes) << nodes.error().message();
+  EXPECT_TRUE(nodes->empty());
+  EXPECT_EQ(topics().statistics().peers, 1u);  // still connected
+  first.go_on();
+  nodes = topics().watch_nodes({}, soon());
+  ASSERT_TRUE(nodes) << nodes.error().message();
+  EXPECT_EQ(nodes->size(), 1u);
+  first.kill();
+  first.wait();
+  nodes = topics().watch_nodes(*nodes, soon());
+  ASSERT_TRUE(nodes) << nodes.error().message();
+  EXPECT_TRUE(nodes->empty());
+}
+
 }  // namespace
 }  // namespace weft::topic

@@ -62,6 +62,8 @@ class Side {
     return text;
   }
   void kill() { ::kill(pid_, SIGKILL); }
+  void stop() { ::kill(pid_, SIGSTOP); }
+  void go_on() { ::kill(pid_, SIGCONT); }
   void wait() {
     if (pid_ > 0) {
       ::waitpid(std::exchange(pid_, -1), nullptr, 0);

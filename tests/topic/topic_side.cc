@@ -6,6 +6,9 @@
 //   flood TOPIC SUBSCRIBERS: writes "flooding", and publishes until it is killed.
 //   count TOPIC COUNT: subscribes, writes "ready ENDPOINT", and receives so many messages in order. Writes
 //     "received N missed M".
+//   present NAME: with a presence of 300 ms, as NAME; writes "present".
+//   echo FILTER ENDPOINT: routes FILTER to ENDPOINT, a plain publisher, unless it is "-". Writes "ready ENDPOINT", then
+//     publishes each message that FILTER brings under "echo.", and a header with its topic; ends with the message "end".
 //   hold TOPIC: subscribes, writes "ready ENDPOINT", and receives nothing.
 #include <cstdio>
 #include <cstdlib>
@@ -77,6 +80,25 @@ void count(weft::Topics& topics, const std::string& topic, std::uint64_t message
   say("received " + std::to_string(received) + " missed " + std::to_string(missed));
 }
 
+// What a plain publisher sends is one part, or topic and body.
+void echo(weft::Topics& topics, const std::string& filter, const std::string& endpoint) {
+  weft::Subscription subscription = must("subscribe", topics.subscribe(weft::Filter::prefix(filter)));
+  if (endpoint != "-") {
+    must("route", topics.route(filter + ">", endpoint));
+  }
+  weft::Publisher publisher = must("publisher", topics.publisher("echo.one"));
+  say("ready " + topics.endpoint());
+  while (true) {
+    const weft::TopicMessage message = must("next", subscription.next_until(soon()));
+    weft::Headers headers;
+    must("header", headers.add("was", message.topic()));
+    must("publish", publisher.publish(message.body(), headers));
+    if (message.text() == "end") {
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -87,6 +109,10 @@ int main(int argc, char** argv) {
   weft::TopicsOptions options;
   options.fleet = argv[1];
   options.runtime_directory = argv[2];
+  if (argv[3] == std::string_view("present")) {
+    options.node = argv[4];
+    options.presence = 300ms;
+  }
   weft::Topics topics = must("open", weft::Topics::open(context, options));
   const std::string_view command = argv[3];
   const std::string topic = argv[4];
@@ -97,6 +123,10 @@ int main(int argc, char** argv) {
     flood(topics, topic, number(5));
   } else if (command == "count") {
     count(topics, topic, number(5));
+  } else if (command == "present") {
+    say("present");
+  } else if (command == "echo" && argc == 6) {
+    echo(topics, topic, argv[5]);
   } else if (command == "hold") {
     weft::Subscription subscription = must("subscribe", topics.subscribe(topic));
     say("ready " + topics.endpoint());

@@ -285,6 +285,8 @@ rt::Task<void> serve_requests(StatePtr state, std::size_t at_a_time) {
   }
 }
 
+// Ends with the server, for nobody takes the messages then. What a core's lane has no room for, that core's sessions
+// miss.
 rt::Task<void> forward_messages(StatePtr state, serve::Server* server, serve::GroupId group,
                                 std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode) {
   while (true) {
@@ -292,8 +294,19 @@ rt::Task<void> forward_messages(StatePtr state, serve::Server* server, serve::Gr
     if (!message) {
       co_return;
     }
-    if (const Result<serve::SharedFrame> frame = encode(*message); frame) {
-      (void)server->publish(group, *frame);
+    Result<serve::SharedFrame> frame = Errc::job_threw;
+    try {
+      frame = encode(*message);
+    } catch (...) {
+      frame = Errc::job_threw;
+    }
+    const Result<void> sent = frame ? server->publish(group, *frame) : Result<void>(frame.error());
+    if (!sent) {
+      state->node->count_not_forwarded();
+    }
+    if (!sent && frame && (sent.error() == Errc::closed || sent.error() == Errc::terminated)) {
+      state->node->unsubscribe(*state->messages);
+      co_return;
     }
   }
 }
@@ -422,9 +435,9 @@ Result<Ongoing> AsyncTopics::forward(std::string_view filter, serve::Server& ser
   if (node_ == nullptr) {
     return kMoved;
   }
-  const Filter parsed = WEFT_TRY(Filter::parse(filter));
-  auto state = std::make_shared<Ongoing::State>(node_, WEFT_TRY(node_->subscribe({&parsed, 1}, options)), false);
-  Ongoing ongoing(state);
+  auto state = std::make_shared<Ongoing::State>(node_, WEFT_TRY(node_->subscribe({}, options)), false);
+  Ongoing ongoing(state);  // unsubscribes if the rest fails
+  WEFT_TRY(node_->add_text_filter(*state->messages, filter));
   WEFT_TRY(state->scope.spawn(forward_messages(state, &server, group, std::move(encode))));
   return ongoing;
 }
@@ -503,6 +516,36 @@ Result<void> AsyncTopics::route(std::string_view filter, std::string_view endpoi
 std::vector<NodeInfo> AsyncTopics::nodes() const {
   return node_ == nullptr ? std::vector<NodeInfo>() : infos(node_->with_mesh([this] { return node_->announced(); }));
 }
+
+namespace {
+rt::Task<Result<std::vector<NodeInfo>>> watch(NodePtr node, std::vector<std::uint64_t> known, Instant deadline) {
+  if (node == nullptr) {
+    co_return kMoved;
+  }
+  auto now = std::make_shared<std::vector<Node::Member>>();
+  while (true) {
+    Node* const raw = node.get();
+    std::function<bool()> changed = [raw, known, now] { return raw->nodes_differ(known, *now); };
+    const Instant expiry = node->with_mesh([raw] { return raw->next_expiry(); });
+    const Result<void> waited = co_await await_mesh(node, std::min(deadline, expiry), std::move(changed));
+    if (waited) {
+      co_return infos(std::move(*now));
+    }
+    if (waited.error() != Errc::timed_out || expiry >= deadline) {
+      co_return waited.error();
+    }
+  }
+}
+}  // namespace
+
+rt::Task<Result<std::vector<NodeInfo>>> AsyncTopics::watch_nodes(std::vector<NodeInfo> known, Instant deadline) {
+  std::vector<std::uint64_t> instances;
+  for (const NodeInfo& each : known) {
+    instances.push_back(each.instance);
+  }
+  return watch(node_, std::move(instances), deadline);
+}
+std::uint64_t AsyncTopics::pattern_count() const noexcept { return node_ == nullptr ? 0 : node_->pattern_count(); }
 std::uint64_t AsyncTopics::instance() const noexcept { return node_ == nullptr ? 0 : node_->instance(); }
 std::string AsyncTopics::endpoint() const { return node_ == nullptr ? std::string() : node_->endpoint(); }
 TopicsStatistics AsyncTopics::statistics() const { return node_ == nullptr ? TopicsStatistics{} : node_->statistics(); }

@@ -120,7 +120,9 @@ class AsyncTopics {
   // `options.at_a_time` coroutines at once, at most 65,536.
   Result<Ongoing> serve(std::string_view topic, const ServiceOptions& options, AsyncRequestHandler handler);
   // Sends what the filter matches to the sessions of a group, on every core: one subscription, and one frame that
-  // `encode` makes, a message. A message that `encode` refuses is left out. The server outlives the forwarding.
+  // `encode` makes, a message. The server outlives the forwarding, which ends when the server stops. `not_forwarded`
+  // counts the messages that `encode` refuses, or throws at, and those that a core's lane had no room for. A session
+  // that is slow follows its own policy (ListenerOptions::limits). Any core: the loop may be one of the server's.
   Result<Ongoing> forward(std::string_view filter, serve::Server& server, serve::GroupId group,
                           std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode,
                           const SubscriptionOptions& options = {});
@@ -139,9 +141,11 @@ class AsyncTopics {
   Result<void> route(std::string_view filter, std::string_view endpoint);
   [[nodiscard]] rt::Task<Result<std::vector<NodeInfo>>> sync(Instant deadline);
   [[nodiscard]] std::vector<NodeInfo> nodes() const;
+  [[nodiscard]] rt::Task<Result<std::vector<NodeInfo>>> watch_nodes(std::vector<NodeInfo> known, Instant deadline);
 
   [[nodiscard]] std::uint64_t instance() const noexcept;
   [[nodiscard]] std::string endpoint() const;
+  [[nodiscard]] std::uint64_t pattern_count() const noexcept;
   [[nodiscard]] TopicsStatistics statistics() const;
 
  private:

@@ -230,6 +230,68 @@ TEST_P(EachFleet, TopicRouteTakesPublishing) {
   EXPECT_EQ(b.remove_peer(a.endpoint()).error(), Errc::no_such_endpoint);
 }
 
+// The filter of a route narrows nothing: docs/design/0014 says why.
+TEST_P(EachFleet, TopicRouteConnectsThePeerForAllTopics) {
+  if (GetParam() != "tcp") {
+    return;
+  }
+  Topics a = fleet_.open(context_);
+  TopicsOptions options = fleet_.options();
+  options.fleet = "tcp://";
+  Topics b = fleet_.open(second_, options);
+  ASSERT_TRUE(b.route("a.>", a.endpoint()));
+  Subscription other = *a.subscribe("other");
+  Subscription back = *b.subscribe("back");
+  Publisher p = *b.publisher("other");
+  Publisher q = *a.publisher("back");
+  ASSERT_TRUE(p.wait_subscribers(1, soon()));
+  ASSERT_TRUE(q.wait_subscribers(1, soon()));
+  ASSERT_TRUE(p.publish("1"));
+  ASSERT_TRUE(q.publish("2"));
+  EXPECT_EQ(other.next_until(soon())->text(), "1");
+  EXPECT_EQ(back.next_until(soon())->text(), "2");
+}
+
+// Regression: a handle that was added anew received nothing.
+TEST_P(EachFleet, ClusterAddAndRemove) {
+  if (GetParam() != "tcp") {
+    return;
+  }
+  Topics a = fleet_.open(context_);
+  TopicsOptions options = fleet_.options();
+  options.fleet = "tcp://";
+  Topics b = fleet_.open(second_, options);
+  Subscription s = *b.subscribe("a");
+  Publisher p = *a.publisher("a");
+  for (int life = 0; life < 3; ++life) {
+    ASSERT_TRUE(b.add_peer(a.endpoint()));
+    ASSERT_TRUE(b.add_peer(a.endpoint()));  // which is there
+    ASSERT_TRUE(b.sync(soon()));
+    ASSERT_TRUE(p.wait_subscribers(1, soon()));
+    ASSERT_TRUE(p.publish(std::to_string(life)));
+    EXPECT_EQ(s.next_until(soon())->text(), std::to_string(life));
+    ASSERT_TRUE(b.remove_peer(a.endpoint()));
+    EXPECT_EQ(b.remove_peer(a.endpoint()).error(), Errc::no_such_endpoint);
+  }
+  EXPECT_FALSE(b.add_peer("nonsense"));
+}
+
+TEST_P(EachFleet, ChannelsNumsubAndNumpat) {
+  Topics a = fleet_.open(context_);
+  Topics b = fleet_.open(other_context());
+  Subscription exact = *b.subscribe("px.A");
+  Subscription patterns = *b.subscribe({"px.*", "px.>"});
+  EXPECT_EQ(b.pattern_count(), 2u);
+  EXPECT_EQ(a.pattern_count(), 0u);
+  Publisher p = *a.publisher("px.A");
+  EXPECT_EQ(*p.wait_subscribers(2, soon()), 2u);  // subscriptions, not filters
+  ASSERT_TRUE(patterns.remove("px.>"));
+  EXPECT_EQ(b.pattern_count(), 1u);
+  Owned world = *b.create("world.7", soon());
+  ASSERT_TRUE(a.sync(soon()));
+  EXPECT_EQ(*a.list("world.*"), std::vector<std::string>{"world.7"});
+}
+
 // A handle that is listed under two names, and lists itself, receives each message once.
 TEST_P(EachFleet, AMessageComesOnceWhateverTheNamesOfAPeer) {
   if (GetParam() != "tcp") {

@@ -21,8 +21,9 @@ class Owned {
   Owned& operator=(Owned&&) noexcept;
   ~Owned();
 
-  [[nodiscard]] bool here() const noexcept;                              // whether this is still the owner
-  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }  // grows with each owner that others heard of
+  [[nodiscard]] bool here() const noexcept;  // whether this is still the owner
+  // Grows with each owner that claimed the topic while another handle was connected; of others, with the hosts' clocks.
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
 
  private:
   friend class Topics;

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Requests and services, owners and presence, on every kind of fleet.
 #include <atomic>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "weft/topic/test_fleets.h"
 #include "weft/topic/topics.h"
+#include "weft/topic/wire/control.h"
 #include <gtest/gtest.h>
 
 namespace weft::topic {
@@ -236,6 +238,69 @@ TEST_P(Presence, NodesWithALeaseAreListedAndAnnounced) {
   const auto after = a.watch_nodes(seen, soon());
   ASSERT_TRUE(after) << after.error().message();
   EXPECT_TRUE(after->empty());
+}
+
+TEST_P(Owners, OfThreeThatCreateAtOnceOneWins) {
+  std::vector<Topics> handles;
+  for (int i = 0; i < 3; ++i) {
+    handles.push_back(fleet_.open(i == 1 ? other_context() : context_));
+  }
+  meet({&handles[0], &handles[1], &handles[2]});
+  for (int i = 0; i < 10; ++i) {
+    const std::string topic = "world." + std::to_string(i);
+    std::vector<std::optional<Result<Owned>>> owned(3);
+    std::vector<std::thread> threads;
+    for (std::size_t t = 0; t < 3; ++t) {
+      threads.emplace_back([&, t] { owned[t].emplace(handles[t].create(topic, soon())); });
+    }
+    int owners = 0;
+    for (std::size_t t = 0; t < 3; ++t) {
+      threads[t].join();
+      owners += owned[t]->has_value() ? 1 : 0;
+    }
+    EXPECT_EQ(owners, 1) << topic;
+  }
+}
+
+// A socket that is none of ours speaks as a handle with a lease, once, and stays connected.
+TEST_P(Presence, AHandleThatFallsSilentLeavesAfterItsLease) {
+  if (GetParam() != "tcp") {
+    return;
+  }
+  Topics a = fleet_.open(context_);
+  Socket silent = *second_.socket(SocketType::xsub);
+  ASSERT_TRUE(silent.connect(a.endpoint()));
+  ASSERT_TRUE(silent.recv_until(soon()));  // the welcome
+  const Instant said = sys::now();
+  constexpr Duration kLease = 100ms;
+  ASSERT_TRUE(silent.send(*encode_control({.kind = Control::Kind::roster,
+                                           .from = 5,
+                                           .id = 1,
+                                           .number = static_cast<std::uint64_t>(kLease.count()),
+                                           .texts = {"nsilent"}})));
+  const auto seen = a.watch_nodes({}, soon());
+  ASSERT_TRUE(seen) << seen.error().message();
+  ASSERT_EQ(seen->size(), 1u);
+  EXPECT_EQ(seen->front().node, "silent");
+  EXPECT_EQ(seen->front().presence, kLease);
+  const auto left = a.watch_nodes(*seen, soon());
+  ASSERT_TRUE(left) << left.error().message();
+  EXPECT_TRUE(left->empty());
+  EXPECT_GE(sys::now() - said, kLease);
+  EXPECT_EQ(a.watch_nodes({}, sys::now() + 10ms).error(), Errc::timed_out);
+}
+
+TEST_P(Presence, ALeaseIsRenewedWhileItsHandleLives) {
+  Topics a = fleet_.open(context_);
+  TopicsOptions options = fleet_.options();
+  options.presence = 150ms;
+  Topics b = fleet_.open(other_context(), options);
+  const auto seen = a.watch_nodes({}, soon());
+  ASSERT_TRUE(seen) << seen.error().message();
+  ASSERT_EQ(seen->size(), 1u);
+  // A busy machine may renew too late; then the handle is back with the next renewal.
+  const auto later = a.watch_nodes(*seen, sys::now() + 450ms);
+  EXPECT_TRUE(!later || a.watch_nodes(*later, soon())->size() == 1u);
 }
 
 }  // namespace

@@ -114,13 +114,13 @@ Result<std::vector<NodeInfo>> Topics::watch_nodes(const std::vector<NodeInfo>& k
   if (node_ == nullptr) {
     return kMoved;
   }
-  const auto same = [](const NodeInfo& a, const topic::Node::Member& b) { return a.instance == b.instance; };
+  std::vector<std::uint64_t> instances;
+  for (const NodeInfo& each : known) {
+    instances.push_back(each.instance);
+  }
   while (true) {
     std::vector<topic::Node::Member> now;
-    const auto changed = [&] {
-      now = node_->announced();
-      return !std::equal(known.begin(), known.end(), now.begin(), now.end(), same);
-    };
+    const auto changed = [&] { return node_->nodes_differ(instances, now); };
     const Instant expiry = node_->with_mesh([this] { return node_->next_expiry(); });
     const Result<void> waited = node_->wait_mesh(std::min(deadline, expiry), changed);
     if (waited) {

@@ -93,13 +93,13 @@ class Topics {
   // tcp fleets. Connects to a peer, and keeps trying. not_supported; malformed_endpoint; resource_exhausted.
   Result<void> add_peer(std::string_view endpoint);
   Result<void> remove_peer(std::string_view endpoint);  // also no_such_endpoint
-  // As add_peer(): from now on what matches the filter is published to that peer and received from there, as everything
-  // else is. The errors of Filter::parse().
+  // add_peer(), for a program that thinks of the topics that are there. The filter is checked, and narrows nothing: what
+  // crosses a connection is what its receiver subscribed to (docs/design/0014). The errors of Filter::parse().
   Result<void> route(std::string_view filter, std::string_view endpoint);
   // Waits until the roster of every peer came, and returns the handles of the fleet, this one not. timed_out: a peer
   // does not answer; those that did are in nodes().
   Result<std::vector<NodeInfo>> sync(Instant deadline);
-  // The other handles that have a presence, and whose lease has not run out.
+  // The other handles that have a presence and are connected, and whose lease has not run out.
   [[nodiscard]] std::vector<NodeInfo> nodes() const;
   // nodes(), when they differ from `known`. timed_out; closed.
   Result<std::vector<NodeInfo>> watch_nodes(const std::vector<NodeInfo>& known, Instant deadline) const;

@@ -78,6 +78,23 @@ TEST_F(OneHandle, EveryFilterCanBeTakenBack) {
   EXPECT_EQ(s.remove("y").error(), Errc::invalid_argument);
 }
 
+// Regression: a pattern beside exact topics let every message through.
+TEST_F(OneHandle, PatternsBesideExactTopicsLetNothingElseThrough) {
+  Topics topics = open();
+  Topics other = open();
+  Subscription s = *topics.subscribe("x");
+  ASSERT_TRUE(s.add(Filter::glob("news:*:de")));
+  Publisher last = *other.publisher("x");
+  ASSERT_TRUE(last.wait_subscribers(1, soon()));
+  for (Topics* const from : {&topics, &other}) {
+    for (const char* topic : {"y", "news:1:en", "news:de", "xx", "x"}) {
+      ASSERT_TRUE(from->publisher(topic)->publish(topic));
+    }
+    EXPECT_EQ(s.next_until(soon())->text(), "x");
+    EXPECT_EQ(s.try_next().error(), Errc::would_block);
+  }
+}
+
 TEST_F(OneHandle, DropOldestTellsHowManyWereMissed) {
   Topics topics = open();
   Subscription s = *topics.subscribe("a", {.full = Full::drop_oldest, .queue_messages_max = 4});

@@ -50,9 +50,17 @@ namespace weft {
   ROW(late_replies, counter, "late_replies_total", "", "", "replies",                                                  \
       "Replies that came when no request waited for them.", "topic/node/requests.cc")                                  \
   ROW(control_malformed, counter, "control_malformed_total", "", "", "messages",                                       \
-      "Messages of peers to the handle itself that do not parse.", "topic/node/mesh.cc")                               \
+      "Messages of peers to the handle itself that do not parse.", "topic/node/roster.cc")                               \
+  ROW(control_refused, counter, "control_refused_total", "", "", "messages",                                           \
+      "What peers told the handle itself, and its bounds do not take.", "topic/node/roster.cc")                        \
+  ROW(peers_refused, counter, "peers_refused_total", "", "", "connections",                                            \
+      "Connections to this handle whose handshake failed: no keys, wrong ones, or no ZMTP.",                           \
+      "msg/connection/link.cc")                                                                                        \
+  ROW(not_forwarded, counter, "messages_not_forwarded_total", "", "", "messages",                                      \
+      "Messages that were not forwarded to all sessions of their group: not encoded, or a core had no room.",          \
+      "topic/async_topics.cc")                                                                                         \
   ROW(peers, gauge, "peers", "", "", "handles",                                                                        \
-      "Other handles that this handle is connected to.", "topic/node/mesh.cc")
+      "Other handles that this handle is connected to.", "topic/node/roster.cc")
 // clang-format on
 
 // The counts of a handle since it was opened, and its gauges.

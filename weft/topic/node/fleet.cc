@@ -25,7 +25,7 @@ bool is_name(std::string_view name) noexcept {
 Result<Fleet> Fleet::parse(std::string_view text) {
   constexpr Error kName(Errc::invalid_argument, "a fleet's name has 1 to 32 letters, digits, '-' and '_'");
   Fleet fleet;
-  if (text.starts_with("nats://") || text.starts_with("tls://")) {
+  if (text.starts_with("nats://") || text.starts_with("tls://") || text.starts_with("tls+tcp://")) {
     return Error(Errc::not_supported, "this build has no engine for that fleet");
   }
   if (text.starts_with("inproc:")) {

@@ -31,7 +31,7 @@ struct Fleet {
   std::string name;                // inproc, local; of "local": "default"
   std::vector<std::string> peers;  // tcp
 
-  // not_supported: nats:// and tls://; invalid_argument.
+  // not_supported: nats://, tls:// and tls+tcp://; invalid_argument.
   [[nodiscard]] static Result<Fleet> parse(std::string_view text);
 };
 

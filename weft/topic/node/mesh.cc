@@ -72,12 +72,11 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
     }
   }
   if (up) {
-    greet();
+    tell_soon(instance, true);
   } else if (given) {
     scout_again(endpoint);
   } else if (fleet_.kind == Fleet::Kind::local && instance != 0) {
-    const auto directory = LocalDirectory::open(options_.runtime_directory, fleet_.name);
-    drop = directory && !directory->is_listening(instance);
+    drop = !directory_->is_listening(instance);
   }
   if (drop) {
     drop_link(endpoint);
@@ -85,28 +84,8 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
   mesh_changed();
 }
 
-// A connection stands: its peer has heard nothing yet.
-void Node::greet() {
-  std::vector<std::uint64_t> heard;
-  {
-    const std::lock_guard lock(mesh_mutex_);
-    for (const auto& [instance, peer] : peers_) {
-      heard.push_back(instance);
-    }
-    for (PeerProbe& probe : peer_probes_) {
-      probe.told = ~std::uint64_t{0};
-    }
-  }
-  tell_roster(0);
-  for (const std::uint64_t instance : heard) {
-    tell_roster(instance);  // and so that it was heard
-  }
-  want_rosters();
-  resend_probes();
-  answer_probes();
-}
-
 void Node::connect_link(const std::string& endpoint, std::uint64_t instance, bool given) {
+  const std::lock_guard link_lock(link_mutex_);
   {
     const std::lock_guard lock(mesh_mutex_);
     if (instance != 0 && gone_.contains(instance)) {
@@ -148,6 +127,7 @@ void Node::connect_link(const std::string& endpoint, std::uint64_t instance, boo
 }
 
 void Node::drop_link(const std::string& endpoint) noexcept {
+  const std::lock_guard link_lock(link_mutex_);
   std::uint64_t instance = 0;
   {
     const std::lock_guard lock(mesh_mutex_);
@@ -176,7 +156,10 @@ void Node::drop_link(const std::string& endpoint) noexcept {
 }
 
 void Node::forget_peer(std::uint64_t instance) {
-  peers_.erase(instance);
+  if (const auto found = peers_.find(instance); found != peers_.end()) {
+    roster_bytes_ -= found->second.bytes;
+    peers_.erase(found);
+  }
   end_requests_to(instance);
   for (auto& [id, claim] : claims_) {
     claim.waiting.erase(instance);
@@ -185,14 +168,6 @@ void Node::forget_peer(std::uint64_t instance) {
     probe.counts.erase(instance);
   }
   std::erase_if(peer_probes_, [&](const PeerProbe& probe) { return probe.from == instance; });
-}
-
-// A peer was heard of.
-void Node::learn(std::uint64_t instance, const std::string& endpoint) {
-  if (instance == instance_ || endpoint.empty()) {
-    return;
-  }
-  connect_link(endpoint, instance, false);
 }
 
 void Node::met(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
@@ -224,6 +199,7 @@ void Node::parted(std::uint64_t instance, const std::string& inproc_endpoint) no
 }
 
 void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
+  const std::lock_guard link_lock(link_mutex_);
   std::string instead;  // of this connection to the same handle
   {
     const std::lock_guard lock(mesh_mutex_);
@@ -246,7 +222,7 @@ void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool
       found->second.up = true;  // an inproc connection stands at once
     }
   }
-  greet();
+  tell_soon(instance, true);
 }
 
 void Node::part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept {
@@ -289,186 +265,6 @@ Result<void> Node::remove_peer(std::string_view endpoint) {
     drop_link(text);
     return {};
   });
-}
-
-// --- what the handles tell each other ---
-
-void Node::say(Control control) {
-  control.from = instance_;
-  if (const auto bytes = encode_control(control)) {
-    (void)in_.try_send(as_bytes(*bytes));
-  }
-}
-
-Roster Node::roster() const {
-  Roster own;
-  own.node = node_name_;
-  own.endpoint = endpoint_;
-  for (const Service& service : services_) {
-    own.services.push_back({service.topic, service.group});
-  }
-  for (const auto& [topic, epoch] : owned_) {
-    own.owned.push_back({topic, epoch});
-  }
-  if (fleet_.kind == Fleet::Kind::tcp) {
-    for (const auto& [instance, peer] : peers_) {
-      if (!peer.roster.endpoint.empty() && own.peers.size() < Roster::kPeersMax) {
-        own.peers.push_back({instance, peer.roster.endpoint});
-      }
-    }
-  }
-  return own;
-}
-
-void Node::tell_roster(std::uint64_t to) {
-  Control control{.kind = Control::Kind::roster, .to = to};
-  {
-    const std::lock_guard lock(mesh_mutex_);
-    control.id = revision_;
-    control.number = static_cast<std::uint64_t>(options_.presence.count());
-    control.texts = roster_texts(roster());
-    if (const auto peer = peers_.find(to); peer != peers_.end()) {
-      control.texts.push_back('a' + std::to_string(peer->second.their_ask));
-    }
-  }
-  say(std::move(control));
-}
-
-void Node::want_rosters() {
-  Control control{.kind = Control::Kind::roster_wanted};
-  {
-    const std::lock_guard lock(mesh_mutex_);
-    control.id = ask_;
-  }
-  say(std::move(control));
-}
-std::uint64_t Node::ask_rosters() {
-  const std::uint64_t ask = with_mesh([this] { return ++ask_; });
-  want_rosters();
-  return ask;
-}
-
-void Node::Out::handle_event(const sys::PollEvent& /*event*/) { node.handle_out(); }
-
-void Node::handle_out() {
-  msg::SocketCore& out = *out_.core();
-  unsigned count = 0;
-  for (; count < kPumpMost; ++count) {
-    Message message;
-    msg::Inbound part{&message, {}};
-    if (!out.recv(part, msg::Timeout::none())) {
-      break;
-    }
-    const Bytes bytes = message.bytes();
-    if (!part.more && (bytes.empty() || bytes.front() <= 1)) {
-      continue;  // a peer subscribed, or took it back
-    }
-    try {
-      if (auto control = decode_control(bytes)) {
-        const char* const host =
-            control->kind == Control::Kind::roster ? message.peer_property("Peer-Address") : nullptr;
-        handle_control(*std::move(control), host == nullptr ? std::string_view() : std::string_view(host));
-      } else {
-        ++counters_.control_malformed;
-      }
-    } catch (const std::bad_alloc&) {
-      ++counters_.control_malformed;
-    }
-  }
-  if (async()) {
-    room_.pulse();
-  }
-  if (out.closed() || out.terminated()) {
-    loop_->unwatch(std::exchange(out_watch_, 0));
-  } else if (count == kPumpMost) {
-    loop_->post([weak = weak_from_this()] {
-      if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-        node->handle_out();
-      }
-    });
-  }
-}
-
-void Node::handle_control(Control&& control, std::string_view from_host) {
-  if (control.from == instance_ || (control.to != 0 && control.to != instance_)) {
-    return;
-  }
-  switch (control.kind) {
-    case Control::Kind::roster: handle_roster(std::move(control), from_host); return;
-    case Control::Kind::roster_wanted: {
-      const std::lock_guard lock(mesh_mutex_);
-      if (const auto peer = peers_.find(control.from); peer != peers_.end()) {
-        peer->second.their_ask = std::max(peer->second.their_ask, control.id);
-      }
-    }
-      tell_roster(control.from);
-      return;
-    case Control::Kind::probe: handle_probe(control); return;
-    case Control::Kind::ready: handle_ready(control); return;
-    case Control::Kind::claim: handle_claim(control); return;
-    case Control::Kind::claim_answer: handle_claim_answer(control); return;
-    default: return;
-  }
-}
-
-namespace {
-
-// A handle that listens on every interface does not know its address; its peers see it.
-std::string seen_endpoint(const std::string& endpoint, std::string_view from_host) {
-  const auto parsed = net::parse_endpoint(endpoint, true);
-  if (!parsed || parsed->transport != net::Transport::tcp || from_host.empty()) {
-    return endpoint;
-  }
-  if (!parsed->wildcard && parsed->host != "0.0.0.0" && parsed->host != "::") {
-    return endpoint;
-  }
-  net::Endpoint seen = *parsed;
-  seen.wildcard = false;
-  seen.host = from_host;
-  return seen.text();
-}
-
-}  // namespace
-
-void Node::handle_roster(Control&& control, std::string_view from_host) {
-  auto parsed = parse_roster(control.texts);
-  if (!parsed) {
-    ++counters_.control_malformed;
-    return;
-  }
-  parsed->endpoint = seen_endpoint(parsed->endpoint, from_host);
-  const Roster roster = *parsed;
-  bool fresh = false;
-  {
-    const std::lock_guard lock(mesh_mutex_);
-    if (gone_.contains(control.from) || (peers_.size() >= kPeersMax && !peers_.contains(control.from))) {
-      return;
-    }
-    fresh = !peers_.contains(control.from);
-    Peer& peer = peers_[control.from];
-    if (control.id >= peer.revision) {
-      peer.revision = control.id;
-      peer.roster = *std::move(parsed);
-      peer.lease = Duration(static_cast<Duration::rep>(std::min<std::uint64_t>(control.number, INT64_MAX)));
-    }
-    peer.heard = sys::now();
-    peer.answered |= control.to == instance_;
-    peer.our_ask = std::max(peer.our_ask, roster.answers);
-    note_owned(control.from, peer.roster);
-  }
-  learn(control.from, roster.endpoint);
-  if (fresh) {
-    tell_roster(control.from);
-  }
-  if (fleet_.kind == Fleet::Kind::tcp) {
-    for (const Roster::Peer& other : roster.peers) {
-      learn(other.instance, other.endpoint);
-    }
-    if (fresh) {
-      tell_roster(0);  // the others hear of the new one
-    }
-  }
-  mesh_changed();
 }
 
 // --- waiting for the mesh ---

@@ -22,6 +22,22 @@ std::uint64_t fresh_instance() {
   return instance;
 }
 
+// A key that has no effect would be a secret kept from nobody.
+Result<void> check_security(const TopicsOptions& options, const Fleet& fleet) {
+  const FleetSecurity& keys = options.security;
+  if (keys.empty()) {
+    return {};
+  }
+  if (fleet.kind != Fleet::Kind::tcp) {
+    return Error(Errc::invalid_argument, "only a tcp fleet has keys");
+  }
+  if (keys.curve_server_public.empty() || keys.curve_server_secret.empty() || keys.curve_public.empty() ||
+      keys.curve_secret.empty()) {
+    return Error(Errc::invalid_argument, "CURVE needs the fleet's pair of keys, and a pair of this handle's own");
+  }
+  return {};
+}
+
 }  // namespace
 
 Node::Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop)
@@ -42,8 +58,12 @@ Result<std::shared_ptr<Node>> Node::open(Context& context, const TopicsOptions& 
       return Error(Errc::closed, "the context is closed or was moved from");
     }
     if (options.peer_messages_max <= 0 || options.queue_messages_max == 0 || options.queue_bytes_max == 0 ||
-        options.presence < Duration::zero() || options.node.size() > 255) {
+        options.presence < Duration::zero() || options.node.size() > Roster::kNameMax ||
+        options.advertise.size() > Roster::kEndpointMax) {
       return Error(Errc::invalid_argument, "a bound of the options is 0, or a name too long");
+    }
+    if (auto security = check_security(options, fleet); !security) {
+      return security.error();
     }
     std::shared_ptr<Node> node(new Node(options, std::move(names), std::move(fleet), loop));
     if (auto started = node->start(context); !started) {
@@ -144,7 +164,8 @@ Result<void> Node::begin_fleet() {
 // The handle listens before it reads the directory: of two handles that come at once, one at least sees the other, and
 // that one's roster tells the other.
 Result<void> Node::begin_local() {
-  const LocalDirectory directory = WEFT_TRY(LocalDirectory::open(options_.runtime_directory, fleet_.name));
+  const LocalDirectory& directory =
+      directory_.emplace(WEFT_TRY(LocalDirectory::open(options_.runtime_directory, fleet_.name)));
   endpoint_ = WEFT_TRY(out_.bind(directory.endpoint(instance_)));
   const std::vector<std::uint64_t> instances = WEFT_TRY(directory.listening());
   if (instances.size() > Fleet::kLocalHandlesMax) {
@@ -267,6 +288,9 @@ TopicsStatistics Node::statistics() {
   }
   if (const auto numbers = in_.core() == nullptr ? Result<Statistics>(Errc::closed) : in_.statistics()) {
     all.dropped_lost += numbers->dropped_lost;
+  }
+  if (const auto numbers = out_.core() == nullptr ? Result<Statistics>(Errc::closed) : out_.statistics()) {
+    all.peers_refused = numbers->handshakes_failed;
   }
   const std::lock_guard lock(mesh_mutex_);
   all.peers = peers_.size();

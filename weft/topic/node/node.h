@@ -54,7 +54,7 @@ struct PublisherCore : sync::AtomicCounted<PublisherCore> {
 // node's loop. So no thread stands between a waiting subscriber and the network, and subscriptions
 // whose threads are busy get their policy all the same.
 // Cost: publishing is a lock, a memo and a queue for each own subscription, and one send if there are peers.
-// Locks, in order: pump, publish, interest, subscription. The mesh lock is never held while another one is taken, or
+// Locks, in order: link, pump, publish, interest, subscription. The mesh lock is never held while another one is taken, or
 // a socket is called.
 // Invariants:
 //   1. The messages of one publisher arrive in order, at each subscription.
@@ -80,6 +80,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] rt::Loop& loop() noexcept { return *loop_; }
   [[nodiscard]] bool async() const noexcept { return own_loop_ == nullptr; }
   [[nodiscard]] TopicsStatistics statistics();
+  void count_not_forwarded() noexcept { ++counters_.not_forwarded; }
 
   // --- kept topics ---
   // The way to the fleet's hub; `make` makes it at the first use. closed; the errors of
@@ -186,6 +187,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // --- presence (presence.cc) ---
   [[nodiscard]] std::vector<Member> announced() const;  // mesh lock: with a lease that has not run out
   [[nodiscard]] Instant next_expiry() const;            // mesh lock
+  // Mesh lock. True: announced() differs from `known`, whatever the order; `now` is announced() then.
+  [[nodiscard]] bool nodes_differ(std::vector<std::uint64_t> known, std::vector<Member>& now) const;
 
   // --- readiness of subscribers (ready.cc) ---
   [[nodiscard]] std::uint64_t begin_probe(const PublisherCore& publisher, Instant deadline);
@@ -234,7 +237,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     Instant heard;
     bool answered = false;        // it has heard of us: it has our subscriptions
     std::uint64_t our_ask = 0;    // the last of our asks that it answered
-    std::uint64_t their_ask = 0;  // its last ask, which each roster for it answers
+    std::uint64_t their_ask = 0;  // its last ask, which each roster answers
+    std::size_t bytes = 0;        // of the roster's texts
   };
   struct Service {
     std::string topic;
@@ -266,8 +270,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     std::uint64_t told = ~std::uint64_t{0};
   };
   static constexpr std::size_t kPeersMax = 256;
-  static constexpr Duration kLearnedKept = std::chrono::seconds(60);   // a peer that was heard of and does not answer
-  static constexpr Duration kScoutPatience = std::chrono::seconds(1);  // from the handshake to the welcome
+  static constexpr std::size_t kRosterBytesMax = std::size_t{64} << 20;  // of all peers' rosters
+  static constexpr Duration kLearnedKept = std::chrono::seconds(60);     // a peer that was heard of and does not answer
+  static constexpr Duration kScoutPatience = std::chrono::seconds(1);    // from the handshake to the welcome
   static constexpr std::size_t kPeerProbesMax = 1024;
   static constexpr std::size_t kRequestsMax = 65'536;
   static constexpr std::size_t kEpochsMax = 65'536;
@@ -308,17 +313,22 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void handle_link(const std::string& endpoint, EventKind kind);
   void connect_link(const std::string& endpoint, std::uint64_t instance, bool given);
   void drop_link(const std::string& endpoint) noexcept;
+  void mesh_changed() noexcept;
   void forget_peer(std::uint64_t instance);  // mesh lock
+
+  // roster.cc
   void handle_out();
   void handle_control(Control&& control, std::string_view from_host);
   void handle_roster(Control&& control, std::string_view from_host);
   void learn(std::uint64_t instance, const std::string& endpoint);
   void say(Control control);
-  void tell_roster(std::uint64_t to);
-  void want_rosters();
-  void greet();
+  void tell_roster(std::uint64_t to);  // 0: every peer
+  // The loop tells the roster in one of its next turns. `greet`: a connection stands, whose peer has heard nothing.
+  void tell_soon(std::uint64_t to, bool greet);
+  void tell_now();
+  void want_rosters(std::uint64_t to);
   [[nodiscard]] Roster roster() const;  // mesh lock
-  void mesh_changed() noexcept;
+  [[nodiscard]] bool is_of_fleet(std::uint64_t instance, const std::string& endpoint) const;
 
   // scout.cc, all on the loop
   void begin_scout(const std::string& endpoint);
@@ -349,7 +359,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // ready.cc
   void handle_probe(const Control& control);
   void handle_ready(const Control& control);
-  void answer_probes();
+  void answer_probes(std::uint64_t from = 0, std::uint64_t id = 0);
   void interest_changed() noexcept;
   void resend_probes();
 
@@ -358,7 +368,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   const Fleet fleet_;
   const std::uint64_t instance_;
   std::string node_name_;
-  std::string endpoint_;  // where peers of other processes connect; empty: nowhere
+  std::string endpoint_;                     // where peers of other processes connect; empty: nowhere
+  std::optional<LocalDirectory> directory_;  // of a local fleet
   std::vector<Filter> inside_;
   std::shared_ptr<msg::ContextCore> context_;
   std::unique_ptr<rt::Loop> own_loop_;
@@ -396,12 +407,18 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::vector<IntrusivePtr<SubscriptionCore>> subscriptions_;  // subscriptions lock: the open ones
   TopicsStatistics past_;                                      // the same: of closed subscriptions
 
+  // What links_ says and what the XSUB was told to connect to change together. Recursive: a connection replaces another.
+  std::recursive_mutex link_mutex_;
   mutable std::mutex mesh_mutex_;
   std::condition_variable mesh_cv_;
   rt::AsyncEvent mesh_event_;
   std::map<std::string, std::unique_ptr<Scout>> scouts_;  // loop
   std::map<std::string, Link> links_;                     // mesh lock, as the rest
   std::map<std::uint64_t, Peer> peers_;                   // whose roster came
+  std::size_t roster_bytes_ = 0;                          // the sum over peers_
+  bool tells_ = false;                                    // tell_now() comes
+  std::uint64_t tells_to_ = 0;                            // whom; 0: every peer
+  bool greets_ = false;                                   // and greets
   std::set<std::uint64_t> gone_;                          // said that they leave
   std::uint64_t revision_ = 1;                            // of our roster
   std::uint64_t ask_ = 1;                                 // the last ask for rosters

@@ -10,8 +10,9 @@
 
 namespace weft {
 
-// FleetSecurity: CURVE keys of a `tcp://` fleet, 32 bytes each. All handles of a fleet share the server's pair; a
-// handle that only connects needs no secret of the server.
+// FleetSecurity: CURVE keys of a `tcp://` fleet, 32 bytes each, all four or none. All handles of a fleet share the
+// server's pair. Whoever has its public key may connect, and receive; a handle needs the secret too. Handles of one
+// Context meet without keys. Without keys a fleet trusts its network.
 struct FleetSecurity {
   std::string curve_server_public;  // of every peer; empty: no encryption
   std::string curve_server_secret;  // of this handle as the one that peers connect to
@@ -19,6 +20,9 @@ struct FleetSecurity {
   std::string curve_secret;
 
   [[nodiscard]] bool curve() const noexcept { return !curve_server_public.empty(); }
+  [[nodiscard]] bool empty() const noexcept {
+    return curve_server_public.empty() && curve_server_secret.empty() && curve_public.empty() && curve_secret.empty();
+  }
 };
 
 // TopicsOptions: which fleet a handle joins, and its bounds.

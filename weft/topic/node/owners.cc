@@ -3,9 +3,11 @@
 // every peer; of two claims at once the higher epoch wins, then the lower instance. The same rule ends one of two
 // ownerships that a partition of the network made.
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "weft/msg/socket/socket_core.h"
+#include "weft/sys/clock.h"
 #include "weft/topic/node/node.h"
 
 namespace weft::topic {
@@ -14,6 +16,13 @@ namespace {
 
 constexpr const char* kTaken = "taken";  // of a claim_answer: the sender owns the topic, or its claim is better
 constexpr Error kConflict(Errc::conflict, "somebody alive owns this topic");
+
+// The epoch of an owner that knows of none before. One that nobody heard of may have been there all the same, so the
+// time orders them as far as the clocks of the hosts agree.
+std::uint64_t first_epoch() {
+  const auto now = std::chrono::duration_cast<std::chrono::microseconds>(sys::wall_now().time_since_epoch()).count();
+  return now > 0 ? static_cast<std::uint64_t>(now) : 1;
+}
 
 bool beats(std::uint64_t epoch, std::uint64_t instance, std::uint64_t other_epoch, std::uint64_t other_instance) {
   return epoch != other_epoch ? epoch > other_epoch : instance < other_instance;
@@ -49,8 +58,12 @@ Result<std::uint64_t> Node::begin_claim(std::string_view topic) {
     if (taken) {
       return kConflict;
     }
+    const auto newest = epochs_.find(wire);
+    control.number = std::max(newest == epochs_.end() ? 0 : newest->second + 1, first_epoch());
+    if (control.number > kEpochMax) {
+      return Error(Errc::conflict, "the epochs of this topic are used up");
+    }
     control.id = next_id_++;
-    control.number = (epochs_.contains(wire) ? epochs_[wire] : 0) + 1;
     control.texts = {wire};
     Claim& claim = claims_[control.id];
     claim.topic = std::move(wire);
@@ -98,7 +111,8 @@ Result<std::uint64_t> Node::end_claim(std::uint64_t claim, bool in_time) {
 }
 
 void Node::handle_claim(const Control& control) {
-  if (control.texts.size() != 1 || control.number == 0) {
+  if (control.texts.size() != 1 || control.texts.front().empty() || control.texts.front().size() > Roster::kNameMax ||
+      control.number == 0 || control.number > kEpochMax) {
     ++counters_.control_malformed;
     return;
   }
@@ -124,6 +138,7 @@ void Node::handle_claim(const Control& control) {
     if (const auto known = epochs_.find(topic); known != epochs_.end() && known->second >= control.number) {
       objection = std::max(objection, known->second);  // the claimer did not know of an owner that is gone
     }
+    note_epoch(topic, control.number);  // the claimer may own the topic and be gone before its roster comes
   }
   Control answer{.kind = Control::Kind::claim_answer, .to = control.from, .id = control.id, .number = objection};
   if (taken) {
@@ -134,6 +149,10 @@ void Node::handle_claim(const Control& control) {
 }
 
 void Node::handle_claim_answer(const Control& control) {
+  if (control.number > kEpochMax) {
+    ++counters_.control_malformed;
+    return;
+  }
   {
     const std::lock_guard lock(mesh_mutex_);
     const auto found = claims_.find(control.id);

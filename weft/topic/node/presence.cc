@@ -40,6 +40,13 @@ std::vector<Node::Member> Node::announced() const {
   return all;
 }
 
+bool Node::nodes_differ(std::vector<std::uint64_t> known, std::vector<Member>& now) const {
+  now = announced();  // in order of their instances
+  std::sort(known.begin(), known.end());
+  return !std::equal(known.begin(), known.end(), now.begin(), now.end(),
+                     [](std::uint64_t instance, const Member& member) { return instance == member.instance; });
+}
+
 Instant Node::next_expiry() const {
   Instant next = kNever;
   const Instant now = sys::now();

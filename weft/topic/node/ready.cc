@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Node: how many subscriptions are ready for a topic.
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "weft/sys/clock.h"
@@ -64,7 +65,7 @@ std::uint64_t Node::probe_count(std::uint64_t probe) const {
 }
 
 void Node::handle_probe(const Control& control) {
-  if (control.texts.size() != 1) {
+  if (control.texts.size() != 1 || control.texts.front().empty() || control.texts.front().size() > Roster::kNameMax) {
     ++counters_.control_malformed;
     return;
   }
@@ -75,6 +76,7 @@ void Node::handle_probe(const Control& control) {
       return probe.deadline <= now || (probe.from == control.from && probe.id == control.id);
     });
     if (peer_probes_.size() >= kPeerProbesMax) {
+      ++counters_.control_refused;
       return;
     }
     constexpr Duration kLongest = std::chrono::hours(1);
@@ -83,11 +85,12 @@ void Node::handle_probe(const Control& control) {
     peer_probes_.push_back({control.texts.front(), control.from, control.id, now + stands});
   }
   probed_.store(true);  // sequentially consistent, as the load in interest_changed()
-  answer_probes();
+  answer_probes(control.from, control.id);
 }
 
 // On any thread that subscribes, and on the loop. The subscriptions that are counted here went out before.
-void Node::answer_probes() {
+// `from`: only that handle's probe; 0: all.
+void Node::answer_probes(std::uint64_t from, std::uint64_t id) {
   const std::lock_guard answering(answer_mutex_);
   std::vector<PeerProbe> all;
   {
@@ -95,7 +98,8 @@ void Node::answer_probes() {
     const Instant now = sys::now();
     std::erase_if(peer_probes_, [&](const PeerProbe& probe) { return probe.deadline <= now; });
     probed_.store(!peer_probes_.empty());
-    all = peer_probes_;
+    std::copy_if(peer_probes_.begin(), peer_probes_.end(), std::back_inserter(all),
+                 [&](const PeerProbe& probe) { return from == 0 || (probe.from == from && probe.id == id); });
   }
   for (const PeerProbe& probe : all) {
     const std::uint64_t count = interest_.count(probe.topic);

@@ -101,6 +101,7 @@ void Node::Scout::give_up(void* self) {
 }
 
 void Node::handle_scouted(const std::string& endpoint, std::uint64_t instance) {
+  const std::lock_guard link_lock(link_mutex_);
   end_scout(endpoint);
   bool connect = false;
   {
@@ -128,6 +129,7 @@ void Node::handle_scouted(const std::string& endpoint, std::uint64_t instance) {
 
 // The connection ended: another handle may come up there. So may one at another name of the handle that ended.
 void Node::scout_again(const std::string& endpoint) {
+  const std::lock_guard link_lock(link_mutex_);
   (void)in_.disconnect(endpoint);
   std::vector<std::string> again;
   {

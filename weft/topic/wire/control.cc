@@ -60,6 +60,14 @@ bool split(std::string_view text, std::string_view& left, std::string_view& righ
   return right.find('\0') == std::string_view::npos;
 }
 
+bool is_name(std::string_view text) noexcept { return !text.empty() && text.size() <= Roster::kNameMax; }
+
+bool parse_number(std::string_view text, std::uint64_t& number) noexcept {
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, number);
+  return parsed.ec == std::errc() && parsed.ptr == end;
+}
+
 std::string join(char kind, std::string_view left, std::string_view right) {
   std::string text(1, kind);
   text.append(left).append(1, '\0').append(right);
@@ -87,6 +95,14 @@ Result<std::string> encode_control(const Control& control) {
     bytes += text;
   }
   return bytes;
+}
+
+std::uint64_t control_addressee(Bytes bytes) noexcept {
+  if (bytes.size() < kHeaderSize || !as_text(bytes).starts_with(kMagic)) {
+    return 0;
+  }
+  Reader reader(as_text(bytes).substr(kMagic.size() + 1 + 8));
+  return reader.number(8);
 }
 
 Result<Control> decode_control(Bytes bytes) {
@@ -123,7 +139,7 @@ Result<Control> decode_control(Bytes bytes) {
 }
 
 std::vector<std::string> roster_texts(const Roster& roster) {
-  std::vector<std::string> texts = {'n' + roster.node, 'e' + roster.endpoint};
+  std::vector<std::string> texts = {'n' + roster.node, 'e' + roster.endpoint, 'q' + std::to_string(roster.ask)};
   for (const Roster::Service& service : roster.services) {
     texts.push_back(join('s', service.topic, service.group));
   }
@@ -132,6 +148,9 @@ std::vector<std::string> roster_texts(const Roster& roster) {
   }
   for (const Roster::Peer& peer : roster.peers) {
     texts.push_back(join('p', instance_text(peer.instance), peer.endpoint));
+  }
+  for (const Roster::Heard& heard : roster.heard) {
+    texts.push_back(join('h', instance_text(heard.instance), std::to_string(heard.ask)));
   }
   return texts;
 }
@@ -146,24 +165,43 @@ Result<Roster> parse_roster(const std::vector<std::string>& texts) {
     std::string_view left;
     std::string_view right;
     switch (text.front()) {
-      case 'n': roster.node = rest; continue;
-      case 'e': roster.endpoint = rest; continue;
-      case 'a':
-        if (std::from_chars(rest.data(), rest.data() + rest.size(), roster.answers).ptr != rest.data() + rest.size()) {
+      case 'n':
+        if (rest.size() > Roster::kNameMax) {
+          return kMalformed;
+        }
+        roster.node = rest;
+        continue;
+      case 'e':
+        if (rest.size() > Roster::kEndpointMax) {
+          return kMalformed;
+        }
+        roster.endpoint = rest;
+        continue;
+      case 'q':
+        if (!parse_number(rest, roster.ask)) {
           return kMalformed;
         }
         continue;
+      case 'h': {
+        Roster::Heard heard;
+        heard.instance = split(rest, left, right) ? parse_instance(left) : 0;
+        if (heard.instance == 0 || roster.heard.size() >= Roster::kPeersMax || !parse_number(right, heard.ask)) {
+          return kMalformed;
+        }
+        roster.heard.push_back(heard);
+        continue;
+      }
       case 's':
-        if (!split(rest, left, right) || left.empty() || roster.services.size() >= Roster::kServicesMax) {
+        if (!split(rest, left, right) || !is_name(left) || right.size() > Roster::kNameMax ||
+            roster.services.size() >= Roster::kServicesMax) {
           return kMalformed;
         }
         roster.services.push_back({std::string(left), std::string(right)});
         continue;
       case 'o': {
         std::uint64_t epoch = 0;
-        if (!split(rest, left, right) || left.empty() || roster.owned.size() >= Roster::kOwnedMax ||
-            std::from_chars(right.data(), right.data() + right.size(), epoch).ptr != right.data() + right.size() ||
-            epoch == 0) {
+        if (!split(rest, left, right) || !is_name(left) || roster.owned.size() >= Roster::kOwnedMax ||
+            !parse_number(right, epoch) || epoch == 0 || epoch > kEpochMax) {
           return kMalformed;
         }
         roster.owned.push_back({std::string(left), epoch});
@@ -171,7 +209,8 @@ Result<Roster> parse_roster(const std::vector<std::string>& texts) {
       }
       case 'p': {
         const std::uint64_t instance = split(rest, left, right) ? parse_instance(left) : 0;
-        if (instance == 0 || right.empty() || roster.peers.size() >= Roster::kPeersMax) {
+        if (instance == 0 || right.empty() || right.size() > Roster::kEndpointMax ||
+            roster.peers.size() >= Roster::kPeersMax) {
           return kMalformed;
         }
         roster.peers.push_back({instance, std::string(right)});

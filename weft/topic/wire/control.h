@@ -38,17 +38,22 @@ struct Control {
 inline constexpr std::size_t kControlTextsMax = 8192;
 inline constexpr std::size_t kControlTextMax = 4096;  // bytes
 inline constexpr std::size_t kControlBytesMax = std::size_t{1} << 20;
+inline constexpr std::uint64_t kEpochMax = std::uint64_t{1} << 62;  // of an owner
 
 // message_too_large: beyond those bounds.
 [[nodiscard]] Result<std::string> encode_control(const Control& control);
 // protocol_error: malformed, or beyond those bounds. Throws std::bad_alloc.
 [[nodiscard]] Result<Control> decode_control(Bytes bytes);
+// Whom the message is for, without reading the rest. 0: every handle, or malformed.
+[[nodiscard]] std::uint64_t control_addressee(Bytes bytes) noexcept;
 
 // Roster: what one handle tells all others of itself.
 struct Roster {
   static constexpr std::size_t kServicesMax = 1024;
   static constexpr std::size_t kOwnedMax = 1024;
   static constexpr std::size_t kPeersMax = 1024;
+  static constexpr std::size_t kNameMax = 255;      // bytes of a topic, a group, a handle's name
+  static constexpr std::size_t kEndpointMax = 512;  // bytes
 
   struct Service {
     std::string topic;
@@ -64,12 +69,18 @@ struct Roster {
     std::string endpoint;
   };
 
+  struct Heard {
+    std::uint64_t instance = 0;
+    std::uint64_t ask = 0;
+  };
+
   std::string node;
   std::string endpoint;  // where peers connect; empty: nowhere
   std::vector<Service> services;
   std::vector<Owned> owned;
-  std::vector<Peer> peers;    // tcp: the handles that this one is connected to
-  std::uint64_t answers = 0;  // of a roster for one handle: the last roster_wanted of that handle, by its id
+  std::vector<Peer> peers;   // tcp: the handles that this one is connected to
+  std::uint64_t ask = 0;     // the handle's own last roster_wanted
+  std::vector<Heard> heard;  // the handles whose roster came, and the last roster_wanted of each, by its id
 };
 
 [[nodiscard]] std::vector<std::string> roster_texts(const Roster& roster);

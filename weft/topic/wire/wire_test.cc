@@ -56,6 +56,7 @@ TEST(Control, GoesAndComesBack) {
   roster.services = {{"svc", "g"}, {"svc", ""}};
   roster.owned = {{"t", 7}};
   roster.peers = {{5, "ipc://x"}};
+  roster.heard = {{6, 7}};
   Control control{.kind = Control::Kind::roster, .from = 1, .to = 2, .id = 3, .number = 4};
   control.texts = roster_texts(roster);
   const auto read = decode_control(as_bytes(*encode_control(control)));
@@ -65,6 +66,8 @@ TEST(Control, GoesAndComesBack) {
   const auto parsed = parse_roster(read->texts);
   ASSERT_TRUE(parsed);
   EXPECT_EQ(parsed->services, roster.services);
+  ASSERT_EQ(parsed->heard.size(), 1u);
+  EXPECT_EQ(parsed->heard.front().ask, 7u);
   EXPECT_EQ(parsed->owned.front().epoch, 7u);
   EXPECT_EQ(parsed->peers.front().instance, 5u);
 }

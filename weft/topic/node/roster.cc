@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT
+// Node: what the handles tell each other.
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "weft/msg/socket/socket_core.h"
+#include "weft/net/endpoint.h"
+#include "weft/sys/clock.h"
+#include "weft/topic/node/node.h"
+
+namespace weft::topic {
+
+void Node::say(Control control) {
+  control.from = instance_;
+  if (const auto bytes = encode_control(control)) {
+    (void)in_.try_send(as_bytes(*bytes));
+  }
+}
+
+Roster Node::roster() const {
+  Roster own;
+  own.node = node_name_;
+  own.endpoint = endpoint_;
+  own.ask = ask_;
+  for (const Service& service : services_) {
+    own.services.push_back({service.topic, service.group});
+  }
+  for (const auto& [topic, epoch] : owned_) {
+    own.owned.push_back({topic, epoch});
+  }
+  if (fleet_.kind == Fleet::Kind::tcp) {
+    for (const auto& [instance, peer] : peers_) {
+      if (!peer.roster.endpoint.empty() && own.peers.size() < Roster::kPeersMax) {
+        own.peers.push_back({instance, peer.roster.endpoint});
+      }
+    }
+  }
+  for (const auto& [instance, peer] : peers_) {
+    if (own.heard.size() < Roster::kPeersMax) {
+      own.heard.push_back({instance, peer.their_ask});
+    }
+  }
+  return own;
+}
+
+void Node::tell_roster(std::uint64_t to) {
+  Control control{.kind = Control::Kind::roster, .to = to};
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    control.id = revision_;
+    control.number = static_cast<std::uint64_t>(options_.presence.count());
+    control.texts = roster_texts(roster());
+  }
+  say(std::move(control));
+}
+
+// A message of an XSUB goes to every peer; one that is for another handle costs its receiver a look at its head. A roster
+// says whom this handle has heard. So one roster answers all that a turn of the loop brought, and greets all connections
+// that stand since: handles that come at once, or a peer that asks again and again, cost a roster a turn.
+void Node::tell_soon(std::uint64_t to, bool greet) {
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    greets_ |= greet;
+    tells_to_ = !tells_ || tells_to_ == to ? to : 0;
+    if (std::exchange(tells_, true)) {
+      return;
+    }
+  }
+  try {
+    loop_->post([weak = weak_from_this()] {
+      if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
+        node->tell_now();
+      }
+    });
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(mesh_mutex_);
+    tells_ = false;  // the next one tells
+  }
+}
+
+void Node::tell_now() {
+  bool greet = false;
+  std::uint64_t to = 0;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    tells_ = false;
+    to = tells_to_;
+    greet = std::exchange(greets_, false);
+    for (PeerProbe& probe : peer_probes_) {
+      probe.told = greet ? ~std::uint64_t{0} : probe.told;
+    }
+  }
+  tell_roster(to);
+  if (greet) {
+    want_rosters(to);
+    resend_probes();
+    answer_probes();
+  }
+}
+
+void Node::want_rosters(std::uint64_t to) {
+  Control control{.kind = Control::Kind::roster_wanted, .to = to};
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    control.id = ask_;
+  }
+  say(std::move(control));
+}
+std::uint64_t Node::ask_rosters() {
+  const std::uint64_t ask = with_mesh([this] { return ++ask_; });
+  want_rosters(0);
+  return ask;
+}
+
+void Node::Out::handle_event(const sys::PollEvent& /*event*/) { node.handle_out(); }
+
+void Node::handle_out() {
+  msg::SocketCore& out = *out_.core();
+  unsigned count = 0;
+  for (; count < kPumpMost; ++count) {
+    Message message;
+    msg::Inbound part{&message, {}};
+    if (!out.recv(part, msg::Timeout::none())) {
+      break;
+    }
+    const Bytes bytes = message.bytes();
+    if (!part.more && (bytes.empty() || bytes.front() <= 1)) {
+      continue;  // a peer subscribed, or took it back
+    }
+    try {
+      if (const std::uint64_t to = control_addressee(bytes); to != 0 && to != instance_) {
+        continue;
+      }
+      if (auto control = decode_control(bytes)) {
+        const char* const host =
+            control->kind == Control::Kind::roster ? message.peer_property("Peer-Address") : nullptr;
+        handle_control(*std::move(control), host == nullptr ? std::string_view() : std::string_view(host));
+      } else {
+        ++counters_.control_malformed;
+      }
+    } catch (const std::bad_alloc&) {
+      ++counters_.control_malformed;
+    }
+  }
+  if (async()) {
+    room_.pulse();
+  }
+  if (out.closed() || out.terminated()) {
+    loop_->unwatch(std::exchange(out_watch_, 0));
+  } else if (count == kPumpMost) {
+    loop_->post([weak = weak_from_this()] {
+      if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
+        node->handle_out();
+      }
+    });
+  }
+}
+
+void Node::handle_control(Control&& control, std::string_view from_host) {
+  if (control.from == instance_) {
+    return;
+  }
+  switch (control.kind) {
+    case Control::Kind::roster: handle_roster(std::move(control), from_host); return;
+    case Control::Kind::roster_wanted: {
+      const std::lock_guard lock(mesh_mutex_);
+      if (const auto peer = peers_.find(control.from); peer != peers_.end()) {
+        peer->second.their_ask = std::max(peer->second.their_ask, control.id);
+      }
+    }
+      tell_soon(control.from, false);
+      return;
+    case Control::Kind::probe: handle_probe(control); return;
+    case Control::Kind::ready: handle_ready(control); return;
+    case Control::Kind::claim: handle_claim(control); return;
+    case Control::Kind::claim_answer: handle_claim_answer(control); return;
+    default: return;
+  }
+}
+
+namespace {
+
+// A handle that listens on every interface does not know its address; its peers see it.
+std::string seen_endpoint(const std::string& endpoint, std::string_view from_host) {
+  const auto parsed = net::parse_endpoint(endpoint, true);
+  if (!parsed || parsed->transport != net::Transport::tcp || from_host.empty()) {
+    return endpoint;
+  }
+  if (!parsed->wildcard && parsed->host != "0.0.0.0" && parsed->host != "::") {
+    return endpoint;
+  }
+  net::Endpoint seen = *parsed;
+  seen.wildcard = false;
+  seen.host = from_host;
+  return seen.text();
+}
+
+}  // namespace
+
+// Where a peer says that it, or another one, listens: no peer makes this handle connect to anything but its fleet's kind.
+bool Node::is_of_fleet(std::uint64_t instance, const std::string& endpoint) const {
+  if (fleet_.kind == Fleet::Kind::local) {
+    return directory_->instance_at(endpoint) == instance;
+  }
+  const auto parsed = net::parse_endpoint(endpoint, false);
+  return fleet_.kind == Fleet::Kind::tcp && parsed && parsed->transport == net::Transport::tcp;
+}
+
+// A peer was heard of.
+void Node::learn(std::uint64_t instance, const std::string& endpoint) {
+  if (instance == instance_ || endpoint.empty()) {
+    return;
+  }
+  if (is_of_fleet(instance, endpoint)) {
+    connect_link(endpoint, instance, false);
+  } else {
+    ++counters_.control_refused;
+  }
+}
+
+void Node::handle_roster(Control&& control, std::string_view from_host) {
+  auto parsed = parse_roster(control.texts);
+  if (!parsed) {
+    ++counters_.control_malformed;
+    return;
+  }
+  std::size_t bytes = 0;
+  for (const std::string& text : control.texts) {
+    bytes += text.size();
+  }
+  parsed->endpoint = seen_endpoint(parsed->endpoint, from_host);
+  const auto us = std::find_if(parsed->heard.begin(), parsed->heard.end(),
+                               [&](const Roster::Heard& heard) { return heard.instance == instance_; });
+  const bool answered = us != parsed->heard.end();
+  const std::uint64_t our_ask = answered ? us->ask : 0;
+  const std::uint64_t their_ask = parsed->ask;
+  const std::string endpoint = parsed->endpoint;
+  const std::vector<Roster::Peer> others = std::exchange(parsed->peers, {});
+  parsed->heard = {};
+  bool fresh = false;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    if (gone_.contains(control.from)) {
+      return;
+    }
+    const auto known = peers_.find(control.from);
+    fresh = known == peers_.end();
+    const std::size_t before = fresh ? 0 : known->second.bytes;
+    if ((fresh && peers_.size() >= kPeersMax) || roster_bytes_ - before + bytes > kRosterBytesMax) {
+      ++counters_.control_refused;
+      return;
+    }
+    Peer& peer = fresh ? peers_[control.from] : known->second;
+    if (control.id >= peer.revision) {
+      peer.revision = control.id;
+      peer.roster = *std::move(parsed);
+      peer.lease = Duration(static_cast<Duration::rep>(std::min<std::uint64_t>(control.number, INT64_MAX)));
+      roster_bytes_ += bytes - before;
+      peer.bytes = bytes;
+    }
+    peer.heard = sys::now();
+    peer.answered |= answered;
+    peer.our_ask = std::max(peer.our_ask, our_ask);
+    peer.their_ask = std::max(peer.their_ask, their_ask);
+    note_owned(control.from, peer.roster);
+  }
+  learn(control.from, endpoint);
+  if (fleet_.kind == Fleet::Kind::tcp) {
+    for (const Roster::Peer& other : others) {
+      learn(other.instance, other.endpoint);
+    }
+  }
+  if (fresh) {
+    // Of a tcp fleet the others hear of the new one.
+    tell_soon(fleet_.kind == Fleet::Kind::tcp ? 0 : control.from, false);
+  }
+  mesh_changed();
+}
+
+}  // namespace weft::topic

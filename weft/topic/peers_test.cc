@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+// Peers of a tcp fleet that lie, flood, have no keys, or are no handles of topics.
+#include <string>
+#include <vector>
+
+#include "weft/topic/test_fleets.h"
+#include "weft/topic/topics.h"
+#include "weft/topic/wire/control.h"
+#include "weft/zmtp/curve.h"
+#include <gtest/gtest.h>
+
+namespace weft::topic {
+namespace {
+
+class Peers : public testing::Test {
+ protected:
+  TopicsOptions options() { return fleet_.options(); }
+  // Returns when `done`, which is tried again whenever the handle has answered.
+  template <typename Done>
+  static bool eventually(Topics& topics, Done done) {
+    const Instant end = soon();
+    while (!done()) {
+      if (sys::now() > end) {
+        return false;
+      }
+      (void)topics.sync(sys::now() + 10ms);
+    }
+    return true;
+  }
+
+  TestFleet fleet_{"tcp"};
+  Context context_;
+  Context second_;
+};
+
+// Liar: a socket that speaks the language of handles.
+class Liar {
+ public:
+  Liar(Context& context, const std::string& endpoint) : socket_(*context.socket(SocketType::xsub)) {
+    EXPECT_TRUE(socket_.set(option::linger, Duration(5s)));
+    EXPECT_TRUE(socket_.connect(endpoint));
+    const auto welcome = socket_.recv_until(soon());
+    EXPECT_TRUE(welcome && decode_control(welcome->bytes()));
+  }
+  void say(const Control& control) { EXPECT_TRUE(socket_.send(*encode_control(control))); }
+  void say_bytes(std::string_view bytes) { EXPECT_TRUE(socket_.send(bytes)); }
+  void roster(std::uint64_t from, std::vector<std::string> texts, std::uint64_t revision = 1) {
+    say({.kind = Control::Kind::roster, .from = from, .id = revision, .texts = std::move(texts)});
+  }
+
+ private:
+  Socket socket_;
+};
+
+TEST_F(Peers, GarbageIsCountedAndDisturbsNobody) {
+  Topics a = fleet_.open(context_);
+  Topics b = fleet_.open(second_);
+  Subscription s = *b.subscribe("a");
+  Publisher p = *a.publisher("a");
+  ASSERT_TRUE(p.wait_subscribers(1, soon()));
+  Liar liar(second_, a.endpoint());
+  const std::string good = *encode_control({.kind = Control::Kind::probe, .from = 9, .texts = {"a"}});
+  std::uint64_t garbage = 0;
+  for (std::size_t size = 2; size < good.size(); ++size, ++garbage) {
+    liar.say_bytes(good.substr(0, size));
+  }
+  for (const char* text : {"", "o", "s", "px", "hx", "qx", "otopic", "e"}) {  // "e" alone is an endpoint of nothing
+    liar.roster(5, {text});
+    garbage += text == std::string("e") ? 0 : 1;
+  }
+  for (const std::string& text :
+       {'n' + std::string(256, 'n'), 'e' + std::string(513, 'e'), 's' + std::string(300, 's') + std::string(1, '\0'),
+        std::string("ot") + '\0' + std::to_string(kEpochMax + 1)}) {
+    liar.roster(6, {text});
+    ++garbage;
+  }
+  liar.say({.kind = Control::Kind::probe, .from = 7, .texts = {}});
+  liar.say({.kind = Control::Kind::probe, .from = 7, .texts = {std::string(256, 'x')}});
+  liar.say({.kind = Control::Kind::claim, .from = 7, .number = ~std::uint64_t{0}, .texts = {"t"}});
+  liar.say({.kind = Control::Kind::claim, .from = 7, .number = 0, .texts = {"t"}});
+  liar.say({.kind = Control::Kind::claim_answer, .from = 7, .id = 1, .number = ~std::uint64_t{0}, .texts = {"taken"}});
+  garbage += 5;
+  EXPECT_TRUE(eventually(a, [&] { return a.statistics().control_malformed >= garbage; }))
+      << a.statistics().control_malformed << " of " << garbage;
+  EXPECT_EQ(a.statistics().control_malformed, garbage);
+  ASSERT_TRUE(p.publish("still here"));
+  EXPECT_EQ(s.next_until(soon())->text(), "still here");
+}
+
+TEST_F(Peers, RostersAreBoundedInNumberAndBytes) {
+  Topics a = fleet_.open(context_);
+  Liar liar(second_, a.endpoint());
+  std::vector<std::string> texts;
+  for (int i = 0; i < 1000; ++i) {
+    texts.push_back('s' + std::to_string(i) + std::string(250, 'x') + '\0' + std::string(250, 'g'));
+  }
+  constexpr std::uint64_t kRosters = 300;
+  for (std::uint64_t from = 1; from <= kRosters; ++from) {
+    liar.roster(from, texts);
+  }
+  EXPECT_TRUE(eventually(a, [&] { return a.statistics().peers + a.statistics().control_refused >= kRosters; }));
+  const std::uint64_t taken = a.statistics().peers;
+  EXPECT_GT(taken, 64u);
+  EXPECT_LT(taken, 140u);  // 64 MiB of 500 KB each
+  for (std::uint64_t from = 1; from <= kRosters; ++from) {
+    liar.roster(1000 + from, {"nsmall"});
+  }
+  EXPECT_TRUE(eventually(a, [&] { return a.statistics().control_refused >= 2 * kRosters - 256; }));
+  EXPECT_EQ(a.statistics().peers, 256u);
+}
+
+// A peer tells where others listen. Whatever it tells, the handle connects to nothing but tcp.
+TEST_F(Peers, AnEndpointOfAnotherKindIsRefused) {
+  Topics a = fleet_.open(context_);
+  Liar liar(second_, a.endpoint());
+  const auto peer = [](std::uint64_t instance, const std::string& endpoint) {
+    return 'p' + instance_text(instance) + '\0' + endpoint;
+  };
+  liar.roster(5, {"n", "eipc:///tmp/some.sock", peer(6, "inproc://elsewhere"), peer(7, "shm:///x"), peer(8, "nonsense"),
+                  peer(9, "udp://127.0.0.1:1")});
+  EXPECT_TRUE(eventually(a, [&] { return a.statistics().control_refused == 5; })) << a.statistics().control_refused;
+}
+
+// Forged answers of a handle that does not exist do not end a claim early, nor make a count that is beyond all filters.
+TEST_F(Peers, ForgedAnswersAreBounded) {
+  Topics a = fleet_.open(context_);
+  Topics b = fleet_.open(second_);
+  ASSERT_TRUE(b.sync(soon()));
+  Liar liar(second_, a.endpoint());
+  Publisher p = *a.publisher("a");
+  for (std::uint64_t from = 100; from < 1000; ++from) {
+    for (std::uint64_t id = 1; id < 4; ++id) {
+      liar.say({.kind = Control::Kind::ready, .from = from, .id = id, .number = ~std::uint64_t{0}});
+      liar.say({.kind = Control::Kind::claim_answer, .from = from, .id = id});
+    }
+    liar.say({.kind = Control::Kind::probe, .from = from, .id = from, .number = ~std::uint64_t{0}, .texts = {"a"}});
+    liar.say({.kind = Control::Kind::probe, .from = from, .id = 1, .number = ~std::uint64_t{0}, .texts = {"a"}});
+    liar.say({.kind = Control::Kind::roster_wanted, .from = from, .id = ~std::uint64_t{0}});
+  }
+  EXPECT_TRUE(eventually(a, [&] { return a.statistics().control_refused >= 900 * 2 - 1024; }));
+  Owned mine = *a.create("world", soon());
+  EXPECT_TRUE(mine.here());
+  EXPECT_EQ(b.create("world", soon()).error(), Errc::conflict);
+}
+
+// The owner of a forged epoch keeps a topic from others: a fleet without keys trusts its peers. But the epochs end.
+TEST_F(Peers, TheLastEpochIsAConflictAndNoOverflow) {
+  Topics a = fleet_.open(context_);
+  Liar liar(second_, a.endpoint());
+  liar.roster(5, {"n", std::string("oworld") + '\0' + std::to_string(kEpochMax)});
+  ASSERT_TRUE(eventually(a, [&] { return a.exists("world"); }));
+  liar.roster(5, {"n"}, 2);  // gave it up
+  ASSERT_TRUE(eventually(a, [&] { return !a.exists("world"); }));
+  EXPECT_EQ(a.create("world", sys::now() + 20ms).error(), Errc::conflict);
+}
+
+// Regression: an owner that left before its roster arrived did not raise the epoch.
+TEST_F(Peers, AnOwnerWhoseRosterNeverCameRaisesTheEpoch) {
+  Topics a = fleet_.open(context_);
+  ASSERT_TRUE(a.instance() != 0);
+  std::uint64_t claimed = 0;
+  {
+    Liar owner(second_, a.endpoint());
+    claimed = static_cast<std::uint64_t>(
+                  std::chrono::duration_cast<std::chrono::microseconds>(sys::wall_now().time_since_epoch()).count()) +
+              1'000'000'000;
+    owner.roster(5, {"nowner"});
+    owner.say({.kind = Control::Kind::claim, .from = 5, .id = 1, .number = claimed, .texts = {"world"}});
+    ASSERT_TRUE(eventually(a, [&] { return a.statistics().peers == 1; }));
+    owner.say_bytes("\x02 garbage behind the claim");
+    ASSERT_TRUE(eventually(a, [&] { return a.statistics().control_malformed == 1; }));
+    owner.roster(5, {"nowner"}, 2);
+  }
+  Topics b = fleet_.open(second_);  // a peer that answers a's claim
+  ASSERT_TRUE(b.sync(soon()));
+  Result<Owned> next = b.create("world", sys::now() + 200ms);
+  if (!next) {  // the liar that is gone does not answer: b's claim goes to a only
+    next = b.create("world", soon());
+  }
+  ASSERT_TRUE(next) << next.error().message();
+  EXPECT_GT(next->epoch(), claimed);
+}
+
+TEST_F(Peers, AFilterOfAPeerOverItsBudgetNeverReachesTheProgram) {
+  Topics a = fleet_.open(context_);
+  Topics b = fleet_.open(second_);
+  Subscription s = *b.subscribe("end");
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_TRUE(s.add(Filter::glob("*b" + std::to_string(i) + "*")));
+  }
+  Publisher p = *a.publisher(std::string(200, 'a'));
+  Publisher end = *a.publisher("end", {.when_full = WhenFull::wait});
+  ASSERT_TRUE(end.wait_subscribers(1, soon()));
+  for (int i = 0; i < 50; ++i) {
+    ASSERT_TRUE(p.publish("not asked for"));
+  }
+  ASSERT_TRUE(end.publish("end"));
+  EXPECT_EQ(s.next_until(soon())->topic(), "end");
+  EXPECT_EQ(s.try_next().error(), Errc::would_block);
+  EXPECT_EQ(b.statistics().delivered, 1u);
+  EXPECT_EQ(b.statistics().dropped(), 0u);
+}
+
+// --- keys ---
+
+struct Keys {
+  zmtp::CurveKeyPair fleet = *zmtp::make_curve_key_pair();
+  [[nodiscard]] FleetSecurity member() const {
+    const zmtp::CurveKeyPair own = *zmtp::make_curve_key_pair();
+    return {text(fleet.public_key), text(fleet.secret_key), text(own.public_key), text(own.secret_key)};
+  }
+  template <typename Key>
+  static std::string text(const Key& key) {
+    return {key.begin(), key.end()};
+  }
+};
+
+class SecretFleet : public Peers {
+ protected:
+  void SetUp() override {
+    if (!zmtp::make_curve_key_pair()) {
+      GTEST_SKIP() << "built without libsodium";
+    }
+  }
+};
+
+TEST_F(SecretFleet, HandlesWithTheKeysMeetAndOthersAreRefusedAndCounted) {
+  const Keys keys;
+  TopicsOptions options = fleet_.options();
+  options.security = keys.member();
+  Topics a = fleet_.open(context_, options);
+  options = fleet_.options();
+  options.security = keys.member();
+  Topics b = fleet_.open(second_, options);
+  Subscription s = *b.subscribe("a");
+  Publisher p = *a.publisher("a");
+  ASSERT_TRUE(p.wait_subscribers(1, soon()));
+  ASSERT_TRUE(p.publish("secret"));
+  EXPECT_EQ(s.next_until(soon())->text(), "secret");
+  EXPECT_EQ(a.statistics().peers_refused, 0u);
+
+  Context third;
+  TopicsOptions other = fleet_.options();
+  other.security = Keys().member();  // of another fleet
+  Topics stranger = *Topics::open(third, other);
+  Subscription none = *stranger.subscribe(">");
+  EXPECT_TRUE(eventually(a, [&] { return a.statistics().peers_refused >= 1; }));
+  Topics plain = *Topics::open(third, fleet_.options());
+  Subscription nothing = *plain.subscribe(">");
+  const std::uint64_t refused = a.statistics().peers_refused;
+  EXPECT_TRUE(eventually(a, [&] { return a.statistics().peers_refused >= refused + 2; }));
+  Socket sub = *third.socket(SocketType::sub);  // a plain subscriber, as libzmq has it
+  ASSERT_TRUE(sub.subscribe(""));
+  ASSERT_TRUE(sub.connect(a.endpoint()));
+  ASSERT_TRUE(p.publish("secret"));
+  EXPECT_EQ(s.next_until(soon())->text(), "secret");
+  EXPECT_EQ(none.try_next().error(), Errc::would_block);
+  EXPECT_EQ(nothing.try_next().error(), Errc::would_block);
+  EXPECT_EQ(sub.try_recv().error(), Errc::would_block);
+  EXPECT_EQ(a.statistics().peers, 1u);
+}
+
+TEST_F(SecretFleet, KeysThatWouldHaveNoEffectAreRefused) {
+  const Keys keys;
+  for (std::string FleetSecurity::* const missing :
+       {&FleetSecurity::curve_server_public, &FleetSecurity::curve_server_secret, &FleetSecurity::curve_public,
+        &FleetSecurity::curve_secret}) {
+    TopicsOptions options = fleet_.options();
+    options.security = keys.member();
+    (options.security.*missing).clear();
+    EXPECT_EQ(Topics::open(context_, options).error(), Errc::invalid_argument);
+  }
+  TopicsOptions options;
+  options.fleet = "inproc:x";
+  options.security = keys.member();
+  EXPECT_EQ(Topics::open(context_, options).error(), Errc::invalid_argument);
+  options = {};
+  options.fleet = "tls+tcp://127.0.0.1:1";
+  EXPECT_EQ(Topics::open(context_, options).error(), Errc::not_supported);
+}
+
+}  // namespace
+}  // namespace weft::topic
