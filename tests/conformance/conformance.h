@@ -25,6 +25,8 @@ struct Transport {
   bool streams;            // connections with a handshake, buffers of the kernel between, and reconnecting
   bool encrypted = false;  // CURVE: the binding side is the server
   bool tls = false;        // both sides have certificates, and demand them
+
+  [[nodiscard]] bool websocket() const { return std::string_view(endpoint).starts_with("ws"); }
 };
 
 // A new transport is one line in this table.
@@ -51,6 +53,21 @@ inline void PrintTo(const Transport& transport, std::ostream* out) { *out << tra
 // Runs a suite over every transport: one line per suite.
 #define WEFT_EVERY_TRANSPORT(suite)                                                                    \
   INSTANTIATE_TEST_SUITE_P(EveryTransport, suite, testing::ValuesIn(::weft::conformance::kTransports), \
+                           [](const auto& row) { return std::string(row.param.name); })
+
+// Runs a suite over those transports for which `wants` is true.
+template <typename Predicate>
+[[nodiscard]] std::vector<Transport> transports_where(Predicate wants) {
+  std::vector<Transport> rows;
+  for (const Transport& row : kTransports) {
+    if (wants(row)) {
+      rows.push_back(row);
+    }
+  }
+  return rows;
+}
+#define WEFT_TRANSPORTS_WHERE(suite, wants)                                                                        \
+  INSTANTIATE_TEST_SUITE_P(EveryTransport, suite, testing::ValuesIn(::weft::conformance::transports_where(wants)), \
                            [](const auto& row) { return std::string(row.param.name); })
 
 using Texts = std::vector<std::string>;

@@ -97,8 +97,7 @@ TEST_P(QuietHostileSubscriber, TheTopicsOfOneDoNotDelayTheEndOfAnother) {
 }
 
 class HostileSubscriber : public QuietHostileSubscriber {};
-INSTANTIATE_TEST_SUITE_P(Tcp, HostileSubscriber, testing::Values(kTransports[1]),
-                         [](const auto& row) { return std::string(row.param.name); });
+WEFT_TRANSPORTS_WHERE(HostileSubscriber, in_the_clear);
 
 TEST_P(HostileSubscriber, AnEndedSubscribersTopicsAreAllToldOnce) {
   constexpr int kTopics = 3000;

@@ -96,7 +96,7 @@ class Old : public Conformance {
 
   std::unique_ptr<net::Listener> listener_;
 };
-WEFT_EVERY_TRANSPORT(Old);
+WEFT_TRANSPORTS_WHERE(Old, without_websocket);
 
 TEST_P(Old, PushesToAPull) {
   for (const int version : kVersions) {

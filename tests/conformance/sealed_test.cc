@@ -34,7 +34,7 @@ class SealedWire : public Conformance {
   Socket pull_ = make(SocketType::pull);
   std::string endpoint_;
 };
-WEFT_EVERY_TRANSPORT(SealedWire);
+WEFT_TRANSPORTS_WHERE(SealedWire, without_websocket);
 
 constexpr std::string_view kForged = "a message that cannot be decrypted";
 

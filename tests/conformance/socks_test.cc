@@ -81,7 +81,7 @@ class Socks : public SocksRelay {
     SocksRelay::SetUp();
   }
 };
-WEFT_EVERY_TRANSPORT(Socks);
+WEFT_TRANSPORTS_WHERE(Socks, without_websocket);
 
 TEST_P(SocksRelay, MessagesGoBothWays) {
   Socket rep = make(SocketType::rep);

@@ -49,7 +49,7 @@ class Stream : public Conformance {
     return bytes;
   }
 };
-WEFT_EVERY_TRANSPORT(Stream);
+WEFT_TRANSPORTS_WHERE(Stream, without_websocket);
 
 TEST_P(Stream, TellsOfPeersThatComeAndGoByEmptyMessages) {
   Socket stream = make(SocketType::stream);

@@ -21,21 +21,16 @@
 
 namespace weft::conformance {
 
-// A suite whose peers write ZMTP by hand leaves out WebSocket: its layer takes frames of ZMTP 3.0 only. ws_test.cc
-// has peers that write WebSocket by hand.
-[[nodiscard]] inline std::vector<Transport> without_websocket() {
-  std::vector<Transport> rows;
-  for (const Transport& row : kTransports) {
-    if (!std::string_view(row.endpoint).starts_with("ws")) {
-      rows.push_back(row);
-    }
-  }
-  return rows;
+// Where a peer can write ZMTP 3 by hand. Over WebSocket it does so above the client's or the server's layer.
+[[nodiscard]] inline bool in_the_clear(const Transport& row) { return row.streams && !row.encrypted; }
+// A WebSocket carries neither older versions nor bytes without a protocol. ws_test.cc has peers that write it by hand.
+[[nodiscard]] inline bool without_websocket(const Transport& row) { return !row.websocket(); }
+
+// What a publisher is told: a command, or over WebSocket a message in the form of ZMTP 3.0.
+[[nodiscard]] inline std::string subscription(const Transport& row, bool subscribes, std::string_view topic) {
+  const std::string_view command = subscribes ? "\x9SUBSCRIBE" : std::string_view("\6CANCEL");
+  return std::string(row.websocket() ? std::string_view(subscribes ? "\1" : "\0", 1) : command).append(topic);
 }
-#undef WEFT_EVERY_TRANSPORT
-#define WEFT_EVERY_TRANSPORT(suite)                                                                            \
-  INSTANTIATE_TEST_SUITE_P(EveryTransport, suite, testing::ValuesIn(::weft::conformance::without_websocket()), \
-                           [](const auto& row) { return std::string(row.param.name); })
 
 [[nodiscard]] inline std::string wire_frame(std::uint8_t flags, std::string_view body) {
   std::uint8_t header[zmtp::kFrameHeaderSizeMax];

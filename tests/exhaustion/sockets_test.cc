@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/conformance/test_certificates.h"
 #include "tests/exhaustion/failing_memory.h"
 #include "weft/msg/context.h"
 #include "weft/msg/poll.h"
@@ -321,6 +322,41 @@ TEST(SocketExhaustion, Datagrams) {
            [](Socket& dish, Socket& radio, Shape shape) { return by_group(radio, dish, shape); },
            join});
 }
+
+#ifdef WEFT_HAVE_HTTP_PARSER
+TEST(SocketExhaustion, WebSocket) {
+  torture({"router, ws", SocketType::router, SocketType::dealer, "ws://127.0.0.1:*/path", {2, 300}, through_router});
+  torture({"1 MB, ws", SocketType::pull, SocketType::push, "ws://127.0.0.1:*", {1, 1 << 20}, to_bound});
+}
+#endif
+
+#ifdef WEFT_HAVE_OPENSSL
+// The allocations of Weft around OpenSSL; those inside its library do not fail here. Both sides demand a certificate.
+class EncryptedExhaustion : public testing::Test {
+ protected:
+  static void torture_with_certificate(Scenario scenario) {
+    (void)conformance::certificate();  // files, made while memory suffices
+    scenario.prepare = [](Socket& socket, bool) -> Result<void> {
+      WEFT_TRY(socket.set(option::tls_certificate, conformance::certificate().certificate));
+      WEFT_TRY(socket.set(option::tls_key, conformance::certificate().key));
+      return socket.set(option::tls_authorities, conformance::authority().file());
+    };
+    torture(scenario);
+  }
+};
+
+TEST_F(EncryptedExhaustion, Tls) {
+  torture_with_certificate(
+      {"dealer, tls", SocketType::dealer, SocketType::dealer, "tls+tcp://127.0.0.1:*", {1, 300}, both_ways});
+}
+
+#ifdef WEFT_HAVE_HTTP_PARSER
+TEST_F(EncryptedExhaustion, WebSocketOverTls) {
+  torture_with_certificate(
+      {"dealer, wss", SocketType::dealer, SocketType::dealer, "wss://127.0.0.1:*/path", {1, 300}, both_ways});
+}
+#endif
+#endif
 
 TEST(SocketExhaustion, Curve) {
   if (!zmtp::curve_available()) {

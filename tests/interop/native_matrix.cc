@@ -33,6 +33,12 @@ constexpr std::array kTransports{
 #ifdef WEFT_HAVE_OPENSSL
     "tls+tcp",
 #endif
+#ifdef WEFT_HAVE_HTTP_PARSER
+    "ws",
+#ifdef WEFT_HAVE_OPENSSL
+    "wss",
+#endif
+#endif
 };
 
 struct Cell {
@@ -75,11 +81,16 @@ std::vector<Cell> all_cells() {
   return cells;
 }
 
+bool has_tls(const Cell& cell) { return cell.transport == "tls+tcp" || cell.transport == "wss"; }
+
 std::string endpoint_for(const Cell& cell, const std::string& directory) {
   static int number = 0;
   const std::string name = std::to_string(::getpid()) + "-" + std::to_string(++number);
   if (cell.transport == "tcp" || cell.transport == "tls+tcp") {
     return cell.transport + "://127.0.0.1:*";
+  }
+  if (cell.transport == "ws" || cell.transport == "wss") {
+    return cell.transport + "://127.0.0.1:*/matrix";
   }
   if (cell.transport == "ipc") {
     return "ipc://" + directory + "/" + name;
@@ -105,7 +116,7 @@ Job job_for(const Cell& cell, bool first, const std::string& endpoint, const std
   job.endpoints = {endpoint};
   job.shape = cell.shape;
   job.count = cell.count;
-  if (cell.transport == "tls+tcp") {
+  if (has_tls(cell)) {
     job.options = {"tls_certificate=" + directory + "/peer.crt", "tls_key=" + directory + "/peer.key",
                    "tls_authorities=" + directory + "/ca.crt"};
   }
@@ -319,8 +330,8 @@ int run(int argc, char** argv) {
     if (!chosen(cell, words)) {
       continue;
     }
-    if (cell.transport == "tls+tcp" && !has_certificates && !(has_certificates = make_certificates(directory))) {
-      std::puts("FAIL tls+tcp: openssl makes no certificates");
+    if (has_tls(cell) && !has_certificates && !(has_certificates = make_certificates(directory))) {
+      std::puts("FAIL: openssl makes no certificates");
       ++wrong;
       break;
     }
