@@ -7,7 +7,7 @@ A result is one row in one placement of the two cores. Its `columns` hold the co
 import json
 
 from weft_bench import BENCH, stats
-from weft_bench.harness import cells, server_cells
+from weft_bench.harness import cells, server_cells, topics_cells
 from weft_bench.harness.cells import A_A, TRIPS
 from weft_bench.stats import Pool, median
 
@@ -278,7 +278,50 @@ def of_micro(cell, where, rounds, _):
     return result
 
 
-SUITES = {"micro": of_micro, "sockets": of_sockets, "server": of_server}
+def cost_of_topics(pattern):
+    """Seconds per delivery, of the median round trip, or per message of one thread."""
+    if pattern in ("same_handle", "filters", "kept"):
+        return lambda run: max(run["seconds"], 1e-9) / run["messages"]
+    return cost_of_sockets(pattern)
+
+
+def of_topics(cell, where, rounds, of_kind):
+    """Ours beside each rival. In a measure with a rival's name more is better; in `trip` and `beside`, our cost over the
+    rival's, less is.
+
+    >>> def run(seconds, **more): return {"seconds": seconds, "messages": 1000, "receivers": 1, "cpu_seconds": seconds,
+    ...                                   "switches": 10} | more
+    >>> rounds = [{"topics": run(0.002), "async": run(0.001)}] * 5
+    >>> result = of_topics({"cell": "same_handle/inproc/64", "pattern": "same_handle"}, "mixed", rounds, None)
+    >>> [round(result["measures"][measure][0], 3) for measure in ("rate", "ns", "async")]
+    [500000.0, 2000.0, 0.5]
+    >>> rounds = [{"topics": run(0.002, filter_bytes=90.0), "prefix_table": run(0.004, filter_bytes=80.0)}] * 5
+    >>> result = of_topics({"cell": "filters/tokens/1000000", "pattern": "filters"}, "mixed", rounds, None)
+    >>> result["measures"]["beside"][0], [bar["met"] for bar in result["bars"]]
+    (0.5, [True, True])
+    """
+    name, pattern = cell["cell"], cell["pattern"]
+    columns = [column for column in topics_cells.COLUMNS[pattern] if column in rounds[0]]
+    cost = cost_of_topics(pattern)
+    result = plain_result("topics", name, where, rounds, "topics", columns, cost, "s")
+    add_uses(result, rounds, [])
+    found = {column: stats.ratio(rounds, cost, column, "topics") for column in columns[1:]}
+    result["ratios"] = {column: value for column, value in found.items() if value}
+    found["ns"] = stats.of_rounds(rounds, lambda each: cost(each["topics"]) * 1e9)
+    found["rate"] = stats.of_rounds(rounds, lambda each: 1 / cost(each["topics"]))
+    if pattern in TRIPS:
+        add_tails(result, rounds)
+        found["trip"] = stats.ratio(rounds, cost, "topics", "sockets")
+    if "prefix_table" in columns:
+        found["beside"] = stats.ratio(rounds, cost, "topics", "prefix_table")
+    if "filter_bytes" in rounds[0]["topics"]:
+        found["bytes"] = stats.of_rounds(rounds, lambda each: each["topics"]["filter_bytes"])
+    result["measures"] = {measure: value for measure, value in found.items() if value}
+    tell_bars(result, BENCH / "topics/bars.json")
+    return result
+
+
+SUITES = {"micro": of_micro, "sockets": of_sockets, "server": of_server, "topics": of_topics}
 
 
 def of(suite, records, all_placements=True):

@@ -33,7 +33,7 @@ def bars(found):
     lines = []
     for result in found:
         for bar in result["bars"]:
-            whole = bar["measure"] in ("bytes", "rate")
+            whole = bar["measure"] in ("bytes", "rate", "ns")
             value = printer.whole(bar["value"][0]) if whole else printer.interval(bar["value"])
             lines.append([result["row"], result["placement"], bar["measure"], bar["bar"], value,
                           "met" if bar["met"] else "MISSED"])
@@ -238,7 +238,46 @@ def micro(records, all_placements=True):
     return parts(records) + sum_of_parts(records)
 
 
-SUITES = {"sockets": sockets, "server": server, "micro": micro}
+# Topics.
+
+TOPICS = {"cores": "Between cores of one process: deliveries", "pub_sub": "Between processes: deliveries",
+          "round_trip": "Round trips between processes, median",
+          "same_handle": "One handle: publish, then next, in one thread",
+          "kept": "Kept: acknowledged publishes that survive a loss of power, 500 in flight",
+          "filters": "Filters: a topic in an index of them"}
+TOPICS_HEAD = ["cell", "column", "per second", "time", "topics beside it [95 %]", "", "CPU us", "switches", "bytes a filter",
+               "rounds"]
+TOPICS_LEGEND = """\
+A ratio above 1 means that topics are faster; `faster` and `SLOWER` are said only where the 95 % interval excludes 1.
+sockets: Weft's PUB and SUB with the same messages, [topic][body]; one_part: with the body alone. async: AsyncTopics.
+redis: PUBLISH with one subscriber, or XADD with appendfsync always, over a unix socket, pipelined; redis_x5: over five
+connections. prefix_table: the same names as prefixes in the table of sockets. CPU time and context switches are per
+message, of all processes but Redis. near, far, mixed: how the two cores stood to each other. others: the share of the busy
+CPU time that belonged to other programs."""
+
+
+def topics_lines_of(result):
+    lines = []
+    for column, cost in result["columns"].items():
+        ratio, uses = result["ratios"].get(column), result["uses"][column]
+        size = result["measures"].get("bytes") if column == result["ours"] else None
+        lines.append(["", column, printer.rate(1 / max(cost, 1e-12)), printer.time(cost),
+                      printer.interval(ratio) if ratio else "", printer.verdict(ratio), printer.number(uses["cpu"] * 1e6),
+                      printer.number(uses["switches"]), printer.whole(size[0]) if size else "", ""])
+    lines[0][0], lines[0][-1] = result["row"], rounds_of(result)
+    return lines
+
+
+def topics(records, all_placements=False):
+    found, failures = results.of("topics", records, all_placements)
+    texts = [", ".join(f"{name}: {version}" for name, version in versions(records).items()), controls(records)]
+    for pattern, title in TOPICS.items():
+        table = [line for result in found if pattern_of(result) == pattern for line in topics_lines_of(result)]
+        texts += titled(title, TOPICS_HEAD, table)
+    return texts + bars(found) + not_measured(failures) + ["\n" + TOPICS_LEGEND]
+
+
+SUITES = {"sockets": sockets, "server": server, "micro": micro, "topics": topics}
 
 
 def report(suite, records, **how):

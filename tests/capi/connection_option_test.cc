@@ -195,6 +195,20 @@ TEST_F(ConnectionOptions, TheRoutingIdIsToldInTheHandshake) {
   (void)router.receive_until(property("Identity", "called so"));
 }
 
+TEST_F(ConnectionOptions, FiltersAreAnnouncedInTheHandshakeOnDemand) {
+  for (const int on : {1, 0}) {
+    Plain listener;
+    const Watched sub(context_, ZMQ_SUB);
+    sub.set(WEFT_ANNOUNCE_FILTERS, on);
+    sub.set(ZMQ_SUBSCRIBE, "end of the handshake"s);
+    sub.connect(listener.listen());
+    const Plain xpub(listener.accept());
+    xpub.send(ready("XPUB"));
+    const std::string said = xpub.receive_until("end of the handshake");
+    EXPECT_EQ(said.find(property("X-Weft-Filter", "1")) != std::string::npos, on == 1);
+  }
+}
+
 TEST_F(ConnectionOptions, TheHiccupMsgComesWhenAConnectionIsLost) {
   Plain listener;
   const Watched dealer(context_, ZMQ_DEALER);

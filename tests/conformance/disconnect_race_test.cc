@@ -101,8 +101,8 @@ class DisconnectRace : public testing::Test {
     ASSERT_TRUE(gates_.reached(2));
   }
 
+  Gates gates_;  // outlives the context, whose I/O thread waits at them
   Context context_;
-  Gates gates_;
   std::unique_ptr<net::Listener> listener_ = net::Listener::open(*net::parse_endpoint(kPlace, true), {}).value();
 };
 
