@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A chat without a server: each room is a topic, each member a process, and they meet in a fleet of this host.
-// `topic_chat --help` explains the commands. Without an argument three members chat, one of them dies, and the program ends.
+// `topic_chat --help` explains the commands. Without an argument three members chat, one of them dies, and the program
+// ends.
 #include <chrono>
 #include <csignal>
 #include <cstdio>

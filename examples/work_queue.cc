@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// A work queue that survives kill -9: producers queue jobs, workers share them, and a job that was queued is done, whichever of
-// the processes dies. `work_queue --help` explains the commands. Without an argument the program starts a hub, workers
-// and a producer, kills a worker and the hub in the middle of the work, and counts.
+// A work queue that survives kill -9: producers queue jobs, workers share them, and a job that was queued is done,
+// whichever of the processes dies. `work_queue --help` explains the commands. Without an argument the program starts a
+// hub, workers and a producer, kills a worker and the hub in the middle of the work, and counts.
 #include <chrono>
 #include <csignal>
 #include <cstdio>
