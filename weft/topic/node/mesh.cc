@@ -147,7 +147,7 @@ void Node::connect_link(const std::string& endpoint, std::uint64_t instance, boo
   }
 }
 
-void Node::drop_link(const std::string& endpoint) noexcept {
+void Node::drop_link(const std::string& endpoint, bool replaced) noexcept {
   std::uint64_t instance = 0;
   {
     const std::lock_guard lock(mesh_mutex_);
@@ -155,7 +155,7 @@ void Node::drop_link(const std::string& endpoint) noexcept {
     if (found == links_.end()) {
       return;
     }
-    instance = found->second.other_name ? 0 : found->second.instance;
+    instance = found->second.other_name || replaced ? 0 : found->second.instance;
     links_.erase(found);
     if (instance != 0) {
       forget_peer(instance);
@@ -184,7 +184,7 @@ void Node::forget_peer(std::uint64_t instance) {
   for (auto& [id, probe] : own_probes_) {
     probe.counts.erase(instance);
   }
-  std::erase_if(peer_probes_, [&](const PeerProbe& probe) { return probe.from == instance; });
+  // Its probes stay until their deadlines: they came over the peer's own connection, which may stand.
 }
 
 // A peer was heard of.
@@ -224,6 +224,11 @@ void Node::parted(std::uint64_t instance, const std::string& inproc_endpoint) no
 }
 
 void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
+  link_inproc(instance, inproc_endpoint, inner);
+  greet();
+}
+
+void Node::link_inproc(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
   std::string instead;  // of this connection to the same handle
   {
     const std::lock_guard lock(mesh_mutex_);
@@ -234,7 +239,7 @@ void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool
     }
   }
   if (!instead.empty()) {
-    drop_link(instead);
+    drop_link(instead, true);
   }
   connect_link(inproc_endpoint, instance, false);
   if (inner) {
@@ -246,7 +251,6 @@ void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool
       found->second.up = true;  // an inproc connection stands at once
     }
   }
-  greet();
 }
 
 void Node::part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept {
@@ -320,7 +324,7 @@ Roster Node::roster() const {
   return own;
 }
 
-void Node::tell_roster(std::uint64_t to) {
+void Node::tell_roster(std::uint64_t to, std::uint64_t ask) {
   Control control{.kind = Control::Kind::roster, .to = to};
   {
     const std::lock_guard lock(mesh_mutex_);
@@ -328,7 +332,10 @@ void Node::tell_roster(std::uint64_t to) {
     control.number = static_cast<std::uint64_t>(options_.presence.count());
     control.texts = roster_texts(roster());
     if (const auto peer = peers_.find(to); peer != peers_.end()) {
-      control.texts.push_back('a' + std::to_string(peer->second.their_ask));
+      ask = std::max(ask, peer->second.their_ask);
+    }
+    if (to != 0) {
+      control.texts.push_back('a' + std::to_string(ask));
     }
   }
   say(std::move(control));
@@ -401,7 +408,7 @@ void Node::handle_control(Control&& control, std::string_view from_host) {
         peer->second.their_ask = std::max(peer->second.their_ask, control.id);
       }
     }
-      tell_roster(control.from);
+      tell_roster(control.from, control.id);  // also to a peer whose own roster is still under way
       return;
     case Control::Kind::probe: handle_probe(control); return;
     case Control::Kind::ready: handle_ready(control); return;

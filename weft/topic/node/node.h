@@ -146,6 +146,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void met(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
   void parted(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
   void meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
+  void link_inproc(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);  // meet() without a word
+  void greet();
   void part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
   [[nodiscard]] std::string inproc_endpoint() const;
   [[nodiscard]] bool has_inner() const noexcept { return !inside_.empty(); }
@@ -279,6 +281,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> set_curve(Socket& socket);
   [[nodiscard]] Result<void> begin_fleet();
   [[nodiscard]] Result<void> begin_local();
+  [[nodiscard]] Result<void> read_directory();
   [[nodiscard]] Result<void> begin_tcp();
   void end_watches() noexcept;
 
@@ -307,16 +310,16 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void watch_links();
   void handle_link(const std::string& endpoint, EventKind kind);
   void connect_link(const std::string& endpoint, std::uint64_t instance, bool given);
-  void drop_link(const std::string& endpoint) noexcept;
+  // `replaced`: another connection to the same handle takes its place.
+  void drop_link(const std::string& endpoint, bool replaced = false) noexcept;
   void forget_peer(std::uint64_t instance);  // mesh lock
   void handle_out();
   void handle_control(Control&& control, std::string_view from_host);
   void handle_roster(Control&& control, std::string_view from_host);
   void learn(std::uint64_t instance, const std::string& endpoint);
   void say(Control control);
-  void tell_roster(std::uint64_t to);
+  void tell_roster(std::uint64_t to, std::uint64_t ask = 0);  // to 0: to all; ask: what it answers at least
   void want_rosters();
-  void greet();
   [[nodiscard]] Roster roster() const;  // mesh lock
   void mesh_changed() noexcept;
 
