@@ -193,6 +193,24 @@ TEST_P(EachFleet, SyncWaitsForEveryRoster) {
 }
 
 // Regression: a subscriber never got messages again after the publisher had restarted.
+// Handles of one context meet in two ways in a local fleet, and an answer must not get lost between the two.
+TEST_P(EachFleet, HandlesThatJustMetAnswerEachOther) {
+  Topics first = fleet_.open(context_);
+  for (int i = 0; i < 30; ++i) {
+    Topics a = fleet_.open(context_);
+    Topics b = fleet_.open(context_);
+    const auto all = b.sync(soon());
+    ASSERT_TRUE(all) << i << ": " << all.error().message();
+    Subscription s = *b.subscribe("a");
+    Publisher p = *a.publisher("a");
+    const auto ready = p.wait_subscribers(1, soon());
+    ASSERT_TRUE(ready) << i << ": " << ready.error().message();
+    ASSERT_TRUE(p.publish("once"));
+    EXPECT_EQ(s.next_until(soon())->text(), "once");
+    EXPECT_EQ(s.try_next().error(), Errc::would_block);
+  }
+}
+
 TEST_P(EachFleet, ARestartedHandleFindsItsSubscribers) {
   Topics keeps = fleet_.open(context_);  // of a tcp fleet: the listed peer
   Topics b = fleet_.open(other_context());

@@ -61,9 +61,16 @@ ProcessFleets& ProcessFleets::instance() {
 void ProcessFleets::join(Node& node, const msg::ContextCore* context, const std::string& fleet) {
   const std::lock_guard lock(mutex_);
   std::vector<Node*>& nodes = nodes_[{context, fleet}];
+  // Both have the connection before one of them says a word: else its roster, which tells of another way to it, would
+  // make the other one take that way, too.
   for (Node* const other : nodes) {
-    node.meet(other->instance(), other->inproc_endpoint(), other->has_inner());
+    node.link_inproc(other->instance(), other->inproc_endpoint(), other->has_inner());
+  }
+  for (Node* const other : nodes) {
     other->met(node.instance(), node.inproc_endpoint(), node.has_inner());
+  }
+  if (!nodes.empty()) {
+    node.tell_soon(0, true);
   }
   nodes.push_back(&node);
 }

@@ -126,7 +126,7 @@ void Node::connect_link(const std::string& endpoint, std::uint64_t instance, boo
   }
 }
 
-void Node::drop_link(const std::string& endpoint) noexcept {
+void Node::drop_link(const std::string& endpoint, bool replaced) noexcept {
   const std::lock_guard link_lock(link_mutex_);
   std::uint64_t instance = 0;
   {
@@ -135,7 +135,7 @@ void Node::drop_link(const std::string& endpoint) noexcept {
     if (found == links_.end()) {
       return;
     }
-    instance = found->second.other_name ? 0 : found->second.instance;
+    instance = found->second.other_name || replaced ? 0 : found->second.instance;
     links_.erase(found);
     if (instance != 0) {
       forget_peer(instance);
@@ -167,7 +167,7 @@ void Node::forget_peer(std::uint64_t instance) {
   for (auto& [id, probe] : own_probes_) {
     probe.counts.erase(instance);
   }
-  std::erase_if(peer_probes_, [&](const PeerProbe& probe) { return probe.from == instance; });
+  // Its probes stay until their deadlines: they came over the peer's own connection, which may stand.
 }
 
 void Node::met(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
@@ -199,6 +199,11 @@ void Node::parted(std::uint64_t instance, const std::string& inproc_endpoint) no
 }
 
 void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
+  link_inproc(instance, inproc_endpoint, inner);
+  tell_soon(instance, true);
+}
+
+void Node::link_inproc(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
   const std::lock_guard link_lock(link_mutex_);
   std::string instead;  // of this connection to the same handle
   {
@@ -210,7 +215,7 @@ void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool
     }
   }
   if (!instead.empty()) {
-    drop_link(instead);
+    drop_link(instead, true);
   }
   connect_link(inproc_endpoint, instance, false);
   if (inner) {
@@ -222,7 +227,6 @@ void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool
       found->second.up = true;  // an inproc connection stands at once
     }
   }
-  tell_soon(instance, true);
 }
 
 void Node::part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept {

@@ -157,6 +157,9 @@ Result<void> Node::begin_fleet() {
     WEFT_TRY(begin_tcp());
   }
   ProcessFleets::instance().join(*this, context_.get(), options_.fleet);
+  if (fleet_.kind == Fleet::Kind::local) {
+    WEFT_TRY(read_directory());  // of the handles of this process none is found there
+  }
   begin_presence();
   return {};
 }
@@ -167,6 +170,11 @@ Result<void> Node::begin_local() {
   const LocalDirectory& directory =
       directory_.emplace(WEFT_TRY(LocalDirectory::open(options_.runtime_directory, fleet_.name)));
   endpoint_ = WEFT_TRY(out_.bind(directory.endpoint(instance_)));
+  return {};
+}
+
+Result<void> Node::read_directory() {
+  const LocalDirectory directory = WEFT_TRY(LocalDirectory::open(options_.runtime_directory, fleet_.name));
   const std::vector<std::uint64_t> instances = WEFT_TRY(directory.listening());
   if (instances.size() > Fleet::kLocalHandlesMax) {
     return Error(Errc::resource_exhausted, "the local fleet has 64 handles");

@@ -147,6 +147,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void met(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
   void parted(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
   void meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
+  void link_inproc(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);  // meet() without a word
+  // The loop tells the roster in one of its next turns. `greet`: a connection stands, whose peer has heard nothing.
+  void tell_soon(std::uint64_t to, bool greet);
   void part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
   [[nodiscard]] std::string inproc_endpoint() const;
   [[nodiscard]] bool has_inner() const noexcept { return !inside_.empty(); }
@@ -284,6 +287,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> set_curve(Socket& socket);
   [[nodiscard]] Result<void> begin_fleet();
   [[nodiscard]] Result<void> begin_local();
+  [[nodiscard]] Result<void> read_directory();
   [[nodiscard]] Result<void> begin_tcp();
   void end_watches() noexcept;
 
@@ -312,7 +316,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void watch_links();
   void handle_link(const std::string& endpoint, EventKind kind);
   void connect_link(const std::string& endpoint, std::uint64_t instance, bool given);
-  void drop_link(const std::string& endpoint) noexcept;
+  // `replaced`: another connection to the same handle takes its place.
+  void drop_link(const std::string& endpoint, bool replaced = false) noexcept;
   void mesh_changed() noexcept;
   void forget_peer(std::uint64_t instance);  // mesh lock
 
@@ -323,8 +328,6 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void learn(std::uint64_t instance, const std::string& endpoint);
   void say(Control control);
   void tell_roster(std::uint64_t to);  // 0: every peer
-  // The loop tells the roster in one of its next turns. `greet`: a connection stands, whose peer has heard nothing.
-  void tell_soon(std::uint64_t to, bool greet);
   void tell_now();
   void want_rosters(std::uint64_t to);
   [[nodiscard]] Roster roster() const;  // mesh lock
