@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-# `cmake --install`: both libraries, the public headers, weftConfig.cmake and weft.pc. The tree may be moved afterwards.
+# `cmake --install`: weft and weft_topics, each static and shared, the public headers, weftConfig.cmake, weft.pc and
+# weft-topics.pc. The tree may be moved afterwards.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-install(TARGETS weft weft_shared EXPORT weftTargets)
+install(TARGETS weft weft_shared weft_topics weft_topics_shared EXPORT weftTargets)
 # The list is made at the time of the installation: an #include may have come since the build was configured.
 install(CODE "
   include(\"${PROJECT_SOURCE_DIR}/cmake/WeftHeaders.cmake\")
@@ -16,8 +17,14 @@ install(EXPORT weftTargets NAMESPACE weft:: DESTINATION ${weft_cmake_dir})
 install(FILES ${PROJECT_BINARY_DIR}/cmake/weftConfig.cmake ${PROJECT_BINARY_DIR}/cmake/weftConfigVersion.cmake
   DESTINATION ${weft_cmake_dir})
 
-# weft.pc finds its prefix from its own place.
+# The .pc files find their prefix from their own place.
 file(RELATIVE_PATH weft_pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" weft_pc_to_prefix "${weft_pc_to_prefix}")
-configure_file(cmake/weft.pc.in weft.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/weft.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+set(weft_topics_pc_requires)
+if(SQLite3_FOUND)
+  set(weft_topics_pc_requires sqlite3)
+endif()
+foreach(name weft weft-topics)
+  configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()

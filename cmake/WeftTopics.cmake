@@ -24,9 +24,10 @@ function(weft_add_topics_library)
   endforeach()
   add_library(weft_topics STATIC ${objects})
   add_library(weft_topics_shared SHARED ${objects})
-  set_target_properties(weft_topics PROPERTIES EXPORT_NAME topics OUTPUT_NAME weft_topics)
+  set_target_properties(weft_topics PROPERTIES EXPORT_NAME topics_static OUTPUT_NAME weft_topics)
   set_target_properties(weft_topics_shared PROPERTIES EXPORT_NAME topics_shared OUTPUT_NAME weft_topics
-    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
+    INSTALL_RPATH "$ORIGIN")  # libweft.so is installed beside it
   target_link_libraries(weft_topics PUBLIC weft)
   target_link_libraries(weft_topics_shared PUBLIC weft_shared)
   foreach(library weft_topics weft_topics_shared)

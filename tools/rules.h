@@ -17,8 +17,8 @@ void check_layers(const Files& files, Report& report);
 // The form of files: licence, include guard, own header first, columns, errno, markers, names of machines, READMEs.
 void check_form(const Files& files, Report& report);
 
-// Coroutines: forms that GCC 12 miscompiles.
-void check_coroutines(const Files& files, Report& report);
+// Expressions that compile and go wrong: awaits that GCC 12 miscompiles, a WEFT_TRY that leaks the memory of a new.
+void check_expressions(const Files& files, Report& report);
 
 // How large files, rooms and classes may be; and the largest of each as a table.
 void check_sizes(const Files& files, Report& report);

@@ -26,7 +26,7 @@ int main(int argc, char** argv) {
   tidy::Report report;
   tidy::check_layers(files, report);
   tidy::check_form(files, report);
-  tidy::check_coroutines(files, report);
+  tidy::check_expressions(files, report);
   tidy::check_sizes(files, report);
   tidy::check_english(files, report);
   if (numbers) {

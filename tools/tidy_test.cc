@@ -202,6 +202,21 @@ TEST_F(TidyTest, AllowsAnAwaitThatIsNamedOrBehindACondition) {
   }
 }
 
+TEST_F(TidyTest, RefusesATryInTheArgumentsOfANew) {
+  for (const char* code : {"return f(new T(1, WEFT_TRY(g())));", "::new (place(1)) a::T(WEFT_TRY(g()));",
+                           "p = new a::T<int, B<C>>{\nx, h(WEFT_TRY(g()))};"}) {
+    write("weft/low/c.cc", kLicence + "R c() {\n" + code + "\n}\n");
+    EXPECT_NE(run().find(": [try-in-new]"), std::string::npos) << code;
+  }
+  write("weft/low/c.cc", kLicence + "R c() {\n\n  return new T(WEFT_TRY(g()));\n}\n");
+  expect_refused("weft/low/c.cc:4: [try-in-new]");
+  for (const char* code : {"int x = WEFT_TRY(g()); return new T(x);", "f(new T, g(WEFT_TRY(h())));",
+                           "renew(WEFT_TRY(g()));", "// new T(WEFT_TRY(g()))"}) {
+    write("weft/low/c.cc", kLicence + "R c() {\n" + code + "\n}\n");
+    EXPECT_TRUE(run().starts_with("passed\n")) << code << run();
+  }
+}
+
 TEST_F(TidyTest, RefusesAPathRelativeToTheIncluder) {
   write("weft/low/c.cc", kLicence + "#include \"a.h\"\n");
   expect_refused("weft/low/c.cc:2: [include-path]");

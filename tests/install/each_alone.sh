@@ -10,6 +10,7 @@ cd "$include"
 failed=0
 for compiler in "$@"; do
   find weft -name '*.h' | sort | xargs -P "$(nproc)" -I{} "$compiler" -std=c++20 -fsyntax-only -Wall -Wextra \
-    -Wconversion -Wshadow -Werror -I. -include {} -x c++ /dev/null || failed=1
+    -Wconversion -Wshadow -Wpedantic -Wnon-virtual-dtor -Wextra-semi -Wundef -Wuseless-cast -Wno-unknown-warning-option \
+    -Werror -I. -include {} -x c++ /dev/null || failed=1
 done
 exit "$failed"

@@ -92,6 +92,34 @@ TEST_F(KeptProcesses, NothingAcknowledgedIsLostWhenHubsDie) {
   expect_all(topics, kept);
 }
 
+TEST_F(KeptProcesses, WhatIsStoredReachesVolatileSubscribersOfOtherProcesses) {
+  constexpr int kStored = 5'000;
+  Topics topics = open();
+  Stream jobs = *topics.stream({.name = "jobs"});
+  Subscription own = *topics.subscribe("jobs.>", {.queue_messages_max = kStored});
+  std::vector<std::unique_ptr<Side>> hearers;
+  for (int i = 0; i < 2; ++i) {
+    hearers.push_back(side({"hear", std::to_string(kStored)}));
+    ASSERT_EQ(hearers.back()->line(), "hearing");
+  }
+  Publisher of_topic = *topics.publisher("jobs.p");
+  ASSERT_EQ(*of_topic.wait_subscribers(3, soon()), 3u);
+  auto publisher = side({"publish", "p", "0", std::to_string(kStored)});
+  for (std::string line = publisher->line(); line != "done"; line = publisher->line()) {
+    ASSERT_TRUE(line.starts_with("kept ")) << line;
+  }
+  for (const auto& hearer : hearers) {
+    EXPECT_EQ(hearer->line(), "heard " + std::to_string(kStored) + " missed 0");
+  }
+  for (int i = 0; i < kStored; ++i) {
+    ASSERT_EQ(own.next_until(soon())->text(), "p:" + std::to_string(i));
+  }
+  const TopicsStatistics all = topics.statistics();
+  EXPECT_EQ(all.published, static_cast<std::uint64_t>(kStored));
+  EXPECT_EQ(all.dropped_full, 0u);
+  EXPECT_EQ(all.matched, all.delivered + all.dropped() + all.queued);
+}
+
 TEST_F(KeptProcesses, NothingAcknowledgedIsLostWhenPublishersDie) {
   auto host = side({"host"});
   ASSERT_EQ(host->line(), "hosting");

@@ -2,6 +2,8 @@
 // The other process of kept_processes_test: `kept_side DIRECTORY COMMAND ...`. It ends when it is killed or done.
 //   host: hosts the hub, writes "hosting", and waits for the end of its input.
 //   publish NAME COUNT: publishes NAME:0, NAME:1, ... to the stream, and writes "kept N" for each acknowledged one.
+//   hear COUNT: subscribes to the topics as volatile ones, writes "hearing", receives so many messages in order, and
+//     writes "heard N missed M".
 //   consume: takes messages as a member of the consumer, writes "got TEXT", then acknowledges and waits for it.
 #include <cstdio>
 #include <cstdlib>
@@ -56,6 +58,21 @@ void publish(weft::Topics& topics, const std::string& name, int first, int count
   say("done");
 }
 
+void hear(weft::Topics& topics, int count) {
+  weft::Subscription subscription = must("subscribe", topics.subscribe("jobs.>"));
+  say("hearing");
+  std::uint64_t missed = 0;
+  for (int i = 0; i < count; ++i) {
+    const weft::TopicMessage message = must("next", subscription.next_until(weft::sys::now() + 30s));
+    missed += message.missed();
+    if (const std::string expected = "p:" + std::to_string(i); message.text() != expected) {
+      say("failed order: " + std::string(message.text()) + " instead of " + expected);
+      return;
+    }
+  }
+  say("heard " + std::to_string(count) + " missed " + std::to_string(missed));
+}
+
 void consume(weft::Topics& topics) {
   weft::Stream jobs = open_stream(topics);
   weft::Consumer workers = must("consumer", jobs.consumer("workers", {.ack_wait = 1s, .queue_messages_max = 64}));
@@ -85,6 +102,8 @@ int main(int argc, char** argv) {
     }
   } else if (command == "publish" && argc == 6) {
     publish(topics, argv[3], std::atoi(argv[4]), std::atoi(argv[5]));
+  } else if (command == "hear" && argc == 4) {
+    hear(topics, std::atoi(argv[3]));
   } else if (command == "consume") {
     consume(topics);
   }

@@ -7,6 +7,8 @@
 #include <span>
 #include <string_view>
 
+#include "weft/base/version.h"
+
 namespace weft {
 
 using Bytes = std::span<const std::uint8_t>;   // bytes to read

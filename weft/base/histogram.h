@@ -19,11 +19,11 @@ struct LogLinear {
   [[nodiscard]] static constexpr std::size_t bucket_of(std::uint64_t ns) noexcept {
     ns = std::min(ns, kMax);
     const int shift = std::max(static_cast<int>(std::bit_width(ns)) - kBits - 1, 0);
-    return (static_cast<std::size_t>(shift) << kBits) + static_cast<std::size_t>(ns >> shift);
+    return (static_cast<std::size_t>(shift) << kBits) + (ns >> shift);
   }
   [[nodiscard]] static constexpr std::uint64_t lowest_of(std::size_t bucket) noexcept {
     const std::size_t shift = bucket < (std::size_t{2} << kBits) ? 0 : (bucket >> kBits) - 1;
-    return static_cast<std::uint64_t>(bucket - (shift << kBits)) << shift;
+    return std::uint64_t{bucket - (shift << kBits)} << shift;
   }
 };
 

@@ -12,6 +12,7 @@
 #include "weft/base/result_chain.h"
 #include "weft/base/result_reference.h"
 #include "weft/base/result_void.h"
+#include "weft/base/version.h"
 
 namespace weft {
 
@@ -353,11 +354,11 @@ constexpr void take_value(Result<void>& /*result*/) noexcept {}
 
 // Yields the value of a Result, or returns its Error from the enclosing function. That function returns a
 // Result of any type or an Error. A Result<T&> yields a Ref<T>, which converts to the reference.
-#define WEFT_TRY(expression)                     \
-  __extension__({                                \
-    auto weft_try_result = (expression);         \
-    if (!weft_try_result) [[unlikely]] {         \
-      return weft_try_result.error();            \
-    }                                            \
-    ::weft::detail::take_value(weft_try_result); \
+#define WEFT_TRY(expression)                                           \
+  __extension__({                                                      \
+    auto weft_try_in_coroutines_is_WEFT_CO_TRY = (expression);         \
+    if (!weft_try_in_coroutines_is_WEFT_CO_TRY) [[unlikely]] {         \
+      return weft_try_in_coroutines_is_WEFT_CO_TRY.error();            \
+    }                                                                  \
+    ::weft::detail::take_value(weft_try_in_coroutines_is_WEFT_CO_TRY); \
   })

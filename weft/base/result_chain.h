@@ -11,7 +11,7 @@
 // header.
 namespace weft {
 
-template <typename T>
+template <typename T = void>
 class Result;
 
 // Selects the constructor that makes an error of its arguments, as std::unexpect does.

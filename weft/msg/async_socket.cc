@@ -122,6 +122,10 @@ rt::Task<Result<std::vector<Message>>> AsyncSocket::recv_all() { return recv_all
 rt::Task<Result<void>> AsyncSocket::send(Message message, More more) {
   return send_part(state_, std::move(message), more);
 }
+rt::Task<Result<void>> AsyncSocket::send(Bytes bytes, More more) {
+  auto message = Message::copy_of(bytes);
+  return message ? send(std::move(*message), more) : refused(message.error());
+}
 Result<void> AsyncSocket::try_send(Message&& message, More more) {
   if (state_ == nullptr) {
     return kMoved;
@@ -132,6 +136,8 @@ rt::Task<Result<void>> AsyncSocket::send_all(std::vector<Message> parts) {
   return send_all_to(state_, std::move(parts));
 }
 rt::Task<Result<void>> AsyncSocket::wait_subscribers(std::size_t count) { return await_subscribers(state_, count); }
+
+rt::Task<Result<void>> AsyncSocket::refused(Error error) { co_return error; }
 
 // Without a time-out, which is the default, a call costs one coroutine.
 rt::Task<Result<Message>> AsyncSocket::recv_part(std::shared_ptr<State> state) {
@@ -249,6 +255,9 @@ rt::Task<Result<void>> AsyncSocket::send_to(std::shared_ptr<State> state, Messag
 }
 
 rt::Task<Result<void>> AsyncSocket::send_all_to(std::shared_ptr<State> state, std::vector<Message> parts) {
+  if (parts.empty()) {
+    co_return msg::kNoParts;
+  }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const More more = i + 1 < parts.size() ? More::yes : More::no;
     const Result<void> sent = co_await send_part(state, std::move(parts[i]), more);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "weft/base/result.h"
@@ -45,6 +46,11 @@ class AsyncSocket {
   [[nodiscard]] rt::Task<Result<Message>> recv();                   // one part
   [[nodiscard]] rt::Task<Result<std::vector<Message>>> recv_all();  // one whole message
   [[nodiscard]] rt::Task<Result<void>> send(Message message, More more = More::no);
+  // The same with a copy that is made before the call returns. Also resource_exhausted.
+  [[nodiscard]] rt::Task<Result<void>> send(Bytes bytes, More more = More::no);
+  [[nodiscard]] rt::Task<Result<void>> send(std::string_view text, More more = More::no) {
+    return send(as_bytes(text), more);
+  }
   [[nodiscard]] rt::Task<Result<void>> send_all(std::vector<Message> parts);
   // Never waits, so callbacks may call it too. On would_block the caller keeps the message.
   Result<void> try_send(Message&& message, More more = More::no);
@@ -54,6 +60,7 @@ class AsyncSocket {
  private:
   class State;
   explicit AsyncSocket(std::shared_ptr<State> state) noexcept;
+  [[nodiscard]] static rt::Task<Result<void>> refused(Error error);
   [[nodiscard]] static rt::Task<Result<Message>> recv_part(std::shared_ptr<State> state);
   [[nodiscard]] static rt::Task<Result<Message>> recv_within(std::shared_ptr<State> state, Duration timeout);
   [[nodiscard]] static rt::Task<Result<void>> send_part(std::shared_ptr<State> state, Message message, More more);

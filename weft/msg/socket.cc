@@ -2,6 +2,7 @@
 #include "weft/msg/socket.h"
 
 #include "weft/msg/socket/socket_core.h"
+#include "weft/sys/clock.h"
 
 namespace weft {
 
@@ -58,7 +59,19 @@ Result<void> Socket::try_send(Message&& message, More more) {
   return send_part(message.bytes(), &message, more, false);
 }
 
+Result<void> Socket::send(std::initializer_list<std::string_view> parts) {
+  if (parts.size() == 0) {
+    return msg::kNoParts;
+  }
+  for (const std::string_view& part : parts) {
+    WEFT_TRY(send(part, &part + 1 != parts.end() ? More::yes : More::no));
+  }
+  return {};
+}
 Result<void> Socket::send_all(std::span<Message> parts) {
+  if (parts.empty()) {
+    return msg::kNoParts;
+  }
   for (std::size_t i = 0; i < parts.size(); ++i) {
     WEFT_TRY(send(std::move(parts[i]), i + 1 < parts.size() ? More::yes : More::no));
   }
@@ -88,6 +101,7 @@ Result<Received> recv_bytes(msg::SocketCore* core, MutableBytes target, msg::Tim
 Result<Message> Socket::recv_until(Instant deadline) {
   return recv_message(core_.get(), msg::Timeout::until(deadline));
 }
+Result<Message> Socket::recv(Duration timeout) { return recv_until(deadline_after(sys::now(), timeout)); }
 Result<Message> Socket::recv() { return recv_message(core_.get(), msg::Timeout::option()); }
 Result<Message> Socket::try_recv() { return recv_message(core_.get(), msg::Timeout::none()); }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -69,12 +70,16 @@ class Socket {
   Result<void> send(std::string_view text, More more = More::no) { return send(as_bytes(text), more); }
   Result<void> send(Message&& message, More more = More::no);
   Result<void> try_send(Bytes bytes, More more = More::no);  // never waits: would_block
+  Result<void> try_send(std::string_view text, More more = More::no) { return try_send(as_bytes(text), more); }
   Result<void> try_send(Message&& message, More more = More::no);
-  Result<void> send_all(std::span<Message> parts);  // one message of several parts
+  // One message of several parts. invalid_argument: of none.
+  Result<void> send(std::initializer_list<std::string_view> parts);  // socket.send({"topic", "body"})
+  Result<void> send_all(std::span<Message> parts);
 
   // One part. invalid_state, not_supported.
   Result<Message> recv();
-  Result<Message> try_recv();  // never waits: would_block
+  Result<Message> try_recv();              // never waits: would_block
+  Result<Message> recv(Duration timeout);  // timed_out; a negative time-out: waits for ever
   Result<Message> recv_until(Instant deadline);
   Result<Received> recv_into(MutableBytes target);
   Result<Received> try_recv_into(MutableBytes target);

@@ -266,16 +266,22 @@ namespace weft::net {
 
 namespace {
 constexpr Error kNoTls(Errc::not_supported, "this build has no TLS");
+Error refuse(std::string* why) {
+  if (why != nullptr) {
+    *why = "this build of Weft has no TLS: OpenSSL 3 was not there when it was configured";
+  }
+  return kNoTls;
+}
 }
 
 bool tls_available() noexcept { return false; }
-Result<std::shared_ptr<TlsServer>> TlsServer::make(const TlsServerOptions& /*options*/, std::string* /*why*/) {
-  return kNoTls;
+Result<std::shared_ptr<TlsServer>> TlsServer::make(const TlsServerOptions& /*options*/, std::string* why) {
+  return refuse(why);
 }
-Result<void> TlsServer::reload(std::string* /*why*/) { return kNoTls; }
+Result<void> TlsServer::reload(std::string* why) { return refuse(why); }
 Result<std::unique_ptr<Stream>> TlsServer::wrap(std::unique_ptr<Stream> /*stream*/) const { return kNoTls; }
-Result<std::shared_ptr<TlsClient>> TlsClient::make(const TlsClientOptions& /*options*/, std::string* /*why*/) {
-  return kNoTls;
+Result<std::shared_ptr<TlsClient>> TlsClient::make(const TlsClientOptions& /*options*/, std::string* why) {
+  return refuse(why);
 }
 Result<std::unique_ptr<Stream>> TlsClient::wrap(std::unique_ptr<Stream> /*stream*/,
                                                 const std::string& /*server_name*/) const {

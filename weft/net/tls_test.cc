@@ -238,8 +238,12 @@ namespace {
 
 TEST(NoTlsTest, ABuildWithoutOpenSslSaysSo) {
   EXPECT_FALSE(tls_available());
-  EXPECT_EQ(TlsServer::make({}).error(), Errc::not_supported);
-  EXPECT_EQ(TlsClient::make({}).error(), Errc::not_supported);
+  std::string said;
+  for (std::string* const why : {static_cast<std::string*>(nullptr), &said}) {
+    EXPECT_EQ(TlsServer::make({}, why).error(), Errc::not_supported);
+    EXPECT_EQ(TlsClient::make({}, why).error(), Errc::not_supported);
+  }
+  EXPECT_NE(said.find("OpenSSL"), std::string::npos);
 }
 
 }  // namespace

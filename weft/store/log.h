@@ -61,7 +61,7 @@ class Log {
   static constexpr std::size_t kCacheMax = 1024 * 1024;
   static constexpr std::size_t kTopicsTextMax = 4096;
 
-  Log(LogSql& sql, std::uint32_t stream) noexcept : sql_(&sql), stream_(stream) {}
+  Log(LogSql& sql, std::uint32_t stream) : sql_(&sql), stream_(stream) {}
   // `next`: the stream row's. corrupt: the rows contradict each other.
   [[nodiscard]] Result<void> open(std::uint64_t next);
 

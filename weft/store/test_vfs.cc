@@ -104,6 +104,9 @@ struct TestDiskCalls {
         1,       close,       read,    write,       truncate,        sync,    file_size, lock,
         lock,    is_reserved, control, sector_size, characteristics, nullptr, nullptr,   nullptr,
         nullptr, nullptr,     nullptr};
+    if (disk(vfs).on_open_) {
+      disk(vfs).on_open_();
+    }
     auto& files = disk(vfs).files_;
     const std::string name = path == nullptr ? "temporary" : path;
     auto found = files.find(name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,7 +14,7 @@ namespace weft::store {
 
 // TestDisk: a file layer of SQLite whose files are in memory. A power loss forgets what was not synced; a death keeps
 // it. The disk can be full, and can fail at a chosen operation.
-// Owner: a test. Its name is for StoreOptions::vfs. Affinity: one thread.
+// Owner: a test. Its name is for StoreOptions::vfs. Affinity: one thread; set_room() and fail_syncs() any thread.
 class TestDisk {
  public:
   TestDisk();
@@ -36,6 +37,7 @@ class TestDisk {
 
   void set_room(std::uint64_t bytes) noexcept { room_ = bytes; }  // of all files; then SQLITE_FULL
   void fail_syncs(bool fail) noexcept { fail_syncs_ = fail; }
+  void set_on_open(std::function<void()> on_open) { on_open_ = std::move(on_open); }  // before each file is opened
   [[nodiscard]] std::uint64_t bytes() const noexcept;
   [[nodiscard]] std::uint64_t syncs() const noexcept { return syncs_; }
 
@@ -56,9 +58,10 @@ class TestDisk {
   std::map<std::string, std::shared_ptr<File>> deleted_;  // their deletion is not durable
   std::uint64_t operations_ = 0;
   std::uint64_t dies_at_ = 0;
-  std::uint64_t room_ = ~std::uint64_t{0};
+  std::atomic<std::uint64_t> room_{~std::uint64_t{0}};
   std::uint64_t syncs_ = 0;
-  bool fail_syncs_ = false;
+  std::atomic<bool> fail_syncs_{false};
+  std::function<void()> on_open_;
   struct Layer;
   std::unique_ptr<Layer> layer_;
 };

@@ -95,7 +95,8 @@ class MpscQueue {
     }
     MpscQueue queue(static_cast<Lane*>(memory));
     for (; queue.count_ < producers; ++queue.count_) {
-      ::new (queue.lanes_ + queue.count_) Lane(WEFT_TRY(SpscRing<T>::make(capacity)));
+      SpscRing<T> ring = WEFT_TRY(SpscRing<T>::make(capacity));
+      ::new (queue.lanes_ + queue.count_) Lane(std::move(ring));
     }
     return queue;
   }

@@ -44,6 +44,9 @@ rt::Task<Result<AsyncPendingPublish>> later_call(Link link, Result<CallPtr> call
 }
 
 rt::Task<Result<Published>> wait_answer(Link link, CallPtr call) {
+  if (call == nullptr) {
+    co_return kMoved;
+  }
   const auto end = [raw = call.get()] { return HubLink::outcome(*raw); };
   const Result<void> ended = co_await HubLink::wait_task<void>(link, &call->changed, end, call);
   if (!ended) {
@@ -52,12 +55,13 @@ rt::Task<Result<Published>> wait_answer(Link link, CallPtr call) {
   co_return StreamCore::published(*call);
 }
 
-rt::Task<Result<void>> plain_call(Link link, Result<CallPtr> call) {
+// `removes`: what a first try removed already is no error of the second one.
+rt::Task<Result<void>> plain_call(Link link, Result<CallPtr> call, bool removes) {
   if (!call) {
     co_return call.error();
   }
   const Result<void> ran = co_await HubLink::run_task(link, *call);
-  co_return StreamCore::removed(**call, ran);
+  co_return removes ? StreamCore::removed(**call, ran) : ran;
 }
 
 rt::Task<Result<KeptMessage>> message_call(Link link, Result<CallPtr> call) {
@@ -69,12 +73,6 @@ rt::Task<Result<KeptMessage>> message_call(Link link, Result<CallPtr> call) {
     co_return ran.error();
   }
   co_return KeptMessage::of(std::move((*call)->bytes), link->names());
-}
-
-rt::Task<Result<KeptMessage>> next_of(Link link, ChannelPtr channel) {
-  const auto take = [self = link.get(), raw = channel.get()] { return self->try_next(*raw); };
-  Result<KeptMessage> taken = co_await HubLink::wait_task<KeptMessage>(link, &channel->changed, take, channel);
-  co_return taken;
 }
 
 // `End`: AsyncConsumer or AsyncReader, whose destruction ends the channel also when the wait fails.
@@ -107,29 +105,9 @@ rt::Task<Result<void>> AsyncDelivery::ack_confirmed() {
   return kRun(link(), confirm());
 }
 
-AsyncConsumer::AsyncConsumer(Link link, ChannelPtr channel) noexcept
-    : link_(std::move(link)), channel_(std::move(channel)) {}
-AsyncConsumer::AsyncConsumer(AsyncConsumer&&) noexcept = default;
-AsyncConsumer& AsyncConsumer::operator=(AsyncConsumer&& other) noexcept {
-  if (this != &other) {
-    close();
-    link_ = std::move(other.link_);
-    channel_ = std::move(other.channel_);
-  }
-  return *this;
-}
-AsyncConsumer::~AsyncConsumer() { close(); }
-void AsyncConsumer::close() noexcept {
-  if (channel_ != nullptr) {
-    link_->end(*channel_);
-  }
-}
 rt::Task<Result<AsyncDelivery>> AsyncConsumer::next() {
   static constexpr auto kNext = [](Link link, ChannelPtr channel) -> rt::Task<Result<AsyncDelivery>> {
-    if (channel == nullptr) {
-      co_return kMoved;
-    }
-    Result<KeptMessage> message = co_await next_of(link, channel);
+    Result<KeptMessage> message = co_await next_task(link, channel);
     if (!message) {
       co_return message.error();
     }
@@ -138,66 +116,12 @@ rt::Task<Result<AsyncDelivery>> AsyncConsumer::next() {
   return kNext(link_, channel_);
 }
 Result<AsyncDelivery> AsyncConsumer::try_next() {
-  if (channel_ == nullptr) {
-    return kMoved;
-  }
-  const std::lock_guard lock(*link_);
-  auto message = link_->try_next(*channel_);
+  auto message = try_take();
   return message ? Result<AsyncDelivery>(AsyncDelivery(link_, channel_, *std::move(message))) : message.error();
 }
 
-AsyncReader::AsyncReader(Link link, ChannelPtr channel) noexcept
-    : link_(std::move(link)), channel_(std::move(channel)) {}
-AsyncReader::AsyncReader(AsyncReader&&) noexcept = default;
-AsyncReader& AsyncReader::operator=(AsyncReader&& other) noexcept {
-  if (this != &other) {
-    close();
-    link_ = std::move(other.link_);
-    channel_ = std::move(other.channel_);
-  }
-  return *this;
-}
-AsyncReader::~AsyncReader() { close(); }
-void AsyncReader::close() noexcept {
-  if (channel_ != nullptr) {
-    link_->end(*channel_);
-  }
-}
-rt::Task<Result<KeptMessage>> AsyncReader::next() {
-  static constexpr auto kNext = [](Link link, ChannelPtr channel) -> rt::Task<Result<KeptMessage>> {
-    if (channel == nullptr) {
-      co_return kMoved;
-    }
-    Result<KeptMessage> message = co_await next_of(link, channel);
-    co_return message;
-  };
-  return kNext(link_, channel_);
-}
-rt::Task<Result<std::optional<KeptMessage>>> AsyncReader::next_stored() {
-  using Stored = std::optional<KeptMessage>;
-  static constexpr auto kNext = [](Link link, ChannelPtr channel) -> rt::Task<Result<Stored>> {
-    if (channel == nullptr) {
-      co_return kMoved;
-    }
-    const auto take = [self = link.get(), raw = channel.get()] { return self->try_next_stored(*raw); };
-    Result<Stored> taken = co_await HubLink::wait_task<Stored>(link, &channel->changed, take, channel);
-    co_return taken;
-  };
-  return kNext(link_, channel_);
-}
-Result<KeptMessage> AsyncReader::try_next() {
-  if (channel_ == nullptr) {
-    return kMoved;
-  }
-  const std::lock_guard lock(*link_);
-  return link_->try_next(*channel_);
-}
-bool AsyncReader::live() const noexcept {
-  if (channel_ == nullptr) {
-    return false;
-  }
-  const std::lock_guard lock(*link_);
-  return channel_->live();
+rt::Task<Result<AsyncReader>> AsyncReader::open(Link link, Result<ChannelPtr> channel) {
+  return open_channel<AsyncReader>(std::move(link), std::move(channel));
 }
 
 // --- publishing ---
@@ -206,12 +130,21 @@ AsyncPendingPublish::AsyncPendingPublish(Link link, CallPtr call) noexcept
     : link_(std::move(link)), call_(std::move(call)) {}
 rt::Task<Result<Published>> AsyncPendingPublish::wait() { return wait_answer(link_, call_); }
 Result<Published> AsyncPendingPublish::try_result() {
+  if (call_ == nullptr) {
+    return kMoved;
+  }
   const std::lock_guard lock(*link_);
   WEFT_TRY(HubLink::outcome(*call_));
   return StreamCore::published(*call_);
 }
 
 AsyncStream::AsyncStream(std::shared_ptr<StreamCore> core) noexcept : core_(std::move(core)) {}
+
+Link AsyncStream::link() const noexcept { return core_ == nullptr ? nullptr : core_->link(); }
+template <typename Make>
+Result<CallPtr> AsyncStream::request(Make make) const {
+  return core_ == nullptr ? Result<CallPtr>(kMoved) : make();
+}
 
 rt::Task<Result<AsyncStream>> AsyncStream::declare(Link link, const StreamOptions& options) {
   static constexpr auto kDeclare = [](Result<std::shared_ptr<StreamCore>> core,
@@ -235,33 +168,66 @@ rt::Task<Result<AsyncStream>> AsyncStream::declare(Link link, const StreamOption
 
 rt::Task<Result<Published>> AsyncStream::publish(std::string_view topic, Bytes body, const PublishOptions& options) {
   constexpr Error kStrict(Errc::not_supported, "a strict order is the blocking Stream's");
-  return publish_call(core_->link(), options.order == Order::strict ? Result<CallPtr>(kStrict)
-                                                                    : core_->append(topic, body, options, {}));
+  return publish_call(link(), options.order == Order::strict ? Result<CallPtr>(kStrict) : request([&] {
+                        return core_->append(topic, body, options, {});
+                      }));
 }
 rt::Task<Result<AsyncPendingPublish>> AsyncStream::publish_later(std::string_view topic, Bytes body,
                                                                  const PublishOptions& options) {
   constexpr Error kStrict(Errc::invalid_argument, "a strict order has one message of a topic under way");
-  return later_call(core_->link(), options.order == Order::strict ? Result<CallPtr>(kStrict)
-                                                                  : core_->append(topic, body, options, {}));
+  return later_call(link(), options.order == Order::strict ? Result<CallPtr>(kStrict) : request([&] {
+                      return core_->append(topic, body, options, {});
+                    }));
 }
 rt::Task<Result<AsyncConsumer>> AsyncStream::consumer(std::string_view name, const ConsumerOptions& options) {
-  return open_channel<AsyncConsumer>(core_->link(), core_->consumer(name, options));
+  return open_channel<AsyncConsumer>(link(),
+                                     core_ == nullptr ? Result<ChannelPtr>(kMoved) : core_->consumer(name, options));
 }
 rt::Task<Result<AsyncReader>> AsyncStream::read(const ReadOptions& options) {
-  return open_channel<AsyncReader>(core_->link(), core_->reader(options));
+  return AsyncReader::open(link(), core_ == nullptr ? Result<ChannelPtr>(kMoved) : core_->reader(options));
 }
 rt::Task<Result<KeptMessage>> AsyncStream::message(std::uint64_t sequence) {
   constexpr Error kNone(Errc::not_found, "sequences begin at 1");
-  return message_call(core_->link(), sequence == 0 ? Result<CallPtr>(kNone) : core_->get({}, sequence));
+  return message_call(link(),
+                      sequence == 0 ? Result<CallPtr>(kNone) : request([&] { return core_->get({}, sequence); }));
 }
 rt::Task<Result<KeptMessage>> AsyncStream::newest(std::string_view topic) {
-  return message_call(core_->link(), core_->get(topic, 0));
+  return message_call(link(), request([&] { return core_->get(topic, 0); }));
+}
+rt::Task<Result<StreamInfo>> AsyncStream::info() {
+  static constexpr auto kInfo = [](std::shared_ptr<StreamCore> core) -> rt::Task<Result<StreamInfo>> {
+    if (core == nullptr) {
+      co_return kMoved;
+    }
+    const Result<CallPtr> call = core->info();
+    if (!call) {
+      co_return call.error();
+    }
+    const Result<void> ran = co_await HubLink::run_task(core->link(), *call);
+    if (!ran) {
+      co_return ran.error();
+    }
+    co_return core->read_info(**call);
+  };
+  return kInfo(core_);
 }
 rt::Task<Result<void>> AsyncStream::purge(std::uint64_t before) {
-  return plain_call(core_->link(), core_->purge(before));
+  return plain_call(link(), request([&] { return core_->purge(before); }), false);
 }
-rt::Task<Result<void>> AsyncStream::remove() { return plain_call(core_->link(), core_->remove()); }
-Survives AsyncStream::survives() const noexcept { return core_->settings().survives; }
-std::string_view AsyncStream::name() const noexcept { return core_->wire(); }
+rt::Task<Result<void>> AsyncStream::purge_topic(std::string_view topic) {
+  return plain_call(link(), request([&] { return core_->purge_topic(topic); }), false);
+}
+rt::Task<Result<void>> AsyncStream::remove() {
+  return plain_call(link(), request([&] { return core_->remove(); }), true);
+}
+rt::Task<Result<void>> AsyncStream::remove_consumer(std::string_view name) {
+  return plain_call(link(), request([&] { return core_->remove_consumer(name); }), true);
+}
+Survives AsyncStream::survives() const noexcept {
+  return core_ == nullptr ? Survives::nothing : core_->settings().survives;
+}
+std::string_view AsyncStream::name() const noexcept {
+  return core_ == nullptr ? std::string_view() : std::string_view(core_->wire());
+}
 
 }  // namespace weft

@@ -10,6 +10,7 @@
 #include "weft/base/intrusive_ptr.h"
 #include "weft/base/result.h"
 #include "weft/rt/task/task.h"
+#include "weft/topic/kept/channel_end.h"
 #include "weft/topic/kept/delivery_base.h"
 #include "weft/topic/kept/options.h"
 
@@ -28,39 +29,26 @@ class AsyncDelivery : public topic::DeliveryBase {
 
 // AsyncConsumer: Consumer for the coroutines of one loop; the same names. A coroutine that is cancelled has taken no
 // message. Affinity: the loop's thread; any number of coroutines may wait.
-class AsyncConsumer {
+class AsyncConsumer : public topic::ChannelEnd {
  public:
-  AsyncConsumer(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::KeptChannel> channel) noexcept;
-  AsyncConsumer(AsyncConsumer&&) noexcept;
-  AsyncConsumer& operator=(AsyncConsumer&&) noexcept;
-  ~AsyncConsumer();
-  void close() noexcept;
+  using ChannelEnd::ChannelEnd;
 
   [[nodiscard]] rt::Task<Result<AsyncDelivery>> next();  // also kCancelled
   Result<AsyncDelivery> try_next();
-
- private:
-  std::shared_ptr<topic::HubLink> link_;
-  IntrusivePtr<topic::KeptChannel> channel_;
 };
 
 // AsyncReader: Reader for the coroutines of one loop; the same names.
-class AsyncReader {
+class AsyncReader : public topic::ChannelEnd {
  public:
-  AsyncReader(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::KeptChannel> channel) noexcept;
-  AsyncReader(AsyncReader&&) noexcept;
-  AsyncReader& operator=(AsyncReader&&) noexcept;
-  ~AsyncReader();
-  void close() noexcept;
+  using ChannelEnd::ChannelEnd;
 
-  [[nodiscard]] rt::Task<Result<KeptMessage>> next();
-  [[nodiscard]] rt::Task<Result<std::optional<KeptMessage>>> next_stored();
-  Result<KeptMessage> try_next();
-  [[nodiscard]] bool live() const noexcept;
-
- private:
-  std::shared_ptr<topic::HubLink> link_;
-  IntrusivePtr<topic::KeptChannel> channel_;
+  [[nodiscard]] rt::Task<Result<KeptMessage>> next() { return next_task(link_, channel_); }
+  [[nodiscard]] rt::Task<Result<std::optional<KeptMessage>>> next_stored() { return next_stored_task(link_, channel_); }
+  Result<KeptMessage> try_next() { return try_take(); }
+  [[nodiscard]] bool live() const noexcept { return took_all_stored(); }
+  // For what opens channels: waits until the hub has opened this one.
+  [[nodiscard]] static rt::Task<Result<AsyncReader>> open(std::shared_ptr<topic::HubLink> link,
+                                                          Result<IntrusivePtr<topic::KeptChannel>> channel);
 };
 
 // AsyncPendingPublish: PendingPublish for the coroutines of one loop.
@@ -78,7 +66,7 @@ class AsyncPendingPublish {
 // AsyncStream: Stream for the coroutines of one loop; the same names, meanings and errors. A call encodes what it was
 // given before it returns its task, so that the task refers to none of the arguments.
 // Affinity: the loop's thread. A publish that is cancelled after it was sent is carried out all the same.
-// Order::strict: not_supported.
+// Order::strict: not_supported. Every call of one that was moved from is `closed`.
 class AsyncStream {
  public:
   explicit AsyncStream(std::shared_ptr<topic::StreamCore> core) noexcept;
@@ -100,8 +88,11 @@ class AsyncStream {
   [[nodiscard]] rt::Task<Result<AsyncReader>> read(const ReadOptions& options);
   [[nodiscard]] rt::Task<Result<KeptMessage>> message(std::uint64_t sequence);
   [[nodiscard]] rt::Task<Result<KeptMessage>> newest(std::string_view topic);
+  [[nodiscard]] rt::Task<Result<StreamInfo>> info();
   [[nodiscard]] rt::Task<Result<void>> purge(std::uint64_t before);
+  [[nodiscard]] rt::Task<Result<void>> purge_topic(std::string_view topic);
   [[nodiscard]] rt::Task<Result<void>> remove();
+  [[nodiscard]] rt::Task<Result<void>> remove_consumer(std::string_view name);
   [[nodiscard]] Survives survives() const noexcept;
   [[nodiscard]] std::string_view name() const noexcept;
 
@@ -109,6 +100,10 @@ class AsyncStream {
                                                              const StreamOptions& options);
 
  private:
+  [[nodiscard]] std::shared_ptr<topic::HubLink> link() const noexcept;
+  template <typename Make>
+  [[nodiscard]] Result<IntrusivePtr<topic::Call>> request(Make make) const;  // closed: moved from
+
   std::shared_ptr<topic::StreamCore> core_;
 };
 

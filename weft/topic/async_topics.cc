@@ -8,6 +8,7 @@
 #include "weft/rt/task/task_scope.h"
 #include "weft/rt/task/task_time.h"
 #include "weft/sys/clock.h"
+#include "weft/topic/hub_link_of.h"
 #include "weft/topic/node/node.h"
 
 namespace weft {
@@ -446,6 +447,23 @@ rt::Task<Result<std::uint64_t>> claim_topic(NodePtr node, std::string topic, Ins
   }
 }
 }  // namespace
+
+namespace {
+template <typename Kept>
+rt::Task<Result<Kept>> refused(Error error) {
+  co_return error;
+}
+}  // namespace
+
+rt::Task<Result<AsyncStream>> AsyncTopics::stream(const StreamOptions& options) {
+  auto link = node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kMoved) : topic::hub_link_of(*node_);
+  return link ? AsyncStream::declare(*std::move(link), options) : refused<AsyncStream>(link.error());
+}
+rt::Task<Result<AsyncKeyValue>> AsyncTopics::key_value(std::string_view name, const KeyValueOptions& options) {
+  auto link = node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kMoved) : topic::hub_link_of(*node_);
+  return link ? AsyncKeyValue::declare(*std::move(link), name, options) : refused<AsyncKeyValue>(link.error());
+}
+KeptStatistics AsyncTopics::kept_statistics() const { return topic::kept_statistics_of(node_.get()); }
 
 rt::Task<Result<Owned>> AsyncTopics::create(std::string topic, Instant deadline) {
   return own(node_, std::move(topic), deadline);

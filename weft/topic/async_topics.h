@@ -18,6 +18,8 @@
 #include "weft/rt/task/task.h"
 #include "weft/serve/frame/shared_frame.h"
 #include "weft/serve/server/server.h"
+#include "weft/topic/async_key_value.h"
+#include "weft/topic/async_stream.h"
 #include "weft/topic/topics.h"
 
 namespace weft {
@@ -91,7 +93,8 @@ class Ongoing {
 };
 
 // AsyncTopics: Topics for the coroutines of one loop, which may be a core's; the same names, meanings and errors. Its
-// loop's thread reads and writes the network. No lock is shared with another core.
+// loop's thread reads and writes the network. No lock is shared with another core. A hub of kept topics that the handle
+// hosts has a thread of its own, which opens the store; close() waits for its last commit.
 // Owner: a move-only value; destruction closes. Its publishers and subscriptions may outlive it. The context
 // and the loop outlive both.
 // Affinity: the loop's thread.
@@ -121,6 +124,11 @@ class AsyncTopics {
   Result<Ongoing> forward(std::string_view filter, serve::Server& server, serve::GroupId group,
                           std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode,
                           const SubscriptionOptions& options = {});
+
+  // Topics that are kept. Options with texts are named before the co_await (rt/task/task.h says why).
+  [[nodiscard]] rt::Task<Result<AsyncStream>> stream(const StreamOptions& options);
+  [[nodiscard]] rt::Task<Result<AsyncKeyValue>> key_value(std::string_view name, const KeyValueOptions& options = {});
+  [[nodiscard]] KeptStatistics kept_statistics() const;
 
   [[nodiscard]] rt::Task<Result<Owned>> create(std::string topic, Instant deadline);
   [[nodiscard]] bool exists(std::string_view topic) const;

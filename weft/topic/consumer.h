@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
-#include <memory>
-#include <string_view>
 #include <utility>
 
-#include "weft/base/intrusive_ptr.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
+#include "weft/topic/kept/channel_end.h"
 #include "weft/topic/kept/delivery_base.h"
 
 namespace weft {
@@ -29,25 +26,19 @@ class Delivery : public topic::DeliveryBase {
 // Owner: a move-only value; destruction closes. It may outlive the handle. Closing gives the queued messages back.
 // Affinity: any thread, also several at once; each message goes to one of them.
 // Promise: each message of the stream at least once to one member, until it is acknowledged.
-class Consumer {
+class Consumer : public topic::ChannelEnd {
  public:
-  Consumer(std::shared_ptr<topic::HubLink> link, IntrusivePtr<topic::KeptChannel> channel) noexcept;
-  Consumer(Consumer&&) noexcept;
-  Consumer& operator=(Consumer&&) noexcept;
-  ~Consumer();
-  void close() noexcept;  // idempotent
+  using ChannelEnd::ChannelEnd;
 
   // closed: the consumer, its handle, or the hub removed it (not_found).
-  Result<Delivery> next();
-  Result<Delivery> next_until(Instant deadline);  // also timed_out
-  Result<Delivery> try_next();                    // never waits: would_block
+  Result<Delivery> next() { return next_until(kNever); }
+  Result<Delivery> next_until(Instant deadline) { return delivery(wait_next(deadline)); }  // also timed_out
+  Result<Delivery> try_next() { return delivery(try_take()); }                             // never waits: would_block
 
  private:
-  friend class Stream;
-  Result<void> wait_open();
-
-  std::shared_ptr<topic::HubLink> link_;
-  IntrusivePtr<topic::KeptChannel> channel_;
+  Result<Delivery> delivery(Result<KeptMessage> message) {
+    return message ? Result<Delivery>(Delivery(link_, channel_, *std::move(message))) : message.error();
+  }
 };
 
 }  // namespace weft

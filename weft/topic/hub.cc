@@ -2,6 +2,8 @@
 #include "weft/topic/hub.h"
 
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <span>
 #include <utility>
 
@@ -43,12 +45,16 @@ struct Hub::Impl {
   sys::EventFd stop_event;
   std::unique_ptr<HubSession> session;
   std::atomic<bool> stopping{false};
-  std::atomic<Errc> ended{Errc::ok};
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool open = false;  // mutex, as the next one
+  Error ended;
   sys::Thread thread;
 
   static void run(void* self) { static_cast<Impl*>(self)->run(); }
   void run() noexcept;
-  void serve();
+  [[nodiscard]] Result<void> open_store();
+  [[nodiscard]] Error serve();
   [[nodiscard]] bool take_op(const store::Now& now);
   [[nodiscard]] HubSession::Sent send(const std::string& client, Message& message);
 };
@@ -59,7 +65,7 @@ Hub::Hub(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
 
 Hub::~Hub() { stop(); }
 
-Result<std::unique_ptr<Hub>> Hub::host(Context& context, const HubOptions& options) {
+Result<std::unique_ptr<Hub>> Hub::begin(Context& context, const HubOptions& options) {
   WEFT_TRY(sys::make_owned_directory(options.directory));
   auto lock = WEFT_TRY(sys::lock_file(options.directory + "/hub.lock"));
   auto socket = WEFT_TRY(context.socket(SocketType::router));
@@ -74,19 +80,20 @@ Result<std::unique_ptr<Hub>> Hub::host(Context& context, const HubOptions& optio
   auto event = WEFT_TRY(sys::EventFd::make());
   auto impl = std::make_unique<Impl>(std::move(lock), std::move(socket), std::move(event));
   impl->options = options;
-  const store::Now now = impl->clock.now();
-  if (!options.store.empty()) {
-    WEFT_TRY(sys::make_private_file(options.store));
-  }
-  auto store = WEFT_TRY(store::Store::open({options.store, options.vfs, options.store_bytes_max}, now));
-  Impl* self = impl.get();
-  impl->session = std::make_unique<HubSession>(
-      std::move(store), options, now,
-      [self](const std::string& client, Message& message) { return self->send(client, message); }, *impl->counters);
-  // Bound last: members that connect find a hub that is ready.
-  WEFT_TRY(impl->socket.bind(endpoint(options.directory)));
-  impl->thread = WEFT_TRY(sys::Thread::start(&Impl::run, self));
+  impl->thread = WEFT_TRY(sys::Thread::start(&Impl::run, impl.get()));
   return std::unique_ptr<Hub>(new Hub(std::move(impl)));
+}
+
+Result<std::unique_ptr<Hub>> Hub::host(Context& context, const HubOptions& options) {
+  auto hub = WEFT_TRY(begin(context, options));
+  WEFT_TRY(hub->wait_open());
+  return hub;
+}
+
+Result<void> Hub::wait_open() {
+  std::unique_lock lock(impl_->mutex);
+  impl_->changed.wait(lock, [this] { return impl_->open || impl_->ended != Errc::ok; });
+  return impl_->open ? Result<void>() : impl_->ended;
 }
 
 void Hub::stop() noexcept {
@@ -95,7 +102,10 @@ void Hub::stop() noexcept {
   impl_->thread.join();
 }
 
-Error Hub::ended() const noexcept { return impl_->ended.load(std::memory_order_acquire); }
+Error Hub::ended() const noexcept {
+  const std::lock_guard lock(impl_->mutex);
+  return impl_->ended;
+}
 
 const HubCounters& Hub::counters() const noexcept { return *impl_->counters; }
 
@@ -109,14 +119,36 @@ CounterSource Hub::counter_source() const {
 
 void Hub::Impl::run() noexcept {
   sys::set_up_thread("weft hub", {});
+  Error end;
   try {
-    serve();
+    const Result<void> opened = open_store();
+    end = opened ? serve() : opened.error();
   } catch (...) {  // std::bad_alloc; whatever it was, the next process hosts
-    ended.store(Errc::resource_exhausted, std::memory_order_release);
+    end = Error(Errc::resource_exhausted, "memory for the hub");
   }
   socket.close();
   session.reset();
   lock.close();
+  const std::lock_guard guard(mutex);
+  ended = end;
+  changed.notify_all();
+}
+
+Result<void> Hub::Impl::open_store() {
+  const store::Now now = clock.now();
+  if (!options.store.empty()) {
+    WEFT_TRY(sys::make_private_file(options.store));
+  }
+  auto store = WEFT_TRY(store::Store::open({options.store, options.vfs, options.store_bytes_max}, now));
+  session = std::make_unique<HubSession>(
+      std::move(store), options, now,
+      [this](const std::string& client, Message& message) { return send(client, message); }, *counters);
+  // Bound last: members that connect find a hub that is ready.
+  WEFT_TRY(socket.bind(endpoint(options.directory)));
+  const std::lock_guard guard(mutex);
+  open = true;
+  changed.notify_all();
+  return {};
 }
 
 HubSession::Sent Hub::Impl::send(const std::string& client, Message& message) {
@@ -156,7 +188,7 @@ bool Hub::Impl::take_op(const store::Now& now) {
   return true;
 }
 
-void Hub::Impl::serve() {
+Error Hub::Impl::serve() {
   bool more = false;
   while (!stopping.load(std::memory_order_acquire)) {
     store::Now now = clock.now();
@@ -169,8 +201,7 @@ void Hub::Impl::serve() {
     const Duration wait = deadline == kNever ? Duration(-1) : std::max(deadline - now.steady, Duration::zero());
     const auto ready = poll(items, wait);
     if (!ready && ready.error() != Errc::interrupted) {
-      ended.store(ready.error().code(), std::memory_order_release);
-      return;
+      return ready.error();
     }
     now = clock.now();
     const Instant end = deadline_after(now.steady, options.turn_time_max);
@@ -182,11 +213,11 @@ void Hub::Impl::serve() {
     }
     more = session->finish_turn(now);
     if (session->failed()) {
-      ended.store(Errc::outcome_unknown, std::memory_order_release);
-      return;
+      return {Errc::outcome_unknown, "the disk failed while it wrote: what was not acknowledged may be there or not"};
     }
   }
   (void)session->finish_turn(clock.now());
+  return {};
 }
 
 }  // namespace weft::topic

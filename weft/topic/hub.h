@@ -6,13 +6,13 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <string_view>
+#include <vector>
 
-#include "weft/base/bytes.h"
 #include "weft/base/counter_table.h"
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/msg/context.h"
+#include "weft/store/log.h"
 #include "weft/topic/hub_counters.h"
 
 namespace weft::topic {
@@ -26,8 +26,9 @@ struct HubOptions {
   Duration quiet = std::chrono::seconds(1);  // LeaseTable's
   Duration turn_time_max = std::chrono::milliseconds(1);  // for which a turn takes ops before it commits
   std::size_t turn_ops_max = 2000;
-  // Called on the hub's thread with each message that was stored, after its commit. It does not wait.
-  std::function<void(std::string_view topic, Bytes headers, Bytes body)> on_stored{};
+  // Called on the hub's thread with what a commit stored, dead letters too, in the order of each stream; erasures are
+  // left out. It does not wait. Returns how many it took; the others are counted as untold.
+  std::function<std::size_t(std::vector<store::ReadMessage>&& messages)> on_stored{};
 };
 
 // Hub: the server of a local fleet's kept topics and leases. One process of the fleet hosts it: the one that has the
@@ -42,6 +43,10 @@ class Hub {
   // would_block: another process hosts. invalid_state: the directory is not this user's alone. Errors of the store's
   // open, of Socket::bind, resource_exhausted.
   [[nodiscard]] static Result<std::unique_ptr<Hub>> host(Context& context, const HubOptions& options);
+  // The same without waiting for the disk: the hub's thread opens the store. Errors of the store's open and of the bind
+  // are those of wait_open() and ended().
+  [[nodiscard]] static Result<std::unique_ptr<Hub>> begin(Context& context, const HubOptions& options);
+  [[nodiscard]] Result<void> wait_open();
   ~Hub();
   Hub(const Hub&) = delete;
   Hub& operator=(const Hub&) = delete;
@@ -49,8 +54,8 @@ class Hub {
   // Where the hub of a directory listens, hosted or not.
   [[nodiscard]] static std::string endpoint(const std::string& directory);
 
-  void stop() noexcept;  // waits until the last turn is committed; then another process can host
-  // Why the hub ended by itself: the disk failed, or memory ran out. Then the lock is free too.
+  void stop() noexcept;  // waits until the store is open and the last turn is committed; then another process can host
+  // Why the hub ended by itself: the store did not open, the disk failed, or memory ran out. Then the lock is free too.
   [[nodiscard]] Error ended() const noexcept;
   [[nodiscard]] const HubCounters& counters() const noexcept;
   [[nodiscard]] CounterSource counter_source() const;

@@ -46,14 +46,31 @@ store::Store::Committed HubSession::commit(const store::Now& now) {
 }
 
 void HubSession::tell_stored() {
-  for (const auto& [name, from] : std::exchange(stored_from_, {})) {
-    store::Stream* stream = options_.on_stored ? store_->find(name) : nullptr;
-    for (std::uint64_t at = from; stream != nullptr && at < stream->next(); ++at) {
-      const auto message = stream->message_at(at);
-      if (message && *message && !(*message)->message.erased) {
-        options_.on_stored((*message)->message.topic, (*message)->message.headers, (*message)->message.body);
+  if (!options_.on_stored) {
+    return;
+  }
+  std::vector<store::ReadMessage> messages;
+  for (auto& [name, told] : told_) {
+    store::Stream* stream = store_->find(name);
+    const std::uint64_t next = stream == nullptr ? told : stream->next();
+    store::Reader reader;
+    reader.cursor.next = told;
+    while (reader.cursor.next < next) {
+      auto read = stream->read(reader);
+      if (!read) {  // damaged just now: whoever reads the stream learns it
+        counters_.untold.fetch_add(next - reader.cursor.next, std::memory_order_relaxed);
+        break;
+      }
+      if (*read && !(*read)->message.erased) {
+        messages.push_back(**std::move(read));
       }
     }
+    told = std::max(told, next);
+  }
+  if (const std::size_t count = messages.size(); count != 0) {
+    const std::size_t taken = options_.on_stored(std::move(messages));
+    counters_.told.fetch_add(taken, std::memory_order_relaxed);
+    counters_.untold.fetch_add(count - taken, std::memory_order_relaxed);
   }
 }
 

@@ -9,6 +9,7 @@
 #include "weft/topic/hub.h"
 #include "weft/topic/kept/hub_link.h"
 #include "weft/topic/node/node.h"
+#include "weft/topic/node/stored_feed.h"
 
 namespace weft::topic {
 
@@ -20,9 +21,9 @@ struct Hosted {
   std::unique_ptr<Hub> hub;
 };
 
-Result<std::shared_ptr<void>> host(const std::string& directory, const TopicsOptions& options,
-                                   const std::string& fleet) {
-  return msg::or_no_memory([&]() -> Result<std::shared_ptr<void>> {
+Result<Hosting> host(const std::string& directory, const TopicsOptions& options, const std::string& fleet,
+                     const std::shared_ptr<Node>& node) {
+  return msg::or_no_memory([&]() -> Result<Hosting> {
     std::string path = options.store_directory.empty() ? options.runtime_directory : options.store_directory;
     if (path.empty()) {
       path = WEFT_TRY(sys::make_state_directory());
@@ -33,8 +34,12 @@ Result<std::shared_ptr<void>> host(const std::string& directory, const TopicsOpt
     HubOptions hub;
     hub.directory = directory;
     hub.store = path + "/" + fleet + ".topics";
-    hosted->hub = WEFT_TRY(Hub::host(hosted->context, hub));
-    return std::shared_ptr<void>(std::move(hosted));
+    hub.on_stored = [feed = std::make_shared<StoredFeed>(node)](std::vector<store::ReadMessage>&& messages) {
+      return feed->take(std::move(messages));
+    };
+    hosted->hub = WEFT_TRY(Hub::begin(hosted->context, hub));
+    const Hub* const raw = hosted->hub.get();
+    return Hosting{std::move(hosted), [raw] { return raw->ended(); }, raw->counter_source()};
   });
 }
 
@@ -59,8 +64,10 @@ Result<std::shared_ptr<HubLink>> make(Node& node) {
       return Socket(WEFT_TRY(context->make_socket(SocketType::dealer)));
     };
     if (node.options().hosts) {
-      settings.host = [path = directory.path(), options = node.options(), fleet = node.fleet().name] {
-        return host(path, options, fleet);
+      settings.host = [path = directory.path(), options = node.options(), fleet = node.fleet().name,
+                       weak = node.weak_from_this()]() -> Result<Hosting> {
+        const auto still = weak.lock();
+        return still == nullptr ? Result<Hosting>(Errc::closed) : host(path, options, fleet, still);
       };
     }
     return std::make_shared<HubLink>(node.loop(), std::move(settings));
@@ -70,5 +77,10 @@ Result<std::shared_ptr<HubLink>> make(Node& node) {
 }  // namespace
 
 Result<std::shared_ptr<HubLink>> hub_link_of(Node& node) { return node.hub_link(make); }
+
+KeptStatistics kept_statistics_of(Node* node) {
+  const auto link = node == nullptr ? nullptr : node->used_hub_link();
+  return link == nullptr ? KeptStatistics{} : link->statistics();
+}
 
 }  // namespace weft::topic

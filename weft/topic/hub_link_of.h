@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "weft/base/result.h"
+#include "weft/topic/kept/counters.h"
 
 namespace weft::topic {
 
@@ -13,5 +14,6 @@ class Node;
 // The way to the hub of a handle's fleet, made at the first use. not_supported: the fleet is none of this host; closed;
 // errors of the runtime directory.
 [[nodiscard]] Result<std::shared_ptr<HubLink>> hub_link_of(Node& node);
+[[nodiscard]] KeptStatistics kept_statistics_of(Node* node);  // all 0 before the first use, and without a node
 
 }  // namespace weft::topic

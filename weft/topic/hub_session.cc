@@ -31,6 +31,9 @@ HubSession::HubSession(std::unique_ptr<store::Store> store, const HubOptions& op
       send_(std::move(send)),
       counters_(counters),
       leases_(store_->incarnation(), deadline_after(now.steady, options.quiet)) {
+  for (const auto& [name, stream] : store_->streams()) {
+    told_.emplace(name, stream->next());
+  }
   leases_.set_observer([this](const std::string& name) {
     for (auto& [client, state] : clients_) {
       for (auto& [id, channel] : state.channels) {
@@ -119,6 +122,7 @@ void HubSession::declare(const std::string& client, const Op& op, const store::N
                                : Result<store::Stream*>(settings.error());
   PendingAnswer& reply = answer(client, op, stream.error());
   if (stream) {
+    told_.try_emplace((*stream)->name(), (*stream)->next());
     reply.number = (*stream)->first();
     reply.second = (*stream)->next();
     reply.body = write_settings((*stream)->settings());
@@ -177,6 +181,9 @@ void HubSession::remove(const std::string& client, const Op& op, const store::No
     return;
   }
   const Result<void> done = op.key.empty() ? store_->remove(op.name) : store_->remove_consumer(*stream, op.key);
+  if (done && op.key.empty()) {
+    told_.erase(told_.find(op.name));
+  }
   answer(client, op, done.error());
 }
 
@@ -211,14 +218,12 @@ void HubSession::append(const std::string& client, const Op& op, const store::No
     expect.last = op.number;
   }
   expect.absent = op.has(OpFlags::expect_absent);
-  const std::uint64_t before = stream->next();
   const auto appended = store_->append(*stream, message, expect, now);
   PendingAnswer& reply = answer(client, op, appended.error());
   if (appended) {
     reply.number = appended->sequence;
     reply.flags = appended->duplicate ? OpFlags::duplicate : 0;
     reply.needs = stream->in_memory() ? PendingAnswer::Needs::memory : PendingAnswer::Needs::disk;
-    stored_from_.try_emplace(stream->name(), before);
   }
 }
 

@@ -145,9 +145,9 @@ class HubSession {
   LeaseTable leases_;
   std::map<std::string, Client, std::less<>> clients_;
   std::vector<PendingAnswer> answers_;
-  std::size_t turn_bytes_ = 0;                        // of ops and of answers
-  Instant retry_at_{};                                // after a commit that failed
-  std::map<std::string, std::uint64_t> stored_from_;  // of the turn: the first new sequence of each stream
+  std::size_t turn_bytes_ = 0;                              // of ops and of answers
+  Instant retry_at_{};                                      // after a commit that failed
+  std::map<std::string, std::uint64_t, std::less<>> told_;  // on_stored: of each stream, the first sequence to tell
   // Deliveries wait for the commit of their tries.
   struct Outgoing {
     std::string client;

@@ -470,8 +470,11 @@ TEST_F(HubTest, TwentyThousandMessagesInFlightAreReadInOrderAndOnce) {
 TEST_F(HubTest, WhatWasStoredIsToldAfterItsCommit) {
   hub_.reset();
   std::vector<std::string> told;  // the hub's thread; read after stop()
-  options_.on_stored = [&told](std::string_view topic, Bytes /*headers*/, Bytes body) {
-    told.push_back(std::string(topic) + ":" + std::string(as_text(body)));
+  options_.on_stored = [&told](std::vector<store::ReadMessage>&& messages) {
+    for (const store::ReadMessage& each : messages) {
+      told.push_back(std::string(each.message.topic) + ":" + std::string(as_text(each.message.body)));
+    }
+    return messages.size();
   };
   auto hub = host();
   ASSERT_NE(hub, nullptr) << error_.message();

@@ -173,6 +173,89 @@ TEST_F(Kept, ManyKeysComeInPages) {
   EXPECT_TRUE(std::is_sorted(keys->begin(), keys->end()));
 }
 
+// The reading of one counter of a handle, or of the hub that it hosts.
+std::uint64_t reading_of(const Topics& topics, std::string_view thing, std::string_view member) {
+  CounterReadings readings;
+  topics.counter_source()("t", readings);
+  for (const auto& reading : readings) {
+    for (std::size_t row = 0; reading.table->thing == thing && row < reading.table->rows.size(); ++row) {
+      if (reading.table->rows[row].member == member) {
+        return reading.values[row];
+      }
+    }
+  }
+  return ~std::uint64_t{0};
+}
+
+TEST_F(Kept, WhatIsStoredReachesVolatileSubscribersToo) {
+  Topics host = fleet_.open(context_);
+  Topics other = fleet_.open(context_);
+  Stream jobs = *host.stream({.name = "jobs", .topics = {"jobs.>", "dead.>"}});
+  Stream jobs_of_other = *other.stream({.name = "jobs", .topics = {"jobs.>", "dead.>"}});
+  Subscription mine = *host.subscribe({"jobs.>", "dead.>"});
+  Subscription theirs = *other.subscribe({"jobs.>", "dead.>"});
+  Publisher a = *host.publisher("jobs.a");
+  ASSERT_EQ(*a.wait_subscribers(2, soon()), 2u);
+  Headers headers;
+  ASSERT_TRUE(headers.add("traceparent", "00-1"));
+  ASSERT_TRUE(jobs.publish("jobs.a", "1", {.id = "1", .headers = headers.block()}));
+  ASSERT_TRUE(jobs_of_other.publish("jobs.a", "2", {.id = "2"}));
+  ASSERT_TRUE(jobs.publish("jobs.a", "2", {.id = "2"})->duplicate);
+  ASSERT_EQ(jobs.publish("jobs.a", "x", {.expect_last = 77}).error(), Errc::conflict);
+  {  // a dead letter is stored, too
+    Consumer c = *jobs.consumer("c", {.unacked_max = 1, .tries_max = 1, .dead_letters = "dead.jobs"});
+    c.next_until(soon())->retry(Duration(0));
+    c.next_until(soon())->ack();
+  }
+  for (Subscription* const each : {&mine, &theirs}) {
+    const auto first = each->next_until(soon());
+    ASSERT_TRUE(first) << first.error().message();
+    EXPECT_EQ(first->topic(), "jobs.a");
+    EXPECT_EQ(first->text(), "1");
+    EXPECT_EQ(first->header("traceparent"), "00-1");
+    EXPECT_EQ(each->next_until(soon())->text(), "2");
+    const auto dead = each->next_until(soon());
+    EXPECT_EQ(dead->topic(), "dead.jobs");
+    EXPECT_EQ(dead->text(), "1");
+    EXPECT_EQ(each->try_next().error(), Errc::would_block) << "a duplicate and a refused message are not told";
+  }
+  // The books: what the hub stored is what it published, and what each subscription took.
+  EXPECT_EQ(reading_of(host, "hub", "appended"), 3u);
+  EXPECT_EQ(reading_of(host, "hub", "told"), 3u);
+  EXPECT_EQ(reading_of(host, "hub", "untold"), 0u);
+  EXPECT_EQ(reading_of(host, "kept", "appended"), 3u);
+  EXPECT_EQ(reading_of(host, "kept", "acknowledged"), 2u);
+  EXPECT_EQ(reading_of(host, "kept", "refused"), 1u);
+  for (const Topics* const each : {&host, &other}) {
+    const TopicsStatistics all = each->statistics();
+    EXPECT_EQ(all.matched, all.delivered + all.dropped() + all.queued);
+    EXPECT_EQ(all.delivered, 3u);
+  }
+  EXPECT_EQ(host.statistics().published, 3u);
+  // A bucket is a stream, whose erasures are no messages.
+  Subscription keys = *other.subscribe("kv.>");
+  ASSERT_EQ(*host.publisher("kv.config.a")->wait_subscribers(1, soon()), 1u);
+  KeyValue kv = *other.key_value("config");
+  ASSERT_TRUE(kv.put("a", "1"));
+  ASSERT_TRUE(kv.erase("a"));
+  ASSERT_TRUE(kv.put("a", "2"));
+  EXPECT_EQ(keys.next_until(soon())->text(), "1");
+  EXPECT_EQ(keys.next_until(soon())->text(), "2");
+}
+
+TEST_F(Kept, AStreamThatIsMadeAnewIsToldFromItsFirstMessage) {
+  Topics host = fleet_.open(context_);
+  Subscription mine = *host.subscribe("a");
+  for (int round = 0; round < 3; ++round) {
+    Stream s = *host.stream({.name = "s"});
+    for (int i = 0; i < 5 - round; ++i) {
+      ASSERT_TRUE(s.publish("a", std::to_string(i)));
+      EXPECT_EQ(mine.next_until(soon())->text(), std::to_string(i));
+    }
+    ASSERT_TRUE(s.remove());
+  }
+}
+
 TEST_F(Kept, ASpaceAndAnotherSeparatorStayTheProgramsOwn) {
   TopicsOptions options = fleet_.options();
   options.space = "prod";

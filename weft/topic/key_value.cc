@@ -86,8 +86,9 @@ Result<KeyValueWatch> KeyValue::watch(std::string_view filter, bool all) {
   if (core_ == nullptr) {
     return kMoved;
   }
-  Reader reader(core_->stream().link(), WEFT_TRY(core_->watch(filter, all)));
-  WEFT_TRY(reader.wait_open());
+  const auto channel = WEFT_TRY(core_->watch(filter, all));
+  Reader reader(core_->stream().link(), channel);
+  WEFT_TRY(core_->stream().link()->wait_open(*channel));
   return KeyValueWatch(core_, std::move(reader));
 }
 

@@ -122,8 +122,9 @@ Result<Consumer> Stream::consumer(std::string_view name, const ConsumerOptions& 
   if (core_ == nullptr) {
     return kMoved;
   }
-  Consumer consumer(core_->link(), WEFT_TRY(core_->consumer(name, options)));
-  WEFT_TRY(consumer.wait_open());
+  const auto channel = WEFT_TRY(core_->consumer(name, options));
+  Consumer consumer(core_->link(), channel);
+  WEFT_TRY(core_->link()->wait_open(*channel));
   return consumer;
 }
 
@@ -131,8 +132,9 @@ Result<Reader> Stream::read(const ReadOptions& options) {
   if (core_ == nullptr) {
     return kMoved;
   }
-  Reader reader(core_->link(), WEFT_TRY(core_->reader(options)));
-  WEFT_TRY(reader.wait_open());
+  const auto channel = WEFT_TRY(core_->reader(options));
+  Reader reader(core_->link(), channel);
+  WEFT_TRY(core_->link()->wait_open(*channel));
   return reader;
 }
 
@@ -159,9 +161,7 @@ Result<StreamInfo> Stream::info() {
     return kMoved;
   }
   const auto call = WEFT_TRY(run(*core_, core_->info()));
-  StreamInfo info = WEFT_TRY(StreamCore::read_info(*call));
-  info.name = core_->wire();
-  return info;
+  return core_->read_info(*call);
 }
 
 Result<void> Stream::purge(std::uint64_t before) {

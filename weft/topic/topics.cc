@@ -88,10 +88,7 @@ Result<KeyValue> Topics::key_value(std::string_view name, const KeyValueOptions&
   auto link = WEFT_TRY(topic::hub_link_of(*node_));
   return KeyValue::declare(std::move(link), name, options);
 }
-KeptStatistics Topics::kept_statistics() const {
-  const auto link = node_ == nullptr ? nullptr : node_->used_hub_link();
-  return link == nullptr ? KeptStatistics{} : link->statistics();
-}
+KeptStatistics Topics::kept_statistics() const { return topic::kept_statistics_of(node_.get()); }
 
 Result<void> Topics::add_peer(std::string_view endpoint) {
   return node_ == nullptr ? Result<void>(kMoved) : node_->add_peer(endpoint);
@@ -197,6 +194,9 @@ CounterSource Topics::counter_source() const {
   return [weak = std::weak_ptr<topic::Node>(node_)](std::string_view name, CounterReadings& into) {
     if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
       into.push_back({&kTopicsTable, {{"topics", std::string(name)}}, sync::read_counters(node->statistics())});
+      if (const auto link = node->used_hub_link()) {
+        link->read_counters(name, into);
+      }
     }
   };
 }

@@ -64,6 +64,11 @@ bool Message::assign_copy(Bytes bytes) noexcept {
   return true;
 }
 
+Message::Message(std::string_view text) : Message() {
+  if (!assign_copy(as_bytes(text))) {
+    throw std::bad_alloc();
+  }
+}
 Result<Message> Message::copy_of(Bytes bytes) {
   Message message;
   if (!message.assign_copy(bytes)) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "weft/base/bytes.h"
@@ -21,6 +22,8 @@ class Message {
   static constexpr std::size_t kGroupMax = 255;
 
   Message() noexcept : kind_(Kind::small), size_(0), more_(false), storage_{} {}
+  // Copies the text. Throws std::bad_alloc when memory ran out.
+  explicit Message(std::string_view text);
   // Copies the bytes. resource_exhausted when memory ran out.
   [[nodiscard]] static Result<Message> copy_of(Bytes bytes);
   [[nodiscard]] static Result<Message> copy_of(std::string_view text) { return copy_of(as_bytes(text)); }
@@ -41,6 +44,7 @@ class Message {
     return is_large() ? Bytes(storage_.large.data, storage_.large.size) : Bytes(storage_.small, size_);
   }
   [[nodiscard]] std::string_view text() const noexcept { return as_text(bytes()); }
+  [[nodiscard]] std::string to_string() const { return std::string(text()); }
   [[nodiscard]] std::size_t size() const noexcept { return is_large() ? storage_.large.size : size_; }
   [[nodiscard]] bool empty() const noexcept { return size() == 0; }
 

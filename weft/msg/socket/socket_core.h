@@ -49,6 +49,8 @@ struct InprocBinder {
   FrozenOptions options;
 };
 
+inline constexpr Error kNoParts(Errc::invalid_argument, "a message has at least one part");
+
 // Runs `call`. Memory that runs out in there becomes the call's error.
 template <typename Call>
 [[nodiscard]] auto or_no_memory(Call&& call) noexcept -> decltype(call()) {

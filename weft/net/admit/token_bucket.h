@@ -74,7 +74,8 @@ class TokenBucket {
     }
     const std::uint64_t elapsed = static_cast<std::uint64_t>(now.time_since_epoch().count()) -
                                   static_cast<std::uint64_t>(last_.time_since_epoch().count());
-    const auto gained = static_cast<unsigned __int128>(elapsed) * limit.per_second;
+    __extension__ using Wide = unsigned __int128;
+    const auto gained = static_cast<Wide>(elapsed) * limit.per_second;
     level_ = last_ == kUnused || gained > most - level_ ? most : level_ + static_cast<std::uint64_t>(gained);
     last_ = now;
   }

@@ -96,8 +96,8 @@ class Promise final : public PromiseBase {
 
   Task<T> get_return_object() noexcept;
   template <typename U = T>
-    requires std::is_constructible_v<T, U>
   void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U>) {
+    static_assert(std::is_constructible_v<T, U>, "weft: the value of co_return does not convert to the T of Task<T>");
     ::new (static_cast<void*>(std::addressof(value_))) T(std::forward<U>(value));
     has_value_ = true;
   }
@@ -200,6 +200,11 @@ class [[nodiscard]] Task {
   };
   // Only in another Task, and once.
   Awaiter operator co_await() && noexcept { return Awaiter(coroutine_); }
+  template <bool kMoved = false>
+  Awaiter operator co_await() & noexcept {
+    static_assert(kMoved, "weft: a task is awaited once: co_await std::move(task)");
+    return Awaiter(coroutine_);
+  }
 
   explicit operator bool() const noexcept { return static_cast<bool>(coroutine_); }
   // For code that starts tasks in other ways.

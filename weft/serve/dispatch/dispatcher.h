@@ -91,12 +91,14 @@ class Dispatcher {
 
   // invalid_state: the id has a handler; resource_exhausted: IdTable::kSizeMax ids have handlers.
   template <typename Handler>
-    requires std::invocable<Handler&, Caller&, const Frame&>
   Result<void> on(std::uint32_t id, Handler handler) {
     return table_.add(id, keep(std::move(handler)));
   }
-  template <typename Service, typename Outcome>
-  Result<void> on(std::uint32_t id, Outcome (Service::*method)(Caller&, const Frame&), Service& service) {
+  template <typename Method, typename Service>
+    requires std::is_member_function_pointer_v<Method>
+  Result<void> on(std::uint32_t id, Method method, Service& service) {
+    static_assert(std::is_invocable_v<Method, Service&, Caller&, const Frame&>,
+                  "weft: the method cannot be called with (Caller&, const HeaderCodec::Frame&); the frame is const");
     return on(id, [&service, method](Caller& caller, const Frame& frame) { return (service.*method)(caller, frame); });
   }
   // Handles ids without a handler of their own. invalid_state: there is such a handler already.
@@ -181,7 +183,11 @@ class Dispatcher {
   }
   template <typename Handler>
   Entry keep(Handler handler) {
-    if constexpr (HandlerTask<std::invoke_result_t<Handler&, Caller&, const Frame&>>::kIs) {
+    static_assert(std::is_invocable_v<Handler&, Caller&, const Frame&>,
+                  "weft: the handler cannot be called with (Caller&, const HeaderCodec::Frame&); the frame is const");
+    using Outcome = std::invoke_result_t<Handler&, Caller&, const Frame&>;
+    detail::check_outcome<Outcome>();
+    if constexpr (HandlerTask<Outcome>::kIs) {
       return {&start<Handler>, keep_as(Coroutine<Handler>{std::move(handler), this})};
     } else {
       return {&call<Handler>, keep_as(std::move(handler))};

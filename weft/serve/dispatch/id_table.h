@@ -71,7 +71,7 @@ class IdTable {
   [[nodiscard]] static std::size_t room_of(std::size_t places) noexcept { return places + places / 2 + 1; }
   [[nodiscard]] std::size_t places() const noexcept { return std::size_t{1} << (64 - shift_); }
   [[nodiscard]] std::size_t home(std::uint32_t id) const noexcept {
-    return static_cast<std::size_t>(id * std::uint64_t{0x9E37'79B9'7F4A'7C15} >> shift_);
+    return id * std::uint64_t{0x9E37'79B9'7F4A'7C15} >> shift_;
   }
   [[nodiscard]] Entry* place_for(std::uint32_t id) noexcept {
     Entry* entry = &open_[home(id)];

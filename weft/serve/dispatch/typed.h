@@ -124,9 +124,11 @@ struct TypedHandler {
 // FlatBuffers does not verify one thing: a hostile peer may have put the elements of a vector of 8-byte structs
 // at a multiple of 4.
 template <typename T, typename Caller, typename Handler>
-  requires std::invocable<Handler&, Caller&, const T&>
 Result<void> route(Dispatcher<Caller>& dispatcher, std::uint32_t id, std::string_view file_identifier, Handler handler,
                    const TypedLimits& limits = {}) {
+  static_assert(std::is_invocable_v<Handler&, Caller&, const T&>,
+                "weft: the handler cannot be called with (Caller&, const T&); the message is const");
+  detail::check_outcome<std::invoke_result_t<Handler&, Caller&, const T&>>();
   FileIdentifier identifier;
   if (file_identifier.size() != identifier.size()) {
     return Error(Errc::invalid_argument, "a file identifier has 4 characters");

@@ -26,6 +26,9 @@ enum class AcceptMode : std::uint8_t {
 struct ListenerOptions {
   SessionLimits limits;
   AcceptMode accept = AcceptMode::automatic;
+  // Other listeners of this user may have the same tcp port, also in other processes: the kernel spreads the
+  // connections over all of them. They share it, too. Without it a port that has a listener is address_in_use.
+  bool share_port = false;
   sys::SocketOptions socket = default_socket();
   net::AcceptFilter filter{};
   // Puts a layer between a session and its socket: makes a stream from the accepted one. Called on the session's

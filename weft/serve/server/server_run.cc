@@ -129,9 +129,16 @@ Result<ServerRun::Listeners> ServerRun::open_listeners(const net::Endpoint& endp
   if (options.accept == AcceptMode::reuse_port && endpoint.transport != net::Transport::tcp) {
     return Error(Errc::not_supported, "only tcp listeners can share an address");
   }
+  if (options.share_port && (endpoint.transport != net::Transport::tcp || options.socket.adopt_fd >= 0)) {
+    return Error(Errc::not_supported, "only tcp listeners that the server opens itself can share a port");
+  }
   const bool shared = several && options.accept != AcceptMode::hand_off;
   sys::SocketOptions socket = options.socket;
-  socket.reuse_port = shared;
+  if (shared && !options.share_port && !endpoint.any_port) {
+    // SO_REUSEPORT would join any listener of the same user. A socket without it finds out whether there is one.
+    (void)WEFT_TRY(net::Listener::open(endpoint, socket));
+  }
+  socket.reuse_port = shared || options.share_port;
   listeners[0] = WEFT_TRY(net::Listener::open(endpoint, socket));
   bound = listeners[0]->bound_endpoint();
   if (shared) {

@@ -119,6 +119,45 @@ TEST_F(ServerTest, OnlyTcpListenersShareAnAddress) {
   EXPECT_EQ(bound.error(), Errc::not_supported);
 }
 
+TEST_F(ServerTest, APortBelongsToOneListener) {
+  const std::string bound = listen();
+  EXPECT_EQ(server_->listen<HeaderCodec>(bound, {}, [this] { return test::ScriptService{&script_}; }).error(),
+            Errc::address_in_use);
+  const auto other = std::move(Server::make(*runtime_)).value();
+  for (const AcceptMode mode : {AcceptMode::automatic, AcceptMode::reuse_port, AcceptMode::hand_off}) {
+    ListenerOptions options;
+    options.accept = mode;
+    EXPECT_EQ(other->listen<HeaderCodec>(bound, options, [this] { return test::ScriptService{&script_}; }).error(),
+              Errc::address_in_use);
+  }
+  script_.on_frame = echo;
+  Client client(bound);
+  client.send(1, "still here");
+  EXPECT_EQ(client.receive(), "still here");
+}
+
+TEST_F(ServerTest, TwoServersShareAPortThatBothOffer) {
+  make_server();
+  for (const AcceptMode mode : {AcceptMode::automatic, AcceptMode::hand_off}) {
+    ListenerOptions options;
+    options.accept = mode;
+    options.share_port = true;
+    const auto service = [this] { return test::ScriptService{&script_}; };
+    const auto bound = server_->listen<HeaderCodec>("tcp://127.0.0.1:0", options, service);
+    ASSERT_TRUE(bound);
+    const auto other = std::move(Server::make(*runtime_)).value();
+    EXPECT_EQ(*other->listen<HeaderCodec>(*bound, options, service), *bound);
+    options.share_port = false;
+    EXPECT_EQ(other->listen<HeaderCodec>(*bound, options, service).error(), Errc::address_in_use);
+    ASSERT_TRUE(other->stop(sys::now() + kLong));
+  }
+  ListenerOptions options;
+  options.share_port = true;
+  const auto unix_one =
+      server_->listen<HeaderCodec>("ipc://*", options, [this] { return test::ScriptService{&script_}; });
+  EXPECT_EQ(unix_one.error(), Errc::not_supported);
+}
+
 struct Lines {
   void on_frame(SessionOf<DelimiterCodec>& session, const DelimiterCodec::Frame& frame) {
     (void)session.send({}, frame.body);

@@ -56,7 +56,7 @@ class GroupPresence {
 
   [[nodiscard]] static std::size_t bucket_of(GroupId id) noexcept {
     constexpr unsigned kShift = 54;  // leaves ten bits
-    return static_cast<std::size_t>((static_cast<std::uint64_t>(id) * 0x9e3779b97f4a7c15u) >> kShift);
+    return (static_cast<std::uint64_t>(id) * 0x9e3779b97f4a7c15u) >> kShift;
   }
   // Relaxed: a bit tells of nothing else; whoever knows of a join sees its bit by coherence.
   void set(std::size_t bucket, unsigned core) noexcept {

@@ -57,7 +57,8 @@ class InputMemory {
  private:
   static constexpr std::size_t kClasses = 64;
   static std::size_t class_of(std::size_t bytes) noexcept {
-    return static_cast<std::size_t>(std::bit_width(bytes | 1)) - 1;
+    const auto bits = static_cast<unsigned>(std::bit_width(bytes | 1));
+    return bits - 1;
   }
   [[nodiscard]] InputHolder* largest_beside(const InputHolder& holder) const noexcept;
 

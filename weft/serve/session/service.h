@@ -7,6 +7,7 @@
 #include <new>
 #include <span>
 
+#include "weft/serve/session/service_checks.h"
 #include "weft/serve/session/session.h"
 
 namespace weft::serve {
@@ -80,11 +81,12 @@ class SessionOf final : public Session {
 //                                                           is closed then; with it the service closes the session
 //   void on_close(SessionOf<Codec>&, const Error& why)      the last call; session.reason() says the counter
 // A service has one object for each core. All its calls run in that core's thread, one at a time. An exception
-// from it ends the session.
+// from it ends the session. A function that has one of these names and cannot be called does not compile.
 template <typename Codec, typename Service>
 struct ServiceCalls {
   using Typed = SessionOf<Codec>;
   using Frame = typename Codec::Frame;
+  static_assert(detail::check_service<Service, Typed, Frame>());
 
   static constexpr bool kHasEnd = requires(Service service, Typed& session) { service.on_end(session); };
 
@@ -138,7 +140,6 @@ struct ServiceCalls {
     }
   };
   static void start(Typed& session, const Frame& frame) {
-    static_assert(std::is_same_v<decltype(service(session).on_frame(session, frame)), rt::Task<void>>);
     const auto handle = [&session](const Frame& kept) { return service(session).on_frame(session, kept); };
     if (const auto started = start_with_frame(session, frame, handle, EndsSession{&session}); !started) {
       session.abort(CloseReason::out_of_memory, started.error());

@@ -137,7 +137,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   using Parts = std::array<Bytes, 3>;
 
   Session(Shard& shard, const ServiceSlot& slot) noexcept;
-  ~Session() = default;  // requires clean_up()
+  virtual ~Session() = default;  // requires clean_up()
 
   [[nodiscard]] Result<void> send_parts(const Parts& parts);
   // Where to write a frame of up to `size` bytes, for SessionOf::send(). Null: the caller must use

@@ -178,6 +178,24 @@ struct HandlerTask<rt::Task<T>> {
 template <typename T>
 struct HandlerTask<Result<rt::Task<T>>> : HandlerTask<rt::Task<T>> {};
 
+namespace detail {
+template <typename Outcome>
+inline constexpr bool kIsResult = false;
+template <typename T>
+inline constexpr bool kIsResult<Result<T>> = true;
+template <typename Outcome>
+constexpr void check_outcome() {
+  if constexpr (HandlerTask<Outcome>::kIs) {
+    using Value = typename HandlerTask<Outcome>::Value;
+    static_assert(std::is_void_v<Value> || std::is_same_v<Value, Result<void>>,
+                  "weft: a handler that is a coroutine returns rt::Task<> or rt::Task<Result<>>");
+  } else {
+    static_assert(std::is_void_v<Outcome> || kIsResult<Outcome>,
+                  "weft: a handler returns void, a Result, rt::Task<> or rt::Task<Result<>>");
+  }
+}
+}  // namespace detail
+
 // A frame that lives as long as its handler, and the function that receives the outcome: report(outcome,
 // cancelled, frame).
 template <typename Frame, typename Report>

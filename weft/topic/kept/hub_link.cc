@@ -64,7 +64,7 @@ void HubLink::close() noexcept {
     }
   }
   drop_connection();
-  hosted_.reset();
+  hosted_ = {};
 }
 
 KeptStatistics HubLink::statistics() const {
@@ -73,6 +73,18 @@ KeptStatistics HubLink::statistics() const {
   all.in_flight = in_flight_;
   all.channels = channels_.size();
   return all;
+}
+
+void HubLink::read_counters(std::string_view name, CounterReadings& into) const {
+  into.push_back({&kKeptTable, {{"topics", std::string(name)}}, sync::read_counters(statistics())});
+  CounterSource hub;
+  {
+    const std::lock_guard lock(mutex_);
+    hub = hub_counters_;
+  }
+  if (hub) {
+    hub(name, into);
+  }
 }
 
 std::string HubLink::next_message_id() {

@@ -29,15 +29,22 @@
 
 namespace weft::topic {
 
+// Hosting: a hub of this process. It lives as long as `hub`.
+struct Hosting {
+  std::shared_ptr<void> hub{};
+  std::function<Error()> ended{};  // why the hub ended by itself; ok: it opens its store, or serves
+  CounterSource counters{};        // of the hub
+};
+
 // LinkSettings: the handle's part of a HubLink.
 struct LinkSettings {
   std::string endpoint;  // where the hub of the fleet listens: ipc://…/hub.sock
   std::string id;        // of the handle's life: the front of the ids of its messages
   Names names{};
   std::function<Result<Socket>()> make_socket{};  // a DEALER
-  // Tries to make this process the hub; the hub lives as long as what it returns. would_block: another process is it.
-  // Empty: this handle never hosts.
-  std::function<Result<std::shared_ptr<void>>()> host{};
+  // Tries to make this process the hub, without waiting for the disk. would_block: another process is it. Empty: this
+  // handle never hosts.
+  std::function<Result<Hosting>()> host{};
   bool async = false;  // the callers are coroutines of the loop
 };
 
@@ -70,7 +77,8 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   [[nodiscard]] const Names& names() const noexcept { return settings_.names; }
   [[nodiscard]] bool async() const noexcept { return settings_.async; }
   [[nodiscard]] KeptStatistics statistics() const;
-  [[nodiscard]] std::string next_message_id();  // no other message of any handle has it
+  void read_counters(std::string_view name, CounterReadings& into) const;  // and those of the hub of this process
+  [[nodiscard]] std::string next_message_id();                             // no other message of any handle has it
 
   // --- requests ---
   // Encodes `op`, whose id does not matter. message_too_large; invalid_argument; resource_exhausted.
@@ -125,6 +133,9 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
         news.threads.wait_for(lock, deadline - now);
       }
     }
+  }
+  [[nodiscard]] Result<void> wait_open(KeptChannel& channel) {
+    return wait(channel.changed, kNever, [&] { return opened(channel); });
   }
   // Sends the call and waits for its answer.
   [[nodiscard]] Result<void> run(const IntrusivePtr<Call>& call) {
@@ -222,14 +233,15 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   std::unordered_map<std::string, Message> declared_;
   News place_;
   KeptStatistics counts_;
+  CounterSource hub_counters_;  // of the hub that this process hosted last
 
   // the loop's
   std::uint64_t connections_ = 0;
-  bool was_up_ = false;
   Duration pause_{0};
   rt::TimerId timer_;
   rt::TimerId retry_;
-  std::shared_ptr<void> hosted_;
+  Hosting hosted_;
+  bool hosted_served_ = false;  // there was a connection since this process began to host
 };
 
 }  // namespace weft::topic

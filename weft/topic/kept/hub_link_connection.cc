@@ -95,7 +95,7 @@ void HubLink::connected(std::uint64_t number) {
     }
     state_ = Link::up;
     ++counts_.connections;
-    was_up_ = true;
+    hosted_served_ = true;
     pause_ = Duration::zero();
     resend();
   }
@@ -175,28 +175,35 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
 }
 
 void HubLink::try_to_host() {
-  constexpr Error kNoHub(Errc::would_block);
-  Result<std::shared_ptr<void>> hosted(kNoHub);
-  if (hosted_ == nullptr && settings_.host) {
-    hosted = settings_.host();
+  Result<void> hosting(Errc::would_block);
+  if (hosted_.hub != nullptr && hosted_.ended() != Errc::ok) {
+    // A hub that served and lost its disk is made anew. One that never opened its store tells why.
+    hosting = hosted_served_ ? hosting : Result<void>(hosted_.ended());
+    hosted_ = {};
   }
-  if (hosted) {
-    hosted_ = *std::move(hosted);
-    {
+  if (hosted_.hub == nullptr && hosting.error() == Errc::would_block && settings_.host) {
+    auto hosted = settings_.host();
+    hosting = hosted ? Result<void>() : hosted.error();
+    if (hosted) {
+      hosted_ = *std::move(hosted);
+      hosted_served_ = false;
       const std::lock_guard lock(mutex_);
+      hub_counters_ = hosted_.counters;
       ++counts_.hosted;
     }
+  }
+  if (hosting) {
     connect();
     return;
   }
-  if (hosted.error() != Errc::would_block) {
+  if (hosting.error() != Errc::would_block) {
     const std::lock_guard lock(mutex_);
     List<Call> kept;
     while (Call* const call = order_.pop_front()) {
       if (call->sent) {
         kept.push_back(*call);
       } else {
-        finish(*call, hosted.error());
+        finish(*call, hosting.error());
       }
     }
     while (Call* const call = kept.pop_front()) {
@@ -209,7 +216,7 @@ void HubLink::try_to_host() {
       }
     }
     for (const auto& channel : refused) {
-      end_channel(*channel, hosted.error());
+      end_channel(*channel, hosting.error());
     }
     if (!wanted()) {
       return;

@@ -299,11 +299,11 @@ TEST_F(HubLinkTest, AHandleHostsWhenNobodyAnswersAndAnotherOneWhenItGoes) {
     std::atomic<bool>& file;
     std::optional<FakeHub> hub;
   };
-  const auto host = [&]() -> Result<std::shared_ptr<void>> {
+  const auto host = [&]() -> Result<Hosting> {
     if (lock_file.exchange(true)) {
       return Errc::would_block;
     }
-    return std::shared_ptr<void>(std::make_shared<Hosted>(context_, endpoint_, store_, lock_file));
+    return Hosting{std::make_shared<Hosted>(context_, endpoint_, store_, lock_file), [] { return Error(); }, {}};
   };
   TestLink one(context_, endpoint_, host);
   TestLink two(context_, endpoint_, host);
@@ -318,7 +318,7 @@ TEST_F(HubLinkTest, AHandleHostsWhenNobodyAnswersAndAnotherOneWhenItGoes) {
 }
 
 TEST_F(HubLinkTest, AStoreThatCannotBeOpenedIsToldAtOnce) {
-  TestLink link(context_, endpoint_, []() -> Result<std::shared_ptr<void>> {
+  TestLink link(context_, endpoint_, []() -> Result<Hosting> {
     return Error(Errc::not_supported, "this build has no SQLite: it keeps no topics");
   });
   const auto declared = Stream::declare(link.link(), {.name = "orders"});

@@ -45,18 +45,19 @@ std::uint64_t number_of(std::string_view text) noexcept {
 
 Result<std::shared_ptr<StreamCore>> StreamCore::make(std::shared_ptr<HubLink> link, const StreamOptions& options) {
   return msg::or_no_memory([&]() -> Result<std::shared_ptr<StreamCore>> {
+    // Every member by its place, so that a new option is no setting that is forgotten here.
+    const auto& [name, topics, keep, survives, age_max, bytes_max, when_full, same_id_window, redeclare] = options;
     const Names& names = link->names();
-    std::string wire = WEFT_TRY(names.encode(options.name));
-    StreamSettings settings;
-    for (const std::string& topic : options.topics) {
+    std::string wire = WEFT_TRY(names.encode(name));
+    StreamSettings settings{.keep = keep,
+                            .survives = survives,
+                            .age_max = age_max,
+                            .bytes_max = bytes_max,
+                            .when_full = when_full,
+                            .same_id_window = same_id_window};
+    for (const std::string& topic : topics) {
       settings.topics.emplace_back(WEFT_TRY(names.filter(topic)).text());
     }
-    settings.keep = options.keep;
-    settings.survives = options.survives;
-    settings.age_max = options.age_max;
-    settings.bytes_max = options.bytes_max;
-    settings.when_full = options.when_full;
-    settings.same_id_window = options.same_id_window;
     WEFT_TRY(check_settings(settings));
     return std::make_shared<StreamCore>(std::move(link), std::move(wire), std::move(settings));
   });
@@ -165,8 +166,9 @@ Published StreamCore::published(const Call& call) noexcept {
   return {call.answer.number, call.answer.has(OpFlags::duplicate)};
 }
 
-Result<StreamInfo> StreamCore::read_info(const Call& call) {
+Result<StreamInfo> StreamCore::read_info(const Call& call) const {
   StreamInfo info;
+  info.name = wire_;
   std::string settings;
   bool counts = false;  // they stand behind the settings
   std::string_view text = as_text(call.answer.body);
@@ -214,8 +216,9 @@ Result<IntrusivePtr<KeptChannel>> StreamCore::consumer(std::string_view name, co
       return Error(Errc::invalid_argument, "a consumer has a name of up to 255 bytes");
     }
     WEFT_TRY(check_queue(options.queue_messages_max, options.queue_bytes_max));
-    return open(new KeptChannel(wire_, std::string(name), WEFT_TRY(settings_of(link_->names(), options)),
-                                options.queue_messages_max, options.queue_bytes_max));
+    ConsumerSettings settings = WEFT_TRY(settings_of(link_->names(), options));
+    return open(new KeptChannel(wire_, std::string(name), std::move(settings), options.queue_messages_max,
+                                options.queue_bytes_max));
   });
 }
 

@@ -58,7 +58,7 @@ class StreamCore {
   [[nodiscard]] Result<IntrusivePtr<Call>> remove_consumer(std::string_view consumer) const;
 
   [[nodiscard]] static Published published(const Call& call) noexcept;
-  [[nodiscard]] static Result<StreamInfo> read_info(const Call& call);
+  [[nodiscard]] Result<StreamInfo> read_info(const Call& call) const;
   // Answers of `remove` that was sent twice.
   [[nodiscard]] static Result<void> removed(const Call& call, const Result<void>& result) noexcept;
 

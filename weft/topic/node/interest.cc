@@ -18,33 +18,77 @@ Result<bool> Interest::add(SubscriptionCore& subscription, IntrusivePtr<const Ow
     if (!subscription.filters.emplace(wire, filter).second) {
       return false;
     }
-    if (wire.kind() == FilterKind::exact) {
-      exact_[std::string(wire.text())].push_back({&subscription, std::move(filter)});
-    } else {
-      others_.push_back({&subscription, std::move(filter)});
-    }
+    put_in(subscription, std::move(filter));
   } catch (const std::bad_alloc&) {
     subscription.filters.erase(wire);
     return kNoMemory;
   }
   ++size_;
+  patterns_ += wire.kind() == FilterKind::exact ? 0 : 1;
   changed();
   return true;
 }
 
-void Interest::take_out(SubscriptionCore& subscription, const Filter& filter) noexcept {
-  const auto same = [&](const Entry& entry) {
-    return entry.subscription == &subscription && entry.filter->wire == filter;
-  };
-  --size_;
-  if (filter.kind() != FilterKind::exact) {
-    std::erase_if(others_, same);
+// After a throw nothing has changed.
+void Interest::put_in(SubscriptionCore& subscription, IntrusivePtr<const OwnFilter> filter) {
+  const Filter& wire = filter->wire;
+  if (wire.kind() == FilterKind::exact) {
+    const auto place = exact_.try_emplace(std::string(wire.text())).first;
+    try {
+      place->second.push_back({&subscription, std::move(filter)});
+    } catch (const std::bad_alloc&) {
+      if (place->second.empty()) {
+        exact_.erase(place);
+      }
+      throw;
+    }
     return;
   }
-  const auto found = exact_.find(filter.text());
-  if (found != exact_.end() && (std::erase_if(found->second, same), found->second.empty())) {
-    exact_.erase(found);
+  const auto [place, is_new] = others_.try_emplace(wire);
+  Wanted& wanted = place->second;
+  try {
+    wanted.entries.reserve(wanted.entries.size() + 1);
+    if (is_new && wire.kind() != FilterKind::prefix && !index_.add(wanted, wire)) {
+      throw std::bad_alloc();
+    }
+    if (is_new && wire.kind() == FilterKind::prefix) {
+      bool is_first = false;
+      Wanted** const of_prefix = prefixes_.insert(as_bytes(wire.text()), is_first);
+      if (of_prefix == nullptr) {
+        throw std::bad_alloc();
+      }
+      *of_prefix = &wanted;
+    }
+  } catch (const std::bad_alloc&) {
+    if (is_new) {
+      others_.erase(place);
+    }
+    throw;
   }
+  wanted.entries.push_back({&subscription, std::move(filter)});
+}
+
+void Interest::take_out(SubscriptionCore& subscription, const Filter& filter) noexcept {
+  const auto same = [&](const Entry& entry) { return entry.subscription == &subscription; };
+  --size_;
+  if (filter.kind() == FilterKind::exact) {
+    const auto found = exact_.find(filter.text());
+    if (found != exact_.end() && (std::erase_if(found->second, same), found->second.empty())) {
+      exact_.erase(found);
+    }
+    return;
+  }
+  --patterns_;
+  const auto found = others_.find(filter.view());
+  if (found == others_.end() || (std::erase_if(found->second.entries, same), !found->second.entries.empty())) {
+    return;
+  }
+  if (filter.kind() == FilterKind::prefix) {
+    prefixes_.erase(as_bytes(filter.text()));
+  } else {
+    index_.remove(found->second, filter);
+  }
+  others_.erase(found);
 }
 
 bool Interest::remove(SubscriptionCore& subscription, const Filter& filter) noexcept {
@@ -84,11 +128,18 @@ void Interest::find(std::string_view topic, MatchMemo& memo) {
   if (const auto found = exact_.find(topic); found != exact_.end()) {
     std::for_each(found->second.begin(), found->second.end(), take);
   }
-  for (const Entry& entry : others_) {
-    if (entry.filter->wire.matches(topic)) {
-      take(entry);
+  const auto take_all = [&](const Wanted& wanted) {
+    std::for_each(wanted.entries.begin(), wanted.entries.end(), take);
+    return true;
+  };
+  prefixes_.match(as_bytes(topic), [&](const Wanted* wanted) { return take_all(*wanted); });
+  index_.match(topic, mark, [&](msg::FilterIndex::Peer& peer, bool decided) {
+    peer.mark = mark;
+    const auto& wanted = static_cast<const Wanted&>(peer);
+    if (decided || wanted.entries.front().filter->wire.matches(topic)) {
+      take_all(wanted);
     }
-  }
+  });
   memo.topic = topic;
   // Relaxed: the lock orders it behind every change that the walk saw.
   memo.generation = generation_.load(std::memory_order_relaxed);
@@ -102,7 +153,7 @@ std::uint64_t Interest::count(std::string_view topic) {
 
 std::uint64_t Interest::patterns() noexcept {
   const std::lock_guard lock(mutex_);
-  return others_.size();
+  return patterns_;
 }
 
 }  // namespace weft::topic

@@ -10,7 +10,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "weft/base/filter.h"
 #include "weft/base/result.h"
+#include "weft/msg/interest/filter_index.h"
+#include "weft/msg/interest/prefix_table.h"
 #include "weft/topic/node/subscription_core.h"
 
 namespace weft::topic {
@@ -30,8 +33,9 @@ struct MatchMemo {
 
 // Interest: which subscriptions of one handle want which topics.
 // Owner: the node. Affinity: any thread.
-// Cost: a memo that still holds costs one load and one comparison. Else a lock, a hash probe for the exact filters, and
-// one test for each other filter.
+// Cost: a memo that still holds costs one load and one comparison. Else a lock, a hash probe for the exact filters, a
+// walk through the topic for the prefixes, and FilterIndex' cost for tokens and globs: globs of the same literal head
+// are tried one by one. add() and remove() take O(text), and a step for each subscription that has the same filter.
 // Invariants:
 //   1. A subscription is in a match once, however many of its filters match.
 //   2. Each change makes a new generation, after the change: a memo of that generation has seen it.
@@ -67,20 +71,35 @@ class Interest {
     SubscriptionCore* subscription;
     IntrusivePtr<const OwnFilter> filter;
   };
+  // Wanted: a filter that is not exact, and the subscriptions that have it. The index has its address.
+  struct Wanted : msg::FilterIndex::Peer {
+    std::vector<Entry> entries;
+  };
   struct Hash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const noexcept { return std::hash<std::string_view>()(text); }
+    std::size_t operator()(const FilterView& filter) const noexcept {
+      return std::hash<std::string_view>()(filter.text) + static_cast<std::size_t>(filter.kind);
+    }
+  };
+  struct Same {
+    using is_transparent = void;
+    bool operator()(const FilterView& a, const FilterView& b) const noexcept { return a == b; }
   };
   void find(std::string_view topic, MatchMemo& memo);
-  void changed() noexcept { generation_.fetch_add(1, std::memory_order_release); }  // pairs with match()
+  void changed() noexcept { generation_.fetch_add(1, std::memory_order_release); }    // pairs with match()
+  void put_in(SubscriptionCore& subscription, IntrusivePtr<const OwnFilter> filter);  // throws std::bad_alloc
   void take_out(SubscriptionCore& subscription, const Filter& filter) noexcept;
 
   std::mutex mutex_;
   std::atomic<std::uint64_t> generation_{1};
   std::unordered_map<std::string, std::vector<Entry>, Hash, std::equal_to<>> exact_;  // guarded by mutex_
-  std::vector<Entry> others_;                                                         // the same
-  std::size_t size_ = 0;                                                              // the same
-  std::uint64_t marks_ = 0;                                                           // the same
+  std::unordered_map<Filter, Wanted, Hash, Same> others_;                             // the same, as the rest
+  msg::FilterIndex index_;                                                            // tokens and globs of others_
+  msg::PrefixTable<Wanted*> prefixes_;                                                // prefixes of others_
+  std::size_t size_ = 0;
+  std::size_t patterns_ = 0;
+  std::uint64_t marks_ = 0;
 };
 
 }  // namespace weft::topic

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: MIT
+# Installs the build, moves the tree, then builds topics/ against it: static and shared by find_package(weft), and shared by
+# pkg-config. Each program publishes, subscribes and keeps (KEEPS: `kept`, or `not_supported` in a build without SQLite).
+# Empties WORK first.
+cmake_minimum_required(VERSION 3.25)
+function(run)
+  execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output TIMEOUT 240)
+  if(NOT result EQUAL 0)
+    message(FATAL_ERROR "failed (${result}): ${ARGV}\n${output}")
+  endif()
+  set(output ${output} PARENT_SCOPE)
+endfunction()
+# run_program(PROGRAM SHARED): SHARED: whether it must load both libraries of the prefix, or neither.
+function(run_program program shared)
+  file(MAKE_DIRECTORY ${WORK}/fleet)
+  file(CHMOD ${WORK}/fleet PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+  run(${program} ${KEEPS} ${WORK}/fleet)
+  file(REMOVE_RECURSE ${WORK}/fleet)
+  run(ldd ${program})
+  foreach(library weft weft_topics)
+    if(output MATCHES "lib${library}\\.so[.0-9]* => ${prefix}/")
+      set(loaded ON)
+    else()
+      set(loaded OFF)
+    endif()
+    if(NOT loaded STREQUAL shared)
+      message(FATAL_ERROR "${program}: lib${library}.so of the prefix: ${loaded}, not ${shared}\n${output}")
+    endif()
+  endforeach()
+endfunction()
+
+set(prefix ${WORK}/moved)
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/first)
+file(RENAME ${WORK}/first ${prefix})
+
+foreach(shared OFF ON)
+  message(STATUS "find_package(weft), BUILD_SHARED_LIBS=${shared}")
+  run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/cmake_${shared} -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
+    -DCMAKE_PREFIX_PATH=${prefix} -DBUILD_SHARED_LIBS=${shared})
+  run(${CMAKE_COMMAND} --build ${WORK}/cmake_${shared})
+  run_program(${WORK}/cmake_${shared}/program ${shared})
+endforeach()
+
+message(STATUS "pkg-config weft-topics")
+set(ENV{PKG_CONFIG_PATH} ${prefix}/${LIBDIR}/pkgconfig)
+set(ENV{LD_LIBRARY_PATH} ${prefix}/${LIBDIR})
+run(${PKG_CONFIG} --cflags --libs weft-topics)
+string(STRIP "${output}" flags)
+separate_arguments(flags UNIX_COMMAND "${flags}")
+run(${CXX} -std=c++20 -Wall -Werror ${SOURCE}/program.cc ${flags} -o ${WORK}/program)
+run_program(${WORK}/program ON)

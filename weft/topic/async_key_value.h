@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/bytes.h"
+#include "weft/base/result.h"
+#include "weft/rt/task/task.h"
+#include "weft/topic/async_stream.h"
+#include "weft/topic/kept/key_value_core.h"
+
+namespace weft {
+
+// AsyncKeyValueWatch: KeyValueWatch for the coroutines of one loop; the same names.
+class AsyncKeyValueWatch {
+ public:
+  AsyncKeyValueWatch(std::shared_ptr<const topic::KeyValueCore> core, AsyncReader reader) noexcept;
+
+  [[nodiscard]] rt::Task<Result<KeyValueEntry>> next();  // also kCancelled
+  [[nodiscard]] rt::Task<Result<std::optional<KeyValueEntry>>> next_stored();
+  Result<KeyValueEntry> try_next();
+  [[nodiscard]] bool live() const noexcept { return reader_.live(); }
+  void close() noexcept { reader_.close(); }
+
+ private:
+  std::shared_ptr<const topic::KeyValueCore> core_;
+  AsyncReader reader_;
+};
+
+// AsyncKeyValue: KeyValue for the coroutines of one loop; the same names, meanings and errors. A call encodes what it
+// was given before it returns its task, so that the task refers to none of the arguments.
+// Affinity: the loop's thread. A change that is cancelled after it was sent is carried out all the same.
+class AsyncKeyValue {
+ public:
+  using Revision = rt::Task<Result<std::uint64_t>>;
+  explicit AsyncKeyValue(std::shared_ptr<const topic::KeyValueCore> core) noexcept;
+
+  [[nodiscard]] Revision put(std::string_view key, Bytes value);
+  [[nodiscard]] Revision put(std::string_view key, std::string_view value) { return put(key, as_bytes(value)); }
+  [[nodiscard]] Revision create(std::string_view key, Bytes value);
+  [[nodiscard]] Revision create(std::string_view key, std::string_view value) { return create(key, as_bytes(value)); }
+  [[nodiscard]] Revision update(std::string_view key, Bytes value, std::uint64_t revision);
+  [[nodiscard]] Revision update(std::string_view key, std::string_view value, std::uint64_t revision) {
+    return update(key, as_bytes(value), revision);
+  }
+  [[nodiscard]] rt::Task<Result<KeyValueEntry>> value(std::string_view key);
+  [[nodiscard]] Revision erase(std::string_view key, std::optional<std::uint64_t> revision = {});
+  [[nodiscard]] rt::Task<Result<std::vector<std::string>>> keys(std::string_view filter = ">");
+  [[nodiscard]] rt::Task<Result<AsyncKeyValueWatch>> watch(std::string_view filter = ">", bool all = false);
+  [[nodiscard]] std::string_view name() const noexcept;
+
+  // For AsyncTopics::key_value().
+  [[nodiscard]] static rt::Task<Result<AsyncKeyValue>> declare(std::shared_ptr<topic::HubLink> link,
+                                                               std::string_view name, const KeyValueOptions& options);
+
+ private:
+  [[nodiscard]] Revision change(std::string_view key, Bytes value, const topic::KeyChange& change);
+
+  std::shared_ptr<const topic::KeyValueCore> core_;
+};
+
+}  // namespace weft

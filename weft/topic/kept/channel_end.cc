@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "weft/topic/kept/channel_end.h"
+
+#include <mutex>
+#include <utility>
+
+#include "weft/topic/kept/hub_link.h"
+
+namespace weft::topic {
+
+namespace {
+constexpr Error kMoved(Errc::closed, "the consumer or reader was moved from");
+}
+
+ChannelEnd& ChannelEnd::operator=(ChannelEnd&& other) noexcept {
+  if (this != &other) {
+    close();
+    link_ = std::move(other.link_);
+    channel_ = std::move(other.channel_);
+  }
+  return *this;
+}
+
+void ChannelEnd::close() noexcept {
+  if (channel_ != nullptr) {
+    link_->end(*channel_);
+  }
+}
+
+Result<KeptMessage> ChannelEnd::wait_next(Instant deadline) {
+  if (channel_ == nullptr) {
+    return kMoved;
+  }
+  return link_->wait(channel_->changed, deadline, [this] { return link_->try_next(*channel_); });
+}
+
+Result<std::optional<KeptMessage>> ChannelEnd::wait_next_stored() {
+  if (channel_ == nullptr) {
+    return kMoved;
+  }
+  return link_->wait(channel_->changed, kNever, [this] { return link_->try_next_stored(*channel_); });
+}
+
+Result<KeptMessage> ChannelEnd::try_take() {
+  if (channel_ == nullptr) {
+    return kMoved;
+  }
+  const std::lock_guard lock(*link_);
+  return link_->try_next(*channel_);
+}
+
+rt::Task<Result<KeptMessage>> ChannelEnd::next_task(std::shared_ptr<HubLink> link, IntrusivePtr<KeptChannel> channel) {
+  if (channel == nullptr) {
+    co_return kMoved;
+  }
+  const auto take = [self = link.get(), raw = channel.get()] { return self->try_next(*raw); };
+  Result<KeptMessage> taken = co_await HubLink::wait_task<KeptMessage>(link, &channel->changed, take, channel);
+  co_return taken;
+}
+
+rt::Task<Result<std::optional<KeptMessage>>> ChannelEnd::next_stored_task(std::shared_ptr<HubLink> link,
+                                                                          IntrusivePtr<KeptChannel> channel) {
+  using Stored = std::optional<KeptMessage>;
+  if (channel == nullptr) {
+    co_return kMoved;
+  }
+  const auto take = [self = link.get(), raw = channel.get()] { return self->try_next_stored(*raw); };
+  Result<Stored> taken = co_await HubLink::wait_task<Stored>(link, &channel->changed, take, channel);
+  co_return taken;
+}
+
+bool ChannelEnd::took_all_stored() const noexcept {
+  if (channel_ == nullptr) {
+    return false;
+  }
+  const std::lock_guard lock(*link_);
+  return channel_->live();
+}
+
+}  // namespace weft::topic

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "weft/base/intrusive_ptr.h"
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+#include "weft/rt/task/task.h"
+#include "weft/topic/kept/channel.h"
+#include "weft/topic/kept/kept_message.h"
+
+namespace weft::topic {
+
+class HubLink;
+
+// ChannelEnd: what consumers and readers, blocking or of coroutines, share: the program's end of a channel.
+// Owner: a move-only value; destruction closes. It may outlive the handle. Affinity: the handle's.
+// One that was moved from is `closed`.
+class ChannelEnd {
+ public:
+  ChannelEnd(std::shared_ptr<HubLink> link, IntrusivePtr<KeptChannel> channel) noexcept
+      : link_(std::move(link)), channel_(std::move(channel)) {}
+  ChannelEnd(ChannelEnd&&) noexcept = default;
+  ChannelEnd& operator=(ChannelEnd&& other) noexcept;
+  ~ChannelEnd() { close(); }
+  void close() noexcept;  // idempotent
+
+ protected:
+  [[nodiscard]] Result<KeptMessage> wait_next(Instant deadline);
+  [[nodiscard]] Result<std::optional<KeptMessage>> wait_next_stored();
+  [[nodiscard]] Result<KeptMessage> try_take();
+  // Of a channel that its task keeps alive.
+  [[nodiscard]] static rt::Task<Result<KeptMessage>> next_task(std::shared_ptr<HubLink> link,
+                                                               IntrusivePtr<KeptChannel> channel);
+  [[nodiscard]] static rt::Task<Result<std::optional<KeptMessage>>> next_stored_task(std::shared_ptr<HubLink> link,
+                                                                                     IntrusivePtr<KeptChannel> channel);
+  [[nodiscard]] bool took_all_stored() const noexcept;
+
+  std::shared_ptr<HubLink> link_;
+  IntrusivePtr<KeptChannel> channel_;
+};
+
+}  // namespace weft::topic
