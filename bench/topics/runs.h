@@ -10,10 +10,10 @@
 #include "bench/json.h"
 #include "weft/base/result.h"
 
-// What the cells share that bench/cell_run.h does not run: the commands, and the checks of results.
+// For cells that bench/cell_run.h does not run: the commands, and the checks of results.
 namespace bench {
 
-// What one repetition measured.
+// RunResult: of one repetition.
 struct RunResult {
   std::uint64_t messages = 0;
   std::uint64_t receivers = 1;

@@ -55,7 +55,7 @@ void run_blocking(std::size_t size) {
   });
 }
 
-// What the coroutine has on its core.
+// OnCore: the handle of the coroutine, on its core.
 struct OnCore {
   explicit OnCore(std::size_t size) : sent(size), received(size) {}
   std::optional<weft::AsyncTopics> topics;

@@ -11,8 +11,8 @@
 
 namespace bench {
 
-// Stamp: numbers the messages of a run on one side, and checks them on the other. The first eight bytes hold the run and
-// the number, the last eight depend on the number, so that both ends of a message are written and read.
+// Stamp: numbers the messages of a run on one side, and checks them on the other. The first eight bytes hold the run
+// and the number, the last eight depend on the number, so that both ends of a message are written and read.
 // Owner: one side of one lane. Affinity: one thread.
 class Stamp {
  public:

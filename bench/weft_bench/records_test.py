@@ -24,7 +24,7 @@ class Files(unittest.TestCase):
 
     def test_what_the_suites_saved_makes_their_tables_again(self):
         files = sorted(FOLDER.glob("*.jsonl"))
-        self.assertEqual({file.stem.split("_")[0] for file in files}, {"sockets", "server"})
+        self.assertEqual({file.stem.split("_")[0] for file in files}, {"sockets", "server", "topics"})
         for file in files:
             done = run("tables", file)
             self.assertEqual((done.returncode, done.stderr), (0, ""), file)

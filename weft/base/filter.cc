@@ -161,16 +161,20 @@ class Glob {
     return i + 2 < pattern_.size() && pattern_[i + 1] == '-' ? 3 : 1;
   }
 
-  [[nodiscard]] bool class_has(std::size_t open, std::size_t end, unsigned char byte) const noexcept {
-    const std::size_t begin = class_begin(open);
+  // Whether the class that opens at `i` has the byte; `i` goes behind the class.
+  [[nodiscard]] bool take_class(std::size_t& i, unsigned char byte) const noexcept {
+    const std::size_t begin = class_begin(i);
+    const bool has = begin == i + 1;
     bool found = false;
-    for (std::size_t i = begin; i < end - 1 && !found; i += range_size(i)) {
+    for (i = begin; i < pattern_.size() && pattern_[i] != ']';) {
       const std::size_t size = range_size(i);
       const auto first = static_cast<unsigned char>(pattern_[size == 2 ? i + 1 : i]);
       const auto last = static_cast<unsigned char>(size == 3 ? pattern_[i + 2] : first);
-      found = byte >= std::min(first, last) && byte <= std::max(first, last);
+      found = found || (byte >= std::min(first, last) && byte <= std::max(first, last));
+      i += size;
     }
-    return found != (begin == open + 2);
+    ++i;
+    return found == has;
   }
 
   [[nodiscard]] bool matches_at(const Run& run, std::string_view topic, std::size_t at,
@@ -181,12 +185,7 @@ class Glob {
       const char byte = topic[at++];
       switch (pattern_[i]) {
         case '?': ++i; break;
-        case '[': {
-          const std::size_t end = element_end(i);
-          same = class_has(i, end, static_cast<unsigned char>(byte));
-          i = end;
-          break;
-        }
+        case '[': same = take_class(i, static_cast<unsigned char>(byte)); break;
         case '\\':
           same = pattern_[i + 1] == byte;
           i += 2;

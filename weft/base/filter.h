@@ -38,7 +38,7 @@ struct FilterView {
   std::string_view text;
 
   [[nodiscard]] bool matches(std::string_view topic) const noexcept;
-  // The same for at most `steps` steps of about a nanosecond, which it takes off. With none left the answer is true,
+  // The same for at most `steps` steps of one to five nanoseconds, which it takes off. With none left the answer is true,
   // which may be wrong.
   [[nodiscard]] bool may_match(std::string_view topic, std::size_t& steps) const noexcept;
   // True: each topic that `other` matches, this filter matches too. False: not so; or one of the two is a glob, for

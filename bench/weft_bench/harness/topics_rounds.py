@@ -62,7 +62,7 @@ class TopicsColumn(rounds.Column):
         self.folders = None
 
     def start(self, stack):
-        # What is kept lies beside the build, on a disk; sockets have short names.
+        # The store lies beside the build, on a disk; sockets have short names.
         self.folders = stack.enter_context(contextlib.ExitStack())
         runtime = self.folders.enter_context(tempfile.TemporaryDirectory(prefix="weft-bench-"))
         kept = self.folders.enter_context(tempfile.TemporaryDirectory(prefix="kept-", dir=self.setup.program.parent))

@@ -12,7 +12,7 @@ from weft_bench import ROOT
 
 SAME = ("processor", "cpus", "kernel", "quota", "harness")  # what must be equal for a comparison
 HARNESS = ("*.cc", "*.h", "engine/*.cc", "engine/*.h", "micro/*.cc", "micro/*.h", "server/*.cc", "server/*.h",
-           "weft_bench/harness/*.py", "weft_bench/stats.py")  # in bench/: what decides how something is measured
+           "topics/*.cc", "topics/*.h", "weft_bench/harness/*.py", "weft_bench/stats.py")  # in bench/: how things are measured
 VULNERABILITIES = pathlib.Path("/sys/devices/system/cpu/vulnerabilities")
 
 

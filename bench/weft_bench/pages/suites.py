@@ -3,7 +3,7 @@
 
 import dataclasses
 
-from weft_bench.harness import cells, micro_rounds, rounds, server_cells, server_rounds
+from weft_bench.harness import cells, micro_rounds, rounds, server_cells, server_rounds, topics_cells, topics_rounds
 from weft_bench.harness.budget import Row
 from weft_bench.harness.child import ChildError, Libraries, libzmq_of_pyzmq
 from weft_bench.pages import published
@@ -114,3 +114,13 @@ def of_server(build, quick):
     chosen = quick_server() if quick else [(name, True) for name in everything]
     return of_cells("server", chosen, server_rounds.measure_cell, setup,
                     lambda name: server_cells.columns_of(name, setup.built()), everything)
+
+
+def of_topics(build, quick):
+    """Nothing is published for them, so --quick measures them when there is time."""
+    setup = topics_rounds.Setup(build, topics_rounds.QUICK if quick else topics_rounds.FULL)
+    if not setup.program.is_file():
+        raise SuiteError(f"no {setup.program}")
+    chosen = topics_cells.GROUPS["quick" if quick else "all"]
+    return of_cells("topics", [(name, not quick) for name in chosen], topics_rounds.measure_cell, setup,
+                    topics_cells.columns_of, topics_cells.GROUPS["all"])

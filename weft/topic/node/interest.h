@@ -57,6 +57,12 @@ class Interest {
       find(topic, memo);
     }
   }
+  // The same for a memo that is used for this topic only.
+  void match_only(std::string_view topic, MatchMemo& memo) {
+    if (memo.generation != generation_.load(std::memory_order_acquire)) [[unlikely]] {
+      find(topic, memo);
+    }
+  }
   [[nodiscard]] std::uint64_t count(std::string_view topic);  // the subscriptions that want it
   [[nodiscard]] std::uint64_t patterns() noexcept;            // filters that are not exact
 

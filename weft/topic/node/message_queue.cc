@@ -8,12 +8,7 @@ namespace weft::topic {
 
 namespace {
 constexpr std::size_t kCapacityLeast = 8;
-constexpr std::size_t kCapacityKept = 1024;  // an empty queue gives back more than this
 }  // namespace
-
-bool MessageQueue::full_for(const TopicMessage& message) const noexcept {
-  return count_ >= messages_max_ || (count_ > 0 && bytes_ + message.footprint() > bytes_max_);
-}
 
 bool MessageQueue::make_place() noexcept {
   if (count_ < capacity_) {
@@ -46,75 +41,79 @@ bool MessageQueue::replace(TopicMessage& message) noexcept {
   return true;
 }
 
+// By the policy of a full queue. False: the message that comes was lost, and counted.
+bool MessageQueue::make_room(std::size_t footprint) noexcept {
+  if (ended_) {
+    lose(lost_.ended);
+    return false;
+  }
+  while (full_for(footprint)) {
+    if (policy_ == Full::drop_newest) {
+      lose(lost_.newest);
+      return false;
+    }
+    if (policy_ == Full::end) {
+      ended_ = true;
+      lose(lost_.ended);
+      return false;
+    }
+    const TopicMessage oldest = std::move(at(first_));
+    leave(oldest);
+    give_back_memory();
+    ++lost_.oldest;
+    missed_front_ += oldest.missed_ + 1;
+  }
+  if (!make_place()) {
+    lose(lost_.no_memory);
+    return false;
+  }
+  return true;
+}
+
 bool MessageQueue::push(TopicMessage&& message) noexcept {
+  const std::size_t footprint = message.footprint();
+  if (policy_ != Full::newest_per_topic) {
+    return push(footprint, [&](TopicMessage& place) {
+      place = std::move(message);
+      return true;
+    });
+  }
   ++pushed_;
   if (ended_) {
     lose(lost_.ended);
     return false;
   }
   try {
-    if (policy_ == Full::newest_per_topic && replace(message)) {
+    if (replace(message)) {
       return true;
     }
-    while (full_for(message)) {
-      if (policy_ == Full::drop_newest) {
-        lose(lost_.newest);
-        return false;
-      }
-      if (policy_ == Full::end) {
-        ended_ = true;
-        lose(lost_.ended);
-        return false;
-      }
-      const TopicMessage oldest = take_front();
-      ++lost_.oldest;
-      missed_front_ += oldest.missed_ + 1;
-    }
-    if (!make_place()) {
-      lose(lost_.no_memory);
+    if (!make_room(footprint)) {
       return false;
     }
-    const std::uint64_t number = first_ + count_;
-    if (policy_ == Full::newest_per_topic) {
-      newest_.emplace(message.topic(), number);
-    }
-    message.missed_ = std::exchange(missed_back_, 0);
-    bytes_ += message.footprint();
-    at(number) = std::move(message);
-    ++count_;
-    return true;
+    newest_.emplace(message.topic(), first_ + count_);
   } catch (const std::bad_alloc&) {
     lose(lost_.no_memory);
     return false;
   }
+  TopicMessage& place = at(first_ + count_);
+  place = std::move(message);
+  admit(place, footprint);
+  return true;
 }
 
-TopicMessage MessageQueue::take_front() noexcept {
-  TopicMessage message = std::move(at(first_));
-  bytes_ -= message.footprint();
-  if (policy_ == Full::newest_per_topic) {
-    try {
-      newest_.erase(std::string(message.topic()));
-    } catch (const std::bad_alloc&) {
-      newest_.clear();  // a waiting message of a forgotten topic is delivered besides the newer one
-    }
+void MessageQueue::forget_topic(const TopicMessage& oldest) noexcept {
+  try {
+    newest_.erase(std::string(oldest.topic()));
+  } catch (const std::bad_alloc&) {
+    newest_.clear();  // a waiting message of a forgotten topic is delivered besides the newer one
   }
-  ++first_;
-  if (--count_ == 0 && capacity_ > kCapacityKept) {
-    ring_.reset();
-    capacity_ = 0;
-  }
-  return message;
 }
 
 std::optional<TopicMessage> MessageQueue::pop() noexcept {
   if (count_ == 0) {
     return std::nullopt;
   }
-  TopicMessage message = take_front();
-  message.missed_ += std::exchange(missed_front_, 0);
-  ++popped_;
-  return message;
+  return pop([](TopicMessage&& oldest) { return std::optional<TopicMessage>(std::move(oldest)); });
 }
 
 }  // namespace weft::topic

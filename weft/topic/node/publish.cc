@@ -43,7 +43,7 @@ Result<void> Node::publish(PublisherCore& publisher, Bytes body, std::string_vie
     if (closed_.load(std::memory_order_relaxed)) [[unlikely]] {
       return kClosed;
     }
-    interest_.match(publisher.wire, publisher.memo);
+    interest_.match_only(publisher.wire, publisher.memo);
     WEFT_TRY(send_out(publisher, body, headers, keep));
     counters_.published.store(counters_.published.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     if (!publisher.memo.matches.empty()) {
@@ -54,6 +54,12 @@ Result<void> Node::publish(PublisherCore& publisher, Bytes body, std::string_vie
 }
 
 void Node::offer_own(PublisherCore& publisher, Bytes body, std::string_view headers) {
+  if (publisher.memo.matches.size() == 1) {
+    const Match& only = publisher.memo.matches.front();
+    if (only.subscription->offer_copy(publisher.name, body, headers, only.filter)) {
+      return;
+    }
+  }
   Message owned;
   Message block;
   if (!owned.assign_copy(body) || (!headers.empty() && !block.assign_copy(as_bytes(headers)))) {

@@ -188,25 +188,29 @@ void Node::lead_ended() noexcept {
   }
 }
 
+// One variable is returned, in the caller's place: a message is large to move.
 Result<TopicMessage> Node::try_next(SubscriptionCore& subscription) {
   Result<TopicMessage> message = subscription.try_pop();
-  if (message || message.error() != Errc::would_block || closed()) {
-    return message;
+  if (!message && message.error() == Errc::would_block && !closed() && pump(false) != 0) {
+    message = subscription.try_pop();
   }
-  return pump(false) == 0 ? Result<TopicMessage>(Errc::would_block) : subscription.try_pop();
+  return message;
 }
 
 Result<TopicMessage> Node::next_until(SubscriptionCore& subscription, Instant deadline) {
-  while (true) {
-    Result<TopicMessage> message = try_next(subscription);
-    if (message || message.error() != Errc::would_block) {
-      return message;
+  Result<TopicMessage> message = try_next(subscription);
+  while (!message && message.error() == Errc::would_block) {
+    const Result<sys::EventFd*> event = thread_event();
+    if (!event) {
+      message = event.error();
+    } else if (deadline != kNever && sys::now() >= deadline) {
+      message = Error(Errc::timed_out, "no message came in time");
+    } else {
+      wait_for_input(subscription, **event, deadline);
+      message = try_next(subscription);
     }
-    if (deadline != kNever && sys::now() >= deadline) {
-      return Error(Errc::timed_out, "no message came in time");
-    }
-    wait_for_input(subscription, *WEFT_TRY(thread_event()), deadline);
   }
+  return message;
 }
 
 void Node::wait_for_input(SubscriptionCore& subscription, sys::EventFd& event, Instant deadline) {

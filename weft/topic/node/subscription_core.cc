@@ -38,15 +38,29 @@ void SubscriptionCore::offer(TopicMessage&& message) noexcept {
     return;  // the match was made before the end, so no subscription of the index wants it
   }
   const bool had_ended = queue_.ended();
-  if (queue_.push(std::move(message)) || queue_.ended() != had_ended) {
-    wake();
+  pushed(queue_.push(std::move(message)), had_ended);
+}
+
+bool SubscriptionCore::offer_copy(const Message& topic, Bytes body, std::string_view headers,
+                                  const IntrusivePtr<const OwnFilter>& filter) noexcept {
+  if (sink_ || queue_.policy() == Full::newest_per_topic) {
+    return false;
   }
+  const std::lock_guard lock(mutex_);
+  if (closed_) {
+    return true;  // as in offer()
+  }
+  const bool had_ended = queue_.ended();
+  pushed(queue_.push(TopicMessage::footprint(topic.size(), body.size(), headers.size()),
+                     [&](TopicMessage& place) { return place.fill(topic, body, headers, filter); }),
+         had_ended);
+  return true;
 }
 
 Result<TopicMessage> SubscriptionCore::try_pop() noexcept {
   const std::lock_guard lock(mutex_);
-  if (std::optional<TopicMessage> message = queue_.pop()) {
-    return *std::move(message);
+  if (queue_.size() != 0) [[likely]] {
+    return queue_.pop([](TopicMessage&& oldest) { return Result<TopicMessage>(std::in_place, std::move(oldest)); });
   }
   if (closed_) {
     return end_;

@@ -41,6 +41,10 @@ class SubscriptionCore final : public sync::AtomicCounted<SubscriptionCore> {
   explicit SubscriptionCore(Sink sink) : queue_(Full::drop_newest, 1, 1), sink_(std::move(sink)) {}
 
   void offer(TopicMessage&& message) noexcept;
+  // offer() of a copy of the parts, which is made in its place in the queue. False, and nothing happened: the caller
+  // makes the message.
+  [[nodiscard]] bool offer_copy(const Message& topic, Bytes body, std::string_view headers,
+                                const IntrusivePtr<const OwnFilter>& filter) noexcept;
   // would_block; closed; resource_exhausted: the subscription has ended.
   [[nodiscard]] Result<TopicMessage> try_pop() noexcept;
   [[nodiscard]] bool has_input() noexcept;   // or an end
@@ -61,6 +65,12 @@ class SubscriptionCore final : public sync::AtomicCounted<SubscriptionCore> {
   std::uint64_t mark = 0;  // of the last match() that found this subscription
 
  private:
+  // Mutex held, as for the caller's push.
+  void pushed(bool was_pushed, bool had_ended) noexcept {
+    if (was_pushed || queue_.ended() != had_ended) {
+      wake();
+    }
+  }
   void wake() noexcept;
 
   sync::Mutex mutex_;

@@ -33,7 +33,7 @@ class MessageQueue;
 class TopicMessage {
  public:
   TopicMessage() noexcept = default;
-  TopicMessage(Message topic, Message body, Message headers, IntrusivePtr<const topic::OwnFilter> filter) noexcept
+  TopicMessage(Message&& topic, Message&& body, Message&& headers, IntrusivePtr<const topic::OwnFilter> filter) noexcept
       : topic_(std::move(topic)), body_(std::move(body)), headers_(std::move(headers)), filter_(std::move(filter)) {}
 
   [[nodiscard]] std::string_view topic() const noexcept { return topic_.text(); }
@@ -56,7 +56,25 @@ class TopicMessage {
 
   // The bytes that the message counts in a queue.
   [[nodiscard]] std::size_t footprint() const noexcept {
-    return sizeof(TopicMessage) + topic_.size() + body_.size() + headers_.size();
+    return footprint(topic_.size(), body_.size(), headers_.size());
+  }
+  [[nodiscard]] static constexpr std::size_t footprint(std::size_t topic, std::size_t body,
+                                                       std::size_t headers) noexcept;
+
+  // Copies the parts into an empty message, in place. False: no memory, and the message is empty.
+  [[nodiscard]] bool fill(const Message& topic, Bytes body, std::string_view headers,
+                          const IntrusivePtr<const topic::OwnFilter>& filter) noexcept {
+    if (!body_.assign_copy(body) || (!headers.empty() && !headers_.assign_copy(as_bytes(headers)))) [[unlikely]] {
+      body_ = Message();
+      return false;
+    }
+    if (topic.size() <= Message::kInlineMax) {
+      (void)topic_.assign_copy(topic.bytes());  // small: it does not allocate
+    } else {
+      topic_ = topic.share();
+    }
+    filter_ = filter;
+    return true;
   }
 
  private:
@@ -67,5 +85,9 @@ class TopicMessage {
   IntrusivePtr<const topic::OwnFilter> filter_;
   std::uint64_t missed_ = 0;
 };
+
+constexpr std::size_t TopicMessage::footprint(std::size_t topic, std::size_t body, std::size_t headers) noexcept {
+  return sizeof(TopicMessage) + topic + body + headers;
+}
 
 }  // namespace weft
