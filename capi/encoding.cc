@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "capi/handles.h"
-#include "weft/base/z85.h"
+#include "weft/zmtp/z85.h"
 #include "weft/zmtp/curve.h"
 
 using namespace weft;        // NOLINT(google-build-using-namespace)

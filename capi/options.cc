@@ -8,7 +8,7 @@
 
 #include "capi/handles.h"
 #include "capi/option_values.h"
-#include "weft/base/z85.h"
+#include "weft/zmtp/z85.h"
 #include "weft/net/admit/accept_filter.h"
 #include "weft/zmtp/curve.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/base/z85.h"
+#include "weft/zmtp/z85.h"
 
 #include <array>
 #include <cstdint>
