@@ -29,7 +29,7 @@ class FilterIndex {
  public:
   static constexpr std::size_t kShapesMax = 256;
   static constexpr std::size_t kShapesOfPeerMax = 32;
-  static constexpr std::size_t kSteps = 8'192;
+  static constexpr std::size_t kSteps = 12'288;
   static constexpr std::size_t kStepsMin = 1024;
 
   struct Entry;
