@@ -30,7 +30,7 @@ enum class FilterKind : std::uint8_t {
 };
 
 // FilterView: a filter whose text is somebody else's. `text` is one that Filter::make() takes for `kind`.
-// Cost: nothing allocates or recurses. matches() takes at most 255 x 255 steps, whatever text and topic are.
+// Cost: nothing allocates or recurses. matches() takes at most 3 x 255 x 255 steps, whatever text and topic are.
 // A topic longer than 255 bytes matches a prefix, and a filter with a final `*` (glob) or `>` if its first 255 bytes
 // match.
 struct FilterView {
@@ -38,8 +38,8 @@ struct FilterView {
   std::string_view text;
 
   [[nodiscard]] bool matches(std::string_view topic) const noexcept;
-  // The same for at most `steps` steps of one to five nanoseconds, which it takes off. With none left the answer is true,
-  // which may be wrong.
+  // The same for at most `steps` steps of one to three nanoseconds, which it takes off. With none left the answer is
+  // true, which may be wrong.
   [[nodiscard]] bool may_match(std::string_view topic, std::size_t& steps) const noexcept;
   // True: each topic that `other` matches, this filter matches too. False: not so; or one of the two is a glob, for
   // which only simple cases are seen.

@@ -21,7 +21,7 @@ namespace weft::msg {
 // Hashes have a secret key: no peer can choose filters that share a place.
 // Bounds: there are kShapesMax shapes, of which one peer brings kShapesOfPeerMax; tokens of another shape are tried one
 // by one, as globs. For one peer and message, these trials take at most the larger of kStepsMin and the peer's share of
-// kSteps, one to five nanoseconds each, and one filter more. Then the peer is undecided.
+// kSteps, one to three nanoseconds each, and one filter more. Then the peer is undecided.
 // Invariants:
 // 1. A peer is among the holders of a filter if, and only if, the filter is in the peer's list.
 // 2. A filter without holders is not in the index.
@@ -29,7 +29,7 @@ class FilterIndex {
  public:
   static constexpr std::size_t kShapesMax = 256;
   static constexpr std::size_t kShapesOfPeerMax = 32;
-  static constexpr std::size_t kSteps = 8'192;
+  static constexpr std::size_t kSteps = 16'384;
   static constexpr std::size_t kStepsMin = 1024;
 
   struct Entry;
