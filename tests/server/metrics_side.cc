@@ -3,6 +3,7 @@
 // endpoint of its admin port and waits for the end of its input. With --tables: prints the tables of counters for
 // docs/metrics.md.
 #include <cstdio>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -20,6 +21,9 @@
 #include "weft/serve/dispatch/dispatcher.h"
 #include "weft/serve/server/admin.h"
 #include "weft/sys/clock.h"
+#include "weft/sys/path.h"
+#include "weft/topic/hub_counters.h"
+#include "weft/topic/topics.h"
 #include "weft/weft.h"
 
 namespace {
@@ -38,7 +42,10 @@ constexpr const CounterTable* kTables[] = {&kSocketTable,
                                            &serve::kDispatchTable,
                                            &rt::kCoreTable,
                                            &rt::kExecutorTable,
-                                           &rt::kEventBusTable};
+                                           &rt::kEventBusTable,
+                                           &kTopicsTable,
+                                           &kKeptTable,
+                                           &topic::kHubTable};
 
 std::string text(std::string_view view) { return std::string(view); }
 
@@ -130,6 +137,23 @@ rt::Task<Result<void>> ask(Asking* asking, std::string endpoint) {
   co_return Result<void>();
 }
 
+// Prints where the page is, and waits for the end of the input.
+void show(const serve::Admin& admin) {
+  std::printf("%s\n", admin.endpoint().c_str());
+  std::fflush(stdout);
+  while (std::getchar() != EOF) {
+  }
+}
+
+// A handle that hosts the hub of its fleet: two messages are stored, and one of them is a volatile one, too.
+Result<void> keep(Topics& topics, Subscription& heard) {
+  Stream orders = WEFT_TRY(topics.stream({.name = "orders", .survives = Survives::process}));
+  WEFT_TRY(orders.publish("orders.eu", "first"));
+  WEFT_TRY(orders.publish("orders.us", "second"));
+  WEFT_TRY(heard.next_until(sys::now() + 30s));
+  return {};
+}
+
 Result<void> run() {
   rt::RuntimeOptions two;
   two.cores = 2;
@@ -160,7 +184,7 @@ Result<void> run() {
   admin->add("desk", desk);
   {
     Socket closed = WEFT_TRY(context.socket(SocketType::pull));
-    admin->add("closed", closed);
+    admin->add("gone", closed);
   }
 
   Asking asking;
@@ -187,9 +211,19 @@ Result<void> run() {
     return Error(Errc::protocol_error, "what was added cannot be removed");
   }
 
-  std::printf("%s\n", admin->endpoint().c_str());
-  std::fflush(stdout);
-  while (std::getchar() != EOF) {
+  TopicsOptions fleet;
+  fleet.runtime_directory = WEFT_TRY(sys::make_private_directory());
+  {
+    Topics topics = WEFT_TRY(Topics::open(context, fleet));
+    Subscription heard = WEFT_TRY(topics.subscribe("orders.eu"));
+    const Result<void> kept = keep(topics, heard);
+    admin->add("fleet", topics);
+    if (kept) {
+      show(*admin);
+    }
+    topics.close();
+    std::filesystem::remove_all(fleet.runtime_directory);
+    WEFT_TRY(kept);
   }
   (void)admin->stop(Instant());
   asking = {};

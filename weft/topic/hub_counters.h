@@ -29,11 +29,11 @@ namespace weft::topic {
   ROW(answers_dropped, counter, "answers_dropped_total", "", "", "answers",                                            \
       "Answers and deliveries to members that are gone, or that take nothing.", "topic/hub_deliver.cc")                \
   ROW(told, counter, "stored_published_total", "outcome", "published", "messages",                                     \
-      "Stored messages that were also published to volatile subscribers.", "topic/hub_deliver.cc")                     \
+      "Stored messages, for volatile subscribers too: published.", "topic/hub_deliver.cc")                             \
   ROW(untold, counter, "stored_published_total", "outcome", "dropped", "messages",                                     \
-      "Stored messages that were not published: the handle that hosts was behind, or closed.",                         \
+      "Stored messages, for volatile subscribers too: not published, the handle that hosts was behind or closed.",     \
       "topic/hub_deliver.cc")                                                                                          \
-  ROW(turns, counter, "commits_total", "", "", "commits", "Commits that wrote something.", "store/store.cc")           \
+  ROW(turns, counter, "commits_total", "", "", "commits", "Commits that wrote something.", "topic/hub_deliver.cc")     \
   ROW(clients, gauge, "connections", "", "", "connections",                                                            \
       "Connections of members that sent an op.", "topic/hub_session.cc")
 // clang-format on

@@ -83,7 +83,7 @@ KeptStatistics HubLink::statistics() const {
 }
 
 void HubLink::read_counters(std::string_view name, CounterReadings& into) const {
-  into.push_back({&kKeptTable, {{"topics", std::string(name)}}, sync::read_counters(statistics())});
+  into.push_back({&kKeptTable, {{"kept", std::string(name)}}, sync::read_counters(statistics())});
   CounterSource hub;
   {
     const std::lock_guard lock(mutex_);

@@ -317,6 +317,23 @@ TEST_F(HubLinkTest, AHandleHostsWhenNobodyAnswersAndAnotherOneWhenItGoes) {
   EXPECT_EQ(two->statistics().hosted, 1u);
 }
 
+// A build without SQLite, or a disk that is not ready: the hub's thread finds it out after the handle hosts.
+TEST_F(HubLinkTest, AHubThatCannotOpenItsStoreTellsWhyAndIsTriedAnewByTheNextCall) {
+  std::atomic<int> hosts{0};
+  TestLink link(context_, endpoint_, [&]() -> Result<Hosting> {
+    if (++hosts == 1) {
+      constexpr Error kWhy(Errc::not_supported, "this build has no SQLite: it keeps no topics");
+      return Hosting{std::make_shared<int>(), [kWhy] { return kWhy; }, {}};
+    }
+    return Hosting{std::make_shared<FakeHub>(context_, endpoint_, store_), [] { return Error(); }, {}};
+  });
+  const auto declared = Stream::declare(link.link(), {.name = "orders"});
+  EXPECT_EQ(declared.error(), Errc::not_supported);
+  EXPECT_STREQ(declared.error().text(), "this build has no SQLite: it keeps no topics");
+  EXPECT_EQ(link.stream({.name = "orders"}).publish("a", "x")->sequence, 1u);
+  EXPECT_EQ(hosts.load(), 2);
+}
+
 TEST_F(HubLinkTest, AStoreThatCannotBeOpenedIsToldAtOnce) {
   TestLink link(context_, endpoint_, []() -> Result<Hosting> {
     return Error(Errc::not_supported, "this build has no SQLite: it keeps no topics");

@@ -21,23 +21,23 @@ namespace weft {
       "Messages that came from other handles and match no subscription: a prefix brought them, or a filter went.",     \
       "topic/node/pump.cc")                                                                                            \
   ROW(matched, counter, "pairs_matched_total", "", "", "pairs",                                                        \
-      "Pairs of a message and a subscription that it matches.", "topic/node/message_queue.cc")                         \
+      "Pairs of a message and a subscription that it matches.", "topic/node/subscription_core.cc")                     \
   ROW(delivered, counter, "pairs_delivered_total", "", "", "pairs",                                                    \
-      "Pairs that the program took.", "topic/node/message_queue.cc")                                                   \
+      "Pairs that the program took.", "topic/node/subscription_core.cc")                                               \
   ROW(dropped_oldest, counter, "pairs_dropped_total", "reason", "oldest", "pairs",                                     \
-      "Pairs that were lost: the oldest of a full queue.", "topic/node/message_queue.cc")                              \
+      "Pairs that were lost: the oldest of a full queue.", "topic/node/subscription_core.cc")                          \
   ROW(dropped_newest, counter, "pairs_dropped_total", "reason", "newest", "pairs",                                     \
-      "Pairs that were lost: the queue was full, and drops the newest.", "topic/node/message_queue.cc")                \
+      "Pairs that were lost: the queue was full, and drops the newest.", "topic/node/subscription_core.cc")            \
   ROW(dropped_conflated, counter, "pairs_dropped_total", "reason", "conflated", "pairs",                               \
-      "Pairs that were lost: a newer message of the topic took the place.", "topic/node/message_queue.cc")             \
+      "Pairs that were lost: a newer message of the topic took the place.", "topic/node/subscription_core.cc")         \
   ROW(dropped_ended, counter, "pairs_dropped_total", "reason", "ended", "pairs",                                       \
-      "Pairs that were lost: the subscription ended because its queue was full.", "topic/node/message_queue.cc")       \
+      "Pairs that were lost: the subscription ended because its queue was full.", "topic/node/subscription_core.cc")   \
   ROW(dropped_closed, counter, "pairs_dropped_total", "reason", "closed", "pairs",                                     \
       "Pairs that were lost: still queued when the subscription was closed.", "topic/node/subscription_core.cc")       \
   ROW(dropped_no_memory, counter, "pairs_dropped_total", "reason", "no memory", "pairs",                               \
-      "Pairs that were lost: memory ran out.", "topic/node/message_queue.cc")                                          \
+      "Pairs that were lost: memory ran out.", "topic/node/subscription_core.cc")                                      \
   ROW(queued, gauge, "pairs_queued", "", "", "pairs",                                                                  \
-      "Pairs in the queues of subscriptions.", "topic/node/message_queue.cc")                                          \
+      "Pairs in the queues of subscriptions.", "topic/node/subscription_core.cc")                                      \
   ROW(dropped_full, counter, "messages_dropped_total", "reason", "full", "messages",                                   \
       "Messages that a peer misses: what waits for that peer is at its bound.", "msg/pattern/distributor.cc")          \
   ROW(dropped_lost, counter, "messages_dropped_total", "reason", "lost", "messages",                                   \
