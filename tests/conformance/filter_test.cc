@@ -26,7 +26,7 @@ class Subscribe : public Conformance {
     got.pop_back();
     return got;
   }
-  // What a subscriber takes back, synchronize() included, is under way to the publisher for a while.
+  // Cancellations, also those of synchronize(), are under way to the publisher for a while.
   static void wait_for_topics(Socket& publisher, std::size_t topics) {
     const Instant end = sys::now() + kLong;
     while (publisher.topics().value() != topics && sys::now() < end) {

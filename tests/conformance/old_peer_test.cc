@@ -312,7 +312,7 @@ TEST_P(Old, OfTheWrongTypeIsRefused) {
   wait_for_event(pull, EventKind::handshake_failed);
 }
 
-// The time-out counts the handshakes of the layers below, too. A slow machine gets a longer one, until the bytes are out.
+// The time-out counts the handshakes of the layers below, too. A slow machine gets a longer one, until all is written.
 TEST_P(Old, ThatGreetsAndSaysNoMoreRunsOutOfTime) {
   for (const std::string& said : {std::string("\5\0id", 4), signature(""), signature("") + std::string("\1\10\0", 3)}) {
     bool out = false;

@@ -26,7 +26,7 @@ namespace weft::conformance {
 // A WebSocket carries neither older versions nor bytes without a protocol. ws_test.cc has peers that write it by hand.
 [[nodiscard]] inline bool without_websocket(const Transport& row) { return !row.websocket(); }
 
-// What a publisher is told: a command, or over WebSocket a message in the form of ZMTP 3.0.
+// A subscription on the wire: a command, or over WebSocket a message in the form of ZMTP 3.0.
 [[nodiscard]] inline std::string subscription(const Transport& row, bool subscribes, std::string_view topic) {
   const std::string_view command = subscribes ? "\x9SUBSCRIBE" : std::string_view("\6CANCEL");
   return std::string(row.websocket() ? std::string_view(subscribes ? "\1" : "\0", 1) : command).append(topic);

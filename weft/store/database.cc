@@ -241,7 +241,9 @@ Result<void> Database::prepare_all(std::span<const Prepared> all) noexcept {
 }
 
 Result<std::int64_t> Database::pragma(const char* sql) noexcept {
-  auto statement = WEFT_TRY(prepare(sql));
+  Statement statement;
+  const Prepared one{&statement, sql};
+  WEFT_TRY(prepare_all({&one, 1}));
   const bool row = WEFT_TRY(statement.step());
   return row ? statement.number(0) : 0;
 }

@@ -31,8 +31,6 @@ class AtomicCounted {
   [[nodiscard]] bool sole_owner() const noexcept { return references_.load(std::memory_order_acquire) == 1; }
 
  protected:
-  AtomicCounted() noexcept = default;
-  AtomicCounted(const AtomicCounted& /*other*/) noexcept {}  // a copy has references of its own
   AtomicCounted& operator=(const AtomicCounted& /*other*/) noexcept { return *this; }
   ~AtomicCounted() = default;
 
@@ -46,6 +44,10 @@ class AtomicCounted {
   }
 
  private:
+  friend T;  // no other class can have AtomicCounted<T> for a base
+  AtomicCounted() noexcept = default;
+  AtomicCounted(const AtomicCounted& /*other*/) noexcept {}  // a copy has references of its own
+
   mutable Atomic<std::uint32_t> references_{1};
 };
 

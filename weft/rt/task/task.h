@@ -265,4 +265,4 @@ inline Task<void> Promise<void>::get_return_object() noexcept {
   static_assert(true)
 #define WEFT_CO_TRY_VALUE(number, declaration, expression) \
   WEFT_CO_TRY_CHECK(number, expression);                   \
-  declaration = ::weft::detail::take_value(WEFT_CO_TRY_NAME(number))
+  declaration = ::weft::detail::take_value(WEFT_CO_TRY_NAME(number))  // NOLINT(bugprone-macro-parentheses): it declares
