@@ -58,14 +58,15 @@ ProcessFleets& ProcessFleets::instance() {
   return *fleets;
 }
 
-void ProcessFleets::join(Node& node, const msg::ContextCore* context, const std::string& fleet) {
+Result<void> ProcessFleets::join(Node& node, const msg::ContextCore* context, const std::string& fleet) {
   const std::lock_guard lock(mutex_);
   std::vector<Node*>& nodes = nodes_[{context, fleet}];
-  for (Node* const other : nodes) {
-    node.meet(other->instance(), other->inproc_endpoint(), other->has_inner());
-    other->met(node.instance(), node.inproc_endpoint(), node.has_inner());
-  }
   nodes.push_back(&node);
+  for (std::size_t i = 0; i + 1 < nodes.size(); ++i) {
+    WEFT_TRY(node.meet(nodes[i]->instance(), nodes[i]->inproc_endpoint(), nodes[i]->has_inner()));
+    WEFT_TRY(nodes[i]->met(node.instance(), node.inproc_endpoint(), node.has_inner()));
+  }
+  return {};
 }
 
 void ProcessFleets::leave(Node& node, const msg::ContextCore* context, const std::string& fleet) noexcept {
