@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "weft/msg/socket/socket_core.h"
 #include "weft/topic/hub_link_of.h"
 #include "weft/topic/kept/hub_link.h"
 #include "weft/topic/node/node.h"
@@ -52,14 +53,16 @@ Result<Publisher> Topics::publisher(std::string_view topic, const PublisherOptio
 
 Result<Subscription> Topics::subscribe(std::initializer_list<std::string_view> filters,
                                        const SubscriptionOptions& options) {
-  if (node_ == nullptr) {
-    return kMoved;
-  }
-  Subscription subscription(node_, WEFT_TRY(node_->subscribe({}, options)));
-  for (const std::string_view filter : filters) {
-    WEFT_TRY(subscription.add(filter));
-  }
-  return subscription;
+  return msg::or_no_memory([&]() -> Result<Subscription> {
+    if (node_ == nullptr) {
+      return kMoved;
+    }
+    Subscription subscription(node_, WEFT_TRY(node_->subscribe({}, options)));
+    for (const std::string_view filter : filters) {
+      WEFT_TRY(subscription.add(filter));
+    }
+    return subscription;
+  });
 }
 Result<Subscription> Topics::subscribe(std::string_view filter, const SubscriptionOptions& options) {
   return subscribe({filter}, options);
@@ -98,12 +101,14 @@ Result<void> Topics::remove_peer(std::string_view endpoint) {
 }
 
 Result<std::vector<NodeInfo>> Topics::sync(Instant deadline) {
-  if (node_ == nullptr) {
-    return kMoved;
-  }
-  const std::uint64_t ask = node_->ask_rosters();
-  WEFT_TRY(node_->wait_mesh(deadline, [&] { return node_->settled(ask); }));
-  return infos(node_->members());
+  return msg::or_no_memory([&]() -> Result<std::vector<NodeInfo>> {
+    if (node_ == nullptr) {
+      return kMoved;
+    }
+    const std::uint64_t ask = node_->ask_rosters();
+    WEFT_TRY(node_->wait_mesh(deadline, [&] { return node_->settled(ask); }));
+    return infos(node_->members());
+  });
 }
 
 std::vector<NodeInfo> Topics::nodes() const {
@@ -111,43 +116,47 @@ std::vector<NodeInfo> Topics::nodes() const {
 }
 
 Result<std::vector<NodeInfo>> Topics::watch_nodes(const std::vector<NodeInfo>& known, Instant deadline) const {
-  if (node_ == nullptr) {
-    return kMoved;
-  }
-  std::vector<std::uint64_t> instances;
-  for (const NodeInfo& each : known) {
-    instances.push_back(each.instance);
-  }
-  while (true) {
-    std::vector<topic::Node::Member> now;
-    const auto changed = [&] { return node_->nodes_differ(instances, now); };
-    const Instant expiry = node_->with_mesh([this] { return node_->next_expiry(); });
-    const Result<void> waited = node_->wait_mesh(std::min(deadline, expiry), changed);
-    if (waited) {
-      return infos(std::move(now));
+  return msg::or_no_memory([&]() -> Result<std::vector<NodeInfo>> {
+    if (node_ == nullptr) {
+      return kMoved;
     }
-    if (waited.error() != Errc::timed_out || expiry >= deadline) {
-      return waited.error();
+    std::vector<std::uint64_t> instances;
+    for (const NodeInfo& each : known) {
+      instances.push_back(each.instance);
     }
-  }
+    while (true) {
+      std::vector<topic::Node::Member> now;
+      const auto changed = [&] { return node_->nodes_differ(instances, now); };
+      const Instant expiry = node_->with_mesh([this] { return node_->next_expiry(); });
+      const Result<void> waited = node_->wait_mesh(std::min(deadline, expiry), changed);
+      if (waited) {
+        return infos(std::move(now));
+      }
+      if (waited.error() != Errc::timed_out || expiry >= deadline) {
+        return waited.error();
+      }
+    }
+  });
 }
 
 Result<TopicMessage> Topics::request(std::string_view topic, Bytes body, Instant deadline, const Headers& headers) {
-  if (node_ == nullptr) {
-    return kMoved;
-  }
-  auto request = node_->begin_request(topic, body, headers.block());
-  if (!request && request.error() == Errc::would_block) {
-    (void)node_->wait_mesh(deadline, [&] { return node_->told_all() || node_->served(topic); });
-    request = node_->begin_request(topic, body, headers.block());
-  }
-  if (!request) {
-    return request.error() == Errc::would_block ? Error(Errc::unreachable, "nobody is known to serve this topic")
-                                                : request.error();
-  }
-  auto reply = node_->next_until(*request->replies, deadline);
-  node_->end_request(request->id);
-  return topic::Node::reply_of(std::move(reply));
+  return msg::or_no_memory([&]() -> Result<TopicMessage> {
+    if (node_ == nullptr) {
+      return kMoved;
+    }
+    auto request = node_->begin_request(topic, body, headers.block());
+    if (!request && request.error() == Errc::would_block) {
+      (void)node_->wait_mesh(deadline, [&] { return node_->told_all() || node_->served(topic); });
+      request = node_->begin_request(topic, body, headers.block());
+    }
+    if (!request) {
+      return request.error() == Errc::would_block ? Error(Errc::unreachable, "nobody is known to serve this topic")
+                                                  : request.error();
+    }
+    auto reply = node_->next_until(*request->replies, deadline);
+    node_->end_request(request->id);
+    return topic::Node::reply_of(std::move(reply));
+  });
 }
 
 Result<Service> Topics::serve(std::string_view topic, const ServiceOptions& options, RequestHandler handler) {
@@ -155,21 +164,23 @@ Result<Service> Topics::serve(std::string_view topic, const ServiceOptions& opti
 }
 
 Result<Owned> Topics::create(std::string_view topic, Instant deadline) {
-  if (node_ == nullptr) {
-    return kMoved;
-  }
-  std::string wire = WEFT_TRY(node_->names().encode(topic));
-  while (true) {
-    const std::uint64_t claim = WEFT_TRY(node_->begin_claim(topic));
-    const Result<void> waited = node_->wait_mesh(deadline, [&] { return node_->claim_decided(claim); });
-    const Result<std::uint64_t> epoch = node_->end_claim(claim, waited.has_value());
-    if (epoch) {
-      return Owned(node_, std::move(wire), *epoch);
+  return msg::or_no_memory([&]() -> Result<Owned> {
+    if (node_ == nullptr) {
+      return kMoved;
     }
-    if (epoch.error() != Errc::would_block) {
-      return epoch.error();
+    std::string wire = WEFT_TRY(node_->names().encode(topic));
+    while (true) {
+      const std::uint64_t claim = WEFT_TRY(node_->begin_claim(topic));
+      const Result<void> waited = node_->wait_mesh(deadline, [&] { return node_->claim_decided(claim); });
+      const Result<std::uint64_t> epoch = node_->end_claim(claim, waited.has_value());
+      if (epoch) {
+        return Owned(node_, std::move(wire), *epoch);
+      }
+      if (epoch.error() != Errc::would_block) {
+        return epoch.error();
+      }
     }
-  }
+  });
 }
 bool Topics::exists(std::string_view topic) const { return node_ != nullptr && node_->is_owned(topic); }
 bool Topics::is_local(std::string_view topic) const { return node_ != nullptr && node_->owns_now(topic); }

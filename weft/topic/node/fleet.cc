@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 
 #include "weft/net/endpoint.h"
 #include "weft/sys/address.h"
@@ -58,21 +59,20 @@ ProcessFleets& ProcessFleets::instance() {
   return *fleets;
 }
 
-void ProcessFleets::join(Node& node, const msg::ContextCore* context, const std::string& fleet) {
+Result<void> ProcessFleets::join(Node& node, const msg::ContextCore* context, const std::string& fleet) {
   const std::lock_guard lock(mutex_);
   std::vector<Node*>& nodes = nodes_[{context, fleet}];
+  nodes.push_back(&node);
   // Both have the connection before one of them says a word: else its roster, which tells of another way to it, would
   // make the other one take that way, too.
-  for (Node* const other : nodes) {
-    node.link_inproc(other->instance(), other->inproc_endpoint(), other->has_inner());
+  const std::span<Node* const> others(nodes.data(), nodes.size() - 1);
+  for (Node* const other : others) {
+    WEFT_TRY(node.link_inproc(other->instance(), other->inproc_endpoint(), other->has_inner()));
   }
-  for (Node* const other : nodes) {
-    other->met(node.instance(), node.inproc_endpoint(), node.has_inner());
+  for (Node* const other : others) {
+    WEFT_TRY(other->met(node.instance(), node.inproc_endpoint(), node.has_inner()));
   }
-  if (!nodes.empty()) {
-    node.tell_soon(0, true);
-  }
-  nodes.push_back(&node);
+  return others.empty() ? Result<void>() : node.greet(0);
 }
 
 void ProcessFleets::leave(Node& node, const msg::ContextCore* context, const std::string& fleet) noexcept {

@@ -42,7 +42,8 @@ class ProcessFleets {
   static ProcessFleets& instance();
 
   // Connects the node with every other one of the key, both ways.
-  void join(Node& node, const msg::ContextCore* context, const std::string& fleet);
+  // After an error, or a throw of std::bad_alloc, the node leaves.
+  [[nodiscard]] Result<void> join(Node& node, const msg::ContextCore* context, const std::string& fleet);
   void leave(Node& node, const msg::ContextCore* context, const std::string& fleet) noexcept;
 
  private:

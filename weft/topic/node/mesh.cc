@@ -72,7 +72,7 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
     }
   }
   if (up) {
-    tell_soon(instance, true);
+    (void)tell_soon(instance, true);
   } else if (given) {
     scout_again(endpoint);
   } else if (fleet_.kind == Fleet::Kind::local && instance != 0) {
@@ -170,16 +170,16 @@ void Node::forget_peer(std::uint64_t instance) {
   // Its probes stay until their deadlines: they came over the peer's own connection, which may stand.
 }
 
-void Node::met(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
+Result<void> Node::met(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
   if (!async()) {
-    meet(instance, inproc_endpoint, inner);
-    return;
+    return meet(instance, inproc_endpoint, inner);
   }
   loop_->post([weak = weak_from_this(), instance, inproc_endpoint, inner] {
     if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-      node->meet(instance, inproc_endpoint, inner);
+      (void)node->meet(instance, inproc_endpoint, inner);
     }
   });
+  return {};
 }
 
 void Node::parted(std::uint64_t instance, const std::string& inproc_endpoint) noexcept {
@@ -198,12 +198,13 @@ void Node::parted(std::uint64_t instance, const std::string& inproc_endpoint) no
   }
 }
 
-void Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
-  link_inproc(instance, inproc_endpoint, inner);
-  tell_soon(instance, true);
+Result<void> Node::meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
+  WEFT_TRY(link_inproc(instance, inproc_endpoint, inner));
+  return greet(instance);
 }
+Result<void> Node::greet(std::uint64_t to) { return tell_soon(to, true) ? Result<void>() : msg::kNoMemoryToSend; }
 
-void Node::link_inproc(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
+Result<void> Node::link_inproc(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
   const std::lock_guard link_lock(link_mutex_);
   std::string instead;  // of this connection to the same handle
   {
@@ -219,14 +220,20 @@ void Node::link_inproc(std::uint64_t instance, const std::string& inproc_endpoin
   }
   connect_link(inproc_endpoint, instance, false);
   if (inner) {
-    (void)in_.connect(inproc_endpoint + kInner);
+    WEFT_TRY(in_.connect(inproc_endpoint + kInner));
   }
   {
     const std::lock_guard lock(mesh_mutex_);
-    if (const auto found = links_.find(inproc_endpoint); found != links_.end()) {
+    const auto found = links_.find(inproc_endpoint);
+    if (found == links_.end() && std::none_of(links_.begin(), links_.end(),
+                                              [&](const auto& each) { return each.second.instance == instance; })) {
+      return gone_.contains(instance) || links_.size() >= kPeersMax ? Result<void>() : msg::kNoMemoryToSend;
+    }
+    if (found != links_.end()) {
       found->second.up = true;  // an inproc connection stands at once
     }
   }
+  return {};
 }
 
 void Node::part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept {

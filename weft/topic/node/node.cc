@@ -156,7 +156,7 @@ Result<void> Node::begin_fleet() {
   } else if (fleet_.kind == Fleet::Kind::tcp) {
     WEFT_TRY(begin_tcp());
   }
-  ProcessFleets::instance().join(*this, context_.get(), options_.fleet);
+  WEFT_TRY(ProcessFleets::instance().join(*this, context_.get(), options_.fleet));
   if (fleet_.kind == Fleet::Kind::local) {
     WEFT_TRY(read_directory());  // of the handles of this process none is found there
   }

@@ -144,12 +144,13 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] std::uint64_t ask_rosters();
   // For ProcessFleets: a handle of this process and context came, or left.
   // `inner`: the other has a socket for topics that stay inside. Of AsyncTopics: the loop does it.
-  void met(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
+  // resource_exhausted; throws std::bad_alloc.
+  [[nodiscard]] Result<void> met(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
   void parted(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
-  void meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
-  void link_inproc(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);  // meet() without a word
-  // The loop tells the roster in one of its next turns. `greet`: a connection stands, whose peer has heard nothing.
-  void tell_soon(std::uint64_t to, bool greet);
+  [[nodiscard]] Result<void> meet(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
+  // meet() without a word.
+  [[nodiscard]] Result<void> link_inproc(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
+  [[nodiscard]] Result<void> greet(std::uint64_t to);  // resource_exhausted
   void part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
   [[nodiscard]] std::string inproc_endpoint() const;
   [[nodiscard]] bool has_inner() const noexcept { return !inside_.empty(); }
@@ -328,6 +329,10 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void learn(std::uint64_t instance, const std::string& endpoint);
   void say(Control control);
   void tell_roster(std::uint64_t to);  // 0: every peer
+  // The loop tells the roster in one of its next turns. `greet`: a connection stands, whose peer has heard nothing.
+  // False: no memory.
+  bool tell_soon(std::uint64_t to, bool greet) noexcept;
+  void announce() noexcept;  // the roster has changed
   void tell_now();
   void want_rosters(std::uint64_t to);
   [[nodiscard]] Roster roster() const;  // mesh lock

@@ -4,6 +4,7 @@
 // ownerships that a partition of the network made.
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "weft/msg/socket/socket_core.h"
@@ -65,15 +66,22 @@ Result<std::uint64_t> Node::begin_claim(std::string_view topic) {
     }
     control.id = next_id_++;
     control.texts = {wire};
-    Claim& claim = claims_[control.id];
+    Claim claim;
     claim.topic = std::move(wire);
     claim.epoch = control.number;
     for (const auto& [instance, peer] : peers_) {
       claim.waiting.insert(instance);
     }
+    claims_.emplace(control.id, std::move(claim));
   }
   const std::uint64_t id = control.id;
-  say(std::move(control));
+  try {
+    say(std::move(control));
+  } catch (const std::bad_alloc&) {
+    const std::lock_guard lock(mesh_mutex_);
+    claims_.erase(id);
+    throw;
+  }
   return id;
 }
 
@@ -100,13 +108,14 @@ Result<std::uint64_t> Node::end_claim(std::uint64_t claim, bool in_time) {
       claims_.erase(found);
       return Error(Errc::timed_out, "a peer has not answered to the claim");
     }
-    epoch = found->second.epoch;
-    note_epoch(found->second.topic, epoch);
-    owned_[found->second.topic] = epoch;
+    const Claim won = std::move(found->second);
     claims_.erase(found);
+    epoch = won.epoch;
+    note_epoch(won.topic, epoch);
+    owned_[won.topic] = epoch;
     ++revision_;
   }
-  tell_roster(0);
+  announce();
   return epoch;
 }
 
@@ -190,7 +199,7 @@ void Node::give_up_ownership(const std::string& wire) noexcept {
     ++revision_;
   }
   (void)msg::or_no_memory([&]() -> Result<void> {
-    tell_roster(0);
+    announce();
     return {};
   });
 }

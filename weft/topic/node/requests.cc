@@ -92,13 +92,15 @@ Result<Node::Request> Node::begin_request(std::string_view topic, Bytes body, st
   }
   ++counters_.requests;
   const std::string reply_to = inbox() + std::to_string(request.id);
-  Result<void> sent;
-  for (const Chosen& each : chosen) {
+  const auto send = [&](const Chosen& each) -> Result<void> {
     auto block = with_header(headers, "Weft-Reply", reply_to);
     block = block ? with_header(*block, kService, wire) : std::move(block);
     block = block && !each.group.empty() ? with_header(*block, kGroup, each.group) : std::move(block);
     const auto to = make_wire_publisher(request_topic(each.instance), false);
-    sent = !block ? Result<void>(block.error()) : (!to ? Result<void>(to.error()) : publish(**to, body, *block, false));
+    return !block ? Result<void>(block.error()) : (!to ? Result<void>(to.error()) : publish(**to, body, *block, false));
+  };
+  for (const Chosen& each : chosen) {
+    const Result<void> sent = msg::or_no_memory([&] { return send(each); });
     if (!sent) {
       end_request(request.id);
       return sent.error();
@@ -220,7 +222,7 @@ Result<IntrusivePtr<SubscriptionCore>> Node::serve(std::string_view topic, std::
       services_.push_back({std::move(wire), std::string(group), requests, queue_max});
       ++revision_;
     }
-    tell_roster(0);
+    announce();
     return requests;
   });
 }
@@ -232,7 +234,7 @@ void Node::stop_serving(SubscriptionCore& service) noexcept {
     ++revision_;
   }
   try {
-    tell_roster(0);
+    announce();
     while (const auto left = service.try_pop()) {
       reply_error(*left, kNobody);
     }

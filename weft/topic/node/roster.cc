@@ -58,13 +58,13 @@ void Node::tell_roster(std::uint64_t to) {
 // A message of an XSUB goes to every peer; one that is for another handle costs its receiver a look at its head. A roster
 // says whom this handle has heard. So one roster answers all that a turn of the loop brought, and greets all connections
 // that stand since: handles that come at once, or a peer that asks again and again, cost a roster a turn.
-void Node::tell_soon(std::uint64_t to, bool greet) {
+bool Node::tell_soon(std::uint64_t to, bool greet) noexcept {
   {
     const std::lock_guard lock(mesh_mutex_);
     greets_ |= greet;
     tells_to_ = !tells_ || tells_to_ == to ? to : 0;
     if (std::exchange(tells_, true)) {
-      return;
+      return true;
     }
   }
   try {
@@ -76,6 +76,16 @@ void Node::tell_soon(std::uint64_t to, bool greet) {
   } catch (const std::bad_alloc&) {
     const std::lock_guard lock(mesh_mutex_);
     tells_ = false;  // the next one tells
+    return false;
+  }
+  return true;
+}
+
+void Node::announce() noexcept {
+  try {
+    tell_roster(0);
+  } catch (const std::bad_alloc&) {
+    (void)tell_soon(0, false);
   }
 }
 
@@ -169,7 +179,7 @@ void Node::handle_control(Control&& control, std::string_view from_host) {
         peer->second.their_ask = std::max(peer->second.their_ask, control.id);
       }
     }
-      tell_soon(control.from, false);
+      (void)tell_soon(control.from, false);
       return;
     case Control::Kind::probe: handle_probe(control); return;
     case Control::Kind::ready: handle_ready(control); return;
@@ -273,7 +283,7 @@ void Node::handle_roster(Control&& control, std::string_view from_host) {
   }
   if (fresh) {
     // Of a tcp fleet the others hear of the new one.
-    tell_soon(fleet_.kind == Fleet::Kind::tcp ? 0 : control.from, false);
+    (void)tell_soon(fleet_.kind == Fleet::Kind::tcp ? 0 : control.from, false);
   }
   mesh_changed();
 }
