@@ -8,7 +8,7 @@
 //     "received N missed M".
 //   present NAME: with a presence of 300 ms, as NAME; writes "present".
 //   echo FILTER ENDPOINT: routes FILTER to ENDPOINT, a plain publisher, unless it is "-". Writes "ready ENDPOINT", then
-//     publishes each message that FILTER brings under "echo.", and a header with its topic; ends with the message "end".
+//     publishes each message that FILTER brings under "echo.", and a header with its topic; ends with "end".
 //   hold TOPIC: subscribes, writes "ready ENDPOINT", and receives nothing.
 #include <cstdio>
 #include <cstdlib>
@@ -80,7 +80,7 @@ void count(weft::Topics& topics, const std::string& topic, std::uint64_t message
   say("received " + std::to_string(received) + " missed " + std::to_string(missed));
 }
 
-// What a plain publisher sends is one part, or topic and body.
+// A plain publisher sends one part, or topic and body.
 void echo(weft::Topics& topics, const std::string& filter, const std::string& endpoint) {
   weft::Subscription subscription = must("subscribe", topics.subscribe(weft::Filter::prefix(filter)));
   if (endpoint != "-") {

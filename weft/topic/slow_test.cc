@@ -32,8 +32,8 @@ constexpr double kRateLeast = 0.8;  // 0.95 on a machine that runs nothing else
 class Slow : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Fleets, Slow, testing::Values("inproc", "tcp"), [](const auto& kind) { return kind.param; });
 
-// Subscribers are plain SUB sockets at the publisher's port, or subscriptions of one other handle: a fleet of 64 handles
-// has 4,032 connections.
+// Subscribers are plain SUB sockets at the publisher's port, or subscriptions of one other handle: 64 handles have
+// 4,032 connections.
 TEST_P(Slow, OneOf64ThatStopsDisturbsNoOther) {
   const bool plain = GetParam() == "tcp";
   TestFleet fleet(GetParam());
@@ -132,7 +132,7 @@ TEST_P(Slow, OneOf64ThatStopsDisturbsNoOther) {
     }
     return sys::now() - begin;
   };
-  // What waits for the stopped one is taken away.
+  // Takes away the messages that wait for the stopped one.
   const auto revive = [&] {
     const Instant late = soon();
     for (bool revived = false; !revived && sys::now() < late;) {

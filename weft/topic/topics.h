@@ -93,7 +93,7 @@ class Topics {
   // tcp fleets. Connects to a peer, and keeps trying. not_supported; malformed_endpoint; resource_exhausted.
   Result<void> add_peer(std::string_view endpoint);
   Result<void> remove_peer(std::string_view endpoint);  // also no_such_endpoint
-  // add_peer(), for a program that thinks of the topics that are there. The filter is checked, and narrows nothing: what
+  // add_peer(), for a program that thinks of the topics that are there. The filter is checked, it narrows nothing: what
   // crosses a connection is what its receiver subscribed to (docs/design/0014). The errors of Filter::parse().
   Result<void> route(std::string_view filter, std::string_view endpoint);
   // Waits until the roster of every peer came, and returns the handles of the fleet, this one not. timed_out: a peer

@@ -50,7 +50,7 @@ namespace weft {
   ROW(late_replies, counter, "late_replies_total", "", "", "replies",                                                  \
       "Replies that came when no request waited for them.", "topic/node/requests.cc")                                  \
   ROW(control_malformed, counter, "control_malformed_total", "", "", "messages",                                       \
-      "Messages of peers to the handle itself that do not parse.", "topic/node/roster.cc")                               \
+      "Messages of peers to the handle itself that do not parse.", "topic/node/roster.cc")                             \
   ROW(control_refused, counter, "control_refused_total", "", "", "messages",                                           \
       "What peers told the handle itself, and its bounds do not take.", "topic/node/roster.cc")                        \
   ROW(peers_refused, counter, "peers_refused_total", "", "", "connections",                                            \

@@ -54,7 +54,7 @@ struct PublisherCore : sync::AtomicCounted<PublisherCore> {
 // node's loop. So no thread stands between a waiting subscriber and the network, and subscriptions
 // whose threads are busy get their policy all the same.
 // Cost: publishing is a lock, a memo and a queue for each own subscription, and one send if there are peers.
-// Locks, in order: link, pump, publish, interest, subscription. The mesh lock is never held while another one is taken, or
+// Locks, in order: link, pump, publish, interest, subscription. The mesh lock is never held while another is taken, or
 // a socket is called.
 // Invariants:
 //   1. The messages of one publisher arrive in order, at each subscription.
@@ -415,7 +415,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::vector<IntrusivePtr<SubscriptionCore>> subscriptions_;  // subscriptions lock: the open ones
   TopicsStatistics past_;                                      // the same: of closed subscriptions
 
-  // What links_ says and what the XSUB was told to connect to change together. Recursive: a connection replaces another.
+  // The table links_ and the connections of the XSUB change together. Recursive: one connection replaces another.
   std::recursive_mutex link_mutex_;
   mutable std::mutex mesh_mutex_;
   std::condition_variable mesh_cv_;

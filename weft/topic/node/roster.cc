@@ -55,9 +55,9 @@ void Node::tell_roster(std::uint64_t to) {
   say(std::move(control));
 }
 
-// A message of an XSUB goes to every peer; one that is for another handle costs its receiver a look at its head. A roster
-// says whom this handle has heard. So one roster answers all that a turn of the loop brought, and greets all connections
-// that stand since: handles that come at once, or a peer that asks again and again, cost a roster a turn.
+// A message of an XSUB goes to every peer; one that is for another handle costs its receiver a glance at it. A roster
+// says whom this handle has heard. So one roster answers all that a turn of the loop brought, and greets each new
+// connection: handles that come at once, or a peer that asks again and again, cost a roster a turn.
 bool Node::tell_soon(std::uint64_t to, bool greet) noexcept {
   {
     const std::lock_guard lock(mesh_mutex_);
@@ -208,7 +208,7 @@ std::string seen_endpoint(const std::string& endpoint, std::string_view from_hos
 
 }  // namespace
 
-// Where a peer says that it, or another one, listens: no peer makes this handle connect to anything but its fleet's kind.
+// Checks where a peer says that it, or another one, listens: a peer names endpoints of its fleet's kind only.
 bool Node::is_of_fleet(std::uint64_t instance, const std::string& endpoint) const {
   if (fleet_.kind == Fleet::Kind::local) {
     return directory_->instance_at(endpoint) == instance;
