@@ -10,7 +10,7 @@
 #include "tests/exhaustion/walk.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
-#include "weft/topic/hub_session.h"
+#include "weft/topic/hub/session.h"
 #include "weft/topic/topics.h"
 
 namespace weft::topic {

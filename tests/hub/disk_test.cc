@@ -10,7 +10,7 @@
 #include "weft/store/test_vfs.h"
 #include "weft/sys/path.h"
 #include "weft/topic/async_stream.h"
-#include "weft/topic/hub.h"
+#include "weft/topic/hub/hub.h"
 #include "weft/topic/kept/test_link.h"
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <iostream>
 #include <string>
 
-#include "weft/topic/hub.h"
+#include "weft/topic/hub/hub.h"
 
 int main(int argc, char** argv) {
   if (argc != 2) {

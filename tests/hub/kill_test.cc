@@ -17,7 +17,7 @@
 
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
-#include "weft/topic/test_hub.h"
+#include "weft/topic/hub/test_hub.h"
 #include <gtest/gtest.h>
 
 extern char** environ;

@@ -22,7 +22,7 @@
 #include "weft/serve/server/admin.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
-#include "weft/topic/hub_counters.h"
+#include "weft/topic/hub/counters.h"
 #include "weft/topic/topics.h"
 #include "weft/weft.h"
 

@@ -6,7 +6,7 @@
 #include "weft/msg/context.h"
 #include "weft/msg/socket/context_core.h"
 #include "weft/sys/path.h"
-#include "weft/topic/hub.h"
+#include "weft/topic/hub/hub.h"
 #include "weft/topic/kept/hub_link.h"
 #include "weft/topic/node/node.h"
 #include "weft/topic/node/stored_feed.h"

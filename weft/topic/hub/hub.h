@@ -13,7 +13,7 @@
 #include "weft/base/time.h"
 #include "weft/msg/context.h"
 #include "weft/store/log.h"
-#include "weft/topic/hub_counters.h"
+#include "weft/topic/hub/counters.h"
 
 namespace weft::topic {
 

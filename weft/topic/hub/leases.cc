@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/topic/hub_leases.h"
+#include "weft/topic/hub/leases.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/topic/hub.h"
+#include "weft/topic/hub/hub.h"
 
 #include <atomic>
 #include <condition_variable>
@@ -13,7 +13,7 @@
 #include "weft/sys/event_fd.h"
 #include "weft/sys/path.h"
 #include "weft/sys/thread.h"
-#include "weft/topic/hub_session.h"
+#include "weft/topic/hub/session.h"
 
 namespace weft::topic {
 namespace {

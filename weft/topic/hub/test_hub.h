@@ -15,7 +15,7 @@
 #include "weft/store/settings.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
-#include "weft/topic/hub.h"
+#include "weft/topic/hub/hub.h"
 #include "weft/topic/wire/ops.h"
 #include <gtest/gtest.h>
 

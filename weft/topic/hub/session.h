@@ -15,8 +15,8 @@
 
 #include "weft/msg/message/message.h"
 #include "weft/store/store.h"
-#include "weft/topic/hub.h"
-#include "weft/topic/hub_leases.h"
+#include "weft/topic/hub/hub.h"
+#include "weft/topic/hub/leases.h"
 #include "weft/topic/wire/ops.h"
 
 namespace weft::topic {

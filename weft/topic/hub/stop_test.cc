@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "weft/sys/path.h"
-#include "weft/topic/test_hub.h"
+#include "weft/topic/hub/test_hub.h"
 #include <gtest/gtest.h>
 
 namespace weft::topic {

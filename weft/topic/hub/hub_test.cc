@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/topic/hub.h"
+#include "weft/topic/hub/hub.h"
 
 #include <filesystem>
 #include <map>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "weft/sys/path.h"
-#include "weft/topic/test_hub.h"
+#include "weft/topic/hub/test_hub.h"
 #include <gtest/gtest.h>
 
 namespace weft::topic {

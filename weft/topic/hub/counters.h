@@ -11,9 +11,9 @@ namespace weft::topic {
 
 // clang-format off
 #define WEFT_HUB_COUNTERS(ROW)                                                                                         \
-  ROW(ops, counter, "ops_total", "", "", "ops", "Ops that members sent.", "topic/hub_session.cc")                      \
+  ROW(ops, counter, "ops_total", "", "", "ops", "Ops that members sent.", "topic/hub/session.cc")                      \
   ROW(malformed, counter, "malformed_total", "", "", "messages",                                                       \
-      "Messages that were no op, and were dropped.", "topic/hub_session.cc")                                           \
+      "Messages that were no op, and were dropped.", "topic/hub/session.cc")                                           \
   ROW(appended, counter, "messages_total", "outcome", "appended", "messages",                                          \
       "Messages by what became of them: durable.", "store/store.cc")                                                   \
   ROW(duplicates, counter, "messages_total", "outcome", "duplicate", "messages",                                       \
@@ -21,21 +21,21 @@ namespace weft::topic {
   ROW(refused, counter, "messages_total", "outcome", "refused", "messages",                                            \
       "Messages by what became of them: refused, or their commit failed.", "store/store.cc")                           \
   ROW(delivered, counter, "deliveries_total", "", "", "messages",                                                      \
-      "Messages that were sent to consumers and readers.", "topic/hub_deliver.cc")                                     \
+      "Messages that were sent to consumers and readers.", "topic/hub/deliver.cc")                                     \
   ROW(dead_letters, counter, "dead_letters_total", "outcome", "kept", "messages",                                      \
       "Messages that were delivered too often: kept as dead letters.", "store/store.cc")                               \
   ROW(dead_dropped, counter, "dead_letters_total", "outcome", "dropped", "messages",                                   \
       "Messages that were delivered too often: dropped, because no topic is named for them.", "store/store.cc")        \
   ROW(answers_dropped, counter, "answers_dropped_total", "", "", "answers",                                            \
-      "Answers and deliveries to members that are gone, or that take nothing.", "topic/hub_deliver.cc")                \
+      "Answers and deliveries to members that are gone, or that take nothing.", "topic/hub/deliver.cc")                \
   ROW(told, counter, "stored_published_total", "outcome", "published", "messages",                                     \
-      "Stored messages, for volatile subscribers too: published.", "topic/hub_deliver.cc")                             \
+      "Stored messages, for volatile subscribers too: published.", "topic/hub/deliver.cc")                             \
   ROW(untold, counter, "stored_published_total", "outcome", "dropped", "messages",                                     \
       "Stored messages, for volatile subscribers too: not published, the handle that hosts was behind or closed.",     \
-      "topic/hub_deliver.cc")                                                                                          \
-  ROW(turns, counter, "commits_total", "", "", "commits", "Commits that wrote something.", "topic/hub_deliver.cc")     \
+      "topic/hub/deliver.cc")                                                                                          \
+  ROW(turns, counter, "commits_total", "", "", "commits", "Commits that wrote something.", "topic/hub/deliver.cc")     \
   ROW(clients, gauge, "connections", "", "", "connections",                                                            \
-      "Connections of members that sent an op.", "topic/hub_session.cc")
+      "Connections of members that sent an op.", "topic/hub/session.cc")
 // clang-format on
 
 // The counts of a hub since it began to host, and its gauges.

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "weft/topic/hub_session.h"
+#include "weft/topic/hub/session.h"
 
 namespace weft::topic {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/topic/hub_counters.h"
+#include "weft/topic/hub/counters.h"
 
 #include <array>
 

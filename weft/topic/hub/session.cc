@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "weft/topic/hub_session.h"
+#include "weft/topic/hub/session.h"
 
 #include <algorithm>
 #include <utility>
