@@ -65,6 +65,17 @@ TEST_P(Flow, AFullQueueRefusesAndTakesAgainWhenHalfWasRead) {
   }
 }
 
+TEST_P(Flow, BothMarksHaveRoomThoughThePeerReadsNothing) {
+  const std::string payload(8'000, 'x');
+  for (const int mark : {50, 100, 101, 130, 200}) {
+    Line line = make_line(mark, mark);
+    ASSERT_TRUE(line.push.set(option::linger, 0ms));
+    for (int i = 0; i < 2 * mark; ++i) {
+      ASSERT_TRUE(line.push.send(payload)) << i << " of mark " << mark;
+    }
+  }
+}
+
 TEST_P(Flow, AMultipartMessageCountsAsOne) {
   if (GetParam().streams) {
     GTEST_SKIP() << "buffers of the kernel make the count inexact";

@@ -106,7 +106,11 @@ class SendSide {
   void flush_batch() noexcept {
     writer_.flush();
     batch_.flushed_at = sys::ticks();
+    if (writer_.blocked()) {
+      report_room();
+    }
   }
+  void report_room() noexcept;
   void flush_all() noexcept;
   void flush_and_leave() noexcept;
   void flush_if_due(std::uint64_t appended) noexcept;

@@ -151,6 +151,13 @@ void SendSide::encode_channel() noexcept {
   }
 }
 
+// The peer may read nothing for ever, and a program counts on the room of both marks.
+void SendSide::report_room() noexcept {
+  if (channel_.report()) {
+    share_.output_parker.wake_with_fence();
+  }
+}
+
 // The batch, then the control frames and the channel, as far as the kernel takes them.
 void SendSide::flush_all() noexcept {
   flush_batch();

@@ -20,7 +20,8 @@ namespace weft::msg {
 // Cost: a push is a copy of the cell and one release store. The consumer reports credit once per low-water mark.
 // Invariants:
 // 1. written - credited <= mark + one message. `written` counts whole messages, `credited` those that the consumer has
-//    reported. The consumer reports every low_water(mark) messages; then a full producer has room again.
+//    reported. The consumer reports every low_water(mark) messages, and what it has popped when it cannot go on; then
+//    a full producer has room again.
 // 2. Only whole messages are visible to the consumer.
 // 3. Without a mark the same holds in bytes: written - credited <= kUnmarkedBytesMax + one message.
 // 4. A channel that conflates has room for one message, of one part. The next message always replaces that one.
@@ -186,14 +187,23 @@ class Channel {
     count(own.read);
     if (static_cast<std::int64_t>(read() - own.credited) >= low_water(own.mark.load(std::memory_order_relaxed)) ||
         read_bytes() - own.credited_bytes >= kUnmarkedBytesMax / 2) [[unlikely]] {
-      own.credited = read();
-      own.credited_bytes = read_bytes();
-      queue_.beside_returned().bytes.store(own.credited_bytes,
-                                           std::memory_order_relaxed);             // ordered by the release below
-      queue_.beside_returned().messages.store(read(), std::memory_order_release);  // pairs with has_credit()
-      return true;
+      return report();
     }
     return false;
+  }
+  // Consumer that cannot go on for now: reports all that it has popped, so that a full producer uses the room. True as
+  // pop().
+  [[nodiscard]] bool report() noexcept {
+    Receiving& own = receiving();
+    if (own.newest != nullptr || own.credited == read()) {
+      return false;
+    }
+    own.credited = read();
+    own.credited_bytes = read_bytes();
+    queue_.beside_returned().bytes.store(own.credited_bytes,
+                                         std::memory_order_relaxed);             // ordered by the release below
+    queue_.beside_returned().messages.store(read(), std::memory_order_release);  // pairs with has_credit()
+    return true;
   }
 
  private:

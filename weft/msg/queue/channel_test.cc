@@ -142,6 +142,22 @@ TEST(Channel, ReleasesWhatIsLeftInsideWhenItEnds) {
   buffer->release();
 }
 
+TEST(Channel, AConsumerThatCannotGoOnReportsWhatItPopped) {
+  Channel channel;
+  channel.set_mark(4);
+  for (const char* text : {"1", "2", "3", "4"}) {
+    ASSERT_TRUE(push(channel, text));
+  }
+  EXPECT_FALSE(channel.report()) << "nothing was popped";
+  channel.front()->release();
+  EXPECT_FALSE(channel.pop(true, 0)) << "before half of the mark";
+  EXPECT_FALSE(channel.has_credit());
+  EXPECT_TRUE(channel.report());
+  EXPECT_FALSE(channel.report()) << "once";
+  EXPECT_TRUE(push(channel, "5"));
+  EXPECT_FALSE(channel.has_credit());
+}
+
 TEST(Channel, WithoutAMarkTheBoundIsInBytes) {
   Channel channel;
   channel.set_mark(0);
