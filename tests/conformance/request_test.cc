@@ -158,6 +158,29 @@ TEST_P(RequestReply, ReqIgnoresMessagesOfPeersItDidNotAsk) {
   EXPECT_EQ(recv_text(req), "re 3");
 }
 
+TEST_P(RequestReply, AReplyToARequesterThatLeftBeforeItsRequestWasReceivedIsDropped) {
+  Socket rep = make(SocketType::rep);
+  const std::string endpoint = bind(rep);
+  ASSERT_TRUE(rep.watch_events());
+  for (int i = 0; i < 3; ++i) {
+    {
+      Socket req = make(SocketType::req);
+      connect(req, endpoint);
+      send(req, "last words");
+      if (GetParam().streams) {
+        wait_for_event(rep, EventKind::handshake_succeeded);
+      }
+    }
+    if (GetParam().streams) {
+      wait_for_event(rep, EventKind::disconnected);
+    }
+    EXPECT_EQ(recv_text(rep), "last words");
+    EXPECT_EQ(rep.try_recv().error(), Errc::invalid_state);  // the socket forgets the connection
+    send(rep, "to nobody");
+  }
+  EXPECT_EQ(rep.statistics()->dropped, 3u);
+}
+
 TEST_P(RequestReply, AReplyToARequesterThatIsGoneIsACountedDropAndTheNextIsServed) {
   Socket rep = make(SocketType::rep);
   ASSERT_TRUE(rep.watch_events());

@@ -104,12 +104,13 @@ Result<std::string> wire_protocols(const std::vector<std::string>& protocols) {
 Result<std::shared_ptr<TlsContext>> make_context(const SSL_METHOD* method, const std::vector<std::string>& protocols) {
   ERR_clear_error();
   std::string wire = WEFT_TRY(wire_protocols(protocols));
-  SSL_CTX* const ssl_ctx = SSL_CTX_new(method);
-  if (ssl_ctx == nullptr) {
+  std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> made(SSL_CTX_new(method), &SSL_CTX_free);
+  if (made == nullptr) {
     ERR_clear_error();
     return kNoMemory;
   }
-  auto context = std::make_shared<TlsContext>(ssl_ctx);
+  auto context = std::make_shared<TlsContext>(made.get());
+  SSL_CTX* const ssl_ctx = made.release();
   context->protocols = std::move(wire);
   if (SSL_CTX_set_min_proto_version(ssl_ctx, TLS1_3_VERSION) != 1) {
     ERR_clear_error();
@@ -272,7 +273,7 @@ Error refuse(std::string* why) {
   }
   return kNoTls;
 }
-}
+}  // namespace
 
 bool tls_available() noexcept { return false; }
 Result<std::shared_ptr<TlsServer>> TlsServer::make(const TlsServerOptions& /*options*/, std::string* why) {

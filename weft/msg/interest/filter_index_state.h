@@ -121,10 +121,12 @@ struct FilterIndex::Entry {
       return;
     }
     many->erase(many->find(&peer));
-    if (many->count == 1) {
+    if (many->count <= 1) {  // 0: there was room for a second one, which memory refused
       Holders* const old = many;
-      one =
-          *std::find_if(old->slots(), old->slots() + old->capacity, [](const Holder& h) { return h.peer != nullptr; });
+      const Holder* const end = old->slots() + old->capacity;
+      const Holder* const last =
+          std::find_if<const Holder*>(old->slots(), end, [](const Holder& h) { return h.peer != nullptr; });
+      one = last != end ? *last : Holder{};
       is_many = false;
       std::free(old);
     } else if (many->count * 8 < many->capacity) {

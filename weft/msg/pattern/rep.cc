@@ -19,6 +19,7 @@ class Rep final : public Pattern {
   void detach(Pipe& pipe) override { asker_ = asker_ == &pipe ? nullptr : asker_; }
   void activate(Pipe& pipe) override { queue_.activate(pipe); }
   void deactivate(Pipe& pipe) override {
+    detach(pipe);  // a request may be received after its pipe was detached
     if (queue_.detach(pipe) && !replying_) {
       forget_envelope();
       in_body_ = false;
