@@ -55,10 +55,10 @@ namespace weft {
       "What peers told the handle itself, and its bounds do not take.", "topic/node/roster.cc")                        \
   ROW(peers_refused, counter, "peers_refused_total", "", "", "connections",                                            \
       "Connections to this handle whose handshake failed: no keys, wrong ones, or no ZMTP.",                           \
-      "msg/connection/link.cc")                                                                                        \
+      "topic/node/node.cc")                                                                                            \
   ROW(not_forwarded, counter, "messages_not_forwarded_total", "", "", "messages",                                      \
       "Messages that were not forwarded to all sessions of their group: not encoded, or a core had no room.",          \
-      "topic/async_topics.cc")                                                                                         \
+      "topic/node/node.h")                                                                                             \
   ROW(peers, gauge, "peers", "", "", "handles",                                                                        \
       "Other handles that this handle is connected to.", "topic/node/roster.cc")
 // clang-format on
