@@ -5,16 +5,14 @@
 #include <unistd.h>
 
 #include <chrono>
-#include <iostream>
-#include <sstream>
 #include <thread>
 
+#include "bench/commands.h"
 #include "bench/json.h"
 
 namespace bench {
 namespace {
 
-constexpr unsigned kPatienceS = 120;           // for one command
 constexpr std::chrono::seconds kUntilIdle(1);  // after this, a connection has released the memory that it does not need
 
 // Pins each side's threads to a processor of its own, the leader's to the first that this program may use.
@@ -109,23 +107,15 @@ void SideRun::obey() {
   if (!cell_.storms()) {
     order(Plan::Step::greet);
   }
-  for (std::string line; alarm(0), std::getline(std::cin, line);) {
-    std::istringstream words(line);
-    std::string command;
-    std::uint64_t count = 0;
-    words >> command >> count >> plan_.task.interval_ns >> plan_.task.verify_all;
-    if ((command != "run" && command != "count") || count == 0) {
-      fail("no command '" + line + "'");
-    }
-    const bool counted = command == "count";
-    plan_.task.count = cell_.storms() ? static_cast<std::uint64_t>(cell_.times) : count;
+  while (const std::optional<Command> command = next_command()) {
+    plan_.task.count = cell_.storms() ? static_cast<std::uint64_t>(cell_.times) : command->count;
+    plan_.task.interval_ns = command->interval_ns;
+    plan_.task.verify_all = command->verify_all;
     ++plan_.task.run;
-    alarm(kPatienceS);
-    const double before = counted ? 0 : probe();
+    const double before = command->counts ? 0 : probe();
     order(Plan::Step::repetition);
-    print(before, counted ? 0 : probe(), counted);
+    print(before, command->counts ? 0 : probe(), command->counts);
   }
-  alarm(kPatienceS);
   order(Plan::Step::stop);
 }
 

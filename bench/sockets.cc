@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
 // bench_sockets: one cell on one libzmq.so.5 (or without a library), as rounds.py commands it, line by line; see
 // cell_run.h. The library is the one that the dynamic linker finds: LD_LIBRARY_PATH says which.
-#include <sys/prctl.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
 
 #include "bench/cell_run.h"
+#include "bench/commands.h"
 #include "bench/controls.h"
 #include "bench/json.h"
 
@@ -146,13 +144,8 @@ void run_cell(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   using namespace bench;
+  end_when_stuck();
   const Arguments arguments = parse(argc, argv);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  std::signal(SIGALRM, [](int) {
-    constexpr char kText[] = "bench_sockets: a cell made no progress: a message or a wake-up was lost\n";
-    [[maybe_unused]] const auto written = write(STDERR_FILENO, kText, sizeof kText - 1);
-    _exit(3);
-  });
   if (arguments.controls) {
     print_controls();
   } else {

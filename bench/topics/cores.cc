@@ -22,7 +22,6 @@ namespace {
 
 using Done = weft::rt::Task<weft::Result<void>>;
 
-constexpr const char* kFlow = "bench.flow";
 constexpr const char* kEndpoint = "inproc://bench";
 constexpr std::chrono::seconds kReady(20);
 

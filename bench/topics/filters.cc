@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // filters: random topics in an index of many filters, and hostile sets of globs. bench_micro has the same rows.
+#include <unistd.h>
+
 #include <functional>
 #include <optional>
 #include <vector>
 
+#include "bench/commands.h"
 #include "bench/micro/filter_sets.h"
 #include "bench/topics/runs.h"
 #include "bench/usage.h"

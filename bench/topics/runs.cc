@@ -2,11 +2,10 @@
 #include "bench/topics/runs.h"
 
 #include <time.h>
-#include <unistd.h>
 
-#include <iostream>
 #include <sstream>
 
+#include "bench/commands.h"
 #include "bench/usage.h"
 
 namespace bench {
@@ -14,20 +13,13 @@ namespace bench {
 void serve_runs(const std::string& version, const std::function<RunResult(std::uint64_t, bool)>& repeat,
                 const std::function<double()>& probe, const std::function<void(Json&)>& more) {
   print_line({{"version", version}, {"path", ""}});
-  for (std::string line; alarm(0), std::getline(std::cin, line);) {
-    std::istringstream words(line);
-    std::string command;
-    std::uint64_t count = 0;
-    std::uint64_t interval_ns = 0;
-    bool verify = false;
-    words >> command >> count >> interval_ns >> verify;
-    if ((command != "run" && command != "count") || count == 0 || interval_ns != 0) {
-      fail("no command '" + line + "'");
+  while (const std::optional<Command> command = next_command()) {
+    if (command->interval_ns != 0) {
+      fail("no such cell has an interval");
     }
-    alarm(kPatienceS);
     const Json before = probe ? Json(probe()) : Json(nullptr);
     const Usage start = usage_now();
-    const RunResult result = repeat(count, verify);
+    const RunResult result = repeat(command->count, command->verify_all);
     const Usage used = usage_now() - start;
     const Json after = probe ? Json(probe()) : Json(nullptr);
     Json record = {{"messages", result.messages},
@@ -42,7 +34,6 @@ void serve_runs(const std::string& version, const std::function<RunResult(std::u
     }
     print_line(record);
   }
-  alarm(kPatienceS);
 }
 
 std::uint64_t thread_ns() {

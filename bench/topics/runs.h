@@ -37,7 +37,8 @@ T must(weft::Result<T> result, const char* what) {
   }
 }
 
-inline constexpr unsigned kPatienceS = 120;  // for one command; beyond, the program ends and says so
+inline constexpr const char* kFlow = "bench.flow";      // the topic of the messages
+inline constexpr const char* kAnswer = "bench.answer";  // and of those that answer them
 
 void run_cores(const std::string& cell, const std::string& engine, std::uint32_t ping_pongs);
 void run_same_handle(const std::string& cell, const std::string& engine);

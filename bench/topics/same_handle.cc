@@ -15,8 +15,6 @@
 namespace bench {
 namespace {
 
-constexpr const char* kFlow = "bench.flow";
-
 weft::TopicsOptions options() {
   weft::TopicsOptions options;
   options.fleet = "inproc:bench";

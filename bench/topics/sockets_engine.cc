@@ -12,8 +12,6 @@
 namespace bench {
 namespace {
 
-constexpr const char* kFlow = "bench.flow";
-constexpr const char* kAnswer = "bench.answer";
 constexpr std::chrono::milliseconds kLookEvery(1);
 
 // SocketsEnd: a PUB that binds, a SUB that connects, or both.

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 // bench_topics: one cell with one engine, as weft_bench/harness/topics_rounds.py commands it, line by line.
-#include <sys/prctl.h>
-#include <unistd.h>
-
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <new>
 
 #include "bench/cell_run.h"
+#include "bench/commands.h"
 #include "bench/topics/engines.h"
 #include "bench/topics/runs.h"
 
@@ -123,12 +120,7 @@ void run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
   using namespace bench;
+  end_when_stuck();
   const Arguments arguments = parse(argc, argv);
-  prctl(PR_SET_PDEATHSIG, SIGKILL);
-  std::signal(SIGALRM, [](int) {
-    constexpr char kText[] = "bench_topics: a cell made no progress: a message or a wake-up was lost\n";
-    [[maybe_unused]] const auto written = write(STDERR_FILENO, kText, sizeof kText - 1);
-    _exit(3);
-  });
   run(arguments);
 }

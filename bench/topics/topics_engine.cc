@@ -12,8 +12,6 @@
 namespace bench {
 namespace {
 
-constexpr const char* kFlow = "bench.flow";
-constexpr const char* kAnswer = "bench.answer";
 constexpr std::chrono::seconds kReady(20);
 
 // TopicsEnd: a handle with a publisher, a subscription, or both.

@@ -2,6 +2,7 @@
 // Filters on the wire: what a publisher of another library gets, and what peers that lie or flood may do.
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/wire.h"
+#include "tests/support/sanitized.h"
 
 namespace weft::conformance {
 namespace {
@@ -185,7 +186,7 @@ TEST_P(QuietFilterWire, CostlyGlobsOfAPeerDoNotSlowThePublisher) {
   for (int i = 0; i < 2000; ++i) {
     send(pub, topic + std::to_string(10'000 + i));
   }
-  EXPECT_LT(sys::now() - begin, 400ms);  // 200 us each, on a busy machine
+  EXPECT_LT(sys::now() - begin, kSanitized ? 2s : 400ms);  // 1 ms or 200 us each, on a busy machine
   send(pub, "a:hot");
   EXPECT_EQ(recv_text(honest), "a:hot");
   EXPECT_EQ(honest.statistics().value().dropped_unexpected, 0u);

@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/sanitized.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
 #include "weft/topic/hub/test_hub.h"
@@ -270,11 +271,7 @@ TEST_F(HubKillTest, ALogThatSurvivesProcessesLosesNothingEither) {
 
 // As many as WEFT_KILL_MESSAGES says.
 TEST_F(HubKillTest, ManyMessages) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  std::uint64_t messages = 20'000;
-#else
-  std::uint64_t messages = 200'000;
-#endif
+  std::uint64_t messages = kSanitized ? 20'000 : 200'000;
   if (const char* configured = std::getenv("WEFT_KILL_MESSAGES"); configured != nullptr) {
     messages = std::strtoull(configured, nullptr, 10);
   }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "side.h"
+#include "tests/support/sanitized.h"
 #include "weft/sys/path.h"
 #include "weft/topic/test_fleets.h"
 #include <gtest/gtest.h>
@@ -19,11 +20,7 @@
 namespace weft::topic {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kMessages = 20'000;
-#else
-constexpr int kMessages = 200'000;
-#endif
+constexpr int kMessages = kSanitized ? 20'000 : 200'000;
 
 class KeptProcesses : public testing::Test {
  protected:

@@ -24,14 +24,6 @@ constexpr Error kMoved(Errc::closed, "the object was moved from");
 constexpr unsigned kBurst = 64;
 constexpr std::size_t kHandlersMax = 65'536;
 
-std::vector<NodeInfo> infos(std::vector<Node::Member> members) {
-  std::vector<NodeInfo> all;
-  for (Node::Member& member : members) {
-    all.push_back({member.instance, std::move(member.node), std::move(member.endpoint), member.lease});
-  }
-  return all;
-}
-
 rt::Task<Result<void>> change_of_mesh(NodePtr node) {
   const Result<void> changed = co_await node->mesh_event().wait();
   co_return changed;
@@ -403,7 +395,7 @@ rt::Task<Result<std::vector<NodeInfo>>> sync_with(NodePtr node, Instant deadline
   if (!waited) {
     co_return waited.error();
   }
-  co_return infos(node->members());
+  co_return node->members();
 }
 
 }  // namespace
@@ -514,22 +506,22 @@ Result<void> AsyncTopics::route(std::string_view filter, std::string_view endpoi
   return node_->add_peer(endpoint);
 }
 std::vector<NodeInfo> AsyncTopics::nodes() const {
-  return node_ == nullptr ? std::vector<NodeInfo>() : infos(node_->with_mesh([this] { return node_->announced(); }));
+  return node_ == nullptr ? std::vector<NodeInfo>() : node_->with_mesh([this] { return node_->announced(); });
 }
 
 namespace {
-rt::Task<Result<std::vector<NodeInfo>>> watch(NodePtr node, std::vector<std::uint64_t> known, Instant deadline) {
+rt::Task<Result<std::vector<NodeInfo>>> watch(NodePtr node, std::vector<NodeInfo> known, Instant deadline) {
   if (node == nullptr) {
     co_return kMoved;
   }
-  auto now = std::make_shared<std::vector<Node::Member>>();
+  auto now = std::make_shared<std::vector<NodeInfo>>();
   while (true) {
     Node* const raw = node.get();
     std::function<bool()> changed = [raw, known, now] { return raw->nodes_differ(known, *now); };
     const Instant expiry = node->with_mesh([raw] { return raw->next_expiry(); });
     const Result<void> waited = co_await await_mesh(node, std::min(deadline, expiry), std::move(changed));
     if (waited) {
-      co_return infos(std::move(*now));
+      co_return std::move(*now);
     }
     if (waited.error() != Errc::timed_out || expiry >= deadline) {
       co_return waited.error();
@@ -539,11 +531,7 @@ rt::Task<Result<std::vector<NodeInfo>>> watch(NodePtr node, std::vector<std::uin
 }  // namespace
 
 rt::Task<Result<std::vector<NodeInfo>>> AsyncTopics::watch_nodes(std::vector<NodeInfo> known, Instant deadline) {
-  std::vector<std::uint64_t> instances;
-  for (const NodeInfo& each : known) {
-    instances.push_back(each.instance);
-  }
-  return watch(node_, std::move(instances), deadline);
+  return watch(node_, std::move(known), deadline);
 }
 std::uint64_t AsyncTopics::pattern_count() const noexcept { return node_ == nullptr ? 0 : node_->pattern_count(); }
 std::uint64_t AsyncTopics::instance() const noexcept { return node_ == nullptr ? 0 : node_->instance(); }

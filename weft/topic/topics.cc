@@ -14,13 +14,6 @@ namespace weft {
 namespace {
 constexpr Error kMoved(Errc::closed, "the handle of topics was moved from");
 
-std::vector<NodeInfo> infos(std::vector<topic::Node::Member> members) {
-  std::vector<NodeInfo> all;
-  for (topic::Node::Member& member : members) {
-    all.push_back({member.instance, std::move(member.node), std::move(member.endpoint), member.lease});
-  }
-  return all;
-}
 }  // namespace
 
 Topics::Topics(std::shared_ptr<topic::Node> node) noexcept : node_(std::move(node)) {}
@@ -107,12 +100,12 @@ Result<std::vector<NodeInfo>> Topics::sync(Instant deadline) {
     }
     const std::uint64_t ask = node_->ask_rosters();
     WEFT_TRY(node_->wait_mesh(deadline, [&] { return node_->settled(ask); }));
-    return infos(node_->members());
+    return node_->members();
   });
 }
 
 std::vector<NodeInfo> Topics::nodes() const {
-  return node_ == nullptr ? std::vector<NodeInfo>() : infos(node_->with_mesh([this] { return node_->announced(); }));
+  return node_ == nullptr ? std::vector<NodeInfo>() : node_->with_mesh([this] { return node_->announced(); });
 }
 
 Result<std::vector<NodeInfo>> Topics::watch_nodes(const std::vector<NodeInfo>& known, Instant deadline) const {
@@ -120,17 +113,13 @@ Result<std::vector<NodeInfo>> Topics::watch_nodes(const std::vector<NodeInfo>& k
     if (node_ == nullptr) {
       return kMoved;
     }
-    std::vector<std::uint64_t> instances;
-    for (const NodeInfo& each : known) {
-      instances.push_back(each.instance);
-    }
     while (true) {
-      std::vector<topic::Node::Member> now;
-      const auto changed = [&] { return node_->nodes_differ(instances, now); };
+      std::vector<NodeInfo> now;
+      const auto changed = [&] { return node_->nodes_differ(known, now); };
       const Instant expiry = node_->with_mesh([this] { return node_->next_expiry(); });
       const Result<void> waited = node_->wait_mesh(std::min(deadline, expiry), changed);
       if (waited) {
-        return infos(std::move(now));
+        return now;
       }
       if (waited.error() != Errc::timed_out || expiry >= deadline) {
         return waited.error();

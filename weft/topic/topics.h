@@ -30,14 +30,6 @@ namespace topic {
 class Node;
 }
 
-// NodeInfo: a handle of the fleet.
-struct NodeInfo {
-  std::uint64_t instance = 0;  // random, for one life of the handle
-  std::string node;            // TopicsOptions::node
-  std::string endpoint;        // where peers connect; empty: only within its process
-  Duration presence{0};        // its lease; 0: none
-};
-
 // Topics: a handle on a fleet: topics that any handle publishes and any handle subscribes to, wherever it is: in this
 // process, on this host, or on the listed hosts (TopicsOptions::fleet). One hop, without a broker.
 // Owner: a move-only value; destruction closes, and wakes every call that waits with `closed`. The context outlives it.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <type_traits>
+#include <utility>
 
 #include "weft/base/result.h"
 #include "weft/rt/task/task.h"

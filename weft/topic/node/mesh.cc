@@ -324,9 +324,9 @@ bool Node::told_all() const {
   });
 }
 
-std::vector<Node::Member> Node::members() {
+std::vector<NodeInfo> Node::members() {
   const std::lock_guard lock(mesh_mutex_);
-  std::vector<Member> all;
+  std::vector<NodeInfo> all;
   for (const auto& [instance, peer] : peers_) {
     all.push_back({instance, peer.roster.node, peer.roster.endpoint, peer.lease});
   }

@@ -174,14 +174,13 @@ Result<void> Node::begin_local() {
 }
 
 Result<void> Node::read_directory() {
-  const LocalDirectory directory = WEFT_TRY(LocalDirectory::open(options_.runtime_directory, fleet_.name));
-  const std::vector<std::uint64_t> instances = WEFT_TRY(directory.listening());
+  const std::vector<std::uint64_t> instances = WEFT_TRY(directory_->listening());
   if (instances.size() > Fleet::kLocalHandlesMax) {
     return Error(Errc::resource_exhausted, "the local fleet has 64 handles");
   }
   for (const std::uint64_t instance : instances) {
     if (instance != instance_) {
-      learn(instance, directory.endpoint(instance));
+      learn(instance, directory_->endpoint(instance));
     }
   }
   return {};

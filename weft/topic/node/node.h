@@ -123,15 +123,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   }
 
   // --- the fleet (mesh.cc) ---
-  struct Member {
-    std::uint64_t instance = 0;
-    std::string node;
-    std::string endpoint;
-    Duration lease{0};
-  };
   [[nodiscard]] Result<void> add_peer(std::string_view endpoint);
   [[nodiscard]] Result<void> remove_peer(std::string_view endpoint);
-  [[nodiscard]] std::vector<Member> members();  // whose roster came
+  [[nodiscard]] std::vector<NodeInfo> members();  // whose roster came
   // Waits on the mesh: `done` runs under the mesh lock, when anything of the mesh changes.
   [[nodiscard]] Result<void> wait_mesh(Instant deadline, const std::function<bool()>& done);
   [[nodiscard]] rt::AsyncEvent& mesh_event() noexcept { return mesh_event_; }
@@ -189,10 +183,10 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<std::vector<std::string>> owned_topics(std::string_view filter) const;
 
   // --- presence (presence.cc) ---
-  [[nodiscard]] std::vector<Member> announced() const;  // mesh lock: with a lease that has not run out
-  [[nodiscard]] Instant next_expiry() const;            // mesh lock
+  [[nodiscard]] std::vector<NodeInfo> announced() const;  // mesh lock: with a lease that has not run out
+  [[nodiscard]] Instant next_expiry() const;              // mesh lock
   // Mesh lock. True: announced() differs from `known`, whatever the order; `now` is announced() then.
-  [[nodiscard]] bool nodes_differ(std::vector<std::uint64_t> known, std::vector<Member>& now) const;
+  [[nodiscard]] bool nodes_differ(const std::vector<NodeInfo>& known, std::vector<NodeInfo>& now) const;
 
   // --- readiness of subscribers (ready.cc) ---
   [[nodiscard]] std::uint64_t begin_probe(const PublisherCore& publisher, Instant deadline);

@@ -72,4 +72,12 @@ struct PublisherOptions {
   WhenFull when_full = WhenFull::drop;
 };
 
+// NodeInfo: a handle of the fleet.
+struct NodeInfo {
+  std::uint64_t instance = 0;  // random, for one life of the handle
+  std::string node;            // TopicsOptions::node
+  std::string endpoint;        // where peers connect; empty: only within its process
+  Duration presence{0};        // its lease; 0: none
+};
+
 }  // namespace weft

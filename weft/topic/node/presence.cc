@@ -29,8 +29,8 @@ void Node::renew(void* self) {
   }
 }
 
-std::vector<Node::Member> Node::announced() const {
-  std::vector<Member> all;
+std::vector<NodeInfo> Node::announced() const {
+  std::vector<NodeInfo> all;
   const Instant now = sys::now();
   for (const auto& [instance, peer] : peers_) {
     if (peer.lease > Duration::zero() && deadline_after(peer.heard, peer.lease) > now) {
@@ -40,11 +40,13 @@ std::vector<Node::Member> Node::announced() const {
   return all;
 }
 
-bool Node::nodes_differ(std::vector<std::uint64_t> known, std::vector<Member>& now) const {
+bool Node::nodes_differ(const std::vector<NodeInfo>& known, std::vector<NodeInfo>& now) const {
   now = announced();  // in order of their instances
-  std::sort(known.begin(), known.end());
-  return !std::equal(known.begin(), known.end(), now.begin(), now.end(),
-                     [](std::uint64_t instance, const Member& member) { return instance == member.instance; });
+  std::vector<std::uint64_t> instances(known.size());
+  std::transform(known.begin(), known.end(), instances.begin(), [](const NodeInfo& each) { return each.instance; });
+  std::sort(instances.begin(), instances.end());
+  return !std::equal(instances.begin(), instances.end(), now.begin(), now.end(),
+                     [](std::uint64_t instance, const NodeInfo& each) { return instance == each.instance; });
 }
 
 Instant Node::next_expiry() const {
