@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# cmake -DPROGRAM= -DSOURCE= -DWORK= -P: runs one fuzzer for WEFT_FUZZ_SECONDS (10). The fuzzer keeps its corpus for the
+# cmake -DPROGRAM= -DSOURCE= -DWORK= -P: runs one fuzzer for WEFT_FUZZ_SECONDS (5). The fuzzer keeps its corpus for the
 # next run in WORK/corpus; x_fuzz.corpus/ beside x_fuzz.cc holds the seeds, if any. A crash leaves its input in WORK.
 cmake_minimum_required(VERSION 3.25)
-set(seconds 10)
+set(seconds 5)
 if(DEFINED ENV{WEFT_FUZZ_SECONDS})
   set(seconds $ENV{WEFT_FUZZ_SECONDS})
 endif()

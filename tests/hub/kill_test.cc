@@ -257,14 +257,16 @@ void print(const Outcome& outcome) {
               static_cast<unsigned long long>(outcome.inversions));
 }
 
+constexpr std::uint64_t kMessages = kSanitized ? 5'000 : 20'000;
+
 TEST_F(HubKillTest, NothingAcknowledgedIsLostWhenTheHubIsKilledAtRandomInstants) {
-  const Outcome outcome = run(directory_, context_, Survives::power, 20'000, 40, 100ms);
+  const Outcome outcome = run(directory_, context_, Survives::power, kMessages, 40, 100ms);
   print(outcome);
   EXPECT_GE(outcome.kills, 1);
 }
 
 TEST_F(HubKillTest, ALogThatSurvivesProcessesLosesNothingEither) {
-  const Outcome outcome = run(directory_, context_, Survives::process, 20'000, 40, 60ms);
+  const Outcome outcome = run(directory_, context_, Survives::process, kMessages, 40, 60ms);
   print(outcome);
   EXPECT_GE(outcome.kills, 1);
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # Installs the build, then compares three lists of headers: those that are installed, those that weft/public.txt asks
-# for, and those that docs/api.md names. Afterwards each installed header is compiled alone by each of COMPILERS. WORK
+# for, and those that docs/api.md names. Afterwards each_alone.sh compiles the installed headers with COMPILERS. WORK
 # is emptied first; WORK.passed keeps the hashes of the headers that have passed.
 cmake_minimum_required(VERSION 3.25)
 include(${SOURCE}/cmake/WeftHeaders.cmake)

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/sanitized.h"
 #include "weft/store/store.h"
 #include "weft/store/test_vfs.h"
 #include <gtest/gtest.h>
@@ -163,6 +164,7 @@ void check(TestDisk& disk, const Acknowledged& done, const std::vector<std::stri
 }
 
 constexpr int kTurns = 8;
+constexpr std::uint64_t kStep = kSanitized ? 7 : 1;  // of the operations at which a life ends
 
 std::uint64_t operations_of_a_life() {
   TestDisk disk;
@@ -176,7 +178,7 @@ std::uint64_t operations_of_a_life() {
 TEST(StoreCrash, AProcessThatDiesAtAnyWriteLosesNothingAcknowledged) {
   const std::uint64_t operations = operations_of_a_life();
   ASSERT_GT(operations, 50U);
-  for (std::uint64_t n = 1; n <= operations && !HasFatalFailure(); ++n) {
+  for (std::uint64_t n = 1; n <= operations && !HasFatalFailure(); n += kStep) {
     SCOPED_TRACE("dies at operation " + std::to_string(n));
     TestDisk disk;
     Acknowledged done;
@@ -190,7 +192,7 @@ TEST(StoreCrash, AProcessThatDiesAtAnyWriteLosesNothingAcknowledged) {
 
 TEST(StoreCrash, ALossOfPowerAtAnyWriteLosesNothingThatSurvivesPower) {
   const std::uint64_t operations = operations_of_a_life();
-  for (std::uint64_t n = 1; n <= operations && !HasFatalFailure(); ++n) {
+  for (std::uint64_t n = 1; n <= operations && !HasFatalFailure(); n += kStep) {
     for (const std::uint64_t seed : {std::uint64_t{0}, n}) {
       SCOPED_TRACE("loses power at operation " + std::to_string(n) + ", seed " + std::to_string(seed));
       TestDisk disk;
@@ -211,7 +213,7 @@ TEST(StoreCrash, ALossOfPowerWhileTheLogIsCopiedIntoTheFileLosesNothing) {
   live(whole, all, kTurns, kSize);
   const std::uint64_t operations = whole.operations();
   ASSERT_GT(operations, 3000U);
-  for (std::uint64_t n = 131; n <= operations && !HasFatalFailure(); n += 131) {
+  for (std::uint64_t n = 131; n <= operations && !HasFatalFailure(); n += 131 * kStep) {
     SCOPED_TRACE("loses power at operation " + std::to_string(n));
     TestDisk disk;
     Acknowledged done;

@@ -114,7 +114,7 @@ TEST_F(FilterIndexTest, TokensOfManyShapesAreFound) {
     (void)add(peer, filter);
     held.emplace_back(filter, &peer);
   }
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 100; ++i) {
     std::string topic = "a";
     for (std::uint64_t tokens = random.below(18); tokens != 0; --tokens) {
       topic += random.below(2) == 0 ? ".a" : ".b";
