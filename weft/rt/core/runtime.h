@@ -107,9 +107,8 @@ class Runtime {
   }
   // Calls the function on that core, which may be this one, and awaits its result: Result<R>; a Result as it is. The
   // coroutine resumes on its own core. The call waits for room in a full lane, as post_wait() does.
-  // Errors: timed_out: no reply by the deadline; cancelled: the awaiting task was cancelled; system: the function
-  // threw;
-  // closed: stopped; invalid_state: the caller is no core of this runtime; invalid_argument, and resource_exhausted for
+  // Errors: timed_out: no reply by the deadline; cancelled: the awaiting task was cancelled; job_threw: the
+  // function threw; closed: stopped; invalid_state: the caller is no core of this runtime; invalid_argument, and resource_exhausted for
   // want of memory, as post(). A call that is given up, by an error or because its coroutine is dropped, does not begin
   // if it has not yet begun; else its result is dropped.
   // A function that returns a Task<R> is called on that core, and its task runs there; the task's result is the result.
