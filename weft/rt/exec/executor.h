@@ -92,8 +92,8 @@ class Executor {
     return take(delay, cancellable(std::move(token), std::forward<F>(job)));
   }
 
-  // Runs the job soon. Returns the Future of what the job returns; of a job that returns a Result<T>, a Future<T>, which
-  // has the Result's error.
+  // Runs the job soon. Returns the Future of what the job returns; of a job that returns a Result<T>, a Future<T>,
+  // which has the Result's error.
   template <typename F>
   auto submit(F&& job) {
     return submit_after(Duration::zero(), std::forward<F>(job));

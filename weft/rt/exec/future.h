@@ -229,7 +229,8 @@ class FutureAwait;
 // Cost: no allocation of its own; get() of a ready result is one load.
 // Errors of a result: those of Executor::submit(), as the job was not taken; cancelled: its stop token was set before
 // the job began; terminated: stop() dropped the job before it began. After these three the job did not run at all.
-// job_threw: see exception(). The error of the Result that the job returned: its Future is that of the Result's value. A job that began and sees its token set may return a value or throw.
+// job_threw: see exception(). The error of the Result that the job returned: its Future is that of the Result's
+// value. A job that began and sees its token set may return a value or throw.
 template <typename T>
 class [[nodiscard]] Future {
   static_assert(!std::is_reference_v<T>, "return a pointer, or std::ref");

@@ -161,8 +161,8 @@ class SpawnedStart {
 // may be dropped. The token cancels the task. A loop that stops cancels the task and waits until it has ended.
 // Cost: one pooled block besides the frame; from another thread Loop::post().
 // Errors, of the Future: the error of the Result of a Task<Result<X>>, which has a Future<X>; job_threw: the task
-// threw, see exception(); terminated: the loop ended before the task began; resource_exhausted; invalid_argument: the task was
-// moved from.
+// threw, see exception(); terminated: the loop ended before the task began; resource_exhausted; invalid_argument: the
+// task was moved from.
 template <typename T>
 Future<detail::Unwrapped<T>> spawn(Loop& loop, Task<T> task, std::stop_token token = {}) {
   using Spawned = detail::SpawnedTask<T>;
@@ -216,8 +216,8 @@ class TaskScope {
   [[nodiscard]] std::exception_ptr exception() const noexcept;
 
   class Joining;
-  // `co_await scope.join()`: Result<void>, once every task ended. job_threw: a task ended in an exception. A joiner that
-  // is cancelled meanwhile cancels the tasks, waits for them all the same, and gets kCancelled.
+  // `co_await scope.join()`: Result<void>, once every task ended. job_threw: a task ended in an exception. A joiner
+  // that is cancelled meanwhile cancels the tasks, waits for them all the same, and gets kCancelled.
   [[nodiscard]] Joining join() noexcept;
 
  private:
