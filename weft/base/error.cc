@@ -38,8 +38,8 @@ std::string_view describe(Errc code) noexcept {
     case Errc::handshake_refused: return "handshake refused";
     case Errc::system: return "system error";
     case Errc::other: return "error of another domain";
-    case Errc::cancelled: return "cancelled before it began";
-    case Errc::job_threw: return "the job threw an exception";
+    case Errc::cancelled: return "cancelled";
+    case Errc::job_threw: return "an exception ended the job or the task";
     case Errc::not_found: return "not found";
     case Errc::conflict: return "conflict";
     case Errc::not_permitted: return "not permitted";

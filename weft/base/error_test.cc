@@ -48,7 +48,7 @@ TEST(Error, ThatIsOkHasNoErrnoAndMakesNoValueOfAResult) {
 
 TEST(Error, TheMessageHasTheDescriptionThenTheTextThenTheErrno) {
   EXPECT_EQ(Error(Errc::address_in_use).message(), "address in use");
-  EXPECT_EQ(Error(Errc::job_threw).message(), "the job threw an exception");
+  EXPECT_EQ(Error(Errc::job_threw).message(), "an exception ended the job or the task");
   EXPECT_EQ(Error(Errc::address_in_use, "").message(), "address in use");
   EXPECT_EQ(Error(Errc::address_in_use, "tcp").message(), "address in use: tcp");
   const std::string full = Error(Errc::address_in_use, "bind", EADDRINUSE).message();

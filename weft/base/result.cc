@@ -10,8 +10,10 @@ namespace weft {
 void detail::die_of_no_value(Error error) noexcept {
   std::array<char, 512> buffer;
   const std::string_view text = error.write_message(buffer);
-  std::fprintf(stderr, "weft: internal error: the value of a Result that holds an error was asked for: %.*s\n",
-               static_cast<int>(text.size()), text.data());
+  std::fprintf(
+      stderr,
+      "weft: the program took the value of a Result that holds an error (check it first, or use WEFT_TRY): %.*s\n",
+      static_cast<int>(text.size()), text.data());
   std::abort();
 }
 

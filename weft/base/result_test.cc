@@ -176,7 +176,7 @@ TEST(Result, OfAnErrorThatIsOkIsAnErrorAllTheSame) {
 
 TEST(ResultDeathTest, TheValueOfAnErrorIsABugThatIsNamedWithTheError) {
   const Error error(Errc::closed, "the thing");
-  const char* const message = "internal error: the value of a Result that holds an error.*closed: the thing";
+  const char* const message = "the program took the value of a Result that holds an error.*closed: the thing";
   EXPECT_DEATH((void)*Result<int>(error), message);
   EXPECT_DEATH((void)Result<int>(error).value(), message);
   EXPECT_DEATH((void)Result<std::string>(error)->size(), message);

@@ -71,6 +71,11 @@ class AsyncSocket::State final : private rt::Watcher, private rt::TurnJob {
     return true;
   }
 
+  // ok, or the error of a call in another core's thread: the events here are of one thread.
+  [[nodiscard]] Error used_elsewhere() const noexcept {
+    return rt::Core::current() == core_ ? Error() : rt::used_elsewhere("socket", core_);
+  }
+
   Socket socket;
   rt::AsyncEvent input;   // there may be a message
   rt::AsyncEvent change;  // there may be room, or a subscriber
@@ -86,6 +91,7 @@ class AsyncSocket::State final : private rt::Watcher, private rt::TurnJob {
   }
 
   rt::Loop& loop_;
+  const rt::Core* const core_ = rt::Core::current();  // null: the loop is no core's
   rt::Loop::WatchId watch_ = 0;
   unsigned burst_ = 0;
 };
@@ -130,6 +136,9 @@ Result<void> AsyncSocket::try_send(Message&& message, More more) {
   if (state_ == nullptr) {
     return kMoved;
   }
+  if (const Error wrong = state_->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
+    return wrong;
+  }
   return state_->try_send(std::move(message), more);
 }
 rt::Task<Result<void>> AsyncSocket::send_all(std::vector<Message> parts) {
@@ -152,6 +161,9 @@ rt::Task<Result<Message>> AsyncSocket::recv_part(std::shared_ptr<State> state) {
 
 // Takes a message that is there, whatever the time-out is. The time-out counts from the first would_block on.
 rt::Task<Result<Message>> AsyncSocket::recv_within(std::shared_ptr<State> state, Duration timeout) {
+  if (const Error wrong = state->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
+    co_return wrong;
+  }
   if (state->burst_is_over()) {
     (void)co_await rt::yield();
   }
@@ -177,6 +189,9 @@ rt::Task<Result<void>> AsyncSocket::send_part(std::shared_ptr<State> state, Mess
 
 rt::Task<Result<void>> AsyncSocket::send_within(std::shared_ptr<State> state, Message message, More more,
                                                 Duration timeout) {
+  if (const Error wrong = state->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
+    co_return wrong;
+  }
   if (state->burst_is_over()) {
     (void)co_await rt::yield();
   }
@@ -194,6 +209,9 @@ rt::Task<Result<void>> AsyncSocket::send_within(std::shared_ptr<State> state, Me
 rt::Task<Result<Message>> AsyncSocket::recv_from(std::shared_ptr<State> state) {
   if (state == nullptr) {
     co_return kMoved;
+  }
+  if (const Error wrong = state->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
+    co_return wrong;
   }
   for (;;) {
     if (state->burst_is_over()) {
@@ -235,6 +253,9 @@ rt::Task<Result<void>> AsyncSocket::send_to(std::shared_ptr<State> state, Messag
   if (state == nullptr) {
     co_return kMoved;
   }
+  if (const Error wrong = state->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
+    co_return wrong;
+  }
   for (;;) {
     if (state->burst_is_over()) {
       (void)co_await rt::yield();
@@ -271,6 +292,9 @@ rt::Task<Result<void>> AsyncSocket::send_all_to(std::shared_ptr<State> state, st
 rt::Task<Result<void>> AsyncSocket::await_subscribers(std::shared_ptr<State> state, std::size_t count) {
   if (state == nullptr || state->socket.core() == nullptr) {
     co_return kMoved;
+  }
+  if (const Error wrong = state->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
+    co_return wrong;
   }
   for (bool looked = false;;) {
     const Result<std::size_t> there = state->socket.core()->subscribers();

@@ -24,8 +24,8 @@ namespace weft {
 // the others of the loop after kBurst calls in a row.
 // Time: the options send_timeout and receive_timeout hold for each part, with their values when the call begins. For
 // one call alone: `with_timeout(socket.recv(), 1s)`.
-// Errors: those of Socket, with timed_out; kCancelled; closed, also when close() runs while coroutines wait.
-// Invariants:
+// Errors: invalid_state: the socket was made on another core than the caller's. Those of Socket, with timed_out;
+// kCancelled; closed, also when close() runs while coroutines wait. Invariants:
 // 1. A coroutine that is cancelled, or loses a when_any, has taken no message. A message that it could not send is
 //    destroyed with the call.
 // 2. close() wakes every coroutine that waits.

@@ -193,7 +193,7 @@ class CallOf final : public CallState {
           self.outcome_ = self.function_();
         }
       } catch (...) {
-        self.outcome_ = Error(Errc::system, "the called function threw");
+        self.outcome_ = Error(Errc::job_threw, "the called function threw");
       }
     }
     self.function_.~F();

@@ -384,7 +384,7 @@ TEST(CallRegression, AnExceptionOfTheFunctionIsAnError) {
   Signal done;
   auto caller = [&]() -> Started {
     const auto result = co_await runtime->call(1, []() -> int { throw std::runtime_error("of the function"); });
-    EXPECT_EQ(result.error(), Errc::system);
+    EXPECT_EQ(result.error(), Errc::job_threw);
     done.give();
   };
   ASSERT_TRUE(runtime->post(0, [&] { caller(); }));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <iterator>
 #include <mutex>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "weft/rt/core/call.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/rt/exec/job_run.h"
+#include "weft/sync/kept_text.h"
 
 namespace weft::rt {
 
@@ -369,6 +371,31 @@ void Core::drop_messages() noexcept {
       }
     }
   }
+}
+
+namespace {
+// "core 7", or "a thread that is no core".
+class CoreName {
+ public:
+  explicit CoreName(const Core* core) noexcept {
+    if (core != nullptr) {
+      size_ = static_cast<std::size_t>(std::snprintf(text_, sizeof text_, "core %u", core->index()));
+    }
+  }
+  [[nodiscard]] std::string_view text() const noexcept {
+    return size_ == 0 ? std::string_view("a thread that is no core") : std::string_view(text_, size_);
+  }
+
+ private:
+  char text_[24];
+  std::size_t size_ = 0;
+};
+}  // namespace
+
+Error used_elsewhere(std::string_view what, const Core* owner) noexcept {
+  return {Errc::invalid_state,
+          sync::keep_text({what, " of ", CoreName(owner).text(), " used on ", CoreName(Core::current()).text()},
+                          "an object of one core was used on another thread")};
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <new>
 #include <span>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -80,6 +81,12 @@ struct CoreResident : ListHook {
   explicit CoreResident(std::uint64_t own) noexcept : number(own) {}
   const std::uint64_t number;
 };
+
+class Core;
+
+// The error of a call to an object of `owner` (null: of a thread that is no core) in another thread, this one:
+// invalid_state, "client of core 0 used on core 1". `what` is static storage.
+[[nodiscard]] Error used_elsewhere(std::string_view what, const Core* owner) noexcept;
 
 // Core: one thread of a runtime: a loop, its timers and its mailboxes. A lane from each core of the runtime, itself
 // included, and lanes for all other threads; a doorbell that says which of them have messages.

@@ -25,6 +25,7 @@ Result<std::unique_ptr<Runtime>> Runtime::start(const RuntimeOptions& options) {
 }
 
 Runtime::~Runtime() {
+  gone_->store(true, std::memory_order_relaxed);  // a hint: what is left then is destroyed by the same thread, or later
   (void)stop(Instant());
   threads_.clear();  // joins them
   // While every core is still there: a message's destructor may post, and gets an error.

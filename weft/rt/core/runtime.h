@@ -78,6 +78,9 @@ class Runtime {
   // The poller of the cores, and why it is not the requested one. Any thread.
   [[nodiscard]] const sys::PollerChoice& poller() const noexcept { return cores_.front()->loop().poller(); }
 
+  // True from the destructor on, for objects that may outlive the runtime. Any thread.
+  [[nodiscard]] std::shared_ptr<const std::atomic<bool>> gone() const noexcept { return gone_; }
+
   template <typename F>
   Result<void> post(unsigned core, F&& function) {
     if (core >= size()) [[unlikely]] {
@@ -107,9 +110,9 @@ class Runtime {
   }
   // Calls the function on that core, which may be this one, and awaits its result: Result<R>; a Result as it is. The
   // coroutine resumes on its own core. The call waits for room in a full lane, as post_wait() does.
-  // Errors: timed_out: no reply by the deadline; cancelled: the awaiting task was cancelled; system: the function
-  // threw;
-  // closed: stopped; invalid_state: the caller is no core of this runtime; invalid_argument, and resource_exhausted for
+  // Errors: timed_out: no reply by the deadline; cancelled: the awaiting task was cancelled; job_threw: the
+  // function threw; closed: stopped; invalid_state: the caller is no core of this runtime; invalid_argument, and
+  // resource_exhausted for
   // want of memory, as post(). A call that is given up, by an error or because its coroutine is dropped, does not begin
   // if it has not yet begun; else its result is dropped.
   // A function that returns a Task<R> is called on that core, and its task runs there; the task's result is the result.
@@ -167,6 +170,7 @@ class Runtime {
   sync::WaitMode wait_mode_;
   std::vector<std::unique_ptr<Core>> cores_;
   std::atomic<Phase> phase_{Phase::starting};
+  const std::shared_ptr<std::atomic<bool>> gone_ = std::make_shared<std::atomic<bool>>(false);
 
   std::mutex mutex_;
   std::condition_variable changed_;

@@ -153,7 +153,7 @@ class CallOfTask final : public TaskCall {
     called_ = true;
   }
 
-  static constexpr Error kThrew{Errc::system, "the called task threw"};
+  static constexpr Error kThrew{Errc::job_threw, "the called task threw"};
 
   union {
     F function_;  // a lambda's captures, which the task may refer to

@@ -66,9 +66,9 @@ Task<void> fail_in_every_way(Runtime& runtime) {
     (void)co_await yield();
     throw std::runtime_error("of the task");
   });
-  EXPECT_EQ(threw.error(), Errc::system);
+  EXPECT_EQ(threw.error(), Errc::job_threw);
   const auto refused = co_await runtime.call(1, []() -> Task<int> { throw std::runtime_error("at once"); });
-  EXPECT_EQ(refused.error(), Errc::system);
+  EXPECT_EQ(refused.error(), Errc::job_threw);
   const auto nothing = co_await runtime.call(1, [] { return Task<int>(); });
   EXPECT_EQ(nothing.error(), Errc::invalid_argument);
   const auto nowhere = co_await runtime.call(7, []() -> Task<int> { co_return 1; });

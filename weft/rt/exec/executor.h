@@ -92,6 +92,8 @@ class Executor {
     return take(delay, cancellable(std::move(token), std::forward<F>(job)));
   }
 
+  // Runs the job soon. Returns the Future of what the job returns; of a job that returns a Result<T>, a Future<T>,
+  // which has the Result's error.
   template <typename F>
   auto submit(F&& job) {
     return submit_after(Duration::zero(), std::forward<F>(job));
@@ -155,8 +157,8 @@ class Executor {
   }
   template <typename Token, typename F>
   auto submit_job(Duration delay, Token token, F&& job) {
-    using T = detail::JobResult<F>;
-    using Submitted = detail::Submitted<T, std::decay_t<F>, Token>;
+    using T = detail::Unwrapped<detail::JobResult<F>>;
+    using Submitted = detail::Submitted<detail::JobResult<F>, std::decay_t<F>, Token>;
     Submitted* const submitted = Submitted::make(std::move(token), std::forward<F>(job));
     if (submitted == nullptr) [[unlikely]] {
       return Future<T>(Error(Errc::resource_exhausted, "no memory for the job"));

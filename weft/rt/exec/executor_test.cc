@@ -103,6 +103,21 @@ TEST_P(ExecutorTest, ACoroutineAwaitsAFuture) {
   EXPECT_EQ(sum, 6);
 }
 
+TEST_P(ExecutorTest, TheResultOfASubmittedJobIsThatOfTheFuture) {
+  Future<int> half = executor().submit([]() -> Result<int> { return 4; });
+  EXPECT_EQ(half.get().value(), 4);
+  Future<int> odd = executor().submit([]() -> Result<int> { return Error(Errc::invalid_argument, "7 is odd"); });
+  EXPECT_EQ(odd.get().error().message(), "invalid argument: 7 is odd");
+  Future<void> done = executor().submit([](const std::stop_token& /*stop*/) -> Result<void> { return {}; });
+  EXPECT_TRUE(done.get());
+  Future<std::unique_ptr<int>> owned =
+      executor().submit([]() -> Result<std::unique_ptr<int>> { return std::make_unique<int>(5); });
+  EXPECT_EQ(*owned.get().value(), 5);
+  Future<int> threw = executor().submit([]() -> Result<int> { throw std::runtime_error("thrown"); });
+  EXPECT_EQ(threw.get().error(), Errc::job_threw);
+  EXPECT_NE(threw.exception(), nullptr);
+}
+
 TEST_P(ExecutorTest, TheExceptionOfASubmittedJobIsInTheFuture) {
   auto future = executor().submit([]() -> int { throw std::runtime_error("thrown"); });
   EXPECT_EQ(future.get().error(), Errc::job_threw);

@@ -38,6 +38,19 @@ decltype(auto) call_job(F& function, const std::stop_token& token) {
 template <typename F>
 using JobResult = decltype(call_job(std::declval<std::decay_t<F>&>(), std::declval<const std::stop_token&>()));
 
+// Unwrap: the value type of the Future of a job or a task that returns a T. A Future returns a Result anyway, so a
+// Result<X> becomes X.
+template <typename T>
+struct Unwrap {
+  using Type = T;
+};
+template <typename T>
+struct Unwrap<Result<T>> {
+  using Type = T;
+};
+template <typename T>
+using Unwrapped = typename Unwrap<T>::Type;
+
 // FutureState: the pooled block that a job and its Future share. Completion decides which of them frees it.
 template <typename T>
 struct FutureState {
@@ -62,6 +75,32 @@ struct FutureState {
       value.~Value();
     }
   }
+  // Job side, before finish(): keeps what the job returned, which may be a Result, or the error of that Result.
+  template <typename Returned>
+  void keep(Returned&& returned) {
+    if constexpr (!std::same_as<Unwrapped<std::remove_cvref_t<Returned>>, std::remove_cvref_t<Returned>>) {
+      if (!returned) {
+        error = returned.error();
+        return;
+      }
+      if constexpr (std::is_void_v<T>) {
+        ::new (&value) std::monostate();
+      } else {
+        ::new (static_cast<void*>(std::addressof(value))) T(*std::forward<Returned>(returned));
+      }
+    } else {
+      ::new (static_cast<void*>(std::addressof(value))) T(std::forward<Returned>(returned));
+    }
+    has_value = true;
+  }
+  void keep_nothing() noexcept {
+    ::new (&value) std::monostate();
+    has_value = true;
+  }
+  void keep_exception(const char* text) noexcept {
+    exception = std::current_exception();
+    error = Error(Errc::job_threw, text);
+  }
   // Job side, last call.
   void finish() noexcept {
     switch (completion.complete()) {
@@ -72,9 +111,10 @@ struct FutureState {
   }
 };
 
-template <typename T, typename F, typename Token>
-struct Submitted final : FutureState<T> {
-  using State = FutureState<T>;
+// Submitted: a job that returns an R, and the state of its Future.
+template <typename R, typename F, typename Token>
+struct Submitted final : FutureState<Unwrapped<R>> {
+  using State = FutureState<Unwrapped<R>>;
 
   mem::Buffer* buffer;
   Token token;  // std::stop_token, or std::monostate for none
@@ -125,20 +165,21 @@ struct Submitted final : FutureState<T> {
   void run() noexcept {
     if constexpr (std::same_as<Token, std::stop_token>) {
       if (token.stop_requested()) {
-        return drop(Error(Errc::cancelled, "its stop token was set"));
+        return drop(Error(Errc::cancelled, "its stop token was set before the job began"));
       }
     }
     try {
-      if constexpr (std::is_void_v<T>) {
+      if constexpr (std::is_void_v<R>) {
         call();
-        ::new (&this->value) std::monostate();
+        State::keep_nothing();
+      } else if constexpr (std::same_as<R, Unwrapped<R>>) {
+        ::new (static_cast<void*>(std::addressof(this->value))) R(call());  // in place: an R need not be movable
+        State::has_value = true;
       } else {
-        ::new (static_cast<void*>(std::addressof(this->value))) T(call());
+        State::keep(call());
       }
-      State::has_value = true;
     } catch (...) {
-      State::exception = std::current_exception();
-      State::error = Errc::job_threw;
+      State::keep_exception("its Future has the exception");
     }
     function.~F();
     State::finish();
@@ -187,8 +228,9 @@ class FutureAwait;
 // Affinity: one thread at a time.
 // Cost: no allocation of its own; get() of a ready result is one load.
 // Errors of a result: those of Executor::submit(), as the job was not taken; cancelled: its stop token was set before
-// the job began; terminated: stop() dropped the job before it began; job_threw: see exception(). After the first three
-// the job did not run at all. A job that began and sees its token set may return a value or throw.
+// the job began; terminated: stop() dropped the job before it began. After these three the job did not run at all.
+// job_threw: see exception(). The error of the Result that the job returned: its Future is that of the Result's
+// value. A job that began and sees its token set may return a value or throw.
 template <typename T>
 class [[nodiscard]] Future {
   static_assert(!std::is_reference_v<T>, "return a pointer, or std::ref");

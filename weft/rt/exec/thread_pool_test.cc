@@ -108,7 +108,7 @@ TEST(ThreadPool, AnotherWorkerTakesTheJobOfABusyOne) {
     auto inner = pool->submit([] { return std::this_thread::get_id(); });
     return inner.get_until(in_a_long_time());
   });
-  const auto ran_by = std::move(outer.get_until(in_a_long_time())).value();
+  const auto ran_by = outer.get_until(in_a_long_time());
   ASSERT_TRUE(ran_by);
   EXPECT_NE(*ran_by, std::this_thread::get_id());
 }

@@ -11,7 +11,7 @@ struct TaskScope::State {
   ~State() = default;
 
   [[nodiscard]] Result<void> result() const noexcept {
-    return exception ? Result<void>(Error(Errc::system, "a task threw")) : Result<void>();
+    return exception ? Result<void>(Error(Errc::job_threw, "a task of the scope threw")) : Result<void>();
   }
   void end_one() noexcept {
     runner.count_task(-1);

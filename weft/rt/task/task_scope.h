@@ -22,18 +22,6 @@ namespace weft::rt {
 
 namespace detail {
 
-// Unwrap: the value type of the Future of a Task<T>. A Future returns a Result anyway, so a Result<X> becomes X.
-template <typename T>
-struct Unwrap {
-  using Type = T;
-};
-template <typename T>
-struct Unwrap<Result<T>> {
-  using Type = T;
-};
-template <typename T>
-using Unwrapped = typename Unwrap<T>::Type;
-
 // SpawnedTask: a task that no coroutine of its thread awaits, and the state of its Future: a pooled block. Any thread
 // makes it, the loop's thread runs it, and the last of the two sides frees it.
 template <typename T>
@@ -122,28 +110,16 @@ class SpawnedTask final : public FutureState<Unwrapped<T>>, private Join, privat
     loop_.tasks().count_task(-1);
     State::finish();
   }
-  template <typename... Args>
-  void keep(Args&&... args) {
-    ::new (static_cast<void*>(std::addressof(this->value))) typename State::Value(std::forward<Args>(args)...);
-    State::has_value = true;
-  }
   void keep_result() noexcept {
     try {
       if constexpr (std::is_void_v<T>) {
         task_.handle().promise().take();
-        keep();
-      } else if constexpr (std::same_as<T, Value>) {
-        keep(task_.handle().promise().take());
-      } else if (T result = task_.handle().promise().take(); !result) {
-        State::error = result.error();
-      } else if constexpr (std::is_void_v<Value>) {
-        keep();
+        State::keep_nothing();
       } else {
-        keep(*std::move(result));
+        State::keep(task_.handle().promise().take());
       }
     } catch (...) {
-      State::exception = std::current_exception();
-      State::error = Error(Errc::system, "the task threw");
+      State::keep_exception("the task threw; its Future has the exception");
     }
   }
 
@@ -184,9 +160,9 @@ class SpawnedStart {
 // Starts the task on that loop: at once on the loop's own thread, soon from any other. The Future gets the result and
 // may be dropped. The token cancels the task. A loop that stops cancels the task and waits until it has ended.
 // Cost: one pooled block besides the frame; from another thread Loop::post().
-// Errors, of the Future: the error of the Result of a Task<Result<X>>, which has a Future<X>; system: the task threw,
-// see exception(); terminated: the loop ended before the task began; resource_exhausted; invalid_argument: the task was
-// moved from.
+// Errors, of the Future: the error of the Result of a Task<Result<X>>, which has a Future<X>; job_threw: the task
+// threw, see exception(); terminated: the loop ended before the task began; resource_exhausted; invalid_argument: the
+// task was moved from.
 template <typename T>
 Future<detail::Unwrapped<T>> spawn(Loop& loop, Task<T> task, std::stop_token token = {}) {
   using Spawned = detail::SpawnedTask<T>;
@@ -240,8 +216,8 @@ class TaskScope {
   [[nodiscard]] std::exception_ptr exception() const noexcept;
 
   class Joining;
-  // `co_await scope.join()`: Result<void>, once every task ended. `system`: a task ended in an exception. A joiner that
-  // is cancelled meanwhile cancels the tasks, waits for them all the same, and gets kCancelled.
+  // `co_await scope.join()`: Result<void>, once every task ended. job_threw: a task ended in an exception. A joiner
+  // that is cancelled meanwhile cancels the tasks, waits for them all the same, and gets kCancelled.
   [[nodiscard]] Joining join() noexcept;
 
  private:

@@ -155,7 +155,7 @@ TEST(TaskScope, AnExceptionIsKeptAndEndsNoOtherTask) {
   event.set();
   const auto joined = here.run([](TaskScope& of) -> Task<Result<void>> { co_return co_await of.join(); }(scope));
   ASSERT_TRUE(joined.has_value());
-  EXPECT_EQ(joined->error(), Errc::system);
+  EXPECT_EQ(joined->error(), Errc::job_threw);
   EXPECT_EQ(ended, 1);
   try {
     std::rethrow_exception(scope.exception());
@@ -226,7 +226,7 @@ TEST_F(SpawnTest, AResultIsThatOfTheFuture) {
 
 TEST_F(SpawnTest, TheExceptionOfTheTaskIsInTheFuture) {
   Future<void> future = spawn(*loop_, fail("thrown"));
-  EXPECT_EQ(future.get().error(), Errc::system);
+  EXPECT_EQ(future.get().error(), Errc::job_threw);
   EXPECT_TRUE(future.exception());
 }
 

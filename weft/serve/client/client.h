@@ -40,7 +40,8 @@ class Response {
 // body into the batch, and a copy of the response's body. All requests of a turn are written with one system call.
 // Invariants:
 //   1. Each request gets exactly one answer: the response; timed_out at its deadline; kCancelled; the reason
-//      why the connection ended; closed. A request is never sent twice, and never kept for a later connection.
+//      why the connection ended, whose text names the endpoint; closed. A request is never sent twice, and never kept
+//      for a later connection.
 //   2. A response that comes too late is dropped and counted. It is not taken for the response to another
 //      request, as far as the correlation can distinguish them (correlation.h).
 //   3. Requests in flight and queued bytes never exceed the options. A request beyond them is refused, and counted.
@@ -78,13 +79,19 @@ class Client {
   }
 
   // Sends the request and returns the response. The body is read when the task begins. Errors, besides those of
-  // invariant 1: connection_failed: there is no connection now; resource_exhausted: in_flight_max, or the write
+  // invariant 1: connection_failed: there is no connection now, and the text says why; invalid_state: the caller is not
+  // on the client's core; resource_exhausted: in_flight_max, or the write
   // budget is spent; those of the codec. An error frame is a response: its header says so.
   [[nodiscard]] rt::Task<Result<Response>> request(const Header& header, Bytes body, Instant deadline = kNever) {
     return State::request(state_, header, body, deadline);
   }
   // Sends a frame that has no answer. Errors as request().
-  Result<void> send(const Header& header, Bytes body) { return state_->send(header, body); }
+  Result<void> send(const Header& header, Bytes body) {
+    if (const Error wrong = state_->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
+      return wrong;
+    }
+    return state_->send(header, body);
+  }
   // Sets the function that gets the peer's unasked frames, in the turn in which they are read. The frame is
   // valid until the function returns. Without a function such frames are counted and dropped. An exception from
   // it ends the connection. The function must not call on_push().
@@ -94,7 +101,9 @@ class Client {
   // The function must not call into the client.
   void on_room(std::function<void()> function) { state_->on_room(std::move(function)); }
 
-  // Waits until there is a connection. timed_out; closed; kCancelled.
+  // Waits until there is a connection. At the deadline the error is that of the last attempt to connect, or of the
+  // last connection's end: connection_failed, name_unresolved, protocol_error (an untrusted certificate) ...;
+  // timed_out: no attempt has ended, or it took connect_timeout. Also closed; kCancelled; invalid_state, as request().
   [[nodiscard]] rt::Task<Result<void>> connected(Instant deadline = kNever) {
     return ClientLink::connected(state_, deadline);
   }
@@ -116,6 +125,8 @@ class Client {
   // Both for a page of metrics, as long as the client exists. Any thread.
   [[nodiscard]] CounterSource counter_source() const { return state_->counter_source(); }
   [[nodiscard]] ClientHost& host() noexcept { return state_->host(); }
+  // ok, or invalid_state: this is not the thread of the client's core. Any thread.
+  [[nodiscard]] Error used_elsewhere() const noexcept { return state_->used_elsewhere(); }
 
  private:
   using TypedSession = SessionOf<Codec>;
@@ -194,6 +205,9 @@ class Client {
     }
     static rt::Task<Result<Response>> request(std::shared_ptr<State> self, Header header, Bytes body,
                                               Instant deadline) {
+      if (const Error wrong = self->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
+        co_return wrong;
+      }
       if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
         co_return rt::kCancelled;
       }

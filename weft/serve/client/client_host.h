@@ -22,6 +22,7 @@ struct ClientHostOptions {
   std::size_t connections_max = 10'000;
   std::size_t memory_max = std::size_t{1} << 28;  // bytes queued and half received, of all connections
   LogSink log{};                                  // gets one record of each connection's end; null: no log
+  HandlerExceptionSink on_exception{};            // gets each exception of a function of on_push()
 };
 
 // ClientHost: the shared part of the clients of one core. Their connections are sessions of this shard: they
@@ -35,7 +36,8 @@ class ClientHost {
       : log_(options.log),
         budget_(options.memory_max),
         counted_(std::make_shared<Counted>(options.connections_max)),
-        shard_(core, next_epoch(), budget_, options.memory_max, counted_->sessions, counted_->counters, log_) {}
+        shard_(core, next_epoch(), budget_, options.memory_max, counted_->sessions, counted_->counters, log_,
+               options.on_exception) {}
   ClientHost(const ClientHost&) = delete;
   ClientHost& operator=(const ClientHost&) = delete;
   ~ClientHost() = default;

@@ -6,13 +6,17 @@
 #include "weft/rt/task/task_time.h"
 #include "weft/serve/client/dial.h"
 #include "weft/serve/server/wrap.h"
+#include "weft/sync/kept_text.h"
 
 namespace weft::serve {
 
 namespace {
 constexpr Error kClosed(Errc::closed, "the client is closed");
 constexpr Error kNoMemory(Errc::resource_exhausted, "no memory to connect");
-constexpr Error kNotConnected(Errc::connection_failed, "not connected");
+constexpr Error kNotConnected(Errc::connection_failed, "not connected yet: the first attempt has not ended");
+constexpr Error kEnding(Errc::connection_failed, "not connected: the connection is ending");
+constexpr Error kNoAttempt(Errc::timed_out, "the first attempt to connect has not ended");
+constexpr Error kSlow(Errc::timed_out, "no connection within connect_timeout");
 constexpr Error kOwed(Errc::timed_out, "the peer left out a response");
 constexpr Error kMute(Errc::timed_out, "the peer answered none of its requests in time");
 }  // namespace
@@ -133,12 +137,15 @@ rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
     opened = stream.error();
     if (stream.error() == Errc::timed_out) {
       self->counts_->connections.timed_out.add();
+      opened = kSlow;
     }
   }
   if (!opened) {
-    self->report(ClientEvent::Kind::unconnected, opened.error());
+    self->note_trouble(opened.error());
+    self->report(ClientEvent::Kind::unconnected, self->trouble_);
     co_return Attempt::failed;
   }
+  self->trouble_ = Error();
   self->counts_->connections.connected.add();
   self->changed_.pulse();
   self->report(ClientEvent::Kind::connected, Error());
@@ -184,13 +191,40 @@ void ClientLink::report(ClientEvent::Kind kind, const Error& why) noexcept {
   }
 }
 
+// "tcp://host:1: certificate has expired"
+Error ClientLink::named(const Error& why) const noexcept {
+  const std::string_view text = why.text();
+  const char* const kept = sync::keep_text({endpoint_text_, text.empty() ? "" : ": ", text}, why.text());
+  return {why.domain(), why.value(), kept, why.os_errno()};
+}
+
+void ClientLink::note_trouble(const Error& why) noexcept {
+  trouble_ = named(why);
+  not_connected_ = Error();
+}
+
+// Why a request is refused. The text is made for the first request after a loss, not for each.
+Error ClientLink::not_connected() noexcept {
+  if (trouble_ == Errc::ok) {
+    return session_ != nullptr ? kEnding : kNotConnected;
+  }
+  if (not_connected_ == Errc::ok) {
+    const std::string_view text = trouble_.text();
+    const char* const kept = sync::keep_text(
+        {"not connected: ", describe(trouble_.code()), text.empty() ? "" : ": ", text}, "not connected");
+    not_connected_ = Error(Errc::connection_failed, kept, trouble_.os_errno());
+  }
+  return not_connected_;
+}
+
 void ClientLink::note_open(Session& session) noexcept { session_ = &session; }
 
 void ClientLink::note_close(const Error& why) noexcept {
   session_ = nullptr;
-  why_ = why;
+  note_trouble(why);
+  why_ = trouble_;
   (void)host_->core().loop().timers().cancel(std::exchange(owed_timer_, {}));
-  in_flight_.fail_all(why);
+  in_flight_.fail_all(why_);
   if (SessionEnd* const wait = std::exchange(end_wait_, nullptr)) {
     wait->finish();
   }
@@ -199,7 +233,7 @@ void ClientLink::note_close(const Error& why) noexcept {
 Result<Session*> ClientLink::sender() noexcept {
   if (!is_connected() || closing_) {
     count_refused();
-    return closing_ ? kClosed : kNotConnected;
+    return closing_ ? kClosed : not_connected();
   }
   return session_;
 }
@@ -276,6 +310,9 @@ rt::Task<Result<void>> ClientLink::wait_ended(ClientLink* self) {
 }
 
 rt::Task<Result<void>> ClientLink::close(std::shared_ptr<ClientLink> self, Instant deadline) {
+  if (const Error wrong = self->used_elsewhere(); wrong != Errc::ok) {
+    co_return wrong;
+  }
   self->closing_ = true;
   const auto quiet = co_await rt::with_timeout(wait_quiet(self.get()), time_left(deadline, self->now()));
   if (self->session_ == nullptr || !quiet) {
@@ -304,8 +341,15 @@ rt::Task<Result<void>> ClientLink::wait_connected(std::shared_ptr<ClientLink> se
 }
 
 rt::Task<Result<void>> ClientLink::connected(std::shared_ptr<ClientLink> self, Instant deadline) {
+  if (const Error wrong = self->used_elsewhere(); wrong != Errc::ok) {
+    co_return wrong;
+  }
   const Duration left = time_left(deadline, self->now());
-  co_return co_await rt::with_timeout(wait_connected(std::move(self)), left);
+  Result<void> waited = co_await rt::with_timeout(wait_connected(self), left);
+  if (!waited && waited.error() == Errc::timed_out) {
+    waited = self->trouble_ == Errc::ok ? kNoAttempt : self->trouble_;
+  }
+  co_return waited;
 }
 
 }  // namespace weft::serve

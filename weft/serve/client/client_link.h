@@ -36,7 +36,7 @@ struct ClientEvent {
     unconnected  // an attempt failed: `why`
   };
   Kind kind = Kind::connected;
-  Error why{};
+  Error why{};  // its text names the endpoint
 };
 
 struct ClientOptions {
@@ -164,6 +164,10 @@ class ClientLink {
   [[nodiscard]] const ConnectCounts& connections() const noexcept { return counts_->connections; }
   [[nodiscard]] CounterSource counter_source() const;
   [[nodiscard]] const net::Endpoint& endpoint() const noexcept { return endpoint_; }
+  // ok, or the error of a call in another thread than the core's. Costs a load of the thread's and a comparison.
+  [[nodiscard]] Error used_elsewhere() const noexcept {
+    return rt::Core::current() == core_ ? Error() : rt::used_elsewhere("client", core_);
+  }
 
  protected:
   ~ClientLink() = default;
@@ -201,9 +205,14 @@ class ClientLink {
   static rt::Task<Result<void>> wait_connected(std::shared_ptr<ClientLink> self);
   [[nodiscard]] Result<void> open(std::unique_ptr<net::Stream> stream);
   void report(ClientEvent::Kind kind, const Error& why) noexcept;
+  [[nodiscard]] Error named(const Error& why) const noexcept;  // with the endpoint in the text
+  void note_trouble(const Error& why) noexcept;
+  [[nodiscard]] Error not_connected() noexcept;
 
   const std::shared_ptr<ClientHost> host_;
+  const rt::Core* const core_ = &host_->core();
   const net::Endpoint endpoint_;
+  const std::string endpoint_text_ = endpoint_.text();
   ClientOptions options_;
   SessionOps ops_{};
   ServiceSlot slot_;
@@ -212,7 +221,9 @@ class ClientLink {
   Session* session_ = nullptr;
   SessionEnd* end_wait_ = nullptr;
   std::function<void()> on_room_;
-  Error why_;  // why the last session ended
+  Error why_;            // why the last session ended
+  Error trouble_;        // why there is no connection; ok: there is one, or the first attempt has not ended
+  Error not_connected_;  // what requests get meanwhile; ok: none was refused yet
   rt::TimerId owed_timer_;
   bool heard_ = false;
   bool closing_ = false;

@@ -106,7 +106,9 @@ class ClientPool {
   }
 
   // As Client::request(), over a healthy connection; waits while none has room. `body` must live until the task
-  // has ended. Further errors: resource_exhausted: waiting_max; unreachable: the breaker is open.
+  // has ended. Further errors: resource_exhausted: waiting_max; unreachable: the breaker is open. A request that waited
+  // until its deadline while no connection was healthy gets the reason: that of the last attempt to connect, of the
+  // last connection's end, or of the last probe.
   [[nodiscard]] rt::Task<Result<Response>> request(const Header& header, Bytes body, Instant deadline = kNever) {
     auto task = State::request(state_, header, body, deadline);
     return state_->breaker ? State::guard(state_, std::move(task)) : std::move(task);
@@ -196,7 +198,9 @@ class ClientPool {
 
     void handle_event(Member& member, const ClientEvent& event) {
       member.changed.pulse();
-      if (event.kind == ClientEvent::Kind::connected && !probe) {
+      if (event.kind != ClientEvent::Kind::connected) {
+        trouble = event.why;
+      } else if (!probe) {
         wake();
       }
     }
@@ -257,6 +261,9 @@ class ClientPool {
     [[nodiscard]] bool has_turn(bool came_before) const noexcept { return came_before || woken == 0 || woken < room(); }
     static rt::Task<Result<Response>> request(std::shared_ptr<State> self, Header header, Bytes body,
                                               Instant deadline) {
+      if (const Error wrong = self->members.front()->client->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
+        co_return wrong;
+      }
       for (bool came_before = false;; came_before = true) {
         if (self->closed) {
           co_return Error(Errc::closed, "the pool is closed");
@@ -280,9 +287,17 @@ class ClientPool {
         self->woken -= woken ? 1 : 0;
         if (!come) {
           self->wake();  // this request may have been woken, and does not take its turn
-          co_return come.error();
+          co_return come.error() == Errc::timed_out ? self->why_waited() : come.error();
         }
       }
+    }
+    // Why a request waited until its deadline.
+    [[nodiscard]] Error why_waited() const noexcept {
+      const bool any = std::any_of(members.begin(), members.end(), [](const auto& member) { return member->well(); });
+      if (any) {
+        return {Errc::timed_out, "each healthy connection of the pool had in_flight_max requests until the deadline"};
+      }
+      return trouble != Errc::ok ? trouble : Error(Errc::timed_out, "no connection of the pool is healthy yet");
     }
     static rt::Task<Result<Response>> guard(std::shared_ptr<State> self, rt::Task<Result<Response>> task) {
       Result<Response> response = co_await guarded(&*self->breaker, std::move(task), &self->counts->refused_open);
@@ -324,7 +339,8 @@ class ClientPool {
         } else {
           self->counts->probe_failures.add();
           member->well_connection = 0;
-          member->client->drop_connection(answer.error());
+          const bool late = answer.error() == Errc::timed_out && *answer.error().text() == '\0';
+          member->client->drop_connection(late ? kProbeLate : answer.error());
           (void)co_await rt::yield();
         }
       }
@@ -362,6 +378,8 @@ class ClientPool {
       co_return worst ? joined : worst;
     }
 
+    static constexpr Error kProbeLate{Errc::timed_out, "the probe had no answer within probe_timeout"};
+
     const std::shared_ptr<ClientHost> host;
     const PoolOptions options;
     const Probe probe;
@@ -372,6 +390,7 @@ class ClientPool {
     std::size_t next = 0;
     std::size_t woken = 0;  // requests that were woken and have not resumed yet
     bool closed = false;
+    Error trouble;        // why a connection was lost or not made, last
     rt::TaskScope scope;  // watch()
     Farewell<State> farewell;
   };

@@ -19,7 +19,9 @@ namespace weft::serve {
     return CircuitBreaker::Outcome::success;
   }
   const bool failure = error == Errc::timed_out || error == Errc::connection_closed ||
-                       error == Errc::connection_failed || error == Errc::protocol_error || error == Errc::unreachable;
+                       error == Errc::connection_failed || error == Errc::protocol_error ||
+                       error == Errc::unreachable || error == Errc::name_unresolved ||
+                       error == Errc::address_unavailable;
   return failure ? CircuitBreaker::Outcome::failure : CircuitBreaker::Outcome::nothing;
 }
 

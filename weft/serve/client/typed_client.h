@@ -33,30 +33,11 @@ class Message {
   const T* root_;
 };
 
-namespace detail {
-
-// The error that a peer's error frame becomes here. The peer's text is not kept, see frame_error().
-inline Error error_of_frame(Bytes body) noexcept {
-  const auto response = parse_error_body(body);
-  if (!response) {
-    return response.error();
-  }
-  switch (response->code) {
-    case ErrorCode::unknown_message:
-      return frame_error(ErrorCode::unknown_message, "the peer does not know this message");
-    case ErrorCode::invalid_body: return frame_error(ErrorCode::invalid_body, "the peer did not understand the body");
-    case ErrorCode::handler_failed: return frame_error(ErrorCode::handler_failed, "the peer's handler failed");
-    case ErrorCode::refused: return frame_error(ErrorCode::refused, "the peer refused");
-  }
-  return Error(Errc::protocol_error, "the error frame has an unknown code");
-}
-
-}  // namespace detail
-
 // `co_await call<Reply>(client, id, std::move(request), ReplyIdentifier(), deadline)`: sends the request under
 // that id over a Client or ClientPool of HeaderCodec. Returns the response if it is a Reply with that file
-// identifier, within the limits. Errors: those of request(); of kFrameDomain: the peer answered with an error
-// frame; protocol_error: the response is no Reply; invalid_argument: the identifier does not have 4 characters.
+// identifier, within the limits. Errors: those of request(); of kServiceDomain: the service's code and text, as its
+// handler returned them; of kFrameDomain: another error frame; protocol_error: the response is no Reply;
+// invalid_argument: the identifier does not have 4 characters.
 template <typename Reply, typename Asker>
 [[nodiscard]] rt::Task<Result<Message<Reply>>> call(Asker* asker, std::uint32_t id, flatbuffers::DetachedBuffer request,
                                                     std::string_view file_identifier, Instant deadline = kNever,
@@ -71,7 +52,8 @@ template <typename Reply, typename Asker>
     co_return response.error();
   }
   if ((response->header().flags & kFlagError) != 0) {
-    co_return detail::error_of_frame(response->body());
+    const auto refusal = parse_error_body(response->body());
+    co_return refusal ? error_of(*refusal) : refusal.error();
   }
   OwnedBytes body = response->take_body();
   const bool large_enough = body.bytes().size() >= sizeof(flatbuffers::uoffset_t) + identifier.size();

@@ -39,7 +39,7 @@ class TypedClientTest : public test::ClientFixture {
     const auto echo = [](HeaderSession& session, const schema::Echo& message) -> Result<void> {
       const std::string_view text(reinterpret_cast<const char*>(message.data()->data()), message.data()->size());
       if (text == "refuse me") {
-        return Error(Errc::invalid_argument);
+        return Error(Errc::invalid_argument, "the word is too long");
       }
       const auto answer = echo_message(text);
       return session.send({kEcho, 0}, Bytes(answer.data(), answer.size()));
@@ -81,7 +81,8 @@ rt::Task<void> call_everything(std::string endpoint) {
   }
   const auto refused =
       co_await call<schema::Echo>(client.get(), kEcho, echo_message("refuse me"), schema::EchoIdentifier());
-  EXPECT_EQ(refused.error(), frame_error(ErrorCode::refused, ""));
+  EXPECT_EQ(refused.error(), Error(kServiceDomain, static_cast<std::uint16_t>(Errc::invalid_argument)));
+  EXPECT_STREQ(refused.error().text(), "the word is too long");
   const Error unknown = co_await outcome(client.get(), 99, "ECHO", kNever);
   EXPECT_EQ(unknown, frame_error(ErrorCode::unknown_message, ""));
   const Error wrong = co_await outcome(client.get(), kWrongType, "ECHO", kNever);

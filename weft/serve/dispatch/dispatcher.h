@@ -4,6 +4,7 @@
 #include <array>
 #include <concepts>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -67,7 +68,7 @@ concept FrameCaller = requires(C& caller, const FrameHeader& header, Bytes body)
 // Invariants:
 //   1. An id keeps its first handler for ever: a second one is refused.
 //   2. Whatever a handler throws or returns, dispatch() returns, and the peer gets an error frame, see
-//      error_frame.h.
+//      error_frame.h. A session logs what a handler throws, and gives it to ServerOptions::on_exception.
 //   3. Error frames are never answered and reach only the handler for errors, so that two ends cannot exchange
 //      error frames for ever.
 //
@@ -222,6 +223,9 @@ class Dispatcher {
     try {
       error = entry.call(entry.handler, caller, frame);
     } catch (...) {
+      if constexpr (requires { caller.note_exception(std::current_exception()); }) {
+        caller.note_exception(std::current_exception());
+      }
       error = kFailed;
     }
     if (error == Errc::ok) [[likely]] {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "weft/sync/kept_text.h"
+
 namespace weft::serve {
 namespace {
 
@@ -61,6 +63,22 @@ ErrorResponse response_of(const Error& error) noexcept {
     return {static_cast<ErrorCode>(error.value()), 0, error.text()};
   }
   return {ErrorCode::refused, error.value(), *error.text() != '\0' ? error.text() : describe(error.code())};
+}
+
+Error error_of(const ErrorResponse& response) noexcept {
+  const char* fallback = "the peer's service refused";
+  switch (response.code) {
+    case ErrorCode::unknown_message: fallback = "the peer has no handler for this message"; break;
+    case ErrorCode::invalid_body: fallback = "the peer did not understand the body"; break;
+    case ErrorCode::handler_failed: fallback = "the peer's handler threw"; break;
+    case ErrorCode::refused: break;
+    default: return {Errc::protocol_error, "the error frame has an unknown code"};
+  }
+  const char* const text = response.text.empty() ? fallback : sync::keep_peer_text({response.text}, fallback);
+  if (response.code == ErrorCode::refused && response.service_code != 0) {
+    return {kServiceDomain, response.service_code, text};
+  }
+  return frame_error(response.code, text);
 }
 
 Bytes write_error_body(const ErrorResponse& response, std::span<std::uint8_t, kErrorBodyMax> out) noexcept {

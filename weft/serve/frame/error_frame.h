@@ -40,8 +40,15 @@ inline constexpr ErrorDomain kFrameDomain("weft.frame");
   return {kFrameDomain, static_cast<std::uint16_t>(code), text};
 }
 
+// The domain of the errors of `call`: the value is the service's code, that of the Error which the handler returned.
+inline constexpr ErrorDomain kServiceDomain("weft.service");
+
 // The answer to an Error that a handler returned.
 [[nodiscard]] ErrorResponse response_of(const Error& error) noexcept;
+// The Error that such an answer is at its receiver: of kServiceDomain if the service gave a code, else of kFrameDomain.
+// The text is the peer's (sync/kept_text.h), cut at 159 bytes, without control characters; from kKeptTexts different
+// texts on a text of this library. protocol_error: the code is unknown.
+[[nodiscard]] Error error_of(const ErrorResponse& response) noexcept;
 
 inline constexpr std::size_t kErrorTextMax = 219;
 inline constexpr std::size_t kErrorBodyMax = 36 + kErrorTextMax + 1;

@@ -113,6 +113,28 @@ TEST_F(CoreSocketTest, MessagesThatASocketPullsReachTheSessionsInOrder) {
   }
 }
 
+TEST_F(CoreSocketTest, ASocketOfOneCoreIsRefusedOnAnother) {
+  start_runtime(2);
+  const auto use = [](rt::Runtime* runtime, Socket pull, std::vector<std::string>* texts) -> rt::Task<void> {
+    AsyncSocket in = std::move(AsyncSocket::make(rt::Core::current()->loop(), std::move(pull))).value();
+    const auto elsewhere = [&in, texts]() -> rt::Task<void> {
+      const Result<Message> message = co_await in.recv();
+      texts->push_back(message.error().message());
+      const Result<void> sent = co_await in.send("x");
+      texts->push_back(sent.error().message());
+      texts->push_back(in.try_send(std::move(Message::copy_of(as_bytes("x"))).value()).error().message());
+      EXPECT_TRUE(in.socket().set(option::receive_timeout, kLong));
+      const Result<Message> timed = co_await in.recv();
+      texts->push_back(timed.error().message());
+    };
+    const auto used = co_await runtime->call(1, elsewhere);
+    EXPECT_TRUE(used);
+  };
+  std::vector<std::string> texts;
+  ASSERT_TRUE(rt::spawn(loop(), use(runtime_.get(), socket(SocketType::pair), &texts)).get());
+  EXPECT_EQ(texts, std::vector<std::string>(4, "not allowed in this state: socket of core 0 used on core 1"));
+}
+
 TEST_F(CoreSocketTest, ASubscriberOnACoreGetsItsTopicsAndSessionsContinue) {
   const auto client = member(listen_members());
   Socket pub = socket(SocketType::xpub);

@@ -7,12 +7,15 @@ namespace weft::serve {
 
 namespace {
 constexpr Error kStopped(Errc::closed, "the server is stopped");
+constexpr Error kGone(Errc::closed, "the runtime ended before its server: destroy the server first");
 constexpr Error kAdopted(Errc::not_supported, "stop() closed the descriptor that a listener had adopted");
 constexpr Error kOnCore(Errc::invalid_state, "a core cannot wait for the others");
 }  // namespace
 
 Server::Server(rt::Runtime& runtime, const ServerOptions& options)
     : runtime_(runtime),
+      cores_(runtime.size()),
+      runtime_gone_(runtime.gone()),
       options_(options),
       counters_(new CoreCounters[runtime.size()]),
       presence_(std::make_shared<GroupPresence>(runtime.size())) {}
@@ -42,6 +45,9 @@ std::shared_ptr<ServerRun> Server::run() const noexcept {
 }
 
 Result<std::string> Server::listen_with(std::string_view endpoint, const ListenerOptions& options, ServiceKind kind) {
+  if (runtime_gone()) {
+    return kGone;
+  }
   if (rt::Core::current() != nullptr) {
     return kOnCore;
   }
@@ -62,10 +68,13 @@ Session* Server::find(SessionId id) noexcept {
 
 Result<void> Server::route(SessionId id) const noexcept {
   const std::uint16_t epoch = this->epoch();
+  if (runtime_gone()) {
+    return kGone;
+  }
   if (epoch == 0) {
     return kStopped;
   }
-  if (!id || id.epoch() != epoch || id.core() >= runtime_.size()) {
+  if (!id || id.epoch() != epoch || id.core() >= cores_) {
     return Error(Errc::unreachable, "a session of another server or another start");
   }
   return {};
@@ -100,6 +109,9 @@ Result<void> Server::on_shard(unsigned core, std::uint16_t epoch, const Function
 
 Result<void> Server::publish(GroupId group, const SharedFrame& frame) {
   const std::uint16_t epoch = this->epoch();
+  if (runtime_gone()) {
+    return kGone;
+  }
   if (epoch == 0) {
     return kStopped;
   }
@@ -113,11 +125,14 @@ Result<void> Server::publish(GroupId group, const SharedFrame& frame) {
 
 Result<void> Server::broadcast(const SharedFrame& frame) {
   const std::uint16_t epoch = this->epoch();
+  if (runtime_gone()) {
+    return kGone;
+  }
   if (epoch == 0) {
     return kStopped;
   }
   Result<void> result;
-  for (unsigned core = 0; core < runtime_.size(); ++core) {
+  for (unsigned core = 0; core < cores_; ++core) {
     const auto sent = on_shard(core, epoch, [frame](Shard& shard) {
       shard.for_each([&frame](Session& session) { (void)session.send_shared(frame); });
     });
@@ -151,6 +166,9 @@ Result<void> Server::stop(Instant deadline) {
 }
 
 Result<void> Server::restart() {
+  if (runtime_gone()) {
+    return kGone;
+  }
   if (rt::Core::current() != nullptr) {
     return kOnCore;
   }
@@ -174,6 +192,9 @@ Result<void> Server::restart() {
 }
 
 Result<void> Server::ready() const noexcept {
+  if (runtime_gone()) {
+    return kGone;
+  }
   const auto run = this->run();
   if (run == nullptr) {
     return kStopped;
@@ -191,7 +212,7 @@ Result<void> Server::ready() const noexcept {
 
 CounterValues Server::counters() const noexcept {
   CounterValues values;
-  for (unsigned core = 0; core < runtime_.size(); ++core) {
+  for (unsigned core = 0; core < cores_; ++core) {
     values.add(counters_[core]);
   }
   return values;
@@ -199,7 +220,7 @@ CounterValues Server::counters() const noexcept {
 
 CounterValues Server::counters(unsigned core) const noexcept {
   CounterValues values;
-  if (core < runtime_.size()) {
+  if (core < cores_) {
     values.add(counters_[core]);
   }
   return values;

@@ -30,8 +30,9 @@ class ServerRun;
 class Shard;
 
 // Server: listeners, and the sessions that came through them, on the cores of a runtime.
-// Owner: the program. The destructor is stop() with a deadline in the past. A core that ends, ends its sessions. Once
-// the runtime is gone, only stop(), begin_stop() and the destructor may be called.
+// Owner: the program. The destructor is stop() with a deadline in the past. A core that ends, ends its sessions. A
+// runtime is destroyed after its server. Once it is gone all the same, stop() ends at once, and the calls that need it
+// return `closed`, with a text that says so; a call that runs while it is destroyed is not safe.
 // Affinity: make(), listen() and restart(): one foreign thread at a time. The others: any thread, callbacks too.
 // Cost: an accepted connection stays on one core, which reads it, handles its frames and writes. A message
 // to a session costs one post to its core. A message to a group costs one post to each core with members, whatever
@@ -111,7 +112,11 @@ class Server {
   Result<void> on_shard(unsigned core, std::uint16_t epoch, const Function& function);
   Result<void> route(SessionId id) const noexcept;
 
+  [[nodiscard]] bool runtime_gone() const noexcept { return runtime_gone_->load(std::memory_order_relaxed); }
+
   rt::Runtime& runtime_;
+  const unsigned cores_;
+  const std::shared_ptr<const std::atomic<bool>> runtime_gone_;
   ServerOptions options_;
   std::shared_ptr<CoreCounters[]> counters_;  // also of each run, which may outlive the server
   std::shared_ptr<GroupPresence> presence_;   // the same

@@ -55,6 +55,8 @@ struct ServerOptions {
   std::size_t core_memory_max = std::size_t{1} << 29;  // the same, of the sessions of one core
   // Gets one record of each connection's end, see log.h and log_writer.h. Empty: no log.
   LogSink log{};
+  // Gets each exception of a service (on_open ... on_close), of its coroutines, and of the handlers of a Dispatcher.
+  HandlerExceptionSink on_exception{};
 };
 
 // ServiceKind: the service of a listener, without types: a codec, and the function that makes a core's service.

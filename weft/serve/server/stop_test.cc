@@ -151,7 +151,20 @@ TEST_F(StopTest, AServerOutlivesItsRuntime) {
   runtime_.reset();
   EXPECT_EQ(client->read_to_end(), "");
   server_->begin_stop(sys::now());
+  const std::string gone = "closed: the runtime ended before its server: destroy the server first";
+  const auto make_service = [this] { return test::ScriptService{&script_}; };
+  EXPECT_EQ(server_->listen<HeaderCodec>("tcp://127.0.0.1:0", {}, make_service).error().message(), gone);
+  EXPECT_EQ(server_->post_to(SessionId(), [](Session&) {}).error().message(), gone);
+  const auto frame = SharedFrame::encode(HeaderCodec(), {1, 0}, as_bytes("x"));
+  ASSERT_TRUE(frame);
+  EXPECT_EQ(server_->send_to(SessionId(), *frame).error().message(), gone);
+  EXPECT_EQ(server_->broadcast(*frame).error().message(), gone);
+  EXPECT_EQ(server_->publish(GroupId{1}, *frame).error().message(), gone);
+  EXPECT_EQ(server_->ready().error().message(), gone);
+  EXPECT_EQ(server_->counters().closed_for(CloseReason::server_stopped), 1u);
+  EXPECT_EQ(server_->sessions(), 0u);
   (void)server_->stop(sys::now());
+  EXPECT_EQ(server_->restart().error().message(), gone);
   server_.reset();
 }
 

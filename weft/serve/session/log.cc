@@ -109,6 +109,7 @@ std::string_view describe(LogEvent event) noexcept {
   switch (event) {
     case LogEvent::session_closed: return "session_closed";
     case LogEvent::connection_rejected: return "connection_rejected";
+    case LogEvent::handler_threw: return "handler_threw";
   }
   return "unknown";
 }
@@ -162,6 +163,9 @@ void append_line(const LogRecord& record, std::string& out) {
   if (!(record.error == Errc::ok)) {
     char text[kLogTextMax];
     append_field(out, "error", record.error.write_message(text));
+  }
+  if (record.event == LogEvent::handler_threw) {
+    append_field(out, "what", record.what);
   }
   if (record.event == LogEvent::session_closed) {
     append_field(out, "age_ms",

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@ enum class LogLevel : std::uint8_t {
 enum class LogEvent : std::uint8_t {
   session_closed,       // one for each session
   connection_rejected,  // one for each connection that became no session
+  handler_threw,        // one for each exception of a service, or of a handler of a dispatcher
 };
 [[nodiscard]] std::string_view describe(LogLevel level) noexcept;  // "info"
 [[nodiscard]] std::string_view describe(LogEvent event) noexcept;  // "session_closed"
@@ -45,7 +47,19 @@ struct LogRecord {
   Duration age{};             // time since accept
   SessionCounts counts{};
   std::uint64_t undelivered = 0;  // frames that were queued and not written
+  std::string_view what{};        // for handler_threw: what() of the exception
 };
+
+// HandlerException: an exception of a service, or of a handler of a dispatcher. Valid during the call of its function.
+struct HandlerException {
+  unsigned core = 0;
+  SessionId session{};
+  std::string_view what{};
+  std::exception_ptr exception{};
+};
+// The program's function for them. Every core calls it, several at a time, inside the core's turn: it must not wait.
+// Its exceptions are dropped.
+using HandlerExceptionSink = std::function<void(const HandlerException&)>;
 
 // The program's log function. Every core calls it, several at a time, inside the core's turn: it must not wait.
 // Its exceptions are dropped.

@@ -8,6 +8,7 @@
 
 #include "weft/rt/exec/thread_pool.h"
 #include "weft/rt/task/task_work.h"
+#include "weft/serve/dispatch/dispatcher.h"
 #include "weft/serve/server/test_client.h"
 #include "weft/serve/session/test_log.h"
 #include <gtest/gtest.h>
@@ -81,6 +82,13 @@ class LogTest : public test::ServerTest {
   // Starts a server that logs into this fixture.
   std::string listen_logged(const SessionLimits& limits = {}, ServerOptions options = {}) {
     options.log = [this](const LogRecord& record) {
+      if (record.event == LogEvent::handler_threw) {
+        const std::lock_guard lock(mutex_);
+        std::string line;
+        append_line(record, line);
+        threw_.push_back(line.substr(line.find("reason=")));
+        return;
+      }
       {
         const std::lock_guard lock(mutex_);
         ended_.push_back({record.event, record.level, record.session, std::string(record.peer),
@@ -114,6 +122,7 @@ class LogTest : public test::ServerTest {
   ListenerOptions listener_;
   std::mutex mutex_;
   std::vector<Ended> ended_;
+  std::vector<std::string> threw_;
   Signal logged_;
 };
 
@@ -247,6 +256,54 @@ TEST_F(LogTest, AServiceThatClosesAbortsOrThrows) {
     client.close();
     only(each.reason, each.level);
   }
+}
+
+rt::Task<> throw_later(std::string what) {
+  (void)co_await rt::yield();
+  throw std::runtime_error(what);
+}
+TEST_F(LogTest, TheWhatOfEachExceptionIsLoggedAndGivenToTheProgram) {
+  Dispatcher<HeaderSession> dispatcher;
+  ASSERT_TRUE(dispatcher.on(2, [](HeaderSession&, const HeaderCodec::Frame&) -> Result<void> {
+    throw std::runtime_error("the dispatcher's");
+  }));
+  ASSERT_TRUE(dispatcher.on(3, [](HeaderSession&, const HeaderCodec::Frame&) -> rt::Task<Result<>> {
+    (void)co_await rt::yield();
+    throw std::runtime_error("the coroutine's");
+  }));
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    switch (frame.header.id) {
+      case 1: throw std::runtime_error("the service's");
+      case 4: return (void)session.spawn(throw_later("the spawned one's"));
+      case 5: throw 5;
+      default: dispatcher.dispatch(session, frame);
+    }
+  };
+  std::vector<std::string> got;
+  ServerOptions options;
+  options.on_exception = [&](const HandlerException& thrown) {
+    EXPECT_TRUE(thrown.session);
+    EXPECT_TRUE(thrown.exception);
+    got.emplace_back(thrown.what);
+    throw 1;  // is dropped
+  };
+  const std::string endpoint = listen_logged({}, options);
+  for (const std::uint32_t id : {1u, 2u, 3u, 4u, 5u}) {
+    Client client(endpoint);
+    client.send(id, "");
+    client.end_writing();
+    (void)client.read_to_end();
+    client.close();
+    ASSERT_TRUE(logged_.take());
+  }
+  (void)server_->stop(Instant());
+  EXPECT_EQ(got, (std::vector<std::string>{"the service's", "the dispatcher's", "the coroutine's", "the spawned one's",
+                                           "an exception that is no std::exception"}));
+  ASSERT_EQ(threw_.size(), 5u);
+  EXPECT_EQ(threw_[1], "reason=\"service failed\" what=\"the dispatcher's\"\n");
+  ASSERT_EQ(ended_.size(), 5u);
+  EXPECT_EQ(ended_[0].error, Errc::job_threw);
+  EXPECT_EQ(ended_[1].reason, describe(CloseReason::peer_closed)) << "the session goes on";
 }
 
 TEST_F(LogTest, ADrainAndWhatIsLeftAtItsDeadline) {

@@ -17,6 +17,7 @@ Session::QueueLimits Session::queue_limits(const SessionLimits& limits) noexcept
 Session::Session(Shard& shard, const ServiceSlot& slot) noexcept
     : rt::TurnJob([](rt::TurnJob& job) noexcept { static_cast<Session&>(job).handle_turn(); }),
       queue_limits_(queue_limits(slot.limits)),
+      core_(&shard.core()),
       rated_(slot.limits.message_rate.limits()),
       shard_(shard),
       slot_(slot),
@@ -45,7 +46,7 @@ void Session::begin() noexcept {
   try {
     slot_.ops->opened(*this);
   } catch (...) {
-    end(CloseReason::service_failed, Error(Errc::system, "the service threw"));
+    end_after_throw();
   }
 }
 
@@ -155,6 +156,13 @@ void Session::end(CloseReason reason, Error why) noexcept {
   list();
 }
 
+void Session::note_exception(const std::exception_ptr& thrown) const noexcept { shard_.note_exception(*this, thrown); }
+
+void Session::end_after_throw() noexcept {
+  note_exception(std::current_exception());
+  end(CloseReason::service_failed, Error(Errc::job_threw, "the service threw; the log and on_exception have what()"));
+}
+
 void Session::end_writing() noexcept {
   if (is_open()) {
     queue_limits_.take = 0;
@@ -213,6 +221,9 @@ void Session::drain() noexcept {
 }
 
 Result<void> Session::join(GroupId group) {
+  if (!is_here()) {
+    return used_elsewhere();
+  }
   if (!is_open()) {
     return Error(Errc::closed, "the session is closed");
   }

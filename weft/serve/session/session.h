@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 #include "weft/base/time.h"
 #include "weft/net/admit/admission.h"
 #include "weft/net/stream.h"
+#include "weft/rt/core/core.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/loop/turn_job.h"
 #include "weft/serve/frame/frame_codec.h"
@@ -41,7 +43,8 @@ struct ServiceSlot;
 // send().
 // Owner: its core's shard. A reference is valid inside the service's callbacks and between them, until
 // on_close() returns. A caller that needs the session later keeps its id.
-// Affinity: its core's thread. Every call is allowed in every callback. No call runs a callback; the session
+// Affinity: its core's thread. The calls that return a Result return invalid_state in any other thread: post_to() of
+// the server brings a function here. Every call is allowed in every callback. No call runs a callback; the session
 // runs callbacks later in the turn.
 // Cost: at most 4 KB of memory while nothing is queued or half received. Frames are decoded where they were
 // read. All frames sent during a read event, or during a turn, are written with one system call.
@@ -101,9 +104,13 @@ class Session : private rt::Watcher, private rt::TurnJob {
 
   // Writes all that is queued, ends the stream, waits up to 1 s for the peer's end, then ends the session;
   // all that within close_timeout. Frames that arrive meanwhile are discarded. Idempotent.
-  void close() noexcept { close_for(CloseReason::service, Error(Errc::closed, "the service closed the session")); }
+  void close() noexcept {
+    close_for(CloseReason::service, Error(Errc::closed, "this end closed the connection: close() was called"));
+  }
   // Ends the session at the end of this turn. Queued frames are lost, and counted. Idempotent.
-  void abort() noexcept { end(CloseReason::service, Error(Errc::closed, "the service aborted the session")); }
+  void abort() noexcept {
+    end(CloseReason::service, Error(Errc::closed, "this end aborted the connection: abort() was called"));
+  }
   void abort(CloseReason reason, Error why) noexcept { end(reason, why); }
   // Ends the stream to the peer behind all that is queued. The session still reads the peer's frames. send()
   // returns closed.
@@ -127,6 +134,8 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // resource_exhausted: handlers_max handlers run (counted, tasks_refused), or the memory budget is spent.
   Result<void> start_handler(SessionTask::Ptr task);
   [[nodiscard]] bool has_tasks() const noexcept;
+  // For dispatchers: logs the exception of a handler, and gives it to on_exception (ServerOptions).
+  void note_exception(const std::exception_ptr& thrown) const noexcept;
 
   // resource_exhausted: the session is in groups_max groups, or no memory; closed. Idempotent. A session that
   // ends leaves every group.
@@ -143,7 +152,8 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // Where to write a frame of up to `size` bytes, for SessionOf::send(). Null: the caller must use
   // send_parts().
   [[nodiscard]] std::uint8_t* place_for(std::size_t size) noexcept {
-    return writes_.size() < queue_limits_.take && size < kThroughMin ? writes_.room(size) : nullptr;
+    const bool fits = is_here() && writes_.size() < queue_limits_.take && size < kThroughMin;
+    return fits ? writes_.room(size) : nullptr;
   }
   void commit(std::size_t size) noexcept {
     writes_.commit(size);
@@ -152,6 +162,9 @@ class Session : private rt::Watcher, private rt::TurnJob {
       flush_soon();
     }
   }
+
+  // Whether this is the session's thread. Costs a load of the thread's and a comparison.
+  [[nodiscard]] bool is_here() const noexcept { return rt::Core::current() == core_; }
 
  private:
   friend class Shard;
@@ -208,6 +221,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   }
 
   // --- writing (session_write.cc) ---
+  [[nodiscard]] Error used_elsewhere() const noexcept;
   [[nodiscard]] Result<void> make_room(std::size_t size);
   [[nodiscard]] Result<void> write_through(const Parts& parts, std::size_t size);
   void flush_soon() noexcept;
@@ -231,6 +245,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // --- ending ---
   void close_for(CloseReason reason, Error why) noexcept;
   void end(CloseReason reason, Error why) noexcept;
+  void end_after_throw() noexcept;  // inside a catch block
   void fail(const sys::IoResult& result) noexcept;
   void settle() noexcept;  // closes or ends the session if no reply, frame or byte is outstanding
   void finish_writing() noexcept;
@@ -244,6 +259,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // Members that every frame touches.
   WriteQueue writes_;
   QueueLimits queue_limits_;
+  const rt::Core* const core_;
   std::uint32_t pauses_ = 0;
   FrameCounts uncounted_;
   State state_ = State::open;

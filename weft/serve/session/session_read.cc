@@ -220,7 +220,7 @@ bool Session::decode_frames(Bytes input, DecodeResult& result) {
   try {
     result = slot_.ops->frames(*this, input);
   } catch (...) {
-    end(CloseReason::service_failed, Error(Errc::system, "the service threw"));
+    end_after_throw();
   }
   if (result.least > slot_.limits.input_max) [[unlikely]] {
     result.error = Error(Errc::message_too_large, "a frame of more than input_max bytes");
@@ -263,7 +263,7 @@ void Session::handle_end() {
       slot_.ops->ended(*this);
     }
   } catch (...) {
-    end(CloseReason::service_failed, Error(Errc::system, "the service threw"));
+    end_after_throw();
   }
 }
 

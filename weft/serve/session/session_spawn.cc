@@ -36,7 +36,10 @@ Result<void> Session::make_tasks() noexcept {
     const auto report = [](void* self, SessionTask::Kind kind, std::size_t room_size) noexcept {
       static_cast<Session*>(self)->handle_task_end(kind, room_size);
     };
-    tasks_ = ::new (block) TaskSet(shard_.loop().tasks(), report, this);
+    const auto threw = [](void* self, const std::exception_ptr& thrown) noexcept {
+      static_cast<Session*>(self)->note_exception(thrown);
+    };
+    tasks_ = ::new (block) TaskSet(shard_.loop().tasks(), report, this, threw);
   }
   return {};
 }
@@ -44,6 +47,9 @@ Result<void> Session::make_tasks() noexcept {
 Result<void> Session::spawn(rt::Task<void> task) {
   if (!task) {
     return Error(Errc::invalid_argument, "the task was moved from");
+  }
+  if (!is_here()) {
+    return used_elsewhere();
   }
   WEFT_TRY(make_tasks());
   if (tasks_->size() - tasks_->handlers() >= slot_.limits.tasks_max) {

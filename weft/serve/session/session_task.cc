@@ -17,6 +17,12 @@ void SessionTask::handle_end(rt::detail::Ready& ready) noexcept {
   self.set_->finish(self);
 }
 
+void SessionTask::note_exception() const noexcept {
+  if (set_->threw_ != nullptr) {
+    set_->threw_(set_->owner_, promise_->exception());
+  }
+}
+
 void TaskSet::start(SessionTask::Ptr task, SessionTask::Kind kind) noexcept {
   SessionTask& started = *task.release();
   started.set_ = this;

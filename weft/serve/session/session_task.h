@@ -4,6 +4,7 @@
 #include <coroutine>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -19,7 +20,8 @@ namespace weft::serve {
 class TaskSet;
 
 // The outcome of a coroutine that threw.
-inline constexpr Error kTaskThrew(Errc::job_threw, "the task threw");
+inline constexpr Error kTaskThrew(Errc::job_threw,
+                                  "a coroutine of the service threw; the log and on_exception have what()");
 
 // SessionTask: a coroutine of a session and the data that it works on: one pooled block besides its frame.
 // Owner: a Ptr, then the TaskSet that started it, until the coroutine has ended. Affinity: the session's
@@ -54,6 +56,7 @@ class SessionTask : private rt::detail::Join, private rt::detail::Ready {
     promise_ = &promise;
     coroutine_ = coroutine;
   }
+  void note_exception() const noexcept;
 
  private:
   friend class TaskSet;
@@ -116,6 +119,8 @@ class SessionTaskOf final : public SessionTask {
       } else {
         outcome = self.task_.handle().promise().take().error();
       }
+    } else {
+      self.note_exception();
     }
     self.task_.reset();
     self.kept_.handle_end(outcome, cancelled);
@@ -138,8 +143,11 @@ class SessionTaskOf final : public SessionTask {
 class TaskSet {
  public:
   using Report = void(void* owner, SessionTask::Kind kind, std::size_t room_size) noexcept;
+  using Threw = void(void* owner, const std::exception_ptr& thrown) noexcept;
 
-  TaskSet(rt::TaskRunner& runner, Report* report, void* owner) noexcept : report_(report), owner_(owner) {
+  // `threw`, if any, is called for each task that ends by an exception, before `report`.
+  TaskSet(rt::TaskRunner& runner, Report* report, void* owner, Threw* threw = nullptr) noexcept
+      : report_(report), threw_(threw), owner_(owner) {
     scope_.open(runner.root());
   }
   TaskSet(const TaskSet&) = delete;
@@ -158,6 +166,7 @@ class TaskSet {
 
   rt::CancelScope scope_;
   Report* report_;
+  Threw* threw_;
   void* owner_;
   std::size_t size_ = 0;
   std::size_t handlers_ = 0;

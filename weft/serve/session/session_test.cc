@@ -309,6 +309,30 @@ TEST_F(SessionTest, TheEndOfThePeersStreamWaitsBehindPausedFrames) {
   EXPECT_EQ(reason_, CloseReason::peer_closed);
 }
 
+TEST_F(SessionTest, AnotherThreadIsRefusedBeforeItRaces) {
+  Signal opened;
+  std::atomic<HeaderSession*> session{nullptr};
+  script_.on_open = [&](HeaderSession& own) {
+    session = &own;
+    opened.give();
+  };
+  script_.on_frame = echo;
+  Client client(listen());
+  ASSERT_TRUE(opened.take());
+  HeaderSession& there = *session;
+  const std::string expected = "not allowed in this state: session of core 0 used on a thread that is no core";
+  EXPECT_EQ(there.send({1, 0}, as_bytes("small")).error().message(), expected);
+  EXPECT_EQ(there.send({1, 0}, as_bytes(std::string(100'000, 'x'))).error().message(), expected);
+  EXPECT_EQ(there.send_bytes({}).error().message(), expected);
+  const auto shared = SharedFrame::encode(HeaderCodec(), {1, 0}, as_bytes(std::string(4096, 'x')));
+  ASSERT_TRUE(shared);
+  EXPECT_EQ(there.send_shared(*shared).error().message(), expected);
+  EXPECT_EQ(there.join(GroupId{1}).error().message(), expected);
+  EXPECT_EQ(there.spawn([]() -> rt::Task<> { co_return; }()).error().message(), expected);
+  client.send(7, "hello");
+  EXPECT_EQ(client.read(17), frame_of(7, "hello"));
+}
+
 TEST_F(SessionTest, AServiceThatThrowsLosesTheSessionAndNothingElse) {
   watch_close();
   script_.on_frame = [](HeaderSession& session, const HeaderCodec::Frame& frame) {

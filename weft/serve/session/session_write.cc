@@ -16,6 +16,9 @@ constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a queued fram
 
 Result<void> Session::send_parts(const Parts& parts) {
   const std::size_t size = parts[0].size() + parts[1].size() + parts[2].size();
+  if (!is_here()) [[unlikely]] {
+    return used_elsewhere();
+  }
   if (size == 0) {
     return {};
   }
@@ -51,6 +54,9 @@ Result<void> Session::send_shared(const SharedFrame& frame) {
   if (bytes.size() < kSharedMin) {
     return send_bytes(bytes);
   }
+  if (!is_here()) [[unlikely]] {
+    return used_elsewhere();
+  }
   if (writes_.size() >= queue_limits_.take) {
     WEFT_TRY(make_room(bytes.size()));
   }
@@ -63,6 +69,8 @@ Result<void> Session::send_shared(const SharedFrame& frame) {
   }
   return {};
 }
+
+Error Session::used_elsewhere() const noexcept { return rt::used_elsewhere("session", core_); }
 
 // The write budget is spent: first offers the kernel the queued bytes, then applies the slow-consumer policy.
 Result<void> Session::make_room(std::size_t size) {

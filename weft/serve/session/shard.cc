@@ -7,6 +7,18 @@
 namespace weft::serve {
 
 namespace {
+// Calls use(what()).
+template <typename Use>
+void with_what(const std::exception_ptr& thrown, const Use& use) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const std::exception& exception) {
+    use(exception.what());
+  } catch (...) {
+    use("an exception that is no std::exception");
+  }
+}
+
 void write_record(const LogSink& log, const LogRecord& record) noexcept {
   try {
     log(record);
@@ -97,7 +109,8 @@ void Shard::finish(Session& session) noexcept {
     if (session.clock_.begun()) {
       service.ops->closed(session, session.record_.why);
     }
-  } catch (...) {  // NOLINT(bugprone-empty-catch): the session ends in any case
+  } catch (...) {
+    note_exception(session, std::current_exception());  // the session ends in any case
   }
   session.clean_up();
   service.ops->destroy(session);
@@ -142,6 +155,32 @@ void Shard::log_end(const Session& session) const noexcept {
   record.counts.frames_out += session.uncounted_.out;
   record.undelivered = ended.undelivered;
   write_record(log_, record);
+}
+
+void Shard::note_exception(const Session& session, const std::exception_ptr& thrown) const noexcept {
+  if (!log_ && !on_exception_) {
+    return;
+  }
+  try {
+    with_what(thrown, [&](const char* what) {
+      if (log_) {
+        LogRecord record;
+        record.time = std::chrono::system_clock::now();
+        record.level = LogLevel::error;
+        record.event = LogEvent::handler_threw;
+        record.core = core_.index();
+        record.session = session.id_;
+        record.peer = session.record_.peer == nullptr ? std::string_view() : *session.record_.peer;
+        record.reason = describe(CloseReason::service_failed);
+        record.what = what;
+        write_record(log_, record);
+      }
+      if (on_exception_) {
+        on_exception_({core_.index(), session.id_, what, thrown});
+      }
+    });
+  } catch (...) {  // NOLINT(bugprone-empty-catch): a failing function of the program ends no session
+  }
 }
 
 std::size_t Shard::publish(GroupId group, const SharedFrame& frame) {

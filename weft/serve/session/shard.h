@@ -33,7 +33,7 @@ class Shard : public rt::CoreResident {
   static constexpr Duration kReliefEvery = std::chrono::milliseconds(100);
 
   Shard(rt::Core& core, std::uint16_t epoch, ByteBudget& budget, std::size_t core_budget, SessionCount& count,
-        CoreCounters& counters, const LogSink& log) noexcept
+        CoreCounters& counters, const LogSink& log, const HandlerExceptionSink& on_exception = {}) noexcept
       : CoreResident(epoch),
         core_(core),
         epoch_(epoch),
@@ -43,6 +43,7 @@ class Shard : public rt::CoreResident {
         count_(count),
         counters_(counters),
         log_(log),
+        on_exception_(on_exception),
         sessions_(SessionId::kSlots) {}
   Shard(const Shard&) = delete;
   Shard& operator=(const Shard&) = delete;
@@ -117,6 +118,7 @@ class Shard : public rt::CoreResident {
   void finish(Session& session) noexcept;  // destroys it, once its coroutines have ended
   void report_empty();
   void log_end(const Session& session) const noexcept;
+  void note_exception(const Session& session, const std::exception_ptr& thrown) const noexcept;
   [[nodiscard]] std::unique_ptr<const std::string> peer_to_log(const net::Stream& stream) const noexcept;
 
   rt::Core& core_;
@@ -127,6 +129,7 @@ class Shard : public rt::CoreResident {
   SessionCount& count_;
   CoreCounters& counters_;
   const LogSink& log_;
+  const HandlerExceptionSink on_exception_;
   SlotMap<Block, SessionId::kGenerationBits> sessions_;
   GroupTable groups_;
   mem::Buffer* scratch_ = nullptr;

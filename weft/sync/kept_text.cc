@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "weft/sync/kept_text.h"
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <mutex>
+
+namespace weft::sync {
+namespace {
+
+using Text = std::array<char, kKeptTextSize>;
+
+class Table {
+ public:
+  const char* keep(const Text& text, const char* otherwise) noexcept {
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < size_; ++i) {
+      if (std::strcmp(texts_[i].data(), text.data()) == 0) {
+        return texts_[i].data();
+      }
+    }
+    if (size_ == texts_.size()) {
+      return otherwise;
+    }
+    texts_[size_] = text;
+    return texts_[size_++].data();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::array<Text, kKeptTexts> texts_{};  // guarded by mutex_, until a text is given out
+  std::size_t size_ = 0;                  // guarded by mutex_
+};
+
+constinit Table own_texts;
+constinit Table peer_texts;
+
+// A byte that continues a character of UTF-8.
+bool continues(char byte) noexcept { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
+
+Text join(std::initializer_list<std::string_view> parts) noexcept {
+  Text text{};
+  std::size_t size = 0;
+  for (const std::string_view part : parts) {
+    for (const char c : part) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (size == text.size() - 1) {
+        while (continues(c) && size != 0) {  // no half character
+          const bool more = continues(text[--size]);
+          text[size] = '\0';
+          if (!more) {
+            break;
+          }
+        }
+        return text;
+      }
+      // C1 control characters are 0xC2 and one of these.
+      const bool c1 = size != 0 && text[size - 1] == '\xC2' && byte < 0xA0;
+      if (c1) {
+        text[size - 1] = '?';
+      }
+      text[size++] = byte < 0x20 || byte == 0x7F || c1 ? '?' : c;
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+const char* keep_text(std::initializer_list<std::string_view> parts, const char* otherwise) noexcept {
+  return own_texts.keep(join(parts), otherwise);
+}
+
+const char* keep_peer_text(std::initializer_list<std::string_view> parts, const char* otherwise) noexcept {
+  return peer_texts.keep(join(parts), otherwise);
+}
+
+}  // namespace weft::sync
