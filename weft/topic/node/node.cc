@@ -158,7 +158,7 @@ Result<void> Node::begin_fleet() {
   }
   WEFT_TRY(ProcessFleets::instance().join(*this, context_.get(), options_.fleet));
   if (fleet_.kind == Fleet::Kind::local) {
-    WEFT_TRY(read_directory());  // of the handles of this process none is found there
+    WEFT_TRY(read_directory(true));  // of the handles of this process none is found there
   }
   begin_presence();
   return {};
@@ -173,14 +173,15 @@ Result<void> Node::begin_local() {
   return {};
 }
 
-Result<void> Node::read_directory() {
+// `joins`: this handle is one more.
+Result<void> Node::read_directory(bool joins) {
   const std::vector<std::uint64_t> instances = WEFT_TRY(directory_->listening());
-  if (instances.size() > Fleet::kLocalHandlesMax) {
+  if (joins && instances.size() > Fleet::kLocalHandlesMax) {
     return Error(Errc::resource_exhausted, "the local fleet has 64 handles");
   }
   for (const std::uint64_t instance : instances) {
     if (instance != instance_) {
-      learn(instance, directory_->endpoint(instance));
+      WEFT_TRY(learn(instance, directory_->endpoint(instance)));
     }
   }
   return {};
