@@ -148,7 +148,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> link_inproc(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
   [[nodiscard]] Result<void> greet(std::uint64_t to);  // resource_exhausted
   void part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
-  [[nodiscard]] std::string inproc_endpoint() const;
+  [[nodiscard]] const std::string& inproc_endpoint() const noexcept { return inproc_endpoint_; }
   [[nodiscard]] bool has_inner() const noexcept { return !inside_.empty(); }
 
   // --- requests (requests.cc) ---
@@ -372,6 +372,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   const Names names_;
   const Fleet fleet_;
   const std::uint64_t instance_;
+  const std::string inproc_endpoint_;
   std::string node_name_;
   std::string endpoint_;                     // where peers of other processes connect; empty: nowhere
   std::optional<LocalDirectory> directory_;  // of a local fleet
