@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: MIT
-// The filters of a handle without memory: each allocation fails once, alone and with all later ones.
+// Topics without memory: each allocation fails once, alone and with all later ones.
+
+#include "weft/topic/topics.h"
 
 #include <cstddef>
+#include <filesystem>
+#include <string>
 #include <vector>
 
 #include "tests/exhaustion/walk.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/path.h"
 #include "weft/topic/node/interest.h"
 
 namespace weft {
 namespace {
 
+using namespace std::chrono_literals;
 using test::FailingMemory;
 using test::made;
 using test::walk;
@@ -38,6 +45,58 @@ TEST(TopicsExhaustion, TheInterestHasTheFiltersThatItTook) {
       EXPECT_EQ(interest.remove(*s, filters[i]), has[i]) << i;
     }
     EXPECT_EQ(interest.count("a.b"), 0u);
+  });
+}
+
+// A handle that served before, and the directory of its fleet.
+class HandleExhaustion : public testing::TestWithParam<std::string> {
+ protected:
+  HandleExhaustion() {
+    options_.fleet = GetParam();
+    options_.runtime_directory = directory_;
+  }
+  ~HandleExhaustion() override { std::filesystem::remove_all(directory_); }
+
+  static Instant soon() { return sys::now() + 5s; }
+  // The handles are whole: each call of theirs does what it says.
+  void expect_whole(Topics& one, Topics& other) {
+    Subscription s = *other.subscribe("whole.*");
+    Publisher p = *one.publisher("whole.a");
+    const auto ready = p.wait_subscribers(1, soon());
+    ASSERT_TRUE(ready) << ready.error().message();
+    ASSERT_TRUE(p.publish("text"));
+    const auto got = s.next_until(soon());
+    ASSERT_TRUE(got) << got.error().message();
+    EXPECT_EQ(got->text(), "text");
+    const auto reply = one.request("echo", "text", soon());
+    ASSERT_TRUE(reply) << reply.error().message();
+    EXPECT_EQ(reply->text(), "text");
+  }
+  Service echo(Topics& of) {
+    return *of.serve("echo", {}, [](const TopicMessage& m) { return Result<Message>(Message::copy_of(m.body())); });
+  }
+
+  const std::string directory_ = *sys::make_private_directory();
+  TopicsOptions options_;
+  Context context_;
+  Context second_;
+  Context& other_context() { return GetParam() == "local" ? second_ : context_; }
+};
+INSTANTIATE_TEST_SUITE_P(Fleets, HandleExhaustion, testing::Values("inproc:walk", "local"),
+                         [](const auto& kind) { return kind.param.substr(0, kind.param.find(':')); });
+
+// Regression: a handle of the same process refused the connection, or did not have a subscription, and nobody heard.
+TEST_P(HandleExhaustion, AHandleThatOpenedIsWhole) {
+  Topics stays = *Topics::open(other_context(), options_);
+  const Service echoes = echo(stays);
+  walk([&](FailingMemory& memory) {
+    auto topics = Topics::open(context_, options_);
+    if (!made(topics)) {
+      return;
+    }
+    memory.end();
+    expect_whole(*topics, stays);
+    expect_whole(stays, *topics);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "weft/msg/socket/socket_core.h"
 #include "weft/rt/task/async_event.h"
 #include "weft/rt/task/task_scope.h"
 #include "weft/rt/task/task_time.h"
@@ -390,7 +391,11 @@ rt::Task<Result<std::vector<NodeInfo>>> sync_with(NodePtr node, Instant deadline
     co_return kMoved;
   }
   Node* const raw = node.get();
-  std::function<bool()> settled = [raw, ask = node->ask_rosters()] { return raw->settled(ask); };
+  const Result<std::uint64_t> ask = msg::or_no_memory([&] { return node->ask_rosters(); });
+  if (!ask) {
+    co_return ask.error();
+  }
+  std::function<bool()> settled = [raw, ask = *ask] { return raw->settled(ask); };
   const Result<void> waited = co_await await_mesh(node, deadline, std::move(settled));
   if (!waited) {
     co_return waited.error();

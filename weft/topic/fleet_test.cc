@@ -192,6 +192,28 @@ TEST_P(EachFleet, SyncWaitsForEveryRoster) {
   EXPECT_EQ(nodes->front().instance, a.instance());
 }
 
+// Regression: a handle that was open before another one knew it only when its roster came, and sync() returned before.
+TEST(LocalFleet, SyncKnowsEveryHandleThatIsOpen) {
+  for (const bool one_context : {false, true}) {
+    SCOPED_TRACE(one_context ? "one context" : "as many processes");
+    constexpr std::size_t kHandles = 32;
+    TestFleet fleet("local");
+    std::vector<Context> contexts(one_context ? 1 : kHandles);
+    std::vector<Topics> handles;
+    for (std::size_t i = 0; i < kHandles; ++i) {
+      handles.push_back(fleet.open(contexts[one_context ? 0 : i]));
+      const auto first = handles.front().sync(soon());
+      ASSERT_TRUE(first) << first.error().message();
+      EXPECT_EQ(first->size(), i);
+    }
+    for (Topics& each : handles) {
+      const auto nodes = each.sync(soon());
+      ASSERT_TRUE(nodes) << nodes.error().message();
+      EXPECT_EQ(nodes->size(), kHandles - 1);
+    }
+  }
+}
+
 // Regression: a subscriber never got messages again after the publisher had restarted.
 // Handles of one context meet in two ways in a local fleet, and an answer must not get lost between the two.
 TEST_P(EachFleet, HandlesThatJustMetAnswerEachOther) {

@@ -98,7 +98,7 @@ Result<std::vector<NodeInfo>> Topics::sync(Instant deadline) {
     if (node_ == nullptr) {
       return kMoved;
     }
-    const std::uint64_t ask = node_->ask_rosters();
+    const std::uint64_t ask = WEFT_TRY(node_->ask_rosters());
     WEFT_TRY(node_->wait_mesh(deadline, [&] { return node_->settled(ask); }));
     return node_->members();
   });

@@ -88,8 +88,9 @@ class Topics {
   // add_peer(), for a program that thinks of the topics that are there. The filter is checked, it narrows nothing: what
   // crosses a connection is what its receiver subscribed to (docs/design/0014). The errors of Filter::parse().
   Result<void> route(std::string_view filter, std::string_view endpoint);
-  // Waits until the roster of every peer came, and returns the handles of the fleet, this one not. timed_out: a peer
-  // does not answer; those that did are in nodes().
+  // Waits until the roster of every peer came, and returns the handles of the fleet, this one not. The peers: of a
+  // process or local fleet each handle whose open() returned before this call; of a tcp fleet each listed one, and
+  // those that they told of. timed_out: a peer does not answer; resource_exhausted; closed; errors of the system.
   Result<std::vector<NodeInfo>> sync(Instant deadline);
   // The other handles that have a presence and are connected, and whose lease has not run out.
   [[nodiscard]] std::vector<NodeInfo> nodes() const;

@@ -40,7 +40,7 @@ class Publisher final : public Pattern {
   bool ready(Pipe& pipe, Bytes /*identity*/) override {
     Subscriber* const subscriber = subscriber_of(pipe);
     if (subscriber == nullptr) {
-      return false;
+      throw std::bad_alloc();  // an inproc peer that is refused has no second attempt
     }
     choice_stands_ = false;
     subscriber->ready = true;

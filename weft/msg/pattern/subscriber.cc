@@ -51,7 +51,12 @@ class Subscriber final : public Pattern {
 
   Result<void> subscribe(const FilterView& topic) override {
     WEFT_TRY(topic.kind == FilterKind::prefix ? wish_for_prefix(topic) : wish_for_filter(topic));
-    send_to_publishers(true, topic);  // also when the topic is not new: an XPUB with xpub_verbose shows each one
+    try {
+      send_to_publishers(true, topic);  // also when the topic is not new: an XPUB with xpub_verbose shows each one
+    } catch (const std::bad_alloc&) {
+      take_back(topic);
+      return kNoMemory;
+    }
     return {};
   }
   Result<void> unsubscribe(const FilterView& topic) override {
@@ -207,6 +212,25 @@ class Subscriber final : public Pattern {
     } else {
       index_.remove(self_, topic);
     }
+  }
+
+  // Without memory a publisher keeps a subscription, and its messages find no match here or no reader.
+  void take_back(const FilterView& topic) {
+    const Wishes::iterator wish = *find(topic);
+    if (--wish->count != 0) {
+      return;
+    }
+    forget(topic);
+    for (Pipe* pipe : publishers_.pipes()) {
+      try {
+        if (pipe->notes.ready) {
+          send_to(*pipe, false, topic);
+        }
+      } catch (const std::bad_alloc&) {
+        continue;
+      }
+    }
+    wishes_.erase(wish);
   }
 
   // XSUB. Only the last unsubscription of a topic, unless the option xsub_verbose_unsubscribe passes on all.

@@ -312,6 +312,9 @@ void SocketCore::handle_inproc_subscription(const InprocLink& link, int end, boo
     Pipe* pipe = find_inproc(link, end);
     if (pipe != nullptr && !pattern_->handle_subscription(*pipe, subscribe, topic)) {
       ++share_.drops.dropped_no_memory;
+      if (subscribe) {
+        throw std::bad_alloc();  // the subscriber would wait for ever
+      }
     }
   }
   share_.output_parker.wake_with_fence();  // a sender may wait for subscribers

@@ -75,6 +75,22 @@ Result<void> ProcessFleets::join(Node& node, const msg::ContextCore* context, co
   return others.empty() ? Result<void>() : node.greet(0);
 }
 
+Result<void> ProcessFleets::meet_all(Node& node) {
+  const std::lock_guard lock(mutex_);
+  const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const auto& each) {
+    return std::find(each.second.begin(), each.second.end(), &node) != each.second.end();
+  });
+  if (found == nodes_.end()) {
+    return {};
+  }
+  for (Node* const other : found->second) {
+    if (other != &node) {
+      WEFT_TRY(node.link_inproc(other->instance(), other->inproc_endpoint(), other->has_inner()));
+    }
+  }
+  return {};
+}
+
 void ProcessFleets::leave(Node& node, const msg::ContextCore* context, const std::string& fleet) noexcept {
   const std::lock_guard lock(mutex_);
   const auto found = nodes_.find({context, fleet});

@@ -44,6 +44,8 @@ class ProcessFleets {
   // Connects the node with every other one of the key, both ways.
   // After an error, or a throw of std::bad_alloc, the node leaves.
   [[nodiscard]] Result<void> join(Node& node, const msg::ContextCore* context, const std::string& fleet);
+  // Connects the node with each other one that has joined. The errors of Node::link_inproc().
+  [[nodiscard]] Result<void> meet_all(Node& node);
   void leave(Node& node, const msg::ContextCore* context, const std::string& fleet) noexcept;
 
  private:

@@ -84,12 +84,12 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
   mesh_changed();
 }
 
-void Node::connect_link(const std::string& endpoint, std::uint64_t instance, bool given) {
+Result<void> Node::connect_link(const std::string& endpoint, std::uint64_t instance, bool given) {
   const std::lock_guard link_lock(link_mutex_);
   {
     const std::lock_guard lock(mesh_mutex_);
     if (instance != 0 && gone_.contains(instance)) {
-      return;
+      return {};
     }
     if (const auto found = links_.find(endpoint); found != links_.end()) {
       Link& link = found->second;
@@ -98,15 +98,15 @@ void Node::connect_link(const std::string& endpoint, std::uint64_t instance, boo
         forget_peer(link.instance);  // another handle listens there
         link.instance = instance;
       }
-      return;
+      return {};
     }
     for (const auto& [known, link] : links_) {
       if (instance != 0 && link.instance == instance && link.connected) {
-        return;
+        return {};
       }
     }
     if (links_.size() >= kPeersMax) {
-      return;
+      return {};
     }
     Link& link = links_[endpoint];
     link.instance = instance;
@@ -120,10 +120,12 @@ void Node::connect_link(const std::string& endpoint, std::uint64_t instance, boo
         node->begin_scout(endpoint);
       }
     });
-  } else if (!in_.connect(endpoint)) {
+  } else if (const auto connected = in_.connect(endpoint); !connected) {
     const std::lock_guard lock(mesh_mutex_);
     links_.erase(endpoint);
+    return connected.error();
   }
+  return {};
 }
 
 void Node::drop_link(const std::string& endpoint, bool replaced) noexcept {
@@ -211,6 +213,9 @@ Result<void> Node::link_inproc(std::uint64_t instance, const std::string& inproc
     const std::lock_guard lock(mesh_mutex_);
     for (const auto& [known, link] : links_) {
       if (link.instance == instance && link.connected) {
+        if (known == inproc_endpoint) {
+          return {};
+        }
         instead = known;
       }
     }
@@ -218,7 +223,7 @@ Result<void> Node::link_inproc(std::uint64_t instance, const std::string& inproc
   if (!instead.empty()) {
     drop_link(instead, true);
   }
-  connect_link(inproc_endpoint, instance, false);
+  WEFT_TRY(connect_link(inproc_endpoint, instance, false));
   if (inner) {
     WEFT_TRY(in_.connect(inproc_endpoint + kInner));
   }
@@ -259,8 +264,7 @@ Result<void> Node::add_peer(std::string_view endpoint) {
   }
   return msg::or_no_memory([&]() -> Result<void> {
     const net::Endpoint parsed = WEFT_TRY(net::parse_endpoint(endpoint, false));
-    connect_link(parsed.text(), 0, true);
-    return {};
+    return connect_link(parsed.text(), 0, true);
   });
 }
 

@@ -46,6 +46,7 @@ Node::Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loo
       names_(std::move(names)),
       fleet_(std::move(fleet)),
       instance_(fresh_instance()),
+      inproc_endpoint_("inproc://weft.topics." + instance_text(instance_)),
       loop_(loop) {}
 
 Node::~Node() { close(); }
@@ -144,8 +145,6 @@ Result<void> Node::set_common(Socket& socket) {
   return socket.set(option::reconnect_interval_max, 2s);
 }
 
-std::string Node::inproc_endpoint() const { return "inproc://weft.topics." + instance_text(instance_); }
-
 Result<void> Node::begin_fleet() {
   WEFT_TRY(out_.bind(inproc_endpoint()));
   if (inner_.core() != nullptr) {
@@ -158,7 +157,7 @@ Result<void> Node::begin_fleet() {
   }
   WEFT_TRY(ProcessFleets::instance().join(*this, context_.get(), options_.fleet));
   if (fleet_.kind == Fleet::Kind::local) {
-    WEFT_TRY(read_directory());  // of the handles of this process none is found there
+    WEFT_TRY(read_directory(true));  // of the handles of this process none is found there
   }
   begin_presence();
   return {};
@@ -173,14 +172,15 @@ Result<void> Node::begin_local() {
   return {};
 }
 
-Result<void> Node::read_directory() {
+// `joins`: this handle is one more.
+Result<void> Node::read_directory(bool joins) {
   const std::vector<std::uint64_t> instances = WEFT_TRY(directory_->listening());
-  if (instances.size() > Fleet::kLocalHandlesMax) {
+  if (joins && instances.size() > Fleet::kLocalHandlesMax) {
     return Error(Errc::resource_exhausted, "the local fleet has 64 handles");
   }
   for (const std::uint64_t instance : instances) {
     if (instance != instance_) {
-      learn(instance, directory_->endpoint(instance));
+      WEFT_TRY(learn(instance, directory_->endpoint(instance)));
     }
   }
   return {};
@@ -205,7 +205,7 @@ void Node::end_watches() noexcept {
   loop_->unwatch(std::exchange(in_watch_, 0));
   loop_->unwatch(std::exchange(out_watch_, 0));
   while (!scouts_.empty()) {
-    end_scout(std::string(scouts_.begin()->first));
+    end_scout(scouts_.begin()->first);
   }
   if (lease_timer_) {
     loop_->timers().cancel(std::exchange(lease_timer_, {}));
@@ -240,22 +240,21 @@ void Node::close() noexcept {
   if (loop_ != nullptr) {
     end_watches();
   }
-  std::vector<IntrusivePtr<SubscriptionCore>> open;
+  constexpr Error kClosed(Errc::closed, "the handle of topics was closed");
   {
     const std::lock_guard lock(subscriptions_mutex_);
-    open = subscriptions_;
+    for (const auto& subscription : subscriptions_) {
+      subscription->close(kClosed);
+    }
   }
   {
     const std::lock_guard lock(mesh_mutex_);
     for (const auto& [id, pending] : requests_) {
-      open.push_back(pending.replies);
+      pending.replies->close(kClosed);
     }
     for (const Service& service : services_) {
-      open.push_back(service.requests);
+      service.requests->close(kClosed);
     }
-  }
-  for (const auto& subscription : open) {
-    subscription->close(Error(Errc::closed, "the handle of topics was closed"));
   }
   out_.close();
   in_.close();

@@ -135,7 +135,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     return function();
   }
   [[nodiscard]] bool settled(std::uint64_t ask) const;  // mesh lock: every peer has answered this ask, or a later one
-  [[nodiscard]] std::uint64_t ask_rosters();
+  // Asks every handle of the fleet whose open() returned before. Of AsyncTopics: the loop does it.
+  // The errors of LocalDirectory::listening(); resource_exhausted.
+  [[nodiscard]] Result<std::uint64_t> ask_rosters();
   // For ProcessFleets: a handle of this process and context came, or left.
   // `inner`: the other has a socket for topics that stay inside. Of AsyncTopics: the loop does it.
   // resource_exhausted; throws std::bad_alloc.
@@ -146,7 +148,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> link_inproc(std::uint64_t instance, const std::string& inproc_endpoint, bool inner);
   [[nodiscard]] Result<void> greet(std::uint64_t to);  // resource_exhausted
   void part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept;
-  [[nodiscard]] std::string inproc_endpoint() const;
+  [[nodiscard]] const std::string& inproc_endpoint() const noexcept { return inproc_endpoint_; }
   [[nodiscard]] bool has_inner() const noexcept { return !inside_.empty(); }
 
   // --- requests (requests.cc) ---
@@ -282,7 +284,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> set_curve(Socket& socket);
   [[nodiscard]] Result<void> begin_fleet();
   [[nodiscard]] Result<void> begin_local();
-  [[nodiscard]] Result<void> read_directory();
+  [[nodiscard]] Result<void> read_directory(bool joins);
   [[nodiscard]] Result<void> begin_tcp();
   void end_watches() noexcept;
 
@@ -310,7 +312,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // mesh.cc
   void watch_links();
   void handle_link(const std::string& endpoint, EventKind kind);
-  void connect_link(const std::string& endpoint, std::uint64_t instance, bool given);
+  // resource_exhausted: there is no such link; throws std::bad_alloc. A fleet of kPeersMax takes no more: ok.
+  [[nodiscard]] Result<void> connect_link(const std::string& endpoint, std::uint64_t instance, bool given);
   // `replaced`: another connection to the same handle takes its place.
   void drop_link(const std::string& endpoint, bool replaced = false) noexcept;
   void mesh_changed() noexcept;
@@ -320,7 +323,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void handle_out();
   void handle_control(Control&& control, std::string_view from_host);
   void handle_roster(Control&& control, std::string_view from_host);
-  void learn(std::uint64_t instance, const std::string& endpoint);
+  [[nodiscard]] Result<void> learn(std::uint64_t instance, const std::string& endpoint);
   void say(Control control);
   void tell_roster(std::uint64_t to);  // 0: every peer
   // The loop tells the roster in one of its next turns. `greet`: a connection stands, whose peer has heard nothing.
@@ -369,6 +372,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   const Names names_;
   const Fleet fleet_;
   const std::uint64_t instance_;
+  const std::string inproc_endpoint_;
   std::string node_name_;
   std::string endpoint_;                     // where peers of other processes connect; empty: nowhere
   std::optional<LocalDirectory> directory_;  // of a local fleet

@@ -117,7 +117,16 @@ void Node::want_rosters(std::uint64_t to) {
   }
   say(std::move(control));
 }
-std::uint64_t Node::ask_rosters() {
+// A handle of this process whose loop has not linked it, and a handle of another process that found this one but has
+// said nothing, are met first.
+Result<std::uint64_t> Node::ask_rosters() {
+  if (closed()) {
+    return Error(Errc::closed, "the handle of topics was closed");
+  }
+  WEFT_TRY(ProcessFleets::instance().meet_all(*this));
+  if (fleet_.kind == Fleet::Kind::local) {
+    WEFT_TRY(read_directory(false));
+  }
   const std::uint64_t ask = with_mesh([this] { return ++ask_; });
   want_rosters(0);
   return ask;
@@ -218,15 +227,15 @@ bool Node::is_of_fleet(std::uint64_t instance, const std::string& endpoint) cons
 }
 
 // A peer was heard of.
-void Node::learn(std::uint64_t instance, const std::string& endpoint) {
+Result<void> Node::learn(std::uint64_t instance, const std::string& endpoint) {
   if (instance == instance_ || endpoint.empty()) {
-    return;
+    return {};
   }
   if (is_of_fleet(instance, endpoint)) {
-    connect_link(endpoint, instance, false);
-  } else {
-    ++counters_.control_refused;
+    return connect_link(endpoint, instance, false);
   }
+  ++counters_.control_refused;
+  return {};
 }
 
 void Node::handle_roster(Control&& control, std::string_view from_host) {
@@ -275,10 +284,10 @@ void Node::handle_roster(Control&& control, std::string_view from_host) {
     peer.their_ask = std::max(peer.their_ask, their_ask);
     note_owned(control.from, peer.roster);
   }
-  learn(control.from, endpoint);
+  (void)learn(control.from, endpoint);
   if (fleet_.kind == Fleet::Kind::tcp) {
     for (const Roster::Peer& other : others) {
-      learn(other.instance, other.endpoint);
+      (void)learn(other.instance, other.endpoint);
     }
   }
   if (fresh) {
