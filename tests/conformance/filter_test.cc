@@ -71,6 +71,21 @@ TEST_P(Subscribe, TokensMatchOneTokenOrTheRest) {
             (Texts{"px.A", "app.error.disk", "app.error.disk.full"}));
 }
 
+TEST_P(Subscribe, AMessageThatCameBeforeItsFilterWentIsDroppedAlsoAfterOneOfTheSameTopic) {
+  Socket pub = make(SocketType::pub);
+  Socket sub = make(SocketType::sub);
+  join(pub, sub);
+  ASSERT_TRUE(sub.subscribe(exact("a")));
+  synchronize(pub, sub);
+  for (const std::string_view topic : {"a", "a", "a", "~last"}) {
+    send(pub, topic);
+  }
+  EXPECT_EQ(recv_text(sub), "a");
+  EXPECT_EQ(recv_text(sub), "a");
+  ASSERT_TRUE(sub.unsubscribe(exact("a")));
+  EXPECT_EQ(recv_text(sub), "~last");
+}
+
 TEST_P(Subscribe, AFilterBesideAPrefixDoesNotLetEverythingThrough) {
   Socket pub = make(SocketType::pub);
   Socket sub = make(SocketType::sub);

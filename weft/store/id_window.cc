@@ -1,19 +1,47 @@
 // SPDX-License-Identifier: MIT
 #include "weft/store/id_window.h"
 
+#include <algorithm>
+#include <functional>
+
 namespace weft::store {
+namespace {
+
+std::uint64_t hash_of(std::string_view id) noexcept { return std::hash<std::string_view>()(id); }
+
+}  // namespace
+
+const IdWindow::Entry* IdWindow::entry(std::string_view id, std::uint64_t hash) const {
+  if (places_.empty()) {
+    return nullptr;
+  }
+  const std::size_t mask = places_.size() - 1;
+  for (std::size_t i = hash & mask; places_[i].number != 0; i = (i + 1) & mask) {
+    if (places_[i].hash == hash) {
+      const Entry& found = order_[places_[i].number - first_];
+      if (found.id == id) {
+        return &found;
+      }
+    }
+  }
+  return nullptr;
+}
 
 std::optional<std::uint64_t> IdWindow::find(std::string_view id) const {
-  const auto found = ids_.find(id);
-  return found == ids_.end() ? std::nullopt : std::optional(found->second);
+  const Entry* const found = entry(id, hash_of(id));
+  return found == nullptr ? std::nullopt : std::optional(found->sequence);
 }
 
 void IdWindow::add(std::string_view id, std::uint64_t sequence, WallTime time) {
-  if (id.empty() || ids_.contains(id)) {
+  const std::uint64_t hash = hash_of(id);
+  if (id.empty() || entry(id, hash) != nullptr) {
     return;
   }
-  order_.push_back({time, sequence, std::string(id)});
-  ids_.emplace(order_.back().id, sequence);
+  if (2 * (order_.size() + 1) > places_.size()) {
+    grow();
+  }
+  order_.push_back({time, sequence, hash, std::string(id)});
+  put(hash, first_ + order_.size() - 1);
   bytes_ += id.size();
   while (order_.size() > ids_max_ || bytes_ > bytes_max_) {
     drop_oldest();
@@ -21,10 +49,44 @@ void IdWindow::add(std::string_view id, std::uint64_t sequence, WallTime time) {
   }
 }
 
+void IdWindow::grow() {
+  places_ = std::vector<Place>(std::max(kPlacesLeast, 2 * places_.size()));
+  std::uint64_t number = first_;
+  for (const Entry& each : order_) {
+    put(each.hash, number++);
+  }
+}
+
+void IdWindow::put(std::uint64_t hash, std::uint64_t number) noexcept {
+  const std::size_t mask = places_.size() - 1;
+  std::size_t i = hash & mask;
+  while (places_[i].number != 0) {
+    i = (i + 1) & mask;
+  }
+  places_[i] = {hash, number};
+}
+
+// Each place behind the hole moves into it, unless its own probe begins behind the hole.
+void IdWindow::take(std::uint64_t hash, std::uint64_t number) noexcept {
+  const std::size_t mask = places_.size() - 1;
+  std::size_t hole = hash & mask;
+  while (places_[hole].number != number) {
+    hole = (hole + 1) & mask;
+  }
+  for (std::size_t i = (hole + 1) & mask; places_[i].number != 0; i = (i + 1) & mask) {
+    const std::size_t wanted = places_[i].hash & mask;
+    if (((i - wanted) & mask) >= ((i - hole) & mask)) {
+      places_[hole] = places_[i];
+      hole = i;
+    }
+  }
+  places_[hole].number = 0;
+}
+
 void IdWindow::forget_from(std::uint64_t sequence) {
   while (!order_.empty() && order_.back().sequence >= sequence) {
     bytes_ -= order_.back().id.size();
-    ids_.erase(order_.back().id);
+    take(order_.back().hash, first_ + order_.size() - 1);
     order_.pop_back();
   }
 }
@@ -36,15 +98,16 @@ void IdWindow::forget_before(WallTime time) {
 }
 
 void IdWindow::clear() noexcept {
-  ids_.clear();
+  places_ = {};
   order_.clear();
   bytes_ = 0;
 }
 
 void IdWindow::drop_oldest() {
   bytes_ -= order_.front().id.size();
-  ids_.erase(order_.front().id);
+  take(order_.front().hash, first_);
   order_.pop_front();
+  ++first_;
 }
 
 }  // namespace weft::store

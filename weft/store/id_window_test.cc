@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "weft/store/id_window.h"
 
+#include <algorithm>
+#include <deque>
+#include <optional>
 #include <string>
+#include <utility>
 
+#include "weft/base/random.h"
 #include <gtest/gtest.h>
 
 namespace weft::store {
@@ -43,6 +48,36 @@ TEST(IdWindow, TakesTheNewestBack) {
   EXPECT_EQ(window.find("id7"), std::nullopt);
   window.add("id7", 7, WallTime(2s));
   EXPECT_EQ(window.find("id7"), 7U);
+}
+
+TEST(IdWindow, KnowsTheSameAsAListWhateverComesAndGoes) {
+  IdWindow window(200);
+  std::deque<std::pair<std::string, std::uint64_t>> list;
+  Random random(7);
+  const auto known = [&](const std::string& id) {
+    const auto found = std::find_if(list.begin(), list.end(), [&](const auto& each) { return each.first == id; });
+    return found == list.end() ? std::nullopt : std::optional(found->second);
+  };
+  for (std::uint64_t i = 1; i <= 20'000; ++i) {
+    const std::string id = std::to_string(random.below(400));
+    ASSERT_EQ(window.find(id), known(id)) << i;
+    window.add(id, i, WallTime(std::chrono::seconds(i)));
+    if (!known(id)) {
+      list.emplace_back(id, i);
+      if (list.size() > 200) {
+        list.pop_front();
+      }
+    }
+    if (i % 97 == 0 && i > 50) {
+      window.forget_from(i - 20);
+      std::erase_if(list, [&](const auto& each) { return each.second >= i - 20; });
+    }
+    if (i % 89 == 0 && i > 100) {
+      window.forget_before(WallTime(std::chrono::seconds(i - 100)));
+      std::erase_if(list, [&](const auto& each) { return each.second < i - 100; });
+    }
+    ASSERT_EQ(window.size(), list.size());
+  }
 }
 
 TEST(IdWindow, HasBoundsAndCountsWhatTheyPushOut) {

@@ -2,8 +2,10 @@
 #include "weft/topic/async_topics.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
+#include "weft/base/intrusive_ptr.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/rt/task/async_event.h"
 #include "weft/rt/task/task_scope.h"
@@ -14,8 +16,29 @@
 
 namespace weft {
 
+namespace topic {
+
+// A handle of a loop shares these with its calls that are under way. One count for all of it, and no atomic one: the
+// calls are the loop's, as the handle is.
+struct AsyncPublisherCore : Counted<AsyncPublisherCore> {
+  AsyncPublisherCore(std::shared_ptr<Node> own_node, IntrusivePtr<PublisherCore> own) noexcept
+      : node(std::move(own_node)), publisher(std::move(own)) {}
+  const std::shared_ptr<Node> node;
+  const IntrusivePtr<PublisherCore> publisher;
+};
+struct AsyncSubscriptionCore : Counted<AsyncSubscriptionCore> {
+  AsyncSubscriptionCore(std::shared_ptr<Node> own_node, IntrusivePtr<SubscriptionCore> own) noexcept
+      : node(std::move(own_node)), subscription(std::move(own)) {}
+  const std::shared_ptr<Node> node;
+  const IntrusivePtr<SubscriptionCore> subscription;
+};
+
+}  // namespace topic
+
 namespace {
 
+using topic::AsyncPublisherCore;
+using topic::AsyncSubscriptionCore;
 using topic::Node;
 using topic::PublisherCore;
 using topic::SubscriptionCore;
@@ -51,7 +74,9 @@ rt::Task<Result<void>> await_mesh(NodePtr node, Instant deadline, std::function<
   }
 }
 
-rt::Task<Result<TopicMessage>> next_of(NodePtr node, IntrusivePtr<SubscriptionCore> core) {
+// `keep` keeps the node and the subscription; null: the awaiter does.
+rt::Task<Result<TopicMessage>> next_of([[maybe_unused]] IntrusivePtr<AsyncSubscriptionCore> keep, Node* node,
+                                       SubscriptionCore* subscription) {
   if (node == nullptr) {
     co_return kMoved;
   }
@@ -64,12 +89,12 @@ rt::Task<Result<TopicMessage>> next_of(NodePtr node, IntrusivePtr<SubscriptionCo
       burst = 0;
       (void)co_await rt::yield();
     }
-    Result<TopicMessage> message = node->try_next(*core);
+    Result<TopicMessage> message = node->try_next(*subscription);
     if (message || message.error() != Errc::would_block) {
       co_return message;
     }
     node->flush();
-    const Result<void> waited = co_await core->input().wait();
+    const Result<void> waited = co_await subscription->input().wait();
     burst = 0;
     if (!waited) {
       co_return waited.error();
@@ -81,33 +106,36 @@ rt::Task<Result<TopicMessage>> next_of(NodePtr node, IntrusivePtr<SubscriptionCo
 
 // --- AsyncPublisher ---
 
-AsyncPublisher::AsyncPublisher(NodePtr node, IntrusivePtr<PublisherCore> core) noexcept
-    : node_(std::move(node)), core_(std::move(core)) {}
+AsyncPublisher::AsyncPublisher(IntrusivePtr<AsyncPublisherCore> core) noexcept : core_(std::move(core)) {}
 
 AsyncPublisher::AsyncPublisher(AsyncPublisher&&) noexcept = default;
 AsyncPublisher& AsyncPublisher::operator=(AsyncPublisher&&) noexcept = default;
 AsyncPublisher::~AsyncPublisher() = default;
 
 Result<void> AsyncPublisher::publish(Bytes body, const Headers& headers) {
-  return node_ == nullptr ? Result<void>(kMoved) : node_->publish(*core_, body, headers.block(), false);
+  return core_ == nullptr ? Result<void>(kMoved)
+                          : core_->node->publish(*core_->publisher, body, headers.block(), false);
 }
 
 namespace {
-rt::Task<Result<void>> publish_when_room(NodePtr node, IntrusivePtr<PublisherCore> core, Message body,
-                                         Headers headers) {
-  if (node == nullptr) {
+rt::Task<Result<void>> publish_when_room(IntrusivePtr<AsyncPublisherCore> core, Message body, Headers headers) {
+  if (core == nullptr) {
     co_return kMoved;
   }
+  Node* const node = core->node.get();
   while (true) {
     if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
       co_return rt::kCancelled;
     }
-    Result<void> published = node->publish(*core, body.bytes(), headers.block(), true);
+    Result<void> published = node->publish(*core->publisher, body.bytes(), headers.block(), true);
     if (!published && published.error() == Errc::would_block) {
       node->flush();
-      published = node->publish(*core, body.bytes(), headers.block(), true);
+      published = node->publish(*core->publisher, body.bytes(), headers.block(), true);
     }
-    if (published || published.error() != Errc::would_block) {
+    if (published) [[likely]] {
+      co_return Result<void>();  // made anew: a copy would wait until the stores of the message have left the processor
+    }
+    if (published.error() != Errc::would_block) {
       co_return published;
     }
     const Result<void> waited = co_await node->room().wait();
@@ -136,58 +164,60 @@ rt::Task<Result<std::size_t>> ready_subscribers(NodePtr node, IntrusivePtr<Publi
 }  // namespace
 
 rt::Task<Result<void>> AsyncPublisher::publish_wait(Message body, Headers headers) {
-  return publish_when_room(node_, core_, std::move(body), std::move(headers));
+  return publish_when_room(core_, std::move(body), std::move(headers));
 }
 rt::Task<Result<std::size_t>> AsyncPublisher::wait_subscribers(std::size_t count, Instant deadline) {
-  return ready_subscribers(node_, core_, count, deadline);
+  return ready_subscribers(core_ == nullptr ? nullptr : core_->node, core_ == nullptr ? nullptr : core_->publisher,
+                           count, deadline);
 }
 std::string_view AsyncPublisher::topic() const noexcept {
-  return core_ == nullptr ? std::string_view() : core_->name.text();
+  return core_ == nullptr ? std::string_view() : core_->publisher->name.text();
 }
 
 // --- AsyncSubscription ---
 
-AsyncSubscription::AsyncSubscription(NodePtr node, IntrusivePtr<SubscriptionCore> core) noexcept
-    : node_(std::move(node)), core_(std::move(core)) {}
+AsyncSubscription::AsyncSubscription(IntrusivePtr<AsyncSubscriptionCore> core) noexcept : core_(std::move(core)) {}
 AsyncSubscription::AsyncSubscription(AsyncSubscription&&) noexcept = default;
 AsyncSubscription& AsyncSubscription::operator=(AsyncSubscription&& other) noexcept {
   if (this != &other) {
     close();
-    node_ = std::move(other.node_);
     core_ = std::move(other.core_);
   }
   return *this;
 }
 AsyncSubscription::~AsyncSubscription() { close(); }
 void AsyncSubscription::close() noexcept {
-  if (node_ != nullptr) {
-    node_->unsubscribe(*core_);
+  if (core_ != nullptr) {
+    core_->node->unsubscribe(*core_->subscription);
   }
 }
 
-rt::Task<Result<TopicMessage>> AsyncSubscription::next() { return next_of(node_, core_); }
+rt::Task<Result<TopicMessage>> AsyncSubscription::next() {
+  return core_ == nullptr ? next_of(nullptr, nullptr, nullptr)
+                          : next_of(core_, core_->node.get(), core_->subscription.get());
+}
 Result<TopicMessage> AsyncSubscription::try_next() {
-  return node_ == nullptr ? Result<TopicMessage>(kMoved) : node_->try_next(*core_);
+  return core_ == nullptr ? Result<TopicMessage>(kMoved) : core_->node->try_next(*core_->subscription);
 }
 Result<void> AsyncSubscription::add(std::string_view filter) {
-  return node_ == nullptr ? Result<void>(kMoved) : node_->add_text_filter(*core_, filter);
+  return core_ == nullptr ? Result<void>(kMoved) : core_->node->add_text_filter(*core_->subscription, filter);
 }
 Result<void> AsyncSubscription::add(const Filter& filter) {
-  return node_ == nullptr ? Result<void>(kMoved) : node_->add_filter(*core_, filter);
+  return core_ == nullptr ? Result<void>(kMoved) : core_->node->add_filter(*core_->subscription, filter);
 }
 Result<void> AsyncSubscription::add(const Result<Filter>& filter) {
   return filter ? add(*filter) : Result<void>(filter.error());
 }
 Result<void> AsyncSubscription::remove(std::string_view filter) {
-  return node_ == nullptr ? Result<void>(kMoved) : node_->remove_text_filter(*core_, filter);
+  return core_ == nullptr ? Result<void>(kMoved) : core_->node->remove_text_filter(*core_->subscription, filter);
 }
 Result<void> AsyncSubscription::remove(const Filter& filter) {
-  return node_ == nullptr ? Result<void>(kMoved) : node_->remove_filter(*core_, filter);
+  return core_ == nullptr ? Result<void>(kMoved) : core_->node->remove_filter(*core_->subscription, filter);
 }
 Result<void> AsyncSubscription::remove(const Result<Filter>& filter) {
   return filter ? remove(*filter) : Result<void>(filter.error());
 }
-std::uint64_t AsyncSubscription::missed() const noexcept { return core_ == nullptr ? 0 : core_->lost(); }
+std::uint64_t AsyncSubscription::missed() const noexcept { return core_ == nullptr ? 0 : core_->subscription->lost(); }
 
 // --- Ongoing ---
 
@@ -267,7 +297,7 @@ rt::Task<void> serve_requests(StatePtr state, std::size_t at_a_time) {
         co_return;
       }
     }
-    Result<TopicMessage> request = co_await next_of(state->node, state->messages);
+    Result<TopicMessage> request = co_await next_of(nullptr, state->node.get(), state->messages.get());
     if (!request) {
       co_return;
     }
@@ -283,7 +313,7 @@ rt::Task<void> serve_requests(StatePtr state, std::size_t at_a_time) {
 rt::Task<void> forward_messages(StatePtr state, serve::Server* server, serve::GroupId group,
                                 std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode) {
   while (true) {
-    const Result<TopicMessage> message = co_await next_of(state->node, state->messages);
+    const Result<TopicMessage> message = co_await next_of(nullptr, state->node.get(), state->messages.get());
     if (!message) {
       co_return;
     }
@@ -336,7 +366,10 @@ Result<AsyncPublisher> AsyncTopics::publisher(std::string_view topic) {
   if (node_ == nullptr) {
     return kMoved;
   }
-  return AsyncPublisher(node_, WEFT_TRY(node_->make_publisher(topic)));
+  return msg::or_no_memory([&]() -> Result<AsyncPublisher> {
+    IntrusivePtr<PublisherCore> core = WEFT_TRY(node_->make_publisher(topic));
+    return AsyncPublisher(make_intrusive<AsyncPublisherCore>(node_, std::move(core)));
+  });
 }
 
 Result<AsyncSubscription> AsyncTopics::subscribe(std::initializer_list<std::string_view> filters,
@@ -344,11 +377,20 @@ Result<AsyncSubscription> AsyncTopics::subscribe(std::initializer_list<std::stri
   if (node_ == nullptr) {
     return kMoved;
   }
-  AsyncSubscription subscription(node_, WEFT_TRY(node_->subscribe({}, options)));
+  IntrusivePtr<SubscriptionCore> core = WEFT_TRY(node_->subscribe({}, options));
+  AsyncSubscription subscription = WEFT_TRY(subscribed(std::move(core)));
   for (const std::string_view filter : filters) {
     WEFT_TRY(subscription.add(filter));
   }
   return subscription;
+}
+Result<AsyncSubscription> AsyncTopics::subscribed(IntrusivePtr<SubscriptionCore> subscription) {
+  try {
+    return AsyncSubscription(make_intrusive<AsyncSubscriptionCore>(node_, subscription));
+  } catch (const std::bad_alloc&) {
+    node_->unsubscribe(*subscription);
+    return Error(Errc::resource_exhausted, "no memory for a subscription");
+  }
 }
 Result<AsyncSubscription> AsyncTopics::subscribe(std::string_view filter, const SubscriptionOptions& options) {
   return subscribe({filter}, options);
@@ -357,7 +399,7 @@ Result<AsyncSubscription> AsyncTopics::subscribe(const Result<Filter>& filter, c
   if (!filter || node_ == nullptr) {
     return filter ? kMoved : filter.error();
   }
-  return AsyncSubscription(node_, WEFT_TRY(node_->subscribe({&*filter, 1}, options)));
+  return subscribed(WEFT_TRY(node_->subscribe({&*filter, 1}, options)));
 }
 
 namespace {
@@ -381,7 +423,7 @@ rt::Task<Result<TopicMessage>> ask(NodePtr node, std::string topic, Message body
                                                    : request.error();
   }
   const Duration left = deadline == kNever ? Duration(-1) : std::max(Duration::zero(), deadline - sys::now());
-  Result<TopicMessage> reply = co_await rt::with_timeout(next_of(node, request->replies), left);
+  Result<TopicMessage> reply = co_await rt::with_timeout(next_of(nullptr, node.get(), request->replies.get()), left);
   node->end_request(request->id);
   co_return Node::reply_of(std::move(reply));
 }

@@ -24,6 +24,11 @@
 
 namespace weft {
 
+namespace topic {
+struct AsyncPublisherCore;
+struct AsyncSubscriptionCore;
+}  // namespace topic
+
 // AsyncPublisher: Publisher for the coroutines of one loop; the same names. publish() never waits.
 // Affinity: the loop's thread. On a core what was published leaves at the end of the turn at the latest.
 class AsyncPublisher {
@@ -41,9 +46,8 @@ class AsyncPublisher {
 
  private:
   friend class AsyncTopics;
-  AsyncPublisher(std::shared_ptr<topic::Node> node, IntrusivePtr<topic::PublisherCore> core) noexcept;
-  std::shared_ptr<topic::Node> node_;
-  IntrusivePtr<topic::PublisherCore> core_;
+  explicit AsyncPublisher(IntrusivePtr<topic::AsyncPublisherCore> core) noexcept;
+  IntrusivePtr<topic::AsyncPublisherCore> core_;  // shared with the calls that are under way; null: moved from
 };
 
 // AsyncSubscription: Subscription for the coroutines of one loop; the same names.
@@ -69,9 +73,8 @@ class AsyncSubscription {
 
  private:
   friend class AsyncTopics;
-  AsyncSubscription(std::shared_ptr<topic::Node> node, IntrusivePtr<topic::SubscriptionCore> core) noexcept;
-  std::shared_ptr<topic::Node> node_;
-  IntrusivePtr<topic::SubscriptionCore> core_;
+  explicit AsyncSubscription(IntrusivePtr<topic::AsyncSubscriptionCore> core) noexcept;
+  IntrusivePtr<topic::AsyncSubscriptionCore> core_;  // as AsyncPublisher's
 };
 
 // Answers a request in a coroutine, as RequestHandler does.
@@ -150,6 +153,7 @@ class AsyncTopics {
 
  private:
   explicit AsyncTopics(std::shared_ptr<topic::Node> node) noexcept;
+  Result<AsyncSubscription> subscribed(IntrusivePtr<topic::SubscriptionCore> subscription);
   [[nodiscard]] static rt::Task<Result<Owned>> own(std::shared_ptr<topic::Node> node, std::string topic,
                                                    Instant deadline);
   std::shared_ptr<topic::Node> node_;

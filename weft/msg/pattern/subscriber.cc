@@ -25,7 +25,9 @@ namespace {
 class Subscriber final : public Pattern {
  public:
   Subscriber(const PatternTraits& traits, const Options& options)
-      : Pattern(traits, options), takes_sends_(traits.sends), filters_(!traits.sends) {}
+      : Pattern(traits, options), takes_sends_(traits.sends), filters_(!traits.sends) {
+    matched_.reserve(kMemoTopicMax);
+  }
 
   void attach(Pipe& pipe) override {
     queue_.attach(pipe);
@@ -120,6 +122,7 @@ class Subscriber final : public Pattern {
 
  private:
   static constexpr Error kNoMemory{Errc::resource_exhausted, "no memory for a subscription"};
+  static constexpr std::size_t kMemoTopicMax = 256;  // a longer topic is matched anew each time
 
   struct Wish {
     FilterKind kind;
@@ -212,6 +215,8 @@ class Subscriber final : public Pattern {
     } else {
       index_.remove(self_, topic);
     }
+    // Release: pairs with matches().
+    forgotten_.store(forgotten_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   }
 
   // Without memory a publisher keeps a subscription, and its messages find no match here or no reader.
@@ -259,8 +264,21 @@ class Subscriber final : public Pattern {
   }
 
   bool matches(Bytes topic) {
+    // Acquire: pairs with forget(), the only change after which a topic that matched may match no more.
+    const std::uint64_t generation = forgotten_.load(std::memory_order_acquire);
+    if (matched_at_ == generation && as_text(topic) == matched_ && !options_.invert_matching) {
+      return true;
+    }
     const std::lock_guard lock(filter_mutex_);
-    return (prefixes_.matches(topic) || index_.matches(as_text(topic))) != options_.invert_matching;
+    if (prefixes_.matches(topic)) {
+      return !options_.invert_matching;
+    }
+    const bool matched = index_.matches(as_text(topic));
+    if (matched && topic.size() <= kMemoTopicMax) {
+      matched_.assign(as_text(topic));
+      matched_at_ = generation;
+    }
+    return matched != options_.invert_matching;
   }
 
   void send_to_publishers(bool subscribe, const FilterView& topic) {
@@ -299,6 +317,9 @@ class Subscriber final : public Pattern {
   PrefixTable<Wishes::iterator> prefixes_;            // send lock or filter_mutex_ to read, both to change, as the next
   FilterIndex::Peer self_;
   FilterIndex index_;
+  std::atomic<std::uint64_t> forgotten_{1};  // wishes that were forgotten, and one
+  std::uint64_t matched_at_ = 0;             // receive lock, as the next: forgotten_ when matched_ matched; 0: none
+  std::string matched_;                      // the last topic that a filter, and no prefix, matched
 };
 
 }  // namespace

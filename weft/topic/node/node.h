@@ -277,6 +277,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static constexpr std::size_t kRequestsMax = 65'536;
   static constexpr std::size_t kEpochsMax = 65'536;
   static constexpr unsigned kPumpMost = 256;  // messages a turn
+  // Of AsyncTopics, as many as a coroutine takes before it yields: what comes in a turn is taken in that turn, while it
+  // is in the cache, and queues grow only for subscriptions that are slow.
+  static constexpr unsigned kPumpMostOfTurn = 64;
 
   Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop);
   [[nodiscard]] Result<void> start(Context& context);
@@ -294,8 +297,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static void flush_out(rt::TurnJob& job) noexcept;
 
   // pump.cc
-  void pump_all();                    // before a disconnect
-  unsigned pump(bool wait_for_lock);  // how many messages
+  void pump_all();                                               // before a disconnect
+  unsigned pump(bool wait_for_lock, unsigned most = kPumpMost);  // how many messages
   void dispatch(Message&& topic, Message&& body, Message&& headers);
   void watch_in();
   void handle_in();

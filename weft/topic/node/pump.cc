@@ -23,7 +23,7 @@ Result<sys::EventFd*> thread_event() {
 
 // --- reading ---
 
-unsigned Node::pump(bool wait_for_lock) {
+unsigned Node::pump(bool wait_for_lock, unsigned most) {
   std::unique_lock lock(pump_mutex_, std::defer_lock);
   if (wait_for_lock) {
     lock.lock();
@@ -32,7 +32,7 @@ unsigned Node::pump(bool wait_for_lock) {
   }
   msg::SocketCore& in = *in_.core();
   unsigned count = 0;
-  while (count < kPumpMost) {
+  while (count < most) {
     Message parts[3];
     msg::Inbound first{&parts[0], {}};
     if (!in.recv(first, msg::Timeout::none())) {
@@ -92,7 +92,7 @@ void Node::dispatch(Message&& topic, Message&& body, Message&& headers) {
   for (std::size_t i = 0; i < count; ++i) {
     const Match& match = pump_memo_.matches[i];
     if (i + 1 == count) {
-      match.subscription->offer(TopicMessage(std::move(topic), std::move(body), std::move(headers), match.filter));
+      match.subscription->offer(std::move(topic), std::move(body), std::move(headers), match.filter);
     } else {
       match.subscription->offer(TopicMessage(topic.share(), body.share(), headers.share(), match.filter));
     }
@@ -117,7 +117,8 @@ void Node::handle_in() {
       return;
     }
   }
-  if (pump(false) == kPumpMost) {
+  const unsigned most = async() ? kPumpMostOfTurn : kPumpMost;
+  if (pump(false, most) == most) {
     loop_->post([weak = weak_from_this()] {
       if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
         node->handle_in();
@@ -191,7 +192,8 @@ void Node::lead_ended() noexcept {
 // One variable is returned, in the caller's place: a message is large to move.
 Result<TopicMessage> Node::try_next(SubscriptionCore& subscription) {
   Result<TopicMessage> message = subscription.try_pop();
-  if (!message && message.error() == Errc::would_block && !closed() && pump(false) != 0) {
+  if (!message && message.error() == Errc::would_block && !closed() &&
+      pump(false, async() ? kPumpMostOfTurn : kPumpMost) != 0) {
     message = subscription.try_pop();
   }
   return message;

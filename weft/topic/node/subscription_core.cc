@@ -41,6 +41,25 @@ void SubscriptionCore::offer(TopicMessage&& message) noexcept {
   pushed(queue_.push(std::move(message)), had_ended);
 }
 
+void SubscriptionCore::offer(Message&& topic, Message&& body, Message&& headers,
+                             const IntrusivePtr<const OwnFilter>& filter) noexcept {
+  if (sink_ || queue_.policy() == Full::newest_per_topic) [[unlikely]] {
+    offer(TopicMessage(std::move(topic), std::move(body), std::move(headers), filter));
+    return;
+  }
+  const std::lock_guard lock(mutex_);
+  if (closed_) {
+    return;
+  }
+  const bool had_ended = queue_.ended();
+  pushed(queue_.push(TopicMessage::footprint(topic.size(), body.size(), headers.size()),
+                     [&](TopicMessage& place) {
+                       place.take(std::move(topic), std::move(body), std::move(headers), filter);
+                       return true;
+                     }),
+         had_ended);
+}
+
 bool SubscriptionCore::offer_copy(const Message& topic, Bytes body, std::string_view headers,
                                   const IntrusivePtr<const OwnFilter>& filter) noexcept {
   if (sink_ || queue_.policy() == Full::newest_per_topic) {

@@ -41,6 +41,8 @@ class SubscriptionCore final : public sync::AtomicCounted<SubscriptionCore> {
   explicit SubscriptionCore(Sink sink) : queue_(Full::drop_newest, 1, 1), sink_(std::move(sink)) {}
 
   void offer(TopicMessage&& message) noexcept;
+  // offer() of a message that is made of the parts in its place in the queue.
+  void offer(Message&& topic, Message&& body, Message&& headers, const IntrusivePtr<const OwnFilter>& filter) noexcept;
   // offer() of a copy of the parts, which is made in its place in the queue. False, and nothing happened: the caller
   // makes the message.
   [[nodiscard]] bool offer_copy(const Message& topic, Bytes body, std::string_view headers,

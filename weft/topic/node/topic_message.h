@@ -61,6 +61,16 @@ class TopicMessage {
   [[nodiscard]] static constexpr std::size_t footprint(std::size_t topic, std::size_t body,
                                                        std::size_t headers) noexcept;
 
+  // Moves the parts into an empty message, in place.
+  void take(Message&& topic, Message&& body, Message&& headers,
+            const IntrusivePtr<const topic::OwnFilter>& filter) noexcept {
+    topic_ = std::move(topic);
+    body_ = std::move(body);
+    if (!headers.empty()) {
+      headers_ = std::move(headers);
+    }
+    filter_ = filter;
+  }
   // Copies the parts into an empty message, in place. False: no memory, and the message is empty.
   [[nodiscard]] bool fill(const Message& topic, Bytes body, std::string_view headers,
                           const IntrusivePtr<const topic::OwnFilter>& filter) noexcept {
