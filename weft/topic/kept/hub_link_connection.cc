@@ -275,8 +275,8 @@ unsigned HubLink::receive() {
   if (core == nullptr) {
     return 0;
   }
-  // The answers that are there enter under one lock: the publisher that the first answer wakes finds all of them, and does not
-  // take turns with this loop for the lock.
+  // The answers that are there enter under one lock: the publisher that the first answer wakes finds all of them, and
+  // does not take turns with this loop for the lock.
   constexpr unsigned kRun = 32;
   unsigned count = 0;
   for (unsigned taken = kRun; taken == kRun && count < kReceiveMost; count += taken) {
