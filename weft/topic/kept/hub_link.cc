@@ -397,7 +397,6 @@ void HubLink::send_acks(KeptChannel& channel, std::uint32_t id) noexcept {
 
 void HubLink::handle_op(Message&& message) {
   const auto op = parse_op(message.bytes());
-  const std::lock_guard lock(mutex_);
   if (!op) {
     ++counts_.malformed;
     return;

@@ -185,7 +185,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   void want_connection();
   void want_timer(Instant deadline);
   void finish(Call& call, const Error& error) noexcept;
-  void handle_op(Message&& message);
+  void handle_op(Message&& message);  // locked
   void handle_answer(Message&& message, const Op& op);
   void handle_channel(KeptChannel& channel, Message&& message, const Op& op);
   void end_channel(KeptChannel& channel, const Error& error) noexcept;
