@@ -12,7 +12,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 
-// The parts that every command shares: its exit codes, lines and objects on standard output, notes on standard error, Ctrl-C.
+// The parts that every command shares: exit codes, standard output and error, Ctrl-C.
 namespace weft::cli {
 
 inline constexpr int kExitFailed = 1;

@@ -93,6 +93,9 @@ int Model::run(int argc, char** argv) {
       console.note(std::string(usage.what()) + "; `weft " + sub->get_name() + " --help` explains");
       return kExitUsage;
     } catch (const std::exception& failure) {
+      if (stop_signal() != 0) {  // the signal interrupted a call
+        return kExitSignal + stop_signal();
+      }
       console.note(failure.what());
       return kExitFailed;
     }

@@ -6,8 +6,10 @@
 #include <string>
 #include <utility>
 
+#include "tools/weft/doctor.h"
 #include "tools/weft/keys.h"
 #include "tools/weft/link.h"
+#include "tools/weft/proxy.h"
 #include "tools/weft/talk.h"
 
 namespace weft::cli {
@@ -143,6 +145,26 @@ Run declare_keygen(CLI::App& app) {
   return [options](Console& console) { return keygen(console, *options); };
 }
 
+Run declare_proxy(CLI::App& app) {
+  auto options = std::make_shared<DeviceOptions>();
+  text(app, "DEVICE", options->device, "forwarder|queue|streamer",
+       "PUB to SUB, REQ and DEALER to REP and DEALER, PUSH to PULL")
+      ->required();
+  text(app, "FRONTEND", options->frontend, "ENDPOINT", "For publishers, clients, or pushers")->required();
+  text(app, "BACKEND", options->backend, "ENDPOINT", "For subscribers, servers, or workers")->required();
+  app.add_flag("--connect-frontend", options->connect_frontend, "Connect to FRONTEND instead of listening there");
+  app.add_flag("--connect-backend", options->connect_backend, "Connect to BACKEND instead of listening there");
+  text(app, "--capture", options->capture, "ENDPOINT", "Listen there as a PUB of every message");
+  number(app, "--every", options->every, "SECONDS", "Print counters so often");
+  return [options](Console& console) { return run_device(console, *options); };
+}
+
+Run declare_doctor(CLI::App& app) {
+  auto strict = std::make_shared<bool>(false);
+  app.add_flag("--strict", *strict, "Exit code 1 when a line is a warning");
+  return [strict](Console& console) { return doctor(console, *strict); };
+}
+
 }  // namespace
 
 std::span<const Command> commands() {
@@ -192,6 +214,16 @@ std::span<const Command> commands() {
        {{"weft keygen --out server.key", "server.key stays secret; clients need server.key.pub"},
         {"weft sub --connect tcp://127.0.0.1:5556 --curve-server-key server.key.pub", "uses it"}},
        declare_keygen},
+      {"proxy",
+       "Carry messages between two endpoints, until Ctrl-C",
+       {{"weft proxy forwarder tcp://*:5559 tcp://*:5560 --every 1", "publishers at 5559, subscribers at 5560"},
+        {"weft proxy queue tcp://*:5555 tcp://worker:5555 --connect-backend", "requests to a server behind it"}},
+       declare_proxy},
+      {"doctor",
+       "Say what limits Weft on this machine, and what to change",
+       {{"weft doctor", "one line a finding; warnings with their advice"},
+        {"weft doctor --json --strict", "for scripts: exit code 1 when something is to be changed"}},
+       declare_doctor},
   };
   return table;
 }

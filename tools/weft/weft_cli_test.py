@@ -157,6 +157,48 @@ def makes_keys_that_both_sides_take():
             assert end(pull) == "to the server\n"
 
 
+def start_proxy(*arguments: str) -> tuple[subprocess.Popen, str, str]:
+    proxy = start("proxy", *arguments, "tcp://127.0.0.1:*", "tcp://127.0.0.1:*")
+    return proxy, *(proxy.stderr.readline().split()[-1] for _ in range(2))
+
+
+@test
+def carries_messages_through_each_device():
+    devices = [("queue", zmq.REQ, zmq.REP), ("streamer", zmq.PUSH, zmq.PULL), ("forwarder", zmq.XPUB, zmq.SUB)]
+    for device, client_type, server_type in devices:
+        proxy, frontend, backend = start_proxy(device, "--every", "0.05", "--json")
+        with zmq.Context() as context, context.socket(client_type) as client, context.socket(server_type) as server:
+            for socket, endpoint in ((client, frontend), (server, backend)):
+                socket.setsockopt(zmq.LINGER, 0)
+                socket.setsockopt(zmq.RCVTIMEO, PATIENCE * 1000)
+                socket.connect(endpoint)
+            if server_type == zmq.SUB:
+                server.setsockopt(zmq.SUBSCRIBE, b"")
+                assert client.recv() == b"\x01"
+            client.send(b"12345")
+            assert server.recv() == b"12345", device
+            if server_type == zmq.REP:
+                server.send(b"reply")
+                assert client.recv() == b"reply"
+            while (counters := json.loads(proxy.stdout.readline()))["frontend_bytes_in"] < 5:
+                pass
+            assert counters["frontend_parts_in"] >= 1, counters
+        proxy.send_signal(signal.SIGINT)
+        end(proxy, 130)
+    assert "forwarder, queue or streamer" in run("proxy", "bridge", "inproc://a", "inproc://b", code=2)
+    assert "malformed" in run("proxy", "queue", "tcp://nowhere", "tcp://127.0.0.1:*", code=1)
+
+
+@test
+def examines_the_machine():
+    findings = {each["name"]: each for each in map(json.loads, run("doctor", "--json").splitlines())}
+    assert {"open files", "clock source", "io_uring", "processors", "curve", "tls"} <= set(findings)
+    assert all(bool(each["advice"]) == (each["state"] == "warning") for each in findings.values()), findings
+    few = "ulimit -n 256; exec " + PROGRAM + " doctor --strict"
+    done = subprocess.run(["bash", "-c", few], capture_output=True, text=True, timeout=PATIENCE)
+    assert done.returncode == 1 and "-> ulimit -n 65536" in done.stdout and "\033" not in done.stdout, done
+
+
 @test
 def ends_with_the_documented_codes():
     for arguments in (["fly"], [], ["pub"], ["sub", "--count", "many", "-c", "inproc://a"], ["sub", "-c"],
