@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "tools/weft/bench.h"
 #include "tools/weft/doctor.h"
 #include "tools/weft/keys.h"
 #include "tools/weft/link.h"
@@ -159,6 +160,14 @@ Run declare_proxy(CLI::App& app) {
   return [options](Console& console) { return run_device(console, *options); };
 }
 
+Run declare_bench(CLI::App& app) {
+  auto options = std::make_shared<BenchOptions>();
+  declare_link(app, options->link);
+  number(app, "--size", options->size, "BYTES", "Of each message (64)");
+  number(app, "--seconds", options->seconds, "SECONDS", "For round trips, and again for throughput (1)");
+  return [options](Console& console) { return bench(console, *options); };
+}
+
 Run declare_doctor(CLI::App& app) {
   auto strict = std::make_shared<bool>(false);
   app.add_flag("--strict", *strict, "Exit code 1 when a line is a warning");
@@ -219,6 +228,12 @@ std::span<const Command> commands() {
        {{"weft proxy forwarder tcp://*:5559 tcp://*:5560 --every 1", "publishers at 5559, subscribers at 5560"},
         {"weft proxy queue tcp://*:5555 tcp://worker:5555 --connect-backend", "requests to a server behind it"}},
        declare_proxy},
+      {"bench",
+       "Measure round trips and throughput between two endpoints",
+       {{"weft bench", "both ends in this process, over tcp"},
+        {"weft bench --bind tcp://*:5600", "the end that answers, on another machine"},
+        {"weft bench --connect tcp://other:5600 --size 1024", "the end that measures"}},
+       declare_bench},
       {"doctor",
        "Say what limits Weft on this machine, and what to change",
        {{"weft doctor", "one line a finding; warnings with their advice"},

@@ -190,6 +190,22 @@ def carries_messages_through_each_device():
 
 
 @test
+def measures_both_ends():
+    figures = json.loads(run("bench", "--seconds", "0.1", "--size", "100", "--json"))
+    assert figures["size"] == 100 and figures["round_trips"] > 0 and figures["messages"] > 0, figures
+    assert 0 < figures["round_trip_us_p50"] <= figures["round_trip_us_p99"] <= figures["round_trip_us_max"], figures
+    answers = start("bench", "--bind", "tcp://127.0.0.1:*")
+    endpoint = answers.stderr.readline().split()[-1]
+    for _ in range(2):
+        assert "messages/s" in run("bench", "--connect", endpoint, "--seconds", "0.05", "--size", "70000")
+    answers.send_signal(signal.SIGINT)
+    end(answers, 130)
+    with peer(zmq.DEALER) as (_, endpoint):
+        assert "no message came in time" in run("bench", "--connect", endpoint, "-t", "0.1", code=1)
+    assert "--size" in run("bench", "--size", "0", code=2)
+
+
+@test
 def examines_the_machine():
     findings = {each["name"]: each for each in map(json.loads, run("doctor", "--json").splitlines())}
     assert {"open files", "clock source", "io_uring", "processors", "curve", "tls"} <= set(findings)
