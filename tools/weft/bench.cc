@@ -17,6 +17,7 @@ constexpr const char* kLocal = "tcp://127.0.0.1:*";
 constexpr std::uint64_t kSizeMax = std::uint64_t{16} << 20U;
 constexpr std::uint64_t kBurst = 256;  // messages between two looks at the clock
 constexpr double kPatience = 10;       // seconds for a reply
+constexpr Duration kStopLook = std::chrono::milliseconds(200);
 constexpr Duration kProgress = std::chrono::milliseconds(200);
 
 // The first byte of a message. The answering end keeps nothing but a count.
@@ -30,7 +31,7 @@ void answer(Socket& socket) {
   for (;;) {
     auto message = socket.recv();
     if (!message) {
-      if (message.error() == Errc::interrupted) {
+      if (message.error() == Errc::interrupted || message.error() == Errc::timed_out) {
         throw_if_stopped();
         continue;
       }
@@ -162,6 +163,8 @@ int bench(Console& console, const BenchOptions& options) {
       throw Usage("one end binds and answers, the other one connects and measures");
     }
     Link link(console, SocketType::dealer, options.link);
+    // A signal between two calls interrupts none of them.
+    need(link.socket().set(option::receive_timeout, kStopLook), "receive_timeout");
     link.open();
     answer(link.socket());
     return kExitFailed;

@@ -10,6 +10,7 @@
 #include "tools/weft/doctor.h"
 #include "tools/weft/keys.h"
 #include "tools/weft/link.h"
+#include "tools/weft/pages.h"
 #include "tools/weft/proxy.h"
 #include "tools/weft/talk.h"
 
@@ -174,6 +175,25 @@ Run declare_doctor(CLI::App& app) {
   return [strict](Console& console) { return doctor(console, *strict); };
 }
 
+Run declare_page(CLI::App& app, const char* argument, const char* type, const char* help, bool required,
+                 std::string (*make)(const std::string&)) {
+  auto word = std::make_shared<std::string>();
+  text(app, argument, *word, type, help)->required(required);
+  return [word, make](Console& console) {
+    const std::string page = make(*word);
+    console.print(console.json ? to_json({{"page", page}}) + "\n" : page);
+    return 0;
+  };
+}
+
+Run declare_completion(CLI::App& app) {
+  return declare_page(app, "SHELL", "bash|zsh", "Whose completion", true, completion);
+}
+
+Run declare_manual(CLI::App& app) {
+  return declare_page(app, "NAME", "COMMAND", "The page of this command; without it that of weft", false, manual);
+}
+
 }  // namespace
 
 std::span<const Command> commands() {
@@ -239,6 +259,15 @@ std::span<const Command> commands() {
        {{"weft doctor", "one line a finding; warnings with their advice"},
         {"weft doctor --json --strict", "for scripts: exit code 1 when something is to be changed"}},
        declare_doctor},
+      {"completion",
+       "Print the completion of weft for a shell",
+       {{"source <(weft completion bash)", "for this bash"},
+        {"weft completion zsh > ~/.zfunc/_weft", "in a folder of fpath"}},
+       declare_completion},
+      {"manual",
+       "Print a manual page, for man",
+       {{"weft manual sub | man -l -", "the page of weft sub"}},
+       declare_manual},
   };
   return table;
 }

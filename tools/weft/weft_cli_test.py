@@ -4,6 +4,7 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -247,6 +248,26 @@ def explains_itself():
         page = run(command, "--help")
         assert f"Usage: weft {command}" in page and f"weft {command}" in page.split("Examples:")[1] and "--json" in page
     assert run("--version").startswith("weft ")
+
+
+@test
+def writes_completion_and_manual_pages():
+    ask = 'source /dev/stdin; COMP_WORDS=({}); COMP_CWORD={}; _weft; echo "${{COMPREPLY[*]}}"'
+    for words, expected in (("weft ro", "router"), ("weft sub --gl", "--glob"), ("weft keygen --", "--help --json --out --public")):
+        done = subprocess.run(["bash", "-c", ask.format(words, len(words.split()) - 1)], input=run("completion", "bash"),
+                              capture_output=True, text=True, timeout=PATIENCE)
+        assert sorted(done.stdout.split()) == expected.split(), done
+    if zsh := shutil.which("zsh"):
+        subprocess.run([zsh, "-fn"], input=run("completion", "zsh"), text=True, check=True, timeout=PATIENCE)
+    for command in ("", "sub", "keygen"):
+        page = run("manual", *command.split())
+        assert page.startswith(".TH weft") and ".SH EXIT STATUS" in page
+        if groff := shutil.which("groff"):
+            done = subprocess.run([groff, "-man", "-ww", "-z", "-Tutf8"], input=page, capture_output=True, text=True, check=True)
+            assert done.stderr == "", done.stderr
+    assert "--curve\\-server" in run("manual", "sub").replace("\\-\\-", "--")
+    run("completion", "fish", code=2)
+    run("manual", "fly", code=2)
 
 
 @test
