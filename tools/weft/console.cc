@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+#include "tools/weft/console.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "weft/base/utf8.h"
+#include "weft/sys/clock.h"
+#include "weft/sys/event_fd.h"
+#include "weft/sys/poll.h"
+
+namespace weft::cli {
+
+namespace {
+
+constexpr const char* kHexDigits = "0123456789abcdef";
+
+std::unique_ptr<sys::EventFd> stop_event;
+std::atomic<int> stop_number{0};
+
+void on_stop(int number) {
+  stop_number.store(number);
+  stop_event->signal();
+}
+
+int digit_value(char digit) {
+  if (digit >= '0' && digit <= '9') {
+    return digit - '0';
+  }
+  const char lower = static_cast<char>(digit | 0x20);
+  return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+}  // namespace
+
+std::string to_json(const Record& record) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : record) {
+    std::visit([&, &key = name](const auto& each) { object[key] = each; }, value);
+  }
+  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t size = utf8_size(text);
+    const std::string_view character = text.substr(0, std::max<std::size_t>(size, 1));
+    const std::uint32_t code = size == 0 ? 0 : utf8_decode(character);
+    if (code < 0x20 || (code >= 0x7f && code < 0xa0)) {
+      for (const char byte : character) {
+        out += "\\x" + to_hex(std::string_view(&byte, 1));
+      }
+    } else {
+      out += character;
+    }
+    text.remove_prefix(character.size());
+  }
+  return out;
+}
+
+std::string to_hex(std::string_view bytes) {
+  std::string out;
+  for (const char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += kHexDigits[byte >> 4U];
+    out += kHexDigits[byte & 15U];
+  }
+  return out;
+}
+
+std::string from_hex(std::string_view digits) {
+  std::string out;
+  for (std::size_t i = 0; i < digits.size(); i += 2) {
+    const int high = digit_value(digits[i]);
+    const int low = i + 1 < digits.size() ? digit_value(digits[i + 1]) : -1;
+    if (high < 0 || low < 0) {
+      throw Usage("'" + printable(digits) + "' is not hexadecimal: two digits a byte");
+    }
+    out += static_cast<char>(high * 16 + low);
+  }
+  return out;
+}
+
+bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t size = utf8_size(text);
+    if (size == 0) {
+      return false;
+    }
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
+Console::Console(std::string command)
+    : command_(std::move(command)),
+      colour_(isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr),
+      progress_(isatty(STDERR_FILENO) == 1) {}
+
+void Console::print(std::string_view text) {
+  progress("");
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    throw Failure("standard output takes no more");
+  }
+}
+
+void Console::line(std::string_view text) { print(std::string(text) + "\n"); }
+
+void Console::note(std::string_view text) {
+  progress("");
+  std::fprintf(stderr, "weft %s: %.*s\n", command_.c_str(), static_cast<int>(text.size()), text.data());
+}
+
+void Console::progress(std::string_view text) {
+  if (progress_ && (progress_shown_ || !text.empty())) {
+    std::fprintf(stderr, "\r\033[K%.*s", static_cast<int>(text.size()), text.data());
+    progress_shown_ = !text.empty();
+  }
+}
+
+std::string Console::paint(Colour colour, std::string_view text) const {
+  static constexpr const char* kCodes[] = {"31", "33", "32", "1"};
+  if (!colour_ || json) {
+    return std::string(text);
+  }
+  return "\033[" + std::string(kCodes[static_cast<std::size_t>(colour)]) + "m" + std::string(text) + "\033[0m";
+}
+
+void catch_stop_signals() {
+  stop_event = std::make_unique<sys::EventFd>(need(sys::EventFd::make(), "an event descriptor"));
+  struct sigaction action = {};
+  action.sa_handler = on_stop;
+  action.sa_flags = static_cast<int>(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+}
+
+int stop_fd() noexcept { return stop_event->fd(); }
+int stop_signal() noexcept { return stop_number.load(); }
+
+void throw_if_stopped() {
+  if (stop_signal() != 0) {
+    throw Stopped();
+  }
+}
+
+void sleep_until(Instant deadline) {
+  for (Instant now = sys::now(); now < deadline; now = sys::now()) {
+    throw_if_stopped();
+    sys::PollFd stop{.fd = stop_fd(), .want = sys::Interest::readable};
+    if (const auto ready = sys::poll_fds({&stop, 1}, deadline - now); !ready && ready.error() != Errc::interrupted) {
+      throw Failure(ready.error().message());
+    }
+  }
+  throw_if_stopped();
+}
+
+Duration seconds(double count) noexcept {
+  return count < 0 ? Duration(-1) : Duration(static_cast<Duration::rep>(count * 1e9));
+}
+
+std::string format(const char* form, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, form, value);
+  return text;
+}
+
+}  // namespace weft::cli

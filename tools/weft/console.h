@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "weft/base/result.h"
+#include "weft/base/time.h"
+
+// The parts that every command shares: exit codes, standard output and error, Ctrl-C.
+namespace weft::cli {
+
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitSignal = 128;  // plus the signal's number: 130 after Ctrl-C
+
+// The command ends with kExitFailed, and the text on standard error.
+class Failure : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+// The same with kExitUsage.
+class Usage : public std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+// A signal asked the command to end.
+struct Stopped {};
+
+// The value, or a Failure "CONTEXT: the error".
+template <typename T>
+T need(Result<T> result, const std::string& context) {
+  if (!result) {
+    throw Failure(context + ": " + result.error().message());
+  }
+  if constexpr (!std::is_void_v<T>) {
+    return std::move(*result);
+  }
+}
+
+using Value = std::variant<bool, std::uint64_t, double, std::string, std::vector<std::string>>;
+using Record = std::vector<std::pair<std::string, Value>>;  // an object of JSON, in this order
+
+[[nodiscard]] std::string to_json(const Record& record);
+
+// The text with control characters, and bytes that are not UTF-8, as \xNN, so that no message steers a terminal.
+[[nodiscard]] std::string printable(std::string_view text);
+[[nodiscard]] std::string to_hex(std::string_view bytes);
+[[nodiscard]] std::string from_hex(std::string_view digits);  // throws Usage
+[[nodiscard]] bool is_utf8(std::string_view text) noexcept;
+
+enum class Colour : std::uint8_t { red, yellow, green, bold };
+
+// Console: the standard streams of one command.
+// Affinity: one thread.
+class Console {
+ public:
+  explicit Console(std::string command);
+
+  bool json = false;
+
+  void print(std::string_view text);  // as it is, and flushed. Throws Failure when the stream takes no more
+  void line(std::string_view text);
+  void record(const Record& record) { line(to_json(record)); }
+  void note(std::string_view text);  // "weft COMMAND: text" on standard error
+  // Replaces the last line of a terminal; nothing when standard error is no terminal. An empty text clears it.
+  void progress(std::string_view text);
+  // Only for a terminal without NO_COLOR; otherwise the text as it is.
+  [[nodiscard]] std::string paint(Colour colour, std::string_view text) const;
+
+ private:
+  std::string command_;
+  bool colour_;
+  bool progress_;
+  bool progress_shown_ = false;
+};
+
+// SIGINT and SIGTERM make stop_fd() readable; a second one ends the process at once.
+void catch_stop_signals();
+[[nodiscard]] int stop_fd() noexcept;
+[[nodiscard]] int stop_signal() noexcept;  // 0: none came
+void throw_if_stopped();                   // Stopped
+void sleep_until(Instant deadline);        // throws Stopped
+
+[[nodiscard]] Duration seconds(double count) noexcept;             // negative: for ever
+[[nodiscard]] std::string format(const char* form, double value);  // one number, as printf
+
+}  // namespace weft::cli

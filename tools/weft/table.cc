@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+#include "tools/weft/table.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "tools/weft/bench.h"
+#include "tools/weft/doctor.h"
+#include "tools/weft/keys.h"
+#include "tools/weft/link.h"
+#include "tools/weft/pages.h"
+#include "tools/weft/proxy.h"
+#include "tools/weft/talk.h"
+
+namespace weft::cli {
+
+namespace {
+
+constexpr const char* kEndpoints = "Endpoints";
+constexpr const char* kSecurity = "Security";
+constexpr const char* kMessages = "Messages";
+
+const CLI::Validator& positive() {
+  static const CLI::Validator validator(
+      [](std::string& text) {
+        double number = 0;
+        return CLI::detail::lexical_cast(text, number) && number >= 0 && number <= 1e9
+                   ? std::string()
+                   : "'" + text + "' is no number from 0 to 1000000000";
+      },
+      "");
+  return validator;
+}
+
+const CLI::Validator& unmarked() {
+  static const CLI::Validator validator(
+      [](std::string& text) {
+        text.erase(0, text.starts_with(kListMark) ? 1 : 0);
+        return std::string();
+      },
+      "");
+  return validator;
+}
+
+template <typename Number>
+CLI::Option* number(CLI::App& app, const char* name, Number& into, const char* type, const char* help) {
+  return app.add_option(name, into, help)->type_name(type)->check(positive());
+}
+
+// One value for each time that the option stands there, so that no option swallows a PART.
+CLI::Option* texts(CLI::App& app, const char* name, std::vector<std::string>& into, const char* type,
+                   const char* help) {
+  return app.add_option(name, into, help)
+      ->type_name(type)
+      ->expected(1)
+      ->take_all()
+      ->allow_extra_args(false)
+      ->transform(unmarked());
+}
+
+CLI::Option* text(CLI::App& app, const char* name, std::string& into, const char* type, const char* help) {
+  return app.add_option(name, into, help)->type_name(type)->transform(unmarked());
+}
+
+void declare_security(CLI::App& app, LinkOptions& link) {
+  app.add_flag("--curve-server", link.curve_server, "Be the server of CURVE; needs --curve-key")->group(kSecurity);
+  text(app, "--curve-key", link.curve_key, "FILE", "Our pair, as `weft keygen --out FILE` writes it")->group(kSecurity);
+  text(app, "--curve-server-key", link.curve_server_key, "KEY",
+       "Be a client of CURVE: the server's public key, or its file; without --curve-key the client's pair is fresh")
+      ->group(kSecurity);
+  text(app, "--tls-cert", link.tls_certificate, "FILE", "PEM: our certificate for tls+tcp and wss")->group(kSecurity);
+  text(app, "--tls-key", link.tls_key, "FILE", "PEM: its key")->group(kSecurity);
+  text(app, "--tls-ca", link.tls_authorities, "FILE", "PEM: whom to trust; without it the system's authorities")
+      ->group(kSecurity);
+  text(app, "--tls-name", link.tls_name, "NAME", "The name in the server's certificate; else the endpoint's host")
+      ->group(kSecurity);
+  app.add_flag("--tls-insecure", link.tls_insecure, "Take any certificate, even a forged one")->group(kSecurity);
+}
+
+void declare_link(CLI::App& app, LinkOptions& link) {
+  texts(app, "-b,--bind", link.bind, "ENDPOINT", "Listen there; repeatable. Port * lets the system choose")
+      ->group(kEndpoints);
+  texts(app, "-c,--connect", link.connect, "ENDPOINT", "Connect to it; repeatable")->group(kEndpoints);
+  texts(app, "-s,--set", link.settings, "NAME=VALUE", "An option of the socket (docs/options.md), times in ms")
+      ->group(kEndpoints);
+  number(app, "-t,--timeout", link.timeout, "SECONDS", "For each message or peer; without it a wait has no end")
+      ->group(kEndpoints);
+  app.add_flag("-v,--verbose", link.verbose, "Say what happens to connections, on standard error")->group(kEndpoints);
+  declare_security(app, link);
+}
+
+const char* count_help(Role role) {
+  if (!role_sends(role) || role_replies(role)) {
+    return "End after so many messages";
+  }
+  return "Send so many messages; a PART is sent once without it";
+}
+
+template <Role role>
+Run declare_talk(CLI::App& app) {
+  auto options = std::make_shared<TalkOptions>();
+  declare_link(app, options->link);
+  number(app, "-n,--count", options->count, "N", count_help(role))->group(kMessages);
+  app.add_flag("--hex", options->hex, "Bytes are hexadecimal, in arguments, in lines and in what is printed")
+      ->group(kMessages);
+  if constexpr (role_receives(role)) {
+    app.add_flag("--raw", options->raw, "Print the bytes as they are, with nothing between them")->group(kMessages);
+  }
+  if constexpr (role_sends(role)) {
+    app.add_option("PART", options->parts,
+                   role_replies(role) ? "The reply to each message; several are the parts of one"
+                                      : "The message; several are the parts of one. Without it: lines of input")
+        ->type_name("TEXT")
+        ->transform(unmarked());
+  }
+  if constexpr (role_sends(role) && !role_replies(role)) {
+    texts(app, "-f,--file", options->files, "FILE", "Each line is a message; repeatable, - is standard input")
+        ->group(kMessages);
+    number(app, "--rate", options->rate, "N", "Messages a second, at most")->group(kMessages);
+    number(app, "--interval", options->interval, "SECONDS", "Between two messages")->group(kMessages);
+  }
+  if constexpr (role == Role::pub || role == Role::push) {
+    number(app, "-w,--wait", options->wait, "N",
+           role == Role::pub ? "Begin when so many subscriptions came (1); 0: at once, and early messages may be lost"
+                             : "Begin when so many peers are there (1)")
+        ->group(kMessages);
+  }
+  if constexpr (role == Role::pub) {
+    texts(app, "--topic", options->topics, "TOPIC", "The first part of every message")->group(kMessages);
+  } else if constexpr (role == Role::sub) {
+    texts(app, "--topic", options->topics, "PREFIX", "Only messages that begin so; repeatable")->group(kMessages);
+    app.add_flag("--glob", options->glob, "The topics are globs, such as px.*.usd")->group(kMessages);
+  } else if constexpr (role_replies(role)) {
+    app.add_flag("--echo", options->echo, "Reply with the request; what a rep without PART does")->group(kMessages);
+  } else if constexpr (role == Role::dealer) {
+    app.add_flag("--receive", options->receive, "Send nothing; print what comes")->group(kMessages);
+  }
+  return [options](Console& console) { return talk(console, role, *options); };
+}
+
+Run declare_keygen(CLI::App& app) {
+  auto options = std::make_shared<KeygenOptions>();
+  text(app, "-o,--out", options->out, "FILE", "Write FILE (mode 600) and FILE.pub; neither may be there");
+  text(app, "--public", options->public_of, "FILE", "Print the public key of the secret key in FILE");
+  return [options](Console& console) { return keygen(console, *options); };
+}
+
+Run declare_proxy(CLI::App& app) {
+  auto options = std::make_shared<DeviceOptions>();
+  text(app, "DEVICE", options->device, "forwarder|queue|streamer",
+       "PUB to SUB, REQ and DEALER to REP and DEALER, PUSH to PULL")
+      ->required();
+  text(app, "FRONTEND", options->frontend, "ENDPOINT", "For publishers, clients, or pushers")->required();
+  text(app, "BACKEND", options->backend, "ENDPOINT", "For subscribers, servers, or workers")->required();
+  app.add_flag("--connect-frontend", options->connect_frontend, "Connect to FRONTEND instead of listening there");
+  app.add_flag("--connect-backend", options->connect_backend, "Connect to BACKEND instead of listening there");
+  text(app, "--capture", options->capture, "ENDPOINT", "Listen there as a PUB of every message");
+  number(app, "--every", options->every, "SECONDS", "Print counters so often");
+  return [options](Console& console) { return run_device(console, *options); };
+}
+
+Run declare_bench(CLI::App& app) {
+  auto options = std::make_shared<BenchOptions>();
+  declare_link(app, options->link);
+  number(app, "--size", options->size, "BYTES", "Of each message (64)");
+  number(app, "--seconds", options->seconds, "SECONDS", "For round trips, and again for throughput (1)");
+  return [options](Console& console) { return bench(console, *options); };
+}
+
+Run declare_doctor(CLI::App& app) {
+  auto strict = std::make_shared<bool>(false);
+  app.add_flag("--strict", *strict, "Exit code 1 when a line is a warning");
+  return [strict](Console& console) { return doctor(console, *strict); };
+}
+
+Run declare_page(CLI::App& app, const char* argument, const char* type, const char* help, bool required,
+                 std::string (*make)(const std::string&)) {
+  auto word = std::make_shared<std::string>();
+  text(app, argument, *word, type, help)->required(required);
+  return [word, make](Console& console) {
+    const std::string page = make(*word);
+    console.print(console.json ? to_json({{"page", page}}) + "\n" : page);
+    return 0;
+  };
+}
+
+Run declare_completion(CLI::App& app) {
+  return declare_page(app, "SHELL", "bash|zsh", "Whose completion", true, completion);
+}
+
+Run declare_manual(CLI::App& app) {
+  return declare_page(app, "NAME", "COMMAND", "The page of this command; without it that of weft", false, manual);
+}
+
+}  // namespace
+
+std::span<const Command> commands() {
+  static const std::vector<Command> table = {
+      {"pub",
+       "Publish messages",
+       {{"weft pub --bind tcp://*:5556 --topic px.AAPL 188.20", "one message of two parts, once a subscriber is there"},
+        {"seq 100 | weft pub --bind tcp://*:5556 --rate 10", "lines of standard input, ten a second"}},
+       declare_talk<Role::pub>},
+      {"sub",
+       "Subscribe, and print what comes",
+       {{"weft sub --connect tcp://127.0.0.1:5556 --topic px. --json", "an object of JSON for each message"},
+        {"weft sub --connect tcp://127.0.0.1:5556 --count 1 --timeout 5", "exit code 1 if nothing comes in 5 s"}},
+       declare_talk<Role::sub>},
+      {"push",
+       "Send messages to workers, in turn",
+       {{"weft push --connect tcp://127.0.0.1:5557 'task 1'", "waits until a worker took it"},
+        {"weft push --bind ipc:///tmp/jobs --file jobs.txt --wait 2", "begins when two workers are there"}},
+       declare_talk<Role::push>},
+      {"pull",
+       "Take messages as a worker, and print them",
+       {{"weft pull --bind tcp://*:5557 --hex", "bytes as hexadecimal"},
+        {"weft pull --connect ipc:///tmp/jobs --raw --count 1 > job", "the bytes as they are"}},
+       declare_talk<Role::pull>},
+      {"req",
+       "Send requests, and print the replies",
+       {{"weft req --connect tcp://127.0.0.1:5555 hello --timeout 5", "one request"},
+        {"weft req --connect tcp://127.0.0.1:5555 ping --count 5 --interval 1", "one a second"}},
+       declare_talk<Role::req>},
+      {"rep",
+       "Print requests, and reply to them",
+       {{"weft rep --bind tcp://*:5555", "replies with the request"},
+        {"weft rep --bind tcp://*:5555 200 OK --count 10", "replies with these two parts, ten times"}},
+       declare_talk<Role::rep>},
+      {"dealer",
+       "Send messages, and print as many replies",
+       {{"weft dealer --connect tcp://127.0.0.1:5555 '' hello", "to a REP, whose messages begin with an empty part"},
+        {"weft dealer --bind tcp://*:5558 --receive", "only prints"}},
+       declare_talk<Role::dealer>},
+      {"router",
+       "Print messages with their senders' routing ids, and reply",
+       {{"weft router --bind tcp://*:5555 --echo", "replies with the message"},
+        {"weft router --bind tcp://*:5555 --hex", "prints only; routing ids are bytes"}},
+       declare_talk<Role::router>},
+      {"keygen",
+       "Make a pair of CURVE keys",
+       {{"weft keygen --out server.key", "server.key stays secret; clients need server.key.pub"},
+        {"weft sub --connect tcp://127.0.0.1:5556 --curve-server-key server.key.pub", "uses it"}},
+       declare_keygen},
+      {"proxy",
+       "Carry messages between two endpoints, until Ctrl-C",
+       {{"weft proxy forwarder tcp://*:5559 tcp://*:5560 --every 1", "publishers at 5559, subscribers at 5560"},
+        {"weft proxy queue tcp://*:5555 tcp://worker:5555 --connect-backend", "requests to a server behind it"}},
+       declare_proxy},
+      {"bench",
+       "Measure round trips and throughput between two endpoints",
+       {{"weft bench", "both ends in this process, over tcp"},
+        {"weft bench --bind tcp://*:5600", "the end that answers, on another machine"},
+        {"weft bench --connect tcp://other:5600 --size 1024", "the end that measures"}},
+       declare_bench},
+      {"doctor",
+       "Say what limits Weft on this machine, and what to change",
+       {{"weft doctor", "one line a finding; warnings with their advice"},
+        {"weft doctor --json --strict", "for scripts: exit code 1 when something is to be changed"}},
+       declare_doctor},
+      {"completion",
+       "Print the completion of weft for a shell",
+       {{"source <(weft completion bash)", "for this bash"},
+        {"weft completion zsh > ~/.zfunc/_weft", "in a folder of fpath"}},
+       declare_completion},
+      {"manual",
+       "Print a manual page, for man",
+       {{"weft manual sub | man -l -", "the page of weft sub"}},
+       declare_manual},
+  };
+  return table;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "tools/weft/console.h"
+
+namespace CLI {
+class App;
+}
+
+namespace weft::cli {
+
+using Run = std::function<int(Console&)>;
+
+struct Example {
+  std::string_view line;
+  std::string_view effect;
+};
+
+// One command: help, completion and the manual page come from this row and from the options that `declare` adds.
+struct Command {
+  std::string_view name;
+  std::string_view summary;
+  std::vector<Example> examples;
+  Run (*declare)(CLI::App& app);  // adds options and arguments; the parsed values are in the returned function
+};
+
+[[nodiscard]] std::span<const Command> commands();
+// CLI11 takes "[a,b]" apart. The model puts this byte before such an argument, and the options drop it.
+inline constexpr char kListMark = '\x1d';
+inline constexpr std::string_view kExitCodes =
+    "0 done; 1 failed, with the reason on standard error; 2 wrong usage; 130 ended by Ctrl-C (143 by SIGTERM).";
+
+}  // namespace weft::cli
