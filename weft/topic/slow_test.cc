@@ -29,12 +29,14 @@ constexpr int kRounds = 2;
 constexpr double kRateLeast = 0.8;  // 0.95 on a machine that runs nothing else
 #endif
 
-class Slow : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Fleets, Slow, testing::Values("inproc", "tcp"), [](const auto& kind) { return kind.param; });
+// The suite measures, so it runs alone.
+class QuietSlow : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(QuietFleets, QuietSlow, testing::Values("inproc", "tcp"),
+                         [](const auto& kind) { return kind.param; });
 
 // Subscribers are plain SUB sockets at the publisher's port, or subscriptions of one other handle: 64 handles have
 // 4,032 connections.
-TEST_P(Slow, OneOf64ThatStopsDisturbsNoOther) {
+TEST_P(QuietSlow, OneOf64ThatStopsDisturbsNoOther) {
   const bool plain = GetParam() == "tcp";
   TestFleet fleet(GetParam());
   Context context;
