@@ -45,7 +45,8 @@ class Connection final : public std::enable_shared_from_this<Connection>, public
   [[nodiscard]] int fd() const noexcept { return common_.stream->fd(); }  // while there is a connection
   void apply_marks(const Options& options) noexcept;                      // any thread
 
-  std::uint64_t poll_tag = 0;  // receive lock: place in the socket's set of descriptors; 0: none
+  // Place in the socket's set of descriptors; 0: none. Written under the receive lock. The I/O thread looks without it.
+  std::atomic<std::uint64_t> poll_tag{0};
   // The I/O service's.
   std::atomic<Connection*> next_armed{nullptr};
   sync::CallList<std::shared_ptr<Connection>>::Entry request_entry;
