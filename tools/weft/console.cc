@@ -88,17 +88,6 @@ std::string from_hex(std::string_view digits) {
   return out;
 }
 
-bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const std::size_t size = utf8_size(text);
-    if (size == 0) {
-      return false;
-    }
-    text.remove_prefix(size);
-  }
-  return true;
-}
-
 Console::Console(std::string command)
     : command_(std::move(command)),
       colour_(isatty(STDOUT_FILENO) == 1 && std::getenv("NO_COLOR") == nullptr),

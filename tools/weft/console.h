@@ -50,7 +50,6 @@ using Record = std::vector<std::pair<std::string, Value>>;  // an object of JSON
 [[nodiscard]] std::string printable(std::string_view text);
 [[nodiscard]] std::string to_hex(std::string_view bytes);
 [[nodiscard]] std::string from_hex(std::string_view digits);  // throws Usage
-[[nodiscard]] bool is_utf8(std::string_view text) noexcept;
 
 enum class Colour : std::uint8_t { red, yellow, green, bold };
 

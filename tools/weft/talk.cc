@@ -7,6 +7,7 @@
 
 #include "tools/weft/lines.h"
 #include "weft/base/filter.h"
+#include "weft/base/utf8.h"
 #include "weft/sys/clock.h"
 
 namespace weft::cli {
@@ -88,7 +89,7 @@ class Printer {
       return;
     }
     Parts shown;
-    const bool hex = options_.hex || (console_.json && !std::all_of(parts.begin(), parts.end(), is_utf8));
+    const bool hex = options_.hex || (console_.json && !std::all_of(parts.begin(), parts.end(), weft::is_utf8));
     for (const std::string& part : parts) {
       shown.push_back(hex ? to_hex(part) : console_.json ? part : printable(part));
     }

@@ -27,6 +27,18 @@ namespace weft {
   return too_long || no_character ? 0 : size;
 }
 
+// Whether all of `text` is.
+[[nodiscard]] constexpr bool is_utf8(std::string_view text) noexcept {
+  while (!text.empty()) {
+    const std::size_t size = utf8_size(text);
+    if (size == 0) {
+      return false;
+    }
+    text.remove_prefix(size);
+  }
+  return true;
+}
+
 // The code point of `text`, which is exactly one character: utf8_size(text) == text.size().
 [[nodiscard]] constexpr std::uint32_t utf8_decode(std::string_view text) noexcept {
   const auto first = static_cast<unsigned char>(text[0]);

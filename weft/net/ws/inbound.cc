@@ -276,12 +276,8 @@ void Inbound::check_close() noexcept {
   if (body.size() == 1 || (body.size() > 1 && !is_status(load_big_endian<std::uint16_t>(body.data())))) {
     return fail("a WebSocket close frame with a wrong status");
   }
-  for (std::string_view reason = as_text(body.subspan(std::min<std::size_t>(body.size(), 2))); !reason.empty();) {
-    const std::size_t size = utf8_size(reason);
-    if (size == 0) {
-      return fail("the reason of a WebSocket close frame is not UTF-8", CloseStatus::text);
-    }
-    reason.remove_prefix(size);
+  if (!is_utf8(as_text(body.subspan(std::min<std::size_t>(body.size(), 2))))) {
+    return fail("the reason of a WebSocket close frame is not UTF-8", CloseStatus::text);
   }
   control_ = Control::close;
 }

@@ -27,17 +27,6 @@ bool same(std::string_view a, std::string_view b) noexcept {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [&](char x, char y) { return lower(x) == lower(y); });
 }
 
-bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const std::size_t size = utf8_size(text);
-    if (size == 0) {
-      return false;
-    }
-    text.remove_prefix(size);
-  }
-  return true;
-}
-
 // Calls `take` with each element of a header's list "a, b", until it returns true.
 template <typename Take>
 bool any_element(std::string_view list, Take take) {
