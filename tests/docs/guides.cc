@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The blocks of docs/threads-and-lifetimes.md. The test docs.threads compares them, docs.guides runs them.
+// The C++ blocks of docs/threads-and-lifetimes.md and docs/errors.md. The tests docs.threads and docs.errors compare
+// them, docs.guides runs them.
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -77,11 +78,25 @@ weft::Result<void> end_in_the_wrong_order() {
                 "closed: the runtime ended before its server: destroy the server first");
 }
 
+weft::Result<void> read_errors() {
+  constexpr weft::ErrorDomain kGame("game");
+  const weft::Error no_room(kGame, 7, "no such room");
+  WEFT_TRY(expect(no_room.message(), "error of another domain (7): no such room"));
+
+  weft::Context context;
+  weft::Socket socket = WEFT_TRY(context.socket(weft::SocketType::pull));
+  const weft::Result<weft::Message> none = socket.recv(1ms);
+  if (none.error() == weft::Errc::timed_out) {  // the code, whatever the text
+    return expect(socket.bind("tcp//host").error().message(), "malformed endpoint: an endpoint is transport://address");
+  }
+  return none.error();
+}
+
 }  // namespace
 
 int main() {
   for (const auto block :
-       {use_on_another_core, close_while_another_thread_waits, end_in_order, end_in_the_wrong_order}) {
+       {use_on_another_core, close_while_another_thread_waits, end_in_order, end_in_the_wrong_order, read_errors}) {
     if (const auto done = block(); !done) {
       (void)std::fprintf(stderr, "%s\n", done.error().message().c_str());
       return 1;
