@@ -45,7 +45,8 @@ weft::Result<void> use_on_another_core() {
   weft::rt::RuntimeOptions options;
   options.cores = 2;
   const auto runtime = WEFT_TRY(weft::rt::Runtime::start(options));
-  weft::AsyncSocket socket = WEFT_TRY(WEFT_TRY(weft::rt::spawn(runtime->core(0), open_socket(&context))).get());
+  auto opened = WEFT_TRY(weft::rt::spawn(runtime->core(0), open_socket(&context)));
+  weft::AsyncSocket socket = WEFT_TRY(opened.get());
 
   auto received = WEFT_TRY(weft::rt::spawn(runtime->core(1), receive(&socket)));  // made on core 0
   WEFT_TRY(expect(received.get().error().message(), "not allowed in this state: socket of core 0 used on core 1"));
