@@ -13,6 +13,7 @@
 #include "tools/weft/pages.h"
 #include "tools/weft/proxy.h"
 #include "tools/weft/talk.h"
+#include "tools/weft/top.h"
 
 namespace weft::cli {
 
@@ -169,6 +170,16 @@ Run declare_bench(CLI::App& app) {
   return [options](Console& console) { return bench(console, *options); };
 }
 
+Run declare_top(CLI::App& app) {
+  auto options = std::make_shared<TopOptions>();
+  text(app, "ADMIN", options->admin, "ENDPOINT", "The program's admin port, tcp:// or ipc://")->required();
+  number(app, "-i,--interval", options->interval, "SECONDS", "Between two samples (1)");
+  number(app, "-n,--count", options->count, "N", "End after so many samples");
+  app.add_flag("--once", options->once, "Print the totals at once, and end; rates need two reads");
+  number(app, "-t,--timeout", options->timeout, "SECONDS", "For each answer of the admin port (5)");
+  return [options](Console& console) { return top(console, *options); };
+}
+
 Run declare_doctor(CLI::App& app) {
   auto strict = std::make_shared<bool>(false);
   app.add_flag("--strict", *strict, "Exit code 1 when a line is a warning");
@@ -254,6 +265,12 @@ std::span<const Command> commands() {
         {"weft bench --bind tcp://*:5600", "the end that answers, on another machine"},
         {"weft bench --connect tcp://other:5600 --size 1024", "the end that measures"}},
        declare_bench},
+      {"top",
+       "Show the sockets, sessions, cores and topics of a program with an admin port, until Ctrl-C",
+       {{"weft top tcp://127.0.0.1:9090", "a table that a terminal shows anew each second"},
+        {"weft top tcp://127.0.0.1:9090 --once", "the totals, for a script or a look"},
+        {"weft top tcp://127.0.0.1:9090 --interval 10 --count 6 --json", "six objects of JSON, with rates"}},
+       declare_top},
       {"doctor",
        "Say what limits Weft on this machine, and what to change",
        {{"weft doctor", "one line a finding; warnings with their advice"},

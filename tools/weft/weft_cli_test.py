@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: MIT
-"""weft_cli_test.py PROGRAM SOURCE: each command of weft against pyzmq, and the examples of docs/command-line.md."""
+"""weft_cli_test.py PROGRAM SOURCE METRICS_SIDE: each command of weft against pyzmq, and the examples of docs/command-line.md.
+
+METRICS_SIDE is the program of tests/server with an admin port."""
 
 import contextlib
+import fcntl
 import json
 import os
 import shutil
+import pty
+import re
 import signal
+import socket as sockets
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
+import threading
 from pathlib import Path
 
 try:
@@ -19,6 +28,7 @@ except ImportError:
 
 PROGRAM = sys.argv[1]
 SOURCE = Path(sys.argv[2])
+METRICS_SIDE = sys.argv[3]
 PATIENCE = 20
 tests = []
 
@@ -204,6 +214,93 @@ def measures_both_ends():
     with peer(zmq.DEALER) as (_, endpoint):
         assert "no message came in time" in run("bench", "--connect", endpoint, "-t", "0.1", code=1)
     assert "--size" in run("bench", "--size", "0", code=2)
+
+
+@contextlib.contextmanager
+def admin_port():
+    """The endpoint of a program with one of everything that counts, and the program; no endpoint: the build has none."""
+    with subprocess.Popen([METRICS_SIDE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as side:
+        try:
+            yield side.stdout.readline().strip(), side
+        finally:
+            side.kill()
+
+
+@contextlib.contextmanager
+def impostor(answer: bytes):
+    """The endpoint of a server that gives each connection this answer, and closes it."""
+    with sockets.create_server(("127.0.0.1", 0)) as server:
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    connection = server.accept()[0]
+                    with connection:
+                        connection.recv(4096)
+                        connection.sendall(answer)
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        finally:
+            server.shutdown(sockets.SHUT_RDWR)
+            thread.join()
+
+
+@test
+def shows_a_program_live():
+    with admin_port() as (admin, side):
+        if not admin:
+            print("skipped: the build has no admin port")
+            return
+        table = run("top", admin, "--once")
+        assert re.search(r"^SOCKET +PEERS +IN +OUT .*\ndesk ROUTER +1 +5 +0 ", table, re.M), table
+        assert re.search(r"^SERVER +SESSIONS ", table, re.M) and re.search(r"^CORE .*\n0 ", table, re.M), table
+        once = json.loads(run("top", admin, "--once", "--json"))
+        desk = next(row for row in once["sockets"] if row["name"] == "desk")
+        assert desk["type"] == "ROUTER" and desk["messages_in"] == 5 and desk["dropped"] == 1, desk
+        assert "messages_in_per_second" not in desk and "seconds" not in once
+        assert {"name", "published", "delivered"} <= set(once["topics"][0]), once["topics"]
+        lines = [json.loads(line) for line in run("top", admin, "-n", "2", "-i", "0.02", "-j").splitlines()]
+        assert len(lines) == 2 and all(0.02 <= line["seconds"] < PATIENCE for line in lines), lines
+        assert all(row["messages_in_per_second"] == 0 for row in lines[1]["sockets"]), lines
+        assert "IN/s" in run("top", admin, "-n", "1", "-i", "0.02")
+
+        master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 12, 40, 0, 0))
+        live = subprocess.Popen([PROGRAM, "top", admin, "-i", "0.02"], stdin=slave, stdout=slave, stderr=slave,
+                                env={k: v for k, v in os.environ.items() if k != "NO_COLOR"})
+        os.close(slave)
+        seen = b""
+        while seen.count(b"\x1b[J") < 3:
+            seen += os.read(master, 65536)
+        frames = seen.decode().replace("\x1b[2J", "").split("\x1b[H")[1:3]
+        for frame in frames:
+            plain = re.sub(r"\x1b\[[0-9]*[mKJ]", "", frame).split("\r\n")
+            assert len(plain) == 12 and max(map(len, plain)) <= 40, plain
+            assert plain[0].startswith("weft top tcp://") and plain[2].startswith("SOCKET") and "\x1b[1mSOCKET" in frame, plain
+        live.send_signal(signal.SIGINT)
+        assert live.wait(PATIENCE) == 130
+        os.close(master)
+
+        counts = start("top", admin, "-i", "0.02")
+        counts.stdout.readline()
+        side.kill()
+        side.wait()
+        out, err = counts.communicate(timeout=PATIENCE)
+        assert counts.returncode == 1 and ("refused" in err or "closed the connection" in err), (out, err)
+    for answer, why in ((b"", "closed the connection"), (b"SSH-2.0-x\r\n", "no HTTP"), (b"HTTP/1.1 404 No\r\n\r\n", "status 404"),
+                        (b"HTTP/1.1 200 OK\r\n\r\nx", "no length"), (b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n", "too long"),
+                        (b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nup 1", "no counters of Weft"),
+                        (b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nweft_a{b=", "closed the connection"),
+                        (b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nweft_a{b=", "no counters of Weft"),
+                        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 99999, "no HTTP")):
+        with impostor(answer) as endpoint:
+            assert why in run("top", endpoint, "--once", code=1), answer
+    with sockets.create_server(("127.0.0.1", 0)) as silent:
+        assert "in time" in run("top", f"tcp://127.0.0.1:{silent.getsockname()[1]}", "-t", "0.05", code=1)
+    assert "refused" in run("top", "tcp://127.0.0.1:1", code=1)
+    for wrong in (["tls+tcp://127.0.0.1:1"], ["nowhere"], ["tcp://127.0.0.1:1", "-i", "0"], ["tcp://127.0.0.1:1", "--once", "-n", "2"]):
+        run("top", *wrong, code=2)
 
 
 @test
