@@ -13,6 +13,7 @@
 #include "tools/weft/pages.h"
 #include "tools/weft/proxy.h"
 #include "tools/weft/talk.h"
+#include "tools/weft/tap.h"
 #include "tools/weft/top.h"
 
 namespace weft::cli {
@@ -170,6 +171,16 @@ Run declare_bench(CLI::App& app) {
   return [options](Console& console) { return bench(console, *options); };
 }
 
+Run declare_tap(CLI::App& app) {
+  auto options = std::make_shared<TapOptions>();
+  text(app, "LISTEN", options->listen, "ENDPOINT", "Clients connect to it, tcp:// or ipc://")->required();
+  text(app, "REMOTE", options->remote, "ENDPOINT", "Their bytes go there, and back, as they are; tcp:// or ipc://")
+      ->required();
+  number(app, "--bodies", options->bodies, "N", "Show the first N bytes of each part (32); 0: only sizes");
+  number(app, "-n,--count", options->count, "N", "End after so many messages of both directions");
+  return [options](Console& console) { return tap(console, *options); };
+}
+
 Run declare_top(CLI::App& app) {
   auto options = std::make_shared<TopOptions>();
   text(app, "ADMIN", options->admin, "ENDPOINT", "The program's admin port, tcp:// or ipc://")->required();
@@ -259,6 +270,12 @@ std::span<const Command> commands() {
        {{"weft proxy forwarder tcp://*:5559 tcp://*:5560 --every 1", "publishers at 5559, subscribers at 5560"},
         {"weft proxy queue tcp://*:5555 tcp://worker:5555 --connect-backend", "requests to a server behind it"}},
        declare_proxy},
+      {"tap",
+       "Pass bytes on between two endpoints, and print what is said in ZMTP, until Ctrl-C",
+       {{"weft tap tcp://*:5556 tcp://127.0.0.1:5555", "clients of 5556 speak with the server at 5555"},
+        {"weft tap ipc:///tmp/seen ipc:///tmp/jobs --count 10 --bodies 0", "ten messages, without their bytes"},
+        {"weft tap tcp://*:5556 tcp://127.0.0.1:5555 --json", "an object of JSON for each thing said"}},
+       declare_tap},
       {"bench",
        "Measure round trips and throughput between two endpoints",
        {{"weft bench", "both ends in this process, over tcp"},
