@@ -12,6 +12,7 @@
 #include "tools/weft/link.h"
 #include "tools/weft/pages.h"
 #include "tools/weft/proxy.h"
+#include "tools/weft/report.h"
 #include "tools/weft/talk.h"
 #include "tools/weft/tap.h"
 #include "tools/weft/top.h"
@@ -197,6 +198,13 @@ Run declare_doctor(CLI::App& app) {
   return [strict](Console& console) { return doctor(console, *strict); };
 }
 
+Run declare_report(CLI::App& app) {
+  auto options = std::make_shared<ReportOptions>();
+  text(app, "--admin", options->admin, "ENDPOINT", "Add the counters of the program with this admin port");
+  number(app, "-t,--timeout", options->timeout, "SECONDS", "For its answer (5)");
+  return [options](Console& console) { return report(console, *options); };
+}
+
 Run declare_page(CLI::App& app, const char* argument, const char* type, const char* help, bool required,
                  std::string (*make)(const std::string&)) {
   auto word = std::make_shared<std::string>();
@@ -293,6 +301,11 @@ std::span<const Command> commands() {
        {{"weft doctor", "one line a finding; warnings with their advice"},
         {"weft doctor --json --strict", "for scripts: exit code 1 when something is to be changed"}},
        declare_doctor},
+      {"report",
+       "Print versions, the build, the machine and its limits, for a bug report",
+       {{"weft report > report.txt", "no names of users or of the machine, no paths, no environment"},
+        {"weft report --json --admin tcp://127.0.0.1:9090 > report.json", "with a program's counters"}},
+       declare_report},
       {"completion",
        "Print the completion of weft for a shell",
        {{"source <(weft completion bash)", "for this bash"},
