@@ -2,6 +2,7 @@
 #include "tools/weft/console.h"
 
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -37,14 +38,39 @@ int digit_value(char digit) {
   return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
+nlohmann::ordered_json to_object(const Record& record) {
+  nlohmann::ordered_json object = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : record) {
+    if (const auto* list = std::get_if<std::vector<Object>>(&value)) {
+      nlohmann::ordered_json& array = object[name] = nlohmann::ordered_json::array();
+      for (const Object& each : *list) {
+        array.push_back(to_object(each.fields));
+      }
+    } else {
+      std::visit(
+          [&, &key = name](const auto& each) {
+            if constexpr (!std::is_same_v<decltype(each), const std::vector<Object>&>) {
+              object[key] = each;
+            }
+          },
+          value);
+    }
+  }
+  return object;
+}
+
 }  // namespace
 
 std::string to_json(const Record& record) {
-  nlohmann::ordered_json object = nlohmann::ordered_json::object();
-  for (const auto& [name, value] : record) {
-    std::visit([&, &key = name](const auto& each) { object[key] = each; }, value);
+  return to_object(record).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+std::string cut(std::string_view text, std::size_t characters) {
+  std::size_t end = 0;
+  for (; end < text.size() && characters > 0; --characters) {
+    end += std::max<std::size_t>(utf8_size(text.substr(end)), 1);
   }
-  return object.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  return std::string(text.substr(0, end));
 }
 
 std::string printable(std::string_view text) {
@@ -120,6 +146,15 @@ std::string Console::paint(Colour colour, std::string_view text) const {
     return std::string(text);
   }
   return "\033[" + std::string(kCodes[static_cast<std::size_t>(colour)]) + "m" + std::string(text) + "\033[0m";
+}
+
+Screen Console::screen() const noexcept {
+  struct winsize size = {};
+  if (isatty(STDOUT_FILENO) != 1 || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) {
+    return {};
+  }
+  return {.rows = std::max<std::size_t>(size.ws_row, size.ws_row == 0 ? 24 : 2),
+          .columns = size.ws_col == 0 ? std::size_t{80} : size.ws_col};
 }
 
 void catch_stop_signals() {

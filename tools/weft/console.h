@@ -41,8 +41,12 @@ T need(Result<T> result, const std::string& context) {
   }
 }
 
-using Value = std::variant<bool, std::uint64_t, double, std::string, std::vector<std::string>>;
+struct Object;
+using Value = std::variant<bool, std::uint64_t, double, std::string, std::vector<std::string>, std::vector<Object>>;
 using Record = std::vector<std::pair<std::string, Value>>;  // an object of JSON, in this order
+struct Object {
+  Record fields;
+};
 
 [[nodiscard]] std::string to_json(const Record& record);
 
@@ -50,6 +54,14 @@ using Record = std::vector<std::pair<std::string, Value>>;  // an object of JSON
 [[nodiscard]] std::string printable(std::string_view text);
 [[nodiscard]] std::string to_hex(std::string_view bytes);
 [[nodiscard]] std::string from_hex(std::string_view digits);  // throws Usage
+
+// The size of a terminal in characters; 0 rows: there is none.
+struct Screen {
+  std::size_t rows = 0;
+  std::size_t columns = 0;
+};
+// The first characters of printable text, at most so many.
+[[nodiscard]] std::string cut(std::string_view text, std::size_t characters);
 
 enum class Colour : std::uint8_t { red, yellow, green, bold };
 
@@ -69,6 +81,7 @@ class Console {
   void progress(std::string_view text);
   // Only for a terminal without NO_COLOR; otherwise the text as it is.
   [[nodiscard]] std::string paint(Colour colour, std::string_view text) const;
+  [[nodiscard]] Screen screen() const noexcept;  // of standard output
 
  private:
   std::string command_;

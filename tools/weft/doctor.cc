@@ -24,16 +24,6 @@ constexpr std::uint64_t kBuffer = 1 << 20;      // bytes
 constexpr std::uint64_t kPorts = 20'000;
 constexpr std::uint64_t kUnlimited = UINT64_MAX;
 
-enum class State : std::uint8_t { good, information, warning };
-
-struct Finding {
-  const char* name;
-  State state;
-  std::string value;
-  std::string advice;  // of a warning: what to change, and why
-};
-using Findings = std::vector<Finding>;
-
 std::string first_line(const std::string& path) {
   const std::string text = sys::read_small_file(path);
   return text.substr(0, text.find('\n'));
@@ -157,31 +147,39 @@ void check_pollers(Findings& all) {
 
 }  // namespace
 
-int doctor(Console& console, bool strict) {
+Findings examine_machine() {
   Findings all;
   check_build(all);
   check_limits(all);
   check_network(all);
   check_processors(all);
   check_pollers(all);
+  return all;
+}
+
+std::string_view state_name(State state) noexcept {
+  static constexpr std::string_view kStates[] = {"ok", "info", "warning"};
+  return kStates[static_cast<std::size_t>(state)];
+}
+
+int doctor(Console& console, bool strict) {
   bool warned = false;
-  for (const Finding& each : all) {
-    static constexpr const char* kStates[] = {"ok", "info", "warning"};
+  for (const Finding& each : examine_machine()) {
     static constexpr Colour kColours[] = {Colour::green, Colour::bold, Colour::yellow};
-    const auto state = static_cast<std::size_t>(each.state);
     warned |= each.state == State::warning;
     if (console.json) {
       console.record({{"name", std::string(each.name)},
-                      {"state", std::string(kStates[state])},
+                      {"state", std::string(state_name(each.state))},
                       {"value", each.value},
                       {"advice", each.advice}});
       continue;
     }
     std::string name = each.name;
     name.resize(std::max<std::size_t>(name.size(), 29), ' ');
-    std::string word = kStates[state];
+    const std::string word(state_name(each.state));
     const std::string gap(8 - word.size(), ' ');
-    console.line(console.paint(kColours[state], word) + gap + name + " " + printable(each.value));
+    console.line(console.paint(kColours[static_cast<std::size_t>(each.state)], word) + gap + name + " " +
+                 printable(each.value));
     if (!each.advice.empty()) {
       console.line("        -> " + each.advice);
     }

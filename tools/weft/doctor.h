@@ -1,12 +1,30 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
 #include "tools/weft/console.h"
 
 namespace weft::cli {
 
-// Reads what limits this process and this machine, and says what to change and why. `strict`: exit code 1 when a line
-// is a warning.
+enum class State : std::uint8_t { good, information, warning };
+[[nodiscard]] std::string_view state_name(State state) noexcept;
+
+struct Finding {
+  const char* name;
+  State state;
+  std::string value;
+  std::string advice;  // of a warning: what to change, and why
+};
+using Findings = std::vector<Finding>;
+
+// The facts that limit this process and this machine. No finding holds the name of a user, of a file or of the machine.
+[[nodiscard]] Findings examine_machine();
+
+// Prints the findings. `strict`: exit code 1 when one is a warning.
 int doctor(Console& console, bool strict);
 
 }  // namespace weft::cli

@@ -12,7 +12,10 @@
 #include "tools/weft/link.h"
 #include "tools/weft/pages.h"
 #include "tools/weft/proxy.h"
+#include "tools/weft/report.h"
 #include "tools/weft/talk.h"
+#include "tools/weft/tap.h"
+#include "tools/weft/top.h"
 
 namespace weft::cli {
 
@@ -169,10 +172,37 @@ Run declare_bench(CLI::App& app) {
   return [options](Console& console) { return bench(console, *options); };
 }
 
+Run declare_tap(CLI::App& app) {
+  auto options = std::make_shared<TapOptions>();
+  text(app, "LISTEN", options->listen, "ENDPOINT", "Clients connect to it, tcp:// or ipc://")->required();
+  text(app, "REMOTE", options->remote, "ENDPOINT", "Their bytes go there, and back, as they are; tcp:// or ipc://")
+      ->required();
+  number(app, "--bodies", options->bodies, "N", "Show the first N bytes of each part (32); 0: only sizes");
+  number(app, "-n,--count", options->count, "N", "End after so many messages of both directions");
+  return [options](Console& console) { return tap(console, *options); };
+}
+
+Run declare_top(CLI::App& app) {
+  auto options = std::make_shared<TopOptions>();
+  text(app, "ADMIN", options->admin, "ENDPOINT", "The program's admin port, tcp:// or ipc://")->required();
+  number(app, "-i,--interval", options->interval, "SECONDS", "Between two samples (1)");
+  number(app, "-n,--count", options->count, "N", "End after so many samples");
+  app.add_flag("--once", options->once, "Print the totals at once, and end; rates need two reads");
+  number(app, "-t,--timeout", options->timeout, "SECONDS", "For each answer of the admin port (5)");
+  return [options](Console& console) { return top(console, *options); };
+}
+
 Run declare_doctor(CLI::App& app) {
   auto strict = std::make_shared<bool>(false);
   app.add_flag("--strict", *strict, "Exit code 1 when a line is a warning");
   return [strict](Console& console) { return doctor(console, *strict); };
+}
+
+Run declare_report(CLI::App& app) {
+  auto options = std::make_shared<ReportOptions>();
+  text(app, "--admin", options->admin, "ENDPOINT", "Add the counters of the program with this admin port");
+  number(app, "-t,--timeout", options->timeout, "SECONDS", "For its answer (5)");
+  return [options](Console& console) { return report(console, *options); };
 }
 
 Run declare_page(CLI::App& app, const char* argument, const char* type, const char* help, bool required,
@@ -248,17 +278,34 @@ std::span<const Command> commands() {
        {{"weft proxy forwarder tcp://*:5559 tcp://*:5560 --every 1", "publishers at 5559, subscribers at 5560"},
         {"weft proxy queue tcp://*:5555 tcp://worker:5555 --connect-backend", "requests to a server behind it"}},
        declare_proxy},
+      {"tap",
+       "Pass bytes on between two endpoints, and print what is said in ZMTP, until Ctrl-C",
+       {{"weft tap tcp://*:5556 tcp://127.0.0.1:5555", "clients of 5556 speak with the server at 5555"},
+        {"weft tap ipc:///tmp/seen ipc:///tmp/jobs --count 10 --bodies 0", "ten messages, without their bytes"},
+        {"weft tap tcp://*:5556 tcp://127.0.0.1:5555 --json", "an object of JSON for each thing said"}},
+       declare_tap},
       {"bench",
        "Measure round trips and throughput between two endpoints",
        {{"weft bench", "both ends in this process, over tcp"},
         {"weft bench --bind tcp://*:5600", "the end that answers, on another machine"},
         {"weft bench --connect tcp://other:5600 --size 1024", "the end that measures"}},
        declare_bench},
+      {"top",
+       "Show the sockets, sessions, cores and topics of a program with an admin port, until Ctrl-C",
+       {{"weft top tcp://127.0.0.1:9090", "a table that a terminal shows anew each second"},
+        {"weft top tcp://127.0.0.1:9090 --once", "the totals, for a script or a look"},
+        {"weft top tcp://127.0.0.1:9090 --interval 10 --count 6 --json", "six objects of JSON, with rates"}},
+       declare_top},
       {"doctor",
        "Say what limits Weft on this machine, and what to change",
        {{"weft doctor", "one line a finding; warnings with their advice"},
         {"weft doctor --json --strict", "for scripts: exit code 1 when something is to be changed"}},
        declare_doctor},
+      {"report",
+       "Print versions, the build, the machine and its limits, for a bug report",
+       {{"weft report > report.txt", "no names of users or of the machine, no paths, no environment"},
+        {"weft report --json --admin tcp://127.0.0.1:9090 > report.json", "with a program's counters"}},
+       declare_report},
       {"completion",
        "Print the completion of weft for a shell",
        {{"source <(weft completion bash)", "for this bash"},

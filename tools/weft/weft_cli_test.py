@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""weft_cli_test.py PROGRAM SOURCE: each command of weft against pyzmq, and the examples of docs/command-line.md."""
+"""weft_cli_test.py PROGRAM SOURCE METRICS_SIDE: the commands of weft against pyzmq, and the examples of docs/command-line.md."""
 
-import contextlib
 import json
 import os
 import shutil
@@ -11,55 +10,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-try:
-    import zmq
-except ImportError:
-    print("weft_cli_test: pyzmq is not installed (see deps/pip.txt)")
-    sys.exit(77)
+from weft_cli_support import PATIENCE, PROGRAM, SOURCE, end, peer, run, run_all, start, test, zmq
 
-PROGRAM = sys.argv[1]
-SOURCE = Path(sys.argv[2])
-PATIENCE = 20
-tests = []
-
-
-def test(function):
-    tests.append(function)
-    return function
-
-
-def run(*arguments: str, code: int = 0, text: str | bytes = "", **more) -> str:
-    """Runs weft to its end; gives standard output, or standard error if the code is not 0."""
-    done = subprocess.run([PROGRAM, *arguments], input=text.encode() if isinstance(text, str) else text,
-                          capture_output=True, timeout=PATIENCE, **more)
-    out, err = done.stdout.decode("latin-1"), done.stderr.decode()
-    assert done.returncode == code, (arguments, done)
-    assert "\033" not in out + err, (arguments, "colour without a terminal")
-    return out if code == 0 else err
-
-
-def start(*arguments: str) -> subprocess.Popen:
-    return subprocess.Popen([PROGRAM, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
-
-
-def end(process: subprocess.Popen, code: int = 0) -> str:
-    out, err = process.communicate(timeout=PATIENCE)
-    assert process.returncode == code, (process.args, process.returncode, out, err)
-    return out
-
-
-@contextlib.contextmanager
-def peer(kind: int, **options):
-    """A bound socket of pyzmq, and its endpoint."""
-    with zmq.Context() as context, context.socket(kind) as socket:
-        socket.setsockopt(zmq.LINGER, 0)
-        socket.setsockopt(zmq.RCVTIMEO, PATIENCE * 1000)
-        socket.setsockopt(zmq.SNDTIMEO, PATIENCE * 1000)
-        for name, value in options.items():
-            socket.setsockopt(getattr(zmq, name), value)
-        socket.bind("tcp://127.0.0.1:0")
-        yield socket, socket.getsockopt_string(zmq.LAST_ENDPOINT)
+sys.path.append(str(SOURCE / "tests/support"))
+from tls_options import make_certificates
 
 
 @test
@@ -156,6 +110,61 @@ def makes_keys_that_both_sides_take():
             pull = start("pull", "-c", endpoint, "--curve-server", "--curve-key", key, "-n", "1")
             push.send(b"to the server")
             assert end(pull) == "to the server\n"
+
+def refusal(*arguments: str) -> str:
+    """What weft says of its first connection that failed."""
+    with start(*arguments, "-v", "-t", str(PATIENCE)) as process:
+        try:
+            for line in process.stderr:
+                if "handshake failed" in line or "disconnected" in line:
+                    return line
+            raise AssertionError((arguments, "no connection failed"))
+        finally:
+            process.kill()
+
+
+@test
+def speaks_tls_to_those_that_it_trusts():
+    findings = map(json.loads, run("doctor", "--json").splitlines())
+    features = {each["name"]: each["value"] == "built in" for each in findings}
+    if shutil.which("openssl") is None or not features["tls"]:
+        print("skipped: no openssl to make certificates, or a build without TLS")
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("ours", "other"):  # two authorities, and what each signed
+            os.mkdir(f"{folder}/{name}")
+            make_certificates(f"{folder}/{name}")
+        own = ["--tls-cert", f"{folder}/ours/peer.crt", "--tls-key", f"{folder}/ours/peer.key"]
+        trust, distrust = ["--tls-ca", f"{folder}/ours/ca.crt"], ["--tls-ca", f"{folder}/other/ca.crt"]
+        for transport in ("tls+tcp", "wss") if features["websocket"] else ("tls+tcp",):
+            pull = start("pull", "-b", f"{transport}://127.0.0.1:*", *own)
+            endpoint = pull.stderr.readline().split()[-1]
+
+            for good in (trust, [*trust, "--tls-name", "localhost"], ["--tls-insecure"], [*distrust, "--tls-insecure"]):
+                run("push", "-c", endpoint, "-t", str(PATIENCE), *good, transport)
+                assert pull.stdout.readline() == transport + "\n", good
+            for wrong, why in (([], "certificate"), (distrust, "certificate"), ([*trust, "--tls-name", "elsewhere.example"], "name")):
+                refused = refusal("push", "-c", endpoint, *wrong, "x")
+                assert why in refused, (wrong, refused)
+            # A peer without TLS is no client, and the listener goes on.
+            refusal("push", "-c", endpoint.replace("tls+tcp", "tcp").replace("wss", "ws"), "x")
+            run("push", "-c", endpoint, "-t", str(PATIENCE), *trust, transport)
+            assert pull.stdout.readline() == transport + "\n"
+            pull.kill()
+            pull.communicate()
+        # The server that demands a certificate takes the one of its authority only.
+        demand = ["-s", "tls_client_required=true"]
+        rep = start("rep", "-b", "tls+tcp://127.0.0.1:*", *own, *trust, *demand)
+        endpoint = rep.stderr.readline().split()[-1]
+        assert run("req", "-c", endpoint, *trust, *own, "hello", "-t", str(PATIENCE)) == "hello\n"
+        stranger = ["--tls-cert", f"{folder}/other/peer.crt", "--tls-key", f"{folder}/other/peer.key"]
+        for wrong in ([], stranger):
+            refusal("req", "-c", endpoint, *trust, *wrong, "hello")
+        rep.kill()
+        rep.communicate()
+        for missing in (["--tls-cert", own[1]], ["--tls-cert", "/none", "--tls-key", own[3]], []):
+            assert "bind" in run("pull", "-b", "tls+tcp://127.0.0.1:*", *missing, "-t", str(PATIENCE), code=1)
+
 
 
 def start_proxy(*arguments: str) -> tuple[subprocess.Popen, str, str]:
@@ -281,8 +290,5 @@ def runs_the_examples_of_the_page():
                                   env={**os.environ, "PATH": f"{Path(PROGRAM).parent}:{os.environ['PATH']}"})
         assert done.returncode == 0 and done.stdout.splitlines() == expected, (block, done)
 
-
 if __name__ == "__main__":
-    for each in tests:
-        each()
-        print("ok", each.__name__.replace("_", " "))
+    run_all()

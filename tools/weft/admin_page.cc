@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+#include "tools/weft/admin_page.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+
+#include "tools/weft/console.h"
+#include "tools/weft/dial.h"
+
+namespace weft::cli {
+
+namespace {
+
+constexpr std::size_t kHeadMax = 16 * 1024;  // bytes of an answer's status line and headers
+constexpr std::string_view kRequest = "GET /metrics HTTP/1.1\r\nHost: weft\r\nConnection: close\r\n\r\n";
+
+struct Answer {
+  std::string name;  // of the endpoint, for texts
+  std::string bytes;
+
+  [[noreturn]] void refuse(const std::string& why) const { throw Failure(name + " is no admin port of Weft: " + why); }
+};
+
+void send_request(const sys::Fd& fd, Instant end, const std::string& name) {
+  for (Bytes left = as_bytes(kRequest); !left.empty();) {
+    const sys::IoResult wrote = sys::write_some(fd.fd(), left);
+    if (wrote.status == sys::IoResult::Status::done) {
+      left = left.subspan(wrote.bytes);
+    } else if (wrote.status != sys::IoResult::Status::would_block) {
+      throw Failure(name + " closed the connection before it answered");
+    } else if (!wait_ready(fd.fd(), sys::Interest::writable, end)) {
+      throw Failure(name + " took no request in time");
+    }
+  }
+}
+
+// False: the end of the stream.
+bool read_more(const sys::Fd& fd, Instant end, Answer& answer) {
+  std::array<std::uint8_t, 65536> block;
+  for (;;) {
+    const sys::IoResult got = sys::read_some(fd.fd(), block);
+    if (got.status == sys::IoResult::Status::done) {
+      answer.bytes.append(as_text(Bytes(block).first(got.bytes)));
+      return true;
+    }
+    if (got.status != sys::IoResult::Status::would_block) {
+      return false;
+    }
+    if (!wait_ready(fd.fd(), sys::Interest::readable, end)) {
+      throw Failure(answer.name + " gave no whole answer in time");
+    }
+  }
+}
+
+std::optional<std::size_t> content_length(std::string_view head) {
+  std::string lower(head);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
+  constexpr std::string_view kName = "\r\ncontent-length:";
+  const std::size_t at = lower.find(kName);
+  if (at == std::string::npos) {
+    return std::nullopt;
+  }
+  const std::size_t first = lower.find_first_not_of(' ', at + kName.size());
+  std::size_t length = 0;
+  if (first == std::string::npos ||
+      std::from_chars(lower.data() + first, lower.data() + lower.size(), length).ec != std::errc()) {
+    return std::nullopt;
+  }
+  return length;
+}
+
+bool take(std::string_view& text, char c) {
+  if (!text.starts_with(c)) {
+    return false;
+  }
+  text.remove_prefix(1);
+  return true;
+}
+
+std::string_view take_until(std::string_view& text, std::string_view ends) {
+  const std::string_view taken = text.substr(0, text.find_first_of(ends));
+  text.remove_prefix(taken.size());
+  return taken;
+}
+
+// The value of a label behind its opening quote, without its escapes, and the closing quote.
+bool take_value(std::string_view& text, std::string& value) {
+  while (!text.empty() && text[0] != '"') {
+    if (text[0] == '\\') {
+      text.remove_prefix(1);
+      if (text.empty()) {
+        return false;
+      }
+      value += text[0] == 'n' ? '\n' : text[0];
+    } else {
+      value += text[0];
+    }
+    text.remove_prefix(1);
+  }
+  return take(text, '"');
+}
+
+bool parse_sample(std::string_view line, Sample& out) {
+  out.metric = take_until(line, "{ ");
+  if (out.metric.empty()) {
+    return false;
+  }
+  if (take(line, '{')) {
+    while (!take(line, '}')) {
+      const std::string name(take_until(line, "="));
+      std::string value;
+      if (name.empty() || !take(line, '=') || !take(line, '"') || !take_value(line, value)) {
+        return false;
+      }
+      out.labels[name] = value;
+      (void)take(line, ',');
+    }
+  }
+  if (!take(line, ' ')) {
+    return false;
+  }
+  (void)take(line, '+');  // +Inf
+  const auto read = std::from_chars(line.data(), line.data() + line.size(), out.value);
+  return read.ec == std::errc() && read.ptr == line.data() + line.size();
+}
+
+}  // namespace
+
+bool parse_metrics(std::string_view text, std::vector<Sample>& out) {
+  while (!text.empty()) {
+    const std::string_view line = take_until(text, "\n");
+    (void)take(text, '\n');
+    if (line.empty() || line[0] == '#') {
+      continue;
+    }
+    Sample sample;
+    if (!parse_sample(line, sample)) {
+      return false;
+    }
+    out.push_back(std::move(sample));
+  }
+  return true;
+}
+
+std::vector<Sample> read_metrics(const std::string& endpoint, Instant end) {
+  Answer answer{printable(endpoint), {}};
+  const sys::Fd fd = dial(endpoint, end);
+  send_request(fd, end, answer.name);
+  constexpr std::string_view kStatus = "HTTP/1.";
+  constexpr std::string_view kHeadEnd = "\r\n\r\n";
+  std::size_t head = std::string::npos;
+  bool open = true;
+  for (; open && head == std::string::npos; head = answer.bytes.find(kHeadEnd)) {
+    if (!answer.bytes.starts_with(kStatus.substr(0, answer.bytes.size())) || answer.bytes.size() > kHeadMax) {
+      answer.refuse("it answers no HTTP");
+    }
+    open = read_more(fd, end, answer);
+  }
+  if (head == std::string::npos) {
+    answer.refuse(answer.bytes.empty() ? "it closed the connection" : "its answer has no end of headers");
+  }
+  const std::string status = answer.bytes.substr(9, 3);
+  if (!answer.bytes.starts_with(kStatus) || status != "200") {
+    answer.refuse("/metrics has the status " + printable(status));
+  }
+  const std::size_t begin = head + kHeadEnd.size();
+  const auto length = content_length(std::string_view(answer.bytes).substr(0, head + 2));
+  if (!length || *length > kAdminPageMax) {
+    answer.refuse("its answer has no length, or is too long");
+  }
+  while (answer.bytes.size() - begin < *length) {
+    if (!read_more(fd, end, answer)) {
+      throw Failure(answer.name + " closed the connection in its answer");
+    }
+  }
+  std::vector<Sample> samples;
+  const auto ours = [](const Sample& sample) { return sample.metric.starts_with("weft_"); };
+  if (!parse_metrics(std::string_view(answer.bytes).substr(begin, *length), samples) ||
+      std::none_of(samples.begin(), samples.end(), ours)) {
+    answer.refuse("/metrics has no counters of Weft");
+  }
+  return samples;
+}
+
+}  // namespace weft::cli

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "weft/base/time.h"
+
+namespace weft::cli {
+
+// One sample of /metrics.
+struct Sample {
+  std::string metric;
+  std::map<std::string, std::string> labels;
+  double value = 0;
+};
+
+inline constexpr std::size_t kAdminPageMax = std::size_t{64} << 20U;  // bytes of an answer
+
+// The samples of /metrics of the admin port at a tcp:// or ipc:// endpoint, by one connection. Failure: nothing
+// answers there until `end`, something else than an admin port of Weft does, or the answer is longer than
+// kAdminPageMax.
+[[nodiscard]] std::vector<Sample> read_metrics(const std::string& endpoint, Instant end);
+
+// The samples in a text of Prometheus' format. False: a line is none.
+[[nodiscard]] bool parse_metrics(std::string_view text, std::vector<Sample>& out);
+
+}  // namespace weft::cli

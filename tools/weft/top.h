@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tools/weft/console.h"
+
+namespace weft::cli {
+
+struct TopOptions {
+  std::string admin;        // endpoint of an admin port
+  double interval = 1;      // seconds between two reads
+  std::uint64_t count = 0;  // samples; 0: until a signal
+  bool once = false;        // one sample of one read, which has no rates
+  double timeout = 5;       // seconds for each read
+};
+
+int top(Console& console, const TopOptions& options);
+
+}  // namespace weft::cli

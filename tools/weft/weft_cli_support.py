@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""For the tests of weft, which are called with PROGRAM SOURCE METRICS_SIDE: runs of the program, and peers of pyzmq.
+
+METRICS_SIDE is the program of tests/server that has an admin port.
+"""
+
+import contextlib
+import subprocess
+import sys
+from pathlib import Path
+
+try:
+    import zmq
+except ImportError:
+    print("pyzmq is not installed (see deps/pip.txt)")
+    sys.exit(77)
+
+PROGRAM = sys.argv[1]
+SOURCE = Path(sys.argv[2])
+METRICS_SIDE = sys.argv[3]
+PATIENCE = 20
+tests = []
+
+
+def test(function):
+    tests.append(function)
+    return function
+
+
+def run(*arguments: str, code: int = 0, text: str | bytes = "", **more) -> str:
+    """Runs weft to its end; gives standard output, or standard error if the code is not 0."""
+    done = subprocess.run([PROGRAM, *arguments], input=text.encode() if isinstance(text, str) else text,
+                          capture_output=True, timeout=PATIENCE, **more)
+    out, err = done.stdout.decode("latin-1"), done.stderr.decode()
+    assert done.returncode == code, (arguments, done)
+    assert "\033" not in out + err, (arguments, "colour without a terminal")
+    return out if code == 0 else err
+
+
+def start(*arguments: str) -> subprocess.Popen:
+    return subprocess.Popen([PROGRAM, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def end(process: subprocess.Popen, code: int = 0) -> str:
+    out, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == code, (process.args, process.returncode, out, err)
+    return out
+
+
+@contextlib.contextmanager
+def peer(kind: int, **options):
+    """A bound socket of pyzmq, and its endpoint."""
+    with zmq.Context() as context, context.socket(kind) as socket:
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.RCVTIMEO, PATIENCE * 1000)
+        socket.setsockopt(zmq.SNDTIMEO, PATIENCE * 1000)
+        for name, value in options.items():
+            socket.setsockopt(getattr(zmq, name), value)
+        socket.bind("tcp://127.0.0.1:0")
+        yield socket, socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+
+@contextlib.contextmanager
+def admin_port():
+    """The endpoint of a program with one of everything that counts, and the program; no endpoint: the build has none."""
+    with subprocess.Popen([METRICS_SIDE], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as side:
+        try:
+            yield side.stdout.readline().strip(), side
+        finally:
+            side.kill()
+
+
+def run_all():
+    for each in tests:
+        each()
+        print("ok", each.__name__.replace("_", " "))
