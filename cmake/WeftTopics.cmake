@@ -33,7 +33,9 @@ function(weft_add_topics_library)
   foreach(library weft_topics weft_topics_shared)
     set_target_properties(${library} PROPERTIES LINKER_LANGUAGE CXX)
     if(SQLite3_FOUND)
-      target_link_libraries(${library} PRIVATE "-Wl,--push-state,--as-needed,${SQLite3_LIBRARIES},--pop-state")
+      target_link_libraries(${library} PRIVATE
+        "$<BUILD_INTERFACE:-Wl,--push-state,--as-needed,${SQLite3_LIBRARIES},--pop-state>"
+        $<INSTALL_INTERFACE:weft::topics_dependencies>)
     endif()
   endforeach()
   add_library(weft::topics ALIAS weft_topics)

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: MIT
+"""The C interface of the library that the package carries, by ctypes."""
+
+import ctypes
+import os
+from pathlib import Path
+
+LIBRARY = Path(__file__).resolve().parent / "libzmq-weft.so"
+lib = ctypes.CDLL(str(LIBRARY), use_errno=True)
+
+_P, _I, _S, _C = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t, ctypes.c_char_p
+_SIZE = ctypes.POINTER(ctypes.c_size_t)
+
+
+def _declare(name, result, *arguments):
+    function = getattr(lib, name)
+    function.restype = result
+    function.argtypes = arguments
+
+
+_declare("zmq_ctx_new", _P)
+_declare("zmq_ctx_term", _I, _P)
+_declare("zmq_ctx_get", _I, _P, _I)
+_declare("zmq_socket", _P, _P, _I)
+_declare("zmq_close", _I, _P)
+_declare("zmq_bind", _I, _P, _C)
+_declare("zmq_connect", _I, _P, _C)
+_declare("zmq_unbind", _I, _P, _C)
+_declare("zmq_disconnect", _I, _P, _C)
+_declare("zmq_setsockopt", _I, _P, _I, _P, _S)
+_declare("zmq_getsockopt", _I, _P, _I, _P, _SIZE)
+_declare("zmq_send", _I, _P, _C, _S, _I)
+_declare("zmq_msg_init", _I, _P)
+_declare("zmq_msg_recv", _I, _P, _P, _I)
+_declare("zmq_msg_data", _P, _P)
+_declare("zmq_msg_size", _S, _P)
+_declare("zmq_msg_more", _I, _P)
+_declare("zmq_msg_close", _I, _P)
+_declare("zmq_strerror", _C, _I)
+_declare("weft_version", None, *[ctypes.POINTER(_I)] * 3)
+
+
+class Msg(ctypes.Structure):
+    """zmq_msg_t: 64 bytes, aligned as a pointer."""
+
+    _fields_ = [("words", ctypes.c_void_p * (64 // ctypes.sizeof(ctypes.c_void_p)))]
+
+
+def version():
+    numbers = [ctypes.c_int() for _ in range(3)]
+    lib.weft_version(*[ctypes.byref(number) for number in numbers])
+    return ".".join(str(number.value) for number in numbers)
+
+
+def last_error():
+    """(errno, text) of the last call on this thread that failed."""
+    number = ctypes.get_errno()
+    text = lib.zmq_strerror(number)
+    return number, text.decode() if text else os.strerror(number)
