@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The C++ blocks of docs/threads-and-lifetimes.md and docs/errors.md. The tests docs.threads and docs.errors compare
-// them, docs.guides runs them.
+// them, docs.guides runs them, and those of the pages of guides.h.
+#include "guides.h"
+
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -14,11 +16,7 @@
 #include "weft/sys/clock.h"
 #include "weft/weft.h"
 
-namespace {
-
-using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
-
-weft::Result<void> expect(std::string_view got, std::string_view wanted) {
+weft::Result<void> guides::expect(std::string_view got, std::string_view wanted) {
   if (got == wanted) {
     return {};
   }
@@ -26,6 +24,11 @@ weft::Result<void> expect(std::string_view got, std::string_view wanted) {
                      static_cast<int>(wanted.size()), wanted.data());
   return weft::Error(weft::Errc::invalid_state, "a block of the page gave another result");
 }
+
+namespace {
+
+using namespace std::chrono_literals;  // NOLINT(google-build-using-namespace)
+using guides::expect;
 
 weft::rt::Task<weft::Result<weft::AsyncSocket>> open_socket(weft::Context* context) {
   weft::Result<weft::Socket> socket = context->socket(weft::SocketType::pull);
@@ -96,8 +99,8 @@ weft::Result<void> read_errors() {
 }  // namespace
 
 int main() {
-  for (const auto block :
-       {use_on_another_core, close_while_another_thread_waits, end_in_order, end_in_the_wrong_order, read_errors}) {
+  for (const auto block : {use_on_another_core, close_while_another_thread_waits, end_in_order, end_in_the_wrong_order,
+                           read_errors, guides::sockets}) {
     if (const auto done = block(); !done) {
       (void)std::fprintf(stderr, "%s\n", done.error().message().c_str());
       return 1;
