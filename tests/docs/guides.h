@@ -12,5 +12,6 @@ namespace guides {
 weft::Result<void> expect(std::string_view got, std::string_view wanted);
 
 weft::Result<void> sockets();
+weft::Result<void> foundations();  // and tuning
 
 }  // namespace guides
