@@ -13,5 +13,6 @@ weft::Result<void> expect(std::string_view got, std::string_view wanted);
 
 weft::Result<void> sockets();
 weft::Result<void> foundations();  // and tuning
+weft::Result<void> beside_asio();
 
 }  // namespace guides
