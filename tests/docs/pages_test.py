@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Each link of a page to a file of this tree, and to a heading, leads there; a guide in Korean has the blocks of code, the
+headings and the rows of its English page, and README.ko.md the blocks of README.md."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+KOREAN = {'README.ko.md': 'README.md', 'docs/ko/server.md': 'docs/server.md', 'docs/ko/sockets.md': 'docs/sockets.md'}
+FENCE = re.compile(r'^```.*?^```$', re.MULTILINE | re.DOTALL)
+FIGURES = re.compile(r'<!-- figures: .*?<!-- end of figures -->', re.DOTALL)  # in English alone: they are made anew there
+LINK = re.compile(r'\[[^\]]*\]\(([^)\s]+)\)')
+HEADING = re.compile(r'^(#+) (.*)$', re.MULTILINE)
+
+
+def pages():
+    for folder, pattern in (('', '*.md'), ('docs', '**/*.md'), ('examples', '*.md'), ('weft', '**/*.md'), ('tests', '**/*.md'),
+                            ('capi', '*.md'), ('bench', '**/*.md'), ('tools', '**/*.md'), ('deps', '*.md'), ('demo', '*.md')):
+        yield from sorted((ROOT / folder).glob(pattern))
+
+
+def anchors(text):
+    """As the hosts of repositories make them: small letters, no punctuation, a hyphen for a space; a second one gets -1."""
+    seen = {}
+    names = set()
+    for _, title in HEADING.findall(FENCE.sub('', text)):
+        name = re.sub(r'[^\w\- ]', '', title.strip().lower()).replace(' ', '-')
+        seen[name] = seen.get(name, -1) + 1
+        names.add(f'{name}-{seen[name]}' if seen[name] else name)
+    return names
+
+
+def wrong_links(page):
+    for target in LINK.findall(re.sub(r'`[^`\n]*`', '', FENCE.sub('', page.read_text(encoding='utf-8')))):
+        if re.match(r'[a-z]+:', target):
+            continue  # elsewhere
+        path, _, anchor = target.partition('#')
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists():
+            yield f'{page.relative_to(ROOT)}: there is no {target}'
+        elif anchor and file.suffix == '.md' and anchor not in anchors(file.read_text(encoding='utf-8')):
+            yield f'{page.relative_to(ROOT)}: no heading for {target}'
+
+
+def shape(text):
+    """The parts of a page that no translation changes."""
+    text = FIGURES.sub('', text)
+    prose = FENCE.sub('', text)
+    return {
+        'blocks of code': FENCE.findall(text) + re.findall(r'(?:^    \S.*\n)+', prose, re.MULTILINE),
+        'levels of headings': [level for level, _ in HEADING.findall(prose)],
+        'first cells in code': re.findall(r'^\| (`[^|]*`) \|', prose, re.MULTILINE),
+        'rows of tables': [len(table.splitlines()) for table in re.findall(r'(?:^\|.*\n)+', prose, re.MULTILINE)],
+        'defaults': re.findall(r'<!-- defaults.*?\n\n', prose, re.DOTALL)[:1] and
+                    re.findall(r'^\| `\w+` \| `[A-Z_]+` \|.*$', prose, re.MULTILINE),
+    }
+
+
+def untranslated(korean, english):
+    ours, theirs = (shape((ROOT / name).read_text(encoding='utf-8')) for name in (korean, english))
+    for what, expected in theirs.items():
+        if korean == 'README.ko.md' and what != 'blocks of code':
+            continue
+        if ours[what] != expected:
+            at = next((i for i, pair in enumerate(zip(ours[what], expected)) if pair[0] != pair[1]), None)
+            detail = f'{len(ours[what])}, not {len(expected)}' if at is None else f'{ours[what][at]!r}, not {expected[at]!r}'
+            yield f'{korean}: its {what} are not those of {english}: {detail}'
+
+
+def main():
+    wrong = [line for page in pages() for line in wrong_links(page)]
+    wrong += [line for korean, english in KOREAN.items() for line in untranslated(korean, english)]
+    print('\n'.join(wrong) or 'every link leads somewhere')
+    return 1 if wrong else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
