@@ -29,6 +29,15 @@ TEST(Checksum, IsTheSameInPieces) {
   }
 }
 
+TEST(Checksum, IsTheSameByTables) {
+  std::vector<std::uint8_t> bytes(300);
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<std::uint8_t>(i * 151 >> 3);
+    const Bytes front = Bytes(bytes).first(i);
+    EXPECT_EQ(crc32c_by_tables(front, 77), crc32c(front, 77)) << i;
+  }
+}
+
 TEST(Checksum, ChangesWithEveryBit) {
   std::vector<std::uint8_t> bytes(100, 0x5A);
   const std::uint32_t before = crc32c(bytes);

@@ -17,8 +17,8 @@ const IdWindow::Entry* IdWindow::entry(std::string_view id, std::uint64_t hash) 
   }
   const std::size_t mask = places_.size() - 1;
   for (std::size_t i = hash & mask; places_[i].number != 0; i = (i + 1) & mask) {
-    if (places_[i].hash == hash) {
-      const Entry& found = order_[places_[i].number - first_];
+    if (places_[i].hash == static_cast<std::uint32_t>(hash)) {
+      const Entry& found = order_[(places_[i].number - static_cast<std::uint32_t>(first_)) & ~kTaken];
       if (found.id == id) {
         return &found;
       }
@@ -63,14 +63,14 @@ void IdWindow::put(std::uint64_t hash, std::uint64_t number) noexcept {
   while (places_[i].number != 0) {
     i = (i + 1) & mask;
   }
-  places_[i] = {hash, number};
+  places_[i] = {static_cast<std::uint32_t>(hash), static_cast<std::uint32_t>(number) | kTaken};
 }
 
 // Each place behind the hole moves into it, unless its own probe begins behind the hole.
 void IdWindow::take(std::uint64_t hash, std::uint64_t number) noexcept {
   const std::size_t mask = places_.size() - 1;
   std::size_t hole = hash & mask;
-  while (places_[hole].number != number) {
+  while (places_[hole].number != (static_cast<std::uint32_t>(number) | kTaken)) {
     hole = (hole + 1) & mask;
   }
   for (std::size_t i = (hole + 1) & mask; places_[i].number != 0; i = (i + 1) & mask) {

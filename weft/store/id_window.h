@@ -15,7 +15,7 @@ namespace weft::store {
 
 // IdWindow: the ids of the messages that one stream stored lately, and their sequences.
 // Owner: a stream. Affinity: one thread. Cost: a probe a message, which mostly reads one line of the cache; about
-// 150 B an id, in memory.
+// 140 B an id, in memory.
 // Invariants:
 // 1. An id is known from its add() until forget_before() passes its time, or until the bounds push it out, oldest
 //    first; overflowed() counts those.
@@ -45,12 +45,14 @@ class IdWindow {
     std::uint64_t hash;
     std::string id;
   };
-  // Place: where an id is. Free when the number is 0.
+  // Place: where an id is: the low halves of its hash and of its number, so that eight share a line of the cache.
   struct Place {
-    std::uint64_t hash = 0;
-    std::uint64_t number = 0;  // of the entry: first_ is the oldest one's
+    std::uint32_t hash = 0;
+    std::uint32_t number = 0;  // with kTaken; 0: the place is free
   };
+  static constexpr std::uint32_t kTaken = std::uint32_t{1} << 31;
   static constexpr std::size_t kPlacesLeast = 16;
+  static_assert(kIdsMax < kTaken);
 
   [[nodiscard]] const Entry* entry(std::string_view id, std::uint64_t hash) const;
   void grow();  // throws std::bad_alloc, with nothing changed
@@ -62,8 +64,8 @@ class IdWindow {
   std::size_t bytes_max_;
   std::size_t bytes_ = 0;
   std::uint64_t overflowed_ = 0;
-  std::deque<Entry> order_;  // by age
-  std::uint64_t first_ = 1;
+  std::deque<Entry> order_;    // by age
+  std::uint64_t first_ = 1;    // number of the oldest one; the others follow
   std::vector<Place> places_;  // by hash, linear probing; a power of two, at least twice as many as ids
 };
 

@@ -64,6 +64,7 @@ class IoService final : private rt::TurnHook {
     close = 128,
     marks = 256,        // the marks have changed
     drop_unread = 512,  // the peer does not read our subscriptions
+    read_left_over = 1024,
   };
   void request(std::shared_ptr<Connection> connection, unsigned requests) noexcept;
   // Runs `task` on the own thread, and waits until it has run. `task` does not throw.

@@ -97,6 +97,9 @@ void Link::handle_requests(unsigned requests) noexcept {
   if ((requests & IoService::read) != 0) {
     run<&Link::resume_reading>();
   }
+  if ((requests & IoService::read_left_over) != 0) {
+    run<&Link::read_left_over>();
+  }
   if ((requests & IoService::read_held) != 0) {
     for (int turns = 0; turns == 0 || (receive_.stalled() && turns < kTurnsAtUnbind); ++turns) {
       read_traffic();

@@ -50,11 +50,13 @@ class Link final : public rt::Watcher, public ListHook {
   void handle_requests(unsigned requests) noexcept;  // IoService::Request
   void retry_timers() noexcept;
   void handle_event(const sys::PollEvent& event) override;
-  void await_room();             // asks the poller to report room in the kernel
-  void await_input();            // the application reads no more: asks the poller for input again
-  void take_down();              // the input has ended
+  void await_room();   // asks the poller to report room in the kernel
+  void await_input();  // the application reads no more: asks the poller for input again
+  void set_left_to_app(bool left) noexcept { receive_.set_left_to_app(left); }  // IoService's
+  void take_down();                                                             // the input has ended
   void drop_unread();            // the peer does not read our subscriptions: ends the connection
   void resume_reading();         // the turn before was spent, or the application made room
+  void read_left_over();         // a turn of the application left bytes in the reader
   void read_traffic() noexcept;  // for a turn, if there is a connection; ends nothing by itself
   void handle_peer_time();
 
@@ -126,6 +128,7 @@ class Link final : public rt::Watcher, public ListHook {
 
   // link_traffic.cc
   void handle_traffic(const sys::PollEvent& event);
+  [[nodiscard]] bool leave_to_app();
   void push_layer() noexcept;
   [[nodiscard]] sys::Interest traffic_interest() const noexcept;
   void bound_unsent() noexcept;

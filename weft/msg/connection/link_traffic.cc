@@ -12,19 +12,25 @@ void Link::handle_traffic(const sys::PollEvent& event) {
     push_layer();
     set_interest(traffic_interest());
   }
-  if (event.readable && !event.failed && !event.peer_closed && common_.connection.poll_tag != 0 &&
-      IoService::app_reads(common_.share)) {
-    // The socket's own thread waits for this very descriptor: reading here would only race it.
-    if (!hooked()) {
-      common_.io.leave_to_app(*this, common_.share);
-      set_interest(interest_);
-    }
+  if (event.readable && !event.failed && !event.peer_closed && leave_to_app()) {
     return;
   }
   // A layer that fails in a write has no event for its reader.
   if (event.readable || event.failed || event.peer_closed || (common_.layered() && common_.stream->state().ended)) {
     receive_.read();
   }
+}
+
+// While the socket's own thread waits for this very descriptor, reading here would only race it.
+bool Link::leave_to_app() {
+  if (common_.connection.poll_tag == 0 || !IoService::app_reads(common_.share)) {
+    return false;
+  }
+  if (!hooked()) {
+    common_.io.leave_to_app(*this, common_.share);
+    set_interest(interest_);
+  }
+  return true;
 }
 
 // Writes bytes that a layer holds and no writer knows of.
@@ -67,6 +73,13 @@ void Link::await_input() {
   set_interest(interest_);
   if (receive_.left_over()) {
     receive_.read();
+  }
+}
+
+// An application that reads on takes them itself. If it does not, the link is taken back: see await_input().
+void Link::read_left_over() {
+  if (phase_ != Phase::traffic || receive_.held_by_link() || !leave_to_app()) {
+    resume_reading();
   }
 }
 

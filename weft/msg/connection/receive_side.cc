@@ -84,14 +84,16 @@ bool ReceiveSide::may_stay(std::uint64_t& end) const noexcept {
   return sys::ticks() < end;
 }
 
-// The pipe stays in the socket's rotation, so the next turn goes on. If there is none, the I/O thread reads: see
-// Link::await_input(). Without a descriptor the I/O thread is the only one that does.
+// The pipe stays in the socket's rotation, so the next turn goes on. If there is none, the I/O thread reads. It finds a
+// link that it left to the application in Link::await_input(); of another link it must be told, since no event reports
+// bytes that are in the reader already.
 ReceiveSide::Peek ReceiveSide::stop_spent() noexcept {
-  left_over_.store(true, std::memory_order_relaxed);
-  const bool watched = common_.connection.poll_tag != 0;
+  // seq_cst, as in set_left_to_app(): either we see that the link was taken back, or await_input() sees this.
+  left_over_.store(true, std::memory_order_seq_cst);
+  const bool told = left_to_app_.load(std::memory_order_seq_cst);
   give_baton();
-  if (!watched) {
-    resume_later();
+  if (!told) {
+    common_.io.request(common_.connection.shared_from_this(), IoService::read_left_over);
   }
   return Peek::spent;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The second half of a turn: commit, answers, deliveries.
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "weft/topic/hub/session.h"
@@ -22,6 +23,20 @@ Result<Message> encoded(const Op& op) {
     encode_op(op, message->mutable_bytes());
   }
   return message;
+}
+
+// How many answers from the first one on are one.
+std::size_t run_of(std::span<const PendingAnswer> answers) noexcept {
+  std::size_t count = 1;
+  for (; count < answers.size() && answers[count - 1].in_run && answers[count].in_run; ++count) {
+    const PendingAnswer& last = answers[count - 1];
+    const PendingAnswer& next = answers[count];
+    if (last.error != Errc::ok || next.error != Errc::ok || next.id != last.id + 1 || next.number != last.number + 1 ||
+        next.client != last.client) {
+      break;
+    }
+  }
+  return count;
 }
 
 }  // namespace
@@ -75,31 +90,44 @@ void HubSession::tell_stored() {
 }
 
 void HubSession::send_answers(const store::Store::Committed& committed) {
-  for (PendingAnswer& pending : std::exchange(answers_, {})) {
+  std::vector<PendingAnswer> answers = std::exchange(answers_, {});
+  for (PendingAnswer& pending : answers) {
     if (pending.needs != PendingAnswer::Needs::nothing && pending.error == Errc::ok) {
       pending.error = pending.needs == PendingAnswer::Needs::disk ? committed.disk : committed.memory;
     }
-    if (pending.quiet && pending.error == Errc::ok) {
-      continue;
+  }
+  for (std::size_t i = 0; i < answers.size();) {
+    const std::size_t count = run_of(std::span(answers).subspan(i));
+    if (!answers[i].quiet || answers[i].error != Errc::ok) {
+      send_answer(answers[i], count);
     }
-    Op op;
-    op.kind = OpKind::answer;
-    op.id = pending.id;
-    op.code = static_cast<std::uint16_t>(pending.error.code());
-    op.number = pending.error == Errc::ok || pending.error == Errc::conflict ? pending.number : 0;
-    op.second = pending.second;
-    op.flags = pending.flags;
-    op.key = pending.key;
-    op.message_id = pending.message_id;
-    op.headers = as_bytes(pending.headers);
-    op.body = as_bytes(pending.body);
-    const std::string reason = pending.error.text();
-    if (pending.error != Errc::ok && pending.body.empty()) {
-      op.body = as_bytes(reason);
-    }
-    send(pending.client, op);
+    i += count;
   }
   turn_bytes_ = 0;
+}
+
+// `appends`: how many one answer is for.
+void HubSession::send_answer(const PendingAnswer& pending, std::size_t appends) {
+  Op op;
+  op.kind = OpKind::answer;
+  op.id = pending.id;
+  op.code = static_cast<std::uint16_t>(pending.error.code());
+  op.number = pending.error == Errc::ok || pending.error == Errc::conflict ? pending.number : 0;
+  op.second = pending.second;
+  op.flags = pending.flags;
+  if (appends > 1) {
+    op.second = appends;
+    op.flags |= OpFlags::run;
+  }
+  op.key = pending.key;
+  op.message_id = pending.message_id;
+  op.headers = as_bytes(pending.headers);
+  op.body = as_bytes(pending.body);
+  const std::string reason = pending.error.text();
+  if (pending.error != Errc::ok && pending.body.empty()) {
+    op.body = as_bytes(reason);
+  }
+  send(pending.client, op);
 }
 
 void HubSession::send(const std::string& name, const Op& op) {

@@ -531,6 +531,39 @@ TEST_F(HubTest, TwentyThousandMessagesInFlightAreReadInOrderAndOnce) {
   EXPECT_LT(hub_->counters().turns.load(), kMessages / 2);  // commits are shared
 }
 
+TEST_F(HubTest, AppendsThatFollowEachOtherAreAnsweredTogetherIfTheySayThatTheyMayBe) {
+  TestMember m = member();
+  ASSERT_EQ(m.declare("s", {}), Errc::ok);
+  constexpr std::uint64_t kMessages = 1000;
+  std::map<std::uint32_t, std::uint64_t> expected;  // by id: the sequence; 0: an error
+  std::uint64_t stored = 0;
+  for (std::uint64_t i = 1; i <= kMessages; ++i) {
+    const bool is_duplicate = i % 250 == 0;
+    const bool is_lost = i % 333 == 0;
+    Op op = TestMember::append_op(is_lost ? "none" : "s", "a.b", "x", "n-" + std::to_string(is_duplicate ? 1 : i));
+    op.flags = i % 100 < 90 ? OpFlags::run : 0;
+    stored += is_duplicate || is_lost ? 0 : 1;
+    expected[m.send(op)] = is_lost ? 0 : is_duplicate ? 1 : stored;
+  }
+  std::size_t answers = 0;
+  while (!expected.empty()) {
+    OwnedOp op;
+    ASSERT_TRUE(m.receive(op, sys::now() + 20s));
+    ++answers;
+    const std::uint64_t count = op.op.has(OpFlags::run) ? op.op.second : 1;
+    ASSERT_TRUE(count == 1 || (op.op.error() == Errc::ok && !op.op.has(OpFlags::duplicate)));
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const auto found = expected.find(op.op.id + i);
+      ASSERT_NE(found, expected.end()) << op.op.id + i;
+      EXPECT_EQ(op.op.error(), found->second == 0 ? Errc::not_found : Errc::ok);
+      EXPECT_EQ(op.op.number, found->second == 0 ? 0 : found->second - i);
+      expected.erase(found);
+    }
+  }
+  EXPECT_GE(answers, 100U);  // that do not say it
+  EXPECT_LT(answers, kMessages);
+}
+
 TEST_F(HubTest, WhatWasStoredIsToldAfterItsCommit) {
   hub_.reset();
   std::vector<std::string> told;  // the hub's thread; read after stop()

@@ -224,6 +224,7 @@ void HubSession::append(const std::string& client, const Op& op, const store::No
     reply.number = appended->sequence;
     reply.flags = appended->duplicate ? OpFlags::duplicate : 0;
     reply.needs = stream->in_memory() ? PendingAnswer::Needs::memory : PendingAnswer::Needs::disk;
+    reply.in_run = op.has(OpFlags::run) && !appended->duplicate;
   }
 }
 

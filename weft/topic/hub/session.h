@@ -71,7 +71,8 @@ struct PendingAnswer {
   std::string headers{};
   std::string body{};
   enum class Needs : std::uint8_t { nothing, disk, memory } needs = Needs::nothing;
-  bool quiet = false;  // sent only if it is an error
+  bool quiet = false;   // sent only if it is an error
+  bool in_run = false;  // OpFlags::run: one answer for those whose ids and numbers follow each other
 };
 
 // HubSession: what the hub knows and does, without the socket and without a clock.
@@ -123,6 +124,7 @@ class HubSession {
   [[nodiscard]] store::Store::Committed commit(const store::Now& now);
   void tell_stored();
   void send_answers(const store::Store::Committed& committed);
+  void send_answer(const PendingAnswer& pending, std::size_t appends);
   void send(const std::string& client, const Op& op);
   [[nodiscard]] bool flush(const std::string& name, Client& client);
   [[nodiscard]] bool deliver(const store::Now& now);  // true: the bound of the turn ended it

@@ -240,8 +240,7 @@ void HubLink::finish(Call& call, const Error& error) noexcept {
   }
 }
 
-void HubLink::flush() noexcept {
-  const std::lock_guard lock(mutex_);
+void HubLink::flush_sent() noexcept {
   if (state_ == Link::up) {
     connection_.socket.core()->flush_batches();
   }
@@ -417,6 +416,10 @@ void HubLink::handle_answer(Message&& message, const Op& op) {
   if (op.id == 0) {
     return;  // to a declaration that was repeated, or an acknowledgement
   }
+  if (op.has(OpFlags::run)) {
+    handle_run(op);
+    return;
+  }
   const auto found = calls_.find(op.id);
   if (found == calls_.end()) {
     ++counts_.malformed;  // it came after its deadline, or answers nothing
@@ -427,6 +430,24 @@ void HubLink::handle_answer(Message&& message, const Op& op) {
   call->bytes = std::move(message);
   call->answer = *parse_op(call->bytes.bytes());  // its views point into the new place
   finish(*call, errc == Errc::ok ? Error() : error_of(op));
+}
+
+// One answer to appends whose ids and sequences follow each other.
+void HubLink::handle_run(const Op& op) {
+  if (op.error() != Errc::ok || op.second > kInFlightMax) {
+    ++counts_.malformed;
+    return;
+  }
+  for (std::uint32_t i = 0; i < op.second; ++i) {
+    const auto found = calls_.find(op.id + i);
+    if (found == calls_.end() || !found->second->is_append) {
+      ++counts_.malformed;  // it came after its deadline, or answers nothing
+      continue;
+    }
+    Call& call = *found->second;
+    call.answer = {.kind = OpKind::answer, .id = call.id, .number = op.number + i};
+    finish(call, Error());
+  }
 }
 
 void HubLink::handle_channel(KeptChannel& channel, Message&& message, const Op& op) {

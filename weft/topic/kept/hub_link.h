@@ -116,13 +116,13 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   // Calls `attempt` under the lock, at once and after all news, until it returns anything but would_block. timed_out.
   template <typename Attempt>
   [[nodiscard]] auto wait(News& news, Instant deadline, Attempt attempt) -> decltype(attempt()) {
-    flush();
     std::unique_lock lock(mutex_);
     for (;;) {
       auto result = attempt();
       if (result || result.error() != Errc::would_block) {
         return result;
       }
+      flush_sent();
       const Instant now = sys::now();
       if (now >= deadline) {
         return Error(Errc::timed_out, "the deadline passed first");
@@ -164,7 +164,10 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   }
   void lock() noexcept { mutex_.lock(); }
   void unlock() noexcept { mutex_.unlock(); }
-  void flush() noexcept;  // of what was sent; before a wait
+  void flush() noexcept {  // what was sent, before a wait
+    const std::lock_guard lock(mutex_);
+    flush_sent();
+  }
 
  private:
   // Connection: one socket, for one connection.
@@ -182,11 +185,13 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   [[nodiscard]] std::uint32_t fresh_id() noexcept;
   [[nodiscard]] bool has_place(const Call& call) const noexcept;
   [[nodiscard]] bool send(const Message& message) noexcept;
+  void flush_sent() noexcept;
   void want_connection();
   void want_timer(Instant deadline);
   void finish(Call& call, const Error& error) noexcept;
   void handle_op(Message&& message);  // locked
   void handle_answer(Message&& message, const Op& op);
+  void handle_run(const Op& op);
   void handle_channel(KeptChannel& channel, Message&& message, const Op& op);
   void end_channel(KeptChannel& channel, const Error& error) noexcept;
   void give_back(KeptChannel& channel) noexcept;

@@ -190,6 +190,29 @@ TEST_F(HubLinkTest, AnswersThatComeTwiceOrToNothingAreCounted) {
   expect_books_balance(*link.link());
 }
 
+TEST_F(HubLinkTest, ARunOfAnswersEndsTheAppendsThatThereAreAndNothingElse) {
+  TestLink link(context_, endpoint_);
+  FakeHub hub(context_, endpoint_, store_, [](FakeHub& self, const Op& op) {
+    if (op.kind == OpKind::append) {
+      self.say({.kind = OpKind::answer, .flags = OpFlags::run, .id = op.id, .number = 7, .second = 4097});
+      self.say({.kind = OpKind::answer, .flags = OpFlags::run, .id = op.id, .number = 7, .second = 0});
+      self.say({.kind = OpKind::answer, .flags = OpFlags::run, .id = op.id, .second = 1, .code = 9});
+      self.say({.kind = OpKind::answer, .flags = OpFlags::run, .id = op.id - 1, .number = 41, .second = 3});
+      return false;
+    }
+    if (op.kind == OpKind::info) {
+      self.say({.kind = OpKind::answer, .flags = OpFlags::run, .id = op.id, .number = 1, .second = 1});
+    }
+    return true;
+  });
+  Stream orders = link.stream({.name = "orders"});
+  EXPECT_EQ(orders.publish("a", "x")->sequence, 42U);
+  EXPECT_TRUE(eventually([&] { return link->statistics().malformed == 4; }));
+  EXPECT_TRUE(orders.info());
+  EXPECT_EQ(link->statistics().malformed, 5U);
+  expect_books_balance(*link.link());
+}
+
 TEST_F(HubLinkTest, BytesThatAreNoOpsAreCounted) {
   TestLink link(context_, endpoint_);
   Socket liar = *context_.socket(SocketType::router);

@@ -111,7 +111,7 @@ Result<IntrusivePtr<Call>> StreamCore::append_wire(std::string_view wire, Bytes 
     }
     const bool remembered = settings_.same_id_window != Duration::zero();
     const std::string own = options.id.empty() && remembered ? link_->next_message_id() : std::string();
-    Op op{.kind = OpKind::append, .name = wire_, .key = wire};
+    Op op{.kind = OpKind::append, .flags = OpFlags::run, .name = wire_, .key = wire};
     op.message_id = options.id.empty() ? std::string_view(own) : options.id;
     op.headers = as_bytes(options.headers);
     op.body = body;

@@ -80,7 +80,10 @@ struct OpFlags {
   static constexpr std::uint16_t quiet = 1U << 7U;          // ack, nak, work, reject, credit: no answer unless it fails
   static constexpr std::uint16_t by_sequence = 1U << 8U;    // get: the message `number`
   static constexpr std::uint16_t more = 1U << 9U;           // answer of list, info, leases: ask again behind the last
-  static constexpr std::uint16_t all = (1U << 10U) - 1U;
+  // append: the answer may be one with those of other appends. answer: to the `second` appends from `id` on, whose
+  // sequences grow by one from `number` on.
+  static constexpr std::uint16_t run = 1U << 10U;
+  static constexpr std::uint16_t all = (1U << 11U) - 1U;
 };
 
 // Op: one op. The views point into the bytes that it was parsed from, or to the caller's.
