@@ -31,7 +31,7 @@ ReceiveSide::Peek ReceiveSide::peek(FrameView& view, FrameRun& run) noexcept {
       give_baton();
       return Peek::channel;
     }
-    const std::size_t taken = plain_ && assembly_.parts.empty() ? reader_.take_run(run) : 0;
+    const std::size_t taken = plain_ && assembly_.parts.empty() ? reader_.take_run(run, !share_.traits.single_part) : 0;
     if (taken != 0) [[likely]] {
       count_past_channel(taken);
       if (reader_.empty()) {

@@ -49,7 +49,7 @@ struct Cell {
       body.large.buffer->release();
     }
   }
-  // Copies only the bytes in use.
+  // Copies only the bytes in use, and up to 15 more.
   void copy_to(Cell& target) const noexcept {
     target.kind = kind;
     target.more = more;
@@ -58,7 +58,11 @@ struct Cell {
     if (is_large()) {
       target.body.large = body.large;
     } else {
-      copy_bytes(target.body.small, Bytes(body.small, size));
+      constexpr std::size_t kStep = 16;
+      static_assert(kInlineMax % kStep == 0);
+      for (std::size_t at = 0; at < size; at += kStep) {
+        std::memcpy(target.body.small + at, body.small + at, kStep);
+      }
     }
   }
 };
@@ -75,7 +79,7 @@ struct Outbound {
   bool waits = false;  // the call may wait; SocketCore::send() sets it
   // The call's deadline. Instant::min(): as the option send_timeout says; the first wait sets it.
   Instant deadline = Instant::min();
-  bool keep = false;   // PUB, XPUB: would_block instead of dropping the message for a full peer, as xpub_no_drop
+  bool keep = false;  // PUB, XPUB: would_block instead of dropping the message for a full peer, as xpub_no_drop
 
   [[nodiscard]] bool external() const noexcept { return message != nullptr && message->external(); }
 };

@@ -53,7 +53,7 @@ class Pipe final : public PipeShare {
   // The next part. The view is valid until pop() or unpeek(), one of which must follow.
   [[nodiscard]] bool peek(FrameView& view) noexcept {
     if (!run_.empty()) [[likely]] {
-      view = {run_.front(), false, nullptr, nullptr, notes.origin};
+      view = {run_.front(), run_.more(), nullptr, nullptr, notes.origin};
       peeked_ = Peeked::run;
       return true;
     }

@@ -10,15 +10,16 @@
 
 namespace weft::msg {
 
-// FrameRun: whole messages of one short part each, one behind the other in a read block, as they came. The reader hands
-// them out at once, so that the pipe calls the connection once a run.
+// FrameRun: whole messages of short parts, one behind the other in a read block, as they came. The reader hands them
+// out at once, so that the pipe calls the connection once a run, and no part is copied into a channel.
 // Owner: a pipe. Affinity: the receive lock.
 // Cost: a few instructions for each message. A run that is not empty holds one reference to the block.
 // Invariants:
 // 1. The bytes stay in place, whatever the reader does meanwhile.
 class FrameRun {
  public:
-  static constexpr std::size_t kMax = 32;  // messages; those in a run do not count towards the high-water mark
+  static constexpr std::size_t kMax = 32;       // messages; those in a run do not count towards the high-water mark
+  static constexpr std::size_t kPartsMax = 64;  // of them together
 
   FrameRun() noexcept = default;
   FrameRun(const FrameRun&) = delete;
@@ -30,22 +31,27 @@ class FrameRun {
     std::size_t count = 0;
     std::size_t size = 0;  // in bytes
   };
-  // The whole short frames of one-part messages at the front of `input`, at most kMax frames.
-  [[nodiscard]] static Frames measure(Bytes input) noexcept {
-    Frames frames;
-    while (frames.count < kMax) {
-      const std::size_t frame = zmtp::short_frame_size(input.subspan(frames.size));
+  // The whole messages of short parts at the front of `input`. `multipart`: else only those of one part.
+  [[nodiscard]] static Frames measure(Bytes input, bool multipart) noexcept {
+    const std::uint8_t allowed = multipart ? zmtp::kMore : 0;
+    Frames whole;
+    std::size_t size = 0;
+    for (std::size_t parts = 0; whole.count < kMax && parts < kPartsMax; ++parts) {
+      const std::size_t frame = zmtp::short_frame_size(input.subspan(size), allowed);
       if (frame == 0) {
         break;
       }
-      frames.size += frame;
-      ++frames.count;
+      const bool ends_message = input[size] == 0;
+      size += frame;
+      if (ends_message) {
+        whole = {whole.count + 1, size};
+      }
     }
-    return frames;
+    return whole;
   }
-  // The messages that are left.
+  // The messages that are left, of which the first may have lost parts.
   [[nodiscard]] std::size_t count() const noexcept {
-    return measure({begin_, static_cast<std::size_t>(end_ - begin_)}).count;
+    return measure({begin_, static_cast<std::size_t>(end_ - begin_)}, true).count;
   }
   // Requires empty(). `frames`: as measure() found them in `block`.
   void assign(mem::Buffer* block, Bytes frames) noexcept {
@@ -55,8 +61,9 @@ class FrameRun {
     end_ = begin_ + frames.size();
   }
 
-  // The first message. Requires !empty().
+  // The first part, and whether its message has more. Requires !empty().
   [[nodiscard]] Bytes front() const noexcept { return {begin_ + zmtp::kFrameHeaderSizeMin, begin_[1]}; }
+  [[nodiscard]] bool more() const noexcept { return begin_[0] != 0; }
   void pop() noexcept {
     begin_ += zmtp::kFrameHeaderSizeMin + begin_[1];
     if (begin_ == end_) [[unlikely]] {

@@ -51,14 +51,14 @@ class Reader {
   [[nodiscard]] Step look(Frame& frame) noexcept;
   [[nodiscard]] zmtp::Breach breach() const noexcept { return breach_; }  // after forged: the reason
   void consume() noexcept;                                                // after look() gave a frame
-  // The common case, in few steps: whole short ZMTP 3 frames of one-part messages, in the clear, go into `run`, which
-  // was empty. Returns how many. 0: the first frame is none of these; call look().
-  [[nodiscard]] std::size_t take_run(FrameRun& run) noexcept {
+  // The common case, in few steps: whole messages of short ZMTP 3 frames, in the clear, go into `run`, which was empty.
+  // Returns how many. 0: the first message is none of these; call look(). `multipart`: as in FrameRun::measure().
+  [[nodiscard]] std::size_t take_run(FrameRun& run, bool multipart) noexcept {
     if (begin_ == end_ || big_ != nullptr || recodes_) {
       return 0;
     }
     const Bytes input(block_->data() + begin_, end_ - begin_);
-    const FrameRun::Frames frames = FrameRun::measure(input);
+    const FrameRun::Frames frames = FrameRun::measure(input, multipart);
     if (frames.count != 0) {
       run.assign(block_, input.first(frames.size));
       begin_ += frames.size;

@@ -119,25 +119,44 @@ TEST(Reader, TakesFramesHoweverTheyAreCut) {
 }
 
 TEST(Reader, GivesShortMessagesInARunThatEndsBeforeAnythingElse) {
-  const std::string others[] = {frame(zmtp::kMore, "part"), frame(zmtp::kCommand, "command"),
-                                frame(0, pattern(256)),     frame(0, "cut").substr(0, 4),
-                                std::string(1, '\0'),       std::string()};
-  for (const std::string& other : others) {
-    Reader reader;
-    FakeStream stream;
-    stream.input = frame(0, "a") + frame(0, "") + frame(0, pattern(255)) + other;
-    bool drained = false;
-    ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
-    FrameRun run;
-    ASSERT_TRUE(reader.take_run(run));
-    EXPECT_EQ(as_text(reader.unparsed()), other);
-    for (const std::string& body : {std::string("a"), std::string(), pattern(255)}) {
-      ASSERT_FALSE(run.empty());
-      EXPECT_EQ(as_text(run.front()), body);
-      run.pop();
+  const std::string two = frame(zmtp::kMore, "part") + frame(0, "last");
+  const std::string others[] = {frame(zmtp::kMore, "part"),
+                                frame(zmtp::kMore, "part") + frame(0, "cut").substr(0, 4),
+                                frame(zmtp::kMore, "part") + frame(0, pattern(256)),
+                                frame(zmtp::kMore, "part") + frame(zmtp::kCommand, "command"),
+                                "\5\1x",  // a command with more parts: malformed
+                                frame(zmtp::kCommand, "command"),
+                                frame(0, pattern(256)),
+                                frame(0, "cut").substr(0, 4),
+                                std::string(1, '\0'),
+                                std::string()};
+  for (const bool multipart : {false, true}) {
+    for (const std::string& other : others) {
+      Reader reader;
+      FakeStream stream;
+      const std::string rest = multipart ? other : two + other;
+      stream.input = frame(0, "a") + frame(0, "") + frame(0, pattern(255)) + two + other;
+      bool drained = false;
+      ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
+      FrameRun run;
+      std::size_t left = multipart ? 4 : 3;
+      ASSERT_EQ(reader.take_run(run, multipart), left);
+      EXPECT_EQ(as_text(reader.unparsed()), rest);
+      std::vector<std::string> bodies = {"a", "", pattern(255)};
+      if (multipart) {
+        bodies.insert(bodies.end(), {"part", "last"});
+      }
+      for (const std::string& body : bodies) {
+        ASSERT_FALSE(run.empty());
+        EXPECT_EQ(run.count(), left);
+        EXPECT_EQ(as_text(run.front()), body);
+        EXPECT_EQ(run.more(), body == "part");
+        left -= run.more() ? 0 : 1;
+        run.pop();
+      }
+      EXPECT_TRUE(run.empty());
+      EXPECT_EQ(reader.take_run(run, multipart), 0U);
     }
-    EXPECT_TRUE(run.empty());
-    EXPECT_FALSE(reader.take_run(run));
   }
 }
 
@@ -151,7 +170,7 @@ TEST(Reader, ARunIsBoundedAndStaysWhateverTheReaderDoes) {
   bool drained = false;
   ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
   FrameRun run;
-  ASSERT_TRUE(reader.take_run(run));
+  ASSERT_EQ(reader.take_run(run, true), FrameRun::kMax);
   EXPECT_EQ(as_text(reader.unparsed()), frame(0, std::to_string(count - 1)));
   reader.settle();
   stream.input = frame(0, pattern(200, 7));
@@ -163,6 +182,23 @@ TEST(Reader, ARunIsBoundedAndStaysWhateverTheReaderDoes) {
     run.pop();
   }
   EXPECT_TRUE(run.empty());
+}
+
+TEST(Reader, ARunHasOnlyWholeMessagesOfABoundedNumberOfParts) {
+  for (const std::size_t parts : {FrameRun::kPartsMax / 2, FrameRun::kPartsMax, FrameRun::kPartsMax + 1}) {
+    std::string message;
+    for (std::size_t i = 1; i < parts; ++i) {
+      message += frame(zmtp::kMore, "x");
+    }
+    message += frame(0, "x");
+    Reader reader;
+    FakeStream stream;
+    stream.input = message + message + message;
+    bool drained = false;
+    ASSERT_EQ(reader.fill(stream, nullptr, drained).status, Status::done);
+    FrameRun run;
+    EXPECT_EQ(reader.take_run(run, true), FrameRun::kPartsMax / parts);
+  }
 }
 
 // The bound of a peer whose handshake is not over: see link_handshake.cc.
