@@ -33,21 +33,17 @@ class FrameRun {
   };
   // The whole messages of short parts at the front of `input`. `multipart`: else only those of one part.
   [[nodiscard]] static Frames measure(Bytes input, bool multipart) noexcept {
-    const std::uint8_t allowed = multipart ? zmtp::kMore : 0;
     Frames whole;
-    std::size_t size = 0;
-    for (std::size_t parts = 0; whole.count < kMax && parts < kPartsMax; ++parts) {
-      const std::size_t frame = zmtp::short_frame_size(input.subspan(size), allowed);
+    while (whole.count < kMax) {
+      const std::size_t frame = zmtp::short_frame_size(input.subspan(whole.size));
       if (frame == 0) {
         break;
       }
-      const bool ends_message = input[size] == 0;
-      size += frame;
-      if (ends_message) {
-        whole = {whole.count + 1, size};
-      }
+      whole.size += frame;
+      ++whole.count;
     }
-    return whole;
+    const bool parts_follow = multipart && whole.count < kMax && whole.size < input.size() && input[whole.size] != 0;
+    return parts_follow ? measure_parts(input, whole) : whole;
   }
   // The messages that are left, of which the first may have lost parts.
   [[nodiscard]] std::size_t count() const noexcept {
@@ -77,6 +73,23 @@ class FrameRun {
       block_->release();
       block_ = nullptr;
     }
+  }
+
+  // Goes on behind `whole`, which are of one part each.
+  [[nodiscard]] static Frames measure_parts(Bytes input, Frames whole) noexcept {
+    std::size_t size = whole.size;
+    for (std::size_t parts = whole.count; whole.count < kMax && parts < kPartsMax; ++parts) {
+      const std::size_t frame = zmtp::short_frame_size(input.subspan(size), zmtp::kMore);
+      if (frame == 0) {
+        break;
+      }
+      const bool ends_message = input[size] == 0;
+      size += frame;
+      if (ends_message) {
+        whole = {whole.count + 1, size};
+      }
+    }
+    return whole;
   }
 
   const std::uint8_t* begin_ = nullptr;
