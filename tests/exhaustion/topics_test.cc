@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "tests/exhaustion/walk.h"
+#include "weft/msg/socket/socket_core.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
 #include "weft/topic/node/interest.h"
+#include "weft/topic/node/node.h"
 
 namespace weft {
 namespace {
@@ -97,6 +99,39 @@ TEST_P(HandleExhaustion, AHandleThatOpenedIsWhole) {
     memory.end();
     expect_whole(*topics, stays);
     expect_whole(stays, *topics);
+  });
+}
+
+// Regression: a link whose second connection failed passed for whole, and what stays inside never came.
+TEST(TopicsExhaustion, ALinkWithoutItsInnerConnectionGetsItWithTheNextCall) {
+  Context context;
+  TopicsOptions options;
+  options.fleet = "inproc:one";
+  const auto one = *topic::Node::open(context, options, nullptr);
+  const auto s = *one->subscribe(std::vector<Filter>{*Filter::parse("in.a")}, {});
+  options.fleet = "inproc:other";
+  options.inside = {"in.>"};
+  walk([&](FailingMemory& memory) {
+    memory.end();
+    const auto other = *topic::Node::open(context, options, nullptr);
+    memory.resume();
+    if (!made(msg::or_no_memory(
+            [&] { return one->link_inproc(other->instance(), other->inproc_endpoint(), other->has_inner()); }))) {
+      memory.end();
+      ASSERT_TRUE(one->link_inproc(other->instance(), other->inproc_endpoint(), other->has_inner()));
+    }
+    memory.end();
+    const auto p = *other->make_publisher("in.a");
+    const Instant end = sys::now() + 5s;
+    Result<TopicMessage> got = Errc::would_block;
+    while (!got && sys::now() < end) {
+      ASSERT_TRUE(other->publish(*p, as_bytes("text"), {}, false));
+      got = one->next_until(*s, sys::now() + 1ms);
+    }
+    ASSERT_TRUE(got) << got.error().message();
+    while (one->try_next(*s)) {
+    }
+    one->part(other->instance(), other->inproc_endpoint());
   });
 }
 

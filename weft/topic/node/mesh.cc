@@ -66,7 +66,10 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
     link.failed = !up;
     instance = link.instance;
     given = link.given;
-    if (!up && instance != 0) {
+    if (up) {
+      lost_.found(instance);
+    } else if (instance != 0) {
+      lost_.note(instance);
       forget_peer(instance);
       drop = !given && fleet_.kind == Fleet::Kind::tcp && now - link.down_since > kLearnedKept;
     }
@@ -206,37 +209,39 @@ Result<void> Node::meet(std::uint64_t instance, const std::string& inproc_endpoi
 }
 Result<void> Node::greet(std::uint64_t to) { return tell_soon(to, true) ? Result<void>() : msg::kNoMemoryToSend; }
 
+// Each connection that fails is made by the next call: a link that stands may lack the one to the inner socket.
 Result<void> Node::link_inproc(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
   const std::lock_guard link_lock(link_mutex_);
+  bool stands = false;
   std::string instead;  // of this connection to the same handle
   {
     const std::lock_guard lock(mesh_mutex_);
     for (const auto& [known, link] : links_) {
-      if (link.instance == instance && link.connected) {
-        if (known == inproc_endpoint) {
-          return {};
-        }
+      if (link.instance == instance && link.connected && known != inproc_endpoint) {
         instead = known;
+      } else if (link.instance == instance && link.connected) {
+        stands = true;
+        inner = inner && !link.inner;
       }
     }
   }
-  if (!instead.empty()) {
+  if (!stands && !instead.empty()) {
     drop_link(instead, true);
   }
-  WEFT_TRY(connect_link(inproc_endpoint, instance, false));
-  if (inner) {
-    WEFT_TRY(in_.connect(inproc_endpoint + kInner));
-  }
-  {
+  if (!stands) {
+    WEFT_TRY(connect_link(inproc_endpoint, instance, false));
     const std::lock_guard lock(mesh_mutex_);
     const auto found = links_.find(inproc_endpoint);
-    if (found == links_.end() && std::none_of(links_.begin(), links_.end(),
-                                              [&](const auto& each) { return each.second.instance == instance; })) {
+    if (found == links_.end()) {
       return gone_.contains(instance) || links_.size() >= kPeersMax ? Result<void>() : msg::kNoMemoryToSend;
     }
-    if (found != links_.end()) {
-      found->second.up = true;  // an inproc connection stands at once
-    }
+    lost_.found(instance);
+    found->second.up = true;  // an inproc connection stands at once
+  }
+  if (inner) {
+    WEFT_TRY(in_.connect(inproc_endpoint + kInner));
+    const std::lock_guard lock(mesh_mutex_);
+    links_.at(inproc_endpoint).inner = true;  // the link lock keeps it
   }
   return {};
 }

@@ -29,6 +29,7 @@
 #include "weft/topic/node/counters.h"
 #include "weft/topic/node/fleet.h"
 #include "weft/topic/node/interest.h"
+#include "weft/topic/node/lost_peers.h"
 #include "weft/topic/node/options.h"
 #include "weft/topic/node/subscription_core.h"
 #include "weft/topic/wire/control.h"
@@ -215,6 +216,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     bool other_name = false;     // of this handle, or of one that another link connects to
     bool plain = false;          // no handle of topics: a publisher of another library
     bool up = false;
+    bool inner = false;   // of a handle of this process: the XSUB is also connected to its topics that stay inside
     bool failed = false;  // the last attempt, or the last connection
     Instant down_since{};
   };
@@ -429,8 +431,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::uint64_t tells_to_ = 0;                            // whom; 0: every peer
   bool greets_ = false;                                   // and greets
   std::set<std::uint64_t> gone_;                          // said that they leave
-  std::uint64_t revision_ = 1;                            // of our roster
-  std::uint64_t ask_ = 1;                                 // the last ask for rosters
+  LostPeers lost_;
+  std::uint64_t revision_ = 1;  // of our roster
+  std::uint64_t ask_ = 1;       // the last ask for rosters
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, OwnProbe> own_probes_;
   std::vector<PeerProbe> peer_probes_;

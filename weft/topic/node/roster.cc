@@ -258,11 +258,22 @@ void Node::handle_roster(Control&& control, std::string_view from_host) {
   const std::vector<Roster::Peer> others = std::exchange(parsed->peers, {});
   parsed->heard = {};
   bool fresh = false;
+  bool lost = false;
   {
     const std::lock_guard lock(mesh_mutex_);
     if (gone_.contains(control.from)) {
       return;
     }
+    lost = lost_.contains(control.from);
+  }
+  // A roster comes over the peer's connection, the end of a peer over our own one: neither waits for the other. So the
+  // roster of a handle that was lost waits until a connection to it stands again; that greets it, and it answers.
+  if (lost) {
+    (void)learn(control.from, endpoint);
+    return;
+  }
+  {
+    const std::lock_guard lock(mesh_mutex_);
     const auto known = peers_.find(control.from);
     fresh = known == peers_.end();
     const std::size_t before = fresh ? 0 : known->second.bytes;
