@@ -150,7 +150,11 @@ rt::Task<Result<std::size_t>> ready_subscribers(NodePtr node, IntrusivePtr<Publi
   if (node == nullptr) {
     co_return kMoved;
   }
-  const std::uint64_t probe = node->begin_probe(*core, deadline);
+  const Result<std::uint64_t> begun = node->begin_probe(*core, deadline);
+  if (!begun) {
+    co_return begun.error();
+  }
+  const std::uint64_t probe = *begun;
   Node* const raw = node.get();
   std::function<bool()> enough = [raw, probe, count] { return raw->probe_count(probe) >= count; };
   const Result<void> waited = co_await await_mesh(node, deadline, std::move(enough));

@@ -149,7 +149,9 @@ Result<TopicMessage> Topics::request(std::string_view topic, Bytes body, Instant
 }
 
 Result<Service> Topics::serve(std::string_view topic, const ServiceOptions& options, RequestHandler handler) {
-  return node_ == nullptr ? Result<Service>(kMoved) : Service::start(node_, topic, options, std::move(handler));
+  return msg::or_no_memory([&]() -> Result<Service> {
+    return node_ == nullptr ? Result<Service>(kMoved) : Service::start(node_, topic, options, std::move(handler));
+  });
 }
 
 Result<Owned> Topics::create(std::string_view topic, Instant deadline) {
@@ -174,7 +176,8 @@ Result<Owned> Topics::create(std::string_view topic, Instant deadline) {
 bool Topics::exists(std::string_view topic) const { return node_ != nullptr && node_->is_owned(topic); }
 bool Topics::is_local(std::string_view topic) const { return node_ != nullptr && node_->owns_now(topic); }
 Result<std::vector<std::string>> Topics::list(std::string_view filter) const {
-  return node_ == nullptr ? Result<std::vector<std::string>>(kMoved) : node_->owned_topics(filter);
+  return msg::or_no_memory(
+      [&] { return node_ == nullptr ? Result<std::vector<std::string>>(kMoved) : node_->owned_topics(filter); });
 }
 
 Result<void> Topics::route(std::string_view filter, std::string_view endpoint) {

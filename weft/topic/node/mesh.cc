@@ -26,24 +26,46 @@ void Node::watch_links() {
       case EventKind::handshake_succeeded:
       case EventKind::disconnected:
       case EventKind::connect_failed:
-      case EventKind::handshake_failed: break;
+      case EventKind::handshake_failed:
+      case EventKind::pipe_statistics: break;
       default: return true;
     }
     const auto node = weak.lock();
     if (node == nullptr || node->closed()) {
       return true;
     }
+    if (event.endpoint.empty()) {  // the monitor had no memory for it
+      node->links_unsure_.store(true);
+      node->mend_soon();
+      return false;
+    }
     try {
+      if (event.kind == EventKind::pipe_statistics) {
+        if (node->report_ != nullptr) {
+          node->report_->push_back(event.endpoint);  // on the loop's thread, which asked for it
+        }
+        return true;
+      }
       node->loop_->post([weak, endpoint = event.endpoint, kind = event.kind] {
         if (const auto still = weak.lock(); still != nullptr && !still->closed()) {
-          still->handle_link(endpoint, kind);
+          still->handle_link_or_mend(endpoint, kind);
         }
       });
     } catch (const std::bad_alloc&) {
+      node->links_unsure_.store(true);
+      node->mend_soon();
       return false;
     }
     return true;
   });
+}
+
+void Node::handle_link_or_mend(const std::string& endpoint, EventKind kind) noexcept {
+  try {
+    handle_link(endpoint, kind);
+  } catch (const std::bad_alloc&) {
+    mend_soon();
+  }
 }
 
 void Node::handle_link(const std::string& endpoint, EventKind kind) {
@@ -117,18 +139,22 @@ Result<void> Node::connect_link(const std::string& endpoint, std::uint64_t insta
     link.connected = instance != 0;
     link.down_since = sys::now();
   }
-  if (instance == 0) {
+  const Result<void> begun = msg::or_no_memory([&]() -> Result<void> {
+    if (instance != 0) {
+      return in_.connect(endpoint);
+    }
     loop_->post([weak = weak_from_this(), endpoint] {
       if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
         node->begin_scout(endpoint);
       }
     });
-  } else if (const auto connected = in_.connect(endpoint); !connected) {
+    return {};
+  });
+  if (!begun) {
     const std::lock_guard lock(mesh_mutex_);
     links_.erase(endpoint);
-    return connected.error();
   }
-  return {};
+  return begun;
 }
 
 void Node::drop_link(const std::string& endpoint, bool replaced) noexcept {
@@ -180,8 +206,10 @@ Result<void> Node::met(std::uint64_t instance, const std::string& inproc_endpoin
     return meet(instance, inproc_endpoint, inner);
   }
   loop_->post([weak = weak_from_this(), instance, inproc_endpoint, inner] {
-    if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-      (void)node->meet(instance, inproc_endpoint, inner);
+    const auto node = weak.lock();
+    if (node != nullptr && !node->closed() &&
+        !msg::or_no_memory([&] { return node->meet(instance, inproc_endpoint, inner); })) {
+      node->mend_soon();  // meets every handle that has joined
     }
   });
   return {};
@@ -199,7 +227,15 @@ void Node::parted(std::uint64_t instance, const std::string& inproc_endpoint) no
       }
     });
   } catch (const std::bad_alloc&) {
-    return;  // the connection ends all the same, and its peer is forgotten with the next roster
+    // The other end takes the connection down.
+    const std::lock_guard link_lock(link_mutex_);
+    {
+      const std::lock_guard lock(mesh_mutex_);
+      lost_.note(instance);
+      links_.erase(inproc_endpoint);
+      forget_peer(instance);
+    }
+    mesh_changed();
   }
 }
 
@@ -248,19 +284,17 @@ Result<void> Node::link_inproc(std::uint64_t instance, const std::string& inproc
 
 void Node::part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept {
   pump_all();
-  try {
-    {
-      const std::lock_guard lock(mesh_mutex_);
-      if (gone_.size() >= kGoneMax) {
-        gone_.clear();  // those that left long ago are heard of no more
-      }
-      gone_.insert(instance);
+  (void)msg::or_no_memory([&]() -> Result<void> {
+    const std::lock_guard lock(mesh_mutex_);
+    lost_.note(instance);
+    if (gone_.size() >= kGoneMax) {
+      gone_.clear();  // those that left long ago are heard of no more
     }
-    (void)in_.disconnect(inproc_endpoint + kInner);
-    drop_link(inproc_endpoint);
-  } catch (const std::bad_alloc&) {
-    drop_link(inproc_endpoint);
-  }
+    gone_.insert(instance);
+    return {};
+  });
+  (void)msg::or_no_memory([&] { return in_.disconnect(inproc_endpoint + kInner); });
+  drop_link(inproc_endpoint);
 }
 
 Result<void> Node::add_peer(std::string_view endpoint) {
@@ -299,7 +333,7 @@ void Node::mesh_changed() noexcept {
   }
 }
 
-Result<void> Node::wait_mesh(Instant deadline, const std::function<bool()>& done) {
+Result<void> Node::wait_mesh_for(Instant deadline, const std::function<bool()>& done) {
   std::unique_lock lock(mesh_mutex_);
   while (!done()) {
     if (closed()) {

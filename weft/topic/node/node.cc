@@ -89,6 +89,8 @@ Result<void> Node::start(Context& context) {
     own_loop_ = WEFT_TRY(rt::Loop::make("topics"));
     loop_ = own_loop_.get();
   }
+  mend_event_.emplace(WEFT_TRY(sys::EventFd::make()));
+  mend_watch_ = WEFT_TRY(loop_->watch(mend_event_->fd(), sys::Interest::readable, false, &mender_));
   WEFT_TRY(make_sockets(context));
   WEFT_TRY(open_inbox());
   watch_links();
@@ -160,6 +162,7 @@ Result<void> Node::begin_fleet() {
     WEFT_TRY(read_directory(true));  // of the handles of this process none is found there
   }
   begin_presence();
+  joined_.store(true, std::memory_order_release);
   return {};
 }
 
@@ -204,6 +207,10 @@ Result<void> Node::begin_tcp() {
 void Node::end_watches() noexcept {
   loop_->unwatch(std::exchange(in_watch_, 0));
   loop_->unwatch(std::exchange(out_watch_, 0));
+  loop_->unwatch(std::exchange(mend_watch_, 0));
+  if (mend_timer_) {
+    loop_->timers().cancel(std::exchange(mend_timer_, {}));
+  }
   while (!scouts_.empty()) {
     end_scout(scouts_.begin()->first);
   }
@@ -289,11 +296,13 @@ TopicsStatistics Node::statistics() {
   for (Socket* const socket : {&out_, &inner_}) {
     if (const auto numbers = socket->core() == nullptr ? Result<Statistics>(Errc::closed) : socket->statistics()) {
       all.dropped_full += numbers->dropped_full;
+      all.dropped_for_memory += numbers->dropped_no_memory;
       all.dropped_lost += numbers->dropped_lost;
     }
   }
   if (const auto numbers = in_.core() == nullptr ? Result<Statistics>(Errc::closed) : in_.statistics()) {
     all.dropped_lost += numbers->dropped_lost;
+    all.control_unsent += numbers->dropped_full + numbers->dropped_no_memory;
   }
   if (const auto numbers = out_.core() == nullptr ? Result<Statistics>(Errc::closed) : out_.statistics()) {
     all.peers_refused = numbers->handshakes_failed;

@@ -39,8 +39,13 @@ Result<std::string> with_header(std::string_view headers, std::string_view name,
 // Both subscriptions stand before any peer does: a peer that knows this handle has them.
 Result<void> Node::open_inbox() {
   replies_in_ = make_intrusive<SubscriptionCore>([this](TopicMessage&& message) { handle_reply(std::move(message)); });
-  requests_in_ =
-      make_intrusive<SubscriptionCore>([this](TopicMessage&& message) { handle_request(std::move(message)); });
+  requests_in_ = make_intrusive<SubscriptionCore>([this](TopicMessage&& message) {
+    const auto handled = msg::or_no_memory([&]() -> Result<void> {
+      handle_request(std::move(message));
+      return {};
+    });
+    counters_.control_lost += handled ? 0 : 1;  // the asker's deadline passes
+  });
   const Filter replies = WEFT_TRY(Filter::prefix(inbox()));
   const Filter requests = WEFT_TRY(Filter::exact(request_topic(instance_)));
   WEFT_TRY(add(*replies_in_, "_INBOX", replies));
@@ -83,17 +88,16 @@ Result<Node::Request> Node::begin_request(std::string_view topic, Bytes body, st
     }
     request.id = next_id_++;
     request.replies = make_intrusive<SubscriptionCore>(Full::drop_newest, groups.size(), options_.queue_bytes_max);
-    Pending& pending = requests_[request.id];
-    pending.replies = request.replies;
+    Pending pending{request.replies, {}};
     for (const auto& [group, members] : groups) {
       chosen.push_back({group, members[next_service_++ % members.size()]});
       pending.members.push_back(chosen.back().instance);
     }
+    requests_.emplace(request.id, std::move(pending));
   }
   ++counters_.requests;
-  const std::string reply_to = inbox() + std::to_string(request.id);
   const auto send = [&](const Chosen& each) -> Result<void> {
-    auto block = with_header(headers, "Weft-Reply", reply_to);
+    auto block = with_header(headers, "Weft-Reply", inbox() + std::to_string(request.id));
     block = block ? with_header(*block, kService, wire) : std::move(block);
     block = block && !each.group.empty() ? with_header(*block, kGroup, each.group) : std::move(block);
     const auto to = make_wire_publisher(request_topic(each.instance), false);
@@ -165,6 +169,13 @@ void Node::handle_reply(TopicMessage&& message) {
   }
   ++counters_.replies;
   replies->offer(std::move(message));
+  if (replies->lost() != 0) {
+    TopicsStatistics counts;
+    replies->add_counts(counts);
+    if (counts.queued == 0 && counts.delivered == 0 && counts.dropped_no_memory != 0) {
+      replies->close(Error(Errc::resource_exhausted, "no memory for the reply"));
+    }
+  }
 }
 
 // --- serving ---
@@ -249,10 +260,11 @@ void Node::reply(const TopicMessage& request, Bytes body, std::string_view heade
   if (!to.starts_with("_INBOX.")) {
     return;  // nobody waits
   }
-  (void)msg::or_no_memory([&]() -> Result<void> {
+  const auto sent = msg::or_no_memory([&]() -> Result<void> {
     const auto publisher = WEFT_TRY(make_wire_publisher(std::string(to), false));
     return publish(*publisher, body, headers, false);
   });
+  counters_.control_unsent += !sent && sent.error() == Errc::resource_exhausted ? 1 : 0;
 }
 
 void Node::reply_error(const TopicMessage& request, const Error& error) noexcept {
