@@ -133,6 +133,7 @@ class AsyncTopics {
   // Topics that are kept. Options with texts are named before the co_await (rt/task/task.h says why).
   [[nodiscard]] rt::Task<Result<AsyncStream>> stream(const StreamOptions& options);
   [[nodiscard]] rt::Task<Result<AsyncKeyValue>> key_value(std::string_view name, const KeyValueOptions& options = {});
+  [[nodiscard]] rt::Task<Result<std::vector<StreamInfo>>> streams();
   [[nodiscard]] KeptStatistics kept_statistics() const;
 
   [[nodiscard]] rt::Task<Result<Owned>> create(std::string topic, Instant deadline);

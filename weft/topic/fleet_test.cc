@@ -81,7 +81,7 @@ TEST_P(EachFleet, MessagesOutliveTheHandleThatPublishedThem) {
   }
 }
 
-// Regression: probes stood at the peers until the deadlines of waits that had long ended; beyond 1,024 a wait was in vain.
+// Regression: probes stood at the peers until the deadlines of waits that had ended; beyond 1,024 a wait was in vain.
 TEST_P(EachFleet, WaitsThatEndedLeaveRoomForOthers) {
   Topics a = fleet_.open(context_);
   Topics b = fleet_.open(other_context());

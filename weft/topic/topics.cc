@@ -84,6 +84,13 @@ Result<KeyValue> Topics::key_value(std::string_view name, const KeyValueOptions&
   auto link = WEFT_TRY(topic::hub_link_of(*node_));
   return KeyValue::declare(std::move(link), name, options);
 }
+Result<std::vector<StreamInfo>> Topics::streams() {
+  if (node_ == nullptr) {
+    return kMoved;
+  }
+  const auto link = WEFT_TRY(topic::hub_link_of(*node_));
+  return Stream::list(link, node_->space_prefix());
+}
 KeptStatistics Topics::kept_statistics() const { return topic::kept_statistics_of(node_.get()); }
 
 Result<void> Topics::add_peer(std::string_view endpoint) {

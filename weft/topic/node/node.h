@@ -77,6 +77,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
 
   [[nodiscard]] const TopicsOptions& options() const noexcept { return options_; }
   [[nodiscard]] const Names& names() const noexcept { return names_; }
+  [[nodiscard]] std::string space_prefix() const { return options_.space.empty() ? "" : options_.space + '.'; }
   [[nodiscard]] std::uint64_t instance() const noexcept { return instance_; }
   [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }
   [[nodiscard]] rt::Loop& loop() noexcept { return *loop_; }
