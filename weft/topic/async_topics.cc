@@ -478,6 +478,9 @@ Result<Ongoing> AsyncTopics::forward(std::string_view filter, serve::Server& ser
   if (node_ == nullptr) {
     return kMoved;
   }
+  if (!node_->loop().on_loop_thread()) {
+    return Error(Errc::invalid_state, "forward() on another thread than the loop's");
+  }
   auto state = std::make_shared<Ongoing::State>(node_, WEFT_TRY(node_->subscribe({}, options)), false);
   Ongoing ongoing(state);  // unsubscribes if the rest fails
   WEFT_TRY(node_->add_text_filter(*state->messages, filter));

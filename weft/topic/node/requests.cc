@@ -2,10 +2,12 @@
 // Node: requests and services.
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
 #include "weft/msg/socket/socket_core.h"
+#include "weft/sync/kept_text.h"
 #include "weft/topic/node/node.h"
 
 namespace weft::topic {
@@ -144,10 +146,14 @@ Result<TopicMessage> Node::reply_of(Result<TopicMessage> received) {
   if (text.empty()) {
     return received;
   }
-  unsigned code = 0;
-  (void)std::from_chars(text.data(), text.data() + text.size(), code);
-  const bool known = code != 0 && !describe(static_cast<Errc>(code)).empty() && code < 1000;
-  return Error(known ? static_cast<Errc>(code) : Errc::other, "the service answered with an error");
+  std::uint32_t number = 0;
+  (void)std::from_chars(text.data(), text.data() + text.size(), number);
+  const ErrorDomain domain(static_cast<std::uint16_t>(number >> 16U));
+  const auto value = static_cast<std::uint16_t>(number);
+  const bool known = value != 0 && (domain != ErrorDomain() || describe(static_cast<Errc>(value)) != "unknown error");
+  const std::string_view reason = text.substr(std::min(text.size(), text.find(' ') + 1));
+  const char* const kept = sync::keep_peer_text({reason}, "the service answered with an error");
+  return known ? Error(domain, value, kept) : Error(Errc::other, kept);
 }
 
 // On the thread that brings the message.
@@ -270,7 +276,12 @@ void Node::reply(const TopicMessage& request, Bytes body, std::string_view heade
 void Node::reply_error(const TopicMessage& request, const Error& error) noexcept {
   (void)msg::or_no_memory([&]() -> Result<void> {
     Headers headers;
-    WEFT_TRY(headers.add(kError, std::to_string(error.value()) + " " + std::string(describe(error.code()))));
+    // The domain and the value in one number: of Weft's own domain the Errc.
+    const std::string_view text = *error.text() != '\0' ? std::string_view(error.text()) : describe(error.code());
+    std::string line = std::to_string(error.domain_and_value()) + " ";
+    std::transform(text.begin(), text.end(), std::back_inserter(line),
+                   [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c; });
+    WEFT_TRY(headers.add(kError, line));
     reply(request, {}, headers.block());
     return {};
   });

@@ -23,9 +23,9 @@ Result<void> Node::say(Control control) noexcept {
     control.from = instance_;
     const std::string bytes = WEFT_TRY(encode_control(control));
     const Result<void> sent = in_.try_send(as_bytes(bytes));
-    return !sent && sent.error() == Errc::resource_exhausted ? sent : Result<void>();
+    return !sent && sent.error() != Errc::would_block ? sent : Result<void>();
   });
-  if (!said) {
+  if (!said && said.error() == Errc::resource_exhausted) {
     ++counters_.control_unsent;
   } else if (missed() != before) {
     mend_soon();
@@ -70,7 +70,7 @@ void Node::tell_roster(std::uint64_t to) noexcept {
     }
     return say(std::move(control));
   });
-  if (!told) {
+  if (!told && told.error() == Errc::resource_exhausted) {
     mend_soon();
   }
 }
