@@ -303,6 +303,9 @@ Result<void> Node::add_peer(std::string_view endpoint) {
   }
   return msg::or_no_memory([&]() -> Result<void> {
     const net::Endpoint parsed = WEFT_TRY(net::parse_endpoint(endpoint, false));
+    if (fleet_.tls && parsed.transport != net::Transport::tls_tcp) {
+      return Error(Errc::invalid_argument, "every endpoint of a tls+tcp fleet is tls+tcp://");
+    }
     return connect_link(parsed.text(), 0, true);
   });
 }

@@ -25,6 +25,17 @@ std::uint64_t fresh_instance() {
 // A key that has no effect would be a secret kept from nobody.
 Result<void> check_security(const TopicsOptions& options, const Fleet& fleet) {
   const FleetSecurity& keys = options.security;
+  if (fleet.tls) {
+    for (const std::string* const text : {&options.listen, &options.advertise}) {
+      if (!text->empty() && !text->starts_with(fleet.scheme())) {
+        return Error(Errc::invalid_argument, "every endpoint of a tls+tcp fleet is tls+tcp://");
+      }
+    }
+    return keys.tls() && !keys.curve()
+               ? Result<void>()
+               : Error(Errc::invalid_argument,
+                       "a tls+tcp fleet needs a certificate, its key and authorities, and no CURVE");
+  }
   if (keys.empty()) {
     return {};
   }
@@ -104,8 +115,15 @@ Result<void> Node::start(Context& context) {
   return begin_fleet();
 }
 
-Result<void> Node::set_curve(Socket& socket) {
+// For a socket that connects; of tls for one that is bound, too.
+Result<void> Node::set_security(Socket& socket) {
   const FleetSecurity& keys = options_.security;
+  if (fleet_.tls) {
+    WEFT_TRY(socket.set(option::tls_certificate, keys.tls_certificate));
+    WEFT_TRY(socket.set(option::tls_key, keys.tls_key));
+    WEFT_TRY(socket.set(option::tls_authorities, keys.tls_authorities));
+    return socket.set(option::tls_server_name, keys.tls_server_name);
+  }
   if (!keys.curve()) {
     return {};
   }
@@ -130,7 +148,7 @@ Result<void> Node::make_sockets(Context& context) {
   // Control messages of before a connection stood would overtake the subscriptions, which go out when it stands.
   WEFT_TRY(in_.set(option::immediate, true));
   if (fleet_.kind == Fleet::Kind::tcp) {
-    WEFT_TRY(set_curve(in_));
+    WEFT_TRY(set_security(in_));
     Control welcome{.kind = Control::Kind::roster_wanted, .from = instance_};
     const std::string bytes = WEFT_TRY(encode_control(welcome));
     WEFT_TRY(out_.set(option::xpub_welcome_message, bytes));
@@ -194,7 +212,11 @@ Result<void> Node::begin_tcp() {
     WEFT_TRY(out_.set(option::curve_secret_key, options_.security.curve_server_secret));
     WEFT_TRY(out_.set(option::curve_server, true));
   }
-  endpoint_ = WEFT_TRY(out_.bind(options_.listen.empty() ? "tcp://127.0.0.1:0" : options_.listen));
+  if (fleet_.tls) {
+    WEFT_TRY(set_security(out_));
+  }
+  endpoint_ = WEFT_TRY(
+      out_.bind(options_.listen.empty() ? std::string(fleet_.scheme()).append("127.0.0.1:0") : options_.listen));
   if (!options_.advertise.empty()) {
     endpoint_ = options_.advertise;
   }

@@ -300,7 +300,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop);
   [[nodiscard]] Result<void> start(Context& context);
   [[nodiscard]] Result<void> make_sockets(Context& context);
-  [[nodiscard]] Result<void> set_curve(Socket& socket);
+  [[nodiscard]] Result<void> set_security(Socket& socket);
   [[nodiscard]] Result<void> begin_fleet();
   [[nodiscard]] Result<void> begin_local();
   [[nodiscard]] Result<void> read_directory(bool joins);

@@ -232,7 +232,9 @@ namespace {
 // A handle that listens on every interface does not know its address; its peers see it.
 std::string seen_endpoint(const std::string& endpoint, std::string_view from_host) {
   const auto parsed = net::parse_endpoint(endpoint, true);
-  if (!parsed || parsed->transport != net::Transport::tcp || from_host.empty()) {
+  const bool is_tcp =
+      parsed && (parsed->transport == net::Transport::tcp || parsed->transport == net::Transport::tls_tcp);
+  if (!is_tcp || from_host.empty()) {
     return endpoint;
   }
   if (!parsed->wildcard && parsed->host != "0.0.0.0" && parsed->host != "::") {
@@ -252,7 +254,8 @@ bool Node::is_of_fleet(std::uint64_t instance, const std::string& endpoint) cons
     return directory_->instance_at(endpoint) == instance;
   }
   const auto parsed = net::parse_endpoint(endpoint, false);
-  return fleet_.kind == Fleet::Kind::tcp && parsed && parsed->transport == net::Transport::tcp;
+  const net::Transport transport = fleet_.tls ? net::Transport::tls_tcp : net::Transport::tcp;
+  return fleet_.kind == Fleet::Kind::tcp && parsed && parsed->transport == transport;
 }
 
 // A peer was heard of.

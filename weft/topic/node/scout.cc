@@ -36,7 +36,7 @@ Result<void> Node::send_scout(Scout& scout) {
   scout.socket = Socket(WEFT_TRY(context_->make_socket(SocketType::xsub)));
   WEFT_TRY(set_common(scout.socket));
   WEFT_TRY(scout.socket.set(option::linger, Duration(0)));
-  WEFT_TRY(set_curve(scout.socket));
+  WEFT_TRY(set_security(scout.socket));
   // The monitor calls on the I/O thread.
   scout.socket.core()->monitor().set_sink([weak = weak_from_this(), at = scout.endpoint](const MonitorEvent& event) {
     const auto node = weak.lock();
