@@ -92,7 +92,7 @@ endif()
 
 # These tests use OpenSSL for their certificates and for an old client.
 if(OPENSSL_FOUND)
-  foreach(folder net serve)
+  foreach(folder net serve topic)
     file(GLOB_RECURSE tls_tests CONFIGURE_DEPENDS weft/${folder}/tls*_test.cc)
     set_source_files_properties(${tls_tests} PROPERTIES COMPILE_DEFINITIONS WEFT_HAVE_OPENSSL
       SKIP_PRECOMPILE_HEADERS ON)

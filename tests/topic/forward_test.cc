@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Topics that are forwarded to the sessions of a server.
+#include <future>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,24 @@ rt::Task<Result<void>> forward_until_stop(rt::Core* core, Context* context, Topi
   const Result<TopicMessage> told = co_await stop->next();
   *at_end = topics->statistics();
   co_return told ? Result<void>() : Result<void>(told.error());
+}
+
+// Tells where the handle is, and keeps it until the topic "stop" has a message.
+rt::Task<Result<void>> hold_until_stop(rt::Core* core, Context* context, TopicsOptions options,
+                                       std::promise<AsyncTopics*>* opened) {
+  Result<AsyncTopics> topics = co_await AsyncTopics::open(*core, *context, options);
+  if (!topics) {
+    opened->set_value(nullptr);
+    co_return topics.error();
+  }
+  Result<AsyncSubscription> stop = topics->subscribe("stop");
+  opened->set_value(&*topics);
+  const Result<TopicMessage> told = co_await stop->next();
+  co_return told ? Result<void>() : Result<void>(told.error());
+}
+rt::Task<Result<void>> forward_here(AsyncTopics* topics, serve::Server* server) {
+  const Result<Ongoing> forwarding = topics->forward("room.>", *server, kRoom, encode);
+  co_return forwarding ? Result<void>() : Result<void>(forwarding.error());
 }
 
 class Forward : public serve::test::ServerTest {
@@ -138,6 +157,19 @@ TEST_F(Forward, EachSessionOfTheGroupGetsEachMessageOnEveryCore) {
   EXPECT_EQ(clients.front()->receive(), "back");
   stop();
   EXPECT_EQ(at_end_.not_forwarded, 0u);
+}
+
+TEST_F(Forward, AnotherCoreThanTheHandlesIsRefused) {
+  std::promise<AsyncTopics*> opened;
+  auto held = *rt::spawn(runtime_->core(0), hold_until_stop(&runtime_->core(0), &second_, fleet_.options(), &opened));
+  AsyncTopics* const topics = opened.get_future().get();
+  ASSERT_NE(topics, nullptr);
+  EXPECT_EQ(rt::spawn(runtime_->core(1), forward_here(topics, server_.get()))->get().error(), Errc::invalid_state);
+  EXPECT_TRUE(rt::spawn(runtime_->core(0), forward_here(topics, server_.get()))->get());
+  Publisher stop = *topics_->publisher("stop");
+  ASSERT_TRUE(stop.wait_subscribers(1, soon()));
+  ASSERT_TRUE(stop.publish("now"));
+  EXPECT_TRUE(held.get());
 }
 
 // Two forwardings of one message are two frames; a subscription with filters that overlap is one.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// weft-topics: the topics of a fleet from a shell: who is there, publish, subscribe. It joins the fleet and never hosts
-// its hub. Exit codes: 0; 1: failed; 2: usage.
+// weft-topics: the topics of a fleet from a shell: who is there, publish, subscribe, and what is kept. It joins the
+// fleet and never hosts its hub. Exit codes: 0; 1: failed; 2: usage.
 #include <chrono>
 #include <csignal>
 #include <cstdint>
@@ -28,6 +28,14 @@ constexpr const char* kHelp =
     "  pub TOPIC [BODY|-]     publishes BODY, or standard input\n"
     "  sub FILTER...          prints the messages of topics, or of tokens such as px.*\n"
     "  tap                    prints the messages of every topic\n"
+    "  streams                what the fleet's hub keeps: each stream, what it keeps, the fault that it survives,\n"
+    "                         its first and its next sequence, its bytes; then its consumers, each with the\n"
+    "                         sequence below which all is acknowledged, and the number of those that wait\n"
+    "  kv ls [BUCKET [FILTER]]  the buckets, or the keys of one\n"
+    "  kv get BUCKET KEY      the value\n"
+    "  kv put BUCKET KEY VALUE|-  prints the revision; makes the bucket if there is none\n"
+    "  kv delete BUCKET KEY   prints the revision\n"
+    "  kv watch BUCKET [FILTER]  the values, and each change\n"
     "Options, before the command:\n"
     "  --fleet FLEET          local (the default), local:NAME, tcp://HOST:PORT,...\n"
     "  --space SPACE          the first token of every topic\n"
@@ -35,7 +43,7 @@ constexpr const char* kHelp =
     "  --header NAME:VALUE    pub: one more header\n"
     "  --wait-subscribers N   pub: waits until so many are ready\n"
     "  --prefix, --glob       sub: the filters are prefixes, or globs of Redis\n"
-    "  --count N              sub, tap: ends after so many messages\n"
+    "  --count N              sub, tap, kv watch: ends after so many messages\n"
     "  --timeout SECONDS      for the fleet's answers (30), and for the next message (for ever)\n"
     "  --json                 each line is an object of JSON; bytes beyond ASCII are the code points 80 to ff\n";
 
@@ -101,6 +109,17 @@ std::string read_option(Arguments& all, std::string_view option, const char* val
   return {};
 }
 
+// Empty: well formed.
+std::string check_kv(const std::vector<std::string>& words) {
+  const std::string verb = words.size() < 2 ? "" : words[1];
+  const std::size_t count = words.size() < 2 ? 0 : words.size() - 2;
+  const bool good = verb == "ls"                        ? count <= 2
+                    : verb == "watch"                   ? count == 1 || count == 2
+                    : verb == "get" || verb == "delete" ? count == 2
+                                                        : verb == "put" && count == 3;
+  return good ? "" : "kv takes ls, get, put, delete or watch, with a bucket";
+}
+
 std::string read_arguments(Arguments& all, int argc, char** argv) {
   all.topics.hosts = false;
   int i = 1;
@@ -121,7 +140,10 @@ std::string read_arguments(Arguments& all, int argc, char** argv) {
   if (all.prefix && all.glob) {
     return "a filter is a prefix or a glob";
   }
-  if (command == "ls" || command == "tap") {
+  if (command == "kv") {
+    return check_kv(all.words);
+  }
+  if (command == "ls" || command == "tap" || command == "streams") {
     return count == 1 ? "" : command + " takes no arguments";
   }
   if (command == "pub") {
@@ -175,11 +197,13 @@ Result<void> list(weft::Topics& topics, const Arguments& all) {
   return {};
 }
 
+// `-`: standard input.
+std::string text_or_input(const std::string& text) {
+  return text == "-" ? std::string(std::istreambuf_iterator<char>(std::cin), {}) : text;
+}
+
 Result<void> publish(weft::Topics& topics, const Arguments& all) {
-  std::string body = all.words.size() > 2 ? all.words[2] : "";
-  if (body == "-") {
-    body.assign(std::istreambuf_iterator<char>(std::cin), {});
-  }
+  const std::string body = text_or_input(all.words.size() > 2 ? all.words[2] : "");
   weft::Publisher publisher = WEFT_TRY(topics.publisher(all.words[1], {.when_full = weft::WhenFull::wait}));
   WEFT_TRY(topics.sync(all.deadline()));
   if (all.wait_subscribers != 0) {
@@ -215,6 +239,99 @@ Result<void> subscribe(weft::Topics& topics, const Arguments& all, const std::ve
   return {};
 }
 
+// --- what is kept ---
+
+Result<void> streams(weft::Topics& topics, const Arguments& all) {
+  const auto kept = WEFT_TRY(topics.streams());
+  for (const weft::StreamInfo& stream : kept) {
+    print(all.json, {{"kind", "stream"},
+                     {"name", stream.name},
+                     {"keep", std::string(weft::name_of(stream.settings.keep))},
+                     {"survives", std::string(weft::name_of(stream.settings.survives))},
+                     {"first", std::to_string(stream.first)},
+                     {"next", std::to_string(stream.next)},
+                     {"bytes", std::to_string(stream.bytes)}});
+    for (const weft::StreamInfo::Consumer& consumer : stream.consumers) {
+      print(all.json, {{"kind", "consumer"},
+                       {"stream", stream.name},
+                       {"name", consumer.name},
+                       {"floor", std::to_string(consumer.floor)},
+                       {"waiting", std::to_string(consumer.waiting)}});
+    }
+  }
+  return {};
+}
+
+// The bucket with the settings that it has. Only `makes` makes one.
+Result<weft::KeyValue> open_bucket(weft::Topics& topics, const Arguments& all, const std::string& name, bool makes) {
+  const std::string wire = (all.topics.space.empty() ? "" : all.topics.space + '.') + "kv." + name;
+  const auto kept = WEFT_TRY(topics.streams());
+  for (const weft::StreamInfo& stream : kept) {
+    if (stream.name == wire) {
+      return topics.key_value(name, {.history = stream.settings.history,
+                                     .survives = stream.settings.survives,
+                                     .bytes_max = stream.settings.bytes_max,
+                                     .age_max = stream.settings.age_max});
+    }
+  }
+  return makes ? topics.key_value(name) : weft::Error(weft::Errc::not_found, "there is no such bucket");
+}
+
+Result<void> list_buckets(weft::Topics& topics, const Arguments& all) {
+  const std::string prefix = (all.topics.space.empty() ? "" : all.topics.space + '.') + "kv.";
+  const auto kept = WEFT_TRY(topics.streams());
+  for (const weft::StreamInfo& stream : kept) {
+    if (stream.name.starts_with(prefix)) {
+      print(all.json, {{"bucket", stream.name.substr(prefix.size())}});
+    }
+  }
+  return {};
+}
+
+Result<void> watch(weft::KeyValue& bucket, const Arguments& all) {
+  weft::KeyValueWatch changes = WEFT_TRY(bucket.watch(all.words.size() > 3 ? all.words[3] : ">"));
+  for (std::uint64_t i = 0; all.count == 0 || i < all.count; ++i) {
+    const weft::KeyValueEntry entry = WEFT_TRY(changes.next_until(all.next_deadline()));
+    print(all.json, {{"change", entry.erased() ? "delete" : "put"},
+                     {"key", std::string(entry.key())},
+                     {"revision", std::to_string(entry.revision())},
+                     {"value", std::string(entry.text())}});
+  }
+  return {};
+}
+
+Result<void> key_value(weft::Topics& topics, const Arguments& all) {
+  const std::string& verb = all.words[1];
+  if (all.words.size() == 2) {
+    return list_buckets(topics, all);
+  }
+  weft::KeyValue bucket = WEFT_TRY(open_bucket(topics, all, all.words[2], verb == "put"));
+  if (verb == "watch") {
+    return watch(bucket, all);
+  }
+  if (verb == "ls") {
+    const auto keys = WEFT_TRY(bucket.keys(all.words.size() > 3 ? all.words[3] : ">"));
+    for (const std::string& key : keys) {
+      print(all.json, {{"key", key}});
+    }
+    return {};
+  }
+  const std::string& key = all.words[3];
+  if (verb == "get") {
+    const weft::KeyValueEntry entry = WEFT_TRY(bucket.value(key));
+    std::vector<std::pair<const char*, std::string>> fields = {{"value", std::string(entry.text())}};
+    if (all.json) {
+      fields.emplace_back("revision", std::to_string(entry.revision()));
+    }
+    print(all.json, fields);
+    return {};
+  }
+  const std::string value = verb == "put" ? text_or_input(all.words[4]) : "";
+  const std::uint64_t revision = WEFT_TRY(verb == "put" ? bucket.put(key, std::string_view(value)) : bucket.erase(key));
+  print(all.json, {{"revision", std::to_string(revision)}});
+  return {};
+}
+
 Result<void> run(const Arguments& all) {
   weft::Context context;
   weft::Topics topics = WEFT_TRY(weft::Topics::open(context, all.topics));
@@ -224,6 +341,12 @@ Result<void> run(const Arguments& all) {
   }
   if (command == "pub") {
     return publish(topics, all);
+  }
+  if (command == "streams") {
+    return streams(topics, all);
+  }
+  if (command == "kv") {
+    return key_value(topics, all);
   }
   if (command == "tap") {
     return subscribe(topics, all, {">"});

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""weft_topics_test.py PROGRAM: each command of weft-topics, as processes of one local fleet."""
+"""weft_topics_test.py PROGRAM [KEPT_SIDE]: each command of weft-topics, as processes of one local fleet."""
 import json
 import os
 import subprocess
@@ -7,6 +7,7 @@ import sys
 import tempfile
 
 PROGRAM = sys.argv[1]
+HOST = sys.argv[2] if len(sys.argv) > 2 else ""  # a process that hosts a hub; empty: built without SQLite
 
 
 def main() -> int:
@@ -46,6 +47,9 @@ def main() -> int:
         stays.kill()
         stays.communicate()
 
+        run("kv", "fly", code=2)
+        run("kv", "get", "bucket", code=2)
+        run("streams", "a", code=2)
         run("pub", code=2)
         run("sub", code=2)
         run("fly", code=2)
@@ -56,7 +60,46 @@ def main() -> int:
         run("--timeout", "0", "--wait-subscribers", "1", "pub", "nobody", code=1)
         assert "usage" in subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, check=True).stdout
         assert not [name for _, _, names in os.walk(directory) for name in names if name.endswith(".topics")], "it hosted"
+    if HOST:
+        kept()
     return 0
+
+
+def kept() -> None:
+    with tempfile.TemporaryDirectory() as directory:
+        os.chmod(directory, 0o700)
+        host = subprocess.Popen([HOST, directory, "host"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert host.stdout.readline() == "hosting\n"
+        common = [PROGRAM, "--directory", directory, "--timeout", "30"]
+
+        def run(*arguments: str, code: int = 0, text: str = "") -> str:
+            done = subprocess.run([*common, *arguments], input=text, capture_output=True, text=True, timeout=60)
+            assert done.returncode == code, (arguments, done)
+            return done.stdout
+
+        run("kv", "get", "config", "color", code=1)  # and makes no bucket
+        assert run("kv", "ls") == ""
+        assert run("kv", "put", "config", "color", "blue") == "1\n"
+        assert run("kv", "put", "config", "size.x", "-", text="from the input") == "2\n"
+        assert run("kv", "get", "config", "color") == "blue\n"
+        assert json.loads(run("--json", "kv", "get", "config", "size.x")) == {"value": "from the input", "revision": "2"}
+        assert run("kv", "ls") == "config\n"
+        assert run("kv", "ls", "config") == "color\nsize.x\n"
+        assert run("kv", "ls", "config", "size.>") == "size.x\n"
+        watch = subprocess.Popen([*common, "--json", "--count", "3", "kv", "watch", "config"],
+                                 stdout=subprocess.PIPE, text=True)
+        first = [json.loads(watch.stdout.readline()) for _ in range(2)]
+        assert run("kv", "delete", "config", "color") == "3\n"
+        changes = first + [json.loads(watch.communicate(timeout=60)[0])]
+        assert [(each["change"], each["key"]) for each in changes] == [
+            ("put", "color"), ("put", "size.x"), ("delete", "color")], changes
+        run("kv", "get", "config", "color", code=1)
+        streams = [json.loads(line) for line in run("--json", "streams").splitlines()]
+        assert ["jobs", "log"] in [[each["name"], each.get("keep")] for each in streams], streams
+        bucket = [each for each in streams if each["name"] == "kv.config"][0]
+        assert (bucket["keep"], bucket["next"]) == ("latest", "4") and int(bucket["bytes"]) > 0, bucket
+        assert "stream jobs log " in run("streams")
+        host.communicate(timeout=60)
 
 
 if __name__ == "__main__":

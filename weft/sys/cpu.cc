@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <string>
 
@@ -95,16 +96,20 @@ struct CpuBudget {
   bool quota_limited;
 };
 
-const CpuBudget& cpu_budget() {
-  static const CpuBudget budget = [] {
-    const auto affinity = static_cast<unsigned>(allowed_cpu_ids().size());
-    const double quota = control_group_quota();
-    if (quota <= 0 || quota >= affinity) {
-      return CpuBudget{affinity, false};
-    }
-    return CpuBudget{std::max(1u, static_cast<unsigned>(quota)), true};
-  }();
-  return budget;
+CpuBudget cpu_budget() noexcept {
+  try {
+    static const CpuBudget budget = [] {
+      const auto affinity = static_cast<unsigned>(allowed_cpu_ids().size());
+      const double quota = control_group_quota();
+      if (quota <= 0 || quota >= affinity) {
+        return CpuBudget{affinity, false};
+      }
+      return CpuBudget{std::max(1u, static_cast<unsigned>(quota)), true};
+    }();
+    return budget;
+  } catch (const std::bad_alloc&) {
+    return {1, false};  // the next call reads the files
+  }
 }
 
 }  // namespace

@@ -58,6 +58,9 @@ rt::Task<Result<void>> use_a_stream(rt::Core* core, Context* context, TopicsOpti
   EXPECT_EQ(info.name, "orders");
   EXPECT_EQ(info.next, 2u);
   EXPECT_EQ(info.consumers.size(), 1u);
+  WEFT_CO_TRY(const std::vector<StreamInfo> streams, co_await topics.streams());
+  EXPECT_EQ(streams.size(), 1u);
+  EXPECT_EQ(streams.front().name, "orders");
   WEFT_CO_TRY(co_await orders.remove_consumer("c"));
   const Result<AsyncDelivery> removed = co_await consumer.next();
   EXPECT_EQ(removed.error(), Errc::not_found);

@@ -194,6 +194,40 @@ rt::Task<Result<KeptMessage>> AsyncStream::message(std::uint64_t sequence) {
 rt::Task<Result<KeptMessage>> AsyncStream::newest(std::string_view topic) {
   return message_call(link(), request([&] { return core_->get(topic, 0); }));
 }
+rt::Task<Result<std::vector<StreamInfo>>> AsyncStream::list(std::shared_ptr<HubLink> link, std::string prefix) {
+  std::vector<std::string> names;
+  std::optional<std::string> behind = std::string();
+  while (behind) {
+    const Result<CallPtr> call = StreamCore::names(*behind);
+    if (!call) {
+      co_return call.error();
+    }
+    const Result<void> ran = co_await HubLink::run_task(link, *call);
+    if (!ran) {
+      co_return ran.error();
+    }
+    Result<std::optional<std::string>> next = StreamCore::add_names(**call, prefix, names);
+    if (!next) {
+      co_return next.error();
+    }
+    behind = *std::move(next);
+  }
+  std::vector<StreamInfo> all;
+  for (const std::string& name : names) {
+    const Result<CallPtr> call = StreamCore::info_of(name);
+    if (!call) {
+      co_return call.error();
+    }
+    const Result<void> ran = co_await HubLink::run_task(link, *call);
+    Result<StreamInfo> info = ran ? StreamCore::read_info(**call, name) : Result<StreamInfo>(ran.error());
+    if (info) {
+      all.push_back(*std::move(info));
+    } else if (info.error() != Errc::not_found) {  // it was removed meanwhile
+      co_return info.error();
+    }
+  }
+  co_return all;
+}
 rt::Task<Result<StreamInfo>> AsyncStream::info() {
   static constexpr auto kInfo = [](std::shared_ptr<StreamCore> core) -> rt::Task<Result<StreamInfo>> {
     if (core == nullptr) {
@@ -207,7 +241,7 @@ rt::Task<Result<StreamInfo>> AsyncStream::info() {
     if (!ran) {
       co_return ran.error();
     }
-    co_return core->read_info(**call);
+    co_return StreamCore::read_info(**call, core->wire());
   };
   return kInfo(core_);
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weft/base/bytes.h"
 #include "weft/base/intrusive_ptr.h"
@@ -98,6 +99,9 @@ class AsyncStream {
 
   [[nodiscard]] static rt::Task<Result<AsyncStream>> declare(std::shared_ptr<topic::HubLink> link,
                                                              const StreamOptions& options);
+  // For AsyncTopics::streams(): those of the hub whose names begin with `prefix`.
+  [[nodiscard]] static rt::Task<Result<std::vector<StreamInfo>>> list(std::shared_ptr<topic::HubLink> link,
+                                                                      std::string prefix);
 
  private:
   [[nodiscard]] std::shared_ptr<topic::HubLink> link() const noexcept;

@@ -150,7 +150,11 @@ rt::Task<Result<std::size_t>> ready_subscribers(NodePtr node, IntrusivePtr<Publi
   if (node == nullptr) {
     co_return kMoved;
   }
-  const std::uint64_t probe = node->begin_probe(*core, deadline);
+  const Result<std::uint64_t> begun = node->begin_probe(*core, deadline);
+  if (!begun) {
+    co_return begun.error();
+  }
+  const std::uint64_t probe = *begun;
   Node* const raw = node.get();
   std::function<bool()> enough = [raw, probe, count] { return raw->probe_count(probe) >= count; };
   const Result<void> waited = co_await await_mesh(node, deadline, std::move(enough));
@@ -474,6 +478,9 @@ Result<Ongoing> AsyncTopics::forward(std::string_view filter, serve::Server& ser
   if (node_ == nullptr) {
     return kMoved;
   }
+  if (!node_->loop().on_loop_thread()) {
+    return Error(Errc::invalid_state, "forward() on another thread than the loop's");
+  }
   auto state = std::make_shared<Ongoing::State>(node_, WEFT_TRY(node_->subscribe({}, options)), false);
   Ongoing ongoing(state);  // unsubscribes if the rest fails
   WEFT_TRY(node_->add_text_filter(*state->messages, filter));
@@ -514,6 +521,11 @@ rt::Task<Result<AsyncStream>> AsyncTopics::stream(const StreamOptions& options) 
 rt::Task<Result<AsyncKeyValue>> AsyncTopics::key_value(std::string_view name, const KeyValueOptions& options) {
   auto link = node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kMoved) : topic::hub_link_of(*node_);
   return link ? AsyncKeyValue::declare(*std::move(link), name, options) : refused<AsyncKeyValue>(link.error());
+}
+rt::Task<Result<std::vector<StreamInfo>>> AsyncTopics::streams() {
+  auto link = node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kMoved) : topic::hub_link_of(*node_);
+  return link ? AsyncStream::list(*std::move(link), node_->space_prefix())
+              : refused<std::vector<StreamInfo>>(link.error());
 }
 KeptStatistics AsyncTopics::kept_statistics() const { return topic::kept_statistics_of(node_.get()); }
 

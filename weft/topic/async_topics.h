@@ -126,6 +126,7 @@ class AsyncTopics {
   // `encode` makes, a message. The server outlives the forwarding, which ends when the server stops. `not_forwarded`
   // counts the messages that `encode` refuses, or throws at, and those that a core's lane had no room for. A session
   // that is slow follows its own policy (ListenerOptions::limits). Any core: the loop may be one of the server's.
+  // invalid_state: called on another thread than the loop's.
   Result<Ongoing> forward(std::string_view filter, serve::Server& server, serve::GroupId group,
                           std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode,
                           const SubscriptionOptions& options = {});
@@ -133,6 +134,7 @@ class AsyncTopics {
   // Topics that are kept. Options with texts are named before the co_await (rt/task/task.h says why).
   [[nodiscard]] rt::Task<Result<AsyncStream>> stream(const StreamOptions& options);
   [[nodiscard]] rt::Task<Result<AsyncKeyValue>> key_value(std::string_view name, const KeyValueOptions& options = {});
+  [[nodiscard]] rt::Task<Result<std::vector<StreamInfo>>> streams();
   [[nodiscard]] KeptStatistics kept_statistics() const;
 
   [[nodiscard]] rt::Task<Result<Owned>> create(std::string topic, Instant deadline);

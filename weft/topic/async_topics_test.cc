@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "weft/topic/async_topics.h"
 
+#include <future>
 #include <string>
+#include <vector>
 
 #include "weft/rt/core/core_task.h"
 #include "weft/rt/core/runtime.h"
@@ -123,6 +125,45 @@ TEST_P(AsyncFleets, ACoroutineServesABlockingAsker) {
   }
   ASSERT_TRUE(end.publish("now"));
   EXPECT_TRUE(served.get());
+}
+
+rt::Task<Result<void>> watch_another(rt::Core* core, Context* context, TopicsOptions options,
+                                     std::promise<void>* seen) {
+  Result<AsyncTopics> topics = co_await AsyncTopics::open(*core, *context, options);
+  if (!topics) {
+    co_return topics.error();
+  }
+  const Result<std::vector<NodeInfo>> one = co_await topics->watch_nodes({}, soon());
+  seen->set_value();
+  if (!one) {
+    co_return one.error();
+  }
+  EXPECT_EQ(one->size(), 1u);
+  EXPECT_EQ(one->front().node, "other");
+  const Result<std::vector<NodeInfo>> none = co_await topics->watch_nodes(*one, soon());
+  if (!none) {
+    co_return none.error();
+  }
+  EXPECT_TRUE(none->empty());
+  const Result<std::vector<NodeInfo>> same = co_await topics->watch_nodes({}, sys::now() + 10ms);
+  EXPECT_EQ(same.error(), Errc::timed_out);
+  co_return Result<void>();
+}
+
+TEST_P(AsyncFleets, WatchNodesTellsWhoComesAndWhoLeaves) {
+  Topics seed = fleet_.open(context_);
+  std::promise<void> seen;
+  Context& watcher = GetParam() == "inproc" ? context_ : second_;
+  auto watched = start(0, watch_another(&runtime_->core(0), &watcher, fleet_.options(), &seen));
+  {
+    TopicsOptions options = fleet_.options();
+    options.node = "other";
+    options.presence = 10s;
+    const Topics other = fleet_.open(context_, options);
+    seen.get_future().wait();
+  }
+  const Result<void> result = watched.get();
+  EXPECT_TRUE(result) << result.error().message();
 }
 
 }  // namespace

@@ -81,6 +81,19 @@ TEST_P(EachFleet, MessagesOutliveTheHandleThatPublishedThem) {
   }
 }
 
+// Regression: probes stood at the peers until the deadlines of waits that had ended; beyond 1,024 a wait was in vain.
+TEST_P(EachFleet, WaitsThatEndedLeaveRoomForOthers) {
+  Topics a = fleet_.open(context_);
+  Topics b = fleet_.open(other_context());
+  Subscription s = *b.subscribe("a");
+  Publisher p = *a.publisher("a");
+  for (int i = 0; i < 1100; ++i) {
+    const auto ready = p.wait_subscribers(1, sys::now() + (i < 1090 ? 3600s : 5s));
+    ASSERT_TRUE(ready) << i << ready.error().message();
+  }
+  EXPECT_EQ(b.statistics().control_refused, 0u);
+}
+
 // Regression: a fleet that subscribed by byte prefixes gave "player:10" to a subscriber of "player:1".
 TEST_P(EachFleet, SubscribeIsExact) {
   Topics a = fleet_.open(context_);

@@ -39,6 +39,36 @@ TEST_F(Kept, AHandleKeepsWhatAnotherOneReads) {
   EXPECT_EQ(one.kept_statistics().hosted + two.kept_statistics().hosted, 1u);
 }
 
+TEST_F(Kept, StreamsListsThoseOfTheHandlesSpace) {
+  TopicsOptions options = fleet_.options();
+  Topics all = fleet_.open(context_, options);
+  options.space = "prod";
+  Topics prod = fleet_.open(context_, options);
+  EXPECT_TRUE(all.streams()->empty());
+  constexpr int kStreams = 300;  // beyond one page
+  for (int i = 0; i < kStreams; ++i) {
+    const std::string name = "s" + std::to_string(i);
+    ASSERT_TRUE(all.stream({.name = name, .topics = {name}, .survives = Survives::nothing}));
+  }
+  Stream orders = *prod.stream({.name = "orders"});
+  ASSERT_TRUE(orders.publish("orders.eu", "text"));
+  ASSERT_TRUE(orders.consumer("billing"));
+  ASSERT_TRUE(prod.key_value("config"));
+  EXPECT_EQ(all.streams()->size(), kStreams + 2u);
+  const auto own = prod.streams();
+  ASSERT_TRUE(own) << own.error().message();
+  ASSERT_EQ(own->size(), 2u);
+  EXPECT_EQ(own->front().name, "prod.kv.config");
+  EXPECT_EQ(own->front().settings.keep, Keep::latest);
+  EXPECT_EQ(own->back().name, "prod.orders");
+  EXPECT_EQ(own->back().next, 2u);
+  EXPECT_GT(own->back().bytes, 0u);
+  ASSERT_EQ(own->back().consumers.size(), 1u);
+  EXPECT_EQ(own->back().consumers.front().name, "billing");
+  TestFleet other("inproc");
+  EXPECT_EQ(other.open(context_).streams().error(), Errc::not_supported);
+}
+
 TEST_F(Kept, WhatIsKeptOutlivesEveryHandle) {
   for (std::uint64_t round = 0; round < 3; ++round) {
     Topics topics = fleet_.open(context_);

@@ -36,7 +36,7 @@ Result<std::size_t> Publisher::wait_subscribers(std::size_t count, Instant deadl
   if (node_ == nullptr) {
     return kMoved;
   }
-  const std::uint64_t probe = node_->begin_probe(*core_, deadline);
+  const std::uint64_t probe = WEFT_TRY(node_->begin_probe(*core_, deadline));
   std::uint64_t ready = 0;
   const Result<void> waited = node_->wait_mesh(deadline, [&] { return (ready = node_->probe_count(probe)) >= count; });
   node_->end_probe(probe);

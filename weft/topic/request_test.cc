@@ -105,6 +105,20 @@ TEST_P(Requests, ADeadlinePasses) {
   go_on.notify_all();
 }
 
+TEST_P(Requests, AnErrorOfAnotherDomainReachesTheAskerWhole) {
+  constexpr ErrorDomain kGame("game");
+  Topics a = fleet_.open(context_);
+  Topics b = fleet_.open(other_context());
+  Service full = *b.serve(
+      "svc.full", {}, [&](const TopicMessage&) -> Result<Message> { return Error(kGame, 7, "the room\r\nis full"); });
+  meet({&a, &b});
+  const Error error = a.request("svc.full", "x", soon()).error();
+  EXPECT_EQ(error.domain(), kGame);
+  EXPECT_EQ(error.value(), 7);
+  EXPECT_EQ(error.code(), Errc::other);
+  EXPECT_STREQ(error.text(), "the room??is full");
+}
+
 TEST_P(Requests, AnErrorOfTheHandlerIsTheAskersError) {
   Topics a = fleet_.open(context_);
   Topics b = fleet_.open(other_context());

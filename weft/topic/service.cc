@@ -58,6 +58,7 @@ Result<Service> Service::start(std::shared_ptr<topic::Node> node, std::string_vi
   run->handler = std::move(handler);
   run->requests = WEFT_TRY(run->node->serve(topic, options.group, options.queue_max));
   Service service(std::move(run));
+  service.run_->threads.reserve(options.at_a_time);  // a thread without a place would be joined before the service ends
   for (std::size_t i = 0; i < options.at_a_time; ++i) {
     service.run_->threads.push_back(WEFT_TRY(sys::Thread::start(&Run::work, service.run_.get())));
   }

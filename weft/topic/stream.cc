@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "weft/topic/stream.h"
 
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "weft/msg/socket/socket_core.h"
@@ -63,6 +65,28 @@ Result<Stream> Stream::declare(std::shared_ptr<topic::HubLink> link, const Strea
   WEFT_TRY(run(*core, core->declare(options.redeclare)));
   WEFT_TRY(core->declared());
   return Stream(core);
+}
+
+Result<std::vector<StreamInfo>> Stream::list(const std::shared_ptr<topic::HubLink>& link, std::string_view prefix) {
+  return msg::or_no_memory([&]() -> Result<std::vector<StreamInfo>> {
+    std::vector<std::string> names;
+    std::optional<std::string> behind = std::string();
+    while (behind) {
+      const auto call = WEFT_TRY(StreamCore::names(*behind));
+      WEFT_TRY(link->run(call));
+      behind = WEFT_TRY(StreamCore::add_names(*call, prefix, names));
+    }
+    std::vector<StreamInfo> all;
+    for (const std::string& name : names) {
+      const auto call = WEFT_TRY(StreamCore::info_of(name));
+      if (const Result<void> ran = link->run(call); ran) {
+        all.push_back(WEFT_TRY(StreamCore::read_info(*call, name)));
+      } else if (ran.error() != Errc::not_found) {  // it was removed meanwhile
+        return ran.error();
+      }
+    }
+    return all;
+  });
 }
 
 Result<PendingPublish> Stream::publish_later(std::string_view topic, Bytes body, const PublishOptions& options) {
@@ -162,7 +186,7 @@ Result<StreamInfo> Stream::info() {
     return kMoved;
   }
   const auto call = WEFT_TRY(run(*core_, core_->info()));
-  return core_->read_info(*call);
+  return StreamCore::read_info(*call, core_->wire());
 }
 
 Result<void> Stream::purge(std::uint64_t before) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "weft/base/bytes.h"
 #include "weft/base/intrusive_ptr.h"
@@ -86,6 +87,9 @@ class Stream {
   // Declares the stream: for Topics::stream(). conflict: it exists with other settings; not_supported: the engine
   // cannot keep the promise; invalid_argument; timed_out; closed.
   [[nodiscard]] static Result<Stream> declare(std::shared_ptr<topic::HubLink> link, const StreamOptions& options);
+  // For Topics::streams(): those of the hub whose names begin with `prefix`.
+  [[nodiscard]] static Result<std::vector<StreamInfo>> list(const std::shared_ptr<topic::HubLink>& link,
+                                                            std::string_view prefix);
 
  private:
   Result<Published> publish_strict(std::string_view topic, Bytes body, PublishOptions options);

@@ -84,6 +84,13 @@ Result<KeyValue> Topics::key_value(std::string_view name, const KeyValueOptions&
   auto link = WEFT_TRY(topic::hub_link_of(*node_));
   return KeyValue::declare(std::move(link), name, options);
 }
+Result<std::vector<StreamInfo>> Topics::streams() {
+  if (node_ == nullptr) {
+    return kMoved;
+  }
+  const auto link = WEFT_TRY(topic::hub_link_of(*node_));
+  return Stream::list(link, node_->space_prefix());
+}
 KeptStatistics Topics::kept_statistics() const { return topic::kept_statistics_of(node_.get()); }
 
 Result<void> Topics::add_peer(std::string_view endpoint) {
@@ -149,7 +156,9 @@ Result<TopicMessage> Topics::request(std::string_view topic, Bytes body, Instant
 }
 
 Result<Service> Topics::serve(std::string_view topic, const ServiceOptions& options, RequestHandler handler) {
-  return node_ == nullptr ? Result<Service>(kMoved) : Service::start(node_, topic, options, std::move(handler));
+  return msg::or_no_memory([&]() -> Result<Service> {
+    return node_ == nullptr ? Result<Service>(kMoved) : Service::start(node_, topic, options, std::move(handler));
+  });
 }
 
 Result<Owned> Topics::create(std::string_view topic, Instant deadline) {
@@ -174,7 +183,8 @@ Result<Owned> Topics::create(std::string_view topic, Instant deadline) {
 bool Topics::exists(std::string_view topic) const { return node_ != nullptr && node_->is_owned(topic); }
 bool Topics::is_local(std::string_view topic) const { return node_ != nullptr && node_->owns_now(topic); }
 Result<std::vector<std::string>> Topics::list(std::string_view filter) const {
-  return node_ == nullptr ? Result<std::vector<std::string>>(kMoved) : node_->owned_topics(filter);
+  return msg::or_no_memory(
+      [&] { return node_ == nullptr ? Result<std::vector<std::string>>(kMoved) : node_->owned_topics(filter); });
 }
 
 Result<void> Topics::route(std::string_view filter, std::string_view endpoint) {

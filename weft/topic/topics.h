@@ -80,6 +80,9 @@ class Topics {
   // kind of fleet, or a build without SQLite.
   Result<Stream> stream(const StreamOptions& options);
   Result<KeyValue> key_value(std::string_view name, const KeyValueOptions& options = {});
+  // The streams of the handle's space, buckets too, by name. not_supported; timed_out; closed; resource_exhausted: more
+  // than 65,536.
+  Result<std::vector<StreamInfo>> streams();
   [[nodiscard]] KeptStatistics kept_statistics() const;  // all 0 before the first use
 
   // tcp fleets. Connects to a peer, and keeps trying. not_supported; malformed_endpoint; resource_exhausted.

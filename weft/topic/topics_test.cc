@@ -78,6 +78,23 @@ TEST_F(OneHandle, EveryFilterCanBeTakenBack) {
   EXPECT_EQ(s.remove("y").error(), Errc::invalid_argument);
 }
 
+// Regression: publish() was ok when nobody could get the message any more.
+TEST(TopicsContext, CallsAfterTheContextEndedSaySo) {
+  TestFleet fleet("inproc");
+  Context context;
+  Topics topics = fleet.open(context);
+  Publisher p = *topics.publisher("a");
+  Subscription s = *topics.subscribe("a");
+  ASSERT_TRUE(p.publish("before"));
+  context.shut_down();
+  EXPECT_EQ(p.publish("after").error(), Errc::terminated);
+  EXPECT_EQ(p.try_publish(as_bytes(std::string_view("after"))).error(), Errc::terminated);
+  EXPECT_EQ(topics.subscribe("b").error(), Errc::terminated);
+  EXPECT_EQ(p.wait_subscribers(2, sys::now() + 10ms).error(), Errc::terminated);
+  EXPECT_EQ(topics.sync(sys::now() + 10ms).error(), Errc::terminated);
+  EXPECT_EQ(s.try_next()->text(), "before");  // it came before
+}
+
 // Regression: a pattern beside exact topics let every message through.
 TEST_F(OneHandle, PatternsBesideExactTopicsLetNothingElseThrough) {
   Topics topics = open();

@@ -39,6 +39,12 @@ bool give(const Monitor::Sink& sink, const MonitorEvent& event) noexcept {
 void Monitor::count_lost(EventKind kind) noexcept {
   counts_[static_cast<std::size_t>(kind)].fetch_add(1, std::memory_order_relaxed);
   dropped_.fetch_add(watched() ? 1 : 0, std::memory_order_relaxed);
+  if (has_sink_.load(std::memory_order_relaxed)) {
+    const std::lock_guard lock(sink_mutex_);
+    if (sink_) {
+      (void)give(sink_, {kind, {}});  // without its endpoint: a sink that follows connections looks anew
+    }
+  }
 }
 
 void Monitor::emit(EventKind kind, std::string_view endpoint, const Error& reason, int fd) noexcept {

@@ -25,7 +25,10 @@ Result<void> SocketCore::begin_feed(std::string_view text, SocketType type, Moni
   end_feed();
   feed_ = WEFT_TRY(MonitorFeed::open(context_, text, type, std::move(encode)));
   try {
-    monitor_.set_sink([feed = feed_](const MonitorEvent& event) { return feed->take(event); });
+    monitor_.set_sink([feed = feed_](const MonitorEvent& event) {
+      const bool is_lost = event.endpoint.empty() && event.kind != EventKind::stopped;  // and counted
+      return is_lost || feed->take(event);
+    });
   } catch (const std::bad_alloc&) {
     end_feed();
     throw;

@@ -142,8 +142,11 @@ Result<IntrusivePtr<Call>> StreamCore::list(std::string_view behind) const {
   return HubLink::prepare({.kind = OpKind::list, .name = wire_, .key = behind}, OnLoss::resend,
                           sys::now() + kAnswerWait);
 }
-Result<IntrusivePtr<Call>> StreamCore::info() const {
-  return HubLink::prepare({.kind = OpKind::info, .name = wire_}, OnLoss::resend, sys::now() + kAnswerWait);
+Result<IntrusivePtr<Call>> StreamCore::info_of(std::string_view wire) {
+  return HubLink::prepare({.kind = OpKind::info, .name = wire}, OnLoss::resend, sys::now() + kAnswerWait);
+}
+Result<IntrusivePtr<Call>> StreamCore::names(std::string_view behind) {
+  return HubLink::prepare({.kind = OpKind::info, .key = behind}, OnLoss::resend, sys::now() + kAnswerWait);
 }
 Result<IntrusivePtr<Call>> StreamCore::purge(std::uint64_t before) const {
   return HubLink::prepare({.kind = OpKind::purge, .number = before, .name = wire_}, OnLoss::resend_change,
@@ -171,10 +174,34 @@ Published StreamCore::published(const Call& call) noexcept {
   return {call.answer.number, call.answer.has(OpFlags::duplicate)};
 }
 
-Result<StreamInfo> StreamCore::read_info(const Call& call) const {
+Result<std::optional<std::string>> StreamCore::add_names(const Call& call, std::string_view prefix,
+                                                         std::vector<std::string>& names) {
+  return msg::or_no_memory([&]() -> Result<std::optional<std::string>> {
+    std::string_view text = as_text(call.answer.body);
+    std::string_view last;
+    while (!text.empty()) {
+      const std::string_view name = text.substr(0, text.find('\n'));
+      text.remove_prefix(std::min(text.size(), name.size() + 1));
+      if (name <= last) {
+        return Error(Errc::protocol_error, "the hub gave names of streams in a wrong order");
+      }
+      last = name;
+      if (!name.starts_with(prefix)) {
+        continue;
+      }
+      if (names.size() >= kStreamsMax) {
+        return Error(Errc::resource_exhausted, "more than 65,536 streams");
+      }
+      names.emplace_back(name);
+    }
+    return call.answer.has(OpFlags::more) && !last.empty() ? std::optional<std::string>(last) : std::nullopt;
+  });
+}
+
+Result<StreamInfo> StreamCore::read_info(const Call& call, std::string_view wire) {
   return msg::or_no_memory([&]() -> Result<StreamInfo> {
     StreamInfo info;
-    info.name = wire_;
+    info.name = wire;
     std::string settings;
     bool counts = false;  // they stand behind the settings
     std::string_view text = as_text(call.answer.body);

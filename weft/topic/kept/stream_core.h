@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "weft/base/bytes.h"
 #include "weft/base/intrusive_ptr.h"
@@ -51,14 +53,21 @@ class StreamCore {
   [[nodiscard]] Result<IntrusivePtr<Call>> get(std::string_view topic, std::uint64_t sequence) const;  // 0: the newest
   [[nodiscard]] Result<IntrusivePtr<Call>> get_wire(std::string_view wire) const;
   [[nodiscard]] Result<IntrusivePtr<Call>> list(std::string_view behind) const;  // wire
-  [[nodiscard]] Result<IntrusivePtr<Call>> info() const;
+  [[nodiscard]] Result<IntrusivePtr<Call>> info() const { return info_of(wire_); }
+  [[nodiscard]] static Result<IntrusivePtr<Call>> info_of(std::string_view wire);
+  [[nodiscard]] static Result<IntrusivePtr<Call>> names(std::string_view behind);  // of streams, a page
+  // Takes the names that begin with `prefix` out of the answer to names(); the name to ask behind, or none when it was
+  // the last page. resource_exhausted: kStreamsMax; protocol_error.
+  [[nodiscard]] static Result<std::optional<std::string>> add_names(const Call& call, std::string_view prefix,
+                                                                    std::vector<std::string>& names);
+  static constexpr std::size_t kStreamsMax = 65'536;  // of one list
   [[nodiscard]] Result<IntrusivePtr<Call>> purge(std::uint64_t before) const;
   [[nodiscard]] Result<IntrusivePtr<Call>> purge_topic(std::string_view topic) const;
   [[nodiscard]] Result<IntrusivePtr<Call>> remove() const;
   [[nodiscard]] Result<IntrusivePtr<Call>> remove_consumer(std::string_view consumer) const;
 
   [[nodiscard]] static Published published(const Call& call) noexcept;
-  [[nodiscard]] Result<StreamInfo> read_info(const Call& call) const;
+  [[nodiscard]] static Result<StreamInfo> read_info(const Call& call, std::string_view wire);
   // Answers of `remove` that was sent twice.
   [[nodiscard]] static Result<void> removed(const Call& call, const Result<void>& result) noexcept;
 

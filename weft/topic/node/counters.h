@@ -43,6 +43,8 @@ namespace weft {
   ROW(dropped_lost, counter, "messages_dropped_total", "reason", "lost", "messages",                                   \
       "Messages that a peer misses: the connection ended before they were handed over, or taken.",                     \
       "msg/connection/send_turn.cc")                                                                                   \
+  ROW(dropped_for_memory, counter, "messages_dropped_total", "reason", "no memory", "messages",                        \
+      "Messages that a peer misses: there was no memory to queue them.", "topic/node/node.cc")                         \
   ROW(requests, counter, "requests_total", "", "", "requests",                                                         \
       "Requests that were made.", "topic/node/requests.cc")                                                            \
   ROW(replies, counter, "replies_total", "", "", "replies",                                                            \
@@ -53,6 +55,12 @@ namespace weft {
       "Messages of peers to the handle itself that do not parse.", "topic/node/roster.cc")                             \
   ROW(control_refused, counter, "control_refused_total", "", "", "messages",                                           \
       "What peers told the handle itself, and its bounds do not take.", "topic/node/roster.cc")                        \
+  ROW(control_lost, counter, "control_dropped_total", "reason", "no memory", "messages",                               \
+      "Messages between handles that were lost: this one had no memory to handle them, again and again.",              \
+      "topic/node/mend.cc")                                                                                            \
+  ROW(control_unsent, counter, "control_dropped_total", "reason", "unsent", "messages",                                \
+      "Messages between handles that were lost: this one had no memory to send them, or a peer no room.",              \
+      "topic/node/roster.cc")                                                                                          \
   ROW(peers_refused, counter, "peers_refused_total", "", "", "connections",                                            \
       "Connections to this handle whose handshake failed: no keys, wrong ones, or no ZMTP.",                           \
       "topic/node/node.cc")                                                                                            \

@@ -26,7 +26,7 @@ bool is_name(std::string_view name) noexcept {
 Result<Fleet> Fleet::parse(std::string_view text) {
   constexpr Error kName(Errc::invalid_argument, "a fleet's name has 1 to 32 letters, digits, '-' and '_'");
   Fleet fleet;
-  if (text.starts_with("nats://") || text.starts_with("tls://") || text.starts_with("tls+tcp://")) {
+  if (text.starts_with("nats://") || text.starts_with("tls://")) {
     return Error(Errc::not_supported, "this build has no engine for that fleet");
   }
   if (text.starts_with("inproc:")) {
@@ -39,14 +39,16 @@ Result<Fleet> Fleet::parse(std::string_view text) {
     fleet.name = text == "local" ? "default" : text.substr(6);
     return is_name(fleet.name) ? Result<Fleet>(fleet) : kName;
   }
-  if (!text.starts_with("tcp://")) {
-    return Error(Errc::invalid_argument, "a fleet is inproc:NAME, local, local:NAME, or tcp://HOST:PORT,...");
-  }
   fleet.kind = Kind::tcp;
-  text.remove_prefix(6);
+  fleet.tls = text.starts_with("tls+tcp://");
+  if (!text.starts_with(fleet.scheme())) {
+    return Error(Errc::invalid_argument,
+                 "a fleet is inproc:NAME, local, local:NAME, tcp://HOST:PORT,... or tls+tcp://HOST:PORT,...");
+  }
+  text.remove_prefix(fleet.scheme().size());
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
-    std::string endpoint = "tcp://" + std::string(text.substr(0, comma));
+    std::string endpoint = std::string(fleet.scheme()).append(text.substr(0, comma));
     WEFT_TRY(net::parse_endpoint(endpoint, false));
     fleet.peers.push_back(std::move(endpoint));
     text.remove_prefix(std::min(comma + 1, text.size()));

@@ -30,8 +30,11 @@ struct Fleet {
   Kind kind = Kind::local;
   std::string name;                // inproc, local; of "local": "default"
   std::vector<std::string> peers;  // tcp
+  bool tls = false;                // tcp: every endpoint is tls+tcp
 
-  // not_supported: nats://, tls:// and tls+tcp://; invalid_argument.
+  [[nodiscard]] std::string_view scheme() const noexcept { return tls ? "tls+tcp://" : "tcp://"; }  // of kind tcp
+
+  // not_supported: nats:// and tls://; invalid_argument.
   [[nodiscard]] static Result<Fleet> parse(std::string_view text);
 };
 

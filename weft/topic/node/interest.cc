@@ -101,15 +101,12 @@ bool Interest::remove(SubscriptionCore& subscription, const Filter& filter) noex
   return true;
 }
 
-std::vector<Filter> Interest::remove_all(SubscriptionCore& subscription) {
+std::map<Filter, IntrusivePtr<const OwnFilter>> Interest::remove_all(SubscriptionCore& subscription) noexcept {
   const std::lock_guard lock(mutex_);
-  std::vector<Filter> had;
-  had.reserve(subscription.filters.size());
-  for (const auto& [filter, own] : subscription.filters) {
+  auto had = std::exchange(subscription.filters, {});
+  for (const auto& [filter, own] : had) {
     take_out(subscription, filter);
-    had.push_back(filter);
   }
-  subscription.filters.clear();
   changed();
   return had;
 }

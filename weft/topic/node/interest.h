@@ -49,7 +49,7 @@ class Interest {
   // False: the subscription does not have it.
   bool remove(SubscriptionCore& subscription, const Filter& filter) noexcept;
   // Takes the subscription out, and returns the filters that it had.
-  std::vector<Filter> remove_all(SubscriptionCore& subscription);
+  std::map<Filter, IntrusivePtr<const OwnFilter>> remove_all(SubscriptionCore& subscription) noexcept;
 
   // Fills the memo, unless it holds for this topic. Throws std::bad_alloc.
   void match(std::string_view topic, MatchMemo& memo) {

@@ -26,24 +26,46 @@ void Node::watch_links() {
       case EventKind::handshake_succeeded:
       case EventKind::disconnected:
       case EventKind::connect_failed:
-      case EventKind::handshake_failed: break;
+      case EventKind::handshake_failed:
+      case EventKind::pipe_statistics: break;
       default: return true;
     }
     const auto node = weak.lock();
     if (node == nullptr || node->closed()) {
       return true;
     }
+    if (event.endpoint.empty()) {  // the monitor had no memory for it
+      node->links_unsure_.store(true);
+      node->mend_soon();
+      return false;
+    }
     try {
+      if (event.kind == EventKind::pipe_statistics) {
+        if (node->report_ != nullptr) {
+          node->report_->push_back(event.endpoint);  // on the loop's thread, which asked for it
+        }
+        return true;
+      }
       node->loop_->post([weak, endpoint = event.endpoint, kind = event.kind] {
         if (const auto still = weak.lock(); still != nullptr && !still->closed()) {
-          still->handle_link(endpoint, kind);
+          still->handle_link_or_mend(endpoint, kind);
         }
       });
     } catch (const std::bad_alloc&) {
+      node->links_unsure_.store(true);
+      node->mend_soon();
       return false;
     }
     return true;
   });
+}
+
+void Node::handle_link_or_mend(const std::string& endpoint, EventKind kind) noexcept {
+  try {
+    handle_link(endpoint, kind);
+  } catch (const std::bad_alloc&) {
+    mend_soon();
+  }
 }
 
 void Node::handle_link(const std::string& endpoint, EventKind kind) {
@@ -66,7 +88,10 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
     link.failed = !up;
     instance = link.instance;
     given = link.given;
-    if (!up && instance != 0) {
+    if (up) {
+      lost_.found(instance);
+    } else if (instance != 0) {
+      lost_.note(instance);
       forget_peer(instance);
       drop = !given && fleet_.kind == Fleet::Kind::tcp && now - link.down_since > kLearnedKept;
     }
@@ -114,18 +139,22 @@ Result<void> Node::connect_link(const std::string& endpoint, std::uint64_t insta
     link.connected = instance != 0;
     link.down_since = sys::now();
   }
-  if (instance == 0) {
+  const Result<void> begun = msg::or_no_memory([&]() -> Result<void> {
+    if (instance != 0) {
+      return in_.connect(endpoint);
+    }
     loop_->post([weak = weak_from_this(), endpoint] {
       if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
         node->begin_scout(endpoint);
       }
     });
-  } else if (const auto connected = in_.connect(endpoint); !connected) {
+    return {};
+  });
+  if (!begun) {
     const std::lock_guard lock(mesh_mutex_);
     links_.erase(endpoint);
-    return connected.error();
   }
-  return {};
+  return begun;
 }
 
 void Node::drop_link(const std::string& endpoint, bool replaced) noexcept {
@@ -177,8 +206,10 @@ Result<void> Node::met(std::uint64_t instance, const std::string& inproc_endpoin
     return meet(instance, inproc_endpoint, inner);
   }
   loop_->post([weak = weak_from_this(), instance, inproc_endpoint, inner] {
-    if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-      (void)node->meet(instance, inproc_endpoint, inner);
+    const auto node = weak.lock();
+    if (node != nullptr && !node->closed() &&
+        !msg::or_no_memory([&] { return node->meet(instance, inproc_endpoint, inner); })) {
+      node->mend_soon();  // meets every handle that has joined
     }
   });
   return {};
@@ -196,7 +227,15 @@ void Node::parted(std::uint64_t instance, const std::string& inproc_endpoint) no
       }
     });
   } catch (const std::bad_alloc&) {
-    return;  // the connection ends all the same, and its peer is forgotten with the next roster
+    // The other end takes the connection down.
+    const std::lock_guard link_lock(link_mutex_);
+    {
+      const std::lock_guard lock(mesh_mutex_);
+      lost_.note(instance);
+      links_.erase(inproc_endpoint);
+      forget_peer(instance);
+    }
+    mesh_changed();
   }
 }
 
@@ -206,56 +245,56 @@ Result<void> Node::meet(std::uint64_t instance, const std::string& inproc_endpoi
 }
 Result<void> Node::greet(std::uint64_t to) { return tell_soon(to, true) ? Result<void>() : msg::kNoMemoryToSend; }
 
+// Each connection that fails is made by the next call: a link that stands may lack the one to the inner socket.
 Result<void> Node::link_inproc(std::uint64_t instance, const std::string& inproc_endpoint, bool inner) {
   const std::lock_guard link_lock(link_mutex_);
+  bool stands = false;
   std::string instead;  // of this connection to the same handle
   {
     const std::lock_guard lock(mesh_mutex_);
     for (const auto& [known, link] : links_) {
-      if (link.instance == instance && link.connected) {
-        if (known == inproc_endpoint) {
-          return {};
-        }
+      if (link.instance == instance && link.connected && known != inproc_endpoint) {
         instead = known;
+      } else if (link.instance == instance && link.connected) {
+        stands = true;
+        inner = inner && !link.inner;
       }
     }
   }
-  if (!instead.empty()) {
+  if (!stands && !instead.empty()) {
     drop_link(instead, true);
   }
-  WEFT_TRY(connect_link(inproc_endpoint, instance, false));
-  if (inner) {
-    WEFT_TRY(in_.connect(inproc_endpoint + kInner));
-  }
-  {
+  if (!stands) {
+    WEFT_TRY(connect_link(inproc_endpoint, instance, false));
     const std::lock_guard lock(mesh_mutex_);
     const auto found = links_.find(inproc_endpoint);
-    if (found == links_.end() && std::none_of(links_.begin(), links_.end(),
-                                              [&](const auto& each) { return each.second.instance == instance; })) {
+    if (found == links_.end()) {
       return gone_.contains(instance) || links_.size() >= kPeersMax ? Result<void>() : msg::kNoMemoryToSend;
     }
-    if (found != links_.end()) {
-      found->second.up = true;  // an inproc connection stands at once
-    }
+    lost_.found(instance);
+    found->second.up = true;  // an inproc connection stands at once
+  }
+  if (inner) {
+    WEFT_TRY(in_.connect(inproc_endpoint + kInner));
+    const std::lock_guard lock(mesh_mutex_);
+    links_.at(inproc_endpoint).inner = true;  // the link lock keeps it
   }
   return {};
 }
 
 void Node::part(std::uint64_t instance, const std::string& inproc_endpoint) noexcept {
   pump_all();
-  try {
-    {
-      const std::lock_guard lock(mesh_mutex_);
-      if (gone_.size() >= kGoneMax) {
-        gone_.clear();  // those that left long ago are heard of no more
-      }
-      gone_.insert(instance);
+  (void)msg::or_no_memory([&]() -> Result<void> {
+    const std::lock_guard lock(mesh_mutex_);
+    lost_.note(instance);
+    if (gone_.size() >= kGoneMax) {
+      gone_.clear();  // those that left long ago are heard of no more
     }
-    (void)in_.disconnect(inproc_endpoint + kInner);
-    drop_link(inproc_endpoint);
-  } catch (const std::bad_alloc&) {
-    drop_link(inproc_endpoint);
-  }
+    gone_.insert(instance);
+    return {};
+  });
+  (void)msg::or_no_memory([&] { return in_.disconnect(inproc_endpoint + kInner); });
+  drop_link(inproc_endpoint);
 }
 
 Result<void> Node::add_peer(std::string_view endpoint) {
@@ -264,6 +303,9 @@ Result<void> Node::add_peer(std::string_view endpoint) {
   }
   return msg::or_no_memory([&]() -> Result<void> {
     const net::Endpoint parsed = WEFT_TRY(net::parse_endpoint(endpoint, false));
+    if (fleet_.tls && parsed.transport != net::Transport::tls_tcp) {
+      return Error(Errc::invalid_argument, "every endpoint of a tls+tcp fleet is tls+tcp://");
+    }
     return connect_link(parsed.text(), 0, true);
   });
 }
@@ -294,7 +336,7 @@ void Node::mesh_changed() noexcept {
   }
 }
 
-Result<void> Node::wait_mesh(Instant deadline, const std::function<bool()>& done) {
+Result<void> Node::wait_mesh_for(Instant deadline, const std::function<bool()>& done) {
   std::unique_lock lock(mesh_mutex_);
   while (!done()) {
     if (closed()) {

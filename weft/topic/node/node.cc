@@ -25,6 +25,17 @@ std::uint64_t fresh_instance() {
 // A key that has no effect would be a secret kept from nobody.
 Result<void> check_security(const TopicsOptions& options, const Fleet& fleet) {
   const FleetSecurity& keys = options.security;
+  if (fleet.tls) {
+    for (const std::string* const text : {&options.listen, &options.advertise}) {
+      if (!text->empty() && !text->starts_with(fleet.scheme())) {
+        return Error(Errc::invalid_argument, "every endpoint of a tls+tcp fleet is tls+tcp://");
+      }
+    }
+    return keys.tls() && !keys.curve()
+               ? Result<void>()
+               : Error(Errc::invalid_argument,
+                       "a tls+tcp fleet needs a certificate, its key and authorities, and no CURVE");
+  }
   if (keys.empty()) {
     return {};
   }
@@ -89,6 +100,8 @@ Result<void> Node::start(Context& context) {
     own_loop_ = WEFT_TRY(rt::Loop::make("topics"));
     loop_ = own_loop_.get();
   }
+  mend_event_.emplace(WEFT_TRY(sys::EventFd::make()));
+  mend_watch_ = WEFT_TRY(loop_->watch(mend_event_->fd(), sys::Interest::readable, false, &mender_));
   WEFT_TRY(make_sockets(context));
   WEFT_TRY(open_inbox());
   watch_links();
@@ -102,8 +115,15 @@ Result<void> Node::start(Context& context) {
   return begin_fleet();
 }
 
-Result<void> Node::set_curve(Socket& socket) {
+// For a socket that connects; of tls for one that is bound, too.
+Result<void> Node::set_security(Socket& socket) {
   const FleetSecurity& keys = options_.security;
+  if (fleet_.tls) {
+    WEFT_TRY(socket.set(option::tls_certificate, keys.tls_certificate));
+    WEFT_TRY(socket.set(option::tls_key, keys.tls_key));
+    WEFT_TRY(socket.set(option::tls_authorities, keys.tls_authorities));
+    return socket.set(option::tls_server_name, keys.tls_server_name);
+  }
   if (!keys.curve()) {
     return {};
   }
@@ -128,7 +148,7 @@ Result<void> Node::make_sockets(Context& context) {
   // Control messages of before a connection stood would overtake the subscriptions, which go out when it stands.
   WEFT_TRY(in_.set(option::immediate, true));
   if (fleet_.kind == Fleet::Kind::tcp) {
-    WEFT_TRY(set_curve(in_));
+    WEFT_TRY(set_security(in_));
     Control welcome{.kind = Control::Kind::roster_wanted, .from = instance_};
     const std::string bytes = WEFT_TRY(encode_control(welcome));
     WEFT_TRY(out_.set(option::xpub_welcome_message, bytes));
@@ -160,6 +180,7 @@ Result<void> Node::begin_fleet() {
     WEFT_TRY(read_directory(true));  // of the handles of this process none is found there
   }
   begin_presence();
+  joined_.store(true, std::memory_order_release);
   return {};
 }
 
@@ -191,7 +212,11 @@ Result<void> Node::begin_tcp() {
     WEFT_TRY(out_.set(option::curve_secret_key, options_.security.curve_server_secret));
     WEFT_TRY(out_.set(option::curve_server, true));
   }
-  endpoint_ = WEFT_TRY(out_.bind(options_.listen.empty() ? "tcp://127.0.0.1:0" : options_.listen));
+  if (fleet_.tls) {
+    WEFT_TRY(set_security(out_));
+  }
+  endpoint_ = WEFT_TRY(
+      out_.bind(options_.listen.empty() ? std::string(fleet_.scheme()).append("127.0.0.1:0") : options_.listen));
   if (!options_.advertise.empty()) {
     endpoint_ = options_.advertise;
   }
@@ -204,6 +229,10 @@ Result<void> Node::begin_tcp() {
 void Node::end_watches() noexcept {
   loop_->unwatch(std::exchange(in_watch_, 0));
   loop_->unwatch(std::exchange(out_watch_, 0));
+  loop_->unwatch(std::exchange(mend_watch_, 0));
+  if (mend_timer_) {
+    loop_->timers().cancel(std::exchange(mend_timer_, {}));
+  }
   while (!scouts_.empty()) {
     end_scout(scouts_.begin()->first);
   }
@@ -289,11 +318,13 @@ TopicsStatistics Node::statistics() {
   for (Socket* const socket : {&out_, &inner_}) {
     if (const auto numbers = socket->core() == nullptr ? Result<Statistics>(Errc::closed) : socket->statistics()) {
       all.dropped_full += numbers->dropped_full;
+      all.dropped_for_memory += numbers->dropped_no_memory;
       all.dropped_lost += numbers->dropped_lost;
     }
   }
   if (const auto numbers = in_.core() == nullptr ? Result<Statistics>(Errc::closed) : in_.statistics()) {
     all.dropped_lost += numbers->dropped_lost;
+    all.control_unsent += numbers->dropped_full + numbers->dropped_no_memory;
   }
   if (const auto numbers = out_.core() == nullptr ? Result<Statistics>(Errc::closed) : out_.statistics()) {
     all.peers_refused = numbers->handshakes_failed;

@@ -26,9 +26,11 @@
 #include "weft/rt/task/async_event.h"
 #include "weft/sync/mutex.h"
 #include "weft/sync/spin.h"
+#include "weft/sys/event_fd.h"
 #include "weft/topic/node/counters.h"
 #include "weft/topic/node/fleet.h"
 #include "weft/topic/node/interest.h"
+#include "weft/topic/node/lost_peers.h"
 #include "weft/topic/node/options.h"
 #include "weft/topic/node/subscription_core.h"
 #include "weft/topic/wire/control.h"
@@ -75,6 +77,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
 
   [[nodiscard]] const TopicsOptions& options() const noexcept { return options_; }
   [[nodiscard]] const Names& names() const noexcept { return names_; }
+  [[nodiscard]] std::string space_prefix() const { return options_.space.empty() ? "" : options_.space + '.'; }
   [[nodiscard]] std::uint64_t instance() const noexcept { return instance_; }
   [[nodiscard]] const std::string& endpoint() const noexcept { return endpoint_; }
   [[nodiscard]] rt::Loop& loop() noexcept { return *loop_; }
@@ -127,7 +130,10 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> remove_peer(std::string_view endpoint);
   [[nodiscard]] std::vector<NodeInfo> members();  // whose roster came
   // Waits on the mesh: `done` runs under the mesh lock, when anything of the mesh changes.
-  [[nodiscard]] Result<void> wait_mesh(Instant deadline, const std::function<bool()>& done);
+  template <typename Done>
+  [[nodiscard]] Result<void> wait_mesh(Instant deadline, const Done& done) {
+    return wait_mesh_for(deadline, std::cref(done));  // of this size a function allocates nothing
+  }
   [[nodiscard]] rt::AsyncEvent& mesh_event() noexcept { return mesh_event_; }
   template <typename Function>
   auto with_mesh(Function function) {
@@ -191,7 +197,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] bool nodes_differ(const std::vector<NodeInfo>& known, std::vector<NodeInfo>& now) const;
 
   // --- readiness of subscribers (ready.cc) ---
-  [[nodiscard]] std::uint64_t begin_probe(const PublisherCore& publisher, Instant deadline);
+  [[nodiscard]] Result<std::uint64_t> begin_probe(const PublisherCore& publisher, Instant deadline) noexcept;
   void end_probe(std::uint64_t probe) noexcept;
   [[nodiscard]] std::uint64_t probe_count(std::uint64_t probe) const;  // mesh lock; own subscriptions count
 
@@ -207,6 +213,12 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     void handle_event(const sys::PollEvent& event) override;
     Node& node;
   };
+  // Mender: wakes the loop without an allocation.
+  struct Mender final : rt::Watcher {
+    explicit Mender(Node& own) noexcept : node(own) {}
+    void handle_event(const sys::PollEvent& event) override;
+    Node& node;
+  };
   // Link: an endpoint that the XSUB connects to, or would.
   struct Link {
     std::uint64_t instance = 0;  // 0: not known
@@ -215,6 +227,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     bool other_name = false;     // of this handle, or of one that another link connects to
     bool plain = false;          // no handle of topics: a publisher of another library
     bool up = false;
+    bool inner = false;   // of a handle of this process: the XSUB is also connected to its topics that stay inside
     bool failed = false;  // the last attempt, or the last connection
     Instant down_since{};
   };
@@ -276,6 +289,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static constexpr std::size_t kPeerProbesMax = 1024;
   static constexpr std::size_t kRequestsMax = 65'536;
   static constexpr std::size_t kEpochsMax = 65'536;
+  static constexpr Duration kMendFirst = std::chrono::milliseconds(10);  // then twice as long each time
+  static constexpr Duration kMendLast = std::chrono::seconds(1);
+  static constexpr unsigned kHeldTries = 64;
   static constexpr unsigned kPumpMost = 256;  // messages a turn
   // Of AsyncTopics, as many as a coroutine takes before it yields: what comes in a turn is taken in that turn, while it
   // is in the cache, and queues grow only for subscriptions that are slow.
@@ -284,7 +300,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   Node(const TopicsOptions& options, Names names, Fleet fleet, rt::Loop* loop);
   [[nodiscard]] Result<void> start(Context& context);
   [[nodiscard]] Result<void> make_sockets(Context& context);
-  [[nodiscard]] Result<void> set_curve(Socket& socket);
+  [[nodiscard]] Result<void> set_security(Socket& socket);
   [[nodiscard]] Result<void> begin_fleet();
   [[nodiscard]] Result<void> begin_local();
   [[nodiscard]] Result<void> read_directory(bool joins);
@@ -314,36 +330,50 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
 
   // mesh.cc
   void watch_links();
-  void handle_link(const std::string& endpoint, EventKind kind);
+  void handle_link_or_mend(const std::string& endpoint, EventKind kind) noexcept;
+  void handle_link(const std::string& endpoint, EventKind kind);  // throws std::bad_alloc
   // resource_exhausted: there is no such link; throws std::bad_alloc. A fleet of kPeersMax takes no more: ok.
   [[nodiscard]] Result<void> connect_link(const std::string& endpoint, std::uint64_t instance, bool given);
   // `replaced`: another connection to the same handle takes its place.
   void drop_link(const std::string& endpoint, bool replaced = false) noexcept;
   void mesh_changed() noexcept;
+  [[nodiscard]] Result<void> wait_mesh_for(Instant deadline, const std::function<bool()>& done);
   void forget_peer(std::uint64_t instance);  // mesh lock
 
   // roster.cc
   void handle_out();
-  void handle_control(Control&& control, std::string_view from_host);
-  void handle_roster(Control&& control, std::string_view from_host);
+  [[nodiscard]] bool take_control(Message& message) noexcept;  // false: no memory; take it again
+  // resource_exhausted, or a throw of std::bad_alloc: handle it again.
+  [[nodiscard]] Result<void> handle_control(Control&& control, std::string_view from_host);
+  [[nodiscard]] Result<void> handle_roster(Control&& control, std::string_view from_host);
   [[nodiscard]] Result<void> learn(std::uint64_t instance, const std::string& endpoint);
-  void say(Control control);
-  void tell_roster(std::uint64_t to);  // 0: every peer
+  [[nodiscard]] Result<void> say(Control control) noexcept;  // resource_exhausted: counted, nobody heard it
+  void tell_roster(std::uint64_t to) noexcept;               // 0: every peer
   // The loop tells the roster in one of its next turns. `greet`: a connection stands, whose peer has heard nothing.
   // False: no memory.
   bool tell_soon(std::uint64_t to, bool greet) noexcept;
-  void announce() noexcept;  // the roster has changed
-  void tell_now();
-  void want_rosters(std::uint64_t to);
-  [[nodiscard]] Roster roster() const;  // mesh lock
+  void announce() noexcept { tell_roster(0); }  // the roster has changed
+  void tell_now() noexcept;
+  [[nodiscard]] Result<void> want_rosters(std::uint64_t to) noexcept;  // as say()
+  [[nodiscard]] Roster roster() const;                                 // mesh lock
   [[nodiscard]] bool is_of_fleet(std::uint64_t instance, const std::string& endpoint) const;
 
+  // mend.cc. mend() makes up for what failed without memory: links, scouts, and what peers did not hear.
+  void mend_soon() noexcept;  // any thread
+  void mend_later() noexcept;
+  static void mend(void* self);
+  [[nodiscard]] Result<void> mend_now();
+  [[nodiscard]] Result<void> compare_links();
+  void hold(Message&& message) noexcept;
+  void take_held() noexcept;
+  void watch_out() noexcept;
+
   // scout.cc, all on the loop
-  void begin_scout(const std::string& endpoint);
+  void begin_scout(const std::string& endpoint) noexcept;
   [[nodiscard]] Result<void> send_scout(Scout& scout);
   void end_scout(const std::string& endpoint) noexcept;
-  void handle_scouted(const std::string& endpoint, std::uint64_t instance);  // 0: a plain publisher
-  void scout_again(const std::string& endpoint);
+  void handle_scouted(const std::string& endpoint, std::uint64_t instance) noexcept;  // 0: a plain publisher
+  void scout_again(const std::string& endpoint);  // throws std::bad_alloc: nothing has changed
   [[nodiscard]] Result<void> set_common(Socket& socket);
 
   // requests.cc
@@ -355,7 +385,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] static std::string request_topic(std::uint64_t instance) { return "_REQ." + instance_text(instance); }
 
   // owners.cc
-  void handle_claim(const Control& control);
+  [[nodiscard]] Result<void> handle_claim(const Control& control);
   void handle_claim_answer(const Control& control);
   void note_owned(std::uint64_t from, const Roster& roster);  // mesh lock
   void note_epoch(const std::string& topic, std::uint64_t epoch);
@@ -365,11 +395,11 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static void renew(void* self);
 
   // ready.cc
-  void handle_probe(const Control& control);
+  [[nodiscard]] Result<void> handle_probe(const Control& control);
   void handle_ready(const Control& control);
-  void answer_probes(std::uint64_t from = 0, std::uint64_t id = 0);
+  [[nodiscard]] Result<void> answer_probes(std::uint64_t from = 0, std::uint64_t id = 0);  // as say()
   void interest_changed() noexcept;
-  void resend_probes();
+  [[nodiscard]] Result<void> resend_probes();  // as say()
 
   const TopicsOptions options_;
   const Names names_;
@@ -390,6 +420,18 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   Out out_watcher_{*this};
   rt::Loop::WatchId in_watch_ = 0;
   rt::Loop::WatchId out_watch_ = 0;
+  Mender mender_{*this};
+  std::optional<sys::EventFd> mend_event_;
+  rt::Loop::WatchId mend_watch_ = 0;
+  std::atomic<bool> mends_{false};              // mend() comes
+  std::atomic<bool> joined_{false};             // the handle is in its fleet
+  std::atomic<bool> links_unsure_{false};       // an event of a connection was lost
+  std::atomic<bool> scouts_unsure_{false};      // the same of a scout
+  std::vector<std::string>* report_ = nullptr;  // loop, in compare_links(): the endpoints that stand
+  rt::TimerId mend_timer_;                      // loop
+  Duration mend_wait_ = kMendFirst;             // loop
+  Message held_;                                // loop: of a peer; there was no memory to handle it
+  unsigned held_tries_ = 0;                     // loop
   std::atomic<bool> closed_{false};
   TopicsCounters counters_;
 
@@ -429,8 +471,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::uint64_t tells_to_ = 0;                            // whom; 0: every peer
   bool greets_ = false;                                   // and greets
   std::set<std::uint64_t> gone_;                          // said that they leave
-  std::uint64_t revision_ = 1;                            // of our roster
-  std::uint64_t ask_ = 1;                                 // the last ask for rosters
+  LostPeers lost_;
+  std::uint64_t revision_ = 1;  // of our roster
+  std::uint64_t ask_ = 1;       // the last ask for rosters
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, OwnProbe> own_probes_;
   std::vector<PeerProbe> peer_probes_;

@@ -13,22 +13,33 @@ namespace weft {
 // FleetSecurity: CURVE keys of a `tcp://` fleet, 32 bytes each, all four or none. All handles of a fleet share the
 // server's pair. Whoever has its public key may connect, and receive; a handle needs the secret too. Handles of one
 // Context meet without keys. Without keys a fleet trusts its network.
+// A `tls+tcp://` fleet needs the three files of PEM: each handle shows its certificate to those that it connects to and
+// those that connect to it, and takes only peers whose certificate the authorities signed.
 struct FleetSecurity {
   std::string curve_server_public;  // of every peer; empty: no encryption
   std::string curve_server_secret;  // of this handle as the one that peers connect to
   std::string curve_public;         // of this handle as the one that connects
   std::string curve_secret;
+  std::string tls_certificate{};  // of this handle, then the chain to its authority
+  std::string tls_key{};          // its key, without a pass phrase
+  std::string tls_authorities{};  // of peers
+  std::string tls_server_name{};  // in the certificate of every peer; empty: the host of its endpoint
 
   [[nodiscard]] bool curve() const noexcept { return !curve_server_public.empty(); }
   [[nodiscard]] bool empty() const noexcept {
-    return curve_server_public.empty() && curve_server_secret.empty() && curve_public.empty() && curve_secret.empty();
+    return curve_server_public.empty() && curve_server_secret.empty() && curve_public.empty() && curve_secret.empty() &&
+           tls_certificate.empty() && tls_key.empty() && tls_authorities.empty() && tls_server_name.empty();
+  }
+  [[nodiscard]] bool tls() const noexcept {
+    return !tls_certificate.empty() && !tls_key.empty() && !tls_authorities.empty();
   }
 };
 
 // TopicsOptions: which fleet a handle joins, and its bounds.
 struct TopicsOptions {
   // "inproc:NAME": the handles of one Context. "local" or "local:NAME": the handles of one user on this host, at most
-  // 64. "tcp://10.0.0.1:7300,10.0.0.2:7300": the listed hosts, and the peers that those tell of.
+  // 64. "tcp://10.0.0.1:7300,10.0.0.2:7300": the listed hosts, and the peers that those tell of. "tls+tcp://...": the
+  // same, encrypted and authenticated (FleetSecurity); all endpoints are of this kind then.
   std::string fleet = "local";
   std::string space{};      // the first token of every topic; empty: none
   char separator = '.';     // between tokens, as the program writes names

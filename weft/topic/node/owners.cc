@@ -75,12 +75,10 @@ Result<std::uint64_t> Node::begin_claim(std::string_view topic) {
     claims_.emplace(control.id, std::move(claim));
   }
   const std::uint64_t id = control.id;
-  try {
-    say(std::move(control));
-  } catch (const std::bad_alloc&) {
+  if (const Result<void> said = say(std::move(control)); !said) {
     const std::lock_guard lock(mesh_mutex_);
     claims_.erase(id);
-    throw;
+    return said.error();
   }
   return id;
 }
@@ -109,7 +107,7 @@ Result<std::uint64_t> Node::end_claim(std::uint64_t claim, bool in_time) {
       return Error(Errc::timed_out, "a peer has not answered to the claim");
     }
     const Claim won = std::move(found->second);
-    claims_.erase(found);
+    claims_.erase(found);  // also when memory runs out below: the topic is not owned then, and may be claimed again
     epoch = won.epoch;
     note_epoch(won.topic, epoch);
     owned_[won.topic] = epoch;
@@ -119,11 +117,11 @@ Result<std::uint64_t> Node::end_claim(std::uint64_t claim, bool in_time) {
   return epoch;
 }
 
-void Node::handle_claim(const Control& control) {
+Result<void> Node::handle_claim(const Control& control) {
   if (control.texts.size() != 1 || control.texts.front().empty() || control.texts.front().size() > Roster::kNameMax ||
       control.number == 0 || control.number > kEpochMax) {
     ++counters_.control_malformed;
-    return;
+    return {};
   }
   const std::string& topic = control.texts.front();
   std::uint64_t objection = 0;
@@ -153,8 +151,8 @@ void Node::handle_claim(const Control& control) {
   if (taken) {
     answer.texts = {kTaken};
   }
-  say(std::move(answer));
   mesh_changed();
+  return say(std::move(answer));
 }
 
 void Node::handle_claim_answer(const Control& control) {
@@ -198,10 +196,7 @@ void Node::give_up_ownership(const std::string& wire) noexcept {
     }
     ++revision_;
   }
-  (void)msg::or_no_memory([&]() -> Result<void> {
-    announce();
-    return {};
-  });
+  announce();
 }
 
 bool Node::owns(const std::string& wire, std::uint64_t epoch) const {

@@ -22,11 +22,7 @@ void Node::renew(void* self) {
   Node& node = *static_cast<Node*>(self);
   const Duration third = std::max<Duration>(node.options_.presence / 3, std::chrono::milliseconds(1));
   node.lease_timer_ = node.loop_->timers().schedule(node.loop_->now() + third, {&Node::renew, &node});
-  try {
-    node.tell_roster(0);
-  } catch (const std::bad_alloc&) {
-    return;  // the next one tells
-  }
+  node.tell_roster(0);
 }
 
 std::vector<NodeInfo> Node::announced() const {

@@ -81,7 +81,7 @@ Result<void> Node::send_out(PublisherCore& publisher, Bytes body, std::string_vi
   msg::SocketCore& out = publisher.inside ? *inner_.core() : *out_.core();
   const auto peers = out.subscribers();
   if (!peers || *peers == 0) {
-    return {};
+    return peers ? Result<void>() : Result<void>(peers.error());
   }
   Message large_body;
   Message large_headers;

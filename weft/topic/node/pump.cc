@@ -119,11 +119,15 @@ void Node::handle_in() {
   }
   const unsigned most = async() ? kPumpMostOfTurn : kPumpMost;
   if (pump(false, most) == most) {
-    loop_->post([weak = weak_from_this()] {
-      if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-        node->handle_in();
-      }
-    });
+    try {
+      loop_->post([weak = weak_from_this()] {
+        if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
+          node->handle_in();
+        }
+      });
+    } catch (const std::bad_alloc&) {
+      mend_soon();  // reads on
+    }
   }
   if (in_.core()->closed() || in_.core()->terminated()) {
     loop_->unwatch(std::exchange(in_watch_, 0));  // the descriptor would stay readable for ever

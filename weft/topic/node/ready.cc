@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "weft/msg/socket/socket_core.h"
 #include "weft/sys/clock.h"
 #include "weft/topic/node/node.h"
 
@@ -11,27 +12,35 @@ namespace weft::topic {
 
 // A probe stands until its deadline. Each handle answers with the number of its matching subscriptions, and again when
 // the number changes.
-std::uint64_t Node::begin_probe(const PublisherCore& publisher, Instant deadline) {
-  Control control{.kind = Control::Kind::probe, .texts = {publisher.wire}};
-  {
-    const std::lock_guard lock(mesh_mutex_);
-    control.id = next_id_++;
-    own_probes_[control.id] = {publisher.wire, deadline, {}};
-    own_probes_[control.id].counts[instance_] = 0;
+Result<std::uint64_t> Node::begin_probe(const PublisherCore& publisher, Instant deadline) noexcept {
+  std::uint64_t id = 0;
+  const Result<void> begun = msg::or_no_memory([&]() -> Result<void> {
+    Control control{.kind = Control::Kind::probe, .texts = {publisher.wire}};
+    OwnProbe probe{publisher.wire, deadline, {}};
+    probe.counts[instance_] = 0;
+    {
+      const std::lock_guard lock(mesh_mutex_);
+      control.id = next_id_++;
+      own_probes_.emplace(control.id, std::move(probe));
+      id = control.id;
+    }
+    {
+      const std::lock_guard answering(answer_mutex_);
+      const std::uint64_t own = interest_.count(publisher.wire);
+      const std::lock_guard lock(mesh_mutex_);
+      own_probes_.at(id).counts[instance_] = own;
+    }
+    control.number = static_cast<std::uint64_t>(std::max<Duration::rep>(0, (deadline - sys::now()).count()));
+    return say(std::move(control));
+  });
+  if (!begun) {
+    end_probe(id);
+    return begun.error();
   }
-  {
-    const std::lock_guard answering(answer_mutex_);
-    const std::uint64_t own = interest_.count(publisher.wire);
-    const std::lock_guard lock(mesh_mutex_);
-    own_probes_[control.id].counts[instance_] = own;
-  }
-  const std::uint64_t id = control.id;
-  control.number = static_cast<std::uint64_t>(std::max<Duration::rep>(0, (deadline - sys::now()).count()));
-  say(std::move(control));
   return id;
 }
 
-void Node::resend_probes() {
+Result<void> Node::resend_probes() {
   std::vector<Control> again;
   {
     const std::lock_guard lock(mesh_mutex_);
@@ -44,13 +53,28 @@ void Node::resend_probes() {
     }
   }
   for (Control& control : again) {
-    say(std::move(control));
+    WEFT_TRY(say(std::move(control)));
   }
+  return {};
 }
 
+// The peers have a bound of probes: they hear of the end. One that memory lacks for stands until its deadline.
 void Node::end_probe(std::uint64_t probe) noexcept {
-  const std::lock_guard lock(mesh_mutex_);
-  own_probes_.erase(probe);
+  std::string topic;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    const auto found = own_probes_.find(probe);
+    if (found == own_probes_.end()) {
+      return;
+    }
+    topic = std::move(found->second.topic);
+    own_probes_.erase(found);
+  }
+  (void)msg::or_no_memory([&] {
+    Control end{.kind = Control::Kind::probe, .id = probe};
+    end.texts.push_back(std::move(topic));
+    return say(std::move(end));
+  });
 }
 
 std::uint64_t Node::probe_count(std::uint64_t probe) const {
@@ -64,10 +88,10 @@ std::uint64_t Node::probe_count(std::uint64_t probe) const {
   return sum;
 }
 
-void Node::handle_probe(const Control& control) {
+Result<void> Node::handle_probe(const Control& control) {
   if (control.texts.size() != 1 || control.texts.front().empty() || control.texts.front().size() > Roster::kNameMax) {
     ++counters_.control_malformed;
-    return;
+    return {};
   }
   {
     const std::lock_guard lock(mesh_mutex_);
@@ -75,9 +99,12 @@ void Node::handle_probe(const Control& control) {
     std::erase_if(peer_probes_, [&](const PeerProbe& probe) {
       return probe.deadline <= now || (probe.from == control.from && probe.id == control.id);
     });
+    if (control.number == 0) {
+      return {};  // it ended
+    }
     if (peer_probes_.size() >= kPeerProbesMax) {
       ++counters_.control_refused;
-      return;
+      return {};
     }
     constexpr Duration kLongest = std::chrono::hours(1);
     const Duration stands(static_cast<Duration::rep>(
@@ -85,12 +112,12 @@ void Node::handle_probe(const Control& control) {
     peer_probes_.push_back({control.texts.front(), control.from, control.id, now + stands});
   }
   probed_.store(true);  // sequentially consistent, as the load in interest_changed()
-  answer_probes(control.from, control.id);
+  return answer_probes(control.from, control.id);
 }
 
 // On any thread that subscribes, and on the loop. The subscriptions that are counted here went out before.
 // `from`: only that handle's probe; 0: all.
-void Node::answer_probes(std::uint64_t from, std::uint64_t id) {
+Result<void> Node::answer_probes(std::uint64_t from, std::uint64_t id) {
   const std::lock_guard answering(answer_mutex_);
   std::vector<PeerProbe> all;
   {
@@ -103,18 +130,18 @@ void Node::answer_probes(std::uint64_t from, std::uint64_t id) {
   }
   for (const PeerProbe& probe : all) {
     const std::uint64_t count = interest_.count(probe.topic);
-    {
-      const std::lock_guard lock(mesh_mutex_);
-      for (PeerProbe& each : peer_probes_) {
-        if (each.from == probe.from && each.id == probe.id) {
-          each.told = count;
-        }
+    if (count == probe.told) {
+      continue;
+    }
+    WEFT_TRY(say({.kind = Control::Kind::ready, .to = probe.from, .id = probe.id, .number = count}));
+    const std::lock_guard lock(mesh_mutex_);
+    for (PeerProbe& each : peer_probes_) {
+      if (each.from == probe.from && each.id == probe.id) {
+        each.told = count;
       }
     }
-    if (count != probe.told) {
-      say({.kind = Control::Kind::ready, .to = probe.from, .id = probe.id, .number = count});
-    }
   }
+  return {};
 }
 
 void Node::handle_ready(const Control& control) {
@@ -131,7 +158,7 @@ void Node::handle_ready(const Control& control) {
 }
 
 void Node::interest_changed() noexcept {
-  try {
+  const Result<void> told = msg::or_no_memory([&]() -> Result<void> {
     std::vector<std::pair<std::uint64_t, std::string>> own;
     {
       const std::lock_guard lock(mesh_mutex_);
@@ -154,11 +181,10 @@ void Node::interest_changed() noexcept {
       answering.unlock();
       mesh_changed();
     }
-    if (probed_.load()) {
-      answer_probes();
-    }
-  } catch (const std::bad_alloc&) {
-    return;  // a prober hears of it with the next change
+    return probed_.load() ? answer_probes() : Result<void>();
+  });
+  if (!told) {
+    mend_soon();  // counts again
   }
 }
 

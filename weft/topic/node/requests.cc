@@ -2,10 +2,12 @@
 // Node: requests and services.
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <mutex>
 #include <utility>
 
 #include "weft/msg/socket/socket_core.h"
+#include "weft/sync/kept_text.h"
 #include "weft/topic/node/node.h"
 
 namespace weft::topic {
@@ -39,8 +41,13 @@ Result<std::string> with_header(std::string_view headers, std::string_view name,
 // Both subscriptions stand before any peer does: a peer that knows this handle has them.
 Result<void> Node::open_inbox() {
   replies_in_ = make_intrusive<SubscriptionCore>([this](TopicMessage&& message) { handle_reply(std::move(message)); });
-  requests_in_ =
-      make_intrusive<SubscriptionCore>([this](TopicMessage&& message) { handle_request(std::move(message)); });
+  requests_in_ = make_intrusive<SubscriptionCore>([this](TopicMessage&& message) {
+    const auto handled = msg::or_no_memory([&]() -> Result<void> {
+      handle_request(std::move(message));
+      return {};
+    });
+    counters_.control_lost += handled ? 0 : 1;  // the asker's deadline passes
+  });
   const Filter replies = WEFT_TRY(Filter::prefix(inbox()));
   const Filter requests = WEFT_TRY(Filter::exact(request_topic(instance_)));
   WEFT_TRY(add(*replies_in_, "_INBOX", replies));
@@ -83,17 +90,16 @@ Result<Node::Request> Node::begin_request(std::string_view topic, Bytes body, st
     }
     request.id = next_id_++;
     request.replies = make_intrusive<SubscriptionCore>(Full::drop_newest, groups.size(), options_.queue_bytes_max);
-    Pending& pending = requests_[request.id];
-    pending.replies = request.replies;
+    Pending pending{request.replies, {}};
     for (const auto& [group, members] : groups) {
       chosen.push_back({group, members[next_service_++ % members.size()]});
       pending.members.push_back(chosen.back().instance);
     }
+    requests_.emplace(request.id, std::move(pending));
   }
   ++counters_.requests;
-  const std::string reply_to = inbox() + std::to_string(request.id);
   const auto send = [&](const Chosen& each) -> Result<void> {
-    auto block = with_header(headers, "Weft-Reply", reply_to);
+    auto block = with_header(headers, "Weft-Reply", inbox() + std::to_string(request.id));
     block = block ? with_header(*block, kService, wire) : std::move(block);
     block = block && !each.group.empty() ? with_header(*block, kGroup, each.group) : std::move(block);
     const auto to = make_wire_publisher(request_topic(each.instance), false);
@@ -140,10 +146,14 @@ Result<TopicMessage> Node::reply_of(Result<TopicMessage> received) {
   if (text.empty()) {
     return received;
   }
-  unsigned code = 0;
-  (void)std::from_chars(text.data(), text.data() + text.size(), code);
-  const bool known = code != 0 && !describe(static_cast<Errc>(code)).empty() && code < 1000;
-  return Error(known ? static_cast<Errc>(code) : Errc::other, "the service answered with an error");
+  std::uint32_t number = 0;
+  (void)std::from_chars(text.data(), text.data() + text.size(), number);
+  const ErrorDomain domain(static_cast<std::uint16_t>(number >> 16U));
+  const auto value = static_cast<std::uint16_t>(number);
+  const bool known = value != 0 && (domain != ErrorDomain() || describe(static_cast<Errc>(value)) != "unknown error");
+  const std::string_view reason = text.substr(std::min(text.size(), text.find(' ') + 1));
+  const char* const kept = sync::keep_peer_text({reason}, "the service answered with an error");
+  return known ? Error(domain, value, kept) : Error(Errc::other, kept);
 }
 
 // On the thread that brings the message.
@@ -165,6 +175,13 @@ void Node::handle_reply(TopicMessage&& message) {
   }
   ++counters_.replies;
   replies->offer(std::move(message));
+  if (replies->lost() != 0) {
+    TopicsStatistics counts;
+    replies->add_counts(counts);
+    if (counts.queued == 0 && counts.delivered == 0 && counts.dropped_no_memory != 0) {
+      replies->close(Error(Errc::resource_exhausted, "no memory for the reply"));
+    }
+  }
 }
 
 // --- serving ---
@@ -249,16 +266,22 @@ void Node::reply(const TopicMessage& request, Bytes body, std::string_view heade
   if (!to.starts_with("_INBOX.")) {
     return;  // nobody waits
   }
-  (void)msg::or_no_memory([&]() -> Result<void> {
+  const auto sent = msg::or_no_memory([&]() -> Result<void> {
     const auto publisher = WEFT_TRY(make_wire_publisher(std::string(to), false));
     return publish(*publisher, body, headers, false);
   });
+  counters_.control_unsent += !sent && sent.error() == Errc::resource_exhausted ? 1 : 0;
 }
 
 void Node::reply_error(const TopicMessage& request, const Error& error) noexcept {
   (void)msg::or_no_memory([&]() -> Result<void> {
     Headers headers;
-    WEFT_TRY(headers.add(kError, std::to_string(error.value()) + " " + std::string(describe(error.code()))));
+    // The domain and the value in one number: of Weft's own domain the Errc.
+    const std::string_view text = *error.text() != '\0' ? std::string_view(error.text()) : describe(error.code());
+    std::string line = std::to_string(error.domain_and_value()) + " ";
+    std::transform(text.begin(), text.end(), std::back_inserter(line),
+                   [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c; });
+    WEFT_TRY(headers.add(kError, line));
     reply(request, {}, headers.block());
     return {};
   });

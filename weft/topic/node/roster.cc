@@ -11,11 +11,26 @@
 
 namespace weft::topic {
 
-void Node::say(Control control) {
-  control.from = instance_;
-  if (const auto bytes = encode_control(control)) {
-    (void)in_.try_send(as_bytes(*bytes));
+// A peer that misses the message is no error: the socket counts it, and statistics() tells. One that misses it for want
+// of memory is told again.
+Result<void> Node::say(Control control) noexcept {
+  const auto missed = [this] {
+    const auto numbers = in_.statistics();
+    return numbers ? numbers->dropped_no_memory : 0;
+  };
+  const std::uint64_t before = missed();
+  const Result<void> said = msg::or_no_memory([&]() -> Result<void> {
+    control.from = instance_;
+    const std::string bytes = WEFT_TRY(encode_control(control));
+    const Result<void> sent = in_.try_send(as_bytes(bytes));
+    return !sent && sent.error() != Errc::would_block ? sent : Result<void>();
+  });
+  if (!said && said.error() == Errc::resource_exhausted) {
+    ++counters_.control_unsent;
+  } else if (missed() != before) {
+    mend_soon();
   }
+  return said;
 }
 
 Roster Node::roster() const {
@@ -44,15 +59,20 @@ Roster Node::roster() const {
   return own;
 }
 
-void Node::tell_roster(std::uint64_t to) {
-  Control control{.kind = Control::Kind::roster, .to = to};
-  {
-    const std::lock_guard lock(mesh_mutex_);
-    control.id = revision_;
-    control.number = static_cast<std::uint64_t>(options_.presence.count());
-    control.texts = roster_texts(roster());
+void Node::tell_roster(std::uint64_t to) noexcept {
+  const Result<void> told = msg::or_no_memory([&] {
+    Control control{.kind = Control::Kind::roster, .to = to};
+    {
+      const std::lock_guard lock(mesh_mutex_);
+      control.id = revision_;
+      control.number = static_cast<std::uint64_t>(options_.presence.count());
+      control.texts = roster_texts(roster());
+    }
+    return say(std::move(control));
+  });
+  if (!told && told.error() == Errc::resource_exhausted) {
+    mend_soon();
   }
-  say(std::move(control));
 }
 
 // A message of an XSUB goes to every peer; one that is for another handle costs its receiver a glance at it. A roster
@@ -74,22 +94,17 @@ bool Node::tell_soon(std::uint64_t to, bool greet) noexcept {
       }
     });
   } catch (const std::bad_alloc&) {
-    const std::lock_guard lock(mesh_mutex_);
-    tells_ = false;  // the next one tells
+    {
+      const std::lock_guard lock(mesh_mutex_);
+      tells_ = false;  // the next one tells
+    }
+    mend_soon();
     return false;
   }
   return true;
 }
 
-void Node::announce() noexcept {
-  try {
-    tell_roster(0);
-  } catch (const std::bad_alloc&) {
-    (void)tell_soon(0, false);
-  }
-}
-
-void Node::tell_now() {
+void Node::tell_now() noexcept {
   bool greet = false;
   std::uint64_t to = 0;
   {
@@ -102,20 +117,23 @@ void Node::tell_now() {
     }
   }
   tell_roster(to);
-  if (greet) {
-    want_rosters(to);
-    resend_probes();
-    answer_probes();
+  const auto greeted = [&]() -> Result<void> {
+    WEFT_TRY(want_rosters(to));
+    WEFT_TRY(resend_probes());
+    return answer_probes();
+  };
+  if (greet && !msg::or_no_memory(greeted)) {
+    mend_soon();  // greets again
   }
 }
 
-void Node::want_rosters(std::uint64_t to) {
+Result<void> Node::want_rosters(std::uint64_t to) noexcept {
   Control control{.kind = Control::Kind::roster_wanted, .to = to};
   {
     const std::lock_guard lock(mesh_mutex_);
     control.id = ask_;
   }
-  say(std::move(control));
+  return say(std::move(control));
 }
 // A handle of this process whose loop has not linked it, and a handle of another process that found this one but has
 // said nothing, are met first.
@@ -128,7 +146,7 @@ Result<std::uint64_t> Node::ask_rosters() {
     WEFT_TRY(read_directory(false));
   }
   const std::uint64_t ask = with_mesh([this] { return ++ask_; });
-  want_rosters(0);
+  WEFT_TRY(want_rosters(0));
   return ask;
 }
 
@@ -137,7 +155,7 @@ void Node::Out::handle_event(const sys::PollEvent& /*event*/) { node.handle_out(
 void Node::handle_out() {
   msg::SocketCore& out = *out_.core();
   unsigned count = 0;
-  for (; count < kPumpMost; ++count) {
+  for (; count < kPumpMost && held_.empty(); ++count) {
     Message message;
     msg::Inbound part{&message, {}};
     if (!out.recv(part, msg::Timeout::none())) {
@@ -147,19 +165,9 @@ void Node::handle_out() {
     if (!part.more && (bytes.empty() || bytes.front() <= 1)) {
       continue;  // a peer subscribed, or took it back
     }
-    try {
-      if (const std::uint64_t to = control_addressee(bytes); to != 0 && to != instance_) {
-        continue;
-      }
-      if (auto control = decode_control(bytes)) {
-        const char* const host =
-            control->kind == Control::Kind::roster ? message.peer_property("Peer-Address") : nullptr;
-        handle_control(*std::move(control), host == nullptr ? std::string_view() : std::string_view(host));
-      } else {
-        ++counters_.control_malformed;
-      }
-    } catch (const std::bad_alloc&) {
-      ++counters_.control_malformed;
+    if (!take_control(message)) {
+      hold(std::move(message));  // and what is behind it waits
+      break;
     }
   }
   if (async()) {
@@ -168,20 +176,41 @@ void Node::handle_out() {
   if (out.closed() || out.terminated()) {
     loop_->unwatch(std::exchange(out_watch_, 0));
   } else if (count == kPumpMost) {
-    loop_->post([weak = weak_from_this()] {
-      if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
-        node->handle_out();
-      }
-    });
+    try {
+      loop_->post([weak = weak_from_this()] {
+        if (const auto node = weak.lock(); node != nullptr && !node->closed()) {
+          node->handle_out();
+        }
+      });
+    } catch (const std::bad_alloc&) {
+      mend_soon();  // reads on
+    }
   }
 }
 
-void Node::handle_control(Control&& control, std::string_view from_host) {
+bool Node::take_control(Message& message) noexcept {
+  const Bytes bytes = message.bytes();
+  if (const std::uint64_t to = control_addressee(bytes); to != 0 && to != instance_) {
+    return true;
+  }
+  const Result<void> taken = msg::or_no_memory([&]() -> Result<void> {
+    auto control = decode_control(bytes);
+    if (!control) {
+      ++counters_.control_malformed;
+      return {};
+    }
+    const char* const host = control->kind == Control::Kind::roster ? message.peer_property("Peer-Address") : nullptr;
+    return handle_control(*std::move(control), host == nullptr ? std::string_view() : std::string_view(host));
+  });
+  return taken || taken.error() != Errc::resource_exhausted;
+}
+
+Result<void> Node::handle_control(Control&& control, std::string_view from_host) {
   if (control.from == instance_) {
-    return;
+    return {};
   }
   switch (control.kind) {
-    case Control::Kind::roster: handle_roster(std::move(control), from_host); return;
+    case Control::Kind::roster: return handle_roster(std::move(control), from_host);
     case Control::Kind::roster_wanted: {
       const std::lock_guard lock(mesh_mutex_);
       if (const auto peer = peers_.find(control.from); peer != peers_.end()) {
@@ -189,12 +218,12 @@ void Node::handle_control(Control&& control, std::string_view from_host) {
       }
     }
       (void)tell_soon(control.from, false);
-      return;
-    case Control::Kind::probe: handle_probe(control); return;
-    case Control::Kind::ready: handle_ready(control); return;
-    case Control::Kind::claim: handle_claim(control); return;
-    case Control::Kind::claim_answer: handle_claim_answer(control); return;
-    default: return;
+      return {};
+    case Control::Kind::probe: return handle_probe(control);
+    case Control::Kind::ready: handle_ready(control); return {};
+    case Control::Kind::claim: return handle_claim(control);
+    case Control::Kind::claim_answer: handle_claim_answer(control); return {};
+    default: return {};
   }
 }
 
@@ -203,7 +232,9 @@ namespace {
 // A handle that listens on every interface does not know its address; its peers see it.
 std::string seen_endpoint(const std::string& endpoint, std::string_view from_host) {
   const auto parsed = net::parse_endpoint(endpoint, true);
-  if (!parsed || parsed->transport != net::Transport::tcp || from_host.empty()) {
+  const bool is_tcp =
+      parsed && (parsed->transport == net::Transport::tcp || parsed->transport == net::Transport::tls_tcp);
+  if (!is_tcp || from_host.empty()) {
     return endpoint;
   }
   if (!parsed->wildcard && parsed->host != "0.0.0.0" && parsed->host != "::") {
@@ -223,7 +254,8 @@ bool Node::is_of_fleet(std::uint64_t instance, const std::string& endpoint) cons
     return directory_->instance_at(endpoint) == instance;
   }
   const auto parsed = net::parse_endpoint(endpoint, false);
-  return fleet_.kind == Fleet::Kind::tcp && parsed && parsed->transport == net::Transport::tcp;
+  const net::Transport transport = fleet_.tls ? net::Transport::tls_tcp : net::Transport::tcp;
+  return fleet_.kind == Fleet::Kind::tcp && parsed && parsed->transport == transport;
 }
 
 // A peer was heard of.
@@ -238,11 +270,11 @@ Result<void> Node::learn(std::uint64_t instance, const std::string& endpoint) {
   return {};
 }
 
-void Node::handle_roster(Control&& control, std::string_view from_host) {
+Result<void> Node::handle_roster(Control&& control, std::string_view from_host) {
   auto parsed = parse_roster(control.texts);
   if (!parsed) {
     ++counters_.control_malformed;
-    return;
+    return {};
   }
   std::size_t bytes = 0;
   for (const std::string& text : control.texts) {
@@ -255,21 +287,44 @@ void Node::handle_roster(Control&& control, std::string_view from_host) {
   const std::uint64_t our_ask = answered ? us->ask : 0;
   const std::uint64_t their_ask = parsed->ask;
   const std::string endpoint = parsed->endpoint;
-  const std::vector<Roster::Peer> others = std::exchange(parsed->peers, {});
+  std::vector<Roster::Peer> others = std::exchange(parsed->peers, {});
+  if (fleet_.kind != Fleet::Kind::tcp) {
+    others.clear();
+  }
   parsed->heard = {};
   bool fresh = false;
+  bool lost = false;
   {
     const std::lock_guard lock(mesh_mutex_);
     if (gone_.contains(control.from)) {
-      return;
+      return {};
     }
+    lost = lost_.contains(control.from);
+    const auto known = peers_.find(control.from);
+    const std::size_t before = known == peers_.end() ? 0 : known->second.bytes;
+    if ((known == peers_.end() && peers_.size() >= kPeersMax) || roster_bytes_ - before + bytes > kRosterBytesMax) {
+      ++counters_.control_refused;
+      return {};
+    }
+  }
+  // A roster comes over the peer's connection, the end of a peer over our own one: neither waits for the other. So the
+  // roster of a handle that was lost waits until a connection to it stands again; that greets it, and it answers.
+  // And whoever is entered is linked: a peer without a link would not hear this handle.
+  if (const auto learned = learn(control.from, endpoint);
+      lost || (!learned && learned.error() == Errc::resource_exhausted)) {
+    return learned;
+  }
+  for (const Roster::Peer& other : others) {
+    if (const auto learned = learn(other.instance, other.endpoint);
+        !learned && learned.error() == Errc::resource_exhausted) {
+      return learned;
+    }
+  }
+  {
+    const std::lock_guard lock(mesh_mutex_);
     const auto known = peers_.find(control.from);
     fresh = known == peers_.end();
     const std::size_t before = fresh ? 0 : known->second.bytes;
-    if ((fresh && peers_.size() >= kPeersMax) || roster_bytes_ - before + bytes > kRosterBytesMax) {
-      ++counters_.control_refused;
-      return;
-    }
     Peer& peer = fresh ? peers_[control.from] : known->second;
     if (control.id >= peer.revision) {
       peer.revision = control.id;
@@ -284,17 +339,12 @@ void Node::handle_roster(Control&& control, std::string_view from_host) {
     peer.their_ask = std::max(peer.their_ask, their_ask);
     note_owned(control.from, peer.roster);
   }
-  (void)learn(control.from, endpoint);
-  if (fleet_.kind == Fleet::Kind::tcp) {
-    for (const Roster::Peer& other : others) {
-      (void)learn(other.instance, other.endpoint);
-    }
-  }
   if (fresh) {
     // Of a tcp fleet the others hear of the new one.
     (void)tell_soon(fleet_.kind == Fleet::Kind::tcp ? 0 : control.from, false);
   }
   mesh_changed();
+  return {};
 }
 
 }  // namespace weft::topic

@@ -10,7 +10,7 @@
 
 namespace weft::topic {
 
-void Node::begin_scout(const std::string& endpoint) {
+void Node::begin_scout(const std::string& endpoint) noexcept {
   {
     const std::lock_guard lock(mesh_mutex_);
     const auto found = links_.find(endpoint);
@@ -18,11 +18,17 @@ void Node::begin_scout(const std::string& endpoint) {
       return;
     }
   }
-  auto scout = std::make_unique<Scout>(*this, endpoint);
-  Scout& added = *scout;
-  scouts_[endpoint] = std::move(scout);
-  if (!send_scout(added)) {
+  const Result<void> begun = msg::or_no_memory([&] {
+    auto scout = std::make_unique<Scout>(*this, endpoint);
+    Scout& added = *scout;
+    scouts_[endpoint] = std::move(scout);
+    return send_scout(added);
+  });
+  if (!begun) {
     end_scout(endpoint);
+    if (begun.error() == Errc::resource_exhausted) {
+      mend_soon();
+    }
   }
 }
 
@@ -30,7 +36,7 @@ Result<void> Node::send_scout(Scout& scout) {
   scout.socket = Socket(WEFT_TRY(context_->make_socket(SocketType::xsub)));
   WEFT_TRY(set_common(scout.socket));
   WEFT_TRY(scout.socket.set(option::linger, Duration(0)));
-  WEFT_TRY(set_curve(scout.socket));
+  WEFT_TRY(set_security(scout.socket));
   // The monitor calls on the I/O thread.
   scout.socket.core()->monitor().set_sink([weak = weak_from_this(), at = scout.endpoint](const MonitorEvent& event) {
     const auto node = weak.lock();
@@ -48,8 +54,14 @@ Result<void> Node::send_scout(Scout& scout) {
         Scout& waiting = *found->second;
         waiting.timer =
             still->loop_->timers().schedule(still->loop_->now() + kScoutPatience, {&Scout::give_up, &waiting});
+        if (!waiting.timer) {
+          still->scouts_unsure_.store(true);
+          still->mend_soon();
+        }
       });
     } catch (const std::bad_alloc&) {
+      node->scouts_unsure_.store(true);
+      node->mend_soon();
       return false;
     }
     return true;
@@ -82,25 +94,29 @@ void Node::Scout::handle_event(const sys::PollEvent& /*event*/) {
   if (!socket.core()->recv(part, msg::Timeout::none())) {
     return;
   }
-  std::uint64_t instance = 0;
-  try {
-    const auto welcome = decode_control(message.bytes());
-    instance = welcome ? welcome->from : 0;
-  } catch (const std::bad_alloc&) {
-    return;  // the timer takes the peer for a plain publisher
-  }
   Node& owner = node;
-  owner.handle_scouted(std::string(endpoint), instance);  // destroys the scout
+  const std::string at = std::move(endpoint);
+  const auto instance = msg::or_no_memory([&]() -> Result<std::uint64_t> {
+    const auto welcome = decode_control(message.bytes());
+    return welcome ? welcome->from : 0;
+  });
+  if (instance) {
+    owner.handle_scouted(at, *instance);  // destroys the scout
+  } else {
+    owner.end_scout(at);
+    owner.mend_soon();  // another scout
+  }
 }
 
 void Node::Scout::give_up(void* self) {
   Scout& scout = *static_cast<Scout*>(self);
   scout.timer = {};
   Node& owner = scout.node;
-  owner.handle_scouted(std::string(scout.endpoint), 0);
+  const std::string at = std::move(scout.endpoint);
+  owner.handle_scouted(at, 0);
 }
 
-void Node::handle_scouted(const std::string& endpoint, std::uint64_t instance) {
+void Node::handle_scouted(const std::string& endpoint, std::uint64_t instance) noexcept {
   const std::lock_guard link_lock(link_mutex_);
   end_scout(endpoint);
   bool connect = false;
@@ -120,9 +136,15 @@ void Node::handle_scouted(const std::string& endpoint, std::uint64_t instance) {
     found->second.other_name = known;
     found->second.connected = connect = !known;
   }
-  if (connect && !in_.connect(endpoint)) {
-    const std::lock_guard lock(mesh_mutex_);
-    links_.erase(endpoint);
+  if (const auto connected = connect ? in_.connect(endpoint) : Result<void>(); !connected) {
+    {
+      const std::lock_guard lock(mesh_mutex_);
+      Link& link = links_.at(endpoint);  // the link lock keeps it
+      link.connected = link.plain = false;
+      link.instance = 0;
+      link.failed = true;
+    }
+    mend_soon();  // another scout
   }
   mesh_changed();
 }
@@ -130,7 +152,6 @@ void Node::handle_scouted(const std::string& endpoint, std::uint64_t instance) {
 // The connection ended: another handle may come up there. So may one at another name of the handle that ended.
 void Node::scout_again(const std::string& endpoint) {
   const std::lock_guard link_lock(link_mutex_);
-  (void)in_.disconnect(endpoint);
   std::vector<std::string> again;
   {
     const std::lock_guard lock(mesh_mutex_);
@@ -139,15 +160,19 @@ void Node::scout_again(const std::string& endpoint) {
       return;
     }
     const std::uint64_t instance = found->second.instance;
-    for (auto& [at, link] : links_) {
+    for (const auto& [at, link] : links_) {
       if (at == endpoint || (instance != 0 && link.instance == instance && link.other_name)) {
-        link.connected = link.up = link.other_name = link.plain = false;
-        link.instance = 0;
-        link.failed = true;
         again.push_back(at);
       }
     }
+    for (const std::string& at : again) {
+      Link& link = links_.at(at);
+      link.connected = link.up = link.other_name = link.plain = false;
+      link.instance = 0;
+      link.failed = true;
+    }
   }
+  (void)in_.disconnect(endpoint);
   for (const std::string& at : again) {
     begin_scout(at);
   }

@@ -51,8 +51,9 @@ Result<void> Node::add_text_filter(SubscriptionCore& subscription, std::string_v
 // The peers hear of the filter before the index does: whoever is told of the subscription by an answer to a probe has
 // it, because both go over one connection.
 Result<void> Node::add(SubscriptionCore& subscription, std::string text, const Filter& wire) {
+  auto own = make_intrusive<const OwnFilter>(std::move(text), wire);
   WEFT_TRY(want(wire));
-  const auto added = interest_.add(subscription, make_intrusive<const OwnFilter>(std::move(text), wire));
+  const auto added = interest_.add(subscription, std::move(own));
   if (!added || !*added) {
     unwant(wire);
     return added ? Result<void>() : Result<void>(added.error());
@@ -84,12 +85,8 @@ Result<void> Node::remove_text_filter(SubscriptionCore& subscription, std::strin
 
 void Node::unsubscribe(SubscriptionCore& subscription) noexcept {
   subscription.close(Error(Errc::closed, "the subscription was closed"));
-  try {
-    for (const Filter& filter : interest_.remove_all(subscription)) {
-      unwant(filter);
-    }
-  } catch (const std::bad_alloc&) {
-    return;  // the index keeps the subscription, which takes nothing more
+  for (const auto& [filter, own] : interest_.remove_all(subscription)) {
+    unwant(filter);
   }
   const std::lock_guard lock(subscriptions_mutex_);
   const auto same = [&](const IntrusivePtr<SubscriptionCore>& each) { return each.get() == &subscription; };

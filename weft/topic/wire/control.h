@@ -21,7 +21,7 @@ struct Control {
     roster = 1,     // id: its revision, number: the lease in ns; texts: see Roster
     roster_wanted,  // id: of the ask; answered by a roster
     leaving,
-    probe,         // id: of the probe, number: how long it stands, in ns; text: the topic
+    probe,         // id: of the probe, number: how long it stands, in ns, 0: it ended; text: the topic
     ready,         // id: of the probe, number: the matching subscriptions
     claim,         // id: of the claim, number: the epoch; text: the topic
     claim_answer,  // id: of the claim, number: the epoch of the objector; 0: no objection

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+// Node: what failed without memory, and nobody heard of, is made up for: a connection whose end or beginning was not
+// noted, a handle of this process that was not met, a scout that did not start, what peers were not told.
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "weft/msg/message/monitor.h"
+#include "weft/msg/socket/socket_core.h"
+#include "weft/topic/node/node.h"
+
+namespace weft::topic {
+
+// Any thread, with any lock but the mesh lock. It allocates nothing.
+void Node::mend_soon() noexcept {
+  if (mend_event_ && !mends_.exchange(true)) {
+    mend_event_->signal();
+  }
+}
+
+void Node::Mender::handle_event(const sys::PollEvent& /*event*/) {
+  node.mend_event_->drain();
+  node.mend_later();
+}
+
+// Memory that ran out comes back with time.
+void Node::mend_later() noexcept {
+  if (closed() || mend_timer_) {
+    return;
+  }
+  mend_timer_ = loop_->timers().schedule(loop_->now() + mend_wait_, {&Node::mend, this});
+  if (!mend_timer_) {
+    mend_event_->signal();  // the next turn tries again
+  }
+}
+
+void Node::mend(void* self) {
+  Node& node = *static_cast<Node*>(self);
+  node.mend_timer_ = {};
+  node.mends_.store(false);
+  if (node.closed() || node.in_.core()->terminated()) {
+    return;
+  }
+  const Result<void> mended = msg::or_no_memory([&] { return node.mend_now(); });
+  const bool again = !mended && mended.error() == Errc::resource_exhausted;
+  node.mend_wait_ = again || node.mends_.load() ? std::min(2 * node.mend_wait_, kMendLast) : kMendFirst;
+  if (again) {
+    node.mend_soon();
+  }
+}
+
+Result<void> Node::mend_now() {
+  take_held();
+  handle_out();
+  pump_all();
+  if (!joined_.load(std::memory_order_acquire)) {
+    return Error(Errc::resource_exhausted, "the handle is not open yet");
+  }
+  WEFT_TRY(compare_links());
+  WEFT_TRY(ProcessFleets::instance().meet_all(*this));
+  if (fleet_.kind == Fleet::Kind::local) {
+    WEFT_TRY(read_directory(false));
+  }
+  if (scouts_unsure_.exchange(false)) {
+    std::vector<std::string> anew;
+    for (const auto& [endpoint, scout] : scouts_) {
+      if (!scout->timer) {
+        anew.push_back(endpoint);
+      }
+    }
+    std::for_each(anew.begin(), anew.end(), [this](const std::string& endpoint) { end_scout(endpoint); });
+  }
+  std::vector<std::string> unscouted;
+  std::vector<std::string> ended;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    for (const auto& [endpoint, link] : links_) {
+      if (!link.connected && !link.other_name && !scouts_.contains(endpoint)) {
+        unscouted.push_back(endpoint);
+      } else if (link.connected && link.failed && link.given) {
+        ended.push_back(endpoint);
+      }
+    }
+  }
+  for (const std::string& endpoint : unscouted) {
+    begin_scout(endpoint);
+  }
+  for (const std::string& endpoint : ended) {
+    scout_again(endpoint);
+  }
+  interest_changed();
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    greets_ = true;
+    tells_to_ = 0;
+  }
+  tell_now();
+  return {};
+}
+
+// An event of a connection was lost: which connections stand, the socket tells.
+Result<void> Node::compare_links() {
+  if (!links_unsure_.exchange(false)) {
+    return {};
+  }
+  std::vector<std::string> stand;
+  report_ = &stand;
+  const Result<void> reported = in_.core()->report_pipes();
+  report_ = nullptr;
+  if ((!reported && reported.error() != Errc::would_block) || links_unsure_.load()) {
+    links_unsure_.store(true);
+    return reported || reported.error() == Errc::would_block ? Result<void>(msg::kNoMemoryToSend) : reported;
+  }
+  std::vector<std::pair<std::string, EventKind>> changes;
+  {
+    const std::lock_guard lock(mesh_mutex_);
+    for (const auto& [endpoint, link] : links_) {
+      const bool up = std::find(stand.begin(), stand.end(), endpoint) != stand.end();
+      if (link.connected && !endpoint.starts_with("inproc:") && up != link.up) {
+        changes.emplace_back(endpoint, up ? EventKind::handshake_succeeded : EventKind::disconnected);
+      }
+    }
+  }
+  for (const auto& [endpoint, kind] : changes) {
+    handle_link_or_mend(endpoint, kind);
+  }
+  return {};
+}
+
+// A message of a peer, and what is behind it, waits for memory: it may be the only one that the peer says.
+void Node::hold(Message&& message) noexcept {
+  held_ = std::move(message);
+  held_tries_ = 0;
+  loop_->unwatch(std::exchange(out_watch_, 0));
+  mend_soon();
+}
+
+void Node::take_held() noexcept {
+  if (held_.empty()) {
+    return;
+  }
+  if (!take_control(held_)) {
+    if (++held_tries_ < kHeldTries) {
+      mend_soon();
+      return;
+    }
+    ++counters_.control_lost;
+  }
+  held_ = Message();
+  watch_out();
+}
+
+void Node::watch_out() noexcept {
+  const auto fd = out_.core()->descriptor();
+  const auto watch =
+      fd ? loop_->watch(*fd, sys::Interest::readable, false, &out_watcher_) : Result<rt::Loop::WatchId>(fd.error());
+  out_watch_ = watch ? *watch : 0;
+}
+
+}  // namespace weft::topic
