@@ -92,7 +92,10 @@ struct Outbound {
   if (part.bytes.size() <= Cell::kInlineMax && !part.external()) [[likely]] {
     cell.kind = Cell::Kind::small;
     cell.size = static_cast<std::uint8_t>(part.bytes.size());
-    copy_bytes(cell.body.small, part.bytes);
+    // Where GCC knows that a size is small but not which, it copies by `rep movs`: 13 ns for 64 bytes, memcpy 3.
+    std::size_t size = part.bytes.size();
+    asm("" : "+r"(size));
+    copy_bytes(cell.body.small, part.bytes.first(size));
     return true;
   }
   mem::Buffer* buffer = part.message != nullptr ? part.message->release_buffer() : nullptr;
