@@ -68,9 +68,13 @@ def interval(ratio, unit="", digits=2):
     """
     >>> interval([4.0, 3.5, 12.123]), interval([4.0, 3.5, 12.123], "x"), interval([4.0, 3.5, 12.123], digits=1)
     ('4.00 [3.50, 12.12]', '4.00x [3.50, 12.12]', '4.0 [3.5, 12.1]')
+    >>> interval([4.0, None, None], "x")
+    '4.00x [unknown]'
     """
     if ratio is None:
         return ABSENT
+    if ratio[1] is None:
+        return f"{ratio[0]:.{digits}f}{unit} [unknown]"
     middle, low, high = (f"{value:.{digits}f}" for value in ratio)
     return f"{middle}{unit} [{low}, {high}]"
 

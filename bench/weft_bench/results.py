@@ -14,6 +14,7 @@ from weft_bench.stats import Pool, median
 SCHEMA = 3
 PLACEMENT_ROUNDS_MIN = 5  # fewer rounds than this of one placement make no row of their own
 LIMITS = ("floor", "std_function")  # contenders of micro that leave out what the part is for: what it could be at best
+ASIOS = ("asio", "asio_tuned", "asio_awaitable")  # forms of one rival, of which the best counts
 # Members of a server's run that are there in some patterns only; each is a measure of its own.
 OF_BAD_PEERS = ("exhausted_cpu", "recovery_s", "slowest_limit_s")
 
@@ -185,12 +186,13 @@ def in_order(columns):
 def of_server(cell, where, rounds, of_kind):
     """
     >>> def run(seconds, cpu): return {"seconds": seconds, "messages": 1000, "cpu_seconds": cpu, "switches": 10}
-    >>> rounds = [{"weft": run(0.002, 0.002), "raw": run(0.001, 0.001), "asio": run(0.003, 0.006)}] * 5
+    >>> rounds = [{"weft": run(0.002, 0.002), "raw": run(0.001, 0.001), "asio": run(0.008, 0.006),
+    ...            "asio_tuned": run(0.003, 0.003)}] * 5
     >>> result = of_server({"cell": "one_way/64/x1", "pattern": "one_way"}, "near", rounds, lambda _: [])
     >>> [result["measures"][measure][0] for measure in ("raw", "cpu", "asio", "rate")]
     [0.5, 2.0, 1.5, 500000.0]
-    >>> [bar["met"] for bar in result["bars"]], result["limit"][0], result["ratios"]["asio"][0]
-    ([False], 2.0, 1.5)
+    >>> [bar["met"] for bar in result["bars"]], result["limit"][0], result["ratios"]["asio"][0], rival_of(result)
+    ([False], 2.0, 4.0, 'asio_tuned')
     """
     name, pattern, columns = cell["cell"], cell["pattern"], in_order(rounds[0])
     load = next((run["interval_ns"] for run in rounds[0].values() if "interval_ns" in run), None)
@@ -226,12 +228,16 @@ def add_uses_of_server(uses, rounds, column):
 
 
 def add_measures_of_server(result, rounds, measure):
-    """In `raw`, `asio` and `kept` more is better; in `cpu` and `ready`, our cost over that of raw, less is."""
+    """In `raw`, `asio` and `kept` more is better; in `cpu` and `ready`, our cost over that of raw, less is.
+
+    `asio` is beside the form of Boost.Asio that came closest."""
     ours, pattern = result["uses"]["weft"], result["row"].split("/")[0]
     found = {"raw": ours["beside_raw"], "cpu": stats.ratio(rounds, per_message, "weft", "raw"),
              "rate": stats.of_rounds(rounds, lambda each: 1 / max(cost_of_server(each["weft"]), 1e-12))}
-    if "asio" in rounds[0]:
-        found["asio"] = stats.ratio(rounds, measure, "asio", "weft")
+    beside = {column: stats.ratio(rounds, measure, column, "weft") for column in ASIOS if column in rounds[0]}
+    result["ratios"] = {column: value for column, value in beside.items() if value}
+    if result["ratios"]:
+        found["asio"] = closest(result)
     if "weft_io_uring" in rounds[0]:
         found["epoll"] = stats.ratio(rounds, measure, "weft", "weft_io_uring")
     if pattern == "storm":
@@ -242,8 +248,6 @@ def add_measures_of_server(result, rounds, measure):
         found["kept"] = ours["kept"]
         found |= {name: [ours[name]] * 3 for name in ("limited", *OF_BAD_PEERS) if name in ours}
     result["measures"] = {name: value for name, value in found.items() if value}
-    if found.get("asio"):
-        result["ratios"] = {"asio": found["asio"]}
     if found["raw"] and min(found["raw"]) > 0:
         result["limit"] = stats.inverse(found["raw"])
 

@@ -17,18 +17,19 @@ FILE = ROOT / "docs/figures.json"
 BLOCK = re.compile(r"(<!-- figures: (?P<name>\w+) -->\n)(?P<body>.*?)(<!-- end of figures -->)", re.DOTALL)
 # A rate, a ratio, a share, or a time in a unit in which no bound is set.
 LOOSE = re.compile(r"(?<![\w.])\d[\d.,]*\s?(?:ns|us|µs|[kMG]/s|[kMG]B/s|x|×|times|%|per cent)(?![\w/])")
-# name: (title of the first column, suite, [(what, row)], columns [(column, title)])
+# name: (title of the first column, suite, [(what, row)], columns [(column, title)], rivals, what they are)
 TABLES = {
     "sockets": ("64 bytes", "sockets", [
         ("PUSH to PULL over tcp", "push_pull/tcp/64"), ("over ipc", "push_pull/ipc/64"), ("inproc", "push_pull/inproc/64"),
         ("ROUTER to ROUTER over tcp", "router_router/tcp/64"), ("PUB to 8 SUBs over tcp", "pub_sub/tcp/64/x8"),
         ("PUSH to PULL over tcp, both in Python", "push_pull/tcp/64/pyzmq"), ("with asyncio", "push_pull/tcp/64/asyncio"),
         ("round trip over tcp", "round_trip/tcp/64"), ("over ipc", "round_trip/ipc/64"), ("inproc", "round_trip/inproc/64")],
-        [("weft", "Weft"), ("libzmq", "libzmq 4.3.5")]),
+        [("weft", "Weft"), ("libzmq", "libzmq 4.3.5")], ("libzmq",), "libzmq 4.3.5"),
     "server": ("64 bytes", "server", [
         ("echo, 1 connection", "echo/64/x1"), ("one way, 1 connection", "one_way/64/x1"),
         ("one way, 50 connections", "one_way/64/x50"), ("memory of an idle connection", "idle/64/x1000")],
-        [("weft", "Weft"), ("raw", "epoll by hand"), ("asio", "Boost.Asio")]),
+        [("weft", "Weft"), ("raw", "epoll by hand"), ("asio", "Boost.Asio, as in its examples"),
+         ("asio_tuned", "Boost.Asio, tuned")], results.ASIOS, "the better Boost.Asio"),
 }
 KEPT = ("suite", "row", "placement", "rounds", "unit", "ours", "columns", "ratios", "limit", "foreign")
 
@@ -39,13 +40,13 @@ class FiguresError(Exception):
 
 def rows_of(suite):
     """The rows of a suite that the documents show."""
-    return [row for _, of, rows, _ in TABLES.values() if of == suite for _, row in rows]
+    return [row for _, of, rows, *_ in TABLES.values() if of == suite for _, row in rows]
 
 
 def extract(report):
     """The part of a report's results that the documents show."""
     found = []
-    for _, suite, rows, _ in TABLES.values():
+    for _, suite, rows, *_ in TABLES.values():
         for _, row in rows:
             result = results.best(report["results"], suite, row)
             if result is None:
@@ -72,15 +73,29 @@ def of_run(data, suite):
             "The ratio is the median over rounds in turns, with its 95 % interval; above 1x Weft is better.")
 
 
+def beside_best(result, rivals):
+    """The ratio to the rival that came closest. Its interval is unknown where the report has none.
+
+    >>> beside_best({"ours": "w", "columns": {"w": 2.0, "a": 8.0}, "ratios": {"a": [4.0, 3.0, 5.0]}}, ("a", "b"))
+    [4.0, 3.0, 5.0]
+    >>> beside_best({"ours": "w", "columns": {"w": 2.0, "a": 8.0, "b": 3.0}, "ratios": {"a": [4.0, 3.0, 5.0]}}, ("a", "b"))
+    [1.5, None, None]
+    """
+    columns = result["columns"]
+    best = min((rival for rival in rivals if rival in columns), key=columns.get, default=None)
+    if best is None:
+        return None
+    return result["ratios"].get(best) or [columns[best] / columns[result["ours"]], None, None]
+
+
 def block(name, data):
     """The text of one block."""
-    head, suite, rows, columns = TABLES[name]
-    rival = {"sockets": "libzmq", "server": "asio"}[suite]
-    lines = [[head, *(title for _, title in columns), f"beside {columns[-1][1]}"]]
+    head, suite, rows, columns, rivals, beside = TABLES[name]
+    lines = [[head, *(title for _, title in columns), f"beside {beside}"]]
     for what, row in rows:
         result = results.best(data["results"], suite, row)
         lines.append([what, *(printer.cost(result, column) for column, _ in columns),
-                      printer.interval(result["ratios"].get(rival), "x")])
+                      printer.interval(beside_best(result, rivals), "x")])
     return f"{printer.markdown_table(lines)}\n\n{textwrap.fill(of_run(data, suite), 128)}\n"
 
 
