@@ -16,7 +16,6 @@ from weft_bench.harness import budget, rounds
 from weft_bench.pages import figures, machine, page, published, suites, versions
 
 QUICK_S, RENDER_S = 600, 15  # of --quick, without the build
-DISTURBED = 0.2
 RUN, RESULTS, PAGE = "run.json", "results.json", "report.html"
 
 
@@ -127,6 +126,8 @@ def parse_arguments(texts):
     parser.add_argument("--figures", action="store_true", help="only what README.md and docs/ show, and put it there")
     add_build(parser)
     chosen = parser.parse_args(texts)
+    if chosen.figures and chosen.quick:
+        parser.error("--quick measures too little for --figures")
     chosen.suites = chosen.suites.split(",")
     unknown = [name for name in chosen.suites if name not in results.SUITES]
     if unknown:
@@ -218,10 +219,6 @@ def main(texts):
         if arguments.figures and not interrupted:
             for file in figures.write(data):
                 say(f"figures written to {file}")
-            taken = figures.disturbance(figures.extract(data)["results"])
-            if taken > DISTURBED:
-                say(f"other programs took up to {printer.share(taken)} of the busy time: make them again where nothing "
-                    "else runs")
     except (UsageError, figures.FiguresError) as error:
         say(f"report: {error}")
         return USAGE

@@ -31,6 +31,7 @@ TABLES = {
         [("weft", "Weft"), ("raw", "epoll by hand"), ("asio", "Boost.Asio, as in its examples"),
          ("asio_tuned", "Boost.Asio, tuned")], results.ASIOS, "the better Boost.Asio"),
 }
+DISTURBED = 0.2  # of the busy time was others' in a row: the report makes no figures
 KEPT = ("suite", "row", "placement", "rounds", "unit", "ours", "columns", "ratios", "limit", "foreign")
 
 
@@ -121,8 +122,25 @@ def documents(root=ROOT):
     return [root / "README.md", *sorted((root / "docs").glob("*.md"))]
 
 
+def refusal(report):
+    """Why a report may make no figures, or None.
+
+    >>> refusal({"effort": "quick"})
+    'a quick report is too short to make figures'
+    """
+    if report["effort"] != "full":
+        return f"a {report['effort']} report is too short to make figures"
+    taken = disturbance(extract(report)["results"])
+    if taken > DISTURBED:
+        return f"other programs took up to {printer.share(taken)} of the busy time: measure where nothing else runs"
+    return None
+
+
 def write(report, root=ROOT):
     """Makes the file from a report, and the blocks of all documents from the file; the documents that have one."""
+    why = refusal(report)
+    if why:
+        raise FiguresError(why)
     data = extract(report)
     texts = {file: fill(file.read_text(encoding="utf-8"), data) for file in documents(root)}
     (root / FILE.relative_to(ROOT)).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

@@ -185,6 +185,19 @@ class Figures(unittest.TestCase):
         self.assertEqual(before, {file: file.read_bytes() for file in figures.documents(self.root)})
 
 
+    def test_neither_a_quick_report_nor_a_disturbed_one_makes_figures(self):
+        stored = json.loads(figures.FILE.read_text("utf-8"))
+        before = {file: file.read_bytes() for file in figures.documents(self.root)}
+        disturbed = copy.deepcopy(stored)
+        disturbed["results"][0]["foreign"] = 0.21
+        for report_data, why in (({**stored, "effort": "quick"}, "too short"), (disturbed, "21%")):
+            with self.assertRaisesRegex(figures.FiguresError, why):
+                figures.write(report_data, self.root)
+        self.assertEqual(before, {file: file.read_bytes() for file in figures.documents(self.root)})
+        with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()):
+            report.parse_arguments(["--quick", "--figures"])
+
+
 class Quick(unittest.TestCase):
     def test_every_published_row_is_measured_and_is_needed(self):
         self.assertEqual([name for name, needed in suites.quick_sockets() if needed], suites.named_rows("sockets"))
