@@ -76,7 +76,7 @@ class Glob {
  public:
   explicit Glob(std::string_view pattern) noexcept : pattern_(pattern) {}
 
-  // At most one step for each byte of the pattern at each byte of the topic.
+  // At most one step for each byte of the pattern at each byte of the topic; three if it is a class's.
   [[nodiscard]] bool matches(std::string_view topic, std::size_t& steps) const noexcept {
     std::size_t at = 0;
     Run run = run_from(0);

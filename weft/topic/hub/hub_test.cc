@@ -540,7 +540,8 @@ TEST_F(HubTest, AppendsThatFollowEachOtherAreAnsweredTogetherIfTheySayThatTheyMa
   for (std::uint64_t i = 1; i <= kMessages; ++i) {
     const bool is_duplicate = i % 250 == 0;
     const bool is_lost = i % 333 == 0;
-    Op op = TestMember::append_op(is_lost ? "none" : "s", "a.b", "x", "n-" + std::to_string(is_duplicate ? 1 : i));
+    const std::string id = "n-" + std::to_string(is_duplicate ? 1 : i);
+    Op op = TestMember::append_op(is_lost ? "none" : "s", "a.b", "x", id);
     op.flags = i % 100 < 90 ? OpFlags::run : 0;
     stored += is_duplicate || is_lost ? 0 : 1;
     expected[m.send(op)] = is_lost ? 0 : is_duplicate ? 1 : stored;
