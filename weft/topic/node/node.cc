@@ -189,8 +189,14 @@ Result<void> Node::begin_fleet() {
 Result<void> Node::begin_local() {
   const LocalDirectory& directory =
       directory_.emplace(WEFT_TRY(LocalDirectory::open(options_.runtime_directory, fleet_.name)));
-  endpoint_ = WEFT_TRY(out_.bind(directory.endpoint(instance_)));
+  set_endpoint(WEFT_TRY(out_.bind(directory.endpoint(instance_))));
   return {};
+}
+
+// The loop may tell the roster already.
+void Node::set_endpoint(std::string endpoint) {
+  const std::lock_guard lock(mesh_mutex_);
+  endpoint_ = std::move(endpoint);
 }
 
 // `joins`: this handle is one more.
@@ -215,11 +221,9 @@ Result<void> Node::begin_tcp() {
   if (fleet_.tls) {
     WEFT_TRY(set_security(out_));
   }
-  endpoint_ = WEFT_TRY(
+  std::string bound = WEFT_TRY(
       out_.bind(options_.listen.empty() ? std::string(fleet_.scheme()).append("127.0.0.1:0") : options_.listen));
-  if (!options_.advertise.empty()) {
-    endpoint_ = options_.advertise;
-  }
+  set_endpoint(options_.advertise.empty() ? std::move(bound) : options_.advertise);
   for (const std::string& peer : fleet_.peers) {
     WEFT_TRY(add_peer(peer));
   }

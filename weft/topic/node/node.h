@@ -302,6 +302,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   [[nodiscard]] Result<void> make_sockets(Context& context);
   [[nodiscard]] Result<void> set_security(Socket& socket);
   [[nodiscard]] Result<void> begin_fleet();
+  void set_endpoint(std::string endpoint);
   [[nodiscard]] Result<void> begin_local();
   [[nodiscard]] Result<void> read_directory(bool joins);
   [[nodiscard]] Result<void> begin_tcp();
