@@ -35,9 +35,9 @@ class CoreWait : protected Wait {
   CoreWait& operator=(const CoreWait&) = delete;
   ~CoreWait() = default;
 
-  // False: the task was cancelled.
+  // False: the task was cancelled, and await_suspend() returns deferred().
   template <typename Promise>
-  [[nodiscard]] bool attach(std::coroutine_handle<Promise> coroutine) noexcept {
+  [[nodiscard]] bool attach(std::coroutine_handle<Promise> coroutine) {
     if constexpr (TaskPromise<Promise>) {
       return Wait::begin(coroutine.promise().scope(), coroutine);
     } else {
@@ -129,7 +129,7 @@ class CallState::Caller : protected CoreWait {
 
   // False: the caller does not wait; error_ says why.
   template <typename Promise>
-  [[nodiscard]] bool suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+  [[nodiscard]] bool suspend(std::coroutine_handle<Promise> coroutine) {
     error_ = check();
     if (error_ == Errc::ok && !attach(coroutine)) {
       error_ = kCancelled;
@@ -137,7 +137,7 @@ class CallState::Caller : protected CoreWait {
     if (error_ != Errc::ok) {
       cancel_timer();
       drop();
-      return false;
+      return deferred();
     }
     state_->begin(*core_, target_, *this);
     return true;
@@ -231,7 +231,7 @@ class [[nodiscard]] Calling : private detail::CallState::Caller {
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <typename Promise>
-  [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     return this->suspend(coroutine);
   }
   [[nodiscard]] typename Call::Outcome await_resume() noexcept {
@@ -253,7 +253,7 @@ class [[nodiscard]] Posting : private detail::CoreWait {
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <typename Promise>
-  [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     error_ = check();
     if (error_ == Errc::ok && !core_->try_send(target_, entry_)) {
       if (attach(coroutine)) {
@@ -262,7 +262,7 @@ class [[nodiscard]] Posting : private detail::CoreWait {
       }
       error_ = kCancelled;
     }
-    return false;
+    return deferred();
   }
   [[nodiscard]] Result<void> await_resume() const noexcept {
     return error_ == Errc::ok ? Result<void>() : Result<void>(error_);

@@ -38,10 +38,13 @@ class AsyncEvent {
 
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <detail::TaskPromise Promise>
-    bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    bool await_suspend(std::coroutine_handle<Promise> coroutine) {
       CancelScope& scope = coroutine.promise().scope();
-      if ((event_.set_ && !scope.cancelled()) || !wait_.begin(scope, coroutine)) {
+      if (event_.set_ && !scope.cancelled()) {
         return false;
+      }
+      if (!wait_.begin(scope, coroutine)) {
+        return wait_.deferred();
       }
       event_.waiting_.push_back(*this);
       return true;
