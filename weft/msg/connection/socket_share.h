@@ -19,6 +19,12 @@ namespace weft::msg {
 class Connection;
 class Link;
 
+// Differs between any two threads that run.
+[[nodiscard]] inline const void* this_thread_token() noexcept {
+  static thread_local constinit char token = 0;
+  return &token;
+}
+
 // PipeShare: the members that a pipe and the connection under it both touch.
 // Owner: the socket, as part of its pipe; it lives until the connection has finished and its input was taken.
 struct PipeShare {
@@ -86,6 +92,7 @@ struct SocketShare {
 
   std::vector<std::shared_ptr<Connection>> unflushed;  // with a batch that the socket flushes before a call waits
   std::atomic<bool> has_unflushed{false};              // a hint to the sender itself
+  const void* flushing_thread = nullptr;  // send lock: this_thread_token() of the thread that lists the socket
   AppReaders app_readers;
 
   MessageDrops drops;
