@@ -60,9 +60,10 @@ class SpinBudget {
     success_.store(ended_while_spinning ? std::max(next, kOne / 4) : next, std::memory_order_relaxed);
   }
   // A success that came late counts as a failure: a thread that sleeps finds it as well.
-  void record(Spun spun) noexcept {
+  // `paid`: whether it brought enough.
+  void record(Spun spun, bool paid = true) noexcept {
     if (spun != Spun::not_tried) {
-      record(spun == Spun::found);
+      record(spun == Spun::found && paid);
     }
   }
 
@@ -101,7 +102,7 @@ class Contention {
   }
 
  private:
-  static constexpr std::uint64_t kLostUs = 50;  // eight threads that take turns on one core return within 20 us
+  static constexpr std::uint64_t kLostUs = 50;  // a yield costs 0.5 us alone, and a lost slice 2,000 us or more
   static constexpr std::uint32_t kFirstMs = 4;
   static constexpr std::uint32_t kLongestMs = 256;
   static constexpr std::uint32_t kGoodYields = 64;
@@ -133,7 +134,7 @@ class SpinTurns {
     tried_ = tried_ || next_;
     return next_;
   }
-  // Yields the core. False: another program had it for a time slice; the caller checks once more, and sleeps.
+  // Yields the core. After a lost time slice the turns end: the caller checks once more, and sleeps.
   void give_way() noexcept {
     const std::uint64_t before = sys::ticks();
     sys::yield();

@@ -106,8 +106,7 @@ bool ReceiveSide::await_rest() noexcept {
     sync::spin_for(kGatherUs);
     return fill(share_.turn) || end_.reached;
   });
-  const bool paid = reader_.big_filled() - before >= ConnectionCommon::kAwaitedMin;
-  rest_spin_.record(came(spun) && !paid ? sync::Spun::spent : spun);
+  rest_spin_.record(spun, reader_.big_filled() - before >= ConnectionCommon::kAwaitedMin);
   return came(spun);
 }
 

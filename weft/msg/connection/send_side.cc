@@ -262,8 +262,7 @@ void SendSide::await_room(std::size_t size, Outbound& call) noexcept {
     if (found) {
       flush_all();
     }
-    const bool paid = writer_.written() - before >= ConnectionCommon::kAwaitedMin;
-    room_spin_.record(found && !paid ? sync::Spun::spent : spun);
+    room_spin_.record(spun, writer_.written() - before >= ConnectionCommon::kAwaitedMin);
   }
 }
 
@@ -315,7 +314,7 @@ void SendSide::flush_or_arm(bool wide, bool now) noexcept {
 
 // Without memory for the list, the I/O thread alone flushes the batch, which is armed.
 void SendSide::list_at_socket() noexcept {
-  if (const void* const thread = this_thread_token(); share_.flushing_thread != thread) [[unlikely]] {
+  if (const std::uint64_t thread = this_thread_number(); share_.flushing_thread != thread) [[unlikely]] {
     share_.flushing_thread = thread;
     common_.owner.batch_begun();
   }

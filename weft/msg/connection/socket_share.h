@@ -19,10 +19,15 @@ namespace weft::msg {
 class Connection;
 class Link;
 
-// Differs between any two threads that run.
-[[nodiscard]] inline const void* this_thread_token() noexcept {
-  static thread_local constinit char token = 0;
-  return &token;
+// Differs between any two threads of a process, also when one of them has ended: the system gives a new thread the
+// memory, and so each address, of an ended one. Never 0.
+[[nodiscard]] inline std::uint64_t this_thread_number() noexcept {
+  static std::atomic<std::uint64_t> threads{0};
+  static thread_local constinit std::uint64_t number = 0;
+  if (number == 0) [[unlikely]] {
+    number = threads.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+  return number;
 }
 
 // PipeShare: the members that a pipe and the connection under it both touch.
@@ -92,7 +97,8 @@ struct SocketShare {
 
   std::vector<std::shared_ptr<Connection>> unflushed;  // with a batch that the socket flushes before a call waits
   std::atomic<bool> has_unflushed{false};              // a hint to the sender itself
-  const void* flushing_thread = nullptr;  // send lock: this_thread_token() of the thread that lists the socket
+  // Send lock: the number of the thread that lists the socket; 0: none.
+  std::uint64_t flushing_thread = 0;
   AppReaders app_readers;
 
   MessageDrops drops;

@@ -117,7 +117,7 @@ void SocketCore::flush_batches() noexcept {
   }
   share_.unflushed.clear();
   share_.has_unflushed.store(false, std::memory_order_relaxed);
-  share_.flushing_thread = nullptr;
+  share_.flushing_thread = 0;
 }
 
 // InputWait: one thread's wait for input. One of the waiting threads is the leader: it waits for the connections'

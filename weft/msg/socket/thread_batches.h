@@ -11,8 +11,8 @@ class SocketCore;
 // first flushes what it has sent on all of them: a thread that sends on one socket and then receives on another would
 // otherwise wait for the I/O thread's nap.
 // Affinity: each thread has its own list. Cost: a weak reference per socket and wait; nothing for a message that joins
-// a batch. A thread that never waits leaves its batches to the I/O thread; its list holds each socket at most twice,
-// and no socket that is gone for long.
+// a batch. A thread that never waits leaves its batches to the I/O thread. Its list has at most 8 places, or twice as
+// many as the most sockets that it ever held at once: a full list first drops sockets that are gone or listed twice.
 
 // Without memory for the list, the I/O thread alone flushes the batch.
 void list_at_this_thread(std::weak_ptr<SocketCore> core) noexcept;
