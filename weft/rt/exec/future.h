@@ -384,9 +384,7 @@ bool Future<T>::wait_until(Instant deadline) const noexcept {
   if (bounded && deadline <= sys::now()) {
     return false;
   }
-  const bool spun =
-      sync::spin_until(budget.budget_us(sync::WaitMode::adaptive), [this] { return state_->completion.ready(); });
-  budget.record(spun);
+  (void)sync::spin_until(budget, sync::WaitMode::adaptive, [this] { return state_->completion.ready(); });
   while (!ready()) {
     const Duration left = bounded ? deadline - sys::now() : Duration(-1);
     if (bounded && left <= Duration::zero()) {
