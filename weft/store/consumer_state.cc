@@ -5,32 +5,9 @@
 #include <limits>
 
 #include "weft/base/assert.h"
+#include "weft/store/varint.h"
 
 namespace weft::store {
-namespace {
-
-void write_varint(std::vector<std::uint8_t>& to, std::uint64_t value) {
-  while (value >= 0x80U) {
-    to.push_back(static_cast<std::uint8_t>(value | 0x80U));
-    value >>= 7U;
-  }
-  to.push_back(static_cast<std::uint8_t>(value));
-}
-
-bool read_varint(Bytes& from, std::uint64_t& value) noexcept {
-  value = 0;
-  for (unsigned shift = 0; shift < 64 && !from.empty(); shift += 7) {
-    const std::uint8_t byte = from[0];
-    from = from.subspan(1);
-    value |= std::uint64_t{byte & 0x7FU} << shift;
-    if ((byte & 0x80U) == 0) {
-      return shift < 63 || byte <= 1;
-    }
-  }
-  return false;
-}
-
-}  // namespace
 
 ConsumerState::ConsumerState(const ConsumerSettings& settings, std::uint64_t next)
     : unacked_max_(settings.unacked_max),

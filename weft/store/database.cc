@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "weft/store/database.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "weft/base/assert.h"
 #include "weft/sys/call.h"
@@ -36,6 +38,14 @@ Error error_of(int code, sqlite3* connection) noexcept {
     }
     default: return Error(Errc::invalid_state, "the store refused a statement");
   }
+}
+
+// Whether the kernel may have dropped what it had taken to write: then a later flush says yes and writes nothing.
+bool lost_writes(int code) noexcept { return (code & 0xFF) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM; }
+
+int count_log_pages(void* pages, sqlite3* /*connection*/, const char* /*name*/, int count) noexcept {
+  *static_cast<int*>(pages) = count;
+  return SQLITE_OK;
 }
 
 }  // namespace
@@ -138,6 +148,10 @@ Result<Database> Database::open(const DatabaseOptions& options) {
     WEFT_TRY(database.execute("PRAGMA synchronous=FULL; PRAGMA journal_size_limit=67108864"));
     // The lock is taken by the first transaction.
     WEFT_TRY(database.execute("BEGIN IMMEDIATE; COMMIT"));
+    // This takes the place of SQLite's own copying of the log, whose errors no caller sees.
+    database.log_pages_ = std::make_unique<int>(0);
+    sqlite3_wal_hook(connection, &count_log_pages, database.log_pages_.get());
+    WEFT_TRY(database.renew_log());
   }
   if (options.bytes_max != 0) {
     const std::int64_t page = WEFT_TRY(database.pragma("PRAGMA page_size"));
@@ -177,15 +191,70 @@ Result<void> Database::begin(Flush flush) noexcept {
 Result<void> Database::commit() noexcept {
   const int code = sqlite3_exec(connection_.get(), "COMMIT", nullptr, nullptr, nullptr);
   if (code == SQLITE_OK) {
+    if (log_pages_ != nullptr && *log_pages_ >= kLogPagesMax) {
+      // The transaction is where it must be. A full disk leaves the log as it is, and the next commit tries again.
+      (void)copy_log(false);
+    }
     return {};
   }
   const Error error = error_of(code, connection_.get());
   rollback();
-  if ((code & 0xFF) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM) {
-    failed_ = true;
+  if (lost_writes(code)) {
+    set_failed();
     return Error(Errc::outcome_unknown, "the disk of the store failed", error.os_errno());
   }
   return error;
+}
+
+void Database::set_failed() noexcept {
+  failed_ = true;
+  // Closing copies the log, too. A loss of power leaves a log without the pages that the refused flush dropped.
+  sqlite3_db_config(connection_.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+}
+
+Result<void> Database::copy_log(bool all) noexcept {
+  const int mode = all ? SQLITE_CHECKPOINT_TRUNCATE : SQLITE_CHECKPOINT_PASSIVE;
+  const int code = sqlite3_wal_checkpoint_v2(connection_.get(), nullptr, mode, nullptr, nullptr);
+  if (code == SQLITE_OK) {
+    *log_pages_ = 0;
+    return {};
+  }
+  const Error error = error_of(code, connection_.get());
+  if (lost_writes(code)) {
+    set_failed();
+  }
+  return error;
+}
+
+// The process that wrote the log may have ended because a flush failed. Then the kernel still shows what it dropped,
+// and holds it for written: a later flush would acknowledge messages behind a hole. A log that is written anew is
+// flushed whole.
+Result<void> Database::renew_log() {
+  constexpr std::size_t kPart = std::size_t{64} * 1024;
+  sqlite3_file* log = nullptr;
+  sqlite3_int64 size = 0;
+  const int found = sqlite3_file_control(connection_.get(), nullptr, SQLITE_FCNTL_JOURNAL_POINTER, &log);
+  if (found != SQLITE_OK || log == nullptr || log->pMethods == nullptr) {
+    return {};
+  }
+  int code = log->pMethods->xFileSize(log, &size);
+  if (code != SQLITE_OK || size == 0) {
+    return code == SQLITE_OK ? Result<void>() : Result<void>(error_of(code, connection_.get()));
+  }
+  std::vector<std::uint8_t> part(kPart);
+  for (sqlite3_int64 at = 0; at < size && code == SQLITE_OK; at += kPart) {
+    const int length = static_cast<int>(std::min<sqlite3_int64>(size - at, kPart));
+    code = log->pMethods->xRead(log, part.data(), length, at);
+    code = code == SQLITE_OK ? log->pMethods->xWrite(log, part.data(), length, at) : code;
+  }
+  code = code == SQLITE_OK ? log->pMethods->xSync(log, SQLITE_SYNC_NORMAL) : code;
+  if (code != SQLITE_OK) {
+    set_failed();
+    return error_of(code, connection_.get());
+  }
+  const Result<void> copied = copy_log(true);
+  // A full disk: the log is whole, and is copied when there is room.
+  return copied || copied.error() == Errc::resource_exhausted ? Result<void>() : copied;
 }
 
 void Database::rollback() noexcept {

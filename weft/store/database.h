@@ -78,6 +78,8 @@ struct DatabaseOptions {
 // 1. A call that fails between begin() and commit() leaves nothing of the transaction.
 // 2. After commit() failed with outcome_unknown the file may hold the transaction or not, and failed() is true: the
 //    kernel may have forgotten writes that it had taken, so nothing more is written until the file is opened again.
+// 3. The log is copied into the file by this class only, which reads each result: a flush that the disk refuses there
+//    sets failed(), too. open() writes a log that it finds anew before it trusts it.
 class Database {
  public:
   Database() noexcept;
@@ -99,7 +101,7 @@ class Database {
   [[nodiscard]] Result<void> prepare_all(std::span<const Prepared> all) noexcept;
 
   [[nodiscard]] Result<void> begin(Flush flush) noexcept;
-  [[nodiscard]] Result<void> commit() noexcept;  // a failed commit has rolled back
+  [[nodiscard]] Result<void> commit() noexcept;  // a failed commit has rolled back; then see failed(), also after ok
   void rollback() noexcept;                      // nothing happens outside a transaction
   [[nodiscard]] bool failed() const noexcept { return failed_; }
 
@@ -116,8 +118,14 @@ class Database {
     void operator()(sqlite3* connection) const noexcept;
   };
 
-  [[nodiscard]] Result<std::int64_t> pragma(const char* sql) noexcept;
+  static constexpr int kLogPagesMax = 1000;  // then the log is copied into the file
 
+  [[nodiscard]] Result<std::int64_t> pragma(const char* sql) noexcept;
+  void set_failed() noexcept;
+  [[nodiscard]] Result<void> renew_log();
+  [[nodiscard]] Result<void> copy_log(bool all) noexcept;
+
+  std::unique_ptr<int> log_pages_;  // in the log after the last commit
   std::unique_ptr<sqlite3, Closer> connection_;
   Flush flush_ = Flush::power;
   bool failed_ = false;

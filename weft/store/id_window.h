@@ -35,6 +35,24 @@ class IdWindow {
   void forget_before(WallTime time);
   void clear() noexcept;
 
+  [[nodiscard]] std::optional<std::uint64_t> first_sequence() const noexcept {  // of the oldest id
+    return order_.empty() ? std::nullopt : std::optional(order_.front().sequence);
+  }
+  [[nodiscard]] std::optional<std::uint64_t> last_sequence() const noexcept {  // of the newest id
+    return order_.empty() ? std::nullopt : std::optional(order_.back().sequence);
+  }
+  // Calls `visit(id, sequence, time)` for each id from `sequence` on, oldest first.
+  template <typename Visit>
+  void visit_from(std::uint64_t sequence, const Visit& visit) const {
+    auto at = order_.end();
+    while (at != order_.begin() && (at - 1)->sequence >= sequence) {
+      --at;
+    }
+    for (; at != order_.end(); ++at) {
+      visit(at->id, at->sequence, at->time);
+    }
+  }
+
   [[nodiscard]] std::size_t size() const noexcept { return order_.size(); }
   [[nodiscard]] std::uint64_t overflowed() const noexcept { return overflowed_; }
 

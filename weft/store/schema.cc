@@ -14,6 +14,7 @@ constexpr std::int32_t kApplication = 0x57454654;  // "WEFT"
 // consumer.next: the first sequence that was never delivered; pending: see consumer_state.h.
 // hub.incarnation: see Store::incarnation().
 // kv: the values of streams that keep the latest.
+// id: the ids of the window, see id_rows.h. stream.has_ids: 0 until the ids of an older format's messages are in it.
 constexpr std::array<const char*, kFormat> kSteps{
     "CREATE TABLE stream(id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, settings TEXT NOT NULL,"
     " next INTEGER NOT NULL);"
@@ -29,6 +30,10 @@ constexpr std::array<const char*, kFormat> kSteps{
     " erased INTEGER NOT NULL, bytes BLOB NOT NULL, PRIMARY KEY(stream, revision));"
     "CREATE INDEX kv_topic ON kv(stream, topic, revision);"
     "CREATE TABLE hub(id INTEGER PRIMARY KEY CHECK(id=1), incarnation INTEGER NOT NULL);",
+
+    "CREATE TABLE id(stream INTEGER NOT NULL, last INTEGER NOT NULL, bytes BLOB NOT NULL);"
+    "CREATE UNIQUE INDEX id_last ON id(stream, last);"
+    "ALTER TABLE stream ADD COLUMN has_ids INTEGER NOT NULL DEFAULT 0;",
 };
 
 Result<void> upgrade(Database& database, int from) {

@@ -8,7 +8,7 @@ namespace weft::store {
 
 // The tables of a store. The format is the number of steps that made them; each step takes the tables of the format
 // before it to the next one.
-inline constexpr int kFormat = 2;
+inline constexpr int kFormat = 3;
 
 // Opens the file and brings it to kFormat. not_supported: a newer build made the file; corrupt: the file is another
 // program's; and the errors of Database::open. After an error the file is unchanged.

@@ -27,7 +27,8 @@ struct Store::Side {
   Database database;
   LogSql log;
   LatestSql latest;
-  Statement insert_stream, update_stream, remove_stream, list_streams;
+  IdSql ids;
+  Statement insert_stream, update_stream, remove_stream, list_streams, set_has_ids;
   Statement write_consumer, remove_consumer, remove_consumers, list_consumers;
 
   [[nodiscard]] static Result<std::unique_ptr<Side>> open(const DatabaseOptions& options) {
@@ -35,11 +36,13 @@ struct Store::Side {
     side->database = WEFT_TRY(open_database(options));
     side->log = WEFT_TRY(LogSql::prepare(side->database));
     side->latest = WEFT_TRY(LatestSql::prepare(side->database));
+    side->ids = WEFT_TRY(IdSql::prepare(side->database));
     const Database::Prepared all[] = {
-        {&side->insert_stream, "INSERT INTO stream(name, settings, next) VALUES(?,?,1) RETURNING id"},
+        {&side->insert_stream, "INSERT INTO stream(name, settings, next, has_ids) VALUES(?,?,1,1) RETURNING id"},
         {&side->update_stream, "UPDATE stream SET settings=? WHERE id=?"},
         {&side->remove_stream, "DELETE FROM stream WHERE id=?"},
-        {&side->list_streams, "SELECT id, name, settings, next FROM stream ORDER BY id"},
+        {&side->list_streams, "SELECT id, name, settings, next, has_ids FROM stream ORDER BY id"},
+        {&side->set_has_ids, "UPDATE stream SET has_ids=1 WHERE id=?"},
         {&side->write_consumer,
          "INSERT INTO consumer(stream, name, settings, next, pending) VALUES(?,?,?,?,?) ON CONFLICT(stream, name)"
          " DO UPDATE SET settings=excluded.settings, next=excluded.next, pending=excluded.pending"},
@@ -85,7 +88,7 @@ std::unique_ptr<Stream> Store::make_stream(Side& side, std::uint32_t id, std::st
                                            const StreamSettings& settings, std::vector<Filter> topics) const {
   auto messages = settings.keep == Keep::latest ? std::variant<Log, Latest>(Latest(side.latest, id, settings.history))
                                                 : std::variant<Log, Latest>(Log(side.log, id));
-  return std::make_unique<Stream>(id, std::string(name), settings, std::move(topics), std::move(messages));
+  return std::make_unique<Stream>(id, std::string(name), settings, std::move(topics), std::move(messages), side.ids);
 }
 
 Result<void> Store::load(Side& side, const Now& now) {
@@ -94,13 +97,15 @@ Result<void> Store::load(Side& side, const Now& now) {
     std::string name;
     std::string settings;
     std::uint64_t next;
+    bool has_ids;
   };
   std::vector<Row> all;
   {
     const Rows rows(side.list_streams);
     while (WEFT_TRY(side.list_streams.step())) {
       all.push_back({static_cast<std::uint32_t>(side.list_streams.number(0)), std::string(side.list_streams.text(1)),
-                     std::string(side.list_streams.text(2)), side.list_streams.sequence(3)});
+                     std::string(side.list_streams.text(2)), side.list_streams.sequence(3),
+                     side.list_streams.number(4) != 0});
     }
   }
   for (const Row& row : all) {
@@ -111,6 +116,13 @@ Result<void> Store::load(Side& side, const Now& now) {
     }
     auto stream = make_stream(side, row.id, row.name, *settings, *std::move(topics));
     WEFT_TRY(stream->open(row.next, now.wall));
+    if (!row.has_ids) {
+      const auto write = [&]() -> Result<void> {
+        WEFT_TRY(stream->make_id_rows());
+        return side.set_has_ids.set(0, row.id).run();
+      };
+      WEFT_TRY(in_transaction(side, write));
+    }
     WEFT_TRY(load_consumers(side, *stream, now));
     streams_.emplace(row.name, std::move(stream));
   }

@@ -270,6 +270,59 @@ TEST(StoreCrash, ASyncThatFailsLeavesTheOutcomeUnknownAndTheStoreWritesNoMore) {
   EXPECT_LE(all.size(), 2U);
 }
 
+// Whichever flush the disk refuses, those in SQLite's copying of the log too: the store says so, the next one of the
+// same file goes on, and nothing that either acknowledged is lost when the power goes (issue 38).
+TEST(StoreCrash, AFlushThatTheDiskRefusedAtAnyPlaceLosesNothingThatSurvivesPower) {
+  constexpr std::size_t kSize = 120'000;
+  TestDisk whole;
+  Acknowledged all;
+  live(whole, all, 3, kSize);
+  const std::uint64_t syncs = whole.syncs();
+  ASSERT_GT(syncs, 10U);
+  for (std::uint64_t n = 1; n <= syncs && !HasFatalFailure(); ++n) {
+    SCOPED_TRACE("refuses flush " + std::to_string(n));
+    TestDisk disk;
+    Acknowledged done;
+    disk.fail_sync(n);
+    live(disk, done, 3, kSize);
+    ASSERT_EQ(disk.failed_syncs(), 1U);
+    Acknowledged after;
+    live(disk, after, 3, kSize);
+    ASSERT_TRUE(after.declared);
+    for (auto& [stream, messages] : after.messages) {
+      done.messages[stream].merge(messages);
+    }
+    disk.lose_power(0);
+    auto opened = Store::open({"store.db", disk.name()}, at(5000));
+    ASSERT_TRUE(opened) << opened.error().message();
+    ASSERT_NE((*opened)->find("power"), nullptr);
+    const auto there = read_all(*(*opened)->find("power"));
+    for (const auto& [sequence, body] : done.messages["power"]) {
+      ASSERT_TRUE(there.contains(sequence)) << "lost " << sequence;
+      EXPECT_EQ(there.at(sequence), body);
+    }
+  }
+}
+
+TEST(StoreCrash, AFlushThatTheDiskRefusesWhileTheLogIsCopiedEndsTheStore) {
+  TestDisk disk;
+  auto opened = Store::open({"store.db", disk.name()}, at(0));
+  ASSERT_TRUE(opened);
+  auto stream = (*opened)->declare("s", settings_of(Survives::process), false, at(0));
+  ASSERT_TRUE(stream);
+  const std::string body(60'000, 'x');
+  disk.fail_sync(1);  // commits of this stream flush nothing
+  for (int i = 0; i < 500 && disk.failed_syncs() == 0; ++i) {
+    ASSERT_TRUE((*opened)->append(**stream, {.topic = "a", .body = as_bytes(body)}, {}, at(i)));
+    ASSERT_EQ((*opened)->commit(at(i)).disk, Errc::ok);
+  }
+  ASSERT_EQ(disk.failed_syncs(), 1U);
+  EXPECT_TRUE((*opened)->failed());
+  const std::uint64_t syncs = disk.syncs();
+  opened->reset();
+  EXPECT_EQ(disk.syncs(), syncs);  // closing copies nothing over what the disk has
+}
+
 TEST(StoreCrash, AFullDiskRefusesAndTheStoreGoesOnWhenThereIsRoom) {
   TestDisk disk;
   auto opened = Store::open({"store.db", disk.name()}, at(0));
@@ -299,7 +352,7 @@ TEST(StoreCrash, AFullDiskRefusesAndTheStoreGoesOnWhenThereIsRoom) {
     }
   }
   EXPECT_GT(refused, 10);
-  EXPECT_GE(acknowledged.size(), 60U);
+  EXPECT_GT(acknowledged.size(), 52U);  // some before the disk was full, and all of the last 50
   EXPECT_FALSE(store.failed());
   EXPECT_EQ(read_all(**stream), acknowledged);
   opened->reset();

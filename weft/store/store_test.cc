@@ -128,6 +128,94 @@ TEST_F(StoreTest, AnIdIsStoredOnceWithinItsWindowAlsoAfterAnOpen) {
   EXPECT_TRUE(store_->append(*store_->find("s"), {.topic = "a", .id = "y"}, {}, at(12s))->duplicate);
 }
 
+// Each way in which a message leaves within the window of its id (issue 38).
+TEST_F(StoreTest, AnIdIsKnownAfterAnOpenWhenANewerValueTookItsMessage) {
+  StreamSettings settings;
+  settings.keep = Keep::latest;
+  Stream& stream = declare(settings);
+  EXPECT_EQ(append(stream, {.topic = "k", .id = "h-1", .body = as_bytes("old")}), 1U);
+  EXPECT_EQ(append(stream, {.topic = "k", .id = "h-2", .body = as_bytes("new")}), 2U);
+  open(2s);
+  Stream& again = *store_->find("s");
+  EXPECT_EQ(append(again, {.topic = "k", .id = "h-1", .body = as_bytes("old")}, 2s), 1U);
+  EXPECT_EQ(append(again, {.topic = "k", .id = "h-2", .body = as_bytes("new")}, 2s), 2U);
+  EXPECT_EQ(read(again), "2:new ");
+  ASSERT_TRUE(store_->purge_topic(again, "k"));
+  open(3s);
+  EXPECT_EQ(append(*store_->find("s"), {.topic = "k", .id = "h-2"}, 3s), 2U);
+  EXPECT_EQ(read(*store_->find("s")), "");
+}
+
+TEST_F(StoreTest, AnIdIsKnownAfterAnOpenWhenAnAcknowledgementTookItsMessage) {
+  StreamSettings settings;
+  settings.keep = Keep::work;
+  Stream& stream = declare(settings);
+  const auto consumer = store_->consumer(stream, "c", {}, false);
+  ASSERT_TRUE(consumer);
+  append(stream, {.topic = "job", .id = "job-1"});
+  append(stream, {.topic = "job", .id = "job-2"});
+  for (const std::uint64_t sequence : deliver(stream, **consumer, 1s)) {
+    EXPECT_TRUE(store_->ack(**consumer, sequence, true));
+  }
+  ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+  ASSERT_EQ(stream.first(), 3U);
+  open(2s);
+  Stream& again = *store_->find("s");
+  EXPECT_TRUE(store_->append(again, {.topic = "job", .id = "job-1"}, {}, at(2s))->duplicate);
+  EXPECT_TRUE(store_->append(again, {.topic = "job", .id = "job-2"}, {}, at(2s))->duplicate);
+  ASSERT_EQ(store_->commit(at(2s)).disk, Errc::ok);
+  EXPECT_EQ(deliver(again, *again.find_consumer("c"), 2s), Sequences{});
+}
+
+TEST_F(StoreTest, AnIdIsKnownAfterAnOpenWhenRetentionOrAPurgeTookItsMessage) {
+  StreamSettings settings;
+  settings.age_max = 1s;
+  Stream& stream = declare(settings);
+  append(stream, {.topic = "a", .id = "x"}, 1s);
+  append(stream, {.topic = "a", .id = "y"}, 4s);  // x is older than a second
+  ASSERT_EQ(stream.first(), 2U);
+  ASSERT_TRUE(store_->purge_before(stream, 3));
+  open(5s);
+  EXPECT_EQ(append(*store_->find("s"), {.topic = "a", .id = "x"}, 5s), 1U);
+  EXPECT_EQ(append(*store_->find("s"), {.topic = "a", .id = "y"}, 5s), 2U);
+  EXPECT_EQ(append(*store_->find("s"), {.topic = "a", .id = "z"}, 5s), 3U);
+}
+
+TEST_F(StoreTest, ACompareAndSetThatIsSentAgainGetsItsFirstAnswer) {
+  StreamSettings settings;
+  settings.keep = Keep::latest;
+  Stream& stream = declare(settings);
+  EXPECT_EQ(append(stream, {.topic = "k", .id = "1"}, 1s, {.last = 0}), 1U);
+  EXPECT_EQ(append(stream, {.topic = "k", .id = "2"}, 1s, {.last = 1}), 2U);
+  for (int pass = 0; pass < 2; ++pass) {
+    Stream& s = *store_->find("s");
+    EXPECT_EQ(append(s, {.topic = "k", .id = "1"}, 2s, {.last = 0}), 1U);
+    EXPECT_EQ(append(s, {.topic = "k", .id = "2"}, 2s, {.last = 1}), 2U);
+    EXPECT_EQ(append(s, {.topic = "k", .id = "1"}, 2s, {.absent = true}), 1U);
+    EXPECT_EQ(refused(s, {.topic = "k", .id = "3"}, {.last = 1}), Errc::conflict);
+    open(2s);
+  }
+}
+
+TEST_F(StoreTest, TheRowsOfIdsGoWithTheWindowAndWithTheStream) {
+  StreamSettings settings;
+  settings.same_id_window = 2s;
+  Stream* stream = &declare(settings);
+  const std::string id(200, 'i');
+  std::uint64_t size = 0;
+  for (int i = 0; i < 3000; ++i) {
+    append(*stream, {.topic = "a", .id = id + std::to_string(i)}, std::chrono::milliseconds(100 * i));
+    ASSERT_TRUE(store_->purge_before(*stream, stream->next()));
+    if (i == 1500) {
+      size = disk_.files().at("store.db")->live.size();
+    }
+  }
+  EXPECT_LE(disk_.files().at("store.db")->live.size(), size + 65'536);
+  ASSERT_TRUE(store_->remove("s"));
+  stream = &declare(settings);
+  EXPECT_FALSE(store_->append(*stream, {.topic = "a", .id = id + "2999"}, {}, at(300s))->duplicate);
+}
+
 TEST_F(StoreTest, AnIdOfAFailedCommitIsNotADuplicate) {
   Stream& stream = declare({});
   disk_.set_room(disk_.bytes());

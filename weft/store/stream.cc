@@ -51,12 +51,13 @@ void Consumer::count_delivery() noexcept {
 }
 
 Stream::Stream(std::uint32_t id, std::string name, StreamSettings settings, std::vector<Filter> topics,
-               std::variant<Log, Latest> messages)
+               std::variant<Log, Latest> messages, IdSql& id_sql)
     : id_(id),
       name_(std::move(name)),
       settings_(std::move(settings)),
       topics_(std::move(topics)),
-      messages_(std::move(messages)) {}
+      messages_(std::move(messages)),
+      id_sql_(&id_sql) {}
 
 bool Stream::takes(std::string_view topic) const noexcept {
   return topics_.empty() ||
@@ -81,35 +82,45 @@ std::uint64_t Stream::staged_count() const noexcept {
 
 Result<void> Stream::open(std::uint64_t next, WallTime now) {
   WEFT_TRY(std::visit([next](auto& messages) { return messages.open(next); }, messages_));
-  newest_ = newest_kept_ = std::visit([](const auto& messages) { return messages.newest(); }, messages_);
-  if (settings_.same_id_window > Duration::zero() && first() != this->next()) {
-    // The ids of the last window, from the messages themselves. A clock that went back finds more of them.
-    const WallTime since = std::min(now, newest_) - settings_.same_id_window;
-    Reader reader;
-    reader.cursor.next = WEFT_TRY(std::visit([since](auto& messages) { return messages.first_at(since); }, messages_));
-    WEFT_TRY(read_ids(reader));
+  newest_ = std::visit([](const auto& messages) { return messages.newest(); }, messages_);
+  if (settings_.same_id_window > Duration::zero()) {
+    // A clock that went back finds more of them. The newest message may be gone, and its id is not.
+    const WallTime since = std::min(now, newest_ == WallTime() ? now : newest_) - settings_.same_id_window;
+    const ReadIds read = WEFT_TRY(read_ids(*id_sql_, id_, since, ids_));
+    damaged_ += read.damaged;
+    newest_ = std::max(newest_, read.newest);
   }
+  newest_kept_ = newest_;
   return {};
 }
 
-Result<void> Stream::read_ids(Reader& reader) {
+Result<void> Stream::make_id_rows() {
+  if (settings_.same_id_window == Duration::zero()) {
+    return {};
+  }
+  const WallTime since = newest_ - settings_.same_id_window;
+  Reader reader;
+  reader.cursor.next = WEFT_TRY(std::visit([since](auto& messages) { return messages.first_at(since); }, messages_));
   for (;;) {
     const auto message = read(reader);
-    if (!message) {
-      if (message.error() != Errc::corrupt) {
-        return message.error();
-      }
-      // The ids of a damaged block are unknown; the reader who comes there is told.
-      ++damaged_;
+    if (!message && message.error() != Errc::corrupt) {
+      return message.error();
+    }
+    if (!message) {  // the ids of a damaged block are unknown
       const std::uint64_t at = reader.cursor.next;
       auto* log = std::get_if<Log>(&messages_);
       reader.cursor.next = log == nullptr ? at + 1 : WEFT_TRY(log->skip_block(at));
-      continue;
+    } else if (*message) {
+      ids_.add((*message)->message.id, (*message)->message.sequence, (*message)->message.time);
+    } else {
+      return write_ids(*id_sql_, id_, ids_, 0);
     }
-    if (!*message) {
-      return {};
-    }
-    ids_.add((*message)->message.id, (*message)->message.sequence, (*message)->message.time);
+  }
+}
+
+void Stream::count_damage(const Error& error, std::uint64_t sequence) {
+  if (error == Errc::corrupt && damaged_at_.size() < kDamagedMax && damaged_at_.insert(sequence).second) {
+    ++damaged_;
   }
 }
 
@@ -208,7 +219,9 @@ Result<std::optional<ReadMessage>> Stream::read(Reader& reader) {
     wants = [&reader](std::string_view topic) { return reader.filter->matches(topic); };
   }
   for (;;) {
-    auto found = WEFT_TRY(std::visit([&](auto& messages) { return messages.read(reader.cursor, wants); }, messages_));
+    auto result = std::visit([&](auto& messages) { return messages.read(reader.cursor, wants); }, messages_);
+    count_damage(result.error(), reader.cursor.next);
+    auto found = WEFT_TRY(std::move(result));
     if (!found || found->message.sequence >= reader.newest_until) {
       return found;
     }
@@ -334,6 +347,11 @@ void Stream::set_settings(StreamSettings settings, std::vector<Filter> topics) {
 }
 
 Result<void> Stream::write_staged() {
+  const std::uint64_t oldest = ids_.first_sequence().value_or(next());
+  if (oldest != ids_from_ || (ids_.last_sequence() && *ids_.last_sequence() >= next())) {
+    WEFT_TRY(write_ids(*id_sql_, id_, ids_, next()));
+    ids_from_ = oldest;
+  }
   return std::visit([](auto& messages) { return messages.write_staged(); }, messages_);
 }
 
@@ -404,6 +422,7 @@ Result<void> Stream::purge_topic(std::string_view topic) {
 }
 
 Result<void> Stream::remove_all() {
+  WEFT_TRY(id_sql_->drop_all.set(0, id_).run());
   return std::visit([](auto& messages) { return messages.remove_all(); }, messages_);
 }
 

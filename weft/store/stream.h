@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -13,6 +14,7 @@
 #include "weft/base/filter.h"
 #include "weft/base/result.h"
 #include "weft/store/consumer_state.h"
+#include "weft/store/id_rows.h"
 #include "weft/store/id_window.h"
 #include "weft/store/latest.h"
 #include "weft/store/log.h"
@@ -66,7 +68,7 @@ class Stream {
   static constexpr std::size_t kConsumerNameMax = 255;
 
   Stream(std::uint32_t id, std::string name, StreamSettings settings, std::vector<Filter> topics,
-         std::variant<Log, Latest> messages);
+         std::variant<Log, Latest> messages, IdSql& id_sql);
 
   [[nodiscard]] const std::string& name() const noexcept { return name_; }
   [[nodiscard]] const StreamSettings& settings() const noexcept { return settings_; }
@@ -78,8 +80,9 @@ class Stream {
   [[nodiscard]] std::uint64_t bytes() const noexcept;
   [[nodiscard]] WallTime oldest() const noexcept;
 
-  // Stages a message: nobody sees it before the store's commit. A duplicate is not staged. Errors: invalid_argument
-  // (the topic has a wrong form, or is none of the stream's), message_too_large, conflict, resource_exhausted (full).
+  // Stages a message: nobody sees it before the store's commit. A duplicate is not staged: its first answer is given
+  // again, whatever `expect` says now. Errors: invalid_argument (the topic has a wrong form, or is none of the
+  // stream's), message_too_large, conflict, resource_exhausted (full).
   [[nodiscard]] Result<Appended> append(const NewMessage& message, const Expect& expect, WallTime now);
 
   // Reading sees what is committed. corrupt: the block there is damaged, and the reader stays before it.
@@ -112,6 +115,8 @@ class Stream {
 
   // For the store. `age`: messages up to before this time may go; `floor`: so may those below this sequence.
   [[nodiscard]] Result<void> open(std::uint64_t next, WallTime now);
+  // Inside a transaction, after open(): gives the ids of the messages rows, for a store of an older format.
+  [[nodiscard]] Result<void> make_id_rows();
   void set_settings(StreamSettings settings, std::vector<Filter> topics);
   [[nodiscard]] bool has_staged() const noexcept { return staged_count() != 0; }
   [[nodiscard]] std::uint64_t staged_count() const noexcept;
@@ -124,12 +129,13 @@ class Stream {
   void keep_staged();
   void drop_staged();
   [[nodiscard]] std::uint64_t dropped_unread() const noexcept { return dropped_unread_; }
-  [[nodiscard]] std::uint64_t damaged() const noexcept { return damaged_; }  // blocks that open() found
+  [[nodiscard]] std::uint64_t damaged() const noexcept { return damaged_; }  // blocks and rows that were met
 
   static constexpr std::size_t kDropsPerCommit = 64;
+  static constexpr std::size_t kDamagedMax = 4096;  // places whose damage is counted once
 
  private:
-  [[nodiscard]] Result<void> read_ids(Reader& reader);
+  void count_damage(const Error& error, std::uint64_t sequence);
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);
   [[nodiscard]] Result<std::uint64_t> resolve(const From& from, const std::optional<Filter>& filter);
   [[nodiscard]] Result<std::optional<Log::Dropped>> drop_one(std::uint64_t before, WallTime age);
@@ -142,11 +148,14 @@ class Stream {
   std::vector<Filter> topics_;  // none: every topic
   std::variant<Log, Latest> messages_;
   IdWindow ids_;
-  WallTime newest_{};       // of staged messages too
-  WallTime newest_kept_{};  // of committed ones
+  IdSql* id_sql_;
+  std::uint64_t ids_from_ = 0;  // rows of ids below this sequence were removed
+  WallTime newest_{};           // of staged messages too
+  WallTime newest_kept_{};      // of committed ones
   std::map<std::string, std::unique_ptr<Consumer>, std::less<>> consumers_;
   std::vector<Log::Dropped> drops_;  // of the transaction
   std::uint64_t damaged_ = 0;
+  std::set<std::uint64_t> damaged_at_;
   std::uint64_t dropped_unread_ = 0;  // messages that waited for an acknowledgement when retention took them
 };
 

@@ -29,6 +29,12 @@ OpenFile& of(sqlite3_file* file) { return *reinterpret_cast<OpenFile*>(file); }
 struct TestDiskCalls {
   static TestDisk& disk(sqlite3_vfs* vfs) { return *static_cast<TestDisk*>(vfs->pAppData); }
 
+  static void mark(TestDisk::File& file, std::size_t from, std::size_t to) {
+    for (std::size_t sector = from / TestDisk::kSector; sector * TestDisk::kSector < to; ++sector) {
+      file.dirty.insert(sector);
+    }
+  }
+
   static int close(sqlite3_file* file) {
     delete of(file).file;
     return SQLITE_OK;
@@ -62,6 +68,7 @@ struct TestDiskCalls {
     if (bytes != 0) {
       live.resize(std::max(live.size(), at + bytes));
       std::memcpy(live.data() + at, from, bytes);
+      mark(**of(file).file, at, at + bytes);
     }
     return fate == TestDisk::Fate::half ? SQLITE_IOERR_WRITE : SQLITE_OK;
   }
@@ -70,18 +77,33 @@ struct TestDiskCalls {
     if (of(file).disk->begin_operation() == TestDisk::Fate::none) {
       return SQLITE_IOERR_TRUNCATE;
     }
-    (*of(file).file)->live.resize(static_cast<std::size_t>(size));
+    TestDisk::File& data = **of(file).file;
+    mark(data, static_cast<std::size_t>(size), data.live.size());
+    data.live.resize(static_cast<std::size_t>(size));
     return SQLITE_OK;
   }
 
   static int sync(sqlite3_file* file, int /*flags*/) {
     TestDisk& disk = *of(file).disk;
-    if (disk.begin_operation() != TestDisk::Fate::whole || disk.fail_syncs_) {
+    TestDisk::File& data = **of(file).file;
+    if (disk.begin_operation() != TestDisk::Fate::whole) {
+      return SQLITE_IOERR_FSYNC;
+    }
+    if (disk.fail_syncs_ || (disk.fails_in_ != 0 && --disk.fails_in_ == 0)) {
+      ++disk.failed_syncs_;
+      data.dirty.clear();
       return SQLITE_IOERR_FSYNC;
     }
     ++disk.syncs_;
-    TestDisk::File& data = **of(file).file;
-    data.durable = data.live;
+    data.durable.resize(data.live.size());
+    for (const std::size_t sector : data.dirty) {
+      const std::size_t at = sector * TestDisk::kSector;
+      if (at < data.live.size()) {
+        std::memcpy(data.durable.data() + at, data.live.data() + at,
+                    std::min(TestDisk::kSector, data.live.size() - at));
+      }
+    }
+    data.dirty.clear();
     data.exists_durably = true;
     return SQLITE_OK;
   }
@@ -195,10 +217,10 @@ std::uint64_t TestDisk::bytes() const noexcept {
 void TestDisk::restart() noexcept {
   operations_ = dies_at_ = 0;
   fail_syncs_ = false;
+  fails_in_ = 0;
 }
 
 void TestDisk::lose_power(std::uint64_t seed) {
-  constexpr std::size_t kSector = 512;
   std::uint64_t state = seed;
   const auto survives = [&state, seed] {
     state = state * 6364136223846793005U + 1442695040888963407U;
@@ -222,11 +244,12 @@ void TestDisk::lose_power(std::uint64_t seed) {
     }
     for (std::size_t from = 0; from < std::min(file.live.size(), after.size()); from += kSector) {
       const std::size_t size = std::min({kSector, file.live.size() - from, after.size() - from});
-      if (survives()) {
+      if (file.dirty.contains(from / kSector) && survives()) {
         std::memcpy(after.data() + from, file.live.data() + from, size);
       }
     }
     file.live = file.durable = after;
+    file.dirty.clear();
     file.exists_durably = true;
     ++at;
   }

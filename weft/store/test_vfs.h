@@ -7,13 +7,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace weft::store {
 
 // TestDisk: a file layer of SQLite whose files are in memory. A power loss forgets what was not synced; a death keeps
-// it. The disk can be full, and can fail at a chosen operation.
+// it. The disk can be full, and can fail at a chosen operation. A sync that fails behaves as Linux does: the process
+// still reads what it wrote, the disk never gets it, and the next sync says yes.
 // Owner: a test. Its name is for StoreOptions::vfs. Affinity: one thread; set_room() and fail_syncs() any thread.
 class TestDisk {
  public:
@@ -37,6 +39,9 @@ class TestDisk {
 
   void set_room(std::uint64_t bytes) noexcept { room_ = bytes; }  // of all files; then SQLITE_FULL
   void fail_syncs(bool fail) noexcept { fail_syncs_ = fail; }
+  // Sync `n`, counted from 1 from now on, fails; 0: none.
+  void fail_sync(std::uint64_t n) noexcept { fails_in_ = n; }
+  [[nodiscard]] std::uint64_t failed_syncs() const noexcept { return failed_syncs_; }
   void set_on_open(std::function<void()> on_open) { on_open_ = std::move(on_open); }  // before each file is opened
   [[nodiscard]] std::uint64_t bytes() const noexcept;
   [[nodiscard]] std::uint64_t syncs() const noexcept { return syncs_; }
@@ -44,8 +49,10 @@ class TestDisk {
   struct File {
     std::vector<std::uint8_t> live;
     std::vector<std::uint8_t> durable;
+    std::set<std::size_t> dirty;  // sectors that the next sync writes
     bool exists_durably = false;
   };
+  static constexpr std::size_t kSector = 512;
   [[nodiscard]] std::map<std::string, std::shared_ptr<File>>& files() noexcept { return files_; }
 
  private:
@@ -60,6 +67,8 @@ class TestDisk {
   std::uint64_t dies_at_ = 0;
   std::atomic<std::uint64_t> room_{~std::uint64_t{0}};
   std::uint64_t syncs_ = 0;
+  std::uint64_t failed_syncs_ = 0;
+  std::uint64_t fails_in_ = 0;
   std::atomic<bool> fail_syncs_{false};
   std::function<void()> on_open_;
   struct Layer;

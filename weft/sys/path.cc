@@ -72,9 +72,16 @@ Result<Fd> lock_file(const std::string& path) noexcept {
 }
 
 Result<void> make_private_file(const std::string& path) noexcept {
-  constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
-  const Fd fd(WEFT_TRY(checked_call("make file", [&] { return ::open(path.c_str(), kFlags, 0600); })));
-  return {};
+  const auto made = call([&] { return ::mknod(path.c_str(), S_IFREG | 0600, 0); });
+  if (!made.failed()) {
+    return {};
+  }
+  if (made.os_errno != EEXIST) {
+    return make_error(made.os_errno, "make file");
+  }
+  struct stat status{};
+  WEFT_TRY(checked_call("stat", [&] { return ::lstat(path.c_str(), &status); }));
+  return S_ISREG(status.st_mode) ? Result<void>() : Error(Errc::invalid_state, "the path names no plain file");
 }
 
 std::string absolute_path(const std::string& path) {

@@ -33,7 +33,8 @@ struct FileIdentity {
 // closes or the process dies, however it dies. Does not follow a symbolic link and does not wait. would_block: another
 // open file has the lock.
 [[nodiscard]] Result<Fd> lock_file(const std::string& path) noexcept;
-// Makes an empty file with mode 0600; one that is there stays as it is.
+// Makes an empty file with mode 0600; one that is there stays as it is. Opens no descriptor: the close of any one drops
+// the POSIX locks that this process has on the file. invalid_state: the path names something else than a plain file.
 [[nodiscard]] Result<void> make_private_file(const std::string& path) noexcept;
 [[nodiscard]] std::string absolute_path(const std::string& path);
 

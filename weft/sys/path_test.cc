@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "weft/sys/path.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <utility>
@@ -31,6 +35,41 @@ TEST(Path, MakesAndRemovesAPrivateDirectory) {
   EXPECT_TRUE(remove_file(plain_path));
   EXPECT_FALSE(remove_file(plain_path));
   EXPECT_TRUE(remove_directory(directory));
+}
+
+// The kernel drops the POSIX locks that a process has on a file when it closes any descriptor of the file.
+TEST(Path, AFileThatIsMadeAgainKeepsItsBytesAndItsLocks) {
+  const std::string directory = std::move(make_private_directory()).value();
+  const std::string path = directory + "/f";
+  ASSERT_TRUE(make_private_file(path));
+  struct stat status{};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777U, 0600U);
+  std::ofstream(path) << "x";
+  {
+    const Fd locked(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    const Fd other(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    ASSERT_EQ(::fcntl(locked.fd(), F_SETLK, &lock), 0);
+    EXPECT_TRUE(make_private_file(path));
+    struct flock seen{};  // an open file's own lock sees those of its process
+    seen.l_type = F_WRLCK;
+    ASSERT_EQ(::fcntl(other.fd(), F_OFD_GETLK, &seen), 0);
+    EXPECT_EQ(seen.l_type, F_WRLCK);
+  }
+  EXPECT_EQ(std::filesystem::file_size(path), 1U);
+  EXPECT_TRUE(remove_file(path));
+  EXPECT_TRUE(remove_directory(directory));
+}
+
+TEST(Path, NoPrivateFileIsMadeWhereALinkOrADirectoryIs) {
+  const std::string directory = std::move(make_private_directory()).value();
+  std::filesystem::create_symlink(directory + "/nowhere", directory + "/link");
+  EXPECT_EQ(make_private_file(directory + "/link").error(), Errc::invalid_state);
+  EXPECT_EQ(make_private_file(directory).error(), Errc::invalid_state);
+  EXPECT_FALSE(std::filesystem::exists(directory + "/nowhere"));
+  std::filesystem::remove_all(directory);
 }
 
 TEST(Path, LocksADirectoryAgainstOthersAndGivesUpQuietly) {

@@ -37,7 +37,8 @@ struct Hub::Impl {
   Impl(sys::Fd file, Socket router, sys::EventFd event) noexcept
       : lock(std::move(file)), socket(std::move(router)), stop_event(std::move(event)) {}
 
-  sys::Fd lock;  // closed last: until then nobody else hosts
+  sys::Fd lock;        // of the directory; closed last: until then nobody else hosts
+  sys::Fd store_lock;  // beside the file: it holds when the directory was removed, or is another one
   HubOptions options;
   std::shared_ptr<HubCounters> counters = std::make_shared<HubCounters>();
   HubClock clock;
@@ -128,6 +129,7 @@ void Hub::Impl::run() noexcept {
   }
   socket.close();
   session.reset();
+  store_lock.close();
   lock.close();
   const std::lock_guard guard(mutex);
   ended = end;
@@ -137,6 +139,12 @@ void Hub::Impl::run() noexcept {
 Result<void> Hub::Impl::open_store() {
   const store::Now now = clock.now();
   if (!options.store.empty()) {
+    auto locked = sys::lock_file(options.store + ".lock");
+    if (!locked) {
+      return locked.error() == Errc::would_block ? Error(Errc::conflict, "another hub has the store open")
+                                                 : locked.error();
+    }
+    store_lock = *std::move(locked);
     WEFT_TRY(sys::make_private_file(options.store));
   }
   auto store = WEFT_TRY(store::Store::open({options.store, options.vfs, options.store_bytes_max}, now));

@@ -32,7 +32,8 @@ struct HubOptions {
 };
 
 // Hub: the server of a local fleet's kept topics and leases. One process of the fleet hosts it: the one that has the
-// lock of the directory. The kernel drops the lock when that process dies, and the next one hosts.
+// lock of the directory. The kernel drops the lock when that process dies, and the next one hosts. A second lock stands
+// beside the file of the store: no other hub opens the file, whatever became of the directory.
 // Owner: the process that hosts; destruction stops. Affinity: any thread; its own thread does the work.
 // Cost: one thread, one socket, the file of the store. Idle: it wakes for deadlines only.
 // Bounds: clients_max connections; 1,024 channels each; 4,096 messages or 8 MiB that a connection does not take (then
@@ -40,8 +41,8 @@ struct HubOptions {
 // channels stop); the store's and the leases' own.
 class Hub {
  public:
-  // would_block: another process hosts. invalid_state: the directory is not this user's alone. Errors of the store's
-  // open, of Socket::bind, resource_exhausted.
+  // would_block: another process hosts. conflict: a hub of another directory has the store open. invalid_state: the
+  // directory is not this user's alone. Errors of the store's open, of Socket::bind, resource_exhausted.
   [[nodiscard]] static Result<std::unique_ptr<Hub>> host(Context& context, const HubOptions& options);
   // The same without waiting for the disk: the hub's thread opens the store. Errors of the store's open and of the bind
   // are those of wait_open() and ended().

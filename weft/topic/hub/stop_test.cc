@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// A hub that stops while members are at work, and hosts again.
+// A hub that stops while members are at work, and hosts again; a second hub of the same store.
 #include <atomic>
 #include <map>
 #include <string>
@@ -114,6 +114,24 @@ TEST_F(HubStopTest, AContextThatShutsDownEndsTheHub) {
   hub->reset();
   hub_ = host();
   EXPECT_NE(hub_, nullptr);
+}
+
+// The kernel drops the POSIX locks of a process when it closes any descriptor of the file (issue 38).
+TEST_F(HubStopTest, ASecondHubOfAStoreIsRefusedAlsoWhenTheDirectoryOfTheFirstIsGone) {
+  const std::string base = *sys::make_private_directory();
+  HubOptions options = options_;
+  options.directory = base + "/run";
+  options.store = base + "/store.db";
+  auto first = Hub::host(context_, options);
+  ASSERT_TRUE(first) << first.error().message();
+  for (int pass = 0; pass < 2; ++pass) {  // the first refusal must not drop a lock
+    std::filesystem::remove_all(options.directory);
+    EXPECT_EQ(Hub::host(context_, options).error(), Errc::conflict);
+    options.directory = base + "/other";
+  }
+  (*first)->stop();
+  EXPECT_TRUE(Hub::host(context_, options));
+  std::filesystem::remove_all(base);
 }
 
 }  // namespace
