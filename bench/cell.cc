@@ -18,6 +18,7 @@ const std::map<std::string_view, Pattern> kPatterns{
     {"dealer_router", Pattern::dealer_router},
     {"pair", Pattern::pair},
     {"round_trip", Pattern::round_trip},
+    {"one_thread", Pattern::one_thread},
     {"burst", Pattern::burst},
     {"connect_storm", Pattern::connect_storm},
     {"idle_memory", Pattern::idle_memory},
@@ -45,7 +46,8 @@ bool take_word(Cell& cell, std::string_view word) {
     const std::size_t max = cell.storms() ? kPeersMax : kLanesMax;
     const auto times = number_in(word.substr(1), 1, max);
     cell.times = static_cast<int>(times.value_or(1));
-    return times.has_value() && cell.pattern != Pattern::pair && (cell.pattern != Pattern::burst || cell.times == 1);
+    const bool one = cell.pattern == Pattern::burst || cell.pattern == Pattern::one_thread;
+    return times.has_value() && cell.pattern != Pattern::pair && (!one || cell.times == 1);
   }
   if (word.starts_with("load") && cell.pattern == Pattern::round_trip) {
     const auto load = number_in(word.substr(4), 1, 100);
@@ -83,7 +85,8 @@ Cell parse_cell(const std::string& name) {
     if (!take_word(cell, parts[i])) {
       refuse(
           "'" + parts[i] +
-          "' is not one of hwm0, moved, curve, tls, ws, eco, pinned, x8 (not with pair, burst), load50 (round_trip)");
+          "' is not one of hwm0, moved, curve, tls, ws, eco, pinned, x8 (not with pair, burst, one_thread), "
+          "load50 (round_trip)");
     }
   }
   if (cell.curve && cell.transport == "inproc") {

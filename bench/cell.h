@@ -18,6 +18,7 @@ enum class Pattern {
   dealer_router,
   pair,
   round_trip,
+  one_thread,
   burst,
   connect_storm,
   idle_memory
@@ -41,8 +42,10 @@ struct Cell {
   bool pinned = false;  // each side's threads on one processor
   int load = 0;         // per cent of the closed-loop rate; rounds.py makes a pause of it
 
-  // True: each repetition is measured trip by trip: round trips and bursts.
-  [[nodiscard]] bool trips() const noexcept { return pattern == Pattern::round_trip || pattern == Pattern::burst; }
+  // True: each repetition is measured trip by trip: round trips, messages that their sender receives, and bursts.
+  [[nodiscard]] bool trips() const noexcept {
+    return pattern == Pattern::round_trip || pattern == Pattern::one_thread || pattern == Pattern::burst;
+  }
   [[nodiscard]] bool storms() const noexcept {
     return pattern == Pattern::connect_storm || pattern == Pattern::idle_memory;
   }

@@ -44,6 +44,7 @@ void SideRun::open() {
   }
   if (binds) {
     ends_ = engine_.bind(cell_, plan_.addresses);
+    plan_.reader = ends_.front().get();
   }
   plan_.stage.meet();
   if (!binds) {
@@ -51,6 +52,9 @@ void SideRun::open() {
   }
   for (const auto& end : ends_) {
     workloads_.push_back(std::make_unique<Workload>(cell_, *end));
+  }
+  if (cell_.pattern == Pattern::one_thread && !binds) {
+    workloads_.front()->read_from(*plan_.reader);
   }
 }
 

@@ -29,6 +29,7 @@ struct Plan {
   std::uint32_t ping_pongs = 1'000;
   double probe_ns = 0;
   std::atomic<int> greeted{0};
+  End* reader = nullptr;  // one_thread: the leader's end, from which the follower receives
   std::array<LaneResult, kLanesMax> lanes;
   std::array<Usage, 2> usage;      // per side; one process counts on the leader's side only
   std::uint64_t memory_bytes = 0;  // of the leader's process, above the start, while all connections are idle

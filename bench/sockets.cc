@@ -119,6 +119,9 @@ void print_controls() {
 void run_cell(const Arguments& arguments) {
   const Cell cell = parse_cell(arguments.cell);
   const bool processes = arguments.processes || cell.pattern == Pattern::idle_memory;
+  if (processes && cell.pattern == Pattern::one_thread) {
+    fail("one thread does not run in two processes");
+  }
   if (processes && cell.transport == "inproc") {
     fail("inproc does not leave its process");
   }

@@ -96,6 +96,10 @@ void Workload::perform(Side side, const Task& task, LaneResult& result) {
     leads ? pull_bursts(result) : push_bursts(result);
   } else if (cell_.pattern == Pattern::round_trip) {
     leads ? reply() : request(result);
+  } else if (cell_.pattern == Pattern::one_thread) {
+    if (!leads) {
+      request(result);
+    }
   } else {
     leads ? pull(result) : push();
   }
@@ -121,11 +125,11 @@ void Workload::read_message(std::uint64_t number) {
   for (bool wanted = false; !wanted;) {
     if (cell_.moved) {
       std::size_t size = 0;
-      const unsigned char* const place = end_.receive_loan(size);
+      const unsigned char* const place = from_->receive_loan(size);
       wanted = verify(place, size, number);
-      end_.give_back();
+      from_->give_back();
     } else {
-      const std::size_t size = end_.receive(buffer_.data(), buffer_.size());
+      const std::size_t size = from_->receive(buffer_.data(), buffer_.size());
       wanted = verify(buffer_.data(), size, number);
     }
   }

@@ -36,8 +36,10 @@ struct Task {
 // the program. Affinity: one thread.
 class Workload {
  public:
-  Workload(const Cell& cell, End& end) : cell_(cell), end_(end), buffer_(cell.size), expected_(cell.size) {}
+  Workload(const Cell& cell, End& end) : cell_(cell), end_(end), from_(&end), buffer_(cell.size), expected_(cell.size) {}
 
+  // one_thread: where the follower receives what it has sent. From the next repetition on.
+  void read_from(End& end) noexcept { from_ = &end; }
   // Called before the first repetition; returns when a message has arrived. `greeted` counts the receivers that
   // have one.
   void greet(Side side, std::atomic<int>& greeted);
@@ -58,6 +60,7 @@ class Workload {
 
   const Cell& cell_;
   End& end_;
+  End* from_;
   std::vector<unsigned char> buffer_;
   std::vector<unsigned char> expected_;  // the whole message, when every byte is verified
   Task task_;

@@ -102,6 +102,7 @@ std::array<int, 2> types_of(Pattern pattern) {
     case Pattern::pair: return {ZMQ_PAIR, ZMQ_PAIR};
     case Pattern::round_trip: return {ZMQ_REP, ZMQ_REQ};
     case Pattern::push_pull:
+    case Pattern::one_thread:
     case Pattern::burst:
     case Pattern::connect_storm:
     case Pattern::idle_memory: break;

@@ -62,6 +62,7 @@ SOCKETS = {"push_pull": "Throughput, PUSH to PULL, one way", "pub_sub": "Through
            "router_router": "Throughput, ROUTER to ROUTER, one way",
            "dealer_router": "Throughput, DEALER to ROUTER, one way", "pair": "Throughput, PAIR to PAIR, one way",
            "round_trip": "Round trip, REQ to REP, median",
+           "one_thread": "One thread sends a message on PUSH and then receives it on PULL, median",
            "burst": "100 messages after a rest, PUSH to PULL, from the first sent to the last received, median",
            "connect_storm": "Time per peer: all connect at once",
            "idle_memory": "Memory of the server per idle connection"}
@@ -117,7 +118,7 @@ def sockets(records, all_placements=False, details=True):
         lines = [line_of_sockets(result, details) for result in found if pattern_of(result) == pattern]
         texts += titled(title, SOCKETS_HEAD, lines, (0, 4, 9))
     if details:
-        texts += titled("Round trips, from when a request was due; bursts", TAIL_HEAD,
+        texts += titled("Round trips, from when a request was due; one thread; bursts", TAIL_HEAD,
                         [tail_line_of(result) for result in found if pattern_of(result) in cells.TRIPS])
         texts += titled("Beside the time, per message, both sides together", USE_HEAD,
                         [use_line_of(result) for result in found

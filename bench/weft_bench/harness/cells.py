@@ -11,7 +11,7 @@ FAN_OUTS = (1, 2, 4, 8, 32)
 A_A = " A/A"  # a cell with this ending is libzmq against itself
 
 NAME = re.compile(
-    r"(?P<pattern>push_pull|pub_sub|router_router|dealer_router|pair|round_trip|burst|connect_storm|idle_memory)"
+    r"(?P<pattern>push_pull|pub_sub|router_router|dealer_router|pair|round_trip|one_thread|burst|connect_storm|idle_memory)"
     r"/(?P<transport>tcp|ipc|inproc)/(?P<size>[1-9][0-9]{1,7})"
     r"(?P<words>(/(hwm0|moved|curve|tls|ws|eco|pinned|pyzmq|asyncio|x[1-9][0-9]*|load[1-9][0-9]?))*)$")
 PYTHON = ("pyzmq", "asyncio")  # through pyzmq: its Socket, its asyncio Socket
@@ -39,10 +39,11 @@ BARS += cross(["push_pull/tcp"], (64, 1024, 65536), ["curve", "tls", "ws"])
 BARS += ["connect_storm/tcp/64/x1000", "idle_memory/tcp/64/x1000"]
 BARS += cross(["round_trip"], TRANSPORTS, ["64"], ["load10", "load50", "load80"])
 BARS += cross(["push_pull"], ("tcp", "inproc"), ["64"], ["x2", "x4", "x8", "pinned"])
+BARS += cross(["one_thread"], TRANSPORTS, ["64"])
 BARS += cross(["burst"], TRANSPORTS, ["64"])
 BARS += cross(["push_pull"], ("tcp", "ipc"), ["64"], PYTHON)
 BARS += ["push_pull/tcp/64" + A_A, "round_trip/tcp/64" + A_A]
-TRIPS = ("round_trip", "burst")  # measured trip by trip
+TRIPS = ("round_trip", "one_thread", "burst")  # measured trip by trip
 MATRIX = cross(ONE_WAY + ("round_trip",), TRANSPORTS, SIZES)
 MATRIX += [name + "/hwm0" for name in MATRIX]
 MATRIX += cross(["push_pull/ipc/64"], ["x2", "x4", "x8"]) + cross(["round_trip"], TRANSPORTS, ["64"], ["x2", "x4", "x8"])
@@ -70,7 +71,7 @@ def parse(name):
     impossible = found["transport"] == "inproc" and ("curve" in words or storms)
     impossible |= "tls" in words and (found["transport"] != "tcp" or "curve" in words or storms)
     impossible |= "ws" in words and (found["transport"] != "tcp" or bool({"curve", "tls"} & set(words)) or storms)
-    impossible |= found["pattern"] in ("pair", "burst") and times > 1 or load and found["pattern"] != "round_trip"
+    impossible |= found["pattern"] in ("pair", "burst", "one_thread") and times > 1 or load and found["pattern"] != "round_trip"
     impossible |= times > (10_000 if storms else 64)
     if set(PYTHON) & set(words):
         impossible |= len(words) > 1 or found["pattern"] != "push_pull" or found["transport"] == "inproc"
@@ -109,7 +110,8 @@ def matches(pattern, name):
 
 
 def runs_in_processes(name):
-    return parse(name)["transport"] != "inproc"
+    cell = parse(name)
+    return cell["transport"] != "inproc" and cell["pattern"] != "one_thread"
 
 
 def columns_of(name, nng=False):
@@ -127,6 +129,8 @@ def columns_of(name, nng=False):
     ('libzmq', 'zmq', 'libzmq_ws', 'push_pull/tcp/64/ws')
     >>> columns_of("push_pull/ipc/64/asyncio")[1]
     ('libzmq', 'asyncio', 'libzmq', 'push_pull/ipc/64/asyncio')
+    >>> [column for column, *_ in columns_of("one_thread/tcp/64")]
+    ['weft', 'libzmq']
     >>> [column for column, *_ in columns_of("push_pull/tcp/64 A/A")]
     ['libzmq again', 'libzmq']
     """
@@ -144,7 +148,7 @@ def columns_of(name, nng=False):
         columns[1] = ("libzmq", "zmq", "libzmq_ws", name)
     if pattern == "router_router":
         columns.append(("weft push_pull", "zmq", "weft", name.replace("router_router", "push_pull")))
-    if pattern not in ("connect_storm", "idle_memory") and cell["times"] == 1 and "moved" not in words and not (
+    if pattern not in ("connect_storm", "idle_memory", "one_thread") and cell["times"] == 1 and "moved" not in words and not (
             {"curve", "tls"} & set(words) and pattern in TRIPS):
         if pattern == "round_trip" and not cell["load"]:
             columns += [("raw", "raw", "weft", name), ("raw_spinning", "raw_spinning", "weft", name)]
