@@ -12,15 +12,9 @@ namespace bench {
 namespace {
 
 const std::map<std::string_view, Pattern> kPatterns{
-    {"push_pull", Pattern::push_pull},
-    {"pub_sub", Pattern::pub_sub},
-    {"router_router", Pattern::router_router},
-    {"dealer_router", Pattern::dealer_router},
-    {"pair", Pattern::pair},
-    {"round_trip", Pattern::round_trip},
-    {"one_thread", Pattern::one_thread},
-    {"burst", Pattern::burst},
-    {"connect_storm", Pattern::connect_storm},
+    {"push_pull", Pattern::push_pull},         {"pub_sub", Pattern::pub_sub}, {"router_router", Pattern::router_router},
+    {"dealer_router", Pattern::dealer_router}, {"pair", Pattern::pair},       {"round_trip", Pattern::round_trip},
+    {"one_thread", Pattern::one_thread},       {"burst", Pattern::burst},     {"connect_storm", Pattern::connect_storm},
     {"idle_memory", Pattern::idle_memory},
 };
 
@@ -83,10 +77,9 @@ Cell parse_cell(const std::string& name) {
   cell.size = *size;
   for (std::size_t i = 3; i < parts.size(); ++i) {
     if (!take_word(cell, parts[i])) {
-      refuse(
-          "'" + parts[i] +
-          "' is not one of hwm0, moved, curve, tls, ws, eco, pinned, x8 (not with pair, burst, one_thread), "
-          "load50 (round_trip)");
+      refuse("'" + parts[i] +
+             "' is not one of hwm0, moved, curve, tls, ws, eco, pinned, x8 (not with pair, burst, one_thread), "
+             "load50 (round_trip)");
     }
   }
   if (cell.curve && cell.transport == "inproc") {

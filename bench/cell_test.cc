@@ -30,9 +30,9 @@ TEST(Cell, HasOnePublisherForAllSubscribersAndAPairOfSocketsPerLaneElsewhere) {
 TEST(CellDeathTest, IsRefusedWhenItsNameMeansNothing) {
   for (const char* name :
        {"push_pull/tcp", "push/tcp/64", "push_pull/udp/64", "push_pull/tcp/8", "push_pull/tcp/64x",
-        "push_pull/tcp/64/x65", "pair/tcp/64/x2", "one_thread/tcp/64/x2", "push_pull/tcp/64/load50", "push_pull/inproc/64/curve",
-        "push_pull/ipc/64/tls", "push_pull/tcp/64/tls/curve", "push_pull/ipc/64/ws", "push_pull/tcp/64/ws/tls",
-        "idle_memory/inproc/64/x10", "push_pull/tcp/64/fast"}) {
+        "push_pull/tcp/64/x65", "pair/tcp/64/x2", "one_thread/tcp/64/x2", "push_pull/tcp/64/load50",
+        "push_pull/inproc/64/curve", "push_pull/ipc/64/tls", "push_pull/tcp/64/tls/curve", "push_pull/ipc/64/ws",
+        "push_pull/tcp/64/ws/tls", "idle_memory/inproc/64/x10", "push_pull/tcp/64/fast"}) {
     EXPECT_EXIT(parse_cell(name), testing::ExitedWithCode(1), "no cell") << name;
   }
 }

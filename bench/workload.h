@@ -36,7 +36,8 @@ struct Task {
 // the program. Affinity: one thread.
 class Workload {
  public:
-  Workload(const Cell& cell, End& end) : cell_(cell), end_(end), from_(&end), buffer_(cell.size), expected_(cell.size) {}
+  Workload(const Cell& cell, End& end)
+      : cell_(cell), end_(end), from_(&end), buffer_(cell.size), expected_(cell.size) {}
 
   // one_thread: where the follower receives what it has sent. From the next repetition on.
   void read_from(End& end) noexcept { from_ = &end; }
