@@ -210,6 +210,9 @@ Result<void> Server::ready() const noexcept {
   if (run->sessions() >= options_.sessions_max) {
     return Error(Errc::resource_exhausted, "the server is full");
   }
+  if (!run->accepts()) {
+    return Error(Errc::resource_exhausted, "no descriptors or no memory for more connections");
+  }
   return {};
 }
 

@@ -87,7 +87,8 @@ class Server {
   Result<void> restart();
 
   // Whether the server takes connections. invalid_state: there is no listener yet; terminated: the server
-  // drains; closed: it is stopped; resource_exhausted: it has sessions_max sessions. Any thread.
+  // drains; closed: it is stopped; resource_exhausted: it has sessions_max sessions, or a listener pauses for want of
+  // descriptors or memory. Any thread.
   [[nodiscard]] Result<void> ready() const noexcept;
   [[nodiscard]] CounterValues counters() const noexcept;               // of all cores, since make()
   [[nodiscard]] CounterValues counters(unsigned core) const noexcept;  // of one core
@@ -95,7 +96,7 @@ class Server {
   // Both for a page of metrics. The server outlives it.
   [[nodiscard]] CounterSource counter_source() const;
   [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }  // 0: stopped
-  [[nodiscard]] rt::Runtime& runtime() noexcept { return runtime_; }
+  [[nodiscard]] rt::Runtime& runtime() const noexcept { return runtime_; }
 
  private:
   struct Spec {

@@ -183,9 +183,13 @@ void ServerRun::set_acceptor(unsigned core, std::size_t port, std::unique_ptr<ne
   };
   CoreCounters& counters = counters_[core];
   handlers.failed = [&counters](const Error&) { counters.rejected[static_cast<std::size_t>(Rejection::failed)].add(); };
-  handlers.paused = [&counters](const Error&) { counters.accept_pauses.add(); };
-  parts_[core]->ports[port]->acceptor =
-      net::Acceptor::make(runtime_.core(core).loop(), std::move(listener), std::move(handlers));
+  handlers.paused = [this, &counters](const Error&) {
+    counters.accept_pauses.add();
+    paused_at_.store(sys::now(), std::memory_order_relaxed);
+  };
+  auto acceptor = net::Acceptor::make(runtime_.core(core).loop(), std::move(listener), std::move(handlers));
+  acceptor->keep_spare(parts_[core]->ports[port]->options->spare_descriptors);
+  parts_[core]->ports[port]->acceptor = std::move(acceptor);
 }
 
 Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const ListenerOptions& options,
@@ -244,6 +248,10 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
 ServerRun::Phase ServerRun::phase() noexcept {
   const std::lock_guard lock(mutex_);
   return begun_ ? Phase::draining : listens_ ? Phase::serving : Phase::starting;
+}
+
+bool ServerRun::accepts() const noexcept {
+  return sys::now() - paused_at_.load(std::memory_order_relaxed) > 2 * net::Acceptor::kPause;
 }
 
 bool ServerRun::down() noexcept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
@@ -46,7 +47,8 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   void begin_stop(Instant deadline);
   // begin_stop(), and waits for the end until kStopGrace after the deadline, but not on a core.
   Result<void> stop(Instant deadline);
-  [[nodiscard]] bool down() noexcept;  // nothing is left
+  [[nodiscard]] bool down() noexcept;           // nothing is left
+  [[nodiscard]] bool accepts() const noexcept;  // false: for want of descriptors or memory, just now
 
   [[nodiscard]] Phase phase() noexcept;
   [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_; }
@@ -122,8 +124,9 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   const std::shared_ptr<CoreCounters[]> counters_;
   const std::shared_ptr<GroupPresence> presence_;
   std::vector<std::unique_ptr<Part>> parts_;
-  std::size_t ports_ = 0;   // belongs to the thread that adds listeners
-  unsigned next_core_ = 0;  // for hand_off; belongs to the accepting core
+  std::size_t ports_ = 0;                      // belongs to the thread that adds listeners
+  unsigned next_core_ = 0;                     // for hand_off; belongs to the accepting core
+  std::atomic<Instant> paused_at_{Instant()};  // the last time that a listener paused. Relaxed: a moment, no more
 
   std::mutex mutex_;
   std::condition_variable changed_;
