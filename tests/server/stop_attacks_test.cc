@@ -111,7 +111,7 @@ TEST_P(StopInside, EndsAllAndARestartServesAgain) {
     ASSERT_TRUE(acted.take());
   }
   if (act != Act::destroy) {
-    (void)server_->stop(sys::now());
+    (void)stop_now();
     EXPECT_EQ(server_->sessions(), 0u);
     restart_and_echo(endpoint);
   }
@@ -147,7 +147,7 @@ TEST_F(StopAttack, AServiceMayStopTheServerWhileItIsMade) {
     return test::ScriptService{&script_};
   });
   EXPECT_TRUE(bound || bound.error() == Errc::closed) << bound.error().message();
-  (void)server_->stop(sys::now());
+  (void)stop_now();
   EXPECT_EQ(server_->ready().error(), Errc::closed);
 }
 
@@ -254,7 +254,7 @@ TEST_P(StopWhileAccepting, LosesNoConnectionAndLeavesNone) {
     while (server_->counters().opened < before + 10) {
       std::this_thread::yield();
     }
-    (void)server_->stop(round % 2 == 0 ? sys::now() : sys::now() + kLong);
+    (void)(round % 2 == 0 ? stop_now() : server_->stop(sys::now() + kLong));
     EXPECT_EQ(open.load(), 0);
     EXPECT_EQ(server_->counters().opened, server_->counters().closed_total());
     ASSERT_TRUE(server_->restart());

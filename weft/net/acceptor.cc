@@ -15,6 +15,7 @@ void Acceptor::start() {
   if (listener_->fd() < 0) {
     return;
   }
+  refill();
   // Level-triggered: the next turn takes the connections that this turn leaves.
   if (auto watch = loop_.watch(listener_->fd(), sys::Interest::readable, false, this); watch) {
     watch_ = *watch;
@@ -33,7 +34,9 @@ void Acceptor::handle_event(const sys::PollEvent& /*event*/) {
     if (stream.error() == Errc::would_block) {
       return;
     } else if (stream.error() == Errc::resource_exhausted) {
-      return pause(stream.error());
+      if (!give_up_spare()) {
+        return pause(stream.error());
+      }
     } else {
       handlers_.failed(stream.error());
     }
@@ -59,6 +62,46 @@ void Acceptor::pause(const Error& why) {
   handlers_.paused(why);  // last: it may close this
 }
 
+void Acceptor::keep_spare(std::size_t descriptors) {
+  spare_.reserve(descriptors);
+  spare_max_ = descriptors;
+}
+
+// Frees a descriptor for the next connection. False: there is none to spare.
+bool Acceptor::give_up_spare() noexcept {
+  if (spare_.empty()) {
+    return false;
+  }
+  spare_.pop_back();
+  refill_later();
+  return true;
+}
+
+void Acceptor::refill() noexcept {
+  while (spare_.size() < spare_max_) {
+    auto one = sys::EventFd::make();
+    if (!one) {
+      break;
+    }
+    spare_.push_back(std::move(*one));  // reserved
+  }
+  if (spare_.size() < spare_max_) {
+    refill_later();
+  }
+}
+
+// Without memory for the timer the next connection that finds no descriptor tries again.
+void Acceptor::refill_later() noexcept {
+  if (!refill_timer_ && listener_->fd() >= 0) {
+    refill_timer_ = loop_.timers().schedule(loop_.now() + kRefill, {[](void* self) {
+                                                                      auto& acceptor = *static_cast<Acceptor*>(self);
+                                                                      acceptor.refill_timer_ = {};
+                                                                      acceptor.refill();
+                                                                    },
+                                                                    this});
+  }
+}
+
 void Acceptor::close() noexcept {
   if (listener_->fd() < 0) {
     return;
@@ -67,8 +110,12 @@ void Acceptor::close() noexcept {
     listener_->close();  // the loop is the parent's: its poller is shared with this process, its thread is not here
     return;
   }
-  if (resume_timer_) {
-    (void)loop_.timers().cancel(std::exchange(resume_timer_, {}));
+  spare_.clear();
+  spare_max_ = 0;
+  for (rt::TimerId* const timer : {&resume_timer_, &refill_timer_}) {
+    if (*timer) {
+      (void)loop_.timers().cancel(std::exchange(*timer, {}));
+    }
   }
   if (watch_ != 0) {
     loop_.unwatch(std::exchange(watch_, 0));

@@ -5,12 +5,14 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/net/listener.h"
 #include "weft/net/stream.h"
 #include "weft/rt/loop/loop.h"
+#include "weft/sys/event_fd.h"
 
 namespace weft::net {
 
@@ -25,6 +27,8 @@ namespace weft::net {
 //      spends two system calls on it in that time. If there is no memory for the pause's timer, it retries in
 //      each turn.
 //   3. After close() no handler is called. A handler may call close(), and its owner may then drop the Acceptor.
+//   4. With keep_spare(n) the acceptor holds n descriptors that it gives up, one for each connection, when there is no
+//      other. Until it has them again it tries every kRefill.
 class Acceptor final : private rt::Watcher, public std::enable_shared_from_this<Acceptor> {
  public:
   struct Handlers {                                         // none is empty
@@ -34,6 +38,7 @@ class Acceptor final : private rt::Watcher, public std::enable_shared_from_this<
   };
   static constexpr Duration kPause = std::chrono::milliseconds(100);
   static constexpr int kAcceptsPerTurn = 64;
+  static constexpr Duration kRefill = std::chrono::milliseconds(10);
 
   [[nodiscard]] static std::shared_ptr<Acceptor> make(rt::Loop& loop, std::unique_ptr<Listener> listener,
                                                       Handlers handlers);
@@ -43,6 +48,7 @@ class Acceptor final : private rt::Watcher, public std::enable_shared_from_this<
 
   [[nodiscard]] const std::string& endpoint() const noexcept { return listener_->bound_endpoint(); }
   [[nodiscard]] int fd() const noexcept { return listener_->fd(); }  // -1 after close
+  void keep_spare(std::size_t descriptors);                          // before start()
   void start();                                                      // does nothing after close
   void close() noexcept;                                             // idempotent; the endpoint is free afterwards
 
@@ -53,12 +59,18 @@ class Acceptor final : private rt::Watcher, public std::enable_shared_from_this<
   void handle_event(const sys::PollEvent& event) override;
   [[nodiscard]] Result<void> accept() noexcept;
   void pause(const Error& why);
+  [[nodiscard]] bool give_up_spare() noexcept;
+  void refill() noexcept;
+  void refill_later() noexcept;
 
   rt::Loop& loop_;
   std::unique_ptr<Listener> listener_;
   Handlers handlers_;
   rt::Loop::WatchId watch_ = 0;
   rt::TimerId resume_timer_;
+  std::vector<sys::EventFd> spare_;
+  std::size_t spare_max_ = 0;
+  rt::TimerId refill_timer_;
 };
 
 }  // namespace weft::net

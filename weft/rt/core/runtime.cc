@@ -92,7 +92,7 @@ Result<void> Runtime::start_threads() {
 void Runtime::run_core(const Seed& seed) {
   const unsigned index = seed.index;
   char name[16];
-  std::snprintf(name, sizeof name, "core-%u", index);
+  std::snprintf(name, sizeof name, "%.11s-%u", options_.thread_name, index);
   sys::set_up_thread(name, seed.thread);
   auto made = Core::make(*this, index, size(), options_.foreign_lanes, options_.lane_capacity, options_.poller);
   {

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "weft/serve/server/admin.h"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "weft/net/admit/ip_prefix.h"
 #include "weft/net/endpoint.h"
+#include "weft/rt/task/task_time.h"
+#include "weft/serve/server/core_health.h"
 #include "weft/serve/server/http_codec.h"
 #include "weft/sys/address.h"
+#include "weft/sys/clock.h"
 
 namespace weft::serve {
 
@@ -26,10 +31,14 @@ bool is_local(const net::Endpoint& endpoint) {
                  : endpoint.host == "localhost";
 }
 
-// Shared by the services of all cores.
+constexpr Duration kHealthStep =
+    std::chrono::milliseconds(1);  // the first wait for answers; each further one is twice it
+constexpr Duration kHealthStepMax = std::chrono::milliseconds(20);
+
 struct Shared {
   std::shared_ptr<const MetricSources> sources;
   AdminOptions options;
+  std::vector<std::shared_ptr<CoreHealth>> health;  // of each runtime
 };
 
 class AdminService {
@@ -38,16 +47,111 @@ class AdminService {
 
   AdminService(std::shared_ptr<const Shared> shared, rt::Core& core) : shared_(std::move(shared)), core_(core) {}
 
+  // Polite connections that stay do not keep others out: the one that was idle for the longest time makes room.
+  void on_open(HttpSession& session) {
+    peers_.push_back({&session, core_.loop().now(), false});
+    if (peers_.size() <= shared_->options.connections_max) {
+      return;
+    }
+    const auto idlest = std::min_element(peers_.begin(), peers_.end() - 1, [](const Peer& a, const Peer& b) {
+      return a.asking != b.asking ? b.asking : a.active < b.active;
+    });
+    const bool none = idlest == peers_.end() - 1 || idlest->asking;
+    (none ? session : *idlest->session).abort();
+    peers_.erase(none ? peers_.end() - 1 : idlest);
+  }
+
   void on_frame(HttpSession& session, const HttpFrame& frame) {
     const HttpRequest& request = frame.header;
     HttpResponse response = request;
+    note_active(session, false);
     body_.clear();
+    if (request.path == "/healthz" && answers(request, response)) {
+      note_active(session, true);
+      session.pause_reading();  // answers leave in the order of the requests
+      session.begin_reply();
+      if (session.spawn(health(session, response, request.head()))) {
+        return;
+      }
+      session.end_reply();
+      session.resume_reading();
+      response.status = 500;
+    }
     fill(request, response);
+    send(session, response, request.head());
+  }
+
+  void on_close(HttpSession& session, const Error& /*why*/) {
+    std::erase_if(peers_, [&session](const Peer& peer) { return peer.session == &session; });
+  }
+
+ private:
+  struct Peer {
+    HttpSession* session;
+    Instant active;  // the last request, or the beginning
+    bool asking;     // its answer is not ready
+  };
+
+  void note_active(const HttpSession& session, bool asking) noexcept {
+    for (Peer& peer : peers_) {
+      if (peer.session == &session) {
+        peer.active = core_.loop().now();
+        peer.asking = asking;
+      }
+    }
+  }
+
+  // True: the response is 200. False: it is set to the refusal.
+  static bool answers(const HttpRequest& request, HttpResponse& response) {
+    if (request.refusal != 0) {
+      return false;
+    }
+    if (request.path != "/metrics" && request.path != "/healthz" && request.path != "/readyz") {
+      response.status = 404;
+      return false;
+    }
+    if (request.method != "GET" && !request.head()) {
+      response.status = 405;
+      response.allow = "GET, HEAD";
+      return false;
+    }
+    return true;
+  }
+
+  rt::Task<> health(HttpSession& session, HttpResponse response, bool head) {
+    const Instant began = sys::now();
+    for (const auto& cores : shared_->health) {
+      cores->ask(began);
+    }
+    const auto all_answered = [this] {
+      return std::all_of(shared_->health.begin(), shared_->health.end(),
+                         [](const auto& cores) { return cores->all_answered(); });
+    };
+    for (Duration step = kHealthStep; !all_answered() && sys::now() - began < shared_->options.health_timeout;
+         step = std::min(2 * step, kHealthStepMax)) {
+      const auto slept = co_await rt::sleep(step);
+      if (!slept) {
+        co_return;
+      }
+    }
+    body_.clear();
+    for (const auto& cores : shared_->health) {
+      body_ += cores->complaints(sys::now());
+    }
+    response.status = body_.empty() ? 200 : 503;
+    body_ = body_.empty() ? "alive\n" : "not alive\n" + body_;
+    note_active(session, false);
+    send(session, response, head);
+    session.resume_reading();
+    session.end_reply();
+  }
+
+  void send(HttpSession& session, HttpResponse response, bool head) {
     if (body_.empty()) {
       body_ = std::to_string(response.status) + "\n";
     }
     Bytes body = as_bytes(body_);
-    if (request.head()) {
+    if (head) {
       response.content_length = body.size();
       body = {};
     }
@@ -56,26 +160,15 @@ class AdminService {
     }
   }
 
- private:
   void fill(const HttpRequest& request, HttpResponse& response) {
-    const bool known = request.path == "/metrics" || request.path == "/healthz" || request.path == "/readyz";
-    if (request.refusal != 0) {
+    if (response.status == 500 || !answers(request, response)) {
       return;
     }
-    if (!known) {
-      response.status = 404;
-    } else if (request.method != "GET" && !request.head()) {
-      response.status = 405;
-      response.allow = "GET, HEAD";
-    } else if (request.path == "/healthz") {
-      body_ = "alive\n";
-    } else {
-      try {
-        request.path == "/metrics" ? metrics(response) : readiness(response);
-      } catch (...) {  // a function of the program threw, or no memory
-        response.status = 500;
-        body_.clear();
-      }
+    try {
+      request.path == "/metrics" ? metrics(response) : readiness(response);
+    } catch (...) {  // a function of the program threw, or no memory
+      response.status = 500;
+      body_.clear();
     }
   }
 
@@ -118,7 +211,22 @@ class AdminService {
   rt::Core& core_;
   net::TokenBucket scrapes_;
   std::string body_;
+  std::vector<Peer> peers_;  // those that are open
 };
+
+std::vector<std::shared_ptr<CoreHealth>> health_of(rt::Runtime& runtime, const std::vector<NamedServer>& servers) {
+  std::vector<rt::Runtime*> runtimes = {&runtime};
+  for (const NamedServer& named : servers) {
+    if (std::find(runtimes.begin(), runtimes.end(), &named.server->runtime()) == runtimes.end()) {
+      runtimes.push_back(&named.server->runtime());
+    }
+  }
+  std::vector<std::shared_ptr<CoreHealth>> health;
+  for (rt::Runtime* const one : runtimes) {
+    health.push_back(std::make_shared<CoreHealth>(*one));
+  }
+  return health;
+}
 
 }  // namespace
 
@@ -135,11 +243,20 @@ Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions op
     }
   }
   ServerOptions server_options;
-  server_options.sessions_max = options.connections_max;
+  server_options.sessions_max = 2 * options.connections_max + 16;  // with those that end
   server_options.memory_max = server_options.core_memory_max = 64u * 1024 * 1024;
-  auto server = WEFT_TRY(Server::make(runtime, server_options));
+  rt::RuntimeOptions own;
+  own.cores = 1;
+  own.pinning = rt::Pinning::never;
+  own.wait_mode = sync::WaitMode::eco;
+  own.lane_capacity = 64;
+  own.foreign_lanes = 1;
+  own.thread_name = "admin";
+  auto thread = WEFT_TRY(rt::Runtime::start(own));
+  auto server = WEFT_TRY(Server::make(*thread, server_options));
   ListenerOptions listener;
   listener.accept = AcceptMode::hand_off;
+  listener.spare_descriptors = options.spare_descriptors;
   listener.limits.handshake_timeout = options.request_timeout;
   listener.limits.idle_timeout = options.idle_timeout;
   listener.limits.message_rate = {100, 32};  // pipelined requests do not occupy a core
@@ -150,10 +267,11 @@ Result<std::unique_ptr<Admin>> Admin::make(rt::Runtime& runtime, AdminOptions op
     sources->add(named.name, *named.server);
   }
   sources->add("", runtime);
-  const auto shared = std::make_shared<const Shared>(Shared{sources, std::move(options)});
+  auto health = health_of(runtime, options.servers);
+  const auto shared = std::make_shared<const Shared>(Shared{sources, std::move(options), std::move(health)});
   std::string bound = WEFT_TRY(server->listen<HttpCodec>(
       endpoint, listener, [shared](rt::Core& core) { return AdminService(shared, core); }, codec));
-  return std::unique_ptr<Admin>(new Admin(sources, std::move(server), std::move(bound)));
+  return std::unique_ptr<Admin>(new Admin(sources, std::move(thread), std::move(server), std::move(bound)));
 }
 
 }  // namespace weft::serve

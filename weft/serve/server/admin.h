@@ -30,31 +30,34 @@ struct AdminOptions {
   bool remote = false;  // true: the endpoint may be one that other machines reach. Admin does not authenticate
   // The servers whose metrics and readiness Admin reports. They must outlive it.
   std::vector<NamedServer> servers{};
-  std::function<void(PrometheusWriter&)> metrics{};  // adds further metrics; called on any core, on several at a time
+  std::function<void(PrometheusWriter&)> metrics{};  // adds further metrics; called on the thread of Admin
   // A further condition of /readyz; its error is the reason. Called as `metrics`.
   std::function<Result<void>()> ready{};
-  std::size_t connections_max = 16;                    // further connections are closed at once
-  std::uint32_t head_max = 8 * 1024;                   // bytes of a request
-  Duration request_timeout = std::chrono::seconds(5);  // until the first request
-  Duration idle_timeout = std::chrono::minutes(2);     // between requests
-  net::RateLimit scrapes{10, 10};                      // answers of /metrics, for each core; beyond, 429
+  std::size_t connections_max = 16;   // a further one closes the one that was idle for the longest time
+  std::uint32_t head_max = 8 * 1024;  // bytes of a request
+  Duration request_timeout = std::chrono::seconds(5);        // until the first request
+  Duration idle_timeout = std::chrono::minutes(2);           // between requests
+  net::RateLimit scrapes{10, 10};                            // answers of /metrics; beyond, 429
+  Duration health_timeout = std::chrono::milliseconds(500);  // /healthz waits so long for the answer of each core
+  std::size_t spare_descriptors = 4;                         // kept for its connections when the process has no other
 };
 
-// Admin: metrics and health of a server over HTTP/1.1, on the cores of its runtime.
+// Admin: metrics and health of a server over HTTP/1.1, on a thread of its own.
 //   GET /metrics   the counters, for Prometheus: those of servers, cores and added things (docs/metrics.md)
-//   GET /healthz   200: the core that answers is alive
+//   GET /healthz   200: every core has answered within health_timeout; 503 with a line for each that has not
 //   GET /readyz    200, or 503 with a line for each reason: a server is starting, full, draining or stopped
 // HEAD as GET. Otherwise 404, 405, or the refusals of HttpCodec: 400, 411, 413, 431, 505.
 // Owner: the program, on a foreign thread; the runtime and the servers must outlive it. The destructor closes
 // its port.
 // Affinity: as Server.
-// Cost: a service on a Server of its own, which answers while the other servers drain. A scrape takes one
-// core some tens of microseconds, and the time of options.metrics. Scrapes per second, connections, bytes
-// and times are bounded.
+// Cost: a thread, and a service on a Server of its own, which answers while the other servers drain and while cores do
+// not turn. A scrape takes some tens of microseconds of that thread, and the time of options.metrics. Scrapes per second,
+// connections, bytes and times are bounded.
 class Admin {
  public:
-  // not_supported: a build without an HTTP parser; invalid_argument: an endpoint that other machines reach, or
-  // a null server; otherwise as Server::listen().
+  // /healthz asks the cores of this runtime and those of the servers. not_supported: a build without an HTTP parser;
+  // invalid_argument: an endpoint that other machines reach, or a null server; otherwise as Server::listen(), and
+  // resource_exhausted: no thread.
   [[nodiscard]] static Result<std::unique_ptr<Admin>> make(rt::Runtime& runtime, AdminOptions options = {});
 
   // Shows the counters of a thing on /metrics: admin->add("orders", socket). As MetricSources. Any thread.
@@ -69,10 +72,15 @@ class Admin {
   Result<void> stop(Instant deadline) { return server_->stop(deadline); }
 
  private:
-  Admin(std::shared_ptr<MetricSources> sources, std::unique_ptr<Server> server, std::string endpoint)
-      : sources_(std::move(sources)), server_(std::move(server)), endpoint_(std::move(endpoint)) {}
+  Admin(std::shared_ptr<MetricSources> sources, std::unique_ptr<rt::Runtime> runtime, std::unique_ptr<Server> server,
+        std::string endpoint)
+      : sources_(std::move(sources)),
+        runtime_(std::move(runtime)),
+        server_(std::move(server)),
+        endpoint_(std::move(endpoint)) {}
 
   std::shared_ptr<MetricSources> sources_;  // its services' too
+  std::unique_ptr<rt::Runtime> runtime_;    // one core, for this port alone
   std::unique_ptr<Server> server_;
   std::string endpoint_;
 };

@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "weft/rt/core/test_runtime.h"
 #include "weft/serve/metrics/test_prometheus.h"
 #include "weft/serve/server/http_codec.h"
 #include "weft/serve/server/test_client.h"
+#include "weft/sys/event_fd.h"
+#include "weft/sys/limits.h"
 #include <gtest/gtest.h>
 
 namespace weft::serve {
@@ -250,8 +253,80 @@ TEST_F(AdminTest, ConnectionsBeyondTheBoundAndSilentOnesAreClosed) {
   first.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
   EXPECT_EQ(read_answer(first).status, 200);
   Client second(admin_->endpoint());
-  EXPECT_EQ(second.read_to_end(), "");
-  EXPECT_EQ(admin_->counters().rejected_for(Rejection::full), 1u);
+  EXPECT_EQ(first.read_to_end(), "");  // makes room
+  second.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(read_answer(second).status, 200);
+}
+
+TEST_F(AdminTest, ConnectionsThatStayKeepNobodyOut) {
+  AdminOptions options;
+  options.connections_max = 3;
+  make_admin(std::move(options));
+  std::vector<std::unique_ptr<Client>> polite;
+  for (int i = 0; i < 3; ++i) {
+    polite.push_back(std::make_unique<Client>(admin_->endpoint()));
+    polite.back()->write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_EQ(read_answer(*polite.back()).status, 200);
+  }
+  EXPECT_EQ(ask("/readyz").status, 200);
+  EXPECT_EQ(polite[0]->read_to_end(), "");  // the one that was idle for the longest time
+  polite[1]->write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+  EXPECT_EQ(read_answer(*polite[1]).status, 200);
+}
+
+// --- cores that do not turn ---
+
+TEST_F(AdminTest, ThePortAnswersAndHealthNamesTheCoreThatDoesNot) {
+  AdminOptions options;
+  options.health_timeout = std::chrono::milliseconds(20);
+  make_admin(std::move(options));
+  {
+    const rt::test::Blocked first(*runtime_, 0);
+    const rt::test::Blocked second(*runtime_, 1);
+    const Answer answer = ask("/healthz");
+    EXPECT_EQ(answer.status, 503);
+    EXPECT_TRUE(answer.body.starts_with("not alive\ncore 0 has not answered for ")) << answer.body;
+    EXPECT_NE(answer.body.find("\ncore 1 has not answered for "), std::string::npos) << answer.body;
+    EXPECT_EQ(ask("/metrics").status, 200);
+    EXPECT_EQ(ask("/healthz").status, 503);  // asks a core once, however often it is asked
+  }
+  Answer answer = ask("/healthz");
+  for (int i = 0; i < 1000 && answer.status != 200; ++i) {  // a busy machine answers later
+    answer = ask("/healthz");
+  }
+  EXPECT_EQ(answer.body, "alive\n");
+}
+
+TEST_F(AdminTest, APortEndsWhileACoreOwesAnAnswer) {
+  AdminOptions options;
+  options.health_timeout = std::chrono::milliseconds(1);
+  make_admin(std::move(options));
+  const rt::test::Blocked blocked(*runtime_, 0);
+  EXPECT_EQ(ask("/healthz").status, 503);
+  admin_.reset();
+}
+
+TEST_F(AdminTest, CoresThatHaveEndedAreNotAlive) {
+  make_admin();
+  ASSERT_TRUE(runtime_->stop(sys::now() + kLong));
+  EXPECT_EQ(ask("/healthz").body, "not alive\ncore 0 has ended\ncore 1 has ended\n");
+}
+
+// --- descriptors ---
+
+TEST_F(AdminTest, ThePortAnswersWhenTheProcessHasNoDescriptorLeft) {
+  make_admin();
+  EXPECT_EQ(ask("/healthz").status, 200);
+  auto lowest = std::make_unique<sys::EventFd>(std::move(sys::EventFd::make()).value());
+  const std::size_t before = *sys::set_descriptor_limit(static_cast<std::size_t>(lowest->fd()) + 1);
+  const bool none = !sys::EventFd::make();
+  lowest.reset();
+  Client client(admin_->endpoint());  // takes the last one
+  client.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+  const int status = read_answer(client).status;
+  (void)sys::set_descriptor_limit(before);
+  EXPECT_TRUE(none);
+  EXPECT_EQ(status, 200);
 }
 
 TEST_F(AdminTest, OnlyThisMachineReachesItUnlessThatIsAskedFor) {

@@ -20,7 +20,10 @@ Server::Server(rt::Runtime& runtime, const ServerOptions& options)
       counters_(new CoreCounters[runtime.size()]),
       presence_(std::make_shared<GroupPresence>(runtime.size())) {}
 
-Server::~Server() { (void)stop(Instant()); }
+Server::~Server() {
+  begin_stop(Instant());
+  (void)stop(kNever);
+}
 
 Result<std::unique_ptr<Server>> Server::make(rt::Runtime& runtime, const ServerOptions& options) {
   if (runtime.size() > SessionId::kCores) {
@@ -158,7 +161,7 @@ Result<void> Server::stop(Instant deadline) {
   }
   const auto result = run->stop(deadline);
   const std::lock_guard lock(mutex_);
-  if (run_ == run) {  // no other thread stopped and restarted the server meanwhile
+  if (run_ == run && run->down()) {  // no other thread stopped and restarted the server meanwhile
     epoch_.store(0, std::memory_order_relaxed);
     run_.reset();
   }
@@ -206,6 +209,9 @@ Result<void> Server::ready() const noexcept {
   }
   if (run->sessions() >= options_.sessions_max) {
     return Error(Errc::resource_exhausted, "the server is full");
+  }
+  if (!run->accepts()) {
+    return Error(Errc::resource_exhausted, "no descriptors or no memory for more connections");
   }
   return {};
 }

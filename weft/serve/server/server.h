@@ -30,7 +30,8 @@ class ServerRun;
 class Shard;
 
 // Server: listeners, and the sessions that came through them, on the cores of a runtime.
-// Owner: the program. The destructor is stop() with a deadline in the past. A core that ends, ends its sessions. A
+// Owner: the program. The destructor is stop() with a deadline in the past, and then waits for handlers and coroutines
+// that have not ended, because they may refer to what the program destroys next. A core that ends, ends its sessions. A
 // runtime is destroyed after its server. Once it is gone all the same, stop() ends at once, and the calls that need it
 // return `closed`, with a text that says so; a call that runs while it is destroyed is not safe.
 // Affinity: make(), listen() and restart(): one foreign thread at a time. The others: any thread, callbacks too.
@@ -75,8 +76,10 @@ class Server {
   Result<void> broadcast(const SharedFrame& frame);
 
   // Closes the listeners. Each session answers the frames that it received, delivers its queue and closes.
-  // Sessions that are left at the deadline are aborted. Waits for the end of all. timed_out: sessions were aborted.
-  // On a core stop() does not wait: as begin_stop(). Of several stops the earliest deadline counts.
+  // Sessions that are left at the deadline are aborted. Waits for the end of all, at most until 0.1 s after the deadline.
+  // timed_out: sessions were aborted; or a handler or coroutine has not ended, and the text names its core. Then the
+  // server is not stopped: ready() is `terminated`, and another stop() waits for the rest.
+  // On a core stop() does not wait: as begin_stop(). Of several stops the earliest deadline counts for the sessions.
   Result<void> stop(Instant deadline);
   void begin_stop(Instant deadline);
   // After stop(): opens the same listeners at the same endpoints, with new services and ids of a new epoch.
@@ -84,7 +87,8 @@ class Server {
   Result<void> restart();
 
   // Whether the server takes connections. invalid_state: there is no listener yet; terminated: the server
-  // drains; closed: it is stopped; resource_exhausted: it has sessions_max sessions. Any thread.
+  // drains; closed: it is stopped; resource_exhausted: it has sessions_max sessions, or a listener pauses for want of
+  // descriptors or memory. Any thread.
   [[nodiscard]] Result<void> ready() const noexcept;
   [[nodiscard]] CounterValues counters() const noexcept;               // of all cores, since make()
   [[nodiscard]] CounterValues counters(unsigned core) const noexcept;  // of one core
@@ -92,7 +96,7 @@ class Server {
   // Both for a page of metrics. The server outlives it.
   [[nodiscard]] CounterSource counter_source() const;
   [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_.load(std::memory_order_relaxed); }  // 0: stopped
-  [[nodiscard]] rt::Runtime& runtime() noexcept { return runtime_; }
+  [[nodiscard]] rt::Runtime& runtime() const noexcept { return runtime_; }
 
  private:
   struct Spec {

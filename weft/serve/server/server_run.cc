@@ -9,6 +9,8 @@
 
 #include "weft/net/transport.h"
 #include "weft/serve/server/wrap.h"
+#include "weft/sync/kept_text.h"
+#include "weft/sys/clock.h"
 
 namespace weft::serve {
 
@@ -181,13 +183,20 @@ void ServerRun::set_acceptor(unsigned core, std::size_t port, std::unique_ptr<ne
   };
   CoreCounters& counters = counters_[core];
   handlers.failed = [&counters](const Error&) { counters.rejected[static_cast<std::size_t>(Rejection::failed)].add(); };
-  handlers.paused = [&counters](const Error&) { counters.accept_pauses.add(); };
-  parts_[core]->ports[port]->acceptor =
-      net::Acceptor::make(runtime_.core(core).loop(), std::move(listener), std::move(handlers));
+  handlers.paused = [this, &counters](const Error&) {
+    counters.accept_pauses.add();
+    paused_at_.store(sys::now(), std::memory_order_relaxed);
+  };
+  auto acceptor = net::Acceptor::make(runtime_.core(core).loop(), std::move(listener), std::move(handlers));
+  acceptor->keep_spare(parts_[core]->ports[port]->options->spare_descriptors);
+  parts_[core]->ports[port]->acceptor = std::move(acceptor);
 }
 
 Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const ListenerOptions& options,
                                             const ServiceKind& kind) {
+  if (phase() == Phase::draining) {
+    return Error(Errc::closed, "the server stops");
+  }
   std::string bound;
   Listeners listeners = WEFT_TRY(open_listeners(endpoint, options, bound));
   const auto shared_options = std::make_shared<const ListenerOptions>(options);
@@ -239,6 +248,15 @@ Result<std::string> ServerRun::add_listener(const net::Endpoint& endpoint, const
 ServerRun::Phase ServerRun::phase() noexcept {
   const std::lock_guard lock(mutex_);
   return begun_ ? Phase::draining : listens_ ? Phase::serving : Phase::starting;
+}
+
+bool ServerRun::accepts() const noexcept {
+  return sys::now() - paused_at_.load(std::memory_order_relaxed) > 2 * net::Acceptor::kPause;
+}
+
+bool ServerRun::down() noexcept {
+  const std::lock_guard lock(mutex_);
+  return down_ == parts_.size();
 }
 
 // --- connections ---
@@ -369,9 +387,10 @@ void ServerRun::end_sessions(Part& part) noexcept {
   part.deadline_timer = {};
   if (part.shard->size() != 0) {
     part.shard->end_all();
-    const std::lock_guard lock(mutex_);
-    aborted_ = true;
   }
+  const std::lock_guard lock(mutex_);
+  part.met_deadline = true;
+  aborted_ = aborted_ || part.shard->size() != 0;
 }
 
 void ServerRun::tear_down(unsigned core) noexcept {
@@ -396,12 +415,50 @@ Result<void> ServerRun::stop(Instant deadline) {
   if (rt::Core::current() != nullptr) {
     return {};
   }
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return down_ == parts_.size(); });
-  if (aborted_) {
-    return Error(Errc::timed_out, "sessions were left at the deadline");
+  if (!wait_down(deadline)) {
+    return left_behind();
   }
-  return {};
+  const std::lock_guard lock(mutex_);
+  return aborted_ ? Error(Errc::timed_out, "sessions were left at the deadline") : Result<void>();
+}
+
+// Waits until every part is down, at most until kStopGrace after the deadline: until then the cores end what the deadline
+// finds. False: a part is left.
+bool ServerRun::wait_down(Instant deadline) {
+  std::unique_lock lock(mutex_);
+  const auto all_down = [this] { return down_ == parts_.size(); };
+  if (deadline == kNever) {
+    changed_.wait(lock, all_down);
+    return true;
+  }
+  const Instant until = deadline_after(std::max(deadline, sys::now()), kStopGrace);
+  while (!all_down()) {
+    const Duration left = until - sys::now();
+    if (left <= Duration::zero()) {
+      return false;
+    }
+    changed_.wait_for(lock, left);
+  }
+  return true;
+}
+
+// Names the cores that are not down. A core that has met the deadline waits for coroutines; another one does not turn.
+Error ServerRun::left_behind() {
+  std::string waiting;
+  std::string stuck;
+  for (unsigned core = 0; core < parts_.size(); ++core) {
+    const std::lock_guard lock(mutex_);
+    const Part& part = *parts_[core];
+    if (!part.down) {
+      std::string& list = part.met_deadline ? waiting : stuck;
+      list += (list.empty() ? "" : ", ") + std::to_string(core);
+    }
+  }
+  const bool both = !waiting.empty() && !stuck.empty();
+  return {Errc::timed_out,
+          sync::keep_text({stuck.empty() ? "" : "a handler has not returned on core ", stuck, both ? "; " : "",
+                           waiting.empty() ? "" : "coroutines of sessions have not ended on core ", waiting},
+                          "handlers or coroutines were left behind")};
 }
 
 }  // namespace weft::serve

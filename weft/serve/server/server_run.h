@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +32,7 @@ namespace weft::serve {
 class ServerRun : public std::enable_shared_from_this<ServerRun> {
  public:
   enum class Phase : std::uint8_t { starting, serving, draining };
+  static constexpr Duration kStopGrace = std::chrono::milliseconds(80);
 
   // start() follows.
   ServerRun(rt::Runtime& runtime, const ServerOptions& options, std::shared_ptr<CoreCounters[]> counters,
@@ -42,7 +45,10 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   Result<std::string> add_listener(const net::Endpoint& endpoint, const ListenerOptions& options,
                                    const ServiceKind& kind);
   void begin_stop(Instant deadline);
-  Result<void> stop(Instant deadline);  // begin_stop(), and waits for the end, but not on a core
+  // begin_stop(), and waits for the end until kStopGrace after the deadline, but not on a core.
+  Result<void> stop(Instant deadline);
+  [[nodiscard]] bool down() noexcept;           // nothing is left
+  [[nodiscard]] bool accepts() const noexcept;  // false: for want of descriptors or memory, just now
 
   [[nodiscard]] Phase phase() noexcept;
   [[nodiscard]] std::uint16_t epoch() const noexcept { return epoch_; }
@@ -85,6 +91,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
     Instant deadline = kNever;  // of the stop
     bool stopping = false;
     bool down = false;                // guarded by mutex_: nothing of the part is left
+    bool met_deadline = false;        // guarded by mutex_: the core ended the sessions that the deadline found
     std::shared_ptr<ServerRun> keep;  // from the first attend() until the part is down
     std::shared_ptr<ServerRun> due;   // guarded by mutex_: `attend` was given and has not run; keeps the run
     PartJob<rt::CoreJob, &ServerRun::attend> attend;
@@ -106,6 +113,8 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   void call(unsigned core);  // lets attend() run there, soon
   void stop_by(unsigned core, Instant deadline) noexcept;
   void end_sessions(Part& part) noexcept;
+  [[nodiscard]] bool wait_down(Instant deadline);
+  [[nodiscard]] Error left_behind();
 
   rt::Runtime& runtime_;
   const std::uint16_t epoch_;
@@ -115,8 +124,9 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   const std::shared_ptr<CoreCounters[]> counters_;
   const std::shared_ptr<GroupPresence> presence_;
   std::vector<std::unique_ptr<Part>> parts_;
-  std::size_t ports_ = 0;   // belongs to the thread that adds listeners
-  unsigned next_core_ = 0;  // for hand_off; belongs to the accepting core
+  std::size_t ports_ = 0;                      // belongs to the thread that adds listeners
+  unsigned next_core_ = 0;                     // for hand_off; belongs to the accepting core
+  std::atomic<Instant> paused_at_{Instant()};  // the last time that a listener paused. Relaxed: a moment, no more
 
   std::mutex mutex_;
   std::condition_variable changed_;

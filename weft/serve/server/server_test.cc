@@ -432,7 +432,7 @@ TEST_F(ServerTest, SessionsLeftAtTheDeadlineAreAborted) {
   Client client(listen());
   client.send(1, "");
   ASSERT_TRUE(asked.take());
-  EXPECT_EQ(server_->stop(sys::now()).error(), Errc::timed_out);
+  EXPECT_EQ(stop_now().error(), Errc::timed_out);
   ASSERT_TRUE(closed_.take());
   EXPECT_EQ(reason_, CloseReason::server_stopped);
   EXPECT_EQ(server_->sessions(), 0u);

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "weft/rt/core/test_runtime.h"
+#include "weft/rt/exec/thread_pool.h"
+#include "weft/rt/task/task_work.h"
 #include "weft/serve/server/test_client.h"
 #include "weft/sys/socket.h"
 #include <gtest/gtest.h>
@@ -56,7 +58,7 @@ TEST_F(StopTest, AStopThatHasBegunEndsWithTheRuntime) {
 TEST_F(StopTest, OfTwoStopsTheEarlierDeadlineCounts) {
   const auto client = connect_and_owe();
   server_->begin_stop(sys::now() + kAnHour);
-  EXPECT_EQ(server_->stop(sys::now()).error(), Errc::timed_out);
+  EXPECT_EQ(stop_now().error(), Errc::timed_out);
   ASSERT_TRUE(server_->restart());
   const auto other = connect_and_owe();
   server_->begin_stop(sys::now());
@@ -71,6 +73,81 @@ TEST_F(StopTest, TheDestructorOverrulesAStopThatHasBegun) {
   EXPECT_TRUE(closed_.take());
 }
 
+// --- what a stop leaves behind ---
+
+TEST_F(StopTest, AStopDoesNotWaitForAHandlerThatDoesNotReturnAndNamesItsCore) {
+  Signal entered;
+  Signal leave;
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame& frame) {
+    entered.give();
+    EXPECT_TRUE(leave.take());
+    echo(session, frame);
+  };
+  start_runtime(1);
+  Client client(listen());
+  client.send(1, "");
+  ASSERT_TRUE(entered.take());
+  const auto stopped = server_->stop(sys::now());  // returns, though the handler does not
+  EXPECT_EQ(stopped.error(), Errc::timed_out);
+  EXPECT_STREQ(stopped.error().text(), "a handler has not returned on core 0");
+  EXPECT_EQ(server_->ready().error(), Errc::terminated);
+  EXPECT_EQ(server_->restart().error(), Errc::invalid_state);
+  const auto make_service = [this] { return test::ScriptService{&script_}; };
+  EXPECT_EQ(server_->listen<HeaderCodec>("tcp://127.0.0.1:0", {}, make_service).error(), Errc::closed);
+  leave.give();
+  EXPECT_EQ(server_->stop(sys::now() + kLong).error(), Errc::timed_out);  // waits for it; its session was aborted
+  EXPECT_EQ(server_->ready().error(), Errc::closed);
+  script_.on_frame = echo;
+  EXPECT_TRUE(server_->restart());
+}
+
+TEST_F(StopTest, AStopDoesNotWaitForACoroutineThatDoesNotEndAndNamesItsCore) {
+  const auto pool = std::move(rt::ThreadPool::make_fixed(1)).value();
+  Signal entered;
+  Signal leave;
+  const auto block = [&]() -> rt::Task<> {
+    (void)co_await rt::run_on(*pool, [&] {  // a function that has begun is not given up
+      entered.give();
+      EXPECT_TRUE(leave.take());
+    });
+  };
+  script_.on_frame = [&](HeaderSession& session, const HeaderCodec::Frame&) { EXPECT_TRUE(session.spawn(block())); };
+  start_runtime(2);
+  ListenerOptions options;
+  options.accept = AcceptMode::hand_off;
+  const std::string endpoint = listen(options);
+  Client first(endpoint);  // on core 0
+  Client client(endpoint);
+  client.send(1, "");
+  ASSERT_TRUE(entered.take());
+  server_->begin_stop(sys::now());
+  std::string said;
+  do {  // until both cores have met the deadline
+    said = server_->stop(sys::now()).error().text();
+  } while (said != "coroutines of sessions have not ended on core 1");
+  leave.give();
+  EXPECT_EQ(server_->stop(sys::now() + kLong).error(), Errc::timed_out);
+}
+
+TEST_F(StopTest, TheDestructorWaitsForAHandlerThatDoesNotReturn) {
+  Signal entered;
+  Signal leave;
+  std::atomic<bool> left{false};
+  script_.on_frame = [&](HeaderSession&, const HeaderCodec::Frame&) {
+    entered.give();
+    EXPECT_TRUE(leave.take());
+    left = true;
+  };
+  Client client(listen());
+  client.send(1, "");
+  ASSERT_TRUE(entered.take());
+  EXPECT_EQ(server_->stop(sys::now()).error(), Errc::timed_out);
+  std::thread destroys([this] { server_.reset(); });
+  leave.give();
+  destroys.join();
+  EXPECT_TRUE(left);
+}
+
 // --- lanes ---
 
 // Only the core itself empties its lane to itself.
@@ -78,7 +155,7 @@ TEST_F(StopTest, AStopEndsThoughACoresLaneToItselfIsFull) {
   start_runtime(1, 1);
   script_.on_close = [this](HeaderSession&, const Error&) { rt::test::fill_lanes(*runtime_); };
   const auto client = connect_and_owe();
-  EXPECT_EQ(server_->stop(sys::now()).error(), Errc::timed_out);
+  EXPECT_EQ(stop_now().error(), Errc::timed_out);
 }
 
 TEST_F(StopTest, AStopOnACoreWhoseLanesAreFullDoesNotWait) {
@@ -90,7 +167,7 @@ TEST_F(StopTest, AStopOnACoreWhoseLanesAreFullDoesNotWait) {
     server_->begin_stop(sys::now());
   });
   EXPECT_TRUE(closed_.take());
-  EXPECT_EQ(server_->stop(sys::now()).error(), Errc::timed_out);
+  EXPECT_EQ(stop_now().error(), Errc::timed_out);
   server_.reset();
 }
 
@@ -103,7 +180,7 @@ TEST_F(StopTest, BeginStopDoesNotWaitForACoreThatIsBusyAndWhoseLaneIsFull) {
     server_->begin_stop(sys::now());
     EXPECT_EQ(server_->ready().error(), Errc::terminated);
   }
-  EXPECT_EQ(server_->stop(sys::now()).error(), Errc::timed_out);
+  EXPECT_EQ(stop_now().error(), Errc::timed_out);
 }
 
 // A core runs at most 256 messages of a lane in a turn.
@@ -163,7 +240,7 @@ TEST_F(StopTest, AServerOutlivesItsRuntime) {
   EXPECT_EQ(server_->ready().error().message(), gone);
   EXPECT_EQ(server_->counters().closed_for(CloseReason::server_stopped), 1u);
   EXPECT_EQ(server_->sessions(), 0u);
-  (void)server_->stop(sys::now());
+  (void)stop_now();
   EXPECT_EQ(server_->restart().error().message(), gone);
   server_.reset();
 }
@@ -173,7 +250,7 @@ TEST_F(StopTest, AServerOfARuntimeThatWasStoppedRefusesListeners) {
   make_server();
   const auto make_service = [this] { return test::ScriptService{&script_}; };
   EXPECT_EQ(server_->listen<HeaderCodec>("tcp://127.0.0.1:0", {}, make_service).error(), Errc::closed);
-  EXPECT_TRUE(server_->stop(sys::now()));
+  EXPECT_TRUE(stop_now());
   EXPECT_TRUE(server_->restart());  // without listeners
 }
 
@@ -188,7 +265,7 @@ TEST_F(StopTest, ARestartAfterTheRuntimesEndIsAnError) {
   listen();
   ASSERT_TRUE(runtime_->stop(sys::now() + kLong));
   EXPECT_EQ(server_->ready().error(), Errc::terminated);
-  EXPECT_TRUE(server_->stop(sys::now()));
+  EXPECT_TRUE(stop_now());
   EXPECT_EQ(server_->restart().error(), Errc::closed);
 }
 
@@ -241,7 +318,7 @@ TEST_P(BothAcceptModes, AWrapFunctionThatThrowsCostsItsConnectionAlone) {
   client.send(1, "wrapped");
   EXPECT_EQ(client.receive(), "wrapped");
   EXPECT_EQ(server_->sessions(), 1u);
-  (void)server_->stop(sys::now());  // a core counts after the peer saw the end
+  (void)stop_now();  // a core counts after the peer saw the end
   EXPECT_EQ(server_->counters().rejected_for(Rejection::failed), 4u);
 }
 

@@ -203,6 +203,11 @@ class ServerTest : public testing::Test {
     EXPECT_TRUE(bound) << bound.error().message();
     return bound ? *bound : "";
   }
+  // A stop that aborts what it finds, and waits for all, however busy the machine is.
+  Result<void> stop_now() {
+    server_->begin_stop(sys::now());
+    return server_->stop(sys::now() + kLong);
+  }
   // Lets on_close() give a signal and keep the reason.
   void watch_close() {
     script_.on_close = [this](HeaderSession& session, const Error&) {

@@ -106,7 +106,7 @@ class LogTest : public test::ServerTest {
   // The one record that the log holds when all sessions have ended.
   Ended only(CloseReason reason, LogLevel level) {
     EXPECT_TRUE(logged_.take()) << describe(reason);
-    (void)server_->stop(Instant());
+    (void)stop_now();
     const std::lock_guard lock(mutex_);
     EXPECT_EQ(ended_.size(), 1u) << describe(reason);
     EXPECT_EQ(closed_for(reason), 1u);
@@ -296,7 +296,7 @@ TEST_F(LogTest, TheWhatOfEachExceptionIsLoggedAndGivenToTheProgram) {
     client.close();
     ASSERT_TRUE(logged_.take());
   }
-  (void)server_->stop(Instant());
+  (void)stop_now();
   EXPECT_EQ(got, (std::vector<std::string>{"the service's", "the dispatcher's", "the coroutine's", "the spawned one's",
                                            "an exception that is no std::exception"}));
   ASSERT_EQ(threw_.size(), 5u);

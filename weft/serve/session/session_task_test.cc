@@ -458,7 +458,7 @@ TEST_F(SessionTasks, AtTheDeadlineOfAStopHandlersAreCancelled) {
   Client client(listen_with_dispatcher());
   client.send(1, "");
   ASSERT_TRUE(shared_.begun.take());
-  EXPECT_EQ(server_->stop(sys::now()).error(), Errc::timed_out);
+  EXPECT_EQ(stop_now().error(), Errc::timed_out);
   EXPECT_EQ(shared_.running, 0);
 }
 
