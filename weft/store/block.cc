@@ -12,7 +12,6 @@ namespace weft::store {
 namespace {
 
 constexpr std::uint8_t kVersion = 1;
-constexpr std::size_t kBlockHeader = 24;
 constexpr std::size_t kCrcAt = 4;
 constexpr std::size_t kStreamAt = 8;
 constexpr std::size_t kCountAt = 12;
@@ -58,8 +57,8 @@ std::size_t BlockBuilder::size_of(const NewMessage& message) noexcept {
   return kMessageHeader + message.topic.size() + message.id.size() + message.headers.size() + message.body.size();
 }
 
-bool BlockBuilder::takes(const NewMessage& message) const noexcept {
-  return count_ == 0 || bytes_.size() + size_of(message) <= kBlockMax;
+bool BlockBuilder::takes(const NewMessage& message, std::size_t most) const noexcept {
+  return count_ == 0 || bytes_.size() + size_of(message) <= most;
 }
 
 void BlockBuilder::add(const NewMessage& message, WallTime time) {

@@ -39,6 +39,7 @@ inline constexpr std::size_t kIdMax = 255;
 inline constexpr std::size_t kHeadersMax = 64 * 1024;
 inline constexpr std::size_t kBodyMax = 1024 * 1024;
 inline constexpr std::size_t kBlockMax = 256 * 1024;  // a block grows no further; a longer message is a block alone
+inline constexpr std::size_t kBlockHeader = 24;
 
 // A block is the messages of one stream with consecutive sequences, as bytes:
 //   0  version, 1; three zero bytes    4  CRC-32C of all bytes behind this number
@@ -55,8 +56,8 @@ class BlockBuilder {
   [[nodiscard]] static Result<void> check(const NewMessage& message) noexcept;
   [[nodiscard]] static std::size_t size_of(const NewMessage& message) noexcept;
 
-  // Whether the message belongs into this block: it fits, or the block is empty.
-  [[nodiscard]] bool takes(const NewMessage& message) const noexcept;
+  // Whether the message belongs into this block of at most `most` bytes: it fits, or the block is empty.
+  [[nodiscard]] bool takes(const NewMessage& message, std::size_t most = kBlockMax) const noexcept;
   void add(const NewMessage& message, WallTime time);  // requires takes() and check()
   // The bytes of the block; the builder is empty then.
   [[nodiscard]] std::vector<std::uint8_t> finish(std::uint32_t stream, std::uint64_t first);

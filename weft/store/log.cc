@@ -76,8 +76,12 @@ Result<void> Log::refresh_first() {
   return {};
 }
 
+void Log::set_bytes_max(std::uint64_t bytes_max) noexcept {
+  block_max_ = static_cast<std::size_t>(std::min<std::uint64_t>(bytes_max / 8, kBlockMax));
+}
+
 std::uint64_t Log::stage(const NewMessage& message, WallTime time) {
-  if (!builder_.takes(message)) {
+  if (!builder_.takes(message, block_max_)) {
     close_block();
   }
   if (builder_.count() == 0) {
@@ -101,24 +105,28 @@ void Log::close_block() {
   }
 }
 
+Result<void> Log::insert_block(std::uint64_t first, std::uint64_t last, WallTime time,
+                               const std::set<std::string>& topics, Bytes bytes) {
+  std::string text;
+  bool listed = true;
+  for (const std::string& topic : topics) {
+    text.append(topic).append("\n");
+    if (text.size() > kTopicsTextMax || topic.find('\n') != std::string::npos) {
+      listed = false;
+      break;
+    }
+  }
+  Statement& insert = sql_->insert_block.set(0, stream_).set(1, first).set(2, last).set(3, ns_of(time));
+  if (listed) {
+    insert.set(4, std::string_view(text));
+  }
+  return insert.set(5, bytes).run();
+}
+
 Result<void> Log::write_staged() {
   close_block();
   for (const StagedBlock& block : staged_) {
-    std::string topics;
-    bool listed = true;
-    for (const std::string& topic : block.topics) {
-      topics.append(topic).append("\n");
-      if (topics.size() > kTopicsTextMax || topic.find('\n') != std::string::npos) {
-        listed = false;
-        break;
-      }
-    }
-    Statement& insert = sql_->insert_block.set(0, stream_).set(1, block.first).set(2, block.last);
-    insert.set(3, ns_of(block.time));
-    if (listed) {
-      insert.set(4, std::string_view(topics));
-    }
-    WEFT_TRY(insert.set(5, Bytes(block.bytes)).run());
+    WEFT_TRY(insert_block(block.first, block.last, block.time, block.topics, block.bytes));
   }
   for (const auto& [topic, last] : staged_topics_) {
     WEFT_TRY(sql_->insert_topic.set(0, stream_).set(1, std::string_view(topic)).set(2, last.sequence).run());
@@ -281,6 +289,42 @@ Result<std::optional<Log::Dropped>> Log::drop_oldest(std::uint64_t before, WallT
   WEFT_TRY(sql_->drop_block.set(0, stream_).set(1, dropped->last).run());
   WEFT_TRY(sql_->set_next.set(0, next_).set(1, stream_).run());
   return dropped;
+}
+
+Result<std::optional<Log::Dropped>> Log::trim_oldest(std::uint64_t before) {
+  std::shared_ptr<const Block> old;
+  {
+    Statement& read = sql_->read_from.set(0, stream_).set(1, 0);
+    const Rows rows(read);
+    if (!WEFT_TRY(read.step()) || read.sequence(0) >= before || read.sequence(1) < before) {
+      return std::optional<Dropped>();
+    }
+    const Bytes bytes = read.bytes(3);
+    old = WEFT_TRY(Block::parse({bytes.begin(), bytes.end()}, stream_, read.sequence(0)));
+    if (old->last() != read.sequence(1)) {
+      return Error(Errc::corrupt, "a block with a wrong count");
+    }
+  }
+  BlockBuilder builder;
+  std::set<std::string> gone;
+  std::set<std::string> topics;
+  for (std::uint64_t at = old->first(); at < before; ++at) {
+    gone.emplace(old->message(at).topic);
+  }
+  WallTime newest{};
+  for (std::uint64_t at = before; at <= old->last(); ++at) {
+    const StoredMessage kept = old->message(at);
+    builder.add({kept.topic, kept.id, kept.headers, kept.body, kept.erased}, kept.time);
+    topics.emplace(kept.topic);
+    newest = kept.time;
+  }
+  for (const std::string& topic : gone) {
+    WEFT_TRY(sql_->remove_topic.set(0, stream_).set(1, std::string_view(topic)).set(2, before - 1).run());
+  }
+  const std::vector<std::uint8_t> rest = builder.finish(stream_, before);
+  WEFT_TRY(sql_->drop_block.set(0, stream_).set(1, old->last()).run());
+  WEFT_TRY(insert_block(before, old->last(), newest, topics, rest));
+  return std::optional(Dropped{before - old->first(), old->size() - rest.size(), before - 1});
 }
 
 void Log::keep_dropped(const Dropped& dropped) {

@@ -62,6 +62,9 @@ class Log {
   static constexpr std::size_t kTopicsTextMax = 4096;
 
   Log(LogSql& sql, std::uint32_t stream) : sql_(&sql), stream_(stream) {}
+  // A block is at most an eighth of what the stream keeps: a stream that is full loses the oldest of its messages, and
+  // no more than that.
+  void set_bytes_max(std::uint64_t bytes_max) noexcept;
   // `next`: the stream row's. corrupt: the rows contradict each other.
   [[nodiscard]] Result<void> open(std::uint64_t next);
 
@@ -92,6 +95,8 @@ class Log {
     std::uint64_t last = 0;  // sequence
   };
   [[nodiscard]] Result<std::optional<Dropped>> drop_oldest(std::uint64_t before, WallTime age);
+  // Inside a transaction. Takes the messages below `before` out of the oldest block, if it has both. corrupt.
+  [[nodiscard]] Result<std::optional<Dropped>> trim_oldest(std::uint64_t before);
   void keep_dropped(const Dropped& dropped);  // after the commit
   [[nodiscard]] Result<void> remove_all();    // inside a transaction; the log is of no use afterwards
 
@@ -112,12 +117,15 @@ class Log {
     std::set<std::string> topics;
   };
   void close_block();
+  [[nodiscard]] Result<void> insert_block(std::uint64_t first, std::uint64_t last, WallTime time,
+                                          const std::set<std::string>& topics, Bytes bytes);
   [[nodiscard]] Result<void> refresh_first();
   [[nodiscard]] std::shared_ptr<const Block> cached(std::uint64_t sequence) const noexcept;
   [[nodiscard]] Result<std::shared_ptr<const Block>> load(std::uint64_t sequence, const TopicPredicate& wants);
 
   LogSql* sql_;
   std::uint32_t stream_;
+  std::size_t block_max_ = kBlockMax;
   std::uint64_t first_ = 1;
   std::uint64_t next_ = 1;
   std::uint64_t bytes_ = 0;

@@ -57,7 +57,11 @@ Stream::Stream(std::uint32_t id, std::string name, StreamSettings settings, std:
       settings_(std::move(settings)),
       topics_(std::move(topics)),
       messages_(std::move(messages)),
-      id_sql_(&id_sql) {}
+      id_sql_(&id_sql) {
+  if (auto* log = std::get_if<Log>(&messages_)) {
+    log->set_bytes_max(settings_.bytes_max);
+  }
+}
 
 bool Stream::takes(std::string_view topic) const noexcept {
   return topics_.empty() ||
@@ -150,7 +154,7 @@ Result<Appended> Stream::append(const NewMessage& message, const Expect& expect,
     }
   }
   const std::size_t size = BlockBuilder::size_of(message);
-  if (size > settings_.bytes_max) {
+  if (size + kBlockHeader > settings_.bytes_max) {
     return Error(Errc::message_too_large, "the message exceeds its stream");
   }
   if (settings_.when_full == Discard::refuse) {
@@ -341,6 +345,9 @@ void Stream::set_settings(StreamSettings settings, std::vector<Filter> topics) {
   if (auto* latest = std::get_if<Latest>(&messages_)) {
     latest->set_history(settings_.history);
   }
+  if (auto* log = std::get_if<Log>(&messages_)) {
+    log->set_bytes_max(settings_.bytes_max);
+  }
   if (settings_.same_id_window == Duration::zero()) {
     ids_.clear();
   }
@@ -407,7 +414,13 @@ Result<void> Stream::write_drops(WallTime now) {
 }
 
 Result<void> Stream::purge_before(std::uint64_t sequence) {
-  while (WEFT_TRY(drop_one(std::min(sequence, next()), WallTime::max()))) {
+  const std::uint64_t before = std::min(sequence, next());
+  while (WEFT_TRY(drop_one(before, WallTime::max()))) {
+  }
+  if (auto* log = std::get_if<Log>(&messages_)) {
+    if (const auto trimmed = WEFT_TRY(log->trim_oldest(before))) {
+      drops_.push_back(*trimmed);
+    }
   }
   return {};
 }

@@ -32,12 +32,15 @@ class Consumer : public topic::ChannelEnd {
 
   // closed: the consumer, its handle, or the hub removed it (not_found).
   Result<Delivery> next() { return next_until(kNever); }
-  Result<Delivery> next_until(Instant deadline) { return delivery(wait_next(deadline)); }  // also timed_out
-  Result<Delivery> try_next() { return delivery(try_take()); }                             // never waits: would_block
+  Result<Delivery> next_until(Instant deadline) {  // also timed_out
+    const Held now = held();
+    return delivery(now, wait_next(now, deadline));
+  }
+  Result<Delivery> try_next() { return delivery(held(), try_take()); }  // never waits: would_block
 
  private:
-  Result<Delivery> delivery(Result<KeptMessage> message) {
-    return message ? Result<Delivery>(Delivery(link_, channel_, *std::move(message))) : message.error();
+  static Result<Delivery> delivery(const Held& held, Result<KeptMessage> message) {
+    return message ? Result<Delivery>(Delivery(held.link, held.channel, *std::move(message))) : message.error();
   }
 };
 

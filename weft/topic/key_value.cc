@@ -9,22 +9,25 @@ namespace weft {
 
 namespace {
 constexpr Error kMoved(Errc::closed, "the bucket was moved from");
-}
+// A call that waits holds what it waits on: another thread may destroy the bucket meanwhile.
+}  // namespace
 
 KeyValueWatch::KeyValueWatch(std::shared_ptr<const topic::KeyValueCore> core, Reader reader) noexcept
     : core_(std::move(core)), reader_(std::move(reader)) {}
 
 Result<KeyValueEntry> KeyValueWatch::next() { return next_until(kNever); }
 Result<KeyValueEntry> KeyValueWatch::next_until(Instant deadline) {
-  return core_->entry(WEFT_TRY(reader_.next_until(deadline)));
+  const auto core = core_;
+  return core->entry(WEFT_TRY(reader_.next_until(deadline)));
 }
 Result<KeyValueEntry> KeyValueWatch::try_next() { return core_->entry(WEFT_TRY(reader_.try_next())); }
 Result<std::optional<KeyValueEntry>> KeyValueWatch::next_stored() {
+  const auto core = core_;
   auto stored = WEFT_TRY(reader_.next_stored());
   if (!stored) {
     return std::optional<KeyValueEntry>();
   }
-  return std::optional<KeyValueEntry>(WEFT_TRY(core_->entry(*std::move(stored))));
+  return std::optional<KeyValueEntry>(WEFT_TRY(core->entry(*std::move(stored))));
 }
 
 KeyValue::KeyValue(std::shared_ptr<const topic::KeyValueCore> core) noexcept : core_(std::move(core)) {}
@@ -39,11 +42,12 @@ Result<KeyValue> KeyValue::declare(std::shared_ptr<topic::HubLink> link, std::st
 }
 
 Result<std::uint64_t> KeyValue::change(std::string_view key, Bytes value, const topic::KeyChange& change) {
-  if (core_ == nullptr) {
+  const auto core = core_;
+  if (core == nullptr) {
     return kMoved;
   }
-  const auto call = WEFT_TRY(core_->change(key, value, change));
-  WEFT_TRY(core_->stream().link()->run(call));
+  const auto call = WEFT_TRY(core->change(key, value, change));
+  WEFT_TRY(core->stream().link()->run(call));
   return call->answer.number;
 }
 
@@ -59,37 +63,40 @@ Result<std::uint64_t> KeyValue::erase(std::string_view key, std::optional<std::u
 }
 
 Result<KeyValueEntry> KeyValue::value(std::string_view key) {
-  if (core_ == nullptr) {
+  const auto core = core_;
+  if (core == nullptr) {
     return kMoved;
   }
-  const auto call = WEFT_TRY(core_->value(key));
-  WEFT_TRY(core_->stream().link()->run(call));
-  return core_->entry(*call);
+  const auto call = WEFT_TRY(core->value(key));
+  WEFT_TRY(core->stream().link()->run(call));
+  return core->entry(*call);
 }
 
 Result<std::vector<std::string>> KeyValue::keys(std::string_view filter) {
-  if (core_ == nullptr) {
+  const auto core = core_;
+  if (core == nullptr) {
     return kMoved;
   }
   const Filter wanted = WEFT_TRY(Filter::parse(filter));
   std::vector<std::string> keys;
   std::optional<std::string> behind = std::string();
   while (behind) {
-    const auto call = WEFT_TRY(core_->stream().list(*behind));
-    WEFT_TRY(core_->stream().link()->run(call));
-    behind = WEFT_TRY(core_->add_keys(*call, wanted, keys));
+    const auto call = WEFT_TRY(core->stream().list(*behind));
+    WEFT_TRY(core->stream().link()->run(call));
+    behind = WEFT_TRY(core->add_keys(*call, wanted, keys));
   }
   return keys;
 }
 
 Result<KeyValueWatch> KeyValue::watch(std::string_view filter, bool all) {
-  if (core_ == nullptr) {
+  const auto core = core_;
+  if (core == nullptr) {
     return kMoved;
   }
-  const auto channel = WEFT_TRY(core_->watch(filter, all));
-  Reader reader(core_->stream().link(), channel);
-  WEFT_TRY(core_->stream().link()->wait_open(*channel));
-  return KeyValueWatch(core_, std::move(reader));
+  const auto channel = WEFT_TRY(core->watch(filter, all));
+  Reader reader(core->stream().link(), channel);
+  WEFT_TRY(core->stream().link()->wait_open(*channel));
+  return KeyValueWatch(core, std::move(reader));
 }
 
 std::string_view KeyValue::name() const noexcept {

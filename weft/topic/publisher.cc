@@ -23,23 +23,27 @@ Result<void> Publisher::publish(Bytes body, const Headers& headers) {
     return kMoved;
   }
   return options_.when_full == WhenFull::drop ? node_->publish(*core_, body, headers.block(), false)
-                                              : node_->publish_until(*core_, body, headers.block(), kNever);
+                                              : publish_until(kNever, body, headers);
 }
 Result<void> Publisher::publish_until(Instant deadline, Bytes body, const Headers& headers) {
-  return node_ == nullptr ? Result<void>(kMoved) : node_->publish_until(*core_, body, headers.block(), deadline);
+  const auto node = node_;  // another thread may destroy the publisher while this one waits
+  const auto core = core_;
+  return node == nullptr ? Result<void>(kMoved) : node->publish_until(*core, body, headers.block(), deadline);
 }
 Result<void> Publisher::try_publish(Bytes body, const Headers& headers) {
   return node_ == nullptr ? Result<void>(kMoved) : node_->publish(*core_, body, headers.block(), true);
 }
 
 Result<std::size_t> Publisher::wait_subscribers(std::size_t count, Instant deadline) {
-  if (node_ == nullptr) {
+  const auto node = node_;
+  const auto core = core_;
+  if (node == nullptr) {
     return kMoved;
   }
-  const std::uint64_t probe = WEFT_TRY(node_->begin_probe(*core_, deadline));
+  const std::uint64_t probe = WEFT_TRY(node->begin_probe(*core, deadline));
   std::uint64_t ready = 0;
-  const Result<void> waited = node_->wait_mesh(deadline, [&] { return (ready = node_->probe_count(probe)) >= count; });
-  node_->end_probe(probe);
+  const Result<void> waited = node->wait_mesh(deadline, [&] { return (ready = node->probe_count(probe)) >= count; });
+  node->end_probe(probe);
   if (!waited) {
     return waited.error();
   }

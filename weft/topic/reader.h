@@ -19,11 +19,11 @@ class Reader : public topic::ChannelEnd {
   using ChannelEnd::ChannelEnd;
 
   // closed: the reader or its handle; not_found: the stream was removed.
-  Result<KeptMessage> next() { return wait_next(kNever); }
-  Result<KeptMessage> next_until(Instant deadline) { return wait_next(deadline); }  // also timed_out
-  Result<KeptMessage> try_next() { return try_take(); }                             // never waits: would_block
+  Result<KeptMessage> next() { return wait_next(held(), kNever); }
+  Result<KeptMessage> next_until(Instant deadline) { return wait_next(held(), deadline); }  // also timed_out
+  Result<KeptMessage> try_next() { return try_take(); }                                     // never waits: would_block
   // The next one of those that were stored when the reader was opened. None: all were taken, and the reader is live.
-  Result<std::optional<KeptMessage>> next_stored() { return wait_next_stored(); }
+  Result<std::optional<KeptMessage>> next_stored() { return wait_next_stored(held()); }
   // All that was stored when the reader was opened was taken.
   [[nodiscard]] bool live() const noexcept { return took_all_stored(); }
 };

@@ -21,7 +21,7 @@ Result<Published> result_of(const topic::Call& call) {
   return StreamCore::published(call);
 }
 
-// A call without a value.
+// A call without a value. Each method holds what it waits on: another thread may destroy the stream meanwhile.
 Result<IntrusivePtr<topic::Call>> run(const StreamCore& core, Result<IntrusivePtr<topic::Call>> call) {
   WEFT_TRY(call);
   WEFT_TRY(core.link()->run(*call));
@@ -90,41 +90,44 @@ Result<std::vector<StreamInfo>> Stream::list(const std::shared_ptr<topic::HubLin
 }
 
 Result<PendingPublish> Stream::publish_later(std::string_view topic, Bytes body, const PublishOptions& options) {
-  if (core_ == nullptr) {
+  const auto core = core_;
+  if (core == nullptr) {
     return kMoved;
   }
   if (options.order == Order::strict) {
     return Error(Errc::invalid_argument, "a strict order has one message of a topic under way: publish()");
   }
-  topic::HubLink& link = *core_->link();
-  auto call = WEFT_TRY(core_->append(topic, body, options, {}));
+  topic::HubLink& link = *core->link();
+  auto call = WEFT_TRY(core->append(topic, body, options, {}));
   WEFT_TRY(link.wait(link.place(), call->deadline, [&] { return link.start(call); }));
-  return PendingPublish(core_->link(), std::move(call));
+  return PendingPublish(core->link(), std::move(call));
 }
 
 Result<Published> Stream::publish(std::string_view topic, Bytes body, const PublishOptions& options) {
-  if (core_ == nullptr) {
+  const auto core = core_;
+  if (core == nullptr) {
     return kMoved;
   }
   if (options.order == Order::strict) {
     return publish_strict(topic, body, options);
   }
-  const auto call = WEFT_TRY(run(*core_, core_->append(topic, body, options, {})));
+  const auto call = WEFT_TRY(run(*core, core->append(topic, body, options, {})));
   return StreamCore::published(*call);
 }
 
 // The turn of a topic is held from the question for its last sequence to the answer of the append.
 Result<Published> Stream::publish_strict(std::string_view topic, Bytes body, PublishOptions options) {
-  topic::HubLink& link = *core_->link();
+  const auto core = core_;
+  topic::HubLink& link = *core->link();
   const std::string name = WEFT_TRY(msg::or_no_memory([&] { return Result<std::string>(std::string(topic)); }));
-  options.deadline = core_->answer_by(options.deadline);
-  const auto turn = WEFT_TRY(link.wait(core_->strict_news(), options.deadline, [&] { return core_->take_turn(name); }));
+  options.deadline = core->answer_by(options.deadline);
+  const auto turn = WEFT_TRY(link.wait(core->strict_news(), options.deadline, [&] { return core->take_turn(name); }));
   std::uint64_t last = 0;
   const auto publish = [&]() -> Result<Published> {
     if (!options.expect_last) {
       std::uint64_t known = turn.last;
       if (!turn.known) {
-        const auto newest = run(*core_, core_->get(topic, 0));
+        const auto newest = run(*core, core->get(topic, 0));
         if (!newest && newest.error() != Errc::not_found) {
           return newest.error();
         }
@@ -132,90 +135,99 @@ Result<Published> Stream::publish_strict(std::string_view topic, Bytes body, Pub
       }
       options.expect_last = known;
     }
-    const auto call = WEFT_TRY(run(*core_, core_->append(topic, body, options, {})));
+    const auto call = WEFT_TRY(run(*core, core->append(topic, body, options, {})));
     const Published published = StreamCore::published(*call);
     last = published.duplicate ? 0 : published.sequence;
     return published;
   };
   Result<Published> published = publish();
   const std::lock_guard lock(link);
-  core_->end_turn(name, last);
+  core->end_turn(name, last);
   return published;
 }
 
 Result<Consumer> Stream::consumer(std::string_view name, const ConsumerOptions& options) {
-  if (core_ == nullptr) {
+  const auto core = core_;
+  if (core == nullptr) {
     return kMoved;
   }
-  const auto channel = WEFT_TRY(core_->consumer(name, options));
-  Consumer consumer(core_->link(), channel);
-  WEFT_TRY(core_->link()->wait_open(*channel));
+  const auto channel = WEFT_TRY(core->consumer(name, options));
+  Consumer consumer(core->link(), channel);
+  WEFT_TRY(core->link()->wait_open(*channel));
   return consumer;
 }
 
 Result<Reader> Stream::read(const ReadOptions& options) {
-  if (core_ == nullptr) {
+  const auto core = core_;
+  if (core == nullptr) {
     return kMoved;
   }
-  const auto channel = WEFT_TRY(core_->reader(options));
-  Reader reader(core_->link(), channel);
-  WEFT_TRY(core_->link()->wait_open(*channel));
+  const auto channel = WEFT_TRY(core->reader(options));
+  Reader reader(core->link(), channel);
+  WEFT_TRY(core->link()->wait_open(*channel));
   return reader;
 }
 
 Result<KeptMessage> Stream::message(std::uint64_t sequence) {
-  if (core_ == nullptr) {
+  const auto core = core_;
+  if (core == nullptr) {
     return kMoved;
   }
   if (sequence == 0) {
     return Error(Errc::not_found, "sequences begin at 1");
   }
-  const auto call = WEFT_TRY(run(*core_, core_->get({}, sequence)));
-  return KeptMessage::of(std::move(call->bytes), core_->link()->names());
+  const auto call = WEFT_TRY(run(*core, core->get({}, sequence)));
+  return KeptMessage::of(std::move(call->bytes), core->link()->names());
 }
 Result<KeptMessage> Stream::newest(std::string_view topic) {
-  if (core_ == nullptr) {
+  const auto core = core_;
+  if (core == nullptr) {
     return kMoved;
   }
-  const auto call = WEFT_TRY(run(*core_, core_->get(topic, 0)));
-  return KeptMessage::of(std::move(call->bytes), core_->link()->names());
+  const auto call = WEFT_TRY(run(*core, core->get(topic, 0)));
+  return KeptMessage::of(std::move(call->bytes), core->link()->names());
 }
 
 Result<StreamInfo> Stream::info() {
-  if (core_ == nullptr) {
+  const auto core = core_;
+  if (core == nullptr) {
     return kMoved;
   }
-  const auto call = WEFT_TRY(run(*core_, core_->info()));
-  return StreamCore::read_info(*call, core_->wire());
+  const auto call = WEFT_TRY(run(*core, core->info()));
+  return StreamCore::read_info(*call, core->wire());
 }
 
 Result<void> Stream::purge(std::uint64_t before) {
-  if (core_ == nullptr) {
+  const auto core = core_;
+  if (core == nullptr) {
     return kMoved;
   }
-  WEFT_TRY(run(*core_, core_->purge(before)));
+  WEFT_TRY(run(*core, core->purge(before)));
   return {};
 }
 Result<void> Stream::purge_topic(std::string_view topic) {
-  if (core_ == nullptr) {
+  const auto core = core_;
+  if (core == nullptr) {
     return kMoved;
   }
-  WEFT_TRY(run(*core_, core_->purge_topic(topic)));
+  WEFT_TRY(run(*core, core->purge_topic(topic)));
   return {};
 }
 Result<void> Stream::remove() {
-  if (core_ == nullptr) {
+  const auto core = core_;
+  if (core == nullptr) {
     return kMoved;
   }
-  const auto call = WEFT_TRY(core_->remove());
-  return StreamCore::removed(*call, core_->link()->run(call));
+  const auto call = WEFT_TRY(core->remove());
+  return StreamCore::removed(*call, core->link()->run(call));
 }
 Result<void> Stream::remove_consumer(std::string_view name) {
-  if (core_ == nullptr) {
+  const auto core = core_;
+  if (core == nullptr) {
     return kMoved;
   }
-  const auto call = WEFT_TRY(core_->remove_consumer(name));
-  return StreamCore::removed(*call, core_->link()->run(call));
+  const auto call = WEFT_TRY(core->remove_consumer(name));
+  return StreamCore::removed(*call, core->link()->run(call));
 }
 
 Survives Stream::survives() const noexcept { return core_ == nullptr ? Survives::nothing : core_->settings().survives; }

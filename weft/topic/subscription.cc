@@ -32,7 +32,16 @@ void Subscription::close() noexcept {
 
 Result<TopicMessage> Subscription::next() { return next_until(kNever); }
 Result<TopicMessage> Subscription::next_until(Instant deadline) {
-  return node_ == nullptr ? Result<TopicMessage>(kMoved) : node_->next_until(*core_, deadline);
+  if (node_ == nullptr) {
+    return kMoved;
+  }
+  Result<TopicMessage> message = core_->try_pop();
+  if (!message && message.error() == Errc::would_block) {
+    const auto node = node_;  // another thread may destroy the subscription while this one waits
+    const auto core = core_;
+    message = node->next_until(*core, deadline);
+  }
+  return message;
 }
 Result<TopicMessage> Subscription::try_next() {
   return node_ == nullptr ? Result<TopicMessage>(kMoved) : node_->try_next(*core_);

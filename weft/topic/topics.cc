@@ -14,6 +14,7 @@ namespace weft {
 namespace {
 constexpr Error kMoved(Errc::closed, "the handle of topics was moved from");
 
+// A call that waits holds the node: another thread may destroy the handle meanwhile.
 }  // namespace
 
 Topics::Topics(std::shared_ptr<topic::Node> node) noexcept : node_(std::move(node)) {}
@@ -71,25 +72,28 @@ Result<Subscription> Topics::subscribe(const Result<Filter>& filter, const Subsc
 }
 
 Result<Stream> Topics::stream(const StreamOptions& options) {
-  if (node_ == nullptr) {
+  const auto node = node_;
+  if (node == nullptr) {
     return kMoved;
   }
-  auto link = WEFT_TRY(topic::hub_link_of(*node_));
+  auto link = WEFT_TRY(topic::hub_link_of(*node));
   return Stream::declare(std::move(link), options);
 }
 Result<KeyValue> Topics::key_value(std::string_view name, const KeyValueOptions& options) {
-  if (node_ == nullptr) {
+  const auto node = node_;
+  if (node == nullptr) {
     return kMoved;
   }
-  auto link = WEFT_TRY(topic::hub_link_of(*node_));
+  auto link = WEFT_TRY(topic::hub_link_of(*node));
   return KeyValue::declare(std::move(link), name, options);
 }
 Result<std::vector<StreamInfo>> Topics::streams() {
-  if (node_ == nullptr) {
+  const auto node = node_;
+  if (node == nullptr) {
     return kMoved;
   }
-  const auto link = WEFT_TRY(topic::hub_link_of(*node_));
-  return Stream::list(link, node_->space_prefix());
+  const auto link = WEFT_TRY(topic::hub_link_of(*node));
+  return Stream::list(link, node->space_prefix());
 }
 KeptStatistics Topics::kept_statistics() const { return topic::kept_statistics_of(node_.get()); }
 
@@ -101,13 +105,14 @@ Result<void> Topics::remove_peer(std::string_view endpoint) {
 }
 
 Result<std::vector<NodeInfo>> Topics::sync(Instant deadline) {
+  const auto node = node_;
   return msg::or_no_memory([&]() -> Result<std::vector<NodeInfo>> {
-    if (node_ == nullptr) {
+    if (node == nullptr) {
       return kMoved;
     }
-    const std::uint64_t ask = WEFT_TRY(node_->ask_rosters());
-    WEFT_TRY(node_->wait_mesh(deadline, [&] { return node_->settled(ask); }));
-    return node_->members();
+    const std::uint64_t ask = WEFT_TRY(node->ask_rosters());
+    WEFT_TRY(node->wait_mesh(deadline, [&] { return node->settled(ask); }));
+    return node->members();
   });
 }
 
@@ -116,15 +121,16 @@ std::vector<NodeInfo> Topics::nodes() const {
 }
 
 Result<std::vector<NodeInfo>> Topics::watch_nodes(const std::vector<NodeInfo>& known, Instant deadline) const {
+  const auto node = node_;
   return msg::or_no_memory([&]() -> Result<std::vector<NodeInfo>> {
-    if (node_ == nullptr) {
+    if (node == nullptr) {
       return kMoved;
     }
     while (true) {
       std::vector<NodeInfo> now;
-      const auto changed = [&] { return node_->nodes_differ(known, now); };
-      const Instant expiry = node_->with_mesh([this] { return node_->next_expiry(); });
-      const Result<void> waited = node_->wait_mesh(std::min(deadline, expiry), changed);
+      const auto changed = [&] { return node->nodes_differ(known, now); };
+      const Instant expiry = node->with_mesh([&] { return node->next_expiry(); });
+      const Result<void> waited = node->wait_mesh(std::min(deadline, expiry), changed);
       if (waited) {
         return now;
       }
@@ -136,21 +142,22 @@ Result<std::vector<NodeInfo>> Topics::watch_nodes(const std::vector<NodeInfo>& k
 }
 
 Result<TopicMessage> Topics::request(std::string_view topic, Bytes body, Instant deadline, const Headers& headers) {
+  const auto node = node_;
   return msg::or_no_memory([&]() -> Result<TopicMessage> {
-    if (node_ == nullptr) {
+    if (node == nullptr) {
       return kMoved;
     }
-    auto request = node_->begin_request(topic, body, headers.block());
+    auto request = node->begin_request(topic, body, headers.block());
     if (!request && request.error() == Errc::would_block) {
-      (void)node_->wait_mesh(deadline, [&] { return node_->told_all() || node_->served(topic); });
-      request = node_->begin_request(topic, body, headers.block());
+      (void)node->wait_mesh(deadline, [&] { return node->told_all() || node->served(topic); });
+      request = node->begin_request(topic, body, headers.block());
     }
     if (!request) {
       return request.error() == Errc::would_block ? Error(Errc::unreachable, "nobody is known to serve this topic")
                                                   : request.error();
     }
-    auto reply = node_->next_until(*request->replies, deadline);
-    node_->end_request(request->id);
+    auto reply = node->next_until(*request->replies, deadline);
+    node->end_request(request->id);
     return topic::Node::reply_of(std::move(reply));
   });
 }
@@ -162,17 +169,18 @@ Result<Service> Topics::serve(std::string_view topic, const ServiceOptions& opti
 }
 
 Result<Owned> Topics::create(std::string_view topic, Instant deadline) {
+  const auto node = node_;
   return msg::or_no_memory([&]() -> Result<Owned> {
-    if (node_ == nullptr) {
+    if (node == nullptr) {
       return kMoved;
     }
-    std::string wire = WEFT_TRY(node_->names().encode(topic));
+    std::string wire = WEFT_TRY(node->names().encode(topic));
     while (true) {
-      const std::uint64_t claim = WEFT_TRY(node_->begin_claim(topic));
-      const Result<void> waited = node_->wait_mesh(deadline, [&] { return node_->claim_decided(claim); });
-      const Result<std::uint64_t> epoch = node_->end_claim(claim, waited.has_value());
+      const std::uint64_t claim = WEFT_TRY(node->begin_claim(topic));
+      const Result<void> waited = node->wait_mesh(deadline, [&] { return node->claim_decided(claim); });
+      const Result<std::uint64_t> epoch = node->end_claim(claim, waited.has_value());
       if (epoch) {
-        return Owned(node_, std::move(wire), *epoch);
+        return Owned(node, std::move(wire), *epoch);
       }
       if (epoch.error() != Errc::would_block) {
         return epoch.error();

@@ -27,18 +27,18 @@ void ChannelEnd::close() noexcept {
   }
 }
 
-Result<KeptMessage> ChannelEnd::wait_next(Instant deadline) {
-  if (channel_ == nullptr) {
+Result<KeptMessage> ChannelEnd::wait_next(const Held& held, Instant deadline) {
+  if (held.channel == nullptr) {
     return kMoved;
   }
-  return link_->wait(channel_->changed, deadline, [this] { return link_->try_next(*channel_); });
+  return held.link->wait(held.channel->changed, deadline, [&] { return held.link->try_next(*held.channel); });
 }
 
-Result<std::optional<KeptMessage>> ChannelEnd::wait_next_stored() {
-  if (channel_ == nullptr) {
+Result<std::optional<KeptMessage>> ChannelEnd::wait_next_stored(const Held& held) {
+  if (held.channel == nullptr) {
     return kMoved;
   }
-  return link_->wait(channel_->changed, kNever, [this] { return link_->try_next_stored(*channel_); });
+  return held.link->wait(held.channel->changed, kNever, [&] { return held.link->try_next_stored(*held.channel); });
 }
 
 Result<KeptMessage> ChannelEnd::try_take() {

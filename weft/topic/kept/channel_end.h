@@ -28,8 +28,14 @@ class ChannelEnd {
   void close() noexcept;  // idempotent
 
  protected:
-  [[nodiscard]] Result<KeptMessage> wait_next(Instant deadline);
-  [[nodiscard]] Result<std::optional<KeptMessage>> wait_next_stored();
+  // A call that waits keeps these alive: another thread may destroy this end meanwhile.
+  struct Held {
+    std::shared_ptr<HubLink> link;
+    IntrusivePtr<KeptChannel> channel;
+  };
+  [[nodiscard]] Held held() const noexcept { return {link_, channel_}; }
+  [[nodiscard]] static Result<KeptMessage> wait_next(const Held& held, Instant deadline);
+  [[nodiscard]] static Result<std::optional<KeptMessage>> wait_next_stored(const Held& held);
   [[nodiscard]] Result<KeptMessage> try_take();
   // Of a channel that its task keeps alive.
   [[nodiscard]] static rt::Task<Result<KeptMessage>> next_task(std::shared_ptr<HubLink> link,

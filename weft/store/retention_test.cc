@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// Retention and purges: which messages of a stream they leave.
+#include <memory>
+#include <string>
+
+#include "weft/store/store.h"
+#include "weft/store/test_vfs.h"
+#include <gtest/gtest.h>
+
+#ifdef WEFT_HAVE_SQLITE
+
+namespace weft::store {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr WallTime kDay(1'700'000'000s);
+Now at(Duration since) { return {kDay + since, Instant(1h) + since}; }
+
+class RetentionTest : public testing::Test {
+ protected:
+  void SetUp() override { open(0s); }
+  void open(Duration since) {
+    store_.reset();
+    auto opened = Store::open({"store.db", disk_.name()}, at(since));
+    ASSERT_TRUE(opened) << opened.error().message();
+    store_ = *std::move(opened);
+  }
+  Stream& declare(const StreamSettings& settings, std::string_view name = "s") {
+    auto stream = store_->declare(name, settings, false, at(0s));
+    EXPECT_TRUE(stream) << stream.error().message();
+    return **stream;
+  }
+  std::uint64_t append(Stream& stream, const NewMessage& message) {
+    const auto appended = store_->append(stream, message, {}, at(1s));
+    EXPECT_TRUE(appended) << appended.error().message();
+    EXPECT_EQ(store_->commit(at(1s)).of(stream), Errc::ok);
+    return appended ? appended->sequence : 0;
+  }
+  static std::string read(Stream& stream, std::string_view filter = "") {
+    Reader reader = *stream.open_reader(filter, {});
+    std::string all;
+    for (auto message = stream.read(reader); *message; message = stream.read(reader)) {
+      all += std::string(as_text((*message)->message.body)) + " ";
+    }
+    return all;
+  }
+
+  TestDisk disk_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(RetentionTest, ABurstIntoASmallLogLeavesItsNewestMessages) {
+  const std::string body(200, 'x');
+  for (const std::uint64_t bytes_max : {65'536U, 131'072U, 204'800U}) {
+    StreamSettings settings;
+    settings.bytes_max = bytes_max;
+    const std::string name = "s" + std::to_string(bytes_max);
+    Stream& stream = declare(settings, name);
+    for (int i = 0; i < 4000; ++i) {  // one turn
+      ASSERT_TRUE(store_->append(stream, {.topic = "a", .body = as_bytes(body)}, {}, at(1s)));
+    }
+    for (int turn = 0; turn < 100 && store_->has_work(at(1s)); ++turn) {
+      ASSERT_EQ(store_->commit(at(1s)).of(stream), Errc::ok);
+    }
+    EXPECT_FALSE(store_->has_work(at(1s)));
+    EXPECT_EQ(stream.next(), 4001U);
+    EXPECT_LE(stream.bytes(), bytes_max);
+    EXPECT_GE(stream.bytes(), bytes_max * 7 / 8);
+    EXPECT_TRUE(*stream.message_at(4000));
+  }
+}
+
+TEST_F(RetentionTest, TheLargestMessageOfAStreamIsKept) {
+  StreamSettings settings;
+  settings.bytes_max = 65'536;
+  Stream& stream = declare(settings);
+  const std::size_t most = 65'536 - kBlockHeader - BlockBuilder::size_of({.topic = "a"});
+  const std::string body(most, 'x');
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    EXPECT_EQ(append(stream, {.topic = "a", .body = as_bytes(body)}), i);
+    EXPECT_FALSE(store_->has_work(at(1s)));
+    EXPECT_EQ(stream.first(), i);
+    EXPECT_TRUE(*stream.message_at(i));
+  }
+  const std::string longer(most + 1, 'x');
+  EXPECT_EQ(store_->append(stream, {.topic = "a", .body = as_bytes(longer)}, {}, at(1s)).error(),
+            Errc::message_too_large);
+}
+
+TEST_F(RetentionTest, APurgeLeavesNoMessageBeforeItsSequence) {
+  Stream* stream = &declare({});
+  for (int i = 1; i <= 100; ++i) {  // one turn, and one block
+    const std::string topic = i <= 50 ? "old" : "new." + std::to_string(i);
+    const std::string body = std::to_string(i);
+    ASSERT_TRUE(store_->append(*stream, {.topic = topic, .id = body, .body = as_bytes(body)}, {}, at(1s)));
+  }
+  ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+  Consumer& consumer = **store_->consumer(*stream, "c", {}, false);
+  for (int i = 1; i <= 100; ++i) {
+    ASSERT_TRUE(*store_->next_delivery(*stream, consumer, at(1s)));
+  }
+  Reader reader = *stream->open_reader("", {});
+  ASSERT_TRUE(*stream->read(reader));  // holds the block
+  const std::uint64_t bytes = stream->bytes();
+  ASSERT_TRUE(store_->purge_before(*stream, 91));
+  EXPECT_EQ((*stream->read(reader))->message.sequence, 91U);
+  EXPECT_EQ(consumer.state.waiting(), 10U);
+  for (int pass = 0; pass < 2; ++pass) {
+    EXPECT_EQ(stream->first(), 91U);
+    EXPECT_EQ(stream->next(), 101U);
+    EXPECT_LT(stream->bytes(), bytes / 5);
+    EXPECT_FALSE(*stream->message_at(90));
+    EXPECT_EQ(read(*stream), "91 92 93 94 95 96 97 98 99 100 ");
+    EXPECT_EQ(read(*stream, "new.100"), "100 ");
+    EXPECT_EQ(read(*stream, "old"), "");
+    EXPECT_EQ(stream->topics_after("", 200)->size(), 10U);
+    EXPECT_TRUE(store_->append(*stream, {.topic = "new.5", .id = "5"}, {}, at(1s))->duplicate);
+    open(2s);
+    stream = store_->find("s");
+  }
+  ASSERT_TRUE(store_->purge_before(*stream, 91));
+  EXPECT_EQ(stream->first(), 91U);
+  ASSERT_TRUE(store_->purge_before(*stream, 1000));
+  EXPECT_EQ(stream->first(), 101U);
+  EXPECT_EQ(stream->bytes(), 0U);
+  EXPECT_EQ(append(*stream, {.topic = "a"}), 101U);
+}
+
+}  // namespace
+}  // namespace weft::store
+
+#endif
