@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string>
 
-#include "weft/sys/clock.h"
+#include "weft/sync/condition.h"
 #include "weft/sys/cpu.h"
 #include "weft/sys/signals.h"
 #include "weft/sys/topology.h"
@@ -152,15 +152,9 @@ bool Runtime::wait_until(Instant deadline, Condition condition) {
     if (condition()) {
       return true;
     }
-    if (deadline == kNever) {
-      changed_.wait(lock);
-      continue;
-    }
-    const Duration left = deadline - sys::now();
-    if (left <= Duration::zero()) {
+    if (!sync::sleep_until(changed_, lock, deadline)) {
       return false;
     }
-    changed_.wait_for(lock, left);
   }
 }
 

@@ -388,8 +388,8 @@ bool Future<T>::wait_until(Instant deadline) const noexcept {
       sync::spin_until(budget.budget_us(sync::WaitMode::adaptive), [this] { return state_->completion.ready(); });
   budget.record(spun);
   while (!ready()) {
-    const Duration left = bounded ? deadline - sys::now() : Duration(-1);
-    if (bounded && left <= Duration::zero()) {
+    const Duration left = time_left(deadline, sys::now());
+    if (left == Duration::zero()) {
       return false;
     }
     (void)state_->completion.sleep(left);

@@ -51,8 +51,8 @@ bool InlineExecutor::Core::wait_until_quiet(Instant deadline) noexcept {
     if (ended.load(std::memory_order_seq_cst) == (begun.load(std::memory_order_seq_cst) & ~kClosed)) {
       return true;
     }
-    const Duration left = deadline == kNever ? Duration(-1) : deadline - sys::now();
-    if (deadline != kNever && left <= Duration::zero()) {
+    const Duration left = time_left(deadline, sys::now());
+    if (left == Duration::zero()) {
       return false;
     }
     quiet.sleep(ticket, left);

@@ -232,8 +232,8 @@ bool Strand::Core::wait_until_quiet(Instant deadline) noexcept {
         return true;
       }
     }
-    const Duration left = deadline == kNever ? Duration(-1) : deadline - sys::now();
-    if (deadline != kNever && left <= Duration::zero()) {
+    const Duration left = time_left(deadline, sys::now());
+    if (left == Duration::zero()) {
       return false;
     }
     quiet.sleep(ticket, left);

@@ -267,8 +267,8 @@ bool ThreadPool::Shared::wait_for_workers(Instant deadline) noexcept {
     if (gate.workers() == 0) {
       return true;
     }
-    const Duration left = deadline == kNever ? Duration(-1) : deadline - sys::now();
-    if (deadline != kNever && left <= Duration::zero()) {
+    const Duration left = time_left(deadline, sys::now());
+    if (left == Duration::zero()) {
       return false;
     }
     ended.sleep(ticket, left);

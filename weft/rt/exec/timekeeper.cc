@@ -190,11 +190,8 @@ void Timekeeper::Core::run() {
       }
       next = wanted;
     }
-    const Instant now = sys::now();
-    if (next == kNever) {
-      parker.sleep(ticket, Duration(-1));
-    } else if (next > now) {
-      parker.sleep(ticket, next - now);
+    if (const Duration left = time_left(next, sys::now()); left != Duration::zero()) {
+      parker.sleep(ticket, left);
     }
   }
 }

@@ -226,7 +226,7 @@ bool Loop::spin_for_work(Duration timeout, std::size_t& event_count) {
 std::size_t Loop::poll(Duration timeout) { return poller_->wait(events_, timeout).value_or(std::size_t{0}); }
 
 void Loop::wait(Instant wanted) {
-  const Duration timeout = wanted == kNever ? Duration(-1) : std::max(Duration::zero(), wanted - now_);
+  const Duration timeout = time_left(wanted, now_);
   std::size_t count = 0;
   const bool found = timeout != Duration::zero() && spin_for_work(timeout, count);
   if (!found && timeout != Duration::zero()) {
