@@ -301,5 +301,46 @@ TEST(EventBus, ThreadsSubscribePublishAndUnsubscribeAtWill) {
   EXPECT_EQ(bus.counts().handlers, 1u);
 }
 
+TEST(EventBus, UnsubscribeWaitsForItsHandlerAlsoBesideAClose) {
+  EventBus bus;
+  test::Signal begun;
+  std::atomic<bool> go_on{false};
+  std::atomic<bool> over{false};
+  std::atomic<int> ending{0};
+  Subscription subscription = bus.subscribe<int>([&](int) {
+                                   begun.give();
+                                   while (!go_on.load()) {
+                                     std::this_thread::yield();
+                                   }
+                                   over.store(true);
+                                 })
+                                  .value();
+  std::thread publisher([&] { bus.publish(1); });
+  ASSERT_TRUE(begun.take());
+  std::thread closer([&] {
+    ending.fetch_add(1);
+    bus.close();
+    EXPECT_TRUE(over.load());
+  });
+  while (bus.counts().handlers != 0) {  // close() has removed the handler
+    std::this_thread::yield();
+  }
+  std::thread leaver([&] {
+    ending.fetch_add(1);
+    subscription.unsubscribe();
+    EXPECT_TRUE(over.load()) << "unsubscribe() returned while the handler ran";
+  });
+  while (ending.load() < 2) {
+    std::this_thread::yield();
+  }
+  for (int i = 0; i < 100; ++i) {
+    std::this_thread::yield();
+  }
+  go_on.store(true);
+  publisher.join();
+  closer.join();
+  leaver.join();
+}
+
 }  // namespace
 }  // namespace weft::rt

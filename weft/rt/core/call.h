@@ -35,7 +35,7 @@ class CoreWait : protected Wait {
   CoreWait& operator=(const CoreWait&) = delete;
   ~CoreWait() = default;
 
-  // False: the task was cancelled.
+  // False: the task was cancelled. It suspends all the same, and resumes in the next turn.
   template <typename Promise>
   [[nodiscard]] bool attach(std::coroutine_handle<Promise> coroutine) noexcept {
     if constexpr (TaskPromise<Promise>) {
@@ -43,6 +43,14 @@ class CoreWait : protected Wait {
     } else {
       coroutine_ = coroutine;
       return true;
+    }
+  }
+  template <typename Promise>
+  [[nodiscard]] static bool is_cancelled(std::coroutine_handle<Promise> coroutine) noexcept {
+    if constexpr (TaskPromise<Promise>) {
+      return coroutine.promise().scope().cancelled();
+    } else {
+      return false;
     }
   }
   void resume_caller() noexcept {
@@ -131,13 +139,16 @@ class CallState::Caller : protected CoreWait {
   template <typename Promise>
   [[nodiscard]] bool suspend(std::coroutine_handle<Promise> coroutine) noexcept {
     error_ = check();
-    if (error_ == Errc::ok && !attach(coroutine)) {
-      error_ = kCancelled;
+    const bool cancelled = is_cancelled(coroutine);
+    if (error_ == Errc::ok || cancelled) {
+      if (!attach(coroutine) && error_ == Errc::ok) {
+        error_ = kCancelled;
+      }
     }
     if (error_ != Errc::ok) {
       cancel_timer();
       drop();
-      return false;
+      return cancelled;
     }
     state_->begin(*core_, target_, *this);
     return true;
@@ -165,6 +176,21 @@ struct CallResult<Result<T>> {
   using Type = Result<T>;
 };
 
+// In a pooled block; null: no memory. An exception of the constructor passes through, and the block goes back.
+template <typename T, typename... Arguments>
+[[nodiscard]] T* make_pooled(Arguments&&... arguments) {
+  void* const block = mem::pool_allocate(sizeof(T));
+  if (block == nullptr) [[unlikely]] {
+    return nullptr;
+  }
+  try {
+    return ::new (block) T(std::forward<Arguments>(arguments)...);
+  } catch (...) {
+    mem::pool_deallocate(block);
+    throw;
+  }
+}
+
 template <typename F>
 class CallOf final : public CallState {
  public:
@@ -174,7 +200,7 @@ class CallOf final : public CallState {
   template <typename G>
   explicit CallOf(G&& function) : CallState(call, end), function_(std::forward<G>(function)) {}
 
-  [[nodiscard]] Outcome take() noexcept { return std::move(outcome_); }
+  [[nodiscard]] Outcome take() noexcept(std::is_nothrow_move_constructible_v<Outcome>) { return std::move(outcome_); }
 
  private:
   ~CallOf() {
@@ -224,9 +250,7 @@ class [[nodiscard]] Calling : private detail::CallState::Caller {
  public:
   template <typename G>
   Calling(Core* core, unsigned target, Instant deadline, G&& function) : Caller(core, target, deadline) {
-    if (void* const memory = mem::pool_allocate(sizeof(Call)); memory != nullptr) {
-      state_ = ::new (memory) Call(std::forward<G>(function));
-    }
+    state_ = detail::make_pooled<Call>(std::forward<G>(function));
   }
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
@@ -234,7 +258,7 @@ class [[nodiscard]] Calling : private detail::CallState::Caller {
   [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
     return this->suspend(coroutine);
   }
-  [[nodiscard]] typename Call::Outcome await_resume() noexcept {
+  [[nodiscard]] typename Call::Outcome await_resume() {
     if (state_ == nullptr) {
       return error_;
     }
@@ -255,12 +279,16 @@ class [[nodiscard]] Posting : private detail::CoreWait {
   template <typename Promise>
   [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
     error_ = check();
-    if (error_ == Errc::ok && !core_->try_send(target_, entry_)) {
-      if (attach(coroutine)) {
-        core_->wait_to_send(target_, entry_);
+    if (is_cancelled(coroutine)) {
+      if (error_ != Errc::ok || !core_->try_send(target_, entry_)) {
+        error_ = error_ == Errc::ok ? kCancelled : error_;
+        (void)attach(coroutine);
         return true;
       }
-      error_ = kCancelled;
+    } else if (error_ == Errc::ok && !core_->try_send(target_, entry_)) {
+      (void)attach(coroutine);
+      core_->wait_to_send(target_, entry_);
+      return true;
     }
     return false;
   }

@@ -16,23 +16,43 @@ struct InlineExecutor::Core {
 
   explicit Core(ExceptionHandler handler) : on_exception(std::move(handler)) {}
   Result<void> run(Job& job) noexcept;
+  Result<void> run_due(Job& job) noexcept;
+  void run_begun(Job& job) noexcept;
   bool wait_until_quiet(Instant deadline) noexcept;
 
   const ExceptionHandler on_exception;
+  const detail::Birth birth;
   std::atomic<std::uint64_t> begun{0};  // number of jobs, and kClosed
   std::atomic<std::uint64_t> ended{0};
   std::atomic<std::uint64_t> threw{0};
   std::atomic<std::uint64_t> refused{0};
   std::atomic<std::uint64_t> abandoned{0};
+  std::atomic<bool> abandoning{false};
   sync::Parker quiet;
 };
 
 Result<void> InlineExecutor::Core::run(Job& job) noexcept {
   if ((begun.fetch_add(1, std::memory_order_seq_cst) & kClosed) != 0) {
     begun.fetch_sub(1, std::memory_order_seq_cst);
+    quiet.wake_with_fence();  // a stop() in between counted this one as a job that runs
     refused.fetch_add(1, std::memory_order_relaxed);
     return Error(Errc::closed, "the executor was stopped");
   }
+  run_begun(job);
+  return {};
+}
+
+// A delayed job, which was taken before: a stop that drains lets it run.
+Result<void> InlineExecutor::Core::run_due(Job& job) noexcept {
+  if (abandoning.load(std::memory_order_relaxed)) {
+    return Error(Errc::closed, "the executor was stopped");
+  }
+  begun.fetch_add(1, std::memory_order_seq_cst);
+  run_begun(job);
+  return {};
+}
+
+void InlineExecutor::Core::run_begun(Job& job) noexcept {
   const detail::RunScope scope(this);
   if (Job mine = std::move(job); !detail::run_job(mine, on_exception)) {
     threw.fetch_add(1, std::memory_order_relaxed);
@@ -42,7 +62,6 @@ Result<void> InlineExecutor::Core::run(Job& job) noexcept {
   if ((begun.load(std::memory_order_seq_cst) & kClosed) != 0) [[unlikely]] {
     quiet.wake_with_fence();
   }
-  return {};
 }
 
 bool InlineExecutor::Core::wait_until_quiet(Instant deadline) noexcept {
@@ -61,16 +80,21 @@ bool InlineExecutor::Core::wait_until_quiet(Instant deadline) noexcept {
 
 InlineExecutor::InlineExecutor(ExceptionHandler on_exception)
     : core_(std::make_shared<Core>(std::move(on_exception))),
-      timekeeper_(std::make_unique<Timekeeper>([core = core_](Job& job) { return core->run(job); })) {}
+      timekeeper_(std::make_unique<Timekeeper>(Timekeeper::Sink{
+          [core = core_](Job& job) { return core->run_due(job); },
+          [core = core_](std::size_t count) { core->abandoned.fetch_add(count, std::memory_order_relaxed); }})) {}
 
 InlineExecutor::~InlineExecutor() {
+  if (core_->birth.elsewhere()) {
+    return;  // no other thread runs a job, and no lock is in the way
+  }
   (void)stop(StopMode::abandon, kNever);
   detail::RunScope::keep(core_.get(), core_);
 }
 
 Result<void> InlineExecutor::run_soon(Job& job) { return core_->run(job); }
-Result<void> InlineExecutor::run_after(Duration delay, Job& job) {
-  auto taken = timekeeper_->schedule(delay, job);
+Result<void> InlineExecutor::run_after(Duration delay, std::stop_token token, Job& job) {
+  auto taken = timekeeper_->schedule(delay, std::move(token), job);
   if (!taken) {
     core_->refused.fetch_add(1, std::memory_order_relaxed);
   }
@@ -78,19 +102,28 @@ Result<void> InlineExecutor::run_after(Duration delay, Job& job) {
 }
 
 Result<void> InlineExecutor::stop(StopMode mode, Instant deadline) {
-  core_->begun.fetch_or(Core::kClosed, std::memory_order_seq_cst);
-  if (mode == StopMode::abandon) {
-    request_stop();
+  if (core_->birth.elsewhere()) {
+    return detail::kInherited;
   }
-  core_->abandoned.fetch_add(timekeeper_->close(), std::memory_order_relaxed);
+  core_->begun.fetch_or(Core::kClosed, std::memory_order_seq_cst);
+  const auto abandon = [this] {
+    core_->abandoning.store(true, std::memory_order_relaxed);
+    request_stop();
+    timekeeper_->close(StopMode::abandon);
+  };
+  if (mode == StopMode::abandon) {
+    abandon();
+  } else {
+    timekeeper_->close(StopMode::drain);
+  }
   if (detail::RunScope::inside(core_.get())) {
     return Error(Errc::invalid_state, "a job cannot wait for the end of itself");
   }
-  if (!core_->wait_until_quiet(deadline)) {
-    request_stop();
+  if (!timekeeper_->wait_until_ended(deadline) || !core_->wait_until_quiet(deadline)) {
+    abandon();
     return Error(Errc::timed_out, "jobs still run");
   }
-  timekeeper_->stop();
+  timekeeper_->join();
   return {};
 }
 

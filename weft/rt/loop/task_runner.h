@@ -98,7 +98,8 @@ class Wait : public detail::Ready {
 
   explicit Wait(Cancel cancel) noexcept : Ready(run_wait), cancel_(cancel) {}
 
-  // False: the scope is cancelled already, and no wait has begun.
+  // False: the scope is cancelled already. The coroutine suspends all the same, and resumes in the next turn: a
+  // cancelled task that goes on awaiting does not keep the loop from turning.
   [[nodiscard]] bool begin(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
   // The same for an event that cannot be given up: the wait begins in a cancelled scope too, which then does not call
   // the cancel function.
@@ -205,11 +206,12 @@ class TaskRunner {
 
 inline bool Wait::begin(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept {
   scope_ = &scope;
-  if (scope.cancelled()) [[unlikely]] {
-    return false;
-  }
+  const bool cancelled = scope.cancelled();
   begin_always(scope, coroutine);
-  return true;
+  if (cancelled) [[unlikely]] {
+    finish();
+  }
+  return !cancelled;
 }
 
 inline void Wait::begin_always(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept {

@@ -40,10 +40,12 @@ class AsyncEvent {
     template <detail::TaskPromise Promise>
     bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
       CancelScope& scope = coroutine.promise().scope();
-      if ((event_.set_ && !scope.cancelled()) || !wait_.begin(scope, coroutine)) {
+      if (event_.set_ && !scope.cancelled()) {
         return false;
       }
-      event_.waiting_.push_back(*this);
+      if (wait_.begin(scope, coroutine)) {
+        event_.waiting_.push_back(*this);
+      }
       return true;
     }
     // A waiter whose event came and whose scope was cancelled in the same turn is cancelled.

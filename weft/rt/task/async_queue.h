@@ -62,7 +62,7 @@ class AsyncQueue {
   Task<Result<void>> push(T value) {
     for (;;) {
       if (const bool cancelled = co_await is_cancelled(); cancelled) {
-        co_return kCancelled;
+        co_return co_await room_.wait();  // kCancelled, after a turn
       }
       // A refused value is still here. NOLINTNEXTLINE(bugprone-use-after-move)
       const Result<void> pushed = try_push(std::move(value));
@@ -79,6 +79,7 @@ class AsyncQueue {
   Task<Result<T>> pop() {
     for (;;) {
       if (const bool cancelled = co_await is_cancelled(); cancelled) {
+        (void)co_await filled_.wait();  // gives the turn back
         co_return kCancelled;
       }
       Result<T> popped = try_pop();

@@ -139,7 +139,7 @@ class Promise<void> final : public PromiseBase {
 // Errors: co_await returns a T, also a Result, as it is, and rethrows the coroutine's exception. Without memory for a
 // frame, calling the coroutine function throws std::bad_alloc.
 // Cancellation (docs/design/0003): a task is in its awaiter's CancelScope. When that is cancelled, each await of this
-// library inside (sleep, a Future, an event, a socket) ends with kCancelled; so does each later one. The task is never
+// library inside (sleep, a Future, an event, a socket) ends with kCancelled; so does each later one, a turn later. The task is never
 // destroyed half-way: it checks its Results and returns. The canceller waits for a task that continues all the same.
 // Invariants:
 //   1. A coroutine is resumed once for each wait.

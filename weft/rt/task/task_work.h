@@ -43,7 +43,7 @@ class [[nodiscard]] RunOn {
   bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
     if (!wait_.begin(coroutine.promise().scope(), coroutine)) {
       error_ = kCancelled;
-      return false;
+      return true;
     }
     const Result<void> taken = executor_.execute(Offer(this));
     if (!taken) [[unlikely]] {
