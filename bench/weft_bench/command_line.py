@@ -2,13 +2,47 @@
 """What several commands are told, and how they run and end."""
 
 import argparse
+import contextlib
+import os
 import pathlib
 import signal
+import subprocess
 import sys
 
 from weft_bench import ROOT, records, tables
 
 FAILURE, USAGE, REGRESSION, INTERRUPTED = 1, 2, 3, 130  # exit statuses
+
+
+BUSY_LOOPS_MAX = 64
+
+
+def busy_loop_count(text):
+    """
+    >>> busy_loop_count("2")
+    2
+    >>> busy_loop_count("-1")
+    Traceback (most recent call last):
+    argparse.ArgumentTypeError: -1 is not 0 to 64
+    """
+    if not text.isdecimal() or int(text) > BUSY_LOOPS_MAX:
+        raise argparse.ArgumentTypeError(f"{text} is not 0 to {BUSY_LOOPS_MAX}")
+    return int(text)
+
+
+# Computes; asks every 0.1 s or so whether the process $0 is still there, so that no loop outlives a killed benchmark.
+BUSY_LOOP = "while kill -0 $0 2>/dev/null; do i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; done"
+
+
+@contextlib.contextmanager
+def busy_loops(count):
+    """So many processes that compute, beside what runs inside: the load of a busy machine."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(count):
+            command = ["sh", "-c", BUSY_LOOP, str(os.getpid())]
+            loop = stack.enter_context(subprocess.Popen(command, stdin=subprocess.DEVNULL))
+            stack.callback(loop.kill)
+        yield
 
 
 def say(line):
@@ -20,13 +54,15 @@ def add_build(parser):
 
 
 def add(parser, tiny=True):
-    """--build, --list, --quick, --tiny and --json."""
+    """--build, --list, --quick, --tiny, --load and --json."""
     add_build(parser)
     parser.add_argument("--list", action="store_true", help="print the names of the rows and end")
     effort = parser.add_mutually_exclusive_group()
     effort.add_argument("--quick", action="store_true", help="a third of the time for each row, and fewer rows")
     if tiny:
         effort.add_argument("--tiny", action="store_true", help="hardly anything: only to see that it works")
+    parser.add_argument("--load", metavar="N", type=busy_loop_count, default=0,
+                        help=f"measure beside N busy loops, at most {BUSY_LOOPS_MAX} (default: 0)")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="save all records, for ./dev bench tables")
 
 
@@ -68,10 +104,14 @@ def run(measure, arguments, show):
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the children, like Ctrl-C
     found, interrupted = [], False
     try:
-        measure(found)
+        with busy_loops(arguments.load):
+            measure(found)
     except KeyboardInterrupt:
         say("interrupted: only what was measured before is shown")
         interrupted = True
+    for record in found:
+        if arguments.load and record["kind"] == "setup":
+            record["busy_loops"] = arguments.load
     if arguments.json is not None:
         arguments.json.write_text(records.lines_of(found), encoding="utf-8")
     print(show(found))

@@ -25,7 +25,9 @@ def controls(records):
     found = [record for record in records if record["kind"] == "controls"]
     parts = [f"{title} {' -> '.join(printer.time(record[key] * unit) for record in found)}"
              for key, (title, unit) in CONTROLS.items()]
-    return "controls: " + ", ".join(parts) if found else ""
+    loops = max((record.get("busy_loops", 0) for record in records), default=0)
+    beside = f" (beside {loops} busy loops)" if loops else ""
+    return f"controls{beside}: " + ", ".join(parts) if found else ""
 
 
 def bars(found):

@@ -3,6 +3,7 @@
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/wire.h"
 #include "tests/support/sanitized.h"
+#include "tests/support/thread_time.h"
 
 namespace weft::conformance {
 namespace {
@@ -182,11 +183,11 @@ TEST_P(QuietFilterWire, CostlyGlobsOfAPeerDoNotSlowThePublisher) {
     std::this_thread::yield();
   }
   const std::string topic(240, 'a');
-  const Instant begin = sys::now();
+  const Duration begin = thread_time();
   for (int i = 0; i < 2000; ++i) {
     send(pub, topic + std::to_string(10'000 + i));
   }
-  EXPECT_LT(sys::now() - begin, kSanitized ? 2s : 400ms);  // 1 ms or 200 us each, on a busy machine
+  EXPECT_LT(thread_time() - begin, kSanitized ? 2s : 400ms);  // 1 ms or 200 us each
   send(pub, "a:hot");
   EXPECT_EQ(recv_text(honest), "a:hot");
   EXPECT_EQ(honest.statistics().value().dropped_unexpected, 0u);

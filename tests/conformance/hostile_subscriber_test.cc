@@ -6,6 +6,7 @@
 
 #include "tests/conformance/conformance.h"
 #include "tests/conformance/wire.h"
+#include "tests/support/thread_time.h"
 #include "weft/msg/socket/socket_core.h"
 
 namespace weft::conformance {
@@ -62,12 +63,12 @@ TEST_P(QuietHostileSubscriber, ATopicOfEveryLengthDoesNotSlowThePublisher) {
   peer.write(subscriptions);
   settle(pub, peer);
   std::string body(4096, 'x');
-  const Instant begin = sys::now();
+  const Duration begin = thread_time();
   for (int i = 0; i < 300; ++i) {
     body.replace(0, 8, std::to_string(10'000'000 + i));
     send(pub, body);
   }
-  EXPECT_LT(sys::now() - begin, 200ms);
+  EXPECT_LT(thread_time() - begin, 200ms);
 }
 
 // Each end of a subscriber visited all topics of the others, which took 31 ms.

@@ -131,12 +131,12 @@ Result<std::size_t> poll_items(std::span<PollItem> items, Duration timeout, cons
   }
   const Instant deadline = deadline_after(sys::now(), timeout);
   std::size_t ready = has_fds ? 0 : look(items);
+  if (ready == 0) {
+    msg::flush_this_threads_batches();
+  }
   static thread_local sync::SpinBudget spin;
   if (ready == 0 && has_sockets && !has_fds && timeout != Duration::zero() && mask == nullptr) {
-    const std::uint32_t budget = spin.budget_us(mode);
-    if (budget != 0) {
-      spin.record(sync::spin_until(budget, [&] { return (ready = look(items)) != 0; }));
-    }
+    (void)sync::spin_until(spin, mode, [&] { return (ready = look(items)) != 0; });
   }
   if (ready != 0) {
     return ready;

@@ -20,9 +20,7 @@ struct GateWait : SystemWait {
   static Instant now() noexcept { return sys::now(); }
   template <typename Look>
   static void spin(Budget& budget, Look look) noexcept {
-    if (const std::uint32_t us = budget.budget_us(WaitMode::adaptive); us != 0) {
-      budget.record(spin_until(us, look));
-    }
+    (void)spin_until(budget, WaitMode::adaptive, look);
   }
 };
 

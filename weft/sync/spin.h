@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -13,7 +14,7 @@ namespace weft::sync {
 // How long a thread may spin before it sleeps.
 enum class WaitMode : std::uint8_t {
   adaptive,  // yield-spin while spinning pays, learnt at run time (default)
-  latency,   // yield-spin up to 200 us always
+  latency,   // yield-spin up to 200 us, unless another program wants the core
   eco,       // sleep at once
 };
 
@@ -23,11 +24,22 @@ enum class WaitMode : std::uint8_t {
   return pays;
 }
 
+// Spun: how a spin ended.
+enum class Spun : std::uint8_t {
+  not_tried,  // there was no budget, or another program wants the core: the thread sleeps at once
+  spent,      // the condition did not become true
+  found,      // the condition became true while the thread spun
+  late,       // the condition became true while another program had the core
+};
+
+[[nodiscard]] constexpr bool came(Spun spun) noexcept { return spun == Spun::found || spun == Spun::late; }
+
 // SpinBudget: learns whether spinning pays at one waiting place.
 // Affinity: any thread; a lost update only delays learning. Cost: a few relaxed loads and stores per wait.
 // A wake-up costs about 20-50 us where it was measured, so spinning that long is at worst twice the optimum
 // (the ski-rental argument). When fewer than one wait in five ends while spinning, the budget drops to kLeastUs.
-// Every 64th wait still gets the full 50 us.
+// Every 64th wait still gets the full 50 us. If that one ends while spinning, the next two waits get them, too: a peer
+// that answers in 5 us again, after a pause, is met by one trial.
 class SpinBudget {
  public:
   [[nodiscard]] std::uint32_t budget_us(WaitMode mode) noexcept {
@@ -44,7 +56,15 @@ class SpinBudget {
 
   void record(bool ended_while_spinning) noexcept {
     const std::uint32_t old = success_.load(std::memory_order_relaxed);
-    success_.store(old - old / 8 + (ended_while_spinning ? kOne / 8 : 0), std::memory_order_relaxed);
+    const std::uint32_t next = old - old / 8 + (ended_while_spinning ? kOne / 8 : 0);
+    success_.store(ended_while_spinning ? std::max(next, kOne / 4) : next, std::memory_order_relaxed);
+  }
+  // A success that came late counts as a failure: a thread that sleeps finds it as well.
+  // `paid`: whether it brought enough.
+  void record(Spun spun, bool paid = true) noexcept {
+    if (spun != Spun::not_tried) {
+      record(spun == Spun::found && paid);
+    }
   }
 
  private:
@@ -58,34 +78,117 @@ class SpinBudget {
   Atomic<std::uint32_t> waits_{0};
 };
 
-// Spins until `look()` is true or the budget is spent: short pauses, then sched_yield, so that on a shared
-// core the other thread gets to run. The thread never spins longer than about 2 us without a yield.
-template <typename Look>
-bool spin_until(std::uint32_t budget_us, Look look) {
-  if (budget_us == 0) {
-    return false;
+// Contention: whether another program wants the core of a thread. The thread's own yields tell.
+// A yield to threads that themselves yield or sleep returns within microseconds. A yield to a thread that computes
+// costs a whole time slice, 2 to 4 ms on Linux. After such a yield the thread does not spin for a while. It sleeps at
+// once, so that it uses less than its share of the core, and the scheduler runs it as soon as it is woken.
+// The first such while takes kFirstMs. Each further lost slice doubles it, up to kLongestMs: trials cost about 1 % of
+// the time. Every kGoodYields yields without a lost slice halve it.
+// Owner: a thread; time is an argument, in ticks. Affinity: that thread.
+class Contention {
+ public:
+  [[nodiscard]] bool wanted(std::uint64_t now) const noexcept { return now < until_; }
+  // Returns whether the yield gave a time slice away.
+  bool note_yield(std::uint64_t before, std::uint64_t after, std::uint64_t ticks_per_us) noexcept {
+    if (after - before <= kLostUs * ticks_per_us) {
+      if (++good_ % kGoodYields == 0 && away_ms_ > kFirstMs) {
+        away_ms_ /= 2;
+      }
+      return false;
+    }
+    until_ = after + std::uint64_t{away_ms_} * 1000 * ticks_per_us;
+    away_ms_ = away_ms_ * 2 < kLongestMs ? away_ms_ * 2 : kLongestMs;
+    return true;
   }
-  const std::uint64_t end = sys::ticks() + budget_us * sys::ticks_per_us();
-  do {
+
+ private:
+  static constexpr std::uint64_t kLostUs = 50;  // a yield costs 0.5 us alone, and a lost slice 2,000 us or more
+  static constexpr std::uint32_t kFirstMs = 4;
+  static constexpr std::uint32_t kLongestMs = 256;
+  static constexpr std::uint32_t kGoodYields = 64;
+
+  std::uint64_t until_ = 0;
+  std::uint32_t away_ms_ = kFirstMs;
+  std::uint32_t good_ = 0;
+};
+
+[[nodiscard]] inline Contention& this_threads_contention() noexcept {
+  static thread_local constinit Contention contention;
+  return contention;
+}
+
+// SpinTurns: the turns of one spin, for a loop that has more to check than a condition.
+//   SpinTurns turns(budget_us);
+//   while (turns.begin()) { check some times, with pauses; turns.give_way(); check once }
+// Affinity: a thread; on its stack.
+class SpinTurns {
+ public:
+  explicit SpinTurns(std::uint64_t budget_us) noexcept : contention_(this_threads_contention()) {
+    if (budget_us != 0) {
+      const std::uint64_t now = sys::ticks();
+      end_ = now + budget_us * sys::ticks_per_us();
+      next_ = !contention_.wanted(now);
+    }
+  }
+  [[nodiscard]] bool begin() noexcept {
+    tried_ = tried_ || next_;
+    return next_;
+  }
+  // Yields the core. After a lost time slice the turns end: the caller checks once more, and sleeps.
+  void give_way() noexcept {
+    const std::uint64_t before = sys::ticks();
+    sys::yield();
+    const std::uint64_t after = sys::ticks();
+    late_ = contention_.note_yield(before, after, sys::ticks_per_us());
+    next_ = !late_ && after < end_;
+  }
+  [[nodiscard]] Spun end(bool found) const noexcept {
+    return !tried_ && !found ? Spun::not_tried : !found ? Spun::spent : late_ ? Spun::late : Spun::found;
+  }
+
+ private:
+  Contention& contention_;
+  std::uint64_t end_ = 0;
+  bool next_ = false;
+  bool tried_ = false;
+  bool late_ = false;
+};
+
+// Spins until `look()` is true or the budget is spent: short pauses, then a yield, so that on a shared core the other
+// thread gets to run. The thread never spins longer than about 2 us without a yield.
+template <typename Look>
+Spun spin_until(std::uint32_t budget_us, Look look) {
+  SpinTurns turns(budget_us);
+  while (turns.begin()) {
     for (int round = 0; round < 4; ++round) {
       for (int i = 0; i < 4; ++i) {
         sys::pause();
       }
       if (look()) {
-        return true;
+        return turns.end(true);
       }
     }
-    sys::yield();
+    turns.give_way();
     if (look()) {
-      return true;
+      return turns.end(true);
     }
-  } while (sys::ticks() < end);
-  return false;
+  }
+  return turns.end(false);
 }
 
-// Spins for the whole time, without a condition.
+// The same, as long as it has paid at the place whose budget this is.
+template <typename Look>
+bool spin_until(SpinBudget& budget, WaitMode mode, Look look) {
+  const Spun spun = spin_until(budget.budget_us(mode), look);
+  budget.record(spun);
+  return came(spun);
+}
+
+// Spins for the whole time, which is a few microseconds, without a condition and without a yield.
 inline void spin_for(std::uint32_t us) {
-  (void)spin_until(us, [] { return false; });
+  for (const std::uint64_t end = sys::ticks() + us * sys::ticks_per_us(); sys::ticks() < end;) {
+    sys::pause();
+  }
 }
 
 }  // namespace weft::sync

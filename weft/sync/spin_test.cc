@@ -73,23 +73,114 @@ TEST(SpinBudget, LearnsAfterTwoThreadsRacedOnIt) {
   EXPECT_EQ(budget.budget_us(WaitMode::adaptive), where_it_pays(50));
 }
 
+TEST(SpinBudget, IsFullForTwoMoreWaitsAfterATrialThatPaid) {
+  SpinBudget budget;
+  for (int i = 0; i < 20; ++i) {
+    budget.record(false);
+  }
+  budget.record(true);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(budget.budget_us(WaitMode::adaptive), where_it_pays(50));
+    budget.record(false);
+  }
+  EXPECT_EQ(budget.budget_us(WaitMode::adaptive), where_it_pays(2));
+}
+
+TEST(SpinBudget, CountsWhatCameLateAsAFailureAndLearnsNothingWithoutATrial) {
+  SpinBudget budget;
+  for (int i = 0; i < 100; ++i) {
+    budget.record(Spun::not_tried);
+  }
+  EXPECT_EQ(budget.budget_us(WaitMode::adaptive), where_it_pays(50));
+  for (int i = 0; i < 20; ++i) {
+    budget.record(Spun::late);
+  }
+  EXPECT_EQ(budget.budget_us(WaitMode::adaptive), where_it_pays(2));
+}
+
+constexpr std::uint64_t kUs = 1000;  // ticks in a microsecond
+constexpr std::uint64_t kMs = 1000 * kUs;
+
+TEST(Contention, IsNotSeenInAShortYield) {
+  Contention contention;
+  EXPECT_FALSE(contention.note_yield(5, 5 + 50 * kUs, kUs));
+  EXPECT_FALSE(contention.wanted(5 + 50 * kUs));
+}
+
+TEST(Contention, EndsSpinningForFourMillisecondsAfterALostSlice) {
+  Contention contention;
+  EXPECT_TRUE(contention.note_yield(0, 3 * kMs, kUs));
+  EXPECT_TRUE(contention.wanted(3 * kMs));
+  EXPECT_TRUE(contention.wanted(7 * kMs - 1));
+  EXPECT_FALSE(contention.wanted(7 * kMs));
+}
+
+TEST(Contention, TriesAgainLessAndLessOftenWhileSlicesAreLost) {
+  Contention contention;
+  std::uint64_t now = 0;
+  for (const std::uint64_t away : {4, 8, 16, 32, 64, 128, 256, 256}) {
+    EXPECT_TRUE(contention.note_yield(now, now + kMs, kUs));
+    now += kMs + away * kMs;
+    EXPECT_TRUE(contention.wanted(now - 1)) << away;
+    EXPECT_FALSE(contention.wanted(now)) << away;
+  }
+}
+
+TEST(Contention, IsForgottenAsYieldsReturnAtOnce) {
+  Contention contention;
+  for (int i = 0; i < 10; ++i) {
+    (void)contention.note_yield(0, kMs, kUs);
+  }
+  for (int i = 0; i < 64 * 6; ++i) {
+    EXPECT_FALSE(contention.note_yield(0, kUs, kUs));
+  }
+  EXPECT_TRUE(contention.note_yield(0, kMs, kUs));
+  EXPECT_FALSE(contention.wanted(5 * kMs));
+}
+
+// Contention is the thread's own: that of the thread that runs the tests depends on the tests before.
+template <typename Body>
+void in_a_new_thread(Body body) {
+  std::thread(body).join();
+}
+
 TEST(SpinUntil, DoesNotLookWithoutABudget) {
-  EXPECT_FALSE(spin_until(0, [] {
+  const Spun spun = spin_until(0, [] {
     ADD_FAILURE();
     return true;
-  }));
+  });
+  EXPECT_EQ(spun, Spun::not_tried);
+}
+
+TEST(SpinUntil, DoesNotLookWhileAnotherProgramWantsTheCore) {
+  in_a_new_thread([] {
+    const std::uint64_t now = sys::ticks();
+    for (int i = 0; i < 20; ++i) {  // the last one ends spinning for 256 ms from an hour ahead on
+      (void)this_threads_contention().note_yield(now, now + 3'600'000'000ULL * sys::ticks_per_us(),
+                                                 sys::ticks_per_us());
+    }
+    const Spun spun = spin_until(50, [] {
+      ADD_FAILURE();
+      return true;
+    });
+    EXPECT_EQ(spun, Spun::not_tried);
+  });
 }
 
 TEST(SpinUntil, EndsAtTheFirstSuccess) {
-  int looks = 0;
-  EXPECT_TRUE(spin_until(1'000'000, [&] { return ++looks == 7; }));
-  EXPECT_EQ(looks, 7);
+  in_a_new_thread([] {
+    int looks = 0;
+    EXPECT_EQ(spin_until(1'000'000, [&] { return ++looks == 3; }), Spun::found);
+    EXPECT_EQ(looks, 3);
+  });
 }
 
 TEST(SpinUntil, GivesUpWhenTheBudgetIsSpent) {
-  int looks = 0;
-  EXPECT_FALSE(spin_until(1, [&] { return ++looks < 0; }));
-  EXPECT_GE(looks, 5);
+  in_a_new_thread([] {
+    int looks = 0;
+    EXPECT_EQ(spin_until(1, [&] { return ++looks < 0; }), Spun::spent);
+    EXPECT_GE(looks, 5);
+  });
 }
 
 }  // namespace

@@ -48,6 +48,9 @@ class ConnectionOwner {
   virtual void forget_descriptor(Connection& connection) noexcept = 0;  // before the stream goes; idempotent
   virtual void connection_finished(Connection& connection) = 0;         // nothing of it may be used afterwards
 
+  // The calling thread left bytes in a batch, and did not list this socket for its next wait yet. Send lock.
+  virtual void batch_begun() noexcept = 0;
+
   // With the read baton. An error: the peer asked for too much, or there is no memory.
   [[nodiscard]] virtual Result<void> handle_subscription(Connection& connection, bool subscribe,
                                                          const FilterView& topic) = 0;

@@ -102,12 +102,12 @@ ReceiveSide::Peek ReceiveSide::stop_spent() noexcept {
 // Two reads are 4 us apart, so that each brings much.
 bool ReceiveSide::await_rest() noexcept {
   const std::size_t before = reader_.big_filled();
-  const bool found = sync::spin_until(common_.learnt_budget(rest_spin_), [&] {
+  const sync::Spun spun = sync::spin_until(common_.learnt_budget(rest_spin_), [&] {
     sync::spin_for(kGatherUs);
     return fill(share_.turn) || end_.reached;
   });
-  rest_spin_.record(found && reader_.big_filled() - before >= ConnectionCommon::kAwaitedMin);
-  return found;
+  rest_spin_.record(spun, reader_.big_filled() - before >= ConnectionCommon::kAwaitedMin);
+  return came(spun);
 }
 
 void ReceiveSide::collect() noexcept {

@@ -255,12 +255,14 @@ void SendSide::await_room(std::size_t size, Outbound& call) noexcept {
   for (bool found = true;
        found && writer_.blocked() && !writer_.failed() && !share_.send_mutex->wanted() && sys::ticks() < end;) {
     const std::uint64_t before = writer_.written();
-    found = sync::spin_until(times * common_.learnt_budget(room_spin_),
-                             [&] { return sys::is_writable(common_.stream->fd()) || share_.send_mutex->wanted(); });
+    const sync::Spun spun = sync::spin_until(times * common_.learnt_budget(room_spin_), [&] {
+      return sys::is_writable(common_.stream->fd()) || share_.send_mutex->wanted();
+    });
+    found = came(spun);
     if (found) {
       flush_all();
     }
-    room_spin_.record(writer_.written() - before >= ConnectionCommon::kAwaitedMin);
+    room_spin_.record(spun, writer_.written() - before >= ConnectionCommon::kAwaitedMin);
   }
 }
 
@@ -312,6 +314,10 @@ void SendSide::flush_or_arm(bool wide, bool now) noexcept {
 
 // Without memory for the list, the I/O thread alone flushes the batch, which is armed.
 void SendSide::list_at_socket() noexcept {
+  if (const std::uint64_t thread = this_thread_number(); share_.flushing_thread != thread) [[unlikely]] {
+    share_.flushing_thread = thread;
+    common_.owner.batch_begun();
+  }
   if (listed_place_ != kNotListed) {
     return;
   }

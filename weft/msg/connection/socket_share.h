@@ -19,6 +19,17 @@ namespace weft::msg {
 class Connection;
 class Link;
 
+// Differs between any two threads of a process, also when one of them has ended: the system gives a new thread the
+// memory, and so each address, of an ended one. Never 0.
+[[nodiscard]] inline std::uint64_t this_thread_number() noexcept {
+  static std::atomic<std::uint64_t> threads{0};
+  static thread_local constinit std::uint64_t number = 0;
+  if (number == 0) [[unlikely]] {
+    number = threads.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+  return number;
+}
+
 // PipeShare: the members that a pipe and the connection under it both touch.
 // Owner: the socket, as part of its pipe; it lives until the connection has finished and its input was taken.
 struct PipeShare {
@@ -86,6 +97,8 @@ struct SocketShare {
 
   std::vector<std::shared_ptr<Connection>> unflushed;  // with a batch that the socket flushes before a call waits
   std::atomic<bool> has_unflushed{false};              // a hint to the sender itself
+  // Send lock: the number of the thread that lists the socket; 0: none.
+  std::uint64_t flushing_thread = 0;
   AppReaders app_readers;
 
   MessageDrops drops;

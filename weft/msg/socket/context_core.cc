@@ -94,6 +94,7 @@ Result<void> ContextCore::wait_until_quiet() {
   if (inherited()) {
     return {};
   }
+  flush_this_threads_batches();
   for (;;) {
     const auto ticket = quiet_.announce_futex(false);
     {

@@ -24,6 +24,7 @@
 #include "weft/msg/socket/accept_bounds.h"
 #include "weft/msg/socket/lobby.h"
 #include "weft/msg/socket/monitor_feed.h"
+#include "weft/msg/socket/thread_batches.h"
 #include "weft/net/endpoint.h"
 #include "weft/net/listener.h"
 #include "weft/sync/mutex.h"
@@ -98,7 +99,7 @@ class Timeout {
 // Affinity: any thread. Locks, in order: feed, receive, send, table, options.
 // Cost: a send or receive is one uncontended lock, one virtual call and the pipe's work.
 // Invariants:
-//   1. A waiting thread holds no lock and has flushed this socket's batches.
+//   1. A waiting thread holds no lock, and has flushed this socket's batches and those that it began on others.
 //   2. The pattern knows each pipe from attach to detach; the table keeps the pipe until it is drained.
 class SocketCore final : public ConnectionOwner, public std::enable_shared_from_this<SocketCore> {
  public:
@@ -206,6 +207,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] bool connection_ready(Connection& connection, Bytes identity) override;
   void connection_lost(Connection& connection) override;
   void forget_descriptor(Connection& connection) noexcept override;
+  void batch_begun() noexcept override { list_at_this_thread(weak_from_this()); }
   void connection_finished(Connection& connection) override;
   [[nodiscard]] Result<void> handle_subscription(Connection& connection, bool subscribe,
                                                  const FilterView& topic) override;

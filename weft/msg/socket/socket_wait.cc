@@ -92,7 +92,11 @@ Result<void> SocketCore::recv_or_wait(Inbound& part, Timeout timeout) {
   // In eco mode the thread does not spin: its sleep is its first query, and returns at once if the kernel has bytes.
   const bool look = !timeout.may_wait() || share_.wait_mode != sync::WaitMode::eco;
   Result<void> result = try_receive(part, look, Instant::min());
-  if (!would_block(result) || !timeout.may_wait()) {
+  if (!would_block(result)) {
+    return result;
+  }
+  flush_this_threads_batches();
+  if (!timeout.may_wait()) {
     return result;
   }
   const Instant deadline = timeout.deadline(receive_timeout());
@@ -104,8 +108,8 @@ Result<void> SocketCore::recv_or_wait(Inbound& part, Timeout timeout) {
 }
 
 void SocketCore::flush_batches() noexcept {
-  if (!share_.has_unflushed.load(std::memory_order_relaxed)) {
-    return;
+  if (!share_.has_unflushed.load(std::memory_order_relaxed) || context_.inherited()) {
+    return;  // a forked child has a copy of the parent's batch
   }
   const std::lock_guard lock(send_mutex_);
   for (const auto& connection : share_.unflushed) {
@@ -113,6 +117,7 @@ void SocketCore::flush_batches() noexcept {
   }
   share_.unflushed.clear();
   share_.has_unflushed.store(false, std::memory_order_relaxed);
+  share_.flushing_thread = 0;
 }
 
 // InputWait: one thread's wait for input. One of the waiting threads is the leader: it waits for the connections'
@@ -192,15 +197,10 @@ class SocketCore::InputWait {
 
 template <typename Attempt>
 Result<void> SocketCore::wait_for_input(Instant deadline, Attempt attempt) {
-  flush_batches();
+  flush_batches();  // also those of other threads
   InputWait wait(*this);
-  const std::uint32_t budget = input_spin_.budget_us(share_.wait_mode);
-  if (budget != 0) {
-    const bool found = sync::spin_until(budget, [&] { return attempt(true); });
-    input_spin_.record(found);
-    if (found) {
-      return {};
-    }
+  if (sync::spin_until(input_spin_, share_.wait_mode, [&] { return attempt(true); })) {
+    return {};
   }
   for (;;) {
     wait.announce();
@@ -216,14 +216,10 @@ Result<void> SocketCore::wait_for_input(Instant deadline, Attempt attempt) {
 
 template <typename Attempt>
 Result<void> SocketCore::wait_for_output(Instant deadline, Attempt attempt) {
+  flush_this_threads_batches();
   flush_batches();
-  const std::uint32_t budget = output_spin_.budget_us(share_.wait_mode);
-  if (budget != 0) {
-    const bool found = sync::spin_until(budget, attempt);
-    output_spin_.record(found);
-    if (found) {
-      return {};
-    }
+  if (sync::spin_until(output_spin_, share_.wait_mode, attempt)) {
+    return {};
   }
   for (;;) {
     const auto ticket = share_.output_parker.announce_futex(false);  // the thread that makes room wakes with a fence

@@ -386,9 +386,7 @@ bool Future<T>::wait_until(Instant deadline) const noexcept {
   if (bounded && deadline <= sys::now()) {
     return false;
   }
-  const bool spun =
-      sync::spin_until(budget.budget_us(sync::WaitMode::adaptive), [this] { return state_->completion.ready(); });
-  budget.record(spun);
+  (void)sync::spin_until(budget, sync::WaitMode::adaptive, [this] { return state_->completion.ready(); });
   while (!ready()) {
     const Duration left = time_left(deadline, sys::now());
     if (left == Duration::zero()) {

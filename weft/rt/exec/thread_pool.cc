@@ -185,10 +185,7 @@ void ThreadPool::Shared::execute(Worker& mine, Job& job) noexcept {
 
 // A searcher spins here. True: a queue has a job, or the gate is closed.
 bool ThreadPool::Shared::spin_for_job() noexcept {
-  const bool found =
-      sync::spin_until(budget.budget_us(sync::WaitMode::adaptive), [this] { return any_ready() || gate.closed(); });
-  budget.record(found);
-  return found;
+  return sync::spin_until(budget, sync::WaitMode::adaptive, [this] { return any_ready() || gate.closed(); });
 }
 
 void ThreadPool::Shared::run(Worker& mine) noexcept {

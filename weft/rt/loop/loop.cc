@@ -243,9 +243,9 @@ bool Loop::spin_for_work(Duration timeout, std::size_t& event_count) {
     return false;
   }
   const auto mailed = [this] { return (hook_ != nullptr && hook_->has_work()) || has_mail(); };
-  const std::uint64_t end = sys::ticks() + budget_us * sys::ticks_per_us();
+  sync::SpinTurns turns(budget_us);
   bool found = false;
-  do {
+  while (!found && turns.begin()) {
     for (int i = 0; i < kChecksPerPoll && !found; ++i) {
       sys::pause();
       found = mailed();
@@ -255,10 +255,10 @@ bool Loop::spin_for_work(Duration timeout, std::size_t& event_count) {
       found = event_count != 0;
     }
     if (!found) {
-      sys::yield();
+      turns.give_way();
     }
-  } while (!found && sys::ticks() < end);
-  spin_budget_.record(found);
+  }
+  spin_budget_.record(turns.end(found));
   return found;
 }
 

@@ -220,17 +220,14 @@ Result<TopicMessage> Node::next_until(SubscriptionCore& subscription, Instant de
 }
 
 void Node::wait_for_input(SubscriptionCore& subscription, sys::EventFd& event, Instant deadline) {
+  msg::flush_this_threads_batches();
   const bool lead = !led_.exchange(true, std::memory_order_acq_rel);
   if (lead) {
     leads_.store(leads_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    const std::uint32_t budget = spin_.budget_us(in_.core()->wait_mode());
-    const bool came = budget != 0 && sync::spin_until(budget, [&] {
-                        (void)pump(false);
-                        return subscription.has_input();
-                      });
-    if (budget != 0) {
-      spin_.record(came);
-    }
+    const bool came = sync::spin_until(spin_, in_.core()->wait_mode(), [&] {
+      (void)pump(false);
+      return subscription.has_input();
+    });
     if (came) {
       lead_ended();
       promote();
