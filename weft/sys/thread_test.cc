@@ -3,6 +3,8 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -57,6 +59,29 @@ TEST(ThreadTest, RunsOnceAndIsJoinedByDestruction) {
     thread->join();  // moved from: no thread to wait for
   }
   EXPECT_EQ(runs, 1);
+}
+
+TEST(ThreadTest, AForkedChildDoesNotWaitForAThreadOfItsParent) {
+  std::atomic<bool> goes_on{true};
+  auto thread = Thread::start(
+      [](void* flag) {
+        while (static_cast<std::atomic<bool>*>(flag)->load()) {
+          sched_yield();
+        }
+      },
+      &goes_on);
+  ASSERT_TRUE(thread);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);  // ends a child that hangs
+    thread->join();
+    *thread = Thread();
+    ::_exit(0);
+  }
+  int status = 1;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  goes_on.store(false);
 }
 
 TEST(ThreadTest, IsNamedAndStaysAsItWasWithoutOptions) {

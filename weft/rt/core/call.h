@@ -35,22 +35,14 @@ class CoreWait : protected Wait {
   CoreWait& operator=(const CoreWait&) = delete;
   ~CoreWait() = default;
 
-  // False: the task was cancelled. It suspends all the same, and resumes in the next turn.
+  // False: the task was cancelled, and await_suspend() returns deferred().
   template <typename Promise>
-  [[nodiscard]] bool attach(std::coroutine_handle<Promise> coroutine) noexcept {
+  [[nodiscard]] bool attach(std::coroutine_handle<Promise> coroutine) {
     if constexpr (TaskPromise<Promise>) {
       return Wait::begin(coroutine.promise().scope(), coroutine);
     } else {
       coroutine_ = coroutine;
       return true;
-    }
-  }
-  template <typename Promise>
-  [[nodiscard]] static bool is_cancelled(std::coroutine_handle<Promise> coroutine) noexcept {
-    if constexpr (TaskPromise<Promise>) {
-      return coroutine.promise().scope().cancelled();
-    } else {
-      return false;
     }
   }
   void resume_caller() noexcept {
@@ -137,18 +129,15 @@ class CallState::Caller : protected CoreWait {
 
   // False: the caller does not wait; error_ says why.
   template <typename Promise>
-  [[nodiscard]] bool suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+  [[nodiscard]] bool suspend(std::coroutine_handle<Promise> coroutine) {
     error_ = check();
-    const bool cancelled = is_cancelled(coroutine);
-    if (error_ == Errc::ok || cancelled) {
-      if (!attach(coroutine) && error_ == Errc::ok) {
-        error_ = kCancelled;
-      }
+    if (error_ == Errc::ok && !attach(coroutine)) {
+      error_ = kCancelled;
     }
     if (error_ != Errc::ok) {
       cancel_timer();
       drop();
-      return cancelled;
+      return deferred();
     }
     state_->begin(*core_, target_, *this);
     return true;
@@ -255,7 +244,7 @@ class [[nodiscard]] Calling : private detail::CallState::Caller {
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <typename Promise>
-  [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     return this->suspend(coroutine);
   }
   [[nodiscard]] typename Call::Outcome await_resume() {
@@ -277,20 +266,16 @@ class [[nodiscard]] Posting : private detail::CoreWait {
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <typename Promise>
-  [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     error_ = check();
-    if (is_cancelled(coroutine)) {
-      if (error_ != Errc::ok || !core_->try_send(target_, entry_)) {
-        error_ = error_ == Errc::ok ? kCancelled : error_;
-        (void)attach(coroutine);
+    if (error_ == Errc::ok && !core_->try_send(target_, entry_)) {
+      if (attach(coroutine)) {
+        core_->wait_to_send(target_, entry_);
         return true;
       }
-    } else if (error_ == Errc::ok && !core_->try_send(target_, entry_)) {
-      (void)attach(coroutine);
-      core_->wait_to_send(target_, entry_);
-      return true;
+      error_ = kCancelled;
     }
-    return false;
+    return deferred();
   }
   [[nodiscard]] Result<void> await_resume() const noexcept {
     return error_ == Errc::ok ? Result<void>() : Result<void>(error_);

@@ -399,7 +399,8 @@ Error used_elsewhere(std::string_view what, const Core* owner) noexcept {
 }
 
 namespace {
-constexpr CounterRow kRows[] = {WEFT_CORE_COUNTERS(WEFT_COUNTER_ROW) WEFT_FOREIGN_LANE_COUNTERS(WEFT_COUNTER_ROW)};
+constexpr CounterRow kRows[] = {WEFT_CORE_COUNTERS(WEFT_COUNTER_ROW) WEFT_FOREIGN_LANE_COUNTERS(WEFT_COUNTER_ROW)
+                                    WEFT_CORE_TASK_COUNTERS(WEFT_COUNTER_ROW)};
 static_assert(std::size(kRows) == sync::count_of_rows<CoreCounts>());
 }  // namespace
 
@@ -415,6 +416,7 @@ CoreCounts Core::counts() const noexcept {
   for (unsigned slot = 0; slot < lane_count_ - cores_; ++slot) {
     sync::add_counters(static_cast<ForeignLaneNumbers<std::uint64_t>&>(counts), foreign_[slot].counters);
   }
+  counts.cancels_ignored = loop_->tasks().cancels_ignored();
   return counts;
 }
 

@@ -53,6 +53,11 @@ class CallState;
       "Messages of other threads to the core.", "rt/core/core.h")                                               \
   ROW(foreign_refused, counter, "foreign_messages_refused_total", "", "", "messages",                           \
       "Messages of other threads that found no room.", "rt/core/core.cc")
+
+// The counters of a core's coroutines, kept by its TaskRunner.
+#define WEFT_CORE_TASK_COUNTERS(ROW)                                                                            \
+  ROW(cancels_ignored, counter, "cancels_ignored_total", "", "", "awaits",                                      \
+      "Awaits of a cancelled coroutine that followed an await that had said so.", "rt/loop/task_runner.cc")
 // clang-format on
 
 template <typename Number>
@@ -64,12 +69,18 @@ struct ForeignLaneNumbers {
   WEFT_COUNTER_BLOCK(WEFT_FOREIGN_LANE_COUNTERS)
 };
 
+template <typename Number>
+struct CoreTaskNumbers {
+  WEFT_COUNTER_BLOCK(WEFT_CORE_TASK_COUNTERS)
+};
+
 // CoreCounts: a core's counters since it was made.
-struct CoreCounts : CoreNumbers<std::uint64_t>, ForeignLaneNumbers<std::uint64_t> {
+struct CoreCounts : CoreNumbers<std::uint64_t>, ForeignLaneNumbers<std::uint64_t>, CoreTaskNumbers<std::uint64_t> {
   template <typename Visitor, typename... Blocks>
   static constexpr void visit(Visitor&& visitor, Blocks&... blocks) {
     CoreNumbers::visit(visitor, blocks...);
     ForeignLaneNumbers::visit(visitor, blocks...);
+    CoreTaskNumbers::visit(visitor, blocks...);
   }
 };
 extern const CounterTable kCoreTable;

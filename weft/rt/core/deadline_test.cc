@@ -172,6 +172,26 @@ TEST(Deadline, AWaitUntilTheEndOfTimeLastsUntilItsEvent) {
   }
 }
 
+TEST(Deadline, AStopWithoutTimeReturnsAtOnceBesideOneThatWaits) {
+  for (const Row& row : kRows) {
+    if (std::string_view(row.name).find("::stop") == std::string_view::npos) {
+      continue;
+    }
+    const Waiting call = row.make();
+    std::atomic<bool> begun{false};
+    std::thread waiter([&] {
+      begun.store(true);
+      (void)call.wait(kNever);
+    });
+    for (int turn = 0; turn < 1000 || !begun.load(); ++turn) {
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(call.wait(Instant::min()), Errc::timed_out) << row.name;
+    call.give();
+    waiter.join();
+  }
+}
+
 TEST(Deadline, AnExecutorRunsAJobWithANegativeDelayAtOnceAndOneWithTheLongestNever) {
   for (const test::Kind& kind : test::kKinds) {
     test::Made made = kind.make({});

@@ -180,7 +180,7 @@ class [[nodiscard]] CallingTask : private detail::CallState::Caller {
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <detail::TaskPromise Promise>  // Tasks only: a core that ends does not wait for other coroutines
-  [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+  [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     return this->suspend(coroutine);
   }
   [[nodiscard]] typename Call::Outcome await_resume() {

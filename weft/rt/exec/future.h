@@ -335,10 +335,10 @@ class [[nodiscard]] FutureAwait {
 
   [[nodiscard]] bool await_ready() const noexcept { return future_.ready(); }
   template <detail::TaskPromise Promise>
-  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     if (!wait_.begin(coroutine.promise().scope(), coroutine)) {
       withdrawn_ = true;
-      return true;
+      return wait_.deferred();
     }
     if (!future_.try_continue([](void* self) noexcept { static_cast<FutureAwait*>(self)->post(); }, this)) {
       wait_.finish();  // the result is ready by now

@@ -148,10 +148,11 @@ Result<void> Strand::Core::push(Job& job, bool taken_before) {
   }
   if (const auto granted = ask_for_grant(lock); !granted) {
     state = State::idle;
-    if (!jobs.empty()) {
-      job = std::move(jobs.front());  // the caller's own: other pushers waited
-      jobs.pop_front();
+    if (jobs.empty()) {
+      return {};  // a stop() dropped the job meanwhile, and counted it
     }
+    job = std::move(jobs.front());  // the caller's own: other pushers waited
+    jobs.pop_front();
     return granted;
   }
   return {};

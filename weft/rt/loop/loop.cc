@@ -30,12 +30,13 @@ Loop::Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOpt
       thread_name_(thread_name),
       thread_options_(thread_options),
       timers_(sys::now()),
-      now_(sys::now()) {}
+      now_(sys::now()),
+      generation_(sys::fork_generation()) {}
 
 Loop::~Loop() {
   stop();
   thread_.join();
-  if (!started_ || generation_ == sys::fork_generation()) {  // else the mailbox's lock may be held for ever
+  if (generation_ == sys::fork_generation()) {  // else the mailbox's lock may be held for ever
     close_mail();
   }
 }

@@ -149,7 +149,7 @@ class Loop {
   std::atomic<Sleep> sleep_{Sleep::awake};
   std::atomic<std::thread::id> thread_id_{};
   std::atomic<bool> started_{false};
-  std::uint32_t generation_ = 0;   // of the process that has the thread
+  std::uint32_t generation_;       // of the process that has the thread
   std::atomic<bool> over_{false};  // the thread's last turn is over
   sync::Parker end_;               // woken then
   sys::Thread thread_;

@@ -39,6 +39,30 @@ void CancelScope::cancel() noexcept {
   }
 }
 
+// The first cancelled await of a run of the coroutine is not deferred: most coroutines end behind it. All awaits of one
+// run have the same place in the row, those of the tasks that the coroutine starts as well, so that a group of many
+// tasks is not taken for a long row.
+void Wait::defer(CancelScope& scope, std::coroutine_handle<> coroutine) {
+  TaskRunner& runner = scope.runner();
+  if (runner.cancelled_row_ == 0) {
+    runner.cancelled_row_ = 1;
+    return;
+  }
+  runner.cancels_ignored_.add();
+  if (runner.cancelled_row_ == kCancelledAwaitsMax) {
+    runner.cancelled_row_ = 1;  // a task that catches it awaits the next turn again
+    throw CancelIgnored();
+  }
+  coroutine_ = coroutine;
+  row_ = runner.cancelled_row_ + 1;
+  runner.add(*this);
+}
+
+void Wait::run_deferred() noexcept {
+  scope_->runner().cancelled_row_ = std::exchange(row_, 0);
+  detail::resume(coroutine_);
+}
+
 void TaskRunner::turn() noexcept {
   if (has_posted()) {
     const std::lock_guard lock(posted_mutex_);
@@ -56,8 +80,10 @@ void TaskRunner::turn() noexcept {
     now.push_back(*item);
   }
   while (detail::Ready* const item = now.pop_front()) {
+    cancelled_row_ = 0;
     item->run();
   }
+  cancelled_row_ = 0;
 }
 
 void TaskRunner::post(detail::Ready& item) noexcept {

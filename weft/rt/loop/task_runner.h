@@ -5,6 +5,8 @@
 #include <concepts>
 #include <coroutine>
 #include <cstddef>
+#include <cstdint>
+#include <exception>
 #include <mutex>
 #include <utility>
 
@@ -12,6 +14,7 @@
 #include "weft/base/list.h"
 #include "weft/base/time.h"
 #include "weft/rt/loop/timer_wheel.h"
+#include "weft/sync/counter.h"
 
 namespace weft::rt {
 
@@ -20,6 +23,16 @@ class TaskRunner;
 
 // The result of an await whose task was cancelled.
 inline constexpr Error kCancelled(Errc::cancelled, "the task was cancelled");
+
+// CancelIgnored: what an await throws when its task awaited kCancelledAwaitsMax times in a row after it was cancelled,
+// and got kCancelled each time: a loop that does not check what its awaits return. So such a task ends.
+inline constexpr std::uint32_t kCancelledAwaitsMax = 10'000;
+class CancelIgnored final : public std::exception {
+ public:
+  [[nodiscard]] const char* what() const noexcept override {
+    return "weft: the task was cancelled, and went on awaiting: it does not check what its awaits return";
+  }
+};
 
 namespace detail {
 
@@ -92,15 +105,19 @@ concept TaskPromise = requires(Promise& promise) {
 //   2. finish() of a wait that is over does nothing.
 //   3. The scope calls the cancel function at most once, and before finish(). The function detaches the wait from its
 //      event and calls finish(), or makes sure that finish() comes soon.
+//   4. Of the awaits of a cancelled coroutine that follow each other, the first ends at once, and each later one in the
+//      next turn. So a coroutine that does not check its results cannot keep the runner's thread.
 class Wait : public detail::Ready {
  public:
   using Cancel = void (*)(Wait& self) noexcept;
 
   explicit Wait(Cancel cancel) noexcept : Ready(run_wait), cancel_(cancel) {}
 
-  // False: the scope is cancelled already. The coroutine suspends all the same, and resumes in the next turn: a
-  // cancelled task that goes on awaiting does not keep the loop from turning.
-  [[nodiscard]] bool begin(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
+  // False: the scope is cancelled already, and no wait for the event has begun. The await's result is kCancelled, and
+  // await_suspend() returns deferred(). Throws CancelIgnored.
+  [[nodiscard]] bool begin(CancelScope& scope, std::coroutine_handle<> coroutine);
+  // After begin() returned false: whether the runner resumes the coroutine, in its next turn.
+  [[nodiscard]] bool deferred() const noexcept { return row_ != 0; }
   // The same for an event that cannot be given up: the wait begins in a cancelled scope too, which then does not call
   // the cancel function.
   void begin_always(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
@@ -112,11 +129,14 @@ class Wait : public detail::Ready {
 
  private:
   friend class CancelScope;
-  static void run_wait(Ready& self) noexcept { detail::resume(static_cast<Wait&>(self).coroutine_); }
+  static void run_wait(Ready& self) noexcept;
+  void defer(CancelScope& scope, std::coroutine_handle<> coroutine);
+  void run_deferred() noexcept;
 
   Cancel cancel_;
   CancelScope* scope_ = nullptr;
   std::coroutine_handle<> coroutine_;
+  std::uint32_t row_ = 0;  // awaits in a row that were cancelled, with this one; 0: this one is not deferred
   bool waiting_ = false;
 };
 
@@ -191,27 +211,40 @@ class TaskRunner {
   [[nodiscard]] bool idle() const noexcept { return tasks_ == 0 && ready_.empty(); }
   [[nodiscard]] std::size_t tasks() const noexcept { return tasks_; }  // that no coroutine of this thread awaits
   void count_task(int change) noexcept { tasks_ += static_cast<std::size_t>(change); }
+  // Awaits that a cancelled coroutine began after its last one had ended with kCancelled. Any thread.
+  [[nodiscard]] std::uint64_t cancels_ignored() const noexcept { return cancels_ignored_.value(); }
 
  private:
+  friend class Wait;
   TimerWheel& timers_;
   const Instant& now_;
   Loop* loop_;
   List<detail::Ready> ready_;
   std::size_t tasks_ = 0;
   CancelScope root_;
+  std::uint32_t cancelled_row_ = 0;  // awaits in a row that were cancelled, of the coroutine that runs
+  sync::Counter cancels_ignored_;
   std::mutex posted_mutex_;
   List<detail::Ready> posted_;  // guarded by posted_mutex_
   std::atomic<bool> has_posted_{false};
 };
 
-inline bool Wait::begin(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept {
-  scope_ = &scope;
-  const bool cancelled = scope.cancelled();
-  begin_always(scope, coroutine);
-  if (cancelled) [[unlikely]] {
-    finish();
+inline void Wait::run_wait(Ready& self) noexcept {
+  auto& wait = static_cast<Wait&>(self);
+  if (wait.row_ != 0) [[unlikely]] {
+    return wait.run_deferred();
   }
-  return !cancelled;
+  detail::resume(wait.coroutine_);
+}
+
+inline bool Wait::begin(CancelScope& scope, std::coroutine_handle<> coroutine) {
+  scope_ = &scope;
+  if (scope.cancelled()) [[unlikely]] {
+    defer(scope, coroutine);
+    return false;
+  }
+  begin_always(scope, coroutine);
+  return true;
 }
 
 inline void Wait::begin_always(CancelScope& scope, std::coroutine_handle<> coroutine) noexcept {

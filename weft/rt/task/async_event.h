@@ -38,14 +38,15 @@ class AsyncEvent {
 
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <detail::TaskPromise Promise>
-    bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    bool await_suspend(std::coroutine_handle<Promise> coroutine) {
       CancelScope& scope = coroutine.promise().scope();
       if (event_.set_ && !scope.cancelled()) {
         return false;
       }
-      if (wait_.begin(scope, coroutine)) {
-        event_.waiting_.push_back(*this);
+      if (!wait_.begin(scope, coroutine)) {
+        return wait_.deferred();
       }
+      event_.waiting_.push_back(*this);
       return true;
     }
     // A waiter whose event came and whose scope was cancelled in the same turn is cancelled.

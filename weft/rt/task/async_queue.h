@@ -62,7 +62,7 @@ class AsyncQueue {
   Task<Result<void>> push(T value) {
     for (;;) {
       if (const bool cancelled = co_await is_cancelled(); cancelled) {
-        co_return co_await room_.wait();  // kCancelled, after a turn
+        co_return kCancelled;
       }
       // A refused value is still here. NOLINTNEXTLINE(bugprone-use-after-move)
       const Result<void> pushed = try_push(std::move(value));
@@ -79,7 +79,6 @@ class AsyncQueue {
   Task<Result<T>> pop() {
     for (;;) {
       if (const bool cancelled = co_await is_cancelled(); cancelled) {
-        (void)co_await filled_.wait();  // gives the turn back
         co_return kCancelled;
       }
       Result<T> popped = try_pop();

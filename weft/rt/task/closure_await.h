@@ -27,7 +27,7 @@ class [[nodiscard]] AwaitByName final : public Awaiter {
     explicit Reference(Awaiter& awaiter) noexcept : awaiter_(awaiter) {}
     [[nodiscard]] bool await_ready() const noexcept { return awaiter_.await_ready(); }
     template <typename Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) {
       return awaiter_.await_suspend(coroutine);
     }
     [[nodiscard]] decltype(auto) await_resume() { return awaiter_.await_resume(); }

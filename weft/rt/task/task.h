@@ -139,8 +139,11 @@ class Promise<void> final : public PromiseBase {
 // Errors: co_await returns a T, also a Result, as it is, and rethrows the coroutine's exception. Without memory for a
 // frame, calling the coroutine function throws std::bad_alloc.
 // Cancellation (docs/design/0003): a task is in its awaiter's CancelScope. When that is cancelled, each await of this
-// library inside (sleep, a Future, an event, a socket) ends with kCancelled; so does each later one, a turn later. The task is never
+// library inside (sleep, a Future, an event, a socket) ends with kCancelled; so does each later one. The task is never
 // destroyed half-way: it checks its Results and returns. The canceller waits for a task that continues all the same.
+// A task that does not check them does not keep its thread: from the second of such awaits in a row, each one ends in
+// the loop's next turn, and is counted (weft_core_cancels_ignored_total). After kCancelledAwaitsMax in a row the next
+// one throws CancelIgnored, which ends the task.
 // Invariants:
 //   1. A coroutine is resumed once for each wait.
 //   2. A frame ends with its Task, after the coroutine ran to its end.
@@ -220,20 +223,29 @@ class [[nodiscard]] Task {
 };
 
 // IsCancelled: whether the present task is cancelled: `if (const bool cancelled = co_await is_cancelled(); cancelled)`.
-// Does not wait.
+// Does not wait, but counts as an await of a cancelled task: from the second one in a row the answer comes in the next
+// turn, as Wait says.
 class [[nodiscard]] IsCancelled {
  public:
   IsCancelled() noexcept {}  // NOLINT(modernize-use-equals-default): not an aggregate, see above
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <detail::TaskPromise Promise>
-  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
-    cancelled_ = coroutine.promise().scope().cancelled();
-    return false;
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) {
+    CancelScope& scope = coroutine.promise().scope();
+    cancelled_ = scope.cancelled();
+    return cancelled_ && defer(scope, coroutine);
   }
   [[nodiscard]] bool await_resume() const noexcept { return cancelled_; }
 
  private:
+  bool defer(CancelScope& scope, std::coroutine_handle<> coroutine) {
+    // Made here only, so that an await of a task that is not cancelled does not initialize it.
+    auto* const wait = ::new (static_cast<void*>(place_)) Wait([](Wait& /*self*/) noexcept {});
+    return !wait->begin(scope, coroutine) && wait->deferred();
+  }
+
   bool cancelled_ = false;
+  alignas(Wait) std::byte place_[sizeof(Wait)];
 };
 inline IsCancelled is_cancelled() noexcept { return {}; }
 

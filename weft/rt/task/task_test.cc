@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "weft/rt/task/async_event.h"
+#include "weft/rt/task/async_queue.h"
+#include "weft/rt/task/task_group.h"
 #include "weft/rt/task/test_tasks.h"
 #include <gtest/gtest.h>
 
@@ -233,7 +235,7 @@ TEST(Task, ATaskThatWaitsDeepInsideIsCancelledThereAndAllAboveSeeIt) {
   EXPECT_EQ(here.runner().tasks(), 0u);
 }
 
-TEST(Task, EachAwaitAfterTheCancellationEndsAtOnce) {
+TEST(Task, EachAwaitAfterTheCancellationIsCancelled) {
   HandTurned here;
   int refused = 0;
   auto stubborn = [](int& count) -> Task<void> {
@@ -250,6 +252,199 @@ TEST(Task, EachAwaitAfterTheCancellationEndsAtOnce) {
   here.turn();
   EXPECT_EQ(refused, 11);
   EXPECT_EQ(here.runner().tasks(), 0u);
+}
+
+// Loops that do not check what their awaits return. Each notes how often it went round.
+struct Forgetful {
+  AsyncEvent never;
+  AsyncQueue<int> empty{1};
+  int rounds = 0;
+
+  Task<void> sleeps() {
+    for (;; ++rounds) {
+      (void)co_await sleep(std::chrono::hours(1));
+    }
+  }
+  Task<void> yields() {
+    for (;; ++rounds) {
+      (void)co_await yield();
+    }
+  }
+  Task<void> waits() {
+    for (;; ++rounds) {
+      (void)co_await never.wait();
+    }
+  }
+  Task<void> pops() {
+    for (;; ++rounds) {
+      (void)co_await empty.pop();
+    }
+  }
+  Task<void> pushes() {
+    (void)empty.try_push(1);
+    for (;; ++rounds) {
+      (void)co_await empty.push(2);
+    }
+  }
+  Task<void> asks() {
+    for (;; ++rounds) {
+      const bool cancelled = co_await is_cancelled();
+      if (!cancelled) {
+        (void)co_await sleep(std::chrono::hours(1));
+      }
+    }
+  }
+  Task<void> waits_in_scopes() {
+    for (;; ++rounds) {
+      (void)co_await with_timeout(sleep_long(), std::chrono::hours(2));
+    }
+  }
+  Task<void> waits_in_groups() {
+    for (;; ++rounds) {
+      (void)co_await when_all(sleep_long(), sleep_long());
+    }
+  }
+  static Task<void> sleep_long() { (void)co_await sleep(std::chrono::hours(1)); }
+};
+using ForgetfulLoop = Task<void> (Forgetful::*)();
+constexpr ForgetfulLoop kForgetfulLoops[] = {
+    &Forgetful::sleeps, &Forgetful::yields, &Forgetful::waits,           &Forgetful::pops,
+    &Forgetful::pushes, &Forgetful::asks,   &Forgetful::waits_in_scopes, &Forgetful::waits_in_groups};
+
+TEST(Task, ACancelledTaskThatIgnoresItLeavesTheThreadToOthersInEachTurn) {
+  for (const ForgetfulLoop loop : kForgetfulLoops) {
+    HandTurned here;
+    Forgetful forgetful;
+    here.start((forgetful.*loop)());
+    here.runner().turn();
+    here.scope().cancel();
+    int last = 0;
+    for (int turn = 0; turn < 20; ++turn) {
+      here.runner().turn();
+      EXPECT_LE(forgetful.rounds - last, 2) << "loop " << &loop - kForgetfulLoops;
+      last = forgetful.rounds;
+    }
+    EXPECT_GT(last, 5) << "loop " << &loop - kForgetfulLoops;
+    EXPECT_GT(here.runner().cancels_ignored(), 5u) << "loop " << &loop - kForgetfulLoops;
+    here.turn();
+  }
+}
+
+TEST(Task, ATaskThatIgnoresItsCancellationForLongEndsByAnException) {
+  for (const ForgetfulLoop loop : kForgetfulLoops) {
+    HandTurned here;
+    Forgetful forgetful;
+    here.start((forgetful.*loop)());
+    here.runner().turn();
+    here.scope().cancel();
+    here.turn();
+    EXPECT_EQ(here.runner().tasks(), 0u) << "loop " << &loop - kForgetfulLoops;
+    ASSERT_NE(here.scope().exception(), nullptr) << "loop " << &loop - kForgetfulLoops;
+    EXPECT_THROW(std::rethrow_exception(here.scope().exception()), CancelIgnored);
+  }
+}
+
+TEST(Task, ATaskThatCatchesEachExceptionLeavesTheThreadToOthersAllTheSame) {
+  HandTurned here;
+  int caught = 0;
+  auto catches = [](int& count) -> Task<void> {
+    while (count < 2) {
+      try {
+        (void)co_await sleep(std::chrono::hours(1));
+      } catch (const CancelIgnored&) {
+        ++count;
+      }
+    }
+  };
+  here.start(catches(caught));
+  here.scope().cancel();
+  std::uint32_t turns = 0;
+  for (; here.runner().tasks() != 0; ++turns) {
+    here.runner().turn();
+  }
+  EXPECT_EQ(caught, 2);
+  EXPECT_GT(turns, 2 * (kCancelledAwaitsMax - 4));
+}
+
+TEST(Task, TheVariablesOfATaskThatIgnoredItsCancellationEnd) {
+  HandTurned here;
+  int living = 0;
+  auto forgetful = [](int& count) -> Task<void> {
+    const Living outer(count);
+    for (;;) {
+      const Living inner(count);
+      (void)co_await sleep(std::chrono::hours(1));
+    }
+  };
+  here.start(forgetful(living));
+  EXPECT_EQ(living, 2);
+  here.scope().cancel();
+  here.turn();
+  EXPECT_EQ(living, 0);
+}
+
+TEST(Task, ManyTasksThatCleanUpAfterTheirCancellationAreNotTakenForOneThatIgnoresIt) {
+  HandTurned here;
+  int ended = 0;
+  auto tidy = [](int& count) -> Task<void> {
+    for (int i = 0; i < 4; ++i) {
+      (void)co_await sleep(std::chrono::hours(1));
+    }
+    ++count;
+  };
+  constexpr int kTasks = 2 * static_cast<int>(kCancelledAwaitsMax);
+  for (int i = 0; i < kTasks; ++i) {
+    here.start(tidy(ended));
+  }
+  here.scope().cancel();
+  here.turn();
+  EXPECT_EQ(ended, kTasks);
+  EXPECT_EQ(here.scope().exception(), nullptr);
+}
+
+TEST(Task, AGroupOfManyTasksInACancelledTaskIsNotTakenForOneThatIgnoresIt) {
+  HandTurned here;
+  int ended = 0;
+  auto sleeps = [](int& count) -> Task<void> {
+    (void)co_await sleep(std::chrono::hours(1));
+    ++count;
+  };
+  constexpr int kTasks = 2 * static_cast<int>(kCancelledAwaitsMax);
+  auto group = [&]() -> Task<void> {
+    for (int i = 0; i < 3; ++i) {
+      (void)co_await sleep(std::chrono::hours(1));
+    }
+    std::vector<Task<void>> tasks;
+    for (int i = 0; i < kTasks; ++i) {
+      tasks.push_back(sleeps(ended));
+    }
+    (void)co_await when_all(std::move(tasks));
+  };
+  here.start(group());
+  here.scope().cancel();
+  here.turn();
+  EXPECT_EQ(ended, kTasks);
+  EXPECT_EQ(here.scope().exception(), nullptr);
+}
+
+TEST(Task, AnAwaitOfATaskThatIsNotCancelledIsNotCountedAsOneThatIgnoresIt) {
+  HandTurned here;
+  auto patient = []() -> Task<void> {
+    for (int i = 0; i < 5; ++i) {
+      (void)co_await sleep(std::chrono::seconds(1));
+    }
+  };
+  auto ends_when_cancelled = []() -> Task<void> {
+    for (bool cancelled = false; !cancelled;) {
+      const auto slept = co_await sleep(std::chrono::hours(1));
+      cancelled = !slept;
+    }
+  };
+  here.run(patient());
+  here.start(ends_when_cancelled());
+  here.scope().cancel();
+  here.turn();
+  EXPECT_EQ(here.runner().cancels_ignored(), 0u);
 }
 
 }  // namespace

@@ -6,7 +6,7 @@ namespace weft::rt {
 bool Sleeping::suspend(CancelScope& scope, std::coroutine_handle<> coroutine) {
   if (!wait_.begin(scope, coroutine)) {
     result_ = kCancelled;
-    return true;
+    return wait_.deferred();
   }
   TaskRunner& runner = scope.runner();
   if (relative_) {

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "weft/rt/task/async_event.h"
-#include "weft/rt/task/async_queue.h"
 #include "weft/rt/task/test_tasks.h"
 #include <gtest/gtest.h>
 
@@ -270,37 +269,6 @@ TEST(TaskTime, ManyNestedTimeoutsAreCancelledWithoutAStackOfTheirOwn) {
   here.turn();
   EXPECT_EQ(error, kCancelled);
   EXPECT_EQ(here.wheel().size(), 0u);
-}
-
-// Awaits whatever ends at once in a cancelled task, until `done`.
-Task<void> goes_on(const bool& done, AsyncEvent& event, AsyncQueue<int>& queue, int& awaits) {
-  for (; !done; ++awaits) {
-    switch (awaits % 5) {
-      case 0: (void)co_await sleep(1h); break;
-      case 1: (void)co_await yield(); break;
-      case 2: (void)co_await event.wait(); break;
-      case 3: (void)co_await queue.pop(); break;
-      default: (void)co_await queue.push(1); break;
-    }
-  }
-}
-
-TEST(CancelledTask, GivesTheTurnBackWithEachAwaitAndDoesNotStopItsLoop) {
-  test::HandTurned loop;
-  AsyncEvent event;
-  AsyncQueue<int> queue(1);
-  bool done = false;
-  int awaits = 0;
-  loop.start(goes_on(done, event, queue, awaits));
-  loop.scope().cancel();
-  for (int turn = 0; turn < 20; ++turn) {
-    const int before = awaits;
-    loop.runner().turn();
-    EXPECT_LE(awaits, before + 1) << "it kept the turn";
-  }
-  EXPECT_GE(awaits, 10);
-  done = true;
-  loop.turn();
 }
 
 }  // namespace

@@ -40,10 +40,10 @@ class [[nodiscard]] RunOn {
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
   template <detail::TaskPromise Promise>
-  bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+  bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     if (!wait_.begin(coroutine.promise().scope(), coroutine)) {
       error_ = kCancelled;
-      return true;
+      return wait_.deferred();
     }
     const Result<void> taken = executor_.execute(Offer(this));
     if (!taken) [[unlikely]] {

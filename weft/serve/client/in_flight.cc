@@ -14,13 +14,14 @@ constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a request");
 
 // --- Waiter ---
 
-bool InFlight::Waiter::suspend(rt::CancelScope& scope, std::coroutine_handle<> coroutine) noexcept {
-  if (!Wait::begin(scope, coroutine)) {
+bool InFlight::Waiter::suspend(rt::CancelScope& scope, std::coroutine_handle<> coroutine) {
+  if (scope.cancelled()) {
     in_->counts_.cancelled.add();
-    in_->abandon(*this);
+    in_->abandon(*this, scope.runner().now());  // before begin(), which may throw and has set no runner yet
     end(rt::kCancelled);
-    return false;
+    return !Wait::begin(scope, coroutine) && Wait::deferred();
   }
+  (void)Wait::begin(scope, coroutine);
   if (deadline_ == kNever) {
     return true;
   }
@@ -28,7 +29,7 @@ bool InFlight::Waiter::suspend(rt::CancelScope& scope, std::coroutine_handle<> c
   timer_ = wheel_->schedule(deadline_, {[](void* self) { static_cast<Waiter*>(self)->handle_deadline(); }, this});
   if (!timer_) {
     in_->counts_.cancelled.add();
-    in_->abandon(*this);
+    in_->abandon(*this, Wait::runner().now());
     end(kNoMemory);
   }
   return true;
@@ -37,14 +38,14 @@ bool InFlight::Waiter::suspend(rt::CancelScope& scope, std::coroutine_handle<> c
 void InFlight::Waiter::handle_deadline() noexcept {
   timer_ = {};
   in_->counts_.timed_out.add();
-  in_->abandon(*this);
+  in_->abandon(*this, Wait::runner().now());
   end(Error(Errc::timed_out, "no response came in time"));
 }
 
 void InFlight::Waiter::give_up(rt::Wait& self) noexcept {
   auto& waiter = static_cast<Waiter&>(self);
   waiter.in_->counts_.cancelled.add();
-  waiter.in_->abandon(waiter);
+  waiter.in_->abandon(waiter, waiter.runner().now());
   waiter.end(rt::kCancelled);
 }
 
@@ -174,9 +175,9 @@ InFlight::Waiter* InFlight::detach(std::uint32_t slot) noexcept {
 }
 
 // A token distinguishes late responses, so the place is freed. In a lane the place is kept for the late response.
-void InFlight::abandon(Waiter& waiter) noexcept {
+void InFlight::abandon(Waiter& waiter, Instant now) noexcept {
   (void)detach(waiter.slot_);
-  places_[waiter.slot_].given_up = waiter.runner().now();
+  places_[waiter.slot_].given_up = now;
   if (matching_ == Matching::by_number) {
     free_place(waiter.slot_);
     --size_;

@@ -69,7 +69,7 @@ class InFlight {
 
     [[nodiscard]] bool await_ready() const noexcept { return ended_; }
     template <rt::detail::TaskPromise Promise>
-    bool await_suspend(std::coroutine_handle<Promise> coroutine) noexcept {
+    bool await_suspend(std::coroutine_handle<Promise> coroutine) {
       return suspend(coroutine.promise().scope(), coroutine);
     }
     void await_resume() const noexcept {}
@@ -82,7 +82,7 @@ class InFlight {
    private:
     friend class InFlight;
     static void give_up(rt::Wait& self) noexcept;
-    bool suspend(rt::CancelScope& scope, std::coroutine_handle<> coroutine) noexcept;
+    bool suspend(rt::CancelScope& scope, std::coroutine_handle<> coroutine);
     void handle_deadline() noexcept;
     void end(const Result<void>& result) noexcept;
 
@@ -147,7 +147,7 @@ class InFlight {
   [[nodiscard]] Match match_lane(std::uint32_t key) noexcept;
   [[nodiscard]] Match match_number(std::uint32_t number) noexcept;
   [[nodiscard]] Waiter* detach(std::uint32_t slot) noexcept;
-  void abandon(Waiter& waiter) noexcept;
+  void abandon(Waiter& waiter, Instant now) noexcept;
   void forget_lanes() noexcept;
   [[nodiscard]] std::uint32_t number_of(std::uint32_t slot) const noexcept {
     return places_[slot].generation << slot_bits_ | slot;

@@ -224,5 +224,33 @@ TEST_F(InFlightTest, ACancelledTaskResumesAtOnce) {
   EXPECT_FALSE(answer(0, "late"));
 }
 
+rt::Task<void> ask_for_ever(InFlight* in_flight) {
+  for (;;) {
+    InFlight::Waiter waiter(kNever);
+    const auto number = in_flight->add(waiter, 0);
+    if (!number) {
+      ADD_FAILURE() << number.error().message();
+      co_return;
+    }
+    co_await waiter;
+  }
+}
+
+TEST_F(InFlightTest, ACancelledTaskThatGoesOnAskingLeavesTheThreadToOthersAndEnds) {
+  make(Matching::by_number);
+  rt::TaskScope scope(time_.runner());
+  ASSERT_TRUE(scope.spawn(ask_for_ever(in_flight_.get())));
+  scope.cancel();
+  for (int turn = 0; turn < 10; ++turn) {
+    const auto before = counts_.cancelled.value();
+    time_.runner().turn();
+    EXPECT_LE(counts_.cancelled.value() - before, 2u);
+    EXPECT_EQ(in_flight_->waiting(), 0u);
+  }
+  time_.turn();
+  ASSERT_NE(scope.exception(), nullptr);
+  EXPECT_THROW(std::rethrow_exception(scope.exception()), rt::CancelIgnored);
+}
+
 }  // namespace
 }  // namespace weft::serve
