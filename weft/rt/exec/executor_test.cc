@@ -398,9 +398,9 @@ TEST(Future, ACallerThatRetriesATimeOutEndsAlsoWhenItIsTheJobsOwn) {
   auto future = executor.submit([]() -> Result<int> { return Errc::timed_out; });
   EXPECT_EQ(future.get_until(Instant::min()).error(), Errc::timed_out);
   EXPECT_EQ(future.get_until(Instant::min()).error(), Errc::invalid_state);
-  auto other = executor.submit([]() -> Result<int> { return Errc::refused; });
-  EXPECT_EQ(other.get().error(), Errc::refused);
-  EXPECT_EQ(other.get().error(), Errc::refused);
+  auto other = executor.submit([]() -> Result<int> { return Errc::would_block; });
+  EXPECT_EQ(other.get().error(), Errc::would_block);
+  EXPECT_EQ(other.get().error(), Errc::would_block);
 }
 
 }  // namespace
