@@ -189,9 +189,6 @@ void EventCore::remove(std::size_t type, EventHandler* handler) noexcept {
 
 // Moves lists and handlers that no thread reads to the garbage. Called after a heavy fence.
 void EventCore::collect(Garbage& garbage) noexcept {
-  if (waiting_ > 0) {
-    return;  // waiters compare addresses: a freed list's address must not be used again meanwhile
-  }
   const auto is_read = [](const void* list) {
     EventReader* each = first_reader.load(std::memory_order_acquire);
     while (each != nullptr && !each->slot.reads(list)) {
@@ -246,7 +243,6 @@ void EventCore::wait_for_readers(std::unique_lock<std::mutex>& lock, std::size_t
   if (inside) {
     mine->waits.store(true, std::memory_order_relaxed);  // ordered by the heavy fence in announce_futex()
   }
-  ++waiting_;
   for (;;) {
     const auto ticket = quiet_.announce_futex(true);  // a heavy fence: pairs with the light fences in publish()
     if (!read_elsewhere(newest, type, inside)) {
@@ -256,7 +252,6 @@ void EventCore::wait_for_readers(std::unique_lock<std::mutex>& lock, std::size_t
     quiet_.sleep(ticket, Duration(-1));
     lock.lock();
   }
-  --waiting_;
   if (inside) {
     mine->waits.store(false, std::memory_order_relaxed);
   }

@@ -254,7 +254,6 @@ class EventCore {
   EventHandler* removed_ = nullptr;   // handlers in a retired list
   std::uint64_t last_retired_ = 0;    // the number of the newest retired list
   std::size_t retired_count_ = 0;
-  unsigned waiting_ = 0;  // threads that wait for readers of retired lists, which stay until then
   std::size_t handlers_ = 0;
   bool closed_ = false;
 };
