@@ -22,13 +22,15 @@ struct InlineExecutor::Core {
 
   const ExceptionHandler on_exception;
   const detail::Birth birth;
-  std::atomic<std::uint64_t> begun{0};  // number of jobs, and kClosed
+  // Numbers of jobs; both with kClosed, which stop() sets in `begun` first.
+  std::atomic<std::uint64_t> begun{0};
   std::atomic<std::uint64_t> ended{0};
   std::atomic<std::uint64_t> threw{0};
   std::atomic<std::uint64_t> refused{0};
   std::atomic<std::uint64_t> abandoned{0};
   std::atomic<bool> abandoning{false};
-  sync::Parker quiet;
+  // Of all inline executors: the end of the last job lets another thread destroy its executor before the wake.
+  static inline sync::Parker quiet;
 };
 
 Result<void> InlineExecutor::Core::run(Job& job) noexcept {
@@ -57,9 +59,9 @@ void InlineExecutor::Core::run_begun(Job& job) noexcept {
   if (Job mine = std::move(job); !detail::run_job(mine, on_exception)) {
     threw.fetch_add(1, std::memory_order_relaxed);
   }
-  // Both seq_cst, as are the accesses in stop(): the last job to end sees kClosed, or stop() sees that job's end.
-  ended.fetch_add(1, std::memory_order_seq_cst);
-  if ((begun.load(std::memory_order_seq_cst) & kClosed) != 0) [[unlikely]] {
+  // The last job to end sees kClosed, or stop() sees that job's end. Release pairs with the acquire in
+  // wait_until_quiet(). The executor may be gone afterwards.
+  if ((ended.fetch_add(1, std::memory_order_acq_rel) & kClosed) != 0) [[unlikely]] {
     quiet.wake_with_fence();
   }
 }
@@ -67,7 +69,7 @@ void InlineExecutor::Core::run_begun(Job& job) noexcept {
 bool InlineExecutor::Core::wait_until_quiet(Instant deadline) noexcept {
   for (;;) {
     const auto ticket = quiet.announce_futex(false);
-    if (ended.load(std::memory_order_seq_cst) == (begun.load(std::memory_order_seq_cst) & ~kClosed)) {
+    if (ended.load(std::memory_order_acquire) == begun.load(std::memory_order_seq_cst)) {
       return true;
     }
     const Duration left = time_left(deadline, sys::now());
@@ -106,6 +108,7 @@ Result<void> InlineExecutor::stop(StopMode mode, Instant deadline) {
     return detail::kInherited;
   }
   core_->begun.fetch_or(Core::kClosed, std::memory_order_seq_cst);
+  core_->ended.fetch_or(Core::kClosed, std::memory_order_acq_rel);
   const auto abandon = [this] {
     core_->abandoning.store(true, std::memory_order_relaxed);
     request_stop();
@@ -129,7 +132,7 @@ Result<void> InlineExecutor::stop(StopMode mode, Instant deadline) {
 
 ExecutorCounts InlineExecutor::counts() const noexcept {
   ExecutorCounts counts;
-  counts.executed = core_->ended.load(std::memory_order_relaxed);
+  counts.executed = core_->ended.load(std::memory_order_relaxed) & ~Core::kClosed;
   counts.threw = core_->threw.load(std::memory_order_relaxed);
   counts.refused = core_->refused.load(std::memory_order_relaxed);
   counts.abandoned = core_->abandoned.load(std::memory_order_relaxed);
