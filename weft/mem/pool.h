@@ -51,7 +51,8 @@ class Pool {
   void send(Buffer* buffer) noexcept;  // a buffer of another pool; joins the outgoing list
   void flush() noexcept;               // sends the outgoing list now
 
-  // Any thread. All `buffers` belong to this pool; at least one and at most kParcelMax, of so many bytes with their headers.
+  // Any thread. All `buffers` belong to this pool; at least one and at most kParcelMax, of so many bytes with their
+  // headers.
   void give_back(Buffer* const* buffers, std::size_t count, std::size_t bytes) noexcept;
 
  private:

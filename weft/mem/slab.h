@@ -195,8 +195,8 @@ class Slab {
 };
 
 // SlabOf: objects of one type in a slab. Owner, affinity and cost: as Slab. A destructor may make and destroy other
-// objects of the slab. Objects that are still live end with the slab, each once, in no particular order, also those that
-// own others by Handles; the slab makes none meanwhile. Any other Handle must not outlive the slab.
+// objects of the slab. Objects that are still live end with the slab, each once, in no particular order, also those
+// that own others by Handles; the slab makes none meanwhile. Any other Handle must not outlive the slab.
 template <typename T>
 class SlabOf {
  public:

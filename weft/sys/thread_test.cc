@@ -3,14 +3,13 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
 #include <string>
 #include <vector>
 
+#include "weft/sys/test_child.h"
 #include <gtest/gtest.h>
 
 namespace weft::sys {
@@ -71,16 +70,11 @@ TEST(ThreadTest, AForkedChildDoesNotWaitForAThreadOfItsParent) {
       },
       &goes_on);
   ASSERT_TRUE(thread);
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(20);  // ends a child that hangs
+  EXPECT_TRUE(test::holds_in_a_child([&] {
     thread->join();
     *thread = Thread();
-    ::_exit(0);
-  }
-  int status = 1;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    return true;
+  }));
   goes_on.store(false);
 }
 

@@ -23,7 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::Signal;
 
-// What became of the closures.
+// Ledger: counts the ends of closures.
 struct Ledger {
   std::atomic<std::uint64_t> alive{0};
   std::atomic<std::uint64_t> ran{0};

@@ -1,34 +1,18 @@
 // SPDX-License-Identifier: MIT
 // A forked child inherits the objects without their threads: destruction there waits for nothing.
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <functional>
 #include <memory>
 #include <thread>
 
 #include "weft/rt/bus/event_bus.h"
 #include "weft/rt/core/test_runtime.h"
 #include "weft/rt/exec/test_executors.h"
+#include "weft/sys/test_child.h"
 #include <gtest/gtest.h>
 
 namespace weft::rt {
 namespace {
 
 using namespace std::chrono_literals;
-
-// Runs the function in a forked child. True: it returned. The alarm ends a child that hangs.
-bool ends_in_a_child(const std::function<void()>& function) {
-  const pid_t child = ::fork();
-  if (child == 0) {
-    ::alarm(20);
-    function();
-    ::_exit(0);
-  }
-  int status = 1;
-  EXPECT_EQ(::waitpid(child, &status, 0), child);
-  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
 
 TEST(ForkedChild, DestroysAnExecutorWhoseJobsRunInItsParent) {
   for (const test::Kind& kind : test::kKinds) {
@@ -43,12 +27,11 @@ TEST(ForkedChild, DestroysAnExecutorWhoseJobsRunInItsParent) {
     });
     ASSERT_TRUE(begun.take());
     Future<int> delayed = made.executor->submit_after(1h, [] { return 1; });
-    EXPECT_TRUE(ends_in_a_child([&] {
-      if (made.executor->stop(StopMode::drain, kNever).error_or(Errc::ok) != Errc::invalid_state) {
-        ::_exit(1);
-      }
+    EXPECT_TRUE(sys::test::holds_in_a_child([&] {
+      const auto stopped = made.executor->stop(StopMode::drain, kNever);
       made.executor.reset();
       made.below.reset();
+      return stopped.error_or(Errc::ok) == Errc::invalid_state;
     })) << kind.name;
     released.give();
     runner.join();
@@ -75,13 +58,21 @@ TEST(ForkedChild, DestroysALoopARuntimeAndABusThatAreAtWorkInItsParent) {
   for (int i = 0; i < 3; ++i) {
     ASSERT_TRUE(begun.take());
   }
-  EXPECT_TRUE(ends_in_a_child([&] {
+  EXPECT_TRUE(sys::test::holds_in_a_child([&] {
     subscription.unsubscribe();
     inherited->close();
     delete inherited;
+    return true;
   })) << "bus";
-  EXPECT_TRUE(ends_in_a_child([&] { loop.reset(); })) << "loop";
-  EXPECT_TRUE(ends_in_a_child([&] { runtime.reset(); })) << "runtime";
+  EXPECT_TRUE(sys::test::holds_in_a_child([&] {
+    loop.reset();
+    return true;
+  })) << "loop";
+  EXPECT_TRUE(sys::test::holds_in_a_child([&] {
+    const auto stopped = runtime->stop(kNever);
+    runtime.reset();
+    return stopped.error_or(Errc::ok) == Errc::invalid_state;
+  })) << "runtime";
   released.give(3);
   publisher.join();
   delete inherited;

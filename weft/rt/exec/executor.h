@@ -56,8 +56,8 @@ using ExceptionHandler = std::function<void(std::exception_ptr)>;
 // Executor: runs jobs. A job is a closure without arguments, or with a std::stop_token: the token given with the job,
 // else the executor's own, which stop(abandon) sets.
 // Owner: its maker. Destruction is stop(abandon) without a deadline: the executor drops jobs that wait, and waits for
-// jobs that run, unless one of its own jobs destroys it. In a forked child destruction waits for nothing and destroys no
-// job.
+// jobs that run, unless one of its own jobs destroys it. In a forked child destruction waits for nothing and destroys
+// no job.
 // Affinity: any thread, jobs included.
 // Cost: execute() with a closure of up to Job::kInlineMax bytes, and submit(), allocate nothing but pooled blocks.
 // Errors, of execute() at once and of submit() in the future: resource_exhausted: the queue is full, or no memory;
