@@ -20,6 +20,7 @@ namespace weft {
 // Invariants:
 // 1. An id names one value for ever: find() never returns a later value for the id of an erased one.
 // 2. live_ has a bit for each slot with a value and no other.
+// 3. A value whose destructor runs is in the map no longer: it may find, erase and add any other value.
 template <typename T, unsigned kGenerationBits = 32>
 class SlotMap {
  public:
@@ -68,8 +69,9 @@ class SlotMap {
       return false;
     }
     live_[id.slot() / 64] &= ~(std::uint64_t{1} << (id.slot() % 64));
+    slots_.retire(slot);
     std::destroy_at(slot->value());
-    slots_.release(slot);
+    slots_.recycle(id);
     return true;
   }
   void clear() noexcept {

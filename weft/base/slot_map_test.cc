@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/base/slot_map.h"
 
+#include <algorithm>
 #include <memory>
 #include <set>
 #include <stdexcept>
@@ -158,6 +159,45 @@ TEST(SlotMap, ValuesAreAligned) {
   for (int i = 0; i < 70; ++i) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(map.find(*map.emplace())) % 128, 0u);
   }
+}
+
+// Erases and adds values of its map in its destructor.
+struct Leaving {
+  SlotMap<Leaving>* map;
+  SlotId own;
+  std::vector<int>* ended;
+  int name;
+  bool adds = false;
+
+  Leaving(SlotMap<Leaving>& in, std::vector<int>& list, int number) : map(&in), ended(&list), name(number) {}
+  ~Leaving() {
+    ended->push_back(name);
+    EXPECT_EQ(map->find(own), nullptr);
+    EXPECT_FALSE(map->erase(own));
+    if (adds) {
+      EXPECT_NE(map->emplace(*map, *ended, 9).value(), own);
+    }
+  }
+};
+
+TEST(SlotMap, AValueThatErasesItselfInItsDestructorIsDestroyedOnce) {
+  std::vector<int> ended;
+  {
+    SlotMap<Leaving> map;
+    for (int name = 0; name < 3; ++name) {
+      const SlotId id = map.emplace(map, ended, name).value();
+      map.find(id)->own = id;
+      map.find(id)->adds = name == 1;
+    }
+    SlotId second;
+    map.for_each([&](SlotId id, Leaving& value) { second = value.name == 1 ? id : second; });
+    EXPECT_TRUE(map.erase(second));
+    EXPECT_EQ(map.size(), 3u);  // the value that was added took the place
+    EXPECT_EQ(map.emplace(map, ended, 8).value().slot(), second.slot()) << "its slot is free again, once";
+    EXPECT_EQ(ended, std::vector<int>{1});
+  }
+  std::sort(ended.begin(), ended.end());
+  EXPECT_EQ(ended, (std::vector<int>{0, 1, 2, 8, 9}));
 }
 
 }  // namespace

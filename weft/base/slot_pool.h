@@ -65,13 +65,19 @@ class SlotPool {
 
   void release(Slot* slot) noexcept {  // a claimed slot of this pool
     const SlotId id = slot->id();
+    retire(slot);
+    recycle(id);
+  }
+  // The two halves of release(). In between no id finds the slot and no claim() gets it: a destructor may run.
+  void retire(Slot* slot) noexcept {
+    const std::uint32_t generation = slot->id().generation();
+    slot->word_ = generation == kLastGeneration ? kNone : (std::uint64_t{generation + 1} << 32) | kNone;
+  }
+  void recycle(SlotId id) noexcept {  // the id until retire()
     --size_;
-    if (id.generation() == kLastGeneration) [[unlikely]] {
-      slot->word_ = kNone;
-      return;
+    if (id.generation() != kLastGeneration) [[likely]] {
+      free_[free_count_++] = id.slot();
     }
-    slot->word_ = (std::uint64_t{id.generation() + 1} << 32) | kNone;
-    free_[free_count_++] = id.slot();
   }
 
   [[nodiscard]] Slot* find(SlotId id) noexcept {  // null: that use has ended, or the id was never handed out

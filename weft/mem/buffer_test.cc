@@ -42,6 +42,12 @@ void on_another_thread(Function function) {
   std::thread(function).join();
 }
 
+// Bytes that malloc has handed out. Nothing with a sanitizer, whose malloc does not count.
+[[maybe_unused]] std::size_t in_use() {
+  const struct mallinfo2 info = ::mallinfo2();
+  return info.uordblks + info.hblkhd;
+}
+
 TEST(Buffer, HasRoomForWhatWasAskedAtEverySizeAroundAClass) {
   for (std::size_t size = 128; size <= Buffer::kPooledMax; size *= 2) {
     for (const std::size_t asked : {size - 1, size, size + 1}) {
@@ -318,15 +324,61 @@ TEST(Pool, KeepsNoMoreThanItsBoundOfBigBuffers) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "a sanitizer's malloc does not count";
 #else
-  const auto in_use = [] {
-    const struct mallinfo2 info = ::mallinfo2();
-    return info.uordblks + info.hblkhd;
-  };
   on_another_thread([&] {
     const std::size_t before = in_use();
     release_all(make_many(64, Buffer::kPooledMax));              // 16 MiB
     EXPECT_LE(in_use() - before, std::size_t{5} * 1024 * 1024);  // 4 MiB, plus malloc's overhead
   });
+#endif
+}
+
+TEST(Pool, ABurstThatAnotherThreadReleasesGoesBackWhateverItsOwnerDoes) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's malloc does not count";
+#else
+  constexpr std::size_t kMiB = 1024 * 1024;
+  for (const std::size_t size : {std::size_t{128}, std::size_t{4096}, Buffer::kPooledMax}) {
+    for (const bool owner_ends : {false, true}) {
+      std::size_t before = 0;
+      std::vector<Buffer*> burst;
+      std::promise<void> made;
+      std::promise<void> looked;
+      std::thread owner([&] {
+        before = in_use();
+        burst = make_many(64 * kMiB / size, size);
+        made.set_value();
+        if (!owner_ends) {
+          release_all(make_many(10, size == 4096 ? 128 : 4096));  // it goes on, in another size class
+          looked.get_future().wait();
+        }
+      });
+      made.get_future().wait();
+      if (owner_ends) {
+        owner.join();
+      }
+      on_another_thread([&] { release_all(burst); });
+      std::vector<Buffer*>().swap(burst);
+      EXPECT_LE(in_use(), before + (owner_ends ? 2 : 8) * kMiB) << size << " bytes, owner_ends " << owner_ends;
+      if (!owner_ends) {
+        looked.set_value();
+        owner.join();
+      }
+    }
+  }
+#endif
+}
+
+TEST(Pool, AThreadThatEndsKeepsFewOfItsBuffers) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's malloc does not count";
+#else
+  const std::size_t before = in_use();
+  on_another_thread([] {
+    for (std::size_t size = 128; size <= Buffer::kPooledMax; size *= 2) {
+      release_all(make_many(1024 * 1024 / size, size));
+    }
+  });
+  EXPECT_LE(in_use(), before + std::size_t{1024} * 1024);
 #endif
 }
 

@@ -31,7 +31,7 @@ thread_local bool tls_ended = false;
 struct PoolHolder {
   ~PoolHolder() {
     if (Pool* pool = tls_pool; pool != nullptr) {
-      pool->flush();
+      pool->end_thread();
       const std::lock_guard lock(orphans.mutex);
       pool->next_orphan_ = orphans.first;
       orphans.first = pool;
@@ -60,6 +60,7 @@ Pool* Pool::find_mine() noexcept {
     if (Pool* pool = orphans.first; pool != nullptr) {
       orphans.first = pool->next_orphan_;
       tls_pool = pool;
+      pool->begin_thread();
       return pool;
     }
   }
@@ -129,7 +130,7 @@ void Pool::send(Buffer* buffer) noexcept {
   }
   poison(buffer->data(), buffer->capacity_);
   outgoing_[outgoing_count_++] = buffer;
-  outgoing_bytes_ += buffer->capacity_;
+  outgoing_bytes_ += sizeof(Buffer) + buffer->capacity_;
   if (outgoing_count_ == kParcelMax || outgoing_bytes_ >= kOutgoingBytes) {
     flush();
   }
@@ -137,30 +138,52 @@ void Pool::send(Buffer* buffer) noexcept {
 
 void Pool::flush() noexcept {
   if (outgoing_count_ != 0) {
-    outgoing_owner_->give_back(outgoing_.data(), outgoing_count_);
+    outgoing_owner_->give_back(outgoing_.data(), outgoing_count_, outgoing_bytes_);
     outgoing_count_ = outgoing_bytes_ = 0;
   }
 }
 
-void Pool::give_back(Buffer* const* buffers, std::size_t count) noexcept {
+void Pool::give_back(Buffer* const* buffers, std::size_t count, std::size_t bytes) noexcept {
   // Writes the parcel into the buffer that was freed last, which is the one in this thread's cache.
   std::uint8_t* const place = buffers[count - 1]->data();
   unpoison(place, sizeof(Parcel));
   auto* const parcel = ::new (place) Parcel;
-  parcel->count = count - 1;
+  parcel->count = static_cast<std::uint32_t>(count - 1);
+  parcel->bytes = static_cast<std::uint32_t>(bytes);
   std::copy_n(buffers, count - 1, parcel->others.begin());
-  returned_.push(parcel, parcel);
+  if (!returned_.try_push(parcel, parcel, bytes)) [[unlikely]] {
+    std::for_each(buffers, buffers + count, [](Buffer* buffer) { std::free(buffer); });
+  }
 }
 
 void Pool::collect_returned() noexcept {
   Parcel* parcel = returned_.take_all();
+  if (parcel == nullptr) {
+    return;
+  }
+  std::size_t bytes = 0;
   while (parcel != nullptr) {
+    bytes += parcel->bytes;
     Parcel* const next = parcel->next;
     for (std::size_t i = 0; i < parcel->count; ++i) {
       put(parcel->others[i]);
     }
     put(Buffer::of(parcel));
     parcel = next;
+  }
+  returned_.settle(bytes);
+}
+
+// A buffer that is on its way into the returned stack meanwhile rests there until the next new thread takes the pool.
+void Pool::end_thread() noexcept {
+  flush();
+  returned_.set_bytes_max(kEndedBytes);
+  collect_returned();
+  for (std::uint32_t index = 0; index < kClasses; ++index) {
+    FreeList& list = free_[index];
+    for (const std::size_t kept = kEndedBytes / class_size(index); list.count > kept;) {
+      std::free(list.buffers[--list.count]);
+    }
   }
 }
 
@@ -212,7 +235,7 @@ void Buffer::recycle() noexcept {
     pool->send(this);
   } else {
     Buffer* const self = this;
-    owner_->give_back(&self, 1);
+    owner_->give_back(&self, 1, sizeof(Buffer) + capacity_);
   }
 }
 

@@ -26,8 +26,7 @@ inline void pool_deallocate(void* block) noexcept {
 }
 
 // Pool: one thread's free buffers by size class (powers of two, 128 B to 256 KB).
-// Owner: the thread that uses it. When the thread ends, the pool keeps its buffers and waits for the next new
-// thread.
+// Owner: the thread that uses it. When the thread ends, the pool waits for the next new thread, with a few buffers.
 // Affinity: owning thread, except give_back(), which any thread may call.
 // Cost: taking and freeing touch no memory of the buffer. Buffers that another thread freed come back in
 // parcels. A parcel is written into one of its own buffers, so that neither side follows a list through cold
@@ -38,7 +37,10 @@ inline void pool_deallocate(void* block) noexcept {
 // 2. Each class keeps at most kKeptBytes (at least kKeptMin buffers: 2 and 4 MiB in the two largest). Buffers
 //    above that go back to malloc. A queue that holds more than that costs one allocation for each block that
 //    is read.
-// 3. The reference count of a buffer that rests is 1.
+// 3. The returned stack holds at most kReturnedBytes, and a parcel of each thread that frees: buffers above that go
+//    back to malloc in the thread that frees them, whatever the owner does.
+// 4. A pool without a thread keeps at most kEndedBytes of each class, and as much on its returned stack.
+// 5. The reference count of a buffer that rests is 1.
 class Pool {
  public:
   // The calling thread's pool. Null only when memory ran out or the thread is ending.
@@ -49,8 +51,9 @@ class Pool {
   void send(Buffer* buffer) noexcept;  // a buffer of another pool; joins the outgoing list
   void flush() noexcept;               // sends the outgoing list now
 
-  // Any thread. All `buffers` belong to this pool; at least one and at most kParcelMax.
-  void give_back(Buffer* const* buffers, std::size_t count) noexcept;
+  // Any thread. All `buffers` belong to this pool; at least one and at most kParcelMax, of so many bytes with their
+  // headers.
+  void give_back(Buffer* const* buffers, std::size_t count, std::size_t bytes) noexcept;
 
  private:
   static constexpr std::size_t kSmallest = 128;
@@ -59,12 +62,15 @@ class Pool {
   static constexpr std::size_t kKeptMin = 16;
   static constexpr std::size_t kParcelMax = 15;
   static constexpr std::size_t kOutgoingBytes = 64 * 1024;
+  static constexpr std::size_t kReturnedBytes = 4 * 1024 * 1024;
+  static constexpr std::size_t kEndedBytes = 64 * 1024;
   static_assert(kSmallest << (kClasses - 1) == Buffer::kPooledMax);
   friend struct PoolHolder;
 
   struct Parcel {
     Parcel* next;
-    std::size_t count;
+    std::uint32_t count;
+    std::uint32_t bytes;  // of all its buffers
     std::array<Buffer*, kParcelMax - 1> others;  // all but the one that the parcel is written into
   };
   static_assert(sizeof(Parcel) <= kSmallest);
@@ -85,6 +91,8 @@ class Pool {
   [[gnu::noinline]] void put_beyond(FreeList& list, Buffer* buffer) noexcept;
   [[nodiscard]] static bool make_room(FreeList& list, std::size_t size) noexcept;
   void collect_returned() noexcept;
+  void begin_thread() noexcept { returned_.set_bytes_max(kReturnedBytes); }
+  void end_thread() noexcept;
 
   std::array<FreeList, kClasses> free_{};
   Pool* outgoing_owner_ = nullptr;
@@ -92,7 +100,7 @@ class Pool {
   std::size_t outgoing_bytes_ = 0;
   std::array<Buffer*, kParcelMax> outgoing_{};
   Pool* next_orphan_ = nullptr;
-  ReturnStack<Parcel> returned_;
+  ReturnStack<Parcel> returned_{kReturnedBytes};
 };
 
 }  // namespace weft::mem

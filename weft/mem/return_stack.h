@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <cstddef>
+
 #include "weft/sync/atomic.h"
 
 namespace weft::mem {
@@ -9,12 +11,30 @@ namespace weft::mem {
 // `next`.
 // Owner: the object that constructs it; the destructor forgets the nodes inside. Affinity: any thread pushes,
 // the owner takes.
-// Cost: a compare-exchange per chain; take_all() is a load when the stack is empty, else an exchange for all
-// of it.
-// Invariant: a node is never taken alone, so that an address that is pushed again (ABA) does no harm.
+// Cost: a compare-exchange per chain, and a read-modify-write more for a bounded push; take_all() is a load when the
+// stack is empty, else an exchange for all of it.
+// Invariants:
+//   1. A node is never taken alone, so that an address that is pushed again (ABA) does no harm.
+//   2. try_push() refuses once the stack holds its bound: it holds that, and one chain of each thread that pushes.
 template <typename T>
 class ReturnStack {
  public:
+  explicit ReturnStack(std::size_t bytes_max = ~std::size_t{0}) noexcept : bytes_max_(bytes_max) {}
+
+  // push() of a chain of so many bytes, which the owner subtracts by settle() once it has taken them. False: the stack
+  // is full, and the chain stays the caller's.
+  [[nodiscard]] bool try_push(T* first, T* last, std::size_t bytes) noexcept {
+    // Relaxed, as are all accesses of both: a bound, not a hand-over.
+    if (bytes_.load(std::memory_order_relaxed) >= bytes_max_.load(std::memory_order_relaxed)) [[unlikely]] {
+      return false;
+    }
+    bytes_.fetch_add(bytes, std::memory_order_relaxed);  // before the push, so that settle() never subtracts first
+    push(first, last);
+    return true;
+  }
+  void settle(std::size_t bytes) noexcept { bytes_.fetch_sub(bytes, std::memory_order_relaxed); }
+  void set_bytes_max(std::size_t bytes) noexcept { bytes_max_.store(bytes, std::memory_order_relaxed); }
+
   // Pushes the chain from `first` to `last`, linked by next.
   void push(T* first, T* last) noexcept {
     T* top = top_.load(std::memory_order_relaxed);
@@ -34,6 +54,8 @@ class ReturnStack {
 
  private:
   alignas(sync::kLineSize) sync::Atomic<T*> top_{nullptr};
+  sync::Atomic<std::size_t> bytes_{0};  // beside top_, which a push writes too
+  sync::Atomic<std::size_t> bytes_max_;
 };
 
 }  // namespace weft::mem

@@ -10,6 +10,7 @@ struct Node {
   sync::Plain<Node*> next = nullptr;
   sync::Plain<int> bytes = 0;  // the freer's last write to the block
   int taken = 0;               // by the owner
+  int refused = 0;             // by a full stack
 };
 
 struct Stack {
@@ -30,6 +31,14 @@ struct Stack {
     nodes[first].next = &nodes[first + 1];
     stack.push(&nodes[first], &nodes[first + 1]);
   }
+  void give_back_if_there_is_room(int index) {
+    use(index, index);
+    if (!stack.try_push(&nodes[index], &nodes[index], 1)) {
+      nodes[index].bytes = 0;  // the freer still has it
+      ++nodes[index].refused;
+    }
+  }
+  void take_bounded() { stack.settle(static_cast<std::size_t>(take())); }
   // Returns the number of nodes taken.
   int take() {
     int count = 0;
@@ -77,10 +86,44 @@ void a_block_goes_round() {
   stack.check(2);
 }
 
+void check_bounded(Stack& stack, int count) {
+  stack.take_bounded();
+  for (int i = 0; i < count; ++i) {
+    model::require(stack.nodes[i].taken + stack.nodes[i].refused == 1, "a block is lost, or comes and is refused");
+  }
+  stack.stack.set_bytes_max(1);
+  stack.give_back_if_there_is_room(3);
+  model::require(stack.nodes[3].refused == 0, "an empty stack refuses");
+}
+
+void a_full_stack_refuses() {
+  Stack stack;
+  stack.stack.set_bytes_max(1);
+  model::run_threads([&] { stack.give_back_if_there_is_room(0); },
+                     [&] {
+                       stack.give_back_if_there_is_room(1);
+                       stack.give_back_if_there_is_room(2);
+                     },
+                     [&] { stack.take_bounded(); });
+  check_bounded(stack, 3);
+}
+
+void the_owner_ends() {
+  Stack stack;
+  model::run_threads([&] { stack.give_back_if_there_is_room(0); }, [&] { stack.give_back_if_there_is_room(1); },
+                     [&] {
+                       stack.stack.set_bytes_max(0);
+                       stack.take_bounded();
+                     });
+  check_bounded(stack, 2);
+}
+
 constexpr model::Scenario kScenarios[] = {
     {"two_freers_and_the_owner", two_freers_and_the_owner},
     {"a_chain_comes_whole", a_chain_comes_whole},
     {"a_block_goes_round", a_block_goes_round},
+    {"a_full_stack_refuses", a_full_stack_refuses},
+    {"the_owner_ends", the_owner_ends},
 };
 
 TEST(ReturnStackModel, LosesNothingAndGivesNothingTwice) {
@@ -92,7 +135,7 @@ TEST(ReturnStackModel, LosesNothingAndGivesNothingTwice) {
 
 TEST(ReturnStackModel, NeedsEveryMemoryOrderItHas) {
   const model::Audit audit = model::weaken_every_order("mem/return_stack.h", kScenarios, {});
-  EXPECT_EQ(audit.sites, 4u);
+  EXPECT_EQ(audit.sites, 9u);
   for (const std::string& complaint : audit.complaints) {
     ADD_FAILURE() << complaint;
   }

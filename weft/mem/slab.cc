@@ -79,6 +79,7 @@ void Slab::swap(Slab& other) noexcept {
   std::swap(blocks_max_, other.blocks_max_);
   std::swap(first_blocks_, other.first_blocks_);
   std::swap(chunk_count_, other.chunk_count_);
+  std::swap(retired_, other.retired_);
   std::swap(misuse_, other.misuse_);
   std::swap(chunks_, other.chunks_);
 }
@@ -95,15 +96,19 @@ bool Slab::grow() noexcept {
   }
   auto* const blocks =
       static_cast<std::byte*>(::operator new(more * stride_, std::align_val_t{alignment_}, std::nothrow));
-  // No block is free now, so both arrays start empty. They are zeroed because is_free() also reads the places
-  // of blocks that were never given back.
-  auto* const stack = static_cast<std::byte**>(std::calloc(after, sizeof(std::byte*)));
+  // No block is free now, so both arrays start empty, but for the marks of blocks that are retired. They are zeroed
+  // because is_free() also reads the places of blocks that were never given back.
+  auto* const stack = static_cast<std::byte**>(std::calloc(after + std::size_t{1}, sizeof(std::byte*)));
   auto* const places = static_cast<std::uint32_t*>(std::calloc(after, sizeof(std::uint32_t)));
   if (blocks == nullptr || stack == nullptr || places == nullptr) {
     ::operator delete(blocks, std::align_val_t{alignment_});
     std::free(stack);
     std::free(places);
     return false;
+  }
+  if (retired_ != 0) {
+    std::transform(place_, place_ + fresh_, places,
+                   [this, after](std::uint32_t place) { return place == capacity_ ? after : place; });
   }
   std::free(free_);
   std::free(place_);

@@ -91,10 +91,31 @@ class Slab {
     return true;
   }
 
+  // The two halves of deallocate(), for an object whose destructor runs in between. After retire() the block is not
+  // owned any more, and not handed out until recycle(). False: as deallocate(), also for a retired block.
+  bool retire(void* block) noexcept {
+    const std::uint32_t number = number_of(block);
+    if (number == kNone) [[unlikely]] {
+      return block == nullptr || misused("not a block of this slab", block);
+    }
+    if (is_free(number, block) || place_[number] == capacity_) [[unlikely]] {
+      return misused("a block is given back that is free already", block);
+    }
+    place_[number] = capacity_;
+    ++retired_;
+    return true;
+  }
+  void recycle(void* block) noexcept {  // requires retire()
+    --retired_;
+    place_[number_of(block)] = free_count_;
+    free_[free_count_++] = static_cast<std::byte*>(block);
+    poison(block, block_size_);
+  }
+
   // Whether `block` is the beginning of a live block. Any address is allowed.
   [[nodiscard]] bool owns(const void* block) const noexcept {
     const std::uint32_t number = number_of(block);
-    return number != kNone && !is_free(number, block);
+    return number != kNone && !is_free(number, block) && place_[number] != capacity_;
   }
 
   [[nodiscard]] std::size_t live_count() const noexcept { return fresh_ - free_count_; }
@@ -103,13 +124,13 @@ class Slab {
   [[nodiscard]] std::size_t block_size() const noexcept { return block_size_; }
   [[nodiscard]] std::size_t alignment() const noexcept { return alignment_; }
 
-  // Calls visit(void*) for each live block. visit takes and gives back no blocks.
+  // Calls visit(void*) for each live block. visit takes no blocks, and may give back any.
   template <typename Visit>
   void for_each_live(Visit visit) const {
     for (std::uint32_t index = 0; index < chunk_count_; ++index) {
       for (std::uint32_t number = chunks_[index].begin; number < end_of(index); ++number) {
         std::byte* const block = chunks_[index].blocks + (number - chunks_[index].begin) * stride_;
-        if (!is_free(number, block)) {
+        if (!is_free(number, block) && place_[number] != capacity_) {
           visit(static_cast<void*>(block));
         }
       }
@@ -153,7 +174,8 @@ class Slab {
   }
 
   std::byte** free_ = nullptr;      // a stack: the block that was given back last is taken next
-  std::uint32_t* place_ = nullptr;  // by number: the block's place in free_ when it was given back last
+  std::uint32_t* place_ = nullptr;  // by number: the block's place in free_ when it was given back last; or capacity_,
+                                    // where free_ has one entry more, which stays null: the block is retired
   std::uint32_t free_count_ = 0;
   std::uint32_t fresh_ = 0;  // blocks with this number and above were never handed out
   std::uint32_t newest_begin_ = 0;
@@ -167,12 +189,14 @@ class Slab {
   std::uint32_t blocks_max_ = 0;
   std::uint32_t first_blocks_ = 0;
   std::uint32_t chunk_count_ = 0;
+  std::uint32_t retired_ = 0;
   Misuse misuse_ = Misuse::refuse;
   std::array<Chunk, kChunksMax> chunks_{};
 };
 
-// SlabOf: objects of one type in a slab. Owner, affinity and cost: as Slab. Objects that are still live end with the
-// slab, so a Handle must not outlive it.
+// SlabOf: objects of one type in a slab. Owner, affinity and cost: as Slab. A destructor may make and destroy other
+// objects of the slab. Objects that are still live end with the slab, each once, in no particular order, also those
+// that own others by Handles; the slab makes none meanwhile. Any other Handle must not outlive the slab.
 template <typename T>
 class SlabOf {
  public:
@@ -189,14 +213,15 @@ class SlabOf {
   SlabOf& operator=(const SlabOf&) = delete;
   ~SlabOf() {
     if constexpr (!std::is_trivially_destructible_v<T>) {
-      slab_.for_each_live([](void* block) { static_cast<T*>(block)->~T(); });
+      ending_ = true;
+      slab_.for_each_live([this](void* block) { destroy(static_cast<T*>(block)); });
     }
   }
 
   // Null: objects_max are live, or memory ran out. An exception of T's constructor passes through and leaks nothing.
   template <typename... Arguments>
   [[nodiscard]] T* make(Arguments&&... arguments) noexcept(std::is_nothrow_constructible_v<T, Arguments...>) {
-    void* const block = objects_max_ == 0 ? nullptr : slab_.allocate();
+    void* const block = objects_max_ == 0 || ending_ ? nullptr : slab_.allocate();
     if (block == nullptr) {
       return nullptr;
     }
@@ -221,11 +246,15 @@ class SlabOf {
     if constexpr (std::is_trivially_destructible_v<T>) {
       return slab_.deallocate(object);
     } else {
-      if (object == nullptr || !slab_.owns(object)) {
-        return slab_.deallocate(object);  // reports the bug
+      if (object == nullptr || (ending_ && !slab_.owns(object))) {
+        return object == nullptr;  // the slab's end has destroyed it already
+      }
+      if (!slab_.retire(object)) {
+        return false;
       }
       object->~T();
-      return slab_.deallocate(object);
+      slab_.recycle(object);
+      return true;
     }
   }
 
@@ -241,6 +270,7 @@ class SlabOf {
 
   std::size_t objects_max_;
   Slab slab_;
+  bool ending_ = false;
 };
 
 }  // namespace weft::mem

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/mem/slab.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
@@ -269,6 +270,56 @@ TEST(SlabOf, HonoursTheAlignmentOfItsType) {
   for (int i = 0; i < 10; ++i) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(slab.make()) % 256, 0u);
   }
+}
+
+// A node that owns the next one of its slab.
+struct Node {
+  std::vector<int>* ended;
+  int name;
+  SlabOf<Node>* makes = nullptr;
+  SlabOf<Node>::Handle next;
+
+  Node(std::vector<int>& list, int number) : ended(&list), name(number) {}
+  ~Node() {
+    ended->push_back(name);
+    if (makes != nullptr) {
+      while (Node* const made = makes->make(*ended, 100)) {  // until the slab has grown twice, and is full
+        EXPECT_NE(made, this) << "the block of an object whose destructor runs";
+      }
+    }
+  }
+};
+
+TEST(SlabOf, ObjectsThatOwnOthersOfTheirSlabEndOnceWithIt) {
+  for (const bool child_first : {false, true}) {
+    std::vector<int> ended;
+    {
+      SlabOf<Node> slab(8, Misuse::refuse);
+      Node* const a = slab.make(ended, 0);
+      Node* const b = slab.make(ended, 1);
+      Node* const c = slab.make(ended, 2);
+      (child_first ? b : a)->next = SlabOf<Node>::Handle(child_first ? a : b, {&slab});
+      (child_first ? c : b)->next = SlabOf<Node>::Handle(child_first ? b : c, {&slab});
+      b->makes = child_first ? &slab : nullptr;  // refused while the slab ends
+    }
+    std::sort(ended.begin(), ended.end());
+    EXPECT_EQ(ended, (std::vector<int>{0, 1, 2}));
+  }
+}
+
+TEST(SlabOf, ABlockIsNeitherOwnedNorHandedOutWhileItsDestructorRuns) {
+  std::vector<int> ended;
+  SlabOf<Node> slab(3000, Misuse::refuse);
+  Node* const root = slab.make(ended, 0);
+  root->makes = &slab;
+  root->next = SlabOf<Node>::Handle(root, {&slab});  // owns itself
+  EXPECT_TRUE(slab.destroy(root));
+  EXPECT_EQ(ended, std::vector<int>{0});
+  EXPECT_EQ(slab.live_count(), 2999u);
+  EXPECT_FALSE(slab.owns(root));
+  EXPECT_FALSE(slab.destroy(root)) << "it is free";
+  EXPECT_EQ(slab.make(ended, 1), root);
+  EXPECT_EQ(slab.make(ended, 2), nullptr);
 }
 
 }  // namespace

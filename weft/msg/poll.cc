@@ -151,9 +151,8 @@ Result<std::size_t> poll_items(std::span<PollItem> items, Duration timeout, cons
   for (bool first = true;; first = false) {
     WEFT_TRY(waiter.announce());
     ready = look(items, deadline);
-    const Duration left = ready != 0 || timeout == Duration::zero() ? Duration::zero()
-                          : deadline == kNever                      ? Duration(-1)
-                                                                    : std::max(Duration::zero(), deadline - sys::now());
+    const Duration left =
+        ready != 0 || timeout == Duration::zero() ? Duration::zero() : time_left(deadline, sys::now());
     if (ready != 0 && !has_fds) {
       return ready;
     }

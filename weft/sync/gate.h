@@ -63,8 +63,8 @@ class BasicGate {
       System::spin(budget_, look);
     }
     while (!attempt()) {
-      const Duration left = deadline == kNever ? Duration(-1) : deadline - System::now();
-      if (deadline != kNever && left <= Duration::zero()) {
+      const Duration left = time_left(deadline, System::now());
+      if (left == Duration::zero()) {
         return false;
       }
       const auto ticket = parker_.announce_futex(true);

@@ -35,11 +35,16 @@ Result<Mirror> Mirror::make(std::size_t size) noexcept {
       return done.error();
     }
   }
+  // The halves are shared memory, so a forked child would write into its parent's bytes.
+  if (const auto done = checked_call("madvise", [&] { return ::madvise(first, 2 * size, MADV_DONTFORK); }); !done) {
+    ::munmap(first, 2 * size);
+    return done.error();
+  }
   return Mirror(first, size);
 }
 
 Mirror::~Mirror() {
-  if (data_ != nullptr) {
+  if (data_ != nullptr && generation_ == fork_generation()) {  // in a child these addresses may be of others
     ::munmap(data_, 2 * size_);
   }
 }

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "weft/sys/mirror.h"
 
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <limits>
 #include <utility>
@@ -40,6 +45,34 @@ TEST(Mirror, HasOneOwner) {
   EXPECT_EQ(first.data(), nullptr);  // NOLINT(bugprone-use-after-move)
   first = std::move(second);
   EXPECT_EQ(first.data(), data);
+}
+
+TEST(Mirror, AForkedChildCannotChangeTheBytesAndUnmapsNothing) {
+  Mirror mirror = Mirror::make(1).value();
+  mirror.data()[0] = 'p';
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    ::signal(SIGSEGV, SIG_DFL);  // without the report of a sanitizer
+    static_cast<volatile std::uint8_t*>(mirror.data())[0] = 'c';
+    ::_exit(0);
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(writer, &status, 0), writer);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+  EXPECT_EQ(mirror.data()[0], 'p');
+
+  const pid_t owner = ::fork();
+  if (owner == 0) {
+    // Maps memory of its own where its parent has the mirror.
+    void* const own = ::mmap(mirror.data(), 2 * mirror.size(), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    const bool mapped = own == static_cast<void*>(mirror.data());
+    mirror = Mirror();
+    *static_cast<volatile char*>(own) = 1;
+    ::_exit(mapped ? 0 : 1);
+  }
+  EXPECT_EQ(::waitpid(owner, &status, 0), owner);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <bitset>
 #include <cstddef>
+#include <cstdint>
 #include <thread>
 
 #include "weft/base/result.h"
@@ -26,7 +27,8 @@ struct ThreadOptions {
 void set_up_thread(const char* name, const ThreadOptions& options) noexcept;
 
 // Thread: std::thread that returns an error when the system can start no more threads. Owner: a move-only
-// value; the destructor joins at the latest. Affinity: one thread at a time.
+// value; the destructor joins at the latest. Affinity: one thread at a time. In a forked child, which does not have the
+// thread, join() and destruction do nothing.
 class Thread {
  public:
   Thread() noexcept = default;
@@ -40,6 +42,7 @@ class Thread {
 
  private:
   std::thread::native_handle_type id_{};
+  std::uint32_t generation_ = 0;  // of the process that has the thread
   bool joinable_ = false;
 };
 

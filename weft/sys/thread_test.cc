@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/sys/test_child.h"
 #include <gtest/gtest.h>
 
 namespace weft::sys {
@@ -57,6 +58,24 @@ TEST(ThreadTest, RunsOnceAndIsJoinedByDestruction) {
     thread->join();  // moved from: no thread to wait for
   }
   EXPECT_EQ(runs, 1);
+}
+
+TEST(ThreadTest, AForkedChildDoesNotWaitForAThreadOfItsParent) {
+  std::atomic<bool> goes_on{true};
+  auto thread = Thread::start(
+      [](void* flag) {
+        while (static_cast<std::atomic<bool>*>(flag)->load()) {
+          sched_yield();
+        }
+      },
+      &goes_on);
+  ASSERT_TRUE(thread);
+  EXPECT_TRUE(test::holds_in_a_child([&] {
+    thread->join();
+    *thread = Thread();
+    return true;
+  }));
+  goes_on.store(false);
 }
 
 TEST(ThreadTest, IsNamedAndStaysAsItWasWithoutOptions) {

@@ -66,7 +66,7 @@ rt::Task<Result<void>> await_mesh(NodePtr node, Instant deadline, std::function<
     if (now >= deadline) {
       co_return Error(Errc::timed_out, "the fleet did not come so far in time");
     }
-    const Duration left = deadline == kNever ? Duration(-1) : deadline - now;
+    const Duration left = time_left(deadline, now);
     const Result<void> waited = co_await rt::with_timeout(change_of_mesh(node), left);
     if (!waited && waited.error() != Errc::timed_out) {
       co_return waited;
@@ -426,7 +426,7 @@ rt::Task<Result<TopicMessage>> ask(NodePtr node, std::string topic, Message body
     co_return request.error() == Errc::would_block ? Error(Errc::unreachable, "nobody is known to serve this topic")
                                                    : request.error();
   }
-  const Duration left = deadline == kNever ? Duration(-1) : std::max(Duration::zero(), deadline - sys::now());
+  const Duration left = time_left(deadline, sys::now());
   Result<TopicMessage> reply = co_await rt::with_timeout(next_of(nullptr, node.get(), request->replies.get()), left);
   node->end_request(request->id);
   co_return Node::reply_of(std::move(reply));

@@ -3,6 +3,9 @@
 
 #include <utility>
 
+#include "weft/sync/condition.h"
+#include "weft/sys/clock.h"
+
 namespace weft {
 
 std::string_view event_name(EventKind kind) noexcept {
@@ -98,11 +101,11 @@ void Monitor::end(Errc reason) {
 Result<MonitorEvent> Monitor::receive(Duration timeout) {
   enable();
   std::unique_lock lock(mutex_);
-  const auto ready = [this] { return !events_.empty() || ended_ != Errc::ok; };
-  if (timeout < Duration::zero()) {
-    arrived_.wait(lock, ready);
-  } else if (!arrived_.wait_for(lock, timeout, ready)) {
-    return Errc::timed_out;
+  const Instant deadline = deadline_after(sys::now(), timeout);
+  while (events_.empty() && ended_ == Errc::ok) {
+    if (!sync::sleep_until(arrived_, lock, deadline)) {
+      return Errc::timed_out;
+    }
   }
   if (events_.empty()) {
     return ended_;

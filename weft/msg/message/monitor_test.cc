@@ -50,6 +50,16 @@ TEST(Monitor, DropsTheNewestBeyondItsBoundAndCountsThem) {
   EXPECT_EQ(monitor.dropped(), 3u);
 }
 
+TEST(Monitor, TheLongestTimeToWaitLastsUntilTheEvent) {
+  for (const Duration longest : {Duration::max(), Duration::max() - 1ns, Duration::min()}) {
+    Monitor monitor;
+    monitor.enable();
+    std::thread emitter([&] { monitor.emit({EventKind::accepted, "x"}); });
+    EXPECT_TRUE(monitor.receive(longest));
+    emitter.join();
+  }
+}
+
 TEST(Monitor, AReceiverIsWokenByAnEventAndByTheEnd) {
   Monitor monitor;
   monitor.enable();

@@ -165,8 +165,8 @@ class SocketCore::InputWait {
   }
 
   [[nodiscard]] Result<void> sleep(Instant deadline) noexcept {
-    const Duration timeout = deadline == kNever ? Duration(-1) : deadline - sys::now();
-    if (deadline != kNever && timeout <= Duration::zero()) {
+    const Duration timeout = time_left(deadline, sys::now());
+    if (timeout == Duration::zero()) {
       return Errc::timed_out;
     }
     if (!leads_) {
@@ -226,8 +226,8 @@ Result<void> SocketCore::wait_for_output(Instant deadline, Attempt attempt) {
     if (attempt()) {
       return {};
     }
-    const Duration timeout = deadline == kNever ? Duration(-1) : deadline - sys::now();
-    if (deadline != kNever && timeout <= Duration::zero()) {
+    const Duration timeout = time_left(deadline, sys::now());
+    if (timeout == Duration::zero()) {
       return Errc::timed_out;
     }
     if (share_.output_parker.sleep(ticket, timeout) == sys::FutexResult::interrupted) {

@@ -167,7 +167,9 @@ Result<void> EventCore::add(std::size_t type, EventHandler* handler) {
 void EventCore::remove(std::size_t type, EventHandler* handler) noexcept {
   Garbage garbage;
   std::unique_lock lock(mutex_);
-  if (closed_) {
+  if (closed_) {  // close() has removed the handler, and perhaps still waits for it
+    wait_for_readers(lock, type);
+    collect(garbage);
     return;
   }
   handler->alive.store(false, std::memory_order_relaxed);  // made visible by the heavy fence of wait_for_readers()
@@ -187,9 +189,6 @@ void EventCore::remove(std::size_t type, EventHandler* handler) noexcept {
 
 // Moves lists and handlers that no thread reads to the garbage. Called after a heavy fence.
 void EventCore::collect(Garbage& garbage) noexcept {
-  if (waiting_ > 0) {
-    return;  // waiters compare addresses: a freed list's address must not be used again meanwhile
-  }
   const auto is_read = [](const void* list) {
     EventReader* each = first_reader.load(std::memory_order_acquire);
     while (each != nullptr && !each->slot.reads(list)) {
@@ -244,7 +243,6 @@ void EventCore::wait_for_readers(std::unique_lock<std::mutex>& lock, std::size_t
   if (inside) {
     mine->waits.store(true, std::memory_order_relaxed);  // ordered by the heavy fence in announce_futex()
   }
-  ++waiting_;
   for (;;) {
     const auto ticket = quiet_.announce_futex(true);  // a heavy fence: pairs with the light fences in publish()
     if (!read_elsewhere(newest, type, inside)) {
@@ -254,7 +252,6 @@ void EventCore::wait_for_readers(std::unique_lock<std::mutex>& lock, std::size_t
     quiet_.sleep(ticket, Duration(-1));
     lock.lock();
   }
-  --waiting_;
   if (inside) {
     mine->waits.store(false, std::memory_order_relaxed);
   }
@@ -298,13 +295,21 @@ EventBus::EventBus(ExceptionHandler on_exception)
     : core_(std::make_shared<detail::EventCore>(std::move(on_exception))) {}
 
 EventBus::~EventBus() {
+  if (core_->inherited()) {
+    (void)new std::shared_ptr<detail::EventCore>(core_);  // never destroyed
+    return;
+  }
   core_->close();
   if (detail::EventReader* const reader = detail::event_reader; reader != nullptr && reader->slot.depth() > 0) {
     detail::EventCore::keep(*reader, core_);  // a handler destroys the bus while its publish still runs
   }
 }
 
-void EventBus::close() noexcept { core_->close(); }
+void EventBus::close() noexcept {
+  if (!core_->inherited()) {
+    core_->close();
+  }
+}
 EventBusCounts EventBus::counts() const noexcept { return core_->counts(); }
 
 namespace {
@@ -323,7 +328,7 @@ CounterSource EventBus::counter_source() const {
 }
 
 void Subscription::unsubscribe() noexcept {
-  if (const std::shared_ptr<detail::EventCore> core = std::move(core_); core != nullptr) {
+  if (const std::shared_ptr<detail::EventCore> core = std::move(core_); core != nullptr && !core->inherited()) {
     core->remove(type_, std::exchange(handler_, nullptr));
   }
 }

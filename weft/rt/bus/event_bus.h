@@ -20,6 +20,7 @@
 #include "weft/sync/atomic.h"
 #include "weft/sync/counter_block.h"
 #include "weft/sync/parker.h"
+#include "weft/sys/fork.h"
 
 namespace weft::rt {
 
@@ -128,7 +129,8 @@ extern const CounterTable kEventBusTable;
 
 // EventBus: events of any type to handlers of that very type, in the thread that publishes.
 // Owner: its maker. Destruction is close().
-// Affinity: any thread; handlers may publish, subscribe and unsubscribe.
+// Affinity: any thread; handlers may publish, subscribe and unsubscribe. In a forked child close(), destruction and
+// unsubscribe() do nothing.
 // Cost: publish() takes no lock, allocates nothing and writes no memory that another publisher reads or writes: a store
 // to the thread's own slot, two loads, and a call for each handler. The first publish of a thread makes that slot.
 // subscribe() and unsubscribe() copy the list of the type under a mutex; unsubscribe() waits for the publishes of that
@@ -181,6 +183,8 @@ class EventCore {
   Result<void> add(std::size_t type, EventHandler* handler);  // not taken over when refused
   void remove(std::size_t type, EventHandler* handler) noexcept;
   void close() noexcept;
+  // Whether this process is a forked child of the bus's: a reader's thread is not there, a lock may be held for ever.
+  [[nodiscard]] bool inherited() const noexcept { return generation_ != sys::fork_generation(); }
   // For a bus that one of its handlers destroys: keeps the core until that thread's publishes have ended.
   static void keep(EventReader& reader, std::shared_ptr<EventCore> core) noexcept;
   static void end_kept(EventReader& reader) noexcept;
@@ -237,6 +241,7 @@ class EventCore {
   void collect(Garbage& garbage) noexcept;
 
   const EventBus::ExceptionHandler on_exception_;
+  const std::uint32_t generation_ = sys::fork_generation();
   std::array<sync::Atomic<EventHandlers*>, EventBus::kTypesMax> lists_{};
   std::shared_ptr<EventCore> next_kept_;  // in the chain EventReader::kept
   sync::Parker quiet_;                    // a publish that ends wakes it
@@ -249,7 +254,6 @@ class EventCore {
   EventHandler* removed_ = nullptr;   // handlers in a retired list
   std::uint64_t last_retired_ = 0;    // the number of the newest retired list
   std::size_t retired_count_ = 0;
-  unsigned waiting_ = 0;  // threads that wait for readers of retired lists, which stay until then
   std::size_t handlers_ = 0;
   bool closed_ = false;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "weft/rt/bus/event_bus.h"
 
+#include <malloc.h>
+
 #include <atomic>
 #include <optional>
 #include <stdexcept>
@@ -299,6 +301,85 @@ TEST(EventBus, ThreadsSubscribePublishAndUnsubscribeAtWill) {
   EXPECT_EQ(calls.load(), 2u * kPublishes);
   EXPECT_GE(passing.load(), 600u);
   EXPECT_EQ(bus.counts().handlers, 1u);
+}
+
+TEST(EventBus, UnsubscribeWaitsForItsHandlerAlsoBesideAClose) {
+  EventBus bus;
+  test::Signal begun;
+  std::atomic<bool> go_on{false};
+  std::atomic<bool> over{false};
+  std::atomic<int> ending{0};
+  Subscription subscription = bus.subscribe<int>([&](int) {
+                                   begun.give();
+                                   while (!go_on.load()) {
+                                     std::this_thread::yield();
+                                   }
+                                   over.store(true);
+                                 })
+                                  .value();
+  std::thread publisher([&] { bus.publish(1); });
+  ASSERT_TRUE(begun.take());
+  std::thread closer([&] {
+    ending.fetch_add(1);
+    bus.close();
+    EXPECT_TRUE(over.load());
+  });
+  while (bus.counts().handlers != 0) {  // close() has removed the handler
+    std::this_thread::yield();
+  }
+  std::thread leaver([&] {
+    ending.fetch_add(1);
+    subscription.unsubscribe();
+    EXPECT_TRUE(over.load()) << "unsubscribe() returned while the handler ran";
+  });
+  while (ending.load() < 2) {
+    std::this_thread::yield();
+  }
+  for (int i = 0; i < 100; ++i) {
+    std::this_thread::yield();
+  }
+  go_on.store(true);
+  publisher.join();
+  closer.join();
+  leaver.join();
+}
+
+TEST(EventBus, ListsThatNoThreadReadsAreFreedAlsoWhileAThreadWaitsInUnsubscribe) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "a sanitizer's malloc does not count";
+#else
+  struct Slow {};
+  constexpr std::size_t kHandlers = 2000;
+  EventBus bus;
+  std::vector<Subscription> subscriptions;
+  const auto subscribe_many = [&] {
+    for (std::size_t i = 0; i < kHandlers; ++i) {
+      subscriptions.push_back(bus.subscribe<int>([](int) {}).value());
+    }
+  };
+  subscriptions.reserve(3 * kHandlers);
+  subscribe_many();
+  test::Signal begun;
+  test::Signal released;
+  Subscription slow = bus.subscribe<Slow>([&](const Slow&) {
+                           begun.give();
+                           EXPECT_TRUE(released.take());
+                         })
+                          .value();
+  std::thread publisher([&] { bus.publish(Slow()); });
+  ASSERT_TRUE(begun.take());
+  std::thread leaver([&] { slow.unsubscribe(); });
+  while (bus.counts().handlers != kHandlers) {  // it has taken the handler out, and waits
+    std::this_thread::yield();
+  }
+  const std::size_t before = ::mallinfo2().uordblks;
+  subscribe_many();
+  constexpr std::size_t kListBytes = 2 * kHandlers * sizeof(void*);
+  EXPECT_LE(::mallinfo2().uordblks, before + 100 * kListBytes) << "of the 2,000 lists meanwhile nearly all are gone";
+  released.give();
+  publisher.join();
+  leaver.join();
+#endif
 }
 
 }  // namespace

@@ -165,6 +165,21 @@ struct CallResult<Result<T>> {
   using Type = Result<T>;
 };
 
+// In a pooled block; null: no memory. An exception of the constructor passes through, and the block goes back.
+template <typename T, typename... Arguments>
+[[nodiscard]] T* make_pooled(Arguments&&... arguments) {
+  void* const block = mem::pool_allocate(sizeof(T));
+  if (block == nullptr) [[unlikely]] {
+    return nullptr;
+  }
+  try {
+    return ::new (block) T(std::forward<Arguments>(arguments)...);
+  } catch (...) {
+    mem::pool_deallocate(block);
+    throw;
+  }
+}
+
 template <typename F>
 class CallOf final : public CallState {
  public:
@@ -174,7 +189,7 @@ class CallOf final : public CallState {
   template <typename G>
   explicit CallOf(G&& function) : CallState(call, end), function_(std::forward<G>(function)) {}
 
-  [[nodiscard]] Outcome take() noexcept { return std::move(outcome_); }
+  [[nodiscard]] Outcome take() noexcept(std::is_nothrow_move_constructible_v<Outcome>) { return std::move(outcome_); }
 
  private:
   ~CallOf() {
@@ -224,9 +239,7 @@ class [[nodiscard]] Calling : private detail::CallState::Caller {
  public:
   template <typename G>
   Calling(Core* core, unsigned target, Instant deadline, G&& function) : Caller(core, target, deadline) {
-    if (void* const memory = mem::pool_allocate(sizeof(Call)); memory != nullptr) {
-      state_ = ::new (memory) Call(std::forward<G>(function));
-    }
+    state_ = detail::make_pooled<Call>(std::forward<G>(function));
   }
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
@@ -234,7 +247,7 @@ class [[nodiscard]] Calling : private detail::CallState::Caller {
   [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     return this->suspend(coroutine);
   }
-  [[nodiscard]] typename Call::Outcome await_resume() noexcept {
+  [[nodiscard]] typename Call::Outcome await_resume() {
     if (state_ == nullptr) {
       return error_;
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/rt/core/call.h"
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -8,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "weft/rt/core/core_task.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/rt/core/test_runtime.h"
 #include "weft/rt/task/task_scope.h"
@@ -496,6 +498,38 @@ TEST(CallRegression, CallsAndWaitersThatAStopCutsOffGetAnErrorAndLeakNothing) {
   }
   runtime.reset();
   EXPECT_EQ(Live::alive.load(), 0);
+}
+
+struct ThrowsWhenCopied {
+  static inline std::atomic<int> alive{0};
+  ThrowsWhenCopied() = default;
+  ThrowsWhenCopied(const ThrowsWhenCopied& /*other*/) { throw std::runtime_error("a copy"); }
+  int operator()() const { return room[0]; }
+  char room[64 * 1024] = {};
+};
+
+Task<int> call_with_a_copy_that_throws(Runtime& runtime, const ThrowsWhenCopied& function) {
+  int caught = 0;
+  for (int i = 0; i < 10; ++i) {
+    const auto before = mem::pool_allocate(sizeof(function) + 1024);
+    mem::pool_deallocate(before);
+    try {
+      auto call = runtime.call(0, function);
+      (void)call;
+    } catch (const std::runtime_error&) {
+      ++caught;
+    }
+    void* const after = mem::pool_allocate(sizeof(function) + 1024);
+    EXPECT_EQ(after, before) << "the block went back";
+    mem::pool_deallocate(after);
+  }
+  co_return caught;
+}
+
+TEST(Call, GivesItsBlockBackWhenTheCopyOfTheFunctionThrows) {
+  const auto runtime = test::start_runtime(1);
+  const auto function = std::make_unique<ThrowsWhenCopied>();
+  EXPECT_EQ(spawn(runtime->core(0), call_with_a_copy_that_throws(*runtime, *function)).value().get().value(), 10);
 }
 
 }  // namespace

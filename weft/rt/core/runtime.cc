@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cstdio>
 #include <string>
+#include <utility>
 
-#include "weft/sys/clock.h"
+#include "weft/rt/exec/job_run.h"
+#include "weft/sync/condition.h"
 #include "weft/sys/cpu.h"
 #include "weft/sys/signals.h"
 #include "weft/sys/topology.h"
@@ -25,6 +27,12 @@ Result<std::unique_ptr<Runtime>> Runtime::start(const RuntimeOptions& options) {
 }
 
 Runtime::~Runtime() {
+  if (generation_ != sys::fork_generation()) {
+    for (auto& core : cores_) {
+      (void)core.release();  // its poller is the parent's too
+    }
+    return;
+  }
   gone_->store(true, std::memory_order_relaxed);  // a hint: what is left then is destroyed by the same thread, or later
   (void)stop(Instant());
   threads_.clear();  // joins them
@@ -152,15 +160,9 @@ bool Runtime::wait_until(Instant deadline, Condition condition) {
     if (condition()) {
       return true;
     }
-    if (deadline == kNever) {
-      changed_.wait(lock);
-      continue;
-    }
-    const Duration left = deadline - sys::now();
-    if (left <= Duration::zero()) {
+    if (!sync::sleep_until(changed_, lock, deadline)) {
       return false;
     }
-    changed_.wait_for(lock, left);
   }
 }
 
@@ -168,7 +170,21 @@ Result<void> Runtime::stop(Instant deadline) {
   if (own_core() != nullptr) {
     return Error(Errc::invalid_state, "a core cannot wait for its own end");
   }
-  const std::lock_guard one(stop_mutex_);
+  if (generation_ != sys::fork_generation()) {
+    return detail::kInherited;
+  }
+  const auto begin = [this] { return !std::exchange(stop_runs_, true); };
+  if (!wait_until(deadline, begin)) {
+    return Error(Errc::timed_out, "another stop() waits");
+  }
+  const auto result = stop_once(deadline);
+  const std::lock_guard lock(mutex_);
+  stop_runs_ = false;
+  changed_.notify_all();
+  return result;
+}
+
+Result<void> Runtime::stop_once(Instant deadline) {
   bool drained = true;
   if (phase_.load(std::memory_order_relaxed) == Phase::running) {
     for (const auto& core : cores_) {

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <utility>
@@ -18,6 +19,7 @@
 #include "weft/rt/loop/job.h"
 #include "weft/rt/task/closure_await.h"
 #include "weft/sync/spin.h"
+#include "weft/sys/fork.h"
 #include "weft/sys/thread.h"
 
 namespace weft::rt {
@@ -138,7 +140,7 @@ class Runtime {
   // Refuses messages of foreign threads from now on, lets the cores work until no message is left, cancels the
   // cores' tasks (coroutines), and ends the threads. Idempotent. timed_out: messages were left at the deadline, and
   // the runtime will destroy them, or a job or task still runs: the caller may call again to wait for it.
-  // invalid_state: the caller is one of the runtime's cores; nothing happens.
+  // invalid_state: the caller is one of the runtime's cores, or in a forked child; nothing happens.
   Result<void> stop(Instant deadline);
 
  private:
@@ -166,6 +168,7 @@ class Runtime {
   [[nodiscard]] bool quiescent() const noexcept;
   template <typename Condition>
   [[nodiscard]] bool wait_until(Instant deadline, Condition condition);
+  Result<void> stop_once(Instant deadline);
 
   const RuntimeOptions options_;
   sync::WaitMode wait_mode_;
@@ -175,10 +178,13 @@ class Runtime {
 
   std::mutex mutex_;
   std::condition_variable changed_;
-  unsigned waiting_ = 0;   // guarded by mutex_: threads that made their core, or failed to
-  unsigned ended_ = 0;     // guarded by mutex_
-  Error start_error_;      // guarded by mutex_
-  std::mutex stop_mutex_;  // one stop() at a time
+  // Guarded by mutex_:
+  unsigned waiting_ = 0;  // threads that made their core, or failed to
+  unsigned ended_ = 0;
+  Error start_error_;
+  bool stop_runs_ = false;  // one stop() at a time
+
+  const std::uint32_t generation_ = sys::fork_generation();  // of the process that has the threads
   std::vector<Seed> seeds_;
   std::vector<sys::Thread> threads_;
 };

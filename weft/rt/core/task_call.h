@@ -100,7 +100,7 @@ class CallOfTask final : public TaskCall {
   template <typename G>
   explicit CallOfTask(G&& function) : TaskCall(call, destroy, finish), function_(std::forward<G>(function)) {}
 
-  [[nodiscard]] Outcome take() noexcept { return std::move(outcome_); }
+  [[nodiscard]] Outcome take() noexcept(std::is_nothrow_move_constructible_v<Outcome>) { return std::move(outcome_); }
 
  private:
   ~CallOfTask() {
@@ -175,9 +175,7 @@ class [[nodiscard]] CallingTask : private detail::CallState::Caller {
  public:
   template <typename G>
   CallingTask(Core* core, unsigned target, Instant deadline, G&& function) : Caller(core, target, deadline) {
-    if (void* const memory = mem::pool_allocate(sizeof(Call)); memory != nullptr) {
-      state_ = ::new (memory) Call(std::forward<G>(function));
-    }
+    state_ = detail::make_pooled<Call>(std::forward<G>(function));
   }
 
   [[nodiscard]] bool await_ready() const noexcept { return false; }
@@ -185,7 +183,7 @@ class [[nodiscard]] CallingTask : private detail::CallState::Caller {
   [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> coroutine) {
     return this->suspend(coroutine);
   }
-  [[nodiscard]] typename Call::Outcome await_resume() noexcept {
+  [[nodiscard]] typename Call::Outcome await_resume() {
     if (state_ == nullptr) {
       return error_;
     }

@@ -21,7 +21,7 @@ namespace weft::rt {
 
 // StopMode: how stop() treats the jobs that wait.
 enum class StopMode : std::uint8_t {
-  drain,    // stop() lets them run, and drops delayed ones that are not due yet
+  drain,    // stop() lets them run, also delayed ones that are due; it drops those that are not due yet
   abandon,  // stop() drops them, and sets the executor's stop token for the jobs that run
 };
 
@@ -34,7 +34,8 @@ enum class StopMode : std::uint8_t {
   ROW(refused, counter, "jobs_refused_total", "", "", "jobs",                                                    \
       "Jobs that were not taken: the queue was full, the executor stopped, no memory.", "rt/exec/thread_pool.cc") \
   ROW(abandoned, counter, "jobs_abandoned_total", "", "", "jobs",                                                \
-      "Jobs that were taken, and dropped by stop().", "rt/exec/thread_pool.cc")                                  \
+      "Jobs that were taken, and dropped by stop(), or by their token while they waited for their time.",        \
+      "rt/exec/thread_pool.cc")                                                                                  \
   ROW(wakes, counter, "wakes_total", "", "", "wake-ups",                                                         \
       "Workers that a caller of execute() had to wake.", "rt/exec/thread_pool.cc")                               \
   ROW(workers, gauge, "workers", "", "", "threads",                                                              \
@@ -55,13 +56,16 @@ using ExceptionHandler = std::function<void(std::exception_ptr)>;
 // Executor: runs jobs. A job is a closure without arguments, or with a std::stop_token: the token given with the job,
 // else the executor's own, which stop(abandon) sets.
 // Owner: its maker. Destruction is stop(abandon) without a deadline: the executor drops jobs that wait, and waits for
-// jobs that run, unless one of its own jobs destroys it.
+// jobs that run, unless one of its own jobs destroys it. In a forked child destruction waits for nothing and destroys
+// no job.
 // Affinity: any thread, jobs included.
 // Cost: execute() with a closure of up to Job::kInlineMax bytes, and submit(), allocate nothing but pooled blocks.
 // Errors, of execute() at once and of submit() in the future: resource_exhausted: the queue is full, or no memory;
 // closed: stop() was called. A job that was refused is destroyed, and does not run.
 // Invariants:
-//   1. A job that was taken runs once, or stop() drops it, never both. Its closure is destroyed in either case.
+//   1. A job that was taken runs once, or is dropped: by stop(), by the destructor, or by its token while it waits for
+//      its time. Never both: taken = executed + abandoned + those that still wait. Its closure is destroyed in either
+//      case, and its future ends: with the job's result, or cancelled, or terminated.
 //   2. A job's exception ends neither its thread nor the program: the future has it, or the handler and the count.
 //   3. No delay occupies a worker. A delayed job starts no earlier than its time. If the queue is full then, the job
 //      waits and is not lost.
@@ -75,21 +79,23 @@ class Executor {
   // Runs the job soon. Fire and forget: the job's result is dropped.
   template <typename F>
   Result<void> execute(F&& job) {
-    return take(Duration::zero(), closure(std::forward<F>(job)));
+    return take(Duration::zero(), {}, closure(std::forward<F>(job)));
   }
   // The same, unless the token is set before the job begins.
   template <typename F>
   Result<void> execute(std::stop_token token, F&& job) {
-    return take(Duration::zero(), cancellable(std::move(token), std::forward<F>(job)));
+    return take(Duration::zero(), {}, cancellable(std::move(token), std::forward<F>(job)));
   }
-  // A delay of zero or less: as execute().
+  // A delay of zero or less: as execute(). A job whose token is set while it waits is dropped at once, in the thread
+  // that sets the token; its place is free then.
   template <typename F>
   Result<void> execute_after(Duration delay, F&& job) {
-    return take(delay, closure(std::forward<F>(job)));
+    return take(delay, {}, closure(std::forward<F>(job)));
   }
   template <typename F>
   Result<void> execute_after(Duration delay, std::stop_token token, F&& job) {
-    return take(delay, cancellable(std::move(token), std::forward<F>(job)));
+    Job made = cancellable(token, std::forward<F>(job));
+    return take(delay, std::move(token), std::move(made));
   }
 
   // Runs the job soon. Returns the Future of what the job returns; of a job that returns a Result<T>, a Future<T>,
@@ -105,20 +111,20 @@ class Executor {
   template <typename F>
   auto submit_after(Duration delay, F&& job) {
     if constexpr (std::invocable<std::decay_t<F>&, std::stop_token>) {
-      return submit_after(delay, stop_token(), std::forward<F>(job));
+      return submit_job(delay, {}, stop_token(), std::forward<F>(job));
     } else {
-      return submit_job(delay, std::monostate(), std::forward<F>(job));
+      return submit_job(delay, {}, std::monostate(), std::forward<F>(job));
     }
   }
   template <typename F>
   auto submit_after(Duration delay, std::stop_token token, F&& job) {
-    return submit_job(delay, std::move(token), std::forward<F>(job));
+    return submit_job(delay, token, token, std::forward<F>(job));
   }
 
   // Refuses new jobs, treats waiting jobs as `mode` says, and waits until no job runs. Idempotent.
   // timed_out: jobs still run at the deadline. Waiting jobs are dropped then; the caller may call stop() again to wait.
   // invalid_state: the caller is a job of this executor and cannot wait for itself. The stopping has begun all the
-  // same.
+  // same. Also: the process is a forked child of the executor's, which has none of its threads; nothing happens.
   virtual Result<void> stop(StopMode mode, Instant deadline) = 0;
   [[nodiscard]] virtual ExecutorCounts counts() const noexcept = 0;
   // The same for a page of metrics. The executor outlives it.
@@ -128,15 +134,20 @@ class Executor {
  protected:
   // The job is moved from only when taken.
   virtual Result<void> run_soon(Job& job) = 0;
-  virtual Result<void> run_after(Duration delay, Job& job) = 0;
+  // When the token is set before the job's time, the job is called at once by the thread that sets the token, and
+  // counts as abandoned: such a job checks its token.
+  virtual Result<void> run_after(Duration delay, std::stop_token token, Job& job) = 0;
+  static Result<void> delay_on(Executor& other, Duration delay, std::stop_token token, Job& job) {
+    return delay > Duration::zero() ? other.run_after(delay, std::move(token), job) : other.run_soon(job);
+  }
   void request_stop() noexcept { stop_source_.request_stop(); }
 
  private:
-  Result<void> take(Duration delay, Job job) {
+  Result<void> take(Duration delay, std::stop_token cancel, Job job) {
     if (!job) [[unlikely]] {
       return Error(Errc::resource_exhausted, "no memory for the job");
     }
-    return delay > Duration::zero() ? run_after(delay, job) : run_soon(job);
+    return delay > Duration::zero() ? run_after(delay, std::move(cancel), job) : run_soon(job);
   }
 
   template <typename F>
@@ -156,7 +167,7 @@ class Executor {
     });
   }
   template <typename Token, typename F>
-  auto submit_job(Duration delay, Token token, F&& job) {
+  auto submit_job(Duration delay, std::stop_token cancel, Token token, F&& job) {
     using T = detail::Unwrapped<detail::JobResult<F>>;
     using Submitted = detail::Submitted<detail::JobResult<F>, std::decay_t<F>, Token>;
     Submitted* const submitted = Submitted::make(std::move(token), std::forward<F>(job));
@@ -164,7 +175,7 @@ class Executor {
       return Future<T>(Error(Errc::resource_exhausted, "no memory for the job"));
     }
     Future<T> future(submitted);
-    const Result<void> taken = take(delay, Job(detail::SubmittedHandle<Submitted>(submitted)));
+    const Result<void> taken = take(delay, std::move(cancel), Job(detail::SubmittedHandle<Submitted>(submitted)));
     if (!taken) [[unlikely]] {
       return Future<T>(taken.error());
     }

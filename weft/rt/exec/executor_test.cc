@@ -374,5 +374,34 @@ TEST(Future, KeepsTheAlignmentOfItsJob) {
   EXPECT_TRUE(executor.submit(Wide()).get().value());
 }
 
+struct ThrowsWhenMoved {
+  bool* fails;
+  explicit ThrowsWhenMoved(bool& flag) : fails(&flag) {}
+  ThrowsWhenMoved(ThrowsWhenMoved&& other) : fails(other.fails) {  // NOLINT(performance-noexcept-move-constructor)
+    if (*fails) {
+      throw std::runtime_error("a move");
+    }
+  }
+};
+
+TEST(Future, PassesTheExceptionOfAMoveOnAndTheValueCountsAsTaken) {
+  InlineExecutor executor;
+  bool fails = false;
+  auto future = executor.submit([&] { return ThrowsWhenMoved(fails); });
+  fails = true;
+  EXPECT_THROW((void)future.get(), std::runtime_error);
+  EXPECT_EQ(future.get_until(kNever).error(), Errc::invalid_state);
+}
+
+TEST(Future, ACallerThatRetriesATimeOutEndsAlsoWhenItIsTheJobsOwn) {
+  InlineExecutor executor;
+  auto future = executor.submit([]() -> Result<int> { return Errc::timed_out; });
+  EXPECT_EQ(future.get_until(Instant::min()).error(), Errc::timed_out);
+  EXPECT_EQ(future.get_until(Instant::min()).error(), Errc::invalid_state);
+  auto other = executor.submit([]() -> Result<int> { return Errc::would_block; });
+  EXPECT_EQ(other.get().error(), Errc::would_block);
+  EXPECT_EQ(other.get().error(), Errc::would_block);
+}
+
 }  // namespace
 }  // namespace weft::rt

@@ -257,13 +257,15 @@ class [[nodiscard]] Future {
   [[nodiscard]] bool ready() const noexcept { return state_ == nullptr || state_->completion.ready(); }
   // False: not ready by then. Inside a job, waiting for a job that only this thread can run takes until the deadline.
   bool wait_until(Instant deadline) const noexcept;
-  // Moves the value out: a later call returns invalid_state.
-  Result<T> get() noexcept {
+  // Moves the value out: a later call returns invalid_state. Passes an exception of the value's move on; the value
+  // counts as taken then.
+  Result<T> get() {
     wait_until(kNever);
     return take();
   }
-  // timed_out: not ready yet; the caller may call again.
-  Result<T> get_until(Instant deadline) noexcept {
+  // timed_out: not ready yet; the caller may call again. A job's own timed_out is given once, then invalid_state: a
+  // caller that retries ends.
+  Result<T> get_until(Instant deadline) {
     if (!wait_until(deadline)) {
       return Errc::timed_out;
     }
@@ -294,15 +296,15 @@ class [[nodiscard]] Future {
   FutureAwait<T> operator co_await() noexcept { return FutureAwait<T>(*this); }
 
  private:
-  Result<T> take() noexcept {
+  Result<T> take() {
     if (state_ == nullptr) {
       return error_;
     }
-    if (!state_->has_value) {
+    if (!state_->has_value && (state_->error != Errc::timed_out || !std::exchange(taken_, true))) {
       return state_->error;
     }
     if (std::exchange(taken_, true)) {
-      return Error(Errc::invalid_state, "the value was taken already");
+      return Error(Errc::invalid_state, "the result was taken already");
     }
     if constexpr (std::is_void_v<T>) {
       return {};
@@ -347,7 +349,7 @@ class [[nodiscard]] FutureAwait {
     return future_.try_continue([](void* frame) noexcept { std::coroutine_handle<>::from_address(frame).resume(); },
                                 coroutine.address());
   }
-  Result<T> await_resume() noexcept { return withdrawn_ ? Result<T>(kCancelled) : future_.get(); }
+  Result<T> await_resume() { return withdrawn_ ? Result<T>(kCancelled) : future_.get(); }
 
  private:
   struct FutureWait : Wait {
@@ -386,8 +388,8 @@ bool Future<T>::wait_until(Instant deadline) const noexcept {
   }
   (void)sync::spin_until(budget, sync::WaitMode::adaptive, [this] { return state_->completion.ready(); });
   while (!ready()) {
-    const Duration left = bounded ? deadline - sys::now() : Duration(-1);
-    if (bounded && left <= Duration::zero()) {
+    const Duration left = time_left(deadline, sys::now());
+    if (left == Duration::zero()) {
       return false;
     }
     (void)state_->completion.sleep(left);

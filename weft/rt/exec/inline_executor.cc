@@ -16,43 +16,64 @@ struct InlineExecutor::Core {
 
   explicit Core(ExceptionHandler handler) : on_exception(std::move(handler)) {}
   Result<void> run(Job& job) noexcept;
+  Result<void> run_due(Job& job) noexcept;
+  void run_begun(Job& job) noexcept;
   bool wait_until_quiet(Instant deadline) noexcept;
 
   const ExceptionHandler on_exception;
-  std::atomic<std::uint64_t> begun{0};  // number of jobs, and kClosed
+  const detail::Birth birth;
+  // Numbers of jobs; both with kClosed, which stop() sets in `begun` first.
+  std::atomic<std::uint64_t> begun{0};
   std::atomic<std::uint64_t> ended{0};
   std::atomic<std::uint64_t> threw{0};
   std::atomic<std::uint64_t> refused{0};
   std::atomic<std::uint64_t> abandoned{0};
-  sync::Parker quiet;
+  std::atomic<bool> abandoning{false};
+  // Of all inline executors: the end of the last job lets another thread destroy its executor before the wake.
+  static inline sync::Parker quiet;
 };
 
 Result<void> InlineExecutor::Core::run(Job& job) noexcept {
   if ((begun.fetch_add(1, std::memory_order_seq_cst) & kClosed) != 0) {
     begun.fetch_sub(1, std::memory_order_seq_cst);
+    quiet.wake_with_fence();  // a stop() in between counted this one as a job that runs
     refused.fetch_add(1, std::memory_order_relaxed);
     return Error(Errc::closed, "the executor was stopped");
   }
+  run_begun(job);
+  return {};
+}
+
+// A delayed job, which was taken before: a stop that drains lets it run.
+Result<void> InlineExecutor::Core::run_due(Job& job) noexcept {
+  if (abandoning.load(std::memory_order_relaxed)) {
+    return Error(Errc::closed, "the executor was stopped");
+  }
+  begun.fetch_add(1, std::memory_order_seq_cst);
+  run_begun(job);
+  return {};
+}
+
+void InlineExecutor::Core::run_begun(Job& job) noexcept {
   const detail::RunScope scope(this);
   if (Job mine = std::move(job); !detail::run_job(mine, on_exception)) {
     threw.fetch_add(1, std::memory_order_relaxed);
   }
-  // Both seq_cst, as are the accesses in stop(): the last job to end sees kClosed, or stop() sees that job's end.
-  ended.fetch_add(1, std::memory_order_seq_cst);
-  if ((begun.load(std::memory_order_seq_cst) & kClosed) != 0) [[unlikely]] {
+  // The last job to end sees kClosed, or stop() sees that job's end. Release pairs with the acquire in
+  // wait_until_quiet(). The executor may be gone afterwards.
+  if ((ended.fetch_add(1, std::memory_order_acq_rel) & kClosed) != 0) [[unlikely]] {
     quiet.wake_with_fence();
   }
-  return {};
 }
 
 bool InlineExecutor::Core::wait_until_quiet(Instant deadline) noexcept {
   for (;;) {
     const auto ticket = quiet.announce_futex(false);
-    if (ended.load(std::memory_order_seq_cst) == (begun.load(std::memory_order_seq_cst) & ~kClosed)) {
+    if (ended.load(std::memory_order_acquire) == begun.load(std::memory_order_seq_cst)) {
       return true;
     }
-    const Duration left = deadline == kNever ? Duration(-1) : deadline - sys::now();
-    if (deadline != kNever && left <= Duration::zero()) {
+    const Duration left = time_left(deadline, sys::now());
+    if (left == Duration::zero()) {
       return false;
     }
     quiet.sleep(ticket, left);
@@ -61,16 +82,21 @@ bool InlineExecutor::Core::wait_until_quiet(Instant deadline) noexcept {
 
 InlineExecutor::InlineExecutor(ExceptionHandler on_exception)
     : core_(std::make_shared<Core>(std::move(on_exception))),
-      timekeeper_(std::make_unique<Timekeeper>([core = core_](Job& job) { return core->run(job); })) {}
+      timekeeper_(std::make_unique<Timekeeper>(Timekeeper::Sink{
+          [core = core_](Job& job) { return core->run_due(job); },
+          [core = core_](std::size_t count) { core->abandoned.fetch_add(count, std::memory_order_relaxed); }})) {}
 
 InlineExecutor::~InlineExecutor() {
+  if (core_->birth.elsewhere()) {
+    return;  // no other thread runs a job, and no lock is in the way
+  }
   (void)stop(StopMode::abandon, kNever);
   detail::RunScope::keep(core_.get(), core_);
 }
 
 Result<void> InlineExecutor::run_soon(Job& job) { return core_->run(job); }
-Result<void> InlineExecutor::run_after(Duration delay, Job& job) {
-  auto taken = timekeeper_->schedule(delay, job);
+Result<void> InlineExecutor::run_after(Duration delay, std::stop_token token, Job& job) {
+  auto taken = timekeeper_->schedule(delay, std::move(token), job);
   if (!taken) {
     core_->refused.fetch_add(1, std::memory_order_relaxed);
   }
@@ -78,25 +104,35 @@ Result<void> InlineExecutor::run_after(Duration delay, Job& job) {
 }
 
 Result<void> InlineExecutor::stop(StopMode mode, Instant deadline) {
-  core_->begun.fetch_or(Core::kClosed, std::memory_order_seq_cst);
-  if (mode == StopMode::abandon) {
-    request_stop();
+  if (core_->birth.elsewhere()) {
+    return detail::kInherited;
   }
-  core_->abandoned.fetch_add(timekeeper_->close(), std::memory_order_relaxed);
+  core_->begun.fetch_or(Core::kClosed, std::memory_order_seq_cst);
+  core_->ended.fetch_or(Core::kClosed, std::memory_order_acq_rel);
+  const auto abandon = [this] {
+    core_->abandoning.store(true, std::memory_order_relaxed);
+    request_stop();
+    timekeeper_->close(StopMode::abandon);
+  };
+  if (mode == StopMode::abandon) {
+    abandon();
+  } else {
+    timekeeper_->close(StopMode::drain);
+  }
   if (detail::RunScope::inside(core_.get())) {
     return Error(Errc::invalid_state, "a job cannot wait for the end of itself");
   }
-  if (!core_->wait_until_quiet(deadline)) {
-    request_stop();
+  if (!timekeeper_->wait_until_ended(deadline) || !core_->wait_until_quiet(deadline)) {
+    abandon();
     return Error(Errc::timed_out, "jobs still run");
   }
-  timekeeper_->stop();
+  timekeeper_->join();
   return {};
 }
 
 ExecutorCounts InlineExecutor::counts() const noexcept {
   ExecutorCounts counts;
-  counts.executed = core_->ended.load(std::memory_order_relaxed);
+  counts.executed = core_->ended.load(std::memory_order_relaxed) & ~Core::kClosed;
   counts.threw = core_->threw.load(std::memory_order_relaxed);
   counts.refused = core_->refused.load(std::memory_order_relaxed);
   counts.abandoned = core_->abandoned.load(std::memory_order_relaxed);

@@ -25,7 +25,7 @@ class InlineExecutor final : public Executor {
 
  protected:
   Result<void> run_soon(Job& job) override;
-  Result<void> run_after(Duration delay, Job& job) override;
+  Result<void> run_after(Duration delay, std::stop_token token, Job& job) override;
 
  private:
   struct Core;

@@ -4,8 +4,10 @@
 #include <exception>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "weft/rt/exec/executor.h"
+#include "weft/sys/fork.h"
 
 namespace weft::rt::detail {
 
@@ -40,6 +42,22 @@ class RunScope {
   RunScope* outer_;
   std::shared_ptr<void> kept_;
 };
+
+// Birth: the process in which an object was made. In a forked child the object's threads are not there, and one of its
+// locks may be held for ever: the child waits for nothing and takes no lock of it.
+class Birth {
+ public:
+  [[nodiscard]] bool elsewhere() const noexcept { return generation_ != sys::fork_generation(); }
+  // Instead of the destructor of what the object shared.
+  static void keep_for_ever(std::shared_ptr<void> what) {
+    static auto& kept = *new std::vector<std::shared_ptr<void>>;  // a child has one thread
+    kept.push_back(std::move(what));
+  }
+
+ private:
+  std::uint32_t generation_ = sys::fork_generation();
+};
+inline constexpr Error kInherited(Errc::invalid_state, "a forked child has none of the threads");
 
 // Runs the job and destroys its closure. False: the job threw, and the handler got the exception.
 inline bool run_job(Job& job, const ExceptionHandler& handler) noexcept {

@@ -4,8 +4,10 @@
 #include <deque>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <utility>
 
+#include "weft/base/list.h"
 #include "weft/rt/exec/job_run.h"
 #include "weft/sync/parker.h"
 #include "weft/sys/clock.h"
@@ -23,19 +25,23 @@ struct Strand::Core : std::enable_shared_from_this<Strand::Core> {
   Core(Executor& executor, std::size_t most, ExceptionHandler handler)
       : underlying(executor), capacity(most), on_exception(std::move(handler)) {}
 
-  Result<void> push(Job& job);
-  Result<void> refuse(Error why);
+  Result<void> push(Job& job, bool taken_before = false);
   Result<void> ask_for_grant(std::unique_lock<std::mutex>& lock);
   void use_grant() noexcept;
   void run_some(std::unique_lock<std::mutex>& lock) noexcept;
   void lose_grant() noexcept;
   void drop_all(std::unique_lock<std::mutex>& lock) noexcept;
   void drop_jobs(std::unique_lock<std::mutex>& lock) noexcept;
+  void arrive(const std::shared_ptr<Delay>& delay) noexcept;
+  void cancel(Delay& delay);
+  void lose_delay(Delay& delay) noexcept;
+  void drop_delays(std::unique_lock<std::mutex>& lock, Instant later_than) noexcept;
   bool wait_until_quiet(Instant deadline) noexcept;
 
   Executor& underlying;
   const std::size_t capacity;
   const ExceptionHandler on_exception;
+  const detail::Birth birth;
   sync::Parker quiet;  // woken once the strand is closed and no job waits or runs
   mutable std::mutex mutex;
   // Guarded by mutex:
@@ -44,7 +50,10 @@ struct Strand::Core : std::enable_shared_from_this<Strand::Core> {
   bool lost = false;        // the requested grant was dropped before execute() returned
   bool running = false;
   bool closed = false;
+  bool abandoned = false;
+  unsigned arriving = 0;  // delayed jobs on their way into `jobs`
   std::deque<Job> jobs;
+  List<Delay> delays;
   ExecutorCounts counts;
 
   // The strand whose grant ran inside its own ask_for_grant(), in the same thread.
@@ -75,57 +84,76 @@ class Strand::Grant {
   std::shared_ptr<Core> core_;
 };
 
-// A delayed job. While the strand is full, the job retries every millisecond.
+// Delay: a delayed job that was taken. Its handle, Delayed, waits in the underlying executor.
+struct Strand::Delay : ListHook, std::enable_shared_from_this<Strand::Delay> {
+  struct Cancel {
+    Delay* delay;
+    void operator()() const { delay->core->cancel(*delay); }
+  };
+  Delay(std::shared_ptr<Core> of, Instant when) : core(std::move(of)), due(when) {}
+
+  const std::shared_ptr<Core> core;
+  const Instant due;
+  std::stop_source let_go;  // takes the handle out of the underlying executor
+  // Guarded by the core's mutex:
+  Job job;  // while this is in a list
+  bool cancelled = false;
+  // Destroyed without the mutex: its destructor waits for a call of cancel() in another thread.
+  std::optional<std::stop_callback<Cancel>> on_stop;
+};
+
 class Strand::Delayed {
  public:
-  Delayed(std::shared_ptr<Core> core, Job job) noexcept : core_(std::move(core)), job_(std::move(job)) {}
-  void operator()() {
-    const auto taken = core_->push(job_);
-    if (!taken && taken.error() == Errc::resource_exhausted) {
-      // The underlying executor drops and counts the job if it refuses: no queue is left to keep the job in.
-      Executor& underlying = core_->underlying;
-      (void)underlying.execute_after(std::chrono::milliseconds(1), Delayed(core_, std::move(job_)));
+  using MovesAsBytes = void;
+
+  explicit Delayed(std::shared_ptr<Delay> delay) noexcept : delay_(std::move(delay)) {}
+  Delayed(Delayed&&) noexcept = default;
+  Delayed& operator=(Delayed&&) = delete;
+  ~Delayed() {
+    if (delay_ != nullptr) {
+      delay_->core->lose_delay(*delay_);
     }
+  }
+  void operator()() noexcept {
+    const std::shared_ptr<Delay> delay = std::move(delay_);
+    delay->core->arrive(delay);
   }
 
  private:
-  std::shared_ptr<Core> core_;
-  Job job_;
+  std::shared_ptr<Delay> delay_;
 };
 
-Result<void> Strand::Core::refuse(Error why) {
-  ++counts.refused;
-  return why;
-}
-
-Result<void> Strand::Core::push(Job& job) {
+// A job that was taken before, a delayed one, is pushed after a stop() that drains, too.
+Result<void> Strand::Core::push(Job& job, bool taken_before) {
   std::unique_lock lock(mutex);
-  while (state == State::scheduling && !closed) {
+  const auto refused = [&] { return closed && (abandoned || !taken_before); };
+  while (state == State::scheduling && !refused()) {
     lock.unlock();
     sys::yield();  // until the other thread's execute() of the underlying executor returns
     lock.lock();
   }
-  if (closed) {
-    return refuse(Error(Errc::closed, "the strand was stopped"));
+  if (refused()) {
+    return Error(Errc::closed, "the strand was stopped");
   }
   if (jobs.size() >= capacity) {
-    return refuse(Error(Errc::resource_exhausted, "the strand's queue is full"));
+    return Error(Errc::resource_exhausted, "the strand's queue is full");
   }
   try {
     jobs.push_back(std::move(job));
   } catch (const std::bad_alloc&) {
-    return refuse(Error(Errc::resource_exhausted, "no memory for the job"));
+    return Error(Errc::resource_exhausted, "no memory for the job");
   }
   if (state == State::scheduled) {
     return {};
   }
   if (const auto granted = ask_for_grant(lock); !granted) {
     state = State::idle;
-    if (!jobs.empty()) {
-      job = std::move(jobs.front());  // the caller's own: other pushers waited
-      jobs.pop_front();
+    if (jobs.empty()) {
+      return {};  // a stop() dropped the job meanwhile, and counted it
     }
-    return refuse(granted.error());
+    job = std::move(jobs.front());  // the caller's own: other pushers waited
+    jobs.pop_front();
+    return granted;
   }
   return {};
 }
@@ -160,6 +188,7 @@ void Strand::Core::lose_grant() noexcept {
 
 void Strand::Core::drop_all(std::unique_lock<std::mutex>& lock) noexcept {
   closed = true;
+  abandoned = true;
   state = State::idle;
   drop_jobs(lock);
   lock.unlock();
@@ -228,38 +257,197 @@ bool Strand::Core::wait_until_quiet(Instant deadline) noexcept {
     const auto ticket = quiet.announce_futex(false);
     {
       const std::lock_guard lock(mutex);
-      if (jobs.empty() && !running) {
+      if (jobs.empty() && !running && arriving == 0 && delays.empty()) {
         return true;
       }
     }
-    const Duration left = deadline == kNever ? Duration(-1) : deadline - sys::now();
-    if (deadline != kNever && left <= Duration::zero()) {
+    const Duration left = time_left(deadline, sys::now());
+    if (left == Duration::zero()) {
       return false;
     }
     quiet.sleep(ticket, left);
   }
 }
 
+// --- delayed jobs ---
+
+// The time of the job has come. Or the delay was let go: then there is no job any more.
+void Strand::Core::arrive(const std::shared_ptr<Delay>& delay) noexcept {
+  Job job;
+  {
+    const std::lock_guard lock(mutex);
+    if (!delay->hooked()) {
+      return;
+    }
+    delay->unhook();
+    job = std::move(delay->job);
+    ++arriving;
+  }
+  delay->on_stop.reset();
+  const Result<void> pushed = push(job, true);
+  const bool full = !pushed && pushed.error() == Errc::resource_exhausted;
+  bool again = false;
+  {
+    const std::lock_guard lock(mutex);
+    again = full && !abandoned;
+    if (again) {
+      delay->job = std::move(job);
+      delays.push_back(*delay);
+    } else if (!pushed) {
+      ++counts.abandoned;
+    }
+    --arriving;
+  }
+  if (again) {  // a refused handle counts its job as abandoned: no queue is left to keep the job in
+    Job handle(Delayed{delay});
+    (void)delay_on(underlying, std::chrono::milliseconds(1), {}, handle);
+  }
+  quiet.wake_with_fence();
+}  // a dropped job's destructor, which may end the strand, runs last
+
+// In the thread that sets the job's token.
+void Strand::Core::cancel(Delay& delay) {
+  std::shared_ptr<Delay> kept;
+  Job job;
+  {
+    const std::lock_guard lock(mutex);
+    delay.cancelled = true;
+    if (!delay.hooked()) {
+      return;  // another thread has the job, and waits for this call before it destroys the delay
+    }
+    kept = delay.shared_from_this();
+    delay.unhook();
+    job = std::move(delay.job);
+    ++counts.abandoned;
+  }
+  job();  // the job checks its token
+  job.reset();
+  kept->let_go.request_stop();
+  kept->core->quiet.wake_with_fence();
+}
+
+// The underlying executor dropped the handle.
+void Strand::Core::lose_delay(Delay& delay) noexcept {
+  Job job;
+  {
+    const std::lock_guard lock(mutex);
+    if (!delay.hooked()) {
+      return;
+    }
+    delay.unhook();
+    job = std::move(delay.job);
+    ++counts.abandoned;
+  }
+  job.reset();
+  quiet.wake_with_fence();
+}
+
+void Strand::Core::drop_delays(std::unique_lock<std::mutex>& lock, Instant later_than) noexcept {
+  List<Delay> dropped;  // guarded by the mutex, as `delays` is
+  for (Delay* delay = delays.first(); delay != nullptr;) {
+    Delay* const next = delays.next(*delay);
+    if (delay->due > later_than) {
+      delay->unhook();
+      dropped.push_back(*delay);
+    }
+    delay = next;
+  }
+  while (Delay* const delay = dropped.pop_front()) {
+    const std::shared_ptr<Delay> kept = delay->shared_from_this();
+    Job job = std::move(delay->job);
+    ++counts.abandoned;
+    lock.unlock();
+    job.reset();
+    kept->on_stop.reset();
+    kept->let_go.request_stop();
+    lock.lock();
+  }
+}
+
+Result<void> Strand::run_after(Duration delay, std::stop_token token, Job& job) {
+  std::shared_ptr<Delay> made;
+  try {
+    made = std::make_shared<Delay>(core_, deadline_after(sys::now(), delay));
+  } catch (const std::bad_alloc&) {
+    return refuse(Error(Errc::resource_exhausted, "no memory for a delayed job"));
+  }
+  if (token.stop_possible()) {
+    made->on_stop.emplace(std::move(token), Delay::Cancel{made.get()});  // may call cancel(), which only notes it
+  }
+  bool closed = false;
+  bool cancelled = false;
+  {
+    const std::lock_guard lock(core_->mutex);
+    closed = core_->closed;
+    cancelled = !closed && made->cancelled;
+    if (cancelled) {
+      ++core_->counts.abandoned;
+    } else if (!closed) {
+      made->job = std::move(job);
+      core_->delays.push_back(*made);
+    }
+  }
+  if (closed) {
+    return refuse(Error(Errc::closed, "the strand was stopped"));
+  }
+  if (cancelled) {
+    job();  // the job checks its token
+    job.reset();
+    return {};
+  }
+  Job handle(Delayed{made});
+  const Result<void> taken = delay_on(core_->underlying, delay, made->let_go.get_token(), handle);
+  if (!taken) {
+    const std::lock_guard lock(core_->mutex);
+    if (made->hooked()) {  // else the job was cancelled, or stop() dropped it
+      made->unhook();
+      job = std::move(made->job);
+      ++core_->counts.refused;
+      return taken;
+    }
+  }
+  return {};
+}
+
+// --- Strand ---
+
 Strand::Strand(Executor& underlying, std::size_t queue_capacity, ExceptionHandler on_exception)
     : core_(std::make_shared<Core>(underlying, queue_capacity, std::move(on_exception))) {}
 
-Strand::~Strand() { (void)stop(StopMode::abandon, kNever); }
+Strand::~Strand() {
+  if (core_->birth.elsewhere()) {
+    detail::Birth::keep_for_ever(core_);
+    return;
+  }
+  (void)stop(StopMode::abandon, kNever);
+}
 
-Result<void> Strand::run_soon(Job& job) { return core_->push(job); }
-Result<void> Strand::run_after(Duration delay, Job& job) {
-  Executor& underlying = core_->underlying;
-  return underlying.execute_after(delay, Delayed(core_, std::move(job)));
+Error Strand::refuse(Error why) {
+  const std::lock_guard lock(core_->mutex);
+  ++core_->counts.refused;
+  return why;
+}
+
+Result<void> Strand::run_soon(Job& job) {
+  const Result<void> taken = core_->push(job);
+  return taken ? taken : Result<void>(refuse(taken.error()));
 }
 
 Result<void> Strand::stop(StopMode mode, Instant deadline) {
+  if (core_->birth.elsewhere()) {
+    return detail::kInherited;
+  }
   const auto abandon = [this] {
     request_stop();
     std::unique_lock lock(core_->mutex);
+    core_->abandoned = true;
     core_->drop_jobs(lock);
+    core_->drop_delays(lock, Instant::min());
   };
   {
-    const std::lock_guard lock(core_->mutex);
+    std::unique_lock lock(core_->mutex);
     core_->closed = true;
+    core_->drop_delays(lock, sys::now());
   }
   if (mode == StopMode::abandon) {
     abandon();

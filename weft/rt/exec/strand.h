@@ -15,6 +15,7 @@ namespace weft::rt {
 // grant continues in the present thread.
 // Cost: a mutex; of a burst only the first job costs an execute() of the underlying executor. After kGrantMax jobs the
 // strand moves to the end of the underlying queue.
+// A delayed job takes a place among those of the underlying executor until its time, and three allocations.
 // Invariants, besides those of Executor:
 //   1. When the underlying executor is stopped and drops the strand's grant, the strand closes and drops its jobs.
 class Strand final : public Executor {
@@ -30,12 +31,14 @@ class Strand final : public Executor {
 
  protected:
   Result<void> run_soon(Job& job) override;
-  Result<void> run_after(Duration delay, Job& job) override;
+  Result<void> run_after(Duration delay, std::stop_token token, Job& job) override;
 
  private:
   struct Core;
   class Grant;
+  struct Delay;
   class Delayed;
+  Error refuse(Error why);
   std::shared_ptr<Core> core_;  // shared with its grants
 };
 

@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <deque>
 #include <mutex>
 #include <new>
 #include <utility>
 
 #include "weft/rt/exec/job_queue.h"
 #include "weft/rt/exec/job_run.h"
-#include "weft/rt/exec/timekeeper.h"
 #include "weft/rt/exec/worker_gate.h"
 #include "weft/sync/parker.h"
 #include "weft/sync/spin.h"
@@ -36,9 +36,7 @@ struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
   };
 
   Shared(unsigned min, unsigned max, const PoolOptions& given)
-      : workers_min(min), workers_max(max), options(given), workers(new Worker[max]), timekeeper([this](Job& job) {
-          return push(job);
-        }) {}
+      : workers_min(min), workers_max(max), options(given), workers(new Worker[max]) {}
 
   Result<void> push(Job& job) noexcept;
   void wake_worker(unsigned max) noexcept;
@@ -49,16 +47,19 @@ struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
   [[nodiscard]] bool any_ready() const noexcept;
   [[nodiscard]] bool drained() const noexcept;
   bool spin_for_job() noexcept;
+  bool take_late(Job& job) noexcept;
   void close() noexcept;
   void abandon() noexcept;
   bool wait_for_workers(Instant deadline) noexcept;
   void join() noexcept;
 
+  const detail::Birth birth;
   const unsigned workers_min;
   const unsigned workers_max;
   const PoolOptions options;
   WorkerGate gate;
   std::unique_ptr<Worker[]> workers;
+  std::atomic<bool> closing{false};  // a stop() closes the pool, or has done so
   std::atomic<bool> abandoning{false};
   std::atomic<std::uint64_t> refused{0};
   std::atomic<std::uint64_t> abandoned{0};
@@ -66,7 +67,7 @@ struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
   sync::SpinBudget budget;
   sync::Parker ended;  // woken by the last worker
   std::mutex mutex;
-  Timekeeper timekeeper;
+  std::deque<Job> late;  // guarded by mutex: delayed jobs that were due at the stop, and for which no queue had room
 
   static thread_local Worker* current;  // this thread's, in the pool that it works for
   static thread_local const Shared* current_pool;
@@ -88,14 +89,11 @@ Result<void> ThreadPool::Shared::push(Job& job) noexcept {
   for (unsigned tried = 0; tried < workers_max; ++tried) {
     switch (workers[index].queue.try_push(job)) {
       case Queue::Push::done: wake_worker(workers_max); return {};
-      case Queue::Push::closed:
-        refused.fetch_add(1, std::memory_order_relaxed);
-        return Error(Errc::closed, "the executor was stopped");
+      case Queue::Push::closed: return Error(Errc::closed, "the executor was stopped");
       case Queue::Push::full: break;
     }
     index = index + 1 == workers_max ? 0 : index + 1;
   }
-  refused.fetch_add(1, std::memory_order_relaxed);
   return Error(Errc::resource_exhausted, "the queue is full");
 }
 
@@ -175,8 +173,8 @@ bool ThreadPool::Shared::drained() const noexcept {
 
 void ThreadPool::Shared::execute(Worker& mine, Job& job) noexcept {
   if (abandoning.load(std::memory_order_relaxed)) [[unlikely]] {
-    job.reset();
     abandoned.fetch_add(1, std::memory_order_relaxed);
+    job.reset();
     return;
   }
   mine.executed.store(mine.executed.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -197,7 +195,8 @@ void ThreadPool::Shared::run(Worker& mine) noexcept {
   sys::set_up_thread(options.name, options.threads);
   bool searching = true;
   for (;;) {
-    if (Job job; find(mine, job)) {
+    Job job;
+    if (find(mine, job)) {
       if (std::exchange(searching, false)) {
         gate.stop_searching();
         if (any_ready()) {
@@ -209,7 +208,11 @@ void ThreadPool::Shared::run(Worker& mine) noexcept {
     }
     if (gate.closed()) {
       if (drained()) {
-        break;
+        if (!take_late(job)) {
+          break;
+        }
+        execute(mine, job);
+        continue;
       }
       sys::yield();  // a push is half way done
       continue;
@@ -238,9 +241,17 @@ void ThreadPool::Shared::run(Worker& mine) noexcept {
 
 // --- the end ---
 
+bool ThreadPool::Shared::take_late(Job& job) noexcept {
+  const std::lock_guard lock(mutex);
+  if (late.empty()) {
+    return false;
+  }
+  job = std::move(late.front());
+  late.pop_front();
+  return true;
+}
+
 void ThreadPool::Shared::close() noexcept {
-  abandoned.fetch_add(timekeeper.close(), std::memory_order_relaxed);
-  timekeeper.stop();  // first, so that the delayed jobs that were due are in the queues
   for (unsigned i = 0; i < workers_max; ++i) {
     workers[i].queue.close();
   }
@@ -252,9 +263,13 @@ void ThreadPool::Shared::abandon() noexcept {
   Job job;
   for (unsigned i = 0; i < workers_max; ++i) {
     while (workers[i].queue.try_pop(job)) {
-      job.reset();
       abandoned.fetch_add(1, std::memory_order_relaxed);
+      job.reset();
     }
+  }
+  while (take_late(job)) {
+    abandoned.fetch_add(1, std::memory_order_relaxed);
+    job.reset();
   }
 }
 
@@ -264,8 +279,8 @@ bool ThreadPool::Shared::wait_for_workers(Instant deadline) noexcept {
     if (gate.workers() == 0) {
       return true;
     }
-    const Duration left = deadline == kNever ? Duration(-1) : deadline - sys::now();
-    if (deadline != kNever && left <= Duration::zero()) {
+    const Duration left = time_left(deadline, sys::now());
+    if (left == Duration::zero()) {
       return false;
     }
     ended.sleep(ticket, left);
@@ -285,7 +300,11 @@ void ThreadPool::Shared::join() noexcept {
 
 // --- ThreadPool ---
 
-ThreadPool::ThreadPool(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+ThreadPool::ThreadPool(std::shared_ptr<Shared> shared)
+    : shared_(std::move(shared)),
+      timekeeper_(
+          {[pool = shared_](Job& job) { return pool->push(job); },
+           [pool = shared_](std::size_t count) { pool->abandoned.fetch_add(count, std::memory_order_relaxed); }}) {}
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::make_fixed(unsigned workers, const PoolOptions& options) {
   return make_dynamic(workers, workers, options);
@@ -326,19 +345,52 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::make_dynamic(unsigned workers_mi
   return pool;
 }
 
-ThreadPool::~ThreadPool() { (void)stop(StopMode::abandon, kNever); }
+ThreadPool::~ThreadPool() {
+  if (shared_->birth.elsewhere()) {
+    detail::Birth::keep_for_ever(shared_);
+    return;
+  }
+  (void)stop(StopMode::abandon, kNever);
+}
 
-Result<void> ThreadPool::run_soon(Job& job) { return shared_->push(job); }
-Result<void> ThreadPool::run_after(Duration delay, Job& job) {
-  auto taken = shared_->timekeeper.schedule(delay, job);
+Result<void> ThreadPool::run_soon(Job& job) {
+  auto taken = shared_->push(job);
+  if (!taken) [[unlikely]] {
+    shared_->refused.fetch_add(1, std::memory_order_relaxed);
+  }
+  return taken;
+}
+Result<void> ThreadPool::run_after(Duration delay, std::stop_token token, Job& job) {
+  auto taken = timekeeper_.schedule(delay, std::move(token), job);
   if (!taken) {
     shared_->refused.fetch_add(1, std::memory_order_relaxed);
   }
   return taken;
 }
 
-Result<void> ThreadPool::stop(StopMode mode, Instant deadline) {
+// Refuses new jobs. Each delayed job that is due is then in a queue, or in `late`; workers end when both are empty.
+void ThreadPool::close(StopMode mode) {
+  timekeeper_.close(mode);
+  if (shared_->closing.exchange(true, std::memory_order_relaxed)) {
+    return;  // another stop() does the rest, or did it
+  }
+  timekeeper_.join();
+  while (Job job = timekeeper_.take_due()) {
+    try {
+      const std::lock_guard lock(shared_->mutex);
+      shared_->late.push_back(std::move(job));
+    } catch (const std::bad_alloc&) {
+      shared_->abandoned.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
   shared_->close();
+}
+
+Result<void> ThreadPool::stop(StopMode mode, Instant deadline) {
+  if (shared_->birth.elsewhere()) {
+    return detail::kInherited;
+  }
+  close(mode);
   if (mode == StopMode::abandon) {
     request_stop();
     shared_->abandon();

@@ -6,6 +6,7 @@
 
 #include "weft/base/result.h"
 #include "weft/rt/exec/executor.h"
+#include "weft/rt/exec/timekeeper.h"
 #include "weft/sys/thread.h"
 
 namespace weft::rt {
@@ -47,13 +48,15 @@ class ThreadPool final : public Executor {
 
  protected:
   Result<void> run_soon(Job& job) override;
-  Result<void> run_after(Duration delay, Job& job) override;
+  Result<void> run_after(Duration delay, std::stop_token token, Job& job) override;
 
  private:
   struct Shared;
   explicit ThreadPool(std::shared_ptr<Shared> shared);
+  void close(StopMode mode);
 
   std::shared_ptr<Shared> shared_;  // shared with its threads
+  Timekeeper timekeeper_;
 };
 
 }  // namespace weft::rt

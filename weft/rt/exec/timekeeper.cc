@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "weft/rt/exec/timekeeper.h"
 
+#include <limits>
 #include <mutex>
 #include <new>
 #include <optional>
 #include <utility>
-#include <vector>
 
-#include "weft/mem/slab.h"
+#include "weft/base/list.h"
+#include "weft/mem/pool.h"
+#include "weft/rt/exec/job_run.h"
 #include "weft/rt/loop/timer_wheel.h"
 #include "weft/sync/parker.h"
 #include "weft/sys/clock.h"
@@ -22,111 +24,240 @@ constexpr std::size_t kFiredPerTurn = 256;
 
 }  // namespace
 
-struct Timekeeper::Core {
-  struct Waiting {
-    Core* core = nullptr;
+struct Timekeeper::Core : std::enable_shared_from_this<Timekeeper::Core> {
+  // Entry: one job. A pooled block: the thread that takes it out of its list frees it.
+  struct Entry : ListHook {
+    struct Cancel {
+      Entry* entry;
+      void operator()() const { entry->core->cancel(*entry); }
+    };
+    Entry(Core* in, Job& given) noexcept : core(in), job(std::move(given)) {}
+
+    Core* core;
     Job job;
+    // Guarded by the core's mutex:
+    Instant due_at;
+    TimerId timer;
+    bool waits = false;      // in the list `waiting`
+    bool cancelled = false;  // the token was set while the entry did not wait
+    // Destroyed without the mutex: its destructor waits for a call of cancel() in another thread.
+    std::optional<std::stop_callback<Cancel>> on_stop;
   };
+  using Entries = List<Entry>;
 
-  explicit Core(Sink given) : sink(std::move(given)), wheel(sys::now()) {
-    due.reserve(kFiredPerTurn);
-    ready.reserve(kFiredPerTurn);
-  }
+  explicit Core(Sink given) : sink(std::move(given)), wheel(sys::now()) {}
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+  ~Core() { drop(due); }
 
-  Result<void> schedule(Duration delay, Job& job);
+  Result<void> start_thread();
+  Result<void> schedule(Duration delay, Entry& entry);
+  void cancel(Entry& entry);
   void run();
-  void turn();
-  static void fire(void* context);
+  void take_all_due(Instant now);
+  bool offer_one();
+  Duration time_to_sleep();
+  static void fire(void* entry);
+  static void free(Entry* entry) noexcept {
+    entry->~Entry();
+    mem::pool_deallocate(entry);
+  }
+  static std::size_t drop(Entries& entries) noexcept;
 
   const Sink sink;
+  const detail::Birth birth;
   std::mutex mutex;
   // Guarded by mutex:
   TimerWheel wheel;
-  std::optional<mem::SlabOf<Waiting>> waiting{std::in_place, kJobsMax};  // until close()
-  std::vector<Job> due;                                                  // never more than kFiredPerTurn
-  Instant wanted = kNever;                                               // when the thread wakes by itself
+  Entries waiting;
+  Entries due;
+  std::size_t count = 0;  // of both, and the one that is being offered
+  Instant wanted = kNever;
+  Instant retry_at = Instant::min();
   bool stopping = false;
+  bool abandoned = false;
+  bool ended = false;
   bool started = false;
   sys::Thread thread;
 
-  std::vector<Job> ready;  // only the thread uses it: due jobs on their way to the sink
-  sync::Parker parker;     // woken when `wanted` is too late, and to stop
+  sync::Parker parker;  // woken when `wanted` is too late, and to stop
+  sync::Parker over;    // woken by the end of the thread
 };
 
 Timekeeper::Timekeeper(Sink sink) : core_(std::make_shared<Core>(std::move(sink))) {}
-Timekeeper::~Timekeeper() { stop(); }
+Timekeeper::~Timekeeper() {
+  if (core_->birth.elsewhere()) {
+    detail::Birth::keep_for_ever(std::move(core_));
+    return;
+  }
+  close(StopMode::abandon);
+  join();
+}
 
-Result<void> Timekeeper::schedule(Duration delay, Job& job) {
+Result<void> Timekeeper::schedule(Duration delay, std::stop_token token, Job& job) {
+  void* const block = mem::pool_allocate(sizeof(Core::Entry));
+  if (block == nullptr) {
+    return Error(Errc::resource_exhausted, "no memory for a delayed job");
+  }
+  auto* const entry = ::new (block) Core::Entry(core_.get(), job);
+  if (token.stop_possible()) {
+    entry->on_stop.emplace(std::move(token), Core::Entry::Cancel{entry});  // may call cancel(), which only notes it
+  }
+  Result<void> taken;
+  bool cancelled = false;
   bool wakes = false;
   {
     const std::lock_guard lock(core_->mutex);
-    if (core_->stopping) {
-      return Error(Errc::closed, "the executor was stopped");
+    taken = core_->start_thread();
+    cancelled = taken && entry->cancelled;
+    if (taken && !cancelled) {
+      taken = core_->schedule(delay, *entry);
+      wakes = taken && core_->wheel.next_deadline() < core_->wanted;
+      core_->wanted = wakes ? core_->wheel.next_deadline() : core_->wanted;
     }
-    if (!core_->started) {
-      auto* own = new (std::nothrow) std::shared_ptr<Core>(core_);
-      if (own == nullptr) {
-        return Error(Errc::resource_exhausted, "no memory for a delayed job");
-      }
-      const sys::SignalsBlocked blocked;  // signals are for the application's threads
-      auto thread = sys::Thread::start(
-          [](void* argument) {
-            const std::unique_ptr<std::shared_ptr<Core>> core(static_cast<std::shared_ptr<Core>*>(argument));
-            (*core)->run();
-          },
-          own);
-      if (!thread) {
-        delete own;
-        return thread.error();
-      }
-      core_->thread = std::move(thread).value();
-      core_->started = true;
-    }
-    if (const auto taken = core_->schedule(delay, job); !taken) {
-      return taken;
-    }
-    const Instant next = core_->wheel.next_deadline();
-    wakes = next < core_->wanted;
-    core_->wanted = wakes ? next : core_->wanted;
   }
   if (wakes) {
     core_->parker.wake_with_fence();
   }
-  return {};
+  if (taken && !cancelled) {
+    return taken;  // the entry may be gone
+  }
+  entry->on_stop.reset();
+  if (cancelled) {
+    core_->sink.count_dropped(1);
+    entry->job();
+  } else {
+    job = std::move(entry->job);
+  }
+  Core::free(entry);
+  return taken;
 }
 
-Result<void> Timekeeper::Core::schedule(Duration delay, Job& job) {
-  if (waiting->live_count() >= kJobsMax) {
-    return Error(Errc::resource_exhausted, "too many delayed jobs");
+Result<void> Timekeeper::Core::start_thread() {
+  if (stopping) {
+    return Error(Errc::closed, "the executor was stopped");
   }
-  Waiting* const made = waiting->make();
-  if (made == nullptr || !wheel.schedule(deadline_after(sys::now(), delay), {&Core::fire, made})) {
-    (void)waiting->destroy(made);
+  if (started) {
+    return {};
+  }
+  auto* own = new (std::nothrow) std::shared_ptr<Core>(shared_from_this());
+  if (own == nullptr) {
     return Error(Errc::resource_exhausted, "no memory for a delayed job");
   }
-  made->core = this;
-  made->job = std::move(job);
+  const sys::SignalsBlocked blocked;  // signals are for the application's threads
+  auto made = sys::Thread::start(
+      [](void* argument) {
+        const std::unique_ptr<std::shared_ptr<Core>> core(static_cast<std::shared_ptr<Core>*>(argument));
+        (*core)->run();
+      },
+      own);
+  if (!made) {
+    delete own;
+    return made.error();
+  }
+  thread = std::move(made).value();
+  started = true;
   return {};
 }
 
-std::size_t Timekeeper::close() {
-  std::size_t count = 0;
-  {
-    const std::lock_guard lock(core_->mutex);
-    if (std::exchange(core_->stopping, true)) {
-      return 0;
-    }
-    count = core_->wheel.size() + core_->due.size();
+Result<void> Timekeeper::Core::schedule(Duration delay, Entry& entry) {
+  if (count >= kJobsMax) {
+    return Error(Errc::resource_exhausted, "too many delayed jobs");
   }
-  core_->parker.wake_with_fence();
-  // Outside the mutex, because a job's destructor may run any code. No other thread uses these after `stopping`.
-  core_->waiting.reset();
-  core_->due.clear();
-  return count;
+  entry.due_at = deadline_after(sys::now(), delay);
+  entry.timer = wheel.schedule(entry.due_at, {&Core::fire, &entry});
+  if (!entry.timer) {
+    return Error(Errc::resource_exhausted, "no memory for a delayed job");
+  }
+  entry.waits = true;
+  waiting.push_back(entry);
+  ++count;
+  return {};
 }
 
-void Timekeeper::stop() {
-  (void)close();
+// In the thread that sets the token. An entry that does not wait belongs to another thread, which destroys its callback
+// and so waits for this call.
+void Timekeeper::Core::cancel(Entry& entry) {
+  std::shared_ptr<Core> self;
+  {
+    const std::lock_guard lock(mutex);
+    entry.cancelled = true;
+    if (!entry.waits) {
+      return;
+    }
+    self = shared_from_this();  // once the entry is out of the list nobody waits for this call
+    wheel.cancel(entry.timer);
+    entry.waits = false;
+    entry.unhook();
+    --count;
+  }
+  self->sink.count_dropped(1);
+  entry.job();
+  free(&entry);
+}
+
+// The wheel fires timers up to a tick late. The list has those that it left.
+void Timekeeper::Core::take_all_due(Instant now) {
+  wheel.advance(now, std::numeric_limits<std::size_t>::max());
+  for (Entry* entry = waiting.first(); entry != nullptr;) {
+    Entry* const next = waiting.next(*entry);
+    if (entry->due_at <= now) {
+      wheel.cancel(entry->timer);
+      fire(entry);
+    }
+    entry = next;
+  }
+}
+
+void Timekeeper::close(StopMode mode) {
+  Core::Entries dropped;
+  {
+    const std::lock_guard lock(core_->mutex);
+    if (!std::exchange(core_->stopping, true) && mode == StopMode::drain) {
+      core_->take_all_due(sys::now());
+    }
+    for (Core::Entry* entry = core_->waiting.first(); entry != nullptr; entry = core_->waiting.next(*entry)) {
+      entry->waits = false;
+      --core_->count;
+    }
+    dropped.splice_back(core_->waiting);
+    if (mode == StopMode::abandon) {
+      core_->abandoned = true;
+      for (Core::Entry* entry = core_->due.first(); entry != nullptr; entry = core_->due.next(*entry)) {
+        --core_->count;
+      }
+      dropped.splice_back(core_->due);
+    }
+  }
+  core_->parker.wake_with_fence();
+  // The owner counts them before a job's destructor, which may run any code, can end the owner.
+  const std::shared_ptr<Core> core = core_;
+  std::size_t count = 0;
+  for (Core::Entry* entry = dropped.first(); entry != nullptr; entry = dropped.next(*entry)) {
+    ++count;
+  }
+  core->sink.count_dropped(count);
+  Core::drop(dropped);
+}
+
+bool Timekeeper::wait_until_ended(Instant deadline) noexcept {
+  for (;;) {
+    const auto ticket = core_->over.announce_futex(false);
+    {
+      const std::lock_guard lock(core_->mutex);
+      if (!core_->started || core_->ended) {
+        return true;
+      }
+    }
+    const Duration left = time_left(deadline, sys::now());
+    if (left == Duration::zero()) {
+      return false;
+    }
+    core_->over.sleep(ticket, left);
+  }
+}
+
+void Timekeeper::join() {
   sys::Thread thread;
   {
     const std::lock_guard lock(core_->mutex);
@@ -135,68 +266,108 @@ void Timekeeper::stop() {
   thread.join();
 }
 
-void Timekeeper::Core::fire(void* context) {
-  auto* const fired = static_cast<Waiting*>(context);
-  Core& core = *fired->core;
-  core.due.push_back(std::move(fired->job));  // within the reserved room: turn() limits the number that fires
-  (void)core.waiting->destroy(fired);
+Job Timekeeper::take_due() {
+  Core::Entry* entry = nullptr;
+  {
+    const std::lock_guard lock(core_->mutex);
+    entry = core_->due.pop_front();
+    core_->count -= entry != nullptr ? 1 : 0;
+  }
+  if (entry == nullptr) {
+    return {};
+  }
+  entry->on_stop.reset();
+  Job job = std::move(entry->job);
+  Core::free(entry);
+  return job;
 }
 
-// Allocates nothing: there is no caller to return an error to.
-void Timekeeper::Core::turn() {
+// --- the thread ---
+
+void Timekeeper::Core::fire(void* context) {
+  auto& entry = *static_cast<Entry*>(context);
+  entry.waits = false;
+  entry.unhook();
+  entry.core->due.push_back(entry);
+}
+
+std::size_t Timekeeper::Core::drop(Entries& entries) noexcept {
+  std::size_t dropped = 0;
+  while (Entry* const entry = entries.pop_front()) {
+    entry->on_stop.reset();
+    free(entry);
+    ++dropped;
+  }
+  return dropped;
+}
+
+// Allocates nothing: there is no caller to return an error to. False: nothing is due.
+bool Timekeeper::Core::offer_one() {
+  Entry* entry = nullptr;
   {
     const std::lock_guard lock(mutex);
-    if (stopping) {
-      return;
-    }
-    wheel.advance(sys::now(), kFiredPerTurn - due.size());
-    ready.swap(due);
-    wanted = wheel.next_deadline();
-  }
-  std::size_t refused = 0;  // jobs to offer again; they move to the front of `ready`
-  for (Job& job : ready) {
-    const Result<void> taken = sink(job);
-    if (!taken && taken.error() == Errc::resource_exhausted) {
-      Job& place = ready[refused++];
-      if (&place != &job) {
-        place = std::move(job);
-      }
-    }
-  }
-  while (ready.size() > refused) {
-    ready.pop_back();
-  }
-  if (refused != 0) {
-    const std::lock_guard lock(mutex);
+    const Instant now = sys::now();
     if (!stopping) {
-      due.swap(ready);
-      wanted = sys::now() + kRetryAfter;  // the sink would refuse other due jobs, too
-      return;
+      wheel.advance(now, kFiredPerTurn);
     }
+    if (retry_at > now) {
+      return false;
+    }
+    entry = due.pop_front();
   }
-  ready.clear();
+  if (entry == nullptr) {
+    return false;
+  }
+  entry->on_stop.reset();
+  const Result<void> taken = sink.offer(entry->job);
+  {
+    const std::lock_guard lock(mutex);
+    if (!taken && taken.error() == Errc::resource_exhausted && !abandoned) {
+      Entries first;
+      first.push_back(*entry);
+      first.splice_back(due);
+      due.splice_back(first);
+      retry_at = sys::now() + kRetryAfter;  // the sink would refuse other due jobs, too
+      return false;
+    }
+    --count;
+  }
+  if (!taken) {
+    sink.count_dropped(1);
+  }
+  free(entry);
+  return true;
+}
+
+// Zero: there is work. Negative: for ever.
+Duration Timekeeper::Core::time_to_sleep() {
+  const std::lock_guard lock(mutex);
+  const Instant now = sys::now();
+  wanted = wheel.next_deadline();
+  if (!due.empty()) {
+    wanted = std::min(wanted, retry_at);
+  }
+  return stopping ? Duration::zero() : time_left(wanted, now);
 }
 
 void Timekeeper::Core::run() {
   sys::set_up_thread("weft-delays", {});
   for (;;) {
-    turn();
-    const auto ticket = parker.announce_futex(false);
-    Instant next = kNever;
-    {
-      const std::lock_guard lock(mutex);
-      if (stopping) {
-        return;
-      }
-      next = wanted;
+    while (offer_one()) {
     }
-    const Instant now = sys::now();
-    if (next == kNever) {
-      parker.sleep(ticket, Duration(-1));
-    } else if (next > now) {
-      parker.sleep(ticket, next - now);
+    const auto ticket = parker.announce_futex(false);
+    const Duration left = time_to_sleep();
+    if (left != Duration::zero()) {
+      parker.sleep(ticket, left);
+      continue;
+    }
+    const std::lock_guard lock(mutex);
+    if (stopping && (due.empty() || retry_at > sys::now())) {
+      ended = true;
+      break;
     }
   }
+  over.wake_with_fence();
 }
 
 }  // namespace weft::rt

@@ -77,6 +77,10 @@ void IntervalTimers::run(Instant now) {
     return;
   }
   running_ = true;
+  struct Ended {  // also when a callback throws
+    bool& running;
+    ~Ended() { running = false; }
+  } const ended{running_};
   const std::uint64_t first_of_next_run = next_order_;
   while (!queue_.empty()) {
     const auto [due, order, id] = *queue_.begin();
@@ -89,7 +93,6 @@ void IntervalTimers::run(Instant now) {
     arm(id, timer, now);  // before the call, which may cancel it
     callback(id, argument);
   }
-  running_ = false;
 }
 
 }  // namespace weft::rt

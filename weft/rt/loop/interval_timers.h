@@ -33,7 +33,9 @@ class IntervalTimers {
 
   // Zero when one is overdue, nothing when there is none.
   [[nodiscard]] std::optional<Duration> until_next(Instant now) const noexcept;
-  void run(Instant now);  // does nothing when called by a callback
+  // Does nothing when called by a callback. Passes the exception of a callback on: that timer has run, and the next
+  // run() calls the others.
+  void run(Instant now);
   [[nodiscard]] bool running() const noexcept { return running_; }
 
  private:

@@ -2,6 +2,7 @@
 #include "weft/rt/loop/interval_timers.h"
 
 #include <functional>
+#include <stdexcept>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -123,6 +124,21 @@ TEST_F(IntervalTimersTest, ATimerThatACallbackAddsOrResetsWaitsForTheNextRun) {
 TEST_F(IntervalTimersTest, AnEndlessIntervalNeverComes) {
   (void)timers_.add(now_, Duration::max(), &remember, this);
   EXPECT_EQ(run_at(1'000'000), Ids{});
+}
+
+TEST_F(IntervalTimersTest, ACallbackThatThrowsEndsOnlyItsOwnCall) {
+  const int first = add(10);
+  const int second = add(10);
+  in_callback_ = [&](int id) {
+    if (id == first) {
+      throw std::runtime_error("a callback");
+    }
+  };
+  EXPECT_THROW(run_at(10), std::runtime_error);
+  EXPECT_FALSE(timers_.running());
+  EXPECT_EQ(run_at(10), Ids{second});
+  EXPECT_THROW(run_at(20), std::runtime_error);
+  EXPECT_EQ(run_at(20), Ids{second});
 }
 
 }  // namespace

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <new>
 
-#include "weft/base/assert.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/cpu.h"
 #include "weft/sys/fence.h"
+#include "weft/sys/fork.h"
 #include "weft/sys/signals.h"
 
 namespace weft::rt {
@@ -30,14 +30,29 @@ Loop::Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOpt
       thread_name_(thread_name),
       thread_options_(thread_options),
       timers_(sys::now()),
-      now_(sys::now()) {}
+      now_(sys::now()),
+      generation_(sys::fork_generation()) {}
 
-Loop::~Loop() { stop(); }
+Loop::~Loop() {
+  stop();
+  thread_.join();
+  if (generation_ == sys::fork_generation()) {  // else the mailbox's lock may be held for ever
+    close_mail();
+  }
+}
 
 Result<void> Loop::start(TurnHook* hook) noexcept {
   hook_ = hook;
   const sys::SignalsBlocked blocked;  // signals are for the application's threads
-  thread_ = WEFT_TRY(sys::Thread::start([](void* self) { static_cast<Loop*>(self)->run_turns(); }, this));
+  const auto run = [](void* argument) {
+    auto* const self = static_cast<Loop*>(argument);
+    self->run_turns();
+    self->over_.store(true, std::memory_order_release);  // pairs with the acquire in stop()
+    self->end_.wake_with_fence();
+  };
+  thread_ = WEFT_TRY(sys::Thread::start(run, this));
+  generation_ = sys::fork_generation();
+  started_.store(true, std::memory_order_release);  // pairs with the acquire in stop()
   return {};
 }
 
@@ -51,19 +66,42 @@ void Loop::run(TurnHook* hook, sync::WaitMode mode) {
 void Loop::stop() {
   stopping_.store(true, std::memory_order_release);  // pairs with the acquire in ended()
   poller_->wake();
-  thread_.join();
+  if (!started_.load(std::memory_order_acquire) || generation_ != sys::fork_generation()) {
+    return;  // a forked child does not have the thread
+  }
+  while (!over_.load(std::memory_order_acquire) && !on_loop_thread()) {
+    const auto ticket = end_.announce_futex(false);
+    if (!over_.load(std::memory_order_acquire)) {
+      end_.sleep(ticket, Duration(-1));
+    }
+  }
 }
 
 void Loop::post(Job job) {
-  if (!job) [[unlikely]] {
+  if (const auto taken = try_post(job); !taken && taken.error() == Errc::resource_exhausted) [[unlikely]] {
     throw std::bad_alloc();
+  }
+}
+
+Result<void> Loop::try_post(Job& job) noexcept {
+  constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for the job");
+  if (!job) [[unlikely]] {
+    return kNoMemory;
   }
   {
     const std::lock_guard lock(mutex_);
-    mail_.push_back(std::move(job));
+    if (closed_) [[unlikely]] {
+      return Error(Errc::closed, "the loop has ended");
+    }
+    try {
+      mail_.push_back(std::move(job));
+    } catch (const std::bad_alloc&) {
+      return kNoMemory;
+    }
     has_mail_.store(true, std::memory_order_relaxed);  // ordered by the mutex for the reader that takes it
   }
   wake_sleeper();
+  return {};
 }
 
 void Loop::wake_sleeper() noexcept {
@@ -125,7 +163,9 @@ Loop::Slot* Loop::find(WatchId id) noexcept {
 
 Result<void> Loop::rewatch(WatchId id, sys::Interest interest, bool edge_triggered) {
   Slot* slot = find(id);
-  WEFT_ASSERT(slot != nullptr);
+  if (slot == nullptr) {
+    return Error(Errc::invalid_argument, "no watch has this id");
+  }
   return poller_->modify(slot->fd, interest, edge_triggered, id);
 }
 
@@ -226,7 +266,7 @@ bool Loop::spin_for_work(Duration timeout, std::size_t& event_count) {
 std::size_t Loop::poll(Duration timeout) { return poller_->wait(events_, timeout).value_or(std::size_t{0}); }
 
 void Loop::wait(Instant wanted) {
-  const Duration timeout = wanted == kNever ? Duration(-1) : std::max(Duration::zero(), wanted - now_);
+  const Duration timeout = time_left(wanted, now_);
   std::size_t count = 0;
   const bool found = timeout != Duration::zero() && spin_for_work(timeout, count);
   if (!found && timeout != Duration::zero()) {
@@ -269,8 +309,23 @@ void Loop::run_turns() {
   while (!tasks_.idle()) {
     turn();
   }
+  close_mail();
+  while (!tasks_.idle()) {  // a dropped job's destructor may have spawned a task
+    turn();
+  }
   release_descriptors();
   this_threads_loop = nullptr;
+}
+
+// Drops the jobs that are left outside the mutex: a destructor may post, and is refused.
+void Loop::close_mail() noexcept {
+  std::vector<Job> left;
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    left.swap(mail_);
+    has_mail_.store(false, std::memory_order_relaxed);
+  }
 }
 
 // A watcher may close its descriptor on another thread when this one has ended. So the poller drops all of them here.

@@ -14,6 +14,7 @@
 #include "weft/rt/loop/job.h"
 #include "weft/rt/loop/task_runner.h"
 #include "weft/rt/loop/timer_wheel.h"
+#include "weft/sync/parker.h"
 #include "weft/sync/spin.h"
 #include "weft/sys/poller.h"
 #include "weft/sys/thread.h"
@@ -46,11 +47,14 @@ class TurnHook {
 };
 
 // Loop: one thread with a poller, timers and a mailbox.
-// Owner: the caller of make(). Destruction stops the thread and drops the jobs in the mailbox.
-// Affinity: post(), nudge(), wake(), wake_sleeper(), stop(), on_loop_thread() any thread; the rest the loop's thread.
+// Owner: the caller of make(), who does not destroy it in a job of its own. Destruction stops the thread, waits for it,
+// and drops the jobs in the mailbox.
+// Affinity: post(), try_post(), nudge(), wake(), wake_sleeper(), stop(), on_loop_thread() any thread; the rest the
+// loop's thread.
 // Cost: an idle loop makes no wake-ups. post() locks a mutex; it is not for messages.
 // Invariants:
-//   1. A job posted before stop() runs. Jobs run in the order of posting.
+//   1. A job posted before stop() runs. Jobs run in the order of posting. A job posted later runs or is dropped: after
+//      the loop's end no job waits in the mailbox.
 //   2. After unwatch() returns, the loop does not call the Watcher, not even for events already fetched.
 //   3. stop() cancels the loop's coroutines (task.h), and the loop turns until they have ended.
 class Loop {
@@ -69,8 +73,11 @@ class Loop {
   // Instead of start(): runs in the calling thread until stop(). Before a sleep the loop spins for as long as `mode`
   // permits. While the loop has work, it polls the descriptors once every kPollEvery, not in every turn.
   void run(TurnHook* hook, sync::WaitMode mode);
-  void stop();          // waits until the thread that start() made ended; idempotent
-  void post(Job task);  // throws std::bad_alloc
+  // Any number of threads; idempotent. Waits until the thread that start() made ended, but not in a job of the loop.
+  void stop();
+  void post(Job job);  // throws std::bad_alloc. A loop that has ended destroys the job here, in the caller's thread
+  // closed: the loop has ended; resource_exhausted. The job is moved from only when taken.
+  [[nodiscard]] Result<void> try_post(Job& job) noexcept;
   // Makes the loop turn soon: at once if it sleeps long, else when its nap of at most kNapMax ends.
   void nudge() noexcept;
   void wake() noexcept { poller_->wake(); }  // ends the present sleep, or else the next one
@@ -81,6 +88,7 @@ class Loop {
 
   using WatchId = std::uint64_t;  // 0 is none
   [[nodiscard]] Result<WatchId> watch(int fd, sys::Interest interest, bool edge_triggered, Watcher* watcher);
+  // invalid_argument: no watch has this id, or not any more.
   [[nodiscard]] Result<void> rewatch(WatchId id, sys::Interest interest, bool edge_triggered);
   void unwatch(WatchId id) noexcept;  // before the descriptor is closed
   [[nodiscard]] TimerWheel& timers() noexcept { return timers_; }
@@ -101,6 +109,7 @@ class Loop {
 
   Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOptions& thread_options);
   void run_turns();
+  void close_mail() noexcept;
   void release_descriptors();
   void turn();
   bool run_jobs();
@@ -132,12 +141,17 @@ class Loop {
   std::array<sys::PollEvent, 256> events_;
 
   std::mutex mutex_;
+  bool closed_ = false;      // guarded by mutex_: the mailbox takes no more
   std::vector<Job> mail_;    // guarded by mutex_
   std::vector<Job> opened_;  // the jobs that run_jobs() runs; a member to keep its memory
   std::atomic<bool> has_mail_{false};
   std::atomic<bool> stopping_{false};
   std::atomic<Sleep> sleep_{Sleep::awake};
   std::atomic<std::thread::id> thread_id_{};
+  std::atomic<bool> started_{false};
+  std::uint32_t generation_;       // of the process that has the thread
+  std::atomic<bool> over_{false};  // the thread's last turn is over
+  sync::Parker end_;               // woken then
   sys::Thread thread_;
 };
 

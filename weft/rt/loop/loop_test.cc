@@ -261,6 +261,18 @@ TEST_F(LoopTest, RewatchChangesTheEventsThatAWatcherGets) {
   on_loop([&] { loop_->unwatch(id); });
 }
 
+TEST_F(LoopTest, RewatchOfAWatchThatHasEndedIsRefused) {
+  auto event = std::move(sys::EventFd::make()).value();
+  Called watcher([](const sys::PollEvent& /*event*/) {});
+  on_loop([&] {
+    const Loop::WatchId id = loop_->watch(event.fd(), sys::Interest::readable, false, &watcher).value();
+    loop_->unwatch(id);
+    for (const Loop::WatchId stale : {id, Loop::WatchId{0}, ~Loop::WatchId{0}}) {
+      EXPECT_EQ(loop_->rewatch(stale, sys::Interest::readable, false).error(), Errc::invalid_argument);
+    }
+  });
+}
+
 TEST_F(LoopTest, UnwatchingInsideAHandlerSilencesEventsThatWereFetchedAlready) {
   auto first = std::move(sys::EventFd::make()).value();
   auto second = std::move(sys::EventFd::make()).value();

@@ -435,5 +435,16 @@ TEST(TimerWheel, BehavesAsAnOrderedMultimapWould) {
   }
 }
 
+TEST(TimerWheel, ATickOfNothingOrLessIsANanosecond) {
+  for (const Duration tick : {Duration::min(), Duration(-1), Duration::zero(), Duration(1)}) {
+    TimerWheel wheel(at(Duration(0)), tick);
+    EXPECT_EQ(wheel.tick(), Duration(1));
+    Counter counter;
+    (void)wheel.schedule(at(Duration(5)), counter.callback());
+    EXPECT_EQ(wheel.advance(at(Duration(4)), kAll), 0u);
+    EXPECT_EQ(wheel.advance(at(Duration(6)), kAll), 1u);
+  }
+}
+
 }  // namespace
 }  // namespace weft::rt

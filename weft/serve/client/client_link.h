@@ -72,11 +72,6 @@ struct ClientOptions {
   }
 };
 
-// The argument for with_timeout(): negative without a deadline, zero when the deadline has passed.
-[[nodiscard]] constexpr Duration time_left(Instant deadline, Instant now) noexcept {
-  return deadline == kNever ? Duration(-1) : deadline > now ? deadline - now : Duration::zero();
-}
-
 // clang-format off
 #define WEFT_CONNECT_COUNTERS(ROW)                                                                              \
   ROW(attempts, counter, "connect_attempts_total", "", "", "attempts",                                          \

@@ -206,7 +206,7 @@ Error Hub::Impl::serve() {
     items[0].want_input = true;
     items[1].fd = stop_event.fd();
     items[1].want_input = true;
-    const Duration wait = deadline == kNever ? Duration(-1) : std::max(deadline - now.steady, Duration::zero());
+    const Duration wait = time_left(deadline, now.steady);
     const auto ready = poll(items, wait);
     if (!ready && ready.error() != Errc::interrupted) {
       return ready.error();

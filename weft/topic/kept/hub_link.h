@@ -20,7 +20,7 @@
 #include "weft/msg/socket.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/task/task.h"
-#include "weft/sys/clock.h"
+#include "weft/sync/condition.h"
 #include "weft/topic/kept/call.h"
 #include "weft/topic/kept/channel.h"
 #include "weft/topic/kept/counters.h"
@@ -123,14 +123,8 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
         return result;
       }
       flush_sent();
-      const Instant now = sys::now();
-      if (now >= deadline) {
+      if (!sync::sleep_until(news.threads, lock, deadline)) {
         return Error(Errc::timed_out, "the deadline passed first");
-      }
-      if (deadline - now > std::chrono::hours(1)) {
-        news.threads.wait_for(lock, std::chrono::hours(1));
-      } else {
-        news.threads.wait_for(lock, deadline - now);
       }
     }
   }

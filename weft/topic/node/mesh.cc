@@ -7,6 +7,7 @@
 #include "weft/msg/message/monitor.h"
 #include "weft/msg/socket/socket_core.h"
 #include "weft/net/endpoint.h"
+#include "weft/sync/condition.h"
 #include "weft/sys/clock.h"
 #include "weft/topic/node/node.h"
 
@@ -342,14 +343,8 @@ Result<void> Node::wait_mesh_for(Instant deadline, const std::function<bool()>& 
     if (closed()) {
       return Error(Errc::closed, "the handle of topics was closed");
     }
-    const Instant now = sys::now();
-    if (now >= deadline) {
+    if (!sync::sleep_until(mesh_cv_, lock, deadline)) {
       return Error(Errc::timed_out, "the fleet did not come so far in time");
-    }
-    if (deadline == kNever) {
-      mesh_cv_.wait(lock);
-    } else {
-      mesh_cv_.wait_for(lock, deadline - now);
     }
   }
   return {};

@@ -136,7 +136,7 @@ Result<void> Node::publish_until(PublisherCore& publisher, Bytes body, std::stri
       break;
     }
     sys::PollFd fd{event.fd(), sys::Interest::readable};
-    const auto polled = sys::poll_fds({&fd, 1}, deadline == kNever ? Duration(-1) : deadline - now);
+    const auto polled = sys::poll_fds({&fd, 1}, time_left(deadline, now));
     if (!polled) {
       published = polled.error();
       break;

@@ -252,7 +252,7 @@ void Node::wait_for_input(SubscriptionCore& subscription, sys::EventFd& event, I
   if (waits && !subscription.has_input()) {
     const Instant now = sys::now();
     if (deadline > now) {
-      (void)sys::poll_fds(fds, deadline == kNever ? Duration(-1) : deadline - now);
+      (void)sys::poll_fds(fds, time_left(deadline, now));
     }
   }
   if (lead) {
