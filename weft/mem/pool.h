@@ -70,7 +70,7 @@ class Pool {
   struct Parcel {
     Parcel* next;
     std::uint32_t count;
-    std::uint32_t bytes;  // of all its buffers
+    std::uint32_t bytes;                         // of all its buffers
     std::array<Buffer*, kParcelMax - 1> others;  // all but the one that the parcel is written into
   };
   static_assert(sizeof(Parcel) <= kSmallest);

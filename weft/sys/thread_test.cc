@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/sys/test_child.h"
+#include "weft/sys/linux/test_child.h"
 #include <gtest/gtest.h>
 
 namespace weft::sys {

@@ -6,7 +6,7 @@
 #include "weft/rt/bus/event_bus.h"
 #include "weft/rt/core/test_runtime.h"
 #include "weft/rt/exec/test_executors.h"
-#include "weft/sys/test_child.h"
+#include "weft/sys/linux/test_child.h"
 #include <gtest/gtest.h>
 
 namespace weft::rt {

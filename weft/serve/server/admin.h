@@ -51,8 +51,8 @@ struct AdminOptions {
 // its port.
 // Affinity: as Server.
 // Cost: a thread, and a service on a Server of its own, which answers while the other servers drain and while cores do
-// not turn. A scrape takes some tens of microseconds of that thread, and the time of options.metrics. Scrapes per second,
-// connections, bytes and times are bounded.
+// not turn. A scrape takes some tens of microseconds of that thread, and the time of options.metrics. Scrapes per
+// second, connections, bytes and times are bounded.
 class Admin {
  public:
   // /healthz asks the cores of this runtime and those of the servers. not_supported: a build without an HTTP parser;

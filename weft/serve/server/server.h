@@ -76,7 +76,7 @@ class Server {
   Result<void> broadcast(const SharedFrame& frame);
 
   // Closes the listeners. Each session answers the frames that it received, delivers its queue and closes.
-  // Sessions that are left at the deadline are aborted. Waits for the end of all, at most until 0.1 s after the deadline.
+  // Sessions that are left at the deadline are aborted. Waits for the end of all, at most until 0.1 s after it.
   // timed_out: sessions were aborted; or a handler or coroutine has not ended, and the text names its core. Then the
   // server is not stopped: ready() is `terminated`, and another stop() waits for the rest.
   // On a core stop() does not wait: as begin_stop(). Of several stops the earliest deadline counts for the sessions.

@@ -29,8 +29,8 @@ struct ListenerOptions {
   // Other listeners of this user may have the same tcp port, also in other processes: the kernel spreads the
   // connections over all of them. They share it, too. Without it a port that has a listener is address_in_use.
   bool share_port = false;
-  // Descriptors that each core of the listener holds back and gives up, one for each connection, when the process has no
-  // other: for a port that must answer then. Until the core has them again it tries every 10 ms.
+  // Descriptors that each core of the listener holds back and gives up, one for each connection, when the process has
+  // no other: for a port that must answer then. Until the core has them again it tries every 10 ms.
   std::size_t spare_descriptors = 0;
   sys::SocketOptions socket = default_socket();
   net::AcceptFilter filter{};

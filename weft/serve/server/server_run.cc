@@ -422,8 +422,8 @@ Result<void> ServerRun::stop(Instant deadline) {
   return aborted_ ? Error(Errc::timed_out, "sessions were left at the deadline") : Result<void>();
 }
 
-// Waits until every part is down, at most until kStopGrace after the deadline: until then the cores end what the deadline
-// finds. False: a part is left.
+// Waits until every part is down, at most until kStopGrace after the deadline: until then the cores end what the
+// deadline finds. False: a part is left.
 bool ServerRun::wait_down(Instant deadline) {
   std::unique_lock lock(mutex_);
   const auto all_down = [this] { return down_ == parts_.size(); };
