@@ -173,6 +173,7 @@ Result<void> run() {
   }));
 
   serve::AdminOptions options;
+  options.scrapes = {1'000, 1'000};  // weft top asks it fifty times a second
   options.servers.push_back({"echo", server.get()});
   const auto admin = WEFT_TRY(serve::Admin::make(*runtime, std::move(options)));
 
