@@ -65,7 +65,7 @@ TEST(Destroyed, AHandleWakesTheCallsThatWaitInIt) {
   }
 }
 
-TEST(Destroyed, ASubscriptionAndAPublisherWakeTheCallsThatWaitInThem) {
+TEST(Destroyed, ASubscriptionAndItsHandleWakeTheCallsThatWaitInThem) {
   Context context;
   TopicsOptions options;
   options.fleet = "inproc:destroyed";
@@ -74,14 +74,10 @@ TEST(Destroyed, ASubscriptionAndAPublisherWakeTheCallsThatWaitInThem) {
   Subscription& waits = *subscription;
   EXPECT_EQ(error_when_destroyed([&] { return waits.next().error(); }, [&] { subscription.reset(); }), Errc::closed);
 
-  auto publisher = std::make_unique<Publisher>(*topics->publisher("a"));
-  Publisher& asks = *publisher;
-  EXPECT_EQ(error_when_destroyed([&] { return asks.wait_subscribers(1, kNever).error(); },
-                                 [&] {
-                                   publisher.reset();
-                                   topics.reset();
-                                 }),
-            Errc::closed);
+  Publisher publisher = *topics->publisher("a");
+  EXPECT_EQ(
+      error_when_destroyed([&] { return publisher.wait_subscribers(1, kNever).error(); }, [&] { topics.reset(); }),
+      Errc::closed);
 }
 
 class KeptDestroyed : public KeptTest {};
