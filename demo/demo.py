@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 
-from weft_bench import ROOT, records, tables
+from weft_bench import ROOT, command_line, records, tables
 from weft_bench.commands import sockets
 from weft_bench.harness import cells, child, rounds
 
@@ -78,7 +78,7 @@ def verify(build):
     return [native, mixed].count(False)
 
 
-def measure(build):
+def measure(build, names):
     """Prints the table; the number of cells that could not be measured."""
     against = child.libzmq_of_pyzmq()
     program = build / "bench/bench_sockets"
@@ -86,7 +86,7 @@ def measure(build):
         print(f"  FAILED: there is no {program if against else 'pyzmq with a libzmq inside'}")
         return 1
     progress = Progress()
-    measured = sockets.measure(build, against, cells.QUICK, rounds.QUICK, say=lambda line: progress.show("  " + line))
+    measured = sockets.measure(build, against, names, rounds.QUICK, say=lambda line: progress.show("  " + line))
     progress.clear()
     print(tables.report("sockets", measured, details=False))
     return len(records.failures(measured))
@@ -106,13 +106,17 @@ def parse_arguments():
 def main():
     arguments = parse_arguments()
     first = "" if arguments.skip_matrix else "verify Weft with itself and with libzmq, then "
-    print(f"This will {first}measure Weft beside libzmq; the measurement takes one to two minutes.\n", flush=True)
+    print(f"This will {first}measure Weft beside libzmq; the measurement takes two to three minutes.\n", flush=True)
     failed = 0
     if not arguments.skip_matrix:
         failed += verify(arguments.build)
         print()
     print("3. Weft beside libzmq, measured now on this machine, in turns", flush=True)
-    failed += measure(arguments.build)
+    failed += measure(arguments.build, cells.QUICK)
+    loops = os.cpu_count() or 1
+    print(f"\n4. The same on a busy machine: beside {loops} busy loops, one for each processor", flush=True)
+    with command_line.busy_loops(loops):
+        failed += measure(arguments.build, cells.BUSY)
     success = "measured" if arguments.skip_matrix else "everything verified and measured"
     print(f"\ndemo: {f'{failed} FAILED, see above' if failed else success}")
     return 1 if failed else 0

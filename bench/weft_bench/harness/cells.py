@@ -30,7 +30,8 @@ def cross(*parts):
 
 THROUGHPUT = cross(["push_pull"], TRANSPORTS, (64, 1024, 8192, 65536))
 ROUND_TRIPS = [f"round_trip/{transport}/64{mode}" for transport in TRANSPORTS for mode in ("", "/eco")]
-QUICK = THROUGHPUT + ROUND_TRIPS
+QUICK = THROUGHPUT + ROUND_TRIPS + cross(["one_thread"], TRANSPORTS, ["64"])
+BUSY = ["push_pull/tcp/1024", "round_trip/tcp/64", "one_thread/tcp/64"]  # of the demo, beside busy loops
 BARS = QUICK + cross(["push_pull"], TRANSPORTS, ["64/eco"])
 BARS += cross(["push_pull/inproc"], (8192, 65536, 1048576), ["moved"])
 BARS += cross(["router_router"], TRANSPORTS, (64, 1024))
@@ -39,7 +40,6 @@ BARS += cross(["push_pull/tcp"], (64, 1024, 65536), ["curve", "tls", "ws"])
 BARS += ["connect_storm/tcp/64/x1000", "idle_memory/tcp/64/x1000"]
 BARS += cross(["round_trip"], TRANSPORTS, ["64"], ["load10", "load50", "load80"])
 BARS += cross(["push_pull"], ("tcp", "inproc"), ["64"], ["x2", "x4", "x8", "pinned"])
-BARS += cross(["one_thread"], TRANSPORTS, ["64"])
 BARS += cross(["burst"], TRANSPORTS, ["64"])
 BARS += cross(["push_pull"], ("tcp", "ipc"), ["64"], PYTHON)
 BARS += ["push_pull/tcp/64" + A_A, "round_trip/tcp/64" + A_A]
