@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Retention and purges: which messages of a stream they leave.
-#include <memory>
 #include <string>
 
-#include "weft/store/store.h"
-#include "weft/store/test_vfs.h"
+#include "weft/store/test_store.h"
 #include <gtest/gtest.h>
 
 #ifdef WEFT_HAVE_SQLITE
@@ -14,29 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr WallTime kDay(1'700'000'000s);
-Now at(Duration since) { return {kDay + since, Instant(1h) + since}; }
-
-class RetentionTest : public testing::Test {
+class RetentionTest : public StoreOnDisk {
  protected:
-  void SetUp() override { open(0s); }
-  void open(Duration since) {
-    store_.reset();
-    auto opened = Store::open({"store.db", disk_.name()}, at(since));
-    ASSERT_TRUE(opened) << opened.error().message();
-    store_ = *std::move(opened);
-  }
-  Stream& declare(const StreamSettings& settings, std::string_view name = "s") {
-    auto stream = store_->declare(name, settings, false, at(0s));
-    EXPECT_TRUE(stream) << stream.error().message();
-    return **stream;
-  }
-  std::uint64_t append(Stream& stream, const NewMessage& message) {
-    const auto appended = store_->append(stream, message, {}, at(1s));
-    EXPECT_TRUE(appended) << appended.error().message();
-    EXPECT_EQ(store_->commit(at(1s)).of(stream), Errc::ok);
-    return appended ? appended->sequence : 0;
-  }
   static std::string read(Stream& stream, std::string_view filter = "") {
     Reader reader = *stream.open_reader(filter, {});
     std::string all;
@@ -45,9 +22,6 @@ class RetentionTest : public testing::Test {
     }
     return all;
   }
-
-  TestDisk disk_;
-  std::unique_ptr<Store> store_;
 };
 
 TEST_F(RetentionTest, ABurstIntoASmallLogLeavesItsNewestMessages) {

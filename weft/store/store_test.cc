@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "weft/store/test_vfs.h"
+#include "weft/store/test_store.h"
 #include <gtest/gtest.h>
 
 #ifdef WEFT_HAVE_SQLITE
@@ -15,30 +15,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr WallTime kDay(1'700'000'000s);
-Now at(Duration since) { return {kDay + since, Instant(1h) + since}; }
-
-class StoreTest : public testing::Test {
+class StoreTest : public StoreOnDisk {
  protected:
-  void SetUp() override { open(0s); }
-  void open(Duration since) {
-    store_.reset();
-    auto opened = Store::open({"store.db", disk_.name()}, at(since));
-    ASSERT_TRUE(opened) << opened.error().message();
-    store_ = *std::move(opened);
-  }
-  Stream& declare(const StreamSettings& settings, std::string_view name = "s") {
-    auto stream = store_->declare(name, settings, false, at(0s));
-    EXPECT_TRUE(stream) << stream.error().message();
-    return **stream;
-  }
-  // The sequence; 0 when it was refused.
-  std::uint64_t append(Stream& stream, const NewMessage& message, Duration since = 1s, const Expect& expect = {}) {
-    const auto appended = store_->append(stream, message, expect, at(since));
-    EXPECT_TRUE(appended) << appended.error().message();
-    EXPECT_EQ(store_->commit(at(since)).of(stream), Errc::ok);
-    return appended ? appended->sequence : 0;
-  }
   Error refused(Stream& stream, const NewMessage& message, const Expect& expect = {}) {
     return store_->append(stream, message, expect, at(1s)).error();
   }
@@ -67,9 +45,6 @@ class StoreTest : public testing::Test {
       all.push_back((*delivery)->read.message.sequence);
     }
   }
-
-  TestDisk disk_;
-  std::unique_ptr<Store> store_;
 };
 
 using Sequences = std::vector<std::uint64_t>;

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "weft/store/store.h"
+#include "weft/store/test_vfs.h"
+#include <gtest/gtest.h>
+
+namespace weft::store {
+
+inline constexpr WallTime kDay(std::chrono::seconds(1'700'000'000));
+[[nodiscard]] inline Now at(Duration since) { return {kDay + since, Instant(std::chrono::hours(1)) + since}; }
+
+// StoreOnDisk: a store on a test disk, and calls that must succeed.
+class StoreOnDisk : public testing::Test {
+ protected:
+  void SetUp() override { open(Duration::zero()); }
+  void open(Duration since) {
+    store_.reset();
+    auto opened = Store::open({"store.db", disk_.name()}, at(since));
+    ASSERT_TRUE(opened) << opened.error().message();
+    store_ = *std::move(opened);
+  }
+  Stream& declare(const StreamSettings& settings, std::string_view name = "s") {
+    auto stream = store_->declare(name, settings, false, at(Duration::zero()));
+    EXPECT_TRUE(stream) << stream.error().message();
+    return **stream;
+  }
+  // The sequence; 0 when it was refused.
+  std::uint64_t append(Stream& stream, const NewMessage& message, Duration since = std::chrono::seconds(1),
+                       const Expect& expect = {}) {
+    const auto appended = store_->append(stream, message, expect, at(since));
+    EXPECT_TRUE(appended) << appended.error().message();
+    EXPECT_EQ(store_->commit(at(since)).of(stream), Errc::ok);
+    return appended ? appended->sequence : 0;
+  }
+
+  TestDisk disk_;
+  std::unique_ptr<Store> store_;
+};
+
+}  // namespace weft::store
