@@ -9,6 +9,7 @@
 
 #include "weft/net/transport.h"
 #include "weft/serve/server/wrap.h"
+#include "weft/sync/condition.h"
 #include "weft/sync/kept_text.h"
 #include "weft/sys/clock.h"
 
@@ -425,19 +426,12 @@ Result<void> ServerRun::stop(Instant deadline) {
 // Waits until every part is down, at most until kStopGrace after the deadline: until then the cores end what the
 // deadline finds. False: a part is left.
 bool ServerRun::wait_down(Instant deadline) {
-  std::unique_lock lock(mutex_);
-  const auto all_down = [this] { return down_ == parts_.size(); };
-  if (deadline == kNever) {
-    changed_.wait(lock, all_down);
-    return true;
-  }
   const Instant until = deadline_after(std::max(deadline, sys::now()), kStopGrace);
-  while (!all_down()) {
-    const Duration left = until - sys::now();
-    if (left <= Duration::zero()) {
+  std::unique_lock lock(mutex_);
+  while (down_ != parts_.size()) {
+    if (!sync::sleep_until(changed_, lock, until)) {
       return false;
     }
-    changed_.wait_for(lock, left);
   }
   return true;
 }
@@ -446,8 +440,8 @@ bool ServerRun::wait_down(Instant deadline) {
 Error ServerRun::left_behind() {
   std::string waiting;
   std::string stuck;
+  const std::lock_guard lock(mutex_);
   for (unsigned core = 0; core < parts_.size(); ++core) {
-    const std::lock_guard lock(mutex_);
     const Part& part = *parts_[core];
     if (!part.down) {
       std::string& list = part.met_deadline ? waiting : stuck;
