@@ -98,7 +98,7 @@ class Slab {
     if (number == kNone) [[unlikely]] {
       return block == nullptr || misused("not a block of this slab", block);
     }
-    if (is_free(number, block) || place_[number] == capacity_) [[unlikely]] {
+    if (!is_live(number, block)) [[unlikely]] {
       return misused("a block is given back that is free already", block);
     }
     place_[number] = capacity_;
@@ -115,7 +115,7 @@ class Slab {
   // Whether `block` is the beginning of a live block. Any address is allowed.
   [[nodiscard]] bool owns(const void* block) const noexcept {
     const std::uint32_t number = number_of(block);
-    return number != kNone && !is_free(number, block) && place_[number] != capacity_;
+    return number != kNone && is_live(number, block);
   }
 
   [[nodiscard]] std::size_t live_count() const noexcept { return fresh_ - free_count_; }
@@ -130,7 +130,7 @@ class Slab {
     for (std::uint32_t index = 0; index < chunk_count_; ++index) {
       for (std::uint32_t number = chunks_[index].begin; number < end_of(index); ++number) {
         std::byte* const block = chunks_[index].blocks + (number - chunks_[index].begin) * stride_;
-        if (!is_free(number, block) && place_[number] != capacity_) {
+        if (is_live(number, block)) {
           visit(static_cast<void*>(block));
         }
       }
@@ -154,6 +154,9 @@ class Slab {
   [[nodiscard]] bool is_free(std::uint32_t number, const void* block) const noexcept {
     const std::uint32_t place = place_[number];
     return static_cast<bool>(static_cast<int>(place < free_count_) & static_cast<int>(free_[place] == block));
+  }
+  [[nodiscard]] bool is_live(std::uint32_t number, const void* block) const noexcept {
+    return !is_free(number, block) && place_[number] != capacity_;
   }
   // The number behind the last block of the chunk that was ever handed out.
   [[nodiscard]] std::uint32_t end_of(std::uint32_t chunk) const noexcept {
