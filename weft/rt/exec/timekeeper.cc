@@ -62,7 +62,7 @@ struct Timekeeper::Core : std::enable_shared_from_this<Timekeeper::Core> {
     entry->~Entry();
     mem::pool_deallocate(entry);
   }
-  static std::size_t drop(Entries& entries) noexcept;
+  static void drop(Entries& entries) noexcept;
 
   const Sink sink;
   const detail::Birth birth;
@@ -211,31 +211,26 @@ void Timekeeper::Core::take_all_due(Instant now) {
 
 void Timekeeper::close(StopMode mode) {
   Core::Entries dropped;
+  std::size_t count = 0;
   {
     const std::lock_guard lock(core_->mutex);
     if (!std::exchange(core_->stopping, true) && mode == StopMode::drain) {
       core_->take_all_due(sys::now());
     }
-    for (Core::Entry* entry = core_->waiting.first(); entry != nullptr; entry = core_->waiting.next(*entry)) {
-      entry->waits = false;
-      --core_->count;
-    }
     dropped.splice_back(core_->waiting);
     if (mode == StopMode::abandon) {
       core_->abandoned = true;
-      for (Core::Entry* entry = core_->due.first(); entry != nullptr; entry = core_->due.next(*entry)) {
-        --core_->count;
-      }
       dropped.splice_back(core_->due);
     }
+    for (Core::Entry* entry = dropped.first(); entry != nullptr; entry = dropped.next(*entry)) {
+      entry->waits = false;
+      ++count;
+    }
+    core_->count -= count;
   }
   core_->parker.wake_with_fence();
   // The owner counts them before a job's destructor, which may run any code, can end the owner.
   const std::shared_ptr<Core> core = core_;
-  std::size_t count = 0;
-  for (Core::Entry* entry = dropped.first(); entry != nullptr; entry = dropped.next(*entry)) {
-    ++count;
-  }
   core->sink.count_dropped(count);
   Core::drop(dropped);
 }
@@ -291,14 +286,11 @@ void Timekeeper::Core::fire(void* context) {
   entry.core->due.push_back(entry);
 }
 
-std::size_t Timekeeper::Core::drop(Entries& entries) noexcept {
-  std::size_t dropped = 0;
+void Timekeeper::Core::drop(Entries& entries) noexcept {
   while (Entry* const entry = entries.pop_front()) {
     entry->on_stop.reset();
     free(entry);
-    ++dropped;
   }
-  return dropped;
 }
 
 // Allocates nothing: there is no caller to return an error to. False: nothing is due.
