@@ -38,8 +38,7 @@ bool wait_ready(int fd, sys::Interest want, Instant end) {
     fds[0].want = want;
     fds[1].fd = stop_fd();
     fds[1].want = sys::Interest::readable;
-    const Duration left = end == kNever ? Duration(-1) : std::max(end - sys::now(), Duration(0));
-    const auto ready = sys::poll_fds(fds, left);
+    const auto ready = sys::poll_fds(fds, time_left(end, sys::now()));
     if (!ready && ready.error() != Errc::interrupted) {
       throw Failure(ready.error().message());
     }

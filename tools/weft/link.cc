@@ -119,7 +119,7 @@ void Link::wait(bool input, bool output, Instant deadline, const char* what) {
       read_events();
     }
     const Instant now = sys::now();
-    Duration left = deadline == kNever ? Duration(-1) : std::max(deadline - now, Duration(0));
+    Duration left = time_left(deadline, now);
     if (options_.verbose && (left < Duration(0) || left > kEventLook)) {
       left = kEventLook;
     }

@@ -257,7 +257,7 @@ class Tap {
       end = std::min(end, each.deadline());
       at += 2;
     }
-    const auto ready = sys::poll_fds(fds_, end == kNever ? Duration(-1) : std::max(end - begun, Duration(0)));
+    const auto ready = sys::poll_fds(fds_, time_left(end, begun));
     if (!ready && ready.error() != Errc::interrupted) {
       throw Failure(ready.error().message());
     }

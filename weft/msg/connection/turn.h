@@ -15,7 +15,7 @@ namespace weft::msg {
 
 // When a wait that begins now ends, in ticks: after kAwaitLongest, or at the call's deadline.
 [[nodiscard]] inline std::uint64_t await_end(Instant deadline) noexcept {
-  const Duration left = deadline == kNever ? kAwaitLongest : std::min(deadline - sys::now(), kAwaitLongest);
+  const Duration left = std::min(deadline - sys::now(), kAwaitLongest);
   return sys::ticks() + static_cast<std::uint64_t>(std::max(left, Duration::zero()) / std::chrono::microseconds(1)) *
                             sys::ticks_per_us();
 }
