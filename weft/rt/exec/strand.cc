@@ -125,6 +125,7 @@ class Strand::Delayed {
 
 // A job that was taken before, a delayed one, is pushed after a stop() that drains, too.
 Result<void> Strand::Core::push(Job& job, bool taken_before) {
+  std::shared_ptr<Core> kept;  // outlives the lock: the granted job may end the strand before execute() returns
   std::unique_lock lock(mutex);
   const auto refused = [&] { return closed && (abandoned || !taken_before); };
   while (state == State::scheduling && !refused()) {
@@ -146,6 +147,7 @@ Result<void> Strand::Core::push(Job& job, bool taken_before) {
   if (state == State::scheduled) {
     return {};
   }
+  kept = shared_from_this();
   if (const auto granted = ask_for_grant(lock); !granted) {
     state = State::idle;
     if (jobs.empty()) {
