@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "tests/exhaustion/failing_memory.h"
@@ -344,15 +345,52 @@ TEST(Exhaustion, StoppingNeedsNoMemory) {
     EXPECT_EQ(strand->stop(rt::StopMode::abandon, kNever).error(), Errc::invalid_state);
     EXPECT_FALSE(memory.failed());
   }));
+  bool failed = false;
   {
     const FailingMemory memory(0, FailingMemory::Length::all);
     strand.reset();
     below.reset();
-    EXPECT_FALSE(memory.failed());
+    failed = memory.failed();
   }
+  EXPECT_FALSE(failed);  // after the scope: a failed expectation needs memory
   for (rt::Future<int>& future : futures) {
     EXPECT_EQ(future.get().error(), Errc::terminated);
   }
+}
+
+TEST(Exhaustion, AFreedBufferOfAPoolNeedsNoMemoryAndIsTakenAgain) {
+  constexpr std::size_t kSizes[] = {128, 256, 4096, mem::Buffer::kPooledMax};
+  bool refused = false;
+  std::size_t again = 0;
+  std::vector<mem::Buffer*> buffers;
+  buffers.reserve(4 * 16);
+  std::thread([&] {  // a pool of its own
+    for (const std::size_t size : kSizes) {
+      for (int i = 0; i < 16; ++i) {
+        buffers.push_back(mem::Buffer::make(size));
+      }
+    }
+    const FailingMemory memory(0, FailingMemory::Length::all);
+    for (mem::Buffer* const buffer : buffers) {
+      buffer->release();
+    }
+    buffers.clear();
+    refused = memory.failed();
+    for (const std::size_t size : kSizes) {
+      for (int i = 0; i < 16; ++i) {
+        if (mem::Buffer* const buffer = mem::Buffer::make(size); buffer != nullptr) {
+          buffers.push_back(buffer);
+          ++again;
+        }
+      }
+    }
+    for (mem::Buffer* const buffer : buffers) {
+      buffer->release();
+    }
+  })
+      .join();
+  EXPECT_FALSE(refused);
+  EXPECT_EQ(again, 4 * 16u);
 }
 
 }  // namespace

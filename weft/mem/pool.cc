@@ -87,36 +87,38 @@ Buffer* Pool::take_returned(std::uint32_t index) noexcept {
   }
   // Aligned to lines of its own: the count of one buffer does not share a line with the bytes of another.
   void* memory = std::aligned_alloc(sizeof(Buffer), sizeof(Buffer) + class_size(index));
-  return memory == nullptr ? nullptr : ::new (memory) Buffer(this, index, class_size(index));
+  if (memory == nullptr) {
+    return nullptr;
+  }
+  FreeList& list = free_[index];
+  if (++list.made > list.room) {
+    make_room(list, class_size(index));
+  }
+  return ::new (memory) Buffer(this, index, class_size(index));
 }
 
-bool Pool::make_room(FreeList& list, std::size_t size) noexcept {
+// Without memory the list keeps its room, and buffers beyond that go back to malloc.
+void Pool::make_room(FreeList& list, std::size_t size) noexcept {
   const std::size_t most = std::max(kKeptMin, kKeptBytes / size);
   if (list.room >= most) {
-    return false;
+    return;
   }
   const std::size_t room = std::min(most, std::max<std::size_t>(16, 2 * list.room));
-  auto* const buffers = static_cast<Buffer**>(std::realloc(list.buffers, room * sizeof(Buffer*)));
-  if (buffers == nullptr) {
-    return false;
+  if (auto* const buffers = static_cast<Buffer**>(std::realloc(list.buffers, room * sizeof(Buffer*)))) {
+    list.buffers = buffers;
+    list.room = room;
   }
-  list.buffers = buffers;
-  list.room = room;
-  return true;
 }
 
-void Pool::put_beyond(FreeList& list, Buffer* buffer) noexcept {
-  if (make_room(list, buffer->capacity_)) {
-    put(buffer);
-  } else {
-    std::free(buffer);
-  }
+void Pool::free_to_system(FreeList& list, Buffer* buffer) noexcept {
+  --list.made;
+  std::free(buffer);
 }
 
 void Pool::put(Buffer* buffer) noexcept {
   FreeList& list = free_[buffer->size_class_];
   if (list.count == list.room) [[unlikely]] {
-    put_beyond(list, buffer);
+    free_to_system(list, buffer);
     return;
   }
   poison(buffer->data(), buffer->capacity_);
@@ -182,7 +184,7 @@ void Pool::end_thread() noexcept {
   for (std::uint32_t index = 0; index < kClasses; ++index) {
     FreeList& list = free_[index];
     for (const std::size_t kept = kEndedBytes / class_size(index); list.count > kept;) {
-      std::free(list.buffers[--list.count]);
+      free_to_system(list, list.buffers[--list.count]);
     }
   }
 }

@@ -41,6 +41,7 @@ inline void pool_deallocate(void* block) noexcept {
 //    back to malloc in the thread that frees them, whatever the owner does.
 // 4. A pool without a thread keeps at most kEndedBytes of each class, and as much on its returned stack.
 // 5. The reference count of a buffer that rests is 1.
+// 6. A free needs no memory. A thread without a pool gets one with its first free if there is memory.
 class Pool {
  public:
   // The calling thread's pool. Null only when memory ran out or the thread is ending.
@@ -75,11 +76,13 @@ class Pool {
   };
   static_assert(sizeof(Parcel) <= kSmallest);
 
-  // A stack that grows: the buffer that was freed last is taken next.
+  // A stack: the buffer that was freed last is taken next. It grows when a buffer is made, so that a free needs no
+  // memory.
   struct FreeList {
     Buffer** buffers = nullptr;
     std::size_t count = 0;
     std::size_t room = 0;
+    std::size_t made = 0;  // by malloc, but for those that this pool gave back; other threads do not count theirs
   };
 
   static std::uint32_t class_of(std::size_t size) noexcept {
@@ -88,8 +91,8 @@ class Pool {
   static std::size_t class_size(std::uint32_t index) noexcept { return kSmallest << index; }
   [[gnu::noinline]] static Pool* find_mine() noexcept;
   [[gnu::noinline]] Buffer* take_returned(std::uint32_t index) noexcept;
-  [[gnu::noinline]] void put_beyond(FreeList& list, Buffer* buffer) noexcept;
-  [[nodiscard]] static bool make_room(FreeList& list, std::size_t size) noexcept;
+  [[gnu::noinline]] static void free_to_system(FreeList& list, Buffer* buffer) noexcept;
+  static void make_room(FreeList& list, std::size_t size) noexcept;
   void collect_returned() noexcept;
   void begin_thread() noexcept { returned_.set_bytes_max(kReturnedBytes); }
   void end_thread() noexcept;
