@@ -12,15 +12,24 @@ namespace bench {
 namespace {
 
 const std::map<std::string_view, Pattern> kPatterns{
-    {"push_pull", Pattern::push_pull},         {"pub_sub", Pattern::pub_sub}, {"router_router", Pattern::router_router},
-    {"dealer_router", Pattern::dealer_router}, {"pair", Pattern::pair},       {"round_trip", Pattern::round_trip},
-    {"one_thread", Pattern::one_thread},       {"burst", Pattern::burst},     {"connect_storm", Pattern::connect_storm},
+    {"push_pull", Pattern::push_pull},
+    {"pub_sub", Pattern::pub_sub},
+    {"router_router", Pattern::router_router},
+    {"dealer_router", Pattern::dealer_router},
+    {"pair", Pattern::pair},
+    {"round_trip", Pattern::round_trip},
+    {"one_thread", Pattern::one_thread},
+    {"pipeline", Pattern::pipeline},
+    {"service", Pattern::service},
+    {"broker", Pattern::broker},
+    {"burst", Pattern::burst},
+    {"connect_storm", Pattern::connect_storm},
     {"idle_memory", Pattern::idle_memory},
 };
 
 const std::map<std::string_view, bool Cell::*> kFlags{
     {"hwm0", &Cell::unlimited}, {"moved", &Cell::moved}, {"curve", &Cell::curve},   {"tls", &Cell::tls},
-    {"ws", &Cell::ws},          {"eco", &Cell::eco},     {"pinned", &Cell::pinned},
+    {"ws", &Cell::ws},          {"eco", &Cell::eco},     {"pinned", &Cell::pinned}, {"one_core", &Cell::one_core},
 };
 
 std::optional<std::size_t> number_in(std::string_view text, std::size_t min, std::size_t max) {
@@ -40,13 +49,19 @@ bool take_word(Cell& cell, std::string_view word) {
     const std::size_t max = cell.storms() ? kPeersMax : kLanesMax;
     const auto times = number_in(word.substr(1), 1, max);
     cell.times = static_cast<int>(times.value_or(1));
-    const bool one = cell.pattern == Pattern::burst || cell.pattern == Pattern::one_thread;
+    const bool one =
+        cell.pattern == Pattern::burst || cell.pattern == Pattern::one_thread || cell.pattern == Pattern::pipeline;
     return times.has_value() && cell.pattern != Pattern::pair && (!one || cell.times == 1);
   }
   if (word.starts_with("load") && cell.pattern == Pattern::round_trip) {
     const auto load = number_in(word.substr(4), 1, 100);
     cell.load = static_cast<int>(load.value_or(0));
     return load.has_value();
+  }
+  if (word.starts_with("rest") && cell.pattern == Pattern::round_trip) {
+    const auto rest = number_in(word.substr(4), 1, kRestMaxMs);
+    cell.rest_ms = static_cast<int>(rest.value_or(0));
+    return rest.has_value();
   }
   return false;
 }
@@ -78,8 +93,8 @@ Cell parse_cell(const std::string& name) {
   for (std::size_t i = 3; i < parts.size(); ++i) {
     if (!take_word(cell, parts[i])) {
       refuse("'" + parts[i] +
-             "' is not one of hwm0, moved, curve, tls, ws, eco, pinned, x8 (not with pair, burst, one_thread), "
-             "load50 (round_trip)");
+             "' is not one of hwm0, moved, curve, tls, ws, eco, pinned, one_core, "
+             "x8 (not with pair, burst, one_thread, pipeline), load50 and rest100 (round_trip)");
     }
   }
   if (cell.curve && cell.transport == "inproc") {

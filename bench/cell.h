@@ -10,6 +10,7 @@ namespace bench {
 
 constexpr int kLanesMax = 64;
 constexpr int kPeersMax = 10'000;
+constexpr int kRestMaxMs = 10'000;  // no longer than a library's timers let a connection rest
 
 enum class Pattern {
   push_pull,
@@ -19,6 +20,9 @@ enum class Pattern {
   pair,
   round_trip,
   one_thread,
+  pipeline,
+  service,
+  broker,
   burst,
   connect_storm,
   idle_memory
@@ -26,33 +30,42 @@ enum class Pattern {
 enum class Side { leader, follower };  // the leader receives or replies; the follower sends or requests
 
 // One row of the table. Its name is "push_pull/tcp/64", followed by any of hwm0, moved, curve, tls, ws, eco, pinned,
-// x8, load50. Affinity: immutable.
+// x8, load50, rest100. Affinity: immutable.
 struct Cell {
   std::string name;
   Pattern pattern = Pattern::push_pull;
   std::string transport;   // tcp, ipc, inproc
   std::size_t size = 0;    // of a message, in bytes
-  int times = 1;           // x8: subscribers, pairs of sockets, or connecting peers
+  int times = 1;           // x8: subscribers, pairs of sockets, clients, or connecting peers
   bool unlimited = false;  // hwm0: high-water marks of 0 instead of 1000
   bool moved = false;      // zmq_msg_send and zmq_msg_recv instead of copies out of a buffer and into one
   bool curve = false;
-  bool tls = false;     // tls+tcp
-  bool ws = false;      // ws, whose bytes go over tcp
-  bool eco = false;     // WEFT_WAIT_MODE=eco: sleep at once instead of spinning; other libraries ignore it
-  bool pinned = false;  // each side's threads on one processor
-  int load = 0;         // per cent of the closed-loop rate; rounds.py makes a pause of it
+  bool tls = false;       // tls+tcp
+  bool ws = false;        // ws, whose bytes go over tcp
+  bool eco = false;       // WEFT_WAIT_MODE=eco: sleep at once instead of spinning; other libraries ignore it
+  bool pinned = false;    // each side's threads on one processor
+  bool one_core = false;  // the whole process on one processor
+  int load = 0;           // per cent of the closed-loop rate; rounds.py makes a pause of it
+  int rest_ms = 0;        // before each request, while nothing moves
 
   // True: each repetition is measured trip by trip: round trips, messages that their sender receives, and bursts.
   [[nodiscard]] bool trips() const noexcept {
-    return pattern == Pattern::round_trip || pattern == Pattern::one_thread || pattern == Pattern::burst;
+    return replies() || pattern == Pattern::one_thread || pattern == Pattern::burst;
   }
+  // True: the leader answers each message.
+  [[nodiscard]] bool replies() const noexcept { return pattern == Pattern::round_trip || serves(); }
+  // True: the leader's one socket answers the sockets of all followers.
+  [[nodiscard]] bool serves() const noexcept { return pattern == Pattern::service || pattern == Pattern::broker; }
   [[nodiscard]] bool storms() const noexcept {
     return pattern == Pattern::connect_storm || pattern == Pattern::idle_memory;
   }
   // Threads of a side; each has its own socket.
   [[nodiscard]] int lanes(Side side) const noexcept {
-    return storms() || (pattern == Pattern::pub_sub && side == Side::follower) ? 1 : times;
+    const bool alone = side == Side::follower ? pattern == Pattern::pub_sub : serves();
+    return storms() || alone ? 1 : times;
   }
+  // Lanes that measure: those of the followers of a server, otherwise those of the leader.
+  [[nodiscard]] int measured_lanes() const noexcept { return lanes(serves() ? Side::follower : Side::leader); }
   // The side that binds, which is also CURVE's server.
   [[nodiscard]] Side binder() const noexcept { return pattern == Pattern::pub_sub ? Side::follower : Side::leader; }
 };

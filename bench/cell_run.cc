@@ -124,6 +124,9 @@ void SideRun::obey() {
 }
 
 double SideRun::probe() {
+  if (cell_.one_core) {
+    return 0;
+  }
   order(Plan::Step::probe);
   return plan_.probe_ns;
 }
@@ -181,7 +184,7 @@ void SideRun::perform(std::size_t lane) {
 }
 
 void SideRun::print(double before, double after, bool counted) const {
-  const auto receivers = static_cast<std::size_t>(cell_.lanes(Side::leader));
+  const auto receivers = static_cast<std::size_t>(cell_.measured_lanes());
   std::uint64_t first = plan_.lanes[0].first_ns;
   std::uint64_t last = plan_.lanes[0].last_ns;
   for (std::size_t i = 1; i < receivers; ++i) {
@@ -200,8 +203,8 @@ void SideRun::print(double before, double after, bool counted) const {
     record["allocations"] =
         count_or_null(counts_allocations() ? std::optional(sum(&Usage::allocations)) : std::nullopt);
   } else {
-    record["before_ns"] = before;
-    record["after_ns"] = after;
+    record["before_ns"] = cell_.one_core ? Json() : Json(before);
+    record["after_ns"] = cell_.one_core ? Json() : Json(after);
   }
   if (cell_.storms()) {
     record["memory_bytes"] = plan_.memory_bytes;

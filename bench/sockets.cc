@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // bench_sockets: one cell on one libzmq.so.5 (or without a library), as rounds.py commands it, line by line; see
 // cell_run.h. The library is the one that the dynamic linker finds: LD_LIBRARY_PATH says which.
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -116,6 +117,22 @@ void print_controls() {
               {"stolen_seconds", time.stolen}});
 }
 
+// All threads to come run on the first processor that this program may use.
+void pin_process() {
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  sched_getaffinity(0, sizeof allowed, &allowed);
+  int first = 0;
+  while (!CPU_ISSET(first, &allowed)) {
+    ++first;
+  }
+  CPU_ZERO(&allowed);
+  CPU_SET(first, &allowed);
+  if (sched_setaffinity(0, sizeof allowed, &allowed) != 0) {
+    fail("the system gives this program no processor of its own");
+  }
+}
+
 void run_cell(const Arguments& arguments) {
   const Cell cell = parse_cell(arguments.cell);
   const bool processes = arguments.processes || cell.pattern == Pattern::idle_memory;
@@ -127,6 +144,9 @@ void run_cell(const Arguments& arguments) {
   }
   if (cell.storms()) {
     allow_files(cell.times);
+  }
+  if (cell.one_core) {
+    pin_process();
   }
   if (cell.eco) {
     setenv("WEFT_WAIT_MODE", "eco", 1);

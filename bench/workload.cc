@@ -12,7 +12,8 @@
 namespace bench {
 namespace {
 
-constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;  // the last word of message n is n times this
+constexpr std::uint64_t kNumberBits = (std::uint64_t{1} << 40U) - 1;  // of the first word: below the repetition
+constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15;                 // the last word of message n is n times this
 // A thread that waits longer than this sleeps first, and spins for this last part.
 constexpr std::uint64_t kSleepNs = 300'000;
 constexpr std::uint64_t kBurst = 100;                 // messages, after which the sender rests
@@ -61,11 +62,13 @@ void Workload::greet(Side side, std::atomic<int>& greeted) {
   fill_body(buffer_);
   fill_body(expected_);
   if (side == Side::leader) {
-    read_message(0);
-    ++greeted;
-    if (cell_.pattern == Pattern::round_trip) {
-      end_.send(buffer_.data(), buffer_.size());
-      end_.flush();
+    for (int senders = cell_.serves() ? cell_.times : 1; senders > 0; --senders) {
+      read_message(0);
+      ++greeted;
+      if (cell_.replies()) {
+        end_.send(buffer_.data(), buffer_.size());
+        end_.flush();
+      }
     }
     return;
   }
@@ -79,7 +82,7 @@ void Workload::greet(Side side, std::atomic<int>& greeted) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
   } while (greeted.load() < wanted);
-  if (cell_.pattern == Pattern::round_trip) {
+  if (cell_.replies()) {
     read_message(0);
   }
 }
@@ -94,6 +97,8 @@ void Workload::perform(Side side, const Task& task, LaneResult& result) {
   const bool leads = side == Side::leader;
   if (cell_.pattern == Pattern::burst) {
     leads ? pull_bursts(result) : push_bursts(result);
+  } else if (cell_.serves()) {
+    leads ? reply_to_all() : request(result);
   } else if (cell_.pattern == Pattern::round_trip) {
     leads ? reply() : request(result);
   } else if (cell_.pattern == Pattern::one_thread) {
@@ -153,9 +158,9 @@ bool Workload::verify(const unsigned char* data, std::size_t size, std::uint64_t
   return true;
 }
 
-void Workload::verify_sum(std::uint64_t count) const {
+void Workload::verify_sum(std::uint64_t count, std::uint64_t senders) const {
   const std::uint64_t pairs = count % 2 == 0 ? count / 2 * (count - 1) : (count - 1) / 2 * count;
-  if (mistakes_ != 0 || sum_ != pairs * kFactor) {
+  if (mistakes_ != 0 || sum_ != senders * pairs * kFactor) {
     fail(cell_.name + ": a message was lost, doubled, out of order or damaged");
   }
 }
@@ -217,6 +222,9 @@ void Workload::request(LaneResult& result) {
     if (task_.interval_ns != 0) {
       start = result.first_ns + i * task_.interval_ns;
       wait_until_due(start);
+    } else if (cell_.rest_ms != 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(cell_.rest_ms));
+      start = now_ns();
     }
     write_message(i);
     read_message(i);
@@ -238,6 +246,17 @@ void Workload::reply() {
     }
   }
   verify_sum(task_.count);
+}
+
+// The requests of several senders come in any order; each sender verifies the order of its answers.
+void Workload::reply_to_all() {
+  const auto senders = static_cast<std::uint64_t>(cell_.times);
+  for (std::uint64_t i = 0; i < task_.count * senders; ++i) {
+    const std::size_t size = end_.receive(buffer_.data(), buffer_.size());
+    verify(buffer_.data(), size, first_word(buffer_.data()) & kNumberBits);
+    end_.send(buffer_.data(), buffer_.size());
+  }
+  verify_sum(task_.count, senders);
 }
 
 }  // namespace bench

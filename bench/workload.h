@@ -54,10 +54,11 @@ class Workload {
   void pull_bursts(LaneResult& result);
   void request(LaneResult& result);
   void reply();
+  void reply_to_all();
   void write_message(std::uint64_t number);
   void read_message(std::uint64_t number);
   bool verify(const unsigned char* data, std::size_t size, std::uint64_t number);
-  void verify_sum(std::uint64_t count) const;
+  void verify_sum(std::uint64_t count, std::uint64_t senders = 1) const;
 
   const Cell& cell_;
   End& end_;

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <optional>
 #include <thread>
 
 #include "bench/engine/end.h"
@@ -100,9 +101,12 @@ std::array<int, 2> types_of(Pattern pattern) {
     case Pattern::router_router: return {ZMQ_ROUTER, ZMQ_ROUTER};
     case Pattern::dealer_router: return {ZMQ_ROUTER, ZMQ_DEALER};
     case Pattern::pair: return {ZMQ_PAIR, ZMQ_PAIR};
-    case Pattern::round_trip: return {ZMQ_REP, ZMQ_REQ};
+    case Pattern::round_trip:
+    case Pattern::service:
+    case Pattern::broker: return {ZMQ_REP, ZMQ_REQ};
     case Pattern::push_pull:
     case Pattern::one_thread:
+    case Pattern::pipeline:
     case Pattern::burst:
     case Pattern::connect_storm:
     case Pattern::idle_memory: break;
@@ -184,6 +188,51 @@ class RouterEnd final : public ZmqEnd {
   std::string peer_;
 };
 
+// Relay: the program between the two sides of a cell, with a thread of its own: a stage that passes each message on, or
+// a broker. The follower connects to it, and it connects to the leader. Owner: the engine. Affinity: one thread.
+class Relay {
+ public:
+  // Replaces the leader's endpoint in `addresses` by its own.
+  Relay(const Cell& cell, std::shared_ptr<ZmqContext> context, Addresses& addresses) : context_(std::move(context)) {
+    const bool brokers = cell.pattern == Pattern::broker;
+    front_ = context_->open_socket(brokers ? ZMQ_ROUTER : ZMQ_PULL, cell);
+    back_ = context_->open_socket(brokers ? ZMQ_DEALER : ZMQ_PUSH, cell);
+    check_zmq(zmq_connect(back_, addresses.endpoints[0].data()) == 0, "zmq_connect");
+    bind_zmq(front_, cell, kRelayLane, addresses);
+    addresses.endpoints[0] = addresses.endpoints[kRelayLane];
+    thread_ = std::thread([this, brokers, size = cell.size] {
+      brokers ? static_cast<void>(zmq_proxy(front_, back_, nullptr)) : pass_on(size);
+      zmq_close(front_);
+      zmq_close(back_);
+    });
+  }
+  ~Relay() {
+    context_->shut_down();
+    thread_.join();
+  }
+  Relay(const Relay&) = delete;
+  Relay& operator=(const Relay&) = delete;
+
+ private:
+  static constexpr int kRelayLane = 1;  // of the addresses: such a cell has one leader
+
+  void pass_on(std::size_t capacity) {
+    std::vector<unsigned char> buffer(capacity);
+    for (int size = 0; size >= 0;) {
+      size = zmq_recv(front_, buffer.data(), buffer.size(), 0);
+      if (size >= 0) {
+        size = zmq_send(back_, buffer.data(), static_cast<std::size_t>(size), 0);
+      }
+    }
+    check_zmq(zmq_errno() == ETERM, "the stage between");
+  }
+
+  std::shared_ptr<ZmqContext> context_;
+  void* front_ = nullptr;
+  void* back_ = nullptr;
+  std::thread thread_;
+};
+
 class ZmqEngine final : public Engine {
  public:
   std::string version() const override {
@@ -215,6 +264,9 @@ class ZmqEngine final : public Engine {
     for (int lane = 0; lane < cell.lanes(cell.binder()); ++lane) {
       ends.push_back(open(cell, cell.binder(), lane, context_, addresses));
       bind_zmq(last_, cell, lane, addresses);
+    }
+    if (cell.pattern == Pattern::pipeline || cell.pattern == Pattern::broker) {
+      relay_.emplace(cell, cell.transport == "inproc" ? context_ : std::make_shared<ZmqContext>(), addresses);
     }
     return ends;
   }
@@ -254,6 +306,7 @@ class ZmqEngine final : public Engine {
   }
 
   std::shared_ptr<ZmqContext> context_;  // of the binding side
+  std::optional<Relay> relay_;
   void* last_ = nullptr;
 };
 

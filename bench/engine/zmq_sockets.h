@@ -19,6 +19,7 @@ class ZmqContext {
   // Opens a socket with defaults, except: the cell's high-water marks, linger 0, and two options that make
   // messages countable. A PUB waits for slow subscribers, a ROUTER for unknown peers.
   void* open_socket(int type, const Cell& cell);
+  void shut_down() { zmq_ctx_shutdown(context_); }
   void allow_sockets(int count) { check_zmq(zmq_ctx_set(context_, ZMQ_MAX_SOCKETS, count) == 0, "ZMQ_MAX_SOCKETS"); }
 
   static void set(void* socket, int option, int value);

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 from weft_bench import ROOT, records, tables
+from weft_bench.harness import control_group
 
 FAILURE, USAGE, REGRESSION, INTERRUPTED = 1, 2, 3, 130  # exit statuses
 
@@ -34,12 +35,42 @@ def busy_loop_count(text):
 BUSY_LOOP = "while kill -0 $0 2>/dev/null; do i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; done"
 
 
+def nice_value(text):
+    """
+    >>> nice_value("-5")
+    -5
+    >>> nice_value("high")
+    Traceback (most recent call last):
+    argparse.ArgumentTypeError: high is not -20 to 19
+    """
+    if not text.removeprefix("-").isdecimal() or not -20 <= int(text) <= 19:
+        raise argparse.ArgumentTypeError(f"{text} is not -20 to 19")
+    return int(text)
+
+
+def cpu_share(text):
+    """
+    >>> cpu_share("0.5")
+    0.5
+    >>> cpu_share("0")
+    Traceback (most recent call last):
+    argparse.ArgumentTypeError: 0 is not 0.01 to 1024
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0.01 <= value <= 1024:
+        raise argparse.ArgumentTypeError(f"{text} is not 0.01 to 1024")
+    return value
+
+
 @contextlib.contextmanager
-def busy_loops(count):
+def busy_loops(count, nice=0):
     """So many processes that compute, beside what runs inside: the load of a busy machine."""
     with contextlib.ExitStack() as stack:
         for _ in range(count):
-            command = ["sh", "-c", BUSY_LOOP, str(os.getpid())]
+            command = ["nice", "-n", str(nice), "sh", "-c", BUSY_LOOP, str(os.getpid())]
             loop = stack.enter_context(subprocess.Popen(command, stdin=subprocess.DEVNULL))
             stack.callback(loop.kill)
         yield
@@ -63,6 +94,10 @@ def add(parser, tiny=True):
         effort.add_argument("--tiny", action="store_true", help="hardly anything: only to see that it works")
     parser.add_argument("--load", metavar="N", type=busy_loop_count, default=0,
                         help=f"measure beside N busy loops, at most {BUSY_LOOPS_MAX} (default: 0)")
+    parser.add_argument("--load-nice", metavar="N", type=nice_value, default=0,
+                        help="the busy loops' nice value; a negative one needs the right to it (default: 0)")
+    parser.add_argument("--cpus", metavar="SHARE", type=cpu_share,
+                        help="give what is measured so many processors' time, such as 0.5, by a control group")
     parser.add_argument("--json", metavar="FILE", type=pathlib.Path, help="save all records, for ./dev bench tables")
 
 
@@ -99,19 +134,29 @@ def check(parser, arguments, programs):
         parser.error(f"no folder {arguments.json.parent} for --json")
 
 
+def limited(cpus):
+    return contextlib.nullcontext() if cpus is None else control_group.limited_to(cpus)
+
+
 def run(measure, arguments, show):
     """Runs measure(list of records), saves the records and prints show(them), also after Ctrl-C; the exit status."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends the children, like Ctrl-C
     found, interrupted = [], False
     try:
-        with busy_loops(arguments.load):
+        with busy_loops(arguments.load, arguments.load_nice), limited(arguments.cpus):
             measure(found)
+    except OSError as error:
+        if arguments.cpus is None:
+            raise
+        say(f"--cpus: {error}")
+        return FAILURE
     except KeyboardInterrupt:
         say("interrupted: only what was measured before is shown")
         interrupted = True
     for record in found:
-        if arguments.load and record["kind"] == "setup":
-            record["busy_loops"] = arguments.load
+        if record["kind"] == "setup":
+            record |= {"busy_loops": arguments.load, "busy_loops_nice": arguments.load_nice} if arguments.load else {}
+            record |= {"cpu_share": arguments.cpus} if arguments.cpus else {}
     if arguments.json is not None:
         arguments.json.write_text(records.lines_of(found), encoding="utf-8")
     print(show(found))

@@ -117,7 +117,7 @@ def quantity(value, unit):
 
 
 # Rows whose cost is a time that a reader knows as such. Of all others it is shown as messages per second.
-LATENCIES = ("round_trip", "one_thread", "burst", "connect_storm")
+LATENCIES = ("round_trip", "one_thread", "service", "broker", "burst", "connect_storm")
 ONE_AT_A_TIME = ("/x1", "/x1/load50", "/x1/load80")  # echo: the server's round trips
 
 

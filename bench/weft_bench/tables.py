@@ -25,8 +25,10 @@ def controls(records):
     found = [record for record in records if record["kind"] == "controls"]
     parts = [f"{title} {' -> '.join(printer.time(record[key] * unit) for record in found)}"
              for key, (title, unit) in CONTROLS.items()]
-    loops = max((record.get("busy_loops", 0) for record in records), default=0)
-    beside = f" (beside {loops} busy loops)" if loops else ""
+    setup = next((record for record in records if record["kind"] == "setup"), {})
+    nice = f" of nice value {setup['busy_loops_nice']}" if setup.get("busy_loops_nice") else ""
+    beside = f" (beside {setup['busy_loops']} busy loops{nice})" if "busy_loops" in setup else ""
+    beside += f" (on {setup['cpu_share']:g} processors' time)" if "cpu_share" in setup else ""
     return f"controls{beside}: " + ", ".join(parts) if found else ""
 
 
@@ -63,6 +65,9 @@ SOCKETS = {"push_pull": "Throughput, PUSH to PULL, one way", "pub_sub": "Through
            "dealer_router": "Throughput, DEALER to ROUTER, one way", "pair": "Throughput, PAIR to PAIR, one way",
            "round_trip": "Round trip, REQ to REP, median",
            "one_thread": "One thread sends a message on PUSH and then receives it on PULL, median",
+           "pipeline": "Throughput through a stage: PUSH, then PULL and PUSH in one thread, then PULL",
+           "service": "Round trip of each client of one REP, median",
+           "broker": "Round trip through a broker, REQ, ROUTER and DEALER, REP, median",
            "burst": "100 messages after a rest, PUSH to PULL, from the first sent to the last received, median",
            "connect_storm": "Time per peer: all connect at once",
            "idle_memory": "Memory of the server per idle connection"}

@@ -11,9 +11,9 @@ FAN_OUTS = (1, 2, 4, 8, 32)
 A_A = " A/A"  # a cell with this ending is libzmq against itself
 
 NAME = re.compile(
-    r"(?P<pattern>push_pull|pub_sub|router_router|dealer_router|pair|round_trip|one_thread|burst|connect_storm|idle_memory)"
+    r"(?P<pattern>push_pull|pub_sub|router_router|dealer_router|pair|round_trip|one_thread|pipeline|service|broker|burst|connect_storm|idle_memory)"
     r"/(?P<transport>tcp|ipc|inproc)/(?P<size>[1-9][0-9]{1,7})"
-    r"(?P<words>(/(hwm0|moved|curve|tls|ws|eco|pinned|pyzmq|asyncio|x[1-9][0-9]*|load[1-9][0-9]?))*)$")
+    r"(?P<words>(/(hwm0|moved|curve|tls|ws|eco|pinned|one_core|pyzmq|asyncio|x[1-9][0-9]*|load[1-9][0-9]?|rest[1-9][0-9]{0,4}))*)$")
 PYTHON = ("pyzmq", "asyncio")  # through pyzmq: its Socket, its asyncio Socket
 
 
@@ -43,12 +43,17 @@ BARS += cross(["push_pull"], ("tcp", "inproc"), ["64"], ["x2", "x4", "x8", "pinn
 BARS += cross(["burst"], TRANSPORTS, ["64"])
 BARS += cross(["push_pull"], ("tcp", "ipc"), ["64"], PYTHON)
 BARS += ["push_pull/tcp/64" + A_A, "round_trip/tcp/64" + A_A]
-TRIPS = ("round_trip", "one_thread", "burst")  # measured trip by trip
+TRIPS = ("round_trip", "one_thread", "service", "broker", "burst")  # measured trip by trip
+SHAPES = cross(["one_thread", "pipeline"], TRANSPORTS, ["64"])
+SHAPES += cross(["service", "broker"], TRANSPORTS, ["64"], ["x1", "x8", "x64"])
+RESTS = cross(["round_trip"], TRANSPORTS, ["64"], ["rest1", "rest100", "rest10000"])
+ONE_CORE = cross([f"{name}/one_core" for name in QUICK if not name.endswith("/eco")])
 MATRIX = cross(ONE_WAY + ("round_trip",), TRANSPORTS, SIZES)
 MATRIX += [name + "/hwm0" for name in MATRIX]
 MATRIX += cross(["push_pull/ipc/64"], ["x2", "x4", "x8"]) + cross(["round_trip"], TRANSPORTS, ["64"], ["x2", "x4", "x8"])
 MATRIX += cross(["pub_sub/ipc/64"], [f"x{times}" for times in FAN_OUTS])
-GROUPS = {"quick": QUICK, "bars": BARS, "matrix": MATRIX, "all": list(dict.fromkeys(BARS + MATRIX))}
+GROUPS = {"quick": QUICK, "bars": BARS, "matrix": MATRIX, "shapes": SHAPES, "rests": RESTS, "one_core": ONE_CORE,
+          "all": list(dict.fromkeys(BARS + MATRIX + SHAPES + RESTS + ONE_CORE))}
 
 
 def parse(name):
@@ -67,18 +72,20 @@ def parse(name):
     words = [word for word in found["words"].split("/") if word]
     times = next((int(word[1:]) for word in words if word[0] == "x"), 1)
     load = next((int(word[4:]) for word in words if word.startswith("load")), 0)
+    rest = next((int(word[4:]) for word in words if word.startswith("rest")), 0)
     storms = found["pattern"] in ("connect_storm", "idle_memory")
     impossible = found["transport"] == "inproc" and ("curve" in words or storms)
     impossible |= "tls" in words and (found["transport"] != "tcp" or "curve" in words or storms)
     impossible |= "ws" in words and (found["transport"] != "tcp" or bool({"curve", "tls"} & set(words)) or storms)
-    impossible |= found["pattern"] in ("pair", "burst", "one_thread") and times > 1 or load and found["pattern"] != "round_trip"
+    impossible |= found["pattern"] in ("pair", "burst", "one_thread", "pipeline") and times > 1
+    impossible |= (load or rest) and found["pattern"] != "round_trip" or rest > 10_000
     impossible |= times > (10_000 if storms else 64)
     if set(PYTHON) & set(words):
         impossible |= len(words) > 1 or found["pattern"] != "push_pull" or found["transport"] == "inproc"
     if impossible:
         return None
     return {"pattern": found["pattern"], "transport": found["transport"], "size": int(found["size"]), "words": words,
-            "times": times, "load": load}
+            "times": times, "load": load, "rest": rest}
 
 
 def choose(text, groups=None, parse_name=parse):
@@ -107,6 +114,10 @@ def matches(pattern, name):
     parts, names = pattern.split("/"), name.split("/")
     return pattern == "*" or (
         len(parts) == len(names) and all(fnmatch.fnmatchcase(part, to) for to, part in zip(parts, names)))
+
+
+# The system has no limit to show for these.
+WITHOUT_LIMIT = ("connect_storm", "idle_memory", "one_thread", "pipeline", "service", "broker")
 
 
 def runs_in_processes(name):
@@ -148,7 +159,7 @@ def columns_of(name, nng=False):
         columns[1] = ("libzmq", "zmq", "libzmq_ws", name)
     if pattern == "router_router":
         columns.append(("weft push_pull", "zmq", "weft", name.replace("router_router", "push_pull")))
-    if pattern not in ("connect_storm", "idle_memory", "one_thread") and cell["times"] == 1 and "moved" not in words and not (
+    if pattern not in WITHOUT_LIMIT and not {"one_core"} & set(words) and not cell["rest"] and cell["times"] == 1 and "moved" not in words and not (
             {"curve", "tls"} & set(words) and pattern in TRIPS):
         if pattern == "round_trip" and not cell["load"]:
             columns += [("raw", "raw", "weft", name), ("raw_spinning", "raw_spinning", "weft", name)]

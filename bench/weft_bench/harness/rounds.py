@@ -70,7 +70,8 @@ class Column:
         self.column = column
         self.cell = cells.parse(cell)
         self.child = None
-        self.count = self.count_min = BURSTS_MIN if self.cell["pattern"] == "burst" else COUNT_MIN
+        self.count = self.count_min = (
+            1 if self.cell["rest"] else BURSTS_MIN if self.cell["pattern"] == "burst" else COUNT_MIN)
         self.interval_ns = 0
         self.version = ""
         self.path = str(setup.libraries.files[self.library]) if self.on_libzmq() else ""
