@@ -56,8 +56,8 @@ using ExceptionHandler = std::function<void(std::exception_ptr)>;
 // Executor: runs jobs. A job is a closure without arguments, or with a std::stop_token: the token given with the job,
 // else the executor's own, which stop(abandon) sets.
 // Owner: its maker. Destruction is stop(abandon) without a deadline: the executor drops jobs that wait, and waits for
-// jobs that run, unless one of its own jobs destroys it. In a forked child destruction waits for nothing and destroys
-// no job.
+// jobs that run, unless one of its own jobs destroys it, or the destructor of one. In a forked child destruction waits
+// for nothing and destroys no job.
 // Affinity: any thread, jobs included.
 // Cost: execute() with a closure of up to Job::kInlineMax bytes, and submit(), allocate nothing but pooled blocks.
 // Errors, of execute() at once and of submit() in the future: resource_exhausted: the queue is full, or no memory;
@@ -121,10 +121,12 @@ class Executor {
     return submit_job(delay, token, token, std::forward<F>(job));
   }
 
-  // Refuses new jobs, treats waiting jobs as `mode` says, and waits until no job runs. Idempotent.
-  // timed_out: jobs still run at the deadline. Waiting jobs are dropped then; the caller may call stop() again to wait.
-  // invalid_state: the caller is a job of this executor and cannot wait for itself. The stopping has begun all the
-  // same. Also: the process is a forked child of the executor's, which has none of its threads; nothing happens.
+  // Refuses new jobs, treats waiting jobs as `mode` says, and waits until no job runs and every job that was dropped,
+  // in whatever thread, is destroyed. Idempotent.
+  // timed_out: jobs still run at the deadline, or the destructors of some. Waiting jobs are dropped then; the caller may
+  // call stop() again to wait.
+  // invalid_state: the caller is a job of this executor, or the destructor of one, and cannot wait for itself. The
+  // stopping has begun all the same. Also: the process is a forked child of the executor's, which has none of its threads; nothing happens.
   virtual Result<void> stop(StopMode mode, Instant deadline) = 0;
   [[nodiscard]] virtual ExecutorCounts counts() const noexcept = 0;
   // The same for a page of metrics. The executor outlives it.
@@ -140,7 +142,8 @@ class Executor {
   static Result<void> delay_on(Executor& other, Duration delay, std::stop_token token, Job& job) {
     return delay > Duration::zero() ? other.run_after(delay, std::move(token), job) : other.run_soon(job);
   }
-  void request_stop() noexcept { stop_source_.request_stop(); }
+  // What stop() sets. A copy: a job's destructor or a stop callback may end the executor.
+  [[nodiscard]] std::stop_source stop_source() const noexcept { return stop_source_; }
 
  private:
   Result<void> take(Duration delay, std::stop_token cancel, Job job) {

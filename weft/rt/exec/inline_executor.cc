@@ -29,6 +29,7 @@ struct InlineExecutor::Core {
   std::atomic<std::uint64_t> refused{0};
   std::atomic<std::uint64_t> abandoned{0};
   std::atomic<bool> abandoning{false};
+  detail::Drops drops;
   // Of all inline executors: the end of the last job lets another thread destroy its executor before the wake.
   static inline sync::Parker quiet;
 };
@@ -82,9 +83,10 @@ bool InlineExecutor::Core::wait_until_quiet(Instant deadline) noexcept {
 
 InlineExecutor::InlineExecutor(ExceptionHandler on_exception)
     : core_(std::make_shared<Core>(std::move(on_exception))),
-      timekeeper_(std::make_unique<Timekeeper>(Timekeeper::Sink{
+      timekeeper_(std::make_shared<Timekeeper>(Timekeeper::Sink{
           [core = core_](Job& job) { return core->run_due(job); },
-          [core = core_](std::size_t count) { core->abandoned.fetch_add(count, std::memory_order_relaxed); }})) {}
+          [core = core_](std::size_t count) { core->abandoned.fetch_add(count, std::memory_order_relaxed); },
+          core_->drops})) {}
 
 InlineExecutor::~InlineExecutor() {
   if (core_->birth.elsewhere()) {
@@ -107,26 +109,30 @@ Result<void> InlineExecutor::stop(StopMode mode, Instant deadline) {
   if (core_->birth.elsewhere()) {
     return detail::kInherited;
   }
-  core_->begun.fetch_or(Core::kClosed, std::memory_order_seq_cst);
-  core_->ended.fetch_or(Core::kClosed, std::memory_order_acq_rel);
-  const auto abandon = [this] {
-    core_->abandoning.store(true, std::memory_order_relaxed);
-    request_stop();
-    timekeeper_->close(StopMode::abandon);
+  // A dropped job's destructor may end this executor.
+  const std::shared_ptr<Core> core = core_;
+  const std::shared_ptr<Timekeeper> timekeeper = timekeeper_;
+  const auto abandon = [core, timekeeper, stopper = stop_source()] {
+    core->abandoning.store(true, std::memory_order_relaxed);
+    stopper.request_stop();
+    timekeeper->close(StopMode::abandon);
   };
+  core->begun.fetch_or(Core::kClosed, std::memory_order_seq_cst);
+  core->ended.fetch_or(Core::kClosed, std::memory_order_acq_rel);
   if (mode == StopMode::abandon) {
     abandon();
   } else {
-    timekeeper_->close(StopMode::drain);
+    timekeeper->close(StopMode::drain);
   }
-  if (detail::RunScope::inside(core_.get())) {
-    return Error(Errc::invalid_state, "a job cannot wait for the end of itself");
+  if (detail::RunScope::inside(core.get()) || core->drops.inside()) {
+    return detail::kOwnJob;
   }
-  if (!timekeeper_->wait_until_ended(deadline) || !core_->wait_until_quiet(deadline)) {
+  if (!timekeeper->wait_until_ended(deadline) || !core->wait_until_quiet(deadline) ||
+      !core->drops.wait_until_none(deadline)) {
     abandon();
-    return Error(Errc::timed_out, "jobs still run");
+    return detail::kStillRun;
   }
-  timekeeper_->join();
+  timekeeper->join();
   return {};
 }
 

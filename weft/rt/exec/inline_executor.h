@@ -30,7 +30,7 @@ class InlineExecutor final : public Executor {
  private:
   struct Core;
   std::shared_ptr<Core> core_;
-  std::unique_ptr<Timekeeper> timekeeper_;
+  std::shared_ptr<Timekeeper> timekeeper_;
 };
 
 }  // namespace weft::rt

@@ -42,6 +42,7 @@ struct Strand::Core : std::enable_shared_from_this<Strand::Core> {
   const std::size_t capacity;
   const ExceptionHandler on_exception;
   const detail::Birth birth;
+  detail::Drops drops;
   sync::Parker quiet;  // woken once the strand is closed and no job waits or runs
   mutable std::mutex mutex;
   // Guarded by mutex:
@@ -201,6 +202,7 @@ void Strand::Core::drop_all(std::unique_lock<std::mutex>& lock) noexcept {
 // Drops the jobs one by one, each outside the mutex: a closure's destructor may run any code. A second deque to swap
 // with would cost an allocation.
 void Strand::Core::drop_jobs(std::unique_lock<std::mutex>& lock) noexcept {
+  const detail::Drops::Scope dropping(drops);
   while (!jobs.empty()) {
     Job job = std::move(jobs.front());
     jobs.pop_front();
@@ -275,6 +277,7 @@ bool Strand::Core::wait_until_quiet(Instant deadline) noexcept {
 
 // The time of the job has come. Or the delay was let go: then there is no job any more.
 void Strand::Core::arrive(const std::shared_ptr<Delay>& delay) noexcept {
+  std::optional<detail::Drops::Scope> dropping;  // ends after the job
   Job job;
   {
     const std::lock_guard lock(mutex);
@@ -297,6 +300,7 @@ void Strand::Core::arrive(const std::shared_ptr<Delay>& delay) noexcept {
       delays.push_back(*delay);
     } else if (!pushed) {
       ++counts.abandoned;
+      dropping.emplace(drops);
     }
     --arriving;
   }
@@ -310,6 +314,7 @@ void Strand::Core::arrive(const std::shared_ptr<Delay>& delay) noexcept {
 // In the thread that sets the job's token.
 void Strand::Core::cancel(Delay& delay) {
   std::shared_ptr<Delay> kept;
+  std::optional<detail::Drops::Scope> dropping;
   Job job;
   {
     const std::lock_guard lock(mutex);
@@ -318,6 +323,7 @@ void Strand::Core::cancel(Delay& delay) {
       return;  // another thread has the job, and waits for this call before it destroys the delay
     }
     kept = delay.shared_from_this();
+    dropping.emplace(drops);
     delay.unhook();
     job = std::move(delay.job);
     ++counts.abandoned;
@@ -330,12 +336,14 @@ void Strand::Core::cancel(Delay& delay) {
 
 // The underlying executor dropped the handle.
 void Strand::Core::lose_delay(Delay& delay) noexcept {
+  std::optional<detail::Drops::Scope> dropping;
   Job job;
   {
     const std::lock_guard lock(mutex);
     if (!delay.hooked()) {
       return;
     }
+    dropping.emplace(drops);
     delay.unhook();
     job = std::move(delay.job);
     ++counts.abandoned;
@@ -345,6 +353,7 @@ void Strand::Core::lose_delay(Delay& delay) noexcept {
 }
 
 void Strand::Core::drop_delays(std::unique_lock<std::mutex>& lock, Instant later_than) noexcept {
+  const detail::Drops::Scope dropping(drops);
   List<Delay> dropped;  // guarded by the mutex, as `delays` is
   for (Delay* delay = delays.first(); delay != nullptr;) {
     Delay* const next = delays.next(*delay);
@@ -378,11 +387,13 @@ Result<void> Strand::run_after(Duration delay, std::stop_token token, Job& job) 
   }
   bool closed = false;
   bool cancelled = false;
+  std::optional<detail::Drops::Scope> dropping;
   {
     const std::lock_guard lock(core_->mutex);
     closed = core_->closed;
     cancelled = !closed && made->cancelled;
     if (cancelled) {
+      dropping.emplace(core_->drops);  // which `made` keeps alive
       ++core_->counts.abandoned;
     } else if (!closed) {
       made->job = std::move(job);
@@ -439,27 +450,31 @@ Result<void> Strand::stop(StopMode mode, Instant deadline) {
   if (core_->birth.elsewhere()) {
     return detail::kInherited;
   }
-  const auto abandon = [this] {
-    request_stop();
-    std::unique_lock lock(core_->mutex);
-    core_->abandoned = true;
-    core_->drop_jobs(lock);
-    core_->drop_delays(lock, Instant::min());
+  const std::shared_ptr<Core> core = core_;  // a dropped job's destructor may end this strand
+  const auto abandon = [core, stopper = stop_source()] {
+    stopper.request_stop();
+    {
+      std::unique_lock lock(core->mutex);
+      core->abandoned = true;
+      core->drop_jobs(lock);
+      core->drop_delays(lock, Instant::min());
+    }
+    core->quiet.wake_with_fence();  // another stop(), which waited for these jobs
   };
   {
-    std::unique_lock lock(core_->mutex);
-    core_->closed = true;
-    core_->drop_delays(lock, sys::now());
+    std::unique_lock lock(core->mutex);
+    core->closed = true;
+    core->drop_delays(lock, sys::now());
   }
   if (mode == StopMode::abandon) {
     abandon();
   }
-  if (detail::RunScope::inside(core_.get())) {
-    return Error(Errc::invalid_state, "a job cannot wait for the end of itself");
+  if (detail::RunScope::inside(core.get()) || core->drops.inside()) {
+    return detail::kOwnJob;
   }
-  if (!core_->wait_until_quiet(deadline)) {
+  if (!core->wait_until_quiet(deadline) || !core->drops.wait_until_none(deadline)) {
     abandon();
-    return Error(Errc::timed_out, "jobs still run");
+    return detail::kStillRun;
   }
   return {};
 }

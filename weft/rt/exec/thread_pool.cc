@@ -48,7 +48,7 @@ struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
   [[nodiscard]] bool drained() const noexcept;
   bool spin_for_job() noexcept;
   bool take_late(Job& job) noexcept;
-  void close() noexcept;
+  void close(Timekeeper& timekeeper, StopMode mode);
   void abandon() noexcept;
   bool wait_for_workers(Instant deadline) noexcept;
   void join() noexcept;
@@ -65,6 +65,7 @@ struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
   std::atomic<std::uint64_t> abandoned{0};
   std::atomic<std::uint64_t> wakes{0};
   sync::SpinBudget budget;
+  detail::Drops drops;
   sync::Parker ended;  // woken by the last worker
   std::mutex mutex;
   std::deque<Job> late;  // guarded by mutex: delayed jobs that were due at the stop, and for which no queue had room
@@ -251,7 +252,23 @@ bool ThreadPool::Shared::take_late(Job& job) noexcept {
   return true;
 }
 
-void ThreadPool::Shared::close() noexcept {
+// Refuses new jobs. Each delayed job that is due is then in a queue, or in `late`; workers end when both are empty.
+void ThreadPool::Shared::close(Timekeeper& timekeeper, StopMode mode) {
+  timekeeper.close(mode);
+  if (closing.exchange(true, std::memory_order_relaxed)) {
+    return;  // another stop() does the rest, or did it
+  }
+  timekeeper.join();
+  while (Job job = timekeeper.take_due()) {
+    const detail::Drops::Scope dropping(drops);
+    try {
+      const std::lock_guard lock(mutex);
+      late.push_back(std::move(job));
+    } catch (const std::bad_alloc&) {
+      abandoned.fetch_add(1, std::memory_order_relaxed);
+      job.reset();
+    }
+  }
   for (unsigned i = 0; i < workers_max; ++i) {
     workers[i].queue.close();
   }
@@ -260,6 +277,7 @@ void ThreadPool::Shared::close() noexcept {
 
 void ThreadPool::Shared::abandon() noexcept {
   abandoning.store(true, std::memory_order_relaxed);
+  const detail::Drops::Scope dropping(drops);
   Job job;
   for (unsigned i = 0; i < workers_max; ++i) {
     while (workers[i].queue.try_pop(job)) {
@@ -302,9 +320,10 @@ void ThreadPool::Shared::join() noexcept {
 
 ThreadPool::ThreadPool(std::shared_ptr<Shared> shared)
     : shared_(std::move(shared)),
-      timekeeper_(
-          {[pool = shared_](Job& job) { return pool->push(job); },
-           [pool = shared_](std::size_t count) { pool->abandoned.fetch_add(count, std::memory_order_relaxed); }}) {}
+      timekeeper_(std::make_shared<Timekeeper>(Timekeeper::Sink{
+          [pool = shared_](Job& job) { return pool->push(job); },
+          [pool = shared_](std::size_t count) { pool->abandoned.fetch_add(count, std::memory_order_relaxed); },
+          shared_->drops})) {}
 
 Result<std::unique_ptr<ThreadPool>> ThreadPool::make_fixed(unsigned workers, const PoolOptions& options) {
   return make_dynamic(workers, workers, options);
@@ -361,50 +380,40 @@ Result<void> ThreadPool::run_soon(Job& job) {
   return taken;
 }
 Result<void> ThreadPool::run_after(Duration delay, std::stop_token token, Job& job) {
-  auto taken = timekeeper_.schedule(delay, std::move(token), job);
+  auto taken = timekeeper_->schedule(delay, std::move(token), job);
   if (!taken) {
     shared_->refused.fetch_add(1, std::memory_order_relaxed);
   }
   return taken;
 }
 
-// Refuses new jobs. Each delayed job that is due is then in a queue, or in `late`; workers end when both are empty.
-void ThreadPool::close(StopMode mode) {
-  timekeeper_.close(mode);
-  if (shared_->closing.exchange(true, std::memory_order_relaxed)) {
-    return;  // another stop() does the rest, or did it
-  }
-  timekeeper_.join();
-  while (Job job = timekeeper_.take_due()) {
-    try {
-      const std::lock_guard lock(shared_->mutex);
-      shared_->late.push_back(std::move(job));
-    } catch (const std::bad_alloc&) {
-      shared_->abandoned.fetch_add(1, std::memory_order_relaxed);
-    }
-  }
-  shared_->close();
-}
-
 Result<void> ThreadPool::stop(StopMode mode, Instant deadline) {
   if (shared_->birth.elsewhere()) {
     return detail::kInherited;
   }
-  close(mode);
+  // A dropped job's destructor may end this pool.
+  const std::shared_ptr<Shared> shared = shared_;
+  const std::shared_ptr<Timekeeper> timekeeper = timekeeper_;
+  const auto abandon = [shared, stopper = stop_source()] {
+    stopper.request_stop();
+    shared->abandon();
+  };
+  shared->close(*timekeeper, mode);
   if (mode == StopMode::abandon) {
-    request_stop();
-    shared_->abandon();
+    abandon();
   }
-  if (detail::RunScope::inside(shared_.get())) {
-    return Error(Errc::invalid_state, "a job cannot wait for the end of itself");
+  if (detail::RunScope::inside(shared.get()) || shared->drops.inside()) {
+    return detail::kOwnJob;
   }
-  if (!shared_->wait_for_workers(deadline)) {
-    request_stop();
-    shared_->abandon();
-    return Error(Errc::timed_out, "jobs still run");
+  if (!shared->wait_for_workers(deadline)) {
+    abandon();
+    return detail::kStillRun;
   }
-  shared_->abandon();  // jobs whose push overlapped the end of an abandoned pool's last worker
-  shared_->join();
+  shared->abandon();  // jobs whose push overlapped the end of an abandoned pool's last worker
+  if (!shared->drops.wait_until_none(deadline)) {
+    return detail::kStillRun;
+  }
+  shared->join();
   return {};
 }
 

@@ -53,10 +53,9 @@ class ThreadPool final : public Executor {
  private:
   struct Shared;
   explicit ThreadPool(std::shared_ptr<Shared> shared);
-  void close(StopMode mode);
 
   std::shared_ptr<Shared> shared_;  // shared with its threads
-  Timekeeper timekeeper_;
+  std::shared_ptr<Timekeeper> timekeeper_;
 };
 
 }  // namespace weft::rt

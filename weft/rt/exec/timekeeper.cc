@@ -106,11 +106,16 @@ Result<void> Timekeeper::schedule(Duration delay, std::stop_token token, Job& jo
   Result<void> taken;
   bool cancelled = false;
   bool wakes = false;
+  std::shared_ptr<Core> kept;
+  std::optional<detail::Drops::Scope> dropping;
   {
     const std::lock_guard lock(core_->mutex);
     taken = core_->start_thread();
     cancelled = taken && entry->cancelled;
-    if (taken && !cancelled) {
+    if (cancelled) {
+      kept = core_;  // the job may end the owner
+      dropping.emplace(kept->sink.drops);
+    } else if (taken) {
       taken = core_->schedule(delay, *entry);
       wakes = taken && core_->wheel.next_deadline() < core_->wanted;
       core_->wanted = wakes ? core_->wheel.next_deadline() : core_->wanted;
@@ -124,7 +129,7 @@ Result<void> Timekeeper::schedule(Duration delay, std::stop_token token, Job& jo
   }
   entry->on_stop.reset();
   if (cancelled) {
-    core_->sink.count_dropped(1);
+    kept->sink.count_dropped(1);
     entry->job();
   } else {
     job = std::move(entry->job);
@@ -179,13 +184,15 @@ Result<void> Timekeeper::Core::schedule(Duration delay, Entry& entry) {
 // and so waits for this call.
 void Timekeeper::Core::cancel(Entry& entry) {
   std::shared_ptr<Core> self;
+  std::optional<detail::Drops::Scope> dropping;
   {
     const std::lock_guard lock(mutex);
     entry.cancelled = true;
     if (!entry.waits) {
       return;
     }
-    self = shared_from_this();  // once the entry is out of the list nobody waits for this call
+    self = shared_from_this();  // the job may end the owner
+    dropping.emplace(sink.drops);
     wheel.cancel(entry.timer);
     entry.waits = false;
     entry.unhook();
@@ -210,27 +217,27 @@ void Timekeeper::Core::take_all_due(Instant now) {
 }
 
 void Timekeeper::close(StopMode mode) {
+  const std::shared_ptr<Core> core = core_;  // a dropped job's destructor may end the owner
+  const detail::Drops::Scope dropping(core->sink.drops);
   Core::Entries dropped;
   std::size_t count = 0;
   {
-    const std::lock_guard lock(core_->mutex);
-    if (!std::exchange(core_->stopping, true) && mode == StopMode::drain) {
-      core_->take_all_due(sys::now());
+    const std::lock_guard lock(core->mutex);
+    if (!std::exchange(core->stopping, true) && mode == StopMode::drain) {
+      core->take_all_due(sys::now());
     }
-    dropped.splice_back(core_->waiting);
+    dropped.splice_back(core->waiting);
     if (mode == StopMode::abandon) {
-      core_->abandoned = true;
-      dropped.splice_back(core_->due);
+      core->abandoned = true;
+      dropped.splice_back(core->due);
     }
     for (Core::Entry* entry = dropped.first(); entry != nullptr; entry = dropped.next(*entry)) {
       entry->waits = false;
       ++count;
     }
-    core_->count -= count;
+    core->count -= count;
   }
-  core_->parker.wake_with_fence();
-  // The owner counts them before a job's destructor, which may run any code, can end the owner.
-  const std::shared_ptr<Core> core = core_;
+  core->parker.wake_with_fence();
   core->sink.count_dropped(count);
   Core::drop(dropped);
 }
@@ -312,6 +319,7 @@ bool Timekeeper::Core::offer_one() {
   }
   entry->on_stop.reset();
   const Result<void> taken = sink.offer(entry->job);
+  const detail::Drops::Scope dropping(sink.drops);  // of a job that was not taken
   {
     const std::lock_guard lock(mutex);
     if (!taken && taken.error() == Errc::resource_exhausted && !abandoned) {

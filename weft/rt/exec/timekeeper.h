@@ -9,6 +9,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/rt/exec/executor.h"
+#include "weft/rt/exec/job_run.h"
 #include "weft/rt/loop/job.h"
 
 namespace weft::rt {
@@ -24,12 +25,14 @@ namespace weft::rt {
 //      is dropped.
 //   3. When the token of a waiting job is set, the job is called at once, in the thread that sets the token, and counts
 //      as dropped: such a job checks its token. Its place is free then.
-//   4. After join() the sink is not called. A join() inside the sink's call returns before that call ends.
+//   4. A dropped job is destroyed in a scope of the sink's `drops`.
+//   5. After join() the sink is not called. A join() inside the sink's call returns before that call ends.
 class Timekeeper {
  public:
   struct Sink {
     std::function<Result<void>(Job&)> offer;         // moves from the job only when it takes it
     std::function<void(std::size_t)> count_dropped;  // any thread
+    detail::Drops& drops;                            // the owner's; lives as long as the two functions
   };
   static constexpr std::size_t kJobsMax = std::size_t{1} << 20;  // that wait
 

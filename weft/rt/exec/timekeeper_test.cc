@@ -19,6 +19,7 @@ struct Sink {
   test::Signal offered;
   std::atomic<bool> has_room{true};
   std::atomic<std::size_t> dropped{0};
+  detail::Drops drops;
   Timekeeper timekeeper{{[this](Job& job) -> Result<void> {
                            offered.give();
                            if (!has_room.load()) {
@@ -28,7 +29,7 @@ struct Sink {
                            mine();
                            return {};
                          },
-                         [this](std::size_t count) { dropped.fetch_add(count); }}};
+                         [this](std::size_t count) { dropped.fetch_add(count); }, drops}};
 };
 
 Result<void> schedule(Sink& sink, Duration delay, Job job, std::stop_token token = {}) {
