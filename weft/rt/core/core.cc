@@ -151,12 +151,16 @@ std::size_t Core::run_lane(unsigned lane, Ring& ring, std::size_t most) {
 
 // --- given jobs ---
 
-void Core::give(CoreJob& job) noexcept {
+void Core::give(CoreJob& job, bool behind_all) noexcept {
+  job.every_lane_ = behind_all;
   if (Core* const giver = runtime_.own_core(); giver != nullptr) {
     giver->outgoing_[index_].lane.show();
     job.lane_ = giver->index_;
   } else {
     job.lane_ = cores_ + Runtime::foreign_ordinal() % runtime_.options_.foreign_lanes;
+  }
+  if (behind_all) {
+    job.lane_ = 0;
   }
   {
     const std::lock_guard lock(given_mutex_);
@@ -180,17 +184,36 @@ void Core::take_given() noexcept {
     came.splice_back(given_);
   }
   while (CoreJob* const job = came.pop_front()) {
-    Ring* const ring = lanes_[job->lane_].incoming();
-    job->after_ = ring == nullptr ? 0 : ring->popped() + ring->readable(ring->capacity());
+    job->after_ = end_of(job->lane_);
     jobs_.push_back(*job);
+  }
+}
+
+// The number of messages that the lane's ring has given out when all are run that are in it.
+std::uint64_t Core::end_of(unsigned lane) noexcept {
+  Ring* const ring = lanes_[lane].incoming();
+  return ring == nullptr ? 0 : ring->popped() + ring->readable(ring->capacity());
+}
+
+// A job behind all lanes takes them one after the other, so that it needs no more room than one place. It waits for at
+// most what a lane can hold, of each.
+bool Core::is_due(CoreJob& job) noexcept {
+  for (;;) {
+    Ring* const ring = lanes_[job.lane_].incoming();
+    if (ring != nullptr && ring->popped() < job.after_) {
+      return false;
+    }
+    if (!job.every_lane_ || job.lane_ + 1 == lane_count_) {
+      return true;
+    }
+    job.after_ = end_of(++job.lane_);
   }
 }
 
 // Runs the jobs whose messages have run. While one is left its lane has messages, so the core does not sleep.
 void Core::run_due_jobs() noexcept {
   for (CoreJob* job = jobs_.first(); job != nullptr;) {
-    Ring* const ring = lanes_[job->lane_].incoming();
-    if (ring != nullptr && ring->popped() < job->after_) {
+    if (!is_due(*job)) {
       job = jobs_.next(*job);
       continue;
     }

@@ -134,7 +134,9 @@ class Core final : private TurnHook {
   // job to take it back.
   void at_end(TurnJob& job) noexcept { end_jobs_.push_back(job); }
   // Runs the job once, soon, see invariant 4. Never refused, never waits. The core outlives the call.
-  void give(CoreJob& job) noexcept;
+  void give(CoreJob& job) noexcept { give(job, false); }
+  // The same, and after all messages to the core that any thread posted and showed (flush()) before.
+  void give_behind_all(CoreJob& job) noexcept { give(job, true); }
   [[nodiscard]] List<CoreResident>& residents() noexcept { return residents_; }
   [[nodiscard]] CoreCounts counts() const noexcept;
 
@@ -194,7 +196,10 @@ class Core final : private TurnHook {
   bool visit(unsigned bit, std::size_t& budget);  // whether a lane of that bit still has messages
   std::size_t run_lane(unsigned lane, Ring& ring, std::size_t most);
   void run_turn_jobs() noexcept;
+  void give(CoreJob& job, bool behind_all) noexcept;
   void take_given() noexcept;
+  [[nodiscard]] std::uint64_t end_of(unsigned lane) noexcept;
+  [[nodiscard]] bool is_due(CoreJob& job) noexcept;
   void run_due_jobs() noexcept;
   void run_given() noexcept;
   void end() noexcept;

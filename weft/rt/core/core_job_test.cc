@@ -115,6 +115,33 @@ TEST(CoreJob, RunsAfterAllThatItsGiverPostedBefore) {
   }
 }
 
+// A core runs at most 256 messages of a lane in a turn.
+TEST(CoreJob, GivenBehindAllRunsAfterTheMessagesOfEveryThread) {
+  constexpr int kMessages = 1000;
+  const auto runtime = start_runtime(2);
+  Signal done;
+  std::atomic<int> before{0};
+  int seen = 0;
+  Calls job([&] {
+    seen = before.load();
+    done.give();
+  });
+  const auto post = [&](int messages) {
+    for (int i = 0; i < messages; ++i) {
+      EXPECT_TRUE(runtime->post(1, [&] { ++before; }));
+    }
+  };
+  {
+    Blocked blocked(*runtime, 1);
+    on_core(*runtime, 0, [&] { post(1); });  // the first lane is empty soon
+    std::thread(post, kMessages).join();
+    std::thread(post, kMessages).join();
+    runtime->core(1).give_behind_all(job);
+  }
+  ASSERT_TRUE(done.take());
+  EXPECT_EQ(seen, 1 + 2 * kMessages);
+}
+
 TEST(CoreJob, MayGiveItselfAgainAndDestroyItself) {
   class Thrice final : public CoreJob {
    public:

@@ -75,8 +75,14 @@ namespace weft::serve {
   ROW(refused_memory, counter, "frames_dropped_total", "reason", "no memory", "frames",                              \
       "Frames that were not delivered: not taken, because the byte budget or the memory was spent.",                 \
       "serve/session/session_write.cc")                                                                              \
+  ROW(refused_closed, counter, "frames_dropped_total", "reason", "closed", "frames",                                 \
+      "Frames that were not delivered: not taken, because their session was closed, or had ended its stream.",       \
+      "serve/session/session_write.cc")                                                                              \
   ROW(undelivered, counter, "frames_dropped_total", "reason", "undelivered", "frames",                               \
       "Frames that were not delivered: queued when their session ended.", "serve/session/shard.cc")                  \
+  ROW(unanswered, counter, "replies_unsent_total", "", "", "replies",                                                \
+      "Replies that were owed when their session was closed, by anything but its service.",                          \
+      "serve/session/session.cc")                                                                                    \
   ROW(stale_ids, counter, "stale_ids_total", "", "", "messages",                                                     \
       "Messages for sessions that had ended.", "serve/session/shard.h")
 // clang-format on

@@ -75,7 +75,8 @@ class Server {
   // Sends the frame to every session of the frame's codec.
   Result<void> broadcast(const SharedFrame& frame);
 
-  // Closes the listeners. Each session answers the frames that it received, delivers its queue and closes.
+  // Closes the listeners. Each session answers the frames that it received. When all have, and no message between cores
+  // is under way, or after settle_timeout, each delivers its queue and closes.
   // Sessions that are left at the deadline are aborted. Waits for the end of all, at most until 0.1 s after it.
   // timed_out: sessions were aborted; or a handler or coroutine has not ended, and the text names its core. Then the
   // server is not stopped: ready() is `terminated`, and another stop() waits for the rest.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -56,6 +57,9 @@ struct ServerOptions {
   std::size_t sessions_max = 100'000;                  // on all cores; more connections are closed at once, and counted
   std::size_t memory_max = std::size_t{1} << 30;       // bytes queued and half received, of all sessions
   std::size_t core_memory_max = std::size_t{1} << 29;  // the same, of the sessions of one core
+  // Of a stop: for so long, and at most half of the time to its deadline, sessions stay open to get the frames to which
+  // running handlers of other sessions still lead. A negative duration: no such bound.
+  Duration settle_timeout = std::chrono::seconds(5);
   // Gets one record of each connection's end, see log.h and log_writer.h. Empty: no log.
   LogSink log{};
   // Gets each exception of a service (on_open ... on_close), of its coroutines, and of the handlers of a Dispatcher.

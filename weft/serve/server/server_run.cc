@@ -26,9 +26,22 @@ ServerRun::ServerRun(rt::Runtime& runtime, const ServerOptions& options, std::sh
       epoch_(next_epoch()),
       budget_(options.memory_max),
       count_(options.sessions_max),
+      settle_timeout_(options.settle_timeout),
       log_(options.log),
       counters_(std::move(counters)),
-      presence_(std::move(presence)) {
+      presence_(std::move(presence)),
+      drain_(
+          runtime,
+          [this](unsigned core) { return parts_[core]->shard == nullptr || parts_[core]->shard->still_drained(); },
+          [this] {
+            {
+              const std::lock_guard lock(mutex_);
+              drained_ = true;
+            }
+            for (unsigned core = 0; core < parts_.size(); ++core) {
+              call(core);
+            }
+          }) {
   for (unsigned core = 0; core < runtime.size(); ++core) {
     parts_.push_back(std::make_unique<Part>(*this, core));
     parts_.back()->shard = std::make_unique<Shard>(runtime.core(core), epoch_, budget_, options.core_memory_max, count_,
@@ -61,6 +74,7 @@ void ServerRun::attend(unsigned core) noexcept {
   Part& part = *parts_[core];
   std::shared_ptr<ServerRun> self;
   bool begun = false;
+  bool drained = false;
   Instant deadline;
   {
     const std::lock_guard lock(mutex_);
@@ -69,6 +83,7 @@ void ServerRun::attend(unsigned core) noexcept {
       return;
     }
     begun = begun_;
+    drained = drained_;
     deadline = stop_deadline_;
   }
   rt::Core& here = runtime_.core(core);
@@ -81,6 +96,10 @@ void ServerRun::attend(unsigned core) noexcept {
   }
   if (begun) {
     stop_by(core, deadline);
+  }
+  if (drained && !part.closing) {
+    close_sessions(part);
+    arm(part);
   }
 }
 
@@ -355,9 +374,18 @@ void ServerRun::begin_stop(Instant deadline) {
   }
 }
 
+// A stop has phases. The core accepts no more. Its sessions handle what has come; see Shard::drain(). When those of all
+// cores have, or at `settled_by`, they close. At the deadline they end.
 void ServerRun::stop_by(unsigned core, Instant deadline) noexcept {
   Part& part = *parts_[core];
   rt::Core& here = runtime_.core(core);
+  if (deadline < part.deadline || !part.stopping) {
+    const Instant now = here.loop().now();
+    part.deadline = deadline;
+    const Instant half = deadline == kNever ? kNever : now + time_left(deadline, now) / 2;
+    part.settled_by = std::min({part.settled_by, half, deadline_after(now, settle_timeout_)});
+    arm(part);
+  }
   if (!part.stopping) {
     part.stopping = true;
     for (const auto& port : part.ports) {
@@ -365,50 +393,85 @@ void ServerRun::stop_by(unsigned core, Instant deadline) noexcept {
         port->acceptor->close();
       }
     }
-    // Destroys the shard later: its last session may be on the stack.
-    part.shard->drain([&part, &here] { here.at_turn_end(part.drained); });
+    tell_services(part);
+    part.shard->drain([this, core] { drain_.note_drained(core, shared_from_this()); });
   }
-  if (deadline >= part.deadline) {
-    return;
+}
+
+void ServerRun::tell_services(Part& part) noexcept {
+  for (const auto& port : part.ports) {
+    if (port->ops.stopping != nullptr) {
+      try {
+        port->ops.stopping(port->service.get());
+      } catch (...) {
+        part.shard->note_exception(std::current_exception());
+      }
+    }
   }
-  part.deadline = deadline;
-  rt::TimerWheel& timers = here.loop().timers();
-  (void)timers.cancel(part.deadline_timer);
-  part.deadline_timer = timers.schedule(deadline, {[](void* late) {
-                                                     auto& late_part = *static_cast<Part*>(late);
-                                                     late_part.run.end_sessions(late_part);
-                                                   },
-                                                   &part});
-  if (!part.deadline_timer) {  // no memory for it
+}
+
+void ServerRun::arm(Part& part) noexcept {
+  rt::TimerWheel& timers = part.shard->loop().timers();
+  (void)timers.cancel(part.timer);
+  const auto late = [](void* at) {
+    auto& late_part = *static_cast<Part*>(at);
+    late_part.run.handle_time(late_part);
+  };
+  const Instant due = part.closing ? part.deadline : std::min(part.settled_by, part.deadline);
+  part.timer = due == kNever ? rt::TimerId() : timers.schedule(due, {late, &part});
+  if (!part.timer && due != kNever) {  // no memory for it
+    close_sessions(part);
     end_sessions(part);
   }
 }
 
-void ServerRun::end_sessions(Part& part) noexcept {
-  part.deadline_timer = {};
-  if (part.shard->size() != 0) {
-    part.shard->end_all();
+void ServerRun::handle_time(Part& part) noexcept {
+  part.timer = {};
+  const bool at_deadline = part.closing || part.shard->loop().now() >= part.deadline;
+  close_sessions(part);
+  if (at_deadline) {
+    return end_sessions(part);
   }
+  arm(part);
+}
+
+void ServerRun::close_sessions(Part& part) noexcept {
+  if (!part.closing) {
+    part.closing = true;
+    // Destroys the shard later: its last session may be on the stack.
+    part.shard->close_drained([&part] { part.shard->core().at_turn_end(part.drained); });
+  }
+}
+
+void ServerRun::end_sessions(Part& part) noexcept {
+  const bool lost = part.shard->size() != 0 && part.shard->end_all() != 0;
   const std::lock_guard lock(mutex_);
   part.met_deadline = true;
-  aborted_ = aborted_ || part.shard->size() != 0;
+  aborted_ = aborted_ || lost;
 }
 
 void ServerRun::tear_down(unsigned core) noexcept {
   Part& part = *parts_[core];
   const auto self = std::move(part.keep);
   part.stopping = true;
-  (void)runtime_.core(core).loop().timers().cancel(part.deadline_timer);
+  (void)runtime_.core(core).loop().timers().cancel(part.timer);
   part.drained.unhook();
   part.core_ended.unhook();
   part.shard->abandon();
   part.shard.reset();
   part.ports.clear();
-  const std::lock_guard lock(mutex_);
-  begun_ = true;  // also when the core's end came before any stop
-  part.down = true;
-  ++down_;
-  changed_.notify_all();
+  bool last = false;
+  {
+    const std::lock_guard lock(mutex_);
+    begun_ = true;  // also when the core's end came before any stop
+    part.down = true;
+    ++down_;
+    last = down_ == parts_.size();
+    changed_.notify_all();
+  }
+  if (self != nullptr && !last) {
+    drain_.note_drained(core, self);
+  }
 }
 
 Result<void> ServerRun::stop(Instant deadline) {

@@ -16,6 +16,7 @@
 #include "weft/net/acceptor.h"
 #include "weft/net/endpoint.h"
 #include "weft/rt/core/runtime.h"
+#include "weft/serve/server/drain.h"
 #include "weft/serve/server/server_options.h"
 #include "weft/serve/session/shard.h"
 
@@ -87,9 +88,11 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
     ServerRun& run;
     std::unique_ptr<Shard> shard;
     std::vector<std::unique_ptr<Port>> ports;
-    rt::TimerId deadline_timer;
-    Instant deadline = kNever;  // of the stop
+    rt::TimerId timer;            // for the next of these
+    Instant settled_by = kNever;  // drained sessions close then, though others are not drained
+    Instant deadline = kNever;    // of the stop
     bool stopping = false;
+    bool closing = false;             // drained sessions close
     bool down = false;                // guarded by mutex_: nothing of the part is left
     bool met_deadline = false;        // guarded by mutex_: the core ended the sessions that the deadline found
     std::shared_ptr<ServerRun> keep;  // from the first attend() until the part is down
@@ -112,7 +115,11 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   void reject(unsigned core, Rejection why, const Error& error, std::string_view peer = {}) noexcept;
   void call(unsigned core);  // lets attend() run there, soon
   void stop_by(unsigned core, Instant deadline) noexcept;
+  void tell_services(Part& part) noexcept;
+  void close_sessions(Part& part) noexcept;
   void end_sessions(Part& part) noexcept;
+  void arm(Part& part) noexcept;
+  void handle_time(Part& part) noexcept;
   [[nodiscard]] bool wait_down(Instant deadline);
   [[nodiscard]] Error left_behind();
 
@@ -120,10 +127,12 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   const std::uint16_t epoch_;
   ByteBudget budget_;
   SessionCount count_;
+  const Duration settle_timeout_;
   const LogSink log_;
   const std::shared_ptr<CoreCounters[]> counters_;
   const std::shared_ptr<GroupPresence> presence_;
   std::vector<std::unique_ptr<Part>> parts_;
+  Drain drain_;
   std::size_t ports_ = 0;                      // belongs to the thread that adds listeners
   unsigned next_core_ = 0;                     // for hand_off; belongs to the accepting core
   std::atomic<Instant> paused_at_{Instant()};  // the last time that a listener paused. Relaxed: a moment, no more
@@ -132,6 +141,7 @@ class ServerRun : public std::enable_shared_from_this<ServerRun> {
   std::condition_variable changed_;
   unsigned down_ = 0;               // guarded by mutex_: parts that are down
   bool begun_ = false;              // guarded by mutex_
+  bool drained_ = false;            // guarded by mutex_: all cores are
   Instant stop_deadline_ = kNever;  // guarded by mutex_: the earliest
   bool listens_ = false;            // guarded by mutex_: a listener was added
   bool aborted_ = false;            // guarded by mutex_: sessions were left at the deadline

@@ -21,6 +21,8 @@ struct SessionOps {
   DecodeResult (*frames)(Session& session, Bytes input);  // decodes until the session wants no more frames
   void (*ended)(Session& session);                        // null: the service has no on_end()
   void (*closed)(Session& session, const Error& why);
+  void (*draining)(Session& session);  // null: the service has no on_drain(session)
+  void (*stopping)(void* service);     // null: the service has no on_drain()
 };
 
 // ServiceSlot: a listener on one core: its functions and their data.
@@ -80,6 +82,9 @@ class SessionOf final : public Session {
 //   void on_end(SessionOf<Codec>&)                          the peer has ended its stream. Without on_end() the session
 //                                                           is closed then; with it the service closes the session
 //   void on_close(SessionOf<Codec>&, const Error& why)      the last call; session.reason() says the counter
+//   void on_drain()                                         stop() was called; once on each core
+//   void on_drain(SessionOf<Codec>&)                        then, for each session, before it handles its last frames:
+//                                                           a word of farewell, an end of what waits for long
 // A service has one object for each core. All its calls run in that core's thread, one at a time. An exception
 // from it ends the session. A function that has one of these names and cannot be called does not compile.
 template <typename Codec, typename Service>
@@ -89,6 +94,8 @@ struct ServiceCalls {
   static_assert(detail::check_service<Service, Typed, Frame>());
 
   static constexpr bool kHasEnd = requires(Service service, Typed& session) { service.on_end(session); };
+  static constexpr bool kHasSessionDrain = requires(Service service, Typed& session) { service.on_drain(session); };
+  static constexpr bool kHasDrain = requires(Service service) { service.on_drain(); };
 
   static Session* make(void* place, Shard& shard, const ServiceSlot& slot) {
     static_assert(sizeof(Typed) <= kSessionSize && alignof(Typed) <= alignof(std::max_align_t));
@@ -126,8 +133,27 @@ struct ServiceCalls {
     }
   }
 
+  static void draining(Session& session) {
+    if constexpr (kHasSessionDrain) {
+      service(session).on_drain(typed(session));
+    }
+  }
+  static void stopping(void* service) {
+    if constexpr (kHasDrain) {
+      static_cast<Service*>(service)->on_drain();
+    }
+  }
+
   static constexpr SessionOps ops() noexcept {
-    return {codec_tag<Codec>(), &make, &destroy, &opened, &frames, kHasEnd ? &ended : nullptr, &closed};
+    return {codec_tag<Codec>(),
+            &make,
+            &destroy,
+            &opened,
+            &frames,
+            kHasEnd ? &ended : nullptr,
+            &closed,
+            kHasSessionDrain ? &draining : nullptr,
+            kHasDrain ? &stopping : nullptr};
   }
 
  private:

@@ -12,8 +12,8 @@ namespace weft::serve::detail {
 
 // The functions of a service, and spellings by which one may mean them.
 struct ServiceNames {
-  int on_open, on_frame, on_end, on_close;
-  int onOpen, onFrame, onEnd, onClose, OnOpen, OnFrame, OnEnd, OnClose;
+  int on_open, on_frame, on_end, on_drain, on_close;
+  int onOpen, onFrame, onEnd, onDrain, onClose, OnOpen, OnFrame, OnEnd, OnDrain, OnClose;
 };
 // A name that both bases have is ambiguous here, whether it is a function, a template or overloaded.
 template <typename Service>
@@ -34,12 +34,16 @@ constexpr bool check_service() {
   constexpr bool kFrame =
       requires(Service service, Session& session, const Frame& frame) { service.on_frame(session, frame); };
   constexpr bool kEnd = requires(Service service, Session& session) { service.on_end(session); };
+  constexpr bool kDrain = requires(Service service) { service.on_drain(); } ||
+                          requires(Service service, Session& session) { service.on_drain(session); };
   constexpr bool kClose =
       requires(Service service, Session& session, const Error& why) { service.on_close(session, why); };
   static_assert(!(WEFT_SERVICE_HAS(onOpen) || WEFT_SERVICE_HAS(OnOpen)), "weft: the service's function is on_open()");
   static_assert(!(WEFT_SERVICE_HAS(onFrame) || WEFT_SERVICE_HAS(OnFrame)),
                 "weft: the service's function is on_frame()");
   static_assert(!(WEFT_SERVICE_HAS(onEnd) || WEFT_SERVICE_HAS(OnEnd)), "weft: the service's function is on_end()");
+  static_assert(!(WEFT_SERVICE_HAS(onDrain) || WEFT_SERVICE_HAS(OnDrain)),
+                "weft: the service's function is on_drain()");
   static_assert(!(WEFT_SERVICE_HAS(onClose) || WEFT_SERVICE_HAS(OnClose)),
                 "weft: the service's function is on_close()");
   static_assert(kOpen || !WEFT_SERVICE_HAS(on_open),
@@ -51,6 +55,9 @@ constexpr bool check_service() {
   static_assert(kEnd || !WEFT_SERVICE_HAS(on_end),
                 "weft: the service's on_end() cannot be called: it is public, and takes (SessionOf<Codec>&) with the "
                 "codec of its listener");
+  static_assert(kDrain || !WEFT_SERVICE_HAS(on_drain),
+                "weft: the service's on_drain() cannot be called: it is public, and takes nothing, or "
+                "(SessionOf<Codec>&) with the codec of its listener");
   static_assert(kClose || !WEFT_SERVICE_HAS(on_close),
                 "weft: the service's on_close() cannot be called: it is public, and takes (SessionOf<Codec>&, const "
                 "Error&) with the codec of its listener");

@@ -70,22 +70,7 @@ void Session::settle() noexcept {
   if (reading_.peer_end == PeerEnd::broken && is_open() && !wants_frames()) {
     end(CloseReason::peer_failed, record_.why);
   }
-  if (is_open()) {
-    if (writing_.end == WriteEnd::due && all_written()) {
-      finish_writing();
-    }
-    const bool draining = state_ == State::draining;
-    const bool last = draining || (reading_.peer_end == PeerEnd::handled && slot_.ops->ended == nullptr);
-    if (!last || replies_ != 0 || (pauses_ != 0 && !input_.empty()) || reading_.resume_due) {
-      return;
-    }
-    if (draining) {
-      close_for(CloseReason::server_stopped, Error(Errc::terminated, "the server stops"));
-    } else {
-      close_for(CloseReason::peer_closed, Error(Errc::connection_closed, "the peer closed"));
-    }
-  }
-  if (state_ != State::closing) {
+  if ((is_open() && !settle_open()) || state_ != State::closing) {
     return;
   }
   input_.drop(shard_.input_memory());
@@ -103,6 +88,29 @@ void Session::settle() noexcept {
   if (reading_.peer_end >= PeerEnd::read && !writing_.unsent) {
     end(record_.reason, record_.why);
   }
+}
+
+// False: the session stays open.
+bool Session::settle_open() noexcept {
+  if (writing_.end == WriteEnd::due && all_written()) {
+    finish_writing();
+  }
+  const bool last = state_ != State::open || (reading_.peer_end == PeerEnd::handled && slot_.ops->ended == nullptr);
+  const bool unread = state_ != State::drained && ((pauses_ != 0 && !input_.empty()) || reading_.resume_due);
+  if (!last || replies_ != 0 || unread) {
+    return false;
+  }
+  if (state_ == State::open) {
+    close_for(CloseReason::peer_closed, Error(Errc::connection_closed, "the peer closed"));
+    return true;
+  }
+  state_ = State::drained;
+  leave_drain();
+  if (!shard_.closes_drained()) {
+    return false;
+  }
+  close_for(CloseReason::server_stopped, Error(Errc::terminated, "the server stops"));
+  return true;
 }
 
 void Session::finish_writing() noexcept {
@@ -136,6 +144,7 @@ void Session::close_for(CloseReason reason, Error why) noexcept {
   state_ = State::closing;
   queue_limits_.take = 0;
   record_.set_cause(reason, why);
+  leave_drain();
   cancel_tasks();
   clock_.finish_by(deadline_after(shard_.loop().now(), slot_.limits.close_timeout));
   arm_timer();
@@ -150,8 +159,12 @@ void Session::end(CloseReason reason, Error why) noexcept {
   if (is_open() || !(writing_.end == WriteEnd::done || all_written())) {
     record_.set_cause(reason, why);
   }
+  if (is_open()) {
+    note_owed(reason);
+  }
   state_ = State::ended;
   queue_limits_.take = 0;
+  leave_drain();
   cancel_tasks();
   list();
 }
@@ -206,18 +219,58 @@ void Session::end_reply() noexcept {
   }
   clock_.note_active(shard_.loop().now());
   arm_timer();  // the idle time is shorter than the reply's
-  if (state_ == State::draining || reading_.peer_end == PeerEnd::handled) {
+  if (state_ == State::draining || state_ == State::drained || reading_.peer_end == PeerEnd::handled) {
     list();
   }
 }
 
+// --- the drain of the server ---
+
 void Session::drain() noexcept {
+  if (state_ != State::open) {
+    return;
+  }
+  if (slot_.ops->draining != nullptr && clock_.begun()) {
+    try {
+      slot_.ops->draining(*this);
+    } catch (...) {
+      end_after_throw();
+    }
+  }
   if (state_ == State::open) {
     state_ = State::draining;
+    holds_drain_ = true;
+    shard_.hold_drain();
+    reading_.resume_due = true;
+    reading_.readable = true;  // drain() answers requests that have arrived already
+    list();
   }
-  reading_.resume_due = true;
-  reading_.readable = true;  // drain() answers requests that have arrived already
-  list();
+}
+
+void Session::drain_again() noexcept {
+  if (state_ == State::drained && replies_ != 0 && !holds_drain_) {
+    holds_drain_ = true;
+    shard_.hold_drain();
+  }
+}
+
+void Session::close_drained() noexcept {
+  if (state_ == State::drained) {
+    list();
+  }
+}
+
+void Session::leave_drain() noexcept {
+  if (std::exchange(holds_drain_, false)) {
+    shard_.release_drain();
+  }
+}
+
+// Counts the replies that the end of the session leaves owed. A service that closes the session has made up its mind.
+void Session::note_owed(CloseReason reason) noexcept {
+  if (replies_ != 0 && reason != CloseReason::service) {
+    shard_.counters().unanswered.add(replies_);
+  }
 }
 
 Result<void> Session::join(GroupId group) {

@@ -82,8 +82,8 @@ class Session : private rt::Watcher, private rt::TurnJob {
   Session& operator=(const Session&) = delete;
 
   [[nodiscard]] SessionId id() const noexcept { return id_; }
-  [[nodiscard]] bool is_open() const noexcept { return state_ <= State::draining; }  // neither closed nor ended
-  [[nodiscard]] std::size_t queued() const noexcept { return writes_.size(); }       // bytes
+  [[nodiscard]] bool is_open() const noexcept { return state_ <= State::drained; }  // neither closed nor ended
+  [[nodiscard]] std::size_t queued() const noexcept { return writes_.size(); }      // bytes
   [[nodiscard]] std::string peer_address() const { return stream_->peer_address(); }
   [[nodiscard]] const net::Stream& stream() const noexcept { return *stream_; }  // for net::tls_info()
   [[nodiscard]] const SessionCounts& counts() const noexcept {
@@ -189,9 +189,15 @@ class Session : private rt::Watcher, private rt::TurnJob {
   // --- from the shard ---
   [[nodiscard]] Result<void> start(std::unique_ptr<net::Stream> stream, SessionId id, net::Admission::Lease lease);
   void handle_turn() noexcept;  // the work put off until the end of the turn; may destroy the session
-  void drain() noexcept;        // reads once more, then closes when no reply is owed
-  void clean_up() noexcept;     // after on_close()
-  void begin() noexcept;        // on_open()
+  void drain() noexcept;        // reads once more, and is drained when no reply is owed
+  void drain_again() noexcept;  // if a drained session owes a reply all the same
+  // Whether the session was closed and has written all: it waits for the peer's end, or for its coroutines.
+  [[nodiscard]] bool delivered_all() const noexcept {
+    return state_ == State::ended || (state_ == State::closing && all_written());
+  }
+  void close_drained() noexcept;
+  void clean_up() noexcept;  // after on_close()
+  void begin() noexcept;     // on_open()
 
   // --- reading (session_read.cc) ---
   void handle_event(const sys::PollEvent& event) override;
@@ -217,7 +223,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   void spend_token() noexcept;
   void read_again() noexcept;
   [[nodiscard]] bool wants_frames() const noexcept {
-    return is_open() && pauses_ == 0 && writes_.size() < queue_limits_.read;
+    return state_ <= State::draining && pauses_ == 0 && writes_.size() < queue_limits_.read;
   }
 
   // --- writing (session_write.cc) ---
@@ -231,6 +237,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   void watch_writable(bool on) noexcept;
   [[nodiscard]] bool note_written(const sys::IoResult& result, std::size_t asked) noexcept;
   void resume_throttled() noexcept;
+  [[nodiscard]] Error refuse_closed() noexcept;
   [[nodiscard]] Error refuse_for_memory() noexcept;
   void drop_queue() noexcept;  // what an ended session did not write, counted
   [[nodiscard]] bool all_written() const noexcept { return writes_.empty() && !writing_.unsent; }
@@ -248,6 +255,9 @@ class Session : private rt::Watcher, private rt::TurnJob {
   void end_after_throw() noexcept;  // inside a catch block
   void fail(const sys::IoResult& result) noexcept;
   void settle() noexcept;  // closes or ends the session if no reply, frame or byte is outstanding
+  [[nodiscard]] bool settle_open() noexcept;
+  void leave_drain() noexcept;
+  void note_owed(CloseReason reason) noexcept;
   void finish_writing() noexcept;
   void list() noexcept;  // the shard then calls handle_turn() at the end of the turn
   void arm_timer() noexcept;
@@ -265,6 +275,7 @@ class Session : private rt::Watcher, private rt::TurnJob {
   State state_ = State::open;
   bool rated_;                   // message_rate limits the session
   bool handlers_pause_ = false;  // reading is paused because handlers_max handlers run
+  bool holds_drain_ = false;     // the shard waits for what the session owes
   WriteState writing_;
 
   // Members that every event touches.

@@ -11,7 +11,8 @@ namespace weft::serve {
 // The life of a session. A session only moves down this list, and may skip states.
 enum class SessionState : std::uint8_t {
   open,      // the session takes frames from its peer and from send()
-  draining,  // as open, and the session closes as soon as it owes no reply. From drain()
+  draining,  // as open, until the session owes no reply to what had come. From drain()
+  drained,   // the session handles no more frames, takes those of send(), and closes when the shard says so
   closing,   // the session writes all that is queued, and discards all that arrives. From close()
   ended,     // the shard calls on_close() at the end of the turn, or after the last coroutine. From end()
 };

@@ -75,11 +75,11 @@ Error Session::used_elsewhere() const noexcept { return rt::used_elsewhere("sess
 // The write budget is spent: first offers the kernel the queued bytes, then applies the slow-consumer policy.
 Result<void> Session::make_room(std::size_t size) {
   if (queue_limits_.take == 0) {
-    return kClosed;
+    return refuse_closed();
   }
   flush();
   if (!is_open()) {
-    return kClosed;
+    return refuse_closed();
   }
   if (writes_.size() < queue_limits_.take) {
     return {};
@@ -88,7 +88,7 @@ Result<void> Session::make_room(std::size_t size) {
   switch (slot_.limits.slow_consumer) {
     case SlowConsumer::disconnect:
       end(CloseReason::slow_consumer, Error(Errc::resource_exhausted, "the peer does not read what is sent to it"));
-      return kClosed;
+      return refuse_closed();
     case SlowConsumer::drop_newest:
       counters.dropped_newest.add();
       return Error(Errc::resource_exhausted, "the peer does not read what is sent to it");
@@ -112,7 +112,7 @@ Result<void> Session::write_through(const Parts& parts, std::size_t size) {
     flush();
   }
   if (!is_open()) {
-    return kClosed;
+    return refuse_closed();
   }
   Bytes from[WriteQueue::kGatherMax];
   std::size_t count = writing_.blocked ? 0 : writes_.gather({from, WriteQueue::kGatherMax - parts.size()});
@@ -126,7 +126,7 @@ Result<void> Session::write_through(const Parts& parts, std::size_t size) {
   if (!writing_.blocked) {
     const sys::IoResult result = stream_->write({from, count});
     if (!note_written(result, queued + size)) {
-      return kClosed;
+      return refuse_closed();
     }
     writes_.advance(std::min(result.bytes, queued), shard_.budget());
     through = result.bytes - std::min(result.bytes, queued);
@@ -139,6 +139,11 @@ Result<void> Session::write_through(const Parts& parts, std::size_t size) {
   }
   ++uncounted_.out;
   return {};
+}
+
+Error Session::refuse_closed() noexcept {
+  shard_.counters().refused_closed.add();
+  return kClosed;
 }
 
 Error Session::refuse_for_memory() noexcept {

@@ -116,7 +116,7 @@ void Shard::finish(Session& session) noexcept {
   service.ops->destroy(session);
   sessions_.erase(slot);
   count_.give_back();
-  if (draining_ && sessions_.empty()) {
+  if (closing_ && sessions_.empty()) {
     report_empty();
   }
 }
@@ -158,6 +158,11 @@ void Shard::log_end(const Session& session) const noexcept {
 }
 
 void Shard::note_exception(const Session& session, const std::exception_ptr& thrown) const noexcept {
+  const std::string* const peer = session.record_.peer.get();
+  tell_exception(session.id_, peer == nullptr ? std::string_view() : *peer, thrown);
+}
+
+void Shard::tell_exception(SessionId id, std::string_view peer, const std::exception_ptr& thrown) const noexcept {
   if (!log_ && !on_exception_) {
     return;
   }
@@ -169,14 +174,14 @@ void Shard::note_exception(const Session& session, const std::exception_ptr& thr
         record.level = LogLevel::error;
         record.event = LogEvent::handler_threw;
         record.core = core_.index();
-        record.session = session.id_;
-        record.peer = session.record_.peer == nullptr ? std::string_view() : *session.record_.peer;
+        record.session = id;
+        record.peer = peer;
         record.reason = describe(CloseReason::service_failed);
         record.what = what;
         write_record(log_, record);
       }
       if (on_exception_) {
-        on_exception_({core_.index(), session.id_, what, thrown});
+        on_exception_({core_.index(), id, what, thrown});
       }
     });
   } catch (...) {  // NOLINT(bugprone-empty-catch): a failing function of the program ends no session
@@ -213,22 +218,46 @@ void Shard::end_slowest() noexcept {
   }
 }
 
-void Shard::drain(std::function<void()> when_empty) {
+void Shard::drain(std::function<void()> when_drained) {
   draining_ = true;
-  when_empty_ = std::move(when_empty);
+  when_drained_ = std::move(when_drained);
+  hold_drain();  // until every session is asked
   for_each([](Session& session) { session.drain(); });
+  release_drain();
+}
+
+void Shard::release_drain() noexcept {
+  if (--undrained_ == 0 && when_drained_) {
+    when_drained_();
+  }
+}
+
+bool Shard::still_drained() {
+  for_each([](Session& session) { session.drain_again(); });
+  return undrained_ == 0;
+}
+
+void Shard::close_drained(std::function<void()> when_empty) {
+  closing_ = true;
+  when_drained_ = nullptr;
+  when_empty_ = std::move(when_empty);
+  for_each([](Session& session) { session.close_drained(); });
   if (sessions_.empty()) {
     report_empty();
   }
 }
 
-void Shard::end_all() {
-  for_each([](Session& session) {
+std::size_t Shard::end_all() {
+  std::size_t lost = 0;
+  for_each([&lost](Session& session) {
+    lost += session.delivered_all() ? 0 : 1;
     session.end(CloseReason::server_stopped, Error(Errc::terminated, "the server stopped"));
   });
+  return lost;
 }
 
 void Shard::abandon() noexcept {
+  when_drained_ = nullptr;
   when_empty_ = nullptr;
   for_each([this](Session& session) {
     session.end(CloseReason::server_stopped, Error(Errc::terminated, "the server stopped"));

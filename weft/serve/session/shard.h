@@ -101,11 +101,19 @@ class Shard : public rt::CoreResident {
   // Called when memory for a frame was refused. At most once in kReliefEvery, ends the session with the most queued
   // bytes of those whose peers do not take them. So peers that read nothing do not keep others from their answers.
   void end_slowest() noexcept;
+  // Logs an exception of a service that no session led to, and gives it to on_exception.
+  void note_exception(const std::exception_ptr& thrown) const noexcept { tell_exception({}, {}, thrown); }
 
-  // Every session writes what it owes, then closes. Calls `when_empty` once when no session is left, perhaps
-  // during this call.
-  void drain(std::function<void()> when_empty);
-  void end_all();           // ends all sessions, at the end of this turn
+  // A drain has two phases. drain(): every session handles what has come, sends what it owes, and then takes frames to
+  // send, so that no frame of another session or core is lost. Calls `when_drained` each time that all have done so,
+  // perhaps during this call. close_drained(): each session that has done so closes, and the others when they have.
+  // Calls `when_empty` once when no session is left, perhaps during this call.
+  void drain(std::function<void()> when_drained);
+  // Whether no drained session owes a reply again. If one does, `when_drained` is called once more.
+  [[nodiscard]] bool still_drained();
+  void close_drained(std::function<void()> when_empty);
+  [[nodiscard]] bool closes_drained() const noexcept { return closing_; }
+  std::size_t end_all();    // ends all sessions, at the end of this turn; the number of those with something to lose
   void abandon() noexcept;  // ends all sessions, now; requires that no callback is on the stack
 
  private:
@@ -116,9 +124,12 @@ class Shard : public rt::CoreResident {
   };
 
   void finish(Session& session) noexcept;  // destroys it, once its coroutines have ended
+  void hold_drain() noexcept { ++undrained_; }
+  void release_drain() noexcept;
   void report_empty();
   void log_end(const Session& session) const noexcept;
   void note_exception(const Session& session, const std::exception_ptr& thrown) const noexcept;
+  void tell_exception(SessionId id, std::string_view peer, const std::exception_ptr& thrown) const noexcept;
   [[nodiscard]] std::unique_ptr<const std::string> peer_to_log(const net::Stream& stream) const noexcept;
 
   rt::Core& core_;
@@ -133,9 +144,12 @@ class Shard : public rt::CoreResident {
   SlotMap<Block, SessionId::kGenerationBits> sessions_;
   GroupTable groups_;
   mem::Buffer* scratch_ = nullptr;
+  std::function<void()> when_drained_;
   std::function<void()> when_empty_;
-  Instant relief_due_{};  // when end_slowest() may end the next session
+  std::size_t undrained_ = 0;  // sessions that a drain waits for
+  Instant relief_due_{};       // when end_slowest() may end the next session
   bool draining_ = false;
+  bool closing_ = false;  // drained sessions close
 };
 
 }  // namespace weft::serve
