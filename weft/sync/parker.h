@@ -29,7 +29,8 @@ struct SystemWait {
 // Parker: threads sleep here until something changes. One word tells the sender whether any thread sleeps.
 // Owner: the object whose change is awaited. Affinity: any thread.
 // Cost: wake() with nobody asleep is one load behind a compiler barrier. The sleeper pays for both sides
-// (membarrier).
+// (membarrier, microseconds). Where sleeps are as frequent as wakes that is dear: wakers that call wake_as_asked() pay
+// for a fence of their own (8 ns) as long as the sleepers ask for it.
 // Use by the sleeper: announce; check again for work; sleep if there is none; start over. A sleeper waits
 // either on the futex in the parker, or in poll/epoll on its own event descriptor in the list given to
 // announce_poll(). Sleeping orders nothing: work that a check right after it misses is visible after the next
@@ -66,7 +67,26 @@ class BasicParker {
     }
   }
 
-  // `heavy` may be false only when every waker uses wake_with_fence().
+  // Hot path, for wakers of sleepers that call ask_for_fences().
+  void wake_as_asked() noexcept {
+    System::light_fence();  // as in wake(); and behind a heavy fence that tells of a change the load below sees it
+    // Acquire pairs with the release in ask_for_fences(): sleepers that announced before a change are seen below.
+    if (fences_.load(std::memory_order_acquire)) {
+      System::full_fence();
+    }
+    if (const std::uint32_t word = word_.load(std::memory_order_relaxed); (word & kAnnounced) != 0) [[unlikely]] {
+      wake_sleepers(word);
+    }
+  }
+  // Whether wakers that call wake_as_asked() shall fence from now on. Gives `heavy` of the announcement that follows: a
+  // heavy fence tells the wakers of a change. The caller holds a lock during both, the same one as other sleepers.
+  [[nodiscard]] bool ask_for_fences(bool fences) noexcept {
+    const bool told = fences_.load(std::memory_order_relaxed);
+    fences_.store(fences, std::memory_order_release);  // pairs with the acquire in wake_as_asked()
+    return !told || !fences;
+  }
+
+  // `heavy` may be false only when every waker uses wake_with_fence(), or as ask_for_fences() says.
   [[nodiscard]] Ticket announce_futex(bool heavy) noexcept { return announce(kFutex, heavy); }
   void announce_poll(Event* event, bool heavy) noexcept {
     event_.store(event, std::memory_order_relaxed);  // published by the announcement; always the same event
@@ -120,6 +140,7 @@ class BasicParker {
 
   Atomic<std::uint32_t> word_{0};
   Atomic<Event*> event_{nullptr};
+  Atomic<bool> fences_{false};
 };
 
 using Parker = BasicParker<SystemWait>;

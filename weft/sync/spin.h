@@ -37,7 +37,8 @@ enum class Spun : std::uint8_t {
 // SpinBudget: learns whether spinning pays at one waiting place.
 // Affinity: any thread; a lost update only delays learning. Cost: a few relaxed loads and stores per wait.
 // A wake-up costs about 20-50 us where it was measured, so spinning that long is at worst twice the optimum
-// (the ski-rental argument). When fewer than one wait in five ends while spinning, the budget drops to kLeastUs.
+// (the ski-rental argument). When fewer than one wait in five ends while spinning, the budget drops to kLeastUs, and
+// when fewer than one in 64 does, to nothing: 64 clients of one server that spin in vain take its processor.
 // Every 64th wait still gets the full 50 us. If that one ends while spinning, the next two waits get them, too: a peer
 // that answers in 5 us again, after a pause, is met by one trial.
 class SpinBudget {
@@ -51,7 +52,11 @@ class SpinBudget {
     }
     const std::uint32_t waits = waits_.load(std::memory_order_relaxed) + 1;
     waits_.store(waits, std::memory_order_relaxed);
-    return success_.load(std::memory_order_relaxed) >= kOne / 5 || waits % kProbeEvery == 0 ? kFullUs : kLeastUs;
+    if (waits % kProbeEvery == 0) {
+      return kFullUs;
+    }
+    const std::uint32_t success = success_.load(std::memory_order_relaxed);
+    return success >= kOne / 5 ? kFullUs : success >= kOne / 64 ? kLeastUs : 0;
   }
 
   void record(bool ended_while_spinning) noexcept {

@@ -34,6 +34,16 @@ TEST(SpinBudget, StartsFullAndFollowsSuccess) {
   EXPECT_EQ(budget.budget_us(WaitMode::adaptive), where_it_pays(50));
 }
 
+TEST(SpinBudget, IsNothingButForTrialsWhereSpinningNeverPays) {
+  SpinBudget budget;
+  for (int i = 0; i < 40; ++i) {
+    budget.record(false);
+  }
+  EXPECT_EQ(budget.budget_us(WaitMode::adaptive), 0u);
+  budget.record(true);
+  EXPECT_EQ(budget.budget_us(WaitMode::adaptive), where_it_pays(50));
+}
+
 TEST(SpinBudget, IsFullWhileOneWaitInFiveEndsByIt) {
   SpinBudget budget;
   for (int i = 0; i < 200; ++i) {

@@ -31,7 +31,7 @@ FrozenOptions Pipe::options() const noexcept {
 
 void Pipe::wake_inproc_reader() noexcept {
   if (ConnectionOwner* peer = other_owner(); peer != nullptr) {
-    peer->share().input_parker.wake();
+    peer->share().input_parker.wake_as_asked();
   }
 }
 

@@ -281,6 +281,7 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   [[nodiscard]] Result<void> wait_for_output(Instant deadline, Attempt attempt);
   class InputWait;
   void announce_watch() noexcept;                                              // receive lock
+  [[nodiscard]] bool announces_heavily() noexcept;                             // receive lock
   bool poll_descriptors() noexcept;                                            // receive lock
   void take_events(std::size_t count, const sys::PollEvent* events) noexcept;  // receive lock
   void collect_signals() noexcept;                                             // receive lock
@@ -422,8 +423,10 @@ class SocketCore final : public ConnectionOwner, public std::enable_shared_from_
   std::vector<Pipe*> ended_;              // receive lock: ended pipes that may hold input; each knows its place
   // Memory that ended_ holds, about. Receive lock to write; a thread that accepts reads a hint.
   std::atomic<std::uint64_t> unread_ended_{0};
-  std::size_t bury_next_ = 0;  // receive lock: the place in ended_ that bury_drained() checks next
-  Statistics gone_;            // table lock: the counts of pipes that are gone
+  std::size_t bury_next_ = 0;          // receive lock: the place in ended_ that bury_drained() checks next
+  Statistics gone_;                    // table lock: the counts of pipes that are gone
+  std::uint64_t received_ = 0;         // receive lock: parts
+  std::uint64_t received_before_ = 0;  // receive lock: the last announcement
 };
 
 }  // namespace weft::msg

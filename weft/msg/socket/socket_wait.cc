@@ -52,6 +52,7 @@ Result<void> SocketCore::try_receive(Inbound& part, bool look, Instant deadline)
     result = pattern_->receive(part);
   }
   share_.turn.end_waiting();
+  received_ += result ? 1 : 0;
   if (!ended_.empty()) [[unlikely]] {
     bury_drained();
   }
@@ -150,8 +151,7 @@ class SocketCore::InputWait {
 
   void announce() noexcept {
     const std::lock_guard lock(core_.receive_mutex_);
-    // Only inproc senders wake without a fence of their own.
-    const bool heavy = core_.inproc_count_.load(std::memory_order_relaxed) > 0;
+    const bool heavy = core_.announces_heavily();
     if (!leads_ && core_.stream_count_ > 0 && !core_.has_leader_) {
       leads_ = core_.has_leader_ = true;
       sleeper_.event = &*core_.event_;
