@@ -194,7 +194,7 @@ void ClientLink::report(ClientEvent::Kind kind, const Error& why) noexcept {
 // "tcp://host:1: certificate has expired"
 Error ClientLink::named(const Error& why) const noexcept {
   const std::string_view text = why.text();
-  const char* const kept = sync::keep_text({endpoint_text_, text.empty() ? "" : ": ", text}, why.text());
+  const StaticText kept = sync::keep_text({endpoint_text_, text.empty() ? "" : ": ", text}, why.static_text());
   return {why.domain(), why.value(), kept, why.os_errno()};
 }
 
@@ -210,7 +210,7 @@ Error ClientLink::not_connected() noexcept {
   }
   if (not_connected_ == Errc::ok) {
     const std::string_view text = trouble_.text();
-    const char* const kept = sync::keep_text(
+    const StaticText kept = sync::keep_text(
         {"not connected: ", describe(trouble_.code()), text.empty() ? "" : ": ", text}, "not connected");
     not_connected_ = Error(Errc::connection_failed, kept, trouble_.os_errno());
   }
