@@ -10,6 +10,7 @@
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/client/client_link.h"
 #include "weft/serve/client/correlation.h"
+#include "weft/serve/frame/numbered_codec.h"
 #include "weft/serve/session/service.h"
 
 namespace weft::serve {
@@ -31,7 +32,8 @@ class Response {
 };
 
 // Client: requests over a connection to one endpoint, which the client makes, keeps and makes again. The connection
-// is a Session of the core, as a server's are: same reading, writing, batching, bounds and time-outs.
+// is a Session of the core, as a server's are: same reading, writing, batching, bounds and time-outs. The codec that a
+// program does not name numbers its requests, so that no other frame is taken for an answer.
 // Owner: the program. The destructor ends the client at once: requests in flight are answered with `closed`,
 // and on_event and on_push are not called any more. In another thread than the core's, the destructor gives
 // that to the core and does not wait. The runtime must outlive the client.
@@ -46,7 +48,7 @@ class Response {
 //      request, as far as the correlation can distinguish them (correlation.h).
 //   3. Requests in flight and queued bytes never exceed the options. A request beyond them is refused, and counted.
 //   4. The back-off bounds attempts to connect, however the peer fails.
-template <FrameCodec Codec, typename Correlate = typename DefaultCorrelation<Codec>::Type>
+template <FrameCodec Codec = NumberedCodec, typename Correlate = typename DefaultCorrelation<Codec>::Type>
   requires Correlation<Correlate, Codec>
 class Client {
  public:
@@ -94,7 +96,8 @@ class Client {
   }
   // Sets the function that gets the peer's unasked frames, in the turn in which they are read. The frame is
   // valid until the function returns. Without a function such frames are counted and dropped. An exception from
-  // it ends the connection. The function must not call on_push().
+  // it ends the connection. The function must not call on_push(). Where the order alone finds requests, the function
+  // gets frames as long as the connection has sent no request; a connection that got one refuses requests.
   void on_push(Push function) { state_->push = std::move(function); }
 
   // Sets the function that is called when a late response made room for a request, in the turn in which it is read.
@@ -141,7 +144,10 @@ class Client {
       Header header{};
     };
 
-    void on_open(TypedSession& session) noexcept { note_open(session); }
+    void on_open(TypedSession& session) noexcept {
+      asked = told = false;
+      note_open(session);
+    }
     void on_close(TypedSession& /*session*/, const Error& why) noexcept { note_close(why); }
     void on_frame(TypedSession& /*session*/, const Frame& frame) {
       note_heard();
@@ -157,6 +163,12 @@ class Client {
         }
       }
       count_push();
+      if constexpr (Correlate::kMatching == Matching::in_order) {
+        told = true;
+        if (asked) {
+          return drop_connection(kTold);
+        }
+      }
       if (push) {
         push(frame);
       }
@@ -187,6 +199,10 @@ class Client {
     }
     Result<void> ask(Waiter& waiter, Header header, Bytes body) {
       auto* const session = static_cast<TypedSession*>(WEFT_TRY(requester()));
+      if (told) [[unlikely]] {
+        count_refused();
+        return kTold;
+      }
       const auto number = in_flight().add(waiter, key_of_request(header));
       if (!number) {
         count_refused();
@@ -200,6 +216,7 @@ class Client {
         count_refused();
         return sent;
       }
+      asked = true;
       count_sent();
       return {};
     }
@@ -227,8 +244,13 @@ class Client {
       co_return Response(waiter.header, std::move(waiter.body()));
     }
 
+    static constexpr Error kTold{Errc::protocol_error,
+                                 "the peer sends frames unasked: this codec cannot tell them from answers"};
+
     const Codec codec;
     Push push;
+    bool asked = false;  // a request was sent by this connection
+    bool told = false;   // a frame came unasked, and nothing but the order says so
     Farewell<State> farewell;
   };
 

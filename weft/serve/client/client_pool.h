@@ -76,7 +76,7 @@ inline constexpr CounterTable kClientPoolTable = {
 //   2. A waiting request is resumed when a connection has room, when its deadline passes, or when the pool is
 //      closed. The pool wakes requests in the order in which they came.
 //   3. No request goes over a connection that is not healthy.
-template <FrameCodec Codec, typename Correlate = typename DefaultCorrelation<Codec>::Type>
+template <FrameCodec Codec = NumberedCodec, typename Correlate = typename DefaultCorrelation<Codec>::Type>
 class ClientPool {
  public:
   using Client = serve::Client<Codec, Correlate>;
