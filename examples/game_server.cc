@@ -80,20 +80,25 @@ rt::Task<Result<void>> play(std::string endpoint) {
   co_return co_await seen.wait();
 }
 
-int main() {
+Result<void> run() {
   rt::RuntimeOptions options;
   options.cores = 2;
   Rooms rooms(options.cores);
-  const auto runtime = rt::Runtime::start(options).value();
-  const auto server = serve::Server::make(*runtime).value();
-  const auto endpoint = server->listen<Codec>("tcp://127.0.0.1:0", {}, [&] { return Game{*server, rooms}; }).value();
+  const auto runtime = WEFT_TRY(rt::Runtime::start(options));
+  const auto server = WEFT_TRY(serve::Server::make(*runtime));
+  const auto endpoint = WEFT_TRY(server->listen<Codec>("tcp://127.0.0.1:0", {}, [&] { return Game{*server, rooms}; }));
   for (unsigned core = 0; core < runtime->size(); ++core) {
-    (void)rt::spawn(runtime->core(core), tick(server.get(), &rooms)).value();
+    (void)WEFT_TRY(rt::spawn(runtime->core(core), tick(server.get(), &rooms)));
   }
-  auto first = rt::spawn(runtime->core(0), play(endpoint)).value();
-  auto second = rt::spawn(runtime->core(1), play(endpoint)).value();
+  auto first = WEFT_TRY(rt::spawn(runtime->core(0), play(endpoint)));
+  auto second = WEFT_TRY(rt::spawn(runtime->core(1), play(endpoint)));
   const auto result = first.get() ? second.get() : Error(Errc::other, "the first player saw no other");
   (void)runtime->stop(sys::now() + 5s);  // cancels the ticks, which use the server
+  return result;
+}
+
+int main() {
+  const auto result = run();
   std::printf("game_server: %s\n", result ? "both players saw both" : result.error().message().c_str());
   return result ? 0 : 1;
 }

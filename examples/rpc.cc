@@ -20,15 +20,15 @@
 
 using namespace weft;
 using namespace std::chrono_literals;
-using Session = serve::SessionOf<serve::HeaderCodec>;
-using Client = serve::Client<serve::HeaderCodec>;
+using Session = serve::SessionOf<serve::NumberedCodec>;
+using Client = serve::Client<>;
 
-constexpr std::uint32_t kSum = 1;  // the id of the call, and of its answer
+constexpr std::uint32_t kSum = 1;  // the id of the call, and of its answer; the codec numbers the calls
 constexpr const char* kRequest = "SUMQ";
 constexpr const char* kReply = "SUMR";
 
 // [server]
-Result<void> add(Session& session, const rpc::SumRequest& request) {
+Result<void> add(Session& session, const rpc::SumRequest& request, const serve::FrameHeader& header) {
   if (request.numbers() == nullptr || request.numbers()->size() == 0) {
     return Error(Errc::invalid_argument, "nothing to add");  // the caller gets an error frame
   }
@@ -38,14 +38,14 @@ Result<void> add(Session& session, const rpc::SumRequest& request) {
   }
   flatbuffers::FlatBufferBuilder builder;
   builder.Finish(rpc::CreateSumReply(builder, static_cast<std::int64_t>(sum)), kReply);
-  return session.send({kSum, 0}, Bytes(builder.GetBufferPointer(), builder.GetSize()));
+  return session.send(header, Bytes(builder.GetBufferPointer(), builder.GetSize()));
 }
 
 struct Adder {
   serve::Dispatcher<Session> dispatcher;
 
   Adder() { (void)serve::route<rpc::SumRequest>(dispatcher, kSum, kRequest, &add); }
-  void on_frame(Session& session, const serve::HeaderCodec::Frame& frame) { dispatcher.dispatch(session, frame); }
+  void on_frame(Session& session, const serve::NumberedCodec::Frame& frame) { dispatcher.dispatch(session, frame); }
 };
 // [server]
 
@@ -87,7 +87,7 @@ Result<void> run() {
   const auto runtime = WEFT_TRY(rt::Runtime::start());
   const auto server = WEFT_TRY(serve::Server::make(*runtime));
   const std::string endpoint =
-      WEFT_TRY(server->listen<serve::HeaderCodec>("tcp://127.0.0.1:0", {}, [] { return Adder(); }));
+      WEFT_TRY(server->listen<serve::NumberedCodec>("tcp://127.0.0.1:0", {}, [] { return Adder(); }));
   WEFT_TRY(rt::spawn(runtime->core(0).loop(), ask(endpoint)).get());
   return server->stop(sys::now() + 10s);
 }

@@ -15,13 +15,13 @@
 #include "weft/serve/client/client.h"
 #include "weft/serve/client/client_host.h"
 #include "weft/serve/dispatch/dispatcher.h"
-#include "weft/serve/frame/error_frame.h"
+#include "weft/serve/frame/numbered_codec.h"
 #include "weft/serve/server/server.h"
 #include "weft/sys/clock.h"
 
 using namespace weft;
 using namespace std::chrono_literals;
-using Codec = serve::HeaderCodec;
+using Codec = serve::NumberedCodec;
 using Session = serve::SessionOf<Codec>;
 
 constexpr std::uint32_t kReverse = 1, kLater = 2;  // the ids of calls
@@ -54,12 +54,11 @@ rt::Task<Result<void>> ask(std::string endpoint, std::shared_ptr<net::TlsClient>
   WEFT_CO_TRY(co_await client->connected(sys::now() + 10s));  // after the handshake
 
   WEFT_CO_TRY(const auto reply, co_await client->request({kReverse, 0}, as_bytes("weft"), sys::now() + 10s));
-  WEFT_CO_TRY(const auto refusal, co_await client->request({kReverse, 0}, {}, sys::now() + 10s));
-  WEFT_CO_TRY(const auto why, serve::parse_error_body(refusal.body()));
+  const auto refusal = co_await client->request({kReverse, 0}, {}, sys::now() + 10s);  // the error frame is an error
   const auto late = co_await client->request({kLater, 0}, as_bytes("?"), sys::now() + 10ms);
-  std::printf("%.*s; %.*s; %s\n", int(reply.body().size()), as_text(reply.body()).data(), int(why.text.size()),
-              why.text.data(), late.error().message().c_str());
-  co_return as_text(reply.body()) == "tfew" && late.error() == Errc::timed_out
+  std::printf("%.*s; %s; %s\n", int(reply.body().size()), as_text(reply.body()).data(), refusal.error().text(),
+              late.error().message().c_str());
+  co_return as_text(reply.body()) == "tfew" && !refusal && late.error() == Errc::timed_out
       ? Result<void>()
       : Error(Errc::protocol_error, "a wrong answer");
 }

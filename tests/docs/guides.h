@@ -14,5 +14,7 @@ weft::Result<void> expect(std::string_view got, std::string_view wanted);
 weft::Result<void> sockets();
 weft::Result<void> foundations();  // and tuning
 weft::Result<void> beside_asio();
+weft::Result<void> clients();
+weft::Result<void> operations();
 
 }  // namespace guides

@@ -35,3 +35,10 @@ rt::Task<int> wrong() { co_return Error(Errc::closed); }
 // MISTAKE a reference: return a pointer, or std::ref
 rt::Task<int&> wrong();
 int size() { return sizeof(rt::Task<int&>); }
+
+// MISTAKE a variable of WEFT_CO_TRY in a loop without braces: weft_co_try_with_a_variable_needs_braces
+// clang-format off
+rt::Task<Result<int>> wrong() {
+  for (;;)
+    WEFT_CO_TRY(const int first, co_await result());
+}

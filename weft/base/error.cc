@@ -138,6 +138,11 @@ void write(Writer& out, const Error& error) noexcept {
     out << " (errno " << error.os_errno() << ": "
         << text_of(strerror_r(error.os_errno(), buffer.data(), buffer.size()), buffer.data()) << ")";
   }
+  if (error.fate() == Fate::not_sent) {
+    out << "; not sent";
+  } else if (error.fate() == Fate::outcome_unknown) {
+    out << "; sent, outcome unknown";
+  }
 }
 
 }  // namespace

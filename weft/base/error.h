@@ -75,26 +75,55 @@ class ErrorDomain {
   std::uint16_t number_ = 0;
 };
 
+// StaticText: a text that lives for ever, or null. The compiler accepts a string literal, and refuses a text that is made
+// at run time: `s.c_str()` would dangle in an Error. sync::keep_text() keeps such a text for ever and returns one of these.
+// Affinity: immutable value. Cost: a pointer.
+class StaticText {
+ public:
+  constexpr StaticText() noexcept = default;
+  consteval StaticText(const char* literal) noexcept : text_(literal) {}  // NOLINT(google-explicit-constructor)
+  // The caller knows that the text is never freed and never changes.
+  [[nodiscard]] static constexpr StaticText of_immortal(const char* text) noexcept {
+    StaticText made;
+    made.text_ = text;
+    return made;
+  }
+  [[nodiscard]] constexpr const char* c_str() const noexcept { return text_; }
+  constexpr operator const char*() const noexcept { return text_; }  // NOLINT(google-explicit-constructor)
+
+ private:
+  const char* text_ = nullptr;
+};
+
+// Fate: how far the request came whose failure an Error is. It decides whether the request may be sent again.
+enum class Fate : std::uint8_t {
+  unsaid = 0,       // the error is of no request, or its maker does not know
+  not_sent,         // the peer got nothing of it: it may be sent again
+  outcome_unknown,  // it was sent and no answer came: the peer carried it out, or did not
+  answered,         // the peer answered, with this error
+};
+
 // Error: a refusal by the world, as a value.
 // Affinity: immutable value. Cost: 16 trivially copyable bytes; only message() allocates.
 // Invariants:
 // 1. `text` is static storage or null. It adds the particulars that the code alone does not say.
-// 2. Two errors are equal when domain, value and errno are equal; the text is for people.
-// 3. In an ok error domain, value and errno are all 0, so that one comparison finds it.
+// 2. Two errors are equal when domain, value and errno are equal; text and fate are beside the point.
+// 3. In an ok error domain, value, errno and fate are all 0, so that one comparison finds it.
 class [[nodiscard]] Error {
  public:
   // The same 16 bytes by name. Result stores them in the place of its value.
   struct Parts {
     const char* text;
-    std::uint64_t number;  // errno * 2^32 + domain * 65536 + value, one word that moves in one register; 0: ok
+    // fate * 2^62 + errno * 2^32 + domain * 65536 + value, one word that moves in one register; 0: ok
+    std::uint64_t number;
   };
 
   constexpr Error() noexcept = default;
-  constexpr Error(Errc code, const char* text = nullptr,
+  constexpr Error(Errc code, StaticText text = {},
                   int os_errno = 0) noexcept  // NOLINT(google-explicit-constructor)
       : parts_{text, number_of(0, static_cast<std::uint16_t>(code), os_errno)} {}
   // An error that another library numbered. In Weft's own domain `value` is an Errc.
-  constexpr Error(ErrorDomain domain, std::uint16_t value, const char* text = nullptr, int os_errno = 0) noexcept
+  constexpr Error(ErrorDomain domain, std::uint16_t value, StaticText text = {}, int os_errno = 0) noexcept
       : parts_{text, number_of(domain.number(), value, os_errno)} {}
   explicit constexpr Error(const Parts& parts) noexcept : parts_(parts) {}
 
@@ -106,21 +135,32 @@ class [[nodiscard]] Error {
     return ErrorDomain(static_cast<std::uint16_t>(parts_.number >> 16U));
   }
   [[nodiscard]] constexpr std::uint16_t value() const noexcept { return static_cast<std::uint16_t>(parts_.number); }
-  [[nodiscard]] constexpr int os_errno() const noexcept { return static_cast<std::int32_t>(parts_.number >> 32U); }
+  [[nodiscard]] constexpr int os_errno() const noexcept {
+    return static_cast<std::int32_t>(parts_.number >> 30U) >> 2;  // of 30 bits, with their sign
+  }
+  [[nodiscard]] constexpr Fate fate() const noexcept { return static_cast<Fate>(parts_.number >> kFateShift); }
+  // The same error of a request that came so far. An ok stays ok.
+  [[nodiscard]] constexpr Error with_fate(Fate fate) const noexcept {
+    const std::uint64_t number = parts_.number & ~kFateMask;
+    return Error(Parts{parts_.text, number == 0 ? 0 : number | static_cast<std::uint64_t>(fate) << kFateShift});
+  }
   [[nodiscard]] constexpr const char* text() const noexcept { return parts_.text != nullptr ? parts_.text : ""; }
+  // The same, for another Error.
+  [[nodiscard]] constexpr StaticText static_text() const noexcept { return StaticText::of_immortal(parts_.text); }
   [[nodiscard]] constexpr Parts parts() const noexcept { return parts_; }
   // domain * 65536 + value; 0 is ok.
   [[nodiscard]] constexpr std::uint32_t domain_and_value() const noexcept {
     return static_cast<std::uint32_t>(parts_.number);
   }
 
-  [[nodiscard]] std::string message() const;  // "address in use: <text> (errno 98: Address already in use)"
+  // "address in use: <text> (errno 98: Address already in use)"; behind it "; not sent" or "; sent, outcome unknown".
+  [[nodiscard]] std::string message() const;
   // Writes the same text into the caller's buffer, cut at the buffer's end, without a terminating null. Every
   // message of Weft's fits into 256 bytes. Keeps errno.
   std::string_view write_message(std::span<char> buffer) const noexcept;
 
   friend constexpr bool operator==(const Error& a, const Error& b) noexcept {
-    return a.parts_.number == b.parts_.number;
+    return ((a.parts_.number ^ b.parts_.number) & ~kFateMask) == 0;
   }
   // True for Errc::other and any error of another domain.
   friend constexpr bool operator==(const Error& a, Errc code) noexcept {
@@ -130,8 +170,12 @@ class [[nodiscard]] Error {
  private:
   static constexpr std::uint64_t number_of(std::uint16_t domain, std::uint16_t value, int os_errno) noexcept {
     const std::uint64_t number = std::uint64_t{domain} << 16U | value;
-    return number == 0 ? 0 : std::uint64_t{static_cast<std::uint32_t>(os_errno)} << 32U | number;
+    const std::uint64_t shifted = std::uint64_t{static_cast<std::uint32_t>(os_errno)} << 32U;
+    return number == 0 ? 0 : (shifted & ~kFateMask) | number;
   }
+
+  static constexpr unsigned kFateShift = 62;
+  static constexpr std::uint64_t kFateMask = std::uint64_t{3} << kFateShift;
 
   Parts parts_{};
 };

@@ -73,7 +73,8 @@ Error from_error_code(const std::error_code& code) noexcept {
   }
   constexpr int kMost = std::numeric_limits<std::uint16_t>::max();
   const bool fits = code.value() >= 0 && code.value() <= kMost;
-  return {ErrorDomain(category.name()), static_cast<std::uint16_t>(fits ? code.value() : kMost), category.name()};
+  return {ErrorDomain(category.name()), static_cast<std::uint16_t>(fits ? code.value() : kMost),
+          StaticText::of_immortal(category.name())};
 }
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "weft/base/result.h"
 #include <gtest/gtest.h>
@@ -92,6 +93,32 @@ TEST(Error, ItsMessageIsWrittenIntoAnyBufferAndCutWhereThatEnds) {
 
 TEST(Error, AnErrnoNobodyKnowsStillHasAMessage) {
   EXPECT_EQ(Error(Errc::system, nullptr, -5).message().rfind("system error (errno -5: ", 0), 0u);
+}
+
+TEST(Error, SaysHowFarItsRequestCame) {
+  constexpr Error lost = Error(Errc::connection_failed, "reset", ECONNRESET).with_fate(Fate::outcome_unknown);
+  static_assert(lost.fate() == Fate::outcome_unknown && lost.os_errno() == ECONNRESET);
+  EXPECT_EQ(lost, Error(Errc::connection_failed, "", ECONNRESET)) << "the fate is beside the point";
+  EXPECT_EQ(lost, Errc::connection_failed);
+  EXPECT_STREQ(lost.text(), "reset");
+  EXPECT_EQ(Error(Errc::closed).fate(), Fate::unsaid);
+  EXPECT_EQ(lost.with_fate(Fate::not_sent).fate(), Fate::not_sent);
+  EXPECT_EQ(Error().with_fate(Fate::answered), Errc::ok);
+  EXPECT_EQ(Error().with_fate(Fate::answered).fate(), Fate::unsaid);
+  EXPECT_EQ(Error(Errc::system, nullptr, -5).with_fate(Fate::answered).os_errno(), -5);
+  EXPECT_EQ(Error(ErrorDomain("game"), 7).with_fate(Fate::answered).domain(), ErrorDomain("game"));
+  EXPECT_EQ(Result<int>(lost).error().fate(), Fate::outcome_unknown);
+  EXPECT_EQ(lost.message().substr(lost.message().rfind(';')), "; sent, outcome unknown");
+  EXPECT_EQ(Error(Errc::unreachable).with_fate(Fate::not_sent).message(), "no such peer; not sent");
+  EXPECT_EQ(Error(Errc::unreachable).with_fate(Fate::answered).message(), "no such peer");
+}
+
+// A text that is made at run time would end before the Error.
+static_assert(std::is_constructible_v<Error, Errc, StaticText> && !std::is_constructible_v<Error, Errc, std::string>);
+TEST(Error, TheTextOfAnotherErrorIsTakenAsItIs) {
+  const Error first(Errc::closed, "the reason");
+  EXPECT_STREQ(Error(Errc::terminated, first.static_text()).text(), "the reason");
+  EXPECT_STREQ(Error(Errc::terminated, Error().static_text()).text(), "");
 }
 
 TEST(Error, AnErrnoIsClassified) {

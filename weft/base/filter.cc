@@ -109,11 +109,12 @@ class Glob {
   }
 
   // Null: the pattern is well formed.
-  [[nodiscard]] const char* problem() const noexcept {
+  [[nodiscard]] StaticText problem() const noexcept {
     for (std::size_t i = 0; i < pattern_.size();) {
       const std::size_t end = element_end(i);
       if (end > pattern_.size()) {
-        return pattern_[i] == '[' ? "a glob has a [ without its ]" : "a glob ends with a backslash";
+        return pattern_[i] == '[' ? StaticText("a glob has a [ without its ]")
+                                  : StaticText("a glob ends with a backslash");
       }
       i = end;
     }
@@ -235,7 +236,7 @@ bool is_one_topic(const FilterView& filter) noexcept {
 }
 
 // Why `text` is neither a topic name nor a tokens filter; null: it is one of them. Counts the stars.
-const char* problem_of_tokens(std::string_view text, bool wildcards, std::size_t& stars, bool& open) noexcept {
+StaticText problem_of_tokens(std::string_view text, bool wildcards, std::size_t& stars, bool& open) noexcept {
   if (text.empty()) {
     return "a topic is empty";
   }
@@ -263,7 +264,7 @@ const char* problem_of_tokens(std::string_view text, bool wildcards, std::size_t
       return "a * or > of a filter is not a token of its own: a glob may have it";
     }
   }
-  return stars > kFilterStarsMax ? "a filter has more than four *" : nullptr;
+  return stars > kFilterStarsMax ? StaticText("a filter has more than four *") : StaticText();
 }
 
 constexpr Error kTooLong(Errc::message_too_large, "a topic or filter is longer than 255 bytes");
@@ -276,7 +277,7 @@ Result<void> check_topic(std::string_view name) noexcept {
   }
   std::size_t stars = 0;
   bool open = false;
-  if (const char* const problem = problem_of_tokens(name, false, stars, open); problem != nullptr) {
+  if (const StaticText problem = problem_of_tokens(name, false, stars, open); problem != nullptr) {
     return Error(Errc::invalid_argument, problem);
   }
   return {};
@@ -354,7 +355,7 @@ Result<Filter> Filter::make(FilterKind kind, std::string_view text) noexcept {
   if (text.size() > kTopicBytesMax) {
     return kTooLong;
   }
-  const char* problem = nullptr;
+  StaticText problem;
   switch (kind) {
     case FilterKind::exact:
     case FilterKind::prefix: break;
@@ -379,7 +380,7 @@ Result<Filter> Filter::parse(std::string_view text) noexcept {
   }
   std::size_t stars = 0;
   bool open = false;
-  if (const char* const problem = problem_of_tokens(text, true, stars, open); problem != nullptr) {
+  if (const StaticText problem = problem_of_tokens(text, true, stars, open); problem != nullptr) {
     return Error(Errc::invalid_argument, problem);
   }
   return Filter(stars != 0 || open ? FilterKind::tokens : FilterKind::exact, text);

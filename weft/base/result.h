@@ -90,9 +90,13 @@ class [[nodiscard]] Result : public detail::ResultChain<Result<T>> {
   constexpr explicit Result(std::in_place_t, std::initializer_list<U> list, Args&&... args) noexcept(
       std::is_nothrow_constructible_v<T, std::initializer_list<U>&, Args...>)
       : value_(list, std::forward<Args>(args)...) {}
-  template <typename... Args>
-    requires std::is_constructible_v<Error, Args...>
-  constexpr explicit Result(unexpect_t, Args&&... args) noexcept : Result(Error(std::forward<Args>(args)...)) {}
+  // The arguments of Error.
+  constexpr explicit Result(unexpect_t, Error error = {}) noexcept : Result(error) {}
+  constexpr explicit Result(unexpect_t, Errc code, StaticText text = {}, int os_errno = 0) noexcept
+      : Result(Error(code, text, os_errno)) {}
+  constexpr explicit Result(unexpect_t, ErrorDomain domain, std::uint16_t value, StaticText text = {},
+                            int os_errno = 0) noexcept
+      : Result(Error(domain, value, text, os_errno)) {}
   template <typename F, typename... Args>
   constexpr Result(detail::FromCall, F&& f, Args&&... args)
       : value_(detail::call(std::forward<F>(f), std::forward<Args>(args)...)) {}

@@ -278,7 +278,7 @@ TEST(ResultAsExpected, TheErrorPassesByTheFunctionsOfAValueMonadicObject) {
 TEST(ResultAsExpected, TheValuePassesByTheFunctionsOfAnErrorMonadicObject) {
   int calls = 0;
   const auto recover = [&](Error error) { return ++calls, Result<int>(error.os_errno()); };
-  const auto rename = [&](Error error) { return ++calls, Error(Errc::timed_out, error.text()); };
+  const auto rename = [&](Error error) { return ++calls, Error(Errc::timed_out, error.static_text()); };
   EXPECT_EQ(Result<int>(3).or_else(recover).transform_error(rename), 3);
   EXPECT_EQ(calls, 0);
   const Result<int> error = Error(Errc::closed, "text", 8);

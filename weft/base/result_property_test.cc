@@ -58,14 +58,17 @@ constexpr int kDepth = 10;
 
 TEST(ResultProperty, AnErrorSurvivesTenLevelsOfTryWithAllThatItCarries) {
   static const std::vector<const char*> kTexts = {nullptr, "", "bind", "a longer text of static storage"};
-  EXPECT_TRUE(rc::check([](std::uint16_t value, std::uint16_t domain, int os_errno) {
+  EXPECT_TRUE(rc::check([](std::uint16_t value, std::uint16_t domain, int any) {
     const char* const text = *rc::gen::elementOf(kTexts);
-    const Error error(ErrorDomain(domain), value, text, os_errno);
+    const int os_errno = any / 4;  // it has 30 bits
+    const auto fate = static_cast<Fate>(*rc::gen::inRange(0, 4));
+    const Error error = Error(ErrorDomain(domain), value, StaticText::of_immortal(text), os_errno).with_fate(fate);
     RC_PRE(!(error == Errc::ok));
     const Error arrived = level(kDepth, error).error();
     RC_ASSERT(arrived.domain() == error.domain());
     RC_ASSERT(arrived.value() == value);
     RC_ASSERT(arrived.os_errno() == os_errno);
+    RC_ASSERT(arrived.fate() == fate);
     RC_ASSERT(arrived.parts().text == text);
   }));
 }

@@ -61,9 +61,13 @@ class [[nodiscard]] Result<T&> : public detail::ResultChain<Result<T&>> {
   template <typename U>
     requires detail::BindsTo<U&&, T>
   constexpr explicit Result(std::in_place_t, U&& to) noexcept : value_(std::addressof(to)) {}
-  template <typename... Args>
-    requires std::is_constructible_v<Error, Args...>
-  constexpr explicit Result(unexpect_t, Args&&... args) noexcept : Result(Error(std::forward<Args>(args)...)) {}
+  // The arguments of Error.
+  constexpr explicit Result(unexpect_t, Error error = {}) noexcept : Result(error) {}
+  constexpr explicit Result(unexpect_t, Errc code, StaticText text = {}, int os_errno = 0) noexcept
+      : Result(Error(code, text, os_errno)) {}
+  constexpr explicit Result(unexpect_t, ErrorDomain domain, std::uint16_t value, StaticText text = {},
+                            int os_errno = 0) noexcept
+      : Result(Error(domain, value, text, os_errno)) {}
   template <typename F, typename... Args>
   constexpr Result(detail::FromCall, F&& f, Args&&... args)
       : Result(detail::call(std::forward<F>(f), std::forward<Args>(args)...)) {}

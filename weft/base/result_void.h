@@ -25,10 +25,13 @@ class [[nodiscard]] Result<void> : public detail::ResultChain<Result<void>> {
   constexpr Result(Error error) noexcept : error_(error) {}      // NOLINT(google-explicit-constructor)
   constexpr Result(Errc code) noexcept : Result(Error(code)) {}  // NOLINT(google-explicit-constructor)
   constexpr explicit Result(std::in_place_t) noexcept {}
-  template <typename... Args>
-    requires std::is_constructible_v<Error, Args...>
-  constexpr explicit Result(unexpect_t, Args&&... args) noexcept
-      : error_(detail::refusal(Error(std::forward<Args>(args)...))) {}
+  // The arguments of Error.
+  constexpr explicit Result(unexpect_t, Error error = {}) noexcept : error_(detail::refusal(error)) {}
+  constexpr explicit Result(unexpect_t, Errc code, StaticText text = {}, int os_errno = 0) noexcept
+      : Result(unexpect, Error(code, text, os_errno)) {}
+  constexpr explicit Result(unexpect_t, ErrorDomain domain, std::uint16_t value, StaticText text = {},
+                            int os_errno = 0) noexcept
+      : Result(unexpect, Error(domain, value, text, os_errno)) {}
   constexpr Result(detail::FromError, const Error::Parts& error) noexcept : error_(error) {}
 
   [[nodiscard]] constexpr bool has_value() const noexcept { return error_.parts().number == 0; }

@@ -128,8 +128,8 @@ void Socks5::handle_input(Bytes input) {
 void Socks5::handle_reply() {
   const bool login = step_ == Step::login;
   if (input_[0] != (login ? kLoginVersion : kVersion)) {
-    fault_ = Error(Errc::protocol_error,
-                   login ? "SOCKS proxy: malformed answer to the password" : "SOCKS proxy: it does not speak SOCKS5");
+    fault_ = Error(Errc::protocol_error, login ? StaticText("SOCKS proxy: malformed answer to the password")
+                                               : StaticText("SOCKS proxy: it does not speak SOCKS5"));
     return;
   }
   if (input_.size() < kShortReply) {
@@ -166,8 +166,9 @@ void Socks5::choose_method(std::uint8_t method) {
     step_ = Step::login;
     input_.clear();
   } else if (method == kNoMethod || method == kPassword) {
-    fault_ = Error(Errc::connection_failed,
-                   username_.empty() ? "SOCKS proxy: it wants a name and a password" : "SOCKS proxy: no common login");
+    fault_ =
+        Error(Errc::connection_failed, username_.empty() ? StaticText("SOCKS proxy: it wants a name and a password")
+                                                         : StaticText("SOCKS proxy: no common login"));
   } else {
     fault_ = Error(Errc::protocol_error, "SOCKS proxy: it chose a login that was not offered");
   }

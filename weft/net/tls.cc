@@ -20,12 +20,12 @@ constexpr unsigned char kTicketContext[] =
     "weft";  // a client with a certificate has a ticket for servers with this name only
 
 // Builds the error and the reason that OpenSSL gives for a file.
-Error refuse(const std::string& file, const char* text, std::string* why) {
+Error refuse(const std::string& file, StaticText text, std::string* why) {
   if (why != nullptr) {
     char reason[256] = "";
     ERR_error_string_n(ERR_peek_error(), reason, sizeof(reason));
     const std::string_view all(reason);  // "error:0480006C:PEM routines::no start line"
-    *why = file + ": " + text + ": " + std::string(all.substr(all.rfind(':') + 1));
+    *why = file + ": " + text.c_str() + ": " + std::string(all.substr(all.rfind(':') + 1));
   }
   ERR_clear_error();
   return Error(Errc::invalid_argument, text);

@@ -264,13 +264,14 @@ void TlsStream::fail() {
     const unsigned long number = ERR_peek_last_error();
     const char* const reason = number == 0 ? nullptr : ERR_reason_error_string(number);
     if (below_ended_) {
-      failure_ = Error(Errc::connection_closed, established_ ? "the stream ended without the end of its TLS"
-                                                             : "the stream ended inside its TLS handshake");
+      failure_ = Error(Errc::connection_closed, established_ ? StaticText("the stream ended without the end of its TLS")
+                                                             : StaticText("the stream ended inside its TLS handshake"));
     } else if (const long verdict = SSL_get_verify_result(ssl());
                verdict != X509_V_OK && ERR_GET_REASON(number) == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-      failure_ = Error(Errc::protocol_error, X509_verify_cert_error_string(verdict));
+      failure_ = Error(Errc::protocol_error, StaticText::of_immortal(X509_verify_cert_error_string(verdict)));
     } else {
-      failure_ = Error(Errc::protocol_error, reason != nullptr ? reason : "TLS failed");
+      failure_ =
+          Error(Errc::protocol_error, reason != nullptr ? StaticText::of_immortal(reason) : StaticText("TLS failed"));
     }
   }
   ERR_clear_error();

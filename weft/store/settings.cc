@@ -26,7 +26,7 @@ std::string_view name_in(std::span<const std::string_view> names, Enum value) no
 }
 
 template <typename Enum>
-Result<Enum> value_in(std::span<const std::string_view> names, std::string_view name, const char* what) noexcept {
+Result<Enum> value_in(std::span<const std::string_view> names, std::string_view name, StaticText what) noexcept {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == name) {
       return static_cast<Enum>(i);
@@ -78,7 +78,7 @@ Result<void> for_each_line(std::string_view text, Take take) {
   return {};
 }
 
-Result<void> check_text(std::string_view text, const char* what) noexcept {
+Result<void> check_text(std::string_view text, StaticText what) noexcept {
   if (text.size() > kNameMax || text.find_first_of(std::string_view("\n\0", 2)) != std::string_view::npos) {
     return Error(Errc::invalid_argument, what);
   }

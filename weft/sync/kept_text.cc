@@ -13,18 +13,18 @@ using Text = std::array<char, kKeptTextSize>;
 
 class Table {
  public:
-  const char* keep(const Text& text, const char* otherwise) noexcept {
+  StaticText keep(const Text& text, StaticText otherwise) noexcept {
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < size_; ++i) {
       if (std::strcmp(texts_[i].data(), text.data()) == 0) {
-        return texts_[i].data();
+        return StaticText::of_immortal(texts_[i].data());
       }
     }
     if (size_ == texts_.size()) {
       return otherwise;
     }
     texts_[size_] = text;
-    return texts_[size_++].data();
+    return StaticText::of_immortal(texts_[size_++].data());
   }
 
  private:
@@ -68,11 +68,11 @@ Text join(std::initializer_list<std::string_view> parts) noexcept {
 
 }  // namespace
 
-const char* keep_text(std::initializer_list<std::string_view> parts, const char* otherwise) noexcept {
+StaticText keep_text(std::initializer_list<std::string_view> parts, StaticText otherwise) noexcept {
   return own_texts.keep(join(parts), otherwise);
 }
 
-const char* keep_peer_text(std::initializer_list<std::string_view> parts, const char* otherwise) noexcept {
+StaticText keep_peer_text(std::initializer_list<std::string_view> parts, StaticText otherwise) noexcept {
   return peer_texts.keep(join(parts), otherwise);
 }
 

@@ -4,6 +4,8 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "weft/base/error.h"
+
 // Texts that are made at run time and live for ever: an Error's text is static storage. For errors that name what was
 // at hand: an endpoint, a core, the text of a peer.
 // Affinity: any thread. Cost: a lock and a comparison with each kept text; no allocation. A caller keeps what it got
@@ -20,8 +22,8 @@ inline constexpr unsigned kKeptTexts = 512;
 inline constexpr unsigned kKeptTextSize = 160;
 
 // Joins the parts.
-[[nodiscard]] const char* keep_text(std::initializer_list<std::string_view> parts, const char* otherwise) noexcept;
+[[nodiscard]] StaticText keep_text(std::initializer_list<std::string_view> parts, StaticText otherwise) noexcept;
 // The same for what a peer sent: in a table of its own.
-[[nodiscard]] const char* keep_peer_text(std::initializer_list<std::string_view> parts, const char* otherwise) noexcept;
+[[nodiscard]] StaticText keep_peer_text(std::initializer_list<std::string_view> parts, StaticText otherwise) noexcept;
 
 }  // namespace weft::sync

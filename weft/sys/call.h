@@ -12,7 +12,7 @@
 namespace weft::sys {
 
 // The Error for `os_errno`. `what` is static text that names the attempted step. Never Errc::ok.
-[[nodiscard]] Error make_error(int os_errno, const char* what) noexcept;
+[[nodiscard]] Error make_error(int os_errno, StaticText what) noexcept;
 
 // The return value of a system call, with errno beside it. Only this header reads errno.
 template <typename Value>
@@ -44,7 +44,7 @@ auto call(Function&& function) noexcept {
 
 // `call` with the value or the Error as a Result.
 template <typename Function>
-auto checked_call(const char* what, Function&& function) noexcept -> Result<decltype(function())> {
+auto checked_call(StaticText what, Function&& function) noexcept -> Result<decltype(function())> {
   const auto result = call(function);
   if (result.failed()) [[unlikely]] {
     return make_error(result.os_errno, what);

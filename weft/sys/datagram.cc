@@ -16,7 +16,7 @@ constexpr int kIpMulticastAll = 49;    // IP_MULTICAST_ALL
 constexpr int kIpv6MulticastAll = 29;  // IPV6_MULTICAST_ALL; older C libraries do not name it
 
 template <typename Value>
-Result<void> set_option(int fd, int level, int name, const Value& value, const char* what) noexcept {
+Result<void> set_option(int fd, int level, int name, const Value& value, StaticText what) noexcept {
   WEFT_TRY(checked_call(what, [&] { return ::setsockopt(fd, level, name, &value, sizeof value); }));
   return {};
 }

@@ -34,7 +34,7 @@ PollEvent to_poll_event(const epoll_event& event) noexcept {
   return out;
 }
 
-Result<void> control(int set, int operation, int fd, std::uint64_t tag, std::uint32_t bits, const char* what) noexcept {
+Result<void> control(int set, int operation, int fd, std::uint64_t tag, std::uint32_t bits, StaticText what) noexcept {
   epoll_event event{};
   event.events = bits;
   event.data.u64 = tag;

@@ -14,7 +14,7 @@
 namespace weft::sys {
 namespace {
 
-Result<void> set_option(int fd, int level, int name, int value, const char* what) noexcept {
+Result<void> set_option(int fd, int level, int name, int value, StaticText what) noexcept {
   WEFT_TRY(checked_call(what, [&] { return ::setsockopt(fd, level, name, &value, sizeof value); }));
   return {};
 }
@@ -23,7 +23,7 @@ void try_option(int fd, int level, int name, int value) noexcept {
   call([&] { return ::setsockopt(fd, level, name, &value, sizeof value); });
 }
 
-Result<int> read_option(int fd, int name, const char* what) noexcept {
+Result<int> read_option(int fd, int name, StaticText what) noexcept {
   int value = 0;
   socklen_t size = sizeof value;
   WEFT_TRY(checked_call(what, [&] { return ::getsockopt(fd, SOL_SOCKET, name, &value, &size); }));
@@ -69,7 +69,7 @@ Result<void> bind_and_listen(int fd, const SocketAddress& at, int backlog) noexc
   return {};
 }
 
-Result<SocketAddress> query_address(int fd, int (*query)(int, sockaddr*, socklen_t*), const char* what) noexcept {
+Result<SocketAddress> query_address(int fd, int (*query)(int, sockaddr*, socklen_t*), StaticText what) noexcept {
   sockaddr_storage storage{};
   socklen_t size = sizeof storage;
   WEFT_TRY(checked_call(what, [&] { return query(fd, reinterpret_cast<sockaddr*>(&storage), &size); }));

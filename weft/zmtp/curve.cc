@@ -47,7 +47,7 @@ bool sodium_ready() noexcept {
   return ready;
 }
 
-Mechanism::Step failed(const char* text, Breach breach) {
+Mechanism::Step failed(StaticText text, Breach breach) {
   return {Mechanism::Step::Kind::failed, {}, {Errc::protocol_error, text, static_cast<std::uint32_t>(breach)}};
 }
 

@@ -31,7 +31,7 @@ enum class Breach : std::uint32_t {
 // Codes: protocol_error, incompatible_peer, handshake_refused, message_too_large, timed_out.
 struct Fault {
   Errc code = Errc::protocol_error;
-  const char* text = "";
+  StaticText text = "";
   std::uint32_t detail = 0;  // a Breach; or 300, 400, 500: the status of a refused login; 0: unknown
 };
 

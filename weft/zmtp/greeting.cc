@@ -15,22 +15,23 @@ constexpr std::size_t kMinor = 11;
 constexpr std::size_t kMechanism = 12;
 constexpr std::size_t kAsServer = 32;
 
-constexpr const char* kOldPeer = "peer speaks ZMTP 2.0 or older";
+constexpr StaticText kOldPeer = "peer speaks ZMTP 2.0 or older";
 
 // Names the protocol of a peer that is not ZMTP, from the first byte alone, so that cuts cannot change the
 // answer.
-const char* describe_first_byte(std::uint8_t first) {
+StaticText describe_first_byte(std::uint8_t first) {
   if (first == 0x16) {
     return "not ZMTP: peer sent a TLS record";
   }
-  return first >= 0x20 && first < 0x7F ? "not ZMTP: peer sent text, as HTTP or SSH do" : "not ZMTP: bad signature";
+  return first >= 0x20 && first < 0x7F ? StaticText("not ZMTP: peer sent text, as HTTP or SSH do")
+                                       : StaticText("not ZMTP: bad signature");
 }
 
 // RFC 13 lets receivers ignore the flags of an identity, but then HTTP would pass for ZMTP 1.0. Peers send 0;
 // libzmq 2.1 and 2.2 send 7E.
 bool is_identity_flags(std::uint8_t flags) { return flags == 0x00 || flags == 0x7E; }
 
-Recognition foreign(const char* problem) { return {Version::foreign, false, problem}; }
+Recognition foreign(StaticText problem) { return {Version::foreign, false, problem}; }
 
 // Called after a first byte of FF.
 Recognition recognize_signature(Bytes input) {

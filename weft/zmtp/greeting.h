@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "weft/base/bytes.h"
+#include "weft/base/error.h"
 #include "weft/zmtp/frame.h"
 
 namespace weft::zmtp {
@@ -34,8 +35,8 @@ struct Greeting {
 
 struct GreetingResult {
   ParseStatus status = ParseStatus::need_more;
-  Greeting greeting;         // if complete
-  const char* problem = "";  // if malformed: static text that names the peer's likely protocol
+  Greeting greeting;        // if complete
+  StaticText problem = "";  // if malformed: static text that names the peer's likely protocol
 };
 
 // Reads a greeting at the front of `input`. Reports a peer that does not speak ZMTP 3 from the first byte
@@ -63,7 +64,7 @@ enum class Version : std::uint8_t {
 struct Recognition {
   Version version = Version::unknown;
   bool has_signature = false;  // 2.0 or later: the peer understands our major version
-  const char* problem = "";    // if foreign: static text that names the peer's likely protocol
+  StaticText problem = "";     // if foreign: static text that names the peer's likely protocol
 };
 [[nodiscard]] Recognition recognize_version(Bytes input) noexcept;
 

@@ -29,7 +29,7 @@ std::vector<std::uint8_t> encode_metadata(const LocalEndConfig& config) {
   return out;
 }
 
-const char* describe_mismatch(std::string_view theirs) {
+StaticText describe_mismatch(std::string_view theirs) {
   if (theirs == "NULL") {
     return "peer's security mechanism is NULL, not ours";
   }
@@ -101,7 +101,7 @@ void LocalEnd::offer_greeting(std::size_t end) {
   greeting_offered_ = end;
 }
 
-void LocalEnd::fail(Errc code, const char* text, Breach breach) noexcept {
+void LocalEnd::fail(Errc code, StaticText text, Breach breach) noexcept {
   if (!fault_) {
     fault_ = Fault{code, text, static_cast<std::uint32_t>(breach)};
   }
@@ -110,7 +110,7 @@ void LocalEnd::fail(Errc code, const char* text, Breach breach) noexcept {
 bool LocalEnd::serves() const noexcept { return config_.as_server && mechanism_->name() != "NULL"; }
 
 // The fault has the status of the refused login, if there is one.
-void LocalEnd::refuse(const char* text) noexcept {
+void LocalEnd::refuse(StaticText text) noexcept {
   if (!fault_) {
     fault_ = Fault{Errc::handshake_refused, text, static_cast<std::uint32_t>(refusal_status_)};
   }
@@ -338,7 +338,8 @@ bool LocalEnd::accept_socket_type(std::string_view value) {
     return true;
   }
   append_error_frame(output_, "Socket-Type cannot talk to this socket");
-  fail(Errc::incompatible_peer, type ? "peer's socket type cannot talk to ours" : "peer's socket type is unknown");
+  fail(Errc::incompatible_peer,
+       type ? StaticText("peer's socket type cannot talk to ours") : StaticText("peer's socket type is unknown"));
   return false;
 }
 
@@ -483,7 +484,8 @@ TimeAction LocalEnd::handle_time(Instant now, Instant last_input) noexcept {
     return TimeAction::none;
   }
   if (now >= expiry(last_input)) {
-    fail(Errc::timed_out, phase_ == Phase::traffic ? "peer is silent" : "handshake took too long");
+    fail(Errc::timed_out,
+         phase_ == Phase::traffic ? StaticText("peer is silent") : StaticText("handshake took too long"));
     return TimeAction::expired;
   }
   if (now < ping_due()) {

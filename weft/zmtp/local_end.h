@@ -128,7 +128,7 @@ class LocalEnd {
     if (header.body_size <= (command ? command_body_max_ : config_.limits.frame_bytes_max)) [[likely]] {
       return true;
     }
-    return fail(Errc::message_too_large, command ? "command exceeds its limit" : "message exceeds its limit"), false;
+    return fail(Errc::message_too_large, command ? StaticText("command exceeds its limit") : StaticText("message exceeds its limit")), false;
   }
   // Whether a message part of `size` bytes is admitted.
   [[nodiscard]] bool admits(std::uint64_t size) const noexcept { return size <= config_.limits.frame_bytes_max; }
@@ -188,9 +188,9 @@ class LocalEnd {
     Meter unknown_commands;
   };
 
-  void fail(Errc code, const char* text, Breach breach = Breach::none) noexcept;
+  void fail(Errc code, StaticText text, Breach breach = Breach::none) noexcept;
   [[nodiscard]] bool serves() const noexcept;  // this is the server of a mechanism whose sides differ
-  void refuse(const char* text) noexcept;
+  void refuse(StaticText text) noexcept;
   [[nodiscard]] std::size_t handle_greeting(Bytes input, Instant now);
   [[nodiscard]] std::size_t handle_whole_greeting(Bytes input);
   void offer_greeting(std::size_t end);

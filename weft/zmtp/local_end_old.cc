@@ -84,8 +84,9 @@ std::size_t LocalEnd::handle_old_greeting(Bytes input, Instant now) {
 bool LocalEnd::accept_old_type(std::uint8_t number) {
   const auto type = static_cast<SocketType>(number);
   if (number >= kSocketTypeCount || !compatible(config_.socket_type, type)) {
-    return fail(Errc::incompatible_peer,
-                number < kSocketTypeCount ? "peer's socket type cannot talk to ours" : "peer's socket type is unknown"),
+    return fail(Errc::incompatible_peer, number < kSocketTypeCount
+                                             ? StaticText("peer's socket type cannot talk to ours")
+                                             : StaticText("peer's socket type is unknown")),
            false;
   }
   peer_type_ = type;

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kHelloMax = sizeof "HELLO" + 2 * (1 + kPlainTextMax);
 
-Mechanism::Step failed(const char* text, Breach breach) {
+Mechanism::Step failed(StaticText text, Breach breach) {
   return {Mechanism::Step::Kind::failed, {}, {Errc::protocol_error, text, static_cast<std::uint32_t>(breach)}};
 }
 

@@ -14,7 +14,7 @@ using namespace std::chrono_literals;
 
 weft::Instant soon() { return weft::sys::now() + 20s; }
 
-weft::Result<void> expect(bool so, const char* what) {
+weft::Result<void> expect(bool so, weft::StaticText what) {
   return so ? weft::Result<void>() : weft::Error(weft::Errc::invalid_state, what);
 }
 

@@ -113,7 +113,7 @@ class Link final : public rt::Watcher, public ListHook {
   void handle_layer_handshake();
   [[nodiscard]] bool write_handshake(int& os_errno);
   void await_leaving();
-  void fail_stream(const char* text, int os_errno) noexcept;
+  void fail_stream(StaticText text, int os_errno) noexcept;
   void fail_handshake(Error reason, std::uint32_t detail = 0) noexcept;
   [[nodiscard]] bool ends_for_good(const Error& reason) const noexcept;
   void choose_opening() noexcept;

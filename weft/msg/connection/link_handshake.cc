@@ -188,7 +188,7 @@ void Link::answer_question() {
   auto asked = common_.owner.ask_authenticator(
       common_.io.loop(), {options.zap_domain, address, options.routing_id, mechanism, credentials},
       [this](const ZapReply& reply) { take_zap_reply(reply); });
-  const auto refuse = [this](const char* why) { fail_handshake(Error(Errc::no_such_endpoint, why)); };
+  const auto refuse = [this](StaticText why) { fail_handshake(Error(Errc::no_such_endpoint, why)); };
   if (!asked) {
     fail_handshake(asked.error());
   } else if (*asked == nullptr) {
@@ -256,7 +256,7 @@ void Link::choose_opening() noexcept {
 }
 
 // The stream failed. A monitor of libzmq's kind is told only of failures with a detail.
-void Link::fail_stream(const char* text, int os_errno) noexcept {
+void Link::fail_stream(StaticText text, int os_errno) noexcept {
   const Error reason = common_.failure_or(Error(Errc::connection_closed, text, os_errno));
   const bool websocket = common_.layered() && net::is_websocket(common_.layering->endpoint.transport);
   const zmtp::Breach breach = reason != Errc::protocol_error ? zmtp::Breach::none

@@ -59,8 +59,8 @@ Result<void> SubscriptionTable::check_bounds(const Peer& peer, std::size_t topic
   if (peer.local || (topics <= kTopicsMax && peer.bytes + size <= kTopicBytesMax)) {
     return {};
   }
-  return Error(Errc::protocol_error,
-               topics > kTopicsMax ? "too many subscriptions" : "too many bytes of subscriptions");
+  return Error(Errc::protocol_error, topics > kTopicsMax ? StaticText("too many subscriptions")
+                                                         : StaticText("too many bytes of subscriptions"));
 }
 
 Result<bool> SubscriptionTable::add(Peer& peer, const FilterView& topic) noexcept {

@@ -106,7 +106,7 @@ Result<std::int64_t> parse_number(std::string_view text) {
 Result<void> assign(Options& options, const Option<int>& row, std::string_view text) {
   const std::int64_t number = WEFT_TRY(parse_number(text));
   if (number < std::numeric_limits<int>::min() || number > std::numeric_limits<int>::max()) {
-    return Error(Errc::invalid_argument, row.name.data());
+    return Error(Errc::invalid_argument, StaticText::of_immortal(row.name.data()));
   }
   return set_option(options, row, static_cast<int>(number));
 }
@@ -125,7 +125,7 @@ Result<void> assign(Options& options, const Option<bool>& row, std::string_view 
 Result<void> assign(Options& options, const Option<Duration>& row, std::string_view text) {
   const std::int64_t number = WEFT_TRY(parse_number(text));
   if (number < row.min || number > row.max) {
-    return Error(Errc::invalid_argument, row.name.data());
+    return Error(Errc::invalid_argument, StaticText::of_immortal(row.name.data()));
   }
   return set_option(options, row, number < 0 ? Duration(-1) : Duration(std::chrono::milliseconds(number)));
 }

@@ -280,7 +280,7 @@ template <typename T>
     measure = static_cast<std::int64_t>(value);
   }
   if (measure < row.min || measure > row.max || (row.accepts != nullptr && !row.accepts(value))) {
-    return Error(Errc::invalid_argument, row.name.data());
+    return Error(Errc::invalid_argument, StaticText::of_immortal(row.name.data()));
   }
   if constexpr (std::is_same_v<T, std::string>) {
     wipe(options.*row.member);

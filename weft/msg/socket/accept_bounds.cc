@@ -43,7 +43,7 @@ Result<AcceptBounds::Place> AcceptBounds::admit(const net::Stream& stream, const
     const auto peer = sys::peer_address(stream.fd());
     auto lease = gate->admit(peer ? *peer : sys::SocketAddress(), now);
     if (!lease) {
-      return Error(Errc::connection_failed, lease.error().text());
+      return Error(Errc::connection_failed, lease.error().static_text());
     }
     place.lease = std::move(*lease);
   }

@@ -21,7 +21,7 @@ bool contains(const std::vector<IpPrefix>& prefixes, Bytes address) noexcept {
 
 }  // namespace
 
-const char* describe(AdmissionRejection rejection) noexcept {
+StaticText describe(AdmissionRejection rejection) noexcept {
   switch (rejection) {
     case AdmissionRejection::not_allowed: return "an address that is not allowed";
     case AdmissionRejection::address_connections: return "too many connections of its address";

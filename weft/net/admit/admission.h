@@ -26,7 +26,7 @@ enum class AdmissionRejection : std::uint8_t {
   message_rate,         // reported by sessions: messages come too often
 };
 inline constexpr std::size_t kAdmissionRejections = 6;
-[[nodiscard]] const char* describe(AdmissionRejection rejection) noexcept;  // "too many connections of its address" ...
+[[nodiscard]] StaticText describe(AdmissionRejection rejection) noexcept;  // "too many connections of its address" ...
 
 struct RejectionReport {
   AdmissionRejection rejection;

@@ -16,9 +16,9 @@ constexpr std::uint8_t kSize = 0x7F;
 constexpr std::uint8_t kSize16 = 126;
 constexpr std::uint8_t kSize64 = 127;
 
-constexpr Parsed malformed(const char* problem) noexcept { return {ParseStatus::malformed, problem}; }
+constexpr Parsed malformed(StaticText problem) noexcept { return {ParseStatus::malformed, problem}; }
 
-const char* find_problem(std::uint8_t first) noexcept {
+StaticText find_problem(std::uint8_t first) noexcept {
   if ((first & kReserved) != 0) {
     return "a WebSocket frame with a reserved bit";
   }
@@ -26,7 +26,7 @@ const char* find_problem(std::uint8_t first) noexcept {
   if (opcode > 10 || (opcode > 2 && opcode < 8)) {
     return "a WebSocket frame with a reserved opcode";
   }
-  return opcode >= 8 && (first & kLast) == 0 ? "a fragmented WebSocket control frame" : nullptr;
+  return opcode >= 8 && (first & kLast) == 0 ? StaticText("a fragmented WebSocket control frame") : StaticText();
 }
 
 }  // namespace
@@ -35,14 +35,15 @@ Parsed parse_header(Bytes input, bool masked, Header& out) noexcept {
   if (input.empty()) {
     return {};
   }
-  if (const char* const problem = find_problem(input[0]); problem != nullptr) {
+  if (const StaticText problem = find_problem(input[0]); problem != nullptr) {
     return malformed(problem);
   }
   if (input.size() < 2) {
     return {};
   }
   if (((input[1] & kMasked) != 0) != masked) {
-    return malformed(masked ? "a WebSocket client's frame without a mask" : "a WebSocket server's frame with a mask");
+    return malformed(masked ? StaticText("a WebSocket client's frame without a mask")
+                            : StaticText("a WebSocket server's frame with a mask"));
   }
   const auto opcode = static_cast<Opcode>(input[0] & kOpcode);
   const std::uint8_t size = input[1] & kSize;

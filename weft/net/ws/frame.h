@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "weft/base/bytes.h"
+#include "weft/base/error.h"
 
 namespace weft::net::ws {
 
@@ -32,7 +33,7 @@ struct Header {
 enum class ParseStatus : std::uint8_t { complete, need_more, malformed };
 struct Parsed {
   ParseStatus status = ParseStatus::need_more;
-  const char* problem = "";  // malformed: the broken rule
+  StaticText problem = "";  // malformed: the broken rule
 };
 
 // Reads the header at the front of `input`. `masked`: what the peer's frames must be; a server's peer masks. A broken

@@ -83,7 +83,7 @@ void Inbound::append_ready(Bytes identity) {
   pending_.append(as_text(body));
 }
 
-void Inbound::fail(const char* text, CloseStatus status, Errc code) noexcept {
+void Inbound::fail(StaticText text, CloseStatus status, Errc code) noexcept {
   if (!fault_) {
     fault_ = Fault{Error(code, text), status};
   }
@@ -202,7 +202,8 @@ void Inbound::begin_frame() {
     return fail("a WebSocket text message", CloseStatus::kind);
   }
   if ((frame_.opcode == Opcode::continuation) != inside_) {
-    return fail(inside_ ? "a WebSocket message inside another" : "a WebSocket continuation of no message");
+    return fail(inside_ ? StaticText("a WebSocket message inside another")
+                        : StaticText("a WebSocket continuation of no message"));
   }
   if (frame_.last && !inside_ && identified_) {
     state_ = State::flags;
@@ -214,9 +215,9 @@ void Inbound::begin_frame() {
   const std::uint64_t most = identified_ ? std::clamp<std::uint64_t>(config_.message_max, kCommandMax, kJoinedMax) + 1
                                          : zmtp::kIdentityMax + 1;
   if (frame_.body_size > most - joined_.size()) {
-    return fail(
-        identified_ ? "a WebSocket message in fragments exceeds its limit" : "an identity of more than 255 bytes",
-        CloseStatus::size, identified_ ? Errc::message_too_large : Errc::protocol_error);
+    return fail(identified_ ? StaticText("a WebSocket message in fragments exceeds its limit")
+                            : StaticText("an identity of more than 255 bytes"),
+                CloseStatus::size, identified_ ? Errc::message_too_large : Errc::protocol_error);
   }
   inside_ = !frame_.last;
   state_ = State::joining;

@@ -84,7 +84,7 @@ class Inbound {
   void greet();
   void append_ready(Bytes identity);
   [[nodiscard]] std::size_t give_pending(MutableBytes output) noexcept;
-  void fail(const char* text, CloseStatus status = CloseStatus::protocol, Errc code = Errc::protocol_error) noexcept;
+  void fail(StaticText text, CloseStatus status = CloseStatus::protocol, Errc code = Errc::protocol_error) noexcept;
 
   Config config_;
   State state_ = State::header;

@@ -89,8 +89,8 @@ class Upgrade::Parser {
 
   void end_header();
   void end_head();
-  [[nodiscard]] const char* check_request() const;
-  [[nodiscard]] const char* check_answer() const;
+  [[nodiscard]] StaticText check_request() const;
+  [[nodiscard]] StaticText check_answer() const;
   [[nodiscard]] bool choose_protocol();
   [[nodiscard]] bool has(Field field, std::string_view element) const {
     return any_element(values_[field].text, [&](std::string_view one) { return same(one, element); });
@@ -100,7 +100,7 @@ class Upgrade::Parser {
       fault = error;
     }
   }
-  void refuse(std::string_view status, const char* why);
+  void refuse(std::string_view status, StaticText why);
 
   const bool server_;
   std::vector<std::string> protocols_;
@@ -191,7 +191,8 @@ std::size_t Upgrade::Parser::handle_input(Bytes input) {
   if (whole_) {
     end_head();
   } else if (!fault && HTTP_PARSER_ERRNO(&parser_) != HPE_OK) {
-    refuse("400 Bad Request", server_ ? "the request for a WebSocket is no HTTP" : "the server's answer is no HTTP");
+    refuse("400 Bad Request", server_ ? StaticText("the request for a WebSocket is no HTTP")
+                                      : StaticText("the server's answer is no HTTP"));
   } else if (!fault && taken_ == kUpgradeHeadMax) {
     refuse("431 Request Header Fields Too Large", "the head of the WebSocket's upgrade is too long");
   }
@@ -231,7 +232,7 @@ bool Upgrade::Parser::choose_protocol() {
   });
 }
 
-const char* Upgrade::Parser::check_request() const {
+StaticText Upgrade::Parser::check_request() const {
   if (!get_ || !version_ || values_[kHost].times != 1) {
     return "the request for a WebSocket is no GET of HTTP/1.1 with a host";
   }
@@ -241,7 +242,7 @@ const char* Upgrade::Parser::check_request() const {
   return nullptr;
 }
 
-const char* Upgrade::Parser::check_answer() const {
+StaticText Upgrade::Parser::check_answer() const {
   if (!has(kUpgrade, "websocket") || !has(kConnection, "upgrade")) {
     return "the server's answer does not upgrade to a WebSocket";
   }
@@ -262,15 +263,15 @@ void Upgrade::Parser::end_head() {
     if (status_ != 101) {
       return fail(Error(Errc::connection_failed, "the server's answer to the request for a WebSocket is not 101"));
     }
-    const char* const problem = check_answer();
+    const StaticText problem = check_answer();
     done = problem == nullptr && values_[kProtocols].times == 1 && choose_protocol();
     if (!done) {
       fail(Error(Errc::protocol_error,
-                 problem != nullptr ? problem : "the server chose no WebSocket sub-protocol of ours"));
+                 problem != nullptr ? problem : StaticText("the server chose no WebSocket sub-protocol of ours")));
     }
     return;
   }
-  if (const char* const problem = check_request(); problem != nullptr) {
+  if (const StaticText problem = check_request(); problem != nullptr) {
     return refuse("400 Bad Request", problem);
   }
   if (!has(kUpgrade, "websocket") || !has(kConnection, "upgrade")) {
@@ -290,7 +291,7 @@ void Upgrade::Parser::end_head() {
   done = true;
 }
 
-void Upgrade::Parser::refuse(std::string_view status, const char* why) {
+void Upgrade::Parser::refuse(std::string_view status, StaticText why) {
   if (fault) {
     return;
   }

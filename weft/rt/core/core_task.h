@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <stop_token>
 #include <utility>
 
 #include "weft/base/result.h"
+#include "weft/base/time.h"
 #include "weft/rt/core/runtime.h"
 #include "weft/rt/task/task_scope.h"
+#include "weft/sync/condition.h"
+#include "weft/sys/clock.h"
 
 namespace weft::rt {
 
 // Starts the task on that core: at once in the core's own thread, by a post from another core or a foreign thread. The
 // Future gets the result and may be dropped. The token cancels the task. A core that ends cancels the task and waits.
 // Cost: one pooled block besides the frame.
-// Errors: those of Runtime::post(); the task is then destroyed without running. Those of the Future: as
+// Errors: those of Runtime::post(); `task` is then as it was, and may be spawned again. Those of the Future: as
 // spawn(Loop&, ...).
 template <typename T>
-Result<Future<detail::Unwrapped<T>>> spawn(Core& core, Task<T> task, std::stop_token token = {}) {
+Result<Future<detail::Unwrapped<T>>> spawn(Core& core, Task<T>&& task, std::stop_token token = {}) {
   using Spawned = detail::SpawnedTask<T>;
   static_assert(alignof(Spawned) <= alignof(std::max_align_t));
   if (!task) {
@@ -30,13 +37,41 @@ Result<Future<detail::Unwrapped<T>>> spawn(Core& core, Task<T> task, std::stop_t
   Future<detail::Unwrapped<T>> future(spawned);
   detail::SpawnedStart<T> start(spawned);
   if (Core::current() != &core) {
-    WEFT_TRY(core.runtime().post(core.index(), std::move(start)));
+    if (const auto posted = core.runtime().post(core.index(), std::move(start)); !posted) {
+      task = start.take_back();  // a refused start was not moved from: it is made in the lane's cell
+      return posted.error();
+    }
   } else if (core.ended()) {
+    task = start.take_back();
     return Error(Errc::closed, "the runtime was stopped");
   } else {
     start();
   }
   return future;
+}
+
+// spawn() for a thread that is no core, and may wait: for room, while the lane to that core is full. So a burst of tasks
+// is started as fast as the core takes it. On a core: as spawn().
+// Cost: as spawn(); a thread that waits tries again after 50 us, then after up to 1 ms.
+// Errors: those of spawn(); timed_out: the lane was full until the deadline. `task` is then as it was.
+template <typename T>
+Result<Future<detail::Unwrapped<T>>> spawn_until(Core& core, Task<T>&& task, Instant deadline,
+                                                 std::stop_token token = {}) {
+  for (Duration wait = std::chrono::microseconds(50);;
+       wait = std::min<Duration>(2 * wait, std::chrono::milliseconds(1))) {
+    auto spawned = spawn(core, std::move(task), token);
+    if (spawned || spawned.error() != Errc::resource_exhausted || Core::current() != nullptr) {
+      return spawned;
+    }
+    const Instant now = sys::now();
+    if (now >= deadline) {
+      return Error(Errc::timed_out, "the lane to that core was full until the deadline");
+    }
+    std::mutex nobody;
+    std::condition_variable never;
+    std::unique_lock lock(nobody);
+    (void)sync::sleep_until(never, lock, std::min(deadline_after(now, wait), deadline));
+  }
 }
 
 }  // namespace weft::rt

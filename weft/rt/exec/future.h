@@ -97,7 +97,7 @@ struct FutureState {
     ::new (&value) std::monostate();
     has_value = true;
   }
-  void keep_exception(const char* text) noexcept {
+  void keep_exception(StaticText text) noexcept {
     exception = std::current_exception();
     error = Error(Errc::job_threw, text);
   }

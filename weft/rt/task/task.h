@@ -43,6 +43,41 @@ struct FinalAwaiter {
   void await_resume() const noexcept {}
 };
 
+// NewestFrame: finds coroutines that GCC 12 miscompiles: those with an await in a condition and without any variable. The
+// function that makes such a coroutine and the coroutine itself disagree about the frame: the promise lies behind the
+// place from which coroutine_handle computes the frame. Such a coroutine would not begin, or trap.
+// Affinity: a thread's own. Cost: two stores and a comparison for each frame.
+class NewestFrame {
+ public:
+#if defined(__GNUC__) && !defined(__clang__)
+  static void note(const void* frame, std::size_t size) noexcept {
+    newest = {static_cast<const std::byte*>(frame), size};
+  }
+  // `computed`: the frame of a promise, which may not be the newest one. Throws std::logic_error.
+  static void check(const void* computed) {
+    const auto* const at = static_cast<const std::byte*>(computed);
+    if (at > newest.frame && at < newest.frame + newest.size) [[unlikely]] {
+      refuse();
+    }
+  }
+
+ private:
+  struct Block {
+    const std::byte* frame;
+    std::size_t size;
+  };
+  [[noreturn, gnu::cold]] static void refuse() {
+    throw std::logic_error(
+        "weft: the compiler breaks this coroutine: it awaits in the condition of an if, while, do, for or switch, and "
+        "declares no variable. Name the result first: const auto r = co_await ...; if (r)");
+  }
+  static inline constinit thread_local Block newest{};
+#else
+  static void note(const void* /*frame*/, std::size_t /*size*/) noexcept {}
+  static void check(const void* /*computed*/) noexcept {}
+#endif
+};
+
 // PromiseBase: the part that the promises of all tasks share.
 class PromiseBase {
  public:
@@ -52,6 +87,7 @@ class PromiseBase {
     if (frame == nullptr) [[unlikely]] {
       throw std::bad_alloc();
     }
+    NewestFrame::note(frame, size);
     return frame;
   }
   static void operator delete(void* frame) noexcept { mem::pool_deallocate(frame); }
@@ -94,7 +130,7 @@ class Promise final : public PromiseBase {
     }
   }
 
-  Task<T> get_return_object() noexcept;
+  Task<T> get_return_object();
   template <typename U = T>
   void return_value(U&& value) noexcept(std::is_nothrow_constructible_v<T, U>) {
     static_assert(std::is_constructible_v<T, U>, "weft: the value of co_return does not convert to the T of Task<T>");
@@ -119,7 +155,7 @@ class Promise final : public PromiseBase {
 template <>
 class Promise<void> final : public PromiseBase {
  public:
-  Task<void> get_return_object() noexcept;
+  Task<void> get_return_object();
   void return_void() const noexcept {}
   void take() const {
     if (exception()) [[unlikely]] {
@@ -156,9 +192,9 @@ class Promise<void> final : public PromiseBase {
 //   destroyed twice: name them first (`const Key key{a, b}; co_await find(key);`), or give the type a constructor.
 //   A closure that owns something is such a temporary: `auto calling = runtime.call(1, [text] {...}); co_await
 //   calling`. run_on(), call() and post_wait() refuse the other form; Executor::submit() cannot.
-// - An await in the condition of if, while, do, for or switch never resumes, or traps, when the coroutine declares no
-//   variable at all, whatever the await gives. Name the result: `if (const bool done = co_await f(); done)`, or
-//   `const auto r = co_await f(); if (r)`.
+// - An await in the condition of if, while, do, for or switch would never resume, or trap, when the coroutine declares
+//   no variable at all, whatever the await gives. Calling such a coroutine throws std::logic_error, whose text says so.
+//   Name the result: `if (const bool done = co_await f(); done)`, or `const auto r = co_await f(); if (r)`.
 // - `condition ? co_await a : co_await b`, and co_await inside of a statement expression: use an if. WEFT_TRY holds a
 //   return and is not for coroutines: WEFT_CO_TRY, below, is.
 // - co_await is not allowed in a catch block, by the language.
@@ -251,11 +287,15 @@ inline IsCancelled is_cancelled() noexcept { return {}; }
 
 namespace detail {
 template <typename T>
-Task<T> Promise<T>::get_return_object() noexcept {
-  return Task<T>(std::coroutine_handle<Promise>::from_promise(*this));
+Task<T> Promise<T>::get_return_object() {
+  const auto coroutine = std::coroutine_handle<Promise>::from_promise(*this);
+  NewestFrame::check(coroutine.address());
+  return Task<T>(coroutine);
 }
-inline Task<void> Promise<void>::get_return_object() noexcept {
-  return Task<void>(std::coroutine_handle<Promise>::from_promise(*this));
+inline Task<void> Promise<void>::get_return_object() {
+  const auto coroutine = std::coroutine_handle<Promise>::from_promise(*this);
+  NewestFrame::check(coroutine.address());
+  return Task<void>(coroutine);
 }
 }  // namespace detail
 
@@ -263,18 +303,23 @@ inline Task<void> Promise<void>::get_return_object() noexcept {
 
 // In a coroutine that returns a Result or an Error. `WEFT_CO_TRY(auto message, co_await socket.recv());` declares a
 // variable with the value of a Result, and `WEFT_CO_TRY(co_await socket.send(text));` needs none; an Error ends the
-// coroutine as its result. Each is two or three statements, so it needs braces as the body of an if. Put an expression
-// with a comma outside of all parentheses into parentheses.
+// coroutine as its result. The second form is one statement. The first is three, so as the body of an if or a loop it
+// needs braces, and does not compile without. Put an expression with a comma outside of all parentheses into parentheses.
 #define WEFT_CO_TRY(...) WEFT_CO_TRY_PICK(__VA_ARGS__, WEFT_CO_TRY_VALUE, WEFT_CO_TRY_CHECK)(__COUNTER__, __VA_ARGS__)
 #define WEFT_CO_TRY_PICK(first, second, form, ...) form
-#define WEFT_CO_TRY_NAME(number) WEFT_CO_TRY_JOIN(weft_co_try_, number)
+#define WEFT_CO_TRY_NAME(number) WEFT_CO_TRY_JOIN(weft_co_try_with_a_variable_needs_braces_, number)
 #define WEFT_CO_TRY_JOIN(name, number) name##number
-#define WEFT_CO_TRY_CHECK(number, expression)   \
-  auto WEFT_CO_TRY_NAME(number) = expression;   \
-  if (!WEFT_CO_TRY_NAME(number)) [[unlikely]] { \
-    co_return WEFT_CO_TRY_NAME(number).error(); \
-  }                                             \
-  static_assert(true)
+// The switch keeps a compiler from warning of an else that follows.
+#define WEFT_CO_TRY_CHECK(number, expression)                                              \
+  switch (0)                                                                               \
+  case 0:                                                                                  \
+  default:                                                                                 \
+    if (auto WEFT_CO_TRY_NAME(number) = expression; WEFT_CO_TRY_NAME(number)) [[likely]] { \
+    } else                                                                                 \
+      co_return WEFT_CO_TRY_NAME(number).error()
 #define WEFT_CO_TRY_VALUE(number, declaration, expression) \
-  WEFT_CO_TRY_CHECK(number, expression);                   \
+  auto WEFT_CO_TRY_NAME(number) = expression;              \
+  if (!WEFT_CO_TRY_NAME(number)) [[unlikely]] {            \
+    co_return WEFT_CO_TRY_NAME(number).error();            \
+  }                                                        \
   declaration = ::weft::detail::take_value(WEFT_CO_TRY_NAME(number))  // NOLINT(bugprone-macro-parentheses): it declares

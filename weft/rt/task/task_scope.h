@@ -55,6 +55,8 @@ class SpawnedTask final : public FutureState<Unwrapped<T>>, private Join, privat
     }
     resume(task_.handle());
   }
+  // Instead of start(), and before drop().
+  [[nodiscard]] Task<T> take_task() noexcept { return std::move(task_); }
   // Instead of start().
   void drop(Error why) noexcept {
     task_.reset();
@@ -150,6 +152,8 @@ class SpawnedStart {
     }
   }
   void operator()() noexcept { std::exchange(task_, nullptr)->start(); }
+  // The task of a start that no mailbox took.
+  [[nodiscard]] Task<T> take_back() noexcept { return task_->take_task(); }
 
  private:
   SpawnedTask<T>* task_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -10,6 +11,8 @@
 #include "weft/rt/core/runtime.h"
 #include "weft/serve/client/client_link.h"
 #include "weft/serve/client/correlation.h"
+#include "weft/serve/frame/error_frame.h"
+#include "weft/serve/frame/numbered_codec.h"
 #include "weft/serve/session/service.h"
 
 namespace weft::serve {
@@ -31,7 +34,8 @@ class Response {
 };
 
 // Client: requests over a connection to one endpoint, which the client makes, keeps and makes again. The connection
-// is a Session of the core, as a server's are: same reading, writing, batching, bounds and time-outs.
+// is a Session of the core, as a server's are: same reading, writing, batching, bounds and time-outs. The codec that a
+// program does not name numbers its requests, so that no other frame is taken for an answer.
 // Owner: the program. The destructor ends the client at once: requests in flight are answered with `closed`,
 // and on_event and on_push are not called any more. In another thread than the core's, the destructor gives
 // that to the core and does not wait. The runtime must outlive the client.
@@ -39,14 +43,14 @@ class Response {
 // Cost: an idle client has a session and no buffer. A request costs a coroutine frame from the pool, a copy of its
 // body into the batch, and a copy of the response's body. All requests of a turn are written with one system call.
 // Invariants:
-//   1. Each request gets exactly one answer: the response; timed_out at its deadline; kCancelled; the reason
-//      why the connection ended, whose text names the endpoint; closed. A request is never sent twice, and never kept
-//      for a later connection.
+//   1. Each request gets exactly one answer: the response; the peer's error frame as an Error; timed_out at its
+//      deadline; kCancelled; the reason why the connection ended, whose text names the endpoint; closed. A request is
+//      never sent twice, and never kept for a later connection. The fate() of its error says whether it was sent.
 //   2. A response that comes too late is dropped and counted. It is not taken for the response to another
 //      request, as far as the correlation can distinguish them (correlation.h).
 //   3. Requests in flight and queued bytes never exceed the options. A request beyond them is refused, and counted.
 //   4. The back-off bounds attempts to connect, however the peer fails.
-template <FrameCodec Codec, typename Correlate = typename DefaultCorrelation<Codec>::Type>
+template <FrameCodec Codec = NumberedCodec, typename Correlate = typename DefaultCorrelation<Codec>::Type>
   requires Correlation<Correlate, Codec>
 class Client {
  public:
@@ -79,22 +83,28 @@ class Client {
   }
 
   // Sends the request and returns the response. The body is read when the task begins. Errors, besides those of
-  // invariant 1: connection_failed: there is no connection now, and the text says why; invalid_state: the caller is not
-  // on the client's core; resource_exhausted: in_flight_max, or the write
-  // budget is spent; those of the codec. An error frame is a response: its header says so.
+  // invariant 1: unreachable: there is no connection now, and the text says why; invalid_state: the caller is not
+  // on the client's core; resource_exhausted: in_flight_max, or the write budget is spent; those of the codec: nothing was
+  // sent. Those of an error frame (error_frame.h): of kServiceDomain: the service's code and text; of kFrameDomain.
   [[nodiscard]] rt::Task<Result<Response>> request(const Header& header, Bytes body, Instant deadline = kNever) {
-    return State::request(state_, header, body, deadline);
+    return State::request(state_, header, body, deadline, false);
+  }
+  // The same, but an error frame is a response: its header has kFlagError.
+  [[nodiscard]] rt::Task<Result<Response>> request_raw(const Header& header, Bytes body, Instant deadline = kNever) {
+    return State::request(state_, header, body, deadline, true);
   }
   // Sends a frame that has no answer. Errors as request().
   Result<void> send(const Header& header, Bytes body) {
     if (const Error wrong = state_->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
-      return wrong;
+      return wrong.with_fate(Fate::not_sent);
     }
-    return state_->send(header, body);
+    const auto sent = state_->send(header, body);
+    return sent ? sent : sent.error().with_fate(Fate::not_sent);
   }
   // Sets the function that gets the peer's unasked frames, in the turn in which they are read. The frame is
   // valid until the function returns. Without a function such frames are counted and dropped. An exception from
-  // it ends the connection. The function must not call on_push().
+  // it ends the connection. The function must not call on_push(). Where the order alone finds requests, the function
+  // gets frames as long as the connection has sent no request; a connection that got one refuses requests.
   void on_push(Push function) { state_->push = std::move(function); }
 
   // Sets the function that is called when a late response made room for a request, in the turn in which it is read.
@@ -141,7 +151,10 @@ class Client {
       Header header{};
     };
 
-    void on_open(TypedSession& session) noexcept { note_open(session); }
+    void on_open(TypedSession& session) noexcept {
+      asked = told = false;
+      note_open(session);
+    }
     void on_close(TypedSession& /*session*/, const Error& why) noexcept { note_close(why); }
     void on_frame(TypedSession& /*session*/, const Frame& frame) {
       note_heard();
@@ -157,9 +170,13 @@ class Client {
         }
       }
       count_push();
-      if (push) {
-        push(frame);
+      if constexpr (Correlate::kMatching == Matching::in_order) {
+        told = true;
+        if (asked) {
+          return drop_connection(kTold);
+        }
       }
+      push ? push(frame) : count_dropped_push();
     }
 
     static std::uint32_t key_of_request([[maybe_unused]] const Header& header) noexcept {
@@ -187,6 +204,10 @@ class Client {
     }
     Result<void> ask(Waiter& waiter, Header header, Bytes body) {
       auto* const session = static_cast<TypedSession*>(WEFT_TRY(requester()));
+      if (told) [[unlikely]] {
+        count_refused();
+        return kTold;
+      }
       const auto number = in_flight().add(waiter, key_of_request(header));
       if (!number) {
         count_refused();
@@ -200,35 +221,55 @@ class Client {
         count_refused();
         return sent;
       }
+      asked = true;
       count_sent();
       return {};
     }
-    static rt::Task<Result<Response>> request(std::shared_ptr<State> self, Header header, Bytes body,
-                                              Instant deadline) {
+    // `raw`: an error frame is a response.
+    static rt::Task<Result<Response>> request(std::shared_ptr<State> self, Header header, Bytes body, Instant deadline,
+                                              bool raw) {
       if (const Error wrong = self->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
-        co_return wrong;
+        co_return wrong.with_fate(Fate::not_sent);
       }
       if (const bool cancelled = co_await rt::is_cancelled(); cancelled) {
-        co_return rt::kCancelled;
+        co_return rt::kCancelled.with_fate(Fate::not_sent);
       }
       if (deadline <= self->now()) {
         self->count_refused();
-        co_return Error(Errc::timed_out, "the deadline had passed before the request");
+        co_return Error(Errc::timed_out, "the deadline had passed before the request").with_fate(Fate::not_sent);
       }
       Waiter waiter(deadline);
       if (const auto asked = self->ask(waiter, header, body); !asked) {
-        co_return asked.error();
+        co_return asked.error().with_fate(Fate::not_sent);
       }
       co_await waiter;
       self->note_resumed();
       if (!waiter.result()) {
         co_return waiter.result().error();
       }
+      if (is_error_frame(waiter.header)) [[unlikely]] {
+        self->count_error_frame();
+        if (!raw) {
+          co_return error_of_frame(waiter.body().bytes());
+        }
+      }
       co_return Response(waiter.header, std::move(waiter.body()));
     }
+    static bool is_error_frame([[maybe_unused]] const Header& header) noexcept {
+      if constexpr (std::same_as<Header, FrameHeader>) {
+        return (header.flags & kFlagError) != 0;
+      } else {
+        return false;
+      }
+    }
+
+    static constexpr Error kTold{Errc::protocol_error,
+                                 "the peer sends frames unasked: this codec cannot tell them from answers"};
 
     const Codec codec;
     Push push;
+    bool asked = false;  // a request was sent by this connection
+    bool told = false;   // a frame came unasked, and nothing but the order says so
     Farewell<State> farewell;
   };
 

@@ -13,8 +13,8 @@ namespace weft::serve {
 namespace {
 constexpr Error kClosed(Errc::closed, "the client is closed");
 constexpr Error kNoMemory(Errc::resource_exhausted, "no memory to connect");
-constexpr Error kNotConnected(Errc::connection_failed, "not connected yet: the first attempt has not ended");
-constexpr Error kEnding(Errc::connection_failed, "not connected: the connection is ending");
+constexpr Error kNotConnected(Errc::unreachable, "not connected yet: the first attempt has not ended");
+constexpr Error kEnding(Errc::unreachable, "not connected: the connection is ending");
 constexpr Error kNoAttempt(Errc::timed_out, "the first attempt to connect has not ended");
 constexpr Error kSlow(Errc::timed_out, "no connection within connect_timeout");
 constexpr Error kOwed(Errc::timed_out, "the peer left out a response");
@@ -194,7 +194,7 @@ void ClientLink::report(ClientEvent::Kind kind, const Error& why) noexcept {
 // "tcp://host:1: certificate has expired"
 Error ClientLink::named(const Error& why) const noexcept {
   const std::string_view text = why.text();
-  const char* const kept = sync::keep_text({endpoint_text_, text.empty() ? "" : ": ", text}, why.text());
+  const StaticText kept = sync::keep_text({endpoint_text_, text.empty() ? "" : ": ", text}, why.static_text());
   return {why.domain(), why.value(), kept, why.os_errno()};
 }
 
@@ -203,16 +203,20 @@ void ClientLink::note_trouble(const Error& why) noexcept {
   not_connected_ = Error();
 }
 
+Error not_connected_for(const Error& trouble) noexcept {
+  const std::string_view text = trouble.text();
+  const StaticText kept =
+      sync::keep_text({"not connected: ", describe(trouble.code()), text.empty() ? "" : ": ", text}, "not connected");
+  return Error(Errc::unreachable, kept, trouble.os_errno()).with_fate(Fate::not_sent);
+}
+
 // Why a request is refused. The text is made for the first request after a loss, not for each.
 Error ClientLink::not_connected() noexcept {
   if (trouble_ == Errc::ok) {
     return session_ != nullptr ? kEnding : kNotConnected;
   }
   if (not_connected_ == Errc::ok) {
-    const std::string_view text = trouble_.text();
-    const char* const kept = sync::keep_text(
-        {"not connected: ", describe(trouble_.code()), text.empty() ? "" : ": ", text}, "not connected");
-    not_connected_ = Error(Errc::connection_failed, kept, trouble_.os_errno());
+    not_connected_ = not_connected_for(trouble_);
   }
   return not_connected_;
 }
@@ -224,7 +228,7 @@ void ClientLink::note_close(const Error& why) noexcept {
   note_trouble(why);
   why_ = trouble_;
   (void)host_->core().loop().timers().cancel(std::exchange(owed_timer_, {}));
-  in_flight_.fail_all(why_);
+  in_flight_.fail_all(why_.with_fate(Fate::outcome_unknown));
   if (SessionEnd* const wait = std::exchange(end_wait_, nullptr)) {
     wait->finish();
   }
@@ -233,7 +237,7 @@ void ClientLink::note_close(const Error& why) noexcept {
 Result<Session*> ClientLink::sender() noexcept {
   if (!is_connected() || closing_) {
     count_refused();
-    return closing_ ? kClosed : not_connected();
+    return (closing_ ? kClosed : not_connected()).with_fate(Fate::not_sent);
   }
   return session_;
 }

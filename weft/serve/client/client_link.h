@@ -126,6 +126,9 @@ struct ClientReading {
 };
 extern const CounterTable kClientTable;
 
+// What a request gets while there is no connection: `unreachable`, not sent, with the reason in its text.
+[[nodiscard]] Error not_connected_for(const Error& trouble) noexcept;
+
 // ClientLink: the part of a client that knows no codec. It dials, owns the session while there is one, dials
 // again, and knows the requests in flight.
 // Owner: the client, and its coroutines, which may outlive it. Affinity: its core.
@@ -183,7 +186,9 @@ class ClientLink {
       on_room_();
     }
   }
+  void count_error_frame() noexcept { counts_->requests.error_frames.add(); }
   void count_push() noexcept { counts_->requests.pushes.add(); }
+  void count_dropped_push() noexcept { counts_->requests.pushes_dropped.add(); }
   void note_resumed() noexcept;  // a request's coroutine was resumed
   [[nodiscard]] Instant now() noexcept { return host_->core().loop().now(); }
 

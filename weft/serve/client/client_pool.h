@@ -33,6 +33,7 @@ struct PoolOptions {
   Duration probe_every = std::chrono::seconds(10);   // of a healthy connection
   Duration probe_timeout = std::chrono::seconds(2);  // for one probe's answer
   std::optional<BreakerOptions> breaker{};           // for the pool's endpoint, over all its connections
+  Judge judge = outcome_of;                          // which errors are failures for the breaker
 };
 
 // clang-format off
@@ -76,7 +77,7 @@ inline constexpr CounterTable kClientPoolTable = {
 //   2. A waiting request is resumed when a connection has room, when its deadline passes, or when the pool is
 //      closed. The pool wakes requests in the order in which they came.
 //   3. No request goes over a connection that is not healthy.
-template <FrameCodec Codec, typename Correlate = typename DefaultCorrelation<Codec>::Type>
+template <FrameCodec Codec = NumberedCodec, typename Correlate = typename DefaultCorrelation<Codec>::Type>
 class ClientPool {
  public:
   using Client = serve::Client<Codec, Correlate>;
@@ -107,11 +108,14 @@ class ClientPool {
 
   // As Client::request(), over a healthy connection; waits while none has room. `body` must live until the task
   // has ended. Further errors: resource_exhausted: waiting_max; unreachable: the breaker is open. A request that waited
-  // until its deadline while no connection was healthy gets the reason: that of the last attempt to connect, of the
-  // last connection's end, or of the last probe.
+  // until its deadline while no connection was healthy gets `unreachable` with the reason in its text: that of the last
+  // attempt to connect, of the last connection's end, or of the last probe.
   [[nodiscard]] rt::Task<Result<Response>> request(const Header& header, Bytes body, Instant deadline = kNever) {
-    auto task = State::request(state_, header, body, deadline);
-    return state_->breaker ? State::guard(state_, std::move(task)) : std::move(task);
+    return begin(State::request(state_, header, body, deadline, false));
+  }
+  // As Client::request_raw(). The breaker takes an error frame for a success then.
+  [[nodiscard]] rt::Task<Result<Response>> request_raw(const Header& header, Bytes body, Instant deadline = kNever) {
+    return begin(State::request(state_, header, body, deadline, true));
   }
 
   // Takes no more requests, answers waiting ones with `closed`, closes each client. Errors of Client::close().
@@ -259,24 +263,26 @@ class ClientPool {
     }
     // Whether the request may take a place: a newcomer leaves the places to requests that were woken for them.
     [[nodiscard]] bool has_turn(bool came_before) const noexcept { return came_before || woken == 0 || woken < room(); }
-    static rt::Task<Result<Response>> request(std::shared_ptr<State> self, Header header, Bytes body,
-                                              Instant deadline) {
+    static rt::Task<Result<Response>> request(std::shared_ptr<State> self, Header header, Bytes body, Instant deadline,
+                                              bool raw) {
       if (const Error wrong = self->members.front()->client->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
-        co_return wrong;
+        co_return wrong.with_fate(Fate::not_sent);
       }
       for (bool came_before = false;; came_before = true) {
         if (self->closed) {
-          co_return Error(Errc::closed, "the pool is closed");
+          co_return Error(Errc::closed, "the pool is closed").with_fate(Fate::not_sent);
         }
         Client* const client = came_before || self->line.empty() ? self->pick() : nullptr;
         if (client != nullptr && self->has_turn(came_before)) {
-          auto response = co_await client->request(header, body, deadline);
+          const auto ask = raw ? &Client::request_raw : &Client::request;
+          auto response = co_await (client->*ask)(header, body, deadline);
           self->wake();
           co_return response;
         }
         if (self->counts->waiting.value() >= self->options.waiting_max) {
           self->counts->refused.add();
-          co_return Error(Errc::resource_exhausted, "too many requests wait for a connection");
+          co_return Error(Errc::resource_exhausted, "too many requests wait for a connection")
+              .with_fate(Fate::not_sent);
         }
         if (!came_before) {
           self->counts->waited.add();
@@ -287,7 +293,7 @@ class ClientPool {
         self->woken -= woken ? 1 : 0;
         if (!come) {
           self->wake();  // this request may have been woken, and does not take its turn
-          co_return come.error() == Errc::timed_out ? self->why_waited() : come.error();
+          co_return (come.error() == Errc::timed_out ? self->why_waited() : come.error()).with_fate(Fate::not_sent);
         }
       }
     }
@@ -297,10 +303,12 @@ class ClientPool {
       if (any) {
         return {Errc::timed_out, "each healthy connection of the pool had in_flight_max requests until the deadline"};
       }
-      return trouble != Errc::ok ? trouble : Error(Errc::timed_out, "no connection of the pool is healthy yet");
+      return trouble != Errc::ok ? not_connected_for(trouble)
+                                 : Error(Errc::timed_out, "no connection of the pool is healthy yet");
     }
     static rt::Task<Result<Response>> guard(std::shared_ptr<State> self, rt::Task<Result<Response>> task) {
-      Result<Response> response = co_await guarded(&*self->breaker, std::move(task), &self->counts->refused_open);
+      Result<Response> response =
+          co_await guarded(&*self->breaker, std::move(task), &self->counts->refused_open, self->options.judge);
       self->counts->breaker_openings.set(self->breaker->openings());
       co_return response;
     }
@@ -396,6 +404,10 @@ class ClientPool {
   };
 
   explicit ClientPool(std::shared_ptr<State> state) noexcept : state_(std::move(state)) {}
+
+  rt::Task<Result<Response>> begin(rt::Task<Result<Response>> task) {
+    return state_->breaker ? State::guard(state_, std::move(task)) : std::move(task);
+  }
 
   std::shared_ptr<State> state_;
 };

@@ -8,24 +8,37 @@
 #include "weft/base/time.h"
 #include "weft/rt/task/task.h"
 #include "weft/serve/client/breaker.h"
+#include "weft/serve/frame/error_frame.h"
 #include "weft/sync/counter.h"
 
 namespace weft::serve {
 
-// Classifies the error of a request. A failure: the peer does not answer, or not in its protocol. Other errors
-// concern the caller: cancelled, closed, its own bounds.
+// Classifies the error of a request. A failure: the peer does not answer, or not in its protocol, or with an error frame
+// by which its service refused or threw. Other errors concern the caller: cancelled, closed, its own bounds, a message
+// that the peer does not know or understand.
 [[nodiscard]] constexpr CircuitBreaker::Outcome outcome_of(const Error& error) noexcept {
   if (error == Errc::ok) {
     return CircuitBreaker::Outcome::success;
   }
+  if (error.domain() == kServiceDomain) {
+    return CircuitBreaker::Outcome::failure;
+  }
+  if (error.domain() == kFrameDomain) {
+    const auto code = static_cast<ErrorCode>(error.value());
+    return code == ErrorCode::refused || code == ErrorCode::handler_failed ? CircuitBreaker::Outcome::failure
+                                                                           : CircuitBreaker::Outcome::nothing;
+  }
   const bool failure = error == Errc::timed_out || error == Errc::connection_closed ||
                        error == Errc::connection_failed || error == Errc::protocol_error ||
-                       error == Errc::unreachable || error == Errc::name_unresolved ||
+                       error == Errc::unreachable || error == Errc::outcome_unknown || error == Errc::name_unresolved ||
                        error == Errc::address_unavailable;
   return failure ? CircuitBreaker::Outcome::failure : CircuitBreaker::Outcome::nothing;
 }
 
-inline constexpr Error kBreakerOpen(Errc::unreachable, "the circuit breaker is open");
+// Such a function of the program's: one whose services refuse in the ordinary course calls that a success.
+using Judge = CircuitBreaker::Outcome (*)(const Error& error);
+
+inline constexpr Error kBreakerOpen = Error(Errc::unreachable, "the circuit breaker is open").with_fate(Fate::not_sent);
 
 namespace detail {
 
@@ -68,12 +81,11 @@ class GuardedCall {
 }  // namespace detail
 
 // Awaits the task if the breaker lets it through. Otherwise the task does not run, and the result is
-// kBreakerOpen. Reports the task's result to the breaker (outcome_of()). `breaker` and `refused`, which counts
-// tasks that did not run, must outlive the coroutine. An answer counts as a success whatever it says. A caller
-// that judges answers itself calls try_begin() and finish().
+// kBreakerOpen. Reports the task's result to the breaker, as `judge` says. `breaker` and `refused`, which counts
+// tasks that did not run, must outlive the coroutine. A caller that judges answers itself calls try_begin() and finish().
 template <typename T>
 [[nodiscard]] rt::Task<Result<T>> guarded(CircuitBreaker* breaker, rt::Task<Result<T>> task,
-                                          sync::Counter* refused = nullptr) {
+                                          sync::Counter* refused = nullptr, Judge judge = outcome_of) {
   const Instant began = co_await detail::TurnTime();
   const auto ticket = breaker->try_begin(began);
   if (!ticket) {
@@ -85,7 +97,7 @@ template <typename T>
   detail::GuardedCall call(*breaker, *ticket, began);
   Result<T> result = co_await std::move(task);
   const Instant ended = co_await detail::TurnTime();
-  call.note(outcome_of(result ? Error() : result.error()), ended);
+  call.note(judge(result ? Error() : result.error()), ended);
   co_return result;
 }
 

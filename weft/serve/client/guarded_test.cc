@@ -64,6 +64,27 @@ TEST_F(GuardedTest, MistakesOfTheCallerDoNotCount) {
   EXPECT_EQ(breaker_.state(time_.now()), State::closed);
 }
 
+TEST_F(GuardedTest, AnErrorFrameIsAFailureUnlessTheCallerErredOrTheJudgeSaysOtherwise) {
+  EXPECT_EQ(call(frame_error(ErrorCode::unknown_message, "")).error(), Errc::other);
+  EXPECT_EQ(call(frame_error(ErrorCode::invalid_body, "")).error(), Errc::other);
+  EXPECT_EQ(call(Error(kServiceDomain, 7, "busy")).error(), Error(kServiceDomain, 7));
+  EXPECT_EQ(breaker_.state(time_.now()), State::closed);
+  EXPECT_EQ(call(frame_error(ErrorCode::handler_failed, "")).error(), Errc::other);
+  EXPECT_EQ(breaker_.state(time_.now()), State::open);
+
+  CircuitBreaker lenient({.failure_percent = 101, .failures_in_row = 1});
+  const auto run = [](CircuitBreaker* breaker) -> rt::Task<Result<int>> {
+    const auto judge = [](const Error& error) {
+      return error.domain() == kServiceDomain ? CircuitBreaker::Outcome::success : outcome_of(error);
+    };
+    const auto refuse = []() -> rt::Task<Result<int>> { co_return Error(kServiceDomain, 7, "busy"); };
+    const auto answer = co_await guarded(breaker, refuse(), nullptr, judge);
+    co_return answer;
+  };
+  EXPECT_EQ(time_.run(run(&lenient))->error(), Error(kServiceDomain, 7));
+  EXPECT_EQ(lenient.state(time_.now()), State::closed);
+}
+
 TEST_F(GuardedTest, HalfOpenOneGoesThroughAndItsAnswerClosesIt) {
   (void)call(Error(Errc::timed_out));
   (void)call(Error(Errc::timed_out));

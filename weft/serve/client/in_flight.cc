@@ -10,6 +10,7 @@ namespace weft::serve {
 
 namespace {
 constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a request");
+constexpr Error kGivenUp = rt::kCancelled.with_fate(Fate::outcome_unknown);
 }  // namespace
 
 // --- Waiter ---
@@ -18,7 +19,7 @@ bool InFlight::Waiter::suspend(rt::CancelScope& scope, std::coroutine_handle<> c
   if (scope.cancelled()) {
     in_->counts_.cancelled.add();
     in_->abandon(*this, scope.runner().now());  // before begin(), which may throw and has set no runner yet
-    end(rt::kCancelled);
+    end(kGivenUp);
     return !Wait::begin(scope, coroutine) && Wait::deferred();
   }
   (void)Wait::begin(scope, coroutine);
@@ -30,7 +31,7 @@ bool InFlight::Waiter::suspend(rt::CancelScope& scope, std::coroutine_handle<> c
   if (!timer_) {
     in_->counts_.cancelled.add();
     in_->abandon(*this, Wait::runner().now());
-    end(kNoMemory);
+    end(kNoMemory.with_fate(Fate::outcome_unknown));
   }
   return true;
 }
@@ -39,17 +40,19 @@ void InFlight::Waiter::handle_deadline() noexcept {
   timer_ = {};
   in_->counts_.timed_out.add();
   in_->abandon(*this, Wait::runner().now());
-  end(Error(Errc::timed_out, "no response came in time"));
+  end(Error(Errc::timed_out, "no response came in time").with_fate(Fate::outcome_unknown));
 }
 
 void InFlight::Waiter::give_up(rt::Wait& self) noexcept {
   auto& waiter = static_cast<Waiter&>(self);
   waiter.in_->counts_.cancelled.add();
   waiter.in_->abandon(waiter, waiter.runner().now());
-  waiter.end(rt::kCancelled);
+  waiter.end(kGivenUp);
 }
 
-void InFlight::Waiter::answer(Bytes body) noexcept { end(body_.assign(body) ? Result<void>() : kNoMemory); }
+void InFlight::Waiter::answer(Bytes body) noexcept {
+  end(body_.assign(body) ? Result<void>() : kNoMemory.with_fate(Fate::answered));
+}
 
 void InFlight::Waiter::end(const Result<void>& result) noexcept {
   result_ = result;

@@ -35,8 +35,13 @@ namespace weft::serve {
       "serve/client/in_flight.cc")                                                                                \
   ROW(late, counter, "responses_late_total", "", "", "responses",                                                 \
       "Responses that were dropped because their requests had been given up.", "serve/client/in_flight.cc")       \
+  ROW(error_frames, counter, "responses_error_total", "", "", "responses",                                        \
+      "Responses that were error frames; they are answers, too.", "serve/client/client.h")                        \
   ROW(pushes, counter, "pushes_total", "", "", "frames",                                                          \
-      "Frames that answer no request.", "serve/client/client_link.h")
+      "Frames that answer no request.", "serve/client/client_link.h")                                             \
+  ROW(pushes_dropped, counter, "pushes_dropped_total", "", "", "frames",                                          \
+      "Frames that answer no request, and were dropped for want of a function of on_push().",                     \
+      "serve/client/client.h")
 // clang-format on
 
 // RequestNumbers: the outcomes of requests. In the end each sent request is in one of `answered`, `timed_out`,
@@ -74,7 +79,8 @@ class InFlight {
     }
     void await_resume() const noexcept {}
 
-    // Copies the body and resumes the coroutine in the next turn.
+    // Copies the body and resumes the coroutine in the next turn. Any other end leaves an error whose fate says that the
+    // request was sent and its outcome is unknown.
     void answer(Bytes body) noexcept;
     [[nodiscard]] const Result<void>& result() const noexcept { return result_; }
     [[nodiscard]] OwnedBytes& body() noexcept { return body_; }

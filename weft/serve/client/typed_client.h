@@ -12,7 +12,6 @@
 #include "weft/rt/task/task.h"
 #include "weft/serve/client/owned_bytes.h"
 #include "weft/serve/dispatch/typed.h"
-#include "weft/serve/frame/error_frame.h"
 #include "weft/serve/frame/header_codec.h"
 
 // Requests whose bodies are FlatBuffers. Responses are verified before the caller gets them. An optional
@@ -34,32 +33,28 @@ class Message {
 };
 
 // `co_await call<Reply>(client, id, std::move(request), ReplyIdentifier(), deadline)`: sends the request under
-// that id over a Client or ClientPool of HeaderCodec. Returns the response if it is a Reply with that file
-// identifier, within the limits. Errors: those of request(); of kServiceDomain: the service's code and text, as its
-// handler returned them; of kFrameDomain: another error frame; protocol_error: the response is no Reply;
-// invalid_argument: the identifier does not have 4 characters.
+// that id over a Client or ClientPool of NumberedCodec or HeaderCodec. Returns the response if it is a Reply with that file
+// identifier, within the limits. Errors: those of request(), with those of error frames; protocol_error: the response is
+// no Reply; invalid_argument: the identifier does not have 4 characters.
 template <typename Reply, typename Asker>
 [[nodiscard]] rt::Task<Result<Message<Reply>>> call(Asker* asker, std::uint32_t id, flatbuffers::DetachedBuffer request,
                                                     std::string_view file_identifier, Instant deadline = kNever,
                                                     TypedLimits limits = {}) {
   FileIdentifier identifier;
   if (file_identifier.size() != identifier.size()) {
-    co_return Error(Errc::invalid_argument, "a file identifier has 4 characters");
+    co_return Error(Errc::invalid_argument, "a file identifier has 4 characters").with_fate(Fate::not_sent);
   }
   std::copy(file_identifier.begin(), file_identifier.end(), identifier.begin());
   auto response = co_await asker->request(FrameHeader{id, 0}, Bytes(request.data(), request.size()), deadline);
   if (!response) {
     co_return response.error();
   }
-  if ((response->header().flags & kFlagError) != 0) {
-    const auto refusal = parse_error_body(response->body());
-    co_return refusal ? error_of(*refusal) : refusal.error();
-  }
   OwnedBytes body = response->take_body();
   const bool large_enough = body.bytes().size() >= sizeof(flatbuffers::uoffset_t) + identifier.size();
   const Reply* const reply = large_enough ? detail::verified<Reply>(body.bytes(), identifier, limits) : nullptr;
   if (reply == nullptr) {
-    co_return Error(Errc::protocol_error, "the response is not the message that was asked for");
+    co_return Error(Errc::protocol_error, "the response is not the message that was asked for")
+        .with_fate(Fate::answered);
   }
   co_return Message<Reply>(std::move(body), *reply);
 }

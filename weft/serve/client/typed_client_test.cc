@@ -98,6 +98,44 @@ rt::Task<void> call_everything(std::string endpoint) {
 }
 TEST_F(TypedClientTest, RepliesAreVerifiedAndErrorFramesAreErrors) { run(call_everything(listen())); }
 
+struct NumberedService {
+  Dispatcher<SessionOf<NumberedCodec>>* dispatcher;
+  void on_frame(SessionOf<NumberedCodec>& session, const NumberedCodec::Frame& frame) {
+    dispatcher->dispatch(session, frame);
+  }
+};
+rt::Task<void> call_by_number(std::string endpoint) {
+  const auto client = test::open_client<serve::Client<>>(endpoint);
+  EXPECT_TRUE(co_await client->connected());
+  for (const std::uint32_t id : {kEcho, kMute}) {
+    const auto reply = co_await call<schema::Echo>(client.get(), id, echo_message("hello"), schema::EchoIdentifier());
+    EXPECT_TRUE(reply) << id << reply.error().message();
+  }
+}
+TEST_F(TypedClientTest, ATypedHandlerThatTakesTheHeaderAnswersByNumber) {
+  using Session = SessionOf<NumberedCodec>;
+  Dispatcher<Session> dispatcher;
+  ASSERT_TRUE(route<schema::Echo>(dispatcher, kEcho, schema::EchoIdentifier(),
+                                  [](Session& session, const schema::Echo&, const FrameHeader& header) {
+                                    const auto answer = echo_message("hello");
+                                    return session.send(header, Bytes(answer.data(), answer.size()));
+                                  }));
+  ASSERT_TRUE(route<schema::Echo>(
+      dispatcher, kMute, schema::EchoIdentifier(),
+      [](Session& session, const schema::Echo&, const FrameHeader& header) -> rt::Task<Result<void>> {
+        const auto slept = co_await rt::yield();
+        EXPECT_TRUE(slept);
+        const auto answer = echo_message("hello");
+        co_return session.send(header, Bytes(answer.data(), answer.size()));
+      }));
+  make_server();
+  const auto bound =
+      server_->listen<NumberedCodec>("tcp://127.0.0.1:0", {}, [&] { return NumberedService{&dispatcher}; });
+  ASSERT_TRUE(bound);
+  run(call_by_number(*bound));
+  EXPECT_TRUE(stop_now());  // before the dispatcher ends
+}
+
 }  // namespace
 }  // namespace weft::serve
 #endif

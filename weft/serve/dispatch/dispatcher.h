@@ -62,7 +62,8 @@ inline constexpr CounterTable kDispatchTable = {
 template <typename C>
 concept FrameCaller = requires(C& caller, const FrameHeader& header, Bytes body) { caller.send(header, body); };
 
-// Dispatcher: frames to handlers, by id. One for each core, filled before the first frame or by handlers.
+// Dispatcher: frames of HeaderCodec or NumberedCodec to handlers, by id. One for each core, filled before the first frame
+// or by handlers.
 // Owner: a service. Affinity: one thread, except counts().
 // Cost: a look-up (id_table.h), an indirect call, a counter. Only adding handlers allocates.
 // Invariants:
@@ -268,7 +269,7 @@ class Dispatcher {
   // Ignores a failed send: the session counts frames that it refuses.
   static void answer(Caller& caller, const Frame& frame, const ErrorResponse& response) {
     std::array<std::uint8_t, kErrorBodyMax> body;
-    (void)caller.send(FrameHeader{frame.header.id, kFlagError}, write_error_body(response, body));
+    (void)caller.send(FrameHeader{frame.header.id, kFlagError, frame.header.number}, write_error_body(response, body));
   }
 
   IdTable<Entry> table_;

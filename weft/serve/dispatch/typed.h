@@ -76,10 +76,23 @@ struct TaskValueOr<Outcome> {
   using Type = typename HandlerTask<Outcome>::Value;
 };
 
+// A typed handler may take the header too.
+template <typename T, typename Caller, typename Handler>
+decltype(auto) call_typed(Handler& handler, Caller& caller, const T& message, const FrameHeader& header) {
+  if constexpr (std::is_invocable_v<Handler&, Caller&, const T&, const FrameHeader&>) {
+    return handler(caller, message, header);
+  } else {
+    return handler(caller, message);
+  }
+}
+template <typename T, typename Caller, typename Handler>
+using TypedOutcome = decltype(call_typed<T>(std::declval<Handler&>(), std::declval<Caller&>(), std::declval<const T&>(),
+                                            std::declval<const FrameHeader&>()));
+
 // The handler that route() gives to the dispatcher.
 template <typename T, typename Caller, typename Handler>
 struct TypedHandler {
-  using Outcome = std::invoke_result_t<Handler&, Caller&, const T&>;
+  using Outcome = TypedOutcome<T, Caller, Handler>;
   static constexpr bool kIsTask = HandlerTask<Outcome>::kIs;
   using Answer = std::conditional_t<kIsTask, Result<rt::Task<typename TaskValueOr<Outcome>::Type>>, Result<void>>;
   static constexpr std::size_t kSmallest = sizeof(flatbuffers::uoffset_t) + sizeof(FileIdentifier);
@@ -98,12 +111,12 @@ struct TypedHandler {
       return kNotTheMessage;
     }
     if constexpr (kIsTask) {
-      return handler(caller, *message);
+      return call_typed<T>(handler, caller, *message, frame.header);
     } else if constexpr (std::is_void_v<Outcome>) {
-      handler(caller, *message);
+      call_typed<T>(handler, caller, *message, frame.header);
       return {};
     } else {
-      return handler(caller, *message).error();
+      return call_typed<T>(handler, caller, *message, frame.header).error();
     }
   }
 
@@ -114,8 +127,9 @@ struct TypedHandler {
 
 }  // namespace detail
 
-// Routes frames of an id to handler(Caller&, const T&), which may return the types of any handler
-// (dispatcher.h). Each body is verified first, with the file identifier (EchoIdentifier() of the generated
+// Routes frames of an id to handler(Caller&, const T&) or handler(Caller&, const T&, const FrameHeader&), which may
+// return the types of any handler (dispatcher.h). With NumberedCodec an answer is sent with that header, because the
+// request's number is in it. Each body is verified first, with the file identifier (EchoIdentifier() of the generated
 // code, for example) and within the limits. A body that fails is answered with invalid_body and reaches no
 // handler. The message lives as long as the call. For a coroutine the body is copied first, and the message
 // lives until the coroutine has ended.
@@ -126,9 +140,10 @@ struct TypedHandler {
 template <typename T, typename Caller, typename Handler>
 Result<void> route(Dispatcher<Caller>& dispatcher, std::uint32_t id, std::string_view file_identifier, Handler handler,
                    const TypedLimits& limits = {}) {
-  static_assert(std::is_invocable_v<Handler&, Caller&, const T&>,
+  static_assert(std::is_invocable_v<Handler&, Caller&, const T&> ||
+                    std::is_invocable_v<Handler&, Caller&, const T&, const FrameHeader&>,
                 "weft: the handler cannot be called with (Caller&, const T&); the message is const");
-  detail::check_outcome<std::invoke_result_t<Handler&, Caller&, const T&>>();
+  detail::check_outcome<detail::TypedOutcome<T, Caller, Handler>>();
   FileIdentifier identifier;
   if (file_identifier.size() != identifier.size()) {
     return Error(Errc::invalid_argument, "a file identifier has 4 characters");

@@ -6,6 +6,7 @@
 #include "weft/serve/frame/delimiter_codec.h"
 #include "weft/serve/frame/header_codec.h"
 #include "weft/serve/frame/length_codec.h"
+#include "weft/serve/frame/numbered_codec.h"
 #include "weft/serve/frame/test_codec.h"
 
 // The first bytes of the input choose the codec, its bound and the cuts; the rest is the peer's stream. Checks
@@ -45,12 +46,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t body_max = data[1] * std::size_t{data[1]};
   const std::uint32_t random = data[2] * 256U + data[3];
   const weft::Bytes rest(data + 8, size - 8);
-  switch (data[0] % 4) {
+  switch (data[0] % 5) {
     case 0: check(HeaderCodec(body_max), rest, random); break;
     case 1: check(LengthCodec<std::uint16_t>(body_max), rest, random); break;
     case 2: check(LengthCodec<std::uint32_t>(body_max), rest, random); break;
+    case 3: check(NumberedCodec(body_max), rest, random); break;
     default: {
-      const weft::Bytes delimiter(data + 4, 1 + data[0] / 4 % 4);
+      const weft::Bytes delimiter(data + 4, 1 + data[0] / 5 % 4);
       check(DelimiterCodec::make(delimiter, body_max).value(), rest, random);
     }
   }

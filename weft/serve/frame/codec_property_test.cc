@@ -8,6 +8,7 @@
 #include "weft/serve/frame/delimiter_codec.h"
 #include "weft/serve/frame/header_codec.h"
 #include "weft/serve/frame/length_codec.h"
+#include "weft/serve/frame/numbered_codec.h"
 #include "weft/serve/frame/test_codec.h"
 #include <gtest/gtest.h>
 
@@ -25,7 +26,8 @@ using test::operator+;
 template <typename C>
 typename C::Header any_header() {
   if constexpr (std::same_as<typename C::Header, FrameHeader>) {
-    return {*rc::gen::arbitrary<std::uint32_t>(), *rc::gen::arbitrary<std::uint8_t>()};
+    return {*rc::gen::arbitrary<std::uint32_t>(), *rc::gen::arbitrary<std::uint8_t>(),
+            kNumbersRequests<C> ? *rc::gen::arbitrary<std::uint32_t>() : 0};
   } else {
     return {};
   }
@@ -60,6 +62,7 @@ void check_round_trip(const C& codec, std::string_view letters) {
 }
 
 TEST(CodecProperty, HeaderCodecGivesBackWhatItTook) { check_round_trip(HeaderCodec(20), "abc"); }
+TEST(CodecProperty, NumberedCodecGivesBackWhatItTook) { check_round_trip(NumberedCodec(20), "abc"); }
 TEST(CodecProperty, LengthCodecGivesBackWhatItTook) {
   check_round_trip(LengthCodec<std::uint16_t>(20), "abc");
   check_round_trip(LengthCodec<std::uint32_t>(20), "abc");

@@ -66,7 +66,7 @@ ErrorResponse response_of(const Error& error) noexcept {
 }
 
 Error error_of(const ErrorResponse& response) noexcept {
-  const char* fallback = "the peer's service refused";
+  StaticText fallback = "the peer's service refused";
   switch (response.code) {
     case ErrorCode::unknown_message: fallback = "the peer has no handler for this message"; break;
     case ErrorCode::invalid_body: fallback = "the peer did not understand the body"; break;
@@ -74,11 +74,16 @@ Error error_of(const ErrorResponse& response) noexcept {
     case ErrorCode::refused: break;
     default: return {Errc::protocol_error, "the error frame has an unknown code"};
   }
-  const char* const text = response.text.empty() ? fallback : sync::keep_peer_text({response.text}, fallback);
+  const StaticText text = response.text.empty() ? fallback : sync::keep_peer_text({response.text}, fallback);
   if (response.code == ErrorCode::refused && response.service_code != 0) {
     return {kServiceDomain, response.service_code, text};
   }
   return frame_error(response.code, text);
+}
+
+Error error_of_frame(Bytes body) noexcept {
+  const auto response = parse_error_body(body);
+  return (response ? error_of(*response) : response.error()).with_fate(Fate::answered);
 }
 
 Bytes write_error_body(const ErrorResponse& response, std::span<std::uint8_t, kErrorBodyMax> out) noexcept {

@@ -36,7 +36,7 @@ struct ErrorResponse {
 
 // The domain of errors whose value is an ErrorCode. A handler may return one to choose the code of the answer.
 inline constexpr ErrorDomain kFrameDomain("weft.frame");
-[[nodiscard]] constexpr Error frame_error(ErrorCode code, const char* text) noexcept {
+[[nodiscard]] constexpr Error frame_error(ErrorCode code, StaticText text) noexcept {
   return {kFrameDomain, static_cast<std::uint16_t>(code), text};
 }
 
@@ -49,6 +49,9 @@ inline constexpr ErrorDomain kServiceDomain("weft.service");
 // The text is the peer's (sync/kept_text.h), cut at 159 bytes, without control characters; from kKeptTexts different
 // texts on a text of this library. protocol_error: the code is unknown.
 [[nodiscard]] Error error_of(const ErrorResponse& response) noexcept;
+
+// error_of() for the body of an error frame, with Fate::answered. protocol_error: the body is no ErrorResponse.
+[[nodiscard]] Error error_of_frame(Bytes body) noexcept;
 
 inline constexpr std::size_t kErrorTextMax = 219;
 inline constexpr std::size_t kErrorBodyMax = 36 + kErrorTextMax + 1;

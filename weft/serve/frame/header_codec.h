@@ -17,10 +17,12 @@ inline constexpr std::uint8_t kFlagCompressed = 0x01;  // the body is compressed
 inline constexpr std::uint8_t kFlagHeartbeat = 0x02;   // a sign of life, which the receiver does not answer
 inline constexpr std::uint8_t kFlagError = 0x04;       // an error response, see error_frame.h
 inline constexpr std::uint8_t kFlagAuthCheck = 0x08;   // the sender asks that its authorisation be checked
+inline constexpr std::uint8_t kFlagPush = 0x10;        // the frame answers no request
 
 struct FrameHeader {
   std::uint32_t id = 0;  // names the kind of message
   std::uint8_t flags = 0;
+  std::uint32_t number = 0;  // of the request (numbered_codec.h); 0: the frame is no request and answers none
 
   friend constexpr bool operator==(const FrameHeader&, const FrameHeader&) noexcept = default;
 };
@@ -28,7 +30,8 @@ struct FrameHeader {
 // HeaderCodec: messages with an id behind a header of 12 bytes, big endian:
 //   0 version u8 = 2 | 1 flags u8 | 2 id u32 | 6 body size u32 | 10 reserved u16 = 0
 // A FrameCodec. Cost: two loads of eight bytes a frame. A wrong version is refused at its first byte.
-// protocol_error: wrong version, or reserved bytes that are not 0; message_too_large.
+// protocol_error: wrong version, or reserved bytes that are not 0; message_too_large. invalid_argument: a header with a
+// request number, which this format has no place for.
 class HeaderCodec {
  public:
   using Header = FrameHeader;
@@ -67,8 +70,8 @@ class HeaderCodec {
 
   [[nodiscard]] Result<std::size_t> encode_header(const FrameHeader& header, Bytes body,
                                                   std::span<std::uint8_t, kHeaderMax> out) const noexcept {
-    if (body.size() > body_max_) [[unlikely]] {
-      return kTooLarge;
+    if (body.size() > body_max_ || header.number != 0) [[unlikely]] {
+      return header.number != 0 ? kNumbered : kTooLarge;
     }
     const auto size = static_cast<std::uint32_t>(body.size());
     store_big_endian(out.data(), std::uint64_t{kVersion} << 56U | std::uint64_t{header.flags} << 48U |
@@ -83,6 +86,7 @@ class HeaderCodec {
   static constexpr Error kWrongVersion{Errc::protocol_error, "the version of a frame is not 2"};
   static constexpr Error kReservedInUse{Errc::protocol_error, "the reserved bytes of a frame are not 0"};
   static constexpr Error kTooLarge{Errc::message_too_large, "the body of a frame"};
+  static constexpr Error kNumbered{Errc::invalid_argument, "the header of 12 bytes has no place for a request number"};
 
   std::uint32_t body_max_ = kBodyMax;
 };

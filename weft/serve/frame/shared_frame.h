@@ -11,6 +11,7 @@
 #include "weft/base/result.h"
 #include "weft/mem/buffer.h"
 #include "weft/serve/frame/frame_codec.h"
+#include "weft/serve/frame/request_number.h"
 
 namespace weft::serve {
 
@@ -29,10 +30,16 @@ template <FrameCodec Codec>
 // Cost: one copy of the body in encode(); a copy of the value is one atomic addition.
 class SharedFrame {
  public:
-  // The errors of encode_header(), and resource_exhausted: no memory.
+  // The errors of encode_header(); resource_exhausted: no memory; invalid_argument: the header has the number of a
+  // request, whose answer other sessions would take for their own.
   template <FrameCodec Codec>
   [[nodiscard]] static Result<SharedFrame> encode(const Codec& codec, const typename Codec::Header& header,
                                                   Bytes body) {
+    if constexpr (kNumbersRequests<Codec>) {
+      if (Codec::Correlation::is_response(header)) {
+        return Error(Errc::invalid_argument, "a frame for many sessions answers no request: its number must be 0");
+      }
+    }
     std::array<std::uint8_t, Codec::kHeaderMax> front;
     const std::size_t front_size = WEFT_TRY(codec.encode_header(header, body, std::span(front)));
     const Bytes back = codec.trailer();

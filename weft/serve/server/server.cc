@@ -10,6 +10,8 @@ constexpr Error kStopped(Errc::closed, "the server is stopped");
 constexpr Error kGone(Errc::closed, "the runtime ended before its server: destroy the server first");
 constexpr Error kAdopted(Errc::not_supported, "stop() closed the descriptor that a listener had adopted");
 constexpr Error kOnCore(Errc::invalid_state, "a core cannot wait for the others");
+constexpr Error kUnnumbered(Errc::invalid_argument,
+                            "handlers_max above 1 needs a codec with request numbers, such as NumberedCodec");
 }  // namespace
 
 Server::Server(rt::Runtime& runtime, const ServerOptions& options)
@@ -53,6 +55,9 @@ Result<std::string> Server::listen_with(std::string_view endpoint, const Listene
   }
   if (rt::Core::current() != nullptr) {
     return kOnCore;
+  }
+  if (options.limits.handlers_max > 1 && !kind.numbers_requests) {
+    return kUnnumbered;
   }
   const auto run = this->run();
   if (run == nullptr) {

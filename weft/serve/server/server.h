@@ -54,7 +54,8 @@ class Server {
   // Accepts connections from now on. Returns the bound endpoint ("tcp://127.0.0.1:4711" for "…:0"). Calls
   // `make_service` once on each core, without arguments or with the rt::Core&; it returns that core's service
   // (see service.h). Errors: those of net::Listener::open; closed: stopped, or stopping; invalid_state: called by a
-  // core; system: `make_service` threw.
+  // core; system: `make_service` threw; invalid_argument: limits.handlers_max above 1 for a codec without request
+  // numbers (request_number.h), whose clients could not tell whose answer is whose.
   template <FrameCodec Codec, typename MakeService>
   Result<std::string> listen(std::string_view endpoint, const ListenerOptions& options, MakeService make_service,
                              const Codec& codec = Codec()) {

@@ -12,6 +12,7 @@
 #include "weft/net/admit/accept_filter.h"
 #include "weft/net/tls.h"
 #include "weft/rt/core/core.h"
+#include "weft/serve/frame/request_number.h"
 #include "weft/serve/session/log.h"
 #include "weft/serve/session/service.h"
 #include "weft/sys/socket.h"
@@ -71,13 +72,15 @@ struct ServiceKind {
   SessionOps ops;
   std::shared_ptr<const void> codec;
   std::function<std::shared_ptr<void>(rt::Core&)> make;
+  bool numbers_requests = false;  // answers may leave in any order (request_number.h)
 
   template <FrameCodec Codec, typename MakeService>
   [[nodiscard]] static ServiceKind of(MakeService make_service, const Codec& codec) {
     return {ops_of<Codec, MakeService>(), std::make_shared<Codec>(codec),
             [make_service = std::move(make_service)](rt::Core& core) mutable -> std::shared_ptr<void> {
               return call(make_service, core);
-            }};
+            },
+            kNumbersRequests<Codec>};
   }
 
  private:

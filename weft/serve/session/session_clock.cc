@@ -31,8 +31,9 @@ std::optional<CloseCause> SessionClock::passed(const SessionLimits& limits, Sess
                       Error(Errc::timed_out, "the peer did not take the queued bytes in time")};
   }
   if (handshake_deadline(limits) <= now) {
-    return CloseCause{CloseReason::handshake_timeout,
-                      Error(Errc::timed_out, begun() ? "no whole frame came in time" : "TLS took too long")};
+    return CloseCause{
+        CloseReason::handshake_timeout,
+        Error(Errc::timed_out, begun() ? StaticText("no whole frame came in time") : StaticText("TLS took too long"))};
   }
   if (deadline_ <= now) {
     return CloseCause{CloseReason::frame_timeout, Error(Errc::timed_out, "a frame that began was not whole in time")};

@@ -32,8 +32,8 @@ struct SessionLimits {
   Duration close_timeout = std::chrono::seconds(5);  // from close() until all that is queued is written
   net::RateLimit message_rate{};                     // frames of one session; the session reads frames above it later
   std::size_t groups_max = 64;                       // groups that the session is in at a time
-  std::uint32_t handlers_max = 1;                    // coroutines that handle its frames at a time; at least 1
-  std::size_t tasks_max = 8;                         // other coroutines, from spawn(); the session refuses more
+  std::uint32_t handlers_max = 1;  // coroutines that handle its frames at a time; above 1 answers overtake
+  std::size_t tasks_max = 8;       // other coroutines, from spawn(); the session refuses more
 };
 
 }  // namespace weft::serve

@@ -124,18 +124,34 @@ TEST_F(SessionTasks, HandlersOfOneSessionDoNotInterleaveByDefault) {
   EXPECT_GT(server_->counters().handler_pauses, 0u);
 }
 
+// The id of its frames is the request number.
+struct NumberInId : HeaderCodec {
+  using Correlation = RequestNumber<&FrameHeader::id>;
+};
+using NumberedSession = SessionOf<NumberInId>;
+struct NumberedService {
+  Dispatcher<NumberedSession>* dispatcher;
+  void on_frame(NumberedSession& session, const Frame& frame) { dispatcher->dispatch(session, frame); }
+};
+
 TEST_F(SessionTasks, AsManyHandlersRunAtATimeAsMayAndTheNextFramesWait) {
-  ASSERT_TRUE(dispatcher_.on(1, [this](HeaderSession& session, const Frame& frame) -> rt::Task<> {
+  Dispatcher<NumberedSession> dispatcher;
+  ASSERT_TRUE(dispatcher.on(1, [this](NumberedSession& session, const Frame& frame) -> rt::Task<> {
     shared_.most = std::max(shared_.most, ++shared_.running);
     shared_.begun.give();
     (void)co_await shared_.proceed.wait();
     (void)session.send(frame.header, frame.body);
     --shared_.running;
   }));
-  ASSERT_TRUE(dispatcher_.on(2, test::echo));
+  ASSERT_TRUE(dispatcher.on(
+      2, [](NumberedSession& session, const Frame& frame) { return session.send(frame.header, frame.body); }));
   ListenerOptions options;
   options.limits.handlers_max = 3;
-  Client client(listen_with_dispatcher(options));
+  make_server();
+  const auto bound =
+      server_->listen<NumberInId>("tcp://127.0.0.1:0", options, [&] { return NumberedService{&dispatcher}; });
+  ASSERT_TRUE(bound) << bound.error().message();
+  Client client(*bound);
   client.send(2, "overtakes");
   for (int i = 0; i < 10; ++i) {
     client.send(1, std::to_string(i));
@@ -151,6 +167,7 @@ TEST_F(SessionTasks, AsManyHandlersRunAtATimeAsMayAndTheNextFramesWait) {
   }
   EXPECT_EQ(shared_.most, 3);
   EXPECT_EQ(server_->counters().tasks_refused, 0u) << "the peer is slowed down, and nothing is refused";
+  (void)stop_now();  // aborts the session, before the dispatcher ends
 }
 
 TEST_F(SessionTasks, TheFramesOfHandlersThatRunCountAsMemoryOfTheServer) {

@@ -17,7 +17,7 @@ constexpr Error kUnknown(Errc::outcome_unknown, "the hub did not answer in time:
 constexpr Error kUnsent(Errc::timed_out, "no hub took the request in time");
 constexpr Error kSilent(Errc::timed_out, "the hub did not answer in time");
 
-const char* text_of(Errc errc) noexcept {
+StaticText text_of(Errc errc) noexcept {
   switch (errc) {
     case Errc::not_found: return "the hub has no such stream, topic, consumer or message";
     case Errc::conflict: return "the hub has another state than the request expects";

@@ -152,7 +152,7 @@ Result<TopicMessage> Node::reply_of(Result<TopicMessage> received) {
   const auto value = static_cast<std::uint16_t>(number);
   const bool known = value != 0 && (domain != ErrorDomain() || describe(static_cast<Errc>(value)) != "unknown error");
   const std::string_view reason = text.substr(std::min(text.size(), text.find(' ') + 1));
-  const char* const kept = sync::keep_peer_text({reason}, "the service answered with an error");
+  const StaticText kept = sync::keep_peer_text({reason}, "the service answered with an error");
   return known ? Error(domain, value, kept) : Error(Errc::other, kept);
 }
 
