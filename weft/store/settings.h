@@ -99,8 +99,8 @@ struct ConsumerSettings {
   std::string filter{};  // of topics; empty: every topic of the stream
   From from{};
   std::uint32_t unacked_max = 1000;              // delivered and not acknowledged; delivery stops there
-  Duration ack_wait = std::chrono::seconds(30);  // then the message is delivered again
-  std::uint32_t tries_max = 0;                   // deliveries of one message; 0: any number
+  Duration ack_wait = std::chrono::seconds(30);  // from its begin to the next delivery of the message
+  std::uint32_t tries_max = 0;                   // deliveries of one message that began; 0: any number
   std::vector<Duration> retry_waits{};           // after each refusal of a delivery; the last one holds for all others
   std::string dead_letters{};                    // the topic for messages beyond tries_max; empty: they are dropped
 

@@ -92,7 +92,11 @@ class Store {
   [[nodiscard]] Result<void> remove_consumer(Stream& stream, std::string_view name);  // not_found
 
   // The next delivery, after those beyond tries_max went to their topic of dead letters.
-  [[nodiscard]] Result<std::optional<Delivery>> next_delivery(Stream& stream, Consumer& consumer, const Now& now);
+  [[nodiscard]] Result<std::optional<Delivery>> next_delivery(Stream& stream, Consumer& consumer, const Now& now,
+                                                              Holder holder = kNoHolder);
+  // Of a message in the queue of a holder. False: it does not have it.
+  bool begin(Consumer& consumer, std::uint64_t sequence, Holder holder, const Now& now);
+  bool give_back(Consumer& consumer, std::uint64_t sequence, Holder holder, const Now& now);
   // False: the message does not wait for an acknowledgement.
   bool ack(Consumer& consumer, std::uint64_t sequence, bool waits_for_disk);
 

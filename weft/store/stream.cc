@@ -299,8 +299,9 @@ void Stream::remove_consumer(std::string_view name) {
   }
 }
 
-Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instant now) {
+Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instant now, Holder holder) {
   ConsumerState& state = consumer.state;
+  const auto count = [&] { holder == kNoHolder ? consumer.count_delivery() : void(consumer.moved = true); };
   while (const auto due = state.due(now)) {
     if (state.exhausted(*due)) {
       return std::optional<Delivery>();
@@ -312,9 +313,9 @@ Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instan
       ++dropped_unread_;
       continue;
     }
-    state.deliver_again(due->sequence, now);
-    consumer.count_delivery();
-    return std::optional(Delivery{*std::move(found), state.tries(due->sequence)});
+    state.deliver_again(due->sequence, now, holder);
+    count();
+    return std::optional(Delivery{*std::move(found), due->tries + 1});
   }
   if (!state.may_take_new()) {
     return std::optional<Delivery>();
@@ -326,8 +327,8 @@ Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instan
     state.skip_to(consumer.cursor.next);
     return std::optional<Delivery>();
   }
-  state.deliver_new(found->message.sequence, now);
-  consumer.count_delivery();
+  state.deliver_new(found->message.sequence, now, holder);
+  count();
   return std::optional(Delivery{*std::move(found), 1});
 }
 

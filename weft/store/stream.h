@@ -45,7 +45,7 @@ struct Consumer {
   bool waits_for_disk = false;  // a caller waits until the change survives what the stream survives
 
   [[nodiscard]] TopicPredicate wants() const;
-  void count_delivery() noexcept;
+  void count_delivery() noexcept;  // that begins
 };
 
 // Reader: where one reader of a stream is.
@@ -57,7 +57,7 @@ struct Reader {
 
 struct Delivery {
   ReadMessage read;
-  std::uint32_t tries = 0;  // deliveries so far, this one included
+  std::uint32_t tries = 0;  // deliveries that began so far, this one included
 };
 
 // Stream: one stream of a store: its messages, its ids, its consumers.
@@ -104,8 +104,8 @@ class Stream {
   void remove_consumer(std::string_view name);
 
   // The next message for the consumer: one that is due again, before a new one; of those beyond tries_max none: the
-  // caller takes them with exhausted(). The state counts the delivery.
-  [[nodiscard]] Result<std::optional<Delivery>> next_delivery(Consumer& consumer, Instant now);
+  // caller takes them with exhausted(). It goes into the queue of the holder; without one its delivery begins.
+  [[nodiscard]] Result<std::optional<Delivery>> next_delivery(Consumer& consumer, Instant now, Holder holder);
   // A message that is due, and was delivered tries_max times. It stays until the caller acknowledges it.
   struct Exhausted {
     std::uint64_t sequence = 0;

@@ -19,6 +19,20 @@ class Kept : public testing::Test {
   Context context_;
 };
 
+// The reading of one counter of a handle, or of the hub that it hosts.
+std::uint64_t reading_of(const Topics& topics, std::string_view thing, std::string_view member) {
+  CounterReadings readings;
+  topics.counter_source()("t", readings);
+  for (const auto& reading : readings) {
+    for (std::size_t row = 0; reading.table->thing == thing && row < reading.table->rows.size(); ++row) {
+      if (reading.table->rows[row].member == member) {
+        return reading.values[row];
+      }
+    }
+  }
+  return ~std::uint64_t{0};
+}
+
 TEST_F(Kept, AHandleKeepsWhatAnotherOneReads) {
   Topics one = fleet_.open(context_);
   Topics two = fleet_.open(context_);
@@ -127,6 +141,40 @@ TEST_F(Kept, AWorkQueueSharesItsMessagesAndGivesBackWhatWaits) {
   EXPECT_EQ(member.try_next().error(), Errc::would_block);
 }
 
+TEST_F(Kept, JobsThatNoProgramSawAreNotTried) {
+  Topics topics = fleet_.open(context_);
+  Stream jobs = *topics.stream({.name = "jobs", .keep = Keep::work, .survives = Survives::process});
+  constexpr int kJobs = 20;
+  for (int i = 0; i < kJobs; ++i) {
+    ASSERT_TRUE(jobs.publish("jobs.a", std::to_string(i)));
+  }
+  for (int i = 0; i < kJobs; ++i) {  // workers that do one job a life
+    Consumer worker = *jobs.consumer("workers", {.tries_max = 3});
+    Delivery job = *worker.next_until(soon());
+    EXPECT_EQ(job.text(), std::to_string(i));
+    EXPECT_EQ(job.tries(), 0u);
+    ASSERT_TRUE(job.ack_confirmed());
+  }
+  EXPECT_EQ(reading_of(topics, "hub", "dead_dropped"), 0u);
+}
+
+TEST_F(Kept, WorkersThatWaitShareTheJobs) {
+  Topics topics = fleet_.open(context_);
+  Stream jobs = *topics.stream({.name = "jobs", .keep = Keep::work, .survives = Survives::nothing});
+  std::vector<Consumer> workers;
+  for (int i = 0; i < 4; ++i) {
+    workers.push_back(*jobs.consumer("workers"));
+  }
+  for (int i = 0; i < 16; ++i) {
+    ASSERT_TRUE(jobs.publish("jobs.a", std::to_string(i)));
+  }
+  for (Consumer& worker : workers) {  // none of them acknowledges before all have got their share
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_TRUE(worker.next_until(soon()));
+    }
+  }
+}
+
 TEST_F(Kept, RetriesCountAndEndInDeadLetters) {
   Topics topics = fleet_.open(context_);
   Stream jobs = *topics.stream({.name = "jobs", .topics = {"jobs.>", "dead.>"}});
@@ -201,20 +249,6 @@ TEST_F(Kept, ManyKeysComeInPages) {
   ASSERT_TRUE(keys) << keys.error().message();
   EXPECT_EQ(keys->size(), 1000u);
   EXPECT_TRUE(std::is_sorted(keys->begin(), keys->end()));
-}
-
-// The reading of one counter of a handle, or of the hub that it hosts.
-std::uint64_t reading_of(const Topics& topics, std::string_view thing, std::string_view member) {
-  CounterReadings readings;
-  topics.counter_source()("t", readings);
-  for (const auto& reading : readings) {
-    for (std::size_t row = 0; reading.table->thing == thing && row < reading.table->rows.size(); ++row) {
-      if (reading.table->rows[row].member == member) {
-        return reading.values[row];
-      }
-    }
-  }
-  return ~std::uint64_t{0};
 }
 
 TEST_F(Kept, WhatIsStoredReachesVolatileSubscribersToo) {

@@ -54,7 +54,19 @@ Result<KeptMessage> KeptChannel::pop() {
   queue.pop_front();
   queue_bytes -= message.footprint();
   stored -= stored != 0 ? 1 : 0;
+  head = {};
   return message;
+}
+
+std::optional<std::uint64_t> KeptChannel::take_last() noexcept {
+  if (queue.size() <= (head.asked ? 1U : 0U)) {
+    return std::nullopt;
+  }
+  const std::uint64_t sequence = queue.back().sequence();
+  queue_bytes -= queue.back().footprint();
+  queue.pop_back();
+  stored -= stored != 0 ? 1 : 0;
+  return sequence;
 }
 
 Op KeptChannel::open_op(std::string& body) {
@@ -66,6 +78,7 @@ Op KeptChannel::open_op(std::string& body) {
   credit = 0;
   credit = credit_due();
   return {.kind = reads() ? OpKind::read : OpKind::consume,
+          .flags = reads() ? std::uint16_t{0} : OpFlags::begins,
           .id = id,
           .number = credit,
           .name = stream,

@@ -20,14 +20,14 @@ DeliveryBase::DeliveryBase(std::shared_ptr<HubLink> link, IntrusivePtr<KeptChann
 
 void DeliveryBase::send(OpKind kind, std::uint64_t second, std::string_view text) noexcept {
   if (channel_ != nullptr) {
-    link_->send_quiet({.kind = kind,
-                       .flags = OpFlags::quiet,
-                       .id = channel_->id,
-                       .number = sequence(),
-                       .second = second,
-                       .name = channel_->stream,
-                       .key = channel_->consumer,
-                       .body = as_bytes(text)});
+    link_->settle(*channel_, {.kind = kind,
+                              .flags = OpFlags::quiet,
+                              .id = channel_->id,
+                              .number = sequence(),
+                              .second = second,
+                              .name = channel_->stream,
+                              .key = channel_->consumer,
+                              .body = as_bytes(text)});
   }
 }
 

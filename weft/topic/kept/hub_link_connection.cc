@@ -115,7 +115,7 @@ Result<void> HubLink::resend() {
   }
   for (const auto& [id, channel] : channels_) {
     std::string body;
-    send_acks(*channel, 0);  // before the hub gives the messages again
+    send_settled(*channel, 0);  // before the hub gives the messages again
     const Message opening = WEFT_TRY(encoded(channel->open_op(body)));
     (void)send(opening);
   }
@@ -168,6 +168,10 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
     for (const auto& [id, channel] : channels_) {
       channel->state = KeptChannel::State::opening;
       channel->credit = 0;
+      if (!channel->reads()) {
+        channel->drop_queue();  // the next hub gives these messages to any member
+        channel->begins.clear();
+      }
     }
     again = wanted();
   }

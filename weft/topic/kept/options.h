@@ -55,11 +55,13 @@ struct ConsumerOptions {
   std::string filter{};  // of topics; empty: every topic of the stream
   From from{};
   std::uint32_t unacked_max = 1000;              // delivered and not acknowledged; delivery stops there. At most 65,536
-  Duration ack_wait = std::chrono::seconds(30);  // then the message is delivered again
-  std::uint32_t tries_max = 0;                   // deliveries of one message; 0: any number
-  std::vector<Duration> retry_waits{};           // after each refusal of a delivery; the last one holds for all others
-  std::string dead_letters{};                    // the topic for messages beyond tries_max; empty: they are dropped
-  std::uint32_t queue_messages_max = 256;        // that wait in this handle; at most 65,536
+  Duration ack_wait = std::chrono::seconds(30);  // from next() on; then the message is delivered again
+  // Deliveries of one message that began: a program got it. 0: any number. With a number next() returns when the hub
+  // has counted the delivery, which takes a round trip.
+  std::uint32_t tries_max = 0;
+  std::vector<Duration> retry_waits{};     // after each refusal of a delivery; the last one holds for all others
+  std::string dead_letters{};              // the topic for messages beyond tries_max; empty: they are dropped
+  std::uint32_t queue_messages_max = 256;  // that wait in this handle; at most 65,536
   // Of them. The hub may go beyond it by the messages that it was permitted before their size was known.
   std::size_t queue_bytes_max = std::size_t{8} << 20;
 };
