@@ -421,7 +421,9 @@ Error Store::commit_side(Side& side, bool in_memory, const Now& now) {
     for (const auto& [name, consumer] : stream->consumers()) {
       consumer->changed = consumer->moved = consumer->waits_for_disk = false;
     }
+    const std::uint64_t evicted = stream->evicted();
     stream->keep_staged();
+    counts_.evicted += stream->evicted() - evicted;
   }
   ++(done ? counts_.commits : counts_.commits_failed);
   (done ? counts_.appended : counts_.refused) += messages;

@@ -39,6 +39,7 @@ struct StoreCounts {
   std::uint64_t refused = 0;     // messages that append() refused, or whose commit failed
   std::uint64_t commits = 0;
   std::uint64_t commits_failed = 0;
+  std::uint64_t evicted = 0;       // Stream::evicted() of all streams
   std::uint64_t dead_letters = 0;  // messages that went to a topic of dead letters
   std::uint64_t dead_dropped = 0;  // messages beyond tries_max that no topic was named for
 };

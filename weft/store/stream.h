@@ -128,6 +128,9 @@ class Stream {
   [[nodiscard]] Result<void> remove_all();
   void keep_staged();
   void drop_staged();
+  // Messages that the bound of bytes took: of a work stream those that were not acknowledged, of the latest those that
+  // were the newest of their topics.
+  [[nodiscard]] std::uint64_t evicted() const noexcept { return evicted_; }
   [[nodiscard]] std::uint64_t dropped_unread() const noexcept { return dropped_unread_; }
   [[nodiscard]] std::uint64_t damaged() const noexcept { return damaged_; }  // blocks and rows that were met
 
@@ -139,6 +142,9 @@ class Stream {
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);
   [[nodiscard]] Result<std::uint64_t> resolve(const From& from, const std::optional<Filter>& filter);
   [[nodiscard]] Result<std::optional<Log::Dropped>> drop_one(std::uint64_t before, WallTime age);
+  [[nodiscard]] Result<void> evict(std::uint64_t before, WallTime now);  // down to bytes_max
+  [[nodiscard]] std::uint64_t unread_of(const Log::Dropped& dropped) const noexcept;
+  [[nodiscard]] Result<std::uint64_t> check_room(const NewMessage& message, std::size_t size);
   [[nodiscard]] std::uint64_t floor() const noexcept;
   [[nodiscard]] WallTime age_limit(WallTime now) const noexcept;
 
@@ -154,6 +160,8 @@ class Stream {
   WallTime newest_kept_{};      // of committed ones
   std::map<std::string, std::unique_ptr<Consumer>, std::less<>> consumers_;
   std::vector<Log::Dropped> drops_;  // of the transaction
+  std::uint64_t evicting_ = 0;       // by it
+  std::uint64_t evicted_ = 0;
   std::uint64_t damaged_ = 0;
   std::set<std::uint64_t> damaged_at_;
   std::uint64_t dropped_unread_ = 0;  // messages that waited for an acknowledgement when retention took them

@@ -175,6 +175,50 @@ TEST_F(Kept, WorkersThatWaitShareTheJobs) {
   }
 }
 
+TEST_F(Kept, AFullWorkStreamAndAFullBucketRefuseAndLoseNothing) {
+  Topics topics = fleet_.open(context_);
+  const std::string body(1000, 'x');
+  Stream jobs =
+      *topics.stream({.name = "jobs", .keep = Keep::work, .survives = Survives::nothing, .bytes_max = 64 << 10});
+  int taken = 0;
+  auto published = jobs.publish("jobs.a", body);
+  for (; published; published = jobs.publish("jobs.a", body)) {
+    ++taken;
+  }
+  EXPECT_EQ(published.error(), Errc::resource_exhausted);
+  Consumer consumer = *jobs.consumer("c");
+  for (int i = 0; i < taken; ++i) {
+    ASSERT_TRUE(consumer.next_until(soon())->ack_confirmed());
+  }
+  EXPECT_TRUE(jobs.publish("jobs.a", body)) << "there is room again";
+  KeyValue bucket = *topics.key_value("b", {.survives = Survives::nothing, .bytes_max = 64 << 10});
+  int keys = 0;
+  auto put = bucket.put("k0", body);
+  while (put) {
+    put = bucket.put("k" + std::to_string(++keys), body);
+  }
+  EXPECT_EQ(put.error(), Errc::resource_exhausted);
+  EXPECT_EQ(bucket.keys()->size(), static_cast<std::size_t>(keys));
+  EXPECT_TRUE(bucket.put("k0", body)) << "in the place of another value";
+  EXPECT_TRUE(bucket.erase("k0"));
+  EXPECT_EQ(jobs.info()->evicted, 0u);
+  EXPECT_EQ(reading_of(topics, "hub", "evicted"), 0u);
+
+  KeyValue oldest =
+      *topics.key_value("o", {.survives = Survives::nothing, .bytes_max = 64 << 10, .when_full = Discard::oldest});
+  KeyValueWatch watch = *oldest.watch();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(oldest.put("k" + std::to_string(i), body));
+  }
+  auto entry = watch.next_until(soon());
+  while (entry && !entry->erased()) {
+    entry = watch.next_until(soon());
+  }
+  ASSERT_TRUE(entry);
+  EXPECT_EQ(entry->key(), "k0");
+  EXPECT_EQ(reading_of(topics, "hub", "evicted"), 100 - oldest.keys()->size());
+}
+
 TEST_F(Kept, RetriesCountAndEndInDeadLetters) {
   Topics topics = fleet_.open(context_);
   Stream jobs = *topics.stream({.name = "jobs", .topics = {"jobs.>", "dead.>"}});

@@ -55,6 +55,7 @@ store::Store::Committed HubSession::commit(const store::Now& now) {
   counters_.refused.store(counts.refused, std::memory_order_relaxed);
   counters_.dead_letters.store(counts.dead_letters, std::memory_order_relaxed);
   counters_.dead_dropped.store(counts.dead_dropped, std::memory_order_relaxed);
+  counters_.evicted.store(counts.evicted, std::memory_order_relaxed);
   counters_.turns.store(counts.commits, std::memory_order_relaxed);
   tell_stored();
   return committed;

@@ -144,6 +144,7 @@ std::string HubSession::describe(const store::Stream& stream) {
   add("first", stream.first());
   add("next", stream.next());
   add("bytes", stream.bytes());
+  add("evicted", stream.evicted());
   add("dropped_unread", stream.dropped_unread());
   add("damaged", stream.damaged());
   for (const auto& [name, consumer] : stream.consumers()) {
