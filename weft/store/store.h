@@ -66,6 +66,11 @@ class Store {
   // A number that is larger by 2^40 at least with every open of the file, and at least the time of the first one in ns
   // since 1970. Without a file it is the time.
   [[nodiscard]] std::uint64_t incarnation() const noexcept { return incarnation_; }
+  // A number of this life of the stream: one that is removed and made anew, or that ended with the memory of its hub,
+  // has another one. Sequences of different lives have nothing to do with each other.
+  [[nodiscard]] std::uint64_t instance_of(const Stream& stream) const noexcept {
+    return stream.in_memory() ? incarnation_ + stream.id() : stream.id();
+  }
 
   // Makes the stream, or gives the one that is there. `redeclare` changes its settings, but neither what it keeps nor
   // what it survives. Durable when it returns. Errors: invalid_argument, not_supported, conflict (other settings),

@@ -219,6 +219,38 @@ TEST_F(Kept, AFullWorkStreamAndAFullBucketRefuseAndLoseNothing) {
   EXPECT_EQ(reading_of(topics, "hub", "evicted"), 100 - oldest.keys()->size());
 }
 
+TEST_F(Kept, ReadersAndWatchesHearTheStreamOfTheNextHub) {
+  auto first = std::make_unique<Topics>(fleet_.open(context_));
+  auto gone = std::make_unique<Stream>(*first->stream({.name = "s", .survives = Survives::nothing}));
+  Topics second = fleet_.open(context_);
+  Stream stream = *second.stream({.name = "s", .survives = Survives::nothing});
+  KeyValue bucket = *second.key_value("b", {.survives = Survives::nothing});
+  Reader reader = *stream.read();
+  Consumer consumer = *stream.consumer("c");
+  KeyValueWatch watch = *bucket.watch();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(stream.publish("a", "before"));
+    ASSERT_TRUE(bucket.put("k", "before " + std::to_string(i)));
+    ASSERT_EQ(reader.next_until(soon())->text(), "before");
+  }
+  while (watch.next_until(soon())->text() != "before 19") {
+  }
+  Delivery held = *consumer.next_until(soon());
+  gone.reset();
+  first.reset();  // the hub, and what its streams had in memory
+  ASSERT_TRUE(stream.publish("a", "after"));
+  ASSERT_TRUE(bucket.put("k", "after"));
+  EXPECT_EQ(reader.next_until(soon())->text(), "after");
+  EXPECT_EQ(watch.next_until(soon())->text(), "after");
+  Delivery fresh = *consumer.next_until(soon());
+  while (fresh.text() != "after") {  // of the old one's queue there may be messages
+    fresh = *consumer.next_until(soon());
+  }
+  EXPECT_EQ(fresh.sequence(), held.sequence());
+  held.ack();  // of the old stream
+  EXPECT_TRUE(fresh.ack_confirmed());
+}
+
 TEST_F(Kept, RetriesCountAndEndInDeadLetters) {
   Topics topics = fleet_.open(context_);
   Stream jobs = *topics.stream({.name = "jobs", .topics = {"jobs.>", "dead.>"}});

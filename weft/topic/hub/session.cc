@@ -296,6 +296,10 @@ void HubSession::list(const std::string& client, const Op& op) {
   turn_bytes_ += reply.body.size();
 }
 
+bool HubSession::is_of(const Op& op, const store::Stream& stream) const {
+  return op.message_id.empty() || op.message_id == std::to_string(store_->instance_of(stream));
+}
+
 store::Stream* HubSession::stream_of(const Channel& channel) const noexcept {
   store::Stream* stream = store_->find(channel.stream);
   const bool same = stream != nullptr && stream->id() == channel.stream_id && stream->in_memory() == channel.in_memory;
@@ -342,6 +346,7 @@ void HubSession::consume(const std::string& client, const Op& op) {
     (*channel)->in_memory = stream->in_memory();
     (*channel)->consumer = (*consumer)->name;
     (*channel)->holder = op.has(OpFlags::begins) ? ++last_holder_ : store::kNoHolder;
+    reply.message_id = std::to_string(store_->instance_of(*stream));
     reply.number = (*consumer)->state.floor();
     reply.second = stream->next();
     reply.body = write_settings((*consumer)->settings);
@@ -356,7 +361,9 @@ void HubSession::read(const std::string& client, const Op& op) {
     answer(client, op, stream == nullptr ? kNoStream : settings.error());
     return;
   }
-  auto reader = stream->open_reader(settings->filter, settings->from);
+  // A sequence of another life of the stream says nothing: all that this one has is new to the reader.
+  const bool strange = !is_of(op, *stream) && settings->from.kind == From::Kind::sequence;
+  auto reader = stream->open_reader(settings->filter, strange ? From::first() : settings->from);
   const auto channel = reader ? open_channel(client, op) : Result<Channel*>(reader.error());
   PendingAnswer& reply = answer(client, op, channel.error());
   if (channel) {
@@ -366,6 +373,7 @@ void HubSession::read(const std::string& client, const Op& op) {
     (*channel)->in_memory = stream->in_memory();
     (*channel)->reader = *std::move(reader);
     (*channel)->caught_up = stream->next();
+    reply.message_id = std::to_string(store_->instance_of(*stream));
     reply.number = (*channel)->reader.cursor.next;
     reply.second = stream->next();
   }
@@ -423,8 +431,8 @@ std::uint64_t HubSession::begin_or_give_back(const std::string& client, const Op
 void HubSession::settle(const std::string& client, const Op& op, const store::Now& now) {
   store::Stream* stream = store_->find(op.name);
   store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(op.key);
-  if (consumer == nullptr) {
-    answer(client, op, stream == nullptr ? kNoStream : kNoConsumer);
+  if (consumer == nullptr || !is_of(op, *stream)) {
+    answer(client, op, consumer != nullptr || stream == nullptr ? kNoStream : kNoConsumer);
     return;
   }
   std::uint64_t waited = 0;

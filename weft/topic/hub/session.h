@@ -164,6 +164,8 @@ class HubSession {
                                   std::uint32_t before);
   void end_channel(const std::string& name, std::uint32_t id, const Error& error, std::uint64_t number);
   [[nodiscard]] static std::string describe(const store::Stream& stream);
+  // Whether the op names no life of a stream, or this one.
+  [[nodiscard]] bool is_of(const Op& op, const store::Stream& stream) const;
 
   std::unique_ptr<store::Store> store_;
   HubOptions options_;

@@ -157,5 +157,46 @@ TEST_F(ShareTest, AMemberThatDoesNotAnswerLosesItsQueueAfterAckWait) {
   EXPECT_EQ(idle.next().op.number, 1U);
 }
 
+TEST_F(ShareTest, ASequenceOfAnotherLifeOfTheStreamIsNoneOfThisOne) {
+  TestMember m = member();
+  ASSERT_EQ(m.declare("s", in_memory()), Errc::ok);
+  const std::string first = "from=sequence\nfrom_value=7\n";
+  const auto read = [&](std::string_view life) {
+    Op op = op_of(OpKind::read, "s", "", first);
+    op.message_id = life;
+    return m.request(op);
+  };
+  append(m, 8);
+  const std::string old_life(read("").op.message_id);
+  EXPECT_EQ(read(old_life).op.number, 7U);
+  const std::uint32_t old_channel = consume(m, {});
+  EXPECT_EQ(m.request(op_of(OpKind::remove, "s")).op.error(), Errc::ok);
+  ASSERT_EQ(m.declare("s", in_memory()), Errc::ok);
+  append(m, 8);
+  EXPECT_EQ(read(old_life).op.number, 1U) << "all of it is new to the reader";
+  const std::string new_life(read("").op.message_id);
+  EXPECT_NE(new_life, old_life);
+  const std::uint32_t channel = consume(m, {});
+  for (const OpKind kind : {OpKind::begin, OpKind::ack, OpKind::nak, OpKind::work, OpKind::reject}) {
+    Op op = op_of(kind, "s", "c");
+    op.id = kind == OpKind::begin ? channel : 0;
+    op.number = 1;
+    op.message_id = old_life;
+    EXPECT_EQ(m.request(op).op.error(), Errc::not_found) << op_name(kind);
+  }
+  (void)old_channel;
+  Op ack = ack_op(1);
+  ack.message_id = new_life;
+  EXPECT_EQ(m.request(ack).op.number, 1U);
+  // Streams on the disk, too.
+  StreamSettings kept;
+  kept.survives = Survives::process;
+  ASSERT_EQ(m.declare("d", kept), Errc::ok);
+  const std::string before(m.request(op_of(OpKind::read, "d")).op.message_id);
+  EXPECT_EQ(m.request(op_of(OpKind::remove, "d")).op.error(), Errc::ok);
+  ASSERT_EQ(m.declare("d", kept), Errc::ok);
+  EXPECT_NE(m.request(op_of(OpKind::read, "d")).op.message_id, before);
+}
+
 }  // namespace
 }  // namespace weft::topic

@@ -114,7 +114,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
            : channel.state == KeptChannel::State::ended ? Result<void>(channel.end)
                                                         : Result<void>(Errc::would_block);
   }
-  void acknowledge(KeptChannel& channel, std::uint64_t sequence) noexcept;
+  void acknowledge(KeptChannel& channel, std::uint64_t instance, std::uint64_t sequence) noexcept;
   // The same of other outcomes: `op`, which has no answer unless it fails. Dropped when there is no connection: what it
   // speaks of ended with it.
   void settle(KeptChannel& channel, const Op& op) noexcept;

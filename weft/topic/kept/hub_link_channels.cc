@@ -26,8 +26,8 @@ Result<void> HubLink::open(KeptChannel& channel) {
       channels_.emplace(channel.id, IntrusivePtr<KeptChannel>::retain(&channel));
       return {};
     }
-    std::string body;
-    const Message opening = WEFT_TRY(encoded(channel.open_op(body)));
+    KeptChannel::OpenTexts texts;
+    const Message opening = WEFT_TRY(encoded(channel.open_op(texts)));
     channels_.emplace(channel.id, IntrusivePtr<KeptChannel>::retain(&channel));
     (void)send(opening);  // refused: the connection is about to end, and the next one opens the channel
     return {};
@@ -91,11 +91,13 @@ bool HubLink::head_counted(KeptChannel& channel) noexcept {
     head = {};
   }
   if (!head.asked) {
+    const InstanceText instance(channel.instance);
     const Op op{.kind = OpKind::begin,
                 .id = channel.id,
                 .number = channel.queue.front().sequence(),
                 .name = channel.stream,
-                .key = channel.consumer};
+                .key = channel.consumer,
+                .message_id = instance};
     head.asked = send_op(op);
     head.at = now;
     return !head.asked;  // no memory: it is told later
@@ -118,7 +120,8 @@ void HubLink::give_back_begun(KeptChannel& channel) noexcept {
              .id = channel.id,
              .number = message->sequence(),
              .name = channel.stream,
-             .key = channel.consumer});
+             .key = channel.consumer,
+             .message_id = InstanceText(channel.instance)});
   }
   channel.changed.tell();
 }
@@ -149,9 +152,13 @@ void HubLink::begin(KeptChannel& channel, std::uint64_t sequence) noexcept {
   }
 }
 
-void HubLink::acknowledge(KeptChannel& channel, std::uint64_t sequence) noexcept {
+void HubLink::acknowledge(KeptChannel& channel, std::uint64_t instance, std::uint64_t sequence) noexcept {
   const std::lock_guard lock(mutex_);
   if (closed_) {
+    return;
+  }
+  if (instance != channel.instance) {
+    ++counts_.late_acks;  // the message went with its stream
     return;
   }
   if (!channel.begins.empty() && channel.begins.back() == sequence) {
@@ -213,6 +220,7 @@ void HubLink::send_sequences(KeptChannel& channel, OpKind kind, std::uint32_t id
              .number = first,
              .name = channel.stream,
              .key = channel.consumer,
+             .message_id = InstanceText(channel.instance),
              .body = Bytes(body.data(), size)});
   }
 }
@@ -235,18 +243,13 @@ void HubLink::handle_channel(KeptChannel& channel, Message&& message, const Op& 
       } else if (op.error() != Errc::ok) {
         end_channel(channel, error_of(op));
       } else {
-        channel.state = KeptChannel::State::open;
-        if (channel.reads() && !channel.opened && channel.settings.from.kind != From::Kind::last_per_topic) {
-          channel.next = std::max(channel.next, op.number);
-        }
-        channel.opened = true;
-        channel.open_until = kNever;
+        channel.handle_open(op);
         channel.changed.tell();
         give_credit(channel);
       }
       return;
     case OpKind::delivery: {
-      auto kept = KeptMessage::of(std::move(message), settings_.names);
+      auto kept = KeptMessage::of(std::move(message), settings_.names, channel.instance);
       const std::uint32_t credit = channel.credit;
       if (!kept) {
         ++counts_.malformed;
@@ -312,6 +315,7 @@ void HubLink::handle_recall(KeptChannel& channel, std::uint64_t count) noexcept 
            .number = first,
            .name = channel.stream,
            .key = channel.consumer,
+           .message_id = InstanceText(channel.instance),
            .body = Bytes(body.data(), size)});
   flush_sent();
   give_credit(channel);

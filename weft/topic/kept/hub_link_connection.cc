@@ -114,9 +114,9 @@ Result<void> HubLink::resend() {
     (void)send(declaration);
   }
   for (const auto& [id, channel] : channels_) {
-    std::string body;
+    KeptChannel::OpenTexts texts;
     send_settled(*channel, 0);  // before the hub gives the messages again
-    const Message opening = WEFT_TRY(encoded(channel->open_op(body)));
+    const Message opening = WEFT_TRY(encoded(channel->open_op(texts)));
     (void)send(opening);
   }
   List<Call> sent;
