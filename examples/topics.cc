@@ -283,7 +283,7 @@ weft::Result<void> consume(weft::Topics& topics) {
   weft::Stream orders = WEFT_TRY(topics.stream({.name = "orders", .topics = {"orders.>", "dead.>"}}));
   weft::ConsumerOptions how;
   how.filter = "orders.eu";
-  how.ack_wait = 30s;              // a member that says nothing for so long loses the message to another one
+  how.ack_wait = 30s;              // from next() on: a member that says nothing for so long loses the message
   how.tries_max = 3;               // then the message is a dead letter
   how.retry_waits = {10ms, 50ms};  // after a refusal
   how.dead_letters = "dead.orders";

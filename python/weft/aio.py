@@ -37,7 +37,10 @@ class Socket:
             self._take()
             if not self._ready:
                 await self._wait(_POLLIN)
-        return self._ready.popleft()
+        message = self._ready.popleft()
+        if self._ready:
+            self._wake()  # this call took messages for others, whose descriptor has no edge for them
+        return message
 
     async def recv_batch(self) -> List[List[bytes]]:
         """Waits for a message, then returns all that one wake-up took, in order."""
@@ -89,7 +92,7 @@ class Socket:
     def _wake(self) -> None:
         if self._closed or not (self._waiting[_POLLIN] or self._waiting[_POLLOUT]):
             return
-        events = self.socket.get_int(EVENTS)
+        events = self.socket.get_int(EVENTS) | (_POLLIN if self._ready else 0)
         for event, queue in self._waiting.items():
             while queue and events & event:
                 future = queue.popleft()

@@ -83,6 +83,19 @@ async def batches():
         except asyncio.CancelledError:
             pass
 
+async def shared():
+    with weft.Context() as context:
+        async with aio.Socket(context, weft.PULL) as pull:
+            pull.socket.bind("inproc://shared")
+            with context.socket(weft.PUSH) as push:
+                push.connect("inproc://shared")
+                waiting = asyncio.ensure_future(pull.recv())
+                await asyncio.sleep(0)  # it waits
+                push.send(b"one")
+                push.send(b"two")
+                assert await pull.recv() == [b"one"]  # and takes both from the socket
+                assert await asyncio.wait_for(waiting, 20) == [b"two"]
+
 async def both_ways():
     with weft.Context() as context:
         async with aio.Socket(context, weft.DEALER) as one, aio.Socket(context, weft.DEALER) as two:
@@ -100,6 +113,7 @@ async def both_ways():
 
 asyncio.run(batches())
 asyncio.run(both_ways())
+asyncio.run(shared())
 print("binding", weft.__version__)
 """
 

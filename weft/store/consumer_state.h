@@ -16,14 +16,20 @@
 
 namespace weft::store {
 
+// A member of a consumer, as a number that the hub gives it. kNoHolder: its delivery begins at once.
+using Holder = std::uint64_t;
+inline constexpr Holder kNoHolder = 0;
+
 // ConsumerState: which messages a consumer has delivered, which of them wait for their acknowledgement, and which are
 // due again. It knows no messages, only their sequences.
+// A message that a holder gets waits in its queue, and no time runs: begin() is called when a program gets it.
 // Owner: a consumer. Affinity: one thread. Cost: a map entry, and one of the timer's set, for each message that waits;
 // O(log unacked_max) a call.
 // Invariants:
 // 1. Every sequence below next() that does not wait was acknowledged, rejected, or is none of the consumer's.
 // 2. At most unacked_max messages wait. Then may_take_new() is false.
-// 3. A message that waits is due at its deadline: ack_wait after its delivery, or when nak said.
+// 3. A message that waits is due at its deadline: ack_wait after its delivery began, or when nak said.
+// 4. A message in the queue of a holder is due to nobody, and its delivery is not counted.
 class ConsumerState {
  public:
   // `next`: the first sequence that the consumer may get.
@@ -33,21 +39,30 @@ class ConsumerState {
   // New messages: the caller finds the next one from next() on that the filter passes.
   [[nodiscard]] bool may_take_new() const noexcept { return waiting_.size() < unacked_max_; }
   [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
-  void skip_to(std::uint64_t next) noexcept;              // no sequence below `next` is the consumer's
-  void deliver_new(std::uint64_t sequence, Instant now);  // requires may_take_new() and sequence >= next()
+  void skip_to(std::uint64_t next) noexcept;  // no sequence below `next` is the consumer's
+  // Requires may_take_new() and sequence >= next().
+  void deliver_new(std::uint64_t sequence, Instant now, Holder holder = kNoHolder);
 
   // Messages that are due again.
   struct Due {
     std::uint64_t sequence;
-    std::uint32_t tries;  // deliveries so far
+    std::uint32_t tries;  // deliveries that began so far
   };
   [[nodiscard]] std::optional<Due> due(Instant now) const;  // the one that is due longest
   [[nodiscard]] bool exhausted(const Due& due) const noexcept { return tries_max_ != 0 && due.tries >= tries_max_; }
-  void deliver_again(std::uint64_t sequence, Instant now);  // requires that it waits
-  void postpone(std::uint64_t sequence, Instant until);     // not a delivery; nothing happens if it does not wait
-  [[nodiscard]] Instant next_due() const noexcept;          // kNever: nothing waits
+  void deliver_again(std::uint64_t sequence, Instant now, Holder holder = kNoHolder);  // requires that it waits
+  void postpone(std::uint64_t sequence, Instant until);  // not a delivery; nothing happens if it does not wait
+  [[nodiscard]] Instant next_due() const noexcept;       // kNever: nothing waits
 
-  // The outcome of a delivery. False: the message does not wait (an acknowledgement that comes twice, or too late).
+  // Queues of holders. False: the holder does not have the message.
+  bool begin(std::uint64_t sequence, Holder holder, Instant now);  // again: ack_wait begins anew, and no try is counted
+  bool give_back(std::uint64_t sequence, Holder holder, Instant now);  // no program saw it: due at once, without a try
+  std::size_t give_back_queue(Holder holder, Instant now);             // what has not begun; how many
+  [[nodiscard]] std::size_t queued(Holder holder) const noexcept;      // how many have not begun
+  [[nodiscard]] std::size_t load(Holder holder) const noexcept;        // how many it has, begun or not
+
+  // The outcome of a delivery. False: the message does not wait (an acknowledgement that comes twice, or too late), or
+  // is in the queue of a holder, which only an acknowledgement ends.
   bool ack(std::uint64_t sequence);
   bool nak(std::uint64_t sequence, Duration delay, Instant now);  // a negative delay: the settings' retry wait
   bool work(std::uint64_t sequence, Instant now);                 // ack_wait begins anew
@@ -57,26 +72,36 @@ class ConsumerState {
 
   [[nodiscard]] std::size_t waiting() const noexcept { return waiting_.size(); }
   [[nodiscard]] bool waits(std::uint64_t sequence) const { return waiting_.contains(sequence); }
-  [[nodiscard]] std::uint32_t tries(std::uint64_t sequence) const;  // 0: it does not wait
+  [[nodiscard]] std::uint32_t tries(std::uint64_t sequence) const;  // that began; 0: it does not wait
   // Every message of the consumer below this is acknowledged.
   [[nodiscard]] std::uint64_t floor() const noexcept { return waiting_.empty() ? next_ : waiting_.begin()->first; }
 
   // The messages that wait, as bytes: for each the distance of its sequence from the one before it, and its tries,
-  // both as varints.
+  // both as varints. First those whose delivery began; then, behind a distance of 0, those in queues, from the first.
   [[nodiscard]] std::vector<std::uint8_t> write_waiting() const;
-  // After an open every message that waits gets ack_wait anew: its receiver may still work on it. corrupt.
+  // After an open every message whose delivery began gets ack_wait anew: its receiver may still work on it. The queues
+  // are gone, and what was in them is due at once. corrupt.
   [[nodiscard]] Result<void> read_waiting(Bytes bytes, Instant now);
 
  private:
   struct Waiting {
     std::uint32_t tries = 0;
+    bool queued = false;  // in the queue of `holder`; `deadline` is kNever
     Instant deadline{};
+    Holder holder = kNoHolder;
   };
   using Table = std::map<std::uint64_t, Waiting>;
+  struct Held {
+    std::size_t queued = 0;
+    std::size_t all = 0;
+  };
 
   [[nodiscard]] Duration retry_wait(std::uint32_t tries) const noexcept;
-  void set_deadline(Table::iterator at, Instant deadline);
+  void set_deadline(Table::iterator at, Instant deadline);  // kNever: never due
+  void deliver(Table::iterator at, Instant now, Holder holder);
+  void set_holder(Table::iterator at, Holder holder, bool queued);
   void erase(Table::iterator at);
+  [[nodiscard]] bool read_part(Bytes& bytes, Instant deadline);
 
   std::uint32_t unacked_max_;
   std::uint32_t tries_max_;
@@ -85,6 +110,7 @@ class ConsumerState {
   std::uint64_t next_;
   Table waiting_;
   std::set<std::pair<Instant, std::uint64_t>> deadlines_;
+  std::map<Holder, Held> held_;
 };
 
 }  // namespace weft::store

@@ -141,5 +141,66 @@ TEST(ConsumerState, WhatRetentionTookWaitsNoMore) {
   EXPECT_EQ(state.next(), 50U);
 }
 
+TEST(ConsumerState, NoTimeRunsAndNoTryCountsWhileAMessageIsInTheQueueOfAMember) {
+  ConsumerState state(settings_of(10, 3), 1);
+  state.deliver_new(1, kStart, 7);
+  state.deliver_new(2, kStart, 7);
+  EXPECT_EQ(state.next_due(), kNever);
+  EXPECT_FALSE(state.due(kStart + 1h));
+  EXPECT_EQ(state.tries(1), 0U);
+  EXPECT_EQ(state.queued(7), 2U);
+  EXPECT_FALSE(state.begin(1, 8, kStart + 1h)) << "another member's";
+  EXPECT_FALSE(state.nak(1, 0s, kStart + 1h)) << "nobody works on it";
+  EXPECT_TRUE(state.begin(1, 7, kStart + 1h));
+  EXPECT_EQ(state.tries(1), 1U);
+  EXPECT_EQ(state.next_due(), kStart + 1h + 10s);
+  EXPECT_TRUE(state.begin(1, 7, kStart + 1h + 5s));
+  EXPECT_EQ(state.tries(1), 1U) << "the same delivery";
+  EXPECT_EQ(state.next_due(), kStart + 1h + 15s);
+  EXPECT_EQ(state.queued(7), 1U);
+  EXPECT_EQ(state.load(7), 2U);
+  EXPECT_TRUE(state.ack(2)) << "an acknowledgement ends it in any state";
+  EXPECT_TRUE(state.ack(1));
+  EXPECT_EQ(state.load(7), 0U);
+}
+
+TEST(ConsumerState, WhatNoProgramSawGoesBackAtOnceAndWithoutATry) {
+  ConsumerState state(settings_of(10, 1), 1);
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    state.deliver_new(i, kStart, 7);
+  }
+  ASSERT_TRUE(state.begin(1, 7, kStart));
+  ASSERT_TRUE(state.begin(2, 7, kStart));
+  EXPECT_TRUE(state.give_back(2, 7, kStart + 1s)) << "it began, and no program saw it";
+  EXPECT_EQ(state.give_back_queue(7, kStart + 2s), 1U);
+  EXPECT_EQ(state.load(7), 1U);
+  EXPECT_EQ(state.due(kStart + 2s)->sequence, 2U);
+  EXPECT_EQ(state.due(kStart + 2s)->tries, 0U);
+  EXPECT_FALSE(state.exhausted(*state.due(kStart + 2s)));
+  state.deliver_again(2, kStart + 2s, 8);
+  EXPECT_EQ(state.due(kStart + 2s)->sequence, 3U);
+  EXPECT_FALSE(state.give_back(2, 7, kStart + 2s)) << "another member has it";
+}
+
+TEST(ConsumerState, QueuesOutliveNoRestartAndWhatBeganDoes) {
+  ConsumerState state(settings_of(10, 3), 1);
+  for (std::uint64_t i = 1; i <= 4; ++i) {
+    state.deliver_new(i * 10, kStart, 7);
+  }
+  ASSERT_TRUE(state.begin(20, 7, kStart));
+  ASSERT_TRUE(state.ack(30));
+  ConsumerState again(settings_of(10, 3), state.next());
+  ASSERT_TRUE(again.read_waiting(state.write_waiting(), kStart + 1h));
+  EXPECT_EQ(again.waiting(), 3U);
+  EXPECT_EQ(again.tries(20), 1U);
+  EXPECT_EQ(again.tries(10), 0U);
+  EXPECT_EQ(again.due(kStart + 1h)->sequence, 10U);
+  again.deliver_again(10, kStart + 1h, 8);
+  EXPECT_EQ(again.due(kStart + 1h)->sequence, 40U);
+  again.deliver_again(40, kStart + 1h, 8);
+  EXPECT_FALSE(again.due(kStart + 1h));
+  EXPECT_EQ(again.next_due(), kStart + 1h + 10s);
+}
+
 }  // namespace
 }  // namespace weft::store

@@ -24,6 +24,9 @@ Result<LatestSql> LatestSql::prepare(Database& database) {
        "(SELECT max(revision) FROM kv WHERE stream=?1 AND topic=a.topic) ORDER BY topic LIMIT ?3"},
       {&sql.read_sizes, "SELECT sum(length(bytes)), max(revision), max(time) FROM kv WHERE stream=?"},
       {&sql.read_first, "SELECT revision, time FROM kv WHERE stream=? ORDER BY revision LIMIT 1"},
+      {&sql.find_oldest,
+       "SELECT revision, topic, erased=0 AND revision=(SELECT max(revision) FROM kv WHERE stream=?1 AND topic=a.topic)"
+       " FROM kv AS a WHERE stream=?1 ORDER BY revision LIMIT 1"},
       {&sql.drop_revision, "DELETE FROM kv WHERE stream=? AND revision=? RETURNING length(bytes)"},
       {&sql.drop_topic, "DELETE FROM kv WHERE stream=? AND topic=? RETURNING length(bytes)"},
       {&sql.drop_all, "DELETE FROM kv WHERE stream=?"},
@@ -71,9 +74,7 @@ Result<void> Latest::write_staged() {
   for (const Staged& staged : staged_) {
     // The newest value knows whether it is an erasure; of an older one of this turn nobody asks.
     const TopicLast& last = staged_topics_[staged.topic];
-    const bool erased = last.sequence == staged.revision && last.erased;
-    Statement& insert = sql_->insert.set(0, stream_).set(1, std::string_view(staged.topic)).set(2, staged.revision);
-    WEFT_TRY(insert.set(3, ns_of(staged.time)).set(4, int{erased}).set(5, Bytes(staged.bytes)).run());
+    WEFT_TRY(insert(staged, last.sequence == staged.revision && last.erased));
   }
   for (const auto& [topic, last] : staged_topics_) {
     Statement& trim = sql_->trim.set(0, stream_).set(1, std::string_view(topic)).set(2, history_);
@@ -85,7 +86,12 @@ Result<void> Latest::write_staged() {
   return {};
 }
 
-void Latest::keep_staged() noexcept {
+Result<void> Latest::insert(const Staged& staged, bool erased) {
+  Statement& row = sql_->insert.set(0, stream_).set(1, std::string_view(staged.topic)).set(2, staged.revision);
+  return row.set(3, ns_of(staged.time)).set(4, int{erased}).set(5, Bytes(staged.bytes)).run();
+}
+
+void Latest::keep_staged() {
   if (!staged_.empty()) {
     newest_ = staged_.back().time;
   }
@@ -94,14 +100,23 @@ void Latest::keep_staged() noexcept {
   next_ = next_staged_;
   staged_.clear();
   staged_topics_.clear();
-  staged_bytes_ = trimmed_bytes_ = 0;
+  staged_bytes_ = trimmed_bytes_ = superseded_bytes_ = 0;
+  erasures_.erase(erasures_.begin(), erasures_.begin() + static_cast<std::ptrdiff_t>(erasures_dropped_));
+  erasures_dropped_ = 0;
+  for (const std::uint64_t revision : std::exchange(erasures_staged_, {})) {
+    if (erasures_.size() < kErasuresMax) {
+      erasures_.push_back(revision);
+    }
+  }
   (void)refresh_first();  // an error shows again at the next read
 }
 
 void Latest::drop_staged() noexcept {
   staged_.clear();
   staged_topics_.clear();
-  staged_bytes_ = trimmed_bytes_ = 0;
+  staged_bytes_ = trimmed_bytes_ = superseded_bytes_ = 0;
+  erasures_dropped_ = 0;
+  erasures_staged_.clear();
   next_staged_ = next_;
 }
 
@@ -188,8 +203,14 @@ Result<std::optional<Log::Dropped>> Latest::drop_oldest(std::uint64_t before, Wa
     }
     dropped.last = oldest.sequence(0);
   }
+  return std::optional(WEFT_TRY(drop_revision(dropped.last)));
+}
+
+Result<Log::Dropped> Latest::drop_revision(std::uint64_t revision) {
+  Log::Dropped dropped;
+  dropped.last = revision;
   {
-    Statement& drop = sql_->drop_revision.set(0, stream_).set(1, dropped.last);
+    Statement& drop = sql_->drop_revision.set(0, stream_).set(1, revision);
     const Rows rows(drop);
     while (WEFT_TRY(drop.step())) {
       ++dropped.messages;
@@ -197,6 +218,35 @@ Result<std::optional<Log::Dropped>> Latest::drop_oldest(std::uint64_t before, Wa
     }
   }
   WEFT_TRY(sql_->set_next.set(0, next_).set(1, stream_).run());
+  return dropped;
+}
+
+Result<std::optional<Log::Dropped>> Latest::evict_oldest(std::uint64_t before, WallTime time) {
+  if (erasures_dropped_ < erasures_.size()) {
+    return std::optional(WEFT_TRY(drop_revision(erasures_[erasures_dropped_++])));
+  }
+  std::uint64_t revision = 0;
+  std::string topic;
+  bool newest = false;
+  {
+    Statement& oldest = sql_->find_oldest.set(0, stream_);
+    const Rows rows(oldest);
+    if (!WEFT_TRY(oldest.step()) || oldest.sequence(0) >= before) {
+      return std::optional<Log::Dropped>();
+    }
+    revision = oldest.sequence(0);
+    topic = oldest.text(1);
+    newest = oldest.number(2) != 0;
+  }
+  Log::Dropped dropped = WEFT_TRY(drop_revision(revision));
+  if (newest) {
+    dropped.newest = 1;
+    NewMessage erasure;
+    erasure.topic = topic;
+    erasure.erased = true;
+    erasures_staged_.push_back(stage(erasure, time));
+    WEFT_TRY(insert(staged_.back(), true));
+  }
   return std::optional(dropped);
 }
 

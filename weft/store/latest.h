@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,8 +22,8 @@ class LatestSql {
  public:
   [[nodiscard]] static Result<LatestSql> prepare(Database& database);
 
-  Statement insert, trim, read_from, find_last, find_revision, list_topics, read_sizes, read_first, drop_revision,
-      drop_topic, drop_all, set_next, find_time;
+  Statement insert, trim, read_from, find_last, find_revision, list_topics, read_sizes, read_first, find_oldest,
+      drop_revision, drop_topic, drop_all, set_next, find_time;
 };
 
 // Latest: the newest values of each topic of one stream, in the order of their revisions. A revision is a sequence.
@@ -37,11 +38,14 @@ class Latest {
 
   std::uint64_t stage(const NewMessage& message, WallTime time);
   [[nodiscard]] Result<void> write_staged();
-  void keep_staged() noexcept;
+  void keep_staged();
   void drop_staged() noexcept;
   [[nodiscard]] std::size_t staged_bytes() const noexcept { return staged_bytes_; }
   // The bytes that write_staged() removed, because newer values of the same topics were staged.
   [[nodiscard]] std::uint64_t trimmed_bytes() const noexcept { return trimmed_bytes_; }
+  // Bytes of values that staged ones take the place of, as the caller counted them.
+  void supersede(std::uint64_t bytes) noexcept { superseded_bytes_ += bytes; }
+  [[nodiscard]] std::uint64_t superseded_bytes() const noexcept { return superseded_bytes_; }
 
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);
   // The value of a revision, or the newest one of a topic. None: there is none. An erasure too.
@@ -52,6 +56,10 @@ class Latest {
 
   // Inside a transaction.
   [[nodiscard]] Result<std::optional<Log::Dropped>> drop_oldest(std::uint64_t before, WallTime age);
+  // The same for a bound of bytes: the topic of a newest value is erased, which readers are told. Of the erasures that
+  // this made, those that are committed go first: else they would push out values in their turn.
+  [[nodiscard]] Result<std::optional<Log::Dropped>> evict_oldest(std::uint64_t before, WallTime time);
+  static constexpr std::size_t kErasuresMax = 65'536;  // that are remembered so
   [[nodiscard]] Result<Log::Dropped> drop_topic(std::string_view topic);
   void keep_dropped(const Log::Dropped& dropped);
   [[nodiscard]] Result<void> remove_all();
@@ -72,6 +80,8 @@ class Latest {
     std::vector<std::uint8_t> bytes;  // a block of one message
   };
   [[nodiscard]] Result<void> refresh_first();
+  [[nodiscard]] Result<void> insert(const Staged& staged, bool erased);
+  [[nodiscard]] Result<Log::Dropped> drop_revision(std::uint64_t revision);
   [[nodiscard]] Result<std::optional<ReadMessage>> row(Statement& statement, std::uint64_t revision);
 
   LatestSql* sql_;
@@ -88,6 +98,10 @@ class Latest {
   std::uint64_t next_staged_ = 1;
   std::size_t staged_bytes_ = 0;
   std::uint64_t trimmed_bytes_ = 0;  // by write_staged()
+  std::uint64_t superseded_bytes_ = 0;
+  std::deque<std::uint64_t> erasures_;          // revisions of committed ones that evict_oldest() made
+  std::size_t erasures_dropped_ = 0;            // of the front, by the transaction
+  std::vector<std::uint64_t> erasures_staged_;  // by it
 };
 
 }  // namespace weft::store

@@ -92,7 +92,8 @@ class Log {
   struct Dropped {
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t last = 0;  // sequence
+    std::uint64_t last = 0;    // sequence
+    std::uint64_t newest = 0;  // of Latest: how many were the newest values of their topics
   };
   [[nodiscard]] Result<std::optional<Dropped>> drop_oldest(std::uint64_t before, WallTime age);
   // Inside a transaction. Takes the messages below `before` out of the oldest block, if it has both. corrupt.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Retention and purges: which messages of a stream they leave.
+#include <algorithm>
+#include <map>
 #include <string>
+#include <vector>
 
 #include "weft/store/test_store.h"
 #include <gtest/gtest.h>
@@ -99,6 +102,94 @@ TEST_F(RetentionTest, APurgeLeavesNoMessageBeforeItsSequence) {
   EXPECT_EQ(stream->first(), 101U);
   EXPECT_EQ(stream->bytes(), 0U);
   EXPECT_EQ(append(*stream, {.topic = "a"}), 101U);
+}
+
+TEST_F(RetentionTest, AFullTableOfTheLatestRefusesNewKeysAndTakesNewValuesAndErasures) {
+  StreamSettings settings;
+  settings.keep = Keep::latest;
+  settings.when_full = Discard::refuse;
+  settings.bytes_max = 65'536;
+  Stream& stream = declare(settings);
+  const std::string body(1000, 'x');
+  int keys = 0;
+  for (;; ++keys) {  // in one turn
+    const std::string topic = "k." + std::to_string(100 + keys);
+    const auto appended = store_->append(stream, {.topic = topic, .body = as_bytes(body)}, {}, at(1s));
+    if (!appended) {
+      EXPECT_EQ(appended.error(), Errc::resource_exhausted);
+      break;
+    }
+  }
+  EXPECT_GT(keys, 55);
+  for (int i = 0; i < 200; ++i) {  // values that take the place of others, of this turn and of earlier ones
+    ASSERT_TRUE(store_->append(stream, {.topic = "k.100", .body = as_bytes(body)}, {}, at(1s))) << i;
+    if (i == 100) {
+      ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+    }
+  }
+  ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+  EXPECT_LE(stream.bytes(), 65'536U);
+  EXPECT_EQ(stream.topics_after("", 1000)->size(), static_cast<std::size_t>(keys));
+  EXPECT_EQ(store_->append(stream, {.topic = "k.999", .body = as_bytes(body)}, {}, at(1s)).error(),
+            Errc::resource_exhausted);
+  append(stream, {.topic = "k.101", .erased = true});
+  append(stream, {.topic = "k.102", .erased = true});
+  append(stream, {.topic = "k.999", .body = as_bytes(body)});
+  EXPECT_EQ(stream.evicted(), 0U);
+}
+
+TEST_F(RetentionTest, AKeyThatIsDroppedForRoomIsErasedAndCounted) {
+  StreamSettings settings;
+  settings.keep = Keep::latest;
+  settings.bytes_max = 65'536;
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1000}}) {
+    const std::string body(size, 'x');
+    Stream& stream = declare(settings, "s" + std::to_string(size));
+    Reader reader = *stream.open_reader("", {});
+    std::map<std::string, bool> told;  // topic: it has a value
+    constexpr int kKeys = 3000;
+    for (int i = 0; i < kKeys; ++i) {
+      const std::string topic = "k." + std::to_string(i);
+      ASSERT_TRUE(store_->append(stream, {.topic = topic, .body = as_bytes(body)}, {}, at(1s)));
+      if (i % 10 == 9) {
+        do {
+          ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+          for (auto message = stream.read(reader); *message; message = stream.read(reader)) {
+            told[std::string((*message)->message.topic)] = !(*message)->message.erased;
+          }
+        } while (store_->has_work(at(1s)));
+        ASSERT_LE(stream.bytes(), 65'536U);
+      }
+    }
+    const std::vector<std::string> live = *stream.topics_after("", kKeys);
+    EXPECT_GE(live.size() * (size + 60), 65'536U * 3 / 4) << "erasures push out no values";
+    EXPECT_EQ(stream.evicted(), kKeys - live.size());
+    EXPECT_EQ(std::count_if(told.begin(), told.end(), [](const auto& each) { return each.second; }),
+              static_cast<std::ptrdiff_t>(live.size()));
+  }
+  EXPECT_EQ(store_->counts().evicted, store_->find("s0")->evicted() + store_->find("s1000")->evicted());
+}
+
+TEST_F(RetentionTest, JobsThatAreDroppedForRoomAreCountedUnlessTheyWereAcknowledged) {
+  StreamSettings settings;
+  settings.keep = Keep::work;
+  settings.bytes_max = 65'536;
+  Stream& stream = declare(settings);
+  Consumer& consumer = **store_->consumer(stream, "c", {}, false);
+  const std::string body(8000, 'x');
+  for (int i = 0; i < 8; ++i) {
+    append(stream, {.topic = "a", .body = as_bytes(body)});
+  }
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(*store_->next_delivery(stream, consumer, at(1s)));
+  }
+  EXPECT_TRUE(store_->ack(consumer, 2, false));
+  for (int i = 0; i < 5; ++i) {
+    append(stream, {.topic = "a", .body = as_bytes(body)});
+  }
+  EXPECT_EQ(stream.first(), 6U);
+  EXPECT_EQ(stream.evicted(), 4U) << "1, 3, and 4 and 5, which nobody had got";
+  EXPECT_EQ(stream.dropped_unread(), 4U);
 }
 
 }  // namespace

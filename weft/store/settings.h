@@ -33,9 +33,14 @@ enum class Survives : std::uint8_t {
 
 // The answer to a message that exceeds the bounds of its stream.
 enum class Discard : std::uint8_t {
-  oldest,  // the oldest messages go
+  oldest,  // the oldest messages go; they are counted, and a topic that loses its newest value so is erased
   refuse,  // the message is refused with resource_exhausted
 };
+// What a declaration without an answer of its own says. A log promises its messages until a bound takes them; work and
+// latest promise each message until it was acknowledged or replaced.
+[[nodiscard]] constexpr Discard default_when_full(Keep keep) noexcept {
+  return keep == Keep::log ? Discard::oldest : Discard::refuse;
+}
 
 [[nodiscard]] std::string_view name_of(Keep keep) noexcept;
 [[nodiscard]] std::string_view name_of(Survives survives) noexcept;
@@ -99,8 +104,8 @@ struct ConsumerSettings {
   std::string filter{};  // of topics; empty: every topic of the stream
   From from{};
   std::uint32_t unacked_max = 1000;              // delivered and not acknowledged; delivery stops there
-  Duration ack_wait = std::chrono::seconds(30);  // then the message is delivered again
-  std::uint32_t tries_max = 0;                   // deliveries of one message; 0: any number
+  Duration ack_wait = std::chrono::seconds(30);  // from its begin to the next delivery of the message
+  std::uint32_t tries_max = 0;                   // deliveries of one message that began; 0: any number
   std::vector<Duration> retry_waits{};           // after each refusal of a delivery; the last one holds for all others
   std::string dead_letters{};                    // the topic for messages beyond tries_max; empty: they are dropped
 

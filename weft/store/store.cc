@@ -301,13 +301,30 @@ bool Store::ack(Consumer& consumer, std::uint64_t sequence, bool waits_for_disk)
   return waited;
 }
 
-Result<std::optional<Delivery>> Store::next_delivery(Stream& stream, Consumer& consumer, const Now& now) {
+bool Store::begin(Consumer& consumer, std::uint64_t sequence, Holder holder, const Now& now) {
+  const bool held = consumer.state.begin(sequence, holder, now.steady);
+  if (held) {
+    consumer.count_delivery();
+  }
+  return held;
+}
+
+bool Store::give_back(Consumer& consumer, std::uint64_t sequence, Holder holder, const Now& now) {
+  const bool held = consumer.state.give_back(sequence, holder, now.steady);
+  if (held) {
+    consumer.count_delivery();  // a try less
+  }
+  return held;
+}
+
+Result<std::optional<Delivery>> Store::next_delivery(Stream& stream, Consumer& consumer, const Now& now,
+                                                     Holder holder) {
   while (const auto dead = stream.exhausted(consumer, now.steady)) {
     if (!WEFT_TRY(bury(stream, consumer, *dead, now))) {
       consumer.state.postpone(dead->sequence, deadline_after(now.steady, kBuryAgain));
     }
   }
-  return stream.next_delivery(consumer, now.steady);
+  return stream.next_delivery(consumer, now.steady, holder);
 }
 
 // True: the message waits no more. False: it waits until its dead letter is durable, or is tried again.
@@ -404,7 +421,9 @@ Error Store::commit_side(Side& side, bool in_memory, const Now& now) {
     for (const auto& [name, consumer] : stream->consumers()) {
       consumer->changed = consumer->moved = consumer->waits_for_disk = false;
     }
+    const std::uint64_t evicted = stream->evicted();
     stream->keep_staged();
+    counts_.evicted += stream->evicted() - evicted;
   }
   ++(done ? counts_.commits : counts_.commits_failed);
   (done ? counts_.appended : counts_.refused) += messages;

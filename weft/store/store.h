@@ -39,6 +39,7 @@ struct StoreCounts {
   std::uint64_t refused = 0;     // messages that append() refused, or whose commit failed
   std::uint64_t commits = 0;
   std::uint64_t commits_failed = 0;
+  std::uint64_t evicted = 0;       // Stream::evicted() of all streams
   std::uint64_t dead_letters = 0;  // messages that went to a topic of dead letters
   std::uint64_t dead_dropped = 0;  // messages beyond tries_max that no topic was named for
 };
@@ -65,6 +66,11 @@ class Store {
   // A number that is larger by 2^40 at least with every open of the file, and at least the time of the first one in ns
   // since 1970. Without a file it is the time.
   [[nodiscard]] std::uint64_t incarnation() const noexcept { return incarnation_; }
+  // A number of this life of the stream: one that is removed and made anew, or that ended with the memory of its hub,
+  // has another one. Sequences of different lives have nothing to do with each other.
+  [[nodiscard]] std::uint64_t instance_of(const Stream& stream) const noexcept {
+    return stream.in_memory() ? incarnation_ + stream.id() : stream.id();
+  }
 
   // Makes the stream, or gives the one that is there. `redeclare` changes its settings, but neither what it keeps nor
   // what it survives. Durable when it returns. Errors: invalid_argument, not_supported, conflict (other settings),
@@ -92,7 +98,11 @@ class Store {
   [[nodiscard]] Result<void> remove_consumer(Stream& stream, std::string_view name);  // not_found
 
   // The next delivery, after those beyond tries_max went to their topic of dead letters.
-  [[nodiscard]] Result<std::optional<Delivery>> next_delivery(Stream& stream, Consumer& consumer, const Now& now);
+  [[nodiscard]] Result<std::optional<Delivery>> next_delivery(Stream& stream, Consumer& consumer, const Now& now,
+                                                              Holder holder = kNoHolder);
+  // Of a message in the queue of a holder. False: it does not have it.
+  bool begin(Consumer& consumer, std::uint64_t sequence, Holder holder, const Now& now);
+  bool give_back(Consumer& consumer, std::uint64_t sequence, Holder holder, const Now& now);
   // False: the message does not wait for an acknowledgement.
   bool ack(Consumer& consumer, std::uint64_t sequence, bool waits_for_disk);
 

@@ -158,13 +158,9 @@ Result<Appended> Stream::append(const NewMessage& message, const Expect& expect,
     return Error(Errc::message_too_large, "the message exceeds its stream");
   }
   if (settings_.when_full == Discard::refuse) {
-    const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
-    std::size_t replaced = 0;
-    if (settings_.keep == Keep::latest && settings_.history == 1) {
-      replaced = WEFT_TRY(last_of(message.topic)).size;
-    }
-    if (bytes() + staged + size > settings_.bytes_max + replaced) {
-      return Error(Errc::resource_exhausted, "the stream is full");
+    const std::uint64_t replaced = WEFT_TRY(check_room(message, size));
+    if (auto* latest = std::get_if<Latest>(&messages_)) {
+      latest->supersede(replaced);
     }
   }
   const std::uint64_t sequence = std::visit([&](auto& messages) { return messages.stage(message, time); }, messages_);
@@ -173,6 +169,26 @@ Result<Appended> Stream::append(const NewMessage& message, const Expect& expect,
     ids_.add(message.id, sequence, time);
   }
   return Appended{sequence, false};
+}
+
+// The bytes of the value that the message takes the place of.
+Result<std::uint64_t> Stream::check_room(const NewMessage& message, std::size_t size) {
+  const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
+  std::uint64_t replaced = 0;
+  std::uint64_t superseded = 0;
+  if (const auto* latest = std::get_if<Latest>(&messages_)) {
+    size += kBlockHeader;  // each value is a row
+    const TopicLast last = WEFT_TRY(last_of(message.topic));
+    superseded = latest->superseded_bytes();
+    replaced = settings_.history == 1 ? last.size : 0;
+    if (message.erased && last.sequence != 0 && !last.erased) {
+      return replaced;  // a bucket that is full can be emptied: of each value there is one erasure
+    }
+  }
+  if (bytes() + staged + size > settings_.bytes_max + superseded + replaced) {
+    return Error(Errc::resource_exhausted, "the stream is full");
+  }
+  return replaced;
 }
 
 Result<std::uint64_t> Stream::resolve(const From& from, const std::optional<Filter>& filter) {
@@ -299,8 +315,9 @@ void Stream::remove_consumer(std::string_view name) {
   }
 }
 
-Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instant now) {
+Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instant now, Holder holder) {
   ConsumerState& state = consumer.state;
+  const auto count = [&] { holder == kNoHolder ? consumer.count_delivery() : void(consumer.moved = true); };
   while (const auto due = state.due(now)) {
     if (state.exhausted(*due)) {
       return std::optional<Delivery>();
@@ -312,9 +329,9 @@ Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instan
       ++dropped_unread_;
       continue;
     }
-    state.deliver_again(due->sequence, now);
-    consumer.count_delivery();
-    return std::optional(Delivery{*std::move(found), state.tries(due->sequence)});
+    state.deliver_again(due->sequence, now, holder);
+    count();
+    return std::optional(Delivery{*std::move(found), due->tries + 1});
   }
   if (!state.may_take_new()) {
     return std::optional<Delivery>();
@@ -326,8 +343,8 @@ Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instan
     state.skip_to(consumer.cursor.next);
     return std::optional<Delivery>();
   }
-  state.deliver_new(found->message.sequence, now);
-  consumer.count_delivery();
+  state.deliver_new(found->message.sequence, now, holder);
+  count();
   return std::optional(Delivery{*std::move(found), 1});
 }
 
@@ -389,28 +406,59 @@ Result<std::optional<Log::Dropped>> Stream::drop_one(std::uint64_t before, WallT
 }
 
 Result<void> Stream::write_drops(WallTime now) {
-  const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
-  const std::uint64_t trimmed = std::visit([](const auto& messages) { return messages.trimmed_bytes(); }, messages_);
-  std::uint64_t size = bytes() + staged - std::min(bytes() + staged, trimmed);
-  const auto drop_while = [&](auto more, std::uint64_t before, WallTime age) -> Result<void> {
-    while (more() && drops_.size() < kDropsPerCommit) {
-      const auto dropped = WEFT_TRY(drop_one(before, age));
-      if (!dropped) {
-        break;
-      }
-      size -= std::min(size, dropped->bytes);
+  evicting_ = 0;
+  const std::uint64_t committed = next();  // staged messages stay
+  const auto drop_up_to = [&](std::uint64_t before, WallTime age) -> Result<void> {
+    while (drops_.size() < kDropsPerCommit && WEFT_TRY(drop_one(before, age))) {
     }
     return {};
   };
-  const std::uint64_t committed = next();  // staged messages stay
-  WEFT_TRY(drop_while([&] { return size > settings_.bytes_max; }, committed, WallTime::max()));
-  if (const WallTime age = age_limit(now); age != WallTime::min()) {
-    WEFT_TRY(drop_while([] { return true; }, committed, age));
-  }
+  // What was acknowledged makes room before anything else goes.
   if (const std::uint64_t below = floor(); first() < below) {
-    WEFT_TRY(drop_while([] { return true; }, below, WallTime::max()));
+    WEFT_TRY(drop_up_to(below, WallTime::max()));
+  }
+  WEFT_TRY(evict(committed, now));
+  if (const WallTime age = age_limit(now); age != WallTime::min()) {
+    WEFT_TRY(drop_up_to(committed, age));
   }
   return {};
+}
+
+Result<void> Stream::evict(std::uint64_t before, WallTime now) {
+  const std::size_t staged = std::visit([](const auto& messages) { return messages.staged_bytes(); }, messages_);
+  const std::uint64_t trimmed = std::visit([](const auto& messages) { return messages.trimmed_bytes(); }, messages_);
+  std::uint64_t size = bytes() + staged - std::min(bytes() + staged, trimmed);
+  for (const Log::Dropped& dropped : drops_) {
+    size -= std::min(size, dropped.bytes);
+  }
+  // Of the latest each drop is one value: as many go as come.
+  const std::uint64_t drops_max = kDropsPerCommit + staged_count();
+  while (size > settings_.bytes_max && drops_.size() < drops_max) {
+    auto* const latest = std::get_if<Latest>(&messages_);
+    const auto dropped = latest != nullptr ? WEFT_TRY(latest->evict_oldest(before, std::max(now, newest_)))
+                                           : WEFT_TRY(std::get<Log>(messages_).drop_oldest(before, WallTime::max()));
+    if (!dropped) {
+      break;
+    }
+    drops_.push_back(*dropped);
+    size -= std::min(size, dropped->bytes);
+    evicting_ += latest != nullptr ? dropped->newest : unread_of(*dropped);
+  }
+  return {};
+}
+
+// Of messages that a bound takes: how many were not acknowledged. A log promises nothing else.
+std::uint64_t Stream::unread_of(const Log::Dropped& dropped) const noexcept {
+  if (settings_.keep != Keep::work || consumers_.empty()) {
+    return dropped.messages;
+  }
+  const ConsumerState& state = consumers_.begin()->second->state;
+  std::uint64_t count = 0;
+  for (std::uint64_t i = 0; i < dropped.messages; ++i) {
+    const std::uint64_t sequence = dropped.last - i;
+    count += sequence >= state.next() || state.waits(sequence) ? 1 : 0;
+  }
+  return count;
 }
 
 Result<void> Stream::purge_before(std::uint64_t sequence) {
@@ -445,9 +493,12 @@ void Stream::keep_staged() {
     std::visit([&dropped](auto& messages) { messages.keep_dropped(dropped); }, messages_);
   }
   newest_kept_ = newest_;
+  evicted_ += std::exchange(evicting_, 0);
   ids_.forget_before(newest_ - settings_.same_id_window);
   for (auto& [name, consumer] : consumers_) {
-    const std::size_t dropped = consumer->state.drop_before(first());
+    // Without a filter what was never delivered was unread, too.
+    const std::uint64_t unseen = consumer->filter ? 0 : first() - std::min(first(), consumer->state.next());
+    const std::uint64_t dropped = unseen + consumer->state.drop_before(first());
     dropped_unread_ += dropped;
     consumer->changed = consumer->changed || dropped != 0;
   }
@@ -455,6 +506,7 @@ void Stream::keep_staged() {
 
 void Stream::drop_staged() {
   drops_.clear();
+  evicting_ = 0;
   std::visit([](auto& messages) { messages.drop_staged(); }, messages_);
   newest_ = newest_kept_;
   ids_.forget_from(next());

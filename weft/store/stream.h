@@ -45,7 +45,7 @@ struct Consumer {
   bool waits_for_disk = false;  // a caller waits until the change survives what the stream survives
 
   [[nodiscard]] TopicPredicate wants() const;
-  void count_delivery() noexcept;
+  void count_delivery() noexcept;  // that begins
 };
 
 // Reader: where one reader of a stream is.
@@ -57,7 +57,7 @@ struct Reader {
 
 struct Delivery {
   ReadMessage read;
-  std::uint32_t tries = 0;  // deliveries so far, this one included
+  std::uint32_t tries = 0;  // deliveries that began so far, this one included
 };
 
 // Stream: one stream of a store: its messages, its ids, its consumers.
@@ -104,8 +104,8 @@ class Stream {
   void remove_consumer(std::string_view name);
 
   // The next message for the consumer: one that is due again, before a new one; of those beyond tries_max none: the
-  // caller takes them with exhausted(). The state counts the delivery.
-  [[nodiscard]] Result<std::optional<Delivery>> next_delivery(Consumer& consumer, Instant now);
+  // caller takes them with exhausted(). It goes into the queue of the holder; without one its delivery begins.
+  [[nodiscard]] Result<std::optional<Delivery>> next_delivery(Consumer& consumer, Instant now, Holder holder);
   // A message that is due, and was delivered tries_max times. It stays until the caller acknowledges it.
   struct Exhausted {
     std::uint64_t sequence = 0;
@@ -128,6 +128,9 @@ class Stream {
   [[nodiscard]] Result<void> remove_all();
   void keep_staged();
   void drop_staged();
+  // Messages that the bound of bytes took: of a work stream those that were not acknowledged, of the latest those that
+  // were the newest of their topics.
+  [[nodiscard]] std::uint64_t evicted() const noexcept { return evicted_; }
   [[nodiscard]] std::uint64_t dropped_unread() const noexcept { return dropped_unread_; }
   [[nodiscard]] std::uint64_t damaged() const noexcept { return damaged_; }  // blocks and rows that were met
 
@@ -139,6 +142,9 @@ class Stream {
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);
   [[nodiscard]] Result<std::uint64_t> resolve(const From& from, const std::optional<Filter>& filter);
   [[nodiscard]] Result<std::optional<Log::Dropped>> drop_one(std::uint64_t before, WallTime age);
+  [[nodiscard]] Result<void> evict(std::uint64_t before, WallTime now);  // down to bytes_max
+  [[nodiscard]] std::uint64_t unread_of(const Log::Dropped& dropped) const noexcept;
+  [[nodiscard]] Result<std::uint64_t> check_room(const NewMessage& message, std::size_t size);
   [[nodiscard]] std::uint64_t floor() const noexcept;
   [[nodiscard]] WallTime age_limit(WallTime now) const noexcept;
 
@@ -154,6 +160,8 @@ class Stream {
   WallTime newest_kept_{};      // of committed ones
   std::map<std::string, std::unique_ptr<Consumer>, std::less<>> consumers_;
   std::vector<Log::Dropped> drops_;  // of the transaction
+  std::uint64_t evicting_ = 0;       // by it
+  std::uint64_t evicted_ = 0;
   std::uint64_t damaged_ = 0;
   std::set<std::uint64_t> damaged_at_;
   std::uint64_t dropped_unread_ = 0;  // messages that waited for an acknowledgement when retention took them

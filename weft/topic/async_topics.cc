@@ -490,12 +490,21 @@ Result<Ongoing> AsyncTopics::forward(std::string_view filter, serve::Server& ser
 
 namespace {
 rt::Task<Result<std::uint64_t>> claim_topic(NodePtr node, std::string topic, Instant deadline) {
+  Node* const raw = node.get();
   while (true) {
+    const Result<std::uint64_t> ask = msg::or_no_memory([&] { return node->ask_rosters(); });
+    if (!ask) {
+      co_return ask.error();
+    }
+    std::function<bool()> known = [raw, number = *ask] { return raw->owners_known(number); };
+    const Result<void> all = co_await await_mesh(node, deadline, std::move(known));
+    if (!all) {
+      co_return all.error();
+    }
     const Result<std::uint64_t> claim = node->begin_claim(topic);
     if (!claim) {
       co_return claim.error();
     }
-    Node* const raw = node.get();
     const std::uint64_t id = *claim;
     std::function<bool()> decided = [raw, id] { return raw->claim_decided(id); };
     const Result<void> waited = co_await await_mesh(node, deadline, std::move(decided));

@@ -30,7 +30,7 @@ class Consumer : public topic::ChannelEnd {
  public:
   using ChannelEnd::ChannelEnd;
 
-  // closed: the consumer, its handle, or the hub removed it (not_found).
+  // The delivery of the message begins. closed: the consumer, its handle, or the hub removed it (not_found).
   Result<Delivery> next() { return next_until(kNever); }
   Result<Delivery> next_until(Instant deadline) {  // also timed_out
     const Held now = held();

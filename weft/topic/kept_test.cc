@@ -19,6 +19,20 @@ class Kept : public testing::Test {
   Context context_;
 };
 
+// The reading of one counter of a handle, or of the hub that it hosts.
+std::uint64_t reading_of(const Topics& topics, std::string_view thing, std::string_view member) {
+  CounterReadings readings;
+  topics.counter_source()("t", readings);
+  for (const auto& reading : readings) {
+    for (std::size_t row = 0; reading.table->thing == thing && row < reading.table->rows.size(); ++row) {
+      if (reading.table->rows[row].member == member) {
+        return reading.values[row];
+      }
+    }
+  }
+  return ~std::uint64_t{0};
+}
+
 TEST_F(Kept, AHandleKeepsWhatAnotherOneReads) {
   Topics one = fleet_.open(context_);
   Topics two = fleet_.open(context_);
@@ -127,6 +141,116 @@ TEST_F(Kept, AWorkQueueSharesItsMessagesAndGivesBackWhatWaits) {
   EXPECT_EQ(member.try_next().error(), Errc::would_block);
 }
 
+TEST_F(Kept, JobsThatNoProgramSawAreNotTried) {
+  Topics topics = fleet_.open(context_);
+  Stream jobs = *topics.stream({.name = "jobs", .keep = Keep::work, .survives = Survives::process});
+  constexpr int kJobs = 20;
+  for (int i = 0; i < kJobs; ++i) {
+    ASSERT_TRUE(jobs.publish("jobs.a", std::to_string(i)));
+  }
+  for (int i = 0; i < kJobs; ++i) {  // workers that do one job a life
+    Consumer worker = *jobs.consumer("workers", {.tries_max = 3});
+    Delivery job = *worker.next_until(soon());
+    EXPECT_EQ(job.text(), std::to_string(i));
+    EXPECT_EQ(job.tries(), 0u);
+    ASSERT_TRUE(job.ack_confirmed());
+  }
+  EXPECT_EQ(reading_of(topics, "hub", "dead_dropped"), 0u);
+}
+
+TEST_F(Kept, WorkersThatWaitShareTheJobs) {
+  Topics topics = fleet_.open(context_);
+  Stream jobs = *topics.stream({.name = "jobs", .keep = Keep::work, .survives = Survives::nothing});
+  std::vector<Consumer> workers;
+  for (int i = 0; i < 4; ++i) {
+    workers.push_back(*jobs.consumer("workers"));
+  }
+  for (int i = 0; i < 16; ++i) {
+    ASSERT_TRUE(jobs.publish("jobs.a", std::to_string(i)));
+  }
+  for (Consumer& worker : workers) {  // none of them acknowledges before all have got their share
+    for (int i = 0; i < 4; ++i) {
+      ASSERT_TRUE(worker.next_until(soon()));
+    }
+  }
+}
+
+TEST_F(Kept, AFullWorkStreamAndAFullBucketRefuseAndLoseNothing) {
+  Topics topics = fleet_.open(context_);
+  const std::string body(1000, 'x');
+  Stream jobs =
+      *topics.stream({.name = "jobs", .keep = Keep::work, .survives = Survives::nothing, .bytes_max = 64 << 10});
+  int taken = 0;
+  auto published = jobs.publish("jobs.a", body);
+  for (; published; published = jobs.publish("jobs.a", body)) {
+    ++taken;
+  }
+  EXPECT_EQ(published.error(), Errc::resource_exhausted);
+  Consumer consumer = *jobs.consumer("c");
+  for (int i = 0; i < taken; ++i) {
+    ASSERT_TRUE(consumer.next_until(soon())->ack_confirmed());
+  }
+  EXPECT_TRUE(jobs.publish("jobs.a", body)) << "there is room again";
+  KeyValue bucket = *topics.key_value("b", {.survives = Survives::nothing, .bytes_max = 64 << 10});
+  int keys = 0;
+  auto put = bucket.put("k0", body);
+  while (put) {
+    put = bucket.put("k" + std::to_string(++keys), body);
+  }
+  EXPECT_EQ(put.error(), Errc::resource_exhausted);
+  EXPECT_EQ(bucket.keys()->size(), static_cast<std::size_t>(keys));
+  EXPECT_TRUE(bucket.put("k0", body)) << "in the place of another value";
+  EXPECT_TRUE(bucket.erase("k0"));
+  EXPECT_EQ(jobs.info()->evicted, 0u);
+  EXPECT_EQ(reading_of(topics, "hub", "evicted"), 0u);
+
+  KeyValue oldest =
+      *topics.key_value("o", {.survives = Survives::nothing, .bytes_max = 64 << 10, .when_full = Discard::oldest});
+  KeyValueWatch watch = *oldest.watch();
+  for (int i = 0; i < 100; ++i) {
+    ASSERT_TRUE(oldest.put("k" + std::to_string(i), body));
+  }
+  auto entry = watch.next_until(soon());
+  while (entry && !entry->erased()) {
+    entry = watch.next_until(soon());
+  }
+  ASSERT_TRUE(entry);
+  EXPECT_EQ(entry->key(), "k0");
+  EXPECT_EQ(reading_of(topics, "hub", "evicted"), 100 - oldest.keys()->size());
+}
+
+TEST_F(Kept, ReadersAndWatchesHearTheStreamOfTheNextHub) {
+  auto first = std::make_unique<Topics>(fleet_.open(context_));
+  auto gone = std::make_unique<Stream>(*first->stream({.name = "s", .survives = Survives::nothing}));
+  Topics second = fleet_.open(context_);
+  Stream stream = *second.stream({.name = "s", .survives = Survives::nothing});
+  KeyValue bucket = *second.key_value("b", {.survives = Survives::nothing});
+  Reader reader = *stream.read();
+  Consumer consumer = *stream.consumer("c");
+  KeyValueWatch watch = *bucket.watch();
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(stream.publish("a", "before"));
+    ASSERT_TRUE(bucket.put("k", "before " + std::to_string(i)));
+    ASSERT_EQ(reader.next_until(soon())->text(), "before");
+  }
+  while (watch.next_until(soon())->text() != "before 19") {
+  }
+  Delivery held = *consumer.next_until(soon());
+  gone.reset();
+  first.reset();  // the hub, and what its streams had in memory
+  ASSERT_TRUE(stream.publish("a", "after"));
+  ASSERT_TRUE(bucket.put("k", "after"));
+  EXPECT_EQ(reader.next_until(soon())->text(), "after");
+  EXPECT_EQ(watch.next_until(soon())->text(), "after");
+  Delivery fresh = *consumer.next_until(soon());
+  while (fresh.text() != "after") {  // of the old one's queue there may be messages
+    fresh = *consumer.next_until(soon());
+  }
+  EXPECT_EQ(fresh.sequence(), held.sequence());
+  held.ack();  // of the old stream
+  EXPECT_TRUE(fresh.ack_confirmed());
+}
+
 TEST_F(Kept, RetriesCountAndEndInDeadLetters) {
   Topics topics = fleet_.open(context_);
   Stream jobs = *topics.stream({.name = "jobs", .topics = {"jobs.>", "dead.>"}});
@@ -201,20 +325,6 @@ TEST_F(Kept, ManyKeysComeInPages) {
   ASSERT_TRUE(keys) << keys.error().message();
   EXPECT_EQ(keys->size(), 1000u);
   EXPECT_TRUE(std::is_sorted(keys->begin(), keys->end()));
-}
-
-// The reading of one counter of a handle, or of the hub that it hosts.
-std::uint64_t reading_of(const Topics& topics, std::string_view thing, std::string_view member) {
-  CounterReadings readings;
-  topics.counter_source()("t", readings);
-  for (const auto& reading : readings) {
-    for (std::size_t row = 0; reading.table->thing == thing && row < reading.table->rows.size(); ++row) {
-      if (reading.table->rows[row].member == member) {
-        return reading.values[row];
-      }
-    }
-  }
-  return ~std::uint64_t{0};
 }
 
 TEST_F(Kept, WhatIsStoredReachesVolatileSubscribersToo) {

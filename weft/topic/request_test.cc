@@ -214,6 +214,17 @@ TEST_P(Owners, OfTwoThatCreateAtOnceOneWins) {
   }
 }
 
+TEST_P(Owners, AHandleThatJustOpenedDeposesNoOwner) {
+  for (int i = 0; i < 8; ++i) {
+    TestFleet fleet(GetParam());
+    Topics a = fleet.open(context_);
+    const Owned world = *a.create("world", soon());
+    Topics b = fleet.open(i % 2 == 0 ? other_context() : context_);
+    EXPECT_EQ(b.create("world", soon()).error(), Errc::conflict);
+    EXPECT_TRUE(world.here());
+  }
+}
+
 TEST_P(Owners, AnOwnerThatIsGoneFreesTheTopic) {
   auto a = std::make_unique<Topics>(fleet_.open(context_));
   Topics keeps = fleet_.open(context_);

@@ -176,6 +176,8 @@ Result<Owned> Topics::create(std::string_view topic, Instant deadline) {
     }
     std::string wire = WEFT_TRY(node->names().encode(topic));
     while (true) {
+      const std::uint64_t ask = WEFT_TRY(node->ask_rosters());
+      WEFT_TRY(node->wait_mesh(deadline, [&] { return node->owners_known(ask); }));
       const std::uint64_t claim = WEFT_TRY(node->begin_claim(topic));
       const Result<void> waited = node->wait_mesh(deadline, [&] { return node->claim_decided(claim); });
       const Result<std::uint64_t> epoch = node->end_claim(claim, waited.has_value());

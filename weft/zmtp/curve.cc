@@ -419,6 +419,18 @@ Result<CurveKey> curve_public_key(const CurveKey& secret_key) noexcept {
   return key;
 }
 
+Result<std::string> curve_proof(const CurveKey& secret_key, std::string_view purpose) {
+  if (!sodium_ready()) {
+    return Error(Errc::not_supported, "libsodium does not start");
+  }
+  std::array<std::uint8_t, crypto_generichash_BYTES> hash;
+  (void)crypto_generichash(hash.data(), hash.size(), reinterpret_cast<const std::uint8_t*>(purpose.data()),
+                           purpose.size(), secret_key.data(), secret_key.size());
+  std::array<char, 2 * crypto_generichash_BYTES + 1> text;
+  (void)sodium_bin2hex(text.data(), text.size(), hash.data(), hash.size());
+  return std::string(text.data());
+}
+
 std::unique_ptr<Mechanism> make_curve_client(const CurveKeyPair& ours, const CurveKey& server) {
   return sodium_ready() ? std::make_unique<CurveClient>(ours, server) : nullptr;
 }
@@ -439,6 +451,7 @@ constexpr Error kMissing(Errc::not_supported, "this build has no libsodium");
 bool curve_available() noexcept { return false; }
 Result<CurveKeyPair> make_curve_key_pair() noexcept { return kMissing; }
 Result<CurveKey> curve_public_key(const CurveKey& /*secret_key*/) noexcept { return kMissing; }
+Result<std::string> curve_proof(const CurveKey& /*secret_key*/, std::string_view /*purpose*/) { return kMissing; }
 std::unique_ptr<Mechanism> make_curve_client(const CurveKeyPair& /*ours*/, const CurveKey& /*server*/) {
   return nullptr;
 }

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "weft/base/result.h"
 
@@ -30,6 +32,10 @@ struct CurveKeyPair {
 // not_supported without libsodium.
 [[nodiscard]] Result<CurveKeyPair> make_curve_key_pair() noexcept;
 [[nodiscard]] Result<CurveKey> curve_public_key(const CurveKey& secret_key) noexcept;
+
+// What shows, inside of an encrypted connection, that its sender has the secret key: 64 hexadecimal digits of a keyed
+// hash of the purpose. not_supported without libsodium.
+[[nodiscard]] Result<std::string> curve_proof(const CurveKey& secret_key, std::string_view purpose);
 
 // Null without libsodium.
 [[nodiscard]] std::unique_ptr<Mechanism> make_curve_client(const CurveKeyPair& ours, const CurveKey& server);

@@ -106,6 +106,13 @@ KnownPeer::~KnownPeer() {
   }
 }
 
+bool is_known(PeerId peer) noexcept {
+  Known& all = known();
+  const std::lock_guard lock(all.mutex);
+  const auto found = all.peers.find(peer);
+  return found != all.peers.end() && !found->second.hooked();
+}
+
 PeerProperties properties_of(PeerId peer) noexcept {
   if (peer == 0) {
     return {};

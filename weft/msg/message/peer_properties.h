@@ -44,6 +44,8 @@ class KnownPeer {
 
 // Null: the table does not know the peer, or no longer.
 [[nodiscard]] PeerProperties properties_of(PeerId peer) noexcept;
+// Whether a KnownPeer of that number exists: its connection stands, or its socket holds messages that came over it.
+[[nodiscard]] bool is_known(PeerId peer) noexcept;
 // Zero-terminated; null when there is no such property. Valid as long as `properties`.
 [[nodiscard]] const char* find_property(mem::Buffer& properties, std::string_view name) noexcept;
 

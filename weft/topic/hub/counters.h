@@ -26,6 +26,9 @@ namespace weft::topic {
       "Messages that were delivered too often: kept as dead letters.", "store/store.cc")                               \
   ROW(dead_dropped, counter, "dead_letters_total", "outcome", "dropped", "messages",                                   \
       "Messages that were delivered too often: dropped, because no topic is named for them.", "store/store.cc")        \
+  ROW(evicted, counter, "messages_evicted_total", "", "", "messages",                                                  \
+      "Messages that streams which drop the oldest dropped for room, though they were promised until then.",           \
+      "store/stream.cc")                                                                                               \
   ROW(answers_dropped, counter, "answers_dropped_total", "", "", "answers",                                            \
       "Answers and deliveries to members that are gone, or that take nothing.", "topic/hub/deliver.cc")                \
   ROW(told, counter, "stored_published_total", "outcome", "published", "messages",                                     \

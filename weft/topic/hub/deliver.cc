@@ -55,6 +55,7 @@ store::Store::Committed HubSession::commit(const store::Now& now) {
   counters_.refused.store(counts.refused, std::memory_order_relaxed);
   counters_.dead_letters.store(counts.dead_letters, std::memory_order_relaxed);
   counters_.dead_dropped.store(counts.dead_dropped, std::memory_order_relaxed);
+  counters_.evicted.store(counts.evicted, std::memory_order_relaxed);
   counters_.turns.store(counts.commits, std::memory_order_relaxed);
   tell_stored();
   return committed;
@@ -198,6 +199,7 @@ bool HubSession::finish_turn(const store::Now& now) {
 }
 
 bool HubSession::deliver(const store::Now& now) {
+  gather_groups();
   bool any = true;
   while (any) {
     any = false;
@@ -233,36 +235,17 @@ bool HubSession::deliver(const store::Now& now) {
       }
     }
   }
+  recall(now);
   return false;
 }
 
 bool HubSession::deliver_one(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now) {
   switch (channel.kind) {
-    case Channel::Kind::consumer: return channel.credit != 0 && deliver_consumer(name, id, channel, now);
+    case Channel::Kind::consumer: return deliver_consumer(channel, now);
     case Channel::Kind::reader: return deliver_reader(name, id, channel);
     case Channel::Kind::leases: return channel.credit != 0 && deliver_lease(name, id, channel);
   }
   return false;
-}
-
-bool HubSession::deliver_consumer(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now) {
-  store::Stream* stream = stream_of(channel);
-  store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(channel.consumer);
-  if (consumer == nullptr) {
-    end_channel(name, id, Error(Errc::not_found, "the stream or the consumer is gone"), 0);
-    return false;
-  }
-  const auto delivery = store_->next_delivery(*stream, *consumer, now);
-  if (!delivery) {
-    end_channel(name, id, delivery.error(), consumer->state.next());
-    return false;
-  }
-  if (!*delivery) {
-    return false;
-  }
-  --channel.credit;
-  (void)send_message(name, id, (*delivery)->read, (*delivery)->tries - 1);
-  return true;
 }
 
 bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, Channel& channel) {
@@ -382,7 +365,7 @@ void HubSession::end_channel(const std::string& name, std::uint32_t id, const Er
 }
 
 Instant HubSession::next_deadline(const store::Now& now) const {
-  Instant next = leases_.next_expiry();
+  Instant next = std::min(leases_.next_expiry(), recall_at_);
   if (store_->has_work(now)) {
     next = std::min(next, std::max(retry_at_, now.steady));
   }

@@ -189,7 +189,7 @@ bool Hub::Impl::take_op(const store::Now& now) {
   if (parts != 1) {
     counters->malformed.fetch_add(1, std::memory_order_relaxed);
   } else if (op.empty()) {  // the router's notice: the connection is gone
-    session->drop_client(client);
+    session->drop_client(client, now);
   } else {
     session->handle(client, op.bytes(), now);
   }

@@ -75,7 +75,8 @@ void HubSession::handle(const std::string& client, Bytes bytes, const store::Now
     case OpKind::consume: return consume(client, *op);
     case OpKind::read: return read(client, *op);
     case OpKind::credit: return credit(client, *op);
-    case OpKind::end: return end(client, *op);
+    case OpKind::end: return end(client, *op, now);
+    case OpKind::begin:
     case OpKind::ack:
     case OpKind::nak:
     case OpKind::work:
@@ -93,13 +94,19 @@ void HubSession::handle(const std::string& client, Bytes bytes, const store::Now
     case OpKind::delivery:
     case OpKind::caught_up:
     case OpKind::ended:
+    case OpKind::recall:
     case OpKind::lease_changed: break;
   }
   answer(client, *op, Error(Errc::invalid_argument, "an op that only a hub sends"));
 }
 
-void HubSession::drop_client(const std::string& client) {
+void HubSession::drop_client(const std::string& client, const store::Now& now) {
   leases_.drop_holder(client);
+  if (const auto found = clients_.find(client); found != clients_.end()) {
+    for (const auto& [id, channel] : found->second.channels) {
+      give_back_queue(channel, now);
+    }
+  }
   clients_.erase(client);
   std::erase_if(answers_, [&client](const PendingAnswer& pending) { return pending.client == client; });
   counters_.clients.store(clients_.size(), std::memory_order_relaxed);
@@ -137,6 +144,7 @@ std::string HubSession::describe(const store::Stream& stream) {
   add("first", stream.first());
   add("next", stream.next());
   add("bytes", stream.bytes());
+  add("evicted", stream.evicted());
   add("dropped_unread", stream.dropped_unread());
   add("damaged", stream.damaged());
   for (const auto& [name, consumer] : stream.consumers()) {
@@ -288,6 +296,10 @@ void HubSession::list(const std::string& client, const Op& op) {
   turn_bytes_ += reply.body.size();
 }
 
+bool HubSession::is_of(const Op& op, const store::Stream& stream) const {
+  return op.message_id.empty() || op.message_id == std::to_string(store_->instance_of(stream));
+}
+
 store::Stream* HubSession::stream_of(const Channel& channel) const noexcept {
   store::Stream* stream = store_->find(channel.stream);
   const bool same = stream != nullptr && stream->id() == channel.stream_id && stream->in_memory() == channel.in_memory;
@@ -333,6 +345,8 @@ void HubSession::consume(const std::string& client, const Op& op) {
     (*channel)->stream_id = stream->id();
     (*channel)->in_memory = stream->in_memory();
     (*channel)->consumer = (*consumer)->name;
+    (*channel)->holder = op.has(OpFlags::begins) ? ++last_holder_ : store::kNoHolder;
+    reply.message_id = std::to_string(store_->instance_of(*stream));
     reply.number = (*consumer)->state.floor();
     reply.second = stream->next();
     reply.body = write_settings((*consumer)->settings);
@@ -347,7 +361,9 @@ void HubSession::read(const std::string& client, const Op& op) {
     answer(client, op, stream == nullptr ? kNoStream : settings.error());
     return;
   }
-  auto reader = stream->open_reader(settings->filter, settings->from);
+  // A sequence of another life of the stream says nothing: all that this one has is new to the reader.
+  const bool strange = !is_of(op, *stream) && settings->from.kind == From::Kind::sequence;
+  auto reader = stream->open_reader(settings->filter, strange ? From::first() : settings->from);
   const auto channel = reader ? open_channel(client, op) : Result<Channel*>(reader.error());
   PendingAnswer& reply = answer(client, op, channel.error());
   if (channel) {
@@ -357,6 +373,7 @@ void HubSession::read(const std::string& client, const Op& op) {
     (*channel)->in_memory = stream->in_memory();
     (*channel)->reader = *std::move(reader);
     (*channel)->caught_up = stream->next();
+    reply.message_id = std::to_string(store_->instance_of(*stream));
     reply.number = (*channel)->reader.cursor.next;
     reply.second = stream->next();
   }
@@ -378,27 +395,60 @@ void HubSession::credit(const std::string& client, const Op& op) {
   answer(client, op).number = at->second.credit;
 }
 
-void HubSession::end(const std::string& client, const Op& op) {
-  const bool erased = clients_[client].channels.erase(op.id) != 0;
-  answer(client, op, erased ? Error() : Error(Errc::not_found, "no such channel"));
+void HubSession::end(const std::string& client, const Op& op, const store::Now& now) {
+  auto& channels = clients_[client].channels;
+  const auto at = channels.find(op.id);
+  answer(client, op, at != channels.end() ? Error() : Error(Errc::not_found, "no such channel"));
+  if (at != channels.end()) {
+    give_back_queue(at->second, now);
+    channels.erase(at);
+  }
+}
+
+std::uint64_t HubSession::begin_or_give_back(const std::string& client, const Op& op, store::Consumer& consumer,
+                                             const store::Now& now) {
+  auto& channels = clients_[client].channels;
+  const auto at = channels.find(op.id);
+  if (at == channels.end() || at->second.holder == store::kNoHolder || at->second.consumer != op.key) {
+    return 0;  // what it had went back when the channel ended
+  }
+  const store::Holder holder = at->second.holder;
+  const auto settle_one = [&](std::uint64_t sequence) -> std::uint64_t {
+    const bool held = op.kind == OpKind::begin ? store_->begin(consumer, sequence, holder, now)
+                                               : store_->give_back(consumer, sequence, holder, now);
+    return held ? 1 : 0;
+  };
+  std::uint64_t count = settle_one(op.number);
+  for (std::size_t i = 0; i < sequence_count(op.body); ++i) {
+    count += settle_one(sequence_at(op.body, i));
+  }
+  if (op.kind == OpKind::nak) {
+    at->second.recalled.reset();
+  }
+  return count;
 }
 
 void HubSession::settle(const std::string& client, const Op& op, const store::Now& now) {
   store::Stream* stream = store_->find(op.name);
   store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(op.key);
-  if (consumer == nullptr) {
-    answer(client, op, stream == nullptr ? kNoStream : kNoConsumer);
+  if (consumer == nullptr || !is_of(op, *stream)) {
+    answer(client, op, consumer != nullptr || stream == nullptr ? kNoStream : kNoConsumer);
     return;
   }
   std::uint64_t waited = 0;
   const bool quiet = op.has(OpFlags::quiet);
   PendingAnswer& reply = answer(client, op);
+  if (sequence_count(op.body) > kOpSequencesMax && op.kind != OpKind::reject) {
+    reply.error = Error(Errc::invalid_argument, "more than 4,096 sequences of one ack");
+    return;
+  }
+  if (op.kind == OpKind::begin || op.has(OpFlags::unseen)) {
+    reply.number = begin_or_give_back(client, op, *consumer, now);
+    reply.second = op.number;
+    return;
+  }
   switch (op.kind) {
     case OpKind::ack: {
-      if (sequence_count(op.body) > kOpSequencesMax) {
-        reply.error = Error(Errc::invalid_argument, "more than 4,096 sequences of one ack");
-        return;
-      }
       waited += store_->ack(*consumer, op.number, !quiet) ? 1 : 0;
       for (std::size_t i = 0; i < sequence_count(op.body); ++i) {
         waited += store_->ack(*consumer, sequence_at(op.body, i), !quiet) ? 1 : 0;

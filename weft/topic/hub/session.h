@@ -32,8 +32,15 @@ struct Channel {
   std::uint32_t stream_id = 0;  // another stream of that name is not the channel's
   bool in_memory = false;       // likewise
   std::string consumer{};       // likewise
-  store::Reader reader{};       // of a reader
-  std::uint64_t caught_up = 0;  // of a reader: below this sequence everything was there when it was opened
+  // Of a consumer's member.
+  store::Holder holder = store::kNoHolder;  // kNoHolder: its deliveries begin when they are sent
+  std::uint64_t served = 0;                 // when it got its last message, in deliveries
+  std::size_t group = 0;                    // of groups_, in the turn
+  std::size_t queued_before = 0;            // messages in its queue when they were counted last
+  Instant moved{};                          // when that number changed last
+  std::optional<Instant> recalled{};        // when it was asked to give some back; none: it has answered
+  store::Reader reader{};                   // of a reader
+  std::uint64_t caught_up = 0;              // of a reader: below this sequence everything was there when it was opened
   bool told_caught_up = false;
   // Of leases: those of the first list that were told, and those that changed since.
   std::string prefix{};
@@ -87,7 +94,7 @@ class HubSession {
              HubCounters& counters);
 
   void handle(const std::string& client, Bytes op, const store::Now& now);
-  void drop_client(const std::string& client);
+  void drop_client(const std::string& client, const store::Now& now);
   // The turn has brought as much as its memory allows.
   [[nodiscard]] bool turn_full() const noexcept { return turn_bytes_ >= kTurnBytesMax; }
   // Commits what the turn brought, answers it, and delivers. True: there is more to deliver at once.
@@ -112,8 +119,11 @@ class HubSession {
   void consume(const std::string& client, const Op& op);
   void read(const std::string& client, const Op& op);
   void credit(const std::string& client, const Op& op);
-  void end(const std::string& client, const Op& op);
+  void end(const std::string& client, const Op& op, const store::Now& now);
   void settle(const std::string& client, const Op& op, const store::Now& now);
+  // How many messages the op names that the member's queue has.
+  [[nodiscard]] std::uint64_t begin_or_give_back(const std::string& client, const Op& op, store::Consumer& consumer,
+                                                 const store::Now& now);
   void lease(const std::string& client, const Op& op, const store::Now& now);
   void release(const std::string& client, const Op& op);
   void leases(const std::string& client, const Op& op);
@@ -130,15 +140,32 @@ class HubSession {
   [[nodiscard]] bool deliver(const store::Now& now);  // true: the bound of the turn ended it
   // Each delivers one op at most; false: the channel has nothing at the moment, or ended.
   [[nodiscard]] bool deliver_one(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now);
-  [[nodiscard]] bool deliver_consumer(const std::string& name, std::uint32_t id, Channel& channel,
-                                      const store::Now& now);
+  [[nodiscard]] bool deliver_consumer(Channel& channel, const store::Now& now);  // to the member that has least
   [[nodiscard]] bool deliver_reader(const std::string& name, std::uint32_t id, Channel& channel);
   [[nodiscard]] bool deliver_lease(const std::string& name, std::uint32_t id, Channel& channel);
+  // Members of one consumer, in share.cc.
+  struct Member {
+    const std::string* client;
+    std::uint32_t id;
+    Channel* channel;
+    bool takes;  // deliveries: its connection does
+  };
+  struct Group {
+    store::Consumer* consumer = nullptr;
+    std::vector<Member> members{};
+  };
+  void gather_groups();
+  [[nodiscard]] Member* next_member(Group& group);  // null: none takes a message
+  void recall(const store::Now& now);  // for members that have nothing, from those whose queue stands still
+  void recall(Group& group, const store::Now& now);
+  void give_back_queue(const Channel& channel, const store::Now& now);
   bool queue_delivery(const std::string& name, const Op& op);
   [[nodiscard]] bool send_message(const std::string& name, std::uint32_t id, const store::ReadMessage& read,
                                   std::uint32_t before);
   void end_channel(const std::string& name, std::uint32_t id, const Error& error, std::uint64_t number);
   [[nodiscard]] static std::string describe(const store::Stream& stream);
+  // Whether the op names no life of a stream, or this one.
+  [[nodiscard]] bool is_of(const Op& op, const store::Stream& stream) const;
 
   std::unique_ptr<store::Store> store_;
   HubOptions options_;
@@ -158,6 +185,10 @@ class HubSession {
   std::vector<Outgoing> outgoing_;
   std::size_t outgoing_bytes_ = 0;
   std::string last_served_;  // the client whose turn was last, for fairness
+  std::vector<Group> groups_;
+  store::Holder last_holder_ = store::kNoHolder;
+  std::uint64_t deliveries_ = 0;  // to consumers
+  Instant recall_at_ = kNever;
 };
 
 }  // namespace weft::topic

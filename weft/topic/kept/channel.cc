@@ -2,9 +2,19 @@
 #include "weft/topic/kept/channel.h"
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace weft::topic {
+namespace {
+
+std::uint64_t instance_of(std::string_view text) noexcept {
+  std::uint64_t instance = 0;
+  (void)std::from_chars(text.data(), text.data() + text.size(), instance);
+  return instance;
+}
+
+}  // namespace
 
 std::uint32_t KeptChannel::credit_due() const noexcept {
   const std::size_t held = queue_bytes + credit * size_hint;
@@ -54,23 +64,56 @@ Result<KeptMessage> KeptChannel::pop() {
   queue.pop_front();
   queue_bytes -= message.footprint();
   stored -= stored != 0 ? 1 : 0;
+  head = {};
   return message;
 }
 
-Op KeptChannel::open_op(std::string& body) {
+std::optional<std::uint64_t> KeptChannel::take_last() noexcept {
+  if (queue.size() <= (head.asked ? 1U : 0U)) {
+    return std::nullopt;
+  }
+  const std::uint64_t sequence = queue.back().sequence();
+  queue_bytes -= queue.back().footprint();
+  queue.pop_back();
+  stored -= stored != 0 ? 1 : 0;
+  return sequence;
+}
+
+Op KeptChannel::open_op(OpenTexts& texts) {
   ConsumerSettings with = settings;
   if (reads() && next != 0 && (caught_up || with.from.kind != From::Kind::last_per_topic)) {
     with.from = From::sequence(next);
   }
-  body = write_settings(with);
+  texts.settings = write_settings(with);
+  texts.instance = instance == 0 ? std::string() : std::to_string(instance);
   credit = 0;
   credit = credit_due();
   return {.kind = reads() ? OpKind::read : OpKind::consume,
+          .flags = reads() ? std::uint16_t{0} : OpFlags::begins,
           .id = id,
           .number = credit,
           .name = stream,
           .key = consumer,
-          .body = as_bytes(body)};
+          .message_id = reads() ? std::string_view(texts.instance) : std::string_view(),
+          .body = as_bytes(texts.settings)};
+}
+
+void KeptChannel::handle_open(const Op& answer) noexcept {
+  const std::uint64_t now = instance_of(answer.message_id);
+  const bool other = instance != 0 && now != instance;
+  if (other) {
+    next = 0;  // what the queue has was of the other life
+    begins.clear();
+    acks.clear();
+  }
+  instance = now;
+  const bool by_topic = settings.from.kind == From::Kind::last_per_topic && !caught_up;
+  if (reads() && (!opened || other) && !by_topic) {
+    next = std::max(next, answer.number);
+  }
+  state = State::open;
+  opened = true;
+  open_until = kNever;
 }
 
 }  // namespace weft::topic

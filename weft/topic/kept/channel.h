@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -20,6 +22,22 @@
 
 namespace weft::topic {
 
+// InstanceText: the number of a stream's life as ops have it; empty for 0. Valid to the end of the expression.
+class InstanceText {
+ public:
+  explicit InstanceText(std::uint64_t instance) noexcept {
+    if (instance != 0) {
+      size_ = static_cast<std::size_t>(std::to_chars(text_.data(), text_.data() + text_.size(), instance).ptr -
+                                       text_.data());
+    }
+  }
+  operator std::string_view() const noexcept { return {text_.data(), size_}; }  // NOLINT(google-explicit-constructor)
+
+ private:
+  std::array<char, 20> text_;
+  std::size_t size_ = 0;
+};
+
 // KeptChannel: deliveries of the hub to one consumer or reader of this handle.
 // Owner: its references: the link's table, the consumer or reader, and its deliveries. Affinity: guarded by the link's
 // lock, except what is const.
@@ -27,6 +45,8 @@ namespace weft::topic {
 //   1. The hub may send at most `credit` more deliveries; one beyond is dropped and counted.
 //   2. queue.size() + credit <= window. With more than bytes_max in the queue no credit is given.
 //   3. A reader's sequences grow. After a change of the hub it begins behind the last one that came.
+//   4. A consumer's queue lives as long as its connection: the hub gives what no program has seen to any member. A
+//      delivery begins when a program gets the message, and with tries_max the hub has counted it before that.
 class KeptChannel : public sync::AtomicCounted<KeptChannel> {
  public:
   enum class State : std::uint8_t { opening, open, ended };
@@ -47,6 +67,7 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   const std::uint32_t window;
   const std::size_t bytes_max;
   [[nodiscard]] bool reads() const noexcept { return consumer.empty(); }
+  [[nodiscard]] bool counted() const noexcept { return !reads() && settings.tries_max != 0; }
 
   std::uint32_t id = 0;
   State state = State::opening;
@@ -57,12 +78,21 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   std::uint32_t credit = 0;
   bool opened = false;          // at least once
   Instant open_until = kNever;  // until it is opened
+  std::uint64_t instance = 0;   // of the stream, as its hub said; 0: not known
   std::uint64_t next = 0;       // reader: what to begin with after a change of the hub; 0: not known
   bool closing = false;         // the member went; what is on its way goes back, until the hub has ended the channel
   bool caught_up = false;
-  std::size_t stored = 0;           // messages in the queue that came before `caught_up`
-  std::vector<std::uint64_t> acks;  // to be sent
-  bool acks_posted = false;
+  std::size_t stored = 0;             // messages in the queue that came before `caught_up`
+  std::vector<std::uint64_t> begins;  // deliveries that began, to be sent
+  std::vector<std::uint64_t> acks;    // to be sent; as the begins of messages of `instance`
+  bool settled_posted = false;        // both of them
+  // The first message of the queue of a consumer with tries_max.
+  struct Head {
+    bool asked = false;    // `begin` was sent
+    bool counted = false;  // the hub has counted the delivery
+    Instant at{};          // when it was sent
+  };
+  Head head;
   News changed;
 
   [[nodiscard]] bool live() const noexcept { return caught_up && stored == 0; }
@@ -73,10 +103,19 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   void drop_queue() noexcept {
     queue.clear();
     queue_bytes = stored = 0;
+    head = {};
   }
+  // Takes the last message of the queue out, unless the hub was told that it begins. None: there is no other one.
+  [[nodiscard]] std::optional<std::uint64_t> take_last() noexcept;
   [[nodiscard]] Result<KeptMessage> pop();  // would_block; the end's error
-  // The op that opens the channel: anew, or where the hub before left it. `body` keeps the text of the settings.
-  [[nodiscard]] Op open_op(std::string& body);
+  // The op that opens the channel: anew, or where the hub before left it. The texts keep what the op refers to.
+  struct OpenTexts {
+    std::string settings;
+    std::string instance;
+  };
+  [[nodiscard]] Op open_op(OpenTexts& texts);
+  // The hub has opened the channel, on this life of the stream.
+  void handle_open(const Op& answer) noexcept;
 };
 
 }  // namespace weft::topic

@@ -31,7 +31,13 @@ Result<KeptMessage> ChannelEnd::wait_next(const Held& held, Instant deadline) {
   if (held.channel == nullptr) {
     return kMoved;
   }
-  return held.link->wait(held.channel->changed, deadline, [&] { return held.link->try_next(*held.channel); });
+  auto message = held.link->wait(held.channel->changed, deadline, [&] { return held.link->try_next(*held.channel); });
+  if (!message && message.error() == Errc::timed_out && held.channel->counted()) {
+    const std::lock_guard lock(*held.link);
+    auto begun = held.link->take_begun(*held.channel);
+    return begun ? std::move(begun) : std::move(message);
+  }
+  return message;
 }
 
 Result<std::optional<KeptMessage>> ChannelEnd::wait_next_stored(const Held& held) {
@@ -46,7 +52,7 @@ Result<KeptMessage> ChannelEnd::try_take() {
     return kMoved;
   }
   const std::lock_guard lock(*link_);
-  return link_->try_next(*channel_);
+  return link_->try_next(*channel_, HubLink::Count::sent);
 }
 
 rt::Task<Result<KeptMessage>> ChannelEnd::next_task(std::shared_ptr<HubLink> link, IntrusivePtr<KeptChannel> channel) {
@@ -55,6 +61,10 @@ rt::Task<Result<KeptMessage>> ChannelEnd::next_task(std::shared_ptr<HubLink> lin
   }
   const auto take = [self = link.get(), raw = channel.get()] { return self->try_next(*raw); };
   Result<KeptMessage> taken = co_await HubLink::wait_task<KeptMessage>(link, &channel->changed, take, channel);
+  if (!taken) {  // cancelled, perhaps while the hub counted a delivery
+    const std::lock_guard lock(*link);
+    link->give_back_begun(*channel);
+  }
   co_return taken;
 }
 

@@ -199,6 +199,103 @@ TEST_F(ChannelTest, AfterAChangeOfTheHubWhatWaitsInTheQueueComesOnce) {
   held.ack();
 }
 
+TEST_F(ChannelTest, WithABoundOfTriesTheHubHasCountedADeliveryBeforeAProgramGetsIt) {
+  FakeHub hub(context_, endpoint_, store_);
+  TestLink link(context_, endpoint_);
+  Stream stream = link.stream({.name = "s"});
+  Consumer consumer = *stream.consumer("c", {.tries_max = 3});
+  fill(stream, 0, 3);
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    Delivery delivery = *consumer.next_until(soon());
+    ASSERT_EQ(delivery.sequence(), i);
+    EXPECT_EQ(hub.tries("s", "c", i), 1u);
+    EXPECT_EQ(hub.tries("s", "c", i + 1), 0u) << "in the queue of this member, and nobody has it";
+  }
+}
+
+TEST_F(ChannelTest, ADeliveryThatBeganIsGivenAtTheDeadlineOfTheCall) {
+  std::atomic<bool> deaf{false};
+  FakeHub hub(context_, endpoint_, store_, [&](FakeHub&, const Op& op) { return !deaf || op.kind != OpKind::begin; });
+  TestLink link(context_, endpoint_);
+  Stream stream = link.stream({.name = "s"});
+  Consumer consumer = *stream.consumer("c", {.tries_max = 3});
+  deaf = true;
+  fill(stream, 0, 2);
+  Instant wait = sys::now();
+  auto delivery = consumer.next_until(wait);
+  while (!delivery) {  // the message is under way
+    ASSERT_EQ(delivery.error(), Errc::timed_out);
+    wait = sys::now() + 1ms;
+    delivery = consumer.next_until(wait);
+  }
+  EXPECT_EQ(delivery->text(), "0");
+  EXPECT_EQ(consumer.try_next()->text(), "1") << "a call that does not wait";
+}
+
+TEST_F(ChannelTest, AMessageThatAnotherMemberHasIsNotGivenToAProgram) {
+  std::atomic<int> begins{0};
+  FakeHub hub(context_, endpoint_, store_, [&](FakeHub& self, const Op& op) {
+    if (op.kind == OpKind::begin && begins++ == 0) {
+      self.say({.kind = OpKind::answer, .id = op.id, .number = 0, .second = op.number});
+      return false;
+    }
+    return true;
+  });
+  TestLink link(context_, endpoint_);
+  Stream stream = link.stream({.name = "s"});
+  Consumer consumer = *stream.consumer("c", {.tries_max = 3});
+  fill(stream, 0, 2);
+  EXPECT_EQ(consumer.next_until(soon())->text(), "1");
+  EXPECT_EQ(link->statistics().dropped_doubles, 1u);
+}
+
+TEST_F(ChannelTest, ARecallTakesTheEndOfTheQueueThatNoProgramHasSeen) {
+  std::atomic<int> acks{0};
+  FakeHub hub(context_, endpoint_, store_, [&](FakeHub& self, const Op& op) {
+    if (op.kind == OpKind::append && as_text(op.body) == "4") {
+      self.say({.kind = OpKind::recall, .id = 0});  // no channel: nothing
+      self.recall(3);
+    }
+    return true;
+  });
+  TestLink link(context_, endpoint_);
+  Stream stream = link.stream({.name = "s"});
+  Consumer consumer = *stream.consumer("c");
+  fill(stream, 0, 4);
+  Delivery held = *consumer.next_until(soon());
+  EXPECT_EQ(held.text(), "0");
+  fill(stream, 4, 5);  // the FakeHub gives them to the only member again
+  std::vector<std::string> order;
+  while (order.size() < 4) {
+    Delivery next = *consumer.next_until(soon());
+    EXPECT_EQ(next.tries(), 0u);
+    order.emplace_back(next.text());
+    next.ack();
+  }
+  std::sort(order.begin(), order.end());
+  EXPECT_EQ(order, (std::vector<std::string>{"1", "2", "3", "4"}));
+  EXPECT_GE(hub.given_back.load(), 1u);
+}
+
+TEST_F(ChannelTest, AnAcknowledgementHoldsAfterItsConsumerWasClosed) {
+  FakeHub hub(context_, endpoint_, store_);
+  TestLink link(context_, endpoint_);
+  Stream stream = link.stream({.name = "s"});
+  fill(stream, 0, 2);
+  std::vector<Delivery> held;
+  {
+    Consumer consumer = *stream.consumer("c");
+    held.push_back(*consumer.next_until(soon()));
+    held.push_back(*consumer.next_until(soon()));
+  }
+  held[0].ack();
+  ASSERT_TRUE(held[1].ack_confirmed());
+  fill(stream, 2, 3);  // answered behind the acknowledgements of the loop
+  while (hub.waiting("s", "c") != 0) {
+    fill(stream, 3, 4);
+  }
+}
+
 TEST_F(ChannelTest, AcknowledgementsOutliveAChangeOfTheHub) {
   TestLink link(context_, endpoint_);
   std::optional<FakeHub> hub(std::in_place, context_, endpoint_, store_);

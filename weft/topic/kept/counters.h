@@ -27,17 +27,18 @@ namespace weft {
   ROW(resent, counter, "publishes_resent_total", "", "", "messages",                                                   \
       "Publishes that were sent again after a change of the hub.", "topic/kept/hub_link_connection.cc")                \
   ROW(delivered, counter, "messages_delivered_total", "", "", "messages",                                              \
-      "Messages that consumers and readers took.", "topic/kept/hub_link.cc")                                           \
+      "Messages that consumers and readers took.", "topic/kept/hub_link_channels.cc")                                  \
   ROW(dropped_doubles, counter, "deliveries_dropped_total", "reason", "double", "deliveries",                          \
       "Deliveries of the hub that were dropped: of what waits in the queue, or came before.",                          \
-      "topic/kept/hub_link.cc")                                                                                        \
+      "topic/kept/hub_link_channels.cc")                                                                               \
   ROW(dropped_unasked, counter, "deliveries_dropped_total", "reason", "unasked", "deliveries",                         \
-      "Deliveries of the hub that were dropped: beyond the credit, or for no channel.", "topic/kept/hub_link.cc")      \
+      "Deliveries of the hub that were dropped: beyond the credit, or for no channel.",                                \
+      "topic/kept/hub_link_channels.cc")                                                                               \
   ROW(malformed, counter, "malformed_total", "", "", "ops",                                                            \
       "Ops of the hub that do not parse, or answer nothing.", "topic/kept/hub_link.cc")                                \
   ROW(late_acks, counter, "late_acks_total", "", "", "acknowledgements",                                               \
       "Acknowledgements that the hub refused: the message was delivered to another member, or is gone.",               \
-      "topic/kept/hub_link.cc")                                                                                        \
+      "topic/kept/hub_link_channels.cc")                                                                               \
   ROW(connections, counter, "connections_total", "", "", "connections",                                                \
       "Connections to a hub.", "topic/kept/hub_link_connection.cc")                                                    \
   ROW(hosted, counter, "hosted_total", "", "", "hubs",                                                                 \

@@ -20,20 +20,21 @@ DeliveryBase::DeliveryBase(std::shared_ptr<HubLink> link, IntrusivePtr<KeptChann
 
 void DeliveryBase::send(OpKind kind, std::uint64_t second, std::string_view text) noexcept {
   if (channel_ != nullptr) {
-    link_->send_quiet({.kind = kind,
-                       .flags = OpFlags::quiet,
-                       .id = channel_->id,
-                       .number = sequence(),
-                       .second = second,
-                       .name = channel_->stream,
-                       .key = channel_->consumer,
-                       .body = as_bytes(text)});
+    link_->settle(*channel_, {.kind = kind,
+                              .flags = OpFlags::quiet,
+                              .id = channel_->id,
+                              .number = sequence(),
+                              .second = second,
+                              .name = channel_->stream,
+                              .key = channel_->consumer,
+                              .message_id = InstanceText(stream_instance()),
+                              .body = as_bytes(text)});
   }
 }
 
 void DeliveryBase::ack() noexcept {
   if (const IntrusivePtr<KeptChannel> channel = std::exchange(channel_, nullptr)) {
-    link_->acknowledge(*channel, sequence());
+    link_->acknowledge(*channel, stream_instance(), sequence());
   }
 }
 void DeliveryBase::retry(Duration after) noexcept {
@@ -55,9 +56,12 @@ Result<IntrusivePtr<Call>> DeliveryBase::confirm() noexcept {
   if (channel == nullptr) {
     return Error(Errc::invalid_state, "the delivery was acknowledged, given back or rejected");
   }
-  return HubLink::prepare(
-      {.kind = OpKind::ack, .number = sequence(), .name = channel->stream, .key = channel->consumer},
-      OnLoss::resend_change, sys::now() + kAnswerWait);
+  return HubLink::prepare({.kind = OpKind::ack,
+                           .number = sequence(),
+                           .name = channel->stream,
+                           .key = channel->consumer,
+                           .message_id = InstanceText(stream_instance())},
+                          OnLoss::resend_change, sys::now() + kAnswerWait);
 }
 
 // The answer tells how many messages waited for the acknowledgement.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// HubLink: requests, channels, and what the hub says.
+// HubLink: requests, deadlines, and what the hub says.
 #include "weft/topic/kept/hub_link.h"
 
 #include <algorithm>
@@ -12,7 +12,6 @@
 namespace weft::topic {
 
 namespace {
-constexpr Error kClosed(Errc::closed, "the handle of topics was closed");
 constexpr Error kUnknown(Errc::outcome_unknown, "the hub did not answer in time: it may have carried out the request");
 constexpr Error kUnsent(Errc::timed_out, "no hub took the request in time");
 constexpr Error kSilent(Errc::timed_out, "the hub did not answer in time");
@@ -28,14 +27,14 @@ StaticText text_of(Errc errc) noexcept {
   }
 }
 
-// The error of an answer or an end. would_block would be no end: whoever waits would wait for ever.
-Error error_of(const Op& op) noexcept {
+}  // namespace
+
+// Would_block would be no end: whoever waits would wait for ever.
+Error HubLink::error_of(const Op& op) noexcept {
   const Errc errc = op.error();
   return errc == Errc::would_block ? Error(Errc::protocol_error, "the hub answered that it has no answer")
                                    : Error(errc, text_of(errc));
 }
-
-}  // namespace
 
 HubLink::HubLink(rt::Loop& loop, LinkSettings settings) : loop_(loop), settings_(std::move(settings)) {}
 
@@ -53,11 +52,12 @@ void HubLink::close() noexcept {
       finish(call, call.sent && call.on_loss != OnLoss::resend ? kUnknown : kClosed);
     }
     for (auto& [id, channel] : channels_) {
-      send_acks(*channel, id);
+      give_back_begun(*channel);
+      send_settled(*channel, id);
       channel->state = KeptChannel::State::ended;
       channel->end = kClosed;
       send_op({.kind = OpKind::end, .flags = OpFlags::quiet, .id = id});
-      give_back(*channel);
+      channel->drop_queue();
       channel->changed.tell();
     }
     channels_.clear();
@@ -169,11 +169,6 @@ rt::Task<Result<void>> HubLink::run_task(std::shared_ptr<HubLink> link, Intrusiv
   co_return ended;
 }
 
-void HubLink::send_quiet(const Op& op) noexcept {
-  const std::lock_guard lock(mutex_);
-  send_op(op);
-}
-
 Result<Message> HubLink::encoded(const Op& op) noexcept {
   WEFT_TRY(check_op(op));
   auto message = Message::with_size(encoded_size(op));
@@ -246,152 +241,6 @@ void HubLink::flush_sent() noexcept {
   }
 }
 
-// --- channels ---
-
-Result<void> HubLink::open(KeptChannel& channel) {
-  const std::lock_guard lock(mutex_);
-  if (closed_) {
-    return kClosed;
-  }
-  if (channels_.size() >= kChannelsMax) {
-    return Error(Errc::resource_exhausted, "4,096 consumers and readers of a handle");
-  }
-  return msg::or_no_memory([&]() -> Result<void> {
-    channel.id = fresh_id();
-    want_timer(channel.open_until);
-    if (state_ != Link::up) {
-      want_connection();
-      channels_.emplace(channel.id, IntrusivePtr<KeptChannel>::retain(&channel));
-      return {};
-    }
-    std::string body;
-    const Message opening = WEFT_TRY(encoded(channel.open_op(body)));
-    channels_.emplace(channel.id, IntrusivePtr<KeptChannel>::retain(&channel));
-    (void)send(opening);  // refused: the connection is about to end, and the next one opens the channel
-    return {};
-  });
-}
-
-void HubLink::end(KeptChannel& channel) noexcept {
-  const std::lock_guard lock(mutex_);
-  if (channel.state == KeptChannel::State::ended) {
-    return;
-  }
-  send_acks(channel, channel.id);
-  const bool waits = !channel.reads() && state_ == Link::up && channel.state == KeptChannel::State::open;
-  send_op({.kind = OpKind::end, .flags = waits ? std::uint16_t{0} : OpFlags::quiet, .id = channel.id});
-  give_back(channel);
-  const auto held = IntrusivePtr<KeptChannel>::retain(&channel);
-  end_channel(channel, Error(Errc::closed, "the consumer or reader was closed"));
-  if (waits) {
-    try {
-      channels_.emplace(channel.id, held);
-      channel.closing = true;
-    } catch (const std::bad_alloc&) {
-      return;  // what is on its way is delivered again after ack_wait
-    }
-  }
-}
-
-// The messages of the queue go to another member at once, not only after ack_wait.
-void HubLink::give_back(KeptChannel& channel) noexcept {
-  for (const KeptMessage& message : channel.queue) {
-    if (!channel.reads()) {
-      give_back(channel, message.sequence());
-    }
-  }
-  channel.drop_queue();
-}
-void HubLink::give_back(const KeptChannel& channel, std::uint64_t sequence) noexcept {
-  send_op({.kind = OpKind::nak,
-           .flags = OpFlags::quiet,
-           .number = sequence,
-           .name = channel.stream,
-           .key = channel.consumer});
-}
-
-// Takes the channel out of the table; the caller holds a reference.
-void HubLink::end_channel(KeptChannel& channel, const Error& error) noexcept {
-  const auto held = IntrusivePtr<KeptChannel>::retain(&channel);
-  channel.state = KeptChannel::State::ended;
-  channel.end = error;
-  channels_.erase(channel.id);
-  channel.changed.tell();
-}
-
-Result<KeptMessage> HubLink::try_next(KeptChannel& channel) {
-  Result<KeptMessage> message = channel.pop();
-  counts_.delivered += message ? 1 : 0;
-  give_credit(channel);  // also without a message: memory may have been short for an earlier credit
-  return message;
-}
-
-Result<std::optional<KeptMessage>> HubLink::try_next_stored(KeptChannel& channel) {
-  if (channel.live()) {
-    return std::optional<KeptMessage>();
-  }
-  return std::optional<KeptMessage>(WEFT_TRY(try_next(channel)));
-}
-
-void HubLink::give_credit(KeptChannel& channel) noexcept {
-  if (channel.state != KeptChannel::State::open || state_ != Link::up) {
-    return;
-  }
-  const std::uint32_t more = channel.credit_due();
-  if (more != 0 && send_op({.kind = OpKind::credit, .flags = OpFlags::quiet, .id = channel.id, .number = more})) {
-    channel.credit += more;
-  }
-}
-
-void HubLink::acknowledge(KeptChannel& channel, std::uint64_t sequence) noexcept {
-  const std::lock_guard lock(mutex_);
-  if (closed_ || channel.state == KeptChannel::State::ended) {
-    return;
-  }
-  try {
-    channel.acks.push_back(sequence);
-    if (channel.acks.size() >= KeptChannel::kAcksMax) {
-      send_acks(channel, channel.id);
-    } else if (!channel.acks_posted) {
-      loop_.post([weak = weak_from_this(), kept = IntrusivePtr<KeptChannel>::retain(&channel)] {
-        if (const auto link = weak.lock()) {
-          {
-            const std::lock_guard inner(link->mutex_);
-            kept->acks_posted = false;
-            link->send_acks(*kept, kept->id);
-          }
-          link->flush();
-        }
-      });
-      channel.acks_posted = true;
-    }
-  } catch (const std::bad_alloc&) {
-    send_acks(channel, channel.id);  // the hub delivers again what was not acknowledged
-  }
-}
-
-void HubLink::send_acks(KeptChannel& channel, std::uint32_t id) noexcept {
-  if (state_ != Link::up || channel.acks.empty()) {
-    return;
-  }
-  std::array<std::uint8_t, 8 * KeptChannel::kAcksMax> body;
-  while (!channel.acks.empty()) {
-    const std::uint64_t first = channel.acks.back();
-    channel.acks.pop_back();
-    std::size_t size = 0;
-    for (; !channel.acks.empty() && size < body.size(); size += 8, channel.acks.pop_back()) {
-      store_big_endian(body.data() + size, channel.acks.back());
-    }
-    send_op({.kind = OpKind::ack,
-             .flags = OpFlags::quiet,
-             .id = id,
-             .number = first,
-             .name = channel.stream,
-             .key = channel.consumer,
-             .body = Bytes(body.data(), size)});
-  }
-}
-
 // --- what the hub says ---
 
 void HubLink::handle_op(Message&& message) {
@@ -447,58 +296,6 @@ void HubLink::handle_run(const Op& op) {
     Call& call = *found->second;
     call.answer = {.kind = OpKind::answer, .id = call.id, .number = op.number + i};
     finish(call, Error());
-  }
-}
-
-void HubLink::handle_channel(KeptChannel& channel, Message&& message, const Op& op) {
-  if (channel.closing) {
-    if (op.kind == OpKind::delivery) {
-      give_back(channel, op.number);
-    } else if (op.kind == OpKind::answer || op.kind == OpKind::ended) {
-      channels_.erase(channel.id);
-    }
-    return;
-  }
-  switch (op.kind) {
-    case OpKind::answer:
-      if (channel.state != KeptChannel::State::opening) {
-        ++counts_.late_acks;  // a quiet acknowledgement failed: the message is another member's, or gone
-      } else if (op.error() != Errc::ok) {
-        end_channel(channel, error_of(op));
-      } else {
-        channel.state = KeptChannel::State::open;
-        if (channel.reads() && !channel.opened && channel.settings.from.kind != From::Kind::last_per_topic) {
-          channel.next = std::max(channel.next, op.number);
-        }
-        channel.opened = true;
-        channel.open_until = kNever;
-        channel.changed.tell();
-        give_credit(channel);
-      }
-      return;
-    case OpKind::delivery: {
-      auto kept = KeptMessage::of(std::move(message), settings_.names);
-      const std::uint32_t credit = channel.credit;
-      if (!kept) {
-        ++counts_.malformed;
-      } else if (channel.take(*std::move(kept))) {
-        channel.changed.tell();
-      } else if (credit == 0) {
-        ++counts_.dropped_unasked;
-      } else {
-        ++counts_.dropped_doubles;
-        give_credit(channel);
-      }
-      return;
-    }
-    case OpKind::caught_up:
-      channel.caught_up = true;
-      channel.changed.tell();
-      return;
-    case OpKind::ended:
-      end_channel(channel, op.error() == Errc::ok ? Error(Errc::closed, "the hub ended the channel") : error_of(op));
-      return;
-    default: ++counts_.malformed; return;
   }
 }
 

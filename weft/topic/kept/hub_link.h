@@ -90,9 +90,6 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   [[nodiscard]] static Result<void> outcome(const Call& call) noexcept {
     return !call.done ? Result<void>(Errc::would_block) : call.error == Error() ? Result<void>() : call.error;
   }
-  // The same without waiting for an answer, which the hub gives only of a failure: credits, acknowledgements. Dropped
-  // when there is no connection: what it speaks of ended with it.
-  void send_quiet(const Op& op) noexcept;
   [[nodiscard]] News& place() noexcept { return place_; }
   // A stream that lives in the memory of its hub is declared again to each new one. `op`: declare, whose views the
   // link copies.
@@ -102,15 +99,25 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   // --- channels ---
   [[nodiscard]] Result<void> open(KeptChannel& channel);  // closed; resource_exhausted
   void end(KeptChannel& channel) noexcept;                // its consumer or reader went
-  [[nodiscard]] Result<KeptMessage> try_next(
-      KeptChannel& channel);  // with the lock held; would_block; the channel's end
+  // The count of a delivery of a consumer with tries_max, before its message is given.
+  enum class Count : std::uint8_t {
+    answered,  // the hub has made it: it holds when the program ends at once, and the hub with it
+    sent,
+  };
+  // With the lock held. would_block; the channel's end.
+  [[nodiscard]] Result<KeptMessage> try_next(KeptChannel& channel, Count count = Count::answered);
+  [[nodiscard]] Result<KeptMessage> take_begun(KeptChannel& channel);  // the same; only one whose `begin` was sent
+  void give_back_begun(KeptChannel& channel) noexcept;                 // the same; nobody waits for it any more
   [[nodiscard]] Result<std::optional<KeptMessage>> try_next_stored(KeptChannel& channel);  // the same; none: it is live
   [[nodiscard]] static Result<void> opened(const KeptChannel& channel) noexcept {          // the same
     return channel.opened                               ? Result<void>()
            : channel.state == KeptChannel::State::ended ? Result<void>(channel.end)
                                                         : Result<void>(Errc::would_block);
   }
-  void acknowledge(KeptChannel& channel, std::uint64_t sequence) noexcept;
+  void acknowledge(KeptChannel& channel, std::uint64_t instance, std::uint64_t sequence) noexcept;
+  // The same of other outcomes: `op`, which has no answer unless it fails. Dropped when there is no connection: what it
+  // speaks of ended with it.
+  void settle(KeptChannel& channel, const Op& op) noexcept;
 
   // --- waiting ---
   // Calls `attempt` under the lock, at once and after all news, until it returns anything but would_block. timed_out.
@@ -175,7 +182,10 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   };
   enum class Link : std::uint8_t { idle, connecting, up };
 
-  // hub_link.cc, with the lock held
+  static constexpr Error kClosed{Errc::closed, "the handle of topics was closed"};
+  [[nodiscard]] static Error error_of(const Op& op) noexcept;  // of an answer or an end
+
+  // hub_link.cc and hub_link_channels.cc, with the lock held
   [[nodiscard]] std::uint32_t fresh_id() noexcept;
   [[nodiscard]] bool has_place(const Call& call) const noexcept;
   [[nodiscard]] bool send(const Message& message) noexcept;
@@ -188,13 +198,17 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   void handle_run(const Op& op);
   void handle_channel(KeptChannel& channel, Message&& message, const Op& op);
   void end_channel(KeptChannel& channel, const Error& error) noexcept;
-  void give_back(KeptChannel& channel) noexcept;
-  void give_back(const KeptChannel& channel, std::uint64_t sequence) noexcept;
+  [[nodiscard]] bool head_counted(KeptChannel& channel) noexcept;  // false: the answer is under way
+  void handle_begun(KeptChannel& channel, const Op& op) noexcept;
+  void handle_recall(KeptChannel& channel, std::uint64_t count) noexcept;
+  void begin(KeptChannel& channel, std::uint64_t sequence) noexcept;
+  void post_settled(KeptChannel& channel);
+  void send_settled(KeptChannel& channel, std::uint32_t id) noexcept;  // begins, then acknowledgements
+  void send_sequences(KeptChannel& channel, OpKind kind, std::uint32_t id,
+                      std::vector<std::uint64_t>& sequences) noexcept;
   void give_credit(KeptChannel& channel) noexcept;
   bool send_op(const Op& op) noexcept;  // false: there is no connection, or no memory
   [[nodiscard]] static Result<Message> encoded(const Op& op) noexcept;
-  // `id`: what the answer to an acknowledgement that fails bears.
-  void send_acks(KeptChannel& channel, std::uint32_t id) noexcept;
 
   // hub_link_connection.cc, on the loop
   void post(void (HubLink::*work)());

@@ -114,9 +114,9 @@ Result<void> HubLink::resend() {
     (void)send(declaration);
   }
   for (const auto& [id, channel] : channels_) {
-    std::string body;
-    send_acks(*channel, 0);  // before the hub gives the messages again
-    const Message opening = WEFT_TRY(encoded(channel->open_op(body)));
+    KeptChannel::OpenTexts texts;
+    send_settled(*channel, 0);  // before the hub gives the messages again
+    const Message opening = WEFT_TRY(encoded(channel->open_op(texts)));
     (void)send(opening);
   }
   List<Call> sent;
@@ -168,6 +168,10 @@ void HubLink::disconnected(std::uint64_t number, const Error& reason) {
     for (const auto& [id, channel] : channels_) {
       channel->state = KeptChannel::State::opening;
       channel->credit = 0;
+      if (!channel->reads()) {
+        channel->drop_queue();  // the next hub gives these messages to any member
+        channel->begins.clear();
+      }
     }
     again = wanted();
   }

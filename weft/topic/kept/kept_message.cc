@@ -5,8 +5,9 @@
 
 namespace weft {
 
-Result<KeptMessage> KeptMessage::of(Message&& op, const topic::Names& names) {
+Result<KeptMessage> KeptMessage::of(Message&& op, const topic::Names& names, std::uint64_t instance) {
   KeptMessage message;
+  message.instance_ = instance;
   message.bytes_ = std::move(op);
   message.bytes_.set_more(false);
   const topic::Op parsed = WEFT_TRY(topic::parse_op(message.bytes_.bytes()));

@@ -23,7 +23,7 @@ class KeptMessage {
  public:
   KeptMessage() noexcept = default;
   // For what receives ops: a delivery, or the answer to `get`. protocol_error: it is none.
-  [[nodiscard]] static Result<KeptMessage> of(Message&& op, const topic::Names& names);
+  [[nodiscard]] static Result<KeptMessage> of(Message&& op, const topic::Names& names, std::uint64_t instance = 0);
 
   [[nodiscard]] std::string_view topic() const noexcept {
     return named_ ? std::string_view(name_) : text(topic_at_, topic_size_);
@@ -40,6 +40,7 @@ class KeptMessage {
   // How often it was delivered before, to any member of the consumer.
   [[nodiscard]] std::uint32_t tries() const noexcept { return tries_; }
 
+  [[nodiscard]] std::uint64_t stream_instance() const noexcept { return instance_; }  // as of() was told
   [[nodiscard]] std::string_view wire_topic() const noexcept { return text(topic_at_, topic_size_); }
   // The message's share of a queue's bound, in bytes.
   [[nodiscard]] std::size_t footprint() const noexcept { return sizeof(KeptMessage) + bytes_.size(); }
@@ -51,6 +52,7 @@ class KeptMessage {
 
   Message bytes_;
   std::uint64_t sequence_ = 0;
+  std::uint64_t instance_ = 0;
   WallTime time_{};
   std::uint32_t topic_at_ = 0;
   std::uint32_t headers_size_ = 0;

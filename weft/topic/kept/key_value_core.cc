@@ -66,6 +66,7 @@ Result<std::shared_ptr<const KeyValueCore>> KeyValueCore::make(std::shared_ptr<H
     settings.survives = options.survives;
     settings.bytes_max = options.bytes_max;
     settings.age_max = options.age_max;
+    settings.when_full = options.when_full;
     settings.history = options.history;
     WEFT_TRY(check_settings(settings));
     return std::shared_ptr<const KeyValueCore>(std::make_shared<KeyValueCore>(

@@ -22,7 +22,7 @@ struct StreamOptions {
   Survives survives = Survives::power;
   Duration age_max{0};                   // 0: any age
   std::uint64_t bytes_max = 1ULL << 30;  // of all its messages; at least 64 KiB
-  Discard when_full = Discard::oldest;
+  std::optional<Discard> when_full{};    // none: a log drops its oldest messages, work and latest refuse the new one
   // For how long the id of a message is remembered. Half of it is the longest time that a publish waits for its answer.
   Duration same_id_window = std::chrono::minutes(2);
   bool redeclare = false;  // change what another declaration said, instead of `conflict`
@@ -55,11 +55,13 @@ struct ConsumerOptions {
   std::string filter{};  // of topics; empty: every topic of the stream
   From from{};
   std::uint32_t unacked_max = 1000;              // delivered and not acknowledged; delivery stops there. At most 65,536
-  Duration ack_wait = std::chrono::seconds(30);  // then the message is delivered again
-  std::uint32_t tries_max = 0;                   // deliveries of one message; 0: any number
-  std::vector<Duration> retry_waits{};           // after each refusal of a delivery; the last one holds for all others
-  std::string dead_letters{};                    // the topic for messages beyond tries_max; empty: they are dropped
-  std::uint32_t queue_messages_max = 256;        // that wait in this handle; at most 65,536
+  Duration ack_wait = std::chrono::seconds(30);  // from next() on; then the message is delivered again
+  // Deliveries of one message that began: a program got it. 0: any number. With a number next() returns when the hub
+  // has counted the delivery, which takes a round trip.
+  std::uint32_t tries_max = 0;
+  std::vector<Duration> retry_waits{};     // after each refusal of a delivery; the last one holds for all others
+  std::string dead_letters{};              // the topic for messages beyond tries_max; empty: they are dropped
+  std::uint32_t queue_messages_max = 256;  // that wait in this handle; at most 65,536
   // Of them. The hub may go beyond it by the messages that it was permitted before their size was known.
   std::size_t queue_bytes_max = std::size_t{8} << 20;
 };
@@ -76,6 +78,9 @@ struct KeyValueOptions {
   Survives survives = Survives::power;
   std::uint64_t bytes_max = 1ULL << 30;
   Duration age_max{0};  // 0: any age
+  // Refuse: a key gets no new value while the bucket is full, but one can be erased. Oldest: the keys whose values are
+  // oldest are erased, and watches are told.
+  Discard when_full = Discard::refuse;
 };
 
 // StreamInfo: what the hub says of a stream.
@@ -90,6 +95,11 @@ struct StreamInfo {
   std::uint64_t first = 0;  // sequence of the oldest message
   std::uint64_t next = 0;   // of the next message; equal to `first`: the stream is empty
   std::uint64_t bytes = 0;
+  // Since the hub opened the stream: messages that `when_full = oldest` dropped, of a work stream those that were not
+  // acknowledged, of the latest those that were the newest of their topics; and messages that consumers had not
+  // acknowledged when they were dropped, by that or by their age.
+  std::uint64_t evicted = 0;
+  std::uint64_t dropped_unread = 0;
   std::vector<Consumer> consumers{};
 };
 

@@ -53,7 +53,7 @@ Result<std::shared_ptr<StreamCore>> StreamCore::make(std::shared_ptr<HubLink> li
                             .survives = survives,
                             .age_max = age_max,
                             .bytes_max = bytes_max,
-                            .when_full = when_full,
+                            .when_full = when_full.value_or(default_when_full(keep)),
                             .same_id_window = same_id_window};
     for (const std::string& topic : topics) {
       settings.topics.emplace_back(WEFT_TRY(names.filter(topic)).text());
@@ -220,6 +220,10 @@ Result<StreamInfo> StreamCore::read_info(const Call& call, std::string_view wire
         info.next = number;
       } else if (name == "bytes") {
         info.bytes = number;
+      } else if (name == "evicted") {
+        info.evicted = number;
+      } else if (name == "dropped_unread") {
+        info.dropped_unread = number;
       } else if (name == "consumer") {
         info.consumers.push_back({std::string(line.substr(equals + 1)), 0, 0});
       } else if (name == "floor" && !info.consumers.empty()) {

@@ -79,6 +79,26 @@ class FakeHub {
   std::atomic<int> answer_times{1};
   std::atomic<std::uint64_t> appends{0};
   std::atomic<std::uint64_t> duplicates{0};
+  std::atomic<std::uint64_t> given_back{0};  // messages that no program saw
+
+  // For `on_op`: asks the members for messages that no program has seen.
+  void recall(std::uint64_t count) {
+    for (const auto& [at, channel] : channels_) {
+      if (!channel.consumer.empty()) {
+        send(channel.member, {.kind = OpKind::recall, .id = channel.id, .number = count});
+      }
+    }
+  }
+  // Between ops: how often the message was delivered; how many wait for their acknowledgement.
+  std::uint16_t tries(const std::string& stream, const std::string& consumer, std::uint64_t sequence) {
+    const std::lock_guard lock(mutex_);
+    const auto& waiting = store_.streams[stream].waiting[consumer];
+    return waiting.contains(sequence) ? waiting.at(sequence) : std::uint16_t{0};
+  }
+  std::size_t waiting(const std::string& stream, const std::string& consumer) {
+    const std::lock_guard lock(mutex_);
+    return store_.streams[stream].waiting[consumer].size();
+  }
 
  private:
   struct Channel {
@@ -87,6 +107,8 @@ class FakeHub {
     std::uint64_t credit = 0, next = 1, stored = 0;
     std::optional<Filter> filter;
     bool newest_only = false, told = false;
+    bool begins = false;             // a delivery counts when `begin` comes
+    std::set<std::uint64_t> queued;  // delivered, and not begun
   };
 
   void run() {
@@ -97,6 +119,7 @@ class FakeHub {
       }
       member_ = (*parts)[0].text();
       const auto op = parse_op((*parts)[1].bytes());
+      const std::lock_guard lock(mutex_);
       if (op && (!on_op_ || on_op_(*this, *op))) {
         handle(*op);
         deliver();
@@ -139,7 +162,12 @@ class FakeHub {
       if (found != channels_.end()) {
         found->second.credit += op.number;
         if (op.kind == OpKind::end) {
+          const Channel ended = found->second;
           channels_.erase(found);
+          for (const std::uint64_t sequence : ended.queued) {
+            give_again(ended.stream, ended.consumer, sequence);
+          }
+          return answer(op, Errc::ok);
         }
       }
       return;
@@ -225,16 +253,46 @@ class FakeHub {
         }
         return answer(op, Errc::ok, {.number = was ? std::uint64_t{1} : 0});
       }
-      case OpKind::nak:
-        for (auto& [at, channel] : channels_) {
-          if (channel.stream == op.name && channel.consumer == key) {
-            again_.insert({at.first, at.second, op.number});
-            break;
+      case OpKind::begin: {
+        const std::vector<std::uint64_t> begun = unqueue(op);
+        for (const std::uint64_t sequence : begun) {
+          if (const auto found = stream.waiting[key].find(sequence); found != stream.waiting[key].end()) {
+            ++found->second;
           }
+        }
+        return answer(op, Errc::ok, {.number = begun.size(), .second = op.number});
+      }
+      case OpKind::nak:
+        if (!op.has(OpFlags::unseen)) {
+          give_again(op.name, key, op.number);
+        }
+        for (const std::uint64_t sequence : op.has(OpFlags::unseen) ? unqueue(op) : std::vector<std::uint64_t>()) {
+          give_again(op.name, key, sequence);
+          ++given_back;
         }
         return;
       case OpKind::reject: stream.waiting[key].erase(op.number); return;
       default: return;
+    }
+  }
+  // The sequences of the op that the queue of its channel has: they leave it.
+  std::vector<std::uint64_t> unqueue(const Op& op) {
+    std::vector<std::uint64_t> found;
+    const auto channel = channels_.find({member_, op.id});
+    for (std::size_t i = 0; channel != channels_.end() && i <= sequence_count(op.body); ++i) {
+      const std::uint64_t sequence = i == 0 ? op.number : sequence_at(op.body, i - 1);
+      if (channel->second.queued.erase(sequence) != 0) {
+        found.push_back(sequence);
+      }
+    }
+    return found;
+  }
+  void give_again(std::string_view stream, std::string_view consumer, std::uint64_t sequence) {
+    for (auto& [at, channel] : channels_) {
+      if (channel.stream == stream && channel.consumer == consumer) {
+        again_.insert({at.first, at.second, sequence});
+        return;
+      }
     }
   }
   void open(FakeStore::Stream& stream, const Op& op) {
@@ -245,6 +303,7 @@ class FakeHub {
     channel.consumer = op.key;
     channel.id = op.id;
     channel.credit = op.number;
+    channel.begins = op.has(OpFlags::begins);
     channel.stored = stream.messages.size();
     if (!settings.filter.empty()) {
       channel.filter = *Filter::parse(settings.filter);
@@ -299,7 +358,9 @@ class FakeHub {
         }
         std::uint16_t tries = 0;
         if (!channel.consumer.empty()) {
-          tries = stream.waiting[channel.consumer][sequence]++;
+          std::uint16_t& counted = stream.waiting[channel.consumer][sequence];
+          tries = channel.begins ? counted : counted++;
+          channel.queued.insert(sequence);
         }
         --channel.credit;
         const auto& stored = stream.messages[sequence - 1];
@@ -320,6 +381,7 @@ class FakeHub {
     }
   }
 
+  std::mutex mutex_;  // of the store and the channels
   FakeStore& store_;
   OnOp on_op_;
   Socket socket_;

@@ -23,6 +23,14 @@ class LostPeers {
   void found(std::uint64_t instance) noexcept {
     std::replace(instances_.begin(), instances_.end(), instance, std::uint64_t{0});
   }
+  template <typename Each>
+  void each(Each&& visit) const {
+    for (const std::uint64_t instance : instances_) {
+      if (instance != 0) {
+        visit(instance);
+      }
+    }
+  }
   [[nodiscard]] bool contains(std::uint64_t instance) const noexcept {
     return instance != 0 && std::find(instances_.begin(), instances_.end(), instance) != instances_.end();
   }

@@ -58,6 +58,8 @@ Result<void> Node::mend_now() {
   }
   WEFT_TRY(compare_links());
   WEFT_TRY(ProcessFleets::instance().meet_all(*this));
+  sweep_wait_ = kSweepFirst;
+  sweep_voices(this);
   if (fleet_.kind == Fleet::Kind::local) {
     WEFT_TRY(read_directory(false));
   }

@@ -93,6 +93,7 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
       lost_.found(instance);
     } else if (instance != 0) {
       lost_.note(instance);
+      note_parted(instance);
       forget_peer(instance);
       drop = !given && fleet_.kind == Fleet::Kind::tcp && now - link.down_since > kLearnedKept;
     }
@@ -110,8 +111,21 @@ void Node::handle_link(const std::string& endpoint, EventKind kind) {
   mesh_changed();
 }
 
+// A fleet that is full of peers that were only heard of, and do not answer, has room for one that comes.
+std::string Node::yielding_link() const {
+  const auto found = std::find_if(links_.begin(), links_.end(), [](const auto& each) {
+    return !each.second.given && !each.second.up && each.second.failed;
+  });
+  return found == links_.end() ? std::string() : found->first;
+}
+
 Result<void> Node::connect_link(const std::string& endpoint, std::uint64_t instance, bool given) {
   const std::lock_guard link_lock(link_mutex_);
+  const std::string yields = with_mesh(
+      [&] { return links_.size() >= kPeersMax && !links_.contains(endpoint) ? yielding_link() : std::string(); });
+  if (!yields.empty()) {
+    drop_link(yields);
+  }
   {
     const std::lock_guard lock(mesh_mutex_);
     if (instance != 0 && gone_.contains(instance)) {

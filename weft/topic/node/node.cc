@@ -8,6 +8,7 @@
 #include "weft/msg/socket/socket_core.h"
 #include "weft/sys/path.h"
 #include "weft/topic/kept/hub_link.h"
+#include "weft/zmtp/curve.h"
 
 namespace weft::topic {
 
@@ -105,6 +106,7 @@ Result<void> Node::start(Context& context) {
   WEFT_TRY(make_sockets(context));
   WEFT_TRY(open_inbox());
   watch_links();
+  watch_voices();
   const int in_fd = WEFT_TRY(in_.core()->descriptor());
   const int out_fd = WEFT_TRY(out_.core()->descriptor());
   in_watch_ = WEFT_TRY(loop_->watch(in_fd, sys::Interest::readable, false, &in_watcher_));
@@ -149,6 +151,15 @@ Result<void> Node::make_sockets(Context& context) {
   WEFT_TRY(in_.set(option::immediate, true));
   if (fleet_.kind == Fleet::Kind::tcp) {
     WEFT_TRY(set_security(in_));
+    if (options_.security.curve()) {
+      zmtp::CurveKey secret;
+      if (options_.security.curve_server_secret.size() != secret.size()) {
+        return Error(Errc::invalid_argument, "a key of CURVE has 32 bytes");
+      }
+      std::copy_n(options_.security.curve_server_secret.begin(), secret.size(), secret.begin());
+      proof_ = WEFT_TRY(zmtp::curve_proof(secret, "weft topics: a handle of the fleet"));
+      WEFT_TRY(in_.set(option::metadata, std::string(kProof) + ':' + proof_));
+    }
     Control welcome{.kind = Control::Kind::roster_wanted, .from = instance_};
     const std::string bytes = WEFT_TRY(encode_control(welcome));
     WEFT_TRY(out_.set(option::xpub_welcome_message, bytes));
@@ -240,8 +251,10 @@ void Node::end_watches() noexcept {
   while (!scouts_.empty()) {
     end_scout(scouts_.begin()->first);
   }
-  if (lease_timer_) {
-    loop_->timers().cancel(std::exchange(lease_timer_, {}));
+  for (rt::TimerId* const timer : {&lease_timer_, &sweep_timer_}) {
+    if (*timer) {
+      loop_->timers().cancel(std::exchange(*timer, {}));
+    }
   }
   if (tick_) {
     loop_->timers().cancel(std::exchange(tick_, {}));

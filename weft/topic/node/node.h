@@ -20,6 +20,7 @@
 #include "weft/base/result.h"
 #include "weft/base/time.h"
 #include "weft/msg/context.h"
+#include "weft/msg/message/peer_properties.h"
 #include "weft/msg/socket.h"
 #include "weft/rt/loop/loop.h"
 #include "weft/rt/loop/turn_job.h"
@@ -40,6 +41,9 @@ namespace weft::topic {
 
 class HubLink;
 class Node;
+
+// The property by which a handle of a fleet with CURVE keys shows that it has the fleet's secret.
+inline constexpr std::string_view kProof = "X-Weft-Fleet";
 
 // PublisherCore: one topic of a handle, encoded once. Guarded by the node's publish lock, except what is const.
 struct PublisherCore : sync::AtomicCounted<PublisherCore> {
@@ -179,6 +183,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void stop_serving(SubscriptionCore& service) noexcept;
 
   // --- owners (owners.cc) ---
+  // Mesh lock. Every handle that can be reached has told what it owns since this ask (ask_rosters()): only then it is
+  // known that nobody owns a topic.
+  [[nodiscard]] bool owners_known(std::uint64_t ask) const;
   // `claim` is 0 if it is decided already: conflict.
   [[nodiscard]] Result<std::uint64_t> begin_claim(std::string_view topic);
   // Mesh lock. Whether every peer has answered, or one has objected.
@@ -252,6 +259,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
     std::uint64_t our_ask = 0;    // the last of our asks that it answered
     std::uint64_t their_ask = 0;  // its last ask, which each roster answers
     std::size_t bytes = 0;        // of the roster's texts
+    msg::PeerId via = 0;          // the connection that the roster came over; 0: within the process
+    bool parted = false;          // both remember that they were apart
   };
   struct Service {
     std::string topic;
@@ -292,6 +301,9 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   static constexpr Duration kMendFirst = std::chrono::milliseconds(10);  // then twice as long each time
   static constexpr Duration kMendLast = std::chrono::seconds(1);
   static constexpr unsigned kHeldTries = 64;
+  static constexpr std::size_t kVoicesMax = 4096;
+  static constexpr Duration kSweepFirst = std::chrono::milliseconds(5);  // then four times as long each time
+  static constexpr Duration kSweepLast = std::chrono::seconds(2);
   static constexpr unsigned kPumpMost = 256;  // messages a turn
   // Of AsyncTopics, as many as a coroutine takes before it yields: what comes in a turn is taken in that turn, while it
   // is in the cache, and queues grow only for subscriptions that are slow.
@@ -339,14 +351,27 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void drop_link(const std::string& endpoint, bool replaced = false) noexcept;
   void mesh_changed() noexcept;
   [[nodiscard]] Result<void> wait_mesh_for(Instant deadline, const std::function<bool()>& done);
-  void forget_peer(std::uint64_t instance);  // mesh lock
+  void forget_peer(std::uint64_t instance);            // mesh lock
+  void note_parted(std::uint64_t instance) noexcept {  // the same: a connection to or from it ended
+    if (peers_.contains(instance)) {
+      parted_.note(instance);
+    }
+  }
+  [[nodiscard]] std::string yielding_link() const;  // the same: a learned link that failed; empty: none
 
   // roster.cc
   void handle_out();
   [[nodiscard]] bool take_control(Message& message) noexcept;  // false: no memory; take it again
   // resource_exhausted, or a throw of std::bad_alloc: handle it again.
-  [[nodiscard]] Result<void> handle_control(Control&& control, std::string_view from_host);
-  [[nodiscard]] Result<void> handle_roster(Control&& control, std::string_view from_host);
+  [[nodiscard]] Result<void> handle_control(Control&& control, std::string_view from_host, msg::PeerId via);
+  [[nodiscard]] Result<void> handle_roster(Control&& control, std::string_view from_host, msg::PeerId via);
+  // Whether the connection may say words of the fleet at all.
+  [[nodiscard]] bool is_proven(const Message& message) const noexcept;
+  // Mesh lock. Whether words of this instance are taken over this connection.
+  [[nodiscard]] bool speaks_for(msg::PeerId via, std::uint64_t instance) const;
+  void watch_voices();
+  void sweep_voices_soon() noexcept;
+  static void sweep_voices(void* self);
   [[nodiscard]] Result<void> learn(std::uint64_t instance, const std::string& endpoint);
   [[nodiscard]] Result<void> say(Control control) noexcept;  // resource_exhausted: counted, nobody heard it
   void tell_roster(std::uint64_t to) noexcept;               // 0: every peer
@@ -388,7 +413,7 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   // owners.cc
   [[nodiscard]] Result<void> handle_claim(const Control& control);
   void handle_claim_answer(const Control& control);
-  void note_owned(std::uint64_t from, const Roster& roster);  // mesh lock
+  void note_owned(std::uint64_t from, const Peer& peer);  // mesh lock
   void note_epoch(const std::string& topic, std::uint64_t epoch);
 
   // presence.cc
@@ -473,8 +498,10 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   bool greets_ = false;                                   // and greets
   std::set<std::uint64_t> gone_;                          // said that they leave
   LostPeers lost_;
-  std::uint64_t revision_ = 1;  // of our roster
-  std::uint64_t ask_ = 1;       // the last ask for rosters
+  LostPeers parted_;                             // also when they are back
+  std::map<msg::PeerId, std::uint64_t> voices_;  // connections to the XPUB, and the instance that each speaks for
+  std::uint64_t revision_ = 1;                   // of our roster
+  std::uint64_t ask_ = 1;                        // the last ask for rosters
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, OwnProbe> own_probes_;
   std::vector<PeerProbe> peer_probes_;
@@ -485,11 +512,17 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::map<std::string, std::uint64_t> epochs_;  // the newest epoch that was heard of
   std::map<std::uint64_t, Claim> claims_;
   rt::TimerId lease_timer_;  // loop
+  rt::TimerId sweep_timer_;  // loop
+  Duration sweep_wait_{0};   // loop
+  std::string proof_;        // CURVE: what a handle shows; const after start()
   IntrusivePtr<SubscriptionCore> replies_in_;
   IntrusivePtr<SubscriptionCore> requests_in_;
   std::atomic<bool> probed_{false};  // peer_probes_ is not empty
   std::mutex answer_mutex_;          // an older count does not overtake a newer one; before the mesh and interest locks
 };
+
+// An epoch of an owner that a handle takes from a peer.
+[[nodiscard]] bool is_epoch(std::uint64_t epoch);
 
 // The event that the calling thread sleeps on. resource_exhausted.
 [[nodiscard]] Result<sys::EventFd*> thread_event();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Node: who owns a topic. An owner is announced by its roster, with an epoch that grows with each owner. A claim asks
-// every peer; of two claims at once the higher epoch wins, then the lower instance. The same rule ends one of two
-// ownerships that a partition of the network made.
+// Node: who owns a topic. An owner is announced by its roster, with an epoch that grows with each owner. A claim begins
+// when every handle that can be reached has told what it owns, and asks every peer; of two claims at once the higher
+// epoch wins, then the lower instance. The same rule ends one of two ownerships that a partition of the network made, if
+// both remember it. Of two owners that meet for the first time the one with the lower epoch stays: it was there before.
 #include <algorithm>
 #include <chrono>
 #include <new>
@@ -24,6 +25,12 @@ std::uint64_t first_epoch() {
   const auto now = std::chrono::duration_cast<std::chrono::microseconds>(sys::wall_now().time_since_epoch()).count();
   return now > 0 ? static_cast<std::uint64_t>(now) : 1;
 }
+
+}  // namespace
+
+bool is_epoch(std::uint64_t epoch) { return epoch != 0 && epoch <= first_epoch() + kEpochAhead; }
+
+namespace {
 
 bool beats(std::uint64_t epoch, std::uint64_t instance, std::uint64_t other_epoch, std::uint64_t other_instance) {
   return epoch != other_epoch ? epoch > other_epoch : instance < other_instance;
@@ -119,7 +126,7 @@ Result<std::uint64_t> Node::end_claim(std::uint64_t claim, bool in_time) {
 
 Result<void> Node::handle_claim(const Control& control) {
   if (control.texts.size() != 1 || control.texts.front().empty() || control.texts.front().size() > Roster::kNameMax ||
-      control.number == 0 || control.number > kEpochMax) {
+      !is_epoch(control.number)) {
     ++counters_.control_malformed;
     return {};
   }
@@ -156,7 +163,7 @@ Result<void> Node::handle_claim(const Control& control) {
 }
 
 void Node::handle_claim_answer(const Control& control) {
-  if (control.number > kEpochMax) {
+  if (control.number != 0 && !is_epoch(control.number)) {
     ++counters_.control_malformed;
     return;
   }
@@ -177,15 +184,32 @@ void Node::handle_claim_answer(const Control& control) {
   mesh_changed();
 }
 
-void Node::note_owned(std::uint64_t from, const Roster& roster) {
-  for (const Roster::Owned& theirs : roster.owned) {
+void Node::note_owned(std::uint64_t from, const Peer& peer) {
+  for (const Roster::Owned& theirs : peer.roster.owned) {
     note_epoch(theirs.topic, theirs.epoch);
+    for (auto& [id, claim] : claims_) {
+      claim.lost |= claim.topic == theirs.topic;  // it lives, and owns the topic
+    }
     const auto ours = owned_.find(theirs.topic);
-    if (ours != owned_.end() && beats(theirs.epoch, from, ours->second, instance_)) {
+    if (ours == owned_.end()) {
+      continue;
+    }
+    const bool theirs_stays = peer.parted ? beats(theirs.epoch, from, ours->second, instance_)
+                                          : !beats(theirs.epoch, from, ours->second, instance_);
+    if (theirs_stays) {
       owned_.erase(ours);
       ++revision_;
     }
   }
+}
+
+bool Node::owners_known(std::uint64_t ask) const {
+  return std::all_of(links_.begin(), links_.end(), [&](const auto& each) {
+    const Link& link = each.second;
+    const auto peer = peers_.find(link.instance);
+    return link.other_name || link.plain || link.failed ||
+           (link.up && peer != peers_.end() && peer->second.our_ask >= ask);
+  });
 }
 
 void Node::give_up_ownership(const std::string& wire) noexcept {

@@ -56,6 +56,7 @@ Roster Node::roster() const {
       own.heard.push_back({instance, peer.their_ask});
     }
   }
+  parted_.each([&own](std::uint64_t instance) { own.parted.push_back(instance); });
   return own;
 }
 
@@ -199,18 +200,27 @@ bool Node::take_control(Message& message) noexcept {
       ++counters_.control_malformed;
       return {};
     }
+    if (!is_proven(message)) {
+      ++counters_.control_refused;
+      return {};
+    }
     const char* const host = control->kind == Control::Kind::roster ? message.peer_property("Peer-Address") : nullptr;
-    return handle_control(*std::move(control), host == nullptr ? std::string_view() : std::string_view(host));
+    return handle_control(*std::move(control), host == nullptr ? std::string_view() : std::string_view(host),
+                          message.origin().peer);
   });
   return taken || taken.error() != Errc::resource_exhausted;
 }
 
-Result<void> Node::handle_control(Control&& control, std::string_view from_host) {
+Result<void> Node::handle_control(Control&& control, std::string_view from_host, msg::PeerId via) {
   if (control.from == instance_) {
     return {};
   }
+  if (!with_mesh([&] { return speaks_for(via, control.from); })) {
+    ++counters_.control_refused;
+    return {};
+  }
   switch (control.kind) {
-    case Control::Kind::roster: return handle_roster(std::move(control), from_host);
+    case Control::Kind::roster: return handle_roster(std::move(control), from_host, via);
     case Control::Kind::roster_wanted: {
       const std::lock_guard lock(mesh_mutex_);
       if (const auto peer = peers_.find(control.from); peer != peers_.end()) {
@@ -270,9 +280,10 @@ Result<void> Node::learn(std::uint64_t instance, const std::string& endpoint) {
   return {};
 }
 
-Result<void> Node::handle_roster(Control&& control, std::string_view from_host) {
+Result<void> Node::handle_roster(Control&& control, std::string_view from_host, msg::PeerId via) {
   auto parsed = parse_roster(control.texts);
-  if (!parsed) {
+  if (!parsed || std::any_of(parsed->owned.begin(), parsed->owned.end(),
+                             [](const Roster::Owned& owned) { return !is_epoch(owned.epoch); })) {
     ++counters_.control_malformed;
     return {};
   }
@@ -292,6 +303,8 @@ Result<void> Node::handle_roster(Control&& control, std::string_view from_host) 
     others.clear();
   }
   parsed->heard = {};
+  const std::vector<std::uint64_t> apart = std::exchange(parsed->parted, {});
+  const bool parted_from_us = std::find(apart.begin(), apart.end(), instance_) != apart.end();
   bool fresh = false;
   bool lost = false;
   {
@@ -302,7 +315,8 @@ Result<void> Node::handle_roster(Control&& control, std::string_view from_host) 
     lost = lost_.contains(control.from);
     const auto known = peers_.find(control.from);
     const std::size_t before = known == peers_.end() ? 0 : known->second.bytes;
-    if ((known == peers_.end() && peers_.size() >= kPeersMax) || roster_bytes_ - before + bytes > kRosterBytesMax) {
+    if ((known == peers_.end() && peers_.size() >= kPeersMax) || roster_bytes_ - before + bytes > kRosterBytesMax ||
+        (via != 0 && !voices_.contains(via) && voices_.size() >= kVoicesMax)) {
       ++counters_.control_refused;
       return {};
     }
@@ -325,7 +339,12 @@ Result<void> Node::handle_roster(Control&& control, std::string_view from_host) 
     const auto known = peers_.find(control.from);
     fresh = known == peers_.end();
     const std::size_t before = fresh ? 0 : known->second.bytes;
+    if (via != 0) {
+      voices_[via] = control.from;
+    }
     Peer& peer = fresh ? peers_[control.from] : known->second;
+    peer.via = via;
+    peer.parted = parted_from_us && parted_.contains(control.from);
     if (control.id >= peer.revision) {
       peer.revision = control.id;
       peer.roster = *std::move(parsed);
@@ -337,7 +356,7 @@ Result<void> Node::handle_roster(Control&& control, std::string_view from_host) 
     peer.answered |= answered;
     peer.our_ask = std::max(peer.our_ask, our_ask);
     peer.their_ask = std::max(peer.their_ask, their_ask);
-    note_owned(control.from, peer.roster);
+    note_owned(control.from, peer);
   }
   if (fresh) {
     // Of a tcp fleet the others hear of the new one.

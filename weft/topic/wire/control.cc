@@ -152,6 +152,9 @@ std::vector<std::string> roster_texts(const Roster& roster) {
   for (const Roster::Heard& heard : roster.heard) {
     texts.push_back(join('h', instance_text(heard.instance), std::to_string(heard.ask)));
   }
+  for (const std::uint64_t instance : roster.parted) {
+    texts.push_back('l' + instance_text(instance));
+  }
   return texts;
 }
 
@@ -189,6 +192,14 @@ Result<Roster> parse_roster(const std::vector<std::string>& texts) {
           return kMalformed;
         }
         roster.heard.push_back(heard);
+        continue;
+      }
+      case 'l': {
+        const std::uint64_t instance = parse_instance(rest);
+        if (instance == 0 || roster.parted.size() >= Roster::kPeersMax) {
+          return kMalformed;
+        }
+        roster.parted.push_back(instance);
         continue;
       }
       case 's':

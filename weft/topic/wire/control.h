@@ -39,6 +39,8 @@ inline constexpr std::size_t kControlTextsMax = 8192;
 inline constexpr std::size_t kControlTextMax = 4096;  // bytes
 inline constexpr std::size_t kControlBytesMax = std::size_t{1} << 20;
 inline constexpr std::uint64_t kEpochMax = std::uint64_t{1} << 62;  // of an owner
+// Epochs follow the time. A peer's is taken up to so far ahead of ours, in microseconds: else one word would use them up.
+inline constexpr std::uint64_t kEpochAhead = 365ULL * 24 * 3600 * 1'000'000;
 
 // message_too_large: beyond those bounds.
 [[nodiscard]] Result<std::string> encode_control(const Control& control);
@@ -81,6 +83,8 @@ struct Roster {
   std::vector<Peer> peers;   // tcp: the handles that this one is connected to
   std::uint64_t ask = 0;     // the handle's own last roster_wanted
   std::vector<Heard> heard;  // the handles whose roster came, and the last roster_wanted of each, by its id
+  // The handles whose roster came before a connection to or from them ended, also when they are back.
+  std::vector<std::uint64_t> parted;
 };
 
 [[nodiscard]] std::vector<std::string> roster_texts(const Roster& roster);

@@ -47,6 +47,8 @@ std::string_view op_name(OpKind kind) noexcept {
     case OpKind::release: return "release";
     case OpKind::leases: return "leases";
     case OpKind::probe: return "probe";
+    case OpKind::begin: return "begin";
+    case OpKind::recall: return "recall";
   }
   return "unknown";
 }

@@ -64,9 +64,12 @@ enum class OpKind : std::uint8_t {
   release,  // gives the lease of `name` back
   leases,   // lists the leases whose names begin with `name`; with OpFlags::follow also opens a channel of changes
   probe,    // answered at once: the server is there, and everything before this op was handed to it
+  // Of consumers whose `consume` bore OpFlags::begins.
+  begin,   // a program gets `number`, and those in the body: their deliveries count, their times to acknowledge begin
+  recall,  // from the server: give up to `number` messages that no program has seen back, for another member
 };
 inline constexpr OpKind kOpKindFirst = OpKind::answer;
-inline constexpr OpKind kOpKindLast = OpKind::probe;
+inline constexpr OpKind kOpKindLast = OpKind::recall;
 [[nodiscard]] std::string_view op_name(OpKind kind) noexcept;  // "append"; "unknown" for a number without a kind
 
 struct OpFlags {
@@ -83,7 +86,10 @@ struct OpFlags {
   // append: the answer may be one with those of other appends. answer: to the `second` appends from `id` on, whose
   // sequences grow by one from `number` on.
   static constexpr std::uint16_t run = 1U << 10U;
-  static constexpr std::uint16_t all = (1U << 11U) - 1U;
+  static constexpr std::uint16_t begins = 1U
+                                          << 11U;  // consume: a delivery waits in a queue of the member until `begin`
+  static constexpr std::uint16_t unseen = 1U << 12U;  // nak: no program saw `number`, and those in the body: no try
+  static constexpr std::uint16_t all = (1U << 13U) - 1U;
 };
 
 // Op: one op. The views point into the bytes that it was parsed from, or to the caller's.

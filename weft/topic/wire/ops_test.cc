@@ -70,6 +70,7 @@ TEST(Ops, TheKindsAndFlagsOfTheFirstVersionKeepTheirNumbers) {
   EXPECT_EQ(static_cast<int>(OpKind::ack), 17);
   EXPECT_EQ(static_cast<int>(OpKind::lease), 21);
   EXPECT_EQ(static_cast<int>(OpKind::probe), 24);
+  EXPECT_EQ(static_cast<int>(OpKind::recall), 26);
   EXPECT_EQ(OpFlags::more, 512);
 }
 

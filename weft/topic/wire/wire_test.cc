@@ -57,6 +57,7 @@ TEST(Control, GoesAndComesBack) {
   roster.owned = {{"t", 7}};
   roster.peers = {{5, "ipc://x"}};
   roster.heard = {{6, 7}};
+  roster.parted = {8, 9};
   Control control{.kind = Control::Kind::roster, .from = 1, .to = 2, .id = 3, .number = 4};
   control.texts = roster_texts(roster);
   const auto read = decode_control(as_bytes(*encode_control(control)));
@@ -68,6 +69,7 @@ TEST(Control, GoesAndComesBack) {
   EXPECT_EQ(parsed->services, roster.services);
   ASSERT_EQ(parsed->heard.size(), 1u);
   EXPECT_EQ(parsed->heard.front().ask, 7u);
+  EXPECT_EQ(parsed->parted, roster.parted);
   EXPECT_EQ(parsed->owned.front().epoch, 7u);
   EXPECT_EQ(parsed->peers.front().instance, 5u);
 }

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+// How the members of a consumer share its messages.
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "weft/topic/hub/session.h"
+
+namespace weft::topic {
+namespace {
+
+// A queue that stands still for so long belongs to a program that is busy. Work that takes less is not worth the two
+// messages of a recall.
+constexpr Duration kRecallAfter = std::chrono::milliseconds(5);
+
+}  // namespace
+
+void HubSession::give_back_queue(const Channel& channel, const store::Now& now) {
+  store::Stream* stream = channel.holder == store::kNoHolder ? nullptr : stream_of(channel);
+  if (store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(channel.consumer)) {
+    (void)consumer->state.give_back_queue(channel.holder, now.steady);
+  }
+}
+
+void HubSession::gather_groups() {
+  groups_.clear();
+  std::map<store::Consumer*, std::size_t> places;
+  for (auto& [name, client] : clients_) {
+    const bool takes = client.queue.empty() && client.unheard_bytes <= Client::kUnheardBytesMax;
+    for (auto& [id, channel] : client.channels) {
+      if (channel.kind != Channel::Kind::consumer) {
+        continue;
+      }
+      store::Stream* stream = stream_of(channel);
+      store::Consumer* consumer = stream == nullptr ? nullptr : stream->find_consumer(channel.consumer);
+      // Those of a consumer that is gone are one group, which ends when it is served.
+      const auto [at, added] = places.try_emplace(consumer, groups_.size());
+      if (added) {
+        groups_.push_back({consumer});
+      }
+      channel.group = at->second;
+      groups_[at->second].members.push_back({&name, id, &channel, takes});
+    }
+  }
+}
+
+// The one that has the least to do; of several the one that waits longest.
+HubSession::Member* HubSession::next_member(Group& group) {
+  Member* best = nullptr;
+  const auto rank = [&group](const Member& member) {
+    return std::tuple(group.consumer->state.load(member.channel->holder), member.channel->served);
+  };
+  for (Member& member : group.members) {
+    if (member.takes && member.channel->credit != 0 && (best == nullptr || rank(member) < rank(*best))) {
+      best = &member;
+    }
+  }
+  return best;
+}
+
+bool HubSession::deliver_consumer(Channel& channel, const store::Now& now) {
+  Group& group = groups_[channel.group];
+  if (group.consumer == nullptr) {
+    for (const Member& member : std::exchange(group.members, {})) {
+      end_channel(*member.client, member.id, Error(Errc::not_found, "the stream or the consumer is gone"), 0);
+    }
+    return false;
+  }
+  Member* const member = next_member(group);
+  if (member == nullptr) {
+    return false;
+  }
+  Channel& chosen = *member->channel;
+  store::Consumer& consumer = *group.consumer;
+  const auto delivery = store_->next_delivery(*stream_of(chosen), consumer, now, chosen.holder);
+  if (!delivery) {
+    const Member ended = *member;
+    std::erase_if(group.members, [&](const Member& each) { return each.channel == ended.channel; });
+    give_back_queue(chosen, now);
+    end_channel(*ended.client, ended.id, delivery.error(), consumer.state.next());
+    return false;
+  }
+  if (!*delivery) {
+    return false;
+  }
+  --chosen.credit;
+  chosen.served = ++deliveries_;
+  const std::uint64_t sequence = (*delivery)->read.message.sequence;
+  if (!send_message(*member->client, member->id, (*delivery)->read, (*delivery)->tries - 1)) {
+    (void)store_->give_back(consumer, sequence, chosen.holder, now);
+    return false;
+  }
+  member->takes = clients_.find(*member->client)->second.unheard_bytes <= Client::kUnheardBytesMax;
+  return true;
+}
+
+void HubSession::recall(const store::Now& now) {
+  recall_at_ = kNever;
+  for (Group& group : groups_) {
+    if (group.consumer != nullptr && group.members.size() > 1) {
+      recall(group, now);
+    }
+  }
+}
+
+void HubSession::recall(Group& group, const store::Now& now) {
+  store::ConsumerState& state = group.consumer->state;
+  const auto idle = static_cast<std::size_t>(
+      std::count_if(group.members.begin(), group.members.end(), [&state](const Member& member) {
+        const Channel& channel = *member.channel;
+        return member.takes && channel.credit != 0 && channel.holder != store::kNoHolder &&
+               state.load(channel.holder) == 0;
+      }));
+  Member* most = nullptr;
+  bool asked = false;
+  for (Member& member : group.members) {
+    Channel& channel = *member.channel;
+    const std::size_t queued = state.queued(channel.holder);
+    if (std::exchange(channel.queued_before, queued) != queued) {
+      channel.moved = now.steady;
+    }
+    if (channel.recalled) {
+      // A member that does not answer has ended its queue as one that does not acknowledge ends a delivery.
+      const Instant until = deadline_after(*channel.recalled, group.consumer->settings.ack_wait);
+      if (until <= now.steady) {
+        (void)state.give_back_queue(channel.holder, now.steady);
+        channel.recalled.reset();
+        recall_at_ = now.steady;
+      } else {
+        recall_at_ = std::min(recall_at_, until);
+        asked = true;
+      }
+    } else if (queued != 0 && (most == nullptr || queued > state.queued(most->channel->holder))) {
+      most = &member;
+    }
+  }
+  if (idle == 0 || most == nullptr || asked) {
+    return;
+  }
+  Channel& channel = *most->channel;
+  if (const Instant at = deadline_after(channel.moved, kRecallAfter); at > now.steady) {
+    recall_at_ = std::min(recall_at_, at);
+    return;
+  }
+  Op op;
+  op.kind = OpKind::recall;
+  op.id = most->id;
+  op.number = channel.queued_before - channel.queued_before / (idle + 1);
+  if (queue_delivery(*most->client, op)) {
+    channel.recalled = now.steady;
+    recall_at_ = std::min(recall_at_, deadline_after(now.steady, group.consumer->settings.ack_wait));
+  }
+}
+
+}  // namespace weft::topic

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// What members of a consumer have of its messages, and when a delivery begins.
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "weft/topic/hub/test_hub.h"
+#include <gtest/gtest.h>
+
+namespace weft::topic {
+namespace {
+
+using namespace std::chrono_literals;
+
+class ShareTest : public HubTest {
+ protected:
+  // Opens a member's channel. Returns its id.
+  std::uint32_t consume(TestMember& m, const ConsumerSettings& settings, std::uint64_t credit = 1000) {
+    const std::string text = write_settings(settings);
+    Op op = op_of(OpKind::consume, "s", "c", text);
+    op.flags = OpFlags::begins;
+    op.number = credit;
+    const std::uint32_t id = m.send(op);
+    EXPECT_EQ(m.answer_to(id).op.error(), Errc::ok);
+    return id;
+  }
+  void append(TestMember& m, int count) {
+    for (int i = 0; i < count; ++i) {
+      ASSERT_EQ(m.request(TestMember::append_op("s", "a", std::to_string(i))).op.error(), Errc::ok);
+    }
+  }
+  // A recall may come whenever another member has nothing; left unanswered it changes nothing for ack_wait.
+  static OwnedOp next_delivery(TestMember& m) {
+    OwnedOp op = m.next();
+    while (op.op.kind == OpKind::recall) {
+      op = m.next();
+    }
+    return op;
+  }
+  static Op begin_op(std::uint32_t channel, std::uint64_t sequence) {
+    Op op = op_of(OpKind::begin, "s", "c");
+    op.id = channel;
+    op.number = sequence;
+    return op;
+  }
+  static Op ack_op(std::uint64_t sequence) {
+    Op op = op_of(OpKind::ack, "s", "c");
+    op.number = sequence;
+    return op;
+  }
+  static StreamSettings in_memory() {
+    StreamSettings settings;
+    settings.survives = Survives::nothing;
+    return settings;
+  }
+};
+
+TEST_F(ShareTest, TheTimeToAcknowledgeAndTheTriesBeginWhenAProgramGetsTheMessage) {
+  TestMember m = member();
+  ASSERT_EQ(m.declare("s", in_memory()), Errc::ok);
+  const std::uint32_t channel = consume(m, {.ack_wait = 10ms, .tries_max = 1});
+  append(m, 2);
+  EXPECT_EQ(m.next().op.number, 1U);
+  EXPECT_EQ(m.next().op.number, 2U);
+  const OwnedOp begun = m.request(begin_op(channel, 1));
+  EXPECT_EQ(begun.op.number, 1U);
+  EXPECT_EQ(begun.op.second, 1U);
+  // The delivery of 1 ends by its time, after the only try. That of 2 has not begun.
+  while (hub_->counters().dead_dropped.load() == 0) {
+    ASSERT_EQ(m.request(op_of(OpKind::probe)).op.error(), Errc::ok);
+  }
+  EXPECT_EQ(m.request(ack_op(1)).op.number, 0U);
+  EXPECT_EQ(m.request(ack_op(2)).op.number, 1U);
+  EXPECT_EQ(hub_->counters().dead_dropped.load(), 1U);
+}
+
+TEST_F(ShareTest, WhatAMemberLeavesUnseenGoesToAnotherOneWithoutATry) {
+  TestMember left = member();
+  TestMember taker = member();
+  ASSERT_EQ(left.declare("s", in_memory()), Errc::ok);
+  const ConsumerSettings settings{.ack_wait = 1h, .tries_max = 1};
+  std::uint32_t channel = consume(left, settings);
+  append(left, 3);
+  for (std::uint64_t i = 1; i <= 3; ++i) {
+    EXPECT_EQ(left.next().op.number, i);
+  }
+  EXPECT_EQ(left.request(begin_op(channel, 1)).op.number, 1U);
+  left.close();  // as by kill -9
+  channel = consume(taker, settings);
+  for (std::uint64_t i = 2; i <= 3; ++i) {
+    const OwnedOp op = taker.next();
+    EXPECT_EQ(op.op.number, i);
+    EXPECT_EQ(op.op.code, 0U) << "tries";
+  }
+  EXPECT_EQ(taker.request(begin_op(channel, 1)).op.number, 0U) << "the one that began is not the taker's";
+}
+
+TEST_F(ShareTest, MembersThatWaitGetAFairShare) {
+  std::vector<std::unique_ptr<TestMember>> members;
+  std::vector<std::uint32_t> channels;
+  for (int i = 0; i < 4; ++i) {
+    members.push_back(std::make_unique<TestMember>(context_, Hub::endpoint(directory_)));
+    if (i == 0) {
+      ASSERT_EQ(members[0]->declare("s", in_memory()), Errc::ok);
+    }
+    channels.push_back(consume(*members.back(), {}));
+  }
+  append(*members[0], 40);
+  for (auto& each : members) {
+    for (int i = 0; i < 10; ++i) {
+      EXPECT_EQ(next_delivery(*each).op.kind, OpKind::delivery);
+    }
+  }
+  // A member that works on ten gets no more while another one has nothing.
+  EXPECT_EQ(members[3]->request(begin_op(channels[3], 4)).op.error(), Errc::ok);
+  TestMember late = member();
+  (void)consume(late, {});
+  append(*members[0], 1);
+  EXPECT_EQ(next_delivery(late).op.kind, OpKind::delivery);
+}
+
+TEST_F(ShareTest, AMemberThatHasNothingGetsWhatWaitsBehindABusyOne) {
+  TestMember busy = member();
+  ASSERT_EQ(busy.declare("s", in_memory()), Errc::ok);
+  const std::uint32_t channel = consume(busy, {.unacked_max = 4, .ack_wait = 1h});
+  append(busy, 4);
+  for (std::uint64_t i = 1; i <= 4; ++i) {
+    EXPECT_EQ(busy.next().op.number, i);
+  }
+  EXPECT_EQ(busy.request(begin_op(channel, 1)).op.number, 1U);
+  TestMember idle = member();
+  (void)consume(idle, {.unacked_max = 4, .ack_wait = 1h});
+  const OwnedOp recall = busy.next();
+  ASSERT_EQ(recall.op.kind, OpKind::recall);
+  EXPECT_EQ(recall.op.id, channel);
+  EXPECT_EQ(recall.op.number, 2U) << "of the three that wait";
+  Op back = op_of(OpKind::nak, "s", "c");
+  back.id = channel;
+  back.flags = OpFlags::unseen | OpFlags::quiet;
+  back.number = 4;
+  (void)busy.send(back);
+  const OwnedOp given = idle.next();
+  EXPECT_EQ(given.op.number, 4U);
+  EXPECT_EQ(given.op.code, 0U);
+}
+
+TEST_F(ShareTest, AMemberThatDoesNotAnswerLosesItsQueueAfterAckWait) {
+  TestMember hung = member();
+  ASSERT_EQ(hung.declare("s", in_memory()), Errc::ok);
+  (void)consume(hung, {.ack_wait = 20ms});
+  append(hung, 1);
+  EXPECT_EQ(hung.next().op.number, 1U);
+  TestMember idle = member();
+  (void)consume(idle, {.ack_wait = 20ms});
+  EXPECT_EQ(hung.next().op.kind, OpKind::recall);
+  EXPECT_EQ(idle.next().op.number, 1U);
+}
+
+TEST_F(ShareTest, ASequenceOfAnotherLifeOfTheStreamIsNoneOfThisOne) {
+  TestMember m = member();
+  ASSERT_EQ(m.declare("s", in_memory()), Errc::ok);
+  const std::string first = "from=sequence\nfrom_value=7\n";
+  const auto read = [&](std::string_view life) {
+    Op op = op_of(OpKind::read, "s", "", first);
+    op.message_id = life;
+    return m.request(op);
+  };
+  append(m, 8);
+  const std::string old_life(read("").op.message_id);
+  EXPECT_EQ(read(old_life).op.number, 7U);
+  const std::uint32_t old_channel = consume(m, {});
+  EXPECT_EQ(m.request(op_of(OpKind::remove, "s")).op.error(), Errc::ok);
+  ASSERT_EQ(m.declare("s", in_memory()), Errc::ok);
+  append(m, 8);
+  EXPECT_EQ(read(old_life).op.number, 1U) << "all of it is new to the reader";
+  const std::string new_life(read("").op.message_id);
+  EXPECT_NE(new_life, old_life);
+  const std::uint32_t channel = consume(m, {});
+  for (const OpKind kind : {OpKind::begin, OpKind::ack, OpKind::nak, OpKind::work, OpKind::reject}) {
+    Op op = op_of(kind, "s", "c");
+    op.id = kind == OpKind::begin ? channel : 0;
+    op.number = 1;
+    op.message_id = old_life;
+    EXPECT_EQ(m.request(op).op.error(), Errc::not_found) << op_name(kind);
+  }
+  (void)old_channel;
+  Op ack = ack_op(1);
+  ack.message_id = new_life;
+  EXPECT_EQ(m.request(ack).op.number, 1U);
+  // Streams on the disk, too.
+  StreamSettings kept;
+  kept.survives = Survives::process;
+  ASSERT_EQ(m.declare("d", kept), Errc::ok);
+  const std::string before(m.request(op_of(OpKind::read, "d")).op.message_id);
+  EXPECT_EQ(m.request(op_of(OpKind::remove, "d")).op.error(), Errc::ok);
+  ASSERT_EQ(m.declare("d", kept), Errc::ok);
+  EXPECT_NE(m.request(op_of(OpKind::read, "d")).op.message_id, before);
+}
+
+}  // namespace
+}  // namespace weft::topic

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// Node: which connections speak for which handles. A word of the fleet is taken over a connection that has shown what it
+// must, and only for the handle that this connection speaks for. What a handle told ends with its connection.
+#include <algorithm>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "weft/msg/message/monitor.h"
+#include "weft/msg/socket/socket_core.h"
+#include "weft/topic/node/node.h"
+
+namespace weft::topic {
+
+// Within the process a message comes over no connection. In a fleet with CURVE keys whoever has the public one may
+// connect; a handle has the secret one too, and shows it inside of the encryption. A certificate is shown by both sides.
+bool Node::is_proven(const Message& message) const noexcept {
+  if (proof_.empty() || message.origin().peer == 0) {
+    return true;
+  }
+  const char* const shown = message.peer_property(kProof);
+  const std::string_view text = shown == nullptr ? std::string_view() : std::string_view(shown);
+  unsigned different = text.size() == proof_.size() ? 0 : 1;
+  for (std::size_t i = 0; i < proof_.size() && i < text.size(); ++i) {
+    different |= static_cast<unsigned char>(text[i]) ^ static_cast<unsigned char>(proof_[i]);
+  }
+  return different == 0;
+}
+
+// One handle speaks over one connection. A handle that connects anew is heard at once where it has shown the fleet's
+// secret; elsewhere when its connection before has ended, so that nobody speaks for one that is there.
+bool Node::speaks_for(msg::PeerId via, std::uint64_t instance) const {
+  if (via == 0) {
+    return true;
+  }
+  if (const auto voice = voices_.find(via); voice != voices_.end()) {
+    return voice->second == instance;
+  }
+  const auto peer = peers_.find(instance);
+  return !proof_.empty() || peer == peers_.end() || peer->second.via == 0 || !msg::is_known(peer->second.via);
+}
+
+void Node::watch_voices() {
+  out_.core()->monitor().set_sink([weak = weak_from_this()](const MonitorEvent& event) {
+    if (event.kind != EventKind::disconnected) {
+      return true;
+    }
+    const auto node = weak.lock();
+    if (node == nullptr || node->closed()) {
+      return true;
+    }
+    try {
+      node->loop_->post([weak] {
+        if (const auto still = weak.lock(); still != nullptr && !still->closed()) {
+          still->sweep_wait_ = kSweepFirst;
+          still->handle_out();  // what the connection said before it ended
+          sweep_voices(still.get());
+        }
+      });
+    } catch (const std::bad_alloc&) {
+      node->mend_soon();  // sweeps
+      return false;
+    }
+    return true;
+  });
+}
+
+// The connection that ended is gone when nothing refers to it any more, which may take a moment.
+void Node::sweep_voices_soon() noexcept {
+  if (sweep_timer_) {
+    loop_->timers().cancel(std::exchange(sweep_timer_, {}));
+  }
+  if (sweep_wait_ <= kSweepLast) {
+    sweep_timer_ = loop_->timers().schedule(loop_->now() + sweep_wait_, {&Node::sweep_voices, this});
+    sweep_wait_ = 4 * sweep_wait_;
+  }
+}
+
+void Node::sweep_voices(void* self) {
+  Node& node = *static_cast<Node*>(self);
+  node.sweep_timer_ = {};
+  bool forgot = false;
+  std::vector<std::uint64_t> again;  // over whose other connection we are heard
+  (void)msg::or_no_memory([&]() -> Result<void> {
+    const std::lock_guard lock(node.mesh_mutex_);
+    for (auto at = node.voices_.begin(); at != node.voices_.end();) {
+      if (msg::is_known(at->first)) {
+        ++at;
+        continue;
+      }
+      const std::uint64_t instance = at->second;
+      if (const auto peer = node.peers_.find(instance); peer != node.peers_.end() && peer->second.via == at->first) {
+        forgot = true;
+        node.note_parted(instance);
+        node.forget_peer(instance);
+        const bool linked = std::any_of(node.links_.begin(), node.links_.end(), [&](const auto& each) {
+          return each.second.instance == instance && each.second.up;
+        });
+        if (linked) {
+          again.push_back(instance);
+        }
+      }
+      at = node.voices_.erase(at);
+    }
+    return {};
+  });
+  for (const std::uint64_t instance : again) {
+    (void)node.tell_soon(instance, true);
+  }
+  if (forgot) {
+    node.mesh_changed();
+  }
+  node.sweep_voices_soon();
+}
+
+}  // namespace weft::topic
