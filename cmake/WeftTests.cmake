@@ -2,16 +2,40 @@
 # One test program per folder, and the fuzzers.
 find_package(GTest REQUIRED)
 find_library(WEFT_RAPIDCHECK rapidcheck)  # x_property_test.cc: a part beside a simple model of it
-include(GoogleTest)
+find_program(WEFT_ANY_PYTHON python3 REQUIRED)
 
-# weft_discover_tests(TARGET LABEL): every TEST of the program becomes a ctest test. A suite whose name starts with
-# `Quiet` measures or counts, and so runs alone.
-function(weft_discover_tests target label)
-  gtest_discover_tests(${target} TEST_FILTER "-Quiet*" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${label} TIMEOUT 300)
-  gtest_discover_tests(${target} TEST_FILTER "Quiet*" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${label} TIMEOUT 300 RUN_SERIAL TRUE)
+# weft_add_cases(TARGET LABEL [SHARDS N] [FILTER F PREFIX P ENVIRONMENT E]): the cases of a GoogleTest program, as the
+# ctest tests `cases.TARGET`, or one for each of N shards. tools/testing/own_process.txt lists the cases that run in a
+# process of their own; those that run alone are `cases.TARGET.alone`.
+set(weft_own_process ${PROJECT_SOURCE_DIR}/tools/testing/own_process.txt)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${weft_own_process})
+function(weft_add_cases target label)
+  cmake_parse_arguments(PARSE_ARGV 2 cases "" "SHARDS;FILTER;PREFIX;ENVIRONMENT" "")
+  set(name cases.${cases_PREFIX}${target})
+  set(options --name ${target})
+  if(cases_FILTER)
+    list(APPEND options --filter ${cases_FILTER} --prefix ${cases_PREFIX})
+  endif()
+  set(entries)
+  if(cases_SHARDS GREATER 1)
+    foreach(shard RANGE 1 ${cases_SHARDS})
+      weft_add_cases_entry(${name}.${shard}of${cases_SHARDS} ${options} --shard ${shard}/${cases_SHARDS})
+    endforeach()
+  else()
+    weft_add_cases_entry(${name} ${options})
+  endif()
+  file(STRINGS ${weft_own_process} alone REGEX "^alone +${target} ")
+  if(alone)
+    weft_add_cases_entry(${name}.alone ${options} --alone)
+    set_tests_properties(${name}.alone PROPERTIES RUN_SERIAL TRUE)
+  endif()
+  set_tests_properties(${entries} PROPERTIES LABELS ${label} TIMEOUT 3600 ENVIRONMENT "${cases_ENVIRONMENT}")
 endfunction()
+macro(weft_add_cases_entry entry)  # of weft_add_cases alone: the runner itself stops a case that hangs
+  add_test(NAME ${entry} COMMAND ${WEFT_ANY_PYTHON} -B ${PROJECT_SOURCE_DIR}/tools/testing/run_cases.py
+    --results ${PROJECT_BINARY_DIR}/cases/${entry}.json ${ARGN} $<TARGET_FILE:${target}>)
+  list(APPEND entries ${entry})
+endmacro()
 
 # The headers that every test includes and that take longest to read, compiled once.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "")
@@ -29,7 +53,11 @@ function(weft_add_test_program target)
   if(WEFT_RAPIDCHECK)
     target_link_libraries(${target} PRIVATE ${WEFT_RAPIDCHECK})
   endif()
-  weft_discover_tests(${target} unit)
+  set(shards 1)
+  if(WEFT_SHARDS_OF_${target})
+    set(shards ${WEFT_SHARDS_OF_${target}})
+  endif()
+  weft_add_cases(${target} unit SHARDS ${shards})
   add_dependencies(unit_tests ${target})
 endfunction()
 function(weft_add_unit_test target)
@@ -68,12 +96,10 @@ endforeach()
 
 # Runs the tests of loops, cores and servers once more with io_uring. Where the system forbids io_uring they run with
 # epoll, and io_uring.LoopPoller.* is skipped with the reason.
-function(weft_discover_uring_tests target filter)
-  gtest_discover_tests(${target} TEST_FILTER ${filter} TEST_PREFIX io_uring. DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT WEFT_POLLER=io_uring)
-endfunction()
-weft_discover_uring_tests(rt_test "Loop*:Runtime*:Core*:Call*:PostWait*:TaskTime*:TaskWork*")
-weft_discover_uring_tests(serve_test "*ServerTest*:*StopTest*:*SessionTest*:*LimitsTest*:*AcceptMode*:*Slow*")
+weft_add_cases(rt_test unit FILTER "Loop*:Runtime*:Core*:Call*:PostWait*:TaskTime*:TaskWork*"
+  PREFIX io_uring. ENVIRONMENT WEFT_POLLER=io_uring)
+weft_add_cases(serve_test unit FILTER "*ServerTest*:*StopTest*:*SessionTest*:*LimitsTest*:*AcceptMode*:*Slow*"
+  PREFIX io_uring. ENVIRONMENT WEFT_POLLER=io_uring)
 
 # Compares with libsodium's own result for the same bytes.
 if(sodium_FOUND)
