@@ -9,10 +9,14 @@ find_program(WEFT_ANY_PYTHON python3 REQUIRED)
 # process of their own; those that run alone are `cases.TARGET.alone`.
 set(weft_own_process ${PROJECT_SOURCE_DIR}/tools/testing/own_process.txt)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${weft_own_process})
+set(weft_sanitizer plain)
+if(WEFT_SANITIZE MATCHES "address|thread")
+  set(weft_sanitizer ${CMAKE_MATCH_0})
+endif()
 function(weft_add_cases target label)
   cmake_parse_arguments(PARSE_ARGV 2 cases "" "SHARDS;FILTER;PREFIX;ENVIRONMENT" "")
   set(name cases.${cases_PREFIX}${target})
-  set(options --name ${target})
+  set(options --name ${target} --build ${weft_sanitizer})
   if(cases_FILTER)
     list(APPEND options --filter ${cases_FILTER} --prefix ${cases_PREFIX})
   endif()
@@ -36,6 +40,11 @@ macro(weft_add_cases_entry entry)  # of weft_add_cases alone: the runner itself 
     --results ${PROJECT_BINARY_DIR}/cases/${entry}.json ${ARGN} $<TARGET_FILE:${target}>)
   list(APPEND entries ${entry})
 endmacro()
+
+# weft_nightly(TEST...): tests that only `./dev test --nightly` runs. Each has a smaller one beside it for every day.
+function(weft_nightly)
+  set_property(TEST ${ARGN} APPEND PROPERTY LABELS nightly)
+endfunction()
 
 # The headers that every test includes and that take longest to read, compiled once.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/test_headers.cc CONTENT "")

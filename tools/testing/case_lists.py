@@ -7,6 +7,8 @@ import pathlib
 
 FOLDER = pathlib.Path(__file__).parent
 OWN_PROCESS = FOLDER / "own_process.txt"
+NIGHTLY = FOLDER / "nightly.txt"
+BUILDS = ("plain", "address", "thread")  # by their sanitizer
 KINDS = ("own", "alone")
 
 
@@ -57,6 +59,31 @@ class Processes:
         """
         kinds = {kind for kind, pattern in self.patterns if fnmatch.fnmatchcase(case, pattern)}
         return "alone" if "alone" in kinds else "own" if "own" in kinds else "shared"
+
+
+@dataclasses.dataclass(frozen=True)
+class Nightly:
+    """The cases of one program that a build runs in the nightly effort only."""
+
+    patterns: tuple
+
+    @classmethod
+    def of(cls, program, build, file=NIGHTLY):
+        patterns = []
+        for builds, of, pattern, _ in rows(file, 3):
+            named = BUILDS if builds == "all" else builds.split(",")
+            if set(named) - set(BUILDS):
+                raise ValueError(f"{file}: {builds}: the builds are {', '.join(BUILDS)}, and all")
+            if build in named and fnmatch.fnmatchcase(program, of):
+                patterns.append(pattern)
+        return cls(tuple(patterns))
+
+    def has(self, case):
+        """
+        >>> Nightly(("Slow.*", "*/wss")).has("Slow.A"), Nightly(()).has("Slow.A")
+        (True, False)
+        """
+        return any(fnmatch.fnmatchcase(case, pattern) for pattern in self.patterns)
 
 
 def is_quiet(case):

@@ -4,8 +4,8 @@
 
 Cases of own_process.txt run in a process of their own: "own" ones after the others, "alone" ones only with --alone. A
 case during which the process dies or takes too long has failed, and the next process goes on behind it.
-WEFT_CASES_INCLUDE and WEFT_CASES_EXCLUDE are regular expressions that choose cases by name. The exit status is 1 when a
-case failed. --results FILE keeps what became of each case, for ctest_summary.py."""
+Cases of nightly.txt run where WEFT_NIGHTLY is set. WEFT_CASES_INCLUDE and WEFT_CASES_EXCLUDE are regular expressions that
+choose cases by name. The exit status is 1 when a case failed. --results FILE keeps what became of each case, for ctest_summary.py."""
 
 import argparse
 import dataclasses
@@ -32,6 +32,8 @@ def arguments_of(words):
     parser.add_argument("--shard", default="1/1", help="I/N: the I-th of N parts of the cases, from 1")
     parser.add_argument("--alone", action="store_true", help="only the cases that run alone")
     parser.add_argument("--results", type=pathlib.Path)
+    parser.add_argument("--build", choices=case_lists.BUILDS, default="plain")
+    parser.add_argument("--nightly", type=pathlib.Path, default=case_lists.NIGHTLY, help="the list of nightly cases")
     parser.add_argument("--own-process", type=pathlib.Path, default=case_lists.OWN_PROCESS)
     return parser.parse_args(words)
 
@@ -58,13 +60,16 @@ def plan_of(arguments, environment):
     """The cases that this run has, after its shard and the choice of the environment."""
     name = arguments.name or pathlib.Path(arguments.program).name
     processes = case_lists.Processes.of(name, arguments.own_process)
+    nightly = case_lists.Nightly.of(name, arguments.build, arguments.nightly)
+    if environment.get("WEFT_NIGHTLY"):
+        nightly = case_lists.Nightly(())
     include, exclude = environment.get("WEFT_CASES_INCLUDE", ""), environment.get("WEFT_CASES_EXCLUDE", "")
     kinds = {"shared": [], "own": [], "alone": []}
     for case in gtest_program.list_cases(arguments.program, arguments.filter):
         kind = processes.kind(case)
         if case_lists.is_quiet(case) and kind != "alone":
             raise ValueError(f"{case} is called quiet: own_process.txt needs a line `alone {name} PATTERN REASON` for it")
-        if is_chosen(arguments.prefix + case, include, exclude):
+        if is_chosen(arguments.prefix + case, include, exclude) and not nightly.has(arguments.prefix + case):
             kinds[kind].append(case)
     part, parts = (int(number) for number in arguments.shard.split("/"))
     chosen = {kind: cases[part - 1::parts] for kind, cases in kinds.items()}

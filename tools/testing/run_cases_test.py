@@ -17,6 +17,7 @@ import run_cases
 
 PROGRAM = sys.argv.pop(1)
 RUNNER = pathlib.Path(run_cases.__file__)
+CLEAN = {name: value for name, value in os.environ.items() if not name.startswith("WEFT_")}
 QUIET = "alone cases_subject QuietSubject.* it counts\n"
 
 
@@ -29,7 +30,7 @@ class Runner(unittest.TestCase):
             log = pathlib.Path(folder, "log")
             done = subprocess.run(
                 [sys.executable, "-B", RUNNER, "--filter", pattern, "--results", results, "--own-process", lists, *options,
-                 PROGRAM], env={**os.environ, "WEFT_SUBJECT_LOG": str(log), **environment}, capture_output=True, text=True,
+                 PROGRAM], env={**CLEAN, "WEFT_SUBJECT_LOG": str(log), **environment}, capture_output=True, text=True,
                 check=False)
             self.assertEqual(done.stderr, "")
             self.processes = dict(line.split() for line in log.read_text().splitlines()) if log.exists() else {}
@@ -112,6 +113,16 @@ class Runner(unittest.TestCase):
         self.assertEqual(self.outcomes(cases), {"again.Every/Rows.AreCases/1": "failed"})
         status, cases, lines = self.run_cases("*", WEFT_CASES_INCLUDE="no such case")
         self.assertEqual((status, cases), (0, {}))
+
+    def test_nightly_cases_run_at_night_in_the_builds_that_the_list_names(self):
+        with tempfile.NamedTemporaryFile("w+", suffix=".txt") as file:
+            file.write("thread cases_s* Subject.F* no threads\nall other * a reason\naddress cases_subject Nothing a reason\n")
+            file.flush()
+            def run(**environment):
+                return list(self.run_cases("Subject.F*:Subject.Last", "--build", build, "--nightly", file.name,
+                                           **environment)[1])
+            for build, every_day in (("plain", 3), ("address", 3), ("thread", 1)):
+                self.assertEqual((len(run(WEFT_NIGHTLY="")), len(run(WEFT_NIGHTLY="1"))), (every_day, 3))
 
     def test_the_examples_hold(self):
         for module in (case_lists, gtest_program, run_cases):

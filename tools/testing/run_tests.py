@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""run_tests.py PRESET [ctest arguments]: runs ctest for `./dev test`, and has its exit status.
+"""run_tests.py PRESET [--nightly] [ctest arguments]: runs ctest for `./dev test`, and has its exit status.
 
--R and -E choose single cases of GoogleTest programs as well as ctest tests. ctest's results are in build/PRESET/test.xml,
+Tests with the label nightly, and cases of nightly.txt, run with --nightly only. -R and -E choose single cases of GoogleTest programs as well as ctest tests. ctest's results are in build/PRESET/test.xml,
 those of cases in build/PRESET/cases/."""
 
-import argparse
+import dataclasses
 import functools
 import json
 import os
@@ -21,18 +21,48 @@ import run_cases
 RUNNER = "run_cases.py"
 
 
-def arguments_of(words):
-    """The arguments of this program, and those that only ctest understands.
+@dataclasses.dataclass
+class Arguments:
+    """Those of this program; `rest` is what only ctest understands."""
 
-    >>> ours, rest = arguments_of(["dev", "-V", "-R", "A", "-L", "unit", "-R", "B"])
-    >>> ours.preset, ours.include, ours.exclude, rest
-    ('dev', 'B', '', ['-V', '-L', 'unit'])
+    preset: str
+    include: str = ""
+    exclude: str = ""
+    without: list = dataclasses.field(default_factory=list)  # regular expressions of labels
+    nightly: bool = False
+    rest: list = dataclasses.field(default_factory=list)
+
+
+def arguments_of(words):
     """
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("preset")
-    parser.add_argument("-R", "--tests-regex", dest="include", default="")
-    parser.add_argument("-E", "--exclude-regex", dest="exclude", default="")
-    return parser.parse_known_args([words[0], *words[1:]])
+    >>> arguments_of(["dev", "-V", "-R", "A", "-L", "unit", "-R", "B", "-LE", "x"])
+    Arguments(preset='dev', include='B', exclude='', without=['x'], nightly=False, rest=['-V', '-L', 'unit'])
+    """
+    preset, *words = words
+    found = Arguments(preset)
+    words = iter(words)
+    for word in words:
+        if word in ("-R", "--tests-regex"):
+            found.include = next(words, "")
+        elif word in ("-E", "--exclude-regex"):
+            found.exclude = next(words, "")
+        elif word in ("-LE", "--label-exclude"):
+            found.without.append(next(words, ""))
+        elif word == "--nightly":
+            found.nightly = True
+        else:
+            found.rest.append(word)
+    return found
+
+
+def labels_left_out(ours):
+    """ctest's arguments. It leaves out what matches each -LE, so there is one.
+
+    >>> labels_left_out(arguments_of(["dev", "-LE", "a|b"])), labels_left_out(arguments_of(["dev", "--nightly"]))
+    (['-LE', 'a|b|^nightly$'], [])
+    """
+    labels = ours.without + ([] if ours.nightly else ["^nightly$"])
+    return ["-LE", "|".join(labels)] if labels else []
 
 
 def exactly(names):
@@ -69,14 +99,15 @@ def chosen_tests(tests, choice):
 
 
 def main():
-    ours, rest = arguments_of(sys.argv[1:])
-    choice = {"WEFT_CASES_INCLUDE": ours.include, "WEFT_CASES_EXCLUDE": ours.exclude}
-    ctest = ["ctest", "--preset", ours.preset]
+    ours = arguments_of(sys.argv[1:])
+    choice = {"WEFT_CASES_INCLUDE": ours.include, "WEFT_CASES_EXCLUDE": ours.exclude,
+              "WEFT_NIGHTLY": "1" if ours.nightly else ""}
+    ctest = ["ctest", "--preset", ours.preset, *labels_left_out(ours)]
     folder = pathlib.Path("build", ours.preset).absolute()
     picked = []
     if ours.include or ours.exclude:
         gtest_program.list_cases = functools.lru_cache(maxsize=None)(gtest_program.list_cases)
-        listed = subprocess.run([*ctest, "--show-only=json-v1", *rest], capture_output=True, text=True, check=False)
+        listed = subprocess.run([*ctest, "--show-only=json-v1", *ours.rest], capture_output=True, text=True, check=False)
         if listed.returncode != 0:
             sys.exit(listed.stderr + listed.stdout)
         picked = ["-R", exactly(chosen_tests(json.loads(listed.stdout)["tests"], choice))]
@@ -85,7 +116,7 @@ def main():
     results.unlink(missing_ok=True)
     # The summary shows the end of a failing test's output, so a long output loses its head.
     return subprocess.run([*ctest, "--parallel", str(os.cpu_count()), "--output-junit", results,
-                           "--test-output-truncation", "head", *rest, *picked], env={**os.environ, **choice},
+                           "--test-output-truncation", "head", *ours.rest, *picked], env={**os.environ, **choice},
                           check=False).returncode
 
 

@@ -32,7 +32,8 @@ class Tests(unittest.TestCase):
             build.mkdir(parents=True)
             pathlib.Path(folder, "CMakePresets.json").write_text(json.dumps(PRESETS), encoding="utf-8")
             pathlib.Path(folder, "own.txt").write_text("alone cases_subject QuietSubject.* it counts\n", encoding="utf-8")
-            text = "add_test(whole true)\nadd_test(whole.First true)\n"
+            text = ("add_test(whole true)\nadd_test(whole.First true)\nadd_test(whole.First.all true)\n"
+                    "set_tests_properties(whole.First.all PROPERTIES LABELS nightly)\n")
             for name, options in (("cases.a.1of2", "--shard 1/2"), ("cases.a.2of2", "--shard 2/2"),
                                   ("cases.again.a", "--prefix again."), ("cases.a.alone", "--alone")):
                 filters = "QuietSubject.*" if "alone" in name else cases
@@ -74,6 +75,11 @@ class Tests(unittest.TestCase):
         self.assertEqual(self.run_tests("-R", "First", "--no-tests=error", "-LE", "."), (0, "3 passed, 0 failed",
                                                                                         ["Subject.First",
                                                                                          "again.Subject.First"]))
+
+    def test_nightly_tests_run_when_asked_for(self):
+        self.assertEqual(self.run_tests("-R", "^whole.First", "--nightly")[1], "2 passed, 0 failed")
+        self.assertEqual(self.run_tests("-R", "^whole.First")[1], "1 passed, 0 failed")
+        self.assertEqual(self.run_tests("-R", "^whole.First", "-LE", "none")[1], "1 passed, 0 failed")
 
     def test_what_picks_nothing_runs_nothing_and_is_a_failure(self):
         self.assertEqual(self.run_tests("-R", "no such name", "--no-tests=ignore")[:2], (1, "0 passed, 0 failed"))
