@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The program that run_cases_test.py runs: one case for each end that a case can have. WEFT_SUBJECT_LOG names a file that
-// gets a line a case: the process that ran it.
+// The program that run_cases_test.py runs: one case for each end that a case can have. WEFT_SUBJECT_LOG names a file
+// that gets a line a case: the process that ran it.
 #include <unistd.h>
 
 #include <cstdio>

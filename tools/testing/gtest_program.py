@@ -207,7 +207,8 @@ def run_process(program, names, limit, title):
         output.end(FAILED, reason=how if not in_time else f"the process ended while the case ran: {how}")
         cases[name] = output.cases[name]
     elif not cases:
-        cases[names[0]] = Case(names[0], FAILED, 0, f"the process ended before its first case: {how}", output.take_text())
+        reason = f"the process ended before its first case: {how}"
+        cases[names[0]] = Case(names[0], FAILED, 0, reason, output.take_text())
     elif not whole or status not in (0, 1) or (status == 1 and not any_failed):
         last = list(cases)[-1]
         cases[title] = Case(title, FAILED, 0, f"outside of its cases, after {last}: {how}", output.take_text())

@@ -4,8 +4,9 @@
 
 Cases of own_process.txt run in a process of their own: "own" ones after the others, "alone" ones only with --alone. A
 case during which the process dies or takes too long has failed, and the next process goes on behind it.
-Cases of nightly.txt run where WEFT_NIGHTLY is set. WEFT_CASES_INCLUDE and WEFT_CASES_EXCLUDE are regular expressions that
-choose cases by name. The exit status is 1 when a case failed. --results FILE keeps what became of each case, for ctest_summary.py."""
+Cases of nightly.txt run where WEFT_NIGHTLY is set. WEFT_CASES_INCLUDE and WEFT_CASES_EXCLUDE are regular expressions
+that choose cases by name. The exit status is 1 when a case failed. --results FILE keeps what became of each case, for
+ctest_summary.py."""
 
 import argparse
 import dataclasses
@@ -68,7 +69,7 @@ def plan_of(arguments, environment):
     for case in gtest_program.list_cases(arguments.program, arguments.filter):
         kind = processes.kind(case)
         if case_lists.is_quiet(case) and kind != "alone":
-            raise ValueError(f"{case} is called quiet: own_process.txt needs a line `alone {name} PATTERN REASON` for it")
+            raise ValueError(f"{case} is called quiet: own_process.txt needs a line `alone {name} PATTERN REASON`")
         if is_chosen(arguments.prefix + case, include, exclude) and not nightly.has(arguments.prefix + case):
             kinds[kind].append(case)
     part, parts = (int(number) for number in arguments.shard.split("/"))

@@ -29,9 +29,9 @@ class Runner(unittest.TestCase):
             lists.write_text(QUIET + own, encoding="utf-8")
             log = pathlib.Path(folder, "log")
             done = subprocess.run(
-                [sys.executable, "-B", RUNNER, "--filter", pattern, "--results", results, "--own-process", lists, *options,
-                 PROGRAM], env={**CLEAN, "WEFT_SUBJECT_LOG": str(log), **environment}, capture_output=True, text=True,
-                check=False)
+                [sys.executable, "-B", RUNNER, "--filter", pattern, "--results", results, "--own-process", lists,
+                 *options, PROGRAM], env={**CLEAN, "WEFT_SUBJECT_LOG": str(log), **environment}, capture_output=True,
+                text=True, check=False)
             self.assertEqual(done.stderr, "")
             self.processes = dict(line.split() for line in log.read_text().splitlines()) if log.exists() else {}
             cases = {case["name"]: case for case in json.loads(results.read_text(encoding="utf-8"))}
@@ -75,11 +75,13 @@ class Runner(unittest.TestCase):
 
     def test_no_case_waits_for_a_child_that_the_program_left(self):
         status, cases, _ = self.run_cases("Subject.LeavesAChild:Subject.Last")
-        self.assertEqual((status, self.outcomes(cases)), (0, {"Subject.LeavesAChild": "passed", "Subject.Last": "passed"}))
+        self.assertEqual((status, self.outcomes(cases)),
+                         (0, {"Subject.LeavesAChild": "passed", "Subject.Last": "passed"}))
 
     def test_a_process_that_dies_before_its_first_case_fails_each_case_once(self):
         status, cases, _ = self.run_cases("Environment.*")
-        self.assertEqual((status, self.outcomes(cases)), (1, {"Environment.One": "failed", "Environment.Two": "failed"}))
+        self.assertEqual((status, self.outcomes(cases)),
+                         (1, {"Environment.One": "failed", "Environment.Two": "failed"}))
 
     def test_a_process_that_fails_after_its_cases_is_a_failure_of_the_program(self):
         status, cases, _ = self.run_cases("Subject.First:Ends.*:Rows.Every")
@@ -96,8 +98,8 @@ class Runner(unittest.TestCase):
     def test_quiet_cases_run_only_alone_and_must_be_listed(self):
         self.assertEqual(self.run_cases("QuietSubject.*:Subject.First")[1].keys(), {"Subject.First"})
         self.assertEqual(self.run_cases("QuietSubject.*:Subject.First", "--alone")[1].keys(), {"QuietSubject.Counts"})
-        done = subprocess.run([sys.executable, "-B", RUNNER, "--own-process", "/dev/null", PROGRAM], capture_output=True,
-                              text=True, check=False)
+        done = subprocess.run([sys.executable, "-B", RUNNER, "--own-process", "/dev/null", PROGRAM],
+                              capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 1)
         self.assertIn("QuietSubject.Counts is called quiet", done.stderr)
 
@@ -116,7 +118,8 @@ class Runner(unittest.TestCase):
 
     def test_nightly_cases_run_at_night_in_the_builds_that_the_list_names(self):
         with tempfile.NamedTemporaryFile("w+", suffix=".txt") as file:
-            file.write("thread cases_s* Subject.F* no threads\nall other * a reason\naddress cases_subject Nothing a reason\n")
+            file.write("thread cases_s* Subject.F* no threads\nall other * a reason\n"
+                       "address cases_subject Nothing a reason\n")
             file.flush()
             def run(**environment):
                 return list(self.run_cases("Subject.F*:Subject.Last", "--build", build, "--nightly", file.name,
