@@ -2,15 +2,54 @@
 # One test program per folder, and the fuzzers.
 find_package(GTest REQUIRED)
 find_library(WEFT_RAPIDCHECK rapidcheck)  # x_property_test.cc: a part beside a simple model of it
-include(GoogleTest)
+find_program(WEFT_ANY_PYTHON python3 REQUIRED)
 
-# weft_discover_tests(TARGET LABEL): every TEST of the program becomes a ctest test. A suite whose name starts with
-# `Quiet` measures or counts, and so runs alone.
-function(weft_discover_tests target label)
-  gtest_discover_tests(${target} TEST_FILTER "-Quiet*" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${label} TIMEOUT 300)
-  gtest_discover_tests(${target} TEST_FILTER "Quiet*" DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    PROPERTIES LABELS ${label} TIMEOUT 300 RUN_SERIAL TRUE)
+# weft_add_cases(TARGET LABEL [SHARDS N] [FILTER F PREFIX P ENVIRONMENT E]): the cases of a GoogleTest program, as the
+# ctest tests `cases.TARGET`, or one for each of N shards. tools/testing/own_process.txt lists the cases that run in a
+# process of their own; those that run alone are `cases.TARGET.alone`.
+set(weft_shards_of_conformance_test 8)
+set(weft_shards_of_exhaustion_test 2)
+set(weft_shards_of_sync_model_test 2)
+set(weft_own_process ${PROJECT_SOURCE_DIR}/tools/testing/own_process.txt)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${weft_own_process})
+set(weft_sanitizer plain)
+if(WEFT_SANITIZE MATCHES "address|thread")
+  set(weft_sanitizer ${CMAKE_MATCH_0})
+endif()
+function(weft_add_cases target label)
+  cmake_parse_arguments(PARSE_ARGV 2 cases "" "SHARDS;FILTER;PREFIX;ENVIRONMENT" "")
+  set(name cases.${cases_PREFIX}${target})
+  if(NOT cases_SHARDS)
+    set(cases_SHARDS 1)
+  endif()
+  set(options --name ${target} --build ${weft_sanitizer})
+  if(cases_FILTER)
+    list(APPEND options --filter ${cases_FILTER} --prefix ${cases_PREFIX})
+  endif()
+  set(entries)
+  if(cases_SHARDS GREATER 1)
+    foreach(shard RANGE 1 ${cases_SHARDS})
+      weft_add_cases_entry(${name}.${shard}of${cases_SHARDS} ${options} --shard ${shard}/${cases_SHARDS})
+    endforeach()
+  else()
+    weft_add_cases_entry(${name} ${options})
+  endif()
+  file(STRINGS ${weft_own_process} alone REGEX "^alone +${target} ")
+  if(alone)
+    weft_add_cases_entry(${name}.alone ${options} --alone)
+    set_tests_properties(${name}.alone PROPERTIES RUN_SERIAL TRUE)
+  endif()
+  set_tests_properties(${entries} PROPERTIES LABELS ${label} TIMEOUT 3600 ENVIRONMENT "${cases_ENVIRONMENT}")
+endfunction()
+macro(weft_add_cases_entry entry)  # of weft_add_cases alone: the runner itself stops a case that hangs
+  add_test(NAME ${entry} COMMAND ${WEFT_ANY_PYTHON} -B ${PROJECT_SOURCE_DIR}/tools/testing/run_cases.py
+    --results ${PROJECT_BINARY_DIR}/cases/${entry}.json ${ARGN} $<TARGET_FILE:${target}>)
+  list(APPEND entries ${entry})
+endmacro()
+
+# weft_nightly(TEST...): tests that only `./dev test --nightly` runs. Each has a smaller one beside it for every day.
+function(weft_nightly)
+  set_property(TEST ${ARGN} APPEND PROPERTY LABELS nightly)
 endfunction()
 
 # The headers that every test includes and that take longest to read, compiled once.
@@ -29,7 +68,7 @@ function(weft_add_test_program target)
   if(WEFT_RAPIDCHECK)
     target_link_libraries(${target} PRIVATE ${WEFT_RAPIDCHECK})
   endif()
-  weft_discover_tests(${target} unit)
+  weft_add_cases(${target} unit SHARDS ${weft_shards_of_${target}})
   add_dependencies(unit_tests ${target})
 endfunction()
 function(weft_add_unit_test target)
@@ -68,12 +107,10 @@ endforeach()
 
 # Runs the tests of loops, cores and servers once more with io_uring. Where the system forbids io_uring they run with
 # epoll, and io_uring.LoopPoller.* is skipped with the reason.
-function(weft_discover_uring_tests target filter)
-  gtest_discover_tests(${target} TEST_FILTER ${filter} TEST_PREFIX io_uring. DISCOVERY_MODE PRE_TEST
-    DISCOVERY_TIMEOUT 60 PROPERTIES LABELS unit TIMEOUT 300 ENVIRONMENT WEFT_POLLER=io_uring)
-endfunction()
-weft_discover_uring_tests(rt_test "Loop*:Runtime*:Core*:Call*:PostWait*:TaskTime*:TaskWork*")
-weft_discover_uring_tests(serve_test "*ServerTest*:*StopTest*:*SessionTest*:*LimitsTest*:*AcceptMode*:*Slow*")
+weft_add_cases(rt_test unit FILTER "Loop*:Runtime*:Core*:Call*:PostWait*:TaskTime*:TaskWork*"
+  PREFIX io_uring. ENVIRONMENT WEFT_POLLER=io_uring)
+weft_add_cases(serve_test unit FILTER "*ServerTest*:*StopTest*:*SessionTest*:*LimitsTest*:*AcceptMode*:*Slow*"
+  PREFIX io_uring. ENVIRONMENT WEFT_POLLER=io_uring)
 
 # Compares with libsodium's own result for the same bytes.
 if(sodium_FOUND)
@@ -102,7 +139,7 @@ if(OPENSSL_FOUND)
 endif()
 
 # Fuzzers need clang, so they have a build of their own inside this one. The first test makes it; one test per
-# x_fuzz.cc runs it.
+# x_fuzz.cc runs it. Every day tests/fuzz replays what they found.
 find_program(WEFT_FUZZ_CXX NAMES clang++-19)
 file(GLOB_RECURSE fuzzers CONFIGURE_DEPENDS weft/*_fuzz.cc)
 if(WEFT_FUZZ_CXX AND fuzzers AND NOT WEFT_SANITIZE)
@@ -110,10 +147,12 @@ if(WEFT_FUZZ_CXX AND fuzzers AND NOT WEFT_SANITIZE)
   add_test(NAME fuzz.build COMMAND ${CMAKE_COMMAND} -DSOURCE=${PROJECT_SOURCE_DIR} -DBINARY=${fuzz_dir}
     -DCXX=${WEFT_FUZZ_CXX} -DGENERATOR=${CMAKE_GENERATOR} -P ${PROJECT_SOURCE_DIR}/cmake/build_fuzzers.cmake)
   set_tests_properties(fuzz.build PROPERTIES LABELS fuzz FIXTURES_SETUP fuzzers TIMEOUT 900 PROCESSORS 2)
+  weft_nightly(fuzz.build)
   foreach(source IN LISTS fuzzers)
     get_filename_component(name ${source} NAME_WE)
     add_test(NAME fuzz.${name} COMMAND ${CMAKE_COMMAND} -DPROGRAM=${fuzz_dir}/${name} -DSOURCE=${source}
       -DWORK=${fuzz_dir}/runs/${name} -P ${PROJECT_SOURCE_DIR}/cmake/run_fuzzer.cmake)
     set_tests_properties(fuzz.${name} PROPERTIES LABELS fuzz FIXTURES_REQUIRED fuzzers TIMEOUT 0)
+    weft_nightly(fuzz.${name})
   endforeach()
 endif()

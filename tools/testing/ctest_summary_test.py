@@ -73,6 +73,9 @@ class Summary(unittest.TestCase):
         status, lines = self.run_tests(PASSES, say=("--failed", "build asan"))
         self.assertEqual((status, lines), (1, ["==> failed: build asan", "1 passed, 1 failed"]))
 
+    def test_a_program_of_cases_without_results_is_a_failure_though_its_runner_was_content(self):
+        self.assertEqual(self.run_tests("add_test(cases.x true)\n")[1][-1], "0 passed, 1 failed")
+
     def test_the_examples_hold(self):
         self.assertEqual(doctest.testmod(ctest_summary).failed, 0)
 
