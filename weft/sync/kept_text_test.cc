@@ -21,10 +21,10 @@ TEST(KeptText, ControlCharactersAreNotKept) {
 
 TEST(KeptText, ALongTextIsCutBetweenCharacters) {
   const std::string fits(kKeptTextSize - 1, 'x');
-  EXPECT_EQ(keep_text({fits}, ""), fits);
-  EXPECT_EQ(keep_text({fits, "more"}, ""), fits);
+  EXPECT_EQ(keep_text({fits}, "").c_str(), fits);
+  EXPECT_EQ(keep_text({fits, "more"}, "").c_str(), fits);
   const std::string before(kKeptTextSize - 3, 'y');
-  EXPECT_EQ(keep_text({before, "\xea\xb0\x80"}, ""), before);
+  EXPECT_EQ(keep_text({before, "\xea\xb0\x80"}, "").c_str(), before);
 }
 
 TEST(KeptText, AFullTableOfPeersLeavesTheProgramsOwn) {

@@ -85,7 +85,7 @@ TEST(Greeting, RefusesOtherProtocolsFromTheFirstByteThatShowsThem) {
     const Verdict verdict = feed_by_byte(wire(bytes));
     EXPECT_EQ(verdict.shown, shown) << bytes;
     EXPECT_EQ(verdict.result.status, ParseStatus::malformed) << bytes;
-    EXPECT_EQ(verdict.result.problem, problem) << bytes;
+    EXPECT_EQ(verdict.result.problem.c_str(), problem) << bytes;
   }
 }
 

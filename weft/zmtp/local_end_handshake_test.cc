@@ -35,7 +35,7 @@ Fault fault_after(const LocalEndConfig& config, const Buffer& input) {
 void expect_fault(const LocalEndConfig& config, const Buffer& input, Errc code, std::string_view text) {
   const Fault fault = fault_after(config, input);
   EXPECT_EQ(fault.code, code) << fault.text;
-  EXPECT_EQ(fault.text, text);
+  EXPECT_EQ(fault.text.c_str(), text);
 }
 
 // Checks that a conversation gives the same outcome whole, cut in two at every byte, and byte by byte.

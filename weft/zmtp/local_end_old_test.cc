@@ -55,7 +55,7 @@ void expect_fault(const LocalEndConfig& config, const Buffer& input, Errc code, 
   (void)run_whole(peer, input);
   ASSERT_TRUE(peer.fault()) << text;
   EXPECT_EQ(peer.fault()->code, code);
-  EXPECT_EQ(peer.fault()->text, text);
+  EXPECT_EQ(peer.fault()->text.c_str(), text);
   EXPECT_FALSE(peer.greeted_too_much());
 }
 

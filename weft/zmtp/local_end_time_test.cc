@@ -26,7 +26,7 @@ void expect_expired(LocalEnd& peer, Instant now, Instant last_input, std::string
   EXPECT_EQ(peer.handle_time(now, last_input), TimeAction::expired);
   ASSERT_TRUE(peer.fault());
   EXPECT_EQ(peer.fault()->code, Errc::timed_out);
-  EXPECT_EQ(peer.fault()->text, text);
+  EXPECT_EQ(peer.fault()->text.c_str(), text);
   EXPECT_EQ(peer.next_deadline(last_input), kNever);
   EXPECT_EQ(peer.handle_time(now + 1h, last_input), TimeAction::none);
 }

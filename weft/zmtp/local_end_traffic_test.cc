@@ -37,7 +37,7 @@ void expect_command_fault(const Buffer& body, Errc code, std::string_view text, 
   EXPECT_EQ(peer.handle_command(body, kStart).kind, Event::Kind::none);
   ASSERT_TRUE(peer.fault()) << text;
   EXPECT_EQ(peer.fault()->code, code);
-  EXPECT_EQ(peer.fault()->text, text);
+  EXPECT_EQ(peer.fault()->text.c_str(), text);
   EXPECT_TRUE(peer.pending_output().empty());
   EXPECT_EQ(peer.handle_command(wire("04 'PONG'"), kStart).kind, Event::Kind::none) << "worked on after a fault";
   EXPECT_EQ(peer.parse_legacy_subscription(wire("01"), kStart).kind, Event::Kind::none);
@@ -154,7 +154,7 @@ TEST(PeerTraffic, AFloodOfCommandsOfOneKindIsAFault) {
     EXPECT_FALSE(peer.fault()) << text;
     EXPECT_EQ(peer.handle_command(body, kStart + std::chrono::seconds(5)).kind, Event::Kind::none);
     ASSERT_TRUE(peer.fault()) << text;
-    EXPECT_EQ(peer.fault()->text, fault);
+    EXPECT_EQ(peer.fault()->text.c_str(), fault);
   }
 }
 

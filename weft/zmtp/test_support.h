@@ -83,7 +83,7 @@ struct Outcome {
 // Writes the end of the stream into the log.
 inline void conclude(Outcome& outcome, const LocalEnd& peer) {
   if (peer.fault()) {
-    outcome.log += "fault " + std::to_string(static_cast<int>(peer.fault()->code)) + " " + peer.fault()->text;
+    outcome.log += "fault " + std::to_string(static_cast<int>(peer.fault()->code)) + " " + peer.fault()->text.c_str();
   } else {
     outcome.log += peer.ready() ? "ready" : "waiting";
   }

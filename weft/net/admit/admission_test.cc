@@ -210,7 +210,7 @@ TEST(Admission, RefusalsAreCountedAllAndToldAtABoundedRate) {
                                      auto& to = *static_cast<Log*>(context);
                                      ++to.reports;
                                      to.suppressed += report.suppressed;
-                                     to.last = report.peer.host_text() + ": " + describe(report.rejection);
+                                     to.last = report.peer.host_text() + ": " + describe(report.rejection).c_str();
                                    },
                                .report_context = &log,
                                .report_rate = {1, 2}});
