@@ -139,7 +139,8 @@ Result<void> adopt_a_socket() {
   const std::string bound = WEFT_TRY(server->listen<Codec>("tcp://*:*", options, [] { return Shop(); }));
 
   auto asked = WEFT_TRY(rt::spawn(runtime->core(0), ask_once(bound)));
-  WEFT_TRY(expect(WEFT_TRY(asked.get()), "hello"));
+  const std::string answer = WEFT_TRY(asked.get());
+  WEFT_TRY(expect(answer, "hello"));
   return server->stop(sys::now() + 5s);
 }
 

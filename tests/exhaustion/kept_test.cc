@@ -120,7 +120,7 @@ TEST_F(KeptExhaustion, WhatAHubAnsweredIsKeptAlsoWhenItsMemoryEnds) {
         (void)member.say({.kind = OpKind::ack, .number = 1, .name = "s", .key = "c"}, 6);
         (void)member.say({.kind = OpKind::lease, .number = 1'000'000, .name = "l"}, 6);
         (void)session.finish_turn(at(6));
-        session.drop_client("member");
+        session.drop_client("member", at(6));
         (void)session.finish_turn(at(7));
       }
     } catch (const std::bad_alloc&) {

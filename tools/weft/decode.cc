@@ -167,7 +167,7 @@ void Conversation::greet(int direction) {
   const zmtp::Recognition seen = zmtp::recognize_version(as_bytes(side.pending));
   side.version = seen.version;
   if (seen.version == zmtp::Version::foreign) {
-    give_up(direction, "foreign", seen.problem);
+    give_up(direction, "foreign", seen.problem.c_str());
   } else if (zmtp::is_old(seen.version)) {
     take_old_greeting(direction, seen.version);
   } else if (zmtp::is_old(other)) {
@@ -181,7 +181,7 @@ void Conversation::take_new_greeting(int direction) {
   Side& side = sides_[static_cast<std::size_t>(direction)];
   const zmtp::GreetingResult read = zmtp::parse_greeting(as_bytes(side.pending));
   if (read.status != zmtp::ParseStatus::complete) {
-    give_up(direction, "malformed", read.problem);
+    give_up(direction, "malformed", read.problem.c_str());
     return;
   }
   side.pending.clear();
