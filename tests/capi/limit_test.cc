@@ -73,10 +73,8 @@ int use_up_memory(std::vector<zmq_msg_t>& messages) {
 #endif
 
 // libzmq's contexts and sockets need descriptors: its zmq_ctx_new() and zmq_socket() return EMFILE. Ours need none.
+#if !defined(__SANITIZE_ADDRESS__)  // with it comes UBSan, whose check of a virtual call needs descriptors
 TEST(CapiLimits, WithoutDescriptorsConnectionsAreRefusedAndLaterMade) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "with it comes UBSan, which needs descriptors of its own to check a virtual call";
-#endif
   void* context = nullptr;
   void* pull = nullptr;
   void* push = nullptr;
@@ -113,6 +111,7 @@ TEST(CapiLimits, WithoutDescriptorsConnectionsAreRefusedAndLaterMade) {
   EXPECT_EQ(zmq_close(pull), 0);
   EXPECT_EQ(zmq_ctx_term(context), 0);
 }
+#endif
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(CapiLimits, WithoutMemoryThereAreNoMessages) {

@@ -35,10 +35,8 @@ class Deadline final : public rt::TurnHook {
 };
 
 // Neither a descriptor for the connection nor memory for the timer that ends the pause.
+#if !defined(__SANITIZE_ADDRESS__)  // UBSan's check of a vptr opens a pipe, and takes an error for a wrong type
 TEST(Exhaustion, AcceptingResumesAlsoWhenThereWasNoMemoryForItsPause) {
-#ifdef __SANITIZE_ADDRESS__
-  GTEST_SKIP() << "UBSan's check of a vptr opens a pipe, and takes an error for a wrong type";
-#endif
   const auto loop = std::move(rt::Loop::make(nullptr)).value();
   auto listener = std::move(net::Listener::open(*net::parse_endpoint("tcp://127.0.0.1:*", true), {})).value();
   std::optional<FailingMemory> memory;
@@ -74,6 +72,7 @@ TEST(Exhaustion, AcceptingResumesAlsoWhenThereWasNoMemoryForItsPause) {
   EXPECT_TRUE(accepted);
   acceptor->close();
 }
+#endif
 
 }  // namespace
 }  // namespace weft

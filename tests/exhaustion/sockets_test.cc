@@ -360,7 +360,7 @@ TEST_F(EncryptedExhaustion, WebSocketOverTls) {
 
 TEST(SocketExhaustion, Curve) {
   if (!zmtp::curve_available()) {
-    GTEST_SKIP();
+    GTEST_SKIP() << "built without libsodium";
   }
   const auto server = zmtp::make_curve_key_pair();
   const auto client = zmtp::make_curve_key_pair();
