@@ -50,16 +50,13 @@ class Balance : public Conformance {
   }
 };
 WEFT_EVERY_TRANSPORT(Balance);
+class BalanceInProcess : public Balance {};
+WEFT_TRANSPORTS_WHERE(BalanceInProcess, in_process);
 
 // --- what was to go out ---
 
 class BalanceWire : public Balance {
  protected:
-  void SetUp() override {
-    if (!GetParam().streams) {
-      GTEST_SKIP() << "inproc has no bytes";
-    }
-  }
   static WirePeer dial(const std::string& endpoint, zmtp::SocketType type) {
     return GetParam().encrypted
                ? WirePeer::dial(endpoint, type,
@@ -70,7 +67,9 @@ class BalanceWire : public Balance {
     return GetParam().encrypted ? peer.sealed_frame(flags, body) : wire_frame(flags, body);
   }
 };
-WEFT_EVERY_TRANSPORT(BalanceWire);
+WEFT_TRANSPORTS_WHERE(BalanceWire, over_streams);
+class BalanceWireInTheClear : public BalanceWire {};
+WEFT_TRANSPORTS_WHERE(BalanceWireInTheClear, in_the_clear);
 
 TEST_P(BalanceWire, WhatWasQueuedForAPeerThatLeavesIsLost) {
   for (const int mark : {10, 0}) {
@@ -98,10 +97,7 @@ TEST_P(BalanceWire, WhatWasQueuedForAPeerThatLeavesIsLost) {
   }
 }
 
-TEST_P(BalanceWire, AHalfWrittenBigPartIsLostAtTheReconnect) {
-  if (GetParam().encrypted) {
-    GTEST_SKIP() << "the writer's tests have the sealed one";
-  }
+TEST_P(BalanceWireInTheClear, AHalfWrittenBigPartIsLostAtTheReconnect) {
   auto listener = net::Listener::open(*net::parse_endpoint(new_endpoint(), true), {});
   ASSERT_TRUE(listener);
   Socket push = make(SocketType::push);
@@ -171,10 +167,7 @@ TEST_P(Balance, AnEndpointThatIsGivenUpLosesItsQueue) {
   (void)expect_balance(push, 1, 0);
 }
 
-TEST_P(Balance, WhatWaitsForASocketThatBindsIsQueued) {
-  if (GetParam().streams) {
-    GTEST_SKIP() << "this is about inproc";
-  }
+TEST_P(BalanceInProcess, WhatWaitsForASocketThatBindsIsQueued) {
   for (const bool leaves : {false, true}) {
     const std::string endpoint = new_endpoint();
     Socket push = make(SocketType::push);

@@ -67,8 +67,21 @@ template <typename Predicate>
   return rows;
 }
 #define WEFT_TRANSPORTS_WHERE(suite, wants)                                                                        \
+  GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite); /* a build may have no such transport */                   \
   INSTANTIATE_TEST_SUITE_P(EveryTransport, suite, testing::ValuesIn(::weft::conformance::transports_where(wants)), \
                            [](const auto& row) { return std::string(row.param.name); })
+
+[[nodiscard]] inline bool over_streams(const Transport& row) { return row.streams; }
+[[nodiscard]] inline bool in_process(const Transport& row) { return !row.streams; }
+[[nodiscard]] inline bool over_tcp(const Transport& row) {
+  return std::string_view(row.endpoint).find("://127.0.0.1:*") != std::string_view::npos;
+}
+[[nodiscard]] inline bool over_ipc(const Transport& row) { return std::string_view(row.endpoint).starts_with("ipc"); }
+[[nodiscard]] inline bool over_curve(const Transport& row) { return row.encrypted; }
+// Where a peer can write ZMTP 3 by hand. Over WebSocket it does so above the client's or the server's layer.
+[[nodiscard]] inline bool in_the_clear(const Transport& row) { return row.streams && !row.encrypted; }
+// A WebSocket carries neither older versions nor bytes without a protocol. ws_test.cc has peers that write it by hand.
+[[nodiscard]] inline bool without_websocket(const Transport& row) { return in_the_clear(row) && !row.websocket(); }
 
 using Texts = std::vector<std::string>;
 

@@ -9,11 +9,6 @@ namespace {
 
 class ConnectionOption : public Conformance {
  protected:
-  void SetUp() override {
-    if (!GetParam().streams) {
-      GTEST_SKIP() << "inproc has no connections";
-    }
-  }
   [[nodiscard]] static bool is_tcp() { return scheme() != "ipc://"; }
   [[nodiscard]] static std::string scheme() {
     const std::string endpoint = GetParam().endpoint;
@@ -44,12 +39,11 @@ class ConnectionOption : public Conformance {
     return socket;
   }
 };
-WEFT_EVERY_TRANSPORT(ConnectionOption);
+WEFT_TRANSPORTS_WHERE(ConnectionOption, over_streams);
+class ConnectionOptionOverTcp : public ConnectionOption {};
+WEFT_TRANSPORTS_WHERE(ConnectionOptionOverTcp, over_tcp);
 
-TEST_P(ConnectionOption, AnUnansweredAttemptEndsInTimeAndIsMadeAgain) {
-  if (!is_tcp()) {
-    GTEST_SKIP() << "only tcp connects slowly";
-  }
+TEST_P(ConnectionOptionOverTcp, AnUnansweredAttemptEndsInTimeAndIsMadeAgain) {
   // A listener that accepts no connection, and whose queue is full: the kernel lets further attempts hang.
   sys::SocketOptions narrow;
   narrow.backlog = 0;
@@ -157,10 +151,7 @@ TEST_P(ConnectionOption, ADescriptorThatDoesNotListenIsNotAdopted) {
   EXPECT_EQ(pull.bind(new_endpoint()).error(), Errc::invalid_argument);
 }
 
-TEST_P(ConnectionOption, AnInterfaceThatIsNotThereIsSaidByBind) {
-  if (!is_tcp()) {
-    GTEST_SKIP() << "only tcp has interfaces";
-  }
+TEST_P(ConnectionOptionOverTcp, AnInterfaceThatIsNotThereIsSaidByBind) {
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.set(option::bind_to_device, "no-such-device"));
   EXPECT_FALSE(pull.bind(new_endpoint()));

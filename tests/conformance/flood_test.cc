@@ -52,15 +52,6 @@ class Floods : public Conformance {
   // No call lasts longer. A turn takes about a millisecond; the rest is for a machine that does much besides.
   static constexpr Duration kShort = 2s;
 
-  void SetUp() override {
-    if (!GetParam().streams) {
-      GTEST_SKIP() << "inproc has no wire";
-    }
-    if (GetParam().encrypted) {
-      GTEST_SKIP() << "the bytes of this suite are in the clear";
-    }
-  }
-
   template <typename Call>
   void expect_short(const char* name, Call call) {
     const Instant begun = sys::now();
@@ -68,7 +59,7 @@ class Floods : public Conformance {
     EXPECT_LT(sys::now() - begun, kShort) << name;
   }
 };
-WEFT_EVERY_TRANSPORT(Floods);
+WEFT_TRANSPORTS_WHERE(Floods, in_the_clear);
 
 TEST_P(Floods, OfMessagesThatNobodyTakesHoldUpNoHandshake) {
   Socket push = make(SocketType::push);

@@ -9,6 +9,8 @@ namespace {
 
 class Life : public Conformance {};
 WEFT_EVERY_TRANSPORT(Life);
+class LifeOverStreams : public Life {};
+WEFT_TRANSPORTS_WHERE(LifeOverStreams, over_streams);
 
 TEST_P(Life, ConnectMayComeBeforeBind) {
   const std::string endpoint = free_endpoint();
@@ -186,10 +188,7 @@ TEST_P(Life, ASocketMayConnectAgainAfterDisconnecting) {
   }
 }
 
-TEST_P(Life, WhenTheBinderReturnsTheConnectorComesBack) {
-  if (!GetParam().streams) {
-    GTEST_SKIP() << "inproc connections are for good or not at all";
-  }
+TEST_P(LifeOverStreams, WhenTheBinderReturnsTheConnectorComesBack) {
   const std::string endpoint = free_endpoint();
   Socket push = make(SocketType::push);
   ASSERT_TRUE(push.watch_events());
@@ -206,10 +205,7 @@ TEST_P(Life, WhenTheBinderReturnsTheConnectorComesBack) {
   }
 }
 
-TEST_P(Life, WhenThePublisherReturnsItIsSubscribedToAgain) {
-  if (!GetParam().streams) {
-    GTEST_SKIP() << "inproc connections are for good or not at all";
-  }
+TEST_P(LifeOverStreams, WhenThePublisherReturnsItIsSubscribedToAgain) {
   const std::string endpoint = free_endpoint();
   Socket sub = make(SocketType::sub);
   connect(sub, endpoint);
@@ -234,10 +230,7 @@ TEST_P(Life, WhenThePublisherReturnsItIsSubscribedToAgain) {
   }
 }
 
-TEST_P(Life, MessagesForAnAbsentPeerWaitForItsReturn) {
-  if (!GetParam().streams) {
-    GTEST_SKIP() << "inproc connections are for good or not at all";
-  }
+TEST_P(LifeOverStreams, MessagesForAnAbsentPeerWaitForItsReturn) {
   const std::string endpoint = free_endpoint();
   Socket push = make(SocketType::push);
   ASSERT_TRUE(push.watch_events());
@@ -261,10 +254,7 @@ TEST_P(Life, MessagesForAnAbsentPeerWaitForItsReturn) {
   }
 }
 
-TEST_P(Life, ImmediateQueuesOnlyForPeersThatAreThere) {
-  if (!GetParam().streams) {
-    GTEST_SKIP() << "inproc has no connecting that takes time";
-  }
+TEST_P(LifeOverStreams, ImmediateQueuesOnlyForPeersThatAreThere) {
   const std::string endpoint = free_endpoint();
   Socket push = make(SocketType::push);
   ASSERT_TRUE(push.set(option::immediate, true));
@@ -283,10 +273,7 @@ TEST_P(Life, ImmediateQueuesOnlyForPeersThatAreThere) {
   }
 }
 
-TEST_P(Life, ARouterThatConnectsWithImmediateFindsItsPeerAgain) {
-  if (!GetParam().streams) {
-    GTEST_SKIP() << "inproc connections are for good or not at all";
-  }
+TEST_P(LifeOverStreams, ARouterThatConnectsWithImmediateFindsItsPeerAgain) {
   const std::string endpoint = free_endpoint();
   Socket router = make(SocketType::router);
   ASSERT_TRUE(router.set(option::immediate, true));
@@ -320,10 +307,7 @@ TEST_P(Life, MessagesSentJustBeforeClosingArrive) {
   }
 }
 
-TEST_P(Life, ClosingTheContextWaitsUntilWhatWasSentIsDelivered) {
-  if (!GetParam().streams) {
-    GTEST_SKIP() << "inproc does not reach another context";
-  }
+TEST_P(LifeOverStreams, ClosingTheContextWaitsUntilWhatWasSentIsDelivered) {
   Socket pull = make(SocketType::pull);
   const std::string endpoint = bind(pull);
   std::thread elsewhere([&] {
@@ -339,10 +323,7 @@ TEST_P(Life, ClosingTheContextWaitsUntilWhatWasSentIsDelivered) {
 }
 
 // libzmq loses the end over ipc (libzmq#4660).
-TEST_P(Life, ASenderThatEndsWhileItsReceiverIsFullLosesNothing) {
-  if (!GetParam().streams) {
-    GTEST_SKIP() << "the two contexts need connections";
-  }
+TEST_P(LifeOverStreams, ASenderThatEndsWhileItsReceiverIsFullLosesNothing) {
   constexpr int kMessages = 5000;
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.set(option::receive_high_water_mark, 10));
@@ -384,10 +365,7 @@ TEST_P(Life, MessagesSentBeforeThePeerListensLinger) {
 }
 
 // Once the attempt has failed, the socket has no peer and takes no message. Then the test begins anew.
-TEST_P(Life, WithoutReconnectingALostConnectionDoesNotKeepTheContextOpen) {
-  if (!GetParam().streams) {
-    GTEST_SKIP() << "inproc does not reconnect";
-  }
+TEST_P(LifeOverStreams, WithoutReconnectingALostConnectionDoesNotKeepTheContextOpen) {
   const std::string endpoint = free_endpoint();
   const Instant end = sys::now() + kLong;
   for (const bool close_at_once : {true, false}) {

@@ -22,6 +22,10 @@ class Monitoring : public Conformance {
   }
 };
 WEFT_EVERY_TRANSPORT(Monitoring);
+class MonitoringInProcess : public Monitoring {};
+WEFT_TRANSPORTS_WHERE(MonitoringInProcess, in_process);
+class MonitoringOverStreams : public Monitoring {};
+WEFT_TRANSPORTS_WHERE(MonitoringOverStreams, over_streams);
 
 TEST_P(Monitoring, TellsOfTheEndpointFromBindToUnbind) {
   Socket socket = make(SocketType::rep);
@@ -42,10 +46,7 @@ TEST_P(Monitoring, TellsOfTheEndpointFromBindToUnbind) {
   EXPECT_EQ(closed.endpoint, endpoint);
 }
 
-TEST_P(Monitoring, TellsOfAConnectionFromBothEndsInOrder) {
-  if (!GetParam().streams) {
-    GTEST_SKIP() << "inproc has no connections to tell of";
-  }
+TEST_P(MonitoringOverStreams, TellsOfAConnectionFromBothEndsInOrder) {
   Socket bound = make(SocketType::pair);
   Socket connected = make(SocketType::pair);
   ASSERT_TRUE(bound.watch_events());
@@ -78,10 +79,7 @@ TEST_P(Monitoring, TellsOfAConnectionFromBothEndsInOrder) {
   EXPECT_EQ(next(connected).kind, EventKind::connect_retried);
 }
 
-TEST_P(Monitoring, TellsWhyAHandshakeFailed) {
-  if (!GetParam().streams) {
-    GTEST_SKIP() << "inproc has no connections to tell of";
-  }
+TEST_P(MonitoringOverStreams, TellsWhyAHandshakeFailed) {
   Socket pub = make(SocketType::pub);
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pub.watch_events());
@@ -98,10 +96,7 @@ TEST_P(Monitoring, TellsWhyAHandshakeFailed) {
   }
 }
 
-TEST_P(Monitoring, InsideTheProcessOnlyTypesWithOtherMessagesAreRefused) {
-  if (GetParam().streams) {
-    GTEST_SKIP() << "elsewhere the handshake tells";
-  }
+TEST_P(MonitoringInProcess, InsideTheProcessOnlyTypesWithOtherMessagesAreRefused) {
   Socket channel = make(SocketType::channel);
   Socket pull = make(SocketType::pull);
   EXPECT_EQ(pull.connect(bind(channel)).error(), Errc::incompatible_peer);
@@ -126,10 +121,7 @@ TEST_P(Monitoring, TimesOutWithoutNewsAndEndsWithTheSocket) {
   EXPECT_EQ(end, Errc::closed);
 }
 
-TEST_P(Monitoring, StatisticsCountConnectionsThatNobodyWatches) {
-  if (!GetParam().streams) {
-    GTEST_SKIP() << "inproc has no connections to count";
-  }
+TEST_P(MonitoringOverStreams, StatisticsCountConnectionsThatNobodyWatches) {
   Socket bound = make(SocketType::pull);
   std::string endpoint;
   {
@@ -162,10 +154,7 @@ TEST_P(Monitoring, StatisticsCountConnectionsThatNobodyWatches) {
   EXPECT_EQ(alone.statistics()->peers, 0u);
 }
 
-TEST_P(Monitoring, StatisticsSayWhatIsQueued) {
-  if (GetParam().streams) {
-    GTEST_SKIP() << "elsewhere messages are on their way, or not, when they are counted";
-  }
+TEST_P(MonitoringInProcess, StatisticsSayWhatIsQueued) {
   Socket pull = make(SocketType::pull);
   Socket push = make(SocketType::push);
   connect(push, bind(pull));
@@ -187,10 +176,7 @@ TEST_P(Monitoring, EventsFromBeforeAnybodyWatchedAreNotKept) {
   EXPECT_EQ(socket.next_event(0ms).error(), Errc::timed_out);
 }
 
-TEST_P(Monitoring, PipeStatisticsCountTheMessagesOfTheBatchToo) {
-  if (!GetParam().streams) {
-    GTEST_SKIP() << "inproc has no batch";
-  }
+TEST_P(MonitoringOverStreams, PipeStatisticsCountTheMessagesOfTheBatchToo) {
   constexpr int kMark = 10;
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.set(option::receive_high_water_mark, 1));

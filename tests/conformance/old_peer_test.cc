@@ -67,11 +67,6 @@ class OldPeer {
 
 class Old : public Conformance {
  protected:
-  void SetUp() override {
-    if (!GetParam().streams || GetParam().encrypted) {
-      GTEST_SKIP() << "old peers speak in the clear, over streams";
-    }
-  }
   // An old peer that connects to `socket`.
   [[nodiscard]] OldPeer dial(Socket& socket, int version, SocketType type, std::string_view identity, SocketType theirs,
                              std::string_view their_identity = {}) {

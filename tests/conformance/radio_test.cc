@@ -38,15 +38,8 @@ class RadioDish : public Conformance {
 WEFT_EVERY_TRANSPORT(RadioDish);
 
 // Against a peer that speaks the protocol by hand.
-class RadioWire : public RadioDish {
- protected:
-  void SetUp() override {
-    if (!GetParam().streams || GetParam().encrypted) {
-      GTEST_SKIP() << "the bytes of this suite are in the clear";
-    }
-  }
-};
-WEFT_EVERY_TRANSPORT(RadioWire);
+class RadioWire : public RadioDish {};
+WEFT_TRANSPORTS_WHERE(RadioWire, in_the_clear);
 
 TEST_P(RadioDish, ADishGetsTheGroupsItJoinedAndNothingElse) {
   Socket radio = make(SocketType::radio);

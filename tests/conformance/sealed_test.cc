@@ -12,9 +12,6 @@ using zmtp::kMore;
 class SealedWire : public Conformance {
  protected:
   void SetUp() override {
-    if (!GetParam().encrypted) {
-      GTEST_SKIP() << "nothing is sealed";
-    }
     ASSERT_TRUE(pull_.watch_events());
     endpoint_ = bind(pull_);
   }
@@ -34,7 +31,7 @@ class SealedWire : public Conformance {
   Socket pull_ = make(SocketType::pull);
   std::string endpoint_;
 };
-WEFT_TRANSPORTS_WHERE(SealedWire, without_websocket);
+WEFT_TRANSPORTS_WHERE(SealedWire, over_curve);
 
 constexpr std::string_view kForged = "a message that cannot be decrypted";
 

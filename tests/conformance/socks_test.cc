@@ -17,9 +17,6 @@ const std::string kGranted("\5\0\0\1\0\0\0\0\0\0", 10);
 class SocksRelay : public Conformance {
  protected:
   void SetUp() override {
-    if (std::string_view(GetParam().endpoint).find("://127.0.0.1:*") == std::string_view::npos) {
-      GTEST_SKIP() << "a proxy is for tcp";
-    }
     auto listener = net::Listener::open(*net::parse_endpoint("tcp://127.0.0.1:*", true), {});
     ASSERT_TRUE(listener) << listener.error().message();
     proxy_ = std::move(listener).value();
@@ -69,19 +66,15 @@ class SocksRelay : public Conformance {
 
   std::unique_ptr<net::Listener> proxy_;
 };
-WEFT_EVERY_TRANSPORT(SocksRelay);
+WEFT_TRANSPORTS_WHERE(SocksRelay, over_tcp);
 
 // The proxy's side of the conversation is the same whatever goes through it.
-class Socks : public SocksRelay {
- protected:
-  void SetUp() override {
-    if (!std::string_view(GetParam().endpoint).starts_with(kTcp)) {
-      GTEST_SKIP() << "SocksRelay has the layers over tcp";
-    }
-    SocksRelay::SetUp();
-  }
-};
-WEFT_TRANSPORTS_WHERE(Socks, without_websocket);
+class Socks : public SocksRelay {};
+bool without_layers(const Transport& transport) { return std::string_view(transport.endpoint).starts_with(kTcp); }
+WEFT_TRANSPORTS_WHERE(Socks, without_layers);
+class SocksInTheClear : public Socks {};
+bool without_any_layer(const Transport& transport) { return without_layers(transport) && !transport.encrypted; }
+WEFT_TRANSPORTS_WHERE(SocksInTheClear, without_any_layer);
 
 TEST_P(SocksRelay, MessagesGoBothWays) {
   Socket rep = make(SocketType::rep);
@@ -108,10 +101,7 @@ TEST_P(SocksRelay, MessagesGoBothWays) {
   relaying.join();
 }
 
-TEST_P(Socks, TheFirstBytesFromBehindTheProxyMayComeWithItsAnswer) {
-  if (GetParam().encrypted) {
-    GTEST_SKIP() << "the bytes of this test are in the clear";
-  }
+TEST_P(SocksInTheClear, TheFirstBytesFromBehindTheProxyMayComeWithItsAnswer) {
   Socket pull = make(SocketType::pull);
   use_proxy(pull);
   connect(pull, "tcp://host.example:5555");

@@ -11,12 +11,6 @@ namespace {
 
 class Stream : public Conformance {
  protected:
-  void SetUp() override {
-    if (!GetParam().streams || GetParam().encrypted || std::string_view(GetParam().endpoint).starts_with("ws")) {
-      GTEST_SKIP() << "raw connections are in the clear, of bytes, and between processes";
-    }
-  }
-
   [[nodiscard]] std::unique_ptr<net::Listener> listen() {
     auto listener = net::Listener::open(*net::parse_endpoint(new_endpoint(), true), {});
     EXPECT_TRUE(listener) << listener.error().message();
@@ -50,6 +44,8 @@ class Stream : public Conformance {
   }
 };
 WEFT_TRANSPORTS_WHERE(Stream, without_websocket);
+class StreamOverIpc : public Stream {};
+WEFT_TRANSPORTS_WHERE(StreamOverIpc, over_ipc);
 
 TEST_P(Stream, TellsOfPeersThatComeAndGoByEmptyMessages) {
   Socket stream = make(SocketType::stream);
@@ -408,10 +404,7 @@ TEST_P(Stream, OneThreadReceivesWhileAnotherAnswersAndEnds) {
   }
 }
 
-TEST_P(Stream, UnreportedConnectionsAreBounded) {
-  if (GetParam().name != std::string_view("ipc")) {
-    GTEST_SKIP() << "thousands of connections, once";
-  }
+TEST_P(StreamOverIpc, UnreportedConnectionsAreBounded) {
   Socket stream = make(SocketType::stream);
   ASSERT_TRUE(stream.watch_events());
   const std::string endpoint = bind(stream);

@@ -21,11 +21,6 @@
 
 namespace weft::conformance {
 
-// Where a peer can write ZMTP 3 by hand. Over WebSocket it does so above the client's or the server's layer.
-[[nodiscard]] inline bool in_the_clear(const Transport& row) { return row.streams && !row.encrypted; }
-// A WebSocket carries neither older versions nor bytes without a protocol. ws_test.cc has peers that write it by hand.
-[[nodiscard]] inline bool without_websocket(const Transport& row) { return !row.websocket(); }
-
 // A subscription on the wire: a command, or over WebSocket a message in the form of ZMTP 3.0.
 [[nodiscard]] inline std::string subscription(const Transport& row, bool subscribes, std::string_view topic) {
   const std::string_view command = subscribes ? "\x9SUBSCRIBE" : std::string_view("\6CANCEL");

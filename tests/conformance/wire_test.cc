@@ -15,6 +15,8 @@ using zmtp::kMore;
 
 class Wire : public Conformance {};
 WEFT_TRANSPORTS_WHERE(Wire, in_the_clear);
+class WireWithoutWebSocket : public Wire {};
+WEFT_TRANSPORTS_WHERE(WireWithoutWebSocket, without_websocket);
 
 TEST_P(Wire, OfAPeerThatDiesInTheMiddleOfAMessageOnlyWholeMessagesArrive) {
   Socket pull = make(SocketType::pull);
@@ -153,10 +155,7 @@ TEST_P(Wire, CommandsMayStandBetweenThePartsOfAMessage) {
   }
 }
 
-TEST_P(Wire, ASilentPeerIsPingedAndThenLeft) {
-  if (GetParam().websocket()) {
-    GTEST_SKIP() << "heartbeats are WebSocket's own: ws_test.cc";
-  }
+TEST_P(WireWithoutWebSocket, ASilentPeerIsPingedAndThenLeft) {
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.watch_events());
   ASSERT_TRUE(pull.set(option::heartbeat_interval, 10ms));
@@ -175,10 +174,7 @@ TEST_P(Wire, ASilentPeerIsPingedAndThenLeft) {
   }
 }
 
-TEST_P(Wire, APeerThatAnswersIsKept) {
-  if (GetParam().websocket()) {
-    GTEST_SKIP() << "heartbeats are WebSocket's own: ws_test.cc";
-  }
+TEST_P(WireWithoutWebSocket, APeerThatAnswersIsKept) {
   Socket pull = make(SocketType::pull);
   ASSERT_TRUE(pull.watch_events());
   ASSERT_TRUE(pull.set(option::heartbeat_interval, 5ms));

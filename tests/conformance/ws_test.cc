@@ -26,11 +26,6 @@ const std::string kNoIdentity = message(true, 0, "");
 
 class WebSocket : public Conformance {
  protected:
-  void SetUp() override {
-    if (std::string_view(GetParam().name) != "ws") {
-      GTEST_SKIP() << "no WebSocket";
-    }
-  }
   // A peer of `socket` that knows nothing but tcp.
   BytePeer dial(Socket& socket) {
     if (endpoint_.empty()) {
@@ -54,8 +49,8 @@ class WebSocket : public Conformance {
 
   std::string endpoint_;
 };
-INSTANTIATE_TEST_SUITE_P(EveryTransport, WebSocket, testing::ValuesIn(kTransports),
-                         [](const auto& row) { return std::string(row.param.name); });
+bool plain_websocket(const Transport& transport) { return transport.websocket() && !transport.tls; }
+WEFT_TRANSPORTS_WHERE(WebSocket, plain_websocket);
 
 TEST_P(WebSocket, ABrowserSubscribesAndGetsWhatIsPublished) {
   Socket publisher = make(SocketType::xpub);
