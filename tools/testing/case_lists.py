@@ -8,6 +8,7 @@ import pathlib
 FOLDER = pathlib.Path(__file__).parent
 OWN_PROCESS = FOLDER / "own_process.txt"
 NIGHTLY = FOLDER / "nightly.txt"
+SKIPS = FOLDER / "skips.txt"
 BUILDS = ("plain", "address", "thread")  # by their sanitizer
 KINDS = ("own", "alone")
 
@@ -84,6 +85,27 @@ class Nightly:
         (True, False)
         """
         return any(fnmatch.fnmatchcase(case, pattern) for pattern in self.patterns)
+
+
+@dataclasses.dataclass(frozen=True)
+class Skips:
+    """The cases of one program that may be skipped, each with the words that it then says."""
+
+    rows: tuple  # (pattern, words)
+
+    @classmethod
+    def of(cls, program, file=SKIPS):
+        return cls(tuple((pattern, words) for of, pattern, words in rows(file, 2) if of == program))
+
+    def permit(self, case, output):
+        """
+        >>> skips = Skips((("Ipv6.*", "no IPv6 here"),))
+        >>> skips.permit("Ipv6.A", "a.cc:1: Skipped\\nno IPv6 here"), skips.permit("Ipv6.A", "no")
+        (True, False)
+        >>> skips.permit("A.B", "no IPv6 here")
+        False
+        """
+        return any(fnmatch.fnmatchcase(case, pattern) and words in output for pattern, words in self.rows)
 
 
 def is_quiet(case):

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import time
 
+TICK = 0.5  # seconds: the watchdog counts in ticks, so that a machine that sleeps hangs no case
 OUTPUT_KEPT = 64 * 1024  # bytes of what one case printed: the last ones
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 STARTS = re.compile(r"\[ RUN      \] (\S+)$")
@@ -77,6 +78,7 @@ class Output:
         self.names = set(names)
         self.running = None  # the name of the case that has begun and not ended
         self.begun = time.monotonic()
+        self.waited = 0.0  # seconds since then in which this process was not stopped
         self.cases = {}
         self.text = bytearray()  # of the running case, or since the last one ended
         self.rest = b""
@@ -99,7 +101,8 @@ class Output:
         if starts and starts[1] in self.names:
             if self.running is not None:
                 self.end(FAILED, reason="GoogleTest did not say how it ended")
-            self.running, self.begun = starts[1], time.monotonic()
+            self.running = starts[1]
+            self.begin()
             self.text.clear()
         elif ends and ends[2] == self.running:
             self.keep(text[:ends.start()].encode())
@@ -113,7 +116,10 @@ class Output:
             seconds = time.monotonic() - self.begun
         self.cases[self.running] = Case(self.running, outcome, seconds, reason, self.take_text())
         self.running = None
-        self.begun = time.monotonic()
+        self.begin()
+
+    def begin(self):
+        self.begun, self.waited = time.monotonic(), 0.0
 
     def take_text(self):
         text = self.text.decode("utf-8", "replace").strip("\n")
@@ -143,12 +149,13 @@ def follow(process, output, limit):
     in_time = True
     try:
         while True:
-            left = output.begun + limit - time.monotonic()
-            if left <= 0:
+            if output.waited >= limit:
                 in_time = False
                 kill_group(process)
                 break
-            ready = dict(poller.poll(left * 1000))
+            before = time.monotonic()
+            ready = dict(poller.poll(TICK * 1000))
+            output.waited += min(time.monotonic() - before, TICK)
             if pipe in ready:
                 read = os.read(pipe, 65536)
                 output.feed(read)

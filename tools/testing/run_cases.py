@@ -4,9 +4,9 @@
 
 Cases of own_process.txt run in a process of their own: "own" ones after the others, "alone" ones only with --alone. A
 case during which the process dies or takes too long has failed, and the next process goes on behind it.
-Cases of nightly.txt run where WEFT_NIGHTLY is set. WEFT_CASES_INCLUDE and WEFT_CASES_EXCLUDE are regular expressions
-that choose cases by name. The exit status is 1 when a case failed. --results FILE keeps what became of each case, for
-ctest_summary.py."""
+A case that is skipped and not listed in skips.txt has failed. Cases of nightly.txt run where WEFT_NIGHTLY is set.
+WEFT_CASES_INCLUDE and WEFT_CASES_EXCLUDE are regular expressions that choose cases by name. The exit status is 1 when a
+case failed. --results FILE keeps what became of each case, for ctest_summary.py."""
 
 import argparse
 import dataclasses
@@ -21,6 +21,7 @@ import case_lists
 import gtest_program
 from gtest_program import FAILED, PASSED, SKIPPED, Case
 
+DISABLED = "disabled"
 CASE_SECONDS = 300.0  # after which a case hangs; WEFT_CASE_SECONDS is another number
 
 
@@ -35,6 +36,7 @@ def arguments_of(words):
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--build", choices=case_lists.BUILDS, default="plain")
     parser.add_argument("--nightly", type=pathlib.Path, default=case_lists.NIGHTLY, help="the list of nightly cases")
+    parser.add_argument("--skips", type=pathlib.Path, default=case_lists.SKIPS, help="the cases that may be skipped")
     parser.add_argument("--own-process", type=pathlib.Path, default=case_lists.OWN_PROCESS)
     return parser.parse_args(words)
 
@@ -88,11 +90,19 @@ def is_disabled(case):
 
 
 def run(plan, program, limit, title):
-    cases = [Case(name, SKIPPED, reason="disabled") for name in plan.disabled]
+    cases = [Case(name, SKIPPED, reason=DISABLED) for name in plan.disabled]
     cases += gtest_program.run_all(program, plan.shared, limit, title)
     for name in plan.own:
         cases += gtest_program.run_all(program, [name], limit, f"{title}: {name}")
     return cases
+
+
+def check_skips(cases, skips):
+    """Fails the skipped cases that the list does not have."""
+    for case in cases:
+        if case.outcome == SKIPPED and case.reason != DISABLED and not skips.permit(case.name, case.output):
+            case.outcome = FAILED
+            case.reason = "skipped, which skips.txt does not permit with these words"
 
 
 def show(case):
@@ -110,6 +120,7 @@ def main():
         arguments.results.unlink(missing_ok=True)
     limit = float(os.environ.get("WEFT_CASE_SECONDS", CASE_SECONDS))
     cases = run(plan_of(arguments, os.environ), arguments.program, limit, title)
+    check_skips(cases, case_lists.Skips.of(arguments.name or pathlib.Path(arguments.program).name, arguments.skips))
     for case in cases:
         case.name = case.name if case.name.startswith(title) else arguments.prefix + case.name
     if arguments.results:

@@ -22,16 +22,18 @@ QUIET = "alone cases_subject QuietSubject.* it counts\n"
 
 
 class Runner(unittest.TestCase):
-    def run_cases(self, pattern, *options, own="", **environment):
+    def run_cases(self, pattern, *options, own="", skips="cases_subject Subject.Skips not here\n", **environment):
         """Runs the cases of a pattern: (exit status, {case: what became of it}, lines)."""
         with tempfile.TemporaryDirectory() as folder:
             results, lists = pathlib.Path(folder, "results.json"), pathlib.Path(folder, "own.txt")
             lists.write_text(QUIET + own, encoding="utf-8")
+            permitted = pathlib.Path(folder, "skips.txt")
+            permitted.write_text(skips, encoding="utf-8")
             log = pathlib.Path(folder, "log")
             done = subprocess.run(
                 [sys.executable, "-B", RUNNER, "--filter", pattern, "--results", results, "--own-process", lists,
-                 *options, PROGRAM], env={**CLEAN, "WEFT_SUBJECT_LOG": str(log), **environment}, capture_output=True,
-                text=True, check=False)
+                 "--skips", permitted, *options, PROGRAM], env={**CLEAN, "WEFT_SUBJECT_LOG": str(log), **environment},
+                capture_output=True, text=True, check=False)
             self.assertEqual(done.stderr, "")
             self.processes = dict(line.split() for line in log.read_text().splitlines()) if log.exists() else {}
             cases = {case["name"]: case for case in json.loads(results.read_text(encoding="utf-8"))}
@@ -115,6 +117,14 @@ class Runner(unittest.TestCase):
         self.assertEqual(self.outcomes(cases), {"again.Every/Rows.AreCases/1": "failed"})
         status, cases, lines = self.run_cases("*", WEFT_CASES_INCLUDE="no such case")
         self.assertEqual((status, cases), (0, {}))
+
+    def test_a_skipped_case_that_is_not_listed_with_its_words_has_failed(self):
+        for skips, outcome in (("cases_subject Subject.S* not here\n", "skipped"), ("", "failed"),
+                               ("cases_subject Subject.Skips no such words\n", "failed"),
+                               ("other Subject.Skips not here\n", "failed")):
+            status, cases, _ = self.run_cases("Subject.Skips:Subject.DISABLED_*", skips=skips)
+            self.assertEqual((status, self.outcomes(cases)), (int(outcome == "failed"), {
+                "Subject.Skips": outcome, "Subject.DISABLED_Waits": "skipped"}))
 
     def test_nightly_cases_run_at_night_in_the_builds_that_the_list_names(self):
         with tempfile.NamedTemporaryFile("w+", suffix=".txt") as file:

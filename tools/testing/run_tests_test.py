@@ -33,6 +33,8 @@ class Tests(unittest.TestCase):
             build.mkdir(parents=True)
             pathlib.Path(folder, "CMakePresets.json").write_text(json.dumps(PRESETS), encoding="utf-8")
             own = pathlib.Path(folder, "own.txt")
+            skips = pathlib.Path(folder, "skips.txt")
+            skips.write_text("cases_subject Subject.Skips not here\n", encoding="utf-8")
             own.write_text("alone cases_subject QuietSubject.* it counts\n", encoding="utf-8")
             text = ("add_test(whole true)\nadd_test(whole.First true)\nadd_test(whole.First.all true)\n"
                     "set_tests_properties(whole.First.all PROPERTIES LABELS nightly)\n" + more)
@@ -40,7 +42,8 @@ class Tests(unittest.TestCase):
                                   ("cases.again.a", "--prefix again."), ("cases.a.alone", "--alone")):
                 filters = "QuietSubject.*" if "alone" in name else cases
                 text += (f'add_test({name} "{sys.executable}" -B "{HERE}/run_cases.py" '
-                         f'--results "{build}/cases/{name}.json" --own-process "{own}" --filter "{filters}" {options} "{PROGRAM}")\n')
+                         f'--results "{build}/cases/{name}.json" --own-process "{own}" --skips "{skips}" '
+                         f'--filter "{filters}" {options} "{PROGRAM}")\n')
             pathlib.Path(build, "CTestTestfile.cmake").write_text(text, encoding="utf-8")
             path = f"{pathlib.Path(CTEST).parent}:{os.environ['PATH']}"
             done = subprocess.run([sys.executable, "-B", HERE / "run_tests.py", "dev", *arguments], cwd=folder,
