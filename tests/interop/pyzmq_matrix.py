@@ -161,6 +161,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build_dir", type=Path)
     parser.add_argument("--filter", action="append", default=[], help="only cells whose name has each of the words")
+    parser.add_argument("--every", type=int, default=1, help="of those each N-th")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--tls", action="store_true")
     arguments = parser.parse_args()
@@ -177,6 +178,7 @@ def main() -> int:
             tls.make_certificates(directory)
         transports = ("tls+tcp",) if arguments.tls else ("tcp", "ipc")
         cells = [cell for cell in all_cells(transports) if all(word in f" {cell.name} " for word in words)]
+        cells = cells[::arguments.every]
         for number, cell in enumerate(cell for cell in cells for _ in range(arguments.repeat)):
             if run_cell(program, context, cell, directory, number):
                 right += 1
