@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""tables_test.py CTEST BUILD: the tables of HACKING.md say what runs where: the labels of the presets, the nightly tests
+of this build, and the cases of nightly.txt."""
+
+import fnmatch
+import json
+import re
+import subprocess
+import sys
+import unittest
+
+import case_lists
+
+BUILD = sys.argv.pop(2)
+CTEST = sys.argv.pop(1)
+ROOT = case_lists.FOLDER.parents[1]
+PRESETS = {"plain": "dev", "address": "asan", "thread": "tsan"}
+
+
+def rows_of(head):
+    """The rows of the table of HACKING.md whose first line begins so: a list of cells each."""
+    text = (ROOT / "HACKING.md").read_text(encoding="utf-8")
+    lines = text[text.index(f"\n| {head} |") + 1:].splitlines()
+    table = lines[2:next((place for place, line in enumerate(lines) if not line.startswith("|")), len(lines))]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table]
+
+
+def names_in(cell):
+    return re.findall(r"`([^`]+)`", cell)
+
+
+class Tables(unittest.TestCase):
+    def test_each_build_runs_the_labels_that_its_row_names(self):
+        presets = json.loads((ROOT / "CMakePresets.json").read_text(encoding="utf-8"))["testPresets"]
+        filters = {preset["name"]: preset.get("filter", {}).get("include", {}).get("label", "all tests")
+                   for preset in presets if not preset.get("hidden")}
+        said = {names_in(build)[0]: f"^{names_in(runs)[0].split()[-1]}$" if names_in(runs) else runs
+                for build, runs in rows_of("build")}
+        self.assertEqual(said, filters)
+
+    def test_each_nightly_test_has_a_row(self):
+        listed = subprocess.run([CTEST, "--test-dir", BUILD, "--show-only=json-v1"], capture_output=True, text=True,
+                                check=True)
+        tests = json.loads(listed.stdout)["tests"]
+        nightly = {test["name"] for test in tests for each in test.get("properties", [])
+                   if each["name"] == "LABELS" and "nightly" in each["value"]}
+        patterns = [name for cells in rows_of("only `./dev test --nightly`") if cells[1] == "dev"
+                    for name in names_in(cells[0])]
+        self.assertTrue(nightly)
+        for name in nightly:
+            self.assertTrue(any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns), f"no row for {name}")
+        every_day = {test["name"] for test in tests} - nightly
+        for pattern in patterns:
+            if not pattern.endswith("*"):
+                self.assertNotIn(pattern, every_day)
+
+    def test_each_row_of_nightly_cases_is_in_the_table(self):
+        def builds_of(text):
+            return tuple(case_lists.BUILDS if text == "all" else text.split(","))
+        listed = {(pattern, builds_of(builds)) for builds, _, pattern, _ in case_lists.rows(case_lists.NIGHTLY, 3)}
+        said = set()
+        for first, builds, _ in rows_of("only `./dev test --nightly`"):
+            if builds != "dev":
+                presets = PRESETS.values() if builds == "all" else builds.split(", ")
+                said |= {(name, tuple(build for build in case_lists.BUILDS if PRESETS[build] in presets))
+                         for name in names_in(first)}
+        self.assertEqual(said, listed)
+
+
+if __name__ == "__main__":
+    unittest.main()
