@@ -9,6 +9,7 @@ FOLDER = pathlib.Path(__file__).parent
 OWN_PROCESS = FOLDER / "own_process.txt"
 NIGHTLY = FOLDER / "nightly.txt"
 SKIPS = FOLDER / "skips.txt"
+SLOW = FOLDER / "slow.txt"
 BUILDS = ("plain", "address", "thread")  # by their sanitizer
 KINDS = ("own", "alone")
 
@@ -106,6 +107,14 @@ class Skips:
         False
         """
         return any(fnmatch.fnmatchcase(case, pattern) and words in output for pattern, words in self.rows)
+
+
+def has_reason_to_be_slow(case, file=SLOW):
+    """
+    >>> has_reason_to_be_slow("HubKillTest.ManyMessages"), has_reason_to_be_slow("Bytes.AreCopied")
+    (True, False)
+    """
+    return any(fnmatch.fnmatchcase(case, pattern) for pattern, _ in rows(file, 1))
 
 
 def is_quiet(case):

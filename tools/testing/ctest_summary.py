@@ -13,8 +13,11 @@ import pathlib
 import sys
 import xml.etree.ElementTree
 
+import case_lists
+
 LINES_SHOWN = 40  # of what a failing test printed: the last ones
 SLOWEST_SHOWN = 10
+SLOW_SECONDS = 2.0
 
 
 def outcome_of(case):
@@ -56,6 +59,7 @@ class Outcome:
     seconds: float
     reason: str
     output: str
+    is_case: bool = False  # of a GoogleTest program
 
     def describe(self):
         """A failing test: its name, the reason, and the last lines of its output."""
@@ -77,7 +81,7 @@ def outcomes_of(test, folder):
         return [whole]
     try:
         cases = json.loads(pathlib.Path(folder, whole.name + ".json").read_text(encoding="utf-8"))
-        found = [Outcome(**{**case, "reason": case["reason"] or "failed"}) for case in cases]
+        found = [Outcome(**{**case, "reason": case["reason"] or "failed"}, is_case=True) for case in cases]
     except (OSError, ValueError) as error:
         return [dataclasses.replace(whole, outcome="failed", reason=f"{whole.reason}; no results: {error}")]
     if whole.outcome == "failed" and not any(case.outcome == "failed" for case in found):
@@ -147,6 +151,19 @@ def where_the_time_went(runs):
     return lines + [f"{seconds:7.1f} s  {name}" for seconds, name in slowest[:SLOWEST_SHOWN]]
 
 
+def slow_without_reason(runs):
+    """Lines about the cases that take long and are not in slow.txt, in the build without a sanitizer.
+
+    >>> def run(preset, name, seconds): return Run(preset, [Outcome(name, "passed", seconds, "", "", is_case=True)])
+    >>> slow_without_reason([run("dev", "A.B", 2.5), run("dev", "A.C", 1.0), run("tsan", "A.B", 9.0)])
+    ['A.B takes 2.5 s, and slow.txt has no reason']
+    """
+    slow = [found for run in runs if run.preset == "dev" for found in run.outcomes
+            if found.is_case and found.seconds > SLOW_SECONDS]
+    return [f"{found.name} takes {found.seconds:.1f} s, and slow.txt has no reason" for found in slow
+            if not case_lists.has_reason_to_be_slow(found.name)]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--failed", metavar="WHAT", action="append", default=[])
@@ -158,7 +175,8 @@ def main():
     files = [(int(status), pathlib.Path(file)) for status, file in (run.split(":", 1) for run in arguments.runs)]
     runs = [read_run(status, file) for status, file in files]
     if arguments.times:
-        print("\n".join(["==> where the time went, in seconds of one test at a time", *where_the_time_went(runs)]))
+        print("\n".join(["==> where the time went, in seconds of one test at a time", *where_the_time_went(runs),
+                         *slow_without_reason(runs)]))
     for run, (_, file) in zip(runs, files):
         if run.lines:
             print("\n".join([f"==> what failed, from {file}", *run.lines]))
