@@ -61,12 +61,17 @@ target_precompile_headers(test_headers PRIVATE
   <algorithm> <array> <atomic> <chrono> <functional> <map> <memory> <mutex> <set> <string> <thread> <vector>
   <gtest/gtest.h>)
 
+set(weft_tests_without_threads base_test zmtp_test fuzz_test)  # ThreadSanitizer has nothing to find in them
 add_custom_target(unit_tests)  # the target of the sanitizer presets
 function(weft_add_test_program target)
   add_executable(${target} ${ARGN})
   target_link_libraries(${target} PRIVATE weft weft_schemas GTest::gtest_main)
   if(WEFT_RAPIDCHECK)
     target_link_libraries(${target} PRIVATE ${WEFT_RAPIDCHECK})
+  endif()
+  if(WEFT_SANITIZE MATCHES "thread" AND target IN_LIST weft_tests_without_threads)
+    set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
   endif()
   weft_add_cases(${target} unit SHARDS ${weft_shards_of_${target}})
   add_dependencies(unit_tests ${target})
@@ -75,7 +80,7 @@ function(weft_add_unit_test target)
   weft_add_test_program(${target} ${ARGN})
   target_compile_options(${target} PRIVATE -O0)  # the library that it tests is optimised; this saves half of the time
   # The library is checked for undefined behaviour. Its rooms of templates are checked in their tests.
-  if(WEFT_SANITIZE MATCHES "undefined" AND NOT target MATCHES "^(base|sync|mem|rt|zmtp)_test$")
+  if(WEFT_SANITIZE MATCHES "undefined" AND NOT target MATCHES "^(base|sync|mem|rt|zmtp|fuzz)_test$")
     target_compile_options(${target} PRIVATE -fno-sanitize=undefined)
   endif()
   target_precompile_headers(${target} REUSE_FROM test_headers)
