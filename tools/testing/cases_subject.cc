@@ -11,13 +11,14 @@
 
 namespace {
 
-struct Subject : testing::Test {
-  Subject() {
-    if (const char* log = std::getenv("WEFT_SUBJECT_LOG")) {
-      const testing::TestInfo& info = *testing::UnitTest::GetInstance()->current_test_info();
-      std::ofstream(log, std::ios::app) << info.name() << ' ' << ::getpid() << '\n';
-    }
+void note(const char* name, pid_t process) {
+  if (const char* log = std::getenv("WEFT_SUBJECT_LOG")) {
+    std::ofstream(log, std::ios::app) << name << ' ' << process << '\n';
   }
+}
+
+struct Subject : testing::Test {
+  Subject() { note(testing::UnitTest::GetInstance()->current_test_info()->name(), ::getpid()); }
 };
 
 TEST_F(Subject, First) {}
@@ -38,11 +39,13 @@ TEST_F(Subject, Hangs) {
   }
 }
 TEST_F(Subject, LeavesAChild) {
-  if (::fork() == 0) {
+  const pid_t child = ::fork();
+  if (child == 0) {
     for (;;) {
       ::pause();
     }
   }
+  note("TheChild", child);
 }
 TEST_F(Subject, DISABLED_Waits) { FAIL(); }
 TEST_F(Subject, Last) {}

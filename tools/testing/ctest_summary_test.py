@@ -22,11 +22,13 @@ HANGS = "add_test(hangs sleep 60)\nset_tests_properties(hangs PROPERTIES TIMEOUT
 
 
 class Summary(unittest.TestCase):
-    def run_tests(self, text, *options, say=()):
+    def run_tests(self, text, *options, say=(), cases="[]"):
         """(exit status, lines) of the summary of a run of these tests."""
         with tempfile.TemporaryDirectory() as folder:
             pathlib.Path(folder, "CTestTestfile.cmake").write_text(text, encoding="utf-8")
             file = pathlib.Path(folder, "junit.xml")
+            pathlib.Path(folder, "cases").mkdir()
+            pathlib.Path(folder, "cases", "cases.kept.json").write_text(cases, encoding="utf-8")
             done = subprocess.run([CTEST, "--test-dir", folder, "--output-junit", file, "--test-output-truncation",
                                    "head", *options], capture_output=True, check=False)
             said = subprocess.run([sys.executable, "-B", SUMMARY, *say, f"{done.returncode}:{file}"],
@@ -75,6 +77,12 @@ class Summary(unittest.TestCase):
 
     def test_a_program_of_cases_without_results_is_a_failure_though_its_runner_was_content(self):
         self.assertEqual(self.run_tests("add_test(cases.x true)\n")[1][-1], "0 passed, 1 failed")
+
+    def test_a_program_that_fails_without_a_failed_case_is_a_failure(self):
+        passed = '[{"name": "A.B", "outcome": "passed", "seconds": 0.1, "reason": "", "output": ""}]'
+        self.assertEqual(self.run_tests("add_test(cases.kept true)\n", cases=passed)[1][-1], "1 passed, 0 failed")
+        failing = FAILS + "add_test(cases.kept false)\n"
+        self.assertEqual(self.run_tests(failing, cases=passed)[1][-1], "1 passed, 2 failed")
 
     def test_the_examples_hold(self):
         self.assertEqual(doctest.testmod(ctest_summary).failed, 0)

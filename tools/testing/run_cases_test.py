@@ -6,6 +6,7 @@ import doctest
 import json
 import os
 import pathlib
+import select
 import subprocess
 import sys
 import tempfile
@@ -79,6 +80,12 @@ class Runner(unittest.TestCase):
         status, cases, _ = self.run_cases("Subject.LeavesAChild:Subject.Last")
         self.assertEqual((status, self.outcomes(cases)),
                          (0, {"Subject.LeavesAChild": "passed", "Subject.Last": "passed"}))
+        try:
+            child = os.pidfd_open(int(self.processes["TheChild"]))
+        except ProcessLookupError:
+            return
+        self.assertTrue(select.select([child], [], [], 20)[0], "the child is killed with its program")
+        os.close(child)
 
     def test_a_process_that_dies_before_its_first_case_fails_each_case_once(self):
         status, cases, _ = self.run_cases("Environment.*")
