@@ -119,7 +119,12 @@ def main():
     if arguments.results:
         arguments.results.unlink(missing_ok=True)
     limit = float(os.environ.get("WEFT_CASE_SECONDS", CASE_SECONDS))
-    cases = run(plan_of(arguments, os.environ), arguments.program, limit, title)
+    try:
+        plan = plan_of(arguments, os.environ)
+    except (OSError, RuntimeError, ValueError) as error:  # no program, one that lists no cases, or a wrong list
+        print(f"{title}: {error}")
+        return 1
+    cases = run(plan, arguments.program, limit, title)
     check_skips(cases, case_lists.Skips.of(arguments.name or pathlib.Path(arguments.program).name, arguments.skips))
     for case in cases:
         case.name = case.name if case.name.startswith(title) else arguments.prefix + case.name

@@ -110,7 +110,13 @@ class Runner(unittest.TestCase):
         done = subprocess.run([sys.executable, "-B", RUNNER, "--own-process", "/dev/null", PROGRAM],
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("QuietSubject.Counts is called quiet", done.stderr)
+        self.assertIn("QuietSubject.Counts is called quiet", done.stdout)
+
+    def test_a_missing_program_is_a_failure_in_a_line(self):
+        done = subprocess.run([sys.executable, "-B", RUNNER, "/no/such/program"], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual((done.returncode, done.stderr, done.stdout.count("\n")), (1, "", 1))
+        self.assertIn("/no/such/program", done.stdout)
 
     def test_shards_have_every_case_once(self):
         seen = [name for shard in "123" for name in self.run_cases("Subject.F*:Subject.L*:Rows*:Every*", "--shard",
