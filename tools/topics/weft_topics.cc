@@ -173,7 +173,7 @@ std::string quoted(std::string_view text) {
   return out + '"';
 }
 
-// One line: an object of JSON, or the values as they are.
+// One line: an object of JSON, or the values as they are. When nobody reads it, or the disk is full, the program ends.
 void print(bool json, const std::vector<std::pair<const char*, std::string>>& fields) {
   std::string line;
   for (const auto& [name, value] : fields) {
@@ -181,8 +181,10 @@ void print(bool json, const std::vector<std::pair<const char*, std::string>>& fi
     line += json ? quoted(name) + ":" + quoted(value) : value;
   }
   line += json ? "}\n" : "\n";
-  std::fwrite(line.data(), 1, line.size(), stdout);
-  std::fflush(stdout);
+  if (std::fwrite(line.data(), 1, line.size(), stdout) != line.size() || std::fflush(stdout) != 0) {
+    std::perror("weft-topics: standard output");
+    std::_Exit(1);  // as after SIGPIPE
+  }
 }
 
 Result<void> list(weft::Topics& topics, const Arguments& all) {
@@ -366,7 +368,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "weft-topics: %s; --help explains\n", mistake.c_str());
     return 2;
   }
-  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGPIPE, SIG_DFL);  // a parent may ignore it; the sockets of the library raise none
   if (const auto result = run(all); !result) {
     std::fprintf(stderr, "weft-topics: %s\n", result.error().message().c_str());
     return 1;

@@ -2,6 +2,7 @@
 #include "weft/store/database.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,12 @@ namespace weft::store {
 
 #ifdef WEFT_HAVE_SQLITE
 namespace {
+
+// What the system said of the last call that failed.
+int os_errno_of(sqlite3* connection) noexcept { return connection != nullptr ? sqlite3_system_errno(connection) : 0; }
+
+// No room, of the disk or for this user; and a disk that takes no writes at all. The disk has not failed.
+bool is_full(int os) noexcept { return os == ENOSPC || os == EDQUOT || os == EFBIG; }
 
 // `code` is an extended result code of SQLite.
 Error error_of(int code, sqlite3* connection) noexcept {
@@ -32,7 +39,13 @@ Error error_of(int code, sqlite3* connection) noexcept {
     case SQLITE_TOOBIG: return Error(Errc::message_too_large, "too large for the store");
     case SQLITE_CANTOPEN:
     case SQLITE_IOERR: {
-      const int os = connection != nullptr ? sqlite3_system_errno(connection) : 0;
+      const int os = os_errno_of(connection);
+      if (is_full(os)) {
+        return Error(Errc::resource_exhausted, "the disk of the store is full, or its user's quota", os);
+      }
+      if (os == EROFS) {
+        return Error(Errc::not_permitted, "the file of the store cannot be written", os);
+      }
       return os != 0 ? Error(Errc::system, "the disk of the store failed", os)
                      : Error(Errc::system, "the disk of the store failed");
     }
@@ -41,7 +54,12 @@ Error error_of(int code, sqlite3* connection) noexcept {
 }
 
 // Whether the kernel may have dropped what it had taken to write: then a later flush says yes and writes nothing.
-bool lost_writes(int code) noexcept { return (code & 0xFF) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM; }
+// A write that it did not take is not dropped.
+bool lost_writes(int code, sqlite3* connection) noexcept {
+  const int os = os_errno_of(connection);
+  return (code & 0xFF) == SQLITE_IOERR && code != SQLITE_IOERR_NOMEM &&
+         !(code == SQLITE_IOERR_WRITE && (is_full(os) || os == EROFS));
+}
 
 int count_log_pages(void* pages, sqlite3* /*connection*/, const char* /*name*/, int count) noexcept {
   *static_cast<int*>(pages) = count;
@@ -198,8 +216,9 @@ Result<void> Database::commit() noexcept {
     return {};
   }
   const Error error = error_of(code, connection_.get());
+  const bool lost = lost_writes(code, connection_.get());
   rollback();
-  if (lost_writes(code)) {
+  if (lost) {
     set_failed();
     return Error(Errc::outcome_unknown, "the disk of the store failed", error.os_errno());
   }
@@ -220,7 +239,7 @@ Result<void> Database::copy_log(bool all) noexcept {
     return {};
   }
   const Error error = error_of(code, connection_.get());
-  if (lost_writes(code)) {
+  if (lost_writes(code, connection_.get())) {
     set_failed();
   }
   return error;

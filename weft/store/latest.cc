@@ -183,6 +183,12 @@ Result<std::uint64_t> Latest::first_at(WallTime time) {
   return WEFT_TRY(find.step()) ? find.sequence(0) : next_;
 }
 
+Result<std::uint64_t> Latest::skip_block(std::uint64_t revision) {
+  Statement& read = sql_->read_from.set(0, stream_).set(1, revision);
+  const Rows rows(read);
+  return WEFT_TRY(read.step()) ? read.sequence(0) + 1 : next_;
+}
+
 Result<std::vector<std::string>> Latest::topics_after(std::string_view after, std::size_t count) {
   Statement& list = sql_->list_topics.set(0, stream_).set(1, after).set(2, count);
   const Rows rows(list);

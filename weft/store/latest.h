@@ -52,6 +52,7 @@ class Latest {
   [[nodiscard]] Result<std::optional<ReadMessage>> value_at(std::uint64_t revision);
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
   [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);
+  [[nodiscard]] Result<std::uint64_t> skip_block(std::uint64_t revision);  // behind the next value, damaged or not
   [[nodiscard]] Result<std::vector<std::string>> topics_after(std::string_view after, std::size_t count);  // live ones
 
   // Inside a transaction.
@@ -68,6 +69,7 @@ class Latest {
   [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
   [[nodiscard]] std::uint64_t next_staged() const noexcept { return next_staged_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+  [[nodiscard]] bool may_drop(std::uint64_t before) const noexcept { return first_ < next_ && first_ < before; }
   [[nodiscard]] WallTime oldest() const noexcept { return oldest_; }
   [[nodiscard]] WallTime newest() const noexcept { return newest_; }
   [[nodiscard]] bool empty() const noexcept { return first_ == next_; }

@@ -34,7 +34,7 @@ Result<LogSql> LogSql::prepare(Database& database) {
       {&sql.find_topic, "SELECT last FROM topic WHERE stream=? AND topic=?"},
       {&sql.remove_topic, "DELETE FROM topic WHERE stream=? AND topic=? AND last<=?"},
       {&sql.read_from, "SELECT first, last, topics, bytes, time FROM block WHERE stream=? AND last>=? ORDER BY last"},
-      {&sql.read_first, "SELECT first, time FROM block WHERE stream=? ORDER BY last LIMIT 1"},
+      {&sql.read_first, "SELECT first, time, last FROM block WHERE stream=? ORDER BY last LIMIT 1"},
       {&sql.read_sizes, "SELECT sum(length(bytes)), max(last), max(time) FROM block WHERE stream=?"},
       {&sql.drop_block, "DELETE FROM block WHERE stream=? AND last=?"},
       {&sql.drop_topics, "DELETE FROM topic WHERE stream=?"},
@@ -70,6 +70,7 @@ Result<void> Log::refresh_first() {
   }
   first_ = oldest.sequence(0);
   oldest_ = wall_time(oldest.number(1));
+  first_last_ = oldest.sequence(2);
   if (first_ == 0 || first_ >= next_) {
     return Error(Errc::corrupt, "a stream whose first block is behind its last");
   }
@@ -138,6 +139,7 @@ void Log::keep_staged() {
   if (!staged_.empty() && empty()) {
     oldest_ = staged_.front().time;
     first_ = staged_.front().first;
+    first_last_ = staged_.front().last;
   }
   for (StagedBlock& staged : staged_) {
     bytes_ += staged.bytes.size();
@@ -335,7 +337,7 @@ void Log::keep_dropped(const Dropped& dropped) {
   }
   const Result<void> found = refresh_first();
   if (!found) {  // the next read tells the error
-    first_ = dropped.last + 1;
+    first_ = first_last_ = dropped.last + 1;
   }
 }
 

@@ -105,6 +105,8 @@ class Log {
   [[nodiscard]] std::uint64_t next() const noexcept { return next_; }    // of the next committed message
   [[nodiscard]] std::uint64_t next_staged() const noexcept { return next_staged_; }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
+  // Whether the messages of the oldest block are all below `before`: else drop_oldest() takes none.
+  [[nodiscard]] bool may_drop(std::uint64_t before) const noexcept { return first_ < next_ && first_last_ < before; }
   [[nodiscard]] WallTime oldest() const noexcept { return oldest_; }  // newest time of the oldest block
   [[nodiscard]] WallTime newest() const noexcept { return newest_; }
   [[nodiscard]] bool empty() const noexcept { return first_ == next_; }
@@ -128,6 +130,7 @@ class Log {
   std::uint32_t stream_;
   std::size_t block_max_ = kBlockMax;
   std::uint64_t first_ = 1;
+  std::uint64_t first_last_ = 0;  // of the oldest block
   std::uint64_t next_ = 1;
   std::uint64_t bytes_ = 0;
   WallTime oldest_{};

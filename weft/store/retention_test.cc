@@ -192,6 +192,30 @@ TEST_F(RetentionTest, JobsThatAreDroppedForRoomAreCountedUnlessTheyWereAcknowled
   EXPECT_EQ(stream.dropped_unread(), 4U);
 }
 
+TEST_F(RetentionTest, AJobThatTakesLongLeavesTheStoreNothingToDo) {
+  StreamSettings settings;
+  settings.keep = Keep::work;
+  Stream& stream = declare(settings);
+  for (int i = 0; i < 100; ++i) {  // one block
+    ASSERT_TRUE(store_->append(stream, {.topic = "a"}, {}, at(1s)));
+  }
+  ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+  Consumer& consumer = **store_->consumer(stream, "c", {}, false);
+  for (std::uint64_t i = 1; i <= 100; ++i) {
+    ASSERT_TRUE(*store_->next_delivery(stream, consumer, at(1s)));
+    EXPECT_TRUE(i > 50 || store_->ack(consumer, i, false));
+  }
+  ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+  EXPECT_FALSE(store_->has_work(at(1s))) << "the block has messages that wait";
+  for (std::uint64_t i = 51; i <= 100; ++i) {
+    EXPECT_TRUE(store_->ack(consumer, i, false));
+  }
+  while (store_->has_work(at(1s))) {
+    ASSERT_EQ(store_->commit(at(1s)).disk, Errc::ok);
+  }
+  EXPECT_EQ(stream.bytes(), 0U);
+}
+
 }  // namespace
 }  // namespace weft::store
 

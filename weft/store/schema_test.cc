@@ -161,6 +161,12 @@ TEST_F(SchemaTest, AFlippedBitOfAMessageIsReportedAndNothingOfItsBlockIsRead) {
   auto third = stream->read(*behind);
   ASSERT_TRUE(third && *third);
   EXPECT_EQ(as_text((*third)->message.body), "third");
+  // A consumer gets past it.
+  Consumer& consumer = **(*store)->consumer(*stream, "c", {}, false);
+  EXPECT_EQ((*(*store)->next_delivery(*stream, consumer, kNow))->read.message.sequence, 1U);
+  EXPECT_EQ((*(*store)->next_delivery(*stream, consumer, kNow))->read.message.sequence, 3U);
+  EXPECT_EQ(consumer.state.waiting(), 2U);
+  EXPECT_EQ(stream->damaged(), 1U);
   // The damaged block can be purged.
   ASSERT_TRUE((*store)->purge_before(*stream, 3));
   EXPECT_EQ(stream->first(), 3U);

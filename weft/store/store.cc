@@ -63,7 +63,11 @@ Result<std::unique_ptr<Store>> Store::open(const StoreOptions& options, const No
   store->incarnation_ = static_cast<std::uint64_t>(std::max<std::int64_t>(1, ns_of(now.wall)));
   if (!options.path.empty()) {
     store->disk_ = WEFT_TRY(Side::open({options.path, options.vfs, options.bytes_max}));
-    WEFT_TRY(store->begin_incarnation(*store->disk_));
+    // On a disk without room the time alone orders this incarnation: what is there can be read.
+    if (const auto begun = store->begin_incarnation(*store->disk_);
+        !begun && begun.error() != Errc::resource_exhausted) {
+      return begun.error();
+    }
     WEFT_TRY(store->load(*store->disk_, now));
   }
   return store;
@@ -329,7 +333,12 @@ Result<std::optional<Delivery>> Store::next_delivery(Stream& stream, Consumer& c
 
 // True: the message waits no more. False: it waits until its dead letter is durable, or is tried again.
 Result<bool> Store::bury(Stream& stream, Consumer& consumer, const Stream::Exhausted& dead, const Now& now) {
-  const auto message = WEFT_TRY(stream.message_at(dead.sequence));
+  auto at = stream.message_at(dead.sequence);
+  if (!at && at.error() == Errc::corrupt) {
+    ++counts_.dead_dropped;
+    return ack(consumer, dead.sequence, false);
+  }
+  const auto message = WEFT_TRY(std::move(at));
   if (!message || consumer.settings.dead_letters.empty()) {
     counts_.dead_dropped += message ? 1 : 0;
     return ack(consumer, dead.sequence, false);

@@ -322,8 +322,12 @@ Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instan
     if (state.exhausted(*due)) {
       return std::optional<Delivery>();
     }
-    auto found = WEFT_TRY(message_at(due->sequence));
-    if (!found) {  // retention, or a newer value of the topic, took it
+    auto at = message_at(due->sequence);
+    if (!at && at.error() != Errc::corrupt) {
+      return at.error();
+    }
+    auto found = at ? *std::move(at) : std::optional<ReadMessage>();
+    if (!found) {  // retention, or a newer value of the topic, took it; or it is damaged
       state.ack(due->sequence);
       consumer.changed = true;
       ++dropped_unread_;
@@ -337,8 +341,17 @@ Result<std::optional<Delivery>> Stream::next_delivery(Consumer& consumer, Instan
     return std::optional<Delivery>();
   }
   consumer.cursor.next = state.next();
-  auto found =
-      WEFT_TRY(std::visit([&](auto& messages) { return messages.read(consumer.cursor, consumer.wants()); }, messages_));
+  auto next = std::visit([&](auto& messages) { return messages.read(consumer.cursor, consumer.wants()); }, messages_);
+  count_damage(next.error(), consumer.cursor.next);
+  while (!next && next.error() == Errc::corrupt) {  // what is behind the damage is whole
+    const std::uint64_t at = consumer.cursor.next;
+    consumer.cursor.next = WEFT_TRY(std::visit([at](auto& messages) { return messages.skip_block(at); }, messages_));
+    consumer.cursor.block.reset();
+    state.skip_to(consumer.cursor.next);
+    consumer.changed = true;
+    next = std::visit([&](auto& messages) { return messages.read(consumer.cursor, consumer.wants()); }, messages_);
+  }
+  auto found = WEFT_TRY(std::move(next));
   if (!found) {
     state.skip_to(consumer.cursor.next);
     return std::optional<Delivery>();
@@ -394,7 +407,8 @@ bool Stream::must_drop(WallTime now) const noexcept {
   if (first() == next()) {
     return false;
   }
-  return bytes() > settings_.bytes_max || oldest() < age_limit(now) || first() < floor();
+  return bytes() > settings_.bytes_max || oldest() < age_limit(now) ||
+         std::visit([below = floor()](const auto& messages) { return messages.may_drop(below); }, messages_);
 }
 
 Result<std::optional<Log::Dropped>> Stream::drop_one(std::uint64_t before, WallTime age) {

@@ -91,12 +91,12 @@ AsyncKeyValue::AsyncKeyValue(Core core) noexcept : core_(std::move(core)) {}
 
 rt::Task<Result<AsyncKeyValue>> AsyncKeyValue::declare(std::shared_ptr<HubLink> link, std::string_view name,
                                                        const KeyValueOptions& options) {
-  static constexpr auto kDeclare = [](Result<Core> core) -> rt::Task<Result<AsyncKeyValue>> {
+  static constexpr auto kDeclare = [](Result<Core> core, bool redeclare) -> rt::Task<Result<AsyncKeyValue>> {
     if (!core) {
       co_return core.error();
     }
     topic::StreamCore& stream = (*core)->stream();
-    const Result<CallPtr> call = stream.declare(false);
+    const Result<CallPtr> call = stream.declare(redeclare);
     if (!call) {
       co_return call.error();
     }
@@ -104,7 +104,7 @@ rt::Task<Result<AsyncKeyValue>> AsyncKeyValue::declare(std::shared_ptr<HubLink> 
     WEFT_CO_TRY(stream.declared());
     co_return AsyncKeyValue(*core);
   };
-  return kDeclare(topic::KeyValueCore::make(std::move(link), name, options));
+  return kDeclare(topic::KeyValueCore::make(std::move(link), name, options), options.redeclare);
 }
 
 AsyncKeyValue::Revision AsyncKeyValue::change(std::string_view key, Bytes value, const topic::KeyChange& change) {

@@ -251,6 +251,38 @@ TEST_F(Kept, ReadersAndWatchesHearTheStreamOfTheNextHub) {
   EXPECT_TRUE(fresh.ack_confirmed());
 }
 
+TEST_F(Kept, AReaderOfLargeMessagesWithSmallQueuesReadsAllOfThem) {
+  Topics topics = fleet_.open(context_);
+  Stream stream = *topics.stream({.name = "s", .survives = Survives::nothing});
+  const std::string body(700'000, 'x');
+  constexpr int kCount = 110;  // 77 MB: more than a hub sends to a member that is silent
+  for (int i = 0; i < kCount; ++i) {
+    ASSERT_TRUE(stream.publish("a", body));
+  }
+  Reader reader = *stream.read();
+  for (int i = 0; i < kCount; ++i) {
+    ASSERT_TRUE(reader.next_until(soon())) << i;
+  }
+}
+
+TEST_F(Kept, ADeclarationThatSaysSoChangesAConsumerOrABucket) {
+  Topics topics = fleet_.open(context_);
+  Stream s = *topics.stream({.name = "s", .survives = Survives::nothing});
+  ASSERT_TRUE(s.consumer("c", {.ack_wait = 1s}));
+  EXPECT_EQ(s.consumer("c", {.ack_wait = 2s}).error(), Errc::conflict);
+  ASSERT_TRUE(s.consumer("c", {.ack_wait = 2s, .redeclare = true}));
+  EXPECT_TRUE(s.consumer("c", {.ack_wait = 2s}));
+  ASSERT_TRUE(topics.key_value("b", {.survives = Survives::nothing}));
+  EXPECT_EQ(topics.key_value("b", {.history = 3, .survives = Survives::nothing}).error(), Errc::conflict);
+  ASSERT_TRUE(topics.key_value("b", {.history = 3, .survives = Survives::nothing, .redeclare = true}));
+  KeyValue bucket = *topics.key_value("b", {.history = 3, .survives = Survives::nothing});
+  for (const char* value : {"1", "2", "3", "4"}) {
+    ASSERT_TRUE(bucket.put("k", value));
+  }
+  KeyValueWatch all = *bucket.watch("k", true);
+  EXPECT_EQ(all.next_until(soon())->text(), "2") << "the newest three";
+}
+
 TEST_F(Kept, RetriesCountAndEndInDeadLetters) {
   Topics topics = fleet_.open(context_);
   Stream jobs = *topics.stream({.name = "jobs", .topics = {"jobs.>", "dead.>"}});

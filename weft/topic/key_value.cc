@@ -35,7 +35,7 @@ KeyValue::KeyValue(std::shared_ptr<const topic::KeyValueCore> core) noexcept : c
 Result<KeyValue> KeyValue::declare(std::shared_ptr<topic::HubLink> link, std::string_view name,
                                    const KeyValueOptions& options) {
   const auto core = WEFT_TRY(topic::KeyValueCore::make(std::move(link), name, options));
-  const auto call = WEFT_TRY(core->stream().declare(false));
+  const auto call = WEFT_TRY(core->stream().declare(options.redeclare));
   WEFT_TRY(core->stream().link()->run(call));
   WEFT_TRY(core->stream().declared());
   return KeyValue(core);

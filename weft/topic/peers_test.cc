@@ -401,7 +401,8 @@ TEST_F(SecretFleet, WhoHasThePublicKeyOnlyReceivesAndIsNotHeard) {
   Topics b = fleet_.open(second_, options);
   ASSERT_TRUE(b.sync(soon()));
   const Owned world = *a.create("world", soon());
-  const Service service = *b.serve("svc", {}, [](const TopicMessage&) { return Message::copy_of(std::string_view("yes")); });
+  const Service service =
+      *b.serve("svc", {}, [](const TopicMessage&) { return Message::copy_of(std::string_view("yes")); });
   Context third;
   for (const bool forges : {false, true}) {  // a proof of its own making
     Socket reader = *third.socket(SocketType::xsub);

@@ -173,6 +173,44 @@ TEST_P(Requests, AHandleThatIsGoneEndsItsRequests) {
   go_on.notify_all();
 }
 
+TEST_P(Requests, TwoThreadsMayStopAServiceAtOnce) {
+  Topics a = fleet_.open(context_);
+  for (int i = 0; i < 20; ++i) {
+    Service service = *a.serve("svc", {.at_a_time = 2}, echo("a"));
+    std::thread other([&] { service.stop(); });
+    service.stop();
+    // Whoever comes second waits, too: no handler runs any more.
+    EXPECT_EQ(a.request("svc", "x", soon()).error(), Errc::unreachable);
+    other.join();
+  }
+}
+
+TEST_P(Requests, OneThatServesAndAsksSharesItsRequestsWithTheOthers) {
+  Topics a = fleet_.open(context_);
+  Topics b = fleet_.open(other_context());
+  std::atomic<int> of_a{0};
+  std::atomic<int> of_b{0};
+  const auto counting = [](std::atomic<int>& count) {
+    return [&count](const TopicMessage&) {
+      ++count;
+      return Message::copy_of(std::string_view("yes"));
+    };
+  };
+  const Service one = *a.serve("svc", {.group = "w"}, counting(of_a));
+  const Service two = *b.serve("svc", {.group = "w"}, counting(of_b));
+  Subscription all = *a.subscribe(">");
+  Subscription bytes = *b.subscribe(Filter::prefix(""));
+  meet({&a, &b});
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(a.request("svc", "x", soon()));
+  }
+  EXPECT_EQ(of_a, 10);
+  EXPECT_EQ(of_b, 10);
+  // Requests and answers are topics of the handles' own.
+  EXPECT_EQ(all.try_next().error(), Errc::would_block);
+  EXPECT_EQ(bytes.try_next().error(), Errc::would_block);
+}
+
 // Regression: a topic had no owner, and two creators were not told of each other.
 TEST_P(Owners, TopicCreateConflictsWhileTheOwnerLives) {
   Topics a = fleet_.open(context_);

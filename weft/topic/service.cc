@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "weft/topic/service.h"
 
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,8 @@ struct Service::Run {
   IntrusivePtr<topic::SubscriptionCore> requests;
   RequestHandler handler;
   std::vector<sys::Thread> threads;
+  std::mutex stopping;  // a stop() that comes meanwhile waits, too
+  bool stopped = false;
 
   static void work(void* self) {
     sys::set_up_thread("topics/service", {});
@@ -66,12 +69,16 @@ Result<Service> Service::start(std::shared_ptr<topic::Node> node, std::string_vi
 }
 
 void Service::stop() noexcept {
-  if (run_ == nullptr) {
+  const std::shared_ptr<Run> run = run_;
+  if (run == nullptr) {
     return;
   }
-  const std::shared_ptr<Run> run = std::exchange(run_, nullptr);
-  run->node->stop_serving(*run->requests);
-  run->threads.clear();  // joins
+  const std::lock_guard lock(run->stopping);
+  if (!std::exchange(run->stopped, true)) {
+    run->node->stop_serving(*run->requests);
+    run->threads.clear();  // joins
+    run->node.reset();
+  }
 }
 
 }  // namespace weft

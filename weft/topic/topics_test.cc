@@ -44,6 +44,31 @@ TEST_F(OneHandle, AMessageReachesASubscriptionOfTheSameHandle) {
   expect_balance(topics);
 }
 
+TEST_F(OneHandle, AQueueOfTheNewestKeepsItsBoundOfBytesWhenNewerMessagesAreLarger) {
+  Topics topics = open();
+  constexpr std::size_t kBound = 100'000;
+  Subscription s = *topics.subscribe("t.>", {.full = Full::newest_per_topic, .queue_bytes_max = kBound});
+  std::vector<Publisher> all;
+  for (int i = 0; i < 100; ++i) {
+    all.push_back(*topics.publisher("t." + std::to_string(i)));
+    ASSERT_TRUE(all.back().publish("small"));
+  }
+  const std::string large(10'000, 'x');
+  for (Publisher& each : all) {
+    ASSERT_TRUE(each.publish(large));
+  }
+  std::size_t bytes = 0;
+  std::uint64_t count = 0;
+  std::uint64_t missed = 0;
+  for (auto m = s.try_next(); m; m = s.try_next(), ++count) {
+    bytes += m->body().size();
+    missed += m->missed();
+  }
+  EXPECT_LE(bytes, kBound + large.size());
+  EXPECT_EQ(count + missed, 200u);
+  expect_balance(topics);
+}
+
 TEST_F(OneHandle, HeadersArrive) {
   Topics topics = open();
   Subscription s = *topics.subscribe("a");

@@ -89,7 +89,8 @@ Op KeptChannel::open_op(OpenTexts& texts) {
   credit = 0;
   credit = credit_due();
   return {.kind = reads() ? OpKind::read : OpKind::consume,
-          .flags = reads() ? std::uint16_t{0} : OpFlags::begins,
+          .flags = static_cast<std::uint16_t>((reads() ? 0U : OpFlags::begins) |
+                                              (redeclares && !opened ? OpFlags::redeclare : 0U)),
           .id = id,
           .number = credit,
           .name = stream,

@@ -54,18 +54,20 @@ class KeptChannel : public sync::AtomicCounted<KeptChannel> {
   static constexpr std::size_t kAcksMax = 512;  // of one op
 
   KeptChannel(std::string on_stream, std::string of_consumer, ConsumerSettings with, std::uint32_t messages,
-              std::size_t bytes)
+              std::size_t bytes, bool changes = false)
       : stream(std::move(on_stream)),
         consumer(std::move(of_consumer)),
         settings(std::move(with)),
         window(messages),
-        bytes_max(bytes) {}
+        bytes_max(bytes),
+        redeclares(changes) {}
 
   const std::string stream;    // as the hub knows it
   const std::string consumer;  // empty: a reader
   const ConsumerSettings settings;
   const std::uint32_t window;
   const std::size_t bytes_max;
+  const bool redeclares;  // when it is opened first
   [[nodiscard]] bool reads() const noexcept { return consumer.empty(); }
   [[nodiscard]] bool counted() const noexcept { return !reads() && settings.tries_max != 0; }
 

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "weft/topic/kept/stream_core.h"
 #include "weft/topic/kept/test_link.h"
 #include "weft/topic/key_value.h"
 #include <gtest/gtest.h>
@@ -294,6 +295,19 @@ TEST_F(ChannelTest, AnAcknowledgementHoldsAfterItsConsumerWasClosed) {
   while (hub.waiting("s", "c") != 0) {
     fill(stream, 3, 4);
   }
+}
+
+TEST_F(ChannelTest, AStrictOrderHasAnyNumberOfTopicsOneAfterTheOther) {
+  TestLink link(context_, endpoint_);
+  StreamCore core(link.link(), "s", {});
+  for (std::size_t i = 0; i < StreamCore::kStrictTopicsMax + 100; ++i) {
+    const std::string topic = "orders." + std::to_string(i);
+    ASSERT_TRUE(core.take_turn(topic)) << i;
+    EXPECT_EQ(core.take_turn(topic).error(), Errc::would_block);
+    core.end_turn(topic, i + 1);
+  }
+  EXPECT_EQ(core.take_turn("orders." + std::to_string(StreamCore::kStrictTopicsMax + 99))->last,
+            StreamCore::kStrictTopicsMax + 100);
 }
 
 TEST_F(ChannelTest, AcknowledgementsOutliveAChangeOfTheHub) {

@@ -66,6 +66,8 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   static constexpr std::size_t kCallsMax = 4096;
   static constexpr std::size_t kChannelsMax = 4096;
   static constexpr unsigned kReceiveMost = 256;  // ops a turn
+  // Of deliveries, then the link says a word, because the hub stops the channels of a member that is silent for 64 MiB.
+  static constexpr std::size_t kUnsaidBytesMax = std::size_t{16} << 20;
 
   HubLink(rt::Loop& loop, LinkSettings settings);
   HubLink(const HubLink&) = delete;
@@ -243,6 +245,7 @@ class HubLink final : public std::enable_shared_from_this<HubLink> {
   std::size_t in_flight_bytes_ = 0;
   std::uint32_t last_id_ = 0;
   std::uint64_t messages_ = 0;
+  std::size_t unsaid_bytes_ = 0;  // of deliveries since the last op
   std::unordered_map<std::uint32_t, IntrusivePtr<KeptChannel>> channels_;
   std::unordered_map<std::string, Message> declared_;
   News place_;

@@ -138,7 +138,10 @@ void HubLink::give_credit(KeptChannel& channel) noexcept {
     return;
   }
   const std::uint32_t more = channel.credit_due();
-  if (more != 0 && send_op({.kind = OpKind::credit, .flags = OpFlags::quiet, .id = channel.id, .number = more})) {
+  // A program took a message: the queue moves, though the hub has credit enough.
+  const bool word = unsaid_bytes_ >= kUnsaidBytesMax;
+  if ((more != 0 || word) &&
+      send_op({.kind = OpKind::credit, .flags = OpFlags::quiet, .id = channel.id, .number = more})) {
     channel.credit += more;
   }
 }
@@ -249,6 +252,7 @@ void HubLink::handle_channel(KeptChannel& channel, Message&& message, const Op& 
       }
       return;
     case OpKind::delivery: {
+      unsaid_bytes_ += message.size();
       auto kept = KeptMessage::of(std::move(message), settings_.names, channel.instance);
       const std::uint32_t credit = channel.credit;
       if (!kept) {

@@ -64,6 +64,7 @@ struct ConsumerOptions {
   std::uint32_t queue_messages_max = 256;  // that wait in this handle; at most 65,536
   // Of them. The hub may go beyond it by the messages that it was permitted before their size was known.
   std::size_t queue_bytes_max = std::size_t{8} << 20;
+  bool redeclare = false;  // change what another declaration said, except filter and from, instead of `conflict`
 };
 
 struct ReadOptions {
@@ -81,6 +82,7 @@ struct KeyValueOptions {
   // Refuse: a key gets no new value while the bucket is full, but one can be erased. Oldest: the keys whose values are
   // oldest are erased, and watches are told.
   Discard when_full = Discard::refuse;
+  bool redeclare = false;  // change what another declaration said, instead of `conflict`
 };
 
 // StreamInfo: what the hub says of a stream.
@@ -100,6 +102,7 @@ struct StreamInfo {
   // acknowledged when they were dropped, by that or by their age.
   std::uint64_t evicted = 0;
   std::uint64_t dropped_unread = 0;
+  std::uint64_t damaged = 0;  // the same: blocks of messages that were met and do not match their checksum
   std::vector<Consumer> consumers{};
 };
 

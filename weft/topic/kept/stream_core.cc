@@ -224,6 +224,8 @@ Result<StreamInfo> StreamCore::read_info(const Call& call, std::string_view wire
         info.evicted = number;
       } else if (name == "dropped_unread") {
         info.dropped_unread = number;
+      } else if (name == "damaged") {
+        info.damaged = number;
       } else if (name == "consumer") {
         info.consumers.push_back({std::string(line.substr(equals + 1)), 0, 0});
       } else if (name == "floor" && !info.consumers.empty()) {
@@ -256,7 +258,7 @@ Result<IntrusivePtr<KeptChannel>> StreamCore::consumer(std::string_view name, co
     WEFT_TRY(check_queue(options.queue_messages_max, options.queue_bytes_max));
     ConsumerSettings settings = WEFT_TRY(settings_of(link_->names(), options));
     return open(new KeptChannel(wire_, std::string(name), std::move(settings), options.queue_messages_max,
-                                options.queue_bytes_max));
+                                options.queue_bytes_max, options.redeclare));
   });
 }
 
@@ -281,7 +283,15 @@ Result<StreamCore::Turn> StreamCore::take_turn(const std::string& topic) {
     auto found = strict_.find(topic);
     if (found == strict_.end()) {
       if (strict_.size() >= kStrictTopicsMax) {
-        return Error(Errc::resource_exhausted, "65,536 topics with a strict order");
+        // Of a topic that nobody publishes to at the moment the hub knows the last sequence.
+        const auto idle =
+            std::find_if(strict_.begin(), strict_.end(), [](const auto& each) { return !each.second.busy; });
+        if (idle != strict_.end()) {
+          strict_.erase(idle);
+        }
+      }
+      if (strict_.size() >= kStrictTopicsMax) {
+        return Error(Errc::resource_exhausted, "65,536 topics with a strict order have a message under way");
       }
       found = strict_.emplace(topic, Strict{}).first;
     }

@@ -5,13 +5,17 @@
 #include <new>
 #include <utility>
 
+#include "weft/msg/interest/subscription_table.h"
+
 namespace weft::topic {
+
+static_assert(Interest::kFiltersMax <= msg::SubscriptionTable::kTopicsMax, "a peer would end the connection");
 
 Result<bool> Interest::add(SubscriptionCore& subscription, IntrusivePtr<const OwnFilter> filter) {
   constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a filter");
   const std::lock_guard lock(mutex_);
   if (size_ >= kFiltersMax) {
-    return Error(Errc::resource_exhausted, "the handle has 2^20 filters");
+    return Error(Errc::resource_exhausted, "the handle has 262,144 filters");
   }
   const Filter wire = filter->wire;
   try {
@@ -116,7 +120,12 @@ void Interest::find(std::string_view topic, MatchMemo& memo) {
   memo.matches.clear();
   const std::lock_guard lock(mutex_);
   const std::uint64_t mark = ++marks_;
+  // Requests and answers go under names that no program wrote: a filter such as ">" does not mean them.
+  const bool internal = topic.starts_with(kInboxes) || topic.starts_with(kRequests);
   const auto take = [&](const Entry& entry) {
+    if (internal && !entry.subscription->internal()) {
+      return;
+    }
     if (std::exchange(entry.subscription->mark, mark) != mark) {
       entry.subscription->add_reference();
       memo.matches.push_back({IntrusivePtr<SubscriptionCore>::adopt(entry.subscription), entry.filter});

@@ -31,6 +31,10 @@ struct MatchMemo {
   std::vector<Match> matches;
 };
 
+// Topics of the handles' own, before the instance of a handle.
+inline constexpr std::string_view kInboxes = "_INBOX.";
+inline constexpr std::string_view kRequests = "_REQ.";
+
 // Interest: which subscriptions of one handle want which topics.
 // Owner: the node. Affinity: any thread.
 // Cost: a memo that still holds costs one load and one comparison. Else a lock, a hash probe for the exact filters, a
@@ -41,8 +45,8 @@ struct MatchMemo {
 //   2. Each change makes a new generation, after the change: a memo of that generation has seen it.
 class Interest {
  public:
-  // A handle's filters, over all subscriptions.
-  static constexpr std::size_t kFiltersMax = 1u << 20;
+  // A handle's filters, over all subscriptions: no more than a peer takes over one connection.
+  static constexpr std::size_t kFiltersMax = 262'144;
 
   // True: the subscription has the filter newly. resource_exhausted: kFiltersMax, or no memory.
   Result<bool> add(SubscriptionCore& subscription, IntrusivePtr<const OwnFilter> filter);

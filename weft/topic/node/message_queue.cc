@@ -38,7 +38,18 @@ bool MessageQueue::replace(TopicMessage& message) noexcept {
   bytes_ = bytes_ - waiting.footprint() + message.footprint();
   waiting = std::move(message);
   ++lost_.conflated;
+  while (bytes_ > bytes_max_ && count_ > 1) {  // the newer one is larger
+    drop_oldest();
+  }
   return true;
+}
+
+void MessageQueue::drop_oldest() noexcept {
+  const TopicMessage oldest = std::move(at(first_));
+  leave(oldest);
+  give_back_memory();
+  ++lost_.oldest;
+  missed_front_ += oldest.missed_ + 1;
 }
 
 // By the policy of a full queue. False: the message that comes was lost, and counted.
@@ -57,11 +68,7 @@ bool MessageQueue::make_room(std::size_t footprint) noexcept {
       lose(lost_.ended);
       return false;
     }
-    const TopicMessage oldest = std::move(at(first_));
-    leave(oldest);
-    give_back_memory();
-    ++lost_.oldest;
-    missed_front_ += oldest.missed_ + 1;
+    drop_oldest();
   }
   if (!make_place()) {
     lose(lost_.no_memory);

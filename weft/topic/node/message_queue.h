@@ -63,6 +63,7 @@ class MessageQueue {
     return count_ >= messages_max_ || (count_ > 0 && bytes_ + footprint > bytes_max_);
   }
   [[nodiscard]] bool make_room(std::size_t footprint) noexcept;
+  void drop_oldest() noexcept;
   [[nodiscard]] bool make_place() noexcept;
   [[nodiscard]] bool has_room(std::size_t footprint) const noexcept {
     return !ended_ && count_ < capacity_ && !full_for(footprint);

@@ -407,8 +407,10 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   void handle_reply(TopicMessage&& message);
   void handle_request(TopicMessage&& message);
   void end_requests_to(std::uint64_t instance);  // mesh lock
-  [[nodiscard]] std::string inbox() const { return "_INBOX." + instance_text(instance_) + "."; }
-  [[nodiscard]] static std::string request_topic(std::uint64_t instance) { return "_REQ." + instance_text(instance); }
+  [[nodiscard]] std::string inbox() const { return std::string(kInboxes) + instance_text(instance_) + "."; }
+  [[nodiscard]] static std::string request_topic(std::uint64_t instance) {
+    return std::string(kRequests) + instance_text(instance);
+  }
 
   // owners.cc
   [[nodiscard]] Result<void> handle_claim(const Control& control);
@@ -506,7 +508,8 @@ class Node final : public std::enable_shared_from_this<Node>, private rt::TurnJo
   std::map<std::uint64_t, OwnProbe> own_probes_;
   std::vector<PeerProbe> peer_probes_;
   std::vector<Service> services_;
-  std::size_t next_service_ = 0;
+  std::size_t next_service_ = 0;  // of those here, for the next request that comes
+  std::size_t next_asked_ = 0;    // of the members of each group, for the next request that leaves
   std::map<std::uint64_t, Pending> requests_;
   std::map<std::string, std::uint64_t> owned_;   // topic to epoch
   std::map<std::string, std::uint64_t> epochs_;  // the newest epoch that was heard of

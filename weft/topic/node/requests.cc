@@ -91,8 +91,9 @@ Result<Node::Request> Node::begin_request(std::string_view topic, Bytes body, st
     request.id = next_id_++;
     request.replies = make_intrusive<SubscriptionCore>(Full::drop_newest, groups.size(), options_.queue_bytes_max);
     Pending pending{request.replies, {}};
+    const std::size_t turn = next_asked_++;
     for (const auto& [group, members] : groups) {
-      chosen.push_back({group, members[next_service_++ % members.size()]});
+      chosen.push_back({group, members[turn % members.size()]});
       pending.members.push_back(chosen.back().instance);
     }
     requests_.emplace(request.id, std::move(pending));
@@ -263,7 +264,7 @@ void Node::stop_serving(SubscriptionCore& service) noexcept {
 
 void Node::reply(const TopicMessage& request, Bytes body, std::string_view headers) noexcept {
   const std::string_view to = request.reply_to();
-  if (!to.starts_with("_INBOX.")) {
+  if (!to.starts_with(kInboxes)) {
     return;  // nobody waits
   }
   const auto sent = msg::or_no_memory([&]() -> Result<void> {

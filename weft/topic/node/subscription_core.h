@@ -57,6 +57,8 @@ class SubscriptionCore final : public sync::AtomicCounted<SubscriptionCore> {
   void remove_sleeper(Sleeper& sleeper) noexcept;
   // Readable while there may be input. try_pop() that finds nothing clears it. resource_exhausted.
   [[nodiscard]] Result<int> descriptor() noexcept;
+  // The handle's own: of requests and their answers, which no filter of a program matches.
+  [[nodiscard]] bool internal() const noexcept { return sink_ != nullptr; }
   // Of an AsyncTopics handle.
   [[nodiscard]] rt::AsyncEvent& input() noexcept { return input_; }
 
