@@ -80,6 +80,8 @@ void check_file(const File& file, Report& report) {
     (code += line) += '\n';
   }
   constexpr std::string_view kAwait = "co_await";
+  // The test of what happens to such coroutines.
+  constexpr std::string_view kAwaitsInConditions = "weft/rt/task/task_condition_test.cc";
   constexpr std::string_view kTry = "WEFT_TRY";
   std::vector<Open> open;
   std::size_t line = 1;
@@ -93,7 +95,8 @@ void check_file(const File& file, Report& report) {
     } else if (code.compare(at, kAwait.size(), kAwait) == 0 && (at == 0 || !is_word(code[at - 1]))) {
       for (std::size_t i = open.size(); i > 0 && open[i - 1].bracket == '('; --i) {
         const Open& outer = open[i - 1];
-        if (outer.condition && !declares(std::string_view(code).substr(outer.inside, at - outer.inside))) {
+        if (file.path != kAwaitsInConditions && outer.condition &&
+            !declares(std::string_view(code).substr(outer.inside, at - outer.inside))) {
           report.error(file.path, line, "await-in-condition", "GCC 12 may never resume from this await",
                        "name the result: `if (const bool done = co_await f(); done)`");
           break;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The C++ blocks of docs/operations.md, and those of docs/client.md that are not of an example. The tests docs.operations
-// and docs.client compare them, docs.guides runs them.
+// The C++ blocks of docs/operations.md, and those of docs/client.md that are not of an example. The tests
+// docs.operations and docs.client compare them, docs.guides runs them.
 #include <chrono>
 #include <csignal>
 #include <cstdint>

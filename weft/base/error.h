@@ -75,9 +75,9 @@ class ErrorDomain {
   std::uint16_t number_ = 0;
 };
 
-// StaticText: a text that lives for ever, or null. The compiler accepts a string literal, and refuses a text that is made
-// at run time: `s.c_str()` would dangle in an Error. sync::keep_text() keeps such a text for ever and returns one of these.
-// Affinity: immutable value. Cost: a pointer.
+// StaticText: a text that lives for ever, or null. The compiler accepts a string literal, and refuses a text that is
+// made at run time: `s.c_str()` would dangle in an Error. sync::keep_text() keeps such a text for ever and returns one
+// of these. Affinity: immutable value. Cost: a pointer.
 class StaticText {
  public:
   constexpr StaticText() noexcept = default;

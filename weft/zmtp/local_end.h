@@ -128,7 +128,8 @@ class LocalEnd {
     if (header.body_size <= (command ? command_body_max_ : config_.limits.frame_bytes_max)) [[likely]] {
       return true;
     }
-    return fail(Errc::message_too_large, command ? StaticText("command exceeds its limit") : StaticText("message exceeds its limit")), false;
+    const StaticText why = command ? StaticText("command exceeds its limit") : StaticText("message exceeds its limit");
+    return fail(Errc::message_too_large, why), false;
   }
   // Whether a message part of `size` bytes is admitted.
   [[nodiscard]] bool admits(std::uint64_t size) const noexcept { return size <= config_.limits.frame_bytes_max; }

@@ -50,8 +50,8 @@ Result<Future<detail::Unwrapped<T>>> spawn(Core& core, Task<T>&& task, std::stop
   return future;
 }
 
-// spawn() for a thread that is no core, and may wait: for room, while the lane to that core is full. So a burst of tasks
-// is started as fast as the core takes it. On a core: as spawn().
+// spawn() for a thread that is no core, and may wait: for room, while the lane to that core is full. So a burst of
+// tasks is started as fast as the core takes it. On a core: as spawn().
 // Cost: as spawn(); a thread that waits tries again after 50 us, then after up to 1 ms.
 // Errors: those of spawn(); timed_out: the lane was full until the deadline. `task` is then as it was.
 template <typename T>

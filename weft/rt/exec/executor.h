@@ -123,10 +123,11 @@ class Executor {
 
   // Refuses new jobs, treats waiting jobs as `mode` says, and waits until no job runs and every job that was dropped,
   // in whatever thread, is destroyed. Idempotent.
-  // timed_out: jobs still run at the deadline, or the destructors of some. Waiting jobs are dropped then; the caller may
-  // call stop() again to wait.
+  // timed_out: jobs still run at the deadline, or the destructors of some. Waiting jobs are dropped then; the caller
+  // may call stop() again to wait.
   // invalid_state: the caller is a job of this executor, or the destructor of one, and cannot wait for itself. The
-  // stopping has begun all the same. Also: the process is a forked child of the executor's, which has none of its threads; nothing happens.
+  // stopping has begun all the same. Also: the process is a forked child of the executor's, which has none of its
+  // threads; nothing happens.
   virtual Result<void> stop(StopMode mode, Instant deadline) = 0;
   [[nodiscard]] virtual ExecutorCounts counts() const noexcept = 0;
   // The same for a page of metrics. The executor outlives it.
@@ -142,7 +143,7 @@ class Executor {
   static Result<void> delay_on(Executor& other, Duration delay, std::stop_token token, Job& job) {
     return delay > Duration::zero() ? other.run_after(delay, std::move(token), job) : other.run_soon(job);
   }
-  // What stop() sets. A copy: a job's destructor or a stop callback may end the executor.
+  // The source that stop() sets. A copy: a job's destructor or a stop callback may end the executor.
   [[nodiscard]] std::stop_source stop_source() const noexcept { return stop_source_; }
 
  private:

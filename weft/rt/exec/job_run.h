@@ -110,7 +110,7 @@ class Birth {
  private:
   std::uint32_t generation_ = sys::fork_generation();
 };
-// What stop() says when it has not waited until the end.
+// The errors of a stop() that has not waited until the end.
 inline constexpr Error kOwnJob(Errc::invalid_state, "a job cannot wait for the end of itself");
 inline constexpr Error kStillRun(Errc::timed_out, "jobs still run");
 inline constexpr Error kInherited(Errc::invalid_state, "a forked child has none of the threads");

@@ -43,9 +43,9 @@ struct FinalAwaiter {
   void await_resume() const noexcept {}
 };
 
-// NewestFrame: finds coroutines that GCC 12 miscompiles: those with an await in a condition and without any variable. The
-// function that makes such a coroutine and the coroutine itself disagree about the frame: the promise lies behind the
-// place from which coroutine_handle computes the frame. Such a coroutine would not begin, or trap.
+// NewestFrame: finds coroutines that GCC 12 miscompiles: those with an await in a condition and without any variable.
+// The function that makes such a coroutine and the coroutine itself disagree about the frame: the promise lies behind
+// the place from which coroutine_handle computes the frame. Such a coroutine would not begin, or trap.
 // Affinity: a thread's own. Cost: two stores and a comparison for each frame.
 class NewestFrame {
  public:
@@ -304,7 +304,8 @@ inline Task<void> Promise<void>::get_return_object() {
 // In a coroutine that returns a Result or an Error. `WEFT_CO_TRY(auto message, co_await socket.recv());` declares a
 // variable with the value of a Result, and `WEFT_CO_TRY(co_await socket.send(text));` needs none; an Error ends the
 // coroutine as its result. The second form is one statement. The first is three, so as the body of an if or a loop it
-// needs braces, and does not compile without. Put an expression with a comma outside of all parentheses into parentheses.
+// needs braces, and does not compile without. Put an expression with a comma outside of all parentheses into
+// parentheses.
 #define WEFT_CO_TRY(...) WEFT_CO_TRY_PICK(__VA_ARGS__, WEFT_CO_TRY_VALUE, WEFT_CO_TRY_CHECK)(__COUNTER__, __VA_ARGS__)
 #define WEFT_CO_TRY_PICK(first, second, form, ...) form
 #define WEFT_CO_TRY_NAME(number) WEFT_CO_TRY_JOIN(weft_co_try_with_a_variable_needs_braces_, number)

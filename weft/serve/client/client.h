@@ -84,8 +84,8 @@ class Client {
 
   // Sends the request and returns the response. The body is read when the task begins. Errors, besides those of
   // invariant 1: unreachable: there is no connection now, and the text says why; invalid_state: the caller is not
-  // on the client's core; resource_exhausted: in_flight_max, or the write budget is spent; those of the codec: nothing was
-  // sent. Those of an error frame (error_frame.h): of kServiceDomain: the service's code and text; of kFrameDomain.
+  // on the client's core; resource_exhausted: in_flight_max, or the write budget is spent; those of the codec: nothing
+  // was sent. Those of an error frame (error_frame.h): of kServiceDomain: the service's code and text; of kFrameDomain.
   [[nodiscard]] rt::Task<Result<Response>> request(const Header& header, Bytes body, Instant deadline = kNever) {
     return State::request(state_, header, body, deadline, false);
   }

@@ -126,7 +126,7 @@ struct ClientReading {
 };
 extern const CounterTable kClientTable;
 
-// What a request gets while there is no connection: `unreachable`, not sent, with the reason in its text.
+// The error of a request while there is no connection: `unreachable`, not sent, with the reason in its text.
 [[nodiscard]] Error not_connected_for(const Error& trouble) noexcept;
 
 // ClientLink: the part of a client that knows no codec. It dials, owns the session while there is one, dials

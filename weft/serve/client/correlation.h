@@ -23,8 +23,8 @@ concept Correlation = FrameCodec<Codec> && requires(typename Codec::Header& head
   { C::is_response(header) } -> std::same_as<bool>;
 };
 
-// The peer answers in the order of the requests. Codecs without a header allow no other policy. A frame that comes while
-// no request waits answers none: it shows that the order cannot be trusted, and ends the connection.
+// The peer answers in the order of the requests. Codecs without a header allow no other policy. A frame that comes
+// while no request waits answers none: it shows that the order cannot be trusted, and ends the connection.
 struct InOrder {
   static constexpr Matching kMatching = Matching::in_order;
   template <typename Header>
@@ -34,8 +34,8 @@ struct InOrder {
 };
 
 // The response has the id of its request. Services that answer with `frame.header` and the dispatcher's error
-// frames keep to that. So ids with slow handlers do not delay other ids. A heartbeat is no response, nor is a frame with
-// kFlagPush. A peer that pushes frames without that flag must give them ids that no request has.
+// frames keep to that. So ids with slow handlers do not delay other ids. A heartbeat is no response, nor is a frame
+// with kFlagPush. A peer that pushes frames without that flag must give them ids that no request has.
 struct SameId {
   static constexpr Matching kMatching = Matching::in_order_of_key;
   static bool is_response(const FrameHeader& header) noexcept {

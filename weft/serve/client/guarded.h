@@ -13,9 +13,9 @@
 
 namespace weft::serve {
 
-// Classifies the error of a request. A failure: the peer does not answer, or not in its protocol, or with an error frame
-// by which its service refused or threw. Other errors concern the caller: cancelled, closed, its own bounds, a message
-// that the peer does not know or understand.
+// Classifies the error of a request. A failure: the peer does not answer, or not in its protocol, or with an error
+// frame by which its service refused or threw. Other errors concern the caller: cancelled, closed, its own bounds, a
+// message that the peer does not know or understand.
 [[nodiscard]] constexpr CircuitBreaker::Outcome outcome_of(const Error& error) noexcept {
   if (error == Errc::ok) {
     return CircuitBreaker::Outcome::success;
@@ -82,7 +82,8 @@ class GuardedCall {
 
 // Awaits the task if the breaker lets it through. Otherwise the task does not run, and the result is
 // kBreakerOpen. Reports the task's result to the breaker, as `judge` says. `breaker` and `refused`, which counts
-// tasks that did not run, must outlive the coroutine. A caller that judges answers itself calls try_begin() and finish().
+// tasks that did not run, must outlive the coroutine. A caller that judges answers itself calls try_begin() and
+// finish().
 template <typename T>
 [[nodiscard]] rt::Task<Result<T>> guarded(CircuitBreaker* breaker, rt::Task<Result<T>> task,
                                           sync::Counter* refused = nullptr, Judge judge = outcome_of) {

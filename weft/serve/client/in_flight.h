@@ -79,8 +79,8 @@ class InFlight {
     }
     void await_resume() const noexcept {}
 
-    // Copies the body and resumes the coroutine in the next turn. Any other end leaves an error whose fate says that the
-    // request was sent and its outcome is unknown.
+    // Copies the body and resumes the coroutine in the next turn. Any other end leaves an error whose fate says that
+    // the request was sent and its outcome is unknown.
     void answer(Bytes body) noexcept;
     [[nodiscard]] const Result<void>& result() const noexcept { return result_; }
     [[nodiscard]] OwnedBytes& body() noexcept { return body_; }

@@ -16,8 +16,8 @@
 
 namespace weft::serve {
 
-// RetryBudget: bounds the retries of a program to a share of its requests, so that retries cannot multiply the load of a
-// peer that fails. It holds at most `retries_max` retries. Each first attempt adds `percent` hundredths of a retry.
+// RetryBudget: bounds the retries of a program to a share of its requests, so that retries cannot multiply the load of
+// a peer that fails. It holds at most `retries_max` retries. Each first attempt adds `percent` hundredths of a retry.
 // Owner: the program; one for each peer. Affinity: one thread.
 class RetryBudget {
  public:
@@ -39,8 +39,8 @@ class RetryBudget {
 
 struct RetryPolicy {
   std::uint32_t attempts = 3;  // with the first one
-  // Twice is as good as once, or the peer recognises a request that comes again: then a request whose outcome is unknown
-  // is sent again, too.
+  // Twice is as good as once, or the peer recognises a request that comes again: then a request whose outcome is
+  // unknown is sent again, too.
   bool repeatable = false;
   Duration wait_first = std::chrono::milliseconds(50);  // the first wait is 0.5 to 1 times this, ...
   Duration wait_max = std::chrono::seconds(2);          // ... the next ones double up to this
@@ -50,8 +50,8 @@ struct RetryPolicy {
   bool (*retry_answer)(const Error& error) = nullptr;
 };
 
-// Whether the request that ended with the error may be sent again. Not where the caller gave up or made a mistake, which a
-// second attempt would repeat.
+// Whether the request that ended with the error may be sent again. Not where the caller gave up or made a mistake,
+// which a second attempt would repeat.
 [[nodiscard]] constexpr bool may_retry(const Error& error, const RetryPolicy& policy) noexcept {
   switch (error.code()) {
     case Errc::ok:
@@ -110,8 +110,8 @@ rt::Task<Outcome> retry(RetryPolicy policy, Make make) {
 
 // Awaits make(), which sends a request, and again after a wait, as long as the policy allows it: `co_await
 // retrying(policy, ask)` with `auto ask = [&] { return client->request(header, body, sys::now() + 1s); };`. Behind a
-// breaker make() returns guarded(&breaker, ...). Returns the first success, or the error of the last attempt. Its fate()
-// is `outcome_unknown` also where an earlier attempt's was and the last was not sent.
+// breaker make() returns guarded(&breaker, ...). Returns the first success, or the error of the last attempt. Its
+// fate() is `outcome_unknown` also where an earlier attempt's was and the last was not sent.
 // `make` is a variable that outlives the coroutine, or a closure of references and plain values, which is copied.
 template <typename Make>
   requires std::is_invocable_v<Make&>

@@ -33,9 +33,9 @@ class Message {
 };
 
 // `co_await call<Reply>(client, id, std::move(request), ReplyIdentifier(), deadline)`: sends the request under
-// that id over a Client or ClientPool of NumberedCodec or HeaderCodec. Returns the response if it is a Reply with that file
-// identifier, within the limits. Errors: those of request(), with those of error frames; protocol_error: the response is
-// no Reply; invalid_argument: the identifier does not have 4 characters.
+// that id over a Client or ClientPool of NumberedCodec or HeaderCodec. Returns the response if it is a Reply with that
+// file identifier, within the limits. Errors: those of request(), with those of error frames; protocol_error: the
+// response is no Reply; invalid_argument: the identifier does not have 4 characters.
 template <typename Reply, typename Asker>
 [[nodiscard]] rt::Task<Result<Message<Reply>>> call(Asker* asker, std::uint32_t id, flatbuffers::DetachedBuffer request,
                                                     std::string_view file_identifier, Instant deadline = kNever,

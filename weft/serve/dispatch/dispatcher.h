@@ -62,8 +62,8 @@ inline constexpr CounterTable kDispatchTable = {
 template <typename C>
 concept FrameCaller = requires(C& caller, const FrameHeader& header, Bytes body) { caller.send(header, body); };
 
-// Dispatcher: frames of HeaderCodec or NumberedCodec to handlers, by id. One for each core, filled before the first frame
-// or by handlers.
+// Dispatcher: frames of HeaderCodec or NumberedCodec to handlers, by id. One for each core, filled before the first
+// frame or by handlers.
 // Owner: a service. Affinity: one thread, except counts().
 // Cost: a look-up (id_table.h), an indirect call, a counter. Only adding handlers allocates.
 // Invariants:

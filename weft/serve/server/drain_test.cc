@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What a stop still delivers, in which order its phases come, and what it counts.
+// A stop: the frames that it still delivers, the order of its phases, and its counts.
 #include <atomic>
 #include <string>
 #include <vector>
