@@ -18,7 +18,7 @@ namespace weft::store {
 #ifdef WEFT_HAVE_SQLITE
 namespace {
 
-// The system's errno of the last call that failed.
+// The errno of the last call of the system that failed.
 int os_errno_of(sqlite3* connection) noexcept { return connection != nullptr ? sqlite3_system_errno(connection) : 0; }
 
 // No room, of the disk or for this user; and a disk that takes no writes at all. The disk has not failed.

@@ -36,7 +36,7 @@ enum class Discard : std::uint8_t {
   oldest,  // the oldest messages go; they are counted, and a topic that loses its newest value so is erased
   refuse,  // the message is refused with resource_exhausted
 };
-// The answer of a declaration that has none of its own. A log promises its messages until a bound takes them; work and
+// The answer of a declaration that names none. A log promises its messages until a bound takes them; work and
 // latest promise each message until it was acknowledged or replaced.
 [[nodiscard]] constexpr Discard default_when_full(Keep keep) noexcept {
   return keep == Keep::log ? Discard::oldest : Discard::refuse;

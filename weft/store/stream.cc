@@ -427,7 +427,7 @@ Result<void> Stream::write_drops(WallTime now) {
     }
     return {};
   };
-  // Acknowledged messages make room before anything else goes.
+  // Acknowledged messages make room before any other one goes.
   if (const std::uint64_t below = floor(); first() < below) {
     WEFT_TRY(drop_up_to(below, WallTime::max()));
   }

@@ -4,10 +4,7 @@
 #include <mutex>
 #include <utility>
 
-#include "weft/topic/async_topics.h"
-#include "weft/topic/hub_link_of.h"
 #include "weft/topic/kept/stream_core.h"
-#include "weft/topic/node/node.h"
 
 namespace weft {
 
@@ -265,29 +262,6 @@ Survives AsyncStream::survives() const noexcept {
 }
 std::string_view AsyncStream::name() const noexcept {
   return core_ == nullptr ? std::string_view() : std::string_view(core_->wire());
-}
-
-// --- the handle's ways to what is kept ---
-
-namespace {
-template <typename Kept>
-rt::Task<Result<Kept>> refused(Error error) {
-  co_return error;
-}
-}  // namespace
-
-rt::Task<Result<AsyncStream>> AsyncTopics::stream(const StreamOptions& options) {
-  auto link = node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kMoved) : topic::hub_link_of(*node_);
-  return link ? AsyncStream::declare(*std::move(link), options) : refused<AsyncStream>(link.error());
-}
-rt::Task<Result<AsyncKeyValue>> AsyncTopics::key_value(std::string_view name, const KeyValueOptions& options) {
-  auto link = node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kMoved) : topic::hub_link_of(*node_);
-  return link ? AsyncKeyValue::declare(*std::move(link), name, options) : refused<AsyncKeyValue>(link.error());
-}
-rt::Task<Result<std::vector<StreamInfo>>> AsyncTopics::streams() {
-  auto link = node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kMoved) : topic::hub_link_of(*node_);
-  return link ? AsyncStream::list(*std::move(link), node_->space_prefix())
-              : refused<std::vector<StreamInfo>>(link.error());
 }
 
 }  // namespace weft

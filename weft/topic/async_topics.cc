@@ -432,17 +432,22 @@ rt::Task<Result<TopicMessage>> ask(NodePtr node, std::string topic, Message body
   co_return Node::reply_of(std::move(reply));
 }
 
-rt::Task<Result<std::vector<NodeInfo>>> sync_with(NodePtr node, Instant deadline) {
-  if (node == nullptr) {
-    co_return kMoved;
-  }
-  Node* const raw = node.get();
+// Asks every handle for its roster, and waits until the answers are known so far.
+rt::Task<Result<void>> wait_asked(NodePtr node, Instant deadline, bool (Node::*known)(std::uint64_t) const) {
   const Result<std::uint64_t> ask = msg::or_no_memory([&] { return node->ask_rosters(); });
   if (!ask) {
     co_return ask.error();
   }
-  std::function<bool()> settled = [raw, ask = *ask] { return raw->settled(ask); };
-  const Result<void> waited = co_await await_mesh(node, deadline, std::move(settled));
+  std::function<bool()> done = [raw = node.get(), known, ask = *ask] { return (raw->*known)(ask); };
+  const Result<void> waited = co_await await_mesh(node, deadline, std::move(done));
+  co_return waited;
+}
+
+rt::Task<Result<std::vector<NodeInfo>>> sync_with(NodePtr node, Instant deadline) {
+  if (node == nullptr) {
+    co_return kMoved;
+  }
+  const Result<void> waited = co_await wait_asked(node, deadline, &Node::settled);
   if (!waited) {
     co_return waited.error();
   }
@@ -492,12 +497,7 @@ namespace {
 rt::Task<Result<std::uint64_t>> claim_topic(NodePtr node, std::string topic, Instant deadline) {
   Node* const raw = node.get();
   while (true) {
-    const Result<std::uint64_t> ask = msg::or_no_memory([&] { return node->ask_rosters(); });
-    if (!ask) {
-      co_return ask.error();
-    }
-    std::function<bool()> known = [raw, number = *ask] { return raw->owners_known(number); };
-    const Result<void> all = co_await await_mesh(node, deadline, std::move(known));
+    const Result<void> all = co_await wait_asked(node, deadline, &Node::owners_known);
     if (!all) {
       co_return all.error();
     }
@@ -514,8 +514,26 @@ rt::Task<Result<std::uint64_t>> claim_topic(NodePtr node, std::string topic, Ins
     }
   }
 }
+
+template <typename Kept>
+rt::Task<Result<Kept>> refused(Error error) {
+  co_return error;
+}
 }  // namespace
 
+rt::Task<Result<AsyncStream>> AsyncTopics::stream(const StreamOptions& options) {
+  auto link = node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kMoved) : topic::hub_link_of(*node_);
+  return link ? AsyncStream::declare(*std::move(link), options) : refused<AsyncStream>(link.error());
+}
+rt::Task<Result<AsyncKeyValue>> AsyncTopics::key_value(std::string_view name, const KeyValueOptions& options) {
+  auto link = node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kMoved) : topic::hub_link_of(*node_);
+  return link ? AsyncKeyValue::declare(*std::move(link), name, options) : refused<AsyncKeyValue>(link.error());
+}
+rt::Task<Result<std::vector<StreamInfo>>> AsyncTopics::streams() {
+  auto link = node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kMoved) : topic::hub_link_of(*node_);
+  return link ? AsyncStream::list(*std::move(link), node_->space_prefix())
+              : refused<std::vector<StreamInfo>>(link.error());
+}
 KeptStatistics AsyncTopics::kept_statistics() const { return topic::kept_statistics_of(node_.get()); }
 
 rt::Task<Result<Owned>> AsyncTopics::create(std::string topic, Instant deadline) {
@@ -534,27 +552,6 @@ rt::Task<Result<Owned>> AsyncTopics::own(NodePtr node, std::string topic, Instan
     co_return epoch.error();
   }
   co_return Owned(node, *std::move(wire), *epoch);
-}
-bool AsyncTopics::exists(std::string_view topic) const { return node_ != nullptr && node_->is_owned(topic); }
-bool AsyncTopics::is_local(std::string_view topic) const { return node_ != nullptr && node_->owns_now(topic); }
-Result<std::vector<std::string>> AsyncTopics::list(std::string_view filter) const {
-  return node_ == nullptr ? Result<std::vector<std::string>>(kMoved) : node_->owned_topics(filter);
-}
-Result<void> AsyncTopics::add_peer(std::string_view endpoint) {
-  return node_ == nullptr ? Result<void>(kMoved) : node_->add_peer(endpoint);
-}
-Result<void> AsyncTopics::remove_peer(std::string_view endpoint) {
-  return node_ == nullptr ? Result<void>(kMoved) : node_->remove_peer(endpoint);
-}
-Result<void> AsyncTopics::route(std::string_view filter, std::string_view endpoint) {
-  if (node_ == nullptr) {
-    return kMoved;
-  }
-  WEFT_TRY(node_->names().filter(filter));
-  return node_->add_peer(endpoint);
-}
-std::vector<NodeInfo> AsyncTopics::nodes() const {
-  return node_ == nullptr ? std::vector<NodeInfo>() : node_->with_mesh([this] { return node_->announced(); });
 }
 
 namespace {

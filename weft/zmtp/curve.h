@@ -33,8 +33,8 @@ struct CurveKeyPair {
 [[nodiscard]] Result<CurveKeyPair> make_curve_key_pair() noexcept;
 [[nodiscard]] Result<CurveKey> curve_public_key(const CurveKey& secret_key) noexcept;
 
-// The proof, inside of an encrypted connection, that its sender has the secret key: 64 hexadecimal digits of a keyed
-// hash of the purpose. not_supported without libsodium.
+// A text that shows, inside of an encrypted connection, that its sender has the secret key: 64 hexadecimal digits of a
+// keyed hash of the purpose. not_supported without libsodium.
 [[nodiscard]] Result<std::string> curve_proof(const CurveKey& secret_key, std::string_view purpose);
 
 // Null without libsodium.

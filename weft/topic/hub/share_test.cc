@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The share that members of a consumer have of its messages, and when a delivery begins.
+// The share of each member in the messages of a consumer, and when a delivery begins.
 #include <chrono>
 #include <memory>
 #include <string>

@@ -12,9 +12,9 @@ namespace weft {
 
 // FleetSecurity: CURVE keys of a `tcp://` fleet, 32 bytes each, all four or none. All handles of a fleet share the
 // server's pair. Whoever has its public key may connect, and receive, and nothing else: a handle needs the secret too,
-// and shows to its peers that it has it. Handles of one Context meet without keys. Without keys a fleet trusts its
-// network. A `tls+tcp://` fleet needs the three files of PEM: each handle shows its certificate to those that it
-// connects to and those that connect to it, and takes only peers whose certificate the authorities signed.
+// and shows it. Handles of one Context meet without keys. Without keys a fleet trusts its network.
+// A `tls+tcp://` fleet needs the three files of PEM: each handle shows its certificate to those that it connects to and
+// those that connect to it, and takes only peers whose certificate the authorities signed.
 struct FleetSecurity {
   std::string curve_server_public;  // of every peer; empty: no encryption
   std::string curve_server_secret;  // of this handle as the one that peers connect to

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Node: which connections speak for which handles. A word of the fleet is taken over a connection that has shown what
-// it must, and only for the handle that this connection speaks for. The words of a handle end with its connection.
+// it must, and only for the handle that this connection speaks for. The roster of a handle ends with its connection.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -13,8 +13,7 @@
 namespace weft::topic {
 
 // Within the process a message comes over no connection. In a fleet with CURVE keys whoever has the public one may
-// connect; a handle has the secret one too, and shows it inside of the encryption. A certificate is shown by both
-// sides.
+// connect; a handle has the secret one too, and shows it inside of the encryption. Both sides show a certificate.
 bool Node::is_proven(const Message& message) const noexcept {
   if (proof_.empty() || message.origin().peer == 0) {
     return true;

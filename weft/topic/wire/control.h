@@ -39,8 +39,7 @@ inline constexpr std::size_t kControlTextsMax = 8192;
 inline constexpr std::size_t kControlTextMax = 4096;  // bytes
 inline constexpr std::size_t kControlBytesMax = std::size_t{1} << 20;
 inline constexpr std::uint64_t kEpochMax = std::uint64_t{1} << 62;  // of an owner
-// Epochs follow the time. A peer's is taken up to so far ahead of ours, in microseconds: else one word would use them
-// up.
+// Epochs follow the time. A peer's is taken up to so far ahead of ours, in us: else one word would use them up.
 inline constexpr std::uint64_t kEpochAhead = 365ULL * 24 * 3600 * 1'000'000;
 
 // message_too_large: beyond those bounds.
