@@ -32,6 +32,13 @@ rt::Task<int> wrong() { co_return "text"; }
 // MISTAKE an error of a task without a result: weft: the value of co_return does not convert to the T of Task<T>
 rt::Task<int> wrong() { co_return Error(Errc::closed); }
 
+// MISTAKE a constant result: weft: the awaiter owns the result of a task: Task<T> instead of Task<const T>
+rt::Task<const int> wrong() { co_return 1; }
+
+// MISTAKE a result that a frame cannot align: weft: a coroutine's frame is aligned for std::max_align_t
+struct alignas(64) Line {};
+rt::Task<Line> wrong() { co_return Line(); }
+
 // MISTAKE a reference: return a pointer, or std::ref
 rt::Task<int&> wrong();
 int size() { return sizeof(rt::Task<int&>); }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -40,8 +39,8 @@ class Listener {
   // for a while. Any other error concerns one connection only, and the listener continues.
   [[nodiscard]] Result<std::unique_ptr<Stream>> try_accept();
 
-  void close() noexcept;                                                                        // idempotent
-  [[nodiscard]] bool inherited() const noexcept { return born_in_ != sys::fork_generation(); }  // in a forked child
+  void close() noexcept;                                                        // idempotent
+  [[nodiscard]] bool inherited() const noexcept { return birth_.elsewhere(); }  // in a forked child
 
  private:
   Listener(const TransportRow& row, BoundSocket bound, const sys::SocketOptions& options)
@@ -52,7 +51,7 @@ class Listener {
   BoundSocket bound_;
   sys::SocketOptions options_;
   AcceptFilter filter_;
-  const std::uint32_t born_in_ = sys::fork_generation();
+  const sys::Birth birth_;
 };
 
 }  // namespace weft::net

@@ -31,7 +31,7 @@ Resolver::~Resolver() {
 Resolver& Resolver::shared() {
   static std::atomic<Resolver*> current{nullptr};  // no lock: a forked child could inherit a locked one
   Resolver* resolver = current.load(std::memory_order_acquire);
-  if (resolver == nullptr || resolver->born_in_ != sys::fork_generation()) {
+  if (resolver == nullptr || resolver->birth_.elsewhere()) {
     auto made = std::make_unique<Resolver>();
     made->inherited_from_ = resolver;
     // Release: pairs with the acquires of other threads. One of two threads that come here at once finds the other's.
@@ -75,7 +75,7 @@ bool Resolver::ensure_worker() {
 }
 
 bool Resolver::cancel(RequestId id) {
-  if (born_in_ != sys::fork_generation()) {
+  if (birth_.elsewhere()) {
     return true;  // no worker is here to call back, or to unlock the mutex
   }
   std::unique_lock lock(mutex_);

@@ -75,7 +75,7 @@ class Resolver {
   std::size_t idle_ = 0;
   RequestId last_id_ = 0;
   bool stopping_ = false;
-  const std::uint32_t born_in_ = sys::fork_generation();
+  const sys::Birth birth_;
   const Resolver* inherited_from_ = nullptr;  // shared() of the parent process, so that leak checkers find it
 };
 

@@ -5,10 +5,20 @@
 
 namespace weft::sys {
 
-// A number that differs in every forked child. An object that keeps the number from its construction can
-// detect that it was inherited. Then the threads that served it do not exist in this process, and a locked
-// lock may have no holder.
+// A number that differs in every forked child.
 // Affinity: any thread. Cost: a load. It does not detect processes made without fork(3), by clone(2) alone.
 [[nodiscard]] std::uint32_t fork_generation() noexcept;
+
+// Birth: the process in which an object was made: a member of the object. In a forked child the threads that served the
+// object are not there, and a lock of it may be held for ever: the child waits for nothing and takes no lock of it.
+// Owner: a value. Affinity: any thread. Cost: elsewhere() is two loads.
+class Birth {
+ public:
+  // Whether this process is a forked child of that one.
+  [[nodiscard]] bool elsewhere() const noexcept { return generation_ != fork_generation(); }
+
+ private:
+  std::uint32_t generation_ = fork_generation();
+};
 
 }  // namespace weft::sys

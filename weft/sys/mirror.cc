@@ -44,7 +44,7 @@ Result<Mirror> Mirror::make(std::size_t size) noexcept {
 }
 
 Mirror::~Mirror() {
-  if (data_ != nullptr && generation_ == fork_generation()) {  // in a child these addresses may be of others
+  if (data_ != nullptr && !birth_.elsewhere()) {  // in a child these addresses may be of others
     ::munmap(data_, 2 * size_);
   }
 }

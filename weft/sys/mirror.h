@@ -23,13 +23,11 @@ class Mirror {
 
   Mirror() noexcept = default;
   Mirror(Mirror&& other) noexcept
-      : data_(std::exchange(other.data_, nullptr)),
-        size_(std::exchange(other.size_, 0)),
-        generation_(other.generation_) {}
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), birth_(other.birth_) {}
   Mirror& operator=(Mirror&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
-    std::swap(generation_, other.generation_);
+    std::swap(birth_, other.birth_);
     return *this;
   }
   Mirror(const Mirror&) = delete;
@@ -40,11 +38,11 @@ class Mirror {
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
  private:
-  Mirror(std::uint8_t* data, std::size_t size) noexcept : data_(data), size_(size), generation_(fork_generation()) {}
+  Mirror(std::uint8_t* data, std::size_t size) noexcept : data_(data), size_(size) {}
 
   std::uint8_t* data_ = nullptr;
   std::size_t size_ = 0;
-  std::uint32_t generation_ = 0;  // of the process that has the bytes
+  Birth birth_;  // of the process that has the bytes
 };
 
 }  // namespace weft::sys

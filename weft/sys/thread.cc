@@ -86,26 +86,26 @@ Result<Thread> Thread::start(void (*run)(void*), void* argument) noexcept {
     return Error(Errc::resource_exhausted, "starting a thread", failed);
   }
   (void)work.release();  // the new thread owns it
-  thread.generation_ = fork_generation();
+  thread.birth_ = Birth();
   thread.joinable_ = true;
   return thread;
 }
 
 Thread::Thread(Thread&& other) noexcept
-    : id_(other.id_), generation_(other.generation_), joinable_(std::exchange(other.joinable_, false)) {}
+    : id_(other.id_), birth_(other.birth_), joinable_(std::exchange(other.joinable_, false)) {}
 
 Thread& Thread::operator=(Thread&& other) noexcept {
   if (this != &other) {
     join();
     id_ = other.id_;
-    generation_ = other.generation_;
+    birth_ = other.birth_;
     joinable_ = std::exchange(other.joinable_, false);
   }
   return *this;
 }
 
 void Thread::join() noexcept {
-  if (!std::exchange(joinable_, false) || generation_ != fork_generation()) {
+  if (!std::exchange(joinable_, false) || birth_.elsewhere()) {
     return;
   }
   if (::pthread_equal(id_, ::pthread_self()) != 0) {

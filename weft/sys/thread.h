@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "weft/base/result.h"
+#include "weft/sys/fork.h"
 
 namespace weft::sys {
 
@@ -42,7 +43,7 @@ class Thread {
 
  private:
   std::thread::native_handle_type id_{};
-  std::uint32_t generation_ = 0;  // of the process that has the thread
+  Birth birth_;  // of the process that has the thread
   bool joinable_ = false;
 };
 

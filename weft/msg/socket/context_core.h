@@ -51,7 +51,7 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   [[nodiscard]] Result<void> start_io();
   [[nodiscard]] IoService& io() noexcept { return *io_; }
   // True in a forked child. The child has no I/O thread, so that closing must neither wait nor lock.
-  [[nodiscard]] bool inherited() const noexcept { return born_in_ != sys::fork_generation(); }
+  [[nodiscard]] bool inherited() const noexcept { return birth_.elsewhere(); }
   [[nodiscard]] sync::WaitMode wait_mode() const noexcept { return options_.wait_mode; }
 
   // Counts one connection more. Requires an open socket or a counted connection: both keep the I/O thread.
@@ -90,7 +90,7 @@ class ContextCore final : public std::enable_shared_from_this<ContextCore> {
   void insert_pending(PendingNodes nodes) noexcept;
   void drop_expired() noexcept;
 
-  const std::uint32_t born_in_ = sys::fork_generation();
+  const sys::Birth birth_;
   ContextOptions options_;  // sockets_max, io_thread: guarded by mutex_
   std::mutex mutex_;
   sync::Parker quiet_;                   // the thread that counts down wakes it, under mutex_

@@ -28,7 +28,7 @@ void Lobby::enter(std::unique_ptr<net::Stream> stream, AcceptBounds::Place place
 }
 
 void Lobby::close() noexcept {
-  const bool inherited = born_in_ != sys::fork_generation();
+  const bool inherited = birth_.elsewhere();
   while (Seat* const seat = seats_.pop_front()) {
     const std::unique_ptr<Seat> owned(seat);
     if (!inherited) {

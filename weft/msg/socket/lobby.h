@@ -76,7 +76,7 @@ class Lobby {
   List<Seat> seats_;
   std::size_t size_ = 0;
   rt::TimerId late_timer_;
-  const std::uint32_t born_in_ = sys::fork_generation();
+  const sys::Birth birth_;
 };
 
 }  // namespace weft::msg

@@ -30,15 +30,6 @@ struct ReaderHolder {
 };
 thread_local ReaderHolder holder;
 
-EventHandlers* make_list(std::size_t count) noexcept {
-  void* memory = std::malloc(sizeof(EventHandlers) + count * sizeof(EventHandler*));
-  auto* list = memory == nullptr ? nullptr : ::new (memory) EventHandlers();
-  if (list != nullptr) {
-    list->count = count;
-  }
-  return list;
-}
-
 }  // namespace
 
 constinit thread_local EventReader* event_reader = nullptr;
@@ -68,6 +59,26 @@ EventReader* make_event_reader() noexcept {
   return made;
 }
 
+namespace {
+// Moves handlers or chunks that none of the lists has, which threads read.
+template <typename T>
+void take_unread(T*& from, T*& to, const EventHandlers* read) noexcept {
+  for (T** place = &from; *place != nullptr;) {
+    T* const each = *place;
+    const EventHandlers* list = read;
+    while (list != nullptr && (list->number <= each->born || list->number > each->number)) {
+      list = list->next;
+    }
+    if (list != nullptr) {
+      place = &each->next;
+    } else {
+      *place = each->next;
+      each->next = std::exchange(to, each);
+    }
+  }
+}
+}  // namespace
+
 std::size_t take_event_type() noexcept {
   static std::atomic<std::size_t> next{0};
   return next.fetch_add(1, std::memory_order_relaxed);
@@ -76,6 +87,7 @@ std::size_t take_event_type() noexcept {
 // Garbage: lists and handlers to destroy after the mutex was released: a closure's destructor may run any code.
 struct EventCore::Garbage {
   EventHandlers* lists = nullptr;
+  EventChunk* chunks = nullptr;
   EventHandler* handlers = nullptr;
 
   Garbage() = default;
@@ -83,7 +95,10 @@ struct EventCore::Garbage {
   Garbage& operator=(const Garbage&) = delete;
   ~Garbage() {
     while (lists != nullptr) {
-      std::free(std::exchange(lists, lists->next));
+      free_list(std::exchange(lists, lists->next));
+    }
+    while (chunks != nullptr) {
+      free_chunk(std::exchange(chunks, chunks->next));
     }
     while (handlers != nullptr) {
       EventHandler* const handler = std::exchange(handlers, handlers->next);
@@ -95,6 +110,7 @@ struct EventCore::Garbage {
 EventCore::~EventCore() {
   Garbage garbage;  // no publish is under way any more
   garbage.lists = retired_;
+  garbage.chunks = dropped_;
   garbage.handlers = removed_;
 }
 
@@ -114,8 +130,8 @@ EventHandlers* EventCore::current(std::size_t type) const noexcept {
   return lists_[type].load(std::memory_order_relaxed);  // relaxed: only a holder of the mutex stores
 }
 
-// Puts a list in the place of another and retires the other.
-void EventCore::replace(std::size_t type, EventHandlers* with) noexcept {
+// Puts a list in the place of another, and retires the other with its chunks that the new one has not.
+void EventCore::replace(std::size_t type, EventHandlers* with, EventChunk* dropped) noexcept {
   EventHandlers* const old = current(type);
   lists_[type].store(with, std::memory_order_release);  // pairs with the acquire in ReaderSlot::enter()
   if (old != nullptr) {
@@ -123,6 +139,18 @@ void EventCore::replace(std::size_t type, EventHandlers* with) noexcept {
     old->number = ++last_retired_;
     old->next = std::exchange(retired_, old);
     ++retired_count_;
+  }
+  while (EventChunk* const chunk = dropped) {
+    dropped = chunk->next;
+    chunk->number = last_retired_;
+    chunk->next = std::exchange(dropped_, chunk);
+  }
+}
+
+// Called after replace() by the list with these chunks, which no list that was retired so far has.
+void EventCore::note_birth(EventChunk* fresh) const noexcept {
+  for (; fresh != nullptr; fresh = fresh->next) {
+    fresh->born = last_retired_;
   }
 }
 
@@ -140,22 +168,19 @@ Result<void> EventCore::add(std::size_t type, EventHandler* handler) {
   if (closed_) {
     return Error(Errc::closed, "the bus was closed");
   }
-  const EventHandlers* const old = type < EventBus::kTypesMax ? current(type) : nullptr;
+  EventHandlers* const old = type < EventBus::kTypesMax ? current(type) : nullptr;
   const std::size_t count = old == nullptr ? 0 : old->count;
   if (type >= EventBus::kTypesMax || count >= EventBus::kHandlersMax) {
     return Error(Errc::resource_exhausted, "too many types of events, or handlers of one");
   }
-  EventHandlers* const list = make_list(count + 1);
-  if (list == nullptr) {
+  handler->order = ++subscriptions_;
+  const HandlerEdit edit = with_handler(old, handler);
+  if (!edit.made) {
     return Error(Errc::resource_exhausted, "no memory for a list of handlers");
   }
-  EventHandler* const* const begin = old == nullptr ? nullptr : old->handlers;
-  EventHandler* const* const place =
-      std::find_if(begin, begin + count, [&](const EventHandler* each) { return each->priority < handler->priority; });
-  EventHandler** const out = std::copy(begin, place, list->handlers);
-  *out = handler;
-  std::copy(place, begin + count, out + 1);
-  replace(type, list);
+  replace(type, edit.list, edit.dropped);
+  handler->born = last_retired_;
+  note_birth(edit.fresh);
   ++handlers_;
   if (retired_count_ >= kRetiredMost) {
     sys::heavy_fence();  // pairs with the light fence in ReaderSlot::enter()
@@ -173,15 +198,10 @@ void EventCore::remove(std::size_t type, EventHandler* handler) noexcept {
     return;
   }
   handler->alive.store(false, std::memory_order_relaxed);  // made visible by the heavy fence of wait_for_readers()
-  EventHandlers* const old = current(type);
-  EventHandlers* const list = old->count == 1 ? nullptr : make_list(old->count - 1);
-  if (list != nullptr || old->count == 1) {
-    if (list != nullptr) {
-      std::copy_if(old->handlers, old->handlers + old->count, list->handlers,
-                   [&](const EventHandler* each) { return each != handler; });
-    }
+  if (const HandlerEdit edit = without_handler(current(type), handler); edit.made) {
     forget(handler);
-    replace(type, list);
+    replace(type, edit.list, edit.dropped);
+    note_birth(edit.fresh);
   }  // else there is no memory: the handler stays in its list, not alive, until close()
   wait_for_readers(lock, type);
   collect(garbage);
@@ -196,11 +216,9 @@ void EventCore::collect(Garbage& garbage) noexcept {
     }
     return each != nullptr;
   };
-  std::uint64_t oldest = last_retired_ + 1;  // of the lists that a thread still reads
   for (EventHandlers** place = &retired_; *place != nullptr;) {
     EventHandlers* const list = *place;
     if (is_read(list)) {
-      oldest = list->number;
       place = &list->next;
     } else {
       *place = list->next;
@@ -208,15 +226,8 @@ void EventCore::collect(Garbage& garbage) noexcept {
       --retired_count_;
     }
   }
-  for (EventHandler** place = &removed_; *place != nullptr;) {
-    EventHandler* const handler = *place;
-    if (handler->number >= oldest) {
-      place = &handler->next;
-    } else {
-      *place = handler->next;
-      handler->next = std::exchange(garbage.handlers, handler);
-    }
-  }
+  take_unread(removed_, garbage.handlers, retired_);
+  take_unread(dropped_, garbage.chunks, retired_);
 }
 
 // Whether a thread that the caller must wait for reads a list of the type that is not newer than `newest`.
@@ -263,11 +274,11 @@ void EventCore::close() noexcept {
   closed_ = true;
   for (std::size_t type = 0; type < EventBus::kTypesMax; ++type) {
     if (EventHandlers* const list = current(type); list != nullptr) {
-      for (std::size_t i = 0; i < list->count; ++i) {
-        list->handlers[i]->alive.store(false, std::memory_order_relaxed);
-        forget(list->handlers[i]);
-      }
-      replace(type, nullptr);
+      list->for_each([this](EventHandler& handler) {
+        handler.alive.store(false, std::memory_order_relaxed);
+        forget(&handler);
+      });
+      replace(type, nullptr, chunks_of(list));
     }
   }
   wait_for_readers(lock, EventBus::kTypesMax);

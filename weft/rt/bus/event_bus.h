@@ -16,6 +16,7 @@
 
 #include "weft/base/counter_table.h"
 #include "weft/base/result.h"
+#include "weft/rt/bus/handler_list.h"
 #include "weft/rt/bus/reader_slot.h"
 #include "weft/sync/atomic.h"
 #include "weft/sync/counter_block.h"
@@ -27,27 +28,6 @@ namespace weft::rt {
 class EventBus;
 
 namespace detail {
-
-// EventHandler: one subscription's function. Removed from the list of its type first, destroyed when no publish reads
-// that list.
-struct EventHandler {
-  // Returns whether the handler took the event; false: its filter refused it. May throw.
-  bool (*call)(EventHandler& self, const void* event);
-  void (*destroy)(EventHandler* self) noexcept;
-  int priority = 0;
-  sync::Atomic<bool> alive{true};
-  EventHandler* next = nullptr;  // in the list of removed handlers
-  std::uint64_t number = 0;      // the number of the last list that had this handler
-};
-
-// EventHandlers: the handlers of one type, in the order of calling. Immutable once published.
-struct EventHandlers {
-  std::size_t count = 0;
-  std::size_t type = 0;
-  EventHandlers* next = nullptr;  // in the list of retired lists, newest first
-  std::uint64_t number = 0;       // counts the retired lists
-  EventHandler* handlers[1];      // count of them
-};
 
 [[nodiscard]] std::size_t take_event_type() noexcept;
 // A number for each type of event, the same for every bus.
@@ -133,8 +113,8 @@ extern const CounterTable kEventBusTable;
 // unsubscribe() do nothing.
 // Cost: publish() takes no lock, allocates nothing and writes no memory that another publisher reads or writes: a store
 // to the thread's own slot, two loads, and a call for each handler. The first publish of a thread makes that slot.
-// subscribe() and unsubscribe() copy the list of the type under a mutex; unsubscribe() waits for the publishes of that
-// type that are under way.
+// subscribe() and unsubscribe() copy the list of the type under a mutex, of a long list one part and the pointers to
+// the others; unsubscribe() waits for the publishes of that type that are under way.
 // Invariants:
 //   1. A publish calls, in order, the handlers that were subscribed when it began, without those that were unsubscribed
 //      since. A handler's exception goes to on_exception and the count, and the publish calls the next handler.
@@ -184,7 +164,7 @@ class EventCore {
   void remove(std::size_t type, EventHandler* handler) noexcept;
   void close() noexcept;
   // Whether this process is a forked child of the bus's: a reader's thread is not there, a lock may be held for ever.
-  [[nodiscard]] bool inherited() const noexcept { return generation_ != sys::fork_generation(); }
+  [[nodiscard]] bool inherited() const noexcept { return birth_.elsewhere(); }
   // For a bus that one of its handlers destroys: keeps the core until that thread's publishes have ended.
   static void keep(EventReader& reader, std::shared_ptr<EventCore> core) noexcept;
   static void end_kept(EventReader& reader) noexcept;
@@ -208,11 +188,10 @@ class EventCore {
       return 0;
     }
     std::size_t called = 0;
-    for (std::size_t i = 0; i < list->count; ++i) {
-      EventHandler& handler = *list->handlers[i];
+    list->for_each([&](EventHandler& handler) {
       // Relaxed: a publish that happens after unsubscribe() sees false. unsubscribe() waits for the others.
       if (!handler.alive.load(std::memory_order_relaxed)) [[unlikely]] {
-        continue;
+        return;
       }
       try {
         called += handler.call(handler, event) ? 1 : 0;
@@ -220,7 +199,7 @@ class EventCore {
         ++called;
         handle_exception();
       }
-    }
+    });
     reader->slot.leave();
     quiet_.wake();
     if (reader->kept != nullptr && reader->slot.depth() == 0) [[unlikely]] {
@@ -234,14 +213,15 @@ class EventCore {
 
   void handle_exception() noexcept;
   [[nodiscard]] EventHandlers* current(std::size_t type) const noexcept;
-  void replace(std::size_t type, EventHandlers* with) noexcept;
+  void replace(std::size_t type, EventHandlers* with, EventChunk* dropped) noexcept;
+  void note_birth(EventChunk* fresh) const noexcept;
   void forget(EventHandler* handler) noexcept;
   [[nodiscard]] bool read_elsewhere(std::uint64_t newest, std::size_t type, bool inside) const noexcept;
   void wait_for_readers(std::unique_lock<std::mutex>& lock, std::size_t type) noexcept;
   void collect(Garbage& garbage) noexcept;
 
   const EventBus::ExceptionHandler on_exception_;
-  const std::uint32_t generation_ = sys::fork_generation();
+  const sys::Birth birth_;
   std::array<sync::Atomic<EventHandlers*>, EventBus::kTypesMax> lists_{};
   std::shared_ptr<EventCore> next_kept_;  // in the chain EventReader::kept
   sync::Parker quiet_;                    // a publish that ends wakes it
@@ -252,6 +232,8 @@ class EventCore {
   // Guarded by mutex_:
   EventHandlers* retired_ = nullptr;  // lists that a publish may still read
   EventHandler* removed_ = nullptr;   // handlers in a retired list
+  EventChunk* dropped_ = nullptr;     // chunks in a retired list
+  std::uint64_t subscriptions_ = 0;   // that ever were
   std::uint64_t last_retired_ = 0;    // the number of the newest retired list
   std::size_t retired_count_ = 0;
   std::size_t handlers_ = 0;

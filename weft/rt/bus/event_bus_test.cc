@@ -3,7 +3,9 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -96,6 +98,46 @@ TEST(EventBus, UnsubscribeDestroysTheCapturesOfTheHandler) {
     EXPECT_EQ(owned.use_count(), 2);
   }
   EXPECT_EQ(owned.use_count(), 1);
+}
+
+TEST(EventBus, CapturesThatNoRunningPublishCanReachAreDestroyedBesideIt) {
+  struct Other {};
+  EventBus bus;
+  bool destroyed = false;
+  Subscription more;
+  const auto running = subscribed<Number>(bus, [&](const Number&) {
+    more = subscribed<Number>(bus, [](const Number&) {});  // this publish still reads the list before
+    auto captured = std::make_shared<int>(1);
+    const std::weak_ptr<int> weak = captured;
+    subscribed<Other>(bus, [kept = std::move(captured)](const Other&) {}).unsubscribe();
+    destroyed = weak.expired();
+  });
+  EXPECT_EQ(bus.publish(Number{1}), 1u);
+  EXPECT_TRUE(destroyed);
+}
+
+TEST(EventBus, ThousandsOfHandlersAreCalledInTheirOrderAndEachMayLeave) {
+  constexpr int kHandlers = 3000;
+  EventBus bus;
+  std::vector<int> called;
+  std::vector<Subscription> subscriptions;
+  for (int i = 0; i < kHandlers; ++i) {
+    SubscribeOptions<Number> options;
+    options.priority = i % 3;
+    subscriptions.push_back(subscribed<Number>(bus, [&called, i](const Number&) { called.push_back(i); }, options));
+  }
+  EXPECT_EQ(bus.publish(Number{1}), static_cast<std::size_t>(kHandlers));
+  const auto in_order = [](int left, int right) { return left % 3 != right % 3 ? left % 3 > right % 3 : left < right; };
+  EXPECT_TRUE(std::is_sorted(called.begin(), called.end(), in_order));
+  for (int i = 0; i < kHandlers; i += 2) {
+    subscriptions[static_cast<std::size_t>(i)].unsubscribe();
+  }
+  called.clear();
+  EXPECT_EQ(bus.publish(Number{1}), static_cast<std::size_t>(kHandlers / 2));
+  EXPECT_TRUE(std::is_sorted(called.begin(), called.end(), in_order));
+  EXPECT_TRUE(std::all_of(called.begin(), called.end(), [](int each) { return each % 2 == 1; }));
+  bus.close();
+  EXPECT_EQ(bus.publish(Number{1}), 0u);
 }
 
 TEST(EventBus, AHandlerThatThrowsIsCountedAndTheOthersAreCalled) {

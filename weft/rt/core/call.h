@@ -158,6 +158,8 @@ class CallState::Caller : protected CoreWait {
 
 template <typename T>
 struct CallResult {
+  static_assert(std::is_void_v<T> || std::is_move_constructible_v<T>,
+                "weft: the result of call() goes from core to core: it must be movable");
   using Type = Result<T>;
 };
 template <typename T>
@@ -183,7 +185,7 @@ template <typename T, typename... Arguments>
 template <typename F>
 class CallOf final : public CallState {
  public:
-  using R = std::invoke_result_t<F&>;
+  using R = std::remove_cv_t<std::invoke_result_t<F&>>;
   using Outcome = typename CallResult<R>::Type;
 
   template <typename G>
@@ -200,15 +202,17 @@ class CallOf final : public CallState {
   static bool call(CallState& base) noexcept {
     auto& self = static_cast<CallOf&>(base);
     if (!self.abandoned_.load(std::memory_order_relaxed)) {
+      // In place: a result need not be assignable.
+      std::destroy_at(&self.outcome_);
       try {
         if constexpr (std::is_void_v<R>) {
           self.function_();
-          self.outcome_ = Outcome();
+          ::new (static_cast<void*>(&self.outcome_)) Outcome();
         } else {
-          self.outcome_ = self.function_();
+          ::new (static_cast<void*>(&self.outcome_)) Outcome(self.function_());
         }
       } catch (...) {
-        self.outcome_ = Error(Errc::job_threw, "the called function threw");
+        ::new (static_cast<void*>(&self.outcome_)) Outcome(Error(Errc::job_threw, "the called function threw"));
       }
     }
     self.function_.~F();
@@ -234,7 +238,8 @@ class CallOf final : public CallState {
 template <typename F>
 class [[nodiscard]] Calling : private detail::CallState::Caller {
   using Call = detail::CallOf<F>;
-  static_assert(alignof(Call) <= alignof(std::max_align_t));
+  static_assert(alignof(Call) <= alignof(std::max_align_t),
+                "weft: call() keeps closure and result in a pooled block: a pointer to what is aligned further");
 
  public:
   template <typename G>

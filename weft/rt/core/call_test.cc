@@ -393,6 +393,25 @@ TEST(CallRegression, AnExceptionOfTheFunctionIsAnError) {
   EXPECT_TRUE(done.take());
 }
 
+TEST(Call, TakesResultsThatAreConstantOrCannotBeAssigned) {
+  struct Fixed {
+    const int value;
+  };
+  const auto runtime = start_runtime(2);
+  Signal done;
+  auto caller = [&]() -> Started {
+    const auto fixed = co_await runtime->call(1, [] { return Fixed{7}; });
+    EXPECT_EQ(fixed.value().value, 7);
+    const auto text = co_await runtime->call(1, []() -> const std::string { return "constant"; });
+    EXPECT_EQ(text.value(), "constant");
+    const auto none = co_await runtime->call(1, []() -> Fixed { throw std::runtime_error("of the function"); });
+    EXPECT_EQ(none.error(), Errc::job_threw);
+    done.give();
+  };
+  ASSERT_TRUE(runtime->post(0, [&] { caller(); }));
+  EXPECT_TRUE(done.take());
+}
+
 TEST(CallRegression, TheSecondWaiterIsNotLost) {
   RuntimeOptions options;
   options.lane_capacity = 1;

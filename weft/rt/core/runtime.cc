@@ -27,7 +27,7 @@ Result<std::unique_ptr<Runtime>> Runtime::start(const RuntimeOptions& options) {
 }
 
 Runtime::~Runtime() {
-  if (generation_ != sys::fork_generation()) {
+  if (birth_.elsewhere()) {
     for (auto& core : cores_) {
       (void)core.release();  // its poller is the parent's too
     }
@@ -170,7 +170,7 @@ Result<void> Runtime::stop(Instant deadline) {
   if (own_core() != nullptr) {
     return Error(Errc::invalid_state, "a core cannot wait for its own end");
   }
-  if (generation_ != sys::fork_generation()) {
+  if (birth_.elsewhere()) {
     return detail::kInherited;
   }
   const auto begin = [this] { return !std::exchange(stop_runs_, true); };

@@ -184,7 +184,7 @@ class Runtime {
   Error start_error_;
   bool stop_runs_ = false;  // one stop() at a time
 
-  const std::uint32_t generation_ = sys::fork_generation();  // of the process that has the threads
+  const sys::Birth birth_;  // of the process that has the threads
   std::vector<Seed> seeds_;
   std::vector<sys::Thread> threads_;
 };

@@ -118,6 +118,13 @@ TEST_P(ExecutorTest, TheResultOfASubmittedJobIsThatOfTheFuture) {
   EXPECT_NE(threw.exception(), nullptr);
 }
 
+TEST_P(ExecutorTest, AJobMayReturnAConstantValue) {
+  Future<std::string> text = executor().submit([]() -> const std::string { return "constant"; });
+  EXPECT_EQ(text.get().value(), "constant");
+  Future<std::string> result = executor().submit([]() -> const Result<std::string> { return std::string("result"); });
+  EXPECT_EQ(result.get().value(), "result");
+}
+
 TEST_P(ExecutorTest, TheExceptionOfASubmittedJobIsInTheFuture) {
   auto future = executor().submit([]() -> int { throw std::runtime_error("thrown"); });
   EXPECT_EQ(future.get().error(), Errc::job_threw);
@@ -139,6 +146,47 @@ TEST_P(ExecutorTest, TheExceptionOfAnExecutedJobGoesToTheHandlerAndIsCounted) {
   EXPECT_TRUE(executor().stop(StopMode::drain, in_a_long_time()));
   EXPECT_EQ(handled.load(), 2);
   EXPECT_EQ(executor().counts().threw, 2u);
+}
+
+struct ThrowsWhenCopied {
+  ThrowsWhenCopied() = default;
+  ThrowsWhenCopied(const ThrowsWhenCopied& /*other*/) { throw std::runtime_error("thrown by a copy"); }
+  ThrowsWhenCopied& operator=(const ThrowsWhenCopied&) = delete;
+  ~ThrowsWhenCopied() = default;
+  void operator()() const {}
+};
+
+TEST_P(ExecutorTest, TheExceptionOfAClosuresCopyPassesThroughAndNothingIsTaken) {
+  const ThrowsWhenCopied job;
+  EXPECT_THROW((void)executor().execute(job), std::runtime_error);
+  EXPECT_THROW((void)executor().execute_after(1h, job), std::runtime_error);
+  EXPECT_THROW((void)executor().submit(job), std::runtime_error);
+  EXPECT_THROW((void)executor().submit_after(1h, std::stop_source().get_token(), job), std::runtime_error);
+  EXPECT_TRUE(executor().stop(StopMode::drain, in_a_long_time()));
+  const ExecutorCounts counts = executor().counts();
+  EXPECT_EQ(counts.executed + counts.abandoned + counts.refused, 0u);
+}
+
+struct ThrowsAtItsSecondMove {
+  ThrowsAtItsSecondMove() = default;
+  // NOLINTNEXTLINE(performance-noexcept-move-constructor)
+  ThrowsAtItsSecondMove(ThrowsAtItsSecondMove&& other) : moves(other.moves + 1) {
+    if (moves == 2) {
+      throw std::runtime_error("thrown by a move");
+    }
+  }
+  ThrowsAtItsSecondMove& operator=(ThrowsAtItsSecondMove&&) = delete;
+  ~ThrowsAtItsSecondMove() = default;
+  int moves = 0;
+};
+
+TEST_P(ExecutorTest, TheExceptionOfAResultsMoveIsInTheFuture) {
+  const Future<ThrowsAtItsSecondMove> moved =
+      executor().submit([] { return Result<ThrowsAtItsSecondMove>(ThrowsAtItsSecondMove()); });
+  EXPECT_TRUE(moved.wait_until(in_a_long_time()));
+  EXPECT_NE(moved.exception(), nullptr);
+  auto after = executor().submit([] { return 1; });
+  EXPECT_EQ(after.get().value(), 1);
 }
 
 TEST_P(ExecutorTest, AJobMayExecuteJobs) {

@@ -36,7 +36,8 @@ decltype(auto) call_job(F& function, const std::stop_token& token) {
   }
 }
 template <typename F>
-using JobResult = decltype(call_job(std::declval<std::decay_t<F>&>(), std::declval<const std::stop_token&>()));
+using JobResult =
+    std::remove_cv_t<decltype(call_job(std::declval<std::decay_t<F>&>(), std::declval<const std::stop_token&>()))>;
 
 // Unwrap: the value type of the Future of a job or a task that returns a T. A Future returns a Result anyway, so a
 // Result<X> becomes X.

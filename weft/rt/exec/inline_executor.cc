@@ -8,6 +8,7 @@
 #include "weft/rt/exec/timekeeper.h"
 #include "weft/sync/parker.h"
 #include "weft/sys/clock.h"
+#include "weft/sys/fork.h"
 
 namespace weft::rt {
 
@@ -21,7 +22,7 @@ struct InlineExecutor::Core {
   bool wait_until_quiet(Instant deadline) noexcept;
 
   const ExceptionHandler on_exception;
-  const detail::Birth birth;
+  const sys::Birth birth;
   // Numbers of jobs; both with kClosed, which stop() sets in `begun` first.
   std::atomic<std::uint64_t> begun{0};
   std::atomic<std::uint64_t> ended{0};

@@ -12,6 +12,7 @@
 #include "weft/sync/parker.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/cpu.h"
+#include "weft/sys/fork.h"
 
 namespace weft::rt {
 
@@ -41,7 +42,7 @@ struct Strand::Core : std::enable_shared_from_this<Strand::Core> {
   Executor& underlying;
   const std::size_t capacity;
   const ExceptionHandler on_exception;
-  const detail::Birth birth;
+  const sys::Birth birth;
   detail::Drops drops;
   sync::Parker quiet;  // woken once the strand is closed and no job waits or runs
   mutable std::mutex mutex;
@@ -429,7 +430,7 @@ Strand::Strand(Executor& underlying, std::size_t queue_capacity, ExceptionHandle
 
 Strand::~Strand() {
   if (core_->birth.elsewhere()) {
-    detail::Birth::keep_for_ever(core_);
+    detail::keep_for_ever(core_);
     return;
   }
   (void)stop(StopMode::abandon, kNever);

@@ -16,6 +16,7 @@
 #include "weft/sync/spin.h"
 #include "weft/sys/clock.h"
 #include "weft/sys/cpu.h"
+#include "weft/sys/fork.h"
 #include "weft/sys/signals.h"
 #include "weft/sys/thread_id.h"
 
@@ -53,7 +54,7 @@ struct ThreadPool::Shared : std::enable_shared_from_this<ThreadPool::Shared> {
   bool wait_for_workers(Instant deadline) noexcept;
   void join() noexcept;
 
-  const detail::Birth birth;
+  const sys::Birth birth;
   const unsigned workers_min;
   const unsigned workers_max;
   const PoolOptions options;
@@ -366,7 +367,7 @@ Result<std::unique_ptr<ThreadPool>> ThreadPool::make_dynamic(unsigned workers_mi
 
 ThreadPool::~ThreadPool() {
   if (shared_->birth.elsewhere()) {
-    detail::Birth::keep_for_ever(shared_);
+    detail::keep_for_ever(shared_);
     return;
   }
   (void)stop(StopMode::abandon, kNever);

@@ -13,6 +13,7 @@
 #include "weft/rt/loop/timer_wheel.h"
 #include "weft/sync/parker.h"
 #include "weft/sys/clock.h"
+#include "weft/sys/fork.h"
 #include "weft/sys/signals.h"
 #include "weft/sys/thread.h"
 
@@ -65,7 +66,7 @@ struct Timekeeper::Core : std::enable_shared_from_this<Timekeeper::Core> {
   static void drop(Entries& entries) noexcept;
 
   const Sink sink;
-  const detail::Birth birth;
+  const sys::Birth birth;
   std::mutex mutex;
   // Guarded by mutex:
   TimerWheel wheel;
@@ -87,7 +88,7 @@ struct Timekeeper::Core : std::enable_shared_from_this<Timekeeper::Core> {
 Timekeeper::Timekeeper(Sink sink) : core_(std::make_shared<Core>(std::move(sink))) {}
 Timekeeper::~Timekeeper() {
   if (core_->birth.elsewhere()) {
-    detail::Birth::keep_for_ever(std::move(core_));
+    detail::keep_for_ever(std::move(core_));
     return;
   }
   close(StopMode::abandon);

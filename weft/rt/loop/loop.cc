@@ -30,13 +30,12 @@ Loop::Loop(sys::MadePoller poller, const char* thread_name, const sys::ThreadOpt
       thread_name_(thread_name),
       thread_options_(thread_options),
       timers_(sys::now()),
-      now_(sys::now()),
-      generation_(sys::fork_generation()) {}
+      now_(sys::now()) {}
 
 Loop::~Loop() {
   stop();
   thread_.join();
-  if (generation_ == sys::fork_generation()) {  // else the mailbox's lock may be held for ever
+  if (!birth_.elsewhere()) {  // else the mailbox's lock may be held for ever
     close_mail();
   }
 }
@@ -51,7 +50,7 @@ Result<void> Loop::start(TurnHook* hook) noexcept {
     self->end_.wake_with_fence();
   };
   thread_ = WEFT_TRY(sys::Thread::start(run, this));
-  generation_ = sys::fork_generation();
+  birth_ = sys::Birth();
   started_.store(true, std::memory_order_release);  // pairs with the acquire in stop()
   return {};
 }
@@ -66,7 +65,7 @@ void Loop::run(TurnHook* hook, sync::WaitMode mode) {
 void Loop::stop() {
   stopping_.store(true, std::memory_order_release);  // pairs with the acquire in ended()
   poller_->wake();
-  if (!started_.load(std::memory_order_acquire) || generation_ != sys::fork_generation()) {
+  if (!started_.load(std::memory_order_acquire) || birth_.elsewhere()) {
     return;  // a forked child does not have the thread
   }
   while (!over_.load(std::memory_order_acquire) && !on_loop_thread()) {

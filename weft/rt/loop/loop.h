@@ -16,6 +16,7 @@
 #include "weft/rt/loop/timer_wheel.h"
 #include "weft/sync/parker.h"
 #include "weft/sync/spin.h"
+#include "weft/sys/fork.h"
 #include "weft/sys/poller.h"
 #include "weft/sys/thread.h"
 
@@ -149,7 +150,7 @@ class Loop {
   std::atomic<Sleep> sleep_{Sleep::awake};
   std::atomic<std::thread::id> thread_id_{};
   std::atomic<bool> started_{false};
-  std::uint32_t generation_;       // of the process that has the thread
+  sys::Birth birth_;               // of the process that has the thread
   std::atomic<bool> over_{false};  // the thread's last turn is over
   sync::Parker end_;               // woken then
   sys::Thread thread_;

@@ -25,6 +25,28 @@ void CancelScope::cancel_own() noexcept {
 }
 
 void CancelScope::cancel() noexcept {
+  if (runner_ == nullptr) {
+    cancelled_ = true;  // not open: no coroutine is in it
+    return;
+  }
+  TaskRunner& runner = *runner_;
+  if (runner.cancelling_) {
+    if (!std::exchange(cancelled_, true)) {
+      next_cancelled_ = std::exchange(runner.first_cancelled_, this);
+    }
+    return;
+  }
+  runner.cancelling_ = true;
+  cancel_tree();
+  while (CancelScope* const scope = runner.first_cancelled_) {
+    runner.first_cancelled_ = scope->next_cancelled_;
+    scope->cancelled_ = false;  // for the walk, as when it began
+    scope->cancel_tree();
+  }
+  runner.cancelling_ = false;
+}
+
+void CancelScope::cancel_tree() noexcept {
   // Walks the tree below, parents first, without recursion: a deep nesting must not overflow the stack. No coroutine
   // resumes here, so the tree does not change during the walk.
   for (CancelScope* scope = this; scope != nullptr;) {

@@ -51,10 +51,14 @@ class Ready : public ListHook {
 // Limits how many coroutines resume each other on one stack. Without tail calls (GCC without -O2, sanitizers) each of
 // them takes a stack frame.
 inline constexpr unsigned kTransfersMax = 64;
+// How many calls of resume() are inside each other: tasks that start tasks. Those that come deeper start in the next
+// turn.
+inline constexpr unsigned kNestedMax = 16;
 
 struct Trampoline {
   std::coroutine_handle<> next;  // resume() resumes it once the stack is short again
   unsigned left = 0;             // transfers until then; 0: this thread is not inside resume()
+  unsigned depth = 0;            // calls of resume() that this thread is inside
 };
 inline constinit thread_local Trampoline trampoline{};
 
@@ -72,15 +76,20 @@ inline std::coroutine_handle<> transfer(std::coroutine_handle<> to) noexcept {
   return std::noop_coroutine();
 }
 
+// Whether a task that is to start waits for the next turn, so that the stack does not grow.
+inline bool nested_too_deep() noexcept { return trampoline.depth >= kNestedMax; }
+
 // Runs the coroutine until it waits, and each coroutine that it transfers to. May be nested.
 inline void resume(std::coroutine_handle<> coroutine) noexcept {
   Trampoline& state = trampoline;
   const unsigned outer = std::exchange(state.left, kTransfersMax);
+  ++state.depth;
   coroutine.resume();
   while (state.next) {
     state.left = kTransfersMax;
     std::exchange(state.next, nullptr).resume();
   }
+  --state.depth;
   state.left = outer;
 }
 
@@ -146,7 +155,9 @@ class Wait : public detail::Ready {
 // Cost: no allocation; cancel() is O(all below).
 // Invariants:
 //   1. A coroutine in a cancelled scope waits only for events that cannot be given up, also if it begins later.
-//   2. cancel() resumes no coroutine: those that waited resume in the runner's next turn.
+//   2. cancel() resumes no coroutine: those that waited resume in the runner's next turn. A cancel() inside a wait's
+//      cancel function is done before the outermost cancel() returns: the stack does not grow with scopes that wait for
+//      each other.
 class CancelScope : private ListHook {
  public:
   CancelScope() noexcept = default;  // of no runner until open()
@@ -165,9 +176,11 @@ class CancelScope : private ListHook {
   friend class List<CancelScope>;
   friend class Wait;
   void cancel_own() noexcept;
+  void cancel_tree() noexcept;
 
   TaskRunner* runner_ = nullptr;
   CancelScope* parent_ = nullptr;
+  CancelScope* next_cancelled_ = nullptr;  // in the runner's list
   List<Wait> waits_;
   List<CancelScope> children_;
   bool cancelled_ = false;
@@ -215,6 +228,7 @@ class TaskRunner {
   [[nodiscard]] std::uint64_t cancels_ignored() const noexcept { return cancels_ignored_.value(); }
 
  private:
+  friend class CancelScope;
   friend class Wait;
   TimerWheel& timers_;
   const Instant& now_;
@@ -222,7 +236,9 @@ class TaskRunner {
   List<detail::Ready> ready_;
   std::size_t tasks_ = 0;
   CancelScope root_;
-  std::uint32_t cancelled_row_ = 0;  // awaits in a row that were cancelled, of the coroutine that runs
+  bool cancelling_ = false;                 // inside a cancel()
+  CancelScope* first_cancelled_ = nullptr;  // scopes that the outermost cancel() still has to cancel
+  std::uint32_t cancelled_row_ = 0;         // awaits in a row that were cancelled, of the coroutine that runs
   sync::Counter cancels_ignored_;
   std::mutex posted_mutex_;
   List<detail::Ready> posted_;  // guarded by posted_mutex_

@@ -29,6 +29,13 @@ class AsyncEvent {
   void reset() noexcept { set_ = false; }
   // Resumes the present waiters; the event stays as set as before.
   void pulse() noexcept { finish_all({}); }
+  // Resumes the waiter that came first, if any. One that is cancelled in the same turn makes no use of the pulse: it
+  // calls pulse_one() for the next.
+  void pulse_one() noexcept {
+    if (Waiting* const waiting = waiting_.pop_front()) {
+      waiting->wait_.finish();
+    }
+  }
   [[nodiscard]] bool is_set() const noexcept { return set_; }
   [[nodiscard]] bool awaited() const noexcept { return !waiting_.empty(); }
 

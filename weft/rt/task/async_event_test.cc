@@ -185,6 +185,61 @@ TEST(AsyncQueue, ManyOfBothSidesLoseNothingAndKeepEachOnesOrder) {
   }
 }
 
+TEST(AsyncQueue, AValueResumesOneOfManyWaiters) {
+  HandTurned here;
+  AsyncQueue<int> queue(1);
+  std::vector<int> values;
+  constexpr std::size_t kWaiters = 2 * TaskRunner::kTurnMax;
+  for (std::size_t i = 0; i < kWaiters; ++i) {
+    here.start(pop_all(queue, values));
+  }
+  here.turn();
+  ASSERT_TRUE(queue.try_push(1));
+  here.runner().turn();
+  EXPECT_FALSE(here.runner().has_ready()) << "other waiters resume for nothing";
+  EXPECT_EQ(values, std::vector{1});
+  queue.close();
+  here.turn();
+}
+
+TEST(AsyncQueue, AWaiterThatIsCancelledWithItsValueThereLetsAnotherHaveIt) {
+  HandTurned here;
+  AsyncQueue<int> queue(1);
+  std::vector<int> values;
+  {
+    TaskScope cancelled(here.runner());
+    auto pop = [](AsyncQueue<int>& from) -> Task<void> {
+      const Result<int> value = co_await from.pop();
+      EXPECT_EQ(value.error(), Errc::cancelled);
+    };
+    ASSERT_TRUE(cancelled.spawn(pop(queue)));
+    here.start(pop_all(queue, values));
+    here.turn();
+    ASSERT_TRUE(queue.try_push(1));  // resumes the first in the next turn
+    cancelled.cancel();
+    here.turn();
+  }
+  EXPECT_EQ(values, std::vector{1});
+
+  int done = 0;
+  queue.close();
+  here.turn();
+  AsyncQueue<int> full(1);
+  ASSERT_TRUE(full.try_push(0));
+  TaskScope cancelled(here.runner());
+  auto push = [](AsyncQueue<int>& into) -> Task<void> {
+    const Result<void> pushed = co_await into.push(1);
+    EXPECT_EQ(pushed.error(), Errc::cancelled);
+  };
+  ASSERT_TRUE(cancelled.spawn(push(full)));
+  here.start(push_all(full, 2, 1, done));
+  here.turn();
+  ASSERT_TRUE(full.try_pop());  // makes room for the first
+  cancelled.cancel();
+  here.turn();
+  EXPECT_EQ(done, 1);
+}
+
 TEST(AsyncQueue, ACancelledPopLosesNoValue) {
   HandTurned here;
   AsyncQueue<int> queue(4);

@@ -15,7 +15,8 @@ namespace weft::rt {
 // AsyncQueue: a bounded queue of values between coroutines of one loop, first in first out.
 // Owner: its user, who calls close() and waits until every task inside push() or pop() has ended before destruction.
 // Affinity: the loop's thread.
-// Cost: a frame for each push() and pop(); each push resumes all waiting pops. Memory as std::deque.
+// Cost: a frame for each push() and pop(). Each value resumes one waiting pop, each room one waiting push. Memory as
+// std::deque.
 // Invariants:
 //   1. A value that push() took is popped once, in the order of taking. A push() that waits for room still has its
 //      value:
@@ -45,7 +46,7 @@ class AsyncQueue {
       return Errc::would_block;
     }
     values_.push_back(std::move(value));
-    filled_.pulse();
+    filled_.pulse_one();
     return {};
   }
   Result<T> try_pop() {
@@ -54,7 +55,7 @@ class AsyncQueue {
     }
     Result<T> value(std::move(values_.front()));
     values_.pop_front();
-    room_.pulse();
+    room_.pulse_one();
     return value;
   }
 
@@ -71,6 +72,9 @@ class AsyncQueue {
       }
       const Result<void> waited = co_await room_.wait();
       if (!waited) {
+        if (values_.size() < capacity_) {
+          room_.pulse_one();  // the room that this push was resumed for
+        }
         co_return waited;
       }
     }
@@ -87,6 +91,9 @@ class AsyncQueue {
       }
       const Result<void> waited = co_await filled_.wait();
       if (!waited) {
+        if (!values_.empty()) {
+          filled_.pulse_one();  // the value that this pop was resumed for
+        }
         co_return waited.error();
       }
     }

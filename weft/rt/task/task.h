@@ -120,6 +120,10 @@ class PromiseBase {
 
 template <typename T>
 class Promise final : public PromiseBase {
+  static_assert(
+      alignof(T) <= alignof(std::max_align_t),
+      "weft: a coroutine's frame is aligned for std::max_align_t: return a pointer to what is aligned further");
+
  public:
   Promise() noexcept {}
   Promise(const Promise&) = delete;
@@ -201,6 +205,7 @@ class Promise<void> final : public PromiseBase {
 template <typename T>
 class [[nodiscard]] Task {
   static_assert(!std::is_reference_v<T>, "return a pointer, or std::ref");
+  static_assert(!std::is_const_v<T>, "weft: the awaiter owns the result of a task: Task<T> instead of Task<const T>");
 
  public:
   using promise_type = detail::Promise<T>;
@@ -304,10 +309,13 @@ inline Task<void> Promise<void>::get_return_object() {
 // In a coroutine that returns a Result or an Error. `WEFT_CO_TRY(auto message, co_await socket.recv());` declares a
 // variable with the value of a Result, and `WEFT_CO_TRY(co_await socket.send(text));` needs none; an Error ends the
 // coroutine as its result. The second form is one statement. The first is three, so as the body of an if or a loop it
-// needs braces, and does not compile without. Put an expression with a comma outside of all parentheses into
-// parentheses.
-#define WEFT_CO_TRY(...) WEFT_CO_TRY_PICK(__VA_ARGS__, WEFT_CO_TRY_VALUE, WEFT_CO_TRY_CHECK)(__COUNTER__, __VA_ARGS__)
-#define WEFT_CO_TRY_PICK(first, second, form, ...) form
+// needs braces, and does not compile without. The declaration may have up to three commas: `WEFT_CO_TRY(auto [name,
+// price], co_await next());`. Put an expression with a comma outside of all parentheses into parentheses.
+#define WEFT_CO_TRY(...)                                                                                       \
+  WEFT_CO_TRY_PICK(__VA_ARGS__, WEFT_CO_TRY_VALUE4, WEFT_CO_TRY_VALUE3, WEFT_CO_TRY_VALUE2, WEFT_CO_TRY_VALUE, \
+                   WEFT_CO_TRY_CHECK)                                                                          \
+  (__COUNTER__, __VA_ARGS__)
+#define WEFT_CO_TRY_PICK(first, second, third, fourth, fifth, form, ...) form
 #define WEFT_CO_TRY_NAME(number) WEFT_CO_TRY_JOIN(weft_co_try_with_a_variable_needs_braces_, number)
 #define WEFT_CO_TRY_JOIN(name, number) name##number
 // The switch keeps a compiler from warning of an else that follows.
@@ -318,9 +326,13 @@ inline Task<void> Promise<void>::get_return_object() {
     if (auto WEFT_CO_TRY_NAME(number) = expression; WEFT_CO_TRY_NAME(number)) [[likely]] { \
     } else                                                                                 \
       co_return WEFT_CO_TRY_NAME(number).error()
-#define WEFT_CO_TRY_VALUE(number, declaration, expression) \
-  auto WEFT_CO_TRY_NAME(number) = expression;              \
-  if (!WEFT_CO_TRY_NAME(number)) [[unlikely]] {            \
-    co_return WEFT_CO_TRY_NAME(number).error();            \
-  }                                                        \
-  declaration = ::weft::detail::take_value(WEFT_CO_TRY_NAME(number))  // NOLINT(bugprone-macro-parentheses): it declares
+#define WEFT_CO_TRY_VALUE(number, a, expression) WEFT_CO_TRY_DECLARE(number, expression, a)
+#define WEFT_CO_TRY_VALUE2(number, a, b, expression) WEFT_CO_TRY_DECLARE(number, expression, a, b)
+#define WEFT_CO_TRY_VALUE3(number, a, b, c, expression) WEFT_CO_TRY_DECLARE(number, expression, a, b, c)
+#define WEFT_CO_TRY_VALUE4(number, a, b, c, d, expression) WEFT_CO_TRY_DECLARE(number, expression, a, b, c, d)
+#define WEFT_CO_TRY_DECLARE(number, expression, ...) \
+  auto WEFT_CO_TRY_NAME(number) = expression;        \
+  if (!WEFT_CO_TRY_NAME(number)) [[unlikely]] {      \
+    co_return WEFT_CO_TRY_NAME(number).error();      \
+  }                                                  \
+  __VA_ARGS__ = ::weft::detail::take_value(WEFT_CO_TRY_NAME(number))

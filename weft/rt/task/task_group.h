@@ -40,9 +40,9 @@ class TaskGroup {
   enum class Until : bool { all, first };
   static constexpr std::size_t kNone = ~std::size_t{0};
 
-  class Member final : public Join {
+  class Member final : public Join, public Ready {
    public:
-    Member() noexcept : Join(handle_done) {}
+    Member() noexcept : Join(handle_done), Ready(handle_start) {}
 
    private:
     friend class TaskGroup;
@@ -50,8 +50,13 @@ class TaskGroup {
       auto& self = static_cast<Member&>(join);
       return self.group_->end_one(self);
     }
+    static void handle_start(Ready& ready) noexcept {
+      auto& self = static_cast<Member&>(ready);
+      self.group_->start_late(self);
+    }
     TaskGroup* group_ = nullptr;
     PromiseBase* promise_ = nullptr;
+    std::coroutine_handle<> coroutine_;
     std::size_t index_ = 0;
   };
 
@@ -78,8 +83,13 @@ class TaskGroup {
     member.group_ = this;
     member.promise_ = &promise;
     member.index_ = index;
+    member.coroutine_ = task.handle();
     promise.start_in(scope_, member);
-    resume(task.handle());
+    if (nested_too_deep()) {
+      scope_.runner().add(member);
+    } else {
+      resume(task.handle());
+    }
   }
   // After every start(). False: all have ended already.
   [[nodiscard]] bool wait() noexcept { return --left_ != 0; }
@@ -88,6 +98,13 @@ class TaskGroup {
   [[nodiscard]] std::size_t first() const noexcept { return first_; }
 
  private:
+  void start_late(const Member& member) noexcept {
+    if (first_ == kNone) {
+      resume(member.coroutine_);
+    } else if (--left_ == 0) {  // cancelled meanwhile: as in start()
+      resume(parent_);
+    }
+  }
   std::coroutine_handle<> end_one(const Member& member) noexcept {
     if (first_ == kNone && (until_ == Until::first || member.promise_->exception())) {
       first_ = member.index_;
@@ -245,7 +262,8 @@ class [[nodiscard]] AnyOfVector : public detail::VectorGroup<T> {
   }
 };
 
-// Runs all tasks beside each other. They begin in the order given, each until it first waits. Returns their results in
+// Runs all tasks beside each other. They begin in the order given, each until it first waits; inside many groups and
+// tasks that start each other, in the next turn. Returns their results in
 // the same order: a tuple, or a vector; void is std::monostate. When a task throws, the group cancels the others, waits
 // for them and rethrows the first exception. A Result that is an error cancels nothing.
 // Cost: for tasks given one by one, no allocation but their frames.

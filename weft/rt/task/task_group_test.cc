@@ -131,6 +131,62 @@ TEST(WhenAll, NestsDeeplyEnough) {
   EXPECT_EQ(here.run(Tree::count(12)), 4096);
 }
 
+Task<int> nest(int levels) {
+  if (levels == 0) {
+    co_return 0;
+  }
+  std::tuple<int, int> both = co_await when_all(nest(levels - 1), nest(0));
+  co_return std::get<0>(both) + 1;
+}
+
+TEST(WhenAll, ManyGroupsInsideEachOtherDoNotGrowTheStack) {
+  HandTurned here;
+  EXPECT_EQ(here.run(nest(30'000)), 30'000);
+}
+
+Task<void> note(std::vector<int>& begun, int which) {
+  begun.push_back(which);
+  co_return;
+}
+Task<void> note_below(std::vector<int>& begun, int levels) {
+  if (levels > 0) {
+    co_await when_all(note_below(begun, levels - 1));
+    co_return;
+  }
+  co_await when_all(note(begun, 1), note(begun, 2), note(begun, 3));
+}
+
+TEST(WhenAll, TasksThatBeginLateForTheDepthOfTheirGroupBeginInTheirOrder) {
+  for (int levels = 0; levels < 40; ++levels) {
+    HandTurned here;
+    std::vector<int> begun;
+    EXPECT_TRUE(here.run(note_below(begun, levels)));
+    EXPECT_EQ(begun, (std::vector{1, 2, 3})) << levels;
+  }
+}
+
+Task<int> first_below(std::vector<int>& begun, int levels) {
+  if (levels > 0) {
+    std::tuple<int> one = co_await when_all(first_below(begun, levels - 1));
+    co_return std::get<0>(one);
+  }
+  auto number = [](std::vector<int>& into, int which) -> Task<int> {
+    into.push_back(which);
+    co_return which;
+  };
+  const std::variant<int, int> any = co_await when_any(number(begun, 1), number(begun, 2));
+  co_return any.index() == 0 ? std::get<0>(any) : -1;
+}
+
+TEST(WhenAny, ATaskThatWasToBeginLateDoesNotBeginAfterTheFirstHasEnded) {
+  for (int levels = 0; levels < 40; ++levels) {
+    HandTurned here;
+    std::vector<int> begun;
+    EXPECT_EQ(here.run(first_below(begun, levels)), 1);
+    EXPECT_EQ(begun, std::vector{1}) << levels;
+  }
+}
+
 TEST(WhenAny, GivesTheFirstAndHasCancelledAndAwaitedTheOthers) {
   HandTurned here;
   int living = 0;

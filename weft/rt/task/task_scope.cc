@@ -42,15 +42,19 @@ struct TaskScope::State {
 
 struct TaskScope::Member final : detail::Join, detail::Ready {
   Member(State& in, Task<void> what) noexcept
-      : Join(handle_done), Ready(handle_end), state(in), task(std::move(what)) {}
+      : Join(handle_done), Ready(handle_ready), state(in), task(std::move(what)) {}
 
   static std::coroutine_handle<> handle_done(Join& join) noexcept {
     auto& self = static_cast<Member&>(join);
     self.state.runner.add(self);  // ends the task later: its frame is still in use now
     return std::noop_coroutine();
   }
-  static void handle_end(Ready& ready) noexcept {
+  static void handle_ready(Ready& ready) noexcept {
     auto& self = static_cast<Member&>(ready);
+    if (!std::exchange(self.begun, true)) {
+      detail::resume(self.task.handle());
+      return;
+    }
     State& state = self.state;
     if (const auto& thrown = self.task.handle().promise().exception(); thrown && !state.exception) {
       state.exception = thrown;
@@ -62,6 +66,7 @@ struct TaskScope::Member final : detail::Join, detail::Ready {
 
   State& state;
   Task<void> task;
+  bool begun = false;
 };
 
 TaskScope::TaskScope(TaskRunner& runner, std::size_t tasks_max) {
@@ -98,7 +103,12 @@ Result<void> TaskScope::spawn(Task<void> task) {
   ++state_->count;
   state_->runner.count_task(1);
   member->task.handle().promise().start_in(state_->scope, *member);
-  detail::resume(member->task.handle());
+  if (detail::nested_too_deep()) {
+    state_->runner.add(*member);
+  } else {
+    member->begun = true;
+    detail::resume(member->task.handle());
+  }
   return {};
 }
 

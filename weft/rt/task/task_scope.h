@@ -161,7 +161,8 @@ class SpawnedStart {
 
 }  // namespace detail
 
-// Starts the task on that loop: at once on the loop's own thread, soon from any other. The Future gets the result and
+// Starts the task on that loop: at once on the loop's own thread (inside many tasks that start each other, soon), soon
+// from any other. The Future gets the result and
 // may be dropped. The token cancels the task. A loop that stops cancels the task and waits until it has ended.
 // Cost: one pooled block besides the frame; from another thread Loop::post().
 // Errors, of the Future: the error of the Result of a Task<Result<X>>, which has a Future<X>; job_threw: the task
@@ -171,7 +172,7 @@ template <typename T>
 Future<detail::Unwrapped<T>> spawn(Loop& loop, Task<T> task, std::stop_token token = {}) {
   using Spawned = detail::SpawnedTask<T>;
   using SpawnedFuture = Future<detail::Unwrapped<T>>;
-  static_assert(alignof(Spawned) <= alignof(std::max_align_t));
+  static_assert(alignof(Spawned) <= alignof(std::max_align_t), "weft: return a pointer to what is aligned further");
   if (!task) {
     return SpawnedFuture(Error(Errc::invalid_argument, "the task was moved from"));
   }
@@ -182,7 +183,7 @@ Future<detail::Unwrapped<T>> spawn(Loop& loop, Task<T> task, std::stop_token tok
   auto* const spawned = ::new (block) Spawned(loop, std::move(task), std::move(token));
   SpawnedFuture future(spawned);
   detail::SpawnedStart<T> start(spawned);
-  if (Loop::current() == &loop) {
+  if (Loop::current() == &loop && !detail::nested_too_deep()) {
     start();
   } else {
     loop.post(std::move(start));
@@ -210,7 +211,8 @@ class TaskScope {
   TaskScope& operator=(TaskScope&&) = delete;
   ~TaskScope();
 
-  // The task runs until it first waits. resource_exhausted: there are `tasks_max`, or no memory; kCancelled: cancel()
+  // The task runs until it first waits; inside many tasks that start each other it begins in the next turn.
+  // resource_exhausted: there are `tasks_max`, or no memory; kCancelled: cancel()
   // was called; invalid_argument: the task was moved from. A refused task does not run.
   Result<void> spawn(Task<void> task);
   void cancel() noexcept;

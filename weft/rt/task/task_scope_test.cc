@@ -124,6 +124,53 @@ TEST(TaskScope, AJoinerThatIsCancelledCancelsTheTasksAndWaitsForThem) {
   EXPECT_EQ(here.runner().tasks(), 0u);
 }
 
+Task<void> spawn_next(TaskScope& scope, int levels, int& ran) {
+  ++ran;
+  if (levels > 1) {
+    EXPECT_TRUE(scope.spawn(spawn_next(scope, levels - 1, ran)));
+  }
+  co_return;
+}
+
+TEST(TaskScope, TasksThatSpawnEachOtherDoNotGrowTheStack) {
+  HandTurned here;
+  TaskScope scope(here.runner());
+  int ran = 0;
+  ASSERT_TRUE(scope.spawn(spawn_next(scope, 50'000, ran)));
+  here.turn();
+  EXPECT_EQ(ran, 50'000);
+  EXPECT_EQ(scope.size(), 0u);
+}
+
+Task<void> scope_in_scope(TaskRunner& runner, int levels, int& begun, int& ended) {
+  ++begun;
+  TaskScope inner(runner);
+  if (levels > 1) {
+    EXPECT_TRUE(inner.spawn(scope_in_scope(runner, levels - 1, begun, ended)));
+    const Result<void> joined = co_await inner.join();
+    EXPECT_EQ(joined.error(), Errc::cancelled);
+  } else {
+    const Result<void> slept = co_await sleep(1h);
+    EXPECT_EQ(slept.error(), Errc::cancelled);
+  }
+  ++ended;
+}
+
+TEST(TaskScope, ACancellationThroughManyScopesInsideEachOtherDoesNotGrowTheStack) {
+  constexpr int kLevels = 30'000;
+  HandTurned here;
+  TaskScope scope(here.runner());
+  int begun = 0;
+  int ended = 0;
+  ASSERT_TRUE(scope.spawn(scope_in_scope(here.runner(), kLevels, begun, ended)));
+  here.turn();
+  EXPECT_EQ(begun, kLevels);
+  scope.cancel();
+  here.turn();
+  EXPECT_EQ(ended, kLevels);
+  EXPECT_EQ(scope.size(), 0u);
+}
+
 TEST(TaskScope, DestructionCancelsTheTasksAndTheyFreeThemselves) {
   HandTurned here;
   int living = 0;

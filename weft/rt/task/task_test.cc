@@ -61,6 +61,24 @@ TEST(Task, CoTryDeclaresTheValueOrEndsTheCoroutineByTheError) {
   EXPECT_EQ(last, 0);
 }
 
+Task<Result<std::pair<int, std::string>>> give_pair(bool good) {
+  if (!good) {
+    co_return Error(Errc::invalid_argument);
+  }
+  co_return std::pair<int, std::string>(1, "one");
+}
+Task<Result<std::string>> try_pairs(bool good) {
+  WEFT_CO_TRY(auto [number, text], co_await give_pair(good));
+  WEFT_CO_TRY(const std::pair<int, std::string> again, co_await give_pair(good));
+  co_return text + std::to_string(number) + again.second;
+}
+
+TEST(Task, CoTryTakesADeclarationWithCommas) {
+  HandTurned here;
+  EXPECT_EQ(here.run(try_pairs(true))->value(), "one1one");
+  EXPECT_EQ(here.run(try_pairs(false))->error(), Errc::invalid_argument);
+}
+
 TEST(Task, CoTryTakesResultsThatOnlyMove) {
   HandTurned here;
   struct Source {
