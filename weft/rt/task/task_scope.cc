@@ -51,11 +51,11 @@ struct TaskScope::Member final : detail::Join, detail::Ready {
   }
   static void handle_ready(Ready& ready) noexcept {
     auto& self = static_cast<Member&>(ready);
-    if (!std::exchange(self.begun, true)) {
+    State& state = self.state;
+    if (!std::exchange(self.begun, true) && !state.scope.cancelled()) {
       detail::resume(self.task.handle());
       return;
     }
-    State& state = self.state;
     if (const auto& thrown = self.task.handle().promise().exception(); thrown && !state.exception) {
       state.exception = thrown;
     }

@@ -142,6 +142,33 @@ TEST(TaskScope, TasksThatSpawnEachOtherDoNotGrowTheStack) {
   EXPECT_EQ(scope.size(), 0u);
 }
 
+Task<void> expect_not_cancelled(bool& cancelled) {
+  EXPECT_FALSE(cancelled) << "a task begins after the cancel";
+  co_return;
+}
+Task<void> spawn_and_cancel(TaskScope& outer, TaskScope& inner, int levels, bool& cancelled) {
+  if (levels > 0) {
+    EXPECT_TRUE(outer.spawn(spawn_and_cancel(outer, inner, levels - 1, cancelled)));
+    co_return;
+  }
+  EXPECT_TRUE(inner.spawn(expect_not_cancelled(cancelled)));
+  inner.cancel();
+  cancelled = true;
+}
+
+TEST(TaskScope, ATaskThatWasToBeginLateDoesNotBeginAfterTheCancel) {
+  for (int levels = 0; levels < 40; ++levels) {
+    HandTurned here;
+    TaskScope outer(here.runner());
+    TaskScope inner(here.runner());
+    bool cancelled = false;
+    ASSERT_TRUE(outer.spawn(spawn_and_cancel(outer, inner, levels, cancelled)));
+    here.turn();
+    EXPECT_TRUE(cancelled);
+    EXPECT_EQ(inner.size(), 0u);
+  }
+}
+
 Task<void> scope_in_scope(TaskRunner& runner, int levels, int& begun, int& ended) {
   ++begun;
   TaskScope inner(runner);
