@@ -87,8 +87,14 @@ TEST(DropCountModel, AStopWaitsForEveryDestruction) {
   }
 }
 
+constexpr model::Harmless kHarmless[] = {
+    {"begin fetch_add acq_rel -> acquire", "one half is enough within the bound on preemptions; both are free on x86"},
+    {"begin fetch_add acq_rel -> release", "the same"},
+    {"none fetch_add acq_rel -> acquire", "the same: its release pairs with the acquire of begin()"},
+};
+
 TEST(DropCountModel, NeedsEveryMemoryOrderItHas) {
-  const model::Audit audit = model::weaken_every_order("rt/exec/drop_count.h", kScenarios, {});
+  const model::Audit audit = model::weaken_every_order("rt/exec/drop_count.h", kScenarios, kHarmless);
   EXPECT_EQ(audit.sites, 3u);
   for (const std::string& complaint : audit.complaints) {
     ADD_FAILURE() << complaint;
