@@ -36,7 +36,7 @@ namespace weft::serve {
   ROW(late, counter, "responses_late_total", "", "", "responses",                                                 \
       "Responses that were dropped because their requests had been given up.", "serve/client/in_flight.cc")       \
   ROW(error_frames, counter, "responses_error_total", "", "", "responses",                                        \
-      "Responses that were error frames; they are answers, too.", "serve/client/client.h")                        \
+      "Responses that were error frames; they are answers, too.", "serve/client/client_link.h")                   \
   ROW(pushes, counter, "pushes_total", "", "", "frames",                                                          \
       "Frames that answer no request.", "serve/client/client_link.h")                                             \
   ROW(pushes_dropped, counter, "pushes_dropped_total", "", "", "frames",                                          \
