@@ -41,7 +41,7 @@ namespace weft::serve {
       "Frames that answer no request.", "serve/client/client_link.h")                                             \
   ROW(pushes_dropped, counter, "pushes_dropped_total", "", "", "frames",                                          \
       "Frames that answer no request, and were dropped for want of a function of on_push().",                     \
-      "serve/client/client.h")
+      "serve/client/client_link.h")
 // clang-format on
 
 // RequestNumbers: the outcomes of requests. In the end each sent request is in one of `answered`, `timed_out`,
