@@ -200,6 +200,8 @@ bool HubSession::finish_turn(const store::Now& now) {
 
 bool HubSession::deliver(const store::Now& now) {
   gather_groups();
+  scans_ = 0;
+  scans_on_ = false;
   bool any = true;
   while (any) {
     any = false;
@@ -236,7 +238,7 @@ bool HubSession::deliver(const store::Now& now) {
     }
   }
   recall(now);
-  return false;
+  return scans_on_;
 }
 
 bool HubSession::deliver_one(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now) {
@@ -248,6 +250,11 @@ bool HubSession::deliver_one(const std::string& name, std::uint32_t id, Channel&
   return false;
 }
 
+bool HubSession::scanned_enough() noexcept {
+  scans_on_ = scans_on_ || scans_ >= kScansMax;
+  return scans_ >= kScansMax;
+}
+
 bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, Channel& channel) {
   store::Stream* stream = stream_of(channel);
   if (stream == nullptr) {
@@ -255,13 +262,16 @@ bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, Chann
     return false;
   }
   std::optional<store::ReadMessage> found;
-  if (channel.credit != 0) {
+  if (channel.credit != 0 && !scanned_enough()) {
     auto read = stream->read(channel.reader);
     if (!read) {
       end_channel(name, id, read.error(), channel.reader.cursor.next);
       return false;
     }
     found = *std::move(read);
+    const bool far = !found && channel.reader.cursor.next < stream->next();
+    scans_ += far ? 1 : 0;
+    scans_on_ = scans_on_ || far;
   }
   const bool behind =
       channel.reader.cursor.next >= channel.caught_up && (!found || found->message.sequence >= channel.caught_up);
