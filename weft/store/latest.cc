@@ -160,7 +160,6 @@ Result<std::optional<ReadMessage>> Latest::read(Cursor& cursor, const TopicPredi
   }
   Statement& read = sql_->read_from.set(0, stream_).set(1, cursor.next);
   const Rows rows(read);
-  std::size_t left = cursor.scan_max;
   while (WEFT_TRY(read.step())) {
     const std::uint64_t revision = read.sequence(0);
     if (revision >= next_) {
@@ -168,9 +167,6 @@ Result<std::optional<ReadMessage>> Latest::read(Cursor& cursor, const TopicPredi
     }
     if (wants && !wants(read.text(1))) {
       cursor.next = revision + 1;
-      if (--left == 0) {
-        return std::optional<ReadMessage>();
-      }
       continue;
     }
     auto found = WEFT_TRY(row(read, revision));

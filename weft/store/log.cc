@@ -189,16 +189,11 @@ std::shared_ptr<const Block> Log::cached(std::uint64_t sequence) const noexcept 
   return sequence <= found->last() ? found : nullptr;
 }
 
-Result<std::shared_ptr<const Block>> Log::load(Cursor& cursor, const TopicPredicate& wants, std::size_t& left) {
-  Statement& read = sql_->read_from.set(0, stream_).set(1, cursor.next);
+Result<std::shared_ptr<const Block>> Log::load(std::uint64_t sequence, const TopicPredicate& wants) {
+  Statement& read = sql_->read_from.set(0, stream_).set(1, sequence);
   const Rows rows(read);
   while (WEFT_TRY(read.step())) {
     if (wants && !read.is_null(2) && !may_hold(read.text(2), wants)) {
-      cursor.next = read.sequence(1) + 1;
-      left -= std::min(left, Cursor::kBlockCost);
-      if (left == 0) {
-        break;
-      }
       continue;
     }
     const Bytes bytes = read.bytes(3);
@@ -214,15 +209,14 @@ Result<std::shared_ptr<const Block>> Log::load(Cursor& cursor, const TopicPredic
 
 Result<std::optional<ReadMessage>> Log::read(Cursor& cursor, const TopicPredicate& wants) {
   cursor.next = std::max(cursor.next, first_);
-  std::size_t left = cursor.scan_max;
   while (cursor.next < next_) {
     if (cursor.block == nullptr || cursor.next < cursor.block->first() || cursor.next > cursor.block->last()) {
       cursor.block = cached(cursor.next);
       if (cursor.block == nullptr) {
-        cursor.block = WEFT_TRY(load(cursor, wants, left));
+        cursor.block = WEFT_TRY(load(cursor.next, wants));
       }
       if (cursor.block == nullptr) {
-        cursor.next = left == 0 ? cursor.next : next_;
+        cursor.next = next_;
         break;
       }
       cursor.next = std::max(cursor.next, cursor.block->first());
@@ -232,9 +226,6 @@ Result<std::optional<ReadMessage>> Log::read(Cursor& cursor, const TopicPredicat
       const StoredMessage message = cursor.block->message(cursor.next++);
       if (!wants || wants(message.topic)) {
         return std::optional(ReadMessage{cursor.block, message});
-      }
-      if (--left == 0) {
-        return std::optional<ReadMessage>();  // the block stays for the next call
       }
     }
   }

@@ -33,10 +33,6 @@ struct TopicLast {
 struct Cursor {
   std::uint64_t next = 1;
   std::shared_ptr<const Block> block;
-  // How many messages that nobody wants one read passes, about; a block whose topics say so counts as kBlockCost. Then it
-  // finds none, and the cursor stands before the newest message.
-  std::size_t scan_max = ~std::size_t{0};
-  static constexpr std::size_t kBlockCost = 16;
 };
 
 // A message and the block that its views point into.
@@ -83,7 +79,7 @@ class Log {
   [[nodiscard]] Result<TopicLast> last_of(std::string_view topic);  // staged messages count
 
   // The first message from cursor.next on whose topic the predicate passes; the cursor then stands behind it. None: the
-  // cursor stands behind the newest message, or has passed scan_max others. corrupt: the block at the cursor is damaged; the cursor stays.
+  // cursor stands behind the newest message. corrupt: the block at the cursor is damaged; the cursor stays.
   [[nodiscard]] Result<std::optional<ReadMessage>> read(Cursor& cursor, const TopicPredicate& wants);
   [[nodiscard]] Result<std::uint64_t> first_at(WallTime time);  // the sequence to read from to get all from `time` on
   // The sequence behind the block that holds `sequence`, or behind the next one; also when that block is damaged.
@@ -128,9 +124,7 @@ class Log {
                                           const std::set<std::string>& topics, Bytes bytes);
   [[nodiscard]] Result<void> refresh_first();
   [[nodiscard]] std::shared_ptr<const Block> cached(std::uint64_t sequence) const noexcept;
-  // The next block that may hold a wanted message; the cursor passes the others. Null: there is none, or `left` is 0.
-  [[nodiscard]] Result<std::shared_ptr<const Block>> load(Cursor& cursor, const TopicPredicate& wants,
-                                                          std::size_t& left);
+  [[nodiscard]] Result<std::shared_ptr<const Block>> load(std::uint64_t sequence, const TopicPredicate& wants);
 
   LogSql* sql_;
   std::uint32_t stream_;

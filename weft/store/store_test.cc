@@ -372,34 +372,6 @@ TEST_F(StoreTest, MembersOfAConsumerShareItAndWhatIsNotAcknowledgedComesAgain) {
   EXPECT_EQ(store_->consumer(again, "even", settings, true).error(), Errc::not_supported);
 }
 
-TEST_F(StoreTest, AReadPassesABoundedNumberOfMessages) {
-  for (const Keep keep : {Keep::log, Keep::latest}) {
-    StreamSettings settings;
-    settings.keep = keep;
-    Stream& stream = declare(settings, keep == Keep::log ? "log" : "latest");
-    constexpr int kCount = 1000;
-    for (int i = 0; i < kCount; ++i) {
-      const std::string topic = "a." + std::to_string(i);
-      ASSERT_TRUE(store_->append(stream, {.topic = topic}, {}, at(1s)));
-    }
-    append(stream, {.topic = "b"});
-    Reader reader = *stream.open_reader("b", {});
-    reader.cursor.scan_max = 100;
-    auto found = stream.read(reader);
-    EXPECT_FALSE(*found);
-    EXPECT_LE(reader.cursor.next, 101U);
-    int reads = 1;
-    for (; !*found; ++reads) {
-      ASSERT_LT(reader.cursor.next, stream.next());
-      found = stream.read(reader);
-    }
-    EXPECT_EQ((*found)->message.topic, "b");
-    EXPECT_GE(reads, kCount / 100);
-    EXPECT_FALSE(*stream.read(reader));
-    EXPECT_EQ(reader.cursor.next, stream.next());
-  }
-}
-
 TEST_F(StoreTest, AMessageBeyondTriesMaxGoesToTheDeadLettersOnce) {
   StreamSettings dead_settings;
   dead_settings.topics = {"dead.*"};

@@ -238,8 +238,7 @@ Result<std::optional<ReadMessage>> Stream::read(Reader& reader) {
   if (reader.filter) {
     wants = [&reader](std::string_view topic) { return reader.filter->matches(topic); };
   }
-  constexpr std::size_t kLookUpCost = 16;  // messages
-  for (std::size_t passed = 0; passed < reader.cursor.scan_max; passed += kLookUpCost) {
+  for (;;) {
     auto result = std::visit([&](auto& messages) { return messages.read(reader.cursor, wants); }, messages_);
     count_damage(result.error(), reader.cursor.next);
     auto found = WEFT_TRY(std::move(result));
@@ -250,7 +249,6 @@ Result<std::optional<ReadMessage>> Stream::read(Reader& reader) {
       return found;
     }
   }
-  return std::optional<ReadMessage>();
 }
 
 Result<std::optional<ReadMessage>> Stream::message_at(std::uint64_t sequence) {

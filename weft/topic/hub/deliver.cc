@@ -200,8 +200,6 @@ bool HubSession::finish_turn(const store::Now& now) {
 
 bool HubSession::deliver(const store::Now& now) {
   gather_groups();
-  scans_ = 0;
-  scans_on_ = false;
   bool any = true;
   while (any) {
     any = false;
@@ -238,7 +236,7 @@ bool HubSession::deliver(const store::Now& now) {
     }
   }
   recall(now);
-  return scans_on_;
+  return false;
 }
 
 bool HubSession::deliver_one(const std::string& name, std::uint32_t id, Channel& channel, const store::Now& now) {
@@ -250,11 +248,6 @@ bool HubSession::deliver_one(const std::string& name, std::uint32_t id, Channel&
   return false;
 }
 
-bool HubSession::scanned_enough() noexcept {
-  scans_on_ = scans_on_ || scans_ >= kScansMax;
-  return scans_ >= kScansMax;
-}
-
 bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, Channel& channel) {
   store::Stream* stream = stream_of(channel);
   if (stream == nullptr) {
@@ -262,16 +255,13 @@ bool HubSession::deliver_reader(const std::string& name, std::uint32_t id, Chann
     return false;
   }
   std::optional<store::ReadMessage> found;
-  if (channel.credit != 0 && !scanned_enough()) {
+  if (channel.credit != 0) {
     auto read = stream->read(channel.reader);
     if (!read) {
       end_channel(name, id, read.error(), channel.reader.cursor.next);
       return false;
     }
     found = *std::move(read);
-    const bool far = !found && channel.reader.cursor.next < stream->next();
-    scans_ += far ? 1 : 0;
-    scans_on_ = scans_on_ || far;
   }
   const bool behind =
       channel.reader.cursor.next >= channel.caught_up && (!found || found->message.sequence >= channel.caught_up);

@@ -115,33 +115,6 @@ TEST_F(HubTest, MembersOfAConsumerShareItsMessagesAndAnAckEndsEachOne) {
   EXPECT_EQ(a.request(op_of(OpKind::ack, "s", "nobody")).op.error(), Errc::not_found);
 }
 
-TEST_F(HubTest, AFilterThatMatchesTheLastOfManyMessagesFindsItInSeveralTurns) {
-  TestMember m = member();
-  StreamSettings in_memory;
-  in_memory.survives = Survives::nothing;
-  ASSERT_EQ(m.declare("s", in_memory), Errc::ok);
-  constexpr std::uint64_t kCount = 6 * 4 * 2048;
-  for (std::uint64_t i = 0; i < kCount; ++i) {
-    (void)m.send(TestMember::append_op("s", "a", ""));
-  }
-  ASSERT_EQ(m.request(TestMember::append_op("s", "b", "")).op.number, kCount + 1);
-  Op read = op_of(OpKind::read, "s", "", "filter=b\n");
-  read.number = 10;
-  ASSERT_EQ(m.request(read).op.error(), Errc::ok);
-  const std::string settings = write_settings(ConsumerSettings{.filter = "b"});
-  Op consume = op_of(OpKind::consume, "s", "c", settings);
-  consume.number = 10;
-  ASSERT_EQ(m.request(consume).op.error(), Errc::ok);
-  int found = 0;
-  int caught_up = 0;
-  while (found < 2 || caught_up < 1) {
-    const OwnedOp op = m.next();
-    ASSERT_NE(op.op.error(), Errc::timed_out);
-    found += op.op.kind == OpKind::delivery && op.op.number == kCount + 1 ? 1 : 0;
-    caught_up += op.op.kind == OpKind::caught_up ? 1 : 0;
-  }
-}
-
 TEST_F(HubTest, AnAckWaitEndsWithoutAnyOpOfAMember) {
   TestMember m = member();
   ASSERT_EQ(m.declare("s", process_log()), Errc::ok);

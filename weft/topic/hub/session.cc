@@ -345,7 +345,6 @@ void HubSession::consume(const std::string& client, const Op& op) {
     (*channel)->stream_id = stream->id();
     (*channel)->in_memory = stream->in_memory();
     (*channel)->consumer = (*consumer)->name;
-    (*consumer)->cursor.scan_max = kScanMax;
     (*channel)->holder = op.has(OpFlags::begins) ? ++last_holder_ : store::kNoHolder;
     reply.message_id = std::to_string(store_->instance_of(*stream));
     reply.number = (*consumer)->state.floor();
@@ -373,7 +372,6 @@ void HubSession::read(const std::string& client, const Op& op) {
     (*channel)->stream_id = stream->id();
     (*channel)->in_memory = stream->in_memory();
     (*channel)->reader = *std::move(reader);
-    (*channel)->reader.cursor.scan_max = kScanMax;
     (*channel)->caught_up = stream->next();
     reply.message_id = std::to_string(store_->instance_of(*stream));
     reply.number = (*channel)->reader.cursor.next;

@@ -103,8 +103,6 @@ class HubSession {
   static constexpr std::size_t kTurnBytesMax = 8 * 1024 * 1024;
   static constexpr std::size_t kDeliveriesMax = 2000;                // a turn
   static constexpr std::size_t kDeliveryBytesMax = 4 * 1024 * 1024;  // a turn
-  static constexpr std::size_t kScanMax = 2048;       // messages that one read passes without finding a wanted one
-  static constexpr std::size_t kScansMax = 4;         // such reads a turn; the next turn goes on
 
   // When finish_turn() has work although no op comes.
   [[nodiscard]] Instant next_deadline(const store::Now& now) const;
@@ -191,9 +189,6 @@ class HubSession {
   store::Holder last_holder_ = store::kNoHolder;
   std::uint64_t deliveries_ = 0;  // to consumers
   Instant recall_at_ = kNever;
-  std::size_t scans_ = 0;      // of the turn, that found nothing before kScanMax
-  bool scans_on_ = false;      // a channel has not come to the end of its stream
-  [[nodiscard]] bool scanned_enough() noexcept;  // and then the next turn goes on
 };
 
 }  // namespace weft::topic
