@@ -113,9 +113,7 @@ TEST_F(SessionTasks, HandlersOfOneSessionDoNotInterleaveByDefault) {
     EXPECT_EQ(shared_.running, 0) << "a plain handler waits for its turn, too";
     (void)session.send(frame.header, frame.body);
   }));
-  ListenerOptions options;
-  options.limits.peer_left = PeerLeft::answer;
-  Client client(listen_with_dispatcher(options));
+  Client client(listen_with_dispatcher());
   std::string frames;
   for (int i = 0; i < 100; ++i) {
     frames += frame_of(static_cast<std::uint32_t>(1 + i % 4 / 3), std::to_string(i));

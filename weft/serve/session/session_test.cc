@@ -200,9 +200,7 @@ TEST_F(SessionTest, AReplyThatComesAfterTheEndOfThePeersStreamIsDelivered) {
     id = session.id();
     asked.give();
   };
-  ListenerOptions options;
-  options.limits.peer_left = PeerLeft::answer;
-  Client client(listen(options));
+  Client client(listen());
   client.send(1, "question");
   client.end_writing();
   ASSERT_TRUE(asked.take());
