@@ -7,6 +7,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "weft/rt/core/core_task.h"
@@ -443,6 +444,7 @@ TEST(CallRegression, APostDoesNotTakeTheRoomThatAWaiterWaitsFor) {
   const auto runtime = start_runtime(2, options);
   std::atomic<int> ran{0};
   std::atomic<int> posted{0};
+  std::atomic<int> ended{0};
   auto waiter = [&]() -> Started {
     for (int i = 0; i < kEach; ++i) {
       EXPECT_TRUE(co_await runtime->post_wait(1, [&ran] { ran.fetch_add(1); }));
@@ -451,11 +453,15 @@ TEST(CallRegression, APostDoesNotTakeTheRoomThatAWaiterWaitsFor) {
         posted.fetch_add(1);
       }
     }
+    ended.fetch_add(1);
   };
   ASSERT_TRUE(runtime->post(0, [&] {
     waiter();
     waiter();
   }));
+  while (ended.load() != 2) {  // a stop does not wait for a coroutine that is about to resume
+    std::this_thread::yield();
+  }
   ASSERT_TRUE(runtime->stop(in_a_minute()));
   EXPECT_GE(posted.load(), 2 * kEach);
   EXPECT_EQ(ran.load(), posted.load());
