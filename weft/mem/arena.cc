@@ -31,77 +31,11 @@ void Arena::List::splice(List& other) noexcept {
   other = List();
 }
 
-namespace {
-
-// Classes of sizes, four for each doubling: the class of the largest limit that is not above `size`.
-unsigned class_below(std::size_t size) noexcept {
-  const auto doubling = static_cast<unsigned>(std::bit_width(size));
-  return doubling * 4 + static_cast<unsigned>((size >> (doubling - 3)) & 3);  // size is at least kBlockMin
-}
-unsigned class_above(std::size_t size) noexcept { return class_below(size - 1) + 1; }
-std::size_t limit_of(unsigned index) noexcept { return (std::size_t{4} + index % 4) << (index / 4 - 3); }
-
-// `size` up to the next limit.
-std::size_t rounded_up(std::size_t size) noexcept { return size > SIZE_MAX / 4 ? size : limit_of(class_above(size)); }
-
-}  // namespace
-
-void Arena::LargeSpares::note(unsigned index) noexcept {
-  const std::uint32_t bit = std::uint32_t{1} << index;
-  filled_ = first_[index] != nullptr ? filled_ | bit : filled_ & ~bit;
-}
-
-void Arena::LargeSpares::push(Block* block, unsigned smallest) noexcept {
-  const unsigned index = std::min(class_below(block->size) - smallest, kLast);
-  block->next = std::exchange(first_[index], block);
-  note(index);
-}
-
-Arena::Block* Arena::LargeSpares::pop(std::size_t bytes, unsigned smallest) noexcept {
-  const unsigned wanted = class_above(bytes) - smallest;
-  for (unsigned index = wanted; index < std::min(wanted + 5, kLast); ++index) {
-    if (Block* const block = first_[index]; block != nullptr) {
-      first_[index] = block->next;
-      note(index);
-      return block;
-    }
-  }
-  return wanted + 5 > kLast ? pop_from_last(bytes) : nullptr;
-}
-
-Arena::Block* Arena::LargeSpares::pop_from_last(std::size_t bytes) noexcept {
-  constexpr int kSearched = 16;  // blocks; so that a request takes constant time
-  Block** place = &first_[kLast];
-  for (int i = 0; i < kSearched && *place != nullptr; ++i, place = &(*place)->next) {
-    Block* const block = *place;
-    if (block->size >= bytes && block->size / 2 <= bytes) {
-      *place = block->next;
-      note(kLast);
-      return block;
-    }
-  }
-  return nullptr;
-}
-
-Arena::Block* Arena::LargeSpares::pop_largest() noexcept {
-  if (filled_ == 0) {
-    return nullptr;
-  }
-  const auto index = static_cast<unsigned>(std::bit_width(filled_)) - 1;
-  Block* const block = first_[index];
-  first_[index] = block->next;
-  note(index);
-  return block;
-}
-
 Arena::~Arena() {
-  for (List* list : {&used_, &used_large_, &spare_}) {
+  for (List* list : {&used_, &used_large_, &spare_, &spare_large_}) {
     while (list->first != nullptr) {
       drop(list->pop());
     }
-  }
-  while (Block* const block = spare_large_.pop_largest()) {
-    drop(block);
   }
 }
 
@@ -146,15 +80,25 @@ void* Arena::allocate_large(std::size_t size, std::size_t alignment) noexcept {
   if (bytes < size) {
     return nullptr;
   }
-  Block* block = spare_large_.pop(bytes, class_below(options_.block_size));
-  if (block == nullptr) {
-    block = make_block(rounded_up(bytes));
+  Block* block = nullptr;
+  Block* before = nullptr;
+  for (Block* spare = spare_large_.first; spare != nullptr; before = spare, spare = spare->next) {
+    // Skips a spare that is more than twice as large: a larger request may need it.
+    if (spare->size >= bytes && spare->size / 2 <= bytes) {
+      block = spare;
+      break;
+    }
   }
   if (block == nullptr) {
-    block = make_block(bytes);  // the bound, or malloc, has no room for more
-  }
-  if (block == nullptr) {
-    return nullptr;
+    block = make_block(bytes);
+    if (block == nullptr) {
+      return nullptr;
+    }
+  } else if (before == nullptr) {
+    (void)spare_large_.pop();
+  } else {
+    before->next = block->next;
+    spare_large_.last = spare_large_.last == block ? before : spare_large_.last;
   }
   used_large_.push(block);
   used_before_ += block->size - sizeof(Block);
@@ -188,12 +132,8 @@ void Arena::drop(Block* block) noexcept {
 
 // Drops spares until at most `held` bytes are held, large ones first.
 void Arena::drop_spares(std::size_t held) noexcept {
-  while (held_ > held) {
-    Block* const block = spare_large_.pop_largest();
-    if (block == nullptr) {
-      break;
-    }
-    drop(block);
+  while (held_ > held && spare_large_.first != nullptr) {
+    drop(spare_large_.pop());
   }
   while (held_ > held && spare_.first != nullptr) {
     drop(spare_.pop());
@@ -201,17 +141,13 @@ void Arena::drop_spares(std::size_t held) noexcept {
 }
 
 void Arena::reset_chain() noexcept {
-#ifdef WEFT_HAVE_POISON
   for (List* list : {&used_, &used_large_}) {
+#ifdef WEFT_HAVE_POISON
     for (Block* block = list->first; block != nullptr; block = block->next) {
       poison(block->bytes(), block->size - sizeof(Block));
     }
-  }
 #endif
-  spare_.splice(used_);
-  const unsigned smallest = class_below(options_.block_size);
-  while (Block* const block = used_large_.pop()) {
-    spare_large_.push(block, smallest);
+    (list == &used_ ? spare_ : spare_large_).splice(*list);
   }
   drop_spares(options_.kept_max);
   used_before_ = 0;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -24,8 +23,7 @@ struct ArenaOptions {
 // next round.
 // Owner: its user. Affinity: owning thread.
 // Cost: an addition and a comparison. A new block is one malloc, and none once the rounds have found their
-// size. A request that does not fit into a block gets a block of its own, which is up to a quarter larger so that later
-// requests of about its size find it at once.
+// size. A request that does not fit into a block gets a block of its own.
 // A moved-from arena is empty, keeps its bounds and can be used. The first request makes the first
 // allocation.
 // Invariants:
@@ -96,24 +94,6 @@ class Arena {
     void splice(List& other) noexcept;
   };
 
-  // Spare large blocks by size, four classes for each doubling. A class has the blocks that serve every request of the
-  // class below it; the last one has all that are larger, too.
-  class LargeSpares {
-   public:
-    void push(Block* block, unsigned smallest) noexcept;
-    // Of at least `bytes`, and of at most about twice as much: a larger request may need a larger block. Or null.
-    Block* pop(std::size_t bytes, unsigned smallest) noexcept;
-    Block* pop_largest() noexcept;
-
-   private:
-    static constexpr unsigned kClasses = 32;
-    static constexpr unsigned kLast = kClasses - 1;
-    Block* pop_from_last(std::size_t bytes) noexcept;
-    void note(unsigned index) noexcept;
-    std::array<Block*, kClasses> first_{};
-    std::uint32_t filled_ = 0;  // a bit for each class
-  };
-
   void swap(Arena& other) noexcept;
   [[nodiscard]] void* allocate_elsewhere(std::size_t size, std::size_t alignment) noexcept;
   [[nodiscard]] void* allocate_large(std::size_t size, std::size_t alignment) noexcept;
@@ -127,7 +107,7 @@ class Arena {
   List used_;
   List used_large_;
   List spare_;
-  LargeSpares spare_large_;
+  List spare_large_;
   std::size_t used_before_ = 0;  // in blocks other than the current one
   std::size_t held_ = 0;
   ArenaOptions options_;

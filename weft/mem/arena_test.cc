@@ -7,10 +7,8 @@
 #include <limits>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "weft/base/random.h"
 #include <gtest/gtest.h>
 
 namespace weft::mem {
@@ -86,34 +84,6 @@ TEST(Arena, ServesAnAlignmentAndASizeAboveItsBlock) {
       std::memset(bytes, 1, size);
     }
     arena.reset();
-  }
-}
-
-TEST(Arena, RoundsOfTheSameLargePiecesInAnyOrderNeedNoMoreMemory) {
-  constexpr std::size_t kPieces = 300;
-  for (const std::size_t block_size : {Arena::kBlockMin, std::size_t{4096}}) {
-    Arena arena({.block_size = block_size, .bytes_max = 1 << 30, .kept_max = 1 << 30});
-    std::vector<std::size_t> sizes;
-    for (std::size_t i = 0; i < kPieces; ++i) {
-      sizes.push_back(block_size + 1 + i * block_size / 16);
-    }
-    Random random(12);
-    std::size_t held = 0;
-    for (int round = 0; round < 20; ++round) {
-      for (const std::size_t size : sizes) {
-        void* const piece = arena.allocate(size);
-        ASSERT_NE(piece, nullptr);
-        std::memset(piece, round, size);
-      }
-      if (round == 0) {
-        held = arena.held();
-      }
-      EXPECT_EQ(arena.held(), held) << round;
-      arena.reset();
-      for (std::size_t i = kPieces; i > 1; --i) {
-        std::swap(sizes[i - 1], sizes[random.below(i)]);
-      }
-    }
   }
 }
 
