@@ -73,8 +73,8 @@ class Outcome:
 def outcomes_of(test, folder):
     """The outcomes behind one <testcase>: its own, or those of the cases that run_cases.py ran.
 
-    What ctest says counts, too: a program that failed without a failed case is a failure, and so is one that left no
-    file."""
+    The status that ctest gives a program counts, too: a program that failed without a failed case is a failure, and so
+    is one that left no file."""
     whole = Outcome(test.get("name"), outcome_of(test), float(test.get("time", 0)), reason_of(test),
                     test.findtext("system-out") or "")
     if not whole.name.startswith("cases."):

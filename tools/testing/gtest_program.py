@@ -191,7 +191,7 @@ def said_in_file(file):
 def run_process(program, names, limit, title):
     """Runs cases in one process until it ends: [Case] in their order. At least one of them is in the result.
 
-    A case that was running when the process died or was killed has failed. What the process did wrong outside of its
+    A case that was running when the process died or was killed has failed. A failure of the process outside of its
     cases is a failed case of the name `title`."""
     with tempfile.TemporaryDirectory(prefix="weft-cases-") as folder:
         flags, said = pathlib.Path(folder, "flags"), pathlib.Path(folder, "said.json")

@@ -356,16 +356,17 @@ class SecretFleet : public Peers {
       GTEST_SKIP() << "built without libsodium";
     }
   }
+  Topics open_member(Context& context, const Keys& keys) {
+    TopicsOptions options = fleet_.options();
+    options.security = keys.member();
+    return fleet_.open(context, options);
+  }
 };
 
 TEST_F(SecretFleet, HandlesWithTheKeysMeetAndOthersAreRefusedAndCounted) {
   const Keys keys;
-  TopicsOptions options = fleet_.options();
-  options.security = keys.member();
-  Topics a = fleet_.open(context_, options);
-  options = fleet_.options();
-  options.security = keys.member();
-  Topics b = fleet_.open(second_, options);
+  Topics a = open_member(context_, keys);
+  Topics b = open_member(second_, keys);
   Subscription s = *b.subscribe("a");
   Publisher p = *a.publisher("a");
   ASSERT_TRUE(p.wait_subscribers(1, soon()));
@@ -396,12 +397,8 @@ TEST_F(SecretFleet, HandlesWithTheKeysMeetAndOthersAreRefusedAndCounted) {
 
 TEST_F(SecretFleet, WhoHasThePublicKeyOnlyReceivesAndIsNotHeard) {
   const Keys keys;
-  TopicsOptions options = fleet_.options();
-  options.security = keys.member();
-  Topics a = fleet_.open(context_, options);
-  options = fleet_.options();
-  options.security = keys.member();
-  Topics b = fleet_.open(second_, options);
+  Topics a = open_member(context_, keys);
+  Topics b = open_member(second_, keys);
   ASSERT_TRUE(b.sync(soon()));
   const Owned world = *a.create("world", soon());
   const Service service =

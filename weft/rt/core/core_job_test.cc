@@ -84,17 +84,23 @@ TEST(CoreJob, NeedsNoRoomInALaneAndNoTurnOfTheCoreToBeTaken) {
   ASSERT_TRUE(done.take());
 }
 
+// A job that notes how many messages ran before it.
+struct Counting {
+  Signal done;
+  std::atomic<int> before{0};
+  int seen = 0;
+  Calls job{[this] {
+    seen = before.load();
+    done.give();
+  }};
+};
+
 // A core runs at most 256 messages of a lane in a turn.
 TEST(CoreJob, RunsAfterAllThatItsGiverPostedBefore) {
   constexpr int kMessages = 1000;
   const auto runtime = start_runtime(2);
-  Signal done;
-  std::atomic<int> before{0};
-  int seen = 0;
-  Calls job([&] {
-    seen = before.load();
-    done.give();
-  });
+  Counting counting;
+  auto& [done, before, seen, job] = counting;
   const auto post_and_give = [&](unsigned target) {
     before = 0;
     for (int i = 0; i < kMessages; ++i) {
@@ -119,13 +125,8 @@ TEST(CoreJob, RunsAfterAllThatItsGiverPostedBefore) {
 TEST(CoreJob, GivenBehindAllRunsAfterTheMessagesOfEveryThread) {
   constexpr int kMessages = 1000;
   const auto runtime = start_runtime(2);
-  Signal done;
-  std::atomic<int> before{0};
-  int seen = 0;
-  Calls job([&] {
-    seen = before.load();
-    done.give();
-  });
+  Counting counting;
+  auto& [done, before, seen, job] = counting;
   const auto post = [&](int messages) {
     for (int i = 0; i < messages; ++i) {
       EXPECT_TRUE(runtime->post(1, [&] { ++before; }));

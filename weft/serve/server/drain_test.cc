@@ -60,6 +60,13 @@ class DrainTest : public ServerTest {
     pass_turns(0);
     pass_turns(1);
   }
+  // Both join the room, and the speaker's session owes an answer.
+  void begin_stop_while_owing(Client& speaker, Client& member) {
+    join(speaker);
+    join(member);
+    owe(speaker);
+    begin_stop();
+  }
   void pass_turns(unsigned core) {
     for (int turn = 0; turn < 3; ++turn) {
       rt::test::on_core(*runtime_, core, [] {});
@@ -77,10 +84,7 @@ TEST_F(DrainTest, AMemberThatOwesNothingGetsWhatTheHandlerOfAnotherCorePublishes
   const std::string endpoint = listen_in_turn();
   Client speaker(endpoint);
   Client member(endpoint);
-  join(speaker);
-  join(member);
-  owe(speaker);
-  begin_stop();
+  begin_stop_while_owing(speaker, member);
   on_owing_core([this](Session& session) {
     EXPECT_TRUE(server_->publish(kRoom, shared("news")));
     session.end_reply();
@@ -96,10 +100,7 @@ TEST_F(DrainTest, AFrameThatLeavesByWayOfSeveralCoresReachesTheMembersOfAll) {
   const std::string endpoint = listen_in_turn();
   Client speaker(endpoint);
   Client member(endpoint);
-  join(speaker);
-  join(member);
-  owe(speaker);
-  begin_stop();
+  begin_stop_while_owing(speaker, member);
   {
     const rt::test::Blocked blocked(*runtime_, 1);
     on_owing_core([this](Session& session) {
