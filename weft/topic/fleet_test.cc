@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "weft/sys/clock.h"
 #include "weft/topic/test_fleets.h"
 #include "weft/topic/topics.h"
 #include <gtest/gtest.h>
@@ -327,6 +328,29 @@ TEST_P(EachFleet, ClusterAddAndRemove) {
     EXPECT_EQ(b.remove_peer(a.endpoint()).error(), Errc::no_such_endpoint);
   }
   EXPECT_FALSE(b.add_peer("nonsense"));
+}
+
+// Regression: the second call succeeded when the peer's roster came before it.
+TEST_P(EachFleet, APeerThatConnectsAgainAfterItsRemovalIsNotListed) {
+  if (GetParam() != "tcp") {
+    return;
+  }
+  Topics a = fleet_.open(context_);
+  TopicsOptions options = fleet_.options();
+  options.fleet = "tcp://";
+  Topics b = fleet_.open(second_, options);
+  Subscription s = *a.subscribe("a.b");
+  Publisher p = *b.publisher("a.b");
+  ASSERT_TRUE(b.add_peer(a.endpoint()));
+  ASSERT_TRUE(p.wait_subscribers(1, soon()));
+  ASSERT_TRUE(b.remove_peer(a.endpoint()));
+  Owned owned = *a.create("world", soon());
+  const Instant end = soon();
+  while (!b.exists("world") && sys::now() < end) {  // a's roster says it, and where a listens
+    std::this_thread::yield();
+  }
+  ASSERT_TRUE(b.exists("world"));
+  EXPECT_EQ(b.remove_peer(a.endpoint()).error(), Errc::no_such_endpoint);
 }
 
 TEST_P(EachFleet, ChannelsNumsubAndNumpat) {

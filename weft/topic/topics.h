@@ -87,7 +87,9 @@ class Topics {
 
   // tcp fleets. Connects to a peer, and keeps trying. not_supported; malformed_endpoint; resource_exhausted.
   Result<void> add_peer(std::string_view endpoint);
-  Result<void> remove_peer(std::string_view endpoint);  // also no_such_endpoint
+  // Takes the peer off the list, and ends the connection. A peer that has heard of this handle is connected again when
+  // it next says where it listens. Also no_such_endpoint: the peer is not listed.
+  Result<void> remove_peer(std::string_view endpoint);
   // add_peer(), for a program that thinks of the topics that are there. The filter is checked, it narrows nothing: what
   // crosses a connection is what its receiver subscribed to (docs/design/0014). The errors of Filter::parse().
   Result<void> route(std::string_view filter, std::string_view endpoint);

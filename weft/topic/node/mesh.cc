@@ -330,8 +330,10 @@ Result<void> Node::remove_peer(std::string_view endpoint) {
     const std::string text = WEFT_TRY(net::parse_endpoint(endpoint, false)).text();
     {
       const std::lock_guard lock(mesh_mutex_);
-      if (!links_.contains(text)) {
-        return Error(Errc::no_such_endpoint, "there is no peer at this endpoint");
+      const auto found = links_.find(text);
+      // One that only said where it listens is not listed. A peer that was removed may say so at once.
+      if (found == links_.end() || !std::exchange(found->second.given, false)) {
+        return Error(Errc::no_such_endpoint, "no peer is listed at this endpoint");
       }
     }
     drop_link(text);
