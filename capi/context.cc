@@ -82,7 +82,7 @@ bool write_name_prefix(ContextHandle& handle, std::string_view prefix) {
 
 constexpr int kIntMax = INT32_MAX;
 constexpr int kCpuMax = static_cast<int>(ThreadOptions::kCpusMax) - 1;
-constexpr ContextOption kOptions[] = {
+constexpr ContextOption kContextOptions[] = {
     {ZMQ_IO_THREADS, 0, kIntMax, [](const ContextHandle& c) { return c.io_threads; },
      [](ContextHandle& c, int v) { return c.io_threads = v, true; }},
     {ZMQ_MAX_SOCKETS, 1, kIntMax, [](const ContextHandle& c) { return c.sockets_max; },
@@ -113,7 +113,7 @@ constexpr ContextOption kOptions[] = {
 };
 
 const ContextOption* find(int id) {
-  for (const ContextOption& row : kOptions) {
+  for (const ContextOption& row : kContextOptions) {
     if (row.id == id) {
       return &row;
     }

@@ -21,7 +21,7 @@ Duration duration_of(size_t interval_ms) noexcept {
   return milliseconds(static_cast<std::int64_t>(std::min<std::uint64_t>(interval_ms, kLongest)));
 }
 
-int answer(const Result<void>& result) noexcept { return result ? 0 : fail(result.error()); }
+int status_of(const Result<void>& result) noexcept { return result ? 0 : fail(result.error()); }
 
 }  // namespace
 
@@ -53,17 +53,17 @@ int zmq_timers_add(void* timers, size_t interval, zmq_timer_fn handler, void* ar
 
 int zmq_timers_cancel(void* timers, int timer_id) {
   TimersHandle* handle = TimersHandle::of(timers);
-  return handle == nullptr ? -1 : answer(handle->value.cancel(timer_id));
+  return handle == nullptr ? -1 : status_of(handle->value.cancel(timer_id));
 }
 
 int zmq_timers_set_interval(void* timers, int timer_id, size_t interval) {
   TimersHandle* handle = TimersHandle::of(timers);
-  return handle == nullptr ? -1 : answer(handle->value.set_interval(sys::now(), timer_id, duration_of(interval)));
+  return handle == nullptr ? -1 : status_of(handle->value.set_interval(sys::now(), timer_id, duration_of(interval)));
 }
 
 int zmq_timers_reset(void* timers, int timer_id) {
   TimersHandle* handle = TimersHandle::of(timers);
-  return handle == nullptr ? -1 : answer(handle->value.reset(sys::now(), timer_id));
+  return handle == nullptr ? -1 : status_of(handle->value.reset(sys::now(), timer_id));
 }
 
 long zmq_timers_timeout(void* timers) {

@@ -11,6 +11,8 @@
 
 namespace weft::capi {
 
+inline constexpr int kLong = 20'000;  // milliseconds; only a test that fails waits so long
+
 // EXPECT_ERRNO(EINVAL, zmq_call(...)): the call returns -1, or null, and leaves that errno.
 template <typename Call>
 testing::AssertionResult refuses(int number, const char* text, Call&& call) {

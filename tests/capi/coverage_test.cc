@@ -156,8 +156,8 @@ TEST_F(Coverage, EverySocketOptionHasARow) {
 }
 
 TEST_F(Coverage, EveryContextOptionHasARow) {
-  expect_rows(names(section(kRoot / "capi/context.cc", "ContextOption kOptions[] = {", "\n};"), "ZMQ_"), "context ",
-              "ZMQ_");
+  expect_rows(names(section(kRoot / "capi/context.cc", "ContextOption kContextOptions[] = {", "\n};"), "ZMQ_"),
+              "context ", "ZMQ_");
 }
 
 TEST_F(Coverage, EveryMessagePropertyHasARow) {

@@ -13,8 +13,6 @@
 namespace weft::capi {
 namespace {
 
-constexpr int kLong = 20'000;
-
 class DatagramOptions : public CapiTest {
  protected:
   void* make(int type) {

@@ -11,8 +11,6 @@
 namespace weft::capi {
 namespace {
 
-constexpr int kLong = 20'000;
-
 class CapiEndpointTest : public CapiTest {
  protected:
   void* make(int type) {

@@ -17,8 +17,6 @@ namespace weft::capi {
 
 using namespace std::string_literals;  // NOLINT(google-build-using-namespace)
 
-inline constexpr int kLong = 20'000;  // milliseconds; only a test that fails waits so long
-
 inline std::string greeting(const std::string& mechanism) {
   return "\xFF"s + std::string(8, '\0') + "\x7F\x03\x01" + mechanism + std::string(20 - mechanism.size(), '\0') +
          std::string(32, '\0');

@@ -48,6 +48,11 @@ inline constexpr Transport kTransports[] = {
 #endif
 };
 
+// The message that an XPUB gives its application when a peer subscribes to the topic, or takes that back.
+inline std::string note(bool subscribed, std::string_view topic) {
+  return (subscribed ? '\1' : '\0') + std::string(topic);
+}
+
 inline void PrintTo(const Transport& transport, std::ostream* out) { *out << transport.name; }
 
 // Runs a suite over every transport: one line per suite.

@@ -7,8 +7,6 @@
 namespace weft::conformance {
 namespace {
 
-std::string note(bool subscribed, std::string_view topic) { return (subscribed ? '\1' : '\0') + std::string(topic); }
-
 class DraftOption : public Conformance {
  protected:
   // A ROUTER that tells of peers as `notify` says.

@@ -5,8 +5,6 @@
 namespace weft::conformance {
 namespace {
 
-std::string note(bool subscribed, std::string_view topic) { return (subscribed ? '\1' : '\0') + std::string(topic); }
-
 // More messages than fit between two sockets.
 constexpr int kMany = 20'000;
 std::string bulky(int i) { return std::to_string(i) + "|" + std::string(1024, 'p'); }

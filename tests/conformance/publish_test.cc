@@ -7,8 +7,6 @@
 namespace weft::conformance {
 namespace {
 
-std::string note(bool subscribed, std::string_view topic) { return (subscribed ? '\1' : '\0') + std::string(topic); }
-
 class PublishSubscribe : public Conformance {};
 WEFT_EVERY_TRANSPORT(PublishSubscribe);
 class PublishSubscribeInProcess : public PublishSubscribe {};

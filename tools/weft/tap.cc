@@ -16,7 +16,7 @@ namespace weft::cli {
 namespace {
 
 constexpr std::size_t kConnectionsMax = 256;
-constexpr std::size_t kBuffer = 65'536;  // bytes in each direction of a connection
+constexpr std::size_t kTapBuffer = 65'536;  // bytes in each direction of a connection
 constexpr std::uint64_t kBodiesMax = 65'536;
 constexpr Duration kConnectTimeout = std::chrono::seconds(10);
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // without descriptors
@@ -66,7 +66,7 @@ class Reporter {
 
 // One direction of a connection: bytes that were read and not yet written.
 struct Way {
-  std::vector<std::uint8_t> buffer = std::vector<std::uint8_t>(kBuffer);
+  std::vector<std::uint8_t> buffer = std::vector<std::uint8_t>(kTapBuffer);
   std::size_t begin = 0;
   std::size_t end = 0;
   bool ended = false;   // the reading side gave its last byte

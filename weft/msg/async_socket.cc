@@ -12,7 +12,7 @@
 namespace weft {
 
 namespace {
-constexpr Error kMoved(Errc::closed, "the socket was moved from");
+constexpr Error kSocketMoved(Errc::closed, "the socket was moved from");
 }
 
 // State: shared by the handle and the calls under way.
@@ -28,7 +28,7 @@ class AsyncSocket::State final : private rt::Watcher, private rt::TurnJob {
 
   [[nodiscard]] Result<void> watch() {
     if (socket.core() == nullptr) {
-      return kMoved;
+      return kSocketMoved;
     }
     const int fd = WEFT_TRY(socket.core()->descriptor());
     watch_ = WEFT_TRY(loop_.watch(fd, sys::Interest::readable, false, this));
@@ -134,7 +134,7 @@ rt::Task<Result<void>> AsyncSocket::send(Bytes bytes, More more) {
 }
 Result<void> AsyncSocket::try_send(Message&& message, More more) {
   if (state_ == nullptr) {
-    return kMoved;
+    return kSocketMoved;
   }
   if (const Error wrong = state_->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
     return wrong;
@@ -208,7 +208,7 @@ rt::Task<Result<void>> AsyncSocket::send_within(std::shared_ptr<State> state, Me
 
 rt::Task<Result<Message>> AsyncSocket::recv_from(std::shared_ptr<State> state) {
   if (state == nullptr) {
-    co_return kMoved;
+    co_return kSocketMoved;
   }
   if (const Error wrong = state->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
     co_return wrong;
@@ -252,7 +252,7 @@ rt::Task<Result<std::vector<Message>>> AsyncSocket::recv_all_from(std::shared_pt
 
 rt::Task<Result<void>> AsyncSocket::send_to(std::shared_ptr<State> state, Message message, More more) {
   if (state == nullptr) {
-    co_return kMoved;
+    co_return kSocketMoved;
   }
   if (const Error wrong = state->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
     co_return wrong;
@@ -292,7 +292,7 @@ rt::Task<Result<void>> AsyncSocket::send_all_to(std::shared_ptr<State> state, st
 
 rt::Task<Result<void>> AsyncSocket::await_subscribers(std::shared_ptr<State> state, std::size_t count) {
   if (state == nullptr || state->socket.core() == nullptr) {
-    co_return kMoved;
+    co_return kSocketMoved;
   }
   if (const Error wrong = state->used_elsewhere(); wrong != Errc::ok) [[unlikely]] {
     co_return wrong;

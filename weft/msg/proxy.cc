@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kBurst = 256;                           // messages one way before the other way has its turn
 constexpr Duration kHeldLook = std::chrono::milliseconds(2);  // until the proxy sends a held message again
-constexpr Error kClosed(Errc::closed, "a proxy's socket is closed");
+constexpr Error kSocketClosed(Errc::closed, "a proxy's socket is closed");
 
 // One of the sockets, its place among the polled items, and the counts of its parts and bytes.
 struct Side {
@@ -255,7 +255,7 @@ class Proxy {
 Result<void> run_proxy(Socket& frontend, Socket& backend, Socket* capture, Socket* control) {
   for (const Socket* socket : std::array<const Socket*, 4>{&frontend, &backend, capture, control}) {
     if (socket != nullptr && (socket->core() == nullptr || socket->core()->closed())) {
-      return kClosed;
+      return kSocketClosed;
     }
   }
   return Proxy(frontend, backend, capture, control).run();

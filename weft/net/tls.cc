@@ -15,7 +15,7 @@
 namespace weft::net {
 namespace {
 
-constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for TLS");
+constexpr Error kNoMemoryForTls(Errc::resource_exhausted, "no memory for TLS");
 constexpr unsigned char kTicketContext[] =
     "weft";  // a client with a certificate has a ticket for servers with this name only
 
@@ -107,7 +107,7 @@ Result<std::shared_ptr<TlsContext>> make_context(const SSL_METHOD* method, const
   std::unique_ptr<SSL_CTX, void (*)(SSL_CTX*)> made(SSL_CTX_new(method), &SSL_CTX_free);
   if (made == nullptr) {
     ERR_clear_error();
-    return kNoMemory;
+    return kNoMemoryForTls;
   }
   auto context = std::make_shared<TlsContext>(made.get());
   SSL_CTX* const ssl_ctx = made.release();
@@ -204,7 +204,7 @@ Result<std::unique_ptr<Stream>> TlsServer::wrap(std::unique_ptr<Stream> stream) 
   }
   auto ssl = make_ssl(*context);
   if (ssl == nullptr) {
-    return kNoMemory;
+    return kNoMemoryForTls;
   }
   SSL_set_accept_state(ssl.get());
   return make_tls_stream(std::move(stream), std::move(context), std::move(ssl));
@@ -233,7 +233,7 @@ Result<std::shared_ptr<TlsClient>> TlsClient::make(const TlsClientOptions& optio
       SSL_CTX_set_alpn_protos(ssl_ctx, reinterpret_cast<const unsigned char*>(protocols.data()),
                               static_cast<unsigned>(protocols.size())) != 0) {  // 0 is success here
     ERR_clear_error();
-    return kNoMemory;
+    return kNoMemoryForTls;
   }
   return std::shared_ptr<TlsClient>(new TlsClient(options.verify && options.check_name, std::move(context)));
 }
@@ -244,7 +244,7 @@ Result<std::unique_ptr<Stream>> TlsClient::wrap(std::unique_ptr<Stream> stream, 
   }
   auto ssl = make_ssl(*context_);
   if (ssl == nullptr) {
-    return kNoMemory;
+    return kNoMemoryForTls;
   }
   SSL_set_connect_state(ssl.get());
   X509_VERIFY_PARAM* const check = SSL_get0_param(ssl.get());

@@ -22,12 +22,12 @@ namespace {
 using sys::IoResult;
 using Status = IoResult::Status;
 
-constexpr std::size_t kBlock = 64 * 1024;       // of one read or write below
-constexpr int kReadsMax = 8;                    // of the stream below in one read: a peer may send what gives nothing
-constexpr std::size_t kUpgradeRead = 1024;      // bytes of one read before the upgrade is over
-constexpr std::size_t kControlsMax = 4 * 1024;  // control frames that wait; past this a PING gets no PONG
+constexpr std::size_t kStreamBlock = 64 * 1024;  // of one read or write below
+constexpr int kReadsMax = 8;                     // of the stream below in one read: a peer may send what gives nothing
+constexpr std::size_t kUpgradeRead = 1024;       // bytes of one read before the upgrade is over
+constexpr std::size_t kControlsMax = 4 * 1024;   // control frames that wait; past this a PING gets no PONG
 constexpr std::string_view kBare = "ZWS2.0";
-constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a WebSocket");
+constexpr Error kNoMemoryForStream(Errc::resource_exhausted, "no memory for a WebSocket");
 
 std::vector<std::string> protocols_for(const std::string& mechanism) {
   std::vector<std::string> protocols{"ZWS2.0/" + mechanism};
@@ -163,7 +163,7 @@ IoResult ZwsStream::read(std::span<MutableBytes> into) {
       (void)push();
     }
   } catch (const std::bad_alloc&) {
-    failure_ = kNoMemory;
+    failure_ = kNoMemoryForStream;
     return {Status::failed, 0, ENOMEM};
   }
   return outcome(total);
@@ -270,7 +270,7 @@ bool ZwsStream::read_into(MutableBytes& room, std::size_t& total) {
 
 // One read below: the rest of a body goes straight to its place.
 bool ZwsStream::fill(MutableBytes& room, std::size_t& total) {
-  if (!staged_.make(kBlock)) {
+  if (!staged_.make(kStreamBlock)) {
     throw std::bad_alloc();
   }
   staged_.begin = staged_.end = 0;
@@ -392,7 +392,7 @@ bool ZwsStream::write_part(Bytes part, std::size_t& total) {
       }
       continue;
     }
-    if (!held_.make(kBlock)) {
+    if (!held_.make(kStreamBlock)) {
       throw std::bad_alloc();
     }
     const Outbound::Moved moved = out_.translate(part, held_.room());
@@ -490,7 +490,7 @@ Result<std::unique_ptr<Stream>> make_zws_stream(std::unique_ptr<Stream> below, c
     stream->begin();
     return std::unique_ptr<Stream>(std::move(stream));
   } catch (const std::exception&) {  // no memory, or no source of random numbers
-    return kNoMemory;
+    return kNoMemoryForStream;
   }
 }
 

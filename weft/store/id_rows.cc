@@ -15,17 +15,17 @@
 namespace weft::store {
 namespace {
 
-constexpr std::size_t kStreamAt = 4;
+constexpr std::size_t kIdStreamAt = 4;
 constexpr std::size_t kTimeAt = 8;
 constexpr std::size_t kLastAt = 16;
-constexpr std::size_t kHeader = 24;
+constexpr std::size_t kIdHeader = 24;
 
 // IdRow: the bytes of one row, while they are written.
 class IdRow {
  public:
   void add(std::string_view id, std::uint64_t sequence, WallTime time) {
     if (bytes_.empty()) {
-      bytes_.resize(kHeader);
+      bytes_.resize(kIdHeader);
       last_ = 0;
       before_ = {};
     }
@@ -47,10 +47,10 @@ class IdRow {
       return {};
     }
     std::uint8_t* at = bytes_.data();
-    store_big_endian(at + kStreamAt, stream);
+    store_big_endian(at + kIdStreamAt, stream);
     store_big_endian(at + kTimeAt, ns_of(time_));
     store_big_endian(at + kLastAt, last_);
-    store_big_endian(at, crc32c(Bytes(bytes_).subspan(kStreamAt)));
+    store_big_endian(at, crc32c(Bytes(bytes_).subspan(kIdStreamAt)));
     const Result<void> written = sql.insert.set(0, stream).set(1, last_).set(2, Bytes(bytes_)).run();
     bytes_.clear();
     count_ = 0;
@@ -71,8 +71,8 @@ struct RowHead {
 };
 
 Result<RowHead> parse_head(Bytes bytes, std::uint32_t stream) noexcept {
-  if (bytes.size() <= kHeader || load_big_endian<std::uint32_t>(bytes.data()) != crc32c(bytes.subspan(kStreamAt)) ||
-      load_big_endian<std::uint32_t>(bytes.data() + kStreamAt) != stream) {
+  if (bytes.size() <= kIdHeader || load_big_endian<std::uint32_t>(bytes.data()) != crc32c(bytes.subspan(kIdStreamAt)) ||
+      load_big_endian<std::uint32_t>(bytes.data() + kIdStreamAt) != stream) {
     return Error(Errc::corrupt, "a row of ids whose checksum is wrong");
   }
   return RowHead{wall_time(load_big_endian<std::int64_t>(bytes.data() + kTimeAt)),
@@ -83,7 +83,7 @@ Result<RowHead> parse_head(Bytes bytes, std::uint32_t stream) noexcept {
 Result<void> parse_ids(Bytes bytes, const RowHead& head, IdWindow& ids) {
   std::uint64_t sequence = 0;
   std::string id;
-  for (Bytes rest = bytes.subspan(kHeader); !rest.empty();) {
+  for (Bytes rest = bytes.subspan(kIdHeader); !rest.empty();) {
     std::uint64_t distance = 0;
     if (!read_varint(rest, distance) || distance == 0 || distance > head.last - sequence || rest.size() < 2 ||
         rest[0] > id.size() || rest.size() - 2 < rest[1] || std::size_t{rest[0]} + rest[1] > kIdMax) {

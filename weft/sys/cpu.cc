@@ -18,7 +18,7 @@ namespace weft::sys {
 namespace {
 
 // Parses the number at the start of `text` and removes it with one separator.
-std::optional<long long> take_number(std::string_view& text) noexcept {
+std::optional<long long> take_quota(std::string_view& text) noexcept {
   long long value = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
   if (parsed.ec != std::errc()) {
@@ -41,7 +41,7 @@ double quota_of_v1_directory(const std::string& directory) {
   const std::string period_text = read_small_file(directory + "/cpu.cfs_period_us");
   std::string_view quota(quota_text);
   std::string_view period(period_text);
-  return quota_in(take_number(quota), take_number(period));
+  return quota_in(take_quota(quota), take_quota(period));
 }
 
 double quota_of_v2_directory(const std::string& directory) {
@@ -115,8 +115,8 @@ CpuBudget cpu_budget() noexcept {
 }  // namespace
 
 double parse_cpu_max(std::string_view text) noexcept {
-  const auto quota = take_number(text);
-  const auto period = take_number(text);
+  const auto quota = take_quota(text);
+  const auto period = take_quota(text);
   return quota_in(quota, period);
 }
 

@@ -21,11 +21,13 @@ Result<void> set_option(int fd, int level, int name, const Value& value, StaticT
   return {};
 }
 
-void try_option(int fd, int level, int name, int value) noexcept {
+void try_datagram_option(int fd, int level, int name, int value) noexcept {
   call([&] { return ::setsockopt(fd, level, name, &value, sizeof value); });
 }
 
-const sockaddr* raw(const SocketAddress& address) noexcept { return static_cast<const sockaddr*>(address.raw()); }
+const sockaddr* raw_address(const SocketAddress& address) noexcept {
+  return static_cast<const sockaddr*>(address.raw());
+}
 
 in_addr ipv4_of(const SocketAddress& address) noexcept {
   in_addr out{};
@@ -75,13 +77,13 @@ Result<void> set_multicast(int fd, bool ipv6, const DatagramOptions& how) noexce
 Result<void> join(int fd, bool ipv6, const DatagramOptions& how) noexcept {
   if (ipv6) {
     // Without this a group that any other socket of the host joined would arrive here, too.
-    try_option(fd, IPPROTO_IPV6, kIpv6MulticastAll, 0);
+    try_datagram_option(fd, IPPROTO_IPV6, kIpv6MulticastAll, 0);
     ipv6_mreq request{};
     std::memcpy(&request.ipv6mr_multiaddr, how.group.ip_bytes().data(), sizeof request.ipv6mr_multiaddr);
     request.ipv6mr_interface = how.interface_number;
     return set_option(fd, IPPROTO_IPV6, IPV6_ADD_MEMBERSHIP, request, "join the multicast group");
   }
-  try_option(fd, IPPROTO_IP, kIpMulticastAll, 0);
+  try_datagram_option(fd, IPPROTO_IP, kIpMulticastAll, 0);
   const ip_mreqn request{ipv4_of(how.group), ipv4_of(how.interface), static_cast<int>(how.interface_number)};
   return set_option(fd, IPPROTO_IP, IP_ADD_MEMBERSHIP, request, "join the multicast group");
 }
@@ -98,9 +100,9 @@ Result<void> bind_to(int fd, bool ipv6, const DatagramOptions& how, const Socket
   if (ipv6) {
     WEFT_TRY(set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY, options.ipv6 ? 0 : 1, "set IPV6_V6ONLY"));
   }
-  try_option(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
+  try_datagram_option(fd, SOL_SOCKET, SO_RXQ_OVFL, 1);
   const auto size = static_cast<socklen_t>(how.local.raw_size());
-  WEFT_TRY(checked_call("bind", [&] { return ::bind(fd, raw(how.local), size); }));
+  WEFT_TRY(checked_call("bind", [&] { return ::bind(fd, raw_address(how.local), size); }));
   if (how.group.is_ip()) {
     WEFT_TRY(join(fd, ipv6, how));
   }

@@ -10,23 +10,23 @@
 namespace weft {
 
 namespace {
-constexpr Error kMoved(Errc::closed, "the object was moved from");
+constexpr Error kAsyncFleetMoved(Errc::closed, "the object was moved from");
 }  // namespace
 
 bool AsyncTopics::exists(std::string_view topic) const { return node_ != nullptr && node_->is_owned(topic); }
 bool AsyncTopics::is_local(std::string_view topic) const { return node_ != nullptr && node_->owns_now(topic); }
 Result<std::vector<std::string>> AsyncTopics::list(std::string_view filter) const {
-  return node_ == nullptr ? Result<std::vector<std::string>>(kMoved) : node_->owned_topics(filter);
+  return node_ == nullptr ? Result<std::vector<std::string>>(kAsyncFleetMoved) : node_->owned_topics(filter);
 }
 Result<void> AsyncTopics::add_peer(std::string_view endpoint) {
-  return node_ == nullptr ? Result<void>(kMoved) : node_->add_peer(endpoint);
+  return node_ == nullptr ? Result<void>(kAsyncFleetMoved) : node_->add_peer(endpoint);
 }
 Result<void> AsyncTopics::remove_peer(std::string_view endpoint) {
-  return node_ == nullptr ? Result<void>(kMoved) : node_->remove_peer(endpoint);
+  return node_ == nullptr ? Result<void>(kAsyncFleetMoved) : node_->remove_peer(endpoint);
 }
 Result<void> AsyncTopics::route(std::string_view filter, std::string_view endpoint) {
   if (node_ == nullptr) {
-    return kMoved;
+    return kAsyncFleetMoved;
   }
   WEFT_TRY(node_->names().filter(filter));
   return node_->add_peer(endpoint);

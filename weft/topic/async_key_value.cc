@@ -13,7 +13,7 @@ using topic::HubLink;
 using CallPtr = IntrusivePtr<topic::Call>;
 using Core = std::shared_ptr<const topic::KeyValueCore>;
 
-constexpr Error kMoved(Errc::closed, "the bucket was moved from");
+constexpr Error kAsyncBucketMoved(Errc::closed, "the bucket was moved from");
 
 rt::Task<Result<std::uint64_t>> change_call(Core core, Result<CallPtr> call) {
   if (!call) {
@@ -33,7 +33,7 @@ rt::Task<Result<KeyValueEntry>> value_call(Core core, Result<CallPtr> call) {
 
 rt::Task<Result<std::vector<std::string>>> list_keys(Core core, Result<Filter> wanted) {
   if (core == nullptr) {
-    co_return kMoved;
+    co_return kAsyncBucketMoved;
   }
   if (!wanted) {
     co_return wanted.error();
@@ -108,7 +108,7 @@ rt::Task<Result<AsyncKeyValue>> AsyncKeyValue::declare(std::shared_ptr<HubLink> 
 }
 
 AsyncKeyValue::Revision AsyncKeyValue::change(std::string_view key, Bytes value, const topic::KeyChange& change) {
-  return change_call(core_, core_ == nullptr ? Result<CallPtr>(kMoved) : core_->change(key, value, change));
+  return change_call(core_, core_ == nullptr ? Result<CallPtr>(kAsyncBucketMoved) : core_->change(key, value, change));
 }
 AsyncKeyValue::Revision AsyncKeyValue::put(std::string_view key, Bytes value) { return change(key, value, {}); }
 AsyncKeyValue::Revision AsyncKeyValue::create(std::string_view key, Bytes value) {
@@ -121,15 +121,16 @@ AsyncKeyValue::Revision AsyncKeyValue::erase(std::string_view key, std::optional
   return change(key, {}, {.revision = revision, .erase = true});
 }
 rt::Task<Result<KeyValueEntry>> AsyncKeyValue::value(std::string_view key) {
-  return value_call(core_, core_ == nullptr ? Result<CallPtr>(kMoved) : core_->value(key));
+  return value_call(core_, core_ == nullptr ? Result<CallPtr>(kAsyncBucketMoved) : core_->value(key));
 }
 rt::Task<Result<std::vector<std::string>>> AsyncKeyValue::keys(std::string_view filter) {
   return list_keys(core_, Filter::parse(filter));
 }
 rt::Task<Result<AsyncKeyValueWatch>> AsyncKeyValue::watch(std::string_view filter, bool all) {
   using Channel = Result<IntrusivePtr<topic::KeptChannel>>;
-  return open_watch(core_, AsyncReader::open(core_ == nullptr ? nullptr : core_->stream().link(),
-                                             core_ == nullptr ? Channel(kMoved) : core_->watch(filter, all)));
+  return open_watch(core_,
+                    AsyncReader::open(core_ == nullptr ? nullptr : core_->stream().link(),
+                                      core_ == nullptr ? Channel(kAsyncBucketMoved) : core_->watch(filter, all)));
 }
 std::string_view AsyncKeyValue::name() const noexcept {
   return core_ == nullptr ? std::string_view() : std::string_view(core_->name());

@@ -18,7 +18,7 @@ using Link = std::shared_ptr<HubLink>;
 using CallPtr = IntrusivePtr<Call>;
 using ChannelPtr = IntrusivePtr<KeptChannel>;
 
-constexpr Error kMoved(Errc::closed, "the object was moved from");
+constexpr Error kAsyncStreamMoved(Errc::closed, "the object was moved from");
 
 rt::Task<Result<Published>> publish_call(Link link, Result<CallPtr> call) {
   if (!call) {
@@ -45,7 +45,7 @@ rt::Task<Result<AsyncPendingPublish>> later_call(Link link, Result<CallPtr> call
 
 rt::Task<Result<Published>> wait_answer(Link link, CallPtr call) {
   if (call == nullptr) {
-    co_return kMoved;
+    co_return kAsyncStreamMoved;
   }
   const auto end = [raw = call.get()] { return HubLink::outcome(*raw); };
   const Result<void> ended = co_await HubLink::wait_task<void>(link, &call->changed, end, call);
@@ -131,7 +131,7 @@ AsyncPendingPublish::AsyncPendingPublish(Link link, CallPtr call) noexcept
 rt::Task<Result<Published>> AsyncPendingPublish::wait() { return wait_answer(link_, call_); }
 Result<Published> AsyncPendingPublish::try_result() {
   if (call_ == nullptr) {
-    return kMoved;
+    return kAsyncStreamMoved;
   }
   const std::lock_guard lock(*link_);
   WEFT_TRY(HubLink::outcome(*call_));
@@ -143,7 +143,7 @@ AsyncStream::AsyncStream(std::shared_ptr<StreamCore> core) noexcept : core_(std:
 Link AsyncStream::link() const noexcept { return core_ == nullptr ? nullptr : core_->link(); }
 template <typename Make>
 Result<CallPtr> AsyncStream::request(Make make) const {
-  return core_ == nullptr ? Result<CallPtr>(kMoved) : make();
+  return core_ == nullptr ? Result<CallPtr>(kAsyncStreamMoved) : make();
 }
 
 rt::Task<Result<AsyncStream>> AsyncStream::declare(Link link, const StreamOptions& options) {
@@ -180,11 +180,11 @@ rt::Task<Result<AsyncPendingPublish>> AsyncStream::publish_later(std::string_vie
                     }));
 }
 rt::Task<Result<AsyncConsumer>> AsyncStream::consumer(std::string_view name, const ConsumerOptions& options) {
-  return open_channel<AsyncConsumer>(link(),
-                                     core_ == nullptr ? Result<ChannelPtr>(kMoved) : core_->consumer(name, options));
+  return open_channel<AsyncConsumer>(
+      link(), core_ == nullptr ? Result<ChannelPtr>(kAsyncStreamMoved) : core_->consumer(name, options));
 }
 rt::Task<Result<AsyncReader>> AsyncStream::read(const ReadOptions& options) {
-  return AsyncReader::open(link(), core_ == nullptr ? Result<ChannelPtr>(kMoved) : core_->reader(options));
+  return AsyncReader::open(link(), core_ == nullptr ? Result<ChannelPtr>(kAsyncStreamMoved) : core_->reader(options));
 }
 rt::Task<Result<KeptMessage>> AsyncStream::message(std::uint64_t sequence) {
   constexpr Error kNone(Errc::not_found, "sequences begin at 1");
@@ -231,7 +231,7 @@ rt::Task<Result<std::vector<StreamInfo>>> AsyncStream::list(std::shared_ptr<HubL
 rt::Task<Result<StreamInfo>> AsyncStream::info() {
   static constexpr auto kInfo = [](std::shared_ptr<StreamCore> core) -> rt::Task<Result<StreamInfo>> {
     if (core == nullptr) {
-      co_return kMoved;
+      co_return kAsyncStreamMoved;
     }
     const Result<CallPtr> call = core->info();
     if (!call) {

@@ -44,7 +44,7 @@ using topic::PublisherCore;
 using topic::SubscriptionCore;
 using NodePtr = std::shared_ptr<Node>;
 
-constexpr Error kMoved(Errc::closed, "the object was moved from");
+constexpr Error kAsyncTopicsMoved(Errc::closed, "the object was moved from");
 constexpr unsigned kBurst = 64;
 constexpr std::size_t kHandlersMax = 65'536;
 
@@ -78,7 +78,7 @@ rt::Task<Result<void>> await_mesh(NodePtr node, Instant deadline, std::function<
 rt::Task<Result<TopicMessage>> next_of([[maybe_unused]] IntrusivePtr<AsyncSubscriptionCore> keep, Node* node,
                                        SubscriptionCore* subscription) {
   if (node == nullptr) {
-    co_return kMoved;
+    co_return kAsyncTopicsMoved;
   }
   thread_local unsigned burst = 0;
   while (true) {
@@ -113,14 +113,14 @@ AsyncPublisher& AsyncPublisher::operator=(AsyncPublisher&&) noexcept = default;
 AsyncPublisher::~AsyncPublisher() = default;
 
 Result<void> AsyncPublisher::publish(Bytes body, const Headers& headers) {
-  return core_ == nullptr ? Result<void>(kMoved)
+  return core_ == nullptr ? Result<void>(kAsyncTopicsMoved)
                           : core_->node->publish(*core_->publisher, body, headers.block(), false);
 }
 
 namespace {
 rt::Task<Result<void>> publish_when_room(IntrusivePtr<AsyncPublisherCore> core, Message body, Headers headers) {
   if (core == nullptr) {
-    co_return kMoved;
+    co_return kAsyncTopicsMoved;
   }
   Node* const node = core->node.get();
   while (true) {
@@ -148,7 +148,7 @@ rt::Task<Result<void>> publish_when_room(IntrusivePtr<AsyncPublisherCore> core, 
 rt::Task<Result<std::size_t>> ready_subscribers(NodePtr node, IntrusivePtr<PublisherCore> core, std::size_t count,
                                                 Instant deadline) {
   if (node == nullptr) {
-    co_return kMoved;
+    co_return kAsyncTopicsMoved;
   }
   const Result<std::uint64_t> begun = node->begin_probe(*core, deadline);
   if (!begun) {
@@ -201,22 +201,24 @@ rt::Task<Result<TopicMessage>> AsyncSubscription::next() {
                           : next_of(core_, core_->node.get(), core_->subscription.get());
 }
 Result<TopicMessage> AsyncSubscription::try_next() {
-  return core_ == nullptr ? Result<TopicMessage>(kMoved) : core_->node->try_next(*core_->subscription);
+  return core_ == nullptr ? Result<TopicMessage>(kAsyncTopicsMoved) : core_->node->try_next(*core_->subscription);
 }
 Result<void> AsyncSubscription::add(std::string_view filter) {
-  return core_ == nullptr ? Result<void>(kMoved) : core_->node->add_text_filter(*core_->subscription, filter);
+  return core_ == nullptr ? Result<void>(kAsyncTopicsMoved)
+                          : core_->node->add_text_filter(*core_->subscription, filter);
 }
 Result<void> AsyncSubscription::add(const Filter& filter) {
-  return core_ == nullptr ? Result<void>(kMoved) : core_->node->add_filter(*core_->subscription, filter);
+  return core_ == nullptr ? Result<void>(kAsyncTopicsMoved) : core_->node->add_filter(*core_->subscription, filter);
 }
 Result<void> AsyncSubscription::add(const Result<Filter>& filter) {
   return filter ? add(*filter) : Result<void>(filter.error());
 }
 Result<void> AsyncSubscription::remove(std::string_view filter) {
-  return core_ == nullptr ? Result<void>(kMoved) : core_->node->remove_text_filter(*core_->subscription, filter);
+  return core_ == nullptr ? Result<void>(kAsyncTopicsMoved)
+                          : core_->node->remove_text_filter(*core_->subscription, filter);
 }
 Result<void> AsyncSubscription::remove(const Filter& filter) {
-  return core_ == nullptr ? Result<void>(kMoved) : core_->node->remove_filter(*core_->subscription, filter);
+  return core_ == nullptr ? Result<void>(kAsyncTopicsMoved) : core_->node->remove_filter(*core_->subscription, filter);
 }
 Result<void> AsyncSubscription::remove(const Result<Filter>& filter) {
   return filter ? remove(*filter) : Result<void>(filter.error());
@@ -368,7 +370,7 @@ rt::Task<Result<AsyncTopics>> AsyncTopics::open(rt::Loop& loop, Context& context
 
 Result<AsyncPublisher> AsyncTopics::publisher(std::string_view topic) {
   if (node_ == nullptr) {
-    return kMoved;
+    return kAsyncTopicsMoved;
   }
   return msg::or_no_memory([&]() -> Result<AsyncPublisher> {
     IntrusivePtr<PublisherCore> core = WEFT_TRY(node_->make_publisher(topic));
@@ -379,7 +381,7 @@ Result<AsyncPublisher> AsyncTopics::publisher(std::string_view topic) {
 Result<AsyncSubscription> AsyncTopics::subscribe(std::initializer_list<std::string_view> filters,
                                                  const SubscriptionOptions& options) {
   if (node_ == nullptr) {
-    return kMoved;
+    return kAsyncTopicsMoved;
   }
   IntrusivePtr<SubscriptionCore> core = WEFT_TRY(node_->subscribe({}, options));
   AsyncSubscription subscription = WEFT_TRY(subscribed(std::move(core)));
@@ -401,7 +403,7 @@ Result<AsyncSubscription> AsyncTopics::subscribe(std::string_view filter, const 
 }
 Result<AsyncSubscription> AsyncTopics::subscribe(const Result<Filter>& filter, const SubscriptionOptions& options) {
   if (!filter || node_ == nullptr) {
-    return filter ? kMoved : filter.error();
+    return filter ? kAsyncTopicsMoved : filter.error();
   }
   return subscribed(WEFT_TRY(node_->subscribe({&*filter, 1}, options)));
 }
@@ -410,7 +412,7 @@ namespace {
 
 rt::Task<Result<TopicMessage>> ask(NodePtr node, std::string topic, Message body, Instant deadline, Headers headers) {
   if (node == nullptr) {
-    co_return kMoved;
+    co_return kAsyncTopicsMoved;
   }
   auto request = node->begin_request(topic, body.bytes(), headers.block());
   if (!request && request.error() == Errc::would_block) {
@@ -445,7 +447,7 @@ rt::Task<Result<void>> wait_asked(NodePtr node, Instant deadline, bool (Node::*k
 
 rt::Task<Result<std::vector<NodeInfo>>> sync_with(NodePtr node, Instant deadline) {
   if (node == nullptr) {
-    co_return kMoved;
+    co_return kAsyncTopicsMoved;
   }
   const Result<void> waited = co_await wait_asked(node, deadline, &Node::settled);
   if (!waited) {
@@ -464,7 +466,7 @@ rt::Task<Result<std::vector<NodeInfo>>> AsyncTopics::sync(Instant deadline) { re
 
 Result<Ongoing> AsyncTopics::serve(std::string_view topic, const ServiceOptions& options, AsyncRequestHandler handler) {
   if (node_ == nullptr) {
-    return kMoved;
+    return kAsyncTopicsMoved;
   }
   if (options.at_a_time == 0 || options.at_a_time > kHandlersMax || options.queue_max == 0) {
     return Error(Errc::invalid_argument, "a service has 1 to 65,536 handlers at a time, and a queue");
@@ -481,7 +483,7 @@ Result<Ongoing> AsyncTopics::forward(std::string_view filter, serve::Server& ser
                                      std::function<Result<serve::SharedFrame>(const TopicMessage&)> encode,
                                      const SubscriptionOptions& options) {
   if (node_ == nullptr) {
-    return kMoved;
+    return kAsyncTopicsMoved;
   }
   if (!node_->loop().on_loop_thread()) {
     return Error(Errc::invalid_state, "forward() on another thread than the loop's");
@@ -522,15 +524,18 @@ rt::Task<Result<Kept>> refused(Error error) {
 }  // namespace
 
 rt::Task<Result<AsyncStream>> AsyncTopics::stream(const StreamOptions& options) {
-  auto link = node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kMoved) : topic::hub_link_of(*node_);
+  auto link =
+      node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kAsyncTopicsMoved) : topic::hub_link_of(*node_);
   return link ? AsyncStream::declare(*std::move(link), options) : refused<AsyncStream>(link.error());
 }
 rt::Task<Result<AsyncKeyValue>> AsyncTopics::key_value(std::string_view name, const KeyValueOptions& options) {
-  auto link = node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kMoved) : topic::hub_link_of(*node_);
+  auto link =
+      node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kAsyncTopicsMoved) : topic::hub_link_of(*node_);
   return link ? AsyncKeyValue::declare(*std::move(link), name, options) : refused<AsyncKeyValue>(link.error());
 }
 rt::Task<Result<std::vector<StreamInfo>>> AsyncTopics::streams() {
-  auto link = node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kMoved) : topic::hub_link_of(*node_);
+  auto link =
+      node_ == nullptr ? Result<std::shared_ptr<topic::HubLink>>(kAsyncTopicsMoved) : topic::hub_link_of(*node_);
   return link ? AsyncStream::list(*std::move(link), node_->space_prefix())
               : refused<std::vector<StreamInfo>>(link.error());
 }
@@ -541,7 +546,7 @@ rt::Task<Result<Owned>> AsyncTopics::create(std::string topic, Instant deadline)
 }
 rt::Task<Result<Owned>> AsyncTopics::own(NodePtr node, std::string topic, Instant deadline) {
   if (node == nullptr) {
-    co_return kMoved;
+    co_return kAsyncTopicsMoved;
   }
   Result<std::string> wire = node->names().encode(topic);
   if (!wire) {
@@ -557,7 +562,7 @@ rt::Task<Result<Owned>> AsyncTopics::own(NodePtr node, std::string topic, Instan
 namespace {
 rt::Task<Result<std::vector<NodeInfo>>> watch(NodePtr node, std::vector<NodeInfo> known, Instant deadline) {
   if (node == nullptr) {
-    co_return kMoved;
+    co_return kAsyncTopicsMoved;
   }
   auto now = std::make_shared<std::vector<NodeInfo>>();
   while (true) {

@@ -8,7 +8,7 @@
 namespace weft {
 
 namespace {
-constexpr Error kMoved(Errc::closed, "the bucket was moved from");
+constexpr Error kBucketMoved(Errc::closed, "the bucket was moved from");
 // A call that waits holds what it waits on: another thread may destroy the bucket meanwhile.
 }  // namespace
 
@@ -44,7 +44,7 @@ Result<KeyValue> KeyValue::declare(std::shared_ptr<topic::HubLink> link, std::st
 Result<std::uint64_t> KeyValue::change(std::string_view key, Bytes value, const topic::KeyChange& change) {
   const auto core = core_;
   if (core == nullptr) {
-    return kMoved;
+    return kBucketMoved;
   }
   const auto call = WEFT_TRY(core->change(key, value, change));
   WEFT_TRY(core->stream().link()->run(call));
@@ -65,7 +65,7 @@ Result<std::uint64_t> KeyValue::erase(std::string_view key, std::optional<std::u
 Result<KeyValueEntry> KeyValue::value(std::string_view key) {
   const auto core = core_;
   if (core == nullptr) {
-    return kMoved;
+    return kBucketMoved;
   }
   const auto call = WEFT_TRY(core->value(key));
   WEFT_TRY(core->stream().link()->run(call));
@@ -75,7 +75,7 @@ Result<KeyValueEntry> KeyValue::value(std::string_view key) {
 Result<std::vector<std::string>> KeyValue::keys(std::string_view filter) {
   const auto core = core_;
   if (core == nullptr) {
-    return kMoved;
+    return kBucketMoved;
   }
   const Filter wanted = WEFT_TRY(Filter::parse(filter));
   std::vector<std::string> keys;
@@ -91,7 +91,7 @@ Result<std::vector<std::string>> KeyValue::keys(std::string_view filter) {
 Result<KeyValueWatch> KeyValue::watch(std::string_view filter, bool all) {
   const auto core = core_;
   if (core == nullptr) {
-    return kMoved;
+    return kBucketMoved;
   }
   const auto channel = WEFT_TRY(core->watch(filter, all));
   Reader reader(core->stream().link(), channel);

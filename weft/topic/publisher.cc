@@ -8,7 +8,7 @@
 namespace weft {
 
 namespace {
-constexpr Error kMoved(Errc::closed, "the publisher was moved from");
+constexpr Error kPublisherMoved(Errc::closed, "the publisher was moved from");
 }
 
 Publisher::Publisher(std::shared_ptr<topic::Node> node, IntrusivePtr<topic::PublisherCore> core,
@@ -20,7 +20,7 @@ Publisher::~Publisher() = default;
 
 Result<void> Publisher::publish(Bytes body, const Headers& headers) {
   if (node_ == nullptr) {
-    return kMoved;
+    return kPublisherMoved;
   }
   return options_.when_full == WhenFull::drop ? node_->publish(*core_, body, headers.block(), false)
                                               : publish_until(kNever, body, headers);
@@ -28,17 +28,17 @@ Result<void> Publisher::publish(Bytes body, const Headers& headers) {
 Result<void> Publisher::publish_until(Instant deadline, Bytes body, const Headers& headers) {
   const auto node = node_;  // another thread may destroy the publisher while this one waits
   const auto core = core_;
-  return node == nullptr ? Result<void>(kMoved) : node->publish_until(*core, body, headers.block(), deadline);
+  return node == nullptr ? Result<void>(kPublisherMoved) : node->publish_until(*core, body, headers.block(), deadline);
 }
 Result<void> Publisher::try_publish(Bytes body, const Headers& headers) {
-  return node_ == nullptr ? Result<void>(kMoved) : node_->publish(*core_, body, headers.block(), true);
+  return node_ == nullptr ? Result<void>(kPublisherMoved) : node_->publish(*core_, body, headers.block(), true);
 }
 
 Result<std::size_t> Publisher::wait_subscribers(std::size_t count, Instant deadline) {
   const auto node = node_;
   const auto core = core_;
   if (node == nullptr) {
-    return kMoved;
+    return kPublisherMoved;
   }
   const std::uint64_t probe = WEFT_TRY(node->begin_probe(*core, deadline));
   std::uint64_t ready = 0;

@@ -14,7 +14,7 @@ namespace {
 
 using topic::StreamCore;
 
-constexpr Error kMoved(Errc::closed, "the stream was moved from");
+constexpr Error kStreamMoved(Errc::closed, "the stream was moved from");
 
 Result<Published> result_of(const topic::Call& call) {
   WEFT_TRY(topic::HubLink::outcome(call));
@@ -41,13 +41,13 @@ PendingPublish::~PendingPublish() = default;
 Result<Published> PendingPublish::wait() { return wait_until(kNever); }
 Result<Published> PendingPublish::wait_until(Instant deadline) {
   if (call_ == nullptr) {
-    return kMoved;
+    return kStreamMoved;
   }
   return link_->wait(call_->changed, deadline, [&] { return result_of(*call_); });
 }
 Result<Published> PendingPublish::try_result() {
   if (call_ == nullptr) {
-    return kMoved;
+    return kStreamMoved;
   }
   const std::lock_guard lock(*link_);
   return result_of(*call_);
@@ -92,7 +92,7 @@ Result<std::vector<StreamInfo>> Stream::list(const std::shared_ptr<topic::HubLin
 Result<PendingPublish> Stream::publish_later(std::string_view topic, Bytes body, const PublishOptions& options) {
   const auto core = core_;
   if (core == nullptr) {
-    return kMoved;
+    return kStreamMoved;
   }
   if (options.order == Order::strict) {
     return Error(Errc::invalid_argument, "a strict order has one message of a topic under way: publish()");
@@ -106,7 +106,7 @@ Result<PendingPublish> Stream::publish_later(std::string_view topic, Bytes body,
 Result<Published> Stream::publish(std::string_view topic, Bytes body, const PublishOptions& options) {
   const auto core = core_;
   if (core == nullptr) {
-    return kMoved;
+    return kStreamMoved;
   }
   if (options.order == Order::strict) {
     return publish_strict(topic, body, options);
@@ -149,7 +149,7 @@ Result<Published> Stream::publish_strict(std::string_view topic, Bytes body, Pub
 Result<Consumer> Stream::consumer(std::string_view name, const ConsumerOptions& options) {
   const auto core = core_;
   if (core == nullptr) {
-    return kMoved;
+    return kStreamMoved;
   }
   const auto channel = WEFT_TRY(core->consumer(name, options));
   Consumer consumer(core->link(), channel);
@@ -160,7 +160,7 @@ Result<Consumer> Stream::consumer(std::string_view name, const ConsumerOptions& 
 Result<Reader> Stream::read(const ReadOptions& options) {
   const auto core = core_;
   if (core == nullptr) {
-    return kMoved;
+    return kStreamMoved;
   }
   const auto channel = WEFT_TRY(core->reader(options));
   Reader reader(core->link(), channel);
@@ -171,7 +171,7 @@ Result<Reader> Stream::read(const ReadOptions& options) {
 Result<KeptMessage> Stream::message(std::uint64_t sequence) {
   const auto core = core_;
   if (core == nullptr) {
-    return kMoved;
+    return kStreamMoved;
   }
   if (sequence == 0) {
     return Error(Errc::not_found, "sequences begin at 1");
@@ -182,7 +182,7 @@ Result<KeptMessage> Stream::message(std::uint64_t sequence) {
 Result<KeptMessage> Stream::newest(std::string_view topic) {
   const auto core = core_;
   if (core == nullptr) {
-    return kMoved;
+    return kStreamMoved;
   }
   const auto call = WEFT_TRY(run(*core, core->get(topic, 0)));
   return KeptMessage::of(std::move(call->bytes), core->link()->names());
@@ -191,7 +191,7 @@ Result<KeptMessage> Stream::newest(std::string_view topic) {
 Result<StreamInfo> Stream::info() {
   const auto core = core_;
   if (core == nullptr) {
-    return kMoved;
+    return kStreamMoved;
   }
   const auto call = WEFT_TRY(run(*core, core->info()));
   return StreamCore::read_info(*call, core->wire());
@@ -200,7 +200,7 @@ Result<StreamInfo> Stream::info() {
 Result<void> Stream::purge(std::uint64_t before) {
   const auto core = core_;
   if (core == nullptr) {
-    return kMoved;
+    return kStreamMoved;
   }
   WEFT_TRY(run(*core, core->purge(before)));
   return {};
@@ -208,7 +208,7 @@ Result<void> Stream::purge(std::uint64_t before) {
 Result<void> Stream::purge_topic(std::string_view topic) {
   const auto core = core_;
   if (core == nullptr) {
-    return kMoved;
+    return kStreamMoved;
   }
   WEFT_TRY(run(*core, core->purge_topic(topic)));
   return {};
@@ -216,7 +216,7 @@ Result<void> Stream::purge_topic(std::string_view topic) {
 Result<void> Stream::remove() {
   const auto core = core_;
   if (core == nullptr) {
-    return kMoved;
+    return kStreamMoved;
   }
   const auto call = WEFT_TRY(core->remove());
   return StreamCore::removed(*call, core->link()->run(call));
@@ -224,7 +224,7 @@ Result<void> Stream::remove() {
 Result<void> Stream::remove_consumer(std::string_view name) {
   const auto core = core_;
   if (core == nullptr) {
-    return kMoved;
+    return kStreamMoved;
   }
   const auto call = WEFT_TRY(core->remove_consumer(name));
   return StreamCore::removed(*call, core->link()->run(call));

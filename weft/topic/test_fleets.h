@@ -10,15 +10,13 @@
 #include "weft/sys/clock.h"
 #include "weft/sys/path.h"
 #include "weft/sys/poll.h"
+#include "weft/topic/test_time.h"
 #include "weft/topic/topics.h"
 #include <gtest/gtest.h>
 
 namespace weft::topic {
 
 using namespace std::chrono_literals;
-
-// How long a test waits for what must come. No test waits so long when all is well.
-inline Instant soon() { return sys::now() + 5s; }
 
 // TestFleet: handles of one fleet in one process. Each test has a fleet of its own.
 class TestFleet {

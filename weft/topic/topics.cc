@@ -12,7 +12,7 @@
 namespace weft {
 
 namespace {
-constexpr Error kMoved(Errc::closed, "the handle of topics was moved from");
+constexpr Error kTopicsMoved(Errc::closed, "the handle of topics was moved from");
 
 // A call that waits holds the node: another thread may destroy the handle meanwhile.
 }  // namespace
@@ -40,7 +40,7 @@ void Topics::close() noexcept {
 
 Result<Publisher> Topics::publisher(std::string_view topic, const PublisherOptions& options) {
   if (node_ == nullptr) {
-    return kMoved;
+    return kTopicsMoved;
   }
   return Publisher(node_, WEFT_TRY(node_->make_publisher(topic)), options);
 }
@@ -49,7 +49,7 @@ Result<Subscription> Topics::subscribe(std::initializer_list<std::string_view> f
                                        const SubscriptionOptions& options) {
   return msg::or_no_memory([&]() -> Result<Subscription> {
     if (node_ == nullptr) {
-      return kMoved;
+      return kTopicsMoved;
     }
     Subscription subscription(node_, WEFT_TRY(node_->subscribe({}, options)));
     for (const std::string_view filter : filters) {
@@ -63,7 +63,7 @@ Result<Subscription> Topics::subscribe(std::string_view filter, const Subscripti
 }
 Result<Subscription> Topics::subscribe(const Filter& filter, const SubscriptionOptions& options) {
   if (node_ == nullptr) {
-    return kMoved;
+    return kTopicsMoved;
   }
   return Subscription(node_, WEFT_TRY(node_->subscribe({&filter, 1}, options)));
 }
@@ -74,7 +74,7 @@ Result<Subscription> Topics::subscribe(const Result<Filter>& filter, const Subsc
 Result<Stream> Topics::stream(const StreamOptions& options) {
   const auto node = node_;
   if (node == nullptr) {
-    return kMoved;
+    return kTopicsMoved;
   }
   auto link = WEFT_TRY(topic::hub_link_of(*node));
   return Stream::declare(std::move(link), options);
@@ -82,7 +82,7 @@ Result<Stream> Topics::stream(const StreamOptions& options) {
 Result<KeyValue> Topics::key_value(std::string_view name, const KeyValueOptions& options) {
   const auto node = node_;
   if (node == nullptr) {
-    return kMoved;
+    return kTopicsMoved;
   }
   auto link = WEFT_TRY(topic::hub_link_of(*node));
   return KeyValue::declare(std::move(link), name, options);
@@ -90,7 +90,7 @@ Result<KeyValue> Topics::key_value(std::string_view name, const KeyValueOptions&
 Result<std::vector<StreamInfo>> Topics::streams() {
   const auto node = node_;
   if (node == nullptr) {
-    return kMoved;
+    return kTopicsMoved;
   }
   const auto link = WEFT_TRY(topic::hub_link_of(*node));
   return Stream::list(link, node->space_prefix());
@@ -98,17 +98,17 @@ Result<std::vector<StreamInfo>> Topics::streams() {
 KeptStatistics Topics::kept_statistics() const { return topic::kept_statistics_of(node_.get()); }
 
 Result<void> Topics::add_peer(std::string_view endpoint) {
-  return node_ == nullptr ? Result<void>(kMoved) : node_->add_peer(endpoint);
+  return node_ == nullptr ? Result<void>(kTopicsMoved) : node_->add_peer(endpoint);
 }
 Result<void> Topics::remove_peer(std::string_view endpoint) {
-  return node_ == nullptr ? Result<void>(kMoved) : node_->remove_peer(endpoint);
+  return node_ == nullptr ? Result<void>(kTopicsMoved) : node_->remove_peer(endpoint);
 }
 
 Result<std::vector<NodeInfo>> Topics::sync(Instant deadline) {
   const auto node = node_;
   return msg::or_no_memory([&]() -> Result<std::vector<NodeInfo>> {
     if (node == nullptr) {
-      return kMoved;
+      return kTopicsMoved;
     }
     const std::uint64_t ask = WEFT_TRY(node->ask_rosters());
     WEFT_TRY(node->wait_mesh(deadline, [&] { return node->settled(ask); }));
@@ -124,7 +124,7 @@ Result<std::vector<NodeInfo>> Topics::watch_nodes(const std::vector<NodeInfo>& k
   const auto node = node_;
   return msg::or_no_memory([&]() -> Result<std::vector<NodeInfo>> {
     if (node == nullptr) {
-      return kMoved;
+      return kTopicsMoved;
     }
     while (true) {
       std::vector<NodeInfo> now;
@@ -145,7 +145,7 @@ Result<TopicMessage> Topics::request(std::string_view topic, Bytes body, Instant
   const auto node = node_;
   return msg::or_no_memory([&]() -> Result<TopicMessage> {
     if (node == nullptr) {
-      return kMoved;
+      return kTopicsMoved;
     }
     auto request = node->begin_request(topic, body, headers.block());
     if (!request && request.error() == Errc::would_block) {
@@ -164,7 +164,7 @@ Result<TopicMessage> Topics::request(std::string_view topic, Bytes body, Instant
 
 Result<Service> Topics::serve(std::string_view topic, const ServiceOptions& options, RequestHandler handler) {
   return msg::or_no_memory([&]() -> Result<Service> {
-    return node_ == nullptr ? Result<Service>(kMoved) : Service::start(node_, topic, options, std::move(handler));
+    return node_ == nullptr ? Result<Service>(kTopicsMoved) : Service::start(node_, topic, options, std::move(handler));
   });
 }
 
@@ -172,7 +172,7 @@ Result<Owned> Topics::create(std::string_view topic, Instant deadline) {
   const auto node = node_;
   return msg::or_no_memory([&]() -> Result<Owned> {
     if (node == nullptr) {
-      return kMoved;
+      return kTopicsMoved;
     }
     std::string wire = WEFT_TRY(node->names().encode(topic));
     while (true) {
@@ -194,12 +194,12 @@ bool Topics::exists(std::string_view topic) const { return node_ != nullptr && n
 bool Topics::is_local(std::string_view topic) const { return node_ != nullptr && node_->owns_now(topic); }
 Result<std::vector<std::string>> Topics::list(std::string_view filter) const {
   return msg::or_no_memory(
-      [&] { return node_ == nullptr ? Result<std::vector<std::string>>(kMoved) : node_->owned_topics(filter); });
+      [&] { return node_ == nullptr ? Result<std::vector<std::string>>(kTopicsMoved) : node_->owned_topics(filter); });
 }
 
 Result<void> Topics::route(std::string_view filter, std::string_view endpoint) {
   if (node_ == nullptr) {
-    return kMoved;
+    return kTopicsMoved;
   }
   WEFT_TRY(node_->names().filter(filter));
   return node_->add_peer(endpoint);

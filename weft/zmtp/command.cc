@@ -17,7 +17,7 @@ std::size_t write_command_name(std::uint8_t* to, std::string_view name) noexcept
   return 1 + name.size();
 }
 
-void append(std::vector<std::uint8_t>& to, Bytes bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
+void append_bytes(std::vector<std::uint8_t>& to, Bytes bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
 constexpr std::string_view join_name(bool join) { return join ? "JOIN" : "LEAVE"; }
 constexpr std::string_view filter_name(bool on) { return on ? "FILTER" : "UNFILTER"; }
@@ -158,7 +158,7 @@ std::size_t write_pong(std::uint8_t* to, Bytes context) noexcept {
 void append_command_name(std::vector<std::uint8_t>& to, std::string_view name) {
   WEFT_ASSERT(!name.empty() && name.size() <= 255);
   to.push_back(static_cast<std::uint8_t>(name.size()));
-  append(to, as_bytes(name));
+  append_bytes(to, as_bytes(name));
 }
 
 void append_property(std::vector<std::uint8_t>& to, std::string_view name, Bytes value) {
@@ -166,15 +166,15 @@ void append_property(std::vector<std::uint8_t>& to, std::string_view name, Bytes
   append_command_name(to, name);  // a property's name has the same form
   std::uint8_t size[4];
   store_big_endian<std::uint32_t>(size, static_cast<std::uint32_t>(value.size()));
-  append(to, size);
-  append(to, value);
+  append_bytes(to, size);
+  append_bytes(to, value);
 }
 
 void append_command_frame(std::vector<std::uint8_t>& to, Bytes body) {
   std::uint8_t header[kFrameHeaderSizeMax];
   to.reserve(to.size() + kFrameHeaderSizeMax + body.size());  // first: a vector that grows leaves a copy of a password
-  append(to, Bytes(header, write_frame_header(header, kCommand, body.size())));
-  append(to, body);
+  append_bytes(to, Bytes(header, write_frame_header(header, kCommand, body.size())));
+  append_bytes(to, body);
 }
 
 void append_error_frame(std::vector<std::uint8_t>& to, std::string_view reason) {
@@ -182,7 +182,7 @@ void append_error_frame(std::vector<std::uint8_t>& to, std::string_view reason) 
   std::vector<std::uint8_t> body;
   append_command_name(body, "ERROR");
   body.push_back(static_cast<std::uint8_t>(reason.size()));
-  append(body, as_bytes(reason));
+  append_bytes(body, as_bytes(reason));
   append_command_frame(to, body);
 }
 

@@ -10,15 +10,15 @@ namespace {
 
 constexpr std::size_t kHelloMax = sizeof "HELLO" + 2 * (1 + kPlainTextMax);
 
-Mechanism::Step failed(StaticText text, Breach breach) {
+Mechanism::Step plain_failed(StaticText text, Breach breach) {
   return {Mechanism::Step::Kind::failed, {}, {Errc::protocol_error, text, static_cast<std::uint32_t>(breach)}};
 }
 
-void append(std::vector<std::uint8_t>& to, Bytes bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
+void append_to(std::vector<std::uint8_t>& to, Bytes bytes) { to.insert(to.end(), bytes.begin(), bytes.end()); }
 
 void append_text(std::vector<std::uint8_t>& to, std::string_view text) {
   to.push_back(static_cast<std::uint8_t>(text.size()));
-  append(to, as_bytes(text));
+  append_to(to, as_bytes(text));
 }
 
 // Takes one byte of length and the text off the front.
@@ -54,7 +54,7 @@ bool PlainClient::poll_command(std::vector<std::uint8_t>& body) {
   }
   if (state_ == State::owes_initiate) {
     append_command_name(body, "INITIATE");
-    append(body, our_metadata_);
+    append_to(body, our_metadata_);
     state_ = State::awaits_ready;
     return true;
   }
@@ -64,7 +64,7 @@ bool PlainClient::poll_command(std::vector<std::uint8_t>& body) {
 Mechanism::Step PlainClient::handle_command(const Command& command) {
   if (state_ == State::awaits_welcome && command.name == "WELCOME") {
     if (!command.data.empty()) {
-      return failed("malformed WELCOME command", Breach::malformed_welcome);
+      return plain_failed("malformed WELCOME command", Breach::malformed_welcome);
     }
     state_ = State::owes_initiate;
     return {};
@@ -73,7 +73,7 @@ Mechanism::Step PlainClient::handle_command(const Command& command) {
     state_ = State::done;
     return {Step::Kind::ready, command.data, {}};
   }
-  return failed("unexpected command in a PLAIN handshake", Breach::unexpected_command);
+  return plain_failed("unexpected command in a PLAIN handshake", Breach::unexpected_command);
 }
 
 void PlainServer::start(Bytes our_metadata) {
@@ -90,7 +90,7 @@ bool PlainServer::poll_command(std::vector<std::uint8_t>& body) {
   }
   if (state_ == State::owes_ready) {
     append_command_name(body, "READY");
-    append(body, our_metadata_);
+    append_to(body, our_metadata_);
     state_ = State::done;
     return true;
   }
@@ -112,7 +112,7 @@ void PlainServer::forget_credentials() noexcept {
 Mechanism::Step PlainServer::handle_command(const Command& command) {
   if (state_ == State::awaits_hello && command.name == "HELLO") {
     if (!take_hello(command.data)) {
-      return failed("malformed HELLO command", Breach::malformed_hello);
+      return plain_failed("malformed HELLO command", Breach::malformed_hello);
     }
     state_ = State::asks;
     return {};
@@ -121,7 +121,7 @@ Mechanism::Step PlainServer::handle_command(const Command& command) {
     state_ = State::owes_ready;
     return {Step::Kind::ready, command.data, {}};
   }
-  return failed("unexpected command in a PLAIN handshake", Breach::unexpected_command);
+  return plain_failed("unexpected command in a PLAIN handshake", Breach::unexpected_command);
 }
 
 const Question* PlainServer::question() const noexcept { return state_ == State::asks ? &question_ : nullptr; }

@@ -13,7 +13,7 @@
 namespace weft::msg {
 
 namespace {
-constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a subscription");
+constexpr Error kNoMemoryForFilter(Errc::resource_exhausted, "no memory for a subscription");
 
 // Room for one more. False: no memory.
 template <typename Item>
@@ -205,7 +205,7 @@ Result<FilterIndex::Added> FilterIndex::add(Peer& peer, const FilterView& filter
     if (state_ != nullptr && state_->entries.size() == 0) {
       state_.reset();
     }
-    return kNoMemory;
+    return kNoMemoryForFilter;
   }
   Entry* entry = find(filter);
   if (entry != nullptr && entry->find_holder(peer) != nullptr) {
@@ -215,7 +215,7 @@ Result<FilterIndex::Added> FilterIndex::add(Peer& peer, const FilterView& filter
   entry = is_new && reserve_one(peer.own->entries) ? make_entry(peer, filter) : entry;
   if (entry == nullptr) {
     forget_peer_without_filters(peer);
-    return kNoMemory;
+    return kNoMemoryForFilter;
   }
   Group* group = nullptr;
   if (!reserve_one(peer.own->entries) || !entry->reserve_one() ||
@@ -224,7 +224,7 @@ Result<FilterIndex::Added> FilterIndex::add(Peer& peer, const FilterView& filter
       free_entry(*entry);
     }
     forget_peer_without_filters(peer);
-    return kNoMemory;
+    return kNoMemoryForFilter;
   }
   Holder holder{&peer, static_cast<std::uint32_t>(peer.own->entries.size()), 0};
   if (group != nullptr) {

@@ -17,7 +17,7 @@ namespace weft::net::ws {
 namespace {
 
 #ifdef WEFT_HAVE_HTTP_PARSER
-constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for the upgrade to a WebSocket");
+constexpr Error kNoMemoryForUpgrade(Errc::resource_exhausted, "no memory for the upgrade to a WebSocket");
 #else
 constexpr Error kNotBuilt(Errc::not_supported, "this build has no HTTP parser, so no WebSocket");
 #endif
@@ -129,7 +129,7 @@ struct Upgrade::Parser::Events {
     try {
       to.append(at, size);
     } catch (const std::bad_alloc&) {
-      now.fail(kNoMemory);
+      now.fail(kNoMemoryForUpgrade);
     }
     return now.fault ? 1 : 0;
   }
@@ -138,7 +138,7 @@ struct Upgrade::Parser::Events {
       try {
         now.end_header();
       } catch (const std::bad_alloc&) {
-        now.fail(kNoMemory);
+        now.fail(kNoMemoryForUpgrade);
       }
     }
   }

@@ -324,11 +324,12 @@ void EventBus::close() noexcept {
 EventBusCounts EventBus::counts() const noexcept { return core_->counts(); }
 
 namespace {
-constexpr CounterRow kRows[] = {WEFT_EVENT_BUS_COUNTERS(WEFT_COUNTER_ROW)};
-static_assert(std::size(kRows) == sync::count_of_rows<EventBusCounts>());
+constexpr CounterRow kEventBusRows[] = {WEFT_EVENT_BUS_COUNTERS(WEFT_COUNTER_ROW)};
+static_assert(std::size(kEventBusRows) == sync::count_of_rows<EventBusCounts>());
 }  // namespace
 
-constinit const CounterTable kEventBusTable = {"event_bus", "An `rt::EventBus`: `admin->add(name, bus)`.", kRows};
+constinit const CounterTable kEventBusTable = {"event_bus", "An `rt::EventBus`: `admin->add(name, bus)`.",
+                                               kEventBusRows};
 
 CounterSource EventBus::counter_source() const {
   return [weak = std::weak_ptr<const detail::EventCore>(core_)](std::string_view name, CounterReadings& into) {

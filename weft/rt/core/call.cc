@@ -11,7 +11,7 @@ namespace detail {
 
 namespace {
 constexpr Error kNotACore(Errc::invalid_state, "only a core of the runtime can wait for another");
-constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for the call");
+constexpr Error kNoMemoryForCall(Errc::resource_exhausted, "no memory for the call");
 constexpr Error kNoSuchCore(Errc::invalid_argument, "there is no such core");
 constexpr Error kStopped(Errc::closed, "the runtime was stopped");
 constexpr Error kTooLate(Errc::timed_out, "the deadline of the call passed");
@@ -77,7 +77,7 @@ Error CallState::Caller::check() noexcept {
     return kNotACore;
   }
   if (state_ == nullptr) {
-    return kNoMemory;
+    return kNoMemoryForCall;
   }
   if (target_ >= core_->runtime().size()) {
     return kNoSuchCore;
@@ -96,7 +96,7 @@ Error CallState::Caller::check() noexcept {
                                                          },
                                                          this});
     if (!timer_) {
-      return kNoMemory;
+      return kNoMemoryForCall;
     }
   }
   return {};
@@ -131,7 +131,7 @@ Error Posting::check() const noexcept {
     return detail::kNotACore;
   }
   if (!entry_.message) {
-    return detail::kNoMemory;
+    return detail::kNoMemoryForCall;
   }
   if (target_ >= core_->runtime().size()) {
     return detail::kNoSuchCore;

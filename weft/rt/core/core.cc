@@ -422,16 +422,16 @@ Error used_elsewhere(std::string_view what, const Core* owner) noexcept {
 }
 
 namespace {
-constexpr CounterRow kRows[] = {WEFT_CORE_COUNTERS(WEFT_COUNTER_ROW) WEFT_FOREIGN_LANE_COUNTERS(WEFT_COUNTER_ROW)
-                                    WEFT_CORE_TASK_COUNTERS(WEFT_COUNTER_ROW)};
-static_assert(std::size(kRows) == sync::count_of_rows<CoreCounts>());
+constexpr CounterRow kCoreRows[] = {WEFT_CORE_COUNTERS(WEFT_COUNTER_ROW) WEFT_FOREIGN_LANE_COUNTERS(WEFT_COUNTER_ROW)
+                                        WEFT_CORE_TASK_COUNTERS(WEFT_COUNTER_ROW)};
+static_assert(std::size(kCoreRows) == sync::count_of_rows<CoreCounts>());
 }  // namespace
 
 constinit const CounterTable kCoreTable = {
     "core",
     "A core of an `rt::Runtime`. The runtime of the admin port is there by itself; others: "
     "`admin->add(name, *runtime)`.",
-    kRows};
+    kCoreRows};
 
 CoreCounts Core::counts() const noexcept {
   CoreCounts counts;

@@ -7,12 +7,13 @@
 namespace weft::rt {
 
 namespace {
-constexpr CounterRow kRows[] = {WEFT_EXECUTOR_COUNTERS(WEFT_COUNTER_ROW)};
-static_assert(std::size(kRows) == sync::count_of_rows<ExecutorCounts>());
+constexpr CounterRow kExecutorRows[] = {WEFT_EXECUTOR_COUNTERS(WEFT_COUNTER_ROW)};
+static_assert(std::size(kExecutorRows) == sync::count_of_rows<ExecutorCounts>());
 }  // namespace
 
 constinit const CounterTable kExecutorTable = {
-    "executor", "A thread pool, strand or inline executor of `weft/rt/exec`: `admin->add(name, executor)`.", kRows};
+    "executor", "A thread pool, strand or inline executor of `weft/rt/exec`: `admin->add(name, executor)`.",
+    kExecutorRows};
 
 CounterSource Executor::counter_source() const {
   return [this](std::string_view name, CounterReadings& into) {

@@ -22,14 +22,13 @@ using test::HeaderClient;
 using test::HeaderSession;
 using test::in_long;
 using test::kLong;
+using test::kOne;
 using test::open_client;
 using test::Signal;
 using test::soon;
 using Texts = std::vector<Result<std::string>>;
 
 class ClientLifeTest : public test::ClientFixture {};
-
-constexpr FrameHeader kOne{1, 0};
 
 rt::Task<void> ask_nobody() {
   const auto client = open_client("tcp://127.0.0.1:1");  // no listener on this port

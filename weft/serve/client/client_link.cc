@@ -11,8 +11,8 @@
 namespace weft::serve {
 
 namespace {
-constexpr Error kClosed(Errc::closed, "the client is closed");
-constexpr Error kNoMemory(Errc::resource_exhausted, "no memory to connect");
+constexpr Error kClientClosed(Errc::closed, "the client is closed");
+constexpr Error kNoMemoryToConnect(Errc::resource_exhausted, "no memory to connect");
 constexpr Error kNotConnected(Errc::unreachable, "not connected yet: the first attempt has not ended");
 constexpr Error kEnding(Errc::unreachable, "not connected: the connection is ending");
 constexpr Error kNoAttempt(Errc::timed_out, "the first attempt to connect has not ended");
@@ -48,7 +48,7 @@ class ClientLink::SessionEnd {
   };
   void abort() noexcept {
     if (link_.session_ != nullptr) {
-      link_.session_->abort(CloseReason::service, kClosed);
+      link_.session_->abort(CloseReason::service, kClientClosed);
     }
   }
 
@@ -57,9 +57,9 @@ class ClientLink::SessionEnd {
 };
 
 namespace {
-constexpr CounterRow kRows[] = {WEFT_REQUEST_COUNTERS(WEFT_COUNTER_ROW) WEFT_CONNECT_COUNTERS(WEFT_COUNTER_ROW)
-                                    WEFT_CLIENT_GAUGES(WEFT_COUNTER_ROW)};
-static_assert(std::size(kRows) == sync::count_of_rows<ClientReading>());
+constexpr CounterRow kClientRows[] = {WEFT_REQUEST_COUNTERS(WEFT_COUNTER_ROW) WEFT_CONNECT_COUNTERS(WEFT_COUNTER_ROW)
+                                          WEFT_CLIENT_GAUGES(WEFT_COUNTER_ROW)};
+static_assert(std::size(kClientRows) == sync::count_of_rows<ClientReading>());
 
 // The core counts meanwhile: the counter that is read last may be ahead.
 std::uint64_t difference(std::uint64_t begun, std::uint64_t ended) noexcept {
@@ -68,7 +68,7 @@ std::uint64_t difference(std::uint64_t begun, std::uint64_t ended) noexcept {
 }  // namespace
 
 constinit const CounterTable kClientTable = {
-    "client", "A `serve::Client`, or the clients of a `ClientPool` summed: `admin->add(name, *client)`.", kRows};
+    "client", "A `serve::Client`, or the clients of a `ClientPool` summed: `admin->add(name, *client)`.", kClientRows};
 
 ClientReading ClientReading::of(const ClientCounts& counts) noexcept {
   ClientReading reading;
@@ -121,7 +121,7 @@ rt::Task<void> ClientLink::run(std::shared_ptr<ClientLink> self) {
 // Runs one connection from the first packet to its end.
 rt::Task<Attempt> ClientLink::attempt(ClientLink* self) {
   self->counts_->connections.attempts.add();
-  Result<std::unique_ptr<net::Stream>> stream = kNoMemory;
+  Result<std::unique_ptr<net::Stream>> stream = kNoMemoryToConnect;
   try {
     stream = co_await rt::with_timeout(connect(self), self->options_.connect_timeout);
   } catch (...) {  // NOLINT(bugprone-empty-catch): the attempt failed for want of memory
@@ -237,7 +237,7 @@ void ClientLink::note_close(const Error& why) noexcept {
 Result<Session*> ClientLink::sender() noexcept {
   if (!is_connected() || closing_) {
     count_refused();
-    return (closing_ ? kClosed : not_connected()).with_fate(Fate::not_sent);
+    return (closing_ ? kClientClosed : not_connected()).with_fate(Fate::not_sent);
   }
   return session_;
 }
@@ -334,7 +334,7 @@ rt::Task<Result<void>> ClientLink::close(std::shared_ptr<ClientLink> self, Insta
 rt::Task<Result<void>> ClientLink::wait_connected(std::shared_ptr<ClientLink> self) {
   while (!self->is_connected()) {
     if (self->closing_) {
-      co_return kClosed;
+      co_return kClientClosed;
     }
     const auto waited = co_await self->changed_.wait();
     if (!waited) {

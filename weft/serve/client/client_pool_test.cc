@@ -18,12 +18,11 @@ using test::HeaderClient;
 using test::HeaderSession;
 using test::in_long;
 using test::kLong;
+using test::kOne;
 using test::Signal;
 using test::soon;
 using Pool = ClientPool<HeaderCodec>;
 using Texts = std::vector<Result<std::string>>;
-
-constexpr FrameHeader kOne{1, 0};
 
 std::unique_ptr<Pool> open_pool(const std::string& endpoint, PoolOptions options = {}, Pool::Probe probe = {}) {
   options.client.reconnect_first = std::chrono::milliseconds(2);

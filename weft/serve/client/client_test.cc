@@ -17,14 +17,13 @@ using test::echo;
 using test::HeaderClient;
 using test::HeaderSession;
 using test::in_long;
+using test::kOne;
 using test::open_client;
 using test::Signal;
 using test::soon;
 using Texts = std::vector<Result<std::string>>;
 
 class ClientTest : public test::ClientFixture {};
-
-constexpr FrameHeader kOne{1, 0};
 
 // --- requests ---
 

@@ -18,13 +18,13 @@ using test::echo;
 using test::HeaderClient;
 using test::HeaderSession;
 using test::in_long;
+using test::kOne;
 using test::open_client;
 using test::soon;
 using Pool = ClientPool<HeaderCodec>;
 
 class FateTest : public test::ClientFixture {};
 
-constexpr FrameHeader kOne{1, 0};
 constexpr FrameHeader kMute{2, 0};
 
 void echo_or_be_mute(HeaderSession& session, const HeaderCodec::Frame& frame) {

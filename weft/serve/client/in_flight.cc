@@ -9,7 +9,7 @@
 namespace weft::serve {
 
 namespace {
-constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a request");
+constexpr Error kNoMemoryForRequest(Errc::resource_exhausted, "no memory for a request");
 constexpr Error kGivenUp = rt::kCancelled.with_fate(Fate::outcome_unknown);
 }  // namespace
 
@@ -31,7 +31,7 @@ bool InFlight::Waiter::suspend(rt::CancelScope& scope, std::coroutine_handle<> c
   if (!timer_) {
     in_->counts_.cancelled.add();
     in_->abandon(*this, Wait::runner().now());
-    end(kNoMemory.with_fate(Fate::outcome_unknown));
+    end(kNoMemoryForRequest.with_fate(Fate::outcome_unknown));
   }
   return true;
 }
@@ -51,7 +51,7 @@ void InFlight::Waiter::give_up(rt::Wait& self) noexcept {
 }
 
 void InFlight::Waiter::answer(Bytes body) noexcept {
-  end(body_.assign(body) ? Result<void>() : kNoMemory.with_fate(Fate::answered));
+  end(body_.assign(body) ? Result<void>() : kNoMemoryForRequest.with_fate(Fate::answered));
 }
 
 void InFlight::Waiter::end(const Result<void>& result) noexcept {
@@ -225,7 +225,7 @@ Result<std::uint32_t> InFlight::take_place() {
   try {
     places_.emplace_back();
   } catch (const std::bad_alloc&) {
-    return kNoMemory;
+    return kNoMemoryForRequest;
   }
   return static_cast<std::uint32_t>(places_.size() - 1);
 }
@@ -265,7 +265,7 @@ Result<void> InFlight::enter_lane(std::uint32_t slot, std::uint32_t key) {
           found = lanes_.emplace(key, Lane()).first;
         }
       } catch (const std::bad_alloc&) {
-        return kNoMemory;
+        return kNoMemoryForRequest;
       }
     }
     push(found->second, slot);

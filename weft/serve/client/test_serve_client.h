@@ -19,6 +19,8 @@ namespace weft::serve::test {
 
 using HeaderClient = serve::Client<HeaderCodec>;
 
+inline constexpr FrameHeader kOne{1, 0};
+
 template <typename C = HeaderClient>
 std::unique_ptr<C> open_client(const std::string& endpoint, ClientOptions options = {},
                                std::shared_ptr<ClientHost> host = nullptr) {

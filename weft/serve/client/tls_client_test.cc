@@ -17,9 +17,8 @@ using net::test::TestAuthority;
 using test::ask;
 using test::echo;
 using test::in_long;
+using test::kOne;
 using test::open_client;
-
-constexpr FrameHeader kOne{1, 0};
 
 class ClientTlsTest : public test::ClientFixture {
  protected:

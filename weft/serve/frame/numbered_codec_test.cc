@@ -15,38 +15,38 @@ using test::wire;
 using test::operator+;
 
 // version 3, flags 0x0C, id 0x01020304, number 0x05060708, 5 bytes of body
-const Buffer kHello = bytes({3, 0x0C, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 5}) + bytes("hello");
+const Buffer kNumberedHello = bytes({3, 0x0C, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0, 5}) + bytes("hello");
 constexpr FrameHeader kHeader{0x01020304, kFlagError | kFlagAuthCheck, 0x05060708};
 
 TEST(NumberedCodec, WritesTheFieldsInNetworkByteOrder) {
-  EXPECT_EQ(wire(NumberedCodec(), kHeader, bytes("hello")), kHello);
+  EXPECT_EQ(wire(NumberedCodec(), kHeader, bytes("hello")), kNumberedHello);
 }
 
 TEST(NumberedCodec, ReadsTheFieldsAndTheBodyInPlace) {
-  const auto decoded = NumberedCodec().decode(kHello);
+  const auto decoded = NumberedCodec().decode(kNumberedHello);
   ASSERT_TRUE(decoded.complete());
-  EXPECT_EQ(decoded.size, kHello.size());
+  EXPECT_EQ(decoded.size, kNumberedHello.size());
   EXPECT_EQ(decoded.frame.header, kHeader);
-  EXPECT_EQ(decoded.frame.body.data(), kHello.data() + 16);
+  EXPECT_EQ(decoded.frame.body.data(), kNumberedHello.data() + 16);
   EXPECT_EQ(as_text(decoded.frame.body), "hello");
 }
 
 TEST(NumberedCodec, SaysHowManyBytesItNeedsAsSoonAsThatIsKnown) {
-  for (std::size_t size = 0; size < kHello.size(); ++size) {
-    const auto decoded = NumberedCodec().decode(Bytes(kHello).first(size));
+  for (std::size_t size = 0; size < kNumberedHello.size(); ++size) {
+    const auto decoded = NumberedCodec().decode(Bytes(kNumberedHello).first(size));
     EXPECT_FALSE(decoded.complete() || decoded.failed());
-    EXPECT_EQ(decoded.least, size < 16 ? 16 : kHello.size()) << size;
+    EXPECT_EQ(decoded.least, size < 16 ? 16 : kNumberedHello.size()) << size;
   }
 }
 
 TEST(NumberedCodec, RefusesAnotherVersionReservedBytesAndLargeBodies) {
   EXPECT_EQ(NumberedCodec().decode(bytes({2})).error, Errc::protocol_error);
   for (const std::size_t place : {2u, 3u}) {
-    Buffer frame = kHello;
+    Buffer frame = kNumberedHello;
     frame[place] = 1;
     EXPECT_EQ(NumberedCodec().decode(frame).error, Errc::protocol_error);
   }
-  EXPECT_EQ(NumberedCodec(4).decode(kHello).error, Errc::message_too_large);
+  EXPECT_EQ(NumberedCodec(4).decode(kNumberedHello).error, Errc::message_too_large);
   Buffer out(100);
   EXPECT_EQ(encode_frame(NumberedCodec(4), kHeader, bytes("hello"), out).error(), Errc::message_too_large);
 }

@@ -27,19 +27,19 @@ namespace {
              "Connections that never were sessions: " meaning ".", \
              "serve/session/shard.cc"},
 
-constexpr CounterRow kRows[] = {{"sessions", "sessions", CounterKind::gauge, "", "", "sessions",
-                                 "Sessions that there are.", "serve/admission/session_count.h"},
-                                WEFT_SESSION_COUNTERS(WEFT_COUNTER_ROW) WEFT_CLOSE_REASONS(WEFT_CLOSED_ROW)
-                                    WEFT_REJECTIONS(WEFT_REJECTED_ROW)};
-static_assert(std::size(kRows) == sync::count_of_rows<ServerReading>());
+constexpr CounterRow kServerRows[] = {{"sessions", "sessions", CounterKind::gauge, "", "", "sessions",
+                                       "Sessions that there are.", "serve/admission/session_count.h"},
+                                      WEFT_SESSION_COUNTERS(WEFT_COUNTER_ROW) WEFT_CLOSE_REASONS(WEFT_CLOSED_ROW)
+                                          WEFT_REJECTIONS(WEFT_REJECTED_ROW)};
+static_assert(std::size(kServerRows) == sync::count_of_rows<ServerReading>());
 
 }  // namespace
 
 constinit const CounterTable kServerTable = {
     "server", "A `serve::Server`, the sum of its cores: `AdminOptions::servers`, or `admin->add(name, *server)`.",
-    kRows};
+    kServerRows};
 constinit const CounterTable kClientHostTable = {
-    "client_host", "The connections of all clients of one core: `admin->add(name, *client_host)`.", kRows};
+    "client_host", "The connections of all clients of one core: `admin->add(name, *client_host)`.", kServerRows};
 
 std::string_view describe(CloseReason reason) noexcept {
   const auto index = static_cast<std::size_t>(reason);

@@ -17,7 +17,7 @@ namespace weft::serve {
 
 namespace {
 constexpr Error kStops(Errc::terminated, "the server stops");
-constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for the connection");
+constexpr Error kNoMemoryForConnection(Errc::resource_exhausted, "no memory for the connection");
 }  // namespace
 
 ServerRun::ServerRun(rt::Runtime& runtime, const ServerOptions& options, std::shared_ptr<CoreCounters[]> counters,
@@ -288,7 +288,7 @@ void ServerRun::accept(unsigned core, std::size_t port, std::unique_ptr<net::Str
   try {
     deal(port, std::move(stream));
   } catch (...) {
-    reject(core, Rejection::no_memory, kNoMemory);
+    reject(core, Rejection::no_memory, kNoMemoryForConnection);
   }
 }
 
@@ -317,7 +317,7 @@ void ServerRun::place(unsigned core, std::size_t port, std::unique_ptr<net::Stre
     }
     reject(core, Rejection::failed, kStops, part.shard == nullptr ? std::string() : part.shard->peer_of(*stream));
   } catch (...) {
-    reject(core, Rejection::no_memory, kNoMemory);
+    reject(core, Rejection::no_memory, kNoMemoryForConnection);
   }
 }
 

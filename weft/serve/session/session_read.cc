@@ -9,7 +9,7 @@
 namespace weft::serve {
 
 namespace {
-constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for received bytes");
+constexpr Error kNoMemoryForBytes(Errc::resource_exhausted, "no memory for received bytes");
 }  // namespace
 
 void Session::handle_event(const sys::PollEvent& event) {
@@ -52,7 +52,7 @@ void Session::read_some() {
   std::size_t count = 0;
   const MutableBytes scratch = shard_.scratch();
   if (scratch.empty() || (!input_.empty() && !input_.make_room(0, shard_.input_memory()))) [[unlikely]] {
-    return end(CloseReason::out_of_memory, kNoMemory);
+    return end(CloseReason::out_of_memory, kNoMemoryForBytes);
   }
   const MutableBytes missing = input_.missing(kReadMax);
   if (!missing.empty()) {
@@ -235,7 +235,7 @@ bool Session::decode_frames(Bytes input, DecodeResult& result) {
 // Keeps received bytes until the session decodes them. False: no memory, and the session has ended.
 bool Session::keep(Bytes bytes) {
   if (!input_.append(bytes, shard_.input_memory())) {
-    end(CloseReason::out_of_memory, kNoMemory);
+    end(CloseReason::out_of_memory, kNoMemoryForBytes);
     return false;
   }
   return true;
@@ -271,7 +271,7 @@ void Session::discard_input() noexcept {
   while (reading_.peer_end < PeerEnd::read && state_ == State::closing) {
     MutableBytes scratch = shard_.scratch();
     if (scratch.empty()) {
-      return end(CloseReason::out_of_memory, kNoMemory);
+      return end(CloseReason::out_of_memory, kNoMemoryForBytes);
     }
     const sys::IoResult result = stream_->read({&scratch, 1});
     if (result.status == sys::IoResult::Status::would_block) {

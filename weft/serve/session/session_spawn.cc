@@ -9,8 +9,8 @@ namespace weft::serve {
 
 namespace {
 
-constexpr Error kClosed(Errc::closed, "the session is closed");
-constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a coroutine");
+constexpr Error kClosedToTasks(Errc::closed, "the session is closed");
+constexpr Error kNoMemoryForTask(Errc::resource_exhausted, "no memory for a coroutine");
 
 struct EndsSession {
   Session* session;
@@ -26,12 +26,12 @@ struct EndsSession {
 // Makes the set of coroutines when the session starts its first one. closed: the session is not open.
 Result<void> Session::make_tasks() noexcept {
   if (!is_open()) {
-    return kClosed;
+    return kClosedToTasks;
   }
   if (tasks_ == nullptr) {
     void* const block = mem::pool_allocate(sizeof(TaskSet));
     if (block == nullptr) {
-      return kNoMemory;
+      return kNoMemoryForTask;
     }
     const auto report = [](void* self, SessionTask::Kind kind, std::size_t room_size) noexcept {
       static_cast<Session*>(self)->handle_task_end(kind, room_size);
@@ -59,7 +59,7 @@ Result<void> Session::spawn(rt::Task<void> task) {
   using Block = SessionTaskOf<void, EndsSession>;
   auto block = Block::make({this});
   if (block == nullptr) {
-    return kNoMemory;
+    return kNoMemoryForTask;
   }
   tasks_->start(Block::with_task(std::move(block), std::move(task)), SessionTask::Kind::spawned);
   return {};
@@ -73,7 +73,7 @@ Result<void> Session::start_handler(SessionTask::Ptr task) {
     return Error(Errc::resource_exhausted, "handlers_max handlers run already");
   }
   if (!shard_.budget().take(task->room_size())) {
-    return kNoMemory;
+    return kNoMemoryForTask;
   }
   begin_reply();
   tasks_->start(std::move(task), SessionTask::Kind::handler);

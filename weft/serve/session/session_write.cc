@@ -10,8 +10,8 @@ namespace {
 constexpr std::size_t kSharedMin = 2 * 1024;             // bytes; below, a copy costs less than a reference
 constexpr std::size_t kPartsMax = std::size_t{1} << 30;  // bytes of one frame, with any codec
 constexpr int kWritesMax = 16;                           // system calls for each flush
-constexpr Error kClosed(Errc::closed, "the session is closed");
-constexpr Error kNoMemory(Errc::resource_exhausted, "no memory for a queued frame");
+constexpr Error kClosedToWrites(Errc::closed, "the session is closed");
+constexpr Error kNoMemoryForFrame(Errc::resource_exhausted, "no memory for a queued frame");
 }  // namespace
 
 Result<void> Session::send_parts(const Parts& parts) {
@@ -133,7 +133,7 @@ Result<void> Session::write_through(const Parts& parts, std::size_t size) {
   }
   if (through != size && !writes_.append_rest(parts, through, shard_.budget())) {
     if (through != 0) {  // the peer has half a frame: the stream cannot be used any more
-      end(CloseReason::out_of_memory, kNoMemory);
+      end(CloseReason::out_of_memory, kNoMemoryForFrame);
     }
     return refuse_for_memory();
   }
@@ -143,13 +143,13 @@ Result<void> Session::write_through(const Parts& parts, std::size_t size) {
 
 Error Session::refuse_closed() noexcept {
   shard_.counters().refused_closed.add();
-  return kClosed;
+  return kClosedToWrites;
 }
 
 Error Session::refuse_for_memory() noexcept {
   shard_.counters().refused_memory.add();
   shard_.end_slowest();
-  return kNoMemory;
+  return kNoMemoryForFrame;
 }
 
 void Session::flush_soon() noexcept {

@@ -6,10 +6,10 @@
 namespace weft::topic {
 
 namespace {
-constexpr std::array kRows = {WEFT_HUB_COUNTERS(WEFT_COUNTER_ROW)};
-static_assert(kRows.size() == sync::count_of_rows<HubStatistics>());
+constexpr std::array kHubRows = {WEFT_HUB_COUNTERS(WEFT_COUNTER_ROW)};
+static_assert(kHubRows.size() == sync::count_of_rows<HubStatistics>());
 }  // namespace
 
-const CounterTable kHubTable = {"hub", "The hub of a local fleet. Hub::counter_source() adds it.", kRows};
+const CounterTable kHubTable = {"hub", "The hub of a local fleet. Hub::counter_source() adds it.", kHubRows};
 
 }  // namespace weft::topic

@@ -15,7 +15,7 @@ Duration duration_of(std::uint64_t ns) noexcept {
   return Duration(static_cast<Duration::rep>(std::min(ns, kLongestDelay)));
 }
 
-std::uint64_t ns_of(WallTime time) noexcept {
+std::uint64_t ns_since_epoch(WallTime time) noexcept {
   return static_cast<std::uint64_t>(std::max<Duration::rep>(0, time.time_since_epoch().count()));
 }
 
@@ -250,7 +250,7 @@ void HubSession::get(const std::string& client, const Op& op) {
   const store::StoredMessage& message = (*found)->message;
   PendingAnswer& reply = answer(client, op);
   reply.number = message.sequence;
-  reply.second = ns_of(message.time);
+  reply.second = ns_since_epoch(message.time);
   reply.flags = message.erased ? OpFlags::erased : 0;
   reply.key = message.topic;
   reply.message_id = message.id;

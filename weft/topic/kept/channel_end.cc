@@ -9,7 +9,7 @@
 namespace weft::topic {
 
 namespace {
-constexpr Error kMoved(Errc::closed, "the consumer or reader was moved from");
+constexpr Error kChannelMoved(Errc::closed, "the consumer or reader was moved from");
 }
 
 ChannelEnd& ChannelEnd::operator=(ChannelEnd&& other) noexcept {
@@ -29,7 +29,7 @@ void ChannelEnd::close() noexcept {
 
 Result<KeptMessage> ChannelEnd::wait_next(const Held& held, Instant deadline) {
   if (held.channel == nullptr) {
-    return kMoved;
+    return kChannelMoved;
   }
   auto message = held.link->wait(held.channel->changed, deadline, [&] { return held.link->try_next(*held.channel); });
   if (!message && message.error() == Errc::timed_out && held.channel->counted()) {
@@ -42,14 +42,14 @@ Result<KeptMessage> ChannelEnd::wait_next(const Held& held, Instant deadline) {
 
 Result<std::optional<KeptMessage>> ChannelEnd::wait_next_stored(const Held& held) {
   if (held.channel == nullptr) {
-    return kMoved;
+    return kChannelMoved;
   }
   return held.link->wait(held.channel->changed, kNever, [&] { return held.link->try_next_stored(*held.channel); });
 }
 
 Result<KeptMessage> ChannelEnd::try_take() {
   if (channel_ == nullptr) {
-    return kMoved;
+    return kChannelMoved;
   }
   const std::lock_guard lock(*link_);
   return link_->try_next(*channel_, HubLink::Count::sent);
@@ -57,7 +57,7 @@ Result<KeptMessage> ChannelEnd::try_take() {
 
 rt::Task<Result<KeptMessage>> ChannelEnd::next_task(std::shared_ptr<HubLink> link, IntrusivePtr<KeptChannel> channel) {
   if (channel == nullptr) {
-    co_return kMoved;
+    co_return kChannelMoved;
   }
   const auto take = [self = link.get(), raw = channel.get()] { return self->try_next(*raw); };
   Result<KeptMessage> taken = co_await HubLink::wait_task<KeptMessage>(link, &channel->changed, take, channel);
@@ -72,7 +72,7 @@ rt::Task<Result<std::optional<KeptMessage>>> ChannelEnd::next_stored_task(std::s
                                                                           IntrusivePtr<KeptChannel> channel) {
   using Stored = std::optional<KeptMessage>;
   if (channel == nullptr) {
-    co_return kMoved;
+    co_return kChannelMoved;
   }
   const auto take = [self = link.get(), raw = channel.get()] { return self->try_next_stored(*raw); };
   Result<Stored> taken = co_await HubLink::wait_task<Stored>(link, &channel->changed, take, channel);

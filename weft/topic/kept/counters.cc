@@ -6,11 +6,11 @@
 namespace weft {
 
 namespace {
-constexpr std::array kRows = {WEFT_KEPT_COUNTERS(WEFT_COUNTER_ROW)};
-static_assert(kRows.size() == sync::count_of_rows<KeptStatistics>());
+constexpr std::array kKeptRows = {WEFT_KEPT_COUNTERS(WEFT_COUNTER_ROW)};
+static_assert(kKeptRows.size() == sync::count_of_rows<KeptStatistics>());
 }  // namespace
 
 const CounterTable kKeptTable = {"kept", "The kept topics of a handle. Topics::counter_source() adds it, once used.",
-                                 kRows};
+                                 kKeptRows};
 
 }  // namespace weft

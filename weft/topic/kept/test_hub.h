@@ -20,15 +20,13 @@
 #include "weft/msg/context.h"
 #include "weft/sys/clock.h"
 #include "weft/topic/kept/hub_link.h"
+#include "weft/topic/test_time.h"
 #include "weft/topic/wire/ops.h"
 #include <gtest/gtest.h>
 
 namespace weft::topic {
 
 using namespace std::chrono_literals;
-
-// How long a test waits for what must come. No test waits so long when all is well.
-inline Instant soon() { return sys::now() + 20s; }
 
 // FakeStore: the messages of a FakeHub. The store outlives hubs, as a file does.
 struct FakeStore {

@@ -6,10 +6,10 @@
 namespace weft {
 
 namespace {
-constexpr std::array kRows = {WEFT_TOPICS_COUNTERS(WEFT_COUNTER_ROW)};
-static_assert(kRows.size() == sync::count_of_rows<TopicsStatistics>());
+constexpr std::array kTopicsRows = {WEFT_TOPICS_COUNTERS(WEFT_COUNTER_ROW)};
+static_assert(kTopicsRows.size() == sync::count_of_rows<TopicsStatistics>());
 }  // namespace
 
-const CounterTable kTopicsTable = {"topics", "A handle of topics. Topics::counter_source() adds it.", kRows};
+const CounterTable kTopicsTable = {"topics", "A handle of topics. Topics::counter_source() adds it.", kTopicsRows};
 
 }  // namespace weft

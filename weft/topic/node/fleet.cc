@@ -15,7 +15,7 @@ namespace weft::topic {
 
 namespace {
 
-bool is_name(std::string_view name) noexcept {
+bool is_fleet_name(std::string_view name) noexcept {
   return !name.empty() && name.size() <= Fleet::kNameMax && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
   });
@@ -32,12 +32,12 @@ Result<Fleet> Fleet::parse(std::string_view text) {
   if (text.starts_with("inproc:")) {
     fleet.kind = Kind::inproc;
     fleet.name = text.substr(7);
-    return is_name(fleet.name) ? Result<Fleet>(fleet) : kName;
+    return is_fleet_name(fleet.name) ? Result<Fleet>(fleet) : kName;
   }
   if (text == "local" || text.starts_with("local:")) {
     fleet.kind = Kind::local;
     fleet.name = text == "local" ? "default" : text.substr(6);
-    return is_name(fleet.name) ? Result<Fleet>(fleet) : kName;
+    return is_fleet_name(fleet.name) ? Result<Fleet>(fleet) : kName;
   }
   fleet.kind = Kind::tcp;
   fleet.tls = text.starts_with("tls+tcp://");
